@@ -1,0 +1,79 @@
+package cluster
+
+// Resource is a kind of usage that Evenkeel evens out.
+type Resource uint8
+
+// The resources, in the order in which Amounts holds them.
+const (
+	CPU Resource = iota
+	Memory
+	NumResources
+)
+
+// Resources lists every Resource in order.
+func Resources() [NumResources]Resource { return [NumResources]Resource{CPU, Memory} }
+
+// String returns the Kubernetes name of the resource.
+func (r Resource) String() string {
+	switch r {
+	case CPU:
+		return "cpu"
+	case Memory:
+		return "memory"
+	}
+	return "unknown"
+}
+
+// Amounts holds one amount per Resource: CPU in milli-cores, Memory in bytes.
+type Amounts [NumResources]int64
+
+// Plus returns a+b.
+func (a Amounts) Plus(b Amounts) Amounts {
+	for r := range a {
+		a[r] += b[r]
+	}
+	return a
+}
+
+// Minus returns a-b, which may be negative.
+func (a Amounts) Minus(b Amounts) Amounts {
+	for r := range a {
+		a[r] -= b[r]
+	}
+	return a
+}
+
+// AtLeastZero returns a with negative amounts raised to zero.
+func (a Amounts) AtLeastZero() Amounts {
+	for r := range a {
+		a[r] = max(a[r], 0)
+	}
+	return a
+}
+
+// PercentOf returns each amount in percent of the same amount of whole. An amount of a whole that is not positive counts
+// as full (100) when anything is used of it and as empty (0) otherwise.
+func (a Amounts) PercentOf(whole Amounts) Percents {
+	var p Percents
+	for r := range a {
+		switch {
+		case whole[r] > 0:
+			p[r] = 100 * float64(a[r]) / float64(whole[r])
+		case a[r] > 0:
+			p[r] = 100
+		}
+	}
+	return p
+}
+
+// Percents holds one percentage of allocatable per Resource, 0 to 100 and above when a node is overcommitted.
+type Percents [NumResources]float64
+
+// Max returns the highest of the percentages.
+func (p Percents) Max() float64 {
+	highest := p[0]
+	for _, v := range p[1:] {
+		highest = max(highest, v)
+	}
+	return highest
+}

@@ -1,0 +1,85 @@
+// Package cluster holds the values that Evenkeel knows a cluster by: nodes, pods and their owners, as compact records.
+//
+// It decides nothing and does no I/O; cluster/informed builds its values from a live cluster. A Snapshot is immutable:
+// whoever holds one may read it without a lock, and two snapshots share whatever did not change between them.
+package cluster
+
+import (
+	"time"
+)
+
+// Node is what the deciding rooms need of a Node.
+type Node struct {
+	Name        string
+	Allocatable Amounts
+	// Ready is the node's Ready condition.
+	Ready bool
+	// Schedulable is false while the node is cordoned.
+	Schedulable bool
+	// Leaving names the taint or annotation by which an autoscaler announced that it will remove the node; empty otherwise.
+	Leaving string
+}
+
+// QoS is a pod's quality-of-service class in the order in which pods are spared: the least disruption first.
+type QoS uint8
+
+// The quality-of-service classes.
+const (
+	BestEffort QoS = iota
+	Burstable
+	Guaranteed
+)
+
+// Owner is a pod's controller; pods of one Owner and template are interchangeable.
+type Owner struct {
+	UID, Kind, Name string
+}
+
+// Pod is what the deciding rooms need of a Pod that is bound to a node and has not ended.
+type Pod struct {
+	UID, Namespace, Name string
+	Node                 string
+	Owner                Owner
+	// TemplateHash tells the revisions of one owner apart (pod-template-hash or controller-revision-hash).
+	TemplateHash     string
+	Requests, Limits Amounts
+	Priority         int32
+	QoS              QoS
+	// Created and Started (zero until the kubelet has started it) are times of the API server's and the node's clock.
+	Created, Started time.Time
+	// Terminating is true from the moment a deletion time is set.
+	Terminating bool
+	// Ready is the pod's Ready condition.
+	Ready bool
+}
+
+// Key returns "namespace/name".
+func (p *Pod) Key() string { return p.Namespace + "/" + p.Name }
+
+// NodePods is a node with the pods bound to it, in the order of their keys.
+type NodePods struct {
+	Node Node
+	Pods []*Pod
+}
+
+// Snapshot is a cluster at one moment: its nodes in the order of their names.
+type Snapshot struct {
+	Nodes []*NodePods
+}
+
+// Index returns the position of the named node, or -1.
+func (s *Snapshot) Index(name string) int {
+	low, high := 0, len(s.Nodes)
+	for low < high {
+		mid := int(uint(low+high) >> 1)
+		if s.Nodes[mid].Node.Name < name {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	if low < len(s.Nodes) && s.Nodes[low].Node.Name == name {
+		return low
+	}
+	return -1
+}

@@ -1,0 +1,190 @@
+package informed
+
+import (
+	"context"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Attach feeds the Store from shared informers. It returns a function that says whether both have delivered their first
+// list to the Store.
+func (s *Store) Attach(factory informers.SharedInformerFactory) (synced func() bool, err error) {
+	nodes, err := factory.Core().V1().Nodes().Informer().AddEventHandler(handler(nodeFeed{s}))
+	if err != nil {
+		return nil, fmt.Errorf("watching nodes: %w", err)
+	}
+	pods, err := factory.Core().V1().Pods().Informer().AddEventHandler(handler(podFeed{s}))
+	if err != nil {
+		return nil, fmt.Errorf("watching pods: %w", err)
+	}
+	return func() bool { return nodes.HasSynced() && pods.HasSynced() }, nil
+}
+
+// Reflect feeds the Store by reflectors of its own until the context ends: no object is kept, only its record.
+func (s *Store) Reflect(ctx context.Context, nodes, pods cache.ListerWatcher) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		cache.NewReflectorWithOptions(nodes, &v1.Node{}, nodeFeed{s}, cache.ReflectorOptions{Name: "nodes"}).RunWithContext(ctx)
+	}()
+	cache.NewReflectorWithOptions(pods, &v1.Pod{}, podFeed{s}, cache.ReflectorOptions{Name: "pods"}).RunWithContext(ctx)
+	<-done
+}
+
+// Synced says whether any node has arrived: a cluster without nodes has nothing to balance.
+func (s *Store) Synced() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.nodes) > 0
+}
+
+func handler(store cache.ReflectorStore) cache.ResourceEventHandlerFuncs {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(object any) { _ = store.Add(object) },
+		UpdateFunc: func(_, object any) { _ = store.Update(object) },
+		DeleteFunc: func(object any) {
+			if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+				object = tombstone.Obj
+			}
+			_ = store.Delete(object)
+		},
+	}
+}
+
+// nodeFeed is the Store as a reflector's store of nodes.
+type nodeFeed struct{ store *Store }
+
+var _ cache.TransformingStore = nodeFeed{}
+
+func (f nodeFeed) Add(object any) error {
+	node, ok := object.(*v1.Node)
+	if !ok {
+		return fmt.Errorf("feeding nodes: got %T", object)
+	}
+	f.store.SetNode(node)
+	return nil
+}
+
+func (f nodeFeed) Update(object any) error { return f.Add(object) }
+
+func (f nodeFeed) Delete(object any) error {
+	node, ok := object.(*v1.Node)
+	if !ok {
+		return fmt.Errorf("feeding nodes: got %T", object)
+	}
+	f.store.DeleteNode(node.Name)
+	return nil
+}
+
+func (f nodeFeed) Replace(objects []any, _ string) error {
+	keep := make(map[string]bool, len(objects))
+	for _, object := range objects {
+		if err := f.Add(object); err != nil {
+			return err
+		}
+		keep[object.(*v1.Node).Name] = true //nolint:forcetypeassert // Add has checked it
+	}
+	f.store.retainNodes(keep)
+	return nil
+}
+
+func (f nodeFeed) Resync() error { return nil }
+
+func (f nodeFeed) Transformer() cache.TransformFunc {
+	return func(object any) (any, error) {
+		if node, ok := object.(*v1.Node); ok {
+			node.ManagedFields, node.Annotations, node.Status.Images = nil, nil, nil
+		}
+		return object, nil
+	}
+}
+
+// podFeed is the Store as a reflector's store of pods.
+type podFeed struct{ store *Store }
+
+var _ cache.TransformingStore = podFeed{}
+
+func (f podFeed) Add(object any) error {
+	pod, ok := object.(*v1.Pod)
+	if !ok {
+		return fmt.Errorf("feeding pods: got %T", object)
+	}
+	f.store.SetPod(pod)
+	return nil
+}
+
+func (f podFeed) Update(object any) error { return f.Add(object) }
+
+func (f podFeed) Delete(object any) error {
+	pod, ok := object.(*v1.Pod)
+	if !ok {
+		return fmt.Errorf("feeding pods: got %T", object)
+	}
+	f.store.DeletePod(pod.Namespace, pod.Name)
+	return nil
+}
+
+func (f podFeed) Replace(objects []any, _ string) error {
+	keep := make(map[string]bool, len(objects))
+	for _, object := range objects {
+		if err := f.Add(object); err != nil {
+			return err
+		}
+		pod := object.(*v1.Pod) //nolint:forcetypeassert // Add has checked it
+		keep[pod.Namespace+"/"+pod.Name] = true
+	}
+	f.store.retainPods(keep)
+	return nil
+}
+
+func (f podFeed) Resync() error { return nil }
+
+// Transformer drops, before anything is stored, what no record needs, so that a reflector's first list of a large cluster
+// is never held whole.
+func (f podFeed) Transformer() cache.TransformFunc {
+	return func(object any) (any, error) {
+		if pod, ok := object.(*v1.Pod); ok {
+			return slim(pod), nil
+		}
+		return object, nil
+	}
+}
+
+func slim(pod *v1.Pod) *v1.Pod {
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
+			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
+			OwnerReferences: pod.OwnerReferences, Labels: hashLabels(pod.Labels),
+		},
+		Spec: v1.PodSpec{
+			NodeName: pod.Spec.NodeName, Priority: pod.Spec.Priority, Overhead: pod.Spec.Overhead, Resources: pod.Spec.Resources,
+			Containers: slimContainers(pod.Spec.Containers), InitContainers: slimContainers(pod.Spec.InitContainers),
+		},
+		Status: v1.PodStatus{
+			Phase: pod.Status.Phase, StartTime: pod.Status.StartTime, QOSClass: pod.Status.QOSClass, Conditions: pod.Status.Conditions,
+		},
+	}
+}
+
+func slimContainers(containers []v1.Container) []v1.Container {
+	out := make([]v1.Container, len(containers))
+	for i := range containers {
+		out[i] = v1.Container{Resources: containers[i].Resources, RestartPolicy: containers[i].RestartPolicy}
+	}
+	return out
+}
+
+func hashLabels(labels map[string]string) map[string]string {
+	kept := map[string]string{}
+	for _, key := range []string{"pod-template-hash", "controller-revision-hash"} {
+		if value := labels[key]; value != "" {
+			kept[key] = value
+		}
+	}
+	return kept
+}

@@ -1,0 +1,116 @@
+package informed
+
+import (
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	resourcehelper "k8s.io/component-helpers/resource"
+	qoshelper "k8s.io/kubernetes/pkg/apis/core/v1/helper/qos"
+
+	"github.com/evenkeel/evenkeel/cluster"
+)
+
+// leavingTaints announce that an autoscaler is about to remove a node. The first two are cluster-autoscaler's, the others
+// Karpenter's.
+var leavingTaints = map[string]bool{
+	"ToBeDeletedByClusterAutoscaler":       true,
+	"DeletionCandidateOfClusterAutoscaler": true,
+	"karpenter.sh/disruption":              true,
+	"karpenter.sh/disrupted":               true,
+}
+
+// Node returns the record of a Node.
+func Node(object *v1.Node) cluster.Node {
+	node := cluster.Node{
+		Name:        object.Name,
+		Allocatable: Amounts(object.Status.Allocatable),
+		Schedulable: !object.Spec.Unschedulable,
+	}
+	for _, condition := range object.Status.Conditions {
+		if condition.Type == v1.NodeReady {
+			node.Ready = condition.Status == v1.ConditionTrue
+		}
+	}
+	for _, taint := range object.Spec.Taints {
+		if leavingTaints[taint.Key] {
+			node.Leaving = taint.Key
+		}
+	}
+	if object.DeletionTimestamp != nil {
+		node.Leaving = "deletionTimestamp"
+	}
+	return node
+}
+
+// Pod returns the record of a Pod.
+func Pod(object *v1.Pod) *cluster.Pod {
+	pod := &cluster.Pod{
+		UID:          string(object.UID),
+		Namespace:    object.Namespace,
+		Name:         object.Name,
+		Node:         object.Spec.NodeName,
+		TemplateHash: TemplateHash(object.Labels),
+		Requests:     Amounts(resourcehelper.PodRequests(object, resourcehelper.PodResourcesOptions{})),
+		Limits:       Amounts(resourcehelper.PodLimits(object, resourcehelper.PodResourcesOptions{})),
+		QoS:          qos(object),
+		Created:      object.CreationTimestamp.Time,
+		Terminating:  object.DeletionTimestamp != nil,
+	}
+	if object.Spec.Priority != nil {
+		pod.Priority = *object.Spec.Priority
+	}
+	if object.Status.StartTime != nil {
+		pod.Started = object.Status.StartTime.Time
+	}
+	if owner := metav1.GetControllerOfNoCopy(object); owner != nil {
+		pod.Owner = cluster.Owner{UID: string(owner.UID), Kind: owner.Kind, Name: owner.Name}
+	}
+	for _, condition := range object.Status.Conditions {
+		if condition.Type == v1.PodReady {
+			pod.Ready = condition.Status == v1.ConditionTrue
+		}
+	}
+	return pod
+}
+
+// TemplateHash returns the label by which a controller tells its templates apart.
+func TemplateHash(labels map[string]string) string {
+	if hash := labels["pod-template-hash"]; hash != "" {
+		return hash
+	}
+	return labels["controller-revision-hash"]
+}
+
+// Amounts converts quantities at the edge: milli-cores and bytes.
+func Amounts(list v1.ResourceList) cluster.Amounts {
+	return cluster.Amounts{
+		cluster.CPU:    quantity(list, v1.ResourceCPU, (*resource.Quantity).MilliValue),
+		cluster.Memory: quantity(list, v1.ResourceMemory, (*resource.Quantity).Value),
+	}
+}
+
+func quantity(list v1.ResourceList, name v1.ResourceName, value func(*resource.Quantity) int64) int64 {
+	q, ok := list[name]
+	if !ok {
+		return 0
+	}
+	return value(&q)
+}
+
+func qos(object *v1.Pod) cluster.QoS {
+	class := object.Status.QOSClass
+	if class == "" {
+		class = qoshelper.GetPodQOS(object)
+	}
+	switch class {
+	case v1.PodQOSGuaranteed:
+		return cluster.Guaranteed
+	case v1.PodQOSBurstable:
+		return cluster.Burstable
+	}
+	return cluster.BestEffort
+}
+
+func ended(object *v1.Pod) bool {
+	return object.Status.Phase == v1.PodSucceeded || object.Status.Phase == v1.PodFailed
+}

@@ -1,0 +1,189 @@
+// Package informed builds cluster values from what the API server says.
+//
+// A Store is fed with Node and Pod objects, by a reflector of its own (the extender, which needs nothing else of them) or by
+// the event handlers of shared informers (the runner, whose plugins need whole objects anyway), and keeps only records.
+// It decides nothing.
+package informed
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/evenkeel/evenkeel/cluster"
+)
+
+// Change is one pod that came to a node or went from it. Exactly one of Added and Removed is set.
+type Change struct {
+	Added, Removed *cluster.Pod
+}
+
+// Store holds the records of a cluster. It is safe for concurrent use.
+type Store struct {
+	mu    sync.Mutex
+	nodes map[string]*cluster.Node
+	// byNode holds each node's pods in the order of their keys. A slice is replaced, never changed, once a Snapshot has it.
+	byNode map[string][]*cluster.Pod
+	byKey  map[string]*cluster.Pod
+	// built caches what a Snapshot has taken, per node, until the node changes.
+	built    map[string]*cluster.NodePods
+	onChange func(Change)
+}
+
+// NewStore returns an empty Store. onChange, which may be nil, is called under the Store's lock for every pod that comes
+// to a node or goes; it must not call the Store.
+func NewStore(onChange func(Change)) *Store {
+	return &Store{
+		nodes:    map[string]*cluster.Node{},
+		byNode:   map[string][]*cluster.Pod{},
+		byKey:    map[string]*cluster.Pod{},
+		built:    map[string]*cluster.NodePods{},
+		onChange: onChange,
+	}
+}
+
+// SetNode adds or changes a node.
+func (s *Store) SetNode(object *v1.Node) {
+	node := Node(object)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if old := s.nodes[node.Name]; old != nil && *old == node {
+		return
+	}
+	s.nodes[node.Name] = &node
+	delete(s.built, node.Name)
+}
+
+// DeleteNode forgets a node; its pods are forgotten when they are deleted.
+func (s *Store) DeleteNode(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.nodes, name)
+	delete(s.built, name)
+}
+
+// SetPod adds or changes a pod. A pod that is not bound, or has ended, counts as gone.
+func (s *Store) SetPod(object *v1.Pod) {
+	if object.Spec.NodeName == "" || ended(object) {
+		s.DeletePod(object.Namespace, object.Name)
+		return
+	}
+	pod := Pod(object)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.byKey[pod.Key()]
+	if old != nil && *old == *pod {
+		return
+	}
+	if old != nil && (old.UID != pod.UID || old.Node != pod.Node) {
+		s.remove(old)
+		old = nil
+	}
+	s.put(pod)
+	if old == nil {
+		s.tell(Change{Added: pod})
+	}
+}
+
+// DeletePod forgets a pod.
+func (s *Store) DeletePod(namespace, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if old := s.byKey[namespace+"/"+name]; old != nil {
+		s.remove(old)
+	}
+}
+
+// retain forgets every pod whose key is not in keep.
+func (s *Store) retainPods(keep map[string]bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, pod := range s.byKey {
+		if !keep[key] {
+			s.remove(pod)
+		}
+	}
+}
+
+func (s *Store) retainNodes(keep map[string]bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name := range s.nodes {
+		if !keep[name] {
+			delete(s.nodes, name)
+			delete(s.built, name)
+		}
+	}
+}
+
+func (s *Store) put(pod *cluster.Pod) {
+	pods := s.writable(pod.Node)
+	i, found := slices.BinarySearchFunc(pods, pod, byKey)
+	if found {
+		pods[i] = pod
+	} else {
+		pods = slices.Insert(pods, i, pod)
+	}
+	s.byNode[pod.Node] = pods
+	s.byKey[pod.Key()] = pod
+}
+
+func (s *Store) remove(pod *cluster.Pod) {
+	pods := s.writable(pod.Node)
+	if i, found := slices.BinarySearchFunc(pods, pod, byKey); found {
+		pods = slices.Delete(pods, i, i+1)
+	}
+	if s.byNode[pod.Node] = pods; len(pods) == 0 {
+		delete(s.byNode, pod.Node)
+	}
+	delete(s.byKey, pod.Key())
+	s.tell(Change{Removed: pod})
+}
+
+// writable returns the node's pods as a slice that no Snapshot shares.
+func (s *Store) writable(node string) []*cluster.Pod {
+	pods := s.byNode[node]
+	if s.built[node] != nil {
+		pods = slices.Clone(pods)
+		delete(s.built, node)
+	}
+	return pods
+}
+
+func (s *Store) tell(change Change) {
+	if s.onChange != nil {
+		s.onChange(change)
+	}
+}
+
+// byKey orders pods by namespace, then name.
+func byKey(a, b *cluster.Pod) int {
+	if c := strings.Compare(a.Namespace, b.Namespace); c != 0 {
+		return c
+	}
+	return strings.Compare(a.Name, b.Name)
+}
+
+// Observe takes a Snapshot and calls use with it while no change can come between: what use publishes and what onChange
+// reports afterwards add up. Only nodes that changed since the last Snapshot cost anything but a pointer.
+func (s *Store) Observe(use func(*cluster.Snapshot)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	names := make([]string, 0, len(s.nodes))
+	for name := range s.nodes {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	snapshot := &cluster.Snapshot{Nodes: make([]*cluster.NodePods, len(names))}
+	for i, name := range names {
+		built := s.built[name]
+		if built == nil {
+			built = &cluster.NodePods{Node: *s.nodes[name], Pods: s.byNode[name]}
+			s.built[name] = built
+		}
+		snapshot.Nodes[i] = built
+	}
+	use(snapshot)
+}

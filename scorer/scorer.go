@@ -1,0 +1,156 @@
+// Package scorer decides which nodes of a request may take a pod and how good each is, by predicted real usage.
+//
+// It is the schedule-time half of Evenkeel, as values: a Board is built from one usage.View, adjusted by bindings and
+// moves in flight as they happen, and answers Filter and Score without a lock and without allocating. What is unknown is
+// neutral: never rejected, never preferred. The HTTP side is scorer/extender.
+package scorer
+
+import (
+	"sync/atomic"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// Lines are percentages of allocatable per resource that the scheduling side needs of a policy.
+type Lines struct {
+	// Reject is the line above which a node takes no more pods; +Inf where a resource has no line.
+	Reject cluster.Percents
+}
+
+// Config is how a Board scores.
+type Config struct {
+	Lines Lines
+	// Weights of the resources in the mean part of a score; all zero counts as all equal.
+	Weights cluster.Percents
+	// DampPercent is the spread of usage, in percent points, below which scores shrink towards their middle.
+	DampPercent float64
+}
+
+// Board is the predicted usage of every node at one observation. Everything but the adjustments is immutable.
+type Board struct {
+	config Config
+	index  map[string]int32
+	nodes  []node
+	adjust []adjustment
+	// siblings is the mean measured usage of an owner's pods.
+	siblings map[string]cluster.Amounts
+}
+
+type node struct {
+	name        string
+	allocatable cluster.Amounts
+	predicted   cluster.Amounts
+	known       bool
+}
+
+// adjustment is what happened to a node since the observation: pods bound or gone, moves reserved or released.
+type adjustment [cluster.NumResources]atomic.Int64
+
+// NewBoard returns the board of a view.
+func NewBoard(view *usage.View, config Config) *Board {
+	if config.Weights == (cluster.Percents{}) {
+		for r := range config.Weights {
+			config.Weights[r] = 1
+		}
+	}
+	b := &Board{
+		config:   config,
+		index:    make(map[string]int32, len(view.Nodes)),
+		nodes:    make([]node, len(view.Nodes)),
+		adjust:   make([]adjustment, len(view.Nodes)),
+		siblings: view.Siblings,
+	}
+	for i := range view.Nodes {
+		info := &view.Snapshot.Nodes[i].Node
+		b.index[info.Name] = int32(i) //nolint:gosec // a cluster has fewer than 2^31 nodes
+		b.nodes[i] = node{
+			name:        info.Name,
+			allocatable: info.Allocatable,
+			predicted:   Highest(view.Nodes[i].Predicted),
+			known:       view.Nodes[i].Known(),
+		}
+	}
+	return b
+}
+
+// Highest returns, per resource, the highest of the windows: the careful reading when something is about to be added.
+func Highest(windows usage.WindowAmounts) cluster.Amounts {
+	highest := windows[0]
+	for _, amounts := range windows[1:] {
+		for r := range highest {
+			highest[r] = max(highest[r], amounts[r])
+		}
+	}
+	return highest
+}
+
+// Len returns how many nodes the board has.
+func (b *Board) Len() int { return len(b.nodes) }
+
+// Node returns the index of a node, or -1.
+func (b *Board) Node(name []byte) int32 {
+	if i, ok := b.index[string(name)]; ok { // no allocation: the compiler looks the bytes up as they are
+		return i
+	}
+	return -1
+}
+
+// Name returns the name of the node at an index that Node returned.
+func (b *Board) Name(i int32) string { return b.nodes[i].name }
+
+// Siblings returns the mean measured usage of an owner's pods.
+func (b *Board) Siblings(ownerUID string) (cluster.Amounts, bool) {
+	amounts, ok := b.siblings[ownerUID]
+	return amounts, ok
+}
+
+// Adjust adds to (or, with negative amounts, takes from) the predicted usage of a node. Safe for concurrent use; a
+// name that the board does not know is ignored.
+func (b *Board) Adjust(name string, by cluster.Amounts) {
+	i, ok := b.index[name]
+	if !ok {
+		return
+	}
+	for r := range by {
+		b.adjust[i][r].Add(by[r])
+	}
+}
+
+// Predicted returns the predicted usage of a node with the adjustments since the observation, and whether it is known.
+func (b *Board) Predicted(i int32) (cluster.Amounts, bool) {
+	if i < 0 || int(i) >= len(b.nodes) {
+		return cluster.Amounts{}, false
+	}
+	n := &b.nodes[i]
+	amounts := n.predicted
+	for r := range amounts {
+		amounts[r] += b.adjust[i][r].Load()
+	}
+	return amounts, n.known
+}
+
+// With returns the predicted usage of a node in percent of allocatable with a pod of the given usage on it.
+func (b *Board) With(i int32, pod cluster.Amounts) (cluster.Percents, bool) {
+	amounts, known := b.Predicted(i)
+	if !known {
+		return cluster.Percents{}, false
+	}
+	return amounts.Plus(pod).PercentOf(b.nodes[i].allocatable), true
+}
+
+// Accepts says whether a node stays at or under the reject line with a pod of the given usage on it. A node that is
+// unknown accepts.
+func (b *Board) Accepts(i int32, pod cluster.Amounts) bool {
+	percents, known := b.With(i, pod)
+	return !known || !b.config.Lines.over(percents)
+}
+
+func (l Lines) over(p cluster.Percents) bool {
+	for r := range p {
+		if p[r] > l.Reject[r] {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,200 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/evenkeel/evenkeel/cluster"
+)
+
+// smallest returns the fewest pods whose usage covers the need, and among as few the least disrupting, then the least
+// overshooting. The pods together must cover it.
+//
+// With one resource in need the largest pods are the fewest. With several the search deepens by number and gives up after
+// searchSteps in favour of taking the greatest relief first, which may be one or two more than the fewest.
+func smallest(pods []*Pod, need cluster.Amounts) []*Pod {
+	ordered := slices.Clone(pods)
+	slices.SortStableFunc(ordered, func(a, b *Pod) int {
+		return cmp.Or(-cmp.Compare(relief(a, need), relief(b, need)), compareDisruption(a, b))
+	})
+	chosen := greedy(ordered, need)
+	if needed(need) > 1 && len(chosen) > 1 {
+		search := &search{pods: ordered, need: need, best: len(chosen)}
+		search.bounds()
+		if found := search.run(); found != nil {
+			chosen = found
+		}
+	}
+	return refine(chosen, pods, need)
+}
+
+// greedy takes pods in order until the need is covered, then drops what turned out to be superfluous.
+func greedy(ordered []*Pod, need cluster.Amounts) []*Pod {
+	var chosen []*Pod
+	left := need
+	remaining := slices.Clone(ordered)
+	for positive(left) && len(remaining) > 0 {
+		best := 0
+		for i := range remaining {
+			if relief(remaining[i], left) > relief(remaining[best], left) {
+				best = i
+			}
+		}
+		chosen = append(chosen, remaining[best])
+		left = left.Minus(remaining[best].Usage)
+		remaining = slices.Delete(remaining, best, best+1)
+	}
+	for i := len(chosen) - 1; i >= 0; i-- {
+		rest := slices.Delete(slices.Clone(chosen), i, i+1)
+		if covers(sum(rest), need) {
+			chosen = rest
+		}
+	}
+	return chosen
+}
+
+// searchSteps bounds the search for fewer pods: about a millisecond.
+const searchSteps = 20_000
+
+// search looks for fewer than best pods that cover the need.
+type search struct {
+	pods []*Pod
+	need cluster.Amounts
+	best int
+	// top[r] sums up the k largest usages of resource r: no k pods can relieve it of more.
+	top   [cluster.NumResources][]int64
+	steps int
+	path  []*Pod
+}
+
+func (s *search) bounds() {
+	for r := range s.top {
+		usages := make([]int64, len(s.pods))
+		for i, pod := range s.pods {
+			usages[i] = pod.Usage[r]
+		}
+		slices.SortFunc(usages, func(a, b int64) int { return cmp.Compare(b, a) })
+		s.top[r] = make([]int64, len(usages)+1)
+		for i, u := range usages {
+			s.top[r][i+1] = s.top[r][i] + u
+		}
+	}
+}
+
+func (s *search) run() []*Pod {
+	for k := 1; k < s.best; k++ {
+		if s.reachable(s.need, k) && s.descend(0, k, s.need) {
+			return slices.Clone(s.path)
+		}
+		if s.steps > searchSteps {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (s *search) reachable(left cluster.Amounts, k int) bool {
+	for r := range left {
+		if left[r] > s.top[r][k] {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *search) descend(from, k int, left cluster.Amounts) bool {
+	if !positive(left) {
+		return true
+	}
+	if k == 0 || !s.reachable(left, k) {
+		return false
+	}
+	for i := from; i+k <= len(s.pods); i++ {
+		if s.steps++; s.steps > searchSteps {
+			return false
+		}
+		s.path = append(s.path, s.pods[i])
+		if s.descend(i+1, k-1, left.Minus(s.pods[i].Usage)) {
+			return true
+		}
+		s.path = s.path[:len(s.path)-1]
+	}
+	return false
+}
+
+// refine exchanges chosen pods for others that disrupt less, or as much with less overshoot, as long as the need stays
+// covered.
+func refine(chosen, pods []*Pod, need cluster.Amounts) []*Pod {
+	others := slices.DeleteFunc(slices.Clone(pods), func(pod *Pod) bool { return slices.Contains(chosen, pod) })
+	slices.SortStableFunc(others, func(a, b *Pod) int {
+		return cmp.Or(compareDisruption(a, b), cmp.Compare(relief(a, need), relief(b, need)), strings.Compare(a.Key(), b.Key()))
+	})
+	slices.SortStableFunc(chosen, func(a, b *Pod) int { return -compareDisruption(a, b) })
+	total := sum(chosen)
+	for i, pod := range chosen {
+		for j, other := range others {
+			if c := compareDisruption(other, pod); c > 0 || c == 0 && relief(other, need) >= relief(pod, need) {
+				continue
+			}
+			if with := total.Minus(pod.Usage).Plus(other.Usage); covers(with, need) {
+				total, chosen[i], others[j] = with, other, pod
+				break
+			}
+		}
+	}
+	return chosen
+}
+
+// relief is the part of the need that a pod carries: the sum over resources of its share in what is needed of each.
+func relief(pod *Pod, need cluster.Amounts) float64 {
+	total := 0.0
+	for r := range need {
+		if need[r] > 0 {
+			total += min(float64(pod.Usage[r])/float64(need[r]), 1)
+		}
+	}
+	return total
+}
+
+func compareDisruption(a, b *Pod) int { return cmp.Compare(a.Disruption, b.Disruption) }
+
+// priorities returns the distinct priorities, lowest first.
+func priorities(pods []*Pod) []int32 {
+	var all []int32
+	for _, pod := range pods {
+		all = append(all, pod.Priority)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func upTo(pods []*Pod, priority int32) []*Pod {
+	return slices.DeleteFunc(slices.Clone(pods), func(pod *Pod) bool { return pod.Priority > priority })
+}
+
+func without(pods []*Pod, pod *Pod) []*Pod {
+	return slices.DeleteFunc(slices.Clone(pods), func(other *Pod) bool { return other == pod })
+}
+
+func sum(pods []*Pod) cluster.Amounts {
+	var total cluster.Amounts
+	for _, pod := range pods {
+		total = total.Plus(pod.Usage)
+	}
+	return total
+}
+
+func covers(have, need cluster.Amounts) bool { return !positive(need.Minus(have)) }
+
+func positive(a cluster.Amounts) bool { return needed(a) > 0 }
+
+func needed(a cluster.Amounts) int {
+	n := 0
+	for _, v := range a {
+		if v > 0 {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,121 @@
+// Package plan decides, as values, which nodes are hot and which pods to move where: the pure part of
+// RealUsageLowNodeUtilization.
+//
+// Classify gives every node a state with a memory; New makes a Plan of the fewest moves, each with a named landing. Same
+// input, same plan. What would take a pod is asked of a Placement, what may be moved comes in as Refused; nothing is
+// evicted here.
+package plan
+
+import (
+	"time"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// State is what a node's usage makes of it.
+type State string
+
+// The states of a node.
+const (
+	Hot     State = "hot"
+	Warm    State = "warm"
+	Cool    State = "cool"
+	Unknown State = "unknown"
+)
+
+// Lines are percentages of allocatable per resource; +Inf where a resource has no line.
+type Lines struct {
+	// Low: at or below it on every resource a node is cool.
+	Low cluster.Percents
+	// Reject: the ceiling under which a landing must stay.
+	Reject cluster.Percents
+	// Evict: above it on any resource, in every window, a node is hot.
+	Evict cluster.Percents
+	// Leave: at or below it on every resource a node is no longer hot. It resets state and causes no move.
+	Leave cluster.Percents
+}
+
+// HotRule says when a node is called hot.
+type HotRule struct {
+	// Windows must all agree.
+	Windows []usage.Window
+	// ConsecutiveSamples is how many samples in a row must be over the evict line.
+	ConsecutiveSamples int
+}
+
+// NodeState is a node's state and how it came to it.
+type NodeState struct {
+	State State
+	Since time.Time
+	// Over counts the samples in a row that were over the evict line.
+	Over int
+	// Unknown is why the state is Unknown.
+	Unknown usage.Unknown
+}
+
+// NotReady is why a node that is not ready is unknown.
+const NotReady usage.Unknown = "NodeNotReady"
+
+// Classify gives each node of the view its state, by name, from the states of the sample before. Call it once per sample.
+func Classify(before map[string]NodeState, view *usage.View, lines Lines, rule HotRule) map[string]NodeState {
+	after := make(map[string]NodeState, len(view.Nodes))
+	for i := range view.Nodes {
+		node := &view.Snapshot.Nodes[i].Node
+		previous := before[node.Name]
+		next := classify(previous, node, &view.Nodes[i], lines, rule)
+		if next.Since = previous.Since; next.State != previous.State {
+			next.Since = view.At
+		}
+		after[node.Name] = next
+	}
+	return after
+}
+
+func classify(before NodeState, node *cluster.Node, read *usage.NodeUsage, lines Lines, rule HotRule) NodeState {
+	next := NodeState{}
+	if over(read.Current, node.Allocatable, lines.Evict, rule.Windows) {
+		next.Over = before.Over + 1
+	}
+	switch {
+	case !node.Ready:
+		next.State, next.Unknown = Unknown, NotReady
+	case !read.Known():
+		next.State, next.Unknown = Unknown, read.Unknown
+	case next.Over >= max(rule.ConsecutiveSamples, 1),
+		before.State == Hot && !under(read.Current, node.Allocatable, lines.Leave, rule.Windows):
+		next.State = Hot
+	case under(read.Predicted, node.Allocatable, lines.Low, rule.Windows):
+		next.State = Cool
+	default:
+		next.State = Warm
+	}
+	return next
+}
+
+// over says whether one resource is above its line in every window.
+func over(used usage.WindowAmounts, allocatable cluster.Amounts, line cluster.Percents, windows []usage.Window) bool {
+	for r := range line {
+		all := len(windows) > 0
+		for _, w := range windows {
+			all = all && used[w].PercentOf(allocatable)[r] > line[r]
+		}
+		if all {
+			return true
+		}
+	}
+	return false
+}
+
+// under says whether every resource is at or below its line in every window.
+func under(used usage.WindowAmounts, allocatable cluster.Amounts, line cluster.Percents, windows []usage.Window) bool {
+	for _, w := range windows {
+		percents := used[w].PercentOf(allocatable)
+		for r := range line {
+			if percents[r] > line[r] {
+				return false
+			}
+		}
+	}
+	return true
+}

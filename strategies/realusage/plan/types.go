@@ -1,0 +1,112 @@
+package plan
+
+import (
+	"github.com/evenkeel/evenkeel/cluster"
+)
+
+// Reason is why a pod is not moved, a node not cooled or a cycle not run. One set serves log, event, metric and JSON.
+type Reason string
+
+// Why a pod is not moved.
+const (
+	ProtectedByDefaultEvictor Reason = "ProtectedByDefaultEvictor"
+	DaemonSetPod              Reason = "DaemonSetPod"
+	MirrorPod                 Reason = "MirrorPod"
+	JobPod                    Reason = "JobPod"
+	Unowned                   Reason = "NoController"
+	SchedulerNotSteered       Reason = "SchedulerNotSteered"
+	OwnerRollingOut           Reason = "OwnerRollingOut"
+	OwnerJustScaled           Reason = "OwnerJustScaled"
+	OwnerUnknown              Reason = "OwnerUnknown"
+	UsageUnknown              Reason = "PodUsageUnknown"
+	SeveralPDBs               Reason = "SeveralPodDisruptionBudgets"
+	PDBForbids                Reason = "PodDisruptionBudgetForbids"
+	NamespaceExcluded         Reason = "NamespaceExcluded"
+	AlreadyMoving             Reason = "AlreadyMoving"
+	ResourceClaims            Reason = "ResourceClaimsNotSupported"
+	NoLanding                 Reason = "NoLanding"
+	MoveLimit                 Reason = "MoveLimit"
+	// HotThroughImmovable: removing everything that may be moved would not bring the node under the evict line.
+	HotThroughImmovable Reason = "HotThroughImmovable"
+)
+
+// Why a pod is moved.
+const HotNode Reason = "NodeHot"
+
+// Node is one node as the planner sees it.
+type Node struct {
+	Name        string
+	Allocatable cluster.Amounts
+	State       State
+	// Current is the evidence for hot: what stays on the node, as measured.
+	Current cluster.Amounts
+	// Predicted is what a landing has to reckon with: all pods, with estimates, and moves in flight.
+	Predicted cluster.Amounts
+	// Closed is why the node takes no landing although it is cool (cordoned, about to be removed); empty if it may.
+	Closed string
+	// Pods are the candidates on a hot node; nil on others.
+	Pods []Pod
+}
+
+// Pod is one pod of a hot node.
+type Pod struct {
+	*cluster.Pod
+	// Usage is what the pod was measured at.
+	Usage cluster.Amounts
+	// Refused is why the pod may not be moved; empty when it may.
+	Refused Reason
+	// Disruption orders pods of one priority: lower is moved first.
+	Disruption int64
+}
+
+// Placement answers which nodes would take a pod, moves of this plan included.
+type Placement interface {
+	// Fits says whether the replacement of pod could run on node, and if not, why.
+	Fits(pod *cluster.Pod, node string) (ok bool, why string)
+	// Move applies a move and returns its undo.
+	Move(pod *cluster.Pod, to string) (undo func(), err error)
+}
+
+// Input is everything a Plan depends on.
+type Input struct {
+	// Nodes in the order of their names.
+	Nodes []Node
+	Lines Lines
+	// MaxMoves bounds the plan; 0 means no bound. MaxPerNode bounds the moves from one node; 0 means no bound.
+	MaxMoves, MaxPerNode int
+	Placement            Placement
+}
+
+// Move is one planned move.
+type Move struct {
+	Pod
+	From, To string
+	Reason   Reason
+	// FromPercent and ToPercent are the source and the destination before and after this move, in the order of the plan.
+	FromBefore, FromAfter, ToBefore, ToAfter cluster.Percents
+}
+
+// Declined is a pod that would have helped and is not moved.
+type Declined struct {
+	Pod
+	Node   string
+	Reason Reason
+	// Detail says more for a person, such as which filter refused it where.
+	Detail string
+}
+
+// NodeReport is a node before and after the plan.
+type NodeReport struct {
+	Name          string
+	State         State
+	Before, After cluster.Percents
+	// Reason is why a hot node is not cooled; empty otherwise.
+	Reason Reason
+}
+
+// Plan is what to do and why, and why not more.
+type Plan struct {
+	Moves    []Move
+	Declined []Declined
+	Nodes    []NodeReport
+}

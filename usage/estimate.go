@@ -1,0 +1,31 @@
+package usage
+
+import "github.com/evenkeel/evenkeel/cluster"
+
+// Estimate says what a pod is taken to use before it was measured and no sibling of it was: a share of its request, else
+// a default, per resource.
+type Estimate struct {
+	// PercentOfRequest is the share of the request, 0 to 100.
+	PercentOfRequest cluster.Percents
+	// Default is used where a pod requests nothing of a resource; it never exceeds the limit.
+	Default cluster.Amounts
+}
+
+// Of returns the estimate for a pod.
+func (e Estimate) Of(pod *cluster.Pod) cluster.Amounts { return e.For(pod.Requests, pod.Limits) }
+
+// For returns the estimate for these requests and limits.
+func (e Estimate) For(requests, limits cluster.Amounts) cluster.Amounts {
+	var a cluster.Amounts
+	for r := range a {
+		if requests[r] <= 0 {
+			a[r] = e.Default[r]
+			if limits[r] > 0 {
+				a[r] = min(a[r], limits[r])
+			}
+			continue
+		}
+		a[r] = int64(e.PercentOfRequest[r] / 100 * float64(requests[r]))
+	}
+	return a
+}
