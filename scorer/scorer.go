@@ -154,3 +154,15 @@ func (l Lines) over(p cluster.Percents) bool {
 	}
 	return false
 }
+
+// Adjusted returns what bindings and moves have changed on a node since the observation.
+func (b *Board) Adjusted(i int32) cluster.Amounts {
+	var by cluster.Amounts
+	if i < 0 || int(i) >= len(b.adjust) {
+		return by
+	}
+	for r := range by {
+		by[r] = b.adjust[i][r].Load()
+	}
+	return by
+}

@@ -21,7 +21,15 @@ func (s *Store) Attach(factory informers.SharedInformerFactory) (synced func() b
 	if err != nil {
 		return nil, fmt.Errorf("watching pods: %w", err)
 	}
-	return func() bool { return nodes.HasSynced() && pods.HasSynced() }, nil
+	return func() bool {
+		if nodes.HasSynced() {
+			s.listedNodes.Store(true)
+		}
+		if pods.HasSynced() {
+			s.listedPods.Store(true)
+		}
+		return s.Synced()
+	}, nil
 }
 
 // Reflect feeds the Store by reflectors of its own until the context ends: no object is kept, only its record.
@@ -35,12 +43,9 @@ func (s *Store) Reflect(ctx context.Context, nodes, pods cache.ListerWatcher) {
 	<-done
 }
 
-// Synced says whether any node has arrived: a cluster without nodes has nothing to balance.
-func (s *Store) Synced() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.nodes) > 0
-}
+// Synced says whether the first list of nodes and of pods has been taken in. Attached to shared informers it becomes true
+// when the function that Attach returned finds it so.
+func (s *Store) Synced() bool { return s.listedNodes.Load() && s.listedPods.Load() }
 
 func handler(store cache.ReflectorStore) cache.ResourceEventHandlerFuncs {
 	return cache.ResourceEventHandlerFuncs{
@@ -89,6 +94,7 @@ func (f nodeFeed) Replace(objects []any, _ string) error {
 		keep[object.(*v1.Node).Name] = true //nolint:forcetypeassert // Add has checked it
 	}
 	f.store.retainNodes(keep)
+	f.store.listedNodes.Store(true)
 	return nil
 }
 
@@ -138,6 +144,7 @@ func (f podFeed) Replace(objects []any, _ string) error {
 		keep[pod.Namespace+"/"+pod.Name] = true
 	}
 	f.store.retainPods(keep)
+	f.store.listedPods.Store(true)
 	return nil
 }
 

@@ -45,16 +45,15 @@ func Node(object *v1.Node) cluster.Node {
 // Pod returns the record of a Pod.
 func Pod(object *v1.Pod) *cluster.Pod {
 	pod := &cluster.Pod{
-		UID:          string(object.UID),
-		Namespace:    object.Namespace,
-		Name:         object.Name,
-		Node:         object.Spec.NodeName,
-		TemplateHash: TemplateHash(object.Labels),
-		Requests:     Amounts(resourcehelper.PodRequests(object, resourcehelper.PodResourcesOptions{})),
-		Limits:       Amounts(resourcehelper.PodLimits(object, resourcehelper.PodResourcesOptions{})),
-		QoS:          qos(object),
-		Created:      object.CreationTimestamp.Time,
-		Terminating:  object.DeletionTimestamp != nil,
+		UID:         string(object.UID),
+		Namespace:   object.Namespace,
+		Name:        object.Name,
+		Node:        object.Spec.NodeName,
+		Requests:    Amounts(resourcehelper.PodRequests(object, resourcehelper.PodResourcesOptions{})),
+		Limits:      Amounts(resourcehelper.PodLimits(object, resourcehelper.PodResourcesOptions{})),
+		QoS:         qos(object),
+		Created:     object.CreationTimestamp.Time,
+		Terminating: object.DeletionTimestamp != nil,
 	}
 	if object.Spec.Priority != nil {
 		pod.Priority = *object.Spec.Priority
@@ -64,6 +63,7 @@ func Pod(object *v1.Pod) *cluster.Pod {
 	}
 	if owner := metav1.GetControllerOfNoCopy(object); owner != nil {
 		pod.Owner = cluster.Owner{UID: string(owner.UID), Kind: owner.Kind, Name: owner.Name}
+		pod.TemplateHash = templateHash(object.Labels, owner.Kind)
 	}
 	for _, condition := range object.Status.Conditions {
 		if condition.Type == v1.PodReady {
@@ -73,12 +73,12 @@ func Pod(object *v1.Pod) *cluster.Pod {
 	return pod
 }
 
-// TemplateHash returns the label by which a controller tells its templates apart.
-func TemplateHash(labels map[string]string) string {
-	if hash := labels["pod-template-hash"]; hash != "" {
-		return hash
+// templateHash returns the label by which a controller of this kind tells its templates apart.
+func templateHash(labels map[string]string, ownerKind string) string {
+	if ownerKind == "StatefulSet" || ownerKind == "DaemonSet" {
+		return labels["controller-revision-hash"]
 	}
-	return labels["controller-revision-hash"]
+	return labels["pod-template-hash"]
 }
 
 // Amounts converts quantities at the edge: milli-cores and bytes.

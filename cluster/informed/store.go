@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -30,6 +31,9 @@ type Store struct {
 	// built caches what a Snapshot has taken, per node, until the node changes.
 	built    map[string]*cluster.NodePods
 	onChange func(Change)
+
+	// listed says that the first list of nodes and of pods has arrived.
+	listedNodes, listedPods atomic.Bool
 }
 
 // NewStore returns an empty Store. onChange, which may be nil, is called under the Store's lock for every pod that comes
@@ -96,7 +100,7 @@ func (s *Store) DeletePod(namespace, name string) {
 	}
 }
 
-// retain forgets every pod whose key is not in keep.
+// retainPods forgets every pod whose key is not in keep.
 func (s *Store) retainPods(keep map[string]bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -119,3 +119,27 @@ func under(used usage.WindowAmounts, allocatable cluster.Amounts, line cluster.P
 	}
 	return true
 }
+
+// Keep carries states over a sample that could not be taken: nothing is counted, but what is no longer known is unknown.
+func Keep(before map[string]NodeState, view *usage.View) map[string]NodeState {
+	after := make(map[string]NodeState, len(view.Nodes))
+	for i := range view.Nodes {
+		node := &view.Snapshot.Nodes[i].Node
+		state, ok := before[node.Name]
+		unknown := view.Nodes[i].Unknown
+		if !ok && unknown == "" {
+			unknown = usage.NoSample
+		}
+		if !node.Ready {
+			unknown = NotReady
+		}
+		if unknown != "" && state.State != Unknown {
+			state = NodeState{State: Unknown, Since: view.At}
+		}
+		if unknown != "" {
+			state.Unknown = unknown
+		}
+		after[node.Name] = state
+	}
+	return after
+}

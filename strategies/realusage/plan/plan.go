@@ -14,15 +14,7 @@ import (
 // evictions and room that a node which can be cooled needs.
 func New(in Input) Plan {
 	p := &planner{in: &in, ports: newPorts(&in), before: map[string]cluster.Amounts{}, after: map[string]cluster.Amounts{}}
-	for i := range in.Nodes {
-		n := &in.Nodes[i]
-		used := n.Predicted
-		if n.State == Hot {
-			used = n.Current
-			p.hot = append(p.hot, n)
-		}
-		p.before[n.Name], p.after[n.Name] = used, used
-	}
+	p.start()
 	slices.SortStableFunc(p.hot, func(a, b *Node) int {
 		return cmp.Or(-cmp.Compare(p.heat(a), p.heat(b)), strings.Compare(a.Name, b.Name))
 	})
@@ -31,6 +23,19 @@ func New(in Input) Plan {
 		p.cool(n)
 	}
 	return p.plan()
+}
+
+// start notes how the nodes are before the first move.
+func (p *planner) start() {
+	for i := range p.in.Nodes {
+		n := &p.in.Nodes[i]
+		used := n.Predicted
+		if n.State == Hot {
+			used = n.Current
+			p.hot = append(p.hot, n)
+		}
+		p.before[n.Name], p.after[n.Name] = used, used
+	}
 }
 
 type planner struct {
@@ -217,4 +222,15 @@ func (p *planner) plan() Plan {
 		}
 	}
 	return plan
+}
+
+// Idle is the plan that does nothing, with the nodes as they are.
+func Idle(in Input) Plan {
+	in.MaxMoves, in.Placement = 0, nil
+	for i := range in.Nodes {
+		in.Nodes[i].Pods = nil
+	}
+	p := &planner{in: &in, before: map[string]cluster.Amounts{}, after: map[string]cluster.Amounts{}}
+	p.start()
+	return p.plan()
 }

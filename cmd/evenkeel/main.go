@@ -1,0 +1,65 @@
+// Command evenkeel keeps a Kubernetes cluster on an even keel by real usage. Each subcommand stands in a file of its own;
+// what they do is wired in internal/app.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	_ "k8s.io/component-base/logs/json/register" // --logging-format=json
+	"k8s.io/klog/v2"
+
+	"github.com/evenkeel/evenkeel/internal/app"
+)
+
+// version is set by the linker.
+var version = "dev"
+
+func main() { os.Exit(run()) }
+
+func run() int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	defer logs.FlushLogs()
+	err := newRoot().ExecuteContext(klog.NewContext(ctx, klog.Background()))
+	if err != nil && !errors.Is(err, context.Canceled) {
+		fmt.Fprintln(os.Stderr, "evenkeel: "+err.Error())
+	}
+	return app.ExitCode(err)
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "evenkeel",
+		Short:         "Evens out the real usage of Kubernetes nodes, by eviction and by scheduling",
+		Version:       version,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	logConfig := logsapi.NewLoggingConfiguration()
+	logsapi.AddFlags(logConfig, root.PersistentFlags())
+	root.PersistentPreRunE = func(*cobra.Command, []string) error {
+		if err := logsapi.ValidateAndApply(logConfig, nil); err != nil {
+			return &app.UsageError{Err: fmt.Errorf("logging flags: %w", err)}
+		}
+		return nil
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &app.UsageError{Err: err} })
+	root.AddCommand(newRunCommand(), newExtenderCommand(), newServeCommand(), newPlanCommand(), newTopCommand())
+	return root
+}
+
+// noArgs refuses positional arguments as a usage error.
+func noArgs(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return &app.UsageError{Err: fmt.Errorf("%s takes no arguments, got %q", c.CommandPath(), args)}
+	}
+	return nil
+}

@@ -1,0 +1,27 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/evenkeel/evenkeel/internal/app"
+)
+
+func newTopCommand() *cobra.Command {
+	var options app.Options
+	var format string
+	var observe time.Duration
+	c := &cobra.Command{
+		Use:   "top",
+		Short: "Show each node's real usage per window, its age, source and state",
+		Args:  noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return app.Top(c.Context(), options, format, observe, c.OutOrStdout())
+		},
+	}
+	options.AddCommon(c.Flags())
+	c.Flags().StringVarP(&format, "output", "o", "table", "Output format: "+app.Formats+".")
+	c.Flags().DurationVar(&observe, "observe", 0, "How long to sample before printing; 0 takes one reading, too short for a state.")
+	return c
+}

@@ -1,0 +1,56 @@
+package evictor
+
+import (
+	"math"
+
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	policylisters "k8s.io/client-go/listers/policy/v1"
+)
+
+// Budgets reads PodDisruptionBudgets ahead, so that evictions which the API server would refuse are not tried.
+type Budgets struct {
+	Lister policylisters.PodDisruptionBudgetLister
+}
+
+// Of returns the PodDisruptionBudgets that select the pod.
+func (b Budgets) Of(pod *v1.Pod) []*policyv1.PodDisruptionBudget {
+	all, err := b.Lister.PodDisruptionBudgets(pod.Namespace).List(labels.Everything())
+	if err != nil {
+		return nil // the lister reads a cache and cannot fail
+	}
+	var selecting []*policyv1.PodDisruptionBudget
+	for _, pdb := range all {
+		if selects(pdb, pod) {
+			selecting = append(selecting, pdb)
+		}
+	}
+	return selecting
+}
+
+// selects follows policy/v1: an empty selector selects every pod of the namespace, none selects no pod.
+func selects(pdb *policyv1.PodDisruptionBudget, pod *v1.Pod) bool {
+	selector, err := labelSelector(pdb)
+	return err == nil && selector.Matches(labels.Set(pod.Labels))
+}
+
+// headroom is how many of the pods that one budget selects may be unavailable beyond those that are.
+func headroom(pdb *policyv1.PodDisruptionBudget) int {
+	if pdb.Status.ObservedGeneration < pdb.Generation {
+		return 0 // the controller has not seen the budget as it is now
+	}
+	return int(pdb.Status.DisruptionsAllowed)
+}
+
+// Never says that a budget leaves no room however many pods are available, so that waiting is pointless.
+func Never(pdb *policyv1.PodDisruptionBudget) bool {
+	return pdb.Status.ObservedGeneration >= pdb.Generation && pdb.Status.ExpectedPods > 0 &&
+		pdb.Status.DesiredHealthy >= pdb.Status.ExpectedPods
+}
+
+// ownerLimit is how many of an owner's pods may be on the move at once where no budget says it: max(1, percent of
+// replicas).
+func ownerLimit(replicas int, percent float64) int {
+	return max(1, int(math.Floor(float64(replicas)*percent/100)))
+}

@@ -1,0 +1,314 @@
+package evictor
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/descheduler/pkg/descheduler/evictions"
+
+	"github.com/evenkeel/evenkeel/ledger"
+)
+
+// Steered is what is known of whether kube-scheduler asked the extender about a replacement.
+type Steered int
+
+// What can be known of steering.
+const (
+	// SteeredUnproven: the replacement landed well, but nobody knows whether that was chance.
+	SteeredUnproven Steered = iota
+	// SteeredYes: the extender was asked.
+	SteeredYes
+	// SteeredNo: the extender was not asked, or the replacement landed where no extender would have let it.
+	SteeredNo
+)
+
+// ExecutorConfig is what an Executor depends on.
+type ExecutorConfig struct {
+	Gate    *Gate
+	Budgets Budgets
+	// Pod returns the pod as the watch has it, nil when it is gone.
+	Pod func(namespace, name string) *v1.Pod
+	// Recheck says why a move should not be made any more; empty when it should.
+	Recheck func(*Move) Reason
+	// Replicas returns how many pods the owner of a pod wants, 0 when that is not known.
+	Replicas func(pod *v1.Pod) int
+	// Ready says whether the pod with this UID is ready.
+	Ready func(podUID string) bool
+	// Steered judges a move that landed; nil turns the steering check off.
+	Steered func(context.Context, ledger.Move) Steered
+	// Interval is the least time between two evictions, Deadline how long a cycle may take, ProbeTimeout how long beyond its
+	// grace period the first replacement may take to be bound.
+	Interval, Deadline, ProbeTimeout time.Duration
+	// OwnerPercent is the share of an owner's replicas that may be on the move where no budget says it.
+	OwnerPercent float64
+	// Progress is called whenever the cycle is alive, so that a long, paced one is not taken for a hang.
+	Progress func()
+	Now      func() time.Time
+	Metrics  *Metrics
+}
+
+// Executor makes the moves of a plan.
+type Executor struct{ config ExecutorConfig }
+
+// NewExecutor returns an Executor.
+func NewExecutor(config ExecutorConfig) (*Executor, error) {
+	if config.Gate == nil || config.Pod == nil || config.Recheck == nil || config.Now == nil || config.Deadline <= 0 {
+		return nil, errors.New("evictor: Gate, Pod, Recheck, Now and Deadline must be set")
+	}
+	return &Executor{config}, nil
+}
+
+// tick is how often a blocked cycle looks again whether a budget has room or a replacement has landed.
+const tick = 200 * time.Millisecond
+
+// Run makes the moves in order, leaving one aside while its budget or owner has no room, until all are decided, the
+// deadline is reached or something says stop. evict takes one pod through the framework to the Gate.
+func (e *Executor) Run(ctx context.Context, moves []Move, evict func(context.Context, *v1.Pod) error) []Outcome {
+	c := &cycle{
+		Executor: e, evict: evict, left: moves,
+		deadline: e.config.Now().Add(e.config.Deadline),
+		probing:  e.config.Steered != nil && !e.config.Gate.config.DryRun,
+		spent:    map[string]bool{},
+		blocked:  map[string]bool{},
+	}
+	c.run(ctx)
+	for i := range c.outcomes {
+		e.config.Metrics.leave(c.outcomes[i].Reason)
+	}
+	return c.outcomes
+}
+
+// cycle is one Run.
+type cycle struct {
+	*Executor
+	evict    func(context.Context, *v1.Pod) error
+	left     []Move
+	outcomes []Outcome
+	deadline time.Time
+	// probing holds evictions back until the replacement of the last one proved that kube-scheduler is steered.
+	probing bool
+	probe   uint64
+	probeBy time.Time
+	// spent holds the limits of the DeschedulerPolicy that are reached, by "node/…" or "namespace/…".
+	spent map[string]bool
+	// blocked holds pods whose eviction the API server refused for a budget that seemed to have room.
+	blocked map[string]bool
+	stop    Reason
+}
+
+func (c *cycle) run(ctx context.Context) {
+	for len(c.left) > 0 && ctx.Err() == nil {
+		c.progress()
+		if c.stop != "" {
+			c.leaveAll(c.stop)
+			return
+		}
+		if !c.config.Now().Before(c.deadline) {
+			c.leaveAll(DeadlineReached)
+			return
+		}
+		wait := tick
+		if c.probe == 0 || c.probed(ctx) {
+			if c.stop == "" && c.next(ctx) {
+				wait = c.config.Interval
+			}
+		}
+		if len(c.left) > 0 && c.stop == "" {
+			sleep(ctx, wait)
+		}
+	}
+	c.finishProbe(ctx)
+	c.leaveAll(DeadlineReached)
+}
+
+// finishProbe waits for a probe that was also the last move, because an absent extender has to be told.
+func (c *cycle) finishProbe(ctx context.Context) {
+	for c.probe != 0 && c.stop == "" && ctx.Err() == nil && !c.probed(ctx) {
+		c.progress()
+		sleep(ctx, tick)
+	}
+	if c.stop == SteeringAbsent {
+		klog.FromContext(ctx).Error(nil, "kube-scheduler does not ask the extender; replacements go where requests say",
+			"reason", SteeringAbsent)
+	}
+}
+
+// next makes the first move that may be made now. It returns false when every one has to wait.
+func (c *cycle) next(ctx context.Context) bool {
+	for i := 0; i < len(c.left) && ctx.Err() == nil; {
+		move := c.left[i]
+		reason, wait := c.check(&move)
+		if wait {
+			i++
+			continue
+		}
+		if reason != "" {
+			c.drop(i, Outcome{Move: move, Reason: reason})
+			continue
+		}
+		outcome, again := c.make(ctx, move)
+		if again {
+			i++
+			continue
+		}
+		c.drop(i, outcome)
+		if outcome.Reason == "" || c.stop != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// check says why a move is not to be made, or that it has to wait.
+func (c *cycle) check(move *Move) (reason Reason, wait bool) {
+	if c.spent["node/"+move.From] || c.spent["namespace/"+move.Namespace] {
+		return LimitReached, false
+	}
+	pod := c.config.Pod(move.Namespace, move.Pod)
+	if pod == nil || string(pod.UID) != move.PodUID || pod.DeletionTimestamp != nil {
+		return PodChanged, false
+	}
+	if reason := c.config.Recheck(move); reason != "" {
+		return reason, false
+	}
+	budgets := c.config.Budgets.Of(pod)
+	inFlight := c.inFlight(move.Owner.UID)
+	switch len(budgets) {
+	case 0:
+		return "", inFlight >= ownerLimit(c.config.Replicas(pod), c.config.OwnerPercent)
+	case 1:
+		room := headroom(budgets[0])
+		if c.blocked[move.PodUID] { // refused before: only a change of the budget makes it worth another call
+			c.blocked[move.PodUID] = room <= 0
+			return "", true
+		}
+		return "", room <= 0
+	}
+	return SeveralBudgets, false
+}
+
+// inFlight counts an owner's pods on the move: evicted and not landed, or landed and not ready.
+func (c *cycle) inFlight(ownerUID string) int {
+	inFlight, ended := c.config.Gate.config.Ledger.Moves()
+	n := 0
+	for i := range inFlight {
+		if inFlight[i].Owner.UID == ownerUID {
+			n++
+		}
+	}
+	now := c.config.Now()
+	for i := range ended {
+		m := &ended[i]
+		if m.Owner.UID == ownerUID && m.State == ledger.Landed && now.Sub(m.Ended) < m.TTL && !c.config.Ready(m.Replacement) {
+			n++
+		}
+	}
+	return n
+}
+
+// make takes one move through the framework. It returns again when the API server's answer asks to try later.
+func (c *cycle) make(ctx context.Context, move Move) (outcome Outcome, again bool) {
+	pod := c.config.Pod(move.Namespace, move.Pod)
+	if pod == nil {
+		return Outcome{Move: move, Reason: PodChanged}, false
+	}
+	a := c.config.Gate.announce(move)
+	defer c.config.Gate.withdraw(a)
+	err := c.evict(ctx, pod)
+	if a.err != nil {
+		err = a.err // as the API server or the Gate said it, before the framework flattened it
+	}
+	if err == nil {
+		c.startProbe(a.id, pod)
+		return Outcome{Move: move, ID: a.id}, false
+	}
+	if apierrors.IsTooManyRequests(err) {
+		c.blocked[move.PodUID] = true
+		return Outcome{}, true
+	}
+	reason := c.classify(err, &move)
+	return Outcome{Move: move, Reason: reason, Err: err}, false
+}
+
+// classify finds the reason behind a failed eviction and notes what it means for the other moves.
+func (c *cycle) classify(err error, move *Move) Reason {
+	if _, ok := errors.AsType[*evictions.EvictionTotalLimitError](err); ok {
+		c.stop = LimitReached
+		return LimitReached
+	}
+	if _, ok := errors.AsType[*evictions.EvictionNodeLimitError](err); ok {
+		c.spent["node/"+move.From] = true
+		return LimitReached
+	}
+	if _, ok := errors.AsType[*evictions.EvictionNamespaceLimitError](err); ok {
+		c.spent["namespace/"+move.Namespace] = true
+		return LimitReached
+	}
+	reason := reasonOf(err)
+	if reason == Paused || reason == PauseUnreadable {
+		c.stop = reason
+	}
+	return reason
+}
+
+func (c *cycle) startProbe(id uint64, pod *v1.Pod) {
+	if c.probing && id != 0 {
+		c.probe = id
+		c.probeBy = c.config.Now().Add(Grace(pod, nil) + c.config.ProbeTimeout)
+	}
+}
+
+// probed says whether evicting may go on after the probe, or sets stop.
+func (c *cycle) probed(ctx context.Context) bool {
+	move, ok := c.config.Gate.config.Ledger.Get(c.probe)
+	switch {
+	case ok && move.State == ledger.Landed:
+		c.probe = 0
+		switch c.config.Steered(ctx, move) {
+		case SteeredYes:
+			c.probing = false
+		case SteeredNo:
+			c.stop = SteeringAbsent
+		case SteeredUnproven: // the next move is a probe too
+		}
+		return true
+	case !ok || !move.InFlight() || c.config.Now().After(c.probeBy):
+		c.probe, c.stop = 0, ProbeNotLanded
+		return true
+	}
+	return false
+}
+
+func (c *cycle) drop(i int, outcome Outcome) {
+	c.left = append(c.left[:i:i], c.left[i+1:]...)
+	c.outcomes = append(c.outcomes, outcome)
+}
+
+func (c *cycle) leaveAll(reason Reason) {
+	for _, move := range c.left {
+		c.outcomes = append(c.outcomes, Outcome{Move: move, Reason: reason})
+	}
+	c.left = nil
+}
+
+func (c *cycle) progress() {
+	if c.config.Progress != nil {
+		c.config.Progress()
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}

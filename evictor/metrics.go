@@ -1,0 +1,50 @@
+package evictor
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
+
+// Metrics tells what was evicted and what was not. A nil Metrics is silent.
+type Metrics struct {
+	evictions *prometheus.CounterVec
+	left      *prometheus.CounterVec
+}
+
+// NewMetrics registers the evictor's metrics.
+func NewMetrics(reg prometheus.Registerer) *Metrics {
+	factory := promauto.With(reg)
+	m := &Metrics{
+		evictions: factory.NewCounterVec(prometheus.CounterOpts{
+			Name: "evenkeel_evictions_total", Help: "Evictions by result: success, or why there was none.",
+		}, []string{"result"}),
+		left: factory.NewCounterVec(prometheus.CounterOpts{
+			Name: "evenkeel_moves_left_total", Help: "Planned moves that were not made, by reason.",
+		}, []string{"reason"}),
+	}
+	m.evictions.WithLabelValues("success")
+	for _, reason := range []Reason{
+		Paused, PauseUnreadable, PodChanged, SourceNotHot, SourceUnknown, LandingGone, UsageGate, SteeringAbsent, ProbeNotLanded,
+		Filtered, SeveralBudgets, LimitReached, DeadlineReached, CallFailed,
+	} {
+		m.left.WithLabelValues(string(reason))
+	}
+	return m
+}
+
+func (m *Metrics) evicted(err error) {
+	if m == nil {
+		return
+	}
+	result := "success"
+	if err != nil {
+		result = string(reasonOf(err))
+	}
+	m.evictions.WithLabelValues(result).Inc()
+}
+
+func (m *Metrics) leave(reason Reason) {
+	if m != nil && reason != "" {
+		m.left.WithLabelValues(string(reason)).Inc()
+	}
+}

@@ -1,0 +1,33 @@
+package evictor
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// PauseAnnotation on Evenkeel's ConfigMap stops every eviction, whatever its value but "false".
+const PauseAnnotation = "evenkeel.io/paused"
+
+// ConfigMapName is the name of Evenkeel's one ConfigMap, in its own namespace.
+const ConfigMapName = "evenkeel-ledger"
+
+// PauseSwitch reads the kill switch. A ConfigMap that does not exist pauses nothing; one that cannot be read pauses.
+func PauseSwitch(client kubernetes.Interface, namespace string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		object, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, ConfigMapName, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil
+		case err != nil:
+			return &Refusal{PauseUnreadable, err.Error()}
+		}
+		if value, ok := object.Annotations[PauseAnnotation]; ok && value != "false" {
+			return &Refusal{Paused, fmt.Sprintf("annotation %s=%q on ConfigMap %s/%s", PauseAnnotation, value, namespace, ConfigMapName)}
+		}
+		return nil
+	}
+}

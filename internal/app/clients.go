@@ -1,0 +1,142 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/events"
+)
+
+// The API server is asked at most so often; usage sources have a limit of their own.
+const (
+	clientQPS   = 50
+	clientBurst = 100
+)
+
+// connect makes the clients, without a request.
+func (a *App) connect() error {
+	config, err := restConfig(a.options.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	config.UserAgent = rest.DefaultKubernetesUserAgent()
+	config.QPS, config.Burst = clientQPS, clientBurst
+	a.rest = config
+	built := rest.CopyConfig(config)
+	built.ContentType = "application/vnd.kubernetes.protobuf"
+	built.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+	if a.client, err = kubernetes.NewForConfig(built); err != nil {
+		return fmt.Errorf("making the client: %w", err)
+	}
+	return nil
+}
+
+func restConfig(kubeconfig string) (*rest.Config, error) {
+	if kubeconfig != "" {
+		if _, err := os.Stat(kubeconfig); err != nil {
+			return nil, &UsageError{fmt.Errorf("--kubeconfig: %w", err)}
+		}
+	}
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{}).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("finding the API server: %w", err)
+	}
+	return config, nil
+}
+
+// reachTimeout is how long the API server may take to answer at all.
+const reachTimeout = 10 * time.Second
+
+// reach asks the API server for its version, so that one that is not there is told in one line.
+func (a *App) reach() error {
+	config := rest.CopyConfig(a.rest)
+	config.Timeout = reachTimeout
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making the client: %w", err)
+	}
+	if _, err := client.ServerVersion(); err != nil {
+		return fmt.Errorf("reaching the API server at %s: %w", a.rest.Host, err)
+	}
+	return nil
+}
+
+// servesDynamicResources says whether the cluster has the API that pods' resource claims need.
+func servesDynamicResources(client kubernetes.Interface) (bool, error) {
+	groups, err := client.Discovery().ServerGroups()
+	if err != nil {
+		return false, fmt.Errorf("asking the API server for its groups: %w", err)
+	}
+	for _, group := range groups.Groups {
+		for _, version := range group.Versions {
+			if version.GroupVersion == "resource.k8s.io/v1" {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// wireEvents makes the recorder; a dry run tells the API server nothing.
+func (a *App) wireEvents() {
+	if a.options.DryRun {
+		a.recorder = &events.FakeRecorder{}
+		return
+	}
+	a.events = events.NewBroadcaster(&events.EventSinkImpl{Interface: a.client.EventsV1()})
+	a.recorder = a.events.NewRecorder(scheme.Scheme, "evenkeel")
+}
+
+// slim drops, before an object is stored, what no plugin reads.
+func slim(object any) (any, error) {
+	if accessor, err := meta.Accessor(object); err == nil {
+		accessor.SetManagedFields(nil)
+	}
+	switch o := object.(type) {
+	case *appsv1.ReplicaSet:
+		o.Spec.Template = v1.PodTemplateSpec{}
+	case *appsv1.StatefulSet:
+		o.Spec.Template = v1.PodTemplateSpec{}
+		o.Spec.VolumeClaimTemplates = nil
+	case *v1.Node:
+		o.Status.Images = nil
+	}
+	return object, nil
+}
+
+// startInformers starts what was requested and waits until all of it has been delivered.
+func (a *App) startInformers(ctx context.Context) error {
+	a.informers.Start(ctx.Done())
+	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
+	defer cancel()
+	for kind, ok := range a.informers.WaitForCacheSync(ctx.Done()) {
+		if !ok {
+			return fmt.Errorf("%w: %v", errNotSynced, kind)
+		}
+	}
+	for _, synced := range a.synced {
+		for !synced() {
+			select {
+			case <-ctx.Done():
+				return errNotSynced
+			case <-time.After(10 * time.Millisecond):
+			}
+		}
+	}
+	return nil
+}
+
+// syncTimeout is how long the first lists of all watches may take.
+const syncTimeout = 2 * time.Minute

@@ -1,0 +1,139 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/evenkeel/evenkeel/runner"
+)
+
+// Options are the process's flags. Everything about what is hot and how to move stands in the policy.
+type Options struct {
+	PolicyFile string
+	Kubeconfig string
+	Namespace  string
+	// MetricsAddress serves /metrics, /livez and /readyz; "0" serves nothing.
+	MetricsAddress string
+
+	DryRun   bool
+	Interval time.Duration
+	Schedule string
+	// ExtenderURL is where a separate extender is asked whether kube-scheduler asked it.
+	ExtenderURL string
+
+	LeaderElect   bool
+	LeaseDuration time.Duration
+	RenewDeadline time.Duration
+	RetryPeriod   time.Duration
+	LeaseName     string
+
+	ListenAddress                      string
+	TLSCertFile, TLSKeyFile, ClientCAs string
+}
+
+// DefaultNamespace is where Evenkeel's Lease and ConfigMap are when neither flag nor environment says otherwise.
+const DefaultNamespace = "kube-system"
+
+// AddCommon adds the flags of every command.
+func (o *Options) AddCommon(flags *pflag.FlagSet) {
+	flags.StringVar(&o.PolicyFile, "policy-config-file", o.PolicyFile, "File with the DeschedulerPolicy and the LoadPolicy.")
+	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "File with kube configuration; without it $KUBECONFIG, else the pod's ServiceAccount.")
+	flags.StringVar(&o.Namespace, "namespace", namespaceFromEnvironment(), "Namespace of Evenkeel's Lease and ConfigMap.")
+}
+
+// AddMetrics adds the flags of commands that serve metrics and probes.
+func (o *Options) AddMetrics(flags *pflag.FlagSet) {
+	flags.StringVar(&o.MetricsAddress, "metrics-address", ":10258", `Address of /metrics, /livez and /readyz; "0" serves none.`)
+}
+
+// AddRunner adds the flags of commands that evict.
+func (o *Options) AddRunner(flags *pflag.FlagSet) {
+	flags.BoolVar(&o.DryRun, "dry-run", false, "Decide and tell, but evict nothing.")
+	flags.DurationVar(&o.Interval, "descheduling-interval", o.Interval, "Time between the end of one cycle and the start of the next; 0 runs one cycle and exits.")
+	flags.StringVar(&o.Schedule, "schedule", "", `Cron expression for cycles, such as "*/5 * * * *"; instead of --descheduling-interval.`)
+	flags.StringVar(&o.ExtenderURL, "extender-url", "", "URL of a separate extender, to check that kube-scheduler asks it.")
+	flags.BoolVar(&o.LeaderElect, "leader-elect", true, "Evict only while holding the Lease, so that one process evicts at a time.")
+	flags.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", 15*time.Second, "How long others wait before they take an abandoned Lease.")
+	flags.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", 10*time.Second, "How long the leader tries to renew the Lease before it gives up.")
+	flags.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", 2*time.Second, "Time between tries to take or renew the Lease.")
+	flags.StringVar(&o.LeaseName, "leader-elect-resource-name", "evenkeel", "Name of the Lease.")
+}
+
+// AddExtender adds the flags of commands that answer kube-scheduler.
+func (o *Options) AddExtender(flags *pflag.FlagSet) {
+	flags.StringVar(&o.ListenAddress, "listen-address", ":8888", "Address on which kube-scheduler asks.")
+	flags.StringVar(&o.TLSCertFile, "tls-cert-file", "", "Certificate for HTTPS; without it HTTP is served.")
+	flags.StringVar(&o.TLSKeyFile, "tls-private-key-file", "", "Private key of the certificate.")
+	flags.StringVar(&o.ClientCAs, "client-ca-file", "", "CA that client certificates must be signed by.")
+}
+
+func namespaceFromEnvironment() string {
+	if ns := os.Getenv("POD_NAMESPACE"); ns != "" {
+		return ns
+	}
+	return DefaultNamespace
+}
+
+// Validate reports the first mistake in the flags as a UsageError.
+func (o *Options) Validate() error {
+	for _, err := range []error{o.validateTimes(), o.validateAddresses()} {
+		if err != nil {
+			return &UsageError{err}
+		}
+	}
+	if o.Schedule == "" {
+		return nil
+	}
+	if o.Interval != 0 {
+		return &UsageError{errors.New("--schedule and --descheduling-interval exclude each other")}
+	}
+	if _, err := runner.ParseSchedule(o.Schedule); err != nil {
+		return &UsageError{fmt.Errorf("--schedule: %w", err)}
+	}
+	return nil
+}
+
+func (o *Options) validateTimes() error {
+	if o.Interval < 0 {
+		return fmt.Errorf("--descheduling-interval: %v is negative", o.Interval)
+	}
+	if !o.LeaderElect {
+		return nil
+	}
+	if o.RetryPeriod <= 0 || o.RenewDeadline <= o.RetryPeriod*12/10 || o.LeaseDuration <= o.RenewDeadline {
+		return fmt.Errorf("--leader-elect-lease-duration %v must be above --leader-elect-renew-deadline %v, and that above 1.2 times --leader-elect-retry-period %v",
+			o.LeaseDuration, o.RenewDeadline, o.RetryPeriod)
+	}
+	return nil
+}
+
+func (o *Options) validateAddresses() error {
+	for flag, address := range map[string]string{"listen-address": o.ListenAddress, "metrics-address": o.MetricsAddress} {
+		if address == "" || flag == "metrics-address" && address == "0" {
+			continue
+		}
+		if _, _, err := net.SplitHostPort(address); err != nil {
+			return fmt.Errorf("--%s: %w", flag, err)
+		}
+	}
+	if (o.TLSCertFile == "") != (o.TLSKeyFile == "") {
+		return errors.New("--tls-cert-file and --tls-private-key-file go together")
+	}
+	return nil
+}
+
+// loops says whether cycles go on until the process is stopped.
+func (o *Options) loops() bool { return o.Interval > 0 || o.Schedule != "" }
+
+// schedule returns when cycles run. The flags are valid.
+func (o *Options) schedule() (runner.Schedule, error) {
+	if o.Schedule != "" {
+		return runner.ParseSchedule(o.Schedule)
+	}
+	return runner.Every(o.Interval), nil
+}

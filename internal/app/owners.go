@@ -1,0 +1,184 @@
+package app
+
+import (
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	appslisters "k8s.io/client-go/listers/apps/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+)
+
+// owners knows the controllers of pods: how many replicas they want, and whether they are in the middle of something that a
+// move would disturb.
+type owners struct {
+	replicaSets  appslisters.ReplicaSetLister
+	statefulSets appslisters.StatefulSetLister
+	budgets      evictor.Budgets
+	settle       time.Duration
+	now          func() time.Time
+
+	mu     sync.Mutex
+	scaled map[types.UID]time.Time // when the number of replicas was last seen to change
+}
+
+func newOwners(factory informers.SharedInformerFactory, settle time.Duration, now func() time.Time) (*owners, error) {
+	o := &owners{
+		replicaSets:  factory.Apps().V1().ReplicaSets().Lister(),
+		statefulSets: factory.Apps().V1().StatefulSets().Lister(),
+		settle:       settle,
+		now:          now,
+		scaled:       map[types.UID]time.Time{},
+	}
+	handler := cache.ResourceEventHandlerFuncs{UpdateFunc: o.updated, DeleteFunc: o.deleted}
+	if _, err := factory.Apps().V1().ReplicaSets().Informer().AddEventHandler(handler); err != nil {
+		return nil, fmt.Errorf("watching ReplicaSets: %w", err)
+	}
+	if _, err := factory.Apps().V1().StatefulSets().Informer().AddEventHandler(handler); err != nil {
+		return nil, fmt.Errorf("watching StatefulSets: %w", err)
+	}
+	return o, nil
+}
+
+func (o *owners) updated(before, after any) {
+	if wanted(before) == wanted(after) {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.scaled[after.(metav1.Object).GetUID()] = o.now() //nolint:forcetypeassert // informers deliver API objects
+}
+
+func (o *owners) deleted(object any) {
+	if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = tombstone.Obj
+	}
+	if deleted, ok := object.(metav1.Object); ok {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		delete(o.scaled, deleted.GetUID())
+	}
+}
+
+func wanted(object any) int {
+	var replicas *int32
+	switch owner := object.(type) {
+	case *appsv1.ReplicaSet:
+		replicas = owner.Spec.Replicas
+	case *appsv1.StatefulSet:
+		replicas = owner.Spec.Replicas
+	}
+	if replicas == nil {
+		return 1 // the API's default
+	}
+	return int(*replicas)
+}
+
+// replicas returns how many pods a pod's owner wants, 0 when that is not known.
+func (o *owners) replicas(pod *v1.Pod) int {
+	if owner := o.of(pod); owner != nil {
+		return wanted(owner)
+	}
+	return 0
+}
+
+// of returns a pod's ReplicaSet or StatefulSet, nil for any other owner or one that is not known.
+func (o *owners) of(pod *v1.Pod) metav1.Object {
+	ref := metav1.GetControllerOfNoCopy(pod)
+	if ref == nil {
+		return nil
+	}
+	switch ref.Kind {
+	case "ReplicaSet":
+		if set, err := o.replicaSets.ReplicaSets(pod.Namespace).Get(ref.Name); err == nil && set.UID == ref.UID {
+			return set
+		}
+	case "StatefulSet":
+		if set, err := o.statefulSets.StatefulSets(pod.Namespace).Get(ref.Name); err == nil && set.UID == ref.UID {
+			return set
+		}
+	}
+	return nil
+}
+
+// refuse says why a pod may not be moved, as far as its owner and its budgets go.
+func (o *owners) refuse(pod *v1.Pod) plan.Reason {
+	switch budgets := o.budgets.Of(pod); {
+	case len(budgets) > 1:
+		return plan.SeveralPDBs
+	case len(budgets) == 1 && evictor.Never(budgets[0]):
+		return plan.PDBForbids
+	}
+	switch owner := o.of(pod).(type) {
+	case *appsv1.ReplicaSet:
+		if rollingReplicaSet(owner) {
+			return plan.OwnerRollingOut
+		}
+		return o.unsettled(owner)
+	case *appsv1.StatefulSet:
+		if s := owner.Status; s.CurrentRevision != s.UpdateRevision || s.ObservedGeneration < owner.Generation {
+			return plan.OwnerRollingOut
+		}
+		return o.unsettled(owner)
+	}
+	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil && (ref.Kind == "ReplicaSet" || ref.Kind == "StatefulSet") {
+		return plan.OwnerUnknown
+	}
+	return "" // a controller of another kind: whether it recreates its pods is its users' knowledge
+}
+
+// rollingReplicaSet says whether a ReplicaSet's Deployment is replacing it or being scaled: the Deployment controller
+// notes on each ReplicaSet how many replicas the whole Deployment wants.
+func rollingReplicaSet(set *appsv1.ReplicaSet) bool {
+	if set.Status.ObservedGeneration < set.Generation || int(set.Status.Replicas) != wanted(set) {
+		return true
+	}
+	desired, err := strconv.Atoi(set.Annotations["deployment.kubernetes.io/desired-replicas"])
+	return err == nil && desired != wanted(set)
+}
+
+func (o *owners) unsettled(owner metav1.Object) plan.Reason {
+	now := o.now()
+	if now.Sub(owner.GetCreationTimestamp().Time) < o.settle {
+		return plan.OwnerRollingOut
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if scaled, ok := o.scaled[owner.GetUID()]; ok && now.Sub(scaled) < o.settle {
+		return plan.OwnerJustScaled
+	}
+	return ""
+}
+
+// preferNoEviction is upstream's annotation for pods that should be moved last.
+const preferNoEviction = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
+
+// disruption orders pods of one priority: first those that do not ask to be left, then those whose budget has room, then by
+// quality of service, then those whose owner has many others.
+func (o *owners) disruption(pod *v1.Pod) int64 {
+	var cost int64
+	if _, asks := pod.Annotations[preferNoEviction]; asks {
+		cost += 1 << 40
+	}
+	for _, budget := range o.budgets.Of(pod) {
+		if budget.Status.DisruptionsAllowed <= 0 {
+			cost += 1 << 32
+		}
+	}
+	switch pod.Status.QOSClass {
+	case v1.PodQOSGuaranteed:
+		cost += 2 << 24
+	case v1.PodQOSBurstable:
+		cost += 1 << 24
+	}
+	return cost + 1000/int64(max(o.replicas(pod), 1))
+}

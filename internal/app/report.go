@@ -1,0 +1,176 @@
+package app
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"text/tabwriter"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/strategies/realusage"
+	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+)
+
+// Formats are what -o takes.
+const Formats = "table|json|yaml"
+
+// PlanReport is a plan as `evenkeel plan` prints it.
+type PlanReport struct {
+	// Closed is why no plan was made; absent when one was.
+	Closed   string           `json:"closed,omitempty"`
+	Moves    []MoveReport     `json:"moves"`
+	Declined []DeclinedReport `json:"declined"`
+	Nodes    []NodeReport     `json:"nodes"`
+}
+
+// MoveReport is one planned move.
+type MoveReport struct {
+	Namespace string      `json:"namespace"`
+	Pod       string      `json:"pod"`
+	Owner     string      `json:"owner"`
+	From      string      `json:"from"`
+	To        string      `json:"to"`
+	Reason    string      `json:"reason"`
+	Message   string      `json:"message"`
+	Usage     UsageReport `json:"usage"`
+}
+
+// DeclinedReport is one pod that is not moved off a hot node.
+type DeclinedReport struct {
+	Namespace string `json:"namespace"`
+	Pod       string `json:"pod"`
+	Node      string `json:"node"`
+	Reason    string `json:"reason"`
+	Detail    string `json:"detail,omitempty"`
+}
+
+// NodeReport is one node before and after the plan; its percentages are absent while its usage is unknown.
+type NodeReport struct {
+	Name   string         `json:"name"`
+	State  string         `json:"state"`
+	Reason string         `json:"reason,omitempty"`
+	Before *PercentReport `json:"before,omitempty"`
+	After  *PercentReport `json:"after,omitempty"`
+}
+
+func planReport(made realusage.Made) PlanReport {
+	report := PlanReport{Closed: made.Closed, Moves: []MoveReport{}, Declined: []DeclinedReport{}, Nodes: []NodeReport{}}
+	for i := range made.Plan.Moves {
+		m := &made.Plan.Moves[i]
+		report.Moves = append(report.Moves, MoveReport{
+			Namespace: m.Namespace, Pod: m.Name, Owner: m.Owner.Kind + "/" + m.Owner.Name, From: m.From, To: m.To,
+			Reason: string(m.Reason), Message: explainMove(m, made.Observed.Lines), Usage: usageReport(m.Usage),
+		})
+	}
+	for i := range made.Plan.Declined {
+		d := &made.Plan.Declined[i]
+		report.Declined = append(report.Declined, DeclinedReport{
+			Namespace: d.Namespace, Pod: d.Name, Node: d.Node, Reason: string(d.Reason), Detail: d.Detail,
+		})
+	}
+	for i := range made.Plan.Nodes {
+		n := &made.Plan.Nodes[i]
+		node := NodeReport{Name: n.Name, State: string(n.State), Reason: string(n.Reason)}
+		if n.State != plan.Unknown {
+			before, after := percentReport(n.Before), percentReport(n.After)
+			node.Before, node.After = &before, &after
+		}
+		report.Nodes = append(report.Nodes, node)
+	}
+	return report
+}
+
+// write prints a value as JSON or YAML, or as its own table.
+func write(out io.Writer, format string, value any, table func(io.Writer) error) error {
+	switch format {
+	case "json":
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(value)
+	case "yaml":
+		data, err := yaml.Marshal(value)
+		if err != nil {
+			return fmt.Errorf("writing YAML: %w", err)
+		}
+		_, err = out.Write(data)
+		return err
+	}
+	return table(out)
+}
+
+// ValidFormat reports a format that -o does not take as a UsageError.
+func ValidFormat(format string) error {
+	for _, valid := range strings.Split(Formats, "|") {
+		if format == valid {
+			return nil
+		}
+	}
+	return &UsageError{fmt.Errorf("--output: %q is not one of %s", format, Formats)}
+}
+
+func (p *PlanReport) table(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	if p.Closed != "" {
+		line(w, "Nothing is planned: %s", p.Closed)
+		line(w, "")
+	}
+	line(w, "NODE\tSTATE\tCPU%%\tAFTER\tMEM%%\tAFTER\tWHY NOT COOLED")
+	for _, n := range p.Nodes {
+		if n.Before == nil {
+			line(w, "%s\t%s\t-\t-\t-\t-\t%s", n.Name, n.State, n.Reason)
+			continue
+		}
+		line(w, "%s\t%s\t%.1f\t%.1f\t%.1f\t%.1f\t%s", n.Name, n.State, n.Before.CPU, n.After.CPU, n.Before.Memory, n.After.Memory, n.Reason)
+	}
+	line(w, "")
+	line(w, "MOVE\tUSES\tFROM\tTO\tREASON")
+	for _, m := range p.Moves {
+		used := cluster.Amounts{cluster.CPU: m.Usage.CPUMilli, cluster.Memory: m.Usage.MemoryBytes}
+		line(w, "%s/%s\t%s\t%s\t%s\t%s", m.Namespace, m.Pod, formatAmounts(used), m.From, m.To, m.Reason)
+	}
+	if len(p.Moves) == 0 {
+		line(w, "none")
+	}
+	line(w, "")
+	line(w, "NOT MOVED\tNODE\tREASON\tDETAIL")
+	for _, d := range p.Declined {
+		line(w, "%s/%s\t%s\t%s\t%s", d.Namespace, d.Pod, d.Node, d.Reason, d.Detail)
+	}
+	if len(p.Declined) == 0 {
+		line(w, "none")
+	}
+	return w.Flush()
+}
+
+func topTable(nodes []NodeStatus) func(io.Writer) error {
+	return func(out io.Writer) error {
+		w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+		line(w, "NODE\tSTATE\tCPU%% last\tavg_5m\tpredicted\tMEM%% last\tavg_5m\tpredicted\tIN FLIGHT\tAGE\tWINDOW\tSOURCE")
+		for _, n := range nodes {
+			state := n.State
+			if n.Unknown != "" {
+				state += " (" + n.Unknown + ")"
+			}
+			if n.Used == nil {
+				line(w, "%s\t%s\t-\t-\t-\t-\t-\t-\t-\t-\t-\t%s", n.Name, state, n.Source)
+				continue
+			}
+			last, avg := n.Used["last"], n.Used["avg_5m"]
+			line(w, "%s\t%s\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%+dm\t%ds\t%ds\t%s", n.Name, state, last.CPU, avg.CPU, n.Predicted.CPU,
+				last.Memory, avg.Memory, n.Predicted.Memory, n.InFlight.CPUMilli, n.AgeSeconds, n.WindowSeconds, n.Source)
+		}
+		return w.Flush()
+	}
+}
+
+func line(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format+"\n", args...) }
+
+func formatAmounts(a cluster.Amounts) string {
+	return fmt.Sprintf("%dm cpu, %d Mi memory", a[cluster.CPU], a[cluster.Memory]>>20)
+}
+
+func round1(v float64) float64 { return math.Round(v*10) / 10 }

@@ -1,0 +1,82 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+)
+
+// steered returns how to find out whether kube-scheduler asked about a replacement: it is known in this process, or a
+// separate extender knows, or it is inferred from where the replacement landed.
+func (a *App) steered(needs parts) func(context.Context, ledger.Move) evictor.Steered {
+	return func(ctx context.Context, move ledger.Move) evictor.Steered {
+		if needs.serving && (move.Asked || a.judge.AskedAbout(move.Replacement)) {
+			return evictor.SteeredYes
+		}
+		if a.options.ExtenderURL != "" {
+			asked, err := askExtender(ctx, a.options.ExtenderURL, move.Replacement)
+			if err == nil && asked {
+				return evictor.SteeredYes
+			}
+			if err == nil {
+				return evictor.SteeredNo
+			}
+			klog.FromContext(ctx).Error(err, "Asking the extender whether it was asked failed, inferring from the landing")
+		}
+		if needs.serving && !a.options.LeaderElect {
+			return evictor.SteeredNo // this is the only process that kube-scheduler could have asked
+		}
+		return a.inferred(&move)
+	}
+}
+
+// inferred judges by the landing: one that no extender would have allowed shows that none was asked, a good one proves
+// nothing.
+func (a *App) inferred(move *ledger.Move) evictor.Steered {
+	latest := a.observer.Latest()
+	if move.Node == move.From || latest == nil {
+		return evictor.SteeredNo
+	}
+	if latest.States[move.Node].State == plan.Hot {
+		return evictor.SteeredNo
+	}
+	return evictor.SteeredUnproven
+}
+
+// extenderTimeout bounds the question to a separate extender.
+const extenderTimeout = 5 * time.Second
+
+// askExtender asks a separate extender's /status about one pod.
+func askExtender(ctx context.Context, base, podUID string) (asked bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, extenderTimeout)
+	defer cancel()
+	address := strings.TrimSuffix(base, "/") + "/status?pod=" + url.QueryEscape(podUID)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return false, fmt.Errorf("asking the extender: %w", err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return false, fmt.Errorf("asking the extender: %w", err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return false, fmt.Errorf("asking the extender: %s", response.Status)
+	}
+	var status Status
+	if err := json.NewDecoder(io.LimitReader(response.Body, 1<<20)).Decode(&status); err != nil {
+		return false, fmt.Errorf("reading the extender's status: %w", err)
+	}
+	return status.PodAsked, nil
+}

@@ -1,0 +1,248 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/descheduler/pkg/api"
+	"sigs.k8s.io/descheduler/pkg/framework/plugins/defaultevictor"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/placement"
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/strategies/realusage"
+	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+)
+
+// pluginDeps joins RealUsageLowNodeUtilization to the observer, the filters and the executor. execute, when given, is told
+// the plan in the executor's place.
+func (a *App) pluginDeps(execute func(context.Context, realusage.Made)) func() realusage.Deps {
+	return func() realusage.Deps {
+		named, _ := windows(a.load) // checked when the observer was wired
+		deps := realusage.Deps{
+			Observe:    a.observed,
+			Session:    a.session,
+			Refuse:     a.owners.refuse,
+			Disruption: a.owners.disruption,
+			Moving:     a.observer.Ledger().Moving,
+			Filtered:   &evictor.Refusal{Reason: evictor.Filtered},
+			Options: realusage.Options{
+				Windows:        named,
+				MaxMoves:       a.load.Eviction.MaxMovesPerCycle,
+				EvictJobs:      a.load.Eviction.EvictJobs,
+				SchedulerNames: a.load.Eviction.SchedulerNames,
+			},
+			Execute: a.execute,
+		}
+		if execute != nil {
+			deps.Execute = func(ctx context.Context, made realusage.Made, _ func(context.Context, *v1.Pod) error) {
+				execute(ctx, made)
+			}
+		}
+		return deps
+	}
+}
+
+func (a *App) hotRule() (plan.HotRule, error) {
+	named, err := windows(a.load)
+	if err != nil {
+		return plan.HotRule{}, &UsageError{fmt.Errorf("%s: %w", a.options.PolicyFile, err)}
+	}
+	return plan.HotRule{Windows: named, ConsecutiveSamples: a.load.Hot.ConsecutiveSamples}, nil
+}
+
+// observed is the newest observation as the strategy plans on it.
+func (a *App) observed() realusage.Observed {
+	latest := a.observer.Latest()
+	if latest == nil {
+		return realusage.Observed{Closed: string(observer.GateNoUsage)}
+	}
+	closed := string(latest.Gate)
+	if closed != "" {
+		closed = fmt.Sprintf("%s: %d of %d ready nodes have fresh usage", closed, latest.Fresh, latest.Ready)
+	}
+	return realusage.Observed{View: latest.View, Board: latest.Board, States: latest.States, Lines: latest.Lines, Closed: closed}
+}
+
+// session brings the filters' snapshot to the watches' state and opens a what-if on it.
+func (a *App) session(context.Context) (*placement.Session, error) {
+	nodes, err := a.informers.Core().V1().Nodes().Lister().List(labels.Everything())
+	if err != nil {
+		return nil, fmt.Errorf("listing nodes: %w", err)
+	}
+	pods, err := a.informers.Core().V1().Pods().Lister().List(labels.Everything())
+	if err != nil {
+		return nil, fmt.Errorf("listing pods: %w", err)
+	}
+	if err := a.filters.Sync(nodes, pods); err != nil {
+		return nil, fmt.Errorf("bringing the filters up to date: %w", err)
+	}
+	return a.filters.Begin(), nil
+}
+
+// execute hands a plan's moves to the executor and tells what became of them.
+func (a *App) execute(ctx context.Context, made realusage.Made, evict func(context.Context, *v1.Pod) error) {
+	moves := make([]evictor.Move, 0, len(made.Plan.Moves))
+	for i := range made.Plan.Moves {
+		moves = append(moves, a.move(&made.Plan.Moves[i]))
+	}
+	logger := klog.FromContext(ctx)
+	done := 0
+	for _, outcome := range a.executor.Run(ctx, moves, evict) {
+		if outcome.Reason == "" {
+			done++
+			continue
+		}
+		logger.Info("Move was not made", "pod", klog.KRef(outcome.Move.Namespace, outcome.Move.Pod), "node", outcome.Move.From,
+			"destination", outcome.Move.To, "reason", outcome.Reason, "error", outcome.Err)
+	}
+	logger.Info("Plan carried out", "planned", len(moves), "evicted", done, "dryRun", a.options.DryRun)
+}
+
+func (a *App) move(m *plan.Move) evictor.Move {
+	grace := evictor.Grace(&v1.Pod{}, nil)
+	if pod := a.pod(m.Namespace, m.Name); pod != nil {
+		grace = evictor.Grace(pod, nil)
+	}
+	if g := a.profiles.GracePeriodSeconds; g != nil {
+		grace = evictor.GraceSeconds(*g)
+	}
+	return evictor.Move{
+		Intent: ledger.Intent{
+			Namespace: m.Namespace, Pod: m.Name, PodUID: m.UID, Owner: m.Owner, TemplateHash: m.TemplateHash,
+			Usage: m.Usage, From: m.From, To: m.To, TTL: grace + a.load.Eviction.MoveTTL.Duration,
+		},
+		Message: explainMove(m, a.lines()),
+	}
+}
+
+func (a *App) lines() plan.Lines {
+	if latest := a.observer.Latest(); latest != nil {
+		return latest.Lines
+	}
+	return planLines(a.load.Lines)
+}
+
+// explainMove says in one sentence, with the numbers, why a pod is moved: it goes into the pod's Event.
+func explainMove(m *plan.Move, lines plan.Lines) string {
+	hottest := cluster.CPU
+	for _, r := range cluster.Resources() {
+		if m.FromBefore[r]-lines.Evict[r] > m.FromBefore[hottest]-lines.Evict[hottest] {
+			hottest = r
+		}
+	}
+	return fmt.Sprintf("Node %s really uses %.1f %% of its %s, above the evict line of %.0f %%; this pod uses %s. Planned landing: node %s, at %.1f %% before and %.1f %% with it.",
+		m.From, m.FromBefore[hottest], hottest, lines.Evict[hottest], formatAmounts(m.Usage), m.To, m.ToBefore[hottest], m.ToAfter[hottest])
+}
+
+// recheck says why a planned move should not be made any more on what is known just before its call.
+func (a *App) recheck(move *evictor.Move) evictor.Reason {
+	latest := a.observer.Latest()
+	if latest == nil || latest.Gate != "" {
+		return evictor.UsageGate
+	}
+	snapshot := latest.View.Snapshot
+	from, to := snapshot.Index(move.From), snapshot.Index(move.To)
+	if to < 0 {
+		return evictor.LandingGone
+	}
+	if from < 0 || !latest.View.Nodes[from].Known() {
+		return evictor.SourceUnknown
+	}
+	if !a.stillHot(latest, from) {
+		return evictor.SourceNotHot
+	}
+	landing := &snapshot.Nodes[to].Node
+	percents, known := latest.Board.With(int32(to), move.Usage) //nolint:gosec // a cluster has fewer than 2^31 nodes
+	if !known || !landing.Ready || !landing.Schedulable || landing.Leaving != "" {
+		return evictor.LandingGone
+	}
+	for r := range percents {
+		if percents[r] > latest.Lines.Reject[r] {
+			return evictor.LandingGone
+		}
+	}
+	return ""
+}
+
+// stillHot says whether a node is above its evict line without the pods that this cycle has evicted already.
+func (a *App) stillHot(latest *observer.Observation, node int) bool {
+	named, _ := windows(a.load)
+	info, read := latest.View.Snapshot.Nodes[node], &latest.View.Nodes[node]
+	used := read.Current
+	for j, pod := range info.Pods {
+		if pod.Terminating || !a.gate.Evicted(pod.UID) {
+			continue
+		}
+		for w := range used {
+			used[w] = used[w].Minus(read.Pods[j].Used[w])
+		}
+	}
+	for _, w := range named {
+		percents := used[w].PercentOf(info.Node.Allocatable)
+		for r := range percents {
+			if percents[r] > latest.Lines.Evict[r] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (a *App) podReady(uid string) bool {
+	latest := a.observer.Latest()
+	if latest == nil {
+		return false
+	}
+	ready := false
+	a.observer.Store().Observe(func(snapshot *cluster.Snapshot) {
+		for _, node := range snapshot.Nodes {
+			for _, pod := range node.Pods {
+				if pod.UID == uid {
+					ready = pod.Ready
+					return
+				}
+			}
+		}
+	})
+	return ready
+}
+
+// onlyRealUsage leaves RealUsageLowNodeUtilization alone enabled, in the first profile that has it or, when none does, in
+// one of its own.
+func onlyRealUsage(p *api.DeschedulerPolicy, client kubernetes.Interface) error {
+	for i := range p.Profiles {
+		plugins := &p.Profiles[i].Plugins
+		if slices.Contains(plugins.Balance.Enabled, realusage.Name) {
+			plugins.Deschedule.Enabled = nil
+			plugins.Balance.Enabled = []string{realusage.Name}
+			p.Profiles = p.Profiles[i : i+1]
+			return nil
+		}
+	}
+	if client == nil {
+		return errors.New("leaving RealUsageLowNodeUtilization alone: no client")
+	}
+	p.Profiles = []api.DeschedulerProfile{{
+		Name: "plan",
+		PluginConfigs: []api.PluginConfig{
+			{Name: defaultevictor.PluginName, Args: &defaultevictor.DefaultEvictorArgs{}},
+			{Name: realusage.Name, Args: &policy.RealUsageLowNodeUtilizationArgs{}},
+		},
+		Plugins: api.Plugins{
+			Balance:           api.PluginSet{Enabled: []string{realusage.Name}},
+			Filter:            api.PluginSet{Enabled: []string{defaultevictor.PluginName}},
+			PreEvictionFilter: api.PluginSet{Enabled: []string{defaultevictor.PluginName}},
+		},
+	}}
+	return nil
+}

@@ -1,0 +1,176 @@
+package arch
+
+import (
+	"fmt"
+	"go/ast"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/evenkeel/evenkeel"
+
+// pureRooms decide and never do: values in, values out, the time an argument.
+// Each is one package; the folders below it are rooms of their own. Pure rooms
+// import no other room than each other.
+var pureRooms = []string{
+	"policy",                    // what the user wants
+	"cluster",                   // what the cluster looks like
+	"usage",                     // what is really used
+	"scorer",                    // what a node will use with a pod on it
+	"ledger",                    // which moves are on their way
+	"strategies/realusage/plan", // which pods to move where
+}
+
+// impureImports are what a pure room must not import, nor anything below it.
+var impureImports = []string{
+	"github.com/prometheus",
+	"k8s.io/client-go",
+	"k8s.io/klog",
+	"k8s.io/utils/clock",
+	"math/rand",
+	"net/http",
+	"os",
+}
+
+// clockNames are the functions of package time that read or wait for the clock.
+var clockNames = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
+
+// apart are the wings that meet only in values: what one of them holds may be
+// imported from another only if it is a pure room.
+var apart = []string{"strategies", "scorer", "evictor"}
+
+// importers says who may import a package or anything below it, where that is
+// not everybody. Folders stand for everything below them.
+var importers = map[string][]string{
+	"cmd":             {},
+	"internal":        {"cmd", "internal", "sim"},
+	"internal/app":    {"cmd", "internal/app"},
+	"runner":          {"cmd", "internal", "runner"},
+	"scorer/extender": {"cmd", "internal", "scorer/extender", "sim"},
+
+	"k8s.io/kubernetes/pkg/scheduler": {"cmd/kube-scheduler", "placement", "sim"},
+}
+
+// A pure room imports nothing that can do, and no room that can.
+func TestPureRoomsImportOnlyPureRooms(t *testing.T) {
+	for _, pkg := range packages(t) {
+		if !isPure(pkg.room) {
+			continue
+		}
+		for imported, where := range pkg.imports {
+			room, ours := roomOf(imported)
+			switch {
+			case ours && !isPure(room):
+				t.Errorf("%s: pure room %s imports %s, which is not pure", where, pkg.room, room)
+			case !ours && within(imported, impureImports...):
+				t.Errorf("%s: pure room %s imports %s", where, pkg.room, imported)
+			}
+		}
+	}
+}
+
+// A pure room starts no goroutine and never asks for the time.
+func TestPureRoomsHoldStill(t *testing.T) {
+	for _, pkg := range packages(t) {
+		if !isPure(pkg.room) {
+			continue
+		}
+		for _, file := range pkg.files {
+			for _, found := range restless(file) {
+				t.Errorf("%s: pure room %s %s", pkg.position(found.node), pkg.room, found.what)
+			}
+		}
+	}
+}
+
+// Strategies, scorer and evictor meet only in values.
+func TestWingsMeetOnlyInValues(t *testing.T) {
+	for _, pkg := range packages(t) {
+		wing := firstOf(pkg.room, apart)
+		for imported, where := range pkg.imports {
+			room, ours := roomOf(imported)
+			other := firstOf(room, apart)
+			if ours && wing != "" && other != "" && wing != other && !isPure(room) {
+				t.Errorf("%s: %s imports %s, which is not a room of values", where, pkg.room, room)
+			}
+		}
+	}
+}
+
+// Packages with a list of importers are imported by nobody else.
+func TestImportersAreListed(t *testing.T) {
+	for _, pkg := range packages(t) {
+		for imported, where := range pkg.imports {
+			target := imported
+			if room, ours := roomOf(imported); ours {
+				target = room
+			}
+			for guarded, allowed := range importers {
+				if within(target, guarded) && !within(pkg.room, allowed...) {
+					t.Errorf("%s: %s imports %s; only these may: %q", where, pkg.room, imported, allowed)
+				}
+			}
+		}
+	}
+}
+
+// Every package says what it is for.
+func TestEveryPackageHasAComment(t *testing.T) {
+	for _, pkg := range packages(t) {
+		documented := slices.ContainsFunc(pkg.files, func(f *ast.File) bool { return f.Doc.Text() != "" })
+		if !documented {
+			t.Errorf("package %s has no package comment", path.Join(module, pkg.room))
+		}
+	}
+}
+
+// finding is a place in a file and what is wrong with it.
+type finding struct {
+	node ast.Node
+	what string
+}
+
+// restless finds the goroutines that a file starts and its uses of the clock.
+func restless(file *ast.File) []finding {
+	clock := importName(file, "time")
+	var found []finding
+	ast.Inspect(file, func(node ast.Node) bool {
+		switch n := node.(type) {
+		case *ast.GoStmt:
+			found = append(found, finding{n, "starts a goroutine"})
+		case *ast.SelectorExpr:
+			x, ok := n.X.(*ast.Ident)
+			if ok && clock != "" && x.Name == clock && slices.Contains(clockNames, n.Sel.Name) {
+				found = append(found, finding{n, fmt.Sprintf("uses time.%s", n.Sel.Name)})
+			}
+		}
+		return true
+	})
+	return found
+}
+
+func isPure(room string) bool { return slices.Contains(pureRooms, room) }
+
+// roomOf returns the folder of a package of this module.
+func roomOf(importPath string) (room string, ours bool) {
+	return strings.CutPrefix(importPath, module+"/")
+}
+
+// within reports whether p is one of the roots or below one of them.
+func within(p string, roots ...string) bool {
+	return slices.ContainsFunc(roots, func(root string) bool {
+		return p == root || strings.HasPrefix(p, root+"/")
+	})
+}
+
+// firstOf returns the root that p is within, or "".
+func firstOf(p string, roots []string) string {
+	for _, root := range roots {
+		if within(p, root) {
+			return root
+		}
+	}
+	return ""
+}

@@ -1,0 +1,167 @@
+// Package steering answers kube-scheduler: it joins the newest observation and the ledger into the extender's Judge. A pod
+// that replaces a moved one is answered with its landing and booked there; any other pod is kept off hot nodes, and for a
+// while off the node that one of its owner's pods was just moved from.
+package steering
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/scorer"
+	"github.com/evenkeel/evenkeel/scorer/extender"
+)
+
+// Judge is the extender's Judge over an Observer. It is safe for concurrent use.
+type Judge struct {
+	observer *observer.Observer
+	now      func() time.Time
+	asked    atomic.Int64
+	recent   *recent
+}
+
+var _ extender.Judge = (*Judge)(nil)
+
+// NewJudge returns a Judge.
+func NewJudge(o *observer.Observer, now func() time.Time) *Judge {
+	return &Judge{observer: o, now: now, recent: newRecent(recentPods)}
+}
+
+// Begin opens a round on the newest observation. Before the first everything is unknown, which is neutral.
+func (j *Judge) Begin() extender.Round {
+	return round{judge: j, observation: j.observer.Latest()}
+}
+
+// Asked counts the filter and prioritize requests answered so far.
+func (j *Judge) Asked() int64 { return j.asked.Load() }
+
+// AskedAbout says whether kube-scheduler asked about this pod lately.
+func (j *Judge) AskedAbout(podUID string) bool { return j.recent.has(podUID) }
+
+type round struct {
+	judge       *Judge
+	observation *observer.Observation
+}
+
+func (r round) Node(name []byte) int {
+	if r.observation == nil {
+		return -1
+	}
+	return int(r.observation.Board.Node(name))
+}
+
+// Filter marks the nodes that are not for the pod. kube-scheduler calls it before it chooses, and with one node left it
+// never calls Prioritize, so this is where a landing is booked.
+func (r round) Filter(pod *extender.Pod, nodes []int32, reasons []extender.Reject) {
+	r.judge.asked.Add(1)
+	r.judge.recent.add(pod.UID)
+	if r.observation == nil {
+		return
+	}
+	ledger := r.judge.observer.Ledger()
+	if !ledger.Quiet() {
+		now := r.judge.now()
+		if move, ok := ledger.Match(ledgerPod(pod), now); ok {
+			if r.land(move, nodes, reasons) {
+				return
+			}
+		}
+		r.avoidSource(pod, nodes, reasons, now)
+	}
+	board, amounts := r.observation.Board, r.estimate(pod)
+	for k, i := range nodes {
+		if reasons[k] == extender.RejectNone && !board.Accepts(i, amounts) {
+			reasons[k] = extender.RejectHot
+		}
+	}
+}
+
+// land answers with the planned destination alone if it is in the request and under its ceiling, else with the request's
+// best node, and books the answer. It returns false when no node of the request will do.
+func (r round) land(move ledger.Move, nodes []int32, reasons []extender.Reject) bool {
+	board := r.observation.Board
+	to := r.destination(move, nodes)
+	if to < 0 {
+		from := board.Node([]byte(move.From))
+		to = board.Best(nodes, move.Usage, func(i int32) bool { return i == from })
+	}
+	if to < 0 {
+		return false
+	}
+	for k, i := range nodes {
+		if i != to {
+			reasons[k] = extender.RejectNotDestination
+		}
+	}
+	r.judge.observer.Ledger().Book(move.ID, board.Name(to))
+	return true
+}
+
+// destination returns where the move is reserved, if the request has the node and it is still under its ceiling; the
+// reservation itself is already part of what the node is predicted at.
+func (r round) destination(move ledger.Move, nodes []int32) int32 {
+	if move.Node == "" {
+		return -1
+	}
+	to := r.observation.Board.Node([]byte(move.Node))
+	if to < 0 || !r.observation.Board.Accepts(to, cluster.Amounts{}) {
+		return -1
+	}
+	for _, i := range nodes {
+		if i == to {
+			return to
+		}
+	}
+	return -1
+}
+
+func (r round) avoidSource(pod *extender.Pod, nodes []int32, reasons []extender.Reject, now time.Time) {
+	r.judge.observer.Ledger().Avoid(pod.OwnerUID, now, func(node string) {
+		source := r.observation.Board.Node([]byte(node))
+		for k, i := range nodes {
+			if i >= 0 && i == source {
+				reasons[k] = extender.RejectSource
+			}
+		}
+	})
+}
+
+// Prioritize scores by predicted usage; a booked node comes first.
+func (r round) Prioritize(pod *extender.Pod, nodes []int32, scores []int8) {
+	r.judge.recent.add(pod.UID)
+	if r.observation == nil {
+		return
+	}
+	board := r.observation.Board
+	board.Score(nodes, r.estimate(pod), scores)
+	if r.judge.observer.Ledger().Quiet() {
+		return
+	}
+	move, ok := r.judge.observer.Ledger().Match(ledgerPod(pod), r.judge.now())
+	if !ok {
+		return
+	}
+	if to := r.destination(move, nodes); to >= 0 {
+		for k, i := range nodes {
+			scores[k] = 0
+			if i == to {
+				scores[k] = scorer.MaxScore
+			}
+		}
+	}
+}
+
+func (r round) estimate(pod *extender.Pod) cluster.Amounts {
+	atLeastZero := func(v int64) int64 { return max(v, 0) }
+	return r.judge.observer.Estimate(r.observation, pod.UID, pod.OwnerUID,
+		cluster.Amounts{atLeastZero(pod.CPUMilli), atLeastZero(pod.MemoryBytes)},
+		cluster.Amounts{pod.LimitCPUMilli, pod.LimitMemoryBytes})
+}
+
+func ledgerPod(pod *extender.Pod) ledger.Pod {
+	return ledger.Pod{
+		UID: pod.UID, Name: pod.Name, OwnerUID: pod.OwnerUID, OwnerKind: pod.OwnerKind, TemplateHash: pod.TemplateHash,
+	}
+}

@@ -1,0 +1,124 @@
+package placement
+
+import (
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+// prepared is the states for the pod that was asked about last: callers ask
+// about one pod and several nodes in turn.
+type prepared struct {
+	pod      *podEntry
+	template *template
+	version  uint64    // of the session
+	states   [2]*state // by world, nil until needed
+}
+
+// Fits says whether kube-scheduler's filters accept a replacement of the pod on
+// the node, once with the pod removed and once with it still terminating, both
+// with the session's moves applied.
+func (s *Session) Fits(pod *v1.Pod, node string) Verdict {
+	p, n, err := s.lookUp(pod, node)
+	if err != nil {
+		return refusal(err.Error())
+	}
+	s.prepare(p)
+	t := s.last.template
+	if t.refused != nil {
+		return *t.refused
+	}
+	f := s.filters
+	if v := f.filter(s.stateIn(gone), t.replacement, s.infoIn(gone, n)); !v.OK {
+		return v
+	}
+	if !s.worldsDiffer(n) {
+		return Verdict{OK: true}
+	}
+	v := f.filter(s.stateIn(terminating), t.replacement, s.infoIn(terminating, n))
+	v.Terminating = !v.OK
+	return v
+}
+
+// worldsDiffer says whether the second world can bring another verdict.
+func (s *Session) worldsDiffer(n *nodeEntry) bool {
+	t := s.last.template
+	return !t.shared || len(t.affinity) > 0 || len(t.anti) > 0 || n.differs() || n == s.last.pod.node
+}
+
+func (s *Session) infoIn(w world, n *nodeEntry) *framework.NodeInfo {
+	p := s.last.pod
+	if n == p.node && (w == gone || isStateful(p.pod)) {
+		return n.infoWithout(w, p)
+	}
+	return n.infoIn(w)
+}
+
+// prepare drops states that are another pod's or out of date.
+func (s *Session) prepare(p *podEntry) {
+	if s.last.pod == p && s.last.version == s.version {
+		return
+	}
+	s.last = prepared{pod: p, template: s.templateOf(p), version: s.version}
+}
+
+// templateOf returns the template that the pod shares with others, or its own.
+func (s *Session) templateOf(p *podEntry) *template {
+	if s.last.pod == p {
+		return s.last.template
+	}
+	f := s.filters
+	shareable := isShareable(&p.pod.Spec, f.dynamicResources)
+	if shareable {
+		for _, t := range s.templates[p.group] {
+			if sameSpec(&t.replacement.Spec, &p.pod.Spec) {
+				return t
+			}
+		}
+	}
+	t := newTemplate(f.snapshot.index, p.pod, f.dynamicResources)
+	t.shared = shareable
+	if shareable && len(s.templates[p.group]) < maxTemplates {
+		s.templates[p.group] = append(s.templates[p.group], t)
+	}
+	return t
+}
+
+// maxTemplates bounds the search among the templates of one group.
+const maxTemplates = 8
+
+// stateIn returns the state for the last pod in a world.
+func (s *Session) stateIn(w world) *state {
+	if s.last.states[w] == nil {
+		s.last.states[w] = s.compute(w)
+	}
+	return s.last.states[w]
+}
+
+func (s *Session) compute(w world) *state {
+	f, p, t := s.filters, s.last.pod, s.last.template
+	leave := w == gone || isStateful(p.pod)
+	if t.shared {
+		if _, counted := t.groups[p.group]; !leave || !counted {
+			return s.baseIn(w)
+		}
+		if t.subtractable && p.pod.DeletionTimestamp == nil {
+			return f.without(s.baseIn(w), t.replacement, p)
+		}
+	}
+	p.hidden = leave
+	st := f.preFilter(t, w)
+	p.hidden = false
+	return st
+}
+
+// baseIn returns the template's state with all its pods in place.
+func (s *Session) baseIn(w world) *state {
+	t := s.last.template
+	if v := t.currentVersion(); v != t.version {
+		t.base, t.version = [2]*state{}, v
+	}
+	if t.base[w] == nil {
+		t.base[w] = s.filters.preFilter(t, w)
+	}
+	return t.base[w]
+}

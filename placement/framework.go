@@ -1,0 +1,132 @@
+package placement
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	intree "k8s.io/kubernetes/pkg/scheduler/framework/plugins"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodevolumelimits"
+	schedulerruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	"k8s.io/kubernetes/pkg/scheduler/metrics"
+)
+
+// initMetrics creates kube-scheduler's process-wide metrics, which the
+// framework reads, once and without registering them.
+var initMetrics = sync.OnceFunc(metrics.InitMetrics)
+
+// filterNames are the filters of the default profile in its order, cheap ones
+// first. NodeDeclaredFeatures is not among them: clusters before 1.36 do not
+// run it, and their nodes declare nothing.
+func filterNames(dynamicResources bool) []string {
+	filters := []string{
+		names.NodeUnschedulable,
+		names.NodeName,
+		names.TaintToleration,
+		names.NodeAffinity,
+		names.NodePorts,
+		names.NodeResourcesFit,
+		names.VolumeRestrictions,
+		names.NodeVolumeLimits,
+		names.VolumeBinding,
+		names.VolumeZone,
+		names.PodTopologySpread,
+		names.InterPodAffinity,
+	}
+	if dynamicResources {
+		filters = append(filters, names.DynamicResources)
+	}
+	return filters
+}
+
+func newFramework(ctx context.Context, cfg Config, lister fwk.SharedLister) (framework.Framework, []cache.InformerSynced, error) {
+	initMetrics()
+	factory := cfg.Informers
+	if factory == nil {
+		factory = informers.NewSharedInformerFactory(nil, 0)
+	}
+	profile, err := newProfile(cfg.DynamicResources)
+	if err != nil {
+		return nil, nil, err
+	}
+	resources, synced, err := newResourceManager(ctx, cfg, factory)
+	if err != nil {
+		return nil, nil, err
+	}
+	plugins, err := schedulerruntime.NewFramework(ctx, intree.NewInTreeRegistry(), profile,
+		schedulerruntime.WithClientSet(cfg.Client),
+		schedulerruntime.WithInformerFactory(factory),
+		schedulerruntime.WithSnapshotSharedLister(lister),
+		schedulerruntime.WithSharedCSIManager(nodevolumelimits.NewCSIManager(factory.Storage().V1().CSINodes().Lister())),
+		schedulerruntime.WithSharedDRAManager(resources),
+	)
+	return plugins, synced, err
+}
+
+// newProfile is the default profile reduced to PreFilter and Filter, plus the
+// two plugins without which a framework cannot be built.
+func newProfile(dynamicResources bool) (*config.KubeSchedulerProfile, error) {
+	defaults, err := latest.Default()
+	if err != nil {
+		return nil, fmt.Errorf("reading default scheduler configuration: %w", err)
+	}
+	if len(defaults.Profiles) == 0 {
+		return nil, fmt.Errorf("reading default scheduler configuration: it has no profile")
+	}
+	filters := filterNames(dynamicResources)
+	return &config.KubeSchedulerProfile{
+		SchedulerName: defaults.Profiles[0].SchedulerName,
+		Plugins: &config.Plugins{
+			QueueSort: pluginSet(names.PrioritySort),
+			PreFilter: pluginSet(withPreFilter(filters)...),
+			Filter:    pluginSet(filters...),
+			Bind:      pluginSet(names.DefaultBinder),
+		},
+		PluginConfig: pluginArgs(defaults.Profiles[0].PluginConfig),
+	}, nil
+}
+
+// withPreFilter leaves out the filters that have no PreFilter step, which the
+// framework refuses to be given one for.
+func withPreFilter(filters []string) []string {
+	var out []string
+	for _, name := range filters {
+		switch name {
+		case names.NodeUnschedulable, names.NodeName, names.TaintToleration:
+		default:
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+func pluginSet(pluginNames ...string) config.PluginSet {
+	var set config.PluginSet
+	for _, name := range pluginNames {
+		set.Enabled = append(set.Enabled, config.Plugin{Name: name})
+	}
+	return set
+}
+
+// pluginArgs are the defaults, except that PodTopologySpread gets no default
+// constraints: the default ones only score, yet would need informers for
+// Services and four kinds of workloads.
+func pluginArgs(defaults []config.PluginConfig) []config.PluginConfig {
+	args := make([]config.PluginConfig, 0, len(defaults))
+	for _, c := range defaults {
+		var a runtime.Object = c.Args
+		if c.Name == names.PodTopologySpread {
+			a = &config.PodTopologySpreadArgs{DefaultingType: config.ListDefaulting}
+		}
+		args = append(args, config.PluginConfig{Name: c.Name, Args: a})
+	}
+	return args
+}

@@ -1,0 +1,103 @@
+package placement
+
+import (
+	"maps"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/labels"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+// group is the pods that selectors and affinity terms cannot tell apart: the
+// same namespace, labels and affinity to pods. A Deployment's replicas are one
+// group; StatefulSet pods, whose labels carry their name, are one each.
+type group struct {
+	namespace string
+	labels    labels.Set
+	affinity  *v1.Affinity // pod affinity and anti-affinity; nil for neither
+	terms     framework.PodInfo
+	members   []*podEntry
+	requests  []*fwk.PodResource
+
+	// version counts the session's moves of members, for states that depend
+	// on them.
+	version uint64
+	// podsEpoch and antiEpoch mark the group as already in focus.
+	podsEpoch, antiEpoch uint64
+}
+
+// maxRequestVariants bounds the search among a group's different requests.
+const maxRequestVariants = 8
+
+func newGroup(pod *v1.Pod) *group {
+	g := &group{namespace: pod.Namespace, labels: pod.Labels, affinity: podAffinity(pod)}
+	if g.affinity != nil {
+		// A term that does not parse is left out here as kube-scheduler leaves
+		// it out of its cache; the pod itself is refused by PreFilter.
+		_ = g.terms.Update(pod)
+		g.terms.Pod = nil
+	}
+	return g
+}
+
+// podAffinity returns the pod's affinity if it is about pods.
+func podAffinity(pod *v1.Pod) *v1.Affinity {
+	a := pod.Spec.Affinity
+	if a == nil || (a.PodAffinity == nil && a.PodAntiAffinity == nil) {
+		return nil
+	}
+	return a
+}
+
+func (g *group) holds(pod *v1.Pod) bool {
+	return g.namespace == pod.Namespace && maps.Equal(g.labels, pod.Labels) && sameAffinity(g.affinity, podAffinity(pod))
+}
+
+func sameAffinity(a, b *v1.Affinity) bool {
+	if a == b {
+		return true
+	}
+	if a == nil || b == nil {
+		return false
+	}
+	return equality.Semantic.DeepEqual(a.PodAffinity, b.PodAffinity) &&
+		equality.Semantic.DeepEqual(a.PodAntiAffinity, b.PodAntiAffinity)
+}
+
+// shareRequests returns what the pod requests, as one value for all members
+// that request the same.
+func (g *group) shareRequests(pod *v1.Pod) *fwk.PodResource {
+	own := (&framework.PodInfo{Pod: pod}).CalculateResource()
+	for _, r := range g.requests {
+		if sameRequests(r, &own) {
+			return r
+		}
+	}
+	if len(g.requests) < maxRequestVariants {
+		g.requests = append(g.requests, &own)
+	}
+	return &own
+}
+
+func sameRequests(a, b *fwk.PodResource) bool {
+	return a.Non0CPU == b.Non0CPU && a.Non0Mem == b.Non0Mem &&
+		a.Resource.GetMilliCPU() == b.Resource.GetMilliCPU() &&
+		a.Resource.GetMemory() == b.Resource.GetMemory() &&
+		a.Resource.GetEphemeralStorage() == b.Resource.GetEphemeralStorage() &&
+		maps.Equal(a.Resource.GetScalarResources(), b.Resource.GetScalarResources())
+}
+
+func (g *group) add(p *podEntry) {
+	p.group, p.position = g, len(g.members)
+	g.members = append(g.members, p)
+}
+
+func (g *group) remove(p *podEntry) {
+	last := len(g.members) - 1
+	moved := g.members[last]
+	g.members[p.position], moved.position = moved, p.position
+	g.members[last] = nil
+	g.members = g.members[:last]
+}

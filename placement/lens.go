@@ -1,0 +1,119 @@
+package placement
+
+import (
+	"fmt"
+
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+// lens is the SharedLister through which the plugins' PreFilter steps see the
+// snapshot. Before each of them it is focused on the nodes and pods that can
+// change the result: counting the few pods that a selector matches, found in an
+// index, costs microseconds where walking all pods costs milliseconds.
+//
+// What the plugins ask for is fixed by their code: PodTopologySpread reads every
+// node and the pods its selectors match, InterPodAffinity the nodes with pods
+// that its terms match and those with pods whose anti-affinity terms match the
+// incoming pod, VolumeRestrictions whether a claim is in use.
+type lens struct {
+	// epoch counts focusings. Pods that a view holds from an earlier one are
+	// out of date, which saves clearing all views each time.
+	epoch     uint64
+	nodes     []fwk.NodeInfo
+	antiNodes []fwk.NodeInfo
+	claimUsed func(key string) bool
+
+	buffer []fwk.NodeInfo // for nodes, where it is not the list of them all
+}
+
+var (
+	_ fwk.SharedLister      = (*lens)(nil)
+	_ fwk.NodeInfoLister    = (*lens)(nil)
+	_ fwk.StorageInfoLister = (*lens)(nil)
+)
+
+// NodeInfos returns the lister of nodes.
+func (l *lens) NodeInfos() fwk.NodeInfoLister { return l }
+
+// StorageInfos returns the lister of claims in use.
+func (l *lens) StorageInfos() fwk.StorageInfoLister { return l }
+
+// PodGroupStates returns nil: no enabled plugin looks at pod groups.
+func (l *lens) PodGroupStates() fwk.PodGroupStateLister { return nil }
+
+// List returns the nodes in focus.
+func (l *lens) List() ([]fwk.NodeInfo, error) { return l.nodes, nil }
+
+// HavePodsWithAffinityList returns nothing: only scoring reads it.
+func (l *lens) HavePodsWithAffinityList() ([]fwk.NodeInfo, error) { return nil, nil }
+
+// HavePodsWithRequiredAntiAffinityList returns the nodes in focus for the
+// required anti-affinity of existing pods.
+func (l *lens) HavePodsWithRequiredAntiAffinityList() ([]fwk.NodeInfo, error) {
+	return l.antiNodes, nil
+}
+
+// Get returns an error: no enabled plugin looks up a node by name.
+func (l *lens) Get(nodeName string) (fwk.NodeInfo, error) {
+	return nil, fmt.Errorf("looking up node %q: not available to filters", nodeName)
+}
+
+// IsPVCUsedByPods says whether a pod uses the claim "namespace/name".
+func (l *lens) IsPVCUsedByPods(key string) bool {
+	return l.claimUsed != nil && l.claimUsed(key)
+}
+
+// blur drops what the lens was focused on before.
+func (l *lens) blur() {
+	l.epoch++
+	l.nodes, l.antiNodes, l.claimUsed = nil, l.antiNodes[:0], nil
+}
+
+// nodeView is a node with only the pods that are in focus.
+type nodeView struct {
+	*framework.NodeInfo
+
+	lens                 *lens
+	podsEpoch, antiEpoch uint64
+	pods, anti           []fwk.PodInfo
+}
+
+var _ fwk.NodeInfo = (*nodeView)(nil)
+
+// GetPods returns the pods in focus.
+func (v *nodeView) GetPods() []fwk.PodInfo {
+	if v.podsEpoch != v.lens.epoch {
+		return nil
+	}
+	return v.pods
+}
+
+// GetPodsWithRequiredAntiAffinity returns those of the pods with required
+// anti-affinity that are in focus.
+func (v *nodeView) GetPodsWithRequiredAntiAffinity() []fwk.PodInfo {
+	if v.antiEpoch != v.lens.epoch {
+		return nil
+	}
+	return v.anti
+}
+
+// addPod brings a pod into focus and says whether it is the node's first.
+func (v *nodeView) addPod(p *podEntry) bool {
+	first := v.podsEpoch != v.lens.epoch
+	if first {
+		v.podsEpoch, v.pods = v.lens.epoch, v.pods[:0]
+	}
+	v.pods = append(v.pods, p)
+	return first
+}
+
+// addAnti does the same for a pod with required anti-affinity.
+func (v *nodeView) addAnti(p *podEntry) bool {
+	first := v.antiEpoch != v.lens.epoch
+	if first {
+		v.antiEpoch, v.anti = v.lens.epoch, v.anti[:0]
+	}
+	v.anti = append(v.anti, p)
+	return first
+}

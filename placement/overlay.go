@@ -1,0 +1,76 @@
+package placement
+
+import "k8s.io/kubernetes/pkg/scheduler/framework"
+
+// overlay is what a session has changed on a node.
+type overlay struct {
+	left    int // pods of the node that have moved away
+	arrived []*podEntry
+	// infos are the node's sums by world, nil when out of date.
+	infos [2]*framework.NodeInfo
+}
+
+// touch returns the node's overlay for a change.
+func (n *nodeEntry) touch() *overlay {
+	if n.overlay == nil {
+		n.overlay = &overlay{}
+	}
+	n.overlay.infos = [2]*framework.NodeInfo{}
+	return n.overlay
+}
+
+func (o *overlay) remove(p *podEntry) {
+	for i, other := range o.arrived {
+		if other == p {
+			o.arrived = append(o.arrived[:i:i], o.arrived[i+1:]...)
+			return
+		}
+	}
+}
+
+// settle drops an overlay that holds no change any more.
+func (n *nodeEntry) settle() {
+	if n.overlay.left == 0 && len(n.overlay.arrived) == 0 {
+		n.overlay = nil
+	}
+}
+
+// infoIn returns the node as it is in a world.
+func (n *nodeEntry) infoIn(w world) *framework.NodeInfo {
+	o := n.overlay
+	if o == nil {
+		return n.info
+	}
+	if o.left == 0 {
+		w = gone // the same in both
+	}
+	if o.infos[w] == nil {
+		o.infos[w] = n.sum(w, nil)
+	}
+	return o.infos[w]
+}
+
+// infoWithout returns the node as it is in a world without one of its pods.
+func (n *nodeEntry) infoWithout(w world, p *podEntry) *framework.NodeInfo {
+	return n.sum(w, p)
+}
+
+func (n *nodeEntry) sum(w world, except *podEntry) *framework.NodeInfo {
+	var arrived []*podEntry
+	if n.overlay != nil {
+		arrived = n.overlay.arrived
+	}
+	info := newNodeInfo(n.node, len(n.pods)+len(arrived))
+	for _, p := range n.pods {
+		if p != except && p.visible(w) {
+			info.AddPodInfo(p)
+		}
+	}
+	for _, p := range arrived {
+		info.AddPodInfo(p)
+	}
+	return info
+}
+
+// differs says whether the node is not the same in both worlds.
+func (n *nodeEntry) differs() bool { return n.overlay != nil && n.overlay.left > 0 }

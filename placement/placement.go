@@ -1,0 +1,117 @@
+// Package placement answers one question: which nodes would kube-scheduler's
+// own filter plugins accept for the replacement of a running pod?
+//
+// It runs the filter plugins of the default profile, compiled in, over a
+// snapshot of nodes and pods that Sync keeps up to date. A Session applies
+// moves to that snapshot as a what-if, so that a plan of many moves is checked
+// with the effect each has on the next. Usage, priorities and scores are other
+// packages' business; so are pods that cannot be moved at all (DaemonSets,
+// mirror pods).
+//
+// A replacement must be acceptable in two worlds, because kube-scheduler meets
+// it in either: in the first, the pods moved so far and the pod in question are
+// gone; in the second they are still terminating where they were, where
+// anti-affinity, host ports, requests and ReadWriteOncePod claims count them.
+// Spread constraints never count a terminating pod, so they are judged in the
+// first world only. StatefulSet pods are recreated after the old pod is gone:
+// they are judged without it in both worlds.
+//
+// Invariants: verdicts equal those of kube-scheduler's plugins over the whole
+// snapshot; what a Session did leaves no trace once it is closed; no input
+// makes the package panic.
+package placement
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/go-logr/logr"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+// Config says what the filters read besides nodes and pods.
+type Config struct {
+	// Client is handed to the plugins. No filter calls it; it may be nil.
+	Client kubernetes.Interface
+
+	// Informers gives the listers for namespaces, claims, volumes and storage
+	// objects. New requests all that the plugins need, so the factory must be
+	// started after New and synced before the first Session. With nil the
+	// listers stay empty: pods with claims are refused.
+	Informers informers.SharedInformerFactory
+
+	// DynamicResources says that the cluster serves resource.k8s.io/v1.
+	// Otherwise the DynamicResources plugin is left out and pods with resource
+	// claims are refused.
+	DynamicResources bool
+}
+
+// Filters holds the plugins and the snapshot they run on. Its methods may be
+// called from several goroutines; a Session has the snapshot to itself.
+type Filters struct {
+	// mu guards all fields. Begin takes it and Session.Close gives it back.
+	mu sync.Mutex
+
+	// ctx is what plugins are called with. It carries a logger that discards,
+	// and is never cancelled: a plugin that stops halfway would leave a wrong
+	// count behind, not an error.
+	ctx context.Context
+
+	plugins          framework.Framework
+	synced           []cache.InformerSynced
+	dynamicResources bool
+	snapshot         *snapshot
+}
+
+// New builds the plugins. Goroutines that they start end with ctx.
+func New(ctx context.Context, cfg Config) (*Filters, error) {
+	ctx = klog.NewContext(ctx, logr.Discard())
+	snap := newSnapshot()
+	plugins, synced, err := newFramework(ctx, cfg, snap.lens)
+	if err != nil {
+		return nil, fmt.Errorf("building scheduler framework: %w", err)
+	}
+	return &Filters{
+		ctx:              context.WithoutCancel(ctx),
+		plugins:          plugins,
+		synced:           synced,
+		dynamicResources: cfg.DynamicResources,
+		snapshot:         snap,
+	}, nil
+}
+
+// HasSynced says whether the plugins' own caches have caught up with the
+// informers, which is to be waited for once after the informers have synced.
+func (f *Filters) HasSynced() bool {
+	for _, done := range f.synced {
+		if !done() {
+			return false
+		}
+	}
+	return true
+}
+
+// Sync brings the snapshot to these nodes and pods. Both lists are complete;
+// what is missing from them is dropped, what is unchanged (the same pointer, or
+// the same UID and resourceVersion) is kept. Pods that are unassigned, finished
+// or on a node that is not listed are left out, as kube-scheduler does. Sync
+// waits for an open Session to be closed. The objects must not be changed
+// afterwards.
+func (f *Filters) Sync(nodes []*v1.Node, pods []*v1.Pod) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.snapshot.sync(nodes, pods)
+}
+
+// Begin opens a what-if session on the current snapshot. It waits for the
+// session before it to be closed.
+func (f *Filters) Begin() *Session {
+	f.mu.Lock()
+	return &Session{filters: f, templates: make(map[*group][]*template), moves: make(map[*podEntry]*move)}
+}

@@ -1,0 +1,216 @@
+package placement
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+)
+
+// Three replicas repel each other by host, on three nodes; one node is free.
+func TestAntiAffinityLeavesOneLandingForOneMove(t *testing.T) {
+	web := []func(*v1.Pod){podLabel("app", "web"), antiAffinity(v1.LabelHostname, selecting("app", "web"))}
+	nodes := []*v1.Node{aNode("a"), aNode("b"), aNode("c"), aNode("free")}
+	pods := []*v1.Pod{aPod("web-0", "a", web...), aPod("web-1", "b", web...), aPod("web-2", "c", web...)}
+	f := offline(t)
+	syncAll(t, f, nodes, pods)
+	s := f.Begin()
+	defer s.Close()
+
+	if v := s.Fits(pods[0], "free"); !v.OK {
+		t.Fatalf("first replica does not fit the free node: %+v", v)
+	}
+	undo := mustMove(t, s, pods[0], "free")
+	want := Verdict{Plugin: "InterPodAffinity", Reason: "node(s) didn't match pod anti-affinity rules"}
+	if diff := cmp.Diff(want, s.Fits(pods[1], "free")); diff != "" {
+		t.Errorf("second replica on the node that the first has taken (-want +got):\n%s", diff)
+	}
+	want.Terminating = true
+	if diff := cmp.Diff(want, s.Fits(pods[1], "a")); diff != "" {
+		t.Errorf("second replica on the node where the first is terminating (-want +got):\n%s", diff)
+	}
+	undo()
+	if v := s.Fits(pods[1], "free"); !v.OK {
+		t.Errorf("second replica does not fit the free node after undo: %+v", v)
+	}
+	want.Terminating = false
+	if diff := cmp.Diff(want, s.Fits(pods[1], "a")); diff != "" {
+		t.Errorf("second replica beside the first after undo (-want +got):\n%s", diff)
+	}
+}
+
+// Zone a has 3 pods, b and c 1 each; the constraint allows a skew of 2, so
+// moves from a must go by turns to b and c.
+func TestSpreadFollowsMoves(t *testing.T) {
+	web := []func(*v1.Pod){podLabel("app", "web"), spread(zoneKey, 1, selecting("app", "web"))}
+	var nodes []*v1.Node
+	for _, zone := range []string{"a", "b", "c"} {
+		nodes = append(nodes, aNode(zone, nodeLabel(zoneKey, zone)), aNode(zone+"2", nodeLabel(zoneKey, zone)))
+	}
+	var pods []*v1.Pod
+	for i, node := range []string{"a", "a", "a", "b", "c"} {
+		pods = append(pods, aPod(numbered("web", i), node, web...))
+	}
+	f := offline(t)
+	syncAll(t, f, nodes, pods)
+	s := f.Begin()
+	defer s.Close()
+
+	ask := func(pod int, want map[string]bool) {
+		t.Helper()
+		got := map[string]bool{}
+		for node := range want {
+			got[node] = s.Fits(pods[pod], node).OK
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("fits of pod %d (-want +got):\n%s", pod, diff)
+		}
+	}
+	// Without pod 0 the zones hold 2, 1, 1: one more in a makes a skew of 2.
+	ask(0, map[string]bool{"a2": false, "b2": true, "c2": true})
+	mustMove(t, s, pods[0], "b2")
+	// 2, 2, 1; without pod 1 it is 1, 2, 1.
+	ask(1, map[string]bool{"a2": true, "b2": false, "c2": true})
+	undo := mustMove(t, s, pods[1], "c2")
+	// 1, 2, 2; without pod 2 it is 0, 2, 2.
+	ask(2, map[string]bool{"a2": true, "b2": false, "c2": false})
+	undo()
+	// 2, 2, 1; without pod 2 it is 1, 2, 1.
+	ask(2, map[string]bool{"a2": true, "b2": false, "c2": true})
+}
+
+func TestRequestsFillUpOverMoves(t *testing.T) {
+	var pods []*v1.Pod
+	for i := range 6 {
+		pods = append(pods, aPod(numbered("web", i), "hot", cpu("900m")))
+	}
+	f := offline(t)
+	syncAll(t, f, []*v1.Node{aNode("hot", allocatable(v1.ResourceCPU, "8")), aNode("cool")}, pods)
+	s := f.Begin()
+	defer s.Close()
+	// 4 cores take 4 pods of 900m.
+	for i, pod := range pods[:4] {
+		if v := s.Fits(pod, "cool"); !v.OK {
+			t.Fatalf("pod %d does not fit: %+v", i, v)
+		}
+		mustMove(t, s, pod, "cool")
+	}
+	want := Verdict{Plugin: "NodeResourcesFit", Reason: "Insufficient cpu"}
+	if diff := cmp.Diff(want, s.Fits(pods[4], "cool")); diff != "" {
+		t.Errorf("fifth pod (-want +got):\n%s", diff)
+	}
+}
+
+func TestWhatLeavesCountsUntilItIsGone(t *testing.T) {
+	leaver := aPod("leaver", "a", cpu("3"), hostPort(80))
+	cases := map[string]struct {
+		pod  *v1.Pod
+		want Verdict
+	}{
+		"requests": {aPod("comer", "b", cpu("2")), Verdict{Plugin: "NodeResourcesFit", Reason: "Insufficient cpu", Terminating: true}},
+		"host port": {aPod("comer", "b", hostPort(80)), Verdict{Plugin: "NodePorts", Terminating: true,
+			Reason: "node(s) didn't have free ports for the requested pod ports"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			f := offline(t)
+			syncAll(t, f, []*v1.Node{aNode("a"), aNode("b"), aNode("c")}, []*v1.Pod{leaver, tc.pod})
+			s := f.Begin()
+			defer s.Close()
+			mustMove(t, s, leaver, "c")
+			if diff := cmp.Diff(tc.want, s.Fits(tc.pod, "a")); diff != "" {
+				t.Errorf("verdict (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestSessionRefusesWhatItCannotAnswer(t *testing.T) {
+	f := offline(t)
+	pod := aPod("web-0", "a")
+	syncAll(t, f, []*v1.Node{aNode("a"), aNode("b")}, []*v1.Pod{pod})
+	s := f.Begin()
+	ask := func(what string, pod *v1.Pod, node, wantReason string, wantErr error) {
+		t.Helper()
+		if diff := cmp.Diff(Verdict{Reason: wantReason}, s.Fits(pod, node)); diff != "" {
+			t.Errorf("%s: Fits (-want +got):\n%s", what, diff)
+		}
+		if _, err := s.Move(pod, node); !errors.Is(err, wantErr) {
+			t.Errorf("%s: Move returned %v, want %v", what, err, wantErr)
+		}
+	}
+	ask("no pod", nil, "b", ReasonUnknownPod, ErrUnknownPod)
+	ask("a pod from elsewhere", aPod("stranger", "a"), "b", ReasonUnknownPod, ErrUnknownPod)
+	ask("a node from elsewhere", pod, "z", ReasonUnknownNode, ErrUnknownNode)
+	undo := mustMove(t, s, pod, "b")
+	ask("a pod moved before", pod, "b", ReasonAlreadyMoved, ErrAlreadyMoved)
+	undo()
+	undo() // must not undo twice
+	undoAgain := mustMove(t, s, pod, "b")
+	undo() // nor undo another move
+	ask("a pod moved again", pod, "b", ReasonAlreadyMoved, ErrAlreadyMoved)
+	s.Close()
+	s.Close()
+	undoAgain() // must not touch the closed session
+	ask("a closed session", pod, "b", ReasonSessionClosed, ErrSessionClosed)
+}
+
+func TestSyncWaitsForTheSession(t *testing.T) {
+	f := offline(t)
+	pod := aPod("web-0", "a")
+	nodes := []*v1.Node{aNode("a"), aNode("b")}
+	syncAll(t, f, nodes, []*v1.Pod{pod})
+	s := f.Begin()
+	done := make(chan error)
+	go func() { done <- f.Sync(nodes[:1], nil) }()
+	for range 100 {
+		if v := s.Fits(pod, "b"); !v.OK {
+			t.Fatalf("the snapshot changed under an open session: %+v", v)
+		}
+	}
+	s.Close()
+	if err := <-done; err != nil {
+		t.Fatalf("Sync: %v", err)
+	}
+	s = f.Begin()
+	defer s.Close()
+	if v := s.Fits(pod, "b"); v.OK {
+		t.Error("the snapshot still has what Sync dropped")
+	}
+}
+
+func TestSyncKeepsWhatIsUnchanged(t *testing.T) {
+	f := offline(t)
+	var nodes []*v1.Node
+	var pods []*v1.Pod
+	for i := range 10 {
+		nodes = append(nodes, aNode(numbered("node", i)))
+		pods = append(pods, aPod(numbered("pod", i), nodes[i].Name))
+	}
+	syncAll(t, f, nodes, pods)
+	infos := func() map[string]string {
+		m := map[string]string{}
+		for name, n := range f.snapshot.nodes {
+			m[name] = fmt.Sprintf("%p", n.info)
+		}
+		return m
+	}
+	before := infos()
+	nodes[1], pods[2] = nodes[1].DeepCopy(), pods[2].DeepCopy()
+	nodes[3].ResourceVersion, pods[4].ResourceVersion = "7", "7"
+	nodes[3], pods[4] = nodes[3].DeepCopy(), pods[4].DeepCopy()
+	syncAll(t, f, nodes, pods)
+	changed := map[string]bool{}
+	for name, info := range infos() {
+		if before[name] != info {
+			changed[name] = true
+		}
+	}
+	// New objects without a resourceVersion are changes; with the same one not.
+	want := map[string]bool{"node-1": true, "node-2": true}
+	if diff := cmp.Diff(want, changed); diff != "" {
+		t.Errorf("nodes built anew (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,201 @@
+package placement
+
+import (
+	"errors"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+// snapshot is the nodes and their pods, indexed for the lens.
+type snapshot struct {
+	generation uint64
+	nodes      map[string]*nodeEntry
+	views      []fwk.NodeInfo // of all nodes
+	pods       map[types.UID]*podEntry
+	index      *podIndex
+	claims     map[string][]*podEntry // users of "namespace/name"
+	lens       *lens
+}
+
+func newSnapshot() *snapshot {
+	return &snapshot{
+		nodes:  make(map[string]*nodeEntry),
+		pods:   make(map[types.UID]*podEntry),
+		index:  newPodIndex(),
+		claims: make(map[string][]*podEntry),
+		lens:   &lens{},
+	}
+}
+
+// errSkipped reports input that cannot be placed in the snapshot.
+var errSkipped = errors.New("nil or unnamed object")
+
+func (s *snapshot) sync(nodes []*v1.Node, pods []*v1.Pod) error {
+	s.generation++
+	badNodes := s.syncNodes(nodes)
+	badPods := s.syncPods(pods)
+	for _, n := range s.nodes {
+		if n.dirty {
+			n.rebuild()
+		}
+	}
+	s.index = s.index.compacted()
+	if badNodes+badPods > 0 {
+		return fmt.Errorf("synchronising snapshot: left out %d nodes and %d pods: %w", badNodes, badPods, errSkipped)
+	}
+	return nil
+}
+
+// syncNodes returns how many nodes it had to leave out.
+func (s *snapshot) syncNodes(nodes []*v1.Node) (bad int) {
+	s.views = s.views[:0]
+	for _, node := range nodes {
+		if node == nil || node.Name == "" {
+			bad++
+			continue
+		}
+		n := s.nodes[node.Name]
+		switch {
+		case n == nil:
+			n = &nodeEntry{node: node, dirty: true}
+			n.view = &nodeView{lens: s.lens}
+			s.nodes[node.Name] = n
+		case n.generation == s.generation:
+			continue // listed twice
+		case !sameNode(n.node, node):
+			n.node, n.dirty = node, true
+		}
+		n.generation = s.generation
+		s.views = append(s.views, n.view)
+	}
+	for name, n := range s.nodes {
+		if n.generation != s.generation {
+			delete(s.nodes, name)
+		}
+	}
+	return bad
+}
+
+func sameNode(a, b *v1.Node) bool {
+	return a == b || (a.ResourceVersion != "" && a.ResourceVersion == b.ResourceVersion && a.UID == b.UID)
+}
+
+// syncPods returns how many pods it had to leave out.
+func (s *snapshot) syncPods(pods []*v1.Pod) (bad int) {
+	listed := 0
+	for _, pod := range pods {
+		if pod == nil || (pod.UID == "" && pod.Name == "") {
+			bad++
+			continue
+		}
+		if s.syncPod(pod) {
+			listed++
+		}
+	}
+	if listed == len(s.pods) {
+		return bad
+	}
+	for key, p := range s.pods {
+		if p.generation != s.generation {
+			s.detach(p)
+			delete(s.pods, key)
+		}
+	}
+	return bad
+}
+
+// syncPod says whether the pod is now in the snapshot and was not listed before.
+func (s *snapshot) syncPod(pod *v1.Pod) bool {
+	if pod.Spec.NodeName == "" || pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed {
+		return false
+	}
+	n := s.nodes[pod.Spec.NodeName]
+	if n == nil {
+		return false
+	}
+	key := keyOf(pod)
+	p := s.pods[key]
+	switch {
+	case p == nil:
+		p = s.attach(pod, n)
+		s.pods[key] = p
+	case p.generation == s.generation:
+		return false // listed twice
+	case p.node != n || !samePod(p.pod, pod):
+		s.detach(p)
+		p = s.attach(pod, n)
+		s.pods[key] = p
+	default:
+		p.pod = pod // let go of the older copy
+	}
+	p.generation = s.generation
+	return true
+}
+
+func samePod(a, b *v1.Pod) bool {
+	return a == b || (a.ResourceVersion != "" && a.ResourceVersion == b.ResourceVersion)
+}
+
+// keyOf is the UID, or the name where a pod has none.
+func keyOf(pod *v1.Pod) types.UID {
+	if pod.UID != "" {
+		return pod.UID
+	}
+	return types.UID(pod.Namespace + "/" + pod.Name)
+}
+
+func (s *snapshot) attach(pod *v1.Pod, n *nodeEntry) *podEntry {
+	g := s.index.groupOf(pod)
+	p := &podEntry{pod: pod, node: n, requests: g.shareRequests(pod)}
+	s.count(p, g)
+	n.pods = append(n.pods, p)
+	n.dirty = true
+	return p
+}
+
+func (s *snapshot) detach(p *podEntry) {
+	s.discount(p)
+	p.node.dirty = true
+	p.node = nil
+}
+
+// count puts a pod into the indexes, discount takes it out.
+func (s *snapshot) count(p *podEntry, g *group) {
+	g.add(p)
+	for key := range claimKeys(p.pod) {
+		s.claims[key] = append(s.claims[key], p)
+	}
+}
+
+func (s *snapshot) discount(p *podEntry) {
+	p.group.remove(p)
+	for key := range claimKeys(p.pod) {
+		users := s.claims[key]
+		kept := users[:0]
+		for _, u := range users {
+			if u != p {
+				kept = append(kept, u)
+			}
+		}
+		clear(users[len(kept):])
+		if s.claims[key] = kept; len(kept) == 0 {
+			delete(s.claims, key)
+		}
+	}
+}
+
+// claimKeys yields "namespace/name" of each claim that the pod's volumes name.
+func claimKeys(pod *v1.Pod) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for i := range pod.Spec.Volumes {
+			claim := pod.Spec.Volumes[i].PersistentVolumeClaim
+			if claim != nil && !yield(framework.GetNamespacedName(pod.Namespace, claim.ClaimName)) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package placement
+
+import (
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+)
+
+// state is what PreFilter leaves for Filter.
+type state struct {
+	cycle   fwk.CycleState
+	refused *Verdict // on every node
+	// nodes are the only ones that PreFilter leaves, nil for all; plugins are
+	// those that narrowed them.
+	nodes   sets.Set[string]
+	plugins string
+}
+
+// preFilter computes the state for a replacement in a world.
+func (f *Filters) preFilter(t *template, w world) *state {
+	f.snapshot.focus(t, w)
+	cycle := framework.NewCycleState()
+	result, status, plugins := f.plugins.RunPreFilterPlugins(f.ctx, cycle, t.replacement)
+	st := &state{cycle: cycle, plugins: strings.Join(sets.List(plugins), ", ")}
+	if !status.IsSuccess() {
+		v := refusalOf(status)
+		if v.Plugin == "" {
+			v.Plugin = st.plugins
+		}
+		st.refused = &v
+		return st
+	}
+	if !result.AllNodes() {
+		st.nodes = result.NodeNames
+	}
+	if w == terminating {
+		// Terminating pods do not count for spread constraints
+		// (kubernetes/kubernetes#87621): the world gone has decided them.
+		cycle.SetSkipFilterPlugins(cycle.GetSkipFilterPlugins().Union(sets.New(names.PodTopologySpread)))
+	}
+	return st
+}
+
+// without derives the state in which one pod is gone from the one with it.
+func (f *Filters) without(st *state, replacement *v1.Pod, p *podEntry) *state {
+	if st.refused != nil {
+		return st
+	}
+	derived := *st
+	derived.cycle = st.cycle.Clone()
+	status := f.plugins.RunPreFilterExtensionRemovePod(f.ctx, derived.cycle, replacement, p, p.node.view)
+	if !status.IsSuccess() {
+		v := refusalOf(status)
+		derived.refused = &v
+	}
+	return &derived
+}
+
+// filter asks the plugins about one node.
+func (f *Filters) filter(st *state, replacement *v1.Pod, info *framework.NodeInfo) Verdict {
+	if st.refused != nil {
+		return *st.refused
+	}
+	if st.nodes != nil && !st.nodes.Has(info.Node().Name) {
+		return Verdict{Plugin: st.plugins, Reason: "the pod may run on named nodes only, of which this is none"}
+	}
+	if status := f.plugins.RunFilterPlugins(f.ctx, st.cycle, replacement, info); !status.IsSuccess() {
+		return refusalOf(status)
+	}
+	return Verdict{OK: true}
+}

@@ -1,0 +1,151 @@
+package placement
+
+import (
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+// template stands for the pods whose replacements the filters cannot tell
+// apart, and keeps what PreFilter computed for them. A pod with volumes or
+// claims of its own has a template to itself.
+type template struct {
+	replacement *v1.Pod
+	requests    *fwk.PodResource // of the replacement, nil until it is moved
+	shared      bool
+	refused     *Verdict // whatever the node
+
+	// spread and affinity are the groups that the replacement's own constraints
+	// match, anti those whose required anti-affinity may match the replacement.
+	spread, affinity, anti []*group
+	groups                 map[*group]struct{} // all of these
+	spreads                bool                // has constraints that filter
+	// subtractable: a state without one pod may be derived from the state with
+	// it through the plugins' RemovePod.
+	subtractable bool
+
+	base    [2]*state // by world
+	version uint64    // of the groups, when base was computed
+}
+
+// newTemplate finds out which pods the filters will count for the replacement.
+func newTemplate(x *podIndex, pod *v1.Pod, dynamicResources bool) *template {
+	t := &template{
+		replacement:  replacementOf(pod),
+		groups:       make(map[*group]struct{}),
+		subtractable: true,
+	}
+	if len(pod.Spec.ResourceClaims) > 0 && !dynamicResources {
+		t.refused = &noDynamicResources
+		return t
+	}
+	t.findSpread(x)
+	t.findAffinity(x)
+	x.matchAnti(pod.Namespace, pod.Labels, t.collector(&t.anti))
+	return t
+}
+
+// collector returns a function that appends a group to the list once.
+func (t *template) collector(list *[]*group) func(*group) {
+	listed := make(map[*group]struct{})
+	return func(g *group) {
+		if _, ok := listed[g]; !ok {
+			listed[g], t.groups[g] = struct{}{}, struct{}{}
+			*list = append(*list, g)
+		}
+	}
+}
+
+func (t *template) findSpread(x *podIndex) {
+	collect := t.collector(&t.spread)
+	for i := range t.replacement.Spec.TopologySpreadConstraints {
+		c := &t.replacement.Spec.TopologySpreadConstraints[i]
+		if c.WhenUnsatisfiable != v1.DoNotSchedule {
+			continue
+		}
+		t.spreads = true
+		selector, err := metav1.LabelSelectorAsSelector(c.LabelSelector)
+		if err != nil {
+			continue // PreFilter refuses the pod
+		}
+		// PodTopologySpread counts no pods for an empty selector, but its
+		// RemovePod subtracts them. (MatchLabelKeys only narrow the selector:
+		// the groups found without them include all that count.)
+		if selector.Empty() {
+			t.subtractable = false
+		}
+		x.match(t.replacement.Namespace, selector, collect)
+	}
+}
+
+func (t *template) findAffinity(x *podIndex) {
+	if podAffinity(t.replacement) == nil {
+		return
+	}
+	info, err := framework.NewPodInfo(t.replacement)
+	if err != nil {
+		return // PreFilter refuses the pod
+	}
+	collect := t.collector(&t.affinity)
+	for _, terms := range [][]fwk.AffinityTerm{info.RequiredAffinityTerms, info.RequiredAntiAffinityTerms} {
+		for i := range terms {
+			x.matchTerm(&terms[i], collect)
+		}
+	}
+}
+
+// currentVersion changes with every move of a pod that the states depend on.
+func (t *template) currentVersion() uint64 {
+	var sum uint64
+	for g := range t.groups {
+		sum += g.version
+	}
+	return sum
+}
+
+// focus brings into view the pods that count for the template in a world. Spread
+// constraints are judged in the world gone only.
+func (s *snapshot) focus(t *template, w world) {
+	l := s.lens
+	l.blur()
+	l.buffer = l.buffer[:0]
+	if w == gone {
+		for _, g := range t.spread {
+			s.focusPods(g, w)
+		}
+	}
+	for _, g := range t.affinity {
+		s.focusPods(g, w)
+	}
+	for _, g := range t.anti {
+		for _, p := range g.members {
+			if p.visible(w) && p.node.view.addAnti(p) {
+				l.antiNodes = append(l.antiNodes, p.node.view)
+			}
+		}
+	}
+	if l.nodes = l.buffer; t.spreads && w == gone {
+		l.nodes = s.views
+	}
+	l.claimUsed = func(key string) bool {
+		for _, p := range s.claims[key] {
+			if p.visible(w) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+func (s *snapshot) focusPods(g *group, w world) {
+	if g.podsEpoch == s.lens.epoch {
+		return // matched by two selectors
+	}
+	g.podsEpoch = s.lens.epoch
+	for _, p := range g.members {
+		if p.visible(w) && p.node.view.addPod(p) {
+			s.lens.buffer = append(s.lens.buffer, p.node.view)
+		}
+	}
+}

@@ -1,0 +1,44 @@
+package placement
+
+import (
+	"strings"
+
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+)
+
+// Reasons that come from this package and not from a plugin.
+const (
+	// ReasonSessionClosed refuses a question asked of a closed Session.
+	ReasonSessionClosed = "the session is closed"
+	// ReasonUnknownPod refuses a pod that the snapshot does not hold.
+	ReasonUnknownPod = "the pod is not on a node of the snapshot"
+	// ReasonUnknownNode refuses a node that the snapshot does not hold.
+	ReasonUnknownNode = "the node is not in the snapshot"
+	// ReasonAlreadyMoved refuses a pod that the session has moved already.
+	ReasonAlreadyMoved = "the pod was moved in this session already"
+	// ReasonNoDynamicResources refuses pods with resource claims where the
+	// cluster does not serve the API that their plugin reads.
+	ReasonNoDynamicResources = "the cluster does not serve resource.k8s.io/v1, which the pod's resource claims need"
+)
+
+// Verdict is the answer for one pod and one node.
+type Verdict struct {
+	// OK says that every filter accepts the replacement on the node.
+	OK bool
+	// Plugin is the filter that refused it, empty when this package did.
+	Plugin string
+	// Reason is the plugin's message.
+	Reason string
+	// Terminating says that the node would do once the old pods are gone and
+	// was refused only because they still count while they terminate.
+	Terminating bool
+}
+
+func refusal(reason string) Verdict { return Verdict{Reason: reason} }
+
+func refusalOf(status *fwk.Status) Verdict {
+	return Verdict{Plugin: status.Plugin(), Reason: strings.Join(status.Reasons(), ", ")}
+}
+
+var noDynamicResources = Verdict{Plugin: names.DynamicResources, Reason: ReasonNoDynamicResources}

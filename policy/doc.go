@@ -1,0 +1,15 @@
+// Package policy holds everything a user can configure: what to run (the
+// DeschedulerPolicy that upstream's plugins know) and what real usage means
+// (the LoadPolicy, which the evicting half and the scheduling half share).
+//
+// It decides whether a policy is sound and what it says. Reading files,
+// building plugins and acting on the values are left to others.
+//
+// Invariants:
+//   - Load accepts only what it understands completely: an unknown field, a key
+//     set twice, a wrong type or a value out of range is an error that names the
+//     place, never a silent default.
+//   - A LoadPolicy that Load returned is complete and passes Validate, so its
+//     readers check nothing again.
+//   - The package is pure: same bytes in, same values out.
+package policy

@@ -1,0 +1,51 @@
+package policy
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+)
+
+// FuzzLoad verifies that Load never panics, that its errors are always about the
+// file, and that what it accepts is complete: it validates, and written out and
+// loaded again it is the same.
+func FuzzLoad(f *testing.F) {
+	files, err := filepath.Glob("testdata/invalid/*.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range append(files, "../policy.yaml") {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	f.Add([]byte("%YAML 1.1\n--- !!map\n? &a kind\n: *a\n<<: {apiVersion: evenkeel.io/v1alpha1}\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		file, err := Load("policy.yaml", data)
+		if err != nil {
+			if !IsInvalid(err) || err.Error() == "" {
+				t.Fatalf("error %q is not about the file", err)
+			}
+			return
+		}
+		if errs := Validate(&file.Load); len(errs) > 0 {
+			t.Fatalf("accepted, yet invalid: %v", errs)
+		}
+		written, err := yaml.Marshal(file.Load)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := Load("policy.yaml", written)
+		if err != nil {
+			t.Fatalf("loading it again: %v\n%s", err, written)
+		}
+		if diff := cmp.Diff(file.Load, again.Load); diff != "" {
+			t.Fatalf("loaded again (-first +second):\n%s", diff)
+		}
+	})
+}

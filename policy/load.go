@@ -1,0 +1,181 @@
+package policy
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/descheduler/pkg/api/v1alpha2"
+)
+
+// MaxFileBytes bounds a policy file: what fits into a ConfigMap.
+const MaxFileBytes = 1 << 20
+
+// maxDocuments bounds the documents of a file, blank ones included.
+const maxDocuments = 100
+
+// maxProblems bounds an error message: whoever has made more mistakes than this
+// has given us a file of another kind.
+const maxProblems = 50
+
+// deschedulerPolicyKind is the kind of upstream's policy document.
+const deschedulerPolicyKind = "DeschedulerPolicy"
+
+// documentType tells the kinds of documents apart.
+type documentType struct{ apiVersion, kind string }
+
+var (
+	loadPolicyType        = documentType{GroupVersion, LoadPolicyKind}
+	deschedulerPolicyType = documentType{v1alpha2.SchemeGroupVersion.String(), deschedulerPolicyKind}
+	// retiredPolicyType is what upstream has not read since its v0.31.
+	retiredPolicyType = documentType{"descheduler/v1alpha1", deschedulerPolicyKind}
+)
+
+func (t documentType) String() string { return t.apiVersion + " " + t.kind }
+
+// File is what a policy file says.
+type File struct {
+	// Name is the file's name as the user gave it, for messages.
+	Name string
+	// Load is the LoadPolicy, with defaults where the file is silent.
+	Load LoadPolicy
+	// Descheduler is the DeschedulerPolicy document as it stands in the file,
+	// nil if there is none. Its plugins' arguments have not been looked into.
+	Descheduler []byte
+}
+
+// Load reads a policy file: YAML documents, at most one DeschedulerPolicy and at
+// most one LoadPolicy. fileName is used in messages only. The error, if any, is
+// an *Error that holds every mistake found.
+func Load(fileName string, data []byte) (*File, error) {
+	l := loader{file: File{Name: fileName, Load: Default()}, seen: map[documentType]int{}}
+	switch {
+	case len(data) > MaxFileBytes:
+		l.problem("the file has %d bytes; at most %d are allowed", len(data), MaxFileBytes)
+	case !utf8.Valid(data):
+		l.problem("the file is not UTF-8 text")
+	default:
+		l.readAll(splitDocuments(data))
+	}
+	if more := len(l.problems) - maxProblems; more > 0 {
+		l.problems = append(l.problems[:maxProblems:maxProblems], fmt.Sprintf("and %d more", more))
+	}
+	if len(l.problems) > 0 {
+		return nil, &Error{File: fileName, Problems: l.problems}
+	}
+	return &l.file, nil
+}
+
+// loader gathers the documents of one file and everything wrong with them.
+type loader struct {
+	file     File
+	seen     map[documentType]int // line on which a type's document begins
+	problems []string
+}
+
+func (l *loader) problem(format string, args ...any) {
+	l.problems = append(l.problems, fmt.Sprintf(format, args...))
+}
+
+func (l *loader) readAll(docs []document) {
+	if len(docs) > maxDocuments {
+		l.problem("the file has %d documents; at most %d are allowed", len(docs), maxDocuments)
+		return
+	}
+	for _, doc := range docs {
+		l.read(doc)
+	}
+	if len(l.seen) == 0 && len(l.problems) == 0 {
+		l.problem("the file holds no document; expected %s, %s or both", deschedulerPolicyType, loadPolicyType)
+	}
+}
+
+func (l *loader) read(doc document) {
+	asJSON, tree, problems := doc.parse()
+	if len(problems) > 0 {
+		l.problems = append(l.problems, problems...)
+		return
+	}
+	if tree == nil {
+		return // nothing but blank lines and comments
+	}
+	line := doc.startLine + 1
+	object, ok := tree.(map[string]any)
+	if !ok {
+		l.problem("line %d: the document must be a mapping with apiVersion and kind", line)
+		return
+	}
+	found := typeOf(object)
+	if first, again := l.seen[found]; again {
+		l.problem("line %d: a second %s; the first begins on line %d and only one is allowed", line, found, first)
+		return
+	}
+	switch found {
+	case deschedulerPolicyType:
+		l.readDeschedulerPolicy(doc, asJSON, object)
+	case loadPolicyType:
+		l.readLoadPolicy(asJSON, object)
+	case retiredPolicyType:
+		l.problem("line %d: %s is not read any more; write it as %s (a converter comes with a later version)",
+			line, found, deschedulerPolicyType)
+	default:
+		l.problem("line %d: apiVersion %q with kind %q is not known; allowed: %s, %s",
+			line, found.apiVersion, found.kind, deschedulerPolicyType, loadPolicyType)
+		return
+	}
+	l.seen[found] = line
+}
+
+func typeOf(object map[string]any) documentType {
+	apiVersion, _ := object["apiVersion"].(string)
+	kind, _ := object["kind"].(string)
+	return documentType{apiVersion, kind}
+}
+
+func (l *loader) readDeschedulerPolicy(doc document, asJSON []byte, object map[string]any) {
+	var p v1alpha2.DeschedulerPolicy
+	if !l.checkShape(deschedulerPolicyKind, object, p) || !l.decode(deschedulerPolicyKind, asJSON, &p) {
+		return
+	}
+	if len(p.Profiles) == 0 {
+		l.fieldErrors(deschedulerPolicyKind, field.ErrorList{
+			field.Required(field.NewPath("profiles"), "without a profile nothing would ever run"),
+		})
+		return
+	}
+	l.file.Descheduler = slices.Clone(doc.text)
+}
+
+func (l *loader) readLoadPolicy(asJSON []byte, object map[string]any) {
+	var overlay overlay
+	if !l.checkShape(LoadPolicyKind, object, LoadPolicy{}) || !l.decode(LoadPolicyKind, asJSON, &overlay) {
+		return
+	}
+	l.file.Load = overlay.LoadPolicy
+	l.fieldErrors(LoadPolicyKind, Validate(&l.file.Load))
+}
+
+// checkShape reports whether object has the shape of example's type.
+func (l *loader) checkShape(kind string, object map[string]any, example any) bool {
+	errs := checkShape(nil, object, reflect.TypeOf(example))
+	l.fieldErrors(kind, errs)
+	return len(errs) == 0
+}
+
+// decode reports whether target took the document; after checkShape it does.
+func (l *loader) decode(kind string, asJSON []byte, target any) bool {
+	if err := json.Unmarshal(asJSON, target); err != nil {
+		l.problem("%s: %v", kind, err)
+		return false
+	}
+	return true
+}
+
+func (l *loader) fieldErrors(kind string, errs field.ErrorList) {
+	for _, err := range errs {
+		l.problem("%s: %v", kind, err)
+	}
+}

@@ -1,0 +1,177 @@
+package policy
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "rewrite the expected messages in testdata")
+
+const loadPolicyHeader = "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n"
+
+const deschedulerPolicyText = `apiVersion: descheduler/v1alpha2
+kind: DeschedulerPolicy
+profiles:
+- name: p
+  pluginConfig:
+  - name: RemoveDuplicates
+    args: {excludeOwnerKinds: [ReplicaSet]}
+  plugins:
+    balance:
+      enabled: [RemoveDuplicates]
+`
+
+// Every file of testdata/invalid holds one kind of mistake; the file beside it
+// holds the message a user gets to see.
+func TestLoadNamesEveryMistake(t *testing.T) {
+	files, err := filepath.Glob("testdata/invalid/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("listing testdata: %d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := Load("policy.yaml", data)
+			if err == nil {
+				t.Fatalf("Load accepted it: %+v", got)
+			}
+			if !IsInvalid(fmt.Errorf("loading: %w", err)) {
+				t.Errorf("IsInvalid(%v) = false", err)
+			}
+			golden := strings.TrimSuffix(file, ".yaml") + ".err"
+			if *update {
+				if err := os.WriteFile(golden, []byte(err.Error()+"\n"), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, readErr := os.ReadFile(golden)
+			if readErr != nil {
+				t.Fatal(readErr)
+			}
+			if diff := cmp.Diff(string(want), err.Error()+"\n"); diff != "" {
+				t.Errorf("message (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestLoadRefusesFilesOfAWrongNature(t *testing.T) {
+	cases := map[string]struct {
+		data []byte
+		want string
+	}{
+		"larger than a ConfigMap holds": {
+			data: bytes.Repeat([]byte("#"), MaxFileBytes+1),
+			want: "f: the file has 1048577 bytes; at most 1048576 are allowed",
+		},
+		"not text": {
+			data: []byte("kind: \xff\xfe"),
+			want: "f: the file is not UTF-8 text",
+		},
+		"documents without end": {
+			data: []byte(strings.Repeat("---\n", 250_000)),
+			want: "f: the file has 250001 documents; at most 100 are allowed",
+		},
+		"an alias bomb": {
+			data: aliasBomb(),
+			want: "f: not YAML: document contains excessive aliasing",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := Load("f", tc.data)
+			if err == nil || err.Error() != tc.want {
+				t.Errorf("error %v, want %s", err, tc.want)
+			}
+		})
+	}
+}
+
+// aliasBomb is a few lines of YAML that stand for ten to the ninth elements.
+func aliasBomb() []byte {
+	var b bytes.Buffer
+	b.WriteString(loadPolicyHeader + "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n")
+	for i := 1; i < 9; i++ {
+		fmt.Fprintf(&b, "a%d: &a%d [%s]\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i-1), 10), ", "))
+	}
+	return b.Bytes()
+}
+
+func TestLoadFindsTheDocuments(t *testing.T) {
+	cases := map[string]struct {
+		text            string
+		wantDescheduler string
+		wantTimeout     string
+	}{
+		"a LoadPolicy alone": {
+			text:        loadPolicyHeader + "usage: {timeout: 7s}\n",
+			wantTimeout: "7s",
+		},
+		"an upstream policy alone": {
+			text:            deschedulerPolicyText,
+			wantDescheduler: deschedulerPolicyText,
+			wantTimeout:     "10s",
+		},
+		"both, in either order, amid comments and empty documents": {
+			text:            "# head\n---\n--- # second\n" + loadPolicyHeader + "usage: {timeout: 7s}\n---\n\n---\n" + deschedulerPolicyText + "---\n# tail",
+			wantDescheduler: deschedulerPolicyText,
+			wantTimeout:     "7s",
+		},
+		"content beside the marker": {
+			text:        "--- {apiVersion: evenkeel.io/v1alpha1, kind: LoadPolicy, usage: {timeout: 7s}}\n...\n",
+			wantTimeout: "7s",
+		},
+		"a document after an end marker is not lost": {
+			text:            loadPolicyHeader + "usage: {timeout: 7s}\n...\n" + deschedulerPolicyText,
+			wantDescheduler: deschedulerPolicyText,
+			wantTimeout:     "7s",
+		},
+		"a byte order mark and line ends of another system": {
+			text:            "\ufeff" + strings.ReplaceAll(loadPolicyHeader+"usage: {timeout: 7s}\n---\n"+deschedulerPolicyText, "\n", "\r\n"),
+			wantDescheduler: deschedulerPolicyText,
+			wantTimeout:     "7s",
+		},
+		"JSON": {
+			text:        `{"apiVersion": "evenkeel.io/v1alpha1", "kind": "LoadPolicy", "usage": {"timeout": "7s"}}`,
+			wantTimeout: "7s",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := Load("policy.yaml", []byte(tc.text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := File{Name: "policy.yaml", Load: Default()}
+			if err := want.Load.Usage.Timeout.UnmarshalJSON([]byte(`"` + tc.wantTimeout + `"`)); err != nil {
+				t.Fatal(err)
+			}
+			if tc.wantDescheduler != "" {
+				want.Descheduler = []byte(tc.wantDescheduler)
+			}
+			if diff := cmp.Diff(&want, got); diff != "" {
+				t.Errorf("file (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// The line numbers in messages are those of the file, not of the document.
+func TestLoadCountsLinesOfTheFile(t *testing.T) {
+	text := deschedulerPolicyText + "---\n" + loadPolicyHeader + "usage:\n  timeout: 5s\n  timeout: 6s\n"
+	_, err := Load("f", []byte(text))
+	line := strings.Count(text, "\n")
+	if want := fmt.Sprintf("f: line %d: key \"timeout\" already set in map", line); err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}

@@ -1,0 +1,130 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/descheduler/pkg/api"
+)
+
+// RealUsageLowNodeUtilizationName is the plugin's name in a DeschedulerPolicy.
+const RealUsageLowNodeUtilizationName = "RealUsageLowNodeUtilization"
+
+// RealUsageLowNodeUtilizationArgs are the plugin's arguments. Their names and
+// meanings are those of upstream's LowNodeUtilization; all are optional, and
+// what is absent is as the LoadPolicy says.
+type RealUsageLowNodeUtilizationArgs struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// UseDeviationThresholds makes both thresholds distances from the mean
+	// usage of the nodes instead of levels of usage.
+	UseDeviationThresholds bool `json:"useDeviationThresholds,omitempty"`
+	// Thresholds take the place of the low lines of the resources they name:
+	// percent of allocatable, or percent points below the mean.
+	Thresholds api.ResourceThresholds `json:"thresholds,omitempty"`
+	// TargetThresholds take the place of the evict lines of the resources they
+	// name: percent of allocatable, or percent points above the mean.
+	TargetThresholds api.ResourceThresholds `json:"targetThresholds,omitempty"`
+	// NumberOfNodes is the number of cool nodes that must be exceeded before
+	// anything is moved: 0 or more.
+	NumberOfNodes int `json:"numberOfNodes,omitempty"`
+	// EvictableNamespaces spares the pods of the namespaces it excludes; their
+	// usage still counts. Only exclude may be set.
+	EvictableNamespaces *api.Namespaces `json:"evictableNamespaces,omitempty"`
+	// EvictionLimits bounds the evictions from one node in one cycle.
+	EvictionLimits *api.EvictionLimits `json:"evictionLimits,omitempty"`
+}
+
+var _ runtime.Object = (*RealUsageLowNodeUtilizationArgs)(nil)
+
+// DeepCopyObject implements runtime.Object.
+func (a *RealUsageLowNodeUtilizationArgs) DeepCopyObject() runtime.Object {
+	if a == nil {
+		return nil
+	}
+	return a.DeepCopy()
+}
+
+// DeepCopy returns a copy that shares nothing with a.
+func (a *RealUsageLowNodeUtilizationArgs) DeepCopy() *RealUsageLowNodeUtilizationArgs {
+	if a == nil {
+		return nil
+	}
+	out := *a
+	out.Thresholds = maps.Clone(a.Thresholds)
+	out.TargetThresholds = maps.Clone(a.TargetThresholds)
+	out.EvictableNamespaces = a.EvictableNamespaces.DeepCopy()
+	out.EvictionLimits = a.EvictionLimits.DeepCopy()
+	return &out
+}
+
+// SetDefaults_RealUsageLowNodeUtilizationArgs is the plugin's defaulter. It
+// changes nothing: what is absent comes from the LoadPolicy, in Lines.
+func SetDefaults_RealUsageLowNodeUtilizationArgs(runtime.Object) {}
+
+// ValidateRealUsageLowNodeUtilizationArgs is the plugin's validator. It accepts
+// zero values, because the framework calls it before the defaulter.
+func ValidateRealUsageLowNodeUtilizationArgs(obj runtime.Object) error {
+	args, ok := obj.(*RealUsageLowNodeUtilizationArgs)
+	if !ok {
+		return fmt.Errorf("arguments of type %T given to %s", obj, RealUsageLowNodeUtilizationName)
+	}
+	var errs field.ErrorList
+	thresholds, targets := field.NewPath("thresholds"), field.NewPath("targetThresholds")
+	errs = append(errs, validateThresholds(args.Thresholds, thresholds)...)
+	errs = append(errs, validateThresholds(args.TargetThresholds, targets)...)
+	if args.UseDeviationThresholds {
+		errs = append(errs, validateDeviation(args)...)
+	} else {
+		errs = append(errs, validateOrder(args, thresholds)...)
+	}
+	errs = append(errs, between(field.NewPath("numberOfNodes"), args.NumberOfNodes, 0, 1_000_000)...)
+	if ns := args.EvictableNamespaces; ns != nil && len(ns.Include) > 0 {
+		errs = append(errs, field.Forbidden(field.NewPath("evictableNamespaces", "include"), "only exclude may be set"))
+	}
+	return prefixed(errs)
+}
+
+func validateThresholds(thresholds api.ResourceThresholds, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, name := range sortedKeys(thresholds) {
+		key := path.Key(string(name))
+		errs = append(errs, knownResource(key, name)...)
+		errs = append(errs, percent(key, float64(thresholds[name]))...)
+	}
+	return errs
+}
+
+func validateDeviation(args *RealUsageLowNodeUtilizationArgs) field.ErrorList {
+	if len(args.Thresholds)+len(args.TargetThresholds) > 0 {
+		return nil
+	}
+	return field.ErrorList{field.Required(field.NewPath("thresholds"),
+		"useDeviationThresholds needs thresholds, targetThresholds or both")}
+}
+
+// validateOrder compares what can be compared without the LoadPolicy.
+func validateOrder(args *RealUsageLowNodeUtilizationArgs, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, name := range sortedKeys(args.Thresholds) {
+		target, both := args.TargetThresholds[name]
+		if low := args.Thresholds[name]; both && low >= target {
+			errs = append(errs, field.Invalid(path.Key(string(name)), float64(low),
+				fmt.Sprintf("must be below targetThresholds[%s] (%v)", name, target)))
+		}
+	}
+	return errs
+}
+
+// prefixed joins field errors to one error whose lines name the plugin.
+func prefixed(errs field.ErrorList) error {
+	joined := make([]error, len(errs))
+	for i, err := range errs {
+		joined[i] = fmt.Errorf("%s: %w", RealUsageLowNodeUtilizationName, err)
+	}
+	return errors.Join(joined...)
+}

@@ -1,0 +1,82 @@
+package policy_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	"sigs.k8s.io/descheduler/pkg/api"
+	"sigs.k8s.io/descheduler/pkg/descheduler"
+	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
+	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
+
+	"github.com/evenkeel/evenkeel/policy"
+)
+
+func loadShipped(t *testing.T) *policy.File {
+	t.Helper()
+	data, err := os.ReadFile("../policy.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := policy.Load("policy.yaml", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestShippedPolicyStatesTheDefaults(t *testing.T) {
+	if diff := cmp.Diff(policy.Default(), loadShipped(t).Load); diff != "" {
+		t.Errorf("policy.yaml (-defaults +file):\n%s", diff)
+	}
+}
+
+// balancer stands in for the plugin, which this package knows nothing of.
+type balancer struct{ frameworktypes.BalancePlugin }
+
+// Upstream's own loader, which decodes plugin arguments strictly, accepts the
+// shipped DeschedulerPolicy and our arguments.
+func TestUpstreamLoadsTheShippedPolicy(t *testing.T) {
+	descheduler.SetupPlugins()
+	build := func(context.Context, runtime.Object, frameworktypes.Handle) (frameworktypes.Plugin, error) {
+		return nil, nil
+	}
+	pluginregistry.Register(policy.RealUsageLowNodeUtilizationName, build, &balancer{},
+		&policy.RealUsageLowNodeUtilizationArgs{}, policy.ValidateRealUsageLowNodeUtilizationArgs,
+		policy.SetDefaults_RealUsageLowNodeUtilizationArgs, pluginregistry.PluginRegistry)
+
+	path := filepath.Join(t.TempDir(), "descheduler.yaml")
+	if err := os.WriteFile(path, loadShipped(t).Descheduler, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := descheduler.LoadPolicyConfig(path, fake.NewClientset(), pluginregistry.PluginRegistry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Profiles) != 1 {
+		t.Fatalf("%d profiles, want 1", len(got.Profiles))
+	}
+	profile := got.Profiles[0]
+	if diff := cmp.Diff([]string{policy.RealUsageLowNodeUtilizationName}, profile.Plugins.Balance.Enabled); diff != "" {
+		t.Errorf("balance plugins (-want +got):\n%s", diff)
+	}
+	for _, name := range append(profile.Plugins.Balance.Enabled, "DefaultEvictor") {
+		if !configured(profile, name) {
+			t.Errorf("plugin %s has no pluginConfig", name)
+		}
+	}
+}
+
+func configured(profile api.DeschedulerProfile, name string) bool {
+	for _, config := range profile.PluginConfigs {
+		if config.Name == name {
+			return true
+		}
+	}
+	return false
+}

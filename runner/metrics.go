@@ -1,0 +1,43 @@
+package runner
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
+
+// Metrics tells about cycles. A nil Metrics is silent.
+type Metrics struct {
+	cycles   *prometheus.CounterVec
+	duration prometheus.Histogram
+}
+
+// NewMetrics registers the runner's metrics.
+func NewMetrics(reg prometheus.Registerer) *Metrics {
+	factory := promauto.With(reg)
+	m := &Metrics{
+		cycles: factory.NewCounterVec(prometheus.CounterOpts{
+			Name: "evenkeel_cycles_total", Help: "Descheduling cycles by result.",
+		}, []string{"result"}),
+		duration: factory.NewHistogram(prometheus.HistogramOpts{
+			Name: "evenkeel_cycle_duration_seconds", Help: "How long a descheduling cycle took, pacing included.",
+			Buckets: prometheus.ExponentialBuckets(0.05, 2, 15),
+		}),
+	}
+	m.cycles.WithLabelValues("success")
+	m.cycles.WithLabelValues("error")
+	return m
+}
+
+func (m *Metrics) cycle(took time.Duration, err error) {
+	if m == nil {
+		return
+	}
+	result := "success"
+	if err != nil {
+		result = "error"
+	}
+	m.cycles.WithLabelValues(result).Inc()
+	m.duration.Observe(took.Seconds())
+}

@@ -1,0 +1,188 @@
+// Package runner runs descheduling cycles: it builds the descheduler framework's profiles from a DeschedulerPolicy once and
+// runs all their plugins per cycle, as upstream's own runner does, but over informers, a clientset and a pace that are
+// Evenkeel's. When to run is Schedule's, what to evict the plugins', how to evict the evictor's business.
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/descheduler/pkg/api"
+	"sigs.k8s.io/descheduler/pkg/descheduler/evictions"
+	"sigs.k8s.io/descheduler/pkg/descheduler/metricscollector"
+	nodeutil "sigs.k8s.io/descheduler/pkg/descheduler/node"
+	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
+	"sigs.k8s.io/descheduler/pkg/features"
+	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
+	"sigs.k8s.io/descheduler/pkg/framework/profile"
+	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
+
+	promapi "github.com/prometheus/client_golang/api"
+)
+
+// Config is what a Runner depends on.
+type Config struct {
+	Policy   *api.DeschedulerPolicy
+	Registry pluginregistry.Registry
+	// Client is what plugins see and evict through: the evictor's Gate.
+	Client kubernetes.Interface
+	// Informers are started by the caller, after New.
+	Informers informers.SharedInformerFactory
+	Events    events.EventRecorder
+	// Evicted says whether a pod was evicted in this cycle; plugins do not see it any more.
+	Evicted func(podUID string) bool
+	// Collector serves upstream plugins that read metrics.k8s.io; nil when the policy names no such provider.
+	Collector *metricscollector.MetricsCollector
+	// Prometheus serves upstream plugins that read Prometheus; nil when the policy names no such provider.
+	Prometheus func() promapi.Client
+	DryRun     bool
+	Metrics    *Metrics
+	Now        func() time.Time
+}
+
+// Runner runs cycles. Its methods must not be called concurrently.
+type Runner struct {
+	config     Config
+	selector   labels.Selector
+	podEvictor *evictions.PodEvictor
+	profiles   []runnable
+}
+
+type runnable struct {
+	name                string
+	deschedule, balance func(context.Context, []*v1.Node) *frameworktypes.Status
+}
+
+// New builds the profiles. It requests the informers that the enabled plugins need.
+func New(ctx context.Context, config Config) (*Runner, error) {
+	if config.Policy == nil || config.Client == nil || config.Informers == nil || config.Now == nil {
+		return nil, errors.New("runner: Policy, Client, Informers and Now must be set")
+	}
+	r := &Runner{config: config, selector: labels.Everything()}
+	if s := config.Policy.NodeSelector; s != nil {
+		selector, err := labels.Parse(*s)
+		if err != nil {
+			return nil, fmt.Errorf("reading nodeSelector %q: %w", *s, err)
+		}
+		r.selector = selector
+	}
+	pods := config.Informers.Core().V1().Pods().Informer()
+	assigned, err := podutil.BuildGetPodsAssignedToNodeFunc(pods)
+	if err != nil {
+		return nil, fmt.Errorf("indexing pods by node: %w", err)
+	}
+	r.podEvictor, err = evictions.NewPodEvictor(ctx, config.Client, config.Events, pods, features.DefaultMutableFeatureGate, r.limits())
+	if err != nil {
+		return nil, fmt.Errorf("making the pod evictor: %w", err)
+	}
+	for i, p := range config.Policy.Profiles {
+		built, err := profile.NewProfile(ctx, p, config.Registry,
+			profile.WithClientSet(config.Client),
+			profile.WithSharedInformerFactory(config.Informers),
+			profile.WithPodEvictor(r.podEvictor),
+			profile.WithGetPodsAssignedToNodeFnc(r.unevicted(assigned)),
+			profile.WithMetricsCollector(config.Collector),
+			profile.WithPrometheusClient(config.Prometheus),
+			profile.WithProfileInstanceID(fmt.Sprintf("%d", i)))
+		if err != nil {
+			return nil, fmt.Errorf("building profile %q: %w", p.Name, err)
+		}
+		r.profiles = append(r.profiles, runnable{p.Name, built.RunDeschedulePlugins, built.RunBalancePlugins})
+	}
+	return r, nil
+}
+
+func (r *Runner) limits() *evictions.Options {
+	p := r.config.Policy
+	return evictions.NewOptions().
+		WithPolicyGroupVersion("policy/v1").
+		WithMaxPodsToEvictPerNode(p.MaxNoOfPodsToEvictPerNode).
+		WithMaxPodsToEvictPerNamespace(p.MaxNoOfPodsToEvictPerNamespace).
+		WithMaxPodsToEvictTotal(p.MaxNoOfPodsToEvictTotal).
+		WithEvictionFailureEventNotification(p.EvictionFailureEventNotification).
+		WithGracePeriodSeconds(p.GracePeriodSeconds).
+		WithDryRun(r.config.DryRun).
+		WithMetricsEnabled(true)
+}
+
+// unevicted hides the pods that were evicted in this cycle: the watch may not have told of them yet, and in a dry run never
+// will.
+func (r *Runner) unevicted(assigned podutil.GetPodsAssignedToNodeFunc) podutil.GetPodsAssignedToNodeFunc {
+	if r.config.Evicted == nil {
+		return assigned
+	}
+	return func(node string, filter podutil.FilterFunc) ([]*v1.Pod, error) {
+		pods, err := assigned(node, filter)
+		if err != nil {
+			return nil, err
+		}
+		return slices.DeleteFunc(pods, func(pod *v1.Pod) bool { return r.config.Evicted(string(pod.UID)) }), nil
+	}
+}
+
+// Cycle runs all Deschedule plugins of all profiles and then all Balance plugins. An error of one plugin does not keep the
+// others from running.
+func (r *Runner) Cycle(ctx context.Context) error {
+	started := r.config.Now()
+	r.podEvictor.ResetCounters()
+	nodes, err := r.readyNodes()
+	if err != nil {
+		return err
+	}
+	logger := klog.FromContext(ctx)
+	if len(nodes) < 2 {
+		logger.Info("Cycle skipped, it takes two ready nodes", "readyNodes", len(nodes))
+		return nil
+	}
+	var errs []error
+	for _, p := range r.profiles {
+		errs = append(errs, statusError(p.name, p.deschedule(klog.NewContext(ctx, logger.WithValues("profile", p.name)), nodes)))
+	}
+	for _, p := range r.profiles {
+		errs = append(errs, statusError(p.name, p.balance(klog.NewContext(ctx, logger.WithValues("profile", p.name)), nodes)))
+	}
+	err = errors.Join(errs...)
+	took := r.config.Now().Sub(started)
+	r.config.Metrics.cycle(took, err)
+	logger.Info("Cycle ended", "duration", took, "evicted", r.podEvictor.TotalEvicted(), "failed", err != nil)
+	return err
+}
+
+func (r *Runner) readyNodes() ([]*v1.Node, error) {
+	nodes, err := r.config.Informers.Core().V1().Nodes().Lister().List(r.selector)
+	if err != nil {
+		return nil, fmt.Errorf("listing nodes: %w", err)
+	}
+	ready := nodes[:0:0]
+	for _, node := range nodes {
+		if nodeutil.IsReady(node) {
+			ready = append(ready, node)
+		}
+	}
+	slices.SortFunc(ready, func(a, b *v1.Node) int {
+		if a.Name < b.Name {
+			return -1
+		}
+		return 1
+	})
+	return ready, nil
+}
+
+func statusError(profile string, status *frameworktypes.Status) error {
+	if status == nil || status.Err == nil {
+		return nil
+	}
+	return fmt.Errorf("running profile %q: %w", profile, status.Err)
+}
+
+// Evicted returns how many pods the last cycle evicted.
+func (r *Runner) Evicted() uint { return r.podEvictor.TotalEvicted() }

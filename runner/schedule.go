@@ -1,0 +1,63 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/robfig/cron/v3"
+)
+
+// Schedule says when the next cycle is due. Its times are those of the process's time zone.
+type Schedule interface {
+	// Next returns when the next cycle is due after now.
+	Next(now time.Time) time.Time
+}
+
+// Every is a Schedule of fixed steps from the end of one cycle to the start of the next; its first cycle is due at once.
+type Every time.Duration
+
+// Next implements Schedule.
+func (e Every) Next(now time.Time) time.Time { return now.Add(time.Duration(e)) }
+
+// ParseSchedule reads a cron expression of five fields, with the descriptors and the CRON_TZ= prefix of robfig/cron.
+func ParseSchedule(expression string) (Schedule, error) {
+	schedule, err := cron.ParseStandard(expression)
+	if err != nil {
+		return nil, fmt.Errorf("reading schedule %q: %w", expression, err)
+	}
+	return schedule, nil
+}
+
+// Loop calls cycle whenever the schedule says so until the context ends. Cycles never overlap: what falls due while one runs
+// is skipped. alive is called at least every minute, so that a long wait is not taken for a hang.
+func Loop(ctx context.Context, schedule Schedule, now func() time.Time, alive func(), cycle func(context.Context)) {
+	due := now()
+	if _, steps := schedule.(Every); !steps {
+		due = schedule.Next(now())
+	}
+	for {
+		if !waitUntil(ctx, due, now, alive) {
+			return
+		}
+		cycle(ctx)
+		due = schedule.Next(now())
+	}
+}
+
+func waitUntil(ctx context.Context, due time.Time, now func() time.Time, alive func()) bool {
+	for {
+		alive()
+		left := due.Sub(now())
+		if left <= 0 {
+			return ctx.Err() == nil
+		}
+		timer := time.NewTimer(min(left, time.Minute))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return false
+		case <-timer.C:
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package extender
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+)
+
+// The most a pooled exchange keeps between requests: enough for 30,000 nodes by
+// name, or the 500 whole nodes that kube-scheduler sends of a cluster of 5,000.
+const (
+	maxPooledBytes = 4 << 20
+	maxPooledNodes = 1 << 15
+)
+
+// A buffer of firstRead bytes is allocated on the client's word alone; beyond
+// that it grows readGrowth times when it is full, up to what was announced.
+const (
+	firstRead  = 256 << 10
+	readGrowth = 8
+)
+
+// exchange holds everything one request needs, to be used again for the next.
+type exchange struct {
+	body    []byte
+	req     request
+	nodes   []int32
+	reasons []Reject
+	scores  []int8
+	out     []byte
+}
+
+// poolable says that the exchange is not too large to be kept.
+func (e *exchange) poolable() bool {
+	return cap(e.body) <= maxPooledBytes && cap(e.out) <= maxPooledBytes && cap(e.req.names) <= maxPooledNodes
+}
+
+// errTooLarge is a body above the limit.
+var errTooLarge = errors.New("request body too large")
+
+// read takes in the body of r, at most limit bytes.
+func (e *exchange) read(r *http.Request, limit int64) error {
+	e.body = e.body[:0]
+	if r.ContentLength > limit {
+		return errTooLarge
+	}
+	// The size to be expected, and one byte more, so that the end is seen
+	// without growing.
+	expected := int(limit) + 1
+	if r.ContentLength >= 0 {
+		expected = int(r.ContentLength) + 1
+	}
+	e.body = slices.Grow(e.body, min(expected, firstRead))
+	for {
+		if len(e.body) == cap(e.body) {
+			e.body = slices.Grow(e.body, max(1, min(expected, readGrowth*len(e.body))-len(e.body)))
+		}
+		n, err := r.Body.Read(e.body[len(e.body):cap(e.body)])
+		e.body = e.body[:len(e.body)+n]
+		if int64(len(e.body)) > limit {
+			return errTooLarge
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("reading the request body: %w", err)
+		}
+	}
+}
+
+// resolve looks up the nodes of the request and clears the answers.
+func (e *exchange) resolve(round Round) {
+	n := len(e.req.names)
+	e.nodes = slices.Grow(e.nodes[:0], n)[:n]
+	for i := range e.nodes {
+		e.nodes[i] = int32(round.Node(e.req.nodeName(i)))
+	}
+}
+
+// clearReasons keeps all nodes.
+func (e *exchange) clearReasons() {
+	n := len(e.req.names)
+	e.reasons = slices.Grow(e.reasons[:0], n)[:n]
+	clear(e.reasons)
+}
+
+// clearScores scores all nodes alike.
+func (e *exchange) clearScores() {
+	n := len(e.req.names)
+	e.scores = slices.Grow(e.scores[:0], n)[:n]
+	clear(e.scores)
+}
+
+// keepUnknown undoes rejections of unknown nodes and returns how many nodes
+// are kept.
+func (e *exchange) keepUnknown() (kept int) {
+	for i, reason := range e.reasons {
+		if e.nodes[i] < 0 {
+			e.reasons[i] = RejectNone
+		}
+		if e.nodes[i] < 0 || reason == RejectNone {
+			kept++
+		}
+	}
+	return kept
+}

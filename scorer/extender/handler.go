@@ -1,0 +1,156 @@
+package extender
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// refuseFactor times the number of requests judged at once may be in the house
+// at all; further ones are refused unread, which bounds the memory of buffers.
+const refuseFactor = 4
+
+// verbs answers filter and prioritize.
+type verbs struct {
+	judge    Judge
+	metrics  *metrics
+	maxBytes int64
+	listed   int
+	full     bool
+	budget   time.Duration
+
+	slots     chan struct{} // held while judging
+	inside    atomic.Int64  // requests between arrival and reply
+	exchanges sync.Pool     // of *exchange
+
+	jsonType []string // header value, made once
+}
+
+// serve reads, judges and answers one request.
+func (h *verbs) serve(v verb, w http.ResponseWriter, r *http.Request) error {
+	if r.Method != http.MethodPost {
+		return notAllowed(w, http.MethodPost)
+	}
+	start := time.Now()
+	got, err := h.exchange(v, w, r)
+	h.metrics.observe(v, got, time.Since(start), h.budget)
+	return err
+}
+
+func (h *verbs) exchange(v verb, w http.ResponseWriter, r *http.Request) (result, error) {
+	defer h.inside.Add(-1)
+	if h.inside.Add(1) > int64(refuseFactor*cap(h.slots)) {
+		return resultOverloaded, statusError{http.StatusServiceUnavailable, errors.New("too many requests at once")}
+	}
+	e, ok := h.exchanges.Get().(*exchange)
+	if !ok {
+		e = &exchange{}
+	}
+	got, err := h.fill(v, e, r)
+	if err != nil {
+		return got, err
+	}
+	h.write(w, e.out)
+	if e.poolable() {
+		h.exchanges.Put(e)
+	}
+	return got, nil
+}
+
+// fill leaves the reply in e.out. After an error e must not be used again: a
+// Judge that panicked may still hold parts of it.
+func (h *verbs) fill(v verb, e *exchange, r *http.Request) (got result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			got = resultPanic
+			err = statusError{http.StatusInternalServerError, panicError{value: p, stack: debug.Stack()}}
+		}
+	}()
+	if err := e.read(r, h.maxBytes); err != nil {
+		if errors.Is(err, errTooLarge) {
+			// Swallow what an honest client still sends, so that it reads the
+			// answer instead of a broken connection.
+			_, _ = io.CopyN(io.Discard, r.Body, 2*h.maxBytes)
+			return resultTooLarge, statusError{
+				http.StatusRequestEntityTooLarge, fmt.Errorf("%w: more than %d bytes", errTooLarge, h.maxBytes),
+			}
+		}
+		return resultInvalid, statusError{http.StatusBadRequest, err}
+	}
+	if len(e.body) == 0 {
+		return resultInvalid, statusError{http.StatusBadRequest, errors.New("empty request body")}
+	}
+	if err := e.req.decode(e.body); err != nil {
+		return resultInvalid, statusError{http.StatusBadRequest, fmt.Errorf("decoding the request: %w", err)}
+	}
+	if err := r.Context().Err(); err != nil {
+		// Nobody reads the reply, so nothing must be booked for it.
+		return resultGone, statusError{http.StatusServiceUnavailable, fmt.Errorf("client gone: %w", err)}
+	}
+	if v == verbFilter {
+		return h.filter(e, r), nil
+	}
+	return h.prioritize(e, r), nil
+}
+
+func (h *verbs) filter(e *exchange, r *http.Request) result {
+	e.clearReasons()
+	got := h.ask(e, func(round Round) { round.Filter(&e.req.pod, e.nodes, e.reasons) })
+	if got == resultOK && e.keepUnknown() == 0 {
+		got = resultNeutral
+		why := neutralAllRejected
+		if len(e.reasons) == 1 {
+			why = neutralOneNode
+		}
+		h.metrics.neutrals[why].Inc()
+		e.clearReasons()
+	}
+	h.metrics.countRejected(e.reasons)
+	listed := h.listed
+	if h.wantsFull(r) {
+		listed = len(e.reasons)
+	}
+	e.out = filterReply{req: &e.req, reasons: e.reasons, listed: listed}.appendTo(e.out[:0])
+	return got
+}
+
+func (h *verbs) prioritize(e *exchange, r *http.Request) result {
+	e.clearScores()
+	got := h.ask(e, func(round Round) { round.Prioritize(&e.req.pod, e.nodes, e.scores) })
+	e.out = prioritizeReply{req: &e.req, scores: e.scores, full: h.wantsFull(r)}.appendTo(e.out[:0])
+	return got
+}
+
+// wantsFull says whether nothing is left out of the reply: by configuration,
+// or for the person who asks with curl and "?full".
+func (h *verbs) wantsFull(r *http.Request) bool { return h.full || r.URL.RawQuery == "full" }
+
+// ask runs question in a round of the Judge if there is a free slot, else it
+// leaves the neutral answer that e holds.
+func (h *verbs) ask(e *exchange, question func(Round)) result {
+	select {
+	case h.slots <- struct{}{}:
+		defer func() { <-h.slots }()
+	default:
+		h.metrics.neutrals[neutralBusy].Inc()
+		return resultNeutral
+	}
+	round := h.judge.Begin()
+	e.resolve(round)
+	question(round)
+	return resultOK
+}
+
+func (h *verbs) write(w http.ResponseWriter, body []byte) {
+	header := w.Header()
+	header["Content-Type"] = h.jsonType
+	header["Content-Length"] = []string{strconv.Itoa(len(body))}
+	// A client that does not read its reply is none of our business.
+	_, _ = w.Write(body)
+}

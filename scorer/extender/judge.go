@@ -1,0 +1,95 @@
+package extender
+
+// Absent is the value of a Pod's request when no container asks for that
+// resource, as opposed to asking for 0.
+const Absent int64 = -1
+
+// Pod is what the extender reads of the pod in a request. The object is used
+// again after the call: a Judge copies what it keeps (the strings may be kept).
+type Pod struct {
+	Namespace, Name, UID string
+
+	// The controlling owner, empty if there is none.
+	OwnerUID, OwnerKind, OwnerName string
+
+	// TemplateHash tells apart the revisions of one owner: the label
+	// controller-revision-hash for pods of StatefulSets and DaemonSets, else
+	// pod-template-hash.
+	TemplateHash string
+
+	SchedulerName     string
+	NominatedNodeName string
+
+	// Effective requests as kube-scheduler computes them (containers,
+	// sidecars, init containers, pod level, overhead), Absent if unset.
+	CPUMilli, MemoryBytes int64
+
+	// Effective limits by the same rules, 0 if unset.
+	LimitCPUMilli, LimitMemoryBytes int64
+}
+
+// Judge opens rounds. It is asked by several goroutines at once.
+type Judge interface {
+	// Begin opens a round on the newest observation.
+	Begin() Round
+}
+
+// Round answers one request. It is used by one goroutine.
+type Round interface {
+	// Node returns the index of the named node, or a negative number if it is
+	// unknown. It must not keep name.
+	Node(name []byte) int
+
+	// Filter sets reasons[i] to say why nodes[i] is not for the pod; the
+	// reasons arrive as RejectNone. A negative index is an unknown node, which
+	// is kept whatever its reason. If every node is rejected the reply keeps
+	// them all, so a Round that books a place books it only on a node it keeps.
+	Filter(pod *Pod, nodes []int32, reasons []Reject)
+
+	// Prioritize sets scores[i], 0 to 10, higher for the better node; the
+	// scores arrive as 0. Only differences between the nodes of one request
+	// matter to kube-scheduler.
+	Prioritize(pod *Pod, nodes []int32, scores []int8)
+}
+
+// Reject is why a node is not for a pod.
+type Reject uint8
+
+// The reasons to reject a node.
+const (
+	// RejectNone keeps the node.
+	RejectNone Reject = iota
+	// RejectHot is a node whose predicted usage is above the reject line.
+	RejectHot
+	// RejectSource is the node the pod's predecessor was moved away from.
+	RejectSource
+	// RejectNotDestination is any node but the planned landing of a move.
+	RejectNotDestination
+
+	rejectCount
+)
+
+// rejectTexts holds the label value and the message of each reason. The
+// messages are written into JSON as they are, so they need no escaping.
+var rejectTexts = [rejectCount]struct{ label, message string }{
+	RejectNone:           {"None", ""},
+	RejectHot:            {"Hot", "node real usage above the reject line"},
+	RejectSource:         {"Source", "pod was just evicted from this node"},
+	RejectNotDestination: {"NotDestination", "evenkeel planned another node for this pod"},
+}
+
+// String returns the reason as used in metric labels.
+func (r Reject) String() string {
+	if r >= rejectCount {
+		return "Unknown"
+	}
+	return rejectTexts[r].label
+}
+
+// Message returns the sentence that kube-scheduler puts into the pod's events.
+func (r Reject) Message() string {
+	if r >= rejectCount {
+		return "rejected by evenkeel"
+	}
+	return rejectTexts[r].message
+}

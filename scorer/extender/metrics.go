@@ -1,0 +1,148 @@
+package extender
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// verb is what kube-scheduler asks.
+type verb uint8
+
+const (
+	verbFilter verb = iota
+	verbPrioritize
+	verbCount
+)
+
+var verbLabels = [verbCount]string{verbFilter: "filter", verbPrioritize: "prioritize"}
+
+func (v verb) String() string { return verbLabels[v] }
+
+// result is how a request ended.
+type result uint8
+
+const (
+	resultOK         result = iota
+	resultNeutral           // answered, but without the Judge's say
+	resultInvalid           // 400: not a request that can be answered
+	resultTooLarge          // 413
+	resultOverloaded        // 503: too many requests at once
+	resultGone              // the client did not wait
+	resultPanic             // 500: the Judge panicked
+	resultCount
+)
+
+var resultLabels = [resultCount]string{
+	resultOK: "OK", resultNeutral: "Neutral", resultInvalid: "Invalid", resultTooLarge: "TooLarge",
+	resultOverloaded: "Overloaded", resultGone: "ClientGone", resultPanic: "Panic",
+}
+
+func (r result) String() string { return resultLabels[r] }
+
+// neutral is why the Judge's answer was not used.
+type neutral uint8
+
+const (
+	neutralBusy        neutral = iota // too many requests are being judged
+	neutralAllRejected                // it would have rejected every node
+	neutralOneNode                    // the same with a single node, as for a nominated one
+	neutralCount
+)
+
+var neutralLabels = [neutralCount]string{
+	neutralBusy: "Busy", neutralAllRejected: "AllRejected", neutralOneNode: "OneNode",
+}
+
+func (n neutral) String() string { return neutralLabels[n] }
+
+// metrics are the package's, with every label value present from the start.
+type metrics struct {
+	requests   [verbCount][resultCount]prometheus.Counter
+	latency    [verbCount]prometheus.Observer
+	overBudget [verbCount]prometheus.Counter
+	rejected   [rejectCount]prometheus.Counter
+	neutrals   [neutralCount]prometheus.Counter
+}
+
+// latencyBuckets are in seconds, from 50 µs to the 200 ms that kube-scheduler
+// is told to wait.
+var latencyBuckets = []float64{
+	50e-6, 100e-6, 200e-6, 500e-6, 1e-3, 2e-3, 5e-3, 10e-3, 20e-3, 50e-3, 100e-3, 200e-3,
+}
+
+// newMetrics registers with reg, which may be nil.
+func newMetrics(reg prometheus.Registerer) (*metrics, error) {
+	requests := counters("requests_total", "Requests by verb and how they ended.", "verb", "result")
+	overBudget := counters("over_budget_total", "Requests that took longer than the budget.", "verb")
+	rejected := counters("rejected_nodes_total", "Nodes rejected by filter replies, by reason.", "reason")
+	neutrals := counters("neutral_replies_total", "Replies that did not follow the scorer, by reason.", "reason")
+	latency := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Namespace: "evenkeel", Subsystem: "extender", Name: "request_duration_seconds",
+		Help: "Time from the request's header to its reply, by verb.", Buckets: latencyBuckets,
+	}, []string{"verb"})
+	m := &metrics{}
+	for v := range verbCount {
+		m.latency[v] = latency.WithLabelValues(v.String())
+		m.overBudget[v] = overBudget.WithLabelValues(v.String())
+		for r := range resultCount {
+			m.requests[v][r] = requests.WithLabelValues(v.String(), r.String())
+		}
+	}
+	for r := RejectNone + 1; r < rejectCount; r++ {
+		m.rejected[r] = rejected.WithLabelValues(r.String())
+	}
+	// Index RejectNone counts reasons this package does not know.
+	m.rejected[RejectNone] = rejected.WithLabelValues(rejectCount.String())
+	for n := range neutralCount {
+		m.neutrals[n] = neutrals.WithLabelValues(n.String())
+	}
+	return m, register(reg, requests, overBudget, rejected, neutrals, latency)
+}
+
+func counters(name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: "evenkeel", Subsystem: "extender", Name: name, Help: help,
+	}, labels)
+}
+
+func register(reg prometheus.Registerer, collectors ...prometheus.Collector) error {
+	if reg == nil {
+		return nil
+	}
+	var errs []error
+	for _, c := range collectors {
+		if err := reg.Register(c); err != nil {
+			errs = append(errs, fmt.Errorf("registering extender metrics: %w", err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (m *metrics) observe(v verb, r result, took, budget time.Duration) {
+	m.requests[v][r].Inc()
+	m.latency[v].Observe(took.Seconds())
+	if took > budget {
+		m.overBudget[v].Inc()
+	}
+}
+
+func (m *metrics) countRejected(reasons []Reject) {
+	var count [rejectCount]int
+	for _, reason := range reasons {
+		switch {
+		case reason == RejectNone:
+		case reason < rejectCount:
+			count[reason]++
+		default:
+			count[RejectNone]++
+		}
+	}
+	for reason, n := range count {
+		if n > 0 {
+			m.rejected[reason].Add(float64(n))
+		}
+	}
+}

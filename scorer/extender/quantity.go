@@ -1,0 +1,149 @@
+package extender
+
+import (
+	"errors"
+	"math"
+	"math/bits"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// The units that amounts are counted in: so many to one core, or byte.
+const (
+	cpuUnits    int64 = 1e9
+	memoryUnits int64 = 1e3
+)
+
+// The longest quantity and the most digits of its exponent that are looked at.
+// resource.ParseQuantity takes minutes for "1e-999999999".
+const (
+	maxQuantityLen    = 64
+	maxExponentDigits = 3
+)
+
+var errQuantityLength = errors.New("too long")
+
+// parseQuantity returns text in units of 1/perOne, rounded up. What is negative
+// counts as 0, what is too large as the largest number: no API server admits
+// the first, and no node has the second.
+func parseQuantity(text []byte, perOne int64) (int64, error) {
+	if n, ok := plainQuantity(text, uint64(perOne)); ok {
+		return n, nil
+	}
+	if len(text) > maxQuantityLen || exponentDigits(text) > maxExponentDigits {
+		return 0, errQuantityLength
+	}
+	q, err := resource.ParseQuantity(strings.TrimSpace(string(text)))
+	if err != nil {
+		return 0, err
+	}
+	switch {
+	case q.Sign() < 0:
+		return 0, nil
+	case q.CmpInt64(math.MaxInt64/perOne) >= 0:
+		return math.MaxInt64, nil
+	case perOne == cpuUnits:
+		return q.ScaledValue(resource.Nano), nil
+	}
+	return q.ScaledValue(resource.Milli), nil
+}
+
+// exponentDigits counts the digits at the end of text if an exponent's e comes
+// before them.
+func exponentDigits(text []byte) int {
+	for i := len(text) - 1; i >= 0; i-- {
+		if c := text[i] | 0x20; c == 'e' {
+			return len(text) - 1 - i
+		}
+	}
+	return 0
+}
+
+// plainQuantity handles the forms that pods have in practice: up to 15 digits,
+// with or without a fraction, and a suffix from m to Pi.
+//
+//	units = digits * factor(suffix) * perOne / (10^fraction * divisor(suffix))
+func plainQuantity(text []byte, perOne uint64) (int64, bool) {
+	digits, fraction, suffix := plainNumber(text)
+	factor, divisor := suffixFactor(suffix)
+	if fraction < 0 || factor == 0 {
+		return 0, false
+	}
+	for range fraction {
+		divisor *= 10 // 14 times at most, from 1000 at most: below 2^64
+	}
+	high, low := bits.Mul64(factor, perOne)
+	if high != 0 {
+		return 0, false
+	}
+	high, low = bits.Mul64(low, digits)
+	if high >= divisor {
+		return 0, false
+	}
+	quotient, remainder := bits.Div64(high, low, divisor)
+	if quotient >= math.MaxInt64 {
+		return 0, false
+	}
+	if remainder != 0 {
+		quotient++
+	}
+	return int64(quotient), true
+}
+
+// plainNumber splits text into its digits, the count of those behind the point
+// and the suffix. A fraction below 0 says that it is not such a number.
+func plainNumber(text []byte) (digits uint64, fraction int, suffix []byte) {
+	const maxLen = 16 // 15 digits and a point, or 16 digits: below 2^64
+	i, point := 0, -1
+	for ; i < len(text); i++ {
+		c := text[i]
+		if c == '.' && point < 0 && i > 0 {
+			point = i
+			continue
+		}
+		if !isDigit(c) {
+			break
+		}
+		digits = digits*10 + uint64(c-'0')
+	}
+	if i == 0 || i > maxLen || point == i-1 {
+		return 0, -1, nil
+	}
+	if point > 0 {
+		fraction = i - point - 1
+	}
+	return digits, fraction, text[i:]
+}
+
+// suffixFactor returns what a suffix multiplies with and divides by; a factor
+// of 0 stands for a suffix not known here.
+func suffixFactor(suffix []byte) (factor, divisor uint64) {
+	switch string(suffix) {
+	case "":
+		return 1, 1
+	case "m":
+		return 1, 1000
+	case "k":
+		return 1e3, 1
+	case "M":
+		return 1e6, 1
+	case "G":
+		return 1e9, 1
+	case "T":
+		return 1e12, 1
+	case "P":
+		return 1e15, 1
+	case "Ki":
+		return 1 << 10, 1
+	case "Mi":
+		return 1 << 20, 1
+	case "Gi":
+		return 1 << 30, 1
+	case "Ti":
+		return 1 << 40, 1
+	case "Pi":
+		return 1 << 50, 1
+	}
+	return 0, 0
+}

@@ -1,0 +1,140 @@
+package extender
+
+import "slices"
+
+// maxScore is the best score on the wire (extenderv1.MaxExtenderPriority).
+const maxScore = 10
+
+// filterReply is what a filter reply is made from.
+type filterReply struct {
+	req     *request
+	reasons []Reject
+	// listed is how many rejected nodes are named with their reason. Those
+	// left out count as failed and unresolvable just the same; only their
+	// message is missing should the pod stay unscheduled after all.
+	listed int
+}
+
+// appendTo writes an ExtenderFilterResult. At least one node must be kept:
+// kube-scheduler reads a missing, null or empty list as "no node".
+func (f filterReply) appendTo(dst []byte) []byte {
+	if len(f.req.nodes) > 0 {
+		dst = slices.Grow(dst, len(f.req.scan.data))
+		dst = append(dst, `{"Nodes":{"items":[`...)
+		dst = f.appendKept(dst, func(i int) span { return f.req.nodes[i] })
+		dst = append(dst, `]}`...)
+	} else {
+		dst = append(dst, `{"NodeNames":[`...)
+		dst = f.appendKept(dst, func(i int) span { return span{f.req.names[i].start, f.req.names[i].end} })
+		dst = append(dst, ']')
+	}
+	dst = f.appendRejected(dst)
+	return append(dst, "}\n"...)
+}
+
+// appendKept copies the kept elements, neighbours together with what stands
+// between them in the request: with nothing rejected that is one copy.
+func (f filterReply) appendKept(dst []byte, at func(i int) span) []byte {
+	first := len(dst)
+	for i := 0; i < len(f.reasons); i++ {
+		if f.reasons[i] != RejectNone {
+			continue
+		}
+		from := i
+		for i+1 < len(f.reasons) && f.reasons[i+1] == RejectNone {
+			i++
+		}
+		if len(dst) > first {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, f.req.scan.data[at(from).start:at(i).end]...)
+	}
+	return dst
+}
+
+func (f filterReply) appendRejected(dst []byte) []byte {
+	left := f.listed
+	for i, reason := range f.reasons {
+		if reason == RejectNone {
+			continue
+		}
+		if left == 0 {
+			break
+		}
+		if left == f.listed {
+			dst = append(dst, `,"FailedAndUnresolvableNodes":{`...)
+		} else {
+			dst = append(dst, ',')
+		}
+		left--
+		dst = f.req.appendName(dst, i)
+		dst = append(dst, `:"`...)
+		dst = append(dst, reason.Message()...)
+		dst = append(dst, '"')
+	}
+	if left < f.listed {
+		dst = append(dst, '}')
+	}
+	return dst
+}
+
+// appendName writes the name of node i as it was quoted in the request.
+func (r *request) appendName(dst []byte, i int) []byte {
+	name := r.names[i]
+	if name.end == 0 {
+		return append(dst, `""`...)
+	}
+	return append(dst, r.scan.data[name.start:name.end]...)
+}
+
+// scoreTexts are the ends of the elements of a HostPriorityList.
+var scoreTexts = [maxScore + 1]string{
+	`,"Score":0}`, `,"Score":1}`, `,"Score":2}`, `,"Score":3}`, `,"Score":4}`, `,"Score":5}`,
+	`,"Score":6}`, `,"Score":7}`, `,"Score":8}`, `,"Score":9}`, `,"Score":10}`,
+}
+
+// prioritizeReply is what a prioritize reply is made from.
+type prioritizeReply struct {
+	req    *request
+	scores []int8
+	// full names every node with its score as the Judge gave it.
+	full bool
+}
+
+// appendTo writes a HostPriorityList. kube-scheduler adds the scores to those
+// of its plugins, so only their differences count: unless full, the lowest
+// score of the request is taken off all, and nodes that then have 0 are left
+// out. All equal gives an empty list, as if there were no extender: equal totals
+// are then ordered as kube-scheduler does by itself.
+func (p prioritizeReply) appendTo(dst []byte) []byte {
+	base := int8(0)
+	if !p.full {
+		base = lowest(p.scores)
+	}
+	dst = append(dst, '[')
+	first := len(dst)
+	for i, score := range p.scores {
+		points := clampScore(score) - base
+		if points == 0 && !p.full {
+			continue
+		}
+		if len(dst) > first {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `{"Host":`...)
+		dst = p.req.appendName(dst, i)
+		dst = append(dst, scoreTexts[points]...)
+	}
+	return append(dst, "]\n"...)
+}
+
+func lowest(scores []int8) int8 {
+	low := int8(maxScore)
+	for _, score := range scores {
+		low = min(low, clampScore(score))
+	}
+	return low
+}
+
+// clampScore keeps a score within the range of the wire.
+func clampScore(score int8) int8 { return max(0, min(score, maxScore)) }

@@ -1,0 +1,132 @@
+package extender
+
+import "math"
+
+// The resources the extender reads, as indices of amounts.
+const (
+	cpu = iota
+	memory
+	resourceCount
+)
+
+// amounts holds cpu in 1/1e9 cores and memory in 1/1000 bytes, each Absent if
+// not mentioned. In units this fine the parts add up as exactly as in
+// resource.Quantity; 9e9 cores and 9e15 bytes are the most there can be.
+type amounts [resourceCount]int64
+
+var noAmounts = amounts{Absent, Absent}
+
+// plus adds two lists of amounts; what neither mentions stays Absent.
+func (a amounts) plus(b amounts) amounts {
+	for i := range a {
+		switch {
+		case a[i] == Absent:
+			a[i] = b[i]
+		case b[i] == Absent:
+		case a[i] > math.MaxInt64-b[i]:
+			a[i] = math.MaxInt64
+		default:
+			a[i] += b[i]
+		}
+	}
+	return a
+}
+
+// larger takes the larger of each amount.
+func (a amounts) larger(b amounts) amounts {
+	for i := range a {
+		a[i] = max(a[i], b[i])
+	}
+	return a
+}
+
+// or takes b's amounts where b mentions them.
+func (a amounts) or(b amounts) amounts {
+	for i := range a {
+		if b[i] != Absent {
+			a[i] = b[i]
+		}
+	}
+	return a
+}
+
+// containerResources is what one container asks for.
+type containerResources struct {
+	requests, limits amounts
+	restarts         bool // an init container with restartPolicy Always: a sidecar
+}
+
+// tally follows one kind of amounts, requests or limits, through the containers
+// of a pod. The rule is that of k8s.io/component-helpers/resource: containers
+// and sidecars add up; an init container needs its own plus that of the
+// sidecars started before it; the pod needs the larger of both.
+type tally struct{ sum, sidecars, init amounts }
+
+func (t *tally) addInit(a amounts, sidecar bool) {
+	if sidecar {
+		t.sum = t.sum.plus(a)
+		t.sidecars = t.sidecars.plus(a)
+		t.init = t.init.larger(t.sidecars)
+		return
+	}
+	t.init = t.init.larger(a.plus(t.sidecars))
+}
+
+// resources gathers a pod's requests and limits in whatever order they come.
+type resources struct {
+	requests, limits       tally
+	podRequests, podLimits amounts
+	overhead               amounts
+}
+
+func newResources() resources {
+	none := tally{sum: noAmounts, sidecars: noAmounts, init: noAmounts}
+	return resources{
+		requests: none, limits: none,
+		podRequests: noAmounts, podLimits: noAmounts, overhead: noAmounts,
+	}
+}
+
+func (a *resources) addContainer(c containerResources) {
+	a.requests.sum = a.requests.sum.plus(c.requests)
+	a.limits.sum = a.limits.sum.plus(c.limits)
+}
+
+func (a *resources) addInit(c containerResources) {
+	a.requests.addInit(c.requests, c.restarts)
+	a.limits.addInit(c.limits, c.restarts)
+}
+
+// total returns what the pod requests and is limited to. Overhead raises only
+// limits that are set.
+func (a *resources) total() (requests, limits amounts) {
+	requests = a.requests.sum.larger(a.requests.init).or(a.podRequests).plus(a.overhead)
+	limits = a.limits.sum.larger(a.limits.init).or(a.podLimits)
+	for i := range limits {
+		if limits[i] != Absent && limits[i] != 0 {
+			limits[i] = limits.plus(a.overhead)[i]
+		}
+	}
+	return requests, limits
+}
+
+// settlePod turns the gathered amounts into the pod's, rounded up.
+func (r *request) settlePod() {
+	requests, limits := r.acc.total()
+	r.pod.CPUMilli = ceilDiv(requests[cpu], cpuUnits/1000)
+	r.pod.MemoryBytes = ceilDiv(requests[memory], memoryUnits)
+	r.pod.LimitCPUMilli = max(0, ceilDiv(limits[cpu], cpuUnits/1000))
+	r.pod.LimitMemoryBytes = max(0, ceilDiv(limits[memory], memoryUnits))
+}
+
+// ceilDiv divides and rounds up; Absent stays Absent.
+func ceilDiv(amount, by int64) int64 {
+	if amount == Absent {
+		return Absent
+	}
+	quotient := amount / by
+	if amount%by != 0 {
+		quotient++
+	}
+	return quotient
+}

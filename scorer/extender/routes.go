@@ -1,0 +1,94 @@
+package extender
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// Report returns a value to be shown as JSON; the request's query may narrow it
+// down.
+type Report func(r *http.Request) (any, error)
+
+// routes finds the handler of a path. The verbs are known by the last element,
+// because kube-scheduler puts its urlPrefix before it; the rest is exact.
+type routes struct {
+	filter, prioritize http.Handler
+	exact              map[string]http.Handler
+}
+
+func newRoutes(h *verbs, nodes, status Report) *routes {
+	live := adapter(serveLive)
+	r := &routes{
+		filter: adapter(func(w http.ResponseWriter, r *http.Request) error {
+			return h.serve(verbFilter, w, r)
+		}),
+		prioritize: adapter(func(w http.ResponseWriter, r *http.Request) error {
+			return h.serve(verbPrioritize, w, r)
+		}),
+		exact: map[string]http.Handler{"/livez": live, "/readyz": live, "/healthz": live},
+	}
+	if nodes != nil {
+		r.exact["/nodes"] = nodes.handler()
+	}
+	if status != nil {
+		r.exact["/status"] = status.handler()
+	}
+	return r
+}
+
+// ServeHTTP implements http.Handler.
+func (r *routes) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	path := req.URL.Path
+	switch path[strings.LastIndexByte(path, '/')+1:] {
+	case "filter":
+		r.filter.ServeHTTP(w, req)
+		return
+	case "prioritize":
+		r.prioritize.ServeHTTP(w, req)
+		return
+	}
+	if h, ok := r.exact[path]; ok {
+		h.ServeHTTP(w, req)
+		return
+	}
+	adapter(func(http.ResponseWriter, *http.Request) error {
+		return statusError{http.StatusNotFound, fmt.Errorf("no such path: %.80q", path)}
+	}).ServeHTTP(w, req)
+}
+
+// serveLive says ok: who can be asked can answer, with or without usage data.
+func serveLive(w http.ResponseWriter, r *http.Request) error {
+	if err := readOnly(w, r); err != nil {
+		return err
+	}
+	_, err := w.Write([]byte("ok\n"))
+	return err
+}
+
+func readOnly(w http.ResponseWriter, r *http.Request) error {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return notAllowed(w, http.MethodGet, http.MethodHead)
+	}
+	return nil
+}
+
+func (report Report) handler() http.Handler {
+	return adapter(func(w http.ResponseWriter, r *http.Request) error {
+		if err := readOnly(w, r); err != nil {
+			return err
+		}
+		value, err := report(r)
+		if err != nil {
+			return statusError{http.StatusServiceUnavailable, err}
+		}
+		body, err := json.Marshal(value)
+		if err != nil {
+			return fmt.Errorf("encoding the report: %w", err)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, err = w.Write(append(body, '\n'))
+		return err
+	})
+}

@@ -1,0 +1,138 @@
+package extender
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"k8s.io/klog/v2"
+)
+
+// The limits of a connection. kube-scheduler's client drops idle connections
+// after 90 s; the server waits longer, because a request sent on a connection
+// that the server is just closing fails and is not repeated.
+const (
+	readHeaderTimeout = 5 * time.Second
+	readTimeout       = 15 * time.Second
+	writeTimeout      = 30 * time.Second
+	idleTimeout       = 5 * time.Minute
+	maxHeaderBytes    = 16 << 10
+)
+
+// Server answers kube-scheduler.
+type Server struct {
+	config Config
+	tls    *tls.Config
+	routes *routes
+}
+
+var _ http.Handler = (*Server)(nil)
+
+// NewServer checks the configuration, reads the TLS files and registers the
+// metrics. It does not listen yet.
+func NewServer(config Config) (*Server, error) {
+	config, err := config.complete()
+	if err != nil {
+		return nil, err
+	}
+	tlsConfig, err := config.TLS.config()
+	if err != nil {
+		return nil, err
+	}
+	m, err := newMetrics(config.Registerer)
+	if err != nil {
+		return nil, err
+	}
+	h := &verbs{
+		judge:    config.Judge,
+		metrics:  m,
+		maxBytes: config.MaxBodyBytes,
+		listed:   config.ListedRejects,
+		full:     config.FullReplies,
+		budget:   config.Budget,
+		slots:    make(chan struct{}, config.MaxConcurrent),
+		jsonType: []string{"application/json"},
+	}
+	return &Server{config: config, tls: tlsConfig, routes: newRoutes(h, config.Nodes, config.Status)}, nil
+}
+
+// ServeHTTP answers one request, for those who bring their own listener.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.routes.ServeHTTP(w, r) }
+
+// Run listens and serves until ctx ends, then waits for requests under way, at
+// most the ShutdownTimeout. It returns nil when it was stopped by ctx.
+func (s *Server) Run(ctx context.Context) error {
+	listener, err := s.listen(ctx)
+	if err != nil {
+		return err
+	}
+	server := s.httpServer(ctx)
+	logger := klog.FromContext(ctx)
+	logger.Info("Serving kube-scheduler", "address", listener.Addr().String(), "tls", s.tls != nil)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	select {
+	case err := <-served:
+		return fmt.Errorf("serving the extender: %w", err)
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.config.ShutdownTimeout)
+	defer cancel()
+	if err := server.Shutdown(grace); err != nil {
+		logger.Info("Closing connections that are still busy", "reason", err.Error())
+		_ = server.Close()
+	}
+	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serving the extender: %w", err)
+	}
+	return nil
+}
+
+func (s *Server) listen(ctx context.Context) (net.Listener, error) {
+	listener := s.config.Listener
+	if listener == nil {
+		var err error
+		if listener, err = new(net.ListenConfig).Listen(ctx, "tcp", s.config.Address); err != nil {
+			return nil, fmt.Errorf("listening for kube-scheduler: %w", err)
+		}
+	}
+	if s.tls != nil {
+		listener = tls.NewListener(listener, s.tls)
+	}
+	return listener, nil
+}
+
+func (s *Server) httpServer(ctx context.Context) *http.Server {
+	// HTTP/1.1 only: kube-scheduler has a request or two under way at a time
+	// and gains nothing from streams.
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	logger := klog.FromContext(ctx)
+	base := klog.NewContext(context.WithoutCancel(ctx), logger)
+	return &http.Server{
+		Handler:           s.routes,
+		Protocols:         protocols,
+		ReadHeaderTimeout: readHeaderTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		BaseContext:       func(net.Listener) context.Context { return base },
+		ErrorLog:          log.New(serverLog{logger}, "", 0),
+	}
+}
+
+// serverLog passes on what net/http has to say, such as failed TLS handshakes.
+type serverLog struct{ logger klog.Logger }
+
+// Write implements io.Writer for the log package: one call per message.
+func (l serverLog) Write(line []byte) (int, error) {
+	l.logger.V(2).Info("HTTP server reported", "message", strings.TrimSpace(string(line)))
+	return len(line), nil
+}

@@ -1,0 +1,362 @@
+package extender
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestConfig(t *testing.T) {
+	judge := newFakeJudge()
+	for name, tc := range map[string]struct {
+		config Config
+		want   string
+	}{
+		"all defaults":                     {Config{Judge: judge}, ""},
+		"no judge":                         {Config{}, "Judge is missing"},
+		"a negative limit":                 {Config{Judge: judge, MaxBodyBytes: -1}, "MaxBodyBytes"},
+		"a limit beyond 32 bits":           {Config{Judge: judge, MaxBodyBytes: 1 << 32}, "MaxBodyBytes"},
+		"negative concurrency":             {Config{Judge: judge, MaxConcurrent: -1}, "MaxConcurrent"},
+		"a negative budget":                {Config{Judge: judge, Budget: -1}, "negative duration"},
+		"a certificate without its key":    {Config{Judge: judge, TLS: TLS{CertFile: "x"}}, "both"},
+		"a client CA without certificate":  {Config{Judge: judge, TLS: TLS{ClientCAFile: "x"}}, "client CA"},
+		"a certificate that is not there":  {Config{Judge: judge, TLS: TLS{CertFile: "x", KeyFile: "y"}}, "loading the serving certificate"},
+		"a listener needs no free address": {Config{Judge: judge, Address: "nowhere"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := NewServer(tc.config)
+			if got := errText(err); !strings.Contains(got, tc.want) || (tc.want == "") != (err == nil) {
+				t.Errorf("error %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func errText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// TestRun verifies the life of a server: it serves, it stops when its context
+// ends, it waits for the request under way.
+func TestRun(t *testing.T) {
+	judging, release := make(chan struct{}), make(chan struct{})
+	judge := newFakeJudge("a")
+	judge.before = func(*Pod) { close(judging); <-release }
+	listener := listen(t)
+	s := newTestServer(t, Config{Judge: judge, Listener: listener})
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+
+	replied := make(chan string, 1)
+	go func() {
+		resp, err := http.Post("http://"+listener.Addr().String()+"/filter", "application/json", strings.NewReader(`{"Pod":{},"NodeNames":["a"]}`))
+		if err != nil {
+			replied <- err.Error()
+			return
+		}
+		defer func() { _ = resp.Body.Close() }()
+		body, _ := io.ReadAll(resp.Body)
+		replied <- string(body)
+	}()
+	<-judging
+	stop()
+	close(release)
+	if got, want := <-replied, `{"NodeNames":["a"]}`+"\n"; got != want {
+		t.Errorf("reply %q, want %q", got, want)
+	}
+	if err := <-done; err != nil {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+func TestRunAddressTaken(t *testing.T) {
+	listener := listen(t)
+	s := newTestServer(t, Config{Judge: newFakeJudge(), Address: listener.Addr().String()})
+	if err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "listening for kube-scheduler") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestTLS verifies that clients need a certificate, and the server's limits on
+// what is negotiated.
+func TestTLS(t *testing.T) {
+	pki := newPKI(t)
+	address := runServer(t, Config{
+		Judge: newFakeJudge(),
+		TLS:   TLS{CertFile: pki.certFile, KeyFile: pki.keyFile, ClientCAFile: pki.caFile},
+	})
+	cert, err := tls.LoadX509KeyPair(pki.certFile, pki.keyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		config *tls.Config
+		want   bool
+	}{
+		"with a certificate":    {&tls.Config{Certificates: []tls.Certificate{cert}}, true},
+		"without a certificate": {&tls.Config{}, false},
+		"an old protocol":       {&tls.Config{Certificates: []tls.Certificate{cert}, MaxVersion: tls.VersionTLS11}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config := tc.config.Clone()
+			config.RootCAs = pki.roots
+			client := &http.Client{Transport: &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true}}
+			defer client.CloseIdleConnections()
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+address+"/livez", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp, err := client.Do(r)
+			if err == nil {
+				defer func() { _ = resp.Body.Close() }()
+			}
+			if got := err == nil && resp.StatusCode == http.StatusOK && resp.ProtoMajor == 1; got != tc.want {
+				t.Errorf("answered %t, want %t (%v)", got, tc.want, err)
+			}
+		})
+	}
+}
+
+// TestCertificateRotation verifies that a new certificate is taken up, and that
+// the old one serves on while the files are unreadable.
+func TestCertificateRotation(t *testing.T) {
+	first, second := newPKI(t), newPKI(t)
+	source := &certificateSource{files: TLS{CertFile: first.certFile, KeyFile: first.keyFile}}
+	before, err := source.get(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source.files = TLS{CertFile: "missing", KeyFile: "missing"}
+	source.loaded = source.loaded.Add(-certificateAge)
+	if cert, err := source.get(nil); err != nil || cert != before {
+		t.Errorf("unreadable files: error %v, same certificate %t", err, cert == before)
+	}
+	source.files = TLS{CertFile: second.certFile, KeyFile: second.keyFile}
+	if cert, err := source.get(nil); err != nil || cert != before {
+		t.Errorf("looked at the files too early: error %v, same certificate %t", err, cert == before)
+	}
+	source.loaded = source.loaded.Add(-certificateAge)
+	if cert, err := source.get(nil); err != nil || cert == before {
+		t.Errorf("new files: error %v, same certificate %t", err, cert == before)
+	}
+}
+
+// TestBusy verifies what happens to requests that arrive while others hold all
+// slots: first neutral answers at once, then refusals.
+func TestBusy(t *testing.T) {
+	judging, release := make(chan struct{}), make(chan struct{})
+	judge := newFakeJudge("a", "b").reject(RejectHot, "a").score(9, "b")
+	judge.before = func(*Pod) { judging <- struct{}{}; <-release }
+	s := newTestServer(t, Config{Judge: judge, MaxConcurrent: 1})
+	body := []byte(`{"Pod":{},"NodeNames":["a","b"]}`)
+	first := make(chan string, 1)
+	go func() {
+		_, reply := post(t, s, "/filter", body)
+		first <- reply
+	}()
+	<-judging
+	if _, got := post(t, s, "/filter", body); got != `{"NodeNames":["a","b"]}`+"\n" {
+		t.Errorf("filter reply %q, want all names", got)
+	}
+	if _, got := post(t, s, "/prioritize", body); got != "[]\n" {
+		t.Errorf("prioritize reply %q, want no scores", got)
+	}
+
+	// Requests whose bodies do not end fill the house.
+	bodies := make([]*io.PipeWriter, 0, refuseFactor)
+	done := make(chan struct{})
+	for range refuseFactor - 1 {
+		reader, writer := io.Pipe()
+		bodies = append(bodies, writer)
+		go func() {
+			r := httptest.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodPost, "/filter", reader)
+			s.ServeHTTP(httptest.NewRecorder(), r)
+			done <- struct{}{}
+		}()
+		_, _ = writer.Write([]byte("{")) // returns when it is being read
+	}
+	if code, reply := post(t, s, "/filter", body); code != http.StatusServiceUnavailable {
+		t.Errorf("status %d with %q, want 503", code, reply)
+	}
+	for _, w := range bodies {
+		_ = w.CloseWithError(errors.New("gone"))
+		<-done
+	}
+	close(release)
+	if got, want := <-first, `{"NodeNames":["b"],"FailedAndUnresolvableNodes":{"a":"`+RejectHot.Message()+`"}}`+"\n"; got != want {
+		t.Errorf("first reply %q, want %q", got, want)
+	}
+}
+
+// TestPanic verifies that a panic of the Judge ends one request only.
+func TestPanic(t *testing.T) {
+	judge := newFakeJudge("a")
+	judge.before = func(*Pod) { panic("boom") }
+	s := newTestServer(t, Config{Judge: judge, MaxConcurrent: 1})
+	body := []byte(`{"Pod":{},"NodeNames":["a"]}`)
+	for _, path := range []string{"/filter", "/prioritize", "/filter"} {
+		if code, reply := post(t, s, path, body); code != http.StatusInternalServerError || reply != "the scorer panicked: boom\n" {
+			t.Errorf("%s: status %d with %q, want 500", path, code, reply)
+		}
+	}
+	judge.before = nil
+	if code, reply := post(t, s, "/filter", body); code != http.StatusOK {
+		t.Errorf("status %d with %q, want 200", code, reply)
+	}
+}
+
+// TestClientGone verifies that nothing is booked for a client that left.
+func TestClientGone(t *testing.T) {
+	judge := newFakeJudge("a")
+	judge.before = func(*Pod) { t.Error("the judge was asked") }
+	s := newTestServer(t, Config{Judge: judge})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/filter", strings.NewReader(`{"Pod":{},"NodeNames":["a"]}`))
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	if w.Code != http.StatusServiceUnavailable {
+		t.Errorf("status %d, want 503", w.Code)
+	}
+}
+
+func TestReports(t *testing.T) {
+	s := newTestServer(t, Config{
+		Judge:  newFakeJudge(),
+		Nodes:  func(*http.Request) (any, error) { return map[string]int{"a": 1}, nil },
+		Status: func(*http.Request) (any, error) { return nil, errors.New("not yet") },
+	})
+	for path, want := range map[string]struct {
+		code int
+		body string
+	}{
+		"/nodes":  {http.StatusOK, `{"a":1}` + "\n"},
+		"/status": {http.StatusServiceUnavailable, "not yet\n"},
+	} {
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+		if w.Code != want.code || w.Body.String() != want.body {
+			t.Errorf("%s: status %d with %q, want %+v", path, w.Code, w.Body, want)
+		}
+		if code, _ := post(t, s, path, nil); code != http.StatusMethodNotAllowed {
+			t.Errorf("POST %s: status %d, want 405", path, code)
+		}
+	}
+}
+
+// TestAllocations verifies that a request costs the same few allocations
+// whatever the number of names.
+func TestAllocations(t *testing.T) {
+	for _, path := range []string{"/filter", "/prioritize"} {
+		for _, size := range []int{100, 5000} {
+			names := nodeNames(size)
+			s := newTestServer(t, Config{Judge: spreadJudge(names)})
+			body := namesRequest(t, realisticPod(), names...)
+			reader := strings.NewReader("")
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, nil)
+			r.Body, r.ContentLength = io.NopCloser(reader), int64(len(body))
+			w := &discardWriter{header: http.Header{}}
+			text := string(body)
+			allocs := testing.AllocsPerRun(20, func() {
+				reader.Reset(text)
+				s.ServeHTTP(w, r)
+			})
+			if allocs > 15 || w.code != 0 {
+				t.Errorf("%s with %d names: %.0f allocations, want at most 15 (status %d)", path, size, allocs, w.code)
+			}
+		}
+	}
+}
+
+// runServer runs a server until the test ends and returns its address.
+func runServer(t *testing.T, config Config) string {
+	t.Helper()
+	config.Listener = listen(t)
+	s := newTestServer(t, config)
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+	return config.Listener.Addr().String()
+}
+
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	return listener
+}
+
+// pki is a certificate that is its own authority.
+type pki struct {
+	certFile, keyFile, caFile string
+
+	roots *x509.CertPool
+}
+
+func newPKI(t *testing.T) pki {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "extender"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	write := func(name, kind string, der []byte) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	certFile := write("tls.crt", "CERTIFICATE", cert)
+	p := pki{certFile: certFile, keyFile: write("tls.key", "EC PRIVATE KEY", private), caFile: certFile, roots: x509.NewCertPool()}
+	parsed, err := x509.ParseCertificate(cert)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.roots.AddCert(parsed)
+	return p
+}

@@ -1,0 +1,149 @@
+// Package realusage is RealUsageLowNodeUtilization as a plugin of the descheduler framework: it gathers what the planner
+// needs of the framework and the cluster, has the plan made and hands its moves to the evictor. Deciding is left to its
+// package plan, doing to whoever is given as Execute.
+package realusage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/descheduler/pkg/descheduler/evictions"
+	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
+	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
+
+	"github.com/evenkeel/evenkeel/placement"
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+)
+
+// Name is the plugin's name in a DeschedulerPolicy.
+const Name = policy.RealUsageLowNodeUtilizationName
+
+// Deps is what the plugin needs beyond the framework's handle.
+type Deps struct {
+	// Observe returns what is known now and whether it is good enough to evict on.
+	Observe func() Observed
+	// Session opens a what-if session on the cluster as it is now.
+	Session func(ctx context.Context) (*placement.Session, error)
+	// Refuse says why a pod may not be moved beyond what this package knows; empty when it may.
+	Refuse func(pod *v1.Pod) plan.Reason
+	// Disruption orders pods of one priority: lower is moved first.
+	Disruption func(pod *v1.Pod) int64
+	// Moving says whether a pod is on the move already.
+	Moving func(podUID string) bool
+	// Options are the policy's rules about pods.
+	Options Options
+	// Execute makes the moves. evict takes one pod through the framework's filters and evictor.
+	Execute func(ctx context.Context, made Made, evict func(context.Context, *v1.Pod) error)
+	// Filtered is the error that evict returns for a pod that the framework's pre-eviction filters refuse.
+	Filtered error
+}
+
+// Made is a plan with what it was made on.
+type Made struct {
+	Plan     plan.Plan
+	Observed Observed
+	// Closed is why no plan was made; empty when one was.
+	Closed string
+}
+
+// Register adds the plugin to a registry of the framework. deps is called when the plugin is built, because a policy has
+// to be decoded, which takes the registration, before there is anything to depend on.
+func Register(registry pluginregistry.Registry, deps func() Deps) {
+	build := func(_ context.Context, args runtime.Object, handle frameworktypes.Handle) (frameworktypes.Plugin, error) {
+		return New(args, handle, deps())
+	}
+	pluginregistry.Register(Name, build, &Plugin{}, &policy.RealUsageLowNodeUtilizationArgs{},
+		policy.ValidateRealUsageLowNodeUtilizationArgs, policy.SetDefaults_RealUsageLowNodeUtilizationArgs, registry)
+}
+
+// Plugin is RealUsageLowNodeUtilization.
+type Plugin struct {
+	args   *policy.RealUsageLowNodeUtilizationArgs
+	handle frameworktypes.Handle
+	deps   Deps
+}
+
+var _ frameworktypes.BalancePlugin = (*Plugin)(nil)
+
+// New returns the plugin.
+func New(object runtime.Object, handle frameworktypes.Handle, deps Deps) (*Plugin, error) {
+	args, ok := object.(*policy.RealUsageLowNodeUtilizationArgs)
+	if !ok {
+		return nil, fmt.Errorf("%s: want its own arguments, got %T", Name, object)
+	}
+	if deps.Observe == nil || deps.Session == nil || deps.Execute == nil {
+		return nil, errors.New("realusage: Observe, Session and Execute must be set")
+	}
+	return &Plugin{args: args, handle: handle, deps: deps}, nil
+}
+
+// Name returns the plugin's name.
+func (p *Plugin) Name() string { return Name }
+
+// Balance plans on the newest observation and has the plan executed. Nodes are those that the policy's nodeSelector leaves.
+func (p *Plugin) Balance(ctx context.Context, nodes []*v1.Node) *frameworktypes.Status {
+	made, err := p.plan(ctx, nodes)
+	if err != nil {
+		return &frameworktypes.Status{Err: err}
+	}
+	logger := klog.FromContext(ctx)
+	logger.Info("Planned", "moves", len(made.Plan.Moves), "declined", len(made.Plan.Declined), "closed", made.Closed)
+	for i := range made.Plan.Declined {
+		d := &made.Plan.Declined[i]
+		logger.V(2).Info("Pod is not moved", "pod", klog.KRef(d.Namespace, d.Name), "node", d.Node, "reason", d.Reason, "detail", d.Detail)
+	}
+	p.deps.Execute(ctx, made, p.evict)
+	return nil
+}
+
+func (p *Plugin) plan(ctx context.Context, nodes []*v1.Node) (Made, error) {
+	observed := p.deps.Observe()
+	made := Made{Observed: observed, Closed: observed.Closed}
+	if made.Closed != "" {
+		return made, nil
+	}
+	input, err := p.input(observed, nodes)
+	if err != nil {
+		return made, err
+	}
+	if cool := count(input.Nodes, plan.Cool); cool <= p.args.NumberOfNodes && p.args.NumberOfNodes > 0 {
+		made.Closed = fmt.Sprintf("%d nodes are cool, numberOfNodes asks for more than %d", cool, p.args.NumberOfNodes)
+		made.Plan = plan.Idle(input)
+		return made, nil
+	}
+	session, err := p.deps.Session(ctx)
+	if err != nil {
+		return made, fmt.Errorf("opening a placement session: %w", err)
+	}
+	defer session.Close()
+	input.Placement = sessionPlacement{session, p.objects(input)}
+	made.Plan = plan.New(input)
+	return made, nil
+}
+
+func count(nodes []plan.Node, state plan.State) int {
+	n := 0
+	for i := range nodes {
+		if nodes[i].State == state {
+			n++
+		}
+	}
+	return n
+}
+
+// evict takes one pod through the framework: its pre-eviction filters, its limits and its eviction.
+func (p *Plugin) evict(ctx context.Context, pod *v1.Pod) error {
+	if !p.handle.Evictor().PreEvictionFilter(pod) {
+		return p.deps.Filtered
+	}
+	err := p.handle.Evictor().Evict(ctx, pod, evictions.EvictOptions{StrategyName: Name, Reason: string(plan.HotNode)})
+	if err != nil {
+		return fmt.Errorf("evicting pod %q: %w", pod.Namespace+"/"+pod.Name, err)
+	}
+	return nil
+}

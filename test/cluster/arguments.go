@@ -1,0 +1,133 @@
+package cluster
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+)
+
+const (
+	// nodeAnnotation marks the nodes that kwok plays.
+	nodeAnnotation, nodeAnnotationValue = "kwok.x-k8s.io/node", "fake"
+	// metricResolution is the shortest that metrics-server accepts.
+	metricResolution = "10s"
+	// apiQPS and apiBurst keep the parts' own throttling out of tests.
+	apiQPS, apiBurst = "500", "1000"
+)
+
+// urlOf is where a part listens.
+func (c *Cluster) urlOf(part Part) string {
+	scheme := "https"
+	if part == Etcd || part == Kwok {
+		scheme = "http"
+	}
+	return fmt.Sprintf("%s://%s:%d", scheme, loopback, c.ports[part])
+}
+
+func readyPath(part Part) string {
+	switch part {
+	case Etcd:
+		return "/health"
+	case ControllerManager, Kwok:
+		return "/healthz"
+	case MetricsServer:
+		// Its /readyz waits for the first node's metrics.
+		return "/livez"
+	default:
+		return "/readyz"
+	}
+}
+
+func (c *Cluster) file(name string) string { return filepath.Join(c.dir, name) }
+
+// arguments is the command line of a part.
+func (c *Cluster) arguments(part Part) []string {
+	switch part {
+	case Etcd:
+		return []string{
+			"--data-dir=" + c.file("etcd"),
+			"--client-url=" + c.urlOf(Etcd),
+			fmt.Sprintf("--peer-url=http://%s:%d", loopback, c.peerPort),
+		}
+	case APIServer:
+		return c.apiServerArguments()
+	case ControllerManager:
+		return append(c.servingArguments(part),
+			"--kubeconfig="+c.kubeconfigOf(part),
+			"--leader-elect=false",
+			"--service-account-private-key-file="+c.file("service-account.key"),
+			"--root-ca-file="+c.file("ca.crt"),
+			"--kube-api-qps="+apiQPS, "--kube-api-burst="+apiBurst,
+			"--concurrent-replicaset-syncs=20", "--concurrent-deployment-syncs=20", "--concurrent-namespace-syncs=20",
+			// A loaded machine may delay kwok's Leases; no test wants its nodes lost for that.
+			"--node-monitor-grace-period=5m",
+		)
+	case Scheduler:
+		return append(c.servingArguments(part),
+			"--config="+c.file("scheduler.yaml"),
+			"--v="+strconv.Itoa(c.options.SchedulerVerbosity),
+		)
+	case Kwok:
+		port := strconv.Itoa(c.ports[Kwok])
+		return []string{
+			"--kubeconfig=" + c.kubeconfigOf(Kwok),
+			"--config=" + c.file("kwok.yaml"),
+			"--manage-nodes-with-annotation-selector=" + nodeAnnotation + "=" + nodeAnnotationValue,
+			"--node-ip=" + loopback, "--node-port=" + port,
+			"--server-address=" + loopback + ":" + port,
+			"--node-lease-duration-seconds=40",
+		}
+	case MetricsServer:
+		return append(c.servingArguments(part),
+			"--kubeconfig="+c.kubeconfigOf(part),
+			"--kubelet-use-node-status-port",
+			"--kubelet-preferred-address-types=InternalIP",
+			"--deprecated-kubelet-completely-insecure",
+			"--kubelet-request-timeout=5s",
+			"--metric-resolution="+metricResolution,
+		)
+	default:
+		return nil
+	}
+}
+
+// servingArguments are common to the parts that serve by the API server's library.
+func (c *Cluster) servingArguments(part Part) []string {
+	return []string{
+		"--bind-address=" + loopback,
+		"--secure-port=" + strconv.Itoa(c.ports[part]),
+		"--tls-cert-file=" + c.file("serving.crt"), "--tls-private-key-file=" + c.file("serving.key"),
+		"--authentication-kubeconfig=" + c.kubeconfigOf(part),
+		"--authorization-kubeconfig=" + c.kubeconfigOf(part),
+	}
+}
+
+func (c *Cluster) apiServerArguments() []string {
+	return []string{
+		"--etcd-servers=" + c.urlOf(Etcd),
+		"--bind-address=" + loopback,
+		"--secure-port=" + strconv.Itoa(c.ports[APIServer]),
+		"--tls-cert-file=" + c.file("serving.crt"), "--tls-private-key-file=" + c.file("serving.key"),
+		// Nobody has such a certificate, but every part looks for this authority and complains without it.
+		"--client-ca-file=" + c.file("ca.crt"),
+		// The kubernetes Service must not point to loopback, and no pod runs that would use it.
+		"--endpoint-reconciler-type=none",
+		"--service-cluster-ip-range=10.96.0.0/16",
+		"--token-auth-file=" + c.file("tokens.csv"),
+		"--authorization-mode=RBAC",
+		"--service-account-issuer=https://kubernetes.default.svc",
+		"--service-account-key-file=" + c.file("service-account.pub"),
+		"--service-account-signing-key-file=" + c.file("service-account.key"),
+		"--requestheader-client-ca-file=" + c.file("front-proxy-ca.crt"),
+		"--requestheader-allowed-names=front-proxy-client",
+		"--requestheader-username-headers=X-Remote-User",
+		"--requestheader-group-headers=X-Remote-Group",
+		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
+		"--proxy-client-cert-file=" + c.file("front-proxy.crt"),
+		"--proxy-client-key-file=" + c.file("front-proxy.key"),
+		"--audit-policy-file=" + c.file("audit.yaml"),
+		"--audit-log-path=" + c.auditLog(),
+		// In megabytes: large enough never to rotate, for a rotated file would hide requests from Audit.
+		"--audit-log-maxsize=100000",
+	}
+}

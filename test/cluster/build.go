@@ -1,0 +1,139 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+const (
+	modulePath  = "github.com/evenkeel/evenkeel/test/cluster"
+	kwokPackage = "sigs.k8s.io/kwok/cmd/kwok"
+
+	// kubernetesVersion is what the API server reports; clients fail to parse the default of an unstamped build.
+	kubernetesVersion = "v1.36.3"
+	kubernetesMajor   = "1"
+	kubernetesMinor   = "36"
+
+	// progressEvery is long enough for a warm build (seconds) to stay silent.
+	progressEvery = 5 * time.Second
+)
+
+// ModuleDir is the folder of this module's sources. The working directory must lie inside the module, as it does for its
+// tests and for `go run -C`.
+func ModuleDir(ctx context.Context) (string, error) {
+	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", modulePath).Output()
+	if err != nil {
+		return "", fmt.Errorf("finding module %s (is the working directory inside it?): %w", modulePath, withStderr(err))
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// DefaultBinDir is where tests and the cluster command share the built binaries.
+func DefaultBinDir(ctx context.Context) (string, error) {
+	dir, err := ModuleDir(ctx)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, "_build", "bin"), nil
+}
+
+// Build compiles the control plane and kwok into binDir, with a line of progress every few seconds. It takes minutes the
+// first time and under a second when nothing has changed, which the go command itself finds out.
+func Build(ctx context.Context, binDir string, progress io.Writer) error {
+	moduleDir, err := ModuleDir(ctx)
+	if err != nil {
+		return err
+	}
+	binDir, err = filepath.Abs(binDir)
+	if err != nil {
+		return fmt.Errorf("resolving the folder for binaries: %w", err)
+	}
+	if err := os.MkdirAll(binDir, 0o755); err != nil {
+		return fmt.Errorf("making the folder for binaries: %w", err)
+	}
+	if err := compile(ctx, moduleDir, binDir, progress); err != nil {
+		return err
+	}
+	for _, part := range controlPlaneParts() {
+		if err := link("controlplane", filepath.Join(binDir, string(part))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compileArguments are those of `go build` for everything at once, so that both binaries share what they have in common.
+func compileArguments(binDir string) []string {
+	const version = "k8s.io/component-base/version"
+	ldflags := fmt.Sprintf("-s -w -X %[1]s.gitVersion=%[2]s -X %[1]s.gitMajor=%[3]s -X %[1]s.gitMinor=%[4]s",
+		version, kubernetesVersion, kubernetesMajor, kubernetesMinor)
+	return []string{"-o", binDir + string(filepath.Separator), "-ldflags", ldflags, modulePath + "/controlplane", kwokPackage}
+}
+
+func compile(ctx context.Context, moduleDir, binDir string, progress io.Writer) error {
+	arguments := compileArguments(binDir)
+	stale, err := countStale(ctx, moduleDir, arguments)
+	if err != nil || stale == 0 {
+		return err
+	}
+	meter := newBuildMeter(progress, stale)
+	stop := meter.report()
+	defer stop()
+	// -v names each package as its compilation begins, which is what the meter counts.
+	command := exec.CommandContext(ctx, "go", append([]string{"build", "-v"}, arguments...)...)
+	command.Dir, command.Stdout, command.Stderr = moduleDir, meter, meter
+	if err := command.Run(); err != nil {
+		return fmt.Errorf("building the control plane: %w\n%s", err, meter.tail())
+	}
+	return nil
+}
+
+// countStale counts the packages that the build cache lacks, by a build that only prints its commands.
+func countStale(ctx context.Context, moduleDir string, arguments []string) (int, error) {
+	command := exec.CommandContext(ctx, "go", append([]string{"build", "-n"}, arguments...)...)
+	command.Dir = moduleDir
+	// The commands come on standard error; so does what is wrong.
+	out, err := command.CombinedOutput()
+	if err != nil {
+		return 0, fmt.Errorf("looking for what is to be built: %w: %s", err, out[max(0, len(out)-tailBytes):])
+	}
+	stale := 0
+	for line := range bytes.Lines(out) {
+		// A package's commands stand under the headline "# its/import/path".
+		if bytes.HasPrefix(line, []byte("# ")) && !bytes.HasPrefix(line, []byte("# import config")) {
+			stale++
+		}
+	}
+	return stale, nil
+}
+
+func link(target, name string) error {
+	if current, err := os.Readlink(name); err == nil && current == target {
+		return nil
+	}
+	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("replacing link %q: %w", name, err)
+	}
+	if err := os.Symlink(target, name); err != nil {
+		return fmt.Errorf("linking %q: %w", name, err)
+	}
+	return nil
+}
+
+// withStderr adds what a command wrote before it failed, which says more than its exit code.
+func withStderr(err error) error {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && len(exit.Stderr) > 0 {
+		return fmt.Errorf("%w: %s", err, bytes.TrimSpace(exit.Stderr))
+	}
+	return err
+}

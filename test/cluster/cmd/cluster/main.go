@@ -1,0 +1,58 @@
+// Command cluster starts and stops the local test cluster by hand: `up` builds it, starts it with nodes and stays in the
+// foreground until Ctrl-C, or in the background with --detach until `down`. What a cluster is and how it is run is package
+// cluster's; this command keeps a process id and a log beside its state folder.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/evenkeel/evenkeel/test/cluster"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := command().ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "cluster:", err)
+		os.Exit(1)
+	}
+}
+
+func command() *cobra.Command {
+	var home string
+	root := &cobra.Command{
+		Use:           "cluster",
+		Short:         "A real Kubernetes cluster on loopback, with nodes played by kwok",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
+			if home != "" {
+				return nil
+			}
+			dir, err := cluster.ModuleDir(c.Context())
+			home = filepath.Join(dir, "_build", "cluster")
+			return err
+		},
+	}
+	root.PersistentFlags().StringVar(&home, "home", "", "folder for the state, the log and the process id (default _build/cluster in the module)")
+	root.AddCommand(upCommand(&home), downCommand(&home))
+	return root
+}
+
+func downCommand(home *string) *cobra.Command {
+	return &cobra.Command{
+		Use:   "down",
+		Short: "Stop the cluster that `up` started and wait until it is gone",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return instance{home: *home}.stop(c.Context(), c.OutOrStdout())
+		},
+	}
+}

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
+)
+
+// writePolicy writes the shipped policy.yaml with the few waits shortened that a newcomer should not have to sit through.
+func writePolicy(ctx context.Context, dir string) (string, error) {
+	root, err := evenkeel.Root(ctx)
+	if err != nil {
+		return "", err
+	}
+	content, err := os.ReadFile(filepath.Join(root, "policy.yaml"))
+	if err != nil {
+		return "", fmt.Errorf("reading the shipped policy: %w", err)
+	}
+	text := string(content)
+	for from, to := range map[string]string{
+		"sampleInterval: 15s":    "sampleInterval: 10s", // as often as this metrics-server measures
+		"observationPeriod: 90s": "observationPeriod: 80s",
+		"ownerSettle: 3m":        "ownerSettle: 10s", // these Deployments are a minute old
+	} {
+		if !strings.Contains(text, from) {
+			return "", fmt.Errorf("shortening the shipped policy: it has no %q", from)
+		}
+		text = strings.Replace(text, from, to, 1)
+	}
+	path := filepath.Join(dir, "policy.yaml")
+	return path, os.WriteFile(path, []byte(text), 0o600)
+}

@@ -1,0 +1,263 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	schedulerv1 "k8s.io/kube-scheduler/config/v1"
+
+	"github.com/evenkeel/evenkeel/test/cluster"
+	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
+	"github.com/evenkeel/evenkeel/test/cluster/scenario"
+)
+
+// show is the story and what it needs.
+type show struct {
+	out     io.Writer
+	started time.Time
+	dir     string
+	binary  string
+	cluster *cluster.Cluster
+	story   *scenario.Story
+	server  *evenkeel.Process
+	listen  string
+	metrics string
+	watch   *watch
+	asked   bool
+}
+
+func newShow(ctx context.Context, out io.Writer) (*show, error) {
+	s := &show{out: out}
+	s.say("Building a control plane from Go modules: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, metrics-server, kwok.")
+	s.say("The first time takes some minutes, later ones a second.")
+	binDir, err := cluster.DefaultBinDir(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := cluster.Build(ctx, binDir, out); err != nil {
+		return nil, err
+	}
+	if s.binary, err = evenkeel.Build(ctx, binDir); err != nil {
+		return nil, err
+	}
+	if s.dir, err = os.MkdirTemp("", "evenkeel-demo-"); err != nil {
+		return nil, fmt.Errorf("making a folder for logs: %w", err)
+	}
+	s.started = time.Now()
+	return s, nil
+}
+
+func (s *show) close() {
+	if s.watch != nil {
+		s.watch.stop()
+	}
+	var errs []error
+	if s.server != nil {
+		errs = append(errs, s.server.Stop())
+	}
+	if s.cluster != nil {
+		errs = append(errs, s.cluster.Stop())
+	}
+	if err := errors.Join(errs...); err != nil {
+		s.say("Stopping: %v", err)
+	}
+}
+
+// raise starts the cluster with a kube-scheduler that asks Evenkeel, and Evenkeel with nothing but its shipped rights.
+func (s *show) raise(ctx context.Context) (err error) {
+	if s.listen, err = evenkeel.FreeAddress(); err != nil {
+		return err
+	}
+	if s.metrics, err = evenkeel.FreeAddress(); err != nil {
+		return err
+	}
+	s.chapter("A real cluster on this machine")
+	s.cluster, err = cluster.Start(ctx, cluster.Options{
+		BinDir:    filepath.Dir(s.binary),
+		StateDir:  filepath.Join(s.dir, "cluster"),
+		Extenders: []schedulerv1.Extender{cluster.Extender("http://" + s.listen)},
+	})
+	if err != nil {
+		return err
+	}
+	if s.story, err = scenario.RequestSkew(ctx, s.cluster); err != nil {
+		return err
+	}
+	s.say("%d nodes of 32 cores. By what pods ask for, %s look the emptiest; by what they use, they burn.", len(s.story.Nodes), strings.Join(s.story.Hot, " and "))
+	s.say("Watch it yourself: kubectl --kubeconfig %s get pods -A -o wide", s.cluster.Kubeconfig())
+	access, err := evenkeel.Install(ctx, s.cluster)
+	if err != nil {
+		return err
+	}
+	policy, err := writePolicy(ctx, s.dir)
+	if err != nil {
+		return err
+	}
+	s.server, err = evenkeel.Start(s.binary, filepath.Join(s.dir, "evenkeel.log"),
+		"serve", "--kubeconfig", access.Evenkeel, "--namespace", evenkeel.Namespace, "--policy-config-file", policy,
+		"--descheduling-interval", "5s", "--leader-elect=false", "--listen-address", s.listen, "--metrics-address", s.metrics, "--v", "2")
+	if err != nil {
+		return err
+	}
+	return s.server.WaitServing(ctx, "http://"+s.listen+"/livez")
+}
+
+// before waits until metrics-server measures every node and draws them.
+func (s *show) before(ctx context.Context) error {
+	if err := s.cluster.WaitMetrics(ctx); err != nil {
+		return err
+	}
+	s.chapter("Before: real usage as metrics-server measures it")
+	usage, err := s.cluster.MeasuredUsage(ctx)
+	if err != nil {
+		return err
+	}
+	s.bars(usage)
+	s.watch, err = newWatch(ctx, s.cluster, s.story, s.say)
+	return err
+}
+
+// planWait is how long the first plan may take: metrics-server keeps no history, so windows have to fill.
+const planWait = 3 * time.Minute
+
+// cool waits for the plan, tells it and each eviction and landing, until every node is under its line.
+func (s *show) cool(ctx context.Context) error {
+	s.chapter("The plan")
+	s.say("Evenkeel watches until it is sure: 75 s of samples and three in a row above the line.")
+	ctx, cancel := context.WithTimeout(ctx, planWait)
+	defer cancel()
+	for {
+		usage, err := s.cluster.NodeUsage(ctx)
+		if err != nil {
+			return err
+		}
+		if s.watch.evictions() > 0 && s.hot(usage) == 0 && s.watch.settled() {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("nodes did not cool: %w; Evenkeel's log is in %s:\n%s", ctx.Err(), s.dir, tail(s.server.Log()))
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// newPods shows the other half: pods that nobody evicted are kept off hot nodes as well.
+func (s *show) newPods(ctx context.Context) error {
+	s.chapter("New pods go to cool nodes, too")
+	err := s.cluster.Deploy(ctx, cluster.Workload{
+		Namespace: "shop", Name: "new", Replicas: 6,
+		Requests: cluster.Resources{CPU: "250m", Memory: "128Mi"}, Usage: cluster.Resources{CPU: "500m", Memory: "128Mi"},
+	})
+	if err != nil {
+		return err
+	}
+	where, err := podsByNode(ctx, s.cluster, "shop", "new")
+	if err != nil {
+		return err
+	}
+	s.say("6 new pods of 250m requested and 500m used: %s", where)
+	s.asked, err = s.cluster.ExtenderScored(ctx)
+	return err
+}
+
+func (s *show) after(ctx context.Context) error {
+	s.chapter("After")
+	usage, err := s.cluster.NodeUsage(ctx)
+	if err != nil {
+		return err
+	}
+	s.bars(usage)
+	return s.watch.compare(ctx, "http://"+s.listen+"/status")
+}
+
+// verdict sums up, and is an error when the story did not end well.
+func (s *show) verdict() error {
+	usage, err := s.cluster.NodeUsage(context.Background())
+	if err != nil {
+		return err
+	}
+	w := s.watch
+	s.chapter("Summary")
+	s.say("hot nodes 2 -> %d, peak %.1f %% -> %.1f %%, evictions %d (fewest possible %d), replacements on their planned node %d of %d, back on a hot node %d, in %v",
+		s.hot(usage), s.story.HotPercent, peak(usage), w.evictions(), s.story.FewestEvictions, w.planned, w.landed(), w.boomerangs(),
+		time.Since(s.started).Round(time.Second))
+	var wrong []string
+	for failed, what := range map[string]bool{
+		"a node is above the line":                  s.hot(usage) > 0,
+		"more than one eviction above the fewest":   w.evictions() > s.story.FewestEvictions+1,
+		"a replacement went back to a hot node":     w.boomerangs() > 0,
+		"a replacement is missing":                  w.landed() != w.evictions(),
+		"kube-scheduler did not ask for scores":     !s.asked,
+		"the ledger lost a move":                    w.recorded != w.evictions(),
+		"a replacement is on neither plan nor cool": w.planned+w.cool != w.landed(),
+	} {
+		if what {
+			wrong = append(wrong, failed)
+		}
+	}
+	if len(wrong) > 0 {
+		return fmt.Errorf("the story did not end well: %s; logs are in %s", strings.Join(wrong, ", "), s.dir)
+	}
+	return os.RemoveAll(s.dir)
+}
+
+func (s *show) hot(usage map[string]cluster.NodeLoad) int {
+	n := 0
+	for _, load := range usage {
+		if load.CPUPercent > s.story.EvictLinePercent {
+			n++
+		}
+	}
+	return n
+}
+
+func peak(usage map[string]cluster.NodeLoad) float64 {
+	highest := 0.0
+	for _, load := range usage {
+		highest = max(highest, load.CPUPercent)
+	}
+	return highest
+}
+
+func (s *show) chapter(title string) { fmt.Fprintf(s.out, "\n\033[1m%s\033[0m\n", title) }
+
+func (s *show) say(format string, args ...any) { fmt.Fprintf(s.out, "  "+format+"\n", args...) }
+
+const barWidth = 50
+
+// bars draws one bar per node, with the evict line in it.
+func (s *show) bars(usage map[string]cluster.NodeLoad) {
+	line := int(s.story.EvictLinePercent / 100 * barWidth)
+	for _, name := range s.story.Nodes {
+		load := usage[name]
+		full := min(int(load.CPUPercent/100*barWidth+0.5), barWidth)
+		bar := []rune(strings.Repeat("█", full) + strings.Repeat("·", barWidth-full))
+		color := "\033[32m"
+		if load.CPUPercent > s.story.EvictLinePercent {
+			color = "\033[31m"
+		} else {
+			bar[line] = '│'
+		}
+		s.say("%s %s%s\033[0m %5.1f %%  %d pods", name, color, string(bar), load.CPUPercent, load.Pods)
+	}
+}
+
+func tail(log string) string {
+	lines := strings.Split(strings.TrimSpace(log), "\n")
+	return strings.Join(lines[max(len(lines)-15, 0):], "\n")
+}
+
+func decode(body string, into any) error {
+	if err := json.Unmarshal([]byte(body), into); err != nil {
+		return fmt.Errorf("reading evenkeel's status: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+package evenkeel
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/restmapper"
+
+	"github.com/evenkeel/evenkeel/test/cluster"
+)
+
+// Namespace is where the shipped manifests put Evenkeel.
+const Namespace = "evenkeel"
+
+// Accesses are the kubeconfig files of the shipped ServiceAccounts.
+type Accesses struct{ Evenkeel, Extender string }
+
+// Install applies the shipped ServiceAccounts, roles and ConfigMap, and returns kubeconfig files that speak for the
+// ServiceAccounts.
+func Install(ctx context.Context, c *cluster.Cluster) (Accesses, error) {
+	files, err := Manifests(ctx)
+	if err != nil {
+		return Accesses{}, err
+	}
+	for _, file := range files {
+		name := filepath.Base(file)
+		workload := slices.Contains([]string{"job.yaml", "cronjob.yaml", "deployment.yaml"}, name)
+		if workload {
+			continue
+		}
+		if err := Apply(ctx, c, file, false); err != nil {
+			return Accesses{}, err
+		}
+	}
+	var a Accesses
+	if a.Evenkeel, err = c.KubeconfigFor(ctx, Namespace, "evenkeel"); err != nil {
+		return a, err
+	}
+	a.Extender, err = c.KubeconfigFor(ctx, Namespace, "evenkeel-extender")
+	return a, err
+}
+
+// Manifests lists the shipped manifests in the order in which they can be applied.
+func Manifests(ctx context.Context) ([]string, error) {
+	root, err := Root(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, pattern := range []string{
+		"base/namespace.yaml", "base/serviceaccount.yaml", "base/*role.yaml", "base/policy-configmap.yaml",
+		"overlays/*/rbac.yaml", "overlays/*/*job.yaml", "overlays/*/deployment.yaml",
+	} {
+		found, err := filepath.Glob(filepath.Join(root, "deploy", pattern))
+		if err != nil {
+			return nil, fmt.Errorf("listing manifests: %w", err)
+		}
+		files = append(files, found...)
+	}
+	if len(files) == 0 {
+		return nil, errors.New("listing manifests: there are none")
+	}
+	return files, nil
+}
+
+// Apply creates or replaces every object of a manifest; with dryRun the API server checks it and stores nothing.
+func Apply(ctx context.Context, c *cluster.Cluster, file string, dryRun bool) error {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("applying a manifest: %w", err)
+	}
+	client, err := dynamic.NewForConfig(c.Config())
+	if err != nil {
+		return fmt.Errorf("applying %s: %w", file, err)
+	}
+	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(c.Client().Discovery()))
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096)
+	for {
+		object := &unstructured.Unstructured{}
+		if err := decoder.Decode(object); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("reading %s: %w", file, err)
+		}
+		if len(object.Object) == 0 {
+			continue
+		}
+		if err := apply(ctx, client, mapper, object, dryRun); err != nil {
+			return fmt.Errorf("applying %s of %s: %w", object.GetKind(), file, err)
+		}
+	}
+}
+
+func apply(ctx context.Context, client dynamic.Interface, mapper meta.RESTMapper, object *unstructured.Unstructured, dryRun bool) error {
+	kind := object.GroupVersionKind()
+	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return fmt.Errorf("finding its resource: %w", err)
+	}
+	options := metav1.ApplyOptions{FieldManager: "evenkeel-test", Force: true}
+	if dryRun {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	resource := client.Resource(mapping.Resource)
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		_, err = resource.Namespace(object.GetNamespace()).Apply(ctx, object.GetName(), object, options)
+	} else {
+		_, err = resource.Apply(ctx, object.GetName(), object, options)
+	}
+	if apierrors.IsConflict(err) {
+		return fmt.Errorf("somebody else owns it: %w", err)
+	}
+	return err
+}

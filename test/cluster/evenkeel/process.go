@@ -1,0 +1,175 @@
+// Package evenkeel runs Evenkeel on a local cluster as its users do: the binary of this checkout as a process of its own,
+// with the token of a ServiceAccount from the shipped manifests and no other rights.
+package evenkeel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/evenkeel/evenkeel/test/cluster"
+)
+
+// Build compiles the evenkeel binary of this checkout into binDir and returns its path.
+func Build(ctx context.Context, binDir string) (string, error) {
+	root, err := Root(ctx)
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(binDir, "evenkeel")
+	command := exec.CommandContext(ctx, "go", "build", "-o", path, "./cmd/evenkeel")
+	command.Dir = root
+	if out, err := command.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building evenkeel: %w\n%s", err, out)
+	}
+	return path, nil
+}
+
+// Root is the folder of Evenkeel's own module.
+func Root(ctx context.Context) (string, error) {
+	module, err := cluster.ModuleDir(ctx)
+	if err != nil {
+		return "", fmt.Errorf("finding the checkout: %w", err)
+	}
+	return filepath.Join(module, "..", ".."), nil
+}
+
+// Process is one running evenkeel.
+type Process struct {
+	// LogPath is where standard output and error go.
+	LogPath string
+	command *exec.Cmd
+	done    chan struct{}
+	err     error
+}
+
+// Start runs the binary with arguments.
+func Start(binary, logPath string, args ...string) (*Process, error) {
+	log, err := os.Create(logPath)
+	if err != nil {
+		return nil, fmt.Errorf("starting evenkeel: %w", err)
+	}
+	defer log.Close() // the child has its own descriptor
+	p := &Process{LogPath: logPath, command: exec.Command(binary, args...), done: make(chan struct{})}
+	p.command.Stdout, p.command.Stderr = log, log
+	p.command.SysProcAttr = attributes()
+	if err := p.command.Start(); err != nil {
+		return nil, fmt.Errorf("starting evenkeel: %w", err)
+	}
+	go func() {
+		p.err = p.command.Wait()
+		close(p.done)
+	}()
+	return p, nil
+}
+
+// Wait waits until the process has ended by itself and returns its exit code.
+func (p *Process) Wait(ctx context.Context) (int, error) {
+	select {
+	case <-p.done:
+	case <-ctx.Done():
+		return -1, fmt.Errorf("waiting for evenkeel: %w", ctx.Err())
+	}
+	if exit, ok := errors.AsType[*exec.ExitError](p.err); ok || p.err == nil {
+		if p.err == nil {
+			return 0, nil
+		}
+		return exit.ExitCode(), nil
+	}
+	return -1, p.err
+}
+
+// Ended says whether the process has ended.
+func (p *Process) Ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Freeze stops the process without ending it; Thaw lets it go on.
+func (p *Process) Freeze() error { return p.command.Process.Signal(syscall.SIGSTOP) }
+
+// Thaw lets a frozen process go on.
+func (p *Process) Thaw() error { return p.command.Process.Signal(syscall.SIGCONT) }
+
+// Kill ends the process at once.
+func (p *Process) Kill() {
+	_ = p.command.Process.Kill() // an error means that it has ended
+	<-p.done
+}
+
+// Stop asks the process to end and waits; it is killed when it does not end in time.
+func (p *Process) Stop() error {
+	_ = p.command.Process.Signal(syscall.SIGTERM) // an error means that it has ended
+	select {
+	case <-p.done:
+		return nil
+	case <-time.After(20 * time.Second):
+		p.Kill()
+		return errors.New("stopping evenkeel: it did not end within 20 s")
+	}
+}
+
+// Log returns what the process has written so far.
+func (p *Process) Log() string {
+	content, err := os.ReadFile(p.LogPath)
+	if err != nil {
+		return err.Error()
+	}
+	return string(content)
+}
+
+// FreeAddress returns an address on loopback that nobody listens on.
+func FreeAddress() (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("finding a free port: %w", err)
+	}
+	defer listener.Close()
+	return listener.Addr().String(), nil
+}
+
+// Get fetches a page of a process within two seconds.
+func Get(ctx context.Context, url string) (status int, body string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return 0, "", fmt.Errorf("fetching %s: %w", url, err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, "", fmt.Errorf("fetching %s: %w", url, err)
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(io.LimitReader(response.Body, 16<<20))
+	return response.StatusCode, string(content), err
+}
+
+// WaitServing waits until a URL answers 200.
+func (p *Process) WaitServing(ctx context.Context, url string) error {
+	for {
+		if status, _, err := Get(ctx, url); err == nil && status == http.StatusOK {
+			return nil
+		}
+		if p.Ended() {
+			return fmt.Errorf("waiting for %s: evenkeel ended:\n%s", url, p.Log())
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %s: %w", url, ctx.Err())
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	schedulerv1 "k8s.io/kube-scheduler/config/v1"
+)
+
+// readyWithin is generous: a part is ready in 1 to 3 seconds on two idle cores.
+const readyWithin = 90 * time.Second
+
+// Kill ends a part at once, as a crash would, and leaves it down until Restart.
+func (c *Cluster) Kill(part Part) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.processes[part]
+	if p == nil || p.ended() {
+		return fmt.Errorf("killing %s: it is not running", part)
+	}
+	p.kill()
+	return nil
+}
+
+// Shutdown stops a part in good order and leaves it down until Restart. A part that is down already is fine.
+func (c *Cluster) Shutdown(part Part) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p := c.processes[part]; p != nil {
+		return p.stop()
+	}
+	return nil
+}
+
+// Running tells whether a part's process is alive.
+func (c *Cluster) Running(part Part) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.processes[part]
+	return p != nil && !p.ended()
+}
+
+// Restart stops a part if it runs, starts it again on the same port and waits until it is ready.
+func (c *Cluster) Restart(ctx context.Context, part Part) error {
+	if err := c.Shutdown(part); err != nil {
+		return err
+	}
+	if err := waitPortFree(ctx, c.ports[part]); err != nil {
+		return fmt.Errorf("restarting %s: %w", part, err)
+	}
+	if part == Kwok {
+		// A new kwok would wait until the Leases that the old one held have expired.
+		if err := c.removeNodeLeases(ctx); err != nil {
+			return fmt.Errorf("restarting %s: %w", part, err)
+		}
+	}
+	if err := c.launch(part); err != nil {
+		return err
+	}
+	if err := c.waitReady(ctx, part); err != nil || part != Kwok {
+		return err
+	}
+	return c.wakeKwok(ctx)
+}
+
+// RestartScheduler restarts kube-scheduler with other extenders; with none it schedules alone.
+func (c *Cluster) RestartScheduler(ctx context.Context, extenders ...schedulerv1.Extender) error {
+	c.mu.Lock()
+	c.options.Extenders = extenders
+	c.mu.Unlock()
+	if err := c.writeSchedulerConfig(); err != nil {
+		return err
+	}
+	return c.Restart(ctx, Scheduler)
+}
+
+func (c *Cluster) launch(part Part) error {
+	p, err := startProcess(part, filepath.Join(c.options.BinDir, string(part)), c.arguments(part), c.LogPath(part))
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.processes[part] = p
+	return nil
+}
+
+// waitReady polls the part's own readiness endpoint and gives up as soon as its process has ended.
+func (c *Cluster) waitReady(ctx context.Context, part Part) error {
+	c.mu.Lock()
+	p := c.processes[part]
+	c.mu.Unlock()
+	last := "no answer"
+	err := wait.PollUntilContextTimeout(ctx, pollEvery, readyWithin, true, func(ctx context.Context) (bool, error) {
+		if p.ended() {
+			return false, p.failure()
+		}
+		body, status, err := c.get(ctx, c.urlOf(part)+readyPath(part))
+		switch {
+		case err != nil:
+			last = err.Error()
+		case status != http.StatusOK:
+			last = fmt.Sprintf("status %d: %s", status, body)
+		}
+		return err == nil && status == http.StatusOK, nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for %s (last: %s): %w", part, last, err)
+	}
+	return nil
+}

@@ -1,0 +1,135 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// parallelRequests keeps a thousand nodes or pods quick to create without flooding a small machine.
+const parallelRequests = 16
+
+// NodeTemplate describes alike nodes.
+type NodeTemplate struct {
+	// NamePrefix comes before the number: node-00, node-01 … Empty: "node-".
+	NamePrefix string
+	// CPU and Memory are quantities, of capacity and allocatable alike. Empty: 32 cores, 256Gi.
+	CPU, Memory string
+	// Pods the node may hold; 0: 110.
+	Pods        int
+	Labels      map[string]string
+	Annotations map[string]string
+	Taints      []corev1.Taint
+}
+
+// AddNodes creates n nodes, numbered from 0 with as many digits as the last one has, and waits until each is ready and
+// schedulable. It returns their names in order.
+func (c *Cluster) AddNodes(ctx context.Context, n int, template NodeTemplate) ([]string, error) {
+	capacity, err := template.capacity()
+	if err != nil {
+		return nil, err
+	}
+	prefix := template.NamePrefix
+	if prefix == "" {
+		prefix = "node-"
+	}
+	names := make([]string, n)
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(parallelRequests)
+	for i := range names {
+		names[i] = fmt.Sprintf("%s%0*d", prefix, len(strconv.Itoa(n-1)), i)
+		node := template.node(names[i], capacity)
+		group.Go(func() error {
+			if _, err := c.client.CoreV1().Nodes().Create(groupCtx, node, metav1.CreateOptions{}); err != nil {
+				return fmt.Errorf("creating node %q: %w", node.Name, err)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return names, c.waitNodes(ctx, names, len(template.Taints))
+}
+
+func (t NodeTemplate) capacity() (corev1.ResourceList, error) {
+	cpu, memory, pods := t.CPU, t.Memory, t.Pods
+	if cpu == "" {
+		cpu = "32"
+	}
+	if memory == "" {
+		memory = "256Gi"
+	}
+	if pods == 0 {
+		pods = 110
+	}
+	capacity := corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(int64(pods), resource.DecimalSI)}
+	for name, text := range map[corev1.ResourceName]string{corev1.ResourceCPU: cpu, corev1.ResourceMemory: memory} {
+		quantity, err := resource.ParseQuantity(text)
+		if err != nil {
+			return nil, fmt.Errorf("reading %s %q of the node template: %w", name, text, err)
+		}
+		capacity[name] = quantity
+	}
+	return capacity, nil
+}
+
+func (t NodeTemplate) node(name string, capacity corev1.ResourceList) *corev1.Node {
+	labels := map[string]string{corev1.LabelHostname: name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64"}
+	maps.Copy(labels, t.Labels)
+	annotations := map[string]string{
+		nodeAnnotation:                         nodeAnnotationValue,
+		"metrics.k8s.io/resource-metrics-path": usagePath(name),
+	}
+	maps.Copy(annotations, t.Annotations)
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, Annotations: annotations},
+		Spec:       corev1.NodeSpec{Taints: t.Taints},
+		Status: corev1.NodeStatus{
+			Capacity: capacity, Allocatable: capacity,
+			NodeInfo: corev1.NodeSystemInfo{KubeletVersion: kubernetesVersion, OperatingSystem: "linux", Architecture: "amd64"},
+		},
+	}
+}
+
+// waitNodes waits until kwok has made the nodes ready and the node lifecycle controller has removed the taint that admission
+// puts on new nodes.
+func (c *Cluster) waitNodes(ctx context.Context, names []string, taints int) error {
+	waiting := map[string]bool{}
+	for _, name := range names {
+		waiting[name] = true
+	}
+	err := wait.PollUntilContextCancel(ctx, pollEvery, true, func(ctx context.Context) (bool, error) {
+		nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false, nil
+		}
+		for _, node := range nodes.Items {
+			if nodeReady(&node) && len(node.Spec.Taints) == taints {
+				delete(waiting, node.Name)
+			}
+		}
+		return len(waiting) == 0, nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for %d of %d nodes to be ready: %w", len(waiting), len(names), err)
+	}
+	return nil
+}
+
+func nodeReady(node *corev1.Node) bool {
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}

@@ -1,0 +1,71 @@
+package cluster
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	schedulerv1 "k8s.io/kube-scheduler/config/v1"
+)
+
+// Options says what to start. The zero value plus BinDir is a whole cluster whose scheduler asks no extender.
+type Options struct {
+	// BinDir is where Build put the binaries.
+	BinDir string
+	// StateDir keeps certificates, the database and logs. Empty: a temporary folder that Stop removes.
+	// A folder that holds anything else is refused.
+	StateDir string
+	// Extenders of kube-scheduler, in the order in which it asks them.
+	Extenders []schedulerv1.Extender
+	// PercentageOfNodesToScore of kube-scheduler; 0 leaves its adaptive default.
+	PercentageOfNodesToScore int32
+	// SchedulerVerbosity is kube-scheduler's -v; from 10 on it logs what each extender scored.
+	SchedulerVerbosity int
+	// WithoutMetricsServer leaves metrics-server stopped; Restart(ctx, MetricsServer) starts it later.
+	WithoutMetricsServer bool
+}
+
+func (o Options) validate() error {
+	if o.BinDir == "" {
+		return fmt.Errorf("options of the cluster: BinDir is empty")
+	}
+	if o.PercentageOfNodesToScore < 0 || o.PercentageOfNodesToScore > 100 {
+		return fmt.Errorf("options of the cluster: PercentageOfNodesToScore %d is not within 0 to 100", o.PercentageOfNodesToScore)
+	}
+	return nil
+}
+
+// Extender is the configuration that Evenkeel ships for its extender at the given URL.
+func Extender(url string) schedulerv1.Extender {
+	return schedulerv1.Extender{
+		URLPrefix:        url,
+		FilterVerb:       "filter",
+		PrioritizeVerb:   "prioritize",
+		Weight:           15,
+		HTTPTimeout:      metav1.Duration{Duration: 200 * time.Millisecond},
+		NodeCacheCapable: true,
+		Ignorable:        true,
+	}
+}
+
+// Part is one process of the cluster, by the name of its command.
+type Part string
+
+// The parts in the order in which they are started.
+const (
+	Etcd              Part = "etcd"
+	APIServer         Part = "kube-apiserver"
+	ControllerManager Part = "kube-controller-manager"
+	Scheduler         Part = "kube-scheduler"
+	Kwok              Part = "kwok"
+	MetricsServer     Part = "metrics-server"
+)
+
+func parts() []Part {
+	return []Part{Etcd, APIServer, ControllerManager, Scheduler, Kwok, MetricsServer}
+}
+
+// controlPlaneParts are the names under which the multi-call binary is linked.
+func controlPlaneParts() []Part {
+	return []Part{Etcd, APIServer, ControllerManager, Scheduler, MetricsServer}
+}

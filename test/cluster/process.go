@@ -1,0 +1,85 @@
+package cluster
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// stopGrace is how long a part may take to end by itself; the API server drains its watches for some seconds.
+const stopGrace = 15 * time.Second
+
+// process is one running part, writing to its own log file.
+type process struct {
+	part    Part
+	logPath string
+	command *exec.Cmd
+	// done is closed when the process has ended; err is valid from then on.
+	done chan struct{}
+	err  error
+}
+
+func startProcess(part Part, path string, args []string, logPath string) (*process, error) {
+	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("opening the log of %s: %w", part, err)
+	}
+	// The child has its own descriptor.
+	defer log.Close()
+	p := &process{part: part, logPath: logPath, command: exec.Command(path, args...), done: make(chan struct{})}
+	p.command.Stdout, p.command.Stderr = log, log
+	p.command.SysProcAttr = childAttributes()
+	if err := p.command.Start(); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", part, err)
+	}
+	go func() {
+		p.err = p.command.Wait()
+		close(p.done)
+	}()
+	return p, nil
+}
+
+// stop asks the process to end, waits, and kills it when it does not.
+func (p *process) stop() error {
+	if p.ended() {
+		return nil
+	}
+	// An error means that it ended in between, which the wait below sees.
+	_ = p.command.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-p.done:
+		return nil
+	case <-time.After(stopGrace):
+		p.kill()
+		return fmt.Errorf("stopping %s: killed, it did not end within %s", p.part, stopGrace)
+	}
+}
+
+func (p *process) kill() {
+	_ = p.command.Process.Kill()
+	<-p.done
+}
+
+func (p *process) ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// failure describes a process that ended by itself, with the last lines of its log.
+func (p *process) failure() error {
+	const lastLines = 15
+	content, err := os.ReadFile(p.logPath)
+	if err != nil {
+		return fmt.Errorf("%s ended: %w", p.part, p.err)
+	}
+	lines := bytes.Split(bytes.TrimSpace(content), []byte{'\n'})
+	lines = lines[max(0, len(lines)-lastLines):]
+	return fmt.Errorf("%s ended (%v), its log %s ends with:\n%s", p.part, p.err, p.logPath, bytes.Join(lines, []byte{'\n'}))
+}

@@ -1,0 +1,75 @@
+// Package scenario holds the stories that the demo and the end-to-end tests share: what stands on the cluster at their
+// beginning and what the best possible end of them is. It places workloads and leaves watching and judging to its callers.
+package scenario
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/evenkeel/evenkeel/test/cluster"
+)
+
+// Story is a prepared cluster and what can be achieved on it.
+type Story struct {
+	// Nodes in order, and those of them that are hot at the beginning.
+	Nodes, Hot []string
+	// HotPercent and CoolPercent are the true CPU usage of hot and other nodes at the beginning.
+	HotPercent, CoolPercent float64
+	// EvictLinePercent is the CPU usage up to which a node counts as cooled.
+	EvictLinePercent float64
+	// FewestEvictions is the least number of evictions that brings every node under the line.
+	FewestEvictions int
+}
+
+// RequestSkew is the case that requests hide: two of twelve nodes look emptiest by requests while they run at 97 % of CPU,
+// so kube-scheduler alone sends every evicted pod straight back to them.
+//
+//	hot node:   5 web × 900m + 12 hog × 2200m = 30.9 of 32 cores = 96.6 %; requests  5 × 200m + 12 × 250m =  4 cores
+//	other node: 5 web × 900m + 10 bg  ×  300m =  7.5 of 32 cores = 23.4 %; requests  5 × 200m + 10 × 2    = 21 cores
+//
+// Under 65 % (20.8 cores) a hot node keeps 16.3 cores of hogs, that is 7: five must go from each, ten in all.
+func RequestSkew(ctx context.Context, c *cluster.Cluster) (*Story, error) {
+	nodes, err := c.AddNodes(ctx, 12, cluster.NodeTemplate{CPU: "32", Memory: "256Gi"})
+	if err != nil {
+		return nil, fmt.Errorf("preparing request-skew: %w", err)
+	}
+	hot, others := nodes[:2], nodes[2:]
+	err = c.Place(ctx,
+		cluster.Placement{
+			Workload: workload("web", "200m", "900m"),
+			On:       each(nodes, 5),
+		},
+		cluster.Placement{
+			Workload: workload("bg", "2", "300m"),
+			On:       each(others, 10),
+		},
+		cluster.Placement{
+			Workload: workload("hog", "250m", "2200m"),
+			On:       each(hot, 12),
+		},
+	)
+	if err != nil {
+		return nil, fmt.Errorf("preparing request-skew: %w", err)
+	}
+	return &Story{
+		Nodes: nodes, Hot: hot,
+		HotPercent: 96.6, CoolPercent: 23.4,
+		EvictLinePercent: 65, FewestEvictions: 10,
+	}, nil
+}
+
+func workload(name, cpuRequest, cpuUsage string) cluster.Workload {
+	return cluster.Workload{
+		Namespace: "shop", Name: name,
+		Requests: cluster.Resources{CPU: cpuRequest, Memory: "128Mi"},
+		Usage:    cluster.Resources{CPU: cpuUsage, Memory: "256Mi"},
+	}
+}
+
+func each(nodes []string, pods int) map[string]int {
+	on := map[string]int{}
+	for _, node := range nodes {
+		on[node] = pods
+	}
+	return on
+}

@@ -1,0 +1,116 @@
+package cluster_test
+
+import (
+	"context"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/evenkeel/evenkeel/test/cluster"
+	"github.com/evenkeel/evenkeel/test/cluster/scenario"
+)
+
+// start builds and starts a cluster for one test.
+func start(t *testing.T, options cluster.Options) *cluster.Cluster {
+	t.Helper()
+	return startWith(t.Context(), t, options)
+}
+
+func startWith(ctx context.Context, t *testing.T, options cluster.Options) *cluster.Cluster {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts a whole cluster")
+	}
+	binDir, err := cluster.DefaultBinDir(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cluster.Build(t.Context(), binDir, os.Stderr); err != nil {
+		t.Fatal(err)
+	}
+	options.BinDir = binDir
+	begin := time.Now()
+	c, err := cluster.Start(ctx, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		begin := time.Now()
+		if err := c.Stop(); err != nil {
+			t.Errorf("Stop: %v", err)
+		}
+		t.Logf("stopped in %s", time.Since(begin).Round(time.Millisecond))
+	})
+	t.Logf("control plane up in %s", time.Since(begin).Round(time.Millisecond))
+	return c
+}
+
+// A cluster starts, request-skew is placed exactly, metrics-server measures what the pods use, and Reset leaves nothing, so
+// that the next case can be the same.
+func TestRequestSkewStandsOnARealCluster(t *testing.T) {
+	c := start(t, cluster.Options{StateDir: filepath.Join(t.TempDir(), "state")})
+	ctx := t.Context()
+
+	begin := time.Now()
+	story, err := scenario.RequestSkew(ctx, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("nodes added and pods placed in %s", time.Since(begin).Round(time.Millisecond))
+	checkUsage(t, story, "true", 0.1, func() (map[string]cluster.NodeLoad, error) { return c.NodeUsage(ctx) })
+
+	begin = time.Now()
+	if err := c.WaitMetrics(ctx); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("metrics present after %s", time.Since(begin).Round(time.Millisecond))
+	checkUsage(t, story, "measured", 1.5, func() (map[string]cluster.NodeLoad, error) { return c.MeasuredUsage(ctx) })
+
+	reset(t, c)
+	// The same again: nothing of the first case may be left in the way, neither on the API server nor in a part's memory.
+	if _, err := scenario.RequestSkew(ctx, c); err != nil {
+		t.Fatal(err)
+	}
+	checkUsage(t, story, "true", 0.1, func() (map[string]cluster.NodeLoad, error) { return c.NodeUsage(ctx) })
+	reset(t, c, "shop")
+}
+
+func reset(t *testing.T, c *cluster.Cluster, keep ...string) {
+	t.Helper()
+	begin := time.Now()
+	if err := c.Reset(t.Context(), keep...); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("reset in %s, keeping namespaces %v", time.Since(begin).Round(time.Millisecond), keep)
+	pods, err := c.Client().CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(pods.Items) != 0 {
+		t.Errorf("%d pods after Reset, want none", len(pods.Items))
+	}
+}
+
+func checkUsage(t *testing.T, story *scenario.Story, kind string, tolerance float64, read func() (map[string]cluster.NodeLoad, error)) {
+	t.Helper()
+	loads, err := read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(loads) != len(story.Nodes) {
+		t.Errorf("%s usage of %d nodes, want %d", kind, len(loads), len(story.Nodes))
+	}
+	for i, node := range story.Nodes {
+		want := story.CoolPercent
+		if i < len(story.Hot) {
+			want = story.HotPercent
+		}
+		if got := loads[node].CPUPercent; math.Abs(got-want) > tolerance {
+			t.Errorf("%s CPU usage of %s is %.1f %%, want %.1f ± %.1f", kind, node, got, want, tolerance)
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package cluster
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	componentconfigv1 "k8s.io/component-base/config/v1alpha1"
+	schedulerv1 "k8s.io/kube-scheduler/config/v1"
+	"sigs.k8s.io/yaml"
+)
+
+//go:embed files/*.yaml
+var files embed.FS
+
+// stateMarker tells a folder that may be emptied from somebody's home.
+const stateMarker = ".evenkeel-test-cluster"
+
+// openState makes the state folder, or empties the one that an earlier cluster left. ours tells whether it is temporary.
+func openState(dir string) (path string, ours bool, err error) {
+	if dir == "" {
+		path, err = os.MkdirTemp("", "evenkeel-cluster-")
+		ours = true
+	} else if path, err = filepath.Abs(dir); err == nil {
+		err = emptyState(path)
+	}
+	if err != nil {
+		return "", false, fmt.Errorf("making the state folder: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(path, stateMarker), nil, 0o644); err != nil {
+		return "", false, fmt.Errorf("marking the state folder: %w", err)
+	}
+	return path, ours, nil
+}
+
+func emptyState(path string) error {
+	entries, err := os.ReadDir(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0:
+		return os.MkdirAll(path, 0o755)
+	case err != nil:
+		return err
+	}
+	if err := removeState(path); err != nil {
+		return err
+	}
+	return os.MkdirAll(path, 0o755)
+}
+
+func removeState(path string) error {
+	if _, err := os.Stat(filepath.Join(path, stateMarker)); err != nil {
+		return fmt.Errorf("refusing to empty %q, which no cluster made: %w", path, err)
+	}
+	return os.RemoveAll(path)
+}
+
+func (c *Cluster) writeFiles() error {
+	for _, name := range []string{"kwok.yaml", "audit.yaml"} {
+		content, err := files.ReadFile("files/" + name)
+		if err != nil {
+			return fmt.Errorf("reading embedded %s: %w", name, err)
+		}
+		if err := os.WriteFile(c.file(name), content, 0o644); err != nil {
+			return fmt.Errorf("writing %s: %w", name, err)
+		}
+	}
+	return c.writeSchedulerConfig()
+}
+
+func (c *Cluster) writeSchedulerConfig() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	leaderElect := false
+	config := schedulerv1.KubeSchedulerConfiguration{
+		TypeMeta:       metav1.TypeMeta{APIVersion: schedulerv1.SchemeGroupVersion.String(), Kind: "KubeSchedulerConfiguration"},
+		LeaderElection: componentconfigv1.LeaderElectionConfiguration{LeaderElect: &leaderElect},
+		ClientConnection: componentconfigv1.ClientConnectionConfiguration{
+			Kubeconfig: c.kubeconfigOf(Scheduler), QPS: 500, Burst: 1000,
+		},
+		Extenders: c.options.Extenders,
+	}
+	if share := c.options.PercentageOfNodesToScore; share > 0 {
+		config.PercentageOfNodesToScore = &share
+	}
+	content, err := yaml.Marshal(config)
+	if err != nil {
+		return fmt.Errorf("encoding the scheduler's configuration: %w", err)
+	}
+	if err := os.WriteFile(c.file("scheduler.yaml"), content, 0o644); err != nil {
+		return fmt.Errorf("writing the scheduler's configuration: %w", err)
+	}
+	return nil
+}

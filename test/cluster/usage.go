@@ -1,0 +1,101 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// NodeLoad is how loaded a node is, in percent of its allocatable.
+type NodeLoad struct {
+	CPUPercent    float64
+	MemoryPercent float64
+	// Pods that run on the node, and those that are being deleted, which the percentages leave out.
+	Pods, Terminating int
+}
+
+// SetUsage changes what a live pod uses; an empty quantity stays as it is.
+func (c *Cluster) SetUsage(ctx context.Context, namespace, pod string, usage Resources) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": usage.annotations()}})
+	if err != nil {
+		return fmt.Errorf("encoding usage: %w", err)
+	}
+	_, err = c.client.CoreV1().Pods(namespace).Patch(ctx, pod, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
+		return fmt.Errorf("setting usage of pod %s/%s: %w", namespace, pod, err)
+	}
+	return nil
+}
+
+// NodeUsage is the true usage of every node at this moment: what the pods bound to it use by their annotations, whether or
+// not anything has measured it yet.
+func (c *Cluster) NodeUsage(ctx context.Context) (map[string]NodeLoad, error) {
+	nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("listing nodes: %w", err)
+	}
+	pods, err := c.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("listing pods: %w", err)
+	}
+	return trueUsage(nodes.Items, pods.Items)
+}
+
+func trueUsage(nodes []corev1.Node, pods []corev1.Pod) (map[string]NodeLoad, error) {
+	cpuMilli, memoryBytes := map[string]int64{}, map[string]int64{}
+	loads := map[string]NodeLoad{}
+	for i := range pods {
+		pod := &pods[i]
+		if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		load := loads[pod.Spec.NodeName]
+		if pod.DeletionTimestamp != nil {
+			load.Terminating++
+			loads[pod.Spec.NodeName] = load
+			continue
+		}
+		load.Pods++
+		loads[pod.Spec.NodeName] = load
+		cpu, memory, err := podUsage(pod)
+		if err != nil {
+			return nil, err
+		}
+		cpuMilli[pod.Spec.NodeName] += cpu.MilliValue()
+		memoryBytes[pod.Spec.NodeName] += memory.Value()
+	}
+	known := make(map[string]NodeLoad, len(nodes))
+	for _, node := range nodes {
+		load := loads[node.Name]
+		load.CPUPercent = percent(cpuMilli[node.Name], node.Status.Allocatable.Cpu().MilliValue())
+		load.MemoryPercent = percent(memoryBytes[node.Name], node.Status.Allocatable.Memory().Value())
+		known[node.Name] = load
+	}
+	return known, nil
+}
+
+// podUsage is what kwok is configured to report: the annotations, or 1m and 1Mi, for each container.
+func podUsage(pod *corev1.Pod) (cpu, memory resource.Quantity, err error) {
+	read := func(annotation, fallback string) (resource.Quantity, error) {
+		text, set := pod.Annotations[annotation]
+		if !set {
+			text = fallback
+		}
+		quantity, err := resource.ParseQuantity(text)
+		if err != nil {
+			return quantity, fmt.Errorf("reading %s of pod %s/%s: %w", annotation, pod.Namespace, pod.Name, err)
+		}
+		quantity.Mul(int64(len(pod.Spec.Containers)))
+		return quantity, nil
+	}
+	if cpu, err = read(usageCPU, "1m"); err != nil {
+		return cpu, memory, err
+	}
+	memory, err = read(usageMemory, "1Mi")
+	return cpu, memory, err
+}
