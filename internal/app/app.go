@@ -178,6 +178,7 @@ func (a *App) wireRunner(ctx context.Context, needs parts) error {
 		if err != nil {
 			return fmt.Errorf("building kube-scheduler's filters: %w", err)
 		}
+		a.synced = append(a.synced, a.filters.HasSynced)
 	}
 	metrics := evictor.NewMetrics(a.registry)
 	a.gate, err = evictor.NewGate(evictor.GateConfig{

@@ -22,7 +22,7 @@ import (
 var benchSizes = []int{100, 500, 1000, 5000}
 
 // spreadJudge rejects every tenth node and spreads the scores.
-func spreadJudge(names []string) *fakeJudge {
+func spreadJudge(names []string) Judge {
 	j := newFakeJudge(names...)
 	for i := range names {
 		j.scores[i] = int8(i % (maxScore + 1))
@@ -30,7 +30,7 @@ func spreadJudge(names []string) *fakeJudge {
 			j.rejects[i] = RejectHot
 		}
 	}
-	return j
+	return indexedJudge{j}
 }
 
 // plainHandler is what the figures are compared with: it decodes with

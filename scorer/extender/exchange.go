@@ -71,10 +71,17 @@ func (e *exchange) read(r *http.Request, limit int64) error {
 	}
 }
 
-// resolve looks up the nodes of the request and clears the answers.
+// resolve looks up the nodes of the request.
 func (e *exchange) resolve(round Round) {
 	n := len(e.req.names)
 	e.nodes = slices.Grow(e.nodes[:0], n)[:n]
+	if indexed, ok := round.(Indexed); ok {
+		index := indexed.Index()
+		for i := range e.nodes {
+			e.nodes[i] = int32(index.Find(e.req.nodeName(i)))
+		}
+		return
+	}
 	for i := range e.nodes {
 		e.nodes[i] = int32(round.Node(e.req.nodeName(i)))
 	}

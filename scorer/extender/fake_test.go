@@ -25,9 +25,16 @@ type fakeJudge struct {
 }
 
 var (
-	_ Judge = (*fakeJudge)(nil)
-	_ Round = (*fakeJudge)(nil)
+	_ Judge   = (*fakeJudge)(nil)
+	_ Round   = (*fakeJudge)(nil)
+	_ Indexed = indexedJudge{}
 )
+
+// indexedJudge is a fakeJudge that shows its index.
+type indexedJudge struct{ *fakeJudge }
+
+func (j indexedJudge) Begin() Round  { return j }
+func (j indexedJudge) Index() *Index { return j.index }
 
 func newFakeJudge(names ...string) *fakeJudge {
 	return &fakeJudge{

@@ -232,8 +232,11 @@ func unitsOf(q resource.Quantity, perOne int64) int64 {
 	if rest.Sign() > 0 {
 		units.Add(units, big.NewInt(1))
 	}
-	if !units.IsInt64() {
+	switch {
+	case units.Sign() < 0:
+		return 0
+	case !units.IsInt64():
 		return math.MaxInt64
 	}
-	return max(0, units.Int64())
+	return units.Int64()
 }

@@ -52,6 +52,13 @@ type Round interface {
 	Prioritize(pod *Pod, nodes []int32, scores []int8)
 }
 
+// Indexed is a Round that finds nodes by an Index. The Index is then used in
+// place of Node, which saves a call for each name.
+type Indexed interface {
+	Round
+	Index() *Index
+}
+
 // Reject is why a node is not for a pod.
 type Reject uint8
 

@@ -194,10 +194,14 @@ func (r *request) addName(name token) error {
 // nodeName returns the name of node i as the client meant it, valid until the
 // next decode.
 func (r *request) nodeName(i int) []byte {
-	name := r.names[i]
-	if name.plain {
+	if name := r.names[i]; name.plain {
 		return r.scan.inner(name)
 	}
+	return r.specialName(r.names[i])
+}
+
+// specialName returns a name with escapes, or that of a node without one.
+func (r *request) specialName(name token) []byte {
 	if name.end == 0 {
 		return nil
 	}

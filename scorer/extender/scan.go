@@ -102,12 +102,11 @@ func plainEnd(data []byte, i int) int {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	for ; i+8 <= len(data); i += 8 {
 		x := binary.LittleEndian.Uint64(data[i:])
-		quote, slash := x^('"'*ones), x^('\\'*ones)
-		// A byte's high bit is set where (byte - n) borrows, that is where it
-		// is below n; false hits come only above a true one.
-		stop := (x - ' '*ones) &^ x
-		stop |= (quote - ones) &^ quote
-		stop |= (slash - ones) &^ slash
+		// A byte's high bit is set where subtracting n borrows, that is where
+		// the byte is below n; false hits come only above a true one. With its
+		// second bit flipped the quote is next to the control characters.
+		low, slash := x^(2*ones), x^('\\'*ones)
+		stop := (low-('"'-1)*ones)&^low | (slash-ones)&^slash
 		if stop = (stop | x) & high; stop != 0 {
 			return i + bits.TrailingZeros64(stop)/8
 		}

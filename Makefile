@@ -1,0 +1,95 @@
+# Everything a developer types. CI calls `make test` and nothing else.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+CLUSTER := test/cluster
+
+# Run at a version of its own, so that its dependencies stay out of ours.
+GOLANGCI_LINT_VERSION := v2.15.0
+GOLANGCI_LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
+
+# What runs concurrently is tested with the race detector, which needs a C
+# compiler. The rest has no goroutines of ours, or costs minutes to instrument
+# because it compiles kube-scheduler in.
+RACE_PACKAGES := ./cluster/... ./evictor/... ./ledger/... ./runner/... ./scorer/... ./usage/...
+RACE := $(if $(shell command -v gcc),-race)
+
+TEST_FLAGS ?= -shuffle=on
+E2E_FLAGS ?= -count=1 -p 1 -timeout 40m
+FUZZ_TIME ?= 30s
+BENCH ?= .
+
+.PHONY: help
+help: ## Show this list.
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Compile bin/evenkeel.
+	go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/evenkeel ./cmd/evenkeel
+
+.PHONY: demo
+demo: ## Watch Evenkeel cool two hot nodes on a local cluster.
+	cd $(CLUSTER) && go run ./cmd/demo
+
+.PHONY: cluster-up
+cluster-up: ## Start a local cluster that stays until cluster-down.
+	cd $(CLUSTER) && go run ./cmd/cluster up --detach
+
+.PHONY: cluster-down
+cluster-down: ## Stop the local cluster.
+	cd $(CLUSTER) && go run ./cmd/cluster down
+
+.PHONY: test
+test: vet lint test-unit test-e2e ## Run all checks and tests; the first time builds a control plane.
+
+.PHONY: vet
+vet: ## Run go vet on both modules.
+	go vet ./...
+	cd $(CLUSTER) && go vet ./...
+
+.PHONY: lint
+lint: ## Run golangci-lint on both modules.
+	$(GOLANGCI_LINT) run ./...
+	cd $(CLUSTER) && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml ./...
+
+.PHONY: test-unit
+test-unit: ## Run unit and property tests, with the race detector where it matters.
+	go test $(TEST_FLAGS) ./...
+	$(if $(RACE),go test $(TEST_FLAGS) $(RACE) $(RACE_PACKAGES),@echo 'no gcc: the race detector is left out')
+
+.PHONY: test-e2e
+test-e2e: ## Run the end-to-end tests on a real local control plane.
+	cd $(CLUSTER) && go test $(E2E_FLAGS) ./...
+
+.PHONY: fuzz
+fuzz: ## Run each fuzz target for FUZZ_TIME (30s).
+	@grep -rl --include='*_test.go' '^func Fuzz' . | while read -r file; do \
+	  sed -n 's/^func \(Fuzz[A-Za-z0-9]*\)(.*/\1/p' "$$file" | while read -r name; do \
+	    (cd "$$(dirname "$$file")" && go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZ_TIME) .); \
+	  done; \
+	done
+
+.PHONY: bench
+bench: ## Run the benchmarks that match BENCH (all).
+	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+
+.PHONY: fmt
+fmt: ## Format the sources of both modules.
+	$(GOLANGCI_LINT) fmt ./...
+	cd $(CLUSTER) && $(GOLANGCI_LINT) fmt --config $(CURDIR)/.golangci.yml ./...
+
+.PHONY: verify-fmt
+verify-fmt:
+	$(GOLANGCI_LINT) fmt --diff ./...
+	cd $(CLUSTER) && $(GOLANGCI_LINT) fmt --diff --config $(CURDIR)/.golangci.yml ./...
+
+.PHONY: verify-tidy
+verify-tidy:
+	go mod tidy -diff
+	cd $(CLUSTER) && go mod tidy -diff
+
+.PHONY: verify
+verify: verify-fmt verify-tidy vet lint ## Check everything that needs no test run.
