@@ -28,7 +28,7 @@ help: ## Show this list.
 
 .PHONY: build
 build: ## Compile bin/evenkeel.
-	go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/evenkeel ./cmd/evenkeel
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/evenkeel ./cmd/evenkeel
 
 .PHONY: demo
 demo: ## Watch Evenkeel cool two hot nodes on a local cluster.

@@ -8,6 +8,7 @@
 package ledger
 
 import (
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -174,11 +175,7 @@ func (l *Ledger) Reserved(visit func(node string, by cluster.Amounts), publish f
 func (l *Ledger) Expected() map[string]cluster.Amounts {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	expected := make(map[string]cluster.Amounts, len(l.expected))
-	for uid, amounts := range l.expected {
-		expected[uid] = amounts
-	}
-	return expected
+	return maps.Clone(l.expected)
 }
 
 // InFlightOf counts the moves of an owner that have not landed.

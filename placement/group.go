@@ -25,7 +25,7 @@ type group struct {
 	// on them.
 	version uint64
 	// podsEpoch and antiEpoch mark the group as already in focus.
-	podsEpoch, antiEpoch uint64
+	podsEpoch uint64
 }
 
 // maxRequestVariants bounds the search among a group's different requests.

@@ -107,6 +107,7 @@ func qos(object *v1.Pod) cluster.QoS {
 		return cluster.Guaranteed
 	case v1.PodQOSBurstable:
 		return cluster.Burstable
+	case v1.PodQOSBestEffort:
 	}
 	return cluster.BestEffort
 }

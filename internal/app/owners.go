@@ -179,6 +179,7 @@ func (o *owners) disruption(pod *v1.Pod) int64 {
 		cost += 2 << 24
 	case v1.PodQOSBurstable:
 		cost += 1 << 24
+	case v1.PodQOSBestEffort:
 	}
 	return cost + 1000/int64(max(o.replicas(pod), 1))
 }

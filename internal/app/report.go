@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -104,10 +105,8 @@ func write(out io.Writer, format string, value any, table func(io.Writer) error)
 
 // ValidFormat reports a format that -o does not take as a UsageError.
 func ValidFormat(format string) error {
-	for _, valid := range strings.Split(Formats, "|") {
-		if format == valid {
-			return nil
-		}
+	if slices.Contains(strings.Split(Formats, "|"), format) {
+		return nil
 	}
 	return &UsageError{fmt.Errorf("--output: %q is not one of %s", format, Formats)}
 }

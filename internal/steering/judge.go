@@ -4,6 +4,7 @@
 package steering
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -109,12 +110,10 @@ func (r round) destination(move ledger.Move, nodes []int32) int32 {
 	if to < 0 || !r.observation.Board.Accepts(to, cluster.Amounts{}) {
 		return -1
 	}
-	for _, i := range nodes {
-		if i == to {
-			return to
-		}
+	if !slices.Contains(nodes, to) {
+		return -1
 	}
-	return -1
+	return to
 }
 
 func (r round) avoidSource(pod *extender.Pod, nodes []int32, reasons []extender.Reject, now time.Time) {

@@ -45,7 +45,7 @@ func greedy(ordered []*Pod, need cluster.Amounts) []*Pod {
 		left = left.Minus(remaining[best].Usage)
 		remaining = slices.Delete(remaining, best, best+1)
 	}
-	for i := len(chosen) - 1; i >= 0; i-- {
+	for i := range slices.Backward(chosen) {
 		rest := slices.Delete(slices.Clone(chosen), i, i+1)
 		if covers(sum(rest), need) {
 			chosen = rest

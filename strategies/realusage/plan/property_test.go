@@ -65,15 +65,14 @@ func randomInput(rng *rand.Rand) (Input, forbidding) {
 // optimum is the exact answer by trying every assignment: the most hot nodes that can be cooled, and the fewest moves that
 // cool as many.
 type optimum struct {
-	in          *Input
-	refused     forbidding
-	pods        []*Pod
-	from        []int
-	load        []cluster.Amounts
-	cooled      int
-	moves       int
-	moved       int
-	isHotAtFrom []bool
+	in      *Input
+	refused forbidding
+	pods    []*Pod
+	from    []int
+	load    []cluster.Amounts
+	cooled  int
+	moves   int
+	moved   int
 }
 
 func bruteForce(in *Input, refused forbidding) (cooled, moves int) {

@@ -30,7 +30,7 @@ const (
 	HotThroughImmovable Reason = "HotThroughImmovable"
 )
 
-// Why a pod is moved.
+// HotNode is why a pod is moved.
 const HotNode Reason = "NodeHot"
 
 // Node is one node as the planner sees it.
