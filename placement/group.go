@@ -24,7 +24,7 @@ type group struct {
 	// version counts the session's moves of members, for states that depend
 	// on them.
 	version uint64
-	// podsEpoch and antiEpoch mark the group as already in focus.
+	// podsEpoch marks the group as already in focus.
 	podsEpoch uint64
 }
 

@@ -56,12 +56,12 @@ func (p *Plugin) input(observed Observed, nodes []*v1.Node) (plan.Input, error) 
 		}
 		node.Predicted, _ = observed.Board.Predicted(int32(i)) //nolint:gosec // a cluster has fewer than 2^31 nodes
 		if node.State == plan.Hot {
-			pods, err := p.pods(info, read)
+			pods, left, err := p.pods(info, read)
 			if err != nil {
 				return plan.Input{}, err
 			}
 			node.Pods = pods
-			node.Current = node.Current.Minus(leaving(pods)).AtLeastZero()
+			node.Current = node.Current.Minus(left).AtLeastZero()
 		}
 		in.Nodes = append(in.Nodes, node)
 	}
@@ -92,41 +92,34 @@ func closed(node *cluster.Node) string {
 	return ""
 }
 
-// leaving is what pods already on the move will take with them: it is no cause for further moves.
-func leaving(pods []plan.Pod) cluster.Amounts {
-	var total cluster.Amounts
-	for i := range pods {
-		if pods[i].Refused == plan.AlreadyMoving {
-			total = total.Plus(pods[i].Usage)
-		}
-	}
-	return total
-}
-
-// pods are the candidates of a hot node. Terminating pods are none: they are not part of what the node was judged by.
-func (p *Plugin) pods(info *cluster.NodePods, read *usage.NodeUsage) ([]plan.Pod, error) {
+// pods are the candidates of a hot node, and what has left or is leaving it since it was observed: that is no cause for
+// further moves. Pods that were terminating then are neither: they are not part of what the node was judged by.
+func (p *Plugin) pods(info *cluster.NodePods, read *usage.NodeUsage) (pods []plan.Pod, left cluster.Amounts, err error) {
 	objects, err := podutil.ListPodsOnANode(info.Node.Name, p.handle.GetPodsAssignedToNodeFunc(), nil)
 	if err != nil {
-		return nil, fmt.Errorf("listing the pods of node %q: %w", info.Node.Name, err)
+		return nil, left, fmt.Errorf("listing the pods of node %q: %w", info.Node.Name, err)
 	}
 	byUID := make(map[string]*v1.Pod, len(objects))
 	for _, object := range objects {
 		byUID[string(object.UID)] = object
 	}
-	var pods []plan.Pod
 	for j, record := range info.Pods {
-		object := byUID[record.UID]
-		if record.Terminating || object == nil {
+		if record.Terminating {
 			continue
 		}
 		pod := plan.Pod{Pod: record, Usage: p.highest(read.Pods[j].Used)}
+		object := byUID[record.UID]
+		if object == nil || object.DeletionTimestamp != nil || p.deps.Moving(record.UID) {
+			left = left.Plus(pod.Usage) // at least what it was counted with; the next sample knows better
+			continue
+		}
 		pod.Refused = p.refuse(object, record, &read.Pods[j])
 		if pod.Refused == "" {
 			pod.Disruption = p.deps.Disruption(object)
 		}
 		pods = append(pods, pod)
 	}
-	return pods, nil
+	return pods, left, nil
 }
 
 // refuse says why a pod may not be moved, the most telling reason first.
@@ -144,8 +137,6 @@ func (p *Plugin) refuse(object *v1.Pod, record *cluster.Pod, read *usage.PodUsag
 		return plan.SchedulerNotSteered
 	case p.args.EvictableNamespaces != nil && slices.Contains(p.args.EvictableNamespaces.Exclude, object.Namespace):
 		return plan.NamespaceExcluded
-	case p.deps.Moving(record.UID):
-		return plan.AlreadyMoving
 	case !read.Measured:
 		return plan.UsageUnknown
 	}

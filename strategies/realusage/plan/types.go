@@ -22,7 +22,6 @@ const (
 	SeveralPDBs               Reason = "SeveralPodDisruptionBudgets"
 	PDBForbids                Reason = "PodDisruptionBudgetForbids"
 	NamespaceExcluded         Reason = "NamespaceExcluded"
-	AlreadyMoving             Reason = "AlreadyMoving"
 	ResourceClaims            Reason = "ResourceClaimsNotSupported"
 	NoLanding                 Reason = "NoLanding"
 	MoveLimit                 Reason = "MoveLimit"
