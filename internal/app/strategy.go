@@ -174,13 +174,13 @@ func (a *App) recheck(move *evictor.Move) evictor.Reason {
 	return ""
 }
 
-// stillHot says whether a node is above its evict line without the pods that this cycle has evicted already.
+// stillHot says whether a node is above its evict line without the pods that were evicted or went since it was observed.
 func (a *App) stillHot(latest *observer.Observation, node int) bool {
 	named, _ := windows(a.load)
 	info, read := latest.View.Snapshot.Nodes[node], &latest.View.Nodes[node]
 	used := read.Current
 	for j, pod := range info.Pods {
-		if pod.Terminating || !a.gate.Evicted(pod.UID) {
+		if pod.Terminating || !a.gate.Evicted(pod.UID) && a.stays(pod) {
 			continue
 		}
 		for w := range used {
@@ -196,6 +196,12 @@ func (a *App) stillHot(latest *observer.Observation, node int) bool {
 		}
 	}
 	return false
+}
+
+// stays says whether the watch knows of no end of a pod.
+func (a *App) stays(pod *cluster.Pod) bool {
+	object := a.pod(pod.Namespace, pod.Name)
+	return object != nil && string(object.UID) == pod.UID && object.DeletionTimestamp == nil
 }
 
 func (a *App) podReady(uid string) bool {

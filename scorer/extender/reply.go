@@ -87,10 +87,11 @@ func (r *request) appendName(dst []byte, i int) []byte {
 	return append(dst, r.scan.data[name.start:name.end]...)
 }
 
-// scoreTexts are the ends of the elements of a HostPriorityList.
+// scoreTexts are the ends of the elements of a HostPriorityList, with the comma
+// to the next.
 var scoreTexts = [maxScore + 1]string{
-	`,"Score":0}`, `,"Score":1}`, `,"Score":2}`, `,"Score":3}`, `,"Score":4}`, `,"Score":5}`,
-	`,"Score":6}`, `,"Score":7}`, `,"Score":8}`, `,"Score":9}`, `,"Score":10}`,
+	`,"Score":0},`, `,"Score":1},`, `,"Score":2},`, `,"Score":3},`, `,"Score":4},`, `,"Score":5},`,
+	`,"Score":6},`, `,"Score":7},`, `,"Score":8},`, `,"Score":9},`, `,"Score":10},`,
 }
 
 // prioritizeReply is what a prioritize reply is made from.
@@ -118,12 +119,12 @@ func (p prioritizeReply) appendTo(dst []byte) []byte {
 		if points == 0 && !p.full {
 			continue
 		}
-		if len(dst) > first {
-			dst = append(dst, ',')
-		}
 		dst = append(dst, `{"Host":`...)
 		dst = p.req.appendName(dst, i)
 		dst = append(dst, scoreTexts[points]...)
+	}
+	if len(dst) > first {
+		dst = dst[:len(dst)-1] // the last comma
 	}
 	return append(dst, "]\n"...)
 }

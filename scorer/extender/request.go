@@ -96,6 +96,7 @@ func (r *request) decodeNames() error {
 		return err
 	}
 	for {
+		r.addPlainNames()
 		name, err := r.scan.str()
 		if err != nil {
 			return err
@@ -107,6 +108,21 @@ func (r *request) decodeNames() error {
 			return err
 		}
 	}
+}
+
+// addPlainNames consumes names as long as they are plain and followed by a comma
+// and no white space, which is what kube-scheduler sends but for the last name.
+func (r *request) addPlainNames() {
+	data, pos, names := r.scan.data, r.scan.pos, r.names
+	for len(names) < maxNodes && pos < len(data) && data[pos] == '"' {
+		end := plainEnd(data, pos+1) + 1
+		if end >= len(data) || data[end-1] != '"' || data[end] != ',' {
+			break
+		}
+		names = append(names, token{start: uint32(pos), end: uint32(end), plain: true})
+		pos = end + 1
+	}
+	r.scan.pos, r.names = pos, names
 }
 
 // dropNodes reads names after whole nodes: names win if there are any.

@@ -1,5 +1,3 @@
-//go:build kubescheduler
-
 package extender
 
 import (

@@ -281,8 +281,9 @@ func TestAllocations(t *testing.T) {
 				reader.Reset(text)
 				s.ServeHTTP(w, r)
 			})
-			if allocs > 15 || w.code != 0 {
-				t.Errorf("%s with %d names: %.0f allocations, want at most 15 (status %d)", path, size, allocs, w.code)
+			// 10, and some more under the race detector, where pools forget.
+			if allocs > 25 || w.code != 0 {
+				t.Errorf("%s with %d names: %.0f allocations, want at most 25 (status %d)", path, size, allocs, w.code)
 			}
 		}
 	}
