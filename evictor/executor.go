@@ -7,7 +7,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/klog/v2"
 	"sigs.k8s.io/descheduler/pkg/descheduler/evictions"
 
 	"github.com/evenkeel/evenkeel/ledger"
@@ -36,10 +35,13 @@ type ExecutorConfig struct {
 	Recheck func(*Move) Reason
 	// Replicas returns how many pods the owner of a pod wants, 0 when that is not known.
 	Replicas func(pod *v1.Pod) int
-	// Ready says whether the pod with this UID is ready.
-	Ready func(podUID string) bool
+	// Ready says whether the replacement of a move that landed is ready.
+	Ready func(*ledger.Move) bool
 	// Steered judges a move that landed; nil turns the steering check off.
 	Steered func(context.Context, ledger.Move) Steered
+	// Asked counts the requests of kube-scheduler that the extender has answered, as far as known; 0 where it is not. May be
+	// nil. After a failed probe nothing is evicted until the count has grown or a long time has passed.
+	Asked func(context.Context) int64
 	// Interval is the least time between two evictions, Deadline how long a cycle may take, ProbeTimeout how long beyond its
 	// grace period the first replacement may take to be bound.
 	Interval, Deadline, ProbeTimeout time.Duration
@@ -51,15 +53,18 @@ type ExecutorConfig struct {
 	Metrics  *Metrics
 }
 
-// Executor makes the moves of a plan.
-type Executor struct{ config ExecutorConfig }
+// Executor makes the moves of a plan. It must not be used concurrently.
+type Executor struct {
+	config ExecutorConfig
+	hold   hold
+}
 
 // NewExecutor returns an Executor.
 func NewExecutor(config ExecutorConfig) (*Executor, error) {
 	if config.Gate == nil || config.Pod == nil || config.Recheck == nil || config.Now == nil || config.Deadline <= 0 {
 		return nil, errors.New("evictor: Gate, Pod, Recheck, Now and Deadline must be set")
 	}
-	return &Executor{config}, nil
+	return &Executor{config: config}, nil
 }
 
 // tick is how often a blocked cycle looks again whether a budget has room or a replacement has landed.
@@ -75,7 +80,12 @@ func (e *Executor) Run(ctx context.Context, moves []Move, evict func(context.Con
 		spent:    map[string]bool{},
 		blocked:  map[string]bool{},
 	}
-	c.run(ctx)
+	if reason := e.held(ctx, moves); reason != "" {
+		c.leaveAll(reason)
+	} else {
+		c.run(ctx)
+		e.keep(ctx, c.stop)
+	}
 	for i := range c.outcomes {
 		e.config.Metrics.leave(c.outcomes[i].Reason)
 	}
@@ -130,10 +140,6 @@ func (c *cycle) finishProbe(ctx context.Context) {
 	for c.probe != 0 && c.stop == "" && ctx.Err() == nil && !c.probed(ctx) {
 		c.progress()
 		sleep(ctx, tick)
-	}
-	if c.stop == SteeringAbsent {
-		klog.FromContext(ctx).Error(nil, "kube-scheduler does not ask the extender; replacements go where requests say",
-			"reason", SteeringAbsent)
 	}
 }
 
@@ -203,7 +209,7 @@ func (c *cycle) inFlight(ownerUID string) int {
 	now := c.config.Now()
 	for i := range ended {
 		m := &ended[i]
-		if m.Owner.UID == ownerUID && m.State == ledger.Landed && now.Sub(m.Ended) < m.TTL && !c.config.Ready(m.Replacement) {
+		if m.Owner.UID == ownerUID && m.State == ledger.Landed && now.Sub(m.Ended) < m.TTL && !c.config.Ready(m) {
 			n++
 		}
 	}

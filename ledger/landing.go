@@ -45,7 +45,7 @@ func (l *Ledger) match(pod Pod, now time.Time) *Move {
 		}
 	}
 	if open != nil {
-		open.Replacement = pod.UID
+		open.Replacement, open.ReplacementName = pod.UID, pod.Name
 	}
 	return open
 }

@@ -56,8 +56,8 @@ type Move struct {
 	State State
 	// Node is where usage is reserved or, once Landed, where the replacement is bound.
 	Node string
-	// Replacement is the UID of the pod that takes the move up; empty until one was seen.
-	Replacement string
+	// Replacement is the UID of the pod that takes the move up, ReplacementName its name; empty until one was seen.
+	Replacement, ReplacementName string
 	// Asked says that kube-scheduler asked this process where the replacement may go.
 	Asked bool
 	// Attempts counts how often the replacement was booked.

@@ -6,6 +6,7 @@
 package scorer
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"github.com/evenkeel/evenkeel/cluster"
@@ -98,6 +99,20 @@ func (b *Board) Node(name []byte) int32 {
 
 // Name returns the name of the node at an index that Node returned.
 func (b *Board) Name(i int32) string { return b.nodes[i].name }
+
+// Names returns the names of all nodes, by index.
+func (b *Board) Names() []string {
+	names := make([]string, len(b.nodes))
+	for i := range b.nodes {
+		names[i] = b.nodes[i].name
+	}
+	return names
+}
+
+// SameNodes says whether two boards have the same nodes at the same indices.
+func (b *Board) SameNodes(other *Board) bool {
+	return slices.EqualFunc(b.nodes, other.nodes, func(x, y node) bool { return x.name == y.name })
+}
 
 // Siblings returns the mean measured usage of an owner's pods.
 func (b *Board) Siblings(ownerUID string) (cluster.Amounts, bool) {

@@ -83,7 +83,7 @@ func newApp(ctx context.Context, options Options, needs parts) (*App, error) {
 	if err := a.readProfiles(file, needs); err != nil {
 		return nil, err
 	}
-	if err := a.reach(); err != nil {
+	if err := a.reach(ctx); err != nil {
 		return nil, err
 	}
 	if err := a.wireObserver(); err != nil {
@@ -164,22 +164,6 @@ func (a *App) wireRunner(ctx context.Context, needs parts) error {
 	}
 	a.synced = append(a.synced, synced)
 	a.wireEvents()
-	if a.owners, err = newOwners(a.informers, a.load.Eviction.OwnerSettle.Duration, a.now); err != nil {
-		return err
-	}
-	budgets := evictor.Budgets{Lister: a.informers.Policy().V1().PodDisruptionBudgets().Lister()}
-	a.owners.budgets = budgets
-	if len(realUsageArgs(a.profiles)) > 0 {
-		dynamic, err := servesDynamicResources(a.client)
-		if err != nil {
-			return err
-		}
-		a.filters, err = placement.New(ctx, placement.Config{Client: a.client, Informers: a.informers, DynamicResources: dynamic})
-		if err != nil {
-			return fmt.Errorf("building kube-scheduler's filters: %w", err)
-		}
-		a.synced = append(a.synced, a.filters.HasSynced)
-	}
 	metrics := evictor.NewMetrics(a.registry)
 	a.gate, err = evictor.NewGate(evictor.GateConfig{
 		Client:  a.client,
@@ -195,10 +179,35 @@ func (a *App) wireRunner(ctx context.Context, needs parts) error {
 	if err != nil {
 		return fmt.Errorf("making the gate: %w", err)
 	}
-	if err := a.wireExecutor(needs, budgets, metrics); err != nil {
-		return err
+	requestProtections(a.informers, a.profiles)
+	if a.readsUsage() {
+		if err := a.wireStrategy(ctx, needs, metrics); err != nil {
+			return err
+		}
 	}
 	return a.wireFramework(ctx)
+}
+
+// readsUsage says whether a plugin of the policy is Evenkeel's own, which moves pods by real usage.
+func (a *App) readsUsage() bool { return len(realUsageArgs(a.profiles)) > 0 }
+
+// wireStrategy makes what RealUsageLowNodeUtilization plans with and hands its moves to. Upstream's plugins need none of it.
+func (a *App) wireStrategy(ctx context.Context, needs parts, metrics *evictor.Metrics) (err error) {
+	if a.owners, err = newOwners(a.informers, a.load.Eviction.OwnerSettle.Duration, a.now); err != nil {
+		return err
+	}
+	budgets := evictor.Budgets{Lister: a.informers.Policy().V1().PodDisruptionBudgets().Lister()}
+	a.owners.budgets = budgets
+	dynamic, err := servesDynamicResources(a.client)
+	if err != nil {
+		return err
+	}
+	a.filters, err = placement.New(ctx, placement.Config{Client: a.client, Informers: a.informers, DynamicResources: dynamic})
+	if err != nil {
+		return fmt.Errorf("building kube-scheduler's filters: %w", err)
+	}
+	a.synced = append(a.synced, a.filters.HasSynced)
+	return a.wireExecutor(needs, budgets, metrics)
 }
 
 func (a *App) wireExecutor(needs parts, budgets evictor.Budgets, metrics *evictor.Metrics) (err error) {
@@ -208,7 +217,7 @@ func (a *App) wireExecutor(needs parts, budgets evictor.Budgets, metrics *evicto
 		Pod:          a.pod,
 		Recheck:      a.recheck,
 		Replicas:     a.owners.replicas,
-		Ready:        a.podReady,
+		Ready:        a.replacementReady,
 		Interval:     a.load.Eviction.Interval.Duration,
 		Deadline:     a.load.Eviction.CycleDeadline.Duration,
 		ProbeTimeout: probeTimeout,
@@ -218,7 +227,7 @@ func (a *App) wireExecutor(needs parts, budgets evictor.Budgets, metrics *evicto
 		Metrics:      metrics,
 	}
 	if a.load.Eviction.Steering == policy.SteeringRequired {
-		config.Steered = a.steered(needs)
+		config.Steered, config.Asked = a.steered(needs), a.asked(needs)
 	}
 	if a.executor, err = evictor.NewExecutor(config); err != nil {
 		return fmt.Errorf("making the executor: %w", err)

@@ -50,6 +50,9 @@ func restConfig(kubeconfig string) (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{}).ClientConfig()
+	if err != nil && kubeconfig != "" {
+		return nil, fmt.Errorf("finding the API server in %q: %w", kubeconfig, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("finding the API server: %w", err)
 	}
@@ -60,14 +63,14 @@ func restConfig(kubeconfig string) (*rest.Config, error) {
 const reachTimeout = 10 * time.Second
 
 // reach asks the API server for its version, so that one that is not there is told in one line.
-func (a *App) reach() error {
+func (a *App) reach(ctx context.Context) error {
 	config := rest.CopyConfig(a.rest)
 	config.Timeout = reachTimeout
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return fmt.Errorf("making the client: %w", err)
 	}
-	if _, err := client.ServerVersion(); err != nil {
+	if err := client.RESTClient().Get().AbsPath("/version").Do(ctx).Error(); err != nil {
 		return fmt.Errorf("reaching the API server at %s: %w", a.rest.Host, err)
 	}
 	return nil

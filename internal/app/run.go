@@ -151,7 +151,9 @@ func (a *App) evict(ctx context.Context) error {
 		return err
 	}
 	a.health.ready.Store(true)
-	group.Go(func() error { return a.observer.Run(ctx) })
+	if a.judge != nil || a.readsUsage() {
+		group.Go(func() error { return a.observer.Run(ctx) })
+	}
 	group.Go(func() error { return a.collector.run(ctx) })
 	group.Go(func() error {
 		defer cancel()
@@ -166,7 +168,7 @@ func (a *App) evict(ctx context.Context) error {
 // lead runs cycles while this process holds the Lease. Losing it ends the process, as it does for other controllers: what
 // is in flight is then somebody else's.
 func (a *App) lead(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
+	leading, cancel := context.WithCancel(ctx)
 	defer cancel()
 	term := &term{finished: make(chan error, 1)}
 	config, err := a.electionConfig(ctx)
@@ -184,10 +186,10 @@ func (a *App) lead(ctx context.Context) error {
 	if err != nil {
 		return &UsageError{fmt.Errorf("leader election: %w", err)}
 	}
-	waiting, stopWaiting := context.WithCancel(ctx)
+	waiting, stopWaiting := context.WithCancel(leading)
 	defer stopWaiting()
 	go func() { _ = a.heartbeat(waiting) }() // waiting for the Lease is progress too; ends with this function
-	elector.Run(ctx)
+	elector.Run(leading)
 	if !term.started.Load() {
 		return nil
 	}
@@ -252,6 +254,7 @@ func (a *App) cycles(ctx context.Context) error {
 
 func (a *App) cycle(ctx context.Context) error {
 	a.health.progress()
+	a.observer.Ledger().Expire(a.now()) // without samples nothing else does
 	a.gate.ResetCycle()
 	return a.runner.Cycle(ctx)
 }
@@ -260,23 +263,20 @@ func (a *App) cycle(ctx context.Context) error {
 // history have to fill first. A source that delivers nothing is waited for twice as long and then left to the gate. It
 // returns false when the context ended.
 func (a *App) awaitUsage(ctx context.Context, progress io.Writer) bool {
-	if len(realUsageArgs(a.profiles)) == 0 {
-		return true // no plugin reads usage
+	if !a.readsUsage() {
+		return true
 	}
 	period := a.load.Usage.ObservationPeriod.Duration
 	started := a.now()
-	var first time.Time
 	ticker := time.NewTicker(250 * time.Millisecond)
 	defer ticker.Stop()
 	_, _ = fmt.Fprintf(progress, "Observing real usage for %v: metrics-server keeps no history.\n", period)
 	for {
 		a.health.progress()
+		// The newest observation has to be one that the whole period was sampled for; a replica that takes the Lease over has
+		// observed all along.
 		latest := a.observer.Latest()
-		if first.IsZero() && latest != nil && latest.Batches > 0 {
-			first = latest.At
-		}
-		// The newest observation has to be one that the whole period was sampled for.
-		if !first.IsZero() && latest.At.Sub(first) >= period || a.now().Sub(started) > 2*period {
+		if latest != nil && latest.Batches > 0 && latest.At.Sub(latest.First) >= period || a.now().Sub(started) > 2*period {
 			return true
 		}
 		select {

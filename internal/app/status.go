@@ -11,7 +11,7 @@ import (
 
 // Status is what GET /status of an extender answers.
 type Status struct {
-	// Asked counts filter requests since the process started.
+	// Asked counts filter and prioritize requests since the process started.
 	Asked int64 `json:"asked"`
 	// PodAsked answers ?pod=UID: whether kube-scheduler asked about this pod lately.
 	PodAsked bool `json:"podAsked,omitempty"`

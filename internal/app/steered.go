@@ -25,8 +25,8 @@ func (a *App) steered(needs parts) func(context.Context, ledger.Move) evictor.St
 			return evictor.SteeredYes
 		}
 		if a.options.ExtenderURL != "" {
-			asked, err := askExtender(ctx, a.options.ExtenderURL, move.Replacement)
-			if err == nil && asked {
+			status, err := askExtender(ctx, a.options.ExtenderURL, move.Replacement)
+			if err == nil && status.PodAsked {
 				return evictor.SteeredYes
 			}
 			if err == nil {
@@ -57,26 +57,42 @@ func (a *App) inferred(move *ledger.Move) evictor.Steered {
 // extenderTimeout bounds the question to a separate extender.
 const extenderTimeout = 5 * time.Second
 
-// askExtender asks a separate extender's /status about one pod.
-func askExtender(ctx context.Context, base, podUID string) (asked bool, err error) {
+// asked returns how to count the requests of kube-scheduler that this process and a separate extender have answered.
+func (a *App) asked(needs parts) func(context.Context) int64 {
+	return func(ctx context.Context) (asked int64) {
+		if needs.serving {
+			asked = a.judge.Asked()
+		}
+		if a.options.ExtenderURL != "" {
+			status, err := askExtender(ctx, a.options.ExtenderURL, "")
+			if err != nil {
+				klog.FromContext(ctx).Error(err, "Asking the extender how often it was asked failed")
+			}
+			asked += status.Asked
+		}
+		return asked
+	}
+}
+
+// askExtender reads a separate extender's /status, with what it knows about one pod.
+func askExtender(ctx context.Context, base, podUID string) (status Status, err error) {
 	ctx, cancel := context.WithTimeout(ctx, extenderTimeout)
 	defer cancel()
 	address := strings.TrimSuffix(base, "/") + "/status?pod=" + url.QueryEscape(podUID)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return false, fmt.Errorf("asking the extender: %w", err)
+		return status, fmt.Errorf("asking the extender: %w", err)
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return false, fmt.Errorf("asking the extender: %w", err)
+		return status, fmt.Errorf("asking the extender: %w", err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
-		return false, fmt.Errorf("asking the extender: %s", response.Status)
+		return status, fmt.Errorf("asking the extender: %s", response.Status)
 	}
-	var status Status
 	if err := json.NewDecoder(io.LimitReader(response.Body, 1<<20)).Decode(&status); err != nil {
-		return false, fmt.Errorf("reading the extender's status: %w", err)
+		return status, fmt.Errorf("reading the extender's status: %w", err)
 	}
-	return status.PodAsked, nil
+	return status, nil
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"sigs.k8s.io/descheduler/pkg/api"
 	"sigs.k8s.io/descheduler/pkg/framework/plugins/defaultevictor"
 
@@ -204,23 +205,10 @@ func (a *App) stays(pod *cluster.Pod) bool {
 	return object != nil && string(object.UID) == pod.UID && object.DeletionTimestamp == nil
 }
 
-func (a *App) podReady(uid string) bool {
-	latest := a.observer.Latest()
-	if latest == nil {
-		return false
-	}
-	ready := false
-	a.observer.Store().Observe(func(snapshot *cluster.Snapshot) {
-		for _, node := range snapshot.Nodes {
-			for _, pod := range node.Pods {
-				if pod.UID == uid {
-					ready = pod.Ready
-					return
-				}
-			}
-		}
-	})
-	return ready
+// replacementReady says whether the pod that took a move up is ready; one that is gone holds nothing up.
+func (a *App) replacementReady(move *ledger.Move) bool {
+	pod := a.pod(move.Namespace, move.ReplacementName)
+	return pod == nil || string(pod.UID) != move.Replacement || podutil.IsPodReady(pod)
 }
 
 // onlyRealUsage leaves RealUsageLowNodeUtilization alone enabled, in the first profile that has it or, when none does, in

@@ -50,8 +50,9 @@ type Observation struct {
 	Lines plan.Lines
 	// Ready counts the ready nodes, Fresh those of them whose usage is known.
 	Ready, Fresh int
-	// Batches counts the complete readings so far.
+	// Batches counts the complete readings so far, First is when the first of them was made.
 	Batches int
+	First   time.Time
 	// SourceError is what the last reading failed with; nil when it did not.
 	SourceError error
 	// Gate is why nothing may be evicted on this observation; empty when it may.
@@ -78,6 +79,7 @@ type Observer struct {
 	ledger  *ledger.Ledger
 	latest  atomic.Pointer[Observation]
 	batches int
+	first   time.Time
 }
 
 // New returns an Observer with its Store, to be fed with nodes and pods, and its Ledger.
@@ -156,7 +158,9 @@ func (o *Observer) Sample(ctx context.Context) {
 	o.store.Observe(func(snapshot *cluster.Snapshot) {
 		if err == nil {
 			skipped = o.usage.Ingest(batch, snapshot)
-			o.batches++
+			if o.batches++; o.batches == 1 {
+				o.first = now
+			}
 		}
 		o.publish(snapshot, now, err)
 	})
@@ -172,7 +176,7 @@ func (o *Observer) publish(snapshot *cluster.Snapshot, now time.Time, err error)
 	scoring := o.config.Scorer
 	scoring.Lines.Reject = lines.Reject
 	next := &Observation{
-		At: now, View: view, Board: scorer.NewBoard(view, scoring), Lines: lines, Batches: o.batches, SourceError: err,
+		At: now, View: view, Board: scorer.NewBoard(view, scoring), Lines: lines, Batches: o.batches, First: o.first, SourceError: err,
 		charged: map[string]cluster.Amounts{},
 	}
 	next.States = o.states(view, lines, err == nil)

@@ -21,9 +21,13 @@ type Judge struct {
 	now      func() time.Time
 	asked    atomic.Int64
 	recent   *recent
+	names    atomic.Pointer[names]
 }
 
-var _ extender.Judge = (*Judge)(nil)
+var (
+	_ extender.Judge   = (*Judge)(nil)
+	_ extender.Indexed = round{}
+)
 
 // NewJudge returns a Judge.
 func NewJudge(o *observer.Observer, now func() time.Time) *Judge {
@@ -32,7 +36,34 @@ func NewJudge(o *observer.Observer, now func() time.Time) *Judge {
 
 // Begin opens a round on the newest observation. Before the first everything is unknown, which is neutral.
 func (j *Judge) Begin() extender.Round {
-	return round{judge: j, observation: j.observer.Latest()}
+	observation := j.observer.Latest()
+	if observation == nil {
+		return round{judge: j, index: noNames}
+	}
+	return round{judge: j, observation: observation, index: j.indexOf(observation.Board)}
+}
+
+// names is the index of one board's nodes; boards with the same nodes share it.
+type names struct {
+	board *scorer.Board
+	index *extender.Index
+}
+
+var noNames = extender.NewIndex(nil)
+
+func (j *Judge) indexOf(board *scorer.Board) *extender.Index {
+	last := j.names.Load()
+	if last != nil && last.board == board {
+		return last.index
+	}
+	next := &names{board: board}
+	if last != nil && last.board.SameNodes(board) {
+		next.index = last.index
+	} else {
+		next.index = extender.NewIndex(board.Names())
+	}
+	j.names.Store(next)
+	return next.index
 }
 
 // Asked counts the filter and prioritize requests answered so far.
@@ -44,14 +75,14 @@ func (j *Judge) AskedAbout(podUID string) bool { return j.recent.has(podUID) }
 type round struct {
 	judge       *Judge
 	observation *observer.Observation
+	index       *extender.Index
 }
 
-func (r round) Node(name []byte) int {
-	if r.observation == nil {
-		return -1
-	}
-	return int(r.observation.Board.Node(name))
-}
+// Index finds nodes by name.
+func (r round) Index() *extender.Index { return r.index }
+
+// Node returns the index of a node, or -1.
+func (r round) Node(name []byte) int { return r.index.Find(name) }
 
 // Filter marks the nodes that are not for the pod. kube-scheduler calls it before it chooses, and with one node left it
 // never calls Prioritize, so this is where a landing is booked.
@@ -129,6 +160,7 @@ func (r round) avoidSource(pod *extender.Pod, nodes []int32, reasons []extender.
 
 // Prioritize scores by predicted usage; a booked node comes first.
 func (r round) Prioritize(pod *extender.Pod, nodes []int32, scores []int8) {
+	r.judge.asked.Add(1)
 	r.judge.recent.add(pod.UID)
 	if r.observation == nil {
 		return

@@ -1,0 +1,29 @@
+package app
+
+import (
+	"slices"
+
+	"k8s.io/client-go/informers"
+	"sigs.k8s.io/descheduler/pkg/api"
+	"sigs.k8s.io/descheduler/pkg/framework/plugins/defaultevictor"
+)
+
+// requestProtections requests the informers behind DefaultEvictor's protections. The plugin itself asks for them only when
+// it looks at a pod, which is after the informers were started.
+func requestProtections(factory informers.SharedInformerFactory, p *api.DeschedulerPolicy) {
+	for _, profile := range p.Profiles {
+		for _, config := range profile.PluginConfigs {
+			args, ok := config.Args.(*defaultevictor.DefaultEvictorArgs)
+			if !ok {
+				continue
+			}
+			extra := args.PodProtections.ExtraEnabled
+			if slices.Contains(extra, defaultevictor.PodsWithoutPDB) || args.IgnorePodsWithoutPDB {
+				factory.Policy().V1().PodDisruptionBudgets().Informer()
+			}
+			if slices.Contains(extra, defaultevictor.PodsWithPVC) {
+				factory.Core().V1().PersistentVolumeClaims().Informer()
+			}
+		}
+	}
+}
