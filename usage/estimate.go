@@ -14,6 +14,9 @@ type Estimate struct {
 // Of returns the estimate for a pod.
 func (e Estimate) Of(pod *cluster.Pod) cluster.Amounts { return e.For(pod.Requests, pod.Limits) }
 
+// mostEstimated bounds an estimate, far above any node, so that sums with an absurd request stay sums.
+const mostEstimated = 1 << 50
+
 // For returns the estimate for these requests and limits.
 func (e Estimate) For(requests, limits cluster.Amounts) cluster.Amounts {
 	var a cluster.Amounts
@@ -25,7 +28,7 @@ func (e Estimate) For(requests, limits cluster.Amounts) cluster.Amounts {
 			}
 			continue
 		}
-		a[r] = int64(e.PercentOfRequest[r] / 100 * float64(requests[r]))
+		a[r] = int64(min(e.PercentOfRequest[r]/100*float64(requests[r]), mostEstimated))
 	}
 	return a
 }

@@ -42,12 +42,20 @@ func (r *ring) push(p point, limit int) bool {
 		return false
 	}
 	if len(r.points) < limit {
+		r.grow(limit)
 		r.points = append(r.points, p)
 		return true
 	}
 	r.points[r.next] = p
 	r.next = (r.next + 1) % len(r.points)
 	return true
+}
+
+// grow makes room by doubling, but never beyond the limit: most rings are full most of the time.
+func (r *ring) grow(limit int) {
+	if len(r.points) == cap(r.points) {
+		r.points = append(make([]point, 0, min(max(2*len(r.points), 4), limit)), r.points...)
+	}
 }
 
 func (r *ring) newest() (point, bool) {

@@ -26,6 +26,7 @@ type Store struct {
 	epoch  time.Time
 	limit  int
 	source string
+	newest uint32 // the second of the newest Batch
 	nodes  map[string]*nodeSeries
 	pods   map[podKey]*series
 }
@@ -65,17 +66,25 @@ func NewStore(config Config, epoch time.Time) (*Store, error) {
 type Skipped struct {
 	// Stale samples were older than MaxAge when they arrived, Future ones newer than the clock by as much.
 	Stale, Future int
-	// Absurd samples were negative, or of a node that used over four times its allocatable.
+	// Absurd samples were negative, or over four times the node's allocatable.
 	Absurd int
 	// Unmatched samples belong to no node or pod of the snapshot, Duplicate ones to one seen before in the same Batch.
 	Unmatched, Duplicate int
+	// Unreadable samples were left out by the source.
+	Unreadable int
 }
 
 // Ingest takes a Batch in, matched against the snapshot of the same moment. Series of nodes and pods that are no longer in
-// the snapshot are dropped, so the store is bounded by the cluster.
+// the snapshot are dropped, so the store is bounded by the cluster. A Batch from before the newest one means that the clock
+// went backwards: what was kept has no age any more, and the store starts anew.
 func (s *Store) Ingest(batch Batch, snapshot *cluster.Snapshot) Skipped {
 	s.source = batch.Source
 	in := ingestion{store: s, batch: batch, second: s.second(batch.Received)}
+	if in.second < s.newest {
+		s.nodes, s.pods = map[string]*nodeSeries{}, map[podKey]*series{}
+	}
+	s.newest = in.second
+	in.skipped.Unreadable = batch.Unreadable
 	in.index()
 	nodes := make(map[string]*nodeSeries, len(snapshot.Nodes))
 	pods := make(map[podKey]*series, len(s.pods))
@@ -119,13 +128,14 @@ func (in *ingestion) index() {
 	}
 }
 
-// node takes in one node and its pods. The system's share is what the node used beyond its pods; a pod that runs but is
-// not measured yet is charged with its estimate, so that it does not pass for system.
+// node takes in one node and its pods. The system's share is what the node used beyond its pods.
 func (in *ingestion) node(node *cluster.NodePods, kept map[podKey]*series) *nodeSeries {
 	ns := in.store.nodes[node.Node.Name]
 	if ns == nil {
 		ns = &nodeSeries{}
 	}
+	sample, ok := in.nodes[node.Node.Name]
+	delete(in.nodes, node.Node.Name)
 	var podsUsed cluster.Amounts
 	for _, pod := range node.Pods {
 		key := podKey{pod.Namespace, pod.Name}
@@ -134,33 +144,31 @@ func (in *ingestion) node(node *cluster.NodePods, kept map[podKey]*series) *node
 			ps = &series{uid: pod.UID}
 		}
 		kept[key] = ps
-		sample, ok := in.pods[key]
-		delete(in.pods, key)
-		switch {
-		case ok && started(pod, sample) && in.take(ps, sample):
-			podsUsed = podsUsed.Plus(sample.Used)
-		case !pod.Started.IsZero():
-			podsUsed = podsUsed.Plus(in.unsampled(ps, pod))
-		}
+		podsUsed = podsUsed.Plus(in.pod(key, ps, pod, sample.At, node.Node.Allocatable))
 	}
-	sample, ok := in.nodes[node.Node.Name]
-	delete(in.nodes, node.Node.Name)
-	if !ok {
-		return ns
-	}
-	if absurd(sample.Used, node.Node.Allocatable) {
-		in.skipped.Absurd++
-		return ns
-	}
-	if in.take(&ns.series, sample) {
+	if ok && in.take(&ns.series, sample, node.Node.Allocatable) {
 		ns.system.push(pack(in.second, sample.Used.Minus(podsUsed).AtLeastZero()), in.store.limit)
 	}
 	return ns
 }
 
-// started says whether the sample is of this pod and not of a namesake before it.
-func started(pod *cluster.Pod, sample Sample) bool {
-	return !pod.Started.IsZero() && !sample.At.Before(pod.Started)
+// pod takes in one pod and returns its part of what its node was measured at. A pod that ran then but is not measured yet
+// is charged with its estimate, so that it does not pass for system.
+func (in *ingestion) pod(key podKey, ps *series, pod *cluster.Pod, nodeAt time.Time, allocatable cluster.Amounts) cluster.Amounts {
+	sample, ok := in.pods[key]
+	delete(in.pods, key)
+	switch {
+	case ok && started(pod, sample.At) && in.take(ps, sample, allocatable):
+		return sample.Used
+	case started(pod, nodeAt):
+		return in.unsampled(ps, pod)
+	}
+	return cluster.Amounts{}
+}
+
+// started says whether the pod ran at a time. A sample from before is of a namesake.
+func started(pod *cluster.Pod, at time.Time) bool {
+	return !pod.Started.IsZero() && !at.Before(pod.Started)
 }
 
 // unsampled is what a running pod without a new sample is taken to use: what it used last, else its estimate.
@@ -171,7 +179,8 @@ func (in *ingestion) unsampled(ps *series, pod *cluster.Pod) cluster.Amounts {
 	return in.store.config.Estimate.Of(pod)
 }
 
-func (in *ingestion) take(s *series, sample Sample) bool {
+// take enters a sample of a node, or of a pod on it, unless there is something wrong with it.
+func (in *ingestion) take(s *series, sample Sample, allocatable cluster.Amounts) bool {
 	measured := sample.At.UnixNano()
 	age := in.batch.Received.Sub(sample.At)
 	switch {
@@ -181,7 +190,7 @@ func (in *ingestion) take(s *series, sample Sample) bool {
 	case -age > in.store.config.MaxAge:
 		in.skipped.Future++
 		return false
-	case absurd(sample.Used, cluster.Amounts{}):
+	case absurd(sample.Used, allocatable):
 		in.skipped.Absurd++
 		return false
 	case measured <= s.measured:
@@ -191,7 +200,8 @@ func (in *ingestion) take(s *series, sample Sample) bool {
 	return s.used.push(pack(in.second, sample.Used), in.store.limit)
 }
 
-// absurdFactor is how many times its allocatable a node may seem to use before the sample is taken for a mistake.
+// absurdFactor is how many times its allocatable a node, or one pod on it, may seem to use before the sample is taken for a
+// mistake.
 const absurdFactor = 4
 
 func absurd(used, allocatable cluster.Amounts) bool {

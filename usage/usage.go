@@ -38,6 +38,8 @@ type Batch struct {
 	Received time.Time
 	Nodes    []NodeSample
 	Pods     []PodSample
+	// Unreadable counts the samples that the source had to leave out because it could not make sense of them.
+	Unreadable int
 }
 
 // Window names a way of summing up the samples of the last minutes.

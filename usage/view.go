@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"slices"
 	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
@@ -22,7 +23,8 @@ type NodeUsage struct {
 	// nothing then.
 	Unknown Unknown
 	Source  string
-	// Age is how long ago the newest sample arrived; Span how long the samples of the window reach back.
+	// Sampled is when the newest sample arrived, Age how long ago that is; Span how long the samples of the window reach back.
+	Sampled   time.Time
 	Age, Span time.Duration
 	// Measured is the node as a whole, as measured, departed pods included.
 	Measured WindowAmounts
@@ -48,6 +50,8 @@ const (
 	NoSample    Unknown = "NoUsageSample"
 	StaleSample Unknown = "UsageStale"
 	ShortWindow Unknown = "WindowTooShort"
+	// NoAllocatable: the node does not say how much it has, so nothing can be said in percent of it.
+	NoAllocatable Unknown = "AllocatableUnknown"
 )
 
 // PodUsage is one pod's reading.
@@ -141,7 +145,7 @@ func (r *reading) siblings(view *View) map[string]cluster.Amounts {
 func (r *reading) finishNode(view *View, i int) {
 	node, usage := view.Snapshot.Nodes[i], &view.Nodes[i]
 	usage.Source = r.store.source
-	usage.Unknown = r.node(node.Node.Name, usage)
+	usage.Unknown = r.node(&node.Node, usage)
 	usage.Current = Every(usage.System)
 	usage.Predicted = Every(usage.System)
 	for j, pod := range node.Pods {
@@ -150,14 +154,14 @@ func (r *reading) finishNode(view *View, i int) {
 			usage.Current = usage.Current.Plus(p.Used) // nothing where nothing was measured
 		}
 		if !p.Measured {
-			p.Used = Every(r.estimate(pod, view.Siblings, p))
+			p.Used = r.estimate(pod, view.Siblings, p.Used)
 		}
 		usage.Predicted = usage.Predicted.Plus(p.Used)
 	}
 }
 
-func (r *reading) node(name string, usage *NodeUsage) Unknown {
-	ns := r.store.nodes[name]
+func (r *reading) node(node *cluster.Node, usage *NodeUsage) Unknown {
+	ns := r.store.nodes[node.Name]
 	if ns == nil {
 		return NoSample
 	}
@@ -165,10 +169,13 @@ func (r *reading) node(name string, usage *NodeUsage) Unknown {
 	if !ok {
 		return NoSample
 	}
-	usage.Age = r.now.Sub(r.store.epoch.Add(time.Duration(newest.second) * time.Second)).Truncate(time.Second)
+	usage.Sampled = r.store.epoch.Add(time.Duration(newest.second) * time.Second)
+	usage.Age = r.now.Sub(usage.Sampled).Truncate(time.Second)
 	usage.System = ns.system.median(r.since)
 	usage.Measured, usage.Span, _ = ns.used.windows(r.since)
 	switch {
+	case slices.Min(node.Allocatable[:]) <= 0:
+		return NoAllocatable
 	case newest.second < r.fresh:
 		return StaleSample
 	case usage.Span < r.store.config.MinWindow:
@@ -179,7 +186,7 @@ func (r *reading) node(name string, usage *NodeUsage) Unknown {
 
 // estimate stands in for a pod not measured long enough: what it is expected to use as the replacement of a measured
 // pod, else its siblings' mean, else its requests with the stated factors; never less than what was already seen of it.
-func (r *reading) estimate(pod *cluster.Pod, siblings map[string]cluster.Amounts, seen *PodUsage) cluster.Amounts {
+func (r *reading) estimate(pod *cluster.Pod, siblings map[string]cluster.Amounts, seen WindowAmounts) WindowAmounts {
 	amounts, ok := r.expected[pod.UID]
 	if !ok {
 		amounts, ok = siblings[pod.Owner.UID]
@@ -187,8 +194,11 @@ func (r *reading) estimate(pod *cluster.Pod, siblings map[string]cluster.Amounts
 	if !ok {
 		amounts = r.store.config.Estimate.Of(pod)
 	}
-	for k := range amounts {
-		amounts[k] = max(amounts[k], seen.Used[Avg5m][k])
+	estimate := Every(amounts)
+	for w := range estimate {
+		for k := range amounts {
+			estimate[w][k] = max(amounts[k], seen[w][k])
+		}
 	}
-	return amounts
+	return estimate
 }

@@ -42,6 +42,8 @@ func newRoot() *cobra.Command {
 		Version:       version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
+		Args:          knownCommand,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	logConfig := logsapi.NewLoggingConfiguration()
 	logsapi.AddFlags(logConfig, root.PersistentFlags())
@@ -54,6 +56,14 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &app.UsageError{Err: err} })
 	root.AddCommand(newRunCommand(), newExtenderCommand(), newServeCommand(), newPlanCommand(), newTopCommand())
 	return root
+}
+
+// knownCommand refuses what is left on the command line when no command was found: a misspelt one.
+func knownCommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return &app.UsageError{Err: fmt.Errorf("unknown command %q; see %s --help", args[0], c.CommandPath())}
 }
 
 // noArgs refuses positional arguments as a usage error.

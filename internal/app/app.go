@@ -80,13 +80,18 @@ func newApp(ctx context.Context, options Options, needs parts) (*App, error) {
 	if err := a.connect(); err != nil {
 		return nil, err
 	}
+	if asksForPriorityClass(file) {
+		if err := a.reach(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if err := a.readProfiles(file, needs); err != nil {
 		return nil, err
 	}
-	if err := a.reach(ctx); err != nil {
+	if err := a.wireObserver(); err != nil {
 		return nil, err
 	}
-	if err := a.wireObserver(); err != nil {
+	if err := a.reach(ctx); err != nil {
 		return nil, err
 	}
 	if needs.serving {

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -39,12 +40,18 @@ func deschedulerPolicy(file *policy.File, client kubernetes.Interface, registry 
 	defer remove()
 	loaded, err := descheduler.LoadPolicyConfig(path, client, registry)
 	if err != nil {
-		return nil, &policy.Error{File: nameOf(file), Problems: []string{oneLine(strings.ReplaceAll(err.Error(), path, nameOf(file)))}}
+		return nil, &policy.Error{File: nameOf(file), Problems: problems(strings.ReplaceAll(err.Error(), path, nameOf(file)))}
 	}
 	if err := checkProfiles(loaded, registry); err != nil {
-		return nil, &policy.Error{File: nameOf(file), Problems: []string{err.Error()}}
+		return nil, &policy.Error{File: nameOf(file), Problems: problems(err.Error())}
 	}
 	return loaded, nil
+}
+
+// asksForPriorityClass says whether upstream's loader may ask the API server for a priority class. It would report one that
+// cannot be reached as a mistake in the policy.
+func asksForPriorityClass(file *policy.File) bool {
+	return bytes.Contains(file.Descheduler, []byte("priorityThreshold"))
 }
 
 // checkProfiles finds, before anything starts, what the framework would only find while it is built.
@@ -102,4 +109,11 @@ func nameOf(file *policy.File) string {
 	return file.Name
 }
 
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+// problems makes each line of an error one problem.
+func problems(text string) []string {
+	var list []string
+	for line := range strings.Lines(text) {
+		list = append(list, strings.Join(strings.Fields(line), " "))
+	}
+	return list
+}

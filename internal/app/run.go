@@ -27,7 +27,7 @@ import (
 func Run(ctx context.Context, options Options) error {
 	a, err := newApp(ctx, options, parts{evicting: true})
 	if err != nil {
-		return err
+		return unlessStopped(ctx, err)
 	}
 	return a.start(ctx, a.evict)
 }
@@ -39,7 +39,7 @@ func Serve(ctx context.Context, options Options) error {
 	}
 	a, err := newApp(ctx, options, parts{evicting: true, serving: true})
 	if err != nil {
-		return err
+		return unlessStopped(ctx, err)
 	}
 	server, err := a.server()
 	if err != nil {
@@ -53,7 +53,7 @@ func Extender(ctx context.Context, options Options) error {
 	options.LeaderElect = false
 	a, err := newApp(ctx, options, parts{serving: true})
 	if err != nil {
-		return err
+		return unlessStopped(ctx, err)
 	}
 	server, err := a.server()
 	if err != nil {
@@ -61,6 +61,14 @@ func Extender(ctx context.Context, options Options) error {
 	}
 	a.health.ready.Store(true) // an extender that knows nothing answers neutrally, which is better than not at all
 	return a.start(ctx, server.Run, a.reflect, a.heartbeat)
+}
+
+// unlessStopped drops an error that only says that the process was told to stop while it was starting.
+func unlessStopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
 }
 
 func (a *App) server() (*extender.Server, error) {

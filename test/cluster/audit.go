@@ -19,8 +19,9 @@ type AuditMark int64
 type Request struct {
 	// User is, for a ServiceAccount, "system:serviceaccount:<namespace>:<name>".
 	User, Verb string
-	// Resource includes the subresource: "pods", "pods/eviction". A path when no resource was asked for.
-	Resource, Namespace, Name string
+	// Group is the API group, empty for the core API. Resource includes the subresource: "pods", "pods/eviction". A path when
+	// no resource was asked for.
+	Group, Resource, Namespace, Name string
 	// Code is the HTTP status.
 	Code int
 	// DryRun tells that nothing was to be stored.
@@ -40,6 +41,7 @@ type auditEvent struct {
 		Username string `json:"username"`
 	} `json:"user"`
 	ObjectRef *struct {
+		APIGroup    string `json:"apiGroup"`
 		Resource    string `json:"resource"`
 		Subresource string `json:"subresource"`
 		Namespace   string `json:"namespace"`
@@ -108,7 +110,7 @@ func (e auditEvent) request() Request {
 	r := Request{User: e.User.Username, Verb: e.Verb, Resource: path, Code: e.ResponseStatus.Code}
 	r.DryRun = strings.Contains(query, "dryRun=All")
 	if ref := e.ObjectRef; ref != nil {
-		r.Resource, r.Namespace, r.Name = ref.Resource, ref.Namespace, ref.Name
+		r.Group, r.Resource, r.Namespace, r.Name = ref.APIGroup, ref.Resource, ref.Namespace, ref.Name
 		if ref.Subresource != "" {
 			r.Resource += "/" + ref.Subresource
 		}

@@ -17,6 +17,8 @@ import (
 const (
 	// GraceLabel with the value "true" makes kwok keep a deleted pod for its grace period; other pods go at once.
 	GraceLabel = "evenkeel.io/test-grace"
+	// ReadyAfterAnnotation holds how long a bound pod takes to be ready, such as "2s"; other pods are ready at once.
+	ReadyAfterAnnotation = "evenkeel.io/test-ready-after"
 	// appLabel carries the workload's name and selects its pods.
 	appLabel = "app"
 

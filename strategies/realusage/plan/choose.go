@@ -128,7 +128,7 @@ func (s *search) descend(from, k int, left cluster.Amounts) bool {
 func refine(chosen, pods []*Pod, need cluster.Amounts) []*Pod {
 	others := slices.DeleteFunc(slices.Clone(pods), func(pod *Pod) bool { return slices.Contains(chosen, pod) })
 	slices.SortStableFunc(others, func(a, b *Pod) int {
-		return cmp.Or(compareDisruption(a, b), cmp.Compare(relief(a, need), relief(b, need)), strings.Compare(a.Key(), b.Key()))
+		return cmp.Or(compareDisruption(a, b), cmp.Compare(relief(a, need), relief(b, need)), compareKey(a, b))
 	})
 	slices.SortStableFunc(chosen, func(a, b *Pod) int { return -compareDisruption(a, b) })
 	total := sum(chosen)
@@ -158,6 +158,10 @@ func relief(pod *Pod, need cluster.Amounts) float64 {
 }
 
 func compareDisruption(a, b *Pod) int { return cmp.Compare(a.Disruption, b.Disruption) }
+
+func compareKey(a, b *Pod) int {
+	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+}
 
 // priorities returns the distinct priorities, lowest first.
 func priorities(pods []*Pod) []int32 {

@@ -48,8 +48,9 @@ type HotRule struct {
 type NodeState struct {
 	State State
 	Since time.Time
-	// Over counts the samples in a row that were over the evict line.
-	Over int
+	// Over counts the samples in a row that were over the evict line, Sampled is when the newest of them arrived.
+	Over    int
+	Sampled time.Time
 	// Unknown is why the state is Unknown.
 	Unknown usage.Unknown
 }
@@ -57,7 +58,8 @@ type NodeState struct {
 // NotReady is why a node that is not ready is unknown.
 const NotReady usage.Unknown = "NodeNotReady"
 
-// Classify gives each node of the view its state, by name, from the states of the sample before. Call it once per sample.
+// Classify gives each node of the view its state, by name, from the states before. Call it once per reading; a reading that
+// brings nothing new of a node counts for nothing there.
 func Classify(before map[string]NodeState, view *usage.View, lines Lines, rule HotRule) map[string]NodeState {
 	after := make(map[string]NodeState, len(view.Nodes))
 	for i := range view.Nodes {
@@ -73,10 +75,7 @@ func Classify(before map[string]NodeState, view *usage.View, lines Lines, rule H
 }
 
 func classify(before NodeState, node *cluster.Node, read *usage.NodeUsage, lines Lines, rule HotRule) NodeState {
-	next := NodeState{}
-	if over(read.Current, node.Allocatable, lines.Evict, rule.Windows) {
-		next.Over = before.Over + 1
-	}
+	next := NodeState{Over: overInARow(before, node, read, lines, rule), Sampled: read.Sampled}
 	switch {
 	case !node.Ready:
 		next.State, next.Unknown = Unknown, NotReady
@@ -93,6 +92,19 @@ func classify(before NodeState, node *cluster.Node, read *usage.NodeUsage, lines
 	return next
 }
 
+// overInARow counts on where a new sample is over the evict line. Samples of a window that is still too short count: what
+// they lack is company, not truth.
+func overInARow(before NodeState, node *cluster.Node, read *usage.NodeUsage, lines Lines, rule HotRule) int {
+	trusted := node.Ready && (read.Known() || read.Unknown == usage.ShortWindow)
+	switch {
+	case !trusted || !over(read.Current, node.Allocatable, lines.Evict, rule.Windows):
+		return 0
+	case read.Sampled.Equal(before.Sampled):
+		return before.Over
+	}
+	return before.Over + 1
+}
+
 // over says whether one resource is above its line in every window.
 func over(used usage.WindowAmounts, allocatable cluster.Amounts, line cluster.Percents, windows []usage.Window) bool {
 	for r := range line {
@@ -107,7 +119,7 @@ func over(used usage.WindowAmounts, allocatable cluster.Amounts, line cluster.Pe
 	return false
 }
 
-// under says whether every resource is at or below its line in every window.
+// under says whether every resource is at or below its line in every window. No window says nothing.
 func under(used usage.WindowAmounts, allocatable cluster.Amounts, line cluster.Percents, windows []usage.Window) bool {
 	for _, w := range windows {
 		percents := used[w].PercentOf(allocatable)
@@ -117,7 +129,7 @@ func under(used usage.WindowAmounts, allocatable cluster.Amounts, line cluster.P
 			}
 		}
 	}
-	return true
+	return len(windows) > 0
 }
 
 // Keep carries states over a sample that could not be taken: nothing is counted, but what is no longer known is unknown.

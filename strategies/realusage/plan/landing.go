@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -13,12 +14,15 @@ import (
 type destination struct {
 	name        string
 	allocatable cluster.Amounts
+	ceiling     cluster.Amounts // the most that may be predicted
 	predicted   cluster.Amounts
+	fill        float64 // by which destinations are ordered
+	index       int32
 }
 
-// fill returns how much of its ceiling the destination would use with an additional pod, 1 being all of it.
-func (d *destination) fill(lines *Lines, pod cluster.Amounts) float64 {
-	percents := d.predicted.Plus(pod).PercentOf(d.allocatable)
+// fill returns how much of its ceiling a node would use, 1 being all of it.
+func fill(lines *Lines, used, allocatable cluster.Amounts) float64 {
+	percents := used.PercentOf(allocatable)
 	highest := 0.0
 	for r := range percents {
 		highest = max(highest, percents[r]/lines.Reject[r])
@@ -26,27 +30,69 @@ func (d *destination) fill(lines *Lines, pod cluster.Amounts) float64 {
 	return highest
 }
 
-// ports are the destinations of a plan in the order of their fill, coolest first.
+// takes says whether the destination would stay at or under its ceiling with an additional pod.
+func (d *destination) takes(pod cluster.Amounts) bool {
+	for r := range pod {
+		if d.predicted[r]+pod[r] > d.ceiling[r] {
+			return false
+		}
+	}
+	return true
+}
+
+// ceilingOf returns the largest amounts that are not above the reject line.
+func ceilingOf(lines *Lines, allocatable cluster.Amounts) cluster.Amounts {
+	var most cluster.Amounts
+	for r := range most {
+		line := lines.Reject[r] / 100 * float64(allocatable[r])
+		switch {
+		case !(line > 0): // also when NaN
+		case line >= math.MaxInt64:
+			most[r] = math.MaxInt64
+		default:
+			most[r] = int64(math.Round(line))
+		}
+	}
+	for r, p := range most.PercentOf(allocatable) {
+		if p > lines.Reject[r] {
+			most[r]--
+		}
+	}
+	return most
+}
+
+// ports are the destinations of a plan.
 type ports struct {
 	lines     *Lines
 	placement Placement
-	cool      []*destination
+	cool      []destination
+	byFill    []int32 // indices of cool, coolest first; numbers, because they are shifted at every landing
+	first     order
+	asked     int // how often a destination was asked to take a pod
 }
 
-func newPorts(in *Input) *ports {
-	p := &ports{lines: &in.Lines, placement: in.Placement}
+func newPorts(in *Input, first order) *ports {
+	p := &ports{lines: &in.Lines, placement: in.Placement, first: first}
 	for i := range in.Nodes {
 		if n := &in.Nodes[i]; n.State == Cool && n.Closed == "" {
-			p.cool = append(p.cool, &destination{n.Name, n.Allocatable, n.Predicted})
+			index := int32(len(p.cool)) //nolint:gosec // a cluster has fewer than 2^31 nodes
+			p.cool = append(p.cool, destination{
+				name: n.Name, allocatable: n.Allocatable, ceiling: ceilingOf(p.lines, n.Allocatable),
+				predicted: n.Predicted, fill: fill(p.lines, n.Predicted, n.Allocatable), index: index,
+			})
+			p.byFill = append(p.byFill, index)
 		}
 	}
-	slices.SortStableFunc(p.cool, p.compare)
+	slices.SortFunc(p.byFill, p.compareFill)
 	return p
 }
 
-func (p *ports) compare(a, b *destination) int {
-	none := cluster.Amounts{}
-	return cmp.Or(cmp.Compare(a.fill(p.lines, none), b.fill(p.lines, none)), cmp.Compare(a.name, b.name))
+// compareFill orders destinations; those filled alike in the order of their names, which is that of their indices.
+func (p *ports) compareFill(a, b int32) int {
+	if c := cmp.Compare(p.cool[a].fill, p.cool[b].fill); c != 0 {
+		return c
+	}
+	return cmp.Compare(a, b)
 }
 
 // order says in which order destinations are tried.
@@ -65,10 +111,21 @@ type landing struct {
 }
 
 // land puts every pod on a destination, the largest first, or none: then it returns the first pod that found no place.
-func (p *ports) land(pods []*Pod, by order) (landed []landing, stuck *Pod) {
+// Destinations are tried in the order of choice and, where that leaves a pod without one, in the other.
+func (p *ports) land(pods []*Pod) (landed []landing, stuck *Pod) {
+	if landed, stuck = p.landBy(pods, p.first); stuck == nil {
+		return landed, nil
+	}
+	if landed, stuckAgain := p.landBy(pods, !p.first); stuckAgain == nil {
+		return landed, nil
+	}
+	return nil, stuck
+}
+
+func (p *ports) landBy(pods []*Pod, by order) (landed []landing, stuck *Pod) {
 	pods = slices.Clone(pods)
 	slices.SortStableFunc(pods, func(a, b *Pod) int {
-		return cmp.Or(-cmp.Compare(p.size(a), p.size(b)), strings.Compare(a.Key(), b.Key()))
+		return cmp.Or(-cmp.Compare(p.size(a), p.size(b)), compareKey(a, b))
 	})
 	for _, pod := range pods {
 		one, ok := p.landOne(pod, by)
@@ -86,16 +143,17 @@ func (p *ports) size(pod *Pod) float64 {
 	if len(p.cool) == 0 {
 		return 0
 	}
-	return (&destination{allocatable: p.cool[0].allocatable}).fill(p.lines, pod.Usage)
+	return fill(p.lines, pod.Usage, p.cool[0].allocatable)
 }
 
 // takes says whether any destination would take the pod now.
 func (p *ports) takes(pod *Pod) bool {
-	return slices.ContainsFunc(p.cool, func(to *destination) bool { return p.accepts(to, pod) })
+	return slices.ContainsFunc(p.byFill, func(i int32) bool { return p.accepts(&p.cool[i], pod) })
 }
 
 func (p *ports) accepts(to *destination, pod *Pod) bool {
-	if to.fill(p.lines, pod.Usage) > 1 {
+	p.asked++
+	if !to.takes(pod.Usage) {
 		return false
 	}
 	ok, _ := p.placement.Fits(pod.Pod, to.name)
@@ -103,11 +161,11 @@ func (p *ports) accepts(to *destination, pod *Pod) bool {
 }
 
 func (p *ports) landOne(pod *Pod, by order) (landing, bool) {
-	for i := range p.cool {
+	for i := range p.byFill {
 		if by == tightestFirst {
-			i = len(p.cool) - 1 - i
+			i = len(p.byFill) - 1 - i
 		}
-		to := p.cool[i]
+		to := &p.cool[p.byFill[i]]
 		if !p.accepts(to, pod) {
 			continue
 		}
@@ -131,11 +189,19 @@ func (p *ports) takeBack(landed []landing) {
 
 // shift changes what is on a destination and brings it to its place in the order.
 func (p *ports) shift(d *destination, by cluster.Amounts) {
-	at, _ := slices.BinarySearchFunc(p.cool, d, p.compare)
+	from, _ := slices.BinarySearchFunc(p.byFill, d.index, p.compareFill)
 	d.predicted = d.predicted.Plus(by)
-	p.cool = slices.Delete(p.cool, at, at+1)
-	at, _ = slices.BinarySearchFunc(p.cool, d, p.compare)
-	p.cool = slices.Insert(p.cool, at, d)
+	d.fill = fill(p.lines, d.predicted, d.allocatable)
+	left, right := p.byFill[:from], p.byFill[from+1:]
+	to, _ := slices.BinarySearchFunc(left, d.index, p.compareFill)
+	if to < from {
+		copy(p.byFill[to+1:from+1], left[to:])
+	} else {
+		n, _ := slices.BinarySearchFunc(right, d.index, p.compareFill)
+		copy(p.byFill[from:], right[:n])
+		to = from + n
+	}
+	p.byFill[to] = d.index
 }
 
 // refusals sums up, for a person, why no destination takes a pod.
@@ -143,15 +209,17 @@ func (p *ports) refusals(pod *Pod) string {
 	if len(p.cool) == 0 {
 		return "no node is cool"
 	}
-	counts := map[string]int{}
-	for _, d := range p.cool {
-		why := "its predicted usage would exceed the reject line"
-		if d.fill(p.lines, pod.Usage) <= 1 {
-			if _, refused := p.placement.Fits(pod.Pod, d.name); refused != "" {
-				why = refused
-			}
+	counts, full := map[string]int{}, 0
+	for i := range p.cool {
+		d := &p.cool[i]
+		if !d.takes(pod.Usage) {
+			full++
+		} else if ok, why := p.placement.Fits(pod.Pod, d.name); !ok {
+			counts[why]++
 		}
-		counts[why]++
+	}
+	if full > 0 {
+		counts["its predicted usage would exceed the reject line"] = full
 	}
 	parts := make([]string, 0, len(counts))
 	for why, n := range counts {

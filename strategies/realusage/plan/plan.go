@@ -9,24 +9,59 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// New makes the plan: hot nodes in the order of how far they are above the line, each cooled with the fewest pods of the
-// lowest sufficient priorities that have a landing, or left alone with the reason: relief that leaves a node hot costs
-// evictions and room that a node which can be cooled needs.
+// New makes the plan: each hot node is cooled with the fewest pods of the lowest sufficient priorities that have a landing,
+// or left alone with the reason: relief that leaves a node hot costs evictions and room that a node which can be cooled
+// needs.
+//
+// Who comes first takes the room. So where the hottest node first leaves a node without landings, or moves more pods than
+// each node alone would have to, other orders are tried as well.
 func New(in Input) Plan {
-	p := &planner{in: &in, ports: newPorts(&in), before: map[string]cluster.Amounts{}, after: map[string]cluster.Amounts{}}
-	p.start()
-	slices.SortStableFunc(p.hot, func(a, b *Node) int {
-		return cmp.Or(-cmp.Compare(p.heat(a), p.heat(b)), strings.Compare(a.Name, b.Name))
-	})
-	p.notes = make(map[string]Reason, len(p.hot))
-	for _, n := range p.hot {
-		p.cool(n)
+	best := attempt(&in, orders[0])
+	asked := best.ports.asked
+	for _, o := range orders[1:] {
+		if best.ideal() || asked > orderAsks {
+			break
+		}
+		other := attempt(&in, o)
+		asked += other.ports.asked
+		if other.better(best) {
+			best = other
+		}
 	}
-	return p.plan()
+	return best.plan()
 }
 
-// start notes how the nodes are before the first move.
-func (p *planner) start() {
+// sequence is an order in which hot nodes are cooled, and one in which destinations are tried first.
+type sequence struct {
+	leastHotFirst bool
+	destinations  order
+}
+
+var orders = [...]sequence{{false, coolestFirst}, {false, tightestFirst}, {true, coolestFirst}, {true, tightestFirst}}
+
+// orderAsks bounds how often destinations are asked before another order is tried: below a second with the slowest filters.
+const orderAsks = 50_000
+
+// planner is one attempt at a plan.
+type planner struct {
+	in            *Input
+	ports         *ports
+	hot           []*Node
+	notes         map[string]Reason
+	moves         []Move
+	landed        []landing
+	declined      []Declined
+	before, after map[string]cluster.Amounts
+	// cooled counts the nodes that were cooled, crowded those that were not for want of room, excess the moves beyond what
+	// each node alone would take.
+	cooled, crowded, excess int
+}
+
+func newPlanner(in *Input, by order) *planner {
+	p := &planner{
+		in: in, ports: newPorts(in, by), notes: map[string]Reason{},
+		before: make(map[string]cluster.Amounts, len(in.Nodes)), after: make(map[string]cluster.Amounts, len(in.Nodes)),
+	}
 	for i := range p.in.Nodes {
 		n := &p.in.Nodes[i]
 		used := n.Predicted
@@ -36,16 +71,44 @@ func (p *planner) start() {
 		}
 		p.before[n.Name], p.after[n.Name] = used, used
 	}
+	return p
 }
 
-type planner struct {
-	in            *Input
-	ports         *ports
-	hot           []*Node
-	notes         map[string]Reason
-	moves         []Move
-	declined      []Declined
-	before, after map[string]cluster.Amounts
+// attempt plans in one order and leaves the Placement as it was.
+func attempt(in *Input, o sequence) *planner {
+	p := newPlanner(in, o.destinations)
+	slices.SortStableFunc(p.hot, func(a, b *Node) int {
+		byHeat := cmp.Compare(p.heat(b), p.heat(a))
+		if o.leastHotFirst {
+			byHeat = -byHeat
+		}
+		return cmp.Or(byHeat, strings.Compare(a.Name, b.Name))
+	})
+	for _, n := range p.hot {
+		p.cool(n)
+	}
+	for _, l := range slices.Backward(p.landed) {
+		l.undo()
+	}
+	return p
+}
+
+// ideal says that no other order can do better.
+func (p *planner) ideal() bool { return p.crowded == 0 && p.excess == 0 }
+
+// better says whether p cools more nodes than other, or as many with pods of lower priority, or those with fewer moves.
+func (p *planner) better(other *planner) bool {
+	return cmp.Or(cmp.Compare(p.cooled, other.cooled), -cmp.Compare(p.priority(), other.priority()),
+		-cmp.Compare(len(p.moves), len(other.moves))) > 0
+}
+
+// priority is the highest of those that are moved.
+func (p *planner) priority() int32 {
+	highest := int32(math.MinInt32)
+	for i := range p.moves {
+		highest = max(highest, p.moves[i].Priority)
+	}
+	return highest
 }
 
 // heat is how far above its evict line a node is, as a factor, by its hottest resource.
@@ -79,13 +142,16 @@ func (p *planner) cool(n *Node) {
 	}
 	movable := p.movable(n)
 	if !covers(sum(movable), need) {
-		p.leave(n, HotThroughImmovable, need)
+		p.leave(n, HotThroughImmovable, movable, need)
 		return
 	}
 	landable, stuck := p.landable(movable)
 	if !covers(sum(landable), need) {
 		p.declineStuck(n, stuck)
-		p.leave(n, NoLanding, need)
+		p.leave(n, NoLanding, landable, need)
+		if len(p.landed) > 0 {
+			p.crowded++ // perhaps: the room was there before the moves planned so far
+		}
 		return
 	}
 	for _, priority := range priorities(landable) {
@@ -93,11 +159,15 @@ func (p *planner) cool(n *Node) {
 		if !covers(sum(band), need) {
 			continue
 		}
-		if landed := p.fewest(band, need); landed != nil {
+		if landed, best := p.fewest(band, need); landed != nil {
+			if !best || len(stuck) > 0 {
+				p.excess += p.beyondLeast(movable, need, priority, len(landed))
+			}
 			p.commit(n, landed)
 			return
 		}
 	}
+	p.crowded++
 	p.declineCrowded(n, landable)
 }
 
@@ -112,7 +182,7 @@ func (p *planner) movable(n *Node) []*Pod {
 		}
 		movable = append(movable, pod)
 	}
-	slices.SortFunc(movable, func(a, b *Pod) int { return strings.Compare(a.Key(), b.Key()) })
+	slices.SortFunc(movable, compareKey)
 	return movable
 }
 
@@ -128,21 +198,33 @@ func (p *planner) landable(pods []*Pod) (landable, stuck []*Pod) {
 	return landable, stuck
 }
 
-// fewest finds the smallest set of pods that covers the need and lands. A pod that finds no place beside the others is
-// left out and the search repeated.
-func (p *planner) fewest(band []*Pod, need cluster.Amounts) []landing {
-	for covers(sum(band), need) {
-		chosen := smallest(band, need)
-		landed, stuck := p.ports.land(chosen, coolestFirst)
+// fewest lands the smallest set of pods that covers the need and has places for all its pods. A pod that finds no place
+// beside the others is left out and the next best set tried; best says that the first would do.
+func (p *planner) fewest(band []*Pod, need cluster.Amounts) (landed []landing, best bool) {
+	for best = true; covers(sum(band), need); best = false {
+		landed, stuck := p.ports.land(smallest(band, need))
 		if stuck == nil {
-			return landed
-		}
-		if landed, stuckAgain := p.ports.land(chosen, tightestFirst); stuckAgain == nil {
-			return landed
+			return landed, best
 		}
 		band = without(band, stuck)
 	}
-	return nil
+	return nil, false
+}
+
+// beyondLeast is how many more moves were needed than if there were landings without end; having to resort to a higher
+// priority counts as one.
+func (p *planner) beyondLeast(movable []*Pod, need cluster.Amounts, used int32, moves int) int {
+	for _, priority := range priorities(movable) {
+		band := upTo(movable, priority)
+		switch {
+		case !covers(sum(band), need):
+		case priority < used:
+			return 1
+		default:
+			return max(moves-len(smallest(band, need)), 0)
+		}
+	}
+	return 0
 }
 
 func (p *planner) budget() int {
@@ -156,11 +238,11 @@ func (p *planner) budget() int {
 	return budget
 }
 
-// leave notes why a node is left alone and declines the pods that might have been moved.
-func (p *planner) leave(n *Node, why Reason, need cluster.Amounts) {
+// leave notes why a node is left alone and declines those of the given pods that might have been moved.
+func (p *planner) leave(n *Node, why Reason, pods []*Pod, need cluster.Amounts) {
 	p.notes[n.Name] = why
-	for i := range n.Pods {
-		if pod := &n.Pods[i]; pod.Refused == "" && relief(pod, need) > 0 && !p.isDeclined(pod) {
+	for _, pod := range pods {
+		if relief(pod, need) > 0 {
 			p.declined = append(p.declined, Declined{
 				Pod: *pod, Node: n.Name, Reason: HotThroughImmovable,
 				Detail: "the node would stay above its evict line without every pod that can be moved",
@@ -186,17 +268,16 @@ func (p *planner) declineCrowded(n *Node, pods []*Pod) {
 	}
 }
 
-func (p *planner) isDeclined(pod *Pod) bool {
-	return slices.ContainsFunc(p.declined, func(d Declined) bool { return d.UID == pod.UID })
-}
-
 // commit enters moves in the plan, as many as the limits leave; what is cut off waits for a later cycle.
 func (p *planner) commit(n *Node, landed []landing) {
 	if budget := p.budget(); len(landed) > budget {
 		p.ports.takeBack(landed[budget:])
 		landed = landed[:budget]
 		p.notes[n.Name] = MoveLimit
+	} else {
+		p.cooled++
 	}
+	p.landed = append(p.landed, landed...)
 	for _, l := range landed {
 		move := Move{Pod: *l.pod, From: n.Name, To: l.to.name, Reason: HotNode}
 		move.FromBefore, move.FromAfter = p.change(n.Name, n.Allocatable, cluster.Amounts{}.Minus(l.pod.Usage))
@@ -225,12 +306,4 @@ func (p *planner) plan() Plan {
 }
 
 // Idle is the plan that does nothing, with the nodes as they are.
-func Idle(in Input) Plan {
-	in.MaxMoves, in.Placement = 0, nil
-	for i := range in.Nodes {
-		in.Nodes[i].Pods = nil
-	}
-	p := &planner{in: &in, before: map[string]cluster.Amounts{}, after: map[string]cluster.Amounts{}}
-	p.start()
-	return p.plan()
-}
+func Idle(in Input) Plan { return newPlanner(&in, coolestFirst).plan() }

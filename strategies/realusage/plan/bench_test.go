@@ -1,0 +1,76 @@
+package plan
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/evenkeel/evenkeel/cluster"
+)
+
+const benchPods = 30
+
+// anywhere is a Placement that takes every pod on every node.
+type anywhere struct{}
+
+func (anywhere) Fits(*cluster.Pod, string) (bool, string) { return true, "" }
+
+func (anywhere) Move(*cluster.Pod, string) (func(), error) { return func() {}, nil }
+
+// fleet is a cluster of 32-core nodes with 30 pods each. A tenth is hot and cooled by about 7 moves; the others are at
+// the given percentage.
+func fleet(nodes int, coolPercent int64) Input {
+	rng := rand.New(rand.NewPCG(7, 8))
+	in := Input{Placement: anywhere{}, Lines: testLines()}
+	for i := range nodes {
+		n := Node{Name: fmt.Sprintf("node-%05d", i), Allocatable: cluster.Amounts{32000, 256 << 30}, State: Cool}
+		n.Predicted = cluster.Amounts{32000*coolPercent/100 - rng.Int64N(3200), 64 << 30}
+		if i%10 == 0 {
+			n.State, n.Predicted = Hot, cluster.Amounts{}
+			for k := range benchPods {
+				name := fmt.Sprintf("workload-%05d-%02d", i, k)
+				used := cluster.Amounts{850 + rng.Int64N(400), 2 << 30}
+				n.Pods = append(n.Pods, Pod{
+					Pod:        &cluster.Pod{UID: name, Namespace: "ns", Name: name, Node: n.Name, Priority: int32(k % 3)},
+					Usage:      used,
+					Disruption: int64(k % 4),
+				})
+				n.Current = n.Current.Plus(used)
+			}
+			// 7 pods of about 1050m above the evict line of 65 %.
+			n.Current[cluster.CPU] = 20800 + 7*1050 - 200
+			n.Predicted = n.Current
+		}
+		in.Nodes = append(in.Nodes, n)
+	}
+	return in
+}
+
+func testLines() Lines {
+	return Lines{
+		Low:    cluster.Percents{45, 60},
+		Reject: cluster.Percents{60, 75},
+		Evict:  cluster.Percents{65, 80},
+		Leave:  cluster.Percents{60, 75},
+	}
+}
+
+// BenchmarkPlan plans with room everywhere, with room for a part of the moves, and with none.
+func BenchmarkPlan(b *testing.B) {
+	for _, room := range []struct {
+		name        string
+		coolPercent int64
+	}{{"room", 45}, {"crowded", 59}, {"full", 64}} {
+		for _, nodes := range []int{100, 1000, 5000} {
+			b.Run(fmt.Sprintf("%s/nodes=%d", room.name, nodes), func(b *testing.B) {
+				in := fleet(nodes, room.coolPercent)
+				var plan Plan
+				b.ReportAllocs()
+				for b.Loop() {
+					plan = New(in)
+				}
+				b.ReportMetric(float64(len(plan.Moves)), "moves")
+			})
+		}
+	}
+}

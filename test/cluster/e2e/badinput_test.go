@@ -1,0 +1,238 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
+)
+
+// commandResult is what a command that ends by itself left behind.
+type commandResult struct {
+	code           int
+	stdout, stderr string
+	took           time.Duration
+}
+
+// runCommand runs the binary in dir until it ends; no configuration of the machine reaches it.
+func runCommand(ctx context.Context, t *testing.T, dir string, args ...string) commandResult {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	command := exec.CommandContext(ctx, shared.binary, args...)
+	command.Dir = dir
+	command.Env = []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}
+	var stdout, stderr bytes.Buffer
+	command.Stdout, command.Stderr = &stdout, &stderr
+	started := time.Now()
+	err := command.Run()
+	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
+		t.Fatalf("running evenkeel %s: %v", strings.Join(args, " "), err)
+	}
+	return commandResult{command.ProcessState.ExitCode(), stdout.String(), stderr.String(), time.Since(started)}
+}
+
+const (
+	// plainDescheduler runs one upstream plugin.
+	plainDescheduler = `
+apiVersion: descheduler/v1alpha2
+kind: DeschedulerPolicy
+profiles:
+- name: plain
+  pluginConfig:
+  - name: RemoveDuplicates
+  plugins:
+    balance:
+      enabled: [RemoveDuplicates]
+`
+	loadPolicyHead = "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n"
+)
+
+// kubeconfigOf is a kubeconfig file that leads to an address with a token nobody knows.
+func kubeconfigOf(server string) string {
+	return `
+apiVersion: v1
+kind: Config
+current-context: c
+clusters: [{name: c, cluster: {server: "` + server + `", insecure-skip-tls-verify: true}}]
+users: [{name: u, user: {token: wrong}}]
+contexts: [{name: c, context: {cluster: c, user: u}}]
+`
+}
+
+// badInputFiles are the files that the cases below name, in a folder of their own.
+func badInputFiles(t *testing.T) string {
+	t.Helper()
+	closed, err := evenkeel.FreeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	withArgs := func(args string) string {
+		return strings.Replace(realUsage, "args: {}", "args: "+args, 1)
+	}
+	const byClass = "- name: DefaultEvictor\n    args: {priorityThreshold: {name: gold}}\n"
+	files := map[string]string{
+		"good.yaml":             realUsage,
+		"empty.yaml":            "",
+		"comments.yaml":         "# nothing yet\n---\n# nor here\n",
+		"broken.yaml":           "apiVersion: [\n",
+		"wrong-kind.yaml":       "apiVersion: apps/v1\nkind: Deployment\n",
+		"old-version.yaml":      "apiVersion: descheduler/v1alpha1\nkind: DeschedulerPolicy\n",
+		"list.yaml":             "- apiVersion: descheduler/v1alpha2\n",
+		"twice.yaml":            realUsage + "---" + realUsage,
+		"no-profiles.yaml":      "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\n",
+		"only-load.yaml":        loadPolicyHead,
+		"top-field.yaml":        plainDescheduler + "maxNoOfPodsToEvictPerNodes: 2\n",
+		"profile-field.yaml":    strings.Replace(plainDescheduler, "pluginConfig:", "pluginConfigs:", 1),
+		"no-plugin.yaml":        strings.Replace(plainDescheduler, "enabled: [RemoveDuplicates]", "enabled: [RemoveTriplets]", 1),
+		"no-config.yaml":        strings.Replace(plainDescheduler, "- name: RemoveDuplicates", "- name: RemoveFailedPods", 1),
+		"upstream-args.yaml":    strings.Replace(plainDescheduler, "- name: RemoveDuplicates", "- name: RemoveDuplicates\n    args: {excludeOwners: [x]}", 1),
+		"load-top-field.yaml":   loadPolicyHead + "line: {}\n",
+		"load-field.yaml":       loadPolicyHead + "usage: {sampleIntervals: 15s}\n",
+		"load-type.yaml":        loadPolicyHead + "minGapPercent: three\n",
+		"load-range.yaml":       loadPolicyHead + "lines: {cpu: {evict: 165}}\n",
+		"two-mistakes.yaml":     loadPolicyHead + "lines: {cpu: {evict: 165}, memory: {low: 76}}\n",
+		"load-nan.yaml":         loadPolicyHead + "minGapPercent: .nan\n",
+		"load-low.yaml":         loadPolicyHead + "lines: {memory: {low: 76}}\n",
+		"load-reject.yaml":      loadPolicyHead + "lines: {cpu: {reject: 65}}\n",
+		"load-resource.yaml":    loadPolicyHead + "lines: {gpu: {evict: 50}}\n",
+		"args-range.yaml":       withArgs("{thresholds: {cpu: -1}, targetThresholds: {cpu: 60}}"),
+		"args-low.yaml":         withArgs("{thresholds: {cpu: 60}, targetThresholds: {cpu: 60}}"),
+		"args-field.yaml":       withArgs("{threshold: {cpu: 60}}"),
+		"args-reject.yaml":      withArgs("{thresholds: {cpu: 58}, targetThresholds: {cpu: 60}}"),
+		"priority-class.yaml":   strings.Replace(plainDescheduler, "- name: RemoveDuplicates", byClass+"  - name: RemoveDuplicates", 1),
+		"unreachable.conf":      kubeconfigOf("https://" + closed),
+		"nobody.conf":           kubeconfigOf(shared.cluster.Config().Host),
+		"empty.conf":            "",
+		"broken.conf":           "clusters: [",
+		"no-context.conf":       "apiVersion: v1\nkind: Config\ncurrent-context: gone\n",
+		"certificate-only.conf": "apiVersion: v1\nkind: Config\n",
+	}
+	dir := t.TempDir()
+	for name, content := range files {
+		writeFile(t, filepath.Join(dir, name), content)
+	}
+	return dir
+}
+
+func writeFile(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Whoever makes a mistake gets a line that names the file or flag and what is wrong there, and exit code 2 when it is in
+// what they typed, 1 when it is in the world around.
+func TestBadInputIsToldInOneLine(t *testing.T) {
+	const usage, environment = 2, 1
+	policyFile := func(name string) []string {
+		return []string{"run", "--kubeconfig", "unreachable.conf", "--policy-config-file", name}
+	}
+	kubeconfig := func(name string) []string {
+		return []string{"run", "--kubeconfig", name, "--policy-config-file", "good.yaml"}
+	}
+	tests := map[string]struct {
+		args []string
+		code int
+		// says holds what each line must contain, in order.
+		says []string
+	}{
+		"no policy file":                 {policyFile("gone.yaml"), usage, []string{"gone.yaml: no such file"}},
+		"a folder for a policy":          {policyFile("."), usage, []string{"reading the policy: read .: is a directory"}},
+		"an empty policy":                {policyFile("empty.yaml"), usage, []string{"empty.yaml: the file holds no document"}},
+		"a policy of comments":           {policyFile("comments.yaml"), usage, []string{"comments.yaml: the file holds no document"}},
+		"broken YAML":                    {policyFile("broken.yaml"), usage, []string{"broken.yaml: not YAML: line 1"}},
+		"another kind":                   {policyFile("wrong-kind.yaml"), usage, []string{`wrong-kind.yaml: line 1: apiVersion "apps/v1" with kind "Deployment"`}},
+		"a retired version":              {policyFile("old-version.yaml"), usage, []string{"old-version.yaml: line 1: descheduler/v1alpha1"}},
+		"a list":                         {policyFile("list.yaml"), usage, []string{"list.yaml: line 1: the document must be a mapping"}},
+		"two policies of one kind":       {policyFile("twice.yaml"), usage, []string{"twice.yaml: line 13: a second descheduler/v1alpha2"}},
+		"no profiles":                    {policyFile("no-profiles.yaml"), usage, []string{"no-profiles.yaml: DeschedulerPolicy: profiles: Required"}},
+		"nothing to run":                 {policyFile("only-load.yaml"), usage, []string{"only-load.yaml: it has no DeschedulerPolicy"}},
+		"no policy at all":               {[]string{"run", "--kubeconfig", "unreachable.conf"}, usage, []string{"it has no DeschedulerPolicy"}},
+		"an unknown top-level field":     {policyFile("top-field.yaml"), usage, []string{"top-field.yaml: DeschedulerPolicy: maxNoOfPodsToEvictPerNodes: Forbidden: unknown field"}},
+		"an unknown field of a profile":  {policyFile("profile-field.yaml"), usage, []string{"profile-field.yaml: DeschedulerPolicy: profiles[0].pluginConfigs: Forbidden: unknown field"}},
+		"an unknown plugin":              {policyFile("no-plugin.yaml"), usage, []string{`no-plugin.yaml: profile "plain" enables plugin "RemoveTriplets", which does not exist`}},
+		"a plugin without configuration": {policyFile("no-config.yaml"), usage, []string{`no-config.yaml: profile "plain" enables plugin "RemoveDuplicates" without an entry in pluginConfig`}},
+		"an unknown upstream argument":   {policyFile("upstream-args.yaml"), usage, []string{`"upstream-args.yaml": strict decoding error: unknown field "excludeOwners"`}},
+		"an unknown LoadPolicy field":    {policyFile("load-top-field.yaml"), usage, []string{"load-top-field.yaml: LoadPolicy: line: Forbidden: unknown field"}},
+		"an unknown nested field":        {policyFile("load-field.yaml"), usage, []string{"load-field.yaml: LoadPolicy: usage.sampleIntervals: Forbidden: unknown field"}},
+		"a word for a number":            {policyFile("load-type.yaml"), usage, []string{"load-type.yaml: LoadPolicy: minGapPercent"}},
+		"not a number":                   {policyFile("load-nan.yaml"), usage, []string{"load-nan.yaml: line 3"}},
+		"a line above 100 %":             {policyFile("load-range.yaml"), usage, []string{"load-range.yaml: LoadPolicy: lines[cpu].evict: Invalid value: 165"}},
+		"two mistakes": {policyFile("two-mistakes.yaml"), usage, []string{
+			"two-mistakes.yaml: LoadPolicy: lines[cpu].evict: Invalid value: 165", "two-mistakes.yaml: LoadPolicy: lines[memory].low: Invalid value: 76",
+		}},
+		"low above reject":              {policyFile("load-low.yaml"), usage, []string{"load-low.yaml: LoadPolicy: lines[memory].low: Invalid value: 76"}},
+		"reject at the evict line":      {policyFile("load-reject.yaml"), usage, []string{"load-reject.yaml: LoadPolicy: lines[cpu].reject: Invalid value: 65"}},
+		"an unknown resource":           {policyFile("load-resource.yaml"), usage, []string{"load-resource.yaml: LoadPolicy: lines[gpu]"}},
+		"a threshold out of range":      {policyFile("args-range.yaml"), usage, []string{"args-range.yaml: in profile evenkeel: RealUsageLowNodeUtilization: thresholds[cpu]: Invalid value: -1"}},
+		"low threshold at the high one": {policyFile("args-low.yaml"), usage, []string{"args-low.yaml: in profile evenkeel: RealUsageLowNodeUtilization: thresholds[cpu]: Invalid value: 60"}},
+		"an unknown argument of ours":   {policyFile("args-field.yaml"), usage, []string{`"args-field.yaml": strict decoding error: unknown field "threshold"`}},
+		"low threshold above reject":    {policyFile("args-reject.yaml"), usage, []string{"args-reject.yaml: resolving thresholds: RealUsageLowNodeUtilization: lines[cpu].low: Invalid value: 58"}},
+
+		"no kubeconfig file":            {kubeconfig("gone.conf"), usage, []string{"--kubeconfig: stat gone.conf: no such file"}},
+		"an empty kubeconfig":           {kubeconfig("empty.conf"), environment, []string{`"empty.conf": invalid configuration`}},
+		"a kubeconfig without clusters": {kubeconfig("certificate-only.conf"), environment, []string{`"certificate-only.conf": invalid configuration`}},
+		"a broken kubeconfig":           {kubeconfig("broken.conf"), environment, []string{`"broken.conf": error loading config file`}},
+		"a context that is not there":   {kubeconfig("no-context.conf"), environment, []string{`"no-context.conf"`}},
+		"no cluster at all":             {[]string{"run", "--policy-config-file", "good.yaml"}, environment, []string{"finding the API server: invalid configuration"}},
+		"an API server that is down":    {kubeconfig("unreachable.conf"), environment, []string{"connection refused"}},
+		"a priority class when down":    {policyFile("priority-class.yaml"), environment, []string{"connection refused"}},
+		"a token nobody knows":          {kubeconfig("nobody.conf"), environment, []string{"Unauthorized"}},
+		"serve when down":               {[]string{"serve", "--kubeconfig", "unreachable.conf", "--policy-config-file", "good.yaml"}, environment, []string{"connection refused"}},
+		"extender when down":            {[]string{"extender", "--kubeconfig", "unreachable.conf"}, environment, []string{"connection refused"}},
+		"plan when down":                {[]string{"plan", "--kubeconfig", "unreachable.conf"}, environment, []string{"connection refused"}},
+		"top when down":                 {[]string{"top", "--kubeconfig", "unreachable.conf"}, environment, []string{"connection refused"}},
+
+		"an unknown command":            {[]string{"descheduel"}, usage, []string{`unknown command "descheduel"`}},
+		"an unknown flag":               {[]string{"run", "--dryrun"}, usage, []string{"unknown flag: --dryrun"}},
+		"an argument too many":          {[]string{"run", "now"}, usage, []string{`evenkeel run takes no arguments, got ["now"]`}},
+		"a bad duration":                {[]string{"run", "--descheduling-interval", "5"}, usage, []string{"--descheduling-interval"}},
+		"a negative interval":           {[]string{"run", "--descheduling-interval", "-5m"}, usage, []string{"--descheduling-interval: -5m0s is negative"}},
+		"a schedule of words":           {[]string{"run", "--schedule", "nonsense"}, usage, []string{`--schedule: reading schedule "nonsense"`}},
+		"a schedule out of range":       {[]string{"serve", "--schedule", "61 * * * *"}, usage, []string{`--schedule: reading schedule "61 * * * *"`}},
+		"schedule and interval":         {[]string{"run", "--schedule", "@hourly", "--descheduling-interval", "5m"}, usage, []string{"--schedule and --descheduling-interval exclude each other"}},
+		"serve without cycles":          {[]string{"serve", "--descheduling-interval", "0"}, usage, []string{"serve needs --descheduling-interval or --schedule"}},
+		"an output format nobody reads": {[]string{"plan", "-o", "xml"}, usage, []string{`--output: "xml" is not one of table|json|yaml`}},
+		"the same of top":               {[]string{"top", "-o", "wide"}, usage, []string{`--output: "wide" is not one of table|json|yaml`}},
+		"an address without a port":     {[]string{"extender", "--listen-address", "localhost"}, usage, []string{"--listen-address"}},
+		"a key without a certificate":   {[]string{"extender", "--tls-private-key-file", "key.pem"}, usage, []string{"--tls-cert-file and --tls-private-key-file go together"}},
+		"a logging format":              {[]string{"run", "--logging-format", "xml"}, usage, []string{`"xml"`}},
+		"a Lease shorter than its use":  {[]string{"run", "--leader-elect-lease-duration", "1s"}, usage, []string{"--leader-elect-lease-duration 1s"}},
+	}
+	dir := badInputFiles(t)
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := runCommand(t.Context(), t, dir, tc.args...)
+			if got.code != tc.code {
+				t.Errorf("exit code %d, want %d", got.code, tc.code)
+			}
+			if got.stdout != "" {
+				t.Errorf("standard output: %q, want nothing", got.stdout)
+			}
+			lines := strings.Split(strings.TrimSuffix(got.stderr, "\n"), "\n")
+			if len(lines) != len(tc.says) {
+				t.Fatalf("%d lines, want %d:\n%s", len(lines), len(tc.says), got.stderr)
+			}
+			for i, says := range tc.says {
+				if !strings.Contains(lines[i], says) {
+					t.Errorf("line %d: %q, want it to say %q", i+1, lines[i], says)
+				}
+			}
+			if !strings.HasPrefix(lines[0], "evenkeel: ") {
+				t.Errorf("the line does not say who speaks: %q", lines[0])
+			}
+			if limit := 15 * time.Second; got.took > limit {
+				t.Errorf("it took %v to say so, more than %v", got.took, limit)
+			}
+		})
+	}
+}

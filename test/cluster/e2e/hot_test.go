@@ -1,0 +1,164 @@
+package e2e
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/evenkeel/evenkeel/test/cluster"
+	"github.com/evenkeel/evenkeel/test/cluster/scenario"
+)
+
+// Two nodes are above 65 % of memory through pods that request little. They are cooled with at most one eviction above the
+// fewest, and nothing goes back.
+//
+//	hot node: 12 × 15 GiB + 6 × 1 GiB = 186 of 256 GiB = 72.7 %; under 65 % (166.4 GiB) takes two pods of 15 GiB from each.
+func TestMemoryHotIsCooled(t *testing.T) {
+	f := newFixture(t)
+	nodes, err := f.AddNodes(t.Context(), 6, cluster.NodeTemplate{CPU: "32", Memory: "256Gi"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hot := nodes[:2]
+	err = f.Place(t.Context(),
+		cluster.Placement{
+			Workload: workload("cache", cluster.Resources{CPU: "100m", Memory: "1Gi"}, cluster.Resources{CPU: "200m", Memory: "15Gi"}),
+			On:       on(12, hot...),
+		},
+		cluster.Placement{
+			Workload: workload("web", cluster.Resources{CPU: "1", Memory: "4Gi"}, cluster.Resources{CPU: "200m", Memory: "1Gi"}),
+			On:       on(6, nodes...),
+		})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mark := f.mark()
+	f.serve(f.policy(realUsage, fast))
+	f.eventually(2*time.Minute, "no node above 65 % of memory", func(ctx context.Context) bool { return len(f.hot(ctx, 65)) == 0 })
+	const fewest = 4
+	if got := f.evictions(mark); got > fewest+1 {
+		t.Errorf("%d evictions, the fewest possible are %d", got, fewest)
+	}
+	f.eventually(20*time.Second, "every replacement bound and ready", func(ctx context.Context) bool {
+		return f.WaitReady(ctx, "shop", "cache") == nil
+	})
+	onHot := 0
+	for _, pod := range f.pods(t.Context(), "cache") {
+		if slices.Contains(hot, pod.Spec.NodeName) {
+			onHot++
+		}
+	}
+	if want := 24 - f.evictions(mark); onHot != want {
+		t.Errorf("%d pods are on the nodes that were hot, want %d: a replacement went back", onHot, want)
+	}
+	t.Logf("evictions %d, fewest %d", f.evictions(mark), fewest)
+}
+
+// The case that requests hide: kube-scheduler alone would send every evicted pod, and every new one, straight to the two
+// nodes that burn.
+func TestRequestSkewIsCooled(t *testing.T) {
+	f := newFixture(t)
+	story, err := scenario.RequestSkew(t.Context(), f.Cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := f.podsByUID(t.Context())
+	mark := f.mark()
+	cycles := f.serveCounting(f.policy(realUsage, fast))
+	f.eventually(time.Minute, "the nodes that burn are called hot", func(ctx context.Context) bool {
+		states := f.states(ctx)
+		return states[story.Hot[0]] == "hot" && states[story.Hot[1]] == "hot"
+	})
+	newcomers := workload("new", cluster.Resources{CPU: "250m"}, cluster.Resources{CPU: "100m"})
+	newcomers.Replicas = 6
+	if err := f.Deploy(t.Context(), newcomers); err != nil {
+		t.Fatal(err)
+	}
+	f.eventually(2*time.Minute, "no node above its line", func(ctx context.Context) bool {
+		return len(f.hot(ctx, story.EvictLinePercent)) == 0
+	})
+	f.cyclesPass(3, cycles)
+	f.eventually(20*time.Second, "every pod ready", func(ctx context.Context) bool {
+		return f.WaitReady(ctx, "shop", "hog") == nil && f.WaitReady(ctx, "shop", "web") == nil && f.WaitReady(ctx, "shop", "bg") == nil
+	})
+
+	evictions := f.evictions(mark)
+	if evictions > story.FewestEvictions+1 {
+		t.Errorf("%d evictions, the fewest possible are %d", evictions, story.FewestEvictions)
+	}
+	if hot := f.hot(t.Context(), story.EvictLinePercent); len(hot) > 0 {
+		t.Errorf("%v are above the line again", hot)
+	}
+	if asked, err := f.ExtenderScored(t.Context()); err != nil || !asked {
+		t.Errorf("kube-scheduler's metrics say that it asked the extender: %v, %v", asked, err)
+	}
+	after := f.podsByUID(t.Context())
+	checkLandings(t, story, f.moves(t.Context()), before, after, evictions)
+	for _, pod := range after {
+		if strings.HasPrefix(pod.Name, "new-") && slices.Contains(story.Hot, pod.Spec.NodeName) {
+			t.Errorf("the new pod %s is on the hot node %s", pod.Name, pod.Spec.NodeName)
+		}
+	}
+	f.checkEvents(before, evictions)
+}
+
+// checkLandings holds the replacements that the API server shows against the moves in Evenkeel's ledger.
+func checkLandings(t *testing.T, story *scenario.Story, moves []moveStatus, before, after map[string]v1.Pod, evictions int) {
+	t.Helper()
+	if len(moves) != evictions {
+		t.Errorf("the ledger has %d moves, the API server granted %d evictions", len(moves), evictions)
+	}
+	taken, exact := map[string]bool{}, 0
+	for _, move := range moves {
+		replacement, ok := after[move.Replacement]
+		node := replacement.Spec.NodeName
+		taken[move.Replacement] = true
+		switch {
+		case move.State != "Landed" || !ok:
+			t.Errorf("move of %s: %s, its replacement %q is there: %v", move.Pod, move.State, move.Replacement, ok)
+		case !move.Asked:
+			t.Errorf("move of %s: kube-scheduler did not ask about its replacement", move.Pod)
+		case slices.Contains(story.Hot, node):
+			t.Errorf("move of %s: its replacement went back to the hot node %s", move.Pod, node)
+		case node == move.To:
+			exact++
+		}
+	}
+	t.Logf("evictions %d, fewest %d; %d replacements on their planned node, the others on another cool one", evictions, story.FewestEvictions, exact)
+	for uid, pod := range after {
+		if _, old := before[uid]; !old && !taken[uid] && !strings.HasPrefix(pod.Name, "new-") {
+			t.Errorf("pod %s replaced another one without a move", pod.Name)
+		}
+	}
+}
+
+// checkEvents wants one Event with numbers in it on every evicted pod.
+func (f *fixture) checkEvents(before map[string]v1.Pod, evictions int) {
+	f.t.Helper()
+	numbers := regexp.MustCompile(`uses \d+\.\d % of its cpu, above the evict line of 65 %; this pod uses \d+m cpu, .* node \S+, at \d+\.\d % before and \d+\.\d % with it`)
+	told := map[string]bool{}
+	f.eventually(20*time.Second, "an Event on every evicted pod", func(ctx context.Context) bool {
+		events, err := f.Client().EventsV1().Events("shop").List(ctx, metav1.ListOptions{})
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		for i := range events.Items {
+			event := &events.Items[i]
+			if event.Reason != "EvictedFromHotNode" {
+				continue
+			}
+			uid := string(event.Regarding.UID)
+			if _, known := before[uid]; !known || !numbers.MatchString(event.Note) {
+				f.t.Fatalf("Event on %s (known before: %v): %q", event.Regarding.Name, known, event.Note)
+			}
+			told[uid] = true
+		}
+		return len(told) == evictions
+	})
+}

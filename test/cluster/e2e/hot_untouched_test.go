@@ -1,0 +1,240 @@
+package e2e
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/evenkeel/evenkeel/test/cluster"
+)
+
+// Nodes that no eviction can cool stay as they are, with the reason in the plan, while another hot node on the same cluster
+// is cooled: that nothing happens to them is not because nothing happens at all.
+//
+//	fast-0, fast-1  12 × 2.2 + 2 × 0.5 = 27.4 of 32 cores = 85.6 %; only these two nodes satisfy the pods' nodeSelector
+//	giant-0         24       + 2 × 0.5 = 25              = 78.1 %; on any other node the pod of 24 would be as hot
+//	system-0        15 + 6   + 2 × 0.5 = 22              = 68.8 %; a DaemonSet's pod and a bare one
+//	burst-0         12 × 2.2           = 26.4            = 82.5 %; three pods of 2.2 can go to the cool nodes
+//	cool-0 to -4               2 × 0.5 = 1               =  3.1 %
+func TestNodesThatCannotBeCooledAreLeftAlone(t *testing.T) {
+	f := newFixture(t)
+	f.placeUncoolable()
+	before := f.podsByUID(t.Context())
+	if hot := f.hot(t.Context(), 65); len(hot) != 5 {
+		t.Fatalf("%v are hot at the beginning, want five nodes", hot)
+	}
+
+	mark := f.mark()
+	cycles := f.serveCounting(f.policy(realUsage, fast))
+	if err := f.WaitMetrics(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	plan := f.plan(t.Context(), f.policy(realUsage, strings.Replace(fast, "observationPeriod: 25s", "observationPeriod: 15s", 1)))
+	f.eventually(2*time.Minute, "only the nodes that cannot be cooled above the line", func(ctx context.Context) bool {
+		return len(f.hot(ctx, 65)) == 4
+	})
+	f.cyclesPass(4, cycles)
+
+	requests, err := f.Audit(mark)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := f.podsByUID(t.Context())
+	if plan.Closed != "" {
+		t.Fatalf("plan is closed: %s", plan.Closed)
+	}
+	for name, tc := range map[string]struct {
+		nodes  []string
+		reason string // of the nodes
+		pods   []uncoolable
+	}{
+		"no landing: only the hot nodes satisfy the nodeSelector": {
+			nodes: []string{"fast-0", "fast-1"}, reason: "NoLanding",
+			pods: []uncoolable{
+				{workload: "pinned", pods: 12, reason: "NoLanding", detail: "of 5 cool nodes, 5: NodeAffinity: "},
+				{workload: "web", pods: 2, reason: "HotThroughImmovable", detail: "would stay above its evict line"},
+			},
+		},
+		"one giant pod: moving it would only move the heat": {
+			nodes: []string{"giant-0"}, reason: "NoLanding",
+			pods: []uncoolable{
+				{workload: "giant", pods: 1, reason: "NoLanding", detail: "of 5 cool nodes, 5: its predicted usage would exceed the reject line"},
+				{workload: "web", pods: 2, reason: "HotThroughImmovable", detail: "would stay above its evict line"},
+			},
+		},
+		"hot through what cannot be moved": {
+			nodes: []string{"system-0"}, reason: "HotThroughImmovable",
+			pods: []uncoolable{
+				{workload: "agent", pods: 1, reason: "DaemonSetPod"},
+				{workload: "bare", pods: 1, reason: "NoController"},
+				{workload: "web", pods: 2, reason: "HotThroughImmovable", detail: "would stay above its evict line"},
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, node := range tc.nodes {
+				checkUntouched(t, requests, before, after, node)
+				plan.checkNode(t, node, tc.reason)
+				for _, pods := range tc.pods {
+					plan.checkDeclined(t, node, pods)
+				}
+			}
+		})
+	}
+	burst := requests.To("create", "pods/eviction").Where(func(r cluster.Request) bool {
+		return r.Code == 201 && strings.HasPrefix(r.Name, "burst-")
+	})
+	const fewest = 3
+	if len(burst) < fewest || len(burst) > fewest+1 {
+		t.Errorf("%d evictions from the node that can be cooled, the fewest possible are %d", len(burst), fewest)
+	}
+}
+
+// uncoolable are the pods of one workload on one node and why the plan does not move them.
+type uncoolable struct {
+	workload, reason, detail string
+	pods                     int
+}
+
+// checkUntouched wants the pods of a node to be the same as before, and no eviction of any to have been tried.
+func checkUntouched(t *testing.T, requests cluster.Requests, before, after map[string]v1.Pod, node string) {
+	t.Helper()
+	for uid, pod := range before {
+		if pod.Spec.NodeName != node {
+			continue
+		}
+		if now, ok := after[uid]; !ok || now.DeletionTimestamp != nil {
+			t.Errorf("pod %s of node %s is gone", pod.Name, node)
+		}
+		tried := requests.To("create", "pods/eviction").Where(func(r cluster.Request) bool { return r.Name == pod.Name })
+		if len(tried) > 0 {
+			t.Errorf("%d evictions of pod %s were tried", len(tried), pod.Name)
+		}
+	}
+}
+
+func (p *planned) checkNode(t *testing.T, node, reason string) {
+	t.Helper()
+	for _, move := range p.Moves {
+		if move.From == node || move.To == node {
+			t.Errorf("the plan moves %s from %s to %s", move.Pod, move.From, move.To)
+		}
+	}
+	for _, n := range p.Nodes {
+		if n.Name == node && (n.State != "hot" || n.Reason != reason) {
+			t.Errorf("the plan calls node %s %s and says %q of it, want hot and %q", node, n.State, n.Reason, reason)
+		}
+	}
+}
+
+func (p *planned) checkDeclined(t *testing.T, node string, want uncoolable) {
+	t.Helper()
+	reasons, pods := p.reasons(node, want.workload)
+	detail, ok := reasons[want.reason]
+	if !ok || len(reasons) != 1 || pods != want.pods || !strings.Contains(detail, want.detail) {
+		t.Errorf("the plan declines %d pods of %s on node %s for %q, want %d for %s: %s",
+			pods, want.workload, node, reasons, want.pods, want.reason, want.detail)
+	}
+}
+
+// placeUncoolable sets up the cluster of TestNodesThatCannotBeCooledAreLeftAlone.
+func (f *fixture) placeUncoolable() {
+	f.t.Helper()
+	fastNodes := f.nodes("fast-", 2, "disk", "fast")
+	giantNodes := f.nodes("giant-", 1, "for", "giant")
+	systemNodes := f.nodes("system-", 1, "for", "system")
+	burstNodes := f.nodes("burst-", 1, "for", "burst")
+	coolNodes := f.nodes("cool-", 5, "for", "anything")
+
+	pinned := workload("pinned", cluster.Resources{CPU: "250m"}, cluster.Resources{CPU: "2200m"})
+	pinned.NodeSelector = map[string]string{"disk": "fast"}
+	webNodes := append(append(append(append([]string{}, fastNodes...), giantNodes...), systemNodes...), coolNodes...)
+	err := f.Place(f.t.Context(),
+		cluster.Placement{Workload: pinned, On: on(12, fastNodes...)},
+		cluster.Placement{
+			Workload: workload("giant", cluster.Resources{CPU: "1"}, cluster.Resources{CPU: "24"}),
+			On:       on(1, giantNodes...),
+		},
+		cluster.Placement{
+			Workload: workload("burst", cluster.Resources{CPU: "250m"}, cluster.Resources{CPU: "2200m"}),
+			On:       on(12, burstNodes...),
+		},
+		cluster.Placement{
+			Workload: workload("web", cluster.Resources{CPU: "100m"}, cluster.Resources{CPU: "500m"}),
+			On:       on(2, webNodes...),
+		})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.daemonSet("agent", "for", "system", "15")
+	f.barePod("bare", systemNodes[0], "6")
+}
+
+// nodes adds nodes of 32 cores with a label.
+func (f *fixture) nodes(prefix string, n int, label, value string) []string {
+	f.t.Helper()
+	names, err := f.AddNodes(f.t.Context(), n, cluster.NodeTemplate{
+		NamePrefix: prefix, CPU: "32", Memory: "256Gi", Labels: map[string]string{label: value},
+	})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return names
+}
+
+// usingCPU is a pod's annotation for its real usage.
+func usingCPU(cpu string) map[string]string {
+	return map[string]string{"kwok.x-k8s.io/usage-cpu": cpu, "kwok.x-k8s.io/usage-memory": "64Mi"}
+}
+
+// daemonSet runs a pod on each node that has the label, and waits for one.
+func (f *fixture) daemonSet(name, label, value, cpu string) {
+	f.t.Helper()
+	labels := map[string]string{"app": name}
+	sets := f.Client().AppsV1().DaemonSets("shop")
+	_, err := sets.Create(f.t.Context(), &appsv1.DaemonSet{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: appsv1.DaemonSetSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: v1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: usingCPU(cpu)},
+				Spec: v1.PodSpec{
+					NodeSelector: map[string]string{label: value},
+					Containers:   []v1.Container{{Name: "main", Image: "registry.example/" + name}},
+				},
+			},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.eventually(20*time.Second, "the DaemonSet's pod", func(ctx context.Context) bool {
+		set, err := sets.Get(ctx, name, metav1.GetOptions{})
+		return err == nil && set.Status.NumberReady == 1
+	})
+}
+
+// barePod runs a pod that nobody would make again.
+func (f *fixture) barePod(name, node, cpu string) {
+	f.t.Helper()
+	pods := f.Client().CoreV1().Pods("shop")
+	_, err := pods.Create(f.t.Context(), &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: usingCPU(cpu)},
+		Spec: v1.PodSpec{
+			NodeName:   node,
+			Containers: []v1.Container{{Name: "main", Image: "registry.example/" + name}},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.eventually(20*time.Second, "the bare pod", func(ctx context.Context) bool {
+		pod, err := pods.Get(ctx, name, metav1.GetOptions{})
+		return err == nil && ready(pod)
+	})
+}

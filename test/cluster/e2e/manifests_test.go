@@ -1,0 +1,337 @@
+package e2e
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	v1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes/scheme"
+	schedulerv1 "k8s.io/kube-scheduler/config/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/evenkeel/evenkeel/test/cluster"
+	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
+)
+
+// deployDir is the folder of the shipped manifests.
+func deployDir(t *testing.T) string {
+	t.Helper()
+	root, err := evenkeel.Root(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(root, "deploy")
+}
+
+func readFile(t *testing.T, path string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+// shippedFiles lists the YAML files of deploy, relative to it.
+func shippedFiles(t *testing.T, dir string) []string {
+	t.Helper()
+	var files []string
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && filepath.Ext(path) == ".yaml" {
+			relative, _ := filepath.Rel(dir, path) // path lies below dir
+			files = append(files, relative)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// shippedObjects decodes every object of the shipped manifests, with unknown fields refused, by file.
+func shippedObjects(t *testing.T) map[string][]runtime.Object {
+	t.Helper()
+	files, err := evenkeel.Manifests(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects := map[string][]runtime.Object{}
+	for _, file := range files {
+		documents := utilyaml.NewDocumentDecoder(io.NopCloser(bytes.NewReader(readFile(t, file))))
+		content := make([]byte, 1<<20)
+		for {
+			n, err := documents.Read(content)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatalf("reading %s: %v", file, err)
+			}
+			object, _, err := scheme.Codecs.UniversalDeserializer().Decode(content[:n], nil, nil)
+			if err != nil {
+				t.Fatalf("decoding %s: %v", file, err)
+			}
+			objects[file] = append(objects[file], object)
+		}
+	}
+	return objects
+}
+
+// templates are the pods that the shipped workloads run, by the workload's kind and name.
+func templates(t *testing.T) map[string]v1.PodTemplateSpec {
+	t.Helper()
+	pods := map[string]v1.PodTemplateSpec{}
+	for _, objects := range shippedObjects(t) {
+		for _, object := range objects {
+			switch o := object.(type) {
+			case *appsv1.Deployment:
+				pods["Deployment/"+o.Name] = o.Spec.Template
+			case *batchv1.Job:
+				pods["Job/"+o.Name] = o.Spec.Template
+			case *batchv1.CronJob:
+				pods["CronJob/"+o.Name] = o.Spec.JobTemplate.Spec.Template
+			}
+		}
+	}
+	return pods
+}
+
+// The real API server accepts every shipped manifest as it stands in the file.
+func TestManifestsAreAccepted(t *testing.T) {
+	f := newFixture(t)
+	files, err := evenkeel.Manifests(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if err := evenkeel.Apply(t.Context(), f.Cluster, file, true); err != nil {
+			t.Error(err)
+		}
+	}
+	// Manifests lists what is applied; the rest tells kustomize or kube-scheduler something.
+	dir := deployDir(t)
+	for _, file := range shippedFiles(t, dir) {
+		path := filepath.Join(dir, file)
+		if base := filepath.Base(file); base != "kustomization.yaml" && file != "kube-scheduler.yaml" && !slices.Contains(files, path) {
+			t.Errorf("%s is not among the manifests that were checked", file)
+		}
+	}
+}
+
+// The namespace enforces the restricted Pod Security Standard, and the pods of every workload pass it.
+func TestPodsPassTheNamespacesPodSecurity(t *testing.T) {
+	f := newFixture(t)
+	pods := f.Client().CoreV1().Pods(evenkeel.Namespace)
+	create := func(template v1.PodTemplateSpec) error {
+		pod := &v1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
+		pod.GenerateName = "checked-"
+		_, err := pods.Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err
+	}
+	shipped := templates(t)
+	if want := []string{"CronJob/evenkeel", "Deployment/evenkeel", "Deployment/evenkeel-extender", "Job/evenkeel"}; !slices.Equal(slices.Sorted(maps.Keys(shipped)), want) {
+		t.Errorf("workloads %v, want %v", slices.Sorted(maps.Keys(shipped)), want)
+	}
+	for name, template := range shipped {
+		t.Run(name, func(t *testing.T) {
+			if err := create(template); err != nil {
+				t.Error(err)
+			}
+			template.Spec.SecurityContext = nil
+			if err := create(template); !apierrors.IsForbidden(err) {
+				t.Errorf("without its security context: %v, want it forbidden, or the namespace enforces nothing", err)
+			}
+		})
+	}
+}
+
+// Each shipped container says what it needs, cannot write to its image, and reads the policy that is mounted; those that
+// run on are probed.
+func TestContainersAreWellBehaved(t *testing.T) {
+	for name, template := range templates(t) {
+		t.Run(name, func(t *testing.T) {
+			container := template.Spec.Containers[0]
+			for _, resource := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
+				if request := container.Resources.Requests[resource]; request.Sign() <= 0 {
+					t.Errorf("it requests no %s", resource)
+				}
+			}
+			if s := container.SecurityContext; s == nil || s.ReadOnlyRootFilesystem == nil || !*s.ReadOnlyRootFilesystem {
+				t.Error("its root file system can be written to")
+			}
+			if template.Spec.PriorityClassName == "" {
+				t.Error("it has no priority class, so the pods that it is to move can preempt it")
+			}
+			longRunning := strings.HasPrefix(name, "Deployment/")
+			if longRunning && (container.LivenessProbe == nil || container.ReadinessProbe == nil) {
+				t.Error("it is not probed")
+			}
+			checkPolicyMount(t, template.Spec)
+			checkFlags(t, container.Args)
+		})
+	}
+}
+
+// checkPolicyMount makes sure that the file named on the command line is one that the ConfigMap puts there.
+func checkPolicyMount(t *testing.T, spec v1.PodSpec) {
+	t.Helper()
+	mounts := spec.Containers[0].VolumeMounts
+	if len(mounts) != 1 || len(spec.Volumes) != 1 || spec.Volumes[0].ConfigMap == nil || spec.Volumes[0].ConfigMap.Name != "evenkeel-policy" {
+		t.Fatal("the policy's ConfigMap is not mounted")
+	}
+	if flag := "--policy-config-file=" + mounts[0].MountPath + "/policy.yaml"; !slices.Contains(spec.Containers[0].Args, flag) {
+		t.Errorf("arguments %q, want %s among them", spec.Containers[0].Args, flag)
+	}
+}
+
+// checkFlags runs the binary with the shipped arguments as far as it gets without the mounted file: they have to be known.
+func checkFlags(t *testing.T, args []string) {
+	t.Helper()
+	got := runCommand(t.Context(), t, t.TempDir(), args...)
+	if !strings.Contains(got.stderr, "reading the policy: open /etc/evenkeel/policy.yaml") {
+		t.Errorf("evenkeel %s: %s", strings.Join(args, " "), got.stderr)
+	}
+}
+
+// The shipped ConfigMap holds policy.yaml to the letter.
+func TestShippedConfigMapHoldsThePolicy(t *testing.T) {
+	dir := deployDir(t)
+	var shipped v1.ConfigMap
+	if err := yaml.UnmarshalStrict(readFile(t, filepath.Join(dir, "base", "policy-configmap.yaml")), &shipped); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"policy.yaml": string(readFile(t, filepath.Join(dir, "..", "policy.yaml")))}
+	if diff := cmp.Diff(want, shipped.Data); diff != "" {
+		t.Errorf("run make update-deploy (-policy.yaml +ConfigMap):\n%s", diff)
+	}
+}
+
+// Every kustomization names files that are there, and every shipped file is named by one.
+func TestKustomizationsAreComplete(t *testing.T) {
+	dir := deployDir(t)
+	named := map[string]bool{"kube-scheduler.yaml": true} // for the control plane, not for kustomize
+	for _, file := range shippedFiles(t, dir) {
+		if filepath.Base(file) != "kustomization.yaml" {
+			continue
+		}
+		named[file] = true
+		var k struct {
+			APIVersion string   `json:"apiVersion"`
+			Kind       string   `json:"kind"`
+			Resources  []string `json:"resources"`
+		}
+		if err := yaml.UnmarshalStrict(readFile(t, filepath.Join(dir, file)), &k); err != nil {
+			t.Fatalf("reading %s: %v", file, err)
+		}
+		if k.APIVersion != "kustomize.config.k8s.io/v1beta1" || k.Kind != "Kustomization" {
+			t.Errorf("%s is a %s %s", file, k.APIVersion, k.Kind)
+		}
+		for _, resource := range k.Resources {
+			target := filepath.Join(filepath.Dir(file), resource)
+			if filepath.Ext(target) != ".yaml" {
+				target = filepath.Join(target, "kustomization.yaml")
+			}
+			if _, err := os.Stat(filepath.Join(dir, target)); err != nil {
+				t.Errorf("%s names %s: %v", file, resource, err)
+			}
+			named[target] = true
+		}
+	}
+	for _, file := range shippedFiles(t, dir) {
+		if !named[file] {
+			t.Errorf("no kustomization names %s", file)
+		}
+	}
+}
+
+// kube-scheduler understands the shipped configuration, and it is the one that these tests and the demo run with.
+func TestShippedSchedulerConfiguration(t *testing.T) {
+	content := readFile(t, filepath.Join(deployDir(t), "kube-scheduler.yaml"))
+	var config schedulerv1.KubeSchedulerConfiguration
+	if err := yaml.UnmarshalStrict(content, &config); err != nil {
+		t.Fatal(err)
+	}
+	if config.APIVersion != schedulerv1.SchemeGroupVersion.String() || config.Kind != "KubeSchedulerConfiguration" {
+		t.Errorf("it is a %s %s", config.APIVersion, config.Kind)
+	}
+	if len(config.Extenders) != 1 {
+		t.Fatalf("%d extenders, want 1", len(config.Extenders))
+	}
+	if diff := cmp.Diff(cluster.Extender(config.Extenders[0].URLPrefix), config.Extenders[0]); diff != "" {
+		t.Errorf("extender (-tested +shipped):\n%s", diff)
+	}
+}
+
+// access is a verb on a resource, as a role grants it.
+type access struct{ verb, group, resource string }
+
+// granted lists what the shipped roles grant, by user; every binding is of a role in the same file.
+func grantedAccess(t *testing.T) map[string][]access {
+	t.Helper()
+	users := map[string]string{"evenkeel": evenkeelUser, "evenkeel-extender": extenderUser}
+	granted := map[string][]access{}
+	for _, objects := range shippedObjects(t) {
+		for _, object := range objects {
+			switch o := object.(type) {
+			case *rbacv1.ClusterRole:
+				granted[users[o.Name]] = append(granted[users[o.Name]], accesses(o.Rules)...)
+			case *rbacv1.Role:
+				granted[users[o.Name]] = append(granted[users[o.Name]], accesses(o.Rules)...)
+			}
+		}
+	}
+	return granted
+}
+
+func accesses(rules []rbacv1.PolicyRule) []access {
+	var all []access
+	for _, rule := range rules {
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				for _, verb := range rule.Verbs {
+					all = append(all, access{verb, group, resource})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// checkRights makes sure that no request of either ServiceAccount was refused for want of rights since the mark, and logs
+// what is granted and was not used.
+func (f *fixture) checkRights(since cluster.AuditMark) {
+	f.t.Helper()
+	requests, err := f.Audit(since)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	for user, granted := range grantedAccess(f.t) {
+		own := requests.By(user)
+		if forbidden := own.Forbidden(); len(forbidden) > 0 {
+			f.t.Errorf("forbidden to %s:\n%v", user, forbidden)
+		}
+		used := map[access]bool{}
+		for _, r := range own {
+			used[access{r.Verb, r.Group, r.Resource}] = true
+		}
+		unused := slices.DeleteFunc(granted, func(a access) bool { return used[a] })
+		f.t.Logf("%s: %d requests, granted and not used: %v", user, len(own), unused)
+	}
+}

@@ -1,0 +1,466 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/evenkeel/evenkeel/test/cluster"
+	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
+)
+
+// The users of the shipped ServiceAccounts, as the audit log names them.
+const (
+	evenkeelUser = "system:serviceaccount:" + evenkeel.Namespace + ":evenkeel"
+	extenderUser = "system:serviceaccount:" + evenkeel.Namespace + ":evenkeel-extender"
+)
+
+// mixed runs our plugin beside three of upstream's, which look at other namespaces than ours or cannot concern its pods.
+const mixed = `
+apiVersion: descheduler/v1alpha2
+kind: DeschedulerPolicy
+profiles:
+- name: mixed
+  pluginConfig:
+  - name: RemoveDuplicates
+    args: {namespaces: {include: [twins]}}
+  - name: RemovePodsViolatingNodeTaints
+  - name: LowNodeUtilization
+    args: {thresholds: {cpu: 45}, targetThresholds: {cpu: 60}}
+  - name: RealUsageLowNodeUtilization
+    args: {}
+  plugins:
+    deschedule:
+      enabled: [RemovePodsViolatingNodeTaints]
+    balance:
+      enabled: [RemoveDuplicates, LowNodeUtilization, RealUsageLowNodeUtilization]
+`
+
+// placeMixed gives each plugin of mixed work on a node of its own:
+//
+//	node-0  10 × hog   use 1200m, request 100m:  12 of 16 cores used = 75 %, RealUsageLowNodeUtilization
+//	node-1   7 × twin  of one ReplicaSet:        RemoveDuplicates
+//	node-2   7 × big   request 2 cores:          14 of 16 cores requested = 88 %, LowNodeUtilization
+//	node-3   2 × stray                           tainted afterwards, RemovePodsViolatingNodeTaints
+func (f *fixture) placeMixed() {
+	f.t.Helper()
+	nodes, err := f.AddNodes(f.t.Context(), 5, cluster.NodeTemplate{CPU: "16", Memory: "64Gi"})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	little := cluster.Resources{CPU: "50m", Memory: "64Mi"}
+	twin := workload("twin", little, little)
+	twin.Namespace = "twins"
+	err = f.Place(f.t.Context(),
+		cluster.Placement{Workload: workload("hog", cluster.Resources{CPU: "100m"}, cluster.Resources{CPU: "1200m", Memory: "64Mi"}), On: on(10, nodes[0])},
+		cluster.Placement{Workload: twin, On: on(7, nodes[1])},
+		cluster.Placement{Workload: workload("big", cluster.Resources{CPU: "2"}, little), On: on(7, nodes[2])},
+		cluster.Placement{Workload: workload("stray", little, little), On: on(2, nodes[3])},
+	)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.taint(nodes[3])
+	if err := f.WaitMetrics(f.t.Context()); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// taint keeps new pods off a node; those that are there stay.
+func (f *fixture) taint(node string) {
+	f.t.Helper()
+	patch := []byte(`{"spec":{"taints":[{"key":"maintenance","effect":"NoSchedule"}]}}`)
+	_, err := f.Client().CoreV1().Nodes().Patch(f.t.Context(), node, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// podNodes is every pod by its UID, with its node.
+func (f *fixture) podNodes() map[types.UID]string {
+	f.t.Helper()
+	list, err := f.Client().CoreV1().Pods(metav1.NamespaceAll).List(f.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	nodes := map[types.UID]string{}
+	for i := range list.Items {
+		nodes[list.Items[i].UID] = list.Items[i].Spec.NodeName
+	}
+	return nodes
+}
+
+var wouldEvict = regexp.MustCompile(`"Would evict pod" pod="([^/"]+)/([a-z]+)-[^"]*"`)
+
+// toldEvictions counts by workload the pods that a dry run says it would have evicted, each once.
+func toldEvictions(log string) map[string]int {
+	seen, told := map[string]bool{}, map[string]int{}
+	for _, match := range wouldEvict.FindAllStringSubmatch(log, -1) {
+		if !seen[match[0]] {
+			seen[match[0]] = true
+			told[match[2]]++
+		}
+	}
+	return told
+}
+
+// What a dry run and a plan tell, they do not do: not one request of theirs was meant to change anything, whichever plugin
+// wanted the eviction.
+func TestDryRunAndPlanChangeNothing(t *testing.T) {
+	f := newFixture(t)
+	f.placeMixed()
+	before, mark := f.podNodes(), f.mark()
+
+	file := f.policy(mixed, fast)
+	serving := f.serve(file, "--dry-run", "--leader-elect=true")
+	running := f.start("run", "--policy-config-file", file, "--dry-run", "--metrics-address", "0")
+	planned := runCommand(t.Context(), t, t.TempDir(), "plan", "--kubeconfig", f.access.Evenkeel, "--policy-config-file", file, "-o", "json")
+	if planned.code != 0 {
+		t.Fatalf("plan: exit code %d\n%s", planned.code, planned.stderr)
+	}
+	f.endsWell(running, time.Minute)
+	f.eventually(time.Minute, "a cycle of serve that would evict", func(context.Context) bool { return toldEvictions(serving.Log())["hog"] > 0 })
+
+	requests, err := f.Audit(mark)
+	if err != nil {
+		t.Fatal(err)
+	}
+	requests = requests.By(evenkeelUser)
+	if len(requests.To("watch", "pods")) == 0 {
+		t.Fatal("the audit log has nothing of Evenkeel: the case proves nothing")
+	}
+	if writes := requests.Writes(); len(writes) > 0 {
+		t.Errorf("requests that would change something:\n%v", writes)
+	}
+	if diff := cmp.Diff(before, f.podNodes()); diff != "" {
+		t.Errorf("pods by UID and node (-before +after):\n%s", diff)
+	}
+	// Two hogs bring node-0 from 75 % to 60 %. Of seven twins on four nodes without the taint one node keeps two, rounded up.
+	// LowNodeUtilization takes big pods until node-2 is at or under 60 % of 16 cores: 9.6 cores, four of them, so three go.
+	want := map[string]int{"hog": 2, "twin": 5, "big": 3, "stray": 2}
+	if diff := cmp.Diff(want, toldEvictions(running.Log())); diff != "" {
+		t.Errorf("evictions that run --dry-run tells of (-want +got):\n%s", diff)
+	}
+	told := toldEvictions(serving.Log()) // over several cycles, in which RemoveDuplicates takes twins as they come
+	for workload, least := range want {
+		if told[workload] < least {
+			t.Errorf("serve --dry-run tells of %d evictions of %s, want %d or more", told[workload], workload, least)
+		}
+	}
+	f.checkPlannedMoves(planned.stdout, "shop/hog-", "node-0", want["hog"])
+	f.checkRights(mark)
+}
+
+// checkPlannedMoves reads what `plan -o json` printed.
+func (f *fixture) checkPlannedMoves(printed, podPrefix, from string, moves int) {
+	f.t.Helper()
+	var plan struct {
+		Moves []struct{ Namespace, Pod, From, To string }
+	}
+	if err := json.Unmarshal([]byte(printed), &plan); err != nil {
+		f.t.Fatalf("reading the plan: %v\n%s", err, printed)
+	}
+	if len(plan.Moves) != moves {
+		f.t.Errorf("%d moves planned, want %d\n%s", len(plan.Moves), moves, printed)
+	}
+	for _, move := range plan.Moves {
+		if pod := move.Namespace + "/" + move.Pod; !strings.HasPrefix(pod, podPrefix) || move.From != from || move.To == "" || move.To == from {
+			f.t.Errorf("planned %s from %q to %q, want %s… from %q to another node", pod, move.From, move.To, podPrefix, from)
+		}
+	}
+}
+
+// endsWell waits until a process has ended by itself, with exit code 0.
+func (f *fixture) endsWell(p *evenkeel.Process, within time.Duration) {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.t.Context(), within)
+	defer cancel()
+	code, err := p.Wait(ctx)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if code != 0 {
+		f.t.Errorf("exit code %d, want 0", code)
+	}
+}
+
+// placeHot makes node-0 of four hot with pods of one Deployment; six of them have to go.
+//
+//	12 × 1200m = 14.4 of 16 cores = 90 %; under 65 % (10.4 cores) takes four, under 52 % (the policy below) six.
+func (f *fixture) placeHot() {
+	f.t.Helper()
+	nodes, err := f.AddNodes(f.t.Context(), 4, cluster.NodeTemplate{CPU: "16", Memory: "64Gi"})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	hog := workload("hog", cluster.Resources{CPU: "100m"}, cluster.Resources{CPU: "1200m", Memory: "64Mi"})
+	if err := f.Place(f.t.Context(), cluster.Placement{Workload: hog, On: on(12, nodes[0])}); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// paced leaves three seconds between two evictions.
+const paced = `
+---
+apiVersion: evenkeel.io/v1alpha1
+kind: LoadPolicy
+usage: {sampleInterval: 5s, maxAge: 35s, observationPeriod: 20s}
+hot: {windows: [avg_5m], consecutiveSamples: 2, minWindow: 15s}
+lines:
+  cpu: {low: 40, reject: 48, evict: 52, leave: 50}
+eviction: {ownerSettle: 0s, interval: 3s, cycleDeadline: 3m}
+`
+
+// pauseAnnotation is the kill switch, on the ConfigMap evenkeel-ledger of Evenkeel's namespace.
+const pauseAnnotation = "evenkeel.io/paused"
+
+// pause sets the kill switch, or takes it away again.
+func (f *fixture) pause(paused bool) {
+	f.t.Helper()
+	const name = "evenkeel-ledger"
+	maps := f.Client().CoreV1().ConfigMaps(evenkeel.Namespace)
+	_, err := maps.Create(f.t.Context(), &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		f.t.Fatal(err)
+	}
+	value := "null"
+	if paused {
+		value = `"by a test"`
+	}
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, pauseAnnotation, value)
+	if _, err := maps.Patch(f.t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// The kill switch and a SIGTERM both stop a cycle between two of its evictions; when the switch is taken back a later
+// cycle goes on where the other stopped.
+func TestPauseAndStopInTheMiddleOfACycle(t *testing.T) {
+	f := newFixture(t)
+	f.placeHot()
+	mark := f.mark()
+	serving := f.serve(f.policy(realUsage, paced), "--leader-elect=true")
+	cycles := func() int { return strings.Count(serving.Log(), `"Cycle ended"`) }
+
+	f.eventually(2*time.Minute, "two evictions", func(context.Context) bool { return f.evictions(mark) >= 2 })
+	f.pause(true)
+	pausedIn := cycles()
+	f.eventually(30*time.Second, "two cycles that find the switch set", func(context.Context) bool { return cycles() >= pausedIn+2 })
+	if got := f.evictions(mark); got != 2 {
+		t.Errorf("%d evictions, 2 of them before the switch was set", got)
+	}
+	if len(f.hot(t.Context(), 52)) == 0 {
+		t.Fatal("no node is hot any more: there was no middle of a cycle")
+	}
+
+	f.pause(false)
+	f.eventually(30*time.Second, "another eviction", func(context.Context) bool { return f.evictions(mark) >= 3 })
+	asked := time.Now()
+	if err := serving.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(asked); took > 3*time.Second {
+		t.Errorf("it took %v to stop", took)
+	}
+	f.endsWell(serving, time.Second)
+	if got := f.evictions(mark); got != 3 {
+		t.Errorf("%d evictions, 3 of them before the process was told to stop", got)
+	}
+	if len(f.hot(t.Context(), 52)) == 0 {
+		t.Error("no node is hot any more: there was no middle of a cycle")
+	}
+	lease, err := f.Client().CoordinationV1().Leases(evenkeel.Namespace).Get(t.Context(), "evenkeel", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if holder := lease.Spec.HolderIdentity; holder != nil && *holder != "" {
+		t.Errorf("the Lease is still held by %q", *holder)
+	}
+	f.checkRights(mark)
+}
+
+// silent accepts connections and never answers, as an API server behind a broken load balancer does. It returns its URL
+// and a channel that hears of the first connection.
+func silent(t *testing.T) (url string, connected <-chan struct{}) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := make(chan struct{}, 1)
+	go func() {
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				return // the listener was closed
+			}
+			context.AfterFunc(t.Context(), func() { _ = connection.Close() })
+			select {
+			case first <- struct{}{}:
+			default:
+			}
+		}
+	}()
+	t.Cleanup(func() { _ = listener.Close() })
+	return "http://" + listener.Addr().String(), first
+}
+
+// A process that is told to stop while it waits for its surroundings ends at once and in good order.
+func TestStopWhileStarting(t *testing.T) {
+	f := newFixture(t)
+	if _, err := f.AddNodes(t.Context(), 2, cluster.NodeTemplate{}); err != nil {
+		t.Fatal(err)
+	}
+	slow := strings.Replace(fast, "observationPeriod: 25s", "observationPeriod: 10m", 1)
+	file := f.policy(realUsage, slow)
+	for _, command := range []string{"run", "serve", "extender"} {
+		t.Run(command+" before the API server answers", func(t *testing.T) {
+			url, connected := silent(t)
+			dir := t.TempDir()
+			kubeconfig := filepath.Join(dir, "kubeconfig")
+			writeFile(t, kubeconfig, kubeconfigOf(url))
+			p, err := evenkeel.Start(shared.binary, filepath.Join(dir, "log"), command, "--kubeconfig", kubeconfig,
+				"--policy-config-file", file, "--metrics-address", "0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			<-connected
+			stopsWell(t, p)
+		})
+	}
+	t.Run("run while it observes", func(t *testing.T) {
+		mark := f.mark()
+		p := f.start("run", "--policy-config-file", file, "--metrics-address", "0")
+		f.eventually(30*time.Second, "the Lease", func(context.Context) bool { return f.granted(mark, "create", "leases") > 0 })
+		stopsWell(t, p)
+	})
+	t.Run("serve while it observes", func(t *testing.T) {
+		p := f.serve(file)
+		stopsWell(t, p)
+	})
+}
+
+// granted counts Evenkeel's requests of one kind that the API server granted.
+func (f *fixture) granted(since cluster.AuditMark, verb, resource string) int {
+	f.t.Helper()
+	requests, err := f.Audit(since)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return len(requests.By(evenkeelUser).To(verb, resource).Where(func(r cluster.Request) bool { return r.Code < 300 }))
+}
+
+// stopsWell tells a process to stop; it has to end within three seconds, with exit code 0.
+func stopsWell(t *testing.T, p *evenkeel.Process) {
+	t.Helper()
+	asked := time.Now()
+	if err := p.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(asked); took > 3*time.Second {
+		t.Errorf("it took %v to stop", took)
+	}
+	if code, err := p.Wait(t.Context()); err != nil || code != 0 {
+		t.Errorf("exit code %d, %v, want 0\n%s", code, err, p.Log())
+	}
+}
+
+// limited is realUsage with every limit of the DeschedulerPolicy.
+const limited = realUsage + `
+maxNoOfPodsToEvictPerNode: 2
+maxNoOfPodsToEvictPerNamespace: 3
+maxNoOfPodsToEvictTotal: 4
+`
+
+// unhurried moves as many pods of an owner at once as it likes, so that only the limits hold it back.
+var unhurried = strings.Replace(fast, "eviction: {", "eviction: {maxInFlightPercentOfOwner: 100, ", 1)
+
+// The limits of the DeschedulerPolicy hold for our plugin as for any other. Four nodes need four evictions each:
+//
+//	10 × 1200m = 12 of 16 cores = 75 %; with a target of 50 % (8 cores) four have to go.
+//
+// Two may leave a node, three a namespace, four the cluster, in one cycle.
+func TestLimitsOfTheDeschedulerPolicyHold(t *testing.T) {
+	f := newFixture(t)
+	nodes, err := f.AddNodes(t.Context(), 8, cluster.NodeTemplate{CPU: "16", Memory: "64Gi"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var placements []cluster.Placement
+	for i, namespace := range []string{"shop", "shop", "bank", "bank"} {
+		hog := workload(fmt.Sprintf("hog%d", i), cluster.Resources{CPU: "100m"}, cluster.Resources{CPU: "1200m", Memory: "64Mi"})
+		hog.Namespace = namespace
+		placements = append(placements, cluster.Placement{Workload: hog, On: on(10, nodes[i])})
+	}
+	if err := f.Place(t.Context(), placements...); err != nil {
+		t.Fatal(err)
+	}
+	homes := f.podHomes()
+	mark := f.mark()
+	listen, err := evenkeel.FreeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	strict := strings.NewReplacer("low: 45, reject: 60, evict: 65, leave: 60", "low: 30, reject: 45, evict: 50, leave: 45").Replace(unhurried)
+	file := f.policy(limited, strict)
+	f.start("extender", "--policy-config-file", file, "--listen-address", listen, "--metrics-address", "0")
+	serving := f.serve(file, "--descheduling-interval", "1h", "--leader-elect=true")
+	f.eventually(2*time.Minute, "the end of the first cycle", func(context.Context) bool { return strings.Contains(serving.Log(), `"Cycle ended"`) })
+
+	requests, err := f.Audit(mark)
+	if err != nil {
+		t.Fatal(err)
+	}
+	perNode, perNamespace, total := map[string]int{}, map[string]int{}, 0
+	for _, r := range requests.To("create", "pods/eviction").Where(func(r cluster.Request) bool { return r.Code == 201 }) {
+		perNode[homes[r.Namespace+"/"+r.Name]]++
+		perNamespace[r.Namespace]++
+		total++
+	}
+	if got := highest(perNode); got != 2 {
+		t.Errorf("evictions per node: %v, want the limit of 2 reached and kept", perNode)
+	}
+	if got := highest(perNamespace); got != 3 {
+		t.Errorf("evictions per namespace: %v, want the limit of 3 reached and kept", perNamespace)
+	}
+	if total != 4 {
+		t.Errorf("%d evictions, want the limit of 4 reached and kept", total)
+	}
+	if hot := f.hot(t.Context(), 50); len(hot) < 4 {
+		t.Errorf("hot nodes that are left: %v, want 4: the limits held nothing back", hot)
+	}
+	f.eventually(30*time.Second, "Events about the evictions", func(context.Context) bool { return f.granted(mark, "create", "events") > 0 })
+	f.checkRights(mark)
+}
+
+// podHomes is every pod's node by namespace and name.
+func (f *fixture) podHomes() map[string]string {
+	f.t.Helper()
+	list, err := f.Client().CoreV1().Pods(metav1.NamespaceAll).List(f.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	homes := map[string]string{}
+	for i := range list.Items {
+		homes[list.Items[i].Namespace+"/"+list.Items[i].Name] = list.Items[i].Spec.NodeName
+	}
+	return homes
+}
+
+func highest(counts map[string]int) int {
+	return slices.Max(append(slices.Collect(maps.Values(counts)), 0))
+}

@@ -1,0 +1,138 @@
+package e2e
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/evenkeel/evenkeel/test/cluster"
+)
+
+// upstreamPolicy is a policy file as upstream's users have it, without a LoadPolicy.
+const upstreamPolicy = `
+apiVersion: "descheduler/v1alpha2"
+kind: "DeschedulerPolicy"
+profiles:
+  - name: ProfileName
+    pluginConfig:
+    - name: "DefaultEvictor"
+    - name: "RemoveDuplicates"
+      args:
+        excludeOwnerKinds:
+          - "Job"
+    - name: "RemovePodsViolatingNodeTaints"
+      args:
+        excludedTaints:
+        - dedicated=special-user
+    plugins:
+      balance:
+        enabled:
+          - "RemoveDuplicates"
+      deschedule:
+        enabled:
+          - "RemovePodsViolatingNodeTaints"
+`
+
+// placeForUpstream sets the scene for upstream's two plugins on four nodes, of which the last one is tainted afterwards:
+//
+//	node-0  7 × twin of one ReplicaSet
+//	node-3  stray-a, stray-b, stray-c   tolerate nothing
+//	        patient                     tolerates the taint
+//	        scratch                     has an emptyDir
+func (f *fixture) placeForUpstream() (nodes []string) {
+	f.t.Helper()
+	nodes, err := f.AddNodes(f.t.Context(), 4, cluster.NodeTemplate{})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	little := cluster.Resources{CPU: "50m", Memory: "64Mi"}
+	patient := workload("patient", little, little)
+	patient.Adjust = func(template *v1.PodTemplateSpec) {
+		template.Spec.Tolerations = []v1.Toleration{{Key: "maintenance", Operator: v1.TolerationOpExists}}
+	}
+	scratch := workload("scratch", little, little)
+	scratch.Adjust = func(template *v1.PodTemplateSpec) {
+		template.Spec.Volumes = []v1.Volume{{Name: "tmp", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}}
+	}
+	placements := []cluster.Placement{
+		{Workload: workload("twin", little, little), On: on(7, nodes[0])},
+		{Workload: patient, On: on(1, nodes[3])},
+		{Workload: scratch, On: on(1, nodes[3])},
+	}
+	for _, name := range []string{"stray-a", "stray-b", "stray-c"} {
+		placements = append(placements, cluster.Placement{Workload: workload(name, little, little), On: on(1, nodes[3])})
+	}
+	if err := f.Place(f.t.Context(), placements...); err != nil {
+		f.t.Fatal(err)
+	}
+	f.taint(nodes[3])
+	return nodes
+}
+
+// A policy file of upstream's runs as it is, at once and without the rights and watches that only our plugin needs, and
+// evicts what upstream's rules give:
+//
+//   - RemovePodsViolatingNodeTaints takes every pod off a node whose NoSchedule taints it does not tolerate. DefaultEvictor
+//     protects pods with local storage.
+//   - RemoveDuplicates counts the pods of one owner over the nodes that they could run on, those without the taint: seven on
+//     three nodes make at most three on each, so four of the seven leave node-0.
+func TestUpstreamPolicyEvictsWhatUpstreamWould(t *testing.T) {
+	f := newFixture(t)
+	nodes := f.placeForUpstream()
+	homes, mark := f.podHomes(), f.mark()
+	f.endsWell(f.start("run", "--policy-config-file", f.policy(upstreamPolicy), "--metrics-address", "0"), 20*time.Second)
+
+	requests, err := f.Audit(mark)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var strays []string
+	twins := 0
+	evicted := requests.To("create", "pods/eviction").Where(func(r cluster.Request) bool { return r.Code == 201 })
+	for _, r := range evicted {
+		pod := r.Namespace + "/" + r.Name
+		if strings.HasPrefix(r.Name, "twin-") && homes[pod] == nodes[0] {
+			twins++
+			continue
+		}
+		strays = append(strays, pod)
+	}
+	var want []string
+	for pod := range homes {
+		if strings.HasPrefix(pod, "shop/stray-") {
+			want = append(want, pod)
+		}
+	}
+	slices.Sort(strays)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, strays); diff != "" {
+		t.Errorf("evicted besides the twins of node-0 (-want +got):\n%s", diff)
+	}
+	if twins != 4 {
+		t.Errorf("%d twins evicted, want 4 of 7", twins)
+	}
+	f.eventually(30*time.Second, "no stray pod on the tainted node", func(ctx context.Context) bool {
+		return !slices.ContainsFunc(f.pods(ctx, "stray"), func(pod v1.Pod) bool { return pod.Spec.NodeName == nodes[3] || pod.Spec.NodeName == "" })
+	})
+	f.checkOnlyNeeded(requests.By(evenkeelUser))
+	f.checkRights(mark)
+}
+
+// checkOnlyNeeded makes sure that a run without our plugin asks for nothing that only our plugin reads.
+func (f *fixture) checkOnlyNeeded(requests cluster.Requests) {
+	f.t.Helper()
+	needed := []string{"nodes", "pods", "namespaces"}
+	for _, r := range requests {
+		if r.Verb != "list" && r.Verb != "watch" {
+			continue
+		}
+		if r.Group != "" || !slices.Contains(needed, r.Resource) {
+			f.t.Errorf("it %ses %s.%s, which neither plugin reads", r.Verb, r.Resource, r.Group)
+		}
+	}
+}

@@ -1,0 +1,216 @@
+package usage
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evenkeel/evenkeel/cluster"
+)
+
+// A View is parallel to its Snapshot, also where the store knows nothing.
+func TestViewIsParallelToItsSnapshot(t *testing.T) {
+	store := newStore(t)
+	snapshot := snapshotOf(nodeWith("n1", aPod("a"), aPod("b")), nodeWith("n2"), nodeWith("n3", aPod("c")))
+	view := store.View(snapshot, at(0), nil)
+	if view.Snapshot != snapshot || len(view.Nodes) != 3 {
+		t.Fatalf("view of %d nodes, want the snapshot's 3", len(view.Nodes))
+	}
+	for i, node := range snapshot.Nodes {
+		if len(view.Nodes[i].Pods) != len(node.Pods) {
+			t.Errorf("node %s: %d pods read, want %d", node.Node.Name, len(view.Nodes[i].Pods), len(node.Pods))
+		}
+		if view.Nodes[i].Unknown != NoSample {
+			t.Errorf("node %s: %q, want %q", node.Node.Name, view.Nodes[i].Unknown, NoSample)
+		}
+	}
+}
+
+// An earlier View does not change when the store goes on.
+func TestViewIsImmutable(t *testing.T) {
+	store, snapshot := newStore(t), snapshotOf(nodeWith("n1", aPod("a")))
+	feed(store, snapshot, 0, 300, amounts(2000, 100), map[string]cluster.Amounts{"a": amounts(1000, 50)})
+	first := store.View(snapshot, at(301), nil)
+	before := first.Nodes[0]
+	feed(store, snapshot, 315, 600, amounts(9000, 100), map[string]cluster.Amounts{"a": amounts(8000, 50)})
+	if diff := cmp.Diff(before, first.Nodes[0]); diff != "" {
+		t.Errorf("the view changed (-before +after):\n%s", diff)
+	}
+}
+
+// What a pod is taken to use: its own windows, else what it is expected to use, else its siblings' mean, else a share of
+// its requests, else the default; never less than was seen of it, and never nothing for want of data.
+func TestPodEstimates(t *testing.T) {
+	measured := map[string]cluster.Amounts{"a": amounts(100, 40), "b": amounts(300, 60)}
+	cases := map[string]struct {
+		pod      *cluster.Pod
+		seen     cluster.Amounts // one sample of the pod, 20 s before the view
+		expected map[string]cluster.Amounts
+		want     cluster.Amounts
+	}{
+		"a replacement uses what its predecessor used": {
+			pod:      aPod("new", startedAt(290)),
+			expected: map[string]cluster.Amounts{"uid-new": amounts(2200, 512)},
+			want:     amounts(2200, 512),
+		},
+		"one of several replicas uses what its siblings use": {
+			// (100 + 300) / 2 and (40 + 60) / 2
+			pod:  aPod("new", startedAt(290)),
+			want: amounts(200, 50),
+		},
+		"a pod without siblings uses a share of its requests": {
+			// 85 % of 1000m; 70 % of 1 GiB
+			pod:  aPod("new", startedAt(290), owner("other")),
+			want: cluster.Amounts{850, 751619276},
+		},
+		"pods without a controller are nobody's siblings": {
+			pod:  aPod("new", startedAt(290), owner("")),
+			want: cluster.Amounts{850, 751619276},
+		},
+		"a pod that requests nothing uses the default": {
+			pod:  aPod("new", startedAt(290), owner("other"), requesting(cluster.Amounts{})),
+			want: amounts(250, 200),
+		},
+		"the default stays under the limit": {
+			pod:  aPod("new", startedAt(290), owner("other"), requesting(cluster.Amounts{}), limited(amounts(100, 0))),
+			want: amounts(100, 200),
+		},
+		"what was seen of it already counts": {
+			// the siblings' mean is 200m and 50 MiB
+			pod:  aPod("new", startedAt(270)),
+			seen: amounts(700, 20),
+			want: amounts(700, 50),
+		},
+		"a pod that has not started is on its way": {
+			pod:  aPod("new", notStarted),
+			want: amounts(200, 50),
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			store := newStore(t)
+			snapshot := snapshotOf(nodeWith("n1", aPod("a"), aPod("b"), tc.pod))
+			feed(store, snapshot, 0, 270, amounts(5000, 500), measured)
+			last := readAt(285).node("n1", amounts(5000, 500)).pod("a", measured["a"]).pod("b", measured["b"])
+			if tc.seen != (cluster.Amounts{}) {
+				last.pod("new", tc.seen)
+			}
+			store.Ingest(last.Batch, snapshot)
+			got := store.View(snapshot, at(305), tc.expected).Nodes[0].Pods[2]
+			if got.Measured {
+				t.Error("an estimate passes for measured")
+			}
+			if diff := cmp.Diff(Every(tc.want), got.Used); diff != "" {
+				t.Errorf("used (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func requesting(requests cluster.Amounts) func(*cluster.Pod) {
+	return func(p *cluster.Pod) { p.Requests = requests }
+}
+
+func limited(limits cluster.Amounts) func(*cluster.Pod) {
+	return func(p *cluster.Pod) { p.Limits = limits }
+}
+
+// The sums of a node: what stays counts as evidence for hot, what is or comes counts for landings.
+func TestNodeSums(t *testing.T) {
+	store := newStore(t)
+	snapshot := snapshotOf(nodeWith("n1",
+		aPod("going", terminating), aPod("new", startedAt(290), owner("other")), aPod("stays")))
+	feed(store, snapshot, 0, 300, amounts(5000, 500), map[string]cluster.Amounts{
+		"going": amounts(3000, 200), "stays": amounts(1500, 250),
+	})
+	got := store.View(snapshot, at(301), nil).Nodes[0]
+	// System: 5000 - 3000 - 1500 and 500 - 200 - 250; "new" was charged once it had started, in one of 21 samples.
+	if want := amounts(500, 50); got.System != want {
+		t.Errorf("system %v, want %v", got.System, want)
+	}
+	// Current: system and the pod that stays; nothing for the new one, of which there is no evidence.
+	if diff := cmp.Diff(Every(amounts(2000, 300)), got.Current); diff != "" {
+		t.Errorf("current (-want +got):\n%s", diff)
+	}
+	// Predicted: system, both measured pods, and 85 % of 1000m and 70 % of 1 GiB for the new one.
+	want := amounts(5000, 500).Plus(cluster.Amounts{850, 751619276})
+	if diff := cmp.Diff(Every(want), got.Predicted); diff != "" {
+		t.Errorf("predicted (-want +got):\n%s", diff)
+	}
+}
+
+// A pod that leaves takes its share along at once, though the node's own window still has it; one that comes is there at
+// once, though the window has not.
+func TestPredictionDoesNotLagBehindPods(t *testing.T) {
+	store := newStore(t)
+	hot := snapshotOf(nodeWith("n1", aPod("a"), aPod("b")))
+	feed(store, hot, 0, 300, amounts(25000, 500), map[string]cluster.Amounts{"a": amounts(10000, 10), "b": amounts(14000, 10)})
+	got := store.View(snapshotOf(nodeWith("n1", aPod("a"))), at(301), nil).Nodes[0]
+	if got.Measured[Avg5m][cluster.CPU] != 25000 {
+		t.Errorf("measured %v, want the 25000m of the window", got.Measured[Avg5m])
+	}
+	if got.Predicted[Avg5m][cluster.CPU] != 11000 { // 1000m of system and 10000m of a
+		t.Errorf("predicted %v, want 11000m", got.Predicted[Avg5m])
+	}
+}
+
+// Around a pod's start and end a node's samples hold usage that no pod of the list explains. It must not pass for the
+// system's, which would stay on the node whatever is moved.
+func TestSystemShareIgnoresComingsAndGoings(t *testing.T) {
+	stays := aPod("stays")
+	with := snapshotOf(nodeWith("n1", aPod("other"), stays))
+	alone := snapshotOf(nodeWith("n1", stays))
+	cases := map[string]func(*Store){
+		"a pod ended and two samples still hold it": func(s *Store) {
+			feed(s, with, 0, 150, amounts(9000, 90), map[string]cluster.Amounts{"stays": amounts(2000, 20), "other": amounts(6000, 60)})
+			feed(s, alone, 165, 180, amounts(9000, 90), map[string]cluster.Amounts{"stays": amounts(2000, 20)})
+			feed(s, alone, 195, 300, amounts(3000, 30), map[string]cluster.Amounts{"stays": amounts(2000, 20)})
+		},
+		"a pod started and two samples do not tell of it": func(s *Store) {
+			feed(s, alone, 0, 150, amounts(3000, 30), map[string]cluster.Amounts{"stays": amounts(2000, 20)})
+			feed(s, with, 165, 180, amounts(9000, 90), map[string]cluster.Amounts{"stays": amounts(2000, 20)})
+			feed(s, with, 195, 300, amounts(9000, 90), map[string]cluster.Amounts{"stays": amounts(2000, 20), "other": amounts(6000, 60)})
+		},
+		"one sample of a pod is missing": func(s *Store) {
+			feed(s, with, 0, 285, amounts(9000, 90), map[string]cluster.Amounts{"stays": amounts(2000, 20), "other": amounts(6000, 60)})
+			feed(s, with, 300, 300, amounts(9000, 90), map[string]cluster.Amounts{"stays": amounts(2000, 20)})
+		},
+	}
+	for name, play := range cases {
+		t.Run(name, func(t *testing.T) {
+			store := newStore(t)
+			play(store)
+			if got, want := store.View(with, at(301), nil).Nodes[0].System, amounts(1000, 10); got != want {
+				t.Errorf("system %v, want %v", got, want)
+			}
+		})
+	}
+}
+
+// A pod without recent samples on a node that has them is not known to use nothing.
+func TestPodThatIsNoLongerMeasured(t *testing.T) {
+	store := newStore(t)
+	snapshot := snapshotOf(nodeWith("n1", aPod("a"), aPod("silent")))
+	feed(store, snapshot, 0, 300, amounts(5000, 50), map[string]cluster.Amounts{"a": amounts(1000, 10), "silent": amounts(3000, 30)})
+	feed(store, snapshot, 315, 420, amounts(5000, 50), map[string]cluster.Amounts{"a": amounts(1000, 10)})
+	got := store.View(snapshot, at(421), nil).Nodes[0]
+	silent := got.Pods[1]
+	if silent.Measured || silent.Used != Every(amounts(1000, 10)) { // its sibling's
+		t.Errorf("silent pod reads %+v, want its sibling's usage as an estimate", silent)
+	}
+	if want := amounts(1000, 10); got.System != want {
+		t.Errorf("system %v, want %v: what the silent pod used last is not the system's", got.System, want)
+	}
+}
+
+func TestWindowNames(t *testing.T) {
+	for w, want := range map[Window]string{Last: "last", Avg5m: "avg_5m", NumWindows: "unknown"} {
+		if got := w.String(); got != want {
+			t.Errorf("window %d is %q, want %q", w, got, want)
+		}
+	}
+	if len(Windows()) != int(NumWindows) || WindowLength != 5*time.Minute {
+		t.Error("windows and their length disagree with their names")
+	}
+}
