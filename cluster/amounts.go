@@ -1,5 +1,7 @@
 package cluster
 
+import "math"
+
 // Resource is a kind of usage that Evenkeel evens out.
 type Resource uint8
 
@@ -76,4 +78,32 @@ func (p Percents) Max() float64 {
 		highest = max(highest, v)
 	}
 	return highest
+}
+
+// CeilingOf returns the largest amounts of whole that are not above the percentages: a is at or under them exactly if
+// a.PercentOf(whole) is.
+func (p Percents) CeilingOf(whole Amounts) Amounts {
+	var most Amounts
+	for r := range most {
+		most[r] = ceiling(p[r], whole[r])
+	}
+	return most
+}
+
+func ceiling(percent float64, whole int64) int64 {
+	switch {
+	case whole <= 0 && percent >= 100:
+		return math.MaxInt64
+	case whole <= 0 || !(percent >= 0): // also when NaN
+		return 0
+	}
+	line := percent / 100 * float64(whole)
+	if line >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	most := int64(line) + 1 // the line may have come out a trifle low
+	for most > 0 && 100*float64(most)/float64(whole) > percent {
+		most--
+	}
+	return most
 }

@@ -57,13 +57,18 @@ func (m *Move) takes(pod Pod) bool {
 	return m.Owner.Kind != "StatefulSet" || m.Pod == pod.Name
 }
 
-// Book reserves the move's usage at the node that kube-scheduler was answered with.
-func (l *Ledger) Book(id uint64, node string) {
+// Book reserves the move's usage at the node that kube-scheduler was answered with. A move whose pod was never measured
+// takes the estimate for its usage.
+func (l *Ledger) Book(id uint64, node string, estimate cluster.Amounts) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	move := l.find(id)
 	if move == nil {
 		return
+	}
+	if !move.measured() {
+		l.reserve(move, "")
+		move.Usage = estimate
 	}
 	l.reserve(move, node)
 	move.State = Booked
@@ -81,9 +86,14 @@ func (l *Ledger) Bound(pod Pod, node string, now time.Time) (Move, bool) {
 	}
 	l.end(move, Landed, now)
 	move.Node = node
-	l.expected[pod.UID] = move.Usage
+	if move.measured() {
+		l.expected[pod.UID] = move.Usage
+	}
 	return *move, true
 }
+
+// measured says whether the move knows what its pod used; nothing is not known to be used by any pod.
+func (m *Move) measured() bool { return m.Usage != cluster.Amounts{} }
 
 // Expects returns what a pod that took up a move is expected to use.
 func (l *Ledger) Expects(podUID string) (cluster.Amounts, bool) {

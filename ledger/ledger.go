@@ -40,7 +40,7 @@ type Intent struct {
 	Namespace, Pod, PodUID string
 	Owner                  cluster.Owner
 	TemplateHash           string
-	// Usage is what the pod was measured at; its replacement is expected to use as much.
+	// Usage is what the pod was measured at; its replacement is expected to use as much. Zero is not known.
 	Usage cluster.Amounts
 	From  string
 	// To is the planned destination; empty for an eviction by a plugin that plans none.
@@ -284,7 +284,7 @@ func (l *Ledger) prune(now time.Time) {
 		if l.avoids(move, now) {
 			busy++
 		}
-		if move.State == Landed && now.Sub(move.Ended) < expectFor {
+		if move.State == Landed && move.measured() && now.Sub(move.Ended) < expectFor {
 			expected[move.Replacement] = move.Usage
 		}
 	}

@@ -14,11 +14,11 @@ const MaxScore = 10
 func (b *Board) Best(nodes []int32, pod cluster.Amounts, excluded func(int32) bool) int32 {
 	best, lowest := int32(-1), math.Inf(1)
 	for _, i := range nodes {
-		percents, known := b.With(i, pod)
-		if !known || b.config.Lines.over(percents) || excluded(i) {
+		load, under, known := b.loadWith(i, pod)
+		if !known || !under || excluded(i) {
 			continue
 		}
-		if load := b.load(percents); load < lowest || load == lowest && i < best {
+		if load < lowest || load == lowest && i < best {
 			best, lowest = i, load
 		}
 	}
@@ -33,45 +33,45 @@ func (b *Board) Best(nodes []int32, pod cluster.Amounts, excluded func(int32) bo
 //	load  = (max over r of p_r + weighted mean of p_r) / 2    p_r: predicted percent of allocatable with the pod
 //	score = 5 + (10·(hottest−load)/(hottest−coolest) − 5) · min(1, (hottest−coolest)/DampPercent)
 func (b *Board) Score(nodes []int32, pod cluster.Amounts, scores []int8) {
-	coolest, hottest := math.Inf(1), math.Inf(-1)
+	var all, under scale
+	all.reset()
+	under.reset()
 	for _, i := range nodes {
-		if percents, known := b.With(i, pod); known && !b.config.Lines.over(percents) {
-			load := b.load(percents)
-			coolest, hottest = min(coolest, load), max(hottest, load)
+		if load, isUnder, known := b.loadWith(i, pod); known {
+			all.add(load)
+			if isUnder {
+				under.add(load)
+			}
 		}
 	}
-	if coolest > hottest { // every known node is above the line: the least hot is still the best
-		b.scoreBetween(nodes, pod, scores, false)
+	if under.coolest > under.hottest { // every known node is above the line: the least hot is still the best
+		b.fill(nodes, pod, scores, all, false)
 		return
 	}
-	b.fill(nodes, pod, scores, coolest, hottest, true)
+	b.fill(nodes, pod, scores, under, true)
 }
 
-func (b *Board) scoreBetween(nodes []int32, pod cluster.Amounts, scores []int8, lines bool) {
-	coolest, hottest := math.Inf(1), math.Inf(-1)
-	for _, i := range nodes {
-		if percents, known := b.With(i, pod); known {
-			load := b.load(percents)
-			coolest, hottest = min(coolest, load), max(hottest, load)
-		}
-	}
-	b.fill(nodes, pod, scores, coolest, hottest, lines)
-}
+// scale is the span of loads that scores are spread over.
+type scale struct{ coolest, hottest float64 }
+
+func (s *scale) reset() { s.coolest, s.hottest = math.Inf(1), math.Inf(-1) }
+
+func (s *scale) add(load float64) { s.coolest, s.hottest = min(s.coolest, load), max(s.hottest, load) }
 
 const unknownScore = -1
 
-func (b *Board) fill(nodes []int32, pod cluster.Amounts, scores []int8, coolest, hottest float64, lines bool) {
+func (b *Board) fill(nodes []int32, pod cluster.Amounts, scores []int8, span scale, lines bool) {
 	var histogram [MaxScore + 1]int
-	known := 0
+	known, spread := 0, newSpreader(span, b.config.DampPercent)
 	for k, i := range nodes {
-		percents, ok := b.With(i, pod)
+		load, under, ok := b.loadWith(i, pod)
 		if !ok {
 			scores[k] = unknownScore
 			continue
 		}
 		score := int8(0)
-		if !lines || !b.config.Lines.over(percents) {
-			score = spread(b.load(percents), coolest, hottest, b.config.DampPercent)
+		if under || !lines {
+			score = spread.score(load)
 		}
 		scores[k] = score
 		histogram[score]++
@@ -85,18 +85,29 @@ func (b *Board) fill(nodes []int32, pod cluster.Amounts, scores []int8, coolest,
 	}
 }
 
-func spread(load, coolest, hottest, damp float64) int8 {
+// spreader turns loads into scores: a straight line, because there is one per node.
+type spreader struct{ start, slope float64 }
+
+func newSpreader(span scale, damp float64) spreader {
 	const middle = MaxScore / 2.0
-	width := hottest - coolest
+	width := span.hottest - span.coolest
 	if !(width > 0) { // also when NaN
-		return int8(middle)
+		return spreader{start: middle}
 	}
 	strength := 1.0
 	if damp > 0 {
 		strength = min(1, width/damp)
 	}
-	score := middle + (MaxScore*(hottest-load)/width-middle)*strength
-	return int8(math.Round(min(max(score, 0), MaxScore)))
+	slope := MaxScore / width * strength
+	return spreader{start: middle + slope*span.hottest - middle*strength, slope: slope}
+}
+
+func (s spreader) score(load float64) int8 {
+	score := s.start
+	if s.slope != 0 {
+		score -= s.slope * load
+	}
+	return int8(min(max(score, 0), MaxScore) + 0.5)
 }
 
 // median returns the lower median of the counted scores, the middle when there are none.
@@ -110,12 +121,20 @@ func median(histogram [MaxScore + 1]int, n int) int8 {
 	return MaxScore / 2
 }
 
-// load sums percentages up in one figure: half the dominant resource, half the weighted mean.
-func (b *Board) load(p cluster.Percents) float64 {
-	var sum, weights float64
-	for r := range p {
-		sum += b.config.Weights[r] * p[r]
-		weights += b.config.Weights[r]
+// loadWith sums the predicted percentages of a node with a pod up in one figure, half the dominant resource, half the
+// weighted mean, and says whether they are under the reject line.
+func (b *Board) loadWith(i int32, pod cluster.Amounts) (load float64, under, known bool) {
+	amounts, known := b.Predicted(i)
+	if !known {
+		return 0, true, false
 	}
-	return (p.Max() + sum/weights) / 2
+	n := &b.nodes[i]
+	amounts = amounts.Plus(pod)
+	var highest, mean float64
+	for r := range amounts {
+		p := float64(amounts[r]) * n.perUnit[r]
+		highest = max(highest, p)
+		mean += b.shares[r] * p
+	}
+	return (highest + mean) / 2, n.takes(amounts), true
 }

@@ -34,6 +34,8 @@ type Board struct {
 	index  map[string]int32
 	nodes  []node
 	adjust []adjustment
+	// shares are the weights of the resources, one in all.
+	shares cluster.Percents
 	// siblings is the mean measured usage of an owner's pods.
 	siblings map[string]cluster.Amounts
 }
@@ -42,7 +44,11 @@ type node struct {
 	name        string
 	allocatable cluster.Amounts
 	predicted   cluster.Amounts
-	known       bool
+	// ceiling is the most that may be predicted, perUnit what one unit of usage is in percent: what comparing and dividing
+	// would give, without the divisions that a request for thousands of nodes is made of.
+	ceiling cluster.Amounts
+	perUnit cluster.Percents
+	known   bool
 }
 
 // adjustment is what happened to a node since the observation: pods bound or gone, moves reserved or released.
@@ -50,17 +56,13 @@ type adjustment [cluster.NumResources]atomic.Int64
 
 // NewBoard returns the board of a view.
 func NewBoard(view *usage.View, config Config) *Board {
-	if config.Weights == (cluster.Percents{}) {
-		for r := range config.Weights {
-			config.Weights[r] = 1
-		}
-	}
 	b := &Board{
 		config:   config,
 		index:    make(map[string]int32, len(view.Nodes)),
 		nodes:    make([]node, len(view.Nodes)),
 		adjust:   make([]adjustment, len(view.Nodes)),
 		siblings: view.Siblings,
+		shares:   shares(config.Weights),
 	}
 	for i := range view.Nodes {
 		info := &view.Snapshot.Nodes[i].Node
@@ -69,10 +71,25 @@ func NewBoard(view *usage.View, config Config) *Board {
 			name:        info.Name,
 			allocatable: info.Allocatable,
 			predicted:   Highest(view.Nodes[i].Predicted),
+			ceiling:     config.Lines.Reject.CeilingOf(info.Allocatable),
+			perUnit:     cluster.Amounts{1, 1}.PercentOf(info.Allocatable),
 			known:       view.Nodes[i].Known(),
 		}
 	}
 	return b
+}
+
+func shares(weights cluster.Percents) cluster.Percents {
+	sum := 0.0
+	for _, w := range weights {
+		sum += w
+	}
+	for r := range weights {
+		if weights[r] /= sum; !(sum > 0) { // also when NaN
+			weights[r] = 1 / float64(len(weights))
+		}
+	}
+	return weights
 }
 
 // Highest returns, per resource, the highest of the windows: the careful reading when something is about to be added.
@@ -157,17 +174,17 @@ func (b *Board) With(i int32, pod cluster.Amounts) (cluster.Percents, bool) {
 // Accepts says whether a node stays at or under the reject line with a pod of the given usage on it. A node that is
 // unknown accepts.
 func (b *Board) Accepts(i int32, pod cluster.Amounts) bool {
-	percents, known := b.With(i, pod)
-	return !known || !b.config.Lines.over(percents)
+	amounts, known := b.Predicted(i)
+	return !known || b.nodes[i].takes(amounts.Plus(pod))
 }
 
-func (l Lines) over(p cluster.Percents) bool {
-	for r := range p {
-		if p[r] > l.Reject[r] {
-			return true
+func (n *node) takes(amounts cluster.Amounts) bool {
+	for r := range amounts {
+		if amounts[r] > n.ceiling[r] {
+			return false
 		}
 	}
-	return false
+	return true
 }
 
 // Adjusted returns what bindings and moves have changed on a node since the observation.

@@ -146,8 +146,8 @@ func checkView(t *testing.T, view *View) {
 	if node.Known() && (node.Age > 91*time.Second || node.Span < 75*time.Second) {
 		t.Fatalf("known with age %v and span %v", node.Age, node.Span)
 	}
-	for r := range cluster.Resources() {
-		for w := range Windows() {
+	for r := range cluster.NumResources {
+		for w := range NumWindows {
 			if node.System[r] < 0 || node.Current[w][r] < node.System[r] || node.Predicted[w][r] < node.Current[w][r] {
 				t.Fatalf("system %v, current %v and predicted %v are out of order", node.System, node.Current, node.Predicted)
 			}

@@ -18,6 +18,7 @@ func requestProtections(factory informers.SharedInformerFactory, p *api.Deschedu
 				continue
 			}
 			extra := args.PodProtections.ExtraEnabled
+			//nolint:staticcheck // deprecated, and still in users' policies
 			if slices.Contains(extra, defaultevictor.PodsWithoutPDB) || args.IgnorePodsWithoutPDB {
 				factory.Policy().V1().PodDisruptionBudgets().Informer()
 			}

@@ -284,7 +284,7 @@ func (a *App) awaitUsage(ctx context.Context, progress io.Writer) bool {
 		// The newest observation has to be one that the whole period was sampled for; a replica that takes the Lease over has
 		// observed all along.
 		latest := a.observer.Latest()
-		if latest != nil && latest.Batches > 0 && latest.At.Sub(latest.First) >= period || a.now().Sub(started) > 2*period {
+		if latest != nil && !latest.First.IsZero() && latest.At.Sub(latest.First) >= period || a.now().Sub(started) > 2*period {
 			return true
 		}
 		select {

@@ -50,7 +50,7 @@ type Observation struct {
 	Lines plan.Lines
 	// Ready counts the ready nodes, Fresh those of them whose usage is known.
 	Ready, Fresh int
-	// Batches counts the complete readings so far, First is when the first of them was made.
+	// Batches counts the complete readings so far, First is when the first of them that told of a node was made.
 	Batches int
 	First   time.Time
 	// SourceError is what the last reading failed with; nil when it did not.
@@ -158,7 +158,7 @@ func (o *Observer) Sample(ctx context.Context) {
 	o.store.Observe(func(snapshot *cluster.Snapshot) {
 		if err == nil {
 			skipped = o.usage.Ingest(batch, snapshot)
-			if o.batches++; o.batches == 1 {
+			if o.batches++; o.first.IsZero() && len(batch.Nodes) > 0 {
 				o.first = now
 			}
 		}

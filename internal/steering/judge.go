@@ -96,7 +96,7 @@ func (r round) Filter(pod *extender.Pod, nodes []int32, reasons []extender.Rejec
 	if !ledger.Quiet() {
 		now := r.judge.now()
 		if move, ok := ledger.Match(ledgerPod(pod), now); ok {
-			if r.land(move, nodes, reasons) {
+			if r.land(pod, move, nodes, reasons) {
 				return
 			}
 		}
@@ -112,8 +112,11 @@ func (r round) Filter(pod *extender.Pod, nodes []int32, reasons []extender.Rejec
 
 // land answers with the planned destination alone if it is in the request and under its ceiling, else with the request's
 // best node, and books the answer. It returns false when no node of the request will do.
-func (r round) land(move ledger.Move, nodes []int32, reasons []extender.Reject) bool {
+func (r round) land(pod *extender.Pod, move ledger.Move, nodes []int32, reasons []extender.Reject) bool {
 	board := r.observation.Board
+	if move.Usage == (cluster.Amounts{}) { // evicted by a plugin that measures nothing
+		move.Usage = r.estimate(pod)
+	}
 	to := r.destination(move, nodes)
 	if to < 0 {
 		from := board.Node([]byte(move.From))
@@ -127,7 +130,7 @@ func (r round) land(move ledger.Move, nodes []int32, reasons []extender.Reject) 
 			reasons[k] = extender.RejectNotDestination
 		}
 	}
-	r.judge.observer.Ledger().Book(move.ID, board.Name(to))
+	r.judge.observer.Ledger().Book(move.ID, board.Name(to), move.Usage)
 	return true
 }
 

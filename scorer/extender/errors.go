@@ -43,8 +43,7 @@ func (a adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	code := http.StatusInternalServerError
-	var status statusError
-	if errors.As(err, &status) {
+	if status, ok := errors.AsType[statusError](err); ok {
 		code = status.code
 	}
 	logger := klog.FromContext(r.Context())

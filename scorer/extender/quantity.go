@@ -1,6 +1,7 @@
 package extender
 
 import (
+	"bytes"
 	"errors"
 	"math"
 	"math/bits"
@@ -52,10 +53,8 @@ func parseQuantity(text []byte, perOne int64) (int64, error) {
 // exponentDigits counts the digits at the end of text if an exponent's e comes
 // before them.
 func exponentDigits(text []byte) int {
-	for i := len(text) - 1; i >= 0; i-- {
-		if c := text[i] | 0x20; c == 'e' {
-			return len(text) - 1 - i
-		}
+	if i := bytes.LastIndexAny(text, "eE"); i >= 0 {
+		return len(text) - 1 - i
 	}
 	return 0
 }

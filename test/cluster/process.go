@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -75,11 +76,15 @@ func (p *process) ended() bool {
 // failure describes a process that ended by itself, with the last lines of its log.
 func (p *process) failure() error {
 	const lastLines = 15
+	ended := p.err
+	if ended == nil {
+		ended = errors.New("exit code 0")
+	}
 	content, err := os.ReadFile(p.logPath)
 	if err != nil {
-		return fmt.Errorf("%s ended: %w", p.part, p.err)
+		return fmt.Errorf("%s ended: %w", p.part, ended)
 	}
 	lines := bytes.Split(bytes.TrimSpace(content), []byte{'\n'})
 	lines = lines[max(0, len(lines)-lastLines):]
-	return fmt.Errorf("%s ended (%v), its log %s ends with:\n%s", p.part, p.err, p.logPath, bytes.Join(lines, []byte{'\n'}))
+	return fmt.Errorf("%s ended (%w), its log %s ends with:\n%s", p.part, ended, p.logPath, bytes.Join(lines, []byte{'\n'}))
 }

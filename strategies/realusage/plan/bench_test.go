@@ -46,15 +46,6 @@ func fleet(nodes int, coolPercent int64) Input {
 	return in
 }
 
-func testLines() Lines {
-	return Lines{
-		Low:    cluster.Percents{45, 60},
-		Reject: cluster.Percents{60, 75},
-		Evict:  cluster.Percents{65, 80},
-		Leave:  cluster.Percents{60, 75},
-	}
-}
-
 // BenchmarkPlan plans with room everywhere, with room for a part of the moves, and with none.
 func BenchmarkPlan(b *testing.B) {
 	for _, room := range []struct {

@@ -128,13 +128,13 @@ func (s *search) descend(from, k int, left cluster.Amounts) bool {
 func refine(chosen, pods []*Pod, need cluster.Amounts) []*Pod {
 	others := slices.DeleteFunc(slices.Clone(pods), func(pod *Pod) bool { return slices.Contains(chosen, pod) })
 	slices.SortStableFunc(others, func(a, b *Pod) int {
-		return cmp.Or(compareDisruption(a, b), cmp.Compare(relief(a, need), relief(b, need)), compareKey(a, b))
+		return cmp.Or(compareDisruption(a, b), cmp.Compare(weight(a, need), weight(b, need)), compareKey(a, b))
 	})
 	slices.SortStableFunc(chosen, func(a, b *Pod) int { return -compareDisruption(a, b) })
 	total := sum(chosen)
 	for i, pod := range chosen {
 		for j, other := range others {
-			if c := compareDisruption(other, pod); c > 0 || c == 0 && relief(other, need) >= relief(pod, need) {
+			if c := compareDisruption(other, pod); c > 0 || c == 0 && weight(other, need) >= weight(pod, need) {
 				continue
 			}
 			if with := total.Minus(pod.Usage).Plus(other.Usage); covers(with, need) {
@@ -152,6 +152,17 @@ func relief(pod *Pod, need cluster.Amounts) float64 {
 	for r := range need {
 		if need[r] > 0 {
 			total += min(float64(pod.Usage[r])/float64(need[r]), 1)
+		}
+	}
+	return total
+}
+
+// weight is what a pod uses of the resources in need, relative to the need: with relief covered, the less the better.
+func weight(pod *Pod, need cluster.Amounts) float64 {
+	total := 0.0
+	for r := range need {
+		if need[r] > 0 {
+			total += float64(pod.Usage[r]) / float64(need[r])
 		}
 	}
 	return total

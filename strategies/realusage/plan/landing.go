@@ -3,7 +3,6 @@ package plan
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -40,27 +39,6 @@ func (d *destination) takes(pod cluster.Amounts) bool {
 	return true
 }
 
-// ceilingOf returns the largest amounts that are not above the reject line.
-func ceilingOf(lines *Lines, allocatable cluster.Amounts) cluster.Amounts {
-	var most cluster.Amounts
-	for r := range most {
-		line := lines.Reject[r] / 100 * float64(allocatable[r])
-		switch {
-		case !(line > 0): // also when NaN
-		case line >= math.MaxInt64:
-			most[r] = math.MaxInt64
-		default:
-			most[r] = int64(math.Round(line))
-		}
-	}
-	for r, p := range most.PercentOf(allocatable) {
-		if p > lines.Reject[r] {
-			most[r]--
-		}
-	}
-	return most
-}
-
 // ports are the destinations of a plan.
 type ports struct {
 	lines     *Lines
@@ -77,7 +55,7 @@ func newPorts(in *Input, first order) *ports {
 		if n := &in.Nodes[i]; n.State == Cool && n.Closed == "" {
 			index := int32(len(p.cool)) //nolint:gosec // a cluster has fewer than 2^31 nodes
 			p.cool = append(p.cool, destination{
-				name: n.Name, allocatable: n.Allocatable, ceiling: ceilingOf(p.lines, n.Allocatable),
+				name: n.Name, allocatable: n.Allocatable, ceiling: p.lines.Reject.CeilingOf(n.Allocatable),
 				predicted: n.Predicted, fill: fill(p.lines, n.Predicted, n.Allocatable), index: index,
 			})
 			p.byFill = append(p.byFill, index)

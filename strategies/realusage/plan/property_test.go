@@ -3,6 +3,8 @@ package plan
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/evenkeel/evenkeel/cluster"
@@ -20,36 +22,47 @@ func (f forbidding) Fits(pod *cluster.Pod, node string) (bool, string) {
 
 func (f forbidding) Move(*cluster.Pod, string) (func(), error) { return func() {}, nil }
 
+// shapes are ways in which the usages of a node's pods are spread.
+var shapes = [...]func(*rand.Rand) cluster.Amounts{
+	// anything
+	func(rng *rand.Rand) cluster.Amounts {
+		return cluster.Amounts{int64(20 + rng.IntN(300)), int64(rng.IntN(300))}
+	},
+	// replicas of one size
+	func(rng *rand.Rand) cluster.Amounts {
+		return cluster.Amounts{int64(148 + rng.IntN(5)), int64(60 + rng.IntN(3))}
+	},
+	// many small and a few giant ones
+	func(rng *rand.Rand) cluster.Amounts {
+		if rng.IntN(4) == 0 {
+			return cluster.Amounts{int64(300 + rng.IntN(250)), int64(100 + rng.IntN(300))}
+		}
+		return cluster.Amounts{int64(10 + rng.IntN(60)), int64(10 + rng.IntN(60))}
+	},
+	// either CPU or memory
+	func(rng *rand.Rand) cluster.Amounts {
+		if rng.IntN(2) == 0 {
+			return cluster.Amounts{int64(100 + rng.IntN(200)), int64(rng.IntN(20))}
+		}
+		return cluster.Amounts{int64(1 + rng.IntN(20)), int64(100 + rng.IntN(200))}
+	},
+}
+
 // randomInput is a cluster small enough for the exact optimum: up to 3 hot nodes with up to 4 pods each and up to 4 cool
-// ones.
+// ones of different sizes.
 func randomInput(rng *rand.Rand) (Input, forbidding) {
 	refused := forbidding{}
-	in := Input{Placement: refused, Lines: Lines{
-		Low:    cluster.Percents{45, 45},
-		Reject: cluster.Percents{60, 60},
-		Evict:  cluster.Percents{65, 65},
-		Leave:  cluster.Percents{60, 60},
-	}}
-	hot, cool := 1+rng.IntN(3), 1+rng.IntN(4)
+	in := Input{Placement: refused, Lines: testLines()}
+	hot, cool, shape := 1+rng.IntN(3), 1+rng.IntN(4), shapes[rng.IntN(len(shapes))]
 	for h := range hot {
-		n := Node{Name: fmt.Sprintf("hot%d", h), Allocatable: cluster.Amounts{1000, 1000}, State: Hot}
-		n.Current = cluster.Amounts{int64(rng.IntN(400)), int64(rng.IntN(200))}
-		for k := range 1 + rng.IntN(4) {
-			usage := cluster.Amounts{int64(20 + rng.IntN(300)), int64(rng.IntN(300))}
-			name := fmt.Sprintf("p%d-%d", h, k)
-			n.Pods = append(n.Pods, Pod{
-				Pod:        &cluster.Pod{UID: name, Namespace: "ns", Name: name, Node: n.Name},
-				Usage:      usage,
-				Disruption: int64(rng.IntN(2)),
-			})
-			n.Current = n.Current.Plus(usage)
-		}
-		n.Predicted = n.Current
-		in.Nodes = append(in.Nodes, n)
+		in.Nodes = append(in.Nodes, randomHot(rng, h, shape))
 	}
 	for c := range cool {
-		n := Node{Name: fmt.Sprintf("cool%d", c), Allocatable: cluster.Amounts{1000, 1000}, State: Cool}
+		n := Node{Name: fmt.Sprintf("cool%d", c), Allocatable: thousand, State: Cool}
 		n.Predicted = cluster.Amounts{int64(rng.IntN(450)), int64(rng.IntN(450))}
+		if rng.IntN(4) == 0 {
+			n.Allocatable = n.Allocatable.Plus(n.Allocatable)
+		}
 		in.Nodes = append(in.Nodes, n)
 		for h := range hot {
 			for _, pod := range in.Nodes[h].Pods {
@@ -59,7 +72,29 @@ func randomInput(rng *rand.Rand) (Input, forbidding) {
 			}
 		}
 	}
+	slices.SortFunc(in.Nodes, func(a, b Node) int { return strings.Compare(a.Name, b.Name) })
 	return in, refused
+}
+
+func randomHot(rng *rand.Rand, h int, shape func(*rand.Rand) cluster.Amounts) Node {
+	n := Node{Name: fmt.Sprintf("hot%d", h), Allocatable: thousand, State: Hot}
+	for k := range 1 + rng.IntN(4) {
+		name := fmt.Sprintf("p%d-%d", h, k)
+		n.Pods = append(n.Pods, Pod{
+			Pod:        &cluster.Pod{UID: name, Namespace: "ns", Name: name, Node: n.Name},
+			Usage:      shape(rng),
+			Disruption: int64(rng.IntN(2)),
+		})
+		n.Current = n.Current.Plus(n.Pods[k].Usage)
+	}
+	// What cannot be moved brings the node to between 5 % under and 20 % above its line in one resource or both.
+	for r := range n.Current {
+		if r == rng.IntN(2) || rng.IntN(3) == 0 {
+			n.Current[r] = max(n.Current[r], int64(600+rng.IntN(250)))
+		}
+	}
+	n.Predicted = n.Current
+	return n
 }
 
 // optimum is the exact answer by trying every assignment: the most hot nodes that can be cooled, and the fewest moves that
@@ -105,6 +140,9 @@ func (o *optimum) try(k int) {
 		return
 	}
 	o.try(k + 1)
+	if o.isUnder(o.from[k], o.in.Lines.Evict) {
+		return // a further move from a node that is cooled already is never among the fewest
+	}
 	pod := o.pods[k]
 	for i := range o.in.Nodes {
 		if o.in.Nodes[i].State != Cool || o.refused[pod.Name+"@"+o.in.Nodes[i].Name] {
@@ -181,8 +219,8 @@ func cooledBy(in *Input, plan Plan) int {
 	return cooled
 }
 
-// The plan needs on average at most 5 % more moves than the exact optimum where it cools as many nodes, and cools nearly
-// as many nodes overall.
+// The plan needs on average at most 1 % more moves than the exact optimum where it cools as many nodes, and cools at least
+// 99 of 100 nodes that can be cooled.
 func TestPlanIsCloseToTheOptimum(t *testing.T) {
 	const clusters = 4000
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -204,11 +242,51 @@ func TestPlanIsCloseToTheOptimum(t *testing.T) {
 	}
 	t.Logf("%d of %d clusters cooled as far as possible: %d moves, optimum %d (%.2f %% more); nodes cooled %d of %d",
 		compared, clusters, planned, best, 100*float64(planned-best)/float64(best), cooled, coolable)
-	if float64(planned) > 1.05*float64(best) {
-		t.Errorf("%d moves, the optimum is %d: more than 5 %% above", planned, best)
+	if float64(planned) > 1.01*float64(best) {
+		t.Errorf("%d moves, the optimum is %d: more than 1 %% above", planned, best)
 	}
-	if float64(cooled) < 0.97*float64(coolable) {
+	if float64(cooled) < 0.99*float64(coolable) {
 		t.Errorf("%d nodes cooled, the optimum cools %d", cooled, coolable)
+	}
+}
+
+// A pod of a higher priority is moved only where those below it do not suffice: with one hot node, whenever some set of
+// the pods below the highest that was moved would have cooled it, by the exact answer.
+func TestPlanSparesHigherPriorities(t *testing.T) {
+	const clusters = 4000
+	rng := rand.New(rand.NewPCG(11, 12))
+	moved, raised := 0, 0
+	for range clusters {
+		in, refused := randomInput(rng)
+		in.Nodes = slices.DeleteFunc(in.Nodes, func(n Node) bool { return n.State == Hot && n.Name != "hot0" })
+		h := slices.IndexFunc(in.Nodes, func(n Node) bool { return n.State == Hot })
+		for k := range in.Nodes[h].Pods {
+			in.Nodes[h].Pods[k].Priority = int32(10 * rng.IntN(3))
+		}
+		plan := New(in)
+		checkSound(t, &in, refused, plan)
+		highest := int32(0)
+		for _, m := range plan.Moves {
+			highest = max(highest, m.Priority)
+		}
+		if len(plan.Moves) == 0 || highest == 0 {
+			continue
+		}
+		moved++
+		below := in
+		below.Nodes = slices.Clone(in.Nodes)
+		below.Nodes[h].Pods = slices.DeleteFunc(slices.Clone(in.Nodes[h].Pods), func(p Pod) bool { return p.Priority >= highest })
+		if cooled, _ := bruteForce(&below, refused); cooled > 0 {
+			raised++
+			t.Logf("%v moves priority %d, though lower ones would do", described(plan), highest)
+		}
+	}
+	t.Logf("%d plans move a higher priority, %d of them without need", moved, raised)
+	if moved < clusters/20 {
+		t.Errorf("only %d clusters needed a higher priority: the test says little", moved)
+	}
+	if raised*1000 > moved {
+		t.Errorf("%d of %d plans move a higher priority without need", raised, moved)
 	}
 }
 

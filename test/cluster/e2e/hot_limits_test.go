@@ -170,13 +170,13 @@ func (f *fixture) priorityClass(name string, value int32) {
 // that node is then the best landing, but required anti-affinity lets nobody land beside the terminating pod.
 //
 //	node  db    web          total          without its db
-//	0     18    10 × 0.5     23   = 71.9 %   5 = 15.6 %: the coolest, but its db still terminates
+//	0     18    12 × 0.5     24   = 75.0 %   6 = 18.8 %: the coolest, but its db still terminates
 //	1     10    26 × 0.5     23   = 71.9 %  13 = 40.6 %
 //	2      -     2 × 0.5      1   =  3.1 %  takes the 18 (59.4 %) and then nothing more
 //	3      -    16 × 0.5      8   = 25.0 %  takes the 10 (56.3 %)
 //	4     10     2 × 0.5     11   = 34.4 %  has a db already
 //
-// The need of 2.2 cores on each hot node is covered by one db or five web pods, so the fewest are two.
+// One db or at least five web pods cover what has to leave each hot node, so the fewest are two, the hotter node's first.
 func TestLandingsRespectTerminatingPods(t *testing.T) {
 	f := newFixture(t)
 	nodes, err := f.AddNodes(t.Context(), 5, cluster.NodeTemplate{CPU: "32", Memory: "256Gi"})
@@ -187,7 +187,7 @@ func TestLandingsRespectTerminatingPods(t *testing.T) {
 		cluster.Placement{Workload: spreadDB(), On: on(1, nodes[0], nodes[1], nodes[4])},
 		cluster.Placement{
 			Workload: workload("web", cluster.Resources{CPU: "100m"}, cluster.Resources{CPU: "500m"}),
-			On:       map[string]int{nodes[0]: 10, nodes[1]: 26, nodes[2]: 2, nodes[3]: 16, nodes[4]: 2},
+			On:       map[string]int{nodes[0]: 12, nodes[1]: 26, nodes[2]: 2, nodes[3]: 16, nodes[4]: 2},
 		})
 	if err != nil {
 		t.Fatal(err)

@@ -30,11 +30,12 @@ func TestNodesThatCannotBeCooledAreLeftAlone(t *testing.T) {
 	}
 
 	mark := f.mark()
-	cycles := f.serveCounting(f.policy(realUsage, fast))
+	policy := f.policy(realUsage, fast)
+	cycles := f.serveCounting(policy)
 	if err := f.WaitMetrics(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	plan := f.plan(t.Context(), f.policy(realUsage, strings.Replace(fast, "observationPeriod: 25s", "observationPeriod: 15s", 1)))
+	plan := f.plan(t.Context(), policy)
 	f.eventually(2*time.Minute, "only the nodes that cannot be cooled above the line", func(ctx context.Context) bool {
 		return len(f.hot(ctx, 65)) == 4
 	})

@@ -78,7 +78,7 @@ func TestTwoReplicas(t *testing.T) {
 	f := newFixture(t)
 	skew := f.skew()
 	mark := f.mark()
-	policy := f.policy(realUsage, strings.Replace(fast, "cycleDeadline: 3m", "cycleDeadline: 3m, interval: 3s", 1))
+	policy := f.policy(realUsage, strings.Replace(fast, "cycleDeadline: 3m", "cycleDeadline: 3m, interval: 2s", 1))
 	addresses := []string{f.freeAddress(), f.freeAddress()}
 	f.service(shared.listen, addresses...)
 	var replicas []*evenkeel.Process
@@ -98,7 +98,7 @@ func TestTwoReplicas(t *testing.T) {
 	}
 	replicas[0].Kill()
 	before := f.evictions(mark)
-	if evicted := strings.Count(replicas[0].Log(), "Evicted pod"); evicted != before {
+	if evicted := evictionsBy(replicas[0]); evicted != before {
 		t.Errorf("the leader made %d of %d evictions, want all", evicted, before)
 	}
 	f.eventually(time.Minute, "no node above 65 % of CPU", func(ctx context.Context) bool { return len(f.hot(ctx, 65)) == 0 })
@@ -106,13 +106,20 @@ func TestTwoReplicas(t *testing.T) {
 		t.Errorf("the Lease is held by %q after its holder %q was killed", second, first)
 	}
 	after := f.evictions(mark)
-	if evicted := strings.Count(replicas[1].Log(), "Evicted pod"); evicted != after-before {
+	if evicted := evictionsBy(replicas[1]); evicted != after-before {
 		t.Errorf("the other replica made %d of %d evictions after the kill, want all", evicted, after-before)
 	}
 	if after > skew.fewest+1 {
 		t.Errorf("%d evictions, the fewest possible are %d", after, skew.fewest)
 	}
 	f.wantLeft(skew, after)
+	if err := replicas[1].Stop(); err != nil {
+		t.Fatal(err)
+	}
+	f.wantExit(replicas[1], time.Second)
+	if holder := f.leader(t.Context()); holder != "" {
+		t.Errorf("the Lease is still held by %q, which was stopped in good order", holder)
+	}
 	t.Logf("evictions %d by the first leader, %d by the second, fewest %d", before, after-before, skew.fewest)
 }
 
@@ -192,6 +199,16 @@ func (f *fixture) wantLeft(skew skewed, evicted int) {
 	if want := 24 - evicted; stayed != want {
 		f.t.Errorf("%d pods are on the nodes that were hot, want %d: a replacement went back", stayed, want)
 	}
+}
+
+// evictionsBy counts the evictions that a process says it has made.
+func evictionsBy(p *evenkeel.Process) (n int) {
+	for line := range strings.Lines(p.Log()) {
+		if strings.Contains(line, `"Evicted pod"`) && strings.Contains(line, " destination=") {
+			n++
+		}
+	}
+	return n
 }
 
 // leader is who holds Evenkeel's Lease, "" when nobody does.

@@ -50,6 +50,17 @@ profiles:
       enabled: [RemoveDuplicates, LowNodeUtilization, RealUsageLowNodeUtilization]
 `
 
+// agents puts a small pod on each of the nodes that nobody may move, as every real node has: metrics-server tells nothing of
+// a node that uses nothing.
+func agents(nodes ...string) cluster.Placement {
+	agent := workload("agent", cluster.Resources{CPU: "10m"}, cluster.Resources{CPU: "10m", Memory: "16Mi"})
+	agent.Adjust = func(template *v1.PodTemplateSpec) {
+		template.Spec.Tolerations = []v1.Toleration{{Operator: v1.TolerationOpExists}}
+		template.Spec.Volumes = []v1.Volume{{Name: "local", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}}
+	}
+	return cluster.Placement{Workload: agent, On: on(1, nodes...)}
+}
+
 // placeMixed gives each plugin of mixed work on a node of its own:
 //
 //	node-0  10 × hog   use 1200m, request 100m:  12 of 16 cores used = 75 %, RealUsageLowNodeUtilization
@@ -65,7 +76,7 @@ func (f *fixture) placeMixed() {
 	little := cluster.Resources{CPU: "50m", Memory: "64Mi"}
 	twin := workload("twin", little, little)
 	twin.Namespace = "twins"
-	err = f.Place(f.t.Context(),
+	err = f.Place(f.t.Context(), agents(nodes...),
 		cluster.Placement{Workload: workload("hog", cluster.Resources{CPU: "100m"}, cluster.Resources{CPU: "1200m", Memory: "64Mi"}), On: on(10, nodes[0])},
 		cluster.Placement{Workload: twin, On: on(7, nodes[1])},
 		cluster.Placement{Workload: workload("big", cluster.Resources{CPU: "2"}, little), On: on(7, nodes[2])},
@@ -208,7 +219,7 @@ func (f *fixture) placeHot() {
 		f.t.Fatal(err)
 	}
 	hog := workload("hog", cluster.Resources{CPU: "100m"}, cluster.Resources{CPU: "1200m", Memory: "64Mi"})
-	if err := f.Place(f.t.Context(), cluster.Placement{Workload: hog, On: on(12, nodes[0])}); err != nil {
+	if err := f.Place(f.t.Context(), agents(nodes...), cluster.Placement{Workload: hog, On: on(12, nodes[0])}); err != nil {
 		f.t.Fatal(err)
 	}
 }
@@ -400,7 +411,7 @@ func TestLimitsOfTheDeschedulerPolicyHold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var placements []cluster.Placement
+	placements := []cluster.Placement{agents(nodes...)}
 	for i, namespace := range []string{"shop", "shop", "bank", "bank"} {
 		hog := workload(fmt.Sprintf("hog%d", i), cluster.Resources{CPU: "100m"}, cluster.Resources{CPU: "1200m", Memory: "64Mi"})
 		hog.Namespace = namespace

@@ -127,7 +127,7 @@ func (i instance) await(ctx context.Context, out io.Writer, ended <-chan error) 
 			return errors.Join(ctx.Err(), i.stop(context.WithoutCancel(ctx), out))
 		case err := <-ended:
 			content, _ := os.ReadFile(i.log())
-			return fmt.Errorf("the cluster did not come up (%v):\n%s", err, content)
+			return fmt.Errorf("the cluster did not come up (%w):\n%s", err, content)
 		case <-ticker.C:
 			kubeconfig, err := os.ReadFile(i.upFile())
 			if errors.Is(err, fs.ErrNotExist) || len(kubeconfig) == 0 {

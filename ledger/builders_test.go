@@ -1,0 +1,90 @@
+package ledger
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/evenkeel/evenkeel/cluster"
+)
+
+const ttl = 5 * time.Minute
+
+func at(second int) time.Time {
+	return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).Add(time.Duration(second) * time.Second)
+}
+
+// books is a Ledger whose reservations are summed up from what it reports.
+type books struct {
+	*Ledger
+	sums map[string]cluster.Amounts
+}
+
+func newBooks(config Config) *books {
+	b := &books{sums: map[string]cluster.Amounts{}}
+	config.OnReserve = func(node string, by cluster.Amounts) {
+		b.sums[node] = b.sums[node].Plus(by)
+		if b.sums[node] == (cluster.Amounts{}) {
+			delete(b.sums, node)
+		}
+	}
+	b.Ledger = New(config)
+	return b
+}
+
+// reserved sums up what the Ledger says it reserves now.
+func (b *books) reserved() map[string]cluster.Amounts {
+	sums := map[string]cluster.Amounts{}
+	b.Reserved(func(node string, by cluster.Amounts) { sums[node] = sums[node].Plus(by) }, func() {})
+	maps.DeleteFunc(sums, func(_ string, sum cluster.Amounts) bool { return sum == cluster.Amounts{} })
+	return sums
+}
+
+var used = cluster.Amounts{cluster.CPU: 2200, cluster.Memory: 1 << 30}
+
+// web is the intent to move pod web-<n> of ReplicaSet rs-1 from the hot node to a cool one.
+func web(n int, change ...func(*Intent)) Intent {
+	i := Intent{
+		Namespace: "ns", Pod: fmt.Sprintf("web-%d", n), PodUID: fmt.Sprintf("uid-%d", n),
+		Owner: cluster.Owner{UID: "rs-1", Kind: "ReplicaSet", Name: "web"}, TemplateHash: "h1",
+		Usage: used, From: "hot", To: "cool", TTL: ttl,
+	}
+	for _, c := range change {
+		c(&i)
+	}
+	return i
+}
+
+func statefulSet(i *Intent) { i.Owner = cluster.Owner{UID: "sts-1", Kind: "StatefulSet", Name: "db"} }
+
+func to(node string) func(*Intent) { return func(i *Intent) { i.To = node } }
+
+func unmeasured(i *Intent) { i.Usage = cluster.Amounts{} }
+
+// webPod is a new pod of the ReplicaSet.
+func webPod(uid string, change ...func(*Pod)) Pod {
+	p := Pod{UID: uid, Name: "web-" + uid, OwnerUID: "rs-1", OwnerKind: "ReplicaSet", TemplateHash: "h1"}
+	for _, c := range change {
+		c(&p)
+	}
+	return p
+}
+
+func mustMatch(t *testing.T, l *Ledger, pod Pod, second int) Move {
+	t.Helper()
+	move, ok := l.Match(pod, at(second))
+	if !ok {
+		t.Fatalf("pod %s takes up no move", pod.UID)
+	}
+	return move
+}
+
+func state(t *testing.T, l *Ledger, id uint64) State {
+	t.Helper()
+	move, ok := l.Get(id)
+	if !ok {
+		t.Fatalf("move %d is not known", id)
+	}
+	return move.State
+}

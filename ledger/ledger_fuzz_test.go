@@ -1,0 +1,111 @@
+package ledger
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evenkeel/evenkeel/cluster"
+)
+
+// play does one random thing at a second.
+func play(b *books, rng *rand.Rand, second int) {
+	now, id := at(second), uint64(rng.IntN(40))
+	node := func() string { return []string{"", "n1", "n2", "n3"}[rng.IntN(4)] }
+	pod := webPod(fmt.Sprintf("new-%d", rng.IntN(60)))
+	if rng.IntN(4) == 0 {
+		pod = Pod{UID: fmt.Sprintf("db-%d", rng.IntN(60)), Name: fmt.Sprintf("web-%d", rng.IntN(9)), OwnerUID: "sts-1", OwnerKind: "StatefulSet", TemplateHash: "h1"}
+	}
+	switch rng.IntN(9) {
+	case 0, 1, 2:
+		intent := web(rng.IntN(9), to(node()))
+		intent.Usage = cluster.Amounts{rng.Int64N(3) * 100, rng.Int64N(3) << 20}
+		intent.TTL = time.Duration(rng.IntN(200)) * time.Second
+		if rng.IntN(3) == 0 {
+			statefulSet(&intent)
+		}
+		b.Record(intent, now)
+	case 3:
+		b.Confirm(id)
+	case 4:
+		b.Cancel(id, now)
+	case 5:
+		if move, ok := b.Match(pod, now); ok {
+			b.Book(move.ID, node(), cluster.Amounts{50, 50})
+		}
+	case 6:
+		b.Bound(pod, "n1", now)
+	case 7:
+		b.CancelOwner("rs-1", rng.IntN(3), now)
+	case 8:
+		b.Expire(now)
+	}
+}
+
+// Whatever happens in whatever order, what the ledger reports as it happens adds up to what it says it reserves, and to
+// nothing once every move has ended. It remembers a bounded number of moves and no pod takes up two.
+func TestReservationsAddUp(t *testing.T) {
+	rng := rand.New(rand.NewPCG(21, 22))
+	for range 300 {
+		b, second := newBooks(Config{SourceAvoidance: time.Minute, KeepEnded: 10}), 0
+		for range 150 {
+			second += rng.IntN(20)
+			play(b, rng, second)
+			if diff := cmp.Diff(b.reserved(), b.sums); diff != "" {
+				t.Fatalf("reservations (-asked +reported):\n%s", diff)
+			}
+			checkReplacements(t, b)
+		}
+		b.Expire(at(second + 3600))
+		inFlight, ended := b.Moves()
+		if len(b.sums) > 0 || len(inFlight) > 0 {
+			t.Fatalf("an hour later %v is reserved by %d moves", b.sums, len(inFlight))
+		}
+		if len(ended) > 10 || len(b.Expected()) > 0 || !b.Quiet() {
+			t.Fatalf("an hour later %d moves are remembered, %d expectations, quiet: %v", len(ended), len(b.Expected()), b.Quiet())
+		}
+	}
+}
+
+func checkReplacements(t *testing.T, b *books) {
+	t.Helper()
+	taken := map[string]uint64{}
+	inFlight, ended := b.Moves()
+	for _, move := range append(inFlight, ended...) {
+		if move.Replacement == "" || move.State == Cancelled || move.State == Expired {
+			continue
+		}
+		if other, ok := taken[move.Replacement]; ok && move.State != Landed {
+			t.Fatalf("pod %s takes up moves %d and %d", move.Replacement, other, move.ID)
+		}
+		taken[move.Replacement] = move.ID
+	}
+}
+
+// The evictor, the extender and the pod watch meet in the ledger at the same time.
+func TestLedgerIsSafeForConcurrentUse(t *testing.T) {
+	b := newBooks(Config{SourceAvoidance: time.Minute, KeepEnded: 10})
+	var wait sync.WaitGroup
+	for seed := range uint64(8) {
+		wait.Go(func() {
+			rng := rand.New(rand.NewPCG(seed, 1))
+			for second := range 500 {
+				play(b, rng, second)
+				b.Quiet()
+				b.Avoid("rs-1", at(second), func(string) {})
+				b.Expects("new-1")
+				b.InFlightOf("rs-1")
+				b.Moving("uid-1")
+			}
+		})
+	}
+	wait.Wait()
+	b.Expire(at(10_000))
+	if len(b.sums) > 0 {
+		t.Errorf("in the end %v is reserved", b.sums)
+	}
+}

@@ -1,0 +1,246 @@
+package scorer
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// A node accepts a pod while it stays at or under the reject line with it; what is unknown accepts.
+func TestAccepts(t *testing.T) {
+	cases := map[string]struct {
+		node   at
+		adjust cluster.Amounts
+		want   bool
+	}{
+		"empty":                       {node: at{0, 0}, want: true},
+		"at the CPU line with it":     {node: at{55, 0}, want: true},  // 55 + 5 = 60
+		"above the CPU line with it":  {node: at{56, 0}, want: false}, // 61
+		"at the memory line with it":  {node: at{0, 73}, want: true},  // 73 + 2 = 75
+		"above the memory line":       {node: at{0, 74}, want: false},
+		"a milli-core above the line": {node: at{55, 0}, adjust: cluster.Amounts{1, 0}, want: false},
+		"a pod left meanwhile":        {node: at{90, 0}, adjust: cluster.Amounts{-4000, 0}, want: true},
+		"a move is reserved":          {node: at{50, 0}, adjust: cluster.Amounts{1000, 0}, want: false},
+		"unknown":                     {node: unknown, want: true},
+		"unknown, whatever was added": {node: unknown, adjust: cluster.Amounts{1 << 40, 0}, want: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := boardOf(t, testConfig(), tc.node)
+			b.Adjust("a", tc.adjust)
+			if got := b.Accepts(0, pod); got != tc.want {
+				t.Errorf("accepts: %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+// Scores of a request's nodes with a pod of 5 % CPU and 2 % memory on them.
+//
+//	load  = (max + mean of both) / 2
+//	score = 5 + (10·(hottest−load)/(hottest−coolest) − 5) · min(1, (hottest−coolest)/5)
+func TestScore(t *testing.T) {
+	cases := map[string]struct {
+		nodes []at
+		want  []int8
+	}{
+		"the coolest gets all, the hottest nothing": {
+			// with the pod 10/10, 30/30, 50/50: loads 10, 30, 50
+			nodes: []at{{5, 8}, {25, 28}, {45, 48}},
+			want:  []int8{10, 5, 0},
+		},
+		"the dominant resource counts more than the mean": {
+			// with the pod 50/10, 30/30, 10/10: loads (50+30)/2 = 40, 30, 10; 10·(40−30)/30 = 3.3
+			nodes: []at{{45, 8}, {25, 28}, {5, 8}},
+			want:  []int8{0, 3, 10},
+		},
+		"hardly a difference shrinks to the middle": {
+			// loads 10, 11, 12: width 2, strength 0.4; 5 + 5·0.4 = 7, 5, 3
+			nodes: []at{{5, 8}, {6, 9}, {7, 10}},
+			want:  []int8{7, 5, 3},
+		},
+		"no difference is the middle": {
+			nodes: []at{{20, 20}, {20, 20}},
+			want:  []int8{5, 5},
+		},
+		"one node": {
+			nodes: []at{{20, 20}},
+			want:  []int8{5},
+		},
+		"above the reject line there is nothing": {
+			// 56+5 is above 60: out; of the others loads 10 and 50
+			nodes: []at{{56, 8}, {5, 8}, {45, 48}},
+			want:  []int8{0, 10, 0},
+		},
+		"one under the line beside hot ones": {
+			nodes: []at{{80, 8}, {5, 8}, {90, 8}},
+			want:  []int8{0, 5, 0},
+		},
+		"all above the line: the least hot is the best": {
+			// with the pod 70/70, 80/80, 95/95: loads 70, 80, 95; 10·(95−80)/25 = 6
+			nodes: []at{{65, 68}, {75, 78}, {90, 93}},
+			want:  []int8{10, 6, 0},
+		},
+		"unknown nodes get the median of the known": {
+			nodes: []at{{5, 8}, unknown, {25, 28}, {45, 48}, unknown},
+			want:  []int8{10, 5, 5, 0, 5},
+		},
+		"unknown nodes beside an even number get the lower median": {
+			nodes: []at{{5, 8}, {45, 48}, unknown},
+			want:  []int8{10, 0, 0},
+		},
+		"nothing is known": {
+			nodes: []at{unknown, unknown},
+			want:  []int8{5, 5},
+		},
+		"unknown nodes while all known are above the line": {
+			nodes: []at{{65, 68}, unknown, {90, 93}},
+			want:  []int8{10, 0, 0},
+		},
+		"no nodes": {want: []int8{}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := boardOf(t, testConfig(), tc.nodes...)
+			got := make([]int8, len(tc.nodes))
+			b.Score(indices(len(tc.nodes)), pod, got)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("scores (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Weights say how much each resource counts in the mean; none at all counts as equal.
+func TestScoreWeights(t *testing.T) {
+	nodes := []at{{40, 0}, {0, 40}, {0, 0}}
+	cases := map[string]struct {
+		weights cluster.Percents
+		want    []int8
+	}{
+		// pods use nothing. CPU alone: loads (40+40)/2, (40+0)/2, 0
+		"CPU alone": {cluster.Percents{1, 0}, []int8{0, 5, 10}},
+		// 3:1: loads (40+30)/2 = 35, (40+10)/2 = 25, 0; 10·(35−25)/35 = 2.9
+		"CPU thrice":     {cluster.Percents{3, 1}, []int8{0, 3, 10}},
+		"none is equal":  {cluster.Percents{}, []int8{0, 0, 10}},
+		"scale is equal": {cluster.Percents{50, 50}, []int8{0, 0, 10}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			config := testConfig()
+			config.Weights = tc.weights
+			got := make([]int8, len(nodes))
+			boardOf(t, config, nodes...).Score(indices(3), cluster.Amounts{}, got)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("scores (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A pod weighs more on a small node: with 2 cores 50 % of four cores and 6 % of 32.
+func TestUnequalNodes(t *testing.T) {
+	view := &usage.View{
+		Snapshot: &cluster.Snapshot{Nodes: []*cluster.NodePods{
+			{Node: cluster.Node{Name: "large", Allocatable: cluster.Amounts{32_000, 256 * gib}}},
+			{Node: cluster.Node{Name: "small", Allocatable: cluster.Amounts{4_000, 16 * gib}}},
+		}},
+		// 40 % and 20 %
+		Nodes: []usage.NodeUsage{
+			{Predicted: usage.Every(cluster.Amounts{12_800, 0})},
+			{Predicted: usage.Every(cluster.Amounts{800, 0})},
+		},
+	}
+	b := NewBoard(view, testConfig())
+	twoCores := cluster.Amounts{2_000, 0}
+	if !b.Accepts(0, twoCores) || b.Accepts(1, twoCores) {
+		t.Error("want the large node to take two cores (46 %) and the small one to refuse them (70 %)")
+	}
+	none := func(int32) bool { return false }
+	if got := b.Best(indices(2), twoCores, none); got != 0 {
+		t.Errorf("best for two cores is node %d, want the large one", got)
+	}
+	if got := b.Best(indices(2), cluster.Amounts{100, 0}, none); got != 1 {
+		t.Errorf("best for a tenth of a core is node %d, want the small one", got)
+	}
+}
+
+func TestBest(t *testing.T) {
+	cases := map[string]struct {
+		nodes    []at
+		request  []int32
+		excluded int32
+		want     int32
+	}{
+		"the coolest":                      {nodes: []at{{30, 0}, {10, 0}, {20, 0}}, request: indices(3), excluded: -9, want: 1},
+		"the coolest but the source":       {nodes: []at{{30, 0}, {10, 0}, {20, 0}}, request: indices(3), excluded: 1, want: 2},
+		"equals go by index":               {nodes: []at{{10, 0}, {10, 0}}, request: []int32{1, 0}, excluded: -9, want: 0},
+		"unknown is no destination":        {nodes: []at{unknown, {30, 0}}, request: indices(2), excluded: -9, want: 1},
+		"none under the line":              {nodes: []at{{56, 0}, {0, 74}}, request: indices(2), excluded: -9, want: -1},
+		"only nodes of the request":        {nodes: []at{{0, 0}, {30, 0}}, request: []int32{1}, excluded: -9, want: 1},
+		"names the board does not know":    {nodes: []at{{30, 0}}, request: []int32{-1, 0, -1}, excluded: -9, want: 0},
+		"nothing but names not known":      {nodes: []at{{30, 0}}, request: []int32{-1}, excluded: -9, want: -1},
+		"a request without nodes":          {nodes: []at{{30, 0}}, excluded: -9, want: -1},
+		"an index the board does not have": {nodes: []at{{30, 0}}, request: []int32{7}, excluded: -9, want: -1},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := boardOf(t, testConfig(), tc.nodes...)
+			if got := b.Best(tc.request, pod, func(i int32) bool { return i == tc.excluded }); got != tc.want {
+				t.Errorf("best %d, want %d", got, tc.want)
+			}
+		})
+	}
+}
+
+// A board answers for names as its view had them.
+func TestBoardNames(t *testing.T) {
+	b := boardOf(t, testConfig(), at{0, 0}, at{0, 0})
+	if b.Len() != 2 || b.Node([]byte("b")) != 1 || b.Node([]byte("zz")) != -1 || b.Name(1) != "b" {
+		t.Error("names and indices disagree")
+	}
+	if !b.SameNodes(boardOf(t, testConfig(), unknown, at{9, 9})) || b.SameNodes(boardOf(t, testConfig(), at{0, 0})) {
+		t.Error("SameNodes compares more or less than names")
+	}
+	b.Adjust("zz", cluster.Amounts{1, 1})
+	b.Adjust("b", cluster.Amounts{100, 1})
+	b.Adjust("b", cluster.Amounts{-40, 1})
+	if got := b.Adjusted(1); got != (cluster.Amounts{60, 2}) {
+		t.Errorf("adjusted by %v, want 60 and 2", got)
+	}
+	if b.Adjusted(0) != (cluster.Amounts{}) || b.Adjusted(-1) != (cluster.Amounts{}) || b.Adjusted(9) != (cluster.Amounts{}) {
+		t.Error("an adjustment out of nothing")
+	}
+}
+
+// The careful reading of several windows is the highest of each resource.
+func TestHighest(t *testing.T) {
+	got := Highest(usage.WindowAmounts{usage.Last: {100, 5}, usage.Avg5m: {50, 9}})
+	if got != (cluster.Amounts{100, 9}) {
+		t.Errorf("highest %v, want 100 and 9", got)
+	}
+}
+
+// Answering a request allocates nothing, however many nodes it names.
+func TestAnswersDoNotAllocate(t *testing.T) {
+	nodes := make([]at, 500)
+	for i := range nodes {
+		nodes[i] = at{int64(i % 90), int64(i % 80)}
+	}
+	b, request, scores := boardOf(t, testConfig(), nodes...), indices(500), make([]int8, 500)
+	name := []byte("q")
+	for what, answer := range map[string]func(){
+		"Accepts": func() { b.Accepts(7, pod) },
+		"Score":   func() { b.Score(request, pod, scores) },
+		"Best":    func() { b.Best(request, pod, func(i int32) bool { return i == 3 }) },
+		"Adjust":  func() { b.Adjust("q", pod) },
+		"Node":    func() { b.Node(name) },
+	} {
+		if got := testing.AllocsPerRun(100, answer); got != 0 {
+			t.Errorf("%s allocates %v times", what, got)
+		}
+	}
+}

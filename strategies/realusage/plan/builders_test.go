@@ -1,0 +1,113 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/evenkeel/evenkeel/cluster"
+)
+
+// Tests reckon in nodes of 1000 by 1000, so that an amount of 10 is a percent.
+var thousand = cluster.Amounts{1000, 1000}
+
+// testLines are the shipped lines of CPU for both resources.
+func testLines() Lines {
+	return Lines{
+		Low:    cluster.Percents{45, 45},
+		Reject: cluster.Percents{60, 60},
+		Evict:  cluster.Percents{65, 65},
+		Leave:  cluster.Percents{60, 60},
+	}
+}
+
+func cool(name string, predicted cluster.Amounts, change ...func(*Node)) Node {
+	n := Node{Name: name, Allocatable: thousand, State: Cool, Predicted: predicted}
+	for _, c := range change {
+		c(&n)
+	}
+	return n
+}
+
+func closedFor(why string) func(*Node) { return func(n *Node) { n.Closed = why } }
+
+// hot is a hot node on which something that cannot be moved and these pods run.
+func hot(name string, system cluster.Amounts, pods ...Pod) Node {
+	n := Node{Name: name, Allocatable: thousand, State: Hot, Current: system}
+	for _, pod := range pods {
+		pod.Pod = &cluster.Pod{UID: "uid-" + pod.Name, Namespace: "ns", Name: pod.Name, Node: name, Priority: pod.Priority}
+		n.Pods = append(n.Pods, pod)
+		n.Current = n.Current.Plus(pod.Usage)
+	}
+	n.Predicted = n.Current
+	return n
+}
+
+func pod(name string, usage cluster.Amounts, change ...func(*Pod)) Pod {
+	p := Pod{Pod: &cluster.Pod{Name: name}, Usage: usage}
+	for _, c := range change {
+		c(&p)
+	}
+	return p
+}
+
+func priority(v int32) func(*Pod) { return func(p *Pod) { p.Priority = v } }
+
+func disruption(v int64) func(*Pod) { return func(p *Pod) { p.Disruption = v } }
+
+func refused(why Reason) func(*Pod) { return func(p *Pod) { p.Refused = why } }
+
+// pods are n pods of one usage, named after the first letter.
+func pods(n int, name string, usage cluster.Amounts, change ...func(*Pod)) []Pod {
+	all := make([]Pod, n)
+	for i := range all {
+		all[i] = pod(fmt.Sprintf("%s%d", name, i), usage, change...)
+	}
+	return all
+}
+
+// described renders a plan: moves, declined pods and nodes that stay hot, each with its reason.
+func described(plan Plan) []string {
+	var lines []string
+	for _, m := range plan.Moves {
+		lines = append(lines, fmt.Sprintf("%s: %s -> %s", m.Name, m.From, m.To))
+	}
+	for _, d := range plan.Declined {
+		lines = append(lines, fmt.Sprintf("%s: %s", d.Name, d.Reason))
+	}
+	for _, n := range plan.Nodes {
+		if n.Reason != "" {
+			lines = append(lines, fmt.Sprintf("%s stays: %s", n.Name, n.Reason))
+		}
+	}
+	return lines
+}
+
+// refusing is a Placement that refuses pairs of pod and node, "*" being every pod or node, and counts its moves.
+type refusing struct {
+	pairs []string
+	moved map[string]string
+}
+
+func (r *refusing) Fits(pod *cluster.Pod, node string) (bool, string) {
+	for _, pair := range r.pairs {
+		p, n, _ := strings.Cut(pair, "@")
+		if (p == "*" || p == pod.Name) && (n == "*" || n == node) {
+			return false, "NodeAffinity: does not match"
+		}
+	}
+	if r.moved[pod.Name] != "" {
+		return false, "it has moved"
+	}
+	return true, ""
+}
+
+func (r *refusing) Move(pod *cluster.Pod, to string) (func(), error) {
+	if r.moved[pod.Name] != "" {
+		return nil, fmt.Errorf("pod %q has moved", pod.Name)
+	}
+	if r.moved == nil {
+		r.moved = map[string]string{}
+	}
+	r.moved[pod.Name] = to
+	return func() { delete(r.moved, pod.Name) }, nil
+}

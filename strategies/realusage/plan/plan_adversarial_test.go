@@ -1,0 +1,183 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evenkeel/evenkeel/cluster"
+)
+
+func everyLine(v float64) Lines {
+	p := cluster.Percents{v, v}
+	return Lines{Low: p, Reject: p, Evict: p, Leave: p}
+}
+
+// Nothing that a caller can hand in makes the planner panic, hang or move what should not be moved.
+func TestPlanAdversarial(t *testing.T) {
+	inf := math.Inf(1)
+	cases := map[string]struct {
+		nodes []Node
+		lines Lines
+		want  []string
+	}{
+		"no nodes": {lines: testLines()},
+		"one hot node": {
+			nodes: []Node{hot("h", cluster.Amounts{600}, pod("p", cluster.Amounts{100}))},
+			lines: testLines(),
+			want:  []string{"p: NoLanding", "h stays: NoLanding"},
+		},
+		"all hot": {
+			nodes: []Node{
+				hot("h0", cluster.Amounts{600}, pod("a", cluster.Amounts{100})),
+				hot("h1", cluster.Amounts{600}, pod("b", cluster.Amounts{100})),
+			},
+			lines: testLines(),
+			want:  []string{"a: NoLanding", "b: NoLanding", "h0 stays: NoLanding", "h1 stays: NoLanding"},
+		},
+		"all cool": {nodes: []Node{cool("c0", cluster.Amounts{}), cool("c1", thousand)}, lines: testLines()},
+		"hot without pods": {
+			nodes: []Node{cool("c", cluster.Amounts{}), hot("h", cluster.Amounts{900})},
+			lines: testLines(),
+			want:  []string{"h stays: HotThroughImmovable"},
+		},
+		"lines out of reach": {
+			nodes: []Node{cool("c", cluster.Amounts{}), hot("h", cluster.Amounts{900}, pod("p", cluster.Amounts{100}))},
+			lines: everyLine(inf),
+		},
+		"lines at zero": {
+			nodes: []Node{cool("c", cluster.Amounts{}), hot("h", cluster.Amounts{}, pod("p", cluster.Amounts{100}))},
+			lines: everyLine(0),
+			want:  []string{"p: NoLanding", "h stays: NoLanding"},
+		},
+		"lines that are no numbers": {
+			nodes: []Node{cool("c", cluster.Amounts{}), hot("h", cluster.Amounts{900}, pod("p", cluster.Amounts{100}))},
+			lines: everyLine(math.NaN()),
+		},
+		"a destination that has nothing": {
+			nodes: []Node{
+				cool("c", cluster.Amounts{}, func(n *Node) { n.Allocatable = cluster.Amounts{} }),
+				hot("h", cluster.Amounts{600}, pod("p", cluster.Amounts{100})),
+			},
+			lines: testLines(),
+			want:  []string{"p: NoLanding", "h stays: NoLanding"},
+		},
+		"a source that has nothing": {
+			nodes: []Node{cool("c", cluster.Amounts{}), func() Node {
+				n := hot("h", cluster.Amounts{}, pod("p", cluster.Amounts{100}))
+				n.Allocatable = cluster.Amounts{}
+				return n
+			}()},
+			lines: testLines(),
+			want:  []string{"p: h -> c"}, // a view would have called it unknown
+		},
+		"pods that use nothing or less": {
+			nodes: []Node{cool("c", cluster.Amounts{}), hot("h", cluster.Amounts{1000}, pod("zero", cluster.Amounts{}), pod("less", cluster.Amounts{-100}), pod("p", cluster.Amounts{260}))},
+			lines: testLines(),
+			want:  []string{"p: HotThroughImmovable", "h stays: HotThroughImmovable"},
+		},
+		"a node beyond its size": {
+			nodes: []Node{cool("c", cluster.Amounts{}), hot("h", cluster.Amounts{}, pods(30, "p", cluster.Amounts{100})...)},
+			lines: testLines(),
+			// 3000 above 650 by 2350: 24 of 100, room for 6
+			want: slices.Concat(each(30, "p", "NoLanding"), []string{"h stays: NoLanding"}),
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := described(New(Input{Nodes: tc.nodes, Lines: tc.lines, Placement: &refusing{}}))
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("plan (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func each(n int, name, what string) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf("%s%d", name, i)
+	}
+	slices.Sort(all) // as the plan orders pods
+	for i := range all {
+		all[i] += ": " + what
+	}
+	return all
+}
+
+// The same pod listed twice is one pod: the Placement refuses the second move, and the plan does not count on it.
+func TestPlanWithDuplicates(t *testing.T) {
+	h := hot("h", cluster.Amounts{550}, pod("p", cluster.Amounts{100}))
+	h.Pods = append(h.Pods, h.Pods[0])
+	h.Current[cluster.CPU] = 750
+	plan := New(Input{Nodes: []Node{cool("c", cluster.Amounts{}), h}, Lines: testLines(), Placement: &refusing{}})
+	if len(plan.Moves) > 1 {
+		t.Errorf("%v moves a pod twice", described(plan))
+	}
+}
+
+// A Placement that takes pods and then fails to move them leaves the plan without moves, not half of one.
+func TestPlanWithAPlacementThatFails(t *testing.T) {
+	in := Input{Nodes: []Node{cool("c", cluster.Amounts{}), hot("h", cluster.Amounts{600}, pod("p", cluster.Amounts{100}))}, Lines: testLines(), Placement: failing{}}
+	if got := New(in); len(got.Moves) > 0 || got.Nodes[1].Reason != NoLanding {
+		t.Errorf("plan %v", described(got))
+	}
+}
+
+type failing struct{ anywhere }
+
+func (failing) Move(*cluster.Pod, string) (func(), error) { return nil, fmt.Errorf("the pod is gone") }
+
+// FuzzPlan reads nodes and pods from bytes. Whatever they say, the plan is sound and the same when it is made again.
+func FuzzPlan(f *testing.F) {
+	f.Add([]byte{2, 3, 90, 40, 10, 30, 0, 20, 20, 1, 30, 10, 0, 10, 10})
+	f.Add([]byte{1, 1, 255, 255, 255, 255, 2, 0, 0, 0})
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		in, refused := inputOf(data)
+		plan := New(in)
+		checkSound(t, &in, refused, plan)
+		if in.MaxMoves > 0 && len(plan.Moves) > in.MaxMoves {
+			t.Fatalf("%d moves, at most %d allowed", len(plan.Moves), in.MaxMoves)
+		}
+		if again := moves(New(in)); again != moves(plan) {
+			t.Fatalf("plans differ:\n%s\n%s", moves(plan), again)
+		}
+	})
+}
+
+// inputOf reads an Input: the numbers of hot and cool nodes, and as many bytes as they ask for.
+func inputOf(data []byte) (Input, forbidding) {
+	next := func() int64 {
+		if len(data) == 0 {
+			return 0
+		}
+		v := data[0]
+		data = data[1:]
+		return int64(v)
+	}
+	refused := forbidding{}
+	in := Input{Lines: testLines(), Placement: refused, MaxMoves: int(next() % 8), MaxPerNode: int(next() % 4)}
+	hotNodes, coolNodes := next()%5, next()%6
+	for c := range coolNodes {
+		in.Nodes = append(in.Nodes, cool(fmt.Sprintf("cool%d", c), cluster.Amounts{next() * 2, next() * 2}))
+	}
+	for h := range hotNodes {
+		system, all := cluster.Amounts{next() * 4, next() * 4}, []Pod(nil)
+		for k := range next() % 6 {
+			p := pod(fmt.Sprintf("p%d-%d", h, k), cluster.Amounts{next() * 2, next() * 2}, priority(int32(next()%3)), disruption(next()%3))
+			if next()%5 == 0 {
+				p.Refused = ProtectedByDefaultEvictor
+			}
+			if c := next(); coolNodes > 0 && c%3 == 0 {
+				refused[fmt.Sprintf("%s@cool%d", p.Name, c%coolNodes)] = true
+			}
+			all = append(all, p)
+		}
+		in.Nodes = append(in.Nodes, hot(fmt.Sprintf("hot%d", h), system, all...))
+	}
+	return in, refused
+}

@@ -1,0 +1,296 @@
+package plan
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evenkeel/evenkeel/cluster"
+)
+
+func TestPlan(t *testing.T) {
+	cases := map[string]struct {
+		nodes                []Node
+		maxMoves, maxPerNode int
+		refuse               []string
+		want                 []string
+	}{
+		"nothing is hot": {
+			nodes: []Node{cool("c", thousand)},
+		},
+		"one pod brings the node to the line": {
+			// 750 - 100 = 650: at the line is not above it
+			nodes: []Node{cool("c", cluster.Amounts{}), hot("h", cluster.Amounts{350}, pods(4, "p", cluster.Amounts{100})...)},
+			want:  []string{"p0: h -> c"},
+		},
+		"one milli-core above the line takes one more": {
+			nodes: []Node{cool("c", cluster.Amounts{}), hot("h", cluster.Amounts{351}, pods(4, "p", cluster.Amounts{100})...)},
+			want:  []string{"p0: h -> c", "p1: h -> c"},
+		},
+		"one large pod instead of three small ones": {
+			nodes: []Node{
+				cool("c", cluster.Amounts{}),
+				hot("h", cluster.Amounts{400}, append(pods(3, "small", cluster.Amounts{60}), pod("large", cluster.Amounts{200}))...),
+			},
+			want: []string{"large: h -> c"},
+		},
+		"a critical pod stays while three best-effort ones suffice": {
+			nodes: []Node{
+				cool("c", cluster.Amounts{}),
+				hot("h", cluster.Amounts{400}, append(pods(3, "small", cluster.Amounts{60}), pod("critical", cluster.Amounts{200}, priority(2e9)))...),
+			},
+			want: []string{"small0: h -> c", "small1: h -> c", "small2: h -> c"},
+		},
+		"a critical pod moves alone where the lower band does not suffice": {
+			// 850 above 650 by 200; the small ones carry 180
+			nodes: []Node{
+				cool("c", cluster.Amounts{}),
+				hot("h", cluster.Amounts{420}, append(pods(3, "small", cluster.Amounts{60}), pod("critical", cluster.Amounts{250}, priority(2e9)))...),
+			},
+			want: []string{"critical: h -> c"},
+		},
+		"the lowest band that suffices, though a higher one would do with fewer": {
+			nodes: []Node{
+				cool("c", cluster.Amounts{}),
+				hot("h", cluster.Amounts{350},
+					pod("a", cluster.Amounts{60}), pod("b", cluster.Amounts{60}, priority(10)), pod("c", cluster.Amounts{200}, priority(20)),
+					pod("d", cluster.Amounts{60}, priority(10))),
+			},
+			// 730 above 650 by 80: a and b, or c alone
+			want: []string{"a: h -> c", "b: h -> c"},
+		},
+		"a higher priority moves where the lower has no landing": {
+			nodes: []Node{
+				cool("c", cluster.Amounts{}),
+				hot("h", cluster.Amounts{500}, pod("bound", cluster.Amounts{100}), pod("free", cluster.Amounts{100}, priority(10))),
+			},
+			refuse: []string{"bound@*"},
+			want:   []string{"free: h -> c"},
+		},
+		"of as few the least disrupting": {
+			nodes: []Node{
+				cool("c", cluster.Amounts{}),
+				hot("h", cluster.Amounts{450},
+					pod("costly", cluster.Amounts{100}, disruption(5)), pod("cheap", cluster.Amounts{90}, disruption(1)),
+					pod("middle", cluster.Amounts{100}, disruption(2))),
+			},
+			want: []string{"cheap: h -> c"},
+		},
+		"of as disrupting the least overshoot": {
+			// 90 above the line
+			nodes: []Node{
+				cool("c", cluster.Amounts{}),
+				hot("h", cluster.Amounts{270}, pod("a", cluster.Amounts{200}), pod("b", cluster.Amounts{150}), pod("d", cluster.Amounts{100}), pod("tiny", cluster.Amounts{20})),
+			},
+			want: []string{"d: h -> c"},
+		},
+		"equals go by name": {
+			nodes: []Node{cool("c", cluster.Amounts{}), hot("h", cluster.Amounts{400}, pod("z", cluster.Amounts{150}), pod("a", cluster.Amounts{150}))},
+			want:  []string{"a: h -> c"},
+		},
+		"a giant pod would only move the heat": {
+			nodes: []Node{cool("c", cluster.Amounts{}), hot("h", cluster.Amounts{50}, pod("giant", cluster.Amounts{750}))},
+			want:  []string{"giant: NoLanding", "h stays: NoLanding"},
+		},
+		"beside a giant pod its neighbours move": {
+			nodes: []Node{cool("c", cluster.Amounts{}), hot("h", cluster.Amounts{}, pod("giant", cluster.Amounts{640}), pod("small", cluster.Amounts{60}))},
+			want:  []string{"small: h -> c"},
+		},
+		"nothing is cool": {
+			nodes: []Node{hot("h", cluster.Amounts{600}, pod("p", cluster.Amounts{100})), {Name: "w", Allocatable: thousand, State: Warm}},
+			want:  []string{"p: NoLanding", "h stays: NoLanding"},
+		},
+		"a cool node that is closed is no landing": {
+			nodes: []Node{cool("c", cluster.Amounts{}, closedFor("Cordoned")), hot("h", cluster.Amounts{600}, pod("p", cluster.Amounts{100}))},
+			want:  []string{"p: NoLanding", "h stays: NoLanding"},
+		},
+		"the filters refuse every cool node": {
+			nodes:  []Node{cool("c", cluster.Amounts{}), hot("h", cluster.Amounts{600}, pods(2, "p", cluster.Amounts{60})...)},
+			refuse: []string{"*@c"},
+			want:   []string{"p0: NoLanding", "p1: NoLanding", "h stays: NoLanding"},
+		},
+		"hot through what cannot be moved": {
+			nodes: []Node{
+				cool("c", cluster.Amounts{}),
+				hot("h", cluster.Amounts{640}, pod("agent", cluster.Amounts{100}, refused(DaemonSetPod)), pod("p", cluster.Amounts{50})),
+			},
+			want: []string{"agent: DaemonSetPod", "p: HotThroughImmovable", "h stays: HotThroughImmovable"},
+		},
+		"relief that would leave the node hot is not begun": {
+			// 850: only 100 of the 200 that have to go has a landing
+			nodes: []Node{
+				cool("c", cluster.Amounts{}),
+				hot("h", cluster.Amounts{550}, pods(3, "p", cluster.Amounts{100})...),
+			},
+			refuse: []string{"p1@c", "p2@c"},
+			want:   []string{"p1: NoLanding", "p2: NoLanding", "p0: HotThroughImmovable", "h stays: NoLanding"},
+		},
+		"landings each, but not for all": {
+			// 850: two of 100 have to go, the cool node has room for one
+			nodes: []Node{cool("c", cluster.Amounts{450}), hot("h", cluster.Amounts{650}, pods(2, "p", cluster.Amounts{100})...)},
+			want:  []string{"p0: NoLanding", "p1: NoLanding", "h stays: NoLanding"},
+		},
+		"the destination stays under the reject line, not the evict line": {
+			// c1 would be at 610; c2 at 600 exactly
+			nodes: []Node{cool("c1", cluster.Amounts{510}), cool("c2", cluster.Amounts{500}), hot("h", cluster.Amounts{600}, pod("p", cluster.Amounts{100}))},
+			want:  []string{"p: h -> c2"},
+		},
+		"memory counts at the destination, though CPU is what is hot": {
+			nodes: []Node{
+				cool("c1", cluster.Amounts{0, 500}), cool("c2", cluster.Amounts{300, 100}),
+				hot("h", cluster.Amounts{600, 100}, pod("p", cluster.Amounts{100, 200})),
+			},
+			want: []string{"p: h -> c2"},
+		},
+		"two resources hot at once take one pod that relieves both": {
+			// 100 above in CPU and in memory
+			nodes: []Node{
+				cool("c", cluster.Amounts{}),
+				hot("h", cluster.Amounts{350, 350},
+					pod("cpu", cluster.Amounts{150, 0}), pod("memory", cluster.Amounts{0, 150}), pod("both", cluster.Amounts{100, 100}), pod("rest", cluster.Amounts{150, 150})),
+			},
+			want: []string{"both: h -> c"},
+		},
+		"two resources hot and no pod relieves both": {
+			nodes: []Node{
+				cool("c", cluster.Amounts{}),
+				hot("h", cluster.Amounts{550, 550}, pod("cpu", cluster.Amounts{150, 10}), pod("memory", cluster.Amounts{10, 150})),
+			},
+			want: []string{"cpu: h -> c", "memory: h -> c"},
+		},
+		"the fewest for two resources are not always the largest": {
+			// 120 above in both: large carries 119+60 and cannot do it with one other; mid0 and mid1 do
+			nodes: []Node{
+				cool("c0", cluster.Amounts{}),
+				cool("c1", cluster.Amounts{}),
+				hot("h", cluster.Amounts{350, 350},
+					pod("large", cluster.Amounts{140, 40}), pod("mid0", cluster.Amounts{120, 55}), pod("mid1", cluster.Amounts{30, 70}),
+					pod("rest", cluster.Amounts{130, 255}, refused(JobPod))),
+			},
+			want: []string{"mid0: h -> c0", "mid1: h -> c1", "rest: JobPod"},
+		},
+		"landings are spread over the coolest nodes": {
+			nodes: []Node{
+				cool("c0", cluster.Amounts{100}), cool("c1", cluster.Amounts{}), cool("c2", cluster.Amounts{150}),
+				hot("h", cluster.Amounts{350}, pods(4, "p", cluster.Amounts{150})...),
+			},
+			// 950: two have to go; c1 at 0 and then c0 at 100 are the coolest
+			want: []string{"p0: h -> c1", "p1: h -> c0"},
+		},
+		"large pods come to where they fit, though spreading first took their place": {
+			// 900: both have to go. The 250 only fits beside 350 on c0, where spreading would put it, and the 100 on either
+			nodes: []Node{
+				cool("c0", cluster.Amounts{350}), cool("c1", cluster.Amounts{400}),
+				hot("h", cluster.Amounts{550}, pod("large", cluster.Amounts{250}), pod("small", cluster.Amounts{100})),
+			},
+			want: []string{"large: h -> c0"},
+		},
+		"no more than MaxMoves in all, the hottest node first": {
+			nodes: []Node{
+				cool("c", cluster.Amounts{}),
+				hot("h0", cluster.Amounts{600}, pods(2, "a", cluster.Amounts{100})...),
+				hot("h1", cluster.Amounts{550}, pods(3, "b", cluster.Amounts{100})...),
+			},
+			maxMoves: 2,
+			want:     []string{"b0: h1 -> c", "b1: h1 -> c", "h0 stays: MoveLimit"},
+		},
+		"no more than MaxPerNode from one node": {
+			nodes: []Node{
+				cool("c", cluster.Amounts{}),
+				hot("h0", cluster.Amounts{500}, pods(3, "a", cluster.Amounts{100})...),
+				hot("h1", cluster.Amounts{600}, pods(1, "b", cluster.Amounts{100})...),
+			},
+			maxPerNode: 1,
+			want:       []string{"a0: h0 -> c", "b0: h1 -> c", "h0 stays: MoveLimit"},
+		},
+		"hot by its leave line alone is no cause for a move": {
+			nodes: []Node{cool("c", cluster.Amounts{}), hot("h", cluster.Amounts{540}, pod("p", cluster.Amounts{100}))},
+		},
+		"unknown and warm nodes are neither source nor destination": {
+			nodes: []Node{
+				{Name: "u", Allocatable: thousand, State: Unknown, Current: thousand},
+				{Name: "w", Allocatable: thousand, State: Warm},
+				hot("h", cluster.Amounts{600}, pod("p", cluster.Amounts{100})),
+			},
+			want: []string{"p: NoLanding", "h stays: NoLanding"},
+		},
+		"a node that comes first does not take the only landing of another": {
+			// only c0 takes p; c0 and c1 take q; the hottest node's q would go to the coolest, c0
+			nodes: []Node{
+				cool("c0", cluster.Amounts{350}), cool("c1", cluster.Amounts{400}),
+				hot("h0", cluster.Amounts{600}, pod("p", cluster.Amounts{200})),
+				hot("h1", cluster.Amounts{640}, pod("q", cluster.Amounts{200})),
+			},
+			refuse: []string{"p@c1"},
+			want:   []string{"q: h1 -> c1", "p: h0 -> c0"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			placement := &refusing{pairs: tc.refuse}
+			in := Input{Nodes: tc.nodes, Lines: testLines(), MaxMoves: tc.maxMoves, MaxPerNode: tc.maxPerNode, Placement: placement}
+			if diff := cmp.Diff(tc.want, described(New(in))); diff != "" {
+				t.Errorf("plan (-want +got):\n%s", diff)
+			}
+			if len(placement.moved) > 0 {
+				t.Errorf("the placement was left with moves: %v", placement.moved)
+			}
+		})
+	}
+}
+
+// Moves carry what source and destination are at before and after each, and the report what they are at in the end.
+func TestPlanReports(t *testing.T) {
+	in := Input{
+		Nodes: []Node{cool("c", cluster.Amounts{100, 100}), hot("h", cluster.Amounts{650, 20}, pods(2, "p", cluster.Amounts{60, 10})...)},
+		Lines: testLines(), Placement: &refusing{},
+	}
+	plan := New(in)
+	type step struct{ FromBefore, FromAfter, ToBefore, ToAfter cluster.Percents }
+	var got []step
+	for _, m := range plan.Moves {
+		got = append(got, step{m.FromBefore, m.FromAfter, m.ToBefore, m.ToAfter})
+	}
+	want := []step{
+		{cluster.Percents{77, 4}, cluster.Percents{71, 3}, cluster.Percents{10, 10}, cluster.Percents{16, 11}},
+		{cluster.Percents{71, 3}, cluster.Percents{65, 2}, cluster.Percents{16, 11}, cluster.Percents{22, 12}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("moves (-want +got):\n%s", diff)
+	}
+	wantNodes := []NodeReport{
+		{Name: "c", State: Cool, Before: cluster.Percents{10, 10}, After: cluster.Percents{22, 12}},
+		{Name: "h", State: Hot, Before: cluster.Percents{77, 4}, After: cluster.Percents{65, 2}},
+	}
+	if diff := cmp.Diff(wantNodes, plan.Nodes); diff != "" {
+		t.Errorf("nodes (-want +got):\n%s", diff)
+	}
+}
+
+// What a person is told about a pod without a landing names every cause with its number of nodes.
+func TestRefusalsAreSummedUp(t *testing.T) {
+	in := Input{
+		Nodes: []Node{
+			cool("c0", cluster.Amounts{}), cool("c1", cluster.Amounts{}), cool("c2", cluster.Amounts{550}),
+			hot("h", cluster.Amounts{600}, pod("p", cluster.Amounts{100})),
+		},
+		Lines: testLines(), Placement: &refusing{pairs: []string{"p@c0", "p@c1"}},
+	}
+	got := New(in).Declined[0].Detail
+	want := "of 3 cool nodes, 1: its predicted usage would exceed the reject line; 2: NodeAffinity: does not match"
+	if got != want {
+		t.Errorf("detail %q, want %q", got, want)
+	}
+}
+
+func TestIdleChangesNothing(t *testing.T) {
+	in := Input{Nodes: []Node{cool("c", cluster.Amounts{}), hot("h", cluster.Amounts{600}, pod("p", cluster.Amounts{100}))}, Lines: testLines()}
+	plan := Idle(in)
+	if len(plan.Moves)+len(plan.Declined) > 0 || plan.Nodes[1].Before != plan.Nodes[1].After {
+		t.Errorf("idle plan %+v", plan)
+	}
+	if names := []string{plan.Nodes[0].Name, plan.Nodes[1].Name}; !slices.Equal(names, []string{"c", "h"}) {
+		t.Errorf("nodes %v", names)
+	}
+}
