@@ -78,7 +78,7 @@ func (e *Executor) Run(ctx context.Context, moves []Move, evict func(context.Con
 		deadline: e.config.Now().Add(e.config.Deadline),
 		probing:  e.config.Steered != nil && !e.config.Gate.config.DryRun,
 		spent:    map[string]bool{},
-		blocked:  map[string]bool{},
+		resting:  map[string]respite{},
 	}
 	if reason := e.held(ctx, moves); reason != "" {
 		c.leaveAll(reason)
@@ -105,8 +105,8 @@ type cycle struct {
 	probeBy time.Time
 	// spent holds the limits of the DeschedulerPolicy that are reached, by "node/…" or "namespace/…".
 	spent map[string]bool
-	// blocked holds pods whose eviction the API server refused for a budget that seemed to have room.
-	blocked map[string]bool
+	// resting holds the moves that the API server refused for now, by the UIDs of their pods.
+	resting map[string]respite
 	stop    Reason
 }
 
@@ -182,34 +182,23 @@ func (c *cycle) check(move *Move) (reason Reason, wait bool) {
 		return reason, false
 	}
 	budgets := c.config.Budgets.Of(pod)
-	inFlight := c.inFlight(move.Owner.UID)
+	if r, refused := c.resting[move.PodUID]; refused && !r.over(budgets, c.config.Now()) {
+		return "", true
+	}
 	switch len(budgets) {
 	case 0:
-		return "", inFlight >= ownerLimit(c.config.Replicas(pod), c.config.OwnerPercent)
+		return "", c.inFlight(move.Owner.UID) >= ownerLimit(c.config.Replicas(pod), c.config.OwnerPercent)
 	case 1:
-		room := headroom(budgets[0])
-		if c.blocked[move.PodUID] { // refused before: only a change of the budget makes it worth another call
-			c.blocked[move.PodUID] = room <= 0
-			return "", true
-		}
-		return "", room <= 0
+		return "", headroom(budgets[0]) <= 0
 	}
 	return SeveralBudgets, false
 }
 
 // inFlight counts an owner's pods on the move: evicted and not landed, or landed and not ready.
 func (c *cycle) inFlight(ownerUID string) int {
-	inFlight, ended := c.config.Gate.config.Ledger.Moves()
-	n := 0
-	for i := range inFlight {
-		if inFlight[i].Owner.UID == ownerUID {
-			n++
-		}
-	}
-	now := c.config.Now()
-	for i := range ended {
-		m := &ended[i]
-		if m.Owner.UID == ownerUID && m.State == ledger.Landed && now.Sub(m.Ended) < m.TTL && !c.config.Ready(m) {
+	now, n := c.config.Now(), 0
+	for _, m := range c.config.Gate.config.Ledger.MovesOf(ownerUID) {
+		if m.InFlight() || m.State == ledger.Landed && now.Sub(m.Ended) < m.TTL && !c.config.Ready(&m) {
 			n++
 		}
 	}
@@ -233,7 +222,7 @@ func (c *cycle) make(ctx context.Context, move Move) (outcome Outcome, again boo
 		return Outcome{Move: move, ID: a.id}, false
 	}
 	if apierrors.IsTooManyRequests(err) {
-		c.blocked[move.PodUID] = true
+		c.resting[move.PodUID] = newRespite(err, c.config.Budgets.Of(pod), c.config.Now())
 		return Outcome{}, true
 	}
 	reason := c.classify(err, &move)
@@ -281,6 +270,9 @@ func (c *cycle) probed(ctx context.Context) bool {
 			c.stop = SteeringAbsent
 		case SteeredUnproven: // the next move is a probe too
 		}
+		return true
+	case ok && move.State == ledger.Cancelled: // its owner wants no replacement; the next move is a probe too
+		c.probe = 0
 		return true
 	case !ok || !move.InFlight() || c.config.Now().After(c.probeBy):
 		c.probe, c.stop = 0, ProbeNotLanded

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
@@ -48,7 +49,7 @@ type Gate struct {
 	mu sync.Mutex
 	// announced holds the Executor's moves that are on their way through the framework, by key.
 	announced map[string]*attempt
-	// dryEvicted holds the UIDs of the pods that a dry run would have evicted.
+	// evicted holds the UIDs of the pods that were evicted in this cycle, or would have been in a dry run.
 	evicted map[string]bool
 }
 
@@ -145,7 +146,7 @@ func (g *Gate) try(ctx context.Context, eviction *policyv1.Eviction, a *attempt,
 func (g *Gate) call(ctx context.Context, eviction *policyv1.Eviction, pod *v1.Pod, a *attempt) error {
 	a.id = g.config.Ledger.Record(a.move.Intent, g.config.Now())
 	err := g.post(ctx, eviction, pod)
-	if status := apierrors.APIStatus(nil); err != nil && errors.As(err, &status) {
+	if err != nil && refused(err) {
 		g.config.Ledger.Cancel(a.id, g.config.Now())
 		return err
 	}
@@ -160,6 +161,17 @@ func (g *Gate) call(ctx context.Context, eviction *policyv1.Eviction, pod *v1.Po
 		g.config.Events.Eventf(pod, nil, v1.EventTypeNormal, EventReason, "Evicting", "%s", a.move.Message)
 	}
 	return nil
+}
+
+// refused says whether the API server answered that it did not evict. Without an answer, or with one that tells of a
+// timeout on the way, it may have.
+func refused(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) {
+		return false
+	}
+	code := status.Status().Code
+	return code != http.StatusBadGateway && code != http.StatusGatewayTimeout
 }
 
 // post creates the eviction under the pod's UID, so that a namesake is never hit, and without client-go's hidden retries

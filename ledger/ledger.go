@@ -178,17 +178,19 @@ func (l *Ledger) Expected() map[string]cluster.Amounts {
 	return maps.Clone(l.expected)
 }
 
-// InFlightOf counts the moves of an owner that have not landed.
-func (l *Ledger) InFlightOf(ownerUID string) int {
+// MovesOf returns copies of an owner's moves, those in flight first, oldest first.
+func (l *Ledger) MovesOf(ownerUID string) []Move {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n := 0
-	for _, move := range l.inFlight {
-		if move.Owner.UID == ownerUID {
-			n++
+	var moves []Move
+	for _, all := range [...][]*Move{l.inFlight, l.ended} {
+		for _, move := range all {
+			if move.Owner.UID == ownerUID {
+				moves = append(moves, *move)
+			}
 		}
 	}
-	return n
+	return moves
 }
 
 // Moving says whether a pod is being moved away.

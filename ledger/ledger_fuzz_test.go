@@ -98,7 +98,7 @@ func TestLedgerIsSafeForConcurrentUse(t *testing.T) {
 				b.Quiet()
 				b.Avoid("rs-1", at(second), func(string) {})
 				b.Expects("new-1")
-				b.InFlightOf("rs-1")
+				b.MovesOf("rs-1")
 				b.Moving("uid-1")
 			}
 		})

@@ -306,15 +306,15 @@ func TestQuestions(t *testing.T) {
 	id := b.Record(web(1), at(0))
 	b.Record(web(2), at(0))
 	b.Record(web(3, statefulSet), at(0))
-	if got := b.InFlightOf("rs-1"); got != 2 {
-		t.Errorf("%d moves in flight, want 2", got)
+	if got := b.MovesOf("rs-1"); len(got) != 2 || got[0].ID != id {
+		t.Errorf("moves of the owner: %v, want 2", got)
 	}
 	if !b.Moving("uid-1") || b.Moving("uid-9") {
 		t.Error("Moving knows the wrong pods")
 	}
 	b.Cancel(id, at(1))
-	if b.Moving("uid-1") || b.InFlightOf("rs-1") != 1 {
-		t.Error("a cancelled move still counts")
+	if of := b.MovesOf("rs-1"); b.Moving("uid-1") || of[0].State != Intended || of[1].State != Cancelled {
+		t.Errorf("after a cancelled move: %v", of)
 	}
 	inFlight, ended := b.Moves()
 	if len(inFlight) != 2 || len(ended) != 1 || ended[0].ID != id {

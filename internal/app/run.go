@@ -268,8 +268,8 @@ func (a *App) cycle(ctx context.Context) error {
 }
 
 // awaitUsage waits for the policy's observation period, counted from the first reading: windows from a source without
-// history have to fill first. A source that delivers nothing is waited for twice as long and then left to the gate. It
-// returns false when the context ended.
+// history have to fill first. A source that delivers too little to evict on is waited for twice as long and then left to the
+// gate. It returns false when the context ended.
 func (a *App) awaitUsage(ctx context.Context, progress io.Writer) bool {
 	if !a.readsUsage() {
 		return true
@@ -284,7 +284,8 @@ func (a *App) awaitUsage(ctx context.Context, progress io.Writer) bool {
 		// The newest observation has to be one that the whole period was sampled for; a replica that takes the Lease over has
 		// observed all along.
 		latest := a.observer.Latest()
-		if latest != nil && !latest.First.IsZero() && latest.At.Sub(latest.First) >= period || a.now().Sub(started) > 2*period {
+		observed := latest != nil && latest.Gate == "" && latest.At.Sub(latest.First) >= period
+		if observed || a.now().Sub(started) > 2*period {
 			return true
 		}
 		select {

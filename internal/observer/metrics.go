@@ -75,7 +75,7 @@ func (m *Metrics) observe(o *Observation, skipped usage.Skipped, took time.Durat
 	}
 	for cause, n := range map[string]int{
 		"stale": skipped.Stale, "future": skipped.Future, "absurd": skipped.Absurd, "unmatched": skipped.Unmatched,
-		"duplicate": skipped.Duplicate,
+		"duplicate": skipped.Duplicate, "unreadable": skipped.Unreadable,
 	} {
 		m.skipped.WithLabelValues(cause).Add(float64(n))
 	}

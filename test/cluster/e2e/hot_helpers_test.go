@@ -5,7 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"os/exec"
-	"strconv"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -25,19 +25,19 @@ type moveStatus struct {
 	Asked                                   bool
 }
 
-// moves asks the serving Evenkeel for its ledger.
-func (f *fixture) moves(ctx context.Context) []moveStatus {
+// moves asks the serving Evenkeel for its ledger, oldest ended move first.
+func (f *fixture) moves() []moveStatus {
 	f.t.Helper()
 	var status struct{ Moves []moveStatus }
-	f.get(ctx, "/status", &status)
+	f.fetch("http://"+shared.listen+"/status", &status)
 	return status.Moves
 }
 
 // states asks the serving Evenkeel what it takes each node for.
-func (f *fixture) states(ctx context.Context) map[string]string {
+func (f *fixture) states(context.Context) map[string]string {
 	f.t.Helper()
 	var nodes []struct{ Name, State string }
-	f.get(ctx, "/nodes", &nodes)
+	f.fetch("http://"+shared.listen+"/nodes", &nodes)
 	states := map[string]string{}
 	for _, node := range nodes {
 		states[node.Name] = node.State
@@ -45,51 +45,11 @@ func (f *fixture) states(ctx context.Context) map[string]string {
 	return states
 }
 
-func (f *fixture) get(ctx context.Context, path string, into any) {
+// are says whether the serving Evenkeel takes all these nodes for the same.
+func (f *fixture) are(state string, nodes ...string) bool {
 	f.t.Helper()
-	code, body, err := evenkeel.Get(ctx, "http://"+shared.listen+path)
-	if ctx.Err() != nil {
-		return // whoever set the limit says what was wanted
-	}
-	if err != nil || code != 200 {
-		f.t.Fatalf("GET %s: %d, %v", path, code, err)
-	}
-	if err := json.Unmarshal([]byte(body), into); err != nil {
-		f.t.Fatalf("GET %s: %v in %q", path, err, body)
-	}
-}
-
-// serveCounting is serve with its metrics; the function it returns tells how many cycles have ended well.
-func (f *fixture) serveCounting(policy string, args ...string) (cycles func(context.Context) int) {
-	f.t.Helper()
-	address, err := evenkeel.FreeAddress()
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	f.serve(policy, append([]string{"--metrics-address", address}, args...)...)
-	return func(ctx context.Context) int {
-		_, body, err := evenkeel.Get(ctx, "http://"+address+"/metrics")
-		if err != nil {
-			return 0
-		}
-		for line := range strings.Lines(body) {
-			if value, ok := strings.CutPrefix(line, `evenkeel_cycles_total{result="success"} `); ok {
-				n, err := strconv.Atoi(strings.TrimSpace(value))
-				if err != nil {
-					f.t.Fatalf("reading %q: %v", line, err)
-				}
-				return n
-			}
-		}
-		return 0
-	}
-}
-
-// cyclesPass waits until Evenkeel has run as many more cycles, in which it could have gone wrong.
-func (f *fixture) cyclesPass(more int, cycles func(context.Context) int) {
-	f.t.Helper()
-	until := cycles(f.t.Context()) + more
-	f.eventually(time.Minute, "more cycles", func(ctx context.Context) bool { return cycles(ctx) >= until })
+	states := f.states(f.t.Context())
+	return !slices.ContainsFunc(nodes, func(node string) bool { return states[node] != state })
 }
 
 // planned is what `plan -o json` prints, as far as cases read it.

@@ -70,11 +70,9 @@ func TestRequestSkewIsCooled(t *testing.T) {
 	}
 	before := f.podsByUID(t.Context())
 	mark := f.mark()
-	cycles := f.serveCounting(f.policy(realUsage, fast))
-	f.eventually(time.Minute, "the nodes that burn are called hot", func(ctx context.Context) bool {
-		states := f.states(ctx)
-		return states[story.Hot[0]] == "hot" && states[story.Hot[1]] == "hot"
-	})
+	metrics := f.freeAddress()
+	f.serve(f.policy(realUsage, fast), "--metrics-address", metrics)
+	f.eventually(time.Minute, "the nodes that burn are called hot", func(context.Context) bool { return f.are("hot", story.Hot...) })
 	newcomers := workload("new", cluster.Resources{CPU: "250m"}, cluster.Resources{CPU: "100m"})
 	newcomers.Replicas = 6
 	if err := f.Deploy(t.Context(), newcomers); err != nil {
@@ -83,7 +81,7 @@ func TestRequestSkewIsCooled(t *testing.T) {
 	f.eventually(2*time.Minute, "no node above its line", func(ctx context.Context) bool {
 		return len(f.hot(ctx, story.EvictLinePercent)) == 0
 	})
-	f.cyclesPass(3, cycles)
+	f.waitCycles(metrics, 3)
 	f.eventually(20*time.Second, "every pod ready", func(ctx context.Context) bool {
 		return f.WaitReady(ctx, "shop", "hog") == nil && f.WaitReady(ctx, "shop", "web") == nil && f.WaitReady(ctx, "shop", "bg") == nil
 	})
@@ -99,7 +97,7 @@ func TestRequestSkewIsCooled(t *testing.T) {
 		t.Errorf("kube-scheduler's metrics say that it asked the extender: %v, %v", asked, err)
 	}
 	after := f.podsByUID(t.Context())
-	checkLandings(t, story, f.moves(t.Context()), before, after, evictions)
+	checkLandings(t, story, f.moves(), before, after, evictions)
 	for _, pod := range after {
 		if strings.HasPrefix(pod.Name, "new-") && slices.Contains(story.Hot, pod.Spec.NodeName) {
 			t.Errorf("the new pod %s is on the hot node %s", pod.Name, pod.Spec.NodeName)

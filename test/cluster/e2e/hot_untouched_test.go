@@ -31,7 +31,8 @@ func TestNodesThatCannotBeCooledAreLeftAlone(t *testing.T) {
 
 	mark := f.mark()
 	policy := f.policy(realUsage, fast)
-	cycles := f.serveCounting(policy)
+	metrics := f.freeAddress()
+	f.serve(policy, "--metrics-address", metrics)
 	if err := f.WaitMetrics(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +40,7 @@ func TestNodesThatCannotBeCooledAreLeftAlone(t *testing.T) {
 	f.eventually(2*time.Minute, "only the nodes that cannot be cooled above the line", func(ctx context.Context) bool {
 		return len(f.hot(ctx, 65)) == 4
 	})
-	f.cyclesPass(4, cycles)
+	f.waitCycles(metrics, 4)
 
 	requests, err := f.Audit(mark)
 	if err != nil {

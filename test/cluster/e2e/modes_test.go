@@ -23,6 +23,9 @@ import (
 func TestRunAsJob(t *testing.T) {
 	f := newFixture(t)
 	skew := f.skew()
+	if err := f.WaitMetrics(t.Context()); err != nil { // a Job comes to a cluster that has been measured before
+		t.Fatal(err)
+	}
 	mark, policy := f.mark(), f.policy(realUsage, fast)
 	f.extender(policy, "0")
 	job := f.start("run", "--policy-config-file", policy, "--metrics-address", "0", "--extender-url", "http://"+shared.listen)

@@ -115,7 +115,7 @@ func (f *fixture) podNodes() map[types.UID]string {
 	return nodes
 }
 
-var wouldEvict = regexp.MustCompile(`"Would evict pod" pod="([^/"]+)/([a-z]+)-[^"]*"`)
+var wouldEvict = regexp.MustCompile(`"Would evict pod" .*\bpod="([^/"]+)/([a-z]+)-[^"]*"`)
 
 // toldEvictions counts by workload the pods that a dry run says it would have evicted, each once.
 func toldEvictions(log string) map[string]int {
@@ -144,7 +144,16 @@ func TestDryRunAndPlanChangeNothing(t *testing.T) {
 		t.Fatalf("plan: exit code %d\n%s", planned.code, planned.stderr)
 	}
 	f.endsWell(running, time.Minute)
-	f.eventually(time.Minute, "a cycle of serve that would evict", func(context.Context) bool { return toldEvictions(serving.Log())["hog"] > 0 })
+	// Two hogs bring node-0 from 75 % to 60 %. Of seven twins on four nodes without the taint one node keeps two, rounded up.
+	// LowNodeUtilization takes big pods until node-2 is at or under 60 % of 16 cores, 9.6: four stay, three go.
+	want := map[string]int{"hog": 2, "twin": 5, "big": 3, "stray": 2}
+	if diff := cmp.Diff(want, toldEvictions(running.Log())); diff != "" {
+		t.Errorf("evictions that run --dry-run tells of (-want +got):\n%s", diff)
+	}
+	f.eventually(time.Minute, "cycles of serve that would evict as much", func(context.Context) bool {
+		told := toldEvictions(serving.Log()) // each cycle tells again, and RemoveDuplicates takes twins as they come
+		return told["hog"] >= want["hog"] && told["twin"] >= want["twin"] && told["big"] >= want["big"] && told["stray"] >= want["stray"]
+	})
 
 	requests, err := f.Audit(mark)
 	if err != nil {
@@ -159,18 +168,6 @@ func TestDryRunAndPlanChangeNothing(t *testing.T) {
 	}
 	if diff := cmp.Diff(before, f.podNodes()); diff != "" {
 		t.Errorf("pods by UID and node (-before +after):\n%s", diff)
-	}
-	// Two hogs bring node-0 from 75 % to 60 %. Of seven twins on four nodes without the taint one node keeps two, rounded up.
-	// LowNodeUtilization takes big pods until node-2 is at or under 60 % of 16 cores: 9.6 cores, four of them, so three go.
-	want := map[string]int{"hog": 2, "twin": 5, "big": 3, "stray": 2}
-	if diff := cmp.Diff(want, toldEvictions(running.Log())); diff != "" {
-		t.Errorf("evictions that run --dry-run tells of (-want +got):\n%s", diff)
-	}
-	told := toldEvictions(serving.Log()) // over several cycles, in which RemoveDuplicates takes twins as they come
-	for workload, least := range want {
-		if told[workload] < least {
-			t.Errorf("serve --dry-run tells of %d evictions of %s, want %d or more", told[workload], workload, least)
-		}
 	}
 	f.checkPlannedMoves(planned.stdout, "shop/hog-", "node-0", want["hog"])
 	f.checkRights(mark)
@@ -243,8 +240,8 @@ const pauseAnnotation = "evenkeel.io/paused"
 func (f *fixture) pause(paused bool) {
 	f.t.Helper()
 	const name = "evenkeel-ledger"
-	maps := f.Client().CoreV1().ConfigMaps(evenkeel.Namespace)
-	_, err := maps.Create(f.t.Context(), &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	configMaps := f.Client().CoreV1().ConfigMaps(evenkeel.Namespace)
+	_, err := configMaps.Create(f.t.Context(), &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		f.t.Fatal(err)
 	}
@@ -253,7 +250,7 @@ func (f *fixture) pause(paused bool) {
 		value = `"by a test"`
 	}
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, pauseAnnotation, value)
-	if _, err := maps.Patch(f.t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	if _, err := configMaps.Patch(f.t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		f.t.Fatal(err)
 	}
 }
@@ -456,6 +453,7 @@ func TestLimitsOfTheDeschedulerPolicyHold(t *testing.T) {
 	}
 	f.eventually(30*time.Second, "Events about the evictions", func(context.Context) bool { return f.granted(mark, "create", "events") > 0 })
 	f.checkRights(mark)
+	f.checkRightsAreUsed(mark)
 }
 
 // podHomes is every pod's node by namespace and name.

@@ -21,6 +21,9 @@ profiles:
   - name: ProfileName
     pluginConfig:
     - name: "DefaultEvictor"
+      args:
+        priorityThreshold:
+          name: "system-cluster-critical"
     - name: "RemoveDuplicates"
       args:
         excludeOwnerKinds:

@@ -1,0 +1,348 @@
+package evictor
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/descheduler/pkg/descheduler/evictions"
+)
+
+// limits says whether an error is one of the framework's limits.
+func limits(err error) (Reason, bool) {
+	_, total := errors.AsType[*evictions.EvictionTotalLimitError](err)
+	_, node := errors.AsType[*evictions.EvictionNodeLimitError](err)
+	_, namespace := errors.AsType[*evictions.EvictionNamespaceLimitError](err)
+	return LimitReached, total || node || namespace
+}
+
+// Scenes of a cycle: what became of the moves, and which evictions were tried when ("!" for refused).
+func TestExecutor(t *testing.T) {
+	cases := map[string]struct {
+		play    func(*play)
+		moves   []string
+		want    []string
+		evicted []string
+	}{
+		"one eviction per interval": {
+			play:    func(*play) {},
+			moves:   []string{"a", "b", "c"},
+			want:    []string{"a", "b", "c"},
+			evicted: []string{"a@0.0", "b@0.2", "c@0.4"},
+		},
+		"without a budget a tenth of an owner's replicas at once, until their replacements are ready": {
+			play: func(p *play) {
+				p.config.Replicas = func(*v1.Pod) int { return 29 } // two at once
+				p.landsIn, p.readyIn = 2900*time.Millisecond, 5*time.Second
+			},
+			moves:   []string{"a", "b", "c", "d"},
+			want:    []string{"a", "b", "c", "d"},
+			evicted: []string{"a@0.0", "b@0.2", "c@8.0", "d@8.2"},
+		},
+		"of an owner whose replicas are not known one at a time": {
+			play:    func(p *play) { p.config.Replicas = func(*v1.Pod) int { return 0 } },
+			moves:   []string{"a", "b"},
+			want:    []string{"a", "b"},
+			evicted: []string{"a@0.0", "b@2.0"},
+		},
+		"a budget without room is waited for": {
+			play: func(p *play) {
+				p.budget("web", 0, "1")
+				p.after(9900*time.Millisecond, func() { p.budget("web", 1, "2") })
+			},
+			moves:   []string{"a"},
+			want:    []string{"a"},
+			evicted: []string{"a@10.0"},
+		},
+		"a budget without room holds nobody else up": {
+			play: func(p *play) {
+				p.budget("web", 0, "1")
+				p.pods["b"] = aPod("b", func(pod *v1.Pod) { pod.Labels = nil })
+			},
+			moves:   []string{"a", "b"},
+			want:    []string{"b", "a: CycleDeadline"},
+			evicted: []string{"b@0.0"},
+		},
+		"a budget that its controller has not seen yet has no room": {
+			play: func(p *play) {
+				p.budget("web", 5, "1")
+				for _, pdb := range p.config.Budgets.Of(aPod("a")) {
+					pdb.Generation = 2
+				}
+			},
+			moves: []string{"a"},
+			want:  []string{"a: CycleDeadline"},
+		},
+		"pods of several budgets are left": {
+			play: func(p *play) {
+				p.budget("one", 5, "1")
+				p.budget("two", 5, "1")
+			},
+			moves: []string{"a"},
+			want:  []string{"a: SeveralPodDisruptionBudgets"},
+		},
+		"refused for a budget that seemed to have room: again once the budget has changed": {
+			play: func(p *play) {
+				p.budget("web", 1, "1")
+				p.answers["a"] = []error{tooMany(0)}
+				p.after(3900*time.Millisecond, func() { p.budget("web", 0, "2") })
+				p.after(6900*time.Millisecond, func() { p.budget("web", 1, "3") })
+			},
+			moves:   []string{"a"},
+			want:    []string{"a"},
+			evicted: []string{"!a@0.0", "a@7.0"},
+		},
+		"refused for a budget that does not change: every ten seconds": {
+			play: func(p *play) {
+				p.budget("web", 1, "1")
+				p.answers["a"] = []error{tooMany(0), tooMany(0)}
+			},
+			moves:   []string{"a"},
+			want:    []string{"a"},
+			evicted: []string{"!a@0.0", "!a@10.0", "a@20.0"},
+		},
+		"refused for an API server that is busy: when it says": {
+			play:    func(p *play) { p.answers["a"] = []error{tooMany(3), tooMany(0)} },
+			moves:   []string{"a", "b"},
+			want:    []string{"b", "a"},
+			evicted: []string{"!a@0.0", "b@0.0", "!a@3.0", "a@4.0"},
+		},
+		"the deadline leaves what has to wait": {
+			play: func(p *play) {
+				p.config.Replicas = func(*v1.Pod) int { return 1 }
+				p.landsIn = -1
+			},
+			moves:   []string{"a", "b"},
+			want:    []string{"a", "b: CycleDeadline"},
+			evicted: []string{"a@0.0"},
+		},
+		"a move that is no good any more is left": {
+			play: func(p *play) {
+				p.config.Recheck = func(m *Move) Reason { return map[string]Reason{"a": SourceNotHot, "b": LandingGone}[m.Pod] }
+			},
+			moves:   []string{"a", "b", "c"},
+			want:    []string{"a: SourceNoLongerHot", "b: LandingGone", "c"},
+			evicted: []string{"c@0.0"},
+		},
+		"a pod that has changed is left": {
+			play: func(p *play) {
+				p.pods["a"] = aPod("a", terminating)
+				p.pods["b"] = aPod("b", func(pod *v1.Pod) { pod.UID = "second" })
+			},
+			moves:   []string{"a", "b", "c"},
+			want:    []string{"a: PodChanged", "b: PodChanged", "c"},
+			evicted: []string{"c@0.0"},
+		},
+		"the total limit ends the cycle": {
+			play:    func(p *play) { p.answers["b"] = []error{evictions.NewEvictionTotalLimitError()} },
+			moves:   []string{"a", "b", "c"},
+			want:    []string{"a", "b: EvictionLimit", "c: EvictionLimit"},
+			evicted: []string{"a@0.0", "!b@0.2"},
+		},
+		"a node's limit ends the node": {
+			play:    func(p *play) { p.answers["a"] = []error{evictions.NewEvictionNodeLimitError("hot")} },
+			moves:   []string{"a", "b"},
+			want:    []string{"a: EvictionLimit", "b: EvictionLimit"},
+			evicted: []string{"!a@0.0"},
+		},
+		"a namespace's limit ends the namespace": {
+			play:    func(p *play) { p.answers["a"] = []error{evictions.NewEvictionNamespaceLimitError("ns")} },
+			moves:   []string{"a", "b"},
+			want:    []string{"a: EvictionLimit", "b: EvictionLimit"},
+			evicted: []string{"!a@0.0"},
+		},
+		"the kill switch in the middle of a cycle": {
+			play:    func(p *play) { p.answers["b"] = []error{&Refusal{Paused, "by hand"}} },
+			moves:   []string{"a", "b", "c"},
+			want:    []string{"a", "b: Paused", "c: Paused"},
+			evicted: []string{"a@0.0", "!b@0.2"},
+		},
+		"a pod that the framework's filters refuse": {
+			play:    func(p *play) { p.answers["a"] = []error{&Refusal{Filtered, ""}} },
+			moves:   []string{"a", "b"},
+			want:    []string{"a: PreEvictionFilter", "b"},
+			evicted: []string{"!a@0.0", "b@0.0"},
+		},
+		"a call that failed": {
+			play:    func(p *play) { p.answers["a"] = []error{errors.New("connection refused")} },
+			moves:   []string{"a", "b"},
+			want:    []string{"a: EvictionFailed", "b"},
+			evicted: []string{"!a@0.0", "b@0.0"},
+		},
+		"the first move is a probe; once its replacement proved steering the others follow": {
+			play:    func(p *play) { p.steered(SteeredYes) },
+			moves:   []string{"a", "b", "c"},
+			want:    []string{"a", "b", "c"},
+			evicted: []string{"a@0.0", "b@2.0", "c@2.2"},
+		},
+		"a probe that proves nothing is followed by another": {
+			play:    func(p *play) { p.steered(SteeredUnproven, SteeredYes) },
+			moves:   []string{"a", "b", "c", "d"},
+			want:    []string{"a", "b", "c", "d"},
+			evicted: []string{"a@0.0", "b@2.0", "c@4.0", "d@4.2"},
+		},
+		"a probe that nobody asked about ends the cycle": {
+			play: func(p *play) {
+				p.steered(SteeredNo)
+				p.notAsked, p.landsOn = true, "hot"
+			},
+			moves:   []string{"a", "b", "c"},
+			want:    []string{"a", "b: SteeringAbsent", "c: SteeringAbsent"},
+			evicted: []string{"a@0.0"},
+		},
+		"a probe that does not land in its grace and twenty seconds ends the cycle": {
+			play: func(p *play) {
+				p.steered(SteeredYes)
+				p.landsIn = 31 * time.Second
+			},
+			moves:   []string{"a", "b"},
+			want:    []string{"a", "b: ProbeNotLanded"},
+			evicted: []string{"a@0.0"},
+		},
+		"a probe whose owner wants no replacement is followed by another": {
+			play: func(p *play) {
+				p.steered(SteeredYes)
+				p.landsIn = 3900 * time.Millisecond // pods of one template are interchangeable: it is the one instead of a that proves b
+				p.after(900*time.Millisecond, func() { p.ledger.CancelOwner("rs-1", 1, time.Now()) })
+			},
+			moves:   []string{"a", "b", "c"},
+			want:    []string{"a", "b", "c"},
+			evicted: []string{"a@0.0", "b@1.0", "c@4.0"},
+		},
+		"a refused first move is no probe": {
+			play: func(p *play) {
+				p.steered(SteeredYes)
+				p.answers["a"] = []error{errors.New("connection refused")}
+			},
+			moves:   []string{"a", "b", "c"},
+			want:    []string{"a: EvictionFailed", "b", "c"},
+			evicted: []string{"!a@0.0", "b@0.0", "c@2.0"},
+		},
+		"no moves": {play: func(p *play) { p.steered(SteeredNo) }},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			playing(t, func(t *testing.T, p *play) {
+				tc.play(p)
+				if diff := cmp.Diff(tc.want, p.run(tc.moves...)); diff != "" {
+					t.Errorf("outcomes (-want +got):\n%s", diff)
+				}
+				if diff := cmp.Diff(tc.evicted, p.evicted); diff != "" {
+					t.Errorf("evictions (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// An owner never has more pods on the move than its limit, however long replacements take to land and to get ready.
+func TestExecutorKeepsTheOwnersLimit(t *testing.T) {
+	playing(t, func(t *testing.T, p *play) {
+		const atOnce = 3
+		p.config.Replicas = func(*v1.Pod) int { return 10 * atOnce }
+		p.landsIn, p.readyIn = 1700*time.Millisecond, 2300*time.Millisecond
+		executor, err := NewExecutor(p.config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		evict := p.evict
+		worst := 0
+		moves := make([]Move, 12)
+		for i := range moves {
+			name := string(rune('a' + i))
+			moves[i], p.pods[name] = moveOf(name), aPod(name)
+		}
+		outcomes := executor.Run(t.Context(), moves, func(ctx context.Context, pod *v1.Pod) error {
+			err := evict(ctx, pod)
+			inFlight, _ := p.ledger.Moves()
+			worst = max(worst, len(inFlight)+len(p.unready))
+			return err
+		})
+		if worst > atOnce || len(outcomes) != len(moves) {
+			t.Errorf("%d of %d outcomes, up to %d pods on the move, want at most %d", len(outcomes), len(moves), worst, atOnce)
+		}
+		time.Sleep(time.Minute)
+	})
+}
+
+// After a failed probe later cycles evict nothing until kube-scheduler is heard of or half an hour has passed.
+func TestExecutorRestsAfterAFailedProbe(t *testing.T) {
+	playing(t, func(t *testing.T, p *play) {
+		p.steered(SteeredNo)
+		p.notAsked = true
+		asked := int64(7)
+		p.config.Asked = func(context.Context) int64 { return asked }
+		executor, err := NewExecutor(p.config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps := []struct {
+			name string
+			want []string
+		}{
+			{"the last move of a cycle is found out too", []string{"a"}},
+			{"the next cycle rests", []string{"b: SteeringAbsent"}},
+			{"kube-scheduler has asked: a probe", []string{"c"}},
+			{"half an hour later: a probe", []string{"d"}},
+		}
+		for i, step := range steps {
+			if i == 2 {
+				asked++
+			}
+			if i == 3 {
+				time.Sleep(30 * time.Minute)
+			}
+			if diff := cmp.Diff(step.want, p.runWith(executor, string(rune('a'+i)))); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", step.name, diff)
+			}
+		}
+		time.Sleep(time.Minute)
+	})
+}
+
+// A cycle that is told to stop leaves the rest at once.
+func TestExecutorStops(t *testing.T) {
+	playing(t, func(t *testing.T, p *play) {
+		p.budget("web", 0, "1")
+		ctx, cancel := context.WithCancel(t.Context())
+		p.after(3*time.Second, cancel)
+		executor, err := NewExecutor(p.config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.pods["a"] = aPod("a")
+		outcomes := executor.Run(ctx, []Move{moveOf("a")}, p.evict)
+		if len(outcomes) != 1 || outcomes[0].Reason == "" || time.Since(p.start) != 3*time.Second {
+			t.Errorf("outcomes %v after %v", outcomes, time.Since(p.start))
+		}
+	})
+}
+
+// A dry run waits for no replacement, because none will come, and still counts as progress.
+func TestExecutorDryRun(t *testing.T) {
+	playing(t, func(t *testing.T, p *play) {
+		p.steered(SteeredNo)
+		p.config.Gate.config.DryRun = true
+		progress := 0
+		p.config.Progress = func() { progress++ }
+		p.evicted = nil
+		executor, err := NewExecutor(p.config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		moves := []Move{moveOf("a"), moveOf("b")}
+		p.pods["a"], p.pods["b"] = aPod("a"), aPod("b")
+		outcomes := executor.Run(t.Context(), moves, func(context.Context, *v1.Pod) error { return nil })
+		for _, outcome := range outcomes {
+			if outcome.Reason != "" || outcome.ID != 0 {
+				t.Errorf("outcome %+v", outcome)
+			}
+		}
+		if len(outcomes) != 2 || progress == 0 || time.Since(p.start) > time.Second {
+			t.Errorf("%d outcomes, %d times progress, %v", len(outcomes), progress, time.Since(p.start))
+		}
+	})
+}

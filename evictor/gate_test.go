@@ -1,0 +1,281 @@
+package evictor
+
+import (
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/ledger"
+)
+
+func newGate(t *testing.T, a *api, change ...func(*GateConfig)) *Gate {
+	t.Helper()
+	config := GateConfig{
+		Client: a.client, Ledger: ledger.New(ledger.Config{}), Paused: PauseSwitch(a.client, "kube-system"),
+		Timeout: 5 * time.Second, MoveTTL: 5 * time.Minute, Now: time.Now,
+	}
+	for _, c := range change {
+		c(&config)
+	}
+	gate, err := NewGate(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return gate
+}
+
+func dryRun(c *GateConfig) { c.DryRun = true }
+
+// moveOf is the planned move of aPod(name).
+func moveOf(name string) Move {
+	return Move{
+		Intent: ledger.Intent{
+			Namespace: "ns", Pod: name, PodUID: "uid-" + name, Owner: cluster.Owner{UID: "rs-1", Kind: "ReplicaSet", Name: "web"},
+			TemplateHash: "h1", Usage: cluster.Amounts{2200, 1 << 30}, From: "hot", To: "cool", TTL: 5 * time.Minute,
+		},
+		Message: "node hot is at 97 % of CPU",
+	}
+}
+
+// evictionOf is what the framework's PodEvictor asks for.
+func evictionOf(name string) *policyv1.Eviction {
+	return &policyv1.Eviction{
+		TypeMeta:      metav1.TypeMeta{APIVersion: "policy/v1", Kind: "Eviction"},
+		ObjectMeta:    metav1.ObjectMeta{Namespace: "ns", Name: name},
+		DeleteOptions: &metav1.DeleteOptions{},
+	}
+}
+
+// through takes a move through the Gate as the framework would, by the clientset.
+func through(t *testing.T, gate *Gate, move Move) (*attempt, error) {
+	t.Helper()
+	a := gate.announce(move)
+	defer gate.withdraw(a)
+	return a, gate.Clientset().PolicyV1().Evictions("ns").Evict(t.Context(), evictionOf(move.Pod))
+}
+
+// A move is evicted under its pod's UID, recorded before and in flight after.
+func TestGateEvicts(t *testing.T) {
+	a := newAPI(t, aPod("web-1"))
+	recorder := events.NewFakeRecorder(1)
+	gate := newGate(t, a, func(c *GateConfig) { c.Events = recorder })
+	recorded := false
+	a.answer = func(w http.ResponseWriter, _ *http.Request) {
+		recorded = gate.config.Ledger.Moving("uid-web-1")
+		status(w, http.StatusCreated, "")
+	}
+	attempt, err := through(t, gate, moveOf("web-1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !recorded {
+		t.Error("the move was not in the ledger when the call was made")
+	}
+	if got := a.evicted[0]; got.DeleteOptions.Preconditions == nil || *got.DeleteOptions.Preconditions.UID != "uid-web-1" || got.Name != "web-1" {
+		t.Errorf("evicted with %+v, want the pod's UID as a precondition", got.DeleteOptions)
+	}
+	move, _ := gate.config.Ledger.Get(attempt.id)
+	if move.State != ledger.Evicted || move.Node != "cool" || !gate.Evicted("uid-web-1") {
+		t.Errorf("move %+v, want it evicted and reserved on its destination", move)
+	}
+	if got := <-recorder.Events; got != "Normal EvictedFromHotNode node hot is at 97 % of CPU" {
+		t.Errorf("event %q", got)
+	}
+	gate.ResetCycle()
+	if gate.Evicted("uid-web-1") {
+		t.Error("evicted in the next cycle")
+	}
+}
+
+// What the Gate refuses by itself, without an eviction call and without a trace in the ledger.
+func TestGateRefuses(t *testing.T) {
+	cases := map[string]struct {
+		pod    *v1.Pod
+		paused string
+		answer http.HandlerFunc // of the kill switch
+		want   Reason
+	}{
+		"the pod is gone":                 {want: PodChanged},
+		"a namesake has taken its place":  {pod: aPod("web-1", func(p *v1.Pod) { p.UID = "second" }), want: PodChanged},
+		"it runs elsewhere":               {pod: aPod("web-1", func(p *v1.Pod) { p.Spec.NodeName = "other" }), want: PodChanged},
+		"it is terminating":               {pod: aPod("web-1", terminating), want: PodChanged},
+		"paused":                          {pod: aPod("web-1"), paused: "true", want: Paused},
+		"paused with a reason":            {pod: aPod("web-1"), paused: "until monday", want: Paused},
+		"paused, but false":               {pod: aPod("web-1"), paused: "false"},
+		"the kill switch is not readable": {pod: aPod("web-1"), answer: failing(http.StatusForbidden, metav1.StatusReasonForbidden), want: PauseUnreadable},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			a := newAPI(t)
+			a.paused, a.pauseAnswer = tc.paused, tc.answer
+			if tc.pod != nil {
+				a.pods["ns/web-1"] = tc.pod
+			}
+			gate := newGate(t, a)
+			_, err := through(t, gate, moveOf("web-1"))
+			if tc.want == "" {
+				if err != nil || len(a.evicted) != 1 {
+					t.Errorf("not evicted: %v", err)
+				}
+				return
+			}
+			if got := reasonOf(err); got != tc.want {
+				t.Errorf("%v: reason %q, want %q", err, got, tc.want)
+			}
+			inFlight, ended := gate.config.Ledger.Moves()
+			if len(a.evicted)+len(inFlight)+len(ended) > 0 || gate.Evicted("uid-web-1") {
+				t.Errorf("%d calls, %d and %d moves", len(a.evicted), len(inFlight), len(ended))
+			}
+		})
+	}
+}
+
+// What becomes of a move by the API server's answer: refused it is cancelled; without an answer, or with one that says
+// nothing, it stays in flight, because the pod may be gone.
+func TestGateByAnswer(t *testing.T) {
+	retryAfter := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "10")
+		status(w, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests)
+	}
+	cases := map[string]struct {
+		answer http.HandlerFunc
+		want   ledger.State
+		is     func(error) bool
+	}{
+		"a budget forbids":              {failing(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests), ledger.Cancelled, apierrors.IsTooManyRequests},
+		"too many requests, wait 10 s":  {retryAfter, ledger.Cancelled, apierrors.IsTooManyRequests},
+		"the UID is another's by now":   {failing(http.StatusConflict, metav1.StatusReasonConflict), ledger.Cancelled, apierrors.IsConflict},
+		"several budgets":               {failing(http.StatusInternalServerError, metav1.StatusReasonInternalError), ledger.Cancelled, apierrors.IsInternalError},
+		"forbidden":                     {failing(http.StatusForbidden, metav1.StatusReasonForbidden), ledger.Cancelled, apierrors.IsForbidden},
+		"the connection broke":          {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, ledger.Evicted, nil},
+		"the API server timed out":      {failing(http.StatusGatewayTimeout, metav1.StatusReasonTimeout), ledger.Evicted, apierrors.IsTimeout},
+		"a proxy lost the API server":   {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "<html>", http.StatusBadGateway) }, ledger.Evicted, nil},
+		"a proxy gave up on the server": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "<html>", http.StatusGatewayTimeout) }, ledger.Evicted, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			a := newAPI(t, aPod("web-1"))
+			a.answer = tc.answer
+			gate := newGate(t, a)
+			attempt, err := through(t, gate, moveOf("web-1"))
+			if err == nil || attempt.err == nil || tc.is != nil && !tc.is(err) {
+				t.Fatalf("error %v", err)
+			}
+			if got := a.requests(http.MethodPost); got != 1 {
+				t.Errorf("%d eviction calls, want 1: waiting is the Executor's business", got)
+			}
+			if move, _ := gate.config.Ledger.Get(attempt.id); move.State != tc.want {
+				t.Errorf("move is %q, want %q", move.State, tc.want)
+			}
+			if gate.Evicted("uid-web-1") {
+				t.Error("counts as evicted")
+			}
+		})
+	}
+}
+
+// A call that takes longer than its timeout is a lost answer.
+func TestGateTimeout(t *testing.T) {
+	a := newAPI(t, aPod("web-1"))
+	release := make(chan struct{})
+	defer close(release)
+	a.answer = func(http.ResponseWriter, *http.Request) { <-release }
+	gate := newGate(t, a, func(c *GateConfig) { c.Timeout = 50 * time.Millisecond })
+	attempt, err := through(t, gate, moveOf("web-1"))
+	if err == nil || reasonOf(err) != CallFailed {
+		t.Errorf("error %v", err)
+	}
+	if move, _ := gate.config.Ledger.Get(attempt.id); move.State != ledger.Evicted {
+		t.Errorf("move is %q, want %q", move.State, ledger.Evicted)
+	}
+}
+
+// A dry run reads, remembers what it would have evicted, and asks for nothing that changes anything.
+func TestGateDryRun(t *testing.T) {
+	a := newAPI(t, aPod("web-1"))
+	gate := newGate(t, a, dryRun)
+	if _, err := through(t, gate, moveOf("web-1")); err != nil {
+		t.Fatal(err)
+	}
+	if got := gate.Clientset().PolicyV1().Evictions("ns").Evict(t.Context(), evictionOf("web-1")); got != nil {
+		t.Errorf("an upstream plugin's eviction: %v", got)
+	}
+	if posts := a.requests(http.MethodPost); posts > 0 || a.requests(http.MethodGet) == 0 {
+		t.Errorf("asked for %v", a.asked)
+	}
+	inFlight, _ := gate.config.Ledger.Moves()
+	if !gate.Evicted("uid-web-1") || len(inFlight) > 0 {
+		t.Errorf("evicted %v, %d moves in flight", gate.Evicted("uid-web-1"), len(inFlight))
+	}
+}
+
+// Evictions of upstream plugins are recorded without a destination and go the same way.
+func TestGateTakesUpstreamEvictions(t *testing.T) {
+	a := newAPI(t, aPod("web-1"))
+	gate := newGate(t, a)
+	eviction, grace := evictionOf("web-1"), int64(60)
+	eviction.DeleteOptions.GracePeriodSeconds = &grace
+	if err := gate.Clientset().PolicyV1().Evictions("ns").Evict(t.Context(), eviction); err != nil {
+		t.Fatal(err)
+	}
+	inFlight, _ := gate.config.Ledger.Moves()
+	want := ledger.Intent{
+		Namespace: "ns", Pod: "web-1", PodUID: "uid-web-1", Owner: cluster.Owner{UID: "rs-1", Kind: "ReplicaSet", Name: "web"},
+		TemplateHash: "h1", From: "hot", TTL: 6 * time.Minute, // a minute of grace and the five of the policy
+	}
+	if diff := cmp.Diff(want, inFlight[0].Intent); diff != "" {
+		t.Errorf("recorded (-want +got):\n%s", diff)
+	}
+	if *a.evicted[0].DeleteOptions.GracePeriodSeconds != 60 || *a.evicted[0].DeleteOptions.Preconditions.UID != "uid-web-1" {
+		t.Errorf("evicted with %+v", a.evicted[0].DeleteOptions)
+	}
+	if eviction.DeleteOptions.Preconditions != nil {
+		t.Error("the plugin's own object was changed")
+	}
+}
+
+func TestGrace(t *testing.T) {
+	zero, minute := int64(0), int64(60)
+	cases := map[string]struct {
+		pod     *v1.Pod
+		options *metav1.DeleteOptions
+		want    time.Duration
+	}{
+		"the API's default":       {pod: &v1.Pod{}, want: 30 * time.Second},
+		"the pod's own":           {pod: aPod("a"), want: 10 * time.Second},
+		"the eviction's comes on": {pod: aPod("a"), options: &metav1.DeleteOptions{GracePeriodSeconds: &minute}, want: time.Minute},
+		"none at all":             {pod: aPod("a"), options: &metav1.DeleteOptions{GracePeriodSeconds: &zero}},
+		"options without a word":  {pod: aPod("a"), options: &metav1.DeleteOptions{}, want: 10 * time.Second},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := Grace(tc.pod, tc.options); got != tc.want {
+				t.Errorf("grace %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestGateConfigIsChecked(t *testing.T) {
+	if _, err := NewGate(GateConfig{}); err == nil {
+		t.Error("a Gate of nothing")
+	}
+	if _, err := NewExecutor(ExecutorConfig{}); err == nil {
+		t.Error("an Executor of nothing")
+	}
+	if got := (&Refusal{Reason: Paused}).Error(); got != "Paused" {
+		t.Errorf("refusal reads %q", got)
+	}
+	if reasonOf(errors.New("any")) != CallFailed {
+		t.Error("an unknown error is not CallFailed")
+	}
+}

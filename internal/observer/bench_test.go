@@ -1,0 +1,114 @@
+package observer
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/evenkeel/evenkeel/cluster"
+)
+
+const benchPods = 30
+
+// fleet feeds nodes with 30 pods each, as many workloads as nodes. Every object has strings of its own, as if decoded.
+func (h *harbor) fleet(nodes, podsEach int) {
+	controller := true
+	for i := range nodes {
+		name := fmt.Sprintf("ip-10-0-%d-%d.eu-central-1.compute.internal", i/256, i%256)
+		h.node(name, 16_000)
+		for k := range podsEach {
+			owner := (i + k) % nodes
+			pod := fmt.Sprintf("workload-%05d-6c9f4d7b8-%02d%03d", owner, k, i%1000)
+			h.Store().SetPod(&v1.Pod{
+				ObjectMeta: metav1.ObjectMeta{
+					Namespace: fmt.Sprintf("team-%03d", owner%200), Name: pod, UID: types.UID(fmt.Sprintf("0b8d9f0e-2c44-4f6e-%06d-%09d", k, i)),
+					Labels: map[string]string{"pod-template-hash": fmt.Sprintf("6c9f4d7%d", owner%10)},
+					OwnerReferences: []metav1.OwnerReference{{
+						Kind: fmt.Sprintf("Replica%s", "Set"), Name: fmt.Sprintf("workload-%05d-6c9f4d7b8", owner),
+						UID: types.UID(fmt.Sprintf("5e1c2a3b-4d5e-6f70-8192-%012d", owner)), Controller: &controller,
+					}},
+				},
+				Spec: v1.PodSpec{NodeName: fmt.Sprintf("%s", []byte(name)), Containers: []v1.Container{{Resources: v1.ResourceRequirements{
+					Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse("500m")},
+				}}}},
+				Status: v1.PodStatus{Phase: v1.PodRunning, StartTime: &metav1.Time{Time: h.now.Add(-time.Hour)}},
+			})
+			h.pods[pod] = cluster.Amounts{500, 1 << 30}
+		}
+	}
+}
+
+// BenchmarkSample takes a reading in, reads it against the cluster, builds the board and classifies: all that happens
+// between the source's answer and the observation.
+func BenchmarkSample(b *testing.B) {
+	for _, nodes := range []int{100, 1000, 5000} {
+		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
+			h := newHarbor(b)
+			h.fleet(nodes, benchPods)
+			h.pass(5 * time.Minute)
+			batch, err := h.read(b.Context())
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				h.now = h.now.Add(15 * time.Second)
+				batch.Received = h.now
+				for i := range batch.Nodes {
+					batch.Nodes[i].At = h.now
+				}
+				for i := range batch.Pods {
+					batch.Pods[i].At = h.now
+				}
+				h.store.Observe(func(snapshot *cluster.Snapshot) {
+					h.usage.Ingest(batch, snapshot)
+					h.publish(snapshot, h.now, nil)
+				})
+			}
+		})
+	}
+}
+
+// BenchmarkMemory reports what records, samples and the published observation hold per pod and per node.
+func BenchmarkMemory(b *testing.B) {
+	const nodes = 1000
+	for b.Loop() {
+		bare, full := held(b, nodes, 0), held(b, nodes, benchPods)
+		b.ReportMetric(bare.records/nodes, "records-B/node")
+		b.ReportMetric(bare.usage/nodes, "usage-B/node")
+		b.ReportMetric((full.records-bare.records)/nodes/benchPods, "records-B/pod")
+		b.ReportMetric((full.usage-bare.usage)/nodes/benchPods, "usage-B/pod")
+	}
+}
+
+type holding struct{ records, usage float64 }
+
+func held(b *testing.B, nodes, pods int) holding {
+	before := heap()
+	h := newHarbor(b)
+	h.fleet(nodes, pods)
+	names, used := h.nodes, h.pods
+	h.nodes, h.pods = nil, nil
+	records := heap()
+	h.nodes, h.pods = names, used
+	h.pass(6 * time.Minute)
+	h.nodes, h.pods = nil, nil
+	all := heap()
+	runtime.KeepAlive(h)
+	_, _ = names, used
+	return holding{records: records - before, usage: all - records}
+}
+
+func heap() float64 {
+	var stats runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&stats)
+	return float64(stats.HeapAlloc)
+}

@@ -1,0 +1,310 @@
+package observer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/scorer"
+	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+func TestConfigIsChecked(t *testing.T) {
+	if _, err := New(Config{}); err == nil {
+		t.Error("an Observer of nothing")
+	}
+	bad := newHarbor(t).config
+	bad.Usage.MaxAge = 0
+	if _, err := New(bad); err == nil {
+		t.Error("an Observer without a maximum age")
+	}
+}
+
+// Nodes turn hot and cool as samples come, evicting waits for enough of them, and a source that fails makes everything
+// unknown in the end.
+func TestObservations(t *testing.T) {
+	h := newHarbor(t)
+	if h.Latest() != nil {
+		t.Fatal("an observation before the first sample")
+	}
+	for i := range 5 {
+		h.node(fmt.Sprintf("n%d", i), 3000)
+	}
+	h.nodes["n0"] = cluster.Amounts{7000, 0}
+	first := h.now.Add(15 * time.Second)
+	steps := []struct {
+		name   string
+		do     func()
+		gate   Gate
+		hot    plan.State // of n0
+		cool   plan.State // of n1
+		ready  int
+		failed bool
+	}{
+		{"the first sample is no window", func() { h.pass(15 * time.Second) }, GateNoUsage, plan.Unknown, plan.Unknown, 5, false},
+		{"after 75 s all is known", func() { h.pass(75 * time.Second) }, "", plan.Hot, plan.Cool, 5, false},
+		{"one of five is not measured any more", func() { delete(h.nodes, "n4"); h.pass(2 * time.Minute) }, "", plan.Hot, plan.Cool, 5, false},
+		{"nor another: too few", func() { delete(h.nodes, "n3"); h.pass(2 * time.Minute) }, GateCoverage, plan.Hot, plan.Cool, 5, false},
+		{"the source fails: what is known ages", func() { h.fail = errSource; h.pass(75 * time.Second) }, GateCoverage, plan.Hot, plan.Cool, 5, true},
+		{"until it is too old", func() { h.pass(30 * time.Second) }, GateNoUsage, plan.Unknown, plan.Unknown, 5, true},
+		{"it comes back", func() { h.fail = nil; h.node("n3", 3000); h.pass(2 * time.Minute) }, "", plan.Hot, plan.Cool, 5, false},
+	}
+	for _, step := range steps {
+		step.do()
+		latest := h.Latest()
+		if latest.Gate != step.gate || latest.States["n0"].State != step.hot || latest.States["n1"].State != step.cool || latest.Ready != step.ready {
+			t.Errorf("%s: gate %q, n0 %q, n1 %q, %d ready, %d fresh", step.name, latest.Gate, latest.States["n0"].State,
+				latest.States["n1"].State, latest.Ready, latest.Fresh)
+		}
+		if errors.Is(latest.SourceError, errSource) != step.failed || !latest.First.Equal(first) {
+			t.Errorf("%s: error %v, first at %v", step.name, latest.SourceError, latest.First)
+		}
+	}
+}
+
+// A cluster without nodes, or without a single reading, is nothing to evict on.
+func TestGateWithoutAnything(t *testing.T) {
+	h := newHarbor(t)
+	h.fail = errSource
+	h.Observer.Sample(t.Context())
+	if got := h.Latest(); got.Gate != GateNoUsage || got.Batches != 0 {
+		t.Errorf("gate %q after %d readings", got.Gate, got.Batches)
+	}
+}
+
+// What comes to a node and goes from it between two samples is on the board at once, and each once.
+func TestBoardBetweenSamples(t *testing.T) {
+	h := newHarbor(t)
+	h.node("n1", 3000)
+	h.node("n2", 1000)
+	a, b := h.pod("a", "n1", "web"), h.pod("b", "n1", "web")
+	h.pods["a"], h.pods["b"] = cluster.Amounts{900, 0}, cluster.Amounts{1100, 0}
+	h.pass(5 * time.Minute)
+
+	move := ledger.Intent{
+		Namespace: "ns", Pod: "a", PodUID: "uid-a", Owner: cluster.Owner{UID: "web", Kind: "ReplicaSet", Name: "web"}, TemplateHash: "h1",
+		Usage: cluster.Amounts{900, 0}, From: "n1", To: "n2", TTL: time.Minute,
+	}
+	var id uint64
+	steps := []struct {
+		name   string
+		do     func()
+		n1, n2 int64
+	}{
+		{"as measured", func() {}, 3000, 1000},
+		{"a move is recorded", func() { id = h.Ledger().Record(move, h.now) }, 3000, 1900},
+		{"its pod is terminating and still counts", func() {
+			a.DeletionTimestamp = &metav1.Time{Time: h.now}
+			h.Store().SetPod(a.DeepCopy())
+		}, 3000, 1900},
+		{"its pod is gone", func() { h.Store().DeletePod("ns", "a") }, 2100, 1900},
+		{"gone twice", func() { h.Store().DeletePod("ns", "a") }, 2100, 1900},
+		{"booked on the other node", func() { h.Ledger().Book(id, "n1", cluster.Amounts{}) }, 3000, 1000},
+		{"booked back", func() { h.Ledger().Book(id, "n2", cluster.Amounts{}) }, 2100, 1900},
+		{"the replacement is bound: its usage instead of the reservation", func() { h.pod("c", "n2", "web") }, 2100, 1900},
+		{"told again", func() { h.pod("c", "n2", "web") }, 2100, 1900},
+		{"a scale-up is bound: what its siblings use", func() { h.pod("d", "n2", "web") }, 2100, 2900},
+		{"a pod of nobody's kind is bound: 85 % of its request", func() { h.pod("e", "n1", "other") }, 2950, 2900},
+		{"and goes again", func() { h.Store().DeletePod("ns", "e") }, 2100, 2900},
+		{"so does a measured one", func() { h.Store().DeletePod("ns", b.Name) }, 1000, 2900},
+		{"a node nobody knows", func() { h.pod("f", "n9", "web"); h.Store().DeletePod("ns", "f") }, 1000, 2900},
+	}
+	for _, step := range steps {
+		step.do()
+		if n1, n2 := h.predicted("n1"), h.predicted("n2"); n1 != step.n1 || n2 != step.n2 {
+			t.Errorf("%s: predicted %d and %d, want %d and %d", step.name, n1, n2, step.n1, step.n2)
+		}
+	}
+	// The next observation starts from the same figures: b and a are gone from n1, whose own window still has them.
+	h.nodes["n1"], h.nodes["n2"] = cluster.Amounts{1000, 0}, cluster.Amounts{1000, 0}
+	h.pods = map[string]cluster.Amounts{}
+	h.pass(15 * time.Second)
+	if n1, n2 := h.predicted("n1"), h.predicted("n2"); n1 != 1000 || n2 != 1000+900+850 { // d's siblings are gone: its request
+		t.Errorf("next sample: predicted %d and %d, want 1000 and 2750", n1, n2)
+	}
+}
+
+// Whatever comes, goes, is recorded, booked, cancelled and bound between two samples, the published board predicts what
+// one built anew would.
+func TestBoardStaysTrue(t *testing.T) {
+	for seed := range uint64(40) {
+		rng := rand.New(rand.NewPCG(seed, 51))
+		h := newHarbor(t)
+		for i := range 4 {
+			h.node(fmt.Sprintf("n%d", i), 5000)
+		}
+		for i := range 8 {
+			name := fmt.Sprintf("p%d", i)
+			h.pod(name, fmt.Sprintf("n%d", i%4), fmt.Sprintf("rs%d", i%2))
+			h.pods[name] = cluster.Amounts{500 + 300*int64(i%2), 0} // equal among siblings, so that their mean stays
+		}
+		h.pass(5 * time.Minute)
+		for step := range 60 {
+			h.happen(rng, step)
+			if diff := cmp.Diff(h.anew(), h.published()); diff != "" {
+				t.Fatalf("seed %d, step %d: board (-anew +published):\n%s", seed, step, diff)
+			}
+		}
+	}
+}
+
+// happen does one random thing.
+func (h *harbor) happen(rng *rand.Rand, step int) {
+	h.now = h.now.Add(time.Duration(rng.IntN(500)) * time.Millisecond)
+	node, k := fmt.Sprintf("n%d", rng.IntN(4)), rng.IntN(12)
+	owner, name := fmt.Sprintf("rs%d", k%2), fmt.Sprintf("p%d", k)
+	switch rng.IntN(8) {
+	case 0, 1:
+		h.pod(fmt.Sprintf("new%d", k), node, owner)
+	case 2:
+		h.Store().DeletePod("ns", name)
+	case 3:
+		h.Store().DeletePod("ns", fmt.Sprintf("new%d", k))
+	case 4:
+		h.Ledger().Record(ledger.Intent{
+			Namespace: "ns", Pod: name, PodUID: "uid-" + name, Owner: cluster.Owner{UID: owner, Kind: "ReplicaSet"}, TemplateHash: "h1",
+			Usage: cluster.Amounts{rng.Int64N(900), 0}, From: "n0", To: []string{node, ""}[rng.IntN(2)], TTL: time.Hour,
+		}, h.now)
+	case 5:
+		if inFlight, _ := h.Ledger().Moves(); len(inFlight) > 0 {
+			h.Ledger().Book(inFlight[rng.IntN(len(inFlight))].ID, node, cluster.Amounts{300, 0})
+		}
+	case 6:
+		h.Ledger().Cancel(uint64(rng.IntN(20)), h.now)
+	case 7:
+		h.Ledger().Match(ledger.Pod{UID: fmt.Sprintf("uid-new%d", k), OwnerUID: owner, OwnerKind: "ReplicaSet", TemplateHash: "h1"}, h.now)
+	}
+}
+
+// published is what the board that everybody reads predicts; anew is what one built from the cluster as it is would.
+func (h *harbor) published() map[string]int64 {
+	predicted := map[string]int64{}
+	for i := range 4 {
+		predicted[fmt.Sprintf("n%d", i)] = h.predicted(fmt.Sprintf("n%d", i))
+	}
+	return predicted
+}
+
+func (h *harbor) anew() map[string]int64 {
+	predicted := map[string]int64{}
+	h.store.Observe(func(snapshot *cluster.Snapshot) {
+		board := scorer.NewBoard(h.usage.View(snapshot, h.Latest().At, h.ledger.Expected()), scorer.Config{})
+		h.ledger.Reserved(board.Adjust, func() {})
+		for i := range int32(4) {
+			amounts, _ := board.Predicted(i)
+			predicted[board.Name(i)] = amounts[cluster.CPU]
+		}
+	})
+	return predicted
+}
+
+// Run samples at once when nodes and pods are known, then steadily, and ends with its context.
+func TestRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, samples := newHarbor(t), 0
+		h.config.Source = sourceFunc(func(ctx context.Context) (usage.Batch, error) {
+			samples++
+			return h.read(ctx)
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- h.Run(ctx) }()
+		time.Sleep(time.Minute)
+		if samples != 0 {
+			t.Fatalf("%d samples before nodes and pods are known", samples)
+		}
+		factory := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
+		synced, err := h.Store().Attach(factory)
+		if err != nil {
+			t.Fatal(err)
+		}
+		factory.Start(ctx.Done())
+		for !synced() {
+			time.Sleep(10 * time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		if samples != 1 {
+			t.Errorf("%d samples at the start, want 1", samples)
+		}
+		time.Sleep(time.Minute)
+		if samples != 5 {
+			t.Errorf("%d samples after a minute, want 5", samples)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("ended with %v", err)
+		}
+		factory.Shutdown()
+	})
+}
+
+// A sample that the process's end cuts off publishes nothing.
+func TestSampleAtTheEnd(t *testing.T) {
+	h := newHarbor(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	h.Observer.Sample(ctx)
+	if h.Latest() != nil {
+		t.Error("an observation of a reading that was cut off")
+	}
+}
+
+// Metrics tell the states, the gate and what was left out; a nil Metrics is silent.
+func TestMetrics(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	h := newHarbor(t)
+	h.config.Metrics = NewMetrics(registry)
+	h.node("n1", 7000)
+	h.node("n2", 1000)
+	h.nodes["ghost"] = cluster.Amounts{1, 1}
+	h.pass(2 * time.Minute)
+	h.fail = errSource
+	h.pass(15 * time.Second)
+	want := `
+# HELP evenkeel_hottest_node_usage_percent Real usage of the hottest known node in percent of allocatable.
+# TYPE evenkeel_hottest_node_usage_percent gauge
+evenkeel_hottest_node_usage_percent{resource="cpu"} 70
+evenkeel_hottest_node_usage_percent{resource="memory"} 0
+# HELP evenkeel_nodes Nodes by state.
+# TYPE evenkeel_nodes gauge
+evenkeel_nodes{state="cool"} 1
+evenkeel_nodes{state="hot"} 1
+evenkeel_nodes{state="unknown"} 0
+evenkeel_nodes{state="warm"} 0
+# HELP evenkeel_usage_gate_closed 1 while nothing may be evicted for this reason.
+# TYPE evenkeel_usage_gate_closed gauge
+evenkeel_usage_gate_closed{reason="NoUsageData"} 0
+evenkeel_usage_gate_closed{reason="UsageCoverageTooLow"} 0
+# HELP evenkeel_usage_readings_total Readings of the usage source by result.
+# TYPE evenkeel_usage_readings_total counter
+evenkeel_usage_readings_total{result="error"} 1
+evenkeel_usage_readings_total{result="success"} 8
+# HELP evenkeel_usage_samples_skipped_total Samples of a source that were not taken, by cause.
+# TYPE evenkeel_usage_samples_skipped_total counter
+evenkeel_usage_samples_skipped_total{cause="absurd"} 0
+evenkeel_usage_samples_skipped_total{cause="duplicate"} 0
+evenkeel_usage_samples_skipped_total{cause="future"} 0
+evenkeel_usage_samples_skipped_total{cause="stale"} 0
+evenkeel_usage_samples_skipped_total{cause="unmatched"} 8
+evenkeel_usage_samples_skipped_total{cause="unreadable"} 0
+`
+	names := []string{"evenkeel_nodes", "evenkeel_usage_gate_closed", "evenkeel_hottest_node_usage_percent", "evenkeel_usage_readings_total", "evenkeel_usage_samples_skipped_total"}
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), names...); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,166 @@
+package steering
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/scorer"
+	"github.com/evenkeel/evenkeel/scorer/extender"
+	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// bridge is a Judge over a cluster of 10-core nodes whose usage a test sets.
+type bridge struct {
+	*Judge
+	t        testing.TB
+	observer *observer.Observer
+	now      time.Time
+	used     map[string]int64 // CPU of nodes in milli-cores; a node that is not listed is not measured
+	pods     []usage.PodSample
+}
+
+func newBridge(t testing.TB) *bridge {
+	t.Helper()
+	b := &bridge{t: t, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), used: map[string]int64{}}
+	clock := func() time.Time { return b.now }
+	inf := math.Inf(1)
+	lines := plan.Lines{
+		Low: cluster.Percents{45, inf}, Reject: cluster.Percents{60, inf}, Evict: cluster.Percents{65, inf}, Leave: cluster.Percents{60, inf},
+	}
+	o, err := observer.New(observer.Config{
+		Source: source(b.read),
+		Usage: usage.Config{
+			SampleInterval: 15 * time.Second, MaxAge: 90 * time.Second, MinWindow: 75 * time.Second,
+			Estimate: usage.Estimate{PercentOfRequest: cluster.Percents{85, 70}, Default: cluster.Amounts{250, 0}},
+		},
+		Scorer: scorer.Config{DampPercent: 5},
+		Lines:  func(*usage.View) plan.Lines { return lines },
+		Hot:    plan.HotRule{Windows: []usage.Window{usage.Avg5m}, ConsecutiveSamples: 1},
+		Ledger: ledger.Config{SourceAvoidance: 10 * time.Minute}, SampleInterval: 15 * time.Second, Now: clock,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.observer, b.Judge = o, NewJudge(o, clock)
+	return b
+}
+
+type source func(context.Context) (usage.Batch, error)
+
+func (s source) Sample(ctx context.Context) (usage.Batch, error) { return s(ctx) }
+
+func (b *bridge) read(context.Context) (usage.Batch, error) {
+	batch := usage.Batch{Source: "test", Received: b.now}
+	for name, cpu := range b.used {
+		batch.Nodes = append(batch.Nodes, usage.NodeSample{Name: name, Sample: usage.Sample{At: b.now, Used: cluster.Amounts{cpu, 0}}})
+	}
+	for _, pod := range b.pods {
+		pod.At = b.now
+		batch.Pods = append(batch.Pods, pod)
+	}
+	return batch, nil
+}
+
+// node adds a node; with negative usage it is not measured.
+func (b *bridge) node(name string, cpuMilli int64) {
+	b.observer.Store().SetNode(&v1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Status: v1.NodeStatus{
+			Allocatable: v1.ResourceList{v1.ResourceCPU: resource.MustParse("10"), v1.ResourceMemory: resource.MustParse("100Gi")},
+			Conditions:  []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}},
+		},
+	})
+	if cpuMilli >= 0 {
+		b.used[name] = cpuMilli
+	}
+}
+
+// bind binds a pod of the ReplicaSet "web" to a node.
+func (b *bridge) bind(uid, node string) {
+	controller := true
+	b.observer.Store().SetPod(&v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: "web-" + uid, UID: types.UID(uid), Labels: map[string]string{"pod-template-hash": "h1"},
+			OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "web", UID: "rs-1", Controller: &controller}},
+		},
+		Spec:   v1.PodSpec{NodeName: node},
+		Status: v1.PodStatus{Phase: v1.PodRunning, StartTime: &metav1.Time{Time: b.now.Add(-time.Hour)}},
+	})
+}
+
+// observe samples for five minutes.
+func (b *bridge) observe() {
+	for range 21 {
+		b.now = b.now.Add(15 * time.Second)
+		b.observer.Sample(b.t.Context())
+	}
+}
+
+// record enters a move of a web pod that used 1 core.
+func (b *bridge) record(n int, from, to string) uint64 {
+	return b.observer.Ledger().Record(ledger.Intent{
+		Namespace: "ns", Pod: fmt.Sprintf("web-%d", n), PodUID: fmt.Sprintf("uid-%d", n),
+		Owner: cluster.Owner{UID: "rs-1", Kind: "ReplicaSet", Name: "web"}, TemplateHash: "h1",
+		Usage: cluster.Amounts{1000, 0}, From: from, To: to, TTL: time.Hour,
+	}, b.now)
+}
+
+// webPod is a new pod of the ReplicaSet "web", requesting 200m.
+func webPod(uid string) *extender.Pod {
+	return &extender.Pod{
+		Namespace: "ns", Name: "web-" + uid, UID: uid, OwnerUID: "rs-1", OwnerKind: "ReplicaSet", OwnerName: "web", TemplateHash: "h1",
+		CPUMilli: 200, MemoryBytes: extender.Absent,
+	}
+}
+
+// strange is a pod of nobody's, requesting so much CPU.
+func strange(uid string, cpuMilli int64) *extender.Pod {
+	return &extender.Pod{Namespace: "ns", Name: uid, UID: uid, CPUMilli: cpuMilli, MemoryBytes: extender.Absent}
+}
+
+// filter asks for the pod and returns what is said of each node, by name.
+func (b *bridge) filter(pod *extender.Pod, names ...string) map[string]extender.Reject {
+	round, nodes := b.open(names)
+	reasons := make([]extender.Reject, len(names))
+	round.Filter(pod, nodes, reasons)
+	said := map[string]extender.Reject{}
+	for i, name := range names {
+		said[name] = reasons[i]
+	}
+	return said
+}
+
+func (b *bridge) prioritize(pod *extender.Pod, names ...string) map[string]int8 {
+	round, nodes := b.open(names)
+	scores := make([]int8, len(names))
+	round.Prioritize(pod, nodes, scores)
+	said := map[string]int8{}
+	for i, name := range names {
+		said[name] = scores[i]
+	}
+	return said
+}
+
+func (b *bridge) open(names []string) (extender.Round, []int32) {
+	round, nodes := b.Begin(), make([]int32, len(names))
+	for i, name := range names {
+		nodes[i] = int32(round.Node([]byte(name)))
+	}
+	return round, nodes
+}
+
+func podSample(name string, cpuMilli int64) usage.PodSample {
+	return usage.PodSample{Namespace: "ns", Name: name, Sample: usage.Sample{Used: cluster.Amounts{cpuMilli, 0}}}
+}

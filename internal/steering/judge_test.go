@@ -1,0 +1,306 @@
+package steering
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/scorer/extender"
+)
+
+const (
+	keep     = extender.RejectNone
+	tooHot   = extender.RejectHot
+	isSource = extender.RejectSource
+	notThere = extender.RejectNotDestination
+)
+
+// Before the first observation nothing is known, which is neutral: every node is kept and none is preferred.
+func TestNeutralBeforeTheFirstObservation(t *testing.T) {
+	b := newBridge(t)
+	b.node("a", 9000)
+	if diff := cmp.Diff(map[string]extender.Reject{"a": keep, "b": keep}, b.filter(webPod("new"), "a", "b")); diff != "" {
+		t.Errorf("filter (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]int8{"a": 0, "b": 0}, b.prioritize(webPod("new"), "a", "b")); diff != "" {
+		t.Errorf("prioritize (-want +got):\n%s", diff)
+	}
+	if b.Asked() != 2 || !b.AskedAbout("new") || b.AskedAbout("other") {
+		t.Errorf("asked %d times, about new: %v", b.Asked(), b.AskedAbout("new"))
+	}
+}
+
+// A pod like any other is kept off nodes that it would bring above the reject line of 60 %.
+func TestFilterByUsage(t *testing.T) {
+	b := newBridge(t)
+	b.node("cool", 2000)
+	b.node("edge", 5150)
+	b.node("hot", 7000)
+	b.node("silent", -1)
+	b.observe()
+	// 85 % of a core: edge comes to exactly 6000m
+	got := b.filter(strange("p", 1000), "cool", "edge", "hot", "silent", "new-node")
+	want := map[string]extender.Reject{"cool": keep, "edge": keep, "hot": tooHot, "silent": keep, "new-node": keep}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("filter (-want +got):\n%s", diff)
+	}
+	// 85 % of 1002m is a milli-core too many
+	if got := b.filter(strange("q", 1002), "edge")["edge"]; got != tooHot {
+		t.Errorf("edge with 851m: %v, want %v", got, tooHot)
+	}
+	// without a request it is the default of 250m, not nothing
+	if got := b.filter(strange("r", extender.Absent), "hot", "edge"); got["hot"] != tooHot || got["edge"] != keep {
+		t.Errorf("without a request: %v", got)
+	}
+	scores := b.prioritize(strange("p", 1000), "cool", "edge", "hot", "silent")
+	if diff := cmp.Diff(map[string]int8{"cool": 10, "edge": 0, "hot": 0, "silent": 0}, scores); diff != "" {
+		t.Errorf("prioritize (-want +got):\n%s", diff)
+	}
+}
+
+// A pod of an owner whose pods are measured counts as much as they use, whatever it requests.
+func TestFilterBySiblings(t *testing.T) {
+	b := newBridge(t)
+	b.node("a", 4000)
+	b.bind("one", "a")
+	b.pods = append(b.pods, podSample("web-one", 3000))
+	b.observe()
+	if got := b.filter(webPod("new"), "a")["a"]; got != tooHot { // 4000 + 3000
+		t.Errorf("a pod requesting 200m whose sibling uses 3000m: %v, want %v", got, tooHot)
+	}
+	if got := b.filter(strange("p", 200), "a")["a"]; got != keep {
+		t.Errorf("a stranger requesting 200m: %v, want %v", got, keep)
+	}
+}
+
+// How a replacement is answered, and where it is booked then.
+func TestLanding(t *testing.T) {
+	type said = map[string]extender.Reject
+	cases := map[string]struct {
+		play    func(*bridge)
+		request []string
+		pod     *extender.Pod
+		want    said
+		booked  string // node of the reservation afterwards; the plan says c
+	}{
+		"with its planned destination alone": {
+			request: []string{"hot", "b", "c", "d"},
+			want:    said{"hot": notThere, "b": notThere, "c": keep, "d": notThere},
+			booked:  "c",
+		},
+		"with the request's coolest node where the planned one is not in it": {
+			request: []string{"hot", "d", "b"},
+			want:    said{"hot": notThere, "d": notThere, "b": keep},
+			booked:  "b",
+		},
+		"with the request's coolest node where the planned one is over its ceiling": {
+			play:    func(b *bridge) { b.observer.Latest().Board.Adjust("c", cluster.Amounts{4000, 0}) },
+			request: []string{"hot", "b", "c", "d"},
+			want:    said{"hot": notThere, "b": keep, "c": notThere, "d": notThere},
+			booked:  "b",
+		},
+		"never with its source, though it were the coolest": {
+			play:    func(b *bridge) { b.observer.Latest().Board.Adjust("hot", cluster.Amounts{-7000, 0}) },
+			request: []string{"hot", "d"},
+			want:    said{"hot": notThere, "d": keep},
+			booked:  "d",
+		},
+		"like any other pod where no node of the request will do": {
+			play:    func(b *bridge) { b.observer.Latest().Board.Adjust("d", cluster.Amounts{4000, 0}) },
+			request: []string{"hot", "d"},
+			want:    said{"hot": isSource, "d": tooHot},
+			booked:  "c",
+		},
+		"where its source is all there is": { // the handler keeps the last node whatever is said of it
+			request: []string{"hot"},
+			want:    said{"hot": isSource},
+			booked:  "c",
+		},
+		"with nodes that are not known beside it kept by the handler": {
+			request: []string{"c", "new-node"},
+			want:    said{"c": keep, "new-node": notThere},
+			booked:  "c",
+		},
+		"but not with nodes of unknown usage": {
+			play:    func(b *bridge) { b.node("silent", -1) },
+			request: []string{"silent", "d"},
+			want:    said{"silent": notThere, "d": keep},
+			booked:  "d",
+		},
+		"a pod of another template is no replacement, but of the same owner": {
+			pod: func() *extender.Pod {
+				pod := webPod("new")
+				pod.TemplateHash = "h2"
+				return pod
+			}(),
+			request: []string{"hot", "b", "c"},
+			want:    said{"hot": isSource, "b": keep, "c": keep},
+			booked:  "c",
+		},
+		"a stranger is neither": {
+			pod:     strange("p", 100),
+			request: []string{"b", "c"},
+			want:    said{"b": keep, "c": keep},
+			booked:  "c",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := newBridge(t)
+			b.node("hot", 7000)
+			b.node("b", 1000)
+			b.node("c", 2000)
+			b.node("d", 3000)
+			b.observe()
+			id := b.record(1, "hot", "c")
+			if tc.play != nil {
+				tc.play(b)
+			}
+			pod := tc.pod
+			if pod == nil {
+				pod = webPod("new")
+			}
+			if diff := cmp.Diff(tc.want, b.filter(pod, tc.request...)); diff != "" {
+				t.Errorf("filter (-want +got):\n%s", diff)
+			}
+			if move, _ := b.observer.Ledger().Get(id); move.Node != tc.booked {
+				t.Errorf("booked on %q, want %q", move.Node, tc.booked)
+			}
+		})
+	}
+}
+
+// After two bookings a replacement is a pod like any other, kept away from its source alone.
+func TestLandingAttempts(t *testing.T) {
+	b := newBridge(t)
+	b.node("hot", 5000)
+	b.node("b", 1000)
+	b.node("c", 2000)
+	b.observe()
+	b.record(1, "hot", "c")
+	for range ledger.MaxAttempts {
+		if got := b.filter(webPod("new"), "hot", "b", "c"); got["c"] != keep || got["b"] != notThere {
+			t.Fatalf("filter %v, want c alone", got)
+		}
+	}
+	want := map[string]extender.Reject{"hot": isSource, "b": keep, "c": keep}
+	if diff := cmp.Diff(want, b.filter(webPod("new"), "hot", "b", "c")); diff != "" {
+		t.Errorf("third time (-want +got):\n%s", diff)
+	}
+}
+
+// Two replacements asked for at the same time are answered with a node each; a third pod, of a scale-up, is kept away from
+// the source alone. Ten minutes later nobody is.
+func TestLandingByCount(t *testing.T) {
+	b := newBridge(t)
+	b.node("hot", 5000)
+	b.node("b", 1000)
+	b.node("c", 2000)
+	b.observe()
+	b.record(1, "hot", "c")
+	b.record(2, "hot", "b")
+	request := []string{"hot", "b", "c"}
+	if got := b.filter(webPod("x"), request...); got["c"] != keep || got["b"] != notThere {
+		t.Errorf("first: %v, want c", got)
+	}
+	if got := b.filter(webPod("y"), request...); got["b"] != keep || got["c"] != notThere {
+		t.Errorf("second: %v, want b", got)
+	}
+	if got := b.filter(webPod("z"), request...); got["hot"] != isSource || got["b"] != keep || got["c"] != keep {
+		t.Errorf("third: %v, want all but the source", got)
+	}
+	b.bind("x", "c")
+	b.bind("y", "b")
+	if got := b.filter(webPod("z"), request...); got["hot"] != isSource {
+		t.Errorf("after the landings: %v, want the source avoided", got)
+	}
+	for range 3 {
+		b.observe() // five minutes each
+	}
+	if got := b.filter(webPod("z"), request...); got["hot"] != keep {
+		t.Errorf("fifteen minutes later: %v, want the source forgotten", got)
+	}
+}
+
+// What is booked counts for the next pod: replacements of moves without a destination do not pile up on one node.
+func TestUnplannedMovesSpread(t *testing.T) {
+	b := newBridge(t)
+	b.node("from", 5000)
+	b.node("b", 1000)
+	b.node("c", 1500)
+	b.bind("old", "from")
+	b.pods = append(b.pods, podSample("web-old", 800))
+	b.observe()
+	var ids []uint64
+	for n := range 3 {
+		ids = append(ids, b.observer.Ledger().Record(ledger.Intent{
+			Namespace: "ns", Pod: "any", PodUID: string(rune('0' + n)), Owner: cluster.Owner{UID: "rs-1", Kind: "ReplicaSet"}, TemplateHash: "h1",
+			From: "from", TTL: time.Hour,
+		}, b.now))
+	}
+	var got []string
+	for i, uid := range []string{"x", "y", "z"} {
+		b.filter(webPod(uid), "from", "b", "c")
+		move, _ := b.observer.Ledger().Get(ids[i])
+		got = append(got, move.Node)
+	}
+	// 800m each, as the sibling uses: b to 1800, c to 2300, b to 2600
+	if diff := cmp.Diff([]string{"b", "c", "b"}, got); diff != "" {
+		t.Errorf("booked (-want +got):\n%s", diff)
+	}
+}
+
+// Where filter is not configured, the booked node at least comes first.
+func TestPrioritizePrefersTheLanding(t *testing.T) {
+	b := newBridge(t)
+	b.node("hot", 7000)
+	b.node("b", 1000)
+	b.node("c", 3000)
+	b.observe()
+	b.record(1, "hot", "c")
+	if diff := cmp.Diff(map[string]int8{"hot": 0, "b": 0, "c": 10}, b.prioritize(webPod("new"), "hot", "b", "c")); diff != "" {
+		t.Errorf("its replacement (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]int8{"hot": 0, "b": 10, "c": 0}, b.prioritize(strange("p", 200), "hot", "b", "c")); diff != "" {
+		t.Errorf("another pod (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]int8{"hot": 0, "b": 5}, b.prioritize(webPod("new"), "hot", "b")); diff != "" {
+		t.Errorf("without the landing in the request (-want +got):\n%s", diff)
+	}
+}
+
+// Pods that the extender was asked about are remembered, the oldest making room.
+func TestRecentIsBounded(t *testing.T) {
+	r := newRecent(2)
+	for _, uid := range []string{"a", "b", "a", "", "c"} {
+		r.add(uid)
+	}
+	for uid, want := range map[string]bool{"a": false, "b": true, "c": true, "": false} {
+		if got := r.has(uid); got != want {
+			t.Errorf("%q known: %v, want %v", uid, got, want)
+		}
+	}
+	if len(r.known) > 2 {
+		t.Errorf("%d remembered, want 2", len(r.known))
+	}
+}
+
+// The index follows the observation: nodes that come are found, and indices mean the same on board and index.
+func TestIndexFollowsTheBoard(t *testing.T) {
+	b := newBridge(t)
+	b.node("b", 1000)
+	b.observe()
+	first := b.Begin().(extender.Indexed).Index()
+	b.observe()
+	if b.Begin().(extender.Indexed).Index() != first {
+		t.Error("the same nodes are indexed anew")
+	}
+	b.node("a", 7000)
+	b.observe()
+	if got := b.filter(strange("p", 1000), "a", "b"); got["a"] != tooHot || got["b"] != keep {
+		t.Errorf("after a node came: %v", got)
+	}
+}
