@@ -81,6 +81,10 @@ fmt: ## Format the sources of both modules.
 	$(GOLANGCI_LINT) fmt ./...
 	cd $(CLUSTER) && $(GOLANGCI_LINT) fmt --config $(CURDIR)/.golangci.yml ./...
 
+.PHONY: update-deploy
+update-deploy: ## Bring deploy/'s ConfigMap to policy.yaml.
+	hack/update-deploy.sh
+
 .PHONY: verify-fmt
 verify-fmt:
 	$(GOLANGCI_LINT) fmt --diff ./...

@@ -135,13 +135,13 @@ func (f podFeed) Delete(object any) error {
 }
 
 func (f podFeed) Replace(objects []any, _ string) error {
-	keep := make(map[string]bool, len(objects))
+	keep := make(map[podKey]bool, len(objects))
 	for _, object := range objects {
 		if err := f.Add(object); err != nil {
 			return err
 		}
 		pod := object.(*v1.Pod) //nolint:forcetypeassert // Add has checked it
-		keep[pod.Namespace+"/"+pod.Name] = true
+		keep[podKey{pod.Namespace, pod.Name}] = true
 	}
 	f.store.retainPods(keep)
 	f.store.listedPods.Store(true)

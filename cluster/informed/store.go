@@ -27,7 +27,9 @@ type Store struct {
 	nodes map[string]*cluster.Node
 	// byNode holds each node's pods in the order of their keys. A slice is replaced, never changed, once a Snapshot has it.
 	byNode map[string][]*cluster.Pod
-	byKey  map[string]*cluster.Pod
+	byKey  map[podKey]*cluster.Pod
+	// templates holds what the pods of one owner and revision have in common, once.
+	templates templates
 	// built caches what a Snapshot has taken, per node, until the node changes.
 	built    map[string]*cluster.NodePods
 	onChange func(Change)
@@ -42,11 +44,17 @@ func NewStore(onChange func(Change)) *Store {
 	return &Store{
 		nodes:    map[string]*cluster.Node{},
 		byNode:   map[string][]*cluster.Pod{},
-		byKey:    map[string]*cluster.Pod{},
+		byKey:    map[podKey]*cluster.Pod{},
 		built:    map[string]*cluster.NodePods{},
 		onChange: onChange,
+
+		templates: templates{},
 	}
 }
+
+type podKey struct{ namespace, name string }
+
+func keyOf(pod *cluster.Pod) podKey { return podKey{pod.Namespace, pod.Name} }
 
 // SetNode adds or changes a node.
 func (s *Store) SetNode(object *v1.Node) {
@@ -77,7 +85,7 @@ func (s *Store) SetPod(object *v1.Pod) {
 	pod := Pod(object)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	old := s.byKey[pod.Key()]
+	old := s.byKey[keyOf(pod)]
 	if old != nil && *old == *pod {
 		return
 	}
@@ -95,13 +103,13 @@ func (s *Store) SetPod(object *v1.Pod) {
 func (s *Store) DeletePod(namespace, name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if old := s.byKey[namespace+"/"+name]; old != nil {
+	if old := s.byKey[podKey{namespace, name}]; old != nil {
 		s.remove(old)
 	}
 }
 
 // retainPods forgets every pod whose key is not in keep.
-func (s *Store) retainPods(keep map[string]bool) {
+func (s *Store) retainPods(keep map[podKey]bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for key, pod := range s.byKey {
@@ -123,15 +131,20 @@ func (s *Store) retainNodes(keep map[string]bool) {
 }
 
 func (s *Store) put(pod *cluster.Pod) {
+	s.templates.share(pod)
+	if node := s.nodes[pod.Node]; node != nil {
+		pod.Node = node.Name
+	}
 	pods := s.writable(pod.Node)
 	i, found := slices.BinarySearchFunc(pods, pod, byKey)
 	if found {
+		s.templates.release(pods[i])
 		pods[i] = pod
 	} else {
 		pods = slices.Insert(pods, i, pod)
 	}
 	s.byNode[pod.Node] = pods
-	s.byKey[pod.Key()] = pod
+	s.byKey[keyOf(pod)] = pod
 }
 
 func (s *Store) remove(pod *cluster.Pod) {
@@ -142,7 +155,8 @@ func (s *Store) remove(pod *cluster.Pod) {
 	if s.byNode[pod.Node] = pods; len(pods) == 0 {
 		delete(s.byNode, pod.Node)
 	}
-	delete(s.byKey, pod.Key())
+	delete(s.byKey, keyOf(pod))
+	s.templates.release(pod)
 	s.tell(Change{Removed: pod})
 }
 

@@ -80,10 +80,8 @@ func newApp(ctx context.Context, options Options, needs parts) (*App, error) {
 	if err := a.connect(); err != nil {
 		return nil, err
 	}
-	if asksForPriorityClass(file) {
-		if err := a.reach(ctx); err != nil {
-			return nil, err
-		}
+	if err := a.checkPriorityClasses(ctx, file); err != nil {
+		return nil, err
 	}
 	if err := a.readProfiles(file, needs); err != nil {
 		return nil, err

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -46,12 +45,6 @@ func deschedulerPolicy(file *policy.File, client kubernetes.Interface, registry 
 		return nil, &policy.Error{File: nameOf(file), Problems: problems(err.Error())}
 	}
 	return loaded, nil
-}
-
-// asksForPriorityClass says whether upstream's loader may ask the API server for a priority class. It would report one that
-// cannot be reached as a mistake in the policy.
-func asksForPriorityClass(file *policy.File) bool {
-	return bytes.Contains(file.Descheduler, []byte("priorityThreshold"))
 }
 
 // checkProfiles finds, before anything starts, what the framework would only find while it is built.

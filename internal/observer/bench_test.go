@@ -27,7 +27,7 @@ func (h *harbor) fleet(nodes, podsEach int) {
 			pod := fmt.Sprintf("workload-%05d-6c9f4d7b8-%02d%03d", owner, k, i%1000)
 			h.Store().SetPod(&v1.Pod{
 				ObjectMeta: metav1.ObjectMeta{
-					Namespace: fmt.Sprintf("team-%03d", owner%200), Name: pod, UID: types.UID(fmt.Sprintf("0b8d9f0e-2c44-4f6e-%06d-%09d", k, i)),
+					Namespace: fmt.Sprintf("n%s", "s"), Name: pod, UID: types.UID(fmt.Sprintf("0b8d9f0e-2c44-4f6e-%06d-%09d", k, i)),
 					Labels: map[string]string{"pod-template-hash": fmt.Sprintf("6c9f4d7%d", owner%10)},
 					OwnerReferences: []metav1.OwnerReference{{
 						Kind: fmt.Sprintf("Replica%s", "Set"), Name: fmt.Sprintf("workload-%05d-6c9f4d7b8", owner),
@@ -39,7 +39,6 @@ func (h *harbor) fleet(nodes, podsEach int) {
 				}}}},
 				Status: v1.PodStatus{Phase: v1.PodRunning, StartTime: &metav1.Time{Time: h.now.Add(-time.Hour)}},
 			})
-			h.pods[pod] = cluster.Amounts{500, 1 << 30}
 		}
 	}
 }
@@ -51,6 +50,7 @@ func BenchmarkSample(b *testing.B) {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
 			h := newHarbor(b)
 			h.fleet(nodes, benchPods)
+			h.measureAll()
 			h.pass(5 * time.Minute)
 			batch, err := h.read(b.Context())
 			if err != nil {
@@ -93,16 +93,24 @@ func held(b *testing.B, nodes, pods int) holding {
 	before := heap()
 	h := newHarbor(b)
 	h.fleet(nodes, pods)
-	names, used := h.nodes, h.pods
-	h.nodes, h.pods = nil, nil
 	records := heap()
-	h.nodes, h.pods = names, used
+	h.measureAll()
 	h.pass(6 * time.Minute)
-	h.nodes, h.pods = nil, nil
+	h.nodes, h.pods = map[string]cluster.Amounts{}, nil
 	all := heap()
 	runtime.KeepAlive(h)
-	_, _ = names, used
 	return holding{records: records - before, usage: all - records}
+}
+
+// measureAll makes the source measure every pod.
+func (h *harbor) measureAll() {
+	h.store.Observe(func(snapshot *cluster.Snapshot) {
+		for _, node := range snapshot.Nodes {
+			for _, pod := range node.Pods {
+				h.pods[pod.Name] = cluster.Amounts{500, 1 << 30}
+			}
+		}
+	})
 }
 
 func heap() float64 {

@@ -20,9 +20,9 @@ import (
 const benchNodes = 5000
 
 // BenchmarkHandler answers requests through the extender's HTTP handler on an observation of 5,000 nodes, a third of them
-// hot: a pod like any other while nothing is in flight and while 100 moves are, and a replacement.
+// hot: a pod like any other while nothing is in flight and while 100 moves are, and a pod of the owner they are of.
 func BenchmarkHandler(b *testing.B) {
-	for _, kind := range []string{"quiet", "busy", "replacement"} {
+	for _, kind := range []string{"quiet", "busy", "sibling"} {
 		bridge := benchBridge(b)
 		if kind != "quiet" {
 			for n := range 100 {
@@ -32,7 +32,7 @@ func BenchmarkHandler(b *testing.B) {
 		for _, path := range []string{"/filter", "/prioritize"} {
 			for _, names := range []int{100, 500, 5000} {
 				b.Run(fmt.Sprintf("%s%s/names=%d", kind, path, names), func(b *testing.B) {
-					benchmarkHandler(b, bridge, path, benchRequest(b, names, kind == "replacement"))
+					benchmarkHandler(b, bridge, path, benchRequest(b, names, kind == "sibling"))
 				})
 			}
 		}
@@ -68,8 +68,8 @@ func benchBridge(b *testing.B) *bridge {
 
 func nodeName(i int) string { return fmt.Sprintf("ip-10-%d-%d-%d.compute", i/65536, i/256%256, i%256) }
 
-// benchRequest names nodes as kube-scheduler does; of a replacement's the planned destination is one.
-func benchRequest(b *testing.B, names int, replacement bool) []byte {
+// benchRequest names nodes as kube-scheduler does; a sibling has the owner of the moves.
+func benchRequest(b *testing.B, names int, sibling bool) []byte {
 	b.Helper()
 	yes, nodes := true, make([]string, names)
 	for i := range nodes {
@@ -81,7 +81,7 @@ func benchRequest(b *testing.B, names int, replacement bool) []byte {
 			Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse("250m"), v1.ResourceMemory: resource.MustParse("512Mi")},
 		}}}},
 	}
-	if replacement {
+	if sibling {
 		pod.UID, pod.Labels = "web-x", map[string]string{"pod-template-hash": "h1"}
 		pod.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "web", UID: "rs-1", Controller: &yes}}
 	}

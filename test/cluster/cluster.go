@@ -145,7 +145,11 @@ func (c *Cluster) Stop() error {
 		defer c.mu.Unlock()
 		var errs []error
 		for _, part := range slices.Backward(parts()) {
-			if p := c.processes[part]; p != nil {
+			switch p := c.processes[part]; {
+			case p == nil:
+			case part == APIServer: // it may drain watches for long, and nothing that it would lose is needed any more
+				p.stopWithin(drainGrace)
+			default:
 				errs = append(errs, p.stop())
 			}
 		}

@@ -13,6 +13,9 @@ import (
 // stopGrace is how long a part may take to end by itself; the API server drains its watches for some seconds.
 const stopGrace = 15 * time.Second
 
+// drainGrace is how long the API server may take when the whole cluster is stopped for good.
+const drainGrace = 5 * time.Second
+
 // process is one running part, writing to its own log file.
 type process struct {
 	part    Part
@@ -45,17 +48,25 @@ func startProcess(part Part, path string, args []string, logPath string) (*proce
 
 // stop asks the process to end, waits, and kills it when it does not.
 func (p *process) stop() error {
-	if p.ended() {
+	if p.stopWithin(stopGrace) {
 		return nil
+	}
+	return fmt.Errorf("stopping %s: killed, it did not end within %s", p.part, stopGrace)
+}
+
+// stopWithin is stop with a grace period of its own. It tells whether the process ended without being killed.
+func (p *process) stopWithin(grace time.Duration) bool {
+	if p.ended() {
+		return true
 	}
 	// An error means that it ended in between, which the wait below sees.
 	_ = p.command.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-p.done:
-		return nil
-	case <-time.After(stopGrace):
+		return true
+	case <-time.After(grace):
 		p.kill()
-		return fmt.Errorf("stopping %s: killed, it did not end within %s", p.part, stopGrace)
+		return false
 	}
 }
 

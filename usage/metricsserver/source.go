@@ -1,6 +1,6 @@
 // Package metricsserver reads usage from the metrics.k8s.io API, as metrics-server serves it: one LIST for nodes and one
-// for pods per sample. It keeps no state and decides nothing; a reading that fails in part is an error, because half a
-// reading would pass pods off as idle.
+// for pods per sample. It keeps no state and decides nothing. A list that breaks off is an error, because half a reading
+// would pass pods off as idle; a node or pod of which no sense can be made is left out of it and counted.
 package metricsserver
 
 import (
@@ -11,10 +11,8 @@ import (
 	"io"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/client-go/rest"
 
-	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -60,20 +58,24 @@ func (s *Source) Sample(ctx context.Context) (usage.Batch, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
 	defer cancel()
 	batch := usage.Batch{Source: Name}
-	err := s.list(ctx, "nodes", func(item *item) error {
-		sample, err := item.sample(item.Usage)
-		batch.Nodes = append(batch.Nodes, usage.NodeSample{Name: item.Metadata.Name, Sample: sample})
-		return err
+	err := s.list(ctx, "nodes", func(item *item) {
+		if used, ok := item.Usage.amounts(); ok {
+			batch.Nodes = append(batch.Nodes, usage.NodeSample{Name: item.Metadata.Name, Sample: item.sample(used)})
+		} else {
+			batch.Unreadable++
+		}
 	})
 	if err != nil {
 		return usage.Batch{}, err
 	}
-	err = s.list(ctx, "pods", func(item *item) error {
-		sample, err := item.sample(item.containers()...)
-		batch.Pods = append(batch.Pods, usage.PodSample{
-			Namespace: item.Metadata.Namespace, Name: item.Metadata.Name, Sample: sample,
-		})
-		return err
+	err = s.list(ctx, "pods", func(item *item) {
+		if used, ok := item.containers(); ok {
+			batch.Pods = append(batch.Pods, usage.PodSample{
+				Namespace: item.Metadata.Namespace, Name: item.Metadata.Name, Sample: item.sample(used),
+			})
+		} else {
+			batch.Unreadable++
+		}
 	})
 	if err != nil {
 		return usage.Batch{}, err
@@ -82,7 +84,7 @@ func (s *Source) Sample(ctx context.Context) (usage.Batch, error) {
 	return batch, nil
 }
 
-func (s *Source) list(ctx context.Context, what string, visit func(*item) error) (err error) {
+func (s *Source) list(ctx context.Context, what string, visit func(*item)) (err error) {
 	body, err := s.client.Get().AbsPath(basePath+what).SetHeader("Accept", "application/json").Stream(ctx)
 	if err != nil {
 		return fmt.Errorf("listing metrics of %s: %w", what, err)
@@ -94,50 +96,8 @@ func (s *Source) list(ctx context.Context, what string, visit func(*item) error)
 	return nil
 }
 
-// item is what is read of a NodeMetrics or PodMetrics.
-type item struct {
-	Metadata struct {
-		Name      string `json:"name"`
-		Namespace string `json:"namespace"`
-	} `json:"metadata"`
-	Timestamp  time.Time         `json:"timestamp"`
-	Usage      map[string]string `json:"usage"`
-	Containers []struct {
-		Usage map[string]string `json:"usage"`
-	} `json:"containers"`
-}
-
-func (i *item) containers() []map[string]string {
-	usages := make([]map[string]string, len(i.Containers))
-	for k := range i.Containers {
-		usages[k] = i.Containers[k].Usage
-	}
-	return usages
-}
-
-func (i *item) sample(usages ...map[string]string) (usage.Sample, error) {
-	sample := usage.Sample{At: i.Timestamp}
-	for _, used := range usages {
-		for r, read := range map[cluster.Resource]func(*resource.Quantity) int64{
-			cluster.CPU:    (*resource.Quantity).MilliValue,
-			cluster.Memory: (*resource.Quantity).Value,
-		} {
-			text, ok := used[r.String()]
-			if !ok {
-				return usage.Sample{}, fmt.Errorf("metrics of %q have no %s", i.Metadata.Name, r)
-			}
-			quantity, err := resource.ParseQuantity(text)
-			if err != nil {
-				return usage.Sample{}, fmt.Errorf("metrics of %q: %s %q: %w", i.Metadata.Name, r, text, err)
-			}
-			sample.Used[r] += read(&quantity)
-		}
-	}
-	return sample, nil
-}
-
 // decodeItems decodes the items of a list one by one, so that a list of a large cluster is never held whole.
-func decodeItems(body io.Reader, visit func(*item) error) error {
+func decodeItems(body io.Reader, visit func(*item)) error {
 	decoder := json.NewDecoder(body)
 	if err := expect(decoder, json.Delim('{')); err != nil {
 		return err
@@ -165,7 +125,7 @@ func decodeItems(body io.Reader, visit func(*item) error) error {
 	return expect(decoder, json.Delim('}'))
 }
 
-func decodeArray(decoder *json.Decoder, visit func(*item) error) error {
+func decodeArray(decoder *json.Decoder, visit func(*item)) error {
 	token, err := decoder.Token()
 	if err != nil {
 		return fmt.Errorf("decoding the items: %w", err)
@@ -181,9 +141,7 @@ func decodeArray(decoder *json.Decoder, visit func(*item) error) error {
 		if err := decoder.Decode(&it); err != nil {
 			return fmt.Errorf("decoding an item: %w", err)
 		}
-		if err := visit(&it); err != nil {
-			return err
-		}
+		visit(&it)
 	}
 	return expect(decoder, json.Delim(']'))
 }

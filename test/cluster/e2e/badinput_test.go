@@ -108,6 +108,7 @@ func badInputFiles(t *testing.T) string {
 		"args-field.yaml":       withArgs("{threshold: {cpu: 60}}"),
 		"args-reject.yaml":      withArgs("{thresholds: {cpu: 58}, targetThresholds: {cpu: 60}}"),
 		"priority-class.yaml":   strings.Replace(plainDescheduler, "- name: RemoveDuplicates", byClass+"  - name: RemoveDuplicates", 1),
+		"wrong-point.yaml":      strings.Replace(plainDescheduler, "balance:", "deschedule:", 1),
 		"unreachable.conf":      kubeconfigOf("https://" + closed),
 		"nobody.conf":           kubeconfigOf(shared.cluster.Config().Host),
 		"empty.conf":            "",
@@ -136,6 +137,9 @@ func TestBadInputIsToldInOneLine(t *testing.T) {
 	policyFile := func(name string) []string {
 		return []string{"run", "--kubeconfig", "unreachable.conf", "--policy-config-file", name}
 	}
+	live := func(name string) []string {
+		return []string{"run", "--kubeconfig", shared.cluster.Kubeconfig(), "--policy-config-file", name, "--metrics-address", "0"}
+	}
 	kubeconfig := func(name string) []string {
 		return []string{"run", "--kubeconfig", name, "--policy-config-file", "good.yaml"}
 	}
@@ -161,6 +165,8 @@ func TestBadInputIsToldInOneLine(t *testing.T) {
 		"an unknown field of a profile":  {policyFile("profile-field.yaml"), usage, []string{"profile-field.yaml: DeschedulerPolicy: profiles[0].pluginConfigs: Forbidden: unknown field"}},
 		"an unknown plugin":              {policyFile("no-plugin.yaml"), usage, []string{`no-plugin.yaml: profile "plain" enables plugin "RemoveTriplets", which does not exist`}},
 		"a plugin without configuration": {policyFile("no-config.yaml"), usage, []string{`no-config.yaml: profile "plain" enables plugin "RemoveDuplicates" without an entry in pluginConfig`}},
+		"a plugin at the wrong point":    {live("wrong-point.yaml"), usage, []string{"wrong-point.yaml: "}},
+		"an unknown priority class":      {live("priority-class.yaml"), usage, []string{`priority-class.yaml: profile "plain": DefaultEvictor: priorityThreshold.name: there is no priority class "gold"`}},
 		"an unknown upstream argument":   {policyFile("upstream-args.yaml"), usage, []string{`"upstream-args.yaml": strict decoding error: unknown field "excludeOwners"`}},
 		"an unknown LoadPolicy field":    {policyFile("load-top-field.yaml"), usage, []string{"load-top-field.yaml: LoadPolicy: line: Forbidden: unknown field"}},
 		"an unknown nested field":        {policyFile("load-field.yaml"), usage, []string{"load-field.yaml: LoadPolicy: usage.sampleIntervals: Forbidden: unknown field"}},
@@ -185,7 +191,7 @@ func TestBadInputIsToldInOneLine(t *testing.T) {
 		"a context that is not there":   {kubeconfig("no-context.conf"), environment, []string{`"no-context.conf"`}},
 		"no cluster at all":             {[]string{"run", "--policy-config-file", "good.yaml"}, environment, []string{"finding the API server: invalid configuration"}},
 		"an API server that is down":    {kubeconfig("unreachable.conf"), environment, []string{"connection refused"}},
-		"a priority class when down":    {policyFile("priority-class.yaml"), environment, []string{"connection refused"}},
+		"a priority class when down":    {policyFile("priority-class.yaml"), environment, []string{`reading priority class "gold"`}},
 		"a token nobody knows":          {kubeconfig("nobody.conf"), environment, []string{"Unauthorized"}},
 		"serve when down":               {[]string{"serve", "--kubeconfig", "unreachable.conf", "--policy-config-file", "good.yaml"}, environment, []string{"connection refused"}},
 		"extender when down":            {[]string{"extender", "--kubeconfig", "unreachable.conf"}, environment, []string{"connection refused"}},

@@ -128,7 +128,7 @@ func checkLandings(t *testing.T, story *scenario.Story, moves []moveStatus, befo
 			exact++
 		}
 	}
-	t.Logf("evictions %d, fewest %d; %d replacements on their planned node, the others on another cool one", evictions, story.FewestEvictions, exact)
+	t.Logf("evictions %d, fewest %d; %d of %d replacements on their planned node", evictions, story.FewestEvictions, exact, len(moves))
 	for uid, pod := range after {
 		if _, old := before[uid]; !old && !taken[uid] && !strings.HasPrefix(pod.Name, "new-") {
 			t.Errorf("pod %s replaced another one without a move", pod.Name)

@@ -1,0 +1,142 @@
+package informed
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/evenkeel/evenkeel/cluster"
+)
+
+func TestNodeRecord(t *testing.T) {
+	whole := cluster.Node{Name: "n", Allocatable: cluster.Amounts{4000, 16 << 30}, Ready: true, Schedulable: true}
+	with := func(change func(*cluster.Node)) cluster.Node {
+		n := whole
+		change(&n)
+		return n
+	}
+	taint := func(key string) func(*v1.Node) {
+		return func(n *v1.Node) { n.Spec.Taints = append(n.Spec.Taints, v1.Taint{Key: key}) }
+	}
+	cases := map[string]struct {
+		change func(*v1.Node)
+		want   cluster.Node
+	}{
+		"as usual": {func(*v1.Node) {}, whole},
+		"cordoned": {func(n *v1.Node) { n.Spec.Unschedulable = true }, with(func(n *cluster.Node) { n.Schedulable = false })},
+		"not ready": {
+			func(n *v1.Node) { n.Status.Conditions[0].Status = v1.ConditionUnknown },
+			with(func(n *cluster.Node) { n.Ready = false }),
+		},
+		"without conditions": {func(n *v1.Node) { n.Status.Conditions = nil }, with(func(n *cluster.Node) { n.Ready = false })},
+		"without a size":     {func(n *v1.Node) { n.Status.Allocatable = nil }, with(func(n *cluster.Node) { n.Allocatable = cluster.Amounts{} })},
+		"of half a core": {
+			func(n *v1.Node) { n.Status.Allocatable[v1.ResourceCPU] = resource.MustParse("1500001u") }, // rounded up to 1501 m
+			with(func(n *cluster.Node) { n.Allocatable[cluster.CPU] = 1501 }),
+		},
+		"tainted by somebody else": {taint("dedicated"), whole},
+		"about to be removed by cluster-autoscaler": {
+			taint("ToBeDeletedByClusterAutoscaler"), with(func(n *cluster.Node) { n.Leaving = "ToBeDeletedByClusterAutoscaler" }),
+		},
+		"about to be removed by Karpenter": {taint("karpenter.sh/disrupted"), with(func(n *cluster.Node) { n.Leaving = "karpenter.sh/disrupted" })},
+		"being deleted": {
+			func(n *v1.Node) { n.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} },
+			with(func(n *cluster.Node) { n.Leaving = "deletionTimestamp" }),
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, Node(aNode("n", tc.change))); diff != "" {
+				t.Errorf("record (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestPodRecord(t *testing.T) {
+	always := v1.ContainerRestartPolicyAlways
+	needs := func(cpu string) v1.ResourceRequirements {
+		return v1.ResourceRequirements{
+			Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu)}, Limits: v1.ResourceList{v1.ResourceMemory: resource.MustParse("1Gi")},
+		}
+	}
+	priority := int32(1000)
+	object := aPod("p", "n1", func(p *v1.Pod) {
+		p.CreationTimestamp, p.Status.StartTime = metav1.Time{Time: time.Unix(100, 0)}, &metav1.Time{Time: time.Unix(110, 0)}
+		p.Spec.Priority = &priority
+		p.Spec.Containers = []v1.Container{{Name: "a", Resources: needs("100m")}, {Name: "b", Resources: needs("200m")}}
+		// a sidecar counts beside the containers; the other init container does not reach their sum
+		p.Spec.InitContainers = []v1.Container{{Name: "sidecar", RestartPolicy: &always, Resources: needs("50m")}, {Name: "init", Resources: needs("200m")}}
+		p.Spec.Overhead = v1.ResourceList{v1.ResourceCPU: resource.MustParse("10m")}
+		p.Status.QOSClass = v1.PodQOSBurstable
+		p.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue}}
+	})
+	want := &cluster.Pod{
+		UID: "uid-p", Namespace: "ns", Name: "p", Node: "n1",
+		Owner: cluster.Owner{UID: "rs-1", Kind: "ReplicaSet", Name: "web"}, TemplateHash: "h1",
+		Requests: cluster.Amounts{360, 0}, Limits: cluster.Amounts{10, 3 << 30}, // overhead counts for what is limited too
+		Priority: 1000, QoS: cluster.Burstable, Created: time.Unix(100, 0), Started: time.Unix(110, 0), Ready: true,
+	}
+	if diff := cmp.Diff(want, Pod(object)); diff != "" {
+		t.Errorf("record (-want +got):\n%s", diff)
+	}
+	// What a reflector drops before storing does not show in the record.
+	slimmed, err := podFeed{}.Transformer()(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, Pod(slimmed.(*v1.Pod))); diff != "" {
+		t.Errorf("slimmed record (-want +got):\n%s", diff)
+	}
+}
+
+// Which label tells an owner's revisions apart, and who is an owner at all.
+func TestPodOwners(t *testing.T) {
+	both := map[string]string{"pod-template-hash": "h1", "controller-revision-hash": "web-7"}
+	controller, not := true, false
+	cases := map[string]struct {
+		refs []metav1.OwnerReference
+		want cluster.Pod
+	}{
+		"a ReplicaSet":         {[]metav1.OwnerReference{{Kind: "ReplicaSet", UID: "1", Controller: &controller}}, cluster.Pod{Owner: cluster.Owner{UID: "1", Kind: "ReplicaSet"}, TemplateHash: "h1"}},
+		"a StatefulSet":        {[]metav1.OwnerReference{{Kind: "StatefulSet", UID: "1", Controller: &controller}}, cluster.Pod{Owner: cluster.Owner{UID: "1", Kind: "StatefulSet"}, TemplateHash: "web-7"}},
+		"a DaemonSet":          {[]metav1.OwnerReference{{Kind: "DaemonSet", UID: "1", Controller: &controller}}, cluster.Pod{Owner: cluster.Owner{UID: "1", Kind: "DaemonSet"}, TemplateHash: "web-7"}},
+		"nobody":               {},
+		"not its controller":   {refs: []metav1.OwnerReference{{Kind: "ReplicaSet", UID: "1"}, {Kind: "Thing", UID: "2", Controller: &not}}},
+		"the second of owners": {[]metav1.OwnerReference{{Kind: "Thing", UID: "1"}, {Kind: "ReplicaSet", UID: "2", Controller: &controller}}, cluster.Pod{Owner: cluster.Owner{UID: "2", Kind: "ReplicaSet"}, TemplateHash: "h1"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := Pod(aPod("p", "n1", func(p *v1.Pod) { p.OwnerReferences, p.Labels = tc.refs, both }))
+			if got.Owner != tc.want.Owner || got.TemplateHash != tc.want.TemplateHash {
+				t.Errorf("owner %+v of template %q, want %+v of %q", got.Owner, got.TemplateHash, tc.want.Owner, tc.want.TemplateHash)
+			}
+		})
+	}
+}
+
+func TestQoS(t *testing.T) {
+	guaranteed := func(p *v1.Pod) {
+		all := v1.ResourceList{v1.ResourceCPU: resource.MustParse("1"), v1.ResourceMemory: resource.MustParse("1Gi")}
+		p.Spec.Containers = []v1.Container{{Resources: v1.ResourceRequirements{Requests: all, Limits: all}}}
+	}
+	cases := map[string]struct {
+		change func(*v1.Pod)
+		want   cluster.QoS
+	}{
+		"as the status says":      {func(p *v1.Pod) { p.Status.QOSClass = v1.PodQOSGuaranteed }, cluster.Guaranteed},
+		"computed without status": {guaranteed, cluster.Guaranteed},
+		"nothing asked for":       {func(*v1.Pod) {}, cluster.BestEffort},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := Pod(aPod("p", "n1", tc.change)).QoS; got != tc.want {
+				t.Errorf("class %d, want %d", got, tc.want)
+			}
+		})
+	}
+}

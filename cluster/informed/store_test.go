@@ -1,0 +1,324 @@
+package informed
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/evenkeel/evenkeel/cluster"
+)
+
+func aNode(name string, change ...func(*v1.Node)) *v1.Node {
+	n := &v1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Status: v1.NodeStatus{
+			Allocatable: v1.ResourceList{v1.ResourceCPU: resource.MustParse("4"), v1.ResourceMemory: resource.MustParse("16Gi")},
+			Conditions:  []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}},
+		},
+	}
+	for _, c := range change {
+		c(n)
+	}
+	return n
+}
+
+func aPod(name, node string, change ...func(*v1.Pod)) *v1.Pod {
+	controller := true
+	p := &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: name, UID: types.UID("uid-" + name), Labels: map[string]string{"pod-template-hash": "h1"},
+			OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "web", UID: "rs-1", Controller: &controller}},
+		},
+		Spec:   v1.PodSpec{NodeName: node},
+		Status: v1.PodStatus{Phase: v1.PodRunning},
+	}
+	for _, c := range change {
+		c(p)
+	}
+	return p
+}
+
+func phase(phase v1.PodPhase) func(*v1.Pod) { return func(p *v1.Pod) { p.Status.Phase = phase } }
+
+func uid(uid types.UID) func(*v1.Pod) { return func(p *v1.Pod) { p.UID = uid } }
+
+// told is a Store and what it told.
+type told struct {
+	*Store
+	changes []string
+}
+
+func newTold() *told {
+	s := &told{}
+	s.Store = NewStore(func(c Change) {
+		if c.Added != nil {
+			s.changes = append(s.changes, fmt.Sprintf("+%s/%s@%s", c.Added.UID, c.Added.Name, c.Added.Node))
+		}
+		if c.Removed != nil {
+			s.changes = append(s.changes, fmt.Sprintf("-%s/%s@%s", c.Removed.UID, c.Removed.Name, c.Removed.Node))
+		}
+	})
+	return s
+}
+
+// placed renders a snapshot: nodes in order, pods in order.
+func (s *told) placed() string {
+	var all []string
+	s.Observe(func(snapshot *cluster.Snapshot) {
+		for _, node := range snapshot.Nodes {
+			names := []string{}
+			for _, pod := range node.Pods {
+				names = append(names, pod.Name)
+			}
+			all = append(all, node.Node.Name+"["+strings.Join(names, " ")+"]")
+		}
+	})
+	return strings.Join(all, " ")
+}
+
+// What is told of pods, and where they are seen.
+func TestStore(t *testing.T) {
+	cases := map[string]struct {
+		play   func(*told)
+		told   []string
+		placed string
+	}{
+		"a pod is bound": {
+			play:   func(s *told) { s.SetPod(aPod("a", "n1")) },
+			told:   []string{"+uid-a/a@n1"},
+			placed: "n1[a] n2[]",
+		},
+		"a pod that is not bound is nowhere": {
+			play:   func(s *told) { s.SetPod(aPod("a", "")) },
+			placed: "n1[] n2[]",
+		},
+		"told again": {
+			play:   func(s *told) { s.SetPod(aPod("a", "n1")); s.SetPod(aPod("a", "n1")) },
+			told:   []string{"+uid-a/a@n1"},
+			placed: "n1[a] n2[]",
+		},
+		"a pod that changes stays": {
+			play:   func(s *told) { s.SetPod(aPod("a", "n1")); s.SetPod(aPod("a", "n1", terminating)) },
+			told:   []string{"+uid-a/a@n1"},
+			placed: "n1[a] n2[]",
+		},
+		"a pod that has ended is gone": {
+			play: func(s *told) {
+				s.SetPod(aPod("a", "n1"))
+				s.SetPod(aPod("a", "n1", phase(v1.PodSucceeded)))
+				s.SetPod(aPod("a", "n1", phase(v1.PodFailed)))
+			},
+			told:   []string{"+uid-a/a@n1", "-uid-a/a@n1"},
+			placed: "n1[] n2[]",
+		},
+		"a pod is deleted, twice": {
+			play:   func(s *told) { s.SetPod(aPod("a", "n1")); s.DeletePod("ns", "a"); s.DeletePod("ns", "a") },
+			told:   []string{"+uid-a/a@n1", "-uid-a/a@n1"},
+			placed: "n1[] n2[]",
+		},
+		"a namesake takes its place": {
+			play:   func(s *told) { s.SetPod(aPod("a", "n1")); s.SetPod(aPod("a", "n2", uid("second"))) },
+			told:   []string{"+uid-a/a@n1", "-uid-a/a@n1", "+second/a@n2"},
+			placed: "n1[] n2[a]",
+		},
+		"a namesake is not bound yet": {
+			play:   func(s *told) { s.SetPod(aPod("a", "n1")); s.SetPod(aPod("a", "", uid("second"))) },
+			told:   []string{"+uid-a/a@n1", "-uid-a/a@n1"},
+			placed: "n1[] n2[]",
+		},
+		"a pod before its node": {
+			play:   func(s *told) { s.SetPod(aPod("a", "n3")); s.SetNode(aNode("n3")) },
+			told:   []string{"+uid-a/a@n3"},
+			placed: "n1[] n2[] n3[a]",
+		},
+		"a node goes and comes back with its pods": {
+			play:   func(s *told) { s.SetPod(aPod("a", "n1")); s.DeleteNode("n1"); s.SetNode(aNode("n1")) },
+			told:   []string{"+uid-a/a@n1"},
+			placed: "n1[a] n2[]",
+		},
+		"pods are in the order of their keys": {
+			play: func(s *told) {
+				s.SetPod(aPod("c", "n1"))
+				s.SetPod(aPod("a", "n1"))
+				s.SetPod(aPod("b", "n1"))
+			},
+			told:   []string{"+uid-c/c@n1", "+uid-a/a@n1", "+uid-b/b@n1"},
+			placed: "n1[a b c] n2[]",
+		},
+		"a list replaces what was": {
+			play: func(s *told) {
+				s.SetPod(aPod("a", "n1"))
+				s.SetPod(aPod("b", "n1"))
+				_ = podFeed{s.Store}.Replace([]any{aPod("b", "n1"), aPod("c", "n2")}, "1")
+				_ = nodeFeed{s.Store}.Replace([]any{aNode("n2")}, "1")
+			},
+			told:   []string{"+uid-a/a@n1", "+uid-b/b@n1", "+uid-c/c@n2", "-uid-a/a@n1"},
+			placed: "n2[c]",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newTold()
+			s.SetNode(aNode("n2"))
+			s.SetNode(aNode("n1"))
+			tc.play(s)
+			if diff := cmp.Diff(tc.told, s.changes); diff != "" {
+				t.Errorf("told (-want +got):\n%s", diff)
+			}
+			if got := s.placed(); got != tc.placed {
+				t.Errorf("placed %s, want %s", got, tc.placed)
+			}
+		})
+	}
+}
+
+// A snapshot does not change when the store goes on, and shares the nodes on which nothing has changed with the next.
+func TestSnapshotsAreImmutableAndShared(t *testing.T) {
+	s := newTold()
+	s.SetNode(aNode("n1"))
+	s.SetNode(aNode("n2"))
+	s.SetPod(aPod("a", "n1"))
+	s.SetPod(aPod("b", "n2"))
+	take := func() (taken *cluster.Snapshot) {
+		s.Observe(func(snapshot *cluster.Snapshot) { taken = snapshot })
+		return taken
+	}
+	first := take()
+	s.SetPod(aPod("c", "n1"))
+	s.SetPod(aPod("a", "n1", terminating))
+	s.SetNode(aNode("n1", func(n *v1.Node) { n.Spec.Unschedulable = true }))
+	s.DeletePod("ns", "c")
+	second := take()
+	if n1 := first.Nodes[0]; len(n1.Pods) != 1 || n1.Pods[0].Terminating || !n1.Node.Schedulable {
+		t.Errorf("the first snapshot has changed: %+v", n1)
+	}
+	if n1 := second.Nodes[0]; len(n1.Pods) != 1 || !n1.Pods[0].Terminating || n1.Node.Schedulable {
+		t.Errorf("the second snapshot lags behind: %+v", n1)
+	}
+	if first.Nodes[1] != second.Nodes[1] {
+		t.Error("a node on which nothing changed is built anew")
+	}
+}
+
+// Whatever comes in whatever order, the store holds what a list of the last words about each pod would, every pod is told
+// of as coming and going in turn, and templates are counted right.
+func TestStoreUnderRandomChanges(t *testing.T) {
+	rng := rand.New(rand.NewPCG(61, 62))
+	for range 100 {
+		last, on, s := map[string]*v1.Pod{}, map[string]bool{}, NewStore(nil)
+		s.onChange = func(c Change) {
+			switch {
+			case c.Added != nil && !on[c.Added.Name]:
+				on[c.Added.Name] = true
+			case c.Removed != nil && on[c.Removed.Name]:
+				delete(on, c.Removed.Name)
+			default:
+				t.Fatalf("told %+v out of turn", c)
+			}
+		}
+		for range 200 {
+			name := fmt.Sprintf("p%d", rng.IntN(8))
+			if rng.IntN(4) == 0 {
+				delete(last, name)
+				s.DeletePod("ns", name)
+				continue
+			}
+			pod := aPod(name, []string{"", "n1", "n2"}[rng.IntN(3)], uid(types.UID(fmt.Sprint(rng.IntN(3)))))
+			pod.Labels["pod-template-hash"] = fmt.Sprint(rng.IntN(2))
+			if rng.IntN(5) == 0 {
+				pod.Status.Phase = v1.PodSucceeded
+			}
+			last[name] = pod
+			s.SetPod(pod)
+		}
+		checkStore(t, s, last)
+	}
+}
+
+func checkStore(t *testing.T, s *Store, last map[string]*v1.Pod) {
+	t.Helper()
+	counts, want := map[template]int{}, 0
+	for name, pod := range last {
+		held := s.byKey[podKey{"ns", name}]
+		if pod.Spec.NodeName == "" || ended(pod) {
+			if held != nil {
+				t.Fatalf("pod %s is still held", name)
+			}
+			continue
+		}
+		want++
+		if diff := cmp.Diff(Pod(pod), held); diff != "" {
+			t.Fatalf("pod %s (-want +got):\n%s", name, diff)
+		}
+		if !slices.Contains(s.byNode[pod.Spec.NodeName], held) {
+			t.Fatalf("pod %s is not on its node", name)
+		}
+		counts[templateOf(held)]++
+	}
+	if len(s.byKey) != want || len(s.byNode["n1"])+len(s.byNode["n2"]) != want || len(s.templates) != len(counts) {
+		t.Fatalf("%d pods by key, %d and %d by node, %d templates; want %d and %d", len(s.byKey), len(s.byNode["n1"]), len(s.byNode["n2"]), len(s.templates), want, len(counts))
+	}
+	for key, n := range counts {
+		if s.templates[key].pods != n {
+			t.Fatalf("%d pods of a template counted, want %d", s.templates[key].pods, n)
+		}
+	}
+}
+
+// Fed by shared informers the store is synced once both have delivered, and follows the watch.
+func TestAttach(t *testing.T) {
+	client := fake.NewClientset(aNode("n1"), aPod("a", "n1"))
+	factory := informers.NewSharedInformerFactory(client, 0)
+	s := newTold()
+	synced, err := s.Attach(factory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if synced() {
+		t.Error("synced before anything was delivered")
+	}
+	factory.Start(t.Context().Done())
+	defer factory.Shutdown()
+	if !cache.WaitForCacheSync(t.Context().Done(), synced) {
+		t.Fatal("not synced")
+	}
+	if got := s.placed(); got != "n1[a]" {
+		t.Errorf("placed %s", got)
+	}
+	if err := client.CoreV1().Pods("ns").Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for s.placed() != "n1[]" {
+		if t.Context().Err() != nil {
+			t.Fatal("the deletion was not told")
+		}
+	}
+}
+
+// A deletion that the watch missed comes as a tombstone.
+func TestTombstone(t *testing.T) {
+	s := newTold()
+	s.SetNode(aNode("n1"))
+	s.SetPod(aPod("a", "n1"))
+	handler(podFeed{s.Store}).OnDelete(cache.DeletedFinalStateUnknown{Key: "ns/a", Obj: aPod("a", "n1")})
+	handler(nodeFeed{s.Store}).OnDelete(cache.DeletedFinalStateUnknown{Key: "n1", Obj: aNode("n1")})
+	handler(nodeFeed{s.Store}).OnDelete("nonsense")
+	handler(podFeed{s.Store}).OnAdd("nonsense", false)
+	if got := s.placed(); got != "" {
+		t.Errorf("placed %s, want nothing", got)
+	}
+}
+
+func terminating(p *v1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }

@@ -1,0 +1,45 @@
+package informed
+
+import "github.com/evenkeel/evenkeel/cluster"
+
+// template is what the pods of one owner and revision have in common. Every object of a watch brings strings of its own;
+// kept once per template they are a third of what a record takes.
+type template struct {
+	namespace string
+	owner     cluster.Owner
+	hash      string
+}
+
+func templateOf(pod *cluster.Pod) template {
+	return template{pod.Namespace, pod.Owner, pod.TemplateHash}
+}
+
+// templates counts the pods of each template, under the strings of the first.
+type templates map[template]*counted
+
+type counted struct {
+	template
+	pods int
+}
+
+// share counts a pod in and gives it its template's strings.
+func (t templates) share(pod *cluster.Pod) {
+	key := templateOf(pod)
+	known := t[key]
+	if known == nil {
+		known = &counted{template: key}
+		t[key] = known
+	}
+	known.pods++
+	pod.Namespace, pod.Owner, pod.TemplateHash = known.namespace, known.owner, known.hash
+}
+
+// release counts a pod out; a template without pods is forgotten.
+func (t templates) release(pod *cluster.Pod) {
+	key := templateOf(pod)
+	if known := t[key]; known != nil {
+		if known.pods--; known.pods == 0 {
+			delete(t, key)
+		}
+	}
+}
