@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
 
+	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/runner"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
@@ -268,8 +269,8 @@ func (a *App) cycle(ctx context.Context) error {
 }
 
 // awaitUsage waits for the policy's observation period, counted from the first reading: windows from a source without
-// history have to fill first. A source that delivers too little to evict on is waited for twice as long and then left to the
-// gate. It returns false when the context ended.
+// history have to fill first, those of most pods too, because a pod that is not measured is not moved. A source that delivers
+// too little is waited for twice as long and then left to the gate. It returns false when the context ended.
 func (a *App) awaitUsage(ctx context.Context, progress io.Writer) bool {
 	if !a.readsUsage() {
 		return true
@@ -285,7 +286,7 @@ func (a *App) awaitUsage(ctx context.Context, progress io.Writer) bool {
 		// observed all along.
 		latest := a.observer.Latest()
 		observed := latest != nil && latest.Gate == "" && latest.At.Sub(latest.First) >= period
-		if observed || a.now().Sub(started) > 2*period {
+		if observed && a.podsMeasured(latest) || a.now().Sub(started) > 2*period {
 			return true
 		}
 		select {
@@ -294,6 +295,11 @@ func (a *App) awaitUsage(ctx context.Context, progress io.Writer) bool {
 		case <-ticker.C:
 		}
 	}
+}
+
+// podsMeasured says whether as large a share of pods is measured as is asked for of nodes.
+func (a *App) podsMeasured(o *observer.Observation) bool {
+	return 100*float64(o.Measured) >= a.load.Usage.MinCoveragePercent*float64(o.Pods)
 }
 
 // Plan is `evenkeel plan`: it observes, plans, prints and changes nothing.

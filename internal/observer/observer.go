@@ -50,6 +50,8 @@ type Observation struct {
 	Lines plan.Lines
 	// Ready counts the ready nodes, Fresh those of them whose usage is known.
 	Ready, Fresh int
+	// Pods counts the pods on nodes whose usage is known, Measured those of them that were measured long enough.
+	Pods, Measured int
 	// Batches counts the complete readings so far, First is when the first of them that told of a node was made.
 	Batches int
 	First   time.Time
@@ -181,6 +183,7 @@ func (o *Observer) publish(snapshot *cluster.Snapshot, now time.Time, err error)
 	}
 	next.States = o.states(view, lines, err == nil)
 	next.Ready, next.Fresh = coverage(view)
+	next.Pods, next.Measured = podCoverage(view)
 	next.Gate = o.gate(next)
 	o.ledger.Reserved(next.Board.Adjust, func() { o.latest.Store(next) })
 }
@@ -208,6 +211,21 @@ func coverage(view *usage.View) (ready, fresh int) {
 		}
 	}
 	return ready, fresh
+}
+
+func podCoverage(view *usage.View) (pods, measured int) {
+	for i := range view.Nodes {
+		if !view.Nodes[i].Known() {
+			continue
+		}
+		for j := range view.Nodes[i].Pods {
+			pods++
+			if view.Nodes[i].Pods[j].Measured {
+				measured++
+			}
+		}
+	}
+	return pods, measured
 }
 
 func (o *Observer) gate(next *Observation) Gate {
