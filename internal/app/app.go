@@ -62,7 +62,7 @@ type App struct {
 	runner    *runner.Runner
 	events    events.EventBroadcaster
 	recorder  events.EventRecorder
-	collector *collector
+	providers *providers
 }
 
 // newApp reads the policy and wires what the parts need. Mistakes in flags or policy are reported before the API server is
@@ -239,7 +239,7 @@ func (a *App) wireExecutor(needs parts, budgets evictor.Budgets, metrics *evicto
 }
 
 func (a *App) wireFramework(ctx context.Context) (err error) {
-	if a.collector, err = newCollector(a.profiles, a.rest, a.informers); err != nil {
+	if a.providers, err = a.newProviders(a.informers); err != nil {
 		return err
 	}
 	config := runner.Config{
@@ -249,10 +249,13 @@ func (a *App) wireFramework(ctx context.Context) (err error) {
 		Informers: a.informers,
 		Events:    a.recorder,
 		Evicted:   a.gate.Evicted,
-		Collector: a.collector.metrics,
+		Collector: a.providers.collector,
 		DryRun:    a.options.DryRun,
 		Metrics:   runner.NewMetrics(a.registry),
 		Now:       a.now,
+	}
+	if a.providers.prometheus != nil {
+		config.Prometheus = a.providers.prometheus.get
 	}
 	if a.runner, err = runner.New(ctx, config); err != nil {
 		return &UsageError{fmt.Errorf("%s: %w", a.options.PolicyFile, err)}

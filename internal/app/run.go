@@ -163,7 +163,7 @@ func (a *App) evict(ctx context.Context) error {
 	if a.judge != nil || a.readsUsage() {
 		group.Go(func() error { return a.observer.Run(ctx) })
 	}
-	group.Go(func() error { return a.collector.run(ctx) })
+	group.Go(func() error { return a.providers.run(ctx) })
 	group.Go(func() error {
 		defer cancel()
 		if a.options.LeaderElect && !a.options.DryRun {
@@ -265,6 +265,9 @@ func (a *App) cycle(ctx context.Context) error {
 	a.health.progress()
 	a.observer.Ledger().Expire(a.now()) // without samples nothing else does
 	a.gate.ResetCycle()
+	if err := a.providers.ready(ctx); err != nil {
+		return err
+	}
 	return a.runner.Cycle(ctx)
 }
 

@@ -214,6 +214,7 @@ func (a *App) replacementReady(move *ledger.Move) bool {
 // onlyRealUsage leaves RealUsageLowNodeUtilization alone enabled, in the first profile that has it or, when none does, in
 // one of its own.
 func onlyRealUsage(p *api.DeschedulerPolicy, client kubernetes.Interface) error {
+	p.MetricsProviders, p.MetricsCollector = nil, nil // it reads the observer
 	for i := range p.Profiles {
 		plugins := &p.Profiles[i].Plugins
 		if slices.Contains(plugins.Balance.Enabled, realusage.Name) {
