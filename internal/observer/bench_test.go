@@ -34,7 +34,7 @@ func (h *harbor) fleet(nodes, podsEach int) {
 						UID: types.UID(fmt.Sprintf("5e1c2a3b-4d5e-6f70-8192-%012d", owner)), Controller: &controller,
 					}},
 				},
-				Spec: v1.PodSpec{NodeName: fmt.Sprintf("%s", []byte(name)), Containers: []v1.Container{{Resources: v1.ResourceRequirements{
+				Spec: v1.PodSpec{NodeName: string([]byte(name)), Containers: []v1.Container{{Resources: v1.ResourceRequirements{
 					Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse("500m")},
 				}}}},
 				Status: v1.PodStatus{Phase: v1.PodRunning, StartTime: &metav1.Time{Time: h.now.Add(-time.Hour)}},
