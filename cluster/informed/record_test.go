@@ -78,7 +78,7 @@ func TestPodRecord(t *testing.T) {
 	want := &cluster.Pod{
 		UID: "uid-p", Namespace: "ns", Name: "p", Node: "n1",
 		Owner: cluster.Owner{UID: "rs-1", Kind: "ReplicaSet", Name: "web"}, TemplateHash: "h1",
-		Requests: cluster.Amounts{360, 0}, Limits: cluster.Amounts{10, 3 << 30}, // overhead counts for what is limited too
+		Requests: cluster.Amounts{360, 0}, Limits: cluster.Amounts{0, 3 << 30}, // no limit stays none, overhead or not
 		Priority: 1000, QoS: cluster.Burstable, Created: time.Unix(100, 0), Started: time.Unix(110, 0), Ready: true,
 	}
 	if diff := cmp.Diff(want, Pod(object)); diff != "" {

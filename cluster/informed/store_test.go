@@ -290,7 +290,7 @@ func TestAttach(t *testing.T) {
 		t.Error("synced before anything was delivered")
 	}
 	factory.Start(t.Context().Done())
-	defer factory.Shutdown()
+	t.Cleanup(factory.Shutdown) // when the context has ended
 	if !cache.WaitForCacheSync(t.Context().Done(), synced) {
 		t.Fatal("not synced")
 	}

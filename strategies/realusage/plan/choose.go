@@ -188,10 +188,6 @@ func upTo(pods []*Pod, priority int32) []*Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(pod *Pod) bool { return pod.Priority > priority })
 }
 
-func without(pods []*Pod, pod *Pod) []*Pod {
-	return slices.DeleteFunc(slices.Clone(pods), func(other *Pod) bool { return other == pod })
-}
-
 func sum(pods []*Pod) cluster.Amounts {
 	var total cluster.Amounts
 	for _, pod := range pods {

@@ -55,6 +55,7 @@ type planner struct {
 	// cooled counts the nodes that were cooled, crowded those that were not for want of room, excess the moves beyond what
 	// each node alone would take.
 	cooled, crowded, excess int
+	limited                 bool // the plan is as long as it may be
 }
 
 func newPlanner(in *Input, by order) *planner {
@@ -93,8 +94,8 @@ func attempt(in *Input, o sequence) *planner {
 	return p
 }
 
-// ideal says that no other order can do better.
-func (p *planner) ideal() bool { return p.crowded == 0 && p.excess == 0 }
+// ideal says that no other order can do better, or should: where the number of moves is limited, the hottest come first.
+func (p *planner) ideal() bool { return p.limited || p.crowded == 0 && p.excess == 0 }
 
 // better says whether p cools more nodes than other, or as many with pods of lower priority, or those with fewer moves.
 func (p *planner) better(other *planner) bool {
@@ -145,30 +146,41 @@ func (p *planner) cool(n *Node) {
 		p.leave(n, HotThroughImmovable, movable, need)
 		return
 	}
-	landable, stuck := p.landable(movable)
-	if !covers(sum(landable), need) {
-		p.declineStuck(n, stuck)
-		p.leave(n, NoLanding, landable, need)
-		if len(p.landed) > 0 {
-			p.crowded++ // perhaps: the room was there before the moves planned so far
-		}
+	if p.budget() == 0 {
+		p.notes[n.Name], p.limited = MoveLimit, true
 		return
 	}
-	for _, priority := range priorities(landable) {
-		band := upTo(landable, priority)
+	first := true
+	for _, priority := range priorities(movable) {
+		band := upTo(movable, priority)
 		if !covers(sum(band), need) {
 			continue
 		}
 		if landed, best := p.fewest(band, need); landed != nil {
-			if !best || len(stuck) > 0 {
+			if !best || !first {
 				p.excess += p.beyondLeast(movable, need, priority, len(landed))
 			}
 			p.commit(n, landed)
 			return
 		}
+		first = false
 	}
-	p.crowded++
-	p.declineCrowded(n, landable)
+	p.giveUp(n, movable, need)
+}
+
+// giveUp finds out whether a node is left alone for want of landings or of room for all its moves.
+func (p *planner) giveUp(n *Node, movable []*Pod, need cluster.Amounts) {
+	landable, stuck := p.landable(movable)
+	if covers(sum(landable), need) {
+		p.crowded++
+		p.declineCrowded(n, landable)
+		return
+	}
+	p.declineStuck(n, stuck)
+	p.leave(n, NoLanding, landable, need)
+	if len(p.landed) > 0 {
+		p.crowded++ // perhaps: the room was there before the moves planned so far
+	}
 }
 
 // movable returns the pods that may be moved and declines those whose refusal matters to a person.
@@ -198,15 +210,21 @@ func (p *planner) landable(pods []*Pod) (landable, stuck []*Pod) {
 	return landable, stuck
 }
 
-// fewest lands the smallest set of pods that covers the need and has places for all its pods. A pod that finds no place
-// beside the others is left out and the next best set tried; best says that the first would do.
+// fewest lands the smallest set of pods that covers the need and has places for all its pods. Those that would find no
+// place even alone are left out, or else the one that found none beside the others, and the next best set is tried; best
+// says that the first would do. Pods that are not chosen are not asked about: with some filters that takes a millisecond.
 func (p *planner) fewest(band []*Pod, need cluster.Amounts) (landed []landing, best bool) {
 	for best = true; covers(sum(band), need); best = false {
-		landed, stuck := p.ports.land(smallest(band, need))
+		chosen := smallest(band, need)
+		landed, stuck := p.ports.land(chosen)
 		if stuck == nil {
 			return landed, best
 		}
-		band = without(band, stuck)
+		_, hopeless := p.landable(chosen)
+		if len(hopeless) == 0 {
+			hopeless = []*Pod{stuck}
+		}
+		band = slices.DeleteFunc(slices.Clone(band), func(pod *Pod) bool { return slices.Contains(hopeless, pod) })
 	}
 	return nil, false
 }
@@ -273,7 +291,7 @@ func (p *planner) commit(n *Node, landed []landing) {
 	if budget := p.budget(); len(landed) > budget {
 		p.ports.takeBack(landed[budget:])
 		landed = landed[:budget]
-		p.notes[n.Name] = MoveLimit
+		p.notes[n.Name], p.limited = MoveLimit, true
 	} else {
 		p.cooled++
 	}
