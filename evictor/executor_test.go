@@ -258,7 +258,12 @@ func TestExecutorKeepsTheOwnersLimit(t *testing.T) {
 		outcomes := executor.Run(t.Context(), moves, func(ctx context.Context, pod *v1.Pod) error {
 			err := evict(ctx, pod)
 			inFlight, _ := p.ledger.Moves()
-			worst = max(worst, len(inFlight)+len(p.unready))
+			onTheMove := len(inFlight)
+			p.unready.Range(func(any, any) bool {
+				onTheMove++
+				return true
+			})
+			worst = max(worst, onTheMove)
 			return err
 		})
 		if worst > atOnce || len(outcomes) != len(moves) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,11 +29,11 @@ type play struct {
 	config   ExecutorConfig
 	pods     map[string]*v1.Pod // by name
 	budgets  cache.Indexer
-	answers  map[string][]error  // by pod: what the next evictions are answered; nil succeeds
-	evicted  []string            // "pod@seconds"
-	unready  map[string]struct{} // UIDs of replacements that are not ready
-	landsIn  time.Duration       // negative for never
-	landsOn  string              // "" for the destination
+	answers  map[string][]error // by pod: what the next evictions are answered; nil succeeds
+	evicted  []string           // "pod@seconds"
+	unready  sync.Map           // UIDs of replacements that are not ready
+	landsIn  time.Duration      // negative for never
+	landsOn  string             // "" for the destination
 	readyIn  time.Duration
 	notAsked bool // kube-scheduler does not ask about replacements
 }
@@ -44,7 +45,6 @@ func playing(t *testing.T, test func(*testing.T, *play)) {
 		p := &play{
 			t: t, start: time.Now(), ledger: ledger.New(ledger.Config{}), pods: map[string]*v1.Pod{}, answers: map[string][]error{},
 			budgets: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
-			unready: map[string]struct{}{},
 			landsIn: 1900 * time.Millisecond, // between two looks
 		}
 		gate, err := NewGate(GateConfig{
@@ -60,7 +60,7 @@ func playing(t *testing.T, test func(*testing.T, *play)) {
 			Recheck:  func(*Move) Reason { return "" },
 			Replicas: func(*v1.Pod) int { return 1000 },
 			Ready: func(m *ledger.Move) bool {
-				_, unready := p.unready[m.Replacement]
+				_, unready := p.unready.Load(m.Replacement)
 				return !unready
 			},
 			Interval: 200 * time.Millisecond, Deadline: time.Minute, ProbeTimeout: 20 * time.Second, OwnerPercent: 10, Now: time.Now,
@@ -140,9 +140,9 @@ func (p *play) land(name, to string) {
 		if !p.notAsked {
 			p.ledger.Match(pod, time.Now())
 		}
-		p.unready[pod.UID] = struct{}{}
+		p.unready.Store(pod.UID, true)
 		p.ledger.Bound(pod, to, time.Now())
-		p.after(p.readyIn, func() { delete(p.unready, pod.UID) })
+		p.after(p.readyIn, func() { p.unready.Delete(pod.UID) })
 	})
 }
 

@@ -196,7 +196,7 @@ func (a *App) readsUsage() bool { return len(realUsageArgs(a.profiles)) > 0 }
 
 // wireStrategy makes what RealUsageLowNodeUtilization plans with and hands its moves to. Upstream's plugins need none of it.
 func (a *App) wireStrategy(ctx context.Context, needs parts, metrics *evictor.Metrics) (err error) {
-	if a.owners, err = newOwners(a.informers, a.load.Eviction.OwnerSettle.Duration, a.now); err != nil {
+	if a.owners, err = newOwners(a.informers, a.observer.Ledger(), a.load.Eviction.OwnerSettle.Duration, a.now); err != nil {
 		return err
 	}
 	budgets := evictor.Budgets{Lister: a.informers.Policy().V1().PodDisruptionBudgets().Lister()}

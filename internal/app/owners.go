@@ -2,6 +2,7 @@ package app
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"sync"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 )
 
@@ -24,6 +26,7 @@ type owners struct {
 	replicaSets  appslisters.ReplicaSetLister
 	statefulSets appslisters.StatefulSetLister
 	budgets      evictor.Budgets
+	ledger       *ledger.Ledger
 	settle       time.Duration
 	now          func() time.Time
 
@@ -31,10 +34,13 @@ type owners struct {
 	scaled map[types.UID]time.Time // when the number of replicas was last seen to change
 }
 
-func newOwners(factory informers.SharedInformerFactory, settle time.Duration, now func() time.Time) (*owners, error) {
+func newOwners(
+	factory informers.SharedInformerFactory, moves *ledger.Ledger, settle time.Duration, now func() time.Time,
+) (*owners, error) {
 	o := &owners{
 		replicaSets:  factory.Apps().V1().ReplicaSets().Lister(),
 		statefulSets: factory.Apps().V1().StatefulSets().Lister(),
+		ledger:       moves,
 		settle:       settle,
 		now:          now,
 		scaled:       map[types.UID]time.Time{},
@@ -49,13 +55,17 @@ func newOwners(factory informers.SharedInformerFactory, settle time.Duration, no
 	return o, nil
 }
 
+// updated notes a change of scale. An owner that wants fewer pods replaces as many fewer of those that were evicted.
 func (o *owners) updated(before, after any) {
-	if wanted(before) == wanted(after) {
+	fewer := wanted(before) - wanted(after)
+	if fewer == 0 {
 		return
 	}
+	uid := after.(metav1.Object).GetUID() //nolint:forcetypeassert // informers deliver API objects
+	o.ledger.CancelOwner(string(uid), fewer, o.now())
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.scaled[after.(metav1.Object).GetUID()] = o.now() //nolint:forcetypeassert // informers deliver API objects
+	o.scaled[uid] = o.now()
 }
 
 func (o *owners) deleted(object any) {
@@ -63,6 +73,7 @@ func (o *owners) deleted(object any) {
 		object = tombstone.Obj
 	}
 	if deleted, ok := object.(metav1.Object); ok {
+		o.ledger.CancelOwner(string(deleted.GetUID()), math.MaxInt, o.now())
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		delete(o.scaled, deleted.GetUID())

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -216,16 +217,17 @@ func (h *harbor) anew() map[string]int64 {
 // Run samples at once when nodes and pods are known, then steadily, and ends with its context.
 func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, samples := newHarbor(t), 0
+		h := newHarbor(t)
+		var taken atomic.Int64
 		h.config.Source = sourceFunc(func(ctx context.Context) (usage.Batch, error) {
-			samples++
+			taken.Add(1)
 			return h.read(ctx)
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- h.Run(ctx) }()
 		time.Sleep(time.Minute)
-		if samples != 0 {
+		if samples := taken.Load(); samples != 0 {
 			t.Fatalf("%d samples before nodes and pods are known", samples)
 		}
 		factory := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
@@ -238,11 +240,11 @@ func TestRun(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		time.Sleep(time.Second)
-		if samples != 1 {
+		if samples := taken.Load(); samples != 1 {
 			t.Errorf("%d samples at the start, want 1", samples)
 		}
 		time.Sleep(time.Minute)
-		if samples != 5 {
+		if samples := taken.Load(); samples != 5 {
 			t.Errorf("%d samples after a minute, want 5", samples)
 		}
 		cancel()

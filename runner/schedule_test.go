@@ -1,0 +1,87 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// When cycles start, by schedule and by how long each takes; seconds from a full minute on.
+func TestLoop(t *testing.T) {
+	everyMinute, err := ParseSchedule("*/1 * * * *")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := map[string]struct {
+		schedule Schedule
+		takes    time.Duration
+		want     []int
+	}{
+		"in steps, at once":                        {Every(30 * time.Second), 0, []int{0, 30, 60, 90, 120}},
+		"steps begin where the cycle before ended": {Every(30 * time.Second), 20 * time.Second, []int{0, 50, 100, 150}},
+		"by the clock, not at once":                {everyMinute, 0, []int{60, 120, 180}},
+		"what falls due meanwhile is skipped":      {everyMinute, 70 * time.Second, []int{60, 180}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now() // a bubble begins at a full minute
+				ctx, cancel := context.WithTimeout(t.Context(), 181*time.Second)
+				defer cancel()
+				var got []int
+				running := 0
+				Loop(ctx, tc.schedule, time.Now, func() {}, func(context.Context) {
+					if running++; running > 1 {
+						t.Error("cycles overlap")
+					}
+					got = append(got, int(time.Since(start)/time.Second))
+					time.Sleep(tc.takes)
+					running--
+				})
+				if len(got) > len(tc.want) {
+					got = got[:len(tc.want)]
+				}
+				if diff := cmp.Diff(tc.want, got); diff != "" {
+					t.Errorf("started at (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// A long wait shows life at least every minute, and ends at once when it is told to.
+func TestLoopIsAlive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		longest, last, cycles := time.Duration(0), time.Now(), 0
+		alive := func() {
+			longest, last = max(longest, time.Since(last)), time.Now()
+		}
+		go func() {
+			time.Sleep(150 * time.Minute)
+			cancel()
+		}()
+		start := time.Now()
+		Loop(ctx, Every(time.Hour), time.Now, alive, func(context.Context) { cycles++ })
+		if longest > time.Minute || cycles != 3 || time.Since(start) != 150*time.Minute {
+			t.Errorf("silent for %v, %d cycles, ended after %v", longest, cycles, time.Since(start))
+		}
+	})
+}
+
+func TestParseSchedule(t *testing.T) {
+	for expression, ok := range map[string]bool{
+		"*/5 * * * *": true, "@hourly": true, "CRON_TZ=UTC 0 3 * * 1-5": true,
+		"": false, "* * * *": false, "*/5 * * * * *": false, "61 * * * *": false, "every day": false,
+	} {
+		t.Run(fmt.Sprintf("%q", expression), func(t *testing.T) {
+			if _, err := ParseSchedule(expression); (err == nil) != ok {
+				t.Errorf("%v, want ok=%v", err, ok)
+			}
+		})
+	}
+}
