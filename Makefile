@@ -14,7 +14,7 @@ GOLANGCI_LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$
 # What runs concurrently is tested with the race detector, which needs a C
 # compiler. The rest has no goroutines of ours, or costs minutes to instrument
 # because it compiles kube-scheduler in.
-RACE_PACKAGES := ./cluster/... ./evictor/... ./ledger/... ./runner/... ./scorer/... ./usage/...
+RACE_PACKAGES := ./cluster/... ./evictor/... ./internal/observer/... ./internal/steering/... ./ledger/... ./runner/... ./scorer/... ./usage/...
 RACE := $(if $(shell command -v gcc),-race)
 
 TEST_FLAGS ?= -shuffle=on
