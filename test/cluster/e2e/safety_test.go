@@ -409,9 +409,12 @@ func TestLimitsOfTheDeschedulerPolicyHold(t *testing.T) {
 		t.Fatal(err)
 	}
 	placements := []cluster.Placement{agents(nodes...)}
+	// The nodes of shop are the hottest, so they come first and reach the limit of their namespace.
 	for i, namespace := range []string{"shop", "shop", "bank", "bank"} {
 		hog := workload(fmt.Sprintf("hog%d", i), cluster.Resources{CPU: "100m"}, cluster.Resources{CPU: "1200m", Memory: "64Mi"})
-		hog.Namespace = namespace
+		if hog.Namespace = namespace; namespace == "shop" {
+			hog.Usage.CPU = "1300m"
+		}
 		placements = append(placements, cluster.Placement{Workload: hog, On: on(10, nodes[i])})
 	}
 	if err := f.Place(t.Context(), placements...); err != nil {
