@@ -183,6 +183,3 @@ func statusError(profile string, status *frameworktypes.Status) error {
 	}
 	return fmt.Errorf("running profile %q: %w", profile, status.Err)
 }
-
-// Evicted returns how many pods the last cycle evicted.
-func (r *Runner) Evicted() uint { return r.podEvictor.TotalEvicted() }
