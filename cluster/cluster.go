@@ -5,6 +5,7 @@
 package cluster
 
 import (
+	"maps"
 	"time"
 )
 
@@ -12,12 +13,34 @@ import (
 type Node struct {
 	Name        string
 	Allocatable Amounts
+	// Capacity is what the machine has, of which Allocatable is what pods may have.
+	Capacity Amounts
+	// InternalIP and Hostname are the node's addresses of these types, empty where it has none; KubeletPort is where its
+	// kubelet listens, 0 where the node does not say.
+	InternalIP, Hostname string
+	KubeletPort          int32
+	// Labels must not be changed.
+	Labels map[string]string
+	// UsageAnnotations are the annotations that carry usage or say where to get it; they must not be changed.
+	UsageAnnotations map[string]string
 	// Ready is the node's Ready condition.
 	Ready bool
 	// Schedulable is false while the node is cordoned.
 	Schedulable bool
 	// Leaving names the taint or annotation by which an autoscaler announced that it will remove the node; empty otherwise.
 	Leaving string
+}
+
+// ResourceMetricsPath is the annotation by which a node says where its kubelet serves resource metrics, as metrics-server
+// reads it.
+const ResourceMetricsPath = "metrics.k8s.io/resource-metrics-path"
+
+// Equal says whether two records are the same.
+func (n *Node) Equal(o *Node) bool {
+	return n.Name == o.Name && n.Allocatable == o.Allocatable && n.Capacity == o.Capacity &&
+		n.InternalIP == o.InternalIP && n.Hostname == o.Hostname && n.KubeletPort == o.KubeletPort &&
+		n.Ready == o.Ready && n.Schedulable == o.Schedulable && n.Leaving == o.Leaving &&
+		maps.Equal(n.Labels, o.Labels) && maps.Equal(n.UsageAnnotations, o.UsageAnnotations)
 }
 
 // QoS is a pod's quality-of-service class in the order in which pods are spared: the least disruption first.

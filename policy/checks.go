@@ -62,22 +62,6 @@ func oneOf[T ~string](path *field.Path, value T, allowed ...T) field.ErrorList {
 	return field.ErrorList{field.NotSupported(path, value, allowed)}
 }
 
-// chosen checks a list whose elements are picked from the allowed ones: at
-// least one, each once. at returns the path of the element with an index.
-func chosen[T ~string](path *field.Path, list []T, at func(*field.Path, int) *field.Path, allowed ...T) field.ErrorList {
-	if len(list) == 0 {
-		return field.ErrorList{field.Required(path, fmt.Sprintf("must name at least one of %q", allowed))}
-	}
-	var errs field.ErrorList
-	for i, value := range list {
-		errs = append(errs, oneOf(at(path, i), value, allowed...)...)
-		if slices.Contains(list[:i], value) {
-			errs = append(errs, field.Duplicate(at(path, i), value))
-		}
-	}
-	return errs
-}
-
 // names checks a list of free names: at least one, none empty, each once.
 func names(path *field.Path, list []string) field.ErrorList {
 	if len(list) == 0 {

@@ -6,6 +6,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/evenkeel/evenkeel/usage"
 )
 
 // Default returns a complete LoadPolicy. It is the only place that holds
@@ -23,12 +25,12 @@ func Default() LoadPolicy {
 			ObservationPeriod:  duration(90 * time.Second),
 		},
 		Lines: Lines{
-			v1.ResourceCPU:    {Low: 45, Reject: 60, Evict: 65, Leave: 60},
-			v1.ResourceMemory: {Low: 60, Reject: 75, Evict: 80, Leave: 75},
+			usage.CPU:    {Levels: levels(45, 60, 65, 60)},
+			usage.Memory: {Levels: levels(60, 75, 80, 75)},
 		},
 		MinGapPercent: 3,
 		Hot: Hot{
-			Windows:            []Window{WindowAvg5m},
+			Windows:            []Window{{usage.Avg5m}, {usage.Window{Kind: usage.KindQuantile, Percentile: 50, Over: 5 * time.Minute}}},
 			ConsecutiveSamples: 3,
 			MinWindow:          duration(75 * time.Second),
 		},
@@ -53,7 +55,78 @@ func Default() LoadPolicy {
 			OwnerSettle:               duration(3 * time.Minute),
 			SchedulerNames:            []string{v1.DefaultSchedulerName},
 		},
+		NodeSync: NodeSync{
+			Annotations: NodeSyncAnnotations{
+				Windows:  []Window{{usage.Avg5m}, maxAvg1h, maxAvg1d},
+				Unit:     UnitFraction,
+				Timezone: "UTC",
+				Periods:  defaultPeriods(),
+			},
+			Label: NodeSyncLabel{Key: "status", Value: "presure"},
+			Taint: NodeSyncTaint{Key: "evenkeel.io/hot", Value: "true"},
+		},
 	}
+}
+
+// defaultDistances are the levels of cpu and memory with deviation: distances
+// from the mean.
+func defaultDistances() Levels { return levels(10, 10, 15, 10) }
+
+// NewSource returns a source of a type with the defaults of everything else.
+func NewSource(t SourceType) Source {
+	source := Source{Type: t}
+	switch t {
+	case SourcePrometheus:
+		source.Prometheus = &PrometheusSource{
+			NamespaceLabel: "namespace",
+			PodLabel:       "pod",
+			NodeMetrics:    NamesNodeExporter,
+			RateWindow:     duration(2 * time.Minute),
+		}
+	case SourceKubelet:
+		source.Kubelet = &KubeletSource{Scheme: SchemeHTTPS, Concurrency: 25, Endpoint: EndpointSummary}
+	case SourceNodeMetrics:
+		source.NodeMetrics = &NodeMetricsSource{
+			Scheme: SchemeHTTP, Port: 19101, Path: "/statistics", Concurrency: 25, Unit: UnitPercent,
+		}
+	case SourceAnnotations:
+		source.Annotations = &AnnotationsSource{Unit: UnitAuto, Periods: defaultPeriods()}
+	case SourceMetricsServer:
+	}
+	return source
+}
+
+var (
+	maxAvg1h = Window{usage.Window{Kind: usage.KindMaxAvg, Over: time.Hour}}
+	maxAvg1d = Window{usage.Window{Kind: usage.KindMaxAvg, Over: 24 * time.Hour}}
+)
+
+// defaultPeriods are how often Crane's controller renews its windows, and
+// otherPeriod is for windows it does not know.
+func defaultPeriods() map[Window]metav1.Duration {
+	return map[Window]metav1.Duration{
+		{usage.Avg5m}: duration(3 * time.Minute),
+		maxAvg1h:      duration(15 * time.Minute),
+		maxAvg1d:      duration(3 * time.Hour),
+	}
+}
+
+const otherPeriod = 15 * time.Minute
+
+// defaultUnit is the unit of a query that names none.
+func defaultUnit(metric usage.Metric) Unit {
+	switch metric {
+	case usage.CPU:
+		return UnitCores
+	case usage.Memory:
+		return UnitBytes
+	default:
+		return UnitNone
+	}
+}
+
+func levels(low, reject, evict, leave float64) Levels {
+	return Levels{Low: &low, Reject: &reject, Evict: &evict, Leave: &leave}
 }
 
 func duration(d time.Duration) metav1.Duration { return metav1.Duration{Duration: d} }

@@ -10,6 +10,7 @@
 //     set twice, a wrong type or a value out of range is an error that names the
 //     place, never a silent default.
 //   - A LoadPolicy that Load returned is complete and passes Validate, so its
-//     readers check nothing again.
+//     readers check nothing again: cpu and memory have all levels, a pool has
+//     every line that applies to its nodes, a source the block of its type.
 //   - The package is pure: same bytes in, same values out.
 package policy

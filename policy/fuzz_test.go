@@ -17,7 +17,11 @@ func FuzzLoad(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, file := range append(files, "../policy.yaml") {
+	examples, err := filepath.Glob("testdata/examples/*.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range append(append(files, examples...), "../policy.yaml") {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			f.Fatal(err)

@@ -42,6 +42,9 @@ type File struct {
 	Name string
 	// Load is the LoadPolicy, with defaults where the file is silent.
 	Load LoadPolicy
+	// SourcesGiven says whether the file has usage.sources; if not, the
+	// DeschedulerPolicy's metricsProviders may say where usage is.
+	SourcesGiven bool
 	// Descheduler is the DeschedulerPolicy document as it stands in the file,
 	// nil if there is none. Its plugins' arguments have not been looked into.
 	Descheduler []byte
@@ -117,7 +120,7 @@ func (l *loader) read(doc document) {
 	case deschedulerPolicyType:
 		l.readDeschedulerPolicy(doc, asJSON, object)
 	case loadPolicyType:
-		l.readLoadPolicy(asJSON, object)
+		l.readLoadPolicy(object)
 	case retiredPolicyType:
 		l.problem("line %d: %s is not read any more; write it as %s (a converter comes with a later version)",
 			line, found, deschedulerPolicyType)
@@ -149,12 +152,21 @@ func (l *loader) readDeschedulerPolicy(doc document, asJSON []byte, object map[s
 	l.file.Descheduler = slices.Clone(doc.text)
 }
 
-func (l *loader) readLoadPolicy(asJSON []byte, object map[string]any) {
-	var overlay overlay
-	if !l.checkShape(LoadPolicyKind, object, LoadPolicy{}) || !l.decode(LoadPolicyKind, asJSON, &overlay) {
+func (l *loader) readLoadPolicy(object map[string]any) {
+	if !l.checkShape(LoadPolicyKind, object, LoadPolicy{}) {
 		return
 	}
-	l.file.Load = overlay.LoadPolicy
+	dropBlanks(object, reflect.TypeFor[LoadPolicy]())
+	asJSON, err := json.Marshal(object)
+	if err != nil {
+		l.problem("%s: %v", LoadPolicyKind, err)
+		return
+	}
+	var overlay overlay
+	if !l.decode(LoadPolicyKind, asJSON, &overlay) {
+		return
+	}
+	l.file.Load, l.file.SourcesGiven = overlay.LoadPolicy, overlay.sourcesGiven
 	l.fieldErrors(LoadPolicyKind, Validate(&l.file.Load))
 }
 

@@ -166,6 +166,60 @@ func TestLoadFindsTheDocuments(t *testing.T) {
 	}
 }
 
+// Every example of the documentation is a policy that loads.
+func TestLoadTakesTheExamples(t *testing.T) {
+	files, err := filepath.Glob("testdata/examples/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("listing examples: %d files, %v", len(files), err)
+	}
+	examples := map[SourceType]bool{}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := Load(file, data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, source := range got.Load.Usage.Sources {
+				examples[source.Type] = true
+			}
+		})
+	}
+	for _, kind := range sourceTypes() {
+		if !examples[kind] {
+			t.Errorf("no example has a source of type %s", kind)
+		}
+	}
+}
+
+func TestLoadSaysWhetherSourcesAreGiven(t *testing.T) {
+	cases := map[string]struct {
+		text string
+		want bool
+	}{
+		"no usage":           {text: "", want: false},
+		"usage without them": {text: "usage: {timeout: 7s}", want: false},
+		"left blank":         {text: "usage: {sources: }", want: false},
+		"given as they are by default": {
+			text: "usage: {sources: [{type: MetricsServer}]}", want: true,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := Load("policy.yaml", []byte(loadPolicyHeader+tc.text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.SourcesGiven != tc.want {
+				t.Errorf("SourcesGiven = %v, want %v", got.SourcesGiven, tc.want)
+			}
+		})
+	}
+}
+
 // The line numbers in messages are those of the file, not of the document.
 func TestLoadCountsLinesOfTheFile(t *testing.T) {
 	text := deschedulerPolicyText + "---\n" + loadPolicyHeader + "usage:\n  timeout: 5s\n  timeout: 6s\n"

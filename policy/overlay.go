@@ -2,65 +2,177 @@ package policy
 
 import (
 	"encoding/json"
+	"slices"
 
-	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/evenkeel/evenkeel/usage"
 )
 
 // overlay decodes a LoadPolicy document over the defaults: an absent field keeps
 // its default, an explicit zero is kept, and a list or mapping that is given
-// replaces the default one as a whole. Only the lines of a resource are laid
-// over the defaults of that resource once more.
-type overlay struct{ LoadPolicy }
+// replaces the default one as a whole. Laid over once more are the lines of a
+// metric over that metric's defaults, those of a pool over the policy's, a
+// source over the defaults of its type, and periods over the default ones.
+type overlay struct {
+	LoadPolicy
+
+	// sourcesGiven says whether the document has usage.sources.
+	sourcesGiven bool
+}
 
 var _ json.Unmarshaler = (*overlay)(nil)
 
+// sparsePolicy is a document with the parts that are laid over by hand kept
+// apart: they hide those of the LoadPolicy.
+type sparsePolicy struct {
+	LoadPolicy `json:",inline"`
+
+	Usage     sparseUsage  `json:"usage"`
+	Lines     sparseLines  `json:"lines"`
+	NodePools []sparsePool `json:"nodePools"`
+}
+
+type sparseUsage struct {
+	Usage `json:",inline"`
+
+	Sources []json.RawMessage `json:"sources"`
+}
+
+type sparsePool struct {
+	Name     string               `json:"name"`
+	Selector metav1.LabelSelector `json:"selector"`
+	Lines    sparseLines          `json:"lines"`
+}
+
 // UnmarshalJSON implements json.Unmarshaler.
 func (o *overlay) UnmarshalJSON(data []byte) error {
-	defaults := Default()
-	doc := struct {
-		LoadPolicy `json:",inline"`
-
-		// Lines hides the LoadPolicy's own.
-		Lines map[v1.ResourceName]json.RawMessage `json:"lines"`
-	}{LoadPolicy: Default()}
+	doc := sparsePolicy{LoadPolicy: Default()}
+	doc.Usage.Usage = doc.LoadPolicy.Usage
 	// Decoding into a filled list or mapping would mix old elements with new.
-	doc.Usage.Sources = nil
 	doc.Hot.Windows = nil
 	doc.Scoring.Weights = nil
 	doc.Eviction.SchedulerNames = nil
+	doc.NodeSync.Annotations.Windows = nil
 	if err := json.Unmarshal(data, &doc); err != nil {
 		return err
 	}
 
+	defaults := Default()
 	o.LoadPolicy = doc.LoadPolicy
-	keepSlice(&o.Usage.Sources, defaults.Usage.Sources)
+	o.Usage = doc.Usage.Usage
+	if len(o.Usage.Metrics) == 0 {
+		o.Usage.Metrics = nil
+	}
 	keepSlice(&o.Hot.Windows, defaults.Hot.Windows)
 	keepSlice(&o.Eviction.SchedulerNames, defaults.Eviction.SchedulerNames)
+	keepSlice(&o.NodeSync.Annotations.Windows, defaults.NodeSync.Annotations.Windows)
 	if o.Scoring.Weights == nil {
 		o.Scoring.Weights = defaults.Scoring.Weights
 	}
-	return o.layLines(doc.Lines, defaults.Lines)
+	o.NodeSync.Annotations.Periods = withPeriods(o.NodeSync.Annotations.Periods, o.NodeSync.Annotations.Windows)
+	o.Lines = defaults.Lines
+	if doc.Lines != nil {
+		o.Lines = doc.Lines.alone()
+	}
+	if err := bounded(&doc); err != nil {
+		return err
+	}
+	for _, pool := range doc.NodePools {
+		o.NodePools = append(o.NodePools, NodePool{
+			Name: pool.Name, Selector: compact(pool.Selector), Lines: pool.Lines.over(o.Lines),
+		})
+	}
+	return o.laySources(doc.Usage.Sources)
 }
 
-func (o *overlay) layLines(given map[v1.ResourceName]json.RawMessage, defaults Lines) error {
-	o.Lines = defaults
-	if given == nil {
-		return nil
+// bounded keeps the product of pools and metrics small.
+func bounded(doc *sparsePolicy) error {
+	if len(doc.NodePools) > maxPools {
+		return field.TooMany(field.NewPath("nodePools"), len(doc.NodePools), maxPools)
 	}
-	o.Lines = make(Lines, len(given))
-	for name, raw := range given {
-		lines := defaults[name]
-		if err := json.Unmarshal(raw, &lines); err != nil {
-			return err
+	for i, pool := range doc.NodePools {
+		if len(pool.Lines) > maxMetrics {
+			return field.TooMany(field.NewPath("nodePools").Index(i).Child("lines"), len(pool.Lines), maxMetrics)
 		}
-		o.Lines[name] = lines
+	}
+	if len(doc.Lines) > maxMetrics {
+		return field.TooMany(field.NewPath("lines"), len(doc.Lines), maxMetrics)
 	}
 	return nil
+}
+
+// laySources lays each source over the defaults of its type.
+func (o *overlay) laySources(given []json.RawMessage) error {
+	if given == nil {
+		return nil // those of the defaults are there already
+	}
+	o.sourcesGiven = true
+	o.Usage.Sources = make([]Source, len(given))
+	for i, raw := range given {
+		var kind struct {
+			Type SourceType `json:"type"`
+		}
+		if err := json.Unmarshal(raw, &kind); err != nil {
+			return err
+		}
+		source := NewSource(kind.Type)
+		if err := json.Unmarshal(raw, &source); err != nil {
+			return err
+		}
+		source.complete()
+		o.Usage.Sources[i] = source
+	}
+	return nil
+}
+
+// complete fills in what depends on what was given.
+func (s *Source) complete() {
+	if p := s.Prometheus; p != nil {
+		completeUnits(p.Queries.Nodes)
+		completeUnits(p.Queries.Pods)
+	}
+}
+
+func completeUnits(queries map[usage.Metric]Query) {
+	for name, query := range queries {
+		if query.Unit == "" {
+			query.Unit = defaultUnit(name)
+			queries[name] = query
+		}
+	}
+}
+
+// withPeriods gives every window a period.
+func withPeriods(periods map[Window]metav1.Duration, windows []Window) map[Window]metav1.Duration {
+	for _, w := range windows {
+		if _, ok := periods[w]; !ok {
+			periods[w] = duration(otherPeriod)
+		}
+	}
+	return periods
+}
+
+// compact gives empty lists and mappings one form.
+func compact(s metav1.LabelSelector) metav1.LabelSelector {
+	if len(s.MatchLabels) == 0 {
+		s.MatchLabels = nil
+	}
+	if len(s.MatchExpressions) == 0 {
+		s.MatchExpressions = nil
+	}
+	for i := range s.MatchExpressions {
+		if len(s.MatchExpressions[i].Values) == 0 {
+			s.MatchExpressions[i].Values = nil
+		}
+	}
+	return s
 }
 
 // keepSlice sets an absent list to its default; an empty one was given.
 func keepSlice[T any](list *[]T, fallback []T) {
 	if *list == nil {
-		*list = fallback
+		*list = slices.Clone(fallback)
 	}
 }

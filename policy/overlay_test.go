@@ -2,10 +2,13 @@ package policy
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/evenkeel/evenkeel/usage"
 )
 
 func TestLoadLaysTheDocumentOverTheDefaults(t *testing.T) {
@@ -26,34 +29,134 @@ func TestLoadLaysTheDocumentOverTheDefaults(t *testing.T) {
 			},
 		},
 		"sections left blank are as if absent": {
-			text: "usage:\nlines:\nhot:\n  windows:\nscoring:\n  weights:\neviction:\n  schedulerNames:",
+			text: "usage:\n  timeout:\n  sources:\nlines:\nnodePools:\nhot:\n  windows:\nscoring:\n  weights:\n  estimate:\n    defaultCPU:\neviction:\n  schedulerNames:\nnodesync:\n  annotations:\n    windows:\n    periods:",
 			want: func(*LoadPolicy) {},
 		},
 		"one level of one resource keeps that resource's other levels and drops the other resource": {
 			text: "lines: {cpu: {low: 0}}",
 			want: func(p *LoadPolicy) {
-				p.Lines = Lines{v1.ResourceCPU: {Low: 0, Reject: 60, Evict: 65, Leave: 60}}
+				p.Lines = Lines{usage.CPU: {Levels: levels(0, 60, 65, 60)}}
 			},
 		},
 		"a resource named without levels has its defaults": {
 			text: "lines: {memory: }",
 			want: func(p *LoadPolicy) {
-				p.Lines = Lines{v1.ResourceMemory: {Low: 60, Reject: 75, Evict: 80, Leave: 75}}
+				p.Lines = Lines{usage.Memory: {Levels: levels(60, 75, 80, 75)}}
 			},
 		},
 		"lists and weights are replaced as a whole": {
 			text: "hot: {windows: [last]}\nscoring: {weights: {cpu: 2}}\neviction: {schedulerNames: [a, b]}",
 			want: func(p *LoadPolicy) {
-				p.Hot.Windows = []Window{WindowLast}
+				p.Hot.Windows = []Window{{usage.Last}}
 				p.Scoring.Weights = map[v1.ResourceName]int64{v1.ResourceCPU: 2}
 				p.Eviction.SchedulerNames = []string{"a", "b"}
+			},
+		},
+		"a signal has the levels that are given and no others": {
+			text: "usage: {sources: [{type: Kubelet}]}\nlines: {cpu: , cpu.pressure: {reject: 40}, memory.available: {evict: 20}}",
+			want: func(p *LoadPolicy) {
+				p.Usage.Sources = []Source{NewSource(SourceKubelet)}
+				p.Lines = Lines{
+					usage.CPU:         p.Lines[usage.CPU],
+					usage.CPUPressure: {Levels: Levels{Reject: new(40.0)}},
+					MemoryAvailable:   {Levels: Levels{Evict: new(20.0)}},
+				}
+			},
+		},
+		"with deviation the levels that are not given are distances too": {
+			text: "lines: {cpu: {deviation: true, evict: 20}}",
+			want: func(p *LoadPolicy) {
+				p.Lines = Lines{usage.CPU: {Levels: levels(10, 10, 20, 10), Deviation: true}}
+			},
+		},
+		"the windows of a metric": {
+			text: "lines: {cpu: {windows: {max_avg_1h: {reject: 75, evict: 75}}}}",
+			want: func(p *LoadPolicy) {
+				p.Lines = Lines{usage.CPU: {
+					Levels:  levels(45, 60, 65, 60),
+					Windows: map[Window]Levels{maxAvg1h: {Reject: new(75.0), Evict: new(75.0)}},
+				}}
+			},
+		},
+		"a pool's lines lie over the policy's, level by level, and reach no other pool": {
+			text: "lines: {cpu: {low: 40, windows: {max_avg_1h: {evict: 75}}}}\n" +
+				"nodePools:\n- {name: a, selector: {matchLabels: {pool: a}}, lines: {cpu: {evict: 70, windows: {max_avg_1h: {leave: 50}}}, memory: {evict: 90}}}\n" +
+				"- {name: b, selector: {matchLabels: {pool: b}}}\n",
+			want: func(p *LoadPolicy) {
+				base := Lines{usage.CPU: {Levels: levels(40, 60, 65, 60), Windows: map[Window]Levels{maxAvg1h: {Evict: new(75.0)}}}}
+				p.Lines = base
+				p.NodePools = []NodePool{
+					pool("a", Lines{
+						usage.CPU: {
+							Levels:  levels(40, 60, 70, 60),
+							Windows: map[Window]Levels{maxAvg1h: {Evict: new(75.0), Leave: new(50.0)}},
+						},
+						usage.Memory: {Levels: levels(60, 75, 90, 75)},
+					}),
+					pool("b", base),
+				}
+			},
+		},
+		"a pool that turns from levels to distances, or back, starts from their defaults": {
+			text: "lines: {cpu: {low: 40, windows: {max_avg_1h: {evict: 75}}}, memory: {deviation: true, evict: 20}}\n" +
+				"nodePools: [{name: a, selector: {matchLabels: {pool: a}}, lines: {cpu: {deviation: true, low: 5}, memory: {deviation: false, low: 50}}}]",
+			want: func(p *LoadPolicy) {
+				p.Lines = Lines{
+					usage.CPU:    {Levels: levels(40, 60, 65, 60), Windows: map[Window]Levels{maxAvg1h: {Evict: new(75.0)}}},
+					usage.Memory: {Levels: levels(10, 10, 20, 10), Deviation: true},
+				}
+				p.NodePools = []NodePool{pool("a", Lines{
+					usage.CPU:    {Levels: levels(5, 10, 15, 10), Deviation: true},
+					usage.Memory: {Levels: levels(50, 75, 80, 75)},
+				})}
+			},
+		},
+		"every source has the defaults of its type": {
+			text: "usage: {sources: [{type: Prometheus}, {type: Kubelet, kubelet: }, {type: NodeMetrics, nodeMetrics: {port: 1}}, {type: Annotations, annotations: {periods: {avg_5m: 1m, p95_1h: 2m}}}, {type: MetricsServer, maxAge: 2m}]}",
+			want: func(p *LoadPolicy) {
+				p.Usage.Sources = nil
+				for _, kind := range sourceTypes() {
+					p.Usage.Sources = append(p.Usage.Sources, NewSource(kind))
+				}
+				p.Usage.Sources[2].NodeMetrics.Port = 1
+				p.Usage.Sources[3].Annotations.Periods[Window{usage.Avg5m}] = duration(time.Minute)
+				p.Usage.Sources[3].Annotations.Periods[mustWindow("p95_1h")] = duration(2 * time.Minute)
+				p.Usage.Sources[4].MaxAge = duration(2 * time.Minute)
+			},
+		},
+		"a query's unit follows from its metric": {
+			text: "usage: {sources: [{type: Prometheus, prometheus: {queries: {nodes: {cpu: {expr: a}, memory: {expr: b, unit: percent}, io.pressure: {expr: c}}, pods: {memory: {windows: {avg_5m: d}}}}}}]}",
+			want: func(p *LoadPolicy) {
+				source := NewSource(SourcePrometheus)
+				source.Prometheus.Queries = Queries{
+					Nodes: map[usage.Metric]Query{
+						usage.CPU:        {Unit: UnitCores, Expr: "a"},
+						usage.Memory:     {Unit: UnitPercent, Expr: "b"},
+						usage.IOPressure: {Unit: UnitNone, Expr: "c"},
+					},
+					Pods: map[usage.Metric]Query{
+						usage.Memory: {Unit: UnitBytes, Windows: map[Window]string{{usage.Avg5m}: "d"}},
+					},
+				}
+				p.Usage.Sources = []Source{source}
+			},
+		},
+		"what nodesync writes": {
+			text: "nodesync: {annotations: {enabled: true, windows: [p95_1h, avg_5m], periods: {avg_5m: 1m}}, label: {enabled: true, value: hot}, taint: {key: a/b}}",
+			want: func(p *LoadPolicy) {
+				a := &p.NodeSync.Annotations
+				a.Enabled, a.Windows = true, []Window{mustWindow("p95_1h"), {usage.Avg5m}}
+				a.Periods[Window{usage.Avg5m}] = duration(time.Minute)
+				a.Periods[mustWindow("p95_1h")] = duration(15 * time.Minute)
+				p.NodeSync.Label = NodeSyncLabel{Enabled: true, Key: "status", Value: "hot"}
+				p.NodeSync.Taint.Key = "a/b"
 			},
 		},
 		"aliases are followed": {
 			text: "lines: {cpu: &same {low: 10, reject: 20, evict: 30, leave: 20}, memory: *same}",
 			want: func(p *LoadPolicy) {
-				same := ResourceLines{Low: 10, Reject: 20, Evict: 30, Leave: 20}
-				p.Lines = Lines{v1.ResourceCPU: same, v1.ResourceMemory: same}
+				same := MetricLines{Levels: levels(10, 20, 30, 20)}
+				p.Lines = Lines{usage.CPU: same, usage.Memory: same}
 			},
 		},
 	}
@@ -77,10 +180,20 @@ func TestDefaultIsValidAndNobodyElses(t *testing.T) {
 	if errs := Validate(&first); len(errs) > 0 {
 		t.Fatalf("Validate(Default()) = %v", errs)
 	}
-	first.Lines[v1.ResourceCPU] = ResourceLines{}
+	*first.Lines[usage.CPU].Evict = 0
+	first.NodeSync.Annotations.Periods[Window{usage.Avg5m}] = duration(0)
 	first.Eviction.SchedulerNames[0] = "changed"
 	second := Default()
 	if errs := Validate(&second); len(errs) > 0 || second.Eviction.SchedulerNames[0] != v1.DefaultSchedulerName {
 		t.Error("a change to one copy of the defaults shows in the next")
 	}
+}
+
+// mustWindow parses a name; one that is none gives a window that no policy has.
+func mustWindow(name string) Window {
+	var w Window
+	if err := w.UnmarshalText([]byte(name)); err != nil {
+		return Window{usage.Window{Kind: 99}}
+	}
+	return w
 }

@@ -21,7 +21,8 @@ type RealUsageLowNodeUtilizationArgs struct {
 	metav1.TypeMeta `json:",inline"`
 
 	// UseDeviationThresholds makes both thresholds distances from the mean
-	// usage of the nodes instead of levels of usage.
+	// usage of the nodes instead of levels of usage: of the metrics they name,
+	// what they leave open is as with deviation in the LoadPolicy.
 	UseDeviationThresholds bool `json:"useDeviationThresholds,omitempty"`
 	// Thresholds take the place of the low lines of the resources they name:
 	// percent of allocatable, or percent points below the mean.
@@ -63,7 +64,7 @@ func (a *RealUsageLowNodeUtilizationArgs) DeepCopy() *RealUsageLowNodeUtilizatio
 }
 
 // SetDefaults_RealUsageLowNodeUtilizationArgs is the plugin's defaulter. It
-// changes nothing: what is absent comes from the LoadPolicy, in Lines.
+// changes nothing: what is absent comes from the LoadPolicy, in Overlay.
 func SetDefaults_RealUsageLowNodeUtilizationArgs(runtime.Object) {}
 
 // ValidateRealUsageLowNodeUtilizationArgs is the plugin's validator. It accepts

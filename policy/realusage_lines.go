@@ -1,39 +1,36 @@
 package policy
 
 import (
-	"fmt"
-	"math"
-
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/descheduler/pkg/api"
+
+	"github.com/evenkeel/evenkeel/usage"
 )
 
-// Lines returns the lines the plugin judges nodes by: those of the LoadPolicy,
-// with the arguments laid over. meanPercent is the mean usage of the nodes, in
-// percent of allocatable; it is read only with useDeviationThresholds, and then
-// every resource named by a threshold needs one.
+// Overlay returns the lines the plugin judges nodes by: those of the LoadPolicy,
+// with the arguments laid over. Node pools are not touched: whoever gave a pool
+// lines of its own meant that pool.
 //
 // A moved evict line takes the leave line along and pushes the reject line down
 // where minGapPercent asks for it; nothing ever raises the reject line above the
-// LoadPolicy's, because the scheduling side goes by that one.
-func (a *RealUsageLowNodeUtilizationArgs) Lines(load *LoadPolicy, meanPercent map[v1.ResourceName]float64) (Lines, error) {
+// LoadPolicy's, because the scheduling side goes by that one. With
+// useDeviationThresholds the metrics that thresholds name become deviations, and
+// reject follows evict: two distances from different means do not compare.
+func (a *RealUsageLowNodeUtilizationArgs) Overlay(load *LoadPolicy) (Lines, error) {
 	var errs field.ErrorList
 	errs = append(errs, judged(a.Thresholds, load.Lines, field.NewPath("thresholds"))...)
 	errs = append(errs, judged(a.TargetThresholds, load.Lines, field.NewPath("targetThresholds"))...)
 	if len(errs) > 0 {
 		return nil, prefixed(errs)
 	}
-	lines := make(Lines, len(load.Lines))
-	for _, name := range load.Lines.Resources() {
-		resolved, err := a.resourceLines(name, load, meanPercent)
-		if err != nil {
-			return nil, err
-		}
-		lines[name] = resolved
-		errs = append(errs, validateResourceLines(resolved, load.MinGapPercent, field.NewPath("lines").Key(string(name)))...)
+	lines := load.Lines.clone()
+	for _, name := range lines.Metrics() {
+		lines[name] = a.metricLines(name, load)
 	}
-	if len(errs) > 0 {
+	changed := *load
+	changed.Lines = lines
+	if errs := validateLines(&changed, field.NewPath("lines")); len(errs) > 0 {
 		return nil, prefixed(errs)
 	}
 	return lines, nil
@@ -41,52 +38,52 @@ func (a *RealUsageLowNodeUtilizationArgs) Lines(load *LoadPolicy, meanPercent ma
 
 // judged reports thresholds for resources that the LoadPolicy has no lines for.
 func judged(thresholds api.ResourceThresholds, lines Lines, path *field.Path) field.ErrorList {
+	var allowed []usage.Metric
+	for _, name := range lines.Metrics() {
+		if hasMean(name) {
+			allowed = append(allowed, name)
+		}
+	}
 	var errs field.ErrorList
 	for _, name := range sortedKeys(thresholds) {
-		if _, ok := lines[name]; !ok {
-			errs = append(errs, field.NotSupported(path.Key(string(name)), name, lines.Resources()))
-		}
+		errs = append(errs, oneOf(path.Key(string(name)), usage.Metric(name), allowed...)...)
 	}
 	return errs
 }
 
-func (a *RealUsageLowNodeUtilizationArgs) resourceLines(name v1.ResourceName, load *LoadPolicy, meanPercent map[v1.ResourceName]float64) (ResourceLines, error) {
-	lines := load.Lines[name]
-	threshold, hasLow := a.Thresholds[name]
-	target, hasEvict := a.TargetThresholds[name]
+func (a *RealUsageLowNodeUtilizationArgs) metricLines(name usage.Metric, load *LoadPolicy) MetricLines {
+	lines := load.Lines[name].clone()
+	low, hasLow := a.Thresholds[v1.ResourceName(name)]
+	evict, hasEvict := a.TargetThresholds[v1.ResourceName(name)]
 	if !hasLow && !hasEvict {
-		return lines, nil
+		return lines
 	}
-	low, evict := float64(threshold), float64(target)
-	if a.UseDeviationThresholds {
-		mean, known := meanPercent[name]
-		if !known || math.IsNaN(mean) {
-			return ResourceLines{}, fmt.Errorf("%s: resolving deviation thresholds: no mean usage of %s", RealUsageLowNodeUtilizationName, name)
-		}
-		// A mean near 0 or 100 is no mistake of the user, so it must not end as
-		// lines out of order. At the lower end the evict line is held up: nodes
-		// that use next to nothing are not hot.
-		low, evict = mean-low, max(2*load.MinGapPercent, min(mean+evict, 100))
+	switched := lines.Deviation != a.UseDeviationThresholds
+	if switched {
+		lines = plainLines(name, a.UseDeviationThresholds)
 	}
 	if hasEvict {
-		lines = lines.withEvict(evict, load.MinGapPercent)
+		lines.moveEvict(float64(evict), load.MinGapPercent)
 	}
 	if hasLow {
-		lines.Low = low
+		*lines.Low = float64(low)
 	}
-	if a.UseDeviationThresholds {
-		lines.Low = max(0, min(lines.Low, lines.Reject-load.MinGapPercent))
+	if switched && lines.Deviation {
+		*lines.Reject = max(0, *lines.Evict-load.MinGapPercent)
 	}
-	if lines.Leave <= lines.Low { // nobody set it there: the evict line took it along
-		lines.Leave = min(lines.Evict, (lines.Low+lines.Evict)/2)
+	if !lines.Deviation && *lines.Leave <= *lines.Low { // nobody set it there: the evict line took it along
+		*lines.Leave = min(*lines.Evict, (*lines.Low+*lines.Evict)/2)
 	}
-	return lines, nil
+	return lines
 }
 
-// withEvict moves the evict line; the leave line keeps its distance to it.
-func (l ResourceLines) withEvict(evict, minGapPercent float64) ResourceLines {
-	l.Leave += evict - l.Evict
-	l.Evict = evict
-	l.Reject = min(l.Reject, evict-minGapPercent)
-	return l
+// moveEvict moves the evict line of complete lines; the leave line keeps its
+// distance to it. Distances from a mean end at the mean.
+func (m *MetricLines) moveEvict(evict, minGapPercent float64) {
+	*m.Leave += evict - *m.Evict
+	*m.Evict = evict
+	*m.Reject = min(*m.Reject, evict-minGapPercent)
+	if m.Deviation {
+		*m.Leave, *m.Reject = max(0, *m.Leave), max(0, *m.Reject)
+	}
 }

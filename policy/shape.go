@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"encoding"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -15,16 +16,18 @@ import (
 )
 
 var (
-	unmarshalerType = reflect.TypeFor[json.Unmarshaler]()
-	durationType    = reflect.TypeFor[metav1.Duration]()
-	quantityType    = reflect.TypeFor[resource.Quantity]()
+	unmarshalerType     = reflect.TypeFor[json.Unmarshaler]()
+	textUnmarshalerType = reflect.TypeFor[encoding.TextUnmarshaler]()
+	durationType        = reflect.TypeFor[metav1.Duration]()
+	quantityType        = reflect.TypeFor[resource.Quantity]()
 )
 
 // checkShape compares a generic JSON tree with the Go type it is about to be
 // decoded into and reports every unknown field and every value of a wrong type.
 // Unlike a strict JSON decoder it does not stop at the first mistake, names the
 // whole path through lists and maps, and tells what is allowed there. Names are
-// compared exactly. A null is an absent value.
+// compared exactly. A null is an absent value; an element of a list or mapping
+// that decodes itself cannot be absent.
 func checkShape(path *field.Path, value any, t reflect.Type) field.ErrorList {
 	if t.Kind() == reflect.Pointer {
 		return checkShape(path, value, t.Elem())
@@ -32,7 +35,7 @@ func checkShape(path *field.Path, value any, t reflect.Type) field.ErrorList {
 	switch {
 	case value == nil:
 		return nil
-	case reflect.PointerTo(t).Implements(unmarshalerType):
+	case decodesItself(t):
 		return checkLeaf(path, value, t)
 	}
 	switch t.Kind() {
@@ -47,6 +50,12 @@ func checkShape(path *field.Path, value any, t reflect.Type) field.ErrorList {
 	default:
 		return checkScalar(path, value, t)
 	}
+}
+
+// decodesItself tells a leaf, such as a duration, from what has fields.
+func decodesItself(t reflect.Type) bool {
+	p := reflect.PointerTo(t)
+	return p.Implements(unmarshalerType) || p.Implements(textUnmarshalerType)
 }
 
 func checkStruct(path *field.Path, value any, t reflect.Type) field.ErrorList {
@@ -90,7 +99,11 @@ func checkMap(path *field.Path, value any, t reflect.Type) field.ErrorList {
 	}
 	var errs field.ErrorList
 	for _, key := range slices.Sorted(maps.Keys(object)) {
-		errs = append(errs, checkShape(path.Key(key), object[key], t.Elem())...)
+		if keys := checkKey(path.Key(key), key, t.Key()); len(keys) > 0 {
+			errs = append(errs, keys...)
+			continue
+		}
+		errs = append(errs, checkElement(path.Key(key), object[key], t.Elem())...)
 	}
 	return errs
 }
@@ -102,9 +115,58 @@ func checkSlice(path *field.Path, value any, t reflect.Type) field.ErrorList {
 	}
 	var errs field.ErrorList
 	for i, element := range list {
-		errs = append(errs, checkShape(path.Index(i), element, t.Elem())...)
+		errs = append(errs, checkElement(path.Index(i), element, t.Elem())...)
 	}
 	return errs
+}
+
+// checkKey tries a key that decodes itself.
+func checkKey(path *field.Path, key string, t reflect.Type) field.ErrorList {
+	if !decodesItself(t) {
+		return nil
+	}
+	return checkLeaf(path, key, t)
+}
+
+func checkElement(path *field.Path, value any, t reflect.Type) field.ErrorList {
+	if value == nil && decodesItself(t) {
+		return checkLeaf(path, "", t)
+	}
+	return checkShape(path, value, t)
+}
+
+// dropBlanks removes the fields that are null from a tree of the shape of t, so
+// that decoding it leaves them as they are.
+func dropBlanks(value any, t reflect.Type) {
+	switch t.Kind() {
+	case reflect.Pointer:
+		dropBlanks(value, t.Elem())
+	case reflect.Slice:
+		list, _ := value.([]any)
+		for _, element := range list {
+			dropBlanks(element, t.Elem())
+		}
+	case reflect.Map:
+		object, _ := value.(map[string]any)
+		for _, element := range object {
+			dropBlanks(element, t.Elem())
+		}
+	case reflect.Struct:
+		object, isObject := value.(map[string]any)
+		if !isObject || decodesItself(t) {
+			return
+		}
+		types := map[string]reflect.Type{}
+		collectFields(t, types)
+		for name, element := range object {
+			if element == nil {
+				delete(object, name)
+			} else {
+				dropBlanks(element, types[name])
+			}
+		}
+	default:
+	}
 }
 
 // checkLeaf tries a type that decodes itself.
@@ -121,8 +183,18 @@ func checkLeaf(path *field.Path, value any, t reflect.Type) field.ErrorList {
 	case t == quantityType:
 		return mismatch(path, value, `must be a quantity, such as "250m" or "200Mi"`)
 	default:
-		return mismatch(path, value, err.Error())
+		return mismatch(path, value, plainText(value, err))
 	}
+}
+
+// plainText says what is wrong with a value that is to be text, without the
+// value, which stands before it in any case.
+func plainText(value any, err error) string {
+	text, isText := value.(string)
+	if !isText {
+		return "must be text"
+	}
+	return strings.TrimPrefix(err.Error(), strconv.Quote(text)+" ")
 }
 
 func checkScalar(path *field.Path, value any, t reflect.Type) field.ErrorList {

@@ -1,9 +1,6 @@
 package policy
 
 import (
-	"maps"
-	"slices"
-
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,13 +21,18 @@ type LoadPolicy struct {
 
 	// Usage says where usage is measured and when it is trusted.
 	Usage Usage `json:"usage"`
-	// Lines are the levels of usage that mean something, per resource: the one
-	// definition of hot for both sides of scheduling. A resource that is not
-	// named is not judged; without lines at all, cpu and memory are.
+	// Lines are the levels of usage that mean something, per metric: the one
+	// definition of hot for both sides of scheduling. At least one of cpu and
+	// memory; a metric that is not named is not judged; without lines at all,
+	// cpu and memory are.
 	Lines Lines `json:"lines"`
+	// NodePools are groups of nodes with lines of their own. A node is in the
+	// first pool that matches it; a node in none takes lines as they are.
+	NodePools []NodePool `json:"nodePools"`
 	// MinGapPercent is the least distance between the reject and the evict line
-	// of a resource, in percent points: 1 to 50. It keeps the scheduler from
-	// filling a node up to the line at which pods are evicted again.
+	// of a metric: 1 to 50, in percent points, for metrics of usage.metrics in
+	// percent of the evict line. It keeps the scheduler from filling a node up
+	// to the line at which pods are evicted again.
 	MinGapPercent float64 `json:"minGapPercent"`
 	// Hot says how sure one has to be before a node counts as hot.
 	Hot Hot `json:"hot"`
@@ -38,81 +40,43 @@ type LoadPolicy struct {
 	Scoring Scoring `json:"scoring"`
 	// Eviction says how fast and how carefully pods are moved.
 	Eviction Eviction `json:"eviction"`
-}
-
-// SourceType names a kind of usage source.
-type SourceType string
-
-// SourceMetricsServer is the metrics.k8s.io API, served by metrics-server or by
-// an adapter in its place.
-const SourceMetricsServer SourceType = "MetricsServer"
-
-// Source is one place usage is read from.
-type Source struct {
-	// Type is the kind of source: MetricsServer.
-	Type SourceType `json:"type"`
+	// NodeSync says what is written to the nodes for others to read.
+	NodeSync NodeSync `json:"nodesync"`
 }
 
 // Usage says where usage is measured and when it is trusted.
 type Usage struct {
-	// Sources are asked in this order; a node takes the first that has fresh
-	// data for it. At least one, each type once.
+	// Sources are asked in this order; a node takes the first that has fresh,
+	// sane data for it. At least one, each type once.
 	Sources []Source `json:"sources"`
+	// Metrics are further metrics of nodes, such as the busy time of a disk,
+	// that lines may name. Each must have a query of a Prometheus source.
+	Metrics []Metric `json:"metrics"`
 	// SampleInterval is the time between two samples: 5s to 5m. It is
 	// independent of how often pods are moved.
 	SampleInterval metav1.Duration `json:"sampleInterval"`
 	// MaxAge is the age from which a sample is no data and its node unknown:
-	// longer than sampleInterval, at most 1h.
+	// longer than sampleInterval, at most 1h. A source may have its own.
 	MaxAge metav1.Duration `json:"maxAge"`
 	// MinCoveragePercent is the share of ready nodes with fresh data below
 	// which nothing is evicted: 0 to 100.
 	MinCoveragePercent float64 `json:"minCoveragePercent"`
 	// QueriesPerSecond bounds the requests to a source: above 0, at most 1000.
 	QueriesPerSecond float64 `json:"queriesPerSecond"`
-	// Timeout bounds one request to a source: 100ms to 5m.
+	// Timeout bounds one request to a source: 100ms to 5m. A source may have its
+	// own.
 	Timeout metav1.Duration `json:"timeout"`
 	// ObservationPeriod is how long a one-shot run samples before it decides:
 	// at least hot.minWindow and time for hot.consecutiveSamples, at most 1h.
 	ObservationPeriod metav1.Duration `json:"observationPeriod"`
 }
 
-// Lines holds the lines of each judged resource.
-type Lines map[v1.ResourceName]ResourceLines
-
-// ResourceLines are the levels of one resource, each 0 to 100, with
-// low < reject, reject + minGapPercent <= evict and low < leave <= evict.
-type ResourceLines struct {
-	// Low: a node at or below it on every resource is cool and may take pods.
-	Low float64 `json:"low"`
-	// Reject: a node predicted above it is kept out of scheduling while others
-	// will do; it is the ceiling of every planned landing.
-	Reject float64 `json:"reject"`
-	// Evict: a node above it on any resource is hot, and pods are planned away
-	// until it is predicted at or below this line.
-	Evict float64 `json:"evict"`
-	// Leave: a hot node stops being hot below it. It never causes a move.
-	Leave float64 `json:"leave"`
-}
-
-// Resources returns the judged resources in a stable order.
-func (l Lines) Resources() []v1.ResourceName {
-	return slices.Sorted(maps.Keys(l))
-}
-
-// Window names the time over which usage is taken.
-type Window string
-
-const (
-	// WindowLast is the newest sample alone.
-	WindowLast Window = "last"
-	// WindowAvg5m is the mean of the last five minutes.
-	WindowAvg5m Window = "avg_5m"
-)
-
 // Hot says how sure one has to be before a node counts as hot.
 type Hot struct {
-	// Windows must all lie above the evict line: last, avg_5m. At least one,
-	// each once.
+	// Windows must all lie above the evict line: last, avg_<time>,
+	// max_avg_<time> and p<1 to 99>_<time>, each once. At least one must be
+	// last, or an average or percentile that reaches back at most 10m: a long
+	// window alone keeps a cooled node hot for its whole length.
 	Windows []Window `json:"windows"`
 	// ConsecutiveSamples is how many samples in a row must agree: 1 to 100.
 	ConsecutiveSamples int `json:"consecutiveSamples"`
@@ -160,7 +124,9 @@ const (
 
 // Eviction says how fast and how carefully pods are moved.
 type Eviction struct {
-	// Steering is required or none.
+	// Steering is required, which stops evicting when a replacement was bound
+	// without the extender having been asked, or none, which evicts without that
+	// check.
 	Steering Steering `json:"steering"`
 	// CycleDeadline ends a paced cycle; what is left waits for the next one:
 	// 10s to 24h.

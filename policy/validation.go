@@ -6,33 +6,36 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/evenkeel/evenkeel/usage"
 )
 
-// fullWindow is the span of WindowAvg5m.
-const fullWindow = 5 * time.Minute
+const (
+	// fullWindow is the span of usage.Avg5m.
+	fullWindow = 5 * time.Minute
+	// shortReach is how far a window may reach back and still show soon that a
+	// node has cooled down.
+	shortReach = 10 * time.Minute
+)
 
 // Validate returns everything that is wrong with a complete LoadPolicy.
 func Validate(p *LoadPolicy) field.ErrorList {
 	var errs field.ErrorList
 	errs = append(errs, validateUsage(p, field.NewPath("usage"))...)
 	errs = append(errs, validateLines(p, field.NewPath("lines"))...)
+	errs = append(errs, validatePools(p, field.NewPath("nodePools"))...)
 	errs = append(errs, between(field.NewPath("minGapPercent"), p.MinGapPercent, 1, 50)...)
 	errs = append(errs, validateHot(&p.Hot, field.NewPath("hot"))...)
 	errs = append(errs, validateScoring(&p.Scoring, field.NewPath("scoring"))...)
 	errs = append(errs, validateEviction(&p.Eviction, field.NewPath("eviction"))...)
+	errs = append(errs, validateNodeSync(&p.NodeSync, field.NewPath("nodesync"))...)
 	return errs
 }
 
 func validateUsage(p *LoadPolicy, path *field.Path) field.ErrorList {
 	u := &p.Usage
-	types := make([]SourceType, len(u.Sources))
-	for i, source := range u.Sources {
-		types[i] = source.Type
-	}
-	var errs field.ErrorList
-	errs = append(errs, chosen(path.Child("sources"), types, func(list *field.Path, i int) *field.Path {
-		return list.Index(i).Child("type")
-	}, SourceMetricsServer)...)
+	errs := validateSources(u, path.Child("sources"))
+	errs = append(errs, validateMetrics(u, path.Child("metrics"))...)
 	errs = append(errs, durationBetween(path.Child("sampleInterval"), u.SampleInterval, 5*time.Second, 5*time.Minute)...)
 	errs = append(errs, durationBetween(path.Child("maxAge"), u.MaxAge, time.Second, time.Hour)...)
 	if u.MaxAge.Duration <= u.SampleInterval.Duration {
@@ -66,52 +69,28 @@ func validateObservation(p *LoadPolicy, path *field.Path) field.ErrorList {
 	return errs
 }
 
-func validateLines(p *LoadPolicy, path *field.Path) field.ErrorList {
-	if len(p.Lines) == 0 {
-		return field.ErrorList{field.Required(path, "at least one of cpu and memory must have lines")}
-	}
-	var errs field.ErrorList
-	for _, name := range p.Lines.Resources() {
-		key := path.Key(string(name))
-		if unknown := knownResource(key, name); len(unknown) > 0 {
-			errs = append(errs, unknown...)
-			continue
-		}
-		errs = append(errs, validateResourceLines(p.Lines[name], p.MinGapPercent, key)...)
-	}
-	return errs
-}
-
-func validateResourceLines(l ResourceLines, minGapPercent float64, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	errs = append(errs, percent(path.Child("low"), l.Low)...)
-	errs = append(errs, percent(path.Child("reject"), l.Reject)...)
-	errs = append(errs, percent(path.Child("evict"), l.Evict)...)
-	errs = append(errs, percent(path.Child("leave"), l.Leave)...)
-	if len(errs) > 0 {
-		return errs // comparing them would only repeat it
-	}
-	if l.Low >= l.Reject {
-		errs = append(errs, field.Invalid(path.Child("low"), l.Low,
-			fmt.Sprintf("must be below the reject line (%v)", l.Reject)))
-	}
-	if l.Reject+minGapPercent > l.Evict {
-		errs = append(errs, field.Invalid(path.Child("reject"), l.Reject,
-			fmt.Sprintf("must be at least minGapPercent (%v) below the evict line (%v)", minGapPercent, l.Evict)))
-	}
-	if l.Leave > l.Evict || l.Low < l.Reject && l.Leave <= l.Low {
-		errs = append(errs, field.Invalid(path.Child("leave"), l.Leave,
-			fmt.Sprintf("must be above the low line (%v) and not above the evict line (%v)", l.Low, l.Evict)))
-	}
-	return errs
-}
-
 func validateHot(h *Hot, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	errs = append(errs, chosen(path.Child("windows"), h.Windows, (*field.Path).Index, WindowLast, WindowAvg5m)...)
+	errs = append(errs, validateHotWindows(h.Windows, path.Child("windows"))...)
 	errs = append(errs, between(path.Child("consecutiveSamples"), h.ConsecutiveSamples, 1, 100)...)
 	errs = append(errs, durationBetween(path.Child("minWindow"), h.MinWindow, time.Second, fullWindow)...)
 	return errs
+}
+
+// validateHotWindows makes sure that a node can cool down: its longest look back
+// is no matter as long as one window forgets soon.
+func validateHotWindows(windows []Window, path *field.Path) field.ErrorList {
+	errs := validateWindows(windows, path)
+	if len(errs) > 0 {
+		return errs
+	}
+	for _, w := range windows {
+		if w.Kind != usage.KindMaxAvg && w.Over <= shortReach {
+			return nil
+		}
+	}
+	return field.ErrorList{field.Invalid(path, windowNames(windows), fmt.Sprintf(
+		"at least one must be last, or an average or percentile that reaches back at most %s; a node that has cooled down would stay hot for the length of the shortest", shortReach))}
 }
 
 func validateScoring(s *Scoring, path *field.Path) field.ErrorList {

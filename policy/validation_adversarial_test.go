@@ -2,26 +2,53 @@ package policy
 
 import (
 	"math"
+	"strconv"
 	"testing"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/evenkeel/evenkeel/usage"
 )
 
 // A LoadPolicy built by code can hold what no file can; Validate refuses it too.
 func TestValidateRefusesWhatOnlyCodeCanWrite(t *testing.T) {
 	cases := map[string]func(*LoadPolicy){
-		"everything zero":          func(p *LoadPolicy) { *p = LoadPolicy{} },
-		"coverage NaN":             func(p *LoadPolicy) { p.Usage.MinCoveragePercent = math.NaN() },
-		"queries infinite":         func(p *LoadPolicy) { p.Usage.QueriesPerSecond = math.Inf(1) },
-		"gap NaN":                  func(p *LoadPolicy) { p.MinGapPercent = math.NaN() },
-		"evict line NaN":           func(p *LoadPolicy) { setCPU(p, ResourceLines{Low: 1, Reject: 2, Evict: math.NaN(), Leave: 2}) },
-		"evict line infinite":      func(p *LoadPolicy) { setCPU(p, ResourceLines{Low: 1, Reject: 2, Evict: math.Inf(1), Leave: 2}) },
-		"low line minus infinite":  func(p *LoadPolicy) { setCPU(p, ResourceLines{Low: math.Inf(-1), Reject: 2, Evict: 9, Leave: 2}) },
-		"estimate NaN":             func(p *LoadPolicy) { p.Scoring.Estimate.CPUPercentOfRequest = math.NaN() },
-		"damping NaN":              func(p *LoadPolicy) { p.Scoring.DampPercent = math.NaN() },
-		"weights that overflow":    func(p *LoadPolicy) { p.Scoring.Weights[v1.ResourceCPU] = math.MaxInt64 },
-		"samples that overflow":    func(p *LoadPolicy) { p.Hot.ConsecutiveSamples = math.MaxInt },
+		"everything zero":         func(p *LoadPolicy) { *p = LoadPolicy{} },
+		"coverage NaN":            func(p *LoadPolicy) { p.Usage.MinCoveragePercent = math.NaN() },
+		"queries infinite":        func(p *LoadPolicy) { p.Usage.QueriesPerSecond = math.Inf(1) },
+		"gap NaN":                 func(p *LoadPolicy) { p.MinGapPercent = math.NaN() },
+		"evict line NaN":          func(p *LoadPolicy) { setCPU(p, levels(1, 2, math.NaN(), 2)) },
+		"evict line infinite":     func(p *LoadPolicy) { setCPU(p, levels(1, 2, math.Inf(1), 2)) },
+		"low line minus infinite": func(p *LoadPolicy) { setCPU(p, levels(math.Inf(-1), 2, 9, 2)) },
+		"estimate NaN":            func(p *LoadPolicy) { p.Scoring.Estimate.CPUPercentOfRequest = math.NaN() },
+		"damping NaN":             func(p *LoadPolicy) { p.Scoring.DampPercent = math.NaN() },
+		"weights that overflow":   func(p *LoadPolicy) { p.Scoring.Weights[v1.ResourceCPU] = math.MaxInt64 },
+		"samples that overflow":   func(p *LoadPolicy) { p.Hot.ConsecutiveSamples = math.MaxInt },
+		"a level left out":        func(p *LoadPolicy) { setCPU(p, Levels{Low: new(1.0)}) },
+		"a pool without lines":    func(p *LoadPolicy) { p.NodePools = []NodePool{pool("a", nil)} },
+		"a pool without a selector": func(p *LoadPolicy) {
+			p.NodePools = []NodePool{{Name: "a", Lines: p.Lines.clone()}}
+		},
+		"a pool with a line NaN": func(p *LoadPolicy) {
+			p.NodePools = []NodePool{pool("a", p.Lines.clone())}
+			*p.NodePools[0].Lines[usage.CPU].Evict = math.NaN()
+		},
+		"pools without end": func(p *LoadPolicy) {
+			for i := range maxPools + 1 {
+				p.NodePools = append(p.NodePools, pool(strconv.Itoa(i), p.Lines))
+			}
+		},
+		"a source without its block": func(p *LoadPolicy) { p.Usage.Sources = []Source{{Type: SourcePrometheus}} },
+		"a source of zeros": func(p *LoadPolicy) {
+			p.Usage.Sources = []Source{{Type: SourceKubelet, Kubelet: &KubeletSource{}}}
+		},
+		"a window of no kind":      func(p *LoadPolicy) { p.Hot.Windows = append(p.Hot.Windows, Window{usage.Window{Kind: 99}}) },
+		"a window of no length":    func(p *LoadPolicy) { p.Hot.Windows = append(p.Hot.Windows, Window{usage.Window{Kind: usage.KindAvg}}) },
+		"a written window's name":  func(p *LoadPolicy) { p.NodeSync.Annotations.Windows = []Window{{usage.Window{Kind: 99}}} },
+		"a period left out":        func(p *LoadPolicy) { p.NodeSync.Annotations.Periods = nil },
+		"the zone of the machine":  func(p *LoadPolicy) { p.NodeSync.Annotations.Timezone = "Local" },
 		"the longest of durations": func(p *LoadPolicy) { p.Usage.MaxAge = duration(math.MaxInt64) },
 		"the shortest of durations": func(p *LoadPolicy) {
 			p.Usage.SampleInterval = duration(time.Duration(math.MinInt64))
@@ -38,4 +65,12 @@ func TestValidateRefusesWhatOnlyCodeCanWrite(t *testing.T) {
 	}
 }
 
-func setCPU(p *LoadPolicy, lines ResourceLines) { p.Lines[v1.ResourceCPU] = lines }
+func setCPU(p *LoadPolicy, l Levels) { p.Lines[usage.CPU] = MetricLines{Levels: l} }
+
+func pool(name string, lines Lines) NodePool {
+	return NodePool{
+		Name:     name,
+		Selector: metav1.LabelSelector{MatchLabels: map[string]string{"pool": name}},
+		Lines:    lines,
+	}
+}

@@ -9,23 +9,22 @@ import (
 )
 
 func fleet(nodes int) *usage.View {
-	view := &usage.View{Snapshot: &cluster.Snapshot{}, Siblings: map[string]cluster.Amounts{}}
+	infos, reads := make([]cluster.Node, nodes), make([]usage.NodeUsage, nodes)
 	for i := range nodes {
-		view.Snapshot.Nodes = append(view.Snapshot.Nodes, &cluster.NodePods{
-			Node: cluster.Node{Name: fmt.Sprintf("node-%05d", i), Allocatable: cluster.Amounts{32_000, 256 * gib}},
-		})
-		view.Nodes = append(view.Nodes, usage.NodeUsage{Predicted: usage.Every(cluster.Amounts{int64(i%70) * 320, 90 * gib})})
+		infos[i] = cluster.Node{Name: fmt.Sprintf("node-%05d", i), Allocatable: cluster.Amounts{32_000, 256 * gib}}
+		reads[i] = predicted(cluster.Amounts{int64(i%70) * 320, 90 * gib})
 	}
-	return view
+	return viewOf(infos, reads)
 }
 
+// BenchmarkNewBoard reads the lines against a view and builds its board.
 func BenchmarkNewBoard(b *testing.B) {
 	for _, nodes := range []int{100, 1000, 5000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
-			view := fleet(nodes)
+			view, set := fleet(nodes), testConfig().set(b)
 			b.ReportAllocs()
 			for b.Loop() {
-				NewBoard(view, testConfig())
+				NewBoard(view, set.Resolve(view), testConfig().Config)
 			}
 		})
 	}
@@ -35,7 +34,7 @@ func BenchmarkNewBoard(b *testing.B) {
 func BenchmarkScore(b *testing.B) {
 	for _, nodes := range []int{100, 500, 5000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
-			board, request, scores := NewBoard(fleet(nodes), testConfig()), indices(nodes), make([]int8, nodes)
+			board, request, scores := testConfig().board(b, fleet(nodes)), indices(nodes), make([]int8, nodes)
 			b.ReportAllocs()
 			for b.Loop() {
 				board.Score(request, pod, scores)
@@ -47,7 +46,7 @@ func BenchmarkScore(b *testing.B) {
 func BenchmarkAccepts(b *testing.B) {
 	for _, nodes := range []int{100, 500, 5000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
-			board := NewBoard(fleet(nodes), testConfig())
+			board := testConfig().board(b, fleet(nodes))
 			b.ReportAllocs()
 			for b.Loop() {
 				for i := range int32(nodes) {

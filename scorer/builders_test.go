@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/lines"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -15,27 +16,65 @@ type at struct{ cpu, memory int64 }
 // unknown is a node without usage.
 var unknown = at{-1, -1}
 
-// boardOf has one node per entry, named n0, n1 and so on.
-func boardOf(t testing.TB, config Config, nodes ...at) *Board {
+// lined is how a board of a test is made: the reject lines of CPU and memory, and how it scores.
+type lined struct {
+	reject cluster.Percents
+	Config
+}
+
+// boardOf has one node per entry, named a, b and so on.
+func boardOf(t testing.TB, by lined, nodes ...at) *Board {
 	t.Helper()
-	view := &usage.View{Snapshot: &cluster.Snapshot{}}
+	infos, reads := make([]cluster.Node, len(nodes)), make([]usage.NodeUsage, len(nodes))
 	for i, n := range nodes {
-		info := cluster.Node{Name: name(i), Allocatable: cluster.Amounts{10_000, 100 * gib}}
-		read := usage.NodeUsage{Predicted: usage.Every(cluster.Amounts{n.cpu * 100, n.memory * gib})}
+		infos[i] = cluster.Node{Name: name(i), Allocatable: cluster.Amounts{10_000, 100 * gib}}
+		reads[i] = predicted(cluster.Amounts{n.cpu * 100, n.memory * gib})
 		if n == unknown {
-			read.Unknown = usage.StaleSample
+			reads[i].Unknown = usage.StaleSample
 		}
-		view.Snapshot.Nodes = append(view.Snapshot.Nodes, &cluster.NodePods{Node: info})
-		view.Nodes = append(view.Nodes, read)
 	}
-	return NewBoard(view, config)
+	return by.board(t, viewOf(infos, reads))
+}
+
+// predicted is a node of which the same is expected over every window.
+func predicted(used cluster.Amounts) usage.NodeUsage {
+	every := []cluster.Amounts{used, used}
+	return usage.NodeUsage{Current: every, Predicted: every}
+}
+
+func viewOf(infos []cluster.Node, reads []usage.NodeUsage) *usage.View {
+	view := &usage.View{Snapshot: &cluster.Snapshot{}, Windows: []usage.Window{usage.Last, usage.Avg5m}, Nodes: reads}
+	for _, info := range infos {
+		view.Snapshot.Nodes = append(view.Snapshot.Nodes, &cluster.NodePods{Node: info})
+	}
+	return view
+}
+
+func (l lined) board(t testing.TB, view *usage.View) *Board {
+	t.Helper()
+	return NewBoard(view, l.set(t).Resolve(view), l.Config)
+}
+
+func (l lined) set(t testing.TB) *lines.Set {
+	t.Helper()
+	var rules []lines.Rule
+	for r, metric := range []usage.Metric{usage.CPU, usage.Memory} {
+		levels := lines.NoLevels()
+		levels.Reject = l.reject[r]
+		rules = append(rules, lines.Rule{Metric: metric, Window: usage.Avg5m, Levels: levels})
+	}
+	set, err := lines.New([]lines.Pool{{Name: "default", Rules: rules}}, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
 }
 
 func name(i int) string { return string(rune('a' + i)) }
 
 // testConfig rejects above 60 % of CPU and 75 % of memory and damps below 5 percent points, as shipped.
-func testConfig() Config {
-	return Config{Lines: Lines{Reject: cluster.Percents{60, 75}}, Weights: cluster.Percents{1, 1}, DampPercent: 5}
+func testConfig() lined {
+	return lined{cluster.Percents{60, 75}, Config{Weights: cluster.Percents{1, 1}, DampPercent: 5}}
 }
 
 // indices are the nodes of a request; -1 is a node the board does not know.

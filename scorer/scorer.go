@@ -10,18 +10,12 @@ import (
 	"sync/atomic"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/lines"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// Lines are percentages of allocatable per resource that the scheduling side needs of a policy.
-type Lines struct {
-	// Reject is the line above which a node takes no more pods; +Inf where a resource has no line.
-	Reject cluster.Percents
-}
-
 // Config is how a Board scores.
 type Config struct {
-	Lines Lines
 	// Weights of the resources in the mean part of a score; all zero counts as all equal.
 	Weights cluster.Percents
 	// DampPercent is the spread of usage, in percent points, below which scores shrink towards their middle.
@@ -54,8 +48,8 @@ type node struct {
 // adjustment is what happened to a node since the observation: pods bound or gone, moves reserved or released.
 type adjustment [cluster.NumResources]atomic.Int64
 
-// NewBoard returns the board of a view.
-func NewBoard(view *usage.View, config Config) *Board {
+// NewBoard returns the board of a view, whose lines say what each node may take.
+func NewBoard(view *usage.View, resolved *lines.Resolved, config Config) *Board {
 	b := &Board{
 		config:   config,
 		index:    make(map[string]int32, len(view.Nodes)),
@@ -70,8 +64,8 @@ func NewBoard(view *usage.View, config Config) *Board {
 		b.nodes[i] = node{
 			name:        info.Name,
 			allocatable: info.Allocatable,
-			predicted:   Highest(view.Nodes[i].Predicted),
-			ceiling:     config.Lines.Reject.CeilingOf(info.Allocatable),
+			predicted:   lines.Careful(&view.Nodes[i]),
+			ceiling:     resolved.Ceiling(i),
 			perUnit:     cluster.Amounts{1, 1}.PercentOf(info.Allocatable),
 			known:       view.Nodes[i].Known(),
 		}
@@ -90,17 +84,6 @@ func shares(weights cluster.Percents) cluster.Percents {
 		}
 	}
 	return weights
-}
-
-// Highest returns, per resource, the highest of the windows: the careful reading when something is about to be added.
-func Highest(windows usage.WindowAmounts) cluster.Amounts {
-	highest := windows[0]
-	for _, amounts := range windows[1:] {
-		for r := range highest {
-			highest[r] = max(highest[r], amounts[r])
-		}
-	}
-	return highest
 }
 
 // Len returns how many nodes the board has.
@@ -185,6 +168,14 @@ func (n *node) takes(amounts cluster.Amounts) bool {
 		}
 	}
 	return true
+}
+
+// Ceiling returns the most that a node may be predicted at.
+func (b *Board) Ceiling(i int32) cluster.Amounts {
+	if i < 0 || int(i) >= len(b.nodes) {
+		return cluster.Amounts{}
+	}
+	return b.nodes[i].ceiling
 }
 
 // Adjusted returns what bindings and moves have changed on a node since the observation.

@@ -13,13 +13,13 @@ import (
 func TestScoresStayOnTheirScale(t *testing.T) {
 	rng := rand.New(rand.NewPCG(31, 32))
 	inf := math.Inf(1)
-	configs := map[string]Config{
+	configs := map[string]lined{
 		"as shipped":      testConfig(),
-		"no lines":        {Lines: Lines{Reject: cluster.Percents{inf, inf}}},
-		"lines at zero":   {DampPercent: 5},
-		"no numbers":      {Lines: Lines{Reject: cluster.Percents{math.NaN(), math.NaN()}}, Weights: cluster.Percents{math.NaN(), 1}, DampPercent: math.NaN()},
-		"endless damping": {Lines: Lines{Reject: cluster.Percents{60, 75}}, DampPercent: inf},
-		"negative":        {Lines: Lines{Reject: cluster.Percents{-1, -1}}, DampPercent: -5},
+		"no lines":        {reject: cluster.Percents{inf, inf}},
+		"lines at zero":   {Config: Config{DampPercent: 5}},
+		"no numbers":      {cluster.Percents{math.NaN(), math.NaN()}, Config{Weights: cluster.Percents{math.NaN(), 1}, DampPercent: math.NaN()}},
+		"endless damping": {cluster.Percents{60, 75}, Config{DampPercent: inf}},
+		"negative":        {cluster.Percents{-1, -1}, Config{DampPercent: -5}},
 	}
 	for name, config := range configs {
 		t.Run(name, func(t *testing.T) {
@@ -67,11 +67,8 @@ func position(request []int32, node int32) int {
 
 // A node that has nothing is full as soon as anything is put on it, and no division breaks.
 func TestBoardOfNothing(t *testing.T) {
-	view := &usage.View{
-		Snapshot: &cluster.Snapshot{Nodes: []*cluster.NodePods{{Node: cluster.Node{Name: "a"}}, {Node: cluster.Node{Name: "b", Allocatable: cluster.Amounts{-1, -1}}}}},
-		Nodes:    make([]usage.NodeUsage, 2),
-	}
-	b := NewBoard(view, testConfig())
+	nothing := predicted(cluster.Amounts{})
+	b := testConfig().board(t, viewOf([]cluster.Node{{Name: "a"}, {Name: "b", Allocatable: cluster.Amounts{-1, -1}}}, []usage.NodeUsage{nothing, nothing}))
 	scores := make([]int8, 2)
 	b.Score(indices(2), pod, scores)
 	if b.Accepts(0, pod) || b.Accepts(1, pod) || !b.Accepts(0, cluster.Amounts{}) {
@@ -80,7 +77,7 @@ func TestBoardOfNothing(t *testing.T) {
 	if scores[0] != 5 || scores[1] != 5 {
 		t.Errorf("scores %v, want both in the middle", scores)
 	}
-	empty := NewBoard(&usage.View{Snapshot: &cluster.Snapshot{}}, testConfig())
+	empty := testConfig().board(t, viewOf(nil, nil))
 	empty.Score(nil, pod, nil)
 	if empty.Best(nil, pod, func(int32) bool { return false }) != -1 || empty.Len() != 0 {
 		t.Error("an empty board has a best node")

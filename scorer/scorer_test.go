@@ -1,11 +1,14 @@
 package scorer
 
 import (
+	"math"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/lines"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -143,18 +146,14 @@ func TestScoreWeights(t *testing.T) {
 
 // A pod weighs more on a small node: with 2 cores 50 % of four cores and 6 % of 32.
 func TestUnequalNodes(t *testing.T) {
-	view := &usage.View{
-		Snapshot: &cluster.Snapshot{Nodes: []*cluster.NodePods{
-			{Node: cluster.Node{Name: "large", Allocatable: cluster.Amounts{32_000, 256 * gib}}},
-			{Node: cluster.Node{Name: "small", Allocatable: cluster.Amounts{4_000, 16 * gib}}},
-		}},
-		// 40 % and 20 %
-		Nodes: []usage.NodeUsage{
-			{Predicted: usage.Every(cluster.Amounts{12_800, 0})},
-			{Predicted: usage.Every(cluster.Amounts{800, 0})},
+	b := testConfig().board(t, viewOf(
+		[]cluster.Node{
+			{Name: "large", Allocatable: cluster.Amounts{32_000, 256 * gib}},
+			{Name: "small", Allocatable: cluster.Amounts{4_000, 16 * gib}},
 		},
-	}
-	b := NewBoard(view, testConfig())
+		// 40 % and 20 %
+		[]usage.NodeUsage{predicted(cluster.Amounts{12_800, 0}), predicted(cluster.Amounts{800, 0})},
+	))
 	twoCores := cluster.Amounts{2_000, 0}
 	if !b.Accepts(0, twoCores) || b.Accepts(1, twoCores) {
 		t.Error("want the large node to take two cores (46 %) and the small one to refuse them (70 %)")
@@ -216,11 +215,100 @@ func TestBoardNames(t *testing.T) {
 	}
 }
 
-// The careful reading of several windows is the highest of each resource.
-func TestHighest(t *testing.T) {
-	got := Highest(usage.WindowAmounts{usage.Last: {100, 5}, usage.Avg5m: {50, 9}})
-	if got != (cluster.Amounts{100, 9}) {
-		t.Errorf("highest %v, want 100 and 9", got)
+// A node takes as much as its lines leave: those of its pool, of what is available, of longer windows, and nothing at all
+// while a signal is beyond its reject line.
+func TestCeiling(t *testing.T) {
+	hour := usage.Window{Kind: usage.KindMaxAvg, Over: time.Hour}
+	reject := func(metric usage.Metric, window usage.Window, at float64) lines.Rule {
+		levels := lines.NoLevels()
+		levels.Reject = at
+		return lines.Rule{Metric: metric, Window: window, Levels: levels}
+	}
+	available := reject(lines.MemoryAvailable, usage.Avg5m, 20)
+	available.LowerIsWorse, available.Levels.Low, available.Levels.Evict, available.Levels.Leave = true, math.Inf(-1), math.Inf(-1), math.Inf(-1)
+	pressure := reject(usage.CPUPressure, usage.Avg5m, 30)
+	cases := map[string]struct {
+		rules    []lines.Rule
+		pressure float64
+		want     cluster.Amounts
+	}{
+		"no lines":                        {want: cluster.Amounts{math.MaxInt64, math.MaxInt64}},
+		"a line of CPU":                   {rules: []lines.Rule{reject(usage.CPU, usage.Avg5m, 60)}, want: cluster.Amounts{6000, math.MaxInt64}},
+		"the lower of two windows":        {rules: []lines.Rule{reject(usage.CPU, usage.Avg5m, 60), reject(usage.CPU, usage.Last, 50)}, want: cluster.Amounts{5000, math.MaxInt64}},
+		"20 % of 120 GiB available":       {rules: []lines.Rule{available}, want: cluster.Amounts{math.MaxInt64, 96 * gib}},
+		"the last hour saw 10 % more":     {rules: []lines.Rule{reject(usage.CPU, hour, 60)}, want: cluster.Amounts{5000, math.MaxInt64}},
+		"a pressure at its line":          {rules: []lines.Rule{reject(usage.CPU, usage.Avg5m, 60), pressure}, pressure: 30, want: cluster.Amounts{6000, math.MaxInt64}},
+		"a pressure beyond its line":      {rules: []lines.Rule{reject(usage.CPU, usage.Avg5m, 60), pressure}, pressure: 30.1},
+		"a pressure that nobody measured": {rules: []lines.Rule{reject(usage.CPU, usage.Avg5m, 60), pressure}, pressure: math.NaN(), want: cluster.Amounts{6000, math.MaxInt64}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			// 20 % at last, 30 % over five minutes, 40 % in the worst of the last hour
+			used := []cluster.Amounts{{2000, 10 * gib}, {3000, 10 * gib}, {4000, 10 * gib}}
+			view := viewOf(
+				[]cluster.Node{{Name: "a", Allocatable: cluster.Amounts{10_000, 100 * gib}, Capacity: cluster.Amounts{10_000, 120 * gib}}},
+				[]usage.NodeUsage{{Current: used, Predicted: used, Signals: [][]float64{{tc.pressure, tc.pressure, tc.pressure}}}},
+			)
+			view.Windows, view.Signals = append(view.Windows, hour), []usage.Metric{usage.CPUPressure}
+			set, err := lines.New([]lines.Pool{{Name: "default", Rules: tc.rules}}, 3)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := NewBoard(view, set.Resolve(view), testConfig().Config)
+			if got := b.Ceiling(0); got != tc.want {
+				t.Errorf("ceiling %v, want %v", got, tc.want)
+			}
+			// the higher of last and five minutes is there already; a pod as large as the rest fits, a larger one does not
+			rest := tc.want.Minus(cluster.Amounts{3000, 10 * gib})
+			if got, want := b.Accepts(0, rest.AtLeastZero()), rest[cluster.CPU] >= 0; got != want {
+				t.Errorf("a pod of %v: accepted %v, want %v", rest, got, want)
+			}
+			if rest[cluster.CPU] < math.MaxInt32 && b.Accepts(0, rest.AtLeastZero().Plus(cluster.Amounts{1, 0})) {
+				t.Errorf("a pod of more than %v is accepted", rest)
+			}
+			if b.Ceiling(-1) != (cluster.Amounts{}) || b.Ceiling(1) != (cluster.Amounts{}) {
+				t.Error("a ceiling of no node")
+			}
+		})
+	}
+}
+
+// Pools of nodes have lines of their own.
+func TestCeilingByPool(t *testing.T) {
+	rules := func(reject float64) []lines.Rule {
+		levels := lines.NoLevels()
+		levels.Reject = reject
+		return []lines.Rule{{Metric: usage.CPU, Window: usage.Avg5m, Levels: levels}}
+	}
+	set, err := lines.New([]lines.Pool{
+		{Name: "batch", Matches: func(labels map[string]string) bool { return labels["pool"] == "batch" }, Rules: rules(90)},
+		{Name: "default", Rules: rules(60)},
+	}, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := cluster.Amounts{10_000, 100 * gib}
+	at80 := predicted(cluster.Amounts{8000, 0})
+	view := viewOf([]cluster.Node{{Name: "a", Allocatable: size, Labels: map[string]string{"pool": "batch"}}, {Name: "b", Allocatable: size}}, []usage.NodeUsage{at80, at80})
+	b := NewBoard(view, set.Resolve(view), testConfig().Config)
+	if !b.Accepts(0, pod) || b.Accepts(1, pod) {
+		t.Error("want the batch node to take a pod at 80 % and the other to refuse it")
+	}
+	scores := make([]int8, 2)
+	if b.Score(indices(2), pod, scores); scores[0] == 0 || scores[1] != 0 {
+		t.Errorf("scores %v, want nothing for the node above its line alone", scores)
+	}
+}
+
+// What is predicted of a node is the higher of the last sample and the mean of five minutes, per resource; a longer window
+// does not add to it.
+func TestPredictedIsCareful(t *testing.T) {
+	used := []cluster.Amounts{{100, 5}, {50, 9}, {900, 900}}
+	view := viewOf([]cluster.Node{{Name: "a", Allocatable: cluster.Amounts{1000, 1000}}}, []usage.NodeUsage{{Current: used, Predicted: used}})
+	view.Windows = append(view.Windows, usage.Window{Kind: usage.KindMaxAvg, Over: time.Hour})
+	b := testConfig().board(t, view)
+	if got, known := b.Predicted(0); !known || got != (cluster.Amounts{100, 9}) {
+		t.Errorf("predicted %v, want 100 and 9", got)
 	}
 }
 

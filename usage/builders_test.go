@@ -31,13 +31,38 @@ func testConfig() Config {
 	}
 }
 
-func newStore(t testing.TB) *Store {
+func newStore(t testing.TB, change ...func(*Config)) *Store {
 	t.Helper()
-	store, err := NewStore(testConfig(), epoch())
+	config := testConfig()
+	for _, c := range change {
+		c(&config)
+	}
+	store, err := NewStore(config, epoch())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return store
+}
+
+// wanting asks for windows beside last and avg_5m, by their names.
+func wanting(t testing.TB, names ...string) func(*Config) {
+	t.Helper()
+	windows := make([]Window, len(names))
+	for i, name := range names {
+		windows[i] = window(t, name)
+	}
+	return func(c *Config) { c.Windows = windows }
+}
+
+func signalling(metrics ...Metric) func(*Config) { return func(c *Config) { c.Signals = metrics } }
+
+func window(t testing.TB, name string) Window {
+	t.Helper()
+	w, err := ParseWindow(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
 }
 
 // aPod has run on n1 since long before the epoch, as one of the ReplicaSet "web", requesting 1 core and 1 GiB.
@@ -76,24 +101,56 @@ func nodeWith(name string, pods ...*cluster.Pod) *cluster.NodePods {
 
 func snapshotOf(nodes ...*cluster.NodePods) *cluster.Snapshot { return &cluster.Snapshot{Nodes: nodes} }
 
-// readings is a Batch in the making, measured and received at a second.
-type readings struct {
+// told is a Batch in the making, received at a second; what is added was measured at that second, or as measuredAt says.
+type told struct {
 	second int
 	Batch
 }
 
-func readAt(second int) *readings {
-	return &readings{second, Batch{Source: "test", Received: at(second)}}
+func readAt(second int) *told { return readBy("test", second) }
+
+func readBy(source string, second int) *told {
+	return &told{second, Batch{Source: source, Received: at(second)}}
 }
 
-func (r *readings) node(name string, used cluster.Amounts) *readings {
-	r.Nodes = append(r.Nodes, NodeSample{name, Sample{at(r.second), used}})
-	return r
+func (b *told) measuredAt(second int) *told {
+	b.second = second
+	return b
 }
 
-func (r *readings) pod(name string, used cluster.Amounts) *readings {
-	r.Pods = append(r.Pods, PodSample{"ns", name, Sample{at(r.second), used}})
-	return r
+// node adds a node with the last values of cpu and memory.
+func (b *told) node(name string, used cluster.Amounts) *told {
+	b.Nodes = append(b.Nodes, NodeSample{name, LastReadings(at(b.second), used)})
+	return b
+}
+
+// means adds a node with the means of five minutes of cpu and memory.
+func (b *told) means(name string, used cluster.Amounts) *told {
+	b.node(name, used)
+	for i := range b.Nodes[len(b.Nodes)-1].Readings {
+		b.Nodes[len(b.Nodes)-1].Readings[i].Window = Avg5m
+	}
+	return b
+}
+
+// reading adds a reading to the node added last, or a node with it alone.
+func (b *told) reading(name string, metric Metric, window Window, value float64) *told {
+	if n := len(b.Nodes); n == 0 || b.Nodes[n-1].Name != name {
+		b.Nodes = append(b.Nodes, NodeSample{Name: name})
+	}
+	sample := &b.Nodes[len(b.Nodes)-1]
+	sample.Readings = append(sample.Readings, Reading{metric, window, at(b.second), value})
+	return b
+}
+
+func (b *told) pod(name string, used cluster.Amounts) *told {
+	b.Pods = append(b.Pods, PodSample{Namespace: "ns", Name: name, Last: Sample{at(b.second), used}})
+	return b
+}
+
+func (b *told) podMean(name string, used cluster.Amounts) *told {
+	b.Pods = append(b.Pods, PodSample{Namespace: "ns", Name: name, Avg5m: Sample{at(b.second), used}})
+	return b
 }
 
 // feed ingests the same usage of node n1 and of its pods every 15 s from one second up to and with another.
@@ -103,6 +160,23 @@ func feed(store *Store, snapshot *cluster.Snapshot, from, to int, node cluster.A
 		for name, used := range pods {
 			r.pod(name, used)
 		}
-		store.Ingest(r.Batch, snapshot)
+		store.Ingest(snapshot, r.Batch)
 	}
+}
+
+// both is the same in each of the windows that every View has.
+func both(used cluster.Amounts) []cluster.Amounts { return []cluster.Amounts{used, used} }
+
+// node1 reads the first node of a view at a second.
+func node1(store *Store, snapshot *cluster.Snapshot, second int) *NodeUsage {
+	return &store.View(snapshot, at(second), nil).Nodes[0]
+}
+
+// counts are the problems of the source "test" without their examples.
+func counts(problems map[string]Problems) map[Cause]int {
+	found := map[Cause]int{}
+	for cause, problem := range problems["test"] {
+		found[cause] = problem.Count
+	}
+	return found
 }

@@ -19,7 +19,7 @@ func TestConfigIsChecked(t *testing.T) {
 		"no interval":                       {change: func(c *Config) { c.SampleInterval = 0 }},
 		"no age":                            {change: func(c *Config) { c.MaxAge = 0 }},
 		"a negative window":                 {change: func(c *Config) { c.MinWindow = -1 }},
-		"a window longer than what is kept": {change: func(c *Config) { c.MinWindow = WindowLength + 1 }},
+		"a MinWindow longer than avg_5m":    {change: func(c *Config) { c.MinWindow = Avg5m.Over + 1 }},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -32,7 +32,7 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-// A node's windows are its samples' newest and mean, its age counts from when the newest arrived, and what is not known
+// A node's windows are its samples' newest and mean, its age counts from when the newest was measured, and what is not known
 // has a reason.
 func TestNodeWindows(t *testing.T) {
 	type sample struct {
@@ -46,7 +46,7 @@ func TestNodeWindows(t *testing.T) {
 	}{
 		"never measured": {
 			now:  100,
-			want: NodeUsage{Unknown: NoSample},
+			want: NodeUsage{Unknown: NoSample, Measured: cpu(0, 0)},
 		},
 		"one sample is no window": {
 			samples: []sample{{0, 900}},
@@ -90,7 +90,7 @@ func TestNodeWindows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			store, snapshot := newStore(t), snapshotOf(nodeWith("n1"))
 			for _, s := range tc.samples {
-				store.Ingest(readAt(s.second).node("n1", amounts(s.cpuMilli, 0)).Batch, snapshot)
+				store.Ingest(snapshot, readAt(s.second).node("n1", amounts(s.cpuMilli, 0)).Batch)
 			}
 			got := store.View(snapshot, at(tc.now), nil).Nodes[0]
 			got = NodeUsage{Unknown: got.Unknown, Age: got.Age, Span: got.Span, Measured: got.Measured}
@@ -101,13 +101,13 @@ func TestNodeWindows(t *testing.T) {
 	}
 }
 
-func cpu(last, avg int64) WindowAmounts {
-	return WindowAmounts{Last: amounts(last, 0), Avg5m: amounts(avg, 0)}
+func cpu(last, avg int64) []cluster.Amounts {
+	return []cluster.Amounts{AtLast: amounts(last, 0), AtAvg5m: amounts(avg, 0)}
 }
 
 // The ring keeps a whole window, whatever arrives in excess of the expected pace.
 func TestRingKeepsTheNewest(t *testing.T) {
-	var r ring
+	var r ring[point]
 	const limit = 22
 	for second := uint32(1); second <= 100; second++ {
 		if !r.push(pack(second, amounts(int64(second), 0)), limit) {
@@ -147,77 +147,17 @@ func TestPackRoundTrip(t *testing.T) {
 	}
 }
 
-// What a Batch brings beyond new samples of known things is counted and left out.
-func TestIngestSkips(t *testing.T) {
-	snapshot := snapshotOf(nodeWith("n1", aPod("a"), aPod("late", startedAt(100))))
-	cases := map[string]struct {
-		batch *readings
-		want  Skipped
-	}{
-		"nothing wrong": {
-			batch: readAt(200).node("n1", amounts(1000, 10)).pod("a", amounts(500, 5)).pod("late", amounts(1, 1)),
-		},
-		"things nobody knows": {
-			batch: readAt(200).node("other", amounts(1, 1)).pod("ghost", amounts(1, 1)),
-			want:  Skipped{Unmatched: 2},
-		},
-		"twice in one batch": {
-			batch: readAt(200).node("n1", amounts(1, 1)).node("n1", amounts(2, 2)).pod("a", amounts(1, 1)).pod("a", amounts(2, 2)),
-			want:  Skipped{Duplicate: 2},
-		},
-		"negative": {
-			batch: readAt(200).node("n1", cluster.Amounts{-1, 0}).pod("a", cluster.Amounts{0, -1}),
-			want:  Skipped{Absurd: 2},
-		},
-		"a node of 32 cores that uses 129": {
-			batch: readAt(200).node("n1", amounts(132_000, 0)),
-			want:  Skipped{Absurd: 1},
-		},
-		"a pod that uses four times its node": {
-			batch: readAt(200).node("n1", amounts(100, 0)).pod("a", amounts(132_000, 0)),
-			want:  Skipped{Absurd: 1},
-		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, newStore(t).Ingest(tc.batch.Batch, snapshot)); diff != "" {
-				t.Errorf("skipped (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-// A sample is judged by its own time when it arrives: too old and too new are both left out.
-func TestIngestSkipsStaleAndFuture(t *testing.T) {
-	snapshot := snapshotOf(nodeWith("n1"))
-	cases := map[string]struct {
-		measured int
-		want     Skipped
-	}{
-		"90 s old":        {measured: 110},
-		"91 s old":        {measured: 109, want: Skipped{Stale: 1}},
-		"90 s in advance": {measured: 290},
-		"91 s in advance": {measured: 291, want: Skipped{Future: 1}},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			batch := Batch{Received: at(200), Nodes: []NodeSample{{"n1", Sample{at(tc.measured), amounts(1, 1)}}}}
-			if diff := cmp.Diff(tc.want, newStore(t).Ingest(batch, snapshot)); diff != "" {
-				t.Errorf("skipped (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
 // A source that repeats its last sample brings nothing new: the node ages although readings arrive.
 func TestRepeatedSamplesAge(t *testing.T) {
 	store, snapshot := newStore(t), snapshotOf(nodeWith("n1"))
 	feed(store, snapshot, 0, 75, amounts(1000, 10), nil)
 	for second := 90; second <= 165; second += 15 {
-		r := readAt(75).node("n1", amounts(1000, 10))
-		r.Received = at(second)
-		if got := store.Ingest(r.Batch, snapshot); got != (Skipped{}) && second < 165 {
-			t.Errorf("second %d: skipped %+v, want none: the sample is old news, not wrong", second, got)
+		r := readAt(second).measuredAt(75).node("n1", amounts(1000, 10))
+		if got := counts(store.Ingest(snapshot, r.Batch)); len(got) > 0 {
+			t.Errorf("second %d: %v, want no problems: the sample is old news, not wrong", second, got)
+		}
+		if got := node1(store, snapshot, second); !got.Sampled.Equal(at(75)) || got.Age != time.Duration(second-75)*time.Second {
+			t.Errorf("second %d: sampled at %v, %v old, want %v: the same sample again is no sample", second, got.Sampled, got.Age, at(75))
 		}
 	}
 	if got := store.View(snapshot, at(164), nil).Nodes[0]; !got.Known() {
@@ -231,12 +171,12 @@ func TestRepeatedSamplesAge(t *testing.T) {
 // The store is bounded by the cluster: series end with what they are about.
 func TestIngestForgetsWhatIsGone(t *testing.T) {
 	store := newStore(t)
-	both := snapshotOf(nodeWith("n1", aPod("a"), aPod("b")), nodeWith("n2"))
-	store.Ingest(readAt(0).node("n1", amounts(9, 9)).node("n2", amounts(9, 9)).pod("a", amounts(1, 1)).pod("b", amounts(1, 1)).Batch, both)
+	whole := snapshotOf(nodeWith("n1", aPod("a"), aPod("b")), nodeWith("n2"))
+	store.Ingest(whole, readAt(0).node("n1", amounts(9, 9)).node("n2", amounts(9, 9)).pod("a", amounts(1, 1)).pod("b", amounts(1, 1)).Batch)
 	if len(store.nodes) != 2 || len(store.pods) != 2 {
 		t.Fatalf("kept %d nodes and %d pods, want 2 and 2", len(store.nodes), len(store.pods))
 	}
-	store.Ingest(readAt(15).Batch, snapshotOf(nodeWith("n1", aPod("b"))))
+	store.Ingest(snapshotOf(nodeWith("n1", aPod("b"))), readAt(15).Batch)
 	if len(store.nodes) != 1 || len(store.pods) != 1 {
 		t.Errorf("kept %d nodes and %d pods, want 1 and 1", len(store.nodes), len(store.pods))
 	}
@@ -250,13 +190,12 @@ func TestNamesakeStartsAnew(t *testing.T) {
 
 	after := snapshotOf(nodeWith("n1", aPod("db-0", owner("db"), uid("second"), startedAt(305))))
 	// metrics-server still serves what it measured of the predecessor.
-	late := readAt(304).node("n1", amounts(5000, 100)).pod("db-0", amounts(4000, 50))
-	late.Received = at(310)
-	store.Ingest(late.Batch, after)
+	late := readAt(310).measuredAt(304).node("n1", amounts(5000, 100)).pod("db-0", amounts(4000, 50))
+	store.Ingest(after, late.Batch)
 
 	pod := store.View(after, at(311), nil).Nodes[0].Pods[0]
 	// 85 % of a core and 70 % of 1 GiB: the estimate, because there is no sibling either.
-	want := PodUsage{Used: Every(cluster.Amounts{850, 751619276})}
+	want := PodUsage{Used: cluster.Amounts{850, 751619276}}
 	if diff := cmp.Diff(want, pod); diff != "" {
 		t.Errorf("namesake (-want +got):\n%s", diff)
 	}

@@ -1,9 +1,9 @@
 // Package usage turns samples of real usage into what the deciding rooms may rely on: windows with an age, per node and
 // per pod, where missing is never zero.
 //
-// A Store keeps the samples of the last minutes in bounded rings; a View is the immutable reading of a Store against a
-// cluster.Snapshot. Both sides of Evenkeel, the strategy and the scorer, read the same View. Sources live in one
-// sub-package each and deliver a Batch; nothing in this package asks for the time or does I/O.
+// A Store keeps samples in bounded rings; a View is the immutable reading of a Store against a cluster.Snapshot. Both sides
+// of Evenkeel, the strategy and the scorer, read the same View. Sources live in one sub-package each and deliver a Batch;
+// nothing in this package asks for the time or does I/O.
 package usage
 
 import (
@@ -12,23 +12,57 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Sample is what a source measured of one node or pod.
-type Sample struct {
+// Metric names something that is measured of a node.
+type Metric string
+
+// The metrics that Evenkeel knows by itself; a policy can name others.
+const (
+	// CPU is in milli-cores, Memory in bytes: the working set.
+	CPU    Metric = "cpu"
+	Memory Metric = "memory"
+	// The pressures are the percentage of time in which some task waited for the resource (PSI "some"), 0 to 100.
+	CPUPressure    Metric = "cpu.pressure"
+	MemoryPressure Metric = "memory.pressure"
+	IOPressure     Metric = "io.pressure"
+)
+
+// Reading is one value that a source has of a node: a metric over a window.
+type Reading struct {
+	Metric Metric
+	Window Window
 	// At is when it was measured, by the clock of whoever measured.
+	At time.Time
+	// Value is in milli-cores for CPU, bytes for Memory, else in the metric's own unit.
+	Value float64
+}
+
+// LastReadings are the readings of a source that knows the newest value of cpu and memory.
+func LastReadings(at time.Time, used cluster.Amounts) []Reading {
+	return []Reading{
+		{Metric: CPU, Window: Last, At: at, Value: float64(used[cluster.CPU])},
+		{Metric: Memory, Window: Last, At: at, Value: float64(used[cluster.Memory])},
+	}
+}
+
+// NodeSample is what a source has of a whole node, system daemons included. Readings of one metric and window count once;
+// others of the same are duplicates.
+type NodeSample struct {
+	Name     string
+	Readings []Reading
+}
+
+// Sample is what a source measured of one pod.
+type Sample struct {
+	// At is when it was measured, by the clock of whoever measured; zero where the source does not know.
 	At   time.Time
 	Used cluster.Amounts
 }
 
-// NodeSample is a sample of a whole node, system daemons included.
-type NodeSample struct {
-	Name string
-	Sample
-}
-
-// PodSample is a sample of one pod.
+// PodSample is what a source has of one pod: the last value, the mean of five minutes, or both. A mean of five minutes may
+// be given of a pod that is younger, if it is the mean of its life.
 type PodSample struct {
 	Namespace, Name string
-	Sample
+	Last, Avg5m     Sample
 }
 
 // Batch is one complete reading of a source: all nodes and all pods it knows. A reading that failed in part is no Batch.
@@ -36,55 +70,76 @@ type Batch struct {
 	Source string
 	// Received is when the reading arrived, by this process's clock.
 	Received time.Time
-	Nodes    []NodeSample
-	Pods     []PodSample
-	// Unreadable counts the samples that the source had to leave out because it could not make sense of them.
-	Unreadable int
+	// MaxAge is how old a sample of this source may be; zero means what the Store's Config says.
+	MaxAge time.Duration
+	Nodes  []NodeSample
+	Pods   []PodSample
+	// Problems are what the source itself had to leave out.
+	Problems Problems
 }
 
-// Window names a way of summing up the samples of the last minutes.
-type Window uint8
+// Cause is what is wrong with a sample that was not taken.
+type Cause string
 
-// The windows a policy can name.
+// The causes for which samples are not taken.
 const (
-	Last Window = iota
-	Avg5m
-	NumWindows
+	// Stale samples are older than MaxAge, Future ones newer than the clock by as much.
+	Stale  Cause = "stale"
+	Future Cause = "future"
+	// Absurd samples are negative, not finite, or far more than the node has.
+	Absurd Cause = "absurd"
+	// Contradictory samples of a node are far less than its pods use, or a fraction where a percentage is due.
+	Contradictory Cause = "contradictory"
+	// UnmatchedNode and UnmatchedPod series belong to no node or pod of the cluster.
+	UnmatchedNode Cause = "unmatched_node"
+	UnmatchedPod  Cause = "unmatched_pod"
+	// Duplicate samples are of what has one already in the same Batch.
+	Duplicate Cause = "duplicate"
+	// Unreadable is what no sense could be made of, Unreachable what did not answer.
+	Unreadable  Cause = "unreadable"
+	Unreachable Cause = "unreachable"
 )
 
-// Windows lists every Window in order.
-func Windows() [NumWindows]Window { return [NumWindows]Window{Last, Avg5m} }
-
-// String returns the name that policies, output and metrics use.
-func (w Window) String() string {
-	switch w {
-	case Last:
-		return "last"
-	case Avg5m:
-		return "avg_5m"
-	}
-	return "unknown"
+// Causes lists every Cause.
+func Causes() []Cause {
+	return []Cause{Stale, Future, Absurd, Contradictory, UnmatchedNode, UnmatchedPod, Duplicate, Unreadable, Unreachable}
 }
 
-// WindowLength is how far back the rings reach.
-const WindowLength = 5 * time.Minute
+// maxExamples bounds the examples of a Problem.
+const maxExamples = 5
 
-// WindowAmounts holds one reading per Window.
-type WindowAmounts [NumWindows]cluster.Amounts
-
-// Plus adds per window.
-func (a WindowAmounts) Plus(b WindowAmounts) WindowAmounts {
-	for w := range a {
-		a[w] = a[w].Plus(b[w])
-	}
-	return a
+// Problem is how many samples were not taken for one cause, and a few of them by name.
+type Problem struct {
+	Count    int
+	Examples []string
 }
 
-// Every returns the same amounts for every window.
-func Every(amounts cluster.Amounts) WindowAmounts {
-	var a WindowAmounts
-	for w := range a {
-		a[w] = amounts
+// Problems holds one Problem per Cause. The zero value is ready to be added to.
+type Problems map[Cause]Problem
+
+// Add counts one sample that was not taken; example names it for a person.
+func (p *Problems) Add(cause Cause, example string) {
+	if *p == nil {
+		*p = Problems{}
 	}
-	return a
+	problem := (*p)[cause]
+	problem.Count++
+	if len(problem.Examples) < maxExamples {
+		problem.Examples = append(problem.Examples, example)
+	}
+	(*p)[cause] = problem
+}
+
+// Merge adds all that another counted.
+func (p *Problems) Merge(other Problems) {
+	for cause, problem := range other {
+		if *p == nil {
+			*p = Problems{}
+		}
+		sum := (*p)[cause]
+		sum.Count += problem.Count
+		room := max(min(maxExamples-len(sum.Examples), len(problem.Examples)), 0)
+		sum.Examples = append(sum.Examples, problem.Examples[:room]...)
+		(*p)[cause] = sum
+	}
 }

@@ -1,10 +1,12 @@
 package usage
 
 import (
+	"fmt"
 	"math"
-	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/evenkeel/evenkeel/cluster"
 )
@@ -13,13 +15,13 @@ import (
 func TestClockGoesBackwards(t *testing.T) {
 	store, snapshot := newStore(t), snapshotOf(nodeWith("n1", aPod("a")))
 	feed(store, snapshot, 7200, 7500, amounts(30000, 100), map[string]cluster.Amounts{"a": amounts(29000, 10)})
-	store.Ingest(readAt(3600).node("n1", amounts(1000, 100)).pod("a", amounts(500, 10)).Batch, snapshot)
+	store.Ingest(snapshot, readAt(3600).node("n1", amounts(1000, 100)).pod("a", amounts(500, 10)).Batch)
 	got := store.View(snapshot, at(3601), nil).Nodes[0]
-	if got.Unknown != ShortWindow || got.Measured[Last] != amounts(1000, 100) || got.Pods[0].Measured {
+	if got.Unknown != ShortWindow || got.Measured[AtLast] != amounts(1000, 100) || got.Pods[0].Measured {
 		t.Errorf("node reads %+v, want one new sample and nothing else", got)
 	}
 	feed(store, snapshot, 3615, 3690, amounts(1000, 100), map[string]cluster.Amounts{"a": amounts(500, 10)})
-	if got := store.View(snapshot, at(3691), nil).Nodes[0]; !got.Known() || got.Current[Avg5m] != amounts(1000, 100) {
+	if got := store.View(snapshot, at(3691), nil).Nodes[0]; !got.Known() || got.Current[AtAvg5m] != amounts(1000, 100) {
 		t.Errorf("node reads %+v after 90 s, want it known at 1000m", got)
 	}
 }
@@ -46,8 +48,8 @@ func TestPodGlitch(t *testing.T) {
 	feed(store, snapshot, 0, 285, amounts(2000, 100), map[string]cluster.Amounts{"a": amounts(1000, 10)})
 	feed(store, snapshot, 300, 300, amounts(2000, 100), map[string]cluster.Amounts{"a": {math.MaxInt64, math.MaxInt64}})
 	got := store.View(snapshot, at(301), nil).Nodes[0]
-	if want := Every(amounts(2000, 100)); got.Current != want {
-		t.Errorf("current %v, want %v", got.Current, want)
+	if diff := cmp.Diff(both(amounts(2000, 100)), got.Current); diff != "" {
+		t.Errorf("current (-want +got):\n%s", diff)
 	}
 }
 
@@ -62,8 +64,9 @@ func TestPodsAboveTheirNode(t *testing.T) {
 
 func TestEmptyEverything(t *testing.T) {
 	store := newStore(t)
-	store.Ingest(Batch{}, &cluster.Snapshot{})
-	store.Ingest(readAt(0).node("n1", amounts(1, 1)).Batch, &cluster.Snapshot{})
+	store.Ingest(&cluster.Snapshot{})
+	store.Ingest(&cluster.Snapshot{}, Batch{})
+	store.Ingest(&cluster.Snapshot{}, readAt(0).node("n1", amounts(1, 1)).Batch)
 	view := store.View(&cluster.Snapshot{}, at(0), nil)
 	if len(view.Nodes) != 0 || len(view.Siblings) != 0 {
 		t.Errorf("view %+v of nothing", view)
@@ -92,70 +95,65 @@ func TestAbsurdRequests(t *testing.T) {
 	}
 }
 
-// Whatever arrives, a view's amounts are never negative, a node is known only with a fresh sample of its own and enough of
-// a window, and every pod that runs is charged with something.
-func TestViewInvariantsUnderRandomReadings(t *testing.T) {
-	rng := rand.New(rand.NewPCG(5, 6))
-	for range 200 {
-		store, second := newStore(t), 0
-		pods := []*cluster.Pod{aPod("a"), aPod("b", owner("other")), aPod("c", owner(""), requesting(cluster.Amounts{}))}
-		for range 40 {
-			second += rng.IntN(40) - 3
-			snapshot := randomSnapshot(rng, pods, second)
-			store.Ingest(randomBatch(rng, second), snapshot)
-			now := at(second).Add(time.Duration(rng.IntN(120)) * time.Second)
-			checkView(t, store.View(snapshot, now, nil))
-		}
-	}
-}
-
-func randomSnapshot(rng *rand.Rand, pods []*cluster.Pod, second int) *cluster.Snapshot {
-	node := nodeWith("n1")
-	for _, pod := range pods {
-		if rng.IntN(5) == 0 {
-			pod.UID, pod.Started = pod.UID+"'", at(second)
-		}
-		if rng.IntN(4) > 0 {
-			node.Pods = append(node.Pods, pod)
-		}
-	}
-	return snapshotOf(node)
-}
-
-func randomBatch(rng *rand.Rand, second int) Batch {
-	used := func() cluster.Amounts {
-		if rng.IntN(10) == 0 {
-			return cluster.Amounts{rng.Int64() - rng.Int64(), rng.Int64() - rng.Int64()}
-		}
-		return amounts(rng.Int64N(20000), rng.Int64N(1000))
-	}
-	r := readAt(second + rng.IntN(20) - 10)
-	r.Received = at(second)
-	r.node("n1", used())
-	for _, name := range []string{"a", "b", "c", "ghost"} {
-		if rng.IntN(3) > 0 {
-			r.pod(name, used())
-		}
-	}
-	return r.Batch
-}
-
-func checkView(t *testing.T, view *View) {
-	t.Helper()
-	node := &view.Nodes[0]
-	if node.Known() && (node.Age > 91*time.Second || node.Span < 75*time.Second) {
-		t.Fatalf("known with age %v and span %v", node.Age, node.Span)
-	}
-	for r := range cluster.NumResources {
-		for w := range NumWindows {
-			if node.System[r] < 0 || node.Current[w][r] < node.System[r] || node.Predicted[w][r] < node.Current[w][r] {
-				t.Fatalf("system %v, current %v and predicted %v are out of order", node.System, node.Current, node.Predicted)
+// Values that are no amounts are left out, one by one, and what was known stands.
+func TestHostileValues(t *testing.T) {
+	for _, v := range hostileValues() {
+		t.Run(fmt.Sprint(v), func(t *testing.T) {
+			store, snapshot := newStore(t, signalling(IOPressure), wanting(t, "max_avg_1d")), snapshotOf(nodeWith("n1"))
+			feed(store, snapshot, 0, 300, amounts(4000, 400), nil)
+			b := readAt(315)
+			for _, w := range store.Windows() {
+				for _, m := range store.Metrics() {
+					b.reading("n1", m, w, v)
+				}
 			}
-		}
+			store.Ingest(snapshot, b.Batch)
+			got := node1(store, snapshot, 316)
+			checkView(t, &View{Windows: store.windows, Signals: []Metric{IOPressure}, Nodes: []NodeUsage{*got}})
+			if sane := v == 0 || v == math.SmallestNonzeroFloat64; !sane {
+				want := amounts(4000, 400)
+				if diff := cmp.Diff([]cluster.Amounts{want, want, want}, got.Measured); diff != "" {
+					t.Errorf("measured (-want +got):\n%s", diff)
+				}
+			}
+		})
 	}
-	for _, pod := range node.Pods {
-		if !pod.Measured && pod.Used[Avg5m] == (cluster.Amounts{}) {
-			t.Fatalf("a pod that is not measured is charged with nothing")
-		}
+}
+
+// A node that does not say yet what it has is not known; what was said of it meanwhile must not stay with it for a day.
+func TestAbsurdBeforeAllocatable(t *testing.T) {
+	store, node := newStore(t, wanting(t, "max_avg_1d")), nodeWith("n1")
+	allocatable := node.Node.Allocatable
+	node.Node.Allocatable = cluster.Amounts{}
+	store.Ingest(snapshotOf(node), readAt(0).reading("n1", CPU, Last, 1e300).reading("n1", Memory, Last, 1e300).Batch)
+	node.Node.Allocatable = allocatable
+	feed(store, snapshotOf(node), 15, 900, amounts(4000, 400), nil)
+	if got := node1(store, snapshotOf(node), 900); !got.Known() || got.Measured[2] != amounts(4000, 400) {
+		t.Errorf("%q, %v; want it known at 4000m", got.Unknown, got.Measured)
+	}
+}
+
+// A source that promises its samples to be good for ever is taken at its word.
+func TestAgeWithoutEnd(t *testing.T) {
+	store, snapshot := newStore(t), snapshotOf(nodeWith("n1"))
+	b := readAt(0).means("n1", amounts(4000, 400))
+	b.MaxAge = math.MaxInt64
+	store.Ingest(snapshot, b.Batch)
+	if got := node1(store, snapshot, 365*24*3600); !got.Known() || got.Measured[AtAvg5m] != amounts(4000, 400) {
+		t.Errorf("%q, %v; want it known", got.Unknown, got.Measured)
+	}
+}
+
+// Many readings of one moment count once, and views of any moment stand.
+func TestOneMomentAndAnyMoment(t *testing.T) {
+	store, snapshot := newStore(t, wanting(t, "max_avg_1d", "p95_1h")), snapshotOf(nodeWith("n1", aPod("a")))
+	for range 1000 {
+		store.Ingest(snapshot, readAt(0).node("n1", amounts(4000, 400)).pod("a", amounts(1, 1)).Batch)
+	}
+	if got := len(store.nodes["n1"].metrics[0].history.samples.samples); got != 1 {
+		t.Errorf("kept %d samples of one second", got)
+	}
+	for _, now := range []time.Time{{}, at(-100 * 3600), at(-1), at(0), at(math.MaxInt32), epoch().AddDate(500, 0, 0)} {
+		checkView(t, store.View(snapshot, now, nil))
 	}
 }

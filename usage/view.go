@@ -12,31 +12,55 @@ import (
 type View struct {
 	At       time.Time
 	Snapshot *cluster.Snapshot
-	Nodes    []NodeUsage
+	// Windows are those that nodes were read over; Last and Avg5m come first.
+	Windows []Window
+	// Signals are the metrics that nodes were read of beside CPU and Memory.
+	Signals []Metric
+	Nodes   []NodeUsage
 	// Siblings is the mean measured usage per owner UID, the estimate for a pod of that owner not measured itself.
 	Siblings map[string]cluster.Amounts
 }
 
-// NodeUsage is one node's reading.
+// The places of the windows that every View has.
+const (
+	AtLast  = 0
+	AtAvg5m = 1
+)
+
+// WindowIndex returns the place of a window in Windows, or -1.
+func (v *View) WindowIndex(w Window) int { return slices.Index(v.Windows, w) }
+
+// SignalIndex returns the place of a metric in Signals, or -1.
+func (v *View) SignalIndex(m Metric) int { return slices.Index(v.Signals, m) }
+
+// NodeUsage is one node's reading. Its slices are parallel to the View's Windows.
 type NodeUsage struct {
 	// Unknown is why the node's usage is not known; empty when it is. Unknown is never zero: the amounts below mean
 	// nothing then.
 	Unknown Unknown
-	Source  string
-	// Sampled is when the newest sample arrived, Age how long ago that is; Span how long the samples of the window reach back.
+	// Source is where the newest sample came from.
+	Source string
+	// Sampled is when the newest sample arrived, Age how long ago it was measured; Span how long samples reach back, at most
+	// five minutes.
 	Sampled   time.Time
 	Age, Span time.Duration
 	// Measured is the node as a whole, as measured, departed pods included.
-	Measured WindowAmounts
-	// System is what belongs to no pod: the median over the window, because around a pod's start and end single samples
+	Measured []cluster.Amounts
+	// Vouched is how long the source itself has looked for a window: the window's length where the source gave it, 0 where
+	// samples were summed up here.
+	Vouched []time.Duration
+	// System is what belongs to no pod: the median over five minutes, because around a pod's start and end single samples
 	// attribute its usage to nobody.
 	System cluster.Amounts
-	// Current is System plus the measured usage of the pods that stay: the evidence for calling a node hot.
-	Current WindowAmounts
+	// Current is Measured without what has left since, or is leaving: the evidence for calling a node hot.
+	Current []cluster.Amounts
 	// Predicted is System plus all pods on the node, terminating ones included, with estimates for those not measured
-	// long enough: what placing one more pod has to reckon with.
-	Predicted WindowAmounts
-	Pods      []PodUsage
+	// long enough: what placing one more pod has to reckon with. Windows other than Avg5m differ from it as they were
+	// measured to.
+	Predicted []cluster.Amounts
+	// Signals holds one row per Signal of the View, NaN where nothing is known.
+	Signals [][]float64
+	Pods    []PodUsage
 }
 
 // Known says whether the node's usage may be relied on.
@@ -50,155 +74,56 @@ const (
 	NoSample    Unknown = "NoUsageSample"
 	StaleSample Unknown = "UsageStale"
 	ShortWindow Unknown = "WindowTooShort"
+	// The sample last offered was refused for its cause.
+	FutureSample        Unknown = "UsageFromTheFuture"
+	AbsurdSample        Unknown = "UsageAbsurd"
+	ContradictorySample Unknown = "UsageContradictory"
+	DuplicateSample     Unknown = "UsageAmbiguous"
 	// NoAllocatable: the node does not say how much it has, so nothing can be said in percent of it.
 	NoAllocatable Unknown = "AllocatableUnknown"
 )
+
+// unknownFor is why a node is unknown whose sample was refused for a cause.
+func unknownFor(cause Cause, otherwise Unknown) Unknown {
+	switch cause {
+	case Stale:
+		return StaleSample
+	case Future:
+		return FutureSample
+	case Absurd:
+		return AbsurdSample
+	case Contradictory:
+		return ContradictorySample
+	case Duplicate:
+		return DuplicateSample
+	default:
+		return otherwise
+	}
+}
 
 // PodUsage is one pod's reading.
 type PodUsage struct {
 	// Measured is false where Used is an estimate.
 	Measured bool
 	Span     time.Duration
-	Used     WindowAmounts
+	// Used is the mean of five minutes, or of the pod's life if that is shorter.
+	Used cluster.Amounts
 }
 
 // View reads the store against a snapshot. expected holds, by pod UID, usage known from elsewhere (a replacement uses
 // what the pod it replaces was measured at); it may be nil.
 func (s *Store) View(snapshot *cluster.Snapshot, now time.Time, expected map[string]cluster.Amounts) *View {
-	r := reading{
-		store:    s,
-		now:      now,
-		since:    s.second(now.Add(-WindowLength)),
-		fresh:    s.second(now.Add(-s.config.MaxAge)),
-		expected: expected,
+	r := reading{store: s, now: now, second: s.second(now), expected: expected}
+	r.since = r.second - min(r.second, uint32(Avg5m.Over/time.Second))
+	view := &View{
+		At: now, Snapshot: snapshot, Windows: s.windows, Signals: s.metrics[cluster.NumResources:],
+		Nodes: make([]NodeUsage, len(snapshot.Nodes)),
 	}
-	view := &View{At: now, Snapshot: snapshot, Nodes: make([]NodeUsage, len(snapshot.Nodes))}
 	r.measurePods(view)
 	view.Siblings = r.siblings(view)
+	r.makeRoom(len(snapshot.Nodes))
 	for i := range view.Nodes {
-		r.finishNode(view, i)
+		r.node(view, i)
 	}
 	return view
-}
-
-// reading is one View in the making.
-type reading struct {
-	store        *Store
-	now          time.Time
-	since, fresh uint32
-	expected     map[string]cluster.Amounts
-}
-
-func (r *reading) measurePods(view *View) {
-	total := 0
-	for _, node := range view.Snapshot.Nodes {
-		total += len(node.Pods)
-	}
-	all := make([]PodUsage, total)
-	for i, node := range view.Snapshot.Nodes {
-		view.Nodes[i].Pods, all = all[:len(node.Pods):len(node.Pods)], all[len(node.Pods):]
-		for j, pod := range node.Pods {
-			view.Nodes[i].Pods[j] = r.pod(pod)
-		}
-	}
-}
-
-func (r *reading) pod(pod *cluster.Pod) PodUsage {
-	ps := r.store.pods[podKey{pod.Namespace, pod.Name}]
-	if ps == nil || ps.uid != pod.UID {
-		return PodUsage{}
-	}
-	newest, ok := ps.used.newest()
-	if !ok || newest.second < r.fresh {
-		return PodUsage{}
-	}
-	windows, span, ok := ps.used.windows(r.since)
-	return PodUsage{Measured: ok && span >= r.store.config.MinWindow, Span: span, Used: windows}
-}
-
-// siblings averages the measured pods of each owner.
-func (r *reading) siblings(view *View) map[string]cluster.Amounts {
-	type sum struct {
-		used cluster.Amounts
-		n    int64
-	}
-	sums := map[string]sum{}
-	for i, node := range view.Snapshot.Nodes {
-		for j, pod := range node.Pods {
-			if usage := &view.Nodes[i].Pods[j]; usage.Measured && pod.Owner.UID != "" {
-				s := sums[pod.Owner.UID]
-				sums[pod.Owner.UID] = sum{s.used.Plus(usage.Used[Avg5m]), s.n + 1}
-			}
-		}
-	}
-	means := make(map[string]cluster.Amounts, len(sums))
-	for uid, s := range sums {
-		var mean cluster.Amounts
-		for k := range mean {
-			mean[k] = s.used[k] / s.n
-		}
-		means[uid] = mean
-	}
-	return means
-}
-
-func (r *reading) finishNode(view *View, i int) {
-	node, usage := view.Snapshot.Nodes[i], &view.Nodes[i]
-	usage.Source = r.store.source
-	usage.Unknown = r.node(&node.Node, usage)
-	usage.Current = Every(usage.System)
-	usage.Predicted = Every(usage.System)
-	for j, pod := range node.Pods {
-		p := &usage.Pods[j]
-		if !pod.Terminating {
-			usage.Current = usage.Current.Plus(p.Used) // nothing where nothing was measured
-		}
-		if !p.Measured {
-			p.Used = r.estimate(pod, view.Siblings, p.Used)
-		}
-		usage.Predicted = usage.Predicted.Plus(p.Used)
-	}
-}
-
-func (r *reading) node(node *cluster.Node, usage *NodeUsage) Unknown {
-	ns := r.store.nodes[node.Name]
-	if ns == nil {
-		return NoSample
-	}
-	newest, ok := ns.used.newest()
-	if !ok {
-		return NoSample
-	}
-	usage.Sampled = r.store.epoch.Add(time.Duration(newest.second) * time.Second)
-	usage.Age = r.now.Sub(usage.Sampled).Truncate(time.Second)
-	usage.System = ns.system.median(r.since)
-	usage.Measured, usage.Span, _ = ns.used.windows(r.since)
-	switch {
-	case slices.Min(node.Allocatable[:]) <= 0:
-		return NoAllocatable
-	case newest.second < r.fresh:
-		return StaleSample
-	case usage.Span < r.store.config.MinWindow:
-		return ShortWindow
-	}
-	return ""
-}
-
-// estimate stands in for a pod not measured long enough: what it is expected to use as the replacement of a measured
-// pod, else its siblings' mean, else its requests with the stated factors; never less than what was already seen of it.
-func (r *reading) estimate(pod *cluster.Pod, siblings map[string]cluster.Amounts, seen WindowAmounts) WindowAmounts {
-	amounts, ok := r.expected[pod.UID]
-	if !ok {
-		amounts, ok = siblings[pod.Owner.UID]
-	}
-	if !ok {
-		amounts = r.store.config.Estimate.Of(pod)
-	}
-	estimate := Every(amounts)
-	for w := range estimate {
-		for k := range amounts {
-			estimate[w][k] = max(amounts[k], seen[w][k])
-		}
-	}
-	return estimate
 }

@@ -2,7 +2,6 @@ package usage
 
 import (
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -96,12 +95,12 @@ func TestPodEstimates(t *testing.T) {
 			if tc.seen != (cluster.Amounts{}) {
 				last.pod("new", tc.seen)
 			}
-			store.Ingest(last.Batch, snapshot)
+			store.Ingest(snapshot, last.Batch)
 			got := store.View(snapshot, at(305), tc.expected).Nodes[0].Pods[2]
 			if got.Measured {
 				t.Error("an estimate passes for measured")
 			}
-			if diff := cmp.Diff(Every(tc.want), got.Used); diff != "" {
+			if diff := cmp.Diff(tc.want, got.Used); diff != "" {
 				t.Errorf("used (-want +got):\n%s", diff)
 			}
 		})
@@ -130,12 +129,12 @@ func TestNodeSums(t *testing.T) {
 		t.Errorf("system %v, want %v", got.System, want)
 	}
 	// Current: system and the pod that stays; nothing for the new one, of which there is no evidence.
-	if diff := cmp.Diff(Every(amounts(2000, 300)), got.Current); diff != "" {
+	if diff := cmp.Diff(both(amounts(2000, 300)), got.Current); diff != "" {
 		t.Errorf("current (-want +got):\n%s", diff)
 	}
 	// Predicted: system, both measured pods, and 85 % of 1000m and 70 % of 1 GiB for the new one.
 	want := amounts(5000, 500).Plus(cluster.Amounts{850, 751619276})
-	if diff := cmp.Diff(Every(want), got.Predicted); diff != "" {
+	if diff := cmp.Diff(both(want), got.Predicted); diff != "" {
 		t.Errorf("predicted (-want +got):\n%s", diff)
 	}
 }
@@ -147,11 +146,11 @@ func TestPredictionDoesNotLagBehindPods(t *testing.T) {
 	hot := snapshotOf(nodeWith("n1", aPod("a"), aPod("b")))
 	feed(store, hot, 0, 300, amounts(25000, 500), map[string]cluster.Amounts{"a": amounts(10000, 10), "b": amounts(14000, 10)})
 	got := store.View(snapshotOf(nodeWith("n1", aPod("a"))), at(301), nil).Nodes[0]
-	if got.Measured[Avg5m][cluster.CPU] != 25000 {
-		t.Errorf("measured %v, want the 25000m of the window", got.Measured[Avg5m])
+	if got.Measured[AtAvg5m][cluster.CPU] != 25000 {
+		t.Errorf("measured %v, want the 25000m of the window", got.Measured[AtAvg5m])
 	}
-	if got.Predicted[Avg5m][cluster.CPU] != 11000 { // 1000m of system and 10000m of a
-		t.Errorf("predicted %v, want 11000m", got.Predicted[Avg5m])
+	if got.Predicted[AtAvg5m][cluster.CPU] != 11000 { // 1000m of system and 10000m of a
+		t.Errorf("predicted %v, want 11000m", got.Predicted[AtAvg5m])
 	}
 }
 
@@ -196,7 +195,7 @@ func TestPodThatIsNoLongerMeasured(t *testing.T) {
 	feed(store, snapshot, 315, 420, amounts(5000, 50), map[string]cluster.Amounts{"a": amounts(1000, 10)})
 	got := store.View(snapshot, at(421), nil).Nodes[0]
 	silent := got.Pods[1]
-	if silent.Measured || silent.Used != Every(amounts(1000, 10)) { // its sibling's
+	if silent.Measured || silent.Used != amounts(1000, 10) { // its sibling's
 		t.Errorf("silent pod reads %+v, want its sibling's usage as an estimate", silent)
 	}
 	if want := amounts(1000, 10); got.System != want {
@@ -204,13 +203,64 @@ func TestPodThatIsNoLongerMeasured(t *testing.T) {
 	}
 }
 
-func TestWindowNames(t *testing.T) {
-	for w, want := range map[Window]string{Last: "last", Avg5m: "avg_5m", NumWindows: "unknown"} {
-		if got := w.String(); got != want {
-			t.Errorf("window %d is %q, want %q", w, got, want)
+// A source without pods stands in for one that had them. Pods that nobody measures have not left: the node's own figures
+// are all there is.
+func TestPodsAreNoLongerTold(t *testing.T) {
+	pods := map[string]cluster.Amounts{"a": amounts(15_000, 50), "b": amounts(10_000, 50)}
+	cases := map[string]struct {
+		now      int
+		pods     []*cluster.Pod
+		measured map[string]cluster.Amounts // by the second source, from the first's end on
+		current  int64
+	}{
+		"the pods' samples are fresh, and one pod has left": {330, []*cluster.Pod{aPod("a")}, nil, 17_000},
+		"the pods' samples are stale":                       {405, []*cluster.Pod{aPod("a"), aPod("b")}, nil, 27_000},
+		"stale, and one has left":                           {405, []*cluster.Pod{aPod("a")}, nil, 27_000},
+		"stale, and all have left":                          {405, nil, nil, 2000}, // the system is no older than the window
+		"stale beyond the window, and all have left":        {630, nil, nil, 27_000},
+		"one of them is measured":                           {405, []*cluster.Pod{aPod("a"), aPod("b")}, map[string]cluster.Amounts{"a": amounts(15_000, 50)}, 17_000},
+		"the only pod is new":                               {405, []*cluster.Pod{aPod("new", startedAt(400))}, nil, 2000},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			store, before := newStore(t), snapshotOf(nodeWith("n1", aPod("a"), aPod("b")))
+			feed(store, before, 0, 300, amounts(27_000, 200), pods)
+			for second := 315; second <= tc.now; second += 15 {
+				b := readBy("second", second).node("n1", amounts(27_000, 200))
+				for pod, used := range tc.measured {
+					b.pod(pod, used)
+				}
+				store.Ingest(before, b.Batch)
+			}
+			got := node1(store, snapshotOf(nodeWith("n1", tc.pods...)), tc.now)
+			if !got.Known() || got.Current[AtAvg5m][0] != tc.current {
+				t.Errorf("%q, current %v; want it known at %dm", got.Unknown, got.Current[AtAvg5m], tc.current)
+			}
+		})
+	}
+}
+
+// Windows are shifted alike by what has left and what has come, and never below nothing.
+func TestShiftOfEveryWindow(t *testing.T) {
+	store := newStore(t, wanting(t, "max_avg_1h"))
+	with := snapshotOf(nodeWith("n1", aPod("a"), aPod("b")))
+	feed(store, with, 0, 285, amounts(20_000, 200), map[string]cluster.Amounts{"a": amounts(9000, 50), "b": amounts(9000, 50)})
+	hour := window(t, "max_avg_1h")
+	store.Ingest(with, readAt(300).node("n1", amounts(8000, 200)).pod("a", amounts(9000, 50)).pod("b", amounts(9000, 50)).
+		reading("n1", CPU, Avg5m, 20_000).reading("n1", Memory, Avg5m, 200*mib).
+		reading("n1", CPU, hour, 26_000).reading("n1", Memory, hour, 200*mib).Batch)
+	// b has left: of 20,000m 2,000m are the system's and 9,000m those of a.
+	got := node1(store, snapshotOf(nodeWith("n1", aPod("a"))), 300)
+	for w, want := range []int64{0, 11_000, 17_000} { // 8,000, 20,000 and 26,000, less 9,000
+		if got.Current[w][0] != want || got.Predicted[w][0] != want {
+			t.Errorf("%s: current %v, predicted %v, want %dm", store.windows[w], got.Current[w], got.Predicted[w], want)
 		}
 	}
-	if WindowLength != 5*time.Minute {
-		t.Error("windows and their length disagree with their names")
+	// a third has come, its siblings use 9,000m: expected, but no evidence.
+	got = node1(store, snapshotOf(nodeWith("n1", aPod("a"), aPod("b"), aPod("c", startedAt(295)))), 300)
+	for w, want := range []int64{8000, 20_000, 26_000} {
+		if got.Current[w][0] != want || got.Predicted[w][0] != want+9000 {
+			t.Errorf("%s: current %v, predicted %v, want %dm and 9000m more", store.windows[w], got.Current[w], got.Predicted[w], want)
+		}
 	}
 }

@@ -1,6 +1,8 @@
 package informed
 
 import (
+	"strings"
+
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,7 +26,20 @@ func Node(object *v1.Node) cluster.Node {
 	node := cluster.Node{
 		Name:        object.Name,
 		Allocatable: Amounts(object.Status.Allocatable),
+		Capacity:    Amounts(object.Status.Capacity),
 		Schedulable: !object.Spec.Unschedulable,
+		KubeletPort: object.Status.DaemonEndpoints.KubeletEndpoint.Port,
+		Labels:      object.Labels,
+
+		UsageAnnotations: usageAnnotations(object.Annotations),
+	}
+	for _, address := range object.Status.Addresses {
+		switch {
+		case address.Type == v1.NodeInternalIP && node.InternalIP == "":
+			node.InternalIP = address.Address
+		case address.Type == v1.NodeHostName && node.Hostname == "":
+			node.Hostname = address.Address
+		}
 	}
 	for _, condition := range object.Status.Conditions {
 		if condition.Type == v1.NodeReady {
@@ -40,6 +55,21 @@ func Node(object *v1.Node) cluster.Node {
 		node.Leaving = "deletionTimestamp"
 	}
 	return node
+}
+
+// usageAnnotations keeps what usage sources read of a node's annotations: Crane's figures, and metrics-server's path.
+func usageAnnotations(all map[string]string) map[string]string {
+	var kept map[string]string
+	for key, value := range all {
+		if !strings.HasPrefix(key, "cpu_usage_") && !strings.HasPrefix(key, "mem_usage_") && key != cluster.ResourceMetricsPath {
+			continue
+		}
+		if kept == nil {
+			kept = map[string]string{}
+		}
+		kept[key] = value
+	}
+	return kept
 }
 
 // Pod returns the record of a Pod.

@@ -61,7 +61,7 @@ func (s *Store) SetNode(object *v1.Node) {
 	node := Node(object)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if old := s.nodes[node.Name]; old != nil && *old == node {
+	if old := s.nodes[node.Name]; old != nil && old.Equal(&node) {
 		return
 	}
 	s.nodes[node.Name] = &node

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
 
 	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/internal/nodesync"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/steering"
 	"github.com/evenkeel/evenkeel/ledger"
@@ -26,7 +27,6 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/runner"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
-	"github.com/evenkeel/evenkeel/usage/metricsserver"
 )
 
 // parts says what a process needs.
@@ -51,6 +51,11 @@ type App struct {
 	judge    *steering.Judge
 	health   *health
 	now      func() time.Time
+	started  time.Time
+	// sourcesGiven says that the policy names its usage sources.
+	sourcesGiven bool
+
+	usageGate gate
 
 	// The rest is nil in a process that does not evict.
 	informers informers.SharedInformerFactory
@@ -63,6 +68,7 @@ type App struct {
 	events    events.EventBroadcaster
 	recorder  events.EventRecorder
 	providers *providers
+	nodeSync  *nodesync.Syncer // nil in a dry run
 }
 
 // newApp reads the policy and wires what the parts need. Mistakes in flags or policy are reported before the API server is
@@ -75,7 +81,7 @@ func newApp(ctx context.Context, options Options, needs parts) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &App{options: options, load: &file.Load, registry: newRegistry(), now: time.Now}
+	a := &App{options: options, load: &file.Load, registry: newRegistry(), now: time.Now, started: time.Now(), sourcesGiven: file.SourcesGiven}
 	a.health = newHealth(a.now)
 	if err := a.connect(); err != nil {
 		return nil, err
@@ -123,32 +129,25 @@ func (a *App) readProfiles(file *policy.File, needs parts) error {
 }
 
 func (a *App) wireObserver() error {
-	source, err := metricsserver.New(metricsserver.Config{
-		REST:             a.rest,
-		QueriesPerSecond: float32(a.load.Usage.QueriesPerSecond),
-		Timeout:          a.load.Usage.Timeout.Duration,
-		Now:              a.now,
-	})
-	if err != nil {
-		return fmt.Errorf("making the usage source: %w", err)
-	}
-	lines, err := linesFor(a.load, realUsageArgs(a.profiles))
+	set, err := linesFor(a.load, realUsageArgs(a.profiles))
 	if err != nil {
 		return &UsageError{fmt.Errorf("%s: %w", a.options.PolicyFile, err)}
 	}
-	rule, err := a.hotRule()
+	sources, err := a.makeSources()
 	if err != nil {
 		return err
 	}
 	a.observer, err = observer.New(observer.Config{
-		Source:         source,
+		Sources:        sources,
 		Usage:          usageConfig(a.load),
 		Scorer:         scorerConfig(a.load),
-		Lines:          lines,
-		Hot:            rule,
+		Lines:          set,
+		Hot:            hotRule(a.load),
+		HotWindows:     hotWindows(a.load),
 		MinCoverage:    a.load.Usage.MinCoveragePercent,
 		SampleInterval: a.load.Usage.SampleInterval.Duration,
 		Ledger:         ledger.Config{SourceAvoidance: a.load.Eviction.SourceAvoidance.Duration},
+		Gated:          a.gated,
 		Now:            a.now,
 		Metrics:        observer.NewMetrics(a.registry),
 	})
@@ -181,6 +180,9 @@ func (a *App) wireRunner(ctx context.Context, needs parts) error {
 	})
 	if err != nil {
 		return fmt.Errorf("making the gate: %w", err)
+	}
+	if err := a.wireNodeSync(); err != nil {
+		return err
 	}
 	requestProtections(a.informers, a.profiles)
 	if a.readsUsage() {

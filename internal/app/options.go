@@ -42,8 +42,13 @@ const DefaultNamespace = "kube-system"
 // AddCommon adds the flags of every command.
 func (o *Options) AddCommon(flags *pflag.FlagSet) {
 	flags.StringVar(&o.PolicyFile, "policy-config-file", o.PolicyFile, "File with the DeschedulerPolicy and the LoadPolicy.")
-	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "File with kube configuration; without it $KUBECONFIG, else the pod's ServiceAccount.")
+	o.AddKubeconfig(flags)
 	flags.StringVar(&o.Namespace, "namespace", namespaceFromEnvironment(), "Namespace of Evenkeel's Lease and ConfigMap.")
+}
+
+// AddKubeconfig adds the flag of every command that speaks to the API server.
+func (o *Options) AddKubeconfig(flags *pflag.FlagSet) {
+	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "File with kube configuration; without it $KUBECONFIG, else the pod's ServiceAccount.")
 }
 
 // AddMetrics adds the flags of commands that serve metrics and probes.

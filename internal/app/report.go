@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -12,8 +13,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/usage"
 )
 
 // Formats are what -o takes.
@@ -64,7 +67,7 @@ func planReport(made realusage.Made) PlanReport {
 		m := &made.Plan.Moves[i]
 		report.Moves = append(report.Moves, MoveReport{
 			Namespace: m.Namespace, Pod: m.Name, Owner: m.Owner.Kind + "/" + m.Owner.Name, From: m.From, To: m.To,
-			Reason: string(m.Reason), Message: explainMove(m, made.Observed.Lines), Usage: usageReport(m.Usage),
+			Reason: string(m.Reason), Message: explainMove(m, evidence(made.Observed.View, made.Observed.Lines, m.From)), Usage: usageReport(m.Usage),
 		})
 	}
 	for i := range made.Plan.Declined {
@@ -145,25 +148,68 @@ func (p *PlanReport) table(out io.Writer) error {
 	return w.Flush()
 }
 
-func topTable(nodes []NodeStatus) func(io.Writer) error {
+// topTable prints one row per node, with a column per resource and window.
+func topTable(windows []usage.Window, nodes []NodeStatus) func(io.Writer) error {
 	return func(out io.Writer) error {
 		w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-		line(w, "NODE\tSTATE\tCPU%% last\tavg_5m\tpredicted\tMEM%% last\tavg_5m\tpredicted\tIN FLIGHT\tAGE\tWINDOW\tSOURCE")
-		for _, n := range nodes {
-			state := n.State
-			if n.Unknown != "" {
-				state += " (" + n.Unknown + ")"
+		header := []string{"NODE", "STATE"}
+		for _, resource := range []string{"CPU%", "MEM%"} {
+			for _, window := range windows {
+				header = append(header, resource+" "+window.String())
 			}
-			if n.Used == nil {
-				line(w, "%s\t%s\t-\t-\t-\t-\t-\t-\t-\t-\t-\t%s", n.Name, state, n.Source)
-				continue
-			}
-			last, avg := n.Used["last"], n.Used["avg_5m"]
-			line(w, "%s\t%s\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%+dm\t%ds\t%ds\t%s", n.Name, state, last.CPU, avg.CPU, n.Predicted.CPU,
-				last.Memory, avg.Memory, n.Predicted.Memory, n.InFlight.CPUMilli, n.AgeSeconds, n.WindowSeconds, n.Source)
+			header = append(header, resource+" predicted")
+		}
+		line(w, "%s", strings.Join(append(header, "IN FLIGHT", "AGE", "WINDOW", "SOURCE"), "\t"))
+		for i := range nodes {
+			line(w, "%s", strings.Join(topRow(windows, &nodes[i]), "\t"))
 		}
 		return w.Flush()
 	}
+}
+
+func topRow(windows []usage.Window, n *NodeStatus) []string {
+	state := n.State
+	if n.Unknown != "" {
+		state += " (" + n.Unknown + ")"
+	}
+	row := []string{n.Name, state}
+	for _, resource := range []func(PercentReport) float64{
+		func(p PercentReport) float64 { return p.CPU }, func(p PercentReport) float64 { return p.Memory },
+	} {
+		for _, window := range windows {
+			row = append(row, percentCell(n.Used != nil, resource(n.Used[window.String()])))
+		}
+		row = append(row, percentCell(n.Used != nil, resource(n.Predicted)))
+	}
+	if n.Used == nil {
+		return append(row, "-", "-", "-", n.Source)
+	}
+	return append(row, fmt.Sprintf("%+dm", n.InFlight.CPUMilli), fmt.Sprintf("%ds", n.AgeSeconds), fmt.Sprintf("%ds", n.WindowSeconds), n.Source)
+}
+
+// sourcesTable prints what was wrong with the last reading, if anything was.
+func sourcesTable(out io.Writer, o *observer.Observation) error {
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	if closed := o.Closed(); closed != "" {
+		line(w, "\nNothing would be evicted: %s", closed)
+	}
+	for _, source := range sourceReports(o) {
+		if source.Error != "" {
+			line(w, "\n%s: %s", source.Name, source.Error)
+		}
+		for _, cause := range slices.Sorted(maps.Keys(source.Problems)) {
+			problem := source.Problems[cause]
+			line(w, "%s: %d %s, such as %s", source.Name, problem.Count, cause, strings.Join(problem.Examples, ", "))
+		}
+	}
+	return w.Flush()
+}
+
+func percentCell(known bool, value float64) string {
+	if !known {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f", value)
 }
 
 func line(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format+"\n", args...) }

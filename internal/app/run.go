@@ -160,7 +160,7 @@ func (a *App) evict(ctx context.Context) error {
 		return err
 	}
 	a.health.ready.Store(true)
-	if a.judge != nil || a.readsUsage() {
+	if a.judge != nil || a.readsUsage() || a.publishesUsage() {
 		group.Go(func() error { return a.observer.Run(ctx) })
 	}
 	group.Go(func() error { return a.providers.run(ctx) })
@@ -243,22 +243,38 @@ func (a *App) electionConfig(ctx context.Context) (leaderelection.LeaderElection
 
 // cycles waits until usage has been observed for long enough and runs one cycle or many.
 func (a *App) cycles(ctx context.Context) error {
+	a.usageGate.evicting.Store(true)
 	if !a.awaitUsage(ctx, io.Discard) {
 		return nil
 	}
 	if !a.options.loops() {
-		return a.cycle(ctx)
+		return errors.Join(a.cycle(ctx), a.syncNodesOnce(ctx))
 	}
 	schedule, err := a.options.schedule()
 	if err != nil {
 		return &UsageError{err}
 	}
-	runner.Loop(ctx, schedule, a.now, a.health.progress, func(ctx context.Context) {
-		if err := a.cycle(ctx); err != nil {
-			klog.FromContext(ctx).Error(err, "Cycle failed")
-		}
+	group, ctx := errgroup.WithContext(ctx)
+	if a.nodeSync != nil {
+		group.Go(func() error { return a.nodeSync.Run(ctx) })
+	}
+	group.Go(func() error {
+		runner.Loop(ctx, schedule, a.now, a.health.progress, func(ctx context.Context) {
+			if err := a.cycle(ctx); err != nil {
+				klog.FromContext(ctx).Error(err, "Cycle failed")
+			}
+		})
+		return nil
 	})
-	return nil
+	return group.Wait()
+}
+
+// syncNodesOnce publishes what a one-shot run has seen.
+func (a *App) syncNodesOnce(ctx context.Context) error {
+	if a.nodeSync == nil || ctx.Err() != nil {
+		return nil
+	}
+	return a.nodeSync.Sync(ctx)
 }
 
 func (a *App) cycle(ctx context.Context) error {
@@ -271,9 +287,10 @@ func (a *App) cycle(ctx context.Context) error {
 	return a.runner.Cycle(ctx)
 }
 
-// awaitUsage waits for the policy's observation period, counted from the first reading: windows from a source without
-// history have to fill first, those of most pods too, because a pod that is not measured is not moved. A source that delivers
-// too little is waited for twice as long and then left to the gate. It returns false when the context ended.
+// awaitUsage waits until sources with history have told enough, or for the policy's observation period, counted from the
+// first reading: windows from a source without history have to fill first, those of most pods too, because a pod that is not
+// measured is not moved. A source that delivers too little is waited for twice as long and then left to the gate. It returns
+// false when the context ended.
 func (a *App) awaitUsage(ctx context.Context, progress io.Writer) bool {
 	if !a.readsUsage() {
 		return true
@@ -282,15 +299,19 @@ func (a *App) awaitUsage(ctx context.Context, progress io.Writer) bool {
 	started := a.now()
 	ticker := time.NewTicker(250 * time.Millisecond)
 	defer ticker.Stop()
-	_, _ = fmt.Fprintf(progress, "Observing real usage for %v: metrics-server keeps no history.\n", period)
+	told := false
 	for {
 		a.health.progress()
 		// The newest observation has to be one that the whole period was sampled for; a replica that takes the Lease over has
 		// observed all along.
 		latest := a.observer.Latest()
-		observed := latest != nil && latest.Gate == "" && latest.At.Sub(latest.First) >= period
+		observed := latest != nil && latest.Gate == "" && (latest.Settled || latest.At.Sub(latest.First) >= period)
 		if observed && a.podsMeasured(latest) || a.now().Sub(started) > 2*period {
 			return true
+		}
+		if latest != nil && !told {
+			_, _ = fmt.Fprintf(progress, "Observing real usage for up to %v, until its windows have filled.\n", 2*period)
+			told = true
 		}
 		select {
 		case <-ctx.Done():
@@ -362,13 +383,19 @@ func Top(ctx context.Context, options Options, format string, observe time.Durat
 	}
 	latest := a.observer.Latest()
 	if latest == nil || latest.Batches == 0 {
-		if latest != nil && latest.SourceError != nil {
-			return latest.SourceError
+		if latest != nil && latest.SourceError() != nil {
+			return latest.SourceError()
 		}
 		return errors.New("no usage could be read")
 	}
 	nodes := a.nodeStatuses()
-	return write(out, format, map[string]any{"nodes": nodes}, topTable(nodes))
+	report := map[string]any{"nodes": nodes, "gate": string(latest.Gate), "gateDetail": latest.Closed(), "sources": sourceReports(latest)}
+	return write(out, format, report, func(out io.Writer) error {
+		if err := topTable(latest.View.Windows, nodes)(out); err != nil {
+			return err
+		}
+		return sourcesTable(out, latest)
+	})
 }
 
 // watchNodes waits until nodes are known and usage has been read for the given time.
@@ -378,7 +405,7 @@ func (a *App) watchNodes(ctx context.Context, observe time.Duration) error {
 	for a.now().Before(deadline) {
 		latest := a.observer.Latest()
 		switch {
-		case latest != nil && latest.SourceError != nil && observe == 0:
+		case latest != nil && latest.SourceError() != nil && observe == 0:
 			return nil
 		case latest != nil && latest.Batches > 0 && len(latest.View.Nodes) > 0 && first.IsZero():
 			first = latest.At

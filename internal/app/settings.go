@@ -3,14 +3,19 @@ package app
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/lines"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/scorer"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -25,6 +30,9 @@ func usageConfig(load *policy.LoadPolicy) usage.Config {
 		SampleInterval: load.Usage.SampleInterval.Duration,
 		MaxAge:         load.Usage.MaxAge.Duration,
 		MinWindow:      load.Hot.MinWindow.Duration,
+		Windows:        wantedWindows(load),
+		Signals:        wantedSignals(load),
+		Optional:       optionalResources(load),
 		Estimate: usage.Estimate{
 			PercentOfRequest: cluster.Percents{
 				cluster.CPU:    load.Scoring.Estimate.CPUPercentOfRequest,
@@ -46,103 +54,143 @@ func scorerConfig(load *policy.LoadPolicy) scorer.Config {
 	return config
 }
 
-func windows(load *policy.LoadPolicy) ([]usage.Window, error) {
-	var named []usage.Window
-	for _, name := range load.Hot.Windows {
-		found := false
-		for _, w := range usage.Windows() {
-			if w.String() == string(name) {
-				named, found = append(named, w), true
+// judgedWindows are those that a policy's lines judge a metric by: those that make a node hot, and its own.
+func judgedWindows(load *policy.LoadPolicy, metric policy.MetricLines) []usage.Window {
+	windows := hotWindows(load)
+	for _, own := range slices.SortedFunc(maps.Keys(metric.Windows), byName) {
+		if !slices.Contains(windows, own.Window) {
+			windows = append(windows, own.Window)
+		}
+	}
+	return windows
+}
+
+func byName(a, b policy.Window) int { return strings.Compare(a.String(), b.String()) }
+
+func hotWindows(load *policy.LoadPolicy) []usage.Window {
+	windows := make([]usage.Window, len(load.Hot.Windows))
+	for i, named := range load.Hot.Windows {
+		windows[i] = named.Window
+	}
+	return windows
+}
+
+// allLines are the lines of the policy and of its pools.
+func allLines(load *policy.LoadPolicy) []policy.Lines {
+	all := []policy.Lines{load.Lines}
+	for i := range load.NodePools {
+		all = append(all, load.NodePools[i].Lines)
+	}
+	return all
+}
+
+// wantedWindows are all windows that somebody reads of nodes.
+func wantedWindows(load *policy.LoadPolicy) []usage.Window {
+	windows := hotWindows(load)
+	for _, set := range allLines(load) {
+		for _, metric := range set.Metrics() {
+			windows = append(windows, judgedWindows(load, set[metric])...)
+		}
+	}
+	if sync := &load.NodeSync.Annotations; sync.Enabled {
+		for _, named := range sync.Windows {
+			windows = append(windows, named.Window)
+		}
+	}
+	return windows
+}
+
+// wantedSignals are the judged metrics that are neither cpu nor memory.
+func wantedSignals(load *policy.LoadPolicy) []usage.Metric {
+	var signals []usage.Metric
+	for _, set := range allLines(load) {
+		for _, metric := range set.Metrics() {
+			if metric != usage.CPU && metric != usage.Memory && metric != policy.MemoryAvailable && !slices.Contains(signals, metric) {
+				signals = append(signals, metric)
 			}
 		}
-		if !found {
-			return nil, fmt.Errorf("hot.windows: %q is not a window", name)
-		}
 	}
-	return named, nil
+	return signals
 }
 
-// planLines converts lines; a resource without lines is never judged, so its lines are out of reach.
-func planLines(lines policy.Lines) plan.Lines {
-	var out plan.Lines
-	for r, name := range resourceNames {
-		resource, ok := lines[name]
-		if !ok {
-			resource = policy.ResourceLines{Low: math.Inf(1), Reject: math.Inf(1), Evict: math.Inf(1), Leave: math.Inf(1)}
+// optionalResources are those that no line judges; they need not be known.
+func optionalResources(load *policy.LoadPolicy) [cluster.NumResources]bool {
+	optional := [cluster.NumResources]bool{true, true}
+	for _, set := range allLines(load) {
+		for metric := range set {
+			switch metric {
+			case usage.CPU:
+				optional[cluster.CPU] = false
+			case usage.Memory, policy.MemoryAvailable:
+				optional[cluster.Memory] = false
+			}
 		}
-		out.Low[r], out.Reject[r], out.Evict[r], out.Leave[r] = resource.Low, resource.Reject, resource.Evict, resource.Leave
 	}
-	return out
+	return optional
 }
 
-// linesFor returns how lines are resolved for a view. Arguments of the plugin lie over the LoadPolicy for both sides, so
-// that there is one definition of hot; two profiles that ask for different ones are a mistake.
-func linesFor(load *policy.LoadPolicy, all []*policy.RealUsageLowNodeUtilizationArgs) (func(*usage.View) plan.Lines, error) {
-	fixed := planLines(load.Lines)
-	if len(all) == 0 {
-		return func(*usage.View) plan.Lines { return fixed }, nil
-	}
-	args := all[0]
-	for _, other := range all[1:] {
-		if !sameLines(args, other) {
+// linesFor returns the one definition of hot. Arguments of the plugin lie over the LoadPolicy's lines for both sides; two
+// profiles that ask for different ones are a mistake. Pools keep their own.
+func linesFor(load *policy.LoadPolicy, all []*policy.RealUsageLowNodeUtilizationArgs) (*lines.Set, error) {
+	base := load.Lines
+	for i, args := range all {
+		if i > 0 && !sameLines(all[0], args) {
 			return nil, errors.New("profiles give RealUsageLowNodeUtilization different thresholds; the extender goes by the same lines, so there can be only one set")
 		}
-	}
-	if !args.UseDeviationThresholds {
-		lines, err := args.Lines(load, nil)
+		laid, err := args.Overlay(load)
 		if err != nil {
 			return nil, fmt.Errorf("resolving thresholds: %w", err)
 		}
-		fixed = planLines(lines)
-		return func(*usage.View) plan.Lines { return fixed }, nil
+		base = laid
 	}
-	if _, err := args.Lines(load, meanPercents(nil)); err != nil {
-		return nil, fmt.Errorf("resolving thresholds: %w", err)
-	}
-	return func(view *usage.View) plan.Lines {
-		lines, err := args.Lines(load, meanPercents(view))
+	var pools []lines.Pool
+	for i := range load.NodePools {
+		pool := &load.NodePools[i]
+		selector, err := metav1.LabelSelectorAsSelector(&pool.Selector)
 		if err != nil {
-			return fixed
+			return nil, fmt.Errorf("nodePools[%d].selector: %w", i, err)
 		}
-		return planLines(lines)
-	}, nil
+		pools = append(pools, lines.Pool{
+			Name: pool.Name, Rules: rules(load, pool.Lines),
+			Matches: func(nodeLabels map[string]string) bool { return selector.Matches(labels.Set(nodeLabels)) },
+		})
+	}
+	return lines.New(append(pools, lines.Pool{Rules: rules(load, base)}), load.MinGapPercent)
+}
+
+func rules(load *policy.LoadPolicy, set policy.Lines) []lines.Rule {
+	var rules []lines.Rule
+	for _, metric := range set.Metrics() {
+		reversed, relieves := load.Usage.LowerIsWorse(metric), cluster.CPU
+		if load.Usage.Relieves(metric) == usage.Memory {
+			relieves = cluster.Memory
+		}
+		for _, window := range judgedWindows(load, set[metric]) {
+			rules = append(rules, lines.Rule{
+				Metric: metric, Window: window, Levels: levels(set[metric].In(window), reversed),
+				Deviation: set[metric].Deviation, LowerIsWorse: reversed, Relieves: relieves,
+			})
+		}
+	}
+	return rules
+}
+
+// levels converts levels; one that is not given is out of reach.
+func levels(given policy.Levels, reversed bool) lines.Levels {
+	none := math.Inf(1)
+	if reversed {
+		none = math.Inf(-1)
+	}
+	level := func(value *float64) float64 {
+		if value == nil {
+			return none
+		}
+		return *value
+	}
+	return lines.Levels{Low: level(given.Low), Reject: level(given.Reject), Evict: level(given.Evict), Leave: level(given.Leave)}
 }
 
 func sameLines(a, b *policy.RealUsageLowNodeUtilizationArgs) bool {
-	if a.UseDeviationThresholds != b.UseDeviationThresholds || len(a.Thresholds) != len(b.Thresholds) ||
-		len(a.TargetThresholds) != len(b.TargetThresholds) {
-		return false
-	}
-	for name, value := range a.Thresholds {
-		if other, ok := b.Thresholds[name]; !ok || other != value {
-			return false
-		}
-	}
-	for name, value := range a.TargetThresholds {
-		if other, ok := b.TargetThresholds[name]; !ok || other != value {
-			return false
-		}
-	}
-	return true
-}
-
-// meanPercents is the mean usage of the known nodes, weighted by their size; 50 % where nothing is known.
-func meanPercents(view *usage.View) map[corev1.ResourceName]float64 {
-	var used, allocatable cluster.Amounts
-	if view != nil {
-		for i := range view.Nodes {
-			if view.Nodes[i].Known() {
-				used = used.Plus(view.Nodes[i].Current[usage.Avg5m])
-				allocatable = allocatable.Plus(view.Snapshot.Nodes[i].Node.Allocatable)
-			}
-		}
-	}
-	means := map[corev1.ResourceName]float64{}
-	for r, name := range resourceNames {
-		means[name] = 50
-		if allocatable[r] > 0 {
-			means[name] = used.PercentOf(allocatable)[r]
-		}
-	}
-	return means
+	return a.UseDeviationThresholds == b.UseDeviationThresholds &&
+		maps.Equal(a.Thresholds, b.Thresholds) && maps.Equal(a.TargetThresholds, b.TargetThresholds)
 }

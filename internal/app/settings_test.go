@@ -5,60 +5,68 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/descheduler/pkg/api"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/lines"
 	"github.com/evenkeel/evenkeel/policy"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// viewAt is a view of one known node with 10 cores and 100 bytes of which it uses the given percentages.
-func viewAt(cpu, memory int64) *usage.View {
+// viewAt is a view of one known node with 10 cores and 100 bytes of which it uses the given percentages, in the windows that
+// the default policy judges by.
+func viewAt(cpu, memory int64, labels map[string]string) *usage.View {
+	used := cluster.Amounts{cluster.CPU: cpu * 100, cluster.Memory: memory}
+	all := []cluster.Amounts{used, used, used}
 	return &usage.View{
+		Windows: []usage.Window{usage.Last, usage.Avg5m, {Kind: usage.KindQuantile, Percentile: 50, Over: usage.Avg5m.Over}},
 		Snapshot: &cluster.Snapshot{Nodes: []*cluster.NodePods{{Node: cluster.Node{
-			Name: "n", Allocatable: cluster.Amounts{cluster.CPU: 10_000, cluster.Memory: 100},
+			Name: "n", Labels: labels, Allocatable: cluster.Amounts{cluster.CPU: 10_000, cluster.Memory: 100},
 		}}}},
-		Nodes: []usage.NodeUsage{{Current: usage.Every(cluster.Amounts{cluster.CPU: cpu * 100, cluster.Memory: memory})}},
+		Nodes: []usage.NodeUsage{{Current: all, Predicted: all, Measured: all}},
 	}
 }
 
 func TestLinesAreOneSetForBothHalves(t *testing.T) {
 	inf := math.Inf(1)
+	none := lines.Levels{Low: inf, Reject: inf, Evict: inf, Leave: inf}
+	shippedCPU := lines.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60}
+	shippedMemory := lines.Levels{Low: 60, Reject: 75, Evict: 80, Leave: 75}
 	cases := map[string]struct {
-		change  func(*policy.LoadPolicy)
-		args    []*policy.RealUsageLowNodeUtilizationArgs
-		want    plan.Lines
-		wantErr bool
+		change      func(*policy.LoadPolicy)
+		args        []*policy.RealUsageLowNodeUtilizationArgs
+		cpu, memory lines.Levels
+		wantErr     bool
 	}{
-		"the LoadPolicy's without arguments": {
-			want: plan.Lines{
-				Low: cluster.Percents{45, 60}, Reject: cluster.Percents{60, 75}, Evict: cluster.Percents{65, 80}, Leave: cluster.Percents{60, 75},
-			},
-		},
-		"a resource without lines is never judged": {
-			change: func(p *policy.LoadPolicy) { delete(p.Lines, corev1.ResourceMemory) },
-			want: plan.Lines{
-				Low: cluster.Percents{45, inf}, Reject: cluster.Percents{60, inf}, Evict: cluster.Percents{65, inf}, Leave: cluster.Percents{60, inf},
-			},
+		"the LoadPolicy's without arguments": {cpu: shippedCPU, memory: shippedMemory},
+		"a metric without lines is never judged": {
+			change: func(p *policy.LoadPolicy) { delete(p.Lines, usage.Memory) },
+			cpu:    shippedCPU, memory: none,
 		},
 		"thresholds move the evict line and push the reject line down": {
 			args: []*policy.RealUsageLowNodeUtilizationArgs{{
 				Thresholds: api.ResourceThresholds{"cpu": 20}, TargetThresholds: api.ResourceThresholds{"cpu": 50},
 			}},
-			want: plan.Lines{
-				Low: cluster.Percents{20, 60}, Reject: cluster.Percents{47, 75}, Evict: cluster.Percents{50, 80}, Leave: cluster.Percents{45, 75},
-			},
+			cpu: lines.Levels{Low: 20, Reject: 47, Evict: 50, Leave: 45}, memory: shippedMemory,
 		},
 		"deviation thresholds lie around the mean usage of 40 %": {
 			args: []*policy.RealUsageLowNodeUtilizationArgs{{
 				UseDeviationThresholds: true,
 				Thresholds:             api.ResourceThresholds{"cpu": 10}, TargetThresholds: api.ResourceThresholds{"cpu": 10},
 			}},
-			want: plan.Lines{
-				Low: cluster.Percents{30, 60}, Reject: cluster.Percents{47, 75}, Evict: cluster.Percents{50, 80}, Leave: cluster.Percents{45, 75},
+			cpu: lines.Levels{Low: 30, Reject: 47, Evict: 50, Leave: 45}, memory: shippedMemory,
+		},
+		"a pool has lines of its own": {
+			change: func(p *policy.LoadPolicy) {
+				level := 90.0
+				pool := policy.NodePool{
+					Name: "batch", Selector: metav1.LabelSelector{MatchLabels: map[string]string{"pool": "batch"}},
+					Lines: policy.Lines{usage.CPU: {Levels: policy.Levels{Evict: &level}}},
+				}
+				p.NodePools = []policy.NodePool{pool}
 			},
+			cpu: lines.Levels{Low: inf, Reject: inf, Evict: 90, Leave: inf}, memory: none,
 		},
 		"two profiles with different thresholds are refused": {
 			args: []*policy.RealUsageLowNodeUtilizationArgs{
@@ -73,15 +81,19 @@ func TestLinesAreOneSetForBothHalves(t *testing.T) {
 			if tc.change != nil {
 				tc.change(&load)
 			}
-			lines, err := linesFor(&load, tc.args)
+			set, err := linesFor(&load, tc.args)
 			if (err != nil) != tc.wantErr {
 				t.Fatalf("error %v, want one: %v", err, tc.wantErr)
 			}
 			if err != nil {
 				return
 			}
-			if diff := cmp.Diff(tc.want, lines(viewAt(40, 40))); diff != "" {
-				t.Errorf("lines (-want +got):\n%s", diff)
+			resolved := set.Resolve(viewAt(40, 40, map[string]string{"pool": "batch"}))
+			for metric, want := range map[usage.Metric]lines.Levels{usage.CPU: tc.cpu, usage.Memory: tc.memory} {
+				got, _ := resolved.Of(0, metric, usage.Avg5m)
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("lines of %s (-want +got):\n%s", metric, diff)
+				}
 			}
 		})
 	}

@@ -1,29 +1,80 @@
 package app
 
 import (
+	"math"
 	"net/http"
 	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
 // Status is what GET /status of an extender answers.
 type Status struct {
-	// Asked counts filter and prioritize requests since the process started.
-	Asked int64 `json:"asked"`
+	// Started is when the process started.
+	Started string `json:"started"`
+	// Asked counts filter and prioritize requests since the process started, LastAsked is when the newest came.
+	Asked     int64  `json:"asked"`
+	LastAsked string `json:"lastAsked,omitempty"`
 	// PodAsked answers ?pod=UID: whether kube-scheduler asked about this pod lately.
 	PodAsked bool `json:"podAsked,omitempty"`
 	// Observed is when usage was last read; empty before the first reading.
 	Observed string `json:"observed,omitempty"`
-	// Gate is why nothing would be evicted now; empty when it would.
-	Gate string `json:"gate,omitempty"`
+	// Gate is why nothing would be evicted now; empty when it would. GateDetail says it in words.
+	Gate       string `json:"gate,omitempty"`
+	GateDetail string `json:"gateDetail,omitempty"`
+	// Sources tells what the last reading of each usage source brought.
+	Sources []SourceReport `json:"sources,omitempty"`
 	// ReadyNodes counts the ready nodes, FreshNodes those whose usage is known.
 	ReadyNodes int `json:"readyNodes"`
 	FreshNodes int `json:"freshNodes"`
 	// Moves lists the moves in flight and those that ended lately.
 	Moves []MoveStatus `json:"moves,omitempty"`
+}
+
+// SourceReport is what the last reading of a usage source brought.
+type SourceReport struct {
+	Name string `json:"name"`
+	// Asked is false where the sources before it had everything.
+	Asked bool   `json:"asked"`
+	Error string `json:"error,omitempty"`
+	// Nodes and Pods count what it told of, Chosen the known nodes whose usage is taken from it.
+	Nodes  int `json:"nodes"`
+	Pods   int `json:"pods"`
+	Chosen int `json:"chosenNodes"`
+	// Problems are the samples that were not taken, by cause.
+	Problems map[string]ProblemReport `json:"problems,omitempty"`
+}
+
+// ProblemReport is how many samples were not taken for one cause, and a few of them by name.
+type ProblemReport struct {
+	Count    int      `json:"count"`
+	Examples []string `json:"examples"`
+}
+
+func sourceReports(o *observer.Observation) []SourceReport {
+	reports := make([]SourceReport, len(o.Sources))
+	for i := range o.Sources {
+		s := &o.Sources[i]
+		reports[i] = SourceReport{Name: s.Name, Asked: s.Asked, Nodes: s.Nodes, Pods: s.Pods}
+		if s.Err != nil {
+			reports[i].Error = s.Err.Error()
+		}
+		for k := range o.View.Nodes {
+			if o.View.Nodes[k].Known() && o.View.Nodes[k].Source == s.Name {
+				reports[i].Chosen++
+			}
+		}
+		for cause, problem := range s.Problems {
+			if reports[i].Problems == nil {
+				reports[i].Problems = map[string]ProblemReport{}
+			}
+			reports[i].Problems[string(cause)] = ProblemReport{Count: problem.Count, Examples: problem.Examples}
+		}
+	}
+	return reports
 }
 
 // MoveStatus is one move of the ledger.
@@ -41,14 +92,18 @@ type MoveStatus struct {
 }
 
 func (a *App) status(r *http.Request) (any, error) {
-	status := Status{}
+	status := Status{Started: a.started.UTC().Format(time.RFC3339)}
 	if a.judge != nil {
 		status.Asked = a.judge.Asked()
+		if at := a.judge.LastAsked(); !at.IsZero() {
+			status.LastAsked = at.UTC().Format(time.RFC3339)
+		}
 		status.PodAsked = a.judge.AskedAbout(r.URL.Query().Get("pod"))
 	}
 	if latest := a.observer.Latest(); latest != nil {
 		status.Observed = latest.At.UTC().Format(time.RFC3339)
-		status.Gate = string(latest.Gate)
+		status.Gate, status.GateDetail = string(latest.Gate), latest.Closed()
+		status.Sources = sourceReports(latest)
 		status.ReadyNodes, status.FreshNodes = latest.Ready, latest.Fresh
 	}
 	inFlight, ended := a.observer.Ledger().Moves()
@@ -80,6 +135,10 @@ type NodeStatus struct {
 	// Used is the measured usage per window, Predicted what placing one more pod reckons with, in percent of allocatable.
 	Used      map[string]PercentReport `json:"used,omitempty"`
 	Predicted PercentReport            `json:"predicted"`
+	// Signals are the newest values of the judged metrics that are neither cpu nor memory, in their own units.
+	Signals map[string]float64 `json:"signals,omitempty"`
+	// Pool is the node pool whose lines judge the node; empty for the policy's own.
+	Pool string `json:"pool,omitempty"`
 	// InFlight is what bindings and moves have changed since the observation.
 	InFlight UsageReport `json:"inFlight"`
 }
@@ -93,25 +152,38 @@ func (a *App) nodeStatuses() []NodeStatus {
 	}
 	statuses := make([]NodeStatus, len(latest.View.Nodes))
 	for i := range latest.View.Nodes {
-		node, read := &latest.View.Snapshot.Nodes[i].Node, &latest.View.Nodes[i]
-		state := latest.States[node.Name]
-		status := NodeStatus{
-			Name: node.Name, State: string(state.State), Unknown: string(state.Unknown), Source: read.Source,
-			AgeSeconds: int(read.Age / time.Second), WindowSeconds: int(read.Span / time.Second),
-			Since: state.Since.UTC().Format(time.RFC3339),
-		}
-		if read.Unknown != usage.NoSample {
-			status.Used = map[string]PercentReport{}
-			for _, w := range usage.Windows() {
-				status.Used[w.String()] = percentReport(read.Measured[w].PercentOf(node.Allocatable))
-			}
-			predicted, _ := latest.Board.Predicted(int32(i)) //nolint:gosec // a cluster has fewer than 2^31 nodes
-			status.Predicted = percentReport(predicted.PercentOf(node.Allocatable))
-			status.InFlight = usageReport(latest.Board.Adjusted(int32(i))) //nolint:gosec // as above
-		}
-		statuses[i] = status
+		statuses[i] = nodeStatus(latest, i)
 	}
 	return statuses
+}
+
+func nodeStatus(o *observer.Observation, i int) NodeStatus {
+	node, read := &o.View.Snapshot.Nodes[i].Node, &o.View.Nodes[i]
+	state := o.States[node.Name]
+	status := NodeStatus{
+		Name: node.Name, State: string(state.State), Unknown: string(state.Unknown), Source: read.Source, Pool: o.Lines.Pool(i),
+		AgeSeconds: int(read.Age / time.Second), WindowSeconds: int(read.Span / time.Second),
+		Since: state.Since.UTC().Format(time.RFC3339),
+	}
+	if read.Sampled.IsZero() {
+		return status
+	}
+	status.Used = map[string]PercentReport{}
+	for w, window := range o.View.Windows {
+		status.Used[window.String()] = percentReport(read.Measured[w].PercentOf(node.Allocatable))
+	}
+	for k, signal := range o.View.Signals {
+		if v := read.Signals[k][usage.AtLast]; !math.IsNaN(v) {
+			if status.Signals == nil {
+				status.Signals = map[string]float64{}
+			}
+			status.Signals[string(signal)] = round1(v)
+		}
+	}
+	predicted, _ := o.Board.Predicted(int32(i)) //nolint:gosec // a cluster has fewer than 2^31 nodes
+	status.Predicted = percentReport(predicted.PercentOf(node.Allocatable))
+	status.InFlight = usageReport(o.Board.Adjusted(int32(i))) //nolint:gosec // as above
+	return status
 }
 
 // UsageReport is an amount in JSON.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -18,17 +19,18 @@ import (
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/lines"
 	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/usage"
 )
 
 // pluginDeps joins RealUsageLowNodeUtilization to the observer, the filters and the executor. execute, when given, is told
 // the plan in the executor's place.
 func (a *App) pluginDeps(execute func(context.Context, realusage.Made)) func() realusage.Deps {
 	return func() realusage.Deps {
-		named, _ := windows(a.load) // checked when the observer was wired
 		deps := realusage.Deps{
 			Observe:    a.observed,
 			Session:    a.session,
@@ -37,7 +39,6 @@ func (a *App) pluginDeps(execute func(context.Context, realusage.Made)) func() r
 			Moving:     a.observer.Ledger().Moving,
 			Filtered:   &evictor.Refusal{Reason: evictor.Filtered},
 			Options: realusage.Options{
-				Windows:        named,
 				MaxMoves:       a.load.Eviction.MaxMovesPerCycle,
 				EvictJobs:      a.load.Eviction.EvictJobs,
 				SchedulerNames: a.load.Eviction.SchedulerNames,
@@ -53,12 +54,8 @@ func (a *App) pluginDeps(execute func(context.Context, realusage.Made)) func() r
 	}
 }
 
-func (a *App) hotRule() (plan.HotRule, error) {
-	named, err := windows(a.load)
-	if err != nil {
-		return plan.HotRule{}, &UsageError{fmt.Errorf("%s: %w", a.options.PolicyFile, err)}
-	}
-	return plan.HotRule{Windows: named, ConsecutiveSamples: a.load.Hot.ConsecutiveSamples}, nil
+func hotRule(load *policy.LoadPolicy) plan.HotRule {
+	return plan.HotRule{ConsecutiveSamples: load.Hot.ConsecutiveSamples, SampleInterval: load.Usage.SampleInterval.Duration}
 }
 
 // observed is the newest observation as the strategy plans on it.
@@ -67,11 +64,9 @@ func (a *App) observed() realusage.Observed {
 	if latest == nil {
 		return realusage.Observed{Closed: string(observer.GateNoUsage)}
 	}
-	closed := string(latest.Gate)
-	if closed != "" {
-		closed = fmt.Sprintf("%s: %d of %d ready nodes have fresh usage", closed, latest.Fresh, latest.Ready)
+	return realusage.Observed{
+		View: latest.View, Board: latest.Board, States: latest.States, Lines: latest.Lines, Closed: latest.Closed(),
 	}
-	return realusage.Observed{View: latest.View, Board: latest.Board, States: latest.States, Lines: latest.Lines, Closed: closed}
 }
 
 // session brings the filters' snapshot to the watches' state and opens a what-if on it.
@@ -122,27 +117,39 @@ func (a *App) move(m *plan.Move) evictor.Move {
 			Namespace: m.Namespace, Pod: m.Name, PodUID: m.UID, Owner: m.Owner, TemplateHash: m.TemplateHash,
 			Usage: m.Usage, From: m.From, To: m.To, TTL: grace + a.load.Eviction.MoveTTL.Duration,
 		},
-		Message: explainMove(m, a.lines()),
+		Message: a.explainMove(m),
 	}
 }
 
-func (a *App) lines() plan.Lines {
-	if latest := a.observer.Latest(); latest != nil {
-		return latest.Lines
+func (a *App) explainMove(m *plan.Move) string {
+	latest := a.observer.Latest()
+	if latest == nil {
+		return explainMove(m, nil)
 	}
-	return planLines(a.load.Lines)
+	return explainMove(m, evidence(latest.View, latest.Lines, m.From))
+}
+
+// evidence is everything that makes a node hot.
+func evidence(view *usage.View, resolved *lines.Resolved, node string) []lines.Evidence {
+	i := view.Snapshot.Index(node)
+	if i < 0 {
+		return nil
+	}
+	return resolved.Evidence(i)
 }
 
 // explainMove says in one sentence, with the numbers, why a pod is moved: it goes into the pod's Event.
-func explainMove(m *plan.Move, lines plan.Lines) string {
-	hottest := cluster.CPU
-	for _, r := range cluster.Resources() {
-		if m.FromBefore[r]-lines.Evict[r] > m.FromBefore[hottest]-lines.Evict[hottest] {
-			hottest = r
-		}
+func explainMove(m *plan.Move, evidence []lines.Evidence) string {
+	said := make([]string, len(evidence))
+	for i := range evidence {
+		said[i] = evidence[i].String()
 	}
-	return fmt.Sprintf("Node %s really uses %.1f %% of its %s, above the evict line of %.0f %%; this pod uses %s. Planned landing: node %s, at %.1f %% before and %.1f %% with it.",
-		m.From, m.FromBefore[hottest], hottest, lines.Evict[hottest], formatAmounts(m.Usage), m.To, m.ToBefore[hottest], m.ToAfter[hottest])
+	hottest := cluster.CPU
+	if m.FromBefore[cluster.Memory]-m.FromAfter[cluster.Memory] > m.FromBefore[cluster.CPU]-m.FromAfter[cluster.CPU] {
+		hottest = cluster.Memory
+	}
+	return fmt.Sprintf("Node %s is hot by real usage: %s; this pod uses %s. Planned landing: node %s, at %.1f %% of its %s before and %.1f %% with it.",
+		m.From, strings.Join(said, ", "), formatAmounts(m.Usage), m.To, m.ToBefore[hottest], hottest, m.ToAfter[hottest])
 }
 
 // recheck says why a planned move should not be made any more on what is known just before its call.
@@ -163,37 +170,29 @@ func (a *App) recheck(move *evictor.Move) evictor.Reason {
 		return evictor.SourceNotHot
 	}
 	landing := &snapshot.Nodes[to].Node
-	percents, known := latest.Board.With(int32(to), move.Usage) //nolint:gosec // a cluster has fewer than 2^31 nodes
+	_, known := latest.Board.Predicted(int32(to)) //nolint:gosec // a cluster has fewer than 2^31 nodes
 	if !known || !landing.Ready || !landing.Schedulable || landing.Leaving != "" {
 		return evictor.LandingGone
 	}
-	for r := range percents {
-		if percents[r] > latest.Lines.Reject[r] {
-			return evictor.LandingGone
-		}
+	if !latest.Board.Accepts(int32(to), move.Usage) { //nolint:gosec // as above
+		return evictor.LandingGone
 	}
 	return ""
 }
 
 // stillHot says whether a node is above its evict line without the pods that were evicted or went since it was observed.
 func (a *App) stillHot(latest *observer.Observation, node int) bool {
-	named, _ := windows(a.load)
 	info, read := latest.View.Snapshot.Nodes[node], &latest.View.Nodes[node]
-	used := read.Current
+	var left cluster.Amounts
 	for j, pod := range info.Pods {
 		if pod.Terminating || !a.gate.Evicted(pod.UID) && a.stays(pod) {
 			continue
 		}
-		for w := range used {
-			used[w] = used[w].Minus(read.Pods[j].Used[w])
-		}
+		left = left.Plus(read.Pods[j].Used)
 	}
-	for _, w := range named {
-		percents := used[w].PercentOf(info.Node.Allocatable)
-		for r := range percents {
-			if percents[r] > latest.Lines.Evict[r] {
-				return true
-			}
+	for _, need := range latest.Lines.Need(node, left) {
+		if need > 0 {
+			return true
 		}
 	}
 	return false

@@ -18,6 +18,7 @@ var pureRooms = []string{
 	"policy",                    // what the user wants
 	"cluster",                   // what the cluster looks like
 	"usage",                     // what is really used
+	"lines",                     // which levels of it mean something
 	"scorer",                    // what a node will use with a pod on it
 	"ledger",                    // which moves are on their way
 	"strategies/realusage/plan", // which pods to move where

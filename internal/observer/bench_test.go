@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/usage"
 )
 
 const benchPods = 30
@@ -52,26 +53,33 @@ func BenchmarkSample(b *testing.B) {
 			h.fleet(nodes, benchPods)
 			h.measureAll()
 			h.pass(5 * time.Minute)
-			batch, err := h.read(b.Context())
+			batch, err := h.meter.Sample(b.Context(), nil)
 			if err != nil {
 				b.Fatal(err)
 			}
 			b.ReportAllocs()
 			for b.Loop() {
 				h.now = h.now.Add(15 * time.Second)
-				batch.Received = h.now
-				for i := range batch.Nodes {
-					batch.Nodes[i].At = h.now
-				}
-				for i := range batch.Pods {
-					batch.Pods[i].At = h.now
-				}
+				renew(&batch, h.now)
 				h.store.Observe(func(snapshot *cluster.Snapshot) {
-					h.usage.Ingest(batch, snapshot)
-					h.publish(snapshot, h.now, nil)
+					h.usage.Ingest(snapshot, batch)
+					h.publish(snapshot, h.now, reading{batches: []usage.Batch{batch}})
 				})
 			}
 		})
+	}
+}
+
+// renew makes a batch one of now.
+func renew(batch *usage.Batch, now time.Time) {
+	batch.Received = now
+	for i := range batch.Nodes {
+		for k := range batch.Nodes[i].Readings {
+			batch.Nodes[i].Readings[k].At = now
+		}
+	}
+	for i := range batch.Pods {
+		batch.Pods[i].Last.At = now
 	}
 }
 

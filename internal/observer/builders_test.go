@@ -3,7 +3,8 @@ package observer
 import (
 	"context"
 	"errors"
-	"math"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -13,44 +14,93 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/lines"
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// harbor is an Observer over a cluster that a test plays. Its clock moves by hand, its source reads what the test says.
+// harbor is an Observer over a cluster that a test plays. Its clock moves by hand, its sources read what the test says.
 type harbor struct {
 	*Observer
-	t     testing.TB
-	now   time.Time
-	nodes map[string]cluster.Amounts // what nodes use
-	pods  map[string]cluster.Amounts // what pods use, by name
-	fail  error
+	*meter // the first source
+	t      testing.TB
+	now    time.Time
 }
 
-func newHarbor(t testing.TB) *harbor {
+// meter is a Source that says what a test makes it say.
+type meter struct {
+	name  string
+	clock func() time.Time
+	nodes map[string]cluster.Amounts // what nodes use
+	pods  map[string]cluster.Amounts // what pods use, by name
+	// window is what the readings of nodes are over.
+	window usage.Window
+	fail   error
+	asked  int
+	// bend, which may be nil, is what is wrong with the batch.
+	bend func(*usage.Batch)
+}
+
+var _ Source = (*meter)(nil)
+
+func newMeter(name string, clock func() time.Time) *meter {
+	return &meter{name: name, clock: clock, nodes: map[string]cluster.Amounts{}, pods: map[string]cluster.Amounts{}}
+}
+
+func (m *meter) Name() string { return m.name }
+
+func (m *meter) Sample(context.Context, *cluster.Snapshot) (usage.Batch, error) {
+	m.asked++
+	if m.fail != nil {
+		return usage.Batch{}, m.fail
+	}
+	now := m.clock()
+	batch := usage.Batch{Source: m.name, Received: now}
+	for _, name := range slices.Sorted(maps.Keys(m.nodes)) {
+		batch.Nodes = append(batch.Nodes, usage.NodeSample{Name: name, Readings: m.readings(now, m.nodes[name])})
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.pods)) {
+		batch.Pods = append(batch.Pods, usage.PodSample{Namespace: "ns", Name: name, Last: usage.Sample{At: now, Used: m.pods[name]}})
+	}
+	if m.bend != nil {
+		m.bend(&batch)
+	}
+	return batch, nil
+}
+
+func (m *meter) readings(at time.Time, used cluster.Amounts) []usage.Reading {
+	readings := usage.LastReadings(at, used)
+	for i := range readings {
+		readings[i].Window = m.window
+	}
+	return readings
+}
+
+// newHarbor makes an Observer of 15 s and the lines of CPU as shipped; changes come before it is made.
+func newHarbor(t testing.TB, changes ...func(*harbor, *Config)) *harbor {
 	t.Helper()
-	h := &harbor{
-		t: t, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
-		nodes: map[string]cluster.Amounts{}, pods: map[string]cluster.Amounts{},
-	}
-	inf := math.Inf(1)
-	lines := plan.Lines{
-		Low: cluster.Percents{45, inf}, Reject: cluster.Percents{60, inf}, Evict: cluster.Percents{65, inf}, Leave: cluster.Percents{60, inf},
-	}
-	observer, err := New(Config{
-		Source: sourceFunc(h.read),
+	h := &harbor{t: t, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	clock := func() time.Time { return h.now }
+	h.meter = newMeter("test", clock)
+	config := Config{
+		Sources: []Source{h.meter},
 		Usage: usage.Config{
 			SampleInterval: 15 * time.Second, MaxAge: 90 * time.Second, MinWindow: 75 * time.Second,
 			Estimate: usage.Estimate{PercentOfRequest: cluster.Percents{85, 70}, Default: cluster.Amounts{250, 200 << 20}},
 		},
 		Scorer:         scorer.Config{DampPercent: 5},
-		Lines:          func(*usage.View) plan.Lines { return lines },
-		Hot:            plan.HotRule{Windows: []usage.Window{usage.Avg5m}, ConsecutiveSamples: 3},
+		Lines:          linesOf(t, usage.Avg5m),
+		Hot:            plan.HotRule{ConsecutiveSamples: 3, SampleInterval: 15 * time.Second},
+		HotWindows:     []usage.Window{usage.Avg5m},
 		MinCoverage:    80,
 		SampleInterval: 15 * time.Second,
-		Now:            func() time.Time { return h.now },
-	})
+		Now:            clock,
+	}
+	for _, change := range changes {
+		change(h, &config)
+	}
+	observer, err := New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,19 +108,37 @@ func newHarbor(t testing.TB) *harbor {
 	return h
 }
 
-// read is the Source.
-func (h *harbor) read(context.Context) (usage.Batch, error) {
-	if h.fail != nil {
-		return usage.Batch{}, h.fail
+// linesOf are the shipped lines of CPU over windows.
+func linesOf(t testing.TB, windows ...usage.Window) *lines.Set {
+	t.Helper()
+	var rules []lines.Rule
+	for _, w := range windows {
+		rules = append(rules, lines.Rule{Metric: usage.CPU, Window: w, Levels: lines.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60}})
 	}
-	batch := usage.Batch{Source: "test", Received: h.now}
-	for name, used := range h.nodes {
-		batch.Nodes = append(batch.Nodes, usage.NodeSample{Name: name, Sample: usage.Sample{At: h.now, Used: used}})
+	set, err := lines.New([]lines.Pool{{Name: "default", Rules: rules}}, 3)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for name, used := range h.pods {
-		batch.Pods = append(batch.Pods, usage.PodSample{Namespace: "ns", Name: name, Sample: usage.Sample{At: h.now, Used: used}})
+	return set
+}
+
+// also adds sources after the first.
+func also(names ...string) func(*harbor, *Config) {
+	return func(h *harbor, config *Config) {
+		for _, name := range names {
+			config.Sources = append(config.Sources, newMeter(name, config.Now))
+		}
 	}
-	return batch, nil
+}
+
+// source is the meter at a place in the chain.
+func (h *harbor) source(i int) *meter {
+	h.t.Helper()
+	m, ok := h.config.Sources[i].(*meter)
+	if !ok {
+		h.t.Fatalf("source %d is no meter", i)
+	}
+	return m
 }
 
 // pass samples every 15 s for a while.
@@ -123,6 +191,22 @@ func (h *harbor) predicted(node string) int64 {
 
 var errSource = errors.New("metrics-server is away")
 
-type sourceFunc func(context.Context) (usage.Batch, error)
+// sourceFunc is a Source by the name of "test".
+type sourceFunc func(context.Context, *cluster.Snapshot) (usage.Batch, error)
 
-func (f sourceFunc) Sample(ctx context.Context) (usage.Batch, error) { return f(ctx) }
+func (sourceFunc) Name() string { return "test" }
+
+func (f sourceFunc) Sample(ctx context.Context, snapshot *cluster.Snapshot) (usage.Batch, error) {
+	return f(ctx, snapshot)
+}
+
+// unready makes a node one that is not ready.
+func (h *harbor) unready(name string) {
+	h.Store().SetNode(&v1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Status: v1.NodeStatus{
+			Allocatable: v1.ResourceList{v1.ResourceCPU: resource.MustParse("10"), v1.ResourceMemory: resource.MustParse("100Gi")},
+			Conditions:  []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionFalse}},
+		},
+	})
+}

@@ -15,6 +15,8 @@ import (
 type Metrics struct {
 	nodes     *prometheus.GaugeVec
 	gated     *prometheus.GaugeVec
+	unknown   *prometheus.GaugeVec
+	sourced   *prometheus.GaugeVec
 	hottest   *prometheus.GaugeVec
 	skipped   *prometheus.CounterVec
 	readings  *prometheus.CounterVec
@@ -32,15 +34,21 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		gated: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "evenkeel_usage_gate_closed", Help: "1 while nothing may be evicted for this reason.",
 		}, []string{"reason"}),
+		unknown: factory.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "evenkeel_unknown_nodes", Help: "Ready nodes whose real usage is not known, by reason.",
+		}, []string{"reason"}),
+		sourced: factory.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "evenkeel_usage_source_nodes", Help: "Known nodes by the source that their usage comes from.",
+		}, []string{"source"}),
 		hottest: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "evenkeel_hottest_node_usage_percent", Help: "Real usage of the hottest known node in percent of allocatable.",
 		}, []string{"resource"}),
 		skipped: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "evenkeel_usage_samples_skipped_total", Help: "Samples of a source that were not taken, by cause.",
-		}, []string{"cause"}),
+		}, []string{"source", "cause"}),
 		readings: factory.NewCounterVec(prometheus.CounterOpts{
-			Name: "evenkeel_usage_readings_total", Help: "Readings of the usage source by result.",
-		}, []string{"result"}),
+			Name: "evenkeel_usage_readings_total", Help: "Readings of usage sources by result.",
+		}, []string{"source", "result"}),
 		duration: factory.NewHistogram(prometheus.HistogramOpts{
 			Name: "evenkeel_observation_duration_seconds", Help: "Time from asking the source to publishing the observation.",
 			Buckets: prometheus.ExponentialBuckets(0.01, 2, 12),
@@ -51,10 +59,26 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	}
 }
 
-func (m *Metrics) observe(o *Observation, skipped usage.Skipped, took time.Duration) {
+func (m *Metrics) observe(o *Observation, took time.Duration) {
 	if m == nil {
 		return
 	}
+	m.observeNodes(o)
+	for i := range o.Sources {
+		m.observeSource(&o.Sources[i])
+	}
+	for _, gate := range Gates() {
+		closed := 0.0
+		if o.Gate == gate {
+			closed = 1
+		}
+		m.gated.WithLabelValues(string(gate)).Set(closed)
+	}
+	m.duration.Observe(took.Seconds())
+	m.timestamp.Set(float64(o.At.UnixNano()) / 1e9)
+}
+
+func (m *Metrics) observeNodes(o *Observation) {
 	counts := map[plan.State]int{plan.Hot: 0, plan.Warm: 0, plan.Cool: 0, plan.Unknown: 0}
 	for _, state := range o.States {
 		counts[state.State]++
@@ -62,30 +86,40 @@ func (m *Metrics) observe(o *Observation, skipped usage.Skipped, took time.Durat
 	for state, n := range counts {
 		m.nodes.WithLabelValues(string(state)).Set(float64(n))
 	}
-	for _, gate := range []Gate{GateNoUsage, GateCoverage} {
-		closed := 0.0
-		if o.Gate == gate {
-			closed = 1
+	m.unknown.Reset()
+	for reason, n := range o.Unknown() {
+		m.unknown.WithLabelValues(string(reason)).Set(float64(n))
+	}
+	sourced := map[string]int{}
+	for i := range o.Sources {
+		sourced[o.Sources[i].Name] = 0
+	}
+	for i := range o.View.Nodes {
+		if o.View.Nodes[i].Known() {
+			sourced[o.View.Nodes[i].Source]++
 		}
-		m.gated.WithLabelValues(string(gate)).Set(closed)
+	}
+	for source, n := range sourced {
+		m.sourced.WithLabelValues(source).Set(float64(n))
 	}
 	hottest := Hottest(o.View)
 	for _, r := range cluster.Resources() {
 		m.hottest.WithLabelValues(r.String()).Set(hottest[r])
 	}
-	for cause, n := range map[string]int{
-		"stale": skipped.Stale, "future": skipped.Future, "absurd": skipped.Absurd, "unmatched": skipped.Unmatched,
-		"duplicate": skipped.Duplicate, "unreadable": skipped.Unreadable,
-	} {
-		m.skipped.WithLabelValues(cause).Add(float64(n))
+}
+
+func (m *Metrics) observeSource(s *SourceStatus) {
+	for _, cause := range usage.Causes() {
+		m.skipped.WithLabelValues(s.Name, string(cause)).Add(float64(s.Problems[cause].Count))
 	}
-	result := "success"
-	if o.SourceError != nil {
-		result = "error"
+	errored, succeeded := m.readings.WithLabelValues(s.Name, "error"), m.readings.WithLabelValues(s.Name, "success")
+	switch {
+	case !s.Asked:
+	case s.Err != nil:
+		errored.Inc()
+	default:
+		succeeded.Inc()
 	}
-	m.readings.WithLabelValues(result).Inc()
-	m.duration.Observe(took.Seconds())
-	m.timestamp.Set(float64(o.At.UnixNano()) / 1e9)
 }
 
 // Hottest returns, per resource, the highest current usage of a known node in percent of allocatable.
@@ -95,7 +129,7 @@ func Hottest(view *usage.View) cluster.Percents {
 		if !view.Nodes[i].Known() {
 			continue
 		}
-		percents := view.Nodes[i].Current[usage.Avg5m].PercentOf(view.Snapshot.Nodes[i].Node.Allocatable)
+		percents := view.Nodes[i].Current[usage.AtAvg5m].PercentOf(view.Snapshot.Nodes[i].Node.Allocatable)
 		for r := range hottest {
 			hottest[r] = max(hottest[r], percents[r])
 		}

@@ -15,29 +15,30 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/cluster/informed"
 	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/lines"
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// Source delivers readings of real usage.
-type Source interface {
-	Sample(ctx context.Context) (usage.Batch, error)
-}
-
 // Config is what an Observer depends on.
 type Config struct {
-	Source Source
-	Usage  usage.Config
-	Scorer scorer.Config // its Lines are resolved per observation
-	// Lines resolves the one definition of hot for a view: fixed, or around the mean of its nodes.
-	Lines          func(*usage.View) plan.Lines
-	Hot            plan.HotRule
+	// Sources in the order of choice: a node and a pod take the first that has a fresh and sane sample.
+	Sources []Source
+	Usage   usage.Config
+	Scorer  scorer.Config
+	// Lines are the one definition of hot.
+	Lines *lines.Set
+	Hot   plan.HotRule
+	// HotWindows are those that make a node hot.
+	HotWindows     []usage.Window
 	MinCoverage    float64 // percent of ready nodes with fresh usage below which nothing is evicted
 	SampleInterval time.Duration
 	Ledger         ledger.Config // OnReserve is the observer's own
-	Now            func() time.Time
-	Metrics        *Metrics
+	// Gated, which may be nil, is told when the gate closes, opens or changes its reason.
+	Gated   func(*Observation)
+	Now     func() time.Time
+	Metrics *Metrics
 }
 
 // Observation is everything that is decided on, at one moment. Only its Board changes, by what happens until the next.
@@ -47,7 +48,7 @@ type Observation struct {
 	Board  *scorer.Board
 	States map[string]plan.NodeState
 	// Lines are what the nodes were judged by.
-	Lines plan.Lines
+	Lines *lines.Resolved
 	// Ready counts the ready nodes, Fresh those of them whose usage is known.
 	Ready, Fresh int
 	// Pods counts the pods on nodes whose usage is known, Measured those of them that were measured long enough.
@@ -55,23 +56,17 @@ type Observation struct {
 	// Batches counts the complete readings so far, First is when the first of them that told of a node was made.
 	Batches int
 	First   time.Time
-	// SourceError is what the last reading failed with; nil when it did not.
-	SourceError error
+	// Settled says that sources with history have looked at nodes for as long as a node has to be over its lines, so that
+	// nothing is gained by watching on.
+	Settled bool
+	// Sources tells of each source what the last reading brought, those not asked included.
+	Sources []SourceStatus
 	// Gate is why nothing may be evicted on this observation; empty when it may.
 	Gate Gate
 
 	// charged is what the board was adjusted by for pods that came since; changes come under the store's lock.
 	charged map[string]cluster.Amounts
 }
-
-// Gate is why an observation is not good enough to evict on.
-type Gate string
-
-// The reasons to evict nothing.
-const (
-	GateNoUsage  Gate = "NoUsageData"
-	GateCoverage Gate = "UsageCoverageTooLow"
-)
 
 // Observer publishes Observations.
 type Observer struct {
@@ -82,12 +77,13 @@ type Observer struct {
 	latest  atomic.Pointer[Observation]
 	batches int
 	first   time.Time
+	told    Gate // the gate last reported
 }
 
 // New returns an Observer with its Store, to be fed with nodes and pods, and its Ledger.
 func New(config Config) (*Observer, error) {
-	if config.Source == nil || config.Now == nil || config.Lines == nil || config.SampleInterval <= 0 {
-		return nil, errors.New("observer: Source, Now, Lines and SampleInterval must be set")
+	if len(config.Sources) == 0 || config.Now == nil || config.Lines == nil || config.SampleInterval <= 0 {
+		return nil, errors.New("observer: Sources, Now, Lines and SampleInterval must be set")
 	}
 	readings, err := usage.NewStore(config.Usage, config.Now())
 	if err != nil {
@@ -147,55 +143,53 @@ func sleep(ctx context.Context, d time.Duration) bool {
 // known so far to age.
 func (o *Observer) Sample(ctx context.Context) {
 	started := o.config.Now()
-	batch, err := o.config.Source.Sample(ctx)
+	read := o.read(ctx, started)
 	if ctx.Err() != nil {
 		return
 	}
 	now := o.config.Now()
-	if err != nil {
-		klog.FromContext(ctx).Error(err, "Reading usage failed, what is known ages")
-	}
 	o.ledger.Expire(now)
-	var skipped usage.Skipped
 	o.store.Observe(func(snapshot *cluster.Snapshot) {
-		if err == nil {
-			skipped = o.usage.Ingest(batch, snapshot)
-			if o.batches++; o.first.IsZero() && len(batch.Nodes) > 0 {
+		for _, past := range read.history {
+			o.usage.Ingest(snapshot, past)
+		}
+		if len(read.batches) > 0 {
+			read.tell(o.usage.Ingest(snapshot, read.batches...))
+			if o.batches++; o.first.IsZero() && read.nodes() > 0 {
 				o.first = now
 			}
 		}
-		o.publish(snapshot, now, err)
+		o.publish(snapshot, now, read)
 	})
 	latest := o.Latest()
-	o.config.Metrics.observe(latest, skipped, now.Sub(started))
-	klog.FromContext(ctx).V(3).Info("Observed", "nodes", len(latest.View.Nodes), "fresh", latest.Fresh, "gate", latest.Gate,
-		"skipped", skipped)
+	o.config.Metrics.observe(latest, now.Sub(started))
+	o.tell(latest)
+	klog.FromContext(ctx).V(3).Info("Observed", "nodes", len(latest.View.Nodes), "fresh", latest.Fresh, "gate", latest.Gate)
 }
 
-func (o *Observer) publish(snapshot *cluster.Snapshot, now time.Time, err error) {
+func (o *Observer) publish(snapshot *cluster.Snapshot, now time.Time, read reading) {
 	view := o.usage.View(snapshot, now, o.ledger.Expected())
-	lines := o.config.Lines(view)
-	scoring := o.config.Scorer
-	scoring.Lines.Reject = lines.Reject
+	resolved := o.config.Lines.Resolve(view)
 	next := &Observation{
-		At: now, View: view, Board: scorer.NewBoard(view, scoring), Lines: lines, Batches: o.batches, First: o.first, SourceError: err,
-		charged: map[string]cluster.Amounts{},
+		At: now, View: view, Board: scorer.NewBoard(view, resolved, o.config.Scorer), Lines: resolved,
+		Batches: o.batches, First: o.first, Sources: read.sources, charged: map[string]cluster.Amounts{},
 	}
-	next.States = o.states(view, lines, err == nil)
+	next.States = o.states(view, resolved, len(read.batches) > 0)
 	next.Ready, next.Fresh = coverage(view)
 	next.Pods, next.Measured = podCoverage(view)
+	next.Settled = o.settled(view)
 	next.Gate = o.gate(next)
 	o.ledger.Reserved(next.Board.Adjust, func() { o.latest.Store(next) })
 }
 
 // states classifies after a new reading. Without one no sample is counted: nodes keep their state until they are unknown.
-func (o *Observer) states(view *usage.View, lines plan.Lines, fresh bool) map[string]plan.NodeState {
+func (o *Observer) states(view *usage.View, resolved *lines.Resolved, fresh bool) map[string]plan.NodeState {
 	var before map[string]plan.NodeState
 	if previous := o.latest.Load(); previous != nil {
 		before = previous.States
 	}
 	if fresh || before == nil {
-		return plan.Classify(before, view, lines, o.config.Hot)
+		return plan.Classify(before, view, resolved, o.config.Hot)
 	}
 	return plan.Keep(before, view)
 }
@@ -226,16 +220,6 @@ func podCoverage(view *usage.View) (pods, measured int) {
 		}
 	}
 	return pods, measured
-}
-
-func (o *Observer) gate(next *Observation) Gate {
-	switch {
-	case next.Batches == 0 || next.Ready == 0 || next.Fresh == 0:
-		return GateNoUsage
-	case 100*float64(next.Fresh) < o.config.MinCoverage*float64(next.Ready):
-		return GateCoverage
-	}
-	return ""
 }
 
 // changed keeps the published board true between samples: a pod that came is charged with what it is expected to use, one
@@ -283,7 +267,7 @@ func (o *Observation) predictedOf(pod *cluster.Pod) (cluster.Amounts, bool) {
 	}
 	for j, other := range o.View.Snapshot.Nodes[i].Pods {
 		if other.UID == pod.UID {
-			return scorer.Highest(o.View.Nodes[i].Pods[j].Used), true
+			return o.View.Nodes[i].Pods[j].Used, true
 		}
 	}
 	return cluster.Amounts{}, false

@@ -3,7 +3,6 @@ package steering
 import (
 	"context"
 	"fmt"
-	"math"
 	"testing"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/lines"
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
@@ -35,19 +35,21 @@ func newBridge(t testing.TB) *bridge {
 	t.Helper()
 	b := &bridge{t: t, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), used: map[string]int64{}}
 	clock := func() time.Time { return b.now }
-	inf := math.Inf(1)
-	lines := plan.Lines{
-		Low: cluster.Percents{45, inf}, Reject: cluster.Percents{60, inf}, Evict: cluster.Percents{65, inf}, Leave: cluster.Percents{60, inf},
+	set, err := lines.New([]lines.Pool{{Name: "default", Rules: []lines.Rule{{
+		Metric: usage.CPU, Window: usage.Avg5m, Levels: lines.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60},
+	}}}}, 3)
+	if err != nil {
+		t.Fatal(err)
 	}
 	o, err := observer.New(observer.Config{
-		Source: source(b.read),
+		Sources: []observer.Source{source(b.read)},
 		Usage: usage.Config{
 			SampleInterval: 15 * time.Second, MaxAge: 90 * time.Second, MinWindow: 75 * time.Second,
 			Estimate: usage.Estimate{PercentOfRequest: cluster.Percents{85, 70}, Default: cluster.Amounts{250, 0}},
 		},
 		Scorer: scorer.Config{DampPercent: 5},
-		Lines:  func(*usage.View) plan.Lines { return lines },
-		Hot:    plan.HotRule{Windows: []usage.Window{usage.Avg5m}, ConsecutiveSamples: 1},
+		Lines:  set,
+		Hot:    plan.HotRule{ConsecutiveSamples: 1, SampleInterval: 15 * time.Second},
 		Ledger: ledger.Config{SourceAvoidance: 10 * time.Minute}, SampleInterval: 15 * time.Second, Now: clock,
 	})
 	if err != nil {
@@ -57,17 +59,22 @@ func newBridge(t testing.TB) *bridge {
 	return b
 }
 
-type source func(context.Context) (usage.Batch, error)
+// source is a Source by the name of "test".
+type source func(context.Context, *cluster.Snapshot) (usage.Batch, error)
 
-func (s source) Sample(ctx context.Context) (usage.Batch, error) { return s(ctx) }
+func (source) Name() string { return "test" }
 
-func (b *bridge) read(context.Context) (usage.Batch, error) {
+func (s source) Sample(ctx context.Context, snapshot *cluster.Snapshot) (usage.Batch, error) {
+	return s(ctx, snapshot)
+}
+
+func (b *bridge) read(context.Context, *cluster.Snapshot) (usage.Batch, error) {
 	batch := usage.Batch{Source: "test", Received: b.now}
 	for name, cpu := range b.used {
-		batch.Nodes = append(batch.Nodes, usage.NodeSample{Name: name, Sample: usage.Sample{At: b.now, Used: cluster.Amounts{cpu, 0}}})
+		batch.Nodes = append(batch.Nodes, usage.NodeSample{Name: name, Readings: usage.LastReadings(b.now, cluster.Amounts{cpu, 0})})
 	}
 	for _, pod := range b.pods {
-		pod.At = b.now
+		pod.Last.At = b.now
 		batch.Pods = append(batch.Pods, pod)
 	}
 	return batch, nil
@@ -162,5 +169,5 @@ func (b *bridge) open(names []string) (extender.Round, []int32) {
 }
 
 func podSample(name string, cpuMilli int64) usage.PodSample {
-	return usage.PodSample{Namespace: "ns", Name: name, Sample: usage.Sample{Used: cluster.Amounts{cpuMilli, 0}}}
+	return usage.PodSample{Namespace: "ns", Name: name, Last: usage.Sample{Used: cluster.Amounts{cpuMilli, 0}}}
 }

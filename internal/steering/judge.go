@@ -20,6 +20,7 @@ type Judge struct {
 	observer *observer.Observer
 	now      func() time.Time
 	asked    atomic.Int64
+	last     atomic.Int64 // unix seconds of the newest request
 	recent   *recent
 	names    atomic.Pointer[names]
 }
@@ -69,6 +70,21 @@ func (j *Judge) indexOf(board *scorer.Board) *extender.Index {
 // Asked counts the filter and prioritize requests answered so far.
 func (j *Judge) Asked() int64 { return j.asked.Load() }
 
+// LastAsked is when the newest request came, to the second; zero before the first.
+func (j *Judge) LastAsked() time.Time {
+	if last := j.last.Load(); last != 0 {
+		return time.Unix(last, 0)
+	}
+	return time.Time{}
+}
+
+// note counts a request about a pod.
+func (j *Judge) note(podUID string) {
+	j.asked.Add(1)
+	j.last.Store(j.now().Unix())
+	j.recent.add(podUID)
+}
+
 // AskedAbout says whether kube-scheduler asked about this pod lately.
 func (j *Judge) AskedAbout(podUID string) bool { return j.recent.has(podUID) }
 
@@ -87,8 +103,7 @@ func (r round) Node(name []byte) int { return r.index.Find(name) }
 // Filter marks the nodes that are not for the pod. kube-scheduler calls it before it chooses, and with one node left it
 // never calls Prioritize, so this is where a landing is booked.
 func (r round) Filter(pod *extender.Pod, nodes []int32, reasons []extender.Reject) {
-	r.judge.asked.Add(1)
-	r.judge.recent.add(pod.UID)
+	r.judge.note(pod.UID)
 	if r.observation == nil {
 		return
 	}
@@ -163,8 +178,7 @@ func (r round) avoidSource(pod *extender.Pod, nodes []int32, reasons []extender.
 
 // Prioritize scores by predicted usage; a booked node comes first.
 func (r round) Prioritize(pod *extender.Pod, nodes []int32, scores []int8) {
-	r.judge.asked.Add(1)
-	r.judge.recent.add(pod.UID)
+	r.judge.note(pod.UID)
 	if r.observation == nil {
 		return
 	}

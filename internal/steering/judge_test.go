@@ -61,6 +61,39 @@ func TestFilterByUsage(t *testing.T) {
 	}
 }
 
+// When usage is not known any more nothing is rejected for it, and nothing is preferred; when it is known again it counts.
+func TestFilterWhenUsageGoesStale(t *testing.T) {
+	b := newBridge(t)
+	b.node("cool", 2000)
+	b.node("hot", 7000)
+	b.observe()
+	said := func() (map[string]extender.Reject, map[string]int8) {
+		return b.filter(strange("p", 1000), "cool", "hot"), b.prioritize(strange("p", 1000), "cool", "hot")
+	}
+	known, unknown := map[string]extender.Reject{"cool": keep, "hot": tooHot}, map[string]extender.Reject{"cool": keep, "hot": keep}
+	steps := []struct {
+		name    string
+		used    map[string]int64
+		rejects map[string]extender.Reject
+		scores  map[string]int8
+	}{
+		{"known", b.used, known, map[string]int8{"cool": 5, "hot": 0}},
+		{"stale", map[string]int64{}, unknown, map[string]int8{"cool": 5, "hot": 5}},
+		{"known again", b.used, known, map[string]int8{"cool": 5, "hot": 0}},
+	}
+	for _, step := range steps {
+		b.used = step.used
+		b.observe()
+		rejects, scores := said()
+		if diff := cmp.Diff(step.rejects, rejects); diff != "" {
+			t.Errorf("%s: filter (-want +got):\n%s", step.name, diff)
+		}
+		if diff := cmp.Diff(step.scores, scores); diff != "" {
+			t.Errorf("%s: prioritize (-want +got):\n%s", step.name, diff)
+		}
+	}
+}
+
 // A pod of an owner whose pods are measured counts as much as they use, whatever it requests.
 func TestFilterBySiblings(t *testing.T) {
 	b := newBridge(t)

@@ -27,9 +27,8 @@ type fleet struct {
 }
 
 func newFleet(nodes int, decorate func(*v1.Pod)) *fleet {
-	f := &fleet{objects: map[string]*v1.Pod{}, input: plan.Input{Lines: plan.Lines{
-		Low: cluster.Percents{45, 60}, Reject: cluster.Percents{60, 75}, Evict: cluster.Percents{65, 80}, Leave: cluster.Percents{60, 75},
-	}}}
+	f := &fleet{objects: map[string]*v1.Pod{}}
+	reject, evict := cluster.Percents{60, 75}, cluster.Percents{65, 80} // as shipped
 	for i := range nodes {
 		node := benchNode(i)
 		f.nodes = append(f.nodes, node)
@@ -50,7 +49,9 @@ func newFleet(nodes int, decorate func(*v1.Pod)) *fleet {
 		if hot { // 65 % and what 7 pods of the largest use
 			n.State, n.Current[cluster.CPU] = plan.Hot, 20_800+7*1100
 			n.Predicted = n.Current
+			n.Need = n.Current.Minus(evict.CeilingOf(n.Allocatable))
 		}
+		n.Ceiling = reject.CeilingOf(n.Allocatable)
 		f.input.Nodes = append(f.input.Nodes, n)
 	}
 	return f

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/descheduler/pkg/utils"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/lines"
 	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
@@ -20,14 +21,13 @@ type Observed struct {
 	View   *usage.View
 	Board  *scorer.Board
 	States map[string]plan.NodeState
-	Lines  plan.Lines
+	Lines  *lines.Resolved
 	// Closed is why nothing may be evicted now; empty when it may.
 	Closed string
 }
 
 // Options are a policy's rules about pods and plans.
 type Options struct {
-	Windows        []usage.Window
 	MaxMoves       int
 	EvictJobs      bool
 	SchedulerNames []string
@@ -38,7 +38,7 @@ func (p *Plugin) input(observed Observed, nodes []*v1.Node) (plan.Input, error) 
 	for _, node := range nodes {
 		eligible[node.Name] = node
 	}
-	in := plan.Input{Lines: observed.Lines, MaxMoves: p.deps.Options.MaxMoves}
+	in := plan.Input{MaxMoves: p.deps.Options.MaxMoves}
 	if limits := p.args.EvictionLimits; limits != nil && limits.Node != nil {
 		in.MaxPerNode = int(*limits.Node)
 	}
@@ -51,10 +51,11 @@ func (p *Plugin) input(observed Observed, nodes []*v1.Node) (plan.Input, error) 
 			Name:        info.Node.Name,
 			Allocatable: info.Node.Allocatable,
 			State:       observed.States[info.Node.Name].State,
-			Current:     p.highest(read.Current),
+			Current:     read.Current[usage.AtAvg5m],
 			Closed:      closed(&info.Node),
 		}
 		node.Predicted, _ = observed.Board.Predicted(int32(i)) //nolint:gosec // a cluster has fewer than 2^31 nodes
+		node.Ceiling = observed.Board.Ceiling(int32(i))        //nolint:gosec // as above
 		if node.State == plan.Hot {
 			pods, left, err := p.pods(info, read)
 			if err != nil {
@@ -62,21 +63,11 @@ func (p *Plugin) input(observed Observed, nodes []*v1.Node) (plan.Input, error) 
 			}
 			node.Pods = pods
 			node.Current = node.Current.Minus(left).AtLeastZero()
+			node.Need = observed.Lines.Need(i, left)
 		}
 		in.Nodes = append(in.Nodes, node)
 	}
 	return in, nil
-}
-
-// highest returns, per resource, the highest of the windows that the policy names.
-func (p *Plugin) highest(windows usage.WindowAmounts) cluster.Amounts {
-	var highest cluster.Amounts
-	for _, w := range p.deps.Options.Windows {
-		for r := range highest {
-			highest[r] = max(highest[r], windows[w][r])
-		}
-	}
-	return highest
 }
 
 // closed says why a node takes no landings whatever its usage.
@@ -107,7 +98,7 @@ func (p *Plugin) pods(info *cluster.NodePods, read *usage.NodeUsage) (pods []pla
 		if record.Terminating {
 			continue
 		}
-		pod := plan.Pod{Pod: record, Usage: p.highest(read.Pods[j].Used)}
+		pod := plan.Pod{Pod: record, Usage: read.Pods[j].Used}
 		object := byUID[record.UID]
 		if object == nil || object.DeletionTimestamp != nil || p.deps.Moving(record.UID) {
 			left = left.Plus(pod.Usage) // at least what it was counted with; the next sample knows better

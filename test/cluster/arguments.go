@@ -15,6 +15,13 @@ const (
 	apiQPS, apiBurst = "500", "1000"
 )
 
+// URL is where a part listens: http://127.0.0.1:port for kwok and etcd, https for the others.
+func (c *Cluster) URL(part Part) string { return c.urlOf(part) }
+
+// UsageURL is where kwok serves the usage of a node as a kubelet's resource metrics, and, in the same answer, by the names of
+// node-exporter.
+func (c *Cluster) UsageURL(node string) string { return c.urlOf(Kwok) + usagePath(node) }
+
 // urlOf is where a part listens.
 func (c *Cluster) urlOf(part Part) string {
 	scheme := "https"
@@ -81,7 +88,8 @@ func (c *Cluster) arguments(part Part) []string {
 		return append(c.servingArguments(part),
 			"--kubeconfig="+c.kubeconfigOf(part),
 			"--kubelet-use-node-status-port",
-			"--kubelet-preferred-address-types=InternalIP",
+			// Nodes with addresses of their own name kwok's as the external one.
+			"--kubelet-preferred-address-types=ExternalIP,InternalIP",
 			"--deprecated-kubelet-completely-insecure",
 			"--kubelet-request-timeout=5s",
 			"--metric-resolution="+metricResolution,

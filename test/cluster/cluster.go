@@ -37,7 +37,7 @@ type Cluster struct {
 
 	// mu guards processes and the scheduler's extenders in options.
 	mu        sync.Mutex
-	processes map[Part]*process
+	processes map[Part]*Process
 
 	stopOnce  sync.Once
 	stopError error
@@ -71,7 +71,7 @@ func prepare(options Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{options: options, dir: dir, removeDir: ours, ports: map[Part]int{}, processes: map[Part]*process{}}
+	c := &Cluster{options: options, dir: dir, removeDir: ours, ports: map[Part]int{}, processes: map[Part]*Process{}}
 	ports, err := freePorts(len(parts()) + 1)
 	if err != nil {
 		return nil, errors.Join(err, c.Stop())
@@ -148,9 +148,9 @@ func (c *Cluster) Stop() error {
 			switch p := c.processes[part]; {
 			case p == nil:
 			case part == APIServer: // it may drain watches for long, and nothing that it would lose is needed any more
-				p.stopWithin(drainGrace)
+				p.StopWithin(drainGrace)
 			default:
-				errs = append(errs, p.stop())
+				errs = append(errs, p.Stop())
 			}
 		}
 		if c.removeDir {

@@ -19,10 +19,10 @@ func (c *Cluster) Kill(part Part) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := c.processes[part]
-	if p == nil || p.ended() {
+	if p == nil || p.Ended() {
 		return fmt.Errorf("killing %s: it is not running", part)
 	}
-	p.kill()
+	p.Kill()
 	return nil
 }
 
@@ -31,7 +31,7 @@ func (c *Cluster) Shutdown(part Part) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if p := c.processes[part]; p != nil {
-		return p.stop()
+		return p.Stop()
 	}
 	return nil
 }
@@ -41,7 +41,7 @@ func (c *Cluster) Running(part Part) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := c.processes[part]
-	return p != nil && !p.ended()
+	return p != nil && !p.Ended()
 }
 
 // Restart stops a part if it runs, starts it again on the same port and waits until it is ready.
@@ -79,7 +79,7 @@ func (c *Cluster) RestartScheduler(ctx context.Context, extenders ...schedulerv1
 }
 
 func (c *Cluster) launch(part Part) error {
-	p, err := startProcess(part, filepath.Join(c.options.BinDir, string(part)), c.arguments(part), c.LogPath(part))
+	p, err := StartProcess(string(part), filepath.Join(c.options.BinDir, string(part)), c.arguments(part), c.LogPath(part))
 	if err != nil {
 		return err
 	}
@@ -96,8 +96,8 @@ func (c *Cluster) waitReady(ctx context.Context, part Part) error {
 	c.mu.Unlock()
 	last := "no answer"
 	err := wait.PollUntilContextTimeout(ctx, pollEvery, readyWithin, true, func(ctx context.Context) (bool, error) {
-		if p.ended() {
-			return false, p.failure()
+		if p.Ended() {
+			return false, p.Failure()
 		}
 		body, status, err := c.get(ctx, c.urlOf(part)+readyPath(part))
 		switch {

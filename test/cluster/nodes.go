@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/netip"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +18,9 @@ import (
 // parallelRequests keeps a thousand nodes or pods quick to create without flooding a small machine.
 const parallelRequests = 16
 
+// internalIPAnnotation tells the stage in files/kwok.yaml that a node has an address of its own.
+const internalIPAnnotation = "evenkeel.io/test-internal-ip"
+
 // NodeTemplate describes alike nodes.
 type NodeTemplate struct {
 	// NamePrefix comes before the number: node-00, node-01 … Empty: "node-".
@@ -28,6 +32,10 @@ type NodeTemplate struct {
 	Labels      map[string]string
 	Annotations map[string]string
 	Taints      []corev1.Taint
+	// FirstAddress, when set, gives each node an InternalIP of its own, counted up from this one, such as "127.1.0.1". All of
+	// 127.0.0.0/8 is loopback on Linux without any setting. kwok stays where it is, which such a node names as its
+	// ExternalIP; what listens at the InternalIP and the kubelet's port is left to package exporters.
+	FirstAddress string
 }
 
 // AddNodes creates n nodes, numbered from 0 with as many digits as the last one has, and waits until each is ready and
@@ -41,12 +49,19 @@ func (c *Cluster) AddNodes(ctx context.Context, n int, template NodeTemplate) ([
 	if prefix == "" {
 		prefix = "node-"
 	}
+	addresses, err := template.addresses(n)
+	if err != nil {
+		return nil, err
+	}
 	names := make([]string, n)
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(parallelRequests)
 	for i := range names {
 		names[i] = fmt.Sprintf("%s%0*d", prefix, len(strconv.Itoa(n-1)), i)
 		node := template.node(names[i], capacity)
+		if addresses != nil {
+			node.Annotations[internalIPAnnotation] = addresses[i].String()
+		}
 		group.Go(func() error {
 			if _, err := c.client.CoreV1().Nodes().Create(groupCtx, node, metav1.CreateOptions{}); err != nil {
 				return fmt.Errorf("creating node %q: %w", node.Name, err)
@@ -80,6 +95,25 @@ func (t NodeTemplate) capacity() (corev1.ResourceList, error) {
 		capacity[name] = quantity
 	}
 	return capacity, nil
+}
+
+// addresses are those of n nodes, or nil where they share kwok's.
+func (t NodeTemplate) addresses(n int) ([]netip.Addr, error) {
+	if t.FirstAddress == "" {
+		return nil, nil
+	}
+	next, err := netip.ParseAddr(t.FirstAddress)
+	if err != nil {
+		return nil, fmt.Errorf("reading the first address of the node template: %w", err)
+	}
+	addresses := make([]netip.Addr, n)
+	for i := range addresses {
+		if !next.IsLoopback() || next.String() == loopback {
+			return nil, fmt.Errorf("giving nodes the addresses from %q: %s is not a free loopback address", t.FirstAddress, next)
+		}
+		addresses[i], next = next, next.Next()
+	}
+	return addresses, nil
 }
 
 func (t NodeTemplate) node(name string, capacity corev1.ResourceList) *corev1.Node {

@@ -16,9 +16,9 @@ const stopGrace = 15 * time.Second
 // drainGrace is how long the API server may take when the whole cluster is stopped for good.
 const drainGrace = 5 * time.Second
 
-// process is one running part, writing to its own log file.
-type process struct {
-	part    Part
+// Process is one running program, writing to its own log file.
+type Process struct {
+	name    string
 	logPath string
 	command *exec.Cmd
 	// done is closed when the process has ended; err is valid from then on.
@@ -26,18 +26,19 @@ type process struct {
 	err  error
 }
 
-func startProcess(part Part, path string, args []string, logPath string) (*process, error) {
+// StartProcess runs a program that ends with us; name stands for it in errors. The log is added to.
+func StartProcess(name, path string, args []string, logPath string) (*Process, error) {
 	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
-		return nil, fmt.Errorf("opening the log of %s: %w", part, err)
+		return nil, fmt.Errorf("opening the log of %s: %w", name, err)
 	}
 	// The child has its own descriptor.
 	defer log.Close()
-	p := &process{part: part, logPath: logPath, command: exec.Command(path, args...), done: make(chan struct{})}
+	p := &Process{name: name, logPath: logPath, command: exec.Command(path, args...), done: make(chan struct{})}
 	p.command.Stdout, p.command.Stderr = log, log
 	p.command.SysProcAttr = childAttributes()
 	if err := p.command.Start(); err != nil {
-		return nil, fmt.Errorf("starting %s: %w", part, err)
+		return nil, fmt.Errorf("starting %s: %w", name, err)
 	}
 	go func() {
 		p.err = p.command.Wait()
@@ -46,17 +47,17 @@ func startProcess(part Part, path string, args []string, logPath string) (*proce
 	return p, nil
 }
 
-// stop asks the process to end, waits, and kills it when it does not.
-func (p *process) stop() error {
-	if p.stopWithin(stopGrace) {
+// Stop asks the process to end, waits, and kills it when it does not.
+func (p *Process) Stop() error {
+	if p.StopWithin(stopGrace) {
 		return nil
 	}
-	return fmt.Errorf("stopping %s: killed, it did not end within %s", p.part, stopGrace)
+	return fmt.Errorf("stopping %s: killed, it did not end within %s", p.name, stopGrace)
 }
 
-// stopWithin is stop with a grace period of its own. It tells whether the process ended without being killed.
-func (p *process) stopWithin(grace time.Duration) bool {
-	if p.ended() {
+// StopWithin is Stop with a grace period of its own. It tells whether the process ended without being killed.
+func (p *Process) StopWithin(grace time.Duration) bool {
+	if p.Ended() {
 		return true
 	}
 	// An error means that it ended in between, which the wait below sees.
@@ -65,17 +66,19 @@ func (p *process) stopWithin(grace time.Duration) bool {
 	case <-p.done:
 		return true
 	case <-time.After(grace):
-		p.kill()
+		p.Kill()
 		return false
 	}
 }
 
-func (p *process) kill() {
+// Kill ends the process at once.
+func (p *Process) Kill() {
 	_ = p.command.Process.Kill()
 	<-p.done
 }
 
-func (p *process) ended() bool {
+// Ended says whether the process has ended.
+func (p *Process) Ended() bool {
 	select {
 	case <-p.done:
 		return true
@@ -84,8 +87,8 @@ func (p *process) ended() bool {
 	}
 }
 
-// failure describes a process that ended by itself, with the last lines of its log.
-func (p *process) failure() error {
+// Failure describes a process that ended by itself, with the last lines of its log.
+func (p *Process) Failure() error {
 	const lastLines = 15
 	ended := p.err
 	if ended == nil {
@@ -93,9 +96,9 @@ func (p *process) failure() error {
 	}
 	content, err := os.ReadFile(p.logPath)
 	if err != nil {
-		return fmt.Errorf("%s ended: %w", p.part, ended)
+		return fmt.Errorf("%s ended: %w", p.name, ended)
 	}
 	lines := bytes.Split(bytes.TrimSpace(content), []byte{'\n'})
 	lines = lines[max(0, len(lines)-lastLines):]
-	return fmt.Errorf("%s ended (%w), its log %s ends with:\n%s", p.part, ended, p.logPath, bytes.Join(lines, []byte{'\n'}))
+	return fmt.Errorf("%s ended (%w), its log %s ends with:\n%s", p.name, ended, p.logPath, bytes.Join(lines, []byte{'\n'}))
 }

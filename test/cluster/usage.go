@@ -93,9 +93,9 @@ func podUsage(pod *corev1.Pod) (cpu, memory resource.Quantity, err error) {
 		quantity.Mul(int64(len(pod.Spec.Containers)))
 		return quantity, nil
 	}
-	if cpu, err = read(usageCPU, "1m"); err != nil {
+	if cpu, err = read(UsageCPUAnnotation, "1m"); err != nil {
 		return cpu, memory, err
 	}
-	memory, err = read(usageMemory, "1Mi")
+	memory, err = read(UsageMemoryAnnotation, "1Mi")
 	return cpu, memory, err
 }

@@ -12,7 +12,7 @@ import (
 func TestTrueUsage(t *testing.T) {
 	pod := func(node string, adjust ...func(*corev1.Pod)) corev1.Pod {
 		p := corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{usageCPU: "500m", usageMemory: "1Gi"}},
+			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{UsageCPUAnnotation: "500m", UsageMemoryAnnotation: "1Gi"}},
 			Spec:       corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{}}},
 		}
 		for _, change := range adjust {

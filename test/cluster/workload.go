@@ -22,7 +22,10 @@ const (
 	// appLabel carries the workload's name and selects its pods.
 	appLabel = "app"
 
-	usageCPU, usageMemory = "kwok.x-k8s.io/usage-cpu", "kwok.x-k8s.io/usage-memory"
+	// UsageCPUAnnotation holds how much CPU each container of a pod uses, as a quantity.
+	UsageCPUAnnotation = "kwok.x-k8s.io/usage-cpu"
+	// UsageMemoryAnnotation holds how much memory.
+	UsageMemoryAnnotation = "kwok.x-k8s.io/usage-memory"
 )
 
 // Resources are quantities of CPU and memory; an empty one is not set.
@@ -133,7 +136,7 @@ func (r Resources) list() (corev1.ResourceList, error) {
 }
 
 func (r Resources) annotations() map[string]string {
-	annotations := map[string]string{usageCPU: r.CPU, usageMemory: r.Memory}
+	annotations := map[string]string{UsageCPUAnnotation: r.CPU, UsageMemoryAnnotation: r.Memory}
 	maps.DeleteFunc(annotations, func(_, value string) bool { return value == "" })
 	return annotations
 }

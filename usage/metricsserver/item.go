@@ -68,3 +68,7 @@ func (i *item) containers() (sum cluster.Amounts, ok bool) {
 func (i *item) sample(used cluster.Amounts) usage.Sample {
 	return usage.Sample{At: i.Timestamp, Used: used}
 }
+
+func (i *item) readings(used cluster.Amounts) []usage.Reading {
+	return usage.LastReadings(i.Timestamp, used)
+}

@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -28,6 +29,8 @@ type Config struct {
 	// QueriesPerSecond bounds the requests; Timeout bounds one.
 	QueriesPerSecond float32
 	Timeout          time.Duration
+	// MaxAge is how old a sample may be; zero leaves it to the store.
+	MaxAge time.Duration
 	// Now tells when a reading arrived.
 	Now func() time.Time
 }
@@ -53,16 +56,19 @@ func New(config Config) (*Source, error) {
 	return &Source{config: config, client: client}, nil
 }
 
+// Name returns the source's name.
+func (s *Source) Name() string { return Name }
+
 // Sample returns one reading of all nodes and pods.
-func (s *Source) Sample(ctx context.Context) (usage.Batch, error) {
+func (s *Source) Sample(ctx context.Context, _ *cluster.Snapshot) (usage.Batch, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
 	defer cancel()
-	batch := usage.Batch{Source: Name}
+	batch := usage.Batch{Source: Name, MaxAge: s.config.MaxAge}
 	err := s.list(ctx, "nodes", func(item *item) {
 		if used, ok := item.Usage.amounts(); ok {
-			batch.Nodes = append(batch.Nodes, usage.NodeSample{Name: item.Metadata.Name, Sample: item.sample(used)})
+			batch.Nodes = append(batch.Nodes, usage.NodeSample{Name: item.Metadata.Name, Readings: item.readings(used)})
 		} else {
-			batch.Unreadable++
+			batch.Problems.Add(usage.Unreadable, "node "+item.Metadata.Name)
 		}
 	})
 	if err != nil {
@@ -71,10 +77,10 @@ func (s *Source) Sample(ctx context.Context) (usage.Batch, error) {
 	err = s.list(ctx, "pods", func(item *item) {
 		if used, ok := item.containers(); ok {
 			batch.Pods = append(batch.Pods, usage.PodSample{
-				Namespace: item.Metadata.Namespace, Name: item.Metadata.Name, Sample: item.sample(used),
+				Namespace: item.Metadata.Namespace, Name: item.Metadata.Name, Last: item.sample(used),
 			})
 		} else {
-			batch.Unreadable++
+			batch.Problems.Add(usage.Unreadable, "pod "+item.Metadata.Namespace+"/"+item.Metadata.Name)
 		}
 	})
 	if err != nil {

@@ -82,8 +82,18 @@ func pod(name string, usages ...string) string {
 
 func used(cpu, memory string) string { return fmt.Sprintf(`{"cpu":%q,"memory":%q}`, cpu, memory) }
 
+func measured() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
+
 func sampled(cpuMilli, memory int64) usage.Sample {
-	return usage.Sample{At: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Used: cluster.Amounts{cpuMilli, memory}}
+	return usage.Sample{At: measured(), Used: cluster.Amounts{cpuMilli, memory}}
+}
+
+func unreadable(count int, examples ...string) usage.Problems {
+	return usage.Problems{usage.Unreadable: {Count: count, Examples: examples}}
+}
+
+func read(cpuMilli, memory int64) []usage.Reading {
+	return usage.LastReadings(measured(), cluster.Amounts{cpuMilli, memory})
 }
 
 // What lists say, in the forms in which quantities come, and what is left out of them.
@@ -97,8 +107,8 @@ func TestSample(t *testing.T) {
 			pods:  podList(pod("p", used("1500000n", "2Mi"), used("250m", "1048576"))),
 			want: usage.Batch{
 				// 156.3 m is rounded up, as Kubernetes does; 1.5 m to 2 m
-				Nodes: []usage.NodeSample{{Name: "n1", Sample: sampled(157, 1<<20)}},
-				Pods:  []usage.PodSample{{Namespace: "ns", Name: "p", Sample: sampled(252, 3<<20)}},
+				Nodes: []usage.NodeSample{{Name: "n1", Readings: read(157, 1<<20)}},
+				Pods:  []usage.PodSample{{Namespace: "ns", Name: "p", Last: sampled(252, 3<<20)}},
 			},
 		},
 		"nothing at all":     {nodes: empty, pods: empty},
@@ -106,41 +116,41 @@ func TestSample(t *testing.T) {
 		"items after fields nobody knows": {
 			nodes: `{"extra":{"items":[1,2]},"items":[` + node("n1", used("1", "1")) + `],"more":[[]]}`,
 			pods:  empty,
-			want:  usage.Batch{Nodes: []usage.NodeSample{{Name: "n1", Sample: sampled(1000, 1)}}},
+			want:  usage.Batch{Nodes: []usage.NodeSample{{Name: "n1", Readings: read(1000, 1)}}},
 		},
 		"zero is a usage": {
 			nodes: nodeList(node("n1", used("0", "0"))), pods: podList(pod("p", used("0", "0"))),
 			want: usage.Batch{
-				Nodes: []usage.NodeSample{{Name: "n1", Sample: sampled(0, 0)}},
-				Pods:  []usage.PodSample{{Namespace: "ns", Name: "p", Sample: sampled(0, 0)}},
+				Nodes: []usage.NodeSample{{Name: "n1", Readings: read(0, 0)}},
+				Pods:  []usage.PodSample{{Namespace: "ns", Name: "p", Last: sampled(0, 0)}},
 			},
 		},
 		"no usage is not zero": {
 			nodes: nodeList(node("none", `{}`), node("null", `null`), node("half", `{"cpu":"1"}`), node("good", used("1", "1"))),
 			pods:  podList(pod("without containers"), pod("half", used("1", "1"), `{"memory":"1"}`), pod("empty", used("", ""))),
-			want:  usage.Batch{Nodes: []usage.NodeSample{{Name: "good", Sample: sampled(1000, 1)}}, Unreadable: 6},
+			want:  usage.Batch{Nodes: []usage.NodeSample{{Name: "good", Readings: read(1000, 1)}}, Problems: unreadable(6, "node none", "node null", "node half", "pod ns/without containers", "pod ns/half")},
 		},
 		"what is no quantity is left out": {
 			nodes: nodeList(node("n1", used("lots", "1")), node("n2", used("1", "0x10")), node("n3", used("NaN", "1"))), pods: empty,
-			want: usage.Batch{Unreadable: 3},
+			want: usage.Batch{Problems: unreadable(3, "node n1", "node n2", "node n3")},
 		},
 		"huge numbers stay numbers": {
 			nodes: nodeList(node("n1", used("9e18", "9e30"))),
 			pods:  podList(pod("p", used("8E", "8E"), used("8E", "8E"), used("8E", "8E"))),
 			want: usage.Batch{ // far beyond any node: the store takes them for what they are
-				Nodes: []usage.NodeSample{{Name: "n1", Sample: sampled(mostOfOne, mostOfOne)}},
-				Pods:  []usage.PodSample{{Namespace: "ns", Name: "p", Sample: sampled(3*mostOfOne, 3*mostOfOne)}},
+				Nodes: []usage.NodeSample{{Name: "n1", Readings: read(mostOfOne, mostOfOne)}},
+				Pods:  []usage.PodSample{{Namespace: "ns", Name: "p", Last: sampled(3*mostOfOne, 3*mostOfOne)}},
 			},
 		},
 		"negative numbers stay negative": { // so that the store can leave them out
 			nodes: nodeList(node("n1", used("-5", "-1Mi"))), pods: empty,
-			want: usage.Batch{Nodes: []usage.NodeSample{{Name: "n1", Sample: sampled(-5000, -1<<20)}}},
+			want: usage.Batch{Nodes: []usage.NodeSample{{Name: "n1", Readings: read(-5000, -1<<20)}}},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			api := &metricsAPI{nodes: tc.nodes, pods: tc.pods}
-			got, err := newSource(t, api).Sample(t.Context())
+			got, err := newSource(t, api).Sample(t.Context(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -179,7 +189,7 @@ func TestSampleFails(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := newSource(t, &tc.api).Sample(t.Context())
+			got, err := newSource(t, &tc.api).Sample(t.Context(), nil)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want %q in it", err, tc.want)
 			}
@@ -194,7 +204,7 @@ func TestSampleFails(t *testing.T) {
 func TestSampleTimesOut(t *testing.T) {
 	source := newSource(t, &metricsAPI{hang: true}, func(c *Config) { c.Timeout = 50 * time.Millisecond })
 	started := time.Now()
-	if _, err := source.Sample(t.Context()); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := source.Sample(t.Context(), nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v, want the deadline's", err)
 	}
 	if took := time.Since(started); took > 5*time.Second {

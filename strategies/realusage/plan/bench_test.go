@@ -21,7 +21,7 @@ func (anywhere) Move(*cluster.Pod, string) (func(), error) { return func() {}, n
 // the given percentage.
 func fleet(nodes int, coolPercent int64) Input {
 	rng := rand.New(rand.NewPCG(7, 8))
-	in := Input{Placement: anywhere{}, Lines: testLines()}
+	in := Input{Placement: anywhere{}}
 	for i := range nodes {
 		n := Node{Name: fmt.Sprintf("node-%05d", i), Allocatable: cluster.Amounts{32000, 256 << 30}, State: Cool}
 		n.Predicted = cluster.Amounts{32000*coolPercent/100 - rng.Int64N(3200), 64 << 30}
@@ -43,6 +43,7 @@ func fleet(nodes int, coolPercent int64) Input {
 		}
 		in.Nodes = append(in.Nodes, n)
 	}
+	shipped().on(in.Nodes)
 	return in
 }
 

@@ -10,14 +10,25 @@ import (
 // Tests reckon in nodes of 1000 by 1000, so that an amount of 10 is a percent.
 var thousand = cluster.Amounts{1000, 1000}
 
-// testLines are the shipped lines of CPU for both resources.
-func testLines() Lines {
-	return Lines{
-		Low:    cluster.Percents{45, 45},
-		Reject: cluster.Percents{60, 60},
-		Evict:  cluster.Percents{65, 65},
-		Leave:  cluster.Percents{60, 60},
+// levels are the lines that a planner goes by, in percent of allocatable: what a node needs to lose and may take follows
+// from them.
+type levels struct{ reject, evict cluster.Percents }
+
+// shipped are the shipped lines of CPU for both resources.
+func shipped() levels {
+	return levels{reject: cluster.Percents{60, 60}, evict: cluster.Percents{65, 65}}
+}
+
+// on sets what the lines make of the nodes.
+func (l levels) on(nodes []Node) []Node {
+	for i := range nodes {
+		n := &nodes[i]
+		n.Ceiling = l.reject.CeilingOf(n.Allocatable)
+		if n.State == Hot {
+			n.Need = n.Current.Minus(l.evict.CeilingOf(n.Allocatable))
+		}
 	}
+	return nodes
 }
 
 func cool(name string, predicted cluster.Amounts, change ...func(*Node)) Node {

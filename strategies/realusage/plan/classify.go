@@ -9,7 +9,6 @@ package plan
 import (
 	"time"
 
-	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -24,24 +23,23 @@ const (
 	Unknown State = "unknown"
 )
 
-// Lines are percentages of allocatable per resource; +Inf where a resource has no line.
-type Lines struct {
-	// Low: at or below it on every resource a node is cool.
-	Low cluster.Percents
-	// Reject: the ceiling under which a landing must stay.
-	Reject cluster.Percents
-	// Evict: above it on any resource, in every window, a node is hot.
-	Evict cluster.Percents
-	// Leave: at or below it on every resource a node is no longer hot. It resets state and causes no move.
-	Leave cluster.Percents
+// Judge says what a node's usage means, by its place in the view.
+type Judge interface {
+	// Over names what of the node is above its evict line in every window.
+	Over(i int) (usage.Metric, bool)
+	// Left says whether the node is under all its leave lines, Cool whether it is under all its low lines.
+	Left(i int) bool
+	Cool(i int) bool
+	// Vouched is how long sources themselves have looked at what is over.
+	Vouched(i int) time.Duration
 }
 
 // HotRule says when a node is called hot.
 type HotRule struct {
-	// Windows must all agree.
-	Windows []usage.Window
-	// ConsecutiveSamples is how many samples in a row must be over the evict line.
+	// ConsecutiveSamples is how many samples in a row must be over the evict line, one each SampleInterval. A window that a
+	// source summed up itself counts as the samples that it is made of.
 	ConsecutiveSamples int
+	SampleInterval     time.Duration
 }
 
 // NodeState is a node's state and how it came to it.
@@ -51,6 +49,8 @@ type NodeState struct {
 	// Over counts the samples in a row that were over the evict line, Sampled is when the newest of them arrived.
 	Over    int
 	Sampled time.Time
+	// Metric is what was over in the newest sample; empty if nothing was.
+	Metric usage.Metric
 	// Unknown is why the state is Unknown.
 	Unknown usage.Unknown
 }
@@ -60,12 +60,12 @@ const NotReady usage.Unknown = "NodeNotReady"
 
 // Classify gives each node of the view its state, by name, from the states before. Call it once per reading; a reading that
 // brings nothing new of a node counts for nothing there.
-func Classify(before map[string]NodeState, view *usage.View, lines Lines, rule HotRule) map[string]NodeState {
+func Classify(before map[string]NodeState, view *usage.View, judge Judge, rule HotRule) map[string]NodeState {
 	after := make(map[string]NodeState, len(view.Nodes))
 	for i := range view.Nodes {
 		node := &view.Snapshot.Nodes[i].Node
 		previous := before[node.Name]
-		next := classify(previous, node, &view.Nodes[i], lines, rule)
+		next := classifier{view, judge, rule}.classify(previous, i)
 		if next.Since = previous.Since; next.State != previous.State {
 			next.Since = view.At
 		}
@@ -74,17 +74,24 @@ func Classify(before map[string]NodeState, view *usage.View, lines Lines, rule H
 	return after
 }
 
-func classify(before NodeState, node *cluster.Node, read *usage.NodeUsage, lines Lines, rule HotRule) NodeState {
-	next := NodeState{Over: overInARow(before, node, read, lines, rule), Sampled: read.Sampled}
+type classifier struct {
+	view  *usage.View
+	judge Judge
+	rule  HotRule
+}
+
+func (c classifier) classify(before NodeState, i int) NodeState {
+	node, read := &c.view.Snapshot.Nodes[i].Node, &c.view.Nodes[i]
+	next := NodeState{Sampled: read.Sampled}
+	next.Over, next.Metric = c.overInARow(before, i)
 	switch {
 	case !node.Ready:
 		next.State, next.Unknown = Unknown, NotReady
 	case !read.Known():
 		next.State, next.Unknown = Unknown, read.Unknown
-	case next.Over >= max(rule.ConsecutiveSamples, 1),
-		before.State == Hot && !under(read.Current, node.Allocatable, lines.Leave, rule.Windows):
+	case next.Over >= max(c.rule.ConsecutiveSamples, 1), before.State == Hot && !c.judge.Left(i):
 		next.State = Hot
-	case under(read.Predicted, node.Allocatable, lines.Low, rule.Windows):
+	case c.judge.Cool(i):
 		next.State = Cool
 	default:
 		next.State = Warm
@@ -94,42 +101,27 @@ func classify(before NodeState, node *cluster.Node, read *usage.NodeUsage, lines
 
 // overInARow counts on where a new sample is over the evict line. Samples of a window that is still too short count: what
 // they lack is company, not truth.
-func overInARow(before NodeState, node *cluster.Node, read *usage.NodeUsage, lines Lines, rule HotRule) int {
-	trusted := node.Ready && (read.Known() || read.Unknown == usage.ShortWindow)
+func (c classifier) overInARow(before NodeState, i int) (int, usage.Metric) {
+	read := &c.view.Nodes[i]
+	if !c.view.Snapshot.Nodes[i].Node.Ready || !read.Known() && read.Unknown != usage.ShortWindow {
+		return 0, ""
+	}
+	metric, over := c.judge.Over(i)
 	switch {
-	case !trusted || !over(read.Current, node.Allocatable, lines.Evict, rule.Windows):
-		return 0
+	case !over:
+		return 0, ""
 	case read.Sampled.Equal(before.Sampled):
-		return before.Over
+		return before.Over, metric
 	}
-	return before.Over + 1
+	return before.Over + 1 + c.vouched(i), metric
 }
 
-// over says whether one resource is above its line in every window.
-func over(used usage.WindowAmounts, allocatable cluster.Amounts, line cluster.Percents, windows []usage.Window) bool {
-	for r := range line {
-		all := len(windows) > 0
-		for _, w := range windows {
-			all = all && used[w].PercentOf(allocatable)[r] > line[r]
-		}
-		if all {
-			return true
-		}
+// vouched is how many samples a source has looked at for us.
+func (c classifier) vouched(i int) int {
+	if c.rule.SampleInterval <= 0 {
+		return 0
 	}
-	return false
-}
-
-// under says whether every resource is at or below its line in every window. No window says nothing.
-func under(used usage.WindowAmounts, allocatable cluster.Amounts, line cluster.Percents, windows []usage.Window) bool {
-	for _, w := range windows {
-		percents := used[w].PercentOf(allocatable)
-		for r := range line {
-			if percents[r] > line[r] {
-				return false
-			}
-		}
-	}
-	return len(windows) > 0
+	return int(c.judge.Vouched(i) / c.rule.SampleInterval)
 }
 
 // Keep carries states over a sample that could not be taken: nothing is counted, but what is no longer known is unknown.

@@ -1,13 +1,13 @@
 package plan
 
 import (
-	"math"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/lines"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -15,12 +15,38 @@ func at(second int) time.Time {
 	return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).Add(time.Duration(second) * time.Second)
 }
 
+const interval = 15 * time.Second
+
+// median5m is the second of the shipped windows.
+var median5m = usage.Window{Kind: usage.KindQuantile, Percentile: 50, Over: 5 * time.Minute}
+
 // seen is one node's part of a view, sampled at the view's second unless said otherwise.
 type seen struct {
 	last, avg, predicted int64 // thousandths of CPU; predicted is at least the higher of the two
 	unknown              usage.Unknown
 	notReady             bool
 	again                bool // the source had nothing newer
+	// vouched is how long the source itself has looked for avg and the median of five minutes, which is avg as well.
+	vouched, vouchedMedian time.Duration
+	pressure               float64 // the signal, over every window
+}
+
+// viewOf is a view of one node.
+func viewOf(now, sampled time.Time, s seen) *usage.View {
+	predicted := cluster.Amounts{max(s.predicted, s.last, s.avg)}
+	return &usage.View{
+		At:       now,
+		Windows:  []usage.Window{usage.Last, usage.Avg5m, median5m},
+		Signals:  []usage.Metric{usage.CPUPressure},
+		Snapshot: &cluster.Snapshot{Nodes: []*cluster.NodePods{{Node: cluster.Node{Name: "n", Allocatable: thousand, Capacity: thousand, Ready: !s.notReady}}}},
+		Nodes: []usage.NodeUsage{{
+			Unknown: s.unknown, Sampled: sampled,
+			Current:   []cluster.Amounts{{s.last}, {s.avg}, {s.avg}},
+			Predicted: []cluster.Amounts{predicted, predicted, predicted},
+			Vouched:   []time.Duration{0, s.vouched, s.vouchedMedian},
+			Signals:   [][]float64{{s.pressure, s.pressure, s.pressure}},
+		}},
+	}
 }
 
 // timeline turns what was seen every 15 s into views of one node.
@@ -32,25 +58,64 @@ func timeline(all []seen) []*usage.View {
 		if !s.again {
 			sampled = now
 		}
-		current := usage.WindowAmounts{usage.Last: {s.last}, usage.Avg5m: {s.avg}}
-		predicted := usage.Every(cluster.Amounts{max(s.predicted, s.last, s.avg)})
-		views[i] = &usage.View{
-			At:       now,
-			Snapshot: &cluster.Snapshot{Nodes: []*cluster.NodePods{{Node: cluster.Node{Name: "n", Allocatable: thousand, Ready: !s.notReady}}}},
-			Nodes:    []usage.NodeUsage{{Unknown: s.unknown, Sampled: sampled, Current: current, Predicted: predicted}},
-		}
+		views[i] = viewOf(now, sampled, s)
 	}
 	return views
 }
 
 func steady(v int64) seen { return seen{last: v, avg: v} }
 
-// A node's state over time: lines 45 and 60/65, three samples in a row, unless a case says otherwise.
+// usual are the shipped lines of CPU.
+var usual = lines.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60}
+
+// judge goes by the usual lines of a metric over windows.
+func judge(t *testing.T, rules ...lines.Rule) func(*usage.View) Judge {
+	t.Helper()
+	set, err := lines.New([]lines.Pool{{Name: "default", Rules: rules}}, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(view *usage.View) Judge { return set.Resolve(view) }
+}
+
+func rulesOf(metric usage.Metric, windows ...usage.Window) []lines.Rule {
+	rules := make([]lines.Rule, len(windows))
+	for i, w := range windows {
+		rules[i] = lines.Rule{Metric: metric, Window: w, Levels: usual}
+	}
+	return rules
+}
+
+// statesOver classifies view after view.
+func statesOver(views []*usage.View, judge func(*usage.View) Judge, rule HotRule) []NodeState {
+	got := make([]NodeState, len(views))
+	var states map[string]NodeState
+	for i, view := range views {
+		states = Classify(states, view, judge(view), rule)
+		got[i] = states["n"]
+	}
+	return got
+}
+
+func only[T any](states []NodeState, of func(NodeState) T) []T {
+	all := make([]T, len(states))
+	for i, state := range states {
+		all[i] = of(state)
+	}
+	return all
+}
+
+func stateOf(s NodeState) State { return s.State }
+
+// A node's state over time: lines 45 and 60/65, three samples in a row of the mean of five minutes, unless a case says
+// otherwise.
 func TestClassify(t *testing.T) {
+	both := []usage.Window{usage.Last, usage.Avg5m}
 	cases := map[string]struct {
-		seen []seen
-		rule HotRule
-		want []State
+		seen    []seen
+		windows []usage.Window
+		samples int
+		want    []State
 	}{
 		"cool, warm and back": {
 			seen: []seen{steady(450), steady(451), steady(640), steady(300)},
@@ -76,14 +141,19 @@ func TestClassify(t *testing.T) {
 			seen: []seen{steady(700), steady(700), steady(700), steady(590), steady(640), steady(640)},
 			want: []State{Warm, Warm, Hot, Warm, Warm, Warm},
 		},
+		"hot until it is at the leave line of every window": {
+			seen:    []seen{steady(700), {last: 590, avg: 700}, {last: 590, avg: 601}, {last: 601, avg: 590}, steady(600)},
+			windows: both, samples: 1,
+			want: []State{Hot, Hot, Hot, Hot, Warm},
+		},
 		"windows must agree: a spike of the newest sample alone": {
-			seen: []seen{{last: 990, avg: 400}, {last: 990, avg: 500}, {last: 990, avg: 640}, {last: 990, avg: 660}, {last: 990, avg: 660}, {last: 990, avg: 660}},
-			rule: HotRule{Windows: []usage.Window{usage.Last, usage.Avg5m}, ConsecutiveSamples: 3},
-			want: []State{Warm, Warm, Warm, Warm, Warm, Hot},
+			seen:    []seen{{last: 990, avg: 400}, {last: 990, avg: 500}, {last: 990, avg: 640}, {last: 990, avg: 660}, {last: 990, avg: 660}, {last: 990, avg: 660}},
+			windows: both,
+			want:    []State{Warm, Warm, Warm, Warm, Warm, Hot},
 		},
 		"windows must agree: the mean lags behind a node that has cooled": {
-			seen: []seen{{last: 300, avg: 700}, {last: 300, avg: 690}, {last: 300, avg: 680}},
-			rule: HotRule{Windows: []usage.Window{usage.Last, usage.Avg5m}, ConsecutiveSamples: 1},
+			seen:    []seen{{last: 300, avg: 700}, {last: 300, avg: 690}, {last: 300, avg: 680}},
+			windows: both, samples: 1,
 			want: []State{Warm, Warm, Warm},
 		},
 		"a source that repeats itself is one sample": {
@@ -101,9 +171,10 @@ func TestClassify(t *testing.T) {
 		"what is read of an unknown node is no evidence": {
 			seen: []seen{
 				{last: 700, avg: 700, unknown: usage.StaleSample}, {last: 700, avg: 700, unknown: usage.NoAllocatable},
-				{last: 700, avg: 700, unknown: usage.NoSample}, steady(700),
+				{last: 700, avg: 700, unknown: usage.NoSample}, {last: 700, avg: 700, unknown: usage.AbsurdSample},
+				{last: 700, avg: 700, unknown: usage.FutureSample}, {last: 700, avg: 700, unknown: usage.ContradictorySample}, steady(700),
 			},
-			want: []State{Unknown, Unknown, Unknown, Warm},
+			want: []State{Unknown, Unknown, Unknown, Unknown, Unknown, Unknown, Warm},
 		},
 		"samples of a window too short count once it is long enough": {
 			seen: []seen{{last: 700, avg: 700, unknown: usage.ShortWindow}, {last: 700, avg: 700, unknown: usage.ShortWindow}, steady(700)},
@@ -113,72 +184,98 @@ func TestClassify(t *testing.T) {
 			seen: []seen{steady(700), steady(700), steady(700), {last: 700, avg: 700, notReady: true}, steady(700)},
 			want: []State{Warm, Warm, Hot, Unknown, Warm},
 		},
-		"without a window nothing is said": {
-			seen: []seen{steady(0), steady(990)},
-			rule: HotRule{ConsecutiveSamples: 1},
-			want: []State{Warm, Warm},
+		"a window that nobody reads says nothing": {
+			seen:    []seen{steady(990), steady(990), steady(990)},
+			windows: []usage.Window{{Kind: usage.KindAvg, Over: time.Hour}},
+			want:    []State{Cool, Cool, Cool},
 		},
 		"no number of samples is one sample": {
-			seen: []seen{steady(700)},
-			rule: HotRule{Windows: []usage.Window{usage.Avg5m}},
+			seen: []seen{steady(700)}, samples: -1,
 			want: []State{Hot},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			rule := tc.rule
-			if rule.Windows == nil && rule.ConsecutiveSamples == 0 {
-				rule = HotRule{Windows: []usage.Window{usage.Avg5m}, ConsecutiveSamples: 3}
+			if tc.windows == nil {
+				tc.windows = []usage.Window{usage.Avg5m}
 			}
-			var got []State
-			var states map[string]NodeState
-			for _, view := range timeline(tc.seen) {
-				states = Classify(states, view, testLines(), rule)
-				got = append(got, states["n"].State)
+			rule := HotRule{ConsecutiveSamples: 3, SampleInterval: interval}
+			if tc.samples != 0 {
+				rule.ConsecutiveSamples = tc.samples
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
+			got := statesOver(timeline(tc.seen), judge(t, rulesOf(usage.CPU, tc.windows...)...), rule)
+			if diff := cmp.Diff(tc.want, only(got, stateOf)); diff != "" {
 				t.Errorf("states (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
+// A state names what was over in the newest sample, and nothing where nothing was or nothing is known.
+func TestClassifyMetric(t *testing.T) {
+	rules := append(rulesOf(usage.CPU, usage.Avg5m), lines.Rule{
+		Metric: usage.CPUPressure, Window: usage.Avg5m, Levels: lines.Levels{Low: 10, Reject: 20, Evict: 30, Leave: 20}, Relieves: cluster.CPU,
+	})
+	waiting := func(s seen, pressure float64) seen {
+		s.pressure = pressure
+		return s
+	}
+	views := timeline([]seen{
+		steady(300), steady(700), waiting(steady(300), 40), waiting(steady(700), 40), waiting(steady(640), 25),
+		waiting(seen{last: 700, avg: 700, unknown: usage.ShortWindow}, 0), waiting(seen{last: 700, avg: 700, unknown: usage.StaleSample}, 40),
+		{last: 700, avg: 700, notReady: true},
+	})
+	type told struct {
+		State  State
+		Metric usage.Metric
+	}
+	got := only(statesOver(views, judge(t, rules...), HotRule{ConsecutiveSamples: 2}), func(s NodeState) told { return told{s.State, s.Metric} })
+	want := []told{
+		{Cool, ""}, {Warm, usage.CPU}, {Hot, usage.CPUPressure}, {Hot, usage.CPU}, {Hot, ""},
+		{Unknown, usage.CPU}, {Unknown, ""}, {Unknown, ""},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("states (-want +got):\n%s", diff)
+	}
+}
+
 // Since is when the state began, not when it was last confirmed.
 func TestClassifySince(t *testing.T) {
-	rule := HotRule{Windows: []usage.Window{usage.Avg5m}, ConsecutiveSamples: 2}
-	var states map[string]NodeState
-	var got []int
-	for _, view := range timeline([]seen{steady(300), steady(310), steady(700), steady(700), steady(700)}) {
-		states = Classify(states, view, testLines(), rule)
-		got = append(got, int(states["n"].Since.Sub(at(0))/time.Second))
-	}
+	views := timeline([]seen{steady(300), steady(310), steady(700), steady(700), steady(700)})
+	states := statesOver(views, judge(t, rulesOf(usage.CPU, usage.Avg5m)...), HotRule{ConsecutiveSamples: 2})
+	got := only(states, func(s NodeState) int { return int(s.Since.Sub(at(0)) / time.Second) })
 	if diff := cmp.Diff([]int{0, 0, 30, 45, 45}, got); diff != "" {
 		t.Errorf("seconds (-want +got):\n%s", diff)
 	}
 }
 
 // Any resource above its line makes hot; every resource has to be at or below its line for cool. A resource without lines
-// says nothing.
+// says nothing, and neither does a node without any.
 func TestClassifyByResource(t *testing.T) {
-	inf := math.Inf(1)
-	cpuOnly := Lines{
-		Low: cluster.Percents{45, inf}, Reject: cluster.Percents{60, inf}, Evict: cluster.Percents{65, inf}, Leave: cluster.Percents{60, inf},
-	}
+	cpu, memory := rulesOf(usage.CPU, usage.Avg5m), rulesOf(usage.Memory, usage.Avg5m)
+	available := []lines.Rule{{
+		Metric: lines.MemoryAvailable, Window: usage.Avg5m, LowerIsWorse: true, Levels: lines.Levels{Low: 40, Reject: 25, Evict: 20, Leave: 25},
+	}}
 	cases := map[string]struct {
 		used  cluster.Amounts
-		lines Lines
+		rules []lines.Rule
 		want  State
 	}{
-		"memory alone is hot":           {cluster.Amounts{10, 660}, testLines(), Hot},
-		"memory alone keeps from cool":  {cluster.Amounts{10, 460}, testLines(), Warm},
-		"memory without lines":          {cluster.Amounts{10, 990}, cpuOnly, Cool},
-		"CPU is hot whatever memory is": {cluster.Amounts{660, 990}, cpuOnly, Hot},
+		"memory alone is hot":             {cluster.Amounts{10, 660}, append(cpu, memory...), Hot},
+		"memory alone keeps from cool":    {cluster.Amounts{10, 460}, append(cpu, memory...), Warm},
+		"memory without lines":            {cluster.Amounts{10, 990}, cpu, Cool},
+		"CPU is hot whatever memory is":   {cluster.Amounts{660, 990}, cpu, Hot},
+		"19 % of the memory is available": {cluster.Amounts{10, 810}, append(cpu, available...), Hot},
+		"20 % of the memory is available": {cluster.Amounts{10, 800}, append(cpu, available...), Warm},
+		"40 % of the memory is available": {cluster.Amounts{10, 600}, append(cpu, available...), Cool},
+		"no lines at all":                 {cluster.Amounts{990, 990}, nil, Cool},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			view := timeline([]seen{{}})[0]
-			view.Nodes[0].Current, view.Nodes[0].Predicted = usage.Every(tc.used), usage.Every(tc.used)
-			got := Classify(nil, view, tc.lines, HotRule{Windows: []usage.Window{usage.Avg5m}, ConsecutiveSamples: 1})["n"].State
+			every := []cluster.Amounts{tc.used, tc.used, tc.used}
+			view.Nodes[0].Current, view.Nodes[0].Predicted = every, every
+			got := Classify(nil, view, judge(t, tc.rules...)(view), HotRule{ConsecutiveSamples: 1})["n"].State
 			if got != tc.want {
 				t.Errorf("state %q, want %q", got, tc.want)
 			}
@@ -188,7 +285,7 @@ func TestClassifyByResource(t *testing.T) {
 
 // A reading that failed counts no sample: states stay as they are until what they rest on is too old.
 func TestKeep(t *testing.T) {
-	before := map[string]NodeState{"n": {State: Hot, Since: at(0), Over: 3}}
+	before := map[string]NodeState{"n": {State: Hot, Since: at(0), Over: 3, Metric: usage.CPU}}
 	ready := func(s seen) *usage.View { return timeline([]seen{{}, s})[1] }
 	cases := map[string]struct {
 		before map[string]NodeState
@@ -197,7 +294,7 @@ func TestKeep(t *testing.T) {
 	}{
 		"as it was": {
 			before: before, view: ready(steady(100)),
-			want: NodeState{State: Hot, Since: at(0), Over: 3},
+			want: NodeState{State: Hot, Since: at(0), Over: 3, Metric: usage.CPU},
 		},
 		"too old": {
 			before: before, view: ready(seen{unknown: usage.StaleSample}),
@@ -230,7 +327,7 @@ func TestKeep(t *testing.T) {
 func TestClassifyForgetsNodes(t *testing.T) {
 	before := map[string]NodeState{"gone": {State: Hot}, "n": {State: Cool}}
 	view := timeline([]seen{steady(100)})[0]
-	if got := Classify(before, view, testLines(), HotRule{}); len(got) != 1 {
+	if got := Classify(before, view, judge(t)(view), HotRule{}); len(got) != 1 {
 		t.Errorf("%d states, want 1", len(got))
 	}
 	if got := Keep(before, view); len(got) != 1 {

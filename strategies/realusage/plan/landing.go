@@ -19,12 +19,11 @@ type destination struct {
 	index       int32
 }
 
-// fill returns how much of its ceiling a node would use, 1 being all of it.
-func fill(lines *Lines, used, allocatable cluster.Amounts) float64 {
-	percents := used.PercentOf(allocatable)
+// fill returns how much of a ceiling amounts are, 1 being all of it.
+func fill(used, ceiling cluster.Amounts) float64 {
 	highest := 0.0
-	for r := range percents {
-		highest = max(highest, percents[r]/lines.Reject[r])
+	for r := range used {
+		highest = max(highest, float64(used[r])/max(float64(ceiling[r]), 1))
 	}
 	return highest
 }
@@ -41,7 +40,6 @@ func (d *destination) takes(pod cluster.Amounts) bool {
 
 // ports are the destinations of a plan.
 type ports struct {
-	lines     *Lines
 	placement Placement
 	cool      []destination
 	byFill    []int32 // indices of cool, coolest first; numbers, because they are shifted at every landing
@@ -50,13 +48,13 @@ type ports struct {
 }
 
 func newPorts(in *Input, first order) *ports {
-	p := &ports{lines: &in.Lines, placement: in.Placement, first: first}
+	p := &ports{placement: in.Placement, first: first}
 	for i := range in.Nodes {
 		if n := &in.Nodes[i]; n.State == Cool && n.Closed == "" {
 			index := int32(len(p.cool)) //nolint:gosec // a cluster has fewer than 2^31 nodes
 			p.cool = append(p.cool, destination{
-				name: n.Name, allocatable: n.Allocatable, ceiling: p.lines.Reject.CeilingOf(n.Allocatable),
-				predicted: n.Predicted, fill: fill(p.lines, n.Predicted, n.Allocatable), index: index,
+				name: n.Name, allocatable: n.Allocatable, ceiling: n.Ceiling,
+				predicted: n.Predicted, fill: fill(n.Predicted, n.Ceiling), index: index,
 			})
 			p.byFill = append(p.byFill, index)
 		}
@@ -121,7 +119,7 @@ func (p *ports) size(pod *Pod) float64 {
 	if len(p.cool) == 0 {
 		return 0
 	}
-	return fill(p.lines, pod.Usage, p.cool[0].allocatable)
+	return fill(pod.Usage, p.cool[0].ceiling)
 }
 
 // takes says whether any destination would take the pod now.
@@ -169,7 +167,7 @@ func (p *ports) takeBack(landed []landing) {
 func (p *ports) shift(d *destination, by cluster.Amounts) {
 	from, _ := slices.BinarySearchFunc(p.byFill, d.index, p.compareFill)
 	d.predicted = d.predicted.Plus(by)
-	d.fill = fill(p.lines, d.predicted, d.allocatable)
+	d.fill = fill(d.predicted, d.ceiling)
 	left, right := p.byFill[:from], p.byFill[from+1:]
 	to, _ := slices.BinarySearchFunc(left, d.index, p.compareFill)
 	if to < from {

@@ -79,7 +79,7 @@ func newPlanner(in *Input, by order) *planner {
 func attempt(in *Input, o sequence) *planner {
 	p := newPlanner(in, o.destinations)
 	slices.SortStableFunc(p.hot, func(a, b *Node) int {
-		byHeat := cmp.Compare(p.heat(b), p.heat(a))
+		byHeat := cmp.Compare(heat(b), heat(a))
 		if o.leastHotFirst {
 			byHeat = -byHeat
 		}
@@ -113,31 +113,19 @@ func (p *planner) priority() int32 {
 }
 
 // heat is how far above its evict line a node is, as a factor, by its hottest resource.
-func (p *planner) heat(n *Node) float64 {
-	percents := n.Current.PercentOf(n.Allocatable)
+func heat(n *Node) float64 {
 	highest := 0.0
-	for r := range percents {
-		highest = max(highest, percents[r]/p.in.Lines.Evict[r])
+	for r, need := range n.Need {
+		if need > 0 {
+			highest = max(highest, float64(n.Current[r])/max(float64(n.Current[r]-need), 1))
+		}
 	}
 	return highest
 }
 
-// need is what has to leave a node: the amounts above its evict line, zero or less where it is under.
-func (p *planner) need(n *Node) cluster.Amounts {
-	need := n.Current
-	for r := range need {
-		if line := p.in.Lines.Evict[r] / 100 * float64(n.Allocatable[r]); line < float64(need[r]) {
-			need[r] -= int64(line)
-		} else {
-			need[r] = 0
-		}
-	}
-	return need
-}
-
 // cool plans the moves of one hot node.
 func (p *planner) cool(n *Node) {
-	need := p.need(n)
+	need := n.Need.AtLeastZero()
 	if !positive(need) {
 		return // held hot by its leave line alone: state, no cause for a move
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-func everyLine(v float64) Lines {
+func everyLine(v float64) levels {
 	p := cluster.Percents{v, v}
-	return Lines{Low: p, Reject: p, Evict: p, Leave: p}
+	return levels{reject: p, evict: p}
 }
 
 // Nothing that a caller can hand in makes the planner panic, hang or move what should not be moved.
@@ -21,13 +21,13 @@ func TestPlanAdversarial(t *testing.T) {
 	inf := math.Inf(1)
 	cases := map[string]struct {
 		nodes []Node
-		lines Lines
+		lines levels
 		want  []string
 	}{
-		"no nodes": {lines: testLines()},
+		"no nodes": {lines: shipped()},
 		"one hot node": {
 			nodes: []Node{hot("h", cluster.Amounts{600}, pod("p", cluster.Amounts{100}))},
-			lines: testLines(),
+			lines: shipped(),
 			want:  []string{"p: NoLanding", "h stays: NoLanding"},
 		},
 		"all hot": {
@@ -35,13 +35,13 @@ func TestPlanAdversarial(t *testing.T) {
 				hot("h0", cluster.Amounts{600}, pod("a", cluster.Amounts{100})),
 				hot("h1", cluster.Amounts{600}, pod("b", cluster.Amounts{100})),
 			},
-			lines: testLines(),
+			lines: shipped(),
 			want:  []string{"a: NoLanding", "b: NoLanding", "h0 stays: NoLanding", "h1 stays: NoLanding"},
 		},
-		"all cool": {nodes: []Node{cool("c0", cluster.Amounts{}), cool("c1", thousand)}, lines: testLines()},
+		"all cool": {nodes: []Node{cool("c0", cluster.Amounts{}), cool("c1", thousand)}, lines: shipped()},
 		"hot without pods": {
 			nodes: []Node{cool("c", cluster.Amounts{}), hot("h", cluster.Amounts{900})},
-			lines: testLines(),
+			lines: shipped(),
 			want:  []string{"h stays: HotThroughImmovable"},
 		},
 		"lines out of reach": {
@@ -53,16 +53,17 @@ func TestPlanAdversarial(t *testing.T) {
 			lines: everyLine(0),
 			want:  []string{"p: NoLanding", "h stays: NoLanding"},
 		},
-		"lines that are no numbers": {
-			nodes: []Node{cool("c", cluster.Amounts{}), hot("h", cluster.Amounts{900}, pod("p", cluster.Amounts{100}))},
+		"lines that are no numbers": { // which a judge never calls hot by: everything would have to leave, to nowhere
+			nodes: []Node{cool("c", cluster.Amounts{}), hot("h", cluster.Amounts{}, pod("p", cluster.Amounts{100}))},
 			lines: everyLine(math.NaN()),
+			want:  []string{"p: NoLanding", "h stays: NoLanding"},
 		},
 		"a destination that has nothing": {
 			nodes: []Node{
 				cool("c", cluster.Amounts{}, func(n *Node) { n.Allocatable = cluster.Amounts{} }),
 				hot("h", cluster.Amounts{600}, pod("p", cluster.Amounts{100})),
 			},
-			lines: testLines(),
+			lines: shipped(),
 			want:  []string{"p: NoLanding", "h stays: NoLanding"},
 		},
 		"a source that has nothing": {
@@ -71,25 +72,57 @@ func TestPlanAdversarial(t *testing.T) {
 				n.Allocatable = cluster.Amounts{}
 				return n
 			}()},
-			lines: testLines(),
+			lines: shipped(),
 			want:  []string{"p: h -> c"}, // a view would have called it unknown
 		},
 		"pods that use nothing or less": {
 			nodes: []Node{cool("c", cluster.Amounts{}), hot("h", cluster.Amounts{1000}, pod("zero", cluster.Amounts{}), pod("less", cluster.Amounts{-100}), pod("p", cluster.Amounts{260}))},
-			lines: testLines(),
+			lines: shipped(),
 			want:  []string{"p: HotThroughImmovable", "h stays: HotThroughImmovable"},
 		},
 		"a node beyond its size": {
 			nodes: []Node{cool("c", cluster.Amounts{}), hot("h", cluster.Amounts{}, pods(30, "p", cluster.Amounts{100})...)},
-			lines: testLines(),
+			lines: shipped(),
 			// 3000 above 650 by 2350: 24 of 100, room for 6
 			want: slices.Concat(each(30, "p", "NoLanding"), []string{"h stays: NoLanding"}),
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := described(New(Input{Nodes: tc.nodes, Lines: tc.lines, Placement: &refusing{}}))
+			got := described(New(Input{Nodes: tc.lines.on(tc.nodes), Placement: &refusing{}}))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("plan (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Needs and ceilings come from outside as amounts; the planner goes by whatever they are.
+func TestPlanWithHostileAmounts(t *testing.T) {
+	most, least := cluster.Amounts{math.MaxInt64, math.MaxInt64}, cluster.Amounts{math.MinInt64, math.MinInt64}
+	needs := func(need cluster.Amounts) Node {
+		n := hot("h", cluster.Amounts{100, 100}, pod("p", cluster.Amounts{100, 100}))
+		n.Need = need
+		return n
+	}
+	takes := func(ceiling cluster.Amounts) Node {
+		return cool("c", cluster.Amounts{}, func(n *Node) { n.Ceiling = ceiling })
+	}
+	cases := map[string]struct {
+		nodes []Node
+		want  []string
+	}{
+		"a need beyond everything":       {[]Node{takes(most), needs(most)}, []string{"p: HotThroughImmovable", "h stays: HotThroughImmovable"}},
+		"a need far below nothing":       {[]Node{takes(most), needs(least)}, nil},
+		"a need of one resource alone":   {[]Node{takes(most), needs(cluster.Amounts{math.MinInt64, 100})}, []string{"p: h -> c"}},
+		"a ceiling without end":          {[]Node{takes(most), needs(cluster.Amounts{1, 0})}, []string{"p: h -> c"}},
+		"a ceiling of nothing":           {[]Node{takes(cluster.Amounts{}), needs(cluster.Amounts{1, 0})}, []string{"p: NoLanding", "h stays: NoLanding"}},
+		"a ceiling below nothing":        {[]Node{takes(least), needs(cluster.Amounts{1, 0})}, []string{"p: NoLanding", "h stays: NoLanding"}},
+		"a ceiling of one resource only": {[]Node{takes(cluster.Amounts{math.MaxInt64, 0}), needs(cluster.Amounts{1, 0})}, []string{"p: NoLanding", "h stays: NoLanding"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, described(New(Input{Nodes: tc.nodes, Placement: &refusing{}}))); diff != "" {
 				t.Errorf("plan (-want +got):\n%s", diff)
 			}
 		})
@@ -113,7 +146,7 @@ func TestPlanWithDuplicates(t *testing.T) {
 	h := hot("h", cluster.Amounts{550}, pod("p", cluster.Amounts{100}))
 	h.Pods = append(h.Pods, h.Pods[0])
 	h.Current[cluster.CPU] = 750
-	plan := New(Input{Nodes: []Node{cool("c", cluster.Amounts{}), h}, Lines: testLines(), Placement: &refusing{}})
+	plan := New(Input{Nodes: shipped().on([]Node{cool("c", cluster.Amounts{}), h}), Placement: &refusing{}})
 	if len(plan.Moves) > 1 {
 		t.Errorf("%v moves a pod twice", described(plan))
 	}
@@ -121,7 +154,7 @@ func TestPlanWithDuplicates(t *testing.T) {
 
 // A Placement that takes pods and then fails to move them leaves the plan without moves, not half of one.
 func TestPlanWithAPlacementThatFails(t *testing.T) {
-	in := Input{Nodes: []Node{cool("c", cluster.Amounts{}), hot("h", cluster.Amounts{600}, pod("p", cluster.Amounts{100}))}, Lines: testLines(), Placement: failing{}}
+	in := Input{Nodes: shipped().on([]Node{cool("c", cluster.Amounts{}), hot("h", cluster.Amounts{600}, pod("p", cluster.Amounts{100}))}), Placement: failing{}}
 	if got := New(in); len(got.Moves) > 0 || got.Nodes[1].Reason != NoLanding {
 		t.Errorf("plan %v", described(got))
 	}
@@ -160,7 +193,7 @@ func inputOf(data []byte) (Input, forbidding) {
 		return int64(v)
 	}
 	refused := forbidding{}
-	in := Input{Lines: testLines(), Placement: refused, MaxMoves: int(next() % 8), MaxPerNode: int(next() % 4)}
+	in := Input{Placement: refused, MaxMoves: int(next() % 8), MaxPerNode: int(next() % 4)}
 	hotNodes, coolNodes := next()%5, next()%6
 	for c := range coolNodes {
 		in.Nodes = append(in.Nodes, cool(fmt.Sprintf("cool%d", c), cluster.Amounts{next() * 2, next() * 2}))
@@ -179,5 +212,6 @@ func inputOf(data []byte) (Input, forbidding) {
 		}
 		in.Nodes = append(in.Nodes, hot(fmt.Sprintf("hot%d", h), system, all...))
 	}
+	shipped().on(in.Nodes)
 	return in, refused
 }

@@ -229,7 +229,7 @@ func TestPlan(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			placement := &refusing{pairs: tc.refuse}
-			in := Input{Nodes: tc.nodes, Lines: testLines(), MaxMoves: tc.maxMoves, MaxPerNode: tc.maxPerNode, Placement: placement}
+			in := Input{Nodes: shipped().on(tc.nodes), MaxMoves: tc.maxMoves, MaxPerNode: tc.maxPerNode, Placement: placement}
 			if diff := cmp.Diff(tc.want, described(New(in))); diff != "" {
 				t.Errorf("plan (-want +got):\n%s", diff)
 			}
@@ -243,8 +243,8 @@ func TestPlan(t *testing.T) {
 // Moves carry what source and destination are at before and after each, and the report what they are at in the end.
 func TestPlanReports(t *testing.T) {
 	in := Input{
-		Nodes: []Node{cool("c", cluster.Amounts{100, 100}), hot("h", cluster.Amounts{650, 20}, pods(2, "p", cluster.Amounts{60, 10})...)},
-		Lines: testLines(), Placement: &refusing{},
+		Nodes:     shipped().on([]Node{cool("c", cluster.Amounts{100, 100}), hot("h", cluster.Amounts{650, 20}, pods(2, "p", cluster.Amounts{60, 10})...)}),
+		Placement: &refusing{},
 	}
 	plan := New(in)
 	type step struct{ FromBefore, FromAfter, ToBefore, ToAfter cluster.Percents }
@@ -271,11 +271,11 @@ func TestPlanReports(t *testing.T) {
 // What a person is told about a pod without a landing names every cause with its number of nodes.
 func TestRefusalsAreSummedUp(t *testing.T) {
 	in := Input{
-		Nodes: []Node{
+		Nodes: shipped().on([]Node{
 			cool("c0", cluster.Amounts{}), cool("c1", cluster.Amounts{}), cool("c2", cluster.Amounts{550}),
 			hot("h", cluster.Amounts{600}, pod("p", cluster.Amounts{100})),
-		},
-		Lines: testLines(), Placement: &refusing{pairs: []string{"p@c0", "p@c1"}},
+		}),
+		Placement: &refusing{pairs: []string{"p@c0", "p@c1"}},
 	}
 	got := New(in).Declined[0].Detail
 	want := "of 3 cool nodes, 1: its predicted usage would exceed the reject line; 2: NodeAffinity: does not match"
@@ -285,12 +285,68 @@ func TestRefusalsAreSummedUp(t *testing.T) {
 }
 
 func TestIdleChangesNothing(t *testing.T) {
-	in := Input{Nodes: []Node{cool("c", cluster.Amounts{}), hot("h", cluster.Amounts{600}, pod("p", cluster.Amounts{100}))}, Lines: testLines()}
+	in := Input{Nodes: shipped().on([]Node{cool("c", cluster.Amounts{}), hot("h", cluster.Amounts{600}, pod("p", cluster.Amounts{100}))})}
 	plan := Idle(in)
 	if len(plan.Moves)+len(plan.Declined) > 0 || plan.Nodes[1].Before != plan.Nodes[1].After {
 		t.Errorf("idle plan %+v", plan)
 	}
 	if names := []string{plan.Nodes[0].Name, plan.Nodes[1].Name}; !slices.Equal(names, []string{"c", "h"}) {
 		t.Errorf("nodes %v", names)
+	}
+}
+
+// What has to leave is told as amounts and by nothing else: a signal or memory.available can make a node hot that is far
+// under the lines of its resources, and spare one that is over them.
+func TestPlanGoesByNeed(t *testing.T) {
+	cases := map[string]struct {
+		need cluster.Amounts
+		want []string
+	}{
+		"CPU that a pressure asks for on a node at 30 %": {need: cluster.Amounts{90, 0}, want: []string{"cpu: h -> c"}},
+		"memory by what is available":                    {need: cluster.Amounts{0, 90}, want: []string{"memory: h -> c"}},
+		"both":                                           {need: cluster.Amounts{90, 90}, want: []string{"cpu: h -> c", "memory: h -> c"}},
+		"nothing":                                        {need: cluster.Amounts{0, 0}},
+		"more than there is":                             {need: cluster.Amounts{301, 0}, want: []string{"cpu: HotThroughImmovable", "h stays: HotThroughImmovable"}},
+		"less than nothing of the other":                 {need: cluster.Amounts{-500, 90}, want: []string{"memory: h -> c"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			h := hot("h", cluster.Amounts{200, 200}, pod("cpu", cluster.Amounts{100, 0}), pod("memory", cluster.Amounts{0, 100}))
+			h.Need = tc.need
+			c := cool("c", cluster.Amounts{100, 100}, func(n *Node) { n.Ceiling = cluster.Amounts{600, 600} })
+			if diff := cmp.Diff(tc.want, described(New(Input{Nodes: []Node{c, h}, Placement: &refusing{}}))); diff != "" {
+				t.Errorf("plan (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A destination takes as much as its own ceiling says: other windows, memory.available and signals have lowered it.
+func TestPlanGoesByCeiling(t *testing.T) {
+	lowered := func(to cluster.Amounts) func(*Node) { return func(n *Node) { n.Ceiling = to } }
+	in := Input{
+		Nodes: []Node{
+			cool("closed-by-signal", cluster.Amounts{}, lowered(cluster.Amounts{})),
+			cool("memory-gone", cluster.Amounts{}, lowered(cluster.Amounts{600, 9})),
+			cool("room", cluster.Amounts{300, 300}, lowered(cluster.Amounts{400, 310})),
+			hot("h", cluster.Amounts{600}, pod("p", cluster.Amounts{100, 10})),
+		},
+		Placement: &refusing{},
+	}
+	in.Nodes[3].Need = cluster.Amounts{50, 0}
+	if diff := cmp.Diff([]string{"p: h -> room"}, described(New(in))); diff != "" {
+		t.Errorf("plan (-want +got):\n%s", diff)
+	}
+}
+
+// The hottest node comes first, by how many times over its line it is in the resource that is needed most.
+func TestPlanHottestFirst(t *testing.T) {
+	a := hot("a", cluster.Amounts{500}, pod("p", cluster.Amounts{200}))
+	b := hot("b", cluster.Amounts{0, 300}, pod("q", cluster.Amounts{0, 200}))
+	a.Need, b.Need = cluster.Amounts{100, 0}, cluster.Amounts{0, 200} // 700 of 600, 500 of 300
+	c := cool("c", cluster.Amounts{}, func(n *Node) { n.Ceiling = thousand })
+	in := Input{Nodes: []Node{a, b, c}, MaxMoves: 1, Placement: &refusing{}}
+	if diff := cmp.Diff([]string{"q: b -> c", "a stays: MoveLimit"}, described(New(in))); diff != "" {
+		t.Errorf("plan (-want +got):\n%s", diff)
 	}
 }

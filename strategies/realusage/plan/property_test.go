@@ -52,7 +52,7 @@ var shapes = [...]func(*rand.Rand) cluster.Amounts{
 // ones of different sizes.
 func randomInput(rng *rand.Rand) (Input, forbidding) {
 	refused := forbidding{}
-	in := Input{Placement: refused, Lines: testLines()}
+	in := Input{Placement: refused}
 	hot, cool, shape := 1+rng.IntN(3), 1+rng.IntN(4), shapes[rng.IntN(len(shapes))]
 	for h := range hot {
 		in.Nodes = append(in.Nodes, randomHot(rng, h, shape))
@@ -73,6 +73,7 @@ func randomInput(rng *rand.Rand) (Input, forbidding) {
 		}
 	}
 	slices.SortFunc(in.Nodes, func(a, b Node) int { return strings.Compare(a.Name, b.Name) })
+	shipped().on(in.Nodes)
 	return in, refused
 }
 
@@ -130,7 +131,7 @@ func (o *optimum) try(k int) {
 	if k == len(o.pods) {
 		cooled := 0
 		for i := range o.in.Nodes {
-			if o.in.Nodes[i].State == Hot && o.isUnder(i, o.in.Lines.Evict) {
+			if o.in.Nodes[i].State == Hot && o.isUnder(i, shipped().evict) {
 				cooled++
 			}
 		}
@@ -140,7 +141,7 @@ func (o *optimum) try(k int) {
 		return
 	}
 	o.try(k + 1)
-	if o.isUnder(o.from[k], o.in.Lines.Evict) {
+	if o.isUnder(o.from[k], shipped().evict) {
 		return // a further move from a node that is cooled already is never among the fewest
 	}
 	pod := o.pods[k]
@@ -149,7 +150,7 @@ func (o *optimum) try(k int) {
 			continue
 		}
 		o.shift(k, i, pod.Usage)
-		if o.isUnder(i, o.in.Lines.Reject) {
+		if o.isUnder(i, shipped().reject) {
 			o.try(k + 1)
 		}
 		o.shift(k, i, cluster.Amounts{}.Minus(pod.Usage))
@@ -198,7 +199,7 @@ func checkSound(t *testing.T, in *Input, refused forbidding, plan Plan) {
 			continue
 		}
 		for r, v := range used.PercentOf(nodes[name].Allocatable) {
-			if v > in.Lines.Reject[r] {
+			if v > shipped().reject[r] {
 				t.Fatalf("%s is left at %.1f %%, above the reject line", name, v)
 			}
 		}
@@ -210,7 +211,7 @@ func cooledBy(in *Input, plan Plan) int {
 	for i := range plan.Nodes {
 		under := true
 		for r, v := range plan.Nodes[i].After {
-			under = under && v <= in.Lines.Evict[r]
+			under = under && v <= shipped().evict[r]
 		}
 		if plan.Nodes[i].State == Hot && under {
 			cooled++

@@ -39,8 +39,11 @@ type Node struct {
 	State       State
 	// Current is the evidence for hot: what stays on the node, as measured.
 	Current cluster.Amounts
-	// Predicted is what a landing has to reckon with: all pods, with estimates, and moves in flight.
-	Predicted cluster.Amounts
+	// Need is what has to leave a hot node to bring it under its evict lines; zero or less where nothing has to.
+	Need cluster.Amounts
+	// Predicted is what a landing has to reckon with: all pods, with estimates, and moves in flight; Ceiling the most of it
+	// that keeps the node under its reject lines.
+	Predicted, Ceiling cluster.Amounts
 	// Closed is why the node takes no landing although it is cool (cordoned, about to be removed); empty if it may.
 	Closed string
 	// Pods are the candidates on a hot node; nil on others.
@@ -70,7 +73,6 @@ type Placement interface {
 type Input struct {
 	// Nodes in the order of their names.
 	Nodes []Node
-	Lines Lines
 	// MaxMoves bounds the plan; 0 means no bound. MaxPerNode bounds the moves from one node; 0 means no bound.
 	MaxMoves, MaxPerNode int
 	Placement            Placement

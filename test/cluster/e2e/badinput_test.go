@@ -1,43 +1,15 @@
 package e2e
 
 import (
-	"bytes"
-	"context"
-	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
-
-// commandResult is what a command that ends by itself left behind.
-type commandResult struct {
-	code           int
-	stdout, stderr string
-	took           time.Duration
-}
-
-// runCommand runs the binary in dir until it ends; no configuration of the machine reaches it.
-func runCommand(ctx context.Context, t *testing.T, dir string, args ...string) commandResult {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
-	defer cancel()
-	command := exec.CommandContext(ctx, shared.binary, args...)
-	command.Dir = dir
-	command.Env = []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}
-	var stdout, stderr bytes.Buffer
-	command.Stdout, command.Stderr = &stdout, &stderr
-	started := time.Now()
-	err := command.Run()
-	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
-		t.Fatalf("running evenkeel %s: %v", strings.Join(args, " "), err)
-	}
-	return commandResult{command.ProcessState.ExitCode(), stdout.String(), stderr.String(), time.Since(started)}
-}
 
 const (
 	// plainDescheduler runs one upstream plugin.
@@ -75,18 +47,18 @@ func badInputFiles(t *testing.T) string {
 		t.Fatal(err)
 	}
 	withArgs := func(args string) string {
-		return strings.Replace(realUsage, "args: {}", "args: "+args, 1)
+		return strings.Replace(stage.RealUsage, "args: {}", "args: "+args, 1)
 	}
 	const byClass = "- name: DefaultEvictor\n    args: {priorityThreshold: {name: gold}}\n"
 	files := map[string]string{
-		"good.yaml":             realUsage,
+		"good.yaml":             stage.RealUsage,
 		"empty.yaml":            "",
 		"comments.yaml":         "# nothing yet\n---\n# nor here\n",
 		"broken.yaml":           "apiVersion: [\n",
 		"wrong-kind.yaml":       "apiVersion: apps/v1\nkind: Deployment\n",
 		"old-version.yaml":      "apiVersion: descheduler/v1alpha1\nkind: DeschedulerPolicy\n",
 		"list.yaml":             "- apiVersion: descheduler/v1alpha2\n",
-		"twice.yaml":            realUsage + "---" + realUsage,
+		"twice.yaml":            stage.RealUsage + "---" + stage.RealUsage,
 		"no-profiles.yaml":      "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\n",
 		"only-load.yaml":        loadPolicyHead,
 		"top-field.yaml":        plainDescheduler + "maxNoOfPodsToEvictPerNodes: 2\n",
@@ -110,7 +82,7 @@ func badInputFiles(t *testing.T) string {
 		"priority-class.yaml":   strings.Replace(plainDescheduler, "- name: RemoveDuplicates", byClass+"  - name: RemoveDuplicates", 1),
 		"wrong-point.yaml":      strings.Replace(plainDescheduler, "balance:", "deschedule:", 1),
 		"unreachable.conf":      kubeconfigOf("https://" + closed),
-		"nobody.conf":           kubeconfigOf(shared.cluster.Config().Host),
+		"nobody.conf":           kubeconfigOf(stage.Cluster().Config().Host),
 		"empty.conf":            "",
 		"broken.conf":           "clusters: [",
 		"no-context.conf":       "apiVersion: v1\nkind: Config\ncurrent-context: gone\n",
@@ -138,7 +110,7 @@ func TestBadInputIsToldInOneLine(t *testing.T) {
 		return []string{"run", "--kubeconfig", "unreachable.conf", "--policy-config-file", name}
 	}
 	live := func(name string) []string {
-		return []string{"run", "--kubeconfig", shared.cluster.Kubeconfig(), "--policy-config-file", name, "--metrics-address", "0"}
+		return []string{"run", "--kubeconfig", stage.Cluster().Kubeconfig(), "--policy-config-file", name, "--metrics-address", "0"}
 	}
 	kubeconfig := func(name string) []string {
 		return []string{"run", "--kubeconfig", name, "--policy-config-file", "good.yaml"}
@@ -217,16 +189,16 @@ func TestBadInputIsToldInOneLine(t *testing.T) {
 	dir := badInputFiles(t)
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := runCommand(t.Context(), t, dir, tc.args...)
-			if got.code != tc.code {
-				t.Errorf("exit code %d, want %d", got.code, tc.code)
+			got := stage.Run(t.Context(), t, dir, tc.args...)
+			if got.Code != tc.code {
+				t.Errorf("exit code %d, want %d", got.Code, tc.code)
 			}
-			if got.stdout != "" {
-				t.Errorf("standard output: %q, want nothing", got.stdout)
+			if got.Stdout != "" {
+				t.Errorf("standard output: %q, want nothing", got.Stdout)
 			}
-			lines := strings.Split(strings.TrimSuffix(got.stderr, "\n"), "\n")
+			lines := strings.Split(strings.TrimSuffix(got.Stderr, "\n"), "\n")
 			if len(lines) != len(tc.says) {
-				t.Fatalf("%d lines, want %d:\n%s", len(lines), len(tc.says), got.stderr)
+				t.Fatalf("%d lines, want %d:\n%s", len(lines), len(tc.says), got.Stderr)
 			}
 			for i, says := range tc.says {
 				if !strings.Contains(lines[i], says) {
@@ -236,8 +208,8 @@ func TestBadInputIsToldInOneLine(t *testing.T) {
 			if !strings.HasPrefix(lines[0], "evenkeel: ") {
 				t.Errorf("the line does not say who speaks: %q", lines[0])
 			}
-			if limit := 15 * time.Second; got.took > limit {
-				t.Errorf("it took %v to say so, more than %v", got.took, limit)
+			if limit := 15 * time.Second; got.Took > limit {
+				t.Errorf("it took %v to say so, more than %v", got.Took, limit)
 			}
 		})
 	}

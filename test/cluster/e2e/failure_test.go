@@ -10,39 +10,40 @@ import (
 	schedulerv1 "k8s.io/kube-scheduler/config/v1"
 
 	"github.com/evenkeel/evenkeel/test/cluster"
+	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
 // kube-scheduler is configured without the extender. One pod is evicted, the probe, and none in the cycles after it: by
 // requests the hot nodes look emptiest, so every further one would come straight back. Once kube-scheduler asks, the nodes
-// are cooled.
+// Are cooled.
 func TestSteeringAbsentStopsEvicting(t *testing.T) {
 	f := newFixture(t)
-	skew := f.skew()
+	skew := f.Skew()
 	f.schedulerWithoutExtender()
-	mark, address := f.mark(), f.freeAddress()
-	f.serve(f.policy(realUsage, fast), "--metrics-address", address)
-	f.eventually(90*time.Second, "the probe", func(context.Context) bool { return f.evictions(mark) > 0 })
+	mark, address := f.Mark(), f.FreeAddress()
+	f.Serve(f.Policy(stage.RealUsage, stage.Fast), "--metrics-address", address)
+	f.Eventually(90*time.Second, "the probe", func(context.Context) bool { return f.Evictions(mark) > 0 })
 	f.waitCycles(address, 4)
-	if got := f.evictions(mark); got != 1 {
+	if got := f.Evictions(mark); got != 1 {
 		t.Fatalf("%d evictions without steering, want the probe alone", got)
 	}
-	if left := f.metric(address, `evenkeel_moves_left_total{reason="SteeringAbsent"}`); left == 0 {
+	if left := f.Metric(address, `evenkeel_moves_left_total{reason="SteeringAbsent"}`); left == 0 {
 		t.Error("no move was left for SteeringAbsent")
 	}
 
-	if err := f.RestartScheduler(t.Context(), shippedExtender()); err != nil {
+	if err := f.RestartScheduler(t.Context(), stage.ShippedExtender()); err != nil {
 		t.Fatal(err)
 	}
-	if got := f.evictions(mark); got != 1 {
+	if got := f.Evictions(mark); got != 1 {
 		t.Fatalf("%d evictions before kube-scheduler asked anything, want 1", got)
 	}
-	w := workload("asked", cluster.Resources{CPU: "100m", Memory: "128Mi"}, cluster.Resources{CPU: "100m", Memory: "128Mi"})
+	w := stage.Workload("asked", cluster.Resources{CPU: "100m", Memory: "128Mi"}, cluster.Resources{CPU: "100m", Memory: "128Mi"})
 	w.Replicas = 1
 	if err := f.Deploy(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
-	f.eventually(time.Minute, "no node above 65 % of CPU", func(ctx context.Context) bool { return len(f.hot(ctx, 65)) == 0 })
-	if got, most := f.evictions(mark), skew.fewest+1; got > most {
+	f.Eventually(time.Minute, "no node above 65 % of CPU", func(ctx context.Context) bool { return len(f.Hot(ctx, 65)) == 0 })
+	if got, most := f.Evictions(mark), skew.Fewest+1; got > most {
 		t.Errorf("%d evictions, want at most the probe and the fewest possible, %d", got, most)
 	}
 }
@@ -51,27 +52,27 @@ func TestSteeringAbsentStopsEvicting(t *testing.T) {
 // and pods are scheduled. It comes back: the hot nodes are cooled.
 func TestMetricsServerStopped(t *testing.T) {
 	f := newFixture(t)
-	skew := f.skew()
-	f.stopMetricsServer()
-	mark, address := f.mark(), f.freeAddress()
-	f.serve(f.policy(realUsage, impatient), "--metrics-address", address)
-	f.wantNeutral(shared.listen, skew.nodes)
+	skew := f.Skew()
+	f.StopMetricsServer()
+	mark, address := f.Mark(), f.FreeAddress()
+	f.Serve(f.Policy(stage.RealUsage, stage.Impatient), "--metrics-address", address)
+	f.WantNeutral(stage.Listen(), skew.Nodes)
 	f.waitCycles(address, 2)
-	f.wantNeutral(shared.listen, skew.nodes)
-	w := workload("meanwhile", cluster.Resources{CPU: "100m", Memory: "128Mi"}, cluster.Resources{CPU: "100m", Memory: "128Mi"})
+	f.WantNeutral(stage.Listen(), skew.Nodes)
+	w := stage.Workload("meanwhile", cluster.Resources{CPU: "100m", Memory: "128Mi"}, cluster.Resources{CPU: "100m", Memory: "128Mi"})
 	w.Replicas = 6
 	if err := f.Deploy(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
-	if got := f.evictions(mark); got != 0 {
+	if got := f.Evictions(mark); got != 0 {
 		t.Fatalf("%d evictions without usage data, want 0", got)
 	}
 
 	if err := f.Restart(t.Context(), cluster.MetricsServer); err != nil {
 		t.Fatal(err)
 	}
-	f.eventually(90*time.Second, "no node above 65 % of CPU", func(ctx context.Context) bool { return len(f.hot(ctx, 65)) == 0 })
-	if got, most := f.evictions(mark), skew.fewest+1; got > most {
+	f.Eventually(90*time.Second, "no node above 65 % of CPU", func(ctx context.Context) bool { return len(f.Hot(ctx, 65)) == 0 })
+	if got, most := f.Evictions(mark), skew.Fewest+1; got > most {
 		t.Errorf("%d evictions, want at most %d", got, most)
 	}
 }
@@ -84,10 +85,10 @@ func TestSchedulingWithoutAnswer(t *testing.T) {
 	if _, err := f.AddNodes(t.Context(), 12, cluster.NodeTemplate{CPU: "32", Memory: "256Gi"}); err != nil {
 		t.Fatal(err)
 	}
-	p := f.serve(f.policy(realUsage, fast))
+	p := f.Serve(f.Policy(stage.RealUsage, stage.Fast))
 	t.Cleanup(func() { _ = p.Thaw() }) // else it could not be stopped; fails when it has ended
-	f.restoreScheduler()
-	with, without := []schedulerv1.Extender{shippedExtender()}, []schedulerv1.Extender(nil)
+	f.RestoreScheduler()
+	with, without := []schedulerv1.Extender{stage.ShippedExtender()}, []schedulerv1.Extender(nil)
 
 	t.Logf("%6.1f pods/s with no extender configured", f.podsPerSecond("none", 150, without))
 	if err := p.Freeze(); err != nil {
@@ -101,8 +102,8 @@ func TestSchedulingWithoutAnswer(t *testing.T) {
 	if err := p.Thaw(); err != nil {
 		t.Fatal(err)
 	}
-	f.eventually(time.Minute, "Evenkeel goes on and knows all nodes", func(context.Context) bool {
-		return f.status(shared.listen).FreshNodes == 12
+	f.Eventually(time.Minute, "Evenkeel goes on and knows all nodes", func(context.Context) bool {
+		return f.Status(stage.Listen()).FreshNodes == 12
 	})
 	t.Logf("%6.1f pods/s with Evenkeel running", f.podsPerSecond("running", 150, with))
 	if err := p.Stop(); err != nil {
@@ -119,29 +120,29 @@ func TestAllNodesHot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hog := workload("hog", cluster.Resources{CPU: "250m", Memory: "128Mi"}, cluster.Resources{CPU: "2200m", Memory: "256Mi"})
-	if err := f.Place(t.Context(), cluster.Placement{Workload: hog, On: on(12, nodes...)}); err != nil {
+	hog := stage.Workload("hog", cluster.Resources{CPU: "250m", Memory: "128Mi"}, cluster.Resources{CPU: "2200m", Memory: "256Mi"})
+	if err := f.Place(t.Context(), cluster.Placement{Workload: hog, On: stage.On(12, nodes...)}); err != nil {
 		t.Fatal(err)
 	}
-	mark, address := f.mark(), f.freeAddress()
-	p := f.serve(f.policy(realUsage, fast), "--metrics-address", address)
-	f.eventually(90*time.Second, "all nodes known to be hot", func(ctx context.Context) bool {
-		states := f.states(ctx)
+	mark, address := f.Mark(), f.FreeAddress()
+	p := f.Serve(f.Policy(stage.RealUsage, stage.Fast), "--metrics-address", address)
+	f.Eventually(90*time.Second, "all nodes known to be hot", func(ctx context.Context) bool {
+		states := f.States(ctx)
 		return len(states) == len(nodes) && !slices.ContainsFunc(nodes, func(n string) bool { return states[n] != "hot" })
 	})
-	if kept := f.filter(shared.listen, nodes); !slices.Equal(kept, nodes) {
+	if kept := f.Filter(stage.Listen(), nodes); !slices.Equal(kept, nodes) {
 		t.Errorf("the extender kept %v of nodes that are all hot, want all of %v", kept, nodes)
 	}
-	w := workload("latecomer", cluster.Resources{CPU: "100m", Memory: "128Mi"}, cluster.Resources{CPU: "100m", Memory: "128Mi"})
+	w := stage.Workload("latecomer", cluster.Resources{CPU: "100m", Memory: "128Mi"}, cluster.Resources{CPU: "100m", Memory: "128Mi"})
 	w.Replicas = 4
 	if err := f.Deploy(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
-	f.eventually(30*time.Second, "pods declined for NoLanding", func(context.Context) bool {
+	f.Eventually(30*time.Second, "pods declined for NoLanding", func(context.Context) bool {
 		return strings.Contains(p.Log(), `reason="NoLanding"`)
 	})
 	f.waitCycles(address, 2)
-	if got := f.evictions(mark); got != 0 {
+	if got := f.Evictions(mark); got != 0 {
 		t.Errorf("%d evictions with nowhere to go, want 0", got)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/evenkeel/evenkeel/test/cluster"
+	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
 // The hot pods have a disruption budget of one and start slowly, so nearly all the time the budget is used up. It is never
@@ -29,23 +30,23 @@ func TestBudgetIsKeptAndTheNodesAreCooled(t *testing.T) {
 		t.Fatal(err)
 	}
 	const replicas = 24
-	hog := workload("hog", cluster.Resources{CPU: "250m"}, cluster.Resources{CPU: "2200m"})
+	hog := stage.Workload("hog", cluster.Resources{CPU: "250m"}, cluster.Resources{CPU: "2200m"})
 	hog.Grace = 3 * time.Second
 	hog.Adjust = func(template *v1.PodTemplateSpec) {
 		template.Annotations[cluster.ReadyAfterAnnotation] = "1500ms"
 	}
 	err = f.Place(t.Context(),
-		cluster.Placement{Workload: hog, On: on(replicas/2, nodes[:2]...)},
+		cluster.Placement{Workload: hog, On: stage.On(replicas/2, nodes[:2]...)},
 		cluster.Placement{
-			Workload: workload("web", cluster.Resources{CPU: "1"}, cluster.Resources{CPU: "500m"}),
-			On:       on(4, nodes[2:]...),
+			Workload: stage.Workload("web", cluster.Resources{CPU: "1"}, cluster.Resources{CPU: "500m"}),
+			On:       stage.On(4, nodes[2:]...),
 		})
 	if err != nil {
 		t.Fatal(err)
 	}
 	f.budget("hog", 1)
 
-	mark := f.mark()
+	mark := f.Mark()
 	mostUnavailable := 0
 	stop := f.watchPods("hog", func(pods map[types.UID]*v1.Pod) {
 		available := 0
@@ -56,11 +57,11 @@ func TestBudgetIsKeptAndTheNodesAreCooled(t *testing.T) {
 		}
 		mostUnavailable = max(mostUnavailable, replicas-available)
 	})
-	metrics := f.freeAddress()
-	f.serve(f.policy(realUsage, fast), "--metrics-address", metrics)
-	f.eventually(2*time.Minute, "no node above 65 % of CPU", func(ctx context.Context) bool { return len(f.hot(ctx, 65)) == 0 })
+	metrics := f.FreeAddress()
+	f.Serve(f.Policy(stage.RealUsage, stage.Fast), "--metrics-address", metrics)
+	f.Eventually(2*time.Minute, "no node above 65 % of CPU", func(ctx context.Context) bool { return len(f.Hot(ctx, 65)) == 0 })
 	f.waitCycles(metrics, 2)
-	f.eventually(20*time.Second, "every replacement ready", func(ctx context.Context) bool {
+	f.Eventually(20*time.Second, "every replacement ready", func(ctx context.Context) bool {
 		return f.WaitReady(ctx, "shop", "hog") == nil
 	})
 	stop()
@@ -68,21 +69,21 @@ func TestBudgetIsKeptAndTheNodesAreCooled(t *testing.T) {
 	if mostUnavailable != 1 {
 		t.Errorf("up to %d pods were unavailable at a time, want 1", mostUnavailable)
 	}
-	if hot := f.hot(t.Context(), 65); len(hot) > 0 {
+	if hot := f.Hot(t.Context(), 65); len(hot) > 0 {
 		t.Errorf("%v are hot at the end", hot)
 	}
 	const fewest = 6
-	if got := f.evictions(mark); got > fewest+1 {
+	if got := f.Evictions(mark); got > fewest+1 {
 		t.Errorf("%d evictions, the fewest possible are %d", got, fewest)
 	}
-	t.Logf("evictions %d, fewest %d; refused by the budget %d", f.evictions(mark), fewest, f.refusals(mark))
+	t.Logf("evictions %d, fewest %d; refused by the budget %d", f.Evictions(mark), fewest, f.refusals(mark))
 }
 
 // budget lets as many pods of a Deployment be unavailable, and waits until the controller has counted them.
 func (f *fixture) budget(deployment string, maxUnavailable int32) {
-	f.t.Helper()
+	f.T.Helper()
 	budgets := f.Client().PolicyV1().PodDisruptionBudgets("shop")
-	_, err := budgets.Create(f.t.Context(), &policyv1.PodDisruptionBudget{
+	_, err := budgets.Create(f.T.Context(), &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Name: deployment},
 		Spec: policyv1.PodDisruptionBudgetSpec{
 			MaxUnavailable: new(intstr.FromInt32(maxUnavailable)),
@@ -90,9 +91,9 @@ func (f *fixture) budget(deployment string, maxUnavailable int32) {
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
-	f.eventually(20*time.Second, "a counted disruption budget", func(ctx context.Context) bool {
+	f.Eventually(20*time.Second, "a counted disruption budget", func(ctx context.Context) bool {
 		budget, err := budgets.Get(ctx, deployment, metav1.GetOptions{})
 		return err == nil && budget.Status.DisruptionsAllowed == maxUnavailable
 	})
@@ -100,10 +101,10 @@ func (f *fixture) budget(deployment string, maxUnavailable int32) {
 
 // refusals counts the evictions that the API server refused for a budget.
 func (f *fixture) refusals(since cluster.AuditMark) int {
-	f.t.Helper()
+	f.T.Helper()
 	requests, err := f.Audit(since)
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 	return len(requests.To("create", "pods/eviction").Where(func(r cluster.Request) bool { return r.Code == 429 }))
 }
@@ -118,54 +119,54 @@ func TestCriticalPodStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.priorityClass("shop-critical", 1_000_000)
-	critical := workload("critical", cluster.Resources{CPU: "2"}, cluster.Resources{CPU: "17"})
+	critical := stage.Workload("critical", cluster.Resources{CPU: "2"}, cluster.Resources{CPU: "17"})
 	critical.PriorityClassName = "shop-critical"
 	err = f.Place(t.Context(),
-		cluster.Placement{Workload: critical, On: on(1, nodes[0])},
+		cluster.Placement{Workload: critical, On: stage.On(1, nodes[0])},
 		cluster.Placement{
-			Workload: workload("batch", cluster.Resources{}, cluster.Resources{CPU: "4"}),
-			On:       on(3, nodes[0]),
+			Workload: stage.Workload("batch", cluster.Resources{}, cluster.Resources{CPU: "4"}),
+			On:       stage.On(3, nodes[0]),
 		},
 		cluster.Placement{
-			Workload: workload("web", cluster.Resources{CPU: "1"}, cluster.Resources{CPU: "500m"}),
-			On:       on(1, nodes[1:]...),
+			Workload: stage.Workload("web", cluster.Resources{CPU: "1"}, cluster.Resources{CPU: "500m"}),
+			On:       stage.On(1, nodes[1:]...),
 		})
 	if err != nil {
 		t.Fatal(err)
 	}
 	before := f.podOn(t.Context(), "critical", nodes[0])
-	for _, pod := range f.pods(t.Context(), "batch") {
+	for _, pod := range f.Pods(t.Context(), "batch") {
 		if pod.Status.QOSClass != v1.PodQOSBestEffort {
 			t.Fatalf("pod %s is %s", pod.Name, pod.Status.QOSClass)
 		}
 	}
 
-	mark := f.mark()
-	metrics := f.freeAddress()
-	f.serve(f.policy(realUsage, fast), "--metrics-address", metrics)
-	f.eventually(2*time.Minute, "no node above 65 % of CPU", func(ctx context.Context) bool { return len(f.hot(ctx, 65)) == 0 })
+	mark := f.Mark()
+	metrics := f.FreeAddress()
+	f.Serve(f.Policy(stage.RealUsage, stage.Fast), "--metrics-address", metrics)
+	f.Eventually(2*time.Minute, "no node above 65 % of CPU", func(ctx context.Context) bool { return len(f.Hot(ctx, 65)) == 0 })
 	f.waitCycles(metrics, 2)
 
 	if after := f.podOn(t.Context(), "critical", nodes[0]); after.UID != before.UID || after.DeletionTimestamp != nil {
 		t.Errorf("the critical pod was replaced: %s by %s, being deleted %v", before.UID, after.UID, after.DeletionTimestamp)
 	}
-	for _, pod := range f.pods(t.Context(), "batch") {
+	for _, pod := range f.Pods(t.Context(), "batch") {
 		if pod.Spec.NodeName == nodes[0] || pod.Spec.NodeName == "" {
 			t.Errorf("pod %s is on %q", pod.Name, pod.Spec.NodeName)
 		}
 	}
-	if got := f.evictions(mark); got != 3 {
+	if got := f.Evictions(mark); got != 3 {
 		t.Errorf("%d evictions, want those of the three best-effort pods", got)
 	}
 }
 
 // priorityClass makes a class; those of earlier cases stay.
 func (f *fixture) priorityClass(name string, value int32) {
-	f.t.Helper()
+	f.T.Helper()
 	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}
-	_, err := f.Client().SchedulingV1().PriorityClasses().Create(f.t.Context(), class, metav1.CreateOptions{})
+	_, err := f.Client().SchedulingV1().PriorityClasses().Create(f.T.Context(), class, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 }
 
@@ -186,9 +187,9 @@ func TestLandingsRespectTerminatingPods(t *testing.T) {
 	}
 	hot, landings, last := nodes[:2], nodes[2:5], nodes[5]
 	err = f.Place(t.Context(),
-		cluster.Placement{Workload: spreadDB(), On: on(1, hot[0], hot[1], last)},
+		cluster.Placement{Workload: spreadDB(), On: stage.On(1, hot[0], hot[1], last)},
 		cluster.Placement{
-			Workload: workload("web", cluster.Resources{CPU: "100m"}, cluster.Resources{CPU: "500m"}),
+			Workload: stage.Workload("web", cluster.Resources{CPU: "100m"}, cluster.Resources{CPU: "500m"}),
 			On:       map[string]int{hot[0]: 26, hot[1]: 26, landings[0]: 10, landings[1]: 10, landings[2]: 10, last: 1},
 		})
 	if err != nil {
@@ -200,19 +201,19 @@ func TestLandingsRespectTerminatingPods(t *testing.T) {
 	}
 	kept := f.watchTogether(last)
 
-	mark := f.mark()
+	mark := f.Mark()
 	f.pause(true) // until one of the pods terminates
-	f.serve(f.policy(realUsage, fast))
-	f.eventually(time.Minute, "every node known for what it is", func(context.Context) bool {
-		return f.are("hot", hot...) && f.are("cool", nodes[2:]...)
+	f.Serve(f.Policy(stage.RealUsage, stage.Fast))
+	f.Eventually(time.Minute, "every node known for what it is", func(context.Context) bool {
+		return f.Are("hot", hot...) && f.Are("cool", nodes[2:]...)
 	})
 	if err := f.Client().CoreV1().Pods("shop").Delete(t.Context(), deleted, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	f.eventually(20*time.Second, "the deleted pod replaced", func(context.Context) bool { return kept.landed() == 1 })
+	f.Eventually(20*time.Second, "the deleted pod replaced", func(context.Context) bool { return kept.landed() == 1 })
 	f.pause(false)
-	f.eventually(time.Minute, "no node above 65 % of CPU", func(ctx context.Context) bool { return len(f.hot(ctx, 65)) == 0 })
-	f.eventually(20*time.Second, "two moves landed", func(context.Context) bool { return kept.landed() == 3 && len(f.moves()) == 2 })
+	f.Eventually(time.Minute, "no node above 65 % of CPU", func(ctx context.Context) bool { return len(f.Hot(ctx, 65)) == 0 })
+	f.Eventually(20*time.Second, "two moves landed", func(context.Context) bool { return kept.landed() == 3 && len(f.Moves()) == 2 })
 	kept.stop()
 
 	if len(kept.together) > 0 {
@@ -221,11 +222,11 @@ func TestLandingsRespectTerminatingPods(t *testing.T) {
 	if kept.besideTerminating != 3 {
 		t.Errorf("%d of 3 pods landed while the deleted one still terminated: the case was not put to the test", kept.besideTerminating)
 	}
-	if got := f.evictions(mark); got != 2 {
+	if got := f.Evictions(mark); got != 2 {
 		t.Errorf("%d evictions, want 2", got)
 	}
-	after := f.podsByUID(t.Context())
-	for _, move := range f.moves() {
+	after := f.PodsByUID(t.Context())
+	for _, move := range f.Moves() {
 		pod := after[move.Replacement]
 		if !slices.Contains(landings, move.To) || pod.Spec.NodeName != move.To {
 			t.Errorf("move of %s: planned to %s, landed on %q, want both the same one of %v", move.Pod, move.To, pod.Spec.NodeName, landings)
@@ -256,8 +257,8 @@ func (w *together) landed() int {
 
 // watchTogether watches the pods of Deployment db from now on.
 func (f *fixture) watchTogether(terminatingOn string) *together {
-	f.t.Helper()
-	before := f.podsByUID(f.t.Context())
+	f.T.Helper()
+	before := f.PodsByUID(f.T.Context())
 	w := &together{nodes: map[types.UID]string{}}
 	w.stop = f.watchPods("db", func(pods map[types.UID]*v1.Pod) {
 		w.mu.Lock()
@@ -287,7 +288,7 @@ func (f *fixture) watchTogether(terminatingOn string) *together {
 
 // spreadDB is a workload that has at most one pod on a node and takes half a minute to end.
 func spreadDB() cluster.Workload {
-	db := workload("db", cluster.Resources{CPU: "1"}, cluster.Resources{CPU: "10"})
+	db := stage.Workload("db", cluster.Resources{CPU: "1"}, cluster.Resources{CPU: "10"})
 	db.Grace = 30 * time.Second
 	db.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{

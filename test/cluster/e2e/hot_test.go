@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/evenkeel/evenkeel/test/cluster"
+	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
@@ -28,36 +29,36 @@ func TestMemoryHotIsCooled(t *testing.T) {
 	hot := nodes[:2]
 	err = f.Place(t.Context(),
 		cluster.Placement{
-			Workload: workload("cache", cluster.Resources{CPU: "100m", Memory: "1Gi"}, cluster.Resources{CPU: "200m", Memory: "15Gi"}),
-			On:       on(12, hot...),
+			Workload: stage.Workload("cache", cluster.Resources{CPU: "100m", Memory: "1Gi"}, cluster.Resources{CPU: "200m", Memory: "15Gi"}),
+			On:       stage.On(12, hot...),
 		},
 		cluster.Placement{
-			Workload: workload("web", cluster.Resources{CPU: "1", Memory: "4Gi"}, cluster.Resources{CPU: "200m", Memory: "1Gi"}),
-			On:       on(6, nodes...),
+			Workload: stage.Workload("web", cluster.Resources{CPU: "1", Memory: "4Gi"}, cluster.Resources{CPU: "200m", Memory: "1Gi"}),
+			On:       stage.On(6, nodes...),
 		})
 	if err != nil {
 		t.Fatal(err)
 	}
-	mark := f.mark()
-	f.serve(f.policy(realUsage, fast))
-	f.eventually(2*time.Minute, "no node above 65 % of memory", func(ctx context.Context) bool { return len(f.hot(ctx, 65)) == 0 })
+	mark := f.Mark()
+	f.Serve(f.Policy(stage.RealUsage, stage.Fast))
+	f.Eventually(2*time.Minute, "no node above 65 % of memory", func(ctx context.Context) bool { return len(f.Hot(ctx, 65)) == 0 })
 	const fewest = 4
-	if got := f.evictions(mark); got > fewest+1 {
+	if got := f.Evictions(mark); got > fewest+1 {
 		t.Errorf("%d evictions, the fewest possible are %d", got, fewest)
 	}
-	f.eventually(20*time.Second, "every replacement bound and ready", func(ctx context.Context) bool {
+	f.Eventually(20*time.Second, "every replacement bound and ready", func(ctx context.Context) bool {
 		return f.WaitReady(ctx, "shop", "cache") == nil
 	})
 	onHot := 0
-	for _, pod := range f.pods(t.Context(), "cache") {
+	for _, pod := range f.Pods(t.Context(), "cache") {
 		if slices.Contains(hot, pod.Spec.NodeName) {
 			onHot++
 		}
 	}
-	if want := 24 - f.evictions(mark); onHot != want {
+	if want := 24 - f.Evictions(mark); onHot != want {
 		t.Errorf("%d pods are on the nodes that were hot, want %d: a replacement went back", onHot, want)
 	}
-	t.Logf("evictions %d, fewest %d", f.evictions(mark), fewest)
+	t.Logf("evictions %d, fewest %d", f.Evictions(mark), fewest)
 }
 
 // The case that requests hide: kube-scheduler alone would send every evicted pod, and every new one, straight to the two
@@ -68,36 +69,36 @@ func TestRequestSkewIsCooled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := f.podsByUID(t.Context())
-	mark := f.mark()
-	metrics := f.freeAddress()
-	f.serve(f.policy(realUsage, fast), "--metrics-address", metrics)
-	f.eventually(time.Minute, "the nodes that burn are called hot", func(context.Context) bool { return f.are("hot", story.Hot...) })
-	newcomers := workload("new", cluster.Resources{CPU: "250m"}, cluster.Resources{CPU: "100m"})
+	before := f.PodsByUID(t.Context())
+	mark := f.Mark()
+	metrics := f.FreeAddress()
+	f.Serve(f.Policy(stage.RealUsage, stage.Fast), "--metrics-address", metrics)
+	f.Eventually(time.Minute, "the nodes that burn are called hot", func(context.Context) bool { return f.Are("hot", story.Hot...) })
+	newcomers := stage.Workload("new", cluster.Resources{CPU: "250m"}, cluster.Resources{CPU: "100m"})
 	newcomers.Replicas = 6
 	if err := f.Deploy(t.Context(), newcomers); err != nil {
 		t.Fatal(err)
 	}
-	f.eventually(2*time.Minute, "no node above its line", func(ctx context.Context) bool {
-		return len(f.hot(ctx, story.EvictLinePercent)) == 0
+	f.Eventually(2*time.Minute, "no node above its line", func(ctx context.Context) bool {
+		return len(f.Hot(ctx, story.EvictLinePercent)) == 0
 	})
 	f.waitCycles(metrics, 3)
-	f.eventually(20*time.Second, "every pod ready", func(ctx context.Context) bool {
+	f.Eventually(20*time.Second, "every pod ready", func(ctx context.Context) bool {
 		return f.WaitReady(ctx, "shop", "hog") == nil && f.WaitReady(ctx, "shop", "web") == nil && f.WaitReady(ctx, "shop", "bg") == nil
 	})
 
-	evictions := f.evictions(mark)
+	evictions := f.Evictions(mark)
 	if evictions > story.FewestEvictions+1 {
 		t.Errorf("%d evictions, the fewest possible are %d", evictions, story.FewestEvictions)
 	}
-	if hot := f.hot(t.Context(), story.EvictLinePercent); len(hot) > 0 {
+	if hot := f.Hot(t.Context(), story.EvictLinePercent); len(hot) > 0 {
 		t.Errorf("%v are above the line again", hot)
 	}
 	if asked, err := f.ExtenderScored(t.Context()); err != nil || !asked {
 		t.Errorf("kube-scheduler's metrics say that it asked the extender: %v, %v", asked, err)
 	}
-	after := f.podsByUID(t.Context())
-	checkLandings(t, story, f.moves(), before, after, evictions)
+	after := f.PodsByUID(t.Context())
+	checkLandings(t, story, f.Moves(), before, after, evictions)
 	for _, pod := range after {
 		if strings.HasPrefix(pod.Name, "new-") && slices.Contains(story.Hot, pod.Spec.NodeName) {
 			t.Errorf("the new pod %s is on the hot node %s", pod.Name, pod.Spec.NodeName)
@@ -107,7 +108,7 @@ func TestRequestSkewIsCooled(t *testing.T) {
 }
 
 // checkLandings holds the replacements that the API server shows against the moves in Evenkeel's ledger.
-func checkLandings(t *testing.T, story *scenario.Story, moves []moveStatus, before, after map[string]v1.Pod, evictions int) {
+func checkLandings(t *testing.T, story *scenario.Story, moves []stage.Move, before, after map[string]v1.Pod, evictions int) {
 	t.Helper()
 	if len(moves) != evictions {
 		t.Errorf("the ledger has %d moves, the API server granted %d evictions", len(moves), evictions)
@@ -138,13 +139,13 @@ func checkLandings(t *testing.T, story *scenario.Story, moves []moveStatus, befo
 
 // checkEvents wants one Event with numbers in it on every evicted pod.
 func (f *fixture) checkEvents(before map[string]v1.Pod, evictions int) {
-	f.t.Helper()
-	numbers := regexp.MustCompile(`uses \d+\.\d % of its cpu, above the evict line of 65 %; this pod uses \d+m cpu, .* node \S+, at \d+\.\d % before and \d+\.\d % with it`)
+	f.T.Helper()
+	numbers := regexp.MustCompile(`cpu is at \d+\.\d % over avg_5m, above the evict line of 65 %; this pod uses \d+m cpu, .* node \S+, at \d+\.\d % of its cpu before and \d+\.\d % with it`)
 	told := map[string]bool{}
-	f.eventually(20*time.Second, "an Event on every evicted pod", func(ctx context.Context) bool {
+	f.Eventually(20*time.Second, "an Event on every evicted pod", func(ctx context.Context) bool {
 		events, err := f.Client().EventsV1().Events("shop").List(ctx, metav1.ListOptions{})
 		if err != nil {
-			f.t.Fatal(err)
+			f.T.Fatal(err)
 		}
 		for i := range events.Items {
 			event := &events.Items[i]
@@ -153,7 +154,7 @@ func (f *fixture) checkEvents(before map[string]v1.Pod, evictions int) {
 			}
 			uid := string(event.Regarding.UID)
 			if _, known := before[uid]; !known || !numbers.MatchString(event.Note) {
-				f.t.Fatalf("Event on %s (known before: %v): %q", event.Regarding.Name, known, event.Note)
+				f.T.Fatalf("Event on %s (known before: %v): %q", event.Regarding.Name, known, event.Note)
 			}
 			told[uid] = true
 		}

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/evenkeel/evenkeel/test/cluster"
+	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
 // Nodes that no eviction can cool stay as they are, with the reason in the plan, while another hot node on the same cluster
@@ -24,21 +25,21 @@ import (
 func TestNodesThatCannotBeCooledAreLeftAlone(t *testing.T) {
 	f := newFixture(t)
 	f.placeUncoolable()
-	before := f.podsByUID(t.Context())
-	if hot := f.hot(t.Context(), 65); len(hot) != 5 {
+	before := f.PodsByUID(t.Context())
+	if hot := f.Hot(t.Context(), 65); len(hot) != 5 {
 		t.Fatalf("%v are hot at the beginning, want five nodes", hot)
 	}
 
-	mark := f.mark()
-	policy := f.policy(realUsage, fast)
-	metrics := f.freeAddress()
-	f.serve(policy, "--metrics-address", metrics)
+	mark := f.Mark()
+	policy := f.Policy(stage.RealUsage, stage.Fast)
+	metrics := f.FreeAddress()
+	f.Serve(policy, "--metrics-address", metrics)
 	if err := f.WaitMetrics(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	plan := f.plan(t.Context(), policy)
-	f.eventually(2*time.Minute, "only the nodes that cannot be cooled above the line", func(ctx context.Context) bool {
-		return len(f.hot(ctx, 65)) == 4
+	plan := f.Plan(t.Context(), policy)
+	f.Eventually(2*time.Minute, "only the nodes that cannot be cooled above the line", func(ctx context.Context) bool {
+		return len(f.Hot(ctx, 65)) == 4
 	})
 	f.waitCycles(metrics, 4)
 
@@ -46,7 +47,7 @@ func TestNodesThatCannotBeCooledAreLeftAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	after := f.podsByUID(t.Context())
+	after := f.PodsByUID(t.Context())
 	if plan.Closed != "" {
 		t.Fatalf("plan is closed: %s", plan.Closed)
 	}
@@ -81,9 +82,9 @@ func TestNodesThatCannotBeCooledAreLeftAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, node := range tc.nodes {
 				checkUntouched(t, requests, before, after, node)
-				plan.checkNode(t, node, tc.reason)
+				checkNode(t, &plan, node, tc.reason)
 				for _, pods := range tc.pods {
-					plan.checkDeclined(t, node, pods)
+					checkDeclined(t, &plan, node, pods)
 				}
 			}
 		})
@@ -120,7 +121,7 @@ func checkUntouched(t *testing.T, requests cluster.Requests, before, after map[s
 	}
 }
 
-func (p *planned) checkNode(t *testing.T, node, reason string) {
+func checkNode(t *testing.T, p *stage.Planned, node, reason string) {
 	t.Helper()
 	for _, move := range p.Moves {
 		if move.From == node || move.To == node {
@@ -134,9 +135,9 @@ func (p *planned) checkNode(t *testing.T, node, reason string) {
 	}
 }
 
-func (p *planned) checkDeclined(t *testing.T, node string, want uncoolable) {
+func checkDeclined(t *testing.T, p *stage.Planned, node string, want uncoolable) {
 	t.Helper()
-	reasons, pods := p.reasons(node, want.workload)
+	reasons, pods := p.Reasons(node, want.workload)
 	detail, ok := reasons[want.reason]
 	if !ok || len(reasons) != 1 || pods != want.pods || !strings.Contains(detail, want.detail) {
 		t.Errorf("the plan declines %d pods of %s on node %s for %q, want %d for %s: %s",
@@ -146,32 +147,32 @@ func (p *planned) checkDeclined(t *testing.T, node string, want uncoolable) {
 
 // placeUncoolable sets up the cluster of TestNodesThatCannotBeCooledAreLeftAlone.
 func (f *fixture) placeUncoolable() {
-	f.t.Helper()
+	f.T.Helper()
 	fastNodes := f.nodes("fast-", 2, "disk", "fast")
 	giantNodes := f.nodes("giant-", 1, "for", "giant")
 	systemNodes := f.nodes("system-", 1, "for", "system")
 	burstNodes := f.nodes("burst-", 1, "for", "burst")
 	coolNodes := f.nodes("cool-", 5, "for", "anything")
 
-	pinned := workload("pinned", cluster.Resources{CPU: "250m"}, cluster.Resources{CPU: "2200m"})
+	pinned := stage.Workload("pinned", cluster.Resources{CPU: "250m"}, cluster.Resources{CPU: "2200m"})
 	pinned.NodeSelector = map[string]string{"disk": "fast"}
 	webNodes := append(append(append(append([]string{}, fastNodes...), giantNodes...), systemNodes...), coolNodes...)
-	err := f.Place(f.t.Context(),
-		cluster.Placement{Workload: pinned, On: on(12, fastNodes...)},
+	err := f.Place(f.T.Context(),
+		cluster.Placement{Workload: pinned, On: stage.On(12, fastNodes...)},
 		cluster.Placement{
-			Workload: workload("giant", cluster.Resources{CPU: "1"}, cluster.Resources{CPU: "24"}),
-			On:       on(1, giantNodes...),
+			Workload: stage.Workload("giant", cluster.Resources{CPU: "1"}, cluster.Resources{CPU: "24"}),
+			On:       stage.On(1, giantNodes...),
 		},
 		cluster.Placement{
-			Workload: workload("burst", cluster.Resources{CPU: "250m"}, cluster.Resources{CPU: "2200m"}),
-			On:       on(12, burstNodes...),
+			Workload: stage.Workload("burst", cluster.Resources{CPU: "250m"}, cluster.Resources{CPU: "2200m"}),
+			On:       stage.On(12, burstNodes...),
 		},
 		cluster.Placement{
-			Workload: workload("web", cluster.Resources{CPU: "100m"}, cluster.Resources{CPU: "500m"}),
-			On:       on(2, webNodes...),
+			Workload: stage.Workload("web", cluster.Resources{CPU: "100m"}, cluster.Resources{CPU: "500m"}),
+			On:       stage.On(2, webNodes...),
 		})
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 	f.daemonSet("agent", "for", "system", "15")
 	f.barePod("bare", systemNodes[0], "6")
@@ -179,12 +180,12 @@ func (f *fixture) placeUncoolable() {
 
 // nodes adds nodes of 32 cores with a label.
 func (f *fixture) nodes(prefix string, n int, label, value string) []string {
-	f.t.Helper()
-	names, err := f.AddNodes(f.t.Context(), n, cluster.NodeTemplate{
+	f.T.Helper()
+	names, err := f.AddNodes(f.T.Context(), n, cluster.NodeTemplate{
 		NamePrefix: prefix, CPU: "32", Memory: "256Gi", Labels: map[string]string{label: value},
 	})
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 	return names
 }
@@ -196,10 +197,10 @@ func usingCPU(cpu string) map[string]string {
 
 // daemonSet runs a pod on each node that has the label, and waits for one.
 func (f *fixture) daemonSet(name, label, value, cpu string) {
-	f.t.Helper()
+	f.T.Helper()
 	labels := map[string]string{"app": name}
 	sets := f.Client().AppsV1().DaemonSets("shop")
-	_, err := sets.Create(f.t.Context(), &appsv1.DaemonSet{
+	_, err := sets.Create(f.T.Context(), &appsv1.DaemonSet{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: appsv1.DaemonSetSpec{
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
@@ -213,9 +214,9 @@ func (f *fixture) daemonSet(name, label, value, cpu string) {
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
-	f.eventually(20*time.Second, "the DaemonSet's pod", func(ctx context.Context) bool {
+	f.Eventually(20*time.Second, "the DaemonSet's pod", func(ctx context.Context) bool {
 		set, err := sets.Get(ctx, name, metav1.GetOptions{})
 		return err == nil && set.Status.NumberReady == 1
 	})
@@ -223,9 +224,9 @@ func (f *fixture) daemonSet(name, label, value, cpu string) {
 
 // barePod runs a pod that nobody would make again.
 func (f *fixture) barePod(name, node, cpu string) {
-	f.t.Helper()
+	f.T.Helper()
 	pods := f.Client().CoreV1().Pods("shop")
-	_, err := pods.Create(f.t.Context(), &v1.Pod{
+	_, err := pods.Create(f.T.Context(), &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: usingCPU(cpu)},
 		Spec: v1.PodSpec{
 			NodeName:   node,
@@ -233,9 +234,9 @@ func (f *fixture) barePod(name, node, cpu string) {
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
-	f.eventually(20*time.Second, "the bare pod", func(ctx context.Context) bool {
+	f.Eventually(20*time.Second, "the bare pod", func(ctx context.Context) bool {
 		pod, err := pods.Get(ctx, name, metav1.GetOptions{})
 		return err == nil && ready(pod)
 	})

@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/evenkeel/evenkeel/test/cluster"
+	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
@@ -204,9 +205,9 @@ func checkPolicyMount(t *testing.T, spec v1.PodSpec) {
 // checkFlags runs the binary with the shipped arguments as far as it gets without the mounted file: they have to be known.
 func checkFlags(t *testing.T, args []string) {
 	t.Helper()
-	got := runCommand(t.Context(), t, t.TempDir(), args...)
-	if !strings.Contains(got.stderr, "reading the policy: open /etc/evenkeel/policy.yaml") {
-		t.Errorf("evenkeel %s: %s", strings.Join(args, " "), got.stderr)
+	got := stage.Run(t.Context(), t, t.TempDir(), args...)
+	if !strings.Contains(got.Stderr, "reading the policy: open /etc/evenkeel/policy.yaml") {
+		t.Errorf("evenkeel %s: %s", strings.Join(args, " "), got.Stderr)
 	}
 }
 
@@ -316,14 +317,14 @@ func accesses(rules []rbacv1.PolicyRule) []access {
 
 // checkRights makes sure that no request of either ServiceAccount was refused for want of rights since the mark.
 func (f *fixture) checkRights(since cluster.AuditMark) {
-	f.t.Helper()
+	f.T.Helper()
 	requests, err := f.Audit(since)
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 	for _, user := range []string{evenkeelUser, extenderUser} {
 		if forbidden := requests.By(user).Forbidden(); len(forbidden) > 0 {
-			f.t.Errorf("forbidden to %s:\n%v", user, forbidden)
+			f.T.Errorf("forbidden to %s:\n%v", user, forbidden)
 		}
 	}
 }
@@ -339,12 +340,12 @@ var seldomUsed = map[access]string{
 // checkRightsAreUsed makes sure that the roles grant nothing that nobody needs. It is for a run of both ServiceAccounts that
 // did all of its work: leading, evicting, telling.
 func (f *fixture) checkRightsAreUsed(since cluster.AuditMark) {
-	f.t.Helper()
+	f.T.Helper()
 	requests, err := f.Audit(since)
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
-	for user, granted := range grantedAccess(f.t) {
+	for user, granted := range grantedAccess(f.T) {
 		used := map[access]bool{}
 		for _, r := range requests.By(user) {
 			used[access{r.Verb, r.Group, r.Resource}] = true
@@ -355,9 +356,9 @@ func (f *fixture) checkRightsAreUsed(since cluster.AuditMark) {
 			switch why, seldom := seldomUsed[a]; {
 			case used[a] || streamed:
 			case seldom:
-				f.t.Logf("%s may %s %s.%s for %s", user, a.verb, a.resource, a.group, why)
+				f.T.Logf("%s may %s %s.%s for %s", user, a.verb, a.resource, a.group, why)
 			default:
-				f.t.Errorf("%s may %s %s.%s and never did", user, a.verb, a.resource, a.group)
+				f.T.Errorf("%s may %s %s.%s and never did", user, a.verb, a.resource, a.group)
 			}
 		}
 	}

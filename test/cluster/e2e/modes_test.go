@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/evenkeel/evenkeel/test/cluster"
+	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
@@ -22,20 +23,20 @@ import (
 // does not know the plan and sends every replacement to a cool node all the same.
 func TestRunAsJob(t *testing.T) {
 	f := newFixture(t)
-	skew := f.skew()
+	skew := f.Skew()
 	if err := f.WaitMetrics(t.Context()); err != nil { // a Job comes to a cluster that has been measured before
 		t.Fatal(err)
 	}
-	mark, policy := f.mark(), f.policy(realUsage, fast)
+	mark, policy := f.Mark(), f.Policy(stage.RealUsage, stage.Fast)
 	f.extender(policy, "0")
-	job := f.start("run", "--policy-config-file", policy, "--metrics-address", "0", "--extender-url", "http://"+shared.listen)
+	job := f.Start("run", "--policy-config-file", policy, "--metrics-address", "0", "--extender-url", "http://"+stage.Listen())
 	f.wantExit(job, 90*time.Second)
-	if hot := f.hot(t.Context(), 65); len(hot) > 0 {
+	if hot := f.Hot(t.Context(), 65); len(hot) > 0 {
 		t.Errorf("%v are above 65 %% of CPU after the Job", hot)
 	}
-	evicted := f.evictions(mark)
-	if evicted > skew.fewest+1 {
-		t.Errorf("%d evictions, the fewest possible are %d", evicted, skew.fewest)
+	evicted := f.Evictions(mark)
+	if evicted > skew.Fewest+1 {
+		t.Errorf("%d evictions, the fewest possible are %d", evicted, skew.Fewest)
 	}
 	f.wantLeft(skew, evicted)
 	if holder := f.leader(t.Context()); holder != "" {
@@ -48,16 +49,16 @@ func TestRunAsJob(t *testing.T) {
 func TestRunOnSchedule(t *testing.T) {
 	const every = 6 * time.Second
 	f := newFixture(t)
-	f.skew()
-	mark, policy := f.mark(), f.policy(strings.Replace(realUsage, "profiles:", "maxNoOfPodsToEvictTotal: 1\nprofiles:", 1), fast)
+	f.Skew()
+	mark, policy := f.Mark(), f.Policy(strings.Replace(stage.RealUsage, "profiles:", "maxNoOfPodsToEvictTotal: 1\nprofiles:", 1), stage.Fast)
 	f.extender(policy, "0")
-	p := f.start("run", "--policy-config-file", policy, "--metrics-address", "0", "--extender-url", "http://"+shared.listen,
+	p := f.Start("run", "--policy-config-file", policy, "--metrics-address", "0", "--extender-url", "http://"+stage.Listen(),
 		"--schedule", "@every "+every.String())
 	var at []time.Time
 	for n := range 3 {
-		f.eventually(90*time.Second, "the next eviction", func(context.Context) bool { return f.evictions(mark) > n })
+		f.Eventually(90*time.Second, "the next eviction", func(context.Context) bool { return f.Evictions(mark) > n })
 		at = append(at, time.Now())
-		if got := f.evictions(mark); got != n+1 {
+		if got := f.Evictions(mark); got != n+1 {
 			t.Fatalf("%d evictions after %d cycles of one each", got, n+1)
 		}
 	}
@@ -79,41 +80,41 @@ func TestRunOnSchedule(t *testing.T) {
 // of its work: the other takes the Lease over and goes on, without losing or repeating a move.
 func TestTwoReplicas(t *testing.T) {
 	f := newFixture(t)
-	skew := f.skew()
-	mark := f.mark()
-	policy := f.policy(realUsage, strings.Replace(fast, "cycleDeadline: 3m", "cycleDeadline: 3m, interval: 2s", 1))
-	addresses := []string{f.freeAddress(), f.freeAddress()}
-	f.service(shared.listen, addresses...)
+	skew := f.Skew()
+	mark := f.Mark()
+	policy := f.Policy(stage.RealUsage, strings.Replace(stage.Fast, "cycleDeadline: 3m", "cycleDeadline: 3m, interval: 2s", 1))
+	addresses := []string{f.FreeAddress(), f.FreeAddress()}
+	f.service(stage.Listen(), addresses...)
 	var replicas []*evenkeel.Process
 	for _, address := range addresses {
-		p := f.serve(policy, "--listen-address", address, "--leader-elect=true", "--leader-elect-lease-duration", "4s",
+		p := f.Serve(policy, "--listen-address", address, "--leader-elect=true", "--leader-elect-lease-duration", "4s",
 			"--leader-elect-renew-deadline", "3s", "--leader-elect-retry-period", "1s")
 		replicas = append(replicas, p)
-		f.eventually(30*time.Second, "a leader", func(ctx context.Context) bool { return f.leader(ctx) != "" })
+		f.Eventually(30*time.Second, "a leader", func(ctx context.Context) bool { return f.leader(ctx) != "" })
 	}
 	first := f.leader(t.Context())
 
-	f.eventually(90*time.Second, "two evictions", func(context.Context) bool { return f.evictions(mark) >= 2 })
+	f.Eventually(90*time.Second, "two evictions", func(context.Context) bool { return f.Evictions(mark) >= 2 })
 	for _, address := range addresses {
-		if kept := f.filter(address, skew.nodes); !slices.Equal(kept, skew.nodes[2:]) {
-			t.Errorf("the replica at %s kept %v, want the cool nodes %v", address, kept, skew.nodes[2:])
+		if kept := f.Filter(address, skew.Nodes); !slices.Equal(kept, skew.Nodes[2:]) {
+			t.Errorf("the replica at %s kept %v, want the cool nodes %v", address, kept, skew.Nodes[2:])
 		}
 	}
 	replicas[0].Kill()
-	before := f.evictions(mark)
+	before := f.Evictions(mark)
 	if evicted := evictionsBy(replicas[0]); evicted != before {
 		t.Errorf("the leader made %d of %d evictions, want all", evicted, before)
 	}
-	f.eventually(time.Minute, "no node above 65 % of CPU", func(ctx context.Context) bool { return len(f.hot(ctx, 65)) == 0 })
+	f.Eventually(time.Minute, "no node above 65 % of CPU", func(ctx context.Context) bool { return len(f.Hot(ctx, 65)) == 0 })
 	if second := f.leader(t.Context()); second == first || second == "" {
 		t.Errorf("the Lease is held by %q after its holder %q was killed", second, first)
 	}
-	after := f.evictions(mark)
+	after := f.Evictions(mark)
 	if evicted := evictionsBy(replicas[1]); evicted != after-before {
 		t.Errorf("the other replica made %d of %d evictions after the kill, want all", evicted, after-before)
 	}
-	if after > skew.fewest+1 {
-		t.Errorf("%d evictions, the fewest possible are %d", after, skew.fewest)
+	if after > skew.Fewest+1 {
+		t.Errorf("%d evictions, the fewest possible are %d", after, skew.Fewest)
 	}
 	f.wantLeft(skew, after)
 	if err := replicas[1].Stop(); err != nil {
@@ -123,7 +124,7 @@ func TestTwoReplicas(t *testing.T) {
 	if holder := f.leader(t.Context()); holder != "" {
 		t.Errorf("the Lease is still held by %q, which was stopped in good order", holder)
 	}
-	t.Logf("evictions %d by the first leader, %d by the second, fewest %d", before, after-before, skew.fewest)
+	t.Logf("evictions %d by the first leader, %d by the second, fewest %d", before, after-before, skew.Fewest)
 }
 
 // The probes and the metrics page of the processes that stay. An extender is ready without usage data: kube-scheduler is
@@ -134,21 +135,21 @@ func TestProbesAndMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.stopMetricsServer()
-	policy := f.policy(realUsage, fast)
-	addresses := map[string]string{"extender": f.freeAddress(), "serve": f.freeAddress()}
+	f.StopMetricsServer()
+	policy := f.Policy(stage.RealUsage, stage.Fast)
+	addresses := map[string]string{"extender": f.FreeAddress(), "serve": f.FreeAddress()}
 	f.extender(policy, addresses["extender"])
-	f.wantNeutral(shared.listen, nodes)
-	f.serve(policy, "--listen-address", f.freeAddress(), "--metrics-address", addresses["serve"])
+	f.WantNeutral(stage.Listen(), nodes)
+	f.Serve(policy, "--listen-address", f.FreeAddress(), "--metrics-address", addresses["serve"])
 	for command, address := range addresses {
 		for _, path := range []string{"/livez", "/readyz", "/healthz"} {
-			f.eventually(20*time.Second, path+" of "+command+" answers 200", func(ctx context.Context) bool {
+			f.Eventually(20*time.Second, path+" of "+command+" answers 200", func(ctx context.Context) bool {
 				status, _, err := evenkeel.Get(ctx, "http://"+address+path)
 				return err == nil && status == http.StatusOK
 			})
 		}
 	}
-	if fresh := f.status(shared.listen).FreshNodes; fresh != 0 {
+	if fresh := f.Status(stage.Listen()).FreshNodes; fresh != 0 {
 		t.Errorf("%d nodes have fresh usage while metrics-server is down", fresh)
 	}
 	wantSeries := map[string][]string{
@@ -170,37 +171,37 @@ func TestProbesAndMetrics(t *testing.T) {
 
 // extender runs `evenkeel extender` where kube-scheduler asks, and waits until it answers.
 func (f *fixture) extender(policy, metricsAddress string) {
-	f.t.Helper()
-	p := f.start("extender", "--policy-config-file", policy, "--listen-address", shared.listen, "--metrics-address", metricsAddress)
-	if err := p.WaitServing(f.t.Context(), "http://"+shared.listen+"/livez"); err != nil {
-		f.t.Fatal(err)
+	f.T.Helper()
+	p := f.Start("extender", "--policy-config-file", policy, "--listen-address", stage.Listen(), "--metrics-address", metricsAddress)
+	if err := p.WaitServing(f.T.Context(), "http://"+stage.Listen()+"/livez"); err != nil {
+		f.T.Fatal(err)
 	}
 }
 
 // wantExit waits for a process to end with exit code 0.
 func (f *fixture) wantExit(p *evenkeel.Process, within time.Duration) {
-	f.t.Helper()
-	ctx, cancel := context.WithTimeout(f.t.Context(), within)
+	f.T.Helper()
+	ctx, cancel := context.WithTimeout(f.T.Context(), within)
 	defer cancel()
 	if code, err := p.Wait(ctx); err != nil || code != 0 {
-		f.t.Errorf("exit code %d, want 0: %v", code, err)
+		f.T.Errorf("exit code %d, want 0: %v", code, err)
 	}
 }
 
 // wantLeft fails the case unless every evicted hog was replaced on a node that was not hot.
-func (f *fixture) wantLeft(skew skewed, evicted int) {
-	f.t.Helper()
-	if err := f.WaitReady(f.t.Context(), "shop", "hog"); err != nil {
-		f.t.Fatal(err)
+func (f *fixture) wantLeft(skew stage.Skewed, evicted int) {
+	f.T.Helper()
+	if err := f.WaitReady(f.T.Context(), "shop", "hog"); err != nil {
+		f.T.Fatal(err)
 	}
 	stayed := 0
-	for _, pod := range f.pods(f.t.Context(), "hog") {
-		if slices.Contains(skew.hot, pod.Spec.NodeName) {
+	for _, pod := range f.Pods(f.T.Context(), "hog") {
+		if slices.Contains(skew.Hot, pod.Spec.NodeName) {
 			stayed++
 		}
 	}
 	if want := 24 - evicted; stayed != want {
-		f.t.Errorf("%d pods are on the nodes that were hot, want %d: a replacement went back", stayed, want)
+		f.T.Errorf("%d pods are on the nodes that were hot, want %d: a replacement went back", stayed, want)
 	}
 }
 
@@ -225,12 +226,12 @@ func (f *fixture) leader(ctx context.Context) string {
 
 // service is to kube-scheduler what a Service is: one address, and behind it the first of the backends that is there.
 func (f *fixture) service(address string, backends ...string) {
-	f.t.Helper()
-	listener, err := new(net.ListenConfig).Listen(f.t.Context(), "tcp", address)
+	f.T.Helper()
+	listener, err := new(net.ListenConfig).Listen(f.T.Context(), "tcp", address)
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(f.t.Context()))
+	ctx, cancel := context.WithCancel(context.WithoutCancel(f.T.Context()))
 	var connections sync.WaitGroup
 	connections.Go(func() {
 		for {
@@ -241,7 +242,7 @@ func (f *fixture) service(address string, backends ...string) {
 			connections.Go(func() { forward(ctx, client, backends) })
 		}
 	})
-	f.t.Cleanup(func() {
+	f.T.Cleanup(func() {
 		cancel()
 		_ = listener.Close()
 		connections.Wait()

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/evenkeel/evenkeel/test/cluster"
+	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
@@ -53,12 +54,12 @@ profiles:
 // agents puts a small pod on each of the nodes that nobody may move, as every real node has: metrics-server tells nothing of
 // a node that uses nothing.
 func agents(nodes ...string) cluster.Placement {
-	agent := workload("agent", cluster.Resources{CPU: "10m"}, cluster.Resources{CPU: "10m", Memory: "16Mi"})
+	agent := stage.Workload("agent", cluster.Resources{CPU: "10m"}, cluster.Resources{CPU: "10m", Memory: "16Mi"})
 	agent.Adjust = func(template *v1.PodTemplateSpec) {
 		template.Spec.Tolerations = []v1.Toleration{{Operator: v1.TolerationOpExists}}
 		template.Spec.Volumes = []v1.Volume{{Name: "local", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}}
 	}
-	return cluster.Placement{Workload: agent, On: on(1, nodes...)}
+	return cluster.Placement{Workload: agent, On: stage.On(1, nodes...)}
 }
 
 // placeMixed gives each plugin of mixed work on a node of its own:
@@ -68,45 +69,45 @@ func agents(nodes ...string) cluster.Placement {
 //	node-2   7 × big   request 2 cores:          14 of 16 cores requested = 88 %, LowNodeUtilization
 //	node-3   2 × stray                           tainted afterwards, RemovePodsViolatingNodeTaints
 func (f *fixture) placeMixed() {
-	f.t.Helper()
-	nodes, err := f.AddNodes(f.t.Context(), 5, cluster.NodeTemplate{CPU: "16", Memory: "64Gi"})
+	f.T.Helper()
+	nodes, err := f.AddNodes(f.T.Context(), 5, cluster.NodeTemplate{CPU: "16", Memory: "64Gi"})
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 	little := cluster.Resources{CPU: "50m", Memory: "64Mi"}
-	twin := workload("twin", little, little)
+	twin := stage.Workload("twin", little, little)
 	twin.Namespace = "twins"
-	err = f.Place(f.t.Context(), agents(nodes...),
-		cluster.Placement{Workload: workload("hog", cluster.Resources{CPU: "100m"}, cluster.Resources{CPU: "1200m", Memory: "64Mi"}), On: on(10, nodes[0])},
-		cluster.Placement{Workload: twin, On: on(7, nodes[1])},
-		cluster.Placement{Workload: workload("big", cluster.Resources{CPU: "2"}, little), On: on(7, nodes[2])},
-		cluster.Placement{Workload: workload("stray", little, little), On: on(2, nodes[3])},
+	err = f.Place(f.T.Context(), agents(nodes...),
+		cluster.Placement{Workload: stage.Workload("hog", cluster.Resources{CPU: "100m"}, cluster.Resources{CPU: "1200m", Memory: "64Mi"}), On: stage.On(10, nodes[0])},
+		cluster.Placement{Workload: twin, On: stage.On(7, nodes[1])},
+		cluster.Placement{Workload: stage.Workload("big", cluster.Resources{CPU: "2"}, little), On: stage.On(7, nodes[2])},
+		cluster.Placement{Workload: stage.Workload("stray", little, little), On: stage.On(2, nodes[3])},
 	)
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 	f.taint(nodes[3])
-	if err := f.WaitMetrics(f.t.Context()); err != nil {
-		f.t.Fatal(err)
+	if err := f.WaitMetrics(f.T.Context()); err != nil {
+		f.T.Fatal(err)
 	}
 }
 
 // taint keeps new pods off a node; those that are there stay.
 func (f *fixture) taint(node string) {
-	f.t.Helper()
+	f.T.Helper()
 	patch := []byte(`{"spec":{"taints":[{"key":"maintenance","effect":"NoSchedule"}]}}`)
-	_, err := f.Client().CoreV1().Nodes().Patch(f.t.Context(), node, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	_, err := f.Client().CoreV1().Nodes().Patch(f.T.Context(), node, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 }
 
 // podNodes is every pod by its UID, with its node.
 func (f *fixture) podNodes() map[types.UID]string {
-	f.t.Helper()
-	list, err := f.Client().CoreV1().Pods(metav1.NamespaceAll).List(f.t.Context(), metav1.ListOptions{})
+	f.T.Helper()
+	list, err := f.Client().CoreV1().Pods(metav1.NamespaceAll).List(f.T.Context(), metav1.ListOptions{})
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 	nodes := map[types.UID]string{}
 	for i := range list.Items {
@@ -134,14 +135,14 @@ func toldEvictions(log string) map[string]int {
 func TestDryRunAndPlanChangeNothing(t *testing.T) {
 	f := newFixture(t)
 	f.placeMixed()
-	before, mark := f.podNodes(), f.mark()
+	before, mark := f.podNodes(), f.Mark()
 
-	file := f.policy(mixed, fast)
-	serving := f.serve(file, "--dry-run", "--leader-elect=true")
-	running := f.start("run", "--policy-config-file", file, "--dry-run", "--metrics-address", "0")
-	planned := runCommand(t.Context(), t, t.TempDir(), "plan", "--kubeconfig", f.access.Evenkeel, "--policy-config-file", file, "-o", "json")
-	if planned.code != 0 {
-		t.Fatalf("plan: exit code %d\n%s", planned.code, planned.stderr)
+	file := f.Policy(mixed, stage.Fast)
+	serving := f.Serve(file, "--dry-run", "--leader-elect=true")
+	running := f.Start("run", "--policy-config-file", file, "--dry-run", "--metrics-address", "0")
+	planned := stage.Run(t.Context(), t, t.TempDir(), "plan", "--kubeconfig", f.Access.Evenkeel, "--policy-config-file", file, "-o", "json")
+	if planned.Code != 0 {
+		t.Fatalf("plan: exit code %d\n%s", planned.Code, planned.Stderr)
 	}
 	f.endsWell(running, time.Minute)
 	// Two hogs bring node-0 from 75 % to 60 %. Of seven twins on four nodes without the taint one node keeps two, rounded up.
@@ -150,7 +151,7 @@ func TestDryRunAndPlanChangeNothing(t *testing.T) {
 	if diff := cmp.Diff(want, toldEvictions(running.Log())); diff != "" {
 		t.Errorf("evictions that run --dry-run tells of (-want +got):\n%s", diff)
 	}
-	f.eventually(time.Minute, "cycles of serve that would evict as much", func(context.Context) bool {
+	f.Eventually(time.Minute, "cycles of serve that would evict as much", func(context.Context) bool {
 		told := toldEvictions(serving.Log()) // each cycle tells again, and RemoveDuplicates takes twins as they come
 		return told["hog"] >= want["hog"] && told["twin"] >= want["twin"] && told["big"] >= want["big"] && told["stray"] >= want["stray"]
 	})
@@ -169,40 +170,40 @@ func TestDryRunAndPlanChangeNothing(t *testing.T) {
 	if diff := cmp.Diff(before, f.podNodes()); diff != "" {
 		t.Errorf("pods by UID and node (-before +after):\n%s", diff)
 	}
-	f.checkPlannedMoves(planned.stdout, "shop/hog-", "node-0", want["hog"])
+	f.checkPlannedMoves(planned.Stdout, "shop/hog-", "node-0", want["hog"])
 	f.checkRights(mark)
 }
 
 // checkPlannedMoves reads what `plan -o json` printed.
 func (f *fixture) checkPlannedMoves(printed, podPrefix, from string, moves int) {
-	f.t.Helper()
+	f.T.Helper()
 	var plan struct {
 		Moves []struct{ Namespace, Pod, From, To string }
 	}
 	if err := json.Unmarshal([]byte(printed), &plan); err != nil {
-		f.t.Fatalf("reading the plan: %v\n%s", err, printed)
+		f.T.Fatalf("reading the plan: %v\n%s", err, printed)
 	}
 	if len(plan.Moves) != moves {
-		f.t.Errorf("%d moves planned, want %d\n%s", len(plan.Moves), moves, printed)
+		f.T.Errorf("%d moves planned, want %d\n%s", len(plan.Moves), moves, printed)
 	}
 	for _, move := range plan.Moves {
 		if pod := move.Namespace + "/" + move.Pod; !strings.HasPrefix(pod, podPrefix) || move.From != from || move.To == "" || move.To == from {
-			f.t.Errorf("planned %s from %q to %q, want %s… from %q to another node", pod, move.From, move.To, podPrefix, from)
+			f.T.Errorf("planned %s from %q to %q, want %s… from %q to another node", pod, move.From, move.To, podPrefix, from)
 		}
 	}
 }
 
 // endsWell waits until a process has ended by itself, with exit code 0.
 func (f *fixture) endsWell(p *evenkeel.Process, within time.Duration) {
-	f.t.Helper()
-	ctx, cancel := context.WithTimeout(f.t.Context(), within)
+	f.T.Helper()
+	ctx, cancel := context.WithTimeout(f.T.Context(), within)
 	defer cancel()
 	code, err := p.Wait(ctx)
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 	if code != 0 {
-		f.t.Errorf("exit code %d, want 0", code)
+		f.T.Errorf("exit code %d, want 0", code)
 	}
 }
 
@@ -210,14 +211,14 @@ func (f *fixture) endsWell(p *evenkeel.Process, within time.Duration) {
 //
 //	12 × 1200m = 14.4 of 16 cores = 90 %; under 65 % (10.4 cores) takes four, under 52 % (the policy below) six.
 func (f *fixture) placeHot() {
-	f.t.Helper()
-	nodes, err := f.AddNodes(f.t.Context(), 4, cluster.NodeTemplate{CPU: "16", Memory: "64Gi"})
+	f.T.Helper()
+	nodes, err := f.AddNodes(f.T.Context(), 4, cluster.NodeTemplate{CPU: "16", Memory: "64Gi"})
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
-	hog := workload("hog", cluster.Resources{CPU: "100m"}, cluster.Resources{CPU: "1200m", Memory: "64Mi"})
-	if err := f.Place(f.t.Context(), agents(nodes...), cluster.Placement{Workload: hog, On: on(12, nodes[0])}); err != nil {
-		f.t.Fatal(err)
+	hog := stage.Workload("hog", cluster.Resources{CPU: "100m"}, cluster.Resources{CPU: "1200m", Memory: "64Mi"})
+	if err := f.Place(f.T.Context(), agents(nodes...), cluster.Placement{Workload: hog, On: stage.On(12, nodes[0])}); err != nil {
+		f.T.Fatal(err)
 	}
 }
 
@@ -238,20 +239,20 @@ const pauseAnnotation = "evenkeel.io/paused"
 
 // pause sets the kill switch, or takes it away again.
 func (f *fixture) pause(paused bool) {
-	f.t.Helper()
+	f.T.Helper()
 	const name = "evenkeel-ledger"
 	configMaps := f.Client().CoreV1().ConfigMaps(evenkeel.Namespace)
-	_, err := configMaps.Create(f.t.Context(), &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	_, err := configMaps.Create(f.T.Context(), &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 	value := "null"
 	if paused {
 		value = `"by a test"`
 	}
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, pauseAnnotation, value)
-	if _, err := configMaps.Patch(f.t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-		f.t.Fatal(err)
+	if _, err := configMaps.Patch(f.T.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		f.T.Fatal(err)
 	}
 }
 
@@ -260,23 +261,23 @@ func (f *fixture) pause(paused bool) {
 func TestPauseAndStopInTheMiddleOfACycle(t *testing.T) {
 	f := newFixture(t)
 	f.placeHot()
-	mark := f.mark()
-	serving := f.serve(f.policy(realUsage, paced), "--leader-elect=true")
+	mark := f.Mark()
+	serving := f.Serve(f.Policy(stage.RealUsage, paced), "--leader-elect=true")
 	cycles := func() int { return strings.Count(serving.Log(), `"Cycle ended"`) }
 
-	f.eventually(2*time.Minute, "two evictions", func(context.Context) bool { return f.evictions(mark) >= 2 })
+	f.Eventually(2*time.Minute, "two evictions", func(context.Context) bool { return f.Evictions(mark) >= 2 })
 	f.pause(true)
 	pausedIn := cycles()
-	f.eventually(30*time.Second, "two cycles that find the switch set", func(context.Context) bool { return cycles() >= pausedIn+2 })
-	if got := f.evictions(mark); got != 2 {
+	f.Eventually(30*time.Second, "two cycles that find the switch set", func(context.Context) bool { return cycles() >= pausedIn+2 })
+	if got := f.Evictions(mark); got != 2 {
 		t.Errorf("%d evictions, 2 of them before the switch was set", got)
 	}
-	if len(f.hot(t.Context(), 52)) == 0 {
+	if len(f.Hot(t.Context(), 52)) == 0 {
 		t.Fatal("no node is hot any more: there was no middle of a cycle")
 	}
 
 	f.pause(false)
-	f.eventually(30*time.Second, "another eviction", func(context.Context) bool { return f.evictions(mark) >= 3 })
+	f.Eventually(30*time.Second, "another eviction", func(context.Context) bool { return f.Evictions(mark) >= 3 })
 	asked := time.Now()
 	if err := serving.Stop(); err != nil {
 		t.Fatal(err)
@@ -285,10 +286,10 @@ func TestPauseAndStopInTheMiddleOfACycle(t *testing.T) {
 		t.Errorf("it took %v to stop", took)
 	}
 	f.endsWell(serving, time.Second)
-	if got := f.evictions(mark); got != 3 {
+	if got := f.Evictions(mark); got != 3 {
 		t.Errorf("%d evictions, 3 of them before the process was told to stop", got)
 	}
-	if len(f.hot(t.Context(), 52)) == 0 {
+	if len(f.Hot(t.Context(), 52)) == 0 {
 		t.Error("no node is hot any more: there was no middle of a cycle")
 	}
 	lease, err := f.Client().CoordinationV1().Leases(evenkeel.Namespace).Get(t.Context(), "evenkeel", metav1.GetOptions{})
@@ -333,15 +334,15 @@ func TestStopWhileStarting(t *testing.T) {
 	if _, err := f.AddNodes(t.Context(), 2, cluster.NodeTemplate{}); err != nil {
 		t.Fatal(err)
 	}
-	slow := strings.Replace(fast, "observationPeriod: 25s", "observationPeriod: 10m", 1)
-	file := f.policy(realUsage, slow)
+	slow := strings.Replace(stage.Fast, "observationPeriod: 25s", "observationPeriod: 10m", 1)
+	file := f.Policy(stage.RealUsage, slow)
 	for _, command := range []string{"run", "serve", "extender"} {
 		t.Run(command+" before the API server answers", func(t *testing.T) {
 			url, connected := silent(t)
 			dir := t.TempDir()
 			kubeconfig := filepath.Join(dir, "kubeconfig")
 			writeFile(t, kubeconfig, kubeconfigOf(url))
-			p, err := evenkeel.Start(shared.binary, filepath.Join(dir, "log"), command, "--kubeconfig", kubeconfig,
+			p, err := evenkeel.Start(stage.Binary(), filepath.Join(dir, "log"), command, "--kubeconfig", kubeconfig,
 				"--policy-config-file", file, "--metrics-address", "0")
 			if err != nil {
 				t.Fatal(err)
@@ -351,23 +352,23 @@ func TestStopWhileStarting(t *testing.T) {
 		})
 	}
 	t.Run("run while it observes", func(t *testing.T) {
-		mark := f.mark()
-		p := f.start("run", "--policy-config-file", file, "--metrics-address", "0")
-		f.eventually(30*time.Second, "the Lease", func(context.Context) bool { return f.granted(mark, "create", "leases") > 0 })
+		mark := f.Mark()
+		p := f.Start("run", "--policy-config-file", file, "--metrics-address", "0")
+		f.Eventually(30*time.Second, "the Lease", func(context.Context) bool { return f.granted(mark, "create", "leases") > 0 })
 		stopsWell(t, p)
 	})
 	t.Run("serve while it observes", func(t *testing.T) {
-		p := f.serve(file)
+		p := f.Serve(file)
 		stopsWell(t, p)
 	})
 }
 
 // granted counts Evenkeel's requests of one kind that the API server granted.
 func (f *fixture) granted(since cluster.AuditMark, verb, resource string) int {
-	f.t.Helper()
+	f.T.Helper()
 	requests, err := f.Audit(since)
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 	return len(requests.By(evenkeelUser).To(verb, resource).Where(func(r cluster.Request) bool { return r.Code < 300 }))
 }
@@ -387,15 +388,15 @@ func stopsWell(t *testing.T, p *evenkeel.Process) {
 	}
 }
 
-// limited is realUsage with every limit of the DeschedulerPolicy.
-const limited = realUsage + `
+// limited is stage.RealUsage with every limit of the DeschedulerPolicy.
+const limited = stage.RealUsage + `
 maxNoOfPodsToEvictPerNode: 2
 maxNoOfPodsToEvictPerNamespace: 3
 maxNoOfPodsToEvictTotal: 4
 `
 
 // unhurried moves as many pods of an owner at once as it likes, so that only the limits hold it back.
-var unhurried = strings.Replace(fast, "eviction: {", "eviction: {maxInFlightPercentOfOwner: 100, ", 1)
+var unhurried = strings.Replace(stage.Fast, "eviction: {", "eviction: {maxInFlightPercentOfOwner: 100, ", 1)
 
 // The limits of the DeschedulerPolicy hold for our plugin as for any other. Four nodes need four evictions each:
 //
@@ -411,26 +412,26 @@ func TestLimitsOfTheDeschedulerPolicyHold(t *testing.T) {
 	placements := []cluster.Placement{agents(nodes...)}
 	// The nodes of shop are the hottest, so they come first and reach the limit of their namespace.
 	for i, namespace := range []string{"shop", "shop", "bank", "bank"} {
-		hog := workload(fmt.Sprintf("hog%d", i), cluster.Resources{CPU: "100m"}, cluster.Resources{CPU: "1200m", Memory: "64Mi"})
+		hog := stage.Workload(fmt.Sprintf("hog%d", i), cluster.Resources{CPU: "100m"}, cluster.Resources{CPU: "1200m", Memory: "64Mi"})
 		if hog.Namespace = namespace; namespace == "shop" {
 			hog.Usage.CPU = "1300m"
 		}
-		placements = append(placements, cluster.Placement{Workload: hog, On: on(10, nodes[i])})
+		placements = append(placements, cluster.Placement{Workload: hog, On: stage.On(10, nodes[i])})
 	}
 	if err := f.Place(t.Context(), placements...); err != nil {
 		t.Fatal(err)
 	}
 	homes := f.podHomes()
-	mark := f.mark()
+	mark := f.Mark()
 	listen, err := evenkeel.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
 	strict := strings.NewReplacer("low: 45, reject: 60, evict: 65, leave: 60", "low: 30, reject: 45, evict: 50, leave: 45").Replace(unhurried)
-	file := f.policy(limited, strict)
-	f.start("extender", "--policy-config-file", file, "--listen-address", listen, "--metrics-address", "0")
-	serving := f.serve(file, "--descheduling-interval", "1h", "--leader-elect=true")
-	f.eventually(2*time.Minute, "the end of the first cycle", func(context.Context) bool { return strings.Contains(serving.Log(), `"Cycle ended"`) })
+	file := f.Policy(limited, strict)
+	f.Start("extender", "--policy-config-file", file, "--listen-address", listen, "--metrics-address", "0")
+	serving := f.Serve(file, "--descheduling-interval", "1h", "--leader-elect=true")
+	f.Eventually(2*time.Minute, "the end of the first cycle", func(context.Context) bool { return strings.Contains(serving.Log(), `"Cycle ended"`) })
 
 	requests, err := f.Audit(mark)
 	if err != nil {
@@ -451,20 +452,20 @@ func TestLimitsOfTheDeschedulerPolicyHold(t *testing.T) {
 	if total != 4 {
 		t.Errorf("%d evictions, want the limit of 4 reached and kept", total)
 	}
-	if hot := f.hot(t.Context(), 50); len(hot) < 4 {
+	if hot := f.Hot(t.Context(), 50); len(hot) < 4 {
 		t.Errorf("hot nodes that are left: %v, want 4: the limits held nothing back", hot)
 	}
-	f.eventually(30*time.Second, "Events about the evictions", func(context.Context) bool { return f.granted(mark, "create", "events") > 0 })
+	f.Eventually(30*time.Second, "Events about the evictions", func(context.Context) bool { return f.granted(mark, "create", "events") > 0 })
 	f.checkRights(mark)
 	f.checkRightsAreUsed(mark)
 }
 
 // podHomes is every pod's node by namespace and name.
 func (f *fixture) podHomes() map[string]string {
-	f.t.Helper()
-	list, err := f.Client().CoreV1().Pods(metav1.NamespaceAll).List(f.t.Context(), metav1.ListOptions{})
+	f.T.Helper()
+	list, err := f.Client().CoreV1().Pods(metav1.NamespaceAll).List(f.T.Context(), metav1.ListOptions{})
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 	homes := map[string]string{}
 	for i := range list.Items {

@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/evenkeel/evenkeel/test/cluster"
+	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
 // upstreamPolicy is a policy file as upstream's users have it, without a LoadPolicy.
@@ -48,30 +49,30 @@ profiles:
 //	        patient                     tolerates the taint
 //	        scratch                     has an emptyDir
 func (f *fixture) placeForUpstream() (nodes []string) {
-	f.t.Helper()
-	nodes, err := f.AddNodes(f.t.Context(), 4, cluster.NodeTemplate{})
+	f.T.Helper()
+	nodes, err := f.AddNodes(f.T.Context(), 4, cluster.NodeTemplate{})
 	if err != nil {
-		f.t.Fatal(err)
+		f.T.Fatal(err)
 	}
 	little := cluster.Resources{CPU: "50m", Memory: "64Mi"}
-	patient := workload("patient", little, little)
+	patient := stage.Workload("patient", little, little)
 	patient.Adjust = func(template *v1.PodTemplateSpec) {
 		template.Spec.Tolerations = []v1.Toleration{{Key: "maintenance", Operator: v1.TolerationOpExists}}
 	}
-	scratch := workload("scratch", little, little)
+	scratch := stage.Workload("scratch", little, little)
 	scratch.Adjust = func(template *v1.PodTemplateSpec) {
 		template.Spec.Volumes = []v1.Volume{{Name: "tmp", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}}
 	}
 	placements := []cluster.Placement{
-		{Workload: workload("twin", little, little), On: on(7, nodes[0])},
-		{Workload: patient, On: on(1, nodes[3])},
-		{Workload: scratch, On: on(1, nodes[3])},
+		{Workload: stage.Workload("twin", little, little), On: stage.On(7, nodes[0])},
+		{Workload: patient, On: stage.On(1, nodes[3])},
+		{Workload: scratch, On: stage.On(1, nodes[3])},
 	}
 	for _, name := range []string{"stray-a", "stray-b", "stray-c"} {
-		placements = append(placements, cluster.Placement{Workload: workload(name, little, little), On: on(1, nodes[3])})
+		placements = append(placements, cluster.Placement{Workload: stage.Workload(name, little, little), On: stage.On(1, nodes[3])})
 	}
-	if err := f.Place(f.t.Context(), placements...); err != nil {
-		f.t.Fatal(err)
+	if err := f.Place(f.T.Context(), placements...); err != nil {
+		f.T.Fatal(err)
 	}
 	f.taint(nodes[3])
 	return nodes
@@ -87,8 +88,8 @@ func (f *fixture) placeForUpstream() (nodes []string) {
 func TestUpstreamPolicyEvictsWhatUpstreamWould(t *testing.T) {
 	f := newFixture(t)
 	nodes := f.placeForUpstream()
-	homes, mark := f.podHomes(), f.mark()
-	f.endsWell(f.start("run", "--policy-config-file", f.policy(upstreamPolicy), "--metrics-address", "0"), 20*time.Second)
+	homes, mark := f.podHomes(), f.Mark()
+	f.endsWell(f.Start("run", "--policy-config-file", f.Policy(upstreamPolicy), "--metrics-address", "0"), 20*time.Second)
 
 	requests, err := f.Audit(mark)
 	if err != nil {
@@ -119,8 +120,8 @@ func TestUpstreamPolicyEvictsWhatUpstreamWould(t *testing.T) {
 	if twins != 4 {
 		t.Errorf("%d twins evicted, want 4 of 7", twins)
 	}
-	f.eventually(30*time.Second, "no stray pod on the tainted node", func(ctx context.Context) bool {
-		return !slices.ContainsFunc(f.pods(ctx, "stray"), func(pod v1.Pod) bool { return pod.Spec.NodeName == nodes[3] || pod.Spec.NodeName == "" })
+	f.Eventually(30*time.Second, "no stray pod on the tainted node", func(ctx context.Context) bool {
+		return !slices.ContainsFunc(f.Pods(ctx, "stray"), func(pod v1.Pod) bool { return pod.Spec.NodeName == nodes[3] || pod.Spec.NodeName == "" })
 	})
 	f.checkOnlyNeeded(requests.By(evenkeelUser))
 	f.checkRights(mark)
@@ -128,14 +129,14 @@ func TestUpstreamPolicyEvictsWhatUpstreamWould(t *testing.T) {
 
 // checkOnlyNeeded makes sure that a run without our plugin asks for nothing that only our plugin reads.
 func (f *fixture) checkOnlyNeeded(requests cluster.Requests) {
-	f.t.Helper()
+	f.T.Helper()
 	needed := []string{"nodes", "pods", "namespaces"}
 	for _, r := range requests {
 		if r.Verb != "list" && r.Verb != "watch" {
 			continue
 		}
 		if r.Group != "" || !slices.Contains(needed, r.Resource) {
-			f.t.Errorf("it %ses %s.%s, which neither plugin reads", r.Verb, r.Resource, r.Group)
+			f.T.Errorf("it %ses %s.%s, which neither plugin reads", r.Verb, r.Resource, r.Group)
 		}
 	}
 }

@@ -28,8 +28,8 @@ type Story struct {
 //	other node: 5 web × 900m + 10 bg  ×  300m =  7.5 of 32 cores = 23.4 %; requests  5 × 200m + 10 × 2    = 21 cores
 //
 // Under 65 % (20.8 cores) a hot node keeps 16.3 cores of hogs, that is 7: five must go from each, ten in all.
-func RequestSkew(ctx context.Context, c *cluster.Cluster) (*Story, error) {
-	nodes, err := c.AddNodes(ctx, 12, cluster.NodeTemplate{CPU: "32", Memory: "256Gi"})
+func RequestSkew(ctx context.Context, c *cluster.Cluster, options ...Option) (*Story, error) {
+	nodes, err := c.AddNodes(ctx, 12, template(options))
 	if err != nil {
 		return nil, fmt.Errorf("preparing request-skew: %w", err)
 	}

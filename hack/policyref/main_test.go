@@ -1,0 +1,83 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const root = "../.."
+
+func TestReferenceIsUpToDate(t *testing.T) {
+	want, err := reference(filepath.Join(root, "policy"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(target(root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("docs/policy.md is not what `go run ./hack/policyref` writes (-want +got):\n%s", diff)
+	}
+}
+
+func TestReferenceNeedsEveryComment(t *testing.T) {
+	cases := map[string]string{
+		"a field":                       "Usage.Timeout",
+		"a field of an embedded struct": "Levels.Evict",
+		"a type":                        "TLS",
+	}
+	for name, without := range cases {
+		t.Run(name, func(t *testing.T) {
+			c, err := readComments(filepath.Join(root, "policy"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c[without] == "" {
+				t.Fatalf("%s has no comment to take away", without)
+			}
+			c[without] = ""
+			_, err = pageOf(c, filepath.Join(root, "policy"))
+			if err == nil || !strings.Contains(err.Error(), without+" has no comment") {
+				t.Errorf("error %v, want one that names %s", err, without)
+			}
+		})
+	}
+}
+
+// Every example stands in the reference, so that none is kept for nobody.
+func TestReferenceHasEveryExample(t *testing.T) {
+	page, err := reference(filepath.Join(root, "policy"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(root, "policy", "testdata", "examples", "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("listing examples: %d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, body, found := bytes.Cut(data, []byte("apiVersion:"))
+		if !found || !bytes.Contains(page, body) {
+			t.Errorf("%s is not in the reference", file)
+		}
+	}
+}
+
+func TestReferenceReportsAMissingFolder(t *testing.T) {
+	if _, err := reference(t.TempDir()); err == nil {
+		t.Error("no error for a folder without sources")
+	}
+	if _, err := pageOf(comments{}, t.TempDir()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("error %v, want one about examples that do not exist", err)
+	}
+}

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/evenkeel/evenkeel/policy"
+)
+
+const head = `# Policy reference
+
+<!-- Made from the types in policy/ by ` + "`go run ./hack/policyref`" + `; edit the comments there. -->
+
+A policy file holds up to two YAML documents. A ` + "`DeschedulerPolicy`" + ` (` + "`descheduler/v1alpha2`" + `) says which
+plugins run; it is upstream's own. A ` + "`LoadPolicy`" + ` (` + "`evenkeel.io/v1alpha1`" + `) says where usage comes from, what
+hot and cool mean and how pods are moved; it is described here. Both halves of Evenkeel read the same file.
+
+- Every field may be left out. One that is left out, or left blank, has the default that is given below; 0 and "" are values
+  like any other.
+- A list or mapping that is given replaces the default as a whole. Laid over defaults one by one are only: the levels of a
+  metric, the lines of a node pool (over ` + "`lines`" + `), the fields of a source, and periods.
+- What is not understood completely is refused, with the file, the field, the value and what is allowed.
+- A *duration* has a unit, as in 90s, 5m or 1h. A *quantity* is Kubernetes' own, as in 250m or 200Mi. A *metric* is cpu,
+  memory, memory.available, cpu.pressure, memory.pressure, io.pressure or a name from usage.metrics.
+- A *window* is last (the newest sample), avg_5m (a mean), max_avg_1h (the highest mean of 5m) or p95_1h (a percentile, 1
+  to 99), each with a time from 1m (max_avg: 10m) to 1d, written in the largest unit that holds it whole: avg_1h, not
+  avg_60m.
+- Percentages are 0 to 100.
+`
+
+// header begins every LoadPolicy.
+const header = "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n"
+
+// allSources is a LoadPolicy that names every type of source and nothing else, to learn their defaults.
+const allSources = header +
+	"usage: {sources: [{type: Prometheus}, {type: Kubelet}, {type: NodeMetrics}, {type: Annotations}]}\n"
+
+// examples are the files that follow a section.
+var examples = map[reflect.Type][]string{
+	reflect.TypeFor[policy.PrometheusSource]():  {"prometheus"},
+	reflect.TypeFor[policy.KubeletSource]():     {"kubelet"},
+	reflect.TypeFor[policy.NodeMetricsSource](): {"node-metrics"},
+	reflect.TypeFor[policy.AnnotationsSource](): {"annotations"},
+	reflect.TypeFor[policy.Source]():            {"metrics-server"},
+	reflect.TypeFor[policy.NodePool]():          {"lines"},
+	reflect.TypeFor[policy.NodeSync]():          {"nodesync"},
+}
+
+// generator writes the page section by section and gathers what is missing.
+type generator struct {
+	comments comments
+	dir      string
+	out      bytes.Buffer
+	titles   map[reflect.Type]string
+	errs     []error
+}
+
+// reference makes the page from the sources in dir.
+func reference(dir string) ([]byte, error) {
+	c, err := readComments(dir)
+	if err != nil {
+		return nil, err
+	}
+	return pageOf(c, dir)
+}
+
+func pageOf(c comments, dir string) ([]byte, error) {
+	sources, err := policy.Load("sources", []byte(allSources))
+	if err != nil {
+		return nil, fmt.Errorf("learning the defaults of sources: %w", err)
+	}
+	defaults := policy.Default()
+	g := generator{comments: c, dir: dir, titles: map[reflect.Type]string{}}
+	g.out.WriteString(head)
+	g.section("LoadPolicy", "", reflect.ValueOf(defaults), blocks(sources.Load.Usage.Sources))
+	args := policy.RealUsageLowNodeUtilizationArgs{}
+	g.section(policy.RealUsageLowNodeUtilizationName, "", reflect.ValueOf(args), nil)
+	return g.out.Bytes(), errors.Join(g.errs...)
+}
+
+// blocks finds the default value of each type that only one kind of source has.
+func blocks(sources []policy.Source) map[reflect.Type]reflect.Value {
+	found := map[reflect.Type]reflect.Value{}
+	for _, source := range sources {
+		for _, field := range reflect.ValueOf(source).Fields() {
+			if field.Kind() == reflect.Pointer && !field.IsNil() {
+				found[field.Type().Elem()] = field.Elem()
+			}
+		}
+	}
+	return found
+}
+
+// child is a section that a table refers to.
+type child struct {
+	title string
+	value reflect.Value
+}
+
+// section writes the table of a struct and then the sections of the structs in it. prefix is how its fields' paths begin.
+func (g *generator) section(title, prefix string, value reflect.Value, known map[reflect.Type]reflect.Value) {
+	t := value.Type()
+	g.titles[t] = title
+	level := "##"
+	if strings.Count(prefix, ".") > 1 {
+		level = "###"
+	}
+	text, err := g.comments.of(t.Name(), t.Name(), title)
+	if err != nil {
+		g.errs = append(g.errs, err)
+	}
+	fmt.Fprintf(&g.out, "\n%s %s\n\n%s\n\n", level, code(title, prefix), text)
+	g.out.WriteString("| Field | Type | Default | |\n|---|---|---|---|\n")
+	children := g.rows(prefix, value, known)
+	if t == reflect.TypeFor[policy.MetricLines]() {
+		g.lineDefaults()
+	}
+	for _, name := range examples[t] {
+		g.example(name)
+	}
+	for _, c := range children {
+		g.section(c.title, c.title+".", c.value, known)
+	}
+}
+
+// rows writes one row per field, those of embedded structs included, and returns the sections that they refer to.
+func (g *generator) rows(prefix string, value reflect.Value, known map[reflect.Type]reflect.Value) []child {
+	var children []child
+	for field, v := range value.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if field.Anonymous {
+			if field.Type.PkgPath() == value.Type().PkgPath() {
+				children = append(children, g.rows(prefix, v, known)...)
+			}
+			continue
+		}
+		text, err := g.comments.of(value.Type().Name()+"."+field.Name, field.Name, name)
+		if err != nil {
+			g.errs = append(g.errs, err)
+		}
+		inner, path := element(field.Type, prefix+name)
+		if fields(inner) && g.titles[inner] == "" {
+			g.titles[inner] = path
+			children = append(children, child{path, zeroOr(inner, v, known)})
+		}
+		text, required := strings.CutSuffix(text, " Required.")
+		fallback := shown(v)
+		if required {
+			fallback = "required"
+		}
+		fmt.Fprintf(&g.out, "| `%s` | %s | %s | %s |\n", name, g.typeName(field.Type), fallback, text)
+	}
+	return children
+}
+
+// lineDefaults writes the levels that cpu and memory have where a policy is silent.
+func (g *generator) lineDefaults() {
+	g.out.WriteString("\nDefaults of the levels:\n\n| | low | reject | evict | leave |\n|---|---|---|---|---|\n")
+	for _, deviation := range []bool{false, true} {
+		text := fmt.Sprintf("%slines: {cpu: {deviation: %v}, memory: {deviation: %v}}\n", header, deviation, deviation)
+		file, err := policy.Load("lines", []byte(text))
+		if err != nil {
+			g.errs = append(g.errs, fmt.Errorf("learning the defaults of lines: %w", err))
+			return
+		}
+		for _, name := range file.Load.Lines.Metrics() {
+			title, l := string(name), file.Load.Lines[name]
+			if deviation {
+				title += " with deviation"
+			}
+			fmt.Fprintf(&g.out, "| %s | %v | %v | %v | %v |\n", title, *l.Low, *l.Reject, *l.Evict, *l.Leave)
+		}
+	}
+}
+
+// zeroOr returns the default value of a struct that a field holds, if there is one.
+func zeroOr(t reflect.Type, field reflect.Value, known map[reflect.Type]reflect.Value) reflect.Value {
+	if field.Type() == t {
+		return field
+	}
+	if value, ok := known[t]; ok {
+		return value
+	}
+	return reflect.Zero(t)
+}
+
+// example writes a file of policy/testdata/examples, its first comment as text.
+func (g *generator) example(name string) {
+	data, err := os.ReadFile(filepath.Join(g.dir, "testdata", "examples", name+".yaml"))
+	if err != nil {
+		g.errs = append(g.errs, fmt.Errorf("reading an example: %w", err))
+		return
+	}
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	body := slices.IndexFunc(lines, func(line string) bool { return !strings.HasPrefix(line, "#") })
+	words := make([]string, body)
+	for i, line := range lines[:body] {
+		words[i] = strings.TrimSpace(strings.TrimPrefix(line, "#"))
+	}
+	fmt.Fprintf(&g.out, "\nExample: %s\n\n```yaml\n%s\n```\n", strings.Join(words, "\n"), strings.Join(lines[body:], "\n"))
+}

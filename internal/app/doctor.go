@@ -1,0 +1,261 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/descheduler/pkg/api"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/internal/doctor"
+	"github.com/evenkeel/evenkeel/internal/doctor/probe"
+	"github.com/evenkeel/evenkeel/policy"
+)
+
+// DoctorOptions are the flags of `evenkeel doctor` beside the common ones.
+type DoctorOptions struct {
+	// Format is one of Formats.
+	Format string
+	// Mode is the command whose process is examined: run, serve or extender.
+	Mode string
+	// As is whose permissions are checked; empty: those of whoever asks.
+	As string
+	// ExtenderURL is where the extender is asked about itself, SchedulerConfig a file with kube-scheduler's configuration;
+	// both may be empty.
+	ExtenderURL, SchedulerConfig string
+	// Progress is told what takes time.
+	Progress io.Writer
+}
+
+// Validate reports the first mistake in the flags as a UsageError.
+func (o *DoctorOptions) Validate() error {
+	if err := ValidFormat(o.Format); err != nil {
+		return err
+	}
+	if !slices.Contains(doctor.Modes(), doctor.Mode(o.Mode)) {
+		return &UsageError{fmt.Errorf("--mode: %q is not one of %q", o.Mode, doctor.Modes())}
+	}
+	return nil
+}
+
+// defaultLeaseName is the Lease's name unless a flag of the process says otherwise.
+const defaultLeaseName = "evenkeel"
+
+// Doctor is `evenkeel doctor`: it looks at the policy on the cluster, says what is wrong and how to mend it, and changes
+// nothing. It is an error if a problem was found.
+func Doctor(ctx context.Context, options Options, wanted DoctorOptions, out io.Writer) error {
+	if err := wanted.Validate(); err != nil {
+		return err
+	}
+	patient := &doctor.Patient{Mode: doctor.Mode(wanted.Mode), PolicyFile: options.PolicyFile}
+	if wanted.SchedulerConfig != "" {
+		config, err := probe.SchedulerConfig(wanted.SchedulerConfig)
+		if err != nil {
+			return &UsageError{err}
+		}
+		patient.SchedulerConfig = config
+	}
+	options.LeaderElect, options.MetricsAddress = false, "0"
+	a, err := newApp(ctx, options, parts{})
+	if err != nil {
+		return err
+	}
+	if err := a.examine(ctx, wanted, patient); err != nil {
+		return err
+	}
+	report := doctor.Examine(patient)
+	if err := write(out, wanted.Format, report, report.Table); err != nil {
+		return err
+	}
+	if report.Problems > 0 {
+		return fmt.Errorf("doctor: problems found: %d", report.Problems)
+	}
+	return nil
+}
+
+// examine gathers what is judged.
+func (a *App) examine(ctx context.Context, wanted DoctorOptions, patient *doctor.Patient) error {
+	patient.Load, patient.Sources, patient.MovesByUsage = a.load, a.askedSources(), a.readsUsage()
+	client, err := a.clientAs(wanted.As)
+	if err != nil {
+		return err
+	}
+	needs, err := a.needs(patient)
+	if err != nil {
+		return err
+	}
+	patient.Rights = probe.Rights(ctx, client, needs)
+	if err := a.readUsage(ctx, wanted, patient); err != nil {
+		return err
+	}
+	if wanted.ExtenderURL != "" {
+		patient.Extender = probe.Extender(ctx, http.DefaultClient, wanted.ExtenderURL)
+	}
+	patient.Pause = a.pause(ctx)
+	return ctx.Err()
+}
+
+// askedSources are the usage sources in their order, wherever the policy names them.
+func (a *App) askedSources() []policy.Source {
+	if provided := providedSources(a.profiles); !a.sourcesGiven && len(provided) > 0 {
+		return provided
+	}
+	return a.load.Usage.Sources
+}
+
+// clientAs returns a client that asks in somebody's name.
+func (a *App) clientAs(name string) (kubernetes.Interface, error) {
+	if name == "" {
+		return a.client, nil
+	}
+	config := rest.CopyConfig(a.rest)
+	config.Impersonate = rest.ImpersonationConfig{UserName: name}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making the client for %q: %w", name, err)
+	}
+	return client, nil
+}
+
+// needs lists what the process has to be allowed to do.
+func (a *App) needs(patient *doctor.Patient) ([]doctor.Need, error) {
+	file, err := readPolicy(a.options.PolicyFile)
+	if err != nil {
+		return nil, err
+	}
+	dynamic, err := servesDynamicResources(a.client)
+	if err != nil {
+		return nil, err
+	}
+	process := doctor.Process{
+		Mode: patient.Mode, Load: a.load, Sources: patient.Sources,
+		Namespace: a.options.Namespace, LeaseName: defaultLeaseName, ConfigMapName: evictor.ConfigMapName, LeaderElect: true,
+		MovesByUsage: patient.MovesByUsage, CollectsMetrics: collectsMetrics(a.profiles),
+		PriorityClasses: len(priorityClasses(file)) > 0, DynamicResources: dynamic,
+	}
+	if provided := providedPrometheus(a.profiles); provided != nil && provided.AuthToken != nil && provided.AuthToken.SecretReference != nil {
+		ref := provided.AuthToken.SecretReference
+		process.TokenSecret = policy.SecretKey{Namespace: ref.Namespace, Name: ref.Name, Key: prometheusTokenKey}
+	}
+	return process.Needs(), nil
+}
+
+func collectsMetrics(profiles *api.DeschedulerPolicy) bool {
+	if profiles.MetricsCollector != nil && profiles.MetricsCollector.Enabled {
+		return true
+	}
+	return slices.ContainsFunc(profiles.MetricsProviders, func(p api.MetricsProvider) bool { return p.Source == api.KubernetesMetrics })
+}
+
+const (
+	// listTimeout is how long the first lists of nodes and pods may take.
+	listTimeout = 30 * time.Second
+	// longestPause bounds the wait for a second reading.
+	longestPause = 30 * time.Second
+)
+
+// readUsage asks every usage source once, and once more where counters have to be read twice.
+func (a *App) readUsage(ctx context.Context, wanted DoctorOptions, patient *doctor.Patient) error {
+	if wanted.As == "" {
+		if patient.Unlisted = mayNotList(&patient.Rights); patient.Unlisted != "" {
+			return nil
+		}
+	}
+	snapshot := a.snapshot(ctx)
+	if snapshot == nil {
+		patient.Unlisted = fmt.Sprintf("the API server did not list nodes and pods within %v.", listTimeout)
+		return nil
+	}
+	sources, err := a.makeSources()
+	if err != nil {
+		return err
+	}
+	panel, err := probe.NewPanel(probe.PanelConfig{Sources: sources, Usage: usageConfig(a.load), Now: a.now})
+	if err != nil {
+		return fmt.Errorf("asking the usage sources: %w", err)
+	}
+	patient.Readings = panel.Ask(ctx, snapshot)
+	if !panel.Incomplete(patient.Readings) {
+		return nil
+	}
+	pause := min(a.load.Usage.SampleInterval.Duration, longestPause)
+	if wanted.Progress != nil {
+		_, _ = fmt.Fprintf(wanted.Progress, "Some nodes lack a resource; reading once more in %v.\n", pause)
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(pause):
+	}
+	patient.Readings = panel.Ask(ctx, snapshot)
+	return nil
+}
+
+// mayNotList says why nodes and pods cannot be known; empty where they can.
+func mayNotList(rights *doctor.Rights) string {
+	for i := range rights.Answers {
+		answer := &rights.Answers[i]
+		watched := answer.Group == "" && (answer.Resource == "nodes" || answer.Resource == "pods")
+		if watched && answer.Verb == "list" && !answer.Allowed && answer.Err == nil {
+			return fmt.Sprintf("it may not list %s.", answer.Resource)
+		}
+	}
+	return ""
+}
+
+// snapshot lists nodes and pods; nil where that takes too long.
+func (a *App) snapshot(ctx context.Context) *cluster.Snapshot {
+	reflecting, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = a.reflect(reflecting) // it always returns nil
+	}()
+	defer func() {
+		cancel()
+		<-done
+	}()
+	deadline := time.NewTimer(listTimeout)
+	defer deadline.Stop()
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	store := a.observer.Store()
+	for !store.Synced() {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-deadline.C:
+			return nil
+		case <-ticker.C:
+		}
+	}
+	var snapshot *cluster.Snapshot
+	store.Observe(func(s *cluster.Snapshot) { snapshot = s })
+	return snapshot
+}
+
+// pause reads the kill switch.
+func (a *App) pause(ctx context.Context) doctor.Pause {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	pause := doctor.Pause{Namespace: a.options.Namespace, ConfigMap: evictor.ConfigMapName}
+	err := evictor.PauseSwitch(a.client, a.options.Namespace)(ctx)
+	refusal, refused := errors.AsType[*evictor.Refusal](err)
+	switch {
+	case refused && refusal.Reason == evictor.Paused:
+		pause.Paused, pause.Says = true, refusal.Detail
+	case refused:
+		pause.Err = errors.New(refusal.Detail)
+	default:
+		pause.Err = err
+	}
+	return pause
+}

@@ -1,0 +1,127 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/nodesync"
+	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/annotations"
+)
+
+// wireNodeSync makes what publishes usage on nodes. Where the policy asks for nothing, it takes back what an earlier policy
+// asked for.
+func (a *App) wireNodeSync() (err error) {
+	if a.options.DryRun {
+		return nil
+	}
+	a.nodeSync, err = nodesync.New(nodesync.Config{
+		Policy: nodeSyncPolicy(&a.load.NodeSync), Client: a.client, Nodes: a.nodesToSync, Now: a.now,
+		Interval: a.load.Usage.SampleInterval.Duration, Registerer: a.registry,
+	})
+	if err != nil {
+		return &UsageError{fmt.Errorf("%s: %w", a.options.PolicyFile, err)}
+	}
+	return nil
+}
+
+// publishesUsage says whether the policy asks for anything to be written to nodes.
+func (a *App) publishesUsage() bool {
+	given := &a.load.NodeSync
+	return given.Annotations.Enabled || given.Label.Enabled || given.Taint.Enabled
+}
+
+func nodeSyncPolicy(given *policy.NodeSync) nodesync.Policy {
+	out := nodesync.Policy{
+		Annotations: nodesync.Annotations{
+			Enabled: given.Annotations.Enabled, Unit: annotations.Unit(given.Annotations.Unit), Location: given.Annotations.Location(),
+			Periods: map[usage.Window]time.Duration{},
+		},
+		Label: nodesync.Mark(given.Label),
+		Taint: nodesync.Mark(given.Taint),
+	}
+	for _, window := range given.Annotations.Windows {
+		out.Annotations.Windows = append(out.Annotations.Windows, window.Window)
+		if period, ok := given.Annotations.Periods[window]; ok {
+			out.Annotations.Periods[window.Window] = period.Duration
+		}
+	}
+	return out
+}
+
+// nodesToSync joins what is on the nodes with what is known of them.
+func (a *App) nodesToSync() []nodesync.Node {
+	latest := a.observer.Latest()
+	if latest == nil {
+		return nil
+	}
+	objects, err := a.informers.Core().V1().Nodes().Lister().List(labels.Everything())
+	if err != nil {
+		return nil
+	}
+	nodes := make([]nodesync.Node, 0, len(objects))
+	for _, object := range objects {
+		if i := latest.View.Snapshot.Index(object.Name); i >= 0 {
+			nodes = append(nodes, a.nodeToSync(object, latest, i))
+		}
+	}
+	return nodes
+}
+
+func (a *App) nodeToSync(object *v1.Node, latest *observer.Observation, i int) nodesync.Node {
+	read, state := &latest.View.Nodes[i], latest.States[object.Name].State
+	node := nodesync.Node{
+		Object: nodesync.ObjectOf(object), Known: state != plan.Unknown, Hot: state == plan.Hot,
+		At: latest.At.Add(-read.Age), Percent: map[usage.Window]cluster.Percents{},
+	}
+	if !read.Known() {
+		return node
+	}
+	capacity := latest.View.Snapshot.Nodes[i].Node.Capacity
+	for w, window := range latest.View.Windows {
+		if a.publishes(read, w, window) {
+			node.Percent[window] = read.Measured[w].PercentOf(capacity)
+		}
+	}
+	return node
+}
+
+// publishes says whether a window is worth passing on: looked at for its whole length, by the source or here, and not read
+// from annotations, which would look fresh for ever.
+func (a *App) publishes(read *usage.NodeUsage, w int, window usage.Window) bool {
+	if read.Vouched[w] == 0 {
+		return window.Over <= usage.Avg5m.Over || a.now().Sub(a.started) >= window.Over
+	}
+	whole := []string{string(policy.SourcePrometheus), string(policy.SourceNodeMetrics)} // they give every window themselves
+	readsAnnotations := slices.ContainsFunc(a.load.Usage.Sources, func(s policy.Source) bool { return s.Type == policy.SourceAnnotations })
+	return !readsAnnotations || slices.Contains(whole, read.Source)
+}
+
+// RemoveNodeSync is `evenkeel nodesync --remove`: it takes off the nodes what nodesync wrote.
+func RemoveNodeSync(ctx context.Context, options Options, out io.Writer) error {
+	a := &App{options: options, now: time.Now}
+	if err := a.connect(); err != nil {
+		return err
+	}
+	if err := a.reach(ctx); err != nil {
+		return err
+	}
+	report, err := nodesync.Remove(ctx, a.client)
+	_, _ = fmt.Fprintf(out, "Removed from %d nodes: %d annotations, %d labels, %d taints.\n",
+		report.Nodes, report.Annotations, report.Labels, report.Taints)
+	if len(report.Corrupt) > 0 {
+		_, _ = fmt.Fprintf(out, "The record of what was written could not be read on: %s.\n", strings.Join(report.Corrupt, ", "))
+	}
+	return err
+}

@@ -1,0 +1,84 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// skew is how far clocks may be apart without a word.
+const skew = 5 * time.Second
+
+// examineClock looks at how old the newest samples of nodes are.
+func examineClock(p *Patient) []Finding {
+	if p.Readings == nil {
+		return nil
+	}
+	var findings []Finding
+	for i := range p.Readings.Sources {
+		reading := &p.Readings.Sources[i]
+		if ages := agesOf(&reading.Batch); reading.Err == nil && len(ages) > 0 {
+			findings = append(findings, p.examineAges(i, ages))
+		}
+	}
+	return findings
+}
+
+// agesOf returns how old each node's newest reading was when the batch arrived, the youngest first.
+func agesOf(batch *usage.Batch) []time.Duration {
+	var ages []time.Duration
+	for i := range batch.Nodes {
+		readings := batch.Nodes[i].Readings
+		if len(readings) == 0 {
+			continue
+		}
+		newest := slices.MaxFunc(readings, func(a, b usage.Reading) int { return a.At.Compare(b.At) })
+		ages = append(ages, batch.Received.Sub(newest.At))
+	}
+	slices.Sort(ages)
+	return ages
+}
+
+func (p *Patient) examineAges(i int, ages []time.Duration) Finding {
+	maxAge := p.maxAge(i)
+	youngest, median, oldest := ages[0], ages[len(ages)/2], ages[len(ages)-1]
+	said := fmt.Sprintf("The newest samples of %s are %s to %s old, half of them up to %s; maxAge is %s.",
+		count(len(ages), "node"), seconds(youngest), seconds(oldest), seconds(median), maxAge)
+	f := Finding{Check: CheckClock, Level: Warning, Subject: p.sourceName(i), Says: said}
+	switch {
+	case youngest < -skew:
+		f.Says = fmt.Sprintf("The newest sample was taken %s from now: a clock or a time zone is wrong. %s", seconds(-youngest), said)
+		f.Mend = mendRefused(&p.Sources[i], usage.Future)
+	case median > maxAge/2:
+		f.Says += " One that is missed makes nodes unknown."
+		f.Mend = mendAge(&p.Sources[i])
+	default:
+		f.Level = OK
+	}
+	return f
+}
+
+// maxAge is how old a sample of a source may be.
+func (p *Patient) maxAge(i int) time.Duration {
+	if given := p.Readings.Sources[i].Batch.MaxAge; given > 0 {
+		return given
+	}
+	return p.Load.Usage.MaxAge.Duration
+}
+
+func seconds(d time.Duration) string { return d.Round(time.Second).String() }
+
+func mendAge(source *policy.Source) string {
+	why := "Let the source measure more often"
+	switch source.Type {
+	case policy.SourceMetricsServer:
+		why += " (metrics-server --metric-resolution=15s)"
+	case policy.SourcePrometheus:
+		why += " (scrape_interval)"
+	case policy.SourceKubelet, policy.SourceNodeMetrics, policy.SourceAnnotations:
+	}
+	return why + ", or allow for older samples:\n" + outer(source, "maxAge: 3m")
+}

@@ -1,0 +1,171 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// examineCoverage says whether anything would be evicted on what is known, and why samples were not taken.
+func examineCoverage(p *Patient) []Finding {
+	if p.Readings == nil {
+		return nil
+	}
+	gate := p.gate()
+	findings := []Finding{gate}
+	for i := range p.Readings.Sources {
+		if p.Readings.Sources[i].Err == nil {
+			findings = append(findings, p.refused(i, gate.Level)...)
+		}
+	}
+	return findings
+}
+
+// gate judges as the observer does, but for windows that are too short: one reading cannot fill them.
+func (p *Patient) gate() Finding {
+	ready := p.Readings.readyNodes()
+	known, unknown := 0, map[usage.Unknown][]string{}
+	for _, i := range ready {
+		why := p.Readings.View.Nodes[i].Unknown
+		if why == "" || why == usage.ShortWindow {
+			known++
+			continue
+		}
+		unknown[why] = append(unknown[why], p.Readings.Snapshot.Nodes[i].Node.Name)
+	}
+	said := fmt.Sprintf("%d of %s have fresh and sane usage; %g %% are needed", known, count(len(ready), "ready node"), p.Load.Usage.MinCoveragePercent)
+	if len(unknown) > 0 {
+		said += " (" + reasons(unknown) + ")"
+	}
+	closed := p.closed(known, len(ready))
+	switch {
+	case closed != "":
+		return Finding{
+			Check: CheckCoverage, Level: Problem, Subject: string(closed), Says: "Nothing would be evicted: " + said + ".",
+			Mend: mendCoverage(unknown),
+		}
+	case len(unknown) > 0:
+		return Finding{Check: CheckCoverage, Level: Warning, Says: said + ".", Mend: mendCoverage(unknown)}
+	}
+	return fine(CheckCoverage, "", "%s.", said)
+}
+
+// closed returns why nothing would be evicted.
+func (p *Patient) closed(known, ready int) observer.Gate {
+	switch {
+	case known == 0 && p.answered() == 0:
+		return observer.GateSource
+	case known == 0:
+		return observer.GateNoUsage
+	case 100*float64(known) < p.Load.Usage.MinCoveragePercent*float64(ready):
+		return observer.GateCoverage
+	}
+	return ""
+}
+
+func reasons(unknown map[usage.Unknown][]string) string {
+	said := make([]string, 0, len(unknown))
+	for why, nodes := range unknown {
+		slices.Sort(nodes)
+		said = append(said, fmt.Sprintf("%s: %d, %s", why, len(nodes), list(nodes)))
+	}
+	slices.Sort(said)
+	return strings.Join(said, "; ")
+}
+
+// mendCoverage points to where the cause is told.
+func mendCoverage(unknown map[usage.Unknown][]string) string {
+	var mend []string
+	for _, one := range []struct {
+		why  usage.Unknown
+		mend string
+	}{
+		{usage.NoSample, "NoUsageSample: see sources and matching."},
+		{usage.StaleSample, "UsageStale: the source's samples are older than maxAge: see clock, and the interval at which it scrapes."},
+		{usage.FutureSample, "UsageFromTheFuture: a clock or a time zone is wrong; see the source's finding."},
+		{usage.AbsurdSample, "UsageAbsurd: a unit is wrong; see the source's finding."},
+		{usage.ContradictorySample, "UsageContradictory: a fraction was taken for a percentage, or a series for another node's; see the source's finding."},
+		{usage.DuplicateSample, "UsageAmbiguous: several samples of one node; see matching."},
+		{usage.NoAllocatable, "AllocatableUnknown: the node states no allocatable cpu or memory: its kubelet has not registered it fully."},
+	} {
+		if _, ok := unknown[one.why]; ok {
+			mend = append(mend, one.mend)
+		}
+	}
+	return strings.Join(mend, "\n")
+}
+
+// refusals are the causes for which samples are not taken that are told here; the others are matters of matching.
+var refusals = []usage.Cause{usage.Future, usage.Stale, usage.Absurd, usage.Contradictory, usage.Unreadable, usage.Unreachable}
+
+// refused tells of the samples that were not taken; they are as bad as what they lead to.
+func (p *Patient) refused(i int, level Level) []Finding {
+	var findings []Finding
+	for _, cause := range refusals {
+		problem := p.Readings.Sources[i].Problems[cause]
+		if problem.Count == 0 {
+			continue
+		}
+		findings = append(findings, Finding{
+			Check: CheckCoverage, Level: worse(level, Warning), Subject: p.sourceName(i),
+			Says: fmt.Sprintf("%s not taken: %s: %s.", count(problem.Count, "sample"), says[cause], strings.Join(problem.Examples, "; ")),
+			Mend: mendRefused(&p.Sources[i], cause),
+		})
+	}
+	return findings
+}
+
+// says puts causes into words.
+var says = map[usage.Cause]string{
+	usage.Future:        "from the future",
+	usage.Stale:         "too old",
+	usage.Absurd:        "negative, not a number, or far more than the node has",
+	usage.Contradictory: "in contradiction to what else is known",
+	usage.Unreadable:    "no sense could be made of them",
+	usage.Unreachable:   "no answer",
+}
+
+// worse returns the worse of two levels.
+func worse(a, b Level) Level {
+	if slices.Index(levels, a) < slices.Index(levels, b) {
+		return a
+	}
+	return b
+}
+
+func mendRefused(source *policy.Source, cause usage.Cause) string {
+	switch cause {
+	case usage.Future:
+		if source.Type == policy.SourceAnnotations {
+			return "Crane writes its own zone's time with a Z behind it, that of Asia/Shanghai unless TZ says otherwise. Say which zone it is:\n" +
+				snippet(source, "timezone: Asia/Shanghai")
+		}
+		return "The clock of the nodes, or of this machine, is wrong: see whether they are synchronised (NTP)."
+	case usage.Stale:
+		return "Scrape more often, or allow older samples (at the price of acting on them):\n" + outer(source, "maxAge: 3m")
+	case usage.Absurd:
+		return mendUnit(source, "Most often the unit is wrong: milli-cores for cores, KiB for bytes, a percentage beyond 100.")
+	case usage.Contradictory:
+		return mendUnit(source, "Most often a fraction (0.65) is read as a percentage (65), or the other way round, or a series is of another node.")
+	case usage.Unreachable:
+		return "These nodes did not answer: look at the first error; NetworkPolicies and firewalls are the usual cause where all others do."
+	default:
+		return "See the examples: what is there is not in the source's format."
+	}
+}
+
+// mendUnit says where the unit of a source is set.
+func mendUnit(source *policy.Source, why string) string {
+	switch source.Type {
+	case policy.SourcePrometheus:
+		return why + "\n" + snippet(source, "queries: {nodes: {cpu: {unit: percent}}}   # cores, milli, percent or fraction; memory: bytes, percent or fraction")
+	case policy.SourceAnnotations, policy.SourceNodeMetrics:
+		return why + "\n" + snippet(source, "unit: fraction   # or percent")
+	default:
+		return why
+	}
+}

@@ -1,0 +1,180 @@
+package doctor
+
+import (
+	"slices"
+
+	"github.com/evenkeel/evenkeel/policy"
+)
+
+// Need is one thing that a process has to be allowed to do.
+type Need struct {
+	Verb, Group string
+	// Resource may carry a subresource behind a slash.
+	Resource string
+	// Namespace and Name narrow it down; empty means all.
+	Namespace, Name string
+	// For says what for.
+	For string
+	// Source is the usage source that alone needs it; empty where the process does.
+	Source policy.SourceType
+	// Either names a set of needs of which one will do.
+	Either string
+}
+
+// Process is what decides what a process needs.
+type Process struct {
+	Mode    Mode
+	Load    *policy.LoadPolicy
+	Sources []policy.Source
+	// TokenSecret is the Secret that upstream's metricsProviders name for Prometheus; the zero value is none.
+	TokenSecret policy.SecretKey
+	// Namespace holds the Lease, LeaseName is its name, and the ConfigMap, ConfigMapName.
+	Namespace, LeaseName, ConfigMapName string
+	// LeaderElect says that a Lease is taken.
+	LeaderElect bool
+	// MovesByUsage says that RealUsageLowNodeUtilization runs.
+	MovesByUsage bool
+	// CollectsMetrics says that upstream's plugins read metrics.k8s.io themselves.
+	CollectsMetrics bool
+	// PriorityClasses says that a priorityThreshold is named.
+	PriorityClasses bool
+	// DynamicResources says that the API server knows resource claims.
+	DynamicResources bool
+}
+
+// The purposes.
+const (
+	forWatching   = "watching nodes and pods"
+	forOwners     = "finding a pod's owner and budget"
+	forPlacement  = "asking kube-scheduler's filters where a pod fits"
+	forEvicting   = "evicting"
+	forEvents     = "telling Events"
+	forLeading    = "leading, so that one process evicts at a time"
+	forPausing    = "reading the kill switch"
+	forNodeSync   = "writing to nodes (nodesync)"
+	forThreshold  = "reading the priority class that is named as a threshold"
+	forPlugins    = "metrics for upstream's plugins (metricsProviders)"
+	kubeletEither = "kubelet"
+)
+
+// Needs lists what the process has to be allowed to do.
+func (p *Process) Needs() []Need {
+	var n needs
+	n.add(Need{Resource: "nodes", For: forWatching}, "list", "watch")
+	n.add(Need{Resource: "pods", For: forWatching}, "list", "watch")
+	for i := range p.Sources {
+		p.source(&n, &p.Sources[i])
+	}
+	if p.Mode.evicts() {
+		p.eviction(&n)
+	}
+	return n
+}
+
+type needs []Need
+
+func (n *needs) add(need Need, verbs ...string) {
+	for _, verb := range verbs {
+		need.Verb = verb
+		if !slices.Contains(*n, need) {
+			*n = append(*n, need)
+		}
+	}
+}
+
+// source adds what one usage source needs of the API server; credentials that the policy gives it are its own.
+func (p *Process) source(n *needs, source *policy.Source) {
+	need := Need{Source: source.Type, For: "reading usage from " + string(source.Type)}
+	switch source.Type {
+	case policy.SourceMetricsServer:
+		need.Group = "metrics.k8s.io"
+		for _, need.Resource = range []string{"nodes", "pods"} {
+			n.add(need, "list")
+		}
+	case policy.SourceKubelet:
+		if source.Kubelet == nil || source.Kubelet.BearerTokenFile != "" {
+			return
+		}
+		if source.Kubelet.Endpoint != policy.EndpointResource {
+			need.Either, need.Resource = kubeletEither, "nodes/stats"
+			n.add(need, "get")
+		}
+		need.Resource = "nodes/metrics"
+		n.add(need, "get")
+	case policy.SourcePrometheus:
+		for _, secret := range p.secrets(source) {
+			need.Resource, need.Namespace, need.Name = "secrets", secret.Namespace, secret.Name
+			n.add(need, "get")
+		}
+	case policy.SourceNodeMetrics, policy.SourceAnnotations:
+	}
+}
+
+// secrets are those that a Prometheus source reads its credentials from.
+func (p *Process) secrets(source *policy.Source) []policy.SecretKey {
+	config := source.Prometheus
+	if config == nil {
+		return nil
+	}
+	var named []policy.SecretKey
+	for _, secret := range []policy.SecretKey{config.BearerTokenSecret, config.BasicAuth.PasswordSecret} {
+		if secret.Name != "" {
+			named = append(named, secret)
+		}
+	}
+	own := len(named) > 0 || config.BearerTokenFile != "" || config.BasicAuth.Username != ""
+	if config.Address == "" && !own && p.TokenSecret.Name != "" {
+		named = append(named, p.TokenSecret)
+	}
+	return named
+}
+
+// eviction adds what running cycles needs.
+func (p *Process) eviction(n *needs) {
+	n.add(Need{Resource: "namespaces", For: forWatching}, "list", "watch")
+	n.add(Need{Resource: "pods/eviction", For: forEvicting}, "create")
+	n.add(Need{Resource: "pods", For: forEvicting}, "get")
+	n.add(Need{Resource: "configmaps", Namespace: p.Namespace, Name: p.ConfigMapName, For: forPausing}, "get")
+	n.add(Need{Group: "events.k8s.io", Resource: "events", For: forEvents}, "create", "patch")
+	if p.LeaderElect {
+		lease := Need{Group: "coordination.k8s.io", Resource: "leases", Namespace: p.Namespace, For: forLeading}
+		n.add(lease, "create")
+		lease.Name = p.LeaseName
+		n.add(lease, "get", "update")
+	}
+	if p.PriorityClasses {
+		n.add(Need{Group: "scheduling.k8s.io", Resource: "priorityclasses", For: forThreshold}, "get")
+	}
+	if p.CollectsMetrics {
+		n.add(Need{Group: "metrics.k8s.io", Resource: "nodes", For: forPlugins}, "list", "get")
+		n.add(Need{Group: "metrics.k8s.io", Resource: "pods", For: forPlugins}, "list", "get")
+	}
+	if sync := &p.Load.NodeSync; sync.Annotations.Enabled || sync.Label.Enabled || sync.Taint.Enabled {
+		n.add(Need{Resource: "nodes", For: forNodeSync}, "get", "patch")
+	}
+	if p.MovesByUsage {
+		p.moves(n)
+	}
+}
+
+// moves adds what planning moves needs.
+func (p *Process) moves(n *needs) {
+	watched := []Need{
+		{Group: "apps", Resource: "replicasets", For: forOwners},
+		{Group: "apps", Resource: "statefulsets", For: forOwners},
+		{Group: "policy", Resource: "poddisruptionbudgets", For: forOwners},
+		{Resource: "persistentvolumeclaims", For: forPlacement},
+		{Resource: "persistentvolumes", For: forPlacement},
+	}
+	for _, resource := range []string{"storageclasses", "csinodes", "csidrivers", "csistoragecapacities", "volumeattachments"} {
+		watched = append(watched, Need{Group: "storage.k8s.io", Resource: resource, For: forPlacement})
+	}
+	if p.DynamicResources {
+		for _, resource := range []string{"resourceclaims", "resourceslices", "deviceclasses"} {
+			watched = append(watched, Need{Group: "resource.k8s.io", Resource: resource, For: forPlacement})
+		}
+	}
+	for _, need := range watched {
+		n.add(need, "list", "watch")
+	}
+}

@@ -1,0 +1,136 @@
+package doctor
+
+import (
+	"time"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// Mode is the command whose process is examined.
+type Mode string
+
+// The modes.
+const (
+	ModeRun      Mode = "run"
+	ModeServe    Mode = "serve"
+	ModeExtender Mode = "extender"
+)
+
+// Modes lists every Mode.
+func Modes() []Mode { return []Mode{ModeRun, ModeServe, ModeExtender} }
+
+// evicts says whether the process runs cycles.
+func (m Mode) evicts() bool { return m != ModeExtender }
+
+// Patient is everything that is examined.
+type Patient struct {
+	Mode       Mode
+	PolicyFile string // empty where the defaults hold
+	Load       *policy.LoadPolicy
+	// Sources are those that are asked, in their order: the policy's, or upstream's metricsProviders.
+	Sources []policy.Source
+	// MovesByUsage says that a profile of the policy has RealUsageLowNodeUtilization.
+	MovesByUsage bool
+
+	Rights Rights
+	// Readings are nil where nodes and pods could not be listed; Unlisted says why.
+	Readings *Readings
+	Unlisted string
+	Extender Extender
+	// SchedulerConfig is kube-scheduler's configuration; nil where none was given.
+	SchedulerConfig *SchedulerConfig
+	Pause           Pause
+}
+
+// Readings is what all usage sources had at one moment, each asked whatever the others had.
+type Readings struct {
+	At       time.Time
+	Snapshot *cluster.Snapshot
+	// Sources is parallel to Patient.Sources.
+	Sources []Reading
+	// View is what they tell together, first choice first.
+	View *usage.View
+}
+
+// Reading is what one usage source had.
+type Reading struct {
+	Took time.Duration
+	Err  error
+	// Remembers says that the source knows the past.
+	Remembers bool
+	Batch     usage.Batch
+	// Problems are the samples that were not taken, by the source itself and by the usage store.
+	Problems usage.Problems
+	// View is what this source tells by itself; nil where there is an Err.
+	View *usage.View
+}
+
+// Examine returns everything that was found.
+func Examine(p *Patient) *Report {
+	var all []Finding
+	for _, check := range []func(*Patient) []Finding{
+		examinePolicy, examinePermissions, examineSources, examineMatching, examineCoverage, examineWindows, examineMetrics,
+		examineClock, examineExtender, examineSchedulerConfig, examinePause, examineNodeSync,
+	} {
+		all = append(all, check(p)...)
+	}
+	return NewReport(all)
+}
+
+// names counts the sources' names: a type of which there is one needs no number.
+func (p *Patient) sourceName(i int) string { return string(p.Sources[i].Type) }
+
+// answered is how many sources could be read.
+func (p *Patient) answered() int {
+	n := 0
+	for i := range p.Readings.Sources {
+		if p.Readings.Sources[i].Err == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// readyNodes returns the places of the ready nodes.
+func (r *Readings) readyNodes() []int {
+	var ready []int
+	for i, node := range r.Snapshot.Nodes {
+		if node.Node.Ready {
+			ready = append(ready, i)
+		}
+	}
+	return ready
+}
+
+// needed are the resources that the policy judges by: without them a node is unknown.
+func (p *Patient) needed() []usage.Metric {
+	needed := []usage.Metric{}
+	judged := p.judged()
+	for _, resource := range []struct{ metric, also usage.Metric }{{usage.CPU, usage.CPU}, {usage.Memory, policy.MemoryAvailable}} {
+		if judged[resource.metric] || judged[resource.also] {
+			needed = append(needed, resource.metric)
+		}
+	}
+	return needed
+}
+
+// judged are the metrics that have lines, those of the pools included.
+func (p *Patient) judged() map[usage.Metric]bool {
+	judged := map[usage.Metric]bool{}
+	for _, lines := range p.allLines() {
+		for metric := range lines {
+			judged[metric] = true
+		}
+	}
+	return judged
+}
+
+func (p *Patient) allLines() []policy.Lines {
+	all := []policy.Lines{p.Load.Lines}
+	for i := range p.Load.NodePools {
+		all = append(all, p.Load.NodePools[i].Lines)
+	}
+	return all
+}

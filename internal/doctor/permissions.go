@@ -1,0 +1,150 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Rights is what the API server says of what a process needs.
+type Rights struct {
+	// Identity is who was asked about.
+	Identity string
+	Answers  []Answer
+}
+
+// Answer is what the API server says of one Need.
+type Answer struct {
+	Need
+	Allowed bool
+	// Err is why it could not be asked.
+	Err error
+}
+
+// serviceAccountPrefix is how the API server calls ServiceAccounts.
+const serviceAccountPrefix = "system:serviceaccount:"
+
+func examinePermissions(p *Patient) []Finding {
+	rights := &p.Rights
+	var findings []Finding
+	if i := slices.IndexFunc(rights.Answers, func(a Answer) bool { return a.Err != nil }); i >= 0 {
+		findings = append(findings, Finding{
+			Check: CheckPermissions, Level: Problem,
+			Says: fmt.Sprintf("The API server could not be asked about %s: %v", rights.Answers[i].what(), rights.Answers[i].Err),
+			Mend: "Whoever is authenticated may usually create selfsubjectaccessreviews (group authorization.k8s.io); with --as it\n" +
+				"takes the verb impersonate on users, groups and serviceaccounts.",
+		})
+	}
+	missing := rights.missing()
+	for _, purpose := range purposes(missing) {
+		findings = append(findings, p.lacking(purpose, missing))
+	}
+	if len(findings) == 0 && len(rights.Answers) > 0 {
+		findings = append(findings, fine(CheckPermissions, "", "%s may do all %d things that %s needs with this policy.",
+			rights.identity(), len(rights.Answers), p.Mode))
+	}
+	if !strings.HasPrefix(rights.Identity, serviceAccountPrefix) && rights.Identity != "" {
+		findings = append(findings, Finding{
+			Check: CheckPermissions, Level: Warning,
+			Says: fmt.Sprintf("What was checked is what %q may do, which is no ServiceAccount: Evenkeel itself may be allowed less.", rights.Identity),
+			Mend: "evenkeel doctor --as system:serviceaccount:evenkeel:evenkeel   # <namespace>:<name> of its ServiceAccount",
+		})
+	}
+	return findings
+}
+
+func (r *Rights) identity() string {
+	if r.Identity == "" {
+		return "The process"
+	}
+	return fmt.Sprintf("%q", r.Identity)
+}
+
+func (r *Rights) missing() []Answer {
+	var missing []Answer
+	for i := range r.Answers {
+		if !r.Answers[i].Allowed && r.Answers[i].Err == nil {
+			missing = append(missing, r.Answers[i])
+		}
+	}
+	return missing
+}
+
+// purposes lists what is lacked for, in the order of the needs.
+func purposes(missing []Answer) []string {
+	var all []string
+	for i := range missing {
+		if !slices.Contains(all, missing[i].For) {
+			all = append(all, missing[i].For)
+		}
+	}
+	return all
+}
+
+// lacking is the Finding about one purpose.
+func (p *Patient) lacking(purpose string, missing []Answer) Finding {
+	var lacks []Need
+	var what []string
+	problem := false
+	for i := range missing {
+		if missing[i].For != purpose {
+			continue
+		}
+		lacks = append(lacks, missing[i].Need)
+		what = append(what, missing[i].what())
+		problem = problem || p.essential(&missing[i].Need)
+	}
+	f := Finding{
+		Check: CheckPermissions, Level: Problem, Subject: purpose,
+		Says: fmt.Sprintf("It may not %s.", strings.Join(what, ", ")), Mend: ruleText(lacks),
+	}
+	if !problem {
+		f.Level = Warning
+		f.Says += p.instead(&lacks[0])
+	}
+	return f
+}
+
+// instead says what is done where something that is not essential is lacking.
+func (p *Patient) instead(need *Need) string {
+	switch {
+	case need.Either == "" || !p.Rights.any(need.Either):
+		return " The other sources are asked instead."
+	case need.Resource == "nodes/stats":
+		return " What is allowed gives less: no pressure, and CPU only from the second reading on."
+	}
+	return " It is asked for only where /stats/summary is refused."
+}
+
+// essential says whether the process does not do its work without it.
+func (p *Patient) essential(need *Need) bool {
+	if need.Source == "" {
+		return true
+	}
+	if len(p.Sources) > 1 {
+		return false
+	}
+	return need.Either == "" || !p.Rights.any(need.Either)
+}
+
+// any says whether one of the sets of needs of which one will do is allowed.
+func (r *Rights) any(either string) bool {
+	return slices.ContainsFunc(r.Answers, func(a Answer) bool {
+		return a.Allowed && a.Either == either
+	})
+}
+
+// what says it in words: "list pods", "get secrets monitoring/token".
+func (n *Need) what() string {
+	said := n.Verb + " " + n.Resource
+	if n.Group != "" {
+		said += "." + n.Group
+	}
+	switch {
+	case n.Name != "":
+		said += " " + n.Namespace + "/" + n.Name
+	case n.Namespace != "":
+		said += " in " + n.Namespace
+	}
+	return said
+}

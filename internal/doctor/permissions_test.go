@@ -1,0 +1,230 @@
+package doctor_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evenkeel/evenkeel/internal/doctor"
+	"github.com/evenkeel/evenkeel/policy"
+)
+
+func process(mode doctor.Mode, types ...policy.SourceType) *doctor.Process {
+	load := policy.Default()
+	p := &doctor.Process{
+		Mode: mode, Load: &load, Namespace: "evenkeel", LeaseName: "evenkeel", ConfigMapName: "evenkeel-ledger",
+		LeaderElect: true, MovesByUsage: true, DynamicResources: true,
+	}
+	for _, kind := range types {
+		p.Sources = append(p.Sources, policy.NewSource(kind))
+	}
+	return p
+}
+
+// spell writes needs as "verb resource.group namespace/name".
+func spell(needs []doctor.Need) []string {
+	var lines []string
+	for _, n := range needs {
+		line := n.Verb + " " + n.Resource
+		if n.Group != "" {
+			line += "." + n.Group
+		}
+		if n.Namespace != "" {
+			line += " " + n.Namespace + "/" + n.Name
+		}
+		lines = append(lines, line)
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// An extender needs what its shipped role grants, and no more.
+func TestNeedsOfTheExtender(t *testing.T) {
+	want := []string{
+		"list nodes", "list nodes.metrics.k8s.io", "list pods", "list pods.metrics.k8s.io", "watch nodes", "watch pods",
+	}
+	got := spell(process(doctor.ModeExtender, policy.SourceMetricsServer).Needs())
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestNeeds(t *testing.T) {
+	cases := map[string]struct {
+		change       func(p *doctor.Process)
+		types        []policy.SourceType
+		want, absent []string
+	}{
+		"the shipped policy": {
+			types: []policy.SourceType{policy.SourceMetricsServer},
+			want: []string{
+				"create pods/eviction", "create leases.coordination.k8s.io evenkeel/", "update leases.coordination.k8s.io evenkeel/evenkeel",
+				"get configmaps evenkeel/evenkeel-ledger", "patch events.events.k8s.io", "watch csinodes.storage.k8s.io",
+				"list resourceslices.resource.k8s.io", "list replicasets.apps", "list poddisruptionbudgets.policy",
+			},
+			absent: []string{"patch nodes", "get nodes/stats", "get priorityclasses.scheduling.k8s.io", "get nodes.metrics.k8s.io"},
+		},
+		"kubelets": {
+			types: []policy.SourceType{policy.SourceKubelet},
+			want:  []string{"get nodes/stats", "get nodes/metrics"}, absent: []string{"list nodes.metrics.k8s.io", "get nodes/proxy"},
+		},
+		"kubelets with a token of their own": {
+			types:  []policy.SourceType{policy.SourceKubelet},
+			change: func(p *doctor.Process) { p.Sources[0].Kubelet.BearerTokenFile = "/token" },
+			absent: []string{"get nodes/stats", "get nodes/metrics"},
+		},
+		"kubelets' resource metrics only": {
+			types:  []policy.SourceType{policy.SourceKubelet},
+			change: func(p *doctor.Process) { p.Sources[0].Kubelet.Endpoint = policy.EndpointResource },
+			want:   []string{"get nodes/metrics"}, absent: []string{"get nodes/stats"},
+		},
+		"secrets that a source names": {
+			types: []policy.SourceType{policy.SourcePrometheus},
+			change: func(p *doctor.Process) {
+				p.Sources[0].Prometheus.BasicAuth = policy.BasicAuth{Username: "u", PasswordSecret: policy.SecretKey{Namespace: "mon", Name: "pw", Key: "k"}}
+			},
+			want: []string{"get secrets mon/pw"},
+		},
+		"the token of metricsProviders": {
+			types:  []policy.SourceType{policy.SourcePrometheus},
+			change: func(p *doctor.Process) { p.TokenSecret = policy.SecretKey{Namespace: "mon", Name: "token"} },
+			want:   []string{"get secrets mon/token"},
+		},
+		"not if the source has a credential": {
+			types: []policy.SourceType{policy.SourcePrometheus},
+			change: func(p *doctor.Process) {
+				p.TokenSecret = policy.SecretKey{Namespace: "mon", Name: "token"}
+				p.Sources[0].Prometheus.BearerTokenFile = "/token"
+			},
+			absent: []string{"get secrets mon/token"},
+		},
+		"nodesync": {
+			types:  []policy.SourceType{policy.SourceMetricsServer},
+			change: func(p *doctor.Process) { p.Load.NodeSync.Label.Enabled = true },
+			want:   []string{"patch nodes", "get nodes"},
+		},
+		"without resource claims": {
+			types:  []policy.SourceType{policy.SourceMetricsServer},
+			change: func(p *doctor.Process) { p.DynamicResources = false },
+			absent: []string{"list resourceslices.resource.k8s.io"},
+		},
+		"upstream's plugins alone": {
+			types:  []policy.SourceType{policy.SourceMetricsServer},
+			change: func(p *doctor.Process) { p.MovesByUsage, p.CollectsMetrics, p.PriorityClasses = false, true, true },
+			want:   []string{"get nodes.metrics.k8s.io", "get priorityclasses.scheduling.k8s.io"}, absent: []string{"list csinodes.storage.k8s.io"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := process(doctor.ModeServe, tc.types...)
+			if tc.change != nil {
+				tc.change(p)
+			}
+			got := spell(p.Needs())
+			for _, line := range tc.want {
+				if !slices.Contains(got, line) {
+					t.Errorf("%q is not needed", line)
+				}
+			}
+			for _, line := range tc.absent {
+				if slices.Contains(got, line) {
+					t.Errorf("%q is needed", line)
+				}
+			}
+			if slices.Sort(got); len(slices.Compact(slices.Clone(got))) != len(got) && name != "upstream's plugins alone" {
+				t.Errorf("something is asked for twice: %q", got)
+			}
+		})
+	}
+}
+
+func TestPermissions(t *testing.T) {
+	cases := map[string]struct {
+		types    []policy.SourceType
+		denied   []string // parts of needs in words
+		identity string
+		err      error
+		want     []string
+		mend     string
+	}{
+		"all there": {
+			types: []policy.SourceType{policy.SourceMetricsServer},
+			want:  []string{`ok: "system:serviceaccount:evenkeel:evenkeel" may do all 42 things that serve needs with this policy.`},
+		},
+		"asked by a person": {
+			types: []policy.SourceType{policy.SourceMetricsServer}, identity: "admin",
+			want: []string{
+				`warning: What was checked is what "admin" may do, which is no ServiceAccount: Evenkeel itself may be allowed less.`,
+				`ok: "admin" may do all 42 things that serve needs with this policy.`,
+			},
+			mend: "--as system:serviceaccount:evenkeel:evenkeel",
+		},
+		"it may not evict": {
+			types: []policy.SourceType{policy.SourceMetricsServer}, denied: []string{"create pods/eviction"},
+			want: []string{"problem evicting: It may not create pods/eviction."},
+			mend: "Add to the rules of a ClusterRole that is bound to it:\n- apiGroups: [\"\"]\n  resources: [pods/eviction]\n  verbs: [create]",
+		},
+		"resources with the same verbs are one rule": {
+			types: []policy.SourceType{policy.SourceMetricsServer}, denied: []string{"csinodes", "csidrivers"},
+			want: []string{"problem asking kube-scheduler's filters where a pod fits: It may not list csinodes.storage.k8s.io, watch csinodes.storage.k8s.io, list csidrivers.storage.k8s.io, watch csidrivers.storage.k8s.io."},
+			mend: "- apiGroups: [storage.k8s.io]\n  resources: [csinodes, csidrivers]\n  verbs: [list, watch]",
+		},
+		"the Lease is in a Role": {
+			types: []policy.SourceType{policy.SourceMetricsServer}, denied: []string{"leases"},
+			want: []string{"problem leading, so that one process evicts at a time: It may not create leases.coordination.k8s.io, get leases.coordination.k8s.io, update leases.coordination.k8s.io."},
+			mend: "a Role in the namespace \"evenkeel\" that is bound to it:\n- apiGroups: [coordination.k8s.io]\n  resources: [leases]\n  verbs: [create]\n" +
+				"- apiGroups: [coordination.k8s.io]\n  resources: [leases]\n  resourceNames: [evenkeel]\n  verbs: [get, update]",
+		},
+		"the only source": {
+			types: []policy.SourceType{policy.SourceMetricsServer}, denied: []string{"list nodes.metrics"},
+			want: []string{"problem reading usage from MetricsServer: It may not list nodes.metrics.k8s.io."},
+		},
+		"one of two sources": {
+			types: []policy.SourceType{policy.SourceKubelet, policy.SourceMetricsServer}, denied: []string{"list nodes.metrics"},
+			want: []string{"warning reading usage from MetricsServer: It may not list nodes.metrics.k8s.io. The other sources are asked instead."},
+		},
+		"kubelets' lesser endpoint will do": {
+			types: []policy.SourceType{policy.SourceKubelet}, denied: []string{"nodes/stats"},
+			want: []string{"warning reading usage from Kubelet: It may not get nodes/stats. What is allowed gives less: no pressure, and CPU only from the second reading on."},
+		},
+		"kubelets' summary will do": {
+			types: []policy.SourceType{policy.SourceKubelet}, denied: []string{"nodes/metrics"},
+			want: []string{"warning reading usage from Kubelet: It may not get nodes/metrics. It is asked for only where /stats/summary is refused."},
+		},
+		"neither of kubelets' endpoints": {
+			types: []policy.SourceType{policy.SourceKubelet}, denied: []string{"nodes/stats", "nodes/metrics"},
+			want: []string{"problem reading usage from Kubelet: It may not get nodes/stats, get nodes/metrics."},
+			mend: "resources: [nodes/stats, nodes/metrics]",
+		},
+		"the API server does not say": {
+			types: []policy.SourceType{policy.SourceMetricsServer}, err: errors.New("timeout"),
+			want: []string{"problem: The API server could not be asked about list nodes: timeout"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWard(t, tc.types...)
+			if tc.identity != "" {
+				w.patient.Rights.Identity = tc.identity
+			}
+			for _, need := range process(doctor.ModeServe, tc.types...).Needs() {
+				spelt := spell([]doctor.Need{need})[0]
+				denied := slices.ContainsFunc(tc.denied, func(part string) bool { return strings.Contains(spelt, part) })
+				w.patient.Rights.Answers = append(w.patient.Rights.Answers, doctor.Answer{Need: need, Allowed: !denied && tc.err == nil, Err: tc.err})
+			}
+			got := found(w.ask().patient, doctor.CheckPermissions)
+			for i := range got { // where the Lease is, is told by the rule
+				got[i] = strings.NewReplacer(" evenkeel/evenkeel,", ",", " evenkeel/evenkeel.", ".", " in evenkeel", "").Replace(got[i])
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			if got := mends(w.patient, doctor.CheckPermissions); !strings.Contains(got, tc.mend) {
+				t.Errorf("mend: got %q, want it to contain %q", got, tc.mend)
+			}
+		})
+	}
+}

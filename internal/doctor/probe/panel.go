@@ -1,0 +1,112 @@
+// Package probe gathers what package doctor judges: it asks every usage source, the API server about permissions, and an
+// extender about itself. It decides nothing and changes nothing; each question is bounded in time and in the size of its
+// answer, by itself or by whom it hands the question on to.
+package probe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/doctor"
+	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// PanelConfig is what a Panel depends on.
+type PanelConfig struct {
+	Sources []observer.Source
+	Usage   usage.Config
+	Now     func() time.Time
+}
+
+// Panel asks all usage sources, also those that a process would not because the ones before had everything. What each tells
+// is judged by itself, and all together as a process would. It is not safe for concurrent use.
+type Panel struct {
+	config PanelConfig
+	alone  []*usage.Store // parallel to the Sources
+	all    *usage.Store
+}
+
+// NewPanel returns a Panel that has asked nothing yet.
+func NewPanel(config PanelConfig) (*Panel, error) {
+	if len(config.Sources) == 0 || config.Now == nil {
+		return nil, errors.New("panel: Sources and Now must be set")
+	}
+	p := &Panel{config: config, alone: make([]*usage.Store, len(config.Sources))}
+	for i := range p.alone {
+		store, err := usage.NewStore(config.Usage, config.Now())
+		if err != nil {
+			return nil, fmt.Errorf("making the usage store: %w", err)
+		}
+		p.alone[i] = store
+	}
+	all, err := usage.NewStore(config.Usage, config.Now())
+	if err != nil {
+		return nil, fmt.Errorf("making the usage store: %w", err)
+	}
+	p.all = all
+	return p, nil
+}
+
+// Ask takes one reading of every source. Sources whose counters have to be read twice know more the second time.
+func (p *Panel) Ask(ctx context.Context, snapshot *cluster.Snapshot) *doctor.Readings {
+	r := &doctor.Readings{Snapshot: snapshot, Sources: make([]doctor.Reading, len(p.config.Sources))}
+	var batches []usage.Batch
+	for i, source := range p.config.Sources {
+		reading := &r.Sources[i]
+		began := p.config.Now()
+		reading.Batch, reading.Err = source.Sample(ctx, snapshot)
+		reading.Took = p.config.Now().Sub(began)
+		_, reading.Remembers = source.(observer.Historian)
+		if reading.Err != nil {
+			reading.Batch = usage.Batch{}
+			continue
+		}
+		batches = append(batches, reading.Batch)
+	}
+	r.At = p.config.Now()
+	for i := range r.Sources {
+		p.judge(r, i)
+	}
+	p.all.Ingest(snapshot, batches...)
+	r.View = p.all.View(snapshot, r.At, nil)
+	return r
+}
+
+// judge lets the usage store say what it makes of one source.
+func (p *Panel) judge(r *doctor.Readings, i int) {
+	reading := &r.Sources[i]
+	if reading.Err != nil {
+		return
+	}
+	problems := p.alone[i].Ingest(r.Snapshot, reading.Batch)
+	reading.Problems = problems[reading.Batch.Source]
+	reading.View = p.alone[i].View(r.Snapshot, r.At, nil)
+}
+
+// Incomplete says whether a source told of nodes without the resources that the policy judges, so that a second reading
+// may tell more.
+func (p *Panel) Incomplete(r *doctor.Readings) bool {
+	for i := range r.Sources {
+		for k := range r.Sources[i].Batch.Nodes {
+			if !p.complete(&r.Sources[i].Batch.Nodes[k]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (p *Panel) complete(sample *usage.NodeSample) bool {
+	for resource, metric := range []usage.Metric{cluster.CPU: usage.CPU, cluster.Memory: usage.Memory} {
+		has := slices.ContainsFunc(sample.Readings, func(r usage.Reading) bool { return r.Metric == metric })
+		if !has && !p.config.Usage.Optional[resource] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,135 @@
+package doctor_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evenkeel/evenkeel/internal/doctor"
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+var update = flag.Bool("update", false, "rewrite testdata/report.txt")
+
+// ill is a patient with a problem of nearly every kind.
+func ill(t *testing.T) *doctor.Patient {
+	t.Helper()
+	w := newWard(t, policy.SourcePrometheus, policy.SourceMetricsServer)
+	w.sources[0].batch.Nodes = w.sources[0].batch.Nodes[:2]
+	w.sources[0].batch.Problems.Add(usage.UnmatchedNode, `instance="10.0.0.9:9100"`)
+	w.sources[1].err = errors.New("listing metrics of nodes: the server could not find the requested resource")
+	w.patient.Extender = doctor.Extender{}
+	w.patient.Pause = doctor.Pause{
+		Paused: true, Says: `annotation evenkeel.io/paused="true" on ConfigMap evenkeel/evenkeel-ledger`, Namespace: "evenkeel", ConfigMap: "evenkeel-ledger",
+	}
+	for _, need := range process(doctor.ModeServe, policy.SourcePrometheus, policy.SourceMetricsServer).Needs() {
+		w.patient.Rights.Answers = append(w.patient.Rights.Answers, doctor.Answer{Need: need, Allowed: need.Resource != "pods/eviction"})
+	}
+	config := strings.ReplaceAll(good(t), "    nodeCacheCapable: true\n", "")
+	w.patient.SchedulerConfig = &doctor.SchedulerConfig{Name: "kube-scheduler.yaml", Data: []byte(config)}
+	return w.ask().patient
+}
+
+func TestTable(t *testing.T) {
+	var out bytes.Buffer
+	if err := doctor.Examine(ill(t)).Table(&out); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join("testdata", "report.txt")
+	if *update {
+		if err := os.WriteFile(path, out.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), out.String()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// Scripts read the JSON; the same patient gives the same report.
+func TestReportIsStable(t *testing.T) {
+	patient := ill(t)
+	first, err := json.Marshal(doctor.Examine(patient))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		again, err := json.Marshal(doctor.Examine(patient))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(first), string(again)); diff != "" {
+			t.Fatalf("(-first +again)\n%s", diff)
+		}
+	}
+	if want := `{"problems":`; !strings.HasPrefix(string(first), want) {
+		t.Errorf("got %.100s", first)
+	}
+}
+
+// The worst comes first, and within a level checks keep their order.
+func TestOrder(t *testing.T) {
+	report := doctor.NewReport([]doctor.Finding{
+		{Check: doctor.CheckPause, Level: doctor.OK, Says: "a"},
+		{Check: doctor.CheckSources, Level: doctor.Warning, Says: "b"},
+		{Check: doctor.CheckPause, Level: doctor.Problem, Says: "c"},
+		{Check: doctor.CheckPolicy, Level: doctor.Problem, Says: "d"},
+		{Check: doctor.CheckPolicy, Level: doctor.OK, Says: "e"},
+	})
+	got := ""
+	for _, f := range report.Findings {
+		got += f.Says
+	}
+	if got != "dcbea" || report.Problems != 2 || report.Warnings != 1 {
+		t.Errorf("got %q, %d problems, %d warnings", got, report.Problems, report.Warnings)
+	}
+}
+
+// Whatever a server sent, it stays one line of printable characters, and only every problem that is not ok has something
+// to be done about it.
+func TestReportIsFitToBeShown(t *testing.T) {
+	w := newWard(t, policy.SourcePrometheus)
+	w.sources[0].err = errors.New("the server said:\x1b[2J\r\n\tproblem  policy  all lost\u202e" + strings.Repeat("x", 10_000))
+	report := doctor.Examine(w.ask().patient)
+	for _, f := range report.Findings {
+		if strings.ContainsAny(f.Says+f.Subject, "\n\r\t\x1b") || strings.ContainsRune(f.Says, '\u202e') || len(f.Says) > 3000 {
+			t.Errorf("says %.200q", f.Says)
+		}
+		if (f.Level == doctor.OK) != (f.Mend == "") {
+			t.Errorf("%s %s: mend %q", f.Level, f.Says, f.Mend)
+		}
+	}
+	if report.Problems == 0 {
+		t.Error("no problem was found")
+	}
+}
+
+// Without a reading every other check still speaks.
+func TestNothingCouldBeListed(t *testing.T) {
+	load := policy.Default()
+	report := doctor.Examine(&doctor.Patient{Mode: doctor.ModeServe, Load: &load, Sources: load.Usage.Sources, Unlisted: "it may not list nodes."})
+	if report.Problems != 1 || len(report.Findings) < 4 {
+		t.Errorf("got %+v", report)
+	}
+}
+
+// A cluster without nodes is no reason to break down.
+func TestEmptyCluster(t *testing.T) {
+	w := newWard(t, policy.SourceMetricsServer, policy.SourceKubelet)
+	w.nodes.Nodes = nil
+	if report := doctor.Examine(w.ask().patient); report.Problems == 0 {
+		t.Errorf("got %+v", report)
+	}
+}

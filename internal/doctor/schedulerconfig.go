@@ -1,0 +1,214 @@
+package doctor
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	schedulerv1 "k8s.io/kube-scheduler/config/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// SchedulerConfig is a file with kube-scheduler's configuration.
+type SchedulerConfig struct {
+	// Name is the file's name as it was given, Data what it holds.
+	Name string
+	Data []byte
+}
+
+// MaxSchedulerConfigBytes bounds the file: such files have a few kilobytes.
+const MaxSchedulerConfigBytes = 256 << 10
+
+const (
+	schedulerConfigKind   = "KubeSchedulerConfiguration"
+	schedulerConfigPrefix = "kubescheduler.config.k8s.io/"
+)
+
+func examineSchedulerConfig(p *Patient) []Finding {
+	file := p.SchedulerConfig
+	if file == nil {
+		return nil
+	}
+	config, err := readSchedulerConfig(file.Data)
+	if err != nil {
+		return []Finding{{
+			Check: CheckExtender, Level: Problem, Subject: file.Name, Says: fmt.Sprintf("kube-scheduler cannot read it as it is meant: %v.", err),
+			Mend: "apiVersion: " + schedulerv1.SchemeGroupVersion.String() + "\nkind: " + schedulerConfigKind,
+		}}
+	}
+	findings := entriesOf(config, p)
+	findings = append(findings, steeredProfiles(config, p)...)
+	if len(findings) == 0 {
+		findings = append(findings, fine(CheckExtender, file.Name, "Its extenders entry for Evenkeel is as it should be."))
+	}
+	for i := range findings {
+		findings[i].Check = CheckExtender
+		if findings[i].Subject == "" {
+			findings[i].Subject = file.Name
+		} else if findings[i].Subject != file.Name {
+			findings[i].Subject = file.Name + ": " + findings[i].Subject
+		}
+	}
+	return findings
+}
+
+// readSchedulerConfig decodes strictly, as kube-scheduler does: a field that it does not know, or that is there twice, keeps
+// it from starting.
+func readSchedulerConfig(data []byte) (*schedulerv1.KubeSchedulerConfiguration, error) {
+	switch {
+	case len(data) > MaxSchedulerConfigBytes:
+		return nil, fmt.Errorf("it has more than %d bytes", MaxSchedulerConfigBytes)
+	case !utf8.Valid(data):
+		return nil, errors.New("it is not UTF-8 text")
+	case documents(data) > 1:
+		return nil, errors.New("it has more than one document, of which only the first would be read")
+	}
+	var kind metav1.TypeMeta
+	if err := yaml.Unmarshal(data, &kind); err != nil {
+		return nil, fmt.Errorf("reading YAML: %w", err)
+	}
+	switch {
+	case kind.Kind == "" && kind.APIVersion == "":
+		return nil, errors.New("it has no apiVersion and no kind")
+	case kind.Kind != schedulerConfigKind || !strings.HasPrefix(kind.APIVersion, schedulerConfigPrefix):
+		return nil, fmt.Errorf("it is a %q of %q", kind.Kind, kind.APIVersion)
+	case kind.APIVersion != schedulerv1.SchemeGroupVersion.String():
+		return nil, fmt.Errorf("%s is gone since Kubernetes 1.29", kind.APIVersion)
+	}
+	return decodeSchedulerConfig(data)
+}
+
+// decodeSchedulerConfig decodes by the code that kube-scheduler uses, for which the case of letters matters. Plugins'
+// arguments are not looked into.
+func decodeSchedulerConfig(data []byte) (*schedulerv1.KubeSchedulerConfiguration, error) {
+	scheme := runtime.NewScheme()
+	if err := schedulerv1.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("preparing to read it: %w", err)
+	}
+	codecs := serializer.NewCodecFactory(scheme, serializer.EnableStrict)
+	object, _, err := codecs.UniversalDeserializer().Decode(data, nil, nil)
+	if err != nil {
+		return nil, fmt.Errorf("reading it strictly: %w", err)
+	}
+	config, ok := object.(*schedulerv1.KubeSchedulerConfiguration)
+	if !ok {
+		return nil, fmt.Errorf("it is a %T", object)
+	}
+	return config, nil
+}
+
+// documents counts the YAML documents that hold something.
+func documents(data []byte) int {
+	n, open := 0, false
+	for line := range bytes.Lines(data) {
+		text := bytes.TrimSpace(line)
+		switch {
+		case bytes.HasPrefix(line, []byte("---")):
+			open = false
+		case len(text) == 0 || text[0] == '#' || open:
+		default:
+			n, open = n+1, true
+		}
+	}
+	return n
+}
+
+// entriesOf finds the entries for Evenkeel and what is wrong with them.
+func entriesOf(config *schedulerv1.KubeSchedulerConfiguration, p *Patient) []Finding {
+	ours, exact := entries(config, p.Extender.URL)
+	if len(ours) == 0 {
+		return []Finding{{
+			Level: Problem, Says: fmt.Sprintf("None of its %s is for Evenkeel, so kube-scheduler does not ask it.", count(len(config.Extenders), "extender")),
+			Mend: Block(p.Extender.URL),
+		}}
+	}
+	var findings []Finding
+	if !exact {
+		findings = append(findings, Finding{
+			Level: Warning, Subject: entryName(ours[0]),
+			Says: fmt.Sprintf("urlPrefix is %q, and --extender-url is %q: see that both lead to Evenkeel.",
+				safeURL(config.Extenders[ours[0]].URLPrefix), safeURL(p.Extender.URL)),
+			Mend: "Through a port-forward they differ and nothing is wrong; else correct urlPrefix.",
+		})
+	}
+	if len(ours) > 1 {
+		findings = append(findings, Finding{
+			Level: Warning, Subject: entryName(ours[1]),
+			Says: fmt.Sprintf("%d entries lead to Evenkeel: each costs every pod two requests.", len(ours)), Mend: "Leave one of them.",
+		})
+	}
+	return append(findings, examineEntry(config, ours[0])...)
+}
+
+// entries returns the places of the entries for Evenkeel: those at the address, else those that have its verbs; exact is
+// false where an address was given and no entry has it.
+func entries(config *schedulerv1.KubeSchedulerConfiguration, address string) (ours []int, exact bool) {
+	var alike []int
+	for i := range config.Extenders {
+		e := &config.Extenders[i]
+		if address != "" && sameHost(e.URLPrefix, address) {
+			ours = append(ours, i)
+		}
+		if e.FilterVerb == filterVerb || e.PrioritizeVerb == prioritizeVerb {
+			alike = append(alike, i)
+		}
+	}
+	if len(ours) > 0 {
+		return ours, true
+	}
+	if len(alike) > 1 {
+		alike = alike[len(alike)-1:] // many extenders have such verbs, and ours should be the last
+	}
+	return alike, address == ""
+}
+
+func sameHost(a, b string) bool {
+	left, err := url.Parse(a)
+	right, other := url.Parse(b)
+	return err == nil && other == nil && left.Host != "" && strings.EqualFold(left.Host, right.Host)
+}
+
+// safeURL leaves out what could be a password.
+func safeURL(text string) string {
+	parsed, err := url.Parse(text)
+	if err != nil {
+		return "(not a URL)"
+	}
+	return parsed.Redacted()
+}
+
+func entryName(i int) string { return fmt.Sprintf("extenders[%d]", i) }
+
+// steeredProfiles finds schedulers that the policy takes for steered and that this configuration does not have.
+func steeredProfiles(config *schedulerv1.KubeSchedulerConfiguration, p *Patient) []Finding {
+	var has []string
+	for i := range config.Profiles {
+		if name := config.Profiles[i].SchedulerName; name != nil {
+			has = append(has, *name)
+		} else {
+			has = append(has, "default-scheduler")
+		}
+	}
+	if len(has) == 0 {
+		has = []string{"default-scheduler"}
+	}
+	var findings []Finding
+	for _, name := range p.Load.Eviction.SchedulerNames {
+		if !slices.Contains(has, name) {
+			findings = append(findings, Finding{
+				Level: Warning, Subject: "profiles",
+				Says: fmt.Sprintf("The policy moves pods of the scheduler %q, and this configuration has %s only: if no other one asks Evenkeel, their landings are left to chance.",
+					name, list(has)),
+				Mend: "Give the other scheduler the same extenders block, or take it out of eviction.schedulerNames.",
+			})
+		}
+	}
+	return findings
+}

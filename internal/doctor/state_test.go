@@ -1,0 +1,323 @@
+package doctor_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/evenkeel/evenkeel/internal/doctor"
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+var p95 = usage.Window{Kind: usage.KindQuantile, Percentile: 95, Over: time.Hour}
+
+func TestWindows(t *testing.T) {
+	// give adds a reading to every node of a source.
+	give := func(w *ward, source int, metrics []usage.Metric, window usage.Window, nodes int) {
+		for i := range nodes {
+			for _, metric := range metrics {
+				sample := &w.sources[source].batch.Nodes[i]
+				sample.Readings = append(sample.Readings, usage.Reading{Metric: metric, Window: window, At: noon.Add(-2 * time.Second), Value: 4000})
+			}
+		}
+	}
+	resources := []usage.Metric{usage.CPU, usage.Memory}
+	judge := func(w *ward, window usage.Window) {
+		w.patient.Load.Hot.Windows = append(w.patient.Load.Hot.Windows, policy.Window{Window: window})
+		w.windows = append(w.windows, window)
+	}
+	line := func(w *ward, metric usage.Metric) {
+		evict := 20.0
+		w.patient.Load.Lines[metric] = policy.MetricLines{Levels: policy.Levels{Evict: &evict}}
+		w.signals = append(w.signals, metric)
+	}
+	cases := map[string]struct {
+		kind   policy.SourceType
+		change func(w *ward)
+		want   []string
+		mend   string
+	}{
+		"short windows fill by themselves": {
+			kind: policy.SourceMetricsServer,
+			want: []string{"ok avg_5m: They are summed up in the process, from 1m15s after its start on."},
+		},
+		"a one-shot run waits for them": {
+			kind:   policy.SourceMetricsServer,
+			change: func(w *ward) { w.patient.Mode = doctor.ModeRun },
+			want:   []string{"warning avg_5m: No source gives them, so a one-shot run samples for 1m30s (usage.observationPeriod) before it decides."},
+		},
+		"a long window does not fill soon": {
+			kind:   policy.SourceMetricsServer,
+			change: func(w *ward) { judge(w, p95) },
+			want: []string{
+				"warning p95_1h: No source gives or remembers them: they are summed up in the process, and until it has run that long they say less than their name.",
+				"ok avg_5m: They are summed up in the process, from 1m15s after its start on.",
+			},
+			mend: "type: Prometheus",
+		},
+		"a source with a history fills it": {
+			kind:   policy.SourcePrometheus,
+			change: func(w *ward) { judge(w, p95) },
+			want:   []string{"ok avg_5m, p95_1h: They are summed up in the process and filled from a source's history at its start."},
+		},
+		"the source gives it": {
+			kind: policy.SourceAnnotations,
+			change: func(w *ward) {
+				w.patient.Mode = doctor.ModeRun
+				judge(w, p95)
+				give(w, 0, resources, usage.Avg5m, 3)
+				give(w, 0, resources, p95, 3)
+			},
+			want: []string{"ok avg_5m, p95_1h: The sources give them, so that a process knows them from its first reading on."},
+		},
+		"of one resource only is not enough": {
+			kind: policy.SourceAnnotations,
+			change: func(w *ward) {
+				give(w, 0, []usage.Metric{usage.CPU}, usage.Avg5m, 3)
+			},
+			want: []string{"ok avg_5m: They are summed up in the process, from 1m15s after its start on."},
+		},
+		"the newest sample needs no time": {
+			kind:   policy.SourceMetricsServer,
+			change: func(w *ward) { w.patient.Load.Hot.Windows = []policy.Window{{Window: usage.Last}} },
+			want:   []string{"ok last: The sources give them, so that a process knows them from its first reading on."},
+		},
+		"a pressure that no source delivers": {
+			kind:   policy.SourceMetricsServer,
+			change: func(w *ward) { line(w, usage.CPUPressure) },
+			want: []string{
+				"problem cpu.pressure: It has lines, and no source tells it of any node: nothing is judged by it.",
+				"ok avg_5m: They are summed up in the process, from 1m15s after its start on.",
+			},
+			mend: "KubeletPSI",
+		},
+		"a pressure of some nodes": {
+			kind: policy.SourceKubelet,
+			change: func(w *ward) {
+				line(w, usage.CPUPressure)
+				give(w, 0, []usage.Metric{usage.CPUPressure}, usage.Last, 2)
+			},
+			want: []string{
+				"warning cpu.pressure: It has lines, and 2 of 3 nodes with usage tell it. The others are not judged by it.",
+				"ok avg_5m: They are summed up in the process, from 1m15s after its start on.",
+			},
+		},
+		"a metric by query": {
+			kind: policy.SourcePrometheus,
+			change: func(w *ward) {
+				line(w, "disk.busy")
+				give(w, 0, []usage.Metric{"disk.busy"}, usage.Last, 3)
+			},
+			want: []string{
+				"ok avg_5m: They are summed up in the process and filled from a source's history at its start.",
+				"ok disk.busy: It has lines, and 3 of 3 nodes with usage tell it.",
+			},
+		},
+		"a metric whose query brings nothing": {
+			kind:   policy.SourcePrometheus,
+			change: func(w *ward) { line(w, "disk.busy") },
+			want: []string{
+				"problem disk.busy: It has lines, and no source tells it of any node: nothing is judged by it.",
+				"ok avg_5m: They are summed up in the process and filled from a source's history at its start.",
+			},
+			mend: "disk.busy: {expr: ...}",
+		},
+		"nothing is said of windows where no source answers": {
+			kind:   policy.SourceMetricsServer,
+			change: func(w *ward) { w.sources[0].err = errors.New("down") },
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWard(t, tc.kind)
+			if tc.change != nil {
+				tc.change(w)
+			}
+			p := w.ask().patient
+			if diff := cmp.Diff(tc.want, found(p, doctor.CheckWindows)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			if got := mends(p, doctor.CheckWindows); !strings.Contains(got, tc.mend) {
+				t.Errorf("mend: got %q, want it to contain %q", got, tc.mend)
+			}
+		})
+	}
+}
+
+func TestClock(t *testing.T) {
+	cases := map[string]struct {
+		age  time.Duration
+		max  time.Duration
+		want string
+	}{
+		"young":                    {2 * time.Second, 0, "ok MetricsServer: The newest samples of 3 nodes are 2s to 2s old, half of them up to 2s; maxAge is 1m30s."},
+		"exactly half":             {45 * time.Second, 0, "ok MetricsServer: The newest samples of 3 nodes are 45s to 45s old, half of them up to 45s; maxAge is 1m30s."},
+		"over half":                {46 * time.Second, 0, "warning MetricsServer: The newest samples of 3 nodes are 46s to 46s old, half of them up to 46s; maxAge is 1m30s. One that is missed makes nodes unknown."},
+		"the source's own maxAge":  {46 * time.Second, 5 * time.Minute, "ok MetricsServer: The newest samples of 3 nodes are 46s to 46s old, half of them up to 46s; maxAge is 5m0s."},
+		"a little ahead":           {-4 * time.Second, 0, "ok MetricsServer: The newest samples of 3 nodes are -4s to -4s old, half of them up to -4s; maxAge is 1m30s."},
+		"from the future, by much": {-time.Minute, 0, "warning MetricsServer: The newest sample was taken 1m0s from now: a clock or a time zone is wrong. The newest samples of 3 nodes are -1m0s to -1m0s old, half of them up to -1m0s; maxAge is 1m30s."},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWard(t, policy.SourceMetricsServer)
+			w.sources[0].batch = w.batch(tc.age)
+			w.sources[0].batch.MaxAge = tc.max
+			if diff := cmp.Diff([]string{tc.want}, found(w.ask().patient, doctor.CheckClock)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestPolicy(t *testing.T) {
+	valid := "ok policy.yaml: It is valid: usage from Prometheus; lines for 2 metrics; 0 node pools."
+	cases := map[string]struct {
+		change func(w *ward)
+		want   []string
+	}{
+		"valid": {want: []string{valid}},
+		"no file": {
+			change: func(w *ward) { w.patient.PolicyFile = "" },
+			want:   []string{"ok the built-in defaults: It is valid: usage from Prometheus; lines for 2 metrics; 0 node pools."},
+		},
+		"nothing moves by usage": {
+			change: func(w *ward) { w.patient.MovesByUsage = false },
+			want:   []string{"warning policy.yaml: No profile enables RealUsageLowNodeUtilization, so nothing is moved by real usage.", valid},
+		},
+		"an extender moves nothing anyway": {
+			change: func(w *ward) { w.patient.MovesByUsage, w.patient.Mode = false, doctor.ModeExtender },
+			want:   []string{valid},
+		},
+		"a token in the clear": {
+			change: func(w *ward) {
+				w.patient.Sources[0].Prometheus.Address, w.patient.Sources[0].Prometheus.BearerTokenFile = "http://p:9090", "/token"
+			},
+			want: []string{"warning Prometheus: Its token or password is sent over plain http.", valid},
+		},
+		"nothing secret in the clear": {
+			change: func(w *ward) { w.patient.Sources[0].Prometheus.Address = "http://p:9090" },
+			want:   []string{valid},
+		},
+		"a certificate that is not checked": {
+			change: func(w *ward) { w.patient.Sources[0].Prometheus.TLS.InsecureSkipVerify = true },
+			want: []string{
+				"warning Prometheus: Its certificate is not checked (insecureSkipVerify): anybody between could make up usage, and is sent the token.", valid,
+			},
+		},
+		"an empty pool, and one behind another": {
+			change: func(w *ward) {
+				pool := func(name, node string) policy.NodePool {
+					return policy.NodePool{Name: name, Selector: metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/hostname": node}}}
+				}
+				w.patient.Load.NodePools = []policy.NodePool{pool("a", "n1"), pool("b", "n1"), pool("c", "gone")}
+			},
+			want: []string{
+				`warning nodePools[1] "b": No node is in it: its selector matches none, or pools before it take them all.`,
+				`warning nodePools[2] "c": No node is in it: its selector matches none, or pools before it take them all.`,
+				"ok policy.yaml: It is valid: usage from Prometheus; lines for 2 metrics; 3 node pools.",
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWard(t, policy.SourcePrometheus)
+			if tc.change != nil {
+				tc.change(w)
+			}
+			if diff := cmp.Diff(tc.want, found(w.ask().patient, doctor.CheckPolicy)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestPause(t *testing.T) {
+	cases := map[string]struct {
+		mode  doctor.Mode
+		pause doctor.Pause
+		want  []string
+		mend  string
+	}{
+		"not paused": {mode: doctor.ModeServe, want: []string{"ok: Evicting is not paused."}},
+		"paused": {
+			mode:  doctor.ModeServe,
+			pause: doctor.Pause{Paused: true, Says: "annotation", Namespace: "evenkeel", ConfigMap: "evenkeel-ledger"},
+			want:  []string{"warning: Evicting is paused: annotation."}, mend: "kubectl -n evenkeel annotate configmap evenkeel-ledger evenkeel.io/paused-",
+		},
+		"unreadable":             {mode: doctor.ModeRun, pause: doctor.Pause{Err: errors.New("no")}, want: []string{"problem: The kill switch cannot be read, so nothing is evicted: no"}},
+		"an extender has no use": {mode: doctor.ModeExtender, pause: doctor.Pause{Paused: true}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWard(t, policy.SourceMetricsServer)
+			w.patient.Mode, w.patient.Pause = tc.mode, tc.pause
+			p := w.ask().patient
+			if diff := cmp.Diff(tc.want, found(p, doctor.CheckPause)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			if got := mends(p, doctor.CheckPause); !strings.Contains(got, tc.mend) {
+				t.Errorf("mend: got %q, want it to contain %q", got, tc.mend)
+			}
+		})
+	}
+}
+
+func TestNodeSync(t *testing.T) {
+	cases := map[string]struct {
+		types  []policy.SourceType
+		change func(w *ward)
+		want   []string
+	}{
+		"off": {types: []policy.SourceType{policy.SourceMetricsServer}},
+		"on": {
+			types:  []policy.SourceType{policy.SourceMetricsServer, policy.SourceAnnotations},
+			change: func(w *ward) { w.patient.Load.NodeSync.Annotations.Enabled = true },
+			want:   []string{"ok: What is switched on of it does not contradict the usage sources."},
+		},
+		"its own echo": {
+			types:  []policy.SourceType{policy.SourceAnnotations, policy.SourceMetricsServer},
+			change: func(w *ward) { w.patient.Load.NodeSync.Annotations.Enabled = true },
+			want:   []string{"problem annotations: The first usage source reads the annotations that nodesync writes, so that Evenkeel would believe its own echo."},
+		},
+		"written one way and read another": {
+			types: []policy.SourceType{policy.SourceMetricsServer, policy.SourceAnnotations},
+			change: func(w *ward) {
+				w.patient.Load.NodeSync.Annotations.Enabled = true
+				w.patient.Sources[1].Annotations.Unit, w.patient.Sources[1].Annotations.Timezone = policy.UnitPercent, "Asia/Shanghai"
+			},
+			want: []string{
+				`problem annotations: They are written with unit "fraction" and read with "percent".`,
+				`problem annotations: They are written with timezone "UTC" and read with "Asia/Shanghai".`,
+			},
+		},
+		"a label that was left": {
+			types:  []policy.SourceType{policy.SourceMetricsServer},
+			change: func(w *ward) { w.nodes.Nodes[1].Node.Labels["status"] = "presure" },
+			want:   []string{"warning label: 1 node carries status=presure although nodesync.label is off: n1."},
+		},
+		"a label that belongs there": {
+			types: []policy.SourceType{policy.SourceMetricsServer},
+			change: func(w *ward) {
+				w.patient.Load.NodeSync.Label.Enabled = true
+				w.nodes.Nodes[1].Node.Labels["status"] = "presure"
+			},
+			want: []string{"ok: What is switched on of it does not contradict the usage sources."},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWard(t, tc.types...)
+			if tc.change != nil {
+				tc.change(w)
+			}
+			if diff := cmp.Diff(tc.want, found(w.ask().patient, doctor.CheckNodeSync)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}

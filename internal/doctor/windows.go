@@ -1,0 +1,172 @@
+package doctor
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// longWindow is from where on a window that starts empty says less than its name for too long to be waited for.
+const longWindow = 10 * time.Minute
+
+// examineWindows finds judged windows that no source gives, so that they fill only while a process runs.
+func examineWindows(p *Patient) []Finding {
+	if p.Readings == nil || p.answered() == 0 {
+		return nil
+	}
+	var given, fills, long []string
+	for _, window := range p.judgedWindows() {
+		switch {
+		case window == usage.Last || p.vouched(window):
+			given = append(given, window.String())
+		case window.Over > longWindow && !p.remembers():
+			long = append(long, window.String())
+		default:
+			fills = append(fills, window.String())
+		}
+	}
+	var findings []Finding
+	if len(given) > 0 {
+		findings = append(findings, fine(CheckWindows, list(given), "The sources give them, so that a process knows them from its first reading on."))
+	}
+	if len(fills) > 0 {
+		findings = append(findings, p.filling(fills))
+	}
+	if len(long) > 0 {
+		findings = append(findings, Finding{
+			Check: CheckWindows, Level: Warning, Subject: list(long),
+			Says: "No source gives or remembers them: they are summed up in the process, and until it has run that long they say less than their name.",
+			Mend: "Put a source with a history in front: Prometheus or Annotations.\nusage:\n  sources:\n    - type: Prometheus\n      prometheus:\n        address: http://...",
+		})
+	}
+	return findings
+}
+
+// filling is about short windows, or windows that are filled from a source's history.
+func (p *Patient) filling(windows []string) Finding {
+	if p.remembers() {
+		return fine(CheckWindows, list(windows), "They are summed up in the process and filled from a source's history at its start.")
+	}
+	period := p.Load.Usage.ObservationPeriod.Duration
+	if p.Mode == ModeRun {
+		return Finding{
+			Check: CheckWindows, Level: Warning, Subject: list(windows),
+			Says: fmt.Sprintf("No source gives them, so a one-shot run samples for %v (usage.observationPeriod) before it decides.", period),
+			Mend: "Nothing, if that is short enough. With a source that has a history (Prometheus, Annotations) it decides at once.",
+		}
+	}
+	return fine(CheckWindows, list(windows), "They are summed up in the process, from %v after its start on.", p.Load.Hot.MinWindow.Duration)
+}
+
+// judgedWindows are those that the policy judges by.
+func (p *Patient) judgedWindows() []usage.Window {
+	var windows []usage.Window
+	add := func(w policy.Window) {
+		if !slices.Contains(windows, w.Window) {
+			windows = append(windows, w.Window)
+		}
+	}
+	for _, w := range p.Load.Hot.Windows {
+		add(w)
+	}
+	for _, lines := range p.allLines() {
+		for _, metric := range lines.Metrics() {
+			for _, w := range slices.SortedFunc(maps.Keys(lines[metric].Windows), byName) {
+				add(w)
+			}
+		}
+	}
+	return windows
+}
+
+func byName(a, b policy.Window) int { return strings.Compare(a.String(), b.String()) }
+
+// vouched says whether sources give a window of as many of the nodes with usage as have to be known.
+func (p *Patient) vouched(window usage.Window) bool {
+	w := p.Readings.View.WindowIndex(window)
+	if w < 0 {
+		return false
+	}
+	known, vouched := 0, 0
+	for i := range p.Readings.View.Nodes {
+		node := &p.Readings.View.Nodes[i]
+		if node.Sampled.IsZero() {
+			continue
+		}
+		known++
+		if node.Vouched[w] >= window.Over {
+			vouched++
+		}
+	}
+	return known > 0 && 100*float64(vouched) >= p.Load.Usage.MinCoveragePercent*float64(known)
+}
+
+// remembers says whether a source that answers knows the past.
+func (p *Patient) remembers() bool {
+	return slices.ContainsFunc(p.Readings.Sources, func(r Reading) bool { return r.Err == nil && r.Remembers })
+}
+
+// examineMetrics finds metrics with lines that no source delivers.
+func examineMetrics(p *Patient) []Finding {
+	if p.Readings == nil || p.answered() == 0 {
+		return nil
+	}
+	judged := p.judged()
+	var findings []Finding
+	for k, metric := range p.Readings.View.Signals {
+		if !judged[metric] {
+			continue
+		}
+		known, with := p.nodesTelling(k)
+		says := fmt.Sprintf("It has lines, and %d of %s with usage tell it.", with, count(known, "node"))
+		switch {
+		case known == 0:
+		case with == known:
+			findings = append(findings, Finding{Check: CheckWindows, Level: OK, Subject: string(metric), Says: says})
+		case with == 0:
+			findings = append(findings, Finding{
+				Check: CheckWindows, Level: Problem, Subject: string(metric),
+				Says: "It has lines, and no source tells it of any node: nothing is judged by it.", Mend: p.mendSignal(metric),
+			})
+		default:
+			findings = append(findings, Finding{
+				Check: CheckWindows, Level: Warning, Subject: string(metric), Says: says + " The others are not judged by it.", Mend: p.mendSignal(metric),
+			})
+		}
+	}
+	return findings
+}
+
+// nodesTelling counts the nodes with usage, and those of them that tell a signal.
+func (p *Patient) nodesTelling(signal int) (known, with int) {
+	for i := range p.Readings.View.Nodes {
+		node := &p.Readings.View.Nodes[i]
+		if node.Sampled.IsZero() {
+			continue
+		}
+		known++
+		if slices.ContainsFunc(node.Signals[signal], func(v float64) bool { return !math.IsNaN(v) }) {
+			with++
+		}
+	}
+	return known, with
+}
+
+// pressures are the metrics that kubelets know too.
+var pressures = []usage.Metric{usage.CPUPressure, usage.MemoryPressure, usage.IOPressure}
+
+func (p *Patient) mendSignal(metric usage.Metric) string {
+	query := fmt.Sprintf("a Prometheus source with an expression for it:\nusage:\n  sources:\n    - type: Prometheus\n      prometheus:\n"+
+		"        queries:\n          nodes:\n            %s: {expr: ...}", metric)
+	if !slices.Contains(pressures, metric) {
+		return "It takes " + query
+	}
+	return "It takes pressure stall information (PSI) on the nodes (cgroup v2, kernel not booted with psi=0) and one of: a Prometheus\n" +
+		"source with node-exporter's node_pressure_*; a Kubelet source with endpoint Summary and the kubelets' feature KubeletPSI; or\n" + query
+}

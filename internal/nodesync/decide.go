@@ -1,0 +1,227 @@
+package nodesync
+
+import (
+	"cmp"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/annotations"
+)
+
+// Object is what is on a node, all of one resourceVersion.
+type Object struct {
+	Name, UID string
+	// ResourceVersion may be empty; the node is then read before it is changed.
+	ResourceVersion string
+	// Labels, Annotations and Taints are never changed. Needed of Annotations are RecordKey and the keys that
+	// annotations.ParseKey knows.
+	Labels, Annotations map[string]string
+	Taints              []v1.Taint
+}
+
+// ObjectOf returns what is on a node.
+func ObjectOf(node *v1.Node) Object {
+	return Object{
+		Name: node.Name, UID: string(node.UID), ResourceVersion: node.ResourceVersion,
+		Labels: node.Labels, Annotations: node.Annotations, Taints: node.Spec.Taints,
+	}
+}
+
+// Node is what is on a node and what is known of it.
+type Node struct {
+	Object
+	// Known says whether usage is known; Hot, if it is, whether it is hot by the lines of eviction, between entering and
+	// leaving included.
+	Known, Hot bool
+	// At is when what Percent holds was measured, at the latest; it is the stamp of the annotations.
+	At time.Time
+	// Percent is usage in percent of capacity. Windows that were read from annotations in the first place must not be here:
+	// writing them back would make them look fresh for ever.
+	Percent map[usage.Window]cluster.Percents
+}
+
+// Foreign is a key that we would write if it did not hold another writer's value.
+type Foreign struct {
+	Kind Kind
+	Key  string
+}
+
+// Verdict is what is to be done with a node.
+type Verdict struct {
+	Patch   Patch
+	Foreign []Foreign
+	// Corrupt says that the node's record could not be read.
+	Corrupt bool
+}
+
+// maxAhead is how far the clock of whoever measured may be ahead of ours.
+const maxAhead = time.Minute
+
+// highestPercent is above what a node can use; what says more is no measurement.
+const highestPercent = 150
+
+// Decide says what has to change on a node for it to be as the policy wants it at a time.
+func Decide(policy Policy, node Node, now time.Time) Verdict {
+	owned, corrupt := readRecord(node.Annotations)
+	verdict := Verdict{Corrupt: corrupt}
+	var owns record
+	patch := &verdict.Patch
+	part := func(kind Kind, have, ours map[string]string, want map[string]wish) (changes, map[string]string) {
+		changed, kept, foreign := reconcile(have, ours, want)
+		for _, key := range foreign {
+			verdict.Foreign = append(verdict.Foreign, Foreign{kind, key})
+		}
+		return changed, kept
+	}
+	soft := softTaints(node.Taints)
+	figures := standing(node.Annotations, owned.Annotations)
+	patch.labels, owns.Labels = part(KindLabel, node.Labels, standing(node.Labels, owned.Labels), policy.Label.wishes(node))
+	patch.taints, owns.Taints = part(KindTaint, soft, standing(soft, owned.Taints), policy.Taint.wishes(node))
+	patch.annotations, owns.Annotations = part(KindAnnotations, node.Annotations, figures,
+		policy.Annotations.wishes(node, figures, now))
+	if len(patch.taints) > 0 {
+		patch.allTaints = applied(node.Taints, patch.taints)
+	}
+	current, exists := node.Annotations[RecordKey]
+	text := owns.text()
+	switch {
+	case !owns.empty() && text != current:
+		patch.record, patch.recordChanged = &text, true
+	case owns.empty() && exists && !corrupt:
+		// A corrupt record stays for a person to look at.
+		patch.recordChanged = true
+	}
+	return verdict
+}
+
+// wish is what a key is to have: a value, or if keep whatever we gave it before.
+type wish struct {
+	value string
+	keep  bool
+}
+
+// reconcile returns what to change of what a node has, what of it is then ours, and the keys that another writer has taken.
+// What is ours and wished for by nobody goes.
+func reconcile(have, ours map[string]string, want map[string]wish) (changes, map[string]string, []string) {
+	changed, owns := changes{}, map[string]string{}
+	var foreign []string
+	for key := range ours {
+		if _, wanted := want[key]; !wanted {
+			changed[key] = nil
+		}
+	}
+	for _, key := range sortedKeys(want) {
+		wished := want[key]
+		_, exists := have[key]
+		current, mine := ours[key]
+		switch {
+		case wished.keep && mine:
+			owns[key] = current
+		case wished.keep:
+		case exists && !mine:
+			foreign = append(foreign, key)
+		default:
+			owns[key] = wished.value
+			if !mine || current != wished.value {
+				changed[key] = &wished.value
+			}
+		}
+	}
+	return changed, owns, foreign
+}
+
+// standing returns what of the recorded is still as it was recorded; the rest is gone or another writer's by now.
+func standing(have, recorded map[string]string) map[string]string {
+	ours := map[string]string{}
+	for key, value := range recorded {
+		if current, exists := have[key]; exists && current == value {
+			ours[key] = value
+		}
+	}
+	return ours
+}
+
+// wishes returns what the mark wants of a node.
+func (m Mark) wishes(node Node) map[string]wish {
+	switch {
+	case !m.Enabled:
+		return nil
+	case !node.Known:
+		return map[string]wish{m.Key: {keep: true}}
+	case node.Hot:
+		return map[string]wish{m.Key: {value: m.Value}}
+	}
+	return nil
+}
+
+// wishes returns what the annotations of a node are to be: rewritten if their time has come, else as they are.
+func (a Annotations) wishes(node Node, ours map[string]string, now time.Time) map[string]wish {
+	if !a.Enabled {
+		return nil
+	}
+	want := make(map[string]wish, 2*len(a.Windows))
+	for _, window := range a.Windows {
+		percents, known := node.Percent[window]
+		for metric, resource := range published {
+			key := annotations.Key(metric, window)
+			percent := percents[resource]
+			want[key] = wish{keep: true}
+			if known && node.Known && percent >= 0 && percent <= highestPercent && a.due(node, window, ours[key], now) {
+				want[key] = wish{value: annotations.Format(percent, a.Unit, node.At, a.Location)}
+			}
+		}
+	}
+	return want
+}
+
+var published = map[usage.Metric]cluster.Resource{usage.CPU: cluster.CPU, usage.Memory: cluster.Memory}
+
+// due says whether a window has to be written. Time is cut into periods, each node's shifted by its name, so that the nodes
+// of a cluster come one after the other; the longer periods begin together with a shorter one if they are multiples of it, so
+// that one patch does. A period is that of the measurement, not of the writing, which is always a little later.
+func (a Annotations) due(node Node, window usage.Window, written string, now time.Time) bool {
+	period := a.period(window)
+	if node.At.Sub(now) > maxAhead || !now.Before(node.At.Add(period+annotations.Grace)) {
+		return false // readers would not believe it
+	}
+	value, cause := annotations.Parse(written)
+	if cause != "" || value.Told() != a.Unit {
+		return true
+	}
+	location := cmp.Or(a.Location, time.UTC)
+	last := value.In(location)
+	if last.Sub(now) > maxAhead {
+		return true // written for another location
+	}
+	shift := shiftOf(node.Name)
+	return node.At.After(last) && slot(node.At, shift, period) != slot(last, shift, period)
+}
+
+func slot(t time.Time, shift int64, period time.Duration) int64 {
+	return (t.Unix() + shift) / max(int64(period/time.Second), 1)
+}
+
+func shiftOf(name string) int64 {
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(name))
+	return int64(hash.Sum32())
+}
+
+// softTaints returns the values of the taints with the effect PreferNoSchedule; others with the same key are other taints.
+func softTaints(taints []v1.Taint) map[string]string {
+	soft := map[string]string{}
+	for _, taint := range taints {
+		if taint.Effect == v1.TaintEffectPreferNoSchedule {
+			soft[taint.Key] = taint.Value
+		}
+	}
+	return soft
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

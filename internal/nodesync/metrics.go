@@ -1,0 +1,81 @@
+package nodesync
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// result is how the change of a node ended.
+type result uint8
+
+const (
+	resultSuccess  result = iota
+	resultGone            // the node is deleted
+	resultConflict        // others changed the node each time
+	resultError
+	numResults
+)
+
+// resultNothing is that there was no patch: read again, the node was as it should be.
+const resultNothing = numResults
+
+var resultLabels = [numResults]string{
+	resultSuccess: "success", resultGone: "gone", resultConflict: "conflict", resultError: "error",
+}
+
+// metrics are the package's, with every label value present from the start.
+type metrics struct {
+	patches *prometheus.CounterVec
+	foreign *prometheus.GaugeVec
+	corrupt prometheus.Gauge
+	waiting prometheus.Gauge
+}
+
+// newMetrics registers with reg, which may be nil.
+func newMetrics(reg prometheus.Registerer) (*metrics, error) {
+	m := &metrics{
+		patches: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: "evenkeel", Subsystem: "nodesync", Name: "patches_total",
+			Help: "Patches of nodes by what they change and how they ended; one that changes several things counts for each.",
+		}, []string{"kind", "result"}),
+		foreign: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Namespace: "evenkeel", Subsystem: "nodesync", Name: "foreign_keys",
+			Help: "Keys on nodes, by kind, that are not written because they hold another writer's value.",
+		}, []string{"kind"}),
+		corrupt: gauge("corrupt_records", "Nodes whose record of what is ours could not be read."),
+		waiting: gauge("waiting_nodes", "Nodes to be patched that the last pass had no time for."),
+	}
+	for kind := range numKinds {
+		for r := range numResults {
+			m.patches.WithLabelValues(kind.String(), resultLabels[r])
+		}
+		if kind != KindRecord {
+			m.foreign.WithLabelValues(kind.String())
+		}
+	}
+	if reg == nil {
+		return m, nil
+	}
+	var errs []error
+	for _, c := range []prometheus.Collector{m.patches, m.foreign, m.corrupt, m.waiting} {
+		if err := reg.Register(c); err != nil {
+			errs = append(errs, fmt.Errorf("registering nodesync metrics: %w", err))
+		}
+	}
+	return m, errors.Join(errs...)
+}
+
+func gauge(name, help string) prometheus.Gauge {
+	return prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "evenkeel", Subsystem: "nodesync", Name: name, Help: help})
+}
+
+func (m *metrics) patched(kinds []Kind, r result) {
+	if r == resultNothing {
+		return
+	}
+	for _, kind := range kinds {
+		m.patches.WithLabelValues(kind.String(), resultLabels[r]).Inc()
+	}
+}

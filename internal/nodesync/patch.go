@@ -1,0 +1,104 @@
+package nodesync
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Kind is what a patch changes.
+type Kind uint8
+
+// The kinds of what a patch changes.
+const (
+	KindAnnotations Kind = iota
+	KindLabel
+	KindTaint
+	// KindRecord is the record alone.
+	KindRecord
+	numKinds
+)
+
+var kindLabels = [numKinds]string{
+	KindAnnotations: "annotations", KindLabel: "label", KindTaint: "taint", KindRecord: "record",
+}
+
+// String returns the kind's name in metrics and logs.
+func (k Kind) String() string { return kindLabels[k] }
+
+// changes are keys with the value that each is to have, nil to go.
+type changes map[string]*string
+
+// Patch is what has to change on a node. The zero Patch changes nothing.
+type Patch struct {
+	labels, annotations, taints changes
+	// record is the new record's text; nil to remove it if recordChanged.
+	record        *string
+	recordChanged bool
+	// allTaints is the node's whole list with taints applied.
+	allTaints []v1.Taint
+}
+
+// Empty says whether there is nothing to do.
+func (p *Patch) Empty() bool { return len(p.Kinds()) == 0 }
+
+// Urgent says whether the patch changes more than figures, which are rewritten all the time.
+func (p *Patch) Urgent() bool { return len(p.labels)+len(p.taints) > 0 }
+
+// Kinds lists what the patch changes.
+func (p *Patch) Kinds() []Kind {
+	var kinds []Kind
+	for kind, changed := range [...]changes{KindAnnotations: p.annotations, KindLabel: p.labels, KindTaint: p.taints} {
+		if len(changed) > 0 {
+			kinds = append(kinds, Kind(kind)) //nolint:gosec // an index of kinds
+		}
+	}
+	if len(kinds) == 0 && p.recordChanged {
+		kinds = append(kinds, KindRecord)
+	}
+	return kinds
+}
+
+// body returns the JSON merge patch. It holds only at the resourceVersion that was decided on, because what is decided is
+// what another writer has not written.
+func (p *Patch) body(resourceVersion string) ([]byte, error) {
+	metadata := map[string]any{"resourceVersion": resourceVersion}
+	if len(p.labels) > 0 {
+		metadata["labels"] = p.labels
+	}
+	all := changes{}
+	maps.Copy(all, p.annotations)
+	if p.recordChanged {
+		all[RecordKey] = p.record
+	}
+	if len(all) > 0 {
+		metadata["annotations"] = all
+	}
+	patch := map[string]any{"metadata": metadata}
+	if len(p.taints) > 0 {
+		patch["spec"] = map[string]any{"taints": p.allTaints}
+	}
+	body, err := json.Marshal(patch)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a patch: %w", err)
+	}
+	return body, nil
+}
+
+// applied returns a node's taints with changes of those with the effect PreferNoSchedule; the others keep their order.
+func applied(taints []v1.Taint, changed changes) []v1.Taint {
+	var all []v1.Taint
+	for _, taint := range taints {
+		if _, ours := changed[taint.Key]; !ours || taint.Effect != v1.TaintEffectPreferNoSchedule {
+			all = append(all, taint)
+		}
+	}
+	for _, key := range sortedKeys(changed) {
+		if value := changed[key]; value != nil {
+			all = append(all, v1.Taint{Key: key, Value: *value, Effect: v1.TaintEffectPreferNoSchedule})
+		}
+	}
+	return all
+}

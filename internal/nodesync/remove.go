@@ -1,0 +1,100 @@
+package nodesync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/flowcontrol"
+)
+
+const (
+	listPage    = 500
+	listTimeout = 30 * time.Second
+)
+
+// Report is what Remove did.
+type Report struct {
+	// Nodes counts the nodes that were changed; the rest what was taken off them.
+	Nodes, Annotations, Labels, Taints int
+	// Corrupt names nodes whose record could not be read: it was removed, but what else is there was left.
+	Corrupt []string
+}
+
+// Remove takes everything off all nodes that the records say is ours, and the records. What another writer has changed since
+// is left. It may be run again, and has nothing to do then; it should not be while a Syncer is at work.
+func Remove(ctx context.Context, client kubernetes.Interface) (Report, error) {
+	w := writer{
+		nodes: client.CoreV1().Nodes(), timeout: DefaultTimeout,
+		limiter: flowcontrol.NewTokenBucketRateLimiter(DefaultQueriesPerSecond, concurrency),
+	}
+	var report Report
+	// All are listed before the first is changed: changing takes longer than the API server keeps a list.
+	recorded, err := w.recorded(ctx)
+	if err != nil {
+		return report, fmt.Errorf("listing nodes: %w", err)
+	}
+	var errs []error
+	for _, object := range recorded {
+		if len(errs) == maxFailures || ctx.Err() != nil {
+			break
+		}
+		if err := report.remove(ctx, &w, object); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return report, errors.Join(append(errs, ctx.Err())...)
+}
+
+// recorded lists the nodes that have a record.
+func (w *writer) recorded(ctx context.Context) ([]Object, error) {
+	var recorded []Object
+	for next := ""; ; {
+		list, err := w.page(ctx, next)
+		if err != nil {
+			return nil, err
+		}
+		for i := range list.Items {
+			if _, exists := list.Items[i].Annotations[RecordKey]; exists {
+				recorded = append(recorded, ObjectOf(&list.Items[i]))
+			}
+		}
+		if next = list.Continue; next == "" {
+			return recorded, nil
+		}
+	}
+}
+
+func (w *writer) page(ctx context.Context, from string) (*v1.NodeList, error) {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	return w.nodes.List(ctx, metav1.ListOptions{Limit: listPage, Continue: from})
+}
+
+func (r *Report) remove(ctx context.Context, w *writer, object Object) error {
+	corrupt := false
+	patch, ended, err := w.apply(ctx, object, func(object Object) Patch {
+		verdict := Decide(Policy{}, Node{Object: object}, time.Time{})
+		corrupt = verdict.Corrupt
+		verdict.Patch.recordChanged = verdict.Patch.recordChanged || corrupt
+		return verdict.Patch
+	})
+	if err == nil && ended == resultConflict {
+		err = fmt.Errorf("patching node %q: others changed it each time", object.Name)
+	}
+	if err != nil || ended != resultSuccess {
+		return err
+	}
+	r.Nodes++
+	r.Annotations += len(patch.annotations)
+	r.Labels += len(patch.labels)
+	r.Taints += len(patch.taints)
+	if corrupt {
+		r.Corrupt = append(r.Corrupt, object.Name)
+	}
+	return nil
+}

@@ -1,0 +1,222 @@
+package nodesync
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/klog/v2"
+)
+
+const (
+	fieldManager = "evenkeel-nodesync"
+	// DefaultInterval is the time between two passes over the nodes.
+	DefaultInterval = 15 * time.Second
+	// DefaultTimeout bounds one call.
+	DefaultTimeout = 5 * time.Second
+	// DefaultQueriesPerSecond bounds the calls. It writes the annotations of 5,000 nodes in 250 s: not every 3 minutes as the
+	// shortest period is, but well within the 8 minutes for which readers believe them.
+	DefaultQueriesPerSecond = 20
+	// concurrency is how many calls are on their way at once.
+	concurrency = 4
+	// maxFailures is how many changes may fail in a row before a pass gives up: the API server is away or the permission
+	// lacking, and the nodes left would only fail too.
+	maxFailures = 5
+	// maxExamples bounds the nodes that a log line names.
+	maxExamples = 5
+)
+
+var nodesResource = schema.GroupResource{Resource: "nodes"}
+
+// Config is what a Syncer depends on.
+type Config struct {
+	Policy Policy
+	Client kubernetes.Interface
+	// Nodes returns what is on the nodes and known of them, at the moment; nil while nothing is known.
+	Nodes func() []Node
+	Now   func() time.Time
+	// Interval, Timeout and QueriesPerSecond are the defaults where they are zero.
+	Interval, Timeout time.Duration
+	QueriesPerSecond  float32
+	// Registerer takes the metrics; it may be nil.
+	Registerer prometheus.Registerer
+}
+
+// Syncer makes nodes as its Policy wants them. Only one may be at work in a cluster: the leader's.
+type Syncer struct {
+	config  Config
+	writer  writer
+	metrics *metrics
+	// budget is how many nodes a pass changes at most, so that what is urgent never waits behind a long pass.
+	budget int
+	// failed are the nodes that could not be changed in the last pass; they come last in the next. told are the foreign keys
+	// and corrupt records that have been logged.
+	failed map[string]bool
+	told   map[string]bool
+}
+
+// New returns a Syncer.
+func New(config Config) (*Syncer, error) {
+	if config.Client == nil || config.Nodes == nil || config.Now == nil {
+		return nil, errors.New("nodesync: Client, Nodes and Now must be set")
+	}
+	if config.Interval < 0 || config.Timeout < 0 || config.QueriesPerSecond < 0 {
+		return nil, errors.New("nodesync: Interval, Timeout and QueriesPerSecond must not be negative")
+	}
+	if err := config.Policy.Validate(); err != nil {
+		return nil, err
+	}
+	config.Interval = cmp.Or(config.Interval, DefaultInterval)
+	config.Timeout = cmp.Or(config.Timeout, DefaultTimeout)
+	config.QueriesPerSecond = cmp.Or(config.QueriesPerSecond, DefaultQueriesPerSecond)
+	m, err := newMetrics(config.Registerer)
+	if err != nil {
+		return nil, err
+	}
+	return &Syncer{
+		config: config,
+		writer: writer{
+			nodes:   config.Client.CoreV1().Nodes(),
+			limiter: flowcontrol.NewTokenBucketRateLimiter(config.QueriesPerSecond, concurrency),
+			timeout: config.Timeout,
+		},
+		metrics: m,
+		budget:  max(1, int(float64(config.QueriesPerSecond)*config.Interval.Seconds())),
+	}, nil
+}
+
+// Run makes one pass after another until the context ends. What goes wrong with a node is logged and tried again.
+func (s *Syncer) Run(ctx context.Context) error {
+	ticker := time.NewTicker(s.config.Interval)
+	defer ticker.Stop()
+	for {
+		if err := s.pass(ctx); err != nil && ctx.Err() == nil {
+			klog.FromContext(ctx).Error(err, "Nodes could not be synced")
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+// due is a node that has to be changed.
+type due struct {
+	node   Node
+	urgent bool
+}
+
+// pass looks at every node once and changes those that are not as they should be.
+func (s *Syncer) pass(ctx context.Context) error {
+	work := s.decide(klog.FromContext(ctx))
+	s.metrics.waiting.Set(float64(max(0, len(work)-s.budget)))
+	work = work[:min(len(work), s.budget)]
+	failed := failures{nodes: map[string]bool{}}
+	group := errgroup.Group{}
+	group.SetLimit(concurrency)
+	for _, d := range work {
+		if ctx.Err() != nil || failed.tooMany() {
+			break
+		}
+		group.Go(func() error {
+			failed.note(d.node.Name, s.change(ctx, d.node))
+			return nil
+		})
+	}
+	_ = group.Wait() // failed has the errors
+	s.failed = failed.nodes
+	return failed.err(len(work))
+}
+
+func (s *Syncer) change(ctx context.Context, node Node) error {
+	patch, r, err := s.writer.apply(ctx, node.Object, func(object Object) Patch {
+		fresh := node
+		fresh.Object = object
+		return Decide(s.config.Policy, fresh, s.config.Now()).Patch
+	})
+	if r == resultError && ctx.Err() != nil {
+		return err // stopped, not failed
+	}
+	s.metrics.patched(patch.Kinds(), r)
+	return err
+}
+
+// decide returns the nodes to be changed: hot and no longer hot ones first, then those measured longest ago, and those at the
+// end that failed last time, lest they keep others from their turn.
+func (s *Syncer) decide(logger klog.Logger) []due {
+	var work []due
+	found := findings{}
+	for _, node := range s.config.Nodes() {
+		verdict := Decide(s.config.Policy, node, s.config.Now())
+		found.add(node.Name, verdict)
+		if !verdict.Patch.Empty() {
+			work = append(work, due{node, verdict.Patch.Urgent()})
+		}
+	}
+	s.tell(logger, found)
+	slices.SortFunc(work, func(a, b due) int {
+		return cmp.Or(
+			compareBools(s.failed[a.node.Name], s.failed[b.node.Name]),
+			compareBools(b.urgent, a.urgent),
+			a.node.At.Compare(b.node.At),
+			cmp.Compare(a.node.Name, b.node.Name),
+		)
+	})
+	return work
+}
+
+// compareBools orders false before true.
+func compareBools(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+// failures are the changes of a pass that failed.
+type failures struct {
+	mu    sync.Mutex
+	nodes map[string]bool
+	first error
+	inRow int
+}
+
+func (f *failures) note(node string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err == nil {
+		f.inRow = 0
+		return
+	}
+	f.inRow++
+	f.nodes[node] = true
+	if f.first == nil {
+		f.first = err
+	}
+}
+
+func (f *failures) tooMany() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.inRow >= maxFailures
+}
+
+func (f *failures) err(of int) error {
+	if f.first == nil {
+		return nil
+	}
+	return fmt.Errorf("changing %d of %d nodes failed, the first: %w", len(f.nodes), of, f.first)
+}

@@ -1,0 +1,94 @@
+package nodesync
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/util/flowcontrol"
+)
+
+// maxAttempts is how often a node is read again because others changed it.
+const maxAttempts = 4
+
+// writer changes nodes, one call at a time, as fast as it may.
+type writer struct {
+	nodes   corev1.NodeInterface
+	limiter flowcontrol.RateLimiter
+	timeout time.Duration
+}
+
+// apply changes a node as decide says, which is asked again whenever the node turns out to be another than the given. The
+// patch is the last that was decided on.
+func (w *writer) apply(ctx context.Context, object Object, decide func(Object) Patch) (Patch, result, error) {
+	var patch Patch
+	var err error
+	for attempt := range maxAttempts {
+		if attempt > 0 || object.ResourceVersion == "" {
+			read, readErr := w.read(ctx, object)
+			if readErr != nil {
+				r, failed := outcome(fmt.Errorf("reading node %q: %w", object.Name, readErr))
+				return decide(object), r, failed
+			}
+			object = read
+		}
+		if patch = decide(object); patch.Empty() {
+			return patch, resultNothing, nil
+		}
+		if err = w.patch(ctx, object, &patch); !apierrors.IsConflict(err) {
+			break
+		}
+	}
+	if err == nil {
+		return patch, resultSuccess, nil
+	}
+	r, err := outcome(fmt.Errorf("patching node %q: %w", object.Name, err))
+	return patch, r, err
+}
+
+// read returns the node as it is now; one that only has the name of the given is not it.
+func (w *writer) read(ctx context.Context, object Object) (Object, error) {
+	if err := w.limiter.Wait(ctx); err != nil {
+		return Object{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, w.timeout)
+	defer cancel()
+	node, err := w.nodes.Get(ctx, object.Name, metav1.GetOptions{})
+	if err != nil {
+		return Object{}, err
+	}
+	if object.UID != "" && string(node.UID) != object.UID {
+		return Object{}, apierrors.NewNotFound(nodesResource, object.Name)
+	}
+	return ObjectOf(node), nil
+}
+
+func (w *writer) patch(ctx context.Context, object Object, patch *Patch) error {
+	body, err := patch.body(object.ResourceVersion)
+	if err != nil {
+		return err
+	}
+	if err := w.limiter.Wait(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, w.timeout)
+	defer cancel()
+	_, err = w.nodes.Patch(ctx, object.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: fieldManager})
+	return err
+}
+
+// outcome tells how a change ended by its error. A node that is gone needs no change, and one that others keep changing has
+// its turn again in the next pass; neither is an error.
+func outcome(err error) (result, error) {
+	switch {
+	case apierrors.IsNotFound(err):
+		return resultGone, nil
+	case apierrors.IsConflict(err):
+		return resultConflict, nil
+	}
+	return resultError, err
+}

@@ -1,0 +1,134 @@
+package observer
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// Gate is why an observation is not good enough to evict on.
+type Gate string
+
+// The reasons to evict nothing.
+const (
+	// GateSource: no source could be read, and what was known is too old.
+	GateSource Gate = "UsageSourceUnavailable"
+	// GateNoUsage: the sources answer, but tell nothing of any ready node.
+	GateNoUsage Gate = "NoUsageData"
+	// GateCoverage: too few ready nodes have fresh and sane usage.
+	GateCoverage Gate = "UsageCoverageTooLow"
+	// GateFilling: enough ready nodes have usage, but not for long enough yet.
+	GateFilling Gate = "UsageWindowsFilling"
+)
+
+// Gates lists every Gate.
+func Gates() []Gate { return []Gate{GateSource, GateNoUsage, GateCoverage, GateFilling} }
+
+func (o *Observer) gate(next *Observation) Gate {
+	fresh, seen := next.Fresh, next.Fresh+next.Unknown()[usage.ShortWindow]
+	if next.Batches == 0 { // what is known then is the past alone
+		fresh, seen = 0, 0
+	}
+	enough := func(nodes int) bool {
+		return nodes > 0 && 100*float64(nodes) >= o.config.MinCoverage*float64(next.Ready)
+	}
+	switch {
+	case enough(fresh):
+		return ""
+	case enough(seen):
+		return GateFilling
+	case seen == 0 && next.SourceError() != nil:
+		return GateSource
+	case seen == 0:
+		return GateNoUsage
+	}
+	return GateCoverage
+}
+
+// tell reports a change of the gate. That windows fill for a while after the start is no news.
+func (o *Observer) tell(latest *Observation) {
+	if latest.Gate == GateFilling || latest.Gate == o.told {
+		return
+	}
+	o.told = latest.Gate
+	if o.config.Gated != nil {
+		o.config.Gated(latest)
+	}
+}
+
+// SourceError is what the last reading failed with where no source could be read; nil where one could.
+func (o *Observation) SourceError() error {
+	var all []error
+	for i := range o.Sources {
+		switch {
+		case !o.Sources[i].Asked:
+		case o.Sources[i].Err == nil:
+			return nil
+		default:
+			all = append(all, fmt.Errorf("%s: %w", o.Sources[i].Name, o.Sources[i].Err))
+		}
+	}
+	return errors.Join(all...)
+}
+
+// Closed says in words why nothing may be evicted; empty where it may.
+func (o *Observation) Closed() string {
+	if o.Gate == "" {
+		return ""
+	}
+	said := fmt.Sprintf("%s: %d of %d ready nodes have fresh usage", o.Gate, o.Fresh, o.Ready)
+	if why := o.unknowns(); why != "" {
+		said += " (" + why + ")"
+	}
+	if err := o.SourceError(); err != nil {
+		said += "; " + strings.ReplaceAll(err.Error(), "\n", "; ")
+	}
+	return said
+}
+
+// unknowns counts the ready nodes that are unknown by their reason.
+func (o *Observation) unknowns() string {
+	counts := o.Unknown()
+	reasons := make([]string, 0, len(counts))
+	for reason, n := range counts {
+		reasons = append(reasons, fmt.Sprintf("%s: %d", reason, n))
+	}
+	slices.Sort(reasons)
+	return strings.Join(reasons, ", ")
+}
+
+// Unknown counts the ready nodes that are unknown by their reason.
+func (o *Observation) Unknown() map[usage.Unknown]int {
+	counts := map[usage.Unknown]int{}
+	for i := range o.View.Nodes {
+		if unknown := o.View.Nodes[i].Unknown; unknown != "" && o.View.Snapshot.Nodes[i].Node.Ready {
+			counts[unknown]++
+		}
+	}
+	return counts
+}
+
+// settled says whether the sources themselves vouch for as many samples as make a node hot, on as many nodes as have to be
+// known.
+func (o *Observer) settled(view *usage.View) bool {
+	known, vouched := 0, 0
+	for i := range view.Nodes {
+		read := &view.Nodes[i]
+		if !read.Known() {
+			continue
+		}
+		known++
+		settled := true
+		for _, window := range o.config.HotWindows {
+			w := view.WindowIndex(window)
+			settled = settled && w >= 0 && 1+int(read.Vouched[w]/o.config.SampleInterval) >= o.config.Hot.ConsecutiveSamples
+		}
+		if settled {
+			vouched++
+		}
+	}
+	return known > 0 && 100*float64(vouched) >= o.config.MinCoverage*float64(known)
+}

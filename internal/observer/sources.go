@@ -1,0 +1,189 @@
+package observer
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// Source delivers readings of real usage.
+type Source interface {
+	// Name is the source's name in policies, output and metrics.
+	Name() string
+	// Sample returns one reading. The snapshot tells which nodes there are and how to reach and recognise them.
+	Sample(ctx context.Context, snapshot *cluster.Snapshot) (usage.Batch, error)
+}
+
+// Historian is a Source that knows the past.
+type Historian interface {
+	Source
+	// History returns past readings of nodes, oldest first, one per step.
+	History(ctx context.Context, snapshot *cluster.Snapshot, since time.Time, step time.Duration) ([]usage.Batch, error)
+}
+
+// SourceStatus is what the last reading of a source brought.
+type SourceStatus struct {
+	Name string
+	// Asked is false where the sources before had everything.
+	Asked bool
+	// Err is why there is no reading.
+	Err error
+	// Nodes and Pods count what it told of.
+	Nodes, Pods int
+	// Problems are the samples that were not taken.
+	Problems usage.Problems
+	Took     time.Duration
+}
+
+// reading is what the sources had at one moment.
+type reading struct {
+	history []usage.Batch
+	batches []usage.Batch
+	sources []SourceStatus
+}
+
+// read asks the sources in order, each only while those before left something open.
+func (o *Observer) read(ctx context.Context, started time.Time) reading {
+	var snapshot *cluster.Snapshot
+	o.store.Observe(func(s *cluster.Snapshot) { snapshot = s })
+	r := reading{sources: make([]SourceStatus, len(o.config.Sources))}
+	if o.batches == 0 {
+		r.history = o.past(ctx, snapshot, started)
+	}
+	wanted := o.wanted(snapshot)
+	for i, source := range o.config.Sources {
+		r.sources[i].Name = source.Name()
+		if i > 0 && o.usage.Lacking() == 0 && wanted.met() {
+			continue
+		}
+		o.ask(ctx, &r, i, snapshot)
+		if r.sources[i].Err == nil {
+			wanted.take(i, &r.batches[len(r.batches)-1])
+		}
+	}
+	return r
+}
+
+// ask takes a reading of one source.
+func (o *Observer) ask(ctx context.Context, r *reading, i int, snapshot *cluster.Snapshot) {
+	status, began := &r.sources[i], o.config.Now()
+	batch, err := o.config.Sources[i].Sample(ctx, snapshot)
+	status.Asked, status.Err, status.Took = true, err, o.config.Now().Sub(began)
+	if err != nil {
+		if ctx.Err() == nil {
+			klog.FromContext(ctx).Error(err, "Reading usage failed, what is known ages", "source", status.Name)
+		}
+		return
+	}
+	status.Nodes, status.Pods = len(batch.Nodes), len(batch.Pods)
+	r.batches = append(r.batches, batch)
+}
+
+// tell enters what the store made of the readings.
+func (r *reading) tell(problems map[string]usage.Problems) {
+	for i := range r.sources {
+		r.sources[i].Problems = problems[r.sources[i].Name]
+	}
+}
+
+func (r *reading) nodes() int {
+	n := 0
+	for i := range r.sources {
+		n += r.sources[i].Nodes
+	}
+	return n
+}
+
+// past is what the first source with a memory knows of the time before this process: windows that are summed up here are
+// filled with it.
+func (o *Observer) past(ctx context.Context, snapshot *cluster.Snapshot, now time.Time) []usage.Batch {
+	for _, source := range o.config.Sources {
+		historian, ok := source.(Historian)
+		if !ok {
+			continue
+		}
+		past, err := o.pastOf(ctx, historian, snapshot, now)
+		if err != nil {
+			klog.FromContext(ctx).Error(err, "Reading past usage failed, windows fill from now on", "source", source.Name())
+		}
+		return past
+	}
+	return nil
+}
+
+// pastOf reads one piece of the past after the other, each up to where the next begins.
+func (o *Observer) pastOf(ctx context.Context, source Historian, snapshot *cluster.Snapshot, now time.Time) ([]usage.Batch, error) {
+	var past []usage.Batch
+	spans := o.usage.Spans()
+	for i, span := range spans {
+		batches, err := source.History(ctx, snapshot, now.Add(-span.Since), span.Step)
+		if err != nil {
+			return past, err
+		}
+		for _, batch := range batches {
+			if i+1 < len(spans) && !batch.Received.Before(now.Add(-spans[i+1].Since)) {
+				break
+			}
+			past = append(past, batch)
+		}
+	}
+	return past, nil
+}
+
+// wanted is what sources still have to tell of.
+type wanted struct {
+	// nodes are ready nodes with the place of the source that they were last taken from. What sources before it say of them
+	// was not believed then, so it does not settle the matter.
+	nodes map[string]int
+	pods  int
+}
+
+func (o *Observer) wanted(snapshot *cluster.Snapshot) wanted {
+	w := wanted{nodes: make(map[string]int, len(snapshot.Nodes))}
+	running := 0
+	for _, node := range snapshot.Nodes {
+		if node.Node.Ready {
+			w.nodes[node.Node.Name] = 0
+		}
+		for _, pod := range node.Pods {
+			if !pod.Started.IsZero() {
+				running++
+			}
+		}
+	}
+	w.pods = int(o.config.MinCoverage / 100 * float64(running))
+	if latest := o.Latest(); latest != nil && len(o.config.Sources) > 1 {
+		w.place(latest.View, o.config.Sources)
+	}
+	return w
+}
+
+// place notes which source each node was last taken from.
+func (w *wanted) place(view *usage.View, sources []Source) {
+	places := make(map[string]int, len(sources))
+	for i, source := range sources {
+		places[source.Name()] = i
+	}
+	for i := range view.Nodes {
+		name := view.Snapshot.Nodes[i].Node.Name
+		if _, ok := w.nodes[name]; ok {
+			w.nodes[name] = places[view.Nodes[i].Source]
+		}
+	}
+}
+
+// take strikes out what the source at a place told of.
+func (w *wanted) take(place int, batch *usage.Batch) {
+	for i := range batch.Nodes {
+		if last, ok := w.nodes[batch.Nodes[i].Name]; ok && last <= place {
+			delete(w.nodes, batch.Nodes[i].Name)
+		}
+	}
+	w.pods -= len(batch.Pods)
+}
+
+func (w *wanted) met() bool { return len(w.nodes) == 0 && w.pods <= 0 }

@@ -1,0 +1,53 @@
+package policy
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// NodeSync says what is written to the nodes for others to read. All of it is
+// off by default and removed again when switched off.
+type NodeSync struct {
+	// Annotations are usage annotations in Crane's format.
+	Annotations NodeSyncAnnotations `json:"annotations"`
+	// Label marks hot nodes for selectors and affinities.
+	Label NodeSyncLabel `json:"label"`
+	// Taint marks hot nodes for any scheduler, with effect PreferNoSchedule.
+	Taint NodeSyncTaint `json:"taint"`
+}
+
+// NodeSyncAnnotations are usage annotations of cpu and memory.
+type NodeSyncAnnotations struct {
+	// Enabled says whether they are written.
+	Enabled bool `json:"enabled"`
+	// Windows are written for each node: at least one, each once, with names as
+	// in hot.windows.
+	Windows []Window `json:"windows"`
+	// Unit is what the numbers count: fraction or percent of a node's capacity.
+	Unit Unit `json:"unit"`
+	// Timezone is the zone of the time stamps: a name of the IANA database.
+	// Crane's own readers take them for Asia/Shanghai unless TZ tells them
+	// otherwise.
+	Timezone string `json:"timezone"`
+	// Periods is how often a window is renewed: 10s to 1d each. Windows that are
+	// not named keep their defaults; any other window has 15m.
+	Periods map[Window]metav1.Duration `json:"periods"`
+}
+
+// NodeSyncLabel is the label of hot nodes.
+type NodeSyncLabel struct {
+	// Enabled says whether it is set.
+	Enabled bool `json:"enabled"`
+	// Key is the label's key.
+	Key string `json:"key"`
+	// Value is the label's value. The default is misspelt as readers in use
+	// expect it.
+	Value string `json:"value"`
+}
+
+// NodeSyncTaint is the taint of hot nodes.
+type NodeSyncTaint struct {
+	// Enabled says whether it is set.
+	Enabled bool `json:"enabled"`
+	// Key is the taint's key.
+	Key string `json:"key"`
+	// Value is the taint's value.
+	Value string `json:"value"`
+}

@@ -1,0 +1,80 @@
+package policy
+
+import (
+	"time"
+	// The zones of the world, so that a name that is sound on one machine is
+	// sound on all, images without a zone database included.
+	_ "time/tzdata"
+
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// The methods below answer what takes more than one field to know. They expect
+// a LoadPolicy that is valid.
+
+// MaxAgeOf returns how old a sample of a source may be; 0 means that the source
+// itself knows.
+func (u *Usage) MaxAgeOf(s *Source) time.Duration {
+	if s.MaxAge.Duration != 0 || s.Type == SourceAnnotations {
+		return s.MaxAge.Duration
+	}
+	return u.MaxAge.Duration
+}
+
+// TimeoutOf returns how long one request to a source may take.
+func (u *Usage) TimeoutOf(s *Source) time.Duration {
+	if s.Timeout.Duration != 0 {
+		return s.Timeout.Duration
+	}
+	return u.Timeout.Duration
+}
+
+// LowerIsWorse says whether less of a metric is worse.
+func (u *Usage) LowerIsWorse(name usage.Metric) bool {
+	metric, _ := u.metric(name)
+	return metric.LowerIsWorse || name == MemoryAvailable
+}
+
+// Relieves returns which usage a move has to take off a node to bring a metric
+// down: usage.CPU, usage.Memory or "" where no move helps.
+func (u *Usage) Relieves(name usage.Metric) usage.Metric {
+	if metric, listed := u.metric(name); listed && metric.Relieves != "" {
+		return metric.Relieves
+	}
+	switch name {
+	case usage.CPU, usage.CPUPressure:
+		return usage.CPU
+	case usage.Memory, usage.MemoryPressure, MemoryAvailable:
+		return usage.Memory
+	default:
+		return ""
+	}
+}
+
+func (u *Usage) metric(name usage.Metric) (Metric, bool) {
+	for _, metric := range u.Metrics {
+		if metric.Name == name {
+			return metric, true
+		}
+	}
+	return Metric{}, false
+}
+
+// Location returns the zone of the stamps, nil if it is to be found out.
+func (a *AnnotationsSource) Location() *time.Location { return location(a.Timezone) }
+
+// Location returns the zone of the stamps.
+func (a *NodeSyncAnnotations) Location() *time.Location { return location(a.Timezone) }
+
+// location returns the named zone, nil for a name that is none. The zone of
+// this machine has no name: it would differ from one machine to the next.
+func location(name string) *time.Location {
+	if name == "" || name == "Local" {
+		return nil
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		return nil
+	}
+	return zone
+}

@@ -1,0 +1,135 @@
+package policy
+
+import (
+	"fmt"
+	"math"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// ruler checks the levels of one metric: their range and their order.
+type ruler struct {
+	// percent levels are 0 to 100; others any finite number.
+	percent bool
+	// reversed levels are of a metric of which less is worse.
+	reversed bool
+	// deviation levels are distances: low from the mean down, the others up.
+	deviation bool
+	// gap is minGapPercent.
+	gap float64
+}
+
+// all checks a metric's own levels and then those of each window.
+func (r ruler) all(lines MetricLines, path *field.Path) field.ErrorList {
+	errs := r.ranges(lines.Levels, path)
+	windows := sortedWindows(lines.Windows)
+	for _, w := range windows {
+		at := path.Child("windows").Key(w.String())
+		errs = append(errs, validWindow(at, w)...)
+		errs = append(errs, r.ranges(lines.Windows[w], at)...)
+	}
+	if len(errs) > 0 {
+		return errs // comparing them would only repeat it
+	}
+	errs = r.order(lines.Levels, path)
+	if lines.Leave != nil && !lines.hasEvict() {
+		errs = append(errs, field.Forbidden(path.Child("leave"), "without an evict line no node is hot that could leave it"))
+	}
+	if len(errs) > 0 {
+		return errs
+	}
+	// No landing can be planned by what was highest in an hour, so there
+	// nothing fills a node up to its evict line: the gap is for the present.
+	r.gap = 0
+	for _, w := range windows {
+		errs = append(errs, r.order(lines.In(w.Window), path.Child("windows").Key(w.String()))...)
+	}
+	return errs
+}
+
+func (r ruler) ranges(l Levels, path *field.Path) field.ErrorList {
+	check := finite
+	if r.percent {
+		check = percent
+	}
+	var errs field.ErrorList
+	for _, level := range []struct {
+		name  string
+		value *float64
+	}{{"low", l.Low}, {"reject", l.Reject}, {"evict", l.Evict}, {"leave", l.Leave}} {
+		if level.value != nil {
+			errs = append(errs, check(path.Child(level.name), *level.value)...)
+		}
+	}
+	return errs
+}
+
+// order checks low < reject, reject + gap <= evict and low < leave <= evict, of
+// those that are there.
+func (r ruler) order(l Levels, path *field.Path) field.ErrorList {
+	if r.deviation {
+		l.Low = nil // it lies on the other side of the mean
+	}
+	above, below := "above", "below"
+	if r.reversed {
+		above, below = below, above
+	}
+	errs := r.lowOf(l, below, path)
+	errs = append(errs, r.gapOf(l, below, path)...)
+	switch {
+	case l.Leave == nil:
+	case l.Evict != nil && r.less(*l.Evict, *l.Leave):
+		errs = append(errs, field.Invalid(path.Child("leave"), *l.Leave,
+			fmt.Sprintf("must not be %s the evict line (%v)", above, *l.Evict)))
+	// A low line that is out of place has been reported.
+	case len(errs) == 0 && l.Low != nil && !r.less(*l.Low, *l.Leave):
+		errs = append(errs, field.Invalid(path.Child("leave"), *l.Leave,
+			fmt.Sprintf("must be %s the low line (%v)", above, *l.Low)))
+	}
+	return errs
+}
+
+// lowOf checks the low line against the next one that is there.
+func (r ruler) lowOf(l Levels, below string, path *field.Path) field.ErrorList {
+	name, next := "reject", l.Reject
+	if next == nil {
+		name, next = "evict", l.Evict
+	}
+	if l.Low == nil || next == nil || r.less(*l.Low, *next) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path.Child("low"), *l.Low,
+		fmt.Sprintf("must be %s the %s line (%v)", below, name, *next))}
+}
+
+// gapOf checks the distance between reject and evict.
+func (r ruler) gapOf(l Levels, below string, path *field.Path) field.ErrorList {
+	if l.Reject == nil || l.Evict == nil {
+		return nil
+	}
+	reject, evict, gap := *l.Reject, *l.Evict, r.gap
+	if r.reversed {
+		reject, evict = -reject, -evict
+	}
+	said := fmt.Sprint(gap)
+	if !r.percent {
+		gap *= math.Abs(evict) / 100
+		said += " % of it"
+	}
+	switch {
+	case reject+gap <= evict:
+		return nil
+	case r.gap == 0:
+		return field.ErrorList{field.Invalid(path.Child("reject"), *l.Reject,
+			fmt.Sprintf("must be %s the evict line (%v) or at it", below, *l.Evict))}
+	}
+	return field.ErrorList{field.Invalid(path.Child("reject"), *l.Reject,
+		fmt.Sprintf("must be at least minGapPercent (%s) %s the evict line (%v)", said, below, *l.Evict))}
+}
+
+func (r ruler) less(a, b float64) bool {
+	if r.reversed {
+		return a > b
+	}
+	return a < b
+}

@@ -1,0 +1,185 @@
+package policy
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// The most that a policy may hold; far more than anybody needs.
+const (
+	maxPools   = 100
+	maxMetrics = 100
+)
+
+// knownMetrics are the metrics that lines may name without more.
+func knownMetrics() []usage.Metric {
+	return []usage.Metric{usage.CPU, usage.Memory, MemoryAvailable, usage.CPUPressure, usage.MemoryPressure, usage.IOPressure}
+}
+
+func isPressure(name usage.Metric) bool {
+	return name == usage.CPUPressure || name == usage.MemoryPressure || name == usage.IOPressure
+}
+
+func validateLines(p *LoadPolicy, path *field.Path) field.ErrorList {
+	_, cpu := p.Lines[usage.CPU]
+	_, memory := p.Lines[usage.Memory]
+	if !cpu && !memory {
+		return field.ErrorList{field.Required(path, "at least one of cpu and memory must have lines")}
+	}
+	return validateLinesExcept(nil, p, p.Lines, path)
+}
+
+func validatePools(p *LoadPolicy, path *field.Path) field.ErrorList {
+	if len(p.NodePools) > maxPools {
+		return field.ErrorList{field.TooMany(path, len(p.NodePools), maxPools)}
+	}
+	var errs field.ErrorList
+	broken := brokenMetrics(p)
+	names := make([]string, len(p.NodePools))
+	for i := range p.NodePools {
+		pool, at := &p.NodePools[i], path.Index(i)
+		names[i] = pool.Name
+		errs = append(errs, validateName(pool.Name, poolName, at.Child("name"))...)
+		if slices.Contains(names[:i], pool.Name) {
+			errs = append(errs, field.Duplicate(at.Child("name"), pool.Name))
+		}
+		errs = append(errs, validateSelector(pool, at.Child("selector"))...)
+		for _, name := range p.Lines.Metrics() {
+			if _, there := pool.Lines[name]; !there {
+				errs = append(errs, field.Required(at.Child("lines").Key(string(name)), "what the policy judges every pool does"))
+			}
+		}
+		errs = append(errs, validateLinesExcept(broken, p, pool.Lines, at.Child("lines"))...)
+	}
+	return errs
+}
+
+func validateSelector(pool *NodePool, path *field.Path) field.ErrorList {
+	if len(pool.Selector.MatchLabels)+len(pool.Selector.MatchExpressions) == 0 {
+		return field.ErrorList{field.Required(path, "an empty selector matches every node; lines for all of them belong into lines")}
+	}
+	return metav1validation.ValidateLabelSelector(&pool.Selector, metav1validation.LabelSelectorValidationOptions{}, path)
+}
+
+// brokenMetrics are those whose lines are wrong in the policy already: to say so
+// again for every pool that inherits them helps nobody.
+func brokenMetrics(p *LoadPolicy) []usage.Metric {
+	var broken []usage.Metric
+	for name, lines := range p.Lines {
+		if len(validateMetricLines(p, name, lines, nil)) > 0 {
+			broken = append(broken, name)
+		}
+	}
+	return broken
+}
+
+func validateLinesExcept(broken []usage.Metric, p *LoadPolicy, lines Lines, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, name := range lines.Metrics() {
+		if !slices.Contains(broken, name) {
+			errs = append(errs, validateMetricLines(p, name, lines[name], path.Key(string(name)))...)
+		}
+	}
+	return errs
+}
+
+func validateMetricLines(p *LoadPolicy, name usage.Metric, lines MetricLines, path *field.Path) field.ErrorList {
+	if errs := judgeable(p, name, path); len(errs) > 0 {
+		return errs
+	}
+	if lines.Deviation && !hasMean(name) {
+		return field.ErrorList{field.Forbidden(path.Child("deviation"), "only cpu and memory can be compared with a mean")}
+	}
+	r := ruler{
+		percent:   slices.Contains(knownMetrics(), name),
+		reversed:  p.Usage.LowerIsWorse(name),
+		deviation: lines.Deviation,
+		gap:       p.MinGapPercent,
+	}
+	errs := r.all(lines, path)
+	if len(errs) > 0 {
+		return errs
+	}
+	errs = append(errs, complete(name, lines, path)...)
+	if lines.hasEvict() && p.Usage.Relieves(name) == "" {
+		errs = append(errs, field.Forbidden(path.Child("evict"),
+			fmt.Sprintf("evicting needs to know what helps: list %s in usage.metrics and say whether it relieves cpu or memory", name)))
+	}
+	return errs
+}
+
+// judgeable reports a metric that nobody knows or nobody measures.
+func judgeable(p *LoadPolicy, name usage.Metric, path *field.Path) field.ErrorList {
+	_, listed := p.Usage.metric(name)
+	switch known := knownMetrics(); {
+	case !listed && !slices.Contains(known, name):
+		for _, metric := range p.Usage.Metrics {
+			known = append(known, metric.Name)
+		}
+		return field.ErrorList{field.NotSupported(path, name, known)}
+	case isPressure(name) && !p.Usage.deliversPressure(name):
+		return field.ErrorList{field.Forbidden(path, "no source measures it: it takes a source Prometheus with nodeMetrics NodeExporter"+
+			" or a query for it, or a source Kubelet with endpoint Summary")}
+	}
+	return nil
+}
+
+// complete reports what only code can leave out, and lines that say nothing.
+func complete(name usage.Metric, lines MetricLines, path *field.Path) field.ErrorList {
+	switch {
+	case hasMean(name) && (lines.Low == nil || lines.Reject == nil || lines.Evict == nil || lines.Leave == nil):
+		return field.ErrorList{field.Required(path, "low, reject, evict and leave must all be set")}
+	case lines.any(func(l Levels) bool { return l != Levels{} }):
+		return nil
+	}
+	return field.ErrorList{field.Required(path, "at least one of low, reject, evict and leave must be set")}
+}
+
+func (m MetricLines) hasEvict() bool {
+	return m.any(func(l Levels) bool { return l.Evict != nil })
+}
+
+// any says whether the metric's own levels or those of a window are so.
+func (m MetricLines) any(so func(Levels) bool) bool {
+	if so(m.Levels) {
+		return true
+	}
+	for _, levels := range m.Windows {
+		if so(levels) {
+			return true
+		}
+	}
+	return false
+}
+
+// Names that users give to things.
+var (
+	poolName   = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
+	metricName = regexp.MustCompile(`^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$`)
+)
+
+func validateName(name string, pattern *regexp.Regexp, path *field.Path) field.ErrorList {
+	if pattern.MatchString(name) {
+		return nil
+	}
+	letters := "letters"
+	if pattern == metricName {
+		letters = "small letters"
+	}
+	return field.ErrorList{field.Invalid(path, name,
+		fmt.Sprintf("must be 1 to 63 %s, digits, and between them '-', '_' or '.'", letters))}
+}
+
+func finite(path *field.Path, value float64) field.ErrorList {
+	if !math.IsNaN(value) && !math.IsInf(value, 0) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, value, "must be a finite number")}
+}

@@ -1,0 +1,261 @@
+// Package stage is what end-to-end tests stand on: one real control plane per test binary, emptied before each case, with
+// Evenkeel run as a process that has the rights of the shipped ServiceAccounts.
+package stage
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	schedulerv1 "k8s.io/kube-scheduler/config/v1"
+
+	"github.com/evenkeel/evenkeel/test/cluster"
+	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
+)
+
+// shared is the one control plane of all cases, and what every case needs of it.
+var shared struct {
+	cluster *cluster.Cluster
+	binary  string
+	// listen is where kube-scheduler asks; a case's Evenkeel serves there.
+	listen string
+}
+
+// Cluster is the control plane.
+func Cluster() *cluster.Cluster { return shared.cluster }
+
+// Binary is the program under test.
+func Binary() string { return shared.binary }
+
+// Listen is where kube-scheduler asks; a case's Evenkeel serves there.
+func Listen() string { return shared.listen }
+
+// Main runs a package's cases on a control plane of its own and returns the exit code.
+func Main(m *testing.M) int {
+	flag.Parse()
+	if testing.Short() {
+		fmt.Fprintln(os.Stderr, "the end-to-end tests start a whole cluster; they are left out with -short")
+		return 0
+	}
+	return run(m)
+}
+
+func run(m *testing.M) int {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	if err := start(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() {
+		if err := shared.cluster.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}()
+	return m.Run()
+}
+
+func start(ctx context.Context) error {
+	binDir, err := cluster.DefaultBinDir(ctx)
+	if err != nil {
+		return err
+	}
+	if err := cluster.Build(ctx, binDir, os.Stderr); err != nil {
+		return err
+	}
+	if shared.binary, err = evenkeel.Build(ctx, binDir); err != nil {
+		return err
+	}
+	if shared.listen, err = evenkeel.FreeAddress(); err != nil {
+		return err
+	}
+	shared.cluster, err = cluster.Start(ctx, cluster.Options{
+		BinDir: binDir, Extenders: []schedulerv1.Extender{cluster.Extender("http://" + shared.listen)},
+	})
+	return err
+}
+
+// Fixture is one case's cluster, emptied before it, with Evenkeel's rights in place.
+type Fixture struct {
+	*cluster.Cluster
+	T      *testing.T
+	Access evenkeel.Accesses
+}
+
+// New empties the cluster and installs the shipped roles.
+func New(t *testing.T) *Fixture {
+	t.Helper()
+	c := Cluster()
+	if err := c.Reset(t.Context(), "shop", evenkeel.Namespace); err != nil {
+		t.Fatal(err)
+	}
+	access, err := evenkeel.Install(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Fixture{Cluster: c, T: t, Access: access}
+}
+
+// Fast is a LoadPolicy whose waits fit a test: metrics-server measures every ten seconds.
+const Fast = `
+---
+apiVersion: evenkeel.io/v1alpha1
+kind: LoadPolicy
+usage: {sampleInterval: 5s, maxAge: 35s, observationPeriod: 25s}
+hot: {windows: [avg_5m], consecutiveSamples: 2, minWindow: 15s}
+lines:
+  cpu: {low: 45, reject: 60, evict: 65, leave: 60}
+  memory: {low: 45, reject: 60, evict: 65, leave: 60}
+eviction: {ownerSettle: 0s, cycleDeadline: 3m}
+`
+
+// RealUsage is a DeschedulerPolicy that runs RealUsageLowNodeUtilization alone.
+const RealUsage = `
+apiVersion: descheduler/v1alpha2
+kind: DeschedulerPolicy
+profiles:
+- name: evenkeel
+  pluginConfig:
+  - name: RealUsageLowNodeUtilization
+    args: {}
+  plugins:
+    balance:
+      enabled: [RealUsageLowNodeUtilization]
+`
+
+// Policy writes a policy file and returns its path.
+func (f *Fixture) Policy(documents ...string) string {
+	f.T.Helper()
+	path := filepath.Join(f.T.TempDir(), "policy.yaml")
+	if err := os.WriteFile(path, []byte(strings.Join(documents, "\n")), 0o600); err != nil {
+		f.T.Fatal(err)
+	}
+	return path
+}
+
+// Start runs a command of Evenkeel with the rights of its ServiceAccount until the case ends; its log is shown when the
+// case failed.
+func (f *Fixture) Start(command string, args ...string) *evenkeel.Process {
+	f.T.Helper()
+	kubeconfig := f.Access.Evenkeel
+	if command == "extender" {
+		kubeconfig = f.Access.Extender
+	}
+	args = append([]string{command, "--kubeconfig", kubeconfig, "--namespace", evenkeel.Namespace, "--v", "2"}, args...)
+	p, err := evenkeel.Start(Binary(), filepath.Join(f.T.TempDir(), command+".log"), args...)
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	f.T.Cleanup(func() {
+		if err := p.Stop(); err != nil {
+			f.T.Error(err)
+		}
+		if f.T.Failed() {
+			f.T.Logf("log of evenkeel %s:\n%s", command, p.Log())
+		}
+	})
+	return p
+}
+
+// Serve runs `evenkeel serve` where kube-scheduler asks, and waits until it answers.
+func (f *Fixture) Serve(policy string, args ...string) *evenkeel.Process {
+	f.T.Helper()
+	args = append([]string{
+		"--policy-config-file", policy, "--descheduling-interval", "3s", "--leader-elect=false",
+		"--listen-address", Listen(), "--metrics-address", "0",
+	}, args...)
+	p := f.Start("serve", args...)
+	if err := p.WaitServing(f.T.Context(), "http://"+Listen()+"/livez"); err != nil {
+		f.T.Fatal(err)
+	}
+	return p
+}
+
+// Eventually polls until the condition holds, or fails the case with what was wanted.
+func (f *Fixture) Eventually(within time.Duration, want string, condition func(context.Context) bool) {
+	f.T.Helper()
+	ctx, cancel := context.WithTimeout(f.T.Context(), within)
+	defer cancel()
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	for !condition(ctx) {
+		select {
+		case <-ctx.Done():
+			f.T.Fatalf("not within %v: %s", within, want)
+		case <-ticker.C:
+		}
+	}
+}
+
+// Hot names the nodes whose true usage is above a line in percent, of CPU or memory.
+func (f *Fixture) Hot(ctx context.Context, line float64) []string {
+	f.T.Helper()
+	usage, err := f.NodeUsage(ctx)
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	var names []string
+	for name, load := range usage {
+		if load.CPUPercent > line || load.MemoryPercent > line {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Evictions counts the evictions that the API server granted since the mark.
+func (f *Fixture) Evictions(since cluster.AuditMark) int {
+	f.T.Helper()
+	requests, err := f.Audit(since)
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	return len(requests.To("create", "pods/eviction").Where(func(r cluster.Request) bool { return r.Code == 201 && !r.DryRun }))
+}
+
+// Mark is the present end of the audit log.
+func (f *Fixture) Mark() cluster.AuditMark {
+	f.T.Helper()
+	mark, err := f.AuditMark()
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	return mark
+}
+
+// Pods lists the pods of namespace shop that a Deployment made.
+func (f *Fixture) Pods(ctx context.Context, deployment string) []v1.Pod {
+	f.T.Helper()
+	list, err := f.Client().CoreV1().Pods("shop").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	var pods []v1.Pod
+	for _, pod := range list.Items {
+		if strings.HasPrefix(pod.Name, deployment+"-") {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}
+
+// workload is a Deployment in namespace shop.
+func Workload(name string, requests, usage cluster.Resources) cluster.Workload {
+	return cluster.Workload{Namespace: "shop", Name: name, Requests: requests, Usage: usage}
+}
+
+// on places the same number of pods on each of the nodes.
+func On(pods int, nodes ...string) map[string]int {
+	per := map[string]int{}
+	for _, node := range nodes {
+		per[node] = pods
+	}
+	return per
+}

@@ -1,0 +1,155 @@
+package exporters
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/evenkeel/evenkeel/test/cluster"
+	"github.com/evenkeel/evenkeel/test/cluster/fault"
+)
+
+// Unit is how a value stands in an annotation.
+type Unit string
+
+// The units in the wild: Crane writes a fraction with five decimals, crane-scheduler-plus a percentage with one.
+const (
+	Fraction Unit = "fraction"
+	Percent  Unit = "percent"
+)
+
+// stampLayout ends in a Z that says nothing of the zone.
+const stampLayout = "2006-01-02T15:04:05Z"
+
+// Shanghai is the zone that Crane writes in unless it is told otherwise; it has no summer time.
+func Shanghai() *time.Location { return time.FixedZone("Asia/Shanghai", 8*60*60) }
+
+// AnnotatorConfig says what to write.
+type AnnotatorConfig struct {
+	Cluster *cluster.Cluster
+	// Unit is Fraction when it is empty.
+	Unit Unit
+	// Location of the timestamps; Shanghai when it is nil.
+	Location *time.Location
+}
+
+// Annotator writes Crane's annotations on the nodes, once per call of Write. The windows begin as if the nodes had run for
+// five minutes as they are found. Down, Slow and Status leave what was written before as it is, Truncated cuts the values,
+// Missing and its kin remove a node's annotations, and Duplicate and Huge, for which there is no room here, are refused.
+type Annotator struct {
+	faults
+
+	config   AnnotatorConfig
+	truths   *truths
+	recorder *recorder
+}
+
+// StartAnnotator begins to sample the nodes and writes nothing yet.
+func StartAnnotator(ctx context.Context, config AnnotatorConfig) (*Annotator, error) {
+	if config.Unit == "" {
+		config.Unit = Fraction
+	}
+	if config.Location == nil {
+		config.Location = Shanghai()
+	}
+	a := &Annotator{config: config, truths: &truths{cluster: config.Cluster}}
+	var err error
+	if a.recorder, err = startRecorder(ctx, a.truths); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// Stop ends the sampling; annotations stay.
+func (a *Annotator) Stop() { a.recorder.Stop() }
+
+// Write annotates all nodes now.
+func (a *Annotator) Write(ctx context.Context) error {
+	nodes, err := a.truths.all(ctx)
+	if err != nil {
+		return err
+	}
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(16)
+	for place, node := range nodes {
+		what := a.of(node.Name)
+		switch what.Kind {
+		case fault.Down, fault.Slow, fault.Status:
+			continue
+		case fault.Duplicate, fault.Huge:
+			return fmt.Errorf("annotating node %q: fault %q: %w", node.Name, what.Kind, errors.ErrUnsupported)
+		default:
+			group.Go(func() error { return a.annotate(groupCtx, node.Name, passOver(what, place), what) })
+		}
+	}
+	return group.Wait()
+}
+
+// Run writes now and then at every interval until the context ends.
+func (a *Annotator) Run(ctx context.Context, every time.Duration) error {
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		if err := a.Write(ctx); err != nil && ctx.Err() == nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+func (a *Annotator) annotate(ctx context.Context, node string, remove bool, what fault.Fault) error {
+	windows, known := a.recorder.of(node)
+	if !known {
+		return nil
+	}
+	stamp := what.Time(time.Now()).In(a.config.Location).Format(stampLayout)
+	annotations := map[string]any{"node_hot_value": "0," + stamp}
+	for name, percent := range windows.values(false) {
+		text := a.text(percent, what) + "," + stamp
+		if what.Kind == fault.Truncated {
+			text = text[:len(text)/2]
+		}
+		annotations[name] = text
+	}
+	if remove {
+		for name := range annotations {
+			annotations[name] = nil
+		}
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
+	if err != nil {
+		return fmt.Errorf("encoding annotations: %w", err)
+	}
+	_, err = a.config.Cluster.Client().CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
+		return fmt.Errorf("annotating node %q: %w", node, err)
+	}
+	return nil
+}
+
+// text writes a percentage in the unit; a fault that takes it for a fraction keeps the unit's look.
+func (a *Annotator) text(percent float64, what fault.Fault) string {
+	value, nan := what.Value(percent)
+	switch {
+	case nan:
+		return "NaN"
+	case a.config.Unit == Percent:
+		return strconv.FormatFloat(value, 'f', 1, 64)
+	case value < 0:
+		return strconv.FormatFloat(value, 'f', 5, 64)
+	default:
+		return strconv.FormatFloat(value/100, 'f', 5, 64)
+	}
+}

@@ -1,0 +1,54 @@
+package exporters
+
+import (
+	"sync"
+
+	"github.com/evenkeel/evenkeel/test/cluster/fault"
+)
+
+// faults holds what is wrong with each node.
+type faults struct {
+	mu      sync.Mutex
+	all     fault.Fault
+	ofNodes map[string]fault.Fault
+}
+
+// SetFault changes what is wrong with the nodes given, or else with all, from the next request on. The zero Fault of all
+// nodes mends each of them.
+func (f *faults) SetFault(what fault.Fault, nodes ...string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(nodes) == 0 {
+		f.all, f.ofNodes = what, nil
+		return
+	}
+	if f.ofNodes == nil {
+		f.ofNodes = map[string]fault.Fault{}
+	}
+	for _, node := range nodes {
+		f.ofNodes[node] = what
+	}
+}
+
+func (f *faults) of(node string) fault.Fault {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if what, own := f.ofNodes[node]; own {
+		return what
+	}
+	return f.all
+}
+
+// passOver says whether a node is one that a fault leaves out by its place in the order of names.
+func passOver(what fault.Fault, place int) bool {
+	switch what.Kind {
+	case fault.Missing:
+		return true
+	case fault.HalfMissing:
+		return place%2 == 0
+	case fault.OneMissing:
+		return place == 0
+	default:
+		return false
+	}
+}

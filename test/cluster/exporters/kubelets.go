@@ -1,0 +1,155 @@
+package exporters
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/evenkeel/evenkeel/test/cluster"
+	"github.com/evenkeel/evenkeel/test/cluster/fault"
+)
+
+// KubeletsConfig says whose kubelets to play.
+type KubeletsConfig struct {
+	Cluster *cluster.Cluster
+	// Dir gets the certificate authority's file; it must exist.
+	Dir string
+	// WithoutPSI leaves the pressures out, as kubelets before v1.36 do by default.
+	WithoutPSI bool
+}
+
+// Kubelets answers at https://<InternalIP>:<kubelet port> of each node: /stats/summary in the kubelet's format and
+// /metrics/resource, by kwok. As with a kubelet, a bearer token is needed, whose user may get the subresource stats or
+// metrics of nodes. Faults of values touch the node's and the pods' CPU and memory.
+type Kubelets struct {
+	faults
+
+	config KubeletsConfig
+	truths truths
+	fleet  fleet
+	ca     *authority
+	gate   gate
+	meters meters
+
+	mu       sync.Mutex
+	pressure map[string]Pressure
+}
+
+// StartKubelets plays the kubelets of all present nodes.
+func StartKubelets(ctx context.Context, config KubeletsConfig) (*Kubelets, error) {
+	ca, err := newAuthority()
+	if err != nil {
+		return nil, err
+	}
+	k := &Kubelets{
+		config: config, truths: truths{cluster: config.Cluster}, ca: ca,
+		gate: gate{client: config.Cluster.Client()}, pressure: map[string]Pressure{},
+	}
+	if err := os.WriteFile(k.CAFile(), ca.pem, 0o644); err != nil {
+		return nil, fmt.Errorf("writing the kubelets' authority: %w", err)
+	}
+	k.fleet = fleet{
+		handler: k.handler,
+		port:    func(node cluster.NodeTruth) int { return int(node.KubeletPort) },
+		secure:  ca.serverConfig,
+	}
+	if err := k.Sync(ctx); err != nil {
+		return nil, errors.Join(err, k.Stop())
+	}
+	context.AfterFunc(ctx, func() { _ = k.Stop() })
+	return k, nil
+}
+
+// CAFile is the authority that signed the kubelets' certificates.
+func (k *Kubelets) CAFile() string { return filepath.Join(k.config.Dir, "kubelet-ca.crt") }
+
+// Sync follows nodes that came or went.
+func (k *Kubelets) Sync(ctx context.Context) error {
+	nodes, err := k.config.Cluster.Truth(ctx)
+	if err != nil {
+		return err
+	}
+	for _, node := range nodes {
+		if node.InternalIP == "127.0.0.1" {
+			return fmt.Errorf("playing the kubelet of node %q: it has no address of its own", node.Name)
+		}
+	}
+	return k.fleet.sync(ctx, nodes)
+}
+
+// Stop ends all kubelets.
+func (k *Kubelets) Stop() error { return k.fleet.stop() }
+
+// SetPressure makes a node report pressures instead of those that follow from its CPU usage.
+func (k *Kubelets) SetPressure(node string, pressure Pressure) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.pressure[node] = pressure
+}
+
+func (k *Kubelets) handler(node string) http.Handler {
+	mux := http.NewServeMux()
+	current := func(*http.Request) fault.Fault { return k.of(node) }
+	serve := func(path, subresource string, next http.Handler) {
+		mux.Handle("GET "+path, fault.Handler(current, k.gate.admit(subresource, next)))
+	}
+	serve("/stats/summary", "stats", k.summary(node))
+	resource := k.spoilText(node, k.resource(node))
+	serve("/metrics/resource", "metrics", resource)
+	serve("/metrics/nodes/"+node+"/metrics/resource", "metrics", resource)
+	return mux
+}
+
+func (k *Kubelets) summary(node string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		truth, place, err := k.truths.of(r.Context(), node)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		k.mu.Lock()
+		pressure, set := k.pressure[node]
+		k.mu.Unlock()
+		if !set {
+			pressure = pressureOf(truth)
+		}
+		what := k.of(node)
+		summary := summaryOf(truth, what.Time(time.Now()), &k.meters)
+		if !k.config.WithoutPSI {
+			addPressure(&summary, pressure)
+		}
+		body, err := json.Marshal(summary)
+		if err == nil {
+			body, err = spoilSummary(body, what, place)
+		}
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(body) // an error means that the client has gone
+	})
+}
+
+// resource asks kwok.
+func (k *Kubelets) resource(node string) http.Handler {
+	return &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			if target, err := url.Parse(k.config.Cluster.UsageURL(node)); err == nil {
+				r.Out.URL, r.Out.Host = target, ""
+			}
+			r.Out.Header.Del("Authorization")
+		},
+		ErrorLog: log.New(io.Discard, "", 0),
+	}
+}

@@ -1,0 +1,111 @@
+package exporters
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/evenkeel/evenkeel/test/cluster"
+	"github.com/evenkeel/evenkeel/test/cluster/fault"
+)
+
+// StatisticsPort is where crane-scheduler-plus deploys its exporter.
+const StatisticsPort = 19101
+
+// StatisticsConfig says whose exporters to play.
+type StatisticsConfig struct {
+	Cluster *cluster.Cluster
+	// Port is StatisticsPort when it is zero.
+	Port int
+}
+
+// Statistics answers as crane-scheduler-plus's exporter at http://<InternalIP>:<port>/statistics of each node: percentages
+// of capacity, which begin as if the nodes had run for five minutes as they are found. Missing and its kin leave a node with
+// an empty answer; timestamps, which Shifted would change, are not in the format.
+type Statistics struct {
+	faults
+
+	config   StatisticsConfig
+	truths   *truths
+	recorder *recorder
+	fleet    fleet
+}
+
+// StartStatistics plays the exporters of all present nodes.
+func StartStatistics(ctx context.Context, config StatisticsConfig) (*Statistics, error) {
+	if config.Port == 0 {
+		config.Port = StatisticsPort
+	}
+	s := &Statistics{config: config, truths: &truths{cluster: config.Cluster}}
+	var err error
+	if s.recorder, err = startRecorder(ctx, s.truths); err != nil {
+		return nil, err
+	}
+	s.fleet = fleet{handler: s.handler, port: func(cluster.NodeTruth) int { return config.Port }}
+	if err := s.Sync(ctx); err != nil {
+		return nil, errors.Join(err, s.Stop())
+	}
+	context.AfterFunc(ctx, func() { _ = s.Stop() })
+	return s, nil
+}
+
+// Sync follows nodes that came or went.
+func (s *Statistics) Sync(ctx context.Context) error {
+	nodes, err := s.config.Cluster.Truth(ctx)
+	if err != nil {
+		return err
+	}
+	return s.fleet.sync(ctx, nodes)
+}
+
+// Stop ends all exporters.
+func (s *Statistics) Stop() error {
+	s.recorder.Stop()
+	return s.fleet.stop()
+}
+
+func (s *Statistics) handler(node string) http.Handler {
+	mux := http.NewServeMux()
+	current := func(*http.Request) fault.Fault { return s.of(node) }
+	mux.Handle("GET /statistics", fault.Handler(current, s.statistics(node)))
+	return mux
+}
+
+func (s *Statistics) statistics(node string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, place, err := s.truths.of(r.Context(), node)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		windows, known := s.recorder.of(node)
+		what := s.of(node)
+		values := map[string]float64{}
+		if known && !passOver(what, place) {
+			values = windows.values(true)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, statisticsText(values, what))
+	})
+}
+
+// statisticsText writes what encoding/json refuses to: NaN and a name twice.
+func statisticsText(values map[string]float64, what fault.Fault) string {
+	var members []string
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		value, nan := what.Value(values[name])
+		text := fmt.Sprintf("%g", value)
+		if nan {
+			text = "NaN"
+		}
+		members = append(members, fmt.Sprintf("%q:%s", name, text))
+		if what.Kind == fault.Duplicate {
+			members = append(members, fmt.Sprintf("%q:%g", name, value/2))
+		}
+	}
+	return "{" + strings.Join(members, ",") + "}"
+}

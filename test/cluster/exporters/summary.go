@@ -1,0 +1,112 @@
+package exporters
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"github.com/evenkeel/evenkeel/test/cluster"
+)
+
+// Pressure is the percentage of time in which some task waited for a resource, the same over each window.
+type Pressure struct{ CPU, Memory, IO float64 }
+
+// pressureOf begins when 70 % of the CPU is used and reaches 60 % at the whole: tasks wait long before nothing is left.
+func pressureOf(node cluster.NodeTruth) Pressure {
+	percent := 100 * float64(node.Used.CPUMilli) / float64(max(1, node.Capacity.CPUMilli))
+	return Pressure{CPU: min(100, 2*max(0, percent-70))}
+}
+
+// running is how long everything claims to have run.
+const running = time.Hour
+
+// summaryOf is what a kubelet answers on /stats/summary at a moment.
+func summaryOf(node cluster.NodeTruth, at time.Time, m *meters) stats.Summary {
+	summary := stats.Summary{Node: stats.NodeStats{
+		NodeName: node.Name, StartTime: metav1.NewTime(at.Add(-running)),
+		CPU:    cpuStats(m, node.Name, node.Used, at),
+		Memory: memoryStats(node.Used, at),
+		IO:     &stats.IOStats{Time: metav1.NewTime(at)},
+	}}
+	available := uint64(max(0, node.Capacity.MemoryBytes-node.Used.MemoryBytes))
+	summary.Node.Memory.AvailableBytes = &available
+	for _, pod := range node.Pods {
+		summary.Pods = append(summary.Pods, podStats(m, pod, at))
+	}
+	return summary
+}
+
+func podStats(m *meters, pod cluster.PodTruth, at time.Time) stats.PodStats {
+	share := int64(max(1, len(pod.Containers)))
+	each := cluster.Amounts{CPUMilli: pod.Used.CPUMilli / share, MemoryBytes: pod.Used.MemoryBytes / share}
+	result := stats.PodStats{
+		PodRef: stats.PodReference{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}, StartTime: metav1.NewTime(at.Add(-running)),
+		CPU:    cpuStats(m, pod.UID, pod.Used, at),
+		Memory: memoryStats(pod.Used, at),
+	}
+	for _, container := range pod.Containers {
+		result.Containers = append(result.Containers, stats.ContainerStats{
+			Name: container, StartTime: metav1.NewTime(at.Add(-running)),
+			CPU:    cpuStats(m, pod.UID+"/"+container, each, at),
+			Memory: memoryStats(each, at),
+		})
+	}
+	return result
+}
+
+func cpuStats(m *meters, key string, used cluster.Amounts, at time.Time) *stats.CPUStats {
+	nanoCores := uint64(used.CPUMilli) * uint64(time.Millisecond)
+	total := m.add(key, nanoCores)
+	return &stats.CPUStats{Time: metav1.NewTime(at), UsageNanoCores: &nanoCores, UsageCoreNanoSeconds: &total}
+}
+
+// memoryStats has a page cache of an eighth over the working set, which nobody should count.
+func memoryStats(used cluster.Amounts, at time.Time) *stats.MemoryStats {
+	workingSet := uint64(used.MemoryBytes)
+	usage, resident := workingSet+workingSet/8, workingSet-workingSet/4
+	return &stats.MemoryStats{Time: metav1.NewTime(at), UsageBytes: &usage, WorkingSetBytes: &workingSet, RSSBytes: &resident}
+}
+
+func addPressure(summary *stats.Summary, p Pressure) {
+	node := &summary.Node
+	node.CPU.PSI, node.Memory.PSI, node.IO.PSI = psi(p.CPU), psi(p.Memory), psi(p.IO)
+}
+
+// psi has no total, which readers of averages do not need.
+func psi(percent float64) *stats.PSIStats {
+	rounded := math.Round(100*percent) / 100
+	return &stats.PSIStats{Some: stats.PSIData{Avg10: rounded, Avg60: rounded, Avg300: rounded}}
+}
+
+// metersKept bounds meters: far more than the containers of any test.
+const metersKept = 100_000
+
+// meters count CPU time from one answer to the next, as if all between had been used as now.
+type meters struct {
+	mu    sync.Mutex
+	known map[string]meter
+}
+
+type meter struct {
+	at          time.Time
+	nanoseconds uint64
+}
+
+func (m *meters) add(key string, nanoCores uint64) uint64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := time.Now()
+	current, known := m.known[key]
+	if known {
+		current.nanoseconds += uint64(now.Sub(current.at).Seconds() * float64(nanoCores))
+	}
+	current.at = now
+	if m.known == nil || len(m.known) > metersKept {
+		m.known = map[string]meter{}
+	}
+	m.known[key] = current
+	return current.nanoseconds
+}

@@ -1,0 +1,119 @@
+package prometheus
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/evenkeel/evenkeel/test/cluster"
+)
+
+const (
+	// job is the job label of every series.
+	job = "nodes"
+	// targetsFile is read again whenever it changes.
+	targetsFile = "targets.json"
+	// exporterPort is node-exporter's, which instance labels end with; nothing listens there.
+	exporterPort = "9100"
+)
+
+// The names of one kind are dropped in favour of the other's.
+const (
+	kubeletNames  = `(node_cpu_usage_seconds_total|node_memory_working_set_bytes|pod_cpu_.+|pod_memory_.+)`
+	exporterNames = `(node_cpu_seconds_total|node_memory_Mem.+)`
+)
+
+type object = map[string]any
+
+// writeConfig writes the server's configuration, in which only the targets change later.
+func (s *Server) writeConfig() error {
+	content, err := yaml.Marshal(object{
+		"global": object{
+			"scrape_interval": promDuration(s.config.ScrapeInterval),
+			"scrape_timeout":  promDuration(min(s.config.ScrapeInterval, 5*time.Second)),
+		},
+		"scrape_configs": []object{{
+			"job_name":        job,
+			"file_sd_configs": []object{{"files": []string{targetsFile}, "refresh_interval": "1s"}},
+			"metric_relabel_configs": []object{
+				{"source_labels": []string{"__name__"}, "regex": s.droppedNames(), "action": "drop"},
+			},
+		}},
+	})
+	if err != nil {
+		return fmt.Errorf("encoding prometheus's configuration: %w", err)
+	}
+	return s.replace("prometheus.yaml", content)
+}
+
+// droppedNames matches the names of series that are not kept.
+func (s *Server) droppedNames() string {
+	if s.config.NodeExporter {
+		return kubeletNames
+	}
+	return exporterNames
+}
+
+// promDuration writes whole milliseconds, the finest that Prometheus reads.
+func promDuration(d time.Duration) string { return fmt.Sprintf("%dms", d.Milliseconds()) }
+
+// SetTargets scrapes the nodes given, or else all there are, from the next second on.
+func (s *Server) SetTargets(ctx context.Context, nodes ...string) error {
+	truths, err := s.nodes(ctx, nodes)
+	if err != nil {
+		return err
+	}
+	targets := make([]object, 0, len(truths))
+	for _, node := range truths {
+		at, err := url.Parse(s.config.Cluster.UsageURL(node.Name))
+		if err != nil {
+			return fmt.Errorf("reading where node %q is scraped: %w", node.Name, err)
+		}
+		labels := s.labels(node)
+		labels["__metrics_path__"] = at.Path
+		targets = append(targets, object{"targets": []string{at.Host}, "labels": labels})
+	}
+	content, err := json.Marshal(targets)
+	if err != nil {
+		return fmt.Errorf("encoding prometheus's targets: %w", err)
+	}
+	return s.replace(targetsFile, content)
+}
+
+// nodes finds the nodes by their names, or all when none is named.
+func (s *Server) nodes(ctx context.Context, names []string) ([]cluster.NodeTruth, error) {
+	truths, err := s.config.Cluster.Truth(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(names) > 0 {
+		truths = slices.DeleteFunc(truths, func(n cluster.NodeTruth) bool { return !slices.Contains(names, n.Name) })
+	}
+	if len(truths) < len(names) {
+		return nil, fmt.Errorf("finding the nodes to scrape: %d of %q exist", len(truths), names)
+	}
+	return truths, nil
+}
+
+// labels are those that every series of a node has, without the job.
+func (s *Server) labels(node cluster.NodeTruth) map[string]string {
+	labels := map[string]string{}
+	switch s.config.Instance {
+	case ByName:
+		labels["instance"] = node.Name
+	case ByIP:
+		labels["instance"] = node.InternalIP
+	default:
+		labels["instance"] = net.JoinHostPort(node.InternalIP, exporterPort)
+	}
+	if s.config.NodeLabel {
+		labels["node"] = node.Name
+	}
+	return labels
+}

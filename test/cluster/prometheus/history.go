@@ -1,0 +1,144 @@
+package prometheus
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/evenkeel/evenkeel/test/cluster"
+	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
+)
+
+const (
+	// historyStep is the time between two readings of the past; rates over two minutes need no closer ones.
+	historyStep = 30 * time.Second
+	// podHistory is how far back pods go: nobody asks more of them, and they are most of the series.
+	podHistory = 15 * time.Minute
+)
+
+// past is one series as it is now, with how much it grows in a second.
+type past struct {
+	labels    string
+	at        time.Time
+	value     float64
+	perSecond float64
+}
+
+func (p past) reach(longest time.Duration) time.Duration {
+	if podLabels.MatchString(p.labels) {
+		return min(longest, podHistory)
+	}
+	return longest
+}
+
+// backfill writes Config.History of the present usage into the server's data, which must not exist yet. The past of a counter
+// leads to the value that will be scraped next, else that scrape would look like a reset.
+func (s *Server) backfill(ctx context.Context) error {
+	nodes, err := s.config.Cluster.Truth(ctx)
+	if err != nil {
+		return err
+	}
+	families := map[string][]past{}
+	for _, node := range nodes {
+		_, text, err := evenkeel.Get(ctx, s.config.Cluster.UsageURL(node.Name))
+		if err != nil {
+			return fmt.Errorf("reading the present usage of node %q: %w", node.Name, err)
+		}
+		s.addPast(families, node, text)
+	}
+	path := s.file("history.txt")
+	if err := os.WriteFile(path, openMetrics(families, s.config.History), 0o644); err != nil {
+		return fmt.Errorf("writing the history: %w", err)
+	}
+	command := exec.CommandContext(ctx, "promtool", "tsdb", "create-blocks-from", "openmetrics", "--quiet", path, s.file("data"))
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("loading the history: %w: %s", err, bytes.TrimSpace(out))
+	}
+	return nil
+}
+
+// usageLine is a line of kwok's answer: name, labels if any, value.
+var usageLine = regexp.MustCompile(`(?m)^([a-zA-Z_]+)(?:\{(.*)\})? (\S+)$`)
+
+// podLabels finds the pod of a series in its labels, which are sorted: container, namespace, pod.
+var podLabels = regexp.MustCompile(`(container=".*",)?namespace="(.*)",pod="(.*)"`)
+
+// addPast adds what kwok says of a node, as it would be scraped.
+func (s *Server) addPast(families map[string][]past, node cluster.NodeTruth, text string) {
+	dropped := regexp.MustCompile("^" + s.droppedNames() + "$")
+	labels := s.labels(node)
+	labels["job"] = job
+	own := labelText(labels)
+	now := time.Now()
+	for _, line := range usageLine.FindAllStringSubmatch(text, -1) {
+		name, rest := line[1], line[2]
+		value, err := strconv.ParseFloat(line[3], 64)
+		if err != nil || dropped.MatchString(name) {
+			continue
+		}
+		series := past{labels: own, at: now, value: value}
+		if rest != "" {
+			series.labels += "," + rest
+		}
+		if strings.HasSuffix(name, "_total") {
+			series.perSecond = coresOf(node, rest)
+		}
+		families[name] = append(families[name], series)
+	}
+}
+
+// coresOf is how fast a CPU counter of the node, or of the pod or container in its labels, grows.
+func coresOf(node cluster.NodeTruth, labels string) float64 {
+	named := podLabels.FindStringSubmatch(labels)
+	if named == nil {
+		return float64(node.Used.CPUMilli) / 1000
+	}
+	for _, pod := range node.Pods {
+		if pod.Namespace != named[2] || pod.Name != named[3] {
+			continue
+		}
+		cores := float64(pod.Used.CPUMilli) / 1000
+		if named[1] != "" {
+			cores /= float64(len(pod.Containers))
+		}
+		return cores
+	}
+	return 0
+}
+
+// openMetrics writes the past of all series, one family after the other.
+func openMetrics(families map[string][]past, reach time.Duration) []byte {
+	var text bytes.Buffer
+	for _, family := range slices.Sorted(maps.Keys(families)) {
+		kind := "gauge"
+		if strings.HasSuffix(family, "_total") {
+			kind = "counter"
+		}
+		fmt.Fprintf(&text, "# TYPE %s %s\n", strings.TrimSuffix(family, "_total"), kind)
+		for _, series := range families[family] {
+			for back := series.reach(reach); back >= 0; back -= historyStep {
+				value := series.value - series.perSecond*back.Seconds()
+				at := float64(series.at.Add(-back).UnixMilli()) / 1000
+				fmt.Fprintf(&text, "%s{%s} %g %.3f\n", family, series.labels, value, at)
+			}
+		}
+	}
+	text.WriteString("# EOF\n")
+	return text.Bytes()
+}
+
+func labelText(labels map[string]string) string {
+	var pairs []string
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		pairs = append(pairs, fmt.Sprintf("%s=%q", name, labels[name]))
+	}
+	return strings.Join(pairs, ",")
+}

@@ -1,0 +1,193 @@
+// Package prometheus runs the real Prometheus server against a local cluster: it scrapes what kwok serves of each node, one
+// target per node, and can be stopped and started again on its data. Which names and labels the series have is settled
+// here, by Prometheus's own relabelling; what is asked of it is left to its readers.
+//
+// Series of a node, each with the labels instance, job and, if asked for, node:
+//
+//	node_cpu_usage_seconds_total, node_memory_working_set_bytes       the kubelet's names
+//	node_cpu_seconds_total{cpu="0",mode="user"},
+//	node_memory_MemTotal_bytes, node_memory_MemAvailable_bytes       node-exporter's names, instead with Config.NodeExporter
+//	container_cpu_usage_seconds_total{namespace,pod,container},
+//	container_memory_working_set_bytes{namespace,pod,container}      cAdvisor's names
+//	pod_cpu_usage_seconds_total{namespace,pod},
+//	pod_memory_working_set_bytes{namespace,pod}                      the kubelet's names, not with Config.NodeExporter
+package prometheus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/evenkeel/evenkeel/test/cluster"
+	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
+)
+
+const (
+	pollEvery = 100 * time.Millisecond
+	// readyWithin is generous: an empty server is ready in half a second.
+	readyWithin = 30 * time.Second
+)
+
+// Instance says what the instance label of a node's series holds.
+type Instance string
+
+// What instance labels look like in the wild.
+const (
+	// ByAddress is the InternalIP with node-exporter's port, ByIP without a port, ByName the node's name.
+	ByAddress Instance = "address"
+	ByIP      Instance = "ip"
+	ByName    Instance = "name"
+)
+
+// Config says what to scrape and how to name it.
+type Config struct {
+	// Cluster is what is scraped.
+	Cluster *cluster.Cluster
+	// Dir keeps configuration, data and log; it must exist.
+	Dir string
+	// ScrapeInterval is 5 s when it is zero. One kwok serves hundreds of nodes a second.
+	ScrapeInterval time.Duration
+	// Instance is ByAddress when it is empty. Nodes without an address of their own (cluster.NodeTemplate.FirstAddress) all
+	// have the same.
+	Instance Instance
+	// NodeLabel adds the label node with the node's name.
+	NodeLabel bool
+	// NodeExporter keeps node-exporter's names of what nodes use, not the kubelet's.
+	NodeExporter bool
+	// History, when positive, is how far back the server knows the nodes' present usage at its first start, as if it had
+	// been running and nothing had changed; of pods it knows 15 minutes. It needs promtool, which is in the same package.
+	History time.Duration
+}
+
+// Server is a Prometheus process with its own data.
+type Server struct {
+	config Config
+	url    string
+	client *http.Client
+
+	mu      sync.Mutex
+	process *cluster.Process
+}
+
+// Installed says whether there is a prometheus to run.
+func Installed() bool {
+	_, err := exec.LookPath("prometheus")
+	return err == nil
+}
+
+// Start runs a server that scrapes the nodes given, or else all there are, and waits until it answers. It runs until Stop or
+// the end of the context.
+func Start(ctx context.Context, config Config, nodes ...string) (*Server, error) {
+	if config.Cluster == nil || config.Dir == "" {
+		return nil, errors.New("starting prometheus: it needs a cluster and a folder")
+	}
+	if config.ScrapeInterval == 0 {
+		config.ScrapeInterval = 5 * time.Second
+	}
+	address, err := evenkeel.FreeAddress()
+	if err != nil {
+		return nil, fmt.Errorf("starting prometheus: %w", err)
+	}
+	s := &Server{config: config, url: "http://" + address, client: &http.Client{Timeout: 10 * time.Second}}
+	if err := errors.Join(s.writeConfig(), s.SetTargets(ctx, nodes...)); err != nil {
+		return nil, err
+	}
+	if config.History > 0 {
+		if err := s.backfill(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.launch(ctx, address); err != nil {
+		return nil, err
+	}
+	context.AfterFunc(ctx, func() { _ = s.Stop() })
+	return s, nil
+}
+
+// URL is the base of the server's API.
+func (s *Server) URL() string { return s.url }
+
+// LogPath is where the server logs.
+func (s *Server) LogPath() string { return s.file("prometheus.log") }
+
+// Stop ends the server in good order; Restart brings it back. A server that is down is fine.
+func (s *Server) Stop() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.process == nil {
+		return nil
+	}
+	return s.process.Stop()
+}
+
+// Restart stops the server if it runs and starts it again on the same address and data.
+func (s *Server) Restart(ctx context.Context) error {
+	if err := s.Stop(); err != nil {
+		return err
+	}
+	return s.launch(ctx, s.url[len("http://"):])
+}
+
+// WaitReady waits until the server answers queries.
+func (s *Server) WaitReady(ctx context.Context) error {
+	s.mu.Lock()
+	process := s.process
+	s.mu.Unlock()
+	err := wait.PollUntilContextTimeout(ctx, pollEvery, readyWithin, true, func(ctx context.Context) (bool, error) {
+		if process.Ended() {
+			return false, process.Failure()
+		}
+		status, _, err := evenkeel.Get(ctx, s.url+"/-/ready")
+		return err == nil && status == http.StatusOK, nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for prometheus: %w", err)
+	}
+	return nil
+}
+
+func (s *Server) launch(ctx context.Context, address string) error {
+	path, err := exec.LookPath("prometheus")
+	if err != nil {
+		return fmt.Errorf("starting prometheus (Debian has it in the package prometheus): %w", err)
+	}
+	process, err := cluster.StartProcess("prometheus", path, []string{
+		"--config.file=" + s.file("prometheus.yaml"),
+		"--storage.tsdb.path=" + s.file("data"),
+		"--storage.tsdb.retention.time=2d",
+		"--web.listen-address=" + address,
+		"--log.level=info",
+	}, s.LogPath())
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.process = process
+	s.mu.Unlock()
+	if err := s.WaitReady(ctx); err != nil {
+		return errors.Join(err, s.Stop())
+	}
+	return nil
+}
+
+func (s *Server) file(name string) string { return filepath.Join(s.config.Dir, name) }
+
+// replace writes a file at once, for the server may read it at any time.
+func (s *Server) replace(name string, content []byte) error {
+	next := s.file(name + ".next")
+	if err := os.WriteFile(next, content, 0o644); err != nil {
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	if err := os.Rename(next, s.file(name)); err != nil {
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	return nil
+}

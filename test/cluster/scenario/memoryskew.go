@@ -1,0 +1,45 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/evenkeel/evenkeel/test/cluster"
+)
+
+// MemorySkew is RequestSkew's twin in memory, with the same percentages: CPU is idle, and two of twelve nodes run at 96.6 %
+// of memory through pods that request little of it.
+//
+//	hot node:   5 web × 7.2Gi + 12 hog × 17.6Gi = 247.2 of 256Gi = 96.6 %; requests  5 × 1.6Gi + 12 × 2Gi  =  32Gi
+//	other node: 5 web × 7.2Gi + 10 bg  ×  2.4Gi =  60.0 of 256Gi = 23.4 %; requests  5 × 1.6Gi + 10 × 16Gi = 168Gi
+//
+// Under 65 % (166.4Gi) a hot node keeps 130.4Gi of hogs, that is 7: five must go from each, ten in all.
+func MemorySkew(ctx context.Context, c *cluster.Cluster, options ...Option) (*Story, error) {
+	nodes, err := c.AddNodes(ctx, 12, template(options))
+	if err != nil {
+		return nil, fmt.Errorf("preparing memory-skew: %w", err)
+	}
+	hot, others := nodes[:2], nodes[2:]
+	// Mebibytes, so that the figures are whole: 7.2Gi is 7372.8Mi.
+	err = c.Place(ctx,
+		cluster.Placement{Workload: inMemory("web", "1638Mi", "7373Mi"), On: each(nodes, 5)},
+		cluster.Placement{Workload: inMemory("bg", "16Gi", "2458Mi"), On: each(others, 10)},
+		cluster.Placement{Workload: inMemory("hog", "2Gi", "18022Mi"), On: each(hot, 12)},
+	)
+	if err != nil {
+		return nil, fmt.Errorf("preparing memory-skew: %w", err)
+	}
+	return &Story{
+		Nodes: nodes, Hot: hot,
+		HotPercent: 96.6, CoolPercent: 23.4,
+		EvictLinePercent: 65, FewestEvictions: 10,
+	}, nil
+}
+
+func inMemory(name, request, usage string) cluster.Workload {
+	return cluster.Workload{
+		Namespace: "shop", Name: name,
+		Requests: cluster.Resources{CPU: "50m", Memory: request},
+		Usage:    cluster.Resources{CPU: "50m", Memory: usage},
+	}
+}

@@ -1,0 +1,95 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Amounts are CPU in milli-cores and memory in bytes.
+type Amounts struct{ CPUMilli, MemoryBytes int64 }
+
+// NodeTruth is a node and all that runs on it at one moment, whether or not anything has measured it.
+type NodeTruth struct {
+	Name string
+	// InternalIP and KubeletPort are where its kubelet would be asked.
+	InternalIP  string
+	KubeletPort int32
+	Capacity    Amounts
+	// Used is the sum of the pods.
+	Used Amounts
+	Pods []PodTruth
+}
+
+// PodTruth is a pod that runs; one that is being deleted runs until it is gone.
+type PodTruth struct {
+	Namespace, Name, UID string
+	Containers           []string
+	// Used is the sum of the containers, each of which has an equal share.
+	Used Amounts
+}
+
+// Truth is what every node and pod really uses, as kwok reports it to whoever scrapes, in order of names.
+func (c *Cluster) Truth(ctx context.Context) ([]NodeTruth, error) {
+	nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("listing nodes: %w", err)
+	}
+	pods, err := c.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "status.phase=Running"})
+	if err != nil {
+		return nil, fmt.Errorf("listing pods: %w", err)
+	}
+	on := map[string][]PodTruth{}
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		truth, err := truthOfPod(pod)
+		if err != nil {
+			return nil, err
+		}
+		on[pod.Spec.NodeName] = append(on[pod.Spec.NodeName], truth)
+	}
+	truths := make([]NodeTruth, 0, len(nodes.Items))
+	for i := range nodes.Items {
+		truths = append(truths, truthOfNode(&nodes.Items[i], on[nodes.Items[i].Name]))
+	}
+	slices.SortFunc(truths, func(a, b NodeTruth) int { return cmp.Compare(a.Name, b.Name) })
+	return truths, nil
+}
+
+func truthOfNode(node *corev1.Node, pods []PodTruth) NodeTruth {
+	truth := NodeTruth{
+		Name:        node.Name,
+		KubeletPort: node.Status.DaemonEndpoints.KubeletEndpoint.Port,
+		Capacity:    Amounts{CPUMilli: node.Status.Capacity.Cpu().MilliValue(), MemoryBytes: node.Status.Capacity.Memory().Value()},
+		Pods:        pods,
+	}
+	for _, address := range node.Status.Addresses {
+		if address.Type == corev1.NodeInternalIP {
+			truth.InternalIP = address.Address
+		}
+	}
+	for _, pod := range pods {
+		truth.Used.CPUMilli += pod.Used.CPUMilli
+		truth.Used.MemoryBytes += pod.Used.MemoryBytes
+	}
+	return truth
+}
+
+func truthOfPod(pod *corev1.Pod) (PodTruth, error) {
+	cpu, memory, err := podUsage(pod)
+	if err != nil {
+		return PodTruth{}, err
+	}
+	truth := PodTruth{
+		Namespace: pod.Namespace, Name: pod.Name, UID: string(pod.UID),
+		Used: Amounts{CPUMilli: cpu.MilliValue(), MemoryBytes: memory.Value()},
+	}
+	for _, container := range pod.Spec.Containers {
+		truth.Containers = append(truth.Containers, container.Name)
+	}
+	return truth, nil
+}

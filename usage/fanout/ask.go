@@ -1,0 +1,106 @@
+package fanout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+)
+
+// drained is how much of what a reader has left is read on, so that the connection can be used again.
+const drained = 4 << 10
+
+// ask puts one request, and its fallback if it is refused.
+func (f *Fanout) ask(ctx context.Context, request Request, read func(fallback bool, body io.Reader) error) error {
+	late := fmt.Errorf("no answer within %v: %w", f.config.Timeout, context.DeadlineExceeded)
+	ctx, cancel := context.WithTimeoutCause(ctx, f.config.Timeout, late)
+	defer cancel()
+	err := f.get(ctx, request.URL, func(body io.Reader) error { return read(false, body) })
+	if request.Fallback == "" || !refused(err) {
+		return err
+	}
+	second := f.get(ctx, request.Fallback, func(body io.Reader) error { return read(true, body) })
+	if second != nil {
+		return fmt.Errorf("%w; fallback: %w", err, second)
+	}
+	return nil
+}
+
+// refused says whether the node has answered, but does not serve this or does not let us see it.
+func refused(err error) bool {
+	status, ok := errors.AsType[*StatusError](err)
+	return ok && (status.Code == http.StatusForbidden || status.Code == http.StatusNotFound)
+}
+
+func (f *Fanout) get(ctx context.Context, address string, read func(io.Reader) error) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return fmt.Errorf("making the request: %w", err)
+	}
+	if f.config.Accept != "" {
+		request.Header.Set("Accept", f.config.Accept)
+	}
+	response, err := f.client.Do(request)
+	if err != nil {
+		return because(ctx, err)
+	}
+	defer func() { _ = response.Body.Close() }() // nothing was written
+	if response.StatusCode != http.StatusOK {
+		return newStatusError(response)
+	}
+	body := &limited{from: response.Body, left: f.config.MaxResponseBytes, most: f.config.MaxResponseBytes}
+	err = read(body)
+	switch {
+	case ctx.Err() != nil:
+		// Even if it seems complete: a server that sees us hang up may still end half an answer properly.
+		return context.Cause(ctx)
+	case body.broken != nil:
+		return body.broken
+	case err != nil:
+		return &ReadError{Err: err}
+	}
+	_, _ = io.CopyN(io.Discard, body, drained) // at worst the connection is not used again
+	return nil
+}
+
+// because returns why an exchange broke off, in the words of whoever ended it and without repeating the URL.
+func because(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		return failed.Err
+	}
+	return err
+}
+
+// limited reads a body up to a limit, and keeps what broke it off.
+type limited struct {
+	from       io.Reader
+	left, most int64
+	broken     error
+}
+
+// Read implements io.Reader.
+func (l *limited) Read(p []byte) (int, error) {
+	if l.broken != nil {
+		return 0, l.broken
+	}
+	// One byte more than is left tells an answer of exactly the limit from a longer one.
+	if int64(len(p)) > l.left+1 {
+		p = p[:l.left+1]
+	}
+	n, err := l.from.Read(p)
+	if int64(n) > l.left {
+		l.broken = &ReadError{Err: fmt.Errorf("the answer is longer than %d bytes", l.most)}
+		return 0, l.broken
+	}
+	l.left -= int64(n)
+	if err != nil && !errors.Is(err, io.EOF) {
+		l.broken = fmt.Errorf("the answer broke off: %w", err)
+		return n, l.broken
+	}
+	return n, err
+}

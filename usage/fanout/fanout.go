@@ -1,0 +1,161 @@
+// Package fanout asks every node of a cluster one question over HTTP, for sources whose numbers lie on the nodes themselves.
+//
+// It decides in which order nodes are asked, how many at a time and for how long; what is asked and what an answer means is
+// the source's. A node that hangs costs the others nothing but one place for its own timeout, and the whole round ends in
+// time however many hang: nodes that failed last time are asked last, the longest unasked of them first, so that the dead
+// ones can neither keep the living from being asked nor those that recovered. Answers are read as they arrive and never held.
+// Redirects are not followed, because they would carry credentials to wherever a node says.
+package fanout
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// What holds where a Config says nothing.
+const (
+	DefaultConcurrency      = 25
+	DefaultTimeout          = 5 * time.Second
+	DefaultMaxResponseBytes = 16 << 20
+	// roundTimeouts is how many timeouts of one node a round may take.
+	roundTimeouts = 3
+)
+
+// Config says how nodes are asked. Only the Client must be given.
+type Config struct {
+	// Client carries the credentials. Its transport should keep an idle connection per node for longer than the time between
+	// two rounds, else every round begins with as many handshakes as there are nodes.
+	Client *http.Client
+	// Accept is the header of this name; none is sent if it is empty.
+	Accept string
+	// Concurrency is how many nodes are asked at the same time.
+	Concurrency int
+	// Timeout bounds one node's answer, fallback included, RoundTimeout the whole round; it is three times Timeout if 0.
+	Timeout, RoundTimeout time.Duration
+	// MaxResponseBytes bounds an answer, after decompression; a longer one is an error.
+	MaxResponseBytes int64
+}
+
+// Request is what one node is asked.
+type Request struct {
+	// Node is its name.
+	Node string
+	// Err says why the node cannot be asked; it is returned as it is.
+	Err error
+	// URL is asked first, Fallback instead of it if the node answers that it does not have (404) or allow (403) the first.
+	URL, Fallback string
+}
+
+// ReadFunc reads the answer to the request of an index, to the end. It is called from several goroutines at once, but never
+// twice at the same time for one index. fallback says which of the Request's URLs answered.
+type ReadFunc func(index int, fallback bool, body io.Reader) error
+
+// Fanout asks nodes. It is safe for concurrent use.
+type Fanout struct {
+	config Config
+	client http.Client
+
+	mu    sync.Mutex
+	round uint64
+	marks map[string]mark // by node
+}
+
+// mark is what is remembered of a node from one round to the next.
+type mark struct {
+	failed bool
+	asked  uint64 // the round
+}
+
+// New returns a Fanout.
+func New(config Config) (*Fanout, error) {
+	if config.Client == nil {
+		return nil, errors.New("fanout: Client must be set")
+	}
+	if config.Concurrency < 0 || config.Timeout < 0 || config.RoundTimeout < 0 || config.MaxResponseBytes < 0 {
+		return nil, errors.New("fanout: Concurrency, Timeout, RoundTimeout and MaxResponseBytes must not be negative")
+	}
+	config.Concurrency = cmp.Or(config.Concurrency, DefaultConcurrency)
+	config.Timeout = cmp.Or(config.Timeout, DefaultTimeout)
+	config.RoundTimeout = cmp.Or(config.RoundTimeout, roundTimeouts*config.Timeout)
+	config.MaxResponseBytes = cmp.Or(config.MaxResponseBytes, DefaultMaxResponseBytes)
+	f := &Fanout{config: config, client: *config.Client}
+	f.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return f, nil
+}
+
+// Ask puts all requests and returns what went wrong with each, in their order: nil where the answer was read. Every call of
+// read has returned by then.
+func (f *Fanout) Ask(ctx context.Context, requests []Request, read ReadFunc) []error {
+	over := fmt.Errorf("no answer before the round of %v was over: %w", f.config.RoundTimeout, context.DeadlineExceeded)
+	ctx, cancel := context.WithTimeoutCause(ctx, f.config.RoundTimeout, over)
+	defer cancel()
+
+	order := f.order(requests)
+	errs, asked := make([]error, len(requests)), make([]bool, len(requests))
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(f.config.Concurrency, len(requests)) {
+		workers.Go(func() {
+			for k := next.Add(1) - 1; int(k) < len(order); k = next.Add(1) - 1 {
+				i := order[k]
+				switch {
+				case requests[i].Err != nil:
+					errs[i] = requests[i].Err
+				case ctx.Err() != nil:
+					errs[i] = context.Cause(ctx)
+				default:
+					asked[i] = true
+					errs[i] = f.ask(ctx, requests[i], func(fallback bool, body io.Reader) error { return read(i, fallback, body) })
+				}
+			}
+		})
+	}
+	workers.Wait()
+	f.remember(requests, errs, asked)
+	return errs
+}
+
+// order returns the indices of the requests in the order in which they are put.
+func (f *Fanout) order(requests []Request) []int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	order := make([]int, len(requests))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int {
+		a, b := f.marks[requests[i].Node], f.marks[requests[j].Node]
+		if a.failed != b.failed {
+			if a.failed {
+				return 1
+			}
+			return -1
+		}
+		return cmp.Or(cmp.Compare(a.asked, b.asked), cmp.Compare(i, j))
+	})
+	return order
+}
+
+// remember notes how the requests went. Those of earlier rounds are forgotten, so it is bounded by the cluster.
+func (f *Fanout) remember(requests []Request, errs []error, asked []bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.round++
+	marks := make(map[string]mark, len(requests))
+	for i, request := range requests {
+		if asked[i] {
+			marks[request.Node] = mark{failed: errs[i] != nil, asked: f.round}
+		} else {
+			marks[request.Node] = f.marks[request.Node]
+		}
+	}
+	f.marks = marks
+}

@@ -1,0 +1,121 @@
+package usage
+
+import (
+	"slices"
+	"time"
+)
+
+// value is one sample of a node's metric in 8 bytes.
+type value struct {
+	second uint32
+	value  float32
+}
+
+func (v value) stamp() uint32 { return v.second }
+
+// history keeps one metric of one node: single samples for windows that reach back up to sampleReach, means of five minutes
+// for those beyond and for the highest of such means.
+type history struct {
+	samples, means ring[value]
+	// sum and count make up the mean of the five minutes that sample number bucket has begun.
+	bucket uint32
+	sum    float64
+	count  int
+}
+
+// limits bound the rings: a history's, and that of a pod.
+type limits struct{ samples, means, pod int }
+
+// limitsFor returns how many samples, one each interval, and means the windows need.
+func limitsFor(windows []Window, interval time.Duration) limits {
+	reach, means := Avg5m.Over, time.Duration(0)
+	for _, w := range windows {
+		if w.ofSamples() {
+			reach = max(reach, w.Over)
+		} else {
+			means = max(means, w.Over)
+		}
+	}
+	return limits{samples: int(reach/interval) + 2, means: int(means / meanLength), pod: int(Avg5m.Over/interval) + 2}
+}
+
+// Span is a piece of the past that windows are made of.
+type Span struct{ Since, Step time.Duration }
+
+// Spans returns the past that fills every window, the furthest back first: means for long windows, then samples.
+func (s *Store) Spans() []Span {
+	var spans []Span
+	if s.limits.means > 0 {
+		spans = append(spans, Span{Since: time.Duration(s.limits.means) * meanLength, Step: meanLength})
+	}
+	return append(spans, Span{Since: time.Duration(s.limits.samples-2) * s.config.SampleInterval, Step: s.config.SampleInterval})
+}
+
+// ofSamples says whether a window is made of single samples.
+func (w Window) ofSamples() bool { return w.Kind != KindMaxAvg && w.Over <= sampleReach }
+
+// push adds a sample; one that is not newer than the newest is ignored.
+func (h *history) push(v value, most limits) bool {
+	if !h.samples.push(v, most.samples) {
+		return false
+	}
+	if most.means == 0 {
+		return true
+	}
+	bucket := v.second / uint32(meanLength/time.Second)
+	if bucket != h.bucket && h.count > 0 {
+		h.means.push(value{second: h.bucket * uint32(meanLength/time.Second), value: float32(h.sum / float64(h.count))}, most.means)
+		h.sum, h.count = 0, 0
+	}
+	h.bucket, h.sum, h.count = bucket, h.sum+float64(v.value), h.count+1
+	return true
+}
+
+// window reads a window at a second; scratch is room to sort in. Where nothing was sampled since the window began the newest
+// sample stands for it: whoever asks knows that it is fresh. It is false where there is none.
+func (h *history) window(w Window, now uint32, scratch *[]float32) (float64, bool) {
+	newest, ok := h.samples.newest()
+	since := now - min(now, uint32(w.Over/time.Second))
+	if !ok || w.Kind == KindLast || newest.second < since {
+		return float64(newest.value), ok
+	}
+	values := (*scratch)[:0]
+	collect := func(v value) { values = append(values, v.value) }
+	switch {
+	case w.ofSamples():
+		h.samples.since(since, collect)
+	case w.Kind == KindMaxAvg:
+		// The five minutes up to now, and not those that have just begun: a single sample is no mean.
+		recent := newest.second - min(newest.second, uint32(meanLength/time.Second))
+		h.samples.since(recent, collect)
+		values = append(values[:0], float32(sumUp(Avg5m, values)))
+		h.means.since(since, collect)
+	default:
+		h.means.since(since, collect)
+		values = append(values, float32(h.sum/float64(h.count))) // of one sample at least: the newest
+	}
+	*scratch = values
+	return sumUp(w, values), true
+}
+
+func sumUp(w Window, values []float32) float64 {
+	switch {
+	case len(values) == 0:
+		return 0
+	case w.Kind == KindMaxAvg:
+		return float64(slices.Max(values))
+	case w.Kind == KindQuantile:
+		return float64(quantile(values, int(w.Percentile)))
+	}
+	sum := 0.0
+	for _, v := range values {
+		sum += float64(v)
+	}
+	return sum / float64(len(values))
+}
+
+// quantile returns the lower quantile, so that no single odd sample can pass for the median of an even number. It sorts.
+func quantile(values []float32, percentile int) float32 {
+	slices.Sort(values)
+	return values[(len(values)-1)*percentile/100]
+}

@@ -1,0 +1,45 @@
+package kubelet
+
+import (
+	"bytes"
+	"testing"
+)
+
+// BenchmarkDecode reads the summaries of 100 nodes with 30 pods of two containers each, from bytes to samples.
+func BenchmarkDecode(b *testing.B) {
+	const nodes, pods = 100, 30
+	node, text := manyPods(pods), fullSummary(b, pods)
+	reader := newJSONReader()
+	b.SetBytes(int64(nodes * len(text)))
+	b.ReportAllocs()
+	for b.Loop() {
+		for range nodes {
+			s, err := decodeSummary(bytes.NewReader(text), reader, node)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if got := summarized(node, s); len(got.pods) != pods || len(got.readings) != 8 {
+				b.Fatal(len(got.pods), len(got.readings))
+			}
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*nodes), "µs/node")
+}
+
+// BenchmarkDecodeResource reads the resource metrics of 100 nodes of one pod each 30 times over.
+func BenchmarkDecodeResource(b *testing.B) {
+	node := aNode("n1", aPod("shop", "p"))
+	text := []byte(exposed(1000, 10, noon))
+	var kept counters
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	for b.Loop() {
+		x, err := decodeExposition(bytes.NewReader(text), node)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, kept = rated(node, x, kept, clock); len(kept) != 2 {
+			b.Fatal(kept)
+		}
+	}
+}

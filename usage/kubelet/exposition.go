@@ -1,0 +1,237 @@
+package kubelet
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/evenkeel/evenkeel/cluster"
+)
+
+// maxLine bounds a line of metrics; the longest with names of full length has under a kilobyte.
+const maxLine = 64 << 10
+
+// exposition is what is wanted of a kubelet's /metrics/resource.
+type exposition struct {
+	node part
+	// pods are in the order of the node's pods in the snapshot.
+	pods []podParts
+	// strangers counts pods that the snapshot does not have on this node; stranger is one of them.
+	strangers int
+	stranger  string
+}
+
+// part is what a node, a pod or a container uses: CPU as a counter of seconds, memory in bytes.
+type part struct {
+	container   string
+	cpu, memory point
+}
+
+// podParts are the parts of a pod: as one, and by container.
+type podParts struct {
+	whole      part
+	containers []part
+}
+
+// decodeExposition reads metrics in Prometheus's text format as far as they are about the node and the pods that the
+// snapshot has on it. A text that ends within a line is cut off: its last value may be half a number.
+func decodeExposition(from io.Reader, node *cluster.NodePods) (*exposition, error) {
+	out := &exposition{pods: make([]podParts, len(node.Pods))}
+	own := newIndex(node)
+	lines := bufio.NewScanner(from)
+	lines.Buffer(nil, maxLine)
+	lines.Split(wholeLines)
+	found := false
+	for lines.Scan() {
+		line, err := parseLine(lines.Bytes())
+		if err != nil {
+			return nil, fmt.Errorf("decoding resource metrics: %w", err)
+		}
+		if line.kind == other {
+			continue
+		}
+		found = true
+		if err := out.enter(&line, &own); err != nil {
+			return nil, fmt.Errorf("decoding resource metrics: %w", err)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("decoding resource metrics: %w", err)
+	}
+	if !found {
+		return nil, errors.New("decoding resource metrics: there are none of nodes or pods")
+	}
+	return out, nil
+}
+
+// wholeLines splits like bufio.ScanLines, but takes no line without its end.
+func wholeLines(data []byte, atEOF bool) (advance int, token []byte, err error) {
+	if i := bytes.IndexByte(data, '\n'); i >= 0 {
+		return i + 1, data[:i], nil
+	}
+	if atEOF && len(data) > 0 {
+		return 0, nil, io.ErrUnexpectedEOF
+	}
+	return 0, nil, nil
+}
+
+// enter puts a line's value where it belongs.
+func (x *exposition) enter(line *line, own *index) error {
+	into := &x.node
+	if line.kind != ofNode {
+		i, ok := own.find(line.namespace, line.pod)
+		if !ok {
+			x.passOver(line)
+			return nil
+		}
+		into = x.pods[i].part(line)
+	}
+	value := &into.cpu
+	if line.memory {
+		value = &into.memory
+	}
+	if value.known {
+		return fmt.Errorf("%q is given twice", line.name)
+	}
+	*value = line.value
+	return nil
+}
+
+func (p *podParts) part(line *line) *part {
+	if line.kind == ofPod {
+		return &p.whole
+	}
+	for i := range p.containers {
+		if p.containers[i].container == string(line.container) {
+			return &p.containers[i]
+		}
+	}
+	p.containers = append(p.containers, part{container: string(line.container)})
+	return &p.containers[len(p.containers)-1]
+}
+
+// passOver counts a pod that is not the node's, once of its lines.
+func (x *exposition) passOver(line *line) {
+	if line.kind != ofPod || !line.memory {
+		return
+	}
+	if x.strangers++; x.strangers == 1 {
+		x.stranger = string(line.namespace) + "/" + string(line.pod)
+	}
+}
+
+// kind is what a line is about.
+type kind uint8
+
+const (
+	other kind = iota
+	ofNode
+	ofPod
+	ofContainer
+)
+
+// line is one sample; its bytes hold until the next is read.
+type line struct {
+	kind                      kind
+	memory                    bool
+	name                      string
+	namespace, pod, container []byte
+	value                     point
+}
+
+// parseLine reads name{labels} value timestamp. Lines of other metrics and comments are not looked at.
+func parseLine(text []byte) (l line, err error) {
+	end := bytes.IndexAny(text, "{ \t")
+	if end <= 0 {
+		return line{}, nil
+	}
+	if !l.named(text[:end]) {
+		return line{}, nil
+	}
+	rest := text[end:]
+	if rest[0] == '{' {
+		if rest, err = l.labels(rest[1:]); err != nil {
+			return line{}, err
+		}
+	}
+	fields := bytes.Fields(rest)
+	if len(fields) < 1 || len(fields) > 2 {
+		return line{}, fmt.Errorf("%q has no value and time", l.name)
+	}
+	if l.value.value, err = strconv.ParseFloat(string(fields[0]), 64); err != nil {
+		return line{}, fmt.Errorf("%q has the value %.40q", l.name, fields[0])
+	}
+	l.value.known = true
+	if len(fields) == 2 {
+		milliseconds, err := strconv.ParseInt(string(fields[1]), 10, 64)
+		if err != nil {
+			return line{}, fmt.Errorf("%q has the time %.40q", l.name, fields[1])
+		}
+		l.value.at = time.UnixMilli(milliseconds).UTC()
+	}
+	return l, nil
+}
+
+// named sets what a line of this name is about; ok is false if it is not wanted.
+func (l *line) named(name []byte) (ok bool) {
+	switch string(name) {
+	case "node_cpu_usage_seconds_total":
+		l.kind, l.name = ofNode, "node_cpu_usage_seconds_total"
+	case "node_memory_working_set_bytes":
+		l.kind, l.memory, l.name = ofNode, true, "node_memory_working_set_bytes"
+	case "pod_cpu_usage_seconds_total":
+		l.kind, l.name = ofPod, "pod_cpu_usage_seconds_total"
+	case "pod_memory_working_set_bytes":
+		l.kind, l.memory, l.name = ofPod, true, "pod_memory_working_set_bytes"
+	case "container_cpu_usage_seconds_total":
+		l.kind, l.name = ofContainer, "container_cpu_usage_seconds_total"
+	case "container_memory_working_set_bytes":
+		l.kind, l.memory, l.name = ofContainer, true, "container_memory_working_set_bytes"
+	}
+	return l.kind != other
+}
+
+// labels reads the labels and returns what follows them. Values are taken as they are written: names of pods and containers
+// have nothing that would be escaped.
+func (l *line) labels(text []byte) (rest []byte, err error) {
+	for {
+		text = bytes.TrimLeft(text, " \t,")
+		if len(text) > 0 && text[0] == '}' {
+			return text[1:], nil
+		}
+		name, after, ok := bytes.Cut(text, []byte(`="`))
+		if !ok {
+			return nil, fmt.Errorf("%q has labels that do not end", l.name)
+		}
+		end := quoteEnd(after)
+		if end < 0 {
+			return nil, fmt.Errorf("%q has a label that does not end", l.name)
+		}
+		switch string(name) {
+		case "namespace":
+			l.namespace = after[:end]
+		case "pod":
+			l.pod = after[:end]
+		case "container":
+			l.container = after[:end]
+		}
+		text = after[end+1:]
+	}
+}
+
+// quoteEnd returns the position of the quote that ends a value, or -1.
+func quoteEnd(text []byte) int {
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '"':
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,25 @@
+package kubelet
+
+import "github.com/evenkeel/evenkeel/cluster"
+
+type podName struct{ namespace, name string }
+
+// index finds a node's pods by name.
+type index struct {
+	pods   []*cluster.Pod
+	byName map[podName]int
+}
+
+func newIndex(node *cluster.NodePods) index {
+	x := index{pods: node.Pods, byName: make(map[podName]int, len(node.Pods))}
+	for i, pod := range node.Pods {
+		x.byName[podName{pod.Namespace, pod.Name}] = i
+	}
+	return x
+}
+
+// find returns the position of a pod among the node's.
+func (x *index) find(namespace, name []byte) (int, bool) {
+	i, ok := x.byName[podName{string(namespace), string(name)}]
+	return i, ok
+}

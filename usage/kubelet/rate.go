@@ -1,0 +1,124 @@
+package kubelet
+
+import (
+	"time"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// A rate needs two readings of a counter that are at least minStep apart, or the error of the clock would be in it, and at
+// most maxGap, beyond which it says nothing of now.
+const (
+	minStep = time.Second
+	maxGap  = 5 * time.Minute
+)
+
+// counter is the last reading of a counter of CPU seconds, and the rate that it and the one before gave.
+type counter struct {
+	seconds float64
+	at      time.Time
+	cores   number
+}
+
+// next returns the counter after another reading. A reading that is hardly newer changes nothing, so that the last rate is
+// given again with its old time. After a reset, a step back in time or a gap there is no rate until the reading after it.
+func (c counter) next(reading point) counter {
+	fresh := counter{seconds: reading.value, at: reading.at}
+	elapsed := reading.at.Sub(c.at)
+	switch {
+	case c.at.IsZero() || elapsed < 0 || elapsed > maxGap || reading.value < c.seconds:
+		return fresh
+	case elapsed < minStep:
+		return c
+	}
+	fresh.cores = number{value: (reading.value - c.seconds) / elapsed.Seconds(), known: true}
+	return fresh
+}
+
+// seriesKey names a counter within its node: the node's own has neither field, a pod's has no container. The UID keeps a
+// pod's counter from being taken for that of its namesake.
+type seriesKey struct{ uid, container string }
+
+// counters are those of one node's last scrape.
+type counters map[seriesKey]counter
+
+// scrape turns one exposition into a report, with the counters of the one before.
+type scrape struct {
+	before, after counters
+	received      time.Time
+	report        *report
+}
+
+// rated makes a report of an exposition and the counters for the next one.
+func rated(node *cluster.NodePods, x *exposition, before counters, received time.Time) (*report, counters) {
+	s := scrape{before: before, after: make(counters, 1+len(node.Pods)), received: received, report: &report{node: node}}
+	s.report.strangers(x.strangers, x.stranger)
+	s.node(&x.node)
+	for i, pod := range node.Pods {
+		s.pod(pod, &x.pods[i])
+	}
+	return s.report, s.after
+}
+
+func (s *scrape) node(p *part) {
+	milli := s.milli(seriesKey{}, p.cpu)
+	if milli.known {
+		s.report.reading(usage.Reading{Metric: usage.CPU, Window: usage.Last, At: milli.at, Value: milli.value})
+	} else {
+		s.report.nodeProblem(usage.Unreadable, "no CPU usage: it takes two scrapes, with a counter that grows")
+	}
+	p.memory.times(s.received)
+	if p.memory.known {
+		s.report.reading(usage.Reading{Metric: usage.Memory, Window: usage.Last, At: p.memory.at, Value: p.memory.value})
+	} else {
+		s.report.nodeProblem(usage.Unreadable, "no node_memory_working_set_bytes")
+	}
+}
+
+// pod takes a pod as one where the kubelet does, and else its containers, all of them.
+func (s *scrape) pod(pod *cluster.Pod, p *podParts) {
+	if !p.whole.cpu.known && !p.whole.memory.known && len(p.containers) == 0 {
+		return
+	}
+	cpu := []part{p.whole}
+	if !p.whole.cpu.known {
+		cpu = p.containers
+	}
+	memory := []part{p.whole}
+	if !p.whole.memory.known {
+		memory = p.containers
+	}
+	cpuMilli := total(cpu, func(c part) point { return s.milli(seriesKey{pod.UID, c.container}, c.cpu) })
+	memoryBytes := total(memory, func(c part) point { c.memory.times(s.received); return c.memory })
+	s.report.pod(pod, cpuMilli, memoryBytes)
+}
+
+// milli returns the rate of a counter in milli-cores, and keeps the counter for the next scrape.
+func (s *scrape) milli(key seriesKey, reading point) point {
+	reading.times(s.received)
+	switch {
+	case !reading.known:
+		return point{}
+	case !reading.sane():
+		return reading // for what it is
+	}
+	c := s.before[key].next(reading)
+	s.after[key] = c
+	return point{number{value: c.cores.value * 1000, known: c.cores.known}, c.at}
+}
+
+// total sums parts up; it is unknown if one of them is, or if there are none.
+func total(parts []part, value func(part) point) (sum point) {
+	for i := range parts {
+		p := value(parts[i])
+		if i == 0 {
+			sum = p
+			continue
+		}
+		sum.value += p.value
+		sum.known = sum.known && p.known
+		sum.at = older(sum.at, p.at)
+	}
+	return sum
+}

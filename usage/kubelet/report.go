@@ -1,0 +1,168 @@
+package kubelet
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// report is what one node's answer comes to.
+type report struct {
+	node     *cluster.NodePods
+	readings []usage.Reading
+	pods     []usage.PodSample
+	problems usage.Problems
+}
+
+// nodeProblem and podProblem count what is left out.
+func (r *report) nodeProblem(cause usage.Cause, format string, args ...any) {
+	r.problems.Add(cause, fmt.Sprintf("node %q: ", r.node.Node.Name)+fmt.Sprintf(format, args...))
+}
+
+func (r *report) podProblem(cause usage.Cause, pod *cluster.Pod, why string) {
+	r.problems.Add(cause, fmt.Sprintf("pod %q: %s", pod.Key(), why))
+}
+
+// reading takes in a value of the node. What is missing is none; the caller says so where it is due.
+func (r *report) reading(reading usage.Reading) {
+	value := number{value: reading.Value, known: true}
+	switch {
+	case !value.sane():
+		r.nodeProblem(usage.Absurd, "%s is %v", reading.Metric, reading.Value)
+	case reading.At.IsZero():
+		r.nodeProblem(usage.Unreadable, "%s has no time", reading.Metric)
+	default:
+		r.readings = append(r.readings, reading)
+	}
+}
+
+// pod takes in both amounts of a pod: not to know one of them is to know nothing.
+func (r *report) pod(pod *cluster.Pod, cpuMilli, memoryBytes point) {
+	at := older(cpuMilli.at, memoryBytes.at)
+	switch {
+	case !cpuMilli.known:
+		r.podProblem(usage.Unreadable, pod, "no CPU usage yet")
+	case !memoryBytes.known:
+		r.podProblem(usage.Unreadable, pod, "no memory usage")
+	case !cpuMilli.sane() || !memoryBytes.sane():
+		r.podProblem(usage.Absurd, pod, fmt.Sprintf("%v milli-cores and %v bytes", cpuMilli.value, memoryBytes.value))
+	case at.IsZero():
+		r.podProblem(usage.Unreadable, pod, "its usage has no time")
+	default:
+		used := cluster.Amounts{cluster.CPU: amount(cpuMilli.value), cluster.Memory: amount(memoryBytes.value)}
+		sample := usage.Sample{At: at, Used: used}
+		r.pods = append(r.pods, usage.PodSample{Namespace: pod.Namespace, Name: pod.Name, Last: sample})
+	}
+}
+
+// strangers counts pods that the snapshot does not have on this node.
+func (r *report) strangers(count int, example string) {
+	for range count {
+		r.problems.Add(usage.UnmatchedPod, fmt.Sprintf("pod %q on node %q", example, r.node.Node.Name))
+	}
+}
+
+// nanoToMilli makes milli-cores of nano-cores.
+const nanoToMilli = 1e-6
+
+// summarized makes a report of a summary.
+func summarized(node *cluster.NodePods, s *summary) *report {
+	r := &report{node: node}
+	if s.nodeName != "" && s.nodeName != node.Node.Name {
+		// Its address has gone to another machine, or leads to one.
+		r.problems.Add(usage.UnmatchedNode, fmt.Sprintf("node %q: %q answered at its address", node.Node.Name, s.nodeName))
+		return r
+	}
+	r.strangers(s.strangers, s.stranger)
+	starting := s.cpu.starting()
+	switch {
+	case starting:
+		r.nodeProblem(usage.Unreadable, "its kubelet has not measured CPU usage yet")
+	case !s.cpu.usageNanoCores.known:
+		r.nodeProblem(usage.Unreadable, "no usageNanoCores")
+	default:
+		value := s.cpu.usageNanoCores.value * nanoToMilli
+		r.reading(usage.Reading{Metric: usage.CPU, Window: usage.Last, At: s.cpu.at, Value: value})
+	}
+	r.memory(&s.memory)
+	r.pressures(s)
+	for i, pod := range node.Pods {
+		r.podStats(pod, &s.pods[i], starting)
+	}
+	return r
+}
+
+// starting says that a kubelet gave zero in place of a usage it does not know: CPU usage is the difference of two
+// housekeepings, and after the first it reports zero beside the counter since boot. No machine that runs a kubelet uses none.
+func (s *stats) starting() bool {
+	return s.usageNanoCores.known && s.usageNanoCores.value == 0 && s.coreNanoSeconds.known && s.coreNanoSeconds.value > 0
+}
+
+// memory reads the node's memory as the kubelet does when it decides on evictions: what is not available is used.
+func (r *report) memory(s *stats) {
+	capacity := float64(r.node.Node.Capacity[cluster.Memory])
+	reading := usage.Reading{Metric: usage.Memory, Window: usage.Last, At: s.at}
+	switch {
+	case s.availableBytes.known && capacity > 0:
+		reading.Value = capacity - s.availableBytes.value
+		if reading.Value < 0 {
+			// Also when the kubelet took more from its limit than there was, and came out near 2^64.
+			r.nodeProblem(usage.Contradictory, "%.0f bytes of memory are available, of %.0f", s.availableBytes.value, capacity)
+			return
+		}
+	case s.workingSetBytes.known:
+		reading.Value = s.workingSetBytes.value
+	default:
+		r.nodeProblem(usage.Unreadable, "neither availableBytes nor workingSetBytes of memory")
+		return
+	}
+	r.reading(reading)
+}
+
+// pressures reads what the kubelet says of PSI, if anything. On a kernel without PSI it says zero throughout; a machine that
+// runs has waited for a CPU at some time, so the total of CPU tells.
+func (r *report) pressures(s *summary) {
+	if s.cpu.waited.known && s.cpu.waited.value == 0 {
+		return
+	}
+	r.pressure(usage.CPUPressure, &s.cpu)
+	r.pressure(usage.MemoryPressure, &s.memory)
+	r.pressure(usage.IOPressure, &s.io)
+}
+
+func (r *report) pressure(metric usage.Metric, s *stats) {
+	r.percent(usage.Reading{Metric: metric, Window: usage.Last, At: s.at}, s.percent60)
+	r.percent(usage.Reading{Metric: metric, Window: usage.Avg5m, At: s.at}, s.percent300)
+}
+
+func (r *report) percent(reading usage.Reading, percent number) {
+	switch reading.Value = percent.value; {
+	case !percent.known:
+	case percent.value > 100:
+		r.nodeProblem(usage.Absurd, "%s is %v %%", reading.Metric, percent.value)
+	default:
+		r.reading(reading)
+	}
+}
+
+func (r *report) podStats(pod *cluster.Pod, s *podStats, starting bool) {
+	switch {
+	case !s.seen:
+	case s.twice:
+		r.podProblem(usage.Duplicate, pod, "two of this name in one answer")
+	case starting && s.cpu.starting():
+		r.podProblem(usage.Unreadable, pod, "its kubelet has not measured CPU usage yet")
+	default:
+		cpu := number{value: s.cpu.usageNanoCores.value * nanoToMilli, known: s.cpu.usageNanoCores.known}
+		r.pod(pod, point{cpu, s.cpu.at}, point{s.memory.workingSetBytes, s.memory.at})
+	}
+}
+
+// times fills in the time at which an answer came, for formats that may leave it out.
+func (p *point) times(received time.Time) {
+	if p.at.IsZero() {
+		p.at = received
+	}
+}

@@ -1,0 +1,207 @@
+package kubelet
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/evenkeel/evenkeel/cluster"
+)
+
+// summary is what is wanted of a /stats/summary.
+type summary struct {
+	nodeName        string
+	cpu, memory, io stats
+	// pods are in the order of the node's pods in the snapshot.
+	pods []podStats
+	// strangers counts pods that the snapshot does not have on this node; stranger is one of them.
+	strangers int
+	stranger  string
+}
+
+// stats are CPU, memory or IO stats, as far as they are wanted.
+type stats struct {
+	at                              time.Time
+	usageNanoCores, coreNanoSeconds number
+	workingSetBytes, availableBytes number
+	waited, percent60, percent300   number
+}
+
+type podStats struct {
+	// seen says that there is something of the pod, exact that it is of this very UID, twice that there is more of it.
+	seen, exact, twice bool
+	cpu, memory        stats
+}
+
+// summaryDecoder decodes one summary of a node.
+type summaryDecoder struct {
+	*jsonReader
+	own             index
+	namespace, name []byte
+	found           bool
+	out             summary
+}
+
+// decodeSummary reads a summary as far as it is about the node and the pods that the snapshot has on it: a kubelet is not
+// asked about the pods of others. Where a number is given twice, neither can be believed, and the whole summary is not.
+func decodeSummary(from io.Reader, reader *jsonReader, node *cluster.NodePods) (*summary, error) {
+	reader.reset(from)
+	d := summaryDecoder{jsonReader: reader, own: newIndex(node)}
+	d.out.pods = make([]podStats, len(node.Pods))
+	d.object(func(key []byte) {
+		switch string(key) {
+		case "node":
+			d.found = true
+			d.node()
+		case "pods":
+			d.array(d.pod)
+		default:
+			d.skip()
+		}
+	})
+	if err := d.close(); err != nil {
+		return nil, fmt.Errorf("decoding the summary: %w", err)
+	}
+	if !d.found {
+		return nil, errors.New("decoding the summary: it has no node")
+	}
+	return &d.out, nil
+}
+
+func (d *summaryDecoder) node() {
+	d.object(func(key []byte) {
+		switch string(key) {
+		case "nodeName":
+			d.out.nodeName = string(d.string())
+		case "cpu":
+			d.stats(&d.out.cpu)
+		case "memory":
+			d.stats(&d.out.memory)
+		case "io":
+			d.stats(&d.out.io)
+		default:
+			d.skip()
+		}
+	})
+}
+
+func (d *summaryDecoder) pod() {
+	var pod podStats
+	var uid string
+	d.namespace, d.name = d.namespace[:0], d.name[:0]
+	d.object(func(key []byte) {
+		switch string(key) {
+		case "podRef":
+			uid = d.reference()
+		case "cpu":
+			d.stats(&pod.cpu)
+		case "memory":
+			d.stats(&pod.memory)
+		default:
+			d.skip()
+		}
+	})
+	if d.err != nil {
+		return
+	}
+	if i, ok := d.own.find(d.namespace, d.name); ok {
+		pod.exact = uid == d.own.pods[i].UID
+		d.out.pods[i].merge(pod)
+		return
+	}
+	if d.out.strangers++; d.out.strangers == 1 {
+		d.out.stranger = string(d.namespace) + "/" + string(d.name)
+	}
+}
+
+// reference reads a podRef and returns the UID in it.
+func (d *summaryDecoder) reference() (uid string) {
+	d.object(func(key []byte) {
+		switch string(key) {
+		case "namespace":
+			d.namespace = append(d.namespace[:0], d.string()...)
+		case "name":
+			d.name = append(d.name[:0], d.string()...)
+		case "uid":
+			uid = string(d.string())
+		default:
+			d.skip()
+		}
+	})
+	return uid
+}
+
+// merge takes in what is said of a pod. A kubelet may still tell of a predecessor by the same name; static pods have another
+// UID with it than with the API server, so a UID decides between two but is not demanded of one.
+func (p *podStats) merge(o podStats) {
+	switch {
+	case !p.seen || o.exact && !p.exact:
+		*p = o
+		p.seen = true
+	case o.exact == p.exact:
+		p.twice = true
+	}
+}
+
+// stats reads a block of stats; what is not in it keeps unknown.
+func (d *summaryDecoder) stats(s *stats) {
+	d.object(func(key []byte) {
+		switch string(key) {
+		case "time":
+			d.time(&s.at)
+		case "usageNanoCores":
+			d.once(&s.usageNanoCores, key)
+		case "usageCoreNanoSeconds":
+			d.once(&s.coreNanoSeconds, key)
+		case "workingSetBytes":
+			d.once(&s.workingSetBytes, key)
+		case "availableBytes":
+			d.once(&s.availableBytes, key)
+		case "psi":
+			d.pressure(s)
+		default:
+			d.skip()
+		}
+	})
+}
+
+// pressure reads how long some task waited, which is what PSI calls "some".
+func (d *summaryDecoder) pressure(s *stats) {
+	d.object(func(key []byte) {
+		if string(key) != "some" {
+			d.skip()
+			return
+		}
+		d.object(func(key []byte) {
+			switch string(key) {
+			case "total":
+				d.once(&s.waited, key)
+			case "avg60":
+				d.once(&s.percent60, key)
+			case "avg300":
+				d.once(&s.percent300, key)
+			default:
+				d.skip()
+			}
+		})
+	})
+}
+
+func (d *summaryDecoder) once(n *number, key []byte) {
+	if n.known {
+		d.fail("%q is given twice", key)
+		return
+	}
+	n.value, n.known = d.number()
+}
+
+func (d *summaryDecoder) time(at *time.Time) {
+	text := d.string()
+	if len(text) == 0 || d.err != nil {
+		return // null: never measured
+	}
+	if err := at.UnmarshalText(text); err != nil {
+		d.fail("%q is no time", text)
+	}
+}

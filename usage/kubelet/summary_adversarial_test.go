@@ -1,0 +1,139 @@
+package kubelet
+
+import (
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A summary of which something is wrong where it is read is none, with a reason.
+func TestSummaryThatIsNone(t *testing.T) {
+	node := func(members string) string { return `{"node":{"cpu":{` + members + `}}}` }
+	cases := map[string]struct{ text, want string }{
+		"nothing":                     {"", "unexpected EOF"},
+		"a login page":                {"<html><body>log in</body></html>", `expected '{', got '<'`},
+		"another object":              {`{"kind":"Status","code":200}`, "it has no node"},
+		"an array":                    {`[]`, `expected '{'`},
+		"cut off in a number":         {`{"node":{"cpu":{"usageNanoCores":12`, "unexpected EOF"},
+		"cut off in a skipped string": {`{"node":{"fs":"abc`, "unexpected EOF"},
+		"cut off after a backslash":   {`{"node":{"fs":"abc\`, "unexpected EOF"},
+		"cut off in a skipped array":  {`{"node":{"fs":[[{}`, "unexpected EOF"},
+		"cut off before the last":     {`{"node":{}`, "unexpected EOF"},
+		"two texts":                   {`{"node":{}} {"node":{}}`, `'{' after the end`},
+		"a comma too many":            {`{"node":{},}`, `expected '"'`},
+		"no comma":                    {`{"node":{} "pods":[]}`, `expected '}'`},
+		"no colon":                    {`{"node" {}}`, `expected ':'`},
+		"two nodes":                   {`{"node":{"cpu":{"usageNanoCores":1}},"node":{"cpu":{"usageNanoCores":2}}}`, `"usageNanoCores" is given twice`},
+		"two values":                  {node(`"usageNanoCores":1,"usageNanoCores":2`), `"usageNanoCores" is given twice`},
+		"a string for a number":       {node(`"usageNanoCores":"1"`), `is no number`},
+		"an object for a number":      {node(`"usageNanoCores":{}`), `is no number`},
+		"NaN":                         {node(`"usageNanoCores":NaN`), `"NaN" is no number`},
+		"infinity":                    {node(`"usageNanoCores":Infinity`), `"Infinity" is no number`},
+		"minus infinity":              {node(`"usageNanoCores":-Inf`), `"-Inf" is no number`},
+		"hexadecimal":                 {node(`"usageNanoCores":0x10`), `"0x10" is no number`},
+		"beyond all numbers":          {node(`"usageNanoCores":1e999`), `"1e999" is no number`},
+		"a number without end":        {node(`"usageNanoCores":` + strings.Repeat("1", 100)), "more than 64 digits"},
+		"a word":                      {node(`"usageNanoCores":nil`), `"nil" is no value`},
+		"a time that is none":         {node(`"time":"yesterday"`), `"yesterday" is no time`},
+		"a number for a time":         {node(`"time":1772366400`), `expected '"'`},
+		"a key without end":           {`{"` + strings.Repeat("k", 2000), "a string is longer than 1024 bytes"},
+		"half a character":            {`{"node":{"nodeName":"\ud800x"}}`, "half a character"},
+		"no escape":                   {`{"node":{"nodeName":"\x"}}`, "after a backslash"},
+		"no value":                    {`{"node":{"fs":}}`, "expected a value"},
+		"pods that are none":          {`{"node":{},"pods":{}}`, `expected '['`},
+		"a pod that is none":          {`{"node":{},"pods":[7]}`, `expected '{'`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			for _, from := range []io.Reader{strings.NewReader(tc.text), iotest.OneByteReader(strings.NewReader(tc.text))} {
+				got, err := decodeSummary(from, newJSONReader(), aNode("n1", aPod("shop", "p")))
+				if err == nil || !strings.Contains(err.Error(), tc.want) {
+					t.Errorf("error %v, want %q in it", err, tc.want)
+				}
+				if got != nil {
+					t.Errorf("half a summary: %+v", got)
+				}
+			}
+		})
+	}
+}
+
+// What is nested without end, or longer than the buffer, is skipped in a bounded buffer.
+func TestSummarySkipsAnything(t *testing.T) {
+	long := strings.Repeat(`\\\"`, 3*bufferBytes)
+	deep := strings.Repeat(`[{"a":`, 100_000) + "1" + strings.Repeat(`}]`, 100_000)
+	text := `{"x":"` + long + `","y":` + deep + `,"q":{"s":"a\"]}","t":"\\","u":["\\\"}"]},"z":[true,false,null,-1.5e-3,"\u00e4"],"node":{"nodeName":"\u006e\ud83d\ude00\n"}}`
+	reader := newJSONReader()
+	got, err := decodeSummary(strings.NewReader(text), reader, aNode("n1"))
+	if err != nil || got.nodeName != "n😀\n" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if len(reader.buf) != bufferBytes || cap(reader.text) > 2*maxString {
+		t.Errorf("the reader grew to %d and %d bytes", len(reader.buf), cap(reader.text))
+	}
+}
+
+// A body that breaks off, or never comes, is an error of its own, never an end.
+func TestSummaryOfABodyThatFails(t *testing.T) {
+	text := `{"node":{}}`
+	if _, err := decodeSummary(io.MultiReader(strings.NewReader(text), iotest.ErrReader(io.ErrClosedPipe)), newJSONReader(), aNode("n1")); err == nil {
+		t.Error("the connection broke before the end of the body, and nobody noticed")
+	}
+	if _, err := decodeSummary(stuck{}, newJSONReader(), aNode("n1")); err == nil {
+		t.Error("a body that gives nothing at all was read")
+	}
+}
+
+type stuck struct{}
+
+func (stuck) Read([]byte) (int, error) { return 0, nil }
+
+// FuzzSummary: whatever a kubelet answers, reading it ends, with an error or with amounts that are amounts, and the same
+// however the answer is cut into packets.
+func FuzzSummary(f *testing.F) {
+	recorded, err := os.ReadFile(filepath.Join("testdata", "summary.json"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(string(recorded))
+	f.Add(`{"node":{"cpu":` + cpuOK + `,"memory":` + memOK + `},"pods":[{"podRef":{"name":"p","namespace":"shop"}}]}`)
+	f.Add(`{"node":{"cpu":{"usageNanoCores":1e309}}}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		node := aNode("n1", aPod("shop", "web-0"), aPod("shop", "p"))
+		s, err := decodeSummary(strings.NewReader(text), newJSONReader(), node)
+		pieces, errOfPieces := decodeSummary(iotest.HalfReader(strings.NewReader(text)), newJSONReader(), node)
+		if (err == nil) != (errOfPieces == nil) {
+			t.Errorf("whole: %v, in pieces: %v", err, errOfPieces)
+		}
+		if err != nil {
+			return
+		}
+		whole, parts := summarized(node, s), summarized(node, pieces)
+		verifyReport(t, whole)
+		if diff := cmp.Diff(whole, parts, cmp.AllowUnexported(report{})); diff != "" {
+			t.Errorf("(-whole +pieces):\n%s", diff)
+		}
+	})
+}
+
+func verifyReport(t *testing.T, r *report) {
+	t.Helper()
+	for _, reading := range r.readings {
+		if !(reading.Value >= 0) || math.IsInf(reading.Value, 0) || reading.At.IsZero() {
+			t.Errorf("%+v is no reading", reading)
+		}
+	}
+	for _, pod := range r.pods {
+		for _, used := range pod.Last.Used {
+			if used < 0 || used > mostOfOne || pod.Last.At.IsZero() {
+				t.Errorf("%+v is no sample", pod)
+			}
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package kubelet
+
+import (
+	"cmp"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/usage/fanout"
+)
+
+// target is a node that is asked. Its answer is read by one goroutine, which alone touches it meanwhile.
+type target struct {
+	node *cluster.NodePods
+	// resource says that only resource metrics are asked for.
+	resource bool
+	memory   memory
+	report   *report
+}
+
+// targets returns the ready nodes and what each is asked.
+func (s *Source) targets(snapshot *cluster.Snapshot) ([]target, []fanout.Request) {
+	var targets []target
+	var requests []fanout.Request
+	now := s.config.Now()
+	for _, node := range snapshot.Nodes {
+		if !node.Node.Ready {
+			continue
+		}
+		t := target{node: node, memory: s.nodes[node.Node.Name]}
+		refused := t.memory.refused
+		t.resource = s.config.Endpoint == Resource || !refused.IsZero() && now.Sub(refused) < refusalLasts
+		targets = append(targets, t)
+		requests = append(requests, s.request(&t))
+	}
+	return targets, requests
+}
+
+func (s *Source) request(t *target) fanout.Request {
+	node := &t.node.Node
+	port := cmp.Or(s.config.Port, int(node.KubeletPort), defaultPort)
+	url := func(path string) (string, error) {
+		return fanout.Endpoint{Scheme: s.config.Scheme, Port: port, Path: path}.URL(node)
+	}
+	request := fanout.Request{Node: node.Name}
+	resource, resourceErr := url(cmp.Or(node.UsageAnnotations[cluster.ResourceMetricsPath], resourcePath))
+	if t.resource {
+		request.URL, request.Err = resource, resourceErr
+		return request
+	}
+	path := summaryPath
+	if s.config.Lean {
+		path += leanQuery
+	}
+	request.URL, request.Err = url(path)
+	if resourceErr == nil {
+		request.Fallback = resource
+	}
+	return request
+}
+
+// remember keeps what the next reading needs, of nodes in the snapshot only. A node that did not answer keeps its counters,
+// which are of use until the gap is too long, but not its refusal: perhaps it serves its summary by now.
+func (s *Source) remember(snapshot *cluster.Snapshot, targets []target, errs []error) {
+	nodes := make(map[string]memory, len(snapshot.Nodes))
+	for _, node := range snapshot.Nodes {
+		if kept, ok := s.nodes[node.Node.Name]; ok {
+			nodes[node.Node.Name] = kept
+		}
+	}
+	for i := range targets {
+		if errs[i] == nil {
+			nodes[targets[i].node.Node.Name] = targets[i].memory
+		} else {
+			nodes[targets[i].node.Node.Name] = memory{counters: targets[i].memory.counters}
+		}
+	}
+	s.nodes = nodes
+}

@@ -1,0 +1,84 @@
+package usage
+
+import (
+	"maps"
+	"time"
+
+	"github.com/evenkeel/evenkeel/cluster"
+)
+
+// source is one Batch with an index of what it has.
+type source struct {
+	batch  *Batch
+	second uint32
+	maxAge time.Duration
+	nodes  map[string]int32
+	// pods has, parallel to ingestion.series, the place of the pod in the Batch, counted from 1; 0 where it has none.
+	pods     []int32
+	problems Problems
+}
+
+// adopt gives every pod of the snapshot its series, and forgets those of pods that are gone.
+func (in *ingestion) adopt(snapshot *cluster.Snapshot) {
+	in.series = make([]*podSeries, 0, len(in.store.pods))
+	for _, node := range snapshot.Nodes {
+		for _, pod := range node.Pods {
+			key := podKey{pod.Namespace, pod.Name}
+			ps := in.store.pods[key]
+			if ps == nil || ps.uid != pod.UID {
+				ps = &podSeries{uid: pod.UID}
+				in.store.pods[key] = ps
+			}
+			ps.place = int32(len(in.series)) //nolint:gosec // a cluster has fewer than 2^31 pods
+			in.series = append(in.series, ps)
+		}
+	}
+	if len(in.store.pods) > len(in.series) {
+		maps.DeleteFunc(in.store.pods, func(_ podKey, ps *podSeries) bool {
+			return int(ps.place) >= len(in.series) || in.series[ps.place] != ps
+		})
+	}
+}
+
+// open indexes what a Batch has.
+func (in *ingestion) open(batch *Batch) source {
+	src := source{
+		batch: batch, second: in.store.second(batch.Received), maxAge: batch.MaxAge,
+		nodes: make(map[string]int32, len(batch.Nodes)),
+		pods:  make([]int32, len(in.series)),
+	}
+	if src.maxAge <= 0 {
+		src.maxAge = in.store.config.MaxAge
+	}
+	src.problems.Merge(batch.Problems)
+	for i := range batch.Nodes {
+		name := batch.Nodes[i].Name
+		if _, ok := src.nodes[name]; ok {
+			src.problems.Add(Duplicate, "node "+name)
+			continue
+		}
+		src.nodes[name] = int32(i) //nolint:gosec // a cluster has fewer than 2^31 nodes
+	}
+	for i := range batch.Pods {
+		key := podKey{batch.Pods[i].Namespace, batch.Pods[i].Name}
+		switch ps := in.store.pods[key]; {
+		case ps == nil:
+			src.problems.Add(UnmatchedPod, "pod "+key.namespace+"/"+key.name)
+		case src.pods[ps.place] > 0:
+			src.problems.Add(Duplicate, "pod "+key.namespace+"/"+key.name)
+		default:
+			src.pods[ps.place] = int32(i) + 1 //nolint:gosec // as above
+		}
+	}
+	return src
+}
+
+// unmatched counts the nodes that are not in the snapshot; those that are have left the index.
+func (src *source) unmatched() {
+	for i := range src.batch.Nodes {
+		name := src.batch.Nodes[i].Name
+		if k, ok := src.nodes[name]; ok && int(k) == i {
+			src.problems.Add(UnmatchedNode, "node "+name)
+		}
+	}
+}

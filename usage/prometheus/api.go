@@ -1,0 +1,160 @@
+package prometheus
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// api asks one server, bounded in time, rate and size.
+type api struct {
+	client   *http.Client
+	base     *url.URL
+	timeout  time.Duration
+	limiter  *rate.Limiter
+	maxBytes int64
+	// getOnly is set once the server has refused a POST.
+	getOnly atomic.Bool
+}
+
+// ask sends a form to an endpoint and has the series of the result visited. What was visited is void if there is an error.
+func (a *api) ask(ctx context.Context, endpoint string, form url.Values, visit func(*series)) ([]string, error) {
+	if err := a.limiter.Wait(ctx); err != nil {
+		return nil, fmt.Errorf("waiting for a turn: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, a.timeout)
+	defer cancel()
+	form.Set("timeout", strconv.FormatInt(max(a.timeout.Milliseconds(), 1), 10)+"ms")
+	response, err := a.send(ctx, endpoint, form)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, refusal(response)
+	}
+	want := vector
+	if endpoint == rangeEndpoint {
+		want = matrix
+	}
+	return decode(&limited{reader: response.Body, left: a.maxBytes, most: a.maxBytes}, want, visit)
+}
+
+// send posts a form, because expressions may be longer than a URL; servers and proxies that take no POST are asked by GET.
+func (a *api) send(ctx context.Context, endpoint string, form url.Values) (*http.Response, error) {
+	if !a.getOnly.Load() {
+		response, err := a.do(ctx, http.MethodPost, endpoint, form)
+		if err != nil || response.StatusCode != http.StatusMethodNotAllowed {
+			return response, err
+		}
+		response.Body.Close()
+		a.getOnly.Store(true)
+	}
+	return a.do(ctx, http.MethodGet, endpoint, form)
+}
+
+func (a *api) do(ctx context.Context, method, endpoint string, form url.Values) (*http.Response, error) {
+	target := a.base.JoinPath(endpoint)
+	var body io.Reader
+	if method == http.MethodPost {
+		body = strings.NewReader(form.Encode())
+	} else {
+		query := target.Query()
+		maps.Copy(query, form)
+		target.RawQuery = query.Encode()
+	}
+	request, err := http.NewRequestWithContext(ctx, method, target.String(), body)
+	if err != nil {
+		return nil, fmt.Errorf("making the request: %w", err)
+	}
+	request.Header.Set("Accept", "application/json")
+	if method == http.MethodPost {
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	response, err := a.client.Do(request)
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		err = wrapped.Err // it would repeat the whole query
+	}
+	return response, err
+}
+
+// errTooLarge says that an answer was broken off.
+var errTooLarge = errors.New("the answer is too large")
+
+// limited reads up to a number of bytes, and fails beyond.
+type limited struct {
+	reader     io.Reader
+	left, most int64
+}
+
+// Read implements io.Reader.
+func (l *limited) Read(p []byte) (int, error) {
+	if l.left < 0 {
+		return 0, fmt.Errorf("%w: over %d bytes", errTooLarge, l.most)
+	}
+	if int64(len(p)) > l.left+1 {
+		p = p[:l.left+1]
+	}
+	n, err := l.reader.Read(p)
+	if l.left -= int64(n); l.left < 0 {
+		return 0, fmt.Errorf("%w: over %d bytes", errTooLarge, l.most)
+	}
+	return n, err
+}
+
+// maxRefusalBytes bounds what is read of an answer that is no result.
+const maxRefusalBytes = 16 << 10
+
+// refusal says why a server did not answer, in its own words as far as they are fit to be shown.
+func refusal(response *http.Response) error {
+	said := "the server answered " + strconv.Itoa(response.StatusCode) + " " + http.StatusText(response.StatusCode)
+	if to := response.Header.Get("Location"); to != "" && response.StatusCode/100 == 3 {
+		if target, err := url.Parse(to); err == nil {
+			said += ", pointing to " + strconv.Quote(shown(target.Scheme+"://"+target.Host)) + "; redirections are not followed"
+		}
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxRefusalBytes))
+	why := reason(response.Header.Get("Content-Type"), body)
+	if err != nil || why == "" || reveals(response.Request, string(body)) {
+		return errors.New(said)
+	}
+	return errors.New(said + ": " + why)
+}
+
+// reason finds the message in the body of a refusal: the API's own, or plain text as proxies write it.
+func reason(contentType string, body []byte) string {
+	var answer struct {
+		ErrorType string `json:"errorType"`
+		Error     string `json:"error"`
+	}
+	if json.Unmarshal(body, &answer) == nil {
+		return shown(strings.Trim(answer.ErrorType+": "+answer.Error, ": "))
+	}
+	if kind, _, err := mime.ParseMediaType(contentType); err != nil || kind != "text/plain" {
+		return ""
+	}
+	line, _, _ := bytes.Cut(bytes.TrimSpace(body), []byte("\n"))
+	return shown(string(line))
+}
+
+// reveals says whether a text repeats what the request authenticated with.
+func reveals(request *http.Request, text string) bool {
+	if request == nil {
+		return false
+	}
+	words := strings.Fields(request.Header.Get("Authorization"))
+	return len(words) > 0 && strings.Contains(text, words[len(words)-1])
+}

@@ -1,0 +1,147 @@
+package prometheus
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// cell is what one query says of one node at one time. A node that has two truths has none.
+type cell struct {
+	value float64
+	state cellState
+}
+
+type cellState uint8
+
+const (
+	empty cellState = iota
+	known
+	disputed
+)
+
+// maxUnmatched bounds the series without a node that are told apart.
+const maxUnmatched = 4096
+
+// column holds what one query says of all nodes, at one time or, read back from history, at several.
+type column struct {
+	query *nodeQuery
+	nodes []*cluster.NodePods
+	index *nodeIndex
+	steps int
+	cells []cell
+	// evaluated is the time that an instant query was answered for.
+	evaluated time.Time
+	problems  usage.Problems
+	// unmatched are series of no node, by example.
+	unmatched map[string]bool
+	series    int
+	// proper is set by values that are not fit for fractions.
+	proper bool
+}
+
+func newColumn(query *nodeQuery, snapshot *cluster.Snapshot, index *nodeIndex, steps int) *column {
+	return &column{
+		query: query, nodes: snapshot.Nodes, index: index, steps: steps,
+		cells: make([]cell, len(snapshot.Nodes)*steps), unmatched: map[string]bool{},
+	}
+}
+
+// find returns the node of a series, and notes it if there is none.
+func (c *column) find(s *series) (int, bool) {
+	c.series++
+	node, ok := c.index.find(s)
+	if !ok && len(c.unmatched) < maxUnmatched {
+		c.unmatched[c.index.example(s)] = true
+	}
+	return node, ok
+}
+
+// instant takes in a series of an instant query.
+func (c *column) instant(s *series) {
+	node, ok := c.find(s)
+	if !ok {
+		return
+	}
+	if len(s.points) == 0 {
+		c.problems.Add(usage.Unreadable, fmt.Sprintf("%s: no plain value in %s", c.query, s))
+		return
+	}
+	c.evaluated = s.points[0].at
+	c.set(node, 0, s.points[0].value)
+}
+
+// set enters a value.
+func (c *column) set(node, step int, raw float64) {
+	of := &c.nodes[node].Node
+	value, cause := convert(raw, c.query.unit, c.query.metric, of)
+	if cause != "" {
+		c.problems.Add(cause, fmt.Sprintf("%s of node %q: %v %s", c.query, of.Name, raw, c.query.unit))
+		return
+	}
+	c.proper = c.proper || raw <= 0 || raw > fractionLike
+	at := &c.cells[node*c.steps+step]
+	switch {
+	case at.state == empty:
+		at.value, at.state = value, known
+	case at.state == known && !c.agree(at.value, value, of):
+		at.state = disputed
+		c.problems.Add(usage.Duplicate, fmt.Sprintf("%s of node %q: both %.6g and %.6g", c.query, of.Name, at.value, value))
+	}
+}
+
+const (
+	// agreePart is how far two servers that measure the same may lie apart, of the value; agreePercent of the whole, so that
+	// they agree on idle nodes as well.
+	agreePart    = 0.10
+	agreePercent = 5
+)
+
+// agree says whether two values are of one node as two servers see it.
+func (c *column) agree(a, b float64, node *cluster.Node) bool {
+	whole := 0.0
+	switch metric := c.query.metric; metric {
+	case usage.CPU:
+		whole = float64(node.Capacity[cluster.CPU])
+	case usage.Memory:
+		whole = float64(node.Capacity[cluster.Memory])
+	case usage.CPUPressure, usage.MemoryPressure, usage.IOPressure:
+		whole = 100
+	}
+	return math.Abs(a-b) <= max(agreePart*max(math.Abs(a), math.Abs(b)), agreePercent/100.0*whole)
+}
+
+// finish looks at the column as a whole. Percentages that are nowhere above 1.5 and nowhere 0 are fractions: used by so
+// little everywhere, no cluster needs evening out.
+func (c *column) finish() {
+	if c.series == 0 {
+		c.problems.Add(usage.Unreadable, nothing(c.query.expression))
+	}
+	if _, ofResource := resourceOf(c.query.metric); !ofResource || c.query.unit != Percent || c.proper {
+		return
+	}
+	for i := range c.cells {
+		if c.cells[i].state == known {
+			c.cells[i].state = disputed
+			c.problems.Add(usage.Contradictory,
+				fmt.Sprintf("%s of node %q looks like a fraction, not percent", c.query, c.nodes[i/c.steps].Node.Name))
+		}
+	}
+}
+
+// nothing tells of a query without an answer, as a person would type it.
+func nothing(expression string) string { return `query "` + shown(expression) + `" returned nothing` }
+
+// names returns the known values by node name.
+func (c *column) names() map[string]float64 {
+	values := make(map[string]float64, len(c.nodes))
+	for i, node := range c.nodes {
+		if c.cells[i].state == known {
+			values[node.Node.Name] = c.cells[i].value
+		}
+	}
+	return values
+}

@@ -1,0 +1,120 @@
+package prometheus
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// Preset names where a node's usage is measured.
+type Preset string
+
+// The presets.
+const (
+	// NodeExporter takes nodes from node-exporter, the pressures included.
+	NodeExporter Preset = "NodeExporter"
+	// Kubelet takes nodes from the kubelet's /metrics/resource.
+	Kubelet Preset = "Kubelet"
+)
+
+// base is the expression of what a metric is now, and the one whose times say when it was measured.
+type base struct{ now, stamp string }
+
+// nodeBase returns a preset's expression of a node's metric, empty where it has none.
+//
+// Counters are read by irate and not by rate: rate divides by its whole range even where the data has just begun, so a server
+// that started a minute ago would tell a fraction of the truth. Means are made of irate by subqueries.
+func (c *Config) nodeBase(metric usage.Metric) base {
+	available := c.selector("node_memory_MemAvailable_bytes")
+	switch c.Preset {
+	case NodeExporter:
+		now := map[usage.Metric]string{
+			usage.CPU:            "sum without (cpu, mode) (" + c.irate("node_cpu_seconds_total", `mode!~"idle|iowait|steal"`) + ")",
+			usage.Memory:         c.selector("node_memory_MemTotal_bytes") + " - " + available,
+			usage.CPUPressure:    c.irate("node_pressure_cpu_waiting_seconds_total") + " * 100",
+			usage.MemoryPressure: c.irate("node_pressure_memory_waiting_seconds_total") + " * 100",
+			usage.IOPressure:     c.irate("node_pressure_io_waiting_seconds_total") + " * 100",
+		}
+		return base{now[metric], available}
+	case Kubelet:
+		memory := c.selector("node_memory_working_set_bytes")
+		now := map[usage.Metric]string{usage.CPU: c.irate("node_cpu_usage_seconds_total"), usage.Memory: memory}
+		return base{now[metric], memory}
+	}
+	return base{}
+}
+
+// podBase returns the expression of what pods use of a resource.
+//
+// The inner max takes a container once that is scraped twice: by cAdvisor and the resource endpoint, which share these
+// names, or by two servers. Series of whole pods (no container) and of the sandbox (POD) are left out: they would count
+// twice.
+func (c *Config) podBase(metric usage.Metric) string {
+	const container = `container!="",container!="POD"`
+	pod := c.PodLabel + `!=""`
+	expression := c.irate("container_cpu_usage_seconds_total", container, pod)
+	if metric == usage.Memory {
+		expression = c.selector("container_memory_working_set_bytes", container, pod)
+	}
+	by := c.NamespaceLabel + ", " + c.PodLabel
+	return "sum by (" + by + ") (max by (" + by + ", container) (" + expression + "))"
+}
+
+func (c *Config) selector(name string, matchers ...string) string {
+	if c.Matchers != "" {
+		matchers = append(matchers, c.Matchers)
+	}
+	if len(matchers) == 0 {
+		return name
+	}
+	return name + "{" + strings.Join(matchers, ",") + "}"
+}
+
+func (c *Config) irate(name string, matchers ...string) string {
+	return "irate(" + c.selector(name, matchers...) + "[" + duration(c.RateWindow) + "])"
+}
+
+// over returns the expression of a window over what another expression is now, looked at once every step.
+func over(now string, w usage.Window, step time.Duration) string {
+	switch w.Kind {
+	case usage.KindAvg:
+		return fmt.Sprintf("avg_over_time((%s)[%s:%s])", now, duration(w.Over), duration(step))
+	case usage.KindQuantile:
+		quantile := strconv.FormatFloat(float64(w.Percentile)/100, 'f', 2, 64)
+		return fmt.Sprintf("quantile_over_time(%s, (%s)[%s:%s])", quantile, now, duration(w.Over), duration(step))
+	case usage.KindMaxAvg:
+		return fmt.Sprintf("max_over_time((avg_over_time((%s)[5m:1m]))[%s:5m])", now, duration(w.Over))
+	case usage.KindLast:
+	}
+	return now
+}
+
+// stepOf returns how often a window of nodes looks: often enough for its mean to be true, seldom enough for the server.
+func stepOf(w usage.Window) time.Duration {
+	switch {
+	case w.Over <= 10*time.Minute:
+		return 30 * time.Second
+	case w.Over <= time.Hour:
+		return time.Minute
+	}
+	return 5 * time.Minute
+}
+
+// podStep is how often a window of pods looks: there are many.
+const podStep = time.Minute
+
+// duration writes a time as PromQL does, in the largest unit that holds it whole.
+func duration(d time.Duration) string {
+	for _, unit := range []struct {
+		length time.Duration
+		name   string
+	}{{time.Hour, "h"}, {time.Minute, "m"}, {time.Second, "s"}} {
+		if d%unit.length == 0 {
+			return strconv.FormatInt(int64(d/unit.length), 10) + unit.name
+		}
+	}
+	return strconv.FormatInt(d.Milliseconds(), 10) + "ms"
+}

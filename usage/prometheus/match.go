@@ -1,0 +1,99 @@
+package prometheus
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/evenkeel/evenkeel/cluster"
+)
+
+// nodeLabels are the labels that may name a node, the surest first.
+func nodeLabels() []string {
+	return []string{
+		"node", "nodename", "node_name", "kubernetes_node", "kubernetes_io_hostname", "instance", "hostname", "host",
+		"exported_node", "exported_instance",
+	}
+}
+
+// ambiguous stands for nodes that share an address.
+const ambiguous = -1
+
+// nodeIndex finds the node that a series is about.
+type nodeIndex struct {
+	labels []string
+	byKey  map[string]int
+}
+
+// newNodeIndex knows nodes by name, host name and internal address. What two nodes share names neither; a name is a name
+// though, whatever else is called so.
+func newNodeIndex(snapshot *cluster.Snapshot, label string) *nodeIndex {
+	index := &nodeIndex{labels: nodeLabels(), byKey: make(map[string]int, 3*len(snapshot.Nodes))}
+	if label != "" {
+		index.labels = []string{label}
+	}
+	for i, node := range snapshot.Nodes {
+		index.add(node.Node.Hostname, i)
+		index.add(node.Node.InternalIP, i)
+	}
+	for i, node := range snapshot.Nodes {
+		index.byKey[node.Node.Name] = i
+	}
+	return index
+}
+
+func (x *nodeIndex) add(key string, node int) {
+	if key == "" {
+		return
+	}
+	if other, ok := x.byKey[key]; ok && other != node {
+		node = ambiguous
+	}
+	x.byKey[key] = node
+}
+
+// find returns the node that the first fitting label names.
+func (x *nodeIndex) find(s *series) (node int, ok bool) {
+	for _, label := range x.labels {
+		value := s.label(label)
+		if len(value) == 0 {
+			continue
+		}
+		if node, ok := x.named(value); ok {
+			return node, true
+		}
+	}
+	return 0, false
+}
+
+func (x *nodeIndex) named(value []byte) (int, bool) {
+	node, ok := x.byKey[string(value)]
+	if !ok {
+		node, ok = x.byKey[string(host(value))]
+	}
+	return node, ok && node != ambiguous
+}
+
+// host cuts the port off host:port and [address]:port. An address with several colons and no brackets has none.
+func host(value []byte) []byte {
+	if value[0] == '[' {
+		if end := bytes.IndexByte(value, ']'); end > 0 {
+			return value[1:end]
+		}
+		return value
+	}
+	first := bytes.IndexByte(value, ':')
+	if first < 0 || bytes.IndexByte(value[first+1:], ':') >= 0 {
+		return value
+	}
+	return value[:first]
+}
+
+// example names a series that belongs to no node by the label that should have named one.
+func (x *nodeIndex) example(s *series) string {
+	for _, label := range x.labels {
+		if value := s.label(label); len(value) > 0 {
+			return shown(fmt.Sprintf("%s=%q", label, value))
+		}
+	}
+	return s.String()
+}

@@ -1,0 +1,161 @@
+package prometheus
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+type podKey struct{ namespace, name string }
+
+// podParts are what has been seen of a pod: a bit per window and resource, and whether anything about it was wrong.
+type podParts uint8
+
+const (
+	avg5mParts podParts = 1<<cluster.NumResources - 1
+	lastParts  podParts = avg5mParts << cluster.NumResources
+	wrong      podParts = 1 << 7
+)
+
+// podTable puts together what several queries say of the same pods.
+type podTable struct {
+	namespaceLabel, podLabel string
+	index                    map[podKey]int32
+	pods                     []usage.PodSample
+	parts                    []podParts
+	namespaces               map[string]string
+	problems                 usage.Problems
+	// query is the one whose answer is read, series how many it had.
+	query  *podQuery
+	series int
+}
+
+func newPodTable(config *Config, expected int) *podTable {
+	return &podTable{
+		namespaceLabel: config.NamespaceLabel, podLabel: config.PodLabel,
+		index: make(map[podKey]int32, expected), pods: make([]usage.PodSample, 0, expected), parts: make([]podParts, 0, expected),
+		namespaces: map[string]string{},
+	}
+}
+
+// begin turns to the answer of a query, finish ends it.
+func (t *podTable) begin(query *podQuery) { t.query, t.series = query, 0 }
+
+func (t *podTable) finish() {
+	if t.series == 0 {
+		t.problems.Add(usage.Unreadable, nothing(t.query.expression))
+	}
+}
+
+// instant takes in a series.
+func (t *podTable) instant(s *series) {
+	t.series++
+	namespace, name := s.label(t.namespaceLabel), s.label(t.podLabel)
+	if len(namespace) == 0 || len(name) == 0 || len(s.points) == 0 {
+		t.problems.Add(usage.Unreadable, fmt.Sprintf("%s of pods: no pod's value in %s", t.query.metric, s))
+		return
+	}
+	i, ok := t.index[podKey{string(namespace), string(name)}]
+	if !ok {
+		i = t.add(namespace, name)
+	}
+	t.set(i, s.points[0])
+}
+
+func (t *podTable) add(namespace, name []byte) int32 {
+	key := podKey{name: string(name)}
+	if key.namespace, _ = t.namespaces[string(namespace)]; key.namespace == "" {
+		key.namespace = string(namespace)
+		t.namespaces[key.namespace] = key.namespace
+	}
+	i := int32(len(t.pods)) //nolint:gosec // an answer's bytes bound it
+	t.index[key] = i
+	t.pods, t.parts = append(t.pods, usage.PodSample{Namespace: key.namespace, Name: key.name}), append(t.parts, 0)
+	return i
+}
+
+// set enters a value. Two for the same are no sum of a pod's containers: nothing is believed of such a pod.
+func (t *podTable) set(i int32, p point) {
+	pod, metric := &t.pods[i], t.query.metric
+	resource, _ := resourceOf(metric)
+	amount, ok := podAmount(p.value, t.query.unit)
+	if !ok {
+		t.problems.Add(usage.Absurd, fmt.Sprintf("%s of pod %s/%s: %v", metric, pod.Namespace, pod.Name, p.value))
+		t.parts[i] |= wrong
+		return
+	}
+	sample, part := &pod.Avg5m, podParts(1)<<resource
+	if t.query.window == usage.Last {
+		sample, part = &pod.Last, part<<cluster.NumResources
+	}
+	if t.parts[i]&part != 0 {
+		t.problems.Add(usage.Duplicate, fmt.Sprintf("%s of pod %s/%s", metric, pod.Namespace, pod.Name))
+		t.parts[i] |= wrong
+		return
+	}
+	t.parts[i] |= part
+	sample.Used[resource] = amount
+	if sample.At.IsZero() || p.at.Before(sample.At) {
+		sample.At = p.at
+	}
+}
+
+// podAmount returns a value in milli-cores or bytes. Negative ones are the Store's to judge.
+func podAmount(value float64, unit Unit) (int64, bool) {
+	const most = 1 << 53
+	if unit == Cores {
+		value *= 1000
+	}
+	if !(math.Abs(value) < most) { // also when NaN
+		return 0, false
+	}
+	return int64(math.Round(value)), true
+}
+
+// result returns the pods of which all is known, and counts the others. To know one resource is to know nothing.
+func (t *podTable) result() []usage.PodSample {
+	kept := t.pods[:0]
+	for i := range t.pods {
+		pod, parts := t.pods[i], t.parts[i]
+		if parts&wrong != 0 {
+			continue
+		}
+		halves := 0
+		for _, window := range []podParts{avg5mParts, lastParts} {
+			if have := parts & window; have != 0 && have != window {
+				halves++
+				parts &^= window
+			}
+		}
+		if halves > 0 {
+			t.problems.Add(usage.Unreadable, fmt.Sprintf("pod %s/%s has only one of cpu and memory", pod.Namespace, pod.Name))
+		}
+		if parts&avg5mParts == 0 {
+			pod.Avg5m = usage.Sample{}
+		}
+		if parts&lastParts == 0 {
+			pod.Last = usage.Sample{}
+		}
+		if parts != 0 {
+			kept = append(kept, pod)
+		}
+	}
+	return kept
+}
+
+// pods asks for all pods, one query after the other: they share a table, and are the heaviest for the server.
+func (s *Source) pods(ctx context.Context, expected int) (*podTable, error) {
+	table := newPodTable(&s.config, expected)
+	for i := range s.podQueries {
+		query := &s.podQueries[i]
+		table.begin(query)
+		if err := s.instant(ctx, query.expression, table.instant, &table.problems); err != nil {
+			return nil, fmt.Errorf("asking for %s %s of pods: %w", query.metric, query.window, err)
+		}
+		table.finish()
+	}
+	return table, nil
+}

@@ -1,0 +1,209 @@
+package usage
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/evenkeel/evenkeel/cluster"
+)
+
+// reading is one View in the making.
+type reading struct {
+	store         *Store
+	now           time.Time
+	second, since uint32
+	expected      map[string]cluster.Amounts
+	scratch       []float32
+	cpuMilli      []uint32
+	pages         []uint32
+
+	// What the nodes' slices are cut from.
+	amounts []cluster.Amounts
+	vouched []time.Duration
+	values  []float64
+	rows    [][]float64
+}
+
+func (r *reading) makeRoom(nodes int) {
+	windows, signals := len(r.store.windows), len(r.store.metrics)-int(cluster.NumResources)
+	r.amounts = make([]cluster.Amounts, 3*nodes*windows)
+	r.vouched = make([]time.Duration, nodes*windows)
+	r.values = slices.Repeat([]float64{math.NaN()}, nodes*windows*signals)
+	r.rows = make([][]float64, nodes*signals)
+}
+
+// cut takes the first n elements off a slice.
+func cut[T any](from *[]T, n int) []T {
+	taken := (*from)[:n:n]
+	*from = (*from)[n:]
+	return taken
+}
+
+func (r *reading) node(view *View, i int) {
+	node, usage := view.Snapshot.Nodes[i], &view.Nodes[i]
+	windows := len(view.Windows)
+	usage.Measured, usage.Current, usage.Predicted = cut(&r.amounts, windows), cut(&r.amounts, windows), cut(&r.amounts, windows)
+	usage.Vouched = cut(&r.vouched, windows)
+	usage.Signals = cut(&r.rows, len(view.Signals))
+	for k := range usage.Signals {
+		usage.Signals[k] = cut(&r.values, windows)
+	}
+	ns := r.store.nodes[node.Node.Name]
+	if ns != nil {
+		r.measure(ns, usage)
+	}
+	usage.Unknown = r.unknown(ns, &node.Node, usage)
+	told := r.podsTold(ns, node.Pods, usage.Pods)
+	stays, all := r.podTotals(view, i)
+	copy(usage.Current, usage.Measured)
+	copy(usage.Predicted, usage.Measured)
+	if told {
+		usage.shift(stays, all)
+	}
+}
+
+// measure reads the windows of a node: as the source gave them lately, else summed up here.
+func (r *reading) measure(ns *nodeSeries, usage *NodeUsage) {
+	usage.Source = ns.source
+	if ns.newest.measured != 0 {
+		usage.Sampled = r.store.time(ns.arrived)
+		usage.Age = max(r.now.Sub(r.store.time(ns.newest.second)), 0).Truncate(time.Second)
+	}
+	usage.System = r.median(&ns.system)
+	for w := range usage.Measured {
+		usage.Measured[w], usage.Vouched[w] = r.resources(ns, w)
+	}
+	usage.Span = max(min(ns.vouched, Avg5m.Over), usage.Vouched[AtAvg5m])
+	for m := range ns.metrics[:cluster.NumResources] {
+		usage.Span = max(usage.Span, ns.metrics[m].history.samples.since(r.since, func(value) {}))
+	}
+	for k, row := range usage.Signals {
+		r.signal(&ns.metrics[int(cluster.NumResources)+k], row)
+	}
+}
+
+// resources reads a window of the resources, and how long the source itself has looked for all of them.
+func (r *reading) resources(ns *nodeSeries, w int) (used cluster.Amounts, vouched time.Duration) {
+	known := false
+	for m := range used {
+		series := &ns.metrics[m]
+		if r.store.config.Optional[m] && !series.fresh(r.second) {
+			continue // its node may be known without it
+		}
+		v, by, ok := r.window(series, w)
+		if !ok {
+			continue
+		}
+		used[m] = int64(v)
+		if !known || by < vouched {
+			vouched = by
+		}
+		known = true
+	}
+	return used, vouched
+}
+
+func (r *reading) signal(series *metricSeries, row []float64) {
+	if !series.fresh(r.second) {
+		return
+	}
+	for w := range row {
+		if v, _, ok := r.window(series, w); ok {
+			row[w] = v
+		}
+	}
+}
+
+// fresh says whether a source has lately told of a metric, over whatever window.
+func (m *metricSeries) fresh(now uint32) bool {
+	return slices.ContainsFunc(m.given, func(g given) bool { return g.fresh(now) })
+}
+
+// window reads a window of one metric, and how long the source itself has looked for it.
+func (r *reading) window(series *metricSeries, w int) (v float64, vouched time.Duration, ok bool) {
+	window := r.store.windows[w]
+	if given := &series.given[w]; given.fresh(r.second) {
+		return given.value, window.Over, true
+	}
+	v, ok = series.history.window(window, r.second, &r.scratch)
+	return v, 0, ok
+}
+
+func (r *reading) unknown(ns *nodeSeries, node *cluster.Node, usage *NodeUsage) Unknown {
+	switch {
+	case slices.Min(node.Allocatable[:]) <= 0:
+		return NoAllocatable
+	case ns == nil:
+		return NoSample
+	case ns.newest.measured == 0:
+		return unknownFor(ns.refused, NoSample)
+	case !ns.newest.fresh(r.second):
+		return unknownFor(ns.refused, StaleSample)
+	case usage.Span < r.store.config.MinWindow:
+		return ShortWindow
+	}
+	return ""
+}
+
+// podTotals sums up the pods that stay, as far as they were measured, and all pods with estimates for the others.
+func (r *reading) podTotals(view *View, i int) (stays, all cluster.Amounts) {
+	for j, pod := range view.Snapshot.Nodes[i].Pods {
+		p := &view.Nodes[i].Pods[j]
+		if !pod.Terminating {
+			stays = stays.Plus(p.Used) // nothing where nothing was measured
+		}
+		if !p.Measured {
+			p.Used = r.estimate(pod, view.Siblings, p.Used)
+		}
+		all = all.Plus(p.Used)
+	}
+	return stays, all
+}
+
+// podsTold says whether a node's pods are measured these days. Where they are not, its own figures have to do: pods that
+// nobody measures have not left.
+func (r *reading) podsTold(ns *nodeSeries, pods []*cluster.Pod, usage []PodUsage) bool {
+	if ns == nil || len(ns.system.samples) == 0 || r.store.told < r.since {
+		return false
+	}
+	due := false
+	for j, pod := range pods {
+		if usage[j].Measured {
+			return true
+		}
+		due = due || !pod.Started.IsZero() && r.now.Sub(pod.Started) > r.store.config.MinWindow+r.store.config.MaxAge
+	}
+	return !due
+}
+
+// shift turns what was measured of a node into what is left of it and what is to be expected, by the pods that came and
+// went.
+func (n *NodeUsage) shift(stays, all cluster.Amounts) {
+	average := n.Measured[AtAvg5m]
+	left := n.System.Plus(stays).Minus(average)
+	for k := range left {
+		left[k] = min(left[k], 0)
+	}
+	expected := n.System.Plus(all).Minus(average)
+	for w := range n.Measured {
+		n.Current[w] = n.Measured[w].Plus(left).AtLeastZero()
+		n.Predicted[w] = n.Measured[w].Plus(expected).AtLeastZero()
+	}
+}
+
+// median returns the lower median per resource over the samples of five minutes: what a single odd sample cannot move.
+func (r *reading) median(samples *ring[point]) cluster.Amounts {
+	r.cpuMilli, r.pages = r.cpuMilli[:0], r.pages[:0]
+	samples.since(r.since, func(p point) {
+		r.cpuMilli, r.pages = append(r.cpuMilli, p.cpuMilli), append(r.pages, p.pages)
+	})
+	if len(r.cpuMilli) == 0 {
+		newest, _ := samples.newest()
+		return newest.amounts()
+	}
+	slices.Sort(r.cpuMilli)
+	slices.Sort(r.pages)
+	mid := (len(r.cpuMilli) - 1) / 2
+	return point{cpuMilli: r.cpuMilli[mid], pages: r.pages[mid]}.amounts()
+}

@@ -1,0 +1,74 @@
+package usage
+
+import "github.com/evenkeel/evenkeel/cluster"
+
+func (r *reading) measurePods(view *View) {
+	total := 0
+	for _, node := range view.Snapshot.Nodes {
+		total += len(node.Pods)
+	}
+	all := make([]PodUsage, total)
+	for i, node := range view.Snapshot.Nodes {
+		view.Nodes[i].Pods = cut(&all, len(node.Pods))
+		for j, pod := range node.Pods {
+			view.Nodes[i].Pods[j] = r.pod(pod)
+		}
+	}
+}
+
+func (r *reading) pod(pod *cluster.Pod) PodUsage {
+	ps := r.store.pods[podKey{pod.Namespace, pod.Name}]
+	if ps == nil || ps.uid != pod.UID || !ps.newest.fresh(r.second) {
+		return PodUsage{}
+	}
+	var usage PodUsage
+	if ps.given.second != 0 {
+		usage.Used, usage.Span = ps.given.amounts(), min(r.now.Sub(pod.Started), Avg5m.Over)
+	} else {
+		usage.Used, usage.Span, _ = mean(&ps.used, r.since)
+	}
+	usage.Measured = usage.Span >= r.store.config.MinWindow
+	return usage
+}
+
+// siblings averages the measured pods of each owner.
+func (r *reading) siblings(view *View) map[string]cluster.Amounts {
+	type sum struct {
+		used cluster.Amounts
+		n    int64
+	}
+	sums := map[string]sum{}
+	for i, node := range view.Snapshot.Nodes {
+		for j, pod := range node.Pods {
+			if usage := &view.Nodes[i].Pods[j]; usage.Measured && pod.Owner.UID != "" {
+				s := sums[pod.Owner.UID]
+				sums[pod.Owner.UID] = sum{s.used.Plus(usage.Used), s.n + 1}
+			}
+		}
+	}
+	means := make(map[string]cluster.Amounts, len(sums))
+	for uid, s := range sums {
+		var mean cluster.Amounts
+		for k := range mean {
+			mean[k] = s.used[k] / s.n
+		}
+		means[uid] = mean
+	}
+	return means
+}
+
+// estimate stands in for a pod not measured long enough: what it is expected to use as the replacement of a measured
+// pod, else its siblings' mean, else its requests with the stated factors; never less than what was already seen of it.
+func (r *reading) estimate(pod *cluster.Pod, siblings map[string]cluster.Amounts, seen cluster.Amounts) cluster.Amounts {
+	amounts, ok := r.expected[pod.UID]
+	if !ok {
+		amounts, ok = siblings[pod.Owner.UID]
+	}
+	if !ok {
+		amounts = r.store.config.Estimate.Of(pod)
+	}
+	for k := range amounts {
+		amounts[k] = max(amounts[k], seen[k])
+	}
+	return amounts
+}

@@ -1,0 +1,112 @@
+package usage
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"time"
+)
+
+// Kind is how a Window sums up the samples it reaches back over.
+type Kind uint8
+
+// The kinds of windows.
+const (
+	// KindLast is the newest sample.
+	KindLast Kind = iota
+	// KindAvg is the mean of all samples.
+	KindAvg
+	// KindMaxAvg is the highest mean of five minutes.
+	KindMaxAvg
+	// KindQuantile is the sample below which a percentage of all samples lies.
+	KindQuantile
+)
+
+// Window is a way of summing up the samples of the last minutes, hours or day. Windows are compared with ==.
+type Window struct {
+	Kind Kind
+	// Percentile is 1 to 99 for KindQuantile, else 0.
+	Percentile uint8
+	// Over is how far back the window reaches; 0 for KindLast.
+	Over time.Duration
+}
+
+// The windows that every View has.
+var (
+	Last  = Window{Kind: KindLast}
+	Avg5m = Window{Kind: KindAvg, Over: 5 * time.Minute}
+)
+
+// The reach of windows other than last.
+const (
+	MinReach = time.Minute
+	MaxReach = 24 * time.Hour
+	// meanLength is the grain of KindMaxAvg.
+	meanLength = 5 * time.Minute
+	// sampleReach is how far back single samples are kept; windows that reach further are made of means of five minutes.
+	sampleReach = time.Hour
+)
+
+var windowName = regexp.MustCompile(`^(avg|max_avg|p([1-9][0-9]?))_([1-9][0-9]{0,4})([smhd])$`)
+
+// WindowNames says in words what ParseWindow takes.
+const WindowNames = "last, avg_<time>, max_avg_<time> and p<1 to 99>_<time> with a time from 1m to 1d such as 5m, 1h or 1d"
+
+// ParseWindow reads the name of a window: last, avg_5m, max_avg_1h, p95_1h and so on.
+func ParseWindow(name string) (Window, error) {
+	if name == "last" {
+		return Last, nil
+	}
+	parts := windowName.FindStringSubmatch(name)
+	if parts == nil {
+		return Window{}, fmt.Errorf("%q is not a window; allowed: %s", name, WindowNames)
+	}
+	count, _ := strconv.Atoi(parts[3]) // the pattern has bounded it
+	w := Window{Kind: KindQuantile, Over: time.Duration(count) * units[parts[4]]}
+	switch parts[1] {
+	case "avg":
+		w.Kind = KindAvg
+	case "max_avg":
+		w.Kind = KindMaxAvg
+	default:
+		p, _ := strconv.Atoi(parts[2])
+		w.Percentile = uint8(p) //nolint:gosec // two digits
+	}
+	least := MinReach
+	if w.Kind == KindMaxAvg {
+		least = 2 * meanLength
+	}
+	if w.Over < least || w.Over > MaxReach {
+		return Window{}, fmt.Errorf("%q reaches back %v; allowed: %v to %v", name, w.Over, least, MaxReach)
+	}
+	return w, nil
+}
+
+var units = map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour}
+
+// String returns the name that policies, output and metrics use.
+func (w Window) String() string {
+	switch w.Kind {
+	case KindAvg:
+		return "avg_" + reach(w.Over)
+	case KindMaxAvg:
+		return "max_avg_" + reach(w.Over)
+	case KindQuantile:
+		return fmt.Sprintf("p%d_%s", w.Percentile, reach(w.Over))
+	case KindLast:
+	}
+	return "last"
+}
+
+// reach writes a time in the largest unit that holds it whole.
+func reach(d time.Duration) string {
+	switch {
+	case d%(24*time.Hour) == 0:
+		return strconv.FormatInt(int64(d/(24*time.Hour)), 10) + "d"
+	case d%time.Hour == 0:
+		return strconv.FormatInt(int64(d/time.Hour), 10) + "h"
+	case d%time.Minute == 0:
+		return strconv.FormatInt(int64(d/time.Minute), 10) + "m"
+	}
+	return strconv.FormatInt(int64(d/time.Second), 10) + "s"
+}
