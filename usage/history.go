@@ -55,12 +55,9 @@ func (s *Store) Spans() []Span {
 func (w Window) ofSamples() bool { return w.Kind != KindMaxAvg && w.Over <= sampleReach }
 
 // push adds a sample; one that is not newer than the newest is ignored.
-func (h *history) push(v value, most limits) bool {
-	if !h.samples.push(v, most.samples) {
-		return false
-	}
-	if most.means == 0 {
-		return true
+func (h *history) push(v value, most limits) {
+	if !h.samples.push(v, most.samples) || most.means == 0 {
+		return
 	}
 	bucket := v.second / uint32(meanLength/time.Second)
 	if bucket != h.bucket && h.count > 0 {
@@ -68,7 +65,6 @@ func (h *history) push(v value, most limits) bool {
 		h.sum, h.count = 0, 0
 	}
 	h.bucket, h.sum, h.count = bucket, h.sum+float64(v.value), h.count+1
-	return true
 }
 
 // window reads a window at a second; scratch is room to sort in. Where nothing was sampled since the window began the newest

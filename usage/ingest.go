@@ -45,7 +45,7 @@ func (s *Store) advance(in *ingestion, told bool) {
 		return
 	}
 	if in.second < s.newest {
-		s.nodes, s.pods = map[string]*nodeSeries{}, map[podKey]*podSeries{}
+		s.nodes, s.pods, s.order = map[string]*nodeSeries{}, map[podKey]*podSeries{}, nil
 	}
 	s.newest = in.second
 	if in.hasPods {

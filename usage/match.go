@@ -21,13 +21,13 @@ type source struct {
 // adopt gives every pod of the snapshot its series, and forgets those of pods that are gone.
 func (in *ingestion) adopt(snapshot *cluster.Snapshot) {
 	in.series = make([]*podSeries, 0, len(in.store.pods))
+	next := 0
 	for _, node := range snapshot.Nodes {
 		for _, pod := range node.Pods {
-			key := podKey{pod.Namespace, pod.Name}
-			ps := in.store.pods[key]
-			if ps == nil || ps.uid != pod.UID {
+			ps := in.store.series(pod, &next)
+			if ps == nil {
 				ps = &podSeries{uid: pod.UID}
-				in.store.pods[key] = ps
+				in.store.pods[podKey{pod.Namespace, pod.Name}] = ps
 			}
 			ps.place = int32(len(in.series)) //nolint:gosec // a cluster has fewer than 2^31 pods
 			in.series = append(in.series, ps)
@@ -38,6 +38,22 @@ func (in *ingestion) adopt(snapshot *cluster.Snapshot) {
 			return int(ps.place) >= len(in.series) || in.series[ps.place] != ps
 		})
 	}
+	in.store.order = in.series
+}
+
+// series returns the series of a pod, or nil. Pods come mostly in the order of the snapshot last taken in; next is the place
+// that is tried first, because looking a pod up costs more than all else that is done with it.
+func (s *Store) series(pod *cluster.Pod, next *int) *podSeries {
+	if *next < len(s.order) && s.order[*next].uid == pod.UID && pod.UID != "" {
+		*next++
+		return s.order[*next-1]
+	}
+	ps := s.pods[podKey{pod.Namespace, pod.Name}]
+	if ps == nil || ps.uid != pod.UID {
+		return nil
+	}
+	*next = int(ps.place) + 1
+	return ps
 }
 
 // open indexes what a Batch has.

@@ -39,6 +39,7 @@ type Store struct {
 	told    uint32 // the second of the newest Batch with pods
 	nodes   map[string]*nodeSeries
 	pods    map[podKey]*podSeries
+	order   []*podSeries // all of pods, in the order of the snapshot last taken in
 	// lacking is how many ready nodes got no sample of the last Batches.
 	lacking int
 }

@@ -14,6 +14,7 @@ type reading struct {
 	now           time.Time
 	second, since uint32
 	expected      map[string]cluster.Amounts
+	next          int // place in the store's order of the pod that comes next
 	scratch       []float32
 	cpuMilli      []uint32
 	pages         []uint32

@@ -17,8 +17,8 @@ func (r *reading) measurePods(view *View) {
 }
 
 func (r *reading) pod(pod *cluster.Pod) PodUsage {
-	ps := r.store.pods[podKey{pod.Namespace, pod.Name}]
-	if ps == nil || ps.uid != pod.UID || !ps.newest.fresh(r.second) {
+	ps := r.store.series(pod, &r.next)
+	if ps == nil || !ps.newest.fresh(r.second) {
 		return PodUsage{}
 	}
 	var usage PodUsage

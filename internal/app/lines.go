@@ -1,0 +1,82 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/lines"
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// linesFor returns the one definition of hot. Arguments of the plugin lie over the LoadPolicy's lines for both sides; two
+// profiles that ask for different ones are a mistake. Pools keep their own.
+func linesFor(load *policy.LoadPolicy, all []*policy.RealUsageLowNodeUtilizationArgs) (*lines.Set, error) {
+	base := load.Lines
+	for i, args := range all {
+		if i > 0 && !sameLines(all[0], args) {
+			return nil, errors.New("profiles give RealUsageLowNodeUtilization different thresholds; the extender goes by the same lines, so there can be only one set")
+		}
+		laid, err := args.Overlay(load)
+		if err != nil {
+			return nil, fmt.Errorf("resolving thresholds: %w", err)
+		}
+		base = laid
+	}
+	var pools []lines.Pool
+	for i := range load.NodePools {
+		pool := &load.NodePools[i]
+		selector, err := metav1.LabelSelectorAsSelector(&pool.Selector)
+		if err != nil {
+			return nil, fmt.Errorf("nodePools[%d].selector: %w", i, err)
+		}
+		pools = append(pools, lines.Pool{
+			Name: pool.Name, Rules: rules(load, pool.Lines),
+			Matches: func(nodeLabels map[string]string) bool { return selector.Matches(labels.Set(nodeLabels)) },
+		})
+	}
+	return lines.New(append(pools, lines.Pool{Rules: rules(load, base)}), load.MinGapPercent)
+}
+
+func rules(load *policy.LoadPolicy, set policy.Lines) []lines.Rule {
+	var rules []lines.Rule
+	for _, metric := range set.Metrics() {
+		reversed, relieves := load.Usage.LowerIsWorse(metric), cluster.CPU
+		if load.Usage.Relieves(metric) == usage.Memory {
+			relieves = cluster.Memory
+		}
+		for _, window := range judgedWindows(load, set[metric]) {
+			rules = append(rules, lines.Rule{
+				Metric: metric, Window: window, Levels: levels(set[metric].In(window), reversed),
+				Deviation: set[metric].Deviation, LowerIsWorse: reversed, Relieves: relieves,
+			})
+		}
+	}
+	return rules
+}
+
+// levels converts levels; one that is not given is out of reach.
+func levels(given policy.Levels, reversed bool) lines.Levels {
+	none := math.Inf(1)
+	if reversed {
+		none = math.Inf(-1)
+	}
+	level := func(value *float64) float64 {
+		if value == nil {
+			return none
+		}
+		return *value
+	}
+	return lines.Levels{Low: level(given.Low), Reject: level(given.Reject), Evict: level(given.Evict), Leave: level(given.Leave)}
+}
+
+func sameLines(a, b *policy.RealUsageLowNodeUtilizationArgs) bool {
+	return a.UseDeviationThresholds == b.UseDeviationThresholds &&
+		maps.Equal(a.Thresholds, b.Thresholds) && maps.Equal(a.TargetThresholds, b.TargetThresholds)
+}

@@ -1,0 +1,69 @@
+package usage
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/evenkeel/evenkeel/cluster"
+)
+
+// However pods come, go, change places and are replaced by others of their name, each is read as what was told of it.
+func TestPodsAreMatched(t *testing.T) {
+	rng := rand.New(rand.NewPCG(13, 14))
+	store, used := newStore(t), map[string]int64{} // by UID
+	pods := map[string]*cluster.Pod{}              // by name
+	for round := range 200 {
+		second := 15 * round
+		for _, name := range slices.Sorted(maps.Keys(pods)) {
+			if rng.IntN(10) == 0 {
+				delete(pods, name)
+			}
+		}
+		for range 3 {
+			name := fmt.Sprintf("pod-%02d", rng.IntN(40))
+			id := fmt.Sprintf("%s-%d", name, round)
+			pods[name], used[id] = aPod(name, uid(id)), rng.Int64N(1000)
+		}
+		nodes := []*cluster.NodePods{nodeWith("n1"), nodeWith("n2"), nodeWith("n3")}
+		b := readAt(second)
+		for _, pod := range shuffled(rng, pods) {
+			node := nodes[rng.IntN(3)]
+			node.Pods = append(node.Pods, pod)
+			b.pod(pod.Name, amounts(used[pod.UID], 1))
+		}
+		if got := counts(store.Ingest(snapshotOf(nodes...), b.Batch)); len(got) > 0 {
+			t.Fatalf("round %d: %v, want every pod matched", round, got)
+		}
+		if rng.IntN(2) == 0 { // a view of a cluster that went on
+			nodes[0], nodes[2] = nodes[2], nodes[0]
+			nodes[1].Pods = append(nodes[1].Pods, aPod("pod-99", uid("nobody's")))
+		}
+		view := store.View(snapshotOf(nodes...), at(second), nil)
+		for i, node := range nodes {
+			for j, pod := range node.Pods {
+				got := view.Nodes[i].Pods[j]
+				if pod.Name == "pod-99" {
+					continue
+				}
+				if newest, _ := store.pods[podKey{"ns", pod.Name}].used.newest(); int64(newest.cpuMilli) != used[pod.UID] || got.Used[0] < used[pod.UID] {
+					t.Fatalf("round %d: %s reads %+v and was told %v, want %dm", round, pod.UID, got, newest, used[pod.UID])
+				}
+			}
+		}
+		if len(store.pods) != len(pods) || len(store.order) != len(pods) {
+			t.Fatalf("round %d: kept %d pods in an order of %d, want %d", round, len(store.pods), len(store.order), len(pods))
+		}
+	}
+}
+
+func shuffled(rng *rand.Rand, pods map[string]*cluster.Pod) []*cluster.Pod {
+	var all []*cluster.Pod
+	for _, name := range slices.Sorted(maps.Keys(pods)) {
+		all = append(all, pods[name])
+	}
+	rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all
+}
