@@ -18,7 +18,8 @@ RACE_PACKAGES := ./cluster/... ./evictor/... ./internal/observer/... ./internal/
 RACE := $(if $(shell command -v gcc),-race)
 
 TEST_FLAGS ?= -shuffle=on
-E2E_FLAGS ?= -count=1 -p 1 -timeout 40m
+# Two control planes at a time: the cases wait more than they work.
+E2E_FLAGS ?= -count=1 -p 2 -timeout 45m
 FUZZ_TIME ?= 30s
 BENCH ?= .
 

@@ -127,6 +127,7 @@ func TestNeed(t *testing.T) {
 		"everything has left":            {rules: []Rule{cpu}, node: steady(9000, 0), left: cluster.Amounts{2501, 0}},
 		"more has come than left":        {rules: []Rule{cpu}, node: steady(9000, 0), left: cluster.Amounts{-500, 0}, want: cluster.Amounts{3000, 0}},
 		"the window that needs least":    {rules: []Rule{cpu, evictAt(usage.CPU, hour, 80)}, node: over(0, 9000, 8500), want: cluster.Amounts{500, 0}},
+		"least of all the first":         {rules: []Rule{evictAt(usage.CPU, hour, 80), cpu}, node: over(0, 9000, 8500), want: cluster.Amounts{500, 0}},
 		"a window without a line":        {rules: []Rule{cpu, rejectAt(usage.CPU, usage.Last, 10)}, node: over(6600, 9000, 0), want: cluster.Amounts{2500, 0}},
 		"both resources":                 {rules: []Rule{cpu, memory}, node: steady(9000, 90), want: cluster.Amounts{2500, 10 * gib}},
 		"what is available, of capacity": {rules: []Rule{available}, node: steady(0, 115), want: cluster.Amounts{0, 7 * gib}},

@@ -160,6 +160,12 @@ func TestCausesAreAll(t *testing.T) {
 	for _, cause := range Causes() {
 		p.Add(cause, "x")
 	}
+	for range 20 {
+		p.Add(Stale, "y")
+	}
+	if got := p[Stale]; got.Count != 21 || len(got.Examples) != maxExamples {
+		t.Errorf("21 problems are %+v", got)
+	}
 	if len(p) != 9 || len(Causes()) != 9 {
 		t.Errorf("%d causes, %d different", len(Causes()), len(p))
 	}

@@ -103,7 +103,8 @@ func (f nodeFeed) Resync() error { return nil }
 func (f nodeFeed) Transformer() cache.TransformFunc {
 	return func(object any) (any, error) {
 		if node, ok := object.(*v1.Node); ok {
-			node.ManagedFields, node.Annotations, node.Status.Images = nil, nil, nil
+			node.ManagedFields, node.Status.Images = nil, nil
+			node.Annotations = usageAnnotations(node.Annotations)
 		}
 		return object, nil
 	}

@@ -39,6 +39,29 @@ func TestNodeRecord(t *testing.T) {
 			with(func(n *cluster.Node) { n.Allocatable[cluster.CPU] = 1501 }),
 		},
 		"tainted by somebody else": {taint("dedicated"), whole},
+		"with what sources of usage need": {
+			func(n *v1.Node) {
+				n.Labels = map[string]string{"pool": "batch"}
+				n.Annotations = map[string]string{
+					"cpu_usage_avg_5m": "0.16500,2026-03-01T12:00:00Z", "mem_usage_avg_5m": "1.5,2026-03-01T12:00:00Z",
+					cluster.ResourceMetricsPath: "/metrics/n", "node.alpha.kubernetes.io/ttl": "0",
+				}
+				n.Status.Capacity = v1.ResourceList{v1.ResourceCPU: resource.MustParse("8"), v1.ResourceMemory: resource.MustParse("32Gi")}
+				n.Status.Addresses = []v1.NodeAddress{
+					{Type: v1.NodeHostName, Address: "host"}, {Type: v1.NodeInternalIP, Address: "10.0.0.1"}, {Type: v1.NodeInternalIP, Address: "fd00::1"},
+				}
+				n.Status.DaemonEndpoints.KubeletEndpoint.Port = 10250
+			},
+			with(func(n *cluster.Node) {
+				n.Labels = map[string]string{"pool": "batch"}
+				n.UsageAnnotations = map[string]string{
+					"cpu_usage_avg_5m": "0.16500,2026-03-01T12:00:00Z", "mem_usage_avg_5m": "1.5,2026-03-01T12:00:00Z",
+					cluster.ResourceMetricsPath: "/metrics/n",
+				}
+				n.Capacity = cluster.Amounts{8000, 32 << 30}
+				n.InternalIP, n.Hostname, n.KubeletPort = "10.0.0.1", "host", 10250
+			}),
+		},
 		"about to be removed by cluster-autoscaler": {
 			taint("ToBeDeletedByClusterAutoscaler"), with(func(n *cluster.Node) { n.Leaving = "ToBeDeletedByClusterAutoscaler" }),
 		},
@@ -50,8 +73,17 @@ func TestNodeRecord(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, Node(aNode("n", tc.change))); diff != "" {
+			object := aNode("n", tc.change)
+			if diff := cmp.Diff(tc.want, Node(object)); diff != "" {
 				t.Errorf("record (-want +got):\n%s", diff)
+			}
+			// What a reflector drops before storing does not show in the record.
+			slimmed, err := nodeFeed{}.Transformer()(object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, Node(slimmed.(*v1.Node))); diff != "" {
+				t.Errorf("slimmed record (-want +got):\n%s", diff)
 			}
 		})
 	}

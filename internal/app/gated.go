@@ -24,7 +24,7 @@ func (a *App) gated(o *observer.Observation) {
 	if o.Gate == "" {
 		kind, reason, note = v1.EventTypeNormal, gateOpened, "Real usage is known well enough to evict on."
 	}
-	logger.Info("Usage gate changed", "reason", reason, "detail", note)
+	logger.V(2).Info("Usage gate changed", "reason", reason, "detail", note)
 	if a.recorder == nil || !a.usageGate.evicting.Load() {
 		return
 	}

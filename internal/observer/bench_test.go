@@ -21,11 +21,11 @@ const benchPods = 30
 func (h *harbor) fleet(nodes, podsEach int) {
 	controller := true
 	for i := range nodes {
-		name := fmt.Sprintf("ip-10-0-%d-%d.eu-central-1.compute.internal", i/256, i%256)
+		name := nameOf(i)
 		h.node(name, 16_000)
 		for k := range podsEach {
 			owner := (i + k) % nodes
-			pod := fmt.Sprintf("workload-%05d-6c9f4d7b8-%02d%03d", owner, k, i%1000)
+			pod := podOf(i, k, nodes)
 			h.Store().SetPod(&v1.Pod{
 				ObjectMeta: metav1.ObjectMeta{
 					Namespace: fmt.Sprintf("n%s", "s"), Name: pod, UID: types.UID(fmt.Sprintf("0b8d9f0e-2c44-4f6e-%06d-%09d", k, i)),
@@ -42,6 +42,15 @@ func (h *harbor) fleet(nodes, podsEach int) {
 			})
 		}
 	}
+}
+
+func nameOf(i int) string {
+	return fmt.Sprintf("ip-10-0-%d-%d.eu-central-1.compute.internal", i/256, i%256)
+}
+
+// podOf names pod k of node i.
+func podOf(i, k, nodes int) string {
+	return fmt.Sprintf("workload-%05d-6c9f4d7b8-%02d%03d", (i+k)%nodes, k, i%1000)
 }
 
 // BenchmarkSample takes a reading in, reads it against the cluster, builds the board and classifies: all that happens

@@ -48,7 +48,7 @@ func DefaultBinDir(ctx context.Context) (string, error) {
 
 // Build compiles the control plane and kwok into binDir, with a line of progress every few seconds. It takes minutes the
 // first time and under a second when nothing has changed, which the go command itself finds out.
-func Build(ctx context.Context, binDir string, progress io.Writer) error {
+func Build(ctx context.Context, binDir string, progress io.Writer) (err error) {
 	moduleDir, err := ModuleDir(ctx)
 	if err != nil {
 		return err
@@ -57,9 +57,11 @@ func Build(ctx context.Context, binDir string, progress io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("resolving the folder for binaries: %w", err)
 	}
-	if err := os.MkdirAll(binDir, 0o755); err != nil {
-		return fmt.Errorf("making the folder for binaries: %w", err)
+	release, err := Lock(binDir)
+	if err != nil {
+		return err
 	}
+	defer func() { err = errors.Join(err, release()) }()
 	if err := compile(ctx, moduleDir, binDir, progress); err != nil {
 		return err
 	}

@@ -3,13 +3,14 @@
 package e2e
 
 import (
+	"context"
 	"os"
 	"testing"
 
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-func TestMain(m *testing.M) { os.Exit(stage.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(stage.Main(context.Background(), m)) }
 
 // fixture is one case's cluster.
 type fixture struct{ *stage.Fixture }

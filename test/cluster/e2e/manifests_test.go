@@ -121,6 +121,11 @@ func TestManifestsAreAccepted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	components, err := evenkeel.Components(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = append(files, components...)
 	for _, file := range files {
 		if err := evenkeel.Apply(t.Context(), f.Cluster, file, true); err != nil {
 			t.Error(err)
@@ -241,7 +246,9 @@ func TestKustomizationsAreComplete(t *testing.T) {
 		if err := yaml.UnmarshalStrict(readFile(t, filepath.Join(dir, file)), &k); err != nil {
 			t.Fatalf("reading %s: %v", file, err)
 		}
-		if k.APIVersion != "kustomize.config.k8s.io/v1beta1" || k.Kind != "Kustomization" {
+		kustomization := k.APIVersion == "kustomize.config.k8s.io/v1beta1" && k.Kind == "Kustomization"
+		component := k.APIVersion == "kustomize.config.k8s.io/v1alpha1" && k.Kind == "Component" && strings.HasPrefix(file, "components/")
+		if !kustomization && !component {
 			t.Errorf("%s is a %s %s", file, k.APIVersion, k.Kind)
 		}
 		for _, resource := range k.Resources {

@@ -76,6 +76,22 @@ func Manifests(ctx context.Context) ([]string, error) {
 	return files, nil
 }
 
+// Components lists the shipped manifests that only some policies need.
+func Components(ctx context.Context) ([]string, error) {
+	root, err := Root(ctx)
+	if err != nil {
+		return nil, err
+	}
+	files, err := filepath.Glob(filepath.Join(root, "deploy", "components", "*", "rbac.yaml"))
+	if err == nil && len(files) == 0 {
+		err = errors.New("there are none")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listing components: %w", err)
+	}
+	return files, nil
+}
+
 // Apply creates or replaces every object of a manifest; with dryRun the API server checks it and stores nothing.
 func Apply(ctx context.Context, c *cluster.Cluster, file string, dryRun bool) error {
 	content, err := os.ReadFile(file)

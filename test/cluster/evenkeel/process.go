@@ -19,12 +19,17 @@ import (
 )
 
 // Build compiles the evenkeel binary of this checkout into binDir and returns its path.
-func Build(ctx context.Context, binDir string) (string, error) {
+func Build(ctx context.Context, binDir string) (path string, err error) {
 	root, err := Root(ctx)
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(binDir, "evenkeel")
+	release, err := cluster.Lock(binDir)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	path = filepath.Join(binDir, "evenkeel")
 	command := exec.CommandContext(ctx, "go", "build", "-o", path, "./cmd/evenkeel")
 	command.Dir = root
 	if out, err := command.CombinedOutput(); err != nil {

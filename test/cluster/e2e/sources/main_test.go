@@ -4,10 +4,11 @@
 package sources
 
 import (
+	"context"
 	"os"
 	"testing"
 
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-func TestMain(m *testing.M) { os.Exit(stage.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(stage.Main(context.Background(), m)) }

@@ -38,17 +38,17 @@ func Binary() string { return shared.binary }
 func Listen() string { return shared.listen }
 
 // Main runs a package's cases on a control plane of its own and returns the exit code.
-func Main(m *testing.M) int {
+func Main(ctx context.Context, m *testing.M) int {
 	flag.Parse()
 	if testing.Short() {
 		fmt.Fprintln(os.Stderr, "the end-to-end tests start a whole cluster; they are left out with -short")
 		return 0
 	}
-	return run(m)
+	return run(ctx, m)
 }
 
-func run(m *testing.M) int {
-	ctx, cancel := context.WithCancel(context.Background())
+func run(ctx context.Context, m *testing.M) int {
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if err := start(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -246,12 +246,12 @@ func (f *Fixture) Pods(ctx context.Context, deployment string) []v1.Pod {
 	return pods
 }
 
-// workload is a Deployment in namespace shop.
+// Workload is a Deployment in namespace shop.
 func Workload(name string, requests, usage cluster.Resources) cluster.Workload {
 	return cluster.Workload{Namespace: "shop", Name: name, Requests: requests, Usage: usage}
 }
 
-// on places the same number of pods on each of the nodes.
+// On places the same number of pods on each of the nodes.
 func On(pods int, nodes ...string) map[string]int {
 	per := map[string]int{}
 	for _, node := range nodes {

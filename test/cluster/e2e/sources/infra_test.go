@@ -1,4 +1,4 @@
-package e2e
+package sources
 
 import (
 	"context"
@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
+	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 	"github.com/evenkeel/evenkeel/test/cluster/exporters"
 	"github.com/evenkeel/evenkeel/test/cluster/fault"
 	"github.com/evenkeel/evenkeel/test/cluster/faultproxy"
@@ -29,7 +30,7 @@ import (
 
 // The sources that other cases read tell the truth of the cluster: a hot node uses 30.9 cores, another 7.5.
 func TestSourcesTellTheTruth(t *testing.T) {
-	f := newFixture(t)
+	f := stage.New(t)
 	story, err := scenario.RequestSkew(t.Context(), f.Cluster, scenario.OwnAddresses())
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +51,7 @@ func TestSourcesTellTheTruth(t *testing.T) {
 // nodeExporterCores is what a reader asks of a node-exporter.
 const nodeExporterCores = `sum without (cpu, mode) (irate(node_cpu_seconds_total{mode!~"idle|iowait|steal"}[2m]))`
 
-func prometheusTellsTheTruth(t *testing.T, f *fixture, story *scenario.Story) {
+func prometheusTellsTheTruth(t *testing.T, f *stage.Fixture, story *scenario.Story) {
 	if !prometheus.Installed() {
 		t.Skip("there is no prometheus on the PATH")
 	}
@@ -119,15 +120,15 @@ func proxyStandsBetween(ctx context.Context, t *testing.T, server *prometheus.Se
 	}
 }
 
-func kubeletsTellTheTruth(t *testing.T, f *fixture, story *scenario.Story) {
+func kubeletsTellTheTruth(t *testing.T, f *stage.Fixture, story *scenario.Story) {
 	ctx := t.Context()
 	kubelets, err := exporters.StartKubelets(ctx, exporters.KubeletsConfig{Cluster: f.Cluster, Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	client := trusting(t, kubelets.CAFile())
-	url := f.kubeletURL(story.Hot[0])
-	token := f.reader("stats-reader", "nodes/stats")
+	url := kubeletURL(f, story.Hot[0])
+	token := reader(f, "stats-reader", "nodes/stats")
 
 	if code, _ := ask(ctx, t, client, url+"/stats/summary", ""); code != http.StatusUnauthorized {
 		t.Errorf("without a token: %d, want 401", code)
@@ -148,7 +149,7 @@ func kubeletsTellTheTruth(t *testing.T, f *fixture, story *scenario.Story) {
 		t.Errorf("summary with a fault: %s", body)
 	}
 	kubelets.SetFault(fault.Fault{})
-	metrics := f.reader("metrics-reader", "nodes/metrics")
+	metrics := reader(f, "metrics-reader", "nodes/metrics")
 	if _, body := ask(ctx, t, client, url+"/metrics/resource", metrics); !strings.Contains(body, "\nnode_cpu_usage_seconds_total ") {
 		t.Errorf("resource metrics: %s", body)
 	}
@@ -157,13 +158,13 @@ func kubeletsTellTheTruth(t *testing.T, f *fixture, story *scenario.Story) {
 	}
 }
 
-func statisticsTellTheTruth(t *testing.T, f *fixture, story *scenario.Story) {
+func statisticsTellTheTruth(t *testing.T, f *stage.Fixture, story *scenario.Story) {
 	ctx := t.Context()
 	statistics, err := exporters.StartStatistics(ctx, exporters.StatisticsConfig{Cluster: f.Cluster})
 	if err != nil {
 		t.Fatal(err)
 	}
-	url := fmt.Sprintf("http://%s:%d/statistics", f.internalIP(story.Hot[0]), exporters.StatisticsPort)
+	url := fmt.Sprintf("http://%s:%d/statistics", internalIP(f, story.Hot[0]), exporters.StatisticsPort)
 	_, body := ask(ctx, t, http.DefaultClient, url, "")
 	values := map[string]float64{}
 	if err := json.Unmarshal([]byte(body), &values); err != nil {
@@ -194,7 +195,7 @@ func statisticsTellTheTruth(t *testing.T, f *fixture, story *scenario.Story) {
 	}
 }
 
-func annotationsTellTheTruth(t *testing.T, f *fixture, story *scenario.Story) {
+func annotationsTellTheTruth(t *testing.T, f *stage.Fixture, story *scenario.Story) {
 	ctx := t.Context()
 	annotator, err := exporters.StartAnnotator(ctx, exporters.AnnotatorConfig{Cluster: f.Cluster})
 	if err != nil {
@@ -204,7 +205,7 @@ func annotationsTellTheTruth(t *testing.T, f *fixture, story *scenario.Story) {
 	if err := annotator.Write(ctx); err != nil {
 		t.Fatal(err)
 	}
-	value, stamp, _ := strings.Cut(f.node(story.Hot[0]).Annotations["cpu_usage_avg_5m"], ",")
+	value, stamp, _ := strings.Cut(nodeOf(f.T.Context(), f, story.Hot[0]).Annotations["cpu_usage_avg_5m"], ",")
 	at, err := time.ParseInLocation("2006-01-02T15:04:05Z", stamp, exporters.Shanghai())
 	if value != "0.96562" || err != nil || time.Since(at).Abs() > 10*time.Second {
 		t.Errorf("annotation %q at %q, %v, want 0.96562 now by Shanghai's clock", value, stamp, err)
@@ -213,24 +214,14 @@ func annotationsTellTheTruth(t *testing.T, f *fixture, story *scenario.Story) {
 	if err := annotator.Write(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if left := f.node(story.Hot[0]).Annotations["cpu_usage_avg_5m"]; left != "" {
+	if left := nodeOf(f.T.Context(), f, story.Hot[0]).Annotations["cpu_usage_avg_5m"]; left != "" {
 		t.Errorf("annotation %q after its removal", left)
 	}
 }
 
-// node reads a node.
-func (f *fixture) node(name string) *v1.Node {
+func internalIP(f *stage.Fixture, node string) string {
 	f.T.Helper()
-	node, err := f.Client().CoreV1().Nodes().Get(f.T.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		f.T.Fatal(err)
-	}
-	return node
-}
-
-func (f *fixture) internalIP(node string) string {
-	f.T.Helper()
-	for _, address := range f.node(node).Status.Addresses {
+	for _, address := range nodeOf(f.T.Context(), f, node).Status.Addresses {
 		if address.Type == v1.NodeInternalIP {
 			return address.Address
 		}
@@ -239,13 +230,13 @@ func (f *fixture) internalIP(node string) string {
 	return ""
 }
 
-func (f *fixture) kubeletURL(node string) string {
+func kubeletURL(f *stage.Fixture, node string) string {
 	f.T.Helper()
-	return fmt.Sprintf("https://%s:%d", f.internalIP(node), f.node(node).Status.DaemonEndpoints.KubeletEndpoint.Port)
+	return fmt.Sprintf("https://%s:%d", internalIP(f, node), nodeOf(f.T.Context(), f, node).Status.DaemonEndpoints.KubeletEndpoint.Port)
 }
 
 // reader makes a ServiceAccount that may get one resource and returns its token.
-func (f *fixture) reader(name, resource string) string {
+func reader(f *stage.Fixture, name, resource string) string {
 	f.T.Helper()
 	ctx, client := f.T.Context(), f.Client()
 	meta := metav1.ObjectMeta{Name: name}
