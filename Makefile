@@ -83,6 +83,10 @@ fmt: ## Format the sources of both modules.
 	$(GOLANGCI_LINT) fmt ./...
 	cd $(CLUSTER) && $(GOLANGCI_LINT) fmt --config $(CURDIR)/.golangci.yml ./...
 
+.PHONY: update-docs
+update-docs: ## Bring docs/policy.md to the policy's types.
+	go run ./hack/policyref
+
 .PHONY: update-deploy
 update-deploy: ## Bring deploy/'s ConfigMap to policy.yaml.
 	hack/update-deploy.sh
