@@ -22,6 +22,7 @@ TEST_FLAGS ?= -shuffle=on
 E2E_FLAGS ?= -count=1 -p 2 -timeout 45m
 FUZZ_TIME ?= 30s
 BENCH ?= .
+FOOTPRINT_FLAGS ?=
 
 .PHONY: help
 help: ## Show this list.
@@ -77,6 +78,11 @@ fuzz: ## Run each fuzz target for FUZZ_TIME (30s).
 .PHONY: bench
 bench: ## Run the benchmarks that match BENCH (all).
 	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+
+.PHONY: footprint
+footprint: build ## Measure evenkeel extender's memory at 5,000 nodes against bare informers (Linux).
+	go build -o bin/footprint ./hack/footprint
+	bin/footprint $(FOOTPRINT_FLAGS)
 
 .PHONY: fmt
 fmt: ## Format the sources of both modules.

@@ -16,7 +16,7 @@ import (
 
 // cycles waits until usage has been observed for long enough and runs one cycle or many.
 func (a *App) cycles(ctx context.Context) error {
-	a.usageGate.evicting.Store(true)
+	a.beginEvicting()
 	if !a.awaitUsage(ctx, io.Discard) {
 		return nil
 	}

@@ -2,7 +2,7 @@ package app
 
 import (
 	"strings"
-	"sync/atomic"
+	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
@@ -13,32 +13,55 @@ import (
 
 // gate tells persons when usage becomes too poor to evict on, and when it is good again: in the log of every process, and
 // by an Event of the one that evicts, on the ConfigMap by which it is paused.
-type gate struct{ evicting atomic.Bool }
+type gate struct {
+	mu       sync.Mutex
+	evicting bool
+	closed   *observer.Observation // by which the gate closed; nil while it is open
+}
 
 // gateOpened is the Event's reason when the gate opens.
 const gateOpened = "UsageGateOpened"
 
+// gated is told when the gate closes, opens or changes its reason.
 func (a *App) gated(o *observer.Observation) {
-	logger := klog.LoggerWithName(klog.Background(), "usage")
-	kind, reason, note := v1.EventTypeWarning, string(o.Gate), o.Closed()
-	if o.Gate == "" {
-		kind, reason, note = v1.EventTypeNormal, gateOpened, "Real usage is known well enough to evict on."
+	klog.LoggerWithName(klog.Background(), "usage").V(2).Info("Usage gate changed", "gate", o.Gate, "detail", o.Closed())
+	g := &a.usageGate
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	opens := o.Gate == "" && g.closed != nil
+	if g.closed = o; o.Gate == "" {
+		g.closed = nil
 	}
-	logger.V(2).Info("Usage gate changed", "reason", reason, "detail", note)
-	if a.recorder == nil || !a.usageGate.evicting.Load() {
-		return
+	switch {
+	case !g.evicting:
+	case opens:
+		a.gateEvent(v1.EventTypeNormal, gateOpened, "Real usage is known well enough to evict on.")
+	case g.closed != nil:
+		a.gateEvent(v1.EventTypeWarning, string(o.Gate), o.Closed())
 	}
-	a.recorder.Eventf(&v1.ObjectReference{
-		APIVersion: "v1", Kind: "ConfigMap", Namespace: a.options.Namespace, Name: evictor.ConfigMapName,
-	}, nil, kind, reason, "Evicting", "%s", shorten(note))
+}
+
+// beginEvicting makes this process the one that tells by Events.
+func (a *App) beginEvicting() {
+	g := &a.usageGate
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.evicting = true; g.closed != nil {
+		a.gateEvent(v1.EventTypeWarning, string(g.closed.Gate), g.closed.Closed())
+	}
 }
 
 // mostNote is how long the note of an Event may be.
 const mostNote = 1024
 
-func shorten(note string) string {
-	if len(note) <= mostNote {
-		return note
+func (a *App) gateEvent(kind, reason, note string) {
+	if a.recorder == nil {
+		return
 	}
-	return strings.ToValidUTF8(note[:mostNote], "")
+	if len(note) > mostNote {
+		note = strings.ToValidUTF8(note[:mostNote], "")
+	}
+	a.recorder.Eventf(&v1.ObjectReference{
+		APIVersion: "v1", Kind: "ConfigMap", Namespace: a.options.Namespace, Name: evictor.ConfigMapName,
+	}, nil, kind, reason, "Evicting", "%s", note)
 }

@@ -7,15 +7,18 @@ import (
 	"testing"
 	"time"
 
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	schedulerv1 "k8s.io/kube-scheduler/config/v1"
 
 	"github.com/evenkeel/evenkeel/test/cluster"
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
+	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
 // kube-scheduler is configured without the extender. One pod is evicted, the probe, and none in the cycles after it: by
 // requests the hot nodes look emptiest, so every further one would come straight back. Once kube-scheduler asks, the nodes
-// Are cooled.
+// are cooled.
 func TestSteeringAbsentStopsEvicting(t *testing.T) {
 	f := newFixture(t)
 	skew := f.Skew()
@@ -67,6 +70,7 @@ func TestMetricsServerStopped(t *testing.T) {
 	if got := f.Evictions(mark); got != 0 {
 		t.Fatalf("%d evictions without usage data, want 0", got)
 	}
+	f.Eventually(10*time.Second, "an Event that says why", func(ctx context.Context) bool { return f.gateEvent(ctx, "UsageSourceUnavailable") })
 
 	if err := f.Restart(t.Context(), cluster.MetricsServer); err != nil {
 		t.Fatal(err)
@@ -75,6 +79,19 @@ func TestMetricsServerStopped(t *testing.T) {
 	if got, most := f.Evictions(mark), skew.Fewest+1; got > most {
 		t.Errorf("%d evictions, want at most %d", got, most)
 	}
+	f.Eventually(10*time.Second, "an Event that it is over", func(ctx context.Context) bool { return f.gateEvent(ctx, "UsageGateOpened") })
+}
+
+// gateEvent says whether there is an Event with this reason on the ConfigMap by which Evenkeel is paused.
+func (f *fixture) gateEvent(ctx context.Context, reason string) bool {
+	f.T.Helper()
+	events, err := f.Client().EventsV1().Events(evenkeel.Namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	return slices.ContainsFunc(events.Items, func(e eventsv1.Event) bool {
+		return e.Reason == reason && e.Regarding.Kind == "ConfigMap" && e.Note != ""
+	})
 }
 
 // New pods are scheduled whether Evenkeel answers, does not answer any more or is not there. A frozen process is the

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// child is a process that is measured, or that serves.
+type child struct {
+	command *exec.Cmd
+	lines   chan string
+	log     *os.File
+}
+
+// start runs a program with the garbage collector's defaults; its log goes to a file.
+func start(ctx context.Context, logPath, program string, args ...string) (*child, error) {
+	log, err := os.Create(logPath)
+	if err != nil {
+		return nil, fmt.Errorf("starting %s: %w", program, err)
+	}
+	command := exec.CommandContext(ctx, program, args...)
+	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
+	command.WaitDelay = 10 * time.Second
+	command.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return strings.HasPrefix(v, "GOGC=") || strings.HasPrefix(v, "GOMEMLIMIT=") || strings.HasPrefix(v, "GODEBUG=")
+	})
+	command.Stderr = log
+	out, err := command.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("starting %s: %w", program, err)
+	}
+	if err := command.Start(); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", program, err)
+	}
+	c := &child{command: command, lines: make(chan string, 16), log: log}
+	go func() {
+		defer close(c.lines)
+		for scanner := bufio.NewScanner(out); scanner.Scan(); {
+			select {
+			case c.lines <- scanner.Text():
+			default: // nobody reads on
+			}
+		}
+	}()
+	return c, nil
+}
+
+// line is the next line that the process writes.
+func (c *child) line(ctx context.Context) (string, error) {
+	select {
+	case <-ctx.Done():
+		return "", ctx.Err()
+	case line, ok := <-c.lines:
+		if !ok {
+			return "", errors.New("the process has ended; see " + c.log.Name())
+		}
+		return line, nil
+	}
+}
+
+// stop asks the process to end and waits; it is killed when it does not end in time.
+func (c *child) stop() {
+	_ = c.command.Process.Signal(os.Interrupt) // an error means that it has ended
+	patience := time.AfterFunc(10*time.Second, func() { _ = c.command.Process.Kill() })
+	defer patience.Stop()
+	for range c.lines {                        // until it has closed its end
+	}
+	_ = c.command.Wait() // how it ended does not matter
+	c.log.Close()
+}
+
+// memory is what a process holds of the machine's, in bytes.
+type memory struct{ resident, peak int64 }
+
+// memory reads it from the kernel.
+func (c *child) memory() (memory, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.command.Process.Pid))
+	if err != nil {
+		return memory{}, fmt.Errorf("reading the memory of a process: %w", err)
+	}
+	var m memory
+	for line := range strings.Lines(string(status)) {
+		name, value, _ := strings.Cut(line, ":")
+		kib, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
+		switch name {
+		case "VmRSS":
+			m.resident = kib << 10
+		case "VmHWM":
+			m.peak = kib << 10
+		}
+	}
+	if m.resident == 0 || m.peak == 0 {
+		return memory{}, errors.New("reading the memory of a process: the kernel does not tell; has it ended?")
+	}
+	return m, nil
+}
+
+// settle lets a process run on and returns the median of its memory over the second half of that time.
+func (c *child) settle(ctx context.Context, length time.Duration) (memory, error) {
+	ticker, end := time.NewTicker(time.Second), time.NewTimer(length)
+	defer ticker.Stop()
+	defer end.Stop()
+	half := time.Now().Add(length / 2)
+	var seen []int64
+	for {
+		select {
+		case <-ctx.Done():
+			return memory{}, ctx.Err()
+		case at := <-ticker.C:
+			m, err := c.memory()
+			if err != nil {
+				return m, err
+			}
+			if at.After(half) {
+				seen = append(seen, m.resident)
+			}
+		case <-end.C:
+			m, err := c.memory()
+			seen = append(seen, m.resident)
+			slices.Sort(seen)
+			m.resident = seen[len(seen)/2]
+			return m, err
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// negotiate returns the first of the formats that the client names which this server has: protobuf or JSON.
+func negotiate(r *http.Request) (runtime.SerializerInfo, error) {
+	accepted := r.Header.Get("Accept")
+	for media := range strings.SplitSeq(accepted, ",") {
+		media, _, _ = strings.Cut(strings.TrimSpace(media), ";")
+		if info, ok := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), media); ok && info.StreamSerializer != nil {
+			return info, nil
+		}
+	}
+	return runtime.SerializerInfo{}, fmt.Errorf("none of %q is served", accepted)
+}
+
+// list answers with a page of at most the limit that the client asks for.
+func (s *server) list(w http.ResponseWriter, r *http.Request, k *kind, media runtime.SerializerInfo) {
+	from, _ := strconv.Atoi(r.FormValue("continue"))
+	limit, _ := strconv.Atoi(r.FormValue("limit"))
+	from = min(max(from, 0), k.count)
+	to, rest := k.count, ""
+	if limit > 0 && from+limit < k.count {
+		to = from + limit
+		rest = strconv.Itoa(to)
+	}
+	items := make([]runtime.Object, 0, to-from)
+	for i := from; i < to; i++ {
+		items = append(items, k.make(i, firstVersion))
+	}
+	var body bytes.Buffer
+	if err := media.Serializer.Encode(k.list(items, strconv.Itoa(firstVersion), rest), &body); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", media.MediaType)
+	_, _ = body.WriteTo(w)
+}
+
+// refuse answers as an API server does that has no streamed lists.
+func refuse(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusUnprocessableEntity)
+	_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422,` +
+		`"message":"sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"}`))
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// server is the fake: an API server with nodes, pods and metrics.k8s.io, and a Prometheus server, on one address.
+type server struct {
+	*fleet
+	version atomic.Int64 // the newest resourceVersion
+}
+
+// firstVersion is the resourceVersion of everything that has not changed yet.
+const firstVersion = 1000
+
+func newServer(f *fleet) *server {
+	s := &server{fleet: f}
+	s.version.Store(firstVersion)
+	return s
+}
+
+// kind is what is served under one path.
+type kind struct {
+	count int
+	make  func(i, version int) runtime.Object
+	list  func(items []runtime.Object, version, rest string) runtime.Object
+	// empty is an object without content, for bookmarks.
+	empty func(version string, annotations map[string]string) runtime.Object
+	// updates is how many change each second.
+	updates float64
+}
+
+func (s *server) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"major":"1","minor":"36","gitVersion":"v1.36.3","platform":"linux/amd64"}`)
+	})
+	nodes, pods := s.nodeKind(), s.podKind()
+	mux.HandleFunc("GET /api/v1/nodes", func(w http.ResponseWriter, r *http.Request) { s.objects(w, r, &nodes) })
+	mux.HandleFunc("GET /api/v1/pods", func(w http.ResponseWriter, r *http.Request) { s.objects(w, r, &pods) })
+	mux.HandleFunc("GET /apis/metrics.k8s.io/v1beta1/nodes", s.nodeMetrics)
+	mux.HandleFunc("GET /apis/metrics.k8s.io/v1beta1/pods", s.podMetrics)
+	mux.HandleFunc("POST /api/v1/query", s.query)
+	mux.HandleFunc("POST /api/v1/query_range", s.queryRange)
+	return mux
+}
+
+// objects answers a list or a watch.
+func (s *server) objects(w http.ResponseWriter, r *http.Request, k *kind) {
+	media, err := negotiate(r)
+	switch {
+	case err != nil:
+		http.Error(w, err.Error(), http.StatusNotAcceptable)
+	case r.FormValue("watch") == "":
+		s.list(w, r, k, media)
+	case r.FormValue("sendInitialEvents") == "true" && !s.watchList:
+		refuse(w)
+	default:
+		s.watch(w, r, k, media)
+	}
+}
+
+// serve answers on an address of loopback until the context ends; its URL is the first line of out.
+func serve(ctx context.Context, f *fleet, out io.Writer) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("listening: %w", err)
+	}
+	fmt.Fprintf(out, "http://%s\n", listener.Addr())
+	web := &http.Server{
+		Handler: newServer(f).handler(), ReadHeaderTimeout: 5 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return web.Serve(listener) })
+	group.Go(func() error {
+		<-ctx.Done()
+		return web.Close()
+	})
+	if err := group.Wait(); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serving: %w", err)
+	}
+	return nil
+}

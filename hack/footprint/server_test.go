@@ -1,0 +1,137 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/evenkeel/evenkeel/cluster/informed"
+	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/lines"
+	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/metricsserver"
+	"github.com/evenkeel/evenkeel/usage/prometheus"
+)
+
+func newFake(t *testing.T, watchList bool) string {
+	t.Helper()
+	fake := httptest.NewServer(newServer(&fleet{nodes: 3, podsPerNode: 2, updates: 100, watchList: watchList}).handler())
+	t.Cleanup(fake.Close)
+	return fake.URL
+}
+
+// Both ways of the first list, in both formats, end in the same cluster, and changes follow.
+func TestClientsSeeTheWholeCluster(t *testing.T) {
+	cases := map[string]struct {
+		watchList bool
+		format    string
+	}{
+		"streamed protobuf":  {true, "application/vnd.kubernetes.protobuf"},
+		"streamed JSON":      {true, "application/json"},
+		"protobuf, in pages": {false, "application/vnd.kubernetes.protobuf"},
+		"JSON, in pages":     {false, "application/json"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			config := restConfig(newFake(t, tc.watchList))
+			config.ContentType, config.AcceptContentTypes = tc.format, tc.format
+			client, err := kubernetes.NewForConfig(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			factory := informers.NewSharedInformerFactory(client, 0)
+			pods := factory.Core().V1().Pods()
+			pods.Informer()
+			store := informed.NewStore(nil)
+			synced, err := store.Attach(factory)
+			if err != nil {
+				t.Fatal(err)
+			}
+			factory.Start(t.Context().Done())
+			eventually(t, "the first lists", synced)
+			want := &fleet{nodes: 3, podsPerNode: 2}
+			for i := range want.pods() {
+				if _, err := pods.Lister().Pods(want.namespace(i)).Get(want.podName(i)); err != nil {
+					t.Error(err)
+				}
+			}
+			eventually(t, "a change", func() bool {
+				pod, err := pods.Lister().Pods(want.namespace(0)).Get(want.podName(0))
+				return err == nil && pod.ResourceVersion != "1000"
+			})
+		})
+	}
+}
+
+// What the fake serves as usage is taken without a complaint.
+func TestUsageIsSane(t *testing.T) {
+	url := newFake(t, true)
+	median := usage.Window{Kind: usage.KindQuantile, Percentile: 50, Over: usage.Avg5m.Over}
+	fromMetrics, err := metricsserver.New(metricsserver.Config{
+		REST: &rest.Config{Host: url}, QueriesPerSecond: 100, Timeout: 5 * time.Second, Now: time.Now,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fromPrometheus, err := prometheus.New(prometheus.Config{
+		Client: &http.Client{}, Address: url, Timeout: 5 * time.Second, QueriesPerSecond: 100, Windows: []usage.Window{usage.Avg5m, median},
+		Metrics: []usage.Metric{usage.CPU, usage.Memory}, Now: time.Now,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, source := range map[string]observer.Source{"metrics.k8s.io": fromMetrics, "Prometheus": fromPrometheus} {
+		t.Run(name, func(t *testing.T) {
+			o := newObserver(t, source, median)
+			o.Sample(t.Context())
+			told := o.Latest().Sources[0]
+			if told.Err != nil || told.Nodes != 3 || told.Pods != 6 || len(told.Problems) > 0 {
+				t.Errorf("%d nodes and %d pods told of, want 3 and 6; problems %v, error %v", told.Nodes, told.Pods, told.Problems, told.Err)
+			}
+		})
+	}
+}
+
+// newObserver returns an Observer that knows the fake's cluster.
+func newObserver(t *testing.T, source observer.Source, windows ...usage.Window) *observer.Observer {
+	t.Helper()
+	set, err := lines.New([]lines.Pool{{Name: "default"}}, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := observer.New(observer.Config{
+		Sources: []observer.Source{source}, Lines: set, SampleInterval: 15 * time.Second, Now: time.Now,
+		Usage: usage.Config{SampleInterval: 15 * time.Second, MaxAge: time.Minute, Windows: windows},
+		Hot:   plan.HotRule{ConsecutiveSamples: 3, SampleInterval: 15 * time.Second},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fleet{nodes: 3, podsPerNode: 2}
+	for i := range f.nodes {
+		o.Store().SetNode(node(i, firstVersion))
+	}
+	for i := range f.pods() {
+		o.Store().SetPod(f.pod(i, firstVersion))
+	}
+	return o
+}
+
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	ticker, end := time.NewTicker(10*time.Millisecond), time.After(20*time.Second)
+	defer ticker.Stop()
+	for !done() {
+		select {
+		case <-ticker.C:
+		case <-end:
+			t.Fatalf("%s did not come", what)
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+func beginInformers(ctx context.Context, b *bench) (*child, error) {
+	c, err := start(ctx, filepath.Join(b.folder, "informers.log"), b.self, "--role=informers", "--api-server="+b.url)
+	if err != nil {
+		return nil, err
+	}
+	line, err := c.line(ctx)
+	if err == nil && line != synced {
+		err = fmt.Errorf("the informers say %q", line)
+	}
+	return c, err
+}
+
+func beginExtender(source string) func(context.Context, *bench) (*child, error) {
+	return func(ctx context.Context, b *bench) (*child, error) {
+		config, err := b.configure(source)
+		if err != nil {
+			return nil, err
+		}
+		address, err := freeAddress(ctx)
+		if err != nil {
+			return nil, err
+		}
+		c, err := start(ctx, filepath.Join(b.folder, "extender.log"), b.binary, "extender", "--kubeconfig="+config.kube,
+			"--policy-config-file="+config.policy, "--listen-address="+address, "--metrics-address=0")
+		if err != nil {
+			return nil, err
+		}
+		return c, b.waitFresh(ctx, "http://"+address+"/nodes")
+	}
+}
+
+type files struct{ kube, policy string }
+
+// configure writes what evenkeel reads: the shipped policy but for a short first window.
+func (b *bench) configure(source string) (files, error) {
+	f := files{kube: filepath.Join(b.folder, "kubeconfig"), policy: filepath.Join(b.folder, "policy.yaml")}
+	kube := fmt.Sprintf(`apiVersion: v1
+kind: Config
+clusters: [{name: fake, cluster: {server: %q}}]
+contexts: [{name: fake, context: {cluster: fake}}]
+current-context: fake
+`, b.url)
+	from := "- type: " + source
+	if source == "Prometheus" {
+		from += fmt.Sprintf("\n      prometheus: {address: %q}", b.url)
+	}
+	policy := fmt.Sprintf(`apiVersion: evenkeel.io/v1alpha1
+kind: LoadPolicy
+usage:
+  sampleInterval: 15s
+  sources:
+    %s
+hot:
+  minWindow: 1s
+`, from)
+	return f, errors.Join(os.WriteFile(f.kube, []byte(kube), 0o600), os.WriteFile(f.policy, []byte(policy), 0o600))
+}
+
+// waitFresh waits until an extender knows the usage of every node.
+func (b *bench) waitFresh(ctx context.Context, url string) error {
+	ticker := time.NewTicker(2 * time.Second)
+	defer ticker.Stop()
+	for {
+		if fresh, err := freshNodes(ctx, url); err == nil && fresh == b.fleet.nodes {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for usage of all nodes: %w", ctx.Err())
+		case <-ticker.C:
+		}
+	}
+}
+
+func freshNodes(ctx context.Context, url string) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return 0, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	var nodes []struct {
+		Unknown string `json:"unknownReason"`
+		Source  string `json:"source"`
+	}
+	if err := json.NewDecoder(response.Body).Decode(&nodes); err != nil {
+		return 0, fmt.Errorf("reading the nodes: %w", err)
+	}
+	fresh := 0
+	for _, n := range nodes {
+		if n.Unknown == "" && n.Source != "" {
+			fresh++
+		}
+	}
+	return fresh, nil
+}
+
+// freeAddress returns an address of loopback that nobody listens on.
+func freeAddress(ctx context.Context) (string, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("finding a free port: %w", err)
+	}
+	defer listener.Close()
+	return listener.Addr().String(), nil
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// What nodes and pods use: enough to be told apart, and never so much that a node is hot.
+const (
+	podMilli  = 250
+	podBytes  = 640 << 20
+	ownMilli  = 800
+	ownBytes  = 6 << 30
+	scrapeAge = 10 * time.Second
+)
+
+func (f *fleet) nodeMilli() int { return ownMilli + podMilli*f.podsPerNode }
+func (f *fleet) nodeBytes() int { return ownBytes + podBytes*f.podsPerNode }
+
+// nodeMetrics answers as metrics-server does.
+func (s *server) nodeMetrics(w http.ResponseWriter, _ *http.Request) {
+	at := time.Now().Add(-scrapeAge).UTC().Format(time.RFC3339)
+	items(w, `{"kind":"NodeMetricsList","apiVersion":"metrics.k8s.io/v1beta1","metadata":{},"items":[`, `]}`, s.nodes, func(out io.Writer, i int) {
+		fmt.Fprintf(out, `{"metadata":{"name":%q,"creationTimestamp":%q},"timestamp":%[2]q,"window":"15s","usage":{"cpu":"%[3]dn","memory":"%[4]dKi"}}`,
+			nodeName(i), at, s.nodeMilli()*1_000_000+i, s.nodeBytes()>>10)
+	})
+}
+
+func (s *server) podMetrics(w http.ResponseWriter, _ *http.Request) {
+	at := time.Now().Add(-scrapeAge).UTC().Format(time.RFC3339)
+	const container = `{"name":"%s","usage":{"cpu":"%dn","memory":"%dKi"}}`
+	items(w, `{"kind":"PodMetricsList","apiVersion":"metrics.k8s.io/v1beta1","metadata":{},"items":[`, `]}`, s.pods(), func(out io.Writer, i int) {
+		fmt.Fprintf(out, `{"metadata":{"name":%q,"namespace":%q,"creationTimestamp":%q,"labels":{"app.kubernetes.io/name":"service-%05d","pod-template-hash":"6c9f4d7b8"}},`+
+			`"timestamp":%[3]q,"window":"15s","containers":[`, s.podName(i), s.namespace(i), at, s.workload(i))
+		fmt.Fprintf(out, container+","+container+"]}", "main", podMilli*800_000+i, podBytes*8/10>>10, "proxy", podMilli*200_000, podBytes*2/10>>10)
+	})
+}
+
+// query answers the questions that a Prometheus source asks by default.
+func (s *server) query(w http.ResponseWriter, r *http.Request) {
+	query, now := r.FormValue("query"), time.Now()
+	of, value, ok := s.answer(query, now)
+	if !ok {
+		http.Error(w, "not expected: "+query, http.StatusBadRequest)
+		return
+	}
+	count, labels := s.nodes, func(out io.Writer, i int) {
+		fmt.Fprintf(out, `"container":"node-exporter","endpoint":"metrics","instance":"%s:9100","job":"node-exporter","namespace":"monitoring","pod":"node-exporter-%05x"`, address(i), i)
+	}
+	if of == "pods" {
+		count, labels = s.pods(), func(out io.Writer, i int) { fmt.Fprintf(out, `"namespace":%q,"pod":%q`, s.namespace(i), s.podName(i)) }
+	}
+	stamp := float64(now.UnixMilli()) / 1000
+	items(w, `{"status":"success","data":{"resultType":"vector","result":[`, `]}}`, count, func(out io.Writer, i int) {
+		_, _ = io.WriteString(out, `{"metric":{`)
+		labels(out, i)
+		fmt.Fprintf(out, `},"value":[%.3f,"%s"]}`, stamp, value)
+	})
+}
+
+// answer finds what a query is about and the value of every series.
+func (s *server) answer(query string, now time.Time) (of, value string, ok bool) {
+	for _, known := range []struct{ key, of, value string }{
+		{"timestamp(", "nodes", fmt.Sprint(now.Add(-scrapeAge).Unix())},
+		{"container_cpu_usage_seconds_total", "pods", fmt.Sprintf("%.6f", podMilli/1000.0)},
+		{"container_memory_working_set_bytes", "pods", fmt.Sprint(podBytes)},
+		{"node_cpu_seconds_total", "nodes", fmt.Sprintf("%.6f", float64(s.nodeMilli())/1000)},
+		{"node_memory_MemTotal_bytes", "nodes", fmt.Sprint(s.nodeBytes())},
+	} {
+		if strings.Contains(query, known.key) {
+			return known.of, known.value, true
+		}
+	}
+	return "", "", false
+}
+
+// queryRange knows nothing of the past.
+func (s *server) queryRange(w http.ResponseWriter, _ *http.Request) {
+	items(w, `{"status":"success","data":{"resultType":"matrix","result":[`, `]}}`, 0, nil)
+}
+
+// items writes a JSON list item by item.
+func items(w http.ResponseWriter, head, foot string, count int, item func(out io.Writer, i int)) {
+	w.Header().Set("Content-Type", "application/json")
+	out := bufio.NewWriterSize(w, 64<<10)
+	_, _ = out.WriteString(head)
+	for i := range count {
+		if i > 0 {
+			_ = out.WriteByte(',')
+		}
+		item(out, i)
+	}
+	_, _ = out.WriteString(foot)
+	_ = out.Flush()
+}

@@ -1,0 +1,44 @@
+package app
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/tools/events"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// Only the process that evicts tells by Events, of a gate that closed before it began as well, and of an opening only where
+// it told of a closing.
+func TestGateIsToldByEvents(t *testing.T) {
+	recorder := events.NewFakeRecorder(10)
+	a := &App{recorder: recorder}
+	turn := func(gate observer.Gate) {
+		a.gated(&observer.Observation{Gate: gate, Ready: 3, View: &usage.View{Snapshot: &cluster.Snapshot{}}})
+	}
+	turn("")
+	turn(observer.GateSource)
+	turn(observer.GateCoverage)
+	if len(recorder.Events) > 0 {
+		t.Errorf("an Event by a process that does not evict: %s", <-recorder.Events)
+	}
+	a.beginEvicting()
+	turn("")
+	turn("")
+	turn(observer.GateNoUsage)
+	want := []string{
+		"Warning UsageCoverageTooLow UsageCoverageTooLow: 0 of 3 ready nodes have fresh usage",
+		"Normal UsageGateOpened Real usage is known well enough to evict on.",
+		"Warning NoUsageData NoUsageData: 0 of 3 ready nodes have fresh usage",
+	}
+	var got []string
+	for len(recorder.Events) > 0 {
+		got = append(got, <-recorder.Events)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
