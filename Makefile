@@ -80,8 +80,8 @@ bench: ## Run the benchmarks that match BENCH (all).
 	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
 
 .PHONY: footprint
-footprint: build ## Measure evenkeel extender's memory at 5,000 nodes against bare informers (Linux).
-	go build -o bin/footprint ./hack/footprint
+footprint: ## Measure the extender's memory at 5,000 nodes against bare informers (Linux).
+	go build -o bin/ ./cmd/evenkeel ./hack/footprint
 	bin/footprint $(FOOTPRINT_FLAGS)
 
 .PHONY: fmt

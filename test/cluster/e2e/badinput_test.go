@@ -74,7 +74,7 @@ func badInputFiles(t *testing.T) string {
 		"load-nan.yaml":         loadPolicyHead + "minGapPercent: .nan\n",
 		"load-low.yaml":         loadPolicyHead + "lines: {memory: {low: 76}}\n",
 		"load-reject.yaml":      loadPolicyHead + "lines: {cpu: {reject: 65}}\n",
-		"load-resource.yaml":    loadPolicyHead + "lines: {gpu: {evict: 50}}\n",
+		"load-resource.yaml":    loadPolicyHead + "lines: {cpu: {}, gpu: {evict: 50}}\n",
 		"args-range.yaml":       withArgs("{thresholds: {cpu: -1}, targetThresholds: {cpu: 60}}"),
 		"args-low.yaml":         withArgs("{thresholds: {cpu: 60}, targetThresholds: {cpu: 60}}"),
 		"args-field.yaml":       withArgs("{threshold: {cpu: 60}}"),

@@ -204,7 +204,8 @@ func TestLandingsRespectTerminatingPods(t *testing.T) {
 	mark := f.Mark()
 	f.pause(true) // until one of the pods terminates
 	f.Serve(f.Policy(stage.RealUsage, stage.Fast))
-	f.Eventually(time.Minute, "every node known for what it is", func(context.Context) bool {
+	// A first sample that was taken while the pods came lowers the mean for a while.
+	f.Eventually(2*time.Minute, "every node known for what it is", func(context.Context) bool {
 		return f.Are("hot", hot...) && f.Are("cool", nodes[2:]...)
 	})
 	if err := f.Client().CoreV1().Pods("shop").Delete(t.Context(), deleted, metav1.DeleteOptions{}); err != nil {
