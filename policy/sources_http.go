@@ -75,7 +75,10 @@ type Query struct {
 	// rest. Pods have no percent and no fraction. Default: cores for cpu, bytes
 	// for memory, none for the rest.
 	Unit Unit `json:"unit"`
-	// Expr gives the newest value; windows are derived from it.
+	// Expr gives the newest value; windows are derived from it. When a node was
+	// measured is read off the selector, so one that is more than a selector
+	// counts as measured when it is evaluated: leave cpu or memory built in, or
+	// a node that fell silent is found out minutes late.
 	Expr string `json:"expr"`
 	// Windows are expressions of their own for single windows. Pods have last
 	// and avg_5m only.

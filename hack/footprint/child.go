@@ -71,7 +71,8 @@ func (c *child) stop() {
 	_ = c.command.Process.Signal(os.Interrupt) // an error means that it has ended
 	patience := time.AfterFunc(10*time.Second, func() { _ = c.command.Process.Kill() })
 	defer patience.Stop()
-	for range c.lines {                        // until it has closed its end
+	for range c.lines {
+		// until it has closed its end
 	}
 	_ = c.command.Wait() // how it ended does not matter
 	c.log.Close()

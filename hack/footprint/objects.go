@@ -128,7 +128,7 @@ func managed(managers ...string) []metav1.ManagedFieldsEntry {
 	for i, manager := range managers {
 		entries[i] = metav1.ManagedFieldsEntry{
 			Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", Time: &written,
-			FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)},
+			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields),
 		}
 	}
 	return entries

@@ -1,0 +1,257 @@
+package sources
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/evenkeel/evenkeel/test/cluster"
+	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
+	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
+)
+
+// patient is an Evenkeel in a dry run: it tells each second what it would evict, so that one that is well never stops
+// telling, and nothing on the cluster changes.
+type patient struct {
+	*stage.Fixture
+	skew    stage.Skewed
+	process *evenkeel.Process
+	// policy is its policy's file, listen where it serves, metrics the address of its metrics page.
+	policy, listen, metrics string
+}
+
+// spoiltSkew is stage.Skew, but with nodes of which ten times their usage is too much to be true, and a hundredth of it
+// little enough for a fraction.
+//
+//	hot node:   12 hog × 2200m = 26.4 of 32 cores = 82.5 %; requests 12 × 250m =  3 cores
+//	other node:  8 bg  × 1650m = 13.2 of 32 cores = 41.3 %; requests  8 × 2    = 16 cores; ten times that are 413 %
+func spoiltSkew(t *testing.T, f *stage.Fixture) stage.Skewed {
+	t.Helper()
+	nodes, err := f.AddNodes(t.Context(), 6, cluster.NodeTemplate{CPU: "32", Memory: "256Gi", FirstAddress: "127.1.0.1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hog := stage.Workload("hog", cluster.Resources{CPU: "250m", Memory: "128Mi"}, cluster.Resources{CPU: "2200m", Memory: "2Gi"})
+	bg := stage.Workload("bg", cluster.Resources{CPU: "2", Memory: "128Mi"}, cluster.Resources{CPU: "1650m", Memory: "2Gi"})
+	err = f.Place(t.Context(),
+		cluster.Placement{Workload: hog, On: stage.On(12, nodes[:2]...)},
+		cluster.Placement{Workload: bg, On: stage.On(8, nodes[2:]...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stage.Skewed{Nodes: nodes, Hot: nodes[:2], Fewest: 6}
+}
+
+// admit starts an Evenkeel with a LoadPolicy for the time of a case. It serves where kube-scheduler does not ask, so that
+// there can be several.
+func admit(t *testing.T, f *stage.Fixture, skew stage.Skewed, load string) *patient {
+	t.Helper()
+	own := *f
+	own.T = t
+	p := &patient{
+		Fixture: &own, skew: skew, policy: own.Policy(stage.RealUsage, load), listen: own.FreeAddress(), metrics: own.FreeAddress(),
+	}
+	p.process = own.Start("serve", "--policy-config-file", p.policy, "--dry-run", "--descheduling-interval", "1s",
+		"--listen-address", p.listen, "--metrics-address", p.metrics, "--v", "1")
+	if err := p.process.WaitServing(t.Context(), "http://"+p.listen+"/livez"); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// in is the patient as a case under its own sees it.
+func (p *patient) in(t *testing.T) *patient {
+	own, fixture := *p, *p.Fixture
+	fixture.T = t
+	own.Fixture = &fixture
+	return &own
+}
+
+// moved is an eviction that would have been made.
+type moved struct{ from, to string }
+
+// told is what the log says of a time.
+type told struct {
+	moves  []moved
+	cycles int
+}
+
+var (
+	wouldEvict = regexp.MustCompile(`"Would evict pod".* node="([^"]+)" destination="([^"]*)"`)
+	cycleEnded = regexp.MustCompile(`"Cycle ended"`)
+)
+
+// mark is the present end of the log.
+func (p *patient) mark() int64 {
+	p.T.Helper()
+	info, err := os.Stat(p.process.LogPath)
+	if err != nil {
+		p.T.Fatal(err)
+	}
+	return info.Size()
+}
+
+// since reads what was told since a mark; with whole, not of the cycle that may have been under way then.
+func (p *patient) since(mark int64, whole bool) told {
+	p.T.Helper()
+	file, err := os.Open(p.process.LogPath)
+	if err != nil {
+		p.T.Fatal(err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.NewSectionReader(file, mark, 1<<30))
+	if err != nil {
+		p.T.Fatal(err)
+	}
+	var all told
+	ended := false
+	for line := range strings.Lines(string(text)) {
+		switch found := wouldEvict.FindStringSubmatch(line); {
+		case found != nil && (ended || !whole):
+			all.moves = append(all.moves, moved{found[1], found[2]})
+		case cycleEnded.MatchString(line):
+			if ended || !whole {
+				all.cycles++
+			}
+			ended = true
+		}
+	}
+	return all
+}
+
+// wrongful are moves that do not lead from a node that is truly hot to one that truly is not.
+func (p *patient) wrongful(moves []moved) []moved {
+	return slices.DeleteFunc(slices.Clone(moves), func(m moved) bool {
+		return slices.Contains(p.skew.Hot, m.from) && !slices.Contains(p.skew.Hot, m.to)
+	})
+}
+
+// evicts waits until the patient would evict from each of the nodes.
+func (p *patient) evicts(within time.Duration, nodes ...string) {
+	p.T.Helper()
+	mark := p.mark()
+	p.until(within, fmt.Sprintf("evictions from %v", nodes), func() string {
+		moves := p.since(mark, false).moves
+		for _, node := range nodes {
+			if !slices.ContainsFunc(moves, func(m moved) bool { return m.from == node }) {
+				return fmt.Sprintf("only %v: %+v", moves, p.status())
+			}
+		}
+		return ""
+	})
+}
+
+// twoCycles waits for two whole cycles and returns what they would have evicted.
+func (p *patient) twoCycles(mark int64) []moved {
+	p.T.Helper()
+	var got told
+	p.Eventually(15*time.Second, "two more cycles", func(context.Context) bool {
+		got = p.since(mark, true)
+		return got.cycles >= 2
+	})
+	return got.moves
+}
+
+// patientStatus is what a case needs of GET /status.
+type patientStatus struct {
+	Gate, GateDetail string
+	Sources          []struct {
+		Name, Error string
+		ChosenNodes int
+		Problems    map[string]struct {
+			Count    int
+			Examples []string
+		}
+	}
+}
+
+func (p *patient) status() (status patientStatus) {
+	p.T.Helper()
+	p.Fetch("http://"+p.listen+"/status", &status)
+	return status
+}
+
+// says is everything in words that the status has of a source.
+func (s *patientStatus) says(source int) string {
+	if len(s.Sources) <= source {
+		return ""
+	}
+	said := []string{s.Sources[source].Error}
+	for _, problem := range s.Sources[source].Problems {
+		said = append(said, problem.Examples...)
+	}
+	return strings.Join(said, "\n")
+}
+
+// unknown are the nodes that are unknown by why they are.
+func (p *patient) unknown() map[string][]string {
+	p.T.Helper()
+	var nodes []struct{ Name, UnknownReason string }
+	p.Fetch("http://"+p.listen+"/nodes", &nodes)
+	by := map[string][]string{}
+	for _, node := range nodes {
+		if node.UnknownReason != "" {
+			by[node.UnknownReason] = append(by[node.UnknownReason], node.Name)
+		}
+	}
+	return by
+}
+
+func (p *patient) skipped(source, cause string) float64 {
+	p.T.Helper()
+	return p.Metric(p.metrics, fmt.Sprintf("evenkeel_usage_samples_skipped_total{cause=%q,source=%q}", cause, source))
+}
+
+func (p *patient) failed(source string) float64 {
+	p.T.Helper()
+	return p.Metric(p.metrics, fmt.Sprintf("evenkeel_usage_readings_total{result=%q,source=%q}", "error", source))
+}
+
+// until waits until a condition finds nothing to complain of, and shows its last complaint if it always does.
+func (p *patient) until(within time.Duration, want string, complaint func() string) {
+	p.T.Helper()
+	last := ""
+	defer func() {
+		if last != "" {
+			p.T.Logf("last seen: %s", last)
+		}
+	}()
+	p.Eventually(within, want, func(context.Context) bool {
+		last = complaint()
+		return last == ""
+	})
+}
+
+// doctorReport is what `evenkeel doctor -o json` prints, as far as cases read it.
+type doctorReport struct {
+	Problems int
+	Findings []struct{ Check, Level, Subject, Says, Mend string }
+}
+
+// tells says whether a finding that is not fine has a text.
+func (r *doctorReport) tells(text string) bool {
+	for _, finding := range r.Findings {
+		if finding.Level != "ok" && strings.Contains(finding.Subject+" "+finding.Says, text) {
+			return true
+		}
+	}
+	return false
+}
+
+// examine runs `evenkeel doctor` with a policy.
+func (p *patient) examine(policy string) (report doctorReport, code int) {
+	p.T.Helper()
+	got := stage.Run(p.T.Context(), p.T, p.T.TempDir(), "doctor", "-o", "json",
+		"--kubeconfig", p.Access.Evenkeel, "--namespace", evenkeel.Namespace, "--policy-config-file", policy)
+	if err := json.Unmarshal([]byte(got.Stdout), &report); err != nil {
+		p.T.Fatalf("doctor: exit code %d, %v in:\n%s\n%s", got.Code, err, got.Stdout, got.Stderr)
+	}
+	return report, got.Code
+}

@@ -1,0 +1,284 @@
+package sources
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
+	"github.com/evenkeel/evenkeel/test/cluster/fault"
+	"github.com/evenkeel/evenkeel/test/cluster/prometheus"
+)
+
+// spoiltLoad is a LoadPolicy that notices within two samples that its source, whose part is left open, is of no use.
+const spoiltLoad = `
+---
+apiVersion: evenkeel.io/v1alpha1
+kind: LoadPolicy
+usage:
+  sampleInterval: 5s
+  maxAge: 9s
+  timeout: 2s
+  observationPeriod: 20s
+  queriesPerSecond: 100
+  minCoveragePercent: %d
+  sources: [%s]
+hot: {windows: [%s], consecutiveSamples: 2, minWindow: 15s}
+lines:
+  cpu: {low: 45, reject: 60, evict: 65, leave: 60}
+  memory: {low: 45, reject: 60, evict: 65, leave: 60}
+eviction: {ownerSettle: 0s, interval: 0s}
+`
+
+// spoiltPrometheus asks for CPU in percent, because only a percentage can be mistaken for a fraction.
+func spoiltPrometheus(url, nodeLabel string) string {
+	source := fmt.Sprintf(`{type: Prometheus, prometheus: {address: %q, nodeMetrics: Kubelet, nodeLabel: %q, queries: {nodes: {cpu: {
+    unit: percent, expr: "100 * irate(node_cpu_usage_seconds_total[2m]) / 32"}}}}}`, url, nodeLabel)
+	return fmt.Sprintf(spoiltLoad, 80, source, "avg_1m")
+}
+
+// No fault of a source costs a wrongful eviction or a rejected node, each says what it is, and all pass without a restart.
+func TestFaults(t *testing.T) {
+	f := stage.New(t)
+	skew := spoiltSkew(t, f)
+	if err := f.WaitMetrics(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]func(*testing.T, *stage.Fixture, stage.Skewed){
+		"Prometheus": faultsOfPrometheus, "Kubelet": faultsOfKubelets, "NodeMetrics": faultsOfStatistics, "Annotations": faultsOfAnnotations,
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, f, skew)
+		})
+	}
+}
+
+// symptoms are what a fault has to lead to.
+type symptoms struct {
+	fault fault.Fault
+	// gate is why nothing may be evicted; empty where other nodes are still worked on.
+	gate string
+	// unknown is why nodes are unknown, nodes are their places; nil: all.
+	unknown string
+	nodes   []int
+	// cause is under which samples are skipped; empty where there are none, or where the reading failed.
+	cause string
+	// says is a part of the source's error or, with a cause, of an example; doctor a part of what doctor says.
+	says, doctor string
+	// harmless is set where doctor only warns.
+	harmless bool
+	// unscraped is the place of a node that Prometheus scrapes no longer, in place of a fault.
+	unscraped int
+}
+
+// bed is a patient with a Prometheus of its own.
+type bed struct {
+	source  *spoilable
+	patient *patient
+}
+
+// beds is how many cases of Prometheus run at a time: they wait more than they work.
+const beds = 2
+
+func faultsOfPrometheus(t *testing.T, f *stage.Fixture, skew stage.Skewed) {
+	if !prometheus.Installed() {
+		t.Skip("there is no prometheus on the PATH")
+	}
+	free := make(chan bed, beds)
+	for range beds {
+		source := startSpoilable(t, f)
+		if err := source.server.WaitScraped(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		p := admit(t, f, skew, spoiltPrometheus(source.url, ""))
+		p.evicts(30*time.Second, skew.Hot...)
+		free <- bed{source, p}
+	}
+	in := func(t *testing.T, test func(*patient, *spoilable)) {
+		t.Parallel()
+		b := <-free
+		defer func() { free <- b }()
+		test(b.patient.in(t), b.source)
+	}
+	const (
+		unreadable = "UsageSourceUnavailable"
+		empty      = "NoUsageData"
+		stale      = "UsageStale"
+	)
+	tests := map[string]symptoms{
+		"down":                 {fault: fault.OfKind(fault.Down), gate: unreadable, unknown: stale, says: "EOF", doctor: "EOF"},
+		"slow":                 {fault: fault.SlowBy(time.Minute), gate: unreadable, unknown: stale, says: "deadline exceeded", doctor: "deadline exceeded"},
+		"status 401":           {fault: fault.WithStatus(http.StatusUnauthorized), gate: unreadable, unknown: stale, says: "401", doctor: "401"},
+		"status 500":           {fault: fault.WithStatus(http.StatusInternalServerError), gate: unreadable, unknown: stale, says: "500", doctor: "500"},
+		"half of the JSON":     {fault: fault.OfKind(fault.Truncated), gate: unreadable, unknown: stale, says: "unexpected", doctor: "unexpected"},
+		"200 MB":               {fault: fault.OfKind(fault.Huge), gate: unreadable, unknown: stale, says: " ", doctor: "gave no reading"},
+		"an empty vector":      {fault: fault.OfKind(fault.Missing), gate: empty, unknown: stale, cause: "unreadable", says: "returned nothing", doctor: "told of no node"},
+		"NaN":                  {fault: fault.OfKind(fault.NaN), gate: empty, unknown: stale, cause: "absurd", says: "NaN", doctor: "not a number"},
+		"negative values":      {fault: fault.OfKind(fault.Negative), gate: empty, unknown: "UsageAbsurd", cause: "absurd", says: "pod shop/", doctor: "negative"},
+		"1000 %":               {fault: fault.OfKind(fault.Tenfold), gate: empty, unknown: stale, cause: "absurd", says: "percent", doctor: "far more than the node has"},
+		"fraction for percent": {fault: fault.OfKind(fault.Hundredth), gate: empty, unknown: stale, cause: "contradictory", says: "looks like a fraction", doctor: "looks like a fraction"},
+		"8 h in the future":    {fault: fault.ShiftedBy(8 * time.Hour), gate: empty, unknown: "UsageFromTheFuture", cause: "future", says: "pod shop/", doctor: "from the future"},
+		"8 h in the past":      {fault: fault.ShiftedBy(-8 * time.Hour), gate: empty, unknown: stale, cause: "stale", says: "node", doctor: "too old"},
+		"every series twice":   {fault: fault.OfKind(fault.Duplicate), gate: empty, unknown: stale, cause: "duplicate", says: "both", doctor: "both"},
+		"half of the nodes":    {fault: fault.OfKind(fault.HalfMissing), gate: "UsageCoverageTooLow", unknown: stale, nodes: []int{0, 2, 4}, doctor: "3 of 6 ready nodes have no sample"},
+		"one hot node":         {fault: fault.OfKind(fault.OneMissing), unknown: stale, nodes: []int{0}, doctor: "1 of 6 ready nodes have no sample"},
+		"one node unscraped":   {unscraped: 5, unknown: stale, nodes: []int{5}, cause: "stale", says: "no longer scraped", doctor: "no longer scraped", harmless: true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			in(t, func(p *patient, source *spoilable) { suffer(p, source, tc) })
+		})
+	}
+	t.Run("a label that names no node", func(t *testing.T) {
+		in(t, func(p *patient, source *spoilable) {
+			report, code := p.examine(p.Policy(stage.RealUsage, spoiltPrometheus(source.url, "job")))
+			if code != 1 || !report.tells("6 of 6 ready nodes have no sample") || !report.tells(`job="nodes"`) {
+				t.Errorf("doctor: exit code %d: %+v", code, report)
+			}
+		})
+	})
+}
+
+// suffer takes a healthy patient through a fault and back.
+func suffer(p *patient, source *spoilable, want symptoms) {
+	t, nodes := p.T, p.skew.Nodes
+	t.Helper()
+	p.evicts(10*time.Second, p.skew.Hot...)
+	well := p.Filter(p.listen, nodes)
+	if diff := cmp.Diff(nodes[2:], well); diff != "" {
+		t.Fatalf("nodes kept without a fault (-want +got):\n%s", diff)
+	}
+	begin, before := p.mark(), vitalsOf(p, want)
+
+	mend := inject(t, source, want, nodes)
+	defer mend()
+	p.until(30*time.Second, "the fault's reason", func() string { return want.missing(p, before) })
+	noticed := p.mark()
+	report, code := p.examine(p.policy)
+	if problem := code != 0; problem == want.harmless || !report.tells(want.doctor) {
+		t.Errorf("doctor: exit code %d, want one that tells of %q: %+v", code, want.doctor, report)
+	}
+	want.checkMoves(p, p.twoCycles(noticed))
+	want.checkExtender(p, well)
+
+	mend()
+	p.evicts(30*time.Second, p.skew.Hot...)
+	if report, code := p.examine(p.policy); code != 0 || report.Problems != 0 {
+		t.Errorf("doctor: exit code %d with the fault mended: %+v", code, report)
+	}
+	if moves := p.wrongful(p.since(begin, false).moves); len(moves) > 0 {
+		t.Errorf("evictions that only the fault asked for: %v", moves)
+	}
+}
+
+// inject brings a fault about and returns how to mend it.
+func inject(t *testing.T, source *spoilable, want symptoms, nodes []string) (mend func()) {
+	t.Helper()
+	if want.unscraped == 0 {
+		source.setFault(want.fault)
+		return func() { source.setFault(fault.Fault{}) }
+	}
+	scrape := func(names ...string) {
+		if err := source.server.SetTargets(t.Context(), names...); err != nil {
+			t.Error(err)
+		}
+	}
+	scrape(slices.Delete(slices.Clone(nodes), want.unscraped, want.unscraped+1)...)
+	return func() { scrape(nodes...) }
+}
+
+// vitals are counters as they were before a fault.
+type vitals struct{ skipped, failed float64 }
+
+func vitalsOf(p *patient, want symptoms) vitals {
+	p.T.Helper()
+	return vitals{skipped: p.skipped("Prometheus", want.cause), failed: p.failed("Prometheus")}
+}
+
+// unknownNodes are the names of the nodes that become unknown.
+func (s *symptoms) unknownNodes(nodes []string) []string {
+	if s.nodes == nil {
+		return nodes
+	}
+	names := make([]string, len(s.nodes))
+	for i, place := range s.nodes {
+		names[i] = nodes[place]
+	}
+	return names
+}
+
+// missing says which symptom does not show yet in status, nodes and metrics.
+func (s *symptoms) missing(p *patient, before vitals) string {
+	p.T.Helper()
+	status := p.status()
+	if status.Gate != s.gate {
+		return fmt.Sprintf("gate %q, want %q: %s", status.Gate, s.gate, status.GateDetail)
+	}
+	want := map[string][]string{s.unknown: s.unknownNodes(p.skew.Nodes)}
+	if diff := cmp.Diff(want, p.unknown()); diff != "" {
+		return "unknown nodes (-want +got): " + diff
+	}
+	if said := status.says(0); !strings.Contains(said, s.says) {
+		return fmt.Sprintf("the source says %q, want %q", said, s.says)
+	}
+	return s.unmeasured(p, before)
+}
+
+// unmeasured says which metric does not tell of the fault yet.
+func (s *symptoms) unmeasured(p *patient, before vitals) string {
+	p.T.Helper()
+	now := vitalsOf(p, *s)
+	switch {
+	case s.gate != "" && p.Metric(p.metrics, fmt.Sprintf("evenkeel_usage_gate_closed{reason=%q}", s.gate)) != 1:
+		return "no metric of the closed gate"
+	case p.Metric(p.metrics, fmt.Sprintf("evenkeel_unknown_nodes{reason=%q}", s.unknown)) != float64(len(s.unknownNodes(p.skew.Nodes))):
+		return "no metric of the unknown nodes"
+	case s.cause != "" && now.skipped <= before.skipped:
+		return "no metric of skipped samples"
+	case s.gate == "UsageSourceUnavailable" && now.failed <= before.failed:
+		return "no metric of failed readings"
+	}
+	return ""
+}
+
+// checkMoves wants none where the gate is closed, and else none from or to nodes that are unknown.
+func (s *symptoms) checkMoves(p *patient, moves []moved) {
+	p.T.Helper()
+	if s.gate != "" {
+		if len(moves) > 0 {
+			p.T.Errorf("with the gate closed it would evict %v", moves)
+		}
+		return
+	}
+	if len(moves) == 0 {
+		p.T.Error("one node less stops everything")
+	}
+	unknown := s.unknownNodes(p.skew.Nodes)
+	for _, m := range moves {
+		if slices.Contains(unknown, m.from) || slices.Contains(unknown, m.to) {
+			p.T.Errorf("it would evict from %s to %s, of which one is unknown", m.from, m.to)
+		}
+	}
+}
+
+// checkExtender wants no node rejected for what is not known of it.
+func (s *symptoms) checkExtender(p *patient, well []string) {
+	p.T.Helper()
+	if s.nodes == nil {
+		p.WantNeutral(p.listen, p.skew.Nodes)
+		return
+	}
+	kept := p.Filter(p.listen, p.skew.Nodes)
+	for _, node := range append(s.unknownNodes(p.skew.Nodes), well...) {
+		if !slices.Contains(kept, node) {
+			p.T.Errorf("node %s is rejected, %v are kept", node, kept)
+		}
+	}
+}
