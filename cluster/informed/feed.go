@@ -5,9 +5,10 @@ import (
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/evenkeel/evenkeel/cluster"
 )
 
 // Attach feeds the Store from shared informers. It returns a function that says whether both have delivered their first
@@ -116,12 +117,23 @@ type podFeed struct{ store *Store }
 var _ cache.TransformingStore = podFeed{}
 
 func (f podFeed) Add(object any) error {
-	pod, ok := object.(*v1.Pod)
-	if !ok {
-		return fmt.Errorf("feeding pods: got %T", object)
+	pod, err := taken(object)
+	if err != nil {
+		return err
 	}
-	f.store.SetPod(pod)
+	f.store.setPod(pod)
 	return nil
+}
+
+// taken is the record of an object, or the record that the Transformer has made of it.
+func taken(object any) (*cluster.Pod, error) {
+	switch pod := object.(type) {
+	case *v1.Pod:
+		return placed(pod), nil
+	case *cluster.Pod:
+		return pod, nil
+	}
+	return nil, fmt.Errorf("feeding pods: got %T", object)
 }
 
 func (f podFeed) Update(object any) error { return f.Add(object) }
@@ -138,11 +150,12 @@ func (f podFeed) Delete(object any) error {
 func (f podFeed) Replace(objects []any, _ string) error {
 	keep := make(map[podKey]bool, len(objects))
 	for _, object := range objects {
-		if err := f.Add(object); err != nil {
+		pod, err := taken(object)
+		if err != nil {
 			return err
 		}
-		pod := object.(*v1.Pod) //nolint:forcetypeassert // Add has checked it
-		keep[podKey{pod.Namespace, pod.Name}] = true
+		f.store.setPod(pod)
+		keep[keyOf(pod)] = true
 	}
 	f.store.retainPods(keep)
 	f.store.listedPods.Store(true)
@@ -151,48 +164,13 @@ func (f podFeed) Replace(objects []any, _ string) error {
 
 func (f podFeed) Resync() error { return nil }
 
-// Transformer drops, before anything is stored, what no record needs, so that a reflector's first list of a large cluster
-// is never held whole.
+// Transformer makes the record before a reflector holds the object, so that the first list of a large cluster is never held
+// whole: even a pod without all that no record needs is ten times its record.
 func (f podFeed) Transformer() cache.TransformFunc {
 	return func(object any) (any, error) {
 		if pod, ok := object.(*v1.Pod); ok {
-			return slim(pod), nil
+			return placed(pod), nil
 		}
 		return object, nil
 	}
-}
-
-func slim(pod *v1.Pod) *v1.Pod {
-	return &v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
-			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
-			OwnerReferences: pod.OwnerReferences, Labels: hashLabels(pod.Labels),
-		},
-		Spec: v1.PodSpec{
-			NodeName: pod.Spec.NodeName, Priority: pod.Spec.Priority, Overhead: pod.Spec.Overhead, Resources: pod.Spec.Resources,
-			Containers: slimContainers(pod.Spec.Containers), InitContainers: slimContainers(pod.Spec.InitContainers),
-		},
-		Status: v1.PodStatus{
-			Phase: pod.Status.Phase, StartTime: pod.Status.StartTime, QOSClass: pod.Status.QOSClass, Conditions: pod.Status.Conditions,
-		},
-	}
-}
-
-func slimContainers(containers []v1.Container) []v1.Container {
-	out := make([]v1.Container, len(containers))
-	for i := range containers {
-		out[i] = v1.Container{Resources: containers[i].Resources, RestartPolicy: containers[i].RestartPolicy}
-	}
-	return out
-}
-
-func hashLabels(labels map[string]string) map[string]string {
-	kept := map[string]string{}
-	for _, key := range []string{"pod-template-hash", "controller-revision-hash"} {
-		if value := labels[key]; value != "" {
-			kept[key] = value
-		}
-	}
-	return kept
 }

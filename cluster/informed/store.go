@@ -77,12 +77,21 @@ func (s *Store) DeleteNode(name string) {
 }
 
 // SetPod adds or changes a pod. A pod that is not bound, or has ended, counts as gone.
-func (s *Store) SetPod(object *v1.Pod) {
+func (s *Store) SetPod(object *v1.Pod) { s.setPod(placed(object)) }
+
+// placed returns the record of a pod; one that is not bound, or has ended, is no more than a name without a node.
+func placed(object *v1.Pod) *cluster.Pod {
 	if object.Spec.NodeName == "" || ended(object) {
-		s.DeletePod(object.Namespace, object.Name)
+		return &cluster.Pod{Namespace: object.Namespace, Name: object.Name}
+	}
+	return Pod(object)
+}
+
+func (s *Store) setPod(pod *cluster.Pod) {
+	if pod.Node == "" {
+		s.DeletePod(pod.Namespace, pod.Name)
 		return
 	}
-	pod := Pod(object)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := s.byKey[keyOf(pod)]

@@ -94,8 +94,9 @@ func (o *options) print(out io.Writer, rows []row) {
 	if !o.watchList {
 		lists = "in pages"
 	}
-	fmt.Fprintf(out, "%d nodes, %d pods, first lists %s, %d pod updates/s; resident memory in MiB, steady after %v\n\n",
-		o.nodes, o.fleet.pods(), lists, o.updates, o.settle)
+	pod := o.pod(0, firstVersion).Size()
+	fmt.Fprintf(out, "%d nodes, %d pods of %.1f KiB in protobuf, first lists %s, %d pod updates/s\n", o.nodes, o.fleet.pods(), float64(pod)/1024, lists, o.updates)
+	fmt.Fprintf(out, "resident memory in MiB; steady is the median of the second half of %v\n\n", o.settle)
 	table := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(table, "process\tempty cluster\tsteady\tpeak\tof informers' steady\tknows all after")
 	for _, r := range rows {

@@ -123,19 +123,19 @@ func uid(of string, i int) string { return fmt.Sprintf("%08x-4d5e-4f70-8192-%012
 
 // managed are the entries of those who have written an object.
 func managed(managers ...string) []metav1.ManagedFieldsEntry {
-	written := epoch()
+	at := epoch()
 	entries := make([]metav1.ManagedFieldsEntry, len(managers))
 	for i, manager := range managers {
 		entries[i] = metav1.ManagedFieldsEntry{
-			Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", Time: &written,
-			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields),
+			Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", Time: &at,
+			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(written),
 		}
 	}
 	return entries
 }
 
-// fields is what one writer's entry says, of the length that it has in the wild.
-const fields = `{"f:metadata":{"f:annotations":{".":{},"f:checksum/config":{},"f:prometheus.io/port":{},"f:prometheus.io/scrape":{}},` +
+// written is what one writer's entry says, of the length that it has in the wild.
+const written = `{"f:metadata":{"f:annotations":{".":{},"f:checksum/config":{},"f:prometheus.io/port":{},"f:prometheus.io/scrape":{}},` +
 	`"f:generateName":{},"f:labels":{".":{},"f:app.kubernetes.io/component":{},"f:app.kubernetes.io/instance":{},"f:app.kubernetes.io/name":{},` +
 	`"f:pod-template-hash":{}},"f:ownerReferences":{".":{},"k:{\"uid\":\"5e1c2a3b-4d5e-4f70-8192-000000000000\"}":{}}},"f:spec":{"f:affinity":{},` +
 	`"f:containers":{"k:{\"name\":\"main\"}":{".":{},"f:env":{".":{},"k:{\"name\":\"LOG_LEVEL\"}":{".":{},"f:name":{},"f:value":{}}},"f:image":{},` +

@@ -1,15 +1,21 @@
 package main
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 
+	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/cluster/informed"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/lines"
@@ -65,6 +71,45 @@ func TestClientsSeeTheWholeCluster(t *testing.T) {
 				pod, err := pods.Lister().Pods(want.namespace(0)).Get(want.podName(0))
 				return err == nil && pod.ResourceVersion != "1000"
 			})
+		})
+	}
+}
+
+// An extender's reflectors keep records alone from the first list on; they are those of the objects.
+func TestReflectorsKeepRecords(t *testing.T) {
+	for name, watchList := range map[string]bool{"streamed": true, "in pages": false} {
+		t.Run(name, func(t *testing.T) {
+			client, err := kubernetes.NewForConfig(restConfig(newFake(t, watchList)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			rest, store, done := client.CoreV1().RESTClient(), informed.NewStore(nil), make(chan struct{})
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() {
+				defer close(done)
+				store.Reflect(ctx, cache.NewListWatchFromClient(rest, "nodes", "", fields.Everything()),
+					cache.NewListWatchFromClient(rest, "pods", "", fields.Everything()))
+			}()
+			eventually(t, "the first lists", store.Synced)
+			f := &fleet{nodes: 3, podsPerNode: 2}
+			want := map[string]*cluster.Pod{}
+			for i := range f.pods() {
+				pod := informed.Pod(f.pod(i, firstVersion))
+				want[pod.Key()] = pod
+			}
+			got := map[string]*cluster.Pod{}
+			store.Observe(func(snapshot *cluster.Snapshot) {
+				for _, node := range snapshot.Nodes {
+					for _, pod := range node.Pods {
+						got[pod.Key()] = pod
+					}
+				}
+			})
+			if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(cluster.Pod{}, "Created", "Started")); diff != "" {
+				t.Errorf("records (-want +got):\n%s", diff)
+			}
+			cancel()
+			<-done
 		})
 	}
 }

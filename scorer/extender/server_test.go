@@ -264,31 +264,6 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// TestAllocations verifies that a request costs the same few allocations
-// whatever the number of names.
-func TestAllocations(t *testing.T) {
-	for _, path := range []string{"/filter", "/prioritize"} {
-		for _, size := range []int{100, 5000} {
-			names := nodeNames(size)
-			s := newTestServer(t, Config{Judge: spreadJudge(names)})
-			body := namesRequest(t, realisticPod(), names...)
-			reader := strings.NewReader("")
-			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, nil)
-			r.Body, r.ContentLength = io.NopCloser(reader), int64(len(body))
-			w := &discardWriter{header: http.Header{}}
-			text := string(body)
-			allocs := testing.AllocsPerRun(20, func() {
-				reader.Reset(text)
-				s.ServeHTTP(w, r)
-			})
-			// 10, and some more under the race detector, where pools forget.
-			if allocs > 25 || w.code != 0 {
-				t.Errorf("%s with %d names: %.0f allocations, want at most 25 (status %d)", path, size, allocs, w.code)
-			}
-		}
-	}
-}
-
 // runServer runs a server until the test ends and returns its address.
 func runServer(t *testing.T, config Config) string {
 	t.Helper()

@@ -3,6 +3,7 @@ package annotations
 import (
 	"testing"
 	"time"
+	_ "time/tzdata" // a machine may have none
 
 	"github.com/evenkeel/evenkeel/usage"
 )
@@ -125,7 +126,7 @@ func TestNeverFresherThanItIs(t *testing.T) {
 func TestAnHourThatComesTwiceIsTheEarlier(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
-		t.Skip("no time zone database here")
+		t.Fatal(err)
 	}
 	value, _ := Parse("0.38000,2026-10-25T02:30:00Z") // 02:30 in summer time, and an hour later again
 	want := time.Date(2026, 10, 25, 0, 30, 0, 0, time.UTC)
