@@ -164,8 +164,8 @@ func (f podFeed) Replace(objects []any, _ string) error {
 
 func (f podFeed) Resync() error { return nil }
 
-// Transformer makes the record before a reflector holds the object, so that the first list of a large cluster is never held
-// whole: even a pod without all that no record needs is ten times its record.
+// Transformer makes the record before a reflector holds the object: even a pod without all that no record needs is ten times
+// its record. So a first list that the API server streams is never held whole; one in pages is.
 func (f podFeed) Transformer() cache.TransformFunc {
 	return func(object any) (any, error) {
 		if pod, ok := object.(*v1.Pod); ok {
