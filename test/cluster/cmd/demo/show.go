@@ -246,7 +246,11 @@ func (s *show) bars(usage map[string]cluster.NodeLoad) {
 		} else {
 			bar[line] = '│'
 		}
-		s.say("%s %s%s\033[0m %5.1f %%  %d pods", name, color, string(bar), load.CPUPercent, load.Pods)
+		pods := "" // metrics-server does not tell how many
+		if load.Pods > 0 {
+			pods = fmt.Sprintf("  %d pods", load.Pods)
+		}
+		s.say("%s %s%s\033[0m %5.1f %%%s", name, color, string(bar), load.CPUPercent, pods)
 	}
 }
 
