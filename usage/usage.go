@@ -53,7 +53,7 @@ type NodeSample struct {
 
 // Sample is what a source measured of one pod.
 type Sample struct {
-	// At is when it was measured, by the clock of whoever measured; zero where the source does not know.
+	// At is when it was measured, by the clock of whoever measured; zero where there is no such sample.
 	At   time.Time
 	Used cluster.Amounts
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/annotations"
 )
 
 // noon is the present in these tests.
@@ -26,16 +27,30 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 var max1h = usage.Window{Kind: usage.KindMaxAvg, Over: time.Hour}
 
+// off is a Policy that publishes nothing, with every part ready to be switched on.
+func off() Policy {
+	return Policy{
+		Annotations: Annotations{
+			Windows: []usage.Window{
+				usage.Avg5m, {Kind: usage.KindMaxAvg, Over: time.Hour}, {Kind: usage.KindMaxAvg, Over: 24 * time.Hour},
+			},
+			Unit: annotations.Fraction,
+		},
+		Label: Mark{Key: "status", Value: "presure"},
+		Taint: Mark{Key: "evenkeel.io/hot", Value: "true"},
+	}
+}
+
 // marking is the Policy of the label and the taint.
 func marking() Policy {
-	p := Default()
+	p := off()
 	p.Label.Enabled, p.Taint.Enabled = true, true
 	return p
 }
 
 // publishing is the Policy of the annotations.
 func publishing(windows ...usage.Window) Policy {
-	p := Default()
+	p := off()
 	p.Annotations.Enabled, p.Annotations.Windows = true, windows
 	return p
 }

@@ -47,7 +47,7 @@ func TestDecideOfLabels(t *testing.T) {
 		"neither hot nor labelled":       {labelOnly, Node{Object: object(nil, record{}), Known: true}, "", nil},
 		"unknown and labelled":           {labelOnly, Node{Object: object(pressed, ours)}, "", nil},
 		"unknown and not labelled":       {labelOnly, Node{Object: object(nil, record{}), Hot: true}, "", nil},
-		"the policy has been turned off": {Default(), Node{Object: object(pressed, ours)}, unset, nil},
+		"the policy has been turned off": {off(), Node{Object: object(pressed, ours)}, unset, nil},
 		"another writer's value, while hot": {
 			labelOnly, Node{Object: object(map[string]string{"status": "mine"}, record{}), Known: true, Hot: true}, "",
 			[]Foreign{{KindLabel, "status"}},
@@ -171,7 +171,7 @@ func TestDecideOfAnnotations(t *testing.T) {
 		"unknown":                {policy, Node{Object: written(annotations.Fraction, noon.Add(-time.Hour), nil)}, nil},
 		"as the relative has it": {plus, measured(bare, noon, usage.Avg5m),
 			map[string]string{"cpu_usage_avg_5m": "38.0,2026-11-21T20:00:00Z", "mem_usage_avg_5m": "50.0,2026-11-21T20:00:00Z"}},
-		"turned off": {Default(), measured(written(annotations.Fraction, noon, nil), noon, usage.Avg5m),
+		"turned off": {off(), measured(written(annotations.Fraction, noon, nil), noon, usage.Avg5m),
 			map[string]string{"cpu_usage_avg_5m": "", "mem_usage_avg_5m": ""}},
 		"a window less": {publishing(max1h), measured(written(annotations.Fraction, noon, nil), noon, usage.Avg5m),
 			map[string]string{"cpu_usage_avg_5m": "", "mem_usage_avg_5m": ""}},
@@ -251,7 +251,7 @@ func after(have map[string]string, patch Patch) map[string]string {
 
 // What is written is what the source of annotations reads.
 func TestTheSourceReadsWhatIsWritten(t *testing.T) {
-	policy := publishing(Default().Annotations.Windows...)
+	policy := publishing(off().Annotations.Windows...)
 	patch := Decide(policy, measured(Object{Name: "a"}, noon, policy.Annotations.Windows...), noon).Patch
 	source, err := annotations.New(annotations.Config{Now: func() time.Time { return noon }})
 	if err != nil {

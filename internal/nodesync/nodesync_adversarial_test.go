@@ -112,7 +112,7 @@ func TestValidateRefuses(t *testing.T) {
 			}
 		})
 	}
-	for name, policy := range map[string]Policy{"the default": Default(), "everything": everything(), "nothing": {}} {
+	for name, policy := range map[string]Policy{"the default": off(), "everything": everything(), "nothing": {}} {
 		if err := policy.Validate(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -54,21 +54,6 @@ type Mark struct {
 	Key, Value string
 }
 
-// Default returns the Policy that publishes nothing, with what each part has unless told otherwise.
-func Default() Policy {
-	return Policy{
-		Annotations: Annotations{
-			Windows: []usage.Window{
-				usage.Avg5m, {Kind: usage.KindMaxAvg, Over: time.Hour}, {Kind: usage.KindMaxAvg, Over: 24 * time.Hour},
-			},
-			Unit: annotations.Fraction,
-		},
-		// The value is misspelled in the manifests of those who have used it for years.
-		Label: Mark{Key: "status", Value: "presure"},
-		Taint: Mark{Key: "evenkeel.io/hot", Value: "true"},
-	}
-}
-
 const (
 	// maxWindows bounds what is published of a node.
 	maxWindows = 16

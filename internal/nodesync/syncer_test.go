@@ -42,8 +42,8 @@ func TestMarksComeAndGo(t *testing.T) {
 		{"still hot", true, policy, 0, map[string]string{"disk": "ssd", "status": "presure"}, 1, 3},
 		{"cooled", false, policy, 1, map[string]string{"disk": "ssd"}, 0, 3},
 		{"still cool", false, policy, 0, map[string]string{"disk": "ssd"}, 0, 3},
-		{"turned off", true, Default(), 2, map[string]string{"disk": "ssd"}, 0, 0},
-		{"still off", true, Default(), 0, map[string]string{"disk": "ssd"}, 0, 0},
+		{"turned off", true, off(), 2, map[string]string{"disk": "ssd"}, 0, 0},
+		{"still off", true, off(), 0, map[string]string{"disk": "ssd"}, 0, 0},
 	}
 	for _, step := range steps {
 		isHot, a.patches = step.hot, nil

@@ -46,7 +46,6 @@ const (
 
 const (
 	summaryPath  = "/stats/summary"
-	leanQuery    = "?only_cpu_and_memory=true"
 	resourcePath = "/metrics/resource"
 	defaultPort  = 10250
 	// accept is what both endpoints serve. The text format is asked for by version, as others have other times.
@@ -64,8 +63,6 @@ type Config struct {
 	// Port replaces the one that nodes give; 10250 where neither does.
 	Port     int
 	Endpoint Endpoint
-	// Lean asks for summaries of CPU and memory alone: a fraction of the bytes, and no IO pressure.
-	Lean bool
 	// Concurrency, Timeout, RoundTimeout and MaxResponseBytes are as in fanout.Config, and so are their defaults.
 	Concurrency           int
 	Timeout, RoundTimeout time.Duration

@@ -62,10 +62,6 @@ func TestRequest(t *testing.T) {
 			config: func(c *Config) { c.Port = 10255; c.Scheme = "http" }, node: func(n *cluster.Node) { n.KubeletPort = 1 },
 			url: "http://10.0.0.1:10255/stats/summary", fallback: "http://10.0.0.1:10255/metrics/resource",
 		},
-		"CPU and memory only": {
-			config: func(c *Config) { c.Lean = true },
-			url:    "https://10.0.0.1:10250/stats/summary?only_cpu_and_memory=true", fallback: "https://10.0.0.1:10250/metrics/resource",
-		},
 		"resource metrics only": {
 			config: func(c *Config) { c.Endpoint = Resource }, url: "https://10.0.0.1:10250/metrics/resource",
 		},

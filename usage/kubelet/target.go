@@ -46,11 +46,7 @@ func (s *Source) request(t *target) fanout.Request {
 		request.URL, request.Err = resource, resourceErr
 		return request
 	}
-	path := summaryPath
-	if s.config.Lean {
-		path += leanQuery
-	}
-	request.URL, request.Err = url(path)
+	request.URL, request.Err = url(summaryPath)
 	if resourceErr == nil {
 		request.Fallback = resource
 	}
