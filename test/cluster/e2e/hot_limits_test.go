@@ -204,9 +204,9 @@ func TestLandingsRespectTerminatingPods(t *testing.T) {
 	mark := f.Mark()
 	f.pause(true) // until one of the pods terminates
 	f.Serve(f.Policy(stage.RealUsage, stage.Fast))
-	// A first sample that was taken while the pods came lowers the mean for a while.
-	f.Eventually(2*time.Minute, "every node known for what it is", func(context.Context) bool {
-		return f.Are("hot", hot...) && f.Are("cool", nodes[2:]...)
+	// Nearly on the line a single web pod covers what has to leave, and no db pod is planned.
+	f.Eventually(5*time.Minute, "every node known for what it is", func(context.Context) bool {
+		return f.Are("hot", hot...) && f.Are("cool", nodes[2:]...) && f.Measured(71, hot...)
 	})
 	if err := f.Client().CoreV1().Pods("shop").Delete(t.Context(), deleted, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)

@@ -47,6 +47,22 @@ func (f *Fixture) States(context.Context) map[string]string {
 	return states
 }
 
+// Measured says whether the serving Evenkeel has measured all these nodes at the given percent of CPU or more, in its mean of
+// five minutes. A mean that began while pods still came is below the truth for a while.
+func (f *Fixture) Measured(atLeast float64, nodes ...string) bool {
+	f.T.Helper()
+	var all []struct {
+		Name string
+		Used map[string]struct{ CPU float64 }
+	}
+	f.Fetch("http://"+Listen()+"/nodes", &all)
+	used := map[string]float64{}
+	for _, node := range all {
+		used[node.Name] = node.Used["avg_5m"].CPU
+	}
+	return !slices.ContainsFunc(nodes, func(node string) bool { return used[node] < atLeast })
+}
+
 // Are says whether the serving Evenkeel takes all these nodes for the same.
 func (f *Fixture) Are(state string, nodes ...string) bool {
 	f.T.Helper()
