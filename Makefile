@@ -23,6 +23,7 @@ E2E_FLAGS ?= -count=1 -p 2 -timeout 45m
 FUZZ_TIME ?= 30s
 BENCH ?= .
 FOOTPRINT_FLAGS ?=
+SOAK_FLAGS ?=
 
 .PHONY: help
 help: ## Show this list.
@@ -83,6 +84,10 @@ bench: ## Run the benchmarks that match BENCH (all).
 footprint: ## Measure the extender's memory at 5,000 nodes against bare informers (Linux).
 	go build -o bin/ ./cmd/evenkeel ./hack/footprint
 	bin/footprint $(FOOTPRINT_FLAGS)
+
+.PHONY: soak
+soak: ## Run Evenkeel for an hour under changing usage and measure it; see docs/soak.md.
+	cd $(CLUSTER) && go run ./cmd/soak $(SOAK_FLAGS)
 
 .PHONY: fmt
 fmt: ## Format the sources of both modules.

@@ -44,6 +44,12 @@ const (
 	LimitReached Reason = "EvictionLimit"
 	// DeadlineReached: the cycle ended before a PodDisruptionBudget or the owner's pods in flight allowed the move.
 	DeadlineReached Reason = "CycleDeadline"
+	// NotLeader: another process evicts by now, or may.
+	NotLeader Reason = "NotLeader"
+	// LedgerUnwritable: what was to be evicted could not be stored.
+	LedgerUnwritable Reason = "LedgerUnwritable"
+	// Stopping: the process was told to end.
+	Stopping Reason = "Stopping"
 	// CallFailed: the API server refused or could not be reached.
 	CallFailed Reason = "EvictionFailed"
 )
@@ -62,8 +68,6 @@ func (m *Move) Key() string { return m.Namespace + "/" + m.Pod }
 type Outcome struct {
 	Move   Move
 	Reason Reason
-	// ID is the ledger's number of the move, 0 when none was recorded.
-	ID uint64
 	// Err is the API server's answer behind CallFailed.
 	Err error
 }

@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/descheduler/pkg/descheduler/evictions"
 
 	"github.com/evenkeel/evenkeel/ledger"
@@ -47,6 +48,8 @@ type ExecutorConfig struct {
 	Interval, Deadline, ProbeTimeout time.Duration
 	// OwnerPercent is the share of an owner's replicas that may be on the move where no budget says it.
 	OwnerPercent float64
+	// Announced waits until those who answer kube-scheduler know what was stored; nil does not wait.
+	Announced func(context.Context)
 	// Progress is called whenever the cycle is alive, so that a long, paced one is not taken for a hang.
 	Progress func()
 	Now      func() time.Time
@@ -56,7 +59,6 @@ type ExecutorConfig struct {
 // Executor makes the moves of a plan. It must not be used concurrently.
 type Executor struct {
 	config ExecutorConfig
-	hold   hold
 }
 
 // NewExecutor returns an Executor.
@@ -80,16 +82,60 @@ func (e *Executor) Run(ctx context.Context, moves []Move, evict func(context.Con
 		spent:    map[string]bool{},
 		resting:  map[string]respite{},
 	}
-	if reason := e.held(ctx, moves); reason != "" {
+	reason := e.held(ctx, moves)
+	if reason == "" {
+		reason = e.record(ctx, moves)
+	}
+	if reason != "" {
 		c.leaveAll(reason)
 	} else {
 		c.run(ctx)
 		e.keep(ctx, c.stop)
 	}
+	e.settle(ctx)
 	for i := range c.outcomes {
 		e.config.Metrics.leave(c.outcomes[i].Reason)
 	}
 	return c.outcomes
+}
+
+// record enters the moves in the ledger, stores it and gives those who answer kube-scheduler time to learn of them.
+func (e *Executor) record(ctx context.Context, moves []Move) Reason {
+	gate := e.config.Gate
+	if gate.config.DryRun || len(moves) == 0 {
+		return ""
+	}
+	intents := make([]ledger.Intent, len(moves))
+	for i := range moves {
+		intents[i] = moves[i].Intent
+		intents[i].Wait = e.config.Deadline
+	}
+	gate.config.Ledger.Record(e.config.Now(), intents...)
+	if err := gate.commit(ctx); err != nil {
+		klog.FromContext(ctx).Error(err, "Nothing is evicted that is not on record")
+		return reasonOf(err)
+	}
+	if e.config.Announced != nil {
+		e.config.Announced(ctx)
+	}
+	return ""
+}
+
+// settleTimeout bounds storing the results of a cycle that was told to end.
+const settleTimeout = 5 * time.Second
+
+// settle takes what was not made off the record and stores the results, also when the process is told to end.
+func (e *Executor) settle(ctx context.Context) {
+	gate := e.config.Gate
+	if gate.config.DryRun {
+		return
+	}
+	gate.config.Ledger.CancelIntended(e.config.Now())
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	defer cancel()
+	if err := gate.commit(ctx); err != nil {
+		klog.FromContext(ctx).Error(err, "Storing the results of the cycle failed")
+	}
 }
 
 // cycle is one Run.
@@ -101,7 +147,8 @@ type cycle struct {
 	deadline time.Time
 	// probing holds evictions back until the replacement of the last one proved that kube-scheduler is steered.
 	probing bool
-	probe   uint64
+	// probe is the UID of the pod whose replacement is waited for.
+	probe   string
 	probeBy time.Time
 	// spent holds the limits of the DeschedulerPolicy that are reached, by "node/…" or "namespace/…".
 	spent map[string]bool
@@ -122,7 +169,7 @@ func (c *cycle) run(ctx context.Context) {
 			return
 		}
 		wait := tick
-		if c.probe == 0 || c.probed(ctx) {
+		if c.probe == "" || c.probed(ctx) {
 			if c.stop == "" && c.next(ctx) {
 				wait = c.config.Interval
 			}
@@ -137,7 +184,7 @@ func (c *cycle) run(ctx context.Context) {
 
 // finishProbe waits for a probe that was also the last move, because an absent extender has to be told.
 func (c *cycle) finishProbe(ctx context.Context) {
-	for c.probe != 0 && c.stop == "" && ctx.Err() == nil && !c.probed(ctx) {
+	for c.probe != "" && c.stop == "" && ctx.Err() == nil && !c.probed(ctx) {
 		c.progress()
 		sleep(ctx, tick)
 	}
@@ -198,7 +245,7 @@ func (c *cycle) check(move *Move) (reason Reason, wait bool) {
 func (c *cycle) inFlight(ownerUID string) int {
 	now, n := c.config.Now(), 0
 	for _, m := range c.config.Gate.config.Ledger.MovesOf(ownerUID) {
-		if m.InFlight() || m.State == ledger.Landed && now.Sub(m.Ended) < m.TTL && !c.config.Ready(&m) {
+		if m.InFlight() && m.State != ledger.Intended || m.State == ledger.Landed && now.Sub(m.Ended) < m.TTL && !c.config.Ready(&m) {
 			n++
 		}
 	}
@@ -218,8 +265,10 @@ func (c *cycle) make(ctx context.Context, move Move) (outcome Outcome, again boo
 		err = a.err // as the API server or the Gate said it, before the framework flattened it
 	}
 	if err == nil {
-		c.startProbe(a.id, pod)
-		return Outcome{Move: move, ID: a.id}, false
+		if a.made {
+			c.startProbe(pod)
+		}
+		return Outcome{Move: move}, false
 	}
 	if apierrors.IsTooManyRequests(err) {
 		c.resting[move.PodUID] = newRespite(err, c.config.Budgets.Of(pod), c.config.Now())
@@ -244,15 +293,16 @@ func (c *cycle) classify(err error, move *Move) Reason {
 		return LimitReached
 	}
 	reason := reasonOf(err)
-	if reason == Paused || reason == PauseUnreadable {
+	switch reason {
+	case Paused, PauseUnreadable, NotLeader, LedgerUnwritable, Stopping:
 		c.stop = reason
 	}
 	return reason
 }
 
-func (c *cycle) startProbe(id uint64, pod *v1.Pod) {
-	if c.probing && id != 0 {
-		c.probe = id
+func (c *cycle) startProbe(pod *v1.Pod) {
+	if c.probing {
+		c.probe = string(pod.UID)
 		c.probeBy = c.config.Now().Add(Grace(pod, nil) + c.config.ProbeTimeout)
 	}
 }
@@ -262,7 +312,7 @@ func (c *cycle) probed(ctx context.Context) bool {
 	move, ok := c.config.Gate.config.Ledger.Get(c.probe)
 	switch {
 	case ok && move.State == ledger.Landed:
-		c.probe = 0
+		c.probe = ""
 		switch c.config.Steered(ctx, move) {
 		case SteeredYes:
 			c.probing = false
@@ -272,10 +322,10 @@ func (c *cycle) probed(ctx context.Context) bool {
 		}
 		return true
 	case ok && move.State == ledger.Cancelled: // its owner wants no replacement; the next move is a probe too
-		c.probe = 0
+		c.probe = ""
 		return true
 	case !ok || !move.InFlight() || c.config.Now().After(c.probeBy):
-		c.probe, c.stop = 0, ProbeNotLanded
+		c.probe, c.stop = "", ProbeNotLanded
 		return true
 	}
 	return false
@@ -283,6 +333,9 @@ func (c *cycle) probed(ctx context.Context) bool {
 
 func (c *cycle) drop(i int, outcome Outcome) {
 	c.left = append(c.left[:i:i], c.left[i+1:]...)
+	if outcome.Reason != "" {
+		c.config.Gate.config.Ledger.Cancel(outcome.Move.PodUID, c.config.Now())
+	}
 	c.outcomes = append(c.outcomes, outcome)
 }
 

@@ -32,10 +32,16 @@ type GateConfig struct {
 	Events events.EventRecorder
 	// Paused reads the kill switch; see PauseSwitch.
 	Paused func(context.Context) error
+	// Leads says why this process must not evict any more; nil where there is no election.
+	Leads func() error
+	// Commit stores what the ledger holds, for others to know before an eviction; nil where nothing is stored.
+	Commit func(context.Context) error
+	// Allow says why a move is not to be made now, with the detail; nil allows all.
+	Allow func(*ledger.Intent) (Reason, string)
 	// DryRun makes the Gate answer as if every eviction succeeded, without a call that changes anything.
 	DryRun bool
-	// Timeout bounds each call.
-	Timeout time.Duration
+	// Timeout bounds an eviction with all its calls, CallTimeout the eviction call itself; 5 s where it is zero.
+	Timeout, CallTimeout time.Duration
 	// MoveTTL is how long beyond its grace period a move stays in flight.
 	MoveTTL time.Duration
 	Now     func() time.Time
@@ -51,12 +57,13 @@ type Gate struct {
 	announced map[string]*attempt
 	// evicted holds the UIDs of the pods that were evicted in this cycle, or would have been in a dry run.
 	evicted map[string]bool
+	calls   calls
 }
 
 // attempt is one announced move and what came of it. The framework flattens errors, so they are handed back here.
 type attempt struct {
 	move Move
-	id   uint64
+	made bool
 	err  error
 }
 
@@ -64,6 +71,9 @@ type attempt struct {
 func NewGate(config GateConfig) (*Gate, error) {
 	if config.Client == nil || config.Ledger == nil || config.Now == nil || config.Paused == nil || config.Timeout <= 0 {
 		return nil, errors.New("evictor: Client, Ledger, Paused, Now and Timeout must be set")
+	}
+	if config.CallTimeout <= 0 {
+		config.CallTimeout = 5 * time.Second
 	}
 	return &Gate{config: config, announced: map[string]*attempt{}, evicted: map[string]bool{}}, nil
 }
@@ -133,6 +143,11 @@ func (g *Gate) try(ctx context.Context, eviction *policyv1.Eviction, a *attempt,
 	} else if err := unchanged(pod, &a.move); err != nil {
 		return err
 	}
+	if g.config.Allow != nil {
+		if reason, detail := g.config.Allow(&a.move.Intent); reason != "" {
+			return &Refusal{reason, detail}
+		}
+	}
 	if g.config.DryRun {
 		g.remember(a.move.PodUID)
 		klog.FromContext(ctx).Info("Would evict pod", "pod", klog.KObj(pod), "node", a.move.From, "destination", a.move.To)
@@ -141,24 +156,50 @@ func (g *Gate) try(ctx context.Context, eviction *policyv1.Eviction, a *attempt,
 	return g.call(ctx, eviction, pod, a)
 }
 
-// call records the move and makes the eviction call. Where the answer got lost the eviction may have happened: the move
-// then stays in flight until it is seen or expires.
+// call makes the eviction call for a move that is on record, and puts one there that is not.
 func (g *Gate) call(ctx context.Context, eviction *policyv1.Eviction, pod *v1.Pod, a *attempt) error {
-	a.id = g.config.Ledger.Record(a.move.Intent, g.config.Now())
+	recorded := g.config.Ledger.Moving(a.move.PodUID)
+	if !recorded {
+		g.config.Ledger.Record(g.config.Now(), a.move.Intent)
+		if err := g.commit(ctx); err != nil {
+			g.config.Ledger.Cancel(a.move.PodUID, g.config.Now())
+			return err
+		}
+	}
+	if g.config.Leads != nil {
+		if err := g.config.Leads(); err != nil {
+			return &Refusal{NotLeader, err.Error()}
+		}
+	}
 	err := g.post(ctx, eviction, pod)
+	g.calls.add(g.config.Now(), err)
 	if err != nil && refused(err) {
-		g.config.Ledger.Cancel(a.id, g.config.Now())
+		if !recorded {
+			g.config.Ledger.Cancel(a.move.PodUID, g.config.Now())
+		}
 		return err
 	}
-	g.config.Ledger.Confirm(a.id)
+	g.config.Ledger.Leaves(a.move.PodUID, g.config.Now()) // where the answer got lost the eviction may have happened
 	if err != nil {
 		return fmt.Errorf("evicting pod %q: %w", a.move.Key(), err)
 	}
+	a.made = true
 	g.remember(a.move.PodUID)
 	klog.FromContext(ctx).Info("Evicted pod", "pod", klog.KObj(pod), "node", a.move.From, "destination", a.move.To,
 		"cpuMilli", a.move.Usage[0], "memoryBytes", a.move.Usage[1])
 	if g.config.Events != nil && a.move.Message != "" {
 		g.config.Events.Eventf(pod, nil, v1.EventTypeNormal, EventReason, "Evicting", "%s", a.move.Message)
+	}
+	return nil
+}
+
+// commit stores the ledger. Nothing is evicted that is not stored.
+func (g *Gate) commit(ctx context.Context) error {
+	if g.config.Commit == nil || g.config.DryRun {
+		return nil
+	}
+	if err := g.config.Commit(ctx); err != nil {
+		return &Refusal{LedgerUnwritable, err.Error()}
 	}
 	return nil
 }
@@ -175,8 +216,14 @@ func refused(err error) bool {
 }
 
 // post creates the eviction under the pod's UID, so that a namesake is never hit, and without client-go's hidden retries
-// on 429: waiting for a PodDisruptionBudget is the Executor's business.
+// on 429: waiting for a PodDisruptionBudget is the Executor's business. A call that has begun is waited for when the process
+// is told to end, for less time than a Lease takes to be taken over, so that its answer is known.
 func (g *Gate) post(ctx context.Context, eviction *policyv1.Eviction, pod *v1.Pod) error {
+	if err := ctx.Err(); err != nil {
+		return &Refusal{Stopping, err.Error()}
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(g.config.Timeout, g.config.CallTimeout))
+	defer cancel()
 	eviction = eviction.DeepCopy()
 	if eviction.DeleteOptions == nil {
 		eviction.DeleteOptions = &metav1.DeleteOptions{}

@@ -83,7 +83,7 @@ func TestGateEvicts(t *testing.T) {
 	if got := a.evicted[0]; got.DeleteOptions.Preconditions == nil || *got.DeleteOptions.Preconditions.UID != "uid-web-1" || got.Name != "web-1" {
 		t.Errorf("evicted with %+v, want the pod's UID as a precondition", got.DeleteOptions)
 	}
-	move, _ := gate.config.Ledger.Get(attempt.id)
+	move, _ := gate.config.Ledger.Get(attempt.move.PodUID)
 	if move.State != ledger.Evicted || move.Node != "cool" || !gate.Evicted("uid-web-1") {
 		t.Errorf("move %+v, want it evicted and reserved on its destination", move)
 	}
@@ -173,7 +173,7 @@ func TestGateByAnswer(t *testing.T) {
 			if got := a.requests(http.MethodPost); got != 1 {
 				t.Errorf("%d eviction calls, want 1: waiting is the Executor's business", got)
 			}
-			if move, _ := gate.config.Ledger.Get(attempt.id); move.State != tc.want {
+			if move, _ := gate.config.Ledger.Get(attempt.move.PodUID); move.State != tc.want {
 				t.Errorf("move is %q, want %q", move.State, tc.want)
 			}
 			if gate.Evicted("uid-web-1") {
@@ -194,7 +194,7 @@ func TestGateTimeout(t *testing.T) {
 	if err == nil || reasonOf(err) != CallFailed {
 		t.Errorf("error %v", err)
 	}
-	if move, _ := gate.config.Ledger.Get(attempt.id); move.State != ledger.Evicted {
+	if move, _ := gate.config.Ledger.Get(attempt.move.PodUID); move.State != ledger.Evicted {
 		t.Errorf("move is %q, want %q", move.State, ledger.Evicted)
 	}
 }

@@ -5,40 +5,35 @@ import (
 	"time"
 
 	"k8s.io/klog/v2"
+
+	"github.com/evenkeel/evenkeel/ledger"
 )
 
 // probeAgainAfter is how long evicting rests after a failed probe when nothing is heard of kube-scheduler meanwhile.
 const probeAgainAfter = 30 * time.Minute
 
-// hold remembers a failed probe from one cycle to the next: a probe in every cycle would evict a pod per interval for ever
-// without cooling anything. The zero value holds nothing.
-type hold struct {
-	reason Reason
-	since  time.Time
-	// asked is how many requests the extender had answered by then.
-	asked int64
-}
-
-// at returns why evicting rests at the given time and number of requests answered; empty when it may be tried again.
-func (h hold) at(now time.Time, asked int64) Reason {
-	if asked > h.asked || now.Sub(h.since) >= probeAgainAfter {
-		return ""
-	}
-	return h.reason
-}
-
-// held returns why this cycle must not evict; empty when it may.
+// held returns why this cycle must not evict; empty when it may. A failed probe is remembered from one cycle to the next, in
+// the ledger, so by one-shot runs too: a probe in every cycle would evict a pod per interval for ever without cooling anything.
 func (e *Executor) held(ctx context.Context, moves []Move) Reason {
-	if e.hold.reason == "" || len(moves) == 0 {
+	hold := e.config.Gate.config.Ledger.Hold()
+	if hold.Reason == "" || len(moves) == 0 {
 		return ""
 	}
-	if reason := e.hold.at(e.config.Now(), e.asked(ctx)); reason != "" {
+	if reason := holds(hold, e.config.Now(), e.asked(ctx)); reason != "" {
 		klog.FromContext(ctx).Info("Evicting rests until kube-scheduler asks the extender", "reason", reason,
-			"since", e.hold.since, "probeAgainAt", e.hold.since.Add(probeAgainAfter))
+			"since", hold.Since, "probeAgainAt", hold.Until)
 		return reason
 	}
-	e.hold = hold{}
+	e.config.Gate.config.Ledger.SetHold(ledger.Hold{})
 	return ""
+}
+
+// holds returns why evicting rests at the given time and number of requests answered; empty when it may be tried again.
+func holds(hold ledger.Hold, now time.Time, asked int64) Reason {
+	if asked > hold.Asked || !now.Before(hold.Until) {
+		return ""
+	}
+	return Reason(hold.Reason)
 }
 
 // keep holds the cycles to come if this one ended with a failed probe.
@@ -46,12 +41,14 @@ func (e *Executor) keep(ctx context.Context, stop Reason) {
 	if stop != SteeringAbsent && stop != ProbeNotLanded {
 		return
 	}
-	e.hold = hold{reason: stop, since: e.config.Now(), asked: e.asked(ctx)}
+	now := e.config.Now()
+	hold := ledger.Hold{Reason: string(stop), Since: now, Until: now.Add(probeAgainAfter), Asked: e.asked(ctx)}
+	e.config.Gate.config.Ledger.SetHold(hold)
 	message := "kube-scheduler does not ask the extender; replacements go where requests say"
 	if stop == ProbeNotLanded {
 		message = "The replacement of the first evicted pod was not bound in time"
 	}
-	klog.FromContext(ctx).Error(nil, message, "reason", stop, "probeAgainAt", e.hold.since.Add(probeAgainAfter))
+	klog.FromContext(ctx).Error(nil, message, "reason", stop, "probeAgainAt", hold.Until)
 }
 
 func (e *Executor) asked(ctx context.Context) int64 {

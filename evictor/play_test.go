@@ -73,7 +73,7 @@ func playing(t *testing.T, test func(*testing.T, *play)) {
 func (p *play) steered(answers ...Steered) {
 	p.config.Steered = func(_ context.Context, move ledger.Move) Steered {
 		if p.notAsked == move.Asked {
-			p.t.Errorf("move %d says asked=%v", move.ID, move.Asked)
+			p.t.Errorf("move of %q says asked=%v", move.Pod, move.Asked)
 		}
 		answer := answers[0]
 		if len(answers) > 1 {
@@ -116,8 +116,9 @@ func (p *play) evict(_ context.Context, pod *v1.Pod) error {
 			return answers[0] // the framework's own, before the Gate
 		}
 	}
-	a.id = p.ledger.Record(a.move.Intent, time.Now())
-	p.ledger.Confirm(a.id)
+	p.ledger.Record(time.Now(), a.move.Intent)
+	p.ledger.Leaves(a.move.PodUID, time.Now())
+	a.made = true
 	p.note(pod.Name, time.Now())
 	delete(p.pods, pod.Name)
 	p.land(pod.Name, a.move.To)

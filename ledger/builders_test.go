@@ -9,7 +9,10 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-const ttl = 5 * time.Minute
+const (
+	wait = time.Minute
+	ttl  = 5 * time.Minute
+)
 
 func at(second int) time.Time {
 	return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).Add(time.Duration(second) * time.Second)
@@ -48,7 +51,7 @@ func web(n int, change ...func(*Intent)) Intent {
 	i := Intent{
 		Namespace: "ns", Pod: fmt.Sprintf("web-%d", n), PodUID: fmt.Sprintf("uid-%d", n),
 		Owner: cluster.Owner{UID: "rs-1", Kind: "ReplicaSet", Name: "web"}, TemplateHash: "h1",
-		Usage: used, From: "hot", To: "cool", TTL: ttl,
+		Usage: used, From: "hot", To: "cool", Wait: wait, TTL: ttl,
 	}
 	for _, c := range change {
 		c(&i)
@@ -71,6 +74,14 @@ func webPod(uid string, change ...func(*Pod)) Pod {
 	return p
 }
 
+// move records intents and lets their pods leave, all at one second.
+func (b *books) move(second int, intents ...Intent) {
+	b.Record(at(second), intents...)
+	for i := range intents {
+		b.Leaves(intents[i].PodUID, at(second))
+	}
+}
+
 func mustMatch(t *testing.T, l *Ledger, pod Pod, second int) Move {
 	t.Helper()
 	move, ok := l.Match(pod, at(second))
@@ -80,11 +91,11 @@ func mustMatch(t *testing.T, l *Ledger, pod Pod, second int) Move {
 	return move
 }
 
-func state(t *testing.T, l *Ledger, id uint64) State {
+func state(t *testing.T, l *Ledger, podUID string) State {
 	t.Helper()
-	move, ok := l.Get(id)
+	move, ok := l.Get(podUID)
 	if !ok {
-		t.Fatalf("move %d is not known", id)
+		t.Fatalf("pod %s was never on the move", podUID)
 	}
 	return move.State
 }

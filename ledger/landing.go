@@ -1,6 +1,9 @@
 package ledger
 
 import (
+	"cmp"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
@@ -9,6 +12,8 @@ import (
 // Pod is what the ledger needs of a pod that is being scheduled or was bound.
 type Pod struct {
 	UID, Name, OwnerUID, OwnerKind, TemplateHash string
+	// Created is when the API server made it; zero where that is not known.
+	Created time.Time
 }
 
 // MaxAttempts is how often a replacement is booked before it is scheduled like any other pod.
@@ -17,52 +22,85 @@ const MaxAttempts = 2
 // Quiet says that no request can concern the ledger; it takes no lock.
 func (l *Ledger) Quiet() bool { return l.busy.Load() == 0 }
 
-// Match returns the move that a pod being scheduled takes up, binding it to the pod's UID on first sight. Pods of one
-// owner and template are interchangeable, a StatefulSet's only under the same name. It returns false for a pod like any
-// other, also after MaxAttempts.
+// Created says that the watch saw a pod that is not bound yet. The oldest open move of its owner and template is its, or none
+// ever: every process sees pods come in the same order and pairs them alike.
+func (l *Ledger) Created(pod Pod) {
+	if l.Quiet() {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.pair(&pod) == nil {
+		l.pass(&pod)
+	}
+}
+
+// pass remembers that a pod is no replacement, as long as it could be taken for one.
+func (l *Ledger) pass(pod *Pod) {
+	if l.concerns(pod) {
+		l.passed[pod.UID] = pod.OwnerUID
+	}
+}
+
+// concerns says whether a move of the pod's owner is in flight, so that it matters that the pod is no replacement.
+func (l *Ledger) concerns(pod *Pod) bool {
+	for _, move := range l.inFlight {
+		if move.Owner.UID == pod.OwnerUID {
+			return true
+		}
+	}
+	return false
+}
+
+// Match returns the move that a pod being scheduled takes up, binding it to the pod's UID if the watch has not. It returns
+// false for a pod like any other, also after MaxAttempts.
 func (l *Ledger) Match(pod Pod, now time.Time) (Move, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	move := l.match(pod, now)
-	if move == nil || move.Attempts >= MaxAttempts {
+	move := l.pair(&pod)
+	if move == nil || move.Attempts >= MaxAttempts || now.After(move.Expires()) {
 		return Move{}, false
 	}
 	move.Asked = true
 	return *move, true
 }
 
-func (l *Ledger) match(pod Pod, now time.Time) *Move {
+// pair returns the move that a pod replaces, giving it one if it has none and may.
+func (l *Ledger) pair(pod *Pod) *Move {
 	if pod.UID == "" || pod.OwnerUID == "" {
 		return nil
 	}
-	var open *Move
+	if move := l.replacing(pod.UID); move != nil {
+		return move
+	}
+	if _, passed := l.passed[pod.UID]; passed {
+		return nil
+	}
 	for _, move := range l.inFlight {
-		switch {
-		case move.Replacement == pod.UID:
+		if move.takes(pod) {
+			move.Replacement, move.ReplacementName = pod.UID, pod.Name
 			return move
-		case open == nil && move.takes(pod) && now.Sub(move.Recorded) <= move.TTL:
-			open = move
 		}
 	}
-	if open != nil {
-		open.Replacement, open.ReplacementName = pod.UID, pod.Name
-	}
-	return open
+	return nil
 }
 
-func (m *Move) takes(pod Pod) bool {
-	if m.Replacement != "" || m.Owner.UID != pod.OwnerUID || m.TemplateHash != pod.TemplateHash || m.PodUID == pod.UID {
-		return false
+// replacing returns the move in flight that a pod is known to replace.
+func (l *Ledger) replacing(podUID string) *Move {
+	for _, move := range l.inFlight {
+		if move.Replacement == podUID {
+			return move
+		}
 	}
-	return m.Owner.Kind != "StatefulSet" || m.Pod == pod.Name
+	return nil
 }
 
 // Book reserves the move's usage at the node that kube-scheduler was answered with. A move whose pod was never measured
 // takes the estimate for its usage.
-func (l *Ledger) Book(id uint64, node string, estimate cluster.Amounts) {
+func (l *Ledger) Book(podUID, node string, estimate cluster.Amounts) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	move := l.find(id)
+	move := l.byPod[podUID]
 	if move == nil {
 		return
 	}
@@ -80,20 +118,111 @@ func (l *Ledger) Book(id uint64, node string, estimate cluster.Amounts) {
 func (l *Ledger) Bound(pod Pod, node string, now time.Time) (Move, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	move := l.match(pod, now)
+	move := l.pair(&pod)
 	if move == nil {
+		l.pass(&pod)
 		return Move{}, false
 	}
-	l.end(move, Landed, now)
-	move.Node = node
-	if move.measured() {
-		l.expected[pod.UID] = move.Usage
-	}
+	l.land(move, node, now)
 	return *move, true
 }
 
-// measured says whether the move knows what its pod used; nothing is not known to be used by any pod.
-func (m *Move) measured() bool { return m.Usage != cluster.Amounts{} }
+func (l *Ledger) land(move *Move, node string, now time.Time) {
+	l.reserve(move, node)
+	l.end(move, Landed, now)
+	if move.measured() {
+		l.expected[move.Replacement] = move.Usage
+	}
+}
+
+// Reconcile brings the moves in flight to what the cluster looks like, for what happened before this process watched it or
+// knew of a move: pods that left, and replacements that were bound.
+func (l *Ledger) Reconcile(snapshot *cluster.Snapshot, now time.Time) {
+	if l.Quiet() {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	owners := map[string]bool{}
+	for _, move := range l.inFlight {
+		if move.State == Intended && left(snapshot, move) {
+			move.State, move.Evicted, move.late = Evicted, now, true
+			l.revision.Add(1)
+		}
+		if move.late && move.State != Intended {
+			owners[move.Owner.UID] = true
+		}
+	}
+	for _, pod := range candidates(snapshot, owners) {
+		l.boundBefore(&Pod{pod.UID, pod.Name, pod.Owner.UID, pod.Owner.Kind, pod.TemplateHash, pod.Created}, pod.Node, now)
+	}
+	for _, move := range l.inFlight {
+		move.late = move.late && move.State == Intended
+	}
+}
+
+// boundBefore takes in a pod that was bound before its move was known. What was seen to come while a move was known is
+// settled, so only moves that came late look back.
+func (l *Ledger) boundBefore(pod *Pod, node string, now time.Time) {
+	move := l.replacing(pod.UID)
+	if _, passed := l.passed[pod.UID]; move == nil && !passed {
+		for _, other := range l.inFlight {
+			if other.late && other.takes(pod) {
+				move = other
+				break
+			}
+		}
+	}
+	if move != nil {
+		move.Replacement, move.ReplacementName = pod.UID, pod.Name
+		l.land(move, node, now)
+	}
+}
+
+// left says whether the pod of a move is gone from its node, or is about to be.
+func left(snapshot *cluster.Snapshot, move *Move) bool {
+	i := snapshot.Index(move.From)
+	if i < 0 {
+		return true
+	}
+	for _, pod := range snapshot.Nodes[i].Pods {
+		if pod.UID == move.PodUID {
+			return pod.Terminating
+		}
+	}
+	return true
+}
+
+// candidates are the pods of the given owners, in the order in which the API server made them.
+func candidates(snapshot *cluster.Snapshot, owners map[string]bool) []*cluster.Pod {
+	var pods []*cluster.Pod
+	for _, node := range snapshot.Nodes {
+		for _, pod := range node.Pods {
+			if owners[pod.Owner.UID] && pod.Owner.UID != "" {
+				pods = append(pods, pod)
+			}
+		}
+	}
+	slices.SortFunc(pods, func(a, b *cluster.Pod) int {
+		return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.Name, b.Name))
+	})
+	return pods
+}
+
+// Gone says that a pod was deleted. A move that waits for it to be bound waits for another one.
+func (l *Ledger) Gone(podUID string) {
+	if l.Quiet() {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.passed, podUID)
+	for _, move := range l.inFlight {
+		if move.Replacement == podUID {
+			move.Replacement, move.ReplacementName, move.Attempts = "", "", 0
+		}
+	}
+}
 
 // Expects returns what a pod that took up a move is expected to use.
 func (l *Ledger) Expects(podUID string) (cluster.Amounts, bool) {

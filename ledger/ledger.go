@@ -2,75 +2,21 @@
 // what became of it. It is the handshake between the evicting and the scheduling half.
 //
 // A move is recorded before its eviction. Pods of one template are interchangeable, so a replacement is matched by owner
-// and count and then bound to its UID. Until it is seen on a node, its usage is reserved where it was booked. The ledger
-// does no I/O and never asks for the time; it is safe for concurrent use, because the evictor, the extender and the pod
-// watch meet in it.
+// and count and then bound to its UID, in the order in which the API server made the pods, so that every process comes to
+// the same pairs. Until it is seen on a node, its usage is reserved where it was booked. One process writes: its Ledger is
+// exported as a Document, which the others adopt. The ledger does no I/O and never asks for the time; it is safe for
+// concurrent use, because the evictor, the extender and the pod watch meet in it.
 package ledger
 
 import (
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
 )
-
-// State is how far a move has come.
-type State string
-
-// The states of a move. Intended, Evicted and Booked are in flight.
-const (
-	// Intended: recorded, the eviction is about to be called.
-	Intended State = "Intended"
-	// Evicted: the API server accepted the eviction; no replacement has been seen.
-	Evicted State = "Evicted"
-	// Booked: kube-scheduler asked for a replacement and was given a node.
-	Booked State = "Booked"
-	// Landed: the replacement is bound to a node.
-	Landed State = "Landed"
-	// Cancelled: the eviction was refused or failed, or the owner wants no replacement.
-	Cancelled State = "Cancelled"
-	// Expired: no replacement was seen in time.
-	Expired State = "Expired"
-)
-
-// Intent is what is known of a move before it is made.
-type Intent struct {
-	Namespace, Pod, PodUID string
-	Owner                  cluster.Owner
-	TemplateHash           string
-	// Usage is what the pod was measured at; its replacement is expected to use as much. Zero is not known.
-	Usage cluster.Amounts
-	From  string
-	// To is the planned destination; empty for an eviction by a plugin that plans none.
-	To string
-	// TTL is how long the move may be in flight: the pod's grace period plus a margin.
-	TTL time.Duration
-}
-
-// Move is an Intent and what became of it.
-type Move struct {
-	ID uint64
-	Intent
-	State State
-	// Node is where usage is reserved or, once Landed, where the replacement is bound.
-	Node string
-	// Replacement is the UID of the pod that takes the move up, ReplacementName its name; empty until one was seen.
-	Replacement, ReplacementName string
-	// Asked says that kube-scheduler asked this process where the replacement may go.
-	Asked bool
-	// Attempts counts how often the replacement was booked.
-	Attempts int
-	Recorded time.Time
-	// Ended is when the move landed, was cancelled or expired.
-	Ended time.Time
-}
-
-// InFlight says whether the move still holds a reservation.
-func (m *Move) InFlight() bool {
-	return m.State == Intended || m.State == Evicted || m.State == Booked
-}
 
 // Config bounds a Ledger.
 type Config struct {
@@ -80,56 +26,104 @@ type Config struct {
 	KeepEnded int
 	// OnReserve, which may be nil, is told every change of a node's reserved usage, under the ledger's lock.
 	OnReserve func(node string, by cluster.Amounts)
+	// OnEnd, which may be nil, is told every move that ends, under the ledger's lock.
+	OnEnd func(Move)
 }
+
+// DefaultKeepEnded is how many ended moves are remembered where nothing else is said.
+const DefaultKeepEnded = 2000
 
 // Ledger holds moves. The zero value is not usable; see New.
 type Ledger struct {
 	config Config
 	// busy counts moves that a scheduling request could concern, so that requests in quiet times take no lock.
 	busy atomic.Int64
+	// revision counts changes that others have to know.
+	revision atomic.Int64
 
 	mu       sync.Mutex
-	nextID   uint64
-	inFlight []*Move
-	ended    []*Move // oldest first
+	inFlight []*Move          // in the order of their recording
+	byPod    map[string]*Move // those in flight, by the UID of the pod that is moved
+	ended    []*Move          // oldest first
 	expected map[string]cluster.Amounts
+	// passed holds the pods that replace nothing, with their owners: they came before a move of their owner was open.
+	passed map[string]string
+	hold   Hold
+}
+
+// Hold is why evicting rests from one cycle to the next; the zero value holds nothing.
+type Hold struct {
+	Reason string    `json:"reason,omitempty"`
+	Since  time.Time `json:"since,omitzero"`
+	// Until is when it ends by itself.
+	Until time.Time `json:"until,omitzero"`
+	// Asked is how many requests of kube-scheduler the extender had answered by then.
+	Asked int64 `json:"asked,omitempty"`
 }
 
 // New returns an empty Ledger.
 func New(config Config) *Ledger {
 	if config.KeepEnded <= 0 {
-		config.KeepEnded = 1000
+		config.KeepEnded = DefaultKeepEnded
 	}
-	return &Ledger{config: config, expected: map[string]cluster.Amounts{}}
+	return &Ledger{
+		config: config, byPod: map[string]*Move{}, expected: map[string]cluster.Amounts{}, passed: map[string]string{},
+	}
 }
 
-// Record enters an intent and reserves its usage at its destination. Call it before the eviction.
-func (l *Ledger) Record(intent Intent, now time.Time) uint64 {
+// Revision counts the changes that others have to know: what is to be written again when it has grown.
+func (l *Ledger) Revision() int64 { return l.revision.Load() }
+
+// Record enters intents and reserves their usage at their destinations. Call it before the evictions. A pod that is on the
+// move already is left as it is.
+func (l *Ledger) Record(now time.Time, intents ...Intent) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.nextID++
-	move := &Move{ID: l.nextID, Intent: intent, State: Intended, Recorded: now}
+	for _, intent := range intents {
+		if l.byPod[intent.PodUID] == nil {
+			l.enter(&Move{Intent: intent, State: Intended, Recorded: now}, intent.To)
+		}
+	}
+}
+
+// enter takes a move into flight.
+func (l *Ledger) enter(move *Move, node string) {
 	l.inFlight = append(l.inFlight, move)
+	l.byPod[move.PodUID] = move
 	l.busy.Add(1)
-	l.reserve(move, intent.To)
-	return move.ID
+	l.revision.Add(1)
+	move.Node = ""
+	l.reserve(move, node)
 }
 
-// Confirm says that the API server accepted the eviction.
-func (l *Ledger) Confirm(id uint64) {
+// Leaves says that a pod leaves its node: the API server accepted its eviction, or the watch saw it terminate or go. The
+// replacement of a move is expected from then on.
+func (l *Ledger) Leaves(podUID string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if move := l.find(id); move != nil && move.State == Intended {
-		move.State = Evicted
+	if move := l.byPod[podUID]; move != nil && move.State == Intended {
+		move.State, move.Evicted = Evicted, now
+		l.revision.Add(1)
 	}
 }
 
-// Cancel ends a move whose eviction did not happen, and releases what it reserved.
-func (l *Ledger) Cancel(id uint64, now time.Time) {
+// Cancel ends a move whose eviction did not happen, and releases what it reserved. A move whose pod leaves stays in flight.
+func (l *Ledger) Cancel(podUID string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if move := l.find(id); move != nil {
+	if move := l.byPod[podUID]; move != nil && move.State == Intended {
 		l.end(move, Cancelled, now)
+	}
+}
+
+// CancelIntended ends the moves that were never made: of a cycle that is over, or of a process that is gone.
+func (l *Ledger) CancelIntended(now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, move := range slices.Clone(l.inFlight) {
+		if move.State == Intended {
+			l.end(move, Cancelled, now)
+		}
 	}
 }
 
@@ -138,7 +132,7 @@ func (l *Ledger) Cancel(id uint64, now time.Time) {
 func (l *Ledger) CancelOwner(ownerUID string, count int, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, move := range append([]*Move(nil), l.inFlight...) {
+	for _, move := range slices.Clone(l.inFlight) {
 		if count > 0 && move.Owner.UID == ownerUID && move.Replacement == "" {
 			l.end(move, Cancelled, now)
 			count--
@@ -150,12 +144,42 @@ func (l *Ledger) CancelOwner(ownerUID string, count int, now time.Time) {
 func (l *Ledger) Expire(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, move := range append([]*Move(nil), l.inFlight...) {
-		if now.Sub(move.Recorded) > move.TTL {
+	for _, move := range slices.Clone(l.inFlight) {
+		if now.After(move.Expires()) {
 			l.end(move, Expired, now)
 		}
 	}
 	l.prune(now)
+}
+
+// Judge keeps the outcome of a move that landed.
+func (l *Ledger) Judge(podUID string, outcome Outcome) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, move := range slices.Backward(l.ended) {
+		if move.PodUID == podUID && move.State == Landed {
+			move.Outcome = &outcome
+			l.revision.Add(1)
+			return
+		}
+	}
+}
+
+// Hold returns why evicting rests.
+func (l *Ledger) Hold() Hold {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.hold
+}
+
+// SetHold makes evicting rest, or with the zero value go on.
+func (l *Ledger) SetHold(hold Hold) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.hold != hold {
+		l.hold = hold
+		l.revision.Add(1)
+	}
 }
 
 // Reserved calls visit with the usage that moves in flight reserve, move by move, and then publish, before any further
@@ -197,23 +221,18 @@ func (l *Ledger) MovesOf(ownerUID string) []Move {
 func (l *Ledger) Moving(podUID string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, move := range l.inFlight {
-		if move.PodUID == podUID {
-			return true
-		}
-	}
-	return false
+	return l.byPod[podUID] != nil
 }
 
-// Get returns a copy of a move.
-func (l *Ledger) Get(id uint64) (Move, bool) {
+// Get returns a copy of the newest move of a pod.
+func (l *Ledger) Get(podUID string) (Move, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if move := l.find(id); move != nil {
+	if move := l.byPod[podUID]; move != nil {
 		return *move, true
 	}
-	for _, move := range l.ended {
-		if move.ID == id {
+	for _, move := range slices.Backward(l.ended) {
+		if move.PodUID == podUID {
 			return *move, true
 		}
 	}
@@ -224,22 +243,15 @@ func (l *Ledger) Get(id uint64) (Move, bool) {
 func (l *Ledger) Moves() (inFlight, ended []Move) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, move := range l.inFlight {
-		inFlight = append(inFlight, *move)
-	}
-	for _, move := range l.ended {
-		ended = append(ended, *move)
-	}
-	return inFlight, ended
+	return copies(l.inFlight), copies(l.ended)
 }
 
-func (l *Ledger) find(id uint64) *Move {
-	for _, move := range l.inFlight {
-		if move.ID == id {
-			return move
-		}
+func copies(moves []*Move) []Move {
+	all := make([]Move, len(moves))
+	for i, move := range moves {
+		all[i] = *move
 	}
-	return nil
+	return all
 }
 
 // reserve moves a move's reservation to a node; empty means nowhere.
@@ -266,20 +278,23 @@ func (l *Ledger) end(move *Move, state State, now time.Time) {
 		move.Node = node
 	}
 	move.State, move.Ended = state, now
-	for i, other := range l.inFlight {
-		if other == move {
-			l.inFlight = append(l.inFlight[:i], l.inFlight[i+1:]...)
-			break
-		}
+	if i := slices.Index(l.inFlight, move); i >= 0 {
+		l.inFlight = slices.Delete(l.inFlight, i, i+1)
 	}
+	delete(l.byPod, move.PodUID)
 	l.ended = append(l.ended, move)
+	l.revision.Add(1)
+	if l.config.OnEnd != nil {
+		l.config.OnEnd(*move)
+	}
 }
 
 // prune forgets ended moves beyond the bound, and what they expected, and counts who still matters to a request.
 func (l *Ledger) prune(now time.Time) {
 	if excess := len(l.ended) - l.config.KeepEnded; excess > 0 {
-		l.ended = append([]*Move(nil), l.ended[excess:]...)
+		l.ended = slices.Clone(l.ended[excess:])
 	}
+	maps.DeleteFunc(l.passed, func(uid, owner string) bool { return !l.concerns(&Pod{UID: uid, OwnerUID: owner}) })
 	busy := len(l.inFlight)
 	expected := map[string]cluster.Amounts{}
 	for _, move := range l.ended {
@@ -298,6 +313,7 @@ func (l *Ledger) prune(now time.Time) {
 // measured itself before: two windows of five minutes.
 const expectFor = 10 * time.Minute
 
+// avoids says whether the owner of a move is still kept away from its source; a move that was never made avoids nothing.
 func (l *Ledger) avoids(move *Move, now time.Time) bool {
-	return move.State != Cancelled && now.Sub(move.Recorded) < l.config.SourceAvoidance
+	return !move.Evicted.IsZero() && move.State != Cancelled && now.Sub(move.Evicted) < l.config.SourceAvoidance
 }

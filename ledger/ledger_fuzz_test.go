@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -14,35 +15,39 @@ import (
 
 // play does one random thing at a second.
 func play(b *books, rng *rand.Rand, second int) {
-	now, id := at(second), uint64(rng.IntN(40))
+	now, uid := at(second), fmt.Sprintf("uid-%d", rng.IntN(9))
 	node := func() string { return []string{"", "n1", "n2", "n3"}[rng.IntN(4)] }
 	pod := webPod(fmt.Sprintf("new-%d", rng.IntN(60)))
 	if rng.IntN(4) == 0 {
 		pod = Pod{UID: fmt.Sprintf("db-%d", rng.IntN(60)), Name: fmt.Sprintf("web-%d", rng.IntN(9)), OwnerUID: "sts-1", OwnerKind: "StatefulSet", TemplateHash: "h1"}
 	}
-	switch rng.IntN(9) {
+	switch rng.IntN(12) {
 	case 0, 1, 2:
 		intent := web(rng.IntN(9), to(node()))
 		intent.Usage = cluster.Amounts{rng.Int64N(3) * 100, rng.Int64N(3) << 20}
-		intent.TTL = time.Duration(rng.IntN(200)) * time.Second
+		intent.Wait, intent.TTL = 0, time.Duration(rng.IntN(200))*time.Second
 		if rng.IntN(3) == 0 {
 			statefulSet(&intent)
 		}
-		b.Record(intent, now)
-	case 3:
-		b.Confirm(id)
-	case 4:
-		b.Cancel(id, now)
+		b.Record(now, intent)
+	case 3, 4:
+		b.Leaves(uid, now)
 	case 5:
-		if move, ok := b.Match(pod, now); ok {
-			b.Book(move.ID, node(), cluster.Amounts{50, 50})
-		}
+		b.Cancel(uid, now)
 	case 6:
-		b.Bound(pod, "n1", now)
+		if move, ok := b.Match(pod, now); ok {
+			b.Book(move.PodUID, node(), cluster.Amounts{50, 50})
+		}
 	case 7:
-		b.CancelOwner("rs-1", rng.IntN(3), now)
+		b.Bound(pod, "n1", now)
 	case 8:
+		b.CancelOwner("rs-1", rng.IntN(3), now)
+	case 9:
 		b.Expire(now)
+	case 10:
+		b.Created(pod)
+	case 11:
+		b.Gone(pod.UID)
 	}
 }
 
@@ -55,9 +60,7 @@ func TestReservationsAddUp(t *testing.T) {
 		for range 150 {
 			second += rng.IntN(20)
 			play(b, rng, second)
-			if diff := cmp.Diff(b.reserved(), b.sums); diff != "" {
-				t.Fatalf("reservations (-asked +reported):\n%s", diff)
-			}
+			checkReservations(t, b)
 			checkReplacements(t, b)
 		}
 		b.Expire(at(second + 3600))
@@ -65,24 +68,52 @@ func TestReservationsAddUp(t *testing.T) {
 		if len(b.sums) > 0 || len(inFlight) > 0 {
 			t.Fatalf("an hour later %v is reserved by %d moves", b.sums, len(inFlight))
 		}
-		if len(ended) > 10 || len(b.Expected()) > 0 || !b.Quiet() {
-			t.Fatalf("an hour later %d moves are remembered, %d expectations, quiet: %v", len(ended), len(b.Expected()), b.Quiet())
+		if len(ended) > 10 || len(b.Expected()) > 0 || len(b.passed) > 0 || !b.Quiet() {
+			t.Fatalf("an hour later %d moves and %d pods are remembered, %d expectations, quiet: %v",
+				len(ended), len(b.passed), len(b.Expected()), b.Quiet())
 		}
 	}
 }
 
+// checkReservations compares what the ledger reported with what it says it reserves, and that with its moves.
+func checkReservations(t *testing.T, b *books) {
+	t.Helper()
+	reserved := b.reserved()
+	if !maps.Equal(reserved, b.sums) {
+		t.Fatalf("reservations (-asked +reported):\n%s", cmp.Diff(reserved, b.sums))
+	}
+	moves := map[string]cluster.Amounts{}
+	inFlight, _ := b.Moves()
+	for i := range inFlight {
+		if move := &inFlight[i]; move.Node != "" && move.measured() {
+			moves[move.Node] = moves[move.Node].Plus(move.Usage)
+		}
+	}
+	if !maps.Equal(moves, reserved) {
+		t.Fatalf("reservations (-moves in flight +asked):\n%s", cmp.Diff(moves, reserved))
+	}
+	for node, sum := range reserved {
+		for r, amount := range sum {
+			if amount < 0 {
+				t.Fatalf("%d of %v is reserved on %q", amount, cluster.Resource(r), node)
+			}
+		}
+	}
+}
+
+// checkReplacements looks for pods that take up more than one move.
 func checkReplacements(t *testing.T, b *books) {
 	t.Helper()
-	taken := map[string]uint64{}
+	taken := map[string]string{}
 	inFlight, ended := b.Moves()
 	for _, move := range append(inFlight, ended...) {
 		if move.Replacement == "" || move.State == Cancelled || move.State == Expired {
 			continue
 		}
-		if other, ok := taken[move.Replacement]; ok && move.State != Landed {
-			t.Fatalf("pod %s takes up moves %d and %d", move.Replacement, other, move.ID)
+		if other, ok := taken[move.Replacement]; ok {
+			t.Fatalf("pod %q takes up the moves of %q and %q", move.Replacement, other, move.PodUID)
 		}
-		taken[move.Replacement] = move.ID
+		taken[move.Replacement] = move.PodUID
 	}
 }
 
@@ -100,6 +131,7 @@ func TestLedgerIsSafeForConcurrentUse(t *testing.T) {
 				b.Expects("new-1")
 				b.MovesOf("rs-1")
 				b.Moving("uid-1")
+				b.Export()
 			}
 		})
 	}

@@ -12,74 +12,46 @@ import (
 // A move from intent to landing, and what it reserves and expects at each step.
 func TestMoveLands(t *testing.T) {
 	b := newBooks(Config{})
-	id := b.Record(web(1), at(0))
+	b.Record(at(0), web(1))
+	cool, other := map[string]cluster.Amounts{"cool": used}, map[string]cluster.Amounts{"other": used}
 	steps := []struct {
 		name     string
 		do       func()
 		state    State
 		reserved map[string]cluster.Amounts
 	}{
-		{"recorded", func() {}, Intended, map[string]cluster.Amounts{"cool": used}},
-		{"evicted", func() { b.Confirm(id) }, Evicted, map[string]cluster.Amounts{"cool": used}},
-		{"confirmed again", func() { b.Confirm(id) }, Evicted, map[string]cluster.Amounts{"cool": used}},
-		{"asked for", func() { mustMatch(t, b.Ledger, webPod("new"), 1) }, Evicted, map[string]cluster.Amounts{"cool": used}},
-		{"booked elsewhere", func() { b.Book(id, "other", used) }, Booked, map[string]cluster.Amounts{"other": used}},
-		{"confirmed late", func() { b.Confirm(id) }, Booked, map[string]cluster.Amounts{"other": used}},
+		{"recorded", func() {}, Intended, cool},
+		{"recorded again", func() { b.Record(at(1), web(1, to("other"))) }, Intended, cool},
+		{"evicted", func() { b.Leaves("uid-1", at(1)) }, Evicted, cool},
+		{"seen to leave", func() { b.Leaves("uid-1", at(2)) }, Evicted, cool},
+		{"refused by an answer that was lost", func() { b.Cancel("uid-1", at(2)) }, Evicted, cool},
+		{"its replacement came", func() { b.Created(webPod("new")) }, Evicted, cool},
+		{"asked for", func() { mustMatch(t, b.Ledger, webPod("new"), 2) }, Evicted, cool},
+		{"booked elsewhere", func() { b.Book("uid-1", "other", used) }, Booked, other},
+		{"gone", func() { b.Leaves("uid-1", at(3)) }, Booked, other},
+		{"the cycle is over", func() { b.CancelIntended(at(3)) }, Booked, other},
 		{"bound", func() { b.Bound(webPod("new"), "other", at(3)) }, Landed, map[string]cluster.Amounts{}},
-		{"cancelled too late", func() { b.Cancel(id, at(4)) }, Landed, map[string]cluster.Amounts{}},
+		{"cancelled too late", func() { b.Cancel("uid-1", at(4)) }, Landed, map[string]cluster.Amounts{}},
+		{"gone too late", func() { b.Leaves("uid-1", at(4)) }, Landed, map[string]cluster.Amounts{}},
 	}
 	for _, step := range steps {
 		step.do()
-		if got := state(t, b.Ledger, id); got != step.state {
+		if got := state(t, b.Ledger, "uid-1"); got != step.state {
 			t.Errorf("%s: state %q, want %q", step.name, got, step.state)
 		}
 		if diff := cmp.Diff(step.reserved, b.sums); diff != "" {
 			t.Errorf("%s: reservations (-want +got):\n%s", step.name, diff)
 		}
 	}
-	move, _ := b.Get(id)
+	move, _ := b.Get("uid-1")
 	if move.Node != "other" || move.Replacement != "new" || move.ReplacementName != "web-new" || !move.Asked || move.InFlight() {
 		t.Errorf("landed as %+v", move)
 	}
+	if move.Recorded != at(0) || move.Evicted != at(1) || move.Ended != at(3) {
+		t.Errorf("recorded %v, evicted %v, ended %v", move.Recorded, move.Evicted, move.Ended)
+	}
 	if got, ok := b.Expects("new"); !ok || got != used {
 		t.Errorf("expected of the replacement: %v, want what its predecessor used", got)
-	}
-}
-
-// Which pods take up a move.
-func TestMatch(t *testing.T) {
-	cases := map[string]struct {
-		intent Intent
-		pod    Pod
-		second int
-		want   bool
-	}{
-		"a new pod of the same ReplicaSet": {intent: web(1), pod: webPod("new"), want: true},
-		"a pod of another owner":           {intent: web(1), pod: webPod("new", func(p *Pod) { p.OwnerUID = "rs-2" })},
-		"a pod of another template":        {intent: web(1), pod: webPod("new", func(p *Pod) { p.TemplateHash = "h2" })},
-		"a pod without an owner":           {intent: web(1), pod: webPod("new", func(p *Pod) { p.OwnerUID = "" })},
-		"a pod without a UID":              {intent: web(1), pod: webPod("")},
-		"the moved pod itself":             {intent: web(1), pod: webPod("uid-1")},
-		"in the last second":               {intent: web(1), pod: webPod("new"), second: 300, want: true},
-		"after the last second":            {intent: web(1), pod: webPod("new"), second: 301},
-		"a StatefulSet's pod of the same name": {
-			intent: web(1, statefulSet), want: true,
-			pod: Pod{UID: "new", Name: "web-1", OwnerUID: "sts-1", OwnerKind: "StatefulSet", TemplateHash: "h1"},
-		},
-		"a StatefulSet's pod of another name": {
-			intent: web(1, statefulSet),
-			pod:    Pod{UID: "new", Name: "web-2", OwnerUID: "sts-1", OwnerKind: "StatefulSet", TemplateHash: "h1"},
-		},
-		"an owner that nobody has": {intent: web(1, func(i *Intent) { i.Owner = cluster.Owner{} }), pod: webPod("new", func(p *Pod) { p.OwnerUID = "" })},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			b := newBooks(Config{})
-			b.Record(tc.intent, at(0))
-			if _, got := b.Match(tc.pod, at(tc.second)); got != tc.want {
-				t.Errorf("Match: %v, want %v", got, tc.want)
-			}
-		})
 	}
 }
 
@@ -87,14 +59,14 @@ func TestMatch(t *testing.T) {
 // scale-up, are pods like any other.
 func TestMatchByCount(t *testing.T) {
 	b := newBooks(Config{})
-	b.Record(web(1), at(0))
-	b.Record(web(2), at(1))
+	b.move(0, web(1))
+	b.move(1, web(2))
 	first, second := mustMatch(t, b.Ledger, webPod("a"), 2), mustMatch(t, b.Ledger, webPod("b"), 2)
 	if first.Pod != "web-1" || second.Pod != "web-2" {
 		t.Errorf("took up %s and %s, want the oldest first", first.Pod, second.Pod)
 	}
-	if again := mustMatch(t, b.Ledger, webPod("a"), 3); again.ID != first.ID {
-		t.Errorf("asked again, pod a takes up move %d, want %d", again.ID, first.ID)
+	if again := mustMatch(t, b.Ledger, webPod("a"), 3); again.PodUID != first.PodUID {
+		t.Errorf("asked again, pod a takes up the move of %s, want %s", again.Pod, first.Pod)
 	}
 	if _, ok := b.Match(webPod("c"), at(3)); ok {
 		t.Error("a third pod takes up one of two moves")
@@ -108,18 +80,18 @@ func TestMatchByCount(t *testing.T) {
 // After two bookings a replacement is scheduled like any other pod, but still known when it lands.
 func TestMaxAttempts(t *testing.T) {
 	b := newBooks(Config{})
-	id := b.Record(web(1), at(0))
+	b.move(0, web(1))
 	for attempt := range MaxAttempts {
 		mustMatch(t, b.Ledger, webPod("new"), 1)
-		b.Book(id, "cool", used)
-		if move, _ := b.Get(id); move.Attempts != attempt+1 {
+		b.Book("uid-1", "cool", used)
+		if move, _ := b.Get("uid-1"); move.Attempts != attempt+1 {
 			t.Errorf("%d attempts counted, want %d", move.Attempts, attempt+1)
 		}
 	}
 	if _, ok := b.Match(webPod("new"), at(2)); ok {
 		t.Error("a third attempt")
 	}
-	if move, ok := b.Bound(webPod("new"), "elsewhere", at(3)); !ok || move.ID != id || move.Node != "elsewhere" {
+	if move, ok := b.Bound(webPod("new"), "elsewhere", at(3)); !ok || move.PodUID != "uid-1" || move.Node != "elsewhere" {
 		t.Errorf("bound as %+v, want the move landed elsewhere", move)
 	}
 }
@@ -127,9 +99,9 @@ func TestMaxAttempts(t *testing.T) {
 // A replacement that nobody asked about lands as well: that is how absent steering is found out.
 func TestBoundWithoutBeingAsked(t *testing.T) {
 	b := newBooks(Config{})
-	id := b.Record(web(1), at(0))
+	b.move(0, web(1))
 	move, ok := b.Bound(webPod("new"), "hot", at(2))
-	if !ok || move.ID != id || move.Asked || move.State != Landed || move.Node != "hot" {
+	if !ok || move.PodUID != "uid-1" || move.Asked || move.State != Landed || move.Node != "hot" {
 		t.Errorf("landed as %+v, want on the hot node, not asked", move)
 	}
 	if _, ok := b.Bound(webPod("other"), "hot", at(2)); ok {
@@ -140,21 +112,22 @@ func TestBoundWithoutBeingAsked(t *testing.T) {
 // What ends a move gives its reservation back.
 func TestEndsRelease(t *testing.T) {
 	cases := map[string]struct {
-		end  func(*books, uint64)
+		end  func(*books)
 		want State
 	}{
-		"cancelled":          {func(b *books, id uint64) { b.Cancel(id, at(1)) }, Cancelled},
-		"the owner shrank":   {func(b *books, _ uint64) { b.CancelOwner("rs-1", 5, at(1)) }, Cancelled},
-		"expired":            {func(b *books, _ uint64) { b.Expire(at(301)) }, Expired},
-		"landed on its node": {func(b *books, _ uint64) { b.Bound(webPod("new"), "cool", at(1)) }, Landed},
+		"cancelled":          {func(b *books) { b.Cancel("uid-1", at(1)) }, Cancelled},
+		"never made":         {func(b *books) { b.CancelIntended(at(1)) }, Cancelled},
+		"the owner shrank":   {func(b *books) { b.CancelOwner("rs-1", 5, at(1)) }, Cancelled},
+		"expired":            {func(b *books) { b.Expire(at(361)) }, Expired},
+		"landed on its node": {func(b *books) { b.Leaves("uid-1", at(1)); b.Bound(webPod("new"), "cool", at(1)) }, Landed},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			b := newBooks(Config{})
-			id := b.Record(web(1), at(0))
-			b.Record(web(2, func(i *Intent) { i.Owner.UID = "rs-2"; i.TTL = time.Hour }), at(0))
-			tc.end(b, id)
-			if got := state(t, b.Ledger, id); got != tc.want {
+			b.Record(at(0), web(1))
+			b.move(0, web(2, func(i *Intent) { i.Owner.UID = "rs-2"; i.TTL = time.Hour }))
+			tc.end(b)
+			if got := state(t, b.Ledger, "uid-1"); got != tc.want {
 				t.Errorf("state %q, want %q", got, tc.want)
 			}
 			if diff := cmp.Diff(map[string]cluster.Amounts{"cool": used}, b.sums); diff != "" {
@@ -164,31 +137,66 @@ func TestEndsRelease(t *testing.T) {
 	}
 }
 
-// A move is in flight up to its last second.
+// A move is in flight up to its last second: its wait and its time to live until its pod leaves, its time to live from then.
 func TestExpireIsExact(t *testing.T) {
-	b := newBooks(Config{})
-	id := b.Record(web(1), at(0))
-	b.Expire(at(300))
-	if got := state(t, b.Ledger, id); got != Intended {
-		t.Errorf("after 300 s: %q, want it in flight", got)
+	cases := map[string]struct {
+		leaves int // second; 0 never
+		last   int
+	}{
+		"its pod never leaves":   {0, 360},
+		"its pod leaves at once": {1, 301},
+		"its pod leaves late":    {350, 650},
 	}
-	b.Expire(at(301))
-	if got := state(t, b.Ledger, id); got != Expired {
-		t.Errorf("after 301 s: %q, want %q", got, Expired)
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := newBooks(Config{})
+			b.Record(at(0), web(1))
+			if tc.leaves > 0 {
+				b.Leaves("uid-1", at(tc.leaves))
+			}
+			b.Expire(at(tc.last))
+			if got := state(t, b.Ledger, "uid-1"); !got.InFlight() {
+				t.Errorf("after %d s: %q, want it in flight", tc.last, got)
+			}
+			b.Expire(at(tc.last + 1))
+			if got := state(t, b.Ledger, "uid-1"); got != Expired {
+				t.Errorf("after %d s: %q, want %q", tc.last+1, got, Expired)
+			}
+		})
 	}
 }
 
 // A scale-down cancels as many moves as pods fewer are wanted, the oldest first and none that has its replacement.
 func TestCancelOwner(t *testing.T) {
 	b := newBooks(Config{})
-	taken, first, second := b.Record(web(1), at(0)), b.Record(web(2), at(1)), b.Record(web(3), at(2))
+	b.move(0, web(1))
+	b.move(1, web(2))
+	b.move(2, web(3))
 	mustMatch(t, b.Ledger, webPod("new"), 3)
 	b.CancelOwner("rs-1", 1, at(4))
 	b.CancelOwner("rs-2", 9, at(4))
 	b.CancelOwner("rs-1", 0, at(4))
-	got := []State{state(t, b.Ledger, taken), state(t, b.Ledger, first), state(t, b.Ledger, second)}
-	if diff := cmp.Diff([]State{Intended, Cancelled, Intended}, got); diff != "" {
+	got := []State{state(t, b.Ledger, "uid-1"), state(t, b.Ledger, "uid-2"), state(t, b.Ledger, "uid-3")}
+	if diff := cmp.Diff([]State{Evicted, Cancelled, Evicted}, got); diff != "" {
 		t.Errorf("states (-want +got):\n%s", diff)
+	}
+}
+
+// A pod whose eviction was refused may go on the move again.
+func TestRecordedAgain(t *testing.T) {
+	b := newBooks(Config{})
+	b.Record(at(0), web(1))
+	b.Cancel("uid-1", at(1))
+	b.Record(at(60), web(1, to("other")))
+	if diff := cmp.Diff(map[string]cluster.Amounts{"other": used}, b.sums); diff != "" {
+		t.Errorf("reservations (-want +got):\n%s", diff)
+	}
+	inFlight, ended := b.Moves()
+	if len(inFlight) != 1 || len(ended) != 1 || inFlight[0].Recorded != at(60) || ended[0].Recorded != at(0) {
+		t.Errorf("moves %v and %v", inFlight, ended)
+	}
+	if got := state(t, b.Ledger, "uid-1"); got != Intended {
+		t.Errorf("state %q, want the newest, %q", got, Intended)
 	}
 }
 
@@ -196,13 +204,13 @@ func TestCancelOwner(t *testing.T) {
 // expects a replacement to use nothing.
 func TestUnmeasuredMove(t *testing.T) {
 	b := newBooks(Config{})
-	first, second := b.Record(web(1, unmeasured, to("")), at(0)), b.Record(web(2, unmeasured, to("")), at(0))
+	b.move(0, web(1, unmeasured, to("")), web(2, unmeasured, to("")))
 	if len(b.sums) > 0 {
 		t.Fatalf("reserved %v without a destination", b.sums)
 	}
 	estimate := cluster.Amounts{300, 1 << 20}
 	mustMatch(t, b.Ledger, webPod("new"), 1)
-	b.Book(first, "cool", estimate)
+	b.Book("uid-1", "cool", estimate)
 	if diff := cmp.Diff(map[string]cluster.Amounts{"cool": estimate}, b.sums); diff != "" {
 		t.Errorf("reservations (-want +got):\n%s", diff)
 	}
@@ -211,7 +219,7 @@ func TestUnmeasuredMove(t *testing.T) {
 		t.Errorf("expected %v, want the estimate %v", got, estimate)
 	}
 	b.Bound(webPod("unasked"), "cool", at(2))
-	if got := state(t, b.Ledger, second); got != Landed {
+	if got := state(t, b.Ledger, "uid-2"); got != Landed {
 		t.Errorf("state %q, want %q", got, Landed)
 	}
 	b.Expire(at(3))
@@ -223,25 +231,31 @@ func TestUnmeasuredMove(t *testing.T) {
 // An owner's pods are kept away from where one was moved from, for as long as the policy says and whatever became of the
 // move, unless it was never made.
 func TestAvoid(t *testing.T) {
+	leaves := func(b *books) { b.Leaves("uid-1", at(0)) }
+	after := func(end func(*books)) func(*books) { return func(b *books) { leaves(b); end(b) } }
+	lands := after(func(b *books) { b.Bound(webPod("new"), "cool", at(1)) })
 	cases := map[string]struct {
-		play   func(*books, uint64)
+		play   func(*books)
 		owner  string
 		second int
 		want   []string
 	}{
-		"in flight":          {play: func(*books, uint64) {}, owner: "rs-1", second: 1, want: []string{"hot"}},
-		"landed":             {play: func(b *books, _ uint64) { b.Bound(webPod("new"), "cool", at(1)) }, owner: "rs-1", second: 60, want: []string{"hot"}},
-		"expired":            {play: func(b *books, _ uint64) { b.Expire(at(301)) }, owner: "rs-1", second: 599, want: []string{"hot"}},
-		"cancelled":          {play: func(b *books, id uint64) { b.Cancel(id, at(1)) }, owner: "rs-1", second: 2},
-		"after ten minutes":  {play: func(b *books, _ uint64) { b.Bound(webPod("new"), "cool", at(1)) }, owner: "rs-1", second: 600},
-		"another owner":      {play: func(*books, uint64) {}, owner: "rs-2", second: 1},
-		"nobody's pods":      {play: func(*books, uint64) {}, owner: "", second: 1},
-		"forgotten with age": {play: func(b *books, _ uint64) { forget(b) }, owner: "rs-1", second: 500},
+		"intended":           {play: func(*books) {}, owner: "rs-1", second: 1},
+		"in flight":          {play: leaves, owner: "rs-1", second: 1, want: []string{"hot"}},
+		"landed":             {play: lands, owner: "rs-1", second: 60, want: []string{"hot"}},
+		"expired":            {play: after(func(b *books) { b.Expire(at(301)) }), owner: "rs-1", second: 599, want: []string{"hot"}},
+		"cancelled":          {play: func(b *books) { b.Cancel("uid-1", at(1)) }, owner: "rs-1", second: 2},
+		"the owner shrank":   {play: after(func(b *books) { b.CancelOwner("rs-1", 1, at(1)) }), owner: "rs-1", second: 2},
+		"after ten minutes":  {play: lands, owner: "rs-1", second: 600},
+		"another owner":      {play: leaves, owner: "rs-2", second: 1},
+		"nobody's pods":      {play: leaves, owner: "", second: 1},
+		"forgotten with age": {play: after(forget), owner: "rs-1", second: 500},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			b := newBooks(Config{SourceAvoidance: 10 * time.Minute, KeepEnded: 2})
-			tc.play(b, b.Record(web(1), at(0)))
+			b.Record(at(0), web(1))
+			tc.play(b)
 			var got []string
 			b.Avoid(tc.owner, at(tc.second), func(node string) { got = append(got, node) })
 			if diff := cmp.Diff(tc.want, got); diff != "" {
@@ -255,7 +269,8 @@ func TestAvoid(t *testing.T) {
 func forget(b *books) {
 	b.Expire(at(301))
 	for n := range 2 {
-		b.Cancel(b.Record(web(5+n), at(302)), at(302))
+		b.Record(at(302), web(5+n))
+		b.CancelIntended(at(302))
 	}
 	b.Expire(at(303))
 }
@@ -266,7 +281,7 @@ func TestQuiet(t *testing.T) {
 	if !b.Quiet() {
 		t.Error("an empty ledger is not quiet")
 	}
-	b.Record(web(1), at(0))
+	b.move(0, web(1))
 	if b.Quiet() {
 		t.Error("quiet with a move in flight")
 	}
@@ -284,7 +299,7 @@ func TestQuiet(t *testing.T) {
 // What a replacement is expected to use is forgotten after two windows, by when it is measured itself.
 func TestExpectationsEnd(t *testing.T) {
 	b := newBooks(Config{})
-	b.Record(web(1), at(0))
+	b.move(0, web(1))
 	b.Bound(webPod("new"), "cool", at(10))
 	b.Expire(at(609))
 	if _, ok := b.Expects("new"); !ok {
@@ -303,28 +318,66 @@ func TestExpectationsEnd(t *testing.T) {
 // What others ask of the moves in flight.
 func TestQuestions(t *testing.T) {
 	b := newBooks(Config{})
-	id := b.Record(web(1), at(0))
-	b.Record(web(2), at(0))
-	b.Record(web(3, statefulSet), at(0))
-	if got := b.MovesOf("rs-1"); len(got) != 2 || got[0].ID != id {
+	b.Record(at(0), web(1), web(2), web(3, statefulSet))
+	if got := b.MovesOf("rs-1"); len(got) != 2 || got[0].PodUID != "uid-1" {
 		t.Errorf("moves of the owner: %v, want 2", got)
 	}
 	if !b.Moving("uid-1") || b.Moving("uid-9") {
 		t.Error("Moving knows the wrong pods")
 	}
-	b.Cancel(id, at(1))
+	b.Cancel("uid-1", at(1))
 	if of := b.MovesOf("rs-1"); b.Moving("uid-1") || of[0].State != Intended || of[1].State != Cancelled {
 		t.Errorf("after a cancelled move: %v", of)
 	}
 	inFlight, ended := b.Moves()
-	if len(inFlight) != 2 || len(ended) != 1 || ended[0].ID != id {
+	if len(inFlight) != 2 || len(ended) != 1 || ended[0].PodUID != "uid-1" {
 		t.Errorf("moves %v and %v", inFlight, ended)
 	}
 	inFlight[0].State = Expired
-	if got := state(t, b.Ledger, inFlight[0].ID); got != Intended {
+	if got := state(t, b.Ledger, inFlight[0].PodUID); got != Intended {
 		t.Error("Moves hands out the ledger's own")
 	}
-	if _, ok := b.Get(99); ok {
+	if _, ok := b.Get("uid-99"); ok {
 		t.Error("a move that never was is known")
+	}
+}
+
+// What others have to know counts as a revision, what is the same again does not; OnEnd is told each end once.
+func TestRevisionsAndEnds(t *testing.T) {
+	var ended []State
+	b := newBooks(Config{OnEnd: func(m Move) { ended = append(ended, m.State) }})
+	hold := Hold{Reason: "TooManyPending", Since: at(1), Until: at(600)}
+	steps := []struct {
+		name    string
+		do      func()
+		changes bool
+	}{
+		{"nothing expires", func() { b.Expire(at(0)) }, false},
+		{"recorded", func() { b.Record(at(0), web(1), web(2), web(3)) }, true},
+		{"recorded again", func() { b.Record(at(0), web(1)) }, false},
+		{"leaves", func() { b.Leaves("uid-1", at(1)) }, true},
+		{"leaves again", func() { b.Leaves("uid-1", at(1)) }, false},
+		{"somebody leaves", func() { b.Leaves("uid-9", at(1)) }, false},
+		{"lands", func() { b.Bound(webPod("new"), "cool", at(2)) }, true},
+		{"judged", func() { b.Judge("uid-1", Outcome{Judged: at(300), Healthy: true}) }, true},
+		{"judged who never landed", func() { b.Judge("uid-2", Outcome{}) }, false},
+		{"held", func() { b.SetHold(hold) }, true},
+		{"held for the same", func() { b.SetHold(hold) }, false},
+		{"cancelled", func() { b.Cancel("uid-2", at(3)) }, true},
+		{"cancelled again", func() { b.Cancel("uid-2", at(3)) }, false},
+		{"expired", func() { b.Expire(at(900)) }, true},
+	}
+	for _, step := range steps {
+		before := b.Revision()
+		step.do()
+		if got := b.Revision() > before; got != step.changes {
+			t.Errorf("%s: revision %d after %d, want a change: %v", step.name, b.Revision(), before, step.changes)
+		}
+	}
+	if diff := cmp.Diff([]State{Landed, Cancelled, Expired}, ended); diff != "" {
+		t.Errorf("ends (-want +got):\n%s", diff)
+	}
+	if move, _ := b.Get("uid-1"); move.Outcome == nil || !move.Outcome.Healthy || b.Hold() != hold {
+		t.Errorf("kept %+v and %+v", move.Outcome, b.Hold())
 	}
 }

@@ -44,17 +44,7 @@ func Default() LoadPolicy {
 			},
 			DampPercent: 5,
 		},
-		Eviction: Eviction{
-			Steering:                  SteeringRequired,
-			CycleDeadline:             duration(10 * time.Minute),
-			Interval:                  duration(200 * time.Millisecond),
-			MaxMovesPerCycle:          100,
-			MaxInFlightPercentOfOwner: 10,
-			MoveTTL:                   duration(5 * time.Minute),
-			SourceAvoidance:           duration(10 * time.Minute),
-			OwnerSettle:               duration(3 * time.Minute),
-			SchedulerNames:            []string{v1.DefaultSchedulerName},
-		},
+		Eviction: defaultEviction(),
 		NodeSync: NodeSync{
 			Annotations: NodeSyncAnnotations{
 				Windows:  []Window{{usage.Avg5m}, maxAvg1h, maxAvg1d},
@@ -65,6 +55,35 @@ func Default() LoadPolicy {
 			Label: NodeSyncLabel{Key: "status", Value: "presure"},
 			Taint: NodeSyncTaint{Key: "evenkeel.io/hot", Value: "true"},
 		},
+	}
+}
+
+func defaultEviction() Eviction {
+	return Eviction{
+		Steering:         SteeringRequired,
+		CycleDeadline:    duration(10 * time.Minute),
+		Interval:         duration(200 * time.Millisecond),
+		MaxMovesPerCycle: 100,
+		MaxMovesPerHour:  300,
+		MinGainPercent:   0.5,
+		NodeSettle:       duration(time.Minute),
+		Cooldown:         Cooldown{Base: duration(10 * time.Minute), Max: duration(6 * time.Hour)},
+		OutcomeAfter:     duration(3 * time.Minute),
+		Breaker: Breaker{
+			MaxPendingReplacements: 3,
+			PendingAfter:           duration(time.Minute),
+			MaxUnreadyReplacements: 3,
+			UnreadyAfter:           duration(5 * time.Minute),
+			MaxRefusedPercent:      50,
+			MaxErrors:              5,
+			Rest:                   duration(5 * time.Minute),
+			MaxNotReadyPercent:     33,
+		},
+		MaxInFlightPercentOfOwner: 10,
+		MoveTTL:                   duration(5 * time.Minute),
+		SourceAvoidance:           duration(10 * time.Minute),
+		OwnerSettle:               duration(3 * time.Minute),
+		SchedulerNames:            []string{v1.DefaultSchedulerName},
 	}
 }
 

@@ -62,9 +62,10 @@ func (o *overlay) UnmarshalJSON(data []byte) error {
 	defaults := Default()
 	o.LoadPolicy = doc.LoadPolicy
 	o.Usage = doc.Usage.Usage
-	if len(o.Usage.Metrics) == 0 {
-		o.Usage.Metrics = nil
-	}
+	dropEmpty(&o.Usage.Metrics)
+	dropEmpty(&o.Scoring.HotValue)
+	dropEmpty(&o.Eviction.Windows)
+	dropEmpty(&o.Eviction.Blackouts)
 	keepSlice(&o.Hot.Windows, defaults.Hot.Windows)
 	keepSlice(&o.Eviction.SchedulerNames, defaults.Eviction.SchedulerNames)
 	keepSlice(&o.NodeSync.Annotations.Windows, defaults.NodeSync.Annotations.Windows)
@@ -174,5 +175,12 @@ func compact(s metav1.LabelSelector) metav1.LabelSelector {
 func keepSlice[T any](list *[]T, fallback []T) {
 	if *list == nil {
 		*list = slices.Clone(fallback)
+	}
+}
+
+// dropEmpty gives a list that holds nothing by default one form.
+func dropEmpty[T any](list *[]T) {
+	if len(*list) == 0 {
+		*list = nil
 	}
 }

@@ -52,6 +52,26 @@ func TestLoadLaysTheDocumentOverTheDefaults(t *testing.T) {
 				p.Eviction.SchedulerNames = []string{"a", "b"}
 			},
 		},
+		"empty lists of what there is none of by default": {
+			text: "scoring: {hotValue: []}\neviction: {windows: [], blackouts: []}",
+			want: func(*LoadPolicy) {},
+		},
+		"parts of a breaker and of a cooldown leave the rest of them": {
+			text: "eviction: {breaker: {maxErrors: 9}, cooldown: {base: 0s}, maxMovesPerHour: 0}",
+			want: func(p *LoadPolicy) {
+				p.Eviction.Breaker.MaxErrors = 9
+				p.Eviction.Cooldown.Base = duration(0)
+				p.Eviction.MaxMovesPerHour = 0
+			},
+		},
+		"times and hot values": {
+			text: "scoring: {hotValue: [{timeRange: 5m, count: 5}]}\neviction: {windows: [{schedule: '@daily', duration: 8h}], blackouts: [{schedule: 0 0 1 1 *, duration: 24h, timeZone: Asia/Shanghai}]}",
+			want: func(p *LoadPolicy) {
+				p.Scoring.HotValue = []HotValue{{TimeRange: duration(5 * time.Minute), Count: 5}}
+				p.Eviction.Windows = []Period{{Schedule: "@daily", Duration: duration(8 * time.Hour)}}
+				p.Eviction.Blackouts = []Period{{Schedule: "0 0 1 1 *", Duration: duration(24 * time.Hour), TimeZone: "Asia/Shanghai"}}
+			},
+		},
 		"a signal has the levels that are given and no others": {
 			text: "usage: {sources: [{type: Kubelet}]}\nlines: {cpu: , cpu.pressure: {reject: 40}, memory.available: {evict: 20}}",
 			want: func(p *LoadPolicy) {

@@ -92,9 +92,23 @@ type Scoring struct {
 	Weights map[v1.ResourceName]int64 `json:"weights"`
 	// Estimate predicts the usage of pods that have not been measured yet.
 	Estimate Estimate `json:"estimate"`
+	// HotValue makes nodes that were given pods in quick succession score lower,
+	// before those pods' usage is measured: ten of a hundred points for every
+	// count pods bound within timeRange, summed over the list. At most 10
+	// terms.
+	HotValue []HotValue `json:"hotValue"`
 	// DampPercent flattens the scores of a request whose nodes differ by less
 	// than this many percent points, so that noise does not herd pods: 0 to 50.
 	DampPercent float64 `json:"dampPercent"`
+}
+
+// HotValue is one term of Crane's hot value: the bindings to a node within
+// timeRange, divided by count and rounded down.
+type HotValue struct {
+	// TimeRange is how far back bindings count: 10s to 1h, each once. Required.
+	TimeRange metav1.Duration `json:"timeRange"`
+	// Count is how many bindings cost ten points: 1 to 1000. Required.
+	Count int `json:"count"`
 }
 
 // Estimate predicts the usage of a pod from what it asks for.
@@ -136,6 +150,38 @@ type Eviction struct {
 	Interval metav1.Duration `json:"interval"`
 	// MaxMovesPerCycle bounds the moves of one cycle: 1 to 500.
 	MaxMovesPerCycle int `json:"maxMovesPerCycle"`
+	// MaxMovesPerHour bounds the evictions of any 60 minutes, those of upstream
+	// plugins included: 0, which is no bound, to 2000.
+	MaxMovesPerHour int `json:"maxMovesPerHour"`
+	// MaxMovesPerHourOfNamespace bounds them for the pods of one namespace: 0,
+	// which is no bound, to 2000.
+	MaxMovesPerHourOfNamespace int `json:"maxMovesPerHourOfNamespace"`
+	// MaxMovesPerHourOfOwner bounds them for the pods of one controller: 0, which
+	// is no bound, to 2000.
+	MaxMovesPerHourOfOwner int `json:"maxMovesPerHourOfOwner"`
+	// MaxMovesPerHourOfNodePool bounds them for the pods on the nodes of one pool,
+	// those in none counting as one: 0, which is no bound, to 2000.
+	MaxMovesPerHourOfNodePool int `json:"maxMovesPerHourOfNodePool"`
+	// MinGainPercent is the least that one move has to take off a hot node, of its
+	// allocatable, in a resource that it is hot by: 0 to 50.
+	MinGainPercent float64 `json:"minGainPercent"`
+	// NodeSettle is how long after a move from or to it no more pods are moved
+	// away from a node, until measurements have caught up: 0s to 1h.
+	NodeSettle metav1.Duration `json:"nodeSettle"`
+	// Cooldown is how long an owner is left alone after a move of one of its pods
+	// that did not help.
+	Cooldown Cooldown `json:"cooldown"`
+	// OutcomeAfter is how long after a replacement was bound it is judged whether
+	// the move has helped: 30s to 1h.
+	OutcomeAfter metav1.Duration `json:"outcomeAfter"`
+	// Windows are the times at which anything may be evicted; without any it may
+	// at any time. At most 50; they may overlap.
+	Windows []Period `json:"windows"`
+	// Blackouts are the times at which nothing is evicted, windows or not. At most
+	// 50.
+	Blackouts []Period `json:"blackouts"`
+	// Breaker says when evicting stops by itself.
+	Breaker Breaker `json:"breaker"`
 	// MaxInFlightPercentOfOwner is the share of an owner's replicas that may be
 	// on the move at once when no PodDisruptionBudget says it; always at least
 	// one pod: 0 to 100.
@@ -155,4 +201,61 @@ type Eviction struct {
 	// SchedulerNames are the schedulers that ask our extender; pods of any
 	// other are left alone. At least one, each once.
 	SchedulerNames []string `json:"schedulerNames"`
+}
+
+// Cooldown is a rest that grows with every further move that does not help.
+type Cooldown struct {
+	// Base is the rest after the first move of an owner that did not help: 0s,
+	// which is none, to 24h.
+	Base metav1.Duration `json:"base"`
+	// Max bounds the rest, which doubles with each further such move in a row: at
+	// least base, at most 24h.
+	Max metav1.Duration `json:"max"`
+}
+
+// Period is a recurring time, such as every night.
+type Period struct {
+	// Schedule is when it begins, as a cron expression of five fields (minute,
+	// hour, day of the month, month, day of the week) or a shorthand such as
+	// @daily; @every has no fixed times. A time that the clocks of the zone are
+	// set forward over begins when they are; one that they are set back over
+	// begins twice. Required.
+	Schedule string `json:"schedule"`
+	// Duration is how long it lasts each time, whatever the clocks show then: 1m
+	// to 168h, a week. Required.
+	Duration metav1.Duration `json:"duration"`
+	// TimeZone is the zone that the schedule is read in, by its name in the IANA
+	// database, such as Europe/Berlin. UTC when it is not given.
+	TimeZone string `json:"timeZone,omitempty"`
+}
+
+// Breaker says when evicting stops by itself; it goes on by itself when the cause
+// is gone.
+type Breaker struct {
+	// MaxPendingReplacements is how many replacements may wait for a node for
+	// longer than pendingAfter before nothing more is evicted: 0 to 500. An owner
+	// with one is left alone until it has landed.
+	MaxPendingReplacements int `json:"maxPendingReplacements"`
+	// PendingAfter is how long a replacement may wait for a node before it
+	// counts: 10s to 1h.
+	PendingAfter metav1.Duration `json:"pendingAfter"`
+	// MaxUnreadyReplacements is how many replacements may be bound for longer
+	// than unreadyAfter, or have restarted, without being ready before nothing
+	// more is evicted: 0 to 500. An owner with one is left alone until it is ready.
+	MaxUnreadyReplacements int `json:"maxUnreadyReplacements"`
+	// UnreadyAfter is how long a replacement may take to become ready before it
+	// counts: 10s to 1h.
+	UnreadyAfter metav1.Duration `json:"unreadyAfter"`
+	// MaxRefusedPercent is the share of the last 20 evictions that the API server
+	// may refuse for a PodDisruptionBudget before evicting rests: 0 to 100.
+	MaxRefusedPercent float64 `json:"maxRefusedPercent"`
+	// MaxErrors is how many calls to the API server may fail in a row before
+	// evicting rests: 1 to 100.
+	MaxErrors int `json:"maxErrors"`
+	// Rest is how long evicting rests for maxRefusedPercent or maxErrors: 10s to
+	// 24h.
+	Rest metav1.Duration `json:"rest"`
+	// MaxNotReadyPercent is the share of nodes that may be not ready before
+	// nothing is evicted: 0 to 100.
+	MaxNotReadyPercent float64 `json:"maxNotReadyPercent"`
 }

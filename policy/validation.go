@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -101,6 +102,7 @@ func validateScoring(s *Scoring, path *field.Path) field.ErrorList {
 	errs = append(errs, positive(estimate.Child("memoryPercentOfRequest"), s.Estimate.MemoryPercentOfRequest, 1000)...)
 	errs = append(errs, notNegative(estimate.Child("defaultCPU"), s.Estimate.DefaultCPU)...)
 	errs = append(errs, notNegative(estimate.Child("defaultMemory"), s.Estimate.DefaultMemory)...)
+	errs = append(errs, validateHotValue(s.HotValue, path.Child("hotValue"))...)
 	errs = append(errs, between(path.Child("dampPercent"), s.DampPercent, 0, 50)...)
 	return errs
 }
@@ -120,20 +122,21 @@ func validateWeights(weights map[v1.ResourceName]int64, path *field.Path) field.
 	return errs
 }
 
-func validateEviction(e *Eviction, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	errs = append(errs, oneOf(path.Child("steering"), e.Steering, SteeringRequired, SteeringNone)...)
-	errs = append(errs, durationBetween(path.Child("cycleDeadline"), e.CycleDeadline, 10*time.Second, 24*time.Hour)...)
-	errs = append(errs, durationBetween(path.Child("interval"), e.Interval, 0, 10*time.Minute)...)
-	if e.Interval.Duration >= e.CycleDeadline.Duration {
-		errs = append(errs, field.Invalid(path.Child("interval"), e.Interval.Duration.String(),
-			fmt.Sprintf("must be shorter than cycleDeadline (%s)", e.CycleDeadline.Duration)))
+// maxHotValues bounds the terms of the hot value: each costs every score.
+const maxHotValues = 10
+
+func validateHotValue(list []HotValue, path *field.Path) field.ErrorList {
+	if len(list) > maxHotValues {
+		return field.ErrorList{field.TooMany(path, len(list), maxHotValues)}
 	}
-	errs = append(errs, between(path.Child("maxMovesPerCycle"), e.MaxMovesPerCycle, 1, 500)...)
-	errs = append(errs, percent(path.Child("maxInFlightPercentOfOwner"), e.MaxInFlightPercentOfOwner)...)
-	errs = append(errs, durationBetween(path.Child("moveTTL"), e.MoveTTL, 10*time.Second, time.Hour)...)
-	errs = append(errs, durationBetween(path.Child("sourceAvoidance"), e.SourceAvoidance, 0, 24*time.Hour)...)
-	errs = append(errs, durationBetween(path.Child("ownerSettle"), e.OwnerSettle, 0, 24*time.Hour)...)
-	errs = append(errs, names(path.Child("schedulerNames"), e.SchedulerNames)...)
+	var errs field.ErrorList
+	for i, term := range list {
+		at := path.Index(i)
+		errs = append(errs, durationBetween(at.Child("timeRange"), term.TimeRange, 10*time.Second, time.Hour)...)
+		errs = append(errs, between(at.Child("count"), term.Count, 1, 1000)...)
+		if slices.ContainsFunc(list[:i], func(other HotValue) bool { return other.TimeRange == term.TimeRange }) {
+			errs = append(errs, field.Duplicate(at.Child("timeRange"), term.TimeRange.Duration.String()))
+		}
+	}
 	return errs
 }

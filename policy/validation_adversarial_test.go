@@ -24,10 +24,24 @@ func TestValidateRefusesWhatOnlyCodeCanWrite(t *testing.T) {
 		"low line minus infinite": func(p *LoadPolicy) { setCPU(p, levels(math.Inf(-1), 2, 9, 2)) },
 		"estimate NaN":            func(p *LoadPolicy) { p.Scoring.Estimate.CPUPercentOfRequest = math.NaN() },
 		"damping NaN":             func(p *LoadPolicy) { p.Scoring.DampPercent = math.NaN() },
-		"weights that overflow":   func(p *LoadPolicy) { p.Scoring.Weights[v1.ResourceCPU] = math.MaxInt64 },
-		"samples that overflow":   func(p *LoadPolicy) { p.Hot.ConsecutiveSamples = math.MaxInt },
-		"a level left out":        func(p *LoadPolicy) { setCPU(p, Levels{Low: new(1.0)}) },
-		"a pool without lines":    func(p *LoadPolicy) { p.NodePools = []NodePool{pool("a", nil)} },
+		"gain NaN":                func(p *LoadPolicy) { p.Eviction.MinGainPercent = math.NaN() },
+		"gain infinite":           func(p *LoadPolicy) { p.Eviction.MinGainPercent = math.Inf(1) },
+		"refusals NaN":            func(p *LoadPolicy) { p.Eviction.Breaker.MaxRefusedPercent = math.NaN() },
+		"nodes not ready NaN":     func(p *LoadPolicy) { p.Eviction.Breaker.MaxNotReadyPercent = math.NaN() },
+		"a breaker of zeros":      func(p *LoadPolicy) { p.Eviction.Breaker = Breaker{} },
+		"a budget that overflows": func(p *LoadPolicy) { p.Eviction.MaxMovesPerHour = math.MaxInt },
+		"the longest cooldown":    func(p *LoadPolicy) { p.Eviction.Cooldown.Max = duration(math.MaxInt64) },
+		"the longest of periods": func(p *LoadPolicy) {
+			p.Eviction.Windows = []Period{{Schedule: "@daily", Duration: duration(math.MaxInt64)}}
+		},
+		"a period of zeros":          func(p *LoadPolicy) { p.Eviction.Blackouts = make([]Period, 1) },
+		"periods without end":        func(p *LoadPolicy) { p.Eviction.Blackouts = make([]Period, 1_000_000) },
+		"hot values without end":     func(p *LoadPolicy) { p.Scoring.HotValue = make([]HotValue, 1_000_000) },
+		"a hot value that overflows": func(p *LoadPolicy) { p.Scoring.HotValue = []HotValue{{duration(time.Minute), math.MaxInt}} },
+		"weights that overflow":      func(p *LoadPolicy) { p.Scoring.Weights[v1.ResourceCPU] = math.MaxInt64 },
+		"samples that overflow":      func(p *LoadPolicy) { p.Hot.ConsecutiveSamples = math.MaxInt },
+		"a level left out":           func(p *LoadPolicy) { setCPU(p, Levels{Low: new(1.0)}) },
+		"a pool without lines":       func(p *LoadPolicy) { p.NodePools = []NodePool{pool("a", nil)} },
 		"a pool without a selector": func(p *LoadPolicy) {
 			p.NodePools = []NodePool{{Name: "a", Lines: p.Lines.clone()}}
 		},

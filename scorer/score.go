@@ -10,7 +10,7 @@ import (
 const MaxScore = 10
 
 // Best returns the node of a request that would be the coolest with the pod on it among those that are known and accept
-// it, except the excluded one, or -1. Ties go to the lower index, so the answer is deterministic.
+// it, except the excluded one, or -1. Hot values do not count. Ties go to the lower index, so the answer is deterministic.
 func (b *Board) Best(nodes []int32, pod cluster.Amounts, excluded func(int32) bool) int32 {
 	best, lowest := int32(-1), math.Inf(1)
 	for _, i := range nodes {
@@ -28,10 +28,11 @@ func (b *Board) Best(nodes []int32, pod cluster.Amounts, excluded func(int32) bo
 // Score writes one score from 0 to MaxScore per node of the request: MaxScore for the coolest, 0 for the hottest of those
 // under the reject line and for all above it, linear between, because one point on the wire is worth ten of a scheduler
 // plugin and absolute percentages would tie. When the request's nodes hardly differ the spread shrinks towards the middle,
-// so that a few percent of usage do not overrule every other plugin. Unknown nodes get the median of the known ones.
+// so that a few percent of usage do not overrule every other plugin. Unknown nodes get the median of the known ones. From
+// every score, those of unknown nodes too, the node's hot value is taken off in the end, down to 0.
 //
 //	load  = (max over r of p_r + weighted mean of p_r) / 2    p_r: predicted percent of allocatable with the pod
-//	score = 5 + (10·(hottest−load)/(hottest−coolest) − 5) · min(1, (hottest−coolest)/DampPercent)
+//	score = 5 + (10·(hottest−load)/(hottest−coolest) − 5) · min(1, (hottest−coolest)/DampPercent) − hot
 func (b *Board) Score(nodes []int32, pod cluster.Amounts, scores []int8) {
 	var all, under scale
 	all.reset()
@@ -46,9 +47,10 @@ func (b *Board) Score(nodes []int32, pod cluster.Amounts, scores []int8) {
 	}
 	if under.coolest > under.hottest { // every known node is above the line: the least hot is still the best
 		b.fill(nodes, pod, scores, all, false)
-		return
+	} else {
+		b.fill(nodes, pod, scores, under, true)
 	}
-	b.fill(nodes, pod, scores, under, true)
+	b.chill(nodes, scores)
 }
 
 // scale is the span of loads that scores are spread over.

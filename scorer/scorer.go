@@ -20,9 +20,12 @@ type Config struct {
 	Weights cluster.Percents
 	// DampPercent is the spread of usage, in percent points, below which scores shrink towards their middle.
 	DampPercent float64
+	// HotValue are the terms by which nodes that were given pods in quick succession score lower; none for not at all.
+	HotValue []HotTerm
 }
 
-// Board is the predicted usage of every node at one observation. Everything but the adjustments is immutable.
+// Board is the predicted usage of every node at one observation. Everything but the adjustments and the bindings counted
+// for the hot value is immutable.
 type Board struct {
 	config Config
 	index  map[string]int32
@@ -32,6 +35,7 @@ type Board struct {
 	shares cluster.Percents
 	// siblings is the mean measured usage of an owner's pods.
 	siblings map[string]cluster.Amounts
+	hot      *hotValue // nil without terms
 }
 
 type node struct {
@@ -57,6 +61,7 @@ func NewBoard(view *usage.View, resolved *lines.Resolved, config Config) *Board 
 		adjust:   make([]adjustment, len(view.Nodes)),
 		siblings: view.Siblings,
 		shares:   shares(config.Weights),
+		hot:      newHotValue(view.Snapshot, view.At, config.HotValue),
 	}
 	for i := range view.Nodes {
 		info := &view.Snapshot.Nodes[i].Node

@@ -139,11 +139,11 @@ func taken(object any) (*cluster.Pod, error) {
 func (f podFeed) Update(object any) error { return f.Add(object) }
 
 func (f podFeed) Delete(object any) error {
-	pod, ok := object.(*v1.Pod)
-	if !ok {
-		return fmt.Errorf("feeding pods: got %T", object)
+	pod, err := taken(object)
+	if err != nil {
+		return err
 	}
-	f.store.DeletePod(pod.Namespace, pod.Name)
+	f.store.dropPod(pod)
 	return nil
 }
 

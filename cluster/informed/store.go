@@ -16,9 +16,18 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Change is one pod that came to a node or went from it. Exactly one of Added and Removed is set.
+// Change is what became of one pod. Exactly one field is set.
 type Change struct {
-	Added, Removed *cluster.Pod
+	// Created: it exists and is not bound yet. It may be told more than once.
+	Created *cluster.Pod
+	// Added: it is bound to a node.
+	Added *cluster.Pod
+	// Leaving: it is bound and begins to terminate.
+	Leaving *cluster.Pod
+	// Removed: it was bound and is gone, or has ended.
+	Removed *cluster.Pod
+	// Dropped: it was never bound and is gone.
+	Dropped *cluster.Pod
 }
 
 // Store holds the records of a cluster. It is safe for concurrent use.
@@ -76,24 +85,31 @@ func (s *Store) DeleteNode(name string) {
 	delete(s.built, name)
 }
 
-// SetPod adds or changes a pod. A pod that is not bound, or has ended, counts as gone.
+// SetPod adds or changes a pod. A pod that has ended counts as gone; one that is not bound is told of and not kept.
 func (s *Store) SetPod(object *v1.Pod) { s.setPod(placed(object)) }
 
-// placed returns the record of a pod; one that is not bound, or has ended, is no more than a name without a node.
+// placed returns the record of a pod; one that has ended is no more than a name.
 func placed(object *v1.Pod) *cluster.Pod {
-	if object.Spec.NodeName == "" || ended(object) {
+	if ended(object) {
 		return &cluster.Pod{Namespace: object.Namespace, Name: object.Name}
 	}
 	return Pod(object)
 }
 
 func (s *Store) setPod(pod *cluster.Pod) {
-	if pod.Node == "" {
+	if pod.UID == "" {
 		s.DeletePod(pod.Namespace, pod.Name)
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if pod.Node == "" {
+		if old := s.byKey[keyOf(pod)]; old != nil {
+			s.remove(old)
+		}
+		s.tell(Change{Created: pod})
+		return
+	}
 	old := s.byKey[keyOf(pod)]
 	if old != nil && *old == *pod {
 		return
@@ -103,8 +119,23 @@ func (s *Store) setPod(pod *cluster.Pod) {
 		old = nil
 	}
 	s.put(pod)
-	if old == nil {
+	switch {
+	case old == nil:
 		s.tell(Change{Added: pod})
+	case pod.Terminating && !old.Terminating:
+		s.tell(Change{Leaving: pod})
+	}
+}
+
+// dropPod forgets a pod that was deleted, bound or not.
+func (s *Store) dropPod(pod *cluster.Pod) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if old := s.byKey[keyOf(pod)]; old != nil {
+		s.remove(old)
+	}
+	if pod.UID != "" && pod.Node == "" {
+		s.tell(Change{Dropped: pod})
 	}
 }
 

@@ -224,6 +224,7 @@ func TestStoreUnderRandomChanges(t *testing.T) {
 				on[c.Added.Name] = true
 			case c.Removed != nil && on[c.Removed.Name]:
 				delete(on, c.Removed.Name)
+			case c.Created != nil && !on[c.Created.Name], c.Leaving != nil && on[c.Leaving.Name], c.Dropped != nil && !on[c.Dropped.Name]:
 			default:
 				t.Fatalf("told %+v out of turn", c)
 			}

@@ -17,5 +17,6 @@ func newExtenderCommand() *cobra.Command {
 	options.AddCommon(c.Flags())
 	options.AddMetrics(c.Flags())
 	options.AddExtender(c.Flags())
+	c.Flags().BoolVar(&options.Observe, "observe", false, "Change nothing: answer neutrally, and compare where kube-scheduler puts pods with what it would have been told.")
 	return c
 }

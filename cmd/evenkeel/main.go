@@ -55,7 +55,7 @@ func newRoot() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &app.UsageError{Err: err} })
 	root.AddCommand(newRunCommand(), newExtenderCommand(), newServeCommand(), newPlanCommand(), newTopCommand(),
-		newNodeSyncCommand(), newDoctorCommand())
+		newNodeSyncCommand(), newDoctorCommand(), newExplainCommand())
 	return root
 }
 

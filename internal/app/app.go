@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/tools/leaderelection"
 	"sigs.k8s.io/descheduler/pkg/api"
 	"sigs.k8s.io/descheduler/pkg/descheduler"
 	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
@@ -21,6 +23,7 @@ import (
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/nodesync"
 	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/internal/servertime"
 	"github.com/evenkeel/evenkeel/internal/steering"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/placement"
@@ -50,12 +53,22 @@ type App struct {
 	observer *observer.Observer
 	judge    *steering.Judge
 	health   *health
-	now      func() time.Time
+	clock    *servertime.Clock
+	now      func() time.Time // the clock's
 	started  time.Time
 	// sourcesGiven says that the policy names its usage sources.
 	sourcesGiven bool
 
 	usageGate gate
+	handshake handshake
+	restraint restrain
+	landings  *landings
+	// luck is how likely it is that replacements landed as planned without kube-scheduler having been steered.
+	luck float64
+	// identity names this process, in the Lease and in the ledger.
+	identity string
+	// elector, nil before the election, says whether this process leads.
+	elector atomic.Pointer[leaderelection.LeaderElector]
 
 	// The rest is nil in a process that does not evict.
 	informers informers.SharedInformerFactory
@@ -81,8 +94,14 @@ func newApp(ctx context.Context, options Options, needs parts) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &App{options: options, load: &file.Load, registry: newRegistry(), now: time.Now, started: time.Now(), sourcesGiven: file.SourcesGiven}
-	a.health = newHealth(a.now)
+	a := &App{options: options, load: &file.Load, registry: newRegistry(), sourcesGiven: file.SourcesGiven}
+	if err := a.useClock(); err != nil {
+		return nil, err
+	}
+	a.health = newHealth(a.clock.Local)
+	if a.identity, err = newIdentity(); err != nil {
+		return nil, err
+	}
 	if err := a.connect(); err != nil {
 		return nil, err
 	}
@@ -93,6 +112,9 @@ func newApp(ctx context.Context, options Options, needs parts) (*App, error) {
 		return nil, err
 	}
 	if err := a.wireObserver(); err != nil {
+		return nil, err
+	}
+	if err := a.wireHandshake(); err != nil {
 		return nil, err
 	}
 	if err := a.reach(ctx); err != nil {
@@ -129,6 +151,7 @@ func (a *App) readProfiles(file *policy.File, needs parts) error {
 }
 
 func (a *App) wireObserver() error {
+	a.landings = newLandings(a.registry)
 	set, err := linesFor(a.load, realUsageArgs(a.profiles))
 	if err != nil {
 		return &UsageError{fmt.Errorf("%s: %w", a.options.PolicyFile, err)}
@@ -146,7 +169,7 @@ func (a *App) wireObserver() error {
 		HotWindows:     hotWindows(a.load),
 		MinCoverage:    a.load.Usage.MinCoveragePercent,
 		SampleInterval: a.load.Usage.SampleInterval.Duration,
-		Ledger:         ledger.Config{SourceAvoidance: a.load.Eviction.SourceAvoidance.Duration},
+		Ledger:         ledger.Config{SourceAvoidance: a.load.Eviction.SourceAvoidance.Duration, OnEnd: a.landings.end},
 		Gated:          a.gated,
 		Now:            a.now,
 		Metrics:        observer.NewMetrics(a.registry),
@@ -172,16 +195,24 @@ func (a *App) wireRunner(ctx context.Context, needs parts) error {
 		Ledger:  a.observer.Ledger(),
 		Events:  a.recorder,
 		Paused:  evictor.PauseSwitch(a.client, a.options.Namespace),
+		Leads:   a.leads,
+		Commit:  a.commit,
+		Allow:   a.allow,
 		DryRun:  a.options.DryRun,
 		Timeout: callTimeout,
-		MoveTTL: a.load.Eviction.MoveTTL.Duration,
-		Now:     a.now,
-		Metrics: metrics,
+		// A call may not last into the time when others could hold the Lease.
+		CallTimeout: a.leaseMargin(),
+		MoveTTL:     a.load.Eviction.MoveTTL.Duration,
+		Now:         a.now,
+		Metrics:     metrics,
 	})
 	if err != nil {
 		return fmt.Errorf("making the gate: %w", err)
 	}
 	if err := a.wireNodeSync(); err != nil {
+		return err
+	}
+	if err := a.wireRestraint(); err != nil {
 		return err
 	}
 	requestProtections(a.informers, a.profiles)
@@ -223,6 +254,7 @@ func (a *App) wireExecutor(needs parts, budgets evictor.Budgets, metrics *evicto
 		Recheck:      a.recheck,
 		Replicas:     a.owners.replicas,
 		Ready:        a.replacementReady,
+		Announced:    a.announced,
 		Interval:     a.load.Eviction.Interval.Duration,
 		Deadline:     a.load.Eviction.CycleDeadline.Duration,
 		ProbeTimeout: probeTimeout,

@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/events"
+
+	"github.com/evenkeel/evenkeel/internal/servertime"
 )
 
 // The API server is asked at most so often; usage sources have a limit of their own.
@@ -35,6 +37,7 @@ func (a *App) connect() error {
 	built := rest.CopyConfig(config)
 	built.ContentType = "application/vnd.kubernetes.protobuf"
 	built.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+	a.setsClock(built)
 	if a.client, err = kubernetes.NewForConfig(built); err != nil {
 		return fmt.Errorf("making the client: %w", err)
 	}
@@ -62,17 +65,22 @@ func restConfig(kubeconfig string) (*rest.Config, error) {
 // reachTimeout is how long the API server may take to answer at all.
 const reachTimeout = 10 * time.Second
 
-// reach asks the API server for its version, so that one that is not there is told in one line.
+// reach asks the API server for its version, so that one that is not there is told in one line. It does so until the clock is
+// known, before anything is judged by it.
 func (a *App) reach(ctx context.Context) error {
 	config := rest.CopyConfig(a.rest)
 	config.Timeout = reachTimeout
+	a.setsClock(config)
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return fmt.Errorf("making the client: %w", err)
 	}
-	if err := client.RESTClient().Get().AbsPath("/version").Do(ctx).Error(); err != nil {
-		return fmt.Errorf("reaching the API server at %s: %w", a.rest.Host, err)
+	for range servertime.Quorum {
+		if err := client.RESTClient().Get().AbsPath("/version").Do(ctx).Error(); err != nil {
+			return fmt.Errorf("reaching the API server at %s: %w", a.rest.Host, err)
+		}
 	}
+	a.started = a.now() // what it was before was perhaps another clock's
 	return nil
 }
 

@@ -17,6 +17,9 @@ import (
 // cycles waits until usage has been observed for long enough and runs one cycle or many.
 func (a *App) cycles(ctx context.Context) error {
 	a.beginEvicting()
+	if err := a.takeLedger(ctx); err != nil {
+		return err
+	}
 	if !a.awaitUsage(ctx, io.Discard) {
 		return nil
 	}
@@ -28,6 +31,9 @@ func (a *App) cycles(ctx context.Context) error {
 		return &UsageError{err}
 	}
 	group, ctx := errgroup.WithContext(ctx)
+	if !a.options.DryRun {
+		group.Go(func() error { return a.keepLedger(ctx) })
+	}
 	if a.nodeSync != nil {
 		group.Go(func() error { return a.nodeSync.Run(ctx) })
 	}
@@ -54,6 +60,11 @@ func (a *App) cycle(ctx context.Context) error {
 	a.health.progress()
 	a.observer.Ledger().Expire(a.now()) // without samples nothing else does
 	a.gate.ResetCycle()
+	if err := a.takeLedger(ctx); err != nil {
+		return err
+	}
+	a.restraint.beginCycle(a.now())
+	a.judgeMoves(ctx)
 	if err := a.providers.ready(ctx); err != nil {
 		return err
 	}

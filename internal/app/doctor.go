@@ -100,6 +100,7 @@ func (a *App) examine(ctx context.Context, wanted DoctorOptions, patient *doctor
 		patient.Extender = probe.Extender(ctx, http.DefaultClient, wanted.ExtenderURL)
 	}
 	patient.Pause = a.pause(ctx)
+	patient.Clock = doctor.Clock{Known: a.clock.Known(), Skew: a.clock.Skew()}
 	return ctx.Err()
 }
 

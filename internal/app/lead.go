@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"sync/atomic"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -20,10 +21,7 @@ func (a *App) lead(ctx context.Context) error {
 	leading, cancel := context.WithCancel(ctx)
 	defer cancel()
 	term := &term{finished: make(chan error, 1)}
-	config, err := a.electionConfig(ctx)
-	if err != nil {
-		return err
-	}
+	config := a.electionConfig(ctx)
 	config.Callbacks.OnStartedLeading = func(ctx context.Context) {
 		term.started.Store(true)
 		err := a.cycles(ctx)
@@ -35,6 +33,7 @@ func (a *App) lead(ctx context.Context) error {
 	if err != nil {
 		return &UsageError{fmt.Errorf("leader election: %w", err)}
 	}
+	a.elector.Store(elector)
 	waiting, stopWaiting := context.WithCancel(leading)
 	defer stopWaiting()
 	go func() { _ = a.heartbeat(waiting) }() // waiting for the Lease is progress too; ends with this function
@@ -55,17 +54,12 @@ type term struct {
 	finished      chan error
 }
 
-func (a *App) electionConfig(ctx context.Context) (leaderelection.LeaderElectionConfig, error) {
-	identity, err := os.Hostname()
-	if err != nil {
-		return leaderelection.LeaderElectionConfig{}, fmt.Errorf("naming this process: %w", err)
-	}
-	identity += "_" + string(uuid.NewUUID())
+func (a *App) electionConfig(ctx context.Context) leaderelection.LeaderElectionConfig {
 	return leaderelection.LeaderElectionConfig{
 		Lock: &resourcelock.LeaseLock{
 			LeaseMeta:  metav1.ObjectMeta{Namespace: a.options.Namespace, Name: a.options.LeaseName},
 			Client:     a.client.CoordinationV1(),
-			LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
+			LockConfig: resourcelock.ResourceLockConfig{Identity: a.identity},
 		},
 		LeaseDuration:   a.options.LeaseDuration,
 		RenewDeadline:   a.options.RenewDeadline,
@@ -75,8 +69,42 @@ func (a *App) electionConfig(ctx context.Context) (leaderelection.LeaderElection
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStoppedLeading: func() {},
 			OnNewLeader: func(leader string) {
-				klog.FromContext(ctx).Info("Leader", "identity", leader, "isThisProcess", leader == identity)
+				klog.FromContext(ctx).Info("Leader", "identity", leader, "isThisProcess", leader == a.identity)
 			},
 		},
-	}, nil
+	}
+}
+
+// newIdentity names this process, unlike any other before and after it.
+func newIdentity() (string, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return "", fmt.Errorf("naming this process: %w", err)
+	}
+	return host + "_" + string(uuid.NewUUID()), nil
+}
+
+// leaseMargin is how long before others may take the Lease a leader that cannot renew it gives up; an eviction call may last
+// as long.
+func (a *App) leaseMargin() time.Duration {
+	const most = 5 * time.Second
+	if !a.options.LeaderElect {
+		return most
+	}
+	return min(most, a.options.LeaseDuration-a.options.RenewDeadline)
+}
+
+var errLeaseLost = errors.New("the Lease is lost, or may be taken by another process at any moment")
+
+// leads says why this process must not evict any more. Contexts end late in a process that was stopped for a while; the time
+// since the Lease was renewed does not lie.
+func (a *App) leads() error {
+	elector := a.elector.Load()
+	if elector == nil {
+		return nil // without election this process is the only one
+	}
+	if !elector.IsLeader() || elector.Check(-a.leaseMargin()) != nil {
+		return errLeaseLost
+	}
+	return nil
 }

@@ -32,6 +32,9 @@ type Options struct {
 	RetryPeriod   time.Duration
 	LeaseName     string
 
+	// Observe answers kube-scheduler neutrally and compares.
+	Observe bool
+
 	ListenAddress                      string
 	TLSCertFile, TLSKeyFile, ClientCAs string
 }

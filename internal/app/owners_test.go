@@ -163,7 +163,7 @@ func TestOwnersScaled(t *testing.T) {
 			e := newEstate(t)
 			e.add(t, replicaSet(5))
 			for _, pod := range []string{"a", "b", "c"} {
-				e.ledger.Record(ledger.Intent{PodUID: pod, Owner: cluster.Owner{UID: "rs-1", Kind: "ReplicaSet"}, TTL: time.Hour}, noon)
+				e.ledger.Record(noon, ledger.Intent{PodUID: pod, Owner: cluster.Owner{UID: "rs-1", Kind: "ReplicaSet"}, TTL: time.Hour})
 			}
 			tc.change(e)
 			if got := e.refuse(ownedBy("ReplicaSet", "rs-1")); got != tc.refused {

@@ -46,12 +46,12 @@ func Extender(ctx context.Context, options Options) error {
 	if err != nil {
 		return unlessStopped(ctx, err)
 	}
-	server, err := a.server()
+	server, compare, err := a.extenderServer()
 	if err != nil {
 		return err
 	}
 	a.health.ready.Store(true) // an extender that knows nothing answers neutrally, which is better than not at all
-	return a.start(ctx, server.Run, a.reflect, a.heartbeat)
+	return a.start(ctx, server.Run, a.reflect, a.follow, a.heartbeat, compare)
 }
 
 // unlessStopped drops an error that only says that the process was told to stop while it was starting.
@@ -154,6 +154,9 @@ func (a *App) evict(ctx context.Context) error {
 		group.Go(func() error { return a.observer.Run(ctx) })
 	}
 	group.Go(func() error { return a.providers.run(ctx) })
+	if a.judge != nil {
+		group.Go(func() error { return a.follow(ctx) })
+	}
 	group.Go(func() error {
 		defer cancel()
 		if a.options.LeaderElect && !a.options.DryRun {

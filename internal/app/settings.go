@@ -45,6 +45,9 @@ func scorerConfig(load *policy.LoadPolicy) scorer.Config {
 	for r, name := range resourceNames {
 		config.Weights[r] = float64(load.Scoring.Weights[name])
 	}
+	for _, term := range load.Scoring.HotValue {
+		config.HotValue = append(config.HotValue, scorer.HotTerm{Within: term.TimeRange.Duration, Count: term.Count})
+	}
 	return config
 }
 

@@ -30,6 +30,8 @@ type Status struct {
 	// ReadyNodes counts the ready nodes, FreshNodes those whose usage is known.
 	ReadyNodes int `json:"readyNodes"`
 	FreshNodes int `json:"freshNodes"`
+	// Ledger tells of the stored ledger.
+	Ledger LedgerReport `json:"ledger"`
 	// Moves lists the moves in flight and those that ended lately.
 	Moves []MoveStatus `json:"moves,omitempty"`
 }
@@ -107,6 +109,7 @@ func (a *App) status(r *http.Request) (any, error) {
 		status.ReadyNodes, status.FreshNodes = latest.Ready, latest.Fresh
 	}
 	inFlight, ended := a.observer.Ledger().Moves()
+	status.Ledger = a.ledgerReport(inFlight)
 	for _, move := range append(inFlight, ended...) {
 		status.Moves = append(status.Moves, moveStatus(&move))
 	}

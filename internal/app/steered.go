@@ -13,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 )
@@ -50,6 +51,30 @@ func (a *App) inferred(move *ledger.Move) evictor.Steered {
 	}
 	if latest.States[move.Node].State == plan.Hot {
 		return evictor.SteeredNo
+	}
+	if move.To == "" || move.Node != move.To {
+		a.luck = 1
+		return evictor.SteeredUnproven
+	}
+	return a.unlikely(latest)
+}
+
+// luckAtMost is how likely landings as planned may be by chance to prove that kube-scheduler is steered.
+const luckAtMost = 0.05
+
+// unlikely takes a landing as planned for what it is: one of the cool nodes, by chance, or steered.
+func (a *App) unlikely(latest *observer.Observation) evictor.Steered {
+	cool := 0
+	for _, state := range latest.States {
+		if state.State == plan.Cool {
+			cool++
+		}
+	}
+	if a.luck <= 0 || a.luck > 1 {
+		a.luck = 1
+	}
+	if a.luck /= float64(max(cool, 1)); a.luck <= luckAtMost {
+		return evictor.SteeredYes
 	}
 	return evictor.SteeredUnproven
 }

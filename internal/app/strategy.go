@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
@@ -34,12 +35,13 @@ func (a *App) pluginDeps(execute func(context.Context, realusage.Made)) func() r
 		deps := realusage.Deps{
 			Observe:    a.observed,
 			Session:    a.session,
-			Refuse:     a.owners.refuse,
+			Refuse:     a.refuse,
 			Disruption: a.owners.disruption,
 			Moving:     a.observer.Ledger().Moving,
 			Filtered:   &evictor.Refusal{Reason: evictor.Filtered},
 			Options: realusage.Options{
 				MaxMoves:       a.load.Eviction.MaxMovesPerCycle,
+				MinGainPercent: a.load.Eviction.MinGainPercent,
 				EvictJobs:      a.load.Eviction.EvictJobs,
 				SchedulerNames: a.load.Eviction.SchedulerNames,
 			},
@@ -64,9 +66,14 @@ func (a *App) observed() realusage.Observed {
 	if latest == nil {
 		return realusage.Observed{Closed: string(observer.GateNoUsage)}
 	}
-	return realusage.Observed{
+	observed := realusage.Observed{
 		View: latest.View, Board: latest.Board, States: latest.States, Lines: latest.Lines, Closed: latest.Closed(),
+		MaxMoves: a.restrained().Left(),
 	}
+	if observed.Closed == "" {
+		observed.Closed = a.closed()
+	}
+	return observed
 }
 
 // session brings the filters' snapshot to the watches' state and opens a what-if on it.
@@ -114,6 +121,7 @@ func (a *App) move(m *plan.Move) evictor.Move {
 	}
 	return evictor.Move{
 		Intent: ledger.Intent{
+			Pool: a.pool(m.From), FromUsed: a.used(m.From),
 			Namespace: m.Namespace, Pod: m.Name, PodUID: m.UID, Owner: m.Owner, TemplateHash: m.TemplateHash,
 			Usage: m.Usage, From: m.From, To: m.To, TTL: grace + a.load.Eviction.MoveTTL.Duration,
 		},
@@ -174,11 +182,39 @@ func (a *App) recheck(move *evictor.Move) evictor.Reason {
 	if !known || !landing.Ready || !landing.Schedulable || landing.Leaving != "" {
 		return evictor.LandingGone
 	}
-	if !latest.Board.Accepts(int32(to), move.Usage) { //nolint:gosec // as above
+	arriving := move.Usage
+	if a.observer.Ledger().Moving(move.PodUID) {
+		arriving = cluster.Amounts{} // it is reserved, and so part of what is predicted
+	}
+	if !latest.Board.Accepts(int32(to), arriving) { //nolint:gosec // as above
 		return evictor.LandingGone
 	}
-	return ""
+	reason, _ := a.allow(&move.Intent)
+	return reason
 }
+
+// used is what a node is measured at; zero where that is not known.
+func (a *App) used(node string) cluster.Amounts {
+	latest := a.observer.Latest()
+	if latest == nil {
+		return cluster.Amounts{}
+	}
+	i := latest.View.Snapshot.Index(node)
+	if i < 0 || !latest.View.Nodes[i].Known() {
+		return cluster.Amounts{}
+	}
+	return current(latest.View, i)
+}
+
+// current is what a node is measured at, without what has left since.
+func current(view *usage.View, node int) cluster.Amounts {
+	return view.Nodes[node].Current[usage.AtAvg5m]
+}
+
+func podReady(pod *v1.Pod) bool { return podutil.IsPodReady(pod) }
+
+// controllerOf returns a pod's controller, nil if it has none.
+func controllerOf(pod *v1.Pod) *metav1.OwnerReference { return metav1.GetControllerOfNoCopy(pod) }
 
 // stillHot says whether a node is above its evict line without the pods that were evicted or went since it was observed.
 func (a *App) stillHot(latest *observer.Observation, node int) bool {

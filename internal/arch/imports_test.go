@@ -21,6 +21,7 @@ var pureRooms = []string{
 	"lines",                     // which levels of it mean something
 	"scorer",                    // what a node will use with a pod on it
 	"ledger",                    // which moves are on their way
+	"restraint",                 // whether anything may be evicted now
 	"strategies/realusage/plan", // which pods to move where
 }
 

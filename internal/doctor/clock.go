@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/evenkeel/evenkeel/internal/servertime"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage"
 )
@@ -12,12 +13,12 @@ import (
 // skew is how far clocks may be apart without a word.
 const skew = 5 * time.Second
 
-// examineClock looks at how old the newest samples of nodes are.
+// examineClock looks at this machine's clock and at how old the newest samples of nodes are.
 func examineClock(p *Patient) []Finding {
+	findings := p.Clock.examine()
 	if p.Readings == nil {
-		return nil
+		return findings
 	}
-	var findings []Finding
 	for i := range p.Readings.Sources {
 		reading := &p.Readings.Sources[i]
 		if ages := agesOf(&reading.Batch); reading.Err == nil && len(ages) > 0 {
@@ -25,6 +26,29 @@ func examineClock(p *Patient) []Finding {
 		}
 	}
 	return findings
+}
+
+// ownClock is what a finding about this machine's clock is about.
+const ownClock = "this machine"
+
+// mendClock says how a clock is set; a pod has its node's.
+const mendClock = "Let NTP set the clock of this machine, or of the node if this is a pod:\n  timedatectl set-ntp true     (or start chronyd)\n  timedatectl timesync-status  (or chronyc tracking)"
+
+func (c *Clock) examine() []Finding {
+	direction := "behind"
+	switch {
+	case !c.Known:
+		return nil
+	case c.Skew.Abs() <= servertime.Tolerance:
+		return []Finding{fine(CheckClock, ownClock, "Its clock and the API server's are at most about %v apart.", servertime.Tolerance)}
+	case c.Skew < 0:
+		direction = "ahead of"
+	}
+	return []Finding{{
+		Check: CheckClock, Level: Warning, Subject: ownClock, Mend: mendClock,
+		Says: fmt.Sprintf("Its clock is %s %s the API server's. Evenkeel reckons with the API server's time; its logs, and "+
+			"other programs on this machine, do not.", seconds(c.Skew.Abs()), direction),
+	}}
 }
 
 // agesOf returns how old each node's newest reading was when the batch arrived, the youngest first.

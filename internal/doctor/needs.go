@@ -50,7 +50,7 @@ const (
 	forEvicting   = "evicting"
 	forEvents     = "telling Events"
 	forLeading    = "leading, so that one process evicts at a time"
-	forPausing    = "reading the kill switch"
+	forLedger     = "the moves in flight and the kill switch"
 	forNodeSync   = "writing to nodes (nodesync)"
 	forThreshold  = "reading the priority class that is named as a threshold"
 	forPlugins    = "metrics for upstream's plugins (metricsProviders)"
@@ -67,6 +67,8 @@ func (p *Process) Needs() []Need {
 	}
 	if p.Mode.evicts() {
 		p.eviction(&n)
+	} else {
+		n.add(Need{Resource: "configmaps", Namespace: p.Namespace, Name: p.ConfigMapName, For: forLedger}, "get", "list", "watch")
 	}
 	return n
 }
@@ -134,7 +136,8 @@ func (p *Process) eviction(n *needs) {
 	n.add(Need{Resource: "namespaces", For: forWatching}, "list", "watch")
 	n.add(Need{Resource: "pods/eviction", For: forEvicting}, "create")
 	n.add(Need{Resource: "pods", For: forEvicting}, "get")
-	n.add(Need{Resource: "configmaps", Namespace: p.Namespace, Name: p.ConfigMapName, For: forPausing}, "get")
+	n.add(Need{Resource: "configmaps", Namespace: p.Namespace, Name: p.ConfigMapName, For: forLedger}, "get", "list", "watch", "update")
+	n.add(Need{Resource: "configmaps", Namespace: p.Namespace, For: forLedger}, "create")
 	n.add(Need{Group: "events.k8s.io", Resource: "events", For: forEvents}, "create", "patch")
 	if p.LeaderElect {
 		lease := Need{Group: "coordination.k8s.io", Resource: "leases", Namespace: p.Namespace, For: forLeading}

@@ -42,6 +42,15 @@ type Patient struct {
 	// SchedulerConfig is kube-scheduler's configuration; nil where none was given.
 	SchedulerConfig *SchedulerConfig
 	Pause           Pause
+	Clock           Clock
+}
+
+// Clock is how this machine's clock compares with the API server's.
+type Clock struct {
+	// Known says that the API server told its time often enough.
+	Known bool
+	// Skew is the API server's time less this machine's; zero up to servertime.Tolerance.
+	Skew time.Duration
 }
 
 // Readings is what all usage sources had at one moment, each asked whatever the others had.

@@ -174,6 +174,39 @@ func TestClock(t *testing.T) {
 	}
 }
 
+func TestOwnClock(t *testing.T) {
+	cases := map[string]struct {
+		clock doctor.Clock
+		want  []string
+		mend  string
+	}{
+		"nobody told the time": {},
+		"right":                {clock: doctor.Clock{Known: true}, want: []string{"ok this machine: Its clock and the API server's are at most about 2s apart."}},
+		"behind": {
+			clock: doctor.Clock{Known: true, Skew: 10*time.Minute + 300*time.Millisecond},
+			want:  []string{"warning this machine: Its clock is 10m0s behind the API server's. Evenkeel reckons with the API server's time; its logs, and other programs on this machine, do not."},
+			mend:  "NTP",
+		},
+		"ahead": {
+			clock: doctor.Clock{Known: true, Skew: -3 * time.Second},
+			want:  []string{"warning this machine: Its clock is 3s ahead of the API server's. Evenkeel reckons with the API server's time; its logs, and other programs on this machine, do not."},
+			mend:  "NTP",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := newWard(t).patient // without readings: the clock is known all the same
+			p.Clock = tc.clock
+			if diff := cmp.Diff(tc.want, found(p, doctor.CheckClock)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			if got := mends(p, doctor.CheckClock); !strings.Contains(got, tc.mend) {
+				t.Errorf("mend: got %q, want it to contain %q", got, tc.mend)
+			}
+		})
+	}
+}
+
 func TestPolicy(t *testing.T) {
 	valid := "ok policy.yaml: It is valid: usage from Prometheus; lines for 2 metrics; 0 node pools."
 	cases := map[string]struct {

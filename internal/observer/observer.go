@@ -106,6 +106,15 @@ func (o *Observer) Store() *informed.Store { return o.store }
 // Ledger returns the ledger of moves in flight.
 func (o *Observer) Ledger() *ledger.Ledger { return o.ledger }
 
+// Adopt brings the ledger to what the process that evicts has written, and to what the cluster looks like.
+func (o *Observer) Adopt(document ledger.Document) {
+	now := o.config.Now()
+	o.ledger.Adopt(document, now)
+	if o.store.Synced() {
+		o.store.Observe(func(snapshot *cluster.Snapshot) { o.ledger.Reconcile(snapshot, now) })
+	}
+}
+
 // Latest returns the newest Observation, or nil before the first.
 func (o *Observer) Latest() *Observation { return o.latest.Load() }
 
@@ -150,6 +159,7 @@ func (o *Observer) Sample(ctx context.Context) {
 	now := o.config.Now()
 	o.ledger.Expire(now)
 	o.store.Observe(func(snapshot *cluster.Snapshot) {
+		o.ledger.Reconcile(snapshot, now)
 		for _, past := range read.history {
 			o.usage.Ingest(snapshot, past)
 		}
@@ -222,28 +232,46 @@ func podCoverage(view *usage.View) (pods, measured int) {
 	return pods, measured
 }
 
-// changed keeps the published board true between samples: a pod that came is charged with what it is expected to use, one
-// that went is taken off.
+// changed keeps the ledger and the published board true between samples: a pod that came is charged with what it is expected
+// to use, one that went is taken off.
 func (o *Observer) changed(change informed.Change) {
+	now := o.config.Now()
+	switch {
+	case change.Created != nil:
+		o.ledger.Created(ledgerPod(change.Created))
+	case change.Added != nil:
+		o.added(change.Added, now)
+	case change.Leaving != nil:
+		o.ledger.Leaves(change.Leaving.UID, now)
+	case change.Removed != nil:
+		o.ledger.Leaves(change.Removed.UID, now)
+		o.removed(change.Removed)
+	case change.Dropped != nil:
+		o.ledger.Gone(change.Dropped.UID)
+	}
+}
+
+func (o *Observer) added(pod *cluster.Pod, now time.Time) {
+	o.ledger.Bound(ledgerPod(pod), pod.Node, now)
+	if latest := o.latest.Load(); latest != nil {
+		amounts := o.Estimate(latest, pod.UID, pod.Owner.UID, pod.Requests, pod.Limits)
+		latest.charged[pod.UID] = amounts
+		latest.Board.Adjust(pod.Node, amounts)
+	}
+}
+
+func (o *Observer) removed(pod *cluster.Pod) {
 	latest := o.latest.Load()
-	if pod := change.Added; pod != nil {
-		o.ledger.Bound(ledgerPod(pod), pod.Node, o.config.Now())
-		if latest != nil {
-			amounts := o.Estimate(latest, pod.UID, pod.Owner.UID, pod.Requests, pod.Limits)
-			latest.charged[pod.UID] = amounts
-			latest.Board.Adjust(pod.Node, amounts)
-		}
+	if latest == nil {
 		return
 	}
-	if pod := change.Removed; pod != nil && latest != nil {
-		amounts, ok := latest.charged[pod.UID]
-		delete(latest.charged, pod.UID)
-		if !ok {
-			amounts, ok = latest.predictedOf(pod)
-		}
-		if ok {
-			latest.Board.Adjust(pod.Node, cluster.Amounts{}.Minus(amounts))
-		}
+	amounts, ok := latest.charged[pod.UID]
+	delete(latest.charged, pod.UID)
+	if !ok {
+		amounts, ok = latest.predictedOf(pod)
+	}
+	if ok {
+		latest.Board.Adjust(pod.Node, cluster.Amounts{}.Minus(amounts))
 	}
 }
 
@@ -276,5 +304,6 @@ func (o *Observation) predictedOf(pod *cluster.Pod) (cluster.Amounts, bool) {
 func ledgerPod(pod *cluster.Pod) ledger.Pod {
 	return ledger.Pod{
 		UID: pod.UID, Name: pod.Name, OwnerUID: pod.Owner.UID, OwnerKind: pod.Owner.Kind, TemplateHash: pod.TemplateHash,
+		Created: pod.Created,
 	}
 }

@@ -124,14 +124,14 @@ func TestBoardBetweenSamples(t *testing.T) {
 		Namespace: "ns", Pod: "a", PodUID: "uid-a", Owner: cluster.Owner{UID: "web", Kind: "ReplicaSet", Name: "web"}, TemplateHash: "h1",
 		Usage: cluster.Amounts{900, 0}, From: "n1", To: "n2", TTL: time.Minute,
 	}
-	var id uint64
+	const id = "uid-a"
 	steps := []struct {
 		name   string
 		do     func()
 		n1, n2 int64
 	}{
 		{"as measured", func() {}, 3000, 1000},
-		{"a move is recorded", func() { id = h.Ledger().Record(move, h.now) }, 3000, 1900},
+		{"a move is recorded", func() { h.Ledger().Record(h.now, move) }, 3000, 1900},
 		{"its pod is terminating and still counts", func() {
 			a.DeletionTimestamp = &metav1.Time{Time: h.now}
 			h.Store().SetPod(a.DeepCopy())
@@ -187,6 +187,20 @@ func TestBoardStaysTrue(t *testing.T) {
 	}
 }
 
+// nodeOf names the node of a pod, nothing for one that is not there.
+func (h *harbor) nodeOf(pod string) (node string) {
+	h.Store().Observe(func(snapshot *cluster.Snapshot) {
+		for _, info := range snapshot.Nodes {
+			for _, other := range info.Pods {
+				if other.Name == pod {
+					node = info.Node.Name
+				}
+			}
+		}
+	})
+	return node
+}
+
 // happen does one random thing.
 func (h *harbor) happen(rng *rand.Rand, step int) {
 	h.now = h.now.Add(time.Duration(rng.IntN(500)) * time.Millisecond)
@@ -196,20 +210,26 @@ func (h *harbor) happen(rng *rand.Rand, step int) {
 	case 0, 1:
 		h.pod(fmt.Sprintf("new%d", k), node, owner)
 	case 2:
-		h.Store().DeletePod("ns", name)
+		if k > 1 { // one measured pod of each owner stays, so that estimates do
+			h.Store().DeletePod("ns", name)
+		}
 	case 3:
 		h.Store().DeletePod("ns", fmt.Sprintf("new%d", k))
 	case 4:
-		h.Ledger().Record(ledger.Intent{
+		from := h.nodeOf(name)
+		if from == "" {
+			return
+		}
+		h.Ledger().Record(h.now, ledger.Intent{
 			Namespace: "ns", Pod: name, PodUID: "uid-" + name, Owner: cluster.Owner{UID: owner, Kind: "ReplicaSet"}, TemplateHash: "h1",
-			Usage: cluster.Amounts{rng.Int64N(900), 0}, From: "n0", To: []string{node, ""}[rng.IntN(2)], TTL: time.Hour,
-		}, h.now)
+			Usage: cluster.Amounts{rng.Int64N(900), 0}, From: from, To: []string{node, ""}[rng.IntN(2)], TTL: time.Hour,
+		})
 	case 5:
 		if inFlight, _ := h.Ledger().Moves(); len(inFlight) > 0 {
-			h.Ledger().Book(inFlight[rng.IntN(len(inFlight))].ID, node, cluster.Amounts{300, 0})
+			h.Ledger().Book(inFlight[rng.IntN(len(inFlight))].PodUID, node, cluster.Amounts{300, 0})
 		}
 	case 6:
-		h.Ledger().Cancel(uint64(rng.IntN(20)), h.now)
+		h.Ledger().Cancel("uid-"+name, h.now)
 	case 7:
 		h.Ledger().Match(ledger.Pod{UID: fmt.Sprintf("uid-new%d", k), OwnerUID: owner, OwnerKind: "ReplicaSet", TemplateHash: "h1"}, h.now)
 	}

@@ -116,12 +116,15 @@ func (b *bridge) observe() {
 }
 
 // record enters a move of a web pod that used 1 core.
-func (b *bridge) record(n int, from, to string) uint64 {
-	return b.observer.Ledger().Record(ledger.Intent{
-		Namespace: "ns", Pod: fmt.Sprintf("web-%d", n), PodUID: fmt.Sprintf("uid-%d", n),
+func (b *bridge) record(n int, from, to string) string {
+	uid := fmt.Sprintf("uid-%d", n)
+	b.observer.Ledger().Record(b.now, ledger.Intent{
+		Namespace: "ns", Pod: fmt.Sprintf("web-%d", n), PodUID: uid,
 		Owner: cluster.Owner{UID: "rs-1", Kind: "ReplicaSet", Name: "web"}, TemplateHash: "h1",
 		Usage: cluster.Amounts{1000, 0}, From: from, To: to, TTL: time.Hour,
-	}, b.now)
+	})
+	b.observer.Ledger().Leaves(uid, b.now)
+	return uid
 }
 
 // webPod is a new pod of the ReplicaSet "web", requesting 200m.

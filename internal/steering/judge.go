@@ -145,7 +145,7 @@ func (r round) land(pod *extender.Pod, move ledger.Move, nodes []int32, reasons 
 			reasons[k] = extender.RejectNotDestination
 		}
 	}
-	r.judge.observer.Ledger().Book(move.ID, board.Name(to), move.Usage)
+	r.judge.observer.Ledger().Book(move.PodUID, board.Name(to), move.Usage)
 	return true
 }
 
@@ -209,7 +209,9 @@ func (r round) estimate(pod *extender.Pod) cluster.Amounts {
 }
 
 func ledgerPod(pod *extender.Pod) ledger.Pod {
+	created, _ := time.Parse(time.RFC3339, pod.Created) // a time that cannot be read is not known
 	return ledger.Pod{
 		UID: pod.UID, Name: pod.Name, OwnerUID: pod.OwnerUID, OwnerKind: pod.OwnerKind, TemplateHash: pod.TemplateHash,
+		Created: created,
 	}
 }

@@ -267,12 +267,14 @@ func TestUnplannedMovesSpread(t *testing.T) {
 	b.bind("old", "from")
 	b.pods = append(b.pods, podSample("web-old", 800))
 	b.observe()
-	var ids []uint64
+	var ids []string
 	for n := range 3 {
-		ids = append(ids, b.observer.Ledger().Record(ledger.Intent{
-			Namespace: "ns", Pod: "any", PodUID: string(rune('0' + n)), Owner: cluster.Owner{UID: "rs-1", Kind: "ReplicaSet"}, TemplateHash: "h1",
+		ids = append(ids, string(rune('0'+n)))
+		b.observer.Ledger().Record(b.now, ledger.Intent{
+			Namespace: "ns", Pod: "any", PodUID: ids[n], Owner: cluster.Owner{UID: "rs-1", Kind: "ReplicaSet"}, TemplateHash: "h1",
 			From: "from", TTL: time.Hour,
-		}, b.now))
+		})
+		b.observer.Ledger().Leaves(ids[n], b.now)
 	}
 	var got []string
 	for i, uid := range []string{"x", "y", "z"} {

@@ -32,6 +32,8 @@ type Config struct {
 
 	// Nodes and Status are shown at GET /nodes and GET /status.
 	Nodes, Status Report
+	// Explain is shown at every path below GET /explain/.
+	Explain Report
 
 	// Registerer of the metrics; nil keeps them private.
 	Registerer prometheus.Registerer

@@ -12,6 +12,8 @@ type Pod struct {
 	// The controlling owner, empty if there is none.
 	OwnerUID, OwnerKind, OwnerName string
 
+	// Created is metadata.creationTimestamp as it was sent, in RFC 3339.
+	Created string
 	// TemplateHash tells apart the revisions of one owner: the label
 	// controller-revision-hash for pods of StatefulSets and DaemonSets, else
 	// pod-template-hash.

@@ -4,7 +4,7 @@ import "errors"
 
 var (
 	podFields    = []string{"metadata", "spec", "status"}
-	metaFields   = []string{"name", "namespace", "uid", "labels", "ownerReferences"}
+	metaFields   = []string{"name", "namespace", "uid", "labels", "ownerReferences", "creationTimestamp"}
 	ownerFields  = []string{"controller", "uid", "kind", "name"}
 	specFields   = []string{"schedulerName", "containers", "initContainers", "overhead", "resources"}
 	statusFields = []string{"nominatedNodeName"}
@@ -53,6 +53,8 @@ func (r *request) decodeMeta() error {
 			return r.decodeLabels(&labels)
 		case 4:
 			return r.decodeOwners()
+		case 5:
+			return r.readText(&r.pod.Created)
 		}
 		return r.scan.skip()
 	})

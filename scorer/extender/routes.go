@@ -2,6 +2,7 @@ package extender
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -11,14 +12,22 @@ import (
 // down.
 type Report func(r *http.Request) (any, error)
 
+// ErrNotFound is what a Report's error wraps when what was asked for is not
+// there, as opposed to not being told now.
+var ErrNotFound = errors.New("not found")
+
+// explainPath is what everything that is explained is found below.
+const explainPath = "/explain/"
+
 // routes finds the handler of a path. The verbs are known by the last element,
 // because kube-scheduler puts its urlPrefix before it; the rest is exact.
 type routes struct {
 	filter, prioritize http.Handler
 	exact              map[string]http.Handler
+	explain            http.Handler // nil where nothing is explained
 }
 
-func newRoutes(h *verbs, nodes, status Report) *routes {
+func newRoutes(h *verbs, nodes, status, explain Report) *routes {
 	live := adapter(serveLive)
 	r := &routes{
 		filter: adapter(func(w http.ResponseWriter, r *http.Request) error {
@@ -35,12 +44,19 @@ func newRoutes(h *verbs, nodes, status Report) *routes {
 	if status != nil {
 		r.exact["/status"] = status.handler()
 	}
+	if explain != nil {
+		r.explain = explain.handler()
+	}
 	return r
 }
 
 // ServeHTTP implements http.Handler.
 func (r *routes) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	path := req.URL.Path
+	if r.explain != nil && strings.HasPrefix(path, explainPath) {
+		r.explain.ServeHTTP(w, req)
+		return
+	}
 	switch path[strings.LastIndexByte(path, '/')+1:] {
 	case "filter":
 		r.filter.ServeHTTP(w, req)
@@ -80,6 +96,9 @@ func (report Report) handler() http.Handler {
 			return err
 		}
 		value, err := report(r)
+		if errors.Is(err, ErrNotFound) {
+			return statusError{http.StatusNotFound, err}
+		}
 		if err != nil {
 			return statusError{http.StatusServiceUnavailable, err}
 		}

@@ -24,11 +24,14 @@ type Observed struct {
 	Lines  *lines.Resolved
 	// Closed is why nothing may be evicted now; empty when it may.
 	Closed string
+	// MaxMoves is how many moves may be made beside the policy's bound; negative for no further bound.
+	MaxMoves int
 }
 
 // Options are a policy's rules about pods and plans.
 type Options struct {
 	MaxMoves       int
+	MinGainPercent float64
 	EvictJobs      bool
 	SchedulerNames []string
 }
@@ -38,7 +41,10 @@ func (p *Plugin) input(observed Observed, nodes []*v1.Node) (plan.Input, error) 
 	for _, node := range nodes {
 		eligible[node.Name] = node
 	}
-	in := plan.Input{MaxMoves: p.deps.Options.MaxMoves}
+	in := plan.Input{MaxMoves: p.deps.Options.MaxMoves, MinGainPercent: p.deps.Options.MinGainPercent}
+	if observed.MaxMoves > 0 && (in.MaxMoves == 0 || observed.MaxMoves < in.MaxMoves) {
+		in.MaxMoves = observed.MaxMoves
+	}
 	if limits := p.args.EvictionLimits; limits != nil && limits.Node != nil {
 		in.MaxPerNode = int(*limits.Node)
 	}
@@ -105,6 +111,9 @@ func (p *Plugin) pods(info *cluster.NodePods, read *usage.NodeUsage) (pods []pla
 			continue
 		}
 		pod.Refused = p.refuse(object, record, &read.Pods[j])
+		if info.Node.Leaving != "" {
+			pod.Refused = plan.NodeLeaving
+		}
 		if pod.Refused == "" {
 			pod.Disruption = p.deps.Disruption(object)
 		}

@@ -49,6 +49,10 @@ type Made struct {
 	Observed Observed
 	// Closed is why no plan was made; empty when one was.
 	Closed string
+	// Input is what the plan was made of, without its Placement; empty where none was made.
+	Input plan.Input
+	// By is the plugin that made it, to be asked why.
+	By *Plugin
 }
 
 // Register adds the plugin to a registry of the framework. deps is called when the plugin is built, because a policy has
@@ -102,28 +106,8 @@ func (p *Plugin) Balance(ctx context.Context, nodes []*v1.Node) *frameworktypes.
 }
 
 func (p *Plugin) plan(ctx context.Context, nodes []*v1.Node) (Made, error) {
-	observed := p.deps.Observe()
-	made := Made{Observed: observed, Closed: observed.Closed}
-	if made.Closed != "" {
-		return made, nil
-	}
-	input, err := p.input(observed, nodes)
-	if err != nil {
-		return made, err
-	}
-	if cool := count(input.Nodes, plan.Cool); cool <= p.args.NumberOfNodes && p.args.NumberOfNodes > 0 {
-		made.Closed = fmt.Sprintf("%d nodes are cool, numberOfNodes asks for more than %d", cool, p.args.NumberOfNodes)
-		made.Plan = plan.Idle(input)
-		return made, nil
-	}
-	session, err := p.deps.Session(ctx)
-	if err != nil {
-		return made, fmt.Errorf("opening a placement session: %w", err)
-	}
-	defer session.Close()
-	input.Placement = sessionPlacement{session, p.objects(input)}
-	made.Plan = plan.New(input)
-	return made, nil
+	study, err := p.Study(ctx, nodes, Asked{})
+	return study.Made, err
 }
 
 func count(nodes []plan.Node, state plan.State) int {

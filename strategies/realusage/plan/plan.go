@@ -129,7 +129,7 @@ func (p *planner) cool(n *Node) {
 	if !positive(need) {
 		return // held hot by its leave line alone: state, no cause for a move
 	}
-	movable := p.movable(n)
+	movable := p.movable(n, need)
 	if !covers(sum(movable), need) {
 		p.leave(n, HotThroughImmovable, movable, need)
 		return
@@ -172,7 +172,7 @@ func (p *planner) giveUp(n *Node, movable []*Pod, need cluster.Amounts) {
 }
 
 // movable returns the pods that may be moved and declines those whose refusal matters to a person.
-func (p *planner) movable(n *Node) []*Pod {
+func (p *planner) movable(n *Node, need cluster.Amounts) []*Pod {
 	var movable []*Pod
 	for i := range n.Pods {
 		pod := &n.Pods[i]
@@ -180,10 +180,25 @@ func (p *planner) movable(n *Node) []*Pod {
 			p.declined = append(p.declined, Declined{Pod: *pod, Node: n.Name, Reason: pod.Refused})
 			continue
 		}
+		if gain(pod, n, need) < p.in.MinGainPercent {
+			p.declined = append(p.declined, Declined{Pod: *pod, Node: n.Name, Reason: GainTooSmall})
+			continue
+		}
 		movable = append(movable, pod)
 	}
 	slices.SortFunc(movable, compareKey)
 	return movable
+}
+
+// gain is what moving a pod takes off its node in the resources that have to leave, in percent of allocatable.
+func gain(pod *Pod, n *Node, need cluster.Amounts) float64 {
+	most := 0.0
+	for r, percent := range pod.Usage.PercentOf(n.Allocatable) {
+		if need[r] > 0 {
+			most = max(most, percent)
+		}
+	}
+	return most
 }
 
 // landable separates the pods that have a landing, were they the only move, from those that have none.

@@ -25,6 +25,10 @@ const (
 	ResourceClaims            Reason = "ResourceClaimsNotSupported"
 	NoLanding                 Reason = "NoLanding"
 	MoveLimit                 Reason = "MoveLimit"
+	// NodeLeaving: an autoscaler is about to remove the node, and moves its pods by itself.
+	NodeLeaving Reason = "NodeLeaving"
+	// GainTooSmall: the move would take less off the node than the policy asks for.
+	GainTooSmall Reason = "GainTooSmall"
 	// HotThroughImmovable: removing everything that may be moved would not bring the node under the evict line.
 	HotThroughImmovable Reason = "HotThroughImmovable"
 )
@@ -75,6 +79,8 @@ type Input struct {
 	Nodes []Node
 	// MaxMoves bounds the plan; 0 means no bound. MaxPerNode bounds the moves from one node; 0 means no bound.
 	MaxMoves, MaxPerNode int
+	// MinGainPercent is the least that a move has to take off its node, of allocatable, in a resource the node is hot by.
+	MinGainPercent float64
 	Placement            Placement
 }
 

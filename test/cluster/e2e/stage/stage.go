@@ -113,7 +113,7 @@ hot: {windows: [avg_5m], consecutiveSamples: 2, minWindow: 15s}
 lines:
   cpu: {low: 45, reject: 60, evict: 65, leave: 60}
   memory: {low: 45, reject: 60, evict: 65, leave: 60}
-eviction: {ownerSettle: 0s, cycleDeadline: 3m}
+eviction: {ownerSettle: 0s, nodeSettle: 0s, cycleDeadline: 3m}
 `
 
 // RealUsage is a DeschedulerPolicy that runs RealUsageLowNodeUtilization alone.

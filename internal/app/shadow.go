@@ -1,0 +1,70 @@
+package app
+
+import (
+	"context"
+	"net/http"
+
+	"k8s.io/klog/v2"
+
+	"github.com/evenkeel/evenkeel/internal/steering"
+	"github.com/evenkeel/evenkeel/scorer/extender"
+)
+
+// extenderServer makes the server of a separate extender, and the task that goes with it: with --observe one that answers
+// neutrally, and the comparison of its answers with what kube-scheduler does.
+func (a *App) extenderServer() (*extender.Server, func(context.Context) error, error) {
+	if !a.options.Observe {
+		server, err := a.server()
+		return server, untilStopped, err
+	}
+	shadow, err := steering.NewShadow(a.judge, a.registry)
+	if err != nil {
+		return nil, nil, err
+	}
+	server, err := extender.NewServer(extender.Config{
+		Judge:      shadow,
+		Address:    a.options.ListenAddress,
+		TLS:        extender.TLS{CertFile: a.options.TLSCertFile, KeyFile: a.options.TLSKeyFile, ClientCAFile: a.options.ClientCAs},
+		Nodes:      a.nodes,
+		Status:     a.shadowStatus(shadow),
+		Registerer: a.registry,
+	})
+	if err != nil {
+		return nil, nil, &UsageError{err}
+	}
+	return server, func(ctx context.Context) error {
+		klog.FromContext(ctx).Info("Answering neutrally", "reason", "--observe")
+		return shadow.Run(ctx)
+	}, nil
+}
+
+// untilStopped is a task with nothing to do: one that ends ends the process.
+func untilStopped(ctx context.Context) error {
+	<-ctx.Done()
+	return nil
+}
+
+// ShadowStatus is what GET /status answers while answers are neutral. Its Asked stays 0 and its PodAsked false: no pod was
+// steered, and a process that evicts must not take kube-scheduler's requests for steering.
+type ShadowStatus struct {
+	Status
+	Shadow steering.ShadowSummary `json:"shadow"`
+}
+
+// shadowStatus answers GET /status, and GET /status?shadow with the placements one by one.
+func (a *App) shadowStatus(shadow *steering.Shadow) extender.Report {
+	return func(r *http.Request) (any, error) {
+		if r.URL.Query().Has("shadow") {
+			return shadow.Report(), nil
+		}
+		value, err := a.status(r)
+		if err != nil {
+			return nil, err
+		}
+		status, ok := value.(Status)
+		if !ok {
+			return value, nil
+		}
+		return ShadowStatus{Status: status, Shadow: shadow.Summary()}, nil
+	}
+}

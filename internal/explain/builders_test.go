@@ -1,0 +1,182 @@
+package explain
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/lines"
+	"github.com/evenkeel/evenkeel/scorer"
+	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+const gib = 1 << 30
+
+var (
+	now       = time.Date(2026, 3, 1, 12, 30, 0, 0, time.UTC)
+	p50       = usage.Window{Kind: usage.KindQuantile, Percentile: 50, Over: 5 * time.Minute}
+	wholeNode = cluster.Amounts{10_000, 100 * gib}
+)
+
+// harbor is a cluster that a test makes by hand: nodes of 10 cores and 100 GiB, so that 100m is a percent.
+type harbor struct {
+	t      testing.TB
+	view   *usage.View
+	states map[string]plan.NodeState
+	moves  [2][]ledger.Move // in flight and ended
+	rules  []lines.Rule
+}
+
+func newHarbor(t testing.TB) *harbor {
+	cpu := lines.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60}
+	none := math.Inf(1)
+	return &harbor{
+		t:      t,
+		view:   &usage.View{At: now, Snapshot: &cluster.Snapshot{}, Windows: []usage.Window{usage.Last, usage.Avg5m, p50}, Signals: []usage.Metric{usage.IOPressure}},
+		states: map[string]plan.NodeState{},
+		rules: []lines.Rule{
+			{Metric: usage.CPU, Window: usage.Avg5m, Levels: cpu}, {Metric: usage.CPU, Window: p50, Levels: cpu},
+			{Metric: lines.MemoryAvailable, Window: usage.Avg5m, LowerIsWorse: true, Levels: lines.Levels{Low: -none, Reject: 20, Evict: 10, Leave: 15}},
+		},
+	}
+}
+
+// node adds a node that uses this CPU over last, avg_5m and p50_5m; names come in order.
+func (h *harbor) node(name string, state plan.State, last, average, median int64, change ...func(*cluster.Node, *usage.NodeUsage)) {
+	record := cluster.Node{Name: name, Allocatable: wholeNode, Capacity: wholeNode, Ready: true, Schedulable: true}
+	read := usage.NodeUsage{
+		Source: "prometheus", Sampled: now, Age: 12 * time.Second, Span: 5 * time.Minute, Vouched: make([]time.Duration, 3),
+		Signals: [][]float64{{1.26, math.NaN(), math.NaN()}},
+	}
+	for _, cpu := range []int64{last, average, median} {
+		used := cluster.Amounts{cpu, 20 * gib}
+		read.Measured, read.Current, read.Predicted = append(read.Measured, used), append(read.Current, used), append(read.Predicted, used)
+	}
+	for _, c := range change {
+		c(&record, &read)
+	}
+	h.view.Snapshot.Nodes = append(h.view.Snapshot.Nodes, &cluster.NodePods{Node: record})
+	h.view.Nodes = append(h.view.Nodes, read)
+	h.states[name] = plan.NodeState{State: state, Since: now.Add(-27 * time.Minute), Unknown: read.Unknown}
+}
+
+// pod adds a pod to the node that was added last.
+func (h *harbor) pod(name string, cpuMilli int64, change ...func(*cluster.Pod, *usage.PodUsage)) {
+	i := len(h.view.Nodes) - 1
+	node := h.view.Snapshot.Nodes[i]
+	pod := &cluster.Pod{
+		UID: "uid-" + name, Namespace: "shop", Name: name, Node: node.Node.Name, Owner: cluster.Owner{UID: "rs-1", Kind: "ReplicaSet", Name: "web"},
+	}
+	read := usage.PodUsage{Measured: true, Span: 5 * time.Minute, Used: cluster.Amounts{cpuMilli, gib}}
+	for _, c := range change {
+		c(pod, &read)
+	}
+	node.Pods = append(node.Pods, pod)
+	h.view.Nodes[i].Pods = append(h.view.Nodes[i].Pods, read)
+}
+
+func (h *harbor) state(node string, change func(*plan.NodeState)) {
+	state := h.states[node]
+	change(&state)
+	h.states[node] = state
+}
+
+// facts are what is known without a plan.
+func (h *harbor) facts() *Facts {
+	h.t.Helper()
+	set, err := lines.New([]lines.Pool{{Rules: h.rules}}, 3)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	resolved := set.Resolve(h.view)
+	return &Facts{
+		View: h.view, Lines: resolved, Board: scorer.NewBoard(h.view, resolved, scorer.Config{}), States: h.states, SamplesNeeded: 3,
+		InFlight: h.moves[0], Ended: h.moves[1],
+	}
+}
+
+// planned are the facts with a plan, asked about a pod; filters refuse what refuse names.
+func (h *harbor) planned(asked string, refuse ...string) *Facts {
+	h.t.Helper()
+	f := h.facts()
+	f.Planned = &Planned{}
+	in := &f.Planned.Input
+	for i, info := range h.view.Snapshot.Nodes {
+		read := &h.view.Nodes[i]
+		n := plan.Node{
+			Name: info.Node.Name, Allocatable: info.Node.Allocatable, State: h.states[info.Node.Name].State,
+			Current: read.Current[usage.AtAvg5m], Ceiling: f.Board.Ceiling(int32(i)), Closed: closed(&info.Node),
+		}
+		n.Predicted, _ = f.Board.Predicted(int32(i))
+		for j, record := range info.Pods {
+			pod := plan.Pod{Pod: record, Usage: read.Pods[j].Used}
+			if !read.Pods[j].Measured {
+				pod.Refused = plan.UsageUnknown
+			}
+			if record.Name == asked {
+				f.Planned.Pod = &pod
+			}
+			if n.State == plan.Hot {
+				n.Pods = append(n.Pods, pod)
+			}
+		}
+		if n.State == plan.Hot {
+			n.Need = f.Lines.Need(i, cluster.Amounts{})
+		}
+		in.Nodes = append(in.Nodes, n)
+	}
+	in.Placement = filters(refuse)
+	f.Planned.Plan = plan.New(*in)
+	if f.Planned.Pod != nil {
+		f.Planned.Landings = plan.Landings(in, f.Planned.Pod)
+	}
+	return f
+}
+
+// filters refuse the nodes that they name.
+type filters []string
+
+func (f filters) Fits(_ *cluster.Pod, node string) (bool, string) {
+	for _, name := range f {
+		if name == node {
+			return false, "TaintToleration: node(s) had untolerated taint {gpu: true}"
+		}
+	}
+	return true, ""
+}
+
+func (filters) Move(*cluster.Pod, string) (func(), error) { return func() {}, nil }
+
+// fleet is a hot node with four pods, a warm one, and cool ones.
+func fleet(t testing.TB) *harbor {
+	h := newHarbor(t)
+	h.node("n1", plan.Hot, 8300, 8120, 8090)
+	h.pod("web-1", 900)
+	h.pod("web-2", 800)
+	h.pod("web-3", 300)
+	h.pod("web-4", 250, func(_ *cluster.Pod, u *usage.PodUsage) { u.Measured, u.Span = false, 0 })
+	h.state("n1", func(s *plan.NodeState) { s.Over = 9 })
+	h.node("n2", plan.Warm, 5000, 5000, 5000)
+	h.pod("db-0", 400)
+	h.node("n3", plan.Cool, 3000, 3000, 3000)
+	h.node("n4", plan.Cool, 2000, 2000, 2000)
+	h.node("n5", plan.Cool, 1000, 1000, 1000, func(n *cluster.Node, _ *usage.NodeUsage) { n.Schedulable = false })
+	h.node("n6", plan.Unknown, 0, 0, 0, func(_ *cluster.Node, u *usage.NodeUsage) { u.Unknown = usage.StaleSample })
+	h.moves[0] = []ledger.Move{{
+		Intent:   ledger.Intent{Namespace: "shop", Pod: "web-0", PodUID: "uid-web-0", Owner: cluster.Owner{UID: "rs-1", Kind: "ReplicaSet", Name: "web"}, From: "n1", To: "n4", Usage: cluster.Amounts{500, gib}},
+		State:    ledger.Booked,
+		Node:     "n4",
+		Recorded: now.Add(-time.Minute),
+	}}
+	h.moves[1] = []ledger.Move{{
+		Intent:   ledger.Intent{Namespace: "shop", Pod: "web-old", PodUID: "uid-web-old", Owner: cluster.Owner{UID: "rs-1", Kind: "ReplicaSet", Name: "web"}, From: "n2", To: "n3", Usage: cluster.Amounts{400, gib}},
+		State:    ledger.Landed,
+		Node:     "n4",
+		Recorded: now.Add(-time.Hour), Ended: now.Add(-59 * time.Minute), ReplacementName: "web-3",
+		Outcome: &ledger.Outcome{SourceCooler: true, DestinationUnder: true, Healthy: true},
+	}}
+	return h
+}

@@ -1,0 +1,167 @@
+// Package explain says, as values, why a node is what it is and why a pod would be moved or not: what was measured, the lines
+// that judge it, the plan and the ledger, put together from what a process knows at one moment.
+//
+// It decides nothing: every reason comes from the rooms that decide. It does no I/O and never asks for the time. Its values
+// are what the command, the extender's GET /explain and the log print; the sentence that matters most is their Summary.
+package explain
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/lines"
+	"github.com/evenkeel/evenkeel/scorer"
+	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// ErrUnknown is told of a node or pod that is not known.
+var ErrUnknown = errors.New("not known")
+
+// Facts are what a process knows when it is asked.
+type Facts struct {
+	View   *usage.View
+	Board  *scorer.Board
+	States map[string]plan.NodeState
+	Lines  *lines.Resolved
+	// SamplesNeeded is how many samples in a row make a node hot.
+	SamplesNeeded int
+	// InFlight and Ended are the ledger's moves, oldest first.
+	InFlight, Ended []ledger.Move
+	// Planned is what a cycle would do now; nil where no plan could be made, which NoPlan then says why.
+	Planned *Planned
+	NoPlan  string
+}
+
+// Planned is a plan and what it was made of.
+type Planned struct {
+	Input plan.Input
+	Plan  plan.Plan
+	// Closed is why nothing was planned; empty where it was.
+	Closed string
+	// Pod is the pod asked about as the planner sees it; nil where none was. Protection is what protects it, in the
+	// DefaultEvictor's words, Landings what the other nodes are to it.
+	Pod        *plan.Pod
+	Protection string
+	Landings   []plan.Landing
+}
+
+// node returns the planner's view of a node; nil where it has none.
+func (p *Planned) node(name string) *plan.Node {
+	if p == nil {
+		return nil
+	}
+	for i := range p.Input.Nodes {
+		if p.Input.Nodes[i].Name == name {
+			return &p.Input.Nodes[i]
+		}
+	}
+	return nil
+}
+
+// left is why a hot node is left alone; empty where it is not.
+func (p *Planned) left(node string) plan.Reason {
+	for i := range p.Plan.Nodes {
+		if p.Plan.Nodes[i].Name == node {
+			return p.Plan.Nodes[i].Reason
+		}
+	}
+	return ""
+}
+
+// without says why nothing is planned; empty where something is.
+func (f *Facts) without() string {
+	switch {
+	case f.Planned == nil && f.NoPlan != "":
+		return f.NoPlan
+	case f.Planned == nil:
+		return "there is no plan"
+	case f.Planned.Closed != "":
+		return "nothing is planned: " + f.Planned.Closed
+	}
+	return ""
+}
+
+// Amounts is an amount of each resource.
+type Amounts struct {
+	CPUMilli    int64 `json:"cpuMilli"`
+	MemoryBytes int64 `json:"memoryBytes"`
+}
+
+func amounts(a cluster.Amounts) Amounts {
+	return Amounts{CPUMilli: a[cluster.CPU], MemoryBytes: a[cluster.Memory]}
+}
+
+// Ceiling is an upper bound of each resource; absent where there is none.
+type Ceiling struct {
+	CPUMilli    *int64 `json:"cpuMilli,omitempty"`
+	MemoryBytes *int64 `json:"memoryBytes,omitempty"`
+}
+
+func ceiling(a cluster.Amounts) Ceiling {
+	bound := func(v int64) *int64 {
+		if v == math.MaxInt64 {
+			return nil
+		}
+		return &v
+	}
+	return Ceiling{CPUMilli: bound(a[cluster.CPU]), MemoryBytes: bound(a[cluster.Memory])}
+}
+
+// String says it in words.
+func (c Ceiling) String() string {
+	cpu, memory := "any cpu", "any memory"
+	if c.CPUMilli != nil {
+		cpu = fmt.Sprintf("%dm cpu", *c.CPUMilli)
+	}
+	if c.MemoryBytes != nil {
+		memory = fmt.Sprintf("%d Mi memory", *c.MemoryBytes>>20)
+	}
+	return cpu + ", " + memory
+}
+
+// String says it in words.
+func (a Amounts) String() string { return inWords(cluster.Amounts{a.CPUMilli, a.MemoryBytes}) }
+
+// Percents is a percentage of allocatable of each resource.
+type Percents struct {
+	CPU    float64 `json:"cpu"`
+	Memory float64 `json:"memory"`
+}
+
+func percents(p cluster.Percents) Percents {
+	return Percents{CPU: round(p[cluster.CPU]), Memory: round(p[cluster.Memory])}
+}
+
+func round(v float64) float64 { return math.Round(v*10) / 10 }
+
+// finite returns a value for JSON, nil for what is not known or has no bound.
+func finite(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	v = round(v)
+	return &v
+}
+
+// moment returns a time for JSON, nil for none.
+func moment(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
+
+// sentence makes of words one that begins with a capital letter and ends with a full stop.
+func sentence(words string) string {
+	if words == "" {
+		return ""
+	}
+	return strings.ToUpper(words[:1]) + strings.TrimSuffix(words[1:], ".") + "."
+}

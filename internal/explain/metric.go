@@ -1,0 +1,129 @@
+package explain
+
+import (
+	"math"
+	"strings"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/lines"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// Metric is one metric of a node over every window.
+type Metric struct {
+	Name string `json:"name"`
+	// Percent says that its values are percentages: of allocatable, or of capacity for memory.available.
+	Percent bool `json:"percent"`
+	// LowerIsWorse says that values below the lines are the bad ones.
+	LowerIsWorse bool `json:"lowerIsWorse,omitempty"`
+	// Over says that it is beyond its evict line in every window that has one, which is what makes a node hot.
+	Over    bool     `json:"over"`
+	Windows []Window `json:"windows"`
+}
+
+// Window is a metric over one window; what is not known, or no line, is absent.
+type Window struct {
+	Window string `json:"window"`
+	// Measured is as measured, Current without what has left since, Predicted with all that came. Signals, which belong to no
+	// pod, are only measured.
+	Measured  *float64 `json:"measured,omitempty"`
+	Current   *float64 `json:"current,omitempty"`
+	Predicted *float64 `json:"predicted,omitempty"`
+	// The lines, as the policy writes them.
+	Low    *float64 `json:"low,omitempty"`
+	Reject *float64 `json:"reject,omitempty"`
+	Evict  *float64 `json:"evict,omitempty"`
+	Leave  *float64 `json:"leave,omitempty"`
+	// AboveEvict, AboveLeave and AboveLow say of which lines it is beyond; the low line judges what is predicted.
+	AboveEvict bool `json:"aboveEvict,omitempty"`
+	AboveLeave bool `json:"aboveLeave,omitempty"`
+	AboveLow   bool `json:"aboveLow,omitempty"`
+}
+
+// metrics tells of everything that was measured of a node or has a line.
+func (f *Facts) metrics(i int) []Metric {
+	over := map[usage.Metric]bool{}
+	for _, e := range f.Lines.Evidence(i) {
+		over[e.Metric] = true
+	}
+	names := append([]usage.Metric{usage.CPU, usage.Memory, lines.MemoryAvailable}, f.View.Signals...)
+	var all []Metric
+	for _, name := range names {
+		m := Metric{Name: string(name), Percent: isPercent(name), Over: over[name]}
+		for w := range f.View.Windows {
+			one, judged, reversed := f.window(i, name, w)
+			m.LowerIsWorse = m.LowerIsWorse || reversed
+			if judged || one.Measured != nil && name != lines.MemoryAvailable {
+				m.Windows = append(m.Windows, one)
+			}
+		}
+		if len(m.Windows) > 0 {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+func isPercent(metric usage.Metric) bool {
+	return metric == usage.CPU || metric == usage.Memory || metric == lines.MemoryAvailable ||
+		strings.HasSuffix(string(metric), ".pressure")
+}
+
+func (f *Facts) window(i int, metric usage.Metric, w int) (one Window, judged, reversed bool) {
+	read := &f.View.Nodes[i]
+	measured, current, predicted := f.value(i, metric, w, read.Measured), f.value(i, metric, w, read.Current), f.value(i, metric, w, read.Predicted)
+	one = Window{
+		Window: f.View.Windows[w].String(), Measured: finite(measured), Current: finite(current), Predicted: finite(predicted),
+	}
+	if f.View.SignalIndex(metric) >= 0 {
+		one.Current, one.Predicted = nil, nil
+	}
+	levels, judged := f.Lines.Of(i, metric, f.View.Windows[w])
+	if !judged {
+		return one, false, false
+	}
+	one.Low, one.Reject, one.Evict, one.Leave = finite(levels.Low), finite(levels.Reject), finite(levels.Evict), finite(levels.Leave)
+	reversed = lowerIsWorse(levels)
+	beyond := func(value, line float64) bool {
+		if reversed {
+			return value < line
+		}
+		return value > line
+	}
+	one.AboveEvict, one.AboveLeave = beyond(current, levels.Evict), beyond(current, levels.Leave)
+	one.AboveLow = beyond(predicted, levels.Low)
+	return one, true, reversed
+}
+
+// lowerIsWorse reads off levels which way round they are: a line that is not given is out of reach, and the low line is the
+// farthest from the evict line.
+func lowerIsWorse(l lines.Levels) bool {
+	for _, level := range []float64{l.Low, l.Reject, l.Evict, l.Leave} {
+		if math.IsInf(level, 0) {
+			return level < 0
+		}
+	}
+	return l.Low > l.Evict
+}
+
+// value is a metric over a window, in the unit that its lines are written in; NaN where it is not known.
+func (f *Facts) value(i int, metric usage.Metric, w int, used []cluster.Amounts) float64 {
+	node, read := &f.View.Snapshot.Nodes[i].Node, &f.View.Nodes[i]
+	if k := f.View.SignalIndex(metric); k >= 0 {
+		return read.Signals[k][w]
+	}
+	if !told(read) {
+		return math.NaN()
+	}
+	part, whole := used[w][cluster.CPU], node.Allocatable[cluster.CPU]
+	switch metric {
+	case usage.Memory:
+		part, whole = used[w][cluster.Memory], node.Allocatable[cluster.Memory]
+	case lines.MemoryAvailable:
+		part, whole = node.Capacity[cluster.Memory]-used[w][cluster.Memory], node.Capacity[cluster.Memory]
+	}
+	if whole <= 0 {
+		return math.NaN()
+	}
+	return 100 * float64(part) / float64(whole)
+}

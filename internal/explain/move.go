@@ -1,0 +1,97 @@
+package explain
+
+import (
+	"slices"
+	"time"
+
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+)
+
+// Move is one move of the ledger.
+type Move struct {
+	Namespace string `json:"namespace"`
+	Pod       string `json:"pod"`
+	Owner     string `json:"owner"`
+	State     string `json:"state"`
+	From      string `json:"from"`
+	// To is where it was planned to, Node where it is booked or has landed.
+	To          string  `json:"to,omitempty"`
+	Node        string  `json:"node,omitempty"`
+	Replacement string  `json:"replacement,omitempty"`
+	Usage       Amounts `json:"usage"`
+	// Asked says that kube-scheduler asked this process about the replacement.
+	Asked    bool       `json:"asked"`
+	Recorded *time.Time `json:"recorded,omitempty"`
+	Evicted  *time.Time `json:"evicted,omitempty"`
+	Ended    *time.Time `json:"ended,omitempty"`
+	Outcome  *Outcome   `json:"outcome,omitempty"`
+}
+
+// Outcome is what came of a move that landed.
+type Outcome struct {
+	// Helped is true if all but Planned are.
+	Helped           bool `json:"helped"`
+	Planned          bool `json:"planned"`
+	SourceCooler     bool `json:"sourceCooler"`
+	DestinationUnder bool `json:"destinationUnder"`
+	Healthy          bool `json:"healthy"`
+}
+
+func moveOf(m *ledger.Move) Move {
+	move := Move{
+		Namespace: m.Namespace, Pod: m.Pod, Owner: m.Owner.Kind + "/" + m.Owner.Name, State: string(m.State),
+		From: m.From, To: m.To, Node: m.Node, Replacement: m.ReplacementName, Usage: amounts(m.Usage), Asked: m.Asked,
+		Recorded: moment(m.Recorded), Evicted: moment(m.Evicted), Ended: moment(m.Ended),
+	}
+	if o := m.Outcome; o != nil {
+		move.Outcome = &Outcome{
+			Helped: o.Helped(), Planned: o.Planned, SourceCooler: o.SourceCooler, DestinationUnder: o.DestinationUnder, Healthy: o.Healthy,
+		}
+	}
+	return move
+}
+
+// moves returns the ledger's moves that a condition picks: those in flight and then those that ended, the newest first each.
+func (f *Facts) moves(pick func(*ledger.Move) bool) []Move {
+	picked := []Move{}
+	for _, all := range [...][]ledger.Move{f.InFlight, f.Ended} {
+		for i := range slices.Backward(all) {
+			if pick(&all[i]) {
+				picked = append(picked, moveOf(&all[i]))
+			}
+		}
+	}
+	return picked
+}
+
+// PlannedMove is one move that a cycle would make now.
+type PlannedMove struct {
+	Namespace string  `json:"namespace"`
+	Pod       string  `json:"pod"`
+	From      string  `json:"from"`
+	To        string  `json:"to"`
+	Reason    string  `json:"reason"`
+	Usage     Amounts `json:"usage"`
+	// ToBefore and ToAfter are what the destination is predicted at, in the order of the plan.
+	ToBefore Percents `json:"toBefore"`
+	ToAfter  Percents `json:"toAfter"`
+}
+
+// plannedMoves returns the plan's moves that a condition picks.
+func (f *Facts) plannedMoves(pick func(*plan.Move) bool) []PlannedMove {
+	picked := []PlannedMove{}
+	if f.Planned == nil {
+		return picked
+	}
+	for i := range f.Planned.Plan.Moves {
+		m := &f.Planned.Plan.Moves[i]
+		if pick(m) {
+			picked = append(picked, PlannedMove{
+				Namespace: m.Namespace, Pod: m.Name, From: m.From, To: m.To, Reason: string(m.Reason), Usage: amounts(m.Usage),
+				ToBefore: percents(m.ToBefore), ToAfter: percents(m.ToAfter),
+			})
+		}
+	}
+	return picked
+}

@@ -1,0 +1,134 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+)
+
+// summary says of a node what it is and why, and then what would be done about it.
+func (n *Node) summary(now time.Time) string {
+	return strings.TrimSpace(n.name(now) + n.why() + " " + n.todo())
+}
+
+func (n *Node) name(now time.Time) string {
+	return fmt.Sprintf("%s is %s%s", n.Name, n.State, since(n.Since, now))
+}
+
+func (n *Node) why() string {
+	over := strings.Join(phrases(n.Metrics, evictLine), "; ")
+	switch plan.State(n.State) {
+	case plan.Hot:
+		if over != "" {
+			return ": " + over + "."
+		}
+		return ": it is under its evict lines again, but not under every leave line: " + strings.Join(phrases(n.Metrics, leaveLine), "; ") + "."
+	case plan.Unknown:
+		return fmt.Sprintf(" (%s): nothing is decided on its usage.", n.Unknown)
+	case plan.Cool, plan.Warm:
+	}
+	if over != "" {
+		return fmt.Sprintf(", not hot yet: %s, in %d of the %s in a row that make it hot.", over, n.SamplesOver, counted(n.SamplesNeeded, "sample"))
+	}
+	return n.whyNotHot()
+}
+
+func (n *Node) whyNotHot() string {
+	if partly := partPhrases(n.Metrics); len(partly) > 0 {
+		return ", not hot: " + strings.Join(partly, "; ") + ", and every window of a metric has to be."
+	}
+	if low := phrases(n.Metrics, lowLine); len(low) > 0 {
+		return ", not hot: it is under its evict lines. Not cool: " + strings.Join(low, "; ") + "."
+	}
+	return ": it is predicted under every low line."
+}
+
+// todo says what would be done.
+func (n *Node) todo() string {
+	switch {
+	case n.NoPlan != "":
+		return sentence(n.NoPlan)
+	case plan.State(n.State) != plan.Hot && len(n.Arrive) > 0:
+		return counted(len(n.Arrive), "pod") + " would be moved here."
+	case plan.State(n.State) != plan.Hot && n.Closed != "":
+		return fmt.Sprintf("It takes no moved pods: %s.", n.Closed)
+	case plan.State(n.State) != plan.Hot:
+		return ""
+	case len(n.Leave) > 0 && n.LeftAlone != "":
+		return fmt.Sprintf("%s would be moved, not enough to cool it (%s).", counted(len(n.Leave), "pod"), because(n.LeftAlone, n.Detail))
+	case len(n.Leave) > 0:
+		return counted(len(n.Leave), "pod") + " would be moved."
+	case n.LeftAlone != "":
+		return fmt.Sprintf("No pod would be moved (%s).", because(n.LeftAlone, n.Detail))
+	}
+	return "No pod has to be moved."
+}
+
+// summary says of a pod whether it would be moved and why, or why not.
+func (p *Pod) summary() string {
+	name := p.Namespace + "/" + p.Name
+	if p.Move != nil {
+		return fmt.Sprintf("%s would be moved from %s to %s: its node is hot, and it uses %s. %s would be at %.1f %% cpu and %.1f %% memory with it.",
+			name, p.Move.From, p.Move.To, p.Usage, p.Move.To, p.Move.ToAfter.CPU, p.Move.ToAfter.Memory)
+	}
+	where := fmt.Sprintf("It runs on %s (%s) and uses %s", p.Node, p.NodeState, p.Usage)
+	if !p.Measured {
+		where += " by estimate"
+	}
+	if plan.Reason(p.Reason) == NotPlanned {
+		return fmt.Sprintf("Whether %s would be moved is not known here: %s. %s.", name, p.Detail, where)
+	}
+	return fmt.Sprintf("%s would not be moved (%s). %s.", name, because(p.Reason, p.Detail), where)
+}
+
+// summaryOfMoved says what became of a pod that was moved away.
+func (p *Pod) summaryOfMoved() string {
+	m := &p.Moves[0]
+	name := p.Namespace + "/" + p.Name
+	if m.Pod != p.Name {
+		return fmt.Sprintf("%s replaces %s, which was moved off %s (%s), and runs on no node that is known yet.", name, m.Pod, m.From, m.State)
+	}
+	said := fmt.Sprintf("%s runs no more: its move off %s, planned to %s, is %s", name, m.From, orElse(m.To, "nowhere"), m.State)
+	switch {
+	case ledger.State(m.State) == ledger.Landed:
+		said += fmt.Sprintf(": %s replaces it on %s", orElse(m.Replacement, "a pod"), m.Node)
+	case m.Replacement != "":
+		said += fmt.Sprintf(": %s replaces it, booked on %s", m.Replacement, orElse(m.Node, "no node"))
+	}
+	return said + "."
+}
+
+// because joins a reason and its words, if there are any.
+func because(reason, detail string) string {
+	if detail == "" {
+		return reason
+	}
+	return reason + ": " + detail
+}
+
+// since says from when on, with the day where it is another.
+func since(at *time.Time, now time.Time) string {
+	if at == nil {
+		return ""
+	}
+	layout := "15:04 UTC"
+	if now.UTC().Format(time.DateOnly) != at.Format(time.DateOnly) {
+		layout = "2006-01-02 " + layout
+	}
+	return " since " + at.Format(layout)
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func inWords(a cluster.Amounts) string {
+	return fmt.Sprintf("%dm cpu, %d Mi memory", a[cluster.CPU], a[cluster.Memory]>>20)
+}

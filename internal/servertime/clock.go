@@ -1,0 +1,107 @@
+// Package servertime tells a process the time of the API server's clock.
+//
+// Evenkeel compares times of several machines: its own, those in objects' metadata and those of samples. On a machine whose
+// clock is minutes off, all of these comparisons would be wrong together. Answers of the API server carry its time in whole
+// seconds; this package decides from them by how much the local clock is off, and corrects it only by what is certain:
+// several answers in a row have to agree, and on more than Tolerance. It leaves to others which clients speak to the API
+// server itself: kubelets, aggregated APIs and proxied requests bring the time of somebody else's clock.
+//
+// The correction may jump, so what waits or measures how long something takes asks Local.
+package servertime
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"k8s.io/klog/v2"
+)
+
+// Tolerance is by how much the local clock may be off without being corrected.
+const Tolerance = 2 * time.Second
+
+// offset, a duration, puts the local clock wrong; it is set at link time by tests that need processes whose clocks differ.
+var offset string
+
+// LocalClock returns now, shifted by the offset that the binary was linked with, if any.
+func LocalClock(now func() time.Time) (func() time.Time, error) { return shifted(now, offset) }
+
+func shifted(now func() time.Time, by string) (func() time.Time, error) {
+	if by == "" {
+		return now, nil
+	}
+	shift, err := time.ParseDuration(by)
+	if err != nil {
+		return nil, fmt.Errorf("reading the linked offset of the clock: %w", err)
+	}
+	return func() time.Time { return now().Add(shift) }, nil
+}
+
+// Clock is the local clock, corrected to the API server's. It is safe for concurrent use.
+type Clock struct {
+	local      func() time.Time
+	correction atomic.Int64 // nanoseconds to add to local
+	known      atomic.Bool
+
+	mu      sync.Mutex
+	answers answers
+}
+
+// New returns a Clock that shows what now does until answers have been read.
+func New(now func() time.Time) *Clock { return &Clock{local: now} }
+
+// Now is the time of the API server's clock, as far as it is known.
+func (c *Clock) Now() time.Time { return c.local().Add(c.Skew()) }
+
+// Local is the time of the local clock. No correction makes it jump.
+func (c *Clock) Local() time.Time { return c.local() }
+
+// Skew is the time of the API server less the local one, as it is corrected for: zero within Tolerance.
+func (c *Clock) Skew() time.Duration { return time.Duration(c.correction.Load()) }
+
+// Known says whether enough answers have agreed to tell the skew.
+func (c *Clock) Known() bool { return c.known.Load() }
+
+// Export registers the clock's metric; a nil registerer takes none.
+func (c *Clock) Export(reg prometheus.Registerer) {
+	promauto.With(reg).NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "evenkeel_clock_skew_seconds",
+		Help: "The API server's time less this machine's, as corrected for; 0 while they are at most 2 s apart.",
+	}, func() float64 { return c.Skew().Seconds() })
+}
+
+// learn takes in what one answer says and corrects the clock where several agree that it is off.
+func (c *Clock) learn(ctx context.Context, heard answer) {
+	before, after, changed := c.estimate(heard)
+	if !changed {
+		return
+	}
+	logger := klog.FromContext(ctx)
+	if after == 0 {
+		logger.Info("Clock agrees with the API server's again; not corrected any more", "before", before)
+		return
+	}
+	logger.Info("Clock differs from the API server's; corrected", "skew", after, "before", before)
+}
+
+func (c *Clock) estimate(heard answer) (before, after time.Duration, changed bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.answers.add(heard)
+	agreed, enough := c.answers.agreed()
+	before = c.Skew()
+	if !enough {
+		return before, before, false
+	}
+	c.known.Store(true)
+	if agreed.distance(before) <= Tolerance {
+		return before, before, false
+	}
+	after = agreed.correction()
+	c.correction.Store(int64(after))
+	return before, after, true
+}

@@ -1,0 +1,47 @@
+package servertime
+
+import (
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/util/net"
+)
+
+// Wrap returns a RoundTripper that reads the Date of what rt answers. It changes neither requests nor answers.
+func (c *Clock) Wrap(rt http.RoundTripper) http.RoundTripper { return &reader{clock: c, next: rt} }
+
+type reader struct {
+	clock *Clock
+	next  http.RoundTripper
+}
+
+var (
+	_ http.RoundTripper       = (*reader)(nil)
+	_ net.RoundTripperWrapper = (*reader)(nil)
+)
+
+// RoundTrip implements http.RoundTripper.
+func (r *reader) RoundTrip(request *http.Request) (*http.Response, error) {
+	sent := r.clock.local()
+	response, err := r.next.RoundTrip(request)
+	if err != nil || response == nil || !speaks(response) {
+		return response, err
+	}
+	received := r.clock.local()
+	date, bad := http.ParseTime(response.Header.Get("Date"))
+	if bad != nil {
+		return response, nil //nolint:nilerr // an answer without a time is an answer
+	}
+	if heard, ok := hear(date, sent, received); ok {
+		r.clock.learn(request.Context(), heard)
+	}
+	return response, nil
+}
+
+// speaks says whether an answer may be the API server's own and of now: what stands in front of a server that is away
+// answers with a status of 5xx, what stores answers says how old they are.
+func speaks(response *http.Response) bool {
+	return response.StatusCode < http.StatusInternalServerError && response.Header.Get("Age") == ""
+}
+
+// WrappedRoundTripper lets client-go look below.
+func (r *reader) WrappedRoundTripper() http.RoundTripper { return r.next }

@@ -1,0 +1,175 @@
+package steering
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/klog/v2"
+
+	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/scorer/extender"
+)
+
+// Shadow is an extender's Judge that changes nothing: it keeps every node and prefers none, remembers what its Judge would
+// have answered, and compares that with where kube-scheduler put the pod, once the watch has seen it bound. It takes up no
+// move and books nothing: what kube-scheduler does is then its own doing, so the Judge does not count as asked either.
+// It is safe for concurrent use.
+type Shadow struct {
+	judge   *Judge
+	metrics *shadowMetrics
+	scratch sync.Pool    // of *scratch
+	asked   atomic.Int64 // requests
+	last    atomic.Int64 // unix seconds of the newest request
+
+	mu      sync.Mutex // held for no longer than it takes to look up one pod, or to settle those that were found
+	pending *questions
+	recent  placements
+	counts  map[Verdict]int64
+}
+
+var (
+	_ extender.Judge   = (*Shadow)(nil)
+	_ extender.Indexed = shadowRound{}
+)
+
+// NewShadow returns a Shadow of what a Judge would answer and registers its metrics; a nil registerer keeps them private.
+func NewShadow(judge *Judge, reg prometheus.Registerer) (*Shadow, error) {
+	if judge == nil {
+		return nil, errors.New("steering: a Shadow needs a Judge")
+	}
+	metrics, err := newShadowMetrics(reg)
+	if err != nil {
+		return nil, err
+	}
+	return &Shadow{
+		judge: judge, metrics: metrics, pending: newQuestions(maxQuestions, maxAnswers), counts: map[Verdict]int64{},
+	}, nil
+}
+
+// Begin opens a round on the newest observation.
+func (s *Shadow) Begin() extender.Round {
+	r := round{judge: s.judge, index: noNames}
+	if latest := s.judge.observer.Latest(); latest != nil {
+		r.observation, r.index = latest, s.judge.indexOf(latest.Board)
+	}
+	return shadowRound{round: r, shadow: s}
+}
+
+// shadowRound leaves every answer as it arrives, which is neutral.
+type shadowRound struct {
+	round
+	shadow *Shadow
+}
+
+// Filter keeps all nodes and remembers what would have been answered.
+func (r shadowRound) Filter(pod *extender.Pod, nodes []int32, _ []extender.Reject) { r.ask(pod, nodes) }
+
+// Prioritize prefers no node and remembers what would have been answered.
+func (r shadowRound) Prioritize(pod *extender.Pod, nodes []int32, _ []int8) { r.ask(pod, nodes) }
+
+// ask remembers the answer to one request; the newest about a pod counts.
+func (r shadowRound) ask(pod *extender.Pod, nodes []int32) {
+	s, now := r.shadow, r.judge.now()
+	s.asked.Add(1)
+	s.last.Store(now.Unix())
+	if pod.UID == "" { // it could not be recognised when it is bound
+		return
+	}
+	asked := r.advise(pod, nodes, now)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for range s.pending.add(asked) {
+		s.count(Dropped)
+	}
+	s.metrics.pending.Set(float64(s.pending.len()))
+}
+
+// Run compares after each observation until the context ends.
+func (s *Shadow) Run(ctx context.Context) error {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	logger := klog.FromContext(ctx).V(2)
+	var last *observer.Observation
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		latest := s.judge.observer.Latest()
+		if latest == nil || latest == last {
+			continue
+		}
+		last = latest
+		for _, placement := range s.Settle(latest) {
+			logger.Info("Placement compared", "pod", klog.KRef(placement.Namespace, placement.Pod), "verdict", placement.Verdict,
+				"scoreGap", placement.ScoreGap, "chosen", placement.Chosen, "best", placement.Best, "rejected", placement.Rejected)
+		}
+	}
+}
+
+// Settle compares the answers with where an observation has their pods, and gives up on those that were asked for too long
+// ago. It returns the placements that it has compared.
+func (s *Shadow) Settle(observation *observer.Observation) []Placement {
+	bound := s.bound(observation)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	settled := make([]Placement, 0, len(bound))
+	for uid, node := range bound {
+		asked := s.pending.take(uid)
+		if asked == nil {
+			continue // it made room meanwhile
+		}
+		settled = append(settled, asked.compare(node, observation.At))
+	}
+	slices.SortFunc(settled, inOrder)
+	for i := range settled {
+		s.settle(&settled[i])
+	}
+	for range s.pending.expire(s.judge.now().Add(-maxPending)) {
+		s.count(Unbound)
+	}
+	s.metrics.pending.Set(float64(s.pending.len()))
+	return settled
+}
+
+// bound finds the nodes of the pods that were asked for. Looking through all pods of a cluster takes milliseconds, in which
+// requests are not held up.
+func (s *Shadow) bound(observation *observer.Observation) map[string]string {
+	s.mu.Lock()
+	wanted := s.pending.uids()
+	s.mu.Unlock()
+	if len(wanted) == 0 {
+		return nil
+	}
+	nodes := map[string]string{}
+	for _, node := range observation.View.Snapshot.Nodes {
+		for _, pod := range node.Pods {
+			if _, ok := wanted[pod.UID]; ok {
+				nodes[pod.UID] = node.Node.Name
+			}
+		}
+	}
+	return nodes
+}
+
+func inOrder(a, b Placement) int { return cmp.Or(a.Asked.Compare(b.Asked), cmp.Compare(a.UID, b.UID)) }
+
+func (s *Shadow) settle(placement *Placement) {
+	s.recent.add(*placement)
+	s.count(placement.Verdict)
+	if placement.ScoreGap != nil {
+		s.metrics.gap.Observe(float64(*placement.ScoreGap))
+	}
+}
+
+func (s *Shadow) count(verdict Verdict) {
+	s.counts[verdict]++
+	s.metrics.placements[verdict].Inc()
+}

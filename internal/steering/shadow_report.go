@@ -1,0 +1,46 @@
+package steering
+
+import "time"
+
+// ShadowSummary counts what was compared since the process started.
+type ShadowSummary struct {
+	// Asked counts the requests that were answered neutrally, LastAsked is when the newest came.
+	Asked     int64     `json:"asked"`
+	LastAsked time.Time `json:"lastAsked,omitzero"`
+	// Pending counts the pods that were not seen on a node yet.
+	Pending int `json:"pending"`
+	// Placements counts the others by verdict.
+	Placements map[Verdict]int64 `json:"placements"`
+}
+
+// ShadowReport is what was compared, the newest placements one by one.
+type ShadowReport struct {
+	ShadowSummary
+	// Recent are the newest placements, the newest first.
+	Recent []Placement `json:"recent"`
+}
+
+// Summary counts what was compared.
+func (s *Shadow) Summary() ShadowSummary {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.summary()
+}
+
+// Report tells what was compared.
+func (s *Shadow) Report() ShadowReport {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return ShadowReport{ShadowSummary: s.summary(), Recent: s.recent.newestFirst()}
+}
+
+func (s *Shadow) summary() ShadowSummary {
+	summary := ShadowSummary{Asked: s.asked.Load(), Pending: s.pending.len(), Placements: map[Verdict]int64{}}
+	if last := s.last.Load(); last != 0 {
+		summary.LastAsked = time.Unix(last, 0).UTC()
+	}
+	for _, verdict := range Verdicts() {
+		summary.Placements[verdict] = s.counts[verdict]
+	}
+	return summary
+}

@@ -1,0 +1,240 @@
+// Package configmap stores the ledger in one ConfigMap, which the process that evicts writes and all others follow.
+//
+// It writes its own keys only: what else the object holds, the annotation that pauses evictions first of all, stays as it
+// is. Content under its key that it cannot read is set aside under another key and reported, never dropped silently. A write
+// by anybody else since the last one is a conflict: then this process is not the one that evicts.
+package configmap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/evenkeel/evenkeel/ledger"
+)
+
+const (
+	// Key holds the ledger, as package ledger encodes it.
+	Key = "ledger.json.gz"
+	// SetAsideKey holds what was found under Key and could not be read.
+	SetAsideKey = "ledger.set-aside"
+
+	// Keys for persons.
+	generationKey = "generation"
+	writerKey     = "writer"
+	writtenKey    = "written"
+	inFlightKey   = "inFlight"
+
+	// maxSetAsideBytes is how much of what could not be read is kept.
+	maxSetAsideBytes = 200 << 10
+	// attempts is how often a write is tried again whose object was changed by others than a writer of the ledger.
+	attempts = 4
+)
+
+// ErrTaken says that another process has written the ledger since this one read it.
+var ErrTaken = errors.New("another process writes the ledger")
+
+// Config is what a Store depends on.
+type Config struct {
+	Client          kubernetes.Interface
+	Namespace, Name string
+	// Writer names this process in what it writes.
+	Writer string
+	// Timeout bounds each call.
+	Timeout time.Duration
+	Now     func() time.Time
+	// Report is told what was found and could not be read, once each; nil for nobody.
+	Report func(error)
+}
+
+// Store reads and writes the ConfigMap. It is safe for concurrent use.
+type Store struct {
+	config Config
+
+	mu sync.Mutex
+	// generation is that of the document this process has loaded or saved last, newest that of the newest it knows of.
+	generation, newest int64
+	// reported is the resourceVersion of the content last reported.
+	reported string
+}
+
+// New returns a Store.
+func New(config Config) (*Store, error) {
+	if config.Client == nil || config.Namespace == "" || config.Name == "" || config.Now == nil || config.Timeout <= 0 {
+		return nil, errors.New("configmap: Client, Namespace, Name, Now and Timeout must be set")
+	}
+	return &Store{config: config}, nil
+}
+
+// Generation is that of the newest document read or written.
+func (s *Store) Generation() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.newest
+}
+
+// Load reads the ledger in order to write it from now on. Without a ConfigMap, or with one whose content is not a ledger, it
+// returns an empty document.
+func (s *Store) Load(ctx context.Context) (ledger.Document, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	object, err := s.get(ctx)
+	if err != nil || object == nil {
+		return ledger.Document{}, err
+	}
+	document, err := s.read(object)
+	if err != nil {
+		return ledger.Document{}, nil //nolint:nilerr // reported by read; Save sets it aside
+	}
+	s.knows(document.Generation)
+	return document, nil
+}
+
+// Save writes the ledger under the next generation. It fails with ErrTaken where another process has written meanwhile.
+func (s *Store) Save(ctx context.Context, document ledger.Document) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	document.Format, document.Writer, document.Written = ledger.Format, s.config.Writer, s.config.Now().UTC()
+	for try := 1; ; try++ {
+		err := s.write(ctx, document)
+		if err == nil || try == attempts || !changedMeanwhile(err) {
+			return err
+		}
+	}
+}
+
+// changedMeanwhile says whether the object changed between reading and writing it.
+func changedMeanwhile(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err)
+}
+
+func (s *Store) write(ctx context.Context, document ledger.Document) error {
+	object, err := s.get(ctx)
+	if err != nil {
+		return err
+	}
+	create := object == nil
+	if create {
+		object = &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.config.Namespace, Name: s.config.Name}}
+	} else if err := s.claim(object); err != nil {
+		return err
+	}
+	document.Generation = s.generation + 1
+	if err := fill(object, document); err != nil {
+		return err
+	}
+	if err := s.put(ctx, object, create); err != nil {
+		return err
+	}
+	s.knows(document.Generation)
+	return nil
+}
+
+func (s *Store) knows(generation int64) {
+	s.generation = generation
+	s.newest = max(s.newest, generation)
+}
+
+// claim sees to it that nobody else's content is overwritten.
+func (s *Store) claim(object *v1.ConfigMap) error {
+	found, err := s.read(object)
+	switch {
+	case err != nil:
+		setAside(object)
+	case found.Generation <= s.generation:
+	case found.Writer == s.config.Writer: // written, and the answer got lost
+		s.generation = found.Generation
+	default:
+		return fmt.Errorf("%w: %q wrote generation %d, after %d", ErrTaken, found.Writer, found.Generation, s.generation)
+	}
+	return nil
+}
+
+func fill(object *v1.ConfigMap, document ledger.Document) error {
+	packed, err := document.Encode()
+	if err != nil {
+		return fmt.Errorf("storing the ledger: %w", err)
+	}
+	if object.BinaryData == nil {
+		object.BinaryData = map[string][]byte{}
+	}
+	if object.Data == nil {
+		object.Data = map[string]string{}
+	}
+	delete(object.Data, Key) // a key is in one of the two only
+	object.BinaryData[Key] = packed
+	object.Data[generationKey] = strconv.FormatInt(document.Generation, 10)
+	object.Data[writerKey] = document.Writer
+	object.Data[writtenKey] = document.Written.Format(time.RFC3339)
+	object.Data[inFlightKey] = strconv.Itoa(document.InFlight())
+	return nil
+}
+
+// setAside keeps what could not be read, as far as there is room, where it is not read again.
+func setAside(object *v1.ConfigMap) {
+	content, ok := object.BinaryData[Key]
+	if !ok {
+		content = []byte(object.Data[Key])
+	}
+	if object.BinaryData == nil {
+		object.BinaryData = map[string][]byte{}
+	}
+	delete(object.Data, SetAsideKey)
+	object.BinaryData[SetAsideKey] = content[:min(len(content), maxSetAsideBytes)]
+}
+
+// read returns the ledger of an object, empty where it has none, and reports what cannot be read.
+func (s *Store) read(object *v1.ConfigMap) (ledger.Document, error) {
+	packed, ok := object.BinaryData[Key]
+	if _, foreign := object.Data[Key]; !ok && !foreign {
+		return ledger.Document{}, nil
+	}
+	document, err := ledger.Decode(packed)
+	if err != nil {
+		err = fmt.Errorf("key %q of ConfigMap %q is no ledger, it is set aside under %q at the next write: %w",
+			Key, s.config.Namespace+"/"+s.config.Name, SetAsideKey, err)
+		if s.config.Report != nil && s.reported != object.ResourceVersion {
+			s.config.Report(err)
+		}
+		s.reported = object.ResourceVersion
+		return ledger.Document{}, err
+	}
+	return document, nil
+}
+
+// get returns the object, nil where there is none.
+func (s *Store) get(ctx context.Context) (*v1.ConfigMap, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
+	defer cancel()
+	object, err := s.config.Client.CoreV1().ConfigMaps(s.config.Namespace).Get(ctx, s.config.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // no object is an answer
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading ConfigMap %q: %w", s.config.Namespace+"/"+s.config.Name, err)
+	}
+	return object, nil
+}
+
+func (s *Store) put(ctx context.Context, object *v1.ConfigMap, create bool) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
+	defer cancel()
+	client := s.config.Client.CoreV1().ConfigMaps(s.config.Namespace)
+	if create {
+		_, err = client.Create(ctx, object, metav1.CreateOptions{})
+	} else {
+		_, err = client.Update(ctx, object, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		return fmt.Errorf("writing ConfigMap %q: %w", s.config.Namespace+"/"+s.config.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,232 @@
+package ledger
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+)
+
+// Document is a Ledger as it is stored: by the one process that evicts, for all others and for the next one.
+type Document struct {
+	// Format is the version of this type, of which there is one.
+	Format int `json:"format"`
+	// Generation counts the writes, Writer names the process of this one, Written is when it was.
+	Generation int64     `json:"generation"`
+	Writer     string    `json:"writer"`
+	Written    time.Time `json:"written"`
+	Hold       Hold      `json:"hold,omitzero"`
+	// Moves are those in flight and then those that ended, oldest first each.
+	Moves []Move `json:"moves"`
+}
+
+const (
+	// Format is the version of Document that this package reads and writes.
+	Format = 1
+	// MaxEncodedBytes bounds what Encode returns: a ConfigMap holds a MiB in all.
+	MaxEncodedBytes = 600 << 10
+	// maxDecodedBytes bounds what Decode unpacks.
+	maxDecodedBytes = 32 << 20
+	// maxMoves bounds what Decode takes.
+	maxMoves = 20_000
+	// maxDuration bounds the waits of a move.
+	maxDuration = 7 * 24 * time.Hour
+)
+
+// InFlight counts the moves in flight.
+func (d *Document) InFlight() int {
+	n := 0
+	for i := range d.Moves {
+		if d.Moves[i].InFlight() {
+			n++
+		}
+	}
+	return n
+}
+
+// Encode returns the document as compressed JSON of at most MaxEncodedBytes; the oldest outcomes make room. It fails where
+// the moves in flight alone do not fit.
+func (d Document) Encode() ([]byte, error) {
+	d.Format = Format
+	inFlight := d.InFlight()
+	for {
+		packed, err := pack(&d)
+		if err != nil {
+			return nil, err
+		}
+		if len(packed) <= MaxEncodedBytes {
+			return packed, nil
+		}
+		ended := len(d.Moves) - inFlight
+		if ended == 0 {
+			return nil, fmt.Errorf("%d moves in flight take %d bytes, more than %d", inFlight, len(packed), MaxEncodedBytes)
+		}
+		drop := (ended + 1) / 2
+		kept := append([]Move(nil), d.Moves[:inFlight]...)
+		d.Moves = append(kept, d.Moves[inFlight+drop:]...)
+	}
+}
+
+func pack(d *Document) ([]byte, error) {
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if err := json.NewEncoder(w).Encode(d); err != nil {
+		return nil, fmt.Errorf("encoding the ledger: %w", err)
+	}
+	if err := w.Close(); err != nil {
+		return nil, fmt.Errorf("packing the ledger: %w", err)
+	}
+	return packed.Bytes(), nil
+}
+
+// Decode reads what Encode wrote. It takes nothing that a Ledger could not have written.
+func Decode(packed []byte) (Document, error) {
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return Document{}, fmt.Errorf("unpacking the ledger: %w", err)
+	}
+	data, err := io.ReadAll(io.LimitReader(r, maxDecodedBytes+1))
+	if err != nil {
+		return Document{}, fmt.Errorf("unpacking the ledger: %w", err)
+	}
+	if len(data) > maxDecodedBytes {
+		return Document{}, fmt.Errorf("the ledger unpacks to more than %d bytes", maxDecodedBytes)
+	}
+	var d Document
+	if err := json.Unmarshal(data, &d); err != nil {
+		return Document{}, fmt.Errorf("decoding the ledger: %w", err)
+	}
+	if err := d.validate(); err != nil {
+		return Document{}, err
+	}
+	return d, nil
+}
+
+func (d *Document) validate() error {
+	switch {
+	case d.Format != Format:
+		return fmt.Errorf("the ledger has format %d, want %d", d.Format, Format)
+	case d.Generation < 0:
+		return fmt.Errorf("the ledger has generation %d", d.Generation)
+	case len(d.Moves) > maxMoves:
+		return fmt.Errorf("the ledger has %d moves, more than %d", len(d.Moves), maxMoves)
+	}
+	seen, ended := make(map[string]bool, len(d.Moves)), false
+	for i := range d.Moves {
+		move := &d.Moves[i]
+		if err := move.validate(); err != nil {
+			return fmt.Errorf("move %d of the ledger: %w", i, err)
+		}
+		if !move.InFlight() {
+			ended = true
+			continue
+		}
+		if ended || seen[move.PodUID] {
+			return fmt.Errorf("move %d of the ledger: pod %q is on the move twice, or after moves that ended", i, move.PodUID)
+		}
+		seen[move.PodUID] = true
+	}
+	return nil
+}
+
+func (m *Move) validate() error {
+	switch {
+	case m.State.rank() == 0:
+		return fmt.Errorf("unknown state %q", m.State)
+	case m.PodUID == "" || m.From == "":
+		return errors.New("it names no pod or no node")
+	case m.Recorded.IsZero():
+		return errors.New("it was never recorded")
+	case !m.InFlight() && m.Ended.IsZero():
+		return fmt.Errorf("it is %s and never ended", m.State)
+	case m.Wait < 0 || m.Wait > maxDuration || m.TTL < 0 || m.TTL > maxDuration:
+		return fmt.Errorf("it waits %v and lives %v, want 0 to %v", m.Wait, m.TTL, maxDuration)
+	case m.Attempts < 0:
+		return fmt.Errorf("it was booked %d times", m.Attempts)
+	}
+	for _, used := range m.Usage {
+		if used < 0 || used > 1<<60 {
+			return fmt.Errorf("its pod used %d", used)
+		}
+	}
+	return nil
+}
+
+// Export returns the ledger as a Document, without generation, writer and time, which are the writer's.
+func (l *Ledger) Export() Document {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return Document{Format: Format, Hold: l.hold, Moves: append(copies(l.inFlight), copies(l.ended)...)}
+}
+
+// Adopt brings the ledger to what another process has written: moves that are new here, and what became of the others.
+// What this process has seen itself stands: documents come late.
+func (l *Ledger) Adopt(d Document, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.hold = d.Hold
+	known := make(map[string]*Move, len(l.ended))
+	for _, move := range l.ended {
+		known[move.PodUID] = move
+	}
+	for i := range d.Moves {
+		told := d.Moves[i]
+		if told.Outcome != nil {
+			told.Outcome = new(*told.Outcome)
+		}
+		mine := l.byPod[told.PodUID]
+		ended := known[told.PodUID]
+		switch {
+		case mine != nil:
+			l.catchUp(mine, &told, now)
+		case ended != nil && !told.Recorded.After(ended.Recorded):
+			if ended.Outcome == nil {
+				ended.Outcome = told.Outcome
+			}
+		case told.InFlight():
+			l.adopt(&told, now)
+		default:
+			l.ended = append(l.ended, &told)
+		}
+	}
+	slices.SortStableFunc(l.ended, func(a, b *Move) int { return a.Ended.Compare(b.Ended) })
+	l.prune(now)
+}
+
+// adopt takes a move of another process into flight, reserved where that has it, unless its time is over here.
+func (l *Ledger) adopt(told *Move, now time.Time) {
+	if now.After(told.Expires()) {
+		told.State, told.Ended, told.Node = Expired, now, ""
+		l.ended = append(l.ended, told)
+		return
+	}
+	node := told.Node
+	told.Attempts, told.Asked, told.late = 0, false, true // those are the other process's
+	l.enter(told, node)
+}
+
+// catchUp brings a move in flight here to what another process knows of it.
+func (l *Ledger) catchUp(mine, told *Move, now time.Time) {
+	if mine.Replacement == "" && told.Replacement != "" && l.replacing(told.Replacement) == nil {
+		mine.Replacement, mine.ReplacementName = told.Replacement, told.ReplacementName
+	}
+	switch {
+	case told.State.rank() <= mine.State.rank():
+	case told.InFlight():
+		mine.State, mine.Evicted, mine.late = told.State, told.Evicted, true
+		if told.Node != "" {
+			l.reserve(mine, told.Node)
+		}
+	default:
+		if told.State == Landed {
+			l.reserve(mine, told.Node)
+			mine.Replacement, mine.ReplacementName = told.Replacement, told.ReplacementName
+		}
+		l.end(mine, told.State, now)
+		mine.Ended, mine.Evicted, mine.Outcome = told.Ended, told.Evicted, told.Outcome
+	}
+}

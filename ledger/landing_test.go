@@ -1,0 +1,147 @@
+package ledger
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evenkeel/evenkeel/cluster"
+)
+
+// Which pods take up a move whose pod left in the second it was recorded.
+func TestMatch(t *testing.T) {
+	created := func(second int) func(*Pod) { return func(p *Pod) { p.Created = at(second) } }
+	db := func(name string) Pod {
+		return Pod{UID: "new", Name: name, OwnerUID: "sts-1", OwnerKind: "StatefulSet", TemplateHash: "h1"}
+	}
+	nobodys := func(i *Intent) { i.Owner = cluster.Owner{} }
+	cases := map[string]struct {
+		intent Intent
+		pod    Pod
+		second int
+		want   bool
+	}{
+		"a new pod of the same ReplicaSet":     {intent: web(1), pod: webPod("new"), want: true},
+		"created then":                         {intent: web(1), pod: webPod("new", created(0)), want: true},
+		"created by a clock a little behind":   {intent: web(1), pod: webPod("new", created(-3)), want: true},
+		"created before":                       {intent: web(1), pod: webPod("new", created(-4))},
+		"a pod of another owner":               {intent: web(1), pod: webPod("new", func(p *Pod) { p.OwnerUID = "rs-2" })},
+		"a pod of another template":            {intent: web(1), pod: webPod("new", func(p *Pod) { p.TemplateHash = "h2" })},
+		"a pod without an owner":               {intent: web(1), pod: webPod("new", func(p *Pod) { p.OwnerUID = "" })},
+		"a pod without a UID":                  {intent: web(1), pod: webPod("")},
+		"the moved pod itself":                 {intent: web(1), pod: webPod("uid-1")},
+		"in the last second":                   {intent: web(1), pod: webPod("new"), second: 300, want: true},
+		"after the last second":                {intent: web(1), pod: webPod("new"), second: 301},
+		"a StatefulSet's pod of the same name": {intent: web(1, statefulSet), pod: db("web-1"), want: true},
+		"a StatefulSet's pod of another name":  {intent: web(1, statefulSet), pod: db("web-2")},
+		"an owner that nobody has":             {intent: web(1, nobodys), pod: webPod("new", func(p *Pod) { p.OwnerUID = "" })},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := newBooks(Config{})
+			b.move(0, tc.intent)
+			if _, got := b.Match(tc.pod, at(tc.second)); got != tc.want {
+				t.Errorf("Match: %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+// Pods come in the order of the watch; the first of them that a move is open for replaces its pod, whoever is asked about
+// or bound first. What came before the pod left replaces nothing, ever.
+func TestPairsInTheOrderOfTheWatch(t *testing.T) {
+	cases := map[string]struct {
+		play func(*books)
+		want map[string]string // replacements by moved pod
+	}{
+		"bound in another order": {
+			play: func(b *books) {
+				b.move(1, web(1), web(2))
+				b.Created(webPod("a"))
+				b.Created(webPod("b"))
+				b.Bound(webPod("b"), "n", at(2))
+				b.Bound(webPod("a"), "n", at(2))
+			},
+			want: map[string]string{"uid-1": "a", "uid-2": "b"},
+		},
+		"one that came between recording and leaving": {
+			play: func(b *books) {
+				b.Record(at(1), web(1))
+				b.Created(webPod("early"))
+				b.Leaves("uid-1", at(1))
+				b.Match(webPod("early"), at(2))
+				b.Bound(webPod("early"), "n", at(2))
+				b.Created(webPod("late"))
+			},
+			want: map[string]string{"uid-1": "late"},
+		},
+		"one too many": {
+			play: func(b *books) {
+				b.move(1, web(1))
+				b.Created(webPod("a"))
+				b.Created(webPod("b"))
+				b.Record(at(2), web(2))
+				b.Leaves("uid-2", at(2))
+				b.Match(webPod("b"), at(2))
+				b.Bound(webPod("b"), "n", at(2))
+			},
+			want: map[string]string{"uid-1": "a", "uid-2": ""},
+		},
+		"told again by a watch that began anew": {
+			play: func(b *books) {
+				b.move(1, web(1))
+				b.Created(webPod("a"))
+				b.move(2, web(2))
+				b.Created(webPod("a"))
+			},
+			want: map[string]string{"uid-1": "a", "uid-2": ""},
+		},
+		"a replacement that went before it was bound": {
+			play: func(b *books) {
+				b.move(1, web(1))
+				b.Created(webPod("a"))
+				b.Book("uid-1", "n", used)
+				b.Gone("a")
+				b.Created(webPod("b"))
+			},
+			want: map[string]string{"uid-1": "b"},
+		},
+		"another one went": {
+			play: func(b *books) {
+				b.move(1, web(1))
+				b.Created(webPod("a"))
+				b.Gone("b")
+				b.Created(webPod("b"))
+			},
+			want: map[string]string{"uid-1": "a"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := newBooks(Config{})
+			tc.play(b)
+			got := map[string]string{}
+			for uid := range tc.want {
+				move, _ := b.Get(uid)
+				got[uid] = move.Replacement
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("replacements (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A booking that came to nothing with its pod is forgotten with it: the next one has all its attempts.
+func TestGoneGivesAttemptsBack(t *testing.T) {
+	b := newBooks(Config{})
+	b.move(0, web(1))
+	for range MaxAttempts {
+		mustMatch(t, b.Ledger, webPod("a"), 1)
+		b.Book("uid-1", "n", used)
+	}
+	b.Gone("a")
+	if move := mustMatch(t, b.Ledger, webPod("b"), 2); move.Attempts != 0 || move.Node != "n" {
+		t.Errorf("the next pod finds %+v, want no attempts and the reservation where it was", move)
+	}
+}

@@ -1,0 +1,140 @@
+package ledger
+
+import (
+	"time"
+
+	"github.com/evenkeel/evenkeel/cluster"
+)
+
+// State is how far a move has come.
+type State string
+
+// The states of a move. Intended, Evicted and Booked are in flight.
+const (
+	// Intended: recorded; the eviction is yet to be called, or was and nobody knows the answer.
+	Intended State = "Intended"
+	// Evicted: the pod leaves its node; no replacement has been given one.
+	Evicted State = "Evicted"
+	// Booked: kube-scheduler asked for the replacement and was given a node.
+	Booked State = "Booked"
+	// Landed: the replacement is bound to a node.
+	Landed State = "Landed"
+	// Cancelled: the eviction was refused or failed or never called, or the owner wants no replacement.
+	Cancelled State = "Cancelled"
+	// Expired: no replacement was seen in time.
+	Expired State = "Expired"
+)
+
+// rank orders states by how far they have come; 0 is no state.
+func (s State) rank() int {
+	switch s {
+	case Intended:
+		return 1
+	case Evicted:
+		return 2
+	case Booked:
+		return 3
+	case Landed, Cancelled, Expired:
+		return 4
+	}
+	return 0
+}
+
+// InFlight says whether a move in this state holds a reservation.
+func (s State) InFlight() bool { return s.rank() >= 1 && s.rank() <= 3 }
+
+// Intent is what is known of a move before it is made.
+type Intent struct {
+	Namespace string `json:"namespace"`
+	Pod       string `json:"pod"`
+	// PodUID names the move: a pod is moved once.
+	PodUID       string        `json:"podUID"`
+	Owner        cluster.Owner `json:"owner"`
+	TemplateHash string        `json:"templateHash,omitempty"`
+	// Usage is what the pod was measured at; its replacement is expected to use as much. Zero is not known.
+	Usage cluster.Amounts `json:"usage"`
+	From  string          `json:"from"`
+	// Pool is the node pool of From; empty for nodes in none.
+	Pool string `json:"pool,omitempty"`
+	// FromUsed is what From was measured at when the move was planned; zero is not known.
+	FromUsed cluster.Amounts `json:"fromUsed"`
+	// To is the planned destination; empty for an eviction by a plugin that plans none.
+	To string `json:"to,omitempty"`
+	// Wait is how long after it was recorded the eviction may be called.
+	Wait time.Duration `json:"wait"`
+	// TTL is how long after its eviction the move may be in flight: the pod's grace period plus a margin.
+	TTL time.Duration `json:"ttl"`
+}
+
+// Move is an Intent and what became of it. Times are those of the API server's clock, as far as the process knows it.
+type Move struct {
+	Intent `json:",inline"`
+	State  State `json:"state"`
+	// Node is where usage is reserved or, once Landed, where the replacement is bound.
+	Node string `json:"node,omitempty"`
+	// Replacement is the UID of the pod that takes the move up, ReplacementName its name; empty until one was seen.
+	Replacement     string `json:"replacement,omitempty"`
+	ReplacementName string `json:"replacementName,omitempty"`
+	// Asked says that kube-scheduler asked this process where the replacement may go, Attempts how often it was booked.
+	Asked    bool `json:"asked,omitempty"`
+	Attempts int  `json:"attempts,omitempty"`
+	// Recorded is when the intent was entered, Evicted when its pod began to leave (zero before), Ended when the move landed,
+	// was cancelled or expired.
+	Recorded time.Time `json:"recorded"`
+	Evicted  time.Time `json:"evicted,omitzero"`
+	Ended    time.Time `json:"ended,omitzero"`
+	// Outcome is what came of a move that landed; nil until it was judged.
+	Outcome *Outcome `json:"outcome,omitempty"`
+
+	// late says that this process may have missed how the pod left and its replacement came.
+	late bool
+}
+
+// Outcome is what a move that landed has brought, some time after.
+type Outcome struct {
+	Judged time.Time `json:"judged"`
+	// Planned: the replacement is where the plan said.
+	Planned bool `json:"planned"`
+	// SourceCooler: the source uses less than when the move was planned, or is not hot any more.
+	SourceCooler bool `json:"sourceCooler"`
+	// DestinationUnder: the node of the replacement is not above its evict line.
+	DestinationUnder bool `json:"destinationUnder"`
+	// Healthy: the replacement is ready and has not restarted.
+	Healthy bool `json:"healthy"`
+}
+
+// Helped says whether the move was worth its eviction.
+func (o *Outcome) Helped() bool { return o.SourceCooler && o.DestinationUnder && o.Healthy }
+
+// InFlight says whether the move still holds a reservation.
+func (m *Move) InFlight() bool { return m.State.InFlight() }
+
+// Expires is when the move is given up.
+func (m *Move) Expires() time.Time {
+	if m.Evicted.IsZero() {
+		return m.Recorded.Add(m.Wait + m.TTL)
+	}
+	return m.Evicted.Add(m.TTL)
+}
+
+// open says whether a pod that is created now may be the move's replacement.
+func (m *Move) open() bool { return m.Replacement == "" && (m.State == Evicted || m.State == Booked) }
+
+// measured says whether the move knows what its pod used; nothing is not known to be used by any pod.
+func (m *Move) measured() bool { return m.Usage != cluster.Amounts{} }
+
+// takes says whether a pod may be this move's replacement: of the same owner and template, and for a StatefulSet's of the
+// same name.
+func (m *Move) takes(pod *Pod) bool {
+	if !m.open() || m.Owner.UID != pod.OwnerUID || m.TemplateHash != pod.TemplateHash || m.PodUID == pod.UID {
+		return false
+	}
+	if !pod.Created.IsZero() && pod.Created.Before(m.Recorded.Add(-clockSlack)) {
+		return false
+	}
+	return m.Owner.Kind != "StatefulSet" || m.Pod == pod.Name
+}
+
+// clockSlack is by how much times of different clocks may differ that are said to be the same: the API server's are whole
+// seconds, and a process knows its clock to about two.
+const clockSlack = 3 * time.Second

@@ -1,0 +1,46 @@
+package ledger
+
+import (
+	"time"
+
+	"github.com/evenkeel/evenkeel/cluster"
+)
+
+// OutcomeFacts are what a move that landed is judged by, some time after. A move whose source is not measured now, though it
+// is there, is better judged later.
+type OutcomeFacts struct {
+	// Now becomes the time of the judgement.
+	Now time.Time
+	// Exists, Ready and Restarts are those of the replacement.
+	Exists, Ready bool
+	Restarts      int
+	// SourceUsed is what the source uses now, zero where it is gone or not measured; SourceHot says that it is hot.
+	SourceUsed cluster.Amounts
+	SourceHot  bool
+	// DestinationOver says that the node of the replacement is above its evict line.
+	DestinationOver bool
+}
+
+// Assess judges what a move that landed has brought.
+func Assess(move Move, facts OutcomeFacts) Outcome {
+	return Outcome{
+		Judged:           facts.Now,
+		Planned:          move.To != "" && move.Node == move.To,
+		SourceCooler:     !facts.SourceHot || move.relieved(facts.SourceUsed),
+		DestinationUnder: !facts.DestinationOver,
+		// A replacement that was deleted since, as by a scale-down, says nothing against the move.
+		Healthy: !facts.Exists || facts.Ready && facts.Restarts <= 0,
+	}
+}
+
+// relieved says whether the source uses less than when the move was planned: by at least half of what the pod used, in any
+// resource, because other pods there come and go meanwhile. What is not known relieves nobody.
+func (m *Move) relieved(sourceUsed cluster.Amounts) bool {
+	for r, moved := range m.Usage {
+		before, after := m.FromUsed[r], sourceUsed[r]
+		if moved > 0 && before > 0 && after > 0 && before-after >= moved-moved/2 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,154 @@
+package policy
+
+import (
+	"fmt"
+	"time"
+)
+
+const (
+	// calendarReach is how far ahead a Calendar looks.
+	calendarReach = 366 * day
+	// maxLeaps bounds how many begins and ends without effect a Calendar looks
+	// behind; a policy of a hundred periods that all but touch has a million.
+	maxLeaps = 500
+)
+
+// Calendar says at which times evicting is allowed.
+type Calendar struct {
+	windows, blackouts []*recurrence
+}
+
+// Calendar reads the windows and blackouts, which takes longer than asking them.
+func (e *Eviction) Calendar() (*Calendar, error) {
+	windows, err := recurrences("windows", e.Windows)
+	if err != nil {
+		return nil, err
+	}
+	blackouts, err := recurrences("blackouts", e.Blackouts)
+	if err != nil {
+		return nil, err
+	}
+	return &Calendar{windows: windows, blackouts: blackouts}, nil
+}
+
+func recurrences(name string, periods []Period) ([]*recurrence, error) {
+	list := make([]*recurrence, len(periods))
+	for i := range periods {
+		r, err := newRecurrence(&periods[i])
+		if err != nil {
+			return nil, fmt.Errorf("reading eviction.%s[%d]: %w", name, i, err)
+		}
+		list[i] = r
+	}
+	return list, nil
+}
+
+// Open says whether evicting is allowed: in any window, if there are windows, and
+// in no blackout. why is in words what forbids it, empty if nothing does. changes
+// is when the answer changes next; the zero time if it does not within a year,
+// or only after hundreds of begins and ends that change nothing. Until then it
+// need not be asked again.
+func (c *Calendar) Open(now time.Time) (open bool, why string, changes time.Time) {
+	if year := now.Year(); year < 2 || year > 9999 { // the zero time is of the year 1
+		return false, fmt.Sprintf("the clock is in the year %d", year), time.Time{}
+	}
+	limit := now.Add(calendarReach)
+	current := c.at(now, limit)
+	next := current.until()
+	for range maxLeaps {
+		if next.IsZero() {
+			break
+		}
+		then := c.at(next, limit)
+		if then.open() != current.open() {
+			return current.open(), current.why(), next.UTC()
+		}
+		next = then.until()
+	}
+	return current.open(), current.why(), time.Time{}
+}
+
+func (c *Calendar) at(t, limit time.Time) standing {
+	s := standing{blackout: cover(c.blackouts, t, limit)}
+	if s.blackout.in || len(c.windows) == 0 {
+		s.window.in = true // whatever it is
+		return s
+	}
+	s.window = cover(c.windows, t, limit)
+	return s
+}
+
+// standing is what windows and blackouts say about one time.
+type standing struct{ window, blackout coverage }
+
+func (s standing) open() bool { return s.window.in && !s.blackout.in }
+
+// until returns how long nothing about it changes.
+func (s standing) until() time.Time {
+	switch {
+	case s.blackout.in:
+		return s.blackout.until
+	case !s.window.in || later(s.blackout.until, s.window.until):
+		return s.window.until
+	default:
+		return s.blackout.until
+	}
+}
+
+func (s standing) why() string {
+	switch {
+	case s.blackout.in && s.blackout.until.IsZero():
+		return fmt.Sprintf("blackout %s, which does not end within a year", s.blackout.by.name)
+	case s.blackout.in:
+		return fmt.Sprintf("blackout %s until %s", s.blackout.by.name, s.blackout.until.UTC().Format(time.RFC3339))
+	case s.window.in:
+		return ""
+	case s.window.until.IsZero():
+		return "outside every window; none begins within a year"
+	default:
+		return fmt.Sprintf("outside every window; the next (%s) begins %s",
+			s.window.by.name, s.window.until.UTC().Format(time.RFC3339))
+	}
+}
+
+// coverage is what a list of periods says about one time: whether it is in any
+// of them, how long that stays so at least, and the one that says it.
+type coverage struct {
+	in    bool
+	until time.Time
+	by    *recurrence
+}
+
+func cover(list []*recurrence, t, limit time.Time) coverage {
+	var best coverage
+	for _, r := range list {
+		in, until := r.at(t, limit)
+		if best.yieldsTo(in, until) {
+			best = coverage{in: in, until: until, by: r}
+		}
+		if best.in && best.until.IsZero() {
+			break
+		}
+	}
+	return best
+}
+
+// yieldsTo prefers a period that t is in, of these the one that lasts longest,
+// and of the others the one that begins first.
+func (c coverage) yieldsTo(in bool, until time.Time) bool {
+	switch {
+	case c.by == nil:
+		return true
+	case in != c.in:
+		return in
+	case in:
+		return later(until, c.until)
+	default:
+		return later(c.until, until)
+	}
+}
+
+// later compares times of which the zero one is later than all others.
+func later(a, b time.Time) bool {
+	return !b.IsZero() && (a.IsZero() || a.After(b))
+}

@@ -1,0 +1,166 @@
+package policy
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/robfig/cron/v3"
+)
+
+// minPeriod and maxPeriod bound how long a period lasts: the longer one may be,
+// the further back its begins matter.
+const (
+	minPeriod = time.Minute
+	maxPeriod = 7 * day
+)
+
+// recurrence is a Period that has been read.
+type recurrence struct {
+	name     string
+	duration time.Duration
+	zone     *time.Location
+	// days comes at midnight of each day on which the period begins.
+	days *cron.SpecSchedule
+	// begins are the wall times of such a day, from midnight.
+	begins []time.Duration
+	// runs are the spans of such a day, from midnight, where no clock is changed.
+	runs []run
+}
+
+// run is a span of a day that begins of the same period fill without a gap.
+type run struct{ begin, end time.Duration }
+
+// span is from begin until just before end.
+type span struct{ begin, end time.Time }
+
+func newRecurrence(p *Period) (*recurrence, error) {
+	spec, err := parseSchedule(p.Schedule)
+	if err != nil {
+		return nil, fmt.Errorf("the schedule %w", err)
+	}
+	zoneName := p.TimeZone
+	if zoneName == "" {
+		zoneName = time.UTC.String()
+	}
+	zone := location(zoneName)
+	if zone == nil {
+		return nil, fmt.Errorf("time zone %q is not known", p.TimeZone)
+	}
+	if d := p.Duration.Duration; d < minPeriod || d > maxPeriod {
+		return nil, fmt.Errorf("the duration must be from %s to %s", minPeriod, maxPeriod)
+	}
+	days := *spec
+	days.Hour, days.Minute = 1<<0, 1<<0
+	r := &recurrence{
+		name: fmt.Sprintf("%q in %s", p.Schedule, zoneName), duration: p.Duration.Duration, zone: zone,
+		days: &days, begins: beginsOf(spec),
+	}
+	for _, begin := range r.begins {
+		r.runs = r.addRun(begin)
+	}
+	return r, nil
+}
+
+// beginsOf reads the sets of hours and minutes, a bit for each.
+func beginsOf(spec *cron.SpecSchedule) []time.Duration {
+	var begins []time.Duration
+	for hour := range 24 {
+		for minute := range 60 {
+			if spec.Hour&(1<<hour) != 0 && spec.Minute&(1<<minute) != 0 {
+				begins = append(begins, time.Duration(hour)*time.Hour+time.Duration(minute)*time.Minute)
+			}
+		}
+	}
+	return begins
+}
+
+func (r *recurrence) addRun(begin time.Duration) []run {
+	if n := len(r.runs); n > 0 && begin <= r.runs[n-1].end {
+		r.runs[n-1].end = begin + r.duration
+		return r.runs
+	}
+	return append(r.runs, run{begin, begin + r.duration})
+}
+
+// at says whether t is in the period, and until when that stays as it is: the
+// zero time if that is after the limit.
+func (r *recurrence) at(t, limit time.Time) (in bool, until time.Time) {
+	until = t
+	for s := range r.spans(t, limit) {
+		switch {
+		case s.begin.After(limit):
+			return in, ifIn(in, until)
+		case s.begin.After(until) && in:
+			return true, until
+		case s.begin.After(until):
+			return false, s.begin
+		case s.end.After(until):
+			in, until = true, s.end
+		}
+		if until.After(limit) {
+			return true, time.Time{}
+		}
+	}
+	return in, ifIn(in, until)
+}
+
+func ifIn(in bool, until time.Time) time.Time {
+	if in {
+		return until
+	}
+	return time.Time{}
+}
+
+// spans yields the spans in their order, from the first that ends after t to the
+// first ones after the limit.
+func (r *recurrence) spans(t, limit time.Time) iter.Seq[span] {
+	return func(yield func(span) bool) {
+		// One day more: clocks that are set back over midnight.
+		wall := r.dayFrom(wallDayOf(t.Add(-r.duration), r.zone).Add(-day))
+		for !wall.IsZero() && wall.Before(limit.Add(2*day)) {
+			if !r.ofDay(wall, t, yield) {
+				return
+			}
+			wall = r.dayFrom(wall.Add(day))
+		}
+	}
+}
+
+// dayFrom returns the first day on which the period begins, from a given one on.
+func (r *recurrence) dayFrom(wallDay time.Time) time.Time {
+	return r.days.Next(wallDay.Add(-time.Second))
+}
+
+// ofDay yields the spans that begin on a day and end after t, and reports whether
+// to go on.
+func (r *recurrence) ofDay(wallDay, t time.Time, yield func(span) bool) bool {
+	offset, steady := steadyOffset(wallDay, r.zone)
+	if !steady {
+		return r.ofChangedDay(wallDay, t, yield)
+	}
+	midnight := wallDay.Add(-offset)
+	over := sort.Search(len(r.runs), func(i int) bool { return midnight.Add(r.runs[i].end).After(t) })
+	for _, run := range r.runs[over:] {
+		if !yield(span{midnight.Add(run.begin), midnight.Add(run.end)}) {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *recurrence) ofChangedDay(wallDay, t time.Time, yield func(span) bool) bool {
+	var begins []time.Time
+	for _, begin := range r.begins {
+		begins = append(begins, instantsOf(wallDay.Add(begin), r.zone)...)
+	}
+	slices.SortFunc(begins, time.Time.Compare)
+	for _, begin := range begins {
+		if end := begin.Add(r.duration); end.After(t) && !yield(span{begin, end}) {
+			return false
+		}
+	}
+	return true
+}

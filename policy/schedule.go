@@ -1,0 +1,43 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+)
+
+// maxScheduleBytes bounds a cron expression, which messages repeat.
+const maxScheduleBytes = 200
+
+// parseSchedule reads a cron expression as times on the clock, without a zone.
+// The parser it uses must not see every text: it panics on some that name one.
+func parseSchedule(text string) (*cron.SpecSchedule, error) {
+	switch {
+	case len(text) > maxScheduleBytes:
+		return nil, fmt.Errorf("must have at most %d bytes", maxScheduleBytes)
+	case strings.Contains(text, "TZ="):
+		return nil, errors.New("must not name a zone; timeZone says it")
+	case strings.HasPrefix(text, "@every"):
+		return nil, errors.New("must have fixed times, which @every has not")
+	}
+	parsed, err := cron.ParseStandard(text)
+	if err != nil {
+		return nil, fmt.Errorf("must be a cron expression of five fields: %w", err)
+	}
+	spec, fixed := parsed.(*cron.SpecSchedule)
+	if !fixed {
+		return nil, errors.New("must have fixed times")
+	}
+	spec.Location = time.UTC
+	if spec.Minute == 0 || spec.Hour == 0 || spec.Dom == 0 || spec.Month == 0 || spec.Dow == 0 {
+		return nil, errors.New("must have no field that names nothing")
+	}
+	// Next looks five years ahead, and the fourth of these has a 29 February.
+	if spec.Next(time.Date(2001, time.January, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
+		return nil, errors.New("must come at some time; there is no such date")
+	}
+	return spec, nil
+}

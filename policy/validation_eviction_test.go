@@ -1,0 +1,149 @@
+package policy
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// What lies beyond a bound stands in testdata/invalid; here is what lies on it.
+func TestValidateTakesWhatLiesOnABound(t *testing.T) {
+	long := func(n int) []Period {
+		list := make([]Period, n)
+		for i := range list {
+			list[i] = Period{Schedule: "@daily", Duration: duration(time.Hour)}
+		}
+		return list
+	}
+	cases := map[string]func(*Eviction, *Scoring){
+		"the least of everything": func(e *Eviction, s *Scoring) {
+			e.MaxMovesPerHour = 0
+			e.MinGainPercent = 0
+			e.NodeSettle = duration(0)
+			e.Cooldown = Cooldown{}
+			e.OutcomeAfter = duration(30 * time.Second)
+			e.Windows = []Period{{Schedule: "@yearly", Duration: duration(time.Minute)}}
+			e.Breaker = Breaker{
+				PendingAfter: duration(10 * time.Second), UnreadyAfter: duration(10 * time.Second),
+				MaxErrors: 1, Rest: duration(10 * time.Second),
+			}
+			s.HotValue = []HotValue{{duration(10 * time.Second), 1}}
+		},
+		"the most of everything": func(e *Eviction, s *Scoring) {
+			e.MaxMovesPerHour, e.MaxMovesPerHourOfNamespace = 2000, 2000
+			e.MaxMovesPerHourOfOwner, e.MaxMovesPerHourOfNodePool = 2000, 2000
+			e.MinGainPercent = 50
+			e.NodeSettle = duration(time.Hour)
+			e.Cooldown = Cooldown{Base: duration(24 * time.Hour), Max: duration(24 * time.Hour)}
+			e.OutcomeAfter = duration(time.Hour)
+			e.Windows, e.Blackouts = long(50), long(50)
+			e.Blackouts[0].Duration = duration(7 * 24 * time.Hour)
+			e.Breaker = Breaker{
+				MaxPendingReplacements: 500, PendingAfter: duration(time.Hour),
+				MaxUnreadyReplacements: 500, UnreadyAfter: duration(time.Hour),
+				MaxRefusedPercent: 100, MaxErrors: 100, Rest: duration(24 * time.Hour), MaxNotReadyPercent: 100,
+			}
+			for i := range 10 {
+				s.HotValue = append(s.HotValue, HotValue{duration(time.Hour - time.Duration(i)*time.Second), 1000})
+			}
+		},
+		"a leap day": func(e *Eviction, _ *Scoring) {
+			e.Blackouts = []Period{{Schedule: "0 0 29 2 *", Duration: duration(24 * time.Hour)}}
+		},
+		"names of months and days": func(e *Eviction, _ *Scoring) {
+			e.Blackouts = []Period{{Schedule: "0/15 8-18/2 ? DEC mon-fri", Duration: duration(time.Minute), TimeZone: "UTC"}}
+		},
+		"a schedule of 200 bytes": func(e *Eviction, _ *Scoring) {
+			e.Blackouts = []Period{{Schedule: "0 22 * * 1" + strings.Repeat(",1", 95), Duration: duration(time.Hour)}}
+		},
+	}
+	for name, set := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := Default()
+			set(&p.Eviction, &p.Scoring)
+			if errs := Validate(&p); len(errs) > 0 {
+				t.Errorf("Validate = %v", errs)
+			}
+			if _, err := p.Eviction.Calendar(); err != nil {
+				t.Errorf("Calendar: %v", err)
+			}
+		})
+	}
+}
+
+// What Validate refuses in a schedule, Calendar refuses too, and neither panics.
+func TestSchedulesThatAreNone(t *testing.T) {
+	cases := map[string]string{
+		"empty":                     "",
+		"blank":                     " ",
+		"a zone and nothing else":   "TZ=",
+		"a zone behind a blank":     " CRON_TZ=UTC @daily",
+		"an empty field":            "0 22 , * *",
+		"commas only":               ",, , ,,, , ,",
+		"no such descriptor":        "@reboot",
+		"a step of nothing":         "*/0 * * * *",
+		"a step beyond all numbers": "0/99999999999999999999 * * * *",
+		"turned around":             "0 22-6 * * *",
+		"minus":                     "-5 * * * *",
+		"Sunday by another number":  "0 0 * * 7",
+		"the day zero":              "0 0 0 * *",
+		"every":                     "@every 1s",
+		"no such date":              "0 0 31 2 *",
+		"longer than any":           strings.Repeat("0,", 1<<19) + "0 * * * *",
+		"zero bytes":                "0\x00 22 * * *",
+		"digits of another script":  "٠ ٢٢ * * *",
+	}
+	for name, schedule := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := Default()
+			p.Eviction.Blackouts = []Period{{Schedule: schedule, Duration: duration(time.Hour)}}
+			errs := Validate(&p)
+			if len(errs) != 1 || errs[0].Field != "eviction.blackouts[0].schedule" {
+				t.Errorf("Validate = %v, want one error about the schedule", errs)
+			}
+			if text := errs.ToAggregate().Error(); len(text) > 1000 {
+				t.Errorf("an error of %d bytes", len(text))
+			}
+			if _, err := p.Eviction.Calendar(); err == nil || !strings.Contains(err.Error(), "eviction.blackouts[0]") {
+				t.Errorf("Calendar: error %v, want one that names the period", err)
+			}
+		})
+	}
+}
+
+func TestCalendarRefusesWhatValidateDoes(t *testing.T) {
+	cases := map[string]struct {
+		period Period
+		want   string
+	}{
+		"a zone that is none": {
+			period: Period{Schedule: "@daily", Duration: duration(time.Hour), TimeZone: "Europe/Atlantis"},
+			want:   `reading eviction.windows[0]: time zone "Europe/Atlantis" is not known`,
+		},
+		"the zone of the machine": {
+			period: Period{Schedule: "@daily", Duration: duration(time.Hour), TimeZone: "Local"},
+			want:   `reading eviction.windows[0]: time zone "Local" is not known`,
+		},
+		"no duration": {
+			period: Period{Schedule: "@daily"},
+			want:   "reading eviction.windows[0]: the duration must be from 1m0s to 168h0m0s",
+		},
+		"a duration beyond all": {
+			period: Period{Schedule: "@daily", Duration: duration(1<<63 - 1)},
+			want:   "reading eviction.windows[0]: the duration must be from 1m0s to 168h0m0s",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := (&Eviction{Windows: []Period{tc.period}}).Calendar()
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if diff := cmp.Diff(tc.want, err.Error()); diff != "" {
+				t.Errorf("error (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

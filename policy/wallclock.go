@@ -1,0 +1,51 @@
+package policy
+
+import "time"
+
+// A wall time is what a clock shows somewhere: a time.Time in UTC whose fields
+// are meant, not the instant. Schedules are read on it, because there each day
+// has 24 hours and each hour comes once.
+
+// zoneReach is further than any zone is from UTC.
+const zoneReach = 16 * time.Hour
+
+// wallDayOf returns the day that the clocks of a zone show at t.
+func wallDayOf(t time.Time, zone *time.Location) time.Time {
+	year, month, date := t.In(zone).Date()
+	return time.Date(year, month, date, 0, 0, 0, 0, time.UTC)
+}
+
+// steadyOffset returns how far a zone is from UTC all through a day, if its
+// clocks are not changed near it.
+func steadyOffset(wallDay time.Time, zone *time.Location) (offset time.Duration, steady bool) {
+	before := wallDay.Add(-zoneReach).In(zone)
+	_, end := before.ZoneBounds()
+	return offsetOf(before), end.IsZero() || end.After(wallDay.Add(day+zoneReach))
+}
+
+// instantsOf returns when the clocks of a zone show a wall time. Where they are
+// set back over it that is twice, and where they are set forward over it, it is
+// the moment when they are.
+func instantsOf(wall time.Time, zone *time.Location) []time.Time {
+	before := offsetOf(wall.Add(-zoneReach).In(zone))
+	after := offsetOf(wall.Add(zoneReach).In(zone))
+	first, second := wall.Add(-before), wall.Add(-after)
+	isFirst, isSecond := offsetOf(first.In(zone)) == before, offsetOf(second.In(zone)) == after
+	switch {
+	case before == after:
+		return []time.Time{first}
+	case isFirst && isSecond:
+		return []time.Time{first, second}
+	case isFirst:
+		return []time.Time{first}
+	case isSecond:
+		return []time.Time{second}
+	}
+	jump, _ := first.In(zone).ZoneBounds()
+	return []time.Time{jump.UTC()}
+}
+
+func offsetOf(t time.Time) time.Duration {
+	_, seconds := t.Zone()
+	return time.Duration(seconds) * time.Second
+}

@@ -1,0 +1,55 @@
+package plan
+
+import "github.com/evenkeel/evenkeel/cluster"
+
+// Why a node does not take a pod that is asked about.
+const (
+	NodeNotCool     Reason = "NodeNotCool"
+	NodeClosed      Reason = "NodeClosed"
+	AboveRejectLine Reason = "AboveRejectLine"
+	FilterRefuses   Reason = "FilterRefuses"
+)
+
+// Landing is what one node is to a pod, were it the only one that is moved.
+type Landing struct {
+	Node  string
+	State State
+	// Before and After are what the node is predicted at without the pod and with it.
+	Before, After cluster.Percents
+	// Refused is why the node does not take the pod; empty where it does. Detail says more for a person.
+	Refused Reason
+	Detail  string
+}
+
+// Landings says of every node but the pod's own whether it would take the pod and, if not, why: the first of the reasons that
+// the planner goes by. Nothing is moved. Without a Placement filters refuse nothing.
+func Landings(in *Input, pod *Pod) []Landing {
+	landings := make([]Landing, 0, len(in.Nodes))
+	for i := range in.Nodes {
+		if n := &in.Nodes[i]; n.Name != pod.Node {
+			landings = append(landings, in.landing(n, pod))
+		}
+	}
+	return landings
+}
+
+func (in *Input) landing(n *Node, pod *Pod) Landing {
+	l := Landing{
+		Node: n.Name, State: n.State,
+		Before: n.Predicted.PercentOf(n.Allocatable), After: n.Predicted.Plus(pod.Usage).PercentOf(n.Allocatable),
+	}
+	d := destination{ceiling: n.Ceiling, predicted: n.Predicted}
+	switch {
+	case n.Closed != "":
+		l.Refused, l.Detail = NodeClosed, n.Closed
+	case n.State != Cool:
+		l.Refused, l.Detail = NodeNotCool, "it is "+string(n.State)
+	case !d.takes(pod.Usage):
+		l.Refused = AboveRejectLine
+	case in.Placement != nil:
+		if ok, why := in.Placement.Fits(pod.Pod, n.Name); !ok {
+			l.Refused, l.Detail = FilterRefuses, why
+		}
+	}
+	return l
+}

@@ -1,0 +1,123 @@
+package realusage
+
+import (
+	"context"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// Asked is what a Study is to answer beside the plan.
+type Asked struct {
+	// Pod is the one asked about; nil for none.
+	Pod *cluster.Pod
+	// Protection are the DefaultEvictor's arguments, to tell which of its checks protects the pod; nil leaves that out.
+	Protection runtime.Object
+}
+
+// Study is a plan with what it makes of one pod, for those who ask why.
+type Study struct {
+	Made Made
+	// Pod is the pod asked about as the planner sees it, on whatever node; nil if none was asked about or it is gone.
+	Pod *plan.Pod
+	// Protection is which checks of the DefaultEvictor protect the pod, in its words.
+	Protection string
+	// Landings are what the other nodes are to the pod.
+	Landings []plan.Landing
+}
+
+// Study plans as Balance does and has nothing carried out. It may be called while Balance runs.
+func (p *Plugin) Study(ctx context.Context, nodes []*v1.Node, asked Asked) (Study, error) {
+	observed := p.deps.Observe()
+	study := Study{Made: Made{Observed: observed, Closed: observed.Closed, By: p}}
+	if observed.Closed != "" {
+		if observed.View != nil {
+			p.judge(ctx, &study, asked)
+		}
+		return study, nil
+	}
+	input, err := p.input(observed, nodes)
+	if err != nil {
+		return study, err
+	}
+	study.Made.Input = input
+	object := p.judge(ctx, &study, asked)
+	if cool := count(input.Nodes, plan.Cool); cool <= p.args.NumberOfNodes && p.args.NumberOfNodes > 0 {
+		study.Made.Closed = fmt.Sprintf("%d nodes are cool, numberOfNodes asks for more than %d", cool, p.args.NumberOfNodes)
+		study.Made.Plan = plan.Idle(input)
+		return study, nil
+	}
+	return study, p.try(ctx, &study, object)
+}
+
+// try plans and looks for landings in a what-if session.
+func (p *Plugin) try(ctx context.Context, study *Study, object *v1.Pod) error {
+	session, err := p.deps.Session(ctx)
+	if err != nil {
+		return fmt.Errorf("opening a placement session: %w", err)
+	}
+	defer session.Close()
+	input := study.Made.Input
+	objects := p.objects(input)
+	input.Placement = sessionPlacement{session, objects}
+	study.Made.Plan = plan.New(input)
+	if study.Pod != nil {
+		objects[study.Pod.UID] = object
+		study.Landings = plan.Landings(&input, study.Pod)
+	}
+	return nil
+}
+
+// judge finds the pod that is asked about and sees it as the planner does.
+func (p *Plugin) judge(ctx context.Context, study *Study, asked Asked) *v1.Pod {
+	if asked.Pod == nil {
+		return nil
+	}
+	object, read := p.object(asked.Pod), readingOf(study.Made.Observed.View, asked.Pod)
+	if object == nil || read == nil {
+		return nil
+	}
+	pod := &plan.Pod{Pod: asked.Pod, Usage: read.Used}
+	if pod.Refused = p.refuse(object, asked.Pod, read); pod.Refused == "" {
+		pod.Disruption = p.deps.Disruption(object)
+	}
+	if pod.Refused == plan.ProtectedByDefaultEvictor && asked.Protection != nil {
+		study.Protection = protection(ctx, asked.Protection, p.handle, object)
+	}
+	study.Pod = pod
+	return object
+}
+
+// object returns the API object of a pod, nil if it is gone.
+func (p *Plugin) object(pod *cluster.Pod) *v1.Pod {
+	listed, err := podutil.ListPodsOnANode(pod.Node, p.handle.GetPodsAssignedToNodeFunc(), nil)
+	if err != nil {
+		return nil
+	}
+	for _, object := range listed {
+		if string(object.UID) == pod.UID {
+			return object
+		}
+	}
+	return nil
+}
+
+// readingOf returns what a pod was measured at, nil where the view does not hold it.
+func readingOf(view *usage.View, pod *cluster.Pod) *usage.PodUsage {
+	i := view.Snapshot.Index(pod.Node)
+	if i < 0 {
+		return nil
+	}
+	for j, other := range view.Snapshot.Nodes[i].Pods {
+		if other.UID == pod.UID {
+			return &view.Nodes[i].Pods[j]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,188 @@
+package realusage
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
+	frameworkfake "sigs.k8s.io/descheduler/pkg/framework/fake"
+	"sigs.k8s.io/descheduler/pkg/framework/plugins/defaultevictor"
+	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/cluster/informed"
+	"github.com/evenkeel/evenkeel/lines"
+	"github.com/evenkeel/evenkeel/placement"
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/scorer"
+	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// yard is a Plugin over three nodes of 32 cores of which node-00000 is hot by what its pods use.
+type yard struct {
+	*Plugin
+	nodes      []*v1.Node
+	pods       map[string][]*v1.Pod
+	observed   Observed
+	protection *defaultevictor.DefaultEvictorArgs
+	executed   int
+}
+
+func newYard(t *testing.T, change ...func(*v1.Pod)) *yard {
+	t.Helper()
+	y := &yard{pods: map[string][]*v1.Pod{}, protection: &defaultevictor.DefaultEvictorArgs{}}
+	view := &usage.View{Snapshot: &cluster.Snapshot{}, Windows: []usage.Window{usage.Last, usage.Avg5m}}
+	states, all := map[string]plan.NodeState{}, []*v1.Pod(nil)
+	for i := range 3 {
+		node := benchNode(i)
+		y.nodes = append(y.nodes, node)
+		info := &cluster.NodePods{Node: cluster.Node{Name: node.Name, Allocatable: informed.Amounts(node.Status.Allocatable), Ready: true, Schedulable: true}}
+		read, used := usage.NodeUsage{Sampled: time.Unix(1, 0), Vouched: make([]time.Duration, 2)}, cluster.Amounts{}
+		for k := range 3 {
+			pod := benchPod(i, k, 3)
+			pod.Spec.SchedulerName = v1.DefaultSchedulerName
+			for _, c := range change {
+				c(pod)
+			}
+			y.pods[node.Name], all = append(y.pods[node.Name], pod), append(all, pod)
+			uses := cluster.Amounts{1000, 1 << 30}
+			if i == 0 {
+				uses[cluster.CPU] = 8000 + int64(k)*100
+			}
+			info.Pods, used = append(info.Pods, informed.Pod(pod)), used.Plus(uses)
+			read.Pods = append(read.Pods, usage.PodUsage{Measured: true, Used: uses})
+		}
+		read.Measured = []cluster.Amounts{used, used}
+		read.Current, read.Predicted = read.Measured, read.Measured
+		states[node.Name] = plan.NodeState{State: plan.Cool}
+		view.Snapshot.Nodes, view.Nodes = append(view.Snapshot.Nodes, info), append(view.Nodes, read)
+	}
+	states["node-00000"] = plan.NodeState{State: plan.Hot}
+	set, err := lines.New([]lines.Pool{{Rules: []lines.Rule{{
+		Metric: usage.CPU, Window: usage.Avg5m, Levels: lines.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60},
+	}}}}, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resolved := set.Resolve(view)
+	y.observed = Observed{View: view, Lines: resolved, States: states, Board: scorer.NewBoard(view, resolved, scorer.Config{}), MaxMoves: -1}
+	filters, err := placement.New(t.Context(), placement.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := filters.Sync(y.nodes, all); err != nil {
+		t.Fatal(err)
+	}
+	y.build(t, filters)
+	return y
+}
+
+func (y *yard) build(t *testing.T, filters *placement.Filters) {
+	t.Helper()
+	handle := &frameworkfake.HandleImpl{
+		SharedInformerFactoryImpl: informers.NewSharedInformerFactory(fake.NewClientset(), 0),
+		GetPodsAssignedToNodeFuncImpl: func(node string, _ podutil.FilterFunc) ([]*v1.Pod, error) {
+			return y.pods[node], nil
+		},
+	}
+	evictor, err := defaultevictor.New(t.Context(), y.protection, handle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	handle.EvictorFilterImpl = evictor.(frameworktypes.EvictorPlugin)
+	y.Plugin, err = New(&policy.RealUsageLowNodeUtilizationArgs{}, handle, Deps{
+		Observe:    func() Observed { return y.observed },
+		Session:    func(context.Context) (*placement.Session, error) { return filters.Begin(), nil },
+		Refuse:     func(*v1.Pod) plan.Reason { return "" },
+		Disruption: func(*v1.Pod) int64 { return 0 },
+		Moving:     func(string) bool { return false },
+		Options:    Options{SchedulerNames: []string{v1.DefaultSchedulerName}},
+		Execute:    func(context.Context, Made, func(context.Context, *v1.Pod) error) { y.executed++ },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (y *yard) study(t *testing.T, node, pod int) Study {
+	t.Helper()
+	study, err := y.Study(t.Context(), y.nodes, Asked{Pod: y.observed.View.Snapshot.Nodes[node].Pods[pod], Protection: y.protection})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return study
+}
+
+// A Study plans what Balance plans, carries nothing out, and says of the pod what the planner says.
+func TestStudy(t *testing.T) {
+	y := newYard(t)
+	study := y.study(t, 0, 2)
+	made, err := y.plan(t.Context(), y.nodes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if y.executed > 0 || len(made.Plan.Moves) != 1 || len(study.Made.Plan.Moves) != 1 || study.Made.Plan.Moves[0].To != made.Plan.Moves[0].To {
+		t.Errorf("executed %d, planned %+v and %+v", y.executed, made.Plan.Moves, study.Made.Plan.Moves)
+	}
+	if study.Pod == nil || study.Pod.Refused != "" || len(study.Landings) != 2 || study.Landings[0].Refused != "" {
+		t.Errorf("pod %+v, landings %+v", study.Pod, study.Landings)
+	}
+	if study.Made.Input.Placement != nil || made.By != y.Plugin {
+		t.Error("the plan keeps a session that is closed, or does not name its maker")
+	}
+}
+
+// A pod on a node that is not hot is judged as well.
+func TestStudyOfAPodElsewhere(t *testing.T) {
+	study := newYard(t).study(t, 1, 0)
+	if study.Pod == nil || study.Pod.Refused != "" || len(study.Landings) != 2 || study.Landings[0].Refused != plan.NodeNotCool || study.Landings[1].Refused != "" {
+		t.Errorf("pod %+v, landings %+v", study.Pod, study.Landings)
+	}
+}
+
+// When nothing may be evicted there is no plan, and the pod is judged all the same.
+func TestStudyWhileClosed(t *testing.T) {
+	y := newYard(t)
+	y.observed.Closed = "OutsideWindow"
+	if study := y.study(t, 0, 0); study.Pod == nil || study.Made.Closed != "OutsideWindow" || len(study.Made.Plan.Moves)+len(study.Landings) > 0 {
+		t.Errorf("got %+v", study)
+	}
+	y.observed = Observed{Closed: "NoUsageData"}
+	if _, err := y.Study(t.Context(), y.nodes, Asked{Pod: &cluster.Pod{}}); err != nil {
+		t.Errorf("before the first observation: %v", err)
+	}
+}
+
+// What protects a pod is told in the DefaultEvictor's own words.
+func TestProtection(t *testing.T) {
+	y := newYard(t, func(pod *v1.Pod) {
+		critical := int32(2_000_000_000)
+		pod.Spec.Priority = &critical
+	})
+	study := y.study(t, 0, 0)
+	if study.Pod == nil || study.Pod.Refused != plan.ProtectedByDefaultEvictor || !strings.Contains(study.Protection, "critical priority") {
+		t.Errorf("refused for %+v, protected by %q", study.Pod, study.Protection)
+	}
+	if got := protection(t.Context(), &v1.Pod{}, y.handle, y.pods["node-00000"][0]); got != "" {
+		t.Errorf("with strange arguments: %q", got)
+	}
+}
+
+// A pod that is gone, or that the view does not hold, is not judged.
+func TestStudyOfAPodThatIsGone(t *testing.T) {
+	y := newYard(t)
+	for name, pod := range map[string]*cluster.Pod{
+		"gone": {UID: "other", Node: "node-00000"}, "on no node": {UID: "uid-00000-00"}, "on an unknown node": {UID: "uid-00000-00", Node: "x"},
+	} {
+		study, err := y.Study(t.Context(), y.nodes, Asked{Pod: pod})
+		if err != nil || study.Pod != nil || len(study.Landings) > 0 || len(study.Made.Plan.Moves) != 1 {
+			t.Errorf("%s: %+v, %v", name, study, err)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/evenkeel/evenkeel/test/cluster/soak"
+)
+
+const (
+	// patchers bound how many pods are patched at once: the API server shares the machine with what is measured.
+	patchers = 4
+	// driveEvery is how often usage is looked at; replicas change at different times within their step.
+	driveEvery = time.Second
+	// patchWithin bounds one patch.
+	patchWithin = 10 * time.Second
+)
+
+// driver tells pods what they use.
+type driver struct {
+	stage *stage
+	// nudge makes it look at once: a pod has come.
+	nudge chan struct{}
+
+	mu    sync.Mutex
+	done  soak.Patches
+	spent time.Duration
+}
+
+func newDriver(s *stage) *driver { return &driver{stage: s, nudge: make(chan struct{}, 1)} }
+
+func (d *driver) came() {
+	select {
+	case d.nudge <- struct{}{}:
+	default:
+	}
+}
+
+// run goes on until the context ends. A failed patch is tried again with the next look.
+func (d *driver) run(ctx context.Context) error {
+	ticker := time.NewTicker(driveEvery)
+	defer ticker.Stop()
+	for {
+		d.round(ctx, d.stage.roster.Due(time.Since(d.stage.started)))
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		case <-d.nudge:
+		}
+	}
+}
+
+func (d *driver) round(ctx context.Context, due []soak.Change) {
+	began := time.Now()
+	var group errgroup.Group
+	group.SetLimit(patchers)
+	for _, change := range due {
+		group.Go(func() error {
+			d.patch(ctx, change, time.Since(began))
+			return nil
+		})
+	}
+	_ = group.Wait() // no function returns one
+}
+
+func (d *driver) patch(ctx context.Context, change soak.Change, late time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, patchWithin)
+	defer cancel()
+	began := time.Now()
+	err := d.stage.cluster.SetUsage(ctx, namespace, change.Name, resources(change.Used))
+	if apierrors.IsNotFound(err) {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.done.LateSeconds = max(d.done.LateSeconds, late.Seconds())
+	if err != nil {
+		if ctx.Err() == nil || errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			d.done.Failed++
+		}
+		d.stage.roster.Untold(change.UID)
+		return
+	}
+	d.done.Made++
+	d.spent += time.Since(began)
+}
+
+func (d *driver) patches() soak.Patches {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	done := d.done
+	if done.Made > 0 {
+		done.MeanMilliseconds = float64(d.spent.Microseconds()) / 1000 / float64(done.Made)
+	}
+	return done
+}
+
+// reset forgets what was counted: what it took to get under way is no part of the run.
+func (d *driver) reset() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.done, d.spent = soak.Patches{}, 0
+}

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
+	"github.com/evenkeel/evenkeel/test/cluster/soak"
+)
+
+// ledgerName is the ConfigMap in which Evenkeel keeps its moves.
+const ledgerName = "evenkeel-ledger"
+
+// tally is what a run adds up.
+type tally struct {
+	score      *soak.Score
+	moves      soak.Moves
+	report     *soak.Report
+	now        soak.Now
+	patched    int // up to the minute before
+	ledger     int
+	stuck      map[string]bool
+	complaints int
+}
+
+// play raises everything and runs until the time is over or the context ends. The report is nil when the clock never
+// started.
+func (s *stage) play(ctx context.Context) (*soak.Report, error) {
+	// An interrupt ends the run, not the cluster: the report is still to be made.
+	alive := context.WithoutCancel(ctx)
+	if err := s.raise(alive); err != nil {
+		return nil, err
+	}
+	driving, stop := context.WithCancel(alive)
+	defer stop()
+	d := newDriver(s)
+	s.started = time.Now()
+	if err := s.watchPods(driving, d.came); err != nil {
+		return nil, err
+	}
+	var group errgroup.Group
+	group.Go(func() error { return d.run(driving) })
+	defer func() {
+		stop()
+		_ = group.Wait() // it only ends, it does not fail
+	}()
+	if err := s.settle(ctx); err != nil {
+		return nil, err
+	}
+	d.reset()
+	return s.measure(ctx, d)
+}
+
+// settle waits until metrics-server knows every node and pod.
+func (s *stage) settle(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, upWithin)
+	defer cancel()
+	if err := s.cluster.WaitMetrics(ctx); err != nil {
+		return err
+	}
+	s.tell("Usage follows %s, a step every %v. The clock starts.", s.traceID, s.flags.step)
+	return nil
+}
+
+// measure samples until the time is over.
+func (s *stage) measure(ctx context.Context, d *driver) (*soak.Report, error) {
+	shape := s.flags.shape
+	t := &tally{
+		score: soak.NewScore(soak.ScoreConfig{Nodes: s.nodes, Node: shape.Node, Lines: s.lines, Every: s.flags.sample}),
+		report: &soak.Report{
+			Baseline: s.flags.baseline, Trace: s.traceID, Nodes: shape.Nodes, Pods: shape.Pods, Lines: s.lines,
+		},
+		stuck: map[string]bool{},
+	}
+	began := time.Now()
+	s.roster.Begin(began)
+	ticker := time.NewTicker(s.flags.sample)
+	defer ticker.Stop()
+	minutes := 0
+	for {
+		if err := s.sample(ctx, t); err != nil {
+			return nil, err
+		}
+		elapsed := time.Since(began)
+		if m := int(elapsed.Minutes()); m > minutes {
+			minutes = m
+			s.minute(ctx, t, d, m)
+		}
+		if elapsed >= s.flags.runFor || ctx.Err() != nil {
+			return s.sumUp(t, d, elapsed)
+		}
+		select {
+		case <-ctx.Done():
+		case <-ticker.C:
+		}
+	}
+}
+
+// sample looks at the nodes, the pods and the processes. Only a process that cannot be started again is an error.
+func (s *stage) sample(ctx context.Context, t *tally) error {
+	now := time.Now()
+	t.now = t.score.Sample(s.roster.Usage(), now)
+	for _, name := range s.roster.Pending(s.flags.pendingLimit, now) {
+		t.stuck[name] = true
+	}
+	for _, r := range s.processes {
+		died, err := r.revive()
+		if err != nil {
+			return err
+		}
+		if died {
+			s.tell("  %s ended by itself and was started again", r.name)
+			continue
+		}
+		s.complain(t, r.measure(ctx))
+		status, err := fetch(ctx, "http://"+r.listen+"/status")
+		if err == nil {
+			err = t.moves.Read([]byte(status))
+		}
+		s.complain(t, err)
+	}
+	return nil
+}
+
+// complain tells what could not be measured, but not without end.
+func (s *stage) complain(t *tally, err error) {
+	const most = 20
+	if err == nil || errors.Is(err, context.Canceled) {
+		return
+	}
+	if t.complaints++; t.complaints <= most {
+		s.tell("  %v", err)
+	}
+}
+
+func (s *stage) minute(ctx context.Context, t *tally, d *driver, number int) {
+	patches := d.patches()
+	minute := soak.Minute{Minute: number, Now: t.now, Counts: s.roster.Counts(), Moves: t.moves.Counts(), Patches: patches.Made - t.patched}
+	t.patched = patches.Made
+	if !s.flags.baseline {
+		size, err := s.ledgerSize(ctx)
+		s.complain(t, err)
+		t.ledger, t.report.LedgerPeakBytes = size, max(t.report.LedgerPeakBytes, size)
+		minute.LedgerKB = float64(size) / 1000
+		minute.Vitals = map[string]*soak.Vitals{}
+		for _, r := range s.processes {
+			minute.Vitals[r.name] = r.latest
+		}
+	}
+	t.report.Timeline = append(t.report.Timeline, minute)
+	s.tell("%s", minute.Line())
+}
+
+// ledgerSize is how much the ledger's ConfigMap holds; nothing while there is none.
+func (s *stage) ledgerSize(ctx context.Context) (int, error) {
+	stored, err := s.cluster.Client().CoreV1().ConfigMaps(evenkeel.Namespace).Get(ctx, ledgerName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("reading the ledger: %w", err)
+	}
+	size := 0
+	for key, value := range stored.BinaryData {
+		size += len(key) + len(value)
+	}
+	for key, value := range stored.Data {
+		size += len(key) + len(value)
+	}
+	return size, nil
+}
+
+func (s *stage) sumUp(t *tally, d *driver, elapsed time.Duration) (*soak.Report, error) {
+	report := t.report
+	report.Minutes = elapsed.Minutes()
+	report.Counts, report.Moves, report.Totals = s.roster.Counts(), t.moves.Counts(), t.score.Totals()
+	report.Patches, report.LedgerBytes = d.patches(), t.ledger
+	for _, name := range s.roster.Pending(s.flags.pendingLimit, time.Now()) {
+		t.stuck[name] = true
+	}
+	report.Pending = slices.Sorted(maps.Keys(t.stuck))
+	var errs []error
+	for _, r := range s.processes {
+		process, err := r.sumUp()
+		report.Processes = append(report.Processes, process)
+		errs = append(errs, err)
+	}
+	report.Finish(s.flags.step)
+	return report, errors.Join(errs...)
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/evenkeel/evenkeel/test/cluster"
+	"github.com/evenkeel/evenkeel/test/cluster/soak"
+)
+
+// watchPods keeps the roster up to date until the context ends, and returns when it knows every pod. came is called for
+// every pod that is new.
+func (s *stage) watchPods(ctx context.Context, came func()) error {
+	factory := informers.NewSharedInformerFactoryWithOptions(s.cluster.Client(), 0, informers.WithNamespace(namespace))
+	informer := factory.Core().V1().Pods().Informer()
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(o any) {
+			s.saw(o)
+			came()
+		},
+		UpdateFunc: func(_, o any) { s.saw(o) },
+		DeleteFunc: s.gone,
+	})
+	if err != nil {
+		return fmt.Errorf("watching pods: %w", err)
+	}
+	factory.Start(ctx.Done())
+	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+		return errors.New("watching pods: the first list did not come")
+	}
+	return nil
+}
+
+func (s *stage) saw(o any) {
+	pod, ok := o.(*corev1.Pod)
+	if !ok {
+		return
+	}
+	landing := s.roster.Saw(podOf(pod), time.Now())
+	if landing != nil && landing.Boomerang {
+		s.tell("  boomerang: %s is bound to %s, which a pod of %s was evicted from", landing.Pod.Name, landing.Node, landing.Pod.Deployment)
+	}
+}
+
+func (s *stage) gone(o any) {
+	if tombstone, ok := o.(cache.DeletedFinalStateUnknown); ok {
+		o = tombstone.Obj
+	}
+	if pod, ok := o.(*corev1.Pod); ok {
+		s.roster.Gone(podOf(pod), time.Now())
+	}
+}
+
+func podOf(pod *corev1.Pod) soak.Pod {
+	return soak.Pod{
+		UID: string(pod.UID), Name: pod.Name, Deployment: pod.Labels["app"], Node: pod.Spec.NodeName,
+		Created: pod.CreationTimestamp.Time,
+		Used: soak.Amounts{
+			CPUMilli:    quantity(pod, cluster.UsageCPUAnnotation).MilliValue(),
+			MemoryBytes: quantity(pod, cluster.UsageMemoryAnnotation).Value(),
+		},
+		Evicted: evicted(pod), Leaving: pod.DeletionTimestamp != nil,
+	}
+}
+
+func quantity(pod *corev1.Pod, annotation string) *resource.Quantity {
+	q, err := resource.ParseQuantity(pod.Annotations[annotation])
+	if err != nil {
+		return &resource.Quantity{} // every pod of the fleet has it from its template
+	}
+	return &q
+}
+
+// evicted says whether the API server has accepted an eviction of the pod: it notes that before it deletes it.
+func evicted(pod *corev1.Pod) bool {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.DisruptionTarget && condition.Status == corev1.ConditionTrue && condition.Reason == "EvictionByEvictionAPI" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,189 @@
+package handshake
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/evenkeel/evenkeel/test/cluster"
+	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
+)
+
+const (
+	burstNodes, burstPods = 12, 200
+	// widestSpread is how far apart the nodes may be in the end, in percent points.
+	widestSpread = 10.0
+)
+
+// Two hundred pods come at once, each of which uses more than twice what it requests, onto nodes that differ by 28 percent
+// points and of which the idle ones look full by requests. Nothing measures the newcomers until all of them are placed; of
+// the three that ran before them it is known what they use. In the end the nodes are nearly even.
+func TestBurst(t *testing.T) {
+	f := newBurst(t, 15*time.Second)
+	serving := f.FreeAddress()
+	b := begin(f, serving)
+	b.Serve(b.Policy(stage.RealUsage, stage.Fast), "--listen-address", serving)
+	b.waitKnown()
+	before := b.spreadOf(b.truth())
+	b.come()
+	after := b.spreadOf(b.truth())
+	predicted := b.spreadOf(b.predicted())
+	if after > widestSpread || predicted > widestSpread {
+		t.Errorf("the nodes are %.1f points apart by true usage and %.1f by predicted, want at most %v", after, predicted, widestSpread)
+	}
+	b.waitReady("burst")
+	b.Eventually(90*time.Second, "every newcomer measured", func(context.Context) bool {
+		return b.farthest(b.measured(), b.truth()) < 2 && b.farthest(b.predicted(), b.truth()) < 2
+	})
+	if last := b.spreadOf(b.predicted()); last > widestSpread {
+		t.Errorf("the nodes are predicted %.1f points apart once all is measured, want at most %v", last, widestSpread)
+	}
+	if asked := b.asked(); asked < burstPods {
+		t.Errorf("kube-scheduler was answered about %d of %d newcomers", asked, burstPods)
+	}
+	if n := b.Evictions(b.mark); n > 0 {
+		t.Errorf("%d evictions, want none: placing was enough", n)
+	}
+	t.Logf("figures: spread before %.1f, after %.1f by true usage, %.1f as predicted at once, %.1f as predicted in the end",
+		before, after, predicted, b.spreadOf(b.predicted()))
+}
+
+// newBurst sets the scene. A new pod is bound at once and measured only after a while.
+//
+//	node i:  2+i bg × 800m, that is 5 % to 32.5 % of 32 cores; requests 50m each
+//	node 0 to 5:  1 filler × 10m; requests 8 cores
+//	node 0 to 2:  1 burst × 600m; requests 250m
+//
+// With the 200 newcomers all of it is 193.9 of 384 cores, 50.5 %.
+func newBurst(t *testing.T, unseen time.Duration) *stage.Fixture {
+	t.Helper()
+	f := stage.New(t)
+	nodes, err := f.AddNodes(t.Context(), burstNodes, cluster.NodeTemplate{CPU: "32", Memory: "256Gi"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	burst := stage.Workload("burst", cluster.Resources{CPU: "250m", Memory: "128Mi"}, cluster.Resources{CPU: "600m", Memory: "64Mi"})
+	burst.Adjust = func(template *v1.PodTemplateSpec) {
+		template.Annotations[cluster.ReadyAfterAnnotation] = unseen.String()
+	}
+	uneven := map[string]int{}
+	for i, node := range nodes {
+		uneven[node] = 2 + i
+	}
+	bg := stage.Workload("bg", cluster.Resources{CPU: "50m", Memory: "128Mi"}, cluster.Resources{CPU: "800m", Memory: "64Mi"})
+	filler := stage.Workload("filler", cluster.Resources{CPU: "8", Memory: "128Mi"}, cluster.Resources{CPU: "10m", Memory: "64Mi"})
+	err = f.Place(t.Context(),
+		cluster.Placement{Workload: burst, On: stage.On(1, nodes[:3]...)},
+		cluster.Placement{Workload: bg, On: uneven},
+		cluster.Placement{Workload: filler, On: stage.On(1, nodes[:6]...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// waitKnown waits until Evenkeel has measured what runs: with the estimate for a single burst pod in place of what it uses, a
+// node's prediction would be 1.2 points off.
+func (f *fixture) waitKnown() {
+	f.T.Helper()
+	f.Eventually(2*time.Minute, "Evenkeel knowing what runs", func(context.Context) bool {
+		return f.farthest(f.predicted(), f.truth()) < 1
+	})
+}
+
+// come has the newcomers created and waits until all of them are bound.
+func (f *fixture) come() {
+	f.T.Helper()
+	if err := f.scaleUp(f.T.Context(), "burst", burstPods); err != nil {
+		f.T.Fatal(err)
+	}
+	f.Eventually(time.Minute, "every newcomer bound", func(context.Context) bool {
+		bound := 0
+		for _, came := range f.history.newcomers() {
+			if came.node != "" {
+				bound++
+			}
+		}
+		return bound == burstPods
+	})
+}
+
+// asked counts the newcomers about which kube-scheduler was answered.
+func (f *fixture) asked() (n int) {
+	for _, came := range f.history.newcomers() {
+		if len(f.balancer.Answers(came.uid)) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// truth is the CPU usage of every node in percent, measured or not.
+func (f *fixture) truth() map[string]float64 {
+	f.T.Helper()
+	usage, err := f.NodeUsage(f.T.Context())
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	percents := map[string]float64{}
+	for node, load := range usage {
+		percents[node] = load.CPUPercent
+	}
+	return percents
+}
+
+// predicted is what Evenkeel reckons with on every node.
+func (f *fixture) predicted() map[string]float64 {
+	f.T.Helper()
+	var nodes []struct {
+		Name      string
+		Predicted struct{ CPU float64 }
+	}
+	f.Fetch("http://"+stage.Listen()+"/nodes", &nodes)
+	percents := map[string]float64{}
+	for _, node := range nodes {
+		percents[node.Name] = node.Predicted.CPU
+	}
+	return percents
+}
+
+// measured is what metrics-server tells of every node; one that it does not know is missing.
+func (f *fixture) measured() map[string]float64 {
+	f.T.Helper()
+	usage, err := f.MeasuredUsage(f.T.Context())
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	percents := map[string]float64{}
+	for node, load := range usage {
+		percents[node] = load.CPUPercent
+	}
+	return percents
+}
+
+// spreadOf is how far the highest is above the lowest.
+func (f *fixture) spreadOf(percents map[string]float64) float64 {
+	f.T.Helper()
+	if len(percents) != burstNodes {
+		f.T.Fatalf("%d nodes are known of %d", len(percents), burstNodes)
+	}
+	lowest, highest := 1000.0, 0.0
+	for _, percent := range percents {
+		lowest, highest = min(lowest, percent), max(highest, percent)
+	}
+	return highest - lowest
+}
+
+// farthest is how far a figure of any node is from the truth; what is not known is far from it.
+func (f *fixture) farthest(figures, truth map[string]float64) (farthest float64) {
+	for node, percent := range truth {
+		figure, known := figures[node]
+		if !known {
+			return 100
+		}
+		farthest = max(farthest, figure-percent, percent-figure)
+	}
+	return farthest
+}

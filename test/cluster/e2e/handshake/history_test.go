@@ -1,0 +1,144 @@
+package handshake
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/evenkeel/evenkeel/test/cluster"
+	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
+)
+
+// pod is what history keeps of a pod, also after its end.
+type pod struct {
+	uid, name, node string
+	created         time.Time
+	// old pods were there before the history began.
+	old bool
+	// gone is when it was seen to be deleted, or to be about to.
+	gone     time.Time
+	cpuMilli int64
+}
+
+// history follows the pods of namespace shop: where each was bound, and the true usage of every node after every change, so
+// that no peak between two looks is missed.
+type history struct {
+	mu   sync.Mutex
+	pods map[string]*pod // by UID
+	used map[string]int64
+	peak map[string]int64
+}
+
+// watch begins a history, which ends with the case.
+func watch(f *stage.Fixture) *history {
+	f.T.Helper()
+	h := &history{pods: map[string]*pod{}, used: map[string]int64{}, peak: map[string]int64{}}
+	factory := informers.NewSharedInformerFactoryWithOptions(f.Client(), 0, informers.WithNamespace("shop"))
+	informer := factory.Core().V1().Pods().Informer()
+	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc:    func(object any, initial bool) { h.see(object, initial, false) },
+		UpdateFunc: func(_, object any) { h.see(object, false, false) },
+		DeleteFunc: func(object any) { h.see(object, false, true) },
+	})
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	factory.Start(f.T.Context().Done())
+	f.T.Cleanup(factory.Shutdown)
+	if !cache.WaitForCacheSync(f.T.Context().Done(), registration.HasSynced) {
+		f.T.Fatal("the pods were never listed")
+	}
+	return h
+}
+
+func (h *history) see(object any, initial, deleted bool) {
+	if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = unknown.Obj
+	}
+	seen, ok := object.(*v1.Pod)
+	if !ok {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p := h.pods[string(seen.UID)]
+	if p == nil {
+		p = &pod{uid: string(seen.UID), name: seen.Name, created: seen.CreationTimestamp.Time, old: initial}
+		h.pods[string(seen.UID)] = p
+	}
+	h.charge(p, -p.cpuMilli)
+	p.node, p.cpuMilli = seen.Spec.NodeName, milli(seen)
+	if deleted || seen.DeletionTimestamp != nil {
+		p.cpuMilli = 0
+		if p.gone.IsZero() {
+			p.gone = time.Now()
+		}
+	}
+	h.charge(p, p.cpuMilli)
+}
+
+func (h *history) charge(p *pod, cpuMilli int64) {
+	if p.node != "" {
+		h.used[p.node] += cpuMilli
+		h.peak[p.node] = max(h.peak[p.node], h.used[p.node])
+	}
+}
+
+// milli is the CPU that a pod of one container uses.
+func milli(pod *v1.Pod) int64 {
+	used, err := resource.ParseQuantity(pod.Annotations[cluster.UsageCPUAnnotation])
+	if err != nil {
+		return 0 // no pod of these cases
+	}
+	return used.MilliValue()
+}
+
+func (h *history) pod(uid string) (pod, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p := h.pods[uid]
+	if p == nil {
+		return pod{}, false
+	}
+	return *p, true
+}
+
+// newcomers are the pods that came after the history began, by name.
+func (h *history) newcomers() []pod {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var came []pod
+	for _, p := range h.pods {
+		if !p.old {
+			came = append(came, *p)
+		}
+	}
+	slices.SortFunc(came, func(a, b pod) int { return strings.Compare(a.name, b.name) })
+	return came
+}
+
+// lastGone is when the newest pod left.
+func (h *history) lastGone() (last time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, p := range h.pods {
+		if p.gone.After(last) {
+			last = p.gone
+		}
+	}
+	return last
+}
+
+// peaks is the highest true CPU usage of each node at any time, in milli-cores.
+func (h *history) peaks() map[string]int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return maps.Clone(h.peak)
+}

@@ -1,0 +1,18 @@
+// Package handshake holds the end-to-end tests of the two halves as one: every replacement lands where the plan says,
+// whichever process kube-scheduler asks, and pods that nothing has measured yet count all the same. It has a control plane of
+// its own.
+//
+// Every case prints a line of figures; for more than one of them:
+//
+//	go test ./e2e/handshake -run Skew -count 10 -v | grep figures
+package handshake
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
+)
+
+func TestMain(m *testing.M) { os.Exit(stage.Main(context.Background(), m)) }

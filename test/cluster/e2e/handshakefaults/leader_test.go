@@ -1,0 +1,105 @@
+package handshakefaults
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/evenkeel/evenkeel/test/cluster"
+	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
+	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
+)
+
+// replica is one `evenkeel serve` of several.
+type replica struct {
+	*evenkeel.Process
+	name, listen, metrics string
+}
+
+// replica starts one, and waits until it has measured all nodes.
+func (f *fixture) replica(name, binary, policy string) *replica {
+	f.T.Helper()
+	r := &replica{name: name, listen: f.FreeAddress(), metrics: f.FreeAddress()}
+	r.Process = f.StartAs(name, binary, "serve", append(shortLease(), "--policy-config-file", policy, "--descheduling-interval", "3s",
+		"--listen-address", r.listen, "--metrics-address", r.metrics)...)
+	f.knows(r.Process, r.listen)
+	return r
+}
+
+// leads waits until a replica has the Lease.
+func (f *fixture) leads(r *replica) {
+	f.T.Helper()
+	f.Eventually(30*time.Second, r.name+" to lead", func(context.Context) bool { return stage.Leads(r.Process) })
+}
+
+// by lists the evictions that a replica has asked for.
+func (f *fixture) by(r *replica) (evictions []stage.Eviction) {
+	for _, eviction := range f.witness.Evictions() {
+		if eviction.Program == r.name {
+			evictions = append(evictions, eviction)
+		}
+	}
+	return evictions
+}
+
+// The leader freezes in the middle of its cycle for longer than its Lease. The other replica takes its moves over, cancels
+// what was not made and goes on; the old leader wakes up and evicts nothing from when its Lease could have been taken.
+func TestLeaderFreezes(t *testing.T) {
+	f, skew := newFixture(t)
+	policy := f.Policy(stage.RealUsage, paced(2*time.Second))
+	first := f.replica("first", stage.Binary(), policy)
+	f.leads(first)
+	second := f.replica("second", stage.Binary(), policy)
+	f.serve(first.listen, second.listen)
+
+	f.witness.WaitEvictions(90*time.Second, 2)
+	frozen := time.Now()
+	if err := first.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	f.leads(second)
+	f.Eventually(40*time.Second, "an eviction by the second leader", func(context.Context) bool { return len(f.by(second)) > 0 })
+	if err := first.Thaw(); err != nil {
+		t.Fatal(err)
+	}
+	f.cooled(time.Minute)
+	f.released(second.listen)
+	f.witness.Check(skew.Fewest + 1)
+	f.notAgain()
+	f.onPlan(second.listen)
+	for _, eviction := range f.by(first) {
+		if late := eviction.At.Sub(frozen.Add(leaseOver)); late > 0 {
+			t.Errorf("the old leader evicted pod %s %v after its Lease could have been taken", eviction.Pod, late)
+		}
+	}
+	f.Eventually(15*time.Second, "the old leader to give up", func(context.Context) bool { return first.Ended() })
+	t.Logf("evictions: %d by the first leader, %d by the second, fewest %d", len(f.by(first)), len(f.by(second)), skew.Fewest)
+}
+
+// The API server dies in the middle of a cycle and comes back within the Lease.
+func TestAPIServerRestarts(t *testing.T) {
+	f, skew := newFixture(t)
+	f.witness.AllowGaps()
+	p := f.Serve(f.Policy(stage.RealUsage, paced(2*time.Second)), "--leader-elect=true")
+	f.witness.WaitEvictions(90*time.Second, 2)
+	if err := f.Kill(cluster.APIServer); err != nil {
+		t.Fatal(err)
+	}
+	away := time.Now()
+	if err := f.Restart(t.Context(), cluster.APIServer); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("the API server was away for %v, %d evictions before", time.Since(away).Round(time.Millisecond), len(f.witness.Evictions()))
+	if got := len(f.witness.Evictions()); got >= skew.Fewest {
+		t.Fatalf("%d evictions already: there was no middle of a cycle", got)
+	}
+	f.cooled(90 * time.Second)
+	if p.Ended() {
+		t.Fatal("evenkeel serve ended")
+	}
+	f.released(stage.Listen())
+	f.witness.Check(skew.Fewest + 1)
+	f.notAgain()
+	f.onPlan(stage.Listen())
+	t.Logf("%d evictions, fewest %d", len(f.witness.Evictions()), skew.Fewest)
+}

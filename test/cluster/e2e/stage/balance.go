@@ -1,0 +1,128 @@
+package stage
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	extenderv1 "k8s.io/kube-scheduler/extender/v1"
+)
+
+const (
+	// balanceTime bounds one request to a backend; kube-scheduler gives up long before.
+	balanceTime = 5 * time.Second
+	// balanceBytes bounds a request and a reply: names of nodes and one pod.
+	balanceBytes = 8 << 20
+)
+
+// Answer is what a backend told kube-scheduler about one pod in /filter.
+type Answer struct {
+	Backend string
+	// Asked are the nodes of the request, Kept those of the reply.
+	Asked, Kept []string
+}
+
+// Balancer stands where kube-scheduler asks and carries every request to another backend than the one before, which no
+// Service would do so strictly: a replacement and the one before it are never answered by the same replica.
+type Balancer struct {
+	backends []string
+	client   *http.Client
+	next     atomic.Uint64
+
+	mu      sync.Mutex
+	answers map[string][]Answer // of /filter, by the UID of the pod
+}
+
+// Balance serves at Listen until the case ends.
+func (f *Fixture) Balance(backends ...string) *Balancer {
+	f.T.Helper()
+	ctx := context.WithoutCancel(f.T.Context())
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", Listen())
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	b := &Balancer{
+		backends: backends, answers: map[string][]Answer{},
+		client: &http.Client{Timeout: balanceTime, Transport: &http.Transport{MaxIdleConnsPerHost: len(backends) * 16}},
+	}
+	server := &http.Server{Handler: b, ReadHeaderTimeout: balanceTime}
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = server.Serve(listener) })
+	f.T.Cleanup(func() {
+		_ = server.Close()
+		serving.Wait()
+		b.client.CloseIdleConnections()
+	})
+	return b
+}
+
+// ServeHTTP carries one request to the next backend.
+func (b *Balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	request, err := io.ReadAll(http.MaxBytesReader(w, r.Body, balanceBytes))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	backend := b.backends[int(b.next.Add(1)%uint64(len(b.backends)))] //nolint:gosec // less than the number of backends
+	code, reply, err := b.forward(r, backend, request)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+		return
+	}
+	if code == http.StatusOK && r.URL.Path == "/filter" {
+		b.note(backend, request, reply)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_, _ = w.Write(reply) // an error means that nobody waits for it any more
+}
+
+func (b *Balancer) forward(r *http.Request, backend string, body []byte) (code int, reply []byte, err error) {
+	url := "http://" + backend + r.URL.RequestURI()
+	request, err := http.NewRequestWithContext(r.Context(), r.Method, url, bytes.NewReader(body))
+	if err != nil {
+		return 0, nil, fmt.Errorf("carrying a request to %s: %w", backend, err)
+	}
+	request.Header = r.Header.Clone()
+	response, err := b.client.Do(request)
+	if err != nil {
+		return 0, nil, fmt.Errorf("carrying a request to %s: %w", backend, err)
+	}
+	defer response.Body.Close()
+	reply, err = io.ReadAll(io.LimitReader(response.Body, balanceBytes))
+	if err != nil {
+		return 0, nil, fmt.Errorf("reading the reply of %s: %w", backend, err)
+	}
+	return response.StatusCode, reply, nil
+}
+
+// note keeps an answer; what is neither request nor reply of /filter is left to kube-scheduler to complain about.
+func (b *Balancer) note(backend string, request, reply []byte) {
+	var asked extenderv1.ExtenderArgs
+	var kept extenderv1.ExtenderFilterResult
+	if json.Unmarshal(request, &asked) != nil || json.Unmarshal(reply, &kept) != nil {
+		return
+	}
+	if asked.Pod == nil || asked.NodeNames == nil || kept.NodeNames == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	uid := string(asked.Pod.UID)
+	b.answers[uid] = append(b.answers[uid], Answer{Backend: backend, Asked: *asked.NodeNames, Kept: *kept.NodeNames})
+}
+
+// Answers returns what was answered about a pod, oldest first.
+func (b *Balancer) Answers(podUID string) []Answer {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.answers[podUID])
+}

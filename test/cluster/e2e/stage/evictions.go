@@ -1,0 +1,89 @@
+package stage
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/evenkeel/evenkeel/test/cluster"
+)
+
+// Eviction is one that the API server has granted.
+type Eviction struct {
+	Namespace, Pod string
+	// Program is the name that the asking process was started under; see StartAs.
+	Program string
+	// At is when the request came in, by the API server's clock.
+	At time.Time
+}
+
+// evictionEvent is the part of an audit event that Eviction needs.
+type evictionEvent struct {
+	Stage      string    `json:"stage"`
+	RequestURI string    `json:"requestURI"`
+	Verb       string    `json:"verb"`
+	UserAgent  string    `json:"userAgent"`
+	Received   time.Time `json:"requestReceivedTimestamp"`
+	ObjectRef  struct {
+		Resource    string `json:"resource"`
+		Subresource string `json:"subresource"`
+		Namespace   string `json:"namespace"`
+		Name        string `json:"name"`
+	} `json:"objectRef"`
+	ResponseStatus struct {
+		Code int `json:"code"`
+	} `json:"responseStatus"`
+}
+
+func (e *evictionEvent) granted() bool {
+	return e.Stage == "ResponseComplete" && e.Verb == "create" && e.ResponseStatus.Code == http.StatusCreated &&
+		e.ObjectRef.Resource == "pods" && e.ObjectRef.Subresource == "eviction" && !strings.Contains(e.RequestURI, "dryRun=All")
+}
+
+// Granted lists the evictions that the API server has granted since the mark, in the order of its answers.
+func (f *Fixture) Granted(since cluster.AuditMark) []Eviction {
+	f.T.Helper()
+	log, err := os.Open(filepath.Join(f.StateDir(), "audit.log"))
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	defer log.Close()
+	if _, err := log.Seek(int64(since), io.SeekStart); err != nil {
+		f.T.Fatal(err)
+	}
+	evictions, err := readEvictions(log)
+	if err != nil {
+		f.T.Fatalf("reading the audit log: %v", err)
+	}
+	return evictions
+}
+
+func readEvictions(log io.Reader) ([]Eviction, error) {
+	var evictions []Eviction
+	lines := bufio.NewReader(log)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) { // what follows the last line end is still being written
+			return evictions, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		var event evictionEvent
+		if err := json.Unmarshal(line, &event); err != nil {
+			return nil, err
+		}
+		if event.granted() {
+			program, _, _ := strings.Cut(event.UserAgent, "/")
+			evictions = append(evictions, Eviction{
+				Namespace: event.ObjectRef.Namespace, Pod: event.ObjectRef.Name, Program: program, At: event.Received,
+			})
+		}
+	}
+}

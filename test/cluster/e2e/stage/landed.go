@@ -1,0 +1,34 @@
+package stage
+
+import "fmt"
+
+// LedgerStatus is what GET /status tells of the ledger.
+type LedgerStatus struct {
+	Generation int64 `json:"generation"`
+	InFlight   int   `json:"inFlight"`
+}
+
+// Ledger asks one process for its ledger: the moves, oldest ended move first, and how far it has followed the stored one.
+func (f *Fixture) Ledger(listen string) (moves []Move, status LedgerStatus) {
+	f.T.Helper()
+	var answer struct {
+		Moves  []Move
+		Ledger LedgerStatus
+	}
+	f.Fetch("http://"+listen+"/status", &answer)
+	return answer.Moves, answer.Ledger
+}
+
+// InFlight says whether a move still waits for its eviction or its replacement.
+func (m *Move) InFlight() bool {
+	switch m.State {
+	case "Intended", "Evicted", "Booked":
+		return true
+	}
+	return false
+}
+
+// String is the move in a line.
+func (m *Move) String() string {
+	return fmt.Sprintf("move of %s from %s to %s: %s at %q, replacement %q", m.Pod, m.From, m.To, m.State, m.Node, m.Replacement)
+}

@@ -1,0 +1,81 @@
+package stage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/evenkeel/evenkeel/test/cluster"
+	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
+)
+
+// StartAs is Start with a program that need not be the one under test, under a name of its own: the audit log tells its
+// requests from those of other processes by it.
+func (f *Fixture) StartAs(name, binary, command string, args ...string) *evenkeel.Process {
+	f.T.Helper()
+	dir := f.T.TempDir()
+	link := filepath.Join(dir, name)
+	if err := os.Symlink(binary, link); err != nil {
+		f.T.Fatal(err)
+	}
+	kubeconfig := f.Access.Evenkeel
+	if command == "extender" {
+		kubeconfig = f.Access.Extender
+	}
+	args = append([]string{command, "--kubeconfig", kubeconfig, "--namespace", evenkeel.Namespace, "--v", "2"}, args...)
+	p, err := evenkeel.Start(link, filepath.Join(dir, "log"), args...)
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	f.T.Cleanup(func() {
+		_ = p.Thaw() // a frozen process could not be stopped; fails when it has ended
+		if err := p.Stop(); err != nil {
+			f.T.Error(err)
+		}
+		if f.T.Failed() {
+			f.T.Logf("log of %s:\n%s", name, p.Log())
+		}
+	})
+	return p
+}
+
+// WithClockOff compiles the program with a clock that is off by so much, and returns its path.
+func WithClockOff(ctx context.Context, offset time.Duration) (path string, err error) {
+	root, err := evenkeel.Root(ctx)
+	if err != nil {
+		return "", err
+	}
+	binDir, err := cluster.DefaultBinDir(ctx)
+	if err != nil {
+		return "", err
+	}
+	release, err := cluster.Lock(binDir)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	path = filepath.Join(binDir, "evenkeel-off-by-"+offset.String())
+	variable := "github.com/evenkeel/evenkeel/internal/servertime.offset=" + offset.String()
+	command := exec.CommandContext(ctx, "go", "build", "-ldflags", "-X "+variable, "-o", path, "./cmd/evenkeel")
+	command.Dir = root
+	if out, err := command.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building evenkeel with its clock off by %v: %w\n%s", offset, err, out)
+	}
+	return path, nil
+}
+
+// Leads says whether a process has the Lease, or had it when it ended.
+func Leads(p *evenkeel.Process) bool {
+	leads := false
+	for line := range strings.Lines(p.Log()) {
+		if strings.Contains(line, `"Leader" identity=`) {
+			leads = strings.Contains(line, "isThisProcess=true")
+		}
+	}
+	return leads
+}

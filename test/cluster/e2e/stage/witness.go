@@ -1,0 +1,244 @@
+package stage
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/evenkeel/evenkeel/test/cluster"
+	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
+)
+
+// Witness follows the stored ledger and the pods of namespace shop, to say afterwards what was on record when. It compares
+// by the revisions of what is stored, because clocks may be off.
+type Witness struct {
+	f    *Fixture
+	mark cluster.AuditMark
+
+	mu       sync.Mutex
+	latest   Document
+	present  bool
+	broken   int
+	deleted  int
+	recorded map[string]int64 // the revision of the first ledger that has a pod, by its UID
+	pods     map[string]seen  // by name: those of a Deployment never come twice
+	waiting  []waiter
+	// waking orders the two watches: what one of them changes while the other asks is asked about again.
+	waking sync.Mutex
+	// gaps says that the API server went away, so that a revision may have been missed.
+	gaps bool
+}
+
+type seen struct {
+	uid string
+	// left is the revision at which the pod began to go, 0 before.
+	left int64
+}
+
+type waiter struct {
+	holds func() bool
+	done  chan struct{}
+}
+
+// Witness begins to follow; evictions count from now on.
+func (f *Fixture) Witness() *Witness {
+	f.T.Helper()
+	w := &Witness{f: f, mark: f.Mark(), recorded: map[string]int64{}, pods: map[string]seen{}}
+	ledgers := informers.NewSharedInformerFactoryWithOptions(f.Client(), 0, informers.WithNamespace(evenkeel.Namespace),
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = "metadata.name=" + LedgerName }))
+	pods := informers.NewSharedInformerFactoryWithOptions(f.Client(), 0, informers.WithNamespace("shop"))
+	follow(f, ledgers.Core().V1().ConfigMaps().Informer(), w.ledger)
+	follow(f, pods.Core().V1().Pods().Informer(), w.pod)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(f.T.Context()))
+	for _, factory := range []informers.SharedInformerFactory{ledgers, pods} {
+		factory.Start(ctx.Done())
+		factory.WaitForCacheSync(f.T.Context().Done())
+	}
+	f.T.Cleanup(func() {
+		cancel()
+		ledgers.Shutdown()
+		pods.Shutdown()
+	})
+	return w
+}
+
+// follow tells of each version of an object; gone is set when it was deleted.
+func follow[T any](f *Fixture, informer cache.SharedIndexInformer, tell func(object *T, gone bool)) {
+	f.T.Helper()
+	as := func(object any, gone bool) {
+		if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
+			object = last.Obj
+		}
+		if typed, ok := object.(*T); ok {
+			tell(typed, gone)
+		}
+	}
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(object any) { as(object, false) },
+		UpdateFunc: func(_, object any) { as(object, false) },
+		DeleteFunc: func(object any) { as(object, true) },
+	})
+	if err != nil {
+		f.T.Fatal(err)
+	}
+}
+
+func (w *Witness) ledger(stored *v1.ConfigMap, gone bool) {
+	document, err := ReadDocument(stored)
+	w.mu.Lock()
+	switch {
+	case gone:
+		w.present = false
+		w.deleted++
+	case err != nil:
+		w.present = false
+		w.broken++
+	default:
+		w.latest, w.present = document, true
+		for _, move := range document.Moves {
+			if w.recorded[move.PodUID] == 0 {
+				w.recorded[move.PodUID] = revision(stored)
+			}
+		}
+	}
+	w.mu.Unlock()
+	w.wake()
+}
+
+func (w *Witness) pod(pod *v1.Pod, gone bool) {
+	w.mu.Lock()
+	known := w.pods[pod.Name]
+	known.uid = string(pod.UID)
+	if known.left == 0 && (gone || pod.DeletionTimestamp != nil) {
+		known.left = revision(pod)
+	}
+	w.pods[pod.Name] = known
+	w.mu.Unlock()
+	w.wake()
+}
+
+func revision(object metav1.Object) int64 {
+	n, err := strconv.ParseInt(object.GetResourceVersion(), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// When closes the channel as soon as the condition holds, after whatever the witness sees.
+func (w *Witness) When(condition func() bool) <-chan struct{} {
+	next := waiter{holds: condition, done: make(chan struct{})}
+	w.mu.Lock()
+	w.waiting = append(w.waiting, next)
+	w.mu.Unlock()
+	w.wake()
+	return next.done
+}
+
+func (w *Witness) wake() {
+	w.waking.Lock()
+	defer w.waking.Unlock()
+	w.mu.Lock()
+	waiting := w.waiting
+	w.waiting = nil
+	w.mu.Unlock()
+	var still []waiter
+	for _, one := range waiting {
+		if one.holds() {
+			close(one.done)
+		} else {
+			still = append(still, one)
+		}
+	}
+	w.mu.Lock()
+	w.waiting = append(w.waiting, still...)
+	w.mu.Unlock()
+}
+
+// Document is the ledger as it is stored now; false when there is none or it cannot be read.
+func (w *Witness) Document() (Document, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.latest, w.present
+}
+
+// Broken counts the stored ledgers that could not be read.
+func (w *Witness) Broken() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.broken
+}
+
+// Deleted counts how often the ConfigMap was deleted.
+func (w *Witness) Deleted() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.deleted
+}
+
+// UID is that of a pod, by its name.
+func (w *Witness) UID(pod string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.pods[pod].uid
+}
+
+// Left names the pods of a workload that have begun to go.
+func (w *Witness) Left() (names []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for name, pod := range w.pods {
+		if pod.left > 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// AllowGaps has the witness not insist on having seen every revision: the API server is going to be away.
+func (w *Witness) AllowGaps() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.gaps = true
+}
+
+// Evictions lists what the API server has granted since the witness began.
+func (w *Witness) Evictions() []Eviction { return w.f.Granted(w.mark) }
+
+// WaitEvictions waits until so many evictions were granted in all.
+func (w *Witness) WaitEvictions(within time.Duration, n int) {
+	w.f.T.Helper()
+	w.f.Eventually(within, strconv.Itoa(n)+" evictions", func(context.Context) bool { return len(w.Evictions()) >= n })
+}
+
+// Check fails the case where a pod was evicted twice, where one was that no stored ledger had before, or where there are more
+// evictions than so many.
+func (w *Witness) Check(most int) {
+	w.f.T.Helper()
+	evictions := w.Evictions()
+	if len(evictions) > most {
+		w.f.T.Errorf("%d evictions, want at most %d", len(evictions), most)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	twice := map[string]bool{}
+	for _, eviction := range evictions {
+		pod := w.pods[eviction.Pod]
+		if twice[eviction.Pod] {
+			w.f.T.Errorf("pod %s was evicted twice", eviction.Pod)
+		}
+		twice[eviction.Pod] = true
+		switch at := w.recorded[pod.uid]; {
+		case pod.uid == "" || at == 0:
+			w.f.T.Errorf("pod %s was evicted and no ledger has it", eviction.Pod)
+		case pod.left > 0 && at > pod.left && !w.gaps:
+			w.f.T.Errorf("pod %s was evicted at revision %d and only recorded at %d", eviction.Pod, pod.left, at)
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package soak
+
+import (
+	"errors"
+	"math"
+	"time"
+)
+
+// LoadConfig says what drives a fleet.
+type LoadConfig struct {
+	Fleet       []Deployment
+	CPU, Memory *Trace
+	// Step is how long a step of the traces lasts in the run.
+	Step time.Duration
+	Seed uint64
+}
+
+// Load is what every replica uses over time. It is a function of time: asking it changes nothing.
+type Load struct {
+	config   LoadConfig
+	replicas []replica
+}
+
+// replica is what one of a Deployment's pods uses, whichever pod that is.
+type replica struct {
+	allocation Amounts
+	// cpuSeries and memorySeries are the series it follows, shift where it is in them at the beginning.
+	cpuSeries, memorySeries, shift int
+	// phase is how far into its step the replica begins: all change at different times, as they do in real life.
+	phase time.Duration
+}
+
+// NewLoad gives each replica of the fleet a series. Where there are fewer series than replicas, a series is followed by
+// several that are a part of it apart.
+func NewLoad(config LoadConfig) (*Load, error) {
+	switch {
+	case config.Step < time.Second:
+		return nil, errors.New("a step of the trace lasts less than a second")
+	case config.CPU.Steps() == 0 || config.Memory.Steps() == 0:
+		return nil, errors.New("a trace is empty")
+	}
+	random := source(config.Seed, "load")
+	l := &Load{config: config}
+	order := random.Perm(len(config.CPU.Series))
+	for _, d := range config.Fleet {
+		for range d.Replicas {
+			i := len(l.replicas)
+			r := replica{allocation: d.Allocation, cpuSeries: order[i%len(order)], phase: time.Duration(random.Int64N(int64(config.Step)))}
+			// Where memory was recorded, too, it is that of the same machine.
+			r.memorySeries = r.cpuSeries
+			if round := i / len(order); round > 0 {
+				rounds := (sizeOf(config.Fleet) + len(order) - 1) / len(order)
+				r.shift = round * config.CPU.Steps() / rounds
+			}
+			l.replicas = append(l.replicas, r)
+		}
+	}
+	return l, nil
+}
+
+func sizeOf(fleet []Deployment) int {
+	n := 0
+	for _, d := range fleet {
+		n += d.Replicas
+	}
+	return n
+}
+
+// At is what a replica of the fleet uses when a run has lasted so long.
+func (l *Load) At(number int, elapsed time.Duration) Amounts {
+	r := &l.replicas[number]
+	step := int((max(elapsed, 0)+r.phase)/l.config.Step) + r.shift
+	return Amounts{
+		CPUMilli:    share(l.config.CPU.at(r.cpuSeries, step), r.allocation.CPUMilli),
+		MemoryBytes: share(l.config.Memory.at(r.memorySeries, step), r.allocation.MemoryBytes),
+	}
+}
+
+func share(percent float64, of int64) int64 {
+	return max(1, int64(math.Round(percent/100*float64(of))))
+}
+
+// Changed says whether a pod that uses one amount has to be told of another: 5 % and a little, of either resource.
+func Changed(from, to Amounts) bool {
+	const leastCPUMilli, leastMemoryBytes = 10, 8 << 20
+	return changed(from.CPUMilli, to.CPUMilli, leastCPUMilli) || changed(from.MemoryBytes, to.MemoryBytes, leastMemoryBytes)
+}
+
+func changed(from, to, least int64) bool {
+	const oneIn = 20
+	by := to - from
+	if by < 0 {
+		by = -by
+	}
+	return by > least && by > from/oneIn
+}

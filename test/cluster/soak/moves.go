@@ -1,0 +1,84 @@
+package soak
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// Moves adds up what Evenkeel's processes say on GET /status. They forget what ended long ago, and those that do not evict
+// come to know of a move a little later: each move is counted by the furthest state that any of them told.
+type Moves struct {
+	known map[moveKey]moveState
+}
+
+type moveKey struct{ namespace, pod, from string }
+
+type moveState struct {
+	rank    int
+	state   string
+	planned bool
+}
+
+// MoveCounts are the moves by what became of them.
+type MoveCounts struct {
+	All     int `json:"all"`
+	Landed  int `json:"landed"`
+	OnPlan  int `json:"onPlan"`
+	Expired int `json:"expired"`
+	// Cancelled are those whose eviction was refused or never called, among others.
+	Cancelled int `json:"cancelled"`
+	InFlight  int `json:"inFlight"`
+}
+
+// Read takes in one answer.
+func (m *Moves) Read(status []byte) error {
+	var answer struct {
+		Moves []struct{ Namespace, Pod, From, To, Node, State string }
+	}
+	if err := json.Unmarshal(status, &answer); err != nil {
+		return fmt.Errorf("reading evenkeel's status: %w", err)
+	}
+	if m.known == nil {
+		m.known = map[moveKey]moveState{}
+	}
+	for _, move := range answer.Moves {
+		key := moveKey{move.Namespace, move.Pod, move.From}
+		told := moveState{rank: rank(move.State), state: move.State, planned: move.To != "" && move.To == move.Node}
+		if told.rank > m.known[key].rank {
+			m.known[key] = told
+		}
+	}
+	return nil
+}
+
+func rank(state string) int {
+	switch state {
+	case "Landed":
+		return 3
+	case "Cancelled", "Expired":
+		return 2
+	default:
+		return 1
+	}
+}
+
+// Counts adds them up.
+func (m *Moves) Counts() MoveCounts {
+	counts := MoveCounts{All: len(m.known)}
+	for _, move := range m.known {
+		switch move.state {
+		case "Landed":
+			counts.Landed++
+			if move.planned {
+				counts.OnPlan++
+			}
+		case "Expired":
+			counts.Expired++
+		case "Cancelled":
+			counts.Cancelled++
+		default:
+			counts.InFlight++
+		}
+	}
+	return counts
+}

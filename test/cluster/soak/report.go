@@ -1,0 +1,172 @@
+package soak
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// Minute is what is told every minute.
+type Minute struct {
+	Minute int `json:"minute"`
+	Now    Now `json:"now"`
+	Counts `json:",inline"`
+	Moves  MoveCounts `json:"moves"`
+	// Patches are those of this minute.
+	Patches  int                `json:"patches"`
+	Vitals   map[string]*Vitals `json:"vitals,omitempty"`
+	LedgerKB float64            `json:"ledgerKB"`
+}
+
+// Patches say what changing the pods' usage has cost.
+type Patches struct {
+	Made   int `json:"made"`
+	Failed int `json:"failed"`
+	// MeanMilliseconds is how long one took; LateSeconds is the longest that one waited for its turn.
+	MeanMilliseconds float64 `json:"meanMilliseconds"`
+	LateSeconds      float64 `json:"lateSeconds"`
+}
+
+// Report is what a run has brought.
+type Report struct {
+	Baseline bool    `json:"baseline"`
+	Trace    string  `json:"trace"`
+	Nodes    int     `json:"nodes"`
+	Pods     int     `json:"pods"`
+	Minutes  float64 `json:"minutes"`
+	Lines    Lines   `json:"evictLines"`
+
+	Counts Counts     `json:"counts"`
+	Moves  MoveCounts `json:"moves"`
+	Totals Totals     `json:"totals"`
+	// EvictionsPerPodDay is by the run's own clock, EvictionsPerPodTraceDay by that of the trace, whose steps are five minutes.
+	EvictionsPerPodDay      float64   `json:"evictionsPerPodDay"`
+	EvictionsPerPodTraceDay float64   `json:"evictionsPerPodTraceDay"`
+	Patches                 Patches   `json:"patches"`
+	LedgerBytes             int       `json:"ledgerBytes"`
+	LedgerPeakBytes         int       `json:"ledgerPeakBytes"`
+	Processes               []Process `json:"processes"`
+	Timeline                []Minute  `json:"timeline"`
+	// Pending are pods that stayed so.
+	Pending []string `json:"pending,omitempty"`
+	// Failures are why the run has failed; empty when it has not.
+	Failures []string `json:"failures"`
+}
+
+// traceStep is how long a step of a trace was when it was recorded.
+const traceStep = 5 * time.Minute
+
+// Finish works out what follows from the rest, and judges.
+func (r *Report) Finish(step time.Duration) {
+	if r.Minutes > 0 && r.Pods > 0 {
+		perMinute := float64(r.Counts.Evictions) / float64(r.Pods) / r.Minutes
+		r.EvictionsPerPodDay = perMinute * (24 * time.Hour).Minutes()
+		r.EvictionsPerPodTraceDay = r.EvictionsPerPodDay * step.Minutes() / traceStep.Minutes()
+	}
+	r.Failures = []string{}
+	for _, p := range r.Processes {
+		if p.Restarts > 0 {
+			r.Failures = append(r.Failures, fmt.Sprintf("%s died %d times", p.Name, p.Restarts))
+		}
+		if p.Goroutines.Verdict == Grew {
+			r.Failures = append(r.Failures, fmt.Sprintf("%s has more and more goroutines: %d in the second quarter, %d in the last one",
+				p.Name, p.Goroutines.SecondQuarter, p.Goroutines.LastQuarter))
+		}
+	}
+	if len(r.Pending) > 0 {
+		const most = 5
+		r.Failures = append(r.Failures, fmt.Sprintf("%d pods stayed Pending, such as %s", len(r.Pending), strings.Join(r.Pending[:min(most, len(r.Pending))], ", ")))
+	}
+}
+
+// JSON writes the whole report.
+func (r *Report) JSON(w io.Writer) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(r); err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	return nil
+}
+
+// Table writes the report for people, without the timeline.
+func (r *Report) Table(w io.Writer) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	defer t.Flush()
+	with := "with Evenkeel"
+	if r.Baseline {
+		with = "without Evenkeel"
+	}
+	row := func(name, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
+	row("run", "%.1f min, %d nodes, %d pods, %s, trace %s", r.Minutes, r.Nodes, r.Pods, with, r.Trace)
+	row("evictions", "%d; %.3f per pod and day, %.3f per pod and day of the trace; one replica %d at most",
+		r.Counts.Evictions, r.EvictionsPerPodDay, r.EvictionsPerPodTraceDay, r.Counts.MostEvicted)
+	row("hot-node-minutes", "%.1f of %.0f (%.2f %%), above %g %% CPU or %g %% memory", r.Totals.HotNodeMinutes, r.Totals.NodeMinutes,
+		share100(r.Totals.HotNodeMinutes, r.Totals.NodeMinutes), r.Lines.CPUPercent, r.Lines.MemoryPercent)
+	row("by means of 5 min", "%.1f (%.2f %%)", r.Totals.SustainedNodeMinutes, share100(r.Totals.SustainedNodeMinutes, r.Totals.NodeMinutes))
+	row("deviation across nodes", "%.1f points of CPU, %.1f of memory; mean %.1f %% of CPU, peak %.1f %%",
+		r.Totals.DeviationPercent, r.Totals.MemoryDeviationPercent, r.Totals.MeanPercent, r.Totals.PeakPercent)
+	row("moves", "%d: %d landed, %d of them on plan, %d expired, %d cancelled, %d in flight", r.Moves.All, r.Moves.Landed, r.Moves.OnPlan,
+		r.Moves.Expired, r.Moves.Cancelled, r.Moves.InFlight)
+	row("landings", "%d by the watch: %d boomerangs, %d on hot nodes; %d pods deleted otherwise", r.Counts.Landings, r.Counts.Boomerangs,
+		r.Counts.LandedHot, r.Counts.Deletions)
+	row("patches of usage", "%d, %.1f ms each, %d failed, %.1f s late at most", r.Patches.Made, r.Patches.MeanMilliseconds, r.Patches.Failed, r.Patches.LateSeconds)
+	if !r.Baseline {
+		row("ledger", "%.1f kB, %.1f kB at most", kilobytes(r.LedgerBytes), kilobytes(r.LedgerPeakBytes))
+	}
+	for i := range r.Processes {
+		r.Processes[i].rows(row)
+	}
+	for _, failure := range r.Failures {
+		row("FAILED", "%s", failure)
+	}
+}
+
+func (p *Process) rows(row func(name, format string, args ...any)) {
+	const mib = 1 << 20
+	trend := func(t Trend, unit int64, name string) string {
+		return fmt.Sprintf("%d / %d / %d %s (%s)", t.Start/unit, t.Middle/unit, t.End/unit, name, t.Verdict)
+	}
+	row(p.Name, "start / middle / end: RSS %s, heap %s, %s; %d restarts, %d errors logged",
+		trend(p.RSS, mib, "MiB"), trend(p.Heap, mib, "MiB"), trend(p.Goroutines, 1, "goroutines"), p.Restarts, p.Errors)
+	for _, message := range p.Messages {
+		row("", "%d × %s", message.Count, message.Text)
+	}
+}
+
+func kilobytes(bytes int) float64 { return float64(bytes) / 1000 }
+
+func share100(part, whole float64) float64 {
+	if whole == 0 {
+		return 0
+	}
+	return 100 * part / whole
+}
+
+// Line is the minute as one line of text.
+func (m *Minute) Line() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%3d min  hot %d now, %d by 5 min  CPU %.1f ± %.1f %%, peak %.0f %%  evicted %d  landed %d, on plan %d of %d, boomerangs %d  patches %d",
+		m.Minute, m.Now.HotNodes, m.Now.SustainedNodes, m.Now.MeanPercent, m.Now.DeviationPercent, m.Now.PeakPercent,
+		m.Evictions, m.Landings, m.Moves.OnPlan, m.Moves.Landed, m.Boomerangs, m.Patches)
+	if len(m.Vitals) == 0 {
+		return b.String()
+	}
+	var rss, heap, goroutines []string
+	for _, name := range slices.Sorted(maps.Keys(m.Vitals)) {
+		v := m.Vitals[name]
+		if v == nil {
+			v = &Vitals{}
+		}
+		rss = append(rss, fmt.Sprint(v.RSSBytes>>20))
+		heap = append(heap, fmt.Sprint(v.HeapBytes>>20))
+		goroutines = append(goroutines, fmt.Sprint(v.Goroutines))
+	}
+	fmt.Fprintf(&b, "  ledger %.1f kB  RSS %s MiB, heap %s MiB, %s goroutines", m.LedgerKB, strings.Join(rss, "/"), strings.Join(heap, "/"), strings.Join(goroutines, "/"))
+	return b.String()
+}

@@ -1,0 +1,136 @@
+package soak
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Vitals are a process's own figures at one moment.
+type Vitals struct {
+	RSSBytes   int64 `json:"rssBytes"`
+	HeapBytes  int64 `json:"heapBytes"`
+	Goroutines int64 `json:"goroutines"`
+}
+
+// ReadVitals reads them from a page in Prometheus' text format.
+func ReadVitals(page io.Reader) (Vitals, error) {
+	var v Vitals
+	wanted := map[string]*int64{
+		"process_resident_memory_bytes": &v.RSSBytes, "go_memstats_heap_inuse_bytes": &v.HeapBytes, "go_goroutines": &v.Goroutines,
+	}
+	lines := bufio.NewScanner(page)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		name, text, _ := strings.Cut(lines.Text(), " ")
+		into := wanted[name]
+		if into == nil {
+			continue
+		}
+		value, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(value >= 0 && value < 1<<60) {
+			return Vitals{}, fmt.Errorf("reading metrics: %s is %q", name, text)
+		}
+		*into = int64(value)
+		delete(wanted, name)
+	}
+	if err := lines.Err(); err != nil {
+		return Vitals{}, fmt.Errorf("reading metrics: %w", err)
+	}
+	// Not every system tells a process's resident memory.
+	delete(wanted, "process_resident_memory_bytes")
+	for name := range wanted {
+		return Vitals{}, fmt.Errorf("reading metrics: %s is missing", name)
+	}
+	return v, nil
+}
+
+// Trend is what became of one figure of a process over a run.
+type Trend struct {
+	Start  int64 `json:"start"`
+	Middle int64 `json:"middle"`
+	End    int64 `json:"end"`
+	Peak   int64 `json:"peak"`
+	// SecondQuarter and LastQuarter are medians; the first quarter is start-up.
+	SecondQuarter int64 `json:"secondQuarter"`
+	LastQuarter   int64 `json:"lastQuarter"`
+	Verdict       Flat  `json:"verdict"`
+}
+
+// Flat says whether a figure grew.
+type Flat string
+
+// The verdicts on a figure.
+const (
+	IsFlat Flat = "flat"
+	Grew   Flat = "grew"
+	// TooShort: not enough samples to say.
+	TooShort Flat = "too short"
+)
+
+const (
+	// leastSamples are what a verdict takes: four in each quarter.
+	leastSamples = 16
+	// slackPercent is what a median may vary by without being called growth.
+	slackPercent = 10
+)
+
+// NewTrend judges samples in the order of time. Growth below slack is none.
+func NewTrend(samples []int64, slack int64) Trend {
+	n := len(samples)
+	if n == 0 {
+		return Trend{Verdict: TooShort}
+	}
+	t := Trend{Start: samples[0], Middle: samples[n/2], End: samples[n-1], Peak: slices.Max(samples), Verdict: TooShort}
+	if n < leastSamples {
+		return t
+	}
+	t.SecondQuarter, t.LastQuarter = median(samples[n/4:n/2]), median(samples[n-n/4:])
+	t.Verdict = IsFlat
+	if by := t.LastQuarter - t.SecondQuarter; by > slack && by*100 > t.SecondQuarter*slackPercent {
+		t.Verdict = Grew
+	}
+	return t
+}
+
+func median(samples []int64) int64 {
+	sorted := slices.Sorted(slices.Values(samples))
+	return sorted[len(sorted)/2]
+}
+
+// Process is what became of one evenkeel process over a run.
+type Process struct {
+	Name       string `json:"name"`
+	Restarts   int    `json:"restarts"`
+	RSS        Trend  `json:"rssBytes"`
+	Heap       Trend  `json:"heapBytes"`
+	Goroutines Trend  `json:"goroutines"`
+	// Errors counts the lines of its log that say error, Messages the most frequent of them.
+	Errors   int       `json:"errors"`
+	Messages []Message `json:"messages,omitempty"`
+}
+
+const (
+	slackBytes      = 8 << 20
+	slackGoroutines = 10
+)
+
+// NewProcess sums up a process by the samples of its vitals.
+func NewProcess(name string, restarts int, samples []Vitals, log *LogErrors) Process {
+	pick := func(of func(Vitals) int64) []int64 {
+		values := make([]int64, len(samples))
+		for i, v := range samples {
+			values[i] = of(v)
+		}
+		return values
+	}
+	p := Process{Name: name, Restarts: restarts}
+	p.RSS = NewTrend(pick(func(v Vitals) int64 { return v.RSSBytes }), slackBytes)
+	p.Heap = NewTrend(pick(func(v Vitals) int64 { return v.HeapBytes }), slackBytes)
+	p.Goroutines = NewTrend(pick(func(v Vitals) int64 { return v.Goroutines }), slackGoroutines)
+	p.Errors, p.Messages = log.Total(), log.Most(5)
+	return p
+}
