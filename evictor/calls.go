@@ -10,12 +10,13 @@ import (
 // Call is how one eviction call ended.
 type Call struct {
 	At time.Time
-	// Refused: a PodDisruptionBudget, or the API server for its load, said not now. Failed: any other error.
+	// Refused: a PodDisruptionBudget, or the API server for its load, said not now. Failed: any other error but that the pod is gone or is
+	// another one by now, which tells nothing of the API server.
 	Refused, Failed bool
 }
 
-// keptCalls is how many calls are remembered.
-const keptCalls = 20
+// keptCalls is how many calls are remembered: as many as a policy may let fail in a row.
+const keptCalls = 100
 
 // calls are the newest calls, oldest first.
 type calls struct {
@@ -27,7 +28,8 @@ func (c *calls) add(at time.Time, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	refused := apierrors.IsTooManyRequests(err)
-	if c.kept = append(c.kept, Call{At: at, Refused: refused, Failed: err != nil && !refused}); len(c.kept) > keptCalls {
+	failed := err != nil && !refused && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err)
+	if c.kept = append(c.kept, Call{At: at, Refused: refused, Failed: failed}); len(c.kept) > keptCalls {
 		c.kept = append([]Call(nil), c.kept[1:]...)
 	}
 }

@@ -1,311 +1,14 @@
 package ledger
 
 import (
-	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/evenkeel/evenkeel/cluster"
 )
-
-// world is a cluster of few owners, with the ledger of the process that evicts and those of two that follow it. All of them
-// see pods come and go in the same order; each follower is asked by a kube-scheduler of its own.
-type world struct {
-	t      *testing.T
-	script []byte
-	second int
-	made   int
-	pods   []*inhabitant
-	// left counts the pods of each owner that began to leave, evicted or by themselves.
-	left       map[string]int
-	leader     *books
-	followers  [2]*books
-	written    []Document
-	announcing bool
-	log        []string
-}
-
-// inhabitant is a pod of a world; it has no node until it is bound.
-type inhabitant struct {
-	Pod
-	node string
-	// evicted: the API server lets it leave; leaving: the watch has told so.
-	evicted, leaving bool
-}
-
-var (
-	worldOwners = []cluster.Owner{
-		{UID: "rs-1", Kind: "ReplicaSet", Name: "web"}, {UID: "rs-2", Kind: "ReplicaSet", Name: "api"}, {UID: "sts-1", Kind: "StatefulSet", Name: "db"},
-	}
-	worldNodes = []string{"n1", "n2", "n3"}
-)
-
-func newWorld(t *testing.T, script []byte) *world {
-	w := &world{t: t, script: script, left: map[string]int{}, second: 100}
-	config := Config{SourceAvoidance: time.Minute, KeepEnded: 1000}
-	w.leader, w.followers = newBooks(config), [2]*books{newBooks(config), newBooks(config)}
-	w.announcing = w.next(2) == 0
-	for i := range worldOwners {
-		for range 3 {
-			pod := w.create(i)
-			pod.Created, pod.node = at(0), worldNodes[0]
-		}
-	}
-	return w
-}
-
-// next takes a number below n off the script.
-func (w *world) next(n int) int {
-	if len(w.script) == 0 || n <= 0 {
-		return 0
-	}
-	b := w.script[0]
-	w.script = w.script[1:]
-	return int(b) % n
-}
-
-// say notes what happens, for whoever has to find out what went wrong.
-func (w *world) say(format string, args ...any) {
-	w.log = append(w.log, fmt.Sprintf("%4d: ", w.second)+fmt.Sprintf(format, args...))
-}
-
-func (w *world) now() time.Time { return at(w.second) }
-
-func (w *world) all() []*books { return []*books{w.leader, w.followers[0], w.followers[1]} }
-
-// create makes a pod; a StatefulSet's takes the first name that is free.
-func (w *world) create(owner int) *inhabitant {
-	o := worldOwners[owner]
-	w.made++
-	pod := &inhabitant{Pod: Pod{
-		UID: fmt.Sprintf("pod-%d", w.made), Name: fmt.Sprintf("%s-x%d", o.Name, w.made), OwnerUID: o.UID, OwnerKind: o.Kind,
-		TemplateHash: "h1", Created: w.now(),
-	}}
-	for n := 0; o.Kind == "StatefulSet"; n++ {
-		pod.Name = fmt.Sprintf("%s-%d", o.Name, n)
-		if !slices.ContainsFunc(w.pods, func(p *inhabitant) bool { return p.Name == pod.Name }) {
-			break
-		}
-	}
-	w.pods = append(w.pods, pod)
-	return pod
-}
-
-// pick takes a pod off the script, of those that are wanted; nil if there is none.
-func (w *world) pick(wanted func(*inhabitant) bool) *inhabitant {
-	var some []*inhabitant
-	for _, pod := range w.pods {
-		if wanted(pod) {
-			some = append(some, pod)
-		}
-	}
-	if len(some) == 0 {
-		return nil
-	}
-	return some[w.next(len(some))]
-}
-
-func bound(p *inhabitant) bool   { return p.node != "" && !p.leaving }
-func pending(p *inhabitant) bool { return p.node == "" }
-func leaving(p *inhabitant) bool { return p.leaving }
-func anyone(*inhabitant) bool    { return true }
-
-// step plays one line of the script.
-func (w *world) step() {
-	switch w.next(15) {
-	case 0:
-		w.second += w.next(30)
-		w.say("time passes")
-	case 1:
-		w.record()
-	case 2:
-		w.evict()
-	case 3:
-		w.leave(w.next(2) == 0)
-	case 4:
-		w.remove()
-	case 5, 6:
-		pod := w.create(w.next(len(worldOwners)))
-		w.say("%s of %s comes", pod.UID, pod.OwnerUID)
-		for _, l := range w.all() {
-			l.Created(pod.Pod)
-		}
-	case 7, 8:
-		w.ask()
-	case 9, 10:
-		w.bind()
-	case 11:
-		w.cancel()
-	case 12:
-		w.say("expire")
-		for _, l := range w.all() {
-			l.Expire(w.now())
-		}
-	case 13:
-		w.publish()
-	case 14:
-		w.say("reconcile")
-		for _, l := range w.all() {
-			l.Reconcile(w.snapshot(), w.now())
-		}
-	}
-}
-
-// record enters moves of up to three pods. In a world that announces, those who answer kube-scheduler know at once, and no
-// pod is so young that clocks could tell it wrong.
-func (w *world) record() {
-	if w.announcing {
-		w.second += 1 + int(clockSlack/time.Second)
-	}
-	var intents []Intent
-	for range 1 + w.next(3) {
-		pod := w.pick(func(p *inhabitant) bool { return bound(p) && !p.evicted })
-		if pod == nil {
-			continue
-		}
-		w.say("%s is to be moved", pod.UID)
-		owner := worldOwners[slices.IndexFunc(worldOwners, func(o cluster.Owner) bool { return o.UID == pod.OwnerUID })]
-		usage := cluster.Amounts{int64(w.next(3)) * 100, int64(w.next(3)) << 20}
-		intents = append(intents, Intent{
-			Pod: pod.Name, PodUID: pod.UID, Owner: owner, TemplateHash: pod.TemplateHash, Usage: usage, From: pod.node,
-			To: worldNodes[w.next(len(worldNodes))], Wait: 10 * time.Second, TTL: time.Minute,
-		})
-	}
-	w.leader.Record(w.now(), intents...)
-	if w.announcing {
-		w.publish()
-	}
-}
-
-// evict lets the API server accept an eviction, which the leader knows before the watch tells.
-func (w *world) evict() {
-	if pod := w.pick(func(p *inhabitant) bool { return bound(p) && w.leader.Moving(p.UID) }); pod != nil {
-		w.count(pod)
-		w.say("%s is evicted", pod.UID)
-		w.leader.Leaves(pod.UID, w.now())
-	}
-}
-
-// leave lets the watch tell that a pod leaves, of those that are to be moved or of all.
-func (w *world) leave(moved bool) {
-	pod := w.pick(func(p *inhabitant) bool { return bound(p) && (!moved || w.leader.Moving(p.UID)) })
-	if pod == nil {
-		return
-	}
-	w.count(pod)
-	pod.leaving = true
-	w.say("%s leaves", pod.UID)
-	for _, l := range w.all() {
-		l.Leaves(pod.UID, w.now())
-	}
-}
-
-// count counts a pod that leaves once.
-func (w *world) count(pod *inhabitant) {
-	if !pod.evicted {
-		pod.evicted = true
-		w.left[pod.OwnerUID]++
-	}
-}
-
-func (w *world) remove() {
-	pod := w.pick(func(p *inhabitant) bool { return leaving(p) || pending(p) })
-	if pod == nil {
-		return
-	}
-	w.say("%s is gone", pod.UID)
-	w.pods = slices.DeleteFunc(w.pods, func(p *inhabitant) bool { return p == pod })
-	for _, l := range w.all() {
-		if pod.node == "" {
-			l.Gone(pod.UID)
-		} else {
-			l.Leaves(pod.UID, w.now())
-		}
-	}
-}
-
-// ask lets kube-scheduler ask one follower about a pod, even about one that is bound.
-func (w *world) ask() {
-	k := w.next(len(w.followers))
-	follower := w.followers[k]
-	pod := w.pick(anyone)
-	if pod == nil {
-		return
-	}
-	if move, ok := follower.Match(pod.Pod, w.now()); ok {
-		w.say("follower %d books %s for %s", k, pod.UID, move.PodUID)
-		follower.Book(move.PodUID, worldNodes[w.next(len(worldNodes))], cluster.Amounts{50, 50})
-	}
-}
-
-func (w *world) bind() {
-	pod := w.pick(pending)
-	if pod == nil {
-		return
-	}
-	pod.node = worldNodes[w.next(len(worldNodes))]
-	w.say("%s is bound", pod.UID)
-	for _, l := range w.all() {
-		l.Bound(pod.Pod, pod.node, w.now())
-	}
-}
-
-// cancel ends moves, as only the leader does.
-func (w *world) cancel() {
-	switch w.next(3) {
-	case 0:
-		w.say("the cycle is over")
-		w.leader.CancelIntended(w.now())
-	case 1:
-		owner, n := worldOwners[w.next(len(worldOwners))].UID, 1+w.next(2)
-		w.say("%s shrinks by %d", owner, n)
-		w.leader.CancelOwner(owner, n, w.now())
-	case 2:
-		if pod := w.pick(bound); pod != nil {
-			w.say("the eviction of %s is refused", pod.UID)
-			w.leader.Cancel(pod.UID, w.now())
-		}
-	}
-}
-
-// publish lets the followers read what the leader writes now, or what it wrote before.
-func (w *world) publish() {
-	document := w.leader.Export()
-	if len(w.written) > 0 && !w.announcing && w.next(4) == 0 {
-		k := w.next(len(w.written))
-		w.say("followers read document %d", k)
-		document = w.written[k]
-	} else {
-		w.say("followers read new document %d", len(w.written))
-		w.written = append(w.written, document)
-	}
-	for _, f := range w.followers {
-		f.Adopt(document, w.now())
-	}
-}
-
-func (w *world) snapshot() *cluster.Snapshot {
-	s := &cluster.Snapshot{}
-	for _, name := range worldNodes {
-		on := &cluster.NodePods{Node: cluster.Node{Name: name}}
-		for _, p := range w.pods {
-			if p.node == name {
-				on.Pods = append(on.Pods, &cluster.Pod{
-					UID: p.UID, Name: p.Name, Node: name, Created: p.Created, TemplateHash: p.TemplateHash, Terminating: p.leaving,
-					Owner: cluster.Owner{UID: p.OwnerUID, Kind: p.OwnerKind},
-				})
-			}
-		}
-		s.Nodes = append(s.Nodes, on)
-	}
-	return s
-}
 
 // check looks for what must never be, in each ledger.
 func (w *world) check() {
@@ -325,11 +28,14 @@ func (w *world) check() {
 // checkLandings verifies that only pods that left were replaced, and only by pods that came after the move was recorded.
 func (w *world) checkLandings(b *books) {
 	w.t.Helper()
-	landed := map[string]int{}
+	landed := map[string]map[string]bool{} // moved pods by owner
 	inFlight, ended := b.Moves()
 	for _, move := range append(inFlight, ended...) {
 		if move.State == Landed {
-			landed[move.Owner.UID]++
+			if landed[move.Owner.UID] == nil {
+				landed[move.Owner.UID] = map[string]bool{}
+			}
+			landed[move.Owner.UID][move.PodUID] = true
 		}
 		if move.State == Cancelled || move.State == Expired {
 			continue
@@ -343,9 +49,9 @@ func (w *world) checkLandings(b *books) {
 			}
 		}
 	}
-	for owner, n := range landed {
-		if n > w.left[owner] {
-			w.t.Fatalf("%d moves of %q landed, %d of its pods left", n, owner, w.left[owner])
+	for owner, pods := range landed {
+		if len(pods) > w.left[owner] {
+			w.t.Fatalf("%d moved pods of %q were replaced, %d left", len(pods), owner, w.left[owner])
 		}
 	}
 }

@@ -33,14 +33,19 @@ func Assess(move Move, facts OutcomeFacts) Outcome {
 	}
 }
 
-// relieved says whether the source uses less than when the move was planned: by at least half of what the pod used, in any
-// resource, because other pods there come and go meanwhile. What is not known relieves nobody.
+// relieved says whether the source uses less than when the move was planned: by at least half of what the pod used, in the
+// resource of which the pod used the largest share, because other pods come and go meanwhile. What is not known relieves
+// nobody.
 func (m *Move) relieved(sourceUsed cluster.Amounts) bool {
+	largest, relieved := 0.0, false
 	for r, moved := range m.Usage {
 		before, after := m.FromUsed[r], sourceUsed[r]
-		if moved > 0 && before > 0 && after > 0 && before-after >= moved-moved/2 {
-			return true
+		if moved <= 0 || before <= 0 || after <= 0 {
+			continue
+		}
+		if share := float64(moved) / float64(before); share > largest {
+			largest, relieved = share, before-after >= moved-moved/2
 		}
 	}
-	return false
+	return relieved
 }

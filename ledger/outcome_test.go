@@ -42,8 +42,8 @@ func TestAssess(t *testing.T) {
 		"cooler by a little less than half": {
 			change: hot(cluster.Amounts{7901, 20 * gib}), want: func(o *Outcome) { o.SourceCooler = false },
 		},
-		"cooler by half of the pod's memory alone": {
-			change: hot(cluster.Amounts{9500, 19*gib + gib/2}), helped: true,
+		"cooler by half of the pod's memory, which is the smaller share of the node's": {
+			change: hot(cluster.Amounts{9500, 19*gib + gib/2}), want: func(o *Outcome) { o.SourceCooler = false },
 		},
 		"hotter than before": {
 			change: hot(cluster.Amounts{9500, 21 * gib}), want: func(o *Outcome) { o.SourceCooler = false },

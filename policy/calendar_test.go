@@ -203,7 +203,7 @@ func TestCalendarWhenClocksAreChanged(t *testing.T) {
 	cases := map[string]struct {
 		period     Period
 		now        string
-		begin, end string // of the first window that ends after now
+		begin, end string // of the first window that ends after now; at the earliest now
 	}{
 		"in winter": {
 			period: inBerlin("0 22 * * *", 8*time.Hour), now: "2026-01-10T12:00:00Z",
@@ -264,6 +264,10 @@ func TestCalendarWhenClocksAreChanged(t *testing.T) {
 		"a zone that is set back to the day before": { // Santiago, 4 April 2026, 24:00 to 23:00
 			period: zone("America/Santiago", "30 23 * * *", 30*time.Minute), now: "2026-04-05T03:00:00Z",
 			begin: "2026-04-05T03:30:00Z", end: "2026-04-05T04:00:00Z",
+		},
+		"a zone that is set back after midnight": { // St. John's, 7 November 2010, 00:01 to 23:01
+			period: zone("America/St_Johns", "30 23 * * *", time.Hour), now: "2010-11-07T03:30:30Z",
+			begin: "2010-11-07T03:30:30Z", end: "2010-11-07T04:00:00Z",
 		},
 		"a zone that changes by half an hour": { // Lord Howe, 4 October 2026, 02:00 to 02:30
 			period: zone("Australia/Lord_Howe", "15 2 * * *", time.Hour), now: "2026-10-03T12:00:00Z",

@@ -111,6 +111,17 @@ func TestBudgetsOfOne(t *testing.T) {
 	}
 }
 
+// When a budget may allow a move again is told by the oldest eviction, in whatever order moves ended.
+func TestBudgetNamesTheOldest(t *testing.T) {
+	for name, first := range map[string]time.Duration{"oldest first": 50 * time.Minute, "newest first": 10 * time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			f := facts(move(1, landed(first)), move(2, landed(time.Hour-first)))
+			reason, detail := New(config(func(c *Config) { c.MaxPerHourOfOwner = 2 })).At(f, noon).Owner("rs-1")
+			expect(t, "owner", reason, OwnerMovesPerHour, detail, "not before 2026-03-01T12:10:00Z")
+		})
+	}
+}
+
 // Of a cycle's recorded moves that exceed a budget together the first may be made, as many as it has left, and no more
 // when they are made.
 func TestRecordedMovesShareTheBudget(t *testing.T) {

@@ -16,9 +16,10 @@ const unreadyFor = time.Hour
 // owner is what the moves of one owner's pods came to.
 type owner struct {
 	hour
-	// unhelpful counts the newest moves in a row that did not help, the last of which was known not to at since.
-	unhelpful int
-	since     time.Time
+	// unhelpful counts the newest cycles in a row with moves that did not help, the last of which was known not to at since;
+	// cycle is when the newest of them was recorded.
+	unhelpful    int
+	since, cycle time.Time
 	pending   trouble
 	unready   trouble
 }
@@ -82,10 +83,13 @@ func (v *Verdict) learn(move *ledger.Move) {
 		return
 	}
 	if helped {
-		owner.unhelpful, owner.since = 0, time.Time{}
+		owner.unhelpful, owner.since, owner.cycle = 0, time.Time{}, time.Time{}
 		return
 	}
-	owner.unhelpful++
+	if owner.unhelpful == 0 || !move.Recorded.Equal(owner.cycle) { // the moves of one cycle are one mistake
+		owner.unhelpful++
+	}
+	owner.cycle = move.Recorded
 	if at.After(owner.since) {
 		owner.since = at
 	}
@@ -112,7 +116,7 @@ func (v *Verdict) coolsDown(o *owner) (Reason, string) {
 	if !within(o.since, v.now, rest) {
 		return "", ""
 	}
-	return OwnerCoolingDown, fmt.Sprintf("until %s, after %d moves in a row that did not help", stamp(o.since.Add(rest)), o.unhelpful)
+	return OwnerCoolingDown, fmt.Sprintf("until %s, after moves of %d cycles in a row that did not help", stamp(o.since.Add(rest)), o.unhelpful)
 }
 
 // settle notes which nodes a move touched, and when last.

@@ -17,7 +17,7 @@ func TestOwnerCoolingDown(t *testing.T) {
 	}{
 		"never moved":                    {},
 		"helped":                         {moves: []ledger.Move{move(1, judged(time.Minute, yes))}},
-		"did not help":                   {moves: []ledger.Move{move(1, judged(time.Minute, no))}, want: OwnerCoolingDown, words: "until 2026-03-01T12:09:00Z, after 1 moves"},
+		"did not help":                   {moves: []ledger.Move{move(1, judged(time.Minute, no))}, want: OwnerCoolingDown, words: "until 2026-03-01T12:09:00Z, after moves of 1 cycles"},
 		"in the last second of the rest": {moves: []ledger.Move{move(1, judged(10*time.Minute-time.Second, no))}, want: OwnerCoolingDown},
 		"rested":                         {moves: []ledger.Move{move(1, judged(10*time.Minute, no))}},
 		"not judged yet":                 {moves: []ledger.Move{move(1, landed(time.Minute))}},
@@ -25,7 +25,7 @@ func TestOwnerCoolingDown(t *testing.T) {
 		// 10 min * 2
 		"two in a row": {
 			moves: []ledger.Move{move(1, judged(25*time.Minute, no)), move(2, judged(15*time.Minute, no))},
-			want:  OwnerCoolingDown, words: "until 2026-03-01T12:05:00Z, after 2 moves",
+			want:  OwnerCoolingDown, words: "until 2026-03-01T12:05:00Z, after moves of 2 cycles",
 		},
 		"a row that one which helped has ended": {
 			moves: []ledger.Move{move(1, judged(9*time.Minute, no)), move(2, judged(8*time.Minute, yes))},
@@ -39,14 +39,14 @@ func TestOwnerCoolingDown(t *testing.T) {
 			moves: []ledger.Move{
 				move(1, judged(35*time.Minute, no)), move(2, landed(25*time.Minute)), move(3, judged(15*time.Minute, no)),
 			},
-			want: OwnerCoolingDown, words: "after 2 moves",
+			want: OwnerCoolingDown, words: "after moves of 2 cycles",
 		},
 		// 10 min * 2^3 = 80 min, at most 60
 		"the longest rest": {
 			moves: []ledger.Move{
 				move(1, judged(4*time.Hour, no)), move(2, judged(3*time.Hour, no)), move(3, judged(2*time.Hour, no)), move(4, judged(50*time.Minute, no)),
 			},
-			want: OwnerCoolingDown, words: "until 2026-03-01T12:10:00Z, after 4 moves",
+			want: OwnerCoolingDown, words: "until 2026-03-01T12:10:00Z, after moves of 4 cycles",
 		},
 		"after the longest rest": {
 			moves: []ledger.Move{
@@ -156,6 +156,12 @@ func TestSettlingSparesTheCycle(t *testing.T) {
 			expect(t, "node", reason, tc.want, detail, words)
 		})
 	}
+}
+
+// A node settles after the last move that touched it, in whatever order they are told.
+func TestNodeSettlesAfterTheLast(t *testing.T) {
+	reason, detail := New(config()).At(facts(move(1, landed(10*time.Second)), move(2, evicted(40*time.Second))), noon).Node("hot")
+	expect(t, "node", reason, NodeSettling, detail, `until 2026-03-01T12:00:50Z, after the move of "ns/web-1"`)
 }
 
 // When a replacement counts as pending: after a minute, and the grace period that its pod's TTL has beyond 5 minutes.

@@ -60,6 +60,14 @@ func TestClockWentBack(t *testing.T) {
 	}
 }
 
+// Calls of nonsensical times hide no others.
+func TestCallsOfNonsensicalTimes(t *testing.T) {
+	f := facts()
+	f.Calls = append(calls("eeeee", 0), Call{At: noon.AddDate(1000, 0, 0)}, Call{})
+	reason, detail := New(config()).At(f, noon).Closed()
+	expect(t, "closed", reason, APIErrors, detail, "5 eviction calls failed")
+}
+
 // Durations beyond all measure wait for ever or not at all, and nothing overflows into the contrary.
 func TestHugeDurations(t *testing.T) {
 	const huge = time.Duration(math.MaxInt64)
@@ -91,6 +99,8 @@ func TestHugeDurations(t *testing.T) {
 	}).At(f, noon)
 	reason, detail := negative.Node("far")
 	expect(t, "a negative settle time", reason, "", detail, "")
+	reason, detail = negative.Owner("rs-2")
+	expect(t, "a negative time in flight", reason, "", detail, "")
 	if negative.Left() != -1 {
 		t.Errorf("a negative bound leaves %d", negative.Left())
 	}

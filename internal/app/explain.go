@@ -75,7 +75,7 @@ func explainHere(ctx context.Context, options Options, s subject, progress io.Wr
 		return nil, err
 	}
 	if planned == nil {
-		if planned, err = a.facts(a.observed()); err != nil {
+		if planned, err = a.latest(); err != nil {
 			return nil, err
 		}
 		planned.NoPlan = "no plan was made; it takes two ready nodes"
@@ -83,7 +83,16 @@ func explainHere(ctx context.Context, options Options, s subject, progress io.Wr
 	return s.explain(planned)
 }
 
-// facts are what this process knows, without a plan.
+// latest are what this process knows now, without a plan: also one that evicts nothing.
+func (a *App) latest() (*explain.Facts, error) {
+	o := a.observer.Latest()
+	if o == nil {
+		return a.facts(realusage.Observed{})
+	}
+	return a.facts(realusage.Observed{View: o.View, Board: o.Board, States: o.States, Lines: o.Lines})
+}
+
+// facts are what was observed, with the ledger.
 func (a *App) facts(o realusage.Observed) (*explain.Facts, error) {
 	if o.View == nil {
 		return nil, errors.New("usage has not been read yet")
@@ -102,7 +111,7 @@ func (a *App) study(ctx context.Context, by *realusage.Plugin, s subject) (*expl
 		return nil, err
 	}
 	asked := realusage.Asked{Protection: a.protection()}
-	if o := a.observed(); o.View != nil && s.kind == kindPod {
+	if o := a.observer.Latest(); o != nil && s.kind == kindPod {
 		asked.Pod = explain.FindPod(o.View, s.namespace, s.name)
 	}
 	made, err := by.Study(ctx, nodes, asked)
@@ -176,28 +185,31 @@ const (
 	judgedPerCycle = 50
 )
 
-// take keeps who makes plans.
-func (d *desk) take(made realusage.Made) {
+// judged is told each plan of a cycle: it keeps who makes plans, and tells the log of what was judged.
+func (a *App) judged(ctx context.Context, d *desk, made *realusage.Made) {
 	if made.By != nil {
 		d.by.Store(made.By)
 	}
+	a.logJudged(ctx, made)
 }
 
-// explained answers GET /explain/node/NAME and GET /explain/pod/NAMESPACE/NAME.
-func (a *App) explained(d *desk, r *http.Request) (any, error) {
-	s, err := subjectOfPath(r.URL.Path)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", extender.ErrNotFound, err)
+// explains answers GET /explain/node/NAME and GET /explain/pod/NAMESPACE/NAME.
+func (a *App) explains(d *desk) extender.Report {
+	return func(r *http.Request) (any, error) {
+		s, err := subjectOfPath(r.URL.Path)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", extender.ErrNotFound, err)
+		}
+		f, err := a.knowing(r.Context(), d, s)
+		if err != nil {
+			return nil, err
+		}
+		told, err := s.explain(f)
+		if errors.Is(err, explain.ErrUnknown) {
+			return nil, fmt.Errorf("%w: %w", extender.ErrNotFound, err)
+		}
+		return told, err
 	}
-	f, err := a.knowing(r.Context(), d, s)
-	if err != nil {
-		return nil, err
-	}
-	told, err := s.explain(f)
-	if errors.Is(err, explain.ErrUnknown) {
-		return nil, fmt.Errorf("%w: %w", extender.ErrNotFound, err)
-	}
-	return told, err
 }
 
 // knowing are the facts to explain by, with a plan where this process makes plans.
@@ -206,7 +218,7 @@ func (a *App) knowing(ctx context.Context, d *desk, s subject) (*explain.Facts, 
 	if by != nil {
 		return d.study(ctx, func(ctx context.Context) (*explain.Facts, error) { return a.study(ctx, by, s) })
 	}
-	f, err := a.facts(a.observed())
+	f, err := a.latest()
 	if err != nil {
 		return nil, err
 	}
@@ -276,7 +288,11 @@ func (a *App) logJudged(ctx context.Context, made *realusage.Made) {
 }
 
 func logNode(logger klog.Logger, n *explain.Node) {
+	var hasToLeave, predicted explain.Amounts
+	if n.HasToLeave != nil && n.Predicted != nil { // as of every hot node
+		hasToLeave, predicted = *n.HasToLeave, *n.Predicted
+	}
 	logger.Info("Node judged", "node", klog.KRef("", n.Name), "state", n.State, "since", n.Since, "summary", n.Summary,
-		"over", strings.Join(n.Over, "; "), "samplesOver", n.SamplesOver, "hasToLeave", n.HasToLeave, "predicted", n.Predicted,
+		"over", strings.Join(n.Over, "; "), "samplesOver", n.SamplesOver, "hasToLeave", hasToLeave, "predicted", predicted,
 		"ceiling", n.Ceiling, "moves", len(n.Leave), "leftAlone", n.LeftAlone, "declined", len(n.Declined))
 }

@@ -210,7 +210,8 @@ func (a *App) judgeMoves(ctx context.Context) {
 	}
 }
 
-// outcomeFacts gathers what a move is judged by; not ok while its source is there and not measured.
+// outcomeFacts gathers what a move is judged by; not ok while its source or its destination is there and not
+// measured.
 func (a *App) outcomeFacts(latest *observer.Observation, move *ledger.Move) (facts ledger.OutcomeFacts, ok bool) {
 	facts.Now = a.now()
 	if pod := a.replacement(move); pod != nil {
@@ -225,6 +226,9 @@ func (a *App) outcomeFacts(latest *observer.Observation, move *ledger.Move) (fac
 		facts.SourceHot = latest.States[move.From].State == plan.Hot
 	}
 	if to := snapshot.Index(move.Node); to >= 0 {
+		if !latest.View.Nodes[to].Known() {
+			return facts, false
+		}
 		_, facts.DestinationOver = latest.Lines.Over(to)
 	}
 	return facts, true

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -140,10 +141,8 @@ func (h *harbor) planned(asked string, refuse ...string) *Facts {
 type filters []string
 
 func (f filters) Fits(_ *cluster.Pod, node string) (bool, string) {
-	for _, name := range f {
-		if name == node {
-			return false, "TaintToleration: node(s) had untolerated taint {gpu: true}"
-		}
+	if slices.Contains(f, node) {
+		return false, "TaintToleration: node(s) had untolerated taint {gpu: true}"
 	}
 	return true, ""
 }

@@ -115,12 +115,14 @@ func (f *Facts) value(i int, metric usage.Metric, w int, used []cluster.Amounts)
 	if !told(read) {
 		return math.NaN()
 	}
-	part, whole := used[w][cluster.CPU], node.Allocatable[cluster.CPU]
-	switch metric {
-	case usage.Memory:
-		part, whole = used[w][cluster.Memory], node.Allocatable[cluster.Memory]
-	case lines.MemoryAvailable:
-		part, whole = node.Capacity[cluster.Memory]-used[w][cluster.Memory], node.Capacity[cluster.Memory]
+	resource := cluster.CPU
+	if metric != usage.CPU {
+		resource = cluster.Memory
+	}
+	part, whole := used[w][resource], node.Allocatable[resource]
+	if metric == lines.MemoryAvailable {
+		whole = node.Capacity[resource]
+		part = whole - part
 	}
 	if whole <= 0 {
 		return math.NaN()

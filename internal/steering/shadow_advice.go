@@ -44,7 +44,6 @@ func (s *scratch) resize(n int) {
 	}
 	s.reasons, s.kept, s.scores = s.reasons[:n], s.kept[:0], s.scores[:n]
 	clear(s.reasons)
-	clear(s.scores)
 }
 
 // advise works out what a Judge that takes up no move answers: which nodes its filter rejects, and the scores of the rest.

@@ -191,6 +191,31 @@ func TestLastAnswerCounts(t *testing.T) {
 	}
 }
 
+// What one answer was worked out in is used again, and leaves nothing behind.
+func TestAnswersDoNotMix(t *testing.T) {
+	b := shadowed(t)
+	s, _ := newShadow(t, b)
+	for i := range 20 {
+		asks(t, s, "filter", strange(fmt.Sprintf("h%d", i), 1000), "hot", "cool")
+		asks(t, s, "filter", strange(fmt.Sprintf("c%d", i), 1000), "cool", "hot")
+	}
+	for i := range 20 { // once all were asked about: a pod that is bound counts at once
+		b.place(fmt.Sprintf("h%d", i), "cool")
+		b.place(fmt.Sprintf("c%d", i), "cool")
+	}
+	b.sample()
+	s.Settle(b.observer.Latest())
+	recent := s.Report().Recent
+	for _, placement := range recent {
+		if placement.Verdict != Best || placement.Rejected != 1 || placement.AllRejected {
+			t.Errorf("%+v, want the only cool node to be the best and the hot one rejected", placement)
+		}
+	}
+	if len(recent) != 40 {
+		t.Errorf("%d placements, want 40", len(recent))
+	}
+}
+
 // The nodes that a request was about are found when others came in between and all are at other places.
 func TestVerdictAfterNodesCame(t *testing.T) {
 	b := shadowed(t)

@@ -115,7 +115,8 @@ func (r *Report) Table(w io.Writer) {
 		r.Moves.Expired, r.Moves.Cancelled, r.Moves.InFlight)
 	row("landings", "%d by the watch: %d boomerangs, %d on hot nodes; %d pods deleted otherwise", r.Counts.Landings, r.Counts.Boomerangs,
 		r.Counts.LandedHot, r.Counts.Deletions)
-	row("patches of usage", "%d, %.1f ms each, %d failed, %.1f s late at most", r.Patches.Made, r.Patches.MeanMilliseconds, r.Patches.Failed, r.Patches.LateSeconds)
+	row("patches of usage", "%d, %.1f ms each, %d failed, %.1f s late at most; %.1f s between two samples at most",
+		r.Patches.Made, r.Patches.MeanMilliseconds, r.Patches.Failed, r.Patches.LateSeconds, r.Totals.LongestGapSeconds)
 	if !r.Baseline {
 		row("ledger", "%.1f kB, %.1f kB at most", kilobytes(r.LedgerBytes), kilobytes(r.LedgerPeakBytes))
 	}

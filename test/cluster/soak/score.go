@@ -49,6 +49,8 @@ type Totals struct {
 	DeviationPercent       float64 `json:"deviationPercent"`
 	MemoryDeviationPercent float64 `json:"memoryDeviationPercent"`
 	PeakPercent            float64 `json:"peakPercent"`
+	// LongestGapSeconds is between two samples: much more than they should be apart, and the machine stood still.
+	LongestGapSeconds float64 `json:"longestGapSeconds"`
 }
 
 // ScoreConfig says what is scored.
@@ -131,6 +133,7 @@ func (s *Score) add(now Now, minutes float64) {
 	t.HotNodeMinutes += minutes * float64(now.HotNodes)
 	t.SustainedNodeMinutes += minutes * float64(now.SustainedNodes)
 	t.PeakPercent = max(t.PeakPercent, now.PeakPercent)
+	t.LongestGapSeconds = max(t.LongestGapSeconds, minutes*60)
 	s.minutes += minutes
 	for mean, value := range map[*float64]float64{
 		&t.MeanPercent: now.MeanPercent, &t.DeviationPercent: now.DeviationPercent, &t.MemoryDeviationPercent: now.MemoryDeviationPercent,

@@ -30,7 +30,7 @@ func TestScore(t *testing.T) {
 		at = at.Add(time.Minute)
 	}
 	want := Totals{
-		NodeMinutes: 10, HotNodeMinutes: 4, PeakPercent: 80,
+		NodeMinutes: 10, HotNodeMinutes: 4, PeakPercent: 80, LongestGapSeconds: 60,
 		// Three minutes at 30 ± 10 and two at 50 ± 30.
 		MeanPercent: (3*30 + 2*50) / 5., DeviationPercent: (3*10 + 2*30) / 5.,
 		// Memory: three at ± 0 and two at ± 40.

@@ -180,6 +180,7 @@ func (s *stage) ledgerSize(ctx context.Context) (int, error) {
 }
 
 func (s *stage) sumUp(t *tally, d *driver, elapsed time.Duration) (*soak.Report, error) {
+	t.score.Sample(s.roster.Usage(), time.Now()) // what has passed since the last sample counts, too
 	report := t.report
 	report.Minutes = elapsed.Minutes()
 	report.Counts, report.Moves, report.Totals = s.roster.Counts(), t.moves.Counts(), t.score.Totals()

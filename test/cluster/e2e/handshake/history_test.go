@@ -19,7 +19,8 @@ import (
 // pod is what history keeps of a pod, also after its end.
 type pod struct {
 	uid, name, node string
-	created         time.Time
+	// bound is when its node was first seen.
+	bound time.Time
 	// old pods were there before the history began.
 	old bool
 	// gone is when it was seen to be deleted, or to be about to.
@@ -70,10 +71,13 @@ func (h *history) see(object any, initial, deleted bool) {
 	defer h.mu.Unlock()
 	p := h.pods[string(seen.UID)]
 	if p == nil {
-		p = &pod{uid: string(seen.UID), name: seen.Name, created: seen.CreationTimestamp.Time, old: initial}
+		p = &pod{uid: string(seen.UID), name: seen.Name, old: initial}
 		h.pods[string(seen.UID)] = p
 	}
 	h.charge(p, -p.cpuMilli)
+	if p.node == "" && seen.Spec.NodeName != "" {
+		p.bound = time.Now()
+	}
 	p.node, p.cpuMilli = seen.Spec.NodeName, milli(seen)
 	if deleted || seen.DeletionTimestamp != nil {
 		p.cpuMilli = 0
@@ -134,6 +138,20 @@ func (h *history) lastGone() (last time.Time) {
 		}
 	}
 	return last
+}
+
+// bindingTook is the time from the first binding of a newcomer to the last.
+func (h *history) bindingTook() time.Duration {
+	var first, last time.Time
+	for _, p := range h.newcomers() {
+		if first.IsZero() || p.bound.Before(first) {
+			first = p.bound
+		}
+		if p.bound.After(last) {
+			last = p.bound
+		}
+	}
+	return last.Sub(first)
 }
 
 // peaks is the highest true CPU usage of each node at any time, in milli-cores.

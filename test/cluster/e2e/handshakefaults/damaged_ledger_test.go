@@ -141,11 +141,13 @@ func (f *fixture) change(change func(*v1.ConfigMap)) {
 	})
 }
 
+// spoil writes what is no ledger, and waits until the leader has written it over.
 func (f *fixture) spoil(garbage []byte) {
 	f.T.Helper()
-	broken := f.witness.Broken()
 	f.change(func(stored *v1.ConfigMap) { stored.BinaryData[stage.LedgerKey] = garbage })
-	f.Eventually(5*time.Second, "the witness to see it", func(context.Context) bool { return f.witness.Broken() > broken })
+	f.Eventually(15*time.Second, "the next ledger", func(context.Context) bool {
+		return !slices.Equal(f.stored().BinaryData[stage.LedgerKey], garbage)
+	})
 }
 
 // theirs is what others keep in the ConfigMap.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -69,6 +70,17 @@ func (m *DocumentMove) Expires() time.Time {
 		return m.Recorded.Add(m.Wait + m.TTL)
 	}
 	return m.Evicted.Add(m.TTL)
+}
+
+// String tells the moves but those that were cancelled, in a line each.
+func (d *Document) String() string {
+	lines := []string{fmt.Sprintf("generation %d of %s, %d moves", d.Generation, d.Writer, len(d.Moves))}
+	for _, m := range d.Moves {
+		if m.State != "Cancelled" {
+			lines = append(lines, fmt.Sprintf("    %s %s: %s to %s, %s %s", m.Pod, m.PodUID, m.State, m.To, m.Node, m.ReplacementName))
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // Of returns a pod's newest move.

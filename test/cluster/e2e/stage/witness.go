@@ -2,7 +2,9 @@ package stage
 
 import (
 	"context"
+	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,11 +26,12 @@ type Witness struct {
 	mu       sync.Mutex
 	latest   Document
 	present  bool
-	broken   int
 	deleted  int
 	recorded map[string]int64 // the revision of the first ledger that has a pod, by its UID
 	pods     map[string]seen  // by name: those of a Deployment never come twice
 	waiting  []waiter
+	// told is the story so far, shown when the case fails.
+	told []string
 	// waking orders the two watches: what one of them changes while the other asks is asked about again.
 	waking sync.Mutex
 	// gaps says that the API server went away, so that a revision may have been missed.
@@ -36,7 +39,7 @@ type Witness struct {
 }
 
 type seen struct {
-	uid string
+	uid, node string
 	// left is the revision at which the pod began to go, 0 before.
 	left int64
 }
@@ -64,6 +67,9 @@ func (f *Fixture) Witness() *Witness {
 		cancel()
 		ledgers.Shutdown()
 		pods.Shutdown()
+		if f.T.Failed() {
+			f.T.Logf("what was stored:\n%s", strings.Join(w.told, "\n"))
+		}
 	})
 	return w
 }
@@ -96,11 +102,13 @@ func (w *Witness) ledger(stored *v1.ConfigMap, gone bool) {
 	case gone:
 		w.present = false
 		w.deleted++
+		w.tell("the ledger is gone")
 	case err != nil:
 		w.present = false
-		w.broken++
+		w.tell("no ledger: %v", err)
 	default:
 		w.latest, w.present = document, true
+		w.tell("%s", document.String())
 		for _, move := range document.Moves {
 			if w.recorded[move.PodUID] == 0 {
 				w.recorded[move.PodUID] = revision(stored)
@@ -113,14 +121,23 @@ func (w *Witness) ledger(stored *v1.ConfigMap, gone bool) {
 
 func (w *Witness) pod(pod *v1.Pod, gone bool) {
 	w.mu.Lock()
-	known := w.pods[pod.Name]
+	known, old := w.pods[pod.Name]
 	known.uid = string(pod.UID)
+	if !old || known.node != pod.Spec.NodeName || gone {
+		w.tell("pod %s %s on %q, gone %t", pod.Name, pod.UID, pod.Spec.NodeName, gone)
+	}
+	known.node = pod.Spec.NodeName
 	if known.left == 0 && (gone || pod.DeletionTimestamp != nil) {
 		known.left = revision(pod)
 	}
 	w.pods[pod.Name] = known
 	w.mu.Unlock()
 	w.wake()
+}
+
+// tell adds to the story. The caller holds mu.
+func (w *Witness) tell(format string, args ...any) {
+	w.told = append(w.told, time.Now().Format("15:04:05.000 ")+fmt.Sprintf(format, args...))
 }
 
 func revision(object metav1.Object) int64 {
@@ -166,13 +183,6 @@ func (w *Witness) Document() (Document, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.latest, w.present
-}
-
-// Broken counts the stored ledgers that could not be read.
-func (w *Witness) Broken() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.broken
 }
 
 // Deleted counts how often the ConfigMap was deleted.

@@ -1,0 +1,96 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/internal/steering"
+	"github.com/evenkeel/evenkeel/lines"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// silent is a usage source that tells nothing.
+type silent struct{}
+
+func (silent) Name() string { return "silent" }
+func (silent) Sample(context.Context, *cluster.Snapshot) (usage.Batch, error) {
+	return usage.Batch{}, nil
+}
+
+// extenderApp is as much of a process as its extender needs.
+func extenderApp(t *testing.T, options Options) *App {
+	t.Helper()
+	set, err := lines.New([]lines.Pool{{Name: "default"}}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	watching, err := observer.New(observer.Config{
+		Sources: []observer.Source{silent{}}, Lines: set, SampleInterval: time.Second, Now: time.Now,
+		Usage: usage.Config{SampleInterval: time.Second, MaxAge: time.Minute, MinWindow: time.Minute},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &App{
+		options: options, registry: prometheus.NewRegistry(), observer: watching, now: time.Now, started: time.Now(),
+		judge: steering.NewJudge(watching, time.Now),
+	}
+}
+
+// With --observe the requests are the shadow's and nobody's that was steered; without it they are the judge's.
+func TestExtenderServer(t *testing.T) {
+	type told struct {
+		Asked  int64
+		Shadow *struct{ Asked, Pending int64 }
+	}
+	cases := map[string]struct {
+		observe bool
+		want    told
+	}{
+		"answering in earnest": {want: told{Asked: 1}},
+		"observing":            {observe: true, want: told{Shadow: &struct{ Asked, Pending int64 }{1, 1}}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			a := extenderApp(t, Options{Observe: tc.observe})
+			server, compare, err := a.extenderServer()
+			if err != nil {
+				t.Fatal(err)
+			}
+			call := func(method, path, body string) string {
+				w := httptest.NewRecorder()
+				server.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body)))
+				if w.Code != http.StatusOK {
+					t.Errorf("%s %s: status %d: %s", method, path, w.Code, w.Body)
+				}
+				return w.Body.String()
+			}
+			call(http.MethodPost, "/filter", `{"Pod":{"metadata":{"uid":"p"}},"NodeNames":["a"]}`)
+			var got told
+			if err := json.Unmarshal([]byte(call(http.MethodGet, "/status?pod=p", "")), &got); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("status (-want +got):\n%s", diff)
+			}
+			if reply := call(http.MethodGet, "/status?shadow", ""); strings.Contains(reply, `"recent":[]`) != tc.observe {
+				t.Errorf("placements: %s", reply)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			if err := compare(ctx); err != nil {
+				t.Errorf("stopped with %v", err)
+			}
+		})
+	}
+}

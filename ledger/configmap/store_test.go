@@ -1,0 +1,327 @@
+package configmap
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/evenkeel/evenkeel/ledger"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// desk is an API server with what a Store reports.
+type desk struct {
+	client   *fake.Clientset
+	reported []string
+}
+
+func newDesk(objects ...runtime.Object) *desk { return &desk{client: fake.NewClientset(objects...)} }
+
+func (d *desk) store(t *testing.T, writer string) *Store {
+	t.Helper()
+	s, err := New(Config{
+		Client: d.client, Namespace: "evenkeel", Name: "ledger", Writer: writer, Timeout: time.Second,
+		Now:    func() time.Time { return noon },
+		Report: func(err error) { d.reported = append(d.reported, err.Error()) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (d *desk) object(t *testing.T) *v1.ConfigMap {
+	t.Helper()
+	object, err := d.client.CoreV1().ConfigMaps("evenkeel").Get(t.Context(), "ledger", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return object
+}
+
+func configMap(change func(*v1.ConfigMap)) *v1.ConfigMap {
+	object := &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "evenkeel", Name: "ledger", ResourceVersion: "1"}}
+	change(object)
+	return object
+}
+
+func documentOf(pods ...string) ledger.Document {
+	l := ledger.New(ledger.Config{})
+	for _, pod := range pods {
+		l.Record(noon, ledger.Intent{Namespace: "ns", Pod: pod, PodUID: "uid-" + pod, From: "hot", To: "cool", TTL: time.Minute})
+	}
+	return l.Export()
+}
+
+func pods(d ledger.Document) []string {
+	var names []string
+	for i := range d.Moves {
+		names = append(names, d.Moves[i].Pod)
+	}
+	return names
+}
+
+func TestWhatOneWritesAnotherReads(t *testing.T) {
+	d := newDesk()
+	writer := d.store(t, "first")
+	if got, err := writer.Load(t.Context()); err != nil || got.Format != 0 {
+		t.Fatalf("without a ConfigMap: %+v, %v", got, err)
+	}
+	for generation, names := range [][]string{{"a"}, {"a", "b"}} {
+		if err := writer.Save(t.Context(), documentOf(names...)); err != nil {
+			t.Fatal(err)
+		}
+		got, err := d.store(t, "second").Load(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(names, pods(got)); diff != "" || got.Generation != int64(generation+1) || got.Writer != "first" {
+			t.Errorf("read generation %d of %q (-want +got):\n%s", got.Generation, got.Writer, diff)
+		}
+	}
+	if diff := cmp.Diff(map[string]string{
+		"generation": "2", "writer": "first", "written": "2026-03-01T12:00:00Z", "inFlight": "2",
+	}, d.object(t).Data); diff != "" {
+		t.Errorf("for persons (-want +got):\n%s", diff)
+	}
+	if len(d.reported) > 0 {
+		t.Errorf("reported %q", d.reported)
+	}
+}
+
+// What is not the store's in the object outlives every write.
+func TestOthersContentStays(t *testing.T) {
+	d := newDesk(configMap(func(c *v1.ConfigMap) {
+		c.Labels = map[string]string{"team": "sre"}
+		c.Annotations = map[string]string{"evenkeel.io/paused": "false"}
+		c.Data = map[string]string{"note": "ours"}
+		c.BinaryData = map[string][]byte{"blob": {1, 2}}
+	}))
+	if err := d.store(t, "w").Save(t.Context(), documentOf("a")); err != nil {
+		t.Fatal(err)
+	}
+	got := d.object(t)
+	if got.Labels["team"] != "sre" || got.Annotations["evenkeel.io/paused"] != "false" || got.Data["note"] != "ours" || len(got.BinaryData["blob"]) != 2 {
+		t.Errorf("left %+v", got)
+	}
+}
+
+// What cannot be read is reported once, kept under another key, and nothing fails.
+func TestUnreadableIsSetAside(t *testing.T) {
+	packed, err := documentOf("a").Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	huge := strings.Repeat("x", maxSetAsideBytes+1)
+	for name, tc := range map[string]struct {
+		change func(*v1.ConfigMap)
+		kept   string
+	}{
+		"garbage":          {func(c *v1.ConfigMap) { c.BinaryData = map[string][]byte{Key: []byte("garbage")} }, "garbage"},
+		"truncated":        {func(c *v1.ConfigMap) { c.BinaryData = map[string][]byte{Key: packed[:len(packed)/2]} }, string(packed[:len(packed)/2])},
+		"empty":            {func(c *v1.ConfigMap) { c.BinaryData = map[string][]byte{Key: {}} }, ""},
+		"somebody's text":  {func(c *v1.ConfigMap) { c.Data = map[string]string{Key: "a text"} }, "a text"},
+		"more than fits":   {func(c *v1.ConfigMap) { c.BinaryData = map[string][]byte{Key: []byte(huge)} }, huge[:maxSetAsideBytes]},
+		"another set text": {func(c *v1.ConfigMap) { c.Data = map[string]string{Key: "new", SetAsideKey: "old"} }, "new"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(configMap(tc.change))
+			s := d.store(t, "w")
+			for range 2 {
+				if got, err := s.Load(t.Context()); err != nil || len(got.Moves) > 0 {
+					t.Fatalf("loaded %+v, %v", got, err)
+				}
+			}
+			if len(d.reported) != 1 || !strings.Contains(d.reported[0], `"evenkeel/ledger"`) {
+				t.Errorf("reported %q, want it once, with the object's name", d.reported)
+			}
+			if err := s.Save(t.Context(), documentOf("a")); err != nil {
+				t.Fatal(err)
+			}
+			object := d.object(t)
+			if string(object.BinaryData[SetAsideKey]) != tc.kept || object.Data[SetAsideKey] != "" || object.Data[Key] != "" {
+				t.Errorf("kept %d bytes, want %d", len(object.BinaryData[SetAsideKey]), len(tc.kept))
+			}
+			if got, err := d.store(t, "x").Load(t.Context()); err != nil || len(got.Moves) != 1 {
+				t.Errorf("read %+v, %v", got, err)
+			}
+		})
+	}
+}
+
+// Two processes that both think they evict: the second to write finds out.
+func TestOnlyOneWrites(t *testing.T) {
+	d := newDesk()
+	first, second := d.store(t, "first"), d.store(t, "second")
+	for _, s := range []*Store{first, second} {
+		if _, err := s.Load(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := second.Save(t.Context(), documentOf("b")); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Save(t.Context(), documentOf("a")); !errors.Is(err, ErrTaken) {
+		t.Errorf("error %v, want %v", err, ErrTaken)
+	}
+	if _, err := first.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Save(t.Context(), documentOf("a", "b")); err != nil {
+		t.Errorf("after reading what the other wrote: %v", err)
+	}
+}
+
+// A write whose answer got lost is no other process's.
+func TestLostAnswer(t *testing.T) {
+	d := newDesk()
+	s := d.store(t, "w")
+	if err := s.Save(t.Context(), documentOf("a")); err != nil {
+		t.Fatal(err)
+	}
+	lost := true
+	d.client.PrependReactor("update", "configmaps", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if !lost {
+			return false, nil, nil
+		}
+		lost = false
+		object := action.(clienttesting.UpdateAction).GetObject()
+		if err := d.client.Tracker().Update(action.GetResource(), object, "evenkeel"); err != nil {
+			t.Error(err)
+		}
+		return true, nil, apierrors.NewTimeoutError("lost", 1)
+	})
+	if err := s.Save(t.Context(), documentOf("a", "b")); err == nil {
+		t.Fatal("a lost answer is no success")
+	}
+	if err := s.Save(t.Context(), documentOf("a", "b", "c")); err != nil {
+		t.Fatal(err)
+	}
+	if got := d.object(t).Data["generation"]; got != "3" {
+		t.Errorf("generation %s, want 3", got)
+	}
+}
+
+// Somebody else changes, deletes or makes the object between reading and writing it.
+func TestMeddling(t *testing.T) {
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, "ledger", errors.New("changed"))
+	for name, tc := range map[string]struct {
+		failures int
+		err      error
+		want     bool
+	}{
+		"changed once":             {1, conflict, true},
+		"changed three times":      {3, conflict, true},
+		"changed again and again":  {99, conflict, false},
+		"deleted":                  {1, apierrors.NewNotFound(schema.GroupResource{Resource: "configmaps"}, "ledger"), true},
+		"may not be written":       {99, apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "ledger", nil), false},
+		"immutable by now":         {99, apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "ledger", nil), false},
+		"the API server is broken": {99, apierrors.NewInternalError(errors.New("etcd")), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(configMap(func(*v1.ConfigMap) {}))
+			left := tc.failures
+			d.client.PrependReactor("update", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+				left--
+				return left >= 0, nil, tc.err
+			})
+			s := d.store(t, "w")
+			err := s.Save(t.Context(), documentOf("a"))
+			if (err == nil) != tc.want {
+				t.Errorf("error %v", err)
+			}
+			if got := s.Generation(); (got == 1) != tc.want {
+				t.Errorf("generation %d", got)
+			}
+		})
+	}
+}
+
+// A ConfigMap that was deleted is made again.
+func TestDeletedIsMadeAgain(t *testing.T) {
+	d := newDesk()
+	s := d.store(t, "w")
+	for range 2 {
+		if err := s.Save(t.Context(), documentOf("a")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := d.client.CoreV1().ConfigMaps("evenkeel").Delete(t.Context(), "ledger", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Save(t.Context(), documentOf("a", "b")); err != nil {
+		t.Fatal(err)
+	}
+	if got := d.object(t).Data["generation"]; got != "3" {
+		t.Errorf("generation %s, want 3: it never goes back", got)
+	}
+}
+
+// Every ledger that another process writes is told, what cannot be read is reported, and a deletion changes nothing.
+func TestFollow(t *testing.T) {
+	d := newDesk()
+	follower := d.store(t, "follower")
+	var told [][]string
+	feed := feed{func(object *v1.ConfigMap) {
+		if document, ok := follower.seen(object); ok {
+			told = append(told, pods(document))
+		}
+	}}
+	write := func(writer string, names ...string) *v1.ConfigMap {
+		object := configMap(func(*v1.ConfigMap) {})
+		document := documentOf(names...)
+		document.Writer, document.Generation = writer, int64(len(told)+1)
+		if err := fill(object, document); err != nil {
+			t.Fatal(err)
+		}
+		return object
+	}
+	steps := []error{
+		feed.Replace([]any{configMap(func(*v1.ConfigMap) {})}, "1"), // empty
+		feed.Update(write("leader", "a")),
+		feed.Update(write("leader", "a", "b")),
+		feed.Update(write("follower", "a", "b", "c")), // its own
+		feed.Update(configMap(func(c *v1.ConfigMap) { c.BinaryData = map[string][]byte{Key: {1}} })),
+		feed.Delete(configMap(func(*v1.ConfigMap) {})),
+		feed.Add(write("leader", "d")),
+	}
+	if err := errors.Join(steps...); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([][]string{{"a"}, {"a", "b"}, {"d"}}, told); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
+	if len(d.reported) != 1 || follower.Generation() != 3 {
+		t.Errorf("reported %q, generation %d", d.reported, follower.Generation())
+	}
+	if err := feed.Add(&v1.Pod{}); err == nil {
+		t.Error("a Pod is no ConfigMap")
+	}
+}
+
+func TestNewWants(t *testing.T) {
+	if _, err := New(Config{}); err == nil {
+		t.Error("a Store of nothing")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	d := newDesk()
+	d.client.PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, ctx.Err()
+	})
+	if err := d.store(t, "w").Save(ctx, documentOf("a")); err == nil {
+		t.Error("saved without having read")
+	}
+}
