@@ -179,7 +179,7 @@ func (g *Gate) call(ctx context.Context, eviction *policyv1.Eviction, pod *v1.Po
 		}
 		return err
 	}
-	g.config.Ledger.Leaves(a.move.PodUID, g.config.Now()) // where the answer got lost the eviction may have happened
+	g.config.Ledger.Accepted(a.move.PodUID, g.config.Now()) // where the answer got lost the eviction may have happened
 	if err != nil {
 		return fmt.Errorf("evicting pod %q: %w", a.move.Key(), err)
 	}

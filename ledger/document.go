@@ -116,10 +116,17 @@ func (d *Document) validate() error {
 		return fmt.Errorf("the ledger has %d moves, more than %d", len(d.Moves), maxMoves)
 	}
 	seen, ended := make(map[string]bool, len(d.Moves)), false
+	replacing := map[string]bool{}
 	for i := range d.Moves {
 		move := &d.Moves[i]
 		if err := move.validate(); err != nil {
 			return fmt.Errorf("move %d of the ledger: %w", i, err)
+		}
+		if move.Replacement != "" && (move.InFlight() || move.State == Landed) {
+			if replacing[move.Replacement] {
+				return fmt.Errorf("move %d of the ledger: pod %q replaces two", i, move.Replacement)
+			}
+			replacing[move.Replacement] = true
 		}
 		if !move.InFlight() {
 			ended = true
@@ -169,9 +176,11 @@ func (l *Ledger) Adopt(d Document, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.hold = d.Hold
-	known := make(map[string]*Move, len(l.ended))
+	newest := make(map[string]*Move, len(l.ended)) // by pod
 	for _, move := range l.ended {
-		known[move.PodUID] = move
+		if other := newest[move.PodUID]; other == nil || move.Recorded.After(other.Recorded) {
+			newest[move.PodUID] = move
+		}
 	}
 	for i := range d.Moves {
 		told := d.Moves[i]
@@ -179,8 +188,13 @@ func (l *Ledger) Adopt(d Document, now time.Time) {
 			told.Outcome = new(*told.Outcome)
 		}
 		mine := l.byPod[told.PodUID]
-		ended := known[told.PodUID]
+		ended := newest[told.PodUID]
+		if mine != nil && told.Recorded.After(mine.Recorded) { // over for the writer, and begun again
+			l.end(mine, Cancelled, now)
+			mine = nil
+		}
 		switch {
+		case mine != nil && told.Recorded.Before(mine.Recorded): // a former attempt
 		case mine != nil:
 			l.catchUp(mine, &told, now)
 		case ended != nil && !told.Recorded.After(ended.Recorded):
@@ -190,6 +204,9 @@ func (l *Ledger) Adopt(d Document, now time.Time) {
 		case told.InFlight():
 			l.adopt(&told, now)
 		default:
+			if told.State == Landed {
+				l.freed(told.Replacement, nil)
+			}
 			l.ended = append(l.ended, &told)
 		}
 	}
@@ -205,8 +222,31 @@ func (l *Ledger) adopt(told *Move, now time.Time) {
 		return
 	}
 	node := told.Node
+	if other := l.replacing(told.Replacement); told.Replacement != "" && (other != nil || l.landed(told.Replacement)) {
+		told.Replacement, told.ReplacementName = "", ""
+	}
 	told.Attempts, told.Asked, told.late = 0, false, true // those are the other process's
 	l.enter(told, node)
+}
+
+// freed takes a pod from the move that it has replaced here, because it replaced another for the process that decides.
+func (l *Ledger) freed(podUID string, taker *Move) {
+	if podUID == "" {
+		return
+	}
+	if other := l.replacing(podUID); other != nil && other != taker {
+		other.Replacement, other.ReplacementName, other.Attempts = "", "", 0
+	}
+	i := slices.IndexFunc(l.ended, func(m *Move) bool { return m.State == Landed && m.Replacement == podUID })
+	if i < 0 {
+		return
+	}
+	other := l.ended[i]
+	l.ended = slices.Delete(l.ended, i, i+1)
+	other.State, other.Replacement, other.ReplacementName, other.Attempts, other.Ended = Evicted, "", "", 0, time.Time{}
+	if l.byPod[other.PodUID] == nil {
+		l.enter(other, other.To)
+	}
 }
 
 // catchUp brings a move in flight here to what another process knows of it.
@@ -223,6 +263,7 @@ func (l *Ledger) catchUp(mine, told *Move, now time.Time) {
 		}
 	default:
 		if told.State == Landed {
+			l.freed(told.Replacement, mine)
 			l.reserve(mine, told.Node)
 			mine.Replacement, mine.ReplacementName = told.Replacement, told.ReplacementName
 		}

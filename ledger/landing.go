@@ -77,12 +77,17 @@ func (l *Ledger) pair(pod *Pod) *Move {
 		return nil
 	}
 	for _, move := range l.inFlight {
-		if move.takes(pod) {
+		if move.takes(pod) && !l.landed(pod.UID) {
 			move.Replacement, move.ReplacementName = pod.UID, pod.Name
 			return move
 		}
 	}
 	return nil
+}
+
+// landed says whether a pod has replaced another one already.
+func (l *Ledger) landed(podUID string) bool {
+	return slices.ContainsFunc(l.ended, func(m *Move) bool { return m.State == Landed && m.Replacement == podUID })
 }
 
 // replacing returns the move in flight that a pod is known to replace.
@@ -145,11 +150,11 @@ func (l *Ledger) Reconcile(snapshot *cluster.Snapshot, now time.Time) {
 	defer l.mu.Unlock()
 	owners := map[string]bool{}
 	for _, move := range l.inFlight {
-		if move.State == Intended && left(snapshot, move) {
-			move.State, move.Evicted, move.late = Evicted, now, true
-			l.revision.Add(1)
+		if !move.gone && left(snapshot, move) {
+			l.evicted(move, now)
+			move.gone, move.late = true, true
 		}
-		if move.late && move.State != Intended {
+		if move.late && move.gone {
 			owners[move.Owner.UID] = true
 		}
 	}
@@ -157,7 +162,7 @@ func (l *Ledger) Reconcile(snapshot *cluster.Snapshot, now time.Time) {
 		l.boundBefore(&Pod{pod.UID, pod.Name, pod.Owner.UID, pod.Owner.Kind, pod.TemplateHash, pod.Created}, pod.Node, now)
 	}
 	for _, move := range l.inFlight {
-		move.late = move.late && move.State == Intended
+		move.late = move.late && !move.gone
 	}
 }
 
@@ -165,7 +170,7 @@ func (l *Ledger) Reconcile(snapshot *cluster.Snapshot, now time.Time) {
 // settled, so only moves that came late look back.
 func (l *Ledger) boundBefore(pod *Pod, node string, now time.Time) {
 	move := l.replacing(pod.UID)
-	if _, passed := l.passed[pod.UID]; move == nil && !passed {
+	if _, passed := l.passed[pod.UID]; move == nil && !passed && !l.landed(pod.UID) {
 		for _, other := range l.inFlight {
 			if other.late && other.takes(pod) {
 				move = other

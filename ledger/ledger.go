@@ -96,12 +96,27 @@ func (l *Ledger) enter(move *Move, node string) {
 	l.reserve(move, node)
 }
 
-// Leaves says that a pod leaves its node: the API server accepted its eviction, or the watch saw it terminate or go. The
-// replacement of a move is expected from then on.
+// Accepted says that the API server accepted a pod's eviction, or may have.
+func (l *Ledger) Accepted(podUID string, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if move := l.byPod[podUID]; move != nil {
+		l.evicted(move, now)
+	}
+}
+
+// Leaves says that the watch saw a pod terminate or go. The replacement of a move is expected from then on.
 func (l *Ledger) Leaves(podUID string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if move := l.byPod[podUID]; move != nil && move.State == Intended {
+	if move := l.byPod[podUID]; move != nil {
+		l.evicted(move, now)
+		move.gone = true
+	}
+}
+
+func (l *Ledger) evicted(move *Move, now time.Time) {
+	if move.State == Intended {
 		move.State, move.Evicted = Evicted, now
 		l.revision.Add(1)
 	}
@@ -282,6 +297,9 @@ func (l *Ledger) end(move *Move, state State, now time.Time) {
 		l.inFlight = slices.Delete(l.inFlight, i, i+1)
 	}
 	delete(l.byPod, move.PodUID)
+	if move.Replacement != "" {
+		l.passed[move.Replacement] = move.Owner.UID // it has had its move
+	}
 	l.ended = append(l.ended, move)
 	l.revision.Add(1)
 	if l.config.OnEnd != nil {

@@ -86,6 +86,9 @@ type Move struct {
 	// Outcome is what came of a move that landed; nil until it was judged.
 	Outcome *Outcome `json:"outcome,omitempty"`
 
+	// gone says that the watch has told that the pod leaves. Only that opens a move: what the watch tells, all processes are
+	// told in the same order.
+	gone bool
 	// late says that this process may have missed how the pod left and its replacement came.
 	late bool
 }
@@ -118,7 +121,9 @@ func (m *Move) Expires() time.Time {
 }
 
 // open says whether a pod that is created now may be the move's replacement.
-func (m *Move) open() bool { return m.Replacement == "" && (m.State == Evicted || m.State == Booked) }
+func (m *Move) open() bool {
+	return m.gone && m.Replacement == "" && (m.State == Evicted || m.State == Booked)
+}
 
 // measured says whether the move knows what its pod used; nothing is not known to be used by any pod.
 func (m *Move) measured() bool { return m.Usage != cluster.Amounts{} }

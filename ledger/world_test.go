@@ -183,7 +183,7 @@ func (w *world) evict() {
 	if pod := w.pick(func(p *inhabitant) bool { return bound(p) && w.leader.Moving(p.UID) }); pod != nil {
 		w.count(pod)
 		w.say("%s is evicted", pod.UID)
-		w.leader.Leaves(pod.UID, w.now())
+		w.leader.Accepted(pod.UID, w.now())
 	}
 }
 

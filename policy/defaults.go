@@ -68,7 +68,7 @@ func defaultEviction() Eviction {
 		MinGainPercent:   0.5,
 		NodeSettle:       duration(time.Minute),
 		Cooldown:         Cooldown{Base: duration(10 * time.Minute), Max: duration(6 * time.Hour)},
-		OutcomeAfter:     duration(3 * time.Minute),
+		OutcomeAfter:     duration(5 * time.Minute),
 		Breaker: Breaker{
 			MaxPendingReplacements: 3,
 			PendingAfter:           duration(time.Minute),

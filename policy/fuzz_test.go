@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
@@ -50,6 +51,40 @@ func FuzzLoad(f *testing.F) {
 		}
 		if diff := cmp.Diff(file.Load, again.Load); diff != "" {
 			t.Fatalf("loaded again (-first +second):\n%s", diff)
+		}
+	})
+}
+
+// FuzzCalendar verifies that no schedule panics, and that the answer changes just
+// when Open says.
+func FuzzCalendar(f *testing.F) {
+	for _, schedule := range append(someSchedules, "@daily", "0/7 ? * DEC sun-sat/2", "TZ=", ", , , , ,", "@every 1s") {
+		for _, zone := range someZones {
+			f.Add(schedule, zone, int64(90), int64(1792893600))
+		}
+	}
+	f.Fuzz(func(t *testing.T, schedule, zone string, minutes, unix int64) {
+		p := Default()
+		p.Eviction.Windows = []Period{{Schedule: schedule, Duration: duration(time.Duration(minutes) * time.Minute), TimeZone: zone}}
+		calendar, err := p.Eviction.Calendar()
+		if valid := len(Validate(&p)) == 0; valid != (err == nil) {
+			t.Fatalf("valid: %v, calendar: %v", valid, err)
+		}
+		if err != nil {
+			return
+		}
+		now := time.Unix(unix, 0)
+		open, why, changes := calendar.Open(now)
+		if (why == "") != open {
+			t.Fatalf("open at %s is %v because %q", now, open, why)
+		}
+		if changes.IsZero() {
+			return
+		}
+		before, _, _ := calendar.Open(changes.Add(-1))
+		after, _, _ := calendar.Open(changes)
+		if !changes.After(now) || before != open || after == open {
+			t.Fatalf("asked at %s it changes at %s, from %v over %v to %v", now, changes, open, before, after)
 		}
 	})
 }

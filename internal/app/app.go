@@ -61,6 +61,8 @@ type App struct {
 
 	usageGate gate
 	handshake handshake
+	// desk answers what is asked to be explained.
+	desk      desk
 	restraint restrain
 	landings  *landings
 	// luck is how likely it is that replacements landed as planned without kube-scheduler having been steered.

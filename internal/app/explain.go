@@ -289,10 +289,14 @@ func (a *App) logJudged(ctx context.Context, made *realusage.Made) {
 
 func logNode(logger klog.Logger, n *explain.Node) {
 	var hasToLeave, predicted explain.Amounts
+	var since time.Time
+	if n.Since != nil {
+		since = *n.Since
+	}
 	if n.HasToLeave != nil && n.Predicted != nil { // as of every hot node
 		hasToLeave, predicted = *n.HasToLeave, *n.Predicted
 	}
-	logger.Info("Node judged", "node", klog.KRef("", n.Name), "state", n.State, "since", n.Since, "summary", n.Summary,
+	logger.Info("Node judged", "node", klog.KRef("", n.Name), "state", n.State, "since", since, "summary", n.Summary,
 		"over", strings.Join(n.Over, "; "), "samplesOver", n.SamplesOver, "hasToLeave", hasToLeave, "predicted", predicted,
 		"ceiling", n.Ceiling, "moves", len(n.Leave), "leftAlone", n.LeftAlone, "declined", len(n.Declined))
 }

@@ -32,7 +32,7 @@ func Serve(ctx context.Context, options Options) error {
 	if err != nil {
 		return unlessStopped(ctx, err)
 	}
-	server, err := a.server()
+	server, err := a.server(extender.Config{Judge: a.judge, Status: a.status})
 	if err != nil {
 		return err
 	}
@@ -62,15 +62,13 @@ func unlessStopped(ctx context.Context, err error) error {
 	return err
 }
 
-func (a *App) server() (*extender.Server, error) {
-	server, err := extender.NewServer(extender.Config{
-		Judge:      a.judge,
-		Address:    a.options.ListenAddress,
-		TLS:        extender.TLS{CertFile: a.options.TLSCertFile, KeyFile: a.options.TLSKeyFile, ClientCAFile: a.options.ClientCAs},
-		Nodes:      a.nodes,
-		Status:     a.status,
-		Registerer: a.registry,
-	})
+// server makes the server for a judge, with the reports that go with it.
+func (a *App) server(config extender.Config) (*extender.Server, error) {
+	config.Address = a.options.ListenAddress
+	config.TLS = extender.TLS{CertFile: a.options.TLSCertFile, KeyFile: a.options.TLSKeyFile, ClientCAFile: a.options.ClientCAs}
+	config.Nodes, config.Explain = a.nodes, a.explains(&a.desk)
+	config.Registerer = a.registry
+	server, err := extender.NewServer(config)
 	if err != nil {
 		return nil, &UsageError{err}
 	}

@@ -14,23 +14,18 @@ import (
 // neutrally, and the comparison of its answers with what kube-scheduler does.
 func (a *App) extenderServer() (*extender.Server, func(context.Context) error, error) {
 	if !a.options.Observe {
-		server, err := a.server()
+		server, err := a.server(extender.Config{Judge: a.judge, Status: a.status})
 		return server, untilStopped, err
 	}
 	shadow, err := steering.NewShadow(a.judge, a.registry)
 	if err != nil {
 		return nil, nil, err
 	}
-	server, err := extender.NewServer(extender.Config{
-		Judge:      shadow,
-		Address:    a.options.ListenAddress,
-		TLS:        extender.TLS{CertFile: a.options.TLSCertFile, KeyFile: a.options.TLSKeyFile, ClientCAFile: a.options.ClientCAs},
-		Nodes:      a.nodes,
-		Status:     a.shadowStatus(shadow),
-		Registerer: a.registry,
+	server, err := a.server(extender.Config{
+		Judge: shadow, Status: a.shadowStatus(shadow), Shadow: func(*http.Request) (any, error) { return shadow.Report(), nil },
 	})
 	if err != nil {
-		return nil, nil, &UsageError{err}
+		return nil, nil, err
 	}
 	return server, func(ctx context.Context) error {
 		klog.FromContext(ctx).Info("Answering neutrally", "reason", "--observe")
@@ -51,12 +46,9 @@ type ShadowStatus struct {
 	Shadow steering.ShadowSummary `json:"shadow"`
 }
 
-// shadowStatus answers GET /status, and GET /status?shadow with the placements one by one.
+// shadowStatus answers GET /status.
 func (a *App) shadowStatus(shadow *steering.Shadow) extender.Report {
 	return func(r *http.Request) (any, error) {
-		if r.URL.Query().Has("shadow") {
-			return shadow.Report(), nil
-		}
 		value, err := a.status(r)
 		if err != nil {
 			return nil, err

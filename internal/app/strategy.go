@@ -94,6 +94,7 @@ func (a *App) session(context.Context) (*placement.Session, error) {
 
 // execute hands a plan's moves to the executor and tells what became of them.
 func (a *App) execute(ctx context.Context, made realusage.Made, evict func(context.Context, *v1.Pod) error) {
+	a.judged(ctx, &a.desk, &made)
 	moves := make([]evictor.Move, 0, len(made.Plan.Moves))
 	for i := range made.Plan.Moves {
 		moves = append(moves, a.move(&made.Plan.Moves[i]))

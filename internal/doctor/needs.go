@@ -68,7 +68,7 @@ func (p *Process) Needs() []Need {
 	if p.Mode.evicts() {
 		p.eviction(&n)
 	} else {
-		n.add(Need{Resource: "configmaps", Namespace: p.Namespace, Name: p.ConfigMapName, For: forLedger}, "get", "list", "watch")
+		n.add(Need{Resource: "configmaps", Namespace: p.Namespace, Name: p.ConfigMapName, For: forLedger}, "list", "watch")
 	}
 	return n
 }

@@ -44,7 +44,9 @@ func spell(needs []doctor.Need) []string {
 // An extender needs what its shipped role grants, and no more.
 func TestNeedsOfTheExtender(t *testing.T) {
 	want := []string{
-		"list nodes", "list nodes.metrics.k8s.io", "list pods", "list pods.metrics.k8s.io", "watch nodes", "watch pods",
+		"list configmaps evenkeel/evenkeel-ledger",
+		"list nodes", "list nodes.metrics.k8s.io", "list pods", "list pods.metrics.k8s.io",
+		"watch configmaps evenkeel/evenkeel-ledger", "watch nodes", "watch pods",
 	}
 	got := spell(process(doctor.ModeExtender, policy.SourceMetricsServer).Needs())
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -62,7 +64,7 @@ func TestNeeds(t *testing.T) {
 			types: []policy.SourceType{policy.SourceMetricsServer},
 			want: []string{
 				"create pods/eviction", "create leases.coordination.k8s.io evenkeel/", "update leases.coordination.k8s.io evenkeel/evenkeel",
-				"get configmaps evenkeel/evenkeel-ledger", "patch events.events.k8s.io", "watch csinodes.storage.k8s.io",
+				"get configmaps evenkeel/evenkeel-ledger", "update configmaps evenkeel/evenkeel-ledger", "create configmaps evenkeel/", "patch events.events.k8s.io", "watch csinodes.storage.k8s.io",
 				"list resourceslices.resource.k8s.io", "list replicasets.apps", "list poddisruptionbudgets.policy",
 			},
 			absent: []string{"patch nodes", "get nodes/stats", "get priorityclasses.scheduling.k8s.io", "get nodes.metrics.k8s.io"},
@@ -152,13 +154,13 @@ func TestPermissions(t *testing.T) {
 	}{
 		"all there": {
 			types: []policy.SourceType{policy.SourceMetricsServer},
-			want:  []string{`ok: "system:serviceaccount:evenkeel:evenkeel" may do all 42 things that serve needs with this policy.`},
+			want:  []string{`ok: "system:serviceaccount:evenkeel:evenkeel" may do all 46 things that serve needs with this policy.`},
 		},
 		"asked by a person": {
 			types: []policy.SourceType{policy.SourceMetricsServer}, identity: "admin",
 			want: []string{
 				`warning: What was checked is what "admin" may do, which is no ServiceAccount: Evenkeel itself may be allowed less.`,
-				`ok: "admin" may do all 42 things that serve needs with this policy.`,
+				`ok: "admin" may do all 46 things that serve needs with this policy.`,
 			},
 			mend: "--as system:serviceaccount:evenkeel:evenkeel",
 		},

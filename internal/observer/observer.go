@@ -257,6 +257,7 @@ func (o *Observer) added(pod *cluster.Pod, now time.Time) {
 		amounts := o.Estimate(latest, pod.UID, pod.Owner.UID, pod.Requests, pod.Limits)
 		latest.charged[pod.UID] = amounts
 		latest.Board.Adjust(pod.Node, amounts)
+		latest.Board.Bound(pod.Node, now)
 	}
 }
 

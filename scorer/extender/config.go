@@ -32,6 +32,8 @@ type Config struct {
 
 	// Nodes and Status are shown at GET /nodes and GET /status.
 	Nodes, Status Report
+	// Shadow is shown at GET /shadow; nil shows nothing there.
+	Shadow Report
 	// Explain is shown at every path below GET /explain/.
 	Explain Report
 

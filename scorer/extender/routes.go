@@ -27,7 +27,7 @@ type routes struct {
 	explain            http.Handler // nil where nothing is explained
 }
 
-func newRoutes(h *verbs, nodes, status, explain Report) *routes {
+func newRoutes(h *verbs, reports *Config) *routes {
 	live := adapter(serveLive)
 	r := &routes{
 		filter: adapter(func(w http.ResponseWriter, r *http.Request) error {
@@ -38,14 +38,13 @@ func newRoutes(h *verbs, nodes, status, explain Report) *routes {
 		}),
 		exact: map[string]http.Handler{"/livez": live, "/readyz": live, "/healthz": live},
 	}
-	if nodes != nil {
-		r.exact["/nodes"] = nodes.handler()
+	for path, report := range map[string]Report{"/nodes": reports.Nodes, "/status": reports.Status, "/shadow": reports.Shadow} {
+		if report != nil {
+			r.exact[path] = report.handler()
+		}
 	}
-	if status != nil {
-		r.exact["/status"] = status.handler()
-	}
-	if explain != nil {
-		r.explain = explain.handler()
+	if reports.Explain != nil {
+		r.explain = reports.Explain.handler()
 	}
 	return r
 }

@@ -59,7 +59,7 @@ func NewServer(config Config) (*Server, error) {
 		slots:    make(chan struct{}, config.MaxConcurrent),
 		jsonType: []string{"application/json"},
 	}
-	return &Server{config: config, tls: tlsConfig, routes: newRoutes(h, config.Nodes, config.Status, config.Explain)}, nil
+	return &Server{config: config, tls: tlsConfig, routes: newRoutes(h, &config)}, nil
 }
 
 // ServeHTTP answers one request, for those who bring their own listener.

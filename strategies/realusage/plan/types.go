@@ -81,7 +81,7 @@ type Input struct {
 	MaxMoves, MaxPerNode int
 	// MinGainPercent is the least that a move has to take off its node, of allocatable, in a resource the node is hot by.
 	MinGainPercent float64
-	Placement            Placement
+	Placement      Placement
 }
 
 // Move is one planned move.

@@ -15,7 +15,7 @@ import (
 
 const (
 	// patchers bound how many pods are patched at once: the API server shares the machine with what is measured.
-	patchers = 4
+	patchers = 8
 	// driveEvery is how often usage is looked at; replicas change at different times within their step.
 	driveEvery = time.Second
 	// patchWithin bounds one patch.
@@ -27,13 +27,15 @@ type driver struct {
 	stage *stage
 	// nudge makes it look at once: a pod has come.
 	nudge chan struct{}
+	// ready is closed once every pod was told for the first time.
+	ready chan struct{}
 
 	mu    sync.Mutex
 	done  soak.Patches
 	spent time.Duration
 }
 
-func newDriver(s *stage) *driver { return &driver{stage: s, nudge: make(chan struct{}, 1)} }
+func newDriver(s *stage) *driver { return &driver{stage: s, nudge: make(chan struct{}, 1), ready: make(chan struct{})} }
 
 func (d *driver) came() {
 	select {
@@ -46,19 +48,23 @@ func (d *driver) came() {
 func (d *driver) run(ctx context.Context) error {
 	ticker := time.NewTicker(driveEvery)
 	defer ticker.Stop()
+	d.look(ctx)
+	close(d.ready)
 	for {
-		d.round(ctx, d.stage.roster.Due(time.Since(d.stage.started)))
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
 		case <-d.nudge:
 		}
+		d.look(ctx)
 	}
 }
 
-func (d *driver) round(ctx context.Context, due []soak.Change) {
+// look tells all pods whose usage has changed.
+func (d *driver) look(ctx context.Context) {
 	began := time.Now()
+	due := d.stage.roster.Due(began.Sub(d.stage.started))
 	var group errgroup.Group
 	group.SetLimit(patchers)
 	for _, change := range due {

@@ -53,17 +53,22 @@ func (s *stage) play(ctx context.Context) (*soak.Report, error) {
 		stop()
 		_ = group.Wait() // it only ends, it does not fail
 	}()
-	if err := s.settle(ctx); err != nil {
+	if err := s.settle(ctx, d); err != nil {
 		return nil, err
 	}
 	d.reset()
 	return s.measure(ctx, d)
 }
 
-// settle waits until metrics-server knows every node and pod.
-func (s *stage) settle(ctx context.Context) error {
+// settle waits until every pod uses what its series says and metrics-server knows of it.
+func (s *stage) settle(ctx context.Context, d *driver) error {
 	ctx, cancel := context.WithTimeout(ctx, upWithin)
 	defer cancel()
+	select {
+	case <-ctx.Done():
+		return fmt.Errorf("telling pods what they use: %w", ctx.Err())
+	case <-d.ready:
+	}
 	if err := s.cluster.WaitMetrics(ctx); err != nil {
 		return err
 	}
