@@ -123,6 +123,7 @@ func (l *Ledger) Book(podUID, node string, estimate cluster.Amounts) {
 func (l *Ledger) Bound(pod Pod, node string, now time.Time) (Move, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.forget(pod.UID)
 	move := l.pair(&pod)
 	if move == nil {
 		l.pass(&pod)
@@ -216,11 +217,9 @@ func candidates(snapshot *cluster.Snapshot, owners map[string]bool) []*cluster.P
 
 // Gone says that a pod was deleted. A move that waits for it to be bound waits for another one.
 func (l *Ledger) Gone(podUID string) {
-	if l.Quiet() {
-		return
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.forget(podUID)
 	delete(l.passed, podUID)
 	for _, move := range l.inFlight {
 		if move.Replacement == podUID {

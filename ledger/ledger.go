@@ -49,6 +49,8 @@ type Ledger struct {
 	// passed holds the pods that replace nothing, with their owners: they came before a move of their owner was open.
 	passed map[string]string
 	hold   Hold
+	// presumed holds pods that kube-scheduler is placing, by UID.
+	presumed map[string]presumption
 }
 
 // Hold is why evicting rests from one cycle to the next; the zero value holds nothing.
@@ -68,6 +70,7 @@ func New(config Config) *Ledger {
 	}
 	return &Ledger{
 		config: config, byPod: map[string]*Move{}, expected: map[string]cluster.Amounts{}, passed: map[string]string{},
+		presumed: map[string]presumption{},
 	}
 }
 
@@ -164,6 +167,7 @@ func (l *Ledger) Expire(now time.Time) {
 			l.end(move, Expired, now)
 		}
 	}
+	l.forgetOld(now)
 	l.prune(now)
 }
 
@@ -206,6 +210,9 @@ func (l *Ledger) Reserved(visit func(node string, by cluster.Amounts), publish f
 		if move.Node != "" {
 			visit(move.Node, move.Usage)
 		}
+	}
+	for _, p := range l.presumed {
+		visit(p.node, p.amounts)
 	}
 	publish()
 }
@@ -274,13 +281,11 @@ func (l *Ledger) reserve(move *Move, node string) {
 	if move.Node == node {
 		return
 	}
-	if l.config.OnReserve != nil {
-		if move.Node != "" {
-			l.config.OnReserve(move.Node, cluster.Amounts{}.Minus(move.Usage))
-		}
-		if node != "" {
-			l.config.OnReserve(node, move.Usage)
-		}
+	if move.Node != "" {
+		l.reserves(move.Node, cluster.Amounts{}.Minus(move.Usage))
+	}
+	if node != "" {
+		l.reserves(node, move.Usage)
 	}
 	move.Node = node
 }

@@ -53,6 +53,22 @@ func (b *Board) Score(nodes []int32, pod cluster.Amounts, scores []int8) {
 	b.chill(nodes, scores)
 }
 
+// Likeliest returns the node that kube-scheduler is going to choose, as far as scores tell: of those with the highest score
+// the coolest with the pod on it. It returns -1 where no node is known.
+func (b *Board) Likeliest(nodes []int32, pod cluster.Amounts, scores []int8) int32 {
+	best, top, lowest := int32(-1), int8(-1), math.Inf(1)
+	for k, i := range nodes {
+		if scores[k] < top {
+			continue
+		}
+		load, _, known := b.loadWith(i, pod)
+		if known && (scores[k] > top || load < lowest) {
+			best, top, lowest = i, scores[k], load
+		}
+	}
+	return best
+}
+
 // scale is the span of loads that scores are spread over.
 type scale struct{ coolest, hottest float64 }
 

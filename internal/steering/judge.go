@@ -108,6 +108,7 @@ func (r round) Filter(pod *extender.Pod, nodes []int32, reasons []extender.Rejec
 		return
 	}
 	ledger := r.judge.observer.Ledger()
+	ledger.Unpresume(pod.UID)
 	if !ledger.Quiet() {
 		now := r.judge.now()
 		if move, ok := ledger.Match(ledgerPod(pod), now); ok {
@@ -118,10 +119,25 @@ func (r round) Filter(pod *extender.Pod, nodes []int32, reasons []extender.Rejec
 		r.avoidSource(pod, nodes, reasons, now)
 	}
 	board, amounts := r.observation.Board, r.estimate(pod)
+	left, only := 0, int32(-1)
 	for k, i := range nodes {
 		if reasons[k] == extender.RejectNone && !board.Accepts(i, amounts) {
 			reasons[k] = extender.RejectHot
 		}
+		if reasons[k] == extender.RejectNone {
+			left, only = left+1, i
+		}
+	}
+	if left == 1 { // kube-scheduler asks nothing more
+		r.presume(pod, only, amounts)
+	}
+}
+
+// presume reckons with a pod on the node that kube-scheduler is likely to choose, from now on: what it chooses is known only
+// when the pod is seen bound, and by then it has placed many others.
+func (r round) presume(pod *extender.Pod, node int32, amounts cluster.Amounts) {
+	if node >= 0 {
+		r.judge.observer.Ledger().Presume(pod.UID, r.observation.Board.Name(node), amounts, r.judge.now())
 	}
 }
 
@@ -182,13 +198,15 @@ func (r round) Prioritize(pod *extender.Pod, nodes []int32, scores []int8) {
 	if r.observation == nil {
 		return
 	}
-	board := r.observation.Board
-	board.Score(nodes, r.estimate(pod), scores)
-	if r.judge.observer.Ledger().Quiet() {
-		return
+	r.judge.observer.Ledger().Unpresume(pod.UID)
+	board, amounts := r.observation.Board, r.estimate(pod)
+	board.Score(nodes, amounts, scores)
+	move, ok := ledger.Move{}, false
+	if !r.judge.observer.Ledger().Quiet() {
+		move, ok = r.judge.observer.Ledger().Match(ledgerPod(pod), r.judge.now())
 	}
-	move, ok := r.judge.observer.Ledger().Match(ledgerPod(pod), r.judge.now())
 	if !ok {
+		r.presume(pod, board.Likeliest(nodes, amounts, scores), amounts)
 		return
 	}
 	if to := r.destination(move, nodes); to >= 0 {

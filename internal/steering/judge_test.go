@@ -52,7 +52,7 @@ func TestFilterByUsage(t *testing.T) {
 		t.Errorf("edge with 851m: %v, want %v", got, tooHot)
 	}
 	// without a request it is the default of 250m, not nothing
-	if got := b.filter(strange("r", extender.Absent), "hot", "edge"); got["hot"] != tooHot || got["edge"] != keep {
+	if got := b.filter(strange("r", extender.Absent), "hot", "edge", "cool"); got["hot"] != tooHot || got["edge"] != keep {
 		t.Errorf("without a request: %v", got)
 	}
 	scores := b.prioritize(strange("p", 1000), "cool", "edge", "hot", "silent")

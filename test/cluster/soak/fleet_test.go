@@ -43,8 +43,8 @@ func TestFleetUsesTheMeansOfItsShape(t *testing.T) {
 			nodes := int64(shape().Nodes * generatedSteps)
 			cpu := percent(sum.CPUMilli, nodes*shape().Node.CPUMilli)
 			memory := percent(sum.MemoryBytes, nodes*shape().Node.MemoryBytes)
-			// Series differ, and who follows which is drawn by lot.
-			if math.Abs(cpu-40) > 4 || math.Abs(memory-30) > 3 {
+			// Series differ widely, who follows which is drawn by lot, and 300 are few.
+			if math.Abs(cpu-40) > 6 || math.Abs(memory-30) > 3 {
 				t.Errorf("mean usage %.1f %% of CPU and %.1f %% of memory, want about 40 and 30", cpu, memory)
 			}
 		})

@@ -26,7 +26,7 @@ func GenerateCPU(n int, seed uint64) *Trace {
 	random := source(seed, "cpu")
 	trace := &Trace{Name: "generated.cpu"}
 	for range n {
-		base := 8 * math.Exp(0.7*random.NormFloat64()) // a few are much busier than most
+		base := 6 * math.Exp(random.NormFloat64()) // a few are much busier than most
 		swing, peak := 0.1+0.6*random.Float64(), random.Float64()
 		noise, burst, left := 0.0, 1.0, 0
 		series := make([]float32, generatedSteps)

@@ -35,7 +35,9 @@ type driver struct {
 	spent time.Duration
 }
 
-func newDriver(s *stage) *driver { return &driver{stage: s, nudge: make(chan struct{}, 1), ready: make(chan struct{})} }
+func newDriver(s *stage) *driver {
+	return &driver{stage: s, nudge: make(chan struct{}, 1), ready: make(chan struct{})}
+}
 
 func (d *driver) came() {
 	select {
