@@ -155,6 +155,11 @@ func (m *Move) validate() error {
 	case m.Attempts < 0:
 		return fmt.Errorf("it was booked %d times", m.Attempts)
 	}
+	if m.Surge != nil {
+		if err := m.Surge.validate(); err != nil {
+			return err
+		}
+	}
 	for _, used := range m.Usage {
 		if used < 0 || used > 1<<60 {
 			return fmt.Errorf("its pod used %d", used)
@@ -201,6 +206,7 @@ func (l *Ledger) Adopt(d Document, now time.Time) {
 			if ended.Outcome == nil {
 				ended.Outcome = told.Outcome
 			}
+			l.learnSurge(ended, &told)
 		case told.InFlight():
 			l.adopt(&told, now)
 		default:
@@ -208,9 +214,11 @@ func (l *Ledger) Adopt(d Document, now time.Time) {
 				l.freed(told.Replacement, nil)
 			}
 			l.ended = append(l.ended, &told)
+			l.learnSurge(&told, &told)
 		}
 	}
 	slices.SortStableFunc(l.ended, func(a, b *Move) int { return a.Ended.Compare(b.Ended) })
+	l.keepSurges(&d)
 	l.prune(now)
 }
 
@@ -219,6 +227,7 @@ func (l *Ledger) adopt(told *Move, now time.Time) {
 	if now.After(told.Expires()) {
 		told.State, told.Ended, told.Node = Expired, now, ""
 		l.ended = append(l.ended, told)
+		l.learnSurge(told, told)
 		return
 	}
 	node := told.Node
@@ -227,6 +236,7 @@ func (l *Ledger) adopt(told *Move, now time.Time) {
 	}
 	told.Attempts, told.Asked, told.late = 0, false, true // those are the other process's
 	l.enter(told, node)
+	l.learnSurge(told, told)
 }
 
 // freed takes a pod from the move that it has replaced here, because it replaced another for the process that decides.
@@ -244,6 +254,9 @@ func (l *Ledger) freed(podUID string, taker *Move) {
 	other := l.ended[i]
 	l.ended = slices.Delete(l.ended, i, i+1)
 	other.State, other.Replacement, other.ReplacementName, other.Attempts, other.Ended = Evicted, "", "", 0, time.Time{}
+	if other.Surge != nil && other.Evicted.IsZero() {
+		other.State = Intended
+	}
 	if l.byPod[other.PodUID] == nil {
 		l.enter(other, other.To)
 	}
@@ -251,6 +264,7 @@ func (l *Ledger) freed(podUID string, taker *Move) {
 
 // catchUp brings a move in flight here to what another process knows of it.
 func (l *Ledger) catchUp(mine, told *Move, now time.Time) {
+	l.learnSurge(mine, told)
 	if mine.Replacement == "" && told.Replacement != "" && l.replacing(told.Replacement) == nil {
 		mine.Replacement, mine.ReplacementName = told.Replacement, told.ReplacementName
 	}

@@ -51,6 +51,8 @@ type Ledger struct {
 	hold   Hold
 	// presumed holds pods that kube-scheduler is placing, by UID.
 	presumed map[string]presumption
+	// surging holds the moves for which a Deployment may still be scaled up, in flight or landed, by the UID of their pod.
+	surging map[string]*Move
 }
 
 // Hold is why evicting rests from one cycle to the next; the zero value holds nothing.
@@ -70,7 +72,7 @@ func New(config Config) *Ledger {
 	}
 	return &Ledger{
 		config: config, byPod: map[string]*Move{}, expected: map[string]cluster.Amounts{}, passed: map[string]string{},
-		presumed: map[string]presumption{},
+		presumed: map[string]presumption{}, surging: map[string]*Move{},
 	}
 }
 
@@ -83,7 +85,7 @@ func (l *Ledger) Record(now time.Time, intents ...Intent) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, intent := range intents {
-		if l.byPod[intent.PodUID] == nil {
+		if l.moving(intent.PodUID) == nil {
 			l.enter(&Move{Intent: intent, State: Intended, Recorded: now}, intent.To)
 		}
 	}
@@ -103,7 +105,7 @@ func (l *Ledger) enter(move *Move, node string) {
 func (l *Ledger) Accepted(podUID string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if move := l.byPod[podUID]; move != nil {
+	if move := l.moving(podUID); move != nil {
 		l.evicted(move, now)
 	}
 }
@@ -112,7 +114,7 @@ func (l *Ledger) Accepted(podUID string, now time.Time) {
 func (l *Ledger) Leaves(podUID string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if move := l.byPod[podUID]; move != nil {
+	if move := l.moving(podUID); move != nil {
 		l.evicted(move, now)
 		move.gone = true
 	}
@@ -121,6 +123,10 @@ func (l *Ledger) Leaves(podUID string, now time.Time) {
 func (l *Ledger) evicted(move *Move, now time.Time) {
 	if move.State == Intended {
 		move.State, move.Evicted = Evicted, now
+		l.revision.Add(1)
+	}
+	if move.Surge != nil && move.Evicted.IsZero() { // its replacement came first
+		move.Evicted = now
 		l.revision.Add(1)
 	}
 }
@@ -239,11 +245,11 @@ func (l *Ledger) MovesOf(ownerUID string) []Move {
 	return moves
 }
 
-// Moving says whether a pod is being moved away.
+// Moving says whether a pod is being moved away, its replacement being there already or not.
 func (l *Ledger) Moving(podUID string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.byPod[podUID] != nil
+	return l.moving(podUID) != nil
 }
 
 // Get returns a copy of the newest move of a pod.
@@ -318,7 +324,7 @@ func (l *Ledger) prune(now time.Time) {
 		l.ended = slices.Clone(l.ended[excess:])
 	}
 	maps.DeleteFunc(l.passed, func(uid, owner string) bool { return !l.concerns(&Pod{UID: uid, OwnerUID: owner}) })
-	busy := len(l.inFlight)
+	busy := len(l.inFlight) + len(l.surging)
 	expected := map[string]cluster.Amounts{}
 	for _, move := range l.ended {
 		if l.avoids(move, now) {

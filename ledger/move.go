@@ -85,6 +85,8 @@ type Move struct {
 	Ended    time.Time `json:"ended,omitzero"`
 	// Outcome is what came of a move that landed; nil until it was judged.
 	Outcome *Outcome `json:"outcome,omitempty"`
+	// Surge is nil but for a move whose replacement comes before its pod leaves.
+	Surge *Surge `json:"surge,omitempty"`
 
 	// gone says that the watch has told that the pod leaves. Only that opens a move: what the watch tells, all processes are
 	// told in the same order.
@@ -120,9 +122,12 @@ func (m *Move) Expires() time.Time {
 	return m.Evicted.Add(m.TTL)
 }
 
-// open says whether a pod that is created now may be the move's replacement.
+// open says whether a pod that is created now may be the move's replacement: its pod leaves, or its Deployment is scaled up.
 func (m *Move) open() bool {
-	return m.gone && m.Replacement == "" && (m.State == Evicted || m.State == Booked)
+	if m.Replacement != "" || !m.InFlight() {
+		return false
+	}
+	return m.Surging() || m.gone && m.State != Intended
 }
 
 // measured says whether the move knows what its pod used; nothing is not known to be used by any pod.

@@ -74,7 +74,7 @@ func testSkewJobs(t *testing.T, args []string) {
 	}
 	args = append([]string{"--policy-config-file", policy, "--metrics-address", "0"}, args...)
 	var evictions []int // of each run
-	for idle := 0; idle < 2; wait(t, pause) {
+	for idle := false; !idle; wait(t, pause) {
 		if len(evictions) == mostRuns {
 			t.Fatalf("after %d runs it is not over: %v evictions, %v are hot", mostRuns, evictions, f.Hot(t.Context(), evictLine))
 		}
@@ -86,9 +86,7 @@ func testSkewJobs(t *testing.T, args []string) {
 		if len(hot) == 0 && f.cooled == 0 {
 			f.cooled = time.Since(f.begun)
 		}
-		if evicted == 0 && len(hot) == 0 {
-			idle++
-		}
+		idle = evicted == 0 && len(hot) == 0
 	}
 	f.waitReady("hog", "web", "bg")
 	moves, status := f.Ledger(answering)

@@ -27,23 +27,22 @@ func TestClocksOff(t *testing.T) {
 	began := time.Now()
 	policy := f.Policy(stage.RealUsage, paced(3*time.Second))
 
-	first := f.replica("ahead", ahead, policy)
+	service := f.serve()
+	first := f.replica(service, "ahead", ahead, policy)
 	f.leads(first)
-	second := f.replica("right", stage.Binary(), policy)
-	service := f.serve(first.listen, second.listen)
+	second := f.replica(service, "right", stage.Binary(), policy)
 	f.differs(first, 10*time.Minute)
 	f.differs(second, 0)
 	f.witness.WaitEvictions(90*time.Second, 2)
 
 	f.succeeds(first, second, service)
-	third := f.replica("behind", behind, policy)
-	service.Set(second.listen, third.listen)
+	third := f.replica(service, "behind", behind, policy)
+	f.knows(third.Process, third.listen)
 	f.differs(third, -10*time.Minute)
 	f.Eventually(time.Minute, "evictions with the follower behind", func(context.Context) bool { return len(f.by(second)) >= 2 })
 
 	f.succeeds(second, third, service)
-	fourth := f.replica("also-ahead", ahead, policy)
-	service.Set(third.listen, fourth.listen)
+	fourth := f.replica(service, "also-ahead", ahead, policy)
 
 	f.cooled(time.Minute)
 	f.released(third.listen, fourth.listen)
@@ -71,7 +70,7 @@ func TestClocksOff(t *testing.T) {
 // succeeds stops a leader, whose follower leads then, alone.
 func (f *fixture) succeeds(leader, follower *replica, service *service) {
 	f.T.Helper()
-	service.Set(follower.listen)
+	service.Only(follower.listen)
 	if err := leader.Stop(); err != nil {
 		f.T.Fatal(err)
 	}

@@ -16,13 +16,16 @@ type replica struct {
 	name, listen, metrics string
 }
 
-// replica starts one, and waits until it has measured all nodes.
-func (f *fixture) replica(name, binary, policy string) *replica {
+// replica starts one; requests of kube-scheduler reach it as soon as it says that it is ready.
+func (f *fixture) replica(service *service, name, binary, policy string) *replica {
 	f.T.Helper()
 	r := &replica{name: name, listen: f.FreeAddress(), metrics: f.FreeAddress()}
 	r.Process = f.StartAs(name, binary, "serve", append(shortLease(), "--policy-config-file", policy, "--descheduling-interval", "3s",
 		"--listen-address", r.listen, "--metrics-address", r.metrics)...)
-	f.knows(r.Process, r.listen)
+	if err := r.WaitServing(f.T.Context(), "http://"+r.metrics+"/readyz"); err != nil {
+		f.T.Fatal(err)
+	}
+	service.Add(r.listen)
 	return r
 }
 
@@ -47,10 +50,10 @@ func (f *fixture) by(r *replica) (evictions []stage.Eviction) {
 func TestLeaderFreezes(t *testing.T) {
 	f, skew := newFixture(t)
 	policy := f.Policy(stage.RealUsage, paced(2*time.Second))
-	first := f.replica("first", stage.Binary(), policy)
+	service := f.serve()
+	first := f.replica(service, "first", stage.Binary(), policy)
 	f.leads(first)
-	second := f.replica("second", stage.Binary(), policy)
-	f.serve(first.listen, second.listen)
+	second := f.replica(service, "second", stage.Binary(), policy)
 
 	f.witness.WaitEvictions(90*time.Second, 2)
 	frozen := time.Now()

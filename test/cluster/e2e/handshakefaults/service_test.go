@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,17 +31,18 @@ type service struct {
 	backends []string
 	next     int
 	badUntil map[string]time.Time
+	told     []string
 }
 
 // serve stands where kube-scheduler asks until the case ends.
-func (f *fixture) serve(backends ...string) *service {
+func (f *fixture) serve() *service {
 	f.T.Helper()
 	ctx := context.WithoutCancel(f.T.Context())
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", stage.Listen())
 	if err != nil {
 		f.T.Fatal(err)
 	}
-	s := &service{backends: backends, badUntil: map[string]time.Time{}}
+	s := &service{badUntil: map[string]time.Time{}}
 	server := &http.Server{Handler: s, ReadHeaderTimeout: time.Second}
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(listener) }) // it ends with ErrServerClosed
@@ -47,15 +50,25 @@ func (f *fixture) serve(backends ...string) *service {
 		_ = server.Close()
 		serving.Wait()
 		s.client.CloseIdleConnections()
+		if f.T.Failed() {
+			f.T.Logf("what the service saw:\n%s", strings.Join(s.told, "\n"))
+		}
 	})
 	return s
 }
 
-// Set changes which replicas there are.
-func (s *service) Set(backends ...string) {
+// Add has one more replica asked.
+func (s *service) Add(backend string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.backends = backends
+	s.backends = append(s.backends, backend)
+}
+
+// Only leaves one replica.
+func (s *service) Only(backend string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.backends = []string{backend}
 }
 
 // ServeHTTP hands a request to the next replica that answers.
@@ -65,7 +78,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	err = errors.New("nobody is there")
+	err = errors.New("there are no replicas")
 	for _, backend := range s.turn() {
 		var code int
 		var answer []byte
@@ -76,22 +89,32 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	s.tell("%s: nobody answers: %v", r.URL.Path, err)
 	http.Error(w, err.Error(), http.StatusBadGateway)
 }
 
-// turn lists the replicas, the next one first, without the banned.
+// turn lists the replicas, the next one first and the banned ones last.
 func (s *service) turn() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.next++
-	var turn []string
+	var turn, last []string
 	for i := range s.backends {
 		backend := s.backends[(s.next+i)%len(s.backends)]
 		if time.Now().After(s.badUntil[backend]) {
 			turn = append(turn, backend)
+		} else {
+			last = append(last, backend)
 		}
 	}
-	return turn
+	return append(turn, last...)
+}
+
+// tell adds to what is shown when the case fails.
+func (s *service) tell(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.told = append(s.told, time.Now().Format("15:04:05.000 ")+fmt.Sprintf(format, args...))
 }
 
 func (s *service) ask(r *http.Request, backend string, body []byte) (code int, answer []byte, err error) {
@@ -107,6 +130,7 @@ func (s *service) ask(r *http.Request, backend string, body []byte) (code int, a
 		defer response.Body.Close()
 		answer, err = io.ReadAll(response.Body)
 	}
+	s.tell("%s: %s says %.200s %v", r.URL.Path, backend, answer, err)
 	if err != nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -1,0 +1,326 @@
+package evictor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/klog/v2"
+
+	"github.com/evenkeel/evenkeel/ledger"
+)
+
+const (
+	// surgedReplicas is how many pods a Deployment wants whose only pod is moved by a surge, before and after it.
+	surgedReplicas = 1
+	// maxSurges is how many Deployments are scaled up at a time.
+	maxSurges = 5
+	// scaleLook is how often it is looked at whether somebody else scales a Deployment meanwhile.
+	scaleLook = 5 * time.Second
+	// scaleTimeout bounds each call that reads or sets a scale, scaleBackTimeout all that bring Deployments back at the end.
+	scaleTimeout, scaleBackTimeout = 5 * time.Second, 5 * time.Second
+	// scaleAttempts is how often a scale is set anew that has changed under the hand.
+	scaleAttempts = 5
+)
+
+// surge is a move whose Deployment is scaled up first. Its pod is evicted once the replacement is ready.
+type surge struct {
+	move  Move
+	until time.Time
+	// announced is closed once those who answer kube-scheduler had time to learn that a replacement comes.
+	announced chan struct{}
+	cancel    context.CancelFunc
+	attempts  int
+	// called says that a call to scale up may have been accepted, scaled that it was.
+	called, scaled bool
+	// proved says that the landing was asked whether it proves steering.
+	proved bool
+	looked time.Time
+}
+
+// surge takes the next step of a move that asks for a surge: wait while there is none to be taken, no reason and no wait once
+// the pod may be evicted.
+func (c *cycle) surge(ctx context.Context, move *Move, budgets []*policyv1.PodDisruptionBudget) (reason Reason, wait bool) {
+	s := c.surges[move.PodUID]
+	switch {
+	case len(budgets) > 1:
+		return SeveralBudgets, false
+	case c.config.Scaler == nil:
+		return SurgeFailed, false
+	case s == nil && (len(c.surges) >= maxSurges || c.inFlight(move.Owner.UID) > 0):
+		return "", true
+	case s == nil:
+		return c.beginSurge(ctx, move)
+	case !c.config.Now().Before(s.until):
+		return c.surgeFailed(ctx, s, errSurgeTime), false
+	case !s.scaled:
+		return c.scaleUp(ctx, s)
+	}
+	if reason, wait := c.surged(ctx, s); wait || reason != "" {
+		return reason, wait
+	}
+	if r, refused := c.resting[move.PodUID]; refused && !r.over(budgets, c.config.Now()) {
+		return "", true
+	}
+	if len(budgets) == 1 && headroom(budgets[0]) <= 0 {
+		return "", true
+	}
+	return c.surgeLook(ctx, s, 0)
+}
+
+var (
+	errSurgeTime     = errors.New("the replacement was not ready, or its predecessor not allowed to go, in time")
+	errSurgeMove     = errors.New("the replacement is not expected any more")
+	errSurgeGone     = errors.New("the replacement is gone")
+	errSurgeScaled   = errors.New("somebody else has scaled the Deployment")
+	errSurgeConflict = errors.New("the Deployment changes all the time")
+)
+
+// beginSurge puts the surge on record, so that a successor scales back what this process might not.
+func (c *cycle) beginSurge(ctx context.Context, move *Move) (Reason, bool) {
+	gate := c.config.Gate
+	if !gate.config.Ledger.BeginSurge(move.PodUID, ledger.Surge{Deployment: move.Surge, Replicas: surgedReplicas}) {
+		return PodChanged, false
+	}
+	announcing, cancel := context.WithCancel(ctx)
+	s := &surge{move: *move, until: c.config.Now().Add(move.TTL), announced: make(chan struct{}), cancel: cancel}
+	c.surges[move.PodUID] = s
+	if err := gate.commit(ctx); err != nil {
+		close(s.announced)
+		return c.classify(err, move), false
+	}
+	go func() { // endSurge waits for it
+		defer close(s.announced)
+		if c.config.Announced != nil {
+			c.config.Announced(announcing)
+		}
+	}()
+	return "", true
+}
+
+// scaleUp has the Deployment make the replacement.
+func (c *cycle) scaleUp(ctx context.Context, s *surge) (Reason, bool) {
+	select {
+	case <-s.announced:
+	default:
+		return "", true
+	}
+	if err := c.config.Gate.permits(ctx); err != nil {
+		return c.classify(err, &s.move), false
+	}
+	to, err := c.scale(ctx, s)
+	if err != nil {
+		return c.surgeFailed(ctx, s, err), false
+	}
+	if to.Replicas != surgedReplicas {
+		return c.surgeFailed(ctx, s, errSurgeScaled), false
+	}
+	to.Replicas++
+	err = c.setScale(ctx, s, to)
+	switch {
+	case err == nil:
+		s.called, s.scaled, s.looked = true, true, c.config.Now()
+		klog.FromContext(ctx).Info("Scaled up for a move", "deployment", klog.KRef(s.move.Namespace, s.move.Surge),
+			"pod", klog.KRef(s.move.Namespace, s.move.Pod), "node", s.move.From, "destination", s.move.To)
+		return "", true
+	case apierrors.IsConflict(err):
+		if s.attempts++; s.attempts < scaleAttempts {
+			return "", true
+		}
+		err = errSurgeConflict
+	case !refused(err):
+		s.called = true // without an answer it may have been accepted
+	}
+	return c.surgeFailed(ctx, s, err), false
+}
+
+// setScale makes the call and waits for its answer also when the process is told to end: what is scaled up has to be known.
+func (c *cycle) setScale(ctx context.Context, s *surge, to Scale) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(scaleTimeout, c.config.Gate.config.CallTimeout))
+	defer cancel()
+	return c.config.Scaler.SetScale(ctx, s.move.Namespace, s.move.Surge, to)
+}
+
+func (c *cycle) scale(ctx context.Context, s *surge) (Scale, error) {
+	ctx, cancel := context.WithTimeout(ctx, scaleTimeout)
+	defer cancel()
+	return c.config.Scaler.Scale(ctx, s.move.Namespace, s.move.Surge)
+}
+
+// surged waits until the replacement has landed and is ready.
+func (c *cycle) surged(ctx context.Context, s *surge) (Reason, bool) {
+	move, ok := c.config.Gate.config.Ledger.Get(s.move.PodUID)
+	switch {
+	case !ok || move.State == ledger.Cancelled || move.State == ledger.Expired:
+		return c.surgeFailed(ctx, s, errSurgeMove), false
+	case move.State != ledger.Landed:
+		reason, _ := c.surgeLook(ctx, s, scaleLook)
+		return reason, reason == ""
+	}
+	if c.proves(ctx, s, move); c.stop != "" {
+		return "", true
+	}
+	pod := c.config.Pod(move.Namespace, move.ReplacementName)
+	if pod == nil || string(pod.UID) != move.Replacement || pod.DeletionTimestamp != nil {
+		return c.surgeFailed(ctx, s, errSurgeGone), false
+	}
+	if !c.config.Ready(&move) {
+		reason, _ := c.surgeLook(ctx, s, scaleLook)
+		return reason, reason == ""
+	}
+	return "", false
+}
+
+// proves takes the landing for the probe that it is: nobody had to be evicted for it.
+func (c *cycle) proves(ctx context.Context, s *surge, move ledger.Move) {
+	if s.proved || !c.probing {
+		return
+	}
+	s.proved = true
+	switch c.config.Steered(ctx, move) {
+	case SteeredYes:
+		c.probing = false
+	case SteeredNo:
+		c.stop = SteeringAbsent
+	case SteeredUnproven: // the next move is a probe too
+	}
+}
+
+// surgeLook gives up if somebody else has scaled the Deployment. It asks for the scale unless it has lately; where it cannot
+// be read it waits.
+func (c *cycle) surgeLook(ctx context.Context, s *surge, lately time.Duration) (reason Reason, wait bool) {
+	now := c.config.Now()
+	if lately > 0 && now.Sub(s.looked) < lately {
+		return "", false
+	}
+	s.looked = now
+	scale, err := c.scale(ctx, s)
+	if err != nil {
+		klog.FromContext(ctx).V(2).Info("Reading the scale of a Deployment failed",
+			"deployment", klog.KRef(s.move.Namespace, s.move.Surge), "error", err.Error())
+		return "", true
+	}
+	if scale.Replicas != surgedReplicas+1 {
+		return c.surgeFailed(ctx, s, errSurgeScaled), false
+	}
+	return "", false
+}
+
+// surgeFailed says why a surge comes to nothing; what was scaled up is scaled back when the move is dropped. A missing
+// permission is said once.
+func (c *cycle) surgeFailed(ctx context.Context, s *surge, err error) Reason {
+	logger := klog.FromContext(ctx)
+	if !apierrors.IsForbidden(err) {
+		logger.Info("Surge failed", "deployment", klog.KRef(s.move.Namespace, s.move.Surge),
+			"pod", klog.KRef(s.move.Namespace, s.move.Pod), "error", err.Error())
+	} else if !c.toldForbidden {
+		c.toldForbidden = true
+		logger.Error(err, "Deployments may not be scaled, so pods that ask for a surge are not moved")
+	}
+	return SurgeFailed
+}
+
+// endSurge brings the Deployment of a move back to what it was, if there is one. What fails is tried again when the cycle
+// ends, and then by the next one.
+func (c *cycle) endSurge(ctx context.Context, podUID string) error {
+	s := c.surges[podUID]
+	if s == nil {
+		return nil
+	}
+	s.cancel()
+	<-s.announced
+	if s.called {
+		ctx, cancel := context.WithTimeout(ctx, scaleTimeout)
+		defer cancel()
+		scale, err := ScaleBack(ctx, c.config.Scaler, s.move.Namespace, ledger.Surge{Deployment: s.move.Surge, Replicas: surgedReplicas})
+		if err != nil {
+			return err
+		}
+		if !s.scaled && scale.Replicas == surgedReplicas {
+			return errSurgeUnsure
+		}
+	}
+	delete(c.surges, podUID)
+	c.config.Gate.config.Ledger.EndSurge(podUID, c.config.Now())
+	return nil
+}
+
+var errSurgeUnsure = errors.New("a call to scale it up was not answered and may yet be carried out")
+
+// endSurges brings back every Deployment that is still scaled up, in bounded time also when the process is told to end.
+func (c *cycle) endSurges(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), scaleBackTimeout)
+	defer cancel()
+	for podUID, s := range c.surges {
+		if err := c.endSurge(ctx, podUID); err != nil {
+			klog.FromContext(ctx).Error(err, "Deployment was not scaled back, the next cycle will try again",
+				"deployment", klog.KRef(s.move.Namespace, s.move.Surge))
+		}
+	}
+}
+
+// permits says why nothing may be changed now.
+func (g *Gate) permits(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, g.config.Timeout)
+	defer cancel()
+	if err := g.config.Paused(ctx); err != nil {
+		return err
+	}
+	if g.config.Leads != nil {
+		if err := g.config.Leads(); err != nil {
+			return &Refusal{NotLeader, err.Error()}
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return &Refusal{Stopping, err.Error()}
+	}
+	return nil
+}
+
+// Scale is how many pods a Deployment wants, and which version of it says so.
+type Scale struct {
+	Replicas int32
+	Version  string
+}
+
+// Scaler reads and sets how many pods Deployments want.
+type Scaler interface {
+	// Scale returns what a Deployment wants.
+	Scale(ctx context.Context, namespace, deployment string) (Scale, error)
+	// SetScale sets what it wants. It fails with a conflict if the Deployment is not of the given version any more.
+	SetScale(ctx context.Context, namespace, deployment string, to Scale) error
+}
+
+// ScaleBack ends a surge: a Deployment that wants one more than before is brought back. One that wants anything else is left
+// alone, because somebody else has scaled it since. It returns the scale that it found.
+func ScaleBack(ctx context.Context, scaler Scaler, namespace string, surge ledger.Surge) (found Scale, err error) {
+	for range scaleAttempts {
+		found, err = scaler.Scale(ctx, namespace, surge.Deployment)
+		if apierrors.IsNotFound(err) {
+			return Scale{}, nil
+		}
+		if err != nil {
+			return Scale{}, fmt.Errorf("reading the scale of Deployment %q: %w", namespace+"/"+surge.Deployment, err)
+		}
+		if found.Replicas != surge.Replicas+1 {
+			return found, nil
+		}
+		err = scaler.SetScale(ctx, namespace, surge.Deployment, Scale{Replicas: surge.Replicas, Version: found.Version})
+		if err == nil || apierrors.IsNotFound(err) {
+			klog.FromContext(ctx).Info("Scaled back after a move", "deployment", klog.KRef(namespace, surge.Deployment))
+			return found, nil
+		}
+		if !apierrors.IsConflict(err) {
+			break
+		}
+	}
+	return found, fmt.Errorf("scaling Deployment %q back: %w", namespace+"/"+surge.Deployment, err)
+}
+
+// NeverWithSurge is Never for a pod that is joined by another before it goes.
+func NeverWithSurge(pdb *policyv1.PodDisruptionBudget) bool {
+	return Never(pdb) && desiredOf(pdb, int(pdb.Status.ExpectedPods)+1) > int(pdb.Status.ExpectedPods)
+}
