@@ -231,9 +231,7 @@ func (l *Ledger) adopt(told *Move, now time.Time) {
 		return
 	}
 	node := told.Node
-	if other := l.replacing(told.Replacement); told.Replacement != "" && (other != nil || l.landed(told.Replacement)) {
-		told.Replacement, told.ReplacementName = "", ""
-	}
+	l.freed(told.Replacement, nil)
 	told.Attempts, told.Asked, told.late = 0, false, true // those are the other process's
 	l.enter(told, node)
 	l.learnSurge(told, told)
@@ -265,8 +263,9 @@ func (l *Ledger) freed(podUID string, taker *Move) {
 // catchUp brings a move in flight here to what another process knows of it.
 func (l *Ledger) catchUp(mine, told *Move, now time.Time) {
 	l.learnSurge(mine, told)
-	if mine.Replacement == "" && told.Replacement != "" && l.replacing(told.Replacement) == nil {
-		mine.Replacement, mine.ReplacementName = told.Replacement, told.ReplacementName
+	if told.Replacement != "" && told.Replacement != mine.Replacement {
+		l.freed(told.Replacement, mine)
+		mine.Replacement, mine.ReplacementName, mine.late = told.Replacement, told.ReplacementName, true
 	}
 	switch {
 	case told.State.rank() <= mine.State.rank():
