@@ -6,6 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	policylisters "k8s.io/client-go/listers/policy/v1"
 )
 
@@ -47,6 +48,32 @@ func headroom(pdb *policyv1.PodDisruptionBudget) int {
 func Never(pdb *policyv1.PodDisruptionBudget) bool {
 	return pdb.Status.ObservedGeneration >= pdb.Generation && pdb.Status.ExpectedPods > 0 &&
 		pdb.Status.DesiredHealthy >= pdb.Status.ExpectedPods
+}
+
+// NeverWithSurge is Never for a pod that is joined by another one before it goes.
+func NeverWithSurge(pdb *policyv1.PodDisruptionBudget) bool {
+	if !Never(pdb) {
+		return false
+	}
+	pods := int(pdb.Status.ExpectedPods) + 1
+	desired := 0
+	switch spec := &pdb.Spec; {
+	case spec.MinAvailable != nil:
+		desired = scaled(spec.MinAvailable, pods)
+	case spec.MaxUnavailable != nil:
+		desired = pods - scaled(spec.MaxUnavailable, pods)
+	}
+	return desired >= pods
+}
+
+// scaled is a number of pods or a percentage of them, rounded up as the disruption controller does; one that cannot be read
+// is all.
+func scaled(value *intstr.IntOrString, pods int) int {
+	n, err := intstr.GetScaledValueFromIntOrPercent(value, pods, true)
+	if err != nil {
+		return pods
+	}
+	return n
 }
 
 // ownerLimit is how many of an owner's pods may be on the move at once where no budget says it: max(1, percent of

@@ -48,6 +48,9 @@ const (
 	NotLeader Reason = "NotLeader"
 	// LedgerUnwritable: what was to be evicted could not be stored.
 	LedgerUnwritable Reason = "LedgerUnwritable"
+	// SurgeFailed: the pod was to go once another one is ready beside it, and none came to be, or the Deployment may not be
+	// scaled.
+	SurgeFailed Reason = "SurgeFailed"
 	// Stopping: the process was told to end.
 	Stopping Reason = "Stopping"
 	// CallFailed: the API server refused or could not be reached.
@@ -57,6 +60,8 @@ const (
 // Move is a planned move with what to tell about it.
 type Move struct {
 	ledger.Intent
+	// Surge names the Deployment that is scaled up before its only pod is evicted; empty for a pod that is just evicted.
+	Surge string
 	// Message says in words, with the numbers, why the pod is evicted.
 	Message string
 }

@@ -43,6 +43,8 @@ type ExecutorConfig struct {
 	// Asked counts the requests of kube-scheduler that the extender has answered, as far as known; 0 where it is not. May be
 	// nil. After a failed probe nothing is evicted until the count has grown or a long time has passed.
 	Asked func(context.Context) int64
+	// Scaler serves moves that ask for a surge; without it they are not made.
+	Scaler Scaler
 	// Interval is the least time between two evictions, Deadline how long a cycle may take, ProbeTimeout how long beyond its
 	// grace period the first replacement may take to be bound.
 	Interval, Deadline, ProbeTimeout time.Duration
@@ -59,6 +61,8 @@ type ExecutorConfig struct {
 // Executor makes the moves of a plan. It must not be used concurrently.
 type Executor struct {
 	config ExecutorConfig
+	// toldForbidden says that it was told that Deployments may not be scaled.
+	toldForbidden bool
 }
 
 // NewExecutor returns an Executor.
@@ -81,6 +85,7 @@ func (e *Executor) Run(ctx context.Context, moves []Move, evict func(context.Con
 		probing:  e.config.Steered != nil && !e.config.Gate.config.DryRun,
 		spent:    map[string]bool{},
 		resting:  map[string]respite{},
+		surges:   map[string]*surge{},
 	}
 	reason := e.held(ctx, moves)
 	if reason == "" {
@@ -90,6 +95,7 @@ func (e *Executor) Run(ctx context.Context, moves []Move, evict func(context.Con
 		c.leaveAll(reason)
 	} else {
 		c.run(ctx)
+		c.endSurges(ctx)
 		e.keep(ctx, c.stop)
 	}
 	e.settle(ctx)
@@ -154,7 +160,9 @@ type cycle struct {
 	spent map[string]bool
 	// resting holds the moves that the API server refused for now, by the UIDs of their pods.
 	resting map[string]respite
-	stop    Reason
+	// surges holds the moves whose Deployments are scaled up, by the UIDs of their pods.
+	surges map[string]*surge
+	stop   Reason
 }
 
 func (c *cycle) run(ctx context.Context) {
@@ -192,15 +200,15 @@ func (c *cycle) finishProbe(ctx context.Context) {
 
 // next makes the first move that may be made now. It returns false when every one has to wait.
 func (c *cycle) next(ctx context.Context) bool {
-	for i := 0; i < len(c.left) && ctx.Err() == nil; {
+	for i := 0; i < len(c.left) && c.stop == "" && ctx.Err() == nil; {
 		move := c.left[i]
-		reason, wait := c.check(&move)
+		reason, wait := c.check(ctx, &move)
 		if wait {
 			i++
 			continue
 		}
 		if reason != "" {
-			c.drop(i, Outcome{Move: move, Reason: reason})
+			c.drop(ctx, i, Outcome{Move: move, Reason: reason})
 			continue
 		}
 		outcome, again := c.make(ctx, move)
@@ -208,7 +216,7 @@ func (c *cycle) next(ctx context.Context) bool {
 			i++
 			continue
 		}
-		c.drop(i, outcome)
+		c.drop(ctx, i, outcome)
 		if outcome.Reason == "" || c.stop != "" {
 			return true
 		}
@@ -217,7 +225,7 @@ func (c *cycle) next(ctx context.Context) bool {
 }
 
 // check says why a move is not to be made, or that it has to wait.
-func (c *cycle) check(move *Move) (reason Reason, wait bool) {
+func (c *cycle) check(ctx context.Context, move *Move) (reason Reason, wait bool) {
 	if c.spent["node/"+move.From] || c.spent["namespace/"+move.Namespace] {
 		return LimitReached, false
 	}
@@ -229,6 +237,9 @@ func (c *cycle) check(move *Move) (reason Reason, wait bool) {
 		return reason, false
 	}
 	budgets := c.config.Budgets.Of(pod)
+	if move.Surge != "" {
+		return c.surge(ctx, move, budgets)
+	}
 	if r, refused := c.resting[move.PodUID]; refused && !r.over(budgets, c.config.Now()) {
 		return "", true
 	}
@@ -265,7 +276,7 @@ func (c *cycle) make(ctx context.Context, move Move) (outcome Outcome, again boo
 		err = a.err // as the API server or the Gate said it, before the framework flattened it
 	}
 	if err == nil {
-		if a.made {
+		if a.made && move.Surge == "" { // a surge has been the probe when it landed
 			c.startProbe(pod)
 		}
 		return Outcome{Move: move}, false
@@ -331,7 +342,10 @@ func (c *cycle) probed(ctx context.Context) bool {
 	return false
 }
 
-func (c *cycle) drop(i int, outcome Outcome) {
+func (c *cycle) drop(ctx context.Context, i int, outcome Outcome) {
+	if err := c.endSurge(ctx, outcome.Move.PodUID); err != nil {
+		klog.FromContext(ctx).V(2).Info("Deployment was not scaled back yet", "error", err.Error())
+	}
 	c.left = append(c.left[:i:i], c.left[i+1:]...)
 	if outcome.Reason != "" {
 		c.config.Gate.config.Ledger.Cancel(outcome.Move.PodUID, c.config.Now())

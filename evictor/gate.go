@@ -235,6 +235,24 @@ func (g *Gate) post(ctx context.Context, eviction *policyv1.Eviction, pod *v1.Po
 		Body(eviction).Do(ctx).Error()
 }
 
+// permits says why nothing may be changed now.
+func (g *Gate) permits(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, g.config.Timeout)
+	defer cancel()
+	if err := g.config.Paused(ctx); err != nil {
+		return err
+	}
+	if g.config.Leads != nil {
+		if err := g.config.Leads(); err != nil {
+			return &Refusal{NotLeader, err.Error()}
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return &Refusal{Stopping, err.Error()}
+	}
+	return nil
+}
+
 func (g *Gate) remember(podUID string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

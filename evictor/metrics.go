@@ -25,7 +25,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	m.evictions.WithLabelValues("success")
 	for _, reason := range []Reason{
 		Paused, PauseUnreadable, PodChanged, SourceNotHot, SourceUnknown, LandingGone, UsageGate, SteeringAbsent, ProbeNotLanded,
-		Filtered, SeveralBudgets, LimitReached, DeadlineReached, NotLeader, LedgerUnwritable, Stopping, CallFailed,
+		Filtered, SeveralBudgets, LimitReached, DeadlineReached, NotLeader, LedgerUnwritable, SurgeFailed, Stopping, CallFailed,
 	} {
 		m.left.WithLabelValues(string(reason))
 	}

@@ -3,7 +3,6 @@ package evictor
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	policyv1 "k8s.io/api/policy/v1"
@@ -48,6 +47,8 @@ func (c *cycle) surge(ctx context.Context, move *Move, budgets []*policyv1.PodDi
 	switch {
 	case len(budgets) > 1:
 		return SeveralBudgets, false
+	case c.config.Gate.config.DryRun:
+		return "", false // whose budget would have room by then
 	case c.config.Scaler == nil:
 		return SurgeFailed, false
 	case s == nil && (len(c.surges) >= maxSurges || c.inFlight(move.Owner.UID) > 0):
@@ -135,19 +136,6 @@ func (c *cycle) scaleUp(ctx context.Context, s *surge) (Reason, bool) {
 		s.called = true // without an answer it may have been accepted
 	}
 	return c.surgeFailed(ctx, s, err), false
-}
-
-// setScale makes the call and waits for its answer also when the process is told to end: what is scaled up has to be known.
-func (c *cycle) setScale(ctx context.Context, s *surge, to Scale) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(scaleTimeout, c.config.Gate.config.CallTimeout))
-	defer cancel()
-	return c.config.Scaler.SetScale(ctx, s.move.Namespace, s.move.Surge, to)
-}
-
-func (c *cycle) scale(ctx context.Context, s *surge) (Scale, error) {
-	ctx, cancel := context.WithTimeout(ctx, scaleTimeout)
-	defer cancel()
-	return c.config.Scaler.Scale(ctx, s.move.Namespace, s.move.Surge)
 }
 
 // surged waits until the replacement has landed and is ready.
@@ -260,67 +248,4 @@ func (c *cycle) endSurges(ctx context.Context) {
 				"deployment", klog.KRef(s.move.Namespace, s.move.Surge))
 		}
 	}
-}
-
-// permits says why nothing may be changed now.
-func (g *Gate) permits(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, g.config.Timeout)
-	defer cancel()
-	if err := g.config.Paused(ctx); err != nil {
-		return err
-	}
-	if g.config.Leads != nil {
-		if err := g.config.Leads(); err != nil {
-			return &Refusal{NotLeader, err.Error()}
-		}
-	}
-	if err := ctx.Err(); err != nil {
-		return &Refusal{Stopping, err.Error()}
-	}
-	return nil
-}
-
-// Scale is how many pods a Deployment wants, and which version of it says so.
-type Scale struct {
-	Replicas int32
-	Version  string
-}
-
-// Scaler reads and sets how many pods Deployments want.
-type Scaler interface {
-	// Scale returns what a Deployment wants.
-	Scale(ctx context.Context, namespace, deployment string) (Scale, error)
-	// SetScale sets what it wants. It fails with a conflict if the Deployment is not of the given version any more.
-	SetScale(ctx context.Context, namespace, deployment string, to Scale) error
-}
-
-// ScaleBack ends a surge: a Deployment that wants one more than before is brought back. One that wants anything else is left
-// alone, because somebody else has scaled it since. It returns the scale that it found.
-func ScaleBack(ctx context.Context, scaler Scaler, namespace string, surge ledger.Surge) (found Scale, err error) {
-	for range scaleAttempts {
-		found, err = scaler.Scale(ctx, namespace, surge.Deployment)
-		if apierrors.IsNotFound(err) {
-			return Scale{}, nil
-		}
-		if err != nil {
-			return Scale{}, fmt.Errorf("reading the scale of Deployment %q: %w", namespace+"/"+surge.Deployment, err)
-		}
-		if found.Replicas != surge.Replicas+1 {
-			return found, nil
-		}
-		err = scaler.SetScale(ctx, namespace, surge.Deployment, Scale{Replicas: surge.Replicas, Version: found.Version})
-		if err == nil || apierrors.IsNotFound(err) {
-			klog.FromContext(ctx).Info("Scaled back after a move", "deployment", klog.KRef(namespace, surge.Deployment))
-			return found, nil
-		}
-		if !apierrors.IsConflict(err) {
-			break
-		}
-	}
-	return found, fmt.Errorf("scaling Deployment %q back: %w", namespace+"/"+surge.Deployment, err)
-}
-
-// NeverWithSurge is Never for a pod that is joined by another before it goes.
-func NeverWithSurge(pdb *policyv1.PodDisruptionBudget) bool {
-	return Never(pdb) && desiredOf(pdb, int(pdb.Status.ExpectedPods)+1) > int(pdb.Status.ExpectedPods)
 }

@@ -65,6 +65,36 @@ func (l *Ledger) Match(pod Pod, now time.Time) (Move, bool) {
 	return *move, true
 }
 
+// Overtaken says that a request about a pod came before the watch told of the pod, while moves of its owner are in flight:
+// which of them it takes up, if any, is known when the watch has caught up.
+func (l *Ledger) Overtaken(pod Pod) bool {
+	if l.Quiet() {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, passed := l.passed[pod.UID]; passed || l.replacing(pod.UID) != nil {
+		return false
+	}
+	return slices.ContainsFunc(l.inFlight, func(move *Move) bool { return move.mayTake(&pod) })
+}
+
+// MatchUnseen is Match for a pod that the watch does not tell of in time: it takes the oldest move that it may be the
+// replacement for, whether its pod was seen to leave or not.
+func (l *Ledger) MatchUnseen(pod Pod, now time.Time) (Move, bool) {
+	l.mu.Lock()
+	if _, passed := l.passed[pod.UID]; !passed && l.replacing(pod.UID) == nil && !l.landed(pod.UID) {
+		for _, move := range l.inFlight {
+			if move.mayTake(&pod) {
+				move.Replacement, move.ReplacementName = pod.UID, pod.Name
+				break
+			}
+		}
+	}
+	l.mu.Unlock()
+	return l.Match(pod, now)
+}
+
 // pair returns the move that a pod replaces, giving it one if it has none and may.
 func (l *Ledger) pair(pod *Pod) *Move {
 	if pod.UID == "" || pod.OwnerUID == "" {

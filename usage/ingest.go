@@ -87,6 +87,8 @@ type podSums struct {
 	// used is what they are taken to use by their newest samples, with estimates for those that have none; average the same
 	// by their means.
 	used, average cluster.Amounts
+	// sampled is what was measured of them newest, without estimates.
+	sampled cluster.Amounts
 	// least is what was measured of them at least.
 	least cluster.Amounts
 }
@@ -221,6 +223,7 @@ func (in *ingestion) add(sums *podSums, ps *podSeries, pod *cluster.Pod, told ti
 	used, average := newest.amounts(), in.store.podMean(ps, in.second)
 	sums.used, sums.average = sums.used.Plus(used), sums.average.Plus(average)
 	if ps.newest.fresh(in.second) {
+		sums.sampled = sums.sampled.Plus(used)
 		for r := range used {
 			sums.least[r] += min(used[r], average[r])
 		}

@@ -131,6 +131,7 @@ func (in *ingestion) take(ns *nodeSeries, src *source, sums podSums) {
 		ns.forget() // windows that the former source gave are not this one's
 	}
 	ns.source, ns.newest, ns.arrived, ns.vouched = src.batch.Source, newest, in.second, vouched
+	ns.pods = sums.sampled
 	for m := range in.read {
 		ns.metrics[m].enter(in, in.read[m])
 	}

@@ -83,6 +83,8 @@ type nodeSeries struct {
 	changed uint32
 	// system is what belonged to no pod.
 	system ring[point]
+	// pods is what its pods used when it was sampled last, as far as they were.
+	pods cluster.Amounts
 }
 
 type metricSeries struct {

@@ -14,6 +14,7 @@ type reading struct {
 	now           time.Time
 	second, since uint32
 	expected      map[string]cluster.Amounts
+	newest        []newest
 	next          int // place in the store's order of the pod that comes next
 	scratch       []float32
 	cpuMilli      []uint32
@@ -56,11 +57,11 @@ func (r *reading) node(view *View, i int) {
 	}
 	usage.Unknown = r.unknown(ns, &node.Node, usage)
 	told := r.podsTold(ns, node.Pods, usage.Pods)
-	stays, all := r.podTotals(view, i)
+	totals := r.podTotals(view, i, ns)
 	copy(usage.Current, usage.Measured)
 	copy(usage.Predicted, usage.Measured)
 	if told {
-		usage.shift(stays, all)
+		usage.shift(&totals, ns.pods)
 	}
 }
 
@@ -147,19 +148,40 @@ func (r *reading) unknown(ns *nodeSeries, node *cluster.Node, usage *NodeUsage) 
 	return ""
 }
 
-// podTotals sums up the pods that stay, as far as they were measured, and all pods with estimates for the others.
-func (r *reading) podTotals(view *View, i int) (stays, all cluster.Amounts) {
+// podTotals are a node's pods now: those that stay, as far as they were measured, and all, with estimates for the others. By
+// their means of five minutes, and by their newest samples: there a pod that ran when the node was sampled needs no estimate,
+// it is part of what the node used.
+type podTotals struct {
+	stays, all             cluster.Amounts
+	staysNewest, allNewest cluster.Amounts
+}
+
+func (r *reading) podTotals(view *View, i int, ns *nodeSeries) podTotals {
+	newest := &r.newest[i]
+	t := podTotals{staysNewest: newest.stays, allNewest: newest.all}
 	for j, pod := range view.Snapshot.Nodes[i].Pods {
 		p := &view.Nodes[i].Pods[j]
 		if !pod.Terminating {
-			stays = stays.Plus(p.Used) // nothing where nothing was measured
+			t.stays = t.stays.Plus(p.Used) // nothing where nothing was measured
 		}
 		if !p.Measured {
 			p.Used = r.estimate(pod, view.Siblings, p.Used)
 		}
-		all = all.Plus(p.Used)
+		t.all = t.all.Plus(p.Used)
+		if !newest.sampled[j] && !r.ranThen(pod, ns) {
+			t.allNewest = t.allNewest.Plus(p.Used)
+		}
 	}
-	return stays, all
+	return t
+}
+
+// ranThen says whether a pod ran all the time that its node was sampled for last: what is measured of CPU is a rate between
+// two looks.
+func (r *reading) ranThen(pod *cluster.Pod, ns *nodeSeries) bool {
+	if ns == nil || ns.newest.measured == 0 || pod.Started.IsZero() {
+		return false
+	}
+	return !r.store.time(ns.newest.second).Before(pod.Started.Add(r.store.config.SampleInterval))
 }
 
 // podsTold says whether a node's pods are measured these days. Where they are not, its own figures have to do: pods that
@@ -179,18 +201,25 @@ func (r *reading) podsTold(ns *nodeSeries, pods []*cluster.Pod, usage []PodUsage
 }
 
 // shift turns what was measured of a node into what is left of it and what is to be expected, by the pods that came and
-// went.
-func (n *NodeUsage) shift(stays, all cluster.Amounts) {
+// went: since its newest sample, when they were the given, for that, and within five minutes for all windows.
+func (n *NodeUsage) shift(t *podTotals, then cluster.Amounts) {
 	average := n.Measured[AtAvg5m]
-	left := n.System.Plus(stays).Minus(average)
+	left, expected := n.System.Plus(t.stays).Minus(average), n.System.Plus(t.all).Minus(average)
+	for w := range n.Measured {
+		if w == AtLast {
+			n.move(w, t.staysNewest.Minus(then), t.allNewest.Minus(then))
+		} else {
+			n.move(w, left, expected)
+		}
+	}
+}
+
+func (n *NodeUsage) move(w int, left, expected cluster.Amounts) {
 	for k := range left {
 		left[k] = min(left[k], 0)
 	}
-	expected := n.System.Plus(all).Minus(average)
-	for w := range n.Measured {
-		n.Current[w] = n.Measured[w].Plus(left).AtLeastZero()
-		n.Predicted[w] = n.Measured[w].Plus(expected).AtLeastZero()
-	}
+	n.Current[w] = n.Measured[w].Plus(left).AtLeastZero()
+	n.Predicted[w] = n.Measured[w].Plus(expected).AtLeastZero()
 }
 
 // median returns the lower median per resource over the samples of five minutes: what a single odd sample cannot move.

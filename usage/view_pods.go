@@ -7,20 +7,40 @@ func (r *reading) measurePods(view *View) {
 	for _, node := range view.Snapshot.Nodes {
 		total += len(node.Pods)
 	}
-	all := make([]PodUsage, total)
+	all, sampled := make([]PodUsage, total), make([]bool, total)
+	r.newest = make([]newest, len(view.Snapshot.Nodes))
 	for i, node := range view.Snapshot.Nodes {
 		view.Nodes[i].Pods = cut(&all, len(node.Pods))
+		r.newest[i].sampled = cut(&sampled, len(node.Pods))
 		for j, pod := range node.Pods {
-			view.Nodes[i].Pods[j] = r.pod(pod)
+			ps := r.store.series(pod, &r.next)
+			if ps != nil && ps.newest.fresh(r.second) {
+				view.Nodes[i].Pods[j] = r.pod(pod, ps)
+				r.newest[i].add(j, pod, ps)
+			}
 		}
 	}
 }
 
-func (r *reading) pod(pod *cluster.Pod) PodUsage {
-	ps := r.store.series(pod, &r.next)
-	if ps == nil || !ps.newest.fresh(r.second) {
-		return PodUsage{}
+// newest is what the pods of a node used by their newest samples.
+type newest struct {
+	sampled    []bool // by pod
+	stays, all cluster.Amounts
+}
+
+func (n *newest) add(j int, pod *cluster.Pod, ps *podSeries) {
+	used, ok := ps.used.newest()
+	if !ok {
+		return
 	}
+	n.sampled[j] = true
+	n.all = n.all.Plus(used.amounts())
+	if !pod.Terminating {
+		n.stays = n.stays.Plus(used.amounts())
+	}
+}
+
+func (r *reading) pod(pod *cluster.Pod, ps *podSeries) PodUsage {
 	var usage PodUsage
 	if ps.given.second != 0 {
 		usage.Used, usage.Span = ps.given.amounts(), min(r.now.Sub(pod.Started), Avg5m.Over)

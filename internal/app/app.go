@@ -79,6 +79,7 @@ type App struct {
 	owners    *owners
 	gate      *evictor.Gate
 	executor  *evictor.Executor
+	scaler    *scaler
 	runner    *runner.Runner
 	events    events.EventBroadcaster
 	recorder  events.EventRecorder
@@ -191,6 +192,7 @@ func (a *App) wireRunner(ctx context.Context, needs parts) error {
 	}
 	a.synced = append(a.synced, synced)
 	a.wireEvents()
+	a.scaler = &scaler{client: a.client, now: a.now}
 	metrics := evictor.NewMetrics(a.registry)
 	a.gate, err = evictor.NewGate(evictor.GateConfig{
 		Client:  a.client,
@@ -256,6 +258,7 @@ func (a *App) wireExecutor(needs parts, budgets evictor.Budgets, metrics *evicto
 		Recheck:      a.recheck,
 		Replicas:     a.owners.replicas,
 		Ready:        a.replacementReady,
+		Scaler:       a.scaler,
 		Announced:    a.announced,
 		Interval:     a.load.Eviction.Interval.Duration,
 		Deadline:     a.load.Eviction.CycleDeadline.Duration,

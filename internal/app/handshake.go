@@ -95,6 +95,7 @@ func (a *App) takeLedger(ctx context.Context) error {
 	}
 	if !a.options.DryRun {
 		a.observer.Ledger().CancelIntended(a.now())
+		a.scaler.settleSurges(ctx, a.observer.Ledger())
 	}
 	return nil
 }

@@ -126,7 +126,7 @@ func (o *owners) refuse(pod *v1.Pod) plan.Reason {
 	switch budgets := o.budgets.Of(pod); {
 	case len(budgets) > 1:
 		return plan.SeveralPDBs
-	case len(budgets) == 1 && evictor.Never(budgets[0]):
+	case len(budgets) == 1 && evictor.Never(budgets[0]) && (!o.surges(pod) || evictor.NeverWithSurge(budgets[0])):
 		return plan.PDBForbids
 	}
 	switch owner := o.of(pod).(type) {

@@ -81,6 +81,7 @@ func (a *App) restrained() *restraint.Verdict {
 func (a *App) restraintFacts(now time.Time) restraint.Facts {
 	facts := restraint.Facts{CycleStart: a.restraint.cycleStart}
 	facts.InFlight, facts.Ended = a.observer.Ledger().Moves()
+	facts.InFlight, facts.Ended = restrainedBy(facts.InFlight), restrainedBy(facts.Ended)
 	names := make(map[string]*ledger.Move, len(facts.Ended))
 	for i := range facts.Ended {
 		names[facts.Ended[i].Replacement] = &facts.Ended[i]
@@ -147,6 +148,9 @@ func (a *App) refuse(pod *v1.Pod) plan.Reason {
 	if reason := a.owners.refuse(pod); reason != "" {
 		return reason
 	}
+	if a.owners.surges(pod) && a.scaler.forbids() {
+		return plan.Reason(evictor.SurgeFailed)
+	}
 	verdict := a.restrained()
 	owner := ""
 	if ref := controllerOf(pod); ref != nil {
@@ -194,7 +198,7 @@ func (a *App) judgeMoves(ctx context.Context) {
 	_, ended := a.observer.Ledger().Moves()
 	for i := range ended {
 		move := &ended[i]
-		if move.State != ledger.Landed || move.Outcome != nil || a.now().Sub(move.Ended) < a.load.Eviction.OutcomeAfter.Duration {
+		if !judgeable(move, a.now(), a.load.Eviction.OutcomeAfter.Duration) {
 			continue
 		}
 		facts, ok := a.outcomeFacts(latest, move)

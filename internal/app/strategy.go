@@ -37,6 +37,7 @@ func (a *App) pluginDeps(execute func(context.Context, realusage.Made)) func() r
 			Session:    a.session,
 			Refuse:     a.refuse,
 			Disruption: a.owners.disruption,
+			Surges:     a.owners.surges,
 			Moving:     a.observer.Ledger().Moving,
 			Filtered:   &evictor.Refusal{Reason: evictor.Filtered},
 			Options: realusage.Options{
@@ -113,9 +114,9 @@ func (a *App) execute(ctx context.Context, made realusage.Made, evict func(conte
 }
 
 func (a *App) move(m *plan.Move) evictor.Move {
-	grace := evictor.Grace(&v1.Pod{}, nil)
+	grace, surge := evictor.Grace(&v1.Pod{}, nil), ""
 	if pod := a.pod(m.Namespace, m.Name); pod != nil {
-		grace = evictor.Grace(pod, nil)
+		grace, surge = evictor.Grace(pod, nil), a.owners.surge(pod)
 	}
 	if g := a.profiles.GracePeriodSeconds; g != nil {
 		grace = evictor.GraceSeconds(*g)
@@ -126,6 +127,7 @@ func (a *App) move(m *plan.Move) evictor.Move {
 			Namespace: m.Namespace, Pod: m.Name, PodUID: m.UID, Owner: m.Owner, TemplateHash: m.TemplateHash,
 			Usage: m.Usage, From: m.From, To: m.To, TTL: grace + a.load.Eviction.MoveTTL.Duration,
 		},
+		Surge:   surge,
 		Message: a.explainMove(m),
 	}
 }

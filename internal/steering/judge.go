@@ -107,11 +107,11 @@ func (r round) Filter(pod *extender.Pod, nodes []int32, reasons []extender.Rejec
 	if r.observation == nil {
 		return
 	}
-	ledger := r.judge.observer.Ledger()
-	ledger.Unpresume(pod.UID)
-	if !ledger.Quiet() {
+	moves := r.judge.observer.Ledger()
+	moves.Unpresume(pod.UID)
+	if !moves.Quiet() {
 		now := r.judge.now()
-		if move, ok := ledger.Match(ledgerPod(pod), now); ok {
+		if move, ok := r.match(moves, ledgerPod(pod), now); ok {
 			if r.land(pod, move, nodes, reasons) {
 				return
 			}
@@ -130,6 +130,34 @@ func (r round) Filter(pod *extender.Pod, nodes []int32, reasons []extender.Rejec
 	}
 	if left == 1 { // kube-scheduler asks nothing more
 		r.presume(pod, only, amounts)
+	}
+}
+
+// watchLag is how long a request waits for the watch that it has overtaken, well within kube-scheduler's patience of 200 ms;
+// watchEvery is how often it looks.
+const (
+	watchLag   = 80 * time.Millisecond
+	watchEvery = 2 * time.Millisecond
+)
+
+// match finds the move that a pod takes up. Where the request has overtaken the watch it waits a moment, because all
+// replicas pair pods in the watch's order.
+func (r round) match(moves *ledger.Ledger, pod ledger.Pod, now time.Time) (ledger.Move, bool) {
+	if !moves.Overtaken(pod) {
+		return moves.Match(pod, now)
+	}
+	late, again := time.NewTimer(watchLag), time.NewTicker(watchEvery)
+	defer late.Stop()
+	defer again.Stop()
+	for {
+		select {
+		case <-late.C:
+			return moves.MatchUnseen(pod, now)
+		case <-again.C:
+		}
+		if !moves.Overtaken(pod) {
+			return moves.Match(pod, now)
+		}
 	}
 }
 

@@ -143,10 +143,22 @@ func (p *Plugin) refuse(object *v1.Pod, record *cluster.Pod, read *usage.PodUsag
 	if reason := p.deps.Refuse(object); reason != "" {
 		return reason
 	}
-	if !p.handle.Evictor().Filter(object) {
+	if !p.handle.Evictor().Filter(p.filtered(object)) {
 		return plan.ProtectedByDefaultEvictor
 	}
 	return ""
+}
+
+// filtered is the pod as the framework's filters are asked about it. The DefaultEvictor's minReplicas is there to spare single
+// pods the gap that a surge does not leave, and no argument exempts pods from this one check; but it passes over pods with more
+// than one owner, and no other check counts them.
+func (p *Plugin) filtered(object *v1.Pod) *v1.Pod {
+	if len(object.OwnerReferences) == 0 || p.deps.Surges == nil || !p.deps.Surges(object) {
+		return object
+	}
+	twice := *object
+	twice.OwnerReferences = slices.Concat(object.OwnerReferences, object.OwnerReferences)
+	return &twice
 }
 
 // objects maps the candidates' records to their objects, which the scheduler's filters need.

@@ -33,6 +33,8 @@ type Deps struct {
 	Refuse func(pod *v1.Pod) plan.Reason
 	// Disruption orders pods of one priority: lower is moved first.
 	Disruption func(pod *v1.Pod) int64
+	// Surges says whether another pod is ready before this one is evicted; nil says of none.
+	Surges func(pod *v1.Pod) bool
 	// Moving says whether a pod is on the move already.
 	Moving func(podUID string) bool
 	// Options are the policy's rules about pods.

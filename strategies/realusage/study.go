@@ -88,7 +88,7 @@ func (p *Plugin) judge(ctx context.Context, study *Study, asked Asked) *v1.Pod {
 		pod.Disruption = p.deps.Disruption(object)
 	}
 	if pod.Refused == plan.ProtectedByDefaultEvictor && asked.Protection != nil {
-		study.Protection = protection(ctx, asked.Protection, p.handle, object)
+		study.Protection = protection(ctx, asked.Protection, p.handle, p.filtered(object))
 	}
 	study.Pod = pod
 	return object

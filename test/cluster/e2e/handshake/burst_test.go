@@ -38,9 +38,7 @@ func TestBurst(t *testing.T) {
 		t.Errorf("the nodes are %.1f points apart by true usage and %.1f by predicted, want at most %v", after, predicted, widestSpread)
 	}
 	b.waitReady("burst")
-	b.Eventually(90*time.Second, "every newcomer measured", func(context.Context) bool {
-		return b.farthest(b.measured(), b.truth()) < 2 && b.farthest(b.predicted(), b.truth()) < 2
-	})
+	b.waitMeasured()
 	last := b.spreadOf(b.predicted())
 	if last > widestSpread {
 		t.Errorf("the nodes are predicted %.1f points apart once all is measured, want at most %v", last, widestSpread)
@@ -93,6 +91,23 @@ func (f *fixture) waitKnown() {
 	f.Eventually(2*time.Minute, "Evenkeel knowing what runs", func(context.Context) bool {
 		return f.farthest(f.predicted(), f.truth()) < 1
 	})
+}
+
+// waitMeasured waits until metrics-server has measured every newcomer, and Evenkeel knows no worse.
+func (f *fixture) waitMeasured() {
+	f.T.Helper()
+	var measured, predicted float64
+	ctx, cancel := context.WithTimeout(f.T.Context(), 90*time.Second)
+	defer cancel()
+	for ctx.Err() == nil {
+		truth := f.truth()
+		measured, predicted = f.farthest(f.measured(), truth), f.farthest(f.predicted(), truth)
+		if measured < 2 && predicted < 2 {
+			return
+		}
+		wait(f.T, time.Second)
+	}
+	f.T.Fatalf("not within 90 s: every newcomer measured; off the truth by up to %.1f points as measured, %.1f as predicted", measured, predicted)
 }
 
 // come has the newcomers created and waits until all of them are bound.

@@ -20,15 +20,18 @@ func TestRunnersThatDie(t *testing.T) {
 	f, skew := newFixture(t)
 	policy := f.Policy(stage.RealUsage, paced(2*time.Second))
 	f.extender(policy)
-	run := func() *evenkeel.Process {
-		return f.Start("run", append(shortLease(), "--policy-config-file", policy, "--metrics-address", "0", "--extender-url", "http://"+stage.Listen())...)
+	run := func(args ...string) *evenkeel.Process {
+		args = append(args, "--policy-config-file", policy, "--metrics-address", "0")
+		return f.Start("run", append(shortLease(), args...)...)
 	}
 
+	// Not told of the extender, a run gives it half a second to learn of the moves, which is when this one is killed.
 	recorded := f.killedBeforeEvicting(run())
-	f.killedBeforeConfirming(run(), recorded)
-	f.stoppedInTheMiddle(run())
+	asking := []string{"--extender-url", "http://" + stage.Listen()}
+	f.killedBeforeConfirming(run(asking...), recorded)
+	f.stoppedInTheMiddle(run(asking...))
 
-	last := run()
+	last := run(asking...)
 	if code, err := last.Wait(t.Context()); err != nil || code != 0 {
 		t.Fatalf("the last run ended with code %d, %v", code, err)
 	}

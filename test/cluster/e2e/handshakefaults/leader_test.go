@@ -76,6 +76,9 @@ func TestLeaderFreezes(t *testing.T) {
 		}
 	}
 	f.Eventually(15*time.Second, "the old leader to give up", func(context.Context) bool { return first.Ended() })
+	if writers := f.witness.Writers(); len(writers) != 2 {
+		t.Errorf("the ledger was written by %v, want by the first leader and then by the second alone", writers)
+	}
 	t.Logf("evictions: %d by the first leader, %d by the second, fewest %d", len(f.by(first)), len(f.by(second)), skew.Fewest)
 }
 

@@ -3,6 +3,7 @@ package stage
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,6 +28,7 @@ type Witness struct {
 	latest   Document
 	present  bool
 	deleted  int
+	writers  []string
 	recorded map[string]int64 // the revision of the first ledger that has a pod, by its UID
 	pods     map[string]seen  // by name: those of a Deployment never come twice
 	waiting  []waiter
@@ -109,6 +111,9 @@ func (w *Witness) ledger(stored *v1.ConfigMap, gone bool) {
 	default:
 		w.latest, w.present = document, true
 		w.tell("%s", document.String())
+		if n := len(w.writers); n == 0 || w.writers[n-1] != document.Writer {
+			w.writers = append(w.writers, document.Writer)
+		}
 		for _, move := range document.Moves {
 			if w.recorded[move.PodUID] == 0 {
 				w.recorded[move.PodUID] = revision(stored)
@@ -190,6 +195,13 @@ func (w *Witness) Deleted() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.deleted
+}
+
+// Writers names the processes that have written the ledger, again where another has in between.
+func (w *Witness) Writers() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.writers)
 }
 
 // UID is that of a pod, by its name.

@@ -1,0 +1,30 @@
+package usage
+
+import (
+	"testing"
+
+	"github.com/evenkeel/evenkeel/cluster"
+)
+
+// Pods that were given their node a while before they run are expected there, and once the node's newest sample has them they
+// count in it once: the last sample is shifted by what came since, not by what the mean of five minutes lacks.
+func TestNewcomersCountOnceInEveryWindow(t *testing.T) {
+	store := newStore(t)
+	bg, newcomer := aPod("bg", owner("bg")), aPod("new", startedAt(300), owner("burst"), requesting(amounts(10_000, 100)))
+	waiting := aPod("new", notStarted, owner("burst"), requesting(amounts(10_000, 100)))
+	with := func(pod *cluster.Pod) *cluster.Snapshot { return snapshotOf(nodeWith("n1", bg, pod)) }
+	feed(store, with(waiting), 0, 285, amounts(2000, 200), map[string]cluster.Amounts{"bg": amounts(2000, 200)})
+	for second := 290; second <= 600; second += 5 {
+		pod, told := waiting, readAt(second).node("n1", amounts(2000, 200)).pod("bg", amounts(2000, 200))
+		if second >= 315 {
+			pod = newcomer
+			told = readAt(second).node("n1", amounts(10_500, 300)).pod("bg", amounts(2000, 200)).pod("new", amounts(8500, 100))
+		}
+		store.Ingest(with(pod), told.Batch)
+		for w, used := range node1(store, with(pod), second).Predicted {
+			if got := used[cluster.CPU]; got < 10_400 || got > 10_600 { // 8500m are 85 % of the request, and what is used
+				t.Errorf("second %d: %s is predicted at %dm, want 10500m", second, store.windows[w], got)
+			}
+		}
+	}
+}
