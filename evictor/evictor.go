@@ -3,7 +3,8 @@
 // A Gate stands between the descheduler framework and the API server as a clientset that overrides nothing but the eviction
 // call, so that upstream plugins' evictions pass the same kill switch, recheck, ledger record and dry run as Evenkeel's
 // own. An Executor takes a plan's moves through the framework to the Gate, paced by what PodDisruptionBudgets and owners
-// allow, and stops when kube-scheduler turns out not to ask the extender. What to move is decided elsewhere.
+// allow, and stops when kube-scheduler turns out not to ask the extender. The only pod of a Deployment that asks for it goes
+// once another one is ready: the Deployment is scaled up for that time, by the Scaler. What to move is decided elsewhere.
 package evictor
 
 import (

@@ -3,6 +3,7 @@ package evictor
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -238,7 +239,7 @@ func (c *cycle) check(ctx context.Context, move *Move) (reason Reason, wait bool
 	}
 	budgets := c.config.Budgets.Of(pod)
 	if move.Surge != "" {
-		return c.surge(ctx, move, budgets)
+		return c.checkSurge(ctx, move, budgets)
 	}
 	if r, refused := c.resting[move.PodUID]; refused && !r.over(budgets, c.config.Now()) {
 		return "", true
@@ -304,8 +305,7 @@ func (c *cycle) classify(err error, move *Move) Reason {
 		return LimitReached
 	}
 	reason := reasonOf(err)
-	switch reason {
-	case Paused, PauseUnreadable, NotLeader, LedgerUnwritable, Stopping:
+	if slices.Contains([]Reason{Paused, PauseUnreadable, NotLeader, LedgerUnwritable, Stopping}, reason) {
 		c.stop = reason
 	}
 	return reason

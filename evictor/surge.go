@@ -40,17 +40,24 @@ type surge struct {
 	looked time.Time
 }
 
+// checkSurge is check for a move that asks for a surge.
+func (c *cycle) checkSurge(ctx context.Context, move *Move, budgets []*policyv1.PodDisruptionBudget) (reason Reason, wait bool) {
+	switch {
+	case len(budgets) > 1:
+		return SeveralBudgets, false
+	case c.config.Gate.config.DryRun:
+		return "", false // a budget would have room by then
+	case c.config.Scaler == nil:
+		return SurgeFailed, false
+	}
+	return c.surge(ctx, move, budgets)
+}
+
 // surge takes the next step of a move that asks for a surge: wait while there is none to be taken, no reason and no wait once
 // the pod may be evicted.
 func (c *cycle) surge(ctx context.Context, move *Move, budgets []*policyv1.PodDisruptionBudget) (reason Reason, wait bool) {
 	s := c.surges[move.PodUID]
 	switch {
-	case len(budgets) > 1:
-		return SeveralBudgets, false
-	case c.config.Gate.config.DryRun:
-		return "", false // whose budget would have room by then
-	case c.config.Scaler == nil:
-		return SurgeFailed, false
 	case s == nil && (len(c.surges) >= maxSurges || c.inFlight(move.Owner.UID) > 0):
 		return "", true
 	case s == nil:
@@ -63,10 +70,8 @@ func (c *cycle) surge(ctx context.Context, move *Move, budgets []*policyv1.PodDi
 	if reason, wait := c.surged(ctx, s); wait || reason != "" {
 		return reason, wait
 	}
-	if r, refused := c.resting[move.PodUID]; refused && !r.over(budgets, c.config.Now()) {
-		return "", true
-	}
-	if len(budgets) == 1 && headroom(budgets[0]) <= 0 {
+	r, refused := c.resting[move.PodUID]
+	if refused && !r.over(budgets, c.config.Now()) || len(budgets) == 1 && headroom(budgets[0]) <= 0 {
 		return "", true
 	}
 	return c.surgeLook(ctx, s, 0)

@@ -35,6 +35,7 @@ type surgePlay struct {
 	// before is called before each call to scale.
 	before func(deployment string, to int32)
 	alive  map[string]*v1.Pod
+	reads  int // how often a scale was asked for
 	most   int // the most Deployments that wanted two pods at a time
 }
 
@@ -60,6 +61,7 @@ var deployments = schema.GroupResource{Group: "apps", Resource: "deployments"}
 func (p *surgePlay) Scale(ctx context.Context, namespace, deployment string) (Scale, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.reads++
 	if err := ctx.Err(); err != nil {
 		return Scale{}, err
 	}

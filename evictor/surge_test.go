@@ -7,9 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/evenkeel/evenkeel/ledger"
 )
@@ -246,99 +244,6 @@ func TestSurge(t *testing.T) {
 	}
 }
 
-// Told to end at any moment, the Deployment is as it was, and the ledger says so.
-func TestSurgeStops(t *testing.T) {
-	cases := map[string]struct {
-		after time.Duration
-		play  func(*surgePlay)
-		want  []string
-		calls []string
-	}{
-		"while it is announced":           {after: 800 * time.Millisecond, want: []string{"a: CycleDeadline"}},
-		"before the replacement is bound": {after: 2 * time.Second, want: []string{"a: CycleDeadline"}, calls: []string{"web-a to 2@1.1", "web-a to 1@2.0"}},
-		"before the replacement is ready": {after: 4 * time.Second, want: []string{"a: CycleDeadline"}, calls: []string{"web-a to 2@1.1", "web-a to 1@4.0"}},
-		"while the eviction is refused": {
-			after: 7 * time.Second,
-			play:  func(p *surgePlay) { p.answers["a"] = []error{tooMany(60)} },
-			want:  []string{"a: CycleDeadline"},
-			calls: []string{"web-a to 2@1.1", "!evict a@6.1", "web-a to 1@7.0"},
-		},
-		"while it is scaled up: the answer is waited for": {
-			after: 2 * time.Second,
-			play:  func(p *surgePlay) { p.setTakes = 3 * time.Second },
-			want:  []string{"a: CycleDeadline"},
-			calls: []string{"web-a to 2@4.1", "web-a to 1@7.1"},
-		},
-		"while it is scaled back": {
-			after: 12 * time.Second, // scaled up from 1.1 to 4.1 s, so evicted at 9.1 s
-			play:  func(p *surgePlay) { p.setTakes = 3 * time.Second },
-			want:  []string{"a"},
-			calls: []string{"web-a to 2@4.1", "evict a@9.1", "web-a to 1@15.1"},
-		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			surging(t, func(t *testing.T, p *surgePlay) {
-				if tc.play != nil {
-					tc.play(p)
-				}
-				ctx, cancel := context.WithCancel(t.Context())
-				p.after(tc.after, cancel)
-				if diff := cmp.Diff(tc.want, p.run(ctx, "a")); diff != "" {
-					t.Errorf("outcomes (-want +got):\n%s", diff)
-				}
-				if diff := cmp.Diff(tc.calls, p.calls); diff != "" {
-					t.Errorf("calls (-want +got):\n%s", diff)
-				}
-				p.settled(t)
-				time.Sleep(20 * time.Minute)
-			})
-		})
-	}
-}
-
-// An API server that does not answer any more holds the end of the process up for five seconds, not for ever; the
-// successor finds the surge in the ledger.
-func TestSurgeLeavesWhatItCannotScaleBack(t *testing.T) {
-	surging(t, func(t *testing.T, p *surgePlay) {
-		ctx, cancel := context.WithCancel(t.Context())
-		p.after(4*time.Second, func() {
-			p.mu.Lock()
-			p.setTakes = time.Minute
-			p.mu.Unlock()
-			cancel()
-		})
-		p.config.Scaler = hanging{p}
-		p.run(ctx, "a")
-		if took := time.Since(p.start); took > 4*time.Second+scaleBackTimeout {
-			t.Errorf("it took %v", took)
-		}
-		open := p.ledger.Surges()
-		if len(open) != 1 || *open[0].Surge != (ledger.Surge{Deployment: "web-a", Replicas: 1}) {
-			t.Fatalf("surges %+v, want that of web-a", open)
-		}
-		p.setTakes = 0
-		if _, err := ScaleBack(t.Context(), p, open[0].Namespace, *open[0].Surge); err != nil || p.wants["web-a"] != 1 {
-			t.Errorf("the successor: %v, %d replicas", err, p.wants["web-a"])
-		}
-		time.Sleep(20 * time.Minute)
-	})
-}
-
-// hanging is a Scaler whose calls end with their context.
-type hanging struct{ *surgePlay }
-
-func (h hanging) SetScale(ctx context.Context, namespace, deployment string, to Scale) error {
-	h.mu.Lock()
-	takes := h.setTakes
-	h.mu.Unlock()
-	if takes > 0 {
-		sleep(ctx, takes)
-		return ctx.Err()
-	}
-	return h.surgePlay.SetScale(ctx, namespace, deployment, to)
-}
-
 // No more than five Deployments are scaled up at a time, and all get their turn.
 func TestSurgesAtATime(t *testing.T) {
 	surging(t, func(t *testing.T, p *surgePlay) {
@@ -347,6 +252,42 @@ func TestSurgesAtATime(t *testing.T) {
 			t.Errorf("%v moved, up to %d at a time, want all and up to %d", got, p.most, maxSurges)
 		}
 		p.settled(t)
+	})
+}
+
+// While a replacement is waited for, its Deployment is looked at every five seconds and not at every tick.
+func TestSurgeLooksSeldom(t *testing.T) {
+	surging(t, func(t *testing.T, p *surgePlay) {
+		p.readyIn = -1
+		p.run(t.Context(), "a")
+		if lasted := int(time.Since(p.start) / scaleLook); p.reads > lasted+2 || p.reads < lasted/2 {
+			t.Errorf("asked for the scale %d times in %v", p.reads, time.Since(p.start))
+		}
+	})
+}
+
+// Once a landing shows that kube-scheduler is not steered, nobody is evicted any more, not even in the same pass.
+func TestSurgeThatWasNotSteeredStopsTheOthers(t *testing.T) {
+	surging(t, func(t *testing.T, p *surgePlay) {
+		p.config.Steered = func(context.Context, ledger.Move) Steered { return SteeredNo }
+		p.budget("web", 0, "1")
+		p.after(3050*time.Millisecond, func() { p.budget("web", 1, "2") }) // it lands at 3.0 s and is looked at at 3.1 s
+		executor, err := NewExecutor(p.config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.wants["web-a"], p.alive["a"], p.alive["b"] = 1, aPod("a"), aPod("b")
+		other := surgeOf("b")
+		other.Surge = ""
+		for _, outcome := range executor.Run(t.Context(), []Move{surgeOf("a"), other}, p.evictOne) {
+			if outcome.Reason != SteeringAbsent {
+				t.Errorf("%s: %q, want it left for %s", outcome.Move.Pod, outcome.Reason, SteeringAbsent)
+			}
+		}
+		if diff := cmp.Diff([]string{"web-a to 2@1.1", "web-a to 1@3.1"}, p.calls); diff != "" {
+			t.Errorf("calls (-want +got):\n%s", diff)
+		}
+		time.Sleep(time.Minute)
 	})
 }
 
@@ -435,47 +376,6 @@ func TestSurgeOnRecord(t *testing.T) {
 			t.Errorf("the ledger ends with %+v", ended)
 		}
 	})
-}
-
-// A budget that forbids to move the only pod may allow it once there are two.
-func TestNeverWithSurge(t *testing.T) {
-	budget := func(minAvailable, maxUnavailable string, pods, desired int32) *policyv1.PodDisruptionBudget {
-		pdb := &policyv1.PodDisruptionBudget{Status: policyv1.PodDisruptionBudgetStatus{ExpectedPods: pods, DesiredHealthy: desired}}
-		if minAvailable != "" {
-			value := intstr.Parse(minAvailable)
-			pdb.Spec.MinAvailable = &value
-		}
-		if maxUnavailable != "" {
-			value := intstr.Parse(maxUnavailable)
-			pdb.Spec.MaxUnavailable = &value
-		}
-		return pdb
-	}
-	cases := map[string]struct {
-		pdb  *policyv1.PodDisruptionBudget
-		want bool
-	}{
-		"one of one":                    {budget("1", "", 1, 1), false},
-		"two of one":                    {budget("2", "", 1, 2), true},
-		"half of one, rounded up":       {budget("50%", "", 1, 1), false},
-		"51 percent of two is two":      {budget("51%", "", 1, 1), true},
-		"all of one":                    {budget("100%", "", 1, 1), true},
-		"none may be missing":           {budget("", "0", 1, 1), true},
-		"one may be missing":            {budget("", "1", 1, 0), false},
-		"half of one may be missing":    {budget("", "50%", 1, 0), false},
-		"neither is said":               {budget("", "", 1, 1), false},
-		"what cannot be read is all":    {budget("many", "", 1, 1), true},
-		"a budget over several owners":  {budget("5", "", 5, 5), false},
-		"a budget with room as it is":   {budget("1", "", 3, 1), false},
-		"a budget that selects nothing": {budget("100%", "", 0, 0), false},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			if got := NeverWithSurge(tc.pdb); got != tc.want {
-				t.Errorf("%v, want %v", got, tc.want)
-			}
-		})
-	}
 }
 
 // The Gate takes a pod whose replacement has landed for one that is on record.

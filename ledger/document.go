@@ -155,17 +155,12 @@ func (m *Move) validate() error {
 	case m.Attempts < 0:
 		return fmt.Errorf("it was booked %d times", m.Attempts)
 	}
-	if m.Surge != nil {
-		if err := m.Surge.validate(); err != nil {
-			return err
-		}
-	}
 	for _, used := range m.Usage {
 		if used < 0 || used > 1<<60 {
 			return fmt.Errorf("its pod used %d", used)
 		}
 	}
-	return nil
+	return m.Surge.validate()
 }
 
 // Export returns the ledger as a Document, without generation, writer and time, which are the writer's.

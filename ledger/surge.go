@@ -26,6 +26,7 @@ const maxSurgeReplicas = 1000
 
 func (s *Surge) validate() error {
 	switch {
+	case s == nil:
 	case s.Deployment == "":
 		return errors.New("its surge names no Deployment")
 	case s.Replicas < 1 || s.Replicas > maxSurgeReplicas:

@@ -155,6 +155,21 @@ func TestSurge(t *testing.T) {
 	}
 }
 
+// A pod that comes between the landing of a replacement and the end of its surge is looked at, as long as that takes.
+func TestSurgeIsNotQuiet(t *testing.T) {
+	b := newBooks(Config{})
+	b.Record(at(0), web(1))
+	b.BeginSurge("uid-1", up)
+	b.Bound(webPod("new"), "cool", at(2))
+	if b.Expire(at(3)); b.Quiet() {
+		t.Error("quiet while a surge is open")
+	}
+	b.EndSurge("uid-1", at(4))
+	if b.Expire(at(5)); !b.Quiet() {
+		t.Error("busy for ever")
+	}
+}
+
 // A surge that failed is told from one that did not.
 func TestSurgeFailed(t *testing.T) {
 	b := newBooks(Config{})

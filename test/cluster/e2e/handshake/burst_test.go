@@ -88,7 +88,12 @@ func newBurst(t *testing.T, unseen time.Duration) *stage.Fixture {
 // node's prediction would be 1.2 points off.
 func (f *fixture) waitKnown() {
 	f.T.Helper()
-	f.Eventually(2*time.Minute, "Evenkeel knowing what runs", func(context.Context) bool {
+	f.Eventually(2*time.Minute, "Evenkeel knowing what runs, on every node", func(ctx context.Context) bool {
+		for _, state := range f.States(ctx) {
+			if state == "unknown" { // which would be neutral, and take its share of pods blindly
+				return false
+			}
+		}
 		return f.farthest(f.predicted(), f.truth()) < 1
 	})
 }

@@ -1,0 +1,49 @@
+package evictor
+
+import (
+	"testing"
+
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// A budget that forbids to move the only pod may allow it once there are two.
+func TestNeverWithSurge(t *testing.T) {
+	budget := func(minAvailable, maxUnavailable string, pods, desired int32) *policyv1.PodDisruptionBudget {
+		pdb := &policyv1.PodDisruptionBudget{Status: policyv1.PodDisruptionBudgetStatus{ExpectedPods: pods, DesiredHealthy: desired}}
+		if minAvailable != "" {
+			value := intstr.Parse(minAvailable)
+			pdb.Spec.MinAvailable = &value
+		}
+		if maxUnavailable != "" {
+			value := intstr.Parse(maxUnavailable)
+			pdb.Spec.MaxUnavailable = &value
+		}
+		return pdb
+	}
+	cases := map[string]struct {
+		pdb  *policyv1.PodDisruptionBudget
+		want bool
+	}{
+		"one of one":                    {budget("1", "", 1, 1), false},
+		"two of one":                    {budget("2", "", 1, 2), true},
+		"half of one, rounded up":       {budget("50%", "", 1, 1), false},
+		"51 percent of two is two":      {budget("51%", "", 1, 1), true},
+		"all of one":                    {budget("100%", "", 1, 1), true},
+		"none may be missing":           {budget("", "0", 1, 1), true},
+		"one may be missing":            {budget("", "1", 1, 0), false},
+		"half of one may be missing":    {budget("", "50%", 1, 0), false},
+		"neither is said":               {budget("", "", 1, 1), false},
+		"what cannot be read is all":    {budget("many", "", 1, 1), true},
+		"a budget over several owners":  {budget("5", "", 5, 5), false},
+		"a budget with room as it is":   {budget("1", "", 3, 1), false},
+		"a budget that selects nothing": {budget("100%", "", 0, 0), false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := NeverWithSurge(tc.pdb); got != tc.want {
+				t.Errorf("%v, want %v", got, tc.want)
+			}
+		})
+	}
+}
