@@ -36,6 +36,8 @@ type GateConfig struct {
 	Leads func() error
 	// Commit stores what the ledger holds, for others to know before an eviction; nil where nothing is stored.
 	Commit func(context.Context) error
+	// Stored says whether storing has worked lately; nil where nothing is stored.
+	Stored func() bool
 	// Allow says why a move is not to be made now, with the detail; nil allows all.
 	Allow func(*ledger.Intent) (Reason, string)
 	// DryRun makes the Gate answer as if every eviction succeeded, without a call that changes anything.
@@ -161,6 +163,8 @@ func (g *Gate) call(ctx context.Context, eviction *policyv1.Eviction, pod *v1.Po
 	recorded := g.config.Ledger.Moving(a.move.PodUID)
 	if !recorded {
 		g.config.Ledger.Record(g.config.Now(), a.move.Intent)
+	}
+	if !recorded || g.config.Stored != nil && !g.config.Stored() {
 		if err := g.commit(ctx); err != nil {
 			g.config.Ledger.Cancel(a.move.PodUID, g.config.Now())
 			return err

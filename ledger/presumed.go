@@ -34,13 +34,11 @@ func (l *Ledger) Presume(podUID, node string, amounts cluster.Amounts, now time.
 	l.reserves(node, amounts)
 }
 
-// Unpresume ends the reservation of a pod that is asked about again, because it counts once, and returns how many others are
-// being placed.
-func (l *Ledger) Unpresume(podUID string) (others int) {
+// Unpresume ends the reservation of a pod that is asked about again: it counts once.
+func (l *Ledger) Unpresume(podUID string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.forget(podUID)
-	return len(l.presumed)
 }
 
 // forget ends a presumption.

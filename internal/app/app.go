@@ -201,6 +201,7 @@ func (a *App) wireRunner(ctx context.Context, needs parts) error {
 		Paused:  evictor.PauseSwitch(a.client, a.options.Namespace),
 		Leads:   a.leads,
 		Commit:  a.commit,
+		Stored:  a.stored,
 		Allow:   a.allow,
 		DryRun:  a.options.DryRun,
 		Timeout: callTimeout,

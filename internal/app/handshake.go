@@ -22,8 +22,10 @@ import (
 type handshake struct {
 	store *configmap.Store
 	// saved is the ledger's revision that was stored last.
-	saved    atomic.Int64
-	setAside prometheus.Counter
+	saved atomic.Int64
+	// unwritable says that storing failed last time.
+	unwritable atomic.Bool
+	setAside   prometheus.Counter
 	// alone says that the stored ledger is not for this process: it may not read it, and runs upstream's plugins only or
 	// changes nothing.
 	alone bool
@@ -71,7 +73,12 @@ const (
 
 // follow takes in what the process that evicts writes.
 func (a *App) follow(ctx context.Context) error {
-	a.handshake.store.Follow(ctx, a.observer.Adopt)
+	a.handshake.store.Follow(ctx, func(document ledger.Document) {
+		if elector := a.elector.Load(); elector != nil && a.leads() == nil {
+			return // who evicts has the last word, and reads what is stored at the beginning of a cycle
+		}
+		a.observer.Adopt(document)
+	})
 	return nil
 }
 
@@ -80,6 +87,9 @@ func (a *App) follow(ctx context.Context) error {
 func (a *App) takeLedger(ctx context.Context) error {
 	if a.handshake.alone {
 		return nil
+	}
+	if err := a.leads(); err != nil {
+		return err
 	}
 	document, err := a.handshake.store.Load(ctx)
 	if apierrors.IsForbidden(err) && (a.options.DryRun || !a.readsUsage()) {
@@ -105,19 +115,27 @@ func (a *App) commit(ctx context.Context) error {
 	if a.handshake.alone {
 		return nil
 	}
-	moves := a.observer.Ledger()
-	revision := moves.Revision()
-	if err := a.handshake.store.Save(ctx, moves.Export()); err != nil {
+	if err := a.leads(); err != nil {
 		return err
 	}
-	a.handshake.saved.Store(revision)
-	return nil
+	moves := a.observer.Ledger()
+	revision := moves.Revision()
+	err := a.handshake.store.Save(ctx, moves.Export())
+	a.handshake.unwritable.Store(err != nil)
+	if err == nil {
+		a.handshake.saved.Store(revision)
+	}
+	return err
 }
+
+// stored says whether the ledger could be stored lately.
+func (a *App) stored() bool { return !a.handshake.unwritable.Load() }
 
 // keepLedger stores what changes between cycles: landings, cancellations, outcomes.
 func (a *App) keepLedger(ctx context.Context) error {
 	ticker := time.NewTicker(flushInterval)
 	defer ticker.Stop()
+	said := ""
 	for {
 		select {
 		case <-ctx.Done():
@@ -128,9 +146,11 @@ func (a *App) keepLedger(ctx context.Context) error {
 		if a.observer.Ledger().Revision() == a.handshake.saved.Load() {
 			continue
 		}
-		if err := a.commit(ctx); err != nil && ctx.Err() == nil {
+		err := a.commit(ctx)
+		if err != nil && ctx.Err() == nil && err.Error() != said {
 			klog.FromContext(ctx).Error(err, "Storing the ledger failed")
 		}
+		said = fmt.Sprint(err)
 	}
 }
 

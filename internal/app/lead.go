@@ -18,14 +18,18 @@ import (
 // lead runs cycles while this process holds the Lease. Losing it ends the process, as it does for other controllers: what
 // is in flight is then somebody else's.
 func (a *App) lead(ctx context.Context) error {
-	leading, cancel := context.WithCancel(ctx)
+	// The Lease is renewed until the cycles have ended: a process that is told to stop first brings what it does to an end.
+	leading, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	term := &term{finished: make(chan error, 1)}
 	config := a.electionConfig(ctx)
-	config.Callbacks.OnStartedLeading = func(ctx context.Context) {
+	config.Callbacks.OnStartedLeading = func(held context.Context) {
 		term.started.Store(true)
-		err := a.cycles(ctx)
-		term.done.Store(ctx.Err() == nil)
+		held, stop := context.WithCancel(held)
+		defer stop()
+		defer context.AfterFunc(ctx, stop)()
+		err := a.cycles(held)
+		term.done.Store(held.Err() == nil)
 		term.finished <- err
 		cancel()
 	}
@@ -34,6 +38,11 @@ func (a *App) lead(ctx context.Context) error {
 		return &UsageError{fmt.Errorf("leader election: %w", err)}
 	}
 	a.elector.Store(elector)
+	defer context.AfterFunc(ctx, func() {
+		if !term.started.Load() {
+			cancel()
+		}
+	})()
 	waiting, stopWaiting := context.WithCancel(leading)
 	defer stopWaiting()
 	go func() { _ = a.heartbeat(waiting) }() // waiting for the Lease is progress too; ends with this function

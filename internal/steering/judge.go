@@ -226,7 +226,7 @@ func (r round) Prioritize(pod *extender.Pod, nodes []int32, scores []int8) {
 	if r.observation == nil {
 		return
 	}
-	others := r.judge.observer.Ledger().Unpresume(pod.UID)
+	r.judge.observer.Ledger().Unpresume(pod.UID)
 	board, amounts := r.observation.Board, r.estimate(pod)
 	board.Score(nodes, amounts, scores)
 	move, ok := ledger.Move{}, false
@@ -234,11 +234,7 @@ func (r round) Prioritize(pod *extender.Pod, nodes []int32, scores []int8) {
 		move, ok = r.judge.observer.Ledger().Match(ledgerPod(pod), r.judge.now())
 	}
 	if !ok {
-		likeliest := board.Likeliest(nodes, amounts, scores)
-		if others >= burst {
-			standOut(likeliest, nodes, scores)
-		}
-		r.presume(pod, likeliest, amounts)
+		r.presume(pod, board.Likeliest(nodes, amounts, scores), amounts)
 		return
 	}
 	if to := r.destination(move, nodes); to >= 0 {
@@ -247,23 +243,6 @@ func (r round) Prioritize(pod *extender.Pod, nodes []int32, scores []int8) {
 			if i == to {
 				scores[k] = scorer.MaxScore
 			}
-		}
-	}
-}
-
-// burst is how many pods have to be on their way for the next one to belong to a burst.
-const burst = 2
-
-// standOut lowers all scores but one node's to six tenths. In a burst every pod has to be reckoned with on its node before it
-// is seen there, and what is presumed wrongly misleads the pods after it; so the choice is made plain. Four points are worth
-// more than what kube-scheduler's own plugins differ by without a strong preference.
-func standOut(node int32, nodes []int32, scores []int8) {
-	if node < 0 {
-		return
-	}
-	for k, i := range nodes {
-		if i != node {
-			scores[k] = scores[k] * 6 / scorer.MaxScore
 		}
 	}
 }

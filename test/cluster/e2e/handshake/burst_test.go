@@ -94,7 +94,7 @@ func (f *fixture) waitKnown() {
 				return false
 			}
 		}
-		return f.farthest(f.predicted(), f.truth()) < 1
+		return f.farthest(f.predicted(), f.truth()) < 1 && f.siblingsMeasured()
 	})
 }
 
@@ -113,6 +113,19 @@ func (f *fixture) waitMeasured() {
 		wait(f.T, time.Second)
 	}
 	f.T.Fatalf("not within 90 s: every newcomer measured; off the truth by up to %.1f points as measured, %.1f as predicted", measured, predicted)
+}
+
+// siblingsMeasured says whether Evenkeel knows what the pods use that ran before the newcomers.
+func (f *fixture) siblingsMeasured() bool {
+	f.T.Helper()
+	for _, pod := range f.Pods(f.T.Context(), "burst") {
+		var told struct{ Measured bool }
+		f.Fetch("http://"+stage.Listen()+"/explain/pod/shop/"+pod.Name, &told)
+		if !told.Measured {
+			return false
+		}
+	}
+	return true
 }
 
 // come has the newcomers created and waits until all of them are bound.
