@@ -176,45 +176,55 @@ func (l *Ledger) Adopt(d Document, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.hold = d.Hold
-	newest := make(map[string]*Move, len(l.ended)) // by pod
-	for _, move := range l.ended {
-		if other := newest[move.PodUID]; other == nil || move.Recorded.After(other.Recorded) {
-			newest[move.PodUID] = move
-		}
-	}
+	before := l.newestEnded()
 	for i := range d.Moves {
 		told := d.Moves[i]
 		if told.Outcome != nil {
 			told.Outcome = new(*told.Outcome)
 		}
-		mine := l.byPod[told.PodUID]
-		ended := newest[told.PodUID]
-		if mine != nil && told.Recorded.After(mine.Recorded) { // over for the writer, and begun again
-			l.end(mine, Cancelled, now)
-			mine = nil
-		}
-		switch {
-		case mine != nil && told.Recorded.Before(mine.Recorded): // a former attempt
-		case mine != nil:
-			l.catchUp(mine, &told, now)
-		case ended != nil && !told.Recorded.After(ended.Recorded):
-			if ended.Outcome == nil {
-				ended.Outcome = told.Outcome
-			}
-			l.learnSurge(ended, &told)
-		case told.InFlight():
-			l.adopt(&told, now)
-		default:
-			if told.State == Landed {
-				l.freed(told.Replacement, nil)
-			}
-			l.ended = append(l.ended, &told)
-			l.learnSurge(&told, &told)
-		}
+		l.hear(&told, before[told.PodUID], now)
 	}
 	slices.SortStableFunc(l.ended, func(a, b *Move) int { return a.Ended.Compare(b.Ended) })
 	l.keepSurges(&d)
 	l.prune(now)
+}
+
+// newestEnded returns the newest move of each pod that has ended here.
+func (l *Ledger) newestEnded() map[string]*Move {
+	newest := make(map[string]*Move, len(l.ended))
+	for _, move := range l.ended {
+		if other := newest[move.PodUID]; other == nil || move.Recorded.After(other.Recorded) {
+			newest[move.PodUID] = move
+		}
+	}
+	return newest
+}
+
+// hear takes in one move as another process tells it; ended is the newest of the same pod that has ended here, nil for none.
+func (l *Ledger) hear(told, ended *Move, now time.Time) {
+	mine := l.byPod[told.PodUID]
+	if mine != nil && told.Recorded.After(mine.Recorded) { // over for the writer, and begun again
+		l.end(mine, Cancelled, now)
+		mine = nil
+	}
+	switch {
+	case mine != nil && told.Recorded.Before(mine.Recorded): // a former attempt
+	case mine != nil:
+		l.catchUp(mine, told, now)
+	case ended != nil && !told.Recorded.After(ended.Recorded):
+		if ended.Outcome == nil {
+			ended.Outcome = told.Outcome
+		}
+		l.learnSurge(ended, told)
+	case told.InFlight():
+		l.adopt(told, now)
+	default:
+		if told.State == Landed {
+			l.freed(told.Replacement, nil)
+		}
+		l.ended = append(l.ended, told)
+		l.learnSurge(told, told)
+	}
 }
 
 // adopt takes a move of another process into flight, reserved where that has it, unless its time is over here.

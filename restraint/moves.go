@@ -20,8 +20,8 @@ type owner struct {
 	// cycle is when the newest of them was recorded.
 	unhelpful    int
 	since, cycle time.Time
-	pending   trouble
-	unready   trouble
+	pending      trouble
+	unready      trouble
 }
 
 // trouble counts replacements that keep the breaker from closing, with the first as an example.

@@ -31,6 +31,8 @@ var said = map[plan.Reason]string{
 	plan.AboveRejectLine:           "its predicted usage would be above the reject line",
 	plan.FilterRefuses:             "a filter of kube-scheduler refuses it",
 
+	"SurgeFailed": "it asks for a surge, and its Deployment may not be scaled (docs/surge.md)",
+
 	plan.Reason(restraint.OwnerReplacementUnready): "another replacement of its owner does not become ready, or crashes",
 	plan.Reason(restraint.OwnerReplacementPending): "another replacement of its owner waits for a node",
 	plan.Reason(restraint.OwnerCoolingDown):        "the last moves of its owner's pods did not help, so they rest for a while",

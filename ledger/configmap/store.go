@@ -92,7 +92,7 @@ func (s *Store) Load(ctx context.Context) (ledger.Document, error) {
 	}
 	document, err := s.read(object)
 	if err != nil {
-		return ledger.Document{}, nil //nolint:nilerr // reported by read; Save sets it aside
+		return ledger.Document{}, nil // reported by read; Save sets it aside
 	}
 	s.knows(document.Generation)
 	return document, nil
