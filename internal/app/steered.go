@@ -30,10 +30,12 @@ func (a *App) steered(needs parts) func(context.Context, ledger.Move) evictor.St
 			if err == nil && status.PodAsked {
 				return evictor.SteeredYes
 			}
-			if err == nil {
+			if err == nil && !(needs.serving && a.options.LeaderElect) { // else another replica may have been asked
 				return evictor.SteeredNo
 			}
-			klog.FromContext(ctx).Error(err, "Asking the extender whether it was asked failed, inferring from the landing")
+			if err != nil {
+				klog.FromContext(ctx).Error(err, "Asking the extender whether it was asked failed, inferring from the landing")
+			}
 		}
 		if needs.serving && !a.options.LeaderElect {
 			return evictor.SteeredNo // this is the only process that kube-scheduler could have asked
