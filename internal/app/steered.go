@@ -30,7 +30,8 @@ func (a *App) steered(needs parts) func(context.Context, ledger.Move) evictor.St
 			if err == nil && status.PodAsked {
 				return evictor.SteeredYes
 			}
-			if err == nil && !(needs.serving && a.options.LeaderElect) { // else another replica may have been asked
+			oneOfSeveral := needs.serving && a.options.LeaderElect // another replica may have been asked
+			if err == nil && !oneOfSeveral {
 				return evictor.SteeredNo
 			}
 			if err != nil {
