@@ -84,7 +84,7 @@ func compileArguments(binDir string) []string {
 func compile(ctx context.Context, moduleDir, binDir string, progress io.Writer) error {
 	arguments := compileArguments(binDir)
 	stale, err := countStale(ctx, moduleDir, arguments)
-	if err != nil || stale == 0 {
+	if err != nil || stale == 0 && built(binDir) {
 		return err
 	}
 	meter := newBuildMeter(progress, stale)
@@ -97,6 +97,16 @@ func compile(ctx context.Context, moduleDir, binDir string, progress io.Writer) 
 		return fmt.Errorf("building the control plane: %w\n%s", err, meter.tail())
 	}
 	return nil
+}
+
+// built says whether the binaries are there: the go command may have them in its cache alone.
+func built(binDir string) bool {
+	for _, name := range []string{"controlplane", "kwok"} {
+		if _, err := os.Stat(filepath.Join(binDir, name)); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // countStale counts the packages that the build cache lacks, by a build that only prints its commands.
