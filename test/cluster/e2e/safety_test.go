@@ -15,7 +15,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -140,7 +139,8 @@ func TestDryRunAndPlanChangeNothing(t *testing.T) {
 	file := f.Policy(mixed, stage.Fast)
 	serving := f.Serve(file, "--dry-run", "--leader-elect=true")
 	running := f.Start("run", "--policy-config-file", file, "--dry-run", "--metrics-address", "0")
-	planned := stage.Run(t.Context(), t, t.TempDir(), "plan", "--kubeconfig", f.Access.Evenkeel, "--policy-config-file", file, "-o", "json")
+	planned := stage.Run(t.Context(), t, t.TempDir(), "plan", "--kubeconfig", f.Access.Evenkeel,
+		"--namespace", evenkeel.Namespace, "--policy-config-file", file, "-o", "json")
 	if planned.Code != 0 {
 		t.Fatalf("plan: exit code %d\n%s", planned.Code, planned.Stderr)
 	}
@@ -231,30 +231,8 @@ usage: {sampleInterval: 5s, maxAge: 35s, observationPeriod: 20s}
 hot: {windows: [avg_5m], consecutiveSamples: 2, minWindow: 15s}
 lines:
   cpu: {low: 40, reject: 48, evict: 52, leave: 50}
-eviction: {ownerSettle: 0s, interval: 3s, cycleDeadline: 3m}
+eviction: {ownerSettle: 0s, nodeSettle: 0s, interval: 3s, cycleDeadline: 3m}
 `
-
-// pauseAnnotation is the kill switch, on the ConfigMap evenkeel-ledger of Evenkeel's namespace.
-const pauseAnnotation = "evenkeel.io/paused"
-
-// pause sets the kill switch, or takes it away again.
-func (f *fixture) pause(paused bool) {
-	f.T.Helper()
-	const name = "evenkeel-ledger"
-	configMaps := f.Client().CoreV1().ConfigMaps(evenkeel.Namespace)
-	_, err := configMaps.Create(f.T.Context(), &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
-		f.T.Fatal(err)
-	}
-	value := "null"
-	if paused {
-		value = `"by a test"`
-	}
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, pauseAnnotation, value)
-	if _, err := configMaps.Patch(f.T.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-		f.T.Fatal(err)
-	}
-}
 
 // The kill switch and a SIGTERM both stop a cycle between two of its evictions; when the switch is taken back a later
 // cycle goes on where the other stopped.
@@ -266,7 +244,7 @@ func TestPauseAndStopInTheMiddleOfACycle(t *testing.T) {
 	cycles := func() int { return strings.Count(serving.Log(), `"Cycle ended"`) }
 
 	f.Eventually(2*time.Minute, "two evictions", func(context.Context) bool { return f.Evictions(mark) >= 2 })
-	f.pause(true)
+	f.Pause(true)
 	pausedIn := cycles()
 	f.Eventually(30*time.Second, "two cycles that find the switch set", func(context.Context) bool { return cycles() >= pausedIn+2 })
 	if got := f.Evictions(mark); got != 2 {
@@ -276,7 +254,7 @@ func TestPauseAndStopInTheMiddleOfACycle(t *testing.T) {
 		t.Fatal("no node is hot any more: there was no middle of a cycle")
 	}
 
-	f.pause(false)
+	f.Pause(false)
 	f.Eventually(30*time.Second, "another eviction", func(context.Context) bool { return f.Evictions(mark) >= 3 })
 	asked := time.Now()
 	if err := serving.Stop(); err != nil {

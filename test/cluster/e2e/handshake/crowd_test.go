@@ -33,8 +33,13 @@ func TestMovesInACrowd(t *testing.T) {
 	serving, metrics := fixed.FreeAddress(), fixed.FreeAddress()
 	f := begin(fixed, serving)
 	quick := strings.Replace(stage.Fast, "cycleDeadline: 3m", "cycleDeadline: 3m, interval: 100ms, maxInFlightPercentOfOwner: 50", 1)
+	f.Pause(true) // until all that burn are known for it: one cycle is to make all the moves
 	p := f.Serve(f.Policy(stage.RealUsage, quick), "--listen-address", serving, "--metrics-address", metrics)
+	f.Eventually(5*time.Minute, "every node known for what it is", func(context.Context) bool {
+		return f.Are("hot", hot...) && f.Are("cool", others...) && f.Measured(90, hot...)
+	})
 	byHand := f.Pods(t.Context(), "hog")
+	f.Pause(false)
 	f.Eventually(2*time.Minute, "the first eviction", func(context.Context) bool { return !f.history.lastGone().IsZero() })
 	f.disturb(added, func(node string) bool { return !strings.Contains(strings.Join(hot, " "), node) })
 	f.waitCool(2 * time.Minute)
