@@ -66,7 +66,7 @@ test-unit: ## Run unit and property tests, with the race detector where it matte
 .PHONY: test-e2e
 test-e2e: ## Run the end-to-end tests on a real local control plane.
 	@command -v prometheus >/dev/null || echo 'no prometheus on the PATH: its cases are left out'
-	cd $(CLUSTER) && go test $(E2E_FLAGS) ./...
+	cd $(CLUSTER) && go test $(E2E_FLAGS) ./e2e/sources ./... # the longest first
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZ_TIME (30s).
