@@ -170,10 +170,8 @@ func (g *Gate) call(ctx context.Context, eviction *policyv1.Eviction, pod *v1.Po
 			return err
 		}
 	}
-	if g.config.Leads != nil {
-		if err := g.config.Leads(); err != nil {
-			return &Refusal{NotLeader, err.Error()}
-		}
+	if err := g.leads(); err != nil {
+		return err
 	}
 	err := g.post(ctx, eviction, pod)
 	g.calls.add(g.config.Now(), err)
@@ -239,6 +237,17 @@ func (g *Gate) post(ctx context.Context, eviction *policyv1.Eviction, pod *v1.Po
 		Body(eviction).Do(ctx).Error()
 }
 
+// leads says that this process must not evict any more.
+func (g *Gate) leads() error {
+	if g.config.Leads == nil {
+		return nil
+	}
+	if err := g.config.Leads(); err != nil {
+		return &Refusal{NotLeader, err.Error()}
+	}
+	return nil
+}
+
 // permits says why nothing may be changed now.
 func (g *Gate) permits(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, g.config.Timeout)
@@ -246,10 +255,8 @@ func (g *Gate) permits(ctx context.Context) error {
 	if err := g.config.Paused(ctx); err != nil {
 		return err
 	}
-	if g.config.Leads != nil {
-		if err := g.config.Leads(); err != nil {
-			return &Refusal{NotLeader, err.Error()}
-		}
+	if err := g.leads(); err != nil {
+		return err
 	}
 	if err := ctx.Err(); err != nil {
 		return &Refusal{Stopping, err.Error()}

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/observer"
@@ -110,7 +112,7 @@ func (a *App) healthOf(move *ledger.Move) restraint.Health {
 	if pod == nil {
 		return restraint.Health{}
 	}
-	return restraint.Health{Known: true, Ready: podReady(pod), Restarts: restarts(pod)}
+	return restraint.Health{Known: true, Ready: podutil.IsPodReady(pod), Restarts: restarts(pod)}
 }
 
 // replacement returns the pod that took a move up, nil if it is gone.
@@ -153,7 +155,7 @@ func (a *App) refuse(pod *v1.Pod) plan.Reason {
 	}
 	verdict := a.restrained()
 	owner := ""
-	if ref := controllerOf(pod); ref != nil {
+	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
 		owner = string(ref.UID)
 	}
 	pool := a.pool(pod.Spec.NodeName)
@@ -219,7 +221,7 @@ func (a *App) judgeMoves(ctx context.Context) {
 func (a *App) outcomeFacts(latest *observer.Observation, move *ledger.Move) (facts ledger.OutcomeFacts, ok bool) {
 	facts.Now = a.now()
 	if pod := a.replacement(move); pod != nil {
-		facts.Exists, facts.Ready, facts.Restarts = true, podReady(pod), restarts(pod)
+		facts.Exists, facts.Ready, facts.Restarts = true, podutil.IsPodReady(pod), restarts(pod)
 	}
 	snapshot := latest.View.Snapshot
 	if from := snapshot.Index(move.From); from >= 0 {

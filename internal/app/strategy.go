@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
@@ -214,11 +213,6 @@ func current(view *usage.View, node int) cluster.Amounts {
 	return view.Nodes[node].Current[usage.AtAvg5m]
 }
 
-func podReady(pod *v1.Pod) bool { return podutil.IsPodReady(pod) }
-
-// controllerOf returns a pod's controller, nil if it has none.
-func controllerOf(pod *v1.Pod) *metav1.OwnerReference { return metav1.GetControllerOfNoCopy(pod) }
-
 // stillHot says whether a node is above its evict line without the pods that were evicted or went since it was observed.
 func (a *App) stillHot(latest *observer.Observation, node int) bool {
 	info, read := latest.View.Snapshot.Nodes[node], &latest.View.Nodes[node]
@@ -245,8 +239,8 @@ func (a *App) stays(pod *cluster.Pod) bool {
 
 // replacementReady says whether the pod that took a move up is ready; one that is gone holds nothing up.
 func (a *App) replacementReady(move *ledger.Move) bool {
-	pod := a.pod(move.Namespace, move.ReplacementName)
-	return pod == nil || string(pod.UID) != move.Replacement || podutil.IsPodReady(pod)
+	pod := a.replacement(move)
+	return pod == nil || podutil.IsPodReady(pod)
 }
 
 // onlyRealUsage leaves RealUsageLowNodeUtilization alone enabled, in the first profile that has it or, when none does, in
