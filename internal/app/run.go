@@ -54,7 +54,7 @@ func Extender(ctx context.Context, options Options) error {
 	return a.start(ctx, server.Run, a.reflect, a.follow, a.heartbeat, compare)
 }
 
-// unlessStopped drops an error that only says that the process was told to stop while it was starting.
+// unlessStopped drops an error that only says that the process was told to stop meanwhile.
 func unlessStopped(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil
@@ -77,22 +77,22 @@ func (a *App) server(config extender.Config) (*extender.Server, error) {
 
 // start runs the process's tasks until one of them ends or fails or the context does, and waits for all.
 func (a *App) start(ctx context.Context, tasks ...func(context.Context) error) error {
-	ctx, cancel := context.WithCancel(ctx)
+	running, cancel := context.WithCancel(ctx)
 	defer cancel()
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return a.serveMetrics(ctx) })
+	group, running := errgroup.WithContext(running)
+	group.Go(func() error { return a.serveMetrics(running) })
 	for _, task := range tasks {
 		group.Go(func() error {
 			defer cancel() // one task done is the process done
-			return task(ctx)
+			return task(running)
 		})
 	}
 	if a.informers == nil {
-		group.Go(func() error { return a.observer.Run(ctx) })
+		group.Go(func() error { return a.observer.Run(running) })
 	}
 	err := group.Wait()
 	a.stop()
-	return err
+	return unlessStopped(ctx, err)
 }
 
 func (a *App) stop() {

@@ -24,9 +24,6 @@ import (
 func TestRunAsJob(t *testing.T) {
 	f := newFixture(t)
 	skew := f.Skew()
-	if err := f.WaitMetrics(t.Context()); err != nil { // a Job comes to a cluster that has been measured before
-		t.Fatal(err)
-	}
 	mark, policy := f.Mark(), f.Policy(stage.RealUsage, stage.Fast)
 	f.extender(policy, "0")
 	job := f.Start("run", "--policy-config-file", policy, "--metrics-address", "0", "--extender-url", "http://"+stage.Listen())

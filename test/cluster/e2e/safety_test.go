@@ -86,9 +86,6 @@ func (f *fixture) placeMixed() {
 		f.T.Fatal(err)
 	}
 	f.taint(nodes[3])
-	if err := f.WaitMetrics(f.T.Context()); err != nil {
-		f.T.Fatal(err)
-	}
 }
 
 // taint keeps new pods off a node; those that are there stay.

@@ -170,8 +170,5 @@ func newFixture(t *testing.T) (*fixture, stage.Skewed) {
 	t.Helper()
 	f := stage.New(t)
 	skew := f.Skew()
-	if err := f.WaitMetrics(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 	return &fixture{Fixture: f, witness: f.Witness()}, skew
 }

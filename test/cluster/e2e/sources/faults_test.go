@@ -46,9 +46,6 @@ func spoiltPrometheus(url, nodeLabel string) string {
 func TestFaults(t *testing.T) {
 	f := stage.New(t)
 	skew := spoiltSkew(t, f)
-	if err := f.WaitMetrics(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 	tests := map[string]func(*testing.T, *stage.Fixture, stage.Skewed){
 		"Prometheus": faultsOfPrometheus, "Kubelet": faultsOfKubelets, "NodeMetrics": faultsOfStatistics, "Annotations": faultsOfAnnotations,
 	}

@@ -246,6 +246,20 @@ func (f *Fixture) Pods(ctx context.Context, deployment string) []v1.Pod {
 	return pods
 }
 
+// Place puts pods where a case wants them, and waits until metrics-server has measured all of them: a reading from before the
+// last of them came would lie in every window of the case.
+func (f *Fixture) Place(ctx context.Context, placements ...cluster.Placement) error {
+	if err := f.Cluster.Place(ctx, placements...); err != nil {
+		return err
+	}
+	if !f.Running(cluster.MetricsServer) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	return f.WaitMetrics(ctx)
+}
+
 // Workload is a Deployment in namespace shop.
 func Workload(name string, requests, usage cluster.Resources) cluster.Workload {
 	return cluster.Workload{Namespace: "shop", Name: name, Requests: requests, Usage: usage}
