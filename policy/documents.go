@@ -56,22 +56,22 @@ func isMarker(line []byte) bool {
 	return len(rest) == 0 || rest[0] == ' ' || rest[0] == '\t' || rest[0] == '\n'
 }
 
-// parse returns the document as JSON and as a generic tree, whose numbers are
-// json.Number, or what is wrong with its YAML, one problem per line.
-func (d document) parse() (asJSON []byte, tree any, problems []string) {
+// parse returns the document as a generic tree, whose numbers are json.Number,
+// or what is wrong with its YAML, one problem per line.
+func (d document) parse() (tree any, problems []string) {
 	// Blank lines in place of the documents before make the parser's line
 	// numbers those of the file.
 	padded := append(bytes.Repeat([]byte("\n"), d.startLine), d.text...)
 	asJSON, err := yaml.YAMLToJSONStrict(padded)
 	if err != nil {
-		return nil, nil, d.syntaxProblems(err)
+		return nil, d.syntaxProblems(err)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(asJSON))
 	decoder.UseNumber()
 	if err := decoder.Decode(&tree); err != nil {
-		return nil, nil, []string{fmt.Sprintf("reading YAML: %v", err)}
+		return nil, []string{fmt.Sprintf("reading YAML: %v", err)}
 	}
-	return asJSON, tree, nil
+	return tree, nil
 }
 
 // syntaxProblems turns the YAML parser's errors into single lines.

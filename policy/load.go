@@ -9,6 +9,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/descheduler/pkg/api/v1alpha2"
+	"sigs.k8s.io/yaml"
+
+	"github.com/evenkeel/evenkeel/policy/earlier"
+	"github.com/evenkeel/evenkeel/policy/earlier/crane"
+	"github.com/evenkeel/evenkeel/policy/earlier/descheduler"
+	"github.com/evenkeel/evenkeel/policy/earlier/pressure"
 )
 
 // MaxFileBytes bounds a policy file: what fits into a ConfigMap.
@@ -30,9 +36,27 @@ type documentType struct{ apiVersion, kind string }
 var (
 	loadPolicyType        = documentType{GroupVersion, LoadPolicyKind}
 	deschedulerPolicyType = documentType{v1alpha2.SchemeGroupVersion.String(), deschedulerPolicyKind}
-	// retiredPolicyType is what upstream has not read since its v0.31.
-	retiredPolicyType = documentType{"descheduler/v1alpha1", deschedulerPolicyKind}
 )
+
+// converter turns a document of an earlier system into today's form.
+type converter func(object map[string]any) (earlier.Document, field.ErrorList)
+
+// converters are the earlier forms that are taken in place of today's.
+var converters = map[documentType]converter{
+	{"descheduler/v1alpha1", deschedulerPolicyKind}:                  descheduler.Convert,
+	{"scheduler.policy.crane.io/v1alpha1", "DynamicSchedulerPolicy"}: crane.Convert,
+	{}: pressure.Convert, // dynamicScheduler's rules say neither
+}
+
+// converterFor returns the converter of a document in an earlier form, nil for
+// any other.
+func converterFor(object map[string]any) converter {
+	found := typeOf(object)
+	if found == (documentType{}) && !pressure.Is(object) {
+		return nil
+	}
+	return converters[found]
+}
 
 func (t documentType) String() string { return t.apiVersion + " " + t.kind }
 
@@ -48,6 +72,8 @@ type File struct {
 	// Descheduler is the DeschedulerPolicy document as it stands in the file,
 	// nil if there is none. Its plugins' arguments have not been looked into.
 	Descheduler []byte
+	// Converted are the documents of earlier systems that the file holds.
+	Converted []earlier.Document
 }
 
 // Load reads a policy file: YAML documents, at most one DeschedulerPolicy and at
@@ -97,7 +123,7 @@ func (l *loader) readAll(docs []document) {
 }
 
 func (l *loader) read(doc document) {
-	asJSON, tree, problems := doc.parse()
+	tree, problems := doc.parse()
 	if len(problems) > 0 {
 		l.problems = append(l.problems, problems...)
 		return
@@ -111,6 +137,11 @@ func (l *loader) read(doc document) {
 		l.problem("line %d: the document must be a mapping with apiVersion and kind", line)
 		return
 	}
+	if convert := converterFor(object); convert != nil {
+		if doc, object = l.convert(doc, object, convert); object == nil {
+			return
+		}
+	}
 	found := typeOf(object)
 	if first, again := l.seen[found]; again {
 		l.problem("line %d: a second %s; the first begins on line %d and only one is allowed", line, found, first)
@@ -118,12 +149,9 @@ func (l *loader) read(doc document) {
 	}
 	switch found {
 	case deschedulerPolicyType:
-		l.readDeschedulerPolicy(doc, asJSON, object)
+		l.readDeschedulerPolicy(doc, object)
 	case loadPolicyType:
 		l.readLoadPolicy(object)
-	case retiredPolicyType:
-		l.problem("line %d: %s is not read any more; write it as %s (a converter comes with a later version)",
-			line, found, deschedulerPolicyType)
 	default:
 		l.problem("line %d: apiVersion %q with kind %q is not known; allowed: %s, %s",
 			line, found.apiVersion, found.kind, deschedulerPolicyType, loadPolicyType)
@@ -132,15 +160,39 @@ func (l *loader) read(doc document) {
 	l.seen[found] = line
 }
 
+// convert returns a document in today's form, or no object and the problems.
+func (l *loader) convert(doc document, object map[string]any, convert converter) (document, map[string]any) {
+	converted, errs := convert(object)
+	if len(errs) > 0 {
+		l.fieldErrors(converted.Format, errs)
+		return doc, nil
+	}
+	text, err := yaml.Marshal(converted.Object)
+	if err != nil {
+		l.problem("%s: %v", converted.Format, err)
+		return doc, nil
+	}
+	l.file.Converted = append(l.file.Converted, converted)
+	return document{startLine: doc.startLine, text: text}, converted.Object
+}
+
 func typeOf(object map[string]any) documentType {
 	apiVersion, _ := object["apiVersion"].(string)
 	kind, _ := object["kind"].(string)
 	return documentType{apiVersion, kind}
 }
 
-func (l *loader) readDeschedulerPolicy(doc document, asJSON []byte, object map[string]any) {
+func (l *loader) readDeschedulerPolicy(doc document, object map[string]any) {
 	var p v1alpha2.DeschedulerPolicy
-	if !l.checkShape(deschedulerPolicyKind, object, p) || !l.decode(deschedulerPolicyKind, asJSON, &p) {
+	if !l.checkShape(deschedulerPolicyKind, object, p) {
+		return
+	}
+	asJSON, err := json.Marshal(object)
+	if err != nil {
+		l.problem("%s: %v", deschedulerPolicyKind, err)
+		return
+	}
+	if !l.decode(deschedulerPolicyKind, asJSON, &p) {
 		return
 	}
 	if len(p.Profiles) == 0 {

@@ -100,6 +100,9 @@ type Scoring struct {
 	// DampPercent flattens the scores of a request whose nodes differ by less
 	// than this many percent points, so that noise does not herd pods: 0 to 50.
 	DampPercent float64 `json:"dampPercent"`
+	// Measured judges nodes by measured windows, as earlier systems did, in place
+	// of predicted usage. Not given: predicted usage decides.
+	Measured *MeasuredScoring `json:"measured,omitempty"`
 }
 
 // HotValue is one term of Crane's hot value: the bindings to a node within

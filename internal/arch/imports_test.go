@@ -16,6 +16,12 @@ const module = "github.com/evenkeel/evenkeel"
 // import no other room than each other.
 var pureRooms = []string{
 	"policy",                    // what the user wants
+	"policy/earlier",            // what files of earlier systems mean today
+	"policy/earlier/crane",
+	"policy/earlier/descheduler",
+	"policy/earlier/memory",
+	"policy/earlier/pressure",
+	"policy/earlier/scheduler",
 	"cluster",                   // what the cluster looks like
 	"usage",                     // what is really used
 	"lines",                     // which levels of it mean something
