@@ -47,9 +47,15 @@ func (f *fixture) waitSettled(listen, metrics string, cycles float64, deployment
 		moves, _ := f.Ledger(listen)
 		return !slices.ContainsFunc(moves, func(m stage.Move) bool { return m.InFlight() })
 	})
+	f.waitCycles(metrics, cycles)
+}
+
+// waitCycles waits for so many more cycles.
+func (f *fixture) waitCycles(metrics string, n float64) {
+	f.T.Helper()
 	done := func() float64 { return f.Metric(metrics, `evenkeel_cycles_total{result="success"}`) }
 	first := done()
-	f.Eventually(time.Minute, "more cycles", func(context.Context) bool { return done() >= first+cycles })
+	f.Eventually(time.Minute, "more cycles", func(context.Context) bool { return done() >= first+n })
 }
 
 func (f *fixture) waitReady(deployments ...string) {
