@@ -24,7 +24,8 @@ import (
 const (
 	// Key holds the ledger, as package ledger encodes it.
 	Key = "ledger.json.gz"
-	// SetAsideKey holds what was found under Key and could not be read.
+	// SetAsideKey holds what was found under Key and could not be read; what is found so after it stands under this key with
+	// a number behind it, up to maxSetAside.
 	SetAsideKey = "ledger.set-aside"
 
 	// Keys for persons.
@@ -33,8 +34,10 @@ const (
 	writtenKey    = "written"
 	inFlightKey   = "inFlight"
 
-	// maxSetAsideBytes is how much of what could not be read is kept.
-	maxSetAsideBytes = 200 << 10
+	// maxSetAsideBytes is how much is kept of what could not be read, maxSetAside how many of it: there is room for both
+	// beside the largest ledger.
+	maxSetAsideBytes = 100 << 10
+	maxSetAside      = 3
 	// attempts is how often a write is tried again whose object was changed by others than a writer of the ledger.
 	attempts = 4
 )
@@ -178,7 +181,8 @@ func fill(object *v1.ConfigMap, document ledger.Document) error {
 	return nil
 }
 
-// setAside keeps what could not be read, as far as there is room, where it is not read again.
+// setAside keeps what could not be read, as far as there is room, where it is not read again. The oldest are worth most: they
+// are somebody's, while what follows is likely of the same making.
 func setAside(object *v1.ConfigMap) {
 	content, ok := object.BinaryData[Key]
 	if !ok {
@@ -187,8 +191,22 @@ func setAside(object *v1.ConfigMap) {
 	if object.BinaryData == nil {
 		object.BinaryData = map[string][]byte{}
 	}
-	delete(object.Data, SetAsideKey)
-	object.BinaryData[SetAsideKey] = content[:min(len(content), maxSetAsideBytes)]
+	key := freeKey(object)
+	delete(object.Data, key)
+	object.BinaryData[key] = content[:min(len(content), maxSetAsideBytes)]
+}
+
+// freeKey is where the next unreadable content goes: the first key that is free, else the last.
+func freeKey(object *v1.ConfigMap) string {
+	key := SetAsideKey
+	for n := 2; n <= maxSetAside; n++ {
+		_, asBytes := object.BinaryData[key]
+		if _, asText := object.Data[key]; !asBytes && !asText {
+			break
+		}
+		key = SetAsideKey + "." + strconv.Itoa(n)
+	}
+	return key
 }
 
 // read returns the ledger of an object, empty where it has none, and reports what cannot be read.

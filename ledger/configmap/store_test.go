@@ -134,7 +134,6 @@ func TestUnreadableIsSetAside(t *testing.T) {
 		"empty":            {func(c *v1.ConfigMap) { c.BinaryData = map[string][]byte{Key: {}} }, ""},
 		"somebody's text":  {func(c *v1.ConfigMap) { c.Data = map[string]string{Key: "a text"} }, "a text"},
 		"more than fits":   {func(c *v1.ConfigMap) { c.BinaryData = map[string][]byte{Key: []byte(huge)} }, huge[:maxSetAsideBytes]},
-		"another set text": {func(c *v1.ConfigMap) { c.Data = map[string]string{Key: "new", SetAsideKey: "old"} }, "new"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk(configMap(tc.change))
@@ -158,6 +157,29 @@ func TestUnreadableIsSetAside(t *testing.T) {
 				t.Errorf("read %+v, %v", got, err)
 			}
 		})
+	}
+}
+
+// What was set aside before is kept, and what comes after it stands beside it, until there is no room for more.
+func TestSetAsideKeepsWhatIsOlder(t *testing.T) {
+	d := newDesk(configMap(func(c *v1.ConfigMap) { c.Data = map[string]string{Key: "second", SetAsideKey: "first"} }))
+	for _, next := range []string{"third", "fourth", "fifth"} {
+		if err := d.store(t, "w").Save(t.Context(), documentOf("a")); err != nil {
+			t.Fatal(err)
+		}
+		object := d.object(t)
+		object.BinaryData[Key] = []byte(next)
+		if _, err := d.client.CoreV1().ConfigMaps("evenkeel").Update(t.Context(), object, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	object := d.object(t)
+	got := []string{object.Data[SetAsideKey], string(object.BinaryData[SetAsideKey+".2"]), string(object.BinaryData[SetAsideKey+".3"])}
+	if diff := cmp.Diff([]string{"first", "second", "fourth"}, got); diff != "" {
+		t.Errorf("set aside (-want +got):\n%s", diff)
+	}
+	if n := len(object.BinaryData) + len(object.Data); n > 10 {
+		t.Errorf("the object has %d keys", n)
 	}
 }
 
