@@ -18,6 +18,8 @@ type Extender struct {
 	Started, LastAsked time.Time
 	// Asked counts the requests of kube-scheduler since.
 	Asked int64
+	// Observes says that it answers neutrally (--observe), so that no pod is steered.
+	Observes bool
 	// Gate says why it would evict nothing; empty where it would.
 	Gate string
 }
@@ -38,7 +40,12 @@ func examineExtender(p *Patient) []Finding {
 				"kubectl -n evenkeel get pods,services\nkubectl -n evenkeel port-forward service/evenkeel 8888   # then --extender-url http://127.0.0.1:8888",
 		}}
 	}
-	findings := []Finding{p.wiring()}
+	wiring := p.wiring()
+	if e.Observes && wiring.Level == OK && p.MovesByUsage && p.Load.Eviction.Steering != policy.SteeringNone {
+		wiring.Level, wiring.Mend = Warning, "Let it answer once you trust it: take --observe away."
+		wiring.Says += " It only observes (--observe): no pod is steered, so a process that evicts stops after its first move."
+	}
+	findings := []Finding{wiring}
 	if e.Gate != "" {
 		findings = append(findings, Finding{
 			Check: CheckExtender, Level: Warning, Subject: e.URL, Says: "It knows too little about usage to score by: " + e.Gate,

@@ -25,6 +25,11 @@ type status struct {
 	LastAsked  string `json:"lastAsked"`
 	GateDetail string `json:"gateDetail"`
 	Gate       string `json:"gate"`
+	// Shadow is there where it answers neutrally, and counts what it was asked all the same.
+	Shadow *struct {
+		Asked     int64  `json:"asked"`
+		LastAsked string `json:"lastAsked"`
+	} `json:"shadow"`
 }
 
 // Extender asks the extender at a base URL about itself. Why it could not is told in what is returned.
@@ -50,6 +55,9 @@ func Extender(ctx context.Context, client *http.Client, base string) doctor.Exte
 		e.Gate = answer.Gate
 	}
 	e.Started, e.LastAsked = moment(answer.Started), moment(answer.LastAsked)
+	if shadow := answer.Shadow; shadow != nil {
+		e.Observes, e.Asked, e.LastAsked = true, shadow.Asked, moment(shadow.LastAsked)
+	}
 	return e
 }
 
