@@ -220,7 +220,7 @@ func (l *Ledger) hear(told, ended *Move, now time.Time) {
 		l.adopt(told, now)
 	default:
 		if told.State == Landed {
-			l.freed(told.Replacement, nil)
+			l.freed(told.Replacement, told)
 		}
 		l.ended = append(l.ended, told)
 		l.learnSurge(told, told)
@@ -236,13 +236,13 @@ func (l *Ledger) adopt(told *Move, now time.Time) {
 		return
 	}
 	node := told.Node
-	l.freed(told.Replacement, nil)
+	l.freed(told.Replacement, told)
 	told.Attempts, told.Asked, told.late = 0, false, true // those are the other process's
 	l.enter(told, node)
 	l.learnSurge(told, told)
 }
 
-// freed takes a pod from the move that it has replaced here, because it replaced another for the process that decides.
+// freed takes a pod from the move that it has replaced here, because it replaced that of taker for the process that decides.
 func (l *Ledger) freed(podUID string, taker *Move) {
 	if podUID == "" {
 		return
@@ -256,6 +256,9 @@ func (l *Ledger) freed(podUID string, taker *Move) {
 	}
 	other := l.ended[i]
 	l.ended = slices.Delete(l.ended, i, i+1)
+	if other.PodUID == taker.PodUID { // an older record of the same move
+		return
+	}
 	other.State, other.Replacement, other.ReplacementName, other.Attempts, other.Ended = Evicted, "", "", 0, time.Time{}
 	if other.Surge != nil && other.Evicted.IsZero() {
 		other.State = Intended

@@ -76,6 +76,13 @@ func New(config Config) *Ledger {
 	}
 }
 
+// SetSourceAvoidance changes how long an owner's pods are kept away from the node one was moved from.
+func (l *Ledger) SetSourceAvoidance(d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.config.SourceAvoidance = d
+}
+
 // Revision counts the changes that others have to know: what is to be written again when it has grown.
 func (l *Ledger) Revision() int64 { return l.revision.Load() }
 
