@@ -14,7 +14,7 @@ GOLANGCI_LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$
 # What runs concurrently is tested with the race detector, which needs a C
 # compiler. The rest has no goroutines of ours, or costs minutes to instrument
 # because it compiles kube-scheduler in.
-RACE_PACKAGES := ./cluster/... ./evictor/... ./internal/observer/... ./internal/steering/... ./ledger/... ./runner/... ./scorer/... ./usage/...
+RACE_PACKAGES := ./cluster/... ./evictor/... ./internal/observer/... ./internal/schedulerplugin/... ./internal/steering/... ./ledger/... ./runner/... ./scorer/... ./usage/...
 RACE := $(if $(shell command -v gcc),-race)
 
 TEST_FLAGS ?= -shuffle=on
@@ -32,6 +32,11 @@ help: ## Show this list.
 .PHONY: build
 build: ## Compile bin/evenkeel.
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/evenkeel ./cmd/evenkeel
+
+.PHONY: build-scheduler
+build-scheduler: ## Compile bin/kube-scheduler, the stock one with Evenkeel's plugin.
+	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$$(go list -m -f '{{.Version}}' k8s.io/kubernetes)" \
+	  -o bin/kube-scheduler ./cmd/kube-scheduler
 
 .PHONY: demo
 demo: ## Watch Evenkeel cool two hot nodes on a local cluster.

@@ -44,8 +44,8 @@ type GateConfig struct {
 	DryRun bool
 	// Timeout bounds an eviction with all its calls, CallTimeout the eviction call itself; 5 s where it is zero.
 	Timeout, CallTimeout time.Duration
-	// MoveTTL is how long beyond its grace period a move stays in flight.
-	MoveTTL time.Duration
+	// MoveTTL is how long beyond its grace period a move stays in flight, at the moment; nil adds nothing.
+	MoveTTL func() time.Duration
 	Now     func() time.Time
 	Metrics *Metrics
 }
@@ -76,6 +76,9 @@ func NewGate(config GateConfig) (*Gate, error) {
 	}
 	if config.CallTimeout <= 0 {
 		config.CallTimeout = 5 * time.Second
+	}
+	if config.MoveTTL == nil {
+		config.MoveTTL = func() time.Duration { return 0 }
 	}
 	return &Gate{config: config, announced: map[string]*attempt{}, evicted: map[string]bool{}}, nil
 }
@@ -287,7 +290,7 @@ func (g *Gate) unplanned(pod *v1.Pod, eviction *policyv1.Eviction) Move {
 	record := informed.Pod(pod)
 	return Move{Intent: ledger.Intent{
 		Namespace: pod.Namespace, Pod: pod.Name, PodUID: string(pod.UID), Owner: record.Owner, TemplateHash: record.TemplateHash,
-		From: pod.Spec.NodeName, TTL: Grace(pod, eviction.DeleteOptions) + g.config.MoveTTL,
+		From: pod.Spec.NodeName, TTL: Grace(pod, eviction.DeleteOptions) + g.config.MoveTTL(),
 	}}
 }
 

@@ -21,7 +21,7 @@ func newGate(t *testing.T, a *api, change ...func(*GateConfig)) *Gate {
 	t.Helper()
 	config := GateConfig{
 		Client: a.client, Ledger: ledger.New(ledger.Config{}), Paused: PauseSwitch(a.client, "kube-system"),
-		Timeout: 5 * time.Second, MoveTTL: 5 * time.Minute, Now: time.Now,
+		Timeout: 5 * time.Second, MoveTTL: func() time.Duration { return 5 * time.Minute }, Now: time.Now,
 	}
 	for _, c := range change {
 		c(&config)

@@ -50,9 +50,12 @@ type Rule struct {
 	// LowerIsWorse turns every comparison round.
 	LowerIsWorse bool
 	// Relieves is the resource of which a move takes off a signal: so much of it, in proportion, as the signal is over its
-	// line. Only for metrics that are no resources.
+	// line; Nothing where no move helps. Only for metrics that are no resources.
 	Relieves cluster.Resource
 }
+
+// Nothing is what relieves a signal that a node is hot by and keeps its pods with.
+const Nothing = cluster.NumResources
 
 // Pool is a set of nodes that are judged alike.
 type Pool struct {
@@ -90,7 +93,7 @@ func (r *Rule) check() error {
 	infinite := func(level float64) bool { return math.IsInf(level, 0) }
 	levels := []float64{r.Levels.Low, r.Levels.Reject, r.Levels.Evict, r.Levels.Leave}
 	switch {
-	case r.Relieves >= cluster.NumResources:
+	case r.Relieves > Nothing:
 		return errors.New("relieves no resource that there is")
 	case resource && r.LowerIsWorse, r.Metric == MemoryAvailable && !r.LowerIsWorse:
 		return errors.New("is turned round")

@@ -30,7 +30,7 @@ func TestNew(t *testing.T) {
 		"of cpu less is worse":             {with(evictAt(usage.CPU, usage.Last, 1).reversed()), false},
 		"of available memory more is":      {with(evictAt(MemoryAvailable, usage.Last, 1)), false},
 		"of available memory less is":      {with(evictAt(MemoryAvailable, usage.Last, 1).reversed()), true},
-		"relief by what there is not":      {with(evictAt(usage.IOPressure, usage.Last, 1).relieves(cluster.NumResources)), false},
+		"relief by what there is not":      {with(evictAt(usage.IOPressure, usage.Last, 1).relieves(cluster.NumResources + 1)), false},
 		"distances":                        {with(deviating(all)), true},
 		"distances with a level missing":   {with(deviating(evictAt(usage.CPU, usage.Last, 1))), false},
 		"distances of what has no percent": {with(deviating(Rule{Metric: swap})), false},

@@ -98,7 +98,7 @@ func (r *Resolved) Need(i int, left cluster.Amounts) cluster.Amounts {
 	groups := r.pools[r.of[i]].groups
 	for k := range groups {
 		g := &groups[k]
-		if r.over(i, g) {
+		if g.resource != Nothing && r.over(i, g) {
 			need[g.resource] = max(need[g.resource], r.needOf(i, g)-left[g.resource])
 		}
 	}

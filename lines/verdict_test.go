@@ -133,10 +133,12 @@ func TestNeed(t *testing.T) {
 		"what is available, of capacity": {rules: []Rule{available}, node: steady(0, 115), want: cluster.Amounts{0, 7 * gib}},
 		"the more of two metrics":        {rules: []Rule{memory, available}, node: steady(0, 115), want: cluster.Amounts{0, 35 * gib}},
 		// 5000m at a pressure of 80, 40 allowed: half of it
-		"a pressure in proportion":         {rules: []Rule{evictAt(usage.IOPressure, usage.Avg5m, 40)}, node: signals(80, nan), want: cluster.Amounts{2500, 0}},
-		"a pressure that memory relieves":  {rules: []Rule{evictAt(usage.IOPressure, usage.Avg5m, 30).relieves(cluster.Memory)}, node: signals(40, nan), want: cluster.Amounts{0, 10 * gib}},
-		"a pressure and cpu":               {rules: []Rule{cpu, evictAt(usage.IOPressure, usage.Avg5m, 40)}, node: hotAnd(80), want: cluster.Amounts{4500, 0}},
-		"a pressure of which none is fine": {rules: []Rule{evictAt(usage.IOPressure, usage.Avg5m, 0)}, node: signals(1, nan), want: cluster.Amounts{5000, 0}},
+		"a pressure in proportion":           {rules: []Rule{evictAt(usage.IOPressure, usage.Avg5m, 40)}, node: signals(80, nan), want: cluster.Amounts{2500, 0}},
+		"a pressure that memory relieves":    {rules: []Rule{evictAt(usage.IOPressure, usage.Avg5m, 30).relieves(cluster.Memory)}, node: signals(40, nan), want: cluster.Amounts{0, 10 * gib}},
+		"a pressure and cpu":                 {rules: []Rule{cpu, evictAt(usage.IOPressure, usage.Avg5m, 40)}, node: hotAnd(80), want: cluster.Amounts{4500, 0}},
+		"a pressure that nothing relieves":   {rules: []Rule{cpu, evictAt(usage.IOPressure, usage.Avg5m, 30).relieves(Nothing)}, node: signals(40, nan)},
+		"one that nothing relieves, and cpu": {rules: []Rule{cpu, evictAt(usage.IOPressure, usage.Avg5m, 40).relieves(Nothing)}, node: hotAnd(80), want: cluster.Amounts{2500, 0}},
+		"a pressure of which none is fine":   {rules: []Rule{evictAt(usage.IOPressure, usage.Avg5m, 0)}, node: signals(1, nan), want: cluster.Amounts{5000, 0}},
 		// 20 is the line, 15 is left: a quarter of the line is missing
 		"less is worse, in proportion to the line": {rules: []Rule{evictAt(swap, usage.Avg5m, 20).reversed().relieves(cluster.Memory)}, node: signals(nan, 15), want: cluster.Amounts{0, 10 * gib}},
 		"less is worse, and nothing is left":       {rules: []Rule{evictAt(swap, usage.Avg5m, 20).reversed().relieves(cluster.Memory)}, node: signals(nan, 0), want: cluster.Amounts{0, 40 * gib}},

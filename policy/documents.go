@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"sigs.k8s.io/yaml"
 )
@@ -16,6 +17,21 @@ type document struct {
 	startLine int
 	// text is the document without its markers.
 	text []byte
+}
+
+// split cuts a file into its documents, or says why it is none.
+func split(data []byte) ([]document, []string) {
+	switch {
+	case len(data) > MaxFileBytes:
+		return nil, []string{fmt.Sprintf("the file has %d bytes; at most %d are allowed", len(data), MaxFileBytes)}
+	case !utf8.Valid(data):
+		return nil, []string{"the file is not UTF-8 text"}
+	}
+	docs := splitDocuments(data)
+	if len(docs) > maxDocuments {
+		return nil, []string{fmt.Sprintf("the file has %d documents; at most %d are allowed", len(docs), maxDocuments)}
+	}
+	return docs, nil
 }
 
 // splitDocuments cuts a YAML stream at its document markers: lines that start
@@ -54,6 +70,20 @@ func isMarker(line []byte) bool {
 	}
 	rest := line[len("---"):]
 	return len(rest) == 0 || rest[0] == ' ' || rest[0] == '\t' || rest[0] == '\n'
+}
+
+// mapping returns the document as a mapping, nil if it is nothing but blank lines
+// and comments, or what is wrong with it.
+func (d document) mapping() (map[string]any, []string) {
+	tree, problems := d.parse()
+	if len(problems) > 0 || tree == nil {
+		return nil, problems
+	}
+	object, ok := tree.(map[string]any)
+	if !ok {
+		return nil, []string{fmt.Sprintf("line %d: the document must be a mapping with apiVersion and kind", d.startLine+1)}
+	}
+	return object, nil
 }
 
 // parse returns the document as a generic tree, whose numbers are json.Number,

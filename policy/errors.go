@@ -2,7 +2,9 @@ package policy
 
 import (
 	"errors"
+	"fmt"
 	"strings"
+	"unicode"
 )
 
 // Error lists everything that is wrong with one policy file.
@@ -14,6 +16,42 @@ type Error struct {
 }
 
 var _ error = (*Error)(nil)
+
+// maxProblems bounds an error message: whoever has made more mistakes than this
+// has given us a file of another kind.
+const maxProblems = 50
+
+// maxProblemBytes bounds one problem, which may repeat what the file says.
+const maxProblemBytes = 2000
+
+// NewError returns an Error of the first problems, each on a line of its own; of
+// more it tells the number.
+func NewError(fileName string, problems []string) *Error {
+	e := &Error{File: fileName}
+	for i, problem := range problems {
+		if i == maxProblems {
+			e.Problems = append(e.Problems, fmt.Sprintf("and %d more", len(problems)-maxProblems))
+			break
+		}
+		e.Problems = append(e.Problems, oneLine(problem))
+	}
+	return e
+}
+
+// oneLine takes out of a problem what would end its line or move the cursor, and
+// the middle of one that is too long.
+func oneLine(problem string) string {
+	if len(problem) > maxProblemBytes {
+		half := maxProblemBytes / 2
+		problem = strings.ToValidUTF8(problem[:half]+" ... "+problem[len(problem)-half:], "")
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+			return ' '
+		}
+		return r
+	}, problem)
+}
 
 // Error returns one line per mistake, each starting with the file name.
 func (e *Error) Error() string {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/descheduler/pkg/api/v1alpha2"
@@ -15,6 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy/earlier/crane"
 	"github.com/evenkeel/evenkeel/policy/earlier/descheduler"
 	"github.com/evenkeel/evenkeel/policy/earlier/pressure"
+	"github.com/evenkeel/evenkeel/policy/shape"
 )
 
 // MaxFileBytes bounds a policy file: what fits into a ConfigMap.
@@ -22,10 +22,6 @@ const MaxFileBytes = 1 << 20
 
 // maxDocuments bounds the documents of a file, blank ones included.
 const maxDocuments = 100
-
-// maxProblems bounds an error message: whoever has made more mistakes than this
-// has given us a file of another kind.
-const maxProblems = 50
 
 // deschedulerPolicyKind is the kind of upstream's policy document.
 const deschedulerPolicyKind = "DeschedulerPolicy"
@@ -38,19 +34,19 @@ var (
 	deschedulerPolicyType = documentType{v1alpha2.SchemeGroupVersion.String(), deschedulerPolicyKind}
 )
 
-// converter turns a document of an earlier system into today's form.
-type converter func(object map[string]any) (earlier.Document, field.ErrorList)
+// Converter turns a document of an earlier system into today's form.
+type Converter func(object map[string]any) (earlier.Document, field.ErrorList)
 
 // converters are the earlier forms that are taken in place of today's.
-var converters = map[documentType]converter{
+var converters = map[documentType]Converter{
 	{"descheduler/v1alpha1", deschedulerPolicyKind}:                  descheduler.Convert,
 	{"scheduler.policy.crane.io/v1alpha1", "DynamicSchedulerPolicy"}: crane.Convert,
 	{}: pressure.Convert, // dynamicScheduler's rules say neither
 }
 
-// converterFor returns the converter of a document in an earlier form, nil for
+// ConverterFor returns the converter of a document in an earlier form, nil for
 // any other.
-func converterFor(object map[string]any) converter {
+func ConverterFor(object map[string]any) Converter {
 	found := typeOf(object)
 	if found == (documentType{}) && !pressure.Is(object) {
 		return nil
@@ -81,19 +77,13 @@ type File struct {
 // an *Error that holds every mistake found.
 func Load(fileName string, data []byte) (*File, error) {
 	l := loader{file: File{Name: fileName, Load: Default()}, seen: map[documentType]int{}}
-	switch {
-	case len(data) > MaxFileBytes:
-		l.problem("the file has %d bytes; at most %d are allowed", len(data), MaxFileBytes)
-	case !utf8.Valid(data):
-		l.problem("the file is not UTF-8 text")
-	default:
-		l.readAll(splitDocuments(data))
+	docs, problems := split(data)
+	if len(problems) > 0 {
+		return nil, NewError(fileName, problems)
 	}
-	if more := len(l.problems) - maxProblems; more > 0 {
-		l.problems = append(l.problems[:maxProblems:maxProblems], fmt.Sprintf("and %d more", more))
-	}
+	l.readAll(docs)
 	if len(l.problems) > 0 {
-		return nil, &Error{File: fileName, Problems: l.problems}
+		return nil, NewError(fileName, l.problems)
 	}
 	return &l.file, nil
 }
@@ -110,10 +100,6 @@ func (l *loader) problem(format string, args ...any) {
 }
 
 func (l *loader) readAll(docs []document) {
-	if len(docs) > maxDocuments {
-		l.problem("the file has %d documents; at most %d are allowed", len(docs), maxDocuments)
-		return
-	}
 	for _, doc := range docs {
 		l.read(doc)
 	}
@@ -123,21 +109,13 @@ func (l *loader) readAll(docs []document) {
 }
 
 func (l *loader) read(doc document) {
-	tree, problems := doc.parse()
-	if len(problems) > 0 {
-		l.problems = append(l.problems, problems...)
-		return
-	}
-	if tree == nil {
-		return // nothing but blank lines and comments
+	object, problems := doc.mapping()
+	l.problems = append(l.problems, problems...)
+	if object == nil {
+		return // it is wrong, or nothing but blank lines and comments
 	}
 	line := doc.startLine + 1
-	object, ok := tree.(map[string]any)
-	if !ok {
-		l.problem("line %d: the document must be a mapping with apiVersion and kind", line)
-		return
-	}
-	if convert := converterFor(object); convert != nil {
+	if convert := ConverterFor(object); convert != nil {
 		if doc, object = l.convert(doc, object, convert); object == nil {
 			return
 		}
@@ -161,7 +139,7 @@ func (l *loader) read(doc document) {
 }
 
 // convert returns a document in today's form, or no object and the problems.
-func (l *loader) convert(doc document, object map[string]any, convert converter) (document, map[string]any) {
+func (l *loader) convert(doc document, object map[string]any, convert Converter) (document, map[string]any) {
 	converted, errs := convert(object)
 	if len(errs) > 0 {
 		l.fieldErrors(converted.Format, errs)
@@ -208,7 +186,7 @@ func (l *loader) readLoadPolicy(object map[string]any) {
 	if !l.checkShape(LoadPolicyKind, object, LoadPolicy{}) {
 		return
 	}
-	dropBlanks(object, reflect.TypeFor[LoadPolicy]())
+	shape.DropBlanks(object, reflect.TypeFor[LoadPolicy]())
 	asJSON, err := json.Marshal(object)
 	if err != nil {
 		l.problem("%s: %v", LoadPolicyKind, err)
@@ -224,7 +202,7 @@ func (l *loader) readLoadPolicy(object map[string]any) {
 
 // checkShape reports whether object has the shape of example's type.
 func (l *loader) checkShape(kind string, object map[string]any, example any) bool {
-	errs := checkShape(nil, object, reflect.TypeOf(example))
+	errs := shape.Check(nil, object, reflect.TypeOf(example))
 	l.fieldErrors(kind, errs)
 	return len(errs) == 0
 }

@@ -5,6 +5,9 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // NodeSync says what is written to the nodes for others to read. All of it is
 // off by default and removed again when switched off.
 type NodeSync struct {
+	// NodeSelector picks the nodes that are written to by their labels; empty:
+	// all. What was written to others before is removed.
+	NodeSelector metav1.LabelSelector `json:"nodeSelector"`
 	// Annotations are usage annotations in Crane's format.
 	Annotations NodeSyncAnnotations `json:"annotations"`
 	// Label marks hot nodes for selectors and affinities.

@@ -64,6 +64,10 @@ func (o *overlay) UnmarshalJSON(data []byte) error {
 	o.Usage = doc.Usage.Usage
 	dropEmpty(&o.Usage.Metrics)
 	dropEmpty(&o.Scoring.HotValue)
+	if m := o.Scoring.Measured; m != nil {
+		dropEmpty(&m.Terms)
+		dropEmpty(&m.Limits)
+	}
 	dropEmpty(&o.Eviction.Windows)
 	dropEmpty(&o.Eviction.Blackouts)
 	keepSlice(&o.Hot.Windows, defaults.Hot.Windows)
@@ -72,6 +76,7 @@ func (o *overlay) UnmarshalJSON(data []byte) error {
 	if o.Scoring.Weights == nil {
 		o.Scoring.Weights = defaults.Scoring.Weights
 	}
+	o.NodeSync.NodeSelector = compact(o.NodeSync.NodeSelector)
 	o.NodeSync.Annotations.Periods = withPeriods(o.NodeSync.Annotations.Periods, o.NodeSync.Annotations.Windows)
 	o.Lines = defaults.Lines
 	if doc.Lines != nil {

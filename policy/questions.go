@@ -29,6 +29,14 @@ func (u *Usage) TimeoutOf(s *Source) time.Duration {
 	return u.Timeout.Duration
 }
 
+// JudgesResources says whether nodes are judged by what they use, and not only
+// by metrics that no move relieves.
+func (p *LoadPolicy) JudgesResources() bool {
+	_, cpu := p.Lines[usage.CPU]
+	_, memory := p.Lines[usage.Memory]
+	return cpu || memory
+}
+
 // LowerIsWorse says whether less of a metric is worse.
 func (u *Usage) LowerIsWorse(name usage.Metric) bool {
 	metric, _ := u.metric(name)
@@ -36,7 +44,7 @@ func (u *Usage) LowerIsWorse(name usage.Metric) bool {
 }
 
 // Relieves returns which usage a move has to take off a node to bring a metric
-// down: usage.CPU, usage.Memory or "" where no move helps.
+// down: usage.CPU, usage.Memory, RelievesNone, or "" where nobody has said.
 func (u *Usage) Relieves(name usage.Metric) usage.Metric {
 	if metric, listed := u.metric(name); listed && metric.Relieves != "" {
 		return metric.Relieves

@@ -57,10 +57,14 @@ type Metric struct {
 	// LowerIsWorse reverses the order of its levels: a node below the evict line
 	// is hot.
 	LowerIsWorse bool `json:"lowerIsWorse"`
-	// Relieves says which usage a move has to take off a node to relieve it:
-	// cpu, memory or, for a metric without an evict line, nothing.
+	// Relieves says which usage a move has to take off a node to relieve it: cpu
+	// or memory; with none, a node that is hot by it is marked by nodesync and
+	// keeps its pods. May be left out for a metric without an evict line.
 	Relieves usage.Metric `json:"relieves"`
 }
+
+// RelievesNone says of a metric that no move helps.
+const RelievesNone usage.Metric = "none"
 
 // Unit is what a source's numbers count.
 type Unit string

@@ -23,8 +23,8 @@ type LoadPolicy struct {
 	Usage Usage `json:"usage"`
 	// Lines are the levels of usage that mean something, per metric: the one
 	// definition of hot for both sides of scheduling. At least one of cpu and
-	// memory; a metric that is not named is not judged; without lines at all,
-	// cpu and memory are.
+	// memory, unless all that are named relieve none; a metric that is not named
+	// is not judged; without lines at all, cpu and memory are.
 	Lines Lines `json:"lines"`
 	// NodePools are groups of nodes with lines of their own. A node is in the
 	// first pool that matches it; a node in none takes lines as they are.

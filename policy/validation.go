@@ -104,6 +104,7 @@ func validateScoring(s *Scoring, path *field.Path) field.ErrorList {
 	errs = append(errs, notNegative(estimate.Child("defaultMemory"), s.Estimate.DefaultMemory)...)
 	errs = append(errs, validateHotValue(s.HotValue, path.Child("hotValue"))...)
 	errs = append(errs, between(path.Child("dampPercent"), s.DampPercent, 0, 50)...)
+	errs = append(errs, validateMeasured(s.Measured, path.Child("measured"))...)
 	return errs
 }
 

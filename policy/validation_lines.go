@@ -28,12 +28,26 @@ func isPressure(name usage.Metric) bool {
 }
 
 func validateLines(p *LoadPolicy, path *field.Path) field.ErrorList {
-	_, cpu := p.Lines[usage.CPU]
-	_, memory := p.Lines[usage.Memory]
-	if !cpu && !memory {
-		return field.ErrorList{field.Required(path, "at least one of cpu and memory must have lines")}
+	if !p.JudgesResources() && !p.onlyMarks() {
+		return field.ErrorList{field.Required(path, "at least one of cpu and memory must have lines, unless nothing that has any relieves them")}
 	}
 	return validateLinesExcept(nil, p, p.Lines, path)
+}
+
+// onlyMarks says whether there are lines by which no node could lose a pod.
+func (p *LoadPolicy) onlyMarks() bool {
+	if len(p.Lines) == 0 {
+		return false
+	}
+	relieved := func(lines Lines) bool {
+		for name := range lines {
+			if p.Usage.Relieves(name) != RelievesNone {
+				return true
+			}
+		}
+		return false
+	}
+	return !relieved(p.Lines) && !slices.ContainsFunc(p.NodePools, func(pool NodePool) bool { return relieved(pool.Lines) })
 }
 
 func validatePools(p *LoadPolicy, path *field.Path) field.ErrorList {
@@ -110,7 +124,7 @@ func validateMetricLines(p *LoadPolicy, name usage.Metric, lines MetricLines, pa
 	errs = append(errs, complete(name, lines, path)...)
 	if lines.hasEvict() && p.Usage.Relieves(name) == "" {
 		errs = append(errs, field.Forbidden(path.Child("evict"),
-			fmt.Sprintf("evicting needs to know what helps: list %s in usage.metrics and say whether it relieves cpu or memory", name)))
+			fmt.Sprintf("evicting needs to know what helps: list %s in usage.metrics and say whether it relieves cpu, memory or none", name)))
 	}
 	return errs
 }

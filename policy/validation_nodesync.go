@@ -1,6 +1,7 @@
 package policy
 
 import (
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -8,7 +9,9 @@ import (
 func validateNodeSync(n *NodeSync, path *field.Path) field.ErrorList {
 	annotations := path.Child("annotations")
 	a := &n.Annotations
-	errs := validateWindows(a.Windows, annotations.Child("windows"))
+	errs := metav1validation.ValidateLabelSelector(&n.NodeSelector, metav1validation.LabelSelectorValidationOptions{},
+		path.Child("nodeSelector"))
+	errs = append(errs, validateWindows(a.Windows, annotations.Child("windows"))...)
 	errs = append(errs, oneOf(annotations.Child("unit"), a.Unit, UnitFraction, UnitPercent)...)
 	errs = append(errs, validateZone(a.Timezone, annotations.Child("timezone"))...)
 	errs = append(errs, validatePeriods(a.Periods, annotations.Child("periods"))...)

@@ -112,7 +112,7 @@ func validateMetrics(u *Usage, path *field.Path) field.ErrorList {
 		if slices.Contains(names[:i], metric.Name) {
 			errs = append(errs, field.Duplicate(at.Child("name"), metric.Name))
 		}
-		errs = append(errs, oneOf(at.Child("relieves"), metric.Relieves, "", usage.CPU, usage.Memory)...)
+		errs = append(errs, oneOf(at.Child("relieves"), metric.Relieves, "", usage.CPU, usage.Memory, RelievesNone)...)
 		errs = append(errs, validateMetric(u, metric, at)...)
 	}
 	return errs

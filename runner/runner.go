@@ -31,13 +31,18 @@ import (
 
 // Config is what a Runner depends on.
 type Config struct {
-	Policy   *api.DeschedulerPolicy
+	Policy *api.DeschedulerPolicy
+	// Instance tells the plugins of this Runner from those of others on the same Informers, which keep what they index under
+	// it for ever.
+	Instance string
 	Registry pluginregistry.Registry
 	// Client is what plugins see and evict through: the evictor's Gate.
 	Client kubernetes.Interface
 	// Informers are started by the caller, after New.
 	Informers informers.SharedInformerFactory
-	Events    events.EventRecorder
+	// PodsOnNode finds the pods of a node; see the function of that name.
+	PodsOnNode podutil.GetPodsAssignedToNodeFunc
+	Events     events.EventRecorder
 	// Evicted says whether a pod was evicted in this cycle; plugins do not see it any more.
 	Evicted func(podUID string) bool
 	// Collector serves upstream plugins that read metrics.k8s.io; nil when the policy names no such provider.
@@ -62,10 +67,19 @@ type runnable struct {
 	deschedule, balance func(context.Context, []*v1.Node) *frameworktypes.Status
 }
 
+// PodsOnNode indexes pods by their nodes, which can be done only once for the same informers.
+func PodsOnNode(factory informers.SharedInformerFactory) (podutil.GetPodsAssignedToNodeFunc, error) {
+	find, err := podutil.BuildGetPodsAssignedToNodeFunc(factory.Core().V1().Pods().Informer())
+	if err != nil {
+		return nil, fmt.Errorf("indexing pods by node: %w", err)
+	}
+	return find, nil
+}
+
 // New builds the profiles. It requests the informers that the enabled plugins need.
 func New(ctx context.Context, config Config) (*Runner, error) {
-	if config.Policy == nil || config.Client == nil || config.Informers == nil || config.Now == nil {
-		return nil, errors.New("runner: Policy, Client, Informers and Now must be set")
+	if config.Policy == nil || config.Client == nil || config.Informers == nil || config.PodsOnNode == nil || config.Now == nil {
+		return nil, errors.New("runner: Policy, Client, Informers, PodsOnNode and Now must be set")
 	}
 	r := &Runner{config: config, selector: labels.Everything()}
 	if s := config.Policy.NodeSelector; s != nil {
@@ -76,10 +90,7 @@ func New(ctx context.Context, config Config) (*Runner, error) {
 		r.selector = selector
 	}
 	pods := config.Informers.Core().V1().Pods().Informer()
-	assigned, err := podutil.BuildGetPodsAssignedToNodeFunc(pods)
-	if err != nil {
-		return nil, fmt.Errorf("indexing pods by node: %w", err)
-	}
+	var err error
 	r.podEvictor, err = evictions.NewPodEvictor(ctx, config.Client, config.Events, pods, features.DefaultMutableFeatureGate, r.limits())
 	if err != nil {
 		return nil, fmt.Errorf("making the pod evictor: %w", err)
@@ -89,10 +100,10 @@ func New(ctx context.Context, config Config) (*Runner, error) {
 			profile.WithClientSet(config.Client),
 			profile.WithSharedInformerFactory(config.Informers),
 			profile.WithPodEvictor(r.podEvictor),
-			profile.WithGetPodsAssignedToNodeFnc(r.unevicted(assigned)),
+			profile.WithGetPodsAssignedToNodeFnc(r.unevicted(config.PodsOnNode)),
 			profile.WithMetricsCollector(config.Collector),
 			profile.WithPrometheusClient(config.Prometheus),
-			profile.WithProfileInstanceID(fmt.Sprintf("%d", i)))
+			profile.WithProfileInstanceID(fmt.Sprintf("%s-%d", config.Instance, i)))
 		if err != nil {
 			return nil, fmt.Errorf("building profile %q: %w", p.Name, err)
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// HotTerm is one term of the hot value: every Count pods bound to a node within Within cost it one point. A term without
+// HotTerm is one term of the hot value: every Count pods bound to a node within Within cost it one point of MaxScore. A term without
 // a positive Count and Within is left out.
 type HotTerm struct {
 	Within time.Duration
@@ -79,7 +79,7 @@ func (b *Board) Bound(name string, at time.Time) {
 	}
 }
 
-// HotValue returns the points that a node loses for the pods it was given lately, whether or not its usage is known.
+// HotValue returns the points of MaxScore that a node loses for the pods it was given lately, whether or not its usage is known.
 //
 //	hot = sum over the terms of floor(n / count)    n: pods bound to the node within the term's time
 func (b *Board) HotValue(i int32) int {
@@ -89,13 +89,12 @@ func (b *Board) HotValue(i int32) int {
 	return b.hot.of(i)
 }
 
-// chill takes the hot values off the scores. Crane takes 10·hot off a score of 0 to 100, which is hot off one of 0 to
-// MaxScore.
+// chill takes the hot values off scores from 0 to 100, as Crane does: ten for each point.
 func (b *Board) chill(nodes []int32, scores []int8) {
 	if b.hot == nil {
 		return
 	}
 	for k, i := range nodes {
-		scores[k] -= int8(min(b.HotValue(i), int(scores[k]))) //nolint:gosec // at most a score
+		scores[k] -= int8(min(scoreStep*b.HotValue(i), int(scores[k]))) //nolint:gosec // at most a score
 	}
 }

@@ -1,6 +1,11 @@
 package scorer
 
-import "github.com/evenkeel/evenkeel/cluster"
+import (
+	"math"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/usage"
+)
 
 // Formula is how measured usage becomes a score; policy.Formula says what each does.
 type Formula uint8
@@ -12,24 +17,186 @@ const (
 	FormulaMinMax
 )
 
-// Measured judges nodes by measured windows in place of predicted usage.
+// Measured judges nodes by measured windows in place of predicted usage. Percentages are of a node's capacity.
 type Measured struct {
 	Formula Formula
-	Terms   []Term
-	Limits  []Limit
+	// Terms are what is scored. MemoryLoad and MinMax take the first.
+	Terms []Term
+	// Limits are what keeps pods off a node, any one of them.
+	Limits []Limit
 }
 
-// Term is one window of usage that is scored. Window is its place in the View's windows.
+// Term is one window of usage that is scored. A window that the View does not have is never known.
 type Term struct {
 	Resource cluster.Resource
-	Window   int
+	Window   usage.Window
 	Weight   float64
 }
 
-// Limit is one window of usage that keeps pods off a node: above Percent, or from Percent on.
+// Limit is one window of usage that keeps pods off a node: above Percent, or from Percent on. One that is not known keeps
+// none off.
 type Limit struct {
 	Resource cluster.Resource
-	Window   int
+	Window   usage.Window
 	Percent  float64
 	From     bool
+}
+
+// standing is what measured windows say of a node.
+type standing struct {
+	// score is that of the formula, from 0 to 100; with MinMax it is the usage in whole percent, -1 where it is not known.
+	score int16
+	// full says that a limit is passed.
+	full bool
+}
+
+// mostPercent is far more usage than any node is measured at.
+const mostPercent = 10_000
+
+// standings judges every node of a view.
+func (m *Measured) standings(view *usage.View) []standing {
+	all := make([]standing, len(view.Nodes))
+	for i := range all {
+		node := reader{view, i}
+		all[i] = standing{score: m.score(node), full: m.full(node)}
+	}
+	return all
+}
+
+func (m *Measured) full(node reader) bool {
+	for i := range m.Limits {
+		limit := &m.Limits[i]
+		percent := node.share(limit.Resource, limit.Window) / perPercent
+		if percent > limit.Percent || limit.From && percent == limit.Percent { // neither when NaN
+			return true
+		}
+	}
+	return false
+}
+
+func (m *Measured) score(node reader) int16 {
+	if m.Formula == FormulaCrane {
+		return m.crane(node)
+	}
+	percent := node.wholePercent(m.Terms)
+	switch {
+	case m.Formula == FormulaMinMax:
+		return percent
+	case percent < 0:
+		return scoreStep
+	}
+	return scoreStep * (max(maxScore100-percent, 0) / scoreStep)
+}
+
+// crane is crane-scheduler's formula.
+//
+//	score = int( sum of (1-u)*w*100 / sum of w )    u: usage as a fraction of capacity; a term not known adds to w alone
+func (m *Measured) crane(node reader) int16 {
+	const lost = 1e-9 // what computing may have taken off a whole point
+	var free, weights float64
+	for i := range m.Terms {
+		term := &m.Terms[i]
+		if u := node.share(term.Resource, term.Window) / perWhole; !math.IsNaN(u) {
+			free += (1 - u) * term.Weight * maxScore100
+		}
+		weights += term.Weight
+	}
+	if !(weights > 0) {
+		return 0
+	}
+	return int16(min(max(free/weights+lost, 0), maxScore100))
+}
+
+// reader reads the measured windows of one node.
+type reader struct {
+	view *usage.View
+	node int
+}
+
+// Shares are counted in hundred-millionths of a node: finer than any source writes, and coarse enough to undo what turning a
+// percentage into cores or bytes and back has changed in its last digits.
+const (
+	perWhole   = 1e8
+	perPercent = 1e6
+)
+
+// share is how much of its capacity a node uses, NaN where that is not known.
+func (r reader) share(resource cluster.Resource, window usage.Window) float64 {
+	told, place := r.view.Nodes[r.node].Told, r.view.WindowIndex(window)
+	whole := r.view.Snapshot.Nodes[r.node].Node.Capacity[resource]
+	if place < 0 || place >= len(told) || whole <= 0 {
+		return math.NaN()
+	}
+	return math.Round(told[place][resource] / float64(whole) * perWhole)
+}
+
+// wholePercent is the usage of the first term without the fraction of a percent, -1 where it is not known.
+func (r reader) wholePercent(terms []Term) int16 {
+	if len(terms) == 0 {
+		return -1
+	}
+	share := r.share(terms[0].Resource, terms[0].Window)
+	if math.IsNaN(share) {
+		return -1
+	}
+	return int16(min(max(share/perPercent, 0), mostPercent))
+}
+
+// Measured says whether the board judges by measured windows.
+func (b *Board) Measured() bool { return b.measured != nil }
+
+// full says whether a node is above a limit of a measured window. What is not known is not.
+func (b *Board) full(i int32) bool {
+	return i >= 0 && int(i) < len(b.standings) && b.standings[i].full
+}
+
+// scoreMeasured writes scores from 0 to 100 by measured windows. A node that the board does not know stands as one of which
+// nothing is measured.
+func (b *Board) scoreMeasured(nodes []int32, scores []int8) {
+	if b.measured.Formula == FormulaMinMax {
+		b.scoreMinMax(nodes, scores)
+		return
+	}
+	for k, i := range nodes {
+		scores[k] = int8(b.standing(i)) //nolint:gosec // at most 100
+	}
+}
+
+func (b *Board) standing(i int32) int16 {
+	switch {
+	case i >= 0 && int(i) < len(b.standings):
+		return b.standings[i].score
+	case b.measured.Formula == FormulaMinMax:
+		return -1
+	case b.measured.Formula == FormulaMemoryLoad:
+		return scoreStep
+	}
+	return 0
+}
+
+// scoreMinMax spreads whole percentages of usage over the nodes of a request.
+//
+//	score = 100 - (u-min)*100/(max-min)    whole numbers; 0 where all are equal
+func (b *Board) scoreMinMax(nodes []int32, scores []int8) {
+	least, most := int16(math.MaxInt16), int16(-1)
+	for _, i := range nodes {
+		if u := b.standing(i); u >= 0 {
+			least, most = min(least, u), max(most, u)
+		}
+	}
+	var known tally
+	for k, i := range nodes {
+		u := b.standing(i)
+		switch {
+		case u < 0:
+			scores[k] = unknownScore
+			continue
+		case most == least:
+			scores[k] = 0
+		default:
+			scores[k] = int8(maxScore100 - int(u-least)*maxScore100/int(most-least)) //nolint:gosec // 0 to 100
+		}
+		known.add(scores[k])
+	}
+	known.fill(scores[:len(nodes)])
 }

@@ -1,4 +1,5 @@
-// Package scorer decides which nodes of a request may take a pod and how good each is, by predicted real usage.
+// Package scorer decides which nodes of a request may take a pod and how good each is, by predicted real usage or, where a
+// policy asks for what earlier systems did, by measured windows.
 //
 // It is the schedule-time half of Evenkeel, as values: a Board is built from one usage.View, adjusted by bindings and
 // moves in flight as they happen, and answers Filter and Score without a lock and without allocating. What is unknown is
@@ -22,6 +23,8 @@ type Config struct {
 	DampPercent float64
 	// HotValue are the terms by which nodes that were given pods in quick succession score lower; none for not at all.
 	HotValue []HotTerm
+	// Measured judges by measured windows; nil for by predicted usage.
+	Measured *Measured
 }
 
 // Board is the predicted usage of every node at one observation. Everything but the adjustments and the bindings counted
@@ -36,6 +39,9 @@ type Board struct {
 	// siblings is the mean measured usage of an owner's pods.
 	siblings map[string]cluster.Amounts
 	hot      *hotValue // nil without terms
+	// measured is nil where predicted usage decides; standings are what it says of the nodes.
+	measured  *Measured
+	standings []standing
 }
 
 type node struct {
@@ -62,6 +68,10 @@ func NewBoard(view *usage.View, resolved *lines.Resolved, config Config) *Board 
 		siblings: view.Siblings,
 		shares:   shares(config.Weights),
 		hot:      newHotValue(view.Snapshot, view.At, config.HotValue),
+		measured: config.Measured,
+	}
+	if config.Measured != nil {
+		b.standings = config.Measured.standings(view)
 	}
 	for i := range view.Nodes {
 		info := &view.Snapshot.Nodes[i].Node
@@ -159,9 +169,20 @@ func (b *Board) With(i int32, pod cluster.Amounts) (cluster.Percents, bool) {
 	return amounts.Plus(pod).PercentOf(b.nodes[i].allocatable), true
 }
 
-// Accepts says whether a node stays at or under the reject line with a pod of the given usage on it. A node that is
-// unknown accepts.
+// Accepts says whether kube-scheduler may put a pod of the given usage on a node: whether the node stays at or under the
+// reject line with it or, where the board judges by measured windows, is within their limits. A node that is unknown accepts.
 func (b *Board) Accepts(i int32, pod cluster.Amounts) bool {
+	if b.Measured() {
+		return !b.full(i)
+	}
+	return b.under(i, pod)
+}
+
+// Lands says whether a planned move may end on a node: whatever the board judges by, its predicted usage has to stay at or
+// under the reject line.
+func (b *Board) Lands(i int32, pod cluster.Amounts) bool { return !b.full(i) && b.under(i, pod) }
+
+func (b *Board) under(i int32, pod cluster.Amounts) bool {
 	amounts, known := b.Predicted(i)
 	return !known || b.nodes[i].takes(amounts.Plus(pod))
 }

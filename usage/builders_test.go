@@ -139,7 +139,7 @@ func (b *told) reading(name string, metric Metric, window Window, value float64)
 		b.Nodes = append(b.Nodes, NodeSample{Name: name})
 	}
 	sample := &b.Nodes[len(b.Nodes)-1]
-	sample.Readings = append(sample.Readings, Reading{metric, window, at(b.second), value})
+	sample.Readings = append(sample.Readings, Reading{Metric: metric, Window: window, At: at(b.second), Value: value})
 	return b
 }
 

@@ -52,13 +52,15 @@ func TestOnlyMeansAreEnough(t *testing.T) {
 	store, snapshot := newStore(t, wanting(t, "p50_5m", "max_avg_1h")), snapshotOf(nodeWith("n1"))
 	store.Ingest(snapshot, readAt(0).measuredAt(-20).means("n1", amounts(4000, 4000)).Batch)
 	got := node1(store, snapshot, 0)
+	nan := math.NaN()
 	want := &NodeUsage{
 		Source: "test", Sampled: at(0), Age: 20 * time.Second, Span: 5 * time.Minute,
 		Measured: []cluster.Amounts{amounts(4000, 4000), amounts(4000, 4000), amounts(4000, 4000), amounts(4000, 4000)},
 		Vouched:  []time.Duration{0, 5 * time.Minute, 0, 0},
+		Told:     []Told{{nan, nan}, {4000, 4000 * mib}, {nan, nan}, {nan, nan}},
 	}
 	want.Current, want.Predicted = want.Measured, want.Measured
-	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.EquateNaNs()); diff != "" {
 		t.Errorf("node (-want +got):\n%s", diff)
 	}
 	// (4000 + 8000) / 2 would be wrong for the mean: the source knows better. The median is of what it said.

@@ -257,13 +257,17 @@ func absurd(used, allocatable cluster.Amounts) bool {
 }
 
 // absurdValue is absurd for one reading; those of signals have to be numbers that a history can hold.
-func absurdValue(metric int, v float64, allocatable cluster.Amounts) bool {
-	most := float64(math.MaxFloat32)
-	if metric < len(allocatable) {
+// A resource or a pressure is not negative; what a policy's own query tells may be.
+func (in *ingestion) absurdValue(metric int, v float64, allocatable cluster.Amounts) bool {
+	least, most := 0.0, float64(math.MaxFloat32)
+	switch name := in.store.metrics[metric]; {
+	case metric < len(allocatable):
 		most = mostEstimated // whatever the node is, it is not that large
 		if allocatable[metric] > 0 {
 			most = absurdFactor * float64(allocatable[metric])
 		}
+	case name != CPUPressure && name != MemoryPressure && name != IOPressure:
+		least = -most
 	}
-	return !(v >= 0 && v <= most) // also when NaN
+	return !(v >= least && v <= most) // also when NaN
 }

@@ -26,7 +26,7 @@ func (in *ingestion) sample(ns *nodeSeries, node *cluster.NodePods, src *source,
 	if refused != "" {
 		src.problems.Add(refused, "node "+node.Node.Name)
 	}
-	complete := in.complete()
+	complete := in.complete() || in.store.config.SignalsOnly && refused == ""
 	contradictory := complete && in.contradicts(sums.least, node.Node.Allocatable)
 	if contradictory {
 		refused = Contradictory
@@ -59,7 +59,7 @@ func (in *ingestion) check(node *cluster.NodePods, src *source, sample *NodeSamp
 		}
 		stamp, cause := in.stamp(src, reading.At)
 		switch {
-		case cause == "" && absurdValue(m, reading.Value, node.Node.Allocatable):
+		case cause == "" && in.absurdValue(m, reading.Value, node.Node.Allocatable):
 			cause = Absurd
 		case cause == "" && in.read[m][w].measured != 0:
 			cause = Duplicate
@@ -68,9 +68,17 @@ func (in *ingestion) check(node *cluster.NodePods, src *source, sample *NodeSamp
 			wrong = cause
 			continue
 		}
-		in.read[m][w] = given{value: reading.Value, sampled: stamp}
+		in.read[m][w] = given{value: reading.Value, sampled: stamp, vouched: vouchedFor(reading, stamp)}
 	}
 	return wrong
+}
+
+// vouchedFor is how many seconds after it was measured the source of a reading stands by it.
+func vouchedFor(reading *Reading, stamp sampled) uint32 {
+	if reading.MaxAge <= 0 {
+		return stamp.maxAge
+	}
+	return min(stamp.maxAge, clamp32(int64(reading.MaxAge/time.Second)))
 }
 
 // complete says whether every resource that is judged has a reading.
@@ -123,11 +131,14 @@ func (in *ingestion) contradicts(pods, allocatable cluster.Amounts) bool {
 // take enters a source's readings as the node's own, if they are new: a source that has nothing newer lets age grow.
 func (in *ingestion) take(ns *nodeSeries, src *source, sums podSums) {
 	system, newest, vouched := in.present(sums)
+	if in.store.config.SignalsOnly {
+		newest, vouched = in.answered(src), Avg5m.Over
+	}
 	changed := ns.source != src.batch.Source
 	if !changed && newest.measured <= ns.newest.measured {
 		return
 	}
-	if changed {
+	if changed || in.store.config.SignalsOnly {
 		ns.forget() // windows that the former source gave are not this one's
 	}
 	ns.source, ns.newest, ns.arrived, ns.vouched = src.batch.Source, newest, in.second, vouched
@@ -171,6 +182,12 @@ func (in *ingestion) present(sums podSums) (system cluster.Amounts, newest sampl
 		}
 	}
 	return system, newest, vouched
+}
+
+// answered is the time at which a source told of its nodes.
+func (in *ingestion) answered(src *source) sampled {
+	stamp, _ := in.stamp(src, src.batch.Received)
+	return stamp
 }
 
 // enter keeps the windows that a source gave and feeds the in-process ones.

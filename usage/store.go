@@ -24,6 +24,9 @@ type Config struct {
 	Signals []Metric
 	// Optional resources need not be known for a node to be: nobody judges by them. They count as zero where they are not.
 	Optional [cluster.NumResources]bool
+	// SignalsOnly says that nobody judges by a resource at all. A node is then known as soon as a source tells of it, if only
+	// that it has nothing to tell: a signal that is not in the newest sample is not there.
+	SignalsOnly bool
 	// Estimate stands in for pods that have not been measured long enough.
 	Estimate Estimate
 }
@@ -96,8 +99,15 @@ type metricSeries struct {
 type given struct {
 	value float64
 	sampled
+	// vouched is after how many seconds the source no longer stands by it.
+	vouched uint32
 	// filled is the second in which another source than the node's own gave it; 0 where its own did.
 	filled uint32
+}
+
+// told says whether the source still stands by it.
+func (g *given) told(now uint32) bool {
+	return g.fresh(now) && uint64(now) <= uint64(g.second)+uint64(g.vouched)
 }
 
 // NewStore returns an empty Store whose clock starts at epoch.

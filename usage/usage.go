@@ -34,6 +34,9 @@ type Reading struct {
 	At time.Time
 	// Value is in milli-cores for CPU, bytes for Memory, else in the metric's own unit.
 	Value float64
+	// MaxAge is how old this window may become before its source no longer vouches for it; zero means what the Batch says.
+	// How long the node itself counts as known is the Batch's in any case.
+	MaxAge time.Duration
 }
 
 // LastReadings are the readings of a source that knows the newest value of cpu and memory.

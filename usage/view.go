@@ -49,6 +49,9 @@ type NodeUsage struct {
 	// Vouched is how long the source itself has looked for a window: the window's length where the source gave it, 0 where
 	// samples were summed up here.
 	Vouched []time.Duration
+	// Told is Measured where the window itself is known, in whatever fraction of a unit it was told. Measured has figures for
+	// other windows as well: those of a shorter or an older one stand for them.
+	Told []Told
 	// System is what belongs to no pod: the median over five minutes, because around a pod's start and end single samples
 	// attribute its usage to nobody.
 	System cluster.Amounts
@@ -62,6 +65,9 @@ type NodeUsage struct {
 	Signals [][]float64
 	Pods    []PodUsage
 }
+
+// Told is usage in milli-cores and bytes, NaN for a resource of which it is not known.
+type Told [cluster.NumResources]float64
 
 // Known says whether the node's usage may be relied on.
 func (n *NodeUsage) Known() bool { return n.Unknown == "" }

@@ -22,6 +22,7 @@ type reading struct {
 
 	// What the nodes' slices are cut from.
 	amounts []cluster.Amounts
+	told    []Told
 	vouched []time.Duration
 	values  []float64
 	rows    [][]float64
@@ -30,6 +31,7 @@ type reading struct {
 func (r *reading) makeRoom(nodes int) {
 	windows, signals := len(r.store.windows), len(r.store.metrics)-int(cluster.NumResources)
 	r.amounts = make([]cluster.Amounts, 3*nodes*windows)
+	r.told = make([]Told, nodes*windows)
 	r.vouched = make([]time.Duration, nodes*windows)
 	r.values = slices.Repeat([]float64{math.NaN()}, nodes*windows*signals)
 	r.rows = make([][]float64, nodes*signals)
@@ -46,7 +48,7 @@ func (r *reading) node(view *View, i int) {
 	node, usage := view.Snapshot.Nodes[i], &view.Nodes[i]
 	windows := len(view.Windows)
 	usage.Measured, usage.Current, usage.Predicted = cut(&r.amounts, windows), cut(&r.amounts, windows), cut(&r.amounts, windows)
-	usage.Vouched = cut(&r.vouched, windows)
+	usage.Told, usage.Vouched = cut(&r.told, windows), cut(&r.vouched, windows)
 	usage.Signals = cut(&r.rows, len(view.Signals))
 	for k := range usage.Signals {
 		usage.Signals[k] = cut(&r.values, windows)
@@ -56,6 +58,7 @@ func (r *reading) node(view *View, i int) {
 		r.measure(ns, usage)
 	}
 	usage.Unknown = r.unknown(ns, &node.Node, usage)
+	r.tell(ns, usage)
 	told := r.podsTold(ns, node.Pods, usage.Pods)
 	totals := r.podTotals(view, i, ns)
 	copy(usage.Current, usage.Measured)
@@ -104,6 +107,25 @@ func (r *reading) resources(ns *nodeSeries, w int) (used cluster.Amounts, vouche
 		known = true
 	}
 	return used, vouched
+}
+
+// tell reads the windows that are known by themselves: those that a source vouches for and, of a node that is sampled, those
+// summed up here.
+func (r *reading) tell(ns *nodeSeries, usage *NodeUsage) {
+	for w := range usage.Told {
+		for m := range usage.Told[w] {
+			usage.Told[w][m] = math.NaN()
+			if ns == nil {
+				continue
+			}
+			series := &ns.metrics[m]
+			if given := &series.given[w]; given.told(r.second) {
+				usage.Told[w][m] = given.value
+			} else if usage.Known() && series.given[AtLast].told(r.second) {
+				usage.Told[w][m], _ = series.history.window(r.store.windows[w], r.second, &r.scratch)
+			}
+		}
+	}
 }
 
 func (r *reading) signal(series *metricSeries, row []float64) {

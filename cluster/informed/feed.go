@@ -14,24 +14,39 @@ import (
 // Attach feeds the Store from shared informers. It returns a function that says whether both have delivered their first
 // list to the Store.
 func (s *Store) Attach(factory informers.SharedInformerFactory) (synced func() bool, err error) {
-	nodes, err := factory.Core().V1().Nodes().Informer().AddEventHandler(handler(nodeFeed{s}))
+	nodes, err := s.AttachNodes(factory)
 	if err != nil {
-		return nil, fmt.Errorf("watching nodes: %w", err)
+		return nil, err
 	}
 	pods, err := factory.Core().V1().Pods().Informer().AddEventHandler(handler(podFeed{s}))
 	if err != nil {
 		return nil, fmt.Errorf("watching pods: %w", err)
 	}
 	return func() bool {
-		if nodes.HasSynced() {
-			s.listedNodes.Store(true)
-		}
 		if pods.HasSynced() {
 			s.listedPods.Store(true)
 		}
-		return s.Synced()
+		return nodes() && s.Synced()
 	}, nil
 }
+
+// AttachNodes feeds the Store's nodes from shared informers; its pods are reflected, or left out. It returns a function that
+// says whether the nodes have been delivered.
+func (s *Store) AttachNodes(factory informers.SharedInformerFactory) (synced func() bool, err error) {
+	nodes, err := factory.Core().V1().Nodes().Informer().AddEventHandler(handler(nodeFeed{s}))
+	if err != nil {
+		return nil, fmt.Errorf("watching nodes: %w", err)
+	}
+	return func() bool {
+		if nodes.HasSynced() {
+			s.listedNodes.Store(true)
+		}
+		return s.listedNodes.Load()
+	}, nil
+}
+
+// WithoutPods says that no pod will be told of.
+func (s *Store) WithoutPods() { s.listedPods.Store(true) }
 
 // Reflect feeds the Store by reflectors of its own until the context ends: no object is kept, only its record.
 func (s *Store) Reflect(ctx context.Context, nodes, pods cache.ListerWatcher) {
@@ -40,8 +55,13 @@ func (s *Store) Reflect(ctx context.Context, nodes, pods cache.ListerWatcher) {
 		defer close(done)
 		cache.NewReflectorWithOptions(nodes, &v1.Node{}, nodeFeed{s}, cache.ReflectorOptions{Name: "nodes"}).RunWithContext(ctx)
 	}()
-	cache.NewReflectorWithOptions(pods, &v1.Pod{}, podFeed{s}, cache.ReflectorOptions{Name: "pods"}).RunWithContext(ctx)
+	s.ReflectPods(ctx, pods)
 	<-done
+}
+
+// ReflectPods feeds the Store's pods as Reflect does.
+func (s *Store) ReflectPods(ctx context.Context, pods cache.ListerWatcher) {
+	cache.NewReflectorWithOptions(pods, &v1.Pod{}, podFeed{s}, cache.ReflectorOptions{Name: "pods"}).RunWithContext(ctx)
 }
 
 // Synced says whether the first list of nodes and of pods has been taken in. Attached to shared informers it becomes true

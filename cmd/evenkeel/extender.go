@@ -1,22 +1,38 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/evenkeel/evenkeel/internal/app"
 )
 
-func newExtenderCommand() *cobra.Command {
+func newExtenderCommand() *cobra.Command { return extenderCommand(app.Extender) }
+
+// extenderCommand runs what the command line asks for.
+func extenderCommand(run func(context.Context, app.Options) error) *cobra.Command {
 	var options app.Options
+	var memory memoryFlags
 	c := &cobra.Command{
 		Use:   "extender",
 		Short: "Answer kube-scheduler's filter and prioritize requests; never evict",
 		Args:  noArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return app.Extender(c.Context(), options) },
+		PersistentPreRunE: func(c *cobra.Command, args []string) error {
+			if err := memory.settle(c.Flags(), &options); err != nil {
+				return &app.UsageError{Err: err}
+			}
+			return c.Root().PersistentPreRunE(c, args)
+		},
+		RunE: func(c *cobra.Command, _ []string) error {
+			memory.tell(c.Context())
+			return run(c.Context(), options)
+		},
 	}
 	options.AddCommon(c.Flags())
 	options.AddMetrics(c.Flags())
 	options.AddExtender(c.Flags())
+	memory.add(c.Flags())
 	c.Flags().BoolVar(&options.Observe, "observe", false, "Change nothing: answer neutrally, and compare where kube-scheduler puts pods with what it would have been told.")
 	return c
 }

@@ -28,7 +28,9 @@ func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	defer logs.FlushLogs()
-	err := newRoot().ExecuteContext(klog.NewContext(ctx, klog.Background()))
+	root := newRoot()
+	root.SetArgs(withGoFlags(os.Args[1:]))
+	err := root.ExecuteContext(klog.NewContext(ctx, klog.Background()))
 	if err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintln(os.Stderr, "evenkeel: "+err.Error())
 	}
@@ -55,7 +57,7 @@ func newRoot() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &app.UsageError{Err: err} })
 	root.AddCommand(newRunCommand(), newExtenderCommand(), newServeCommand(), newPlanCommand(), newTopCommand(),
-		newNodeSyncCommand(), newDoctorCommand(), newExplainCommand())
+		newNodeSyncCommand(), newDoctorCommand(), newExplainCommand(), newConvertCommand(), newLintCommand())
 	return root
 }
 

@@ -49,6 +49,7 @@ var examples = map[reflect.Type][]string{
 	reflect.TypeFor[policy.AnnotationsSource](): {"annotations"},
 	reflect.TypeFor[policy.Source]():            {"metrics-server"},
 	reflect.TypeFor[policy.NodePool]():          {"lines"},
+	reflect.TypeFor[policy.MeasuredScoring]():   {"measured"},
 	reflect.TypeFor[policy.Eviction]():          {"eviction"},
 	reflect.TypeFor[policy.NodeSync]():          {"nodesync"},
 }

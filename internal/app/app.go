@@ -6,6 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,6 +21,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"sigs.k8s.io/descheduler/pkg/api"
 	"sigs.k8s.io/descheduler/pkg/descheduler"
+	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
 	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
 
 	"github.com/evenkeel/evenkeel/evictor"
@@ -29,6 +33,7 @@ import (
 	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/runner"
+	"github.com/evenkeel/evenkeel/scorer/extender"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
 )
 
@@ -36,37 +41,69 @@ import (
 type parts struct {
 	evicting bool // runs cycles
 	serving  bool // answers kube-scheduler
+	marking  bool // does nothing but publish on nodes
 	// onlyRealUsage leaves every other plugin of the policy out: plan shows what Evenkeel's own would do.
 	onlyRealUsage bool
+	// notes is where to print what became of an earlier system's policy, instead of the log.
+	notes io.Writer
 	// execute replaces the Executor: plan prints instead.
 	execute func(ctx context.Context, made realusage.Made)
 }
 
-// App is one process, wired and not started.
+// App is one policy in a process, wired and not started. It does not change: another policy is another App of the same
+// process, which takes its place.
 type App struct {
-	options  Options
+	*process
 	load     *policy.LoadPolicy
 	profiles *api.DeschedulerPolicy
+	plugins  pluginregistry.Registry
+	// content is that of the policy's file.
+	content []byte
+	// sourcesGiven says that the policy names its usage sources.
+	sourcesGiven bool
+	// number tells this App from the others of the process: 1 for the first.
+	number int
+	// observing is how it is to be observed once this App takes another one's place.
+	observing observer.Config
+	// retired is closed when another App takes this one's place.
+	retired chan struct{}
+
+	// The rest is nil in a process that does not evict.
+	restraint restrain
+	executor  *evictor.Executor
+	runner    *runner.Runner
+	providers *providers
+	nodeSync  *nodesync.Syncer // nil in a dry run
+}
+
+// process is what lasts as long as the process does, whatever the policy.
+type process struct {
+	options Options
+	parts   parts
+	// active is the App whose policy is at work.
+	active atomic.Pointer[App]
+	reload reload
+
 	rest     *rest.Config
 	client   kubernetes.Interface
 	registry *prometheus.Registry
 	observer *observer.Observer
 	judge    *steering.Judge
+	answers  *extender.Server // by the judge; nil in a process that answers nobody
 	health   *health
 	clock    *servertime.Clock
 	now      func() time.Time // the clock's
 	started  time.Time
-	// sourcesGiven says that the policy names its usage sources.
-	sourcesGiven bool
 
 	usageGate gate
 	handshake handshake
 	// desk answers what is asked to be explained.
-	desk      desk
-	restraint restrain
-	landings  *landings
+	desk     desk
+	landings *landings
 	// luck is how likely it is that replacements landed as planned without kube-scheduler having been steered.
 	luck float64
+	// waited says that usage has been waited for; the cycles' own.
+	waited bool
 	// identity names this process, in the Lease and in the ledger.
 	identity string
 	// elector, nil before the election, says whether this process leads.
@@ -78,13 +115,18 @@ type App struct {
 	filters   *placement.Filters
 	owners    *owners
 	gate      *evictor.Gate
-	executor  *evictor.Executor
 	scaler    *scaler
-	runner    *runner.Runner
-	events    events.EventBroadcaster
-	recorder  events.EventRecorder
-	providers *providers
-	nodeSync  *nodesync.Syncer // nil in a dry run
+	metrics   evictingMetrics
+	// podsOnNode serves the framework's plugins from an index, which can be added only once.
+	podsOnNode podutil.GetPodsAssignedToNodeFunc
+	events     *eventLog
+	recorder   events.EventRecorder
+}
+
+// evictingMetrics are registered once, for all policies.
+type evictingMetrics struct {
+	evictor *evictor.Metrics
+	runner  *runner.Metrics
 }
 
 // newApp reads the policy and wires what the parts need. Mistakes in flags or policy are reported before the API server is
@@ -93,11 +135,12 @@ func newApp(ctx context.Context, options Options, needs parts) (*App, error) {
 	if err := options.Validate(); err != nil {
 		return nil, err
 	}
-	file, err := readPolicy(options.PolicyFile)
+	file, content, err := policyOf(&options)
 	if err != nil {
 		return nil, err
 	}
-	a := &App{options: options, load: &file.Load, registry: newRegistry(), sourcesGiven: file.SourcesGiven}
+	a := (&process{options: options, parts: needs, registry: newRegistry()}).newPolicy(file, content, 1)
+	a.active.Store(a)
 	if err := a.useClock(); err != nil {
 		return nil, err
 	}
@@ -108,199 +151,115 @@ func newApp(ctx context.Context, options Options, needs parts) (*App, error) {
 	if err := a.connect(); err != nil {
 		return nil, err
 	}
-	if err := a.checkPriorityClasses(ctx, file); err != nil {
-		return nil, err
-	}
-	if err := a.readProfiles(file, needs); err != nil {
-		return nil, err
-	}
-	if err := a.wireObserver(); err != nil {
-		return nil, err
-	}
-	if err := a.wireHandshake(); err != nil {
-		return nil, err
-	}
-	if err := a.reach(ctx); err != nil {
-		return nil, err
-	}
-	if needs.serving {
-		a.judge = steering.NewJudge(a.observer, a.now)
-	}
-	if needs.evicting {
-		if err := a.wireRunner(ctx, needs); err != nil {
-			return nil, err
-		}
-	}
-	return a, nil
+	a.wireReload()
+	setupPlugins()
+	return a, a.wire(ctx, file)
 }
 
-// readProfiles decodes the DeschedulerPolicy. The framework's registry is global and is set up here, once per process.
-func (a *App) readProfiles(file *policy.File, needs parts) error {
+// wire makes what the parts need.
+func (a *App) wire(ctx context.Context, file *policy.File) error {
+	tellNotes(ctx, file, a.parts.notes)
+	if err := a.read(ctx, file); err != nil {
+		return err
+	}
+	if err := a.wireObserver(); err != nil {
+		return err
+	}
+	if err := a.wireHandshake(); err != nil {
+		return err
+	}
+	if err := a.reach(ctx); err != nil {
+		return err
+	}
+	if a.parts.serving {
+		a.judge = steering.NewJudge(a.observer, a.now)
+	}
+	if a.parts.marking {
+		return a.wireMarking()
+	}
+	if !a.parts.evicting {
+		return nil
+	}
+	if err := a.wireEvicting(); err != nil {
+		return err
+	}
+	return a.wireRunner(ctx)
+}
+
+// newPolicy makes an App that nothing is wired of.
+func (p *process) newPolicy(file *policy.File, content []byte, number int) *App {
+	return &App{
+		process: p, load: &file.Load, content: content, sourcesGiven: file.SourcesGiven, number: number, retired: make(chan struct{}),
+	}
+}
+
+// setupPlugins sets the framework's registry up, which is global: once per process, which may hold several Apps, before
+// anything is decoded.
+var setupPlugins = sync.OnceFunc(func() {
 	descheduler.SetupPlugins()
-	realusage.Register(pluginregistry.PluginRegistry, a.pluginDeps(needs.execute))
-	if file.Descheduler == nil && (!needs.evicting || needs.onlyRealUsage) {
+	realusage.Register(pluginregistry.PluginRegistry, func() realusage.Deps { return realusage.Deps{} })
+})
+
+// read decodes the DeschedulerPolicy, whose plugins are to be built with this App's own dependencies.
+func (a *App) read(ctx context.Context, file *policy.File) error {
+	if err := a.checkPriorityClasses(ctx, file); err != nil {
+		return err
+	}
+	a.plugins = maps.Clone(pluginregistry.PluginRegistry)
+	delete(a.plugins, realusage.Name)
+	realusage.Register(a.plugins, a.pluginDeps(a.parts.execute))
+	if file.Descheduler == nil && (!a.parts.evicting || a.parts.onlyRealUsage) {
 		a.profiles = &api.DeschedulerPolicy{}
 	} else {
-		profiles, err := deschedulerPolicy(file, a.client, pluginregistry.PluginRegistry)
+		profiles, err := deschedulerPolicy(file, a.client, a.plugins)
 		if err != nil {
 			return err
 		}
 		a.profiles = profiles
 	}
-	if needs.onlyRealUsage {
+	if a.parts.onlyRealUsage {
 		return onlyRealUsage(a.profiles, a.client)
 	}
 	return nil
 }
 
 func (a *App) wireObserver() error {
-	a.landings = newLandings(a.registry)
-	set, err := linesFor(a.load, realUsageArgs(a.profiles))
-	if err != nil {
-		return &UsageError{fmt.Errorf("%s: %w", a.options.PolicyFile, err)}
-	}
-	sources, err := a.makeSources()
+	config, err := a.observerConfig()
 	if err != nil {
 		return err
 	}
-	a.observer, err = observer.New(observer.Config{
-		Sources:        sources,
-		Usage:          usageConfig(a.load),
-		Scorer:         scorerConfig(a.load),
-		Lines:          set,
-		Hot:            hotRule(a.load),
-		HotWindows:     hotWindows(a.load),
-		MinCoverage:    a.load.Usage.MinCoveragePercent,
-		SampleInterval: a.load.Usage.SampleInterval.Duration,
-		Ledger:         ledger.Config{SourceAvoidance: a.load.Eviction.SourceAvoidance.Duration, OnEnd: a.landings.end},
-		Gated:          a.gated,
-		Now:            a.now,
-		Metrics:        observer.NewMetrics(a.registry),
-	})
-	if err != nil {
+	a.landings = newLandings(a.registry)
+	config.Ledger.OnEnd, config.Gated = a.landings.end, a.gated
+	config.Now, config.Metrics = a.now, observer.NewMetrics(a.registry)
+	if a.observer, err = observer.New(config); err != nil {
 		return fmt.Errorf("making the observer: %w", err)
 	}
 	return nil
 }
 
-// wireRunner makes everything that evicts, requests the informers it needs and leaves starting them to run.
-func (a *App) wireRunner(ctx context.Context, needs parts) error {
-	a.informers = informers.NewSharedInformerFactoryWithOptions(a.client, 0, informers.WithTransform(slim))
-	synced, err := a.observer.Store().Attach(a.informers)
+// observerConfig is what the policy says about observing.
+func (a *App) observerConfig() (observer.Config, error) {
+	set, err := linesFor(a.load, realUsageArgs(a.profiles))
 	if err != nil {
-		return fmt.Errorf("feeding the observer: %w", err)
+		return observer.Config{}, &policy.Error{File: a.options.PolicyFile, Problems: problems(err.Error())}
 	}
-	a.synced = append(a.synced, synced)
-	a.wireEvents()
-	a.scaler = &scaler{client: a.client, now: a.now}
-	metrics := evictor.NewMetrics(a.registry)
-	a.gate, err = evictor.NewGate(evictor.GateConfig{
-		Client:  a.client,
-		Ledger:  a.observer.Ledger(),
-		Events:  a.recorder,
-		Paused:  evictor.PauseSwitch(a.client, a.options.Namespace),
-		Leads:   a.leads,
-		Commit:  a.commit,
-		Stored:  a.stored,
-		Allow:   a.allow,
-		DryRun:  a.options.DryRun,
-		Timeout: callTimeout,
-		// A call may not last into the time when others could hold the Lease.
-		CallTimeout: a.leaseMargin(),
-		MoveTTL:     a.load.Eviction.MoveTTL.Duration,
-		Now:         a.now,
-		Metrics:     metrics,
-	})
+	sources, err := a.makeSources()
 	if err != nil {
-		return fmt.Errorf("making the gate: %w", err)
+		return observer.Config{}, err
 	}
-	if err := a.wireNodeSync(); err != nil {
-		return err
-	}
-	if err := a.wireRestraint(); err != nil {
-		return err
-	}
-	requestProtections(a.informers, a.profiles)
-	if a.readsUsage() {
-		if err := a.wireStrategy(ctx, needs, metrics); err != nil {
-			return err
-		}
-	}
-	return a.wireFramework(ctx)
-}
-
-// readsUsage says whether a plugin of the policy is Evenkeel's own, which moves pods by real usage.
-func (a *App) readsUsage() bool { return len(realUsageArgs(a.profiles)) > 0 }
-
-// wireStrategy makes what RealUsageLowNodeUtilization plans with and hands its moves to. Upstream's plugins need none of it.
-func (a *App) wireStrategy(ctx context.Context, needs parts, metrics *evictor.Metrics) (err error) {
-	if a.owners, err = newOwners(a.informers, a.observer.Ledger(), a.load.Eviction.OwnerSettle.Duration, a.now); err != nil {
-		return err
-	}
-	budgets := evictor.Budgets{Lister: a.informers.Policy().V1().PodDisruptionBudgets().Lister()}
-	a.owners.budgets = budgets
-	dynamic, err := servesDynamicResources(a.client)
-	if err != nil {
-		return err
-	}
-	a.filters, err = placement.New(ctx, placement.Config{Client: a.client, Informers: a.informers, DynamicResources: dynamic})
-	if err != nil {
-		return fmt.Errorf("building kube-scheduler's filters: %w", err)
-	}
-	a.synced = append(a.synced, a.filters.HasSynced)
-	return a.wireExecutor(needs, budgets, metrics)
-}
-
-func (a *App) wireExecutor(needs parts, budgets evictor.Budgets, metrics *evictor.Metrics) (err error) {
-	config := evictor.ExecutorConfig{
-		Gate:         a.gate,
-		Budgets:      budgets,
-		Pod:          a.pod,
-		Recheck:      a.recheck,
-		Replicas:     a.owners.replicas,
-		Ready:        a.replacementReady,
-		Scaler:       a.scaler,
-		Announced:    a.announced,
-		Interval:     a.load.Eviction.Interval.Duration,
-		Deadline:     a.load.Eviction.CycleDeadline.Duration,
-		ProbeTimeout: probeTimeout,
-		OwnerPercent: a.load.Eviction.MaxInFlightPercentOfOwner,
-		Progress:     a.health.progress,
-		Now:          a.now,
-		Metrics:      metrics,
-	}
-	if a.load.Eviction.Steering == policy.SteeringRequired {
-		config.Steered, config.Asked = a.steered(needs), a.asked(needs)
-	}
-	if a.executor, err = evictor.NewExecutor(config); err != nil {
-		return fmt.Errorf("making the executor: %w", err)
-	}
-	return nil
-}
-
-func (a *App) wireFramework(ctx context.Context) (err error) {
-	if a.providers, err = a.newProviders(a.informers); err != nil {
-		return err
-	}
-	config := runner.Config{
-		Policy:    a.profiles,
-		Registry:  pluginregistry.PluginRegistry,
-		Client:    a.gate.Clientset(),
-		Informers: a.informers,
-		Events:    a.recorder,
-		Evicted:   a.gate.Evicted,
-		Collector: a.providers.collector,
-		DryRun:    a.options.DryRun,
-		Metrics:   runner.NewMetrics(a.registry),
-		Now:       a.now,
-	}
-	if a.providers.prometheus != nil {
-		config.Prometheus = a.providers.prometheus.get
-	}
-	if a.runner, err = runner.New(ctx, config); err != nil {
-		return &UsageError{fmt.Errorf("%s: %w", a.options.PolicyFile, err)}
-	}
-	return nil
+	return observer.Config{
+		Sources:           sources,
+		Reads:             a.samples(),
+		Usage:             a.usageConfig(),
+		Scorer:            scorerConfig(a.load),
+		Lines:             set,
+		Hot:               hotRule(a.load),
+		HotWindows:        hotWindows(a.load),
+		MinCoverage:       a.load.Usage.MinCoveragePercent,
+		SampleInterval:    a.load.Usage.SampleInterval.Duration,
+		ObservationPeriod: a.load.Usage.ObservationPeriod.Duration,
+		Ledger:            ledger.Config{SourceAvoidance: a.load.Eviction.SourceAvoidance.Duration},
+	}, nil
 }
 
 const (

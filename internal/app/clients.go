@@ -11,10 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/client-go/tools/events"
 
 	"github.com/evenkeel/evenkeel/internal/servertime"
 )
@@ -27,7 +25,7 @@ const (
 
 // connect makes the clients, without a request.
 func (a *App) connect() error {
-	config, err := restConfig(a.options.Kubeconfig)
+	config, err := a.options.rest()
 	if err != nil {
 		return err
 	}
@@ -42,6 +40,16 @@ func (a *App) connect() error {
 		return fmt.Errorf("making the client: %w", err)
 	}
 	return nil
+}
+
+// rest says how the API server is reached.
+func (o *Options) rest() (*rest.Config, error) {
+	if o.REST == nil {
+		return restConfig(o.Kubeconfig)
+	}
+	config := rest.CopyConfig(o.REST)
+	config.ContentConfig, config.RateLimiter = rest.ContentConfig{}, nil // each client has its own
+	return config, nil
 }
 
 func restConfig(kubeconfig string) (*rest.Config, error) {
@@ -98,16 +106,6 @@ func servesDynamicResources(client kubernetes.Interface) (bool, error) {
 		}
 	}
 	return false, nil
-}
-
-// wireEvents makes the recorder; a dry run tells the API server nothing.
-func (a *App) wireEvents() {
-	if a.options.DryRun {
-		a.recorder = &events.FakeRecorder{}
-		return
-	}
-	a.events = events.NewBroadcaster(&events.EventSinkImpl{Interface: a.client.EventsV1()})
-	a.recorder = a.events.NewRecorder(scheme.Scheme, "evenkeel")
 }
 
 // slim drops, before an object is stored, what no plugin reads.

@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/klog/v2"
 
-	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/runner"
 )
 
@@ -34,18 +33,32 @@ func (a *App) cycles(ctx context.Context) error {
 	if !a.options.DryRun {
 		group.Go(func() error { return a.keepLedger(ctx) })
 	}
-	if a.nodeSync != nil {
-		group.Go(func() error { return a.nodeSync.Run(ctx) })
-	}
+	group.Go(func() error { return a.eachPolicy(ctx, syncNodes) })
 	group.Go(func() error {
-		runner.Loop(ctx, schedule, a.now, a.health.progress, func(ctx context.Context) {
-			if err := a.cycle(ctx); err != nil {
-				klog.FromContext(ctx).Error(err, "Cycle failed")
-			}
-		})
+		runner.Loop(ctx, schedule, a.now, a.health.progress, a.nextCycle)
 		return nil
 	})
 	return group.Wait()
+}
+
+// syncNodes publishes usage on nodes as a policy wants it.
+func syncNodes(ctx context.Context, a *App) error {
+	if a.nodeSync == nil {
+		return nil
+	}
+	return a.nodeSync.Run(ctx)
+}
+
+// nextCycle runs a cycle by the policy at work.
+func (p *process) nextCycle(ctx context.Context) {
+	if !p.current().awaitUsage(ctx, io.Discard) {
+		return
+	}
+	p.reload.cycling.Lock()
+	defer p.reload.cycling.Unlock()
+	if err := p.current().cycle(ctx); err != nil {
+		klog.FromContext(ctx).Error(err, "Cycle failed")
+	}
 }
 
 // syncNodesOnce publishes what a one-shot run has seen.
@@ -77,6 +90,9 @@ func (a *App) cycle(ctx context.Context) error {
 // false when the context ended.
 func (a *App) awaitUsage(ctx context.Context, progress io.Writer) bool {
 	if !a.readsUsage() {
+		a.waited = false
+	}
+	if a.waited || !a.readsUsage() {
 		return true
 	}
 	period := a.load.Usage.ObservationPeriod.Duration
@@ -89,8 +105,9 @@ func (a *App) awaitUsage(ctx context.Context, progress io.Writer) bool {
 		// The newest observation has to be one that the whole period was sampled for; a replica that takes the Lease over has
 		// observed all along.
 		latest := a.observer.Latest()
-		observed := latest != nil && latest.Gate == "" && (latest.Settled || latest.At.Sub(latest.First) >= period)
-		if observed && a.podsMeasured(latest) || a.now().Sub(started) > 2*period {
+		ripe := latest != nil && latest.Ripe(period, a.load.Usage.MinCoveragePercent)
+		if ripe || a.now().Sub(started) > 2*period {
+			a.waited = true
 			return true
 		}
 		if latest != nil && !told {
@@ -103,9 +120,4 @@ func (a *App) awaitUsage(ctx context.Context, progress io.Writer) bool {
 		case <-ticker.C:
 		}
 	}
-}
-
-// podsMeasured says whether as large a share of pods is measured as is asked for of nodes.
-func (a *App) podsMeasured(o *observer.Observation) bool {
-	return 100*float64(o.Measured) >= a.load.Usage.MinCoveragePercent*float64(o.Pods)
 }

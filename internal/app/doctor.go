@@ -128,7 +128,7 @@ func (a *App) clientAs(name string) (kubernetes.Interface, error) {
 
 // needs lists what the process has to be allowed to do.
 func (a *App) needs(patient *doctor.Patient) ([]doctor.Need, error) {
-	file, err := readPolicy(a.options.PolicyFile)
+	file, _, err := readPolicy(a.options.PolicyFile)
 	if err != nil {
 		return nil, err
 	}

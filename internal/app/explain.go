@@ -62,7 +62,7 @@ func explainHere(ctx context.Context, options Options, s subject, progress io.Wr
 	options.DryRun, options.LeaderElect, options.MetricsAddress = true, false, "0"
 	var a *App
 	planned, failed := (*explain.Facts)(nil), error(nil)
-	a, err = newApp(ctx, options, parts{evicting: true, onlyRealUsage: true, execute: func(ctx context.Context, made realusage.Made) {
+	a, err = newApp(ctx, options, parts{evicting: true, onlyRealUsage: true, notes: progress, execute: func(ctx context.Context, made realusage.Made) {
 		planned, failed = a.study(ctx, made.By, s)
 	}})
 	if err != nil {
@@ -200,7 +200,7 @@ func (a *App) explains(d *desk) extender.Report {
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", extender.ErrNotFound, err)
 		}
-		f, err := a.knowing(r.Context(), d, s)
+		f, err := a.current().knowing(r.Context(), d, s)
 		if err != nil {
 			return nil, err
 		}

@@ -89,7 +89,8 @@ func watching(t *testing.T) *App {
 		t.Fatal(err)
 	}
 	load := policy.Default()
-	a := &App{load: &load, now: time.Now}
+	a := &App{process: &process{now: time.Now}, load: &load}
+	a.active.Store(a)
 	a.observer, err = observer.New(observer.Config{
 		Sources: []observer.Source{meter{}}, Lines: set, SampleInterval: time.Second, Now: time.Now,
 		Usage: usageConfig(&load), HotWindows: []usage.Window{usage.Avg5m},

@@ -15,7 +15,7 @@ import (
 // it told of a closing.
 func TestGateIsToldByEvents(t *testing.T) {
 	recorder := events.NewFakeRecorder(10)
-	a := &App{recorder: recorder}
+	a := &App{process: &process{recorder: recorder}}
 	turn := func(gate observer.Gate) {
 		a.gated(&observer.Observation{Gate: gate, Ready: 3, View: &usage.View{Snapshot: &cluster.Snapshot{}}})
 	}

@@ -28,7 +28,7 @@ type handshake struct {
 	setAside   prometheus.Counter
 	// alone says that the stored ledger is not for this process: it may not read it, and runs upstream's plugins only or
 	// changes nothing.
-	alone bool
+	alone atomic.Bool
 }
 
 // ledgerSetAside is the reason of the Event about content that is no ledger.
@@ -85,7 +85,7 @@ func (a *App) follow(ctx context.Context) error {
 // takeLedger reads what is stored, as the one process that writes it from now on. What a predecessor intended and has not
 // done is not done any more.
 func (a *App) takeLedger(ctx context.Context) error {
-	if a.handshake.alone {
+	if a.handshake.alone.Load() {
 		return nil
 	}
 	if err := a.leads(); err != nil {
@@ -93,7 +93,7 @@ func (a *App) takeLedger(ctx context.Context) error {
 	}
 	document, err := a.handshake.store.Load(ctx)
 	if apierrors.IsForbidden(err) && (a.options.DryRun || !a.readsUsage()) {
-		a.handshake.alone = true
+		a.handshake.alone.Store(true)
 		klog.FromContext(ctx).Info("The ledger is kept in this process alone", "reason", err.Error())
 		return nil
 	}
@@ -112,7 +112,7 @@ func (a *App) takeLedger(ctx context.Context) error {
 
 // commit stores the ledger.
 func (a *App) commit(ctx context.Context) error {
-	if a.handshake.alone {
+	if a.handshake.alone.Load() {
 		return nil
 	}
 	if err := a.leads(); err != nil {
@@ -142,7 +142,7 @@ func (a *App) keepLedger(ctx context.Context) error {
 			return nil
 		case <-ticker.C:
 		}
-		a.judgeMoves(ctx)
+		a.current().judgeMoves(ctx)
 		if a.observer.Ledger().Revision() == a.handshake.saved.Load() {
 			continue
 		}

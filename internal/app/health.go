@@ -57,15 +57,13 @@ func newRegistry() *prometheus.Registry {
 	return registry
 }
 
-// serveMetrics serves /metrics, /livez and /readyz until the context ends. Upstream's and client-go's metrics are on the
-// page beside Evenkeel's own.
+// serveMetrics serves /metrics, /livez and /readyz until the context ends.
 func (a *App) serveMetrics(ctx context.Context) error {
 	if a.options.MetricsAddress == "" || a.options.MetricsAddress == "0" {
 		return nil
 	}
-	gatherers := prometheus.Gatherers{a.registry, legacyregistry.DefaultGatherer}
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(gatherers, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}))
+	mux.Handle("GET /metrics", a.metricsPage())
 	mux.HandleFunc("GET /livez", a.health.livez)
 	mux.HandleFunc("GET /healthz", a.health.livez)
 	mux.HandleFunc("GET /readyz", a.health.readyz)
@@ -74,6 +72,12 @@ func (a *App) serveMetrics(ctx context.Context) error {
 		return fmt.Errorf("serving metrics: %w", err)
 	}
 	return serve(ctx, listener, mux)
+}
+
+// metricsPage has upstream's and client-go's metrics beside Evenkeel's own.
+func (a *App) metricsPage() http.Handler {
+	gatherers := prometheus.Gatherers{a.registry, legacyregistry.DefaultGatherer}
+	return promhttp.HandlerFor(gatherers, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 }
 
 // serve serves until the context ends and then lets requests finish.

@@ -15,10 +15,10 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// lead runs cycles while this process holds the Lease. Losing it ends the process, as it does for other controllers: what
-// is in flight is then somebody else's.
-func (a *App) lead(ctx context.Context) error {
-	// The Lease is renewed until the cycles have ended: a process that is told to stop first brings what it does to an end.
+// lead does the work of a leader while this process holds the Lease. Losing it ends the process, as it does for other
+// controllers: what is in flight is then somebody else's.
+func (a *App) lead(ctx context.Context, work func(context.Context) error) error {
+	// The Lease is renewed until the work has ended: a process that is told to stop first brings what it does to an end.
 	leading, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	term := &term{finished: make(chan error, 1)}
@@ -28,7 +28,7 @@ func (a *App) lead(ctx context.Context) error {
 		held, stop := context.WithCancel(held)
 		defer stop()
 		defer context.AfterFunc(ctx, stop)()
-		err := a.cycles(held)
+		err := work(held)
 		term.done.Store(held.Err() == nil)
 		term.finished <- err
 		cancel()
@@ -57,7 +57,7 @@ func (a *App) lead(ctx context.Context) error {
 	return err
 }
 
-// term is one time of leading: whether it began, and whether its cycles ended by themselves.
+// term is one time of leading: whether it began, and whether its work ended by itself.
 type term struct {
 	started, done atomic.Bool
 	finished      chan error

@@ -47,10 +47,7 @@ func linesFor(load *policy.LoadPolicy, all []*policy.RealUsageLowNodeUtilization
 func rules(load *policy.LoadPolicy, set policy.Lines) []lines.Rule {
 	var rules []lines.Rule
 	for _, metric := range set.Metrics() {
-		reversed, relieves := load.Usage.LowerIsWorse(metric), cluster.CPU
-		if load.Usage.Relieves(metric) == usage.Memory {
-			relieves = cluster.Memory
-		}
+		reversed, relieves := load.Usage.LowerIsWorse(metric), relief(load.Usage.Relieves(metric))
 		for _, window := range judgedWindows(load, set[metric]) {
 			rules = append(rules, lines.Rule{
 				Metric: metric, Window: window, Levels: levels(set[metric].In(window), reversed),
@@ -59,6 +56,18 @@ func rules(load *policy.LoadPolicy, set policy.Lines) []lines.Rule {
 		}
 	}
 	return rules
+}
+
+// relief is the resource of which a move takes off a metric.
+func relief(by usage.Metric) cluster.Resource {
+	switch by {
+	case usage.Memory:
+		return cluster.Memory
+	case policy.RelievesNone:
+		return lines.Nothing
+	default:
+		return cluster.CPU
+	}
 }
 
 // levels converts levels; one that is not given is out of reach.

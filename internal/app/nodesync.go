@@ -9,6 +9,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/evenkeel/evenkeel/cluster"
@@ -26,8 +27,12 @@ func (a *App) wireNodeSync() (err error) {
 	if a.options.DryRun {
 		return nil
 	}
+	wanted := nodeSyncPolicy(&a.load.NodeSync)
+	if a.parts.marking {
+		wanted.Record = nodesync.ApartRecordKey
+	}
 	a.nodeSync, err = nodesync.New(nodesync.Config{
-		Policy: nodeSyncPolicy(&a.load.NodeSync), Client: a.client, Nodes: a.nodesToSync, Now: a.now,
+		Policy: wanted, Client: a.client, Nodes: a.nodesToSync, Now: a.now,
 		Interval: a.load.Usage.SampleInterval.Duration, Registerer: a.registry,
 	})
 	if err != nil {
@@ -70,10 +75,16 @@ func (a *App) nodesToSync() []nodesync.Node {
 	if err != nil {
 		return nil
 	}
+	selector, err := metav1.LabelSelectorAsSelector(&a.load.NodeSync.NodeSelector)
+	if err != nil {
+		return nil // which no policy passes validation with
+	}
 	nodes := make([]nodesync.Node, 0, len(objects))
 	for _, object := range objects {
 		if i := latest.View.Snapshot.Index(object.Name); i >= 0 {
-			nodes = append(nodes, a.nodeToSync(object, latest, i))
+			node := a.nodeToSync(object, latest, i)
+			node.Out = !selector.Matches(labels.Set(object.Labels))
+			nodes = append(nodes, node)
 		}
 	}
 	return nodes
@@ -110,7 +121,7 @@ func (a *App) publishes(read *usage.NodeUsage, w int, window usage.Window) bool 
 
 // RemoveNodeSync is `evenkeel nodesync --remove`: it takes off the nodes what nodesync wrote.
 func RemoveNodeSync(ctx context.Context, options Options, out io.Writer) error {
-	a := &App{options: options, now: time.Now}
+	a := &App{process: &process{options: options, now: time.Now}}
 	if err := a.connect(); err != nil {
 		return err
 	}

@@ -8,7 +8,10 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
 
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/policy/earlier/memory"
 	"github.com/evenkeel/evenkeel/runner"
 )
 
@@ -32,8 +35,19 @@ type Options struct {
 	RetryPeriod   time.Duration
 	LeaseName     string
 
+	// Marking, if set, is what `evenkeel nodesync` lays over the policy.
+	Marking *Marking
+
 	// Observe answers kube-scheduler neutrally and compares.
 	Observe bool
+
+	// Memory, if set, is the memory extender's preset in place of a policy file.
+	Memory *memory.Settings
+	// Given, if set, is a policy that is in no file, and REST how the process that this one is part of reaches the API server.
+	Given *policy.File
+	REST  *rest.Config
+	// LogBodies logs what kube-scheduler asks.
+	LogBodies bool
 
 	ListenAddress                      string
 	TLSCertFile, TLSKeyFile, ClientCAs string
@@ -66,10 +80,22 @@ func (o *Options) AddRunner(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Schedule, "schedule", "", `Cron expression for cycles, such as "*/5 * * * *"; instead of --descheduling-interval.`)
 	flags.StringVar(&o.ExtenderURL, "extender-url", "", "URL of a separate extender, to check that kube-scheduler asks it.")
 	flags.BoolVar(&o.LeaderElect, "leader-elect", true, "Evict only while holding the Lease, so that one process evicts at a time.")
+	o.addLease(flags, "evenkeel")
+}
+
+func (o *Options) addLease(flags *pflag.FlagSet, name string) {
 	flags.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", 15*time.Second, "How long others wait before they take an abandoned Lease.")
 	flags.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", 10*time.Second, "How long the leader tries to renew the Lease before it gives up.")
 	flags.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", 2*time.Second, "Time between tries to take or renew the Lease.")
-	flags.StringVar(&o.LeaseName, "leader-elect-resource-name", "evenkeel", "Name of the Lease.")
+	flags.StringVar(&o.LeaseName, "leader-elect-resource-name", name, "Name of the Lease.")
+}
+
+// AddMarking adds the flags of nodesync as a process of its own. Marking must be set.
+func (o *Options) AddMarking(flags *pflag.FlagSet) {
+	flags.StringVar(&o.Marking.Prometheus, "prom", "", "URL of Prometheus, in place of the address in the policy.")
+	flags.StringVar(&o.Marking.WebAddress, "webaddr", ":9000", `Address of /nodes, which lists the labelled nodes, and /status; "0" serves none.`)
+	flags.BoolVar(&o.LeaderElect, "leader-elect", false, "Write only while holding the Lease, so that several replicas may run.")
+	o.addLease(flags, "evenkeel-nodesync")
 }
 
 // AddExtender adds the flags of commands that answer kube-scheduler.
@@ -121,8 +147,12 @@ func (o *Options) validateTimes() error {
 }
 
 func (o *Options) validateAddresses() error {
-	for flag, address := range map[string]string{"listen-address": o.ListenAddress, "metrics-address": o.MetricsAddress} {
-		if address == "" || flag == "metrics-address" && address == "0" {
+	addresses := map[string]string{"listen-address": o.ListenAddress, "metrics-address": o.MetricsAddress}
+	if o.Marking != nil {
+		addresses["webaddr"] = o.Marking.WebAddress
+	}
+	for flag, address := range addresses {
+		if address == "" || flag != "listen-address" && address == "0" {
 			continue
 		}
 		if _, _, err := net.SplitHostPort(address); err != nil {

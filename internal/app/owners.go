@@ -27,7 +27,7 @@ type owners struct {
 	statefulSets appslisters.StatefulSetLister
 	budgets      evictor.Budgets
 	ledger       *ledger.Ledger
-	settle       time.Duration
+	settle       func() time.Duration
 	now          func() time.Time
 
 	mu     sync.Mutex
@@ -35,7 +35,7 @@ type owners struct {
 }
 
 func newOwners(
-	factory informers.SharedInformerFactory, moves *ledger.Ledger, settle time.Duration, now func() time.Time,
+	factory informers.SharedInformerFactory, moves *ledger.Ledger, settle func() time.Duration, now func() time.Time,
 ) (*owners, error) {
 	o := &owners{
 		replicaSets:  factory.Apps().V1().ReplicaSets().Lister(),
@@ -159,12 +159,12 @@ func rollingReplicaSet(set *appsv1.ReplicaSet) bool {
 
 func (o *owners) unsettled(owner metav1.Object) plan.Reason {
 	now := o.now()
-	if now.Sub(owner.GetCreationTimestamp().Time) < o.settle {
+	if now.Sub(owner.GetCreationTimestamp().Time) < o.settle() {
 		return plan.OwnerRollingOut
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if scaled, ok := o.scaled[owner.GetUID()]; ok && now.Sub(scaled) < o.settle {
+	if scaled, ok := o.scaled[owner.GetUID()]; ok && now.Sub(scaled) < o.settle() {
 		return plan.OwnerJustScaled
 	}
 	return ""

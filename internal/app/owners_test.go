@@ -31,7 +31,7 @@ type estate struct {
 func newEstate(t *testing.T) *estate {
 	t.Helper()
 	e := &estate{factory: informers.NewSharedInformerFactory(fake.NewClientset(), 0), ledger: ledger.New(ledger.Config{})}
-	o, err := newOwners(e.factory, e.ledger, 3*time.Minute, func() time.Time { return noon })
+	o, err := newOwners(e.factory, e.ledger, func() time.Duration { return 3 * time.Minute }, func() time.Time { return noon })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ func Plan(ctx context.Context, options Options, format string, out, progress io.
 	}
 	options.DryRun, options.LeaderElect, options.MetricsAddress = true, false, "0"
 	var made *realusage.Made
-	a, err := newApp(ctx, options, parts{evicting: true, onlyRealUsage: true, execute: func(_ context.Context, m realusage.Made) {
+	a, err := newApp(ctx, options, parts{evicting: true, onlyRealUsage: true, notes: progress, execute: func(_ context.Context, m realusage.Made) {
 		made = &m
 	}})
 	if err != nil {

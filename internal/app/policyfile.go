@@ -14,23 +14,24 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// readPolicy reads the policy file; without one the defaults hold.
-func readPolicy(path string) (*policy.File, error) {
+// readPolicy reads the policy file and returns its content too; without one the defaults hold.
+func readPolicy(path string) (*policy.File, []byte, error) {
 	if path == "" {
-		return &policy.File{Load: policy.Default()}, nil
+		return &policy.File{Load: policy.Default()}, nil, nil
 	}
-	data, err := os.ReadFile(path)
+	content, err := os.ReadFile(path)
 	if err != nil {
-		return nil, &UsageError{fmt.Errorf("reading the policy: %w", err)}
+		return nil, nil, &UsageError{fmt.Errorf("reading the policy: %w", err)}
 	}
-	return policy.Load(path, data)
+	file, err := policy.Load(path, content)
+	return file, content, err
 }
 
 // deschedulerPolicy decodes the DeschedulerPolicy document by upstream's own loader, which takes a path, applies each
 // plugin's defaults and validation and asks the API server for priority classes.
 func deschedulerPolicy(file *policy.File, client kubernetes.Interface, registry pluginregistry.Registry) (*api.DeschedulerPolicy, error) {
 	if file.Descheduler == nil {
-		return nil, &UsageError{fmt.Errorf("%s: it has no DeschedulerPolicy document, so there is nothing to run", nameOf(file))}
+		return nil, &policy.Error{File: nameOf(file), Problems: []string{"it has no DeschedulerPolicy document, so there is nothing to run"}}
 	}
 	path, remove, err := tempDocument(file.Descheduler)
 	if err != nil {

@@ -22,9 +22,15 @@ func requestProtections(factory informers.SharedInformerFactory, p *api.Deschedu
 			if slices.Contains(extra, defaultevictor.PodsWithoutPDB) || args.IgnorePodsWithoutPDB {
 				factory.Policy().V1().PodDisruptionBudgets().Informer()
 			}
-			if slices.Contains(extra, defaultevictor.PodsWithPVC) {
+			if slices.Contains(extra, defaultevictor.PodsWithPVC) && protectsStorageClasses(args) {
 				factory.Core().V1().PersistentVolumeClaims().Informer()
 			}
 		}
 	}
+}
+
+// protectsStorageClasses says whether claims have to be known: only by their storage classes are some protected and some not.
+func protectsStorageClasses(args *defaultevictor.DefaultEvictorArgs) bool {
+	config := args.PodProtections.Config
+	return config != nil && config.PodsWithPVC != nil && len(config.PodsWithPVC.ProtectedStorageClasses) > 0
 }

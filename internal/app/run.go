@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -51,7 +50,7 @@ func Extender(ctx context.Context, options Options) error {
 		return err
 	}
 	a.health.ready.Store(true) // an extender that knows nothing answers neutrally, which is better than not at all
-	return a.start(ctx, server.Run, a.reflect, a.follow, a.heartbeat, compare)
+	return a.start(ctx, server.Run, a.reflect, a.follow, a.heartbeat, compare, a.watchPolicy)
 }
 
 // unlessStopped drops an error that only says that the process was told to stop meanwhile.
@@ -68,10 +67,12 @@ func (a *App) server(config extender.Config) (*extender.Server, error) {
 	config.TLS = extender.TLS{CertFile: a.options.TLSCertFile, KeyFile: a.options.TLSKeyFile, ClientCAFile: a.options.ClientCAs}
 	config.Nodes, config.Explain = a.nodes, a.explains(&a.desk)
 	config.Registerer = a.registry
+	a.answer(&config)
 	server, err := extender.NewServer(config)
 	if err != nil {
 		return nil, &UsageError{err}
 	}
+	a.answers = server
 	return server, nil
 }
 
@@ -88,7 +89,7 @@ func (a *App) start(ctx context.Context, tasks ...func(context.Context) error) e
 		})
 	}
 	if a.informers == nil {
-		group.Go(func() error { return a.observer.Run(running) })
+		group.Go(func() error { return a.eachPolicy(running, observe) })
 	}
 	err := group.Wait()
 	a.stop()
@@ -97,7 +98,7 @@ func (a *App) start(ctx context.Context, tasks ...func(context.Context) error) e
 
 func (a *App) stop() {
 	if a.events != nil {
-		a.events.Shutdown()
+		a.events.broadcaster.Shutdown()
 	}
 	if a.informers != nil {
 		a.informers.Shutdown()
@@ -111,6 +112,14 @@ func (a *App) reflect(ctx context.Context) error {
 		cache.NewListWatchFromClient(client, "nodes", metav1.NamespaceAll, fields.Everything()),
 		cache.NewListWatchFromClient(client, "pods", metav1.NamespaceAll, fields.Everything()))
 	return nil
+}
+
+// observe observes usage where a policy needs it.
+func observe(ctx context.Context, a *App) error {
+	if a.parts.evicting && a.judge == nil && !a.readsUsage() && !a.publishesUsage() {
+		return nil
+	}
+	return a.observer.Run(ctx)
 }
 
 // heartbeat reports progress while observations come.
@@ -137,9 +146,11 @@ func (a *App) evict(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if a.events != nil {
-		if err := a.events.StartRecordingToSinkWithContext(ctx); err != nil {
-			return fmt.Errorf("starting to record events: %w", err)
+		finish, err := a.events.start(ctx)
+		if err != nil {
+			return err
 		}
+		defer finish()
 	}
 	if err := a.startInformers(ctx); err != nil {
 		if ctx.Err() != nil {
@@ -148,17 +159,20 @@ func (a *App) evict(ctx context.Context) error {
 		return err
 	}
 	a.health.ready.Store(true)
-	if a.judge != nil || a.readsUsage() || a.publishesUsage() {
-		group.Go(func() error { return a.observer.Run(ctx) })
+	group.Go(func() error { return a.eachPolicy(ctx, observe) })
+	group.Go(func() error {
+		return a.eachPolicy(ctx, func(ctx context.Context, a *App) error { return a.providers.run(ctx) })
+	})
+	if a.options.loops() {
+		group.Go(func() error { return a.watchPolicy(ctx) })
 	}
-	group.Go(func() error { return a.providers.run(ctx) })
 	if a.judge != nil {
 		group.Go(func() error { return a.follow(ctx) })
 	}
 	group.Go(func() error {
 		defer cancel()
-		if a.options.LeaderElect && !a.options.DryRun {
-			return a.lead(ctx)
+		if a.options.LeaderElect && !a.options.DryRun && !a.withoutLease(ctx) {
+			return a.lead(ctx, a.cycles)
 		}
 		return a.cycles(ctx)
 	})

@@ -48,7 +48,43 @@ func scorerConfig(load *policy.LoadPolicy) scorer.Config {
 	for _, term := range load.Scoring.HotValue {
 		config.HotValue = append(config.HotValue, scorer.HotTerm{Within: term.TimeRange.Duration, Count: term.Count})
 	}
+	config.Measured = measuredScoring(load.Scoring.Measured)
 	return config
+}
+
+var formulas = map[policy.Formula]scorer.Formula{
+	policy.FormulaCrane:      scorer.FormulaCrane,
+	policy.FormulaMemoryLoad: scorer.FormulaMemoryLoad,
+	policy.FormulaMinMax:     scorer.FormulaMinMax,
+}
+
+func measuredScoring(given *policy.MeasuredScoring) *scorer.Measured {
+	if given == nil {
+		return nil
+	}
+	measured := &scorer.Measured{Formula: formulas[given.Formula]}
+	for _, term := range given.Terms {
+		measured.Terms = append(measured.Terms, scorer.Term{
+			Resource: resourceOf(term.Metric), Window: term.Window.Window, Weight: term.Weight,
+		})
+	}
+	for _, limit := range given.Limits {
+		at := limit.AbovePercent
+		if at == nil {
+			at = limit.FromPercent
+		}
+		measured.Limits = append(measured.Limits, scorer.Limit{
+			Resource: resourceOf(limit.Metric), Window: limit.Window.Window, Percent: *at, From: limit.AbovePercent == nil,
+		})
+	}
+	return measured
+}
+
+func resourceOf(metric usage.Metric) cluster.Resource {
+	if metric == usage.Memory {
+		return cluster.Memory
+	}
+	return cluster.CPU
 }
 
 // judgedWindows are those that a policy's lines judge a metric by: those that make a node hot, and its own.
@@ -92,6 +128,14 @@ func wantedWindows(load *policy.LoadPolicy) []usage.Window {
 	if sync := &load.NodeSync.Annotations; sync.Enabled {
 		for _, named := range sync.Windows {
 			windows = append(windows, named.Window)
+		}
+	}
+	if measured := load.Scoring.Measured; measured != nil {
+		for _, term := range measured.Terms {
+			windows = append(windows, term.Window.Window)
+		}
+		for _, limit := range measured.Limits {
+			windows = append(windows, limit.Window.Window)
 		}
 	}
 	return windows

@@ -16,6 +16,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/steering"
 	"github.com/evenkeel/evenkeel/lines"
+	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -41,10 +42,10 @@ func extenderApp(t *testing.T, options Options) *App {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &App{
+	return &App{process: &process{
 		options: options, registry: prometheus.NewRegistry(), observer: watching, now: time.Now, started: time.Now(),
 		judge: steering.NewJudge(watching, time.Now),
-	}
+	}, load: &policy.LoadPolicy{}}
 }
 
 // With --observe the requests are the shadow's and nobody's that was steered; without it they are the judge's.

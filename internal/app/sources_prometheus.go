@@ -23,7 +23,7 @@ func (a *App) prometheus(source *policy.Source) (observer.Source, error) {
 	if address == "" {
 		provided := providedPrometheus(a.profiles)
 		if provided == nil {
-			return nil, errors.New("prometheus.address: must be set, because the DeschedulerPolicy's metricsProviders name no Prometheus")
+			return nil, errors.New("prometheus.address: must be set, because the DeschedulerPolicy's metricsProviders name no Prometheus; nodesync takes it from --prom as well")
 		}
 		address = provided.URL
 		if reach.BearerToken == (access.Credential{}) && reach.Username == "" {
@@ -37,16 +37,20 @@ func (a *App) prometheus(source *policy.Source) (observer.Source, error) {
 	return prometheus.New(prometheus.Config{
 		Client: client, Address: address, Timeout: a.load.Usage.TimeoutOf(source), MaxAge: a.load.Usage.MaxAgeOf(source),
 		QueriesPerSecond: a.load.Usage.QueriesPerSecond,
-		Windows:          a.prometheusWindows(), Metrics: a.prometheusMetrics(config),
-		Preset: prometheus.Preset(config.NodeMetrics), RateWindow: config.RateWindow.Duration,
+		Windows:          a.prometheusWindows(), Metrics: a.prometheusMetrics(config), NodesOnly: a.options.Memory != nil || a.signalsOnly(),
+		EveryNode: a.signalsOnly(),
+		Preset:    prometheus.Preset(config.NodeMetrics), RateWindow: config.RateWindow.Duration,
 		NodeLabel: config.NodeLabel, NamespaceLabel: config.NamespaceLabel, PodLabel: config.PodLabel,
 		Queries: queries(config.Queries.Nodes), PodQueries: queries(config.Queries.Pods), Now: a.now,
 	})
 }
 
-// prometheusWindows are those that somebody judges by; means of five minutes are always needed.
+// prometheusWindows are those that somebody judges by; where resources are judged, means of five minutes are always needed.
 func (a *App) prometheusWindows() []usage.Window {
-	windows := []usage.Window{usage.Avg5m}
+	var windows []usage.Window
+	if !a.signalsOnly() {
+		windows = append(windows, usage.Avg5m)
+	}
 	for _, w := range wantedWindows(a.load) {
 		if !slices.Contains(windows, w) {
 			windows = append(windows, w)
@@ -57,7 +61,13 @@ func (a *App) prometheusWindows() []usage.Window {
 
 // prometheusMetrics are those of the wanted metrics that there are queries for.
 func (a *App) prometheusMetrics(config *policy.PrometheusSource) []usage.Metric {
-	metrics := []usage.Metric{usage.CPU, usage.Memory}
+	if a.options.Memory != nil { // nothing else is judged, and others' names need not be there
+		return []usage.Metric{usage.Memory}
+	}
+	var metrics []usage.Metric
+	if !a.signalsOnly() {
+		metrics = append(metrics, usage.CPU, usage.Memory)
+	}
 	known := []usage.Metric{usage.CPUPressure, usage.MemoryPressure, usage.IOPressure}
 	for _, signal := range wantedSignals(a.load) {
 		_, asked := config.Queries.Nodes[signal]

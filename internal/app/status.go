@@ -30,6 +30,8 @@ type Status struct {
 	// ReadyNodes counts the ready nodes, FreshNodes those whose usage is known.
 	ReadyNodes int `json:"readyNodes"`
 	FreshNodes int `json:"freshNodes"`
+	// Policy tells which policy is at work.
+	Policy PolicyStatus `json:"policy"`
 	// Ledger tells of the stored ledger.
 	Ledger LedgerReport `json:"ledger"`
 	// Moves lists the moves in flight and those that ended lately.
@@ -94,7 +96,7 @@ type MoveStatus struct {
 }
 
 func (a *App) status(r *http.Request) (any, error) {
-	status := Status{Started: a.started.UTC().Format(time.RFC3339)}
+	status := Status{Started: a.started.UTC().Format(time.RFC3339), Policy: a.policyStatus()}
 	if a.judge != nil {
 		status.Asked = a.judge.Asked()
 		if at := a.judge.LastAsked(); !at.IsZero() {

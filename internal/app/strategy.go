@@ -188,7 +188,7 @@ func (a *App) recheck(move *evictor.Move) evictor.Reason {
 	if a.observer.Ledger().Moving(move.PodUID) {
 		arriving = cluster.Amounts{} // it is reserved, and so part of what is predicted
 	}
-	if !latest.Board.Accepts(int32(to), arriving) { //nolint:gosec // as above
+	if !latest.Board.Lands(int32(to), arriving) { //nolint:gosec // as above
 		return evictor.LandingGone
 	}
 	reason, _ := a.allow(&move.Intent)

@@ -15,13 +15,18 @@ const module = "github.com/evenkeel/evenkeel"
 // Each is one package; the folders below it are rooms of their own. Pure rooms
 // import no other room than each other.
 var pureRooms = []string{
-	"policy",                    // what the user wants
-	"policy/earlier",            // what files of earlier systems mean today
+	"policy",         // what the user wants
+	"policy/earlier", // what files of earlier systems mean today
 	"policy/earlier/crane",
 	"policy/earlier/descheduler",
 	"policy/earlier/memory",
 	"policy/earlier/pressure",
+	"policy/earlier/realusage",
 	"policy/earlier/scheduler",
+	"policy/earlier/schedulerconfig",
+	"policy/convert",            // what a file of an earlier system looks like today
+	"policy/lint",               // what a policy does, and what looks like a mistake
+	"policy/shape",              // whether a document fits the type it is decoded into
 	"cluster",                   // what the cluster looks like
 	"usage",                     // what is really used
 	"lines",                     // which levels of it mean something

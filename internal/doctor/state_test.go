@@ -60,6 +60,20 @@ func TestWindows(t *testing.T) {
 			},
 			mend: "type: Prometheus",
 		},
+		"a long window that scores does not fill soon either": {
+			kind: policy.SourceMetricsServer,
+			change: func(w *ward) {
+				w.windows = append(w.windows, p95)
+				w.patient.Load.Scoring.Measured = &policy.MeasuredScoring{
+					Terms:  []policy.MeasuredTerm{{Metric: usage.CPU, Window: policy.Window{Window: p95}}},
+					Limits: []policy.MeasuredLimit{{Metric: usage.CPU, Window: policy.Window{Window: p95}}},
+				}
+			},
+			want: []string{
+				"warning p95_1h: No source gives or remembers them: they are summed up in the process, and until it has run that long they say less than their name.",
+				"ok avg_5m: They are summed up in the process, from 1m15s after its start on.",
+			},
+		},
 		"a source with a history fills it": {
 			kind:   policy.SourcePrometheus,
 			change: func(w *ward) { judge(w, p95) },

@@ -82,6 +82,14 @@ func (p *Patient) judgedWindows() []usage.Window {
 			}
 		}
 	}
+	if measured := p.Load.Scoring.Measured; measured != nil {
+		for _, term := range measured.Terms {
+			add(term.Window)
+		}
+		for _, limit := range measured.Limits {
+			add(limit.Window)
+		}
+	}
 	return windows
 }
 

@@ -67,7 +67,7 @@ func (f *Facts) byUsage(record *cluster.Pod, used cluster.Amounts) []plan.Landin
 		switch why := closed(info); {
 		case why != "":
 			l.Refused, l.Detail = plan.NodeClosed, why
-		case !f.Board.Accepts(int32(i), used): //nolint:gosec // as above
+		case !f.Board.Lands(int32(i), used): //nolint:gosec // as above
 			l.Refused = plan.AboveRejectLine
 		}
 		landings = append(landings, l)

@@ -19,7 +19,7 @@ type Object struct {
 	Name, UID string
 	// ResourceVersion may be empty; the node is then read before it is changed.
 	ResourceVersion string
-	// Labels, Annotations and Taints are never changed. Needed of Annotations are RecordKey and the keys that
+	// Labels, Annotations and Taints are never changed. Needed of Annotations are the record and the keys that
 	// annotations.ParseKey knows.
 	Labels, Annotations map[string]string
 	Taints              []v1.Taint
@@ -39,6 +39,8 @@ type Node struct {
 	// Known says whether usage is known; Hot, if it is, whether it is hot by the lines of eviction, between entering and
 	// leaving included.
 	Known, Hot bool
+	// Out says that the policy leaves the node out: nothing is to be on it.
+	Out bool
 	// At is when what Percent holds was measured, at the latest; it is the stamp of the annotations.
 	At time.Time
 	// Percent is usage in percent of capacity. Windows that were read from annotations in the first place must not be here:
@@ -68,8 +70,12 @@ const highestPercent = 150
 
 // Decide says what has to change on a node for it to be as the policy wants it at a time.
 func Decide(policy Policy, node Node, now time.Time) Verdict {
-	owned, corrupt := readRecord(node.Annotations)
-	verdict := Verdict{Corrupt: corrupt}
+	key := policy.recordKey()
+	owned, corrupt := readRecord(node.Annotations, key)
+	verdict := Verdict{Corrupt: corrupt, Patch: Patch{recordKey: key}}
+	if node.Out {
+		policy = Policy{}
+	}
 	var owns record
 	patch := &verdict.Patch
 	part := func(kind Kind, have, ours map[string]string, want map[string]wish) (changes, map[string]string) {
@@ -88,7 +94,7 @@ func Decide(policy Policy, node Node, now time.Time) Verdict {
 	if len(patch.taints) > 0 {
 		patch.allTaints = applied(node.Taints, patch.taints)
 	}
-	current, exists := node.Annotations[RecordKey]
+	current, exists := node.Annotations[key]
 	text := owns.text()
 	switch {
 	case !owns.empty() && text != current:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,6 +32,8 @@ func TestDecideOfLabels(t *testing.T) {
 	renamed.Taint.Enabled, renamed.Label.Key = false, "load"
 	labelOnly := marking()
 	labelOnly.Taint.Enabled = false
+	apart := labelOnly
+	apart.Record = ApartRecordKey
 	respelled := labelOnly
 	respelled.Label.Value = "pressure"
 	const set = `{"metadata":{"annotations":{"evenkeel.io/nodesync":"{\"labels\":{\"status\":\"presure\"}}"},"labels":{"status":"presure"},"resourceVersion":"7"}}`
@@ -48,6 +51,11 @@ func TestDecideOfLabels(t *testing.T) {
 		"unknown and labelled":           {labelOnly, Node{Object: object(pressed, ours)}, "", nil},
 		"unknown and not labelled":       {labelOnly, Node{Object: object(nil, record{}), Hot: true}, "", nil},
 		"the policy has been turned off": {off(), Node{Object: object(pressed, ours)}, unset, nil},
+		"the policy leaves the node out": {labelOnly, Node{Object: object(pressed, ours), Known: true, Hot: true, Out: true}, unset, nil},
+		"left out, and never labelled":   {labelOnly, Node{Object: object(nil, record{}), Known: true, Hot: true, Out: true}, "", nil},
+		"a process apart has a record of its own": {apart, Node{Object: object(nil, record{}), Known: true, Hot: true},
+			strings.Replace(set, RecordKey, ApartRecordKey, 1), nil},
+		"what the process that evicts wrote is not the other's": {apart, Node{Object: object(pressed, ours), Known: true}, "", nil},
 		"another writer's value, while hot": {
 			labelOnly, Node{Object: object(map[string]string{"status": "mine"}, record{}), Known: true, Hot: true}, "",
 			[]Foreign{{KindLabel, "status"}},

@@ -15,7 +15,7 @@ type finding struct {
 }
 
 // corruptRecord is the finding of records that cannot be read.
-var corruptRecord = Foreign{Kind: KindRecord, Key: RecordKey}
+var corruptRecord = Foreign{Kind: KindRecord}
 
 func (f findings) add(node string, verdict Verdict) {
 	for _, foreign := range verdict.Foreign {
@@ -47,7 +47,7 @@ func (s *Syncer) tell(logger klog.Logger, found findings) {
 		switch {
 		case s.told[name]:
 		case what == corruptRecord:
-			logger.Info("Records of what nodesync wrote cannot be read and count as empty", "annotation", RecordKey,
+			logger.Info("Records of what nodesync wrote cannot be read and count as empty", "annotation", s.config.Policy.recordKey(),
 				"nodes", f.nodes, "examples", strings.Join(f.examples, " "))
 		default:
 			logger.Info("Key is another writer's and left alone", "kind", what.Kind, "key", what.Key,

@@ -33,7 +33,7 @@ type metrics struct {
 	waiting prometheus.Gauge
 }
 
-// newMetrics registers with reg, which may be nil.
+// newMetrics registers with reg, which may be nil. A Syncer that takes another one's place counts on where that one was.
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
 		patches: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -58,13 +58,21 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	if reg == nil {
 		return m, nil
 	}
-	var errs []error
-	for _, c := range []prometheus.Collector{m.patches, m.foreign, m.corrupt, m.waiting} {
-		if err := reg.Register(c); err != nil {
-			errs = append(errs, fmt.Errorf("registering nodesync metrics: %w", err))
+	return m, errors.Join(register(reg, &m.patches), register(reg, &m.foreign), register(reg, &m.corrupt), register(reg, &m.waiting))
+}
+
+// register takes the collector that is there already, if it is of the kind.
+func register[C prometheus.Collector](reg prometheus.Registerer, c *C) error {
+	err := reg.Register(*c)
+	if there, again := errors.AsType[prometheus.AlreadyRegisteredError](err); again {
+		if same, ok := there.ExistingCollector.(C); ok {
+			*c, err = same, nil
 		}
 	}
-	return m, errors.Join(errs...)
+	if err != nil {
+		return fmt.Errorf("registering nodesync metrics: %w", err)
+	}
+	return nil
 }
 
 func gauge(name, help string) prometheus.Gauge {

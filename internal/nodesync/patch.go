@@ -34,8 +34,9 @@ type changes map[string]*string
 // Patch is what has to change on a node. The zero Patch changes nothing.
 type Patch struct {
 	labels, annotations, taints changes
-	// record is the new record's text; nil to remove it if recordChanged.
+	// record is the new text of the annotation recordKey; nil to remove it if recordChanged.
 	record        *string
+	recordKey     string
 	recordChanged bool
 	// allTaints is the node's whole list with taints applied.
 	allTaints []v1.Taint
@@ -71,7 +72,7 @@ func (p *Patch) body(resourceVersion string) ([]byte, error) {
 	all := changes{}
 	maps.Copy(all, p.annotations)
 	if p.recordChanged {
-		all[RecordKey] = p.record
+		all[p.recordKey] = p.record
 	}
 	if len(all) > 0 {
 		metadata["annotations"] = all

@@ -7,7 +7,7 @@
 // Invariants: what another writer put on a node is never changed or removed, not even where it has the same key; nothing is
 // patched that is as it should be; of an unknown node nothing is changed, since nothing known is no reason to.
 //
-// What was written is recorded on the node, in the annotation RecordKey with keys and values, and is ours only while the
+// What was written is recorded on the node, in an annotation with keys and values, and is ours only while the
 // value is the recorded one. Server-side apply with a field manager would keep such a record too, but it cannot own one taint
 // (the API declares the list atomic), fails whole where another writer has changed one of its keys, and is lost on the
 // caches and tools that drop managedFields. Every patch holds the resourceVersion that was decided on, so that nothing
@@ -17,6 +17,7 @@
 package nodesync
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -34,7 +35,11 @@ type Policy struct {
 	Annotations Annotations
 	Label       Mark
 	Taint       Mark
+	// Record is the annotation that says what is ours: ApartRecordKey, or RecordKey where it is empty.
+	Record string
 }
+
+func (p Policy) recordKey() string { return cmp.Or(p.Record, RecordKey) }
 
 // Annotations says which windows to publish in Crane's format.
 type Annotations struct {
@@ -63,6 +68,9 @@ const (
 // Validate says what is wrong with a policy.
 func (p Policy) Validate() error {
 	var errs []error
+	if !slices.Contains(recordKeys(), p.recordKey()) {
+		errs = append(errs, fmt.Errorf("nodesync: record %q; allowed: %q", p.Record, recordKeys()))
+	}
 	if p.Annotations.Enabled {
 		errs = append(errs, p.Annotations.validate())
 	}

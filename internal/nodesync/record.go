@@ -6,8 +6,15 @@ import (
 	"github.com/evenkeel/evenkeel/usage/annotations"
 )
 
-// RecordKey is the annotation that says what of a node is ours.
-const RecordKey = "evenkeel.io/nodesync"
+// RecordKey is the annotation that says what of a node is ours: of the process that evicts. One that does nothing but
+// publish has ApartRecordKey, so that neither takes back what the other wrote.
+const (
+	RecordKey      = "evenkeel.io/nodesync"
+	ApartRecordKey = "evenkeel.io/nodesync-apart"
+)
+
+// recordKeys are all there are.
+func recordKeys() []string { return []string{RecordKey, ApartRecordKey} }
 
 const (
 	maxRecordBytes   = 8 << 10
@@ -24,8 +31,8 @@ type record struct {
 
 // readRecord returns what the annotations of a node say is ours. A record that cannot be ours, which is one that names what
 // we never write, owns nothing: to trust it would be to remove for others what they may not remove themselves.
-func readRecord(nodeAnnotations map[string]string) (owned record, corrupt bool) {
-	text, exists := nodeAnnotations[RecordKey]
+func readRecord(nodeAnnotations map[string]string, key string) (owned record, corrupt bool) {
+	text, exists := nodeAnnotations[key]
 	if !exists {
 		return record{}, false
 	}

@@ -39,28 +39,36 @@ func Remove(ctx context.Context, client kubernetes.Interface) (Report, error) {
 		return report, fmt.Errorf("listing nodes: %w", err)
 	}
 	var errs []error
-	for _, object := range recorded {
+	for _, node := range recorded {
 		if len(errs) == maxFailures || ctx.Err() != nil {
 			break
 		}
-		if err := report.remove(ctx, &w, object); err != nil {
+		if err := report.remove(ctx, &w, node); err != nil {
 			errs = append(errs, err)
 		}
 	}
 	return report, errors.Join(append(errs, ctx.Err())...)
 }
 
-// recorded lists the nodes that have a record.
-func (w *writer) recorded(ctx context.Context) ([]Object, error) {
-	var recorded []Object
+// recordedNode is a node and one of its records.
+type recordedNode struct {
+	Object
+	key string
+}
+
+// recorded lists the nodes that have a record, once for each.
+func (w *writer) recorded(ctx context.Context) ([]recordedNode, error) {
+	var recorded []recordedNode
 	for next := ""; ; {
 		list, err := w.page(ctx, next)
 		if err != nil {
 			return nil, err
 		}
 		for i := range list.Items {
-			if _, exists := list.Items[i].Annotations[RecordKey]; exists {
-				recorded = append(recorded, ObjectOf(&list.Items[i]))
+			for _, key := range recordKeys() {
+				if _, exists := list.Items[i].Annotations[key]; exists {
+					recorded = append(recorded, recordedNode{ObjectOf(&list.Items[i]), key})
+				}
 			}
 		}
 		if next = list.Continue; next == "" {
@@ -75,16 +83,16 @@ func (w *writer) page(ctx context.Context, from string) (*v1.NodeList, error) {
 	return w.nodes.List(ctx, metav1.ListOptions{Limit: listPage, Continue: from})
 }
 
-func (r *Report) remove(ctx context.Context, w *writer, object Object) error {
+func (r *Report) remove(ctx context.Context, w *writer, node recordedNode) error {
 	corrupt := false
-	patch, ended, err := w.apply(ctx, object, func(object Object) Patch {
-		verdict := Decide(Policy{}, Node{Object: object}, time.Time{})
+	patch, ended, err := w.apply(ctx, node.Object, func(object Object) Patch {
+		verdict := Decide(Policy{Record: node.key}, Node{Object: object}, time.Time{})
 		corrupt = verdict.Corrupt
 		verdict.Patch.recordChanged = verdict.Patch.recordChanged || corrupt
 		return verdict.Patch
 	})
 	if err == nil && ended == resultConflict {
-		err = fmt.Errorf("patching node %q: others changed it each time", object.Name)
+		err = fmt.Errorf("patching node %q: others changed it each time", node.Name)
 	}
 	if err != nil || ended != resultSuccess {
 		return err
@@ -94,7 +102,7 @@ func (r *Report) remove(ctx context.Context, w *writer, object Object) error {
 	r.Labels += len(patch.labels)
 	r.Taints += len(patch.taints)
 	if corrupt {
-		r.Corrupt = append(r.Corrupt, object.Name)
+		r.Corrupt = append(r.Corrupt, node.Name)
 	}
 	return nil
 }

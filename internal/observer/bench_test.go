@@ -71,8 +71,8 @@ func BenchmarkSample(b *testing.B) {
 				h.now = h.now.Add(15 * time.Second)
 				renew(&batch, h.now)
 				h.store.Observe(func(snapshot *cluster.Snapshot) {
-					h.usage.Ingest(snapshot, batch)
-					h.publish(snapshot, h.now, reading{batches: []usage.Batch{batch}})
+					h.at.usage.Ingest(snapshot, batch)
+					h.publish(h.at.observation(snapshot, h.now, &reading{batches: []usage.Batch{batch}}, h.ledger.Expected()))
 				})
 			}
 		})

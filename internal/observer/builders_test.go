@@ -134,7 +134,7 @@ func also(names ...string) func(*harbor, *Config) {
 // source is the meter at a place in the chain.
 func (h *harbor) source(i int) *meter {
 	h.t.Helper()
-	m, ok := h.config.Sources[i].(*meter)
+	m, ok := h.at.config.Sources[i].(*meter)
 	if !ok {
 		h.t.Fatalf("source %d is no meter", i)
 	}

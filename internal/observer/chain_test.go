@@ -17,7 +17,7 @@ import (
 
 // askedEach is how often each source of the chain was asked.
 func (h *harbor) askedEach() []int {
-	counts := make([]int, len(h.config.Sources))
+	counts := make([]int, len(h.at.config.Sources))
 	for i := range counts {
 		counts[i] = h.source(i).asked
 	}
@@ -28,7 +28,7 @@ func (h *harbor) askedEach() []int {
 func (h *harbor) everybody(used map[string]int64) {
 	for name, cpuMilli := range used {
 		h.node(name, cpuMilli)
-		for i := range h.config.Sources {
+		for i := range h.at.config.Sources {
 			h.source(i).nodes[name] = cluster.Amounts{cpuMilli, 0}
 		}
 	}
@@ -105,7 +105,7 @@ func TestChainAsks(t *testing.T) {
 			h.everybody(map[string]int64{"n1": 3000, "n2": 3000})
 			for _, pod := range []string{"p0", "p1", "p2", "p3", "p4"} {
 				h.pod(pod, "n1", "web")
-				for i := range h.config.Sources {
+				for i := range h.at.config.Sources {
 					h.source(i).pods[pod] = cluster.Amounts{500, 0}
 				}
 			}
@@ -162,7 +162,7 @@ func TestChainTakesOver(t *testing.T) {
 	h := newHarbor(t, also("second"))
 	h.everybody(map[string]int64{"n1": 7000, "n2": 3000, "n3": 3000})
 	var gates []Gate
-	h.config.Gated = func(o *Observation) { gates = append(gates, o.Gate) }
+	h.gated = func(o *Observation) { gates = append(gates, o.Gate) }
 	h.pass(5 * time.Minute)
 	for _, step := range []struct {
 		name string
@@ -259,7 +259,7 @@ func TestSlowSourceAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarbor(t, also("second"))
 		ctx, cancel := context.WithCancel(t.Context())
-		h.config.Sources[0] = sourceFunc(func(ctx context.Context, _ *cluster.Snapshot) (usage.Batch, error) {
+		h.at.config.Sources[0] = sourceFunc(func(ctx context.Context, _ *cluster.Snapshot) (usage.Batch, error) {
 			cancel()
 			return usage.Batch{}, ctx.Err()
 		})

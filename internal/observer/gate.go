@@ -27,13 +27,13 @@ const (
 // Gates lists every Gate.
 func Gates() []Gate { return []Gate{GateSource, GateNoUsage, GateCoverage, GateFilling} }
 
-func (o *Observer) gate(next *Observation) Gate {
+func (m *measuring) gate(next *Observation) Gate {
 	fresh, seen := next.Fresh, next.Fresh+next.Unknown()[usage.ShortWindow]
 	if next.Batches == 0 { // what is known then is the past alone
 		fresh, seen = 0, 0
 	}
 	enough := func(nodes int) bool {
-		return nodes > 0 && 100*float64(nodes) >= o.config.MinCoverage*float64(next.Ready)
+		return nodes > 0 && 100*float64(nodes) >= m.config.MinCoverage*float64(next.Ready)
 	}
 	switch {
 	case enough(fresh):
@@ -54,8 +54,8 @@ func (o *Observer) tell(latest *Observation) {
 		return
 	}
 	o.told = latest.Gate
-	if o.config.Gated != nil {
-		o.config.Gated(latest)
+	if o.gated != nil {
+		o.gated(latest)
 	}
 }
 
@@ -78,6 +78,9 @@ func (o *Observation) SourceError() error {
 func (o *Observation) Closed() string {
 	if o.Gate == "" {
 		return ""
+	}
+	if o.Changing && o.Gate == GateFilling {
+		return fmt.Sprintf("%s: the policy names other sources or windows than before, which are being observed", o.Gate)
 	}
 	said := fmt.Sprintf("%s: %d of %d ready nodes have fresh usage", o.Gate, o.Fresh, o.Ready)
 	if why := o.unknowns(); why != "" {
@@ -113,7 +116,7 @@ func (o *Observation) Unknown() map[usage.Unknown]int {
 
 // settled says whether the sources themselves vouch for as many samples as make a node hot, on as many nodes as have to be
 // known.
-func (o *Observer) settled(view *usage.View) bool {
+func (m *measuring) settled(view *usage.View) bool {
 	known, vouched := 0, 0
 	for i := range view.Nodes {
 		read := &view.Nodes[i]
@@ -122,13 +125,13 @@ func (o *Observer) settled(view *usage.View) bool {
 		}
 		known++
 		settled := true
-		for _, window := range o.config.HotWindows {
+		for _, window := range m.config.HotWindows {
 			w := view.WindowIndex(window)
-			settled = settled && w >= 0 && 1+int(read.Vouched[w]/o.config.SampleInterval) >= o.config.Hot.ConsecutiveSamples
+			settled = settled && w >= 0 && 1+int(read.Vouched[w]/m.config.SampleInterval) >= m.config.Hot.ConsecutiveSamples
 		}
 		if settled {
 			vouched++
 		}
 	}
-	return known > 0 && 100*float64(vouched) >= o.config.MinCoverage*float64(known)
+	return known > 0 && 100*float64(vouched) >= m.config.MinCoverage*float64(known)
 }

@@ -73,7 +73,7 @@ evenkeel_usage_samples_skipped_total{cause="unreadable",source="test"} 0
 evenkeel_usage_source_nodes{source="test"} 2
 `, "evenkeel_nodes", "evenkeel_usage_gate_closed", "evenkeel_hottest_node_usage_percent", "evenkeel_usage_readings_total",
 		"evenkeel_usage_samples_skipped_total", "evenkeel_usage_source_nodes", "evenkeel_unknown_nodes", "evenkeel_observation_timestamp_seconds")
-	if n := testutil.CollectAndCount(h.config.Metrics.duration); n != 1 {
+	if n := testutil.CollectAndCount(h.metrics.duration); n != 1 {
 		t.Errorf("%d histograms of the duration", n)
 	}
 }
@@ -100,7 +100,7 @@ evenkeel_usage_readings_total{result="success",source="test"} 1
 evenkeel_usage_source_nodes{source="second"} 0
 evenkeel_usage_source_nodes{source="test"} 0
 `, names...)
-	if got, want := testutil.CollectAndCount(h.config.Metrics.skipped), 2*len(usage.Causes()); got != want {
+	if got, want := testutil.CollectAndCount(h.metrics.skipped), 2*len(usage.Causes()); got != want {
 		t.Errorf("%d series of what was skipped, want one of each source and cause: %d", got, want)
 	}
 	h.pass(2 * time.Minute)

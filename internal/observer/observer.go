@@ -1,12 +1,13 @@
 // Package observer measures: it samples usage at a steady pace, reads it against the cluster and publishes one immutable
 // Observation that both halves of Evenkeel decide on. Between two samples it keeps the published board true to what the
-// pod watch and the ledger report. It never evicts and never answers a request.
+// pod watch and the ledger report. Under another policy it goes on with the samples it has, or answers by the old ones until
+// there are enough of the new. It never evicts and never answers a request.
 package observer
 
 import (
 	"context"
 	"errors"
-	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,8 +26,10 @@ import (
 type Config struct {
 	// Sources in the order of choice: a node and a pod take the first that has a fresh and sane sample.
 	Sources []Source
-	Usage   usage.Config
-	Scorer  scorer.Config
+	// Reads is what the samples depend on: those taken under configurations with deeply equal Reads go together.
+	Reads  any
+	Usage  usage.Config
+	Scorer scorer.Config
 	// Lines are the one definition of hot.
 	Lines *lines.Set
 	Hot   plan.HotRule
@@ -34,7 +37,9 @@ type Config struct {
 	HotWindows     []usage.Window
 	MinCoverage    float64 // percent of ready nodes with fresh usage below which nothing is evicted
 	SampleInterval time.Duration
-	Ledger         ledger.Config // OnReserve is the observer's own
+	// ObservationPeriod is how long new sources without a memory are watched before they take over from others.
+	ObservationPeriod time.Duration
+	Ledger            ledger.Config // OnReserve is the observer's own
 	// Gated, which may be nil, is told when the gate closes, opens or changes its reason.
 	Gated   func(*Observation)
 	Now     func() time.Time
@@ -63,33 +68,41 @@ type Observation struct {
 	Sources []SourceStatus
 	// Gate is why nothing may be evicted on this observation; empty when it may.
 	Gate Gate
+	// Changing says that a new policy's sources and windows are being observed, and that this is still by the old ones.
+	Changing bool
 
+	estimate usage.Estimate
 	// charged is what the board was adjusted by for pods that came since; changes come under the store's lock.
 	charged map[string]cluster.Amounts
 }
 
 // Observer publishes Observations.
 type Observer struct {
-	config  Config
+	now     func() time.Time
+	gated   func(*Observation)
+	metrics *Metrics
 	store   *informed.Store
-	usage   *usage.Store
 	ledger  *ledger.Ledger
 	latest  atomic.Pointer[Observation]
-	batches int
-	first   time.Time
-	told    Gate // the gate last reported
+
+	// sampling is held while a sample is taken and while the configuration changes; it guards what follows.
+	sampling sync.Mutex
+	at       *measuring // whose Observations are published
+	next     *measuring // takes over once it knows enough; mostly nil
+	since    time.Time  // when next began
+	told     Gate       // the gate last reported
 }
 
 // New returns an Observer with its Store, to be fed with nodes and pods, and its Ledger.
 func New(config Config) (*Observer, error) {
-	if len(config.Sources) == 0 || config.Now == nil || config.Lines == nil || config.SampleInterval <= 0 {
-		return nil, errors.New("observer: Sources, Now, Lines and SampleInterval must be set")
+	if config.Now == nil {
+		return nil, errors.New("observer: Now must be set")
 	}
-	readings, err := usage.NewStore(config.Usage, config.Now())
+	at, err := newMeasuring(config, config.Now())
 	if err != nil {
-		return nil, fmt.Errorf("making the usage store: %w", err)
+		return nil, err
 	}
-	o := &Observer{config: config, usage: readings}
+	o := &Observer{now: config.Now, gated: config.Gated, metrics: config.Metrics, at: at}
 	o.store = informed.NewStore(o.changed)
 	config.Ledger.OnReserve = func(node string, by cluster.Amounts) {
 		if latest := o.latest.Load(); latest != nil {
@@ -108,7 +121,7 @@ func (o *Observer) Ledger() *ledger.Ledger { return o.ledger }
 
 // Adopt brings the ledger to what the process that evicts has written, and to what the cluster looks like.
 func (o *Observer) Adopt(document ledger.Document) {
-	now := o.config.Now()
+	now := o.now()
 	o.ledger.Adopt(document, now)
 	if o.store.Synced() {
 		o.store.Observe(func(snapshot *cluster.Snapshot) { o.ledger.Reconcile(snapshot, now) })
@@ -125,16 +138,27 @@ func (o *Observer) Run(ctx context.Context) error {
 			return nil
 		}
 	}
-	ticker := time.NewTicker(o.config.SampleInterval)
+	interval := o.interval()
+	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
 		o.Sample(ctx)
+		if now := o.interval(); now != interval { // another policy's sources have taken over
+			interval = now
+			ticker.Reset(interval)
+		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
 		}
 	}
+}
+
+func (o *Observer) interval() time.Duration {
+	o.sampling.Lock()
+	defer o.sampling.Unlock()
+	return o.at.config.SampleInterval
 }
 
 func sleep(ctx context.Context, d time.Duration) bool {
@@ -151,57 +175,53 @@ func sleep(ctx context.Context, d time.Duration) bool {
 // Sample takes one reading and publishes the Observation that follows from it. A reading that fails leaves the usage
 // known so far to age.
 func (o *Observer) Sample(ctx context.Context) {
-	started := o.config.Now()
-	read := o.read(ctx, started)
-	if ctx.Err() != nil {
+	o.sampling.Lock()
+	defer o.sampling.Unlock()
+	if o.next != nil && o.tryNext(ctx) {
 		return
 	}
-	now := o.config.Now()
+	o.observe(ctx, o.at, func(made *Observation) bool {
+		o.publish(made)
+		return true
+	})
+}
+
+// observe takes a reading and makes an Observation. use is called with it while no change can come between, and says whether
+// it was published.
+func (o *Observer) observe(ctx context.Context, m *measuring, use func(*Observation) bool) (published bool) {
+	started := o.now()
+	var before *cluster.Snapshot
+	o.store.Observe(func(snapshot *cluster.Snapshot) { before = snapshot })
+	read := m.read(ctx, before, o.now)
+	if ctx.Err() != nil {
+		return false
+	}
+	now := o.now()
 	o.ledger.Expire(now)
 	o.store.Observe(func(snapshot *cluster.Snapshot) {
 		o.ledger.Reconcile(snapshot, now)
-		for _, past := range read.history {
-			o.usage.Ingest(snapshot, past)
-		}
-		if len(read.batches) > 0 {
-			read.tell(o.usage.Ingest(snapshot, read.batches...))
-			if o.batches++; o.first.IsZero() && read.nodes() > 0 {
-				o.first = now
-			}
-		}
-		o.publish(snapshot, now, read)
+		m.ingest(snapshot, &read, now)
+		published = use(m.observation(snapshot, now, &read, o.ledger.Expected()))
 	})
+	if !published {
+		return false
+	}
 	latest := o.Latest()
-	o.config.Metrics.observe(latest, now.Sub(started))
+	o.metrics.observe(latest, now.Sub(started))
 	o.tell(latest)
 	klog.FromContext(ctx).V(3).Info("Observed", "nodes", len(latest.View.Nodes), "fresh", latest.Fresh, "gate", latest.Gate)
+	return true
 }
 
-func (o *Observer) publish(snapshot *cluster.Snapshot, now time.Time, read reading) {
-	view := o.usage.View(snapshot, now, o.ledger.Expected())
-	resolved := o.config.Lines.Resolve(view)
-	next := &Observation{
-		At: now, View: view, Board: scorer.NewBoard(view, resolved, o.config.Scorer), Lines: resolved,
-		Batches: o.batches, First: o.first, Sources: read.sources, charged: map[string]cluster.Amounts{},
+// publish makes an Observation the newest. It is called under the store's lock.
+func (o *Observer) publish(made *Observation) {
+	if o.next != nil {
+		made.Changing = true
+		if made.Gate == "" {
+			made.Gate = GateFilling
+		}
 	}
-	next.States = o.states(view, resolved, len(read.batches) > 0)
-	next.Ready, next.Fresh = coverage(view)
-	next.Pods, next.Measured = podCoverage(view)
-	next.Settled = o.settled(view)
-	next.Gate = o.gate(next)
-	o.ledger.Reserved(next.Board.Adjust, func() { o.latest.Store(next) })
-}
-
-// states classifies after a new reading. Without one no sample is counted: nodes keep their state until they are unknown.
-func (o *Observer) states(view *usage.View, resolved *lines.Resolved, fresh bool) map[string]plan.NodeState {
-	var before map[string]plan.NodeState
-	if previous := o.latest.Load(); previous != nil {
-		before = previous.States
-	}
-	if fresh || before == nil {
-		return plan.Classify(before, view, resolved, o.config.Hot)
-	}
-	return plan.Keep(before, view)
+	o.ledger.Reserved(made.Board.Adjust, func() { o.latest.Store(made) })
 }
 
 func coverage(view *usage.View) (ready, fresh int) {
@@ -235,7 +255,7 @@ func podCoverage(view *usage.View) (pods, measured int) {
 // changed keeps the ledger and the published board true between samples: a pod that came is charged with what it is expected
 // to use, one that went is taken off.
 func (o *Observer) changed(change informed.Change) {
-	now := o.config.Now()
+	now := o.now()
 	switch {
 	case change.Created != nil:
 		o.ledger.Created(ledgerPod(change.Created))
@@ -285,7 +305,7 @@ func (o *Observer) Estimate(on *Observation, podUID, ownerUID string, requests, 
 	if amounts, ok := on.Board.Siblings(ownerUID); ok {
 		return amounts
 	}
-	return o.config.Usage.Estimate.For(requests, limits)
+	return on.estimate.For(requests, limits)
 }
 
 // predictedOf returns what the view predicted a pod with.

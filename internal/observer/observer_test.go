@@ -26,7 +26,7 @@ func TestConfigIsChecked(t *testing.T) {
 	if _, err := New(Config{}); err == nil {
 		t.Error("an Observer of nothing")
 	}
-	bad := newHarbor(t).config
+	bad := newHarbor(t).at.config
 	bad.Usage.MaxAge = 0
 	if _, err := New(bad); err == nil {
 		t.Error("an Observer without a maximum age")
@@ -247,8 +247,8 @@ func (h *harbor) published() map[string]int64 {
 func (h *harbor) anew() map[string]int64 {
 	predicted := map[string]int64{}
 	h.store.Observe(func(snapshot *cluster.Snapshot) {
-		view := h.usage.View(snapshot, h.Latest().At, h.ledger.Expected())
-		board := scorer.NewBoard(view, h.config.Lines.Resolve(view), scorer.Config{})
+		view := h.at.usage.View(snapshot, h.Latest().At, h.ledger.Expected())
+		board := scorer.NewBoard(view, h.at.config.Lines.Resolve(view), scorer.Config{})
 		h.ledger.Reserved(board.Adjust, func() {})
 		for i := range int32(4) {
 			amounts, _ := board.Predicted(i)
@@ -263,7 +263,7 @@ func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarbor(t)
 		var taken atomic.Int64
-		h.config.Sources[0] = sourceFunc(func(ctx context.Context, snapshot *cluster.Snapshot) (usage.Batch, error) {
+		h.at.config.Sources[0] = sourceFunc(func(ctx context.Context, snapshot *cluster.Snapshot) (usage.Batch, error) {
 			taken.Add(1)
 			return h.meter.Sample(ctx, snapshot)
 		})

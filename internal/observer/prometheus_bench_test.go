@@ -103,7 +103,7 @@ func (h *harbor) turn(b *testing.B, server *oracle, pods int) {
 
 // proceed lets 15 seconds pass.
 func (h *harbor) proceed(server *oracle) {
-	h.now = h.now.Add(h.config.SampleInterval)
+	h.now = h.now.Add(h.at.config.SampleInterval)
 	server.proceed(h.now)
 }
 

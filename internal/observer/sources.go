@@ -41,26 +41,25 @@ type SourceStatus struct {
 
 // reading is what the sources had at one moment.
 type reading struct {
+	now     func() time.Time
 	history []usage.Batch
 	batches []usage.Batch
 	sources []SourceStatus
 }
 
 // read asks the sources in order, each only while those before left something open.
-func (o *Observer) read(ctx context.Context, started time.Time) reading {
-	var snapshot *cluster.Snapshot
-	o.store.Observe(func(s *cluster.Snapshot) { snapshot = s })
-	r := reading{sources: make([]SourceStatus, len(o.config.Sources))}
-	if o.batches == 0 {
-		r.history = o.past(ctx, snapshot, started)
+func (m *measuring) read(ctx context.Context, snapshot *cluster.Snapshot, now func() time.Time) reading {
+	r := reading{now: now, sources: make([]SourceStatus, len(m.config.Sources))}
+	if m.batches == 0 {
+		r.history = m.past(ctx, snapshot, now())
 	}
-	wanted := o.wanted(snapshot)
-	for i, source := range o.config.Sources {
+	wanted := m.wanted(snapshot)
+	for i, source := range m.config.Sources {
 		r.sources[i].Name = source.Name()
-		if i > 0 && o.usage.Lacking() == 0 && wanted.met() {
+		if i > 0 && m.usage.Lacking() == 0 && wanted.met() {
 			continue
 		}
-		o.ask(ctx, &r, i, snapshot)
+		r.ask(ctx, i, source, snapshot)
 		if r.sources[i].Err == nil {
 			wanted.take(i, &r.batches[len(r.batches)-1])
 		}
@@ -69,10 +68,10 @@ func (o *Observer) read(ctx context.Context, started time.Time) reading {
 }
 
 // ask takes a reading of one source.
-func (o *Observer) ask(ctx context.Context, r *reading, i int, snapshot *cluster.Snapshot) {
-	status, began := &r.sources[i], o.config.Now()
-	batch, err := o.config.Sources[i].Sample(ctx, snapshot)
-	status.Asked, status.Err, status.Took = true, err, o.config.Now().Sub(began)
+func (r *reading) ask(ctx context.Context, i int, source Source, snapshot *cluster.Snapshot) {
+	status, began := &r.sources[i], r.now()
+	batch, err := source.Sample(ctx, snapshot)
+	status.Asked, status.Err, status.Took = true, err, r.now().Sub(began)
 	if err != nil {
 		if ctx.Err() == nil {
 			klog.FromContext(ctx).Error(err, "Reading usage failed, what is known ages", "source", status.Name)
@@ -100,13 +99,13 @@ func (r *reading) nodes() int {
 
 // past is what the first source with a memory knows of the time before this process: windows that are summed up here are
 // filled with it.
-func (o *Observer) past(ctx context.Context, snapshot *cluster.Snapshot, now time.Time) []usage.Batch {
-	for _, source := range o.config.Sources {
+func (m *measuring) past(ctx context.Context, snapshot *cluster.Snapshot, now time.Time) []usage.Batch {
+	for _, source := range m.config.Sources {
 		historian, ok := source.(Historian)
 		if !ok {
 			continue
 		}
-		past, err := o.pastOf(ctx, historian, snapshot, now)
+		past, err := m.pastOf(ctx, historian, snapshot, now)
 		if err != nil {
 			klog.FromContext(ctx).Error(err, "Reading past usage failed, windows fill from now on", "source", source.Name())
 		}
@@ -116,9 +115,9 @@ func (o *Observer) past(ctx context.Context, snapshot *cluster.Snapshot, now tim
 }
 
 // pastOf reads one piece of the past after the other, each up to where the next begins.
-func (o *Observer) pastOf(ctx context.Context, source Historian, snapshot *cluster.Snapshot, now time.Time) ([]usage.Batch, error) {
+func (m *measuring) pastOf(ctx context.Context, source Historian, snapshot *cluster.Snapshot, now time.Time) ([]usage.Batch, error) {
 	var past []usage.Batch
-	spans := o.usage.Spans()
+	spans := m.usage.Spans()
 	for i, span := range spans {
 		batches, err := source.History(ctx, snapshot, now.Add(-span.Since), span.Step)
 		if err != nil {
@@ -142,7 +141,7 @@ type wanted struct {
 	pods  int
 }
 
-func (o *Observer) wanted(snapshot *cluster.Snapshot) wanted {
+func (m *measuring) wanted(snapshot *cluster.Snapshot) wanted {
 	w := wanted{nodes: make(map[string]int, len(snapshot.Nodes))}
 	running := 0
 	for _, node := range snapshot.Nodes {
@@ -155,9 +154,9 @@ func (o *Observer) wanted(snapshot *cluster.Snapshot) wanted {
 			}
 		}
 	}
-	w.pods = int(o.config.MinCoverage / 100 * float64(running))
-	if latest := o.Latest(); latest != nil && len(o.config.Sources) > 1 {
-		w.place(latest.View, o.config.Sources)
+	w.pods = int(m.config.MinCoverage / 100 * float64(running))
+	if m.last != nil && len(m.config.Sources) > 1 {
+		w.place(m.last.View, m.config.Sources)
 	}
 	return w
 }

@@ -31,7 +31,7 @@ type bridge struct {
 	pods     []usage.PodSample
 }
 
-func newBridge(t testing.TB) *bridge {
+func newBridge(t testing.TB, change ...func(*observer.Config)) *bridge {
 	t.Helper()
 	b := &bridge{t: t, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), used: map[string]int64{}}
 	clock := func() time.Time { return b.now }
@@ -41,7 +41,7 @@ func newBridge(t testing.TB) *bridge {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := observer.New(observer.Config{
+	config := observer.Config{
 		Sources: []observer.Source{source(b.read)},
 		Usage: usage.Config{
 			SampleInterval: 15 * time.Second, MaxAge: 90 * time.Second, MinWindow: 75 * time.Second,
@@ -51,7 +51,11 @@ func newBridge(t testing.TB) *bridge {
 		Lines:  set,
 		Hot:    plan.HotRule{ConsecutiveSamples: 1, SampleInterval: 15 * time.Second},
 		Ledger: ledger.Config{SourceAvoidance: 10 * time.Minute}, SampleInterval: 15 * time.Second, Now: clock,
-	})
+	}
+	for _, c := range change {
+		c(&config)
+	}
+	o, err := observer.New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,6 +89,7 @@ func (b *bridge) node(name string, cpuMilli int64) {
 	b.observer.Store().SetNode(&v1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Status: v1.NodeStatus{
+			Capacity:    v1.ResourceList{v1.ResourceCPU: resource.MustParse("20"), v1.ResourceMemory: resource.MustParse("100Gi")},
 			Allocatable: v1.ResourceList{v1.ResourceCPU: resource.MustParse("10"), v1.ResourceMemory: resource.MustParse("100Gi")},
 			Conditions:  []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}},
 		},

@@ -36,7 +36,9 @@ func NewJudge(o *observer.Observer, now func() time.Time) *Judge {
 }
 
 // Begin opens a round on the newest observation. Before the first everything is unknown, which is neutral.
-func (j *Judge) Begin() extender.Round {
+func (j *Judge) Begin() extender.Round { return j.begin() }
+
+func (j *Judge) begin() round {
 	observation := j.observer.Latest()
 	if observation == nil {
 		return round{judge: j, index: noNames}
@@ -118,18 +120,34 @@ func (r round) Filter(pod *extender.Pod, nodes []int32, reasons []extender.Rejec
 		}
 		r.avoidSource(pod, nodes, reasons, now)
 	}
-	board, amounts := r.observation.Board, r.estimate(pod)
+	amounts := r.estimate(pod)
+	r.rejectFull(pod, amounts, nodes, reasons)
 	left, only := 0, int32(-1)
 	for k, i := range nodes {
-		if reasons[k] == extender.RejectNone && !board.Accepts(i, amounts) {
-			reasons[k] = extender.RejectHot
-		}
 		if reasons[k] == extender.RejectNone {
 			left, only = left+1, i
 		}
 	}
 	if left == 1 { // kube-scheduler asks nothing more
 		r.presume(pod, only, amounts)
+	}
+}
+
+// rejectFull marks the nodes that have no room. Limits of measured windows do not hold for pods of DaemonSets: each has one
+// node alone, and would wait for ever.
+func (r round) rejectFull(pod *extender.Pod, amounts cluster.Amounts, nodes []int32, reasons []extender.Reject) {
+	board, why := r.observation.Board, extender.RejectHot
+	if board.Measured() {
+		if pod.OwnerKind == "DaemonSet" {
+			return
+		}
+		why = extender.RejectLoad
+	}
+	for k, i := range nodes {
+		// A limit counts whatever else there is against a node, because others yield where a request would lose all its nodes.
+		if (reasons[k] == extender.RejectNone || why == extender.RejectLoad) && !board.Accepts(i, amounts) {
+			reasons[k] = why
+		}
 	}
 }
 
@@ -200,7 +218,7 @@ func (r round) destination(move ledger.Move, nodes []int32) int32 {
 		return -1
 	}
 	to := r.observation.Board.Node([]byte(move.Node))
-	if to < 0 || !r.observation.Board.Accepts(to, cluster.Amounts{}) {
+	if to < 0 || !r.observation.Board.Lands(to, cluster.Amounts{}) {
 		return -1
 	}
 	if !slices.Contains(nodes, to) {

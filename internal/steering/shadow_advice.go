@@ -76,11 +76,7 @@ func (r shadowRound) reject(pod *extender.Pod, amounts cluster.Amounts, nodes []
 	if !r.judge.observer.Ledger().Quiet() {
 		r.avoidSource(pod, nodes, reasons, r.judge.now())
 	}
-	for k, i := range nodes {
-		if reasons[k] == extender.RejectNone && !r.observation.Board.Accepts(i, amounts) {
-			reasons[k] = extender.RejectHot
-		}
-	}
+	r.rejectFull(pod, amounts, nodes, reasons)
 }
 
 // tellRejected counts the rejected nodes and leaves the others in work.kept.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -39,6 +40,22 @@ type Config struct {
 
 	// Registerer of the metrics; nil keeps them private.
 	Registerer prometheus.Registerer
+
+	// LoadMessage is what kube-scheduler tells about a node that is rejected for
+	// RejectLoad; empty takes the message of that reason.
+	LoadMessage string
+	// RejectAll lets a request go without a node when every one of its nodes is
+	// rejected for RejectLoad. Else all are kept then.
+	RejectAll bool
+	// NamesOnly answers a filter request without node names by an error in its
+	// reply, as extenders did that understood nothing else. Else whole nodes do
+	// as well, and a request with neither is refused.
+	NamesOnly bool
+	// LogBodies logs what is asked, the first 4 kB of it. A pod's environment is
+	// part of it.
+	LogBodies bool
+	// Pages are served at further paths, each exactly as it is given.
+	Pages map[string]http.Handler
 
 	// MaxBodyBytes is the largest request accepted.
 	MaxBodyBytes int64

@@ -6,8 +6,8 @@
 // whatever the Judge says, or the client sends:
 //
 //   - scheduling never suffers from lack of data: an unknown node is kept, an
-//     overloaded server keeps all nodes, and a request is never answered with
-//     no node at all;
+//     overloaded server keeps all nodes, and unless Config.RejectAll says so
+//     a request is never answered with no node at all;
 //   - a request that makes no sense gets a status other than 200 and one line,
 //     which kube-scheduler passes over when the extender is ignorable;
 //   - the work per request does not allocate in proportion to the node names.

@@ -114,3 +114,15 @@ func (e *exchange) keepUnknown() (kept int) {
 	}
 	return kept
 }
+
+// keepUnlessLoad undoes rejections but those for the load and returns how many
+// nodes are kept.
+func (e *exchange) keepUnlessLoad() (kept int) {
+	for i, reason := range e.reasons {
+		if reason != RejectLoad {
+			e.reasons[i] = RejectNone
+			kept++
+		}
+	}
+	return kept
+}

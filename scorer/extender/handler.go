@@ -25,11 +25,23 @@ type verbs struct {
 	full     bool
 	budget   time.Duration
 
+	load      atomic.Pointer[loadRefusal]
+	namesOnly bool
+	logBodies bool
+
 	slots     chan struct{} // held while judging
 	inside    atomic.Int64  // requests between arrival and reply
 	exchanges sync.Pool     // of *exchange
 
 	jsonType []string // header value, made once
+}
+
+// loadRefusal is how nodes are refused for RejectLoad.
+type loadRefusal struct {
+	// message is as it stands in JSON.
+	message string
+	// all lets a request go without a node.
+	all bool
 }
 
 // serve reads, judges and answers one request.
@@ -86,7 +98,15 @@ func (h *verbs) fill(v verb, e *exchange, r *http.Request) (got result, err erro
 	if len(e.body) == 0 {
 		return resultInvalid, statusError{http.StatusBadRequest, errors.New("empty request body")}
 	}
-	if err := e.req.decode(e.body); err != nil {
+	if h.logBodies {
+		logBody(r, v, e.body)
+	}
+	err = e.req.decode(e.body)
+	if v == verbFilter && h.namesOnly && e.req.lacksNames(err) {
+		e.out = append(e.out[:0], noNamesReply...)
+		return resultInvalid, nil
+	}
+	if err != nil {
 		return resultInvalid, statusError{http.StatusBadRequest, fmt.Errorf("decoding the request: %w", err)}
 	}
 	if err := r.Context().Err(); err != nil {
@@ -102,22 +122,32 @@ func (h *verbs) fill(v verb, e *exchange, r *http.Request) (got result, err erro
 func (h *verbs) filter(e *exchange, r *http.Request) result {
 	e.clearReasons()
 	got := h.ask(e, func(round Round) { round.Filter(&e.req.pod, e.nodes, e.reasons) })
+	load, none := h.load.Load(), false
 	if got == resultOK && e.keepUnknown() == 0 {
-		got = resultNeutral
-		why := neutralAllRejected
-		if len(e.reasons) == 1 {
-			why = neutralOneNode
+		if none = load.all && e.keepUnlessLoad() == 0; !none {
+			got = h.relent(e, load.all)
 		}
-		h.metrics.neutrals[why].Inc()
-		e.clearReasons()
 	}
 	h.metrics.countRejected(e.reasons)
 	listed := h.listed
-	if h.wantsFull(r) {
+	if none || h.wantsFull(r) { // without a node the pod's event is made of these messages
 		listed = len(e.reasons)
 	}
-	e.out = filterReply{req: &e.req, reasons: e.reasons, listed: listed}.appendTo(e.out[:0])
+	e.out = filterReply{req: &e.req, reasons: e.reasons, listed: listed, loadMessage: load.message}.appendTo(e.out[:0])
 	return got
+}
+
+// relent keeps nodes after all were rejected: those that keepUnlessLoad has left, or all.
+func (h *verbs) relent(e *exchange, kept bool) result {
+	why := neutralAllRejected
+	if len(e.reasons) == 1 {
+		why = neutralOneNode
+	}
+	h.metrics.neutrals[why].Inc()
+	if !kept {
+		e.clearReasons()
+	}
+	return resultNeutral
 }
 
 func (h *verbs) prioritize(e *exchange, r *http.Request) result {

@@ -45,7 +45,8 @@ type Round interface {
 	// Filter sets reasons[i] to say why nodes[i] is not for the pod; the
 	// reasons arrive as RejectNone. A negative index is an unknown node, which
 	// is kept whatever its reason. If every node is rejected the reply keeps
-	// them all, so a Round that books a place books it only on a node it keeps.
+	// them all (but see RejectLoad), so a Round that books a place books it only
+	// on a node it keeps.
 	Filter(pod *Pod, nodes []int32, reasons []Reject)
 
 	// Prioritize sets scores[i], 0 to 10, higher for the better node; the
@@ -74,17 +75,23 @@ const (
 	RejectSource
 	// RejectNotDestination is any node but the planned landing of a move.
 	RejectNotDestination
+	// RejectLoad is a node whose measured usage is above a limit of the policy.
+	// Its message is the Config's LoadMessage, and alone among the reasons it
+	// may cost a request all its nodes, if the Config says so.
+	RejectLoad
 
 	rejectCount
 )
 
 // rejectTexts holds the label value and the message of each reason. The
-// messages are written into JSON as they are, so they need no escaping.
+// messages are written into JSON as they are, so they need no escaping. That of
+// RejectLoad is the default of Config.LoadMessage.
 var rejectTexts = [rejectCount]struct{ label, message string }{
 	RejectNone:           {"None", ""},
 	RejectHot:            {"Hot", "node real usage above the reject line"},
 	RejectSource:         {"Source", "pod was just evicted from this node"},
 	RejectNotDestination: {"NotDestination", "evenkeel planned another node for this pod"},
+	RejectLoad:           {"Load", "node load above the policy's limit"},
 }
 
 // String returns the reason as used in metric labels.

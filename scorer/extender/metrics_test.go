@@ -37,6 +37,7 @@ evenkeel_extender_over_budget_total{verb="prioritize"} 3
 # HELP evenkeel_extender_rejected_nodes_total Nodes rejected by filter replies, by reason.
 # TYPE evenkeel_extender_rejected_nodes_total counter
 evenkeel_extender_rejected_nodes_total{reason="Hot"} 2
+evenkeel_extender_rejected_nodes_total{reason="Load"} 0
 evenkeel_extender_rejected_nodes_total{reason="NotDestination"} 0
 evenkeel_extender_rejected_nodes_total{reason="Source"} 0
 evenkeel_extender_rejected_nodes_total{reason="Unknown"} 0

@@ -1,6 +1,9 @@
 package extender
 
-import "slices"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // maxScore is the best score on the wire (extenderv1.MaxExtenderPriority).
 const maxScore = 10
@@ -13,10 +16,15 @@ type filterReply struct {
 	// left out count as failed and unresolvable just the same; only their
 	// message is missing should the pod stay unscheduled after all.
 	listed int
+	// loadMessage is that of RejectLoad, as it stands in JSON.
+	loadMessage string
 }
 
-// appendTo writes an ExtenderFilterResult. At least one node must be kept:
-// kube-scheduler reads a missing, null or empty list as "no node".
+// noNamesReply is an ExtenderFilterResult that tells of a mistake in the request.
+const noNamesReply = `{"Error":"the request has no NodeNames; set nodeCacheCapable for this extender"}` + "\n"
+
+// appendTo writes an ExtenderFilterResult. kube-scheduler reads a missing, null
+// or empty list as "no node".
 func (f filterReply) appendTo(dst []byte) []byte {
 	if len(f.req.nodes) > 0 {
 		dst = slices.Grow(dst, len(f.req.scan.data))
@@ -69,13 +77,29 @@ func (f filterReply) appendRejected(dst []byte) []byte {
 		left--
 		dst = f.req.appendName(dst, i)
 		dst = append(dst, `:"`...)
-		dst = append(dst, reason.Message()...)
+		dst = append(dst, f.message(reason)...)
 		dst = append(dst, '"')
 	}
 	if left < f.listed {
 		dst = append(dst, '}')
 	}
 	return dst
+}
+
+func (f filterReply) message(reason Reject) string {
+	if reason == RejectLoad {
+		return f.loadMessage
+	}
+	return reason.Message()
+}
+
+// inJSON returns a text as it stands between the quotes of a JSON string.
+func inJSON(text string) string {
+	quoted, err := json.Marshal(text)
+	if err != nil { // no text is beyond JSON
+		return ""
+	}
+	return string(quoted[1 : len(quoted)-1])
 }
 
 // appendName writes the name of node i as it was quoted in the request.

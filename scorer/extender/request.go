@@ -83,6 +83,11 @@ func (r *request) check() error {
 	return nil
 }
 
+// lacksNames says whether a request that was decoded with err has no node names.
+func (r *request) lacksNames(err error) bool {
+	return errors.Is(err, errNoNodes) || err == nil && len(r.nodes) > 0
+}
+
 // decodeNames reads the node names of a nodeCacheCapable request.
 func (r *request) decodeNames() error {
 	if len(r.nodes) > 0 {

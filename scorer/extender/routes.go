@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"net/http"
 	"strings"
 )
@@ -28,7 +30,7 @@ type routes struct {
 }
 
 func newRoutes(h *verbs, reports *Config) *routes {
-	live := adapter(serveLive)
+	live := Text("ok\n") // who can be asked can answer, with or without usage data
 	r := &routes{
 		filter: adapter(func(w http.ResponseWriter, r *http.Request) error {
 			return h.serve(verbFilter, w, r)
@@ -36,13 +38,17 @@ func newRoutes(h *verbs, reports *Config) *routes {
 		prioritize: adapter(func(w http.ResponseWriter, r *http.Request) error {
 			return h.serve(verbPrioritize, w, r)
 		}),
-		exact: map[string]http.Handler{"/livez": live, "/readyz": live, "/healthz": live},
+		exact: map[string]http.Handler{
+			"/livez": live, "/readyz": live, "/healthz": live,
+			"/healthcheck": Text("OK\n"), // where earlier extenders had it
+		},
 	}
 	for path, report := range map[string]Report{"/nodes": reports.Nodes, "/status": reports.Status, "/shadow": reports.Shadow} {
 		if report != nil {
 			r.exact[path] = report.handler()
 		}
 	}
+	maps.Copy(r.exact, reports.Pages)
 	if reports.Explain != nil {
 		r.explain = reports.Explain.handler()
 	}
@@ -73,13 +79,16 @@ func (r *routes) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}).ServeHTTP(w, req)
 }
 
-// serveLive says ok: who can be asked can answer, with or without usage data.
-func serveLive(w http.ResponseWriter, r *http.Request) error {
-	if err := readOnly(w, r); err != nil {
+// Text is a page that never changes.
+func Text(text string) http.Handler {
+	return adapter(func(w http.ResponseWriter, r *http.Request) error {
+		if err := readOnly(w, r); err != nil {
+			return err
+		}
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, err := io.WriteString(w, text)
 		return err
-	}
-	_, err := w.Write([]byte("ok\n"))
-	return err
+	})
 }
 
 func readOnly(w http.ResponseWriter, r *http.Request) error {

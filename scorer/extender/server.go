@@ -29,6 +29,7 @@ const (
 type Server struct {
 	config Config
 	tls    *tls.Config
+	verbs  *verbs
 	routes *routes
 }
 
@@ -56,10 +57,22 @@ func NewServer(config Config) (*Server, error) {
 		listed:   config.ListedRejects,
 		full:     config.FullReplies,
 		budget:   config.Budget,
+
+		namesOnly: config.NamesOnly,
+		logBodies: config.LogBodies,
+
 		slots:    make(chan struct{}, config.MaxConcurrent),
 		jsonType: []string{"application/json"},
 	}
-	return &Server{config: config, tls: tlsConfig, routes: newRoutes(h, &config)}, nil
+	s := &Server{config: config, tls: tlsConfig, verbs: h, routes: newRoutes(h, &config)}
+	s.SetLoad(config.LoadMessage, config.RejectAll)
+	return s, nil
+}
+
+// SetLoad replaces LoadMessage and RejectAll of the configuration, also while
+// requests are answered.
+func (s *Server) SetLoad(message string, rejectAll bool) {
+	s.verbs.load.Store(&loadRefusal{inJSON(orDefault(message, RejectLoad.Message())), rejectAll})
 }
 
 // ServeHTTP answers one request, for those who bring their own listener.

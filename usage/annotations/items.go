@@ -93,7 +93,7 @@ func fresh(found []item, location *time.Location, now time.Time, problems *usage
 		case !now.Before(at.Add(it.period + Grace)):
 			problems.Add(usage.Stale, it.name())
 		default:
-			it.reading.At = at
+			it.reading.At, it.reading.MaxAge = at, it.period+Grace
 			kept = append(kept, it)
 		}
 	}

@@ -71,6 +71,12 @@ func TestSampleReadsWhatWritersWrite(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			batch := sample(t, newSource(t, tc.config), node("a", tc.given))
+			good := map[time.Duration]time.Duration{ // three minutes, fifteen, three hours, and five minutes more
+				5 * time.Minute: 8 * time.Minute, time.Hour: 20 * time.Minute, 24 * time.Hour: 185 * time.Minute,
+			}
+			for i := range tc.want {
+				tc.want[i].MaxAge = good[tc.want[i].Window.Over]
+			}
 			want := []usage.NodeSample{{Name: "a", Readings: tc.want}}
 			if diff := cmp.Diff(want, batch.Nodes, cmpopts.EquateApprox(1e-9, 0), cmpopts.EquateApproxTime(0)); diff != "" {
 				t.Errorf("nodes (-want +got):\n%s", diff)

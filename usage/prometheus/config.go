@@ -50,6 +50,9 @@ type Config struct {
 	Metrics []usage.Metric
 	// NodesOnly asks for no pods.
 	NodesOnly bool
+	// EveryNode tells of all nodes, of those without a series without a reading: for queries that give no series where there
+	// is nothing to be said.
+	EveryNode bool
 
 	// Preset says by which names nodes are measured; empty is NodeExporter.
 	Preset Preset

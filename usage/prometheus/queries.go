@@ -74,6 +74,9 @@ func (c *Config) nodeQuery(metric usage.Metric, window usage.Window) (nodeQuery,
 	if preset.now != "" {
 		query.expression, query.stamp = over(preset.now, window, stepOf(window)), "timestamp("+preset.stamp+")"
 	}
+	if window == usage.Last && override.Expression != "" && plainStamp(override.Expression) == "" {
+		query.stamp = "" // it would be the time of the evaluation, for a second query
+	}
 	if whole := override.Windows[window]; whole != "" {
 		query.expression = whole
 		if override.Expression == "" {

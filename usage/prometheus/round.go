@@ -113,12 +113,12 @@ func (r *round) stampsOf(expression string) *stamps {
 	return nil
 }
 
-// nodes puts the answers together and collects what was wrong with them.
-func (r *round) nodes() []usage.NodeSample {
+// nodes puts the answers together and collects what was wrong with them; every tells of nodes without a reading too.
+func (r *round) nodes(every bool) []usage.NodeSample {
 	r.collect()
 	var nodes []usage.NodeSample
 	for _, node := range r.snapshot.Nodes {
-		if readings := r.readings(node.Node.Name); len(readings) > 0 {
+		if readings := r.readings(node.Node.Name); every || len(readings) > 0 {
 			nodes = append(nodes, usage.NodeSample{Name: node.Node.Name, Readings: readings})
 		}
 	}

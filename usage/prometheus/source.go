@@ -96,7 +96,7 @@ func (s *Source) Sample(ctx context.Context, snapshot *cluster.Snapshot) (usage.
 	if err := group.Wait(); err != nil {
 		return usage.Batch{}, err
 	}
-	batch := usage.Batch{Source: Name, MaxAge: s.config.MaxAge, Nodes: r.nodes(), Pods: pods.result()}
+	batch := usage.Batch{Source: Name, MaxAge: s.config.MaxAge, Nodes: r.nodes(s.config.EveryNode), Pods: pods.result()}
 	r.problems.Merge(pods.problems)
 	batch.Problems = r.problems
 	batch.Received = s.config.Now()

@@ -152,7 +152,7 @@ func TestPodsPassTheNamespacesPodSecurity(t *testing.T) {
 		return err
 	}
 	shipped := templates(t)
-	if want := []string{"CronJob/evenkeel", "Deployment/evenkeel", "Deployment/evenkeel-extender", "Job/evenkeel"}; !slices.Equal(slices.Sorted(maps.Keys(shipped)), want) {
+	if want := []string{"CronJob/evenkeel", "Deployment/evenkeel", "Deployment/evenkeel-extender", "Deployment/evenkeel-nodesync", "Deployment/evenkeel-scheduler", "Job/evenkeel"}; !slices.Equal(slices.Sorted(maps.Keys(shipped)), want) {
 		t.Errorf("workloads %v, want %v", slices.Sorted(maps.Keys(shipped)), want)
 	}
 	for name, template := range shipped {
@@ -189,6 +189,10 @@ func TestContainersAreWellBehaved(t *testing.T) {
 			if longRunning && (container.LivenessProbe == nil || container.ReadinessProbe == nil) {
 				t.Error("it is not probed")
 			}
+			if name == "Deployment/evenkeel-scheduler" {
+				checkSchedulerMounts(t, template.Spec)
+				return
+			}
 			checkPolicyMount(t, template.Spec)
 			checkFlags(t, container.Args)
 		})
@@ -204,6 +208,35 @@ func checkPolicyMount(t *testing.T, spec v1.PodSpec) {
 	}
 	if flag := "--policy-config-file=" + mounts[0].MountPath + "/policy.yaml"; !slices.Contains(spec.Containers[0].Args, flag) {
 		t.Errorf("arguments %q, want %s among them", spec.Containers[0].Args, flag)
+	}
+}
+
+// checkSchedulerMounts makes sure that the second scheduler finds its configuration, and the policy that is named there.
+func checkSchedulerMounts(t *testing.T, spec v1.PodSpec) {
+	t.Helper()
+	mounted := map[string]string{}
+	for i, mount := range spec.Containers[0].VolumeMounts {
+		mounted[mount.MountPath] = spec.Volumes[i].ConfigMap.Name
+	}
+	if diff := cmp.Diff(map[string]string{"/etc/evenkeel": "evenkeel-policy", "/etc/kubernetes": "evenkeel-scheduler"}, mounted); diff != "" {
+		t.Errorf("mounts (-want +got):\n%s", diff)
+	}
+	if !slices.Contains(spec.Containers[0].Args, "--config=/etc/kubernetes/scheduler.yaml") {
+		t.Errorf("arguments %q", spec.Containers[0].Args)
+	}
+	var shipped v1.ConfigMap
+	if err := yaml.UnmarshalStrict(readFile(t, filepath.Join(deployDir(t), "overlays", "second-scheduler", "config.yaml")), &shipped); err != nil {
+		t.Fatal(err)
+	}
+	var config schedulerv1.KubeSchedulerConfiguration
+	if err := yaml.UnmarshalStrict([]byte(shipped.Data["scheduler.yaml"]), &config); err != nil {
+		t.Fatal(err)
+	}
+	if len(config.Profiles) != 1 || *config.Profiles[0].SchedulerName != "evenkeel-scheduler" || len(config.Profiles[0].PluginConfig) != 1 {
+		t.Fatalf("profiles %+v", config.Profiles)
+	}
+	if args := string(config.Profiles[0].PluginConfig[0].Args.Raw); args != `{"policyConfigFile":"/etc/evenkeel/policy.yaml"}` {
+		t.Errorf("args of the plugin: %s", args)
 	}
 }
 
@@ -305,6 +338,7 @@ func grantedAccess(t *testing.T) map[string][]access {
 			}
 		}
 	}
+	delete(granted, "") // the overlays that run other programs have cases of their own
 	return granted
 }
 

@@ -20,20 +20,30 @@ import (
 
 // Build compiles the evenkeel binary of this checkout into binDir and returns its path.
 func Build(ctx context.Context, binDir string) (path string, err error) {
+	return build(ctx, "./cmd/evenkeel", filepath.Join(binDir, "evenkeel"))
+}
+
+// BuildScheduler compiles kube-scheduler with Evenkeel's plugin into binDir and returns its path, whose name is not that of
+// the control plane's own. It takes minutes the first time.
+func BuildScheduler(ctx context.Context, binDir string) (path string, err error) {
+	return build(ctx, "./cmd/kube-scheduler", filepath.Join(binDir, "evenkeel-scheduler"))
+}
+
+// build compiles a command of this checkout, one at a time for all that share the folder.
+func build(ctx context.Context, command, path string) (_ string, err error) {
 	root, err := Root(ctx)
 	if err != nil {
 		return "", err
 	}
-	release, err := cluster.Lock(binDir)
+	release, err := cluster.Lock(filepath.Dir(path))
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	path = filepath.Join(binDir, "evenkeel")
-	command := exec.CommandContext(ctx, "go", "build", "-o", path, "./cmd/evenkeel")
-	command.Dir = root
-	if out, err := command.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building evenkeel: %w\n%s", err, out)
+	build := exec.CommandContext(ctx, "go", "build", "-o", path, command)
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building %s: %w\n%s", command, err, out)
 	}
 	return path, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"slices"
@@ -19,6 +20,7 @@ const (
 	job = "nodes"
 	// targetsFile is read again whenever it changes.
 	targetsFile = "targets.json"
+	rulesFile   = "rules.yaml"
 	// exporterPort is node-exporter's, which instance labels end with; nothing listens there.
 	exporterPort = "9100"
 )
@@ -33,11 +35,16 @@ type object = map[string]any
 
 // writeConfig writes the server's configuration, in which only the targets change later.
 func (s *Server) writeConfig() error {
+	if err := s.writeRules(); err != nil {
+		return err
+	}
 	content, err := yaml.Marshal(object{
 		"global": object{
-			"scrape_interval": promDuration(s.config.ScrapeInterval),
-			"scrape_timeout":  promDuration(min(s.config.ScrapeInterval, 5*time.Second)),
+			"scrape_interval":     promDuration(s.config.ScrapeInterval),
+			"scrape_timeout":      promDuration(min(s.config.ScrapeInterval, 5*time.Second)),
+			"evaluation_interval": promDuration(s.config.ScrapeInterval),
 		},
+		"rule_files": []string{rulesFile},
 		"scrape_configs": []object{{
 			"job_name":        job,
 			"file_sd_configs": []object{{"files": []string{targetsFile}, "refresh_interval": "1s"}},
@@ -50,6 +57,19 @@ func (s *Server) writeConfig() error {
 		return fmt.Errorf("encoding prometheus's configuration: %w", err)
 	}
 	return s.replace("prometheus.yaml", content)
+}
+
+// writeRules writes the recording rules, in the order of their names.
+func (s *Server) writeRules() error {
+	rules := make([]object, 0, len(s.config.Rules))
+	for _, name := range slices.Sorted(maps.Keys(s.config.Rules)) {
+		rules = append(rules, object{"record": name, "expr": s.config.Rules[name]})
+	}
+	content, err := yaml.Marshal(object{"groups": []object{{"name": "recorded", "rules": rules}}})
+	if err != nil {
+		return fmt.Errorf("encoding prometheus's rules: %w", err)
+	}
+	return s.replace(rulesFile, content)
 }
 
 // droppedNames matches the names of series that are not kept.

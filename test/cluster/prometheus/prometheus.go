@@ -62,6 +62,8 @@ type Config struct {
 	NodeLabel bool
 	// NodeExporter keeps node-exporter's names of what nodes use, not the kubelet's.
 	NodeExporter bool
+	// Rules are recorded with every scrape interval: expressions by the names of their series.
+	Rules map[string]string
 	// History, when positive, is how far back the server knows the nodes' present usage at its first start, as if it had
 	// been running and nothing had changed; of pods it knows 15 minutes. It needs promtool, which is in the same package.
 	History time.Duration

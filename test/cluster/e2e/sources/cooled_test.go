@@ -31,26 +31,6 @@ func prometheusSource(url string) string {
 	return fmt.Sprintf("{type: Prometheus, maxAge: 20s, timeout: 3s, prometheus: {address: %q}}", url)
 }
 
-// start runs a real Prometheus that has scraped the nodes for an hour already.
-func startPrometheus(t *testing.T, f *stage.Fixture, nodes []string) *prometheus.Server {
-	t.Helper()
-	if !prometheus.Installed() {
-		t.Skip("there is no prometheus on the PATH; .ci/run installs it")
-	}
-	server, err := prometheus.Start(t.Context(), prometheus.Config{
-		Cluster: f.Cluster, Dir: t.TempDir(), NodeExporter: true, History: time.Hour,
-	}, nodes...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	return server
-}
-
 // wantCooled waits until no node is above its line by true usage, and stays with it for a while.
 func wantCooled(t *testing.T, f *stage.Fixture, story *scenario.Story, mark cluster.AuditMark) (evictions int) {
 	t.Helper()
@@ -118,7 +98,7 @@ func TestPrometheusCoolsRequestSkew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := startPrometheus(t, f, story.Nodes)
+	server := f.Prometheus(prometheus.Config{NodeExporter: true}, story.Nodes...)
 	mark := f.Mark()
 	f.Serve(f.Policy(stage.RealUsage, "---\n"+loadPolicy(prometheusSource(server.URL()), false)))
 	evictions := wantCooled(t, f, story, mark)
@@ -138,7 +118,7 @@ func TestPrometheusInAJob(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			server := startPrometheus(t, f, story.Nodes)
+			server := f.Prometheus(prometheus.Config{NodeExporter: true}, story.Nodes...)
 			mark, policy := f.Mark(), f.Policy(stage.RealUsage, "---\n"+loadPolicy(prometheusSource(server.URL()), false))
 			startExtender(t, f, policy)
 			began := time.Now()
@@ -163,7 +143,7 @@ func TestPrometheusStopsMidway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := startPrometheus(t, f, story.Nodes)
+	server := f.Prometheus(prometheus.Config{NodeExporter: true}, story.Nodes...)
 	if err := f.WaitMetrics(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +205,7 @@ func TestNodeSourcesCoolRequestSkew(t *testing.T) {
 
 func startKubelets(t *testing.T, f *stage.Fixture) string {
 	t.Helper()
-	component(t, f, "kubelet-source")
+	f.Component("kubelet-source")
 	kubelets, err := exporters.StartKubelets(t.Context(), exporters.KubeletsConfig{Cluster: f.Cluster, Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 
 // Kubelets that do not answer cost their own nodes alone, whatever each does instead.
 func faultsOfKubelets(t *testing.T, f *stage.Fixture, skew stage.Skewed) {
-	component(t, f, "kubelet-source")
+	f.Component("kubelet-source")
 	kubelets, err := exporters.StartKubelets(t.Context(), exporters.KubeletsConfig{Cluster: f.Cluster, Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)

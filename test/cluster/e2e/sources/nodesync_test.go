@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -39,7 +38,7 @@ const (
 // while nothing changes, and what somebody else wrote stays.
 func TestNodeSync(t *testing.T) {
 	f := stage.New(t)
-	grantNodeSync(t, f)
+	f.Component("nodesync")
 	skew := f.Skew()
 	foreign := skew.Hot[1]
 	patchNode(t, f, foreign, map[string]any{"metadata": map[string]any{"labels": map[string]string{foreignKey: foreignValue}}})
@@ -88,30 +87,6 @@ func TestNodeSync(t *testing.T) {
 		t.Errorf("nodesync --remove: exit code %d, %d nodes still annotated\n%s%s", removed.Code, annotated(t.Context(), f), removed.Stdout, removed.Stderr)
 	}
 	checkForeign(t, f, foreign)
-}
-
-// grantNodeSync gives Evenkeel the rights of the shipped component.
-func grantNodeSync(t *testing.T, f *stage.Fixture) {
-	t.Helper()
-	component(t, f, "nodesync")
-}
-
-// component applies the rights of a shipped component for the time of the case.
-func component(t *testing.T, f *stage.Fixture, name string) {
-	t.Helper()
-	root, err := evenkeel.Root(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := evenkeel.Apply(t.Context(), f.Cluster, filepath.Join(root, "deploy", "components", name, "rbac.yaml"), false); err != nil {
-		t.Fatal(err)
-	}
-	ctx := context.WithoutCancel(t.Context())
-	t.Cleanup(func() {
-		if err := f.Client().RbacV1().ClusterRoleBindings().Delete(ctx, "evenkeel-"+name, metav1.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
-	})
 }
 
 func patchNode(t *testing.T, f *stage.Fixture, node string, patch any) {

@@ -1,4 +1,11 @@
-package policy
+// Package shape compares documents with the Go types they are about to be
+// decoded into. It decides whether every field is known and every value has the
+// right type; what the values mean is left to the packages whose types they are.
+//
+// Invariants:
+//   - All mistakes are reported, each with its whole path and what is allowed there.
+//   - What has passed Check is decoded without an error.
+package shape
 
 import (
 	"encoding"
@@ -22,15 +29,31 @@ var (
 	quantityType        = reflect.TypeFor[resource.Quantity]()
 )
 
-// checkShape compares a generic JSON tree with the Go type it is about to be
+// Decode checks a document and decodes it into target, a pointer to a struct. A
+// document with mistakes leaves target as it was.
+func Decode(object map[string]any, target any) field.ErrorList {
+	if errs := Check(nil, object, reflect.TypeOf(target)); len(errs) > 0 {
+		return errs
+	}
+	raw, err := json.Marshal(object)
+	if err == nil {
+		err = json.Unmarshal(raw, target)
+	}
+	if err != nil {
+		return field.ErrorList{field.InternalError(nil, err)}
+	}
+	return nil
+}
+
+// Check compares a generic JSON tree with the Go type it is about to be
 // decoded into and reports every unknown field and every value of a wrong type.
 // Unlike a strict JSON decoder it does not stop at the first mistake, names the
 // whole path through lists and maps, and tells what is allowed there. Names are
 // compared exactly. A null is an absent value; an element of a list or mapping
 // that decodes itself cannot be absent.
-func checkShape(path *field.Path, value any, t reflect.Type) field.ErrorList {
+func Check(path *field.Path, value any, t reflect.Type) field.ErrorList {
 	if t.Kind() == reflect.Pointer {
-		return checkShape(path, value, t.Elem())
+		return Check(path, value, t.Elem())
 	}
 	switch {
 	case value == nil:
@@ -68,7 +91,7 @@ func checkStruct(path *field.Path, value any, t reflect.Type) field.ErrorList {
 	var errs field.ErrorList
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		if fieldType, known := types[name]; known {
-			errs = append(errs, checkShape(path.Child(name), object[name], fieldType)...)
+			errs = append(errs, Check(path.Child(name), object[name], fieldType)...)
 			continue
 		}
 		allowed := strings.Join(slices.Sorted(maps.Keys(types)), ", ")
@@ -132,24 +155,24 @@ func checkElement(path *field.Path, value any, t reflect.Type) field.ErrorList {
 	if value == nil && decodesItself(t) {
 		return checkLeaf(path, "", t)
 	}
-	return checkShape(path, value, t)
+	return Check(path, value, t)
 }
 
-// dropBlanks removes the fields that are null from a tree of the shape of t, so
+// DropBlanks removes the fields that are null from a tree of the shape of t, so
 // that decoding it leaves them as they are.
-func dropBlanks(value any, t reflect.Type) {
+func DropBlanks(value any, t reflect.Type) {
 	switch t.Kind() {
 	case reflect.Pointer:
-		dropBlanks(value, t.Elem())
+		DropBlanks(value, t.Elem())
 	case reflect.Slice:
 		list, _ := value.([]any)
 		for _, element := range list {
-			dropBlanks(element, t.Elem())
+			DropBlanks(element, t.Elem())
 		}
 	case reflect.Map:
 		object, _ := value.(map[string]any)
 		for _, element := range object {
-			dropBlanks(element, t.Elem())
+			DropBlanks(element, t.Elem())
 		}
 	case reflect.Struct:
 		object, isObject := value.(map[string]any)
@@ -162,7 +185,7 @@ func dropBlanks(value any, t reflect.Type) {
 			if element == nil {
 				delete(object, name)
 			} else {
-				dropBlanks(element, types[name])
+				DropBlanks(element, types[name])
 			}
 		}
 	default:

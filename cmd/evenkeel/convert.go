@@ -1,0 +1,27 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/evenkeel/evenkeel/internal/app"
+)
+
+func newConvertCommand() *cobra.Command {
+	var options app.ConvertOptions
+	c := &cobra.Command{
+		Use:   "convert",
+		Short: "Bring a file of an earlier system into today's form, with a comment at each change",
+		Long: "Reads a DeschedulerPolicy of v1alpha1, Crane's DynamicSchedulerPolicy, dynamicScheduler's rules, kube-scheduler's Policy\n" +
+			"or its KubeSchedulerConfiguration of a beta version, also inside of ConfigMaps, and writes what takes its place.\n" +
+			"In Jobs and Deployments that run an earlier system comments say what to change. Everything else stays as it is.",
+		Example: "  evenkeel convert -f policy-v1alpha1.yaml -o policy.yaml\n" +
+			"  kubectl get configmap descheduler-policy-configmap -n kube-system -o yaml | evenkeel convert",
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return app.Convert(options, c.InOrStdin(), c.OutOrStdout(), c.ErrOrStderr())
+		},
+	}
+	c.Flags().StringVarP(&options.From, "filename", "f", app.Standard, "File to convert; - is the standard input.")
+	c.Flags().StringVarP(&options.To, "output", "o", app.Standard, "File to write; - is the standard output.")
+	return c
+}

@@ -1,0 +1,21 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/evenkeel/evenkeel/policy/convert"
+)
+
+// What convert leaves in a Job's arguments has to be a flag of the command that it
+// puts in place of the earlier one.
+func TestConvertLeavesOnlyFlagsThatRunHas(t *testing.T) {
+	run, _, err := newRoot().Find([]string{"run"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range convert.RunFlags {
+		if run.Flags().Lookup(name) == nil && run.InheritedFlags().Lookup(name) == nil {
+			t.Errorf("evenkeel run has no flag --%s", name)
+		}
+	}
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+	logsapi "k8s.io/component-base/logs/api/v1"
+
+	"github.com/evenkeel/evenkeel/internal/app"
+	"github.com/evenkeel/evenkeel/policy/earlier/memory"
+)
+
+// meant is what a command line of the extender comes to.
+type meant struct {
+	Memory    *memory.Settings
+	Listen    string
+	LogBodies bool
+	// Verbosity and Format are the flags of logging.
+	Verbosity, Format string
+}
+
+// extend reads a command line as the program does, without doing what it says.
+func extend(t *testing.T, args ...string) (meant, error) {
+	t.Helper()
+	if err := logsapi.ResetForTest(nil); err != nil {
+		t.Fatal(err)
+	}
+	root, got := newRoot(), meant{}
+	for _, c := range root.Commands() {
+		if c.Name() == "extender" {
+			root.RemoveCommand(c)
+		}
+	}
+	var c *cobra.Command
+	c = extenderCommand(func(_ context.Context, options app.Options) error {
+		got.Memory, got.Listen, got.LogBodies = options.Memory, options.ListenAddress, options.LogBodies
+		got.Verbosity, got.Format = c.Flag("v").Value.String(), c.Flag("logging-format").Value.String()
+		return nil
+	})
+	root.AddCommand(c)
+	root.SetArgs(append([]string{"extender"}, args...))
+	err := root.ExecuteContext(t.Context())
+	return got, err
+}
+
+// without takes the variables that the preset reads out of the environment of a test.
+func without(t *testing.T) {
+	t.Helper()
+	for _, names := range [][][2]string{presetFlags, otherFlags} {
+		for _, name := range names {
+			t.Setenv(name[1], "")
+		}
+	}
+}
+
+func TestMemoryFlags(t *testing.T) {
+	defaults := memory.Default()
+	cases := map[string]struct {
+		args string
+		env  map[string]string
+		want meant
+	}{
+		"none of them is no preset": {want: meant{Listen: ":8888", Verbosity: "0", Format: "text"}},
+		"as its readme starts it": {
+			args: "--prometheus_url=http://10.0.0.1:9090 --log.level=debug --prometheus_memory_threshold=85",
+			want: meant{
+				Memory: &memory.Settings{PrometheusURL: "http://10.0.0.1:9090", Metric: "HostMemoryUsagePercent", ThresholdPercent: 85},
+				Listen: ":8888", Verbosity: "4", Format: "text",
+			},
+		},
+		"with all flags of its usage text": {
+			args: "--prometheus_url=http://127.0.0.1:9090 --prometheus_memory_metrics=HostMemoryUsagePercent --prometheus_memory_threshold=80" +
+				" --listen_address=:8888 --log_request_body --log.level=info --log.format=logger:stderr",
+			want: meant{Memory: &defaults, Listen: ":8888", LogBodies: true, Verbosity: "0", Format: "text"},
+		},
+		"one flag is enough": {
+			args: "--prometheus_memory_threshold=80", want: meant{Memory: &defaults, Listen: ":8888", Verbosity: "0", Format: "text"},
+		},
+		"by the environment": {
+			env: map[string]string{
+				"PROMETHEUS_URL": "http://p:1", "PROMETHEUS_MEMORY_METRICS": "m", "PROMETHEUS_MEMORY_THRESHOLD": "70",
+				"LISTEN_ADDRESS": "127.0.0.1:1", "LOG_REQUEST_BODY": "true",
+			},
+			want: meant{
+				Memory: &memory.Settings{PrometheusURL: "http://p:1", Metric: "m", ThresholdPercent: 70},
+				Listen: "127.0.0.1:1", LogBodies: true, Verbosity: "0", Format: "text",
+			},
+		},
+		"a flag goes before its variable": {
+			args: "--prometheus_url=http://flag:1", env: map[string]string{"PROMETHEUS_URL": "http://variable:1", "PROMETHEUS_MEMORY_THRESHOLD": "70"},
+			want: meant{
+				Memory: &memory.Settings{PrometheusURL: "http://flag:1", Metric: "HostMemoryUsagePercent", ThresholdPercent: 70},
+				Listen: ":8888", Verbosity: "0", Format: "text",
+			},
+		},
+		"other variables are nobody's without the preset": {
+			env:  map[string]string{"LISTEN_ADDRESS": "127.0.0.1:1", "LOG_REQUEST_BODY": "true"},
+			want: meant{Listen: ":8888", Verbosity: "0", Format: "text"},
+		},
+		"its other flags are for everybody": {
+			args: "--listen_address=:1 --log_request_body --policy-config-file=x",
+			want: meant{Listen: ":1", LogBodies: true, Verbosity: "0", Format: "text"},
+		},
+		"JSON, and where logs cannot go": {
+			args: "--log.format=logger:stdout?json=true --log.level=warn",
+			want: meant{
+				Listen: ":8888", Verbosity: "0", Format: "json",
+			},
+		},
+		"today's flags of logging go before": {
+			args: "--log.format=logger:stderr?json=true --logging-format=text --log.level=debug --v=2",
+			want: meant{Listen: ":8888", Verbosity: "2", Format: "text"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			without(t)
+			for variable, value := range tc.env {
+				t.Setenv(variable, value)
+			}
+			got, err := extend(t, strings.Fields(tc.args)...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("meant (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestMemoryFlagsRefused(t *testing.T) {
+	cases := map[string]struct {
+		args string
+		env  map[string]string
+		want string
+	}{
+		"beside a policy": {
+			args: "--prometheus_url=http://x:1 --policy-config-file=p.yaml",
+			want: "--prometheus_url and --policy-config-file exclude each other",
+		},
+		"by variables beside a policy": {
+			args: "--policy-config-file=p.yaml", env: map[string]string{"PROMETHEUS_URL": "http://x:1", "PROMETHEUS_MEMORY_THRESHOLD": "70"},
+			want: "PROMETHEUS_URL, PROMETHEUS_MEMORY_THRESHOLD and --policy-config-file exclude each other",
+		},
+		"two addresses":                   {args: "--listen_address=:1 --listen-address=:2", want: "--listen-address and --listen_address"},
+		"a threshold that is none":        {args: "--prometheus_memory_threshold=high", want: `invalid argument "high" for "--prometheus_memory_threshold"`},
+		"a fraction with its sign":        {args: "--prometheus_memory_threshold=80%", want: `"80%"`},
+		"a threshold beyond all":          {args: "--prometheus_memory_threshold=101", want: "prometheus_memory_threshold: Invalid value: 101: must be percent: above 0, at most 100"},
+		"no threshold":                    {args: "--prometheus_memory_threshold=0", want: "prometheus_memory_threshold: Invalid value: 0:"},
+		"a threshold that is no number":   {args: "--prometheus_memory_threshold=NaN", want: "prometheus_memory_threshold: Invalid value: NaN:"},
+		"no metric":                       {args: "--prometheus_memory_metrics=", want: "prometheus_memory_metrics: Required value"},
+		"an address without scheme":       {args: "--prometheus_url=prometheus:9090", want: `prometheus_url: Invalid value: "prometheus:9090": must be a URL`},
+		"an address with a password":      {args: "--prometheus_url=http://me:secret@p:9090", want: `prometheus_url: Invalid value: "...@p:9090": must be a URL`},
+		"a variable that is no number":    {env: map[string]string{"PROMETHEUS_MEMORY_THRESHOLD": "high"}, want: `environment variable PROMETHEUS_MEMORY_THRESHOLD: invalid argument "high"`},
+		"a variable that is no truth":     {args: "--prometheus_url=http://x:1", env: map[string]string{"LOG_REQUEST_BODY": "perhaps"}, want: `environment variable LOG_REQUEST_BODY: invalid argument "perhaps"`},
+		"a level that is none":            {args: "--log.level=loud", want: `--log.level: "loud" is none of debug, info, warn, error and fatal`},
+		"a format that is none":           {args: "--log.format=json", want: `--log.format: "json" is not as in`},
+		"a place for logs that is none":   {args: "--log.format=logger:file", want: `--log.format: "file" is none of stderr, stdout, syslog and eventlog`},
+		"what it never had":               {args: "--prometheus_cpu_metrics=x", want: "unknown flag: --prometheus_cpu_metrics"},
+		"several mistakes in one message": {args: "--log.level=loud --log.format=json", want: "is none of debug, info, warn, error and fatal\n--log.format"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			without(t)
+			for variable, value := range tc.env {
+				t.Setenv(variable, value)
+			}
+			_, err := extend(t, strings.Fields(tc.args)...)
+			if err == nil || !strings.Contains(err.Error(), tc.want) || app.ExitCode(err) != app.ExitUsage {
+				t.Errorf("error %v with exit code %d, want %q and 2", err, app.ExitCode(err), tc.want)
+			}
+			if _, usage := errors.AsType[*app.UsageError](err); !usage {
+				t.Errorf("%T is no usage error", err)
+			}
+			if err != nil && strings.Contains(err.Error(), "secret") {
+				t.Errorf("the password is told: %v", err)
+			}
+		})
+	}
+}
+
+// What is not as it was is told once: where logs go, and how few of them there are.
+func TestMemoryFlagsTellWhatIsLost(t *testing.T) {
+	var m memoryFlags
+	m.format, m.level = "logger:syslog?appname=bob&local=7", "error"
+	flags := extenderCommand(nil).Flags()
+	flags.String("v", "", "")
+	if err := errors.Join(m.settleLevel(flags), m.settleFormat(flags)); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"--log.level=error: lines of level info are logged as well",
+		"--log.format=logger:syslog?appname=bob&local=7: logs go to standard error",
+	}
+	if diff := cmp.Diff(want, m.notes); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+}

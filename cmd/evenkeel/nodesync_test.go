@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+	logsapi "k8s.io/component-base/logs/api/v1"
+
+	"github.com/evenkeel/evenkeel/internal/app"
+	"github.com/evenkeel/evenkeel/internal/testkit"
+)
+
+// marked is what a command line of nodesync comes to.
+type marked struct {
+	Policy, Kubeconfig, Prometheus, Web string
+	Interval                            time.Duration
+	LeaderElect                         bool
+}
+
+// mark reads a command line as the program does, without doing what it says.
+func mark(t *testing.T, args ...string) (marked, error) {
+	t.Helper()
+	if err := logsapi.ResetForTest(nil); err != nil {
+		t.Fatal(err)
+	}
+	root, got := newRoot(), marked{}
+	root.RemoveCommand(commandOf(t, root, nodeSyncName))
+	root.AddCommand(nodeSyncCommand(func(_ context.Context, o app.Options) error {
+		got = marked{o.PolicyFile, o.Kubeconfig, o.Marking.Prometheus, o.Marking.WebAddress, o.Marking.Interval, o.LeaderElect}
+		return nil
+	}))
+	root.SetArgs(withGoFlags(append([]string{nodeSyncName}, args...)))
+	err := root.ExecuteContext(t.Context())
+	return got, err
+}
+
+func commandOf(t *testing.T, root *cobra.Command, name string) *cobra.Command {
+	t.Helper()
+	for _, c := range root.Commands() {
+		if c.Name() == name {
+			return c
+		}
+	}
+	t.Fatalf("there is no command %q", name)
+	return nil
+}
+
+func TestNodeSyncFlags(t *testing.T) {
+	const url = "http://prometheus:9090"
+	all := marked{"my.yaml", "/root/config", url, ":9001", 20 * time.Second, false}
+	cases := map[string]struct {
+		args string
+		want marked
+		err  string
+	}{
+		"a policy of one's own": {
+			args: "--policy-config-file p.yaml --leader-elect", want: marked{Policy: "p.yaml", Web: ":9000", LeaderElect: true},
+		},
+		"as dynamicScheduler was started":       {args: "-kubeconfig /root/config -prom " + url + " -r my.yaml -s 20 -webaddr :9001", want: all},
+		"with equal signs":                      {args: "-kubeconfig=/root/config -prom=" + url + " -r=my.yaml -s=20 -webaddr=:9001", want: all},
+		"with two dashes, as Go's flags allow":  {args: "--kubeconfig /root/config --prom=" + url + " --r my.yaml --s=20 --webaddr :9001", want: all},
+		"with names that say more":              {args: "--kubeconfig /root/config --prom " + url + " --rules my.yaml --seconds 20 --webaddr :9001", want: all},
+		"the rule file where it looked for one": {args: "-prom " + url, want: marked{Policy: "rule.yaml", Prometheus: url, Web: ":9000"}},
+		"seconds of a policy":                   {args: "--policy-config-file p.yaml -s 5", want: marked{Policy: "p.yaml", Web: ":9000", Interval: 5 * time.Second}},
+		"nothing at all":                        {err: "it needs --policy-config-file, --rules or --remove"},
+		"rules and a policy":                    {args: "-r my.yaml --policy-config-file p.yaml", err: "exclude each other"},
+		"too often":                             {args: "-r my.yaml -s 1", err: "--seconds 1: must be from 5 to 300"},
+		"never":                                 {args: "-r my.yaml -s 0", err: "--seconds 0: must be from 5 to 300"},
+		"seconds with a unit":                   {args: "-r my.yaml -s 10s", err: `invalid argument "10s" for "-s, --seconds"`},
+		"a flag that is none":                   {args: "-r my.yaml -interval 10", err: "unknown shorthand flag"},
+		"what follows two dashes is no flag":    {args: "-r my.yaml -- -prom", err: "takes no arguments"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := mark(t, strings.Fields(tc.args)...)
+			switch {
+			case tc.err == "" && err != nil:
+				t.Errorf("refused: %v", err)
+			case tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err) || app.ExitCode(err) != app.ExitUsage):
+				t.Errorf("error %v with exit code %d, want %q with %d", err, app.ExitCode(err), tc.err, app.ExitUsage)
+			case tc.err == "":
+				if diff := cmp.Diff(tc.want, got); diff != "" {
+					t.Errorf("meant (-want +got):\n%s", diff)
+				}
+			}
+		})
+	}
+}
+
+// Other commands' arguments are not touched.
+func TestGoFlagsAreOfNodeSyncAlone(t *testing.T) {
+	for _, args := range [][]string{nil, {"run", "-prom", "x"}, {"top", "--s"}} {
+		if diff := cmp.Diff(args, withGoFlags(args)); diff != "" {
+			t.Errorf("arguments (-want +got):\n%s", diff)
+		}
+	}
+}
+
+// Every flag of the usage text in dynamicScheduler's article is one of ours, with a value as the text gives it.
+func TestNodeSyncTakesTheFlagsOfTheArticle(t *testing.T) {
+	_, usage, found := strings.Cut(string(testkit.EarlierSystem(t, "dynamic-scheduler.md")), "Usage of ./dynamicScheduler:\n")
+	if !found {
+		t.Fatal("the article has no usage text any more")
+	}
+	usage, _, _ = strings.Cut(usage, "```")
+	var args []string
+	values := map[string]string{"string": "text", "int": "10"}
+	for line := range strings.Lines(usage) {
+		if fields := strings.Fields(line); len(fields) == 2 && strings.HasPrefix(fields[0], "-") {
+			args = append(args, fields[0], values[fields[1]])
+		}
+	}
+	if len(args) != 2*5 {
+		t.Fatalf("arguments %q, want 5 flags with a value each", args)
+	}
+	got, err := mark(t, args...)
+	if want := (marked{"text", "text", "text", "text", 10 * time.Second, false}); err != nil || got != want {
+		t.Errorf("%q is %+v, %v, want %+v", args, got, err, want)
+	}
+}

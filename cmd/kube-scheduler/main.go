@@ -1,0 +1,47 @@
+// Command kube-scheduler is the stock kube-scheduler with Evenkeel's scheduling half compiled in as one plugin, registered as
+// EvenkeelLoad and under the names of earlier plugins. Flags and configuration are kube-scheduler's own; a profile that
+// enables none of the names is placed exactly as by the stock one.
+package main
+
+import (
+	"context"
+	"os"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/component-base/cli"
+	_ "k8s.io/component-base/logs/json/register"          // --logging-format=json
+	_ "k8s.io/component-base/metrics/prometheus/clientgo" // as in the stock one
+	_ "k8s.io/component-base/metrics/prometheus/version"
+	fwk "k8s.io/kube-scheduler/framework"
+	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
+
+	"github.com/evenkeel/evenkeel/internal/app"
+	"github.com/evenkeel/evenkeel/internal/schedulerplugin"
+)
+
+func main() { os.Exit(run()) }
+
+func run() int {
+	sides := schedulerplugin.NewSides(func(ctx context.Context, config schedulerplugin.SideConfig) (schedulerplugin.Side, error) {
+		return app.NewInside(ctx, app.InsideConfig(config))
+	})
+	code := cli.Run(scheduler.NewSchedulerCommand(plugins(sides)...))
+	sides.Wait()
+	return code
+}
+
+// plugins registers the plugin under all its names.
+func plugins(sides *schedulerplugin.Sides) []scheduler.Option {
+	var options []scheduler.Option
+	for _, name := range schedulerplugin.Names() {
+		options = append(options, scheduler.WithPlugin(name, factory(sides, name)))
+	}
+	return options
+}
+
+// factory makes one plugin for each profile that enables its name.
+func factory(sides *schedulerplugin.Sides, name string) func(context.Context, runtime.Object, fwk.Handle) (fwk.Plugin, error) {
+	return func(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+		return sides.New(ctx, name, args, handle)
+	}
+}

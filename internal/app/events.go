@@ -1,0 +1,112 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/events"
+)
+
+// eventLog writes Events by the API of today and, where only that of the core group is granted, as it was to the first
+// deschedulers, by that one.
+type eventLog struct {
+	events.EventRecorder
+	events.EventSinkImpl
+	broadcaster events.EventBroadcaster
+	client      kubernetes.Interface
+	// told and answered count the Events that were recorded and the API server's answers; one that repeats others has none.
+	told, answered atomic.Int64
+	// last is when the last one was recorded.
+	last atomic.Pointer[time.Time]
+}
+
+var (
+	_ events.EventRecorder = (*eventLog)(nil)
+	_ events.EventSink     = (*eventLog)(nil)
+)
+
+// wireEvents makes the recorder; a dry run tells the API server nothing.
+func (a *App) wireEvents() {
+	if a.options.DryRun {
+		a.recorder = &events.FakeRecorder{}
+		return
+	}
+	a.events = newEventLog(a.client)
+	a.recorder = a.events
+}
+
+func newEventLog(client kubernetes.Interface) *eventLog {
+	l := &eventLog{EventSinkImpl: events.EventSinkImpl{Interface: client.EventsV1()}, client: client}
+	l.broadcaster = events.NewBroadcaster(l)
+	l.EventRecorder = l.broadcaster.NewRecorder(scheme.Scheme, "evenkeel")
+	return l
+}
+
+// eventsTimeout is how long after its last Event a process does not end before that is written.
+const eventsTimeout = 3 * time.Second
+
+// start begins to write, until finish is called: what was told just before is written, whether the context has ended or not.
+func (l *eventLog) start(ctx context.Context) (finish func(), err error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	if err := l.broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
+		cancel()
+		return nil, fmt.Errorf("starting to record events: %w", err)
+	}
+	return func() {
+		defer cancel()
+		for last := l.last.Load(); last != nil && l.answered.Load() < l.told.Load() && time.Since(*last) < eventsTimeout; {
+			pause(ctx, eventsTimeout/100)
+		}
+	}, nil
+}
+
+// Eventf records an Event.
+func (l *eventLog) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
+	now := time.Now()
+	l.last.Store(&now)
+	l.told.Add(1)
+	l.EventRecorder.Eventf(regarding, related, kind, reason, action, note, args...)
+}
+
+// Create writes an Event.
+func (l *eventLog) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
+	defer l.answered.Add(1)
+	created, err := l.EventSinkImpl.Create(ctx, event)
+	if !apierrors.IsForbidden(err) {
+		return created, err
+	}
+	if _, core := l.client.CoreV1().Events(event.Namespace).Create(ctx, coreEvent(event), metav1.CreateOptions{}); core != nil {
+		return nil, err // of today's API: that is the one to grant
+	}
+	return event, nil
+}
+
+// coreEvent is an Event as the core group has it.
+func coreEvent(event *eventsv1.Event) *v1.Event {
+	at := metav1.NewTime(event.EventTime.Time)
+	return &v1.Event{
+		ObjectMeta:          event.ObjectMeta,
+		InvolvedObject:      event.Regarding,
+		Related:             event.Related,
+		Type:                event.Type,
+		Reason:              event.Reason,
+		Action:              event.Action,
+		Message:             event.Note,
+		Source:              v1.EventSource{Component: event.ReportingController},
+		FirstTimestamp:      at,
+		LastTimestamp:       at,
+		Count:               1,
+		EventTime:           event.EventTime,
+		ReportingController: event.ReportingController,
+		ReportingInstance:   event.ReportingInstance,
+	}
+}

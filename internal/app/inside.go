@@ -1,0 +1,126 @@
+package app
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/rest"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/klog/v2"
+
+	"github.com/evenkeel/evenkeel/internal/steering"
+	"github.com/evenkeel/evenkeel/policy"
+)
+
+// InsideConfig is what the scheduling half is made of inside another process.
+type InsideConfig struct {
+	// Name tells it from others of the process, in logs and metrics.
+	Name string
+	// PolicyFile is the policy's path; Given is a policy that is in no file.
+	PolicyFile string
+	Given      *policy.File
+	// Namespace of the ledger; Follow says whether moves of the process that evicts count.
+	Namespace string
+	Follow    bool
+	// REST is how the process reaches the API server, Informers what it watches of it.
+	REST      *rest.Config
+	Informers informers.SharedInformerFactory
+}
+
+// Inside is the scheduling half inside another process, which asks it directly. It serves nothing and never evicts.
+type Inside struct {
+	config InsideConfig
+	// app is nil until the API server was reached.
+	app atomic.Pointer[App]
+}
+
+// NewInside makes the half of a policy. It fails for mistakes in the policy only: an API server that cannot be reached is
+// tried again by Run, and until then there is no Judge.
+func NewInside(ctx context.Context, config InsideConfig) (*Inside, error) {
+	in := &Inside{config: config}
+	err := in.make(ctx)
+	if ExitCode(err) == ExitUsage {
+		return nil, err
+	}
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "Usage is not observed yet", "policy", config.Name)
+	}
+	return in, nil
+}
+
+// Judge returns what answers for pods; nil until it can be asked.
+func (in *Inside) Judge() *steering.Judge {
+	if a := in.app.Load(); a != nil {
+		return a.judge
+	}
+	return nil
+}
+
+// Refusal returns what the policy tells about a node above a measured limit, empty for the usual, and whether a pod waits when
+// all nodes are.
+func (in *Inside) Refusal() (message string, all bool) {
+	if a := in.app.Load(); a != nil {
+		if measured := a.current().load.Scoring.Measured; measured != nil {
+			return measured.Message, measured.RejectAll
+		}
+	}
+	return "", false
+}
+
+func (in *Inside) make(ctx context.Context) error {
+	a, err := newApp(ctx, Options{
+		PolicyFile: in.config.PolicyFile, Given: in.config.Given, Namespace: in.config.Namespace, REST: in.config.REST,
+	}, parts{serving: true})
+	if err == nil {
+		in.app.Store(a)
+	}
+	return err
+}
+
+// tryAgain is the time between two attempts to reach the API server at the start.
+const tryAgain = 5 * time.Second
+
+// Run observes until the context ends, and goes by the policy as it changes.
+func (in *Inside) Run(ctx context.Context) error {
+	for in.app.Load() == nil {
+		if pause(ctx, tryAgain); ctx.Err() != nil {
+			return nil
+		}
+		if err := in.make(ctx); err != nil {
+			klog.FromContext(ctx).Error(err, "Usage is not observed yet", "policy", in.config.Name)
+		}
+	}
+	a := in.app.Load()
+	synced, err := a.observer.Store().Attach(in.config.Informers)
+	if err != nil {
+		return err
+	}
+	in.export(a.registry)
+	tasks := []func(context.Context) error{a.watchPolicy, func(ctx context.Context) error { return awaitSync(ctx, synced) }}
+	if in.config.Follow {
+		tasks = append(tasks, a.follow)
+	}
+	return a.start(ctx, tasks...)
+}
+
+// awaitSync lets observing begin when the process's watches have delivered, and then waits for the end.
+func awaitSync(ctx context.Context, synced func() bool) error {
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for !synced() {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+	return untilStopped(ctx)
+}
+
+// export puts Evenkeel's metrics on the process's own page, by policy.
+func (in *Inside) export(registry *prometheus.Registry) {
+	legacyregistry.RawMustRegister(prometheus.WrapCollectorWith(prometheus.Labels{"policy": in.config.Name}, registry))
+}

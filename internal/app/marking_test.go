@@ -1,0 +1,136 @@
+package app
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evenkeel/evenkeel/policy"
+)
+
+const ruleFile = "Rulename: {busy: {Promsql: busy, Threshold: 90}}"
+
+func TestMarksPages(t *testing.T) {
+	two := func() (markedNodes, error) {
+		return markedNodes{Type: "Label type=presure Nodes", Count: 2, Names: []string{"a", "b"}}, nil
+	}
+	none := func() (markedNodes, error) {
+		return markedNodes{Type: "Label type=presure Nodes", Names: []string{}}, nil
+	}
+	broken := func() (markedNodes, error) { return markedNodes{}, errors.New("no nodes today") }
+	const asJSON, asText = "application/json", "text/plain; charset=utf-8"
+	cases := map[string]struct {
+		marked           func() (markedNodes, error)
+		method, path     string
+		code             int
+		body, bodyOfType string
+	}{
+		"two nodes":       {two, "GET", "/nodes", 200, `{"type":"Label type=presure Nodes","num":2,"node_names":["a","b"]}`, asJSON},
+		"no node":         {none, "GET", "/nodes", 200, `{"type":"Label type=presure Nodes","num":0,"node_names":[]}`, asJSON},
+		"nodes not known": {broken, "GET", "/nodes", 500, "no nodes today\n", asText},
+		"alive":           {broken, "GET", "/status", 200, "ok", asText},
+		"another page":    {two, "GET", "/", 404, "404 page not found\n", asText},
+		"another verb":    {two, "POST", "/nodes", 405, "Method Not Allowed\n", asText},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			recorder := httptest.NewRecorder()
+			marksPages(tc.marked).ServeHTTP(recorder, httptest.NewRequest(tc.method, tc.path, http.NoBody))
+			if recorder.Code != tc.code || recorder.Header().Get("Content-Type") != tc.bodyOfType {
+				t.Errorf("%d, %q; want %d, %q", recorder.Code, recorder.Header().Get("Content-Type"), tc.code, tc.bodyOfType)
+			}
+			if diff := cmp.Diff(tc.body, recorder.Body.String()); diff != "" {
+				t.Errorf("body (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAmend(t *testing.T) {
+	type amended struct {
+		Address          string
+		Interval, MaxAge time.Duration
+	}
+	const own = "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n"
+	cases := map[string]struct {
+		marking *Marking
+		file    string
+		want    amended
+		err     string
+	}{
+		"no flags at all": {file: ruleFile, want: amended{"", 10 * time.Second, 90 * time.Second}},
+		"no flags given":  {marking: &Marking{}, file: ruleFile, want: amended{"", 10 * time.Second, 90 * time.Second}},
+		"both": {
+			marking: &Marking{Prometheus: "http://p:9090", Interval: 5 * time.Second}, file: ruleFile,
+			want: amended{"http://p:9090", 5 * time.Second, 90 * time.Second},
+		},
+		"seldom, so that samples have to last": {
+			marking: &Marking{Interval: 5 * time.Minute}, file: ruleFile, want: amended{"", 5 * time.Minute, 15 * time.Minute},
+		},
+		"an address that is none":  {marking: &Marking{Prometheus: "p:9090"}, file: ruleFile, err: "rule.yaml: with --prom and --seconds: usage.sources[0].prometheus.address: Invalid value"},
+		"a policy that has no use": {marking: &Marking{Prometheus: "http://p:9090"}, file: own, err: "rule.yaml: --prom: there is no usage source of type Prometheus"},
+		"too often":                {marking: &Marking{Interval: time.Second}, file: ruleFile, err: "usage.sampleInterval: Invalid value"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			file, err := policy.Load("rule.yaml", []byte(tc.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = tc.marking.amend(file)
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.err) || ExitCode(err) != ExitUsage {
+					t.Errorf("error %v, want %q", err, tc.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			u := &file.Load.Usage
+			got := amended{u.Sources[0].Prometheus.Address, u.SampleInterval.Duration, u.MaxAge.Duration}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("amended (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Only a process that does nothing but publish goes by signals alone, and only by a policy that needs nothing else: whoever
+// evicts or answers kube-scheduler would take what is not measured for nothing.
+func TestSignalsOnly(t *testing.T) {
+	const figures = "\nnodesync: {annotations: {enabled: true}}\n"
+	own := "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\nusage:\n" +
+		"  sources: [{type: Prometheus, prometheus: {address: 'http://p', queries: {nodes: {busy: {expr: busy}}}}}]\n" +
+		"  metrics: [{name: busy, relieves: none}]\n"
+	cases := map[string]struct {
+		parts parts
+		file  string
+		want  bool
+	}{
+		"rules":                      {parts{marking: true}, ruleFile, true},
+		"rules, evicting":            {parts{evicting: true}, ruleFile, false},
+		"rules, answering":           {parts{serving: true}, ruleFile, false},
+		"a metric of its own":        {parts{marking: true}, own + "lines: {busy: {evict: 1}}", true},
+		"cpu as well":                {parts{marking: true}, own + "lines: {busy: {evict: 1}, cpu: {}}", false},
+		"figures as well":            {parts{marking: true}, own + "lines: {busy: {evict: 1}}" + figures, false},
+		"the policy that is shipped": {parts{marking: true}, "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n", false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			file, err := policy.Load("policy.yaml", []byte(tc.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			a := &App{process: &process{parts: tc.parts}, load: &file.Load}
+			if got := a.signalsOnly(); got != tc.want || a.usageConfig().SignalsOnly != tc.want {
+				t.Errorf("signals only: %v, want %v", got, tc.want)
+			}
+		})
+	}
+}

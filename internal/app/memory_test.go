@@ -1,0 +1,196 @@
+package app
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/descheduler/pkg/api"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/policy/earlier/memory"
+	"github.com/evenkeel/evenkeel/scorer"
+	"github.com/evenkeel/evenkeel/scorer/extender"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// recordingRule is a Prometheus that has one series per node, as a recording rule made it at a time.
+type recordingRule struct {
+	mu     sync.Mutex
+	at     time.Time
+	values map[string]string
+	asked  []string
+}
+
+// ServeHTTP implements http.Handler.
+func (p *recordingRule) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	query := r.FormValue("query")
+	p.asked = append(p.asked, query)
+	var series []string
+	for node, value := range p.values {
+		if strings.HasPrefix(query, "timestamp(") {
+			value = fmt.Sprint(p.at.Unix())
+		}
+		series = append(series, fmt.Sprintf(`{"metric":{"instance":%q},"value":[%d,%q]}`, node, p.at.Unix(), value))
+	}
+	fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":[%s]}}`, strings.Join(series, ","))
+}
+
+// memoryApp is an App with the memory preset on a Prometheus, as far as it reads and judges usage.
+func memoryApp(t *testing.T, address string, threshold float64, now func() time.Time) *App {
+	t.Helper()
+	settings := memory.Default()
+	settings.PrometheusURL, settings.ThresholdPercent = address, threshold
+	options := Options{Memory: &settings}
+	file, _, err := policyOf(&options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &App{
+		process: &process{options: options, rest: &rest.Config{}, now: now, registry: newRegistry()},
+		load:    &file.Load, sourcesGiven: true, profiles: &api.DeschedulerPolicy{},
+	}
+}
+
+// machines are nodes of 8 GB of which pods may have 6.
+func machines(names ...string) *cluster.Snapshot {
+	snapshot := &cluster.Snapshot{}
+	for _, name := range names {
+		snapshot.Nodes = append(snapshot.Nodes, &cluster.NodePods{Node: cluster.Node{
+			Name: name, Ready: true,
+			Capacity: cluster.Amounts{cluster.CPU: 4000, cluster.Memory: 8_000_000_007}, Allocatable: cluster.Amounts{cluster.CPU: 4000, cluster.Memory: 6_000_000_000},
+		}})
+	}
+	return snapshot
+}
+
+// From the metric to the answer, by the extender's rules: v is what Prometheus says, cut to a whole percent. A node is
+// refused when v >= threshold and scores int((100-v)/10), from 0 to 10; one without a value is taken and scores 1. The
+// percentages are of the whole machine, whatever pods may have of it.
+func TestMemoryPresetJudges(t *testing.T) {
+	measured := time.Unix(1_700_000_000, 0)
+	values := map[string]string{
+		"empty": "0", "cool": "9.99", "ten": "10", "half": "50.5", "below": "79.9", "at": "80", "above": "80.4", "nearly": "90.01", "full": "100",
+	}
+	type answer struct {
+		Taken bool
+		Score int8
+	}
+	fresh := map[string]answer{
+		"empty":   {true, 10},
+		"cool":    {true, 9}, // (100-9)/10 = 9.1
+		"ten":     {true, 9},
+		"half":    {true, 5},  // (100-50)/10
+		"below":   {true, 2},  // (100-79)/10 = 2.1
+		"at":      {false, 2}, // 80 >= 80
+		"above":   {false, 2}, // not cut it would be 1.96
+		"nearly":  {false, 1},
+		"full":    {false, 0},
+		"unknown": {true, 1},
+	}
+	unknown := map[string]answer{}
+	for name := range fresh {
+		unknown[name] = answer{true, 1}
+	}
+	for name, tc := range map[string]struct {
+		age  time.Duration
+		want map[string]answer
+	}{
+		"just measured":               {0, fresh},
+		"a minute old":                {time.Minute, fresh},
+		"three minutes old":           {3 * time.Minute, fresh},
+		"more than three minutes old": {3*time.Minute + 2*time.Second, unknown},
+		"Prometheus gone for an hour": {time.Hour, unknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := measured
+			rule := &recordingRule{at: measured, values: values}
+			server := httptest.NewServer(rule)
+			defer server.Close()
+			a := memoryApp(t, server.URL, 80, func() time.Time { return now })
+			snapshot := machines("above", "at", "below", "cool", "empty", "full", "half", "nearly", "ten", "unknown")
+			board := boardAt(t, a, snapshot, func() time.Time { now = measured.Add(tc.age); return now })
+
+			got := map[string]answer{}
+			var nodes []int32
+			for i := range snapshot.Nodes {
+				nodes = append(nodes, int32(i))
+			}
+			scores := make([]int8, len(nodes))
+			board.Score(nodes, cluster.Amounts{}, scores)
+			for i, node := range snapshot.Nodes {
+				got[node.Node.Name] = answer{board.Accepts(int32(i), cluster.Amounts{cluster.CPU: 8000, cluster.Memory: 1 << 40}), scores[i]}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("answers (-want +got):\n%s", diff)
+			}
+			// Nothing is asked that the extender did not have: the metric, and when and how it was for five minutes.
+			for _, query := range rule.asked {
+				if !strings.Contains(query, "HostMemoryUsagePercent") {
+					t.Errorf("asked for %s", query)
+				}
+			}
+		})
+	}
+}
+
+// boardAt samples once, and judges at a time.
+func boardAt(t *testing.T, a *App, snapshot *cluster.Snapshot, at func() time.Time) *scorer.Board {
+	t.Helper()
+	set, err := linesFor(a.load, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources, err := a.makeSources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch, err := sources[0].Sample(t.Context(), snapshot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := usage.NewStore(usageConfig(a.load), a.now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if problems := store.Ingest(snapshot, batch); len(problems[batch.Source]) > 0 {
+		t.Errorf("problems: %v", problems)
+	}
+	view := store.View(snapshot, at(), nil)
+	return scorer.NewBoard(view, set.Resolve(view), scorerConfig(a.load))
+}
+
+// The preset answers over HTTP as the extender did; a policy of one's own says itself what is told.
+func TestMemoryPresetAnswers(t *testing.T) {
+	a := memoryApp(t, "http://127.0.0.1:9090", 80, time.Now)
+	var config extender.Config
+	a.answer(&config)
+	if config.LoadMessage != "node memory load high" || !config.RejectAll || !config.NamesOnly || !config.FullReplies || config.LogBodies {
+		t.Errorf("answers by %+v", config)
+	}
+	if paths := slices.Sorted(maps.Keys(config.Pages)); !slices.Equal(paths, []string{"/", "/metrics"}) {
+		t.Errorf("pages %q", paths)
+	}
+	recorder := httptest.NewRecorder()
+	config.Pages["/metrics"].ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+	if body := recorder.Body.String(); recorder.Code != http.StatusOK || !strings.Contains(body, "go_build_info") {
+		t.Errorf("metrics: status %d: %s", recorder.Code, body)
+	}
+
+	a.options, a.load.Scoring.Measured.Message, a.load.Scoring.Measured.RejectAll = Options{LogBodies: true}, "full", false
+	config = extender.Config{}
+	a.answer(&config)
+	if config.LoadMessage != "full" || config.RejectAll || config.NamesOnly || config.FullReplies || !config.LogBodies || config.Pages != nil {
+		t.Errorf("a policy of one's own answers by %+v", config)
+	}
+}

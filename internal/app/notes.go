@@ -1,0 +1,48 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"k8s.io/klog/v2"
+
+	"github.com/evenkeel/evenkeel/policy"
+)
+
+// tellNotes prints what became of documents of earlier systems for a person who waits for it, or logs it.
+func tellNotes(ctx context.Context, file *policy.File, out io.Writer) {
+	if out == nil {
+		logNotes(ctx, file)
+	} else {
+		printNotes(out, file)
+	}
+}
+
+func logNotes(ctx context.Context, file *policy.File) {
+	logger := klog.FromContext(ctx)
+	for _, document := range file.Converted {
+		for _, note := range document.Notes {
+			message := "Policy of an earlier system: changed"
+			if note.Lossy {
+				message = "Warning: policy of an earlier system: not done any more"
+			}
+			logger.Info(message, "file", nameOf(file), "format", document.Format, "field", note.Field, "change", note.Text)
+		}
+	}
+}
+
+func printNotes(out io.Writer, file *policy.File) {
+	for _, document := range file.Converted {
+		for _, note := range document.Notes {
+			kind, at := "note", note.Field
+			if note.Lossy {
+				kind = "warning"
+			}
+			if at != "" {
+				at += ": "
+			}
+			_, _ = fmt.Fprintf(out, "%s: %s: %s: %s%s.\n", nameOf(file), document.Format, kind, at, note.Text)
+		}
+	}
+}

@@ -1,0 +1,340 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/events"
+)
+
+const (
+	loadPolicyHead = "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n"
+	upstreamHead   = "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nprofiles:\n- name: p\n"
+	// byUsage and byDuplicates are the profiles of policies of which the first alone reads usage.
+	byUsage = upstreamHead + "  pluginConfig: [{name: RealUsageLowNodeUtilization, args: {}}]\n" +
+		"  plugins: {balance: {enabled: [RealUsageLowNodeUtilization]}}\n---\n" + loadPolicyHead
+	byDuplicates = upstreamHead + "  pluginConfig: [{name: RemoveDuplicates, args: {}}]\n" +
+		"  plugins: {balance: {enabled: [RemoveDuplicates]}}\n---\n" + loadPolicyHead
+)
+
+func evictAt(percent int) string {
+	return fmt.Sprintf("lines: {cpu: {low: 20, reject: %d, evict: %d, leave: %d}}\n", percent-5, percent, percent-5)
+}
+
+// reloading is a process that evicts over a fake API server, begun with a policy.
+type reloading struct {
+	*App
+	t      *testing.T
+	client *fake.Clientset
+	events *events.FakeRecorder
+}
+
+func newReloading(t *testing.T, content string) *reloading {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "policy.yaml")
+	client := fake.NewClientset()
+	r := &reloading{t: t, client: client, events: events.NewFakeRecorder(100)}
+	r.must(os.WriteFile(path, []byte(content), 0o600))
+	options := Options{PolicyFile: path, Interval: time.Minute, Namespace: "kube-system", DryRun: true}
+	file, read, err := readPolicy(path)
+	r.must(err)
+	p := &process{
+		options: options, parts: parts{evicting: true}, registry: newRegistry(), client: client, now: time.Now, started: time.Now(),
+		rest: &rest.Config{Host: "http://127.0.0.1:1"}, health: newHealth(time.Now), identity: "me",
+	}
+	r.App = p.newPolicy(file, read, 1)
+	p.active.Store(r.App)
+	r.wireReload()
+	setupPlugins()
+	r.must(r.read(t.Context(), file))
+	r.must(r.wireObserver())
+	r.must(r.wireHandshake())
+	r.must(r.wireEvicting())
+	r.must(r.wireRunner(t.Context()))
+	r.must(r.startInformers(t.Context()))
+	r.recorder = r.events
+	r.beginEvicting()
+	return r
+}
+
+func (r *reloading) must(err error) {
+	r.t.Helper()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// told returns the Events recorded since it was asked last.
+func (r *reloading) told() []string {
+	var told []string
+	for len(r.events.Events) > 0 {
+		told = append(told, strings.ReplaceAll(<-r.events.Events, r.options.PolicyFile, "FILE"))
+	}
+	return told
+}
+
+// metrics returns the policy's metrics but the time.
+func (r *reloading) state() string {
+	m := &r.reload.metrics
+	return fmt.Sprintf("ok %v, invalid %v, error %v, generation %v, successful %v",
+		testutil.ToFloat64(m.loads.WithLabelValues("ok")), testutil.ToFloat64(m.loads.WithLabelValues("invalid")),
+		testutil.ToFloat64(m.loads.WithLabelValues("error")), testutil.ToFloat64(m.generation), testutil.ToFloat64(m.valid))
+}
+
+// evictLine is the line of the policy at work.
+func (r *reloading) evictLine() float64 { return *r.current().load.Lines["cpu"].Evict }
+
+// Each content of the file is gone by or refused as a whole, told of by an Event and counted; what was refused leaves the
+// policy before it at work.
+func TestPolicyChanges(t *testing.T) {
+	type step struct {
+		content string
+		gone    error // in place of a content
+		done    bool
+		line    float64
+		event   string // its beginning; empty for none
+		state   string
+	}
+	first := byUsage + evictAt(60)
+	reloaded := "Normal PolicyReloaded FILE has changed and is gone by."
+	cases := map[string][]step{
+		"another line": {
+			{content: byUsage + evictAt(50), done: true, line: 50, event: reloaded, state: "ok 2, invalid 0, error 0, generation 2, successful 1"},
+		},
+		"wrong, wrong in another way, and mended": {
+			{
+				content: byUsage + "lines: {cpu: {evict: 101}}\n", done: true, line: 60, event: "Warning PolicyInvalid FILE: LoadPolicy: lines",
+				state: "ok 1, invalid 1, error 0, generation 1, successful 0",
+			},
+			{
+				content: byUsage + "linse: {}\n", done: true, line: 60, event: "Warning PolicyInvalid FILE: LoadPolicy: linse",
+				state: "ok 1, invalid 2, error 0, generation 1, successful 0",
+			},
+			{content: byUsage + evictAt(70), done: true, line: 70, event: reloaded, state: "ok 2, invalid 2, error 0, generation 2, successful 1"},
+		},
+		"wrong and taken back": {
+			{content: "a: {", done: true, line: 60, event: "Warning PolicyInvalid FILE: ", state: "ok 1, invalid 1, error 0, generation 1, successful 0"},
+			{content: first, done: true, line: 60, event: reloaded, state: "ok 2, invalid 1, error 0, generation 1, successful 1"},
+		},
+		"the same mistake twice": {
+			{content: "", done: true, line: 60, event: "Warning PolicyInvalid FILE: the file holds no document", state: "ok 1, invalid 1, error 0, generation 1, successful 0"},
+			{content: "# still\n", done: true, line: 60, state: "ok 1, invalid 2, error 0, generation 1, successful 0"},
+		},
+		"gone": {
+			{gone: fs.ErrNotExist, done: true, line: 60, event: "Warning PolicyNotLoaded file does not exist", state: "ok 1, invalid 0, error 1, generation 1, successful 0"},
+			{content: first, done: true, line: 60, event: reloaded, state: "ok 2, invalid 0, error 1, generation 1, successful 1"},
+		},
+		"arguments that only upstream's own decoding finds wrong": {
+			{
+				content: upstreamHead + "  pluginConfig: [{name: PodLifeTime, args: {maxPodLifeTimeSecond: 1}}]\n  plugins: {deschedule: {enabled: [PodLifeTime]}}\n",
+				done:    true, line: 60, event: "Warning PolicyInvalid FILE: ", state: "ok 1, invalid 1, error 0, generation 1, successful 0",
+			},
+		},
+		"a selector that only building the profiles finds wrong": {
+			{
+				content: strings.Replace(byUsage, "profiles:", "nodeSelector: \"a b c\"\nprofiles:", 1), done: true, line: 60,
+				event: "Warning PolicyInvalid FILE: ", state: "ok 1, invalid 1, error 0, generation 1, successful 0",
+			},
+		},
+		"profiles that contradict each other": {
+			{
+				content: upstreamHead + usageProfile(50) + "- name: q\n" + usageProfile(60), done: true, line: 60,
+				event: "Warning PolicyInvalid FILE: profiles give", state: "ok 1, invalid 1, error 0, generation 1, successful 0",
+			},
+		},
+		"usage is no longer read, and read again": {
+			{content: byDuplicates + evictAt(50), done: true, line: 50, event: reloaded, state: "ok 2, invalid 0, error 0, generation 2, successful 1"},
+			{content: byUsage + evictAt(55), done: true, line: 55, event: reloaded, state: "ok 3, invalid 0, error 0, generation 3, successful 1"},
+		},
+		"without a DeschedulerPolicy": {
+			{content: loadPolicyHead, done: true, line: 60, event: "Warning PolicyInvalid FILE: it has no DeschedulerPolicy", state: "ok 1, invalid 1, error 0, generation 1, successful 0"},
+		},
+	}
+	for name, steps := range cases {
+		t.Run(name, func(t *testing.T) {
+			r := newReloading(t, first)
+			for i, tc := range steps {
+				content := []byte(tc.content)
+				if tc.gone != nil {
+					content = nil
+				}
+				if done := r.policyChanged(t.Context(), content, tc.gone); done != tc.done {
+					t.Errorf("step %d: done %v, want %v", i, done, tc.done)
+				}
+				if got := r.evictLine(); got != tc.line {
+					t.Errorf("step %d: evicting above %v, want %v", i, got, tc.line)
+				}
+				told := strings.Join(r.told(), "\n")
+				if !strings.HasPrefix(told, tc.event) || tc.event == "" && told != "" {
+					t.Errorf("step %d: told %q, want %q", i, told, tc.event)
+				}
+				if diff := cmp.Diff(tc.state, r.state()); diff != "" {
+					t.Errorf("step %d: metrics (-want +got):\n%s", i, diff)
+				}
+			}
+		})
+	}
+}
+
+func usageProfile(percent int) string {
+	return fmt.Sprintf("  pluginConfig: [{name: RealUsageLowNodeUtilization, args: {thresholds: {cpu: 20}, targetThresholds: {cpu: %d}}}]\n"+
+		"  plugins: {balance: {enabled: [RealUsageLowNodeUtilization]}}\n", percent)
+}
+
+// A right policy that cannot be put to work while the API server is away is tried again.
+func TestPolicyIsTriedAgain(t *testing.T) {
+	r := newReloading(t, byUsage+evictAt(60))
+	away := true
+	r.client.PrependReactor("get", "priorityclasses", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if away {
+			return true, nil, errors.New("connection refused")
+		}
+		return false, nil, apierrors.NewNotFound(schema.GroupResource{Resource: "priorityclasses"}, "low")
+	})
+	named := strings.Replace(byUsage, "pluginConfig: [", "pluginConfig: [{name: DefaultEvictor, args: {priorityThreshold: {name: low}}}, ", 1)
+	for range 2 {
+		if r.policyChanged(t.Context(), []byte(named), nil) {
+			t.Error("done with a policy that is right")
+		}
+	}
+	if diff := cmp.Diff([]string{`Warning PolicyNotLoaded reading priority class "low": connection refused`}, r.told()); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	if got, want := r.policyStatus().Problem, `reading priority class "low": connection refused`; got != want {
+		t.Errorf("/status says %q, want %q", got, want)
+	}
+	away = false
+	if !r.policyChanged(t.Context(), []byte(named), nil) { // which there is not
+		t.Error("not done with a policy that names a priority class that does not exist")
+	}
+}
+
+// The policy changes between two cycles and never during one, for the running cycle, the gate and the owners at once.
+func TestPolicyChangesBetweenCycles(t *testing.T) {
+	r := newReloading(t, byUsage+evictAt(60)+"eviction: {ownerSettle: 1m}\n")
+	r.reload.cycling.Lock() // a cycle runs
+	changed := make(chan bool)
+	go func() {
+		changed <- r.policyChanged(t.Context(), []byte(byUsage+evictAt(50)+"eviction: {ownerSettle: 2m}\n"), nil)
+	}()
+	select {
+	case <-changed:
+		t.Fatal("changed during a cycle")
+	case <-time.After(200 * time.Millisecond):
+	}
+	if r.current() != r.App || r.owners.settle() != time.Minute {
+		t.Error("the next policy is at work during the cycle")
+	}
+	r.reload.cycling.Unlock()
+	if !<-changed || r.evictLine() != 50 || r.owners.settle() != 2*time.Minute {
+		t.Errorf("after the cycle: evicting above %v, owners settle %v; want 50 and 2m", r.evictLine(), r.owners.settle())
+	}
+	r.nextCycleOf(t)
+}
+
+func (r *reloading) nextCycleOf(t *testing.T) {
+	t.Helper()
+	if err := r.current().cycle(t.Context()); err != nil {
+		t.Errorf("a cycle by the new policy: %v", err)
+	}
+}
+
+// Tasks run for the policy at work alone, one at a time.
+func TestEachPolicy(t *testing.T) {
+	r := newReloading(t, byUsage+evictAt(60))
+	ctx, cancel := context.WithCancel(t.Context())
+	running := make(chan float64)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- r.eachPolicy(ctx, func(ctx context.Context, a *App) error {
+			line := *a.load.Lines["cpu"].Evict
+			running <- line
+			if line == 55 {
+				return nil // one that ends by itself
+			}
+			<-ctx.Done()
+			return nil
+		})
+	}()
+	got := []float64{<-running}
+	for _, percent := range []int{55, 50} {
+		r.policyChanged(t.Context(), []byte(byUsage+evictAt(percent)), nil)
+		got = append(got, <-running)
+	}
+	if diff := cmp.Diff([]float64{60, 55, 50}, got); diff != "" {
+		t.Errorf("tasks ran by (-want +got):\n%s", diff)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	failing := r.eachPolicy(t.Context(), func(context.Context, *App) error { return errNotSynced })
+	if !errors.Is(failing, errNotSynced) {
+		t.Errorf("a task that failed: %v", failing)
+	}
+}
+
+// The file itself is watched, from what the process began with on.
+func TestWatchPolicy(t *testing.T) {
+	r := newReloading(t, byUsage+evictAt(60))
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- r.watchPolicy(ctx) }()
+	r.must(os.WriteFile(r.options.PolicyFile, []byte(byUsage+evictAt(45)), 0o600))
+	deadline := time.Now().Add(time.Minute)
+	for r.evictLine() != 45 && time.Now().Before(deadline) {
+		time.Sleep(50 * time.Millisecond)
+	}
+	if got := r.evictLine(); got != 45 {
+		t.Errorf("evicting above %v, want 45", got)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// What samples depend on tells policies apart whose samples do not go together, and only those.
+func TestSamples(t *testing.T) {
+	cases := map[string]struct {
+		content string
+		same    bool
+	}{
+		"other lines":         {content: byUsage + evictAt(50), same: true},
+		"other evictions":     {content: byUsage + evictAt(60) + "eviction: {maxMovesPerCycle: 3}\n", same: true},
+		"a shorter period":    {content: byUsage + evictAt(60) + "usage: {observationPeriod: 2m, minCoveragePercent: 50}\n", same: true},
+		"other samples":       {content: byUsage + evictAt(60) + "usage: {sampleInterval: 30s}\n"},
+		"another source":      {content: byUsage + evictAt(60) + "usage: {sources: [{type: Kubelet}]}\n"},
+		"a window more":       {content: byUsage + evictAt(60) + "hot: {windows: [avg_5m, avg_1h]}\n"},
+		"usage is published":  {content: byUsage + evictAt(60) + "nodesync: {annotations: {enabled: true}}\n"},
+		"the profiles change": {content: byDuplicates + evictAt(60), same: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			r := newReloading(t, byUsage+evictAt(60))
+			next, err := r.prepare(t.Context(), []byte(tc.content))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if same := reflect.DeepEqual(r.samples(), next.samples()); same != tc.same {
+				t.Errorf("samples go together: %v, want %v", same, tc.same)
+			}
+		})
+	}
+}

@@ -1,0 +1,28 @@
+package schedulerplugin
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/cluster/informed"
+	"github.com/evenkeel/evenkeel/scorer/extender"
+)
+
+// describe returns what the extender would have read of the pod.
+func describe(pod *v1.Pod) *extender.Pod {
+	record := informed.Pod(pod)
+	created := ""
+	if !record.Created.IsZero() {
+		created = record.Created.UTC().Format(time.RFC3339)
+	}
+	return &extender.Pod{
+		Namespace: record.Namespace, Name: record.Name, UID: record.UID,
+		OwnerUID: record.Owner.UID, OwnerKind: record.Owner.Kind, OwnerName: record.Owner.Name,
+		Created: created, TemplateHash: record.TemplateHash,
+		SchedulerName: pod.Spec.SchedulerName, NominatedNodeName: pod.Status.NominatedNodeName,
+		CPUMilli: record.Requests[cluster.CPU], MemoryBytes: record.Requests[cluster.Memory],
+		LimitCPUMilli: record.Limits[cluster.CPU], LimitMemoryBytes: record.Limits[cluster.Memory],
+	}
+}

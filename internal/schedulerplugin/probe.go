@@ -1,0 +1,90 @@
+package schedulerplugin
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/evenkeel/evenkeel/scorer/extender"
+)
+
+// probe finds out, from within the filter, what the filters of all other plugins say about nodes. kube-scheduler asks for
+// one node at a time and stops when it has enough, so what is known of the others has to be found out here. It costs their
+// filters for a few nodes more, and only for pods that a node is refused to.
+type probe struct {
+	plugin *Plugin
+	ctx    context.Context //nolint:containedctx // lives as long as one call of Filter
+	cycle  fwk.CycleState
+	pod    *v1.Pod
+	asked  *asked
+}
+
+// probing marks the context in which the filters are asked by the plugin itself, which then passes every node.
+type probing struct{}
+
+func isProbe(ctx context.Context) bool { return ctx.Value(probing{}) != nil }
+
+// takes says whether all other filters pass a node.
+func (l *probe) takes(node fwk.NodeInfo) bool {
+	// kube-scheduler cancels the context when it has found nodes enough; what is found here is kept for the pod.
+	ctx := context.WithValue(context.WithoutCancel(l.ctx), probing{}, true)
+	return l.plugin.host.RunFilterPluginsWithNominatedPods(ctx, l.cycle, l.pod, node).IsSuccess()
+}
+
+// landing returns the node that a replacement belongs to, empty for any other pod and where there is none.
+func (l *probe) landing() string {
+	return l.asked.landing.do(func() string {
+		if !l.asked.steering.Replaces() {
+			return ""
+		}
+		nodes := l.nodes()
+		byName := make(map[string]fwk.NodeInfo, len(nodes))
+		names := make([]string, len(nodes))
+		for i, node := range nodes {
+			names[i] = node.Node().Name
+			byName[names[i]] = node
+		}
+		return l.asked.steering.Land(names, func(name string) bool { return byName[name] != nil && l.takes(byName[name]) })
+	})
+}
+
+// others says whether there is a node that Evenkeel does not refuse and all other filters pass.
+func (l *probe) others() bool {
+	return l.asked.others.do(func() bool {
+		nodes := l.nodes()
+		var found atomic.Bool
+		ctx, cancel := context.WithCancel(context.WithoutCancel(l.ctx))
+		defer cancel()
+		l.plugin.host.Parallelizer().Until(ctx, len(nodes), func(i int) {
+			if found.Load() || l.asked.steering.Reject(nodes[i].Node().Name) != extender.RejectNone || !l.takes(nodes[i]) {
+				return
+			}
+			found.Store(true)
+			cancel()
+		}, "EvenkeelOthers")
+		return found.Load()
+	})
+}
+
+// nodes are those of the cycle. Where they cannot be listed there are none, so that none is refused.
+func (l *probe) nodes() []fwk.NodeInfo {
+	nodes, err := l.plugin.host.SnapshotSharedLister().NodeInfos().List()
+	if err != nil {
+		return nil
+	}
+	return nodes
+}
+
+// once keeps the first answer.
+type once[T any] struct {
+	sync  sync.Once
+	value T
+}
+
+func (o *once[T]) do(find func() T) T {
+	o.sync.Do(func() { o.value = find() })
+	return o.value
+}

@@ -1,0 +1,107 @@
+package schedulerplugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/evenkeel/evenkeel/internal/steering"
+	"github.com/evenkeel/evenkeel/policy"
+)
+
+// SideConfig is what an observing half is made of.
+type SideConfig struct {
+	// Name tells it from others of the process, in logs and metrics.
+	Name string
+	// PolicyFile is the policy's path; Given is a policy that is in no file.
+	PolicyFile string
+	Given      *policy.File
+	// Namespace of the ledger; Follow says whether it counts.
+	Namespace string
+	Follow    bool
+	// REST is how kube-scheduler reaches the API server, Informers what it watches of it.
+	REST      *rest.Config
+	Informers informers.SharedInformerFactory
+}
+
+// Side is the observing half of one policy.
+type Side interface {
+	// Judge returns what answers for pods; nil until it can be asked.
+	Judge() *steering.Judge
+	// Refusal returns what is told about a node above a measured limit, empty for the usual, and whether a pod waits when all
+	// nodes are.
+	Refusal() (message string, all bool)
+	// Run observes until the context ends, and goes by the policy as it changes.
+	Run(ctx context.Context) error
+}
+
+// MakeSide makes an observing half. An error means that the policy is wrong; what is out of reach is tried again by Run.
+type MakeSide func(ctx context.Context, config SideConfig) (Side, error)
+
+// Sides makes plugins. Those with one policy share one observing half, whatever their names and profiles.
+type Sides struct {
+	make MakeSide
+
+	mu      sync.Mutex
+	byKey   map[sideKey]Side
+	running sync.WaitGroup
+}
+
+// sideKey is all that a side depends on.
+type sideKey struct {
+	path, text, namespace string
+	follow                bool
+}
+
+// NewSides returns Sides without any.
+func NewSides(newSide MakeSide) *Sides { return &Sides{make: newSide, byKey: map[sideKey]Side{}} }
+
+// New makes the plugin of a name for a profile of kube-scheduler, and starts the observing half that it needs if it is not
+// running yet. It fails for mistakes in args or policy only.
+func (s *Sides) New(ctx context.Context, name string, args runtime.Object, handle fwk.Handle) (*Plugin, error) {
+	asked, err := read(name, args)
+	if err != nil {
+		return nil, fmt.Errorf("plugin %q: %w", name, err)
+	}
+	observing, err := s.side(ctx, name, asked, handle)
+	if err != nil {
+		return nil, fmt.Errorf("plugin %q: %w", name, err)
+	}
+	return &Plugin{name: name, host: handle, side: observing, parts: asked.parts}, nil
+}
+
+func (s *Sides) side(ctx context.Context, name string, asked request, handle fwk.Handle) (Side, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := sideKey{path: asked.path, text: asked.text, namespace: asked.namespace, follow: asked.follow}
+	if known := s.byKey[key]; known != nil {
+		return known, nil
+	}
+	if len(s.byKey) > 0 {
+		name = fmt.Sprintf("%s-%d", name, len(s.byKey)+1)
+	}
+	made, err := s.make(ctx, SideConfig{
+		Name: name, PolicyFile: asked.path, Given: asked.given, Namespace: asked.namespace, Follow: asked.follow,
+		REST: handle.KubeConfig(), Informers: handle.SharedInformerFactory(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.byKey[key] = made
+	s.running.Go(func() {
+		if err := made.Run(ctx); err != nil && !errors.Is(err, context.Canceled) {
+			klog.FromContext(ctx).Error(err, "Observing ended; pods are placed without regard to usage", "policy", name)
+		}
+	})
+	return made, nil
+}
+
+// Wait waits until all observing halves have ended, which they do with the context that they were made with.
+func (s *Sides) Wait() { s.running.Wait() }

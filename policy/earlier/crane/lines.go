@@ -1,0 +1,106 @@
+package crane
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+)
+
+const (
+	// gapPercent is how far above the reject line pods are moved away, and
+	// minGapPercent the least that it may be.
+	gapPercent    = 5
+	minGapPercent = 3
+	// coolPercent is how far below it a node counts as cool.
+	coolPercent = 15
+)
+
+// limit is a predicate in percent.
+type limit struct {
+	metric
+	percent float64
+}
+
+// limits are the predicates that Crane goes by.
+func (c *conversion) limits() []limit {
+	var limits []limit
+	for i, given := range c.in.Spec.Predicate {
+		switch {
+		case given.MaxLimitPercent == 0:
+			c.out.Add("scoring.measured.limits", fmt.Sprintf("predicate[%d] (%s) is left out: a limit of 0 is none", i, given.Name))
+		case !c.in.Spec.synced(given.Name):
+			c.out.Add("scoring.measured.limits", fmt.Sprintf("predicate[%d] (%s) is left out: Crane passes over what is not in syncPolicy", i, given.Name))
+		default:
+			limits = append(limits, limit{metrics[given.Name], inPercent(given.MaxLimitPercent)})
+		}
+	}
+	return limits
+}
+
+// inPercent undoes what multiplying changes in the last digits: 0.29 is 29.
+func inPercent(limit float64) float64 {
+	if unitOf(limit) == fraction {
+		limit *= 100
+	}
+	const digits = 1e9
+	return math.Round(limit*digits) / digits
+}
+
+func measuredLimits(limits []limit) []any {
+	list := make([]any, len(limits))
+	for i, l := range limits {
+		list[i] = map[string]any{"metric": l.name, "window": l.window, "abovePercent": number(l.percent)}
+	}
+	return list
+}
+
+// lines are what planned moves keep to. Only what has a limit is judged; without
+// any, what is synced is judged by the lines of the house.
+func (c *conversion) lines(limits []limit) map[string]any {
+	lines := map[string]any{}
+	for _, name := range []string{"cpu", "memory"} {
+		own := slices.DeleteFunc(slices.Clone(limits), func(l limit) bool { return l.name != name })
+		if len(own) > 0 {
+			lines[name] = linesOf(own)
+		}
+	}
+	if len(lines) > 0 {
+		c.out.Add("lines", "moving pods is new: they land below the limits, and leave a node that is above the five-minute one by more than "+
+			fmt.Sprint(gapPercent)+"; in percent of allocatable, where annotations are of capacity")
+		return lines
+	}
+	for _, sync := range c.in.Spec.SyncPolicy {
+		lines[metrics[sync.Name].name] = map[string]any{}
+	}
+	c.out.Add("lines", "moving pods is new; without limits it goes by the default lines")
+	return lines
+}
+
+// linesOf puts the reject lines of a metric at its limits, and the others around
+// them. The lowest limit bounds all, because a node is cool and leaves by every
+// window.
+func linesOf(limits []limit) map[string]any {
+	least := slices.MinFunc(limits, func(a, b limit) int { return cmp.Compare(a.percent, b.percent) }).percent
+	now, windows := least, map[string]any{}
+	for _, l := range limits {
+		if l.window == avg5m {
+			now = l.percent
+			continue
+		}
+		windows[l.window] = map[string]any{"reject": number(l.percent), "evict": number(l.percent)}
+	}
+	reject := min(now, 100-minGapPercent)
+	leave := min(least, reject)
+	low := leave - coolPercent
+	if low < 0 {
+		low = leave / 2
+	}
+	levels := map[string]any{
+		"low": number(low), "reject": number(reject), "evict": number(min(reject+gapPercent, 100)), "leave": number(leave),
+	}
+	if len(windows) > 0 {
+		levels["windows"] = windows
+	}
+	return levels
+}

@@ -1,0 +1,128 @@
+package crane
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// document is a DynamicSchedulerPolicy.
+type document struct {
+	metav1.TypeMeta `json:",inline"`
+
+	Spec spec `json:"spec"`
+}
+
+type spec struct {
+	SyncPolicy []syncPolicy `json:"syncPolicy"`
+	Predicate  []predicate  `json:"predicate"`
+	Priority   []priority   `json:"priority"`
+	HotValue   []hotValue   `json:"hotValue"`
+}
+
+// syncPolicy is how often the controller renews an annotation.
+type syncPolicy struct {
+	Name   string          `json:"name"`
+	Period metav1.Duration `json:"period"`
+}
+
+// predicate keeps pods off a node that uses more. The field is misspelt in
+// Crane, and so in every policy.
+type predicate struct {
+	Name            string  `json:"name"`
+	MaxLimitPercent float64 `json:"maxLimitPecent"`
+}
+
+type priority struct {
+	Name   string  `json:"name"`
+	Weight float64 `json:"weight"`
+}
+
+type hotValue struct {
+	TimeRange metav1.Duration `json:"timeRange"`
+	Count     int32           `json:"count"`
+}
+
+// avg5m is the window that says how things are now.
+const avg5m = "avg_5m"
+
+// metric is what an annotation of Crane tells of.
+type metric struct{ name, window string }
+
+// metrics are all that Crane knows, by their annotations.
+var metrics = map[string]metric{
+	"cpu_usage_avg_5m":     {"cpu", avg5m},
+	"cpu_usage_max_avg_1h": {"cpu", "max_avg_1h"},
+	"cpu_usage_max_avg_1d": {"cpu", "max_avg_1d"},
+	"mem_usage_avg_5m":     {"memory", avg5m},
+	"mem_usage_max_avg_1h": {"memory", "max_avg_1h"},
+	"mem_usage_max_avg_1d": {"memory", "max_avg_1d"},
+}
+
+func (s *spec) synced(name string) bool {
+	return slices.ContainsFunc(s.SyncPolicy, func(p syncPolicy) bool { return p.Name == name })
+}
+
+// periodBefore is the longest period of the same window before a metric.
+func (s *spec) periodBefore(name string) (longest time.Duration, found bool) {
+	for _, p := range s.SyncPolicy {
+		if p.Name == name {
+			break
+		}
+		if metrics[p.Name].window == metrics[name].window {
+			longest, found = max(longest, p.Period.Duration), true
+		}
+	}
+	return longest, found
+}
+
+// unit is what limits count, and so the annotations that they are compared with.
+type unit string
+
+const (
+	fraction unit = "fraction"
+	percent  unit = "percent"
+	auto     unit = "auto"
+)
+
+func unitOf(limit float64) unit {
+	if limit > 1 {
+		return percent
+	}
+	return fraction
+}
+
+// unit is that of the first limit. Whether the others agree has been checked.
+func (s *spec) unit() unit {
+	for _, p := range s.Predicate {
+		if p.MaxLimitPercent > 0 {
+			return unitOf(p.MaxLimitPercent)
+		}
+	}
+	return auto
+}
+
+func (u unit) note() string {
+	switch u {
+	case percent:
+		return "limits are percentages, as crane-scheduler-plus has them, so annotations are taken for percentages"
+	case fraction:
+		return "limits are fractions, as crane-scheduler has them, so annotations are taken for fractions; limits are in percent here"
+	case auto:
+	}
+	return "there is no limit that would tell the unit, so annotations are told apart by how they are written"
+}
+
+// noun is what a number of the unit is called.
+func (u unit) noun() string {
+	if u == percent {
+		return "percentage"
+	}
+	return string(u)
+}
+
+// number is a number as a document holds it.
+func number(v float64) json.Number { return json.Number(strconv.FormatFloat(v, 'f', -1, 64)) }

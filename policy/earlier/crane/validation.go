@@ -1,0 +1,134 @@
+package crane
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// The bounds of what a policy may say; Crane has none, and divides by a count of
+// zero.
+const (
+	leastPeriod, mostPeriod = 10 * time.Second, 24 * time.Hour
+	leastRange, mostRange   = 10 * time.Second, time.Hour
+	mostWeight              = 1000
+	mostCount               = 1000
+	mostHotValues           = 10
+)
+
+func (s *spec) validate(path *field.Path) field.ErrorList {
+	if errs := s.validateLengths(path); len(errs) > 0 {
+		return errs
+	}
+	errs := s.validateSync(path.Child("syncPolicy"))
+	errs = append(errs, s.validatePredicates(path.Child("predicate"))...)
+	errs = append(errs, s.validatePriorities(path.Child("priority"))...)
+	return append(errs, s.validateHotValues(path.Child("hotValue"))...)
+}
+
+// validateLengths makes sure that there are not more mistakes than anybody reads.
+func (s *spec) validateLengths(path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, list := range []struct {
+		name      string
+		len, most int
+	}{
+		{"syncPolicy", len(s.SyncPolicy), len(metrics)},
+		{"predicate", len(s.Predicate), len(metrics)},
+		{"priority", len(s.Priority), len(metrics)},
+		{"hotValue", len(s.HotValue), mostHotValues},
+	} {
+		if list.len > list.most {
+			errs = append(errs, field.TooMany(path.Child(list.name), list.len, list.most))
+		}
+	}
+	return errs
+}
+
+func (s *spec) validateSync(path *field.Path) field.ErrorList {
+	if len(s.SyncPolicy) == 0 {
+		return field.ErrorList{field.Required(path, "at least one metric with its period; without it nothing is known of any node")}
+	}
+	errs := known(path, s.SyncPolicy, func(p syncPolicy) string { return p.Name })
+	for i, p := range s.SyncPolicy {
+		errs = append(errs, within(path.Index(i).Child("period"), p.Period, leastPeriod, mostPeriod)...)
+	}
+	return errs
+}
+
+// validatePredicates makes sure that all limits are in one unit: 0.65 beside 75
+// is somebody's mistake, and whose cannot be told.
+func (s *spec) validatePredicates(path *field.Path) field.ErrorList {
+	errs := known(path, s.Predicate, func(p predicate) string { return p.Name })
+	first := slices.IndexFunc(s.Predicate, func(p predicate) bool { return p.MaxLimitPercent > 0 })
+	for i, p := range s.Predicate {
+		at, limit := path.Index(i).Child("maxLimitPecent"), p.MaxLimitPercent
+		switch {
+		case !(limit >= 0 && limit <= 100):
+			errs = append(errs, field.Invalid(at, limit, "must be from 0 (no limit) to 1, a fraction, or above 1 to 100, a percentage"))
+		case limit > 0 && unitOf(limit) != unitOf(s.Predicate[first].MaxLimitPercent):
+			errs = append(errs, field.Invalid(at, limit, fmt.Sprintf("is a %s and predicate[%d] (%v) is not; all limits must be fractions, at most 1, or all percentages, above 1",
+				unitOf(limit).noun(), first, s.Predicate[first].MaxLimitPercent)))
+		}
+	}
+	return errs
+}
+
+func (s *spec) validatePriorities(path *field.Path) field.ErrorList {
+	errs := known(path, s.Priority, func(p priority) string { return p.Name })
+	sum := 0.0
+	for i, p := range s.Priority {
+		if !(p.Weight >= 0 && p.Weight <= mostWeight) {
+			errs = append(errs, field.Invalid(path.Index(i).Child("weight"), p.Weight, fmt.Sprintf("must be from 0 to %d", mostWeight)))
+		}
+		sum += p.Weight
+	}
+	if len(errs) == 0 && len(s.Priority) > 0 && sum == 0 {
+		errs = append(errs, field.Required(path, "at least one must have a weight above 0"))
+	}
+	return errs
+}
+
+func (s *spec) validateHotValues(path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, h := range s.HotValue {
+		at := path.Index(i)
+		errs = append(errs, within(at.Child("timeRange"), h.TimeRange, leastRange, mostRange)...)
+		if h.Count < 1 || h.Count > mostCount {
+			errs = append(errs, field.Invalid(at.Child("count"), h.Count, fmt.Sprintf("must be from 1 to %d", mostCount)))
+		}
+		if slices.ContainsFunc(s.HotValue[:i], func(other hotValue) bool { return other.TimeRange == h.TimeRange }) {
+			errs = append(errs, field.Duplicate(at.Child("timeRange"), h.TimeRange.Duration.String()))
+		}
+	}
+	return errs
+}
+
+// known checks that a list names metrics of Crane's, each once.
+func known[T any](path *field.Path, list []T, name func(T) string) field.ErrorList {
+	var errs field.ErrorList
+	seen := map[string]bool{}
+	for i, element := range list {
+		at, name := path.Index(i).Child("name"), name(element)
+		if _, ok := metrics[name]; !ok {
+			errs = append(errs, field.NotSupported(at, name, slices.Sorted(maps.Keys(metrics))))
+			continue
+		}
+		if seen[name] {
+			errs = append(errs, field.Duplicate(at, name))
+		}
+		seen[name] = true
+	}
+	return errs
+}
+
+func within(path *field.Path, value metav1.Duration, least, most time.Duration) field.ErrorList {
+	if value.Duration >= least && value.Duration <= most {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, value.Duration.String(), fmt.Sprintf("must be from %s to %s", least, most))}
+}

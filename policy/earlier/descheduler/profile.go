@@ -1,0 +1,153 @@
+package descheduler
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// commonParams are what every strategy's evictor is made of.
+var commonParams = []string{"namespaces", "thresholdPriority", "thresholdPriorityClassName", "nodeFit"}
+
+// subject is the strategy that is being converted.
+type subject struct {
+	kind kind
+	// params are its parameters; raw, as they stand in the file.
+	params params
+	raw    map[string]any
+	// from is where they stand; to is where its plugin's arguments will.
+	from *field.Path
+	to   string
+}
+
+// profile makes an enabled strategy a profile of its own.
+func (c *conversion) profile(k kind, named strategy) {
+	at := fmt.Sprintf("profiles[%d]", len(c.profiles))
+	s := subject{
+		kind: k,
+		raw:  within(c.raw, "strategies", k.name, "params"),
+		from: field.NewPath("strategies").Key(k.name).Child("params"),
+		to:   at + ".pluginConfig[1].args",
+	}
+	if named.Params != nil {
+		s.params = *named.Params
+	}
+	if named.Weight != 0 {
+		c.out.Add(at, "weight is left out: it never had an effect")
+	}
+	c.checkCommon(&s)
+	c.noteUnused(&s)
+	evictorArgs := c.evictorArgs(&s, at+".pluginConfig[0].args")
+	args := k.args(c, &s)
+	c.profiles = append(c.profiles, map[string]any{
+		"name": "strategy-" + k.name + "-profile",
+		"pluginConfig": []any{
+			map[string]any{"name": evictor, "args": evictorArgs},
+			map[string]any{"name": k.name, "args": args},
+		},
+		"plugins": map[string]any{k.point: map[string]any{"enabled": []any{k.name}}},
+	})
+}
+
+func (c *conversion) checkCommon(s *subject) {
+	p := &s.params
+	if p.ThresholdPriority != nil && p.ThresholdPriorityClassName != "" {
+		c.forbid(s.from.Child("thresholdPriorityClassName"), "not together with thresholdPriority")
+	}
+	if len(p.Namespaces.Include) > 0 && len(p.Namespaces.Exclude) > 0 {
+		c.forbid(s.from.Child("namespaces"), "only one of include and exclude may be given")
+	}
+}
+
+// noteUnused notes the parameters that mean something to other strategies only.
+func (c *conversion) noteUnused(s *subject) {
+	for _, name := range slices.Sorted(maps.Keys(s.raw)) {
+		if empty(s.raw[name]) || slices.Contains(commonParams, name) || slices.Contains(s.kind.params, name) {
+			continue
+		}
+		c.out.Add(s.to, fmt.Sprintf("%s is left out: %s never looked at it", name, s.kind.name))
+	}
+}
+
+// empty says whether a value is the same as none.
+func empty(value any) bool {
+	switch v := value.(type) {
+	case nil:
+		return true
+	case bool:
+		return !v
+	case string:
+		return v == ""
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		return len(v) == 0
+	}
+	return false
+}
+
+// evictorArgs are the strategy's DefaultEvictor: what the top level says of all
+// pods, and the strategy's own threshold and fit.
+func (c *conversion) evictorArgs(s *subject, at string) map[string]any {
+	args := map[string]any{}
+	if protections := c.protections(at + ".podProtections"); len(protections) > 0 {
+		args["podProtections"] = protections
+	}
+	threshold := map[string]any{}
+	if p := &s.params; p.ThresholdPriority != nil {
+		threshold["value"] = s.raw["thresholdPriority"]
+	} else if p.ThresholdPriorityClassName != "" {
+		threshold["name"] = p.ThresholdPriorityClassName
+	}
+	if len(threshold) > 0 {
+		args["priorityThreshold"] = threshold
+	}
+	switch {
+	case !s.params.NodeFit:
+	case s.kind.neverFits:
+		c.out.Add(at, fmt.Sprintf("nodeFit is left out: %s never looked at it", s.kind.name))
+	default:
+		args["nodeFit"] = true
+		take(args, c.raw, "nodeSelector") // a fit was looked for among the selected nodes only
+	}
+	return args
+}
+
+// protections are which pods the top level says may be evicted or not.
+func (c *conversion) protections(at string) map[string]any {
+	protections := map[string]any{}
+	for _, flag := range []struct {
+		set                  bool
+		earlier, list, today string
+	}{
+		{c.in.EvictLocalStoragePods, "evictLocalStoragePods", "defaultDisabled", "PodsWithLocalStorage"},
+		{c.in.EvictDaemonSetPods, "evictDaemonSetPods", "defaultDisabled", "DaemonSetPods"},
+		{c.in.EvictSystemCriticalPods, "evictSystemCriticalPods", "defaultDisabled", "SystemCriticalPods"},
+		{c.in.EvictFailedBarePods, "evictFailedBarePods", "defaultDisabled", "FailedBarePods"},
+		{c.in.IgnorePvcPods, "ignorePvcPods", "extraEnabled", "PodsWithPVC"},
+	} {
+		if !flag.set {
+			continue
+		}
+		list, _ := protections[flag.list].([]any)
+		protections[flag.list] = append(list, flag.today)
+		if len(c.profiles) == 0 { // the same in every profile
+			c.out.Add(at, fmt.Sprintf("%s is written as %s: %s", flag.earlier, flag.list, flag.today))
+		}
+	}
+	return protections
+}
+
+func (c *conversion) forbid(path *field.Path, text string) {
+	c.errs = append(c.errs, field.Forbidden(path, text))
+}
+
+func (c *conversion) require(path *field.Path, text string) {
+	c.errs = append(c.errs, field.Required(path, text))
+}
+
+func (c *conversion) invalid(path *field.Path, value any, text string) {
+	c.errs = append(c.errs, field.Invalid(path, value, text))
+}

@@ -1,0 +1,138 @@
+package descheduler
+
+import "k8s.io/apimachinery/pkg/util/validation/field"
+
+// The points at which plugins run.
+const (
+	deschedule = "deschedule"
+	balance    = "balance"
+)
+
+// kind is a strategy, which is a plugin of the same name today.
+type kind struct {
+	name, point string
+	// classic strategies are those that there were from the beginning.
+	classic bool
+	// neverFits says that the strategy never asked whether a pod fits elsewhere.
+	neverFits bool
+	// params are those that it looks at besides the common ones.
+	params []string
+	// args makes its plugin's arguments.
+	args func(c *conversion, s *subject) map[string]any
+}
+
+// kinds are all strategies, in the order in which their profiles stand.
+func kinds() []kind {
+	return []kind{
+		{name: "RemoveDuplicates", point: balance, classic: true, params: []string{"removeDuplicates"}, args: duplicatesArgs},
+		{name: "LowNodeUtilization", point: balance, classic: true, params: []string{"nodeResourceUtilizationThresholds"}, args: lowArgs},
+		{name: "RemovePodsViolatingInterPodAntiAffinity", point: deschedule, classic: true, params: []string{"labelSelector"}, args: selectorArgs},
+		{
+			name: "RemovePodsViolatingNodeAffinity", point: deschedule, classic: true,
+			params: []string{"labelSelector", "nodeAffinityType"}, args: affinityArgs,
+		},
+		{
+			name: "RemovePodsViolatingNodeTaints", point: deschedule, classic: true,
+			params: []string{"labelSelector", "includePreferNoSchedule", "excludedTaints", "includedTaints"}, args: taintArgs,
+		},
+		{
+			name: "RemovePodsViolatingTopologySpreadConstraint", point: balance,
+			params: []string{"labelSelector", "includeSoftConstraints"}, args: spreadArgs,
+		},
+		{
+			name: "RemovePodsHavingTooManyRestarts", point: deschedule,
+			params: []string{"labelSelector", "podsHavingTooManyRestarts"}, args: restartArgs,
+		},
+		{name: "PodLifeTime", point: deschedule, neverFits: true, params: []string{"labelSelector", "podLifeTime"}, args: lifeTimeArgs},
+		{name: "RemoveFailedPods", point: deschedule, params: []string{"labelSelector", "failedPods"}, args: failedArgs},
+		{name: "HighNodeUtilization", point: balance, params: []string{"nodeResourceUtilizationThresholds"}, args: highArgs},
+	}
+}
+
+func duplicatesArgs(c *conversion, s *subject) map[string]any {
+	args := map[string]any{}
+	take(args, s.raw, "namespaces")
+	take(args, within(s.raw, "removeDuplicates"), "excludeOwnerKinds")
+	c.out.Add(s.to, "as many pods of one owner stay on a node as an even spread over the nodes they may run on gives; the first versions left one")
+	return args
+}
+
+// selectorArgs are those that every strategy but a few takes.
+func selectorArgs(_ *conversion, s *subject) map[string]any {
+	args := map[string]any{}
+	take(args, s.raw, "namespaces", "labelSelector")
+	return args
+}
+
+func affinityArgs(c *conversion, s *subject) map[string]any {
+	path := s.from.Child("nodeAffinityType")
+	types := []string{"requiredDuringSchedulingIgnoredDuringExecution", "preferredDuringSchedulingIgnoredDuringExecution"}
+	if len(s.params.NodeAffinityType) == 0 {
+		c.require(path, "a list of "+types[0]+" and "+types[1])
+	}
+	for i, given := range s.params.NodeAffinityType {
+		if given != types[0] && given != types[1] {
+			c.errs = append(c.errs, field.NotSupported(path.Index(i), given, types))
+		}
+	}
+	args := selectorArgs(c, s)
+	take(args, s.raw, "nodeAffinityType")
+	return args
+}
+
+func taintArgs(c *conversion, s *subject) map[string]any {
+	if len(s.params.ExcludedTaints) > 0 && len(s.params.IncludedTaints) > 0 {
+		c.forbid(s.from.Child("includedTaints"), "not together with excludedTaints")
+	}
+	args := selectorArgs(c, s)
+	take(args, s.raw, "includePreferNoSchedule", "excludedTaints", "includedTaints")
+	return args
+}
+
+func spreadArgs(c *conversion, s *subject) map[string]any {
+	args := selectorArgs(c, s)
+	args["constraints"] = []any{"DoNotSchedule"}
+	args["topologyBalanceNodeFit"] = true
+	if s.params.IncludeSoftConstraints {
+		args["constraints"] = []any{"DoNotSchedule", "ScheduleAnyway"}
+		c.out.Add(s.to+".constraints", "includeSoftConstraints is written as a second kind of constraint")
+	}
+	return args
+}
+
+func restartArgs(c *conversion, s *subject) map[string]any {
+	given := s.params.PodsHavingTooManyRestarts
+	if given.PodRestartThreshold < 1 {
+		c.invalid(s.from.Child("podsHavingTooManyRestarts", "podRestartThreshold"), given.PodRestartThreshold, "must be 1 or more")
+	}
+	args := selectorArgs(c, s)
+	take(args, within(s.raw, "podsHavingTooManyRestarts"), "podRestartThreshold", "includingInitContainers")
+	return args
+}
+
+func lifeTimeArgs(c *conversion, s *subject) map[string]any {
+	given, raw := s.params.PodLifeTime, within(s.raw, "podLifeTime")
+	if given.MaxPodLifeTimeSeconds == nil {
+		c.require(s.from.Child("podLifeTime", "maxPodLifeTimeSeconds"), "a number of seconds")
+	}
+	args := selectorArgs(c, s)
+	take(args, raw, "maxPodLifeTimeSeconds")
+	phases, _ := raw["podStatusPhases"].([]any)
+	states, _ := raw["states"].([]any)
+	if all := append(append([]any{}, phases...), states...); len(all) > 0 {
+		args["states"] = all
+	}
+	if len(phases) > 0 {
+		c.out.Add(s.to+".states", "podStatusPhases is written as states")
+	}
+	return args
+}
+
+func failedArgs(c *conversion, s *subject) map[string]any {
+	args := selectorArgs(c, s)
+	take(args, within(s.raw, "failedPods"), "excludeOwnerKinds", "minPodLifetimeSeconds", "reasons", "includingInitContainers")
+	if s.params.FailedPods.MinPodLifetimeSeconds == nil {
+		c.out.Add(s.to, "without minPodLifetimeSeconds pods younger than an hour are left; the first versions took any, which 0 does")
+	}
+	return args
+}

@@ -1,0 +1,56 @@
+package pressure
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// maxName is how long the name of a metric may be.
+const maxName = 63
+
+// known are the names that mean something already.
+var known = []string{"cpu", "memory", "memory.available", "cpu.pressure", "memory.pressure", "io.pressure"}
+
+// nameAll gives each rule the name of a metric, as near to its own as can be.
+func nameAll(given map[string]rule, path *field.Path) (map[string]string, field.ErrorList) {
+	named, taken := make(map[string]string, len(given)), map[string]string{}
+	var errs field.ErrorList
+	for i, original := range slices.Sorted(maps.Keys(given)) {
+		name := metricName(original)
+		if name == "" {
+			name = fmt.Sprintf("rule-%d", i+1)
+		}
+		if first, clash := taken[name]; clash {
+			errs = append(errs, field.Invalid(path.Key(original), original,
+				fmt.Sprintf("is called %q here, as is %q; call one of them otherwise", name, first)))
+			continue
+		}
+		taken[name], named[original] = original, name
+	}
+	return named, errs
+}
+
+// metricName makes a name valid; it is empty where nothing of it is.
+func metricName(original string) string {
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '-', r == '_', r == '.':
+			return r
+		}
+		return '-'
+	}, strings.ToLower(original))
+	name = strings.Trim(name, "-_.")
+	if slices.Contains(known, name) {
+		name = "rule-" + name
+	}
+	return strings.Trim(name[:min(len(name), maxName)], "-_.")
+}
+
+// number is a number as a document holds it.
+func number(v float64) json.Number { return json.Number(strconv.FormatFloat(v, 'g', -1, 64)) }

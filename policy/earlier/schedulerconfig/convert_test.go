@@ -1,0 +1,197 @@
+package schedulerconfig
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+)
+
+// read returns a YAML document as converters take it.
+func read(t *testing.T, text string) map[string]any {
+	t.Helper()
+	raw, err := yaml.YAMLToJSONStrict([]byte(text))
+	if err != nil {
+		t.Fatalf("reading the case: %v", err)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	var object map[string]any
+	if err := decoder.Decode(&object); err != nil {
+		t.Fatalf("reading the case: %v", err)
+	}
+	return object
+}
+
+func TestConvert(t *testing.T) {
+	cases := map[string]struct {
+		in, want string
+		notes    []string // begins, with "lost " in front of lossy ones
+	}{
+		"today's version stays as it is, and its plugins are named": {
+			in: `
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: mem-real-usage-scheduler
+  plugins:
+    score: {enabled: [{name: MemRealUsage}], disabled: [{name: "*"}]}
+  pluginConfig:
+  - name: MemRealUsage
+    args: {prometheusApiAddr: "http://10.0.0.1:9090", queryMetricTimeSeconds: 10}
+`,
+			want: `
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: mem-real-usage-scheduler
+  plugins:
+    score: {enabled: [{name: MemRealUsage}], disabled: [{name: "*"}]}
+  pluginConfig:
+  - name: MemRealUsage
+    args: {prometheusApiAddr: "http://10.0.0.1:9090", queryMetricTimeSeconds: 10}
+`,
+			notes: []string{"profiles[0].plugins.score.enabled[0]: plugin MemRealUsage is compiled"},
+		},
+		"a beta version becomes v1, in its arguments too": {
+			in: `
+apiVersion: kubescheduler.config.k8s.io/v1beta2
+kind: KubeSchedulerConfiguration
+leaderElection: {resourceLock: endpointsleases}
+profiles:
+- pluginConfig:
+  - name: NodeResourcesFit
+    args: {apiVersion: kubescheduler.config.k8s.io/v1beta2, kind: NodeResourcesFitArgs}
+`,
+			want: `
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+leaderElection: {resourceLock: leases}
+profiles:
+- pluginConfig:
+  - name: NodeResourcesFit
+    args: {apiVersion: kubescheduler.config.k8s.io/v1, kind: NodeResourcesFitArgs}
+`,
+			notes: []string{
+				"apiVersion: was kubescheduler.config.k8s.io/v1beta2",
+				`leaderElection.resourceLock: was "endpointsleases"`,
+				"profiles[0].pluginConfig[0].args.apiVersion: was",
+			},
+		},
+		"what v1 does not have is taken out and told": {
+			in: `
+apiVersion: kubescheduler.config.k8s.io/v1beta1
+kind: KubeSchedulerConfiguration
+healthzBindAddress: 0.0.0.0:10251
+metricsBindAddress: 127.0.0.1:0
+profiles:
+- plugins:
+    score:
+      enabled: [{name: NodeResourcesMostAllocated, weight: 2}, {name: Dynamic, weight: 3}]
+      disabled: [{name: SelectorSpread}]
+  pluginConfig:
+  - name: NodeLabel
+    args: {presentLabels: [zone]}
+`,
+			want: `
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- plugins:
+    score:
+      enabled: [{name: Dynamic, weight: 3}]
+      disabled: []
+  pluginConfig: []
+`,
+			notes: []string{
+				"apiVersion: was",
+				`lost : healthzBindAddress "0.0.0.0:10251" is gone`,
+				": metricsBindAddress is gone; it served nothing",
+				"profiles[0]: plugin SelectorSpread is gone",
+				"lost profiles[0]: plugin NodeResourcesMostAllocated is gone",
+				"profiles[0].plugins.score.enabled[0]: plugin Dynamic is compiled",
+				"lost profiles[0]: plugin NodeLabel is gone",
+			},
+		},
+		"a plugin of somebody else's is told once": {
+			in: `
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- plugins: {filter: {enabled: [{name: Coscheduling}]}, permit: {enabled: [{name: Coscheduling}]}}
+`,
+			want: `
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- plugins: {filter: {enabled: [{name: Coscheduling}]}, permit: {enabled: [{name: Coscheduling}]}}
+`,
+			notes: []string{`profiles[0].plugins.filter.enabled[0]: plugin "Coscheduling" is neither`},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			in := read(t, tc.in)
+			doc, errs := Convert(in)
+			if len(errs) > 0 {
+				t.Fatalf("converting: %v", errs.ToAggregate())
+			}
+			if diff := cmp.Diff(read(t, tc.want), doc.Object); diff != "" {
+				t.Errorf("converted (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(read(t, tc.in), in); diff != "" {
+				t.Errorf("the document given was changed (-want +got):\n%s", diff)
+			}
+			var notes []string
+			for i, note := range doc.Notes {
+				text := note.Field + ": " + note.Text
+				if note.Lossy {
+					text = "lost " + text
+				}
+				if i < len(tc.notes) && strings.HasPrefix(text, tc.notes[i]) {
+					text = tc.notes[i]
+				}
+				notes = append(notes, text)
+			}
+			if diff := cmp.Diff(tc.notes, notes); diff != "" {
+				t.Errorf("notes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestConvertRefuses(t *testing.T) {
+	cases := map[string]struct{ in, want string }{
+		"a version that no kube-scheduler had": {
+			in:   "apiVersion: kubescheduler.config.k8s.io/v9\nkind: KubeSchedulerConfiguration",
+			want: `apiVersion: Unsupported value: "kubescheduler.config.k8s.io/v9": supported values: "kubescheduler.config.k8s.io/v1", `,
+		},
+		"a field that v1 does not have": {
+			in:   "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\nprofiles: [{schedulerNam: x}]",
+			want: `profiles[0].schedulerNam: Forbidden: unknown field; allowed here: `,
+		},
+		"a gone field under v1": {
+			in:   "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nhealthzBindAddress: 0.0.0.0:1",
+			want: `healthzBindAddress: Forbidden: unknown field; allowed here: `,
+		},
+		"a plugin that is text": {
+			in:   "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles: [{plugins: {score: {enabled: [Dynamic]}}}]",
+			want: `profiles[0].plugins.score.enabled[0]: Invalid value: "Dynamic": must be a mapping of fields`,
+		},
+		"a weight in words": {
+			in:   "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles: [{plugins: {score: {enabled: [{name: Dynamic, weight: three}]}}}]",
+			want: `profiles[0].plugins.score.enabled[0].weight: Invalid value: "three": must be a whole number`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, errs := Convert(read(t, tc.in))
+			if len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), tc.want) {
+				t.Errorf("errors %v, want the one that begins with %q", errs, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,241 @@
+package lint
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/descheduler/pkg/api"
+
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/policy/earlier"
+)
+
+var now = time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC)
+
+// subject returns a policy made of a LoadPolicy's fields, with profiles that
+// enable these plugins of the extension point balance.
+func subject(t *testing.T, load string, balance ...string) Subject {
+	t.Helper()
+	file, err := policy.Load("p.yaml", []byte("apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n"+load))
+	if err != nil {
+		t.Fatalf("loading the case: %v", err)
+	}
+	s := Subject{File: file, Now: now}
+	if len(balance) == 0 {
+		return s
+	}
+	profile := api.DeschedulerProfile{Name: "p", Plugins: api.Plugins{Balance: api.PluginSet{Enabled: balance}}}
+	for _, name := range balance {
+		config := api.PluginConfig{Name: name}
+		if name == policy.RealUsageLowNodeUtilizationName {
+			config.Args = &policy.RealUsageLowNodeUtilizationArgs{}
+		}
+		profile.PluginConfigs = append(profile.PluginConfigs, config)
+	}
+	s.Profiles = &api.DeschedulerPolicy{Profiles: []api.DeschedulerProfile{profile}}
+	return s
+}
+
+const ours = policy.RealUsageLowNodeUtilizationName
+
+func TestFindings(t *testing.T) {
+	cases := map[string]struct {
+		load    string
+		balance []string
+		want    string // "level field: text" that must be among the findings, by its beginning
+	}{
+		"nothing to run":                   {want: "warning : there is no DeschedulerPolicy"},
+		"nothing by real usage":            {balance: []string{"RemoveDuplicates"}, want: "note profiles: no profile enables RealUsageLowNodeUtilization"},
+		"two balancers":                    {balance: []string{ours, "LowNodeUtilization"}, want: "warning profiles[0].plugins.balance.enabled: LowNodeUtilization moves pods by other measures"},
+		"single replicas":                  {balance: []string{ours}, want: "note profiles[0].pluginConfig: DefaultEvictor has no minReplicas"},
+		"an evict line nearly at the top":  {load: "lines: {cpu: {evict: 95}}", balance: []string{ours}, want: "warning lines.cpu.evict: 95 % is nearly all there is"},
+		"one sample decides":               {load: "hot: {windows: [last], consecutiveSamples: 1}", balance: []string{ours}, want: "warning hot.windows: only last decides, 1 sample"},
+		"averages alone decide":            {load: "hot: {windows: [avg_5m]}", balance: []string{ours}, want: "note hot.windows: averages alone decide"},
+		"a long window of a forgetful one": {load: "hot: {windows: [last, max_avg_1h]}", balance: []string{ours}, want: "warning usage.observationPeriod: a one-shot run samples for 1m30s and judges max_avg_1h by that"},
+		"a usual window of a forgetful one": {
+			balance: []string{ours}, want: "note usage.observationPeriod: a one-shot run samples for 1m30s and judges avg_5m and p50_5m",
+		},
+		"no bound": {load: "eviction: {maxMovesPerHour: 0}", balance: []string{"RemoveDuplicates"}, want: "warning eviction.maxMovesPerHour: 0 is no bound"},
+		"moving in the dark": {
+			load: "usage: {minCoveragePercent: 20}", balance: []string{ours}, want: "warning usage.minCoveragePercent: pods are moved while most nodes may be unknown (20 %)",
+		},
+		"too little patience": {load: "usage: {sampleInterval: 30s, maxAge: 45s}", want: "warning usage.maxAge: 45s is less than two samples (sampleInterval 30s)"},
+		"jobs":                {load: "eviction: {evictJobs: true}", balance: []string{ours}, want: "note eviction.evictJobs"},
+		"windows that blackouts cover": {
+			load: `eviction: {windows: [{schedule: "0 3 * * *", duration: 1h}], blackouts: [{schedule: "0 2 * * *", duration: 3h}]}`, balance: []string{ours},
+			want: "warning eviction.windows: nothing is evicted within a year: outside every window",
+		},
+		"landings left to chance": {load: "eviction: {steering: none}", balance: []string{ours}, want: "warning eviction.steering: none"},
+		"not the default scheduler": {
+			load: "eviction: {schedulerNames: [mine]}", balance: []string{ours}, want: "warning eviction.schedulerNames: pods of default-scheduler",
+		},
+		"a server that is not checked": {
+			load: "usage: {sources: [{type: Prometheus, prometheus: {address: 'https://p:9090', tls: {insecureSkipVerify: true}}}]}",
+			want: "warning usage.sources[0]: the certificate of Prometheus is not checked",
+		},
+		"a token in the clear": {
+			load: "usage: {sources: [{type: Prometheus, prometheus: {address: 'http://p:9090', bearerTokenFile: /t}}]}",
+			want: "warning usage.sources[0].prometheus.address: the token or password is sent over plain http",
+		},
+		"usage in the clear": {
+			load: "usage: {sources: [{type: Prometheus, prometheus: {address: 'http://p:9090'}}]}", want: "note usage.sources[0].prometheus.address: it is asked over plain http",
+		},
+		"an address that a flag gives": {load: "usage: {sources: [{type: Prometheus}]}", want: "note usage.sources[0].prometheus.address: it is not given"},
+		"pods that wait": {
+			load: "scoring: {measured: {formula: MemoryLoad, terms: [{metric: memory, window: last, weight: 1}], limits: [{metric: memory, window: last, fromPercent: 80}], message: full, rejectAll: true}}",
+			want: "note scoring.measured.rejectAll: pods wait",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := found(subject(t, tc.load, tc.balance...)); !hasPrefix(got, tc.want) {
+				t.Errorf("findings:\n%s\nwant %q", strings.Join(got, "\n"), tc.want)
+			}
+			if tc.load == "" {
+				return
+			}
+			if got := found(subject(t, "", tc.balance...)); hasPrefix(got, tc.want) {
+				t.Errorf("defaults give it too:\n%s", strings.Join(got, "\n"))
+			}
+		})
+	}
+}
+
+func found(s Subject) []string {
+	findings, _ := Examine(s)
+	lines := make([]string, len(findings))
+	for i, f := range findings {
+		lines[i] = string(f.Level) + " " + f.Field + ": " + f.Text
+	}
+	return lines
+}
+
+func hasPrefix(lines []string, prefix string) bool {
+	return slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, prefix) })
+}
+
+func TestNotesOfConvertersAreFindings(t *testing.T) {
+	s := subject(t, "")
+	doc := earlier.Document{Format: "x"}
+	doc.Add("hot", "kept otherwise")
+	doc.Lose("lines", "not kept")
+	s.File.Converted = []earlier.Document{doc}
+	findings, _ := Examine(s)
+	want := []Finding{
+		{Level: Note, Field: "hot", Text: "kept otherwise"},
+		{Level: Warning, Field: "lines", Text: "not kept"},
+		{Level: Note, Text: "there is no DeschedulerPolicy, so run and serve have nothing to run; the earlier system did not evict either"},
+	}
+	if diff := cmp.Diff(want, findings[:min(3, len(findings))]); diff != "" {
+		t.Errorf("findings (-want +got):\n%s", diff)
+	}
+}
+
+func TestWords(t *testing.T) {
+	const load = `
+usage:
+  sources: [{type: Prometheus, prometheus: {address: "https://p:9090", queries: {nodes: {disk.free: {expr: disk_free}}}}}, {type: MetricsServer}]
+  metrics: [{name: disk.free, lowerIsWorse: true, relieves: cpu}]
+lines:
+  cpu: {low: 40, reject: 55, evict: 65, leave: 60, windows: {max_avg_1h: {evict: 75}}}
+  memory: {deviation: true, low: 5, reject: 8, evict: 12, leave: 12}
+  disk.free: {reject: 20, evict: 10.5}
+nodePools: [{name: batch, selector: {matchLabels: {pool: batch}}, lines: {cpu: {reject: 60, evict: 85}}}]
+hot: {windows: [avg_5m, p50_5m], consecutiveSamples: 2}
+scoring: {weights: {cpu: 2, memory: 0}, hotValue: [{timeRange: 1m, count: 2}]}
+eviction:
+  maxMovesPerCycle: 1
+  maxMovesPerHourOfOwner: 5
+  windows: [{schedule: "0 22 * * 1-5", duration: 8h, timeZone: Europe/Berlin}]
+  blackouts: [{schedule: "@daily", duration: 90m}]
+nodesync: {label: {enabled: true}, taint: {enabled: true}, annotations: {enabled: true}}
+`
+	s := subject(t, load, ours, "RemoveDuplicates")
+	s.Profiles.MaxNoOfPodsToEvictTotal = new(uint(7))
+	want := []string{
+		"Reads usage from Prometheus at https://p:9090, else from MetricsServer every 15s; a node without a sample of the last 1m30s is unknown and left alone.",
+		"Evicts from nodes whose cpu is above 65 % in avg_5m and p50_5m and above 75 % in max_avg_1h for 2 samples in a row (30s), until it is predicted at or below 65 %; such a node counts as hot until it is below 60 %.",
+		"Evicts from nodes whose disk.free is below 10.5 in avg_5m and p50_5m for 2 samples in a row (30s), until it is predicted at or above 10.5.",
+		"Evicts from nodes whose memory is above the mean plus 12 points in avg_5m and p50_5m for 2 samples in a row (30s), until it is predicted at or below the mean plus 12 points.",
+		"Evicts from nodes of pool batch whose cpu is above 85 % in avg_5m and p50_5m and above 75 % in max_avg_1h for 2 samples in a row (30s), until it is predicted at or below 85 %; such a node counts as hot until it is below 60 %.",
+	}
+	_, does := Examine(s)
+	if diff := cmp.Diff(want, does[:min(len(want), len(does))]); diff != "" {
+		t.Errorf("what it does (-want +got):\n%s", diff)
+	}
+	for _, want := range []string{
+		"Moves pods only to nodes whose cpu is at or below 40 % and memory is at least 5 points below the mean.",
+		"Lands no pod where cpu would be predicted above 55 % or disk.free would be predicted below 20 or memory would be predicted above the mean plus 8 points with it.",
+		"Makes at most 1 move a cycle, which ends after 10m; 300 evictions an hour; 5 evictions an hour of one controller.",
+		`Evicts only at these times: for 8h from "0 22 * * 1-5" on (Europe/Berlin).`,
+		`Never evicts at these times: for 1h30m from "@daily" on (UTC).`,
+		"Also runs RemoveDuplicates (profile p).",
+		"Evicts at most 7 pods in all in one cycle.",
+		"Prefers nodes with the least predicted cpu (weight 2).",
+		"Takes ten of a hundred points off a node for every 2 pods bound to it within 1m.",
+		"Labels hot nodes status=presure.",
+		"Taints hot nodes evenkeel.io/hot=true:PreferNoSchedule.",
+		"Writes usage to nodes as annotations for avg_5m and max_avg_1h and max_avg_1d.",
+	} {
+		if !slices.Contains(does, want) {
+			t.Errorf("it does not say %q:\n%s", want, strings.Join(does, "\n"))
+		}
+	}
+}
+
+func TestWordsOfMeasuredScoring(t *testing.T) {
+	s := subject(t, `
+scoring:
+  measured:
+    formula: Crane
+    terms: [{metric: cpu, window: avg_5m, weight: 0.2}, {metric: memory, window: max_avg_1h, weight: 0.3}]
+    limits: [{metric: cpu, window: avg_5m, abovePercent: 65}, {metric: memory, window: avg_5m, fromPercent: 80}]
+`)
+	_, does := Examine(s)
+	for _, want := range []string{
+		"Asked by kube-scheduler, keeps new pods off nodes whose cpu avg_5m is above 65 % or memory avg_5m is 80 % or more, while others will do.",
+		"Prefers nodes by the formula Crane over measured cpu avg_5m (weight 0.2), memory max_avg_1h (weight 0.3).",
+		"Evicts nothing: there is no DeschedulerPolicy.",
+	} {
+		if !slices.Contains(does, want) {
+			t.Errorf("it does not say %q:\n%s", want, strings.Join(does, "\n"))
+		}
+	}
+}
+
+// Thresholds given as arguments are what happens, and so what is told.
+func TestWordsGoByThePluginsArguments(t *testing.T) {
+	s := subject(t, "", ours)
+	s.Profiles.Profiles[0].PluginConfigs[0].Args = &policy.RealUsageLowNodeUtilizationArgs{TargetThresholds: api.ResourceThresholds{"cpu": 91}}
+	findings, does := Examine(s)
+	if !strings.Contains(strings.Join(does, "\n"), "whose cpu is above 91 % in") {
+		t.Errorf("it does:\n%s", strings.Join(does, "\n"))
+	}
+	if !slices.ContainsFunc(findings, func(f Finding) bool { return f.Field == "lines.cpu.evict" && f.Level == Warning }) {
+		t.Errorf("findings: %+v", findings)
+	}
+}
+
+// The policy that is shipped, its profile aside, gives no warning but that.
+func TestTheShippedPolicyGivesNoWarning(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("..", "..", "policy.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := policy.Load("policy.yaml", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := subject(t, "", ours)
+	s.File = file
+	for _, line := range found(s) {
+		if !strings.HasPrefix(line, string(Note)) {
+			t.Error(line)
+		}
+	}
+}

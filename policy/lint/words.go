@@ -1,0 +1,182 @@
+package lint
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+func readsWords(s *Subject) []string {
+	u := &s.load.Usage
+	var names []string
+	for i := range u.Sources {
+		names = append(names, sourceName(&u.Sources[i]))
+	}
+	return []string{fmt.Sprintf("Reads usage from %s every %s; a node without a sample of the last %s is unknown and left alone.",
+		strings.Join(names, ", else from "), span(u.SampleInterval.Duration), span(u.MaxAge.Duration))}
+}
+
+func sourceName(source *policy.Source) string {
+	if source.Prometheus != nil && source.Prometheus.Address != "" {
+		return fmt.Sprintf("%s at %s", source.Type, source.Prometheus.Address)
+	}
+	return string(source.Type)
+}
+
+// evictsWords says what makes a node hot and what ends that.
+func evictsWords(s *Subject) []string {
+	does := "Evicts from"
+	switch sync := &s.load.NodeSync; {
+	case s.args == nil && !sync.Label.Enabled && !sync.Taint.Enabled:
+		return nil
+	case s.args == nil:
+		does = "Calls hot those"
+	}
+	said := s.hot(s.lines, does+" nodes")
+	for i := range s.load.NodePools {
+		pool := &s.load.NodePools[i]
+		said = append(said, s.hot(pool.Lines, fmt.Sprintf("%s nodes of pool %s", does, pool.Name))...)
+	}
+	if len(said) == 0 {
+		said = []string{"Calls no node hot: no metric has an evict line."}
+	}
+	if s.args != nil && s.load.Usage.MinCoveragePercent > 0 {
+		said = append(said, fmt.Sprintf("Evicts nothing while less than %s %% of the ready nodes are known.", number(s.load.Usage.MinCoveragePercent)))
+	}
+	return said
+}
+
+// hot says which nodes are hot by some lines. does is what is done with them.
+func (s *Subject) hot(lines policy.Lines, does string) []string {
+	var said []string
+	for _, metric := range lines.Metrics() {
+		m := measure{metric: metric, lines: lines[metric], reversed: s.load.Usage.LowerIsWorse(metric), unit: unitOf(metric)}
+		above := m.above(s.load)
+		if above == "" {
+			continue
+		}
+		text := fmt.Sprintf("%s whose %s is %s for %s", does, metric, above, samples(s.load))
+		if m.lines.Evict != nil && s.args != nil {
+			text += fmt.Sprintf(", until it is predicted %s", m.level(*m.lines.Evict, "at or below", "at or above"))
+		}
+		if m.lines.Leave != nil && m.lines.Evict != nil && *m.lines.Leave != *m.lines.Evict {
+			text += fmt.Sprintf("; such a node counts as hot until it is %s", m.level(*m.lines.Leave, "below", "above"))
+		}
+		said = append(said, text+".")
+	}
+	return said
+}
+
+// measure puts the levels of one metric into words.
+type measure struct {
+	metric   usage.Metric
+	lines    policy.MetricLines
+	reversed bool
+	unit     string
+}
+
+// above says when the metric is over its evict line, in every window that is
+// judged; empty if it has none.
+func (m measure) above(load *policy.LoadPolicy) string {
+	var order []string
+	windows := map[string][]string{}
+	for _, w := range judgedWindows(load, policy.Lines{m.metric: m.lines}) {
+		evict := m.lines.In(w.Window).Evict
+		if evict == nil {
+			continue
+		}
+		level := m.level(*evict, "above", "below")
+		if windows[level] == nil {
+			order = append(order, level)
+		}
+		windows[level] = append(windows[level], w.String())
+	}
+	for i, level := range order {
+		order[i] = fmt.Sprintf("%s in %s", level, strings.Join(windows[level], " and "))
+	}
+	return strings.Join(order, " and ")
+}
+
+// level puts one level into words, with the word that fits the metric's order.
+func (m measure) level(value float64, word, reversed string) string {
+	if m.reversed {
+		word = reversed
+	}
+	if m.lines.Deviation {
+		return fmt.Sprintf("%s the mean plus %s points", word, number(value))
+	}
+	return fmt.Sprintf("%s %s%s", word, number(value), m.unit)
+}
+
+// unitOf is what a metric's levels count.
+func unitOf(metric usage.Metric) string {
+	switch metric {
+	case usage.CPU, usage.Memory, usage.CPUPressure, usage.MemoryPressure, usage.IOPressure, policy.MemoryAvailable:
+		return " %"
+	default:
+		return ""
+	}
+}
+
+func landsWords(s *Subject) []string {
+	if s.args == nil {
+		return nil
+	}
+	var cool, ceiling []string
+	for _, metric := range s.lines.Metrics() {
+		m := measure{metric: metric, lines: s.lines[metric], reversed: s.load.Usage.LowerIsWorse(metric), unit: unitOf(metric)}
+		if low := m.lines.Low; low != nil {
+			if m.lines.Deviation {
+				cool = append(cool, fmt.Sprintf("%s is at least %s points below the mean", metric, number(*low)))
+			} else {
+				cool = append(cool, fmt.Sprintf("%s is %s", metric, m.level(*low, "at or below", "at or above")))
+			}
+		}
+		if reject := m.lines.Reject; reject != nil {
+			ceiling = append(ceiling, fmt.Sprintf("%s would be predicted %s", metric, m.level(*reject, "above", "below")))
+		}
+	}
+	var said []string
+	if len(cool) > 0 {
+		said = append(said, fmt.Sprintf("Moves pods only to nodes whose %s.", strings.Join(cool, " and ")))
+	}
+	if len(ceiling) > 0 {
+		said = append(said, fmt.Sprintf("Lands no pod where %s with it.", strings.Join(ceiling, " or ")))
+	}
+	return said
+}
+
+// samples says how long a node has to be over a line.
+func samples(load *policy.LoadPolicy) string {
+	n := load.Hot.ConsecutiveSamples
+	if n == 1 {
+		return "1 sample"
+	}
+	return fmt.Sprintf("%d samples in a row (%s)", n, span(time.Duration(n)*load.Usage.SampleInterval.Duration))
+}
+
+func windowNames(windows []policy.Window) string {
+	names := make([]string, len(windows))
+	for i, w := range windows {
+		names[i] = w.String()
+	}
+	return strings.Join(names, " and ")
+}
+
+// span writes a duration without the zeros that Go puts behind it.
+func span(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+func number(value float64) string { return strconv.FormatFloat(value, 'f', -1, 64) }

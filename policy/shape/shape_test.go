@@ -1,0 +1,59 @@
+package shape
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+type example struct {
+	Name  string         `json:"name"`
+	Count *int           `json:"count"`
+	Parts []part         `json:"parts"`
+	Marks map[string]int `json:"marks"`
+}
+
+type part struct {
+	On bool `json:"on"`
+}
+
+// Decode takes a document whole or not at all, and names every mistake.
+func TestDecode(t *testing.T) {
+	three := 3
+	cases := map[string]struct {
+		object map[string]any
+		want   example
+		errs   []string
+	}{
+		"every kind of value": {
+			object: map[string]any{
+				"name": "a", "count": json.Number("3"), "parts": []any{map[string]any{"on": true}}, "marks": map[string]any{"x": json.Number("1")},
+			},
+			want: example{"a", &three, []part{{true}}, map[string]int{"x": 1}},
+		},
+		"null is an absent value": {object: map[string]any{"name": nil, "count": nil, "parts": nil}},
+		"one value does not fit, and a field is not known": {
+			object: map[string]any{"name": "a", "parts": []any{map[string]any{"on": "off"}}, "mark": json.Number("1")},
+			errs: []string{
+				"mark: Forbidden: unknown field; allowed here: count, marks, name, parts",
+				`parts[0].on: Invalid value: "off": must be true or false`,
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got example
+			var errs []string
+			for _, err := range Decode(tc.object, &got) {
+				errs = append(errs, err.Error())
+			}
+			if diff := cmp.Diff(tc.errs, errs); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("decoded (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

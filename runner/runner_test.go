@@ -1,0 +1,142 @@
+package runner
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/descheduler/pkg/api"
+	"sigs.k8s.io/descheduler/pkg/descheduler"
+	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
+	"sigs.k8s.io/descheduler/pkg/framework/plugins/defaultevictor"
+	"sigs.k8s.io/descheduler/pkg/framework/plugins/podlifetime"
+)
+
+// world is a fake cluster of two nodes and two namespaces with an old pod in each.
+type world struct {
+	t       *testing.T
+	client  *fake.Clientset
+	factory informers.SharedInformerFactory
+	evicted []string
+}
+
+func newWorld(t *testing.T) *world {
+	old := metav1.NewTime(time.Now().Add(-time.Hour))
+	objects := []runtime.Object{}
+	for _, name := range []string{"n1", "n2"} {
+		objects = append(objects, &v1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Status:     v1.NodeStatus{Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}},
+		})
+	}
+	for _, team := range []string{"red", "blue"} {
+		controller := true
+		objects = append(objects,
+			&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: team, Labels: map[string]string{"team": team}}},
+			&v1.Pod{
+				ObjectMeta: metav1.ObjectMeta{
+					Namespace: team, Name: "web", UID: types.UID(team), CreationTimestamp: old,
+					OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "web", UID: types.UID("rs-" + team), Controller: &controller}},
+				},
+				Spec:   v1.PodSpec{NodeName: "n1"},
+				Status: v1.PodStatus{Phase: v1.PodRunning, StartTime: &old},
+			})
+	}
+	w := &world{t: t, client: fake.NewClientset(objects...)}
+	w.client.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if action.GetSubresource() != "eviction" {
+			return false, nil, nil
+		}
+		w.evicted = append(w.evicted, action.GetNamespace())
+		return true, nil, nil
+	})
+	w.factory = informers.NewSharedInformerFactory(w.client, 0)
+	w.factory.Core().V1().Nodes().Informer()
+	return w
+}
+
+// lifetime evicts old pods of namespaces with a label.
+func lifetime(team string) *api.DeschedulerPolicy {
+	seconds := uint(60)
+	return &api.DeschedulerPolicy{Profiles: []api.DeschedulerProfile{{
+		Name: "default",
+		PluginConfigs: []api.PluginConfig{
+			{Name: defaultevictor.PluginName, Args: &defaultevictor.DefaultEvictorArgs{
+				PriorityThreshold:      &api.PriorityThreshold{Value: new(int32(1 << 30))},
+				NamespaceLabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": team}},
+			}},
+			{Name: podlifetime.PluginName, Args: &podlifetime.PodLifeTimeArgs{MaxPodLifeTimeSeconds: &seconds}},
+		},
+		Plugins: api.Plugins{
+			Deschedule:        api.PluginSet{Enabled: []string{podlifetime.PluginName}},
+			Filter:            api.PluginSet{Enabled: []string{defaultevictor.PluginName}},
+			PreEvictionFilter: api.PluginSet{Enabled: []string{defaultevictor.PluginName}},
+		},
+	}}}
+}
+
+func (w *world) config(instance string, policy *api.DeschedulerPolicy) Config {
+	return Config{
+		Policy: policy, Instance: instance, Registry: pluginregistry.PluginRegistry, Client: w.client, Informers: w.factory,
+		Events: events.NewFakeRecorder(100), Now: time.Now,
+	}
+}
+
+// Runners of several policies share informers that have been started, and each goes by its own policy: the framework keeps
+// the first namespace selector that it has indexed under a name.
+func TestRunnersOnTheSameInformers(t *testing.T) {
+	descheduler.SetupPlugins()
+	w := newWorld(t)
+	find, err := PodsOnNode(w.factory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, step := range []struct {
+		instance, team string
+		want           []string
+	}{
+		{"1", "red", []string{"red"}},
+		{"2", "blue", []string{"blue"}},
+		{"3", "green", nil},
+		{"4", "red", []string{"red"}},
+	} {
+		config := w.config(step.instance, lifetime(step.team))
+		config.PodsOnNode = find
+		r, err := New(t.Context(), config)
+		if err != nil {
+			t.Fatalf("step %d: %v", i, err)
+		}
+		w.factory.Start(t.Context().Done())
+		w.factory.WaitForCacheSync(t.Context().Done())
+		w.evicted = nil
+		if err := r.Cycle(t.Context()); err != nil {
+			t.Fatalf("step %d: %v", i, err)
+		}
+		slices.Sort(w.evicted)
+		if diff := cmp.Diff(step.want, w.evicted); diff != "" {
+			t.Errorf("step %d: evicted in namespaces (-want +got):\n%s", i, diff)
+		}
+	}
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	w := newWorld(t)
+	if _, err := New(t.Context(), w.config("1", lifetime("red"))); err == nil {
+		t.Error("a Runner that finds no pods")
+	}
+	if _, err := PodsOnNode(w.factory); err != nil {
+		t.Error(err)
+	}
+	if _, err := PodsOnNode(w.factory); err == nil {
+		t.Error("the same index twice on the same informers: the framework takes that now, so PodsOnNode need not be kept")
+	}
+}

@@ -1,0 +1,68 @@
+package sim
+
+import (
+	"context"
+
+	promapi "github.com/prometheus/client_golang/api"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/descheduler/pkg/descheduler/evictions"
+	"sigs.k8s.io/descheduler/pkg/descheduler/metricscollector"
+	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
+	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
+)
+
+// handle is what the descheduler framework's plugins see of a world.
+type handle struct {
+	world     *world
+	evict     func(ctx context.Context, pod *v1.Pod) error
+	collector *metricscollector.MetricsCollector
+}
+
+var (
+	_ frameworktypes.Handle  = (*handle)(nil)
+	_ frameworktypes.Evictor = (*handle)(nil)
+)
+
+// ClientSet implements frameworktypes.Handle: there is no API server.
+func (h *handle) ClientSet() kubernetes.Interface { return nil }
+
+// PrometheusClient implements frameworktypes.Handle.
+func (h *handle) PrometheusClient() promapi.Client { return nil }
+
+// Evictor implements frameworktypes.Handle.
+func (h *handle) Evictor() frameworktypes.Evictor { return h }
+
+// SharedInformerFactory implements frameworktypes.Handle.
+func (h *handle) SharedInformerFactory() informers.SharedInformerFactory { return nil }
+
+// MetricsCollector implements frameworktypes.Handle.
+func (h *handle) MetricsCollector() *metricscollector.MetricsCollector { return h.collector }
+
+// PluginInstanceID implements frameworktypes.Handle.
+func (h *handle) PluginInstanceID() string { return "0" }
+
+// GetPodsAssignedToNodeFunc implements frameworktypes.Handle.
+func (h *handle) GetPodsAssignedToNodeFunc() podutil.GetPodsAssignedToNodeFunc {
+	return func(name string, filter podutil.FilterFunc) ([]*v1.Pod, error) {
+		var pods []*v1.Pod
+		for _, pod := range h.world.assigned[h.world.index[name]] {
+			if filter == nil || filter(pod) {
+				pods = append(pods, pod)
+			}
+		}
+		return pods, nil
+	}
+}
+
+// Filter implements frameworktypes.Evictor: every pod of a fleet may be evicted.
+func (h *handle) Filter(*v1.Pod) bool { return true }
+
+// PreEvictionFilter implements frameworktypes.Evictor.
+func (h *handle) PreEvictionFilter(*v1.Pod) bool { return true }
+
+// Evict implements frameworktypes.Evictor.
+func (h *handle) Evict(ctx context.Context, pod *v1.Pod, _ evictions.EvictOptions) error {
+	return h.evict(ctx, pod)
+}

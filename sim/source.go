@@ -1,0 +1,87 @@
+package sim
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// source tells what was measured of the world up to the end of the last step, as a Prometheus does that is asked for
+// windows: nodes by every window that is wanted, pods by their mean of five minutes.
+type source struct {
+	world   *world
+	windows []usage.Window
+	now     func() time.Time
+
+	values []float64
+}
+
+// Name implements observer.Source.
+func (s *source) Name() string { return "Trace" }
+
+// Sample implements observer.Source.
+func (s *source) Sample(context.Context, *cluster.Snapshot) (usage.Batch, error) {
+	past := s.world.usage.past
+	batch := usage.Batch{Source: s.Name(), Received: s.now()}
+	if len(past) == 0 {
+		return batch, nil
+	}
+	at := s.world.start.Add(time.Duration(len(past)) * Step)
+	for i, node := range s.world.nodes {
+		readings := make([]usage.Reading, 0, len(s.windows)*int(cluster.NumResources))
+		for _, window := range s.windows {
+			for k, metric := range [...]usage.Metric{usage.CPU, usage.Memory} {
+				readings = append(readings, usage.Reading{Metric: metric, Window: window, At: at, Value: s.window(past, i, k, window)})
+			}
+		}
+		batch.Nodes = append(batch.Nodes, usage.NodeSample{Name: node.Name, Readings: readings})
+	}
+	batch.Pods = s.pods(at)
+	return batch, nil
+}
+
+// window sums up what a node was measured at.
+func (s *source) window(past [][]cluster.Amounts, node, resource int, window usage.Window) float64 {
+	rows := past[max(0, len(past)-max(1, int(window.Over/Step))):]
+	s.values = s.values[:0]
+	for _, row := range rows {
+		s.values = append(s.values, float64(row[node][resource]))
+	}
+	switch window.Kind {
+	case usage.KindMaxAvg:
+		return slices.Max(s.values)
+	case usage.KindQuantile:
+		slices.Sort(s.values)
+		return s.values[(len(s.values)-1)*int(window.Percentile)/100]
+	case usage.KindLast, usage.KindAvg:
+	}
+	sum := 0.0
+	for _, v := range s.values {
+		sum += v
+	}
+	return sum / float64(len(s.values))
+}
+
+// pods tells of the pods that ran in the last step: of the youngest the mean of their lives.
+func (s *source) pods(at time.Time) []usage.PodSample {
+	pods := make([]usage.PodSample, 0, len(s.world.replicas))
+	for i := range s.world.replicas {
+		r := &s.world.replicas[i]
+		life := at.Sub(r.born)
+		if r.node < 0 || life <= s.world.gap {
+			continue
+		}
+		used := r.demand
+		if life < Step {
+			for k := range used {
+				used[k] = int64(float64(used[k]) * float64(life-s.world.gap) / float64(life))
+			}
+		}
+		sample := usage.Sample{At: at, Used: used}
+		pods = append(pods, usage.PodSample{Namespace: r.pod.Namespace, Name: r.pod.Name, Last: sample, Avg5m: sample})
+	}
+	return pods
+}

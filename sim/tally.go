@@ -1,0 +1,231 @@
+package sim
+
+import (
+	"math"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/evenkeel/evenkeel/cluster"
+)
+
+// boomerangTime is how long after it was moved off a node a replica must not come back to it.
+const boomerangTime = time.Hour
+
+// moved is one move that was made.
+type moved struct {
+	step     int
+	from, to int // -1 where the replacement fitted nowhere
+}
+
+// tally counts moves.
+type tally struct {
+	world      *world
+	step       int
+	moves      []moved
+	landed     int
+	planned    int // landed moves that had a plan
+	onPlan     int
+	boomerangs int
+	pending    int
+	// left holds, by replica, the node it was moved off last and in which step.
+	left map[int]moved
+}
+
+func newTally() *tally { return &tally{left: map[int]moved{}} }
+
+// moved notes a move; plan is empty for one without a planned destination. The pod is the one that was evicted.
+func (t *tally) moved(from, to, plan string, replica int) {
+	w := t.world
+	move := moved{step: t.step, from: w.index[from], to: -1}
+	if to == "" {
+		t.pending++
+	} else {
+		move.to = w.index[to]
+		t.landed++
+	}
+	if plan != "" && to != "" {
+		t.planned++
+		if plan == to {
+			t.onPlan++
+		}
+	}
+	if last, ok := t.left[replica]; ok && last.from == move.to && time.Duration(t.step-last.step)*Step < boomerangTime || move.to == move.from {
+		t.boomerangs++
+	}
+	t.left[replica] = move
+	t.moves = append(t.moves, move)
+}
+
+// replicaOf finds a pod's place.
+func (w *world) replicaOf(uid string) (int, bool) {
+	i, ok := w.byUID[types.UID(uid)]
+	return i, ok
+}
+
+// Result is what a variant came to. Shares and deviations are means over the scored steps; docs/simulate.md has the formulas.
+type Result struct {
+	Variant string `json:"variant"`
+	Nodes   int    `json:"nodes"`
+	Pods    int    `json:"pods"`
+	// Memory says that memory was replayed too; without it the figures of memory mean nothing.
+	Memory bool `json:"memory"`
+	// Steps is how many were scored; those before are to warm up.
+	Steps int     `json:"steps"`
+	Days  float64 `json:"days"`
+	// HotPercent is the share of node-time above the hot line, UnservedPercent the share of CPU demand above what nodes have.
+	HotPercent      float64 `json:"hotPercent"`
+	UnservedPercent float64 `json:"unservedPercent"`
+	// LostPercent is the share of CPU demand that fell into restarts.
+	LostPercent float64 `json:"lostPercent"`
+	// CPUDeviation is the standard deviation across nodes in percent points, of means of five minutes; CPUDeviationHour that of
+	// hourly means.
+	CPUDeviation        float64 `json:"cpuDeviation"`
+	CPUDeviationHour    float64 `json:"cpuDeviationHour"`
+	MemoryDeviation     float64 `json:"memoryDeviation"`
+	MemoryDeviationHour float64 `json:"memoryDeviationHour"`
+	// MemoryHotPercent is the share of node-time above the hot line by memory alone.
+	MemoryHotPercent float64 `json:"memoryHotPercent"`
+	// PeakCPUPercent is the highest demand on any node.
+	PeakCPUPercent float64 `json:"peakCPUPercent"`
+	Evictions      int     `json:"evictions"`
+	// EvictionsPerPodAndDay is the rate of restarts.
+	EvictionsPerPodAndDay float64 `json:"evictionsPerPodAndDay"`
+	Landed                int     `json:"landed"`
+	// OnPlan is how many of Planned landed where the plan said.
+	OnPlan     int `json:"onPlan"`
+	Planned    int `json:"planned"`
+	Boomerangs int `json:"boomerangs"`
+	// Helped is how many moves left their source cooler in the hour after than in the one before, and their destination not hot.
+	Helped  int `json:"helped"`
+	Pending int `json:"pending"`
+	// Usage is CPU demand in percent, a row per step with a value per node, the nodes in order.
+	Usage [][]float64 `json:"usage,omitempty"`
+	// EvictionsAt counts the evictions of each step.
+	EvictionsAt []int `json:"evictionsAt,omitempty"`
+}
+
+// result sums a run up.
+func (t *tally) result(c *Config, name string) Result {
+	w := t.world
+	demands := w.usage.demands
+	warm := min(c.WarmUp, len(demands)-1)
+	scored := demands[warm:]
+	r := Result{
+		Variant: name, Nodes: len(w.nodes), Pods: len(w.replicas), Memory: w.fleet.Memory, Steps: len(scored),
+		Days:   float64(len(scored)) * Step.Hours() / 24,
+		Landed: t.landed, OnPlan: t.onPlan, Planned: t.planned, Boomerangs: t.boomerangs, Pending: t.pending,
+		Evictions: len(t.moves), EvictionsAt: make([]int, len(demands)),
+	}
+	for _, move := range t.moves {
+		r.EvictionsAt[move.step]++
+		if helped(demands, move, c.HotLinePercent) {
+			r.Helped++
+		}
+	}
+	r.EvictionsPerPodAndDay = float64(r.Evictions) / float64(r.Pods) / (float64(len(demands)) * Step.Hours() / 24)
+	r.CPUDeviation, r.MemoryDeviation = deviations(scored, 1)
+	r.CPUDeviationHour, r.MemoryDeviationHour = deviations(scored, stepsPerHour)
+	r.shares(scored, c.HotLinePercent)
+	if total := r.totalCPU(scored, w.fleet.Capacity); total > 0 {
+		r.LostPercent = 100 * w.usage.lost[cluster.CPU] / total
+	}
+	if c.KeepUsage {
+		for _, row := range demands {
+			values := make([]float64, len(row))
+			for i := range row {
+				values[i] = row[i][cluster.CPU]
+			}
+			r.Usage = append(r.Usage, values)
+		}
+	}
+	return r
+}
+
+const stepsPerHour = int(time.Hour / Step)
+
+// shares counts node-time above the line, and demand above what there is.
+func (r *Result) shares(rows [][]cluster.Percents, line float64) {
+	var hot, memoryHot, over, all float64
+	for _, row := range rows {
+		for _, node := range row {
+			if node[cluster.CPU] > line || node[cluster.Memory] > line {
+				hot++
+			}
+			if node[cluster.Memory] > line {
+				memoryHot++
+			}
+			over += max(0, node[cluster.CPU]-100)
+			all += node[cluster.CPU]
+			r.PeakCPUPercent = max(r.PeakCPUPercent, node[cluster.CPU])
+		}
+	}
+	samples := float64(len(rows) * r.Nodes)
+	r.HotPercent, r.MemoryHotPercent = 100*hot/samples, 100*memoryHot/samples
+	if all > 0 {
+		r.UnservedPercent = 100 * over / all
+	}
+}
+
+func (r *Result) totalCPU(rows [][]cluster.Percents, capacity cluster.Amounts) (total float64) {
+	for _, row := range rows {
+		for _, node := range row {
+			total += node[cluster.CPU] / 100 * float64(capacity[cluster.CPU])
+		}
+	}
+	return total
+}
+
+// deviations are the mean standard deviations across nodes of means over so many steps.
+func deviations(rows [][]cluster.Percents, per int) (cpu, memory float64) {
+	n := 0
+	for from := 0; from+per <= len(rows); from += per {
+		sums := make([]cluster.Percents, len(rows[from]))
+		for _, row := range rows[from : from+per] {
+			for i := range row {
+				for k := range row[i] {
+					sums[i][k] += row[i][k] / float64(per)
+				}
+			}
+		}
+		cpu, memory, n = cpu+deviation(sums, cluster.CPU), memory+deviation(sums, cluster.Memory), n+1
+	}
+	if n == 0 {
+		return 0, 0
+	}
+	return cpu / float64(n), memory / float64(n)
+}
+
+func deviation(row []cluster.Percents, resource cluster.Resource) float64 {
+	mean, square := 0.0, 0.0
+	for i := range row {
+		mean += row[i][resource] / float64(len(row))
+	}
+	for i := range row {
+		square += (row[i][resource] - mean) * (row[i][resource] - mean) / float64(len(row))
+	}
+	return math.Sqrt(square)
+}
+
+// helped says whether a move left its source cooler and its destination not hot.
+func helped(rows [][]cluster.Percents, move moved, line float64) bool {
+	if move.to < 0 {
+		return false
+	}
+	before := meanOf(rows, move.from, move.step-stepsPerHour, move.step)
+	after := meanOf(rows, move.from, move.step+1, move.step+1+stepsPerHour)
+	there := meanOf(rows, move.to, move.step+1, move.step+1+stepsPerHour)
+	cooler := after[cluster.CPU] < before[cluster.CPU] || after[cluster.Memory] < before[cluster.Memory]
+	return cooler && there[cluster.CPU] <= line && there[cluster.Memory] <= line
+}
+
+// meanOf is the mean of a node over the steps of a range that there are.
+func meanOf(rows [][]cluster.Percents, node, from, to int) (mean cluster.Percents) {
+	rows = rows[min(max(from, 0), len(rows)):min(max(to, 0), len(rows))]
+	for _, row := range rows {
+		for k := range mean {
+			mean[k] += row[node][k] / float64(len(rows))
+		}
+	}
+	return mean
+}

@@ -1,0 +1,121 @@
+package trace
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+)
+
+// Recipe says what Generate makes. Each series is a load of its own: a level, a daily wave, noise and, by chance, bursts. Memory
+// follows at a distance and, by chance, leaks until its program is restarted.
+type Recipe struct {
+	// Series and Steps of five minutes each; StepsPerDay is how long a wave is.
+	Series, Steps int
+	// Group is how many series in a row belong together: they share a wave's phase and are deployed at the same time.
+	Group int
+	// BurstsPerDay is how often a series is at its limit for a while, on average.
+	BurstsPerDay float64
+	// LeakPercent is the share of groups whose memory leaks.
+	LeakPercent float64
+	// StormsPerDay is how often, on average, a group is deployed anew and then uses another level.
+	StormsPerDay float64
+	Seed         uint64
+}
+
+// DefaultRecipe is a day of a fleet that has all of it.
+func DefaultRecipe() Recipe {
+	return Recipe{Series: 1000, Steps: stepsPerDay, Group: 10, BurstsPerDay: 1, LeakPercent: 10, StormsPerDay: 0.2, Seed: 1}
+}
+
+const stepsPerDay = 288
+
+func (r *Recipe) validate() error {
+	switch {
+	case r.Series < 1 || r.Steps < 1 || r.Series > maxCells/r.Steps:
+		return fmt.Errorf("%d series of %d steps: 1 to %d values are possible", r.Series, r.Steps, maxCells)
+	case r.Group < 1:
+		return fmt.Errorf("groups of %d series: at least 1", r.Group)
+	case !(r.BurstsPerDay >= 0 && r.BurstsPerDay <= stepsPerDay) || !(r.StormsPerDay >= 0 && r.StormsPerDay <= stepsPerDay):
+		return fmt.Errorf("%v bursts and %v storms a day: 0 to %d are possible", r.BurstsPerDay, r.StormsPerDay, stepsPerDay)
+	case !(r.LeakPercent >= 0 && r.LeakPercent <= 100):
+		return fmt.Errorf("leaks in %v %% of the groups: 0 to 100 are possible", r.LeakPercent)
+	}
+	return nil
+}
+
+// Generate makes a trace of CPU and one of memory with as many series. The same Recipe makes the same traces.
+func Generate(r Recipe) (cpu, memory *Trace, err error) {
+	if err := r.validate(); err != nil {
+		return nil, nil, err
+	}
+	cpu, memory = &Trace{Name: "generated.cpu"}, &Trace{Name: "generated.mem"}
+	var group groupLoad
+	for i := range r.Series {
+		if i%r.Group == 0 {
+			group = newGroupLoad(&r, i/r.Group)
+		}
+		id := fmt.Sprintf("g%d-%d", i/r.Group, i%r.Group)
+		random := rand.New(rand.NewPCG(r.Seed, uint64(i)<<1|1)) //nolint:gosec // reproducible on purpose
+		c := group.cpu(&r, random)
+		cpu.IDs, cpu.Series = append(cpu.IDs, id), append(cpu.Series, c)
+		memory.IDs, memory.Series = append(memory.IDs, id), append(memory.Series, group.memory(c, random))
+	}
+	return cpu, memory, nil
+}
+
+// groupLoad is what the series of a group share.
+type groupLoad struct {
+	// levels are the mean of each step, which a deployment changes.
+	levels []float64
+	// leak is by how many percent points memory grows in a step, until it is restarted.
+	leak float64
+	base float64
+}
+
+func newGroupLoad(r *Recipe, n int) groupLoad {
+	random := rand.New(rand.NewPCG(r.Seed, uint64(n)<<1)) //nolint:gosec // as above
+	level, wave, phase := 5+45*random.Float64(), random.Float64(), random.Float64()
+	group := groupLoad{levels: make([]float64, r.Steps), base: 20 + 40*random.Float64()}
+	if random.Float64()*100 < r.LeakPercent {
+		group.leak = 0.1 + 0.3*random.Float64()
+	}
+	for step := range group.levels {
+		if random.Float64() < r.StormsPerDay/stepsPerDay {
+			level = 5 + 45*random.Float64()
+		}
+		angle := 2 * math.Pi * (float64(step)/stepsPerDay + phase)
+		group.levels[step] = level * (1 + 0.8*wave*math.Sin(angle))
+	}
+	return group
+}
+
+func (g *groupLoad) cpu(r *Recipe, random *rand.Rand) []float32 {
+	series := make([]float32, len(g.levels))
+	scale, noise, burst := 0.5+random.Float64(), 0.0, 0
+	for step, level := range g.levels {
+		if random.Float64() < r.BurstsPerDay/stepsPerDay {
+			burst = 1 + random.IntN(12)
+		}
+		noise = 0.7*noise + 0.15*random.NormFloat64()
+		value := level * scale * (1 + noise)
+		if burst > 0 {
+			burst--
+			value = 90 + 10*random.Float64()
+		}
+		series[step] = float32(min(max(value, 0.5), 100))
+	}
+	return series
+}
+
+func (g *groupLoad) memory(cpu []float32, random *rand.Rand) []float32 {
+	series := make([]float32, len(cpu))
+	used, leaked := g.base*(0.7+0.6*random.Float64()), 0.0
+	for step := range cpu {
+		used = 0.98*used + 0.02*(g.base+0.3*float64(cpu[step]))
+		if leaked += g.leak; used+leaked > 95 {
+			leaked = 0
+		}
+		series[step] = float32(min(max(used+leaked, 1), 100))
+	}
+	return series
+}

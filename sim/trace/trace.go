@@ -1,0 +1,159 @@
+// Package trace reads recorded utilisation: tables of series, each in percent of its own allocation, one value per step.
+//
+// It decides what is a sound table and where an unsound one is wrong, down to line and column. What the series drive is left
+// to others.
+//
+// Format: CSV, compressed by gzip or not, with the header "id,0,1,2,…" and one row "<id>,<v0>,<v1>,…" per series. Values are
+// 0 to MaxPercent; no cell is empty.
+package trace
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+const (
+	// MaxPercent is beyond what any recorder means; turbo clocks pass 100 by a little.
+	MaxPercent = 1000
+	// maxCells bounds what is read: 400 MB in memory.
+	maxCells = 100_000_000
+)
+
+// Trace is a set of series of the same length.
+type Trace struct {
+	// Name is the file's without its endings.
+	Name string
+	// IDs names the series, in the order of Series.
+	IDs []string
+	// Series holds percent of the series' own allocation, one value per step.
+	Series [][]float32
+}
+
+// Steps is how long each series is.
+func (t *Trace) Steps() int {
+	if t == nil || len(t.Series) == 0 {
+		return 0
+	}
+	return len(t.Series[0])
+}
+
+// MeanPercent is the mean of all values; 0 without any.
+func (t *Trace) MeanPercent() float64 {
+	sum := 0.0
+	for _, series := range t.Series {
+		for _, value := range series {
+			sum += float64(value)
+		}
+	}
+	if cells := len(t.Series) * t.Steps(); cells > 0 {
+		return sum / float64(cells)
+	}
+	return 0
+}
+
+// Open reads a trace from a file.
+func Open(path string) (*Trace, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("opening a trace: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	trace, err := Read(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	trace.Name = strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".gz"), ".csv")
+	return trace, nil
+}
+
+// Read reads a trace. An error names the line, counted from 1.
+func Read(r io.Reader) (*Trace, error) {
+	unpacked, err := unpack(r)
+	if err != nil {
+		return nil, err
+	}
+	table := csv.NewReader(unpacked)
+	table.ReuseRecord = true
+	header, err := table.Read()
+	if err != nil {
+		return nil, tableError(table, 1, err)
+	}
+	if len(header) < 2 || header[0] != "id" {
+		return nil, fmt.Errorf(`line 1: the header is "%.40s"; it has to be "id" and one number per step`, strings.Join(header, ","))
+	}
+	return readRows(table, len(header)-1)
+}
+
+func unpack(r io.Reader) (io.Reader, error) {
+	buffered := bufio.NewReader(r)
+	if magic, err := buffered.Peek(2); err != nil || !bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+		return buffered, nil //nolint:nilerr // a file this short is no gzip; the table's reader says what it lacks
+	}
+	unpacked, err := gzip.NewReader(buffered)
+	if err != nil {
+		return nil, fmt.Errorf("line 1: not gzip after all: %w", err)
+	}
+	return unpacked, nil
+}
+
+func readRows(table *csv.Reader, steps int) (*Trace, error) {
+	trace := &Trace{}
+	for line := 2; ; line++ {
+		row, err := table.Read()
+		switch {
+		case errors.Is(err, io.EOF) && len(trace.Series) == 0:
+			return nil, fmt.Errorf("line %d: the trace ends without a series", line)
+		case errors.Is(err, io.EOF):
+			return trace, nil
+		case err != nil:
+			return nil, tableError(table, line, err)
+		case (len(trace.Series)+1)*steps > maxCells:
+			return nil, fmt.Errorf("line %d: more than %d values", line, maxCells)
+		}
+		series, err := parseSeries(row[1:])
+		if err != nil {
+			at, _ := table.FieldPos(0)
+			return nil, fmt.Errorf("line %d: series %.60q: %w", at, row[0], err)
+		}
+		trace.IDs, trace.Series = append(trace.IDs, strings.Clone(row[0])), append(trace.Series, series)
+	}
+}
+
+// tableError says where the table is broken.
+func tableError(table *csv.Reader, line int, err error) error {
+	if broken, ok := errors.AsType[*csv.ParseError](err); ok {
+		if errors.Is(err, csv.ErrFieldCount) {
+			return fmt.Errorf("line %d: as many cells as in the header are wanted, %d", broken.Line, table.FieldsPerRecord)
+		}
+		return fmt.Errorf("line %d, column %d: %w", broken.Line, broken.Column, broken.Err)
+	}
+	switch {
+	case errors.Is(err, io.EOF):
+		return fmt.Errorf("line %d: the trace is empty", line)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("line %d: the compressed file ends too early", line)
+	}
+	return fmt.Errorf("line %d: %w", line, err)
+}
+
+func parseSeries(cells []string) ([]float32, error) {
+	series := make([]float32, len(cells))
+	for i, cell := range cells {
+		value, err := strconv.ParseFloat(cell, 64)
+		if err != nil || math.IsNaN(value) || value < 0 || value > MaxPercent {
+			return nil, fmt.Errorf("step %d: %.40q is no percentage from 0 to %d", i, cell, MaxPercent)
+		}
+		series[i] = float32(value)
+	}
+	return series, nil
+}

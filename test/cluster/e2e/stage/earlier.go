@@ -1,0 +1,33 @@
+package stage
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
+)
+
+// EarlierYAML returns the blocks of YAML in the text about an earlier system with that file name, in order. The texts stand
+// beside the checkout and not in it: where they do not, there are none.
+func (f *Fixture) EarlierYAML(name string) []string {
+	f.T.Helper()
+	root, err := evenkeel.Root(f.T.Context())
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(root, "..", "shared", "earlier-systems", name))
+	if os.IsNotExist(err) {
+		return nil
+	}
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	var blocks []string
+	for i, part := range strings.Split("\n"+string(text), "\n```") {
+		if block, isYAML := strings.CutPrefix(part, "yaml\n"); isYAML && i%2 == 1 {
+			blocks = append(blocks, block+"\n")
+		}
+	}
+	return blocks
+}
