@@ -30,7 +30,11 @@ func Default() LoadPolicy {
 		},
 		MinGapPercent: 3,
 		Hot: Hot{
-			Windows:            []Window{{usage.Avg5m}, {usage.Window{Kind: usage.KindQuantile, Percentile: 50, Over: 5 * time.Minute}}},
+			Windows: []Window{
+				{usage.Avg5m},
+				{usage.Window{Kind: usage.KindQuantile, Percentile: 50, Over: 5 * time.Minute}},
+				{usage.Window{Kind: usage.KindAvg, Over: 15 * time.Minute}},
+			},
 			ConsecutiveSamples: 3,
 			MinWindow:          duration(75 * time.Second),
 		},

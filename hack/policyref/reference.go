@@ -51,7 +51,7 @@ var examples = map[reflect.Type][]string{
 	reflect.TypeFor[policy.NodePool]():          {"lines"},
 	reflect.TypeFor[policy.MeasuredScoring]():   {"measured"},
 	reflect.TypeFor[policy.Eviction]():          {"eviction"},
-	reflect.TypeFor[policy.NodeSync]():          {"nodesync"},
+	reflect.TypeFor[policy.NodeSync]():          {"nodesync", "nodesync-marks"},
 }
 
 // generator writes the page section by section and gathers what is missing.

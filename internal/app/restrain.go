@@ -40,7 +40,13 @@ func (a *App) wireRestraint() (err error) {
 	if err != nil {
 		return &UsageError{fmt.Errorf("%s: %w", a.options.PolicyFile, err)}
 	}
-	a.restraint.rules = restraint.New(restraint.Config{
+	a.restraint.rules = restraintRules(e)
+	return nil
+}
+
+// restraintRules are a policy's rules of restraint.
+func restraintRules(e *policy.Eviction) *restraint.Rules {
+	return restraint.New(restraint.Config{
 		MaxPerHour:            e.MaxMovesPerHour,
 		MaxPerHourOfNamespace: e.MaxMovesPerHourOfNamespace,
 		MaxPerHourOfOwner:     e.MaxMovesPerHourOfOwner,
@@ -59,7 +65,6 @@ func (a *App) wireRestraint() (err error) {
 			MaxNotReadyPercent: e.Breaker.MaxNotReadyPercent,
 		},
 	})
-	return nil
 }
 
 // beginCycle lets the moves of the cycle that begins settle none of its own nodes.

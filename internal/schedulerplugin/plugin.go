@@ -197,7 +197,8 @@ var _ fwk.StateData = (*asked)(nil)
 // Clone returns the same: nothing of it depends on which pods a node holds.
 func (a *asked) Clone() fwk.StateData { return a }
 
-func (p *Plugin) key() fwk.StateKey { return fwk.StateKey("evenkeel.io/" + p.name) }
+// key is the name of the plugin, by which it is enabled once in a profile.
+func (p *Plugin) key() fwk.StateKey { return fwk.StateKey(p.name) }
 
 // of returns what was opened for the pod in this cycle; where no PreFilter has, it is opened now.
 func (p *Plugin) of(cycle fwk.CycleState, pod *v1.Pod) *asked {

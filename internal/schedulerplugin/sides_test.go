@@ -3,8 +3,6 @@ package schedulerplugin
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +14,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"sigs.k8s.io/yaml"
 
+	"github.com/evenkeel/evenkeel/internal/testkit"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -50,7 +49,7 @@ func (m *made) names() (names []string) {
 	return names
 }
 
-func plugin(t *testing.T, ctx context.Context, sides *Sides, name, args string) *Plugin {
+func plugin(ctx context.Context, t *testing.T, sides *Sides, name, args string) *Plugin {
 	t.Helper()
 	p, err := sides.New(ctx, name, &runtime.Unknown{Raw: []byte(args)}, handle{})
 	if err != nil {
@@ -68,20 +67,20 @@ func TestPluginsOfOnePolicyShare(t *testing.T) {
 	var m made
 	sides := NewSides(m.side)
 	ctx, cancel := context.WithCancel(t.Context())
-	first := plugin(t, ctx, sides, EvenkeelLoad, `{"policyConfigFile": "/p"}`)
-	if again := plugin(t, ctx, sides, EvenkeelLoad, `{"policyConfigFile": "/p", "namespace": "mine"}`); again.side != first.side {
+	first := plugin(ctx, t, sides, EvenkeelLoad, `{"policyConfigFile": "/p"}`)
+	if again := plugin(ctx, t, sides, EvenkeelLoad, `{"policyConfigFile": "/p", "namespace": "mine"}`); again.side != first.side {
 		t.Error("two profiles with one policy observe twice")
 	}
-	plugin(t, ctx, sides, EvenkeelLoad, `{"policyConfigFile": "/p", "namespace": "yours"}`)
-	dynamic := plugin(t, ctx, sides, Dynamic, ``)
-	if named := plugin(t, ctx, sides, Dynamic, `{"kind": "DynamicArgs", "policyConfigPath": "/etc/kubernetes/dynamic-scheduler-policy.yaml"}`); named.side != dynamic.side {
+	plugin(ctx, t, sides, EvenkeelLoad, `{"policyConfigFile": "/p", "namespace": "yours"}`)
+	dynamic := plugin(ctx, t, sides, Dynamic, ``)
+	if named := plugin(ctx, t, sides, Dynamic, `{"kind": "DynamicArgs", "policyConfigPath": "/etc/kubernetes/dynamic-scheduler-policy.yaml"}`); named.side != dynamic.side {
 		t.Error("the default path is another policy than the same path")
 	}
-	memory := plugin(t, ctx, sides, MemRealUsage, `{"prometheusApiAddr": "http://p:9090"}`)
-	if named := plugin(t, ctx, sides, MemRealUsage, `{"prometheusApiAddr": "http://p:9090", "queryMetricTimeSeconds": 10, "queryMetricIntervalSeconds": 10}`); named.side != memory.side {
+	memory := plugin(ctx, t, sides, MemRealUsage, `{"prometheusApiAddr": "http://p:9090"}`)
+	if named := plugin(ctx, t, sides, MemRealUsage, `{"prometheusApiAddr": "http://p:9090", "queryMetricTimeSeconds": 10, "queryMetricIntervalSeconds": 10}`); named.side != memory.side {
 		t.Error("the defaults are another policy than the same seconds")
 	}
-	plugin(t, ctx, sides, CPURealUsage, `{"prometheusApiAddr": "http://p:9090"}`)
+	plugin(ctx, t, sides, CPURealUsage, `{"prometheusApiAddr": "http://p:9090"}`)
 	want := []string{"EvenkeelLoad", "EvenkeelLoad-2", "Dynamic-3", "MemRealUsage-4", "CpuRealUsage-5"}
 	if diff := cmp.Diff(want, m.names()); diff != "" {
 		t.Errorf("observing halves (-want +got):\n%s", diff)
@@ -117,7 +116,7 @@ func TestRealUsageArgs(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer sides.Wait()
 	defer cancel()
-	plugin(t, ctx, sides, MemRealUsage, `{"prometheusApiAddr": "http://p:9090", "queryMetricTimeSeconds": 7, "queryMetricIntervalSeconds": 1}`)
+	plugin(ctx, t, sides, MemRealUsage, `{"prometheusApiAddr": "http://p:9090", "queryMetricTimeSeconds": 7, "queryMetricIntervalSeconds": 1}`)
 	load := &m.configs[0].Given.Load
 	source := load.Usage.Sources[0].Prometheus
 	if source.Address != "http://p:9090" || source.NodeLabel != "node" {
@@ -138,13 +137,7 @@ func TestRealUsageArgs(t *testing.T) {
 
 // The configuration that the plugin's users have is taken as it stands.
 func TestTheirConfigurationIsTaken(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "earlier-systems", "mem-real-usage-scheduler.md"))
-	if os.IsNotExist(err) {
-		t.Skip("the earlier system's text is not here")
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.EarlierSystem(t, "mem-real-usage-scheduler.md")
 	var config struct {
 		Profiles []struct {
 			PluginConfig []struct {
@@ -153,9 +146,7 @@ func TestTheirConfigurationIsTaken(t *testing.T) {
 			} `json:"pluginConfig"`
 		} `json:"profiles"`
 	}
-	_, rest, _ := strings.Cut(string(text), "```yaml\napiVersion: kubescheduler.config.k8s.io/v1")
-	block, _, _ := strings.Cut(rest, "```")
-	if err := yaml.Unmarshal([]byte(block), &config); err != nil {
+	if err := yaml.Unmarshal([]byte(testkit.YAMLBlocks(text)[0]), &config); err != nil {
 		t.Fatal(err)
 	}
 	if len(config.Profiles) != 1 || len(config.Profiles[0].PluginConfig) != 1 {

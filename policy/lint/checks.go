@@ -97,7 +97,7 @@ func observation(s *Subject) []Finding {
 	if s.args == nil || slices.ContainsFunc(s.load.Usage.Sources, remembers) {
 		return nil
 	}
-	const usual = 5 * time.Minute
+	const usual = 15 * time.Minute // the longest window of the defaults
 	period := s.load.Usage.ObservationPeriod.Duration
 	var short, long []string
 	for _, w := range judgedWindows(s.load, s.lines) {

@@ -91,7 +91,7 @@ func Read(r io.Reader) (*Trace, error) {
 	if len(header) < 2 || header[0] != "id" {
 		return nil, fmt.Errorf(`line 1: the header is "%.40s"; it has to be "id" and one number per step`, strings.Join(header, ","))
 	}
-	return readRows(table, len(header)-1)
+	return readRows(table, len(header)-1, maxCells)
 }
 
 func unpack(r io.Reader) (io.Reader, error) {
@@ -106,7 +106,8 @@ func unpack(r io.Reader) (io.Reader, error) {
 	return unpacked, nil
 }
 
-func readRows(table *csv.Reader, steps int) (*Trace, error) {
+// readRows reads at most so many cells.
+func readRows(table *csv.Reader, steps, most int) (*Trace, error) {
 	trace := &Trace{}
 	for line := 2; ; line++ {
 		row, err := table.Read()
@@ -117,8 +118,9 @@ func readRows(table *csv.Reader, steps int) (*Trace, error) {
 			return trace, nil
 		case err != nil:
 			return nil, tableError(table, line, err)
-		case (len(trace.Series)+1)*steps > maxCells:
-			return nil, fmt.Errorf("line %d: more than %d values", line, maxCells)
+		case (len(trace.Series)+1)*steps > most:
+			at, _ := table.FieldPos(0)
+			return nil, fmt.Errorf("line %d: more than %d values", at, most)
 		}
 		series, err := parseSeries(row[1:])
 		if err != nil {
@@ -134,6 +136,9 @@ func tableError(table *csv.Reader, line int, err error) error {
 	if broken, ok := errors.AsType[*csv.ParseError](err); ok {
 		if errors.Is(err, csv.ErrFieldCount) {
 			return fmt.Errorf("line %d: as many cells as in the header are wanted, %d", broken.Line, table.FieldsPerRecord)
+		}
+		if broken.StartLine != broken.Line {
+			return fmt.Errorf("line %d: a row that begins here goes on to line %d: %w", broken.StartLine, broken.Line, broken.Err)
 		}
 		return fmt.Errorf("line %d, column %d: %w", broken.Line, broken.Column, broken.Err)
 	}

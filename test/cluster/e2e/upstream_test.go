@@ -71,7 +71,7 @@ func (f *fixture) placeForUpstream() (nodes []string) {
 	for _, name := range []string{"stray-a", "stray-b", "stray-c"} {
 		placements = append(placements, cluster.Placement{Workload: stage.Workload(name, little, little), On: stage.On(1, nodes[3])})
 	}
-	if err := f.Place(f.T.Context(), placements...); err != nil {
+	if err := f.Cluster.Place(f.T.Context(), placements...); err != nil { // what is used matters to nobody here
 		f.T.Fatal(err)
 	}
 	f.taint(nodes[3])

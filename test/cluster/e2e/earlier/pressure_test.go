@@ -36,7 +36,7 @@ const (
 func busyRule(threshold int) string {
 	return fmt.Sprintf(`
   Node_cpu1:
-    Promsql: 'sum without (cpu, mode) (irate(node_cpu_seconds_total{mode!~"idle|iowait|steal"}[1m])) / 32 * 100  # busy'
+    Promsql: 'sum without (cpu, mode) (irate(node_cpu_seconds_total{mode!~"idle|iowait|steal"}[2m])) / 32 * 100  # busy'
     Threshold: %d
 `, threshold)
 }

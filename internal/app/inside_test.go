@@ -1,0 +1,87 @@
+package app
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/rest"
+)
+
+// insideOf makes the half for a policy's text against an API server.
+func insideOf(t *testing.T, host, text string) (*Inside, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "policy.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return NewInside(t.Context(), InsideConfig{
+		Name: "test", PolicyFile: path, REST: &rest.Config{Host: host, ContentConfig: rest.ContentConfig{ContentType: "application/vnd.kubernetes.protobuf"}},
+	})
+}
+
+const measuredPolicy = `
+apiVersion: evenkeel.io/v1alpha1
+kind: LoadPolicy
+scoring:
+  measured: {formula: MinMax, terms: [{metric: cpu, window: avg_5m, weight: 1}], message: too much load, rejectAll: true}
+`
+
+// An API server that answers is all that is needed to be asked.
+func TestInside(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/version" {
+			t.Errorf("asked for %s", r.URL.Path)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"major": "1", "minor": "36", "gitVersion": "v1.36.3"}`)
+	}))
+	defer server.Close()
+	in, err := insideOf(t, server.URL, measuredPolicy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if in.Judge() == nil {
+		t.Error("there is nobody to ask")
+	}
+	if message, all := in.Refusal(); message != "too much load" || !all {
+		t.Errorf("refusal %q, all %v", message, all)
+	}
+}
+
+// While the API server is away there is nobody to ask, which is neutral, and no reason for kube-scheduler not to start.
+func TestInsideWithoutTheAPIServer(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	server.Close()
+	in, err := insideOf(t, server.URL, measuredPolicy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if in.Judge() != nil {
+		t.Error("somebody can be asked")
+	}
+	if message, all := in.Refusal(); message != "" || all {
+		t.Errorf("refusal %q, all %v", message, all)
+	}
+}
+
+// A wrong policy is a mistake whether the API server answers or not.
+func TestInsideWithAWrongPolicy(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	server.Close()
+	for name, tc := range map[string]struct{ text, want string }{
+		"an unknown field": {"apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\nlinse: {}\n", "linse"},
+		"empty":            {"", "no document"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := insideOf(t, server.URL, tc.text)
+			if ExitCode(err) != ExitUsage || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,41 @@
+package app
+
+import (
+	"fmt"
+
+	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/sim"
+	"github.com/evenkeel/evenkeel/strategies/realusage"
+)
+
+// simPolicy is a LoadPolicy as a replay takes it.
+func simPolicy(load *policy.LoadPolicy) (*sim.Policy, error) {
+	args := &policy.RealUsageLowNodeUtilizationArgs{}
+	policy.SetDefaults_RealUsageLowNodeUtilizationArgs(args)
+	set, err := linesFor(load, nil)
+	if err != nil {
+		return nil, fmt.Errorf("resolving the lines: %w", err)
+	}
+	e := &load.Eviction
+	return &sim.Policy{
+		Observer: observer.Config{
+			Usage:          usageConfig(load),
+			Scorer:         scorerConfig(load),
+			Lines:          set,
+			Hot:            hotRule(load),
+			HotWindows:     hotWindows(load),
+			MinCoverage:    load.Usage.MinCoveragePercent,
+			SampleInterval: load.Usage.SampleInterval.Duration,
+			Ledger:         ledger.Config{SourceAvoidance: e.SourceAvoidance.Duration},
+		},
+		Args: args,
+		Options: realusage.Options{
+			MaxMoves: e.MaxMovesPerCycle, MinGainPercent: e.MinGainPercent, SchedulerNames: e.SchedulerNames,
+		},
+		Rules:    restraintRules(e),
+		Interval: e.Interval.Duration, Deadline: e.CycleDeadline.Duration, MoveTTL: e.MoveTTL.Duration,
+		OwnerPercent: e.MaxInFlightPercentOfOwner, OutcomeAfter: e.OutcomeAfter.Duration,
+	}, nil
+}
