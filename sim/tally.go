@@ -127,7 +127,7 @@ func (t *tally) result(c *Config, name string) Result {
 	r.CPUDeviation, r.MemoryDeviation = deviations(scored, 1)
 	r.CPUDeviationHour, r.MemoryDeviationHour = deviations(scored, stepsPerHour)
 	r.shares(scored, c.HotLinePercent)
-	if total := r.totalCPU(scored, w.fleet.Capacity); total > 0 {
+	if total := r.totalCPU(demands, w.fleet.Capacity); total > 0 {
 		r.LostPercent = 100 * w.usage.lost[cluster.CPU] / total
 	}
 	if c.KeepUsage {

@@ -100,7 +100,9 @@ type metricsClient struct {
 	world *world
 }
 
-func (c metricsClient) MetricsV1beta1() typed.MetricsV1beta1Interface { return metricsAPI{world: c.world} }
+func (c metricsClient) MetricsV1beta1() typed.MetricsV1beta1Interface {
+	return metricsAPI{world: c.world}
+}
 
 type metricsAPI struct {
 	typed.MetricsV1beta1Interface

@@ -132,14 +132,14 @@ func (a *App) startInformers(ctx context.Context) error {
 	defer cancel()
 	for kind, ok := range a.informers.WaitForCacheSync(ctx.Done()) {
 		if !ok {
-			return fmt.Errorf("%w: %v", errNotSynced, kind)
+			return fmt.Errorf("%w: %v: %w", errNotSynced, kind, ctx.Err())
 		}
 	}
 	for _, synced := range a.synced {
 		for !synced() {
 			select {
 			case <-ctx.Done():
-				return errNotSynced
+				return fmt.Errorf("%w: %w", errNotSynced, ctx.Err())
 			case <-time.After(10 * time.Millisecond):
 			}
 		}

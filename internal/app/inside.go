@@ -85,15 +85,16 @@ const tryAgain = 5 * time.Second
 
 // Run observes until the context ends, and goes by the policy as it changes.
 func (in *Inside) Run(ctx context.Context) error {
-	for in.app.Load() == nil {
-		if pause(ctx, tryAgain); ctx.Err() != nil {
-			return nil
-		}
-		if err := in.make(ctx); err != nil {
+	for in.app.Load() == nil && ctx.Err() == nil {
+		pause(ctx, tryAgain)
+		if err := in.make(ctx); err != nil && ctx.Err() == nil {
 			klog.FromContext(ctx).Error(err, "Usage is not observed yet", "policy", in.config.Name)
 		}
 	}
 	a := in.app.Load()
+	if a == nil {
+		return nil // stopped before
+	}
 	synced, err := a.observer.Store().Attach(in.config.Informers)
 	if err != nil {
 		return err

@@ -99,10 +99,7 @@ func (a *App) wireMarking() error {
 // mark observes and publishes, as leader where asked for.
 func (a *App) mark(ctx context.Context) error {
 	if err := a.startInformers(ctx); err != nil {
-		if ctx.Err() != nil {
-			return nil // stopped while starting
-		}
-		return err
+		return unlessStopped(ctx, err)
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return a.eachPolicy(ctx, feedPods) })

@@ -153,10 +153,7 @@ func (a *App) evict(ctx context.Context) error {
 		defer finish()
 	}
 	if err := a.startInformers(ctx); err != nil {
-		if ctx.Err() != nil {
-			return nil // stopped while starting
-		}
-		return err
+		return unlessStopped(ctx, err)
 	}
 	a.health.ready.Store(true)
 	group.Go(func() error { return a.eachPolicy(ctx, observe) })

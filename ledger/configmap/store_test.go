@@ -129,11 +129,11 @@ func TestUnreadableIsSetAside(t *testing.T) {
 		change func(*v1.ConfigMap)
 		kept   string
 	}{
-		"garbage":          {func(c *v1.ConfigMap) { c.BinaryData = map[string][]byte{Key: []byte("garbage")} }, "garbage"},
-		"truncated":        {func(c *v1.ConfigMap) { c.BinaryData = map[string][]byte{Key: packed[:len(packed)/2]} }, string(packed[:len(packed)/2])},
-		"empty":            {func(c *v1.ConfigMap) { c.BinaryData = map[string][]byte{Key: {}} }, ""},
-		"somebody's text":  {func(c *v1.ConfigMap) { c.Data = map[string]string{Key: "a text"} }, "a text"},
-		"more than fits":   {func(c *v1.ConfigMap) { c.BinaryData = map[string][]byte{Key: []byte(huge)} }, huge[:maxSetAsideBytes]},
+		"garbage":         {func(c *v1.ConfigMap) { c.BinaryData = map[string][]byte{Key: []byte("garbage")} }, "garbage"},
+		"truncated":       {func(c *v1.ConfigMap) { c.BinaryData = map[string][]byte{Key: packed[:len(packed)/2]} }, string(packed[:len(packed)/2])},
+		"empty":           {func(c *v1.ConfigMap) { c.BinaryData = map[string][]byte{Key: {}} }, ""},
+		"somebody's text": {func(c *v1.ConfigMap) { c.Data = map[string]string{Key: "a text"} }, "a text"},
+		"more than fits":  {func(c *v1.ConfigMap) { c.BinaryData = map[string][]byte{Key: []byte(huge)} }, huge[:maxSetAsideBytes]},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk(configMap(tc.change))

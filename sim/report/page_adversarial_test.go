@@ -104,11 +104,11 @@ func TestNamesAreNeverMarkup(t *testing.T) {
 	}
 }
 
-// Many variants at once keep telling names apart.
+// Many variants make a long page and nothing worse.
 func TestManyVariants(t *testing.T) {
 	results := []sim.Result{made(Baseline, 40, 0)}
-	for _, name := range strings.Split(strings.Repeat("p,", 29)+"p", ",") {
-		results = append(results, made(name, 10, 3))
+	for range 30 {
+		results = append(results, made("p", 10, 3)) // two files may be called alike
 	}
 	root := parse(t, render(t, heading(), results))
 	if got := len(root.drawings("heatmap")); got != 31 {

@@ -70,9 +70,9 @@ evenkeel          0     0          6.0     5.5     6          0.10             1
 oracle            0     0          3.0     2.8     900        15.0             1.1               -         0           0
 
 evenkeel is best here: nodes are hot for 0 % of their time instead of 27.5 % with kube-scheduler alone, for 0.10 evictions per pod and day.
-upstream-metrics leaves 8.6 % hot, for 3.33 evictions per pod and day, 33 times as many.
+With upstream-metrics it is 8.6 %, for 3.33 evictions per pod and day, 33 times as many.
 Nodes differ by 6.0 points of CPU instead of 24.0.
-The oracle, which knows the coming hour and moves as it likes, leaves 0 %.
+The oracle, which knows the coming hour and moves as it likes, reaches 0 %.
 `
 	if diff := cmp.Diff(strings.TrimPrefix(want, "\n"), out.String()); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)

@@ -61,8 +61,8 @@ func evicts(r *sim.Result) bool {
 }
 
 func inWords(d time.Duration) string {
-	if d%time.Hour == 0 && d > time.Hour {
-		return fmt.Sprintf("%d hours", d/time.Hour)
+	if d > 2*time.Hour {
+		return fmt.Sprintf("%.2g hours", d.Hours())
 	}
 	return fmt.Sprintf("%d minutes", d/time.Minute)
 }

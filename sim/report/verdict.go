@@ -45,7 +45,7 @@ func Judge(results []sim.Result) Verdict {
 		v.Sentences = append(v.Sentences, gains(best, base))
 	}
 	if bound != nil {
-		v.Sentences = append(v.Sentences, fmt.Sprintf("The oracle, which knows the coming hour and moves as it likes, leaves %s %%.", share(bound.HotPercent)))
+		v.Sentences = append(v.Sentences, fmt.Sprintf("The oracle, which knows the coming hour and moves as it likes, reaches %s %%.", share(bound.HotPercent)))
 	}
 	return v
 }
@@ -57,7 +57,7 @@ func alone(base, bound *sim.Result) (v Verdict) {
 		v.Sentences = append(v.Sentences, fmt.Sprintf("With kube-scheduler alone nodes are hot for %s %% of their time.", share(base.HotPercent)))
 	}
 	if bound != nil {
-		v.Sentences = append(v.Sentences, fmt.Sprintf("The oracle, which knows the coming hour and moves as it likes, leaves %s %%.", share(bound.HotPercent)))
+		v.Sentences = append(v.Sentences, fmt.Sprintf("The oracle, which knows the coming hour and moves as it likes, reaches %s %%.", share(bound.HotPercent)))
 	}
 	return v
 }
@@ -153,7 +153,7 @@ func against(rival, best *sim.Result) string {
 			times = fmt.Sprintf(", %.0f times as many", more)
 		}
 	}
-	return fmt.Sprintf("%s leaves %s %% hot, for %s%s.", plain(rival.Variant), share(rival.HotPercent), evictions(rival), times)
+	return fmt.Sprintf("With %s it is %s %%, for %s%s.", plain(rival.Variant), share(rival.HotPercent), evictions(rival), times)
 }
 
 func gains(best, base *sim.Result) string {

@@ -66,7 +66,7 @@ func TestJudge(t *testing.T) {
 		},
 		"the oracle alone": {
 			results: []sim.Result{of("oracle", 1, 9)},
-			first:   "The oracle, which knows the coming hour and moves as it likes, leaves 1.0 %.",
+			first:   "The oracle, which knows the coming hour and moves as it likes, reaches 1.0 %.",
 		},
 	}
 	for name, tc := range tests {

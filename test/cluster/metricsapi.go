@@ -44,7 +44,8 @@ func (c *Cluster) registerMetricsAPI(ctx context.Context) error {
 	return nil
 }
 
-// WaitMetrics waits until metrics.k8s.io serves every node with a reading made after this call, and every running pod.
+// WaitMetrics waits until metrics.k8s.io serves every running pod, and the node of each with a reading made after this call: of
+// a node without pods kwok has nothing to tell.
 // kwok charges the time between two readings at the usage found at the later one, so such a sample is true already.
 // metrics-server reads every 10 seconds and needs two readings of a new node or pod: 10 to 20 seconds for those.
 func (c *Cluster) WaitMetrics(ctx context.Context) error {
@@ -95,19 +96,19 @@ func (c *Cluster) missingMetrics(ctx context.Context, since time.Time) (string, 
 	for _, node := range measured.Items {
 		fresh[node.Name] = node.Timestamp.After(since)
 	}
-	nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	pods, err := c.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "status.phase=Running"})
 	if err != nil {
 		return "", err
 	}
-	for _, node := range nodes.Items {
-		if !fresh[node.Name] {
-			return "no fresh sample of node " + node.Name, nil
+	for _, pod := range pods.Items {
+		if !fresh[pod.Spec.NodeName] {
+			return "no fresh sample of node " + pod.Spec.NodeName, nil
 		}
 	}
-	return c.missingPodMetrics(ctx)
+	return c.missingPodMetrics(ctx, pods.Items)
 }
 
-func (c *Cluster) missingPodMetrics(ctx context.Context) (string, error) {
+func (c *Cluster) missingPodMetrics(ctx context.Context, pods []corev1.Pod) (string, error) {
 	measured, err := c.metrics.MetricsV1beta1().PodMetricses("").List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return "", err
@@ -116,11 +117,7 @@ func (c *Cluster) missingPodMetrics(ctx context.Context) (string, error) {
 	for _, pod := range measured.Items {
 		known[pod.Namespace+"/"+pod.Name] = true
 	}
-	pods, err := c.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "status.phase=Running"})
-	if err != nil {
-		return "", err
-	}
-	for _, pod := range pods.Items {
+	for _, pod := range pods {
 		if pod.DeletionTimestamp == nil && !known[pod.Namespace+"/"+pod.Name] {
 			return fmt.Sprintf("no sample of pod %s/%s", pod.Namespace, pod.Name), nil
 		}

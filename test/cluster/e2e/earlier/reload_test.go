@@ -99,7 +99,8 @@ func fast(evict int, changes ...string) string {
 func TestPolicyFileIsReadAgain(t *testing.T) {
 	f := stage.New(t)
 	skew := f.Skew()
-	m := newMount(f, stage.RealUsage, fast(95))
+	const avg5m, avg1m = "windows: [avg_5m]", "windows: [avg_1m]" // in which a node that is filled is soon hot
+	m := newMount(f, stage.RealUsage, fast(95, avg5m, avg1m))
 	mark, metrics := f.Mark(), f.FreeAddress()
 	f.Serve(m.path(), "--metrics-address", metrics)
 	f.Eventually(2*time.Minute, "the nodes are measured", func(context.Context) bool { return f.Measured(80, skew.Hot...) })
@@ -108,7 +109,7 @@ func TestPolicyFileIsReadAgain(t *testing.T) {
 		t.Fatal("nodes at 82 % are hot under a line of 95 %")
 	}
 
-	m.swap(stage.RealUsage, stage.Fast)
+	m.swap(stage.RealUsage, fast(65, avg5m, avg1m))
 	m.waitGeneration(metrics, 2)
 	if closed := f.Metric(metrics, `evenkeel_usage_gate_closed{reason="UsageWindowsFilling"}`); closed != 0 {
 		t.Error("other lines made the windows fill anew")
@@ -124,7 +125,7 @@ func TestPolicyFileIsReadAgain(t *testing.T) {
 	f.Eventually(time.Minute, "the wrong policy is counted", func(context.Context) bool {
 		return f.Metric(metrics, `evenkeel_policy_loads_total{result="invalid"}`) == 1
 	})
-	if note := m.waitEvent("PolicyInvalid"); !strings.Contains(note, "lines.cpu.evict") || !strings.Contains(note, "650") {
+	if note := m.waitEvent("PolicyInvalid"); !strings.Contains(note, "lines[cpu].evict") || !strings.Contains(note, "650") {
 		t.Errorf("the Event says %q, want the field and the value", note)
 	}
 	if f.Metric(metrics, "evenkeel_policy_generation") != 2 || f.Metric(metrics, "evenkeel_policy_last_load_successful") != 0 {
@@ -134,7 +135,7 @@ func TestPolicyFileIsReadAgain(t *testing.T) {
 	if err := f.Place(t.Context(), cluster.Placement{Workload: late, On: stage.On(10, skew.Nodes[2])}); err != nil {
 		t.Fatal(err)
 	}
-	f.Eventually(3*time.Minute, "no node above 65 % by the policy before", func(ctx context.Context) bool { return len(f.Hot(ctx, 65)) == 0 })
+	f.Eventually(5*time.Minute, "no node above 65 % by the policy before", func(ctx context.Context) bool { return len(f.Hot(ctx, 65)) == 0 })
 }
 
 // Other sources or another pace need other samples. Until there are enough of them kube-scheduler is answered by the old ones,
