@@ -175,6 +175,9 @@ func (o *SimulateOptions) variants() ([]sim.Variant, error) {
 		if err != nil {
 			return nil, err
 		}
+		if slices.ContainsFunc(all, func(other sim.Variant) bool { return other.Name == variant.Name }) {
+			return nil, &UsageError{fmt.Errorf("--policy %s: there is a variant %q already; files to compare need names of their own", file, variant.Name)}
+		}
 		all = append(all, variant)
 	}
 	return all, nil

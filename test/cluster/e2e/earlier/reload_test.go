@@ -177,10 +177,10 @@ func TestPolicyFileChangesDuringACycle(t *testing.T) {
 	f.Eventually(2*time.Minute, "the cycle evicts", func(context.Context) bool { return f.Evictions(mark) > 0 })
 	m.swap(stage.RealUsage, fast(95))
 	m.waitGeneration(metrics, 2)
-	if hot := f.Hot(t.Context(), 65); len(hot) > 0 && f.Evictions(mark) < skew.Fewest/2 {
-		t.Errorf("%v are above the line of the policy that the cycle began with, after %d evictions", hot, f.Evictions(mark))
-	}
 	made := f.Evictions(mark)
+	if made < skew.Fewest/2 {
+		t.Errorf("%d evictions, the cycle that had begun cools one node at least with %d", made, skew.Fewest/2)
+	}
 	m.waitCycles(metrics, 3)
 	if got := f.Evictions(mark); got != made {
 		t.Errorf("%d evictions by the policy before", got-made)
@@ -292,7 +292,9 @@ func TestPolicyFileOfAnExtender(t *testing.T) {
 	if err := p.WaitServing(t.Context(), "http://"+stage.Listen()+"/livez"); err != nil {
 		t.Fatal(err)
 	}
-	f.Eventually(2*time.Minute, "the nodes are measured", func(context.Context) bool { return f.Measured(80, skew.Hot...) })
+	f.Eventually(2*time.Minute, "the nodes are known and measured", func(context.Context) bool {
+		return f.Status(stage.Listen()).FreshNodes == len(skew.Nodes) && f.Measured(80, skew.Hot...)
+	})
 	if kept := f.Filter(stage.Listen(), skew.Nodes); len(kept) != len(skew.Nodes) {
 		t.Fatalf("kept %v under a reject line of 90 %%, want all", kept)
 	}
