@@ -14,7 +14,6 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
 	"sigs.k8s.io/descheduler/pkg/api"
-	"sigs.k8s.io/descheduler/pkg/descheduler"
 	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
 	"sigs.k8s.io/yaml"
 
@@ -41,7 +40,7 @@ func loadEarlier(t *testing.T, text string) (*policy.File, *api.DeschedulerPolic
 
 // Upstream's loader, which takes no field that a plugin does not know, accepts what each strategy becomes.
 func TestUpstreamTakesEveryConvertedStrategy(t *testing.T) {
-	descheduler.SetupPlugins()
+	setupPlugins()
 	const selected = "namespaces: {include: [shop]}, labelSelector: {matchLabels: {app: web}}, nodeFit: true, thresholdPriorityClassName: high"
 	const low = "namespaces: {exclude: [shop]}, nodeFit: true, thresholdPriority: 1000, nodeResourceUtilizationThresholds: " +
 		"{numberOfNodes: 2, thresholds: {cpu: 20, memory: 20.5, pods: 20}"
@@ -83,7 +82,7 @@ func TestUpstreamTakesEveryConvertedStrategy(t *testing.T) {
 }
 
 func TestAnEarlierPolicyThatEnablesNothingIsTaken(t *testing.T) {
-	descheduler.SetupPlugins()
+	setupPlugins()
 	_, loaded := loadEarlier(t, v1alpha1Head+"strategies: {RemoveDuplicates: {enabled: false}}")
 	for _, profile := range loaded.Profiles {
 		if on := append(profile.Plugins.Balance.Enabled, profile.Plugins.Deschedule.Enabled...); len(on) > 0 {
@@ -94,7 +93,7 @@ func TestAnEarlierPolicyThatEnablesNothingIsTaken(t *testing.T) {
 
 // Every policy in the article about descheduler, alone or in a ConfigMap, is taken by both loaders.
 func TestTheArticlesPoliciesAreTaken(t *testing.T) {
-	descheduler.SetupPlugins()
+	setupPlugins()
 	var enabled [][]string
 	for _, block := range testkit.YAMLBlocks(testkit.EarlierSystem(t, "descheduler.md")) {
 		var config v1.ConfigMap

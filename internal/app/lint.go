@@ -9,13 +9,11 @@ import (
 	"time"
 
 	"sigs.k8s.io/descheduler/pkg/api"
-	"sigs.k8s.io/descheduler/pkg/descheduler"
 	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
 
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/policy/convert"
 	"github.com/evenkeel/evenkeel/policy/lint"
-	"github.com/evenkeel/evenkeel/strategies/realusage"
 )
 
 // LintFormats are what -o of `evenkeel lint` takes.
@@ -52,8 +50,7 @@ func Lint(options LintOptions, in io.Reader, out io.Writer, now time.Time) error
 	if len(options.Files) == 0 {
 		return &UsageError{errors.New("lint: name at least one file, or - for the standard input")}
 	}
-	descheduler.SetupPlugins()
-	realusage.Register(pluginregistry.PluginRegistry, func() realusage.Deps { return realusage.Deps{} })
+	setupPlugins()
 	report := LintReport{Policies: []PolicyReport{}}
 	for _, path := range options.Files {
 		name, data, err := readInput(path, in)

@@ -103,6 +103,7 @@ func (a *App) prepare(ctx context.Context, content []byte) (*App, error) {
 	if next.observing, err = next.observerConfig(); err != nil {
 		return nil, err
 	}
+	logNotes(ctx, file)
 	if a.parts.evicting {
 		if err := next.wireRunner(ctx); err != nil {
 			return nil, err

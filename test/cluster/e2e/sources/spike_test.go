@@ -90,7 +90,7 @@ func TestSpikeEvictsNothing(t *testing.T) {
 	if strings.Contains(dry.Log(), `"Planned" profile="evenkeel" moves=0`) {
 		t.Errorf("a Job does nothing about load that is kept up\n%s", dry.Log())
 	}
-	f.Eventually(4*time.Minute, "the loop to cool the nodes whose load is kept up", func(ctx context.Context) bool {
+	f.Eventually(12*time.Minute, "the loop to cool the nodes whose load is kept up", func(ctx context.Context) bool {
 		return f.Evictions(mark) > 0 && len(f.Hot(ctx, 65)) == 0
 	})
 	t.Logf("evictions: 0 for the spike, %d for the same load kept up", f.Evictions(mark))
