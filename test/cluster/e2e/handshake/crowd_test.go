@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/evenkeel/evenkeel/test/cluster"
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
@@ -100,13 +100,15 @@ func (f *fixture) disturb(added int32, on func(node string) bool) {
 // scaleUp asks for more pods of a Deployment.
 func (f *fixture) scaleUp(ctx context.Context, deployment string, by int32) error {
 	deployments := f.Client().AppsV1().Deployments("shop")
-	scale, err := deployments.GetScale(ctx, deployment, metav1.GetOptions{})
-	if err != nil {
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error { // its controller writes it as well
+		scale, err := deployments.GetScale(ctx, deployment, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		scale.Spec.Replicas += by
+		_, err = deployments.UpdateScale(ctx, deployment, scale, metav1.UpdateOptions{})
 		return err
-	}
-	scale.Spec.Replicas += by
-	_, err = deployments.UpdateScale(ctx, deployment, scale, metav1.UpdateOptions{})
-	return err
+	})
 }
 
 // wantPinned wants so many of the new pods to have been sent to one node, and all others to have been given a choice.
