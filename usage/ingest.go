@@ -179,11 +179,14 @@ func (in *ingestion) pod(ps *podSeries, pod *cluster.Pod, src *source, sample *P
 		last, stamp, ok = average, averageStamp, averaged
 	}
 	if ok && stamp.measured > ps.newest.measured {
+		switch {
+		case averaged:
+			ps.given = average
+		case !ps.newest.fresh(in.second):
+			ps.given = point{} // between it and this sample nobody looked
+		}
 		ps.newest = stamp
 		ps.used.push(last, in.store.limits.pod)
-		if ps.given = (point{}); averaged {
-			ps.given = average
-		}
 	}
 	return ok
 }
@@ -232,10 +235,7 @@ func (in *ingestion) add(sums *podSums, ps *podSeries, pod *cluster.Pod, told ti
 
 // podMean is the mean of five minutes of a pod that was sampled: as given, else over its samples.
 func (s *Store) podMean(ps *podSeries, now uint32) cluster.Amounts {
-	if ps.given.second != 0 {
-		return ps.given.amounts()
-	}
-	average, _, ok := mean(&ps.used, now-uint32(Avg5m.Over/time.Second))
+	average, _, ok := ps.mean(now - uint32(Avg5m.Over/time.Second))
 	if !ok {
 		newest, _ := ps.used.newest()
 		return newest.amounts()

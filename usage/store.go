@@ -55,8 +55,26 @@ type podSeries struct {
 	newest sampled
 	used   ring[point]
 	place  int32 // among the pods of the snapshot last taken in
-	// given is the mean of five minutes that the source itself gave; its second is 0 where there is none.
+	// given is the newest mean of five minutes that a source itself gave, if there were samples ever since; its second is 0
+	// where there is none.
 	given point
+}
+
+// mean is the mean of the samples since a second: as the source gave it with the newest of them, else summed up here. It
+// returns how long the pod was looked at, if it is as old: a source that gave a mean had looked for five minutes, and that
+// remains true when the next source gives samples alone.
+func (p *podSeries) mean(since uint32) (used cluster.Amounts, span time.Duration, ok bool) {
+	if p.given.second == 0 {
+		return mean(&p.used, since)
+	}
+	if newest, _ := p.used.newest(); p.given.second == newest.second {
+		return p.given.amounts(), Avg5m.Over, true
+	}
+	used, span, ok = mean(&p.used, since)
+	if p.given.second >= since {
+		span = Avg5m.Over
+	}
+	return used, span, ok
 }
 
 // sampled is when a sample was taken and how old it may become.

@@ -42,11 +42,8 @@ func (n *newest) add(j int, pod *cluster.Pod, ps *podSeries) {
 
 func (r *reading) pod(pod *cluster.Pod, ps *podSeries) PodUsage {
 	var usage PodUsage
-	if ps.given.second != 0 {
-		usage.Used, usage.Span = ps.given.amounts(), min(r.now.Sub(pod.Started), Avg5m.Over)
-	} else {
-		usage.Used, usage.Span, _ = mean(&ps.used, r.since)
-	}
+	usage.Used, usage.Span, _ = ps.mean(r.since)
+	usage.Span = min(usage.Span, r.now.Sub(pod.Started))
 	usage.Measured = usage.Span >= r.store.config.MinWindow
 	return usage
 }
