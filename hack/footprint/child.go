@@ -18,6 +18,8 @@ type child struct {
 	command *exec.Cmd
 	lines   chan string
 	log     *os.File
+	// ended is closed when the process has closed its end.
+	ended chan struct{}
 }
 
 // start runs a program with the garbage collector's defaults; its log goes to a file.
@@ -40,8 +42,9 @@ func start(ctx context.Context, logPath, program string, args ...string) (*child
 	if err := command.Start(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", program, err)
 	}
-	c := &child{command: command, lines: make(chan string, 16), log: log}
+	c := &child{command: command, lines: make(chan string, 16), log: log, ended: make(chan struct{})}
 	go func() {
+		defer close(c.ended)
 		defer close(c.lines)
 		for scanner := bufio.NewScanner(out); scanner.Scan(); {
 			select {
@@ -60,10 +63,28 @@ func (c *child) line(ctx context.Context) (string, error) {
 		return "", ctx.Err()
 	case line, ok := <-c.lines:
 		if !ok {
-			return "", errors.New("the process has ended; see " + c.log.Name())
+			return "", c.gone()
 		}
 		return line, nil
 	}
+}
+
+func (c *child) gone() error { return errors.New("the process has ended; see " + c.log.Name()) }
+
+// wait asks from time to time whether something is so, until it is.
+func (c *child) wait(ctx context.Context, done func() bool) error {
+	ticker := time.NewTicker(2 * time.Second)
+	defer ticker.Stop()
+	for !done() {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-c.ended:
+			return c.gone()
+		case <-ticker.C:
+		}
+	}
+	return nil
 }
 
 // stop asks the process to end and waits; it is killed when it does not end in time.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -25,12 +26,16 @@ func restConfig(url string) *rest.Config {
 const synced = "synced"
 
 // watchOnly runs shared informers for nodes and pods, as client-go makes them, until the context ends.
-func watchOnly(ctx context.Context, url string, out io.Writer) error {
+func watchOnly(ctx context.Context, url string, stripped bool, out io.Writer) error {
 	client, err := kubernetes.NewForConfig(restConfig(url))
 	if err != nil {
 		return fmt.Errorf("making the client: %w", err)
 	}
-	factory := informers.NewSharedInformerFactory(client, 0)
+	var options []informers.SharedInformerOption
+	if stripped {
+		options = append(options, informers.WithTransform(strip))
+	}
+	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, options...)
 	factory.Core().V1().Nodes().Informer()
 	factory.Core().V1().Pods().Informer()
 	factory.Start(ctx.Done())
@@ -43,4 +48,21 @@ func watchOnly(ctx context.Context, url string, out io.Writer) error {
 	fmt.Fprintln(out, synced)
 	<-ctx.Done()
 	return nil
+}
+
+// strip takes from an object what neither a filter of kube-scheduler nor a plugin of the descheduler reads, as far as that can
+// be done object by object.
+func strip(object any) (any, error) {
+	switch o := object.(type) {
+	case *v1.Node:
+		o.ManagedFields, o.Annotations, o.Status.Images = nil, nil, nil
+	case *v1.Pod:
+		o.ManagedFields, o.Annotations, o.GenerateName = nil, nil, ""
+		o.Status = v1.PodStatus{Phase: o.Status.Phase, QOSClass: o.Status.QOSClass, StartTime: o.Status.StartTime}
+		for i := range o.Spec.Containers {
+			c := &o.Spec.Containers[i]
+			o.Spec.Containers[i] = v1.Container{Name: c.Name, Image: c.Image, Ports: c.Ports, Resources: c.Resources}
+		}
+	}
+	return object, nil
 }

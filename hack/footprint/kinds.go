@@ -1,54 +1,120 @@
 package main
 
 import (
-	v1 "k8s.io/api/core/v1"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
 )
 
 // heartbeatSeconds is how often a kubelet reports its node's status when nothing happens.
 const heartbeatSeconds = 300
 
-func (s *server) nodeKind() kind {
-	return kind{
-		count: s.nodes, updates: float64(s.nodes) / heartbeatSeconds,
-		make: func(i, version int) runtime.Object { return node(i, version) },
-		list: func(items []runtime.Object, version, rest string) runtime.Object {
-			list := &v1.NodeList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}, ListMeta: metav1.ListMeta{ResourceVersion: version, Continue: rest}}
-			for _, item := range items {
-				if node, ok := item.(*v1.Node); ok {
-					list.Items = append(list.Items, *node)
-				}
-			}
-			return list
-		},
-		empty: func(version string, annotations map[string]string) runtime.Object {
-			return &v1.Node{
-				TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
-				ObjectMeta: metav1.ObjectMeta{ResourceVersion: version, Annotations: annotations},
-			}
-		},
-	}
+// kind is what is served under one path.
+type kind struct {
+	schema.GroupVersionKind
+	count int
+	make  func(i, version int) runtime.Object
+	// updates is how many change each second, births how many go and are followed by a new one.
+	updates, births float64
+	// renew makes the next object with this index a new one.
+	renew func(i int)
 }
 
-func (s *server) podKind() kind {
-	return kind{
-		count: s.pods(), updates: float64(s.updates),
-		make: func(i, version int) runtime.Object { return s.pod(i, version) },
-		list: func(items []runtime.Object, version, rest string) runtime.Object {
-			list := &v1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, ListMeta: metav1.ListMeta{ResourceVersion: version, Continue: rest}}
-			for _, item := range items {
-				if pod, ok := item.(*v1.Pod); ok {
-					list.Items = append(list.Items, *pod)
-				}
-			}
-			return list
+// kinds are what is served, by path. Of what evenkeel watches and this cluster has none there are empty lists.
+func (s *server) kinds() map[string]*kind {
+	core, apps := schema.GroupVersion{Version: "v1"}, schema.GroupVersion{Group: "apps", Version: "v1"}
+	kinds := map[string]*kind{
+		"/api/v1/nodes": {
+			GroupVersionKind: core.WithKind("Node"), count: s.nodes, updates: float64(s.nodes) / heartbeatSeconds,
+			make: func(i, version int) runtime.Object { return node(i, version) },
 		},
-		empty: func(version string, annotations map[string]string) runtime.Object {
-			return &v1.Pod{
-				TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
-				ObjectMeta: metav1.ObjectMeta{ResourceVersion: version, Annotations: annotations},
-			}
+		"/api/v1/pods": {
+			GroupVersionKind: core.WithKind("Pod"), count: s.pods(), updates: float64(s.updates), births: float64(s.pods()) * s.churn / 100 / 60,
+			make:  func(i, version int) runtime.Object { return s.pod(i, version) },
+			renew: s.bear,
+		},
+		"/api/v1/namespaces": {
+			GroupVersionKind: core.WithKind("Namespace"), count: namespaces,
+			make: func(i, version int) runtime.Object { return namespace(i, version) },
+		},
+		"/apis/apps/v1/replicasets": {
+			GroupVersionKind: apps.WithKind("ReplicaSet"), count: s.nodes * revisions,
+			make: func(i, version int) runtime.Object { return s.revision(i, version) },
+		},
+		"/apis/policy/v1/poddisruptionbudgets": {
+			GroupVersionKind: schema.GroupVersionKind{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"}, count: s.nodes,
+			make: func(i, version int) runtime.Object { return s.budget(i, version) },
+		},
+		"/apis/storage.k8s.io/v1/csinodes": {
+			GroupVersionKind: schema.GroupVersionKind{Group: "storage.k8s.io", Version: "v1", Kind: "CSINode"}, count: s.nodes,
+			make: func(i, version int) runtime.Object { return csiNode(i, version) },
 		},
 	}
+	for path, gvk := range emptyKinds {
+		kinds[path] = &kind{GroupVersionKind: gvk}
+	}
+	return kinds
+}
+
+var emptyKinds = map[string]schema.GroupVersionKind{
+	"/api/v1/namespaces/kube-system/configmaps":    {Version: "v1", Kind: "ConfigMap"},
+	"/api/v1/persistentvolumes":                    {Version: "v1", Kind: "PersistentVolume"},
+	"/api/v1/persistentvolumeclaims":               {Version: "v1", Kind: "PersistentVolumeClaim"},
+	"/apis/apps/v1/statefulsets":                   {Group: "apps", Version: "v1", Kind: "StatefulSet"},
+	"/apis/scheduling.k8s.io/v1/priorityclasses":   {Group: "scheduling.k8s.io", Version: "v1", Kind: "PriorityClass"},
+	"/apis/storage.k8s.io/v1/storageclasses":       {Group: "storage.k8s.io", Version: "v1", Kind: "StorageClass"},
+	"/apis/storage.k8s.io/v1/csidrivers":           {Group: "storage.k8s.io", Version: "v1", Kind: "CSIDriver"},
+	"/apis/storage.k8s.io/v1/csistoragecapacities": {Group: "storage.k8s.io", Version: "v1", Kind: "CSIStorageCapacity"},
+	"/apis/storage.k8s.io/v1/volumeattachments":    {Group: "storage.k8s.io", Version: "v1", Kind: "VolumeAttachment"},
+	"/apis/resource.k8s.io/v1/resourceclaims":      {Group: "resource.k8s.io", Version: "v1", Kind: "ResourceClaim"},
+	"/apis/resource.k8s.io/v1/resourceslices":      {Group: "resource.k8s.io", Version: "v1", Kind: "ResourceSlice"},
+	"/apis/resource.k8s.io/v1/deviceclasses":       {Group: "resource.k8s.io", Version: "v1", Kind: "DeviceClass"},
+}
+
+// groups are the API's groups as discovery tells them.
+const groups = `{"kind":"APIGroupList","apiVersion":"v1","groups":[` +
+	`{"name":"apps","versions":[{"groupVersion":"apps/v1","version":"v1"}]},{"name":"policy","versions":[{"groupVersion":"policy/v1","version":"v1"}]},` +
+	`{"name":"resource.k8s.io","versions":[{"groupVersion":"resource.k8s.io/v1","version":"v1"}]}]}`
+
+// list makes the list that a page is.
+func (k *kind) list(items []runtime.Object, version, rest string) (runtime.Object, error) {
+	gvk := k.GroupVersionKind
+	gvk.Kind += "List"
+	list, err := scheme.Scheme.New(gvk)
+	if err != nil {
+		return nil, fmt.Errorf("making a list: %w", err)
+	}
+	list.GetObjectKind().SetGroupVersionKind(gvk)
+	if err := meta.SetList(list, items); err != nil {
+		return nil, fmt.Errorf("making a list: %w", err)
+	}
+	accessor, err := meta.ListAccessor(list)
+	if err != nil {
+		return nil, fmt.Errorf("making a list: %w", err)
+	}
+	accessor.SetResourceVersion(version)
+	accessor.SetContinue(rest)
+	return list, nil
+}
+
+// bookmark makes an object without content, which says how far a watch is.
+func (k *kind) bookmark(version string, initial bool) (runtime.Object, error) {
+	object, err := scheme.Scheme.New(k.GroupVersionKind)
+	if err != nil {
+		return nil, fmt.Errorf("making a bookmark: %w", err)
+	}
+	object.GetObjectKind().SetGroupVersionKind(k.GroupVersionKind)
+	accessor, err := meta.Accessor(object)
+	if err != nil {
+		return nil, fmt.Errorf("making a bookmark: %w", err)
+	}
+	accessor.SetResourceVersion(version)
+	if initial {
+		accessor.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
+	}
+	return object, nil
 }

@@ -38,7 +38,11 @@ func (s *server) list(w http.ResponseWriter, r *http.Request, k *kind, media run
 		items = append(items, k.make(i, firstVersion))
 	}
 	var body bytes.Buffer
-	if err := media.Serializer.Encode(k.list(items, strconv.Itoa(firstVersion), rest), &body); err != nil {
+	page, err := k.list(items, strconv.Itoa(firstVersion), rest)
+	if err == nil {
+		err = media.Serializer.Encode(page, &body)
+	}
+	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}

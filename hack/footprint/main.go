@@ -1,6 +1,7 @@
-// Command footprint measures the memory of `evenkeel extender` on a large cluster against that of a process with nothing but
-// client-go's shared informers for nodes and pods. Both run as processes of their own, one after the other, with the
-// garbage collector's defaults, and watch the same fake API server, which is a process of its own as well.
+// Command footprint measures the memory of `evenkeel extender` and `evenkeel serve` on a large cluster against that of a
+// process with nothing but client-go's shared informers for nodes and pods. Each runs as a process of its own, one after the
+// other, without a variable of the environment that sets the garbage collector, and watches the same fake API server, which is
+// a process of its own as well. Every tenth node is hot, so that serve, in a dry run, plans moves in every cycle.
 //
 // It decides what is compared and for how long. What a cluster looks like stands in objects.go; the fake serves what the two
 // ask for and nothing else. Figures are read from /proc, so it runs on Linux alone.
@@ -26,7 +27,16 @@ type options struct {
 	binary  string
 	// apiServer is where the role informers finds the API server.
 	apiServer string
-	role      string
+	// stripped lets the informers keep of pods no more than any filter or plugin reads.
+	stripped bool
+	role     string
+	// commands are the commands of evenkeel to measure.
+	commands []string
+	bare     bool
+	// empty measures a cluster of one node and one pod as well.
+	empty bool
+	// lines prints Go benchmark lines below the table.
+	lines bool
 }
 
 func main() {
@@ -46,10 +56,16 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags.IntVar(&o.podsPerNode, "pods-per-node", 30, "Pods on each node.")
 	flags.BoolVar(&o.watchList, "watch-list", true, "Let clients get their first list as a stream, as API servers since 1.34 do.")
 	flags.IntVar(&o.updates, "updates", 50, "Pods that change, per second.")
+	flags.Float64Var(&o.churn, "churn", 1, "Percentage of the pods that are replaced, per minute.")
+	flags.StringSliceVar(&o.commands, "commands", []string{"extender", "serve"}, "Commands of evenkeel to measure.")
+	flags.BoolVar(&o.bare, "informers", true, "Measure bare informers beside them.")
+	flags.BoolVar(&o.empty, "empty", true, "Measure each with an empty cluster first.")
+	flags.BoolVar(&o.lines, "bench", false, "Print Go benchmark lines below the table.")
 	flags.StringSliceVar(&o.sources, "sources", []string{"MetricsServer", "Prometheus"}, "Usage sources to measure evenkeel with.")
 	flags.DurationVar(&o.settle, "settle", 3*time.Minute, "How long each process runs once it knows all.")
 	flags.StringVar(&o.binary, "evenkeel", "bin/evenkeel", "The binary to measure.")
 	flags.StringVar(&o.apiServer, "api-server", "", "For the role informers: URL of the API server.")
+	flags.BoolVar(&o.stripped, "stripped", false, "For the role informers: strip pods hard before they are stored.")
 	flags.StringVar(&o.role, "role", "measure", "What this process is: measure, serve or informers; the first starts the others.")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -60,7 +76,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	case "serve":
 		return serve(ctx, &o.fleet, out)
 	case "informers":
-		return watchOnly(ctx, o.apiServer, out)
+		return watchOnly(ctx, o.apiServer, o.stripped, out)
 	}
 	return fmt.Errorf("--role: there is no %q", o.role)
 }

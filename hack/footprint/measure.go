@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -42,15 +43,18 @@ func measure(ctx context.Context, o *options, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("finding this program: %w", err)
 	}
-	subjects := []subject{{"client-go informers", beginInformers}}
-	for _, source := range o.sources {
-		subjects = append(subjects, subject{"evenkeel extender, " + source, beginExtender(source)})
+	subjects, err := o.subjects()
+	if err != nil {
+		return err
 	}
 	var rows []row
 	for _, s := range subjects {
 		b := &bench{options: o, folder: folder, self: self}
 		r := row{name: s.name}
-		if r.idle, _, err = b.measure(ctx, s, fleet{nodes: 1, podsPerNode: 1, watchList: o.watchList}, 10*time.Second); err == nil {
+		if o.empty {
+			r.idle, _, err = b.measure(ctx, s, fleet{nodes: 1, podsPerNode: 1, watchList: o.watchList}, min(o.settle, 10*time.Second))
+		}
+		if err == nil {
 			r.whole, r.took, err = b.measure(ctx, s, o.fleet, o.settle)
 		}
 		if err != nil {
@@ -62,13 +66,31 @@ func measure(ctx context.Context, o *options, out io.Writer) error {
 	return os.RemoveAll(folder)
 }
 
+// subjects are what is measured, in this order.
+func (o *options) subjects() ([]subject, error) {
+	var subjects []subject
+	if o.bare {
+		subjects = append(subjects, subject{"client-go informers", beginInformers(false)}, subject{"client-go informers, stripped", beginInformers(true)})
+	}
+	for _, command := range o.commands {
+		begin, ok := map[string]func(string) func(context.Context, *bench) (*child, error){"extender": beginExtender, "serve": beginServe}[command]
+		if !ok {
+			return nil, fmt.Errorf("--commands: there is no %q to measure", command)
+		}
+		for _, source := range o.sources {
+			subjects = append(subjects, subject{"evenkeel " + command + ", " + source, begin(source)})
+		}
+	}
+	return subjects, nil
+}
+
 // measure runs a subject against a fleet.
 func (b *bench) measure(ctx context.Context, s subject, f fleet, length time.Duration) (memory, time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute+length)
 	defer cancel()
 	b.fleet = f
 	server, err := start(ctx, filepath.Join(b.folder, "server.log"), b.self, "--role=serve", fmt.Sprintf("--nodes=%d", f.nodes),
-		fmt.Sprintf("--pods-per-node=%d", f.podsPerNode), fmt.Sprintf("--updates=%d", f.updates), fmt.Sprintf("--watch-list=%t", f.watchList))
+		fmt.Sprintf("--pods-per-node=%d", f.podsPerNode), fmt.Sprintf("--updates=%d", f.updates), fmt.Sprintf("--churn=%g", f.churn), fmt.Sprintf("--watch-list=%t", f.watchList))
 	if err != nil {
 		return memory{}, 0, err
 	}
@@ -94,18 +116,36 @@ func (o *options) print(out io.Writer, rows []row) {
 	if !o.watchList {
 		lists = "in pages"
 	}
-	pod := o.pod(0, firstVersion).Size()
-	fmt.Fprintf(out, "%d nodes, %d pods of %.1f KiB in protobuf, first lists %s, %d pod updates/s\n", o.nodes, o.fleet.pods(), float64(pod)/1024, lists, o.updates)
-	fmt.Fprintf(out, "resident memory in MiB; steady is the median of the second half of %v\n\n", o.settle)
+	pod := o.pod(0, firstVersion)
+	asJSON, _ := json.Marshal(pod)
+	fmt.Fprintf(out, "%d nodes, %d pods of %.1f KiB in protobuf, %.1f KiB in JSON, first lists %s, %d pod updates/s, %g %% replaced a minute\n",
+		o.nodes, o.fleet.pods(), float64(pod.Size())/1024, float64(len(asJSON))/1024, lists, o.updates, o.churn)
+	fmt.Fprintf(out, "resident memory in MiB; steady is the median of the second half of %v, peak the highest from the start on\n\n", o.settle)
 	table := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(table, "process\tempty cluster\tsteady\tpeak\tof informers' steady\tknows all after")
+	fmt.Fprintln(table, "process\tempty cluster\tsteady\tpeak\tpeak per pod\tof the first's peak\tknows all after")
 	for _, r := range rows {
 		fmt.Fprintln(table, strings.Join([]string{
 			r.name, mib(r.idle.resident), mib(r.whole.resident), mib(r.whole.peak),
-			fmt.Sprintf("%.0f %%", 100*float64(r.whole.resident)/float64(rows[0].whole.resident)), r.took.Round(100 * time.Millisecond).String(),
+			fmt.Sprintf("%.1f KiB", float64(r.whole.peak-r.idle.peak)/1024/float64(o.fleet.pods())),
+			fmt.Sprintf("%.0f %%", 100*float64(r.whole.peak)/float64(rows[0].whole.peak)), r.took.Round(100 * time.Millisecond).String(),
 		}, "\t"))
 	}
 	table.Flush()
+	if o.lines {
+		printLines(out, rows)
+	}
 }
+
+// printLines writes the table as the lines of Go benchmarks, for benchstat.
+func printLines(out io.Writer, rows []row) {
+	fmt.Fprintln(out)
+	name := strings.NewReplacer(", ", "/", " ", "-")
+	for _, r := range rows {
+		fmt.Fprintf(out, "BenchmarkFootprint/%s 1 %s peak-MiB %s resident-MiB\n", name.Replace(strings.TrimPrefix(r.name, "evenkeel ")),
+			tenth(r.whole.peak), tenth(r.whole.resident))
+	}
+}
+
+func tenth(bytes int64) string { return fmt.Sprintf("%.1f", float64(bytes)/(1<<20)) }
 
 func mib(bytes int64) string { return fmt.Sprintf("%.0f", float64(bytes)/(1<<20)) }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -14,9 +15,12 @@ import (
 // fleet is the cluster that is served. Objects are made when they are asked for, always the same.
 type fleet struct {
 	nodes, podsPerNode int
-	// updates is how many pods change each second.
+	// updates is how many pods change each second, churn what percentage is replaced each minute.
 	updates   int
+	churn     float64
 	watchList bool
+	// births counts how often each pod was replaced; nil for never.
+	births []atomic.Int32
 }
 
 func (f *fleet) pods() int { return f.nodes * f.podsPerNode }
@@ -30,9 +34,29 @@ func address(i int) string { return fmt.Sprintf("10.%d.%d.%d", i>>16, i>>8&255, 
 // workload is the Deployment that pod i is of; there are as many as nodes.
 func (f *fleet) workload(i int) int { return (i/f.podsPerNode + i%f.podsPerNode) % f.nodes }
 
-func (f *fleet) namespace(i int) string { return fmt.Sprintf("team-%03d", f.workload(i)%200) }
+// namespaces are as many as teams.
+const namespaces = 200
 
-func (f *fleet) podName(i int) string { return fmt.Sprintf("%s-x%05x", f.replicaSet(i), i) }
+func (f *fleet) namespace(i int) string { return fmt.Sprintf("team-%03d", f.workload(i)%namespaces) }
+
+func (f *fleet) podName(i int) string {
+	return fmt.Sprintf("%s-%c%05x", f.replicaSet(i), 'a'+f.birth(i)%26, i)
+}
+
+// bear puts a new pod in pod i's place.
+func (f *fleet) bear(i int) { f.births[i].Add(1) }
+
+// birth is how many pods had pod i's place before.
+func (f *fleet) birth(i int) int {
+	if f.births == nil {
+		return 0
+	}
+	return int(f.births[i].Load())
+}
+
+func (f *fleet) podUID(i int) types.UID {
+	return types.UID(fmt.Sprintf("%08x-4d5e-4f70-8192-%012x", f.birth(i)<<8+5, i))
+}
 
 func (f *fleet) replicaSet(i int) string { return fmt.Sprintf("service-%05d-6c9f4d7b8", f.workload(i)) }
 

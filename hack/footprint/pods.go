@@ -22,7 +22,7 @@ func (f *fleet) pod(i, version int) *v1.Pod {
 			RestartPolicy: v1.RestartPolicyAlways, DNSPolicy: v1.DNSClusterFirst, TerminationGracePeriodSeconds: &grace, Priority: &priority,
 			EnableServiceLinks: &links, SecurityContext: &v1.PodSecurityContext{},
 			Containers:  []v1.Container{f.container("main", i), f.container("proxy", i)},
-			Volumes:     volumes(),
+			Volumes:     volumes(i),
 			Tolerations: tolerations(),
 			TopologySpreadConstraints: []v1.TopologySpreadConstraint{{
 				MaxSkew: 1, TopologyKey: "topology.kubernetes.io/zone", WhenUnsatisfiable: v1.ScheduleAnyway,
@@ -36,7 +36,7 @@ func (f *fleet) pod(i, version int) *v1.Pod {
 func (f *fleet) podMeta(i, version int) metav1.ObjectMeta {
 	yes := true
 	return metav1.ObjectMeta{
-		Name: f.podName(i), GenerateName: f.replicaSet(i) + "-", Namespace: f.namespace(i), UID: types.UID(uid("a pod", i)),
+		Name: f.podName(i), GenerateName: f.replicaSet(i) + "-", Namespace: f.namespace(i), UID: f.podUID(i),
 		ResourceVersion: strconv.Itoa(version), CreationTimestamp: epoch(),
 		Labels: map[string]string{
 			"app.kubernetes.io/name": fmt.Sprintf("service-%05d", f.workload(i)), "app.kubernetes.io/instance": "production",
@@ -68,7 +68,7 @@ func (f *fleet) container(name string, i int) v1.Container {
 		TerminationMessagePath: "/dev/termination-log", TerminationMessagePolicy: v1.TerminationMessageReadFile,
 		VolumeMounts: []v1.VolumeMount{
 			{Name: "config", MountPath: "/etc/service", ReadOnly: true}, {Name: "tmp", MountPath: "/tmp"},
-			{Name: "kube-api-access-x7k2p", MountPath: "/var/run/secrets/kubernetes.io/serviceaccount", ReadOnly: true},
+			{Name: access(i), MountPath: "/var/run/secrets/kubernetes.io/serviceaccount", ReadOnly: true},
 		},
 	}
 }
@@ -87,14 +87,17 @@ func (f *fleet) environment(i int) []v1.EnvVar {
 	return env
 }
 
-func volumes() []v1.Volume {
+// access is the name that the API server gives the volume with a pod's token.
+func access(i int) string { return fmt.Sprintf("kube-api-access-%05x", i) }
+
+func volumes(i int) []v1.Volume {
 	mode, seconds := int32(420), int64(3607)
 	return []v1.Volume{
 		{Name: "config", VolumeSource: v1.VolumeSource{ConfigMap: &v1.ConfigMapVolumeSource{
 			LocalObjectReference: v1.LocalObjectReference{Name: "service-config"}, DefaultMode: &mode,
 		}}},
 		{Name: "tmp", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}},
-		{Name: "kube-api-access-x7k2p", VolumeSource: v1.VolumeSource{Projected: &v1.ProjectedVolumeSource{DefaultMode: &mode, Sources: []v1.VolumeProjection{
+		{Name: access(i), VolumeSource: v1.VolumeSource{Projected: &v1.ProjectedVolumeSource{DefaultMode: &mode, Sources: []v1.VolumeProjection{
 			{ServiceAccountToken: &v1.ServiceAccountTokenProjection{ExpirationSeconds: &seconds, Path: "token"}},
 			{ConfigMap: &v1.ConfigMapProjection{
 				LocalObjectReference: v1.LocalObjectReference{Name: "kube-root-ca.crt"}, Items: []v1.KeyToPath{{Key: "ca.crt", Path: "ca.crt"}},

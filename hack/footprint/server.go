@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // server is the fake: an API server with nodes, pods and metrics.k8s.io, and a Prometheus server, on one address.
@@ -24,21 +23,14 @@ type server struct {
 const firstVersion = 1000
 
 func newServer(f *fleet) *server {
+	f.births = make([]atomic.Int32, f.pods())
 	s := &server{fleet: f}
 	s.version.Store(firstVersion)
 	return s
 }
 
-// kind is what is served under one path.
-type kind struct {
-	count int
-	make  func(i, version int) runtime.Object
-	list  func(items []runtime.Object, version, rest string) runtime.Object
-	// empty is an object without content, for bookmarks.
-	empty func(version string, annotations map[string]string) runtime.Object
-	// updates is how many change each second.
-	updates float64
-}
+// next returns the resourceVersion of the next change.
+func (s *server) next() int { return int(s.version.Add(1)) }
 
 func (s *server) handler() http.Handler {
 	mux := http.NewServeMux()
@@ -46,9 +38,13 @@ func (s *server) handler() http.Handler {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"major":"1","minor":"36","gitVersion":"v1.36.3","platform":"linux/amd64"}`)
 	})
-	nodes, pods := s.nodeKind(), s.podKind()
-	mux.HandleFunc("GET /api/v1/nodes", func(w http.ResponseWriter, r *http.Request) { s.objects(w, r, &nodes) })
-	mux.HandleFunc("GET /api/v1/pods", func(w http.ResponseWriter, r *http.Request) { s.objects(w, r, &pods) })
+	mux.HandleFunc("GET /apis", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, groups)
+	})
+	for path, k := range s.kinds() {
+		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) { s.objects(w, r, k) })
+	}
 	mux.HandleFunc("GET /apis/metrics.k8s.io/v1beta1/nodes", s.nodeMetrics)
 	mux.HandleFunc("GET /apis/metrics.k8s.io/v1beta1/pods", s.podMetrics)
 	mux.HandleFunc("POST /api/v1/query", s.query)

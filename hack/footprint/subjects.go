@@ -9,19 +9,22 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"time"
 )
 
-func beginInformers(ctx context.Context, b *bench) (*child, error) {
-	c, err := start(ctx, filepath.Join(b.folder, "informers.log"), b.self, "--role=informers", "--api-server="+b.url)
-	if err != nil {
-		return nil, err
+func beginInformers(stripped bool) func(context.Context, *bench) (*child, error) {
+	return func(ctx context.Context, b *bench) (*child, error) {
+		c, err := start(ctx, filepath.Join(b.folder, "informers.log"), b.self, "--role=informers", "--api-server="+b.url, fmt.Sprintf("--stripped=%t", stripped))
+		if err != nil {
+			return nil, err
+		}
+		line, err := c.line(ctx)
+		if err == nil && line != synced {
+			err = fmt.Errorf("the informers say %q", line)
+		}
+		return c, err
 	}
-	line, err := c.line(ctx)
-	if err == nil && line != synced {
-		err = fmt.Errorf("the informers say %q", line)
-	}
-	return c, err
 }
 
 func beginExtender(source string) func(context.Context, *bench) (*child, error) {
@@ -39,13 +42,52 @@ func beginExtender(source string) func(context.Context, *bench) (*child, error) 
 		if err != nil {
 			return nil, err
 		}
-		return c, b.waitFresh(ctx, "http://"+address+"/nodes")
+		return c, b.waitFresh(ctx, c, "http://"+address+"/nodes")
 	}
+}
+
+// beginServe starts what evicts as well, in a dry run: it plans the moves off all hot nodes, each with a landing that the
+// filters accept, and makes none.
+func beginServe(source string) func(context.Context, *bench) (*child, error) {
+	return func(ctx context.Context, b *bench) (*child, error) {
+		config, err := b.configure(source)
+		if err != nil {
+			return nil, err
+		}
+		address, err := freeAddress(ctx)
+		if err != nil {
+			return nil, err
+		}
+		c, err := start(ctx, filepath.Join(b.folder, "serve.log"), b.binary, "serve", "--kubeconfig="+config.kube,
+			"--policy-config-file="+config.policy, "--listen-address="+address, "--metrics-address=0", "--dry-run", "--descheduling-interval=20s")
+		if err != nil {
+			return nil, err
+		}
+		if err := b.waitFresh(ctx, c, "http://"+address+"/nodes"); err != nil || b.fleet.nodes < 10 {
+			return c, err // without a hot node there is nothing to plan
+		}
+		return c, waitPlanned(ctx, c)
+	}
+}
+
+// planned is what the log says of a plan with moves.
+var planned = regexp.MustCompile(`"Plan carried out".* planned=[1-9]`)
+
+// waitPlanned waits until a plan was made.
+func waitPlanned(ctx context.Context, c *child) error {
+	err := c.wait(ctx, func() bool {
+		said, err := os.ReadFile(c.log.Name())
+		return err == nil && planned.Match(said)
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for a plan: %w", err)
+	}
+	return nil
 }
 
 type files struct{ kube, policy string }
 
-// configure writes what evenkeel reads: the shipped policy but for a short first window.
+// configure writes what evenkeel reads: the shipped policy but for a short first window and as many moves as it may have.
 func (b *bench) configure(source string) (files, error) {
 	f := files{kube: filepath.Join(b.folder, "kubeconfig"), policy: filepath.Join(b.folder, "policy.yaml")}
 	kube := fmt.Sprintf(`apiVersion: v1
@@ -58,32 +100,42 @@ current-context: fake
 	if source == "Prometheus" {
 		from += fmt.Sprintf("\n      prometheus: {address: %q}", b.url)
 	}
-	policy := fmt.Sprintf(`apiVersion: evenkeel.io/v1alpha1
+	policy := fmt.Sprintf(`apiVersion: descheduler/v1alpha2
+kind: DeschedulerPolicy
+profiles:
+  - name: evenkeel
+    pluginConfig:
+      - name: DefaultEvictor
+        args: {minReplicas: 2, podProtections: {defaultDisabled: [PodsWithLocalStorage]}}
+      - name: RealUsageLowNodeUtilization
+        args: {}
+    plugins: {balance: {enabled: [RealUsageLowNodeUtilization]}}
+---
+apiVersion: evenkeel.io/v1alpha1
 kind: LoadPolicy
 usage:
   sampleInterval: 15s
+  observationPeriod: 45s
   sources:
     %s
 hot:
   minWindow: 1s
+eviction:
+  maxMovesPerCycle: 500
 `, from)
 	return f, errors.Join(os.WriteFile(f.kube, []byte(kube), 0o600), os.WriteFile(f.policy, []byte(policy), 0o600))
 }
 
-// waitFresh waits until an extender knows the usage of every node.
-func (b *bench) waitFresh(ctx context.Context, url string) error {
-	ticker := time.NewTicker(2 * time.Second)
-	defer ticker.Stop()
-	for {
-		if fresh, err := freshNodes(ctx, url); err == nil && fresh == b.fleet.nodes {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("waiting for usage of all nodes: %w", ctx.Err())
-		case <-ticker.C:
-		}
+// waitFresh waits until a process knows the usage of every node.
+func (b *bench) waitFresh(ctx context.Context, c *child, url string) error {
+	err := c.wait(ctx, func() bool {
+		fresh, err := freshNodes(ctx, url)
+		return err == nil && fresh == b.fleet.nodes
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for usage of all nodes: %w", err)
 	}
+	return nil
 }
 
 func freshNodes(ctx context.Context, url string) (int, error) {

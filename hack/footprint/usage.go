@@ -5,28 +5,39 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 )
 
-// What nodes and pods use: enough to be told apart, and never so much that a node is hot.
+// What nodes and pods use. Every tenth node's pods use so much that the node is hot, and can be cooled by moving a few.
 const (
-	podMilli  = 250
-	podBytes  = 640 << 20
-	ownMilli  = 800
-	ownBytes  = 6 << 30
-	scrapeAge = 10 * time.Second
+	podMilli    = 250
+	hotPodMilli = 830
+	podBytes    = 640 << 20
+	ownMilli    = 800
+	ownBytes    = 6 << 30
+	scrapeAge   = 10 * time.Second
 )
 
-func (f *fleet) nodeMilli() int { return ownMilli + podMilli*f.podsPerNode }
-func (f *fleet) nodeBytes() int { return ownBytes + podBytes*f.podsPerNode }
+func isHot(node int) bool { return node%10 == 9 }
+
+func podMilliOn(node int) int {
+	if isHot(node) {
+		return hotPodMilli
+	}
+	return podMilli
+}
+
+func (f *fleet) nodeMilli(node int) int { return ownMilli + podMilliOn(node)*f.podsPerNode }
+func (f *fleet) nodeBytes() int         { return ownBytes + podBytes*f.podsPerNode }
 
 // nodeMetrics answers as metrics-server does.
 func (s *server) nodeMetrics(w http.ResponseWriter, _ *http.Request) {
 	at := time.Now().Add(-scrapeAge).UTC().Format(time.RFC3339)
 	items(w, `{"kind":"NodeMetricsList","apiVersion":"metrics.k8s.io/v1beta1","metadata":{},"items":[`, `]}`, s.nodes, func(out io.Writer, i int) {
 		fmt.Fprintf(out, `{"metadata":{"name":%q,"creationTimestamp":%q},"timestamp":%[2]q,"window":"15s","usage":{"cpu":"%[3]dn","memory":"%[4]dKi"}}`,
-			nodeName(i), at, s.nodeMilli()*1_000_000+i, s.nodeBytes()>>10)
+			nodeName(i), at, s.nodeMilli(i)*1_000_000+i, s.nodeBytes()>>10)
 	})
 }
 
@@ -36,14 +47,14 @@ func (s *server) podMetrics(w http.ResponseWriter, _ *http.Request) {
 	items(w, `{"kind":"PodMetricsList","apiVersion":"metrics.k8s.io/v1beta1","metadata":{},"items":[`, `]}`, s.pods(), func(out io.Writer, i int) {
 		fmt.Fprintf(out, `{"metadata":{"name":%q,"namespace":%q,"creationTimestamp":%q,"labels":{"app.kubernetes.io/name":"service-%05d","pod-template-hash":"6c9f4d7b8"}},`+
 			`"timestamp":%[3]q,"window":"15s","containers":[`, s.podName(i), s.namespace(i), at, s.workload(i))
-		fmt.Fprintf(out, container+","+container+"]}", "main", podMilli*800_000+i, podBytes*8/10>>10, "proxy", podMilli*200_000, podBytes*2/10>>10)
+		fmt.Fprintf(out, container+","+container+"]}", "main", podMilliOn(i/s.podsPerNode)*800_000+i, podBytes*8/10>>10, "proxy", podMilliOn(i/s.podsPerNode)*200_000, podBytes*2/10>>10)
 	})
 }
 
 // query answers the questions that a Prometheus source asks by default.
 func (s *server) query(w http.ResponseWriter, r *http.Request) {
 	query, now := r.FormValue("query"), time.Now()
-	of, value, ok := s.answer(query, now)
+	kind, ok := s.answer(query, now)
 	if !ok {
 		http.Error(w, "not expected: "+query, http.StatusBadRequest)
 		return
@@ -51,32 +62,42 @@ func (s *server) query(w http.ResponseWriter, r *http.Request) {
 	count, labels := s.nodes, func(out io.Writer, i int) {
 		fmt.Fprintf(out, `"container":"node-exporter","endpoint":"metrics","instance":"%s:9100","job":"node-exporter","namespace":"monitoring","pod":"node-exporter-%05x"`, address(i), i)
 	}
-	if of == "pods" {
+	if kind.ofPods {
 		count, labels = s.pods(), func(out io.Writer, i int) { fmt.Fprintf(out, `"namespace":%q,"pod":%q`, s.namespace(i), s.podName(i)) }
 	}
 	stamp := float64(now.UnixMilli()) / 1000
 	items(w, `{"status":"success","data":{"resultType":"vector","result":[`, `]}}`, count, func(out io.Writer, i int) {
 		_, _ = io.WriteString(out, `{"metric":{`)
 		labels(out, i)
-		fmt.Fprintf(out, `},"value":[%.3f,"%s"]}`, stamp, value)
+		fmt.Fprintf(out, `},"value":[%.3f,"%s"]}`, stamp, kind.value(i))
 	})
 }
 
-// answer finds what a query is about and the value of every series.
-func (s *server) answer(query string, now time.Time) (of, value string, ok bool) {
-	for _, known := range []struct{ key, of, value string }{
-		{"timestamp(", "nodes", fmt.Sprint(now.Add(-scrapeAge).Unix())},
-		{"container_cpu_usage_seconds_total", "pods", fmt.Sprintf("%.6f", podMilli/1000.0)},
-		{"container_memory_working_set_bytes", "pods", fmt.Sprint(podBytes)},
-		{"node_cpu_seconds_total", "nodes", fmt.Sprintf("%.6f", float64(s.nodeMilli())/1000)},
-		{"node_memory_MemTotal_bytes", "nodes", fmt.Sprint(s.nodeBytes())},
+// answered is what a query is about and the value of every series.
+type answered struct {
+	key    string
+	ofPods bool
+	value  func(i int) string
+}
+
+// answer finds what a query asks for.
+func (s *server) answer(query string, now time.Time) (answered, bool) {
+	always := func(value int) func(int) string { return func(int) string { return strconv.Itoa(value) } }
+	for _, known := range []answered{
+		{"timestamp(", false, always(int(now.Add(-scrapeAge).Unix()))},
+		{"container_cpu_usage_seconds_total", true, func(i int) string { return cores(podMilliOn(i / s.podsPerNode)) }},
+		{"container_memory_working_set_bytes", true, always(podBytes)},
+		{"node_cpu_seconds_total", false, func(i int) string { return cores(s.nodeMilli(i)) }},
+		{"node_memory_MemTotal_bytes", false, always(s.nodeBytes())},
 	} {
 		if strings.Contains(query, known.key) {
-			return known.of, known.value, true
+			return known, true
 		}
 	}
-	return "", "", false
+	return answered{}, false
 }
+
+func cores(milli int) string { return fmt.Sprintf("%.6f", float64(milli)/1000) }
 
 // queryRange knows nothing of the past.
 func (s *server) queryRange(w http.ResponseWriter, _ *http.Request) {

@@ -27,7 +27,7 @@ func (s *server) watch(w http.ResponseWriter, r *http.Request, k *kind, media ru
 				return
 			}
 		}
-		if stream.send(watch.Bookmark, k.empty(strconv.Itoa(firstVersion), map[string]string{metav1.InitialEventsAnnotationKey: "true"})) != nil {
+		if stream.bookmark(k, firstVersion, true) != nil {
 			return
 		}
 	}
@@ -40,13 +40,14 @@ func (s *server) watch(w http.ResponseWriter, r *http.Request, k *kind, media ru
 func (s *server) changes(r *http.Request, k *kind, stream *stream) {
 	seconds, err := strconv.Atoi(r.FormValue("timeoutSeconds"))
 	if err != nil {
-		seconds = 600
+		seconds, err = 600, nil
 	}
 	over, bookmark := time.NewTimer(time.Duration(seconds)*time.Second), time.NewTicker(bookmarkEvery)
-	change := time.NewTicker(time.Duration(float64(time.Second) / max(k.updates, 1e-3)))
+	change, birth := pace(k, k.updates), pace(k, k.births)
 	defer over.Stop()
 	defer bookmark.Stop()
 	defer change.Stop()
+	defer birth.Stop()
 	for err == nil {
 		select {
 		case <-r.Context().Done():
@@ -54,14 +55,33 @@ func (s *server) changes(r *http.Request, k *kind, stream *stream) {
 		case <-over.C:
 			return
 		case <-bookmark.C:
-			err = stream.send(watch.Bookmark, k.empty(strconv.FormatInt(s.version.Load(), 10), nil))
+			err = stream.bookmark(k, int(s.version.Load()), false)
 		case <-change.C:
-			err = stream.send(watch.Modified, k.make(rand.IntN(k.count), int(s.version.Add(1)))) //nolint:gosec // any will do
+			err = stream.send(watch.Modified, k.make(rand.IntN(k.count), s.next())) //nolint:gosec // any will do
+		case <-birth.C:
+			err = s.replace(k, rand.IntN(k.count), stream) //nolint:gosec // any will do
 		}
 		if err == nil {
 			err = stream.flush()
 		}
 	}
+}
+
+// pace ticks so many times a second, practically never for none.
+func pace(k *kind, perSecond float64) *time.Ticker {
+	if k.count == 0 || perSecond <= 0 {
+		return time.NewTicker(1000 * time.Hour)
+	}
+	return time.NewTicker(time.Duration(float64(time.Second) / perSecond))
+}
+
+// replace lets an object go and a new one come.
+func (s *server) replace(k *kind, i int, stream *stream) error {
+	if err := stream.send(watch.Deleted, k.make(i, s.next())); err != nil {
+		return err
+	}
+	k.renew(i)
+	return stream.send(watch.Added, k.make(i, s.next()))
 }
 
 // stream writes events in a format.
@@ -91,6 +111,14 @@ func (s *stream) send(kind watch.EventType, object runtime.Object) error {
 	}
 	_, err := s.frames.Write(s.event.Bytes())
 	return err
+}
+
+func (s *stream) bookmark(k *kind, version int, initial bool) error {
+	object, err := k.bookmark(strconv.Itoa(version), initial)
+	if err != nil {
+		return err
+	}
+	return s.send(watch.Bookmark, object)
 }
 
 func (s *stream) flush() error {

@@ -6,9 +6,6 @@ import (
 	"os"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -106,23 +103,6 @@ func servesDynamicResources(client kubernetes.Interface) (bool, error) {
 		}
 	}
 	return false, nil
-}
-
-// slim drops, before an object is stored, what no plugin reads.
-func slim(object any) (any, error) {
-	if accessor, err := meta.Accessor(object); err == nil {
-		accessor.SetManagedFields(nil)
-	}
-	switch o := object.(type) {
-	case *appsv1.ReplicaSet:
-		o.Spec.Template = v1.PodTemplateSpec{}
-	case *appsv1.StatefulSet:
-		o.Spec.Template = v1.PodTemplateSpec{}
-		o.Spec.VolumeClaimTemplates = nil
-	case *v1.Node:
-		o.Status.Images = nil
-	}
-	return object, nil
 }
 
 // startInformers starts what was requested and waits until all of it has been delivered.

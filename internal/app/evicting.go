@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/informers"
 
 	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/internal/slim"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/policy"
@@ -17,7 +18,7 @@ import (
 
 // wireEvicting makes what evicts under any policy.
 func (a *App) wireEvicting() error {
-	a.informers = informers.NewSharedInformerFactoryWithOptions(a.client, 0, informers.WithTransform(slim))
+	a.informers = informers.NewSharedInformerFactoryWithOptions(a.client, 0, informers.WithTransform(slim.New().Transform))
 	synced, err := a.observer.Store().Attach(a.informers)
 	if err != nil {
 		return fmt.Errorf("feeding the observer: %w", err)

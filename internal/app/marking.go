@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/evenkeel/evenkeel/internal/slim"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage"
 )
@@ -87,7 +88,7 @@ func (a *App) usageConfig() usage.Config {
 
 // wireMarking makes what publishes on nodes, and requests their informer.
 func (a *App) wireMarking() error {
-	a.informers = informers.NewSharedInformerFactoryWithOptions(a.client, 0, informers.WithTransform(slim))
+	a.informers = informers.NewSharedInformerFactoryWithOptions(a.client, 0, informers.WithTransform(slim.New().Transform))
 	synced, err := a.observer.Store().AttachNodes(a.informers)
 	if err != nil {
 		return fmt.Errorf("feeding the observer: %w", err)

@@ -15,11 +15,12 @@ import (
 
 // Run is `evenkeel run`: one cycle, or cycles by interval or schedule.
 func Run(ctx context.Context, options Options) error {
+	setCollector(collectFilling)
 	a, err := newApp(ctx, options, parts{evicting: true})
 	if err != nil {
 		return unlessStopped(ctx, err)
 	}
-	return a.start(ctx, a.evict)
+	return a.start(ctx, a.evict, a.settleCollector)
 }
 
 // Serve is `evenkeel serve`: every replica answers kube-scheduler, the leader evicts.
@@ -27,6 +28,7 @@ func Serve(ctx context.Context, options Options) error {
 	if !options.loops() {
 		return &UsageError{errors.New("serve needs --descheduling-interval or --schedule")}
 	}
+	setCollector(collectFilling)
 	a, err := newApp(ctx, options, parts{evicting: true, serving: true})
 	if err != nil {
 		return unlessStopped(ctx, err)
@@ -35,11 +37,12 @@ func Serve(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
-	return a.start(ctx, server.Run, a.evict)
+	return a.start(ctx, server.Run, a.evict, a.settleCollector)
 }
 
 // Extender is `evenkeel extender`: it answers kube-scheduler and never evicts.
 func Extender(ctx context.Context, options Options) error {
+	setCollector(collectFilling)
 	options.LeaderElect = false
 	a, err := newApp(ctx, options, parts{serving: true})
 	if err != nil {
@@ -50,7 +53,7 @@ func Extender(ctx context.Context, options Options) error {
 		return err
 	}
 	a.health.ready.Store(true) // an extender that knows nothing answers neutrally, which is better than not at all
-	return a.start(ctx, server.Run, a.reflect, a.follow, a.heartbeat, compare, a.watchPolicy)
+	return a.start(ctx, server.Run, a.reflect, a.follow, a.heartbeat, compare, a.watchPolicy, a.settleCollector)
 }
 
 // unlessStopped drops an error that only says that the process was told to stop meanwhile.

@@ -22,6 +22,13 @@ type item struct {
 	} `json:"containers"`
 }
 
+// clear empties an item and leaves it the room for containers.
+func (i *item) clear() {
+	containers := i.Containers[:cap(i.Containers)]
+	clear(containers) // what is decoded into an element keeps the fields that the text does not have
+	*i = item{Containers: containers[:0]}
+}
+
 // quantities are what one container or node uses; empty where the source does not say.
 type quantities struct {
 	CPU    string `json:"cpu"`

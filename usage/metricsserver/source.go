@@ -60,10 +60,11 @@ func New(config Config) (*Source, error) {
 func (s *Source) Name() string { return Name }
 
 // Sample returns one reading of all nodes and pods.
-func (s *Source) Sample(ctx context.Context, _ *cluster.Snapshot) (usage.Batch, error) {
+func (s *Source) Sample(ctx context.Context, snapshot *cluster.Snapshot) (usage.Batch, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
 	defer cancel()
-	batch := usage.Batch{Source: Name, MaxAge: s.config.MaxAge}
+	batch := roomFor(snapshot)
+	batch.Source, batch.MaxAge = Name, s.config.MaxAge
 	err := s.list(ctx, "nodes", func(item *item) {
 		if used, ok := item.Usage.amounts(); ok {
 			batch.Nodes = append(batch.Nodes, usage.NodeSample{Name: item.Metadata.Name, Readings: item.readings(used)})
@@ -74,11 +75,13 @@ func (s *Source) Sample(ctx context.Context, _ *cluster.Snapshot) (usage.Batch, 
 	if err != nil {
 		return usage.Batch{}, err
 	}
+	namespace := ""
 	err = s.list(ctx, "pods", func(item *item) {
+		if namespace != item.Metadata.Namespace { // items come by namespace: one string serves them all
+			namespace = item.Metadata.Namespace
+		}
 		if used, ok := item.containers(); ok {
-			batch.Pods = append(batch.Pods, usage.PodSample{
-				Namespace: item.Metadata.Namespace, Name: item.Metadata.Name, Last: item.sample(used),
-			})
+			batch.Pods = append(batch.Pods, usage.PodSample{Namespace: namespace, Name: item.Metadata.Name, Last: item.sample(used)})
 		} else {
 			batch.Problems.Add(usage.Unreadable, "pod "+item.Metadata.Namespace+"/"+item.Metadata.Name)
 		}
@@ -88,6 +91,19 @@ func (s *Source) Sample(ctx context.Context, _ *cluster.Snapshot) (usage.Batch, 
 	}
 	batch.Received = s.config.Now()
 	return batch, nil
+}
+
+// roomFor returns a Batch with room for what a cluster has: a slice that grows to it leaves several times its size to the
+// garbage collector.
+func roomFor(snapshot *cluster.Snapshot) usage.Batch {
+	if snapshot == nil {
+		return usage.Batch{}
+	}
+	pods := 0
+	for _, node := range snapshot.Nodes {
+		pods += len(node.Pods)
+	}
+	return usage.Batch{Nodes: make([]usage.NodeSample, 0, len(snapshot.Nodes)), Pods: make([]usage.PodSample, 0, pods+pods/64)}
 }
 
 func (s *Source) list(ctx context.Context, what string, visit func(*item)) (err error) {
@@ -142,8 +158,9 @@ func decodeArray(decoder *json.Decoder, visit func(*item)) error {
 	if token != json.Delim('[') {
 		return fmt.Errorf("decoding the items: expected an array, got %v", token)
 	}
+	var it item // of all: visit keeps nothing but strings
 	for decoder.More() {
-		var it item
+		it.clear()
 		if err := decoder.Decode(&it); err != nil {
 			return fmt.Errorf("decoding an item: %w", err)
 		}

@@ -1,0 +1,148 @@
+package slim
+
+import (
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// strip takes from a pod what nobody reads. Everything else stays, fields that this version does not know included: a field is
+// only dropped by name.
+func strip(pod *v1.Pod) {
+	pod.GenerateName, pod.SelfLink = "", ""
+	pod.Annotations = annotations(pod.Annotations)
+	stripSpec(&pod.Spec)
+	stripStatus(&pod.Status)
+}
+
+// read are the prefixes of the annotations that are read: the descheduler's and Evenkeel's own, and those by which mirror and
+// static pods are known.
+var read = []string{"descheduler.alpha.kubernetes.io/", "evenkeel.io/", "kubernetes.io/config."}
+
+func annotations(all map[string]string) map[string]string {
+	var kept map[string]string
+	for key, value := range all {
+		if !slices.ContainsFunc(read, func(prefix string) bool { return strings.HasPrefix(key, prefix) }) {
+			continue
+		}
+		if kept == nil {
+			kept = map[string]string{}
+		}
+		kept[key] = value
+	}
+	return kept
+}
+
+// stripSpec leaves what decides where a pod may run and whether it may be moved.
+func stripSpec(spec *v1.PodSpec) {
+	spec.DeprecatedServiceAccount, spec.Subdomain = "", ""
+	spec.AutomountServiceAccountToken, spec.EnableServiceLinks, spec.ShareProcessNamespace, spec.SetHostnameAsFQDN = nil, nil, nil, nil
+	spec.ImagePullSecrets, spec.HostAliases, spec.DNSConfig = nil, nil, nil
+	spec.Volumes = volumes(spec.Volumes)
+	stripContainers(spec.InitContainers)
+	stripContainers(spec.Containers)
+}
+
+// volumes leaves out those that every node can mount: no filter and no protection of pods looks at them, and most pods have
+// one whose name is their own.
+func volumes(all []v1.Volume) []v1.Volume {
+	var kept []v1.Volume
+	for i := range all {
+		if v := &all[i]; v.ConfigMap == nil && v.Secret == nil && v.Projected == nil && v.DownwardAPI == nil {
+			kept = append(kept, *v)
+		}
+	}
+	return slices.Clip(kept)
+}
+
+// stripContainers leaves names, images, ports, resources and whatever else may restrict where a container runs. RemoveDuplicates
+// compares images.
+func stripContainers(containers []v1.Container) {
+	for i := range containers {
+		c := &containers[i]
+		c.Command, c.Args, c.WorkingDir = nil, nil, ""
+		c.Env, c.EnvFrom, c.VolumeMounts = nil, nil, nil
+		c.LivenessProbe, c.ReadinessProbe, c.StartupProbe, c.Lifecycle = nil, nil, nil, nil
+		c.TerminationMessagePath, c.TerminationMessagePolicy, c.ImagePullPolicy = "", "", ""
+	}
+}
+
+// stripStatus leaves phase, reason, times, claims, conditions and the states of containers.
+func stripStatus(status *v1.PodStatus) {
+	status.Message = ""
+	status.HostIP, status.HostIPs, status.PodIP, status.PodIPs = "", nil, "", nil
+	status.Conditions = conditions(status.Conditions)
+	for _, statuses := range [][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses, status.EphemeralContainerStatuses} {
+		stripStatuses(statuses)
+	}
+}
+
+// conditions keeps what PodLifeTime can ask for: type, status, reason and the time of the last transition. Decoding leaves
+// room for more of them than there are.
+func conditions(all []v1.PodCondition) []v1.PodCondition {
+	if len(all) == 0 {
+		return nil
+	}
+	kept := make([]v1.PodCondition, len(all))
+	for i := range all {
+		c := &all[i]
+		kept[i] = v1.PodCondition{
+			Type: known(c.Type), Status: known(c.Status), Reason: c.Reason, LastTransitionTime: c.LastTransitionTime,
+		}
+	}
+	return kept
+}
+
+// stripStatuses leaves names, states, restarts, readiness and resources, which an in-place resize may have changed. Since when
+// a container runs is not read; without it the containers of most replicas are in equal states.
+func stripStatuses(statuses []v1.ContainerStatus) {
+	for i := range statuses {
+		s := &statuses[i]
+		s.Image, s.ImageID, s.ContainerID = "", "", ""
+		s.VolumeMounts, s.User = nil, nil
+		stripState(&s.State)
+		stripState(&s.LastTerminationState)
+	}
+}
+
+// stripState leaves what a container waits for, and how it ended.
+func stripState(state *v1.ContainerState) {
+	if state.Running != nil {
+		state.Running = &running
+	}
+	if w := state.Waiting; w != nil {
+		w.Message = ""
+	}
+	if t := state.Terminated; t != nil {
+		t.Message, t.ContainerID = "", ""
+		t.StartedAt = metav1.Time{}
+	}
+}
+
+// running stands for every running container.
+var running v1.ContainerStateRunning
+
+// known returns the constant that a decoded word is equal to, and the word itself where there is none: every pod that is
+// decoded brings words of its own.
+func known[T ~string](word T) T {
+	if constant, ok := words[string(word)]; ok {
+		return T(constant)
+	}
+	return word
+}
+
+// words are those that are in nearly every pod.
+var words = func() map[string]string {
+	constants := []string{
+		string(v1.PodReadyToStartContainers), string(v1.PodInitialized), string(v1.PodReady), string(v1.ContainersReady), string(v1.PodScheduled),
+		string(v1.DisruptionTarget), string(v1.ConditionTrue), string(v1.ConditionFalse), string(v1.ConditionUnknown),
+		string(v1.PodRunning), string(v1.PodPending), string(v1.PodQOSGuaranteed), string(v1.PodQOSBurstable), string(v1.PodQOSBestEffort),
+	}
+	table := make(map[string]string, len(constants))
+	for _, constant := range constants {
+		table[constant] = constant
+	}
+	return table
+}()

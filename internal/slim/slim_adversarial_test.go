@@ -1,0 +1,68 @@
+package slim
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+)
+
+// What no informer should deliver is handed on as it is.
+func TestWhatIsNoObjectIsHandedOn(t *testing.T) {
+	cases := map[string]any{
+		"nothing": nil, "a word": "pod", "a tombstone": cache.DeletedFinalStateUnknown{Key: "a/b", Obj: &v1.Pod{}}, "no pod": v1.Pod{},
+	}
+	for name, object := range cases {
+		t.Run(name, func(t *testing.T) {
+			out, err := New().Transform(object)
+			if err != nil || fmt.Sprintf("%T", out) != fmt.Sprintf("%T", object) {
+				t.Errorf("got %T, error %v; want %T", out, err, object)
+			}
+		})
+	}
+}
+
+// Pods with hardly anything, or with odd owners, go through.
+func TestOddPods(t *testing.T) {
+	yes, no := true, false
+	cases := map[string]*v1.Pod{
+		"an empty one":             {},
+		"an owner that is nobody":  {ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Controller: &yes}}}},
+		"an owner that has no say": {ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: "a", Controller: &no}}}},
+		"states without a state":   {Status: v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{{}}, Conditions: []v1.PodCondition{{}}}},
+		"a huge name":              {Spec: v1.PodSpec{NodeName: strings.Repeat("n", 1<<16)}},
+	}
+	s := New()
+	for name, pod := range cases {
+		t.Run(name, func(t *testing.T) {
+			want := pod.Spec.NodeName
+			for range 2 {
+				out, err := s.Transform(pod)
+				if err != nil || out != pod || pod.Spec.NodeName != want {
+					t.Errorf("got %v, error %v", out, err)
+				}
+			}
+		})
+	}
+}
+
+// What is remembered is bounded, whatever comes, and goes on serving.
+func TestMemoryIsBounded(t *testing.T) {
+	s, yes := New(), true
+	for i := range mostNames + 10 {
+		pod := &v1.Pod{
+			ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: types.UID(fmt.Sprint(i)), Controller: &yes}}},
+			Spec:       v1.PodSpec{NodeName: fmt.Sprint("node-", i)},
+		}
+		if _, err := s.Transform(pod); err != nil || pod.Spec.NodeName != fmt.Sprint("node-", i) {
+			t.Fatalf("pod %d is on %q, error %v", i, pod.Spec.NodeName, err)
+		}
+		if len(s.templates.last) > mostTemplates || len(s.nodes.known) > mostNames {
+			t.Fatalf("%d templates and %d names are remembered", len(s.templates.last), len(s.nodes.known))
+		}
+	}
+}
