@@ -2,6 +2,7 @@ package scorer
 
 import (
 	"math"
+	"slices"
 
 	"github.com/evenkeel/evenkeel/cluster"
 )
@@ -63,22 +64,40 @@ func (b *Board) Score100(nodes []int32, pod cluster.Amounts, scores []int8) {
 }
 
 func (b *Board) scorePredicted(nodes []int32, pod cluster.Amounts, scores []int8) {
-	var all, under scale
+	scratch, ok := b.scratch.Get().(*[]float64)
+	if !ok {
+		scratch = new([]float64)
+	}
+	defer b.scratch.Put(scratch)
+	*scratch = slices.Grow((*scratch)[:0], len(nodes))[:len(nodes)]
+	all, under := b.weigh(nodes, pod, scores, *scratch)
+	if under.coolest > under.hottest { // every known node is above the line: the least hot is still the best
+		b.fill(scores[:len(nodes)], *scratch, all, false)
+	} else {
+		b.fill(scores[:len(nodes)], *scratch, under, true)
+	}
+}
+
+// weigh writes the nodes' loads with the pod, and as their scores what else fill has to know of them. It returns the span of
+// all loads and of those under the reject line.
+func (b *Board) weigh(nodes []int32, pod cluster.Amounts, scores []int8, loads []float64) (all, under scale) {
 	all.reset()
 	under.reset()
-	for _, i := range nodes {
-		if load, isUnder, known := b.loadWith(i, pod); known {
-			all.add(load)
-			if isUnder {
-				under.add(load)
-			}
+	cpuShare, memShare := b.shares[cluster.CPU], b.shares[cluster.Memory]
+	for k, i := range nodes {
+		if i < 0 || int(i) >= len(b.gauges) || !b.gauges[i].known {
+			scores[k] = unknownScore
+			continue
+		}
+		load, isUnder := b.gauges[i].load(pod[cluster.CPU], pod[cluster.Memory], cpuShare, memShare)
+		loads[k], scores[k] = load, overLine
+		all.add(load)
+		if isUnder {
+			scores[k] = 0
+			under.add(load)
 		}
 	}
-	if under.coolest > under.hottest { // every known node is above the line: the least hot is still the best
-		b.fill(nodes, pod, scores, all, false)
-	} else {
-		b.fill(nodes, pod, scores, under, true)
-	}
+	return all, under
 }
 
 // Likeliest returns the node that kube-scheduler is going to choose, as far as scores tell: of those with the highest score
@@ -104,25 +123,28 @@ func (s *scale) reset() { s.coolest, s.hottest = math.Inf(1), math.Inf(-1) }
 
 func (s *scale) add(load float64) { s.coolest, s.hottest = min(s.coolest, load), max(s.hottest, load) }
 
-const unknownScore = -1
+// What stands in the place of a score until fill has seen it.
+const (
+	unknownScore int8 = -1 - iota
+	overLine
+)
 
-func (b *Board) fill(nodes []int32, pod cluster.Amounts, scores []int8, span scale, lines bool) {
+// fill turns loads into scores. With lines, nodes over theirs get none.
+func (b *Board) fill(scores []int8, loads []float64, span scale, lines bool) {
 	var given tally
 	spread := newSpreader(span, b.config.DampPercent)
-	for k, i := range nodes {
-		load, under, ok := b.loadWith(i, pod)
-		if !ok {
-			scores[k] = unknownScore
+	for k, was := range scores {
+		if was == unknownScore {
 			continue
 		}
 		score := int8(0)
-		if under || !lines {
-			score = spread.score(load)
+		if was != overLine || !lines {
+			score = spread.score(loads[k])
 		}
 		scores[k] = score
 		given.add(score)
 	}
-	given.fill(scores[:len(nodes)])
+	given.fill(scores)
 }
 
 // tally counts the scores that were given.
@@ -188,20 +210,11 @@ func (s spreader) score(load float64) int8 {
 	return int8(min(max(score+lost, 0), maxScore100))
 }
 
-// loadWith sums the predicted percentages of a node with a pod up in one figure, half the dominant resource, half the
-// weighted mean, and says whether they are under the reject line.
+// loadWith returns the load of a node with a pod on it, and whether it is under the reject line.
 func (b *Board) loadWith(i int32, pod cluster.Amounts) (load float64, under, known bool) {
-	amounts, known := b.Predicted(i)
-	if !known {
+	if i < 0 || int(i) >= len(b.gauges) || !b.gauges[i].known {
 		return 0, true, false
 	}
-	n := &b.nodes[i]
-	amounts = amounts.Plus(pod)
-	var highest, mean float64
-	for r := range amounts {
-		p := float64(amounts[r]) * n.perUnit[r]
-		highest = max(highest, p)
-		mean += b.shares[r] * p
-	}
-	return (highest + mean) / 2, n.takes(amounts), true
+	load, under = b.gauges[i].load(pod[cluster.CPU], pod[cluster.Memory], b.shares[cluster.CPU], b.shares[cluster.Memory])
+	return load, under, true
 }

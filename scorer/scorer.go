@@ -8,7 +8,7 @@ package scorer
 
 import (
 	"slices"
-	"sync/atomic"
+	"sync"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/lines"
@@ -27,18 +27,19 @@ type Config struct {
 	Measured *Measured
 }
 
-// Board is the predicted usage of every node at one observation. Everything but the adjustments and the bindings counted
+// Board is the predicted usage of every node at one observation. Everything but what the gauges show and the bindings counted
 // for the hot value is immutable.
 type Board struct {
 	config Config
 	index  map[string]int32
 	nodes  []node
-	adjust []adjustment
+	gauges []gauge
 	// shares are the weights of the resources, one in all.
 	shares cluster.Percents
 	// siblings is the mean measured usage of an owner's pods.
 	siblings map[string]cluster.Amounts
 	hot      *hotValue // nil without terms
+	scratch  sync.Pool // of *[]float64: the loads of a request's nodes
 	// measured is nil where predicted usage decides; standings are what it says of the nodes.
 	measured  *Measured
 	standings []standing
@@ -48,15 +49,7 @@ type node struct {
 	name        string
 	allocatable cluster.Amounts
 	predicted   cluster.Amounts
-	// ceiling is the most that may be predicted, perUnit what one unit of usage is in percent: what comparing and dividing
-	// would give, without the divisions that a request for thousands of nodes is made of.
-	ceiling cluster.Amounts
-	perUnit cluster.Percents
-	known   bool
 }
-
-// adjustment is what happened to a node since the observation: pods bound or gone, moves reserved or released.
-type adjustment [cluster.NumResources]atomic.Int64
 
 // NewBoard returns the board of a view, whose lines say what each node may take.
 func NewBoard(view *usage.View, resolved *lines.Resolved, config Config) *Board {
@@ -64,7 +57,7 @@ func NewBoard(view *usage.View, resolved *lines.Resolved, config Config) *Board 
 		config:   config,
 		index:    make(map[string]int32, len(view.Nodes)),
 		nodes:    make([]node, len(view.Nodes)),
-		adjust:   make([]adjustment, len(view.Nodes)),
+		gauges:   make([]gauge, len(view.Nodes)),
 		siblings: view.Siblings,
 		shares:   shares(config.Weights),
 		hot:      newHotValue(view.Snapshot, view.At, config.HotValue),
@@ -76,14 +69,8 @@ func NewBoard(view *usage.View, resolved *lines.Resolved, config Config) *Board 
 	for i := range view.Nodes {
 		info := &view.Snapshot.Nodes[i].Node
 		b.index[info.Name] = int32(i) //nolint:gosec // a cluster has fewer than 2^31 nodes
-		b.nodes[i] = node{
-			name:        info.Name,
-			allocatable: info.Allocatable,
-			predicted:   lines.Careful(&view.Nodes[i]),
-			ceiling:     resolved.Ceiling(i),
-			perUnit:     cluster.Amounts{1, 1}.PercentOf(info.Allocatable),
-			known:       view.Nodes[i].Known(),
-		}
+		b.nodes[i] = node{name: info.Name, allocatable: info.Allocatable, predicted: lines.Careful(&view.Nodes[i])}
+		b.gauges[i].set(b.nodes[i].predicted, resolved.Ceiling(i), info.Allocatable, view.Nodes[i].Known())
 	}
 	return b
 }
@@ -143,7 +130,7 @@ func (b *Board) Adjust(name string, by cluster.Amounts) {
 		return
 	}
 	for r := range by {
-		b.adjust[i][r].Add(by[r])
+		b.gauges[i].used[r].Add(by[r])
 	}
 }
 
@@ -152,12 +139,12 @@ func (b *Board) Predicted(i int32) (cluster.Amounts, bool) {
 	if i < 0 || int(i) >= len(b.nodes) {
 		return cluster.Amounts{}, false
 	}
-	n := &b.nodes[i]
-	amounts := n.predicted
+	g := &b.gauges[i]
+	var amounts cluster.Amounts
 	for r := range amounts {
-		amounts[r] += b.adjust[i][r].Load()
+		amounts[r] = g.used[r].Load()
 	}
-	return amounts, n.known
+	return amounts, g.known
 }
 
 // With returns the predicted usage of a node in percent of allocatable with a pod of the given usage on it.
@@ -183,17 +170,7 @@ func (b *Board) Accepts(i int32, pod cluster.Amounts) bool {
 func (b *Board) Lands(i int32, pod cluster.Amounts) bool { return !b.full(i) && b.under(i, pod) }
 
 func (b *Board) under(i int32, pod cluster.Amounts) bool {
-	amounts, known := b.Predicted(i)
-	return !known || b.nodes[i].takes(amounts.Plus(pod))
-}
-
-func (n *node) takes(amounts cluster.Amounts) bool {
-	for r := range amounts {
-		if amounts[r] > n.ceiling[r] {
-			return false
-		}
-	}
-	return true
+	return i < 0 || int(i) >= len(b.gauges) || b.gauges[i].takes(pod[cluster.CPU], pod[cluster.Memory])
 }
 
 // Ceiling returns the most that a node may be predicted at.
@@ -201,17 +178,17 @@ func (b *Board) Ceiling(i int32) cluster.Amounts {
 	if i < 0 || int(i) >= len(b.nodes) {
 		return cluster.Amounts{}
 	}
-	return b.nodes[i].ceiling
+	return b.gauges[i].ceiling
 }
 
 // Adjusted returns what bindings and moves have changed on a node since the observation.
 func (b *Board) Adjusted(i int32) cluster.Amounts {
 	var by cluster.Amounts
-	if i < 0 || int(i) >= len(b.adjust) {
+	if i < 0 || int(i) >= len(b.gauges) {
 		return by
 	}
 	for r := range by {
-		by[r] = b.adjust[i][r].Load()
+		by[r] = b.gauges[i].used[r].Load() - b.nodes[i].predicted[r]
 	}
 	return by
 }

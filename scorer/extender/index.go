@@ -11,7 +11,7 @@ import "hash/maphash"
 // not known passes for a known one with a probability below 2^-45.
 type Index struct {
 	seed  maphash.Seed
-	slots []slot // open addressing; a power of two, at most two thirds taken
+	slots []slot // open addressing; a power of two, at most half taken
 }
 
 // slot holds a node's index and the hash of its name; 0 marks a free slot.
@@ -24,7 +24,7 @@ type slot struct {
 // name that occurs twice the first counts.
 func NewIndex(names []string) *Index {
 	size := 2
-	for size < len(names)+len(names)/2+1 {
+	for size < 2*len(names)+1 {
 		size *= 2
 	}
 	for {

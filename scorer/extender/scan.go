@@ -212,10 +212,12 @@ func (s *scanner) number() error {
 // digits consumes digits and reports whether there were any.
 func (s *scanner) digits() bool {
 	from := s.pos
-	for isDigit(s.peek()) {
-		s.pos++
+	pos := from
+	for pos < len(s.data) && isDigit(s.data[pos]) {
+		pos++
 	}
-	return s.pos > from
+	s.pos = pos
+	return pos > from
 }
 
 // peek returns the byte at the position, 0 at the end.

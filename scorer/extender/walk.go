@@ -86,24 +86,6 @@ func (s *scanner) skip() error {
 	}
 }
 
-func (s *scanner) skipObject() error {
-	empty, err := s.open('{', '}', "an object")
-	if empty || err != nil {
-		return err
-	}
-	for {
-		if _, err := s.key(); err != nil {
-			return err
-		}
-		if err := s.skip(); err != nil {
-			return err
-		}
-		if more, err := s.more('}'); !more {
-			return err
-		}
-	}
-}
-
 func (s *scanner) skipArray() error {
 	empty, err := s.open('[', ']', "an array")
 	if empty || err != nil {
@@ -138,9 +120,16 @@ func (s *scanner) open(begin, end byte, what string) (empty bool, err error) {
 
 // more consumes what follows a member: a comma, or the end of its container.
 func (s *scanner) more(end byte) (bool, error) {
-	if s.pos < len(s.data) && s.data[s.pos] == ',' {
-		s.pos++
-		return true, nil
+	if s.pos < len(s.data) {
+		switch s.data[s.pos] {
+		case ',':
+			s.pos++
+			return true, nil
+		case end:
+			s.pos++
+			s.depth--
+			return false, nil
+		}
 	}
 	switch s.next() {
 	case ',':

@@ -1,0 +1,69 @@
+package extender
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestSkipTakesWhatEncodingJSONTakes goes through objects around the point where plain members end, each with and without
+// what makes a text invalid.
+func TestSkipTakesWhatEncodingJSONTakes(t *testing.T) {
+	members := []string{
+		`"k":"v"`, `"k": "v"`, `"k" :"v"`, `"k":"\"v"`, `"\u006b":"v"`, `"k":1`, `"k":null`, `"k":{}`, `"k":{"k":"v"}`, `"k":["v"]`, `"é":"v"`, `"k":"é"`, `"":""`,
+		// None of these is a member.
+		`"k"`, `"k":`, `"k":"v`, `"k":"v""`, `"k"::"v"`, `"k"x"v"`, `k":"v"`, `"k":"\x"`, "\"k\":\"\n\"", `"k"`, ``, `"k":v`,
+	}
+	for _, first := range members {
+		for _, second := range members {
+			for _, format := range []string{"{F,S}", "{F,S,F}", "{F, S }", "{F,S", "{F,", "{F", "{F,S]", "{F,,S}", "{F;S}"} {
+				text := strings.NewReplacer("F", first, "S", second).Replace(format)
+				s := scanner{data: []byte(text)}
+				err := s.skip()
+				if err == nil {
+					err = s.end()
+				}
+				if valid := json.Valid([]byte(text)); (err == nil) != valid {
+					t.Errorf("skipping %q: %v, while encoding/json says valid is %t", text, err, valid)
+				}
+				if err == nil && s.depth != 0 {
+					t.Errorf("after %q the depth is %d", text, s.depth)
+				}
+			}
+		}
+	}
+}
+
+// TestSkipAgreesOnDamagedTexts does the same with texts in which single bytes were replaced, taken out or put in at random.
+func TestSkipAgreesOnDamagedTexts(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	seeds := []string{
+		`{"a":"b","c":{"d":"e","f":["g","h",{"i":"j"}],"k":1.5e3},"l":"m"}`,
+		`{"metadata":{"name":"x","labels":{"a":"b","c":"d"}},"s":{"i":[{"n":["q"],"z":123}]}}`,
+	}
+	const alphabet = `"",:{}[]\ abn1-.e` + "\n\x80"
+	for range 50_000 {
+		text := []byte(seeds[rng.IntN(len(seeds))])
+		for range 1 + rng.IntN(3) {
+			i, by := rng.IntN(len(text)), alphabet[rng.IntN(len(alphabet))]
+			switch rng.IntN(3) {
+			case 0:
+				text[i] = by
+			case 1:
+				text = slices.Delete(text, i, i+1)
+			default:
+				text = slices.Insert(text, i, by)
+			}
+		}
+		s := scanner{data: text}
+		err := s.skip()
+		if err == nil {
+			err = s.end()
+		}
+		if valid := json.Valid(text); (err == nil) != valid {
+			t.Fatalf("skipping %q: %v, while encoding/json says valid is %t", text, err, valid)
+		}
+	}
+}
