@@ -76,20 +76,23 @@ func (p *Plugin) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, 
 	if asked.steering == nil || isProbe(ctx) {
 		return nil
 	}
-	look := probe{plugin: p, ctx: ctx, cycle: cycle, pod: pod, asked: asked}
 	node := info.Node().Name
-	if to := look.landing(); to != "" {
-		if node == to {
-			return nil
+	// What looks further lives on the heap, and most pods need it for few nodes.
+	look := func() *probe { return &probe{plugin: p, ctx: ctx, cycle: cycle, pod: pod, asked: asked} }
+	if asked.steering.Replaces() {
+		if to := look().landing(); to != "" {
+			if node == to {
+				return nil
+			}
+			return refuse(extender.RejectNotDestination.Message())
 		}
-		return refuse(extender.RejectNotDestination.Message())
 	}
 	reject := asked.steering.Reject(node)
 	if reject == extender.RejectNone {
 		return nil
 	}
 	message, all := p.refusal(reject)
-	if all || look.others() {
+	if all || look().others() {
 		return refuse(message)
 	}
 	return nil

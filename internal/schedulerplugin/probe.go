@@ -2,6 +2,7 @@ package schedulerplugin
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -34,12 +35,9 @@ func (l *probe) takes(node fwk.NodeInfo) bool {
 	return l.plugin.host.RunFilterPluginsWithNominatedPods(ctx, l.cycle, l.pod, node).IsSuccess()
 }
 
-// landing returns the node that a replacement belongs to, empty for any other pod and where there is none.
+// landing returns the node that a replacement belongs to, empty where there is none.
 func (l *probe) landing() string {
 	return l.asked.landing.do(func() string {
-		if !l.asked.steering.Replaces() {
-			return ""
-		}
 		nodes := l.nodes()
 		byName := make(map[string]fwk.NodeInfo, len(nodes))
 		names := make([]string, len(nodes))
@@ -55,18 +53,31 @@ func (l *probe) landing() string {
 func (l *probe) others() bool {
 	return l.asked.others.do(func() bool {
 		nodes := l.nodes()
-		var found atomic.Bool
-		ctx, cancel := context.WithCancel(context.WithoutCancel(l.ctx))
-		defer cancel()
-		l.plugin.host.Parallelizer().Until(ctx, len(nodes), func(i int) {
-			if found.Load() || l.asked.steering.Reject(nodes[i].Node().Name) != extender.RejectNone || !l.takes(nodes[i]) {
-				return
-			}
+		few := min(len(nodes), triedFirst)
+		return slices.ContainsFunc(nodes[:few], l.free) || l.anyFree(nodes[few:])
+	})
+}
+
+// triedFirst is how many nodes are tried one after the other: one of them mostly will do, and costs less than goroutines do.
+const triedFirst = 8
+
+// free says whether Evenkeel does not refuse a node and all other filters pass it.
+func (l *probe) free(node fwk.NodeInfo) bool {
+	return l.asked.steering.Reject(node.Node().Name) == extender.RejectNone && l.takes(node)
+}
+
+// anyFree looks for a free node in parallel.
+func (l *probe) anyFree(nodes []fwk.NodeInfo) bool {
+	var found atomic.Bool
+	ctx, cancel := context.WithCancel(context.WithoutCancel(l.ctx))
+	defer cancel()
+	l.plugin.host.Parallelizer().Until(ctx, len(nodes), func(i int) {
+		if !found.Load() && l.free(nodes[i]) {
 			found.Store(true)
 			cancel()
-		}, "EvenkeelOthers")
-		return found.Load()
-	})
+		}
+	}, "EvenkeelOthers")
+	return found.Load()
 }
 
 // nodes are those of the cycle. Where they cannot be listed there are none, so that none is refused.
