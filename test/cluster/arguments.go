@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
+	"time"
 )
 
 const (
@@ -13,6 +14,8 @@ const (
 	metricResolution = "10s"
 	// apiQPS and apiBurst keep the parts' own throttling out of tests.
 	apiQPS, apiBurst = "500", "1000"
+	// nodeMonitorGrace is long: a loaded machine may delay kwok's Leases, and no test wants its nodes lost for that.
+	nodeMonitorGrace = 5 * time.Minute
 )
 
 // URL is where a part listens: http://127.0.0.1:port for kwok and etcd, https for the others.
@@ -66,8 +69,7 @@ func (c *Cluster) arguments(part Part) []string {
 			"--root-ca-file="+c.file("ca.crt"),
 			"--kube-api-qps="+apiQPS, "--kube-api-burst="+apiBurst,
 			"--concurrent-replicaset-syncs=20", "--concurrent-deployment-syncs=20", "--concurrent-namespace-syncs=20",
-			// A loaded machine may delay kwok's Leases; no test wants its nodes lost for that.
-			"--node-monitor-grace-period=5m",
+			"--node-monitor-grace-period="+nodeMonitorGrace.String(),
 		)
 	case Scheduler:
 		return append(c.servingArguments(part),
@@ -82,7 +84,7 @@ func (c *Cluster) arguments(part Part) []string {
 			"--manage-nodes-with-annotation-selector=" + nodeAnnotation + "=" + nodeAnnotationValue,
 			"--node-ip=" + loopback, "--node-port=" + port,
 			"--server-address=" + loopback + ":" + port,
-			"--node-lease-duration-seconds=40",
+			"--node-lease-duration-seconds=" + strconv.Itoa(c.options.nodeLeaseSeconds()),
 		}
 	case MetricsServer:
 		return append(c.servingArguments(part),

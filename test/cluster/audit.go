@@ -54,6 +54,9 @@ type auditEvent struct {
 
 func (c *Cluster) auditLog() string { return c.file("audit.log") }
 
+// AuditPath is the file of the audit log, for whoever follows it as it grows.
+func (c *Cluster) AuditPath() string { return c.auditLog() }
+
 // AuditMark is the present end of the audit log.
 func (c *Cluster) AuditMark() (AuditMark, error) {
 	info, err := os.Stat(c.auditLog())

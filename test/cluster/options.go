@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -23,7 +24,15 @@ type Options struct {
 	SchedulerVerbosity int
 	// WithoutMetricsServer leaves metrics-server stopped; Restart(ctx, MetricsServer) starts it later.
 	WithoutMetricsServer bool
+	// NodeLease is how long a node's Lease lasts, which is renewed at a quarter of it: on a thousand nodes that is work to
+	// be seen. 0: 40 seconds, as a kubelet has it.
+	NodeLease time.Duration
 }
+
+// defaultNodeLease is a kubelet's.
+const defaultNodeLease = 40 * time.Second
+
+func (o Options) nodeLeaseSeconds() int { return int(cmp.Or(o.NodeLease, defaultNodeLease).Seconds()) }
 
 func (o Options) validate() error {
 	if o.BinDir == "" {
@@ -31,6 +40,9 @@ func (o Options) validate() error {
 	}
 	if o.PercentageOfNodesToScore < 0 || o.PercentageOfNodesToScore > 100 {
 		return fmt.Errorf("options of the cluster: PercentageOfNodesToScore %d is not within 0 to 100", o.PercentageOfNodesToScore)
+	}
+	if o.NodeLease != 0 && (o.NodeLease < time.Second || o.NodeLease >= nodeMonitorGrace) {
+		return fmt.Errorf("options of the cluster: NodeLease %v is not within 1s to %v", o.NodeLease, nodeMonitorGrace)
 	}
 	return nil
 }

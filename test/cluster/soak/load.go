@@ -71,8 +71,8 @@ func (l *Load) At(number int, elapsed time.Duration) Amounts {
 	r := &l.replicas[number]
 	step := int((max(elapsed, 0)+r.phase)/l.config.Step) + r.shift
 	return Amounts{
-		CPUMilli:    share(l.config.CPU.at(r.cpuSeries, step), r.allocation.CPUMilli),
-		MemoryBytes: share(l.config.Memory.at(r.memorySeries, step), r.allocation.MemoryBytes),
+		CPUMilli:    share(percentAt(l.config.CPU, r.cpuSeries, step), r.allocation.CPUMilli),
+		MemoryBytes: share(percentAt(l.config.Memory, r.memorySeries, step), r.allocation.MemoryBytes),
 	}
 }
 

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"path/filepath"
+
+	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
+	"github.com/evenkeel/evenkeel/test/cluster/throughput"
+)
+
+// policy shortens the waits of the default one, because a kube-scheduler with the plugin is new in each round; its samples
+// come more often, which costs more.
+const policy = `
+apiVersion: evenkeel.io/v1alpha1
+kind: LoadPolicy
+usage: {sampleInterval: 10s, maxAge: 90s, observationPeriod: 30s}
+hot: {windows: [avg_5m], consecutiveSamples: 1, minWindow: 10s}
+`
+
+// startEvenkeel starts the extender and waits until it knows which nodes are hot.
+func (s *stage) startEvenkeel(ctx context.Context) (*handler, error) {
+	listen, err := evenkeel.FreeAddress()
+	if err != nil {
+		return nil, err
+	}
+	metrics, err := evenkeel.FreeAddress()
+	if err != nil {
+		return nil, err
+	}
+	process, err := evenkeel.Start(s.binary, filepath.Join(s.dir, "evenkeel.log"),
+		"extender", "--kubeconfig", s.access.Extender, "--namespace", evenkeel.Namespace, "--policy-config-file", s.policy,
+		"--listen-address", listen, "--metrics-address", metrics)
+	if err != nil {
+		return nil, err
+	}
+	h := &handler{
+		url: "http://" + listen, page: "http://" + metrics + "/metrics", stop: process.Stop,
+		metric: "evenkeel_extender_requests_total", label: `result="OK"`,
+	}
+	return h, s.waitHot(ctx, http.DefaultClient, h.page)
+}
+
+// waitHot waits until a process's metrics say that the hot nodes are known for hot.
+func (s *stage) waitHot(ctx context.Context, client *http.Client, page string) error {
+	last := 0.0
+	err := eventually(ctx, upWithin, "the hot nodes are known", func(ctx context.Context) (bool, error) {
+		text, err := fetch(ctx, client, page)
+		if err != nil {
+			return false, nil
+		}
+		last = throughput.Sum(text, "evenkeel_nodes", `state="hot"`)
+		return last >= float64(s.hotNodes()), nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w (%v of %d)", err, last, s.hotNodes())
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/evenkeel/evenkeel/test/cluster"
+)
+
+const (
+	// nodeCores and nodeGiB are what each node has.
+	nodeCores, nodeGiB = 32, 256
+	// maxPodsPerNode keeps a round's pods within what nodes have left.
+	maxPodsPerNode = 50
+	// hotEvery is how many nodes there are for each hot one.
+	hotEvery = 10
+	// standing holds the pods by which nodes are in use, wave those that a round places.
+	standing, wave = "standing", "wave"
+)
+
+func (s *stage) hotNodes() int { return (s.flags.nodes + hotEvery - 1) / hotEvery }
+
+// furnish adds the nodes and puts one pod on each, which uses 90 % of every tenth node and 10 to 50 % of the others.
+func (s *stage) furnish(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, upWithin)
+	defer cancel()
+	began := time.Now()
+	nodes, err := s.cluster.AddNodes(ctx, s.flags.nodes, cluster.NodeTemplate{CPU: fmt.Sprint(nodeCores), Memory: fmt.Sprintf("%dGi", nodeGiB)})
+	if err != nil {
+		return err
+	}
+	const kinds = 6 // the first is the hot one
+	placements := make([]cluster.Placement, kinds)
+	for i := range placements {
+		percent := 10 * i
+		if i == 0 {
+			percent = 90
+		}
+		placements[i] = cluster.Placement{On: map[string]int{}, Workload: cluster.Workload{
+			Namespace: standing, Name: fmt.Sprintf("uses-%d", percent), Requests: cluster.Resources{CPU: "4", Memory: "16Gi"},
+			Usage: cluster.Resources{CPU: fmt.Sprintf("%dm", nodeCores*10*percent), Memory: "16Gi"},
+		}}
+	}
+	for i, node := range nodes {
+		kind := 0
+		if i%hotEvery != 0 {
+			kind = 1 + i%(kinds-1)
+		}
+		placements[kind].On[node] = 1
+	}
+	if err := s.cluster.Place(ctx, placements...); err != nil {
+		return err
+	}
+	s.tell("%d nodes are in use, after %v.", len(nodes), time.Since(began).Round(time.Second))
+	return s.cluster.EnsureNamespace(ctx, wave)
+}
+
+// pods is the Deployment whose pods a round places: about 6 kB each, as kube-scheduler tells an extender. Once bound they
+// stay pending, so that what plays the kubelets, and would run elsewhere, takes none of the machine.
+func (s *stage) pods() cluster.Workload {
+	return cluster.Workload{
+		Namespace: wave, Name: "web", Replicas: s.flags.pods,
+		Requests: cluster.Resources{CPU: "100m", Memory: "128Mi"},
+		Adjust: func(template *v1.PodTemplateSpec) {
+			template.Annotations = map[string]string{cluster.ReadyAfterAnnotation: "1h"}
+			main := &template.Spec.Containers[0]
+			dress(main)
+			side := *main
+			side.Name, side.Image, side.Ports = "proxy", "registry.example/proxy", nil
+			template.Spec.Containers = append(template.Spec.Containers, side)
+		},
+	}
+}
+
+// dress gives a container what real ones have.
+func dress(c *v1.Container) {
+	for i := range 12 {
+		c.Env = append(c.Env, v1.EnvVar{Name: fmt.Sprintf("SETTING_%02d", i), Value: fmt.Sprintf("https://service-%02d.shop.svc.cluster.local:8443/api", i)})
+	}
+	c.Ports = []v1.ContainerPort{{Name: "http", ContainerPort: 8080}}
+	c.Resources.Limits = v1.ResourceList{v1.ResourceCPU: resource.MustParse("1"), v1.ResourceMemory: resource.MustParse("1Gi")}
+	c.LivenessProbe = &v1.Probe{PeriodSeconds: 10, TimeoutSeconds: 1, FailureThreshold: 3, ProbeHandler: v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{"/bin/alive"}}}}
+}

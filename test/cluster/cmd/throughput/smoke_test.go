@@ -1,0 +1,59 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"regexp"
+	"testing"
+)
+
+// TestMain lets the test binary be a handler, as which the command starts itself.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "handler" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// The whole way on a small cluster: kube-scheduler alone, and with a handler that it really asks.
+func TestRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a whole cluster")
+	}
+	var out, progress bytes.Buffer
+	f := flags{nodes: 10, pods: 20, rounds: 1, names: []string{"none", "neutral"}, bench: true}
+	if err := run(t.Context(), f, &out, &progress); err != nil {
+		t.Fatalf("%v\n%s", err, &progress)
+	}
+	want := regexp.MustCompile(`^BenchmarkThroughput/nodes=10/none 1 [1-9][0-9.]* pods/s \S+ scheduler-cpu-ms/pod \S+ handler-cpu-ms/pod
+BenchmarkThroughput/nodes=10/neutral 1 [1-9][0-9.]* pods/s \S+ scheduler-cpu-ms/pod \S+ handler-cpu-ms/pod
+$`)
+	if !want.Match(out.Bytes()) {
+		t.Errorf("printed:\n%s", &out)
+	}
+	if !regexp.MustCompile(`(?m)^neutral to none +[0-9.]+`).Match(progress.Bytes()) {
+		t.Errorf("no table in:\n%s", &progress)
+	}
+}
+
+func TestFlags(t *testing.T) {
+	tests := map[string]flags{
+		"too few nodes":              {nodes: 9, pods: 20, rounds: 1},
+		"one pod has no rate":        {nodes: 10, pods: 1, rounds: 1},
+		"more pods than fit":         {nodes: 10, pods: 501, rounds: 1},
+		"no round":                   {nodes: 10, pods: 20},
+		"a variant that there isn't": {nodes: 10, pods: 20, rounds: 1, names: []string{"nonesuch"}},
+	}
+	for name, f := range tests {
+		t.Run(name, func(t *testing.T) {
+			if err := f.complete(); err == nil {
+				t.Error("taken")
+			}
+		})
+	}
+	good := flags{nodes: 10, pods: 500, rounds: 1}
+	if err := good.complete(); err != nil || len(good.variants) == 0 {
+		t.Errorf("refused: %v", err)
+	}
+}

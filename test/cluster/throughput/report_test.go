@@ -1,0 +1,109 @@
+package throughput
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestMedian(t *testing.T) {
+	tests := map[string]struct {
+		values []float64
+		want   float64
+	}{
+		"of none":                           {nil, 0},
+		"of one":                            {[]float64{3}, 3},
+		"of an odd number, in any order":    {[]float64{9, 1, 5}, 5},
+		"of an even number, between two":    {[]float64{1, 10, 4, 2}, 3},
+		"one that is far off moves nothing": {[]float64{1000, 2, 1, 3, 2}, 2},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := Median(tc.values); got != tc.want {
+				t.Errorf("%v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+// Ratios are of the same round: the machine may be slower in another.
+func TestRatios(t *testing.T) {
+	r := &Report{Nodes: 10, Pods: 20}
+	for _, figure := range []float64{100, 50, 80} {
+		r.Add("neutral", Figure{PodsPerSecond: figure})
+	}
+	for _, figure := range []float64{120, 55} {
+		r.Add("evenkeel", Figure{PodsPerSecond: figure})
+	}
+	if diff := cmp.Diff([]float64{1.2, 1.1}, r.Ratios("evenkeel", "neutral")); diff != "" {
+		t.Errorf("ratios (-want +got):\n%s", diff)
+	}
+	if got := r.Ratios("evenkeel", "echo"); len(got) != 0 {
+		t.Errorf("ratios to what was not run: %v", got)
+	}
+}
+
+func TestTable(t *testing.T) {
+	r := &Report{Nodes: 1000, Pods: 500}
+	for _, round := range []float64{1, 2, 3} {
+		r.Add("neutral", Figure{PodsPerSecond: 100 * round, SchedulerMilliPerPod: round, HandlerMilliPerPod: 1.5})
+		r.Add("evenkeel", Figure{PodsPerSecond: 110 * round, SchedulerMilliPerPod: round / 4})
+	}
+	var out bytes.Buffer
+	if err := r.Table(&out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"500 pods at a time on 1000 nodes",
+		"neutral 200 100 200 300 2.00 1.50",
+		"evenkeel 220 110 220 330 0.50 0.00",
+		"evenkeel to neutral, at least 0.95 1.10 1.10 1.10 1.10",
+	} {
+		if !strings.Contains(strings.Join(strings.Fields(out.String()), " "), want) {
+			t.Errorf("no %q in:\n%s", want, out.String())
+		}
+	}
+	if strings.Contains(out.String(), "echo") {
+		t.Errorf("a variant that was not run is in:\n%s", out.String())
+	}
+}
+
+func TestBenchLine(t *testing.T) {
+	r := &Report{Nodes: 1000}
+	if got, want := r.BenchLine("evenkeel", Figure{512.34, 1.5, 0.25}), "BenchmarkThroughput/nodes=1000/evenkeel 1 512.3 pods/s 1.500 scheduler-cpu-ms/pod 0.250 handler-cpu-ms/pod"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestCPU(t *testing.T) {
+	tests := map[string]time.Duration{
+		"process_cpu_seconds_total 1.5\n":                                         1500 * time.Millisecond,
+		"# TYPE process_cpu_seconds_total counter\nprocess_cpu_seconds_total 2\n": 2 * time.Second,
+		"process_cpu_seconds_total text\n":                                        0,
+		"go_goroutines 7\n":                                                       0,
+		"":                                                                        0,
+	}
+	for text, want := range tests {
+		if got := CPU(text); got != want {
+			t.Errorf("of %q: %v, want %v", text, got, want)
+		}
+	}
+}
+
+func TestSum(t *testing.T) {
+	const text = `# HELP evenkeel_nodes Nodes by state.
+evenkeel_nodes{state="hot"} 12
+evenkeel_nodes{policy="a",state="hot"} 3 1700000000
+evenkeel_nodes{state="cool"} 100
+evenkeel_nodes_more{state="hot"} 7
+evenkeel_nodes{state="hot"} text
+evenkeel_nodes{state="hot"
+evenkeel_nodes{state="hot"} 
+`
+	if got := Sum(text, "evenkeel_nodes", `state="hot"`); got != 15 {
+		t.Errorf("%v, want 12 + 3", got)
+	}
+}

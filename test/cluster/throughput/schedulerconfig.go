@@ -1,0 +1,101 @@
+package throughput
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	componentconfigv1 "k8s.io/component-base/config/v1alpha1"
+	schedulerv1 "k8s.io/kube-scheduler/config/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/evenkeel/evenkeel/test/cluster"
+)
+
+const (
+	// schedulerQPS is beyond what kube-scheduler reaches here: its own throttling must not be what is measured.
+	schedulerQPS = 5000
+	// extenderTimeout is longer than the shipped one, so that no answer is done without on a busy machine.
+	extenderTimeout = 10 * time.Second
+	// pluginName and extenderWeight are those of the shipped configurations.
+	pluginName     = "EvenkeelLoad"
+	extenderWeight = 15
+	// ManagedResource is one that no pod requests.
+	ManagedResource v1.ResourceName = "evenkeel.io/steered"
+
+	// LeaseNamespace is that of the Lease without which kube-scheduler does not begin.
+	LeaseNamespace = metav1.NamespaceSystem
+	// LeaseName is its name.
+	LeaseName = "kube-scheduler"
+)
+
+// SchedulerConfig is what the configuration of kube-scheduler is made from.
+type SchedulerConfig struct {
+	Variant    Variant
+	Kubeconfig string
+	// HandlerURL is of the variant's handler, if it has one.
+	HandlerURL string
+	// PolicyFile and Namespace are for the plugin.
+	PolicyFile, Namespace string
+}
+
+// YAML is the configuration as a file. kube-scheduler waits for its Lease, so that pods may be there and usage known before
+// the first is placed.
+func (c SchedulerConfig) YAML() ([]byte, error) {
+	elect := true
+	config := schedulerv1.KubeSchedulerConfiguration{
+		TypeMeta: metav1.TypeMeta{APIVersion: schedulerv1.SchemeGroupVersion.String(), Kind: "KubeSchedulerConfiguration"},
+		LeaderElection: componentconfigv1.LeaderElectionConfiguration{
+			LeaderElect: &elect, ResourceNamespace: LeaseNamespace, ResourceName: LeaseName,
+			RetryPeriod: metav1.Duration{Duration: time.Second},
+		},
+		ClientConnection: componentconfigv1.ClientConnectionConfiguration{
+			Kubeconfig: c.Kubeconfig, QPS: schedulerQPS, Burst: schedulerQPS,
+		},
+		Extenders: c.extenders(),
+	}
+	profile, err := c.profile()
+	if err != nil {
+		return nil, err
+	}
+	config.Profiles = []schedulerv1.KubeSchedulerProfile{profile}
+	content, err := yaml.Marshal(config)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the configuration of variant %q: %w", c.Variant.Name, err)
+	}
+	return content, nil
+}
+
+func (c SchedulerConfig) extenders() []schedulerv1.Extender {
+	if c.Variant.Handler == NoHandler {
+		return nil
+	}
+	e := cluster.Extender(c.HandlerURL)
+	e.HTTPTimeout = metav1.Duration{Duration: extenderTimeout}
+	if c.Variant.PrioritizeAlone {
+		e.FilterVerb = ""
+	}
+	if c.Variant.Managed {
+		e.ManagedResources = []schedulerv1.ExtenderManagedResource{{Name: string(ManagedResource), IgnoredByScheduler: true}}
+	}
+	return []schedulerv1.Extender{e}
+}
+
+func (c SchedulerConfig) profile() (schedulerv1.KubeSchedulerProfile, error) {
+	name := v1.DefaultSchedulerName
+	profile := schedulerv1.KubeSchedulerProfile{SchedulerName: &name}
+	if !c.Variant.Plugin {
+		return profile, nil
+	}
+	args, err := json.Marshal(map[string]string{"policyConfigFile": c.PolicyFile, "namespace": c.Namespace})
+	if err != nil {
+		return profile, fmt.Errorf("encoding the plugin's arguments: %w", err)
+	}
+	weight := int32(extenderWeight)
+	profile.Plugins = &schedulerv1.Plugins{MultiPoint: schedulerv1.PluginSet{Enabled: []schedulerv1.Plugin{{Name: pluginName, Weight: &weight}}}}
+	profile.PluginConfig = []schedulerv1.PluginConfig{{Name: pluginName, Args: runtime.RawExtension{Raw: args}}}
+	return profile, nil
+}

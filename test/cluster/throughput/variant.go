@@ -1,0 +1,102 @@
+package throughput
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Handler is who answers kube-scheduler as its extender.
+type Handler string
+
+// The handlers.
+const (
+	// NoHandler leaves kube-scheduler alone.
+	NoHandler Handler = ""
+	// Decoding is a handler that decodes with encoding/json into the Kubernetes types and decides nothing.
+	Decoding Handler = "decoding"
+	// Echoing is a handler that decides nothing and does not even decode: it looks for the names and copies them.
+	Echoing Handler = "echoing"
+	// Evenkeel is `evenkeel extender`.
+	Evenkeel Handler = "evenkeel"
+)
+
+// Variant is one way to run kube-scheduler.
+type Variant struct {
+	Name    string
+	Handler Handler
+	// PrioritizeAlone leaves the filter verb out.
+	PrioritizeAlone bool
+	// Managed has the extender asked only for pods that request a resource, which none does.
+	Managed bool
+	// Own runs the kube-scheduler that is built with Evenkeel's plugin; Plugin enables the plugin in it.
+	Own, Plugin bool
+}
+
+// Verbs is how often the handler is asked for each pod.
+func (v Variant) Verbs() int {
+	switch {
+	case v.Handler == NoHandler || v.Managed:
+		return 0
+	case v.PrioritizeAlone:
+		return 1
+	default:
+		return 2
+	}
+}
+
+// Variants are all there are, in the order in which each round runs them: what is compared stands side by side.
+func Variants() []Variant {
+	return []Variant{
+		{Name: "none"},
+		{Name: "managed", Handler: Evenkeel, Managed: true},
+		{Name: "neutral", Handler: Decoding},
+		{Name: "evenkeel", Handler: Evenkeel},
+		{Name: "echo", Handler: Echoing},
+		{Name: "neutral-prioritize", Handler: Decoding, PrioritizeAlone: true},
+		{Name: "evenkeel-prioritize", Handler: Evenkeel, PrioritizeAlone: true},
+		{Name: "echo-prioritize", Handler: Echoing, PrioritizeAlone: true},
+		{Name: "stock", Own: true},
+		{Name: "plugin", Own: true, Plugin: true},
+	}
+}
+
+// Comparison sets one variant beside another. Goal is the ratio that is wanted; 0 where the ratio is only told.
+type Comparison struct {
+	Of, Beside string
+	Goal       float64
+}
+
+// Comparisons are those that are shown.
+func Comparisons() []Comparison {
+	return []Comparison{
+		{Of: "evenkeel", Beside: "neutral", Goal: 0.95},
+		{Of: "evenkeel", Beside: "echo", Goal: 0.95},
+		{Of: "evenkeel-prioritize", Beside: "neutral-prioritize", Goal: 0.95},
+		{Of: "evenkeel-prioritize", Beside: "echo-prioritize", Goal: 0.95},
+		{Of: "managed", Beside: "none", Goal: 1},
+		{Of: "plugin", Beside: "stock", Goal: 0.9},
+		{Of: "neutral", Beside: "none"},
+		{Of: "echo", Beside: "none"},
+		{Of: "evenkeel", Beside: "none"},
+		{Of: "evenkeel-prioritize", Beside: "none"},
+	}
+}
+
+// Choose picks variants by name, in the order of Variants; an empty list picks all.
+func Choose(names []string) ([]Variant, error) {
+	all := Variants()
+	if len(names) == 0 {
+		return all, nil
+	}
+	var known []string
+	for _, v := range all {
+		known = append(known, v.Name)
+	}
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("there is no variant %q; there are %s", name, strings.Join(known, ", "))
+		}
+	}
+	return slices.DeleteFunc(all, func(v Variant) bool { return !slices.Contains(names, v.Name) }), nil
+}
