@@ -11,6 +11,8 @@ CLUSTER := test/cluster
 GOLANGCI_LINT_VERSION := v2.15.0
 GOLANGCI_LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
 
+BENCHSTAT := go run golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
+
 # What runs concurrently is tested with the race detector, which needs a C
 # compiler. The rest has no goroutines of ours, or costs minutes to instrument
 # because it compiles kube-scheduler in.
@@ -22,8 +24,11 @@ TEST_FLAGS ?= -shuffle=on
 E2E_FLAGS ?= -count=1 -p 2 -timeout 45m
 FUZZ_TIME ?= 30s
 BENCH ?= .
+BENCH_FLAGS ?=
+NEW ?= bin/bench.txt
 FOOTPRINT_FLAGS ?=
 SOAK_FLAGS ?=
+THROUGHPUT_FLAGS ?=
 
 .PHONY: help
 help: ## Show this list.
@@ -82,13 +87,27 @@ fuzz: ## Run each fuzz target for FUZZ_TIME (30s).
 	done
 
 .PHONY: bench
-bench: ## Run the benchmarks that match BENCH (all).
+bench: ## Print each figure beside its floor or rival; see docs/benchmarks.md.
+	go build -o bin/benchtable ./hack/bench
+	bin/benchtable $(BENCH_FLAGS)
+
+.PHONY: bench-compare
+bench-compare: ## Compare the runs OLD and NEW (bin/bench.txt) with benchstat.
+	@test -n '$(OLD)' || { echo 'OLD=file: a saved copy of an earlier bin/bench.txt'; exit 2; }
+	$(BENCHSTAT) $(OLD) $(NEW)
+
+.PHONY: bench-go
+bench-go: ## Run all Go benchmarks that match BENCH (all).
 	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
 
 .PHONY: footprint
-footprint: ## Measure the extender's memory at 5,000 nodes against bare informers (Linux).
+footprint: ## Measure the memory of extender and serve at 5,000 nodes against bare informers (Linux).
 	go build -o bin/ ./cmd/evenkeel ./hack/footprint
 	bin/footprint $(FOOTPRINT_FLAGS)
+
+.PHONY: throughput
+throughput: ## Measure kube-scheduler's pods per second with and without Evenkeel at 1,000 nodes.
+	cd $(CLUSTER) && go run ./cmd/throughput $(THROUGHPUT_FLAGS)
 
 .PHONY: soak
 soak: ## Run Evenkeel for an hour under changing usage and measure it; see docs/soak.md.

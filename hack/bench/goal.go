@@ -1,0 +1,137 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+)
+
+// aspect is what of a row has to keep its goal.
+type aspect int
+
+const (
+	// told has no goal.
+	told aspect = iota
+	// value is the figure itself, at most the goal.
+	value
+	// speedup is how often the figure goes into the one beside it, at least the goal.
+	speedup
+	// share is what part the figure is of the one beside it, at least the goal.
+	share
+	// growth is the same, at most the goal.
+	growth
+)
+
+// goal is what a row has to keep.
+type goal struct {
+	of   aspect
+	want float64
+}
+
+// row is a line of the table.
+type row struct {
+	label  string
+	figure series
+	// beside is the figure's floor or rival, taken so many times; besideLabel says what it is.
+	beside      series
+	besideLabel string
+	times       float64
+	goal        goal
+}
+
+// result is what a row comes to. Without a figure, or without the rival that its goal is about, nothing is held or missed.
+type result struct {
+	figure, beside, ratio float64
+	// measured and rival say that there is a figure, and one beside it.
+	measured, rival bool
+}
+
+func (r result) compared() bool { return r.measured && r.rival }
+
+// evaluate reads a row's medians. The ratio is the median of those of each round, because a round's figures were measured
+// close to each other; where one side has other rounds than the other, it is the ratio of the medians.
+func (r row) evaluate(all figures) result {
+	mine, theirs := all[r.figure], all[r.beside]
+	got := result{figure: median(mine), beside: median(theirs) * r.factor(), measured: len(mine) > 0, rival: len(theirs) > 0}
+	if !got.compared() {
+		return got
+	}
+	if len(mine) != len(theirs) {
+		got.ratio = r.ratio(got.figure, got.beside)
+		return got
+	}
+	ratios := make([]float64, len(mine))
+	for i := range mine {
+		ratios[i] = r.ratio(mine[i], theirs[i]*r.factor())
+	}
+	got.ratio = median(ratios)
+	return got
+}
+
+func (r row) factor() float64 {
+	if r.times == 0 {
+		return 1
+	}
+	return r.times
+}
+
+func (r row) ratio(figure, beside float64) float64 {
+	if r.goal.of == speedup {
+		return beside / figure
+	}
+	return figure / beside
+}
+
+// verdict says whether a row keeps its goal, in the table's words.
+func (r row) verdict(got result) string {
+	switch {
+	case !got.measured:
+		return "not run"
+	case r.goal.of == told:
+		return ""
+	case r.goal.of != value && !got.compared():
+		return "nothing beside"
+	}
+	held := false
+	switch r.goal.of {
+	case value:
+		held = got.figure <= r.goal.want
+	case speedup, share:
+		held = got.ratio >= r.goal.want
+	case growth:
+		held = got.ratio <= r.goal.want
+	}
+	if held {
+		return "held"
+	}
+	return missed
+}
+
+// missed is the verdict that --check fails with.
+const missed = "missed"
+
+// text is the goal in the table's words.
+func (g goal) text(unit string) string {
+	switch g.of {
+	case value:
+		return "at most " + inUnit(g.want, unit)
+	case speedup:
+		return fmt.Sprintf("%gx faster", g.want)
+	case share:
+		return fmt.Sprintf("at least %gx", g.want)
+	case growth:
+		return fmt.Sprintf("at most %gx", g.want)
+	}
+	return ""
+}
+
+func median(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	middle := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[middle]
+	}
+	return (sorted[middle-1] + sorted[middle]) / 2
+}

@@ -1,0 +1,101 @@
+// Command bench measures Evenkeel and prints one table: each figure beside its floor or its rival, measured in the same
+// run, and whether it keeps its goal.
+//
+// Everything speaks Go's benchmark format: suite.go lists the packages with benchmarks and the commands that measure whole
+// processes; their lines are kept in a file, which benchstat reads as well. rows.go says which of the figures are shown,
+// what they are compared with and what they have to keep. This program decides nothing else: what is measured, and how,
+// is up to the benchmarks.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"regexp"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
+)
+
+// errMissed is what --check fails with.
+var errMissed = errors.New("a goal is missed")
+
+// options are the flags.
+type options struct {
+	quick, check bool
+	rounds       int
+	benchTime    string
+	only         string
+	from, save   string
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM) //nolint:forbidigo // this is package main
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1) //nolint:forbidigo // this is package main
+	}
+}
+
+func run(ctx context.Context, args []string, out, progress io.Writer) error {
+	o := options{}
+	flags := pflag.NewFlagSet("bench", pflag.ContinueOnError)
+	flags.BoolVar(&o.quick, "quick", false, "Measure small sizes once and leave whole processes out.")
+	flags.BoolVar(&o.check, "check", false, "Fail when a goal is missed.")
+	flags.IntVar(&o.rounds, "rounds", 5, "How often everything is measured; figures are medians.")
+	flags.StringVar(&o.benchTime, "benchtime", "1s", "How long each benchmark runs in a round.")
+	flags.StringVar(&o.only, "only", "", "Measure only what matches this regular expression: names of the suite, such as extender.")
+	flags.StringVar(&o.from, "from", "", "Measure nothing, and print the table of this saved run.")
+	flags.StringVar(&o.save, "save", "bin/bench.txt", "Where the raw lines are kept, for --from and benchstat.")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if o.quick {
+		o.rounds, o.benchTime = 1, "200ms"
+	}
+	if o.from == "" {
+		if err := o.measure(ctx, progress); err != nil {
+			return err
+		}
+		o.from = o.save
+	}
+	return o.table(out)
+}
+
+// measure runs the suite and keeps its lines.
+func (o *options) measure(ctx context.Context, progress io.Writer) error {
+	only, err := regexp.Compile(o.only)
+	if err != nil {
+		return fmt.Errorf("--only: %w", err)
+	}
+	file, err := os.Create(o.save)
+	if err != nil {
+		return fmt.Errorf("creating the file of raw lines: %w", err)
+	}
+	r := &runner{options: o, only: only, raw: file, progress: progress}
+	return errors.Join(r.run(ctx), file.Close())
+}
+
+// table prints what a saved run comes to.
+func (o *options) table(out io.Writer) error {
+	file, err := os.Open(o.from)
+	if err != nil {
+		return fmt.Errorf("opening a saved run: %w", err)
+	}
+	defer file.Close()
+	measured, err := parse(file)
+	if err != nil {
+		return fmt.Errorf("reading %q: %w", o.from, err)
+	}
+	missed := printTable(out, rows, measured)
+	fmt.Fprintf(out, "\nThe raw lines are in %s.\n", o.from)
+	if missed > 0 && o.check {
+		return fmt.Errorf("%w: %d of %d", errMissed, missed, len(rows))
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// series is a figure that is measured again and again.
+type series struct {
+	// pkg is relative to the module; name is the benchmark's, without "Benchmark" and without the number of processors.
+	pkg, name, unit string
+}
+
+// figures are the values of each series, in the order in which they were measured.
+type figures map[series][]float64
+
+// processors is what the testing package adds to a benchmark's name.
+var processors = regexp.MustCompile(`-\d+$`)
+
+// parse reads lines in Go's benchmark format; all others mean nothing to it, but for those that name the package.
+func parse(from io.Reader) (figures, error) {
+	found, pkg := figures{}, ""
+	lines := bufio.NewScanner(from)
+	lines.Buffer(nil, 1<<20)
+	for number := 1; lines.Scan(); number++ {
+		line := lines.Text()
+		if path, ok := strings.CutPrefix(line, "pkg: "); ok {
+			pkg = strings.TrimPrefix(strings.TrimSpace(path), module+"/")
+		}
+		if err := found.add(pkg, strings.Fields(line)); err != nil {
+			return nil, fmt.Errorf("line %d: %w", number, err)
+		}
+	}
+	return found, lines.Err()
+}
+
+// add takes in a line: a name, a number of iterations, then values with their units. A name alone is what the testing
+// package prints when a benchmark has more to say.
+func (f figures) add(pkg string, fields []string) error {
+	if len(fields) < 2 || !strings.HasPrefix(fields[0], "Benchmark") {
+		return nil
+	}
+	if _, err := strconv.ParseUint(fields[1], 10, 64); err != nil {
+		return nil
+	}
+	values := fields[2:]
+	if len(values)%2 != 0 {
+		return fmt.Errorf("benchmark %q: %q is a value without a unit", fields[0], values[len(values)-1])
+	}
+	name := processors.ReplaceAllString(strings.TrimPrefix(fields[0], "Benchmark"), "")
+	for i := 0; i < len(values); i += 2 {
+		value, err := strconv.ParseFloat(values[i], 64)
+		if err != nil {
+			return fmt.Errorf("benchmark %q: %q is no number", fields[0], values[i])
+		}
+		key := series{pkg: pkg, name: name, unit: values[i+1]}
+		f[key] = append(f[key], value)
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// The packages that the figures come from.
+const (
+	steering     = "internal/steering"
+	observing    = "internal/observer"
+	purePlanning = "strategies/realusage/plan"
+	planning     = "strategies/realusage"
+	memory       = "hack/footprint"
+	throughput   = "test/cluster/cmd/throughput"
+)
+
+// rows are the table. Goals are the project's own and stand in docs/benchmarks.md with what each figure means.
+var rows = join(
+	extenderRows("filter", 5000, 6), extenderRows("filter", 500, 3.5),
+	extenderRows("prioritize", 5000, 6), extenderRows("prioritize", 500, 3.5),
+	wholeNodesRows(), planRows(), observationRows(), memoryRows(), throughputRows(),
+)
+
+func join(groups ...[]row) (all []row) {
+	for _, group := range groups {
+		all = append(all, group...)
+	}
+	return all
+}
+
+// extenderRows are the figures of one verb beside the handler that only decodes and answers, and beside the one that
+// answers nothing.
+func extenderRows(verb string, names int, faster float64) []row {
+	at := func(handler, unit string) series {
+		return series{steering, fmt.Sprintf("Loopback/%s/names=%d/%s", verb, names, handler), unit}
+	}
+	label := fmt.Sprintf("extender %s, %d names", verb, names)
+	return []row{
+		{label: label + ", p50", figure: at("evenkeel", "p50-ns"), besideLabel: "decoding only", beside: at("plain", "p50-ns"), goal: goal{speedup, faster}},
+		{label: label + ", p99 of p50", figure: at("evenkeel", "p99/p50"), besideLabel: "bare net/http", beside: at("bare", "p99/p50"), goal: goal{value, 2.5}},
+		{label: label + ", allocations", figure: at("evenkeel", "server-allocs/op"), besideLabel: "decoding only", beside: at("plain", "server-allocs/op"), goal: goal{value, 50}},
+	}
+}
+
+func wholeNodesRows() (all []row) {
+	for _, verb := range []string{"filter", "prioritize"} {
+		at := func(handler string) series {
+			return series{steering, "WholeNodes/" + verb + "/nodes=500/" + handler, "p50-ns"}
+		}
+		all = append(all, row{
+			label: "extender " + verb + ", 500 whole nodes, p50", figure: at("evenkeel"), besideLabel: "decoding only", beside: at("plain"), goal: goal{speedup, 10},
+		})
+	}
+	return all
+}
+
+func planRows() []row {
+	at := func(kind string, nodes int, way string) series {
+		return series{planning, fmt.Sprintf("Plan/%s/nodes=%d/%s", kind, nodes, way), "ns/op"}
+	}
+	all := []row{
+		{
+			label: "plan, 5,000 nodes", figure: at("plain", 5000, "evenkeel"),
+			besideLabel: "upstream LowNodeUtilization", beside: at("plain", 5000, "upstream"), goal: goal{speedup, 10},
+		},
+		{
+			label: "plan with the snapshot's upkeep, 5,000 nodes", figure: at("plain", 5000, "incremental"),
+			besideLabel: "upstream LowNodeUtilization", beside: at("plain", 5000, "upstream"), goal: goal{speedup, 10},
+		},
+		{
+			label: "plan, growth from 100 to 5,000 nodes", figure: at("plain", 5000, "evenkeel"),
+			besideLabel: "50 times that of 100", beside: at("plain", 100, "evenkeel"), times: 50, goal: goal{growth, 1.5},
+		},
+		{label: "plan, spread and anti-affinity, 5,000 nodes", figure: at("mixed", 5000, "evenkeel"), goal: goal{value, 5e9}},
+	}
+	for _, room := range []string{"room", "crowded", "full"} {
+		all = append(all, row{
+			label: "plan, pure part, " + room + ", 5,000 nodes", figure: series{purePlanning, "Plan/" + room + "/nodes=5000", "ns/op"}, goal: goal{value, 20e6},
+		})
+	}
+	return all
+}
+
+func observationRows() []row {
+	at := func(nodes int) series { return series{observing, fmt.Sprintf("Sample/nodes=%d", nodes), "ns/op"} }
+	return []row{{
+		label: "observation, 5,000 nodes", figure: at(5000), besideLabel: "50 times that of 100", beside: at(100), times: 50, goal: goal{of: told},
+	}}
+}
+
+func memoryRows() (all []row) {
+	at := func(process string) series { return series{memory, "Footprint/" + process, "peak-MiB"} }
+	for _, command := range []struct {
+		name string
+		mib  float64
+	}{{"extender", 300}, {"serve", 1024}} {
+		for _, source := range []string{"MetricsServer", "Prometheus"} {
+			all = append(all, row{
+				label: strings.Join([]string{"peak memory, " + command.name, source}, ", "), figure: at(command.name + "/" + source),
+				besideLabel: "client-go informers", beside: at("client-go-informers"), goal: goal{value, command.mib},
+			})
+		}
+	}
+	return all
+}
+
+func throughputRows() (all []row) {
+	at := func(variant string) series {
+		return series{throughput, "Throughput/nodes=1000/" + variant, "pods/s"}
+	}
+	for _, pair := range []struct {
+		of, beside, label string
+		goal              goal
+	}{
+		{"evenkeel", "neutral", "extender", goal{share, 0.95}},
+		{"evenkeel-prioritize", "neutral-prioritize", "prioritize alone", goal{share, 0.95}},
+		{"managed", "none", "pods left out", goal{share, 1}},
+		{"plugin", "stock", "compiled in", goal{share, 0.9}},
+		{"evenkeel", "none", "extender", goal{of: told}},
+		{"neutral", "none", "decoding only", goal{of: told}},
+	} {
+		beside := map[string]string{"none": "no extender", "stock": "stock scheduler"}[pair.beside]
+		if beside == "" {
+			beside = "decoding only"
+		}
+		all = append(all, row{
+			label: "kube-scheduler, 1,000 nodes, " + pair.label, figure: at(pair.of), besideLabel: beside, beside: at(pair.beside), goal: pair.goal,
+		})
+	}
+	return all
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+// printTable shows what the rows come to and returns how many goals are missed.
+func printTable(out io.Writer, rows []row, measured figures) (misses int) {
+	table := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(table, "FIGURE\tVALUE\tBESIDE\t\tRATIO\tGOAL\t")
+	for _, r := range rows {
+		got := r.evaluate(measured)
+		verdict := r.verdict(got)
+		if verdict == missed {
+			misses++
+		}
+		fmt.Fprintln(table, strings.Join([]string{
+			r.label, shown(got.measured, got.figure, r.figure.unit), r.besideLabel, shown(got.rival, got.beside, r.beside.unit),
+			ratioText(got, r.goal.of), r.goal.text(r.figure.unit), verdict,
+		}, "\t"))
+	}
+	table.Flush()
+	return misses
+}
+
+func shown(known bool, figure float64, unit string) string {
+	if !known {
+		return "-"
+	}
+	return inUnit(figure, unit)
+}
+
+func ratioText(got result, of aspect) string {
+	switch {
+	case !got.compared():
+		return "-"
+	case of == speedup:
+		return fmt.Sprintf("%.1fx faster", got.ratio)
+	default:
+		return fmt.Sprintf("%.2fx", got.ratio)
+	}
+}
+
+// inUnit writes a figure in a unit of the benchmark format as people read it.
+func inUnit(figure float64, unit string) string {
+	if name, ok := strings.CutSuffix(unit, "ns/op"); ok && name == "" || strings.HasSuffix(unit, "-ns") {
+		return duration(figure)
+	}
+	switch {
+	case strings.HasSuffix(unit, "-MiB"):
+		return fmt.Sprintf("%.0f MiB", figure)
+	case strings.HasSuffix(unit, "allocs/op"):
+		return fmt.Sprintf("%.0f", figure)
+	case unit == "p99/p50":
+		return fmt.Sprintf("%.1fx", figure)
+	}
+	return fmt.Sprintf("%.0f %s", figure, unit)
+}
+
+// duration writes nanoseconds with three digits.
+func duration(ns float64) string {
+	for _, u := range []struct {
+		name string
+		size float64
+	}{{"s", 1e9}, {"ms", 1e6}, {"µs", 1e3}} {
+		if ns >= u.size {
+			digits := 2
+			for left := ns / u.size; left >= 10 && digits > 0; left /= 10 {
+				digits--
+			}
+			return fmt.Sprintf("%.*f %s", digits, ns/u.size, u.name)
+		}
+	}
+	return fmt.Sprintf("%.0f ns", ns)
+}
