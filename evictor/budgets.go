@@ -76,8 +76,20 @@ func scaled(value *intstr.IntOrString, pods int) int {
 	return n
 }
 
-// ownerLimit is how many of an owner's pods may be on the move at once where no budget says it: max(1, percent of
+// OwnerLimit is how many of an owner's pods may be on the move at once where no budget says it: max(1, percent of
 // replicas).
-func ownerLimit(replicas int, percent float64) int {
+func OwnerLimit(replicas int, percent float64) int {
 	return max(1, int(math.Floor(float64(replicas)*percent/100)))
+}
+
+// Room says that a move has to wait, or why it is never made, for the sake of its pod's owner: its one budget decides, and
+// without a budget how many of the owner's pods are on the move, out of as many as limit allows.
+func Room(budgets []*policyv1.PodDisruptionBudget, moving, limit func() int) (never Reason, wait bool) {
+	switch len(budgets) {
+	case 0:
+		return "", moving() >= limit()
+	case 1:
+		return "", headroom(budgets[0]) <= 0
+	}
+	return SeveralBudgets, false
 }

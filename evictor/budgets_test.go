@@ -82,7 +82,7 @@ func TestOwnerLimit(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := ownerLimit(tc.replicas, tc.percent); got != tc.want {
+			if got := OwnerLimit(tc.replicas, tc.percent); got != tc.want {
 				t.Errorf("limit %d, want %d", got, tc.want)
 			}
 		})

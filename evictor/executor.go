@@ -244,13 +244,8 @@ func (c *cycle) check(ctx context.Context, move *Move) (reason Reason, wait bool
 	if r, refused := c.resting[move.PodUID]; refused && !r.over(budgets, c.config.Now()) {
 		return "", true
 	}
-	switch len(budgets) {
-	case 0:
-		return "", c.inFlight(move.Owner.UID) >= ownerLimit(c.config.Replicas(pod), c.config.OwnerPercent)
-	case 1:
-		return "", headroom(budgets[0]) <= 0
-	}
-	return SeveralBudgets, false
+	return Room(budgets, func() int { return c.inFlight(move.Owner.UID) },
+		func() int { return OwnerLimit(c.config.Replicas(pod), c.config.OwnerPercent) })
 }
 
 // inFlight counts an owner's pods on the move: evicted and not landed, or landed and not ready.
