@@ -12,8 +12,9 @@ import (
 // change the result: counting the few pods that a selector matches, found in an
 // index, costs microseconds where walking all pods costs milliseconds.
 //
-// What the plugins ask for is fixed by their code: PodTopologySpread reads every
-// node and the pods its selectors match, InterPodAffinity the nodes with pods
+// What the plugins ask for is fixed by their code: PodTopologySpread reads the
+// nodes, of which one of each domain says as much as all where labels alone
+// decide, and the pods its selectors match, InterPodAffinity the nodes with pods
 // that its terms match and those with pods whose anti-affinity terms match the
 // incoming pod, VolumeRestrictions whether a claim is in use.
 type lens struct {

@@ -15,6 +15,7 @@ type snapshot struct {
 	generation uint64
 	nodes      map[string]*nodeEntry
 	views      []fwk.NodeInfo // of all nodes
+	domains    domains
 	pods       map[types.UID]*podEntry
 	index      *podIndex
 	claims     map[string][]*podEntry // users of "namespace/name"
@@ -52,7 +53,7 @@ func (s *snapshot) sync(nodes []*v1.Node, pods []*v1.Pod) error {
 
 // syncNodes returns how many nodes it had to leave out.
 func (s *snapshot) syncNodes(nodes []*v1.Node) (bad int) {
-	s.views = s.views[:0]
+	s.views, s.domains = s.views[:0], nil
 	for _, node := range nodes {
 		if node == nil || node.Name == "" {
 			bad++

@@ -21,6 +21,8 @@ type template struct {
 	spread, affinity, anti []*group
 	groups                 map[*group]struct{} // all of these
 	spreads                bool                // has constraints that filter
+	// domains are the topology keys of those constraints where nothing else says which nodes count, else nil.
+	domains []string
 	// subtractable: a state without one pod may be derived from the state with
 	// it through the plugins' RemovePod.
 	subtractable bool
@@ -41,6 +43,7 @@ func newTemplate(x *podIndex, pod *v1.Pod, dynamicResources bool) *template {
 		return t
 	}
 	t.findSpread(x)
+	t.domains = domainsOf(&t.replacement.Spec)
 	t.findAffinity(x)
 	x.matchAnti(pod.Namespace, pod.Labels, t.collector(&t.anti))
 	return t
@@ -126,7 +129,7 @@ func (s *snapshot) focus(t *template, w world) {
 		}
 	}
 	if l.nodes = l.buffer; t.spreads && w == gone {
-		l.nodes = s.views
+		l.nodes = s.focusDomains(t)
 	}
 	l.claimUsed = func(key string) bool {
 		for _, p := range s.claims[key] {

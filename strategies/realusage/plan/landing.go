@@ -43,8 +43,9 @@ type ports struct {
 	placement Placement
 	cool      []destination
 	byFill    []int32 // indices of cool, coolest first; numbers, because they are shifted at every landing
+	room      room
 	first     order
-	asked     int // how often a destination was asked to take a pod
+	asked     int // how many destinations were looked at for a pod
 }
 
 func newPorts(in *Input, first order) *ports {
@@ -60,6 +61,7 @@ func newPorts(in *Input, first order) *ports {
 		}
 	}
 	slices.SortFunc(p.byFill, p.compareFill)
+	p.room = newRoom(p)
 	return p
 }
 
@@ -124,25 +126,17 @@ func (p *ports) size(pod *Pod) float64 {
 
 // takes says whether any destination would take the pod now.
 func (p *ports) takes(pod *Pod) bool {
-	return slices.ContainsFunc(p.byFill, func(i int32) bool { return p.accepts(&p.cool[i], pod) })
-}
-
-func (p *ports) accepts(to *destination, pod *Pod) bool {
-	p.asked++
-	if !to.takes(pod.Usage) {
-		return false
+	for to := range p.withRoom(pod.Usage, coolestFirst) {
+		if ok, _ := p.placement.Fits(pod.Pod, to.name); ok {
+			return true
+		}
 	}
-	ok, _ := p.placement.Fits(pod.Pod, to.name)
-	return ok
+	return false
 }
 
 func (p *ports) landOne(pod *Pod, by order) (landing, bool) {
-	for i := range p.byFill {
-		if by == tightestFirst {
-			i = len(p.byFill) - 1 - i
-		}
-		to := &p.cool[p.byFill[i]]
-		if !p.accepts(to, pod) {
+	for to := range p.withRoom(pod.Usage, by) {
+		if ok, _ := p.placement.Fits(pod.Pod, to.name); !ok {
 			continue
 		}
 		undo, err := p.placement.Move(pod.Pod, to.name)
@@ -178,6 +172,7 @@ func (p *ports) shift(d *destination, by cluster.Amounts) {
 		to = from + n
 	}
 	p.byFill[to] = d.index
+	p.room.shifted(p, from, to)
 }
 
 // refusals sums up, for a person, why no destination takes a pod.
@@ -185,12 +180,10 @@ func (p *ports) refusals(pod *Pod) string {
 	if len(p.cool) == 0 {
 		return "no node is cool"
 	}
-	counts, full := map[string]int{}, 0
-	for i := range p.cool {
-		d := &p.cool[i]
-		if !d.takes(pod.Usage) {
-			full++
-		} else if ok, why := p.placement.Fits(pod.Pod, d.name); !ok {
+	counts, full := map[string]int{}, len(p.cool)
+	for d := range p.withRoom(pod.Usage, coolestFirst) {
+		full--
+		if ok, why := p.placement.Fits(pod.Pod, d.name); !ok {
 			counts[why]++
 		}
 	}

@@ -39,7 +39,7 @@ type sequence struct {
 
 var orders = [...]sequence{{false, coolestFirst}, {false, tightestFirst}, {true, coolestFirst}, {true, tightestFirst}}
 
-// orderAsks bounds how often destinations are asked before another order is tried: below a second with the slowest filters.
+// orderAsks bounds how many destinations are looked at before another order is tried: below a second with the slowest filters.
 const orderAsks = 50_000
 
 // planner is one attempt at a plan.

@@ -1,0 +1,242 @@
+package realusage
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
+	frameworkfake "sigs.k8s.io/descheduler/pkg/framework/fake"
+	"sigs.k8s.io/descheduler/pkg/framework/plugins/defaultevictor"
+	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/cluster/informed"
+	"github.com/evenkeel/evenkeel/lines"
+	"github.com/evenkeel/evenkeel/placement"
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/scorer"
+	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+const (
+	benchPods = 30
+	// hotMoves are the fewest moves that cool a hot node of a fleet.
+	hotMoves = 7
+)
+
+// fleet is a cluster of 32-core nodes with 30 pods each, as many workloads as nodes, in three zones. A tenth of the nodes
+// is hot.
+type fleet struct {
+	nodes    []*v1.Node
+	pods     []*v1.Pod
+	observed Observed
+	// uses is what each pod uses, by its name.
+	uses    map[string]cluster.Amounts
+	shared  informers.SharedInformerFactory
+	podsOf  podutil.GetPodsAssignedToNodeFunc
+	filters *placement.Filters
+	churned int
+}
+
+func newFleet(tb testing.TB, nodes int, decorate func(workload int, pod *v1.Pod)) *fleet {
+	tb.Helper()
+	f := &fleet{uses: map[string]cluster.Amounts{}, shared: informers.NewSharedInformerFactory(nil, 0)}
+	view := &usage.View{Snapshot: &cluster.Snapshot{}, Windows: []usage.Window{usage.Last, usage.Avg5m}}
+	f.observed = Observed{View: view, States: map[string]plan.NodeState{}, MaxMoves: -1}
+	for i := range nodes {
+		f.add(i, nodes, decorate)
+	}
+	set, err := lines.New([]lines.Pool{{Rules: []lines.Rule{
+		{Metric: usage.CPU, Window: usage.Avg5m, Levels: lines.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60}},
+		{Metric: usage.Memory, Window: usage.Avg5m, Levels: lines.Levels{Low: 60, Reject: 75, Evict: 80, Leave: 75}},
+	}}}, 3)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	f.observed.Lines = set.Resolve(view)
+	f.observed.Board = scorer.NewBoard(view, f.observed.Lines, scorer.Config{})
+	f.store(tb)
+	if f.filters, err = placement.New(tb.Context(), placement.Config{}); err != nil {
+		tb.Fatal(err)
+	}
+	if err := f.filters.Sync(f.nodes, f.pods); err != nil {
+		tb.Fatal(err)
+	}
+	return f
+}
+
+// add puts a node with its pods into the cluster and into what is observed of it.
+func (f *fleet) add(i, nodes int, decorate func(int, *v1.Pod)) {
+	node, hot := benchNode(i), i%10 == 0
+	info := &cluster.NodePods{Node: cluster.Node{
+		Name: node.Name, Allocatable: informed.Amounts(node.Status.Allocatable), Ready: true, Schedulable: true,
+	}}
+	read := usage.NodeUsage{Sampled: time.Unix(1, 0), Vouched: make([]time.Duration, 2)}
+	used := cluster.Amounts{150, 1 << 30} // the system's
+	for k := range benchPods {
+		pod := benchPod(i, k, nodes)
+		decorate((i+nodes-k)%nodes, pod)
+		uses := cluster.Amounts{400 - int64(i%30)*3, 2 << 30}
+		if hot { // 7,100m above the evict line: more than 6 of them use, less than 7
+			uses[cluster.CPU] = 780 + int64(k)*10
+		}
+		f.pods, f.uses[pod.Name] = append(f.pods, pod), uses
+		info.Pods, used = append(info.Pods, informed.Pod(pod)), used.Plus(uses)
+		read.Pods = append(read.Pods, usage.PodUsage{Measured: true, Used: uses})
+	}
+	read.Measured = []cluster.Amounts{used, used}
+	read.Current, read.Predicted = read.Measured, read.Measured
+	f.nodes = append(f.nodes, node)
+	f.observed.States[node.Name] = plan.NodeState{State: plan.Cool}
+	if hot {
+		f.observed.States[node.Name] = plan.NodeState{State: plan.Hot}
+	}
+	view := f.observed.View
+	view.Snapshot.Nodes, view.Nodes = append(view.Snapshot.Nodes, info), append(view.Nodes, read)
+}
+
+// store fills the stores of the informers that plugins list from; nothing watches.
+func (f *fleet) store(tb testing.TB) {
+	tb.Helper()
+	nodes, pods := f.shared.Core().V1().Nodes().Informer(), f.shared.Core().V1().Pods().Informer()
+	var err error
+	if f.podsOf, err = podutil.BuildGetPodsAssignedToNodeFunc(pods); err != nil {
+		tb.Fatal(err)
+	}
+	for _, node := range f.nodes {
+		if err := nodes.GetIndexer().Add(node); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	for _, pod := range f.pods {
+		if err := pods.GetIndexer().Add(pod); err != nil {
+			tb.Fatal(err)
+		}
+	}
+}
+
+// plugin returns Evenkeel's strategy on the fleet; a plan goes to made and no further.
+func (f *fleet) plugin(tb testing.TB, session func(context.Context) (*placement.Session, error), made func(Made)) *Plugin {
+	tb.Helper()
+	plugin, err := New(&policy.RealUsageLowNodeUtilizationArgs{}, f.handle(tb, false), Deps{
+		Observe:    func() Observed { return f.observed },
+		Session:    session,
+		Refuse:     func(*v1.Pod) plan.Reason { return "" },
+		Disruption: func(pod *v1.Pod) int64 { return int64(len(pod.OwnerReferences)) },
+		Moving:     func(string) bool { return false },
+		Options:    Options{SchedulerNames: []string{v1.DefaultSchedulerName}},
+		Execute:    func(_ context.Context, m Made, _ func(context.Context, *v1.Pod) error) { made(m) },
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return plugin
+}
+
+// handle is the framework's, with its DefaultEvictor.
+func (f *fleet) handle(tb testing.TB, nodeFit bool) *frameworkfake.HandleImpl {
+	tb.Helper()
+	handle := &frameworkfake.HandleImpl{SharedInformerFactoryImpl: f.shared, GetPodsAssignedToNodeFuncImpl: f.podsOf}
+	evictor, err := defaultevictor.New(tb.Context(), &defaultevictor.DefaultEvictorArgs{NodeFit: nodeFit}, handle)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	handle.EvictorFilterImpl = evictor.(frameworktypes.EvictorPlugin)
+	return handle
+}
+
+// begin opens a session on the snapshot as it is.
+func (f *fleet) begin(context.Context) (*placement.Session, error) { return f.filters.Begin(), nil }
+
+// sync brings the snapshot to what the watches hold and opens a session on it.
+func (f *fleet) sync(context.Context) (*placement.Session, error) {
+	nodes, err := f.shared.Core().V1().Nodes().Lister().List(labels.Everything())
+	if err != nil {
+		return nil, err
+	}
+	pods, err := f.shared.Core().V1().Pods().Lister().List(labels.Everything())
+	if err != nil {
+		return nil, err
+	}
+	if err := f.filters.Sync(nodes, pods); err != nil {
+		return nil, err
+	}
+	return f.filters.Begin(), nil
+}
+
+// churn gives the watches a newer version of one in a hundred pods.
+func (f *fleet) churn() {
+	f.churned++
+	indexer := f.shared.Core().V1().Pods().Informer().GetIndexer()
+	for i := f.churned % 100; i < len(f.pods); i += 100 {
+		newer := *f.pods[i]
+		newer.ResourceVersion = fmt.Sprint(f.churned + 1)
+		f.pods[i] = &newer
+		_ = indexer.Update(&newer) // cannot fail: its key is its name
+	}
+}
+
+func benchNode(i int) *v1.Node {
+	name := fmt.Sprintf("node-%05d", i)
+	return &v1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: "1", Labels: map[string]string{
+			v1.LabelHostname: name, v1.LabelTopologyZone: fmt.Sprintf("zone-%d", i%3),
+		}},
+		Status: v1.NodeStatus{Allocatable: v1.ResourceList{
+			v1.ResourceCPU: resource.MustParse("32"), v1.ResourceMemory: resource.MustParse("256Gi"), v1.ResourcePods: resource.MustParse("110"),
+		}},
+	}
+}
+
+func benchPod(node, k, nodes int) *v1.Pod {
+	app := fmt.Sprintf("app-%05d", (node+nodes-k)%nodes)
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: fmt.Sprintf("%s-%05d", app, node), UID: types.UID(fmt.Sprintf("uid-%05d-%02d", node, k)), ResourceVersion: "1",
+			Labels:          map[string]string{"app": app, "pod-template-hash": app},
+			OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: app, UID: types.UID(app), Controller: new(true)}},
+		},
+		Spec: v1.PodSpec{NodeName: fmt.Sprintf("node-%05d", node), SchedulerName: v1.DefaultSchedulerName, Containers: []v1.Container{{
+			Name: "main", Resources: v1.ResourceRequirements{
+				Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse("500m"), v1.ResourceMemory: resource.MustParse("1Gi")},
+			},
+		}}},
+		Status: v1.PodStatus{Phase: v1.PodRunning},
+	}
+}
+
+func plain(int, *v1.Pod) {}
+
+// repelling keeps replicas on nodes of their own.
+func repelling(_ int, p *v1.Pod) {
+	p.Spec.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{
+		TopologyKey: v1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": p.Labels["app"]}},
+	}}}}
+}
+
+// spreading keeps replicas even over the zones.
+func spreading(_ int, p *v1.Pod) {
+	p.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{{
+		MaxSkew: 1, TopologyKey: v1.LabelTopologyZone, WhenUnsatisfiable: v1.DoNotSchedule,
+		LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": p.Labels["app"]}},
+	}}
+}
+
+// mixed has 20 % of the workloads under spread and 20 % under anti-affinity.
+func mixed(workload int, p *v1.Pod) {
+	switch workload % 5 {
+	case 0:
+		spreading(workload, p)
+	case 1:
+		repelling(workload, p)
+	}
+}

@@ -1,0 +1,101 @@
+package plan
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evenkeel/evenkeel/cluster"
+)
+
+// Whatever was landed and taken back, the destinations with room for a pod are those that looking at each of them finds, in
+// the same order.
+func TestWithRoomFindsWhatLookingAtEachFinds(t *testing.T) {
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		p := newPorts(randomDestinations(rng, 1+rng.IntN(300)), coolestFirst)
+		for step := range 200 {
+			pod := cluster.Amounts{rng.Int64N(9_000), rng.Int64N(9_000)}
+			if rng.IntN(2) == 0 { // one that fits exactly
+				pod = p.cool[rng.IntN(len(p.cool))].headroom().AtLeastZero()
+			}
+			for _, by := range []order{coolestFirst, tightestFirst} {
+				if diff := cmp.Diff(looked(p, pod, by), names(p, pod, by)); diff != "" {
+					t.Fatalf("seed %d, step %d, pod %v (-looked at each +with room):\n%s", seed, step, pod, diff)
+				}
+			}
+			if rng.IntN(3) == 0 {
+				pod = cluster.Amounts{}.Minus(pod)
+			}
+			for b := range p.room { // entries as tight as they get
+				p.room.measure(p, b)
+			}
+			p.shift(&p.cool[rng.IntN(len(p.cool))], pod)
+			for place, i := range p.byFill {
+				if !p.room.mayTake(place/blockSize, p.cool[i].headroom()) {
+					t.Fatalf("seed %d, step %d: the block of %q is taken to have no room for what just fits", seed, step, p.cool[i].name)
+				}
+			}
+		}
+	}
+}
+
+// randomDestinations are cool nodes of different sizes of which some are full in one resource and empty in the other.
+func randomDestinations(rng *rand.Rand, nodes int) *Input {
+	in := &Input{Placement: anywhere{}}
+	for i := range nodes {
+		n := Node{Name: fmt.Sprintf("node-%03d", i), State: Cool, Ceiling: cluster.Amounts{1 + rng.Int64N(10_000), 1 + rng.Int64N(10_000)}}
+		n.Predicted = cluster.Amounts{rng.Int64N(12_000), rng.Int64N(12_000)}
+		in.Nodes = append(in.Nodes, n)
+	}
+	return in
+}
+
+func looked(p *ports, pod cluster.Amounts, by order) []string {
+	var found []string
+	for _, i := range p.byFill {
+		if p.cool[i].takes(pod) {
+			found = append(found, p.cool[i].name)
+		}
+	}
+	if by == tightestFirst {
+		slices.Reverse(found)
+	}
+	return found
+}
+
+func names(p *ports, pod cluster.Amounts, by order) []string {
+	var found []string
+	for d := range p.withRoom(pod, by) {
+		found = append(found, d.name)
+	}
+	return found
+}
+
+// A pod that no destination has room for is not held against each of them again.
+func TestWithRoomLearns(t *testing.T) {
+	p := newPorts(randomDestinations(rand.New(rand.NewPCG(1, 1)), 64*blockSize), coolestFirst)
+	pod := cluster.Amounts{20_000, 0} // more than any ceiling
+	ask := func() int {
+		before := p.asked
+		if found := names(p, pod, coolestFirst); found != nil {
+			t.Fatalf("found %v", found)
+		}
+		return p.asked - before
+	}
+	p.shift(&p.cool[0], cluster.Amounts{-30_000, 0})
+	p.shift(&p.cool[0], cluster.Amounts{30_000, 0})
+	if first, second := ask(), ask(); first <= 64 || second != 64 {
+		t.Errorf("looked %d times, then %d times; want once more than at the 64 blocks and then at these alone", first, second)
+	}
+}
+
+// Without a destination there is no room, and nothing breaks.
+func TestWithRoomOfNothing(t *testing.T) {
+	if got := names(newPorts(&Input{}, coolestFirst), cluster.Amounts{}, tightestFirst); got != nil {
+		t.Errorf("got %v", got)
+	}
+}
