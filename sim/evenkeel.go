@@ -8,7 +8,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/steering"
@@ -32,6 +31,8 @@ type Policy struct {
 	Interval, Deadline, MoveTTL time.Duration
 	// OwnerPercent is the share of an owner's replicas that may be on the move at once.
 	OwnerPercent float64
+	// OwnerSettle is how long after an owner's rollout began its pods are left alone.
+	OwnerSettle time.Duration
 	// OutcomeAfter is how long after its landing a move is judged.
 	OutcomeAfter time.Duration
 }
@@ -49,9 +50,7 @@ type evenkeel struct {
 	// clock is the time of the run, began when the cycle began, step when its step did.
 	clock, began, step time.Time
 	verdict            *restraint.Verdict
-	// busy holds, by owner, when the replacements of this cycle are ready.
-	busy map[string][]time.Time
-	err  error
+	err                error
 }
 
 func newEvenkeel(ctx context.Context, p *Policy, tally *tally) (*evenkeel, error) {
@@ -88,13 +87,13 @@ func (e *evenkeel) join(w *world) (err error) {
 	for _, pod := range w.pods() {
 		store.SetPod(pod)
 	}
-	w.watcher = store
+	w.watcher, w.told = e, func(now time.Time) { e.clock = now }
 	h := &handle{world: w, evict: func(context.Context, *v1.Pod) error { return nil }}
 	e.plugin, err = realusage.New(e.policy.Args, h, realusage.Deps{
 		Observe:    e.observed,
 		Session:    e.session,
 		Refuse:     e.refuse,
-		Disruption: func(*v1.Pod) int64 { return 0 },
+		Disruption: e.disruption,
 		Moving:     e.observer.Ledger().Moving,
 		Options:    e.policy.Options,
 		Execute:    e.execute,
@@ -110,7 +109,7 @@ func (e *evenkeel) observe(ctx context.Context, step time.Time, offset time.Dura
 
 // cycle plans and carries the plan out.
 func (e *evenkeel) cycle(ctx context.Context) error {
-	e.began, e.busy, e.err, e.verdict = e.clock, map[string][]time.Time{}, nil, nil
+	e.began, e.err, e.verdict = e.clock, nil, nil
 	e.observer.Ledger().Expire(e.clock)
 	e.judgeMoves()
 	if status := e.plugin.Balance(ctx, e.world.nodes); status != nil && status.Err != nil {
@@ -152,6 +151,9 @@ func (e *evenkeel) restrained() *restraint.Verdict {
 func healthy(string) restraint.Health { return restraint.Health{Known: true, Ready: true} }
 
 func (e *evenkeel) refuse(pod *v1.Pod) plan.Reason {
+	if reason := e.disturbs(pod); reason != "" {
+		return reason
+	}
 	verdict := e.restrained()
 	for _, ask := range []func() (restraint.Reason, string){
 		func() (restraint.Reason, string) { return verdict.Owner(ownerOf(pod)) },
@@ -171,80 +173,6 @@ func ownerOf(pod *v1.Pod) string {
 		return string(owner.UID)
 	}
 	return ""
-}
-
-// execute makes the moves of a plan in order, as the executor paces them.
-func (e *evenkeel) execute(_ context.Context, made realusage.Made, _ func(context.Context, *v1.Pod) error) {
-	moves := e.observer.Ledger()
-	intents := make([]ledger.Intent, len(made.Plan.Moves))
-	for i := range made.Plan.Moves {
-		intents[i] = e.intent(&made.Plan.Moves[i], made.Observed.View)
-	}
-	moves.Record(e.clock, intents...)
-	for i := range intents {
-		if !e.wait(&intents[i]) {
-			continue
-		}
-		e.verdict = nil
-		if reason, _ := e.restrained().Refuse(&intents[i]); reason != "" {
-			continue
-		}
-		if e.err = e.move(&intents[i]); e.err != nil {
-			break
-		}
-	}
-	moves.CancelIntended(e.clock)
-}
-
-func (e *evenkeel) intent(move *plan.Move, view *usage.View) ledger.Intent {
-	intent := ledger.Intent{
-		Namespace: move.Namespace, Pod: move.Name, PodUID: move.UID, Owner: move.Owner, TemplateHash: move.TemplateHash,
-		Usage: move.Usage, From: move.From, To: move.To, Wait: e.policy.Deadline, TTL: e.policy.MoveTTL,
-	}
-	if i := view.Snapshot.Index(move.From); i >= 0 {
-		intent.FromUsed = view.Nodes[i].Current[usage.AtAvg5m]
-	}
-	return intent
-}
-
-// wait lets time pass until a move may be made; false where that would be after the cycle's deadline.
-func (e *evenkeel) wait(intent *ledger.Intent) bool {
-	at := e.clock.Add(e.policy.Interval)
-	busy := e.busy[intent.Owner.UID]
-	if most := e.most(intent.PodUID); len(busy) >= most {
-		if free := busy[len(busy)-most]; free.After(at) {
-			at = free
-		}
-	}
-	if at.Sub(e.began) > e.policy.Deadline || at.Sub(e.step) >= Step {
-		return false
-	}
-	e.clock = at
-	e.busy[intent.Owner.UID] = append(busy, at.Add(e.world.gap))
-	return true
-}
-
-// most is how many pods of the owner of a pod may be on the move at once.
-func (e *evenkeel) most(podUID string) int {
-	i, ok := e.world.replicaOf(podUID)
-	if !ok {
-		return 1
-	}
-	return max(1, int(float64(e.world.siblings[e.world.replicas[i].Owner])*e.policy.OwnerPercent/100))
-}
-
-func (e *evenkeel) move(intent *ledger.Intent) error {
-	replica, ok := e.world.replicaOf(intent.PodUID)
-	if !ok {
-		return nil // it went meanwhile; the record ends with the cycle
-	}
-	e.observer.Ledger().Accepted(intent.PodUID, e.clock)
-	node, err := e.world.evict(types.UID(intent.PodUID), e.clock, e.clock.Sub(e.step))
-	if err != nil {
-		return fmt.Errorf("evicting pod %q: %w", intent.Pod, err)
-	}
-	e.tally.moved(intent.From, node, intent.To, replica)
-	return nil
 }
 
 // judgeMoves looks at what the moves that landed have brought, as cooldowns go by it.

@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/sim/trace"
 )
@@ -56,14 +58,19 @@ func (s *Shape) validate() error {
 	return nil
 }
 
-// Fleet is what a run is about: nodes of one size, and replicas with a series each.
+// Fleet is what a run is about: nodes, and replicas with a series each.
 type Fleet struct {
-	Name     string
-	Nodes    int
+	Name  string
+	Nodes int
+	// Capacity is what every node has; of nodes of several sizes the mean.
 	Capacity cluster.Amounts
 	Replicas []Replica
+	// machines are the nodes of a recording, in the order of their names; without any all have Capacity.
+	machines []machine
 	// Owners is how many ReplicaSets there are.
 	Owners int
+	// Deploys are in the order of nothing; At is a multiple of Step, and when in the step goes by lot.
+	Deploys []Deploy
 	// Steps is how long the trace is.
 	Steps int
 	// Memory says that memory is replayed; else every pod uses a constant, small amount of it.
@@ -75,6 +82,16 @@ type Fleet struct {
 type Replica struct {
 	Owner    int
 	Requests cluster.Amounts
+	// Home is the node on which the replica's first pod is found when the run begins; empty has kube-scheduler place it. It
+	// counts for replicas that are there from the first step on.
+	Home string
+	// Fixed says that nobody may evict the pod.
+	Fixed bool
+	// From is the step in which the replica's first pod is created, and Until the one in which its last pod is deleted and
+	// nothing follows; with 0 it stays to the end.
+	From, Until int
+	// template is what the replica's pods are made by; nil for a plain one.
+	template *v1.Pod
 	// allocation is what 100 % of the series is.
 	allocation  cluster.Percents
 	cpu, memory []float32
@@ -82,8 +99,28 @@ type Replica struct {
 	shift int
 }
 
+// Lives says whether the replica is there in a step.
+func (r *Replica) Lives(step int) bool { return step >= r.From && (r.Until == 0 || step < r.Until) }
+
+// meanPods is how many replicas there are on average over the first steps.
+func (f *Fleet) meanPods(steps int) float64 {
+	lived := 0
+	for i := range f.Replicas {
+		r := &f.Replicas[i]
+		until := steps
+		if r.Until > 0 {
+			until = min(r.Until, steps)
+		}
+		lived += max(0, until-r.From)
+	}
+	return float64(max(1, lived)) / float64(max(1, steps))
+}
+
 // Demand is what a replica would use in a step.
 func (r *Replica) Demand(step int) cluster.Amounts {
+	if !r.Lives(step) {
+		return cluster.Amounts{}
+	}
 	at := func(series []float32, allocation float64) int64 {
 		if len(series) == 0 {
 			return int64(allocation)
@@ -109,8 +146,8 @@ func NewFleet(shape Shape, cpu, memory *trace.Trace) (*Fleet, error) {
 	if cpu.Steps() == 0 {
 		return nil, errors.New("a trace of CPU with at least one series and step is wanted")
 	}
-	if memory != nil && len(memory.Series) != len(cpu.Series) {
-		return nil, fmt.Errorf("%d series of CPU and %d of memory: as many are wanted", len(cpu.Series), len(memory.Series))
+	if err := paired(cpu, memory); err != nil {
+		return nil, err
 	}
 	if n := len(shape.Allocations); n > 0 && n != len(cpu.Series) {
 		return nil, fmt.Errorf("%d allocations for %d series: as many are wanted", n, len(cpu.Series))
@@ -124,11 +161,33 @@ func NewFleet(shape Shape, cpu, memory *trace.Trace) (*Fleet, error) {
 		fleet.Replicas[i] = newReplica(&shape, i, cpu, memory)
 	}
 	fleet.Owners = (pods + shape.ReplicasPerOwner - 1) / shape.ReplicasPerOwner
+	fleet.Deploys = deploysOf(&shape, pods, cpu)
 	if fleet.Nodes = shape.Nodes; fleet.Nodes == 0 {
 		fleet.Nodes = max(2, int(float64(pods)/shape.PodsPerNode))
 	}
 	return fleet, fleet.size(&shape)
 }
+
+// paired says what keeps a trace of memory, nil for none, from being that of the same series as one of CPU.
+func paired(cpu, memory *trace.Trace) error {
+	switch {
+	case memory == nil:
+		return nil
+	case len(memory.Series) != len(cpu.Series) || memory.Steps() != cpu.Steps():
+		return fmt.Errorf("%q has %d series of %d steps and %q %d of %d: as many are wanted of CPU and memory",
+			cpu.Name, len(cpu.Series), cpu.Steps(), memory.Name, len(memory.Series), memory.Steps())
+	}
+	for i := range min(len(cpu.IDs), len(memory.IDs)) {
+		if cpu.IDs[i] != memory.IDs[i] {
+			return fmt.Errorf("series %d is %q in %q and %q in %q: the same are wanted of CPU and memory",
+				i+1, cpu.IDs[i], cpu.Name, memory.IDs[i], memory.Name)
+		}
+	}
+	return nil
+}
+
+// apart is by how many steps a series is read later each time it is used again: no divisor of a day.
+const apart = 37
 
 func newReplica(shape *Shape, i int, cpu, memory *trace.Trace) Replica {
 	series := i % len(cpu.Series)
@@ -142,7 +201,6 @@ func newReplica(shape *Shape, i int, cpu, memory *trace.Trace) Replica {
 			allocation[cluster.Memory] = float64(shape.Allocations[series][cluster.Memory])
 		}
 	}
-	const apart = 37 // steps: no divisor of a day
 	r := Replica{Owner: i / shape.ReplicasPerOwner, allocation: allocation, cpu: cpu.Series[series], shift: i / len(cpu.Series) * apart}
 	if memory != nil {
 		r.memory = memory.Series[series]
@@ -181,6 +239,10 @@ func (f *Fleet) size(shape *Shape) error {
 		for k := range r.Requests {
 			share := r.allocation[k] / allocated[k]
 			r.Requests[k] = int64(share * shape.RequestPercent / 100 * float64(f.Capacity[k]) * float64(f.Nodes))
+			if r.Requests[k] > f.Capacity[k] {
+				return fmt.Errorf("%d pods on %d nodes: one would request more %s than a node has; more pods, fewer nodes or a smaller share requested are wanted",
+					len(f.Replicas), f.Nodes, cluster.Resource(k)) //nolint:gosec // two
+			}
 		}
 	}
 	return nil

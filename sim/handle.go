@@ -56,8 +56,11 @@ func (h *handle) GetPodsAssignedToNodeFunc() podutil.GetPodsAssignedToNodeFunc {
 	}
 }
 
-// Filter implements frameworktypes.Evictor: every pod of a fleet may be evicted.
-func (h *handle) Filter(*v1.Pod) bool { return true }
+// Filter implements frameworktypes.Evictor: pods that are fixed stay.
+func (h *handle) Filter(pod *v1.Pod) bool {
+	i, ok := h.world.byName(pod.Name)
+	return ok && !h.world.replicas[i].Fixed
+}
 
 // PreEvictionFilter implements frameworktypes.Evictor.
 func (h *handle) PreEvictionFilter(*v1.Pod) bool { return true }

@@ -8,7 +8,7 @@ import (
 
 // meter adds up what nodes and pods use.
 type meter struct {
-	capacity cluster.Amounts
+	fleet *Fleet
 	// now is what each node's pods demand in the step, by the time they spend on it.
 	now []cluster.Percents
 	// lost is what replicas would have used while they had no running pod.
@@ -20,13 +20,24 @@ type meter struct {
 }
 
 func newMeter(fleet *Fleet) *meter {
-	return &meter{capacity: fleet.Capacity, now: make([]cluster.Percents, fleet.Nodes)}
+	return &meter{fleet: fleet, now: make([]cluster.Percents, fleet.Nodes)}
 }
 
 // leaves charges a node with what a pod used on it until now.
 func (m *meter) leaves(r *replica, offset time.Duration) {
-	m.charge(r, max(0, offset-r.from))
-	m.lose(r, min(r.from, offset))
+	m.until(r, offset)
+	r.since = offset
+}
+
+// until reckons up what a replica used, or could not use, from when it was last done until an offset of the step.
+func (m *meter) until(r *replica, offset time.Duration) {
+	if r.node < 0 {
+		m.lose(r, max(0, offset-r.since))
+		return
+	}
+	from := max(r.from, r.since)
+	m.charge(r, max(0, offset-from))
+	m.lose(r, max(0, min(from, offset)-r.since))
 }
 
 func (m *meter) charge(r *replica, d time.Duration) {
@@ -47,20 +58,16 @@ func (m *meter) lose(r *replica, d time.Duration) {
 // end closes a step.
 func (m *meter) end(w *world) {
 	for i := range w.replicas {
-		r := &w.replicas[i]
-		if r.node < 0 {
-			m.lose(r, Step)
-			continue
-		}
-		m.charge(r, max(0, Step-r.from))
-		m.lose(r, min(r.from, Step))
+		m.until(&w.replicas[i], Step)
 	}
 	measured := make([]cluster.Amounts, len(m.now))
 	demands := make([]cluster.Percents, len(m.now))
 	for i := range m.now {
+		system, most, capacity := m.fleet.system(i, len(m.past)), m.fleet.most(i), m.fleet.capacity(i)
 		for k := range m.now[i] {
-			measured[i][k] = min(int64(m.now[i][k]), m.capacity[k])
-			demands[i][k] = 100 * m.now[i][k] / float64(m.capacity[k])
+			m.now[i][k] += float64(system[k])
+			measured[i][k] = min(int64(m.now[i][k]), most[k])
+			demands[i][k] = 100 * m.now[i][k] / float64(capacity[k])
 		}
 		m.now[i] = cluster.Percents{}
 	}

@@ -12,23 +12,24 @@ import (
 // least to do by then. Moves are for nothing, so what it comes to is what no balancer reaches.
 func (p *player) arrange(step int, now time.Time) error {
 	w := p.world
-	coming := make([]cluster.Percents, len(w.replicas))
-	order := make([]int, len(w.replicas))
+	loads, coming := p.coming(step)
+	var order []int
 	for i := range w.replicas {
-		order[i] = i
-		for s := step; s < min(step+stepsPerHour, p.config.Steps); s++ {
-			demand := w.replicas[i].Demand(s).PercentOf(w.fleet.Capacity)
-			for k := range demand {
-				coming[i][k] += demand[k]
-			}
+		if w.replicas[i].Fixed && w.replicas[i].node >= 0 {
+			loads[w.replicas[i].node] = plus(loads[w.replicas[i].node], coming[i])
+		} else if w.replicas[i].Lives(step) && !w.replicas[i].Fixed {
+			order = append(order, i)
 		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(largest(coming[b]), largest(coming[a])) })
-	loads := make([]cluster.Percents, len(w.nodes))
+	weights := make([]cluster.Percents, len(w.nodes))
+	for n := range weights {
+		weights[n] = w.fleet.weight(n)
+	}
 	for _, i := range order {
 		best := 0
 		for n := range loads {
-			if largest(plus(loads[n], coming[i])) < largest(plus(loads[best], coming[i])) {
+			if largest(over(plus(loads[n], coming[i]), weights[n])) < largest(over(plus(loads[best], coming[i]), weights[best])) {
 				best = n
 			}
 		}
@@ -40,6 +41,21 @@ func (p *player) arrange(step int, now time.Time) error {
 	return nil
 }
 
+// coming sums up what nodes by themselves and replicas use in the hour from a step on, in percent of a node of the mean size.
+func (p *player) coming(step int) (nodes, replicas []cluster.Percents) {
+	fleet := p.world.fleet
+	nodes, replicas = make([]cluster.Percents, fleet.Nodes), make([]cluster.Percents, len(fleet.Replicas))
+	for s := step; s < min(step+stepsPerHour, p.config.Steps); s++ {
+		for n := range nodes {
+			nodes[n] = plus(nodes[n], fleet.system(n, s).PercentOf(fleet.Capacity))
+		}
+		for i := range replicas {
+			replicas[i] = plus(replicas[i], fleet.Replicas[i].Demand(s).PercentOf(fleet.Capacity))
+		}
+	}
+	return nodes, replicas
+}
+
 func largest(p cluster.Percents) float64 { return max(p[cluster.CPU], p[cluster.Memory]) }
 
 func plus(a, b cluster.Percents) cluster.Percents {
@@ -47,6 +63,14 @@ func plus(a, b cluster.Percents) cluster.Percents {
 		a[k] += b[k]
 	}
 	return a
+}
+
+// over is a load of a node with so many times the mean size.
+func over(load, weight cluster.Percents) cluster.Percents {
+	for k := range load {
+		load[k] /= weight[k]
+	}
+	return load
 }
 
 // shift moves a replica to a node at once.

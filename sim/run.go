@@ -39,7 +39,11 @@ type Config struct {
 	HotLinePercent float64
 	// ExtenderWeight is that of kube-scheduler's configuration.
 	ExtenderWeight int64
-	Seed           uint64
+	// DeploysPerDay is how often each owner is deployed anew, on average, beside what the fleet says.
+	DeploysPerDay float64
+	// MaxUnavailablePercent is what each owner's PodDisruptionBudget lets be away of its pods, rounded up; 100 for none.
+	MaxUnavailablePercent int
+	Seed                  uint64
 	// KeepUsage keeps the usage of every node and step in the results.
 	KeepUsage bool
 	// Progress, which may be nil, is told of every step.
@@ -54,9 +58,11 @@ const (
 	DefaultGap            = 30 * time.Second
 	DefaultHotLine        = 70
 	DefaultExtenderWeight = 15
+	DefaultMaxUnavailable = 10
 )
 
-func (c *Config) validate() error {
+// Validate says what cannot be played.
+func (c *Config) Validate() error {
 	switch {
 	case c.Fleet == nil || len(c.Fleet.Replicas) == 0:
 		return errors.New("a fleet with at least one pod is wanted")
@@ -68,6 +74,17 @@ func (c *Config) validate() error {
 		return fmt.Errorf("a lag of %v, a gap of %v: a lag under %v and a gap of at most 1h are wanted", c.Lag, c.Gap, Step)
 	case c.Steps < 0 || c.WarmUp < 0:
 		return errors.New("steps cannot be negative")
+	}
+	return c.validateShares()
+}
+
+// validateShares is careful with NaN: it is in no range.
+func (c *Config) validateShares() error {
+	switch {
+	case !(c.DeploysPerDay >= 0 && c.DeploysPerDay <= mostDeploys):
+		return fmt.Errorf("%v deploys of each owner a day: 0 to %d are possible", c.DeploysPerDay, mostDeploys)
+	case c.MaxUnavailablePercent < 0 || c.MaxUnavailablePercent > noBudget:
+		return fmt.Errorf("budgets of %d %%: 0 to %d are possible", c.MaxUnavailablePercent, noBudget)
 	case !(c.HotLinePercent > 0 && c.HotLinePercent <= 100):
 		return fmt.Errorf("a hot line of %v %%: above 0 to 100 are possible", c.HotLinePercent)
 	}
@@ -79,7 +96,7 @@ func Run(ctx context.Context, c Config) ([]Result, error) {
 	if c.Steps == 0 && c.Fleet != nil {
 		c.Steps = c.Fleet.Steps
 	}
-	if err := c.validate(); err != nil {
+	if err := c.Validate(); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(klog.NewContext(ctx, logr.Discard())) // every step of upstream's plugin logs every node
@@ -154,6 +171,8 @@ func (p *player) build(ctx context.Context, places []string) (err error) {
 		return err
 	}
 	p.tally.world = p.world
+	p.world.maxUnavailable = p.config.MaxUnavailablePercent
+	p.world.deploys = deploys(p.config.Fleet, p.config.DeploysPerDay, p.config.Steps, p.config.Seed)
 	if err := p.world.adopt(places); err != nil {
 		return err
 	}
@@ -172,6 +191,9 @@ func (p *player) step(ctx context.Context, step int) error {
 	if err := p.cycle(ctx, step, begins); err != nil {
 		return err
 	}
+	if err := p.world.until(begins.Add(Step - time.Nanosecond)); err != nil {
+		return err
+	}
 	p.world.usage.end(p.world)
 	return nil
 }
@@ -182,8 +204,7 @@ func (p *player) cycle(ctx context.Context, step int, begins time.Time) error {
 	if p.evenkeel != nil && step > 0 {
 		p.evenkeel.observe(ctx, begins, p.config.Lag) // demand is still that of the step before
 	}
-	p.world.advance(step)
-	if err := p.world.pending(begins.Add(p.config.Lag)); err != nil {
+	if err := p.world.proceed(step, begins.Add(p.config.Lag)); err != nil {
 		return err
 	}
 	switch {

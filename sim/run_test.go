@@ -33,7 +33,8 @@ func config(t *testing.T, variants ...sim.Variant) sim.Config {
 	}
 	return sim.Config{
 		Fleet: fleet, Variants: variants, WarmUp: 6, Every: sim.DefaultEvery, Lag: sim.DefaultLag, Gap: sim.DefaultGap,
-		HotLinePercent: 55, ExtenderWeight: sim.DefaultExtenderWeight, Seed: 3, KeepUsage: true,
+		HotLinePercent: 55, ExtenderWeight: sim.DefaultExtenderWeight, MaxUnavailablePercent: sim.DefaultMaxUnavailable, Seed: 3,
+		KeepUsage: true,
 	}
 }
 
@@ -115,15 +116,18 @@ func TestOracleBounds(t *testing.T) {
 
 func TestRunRefuses(t *testing.T) {
 	for name, change := range map[string]func(*sim.Config){
-		"no fleet":                func(c *sim.Config) { c.Fleet = nil },
-		"nobody to compare":       func(c *sim.Config) { c.Variants = nil },
-		"cycles within a step":    func(c *sim.Config) { c.Every = time.Minute },
-		"no time between cycles":  func(c *sim.Config) { c.Every = 0 },
-		"a lag beyond the step":   func(c *sim.Config) { c.Lag = sim.Step },
-		"a gap of a day":          func(c *sim.Config) { c.Gap = 24 * time.Hour },
-		"negative steps":          func(c *sim.Config) { c.Steps = -1 },
-		"a hot line of nothing":   func(c *sim.Config) { c.HotLinePercent = 0 },
-		"a hot line that is none": func(c *sim.Config) { c.HotLinePercent = nan() },
+		"no fleet":                 func(c *sim.Config) { c.Fleet = nil },
+		"nobody to compare":        func(c *sim.Config) { c.Variants = nil },
+		"cycles within a step":     func(c *sim.Config) { c.Every = time.Minute },
+		"no time between cycles":   func(c *sim.Config) { c.Every = 0 },
+		"a lag beyond the step":    func(c *sim.Config) { c.Lag = sim.Step },
+		"a gap of a day":           func(c *sim.Config) { c.Gap = 24 * time.Hour },
+		"negative steps":           func(c *sim.Config) { c.Steps = -1 },
+		"deploys without end":      func(c *sim.Config) { c.DeploysPerDay = 1e9 },
+		"deploys that are none":    func(c *sim.Config) { c.DeploysPerDay = nan() },
+		"budgets of more than all": func(c *sim.Config) { c.MaxUnavailablePercent = 101 },
+		"a hot line of nothing":    func(c *sim.Config) { c.HotLinePercent = 0 },
+		"a hot line that is none":  func(c *sim.Config) { c.HotLinePercent = nan() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := config(t, sim.Variant{Name: "none"})
@@ -140,6 +144,15 @@ func nan() float64 {
 	return zero / zero
 }
 
+// named is a trace of series that are all alike.
+func named(ids ...string) *trace.Trace {
+	made := &trace.Trace{IDs: ids}
+	for range ids {
+		made.Series = append(made.Series, []float32{50, 50})
+	}
+	return made
+}
+
 func TestFleetRefuses(t *testing.T) {
 	cpu := skew(20, 4)
 	for name, tc := range map[string]struct {
@@ -148,6 +161,9 @@ func TestFleetRefuses(t *testing.T) {
 	}{
 		"no trace":                     {cpu: &trace.Trace{}},
 		"memory of other pods":         {cpu: cpu, memory: skew(19, 4)},
+		"memory of another time":       {cpu: cpu, memory: skew(20, 5)},
+		"memory in another order":      {cpu: named("a", "b"), memory: named("b", "a")},
+		"a pod larger than a node":     {cpu: named("a")},
 		"a trace that uses nothing":    {cpu: &trace.Trace{Series: [][]float32{{0, 0}, {0, 0}}}},
 		"no mean":                      {cpu: cpu, change: func(s *sim.Shape) { s.MeanCPUPercent = 0 }},
 		"a mean that is none":          {cpu: cpu, change: func(s *sim.Shape) { s.MeanCPUPercent = nan() }},

@@ -17,6 +17,8 @@ type source struct {
 	now     func() time.Time
 
 	values []float64
+	// order is that of the replicas by their first nodes: whoever reads pods node by node finds the next one nearby.
+	order []int
 }
 
 // Name implements observer.Source.
@@ -68,16 +70,19 @@ func (s *source) window(past [][]cluster.Amounts, node, resource int, window usa
 // pods tells of the pods that ran in the last step: of the youngest the mean of their lives.
 func (s *source) pods(at time.Time) []usage.PodSample {
 	pods := make([]usage.PodSample, 0, len(s.world.replicas))
-	for i := range s.world.replicas {
+	if s.order == nil {
+		s.order = byPlace(s.world.places())
+	}
+	for _, i := range s.order {
 		r := &s.world.replicas[i]
 		life := at.Sub(r.born)
-		if r.node < 0 || life <= s.world.gap {
+		if r.node < 0 || life <= r.away {
 			continue
 		}
 		used := r.demand
 		if life < Step {
 			for k := range used {
-				used[k] = int64(float64(used[k]) * float64(life-s.world.gap) / float64(life))
+				used[k] = int64(float64(used[k]) * float64(life-r.away) / float64(life))
 			}
 		}
 		sample := usage.Sample{At: at, Used: used}

@@ -28,6 +28,7 @@ type tally struct {
 	onPlan     int
 	boomerangs int
 	pending    int
+	refused    int
 	// left holds, by replica, the node it was moved off last and in which step.
 	left map[int]moved
 }
@@ -99,6 +100,9 @@ type Result struct {
 	// Helped is how many moves left their source cooler in the hour after than in the one before, and their destination not hot.
 	Helped  int `json:"helped"`
 	Pending int `json:"pending"`
+	// Refused counts evictions that a PodDisruptionBudget forbade, Deployed the pods that deploys replaced.
+	Refused  int `json:"refused"`
+	Deployed int `json:"deployed"`
 	// Usage is CPU demand in percent, a row per step with a value per node, the nodes in order.
 	Usage [][]float64 `json:"usage,omitempty"`
 	// EvictionsAt counts the evictions of each step.
@@ -115,6 +119,7 @@ func (t *tally) result(c *Config, name string) Result {
 		Variant: name, Nodes: len(w.nodes), Pods: len(w.replicas), Memory: w.fleet.Memory, Steps: len(scored),
 		Days:   float64(len(scored)) * Step.Hours() / 24,
 		Landed: t.landed, OnPlan: t.onPlan, Planned: t.planned, Boomerangs: t.boomerangs, Pending: t.pending,
+		Refused: t.refused, Deployed: w.deployed,
 		Evictions: len(t.moves), EvictionsAt: make([]int, len(demands)),
 	}
 	for _, move := range t.moves {
@@ -123,11 +128,11 @@ func (t *tally) result(c *Config, name string) Result {
 			r.Helped++
 		}
 	}
-	r.EvictionsPerPodAndDay = float64(r.Evictions) / float64(r.Pods) / (float64(len(demands)) * Step.Hours() / 24)
+	r.EvictionsPerPodAndDay = float64(r.Evictions) / w.fleet.meanPods(len(demands)) / (float64(len(demands)) * Step.Hours() / 24)
 	r.CPUDeviation, r.MemoryDeviation = deviations(scored, 1)
 	r.CPUDeviationHour, r.MemoryDeviationHour = deviations(scored, stepsPerHour)
-	r.shares(scored, c.HotLinePercent)
-	if total := r.totalCPU(demands, w.fleet.Capacity); total > 0 {
+	r.shares(scored, w.fleet, c.HotLinePercent)
+	if total := totalCPU(demands, w.fleet); total > 0 {
 		r.LostPercent = 100 * w.usage.lost[cluster.CPU] / total
 	}
 	if c.KeepUsage {
@@ -145,18 +150,19 @@ func (t *tally) result(c *Config, name string) Result {
 const stepsPerHour = int(time.Hour / Step)
 
 // shares counts node-time above the line, and demand above what there is.
-func (r *Result) shares(rows [][]cluster.Percents, line float64) {
+func (r *Result) shares(rows [][]cluster.Percents, fleet *Fleet, line float64) {
 	var hot, memoryHot, over, all float64
 	for _, row := range rows {
-		for _, node := range row {
+		for n, node := range row {
 			if node[cluster.CPU] > line || node[cluster.Memory] > line {
 				hot++
 			}
 			if node[cluster.Memory] > line {
 				memoryHot++
 			}
-			over += max(0, node[cluster.CPU]-100)
-			all += node[cluster.CPU]
+			weight := fleet.weight(n)[cluster.CPU]
+			over += weight * max(0, node[cluster.CPU]-100)
+			all += weight * node[cluster.CPU]
 			r.PeakCPUPercent = max(r.PeakCPUPercent, node[cluster.CPU])
 		}
 	}
@@ -167,10 +173,10 @@ func (r *Result) shares(rows [][]cluster.Percents, line float64) {
 	}
 }
 
-func (r *Result) totalCPU(rows [][]cluster.Percents, capacity cluster.Amounts) (total float64) {
+func totalCPU(rows [][]cluster.Percents, fleet *Fleet) (total float64) {
 	for _, row := range rows {
-		for _, node := range row {
-			total += node[cluster.CPU] / 100 * float64(capacity[cluster.CPU])
+		for n, node := range row {
+			total += node[cluster.CPU] / 100 * float64(fleet.capacity(n)[cluster.CPU])
 		}
 	}
 	return total

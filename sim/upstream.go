@@ -6,6 +6,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -72,14 +73,20 @@ func (u *upstream) evict(_ context.Context, pod *v1.Pod) error {
 		return fmt.Errorf("the cycle's time is over")
 	}
 	u.clock = u.clock.Add(upstreamPace)
+	if err := u.world.until(u.clock); err != nil {
+		return err
+	}
 	replica, ok := u.world.replicaOf(string(pod.UID))
 	if !ok {
 		return errGone
 	}
 	from := pod.Spec.NodeName
-	to, err := u.world.evict(pod.UID, u.clock, u.clock.Sub(u.began))
-	if err == nil {
+	to, err := u.world.evict(pod.UID, u.clock)
+	switch {
+	case err == nil:
 		u.tally.moved(from, to, "", replica)
+	case apierrors.IsTooManyRequests(err):
+		u.tally.refused++
 	}
 	return err
 }

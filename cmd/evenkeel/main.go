@@ -57,7 +57,7 @@ func newRoot() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &app.UsageError{Err: err} })
 	root.AddCommand(newRunCommand(), newExtenderCommand(), newServeCommand(), newPlanCommand(), newTopCommand(),
-		newNodeSyncCommand(), newDoctorCommand(), newExplainCommand(), newSimulateCommand(), newConvertCommand(), newLintCommand())
+		newNodeSyncCommand(), newDoctorCommand(), newExplainCommand(), newSimulateCommand(), newRecordCommand(), newConvertCommand(), newLintCommand())
 	return root
 }
 

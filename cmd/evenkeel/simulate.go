@@ -17,6 +17,7 @@ func newSimulateCommand() *cobra.Command {
 		Short: "Replay usage in virtual time and compare what policies come to; needs no cluster",
 		Args:  noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			options.Notes = c.ErrOrStderr()
 			return app.Simulate(c.Context(), options, c.OutOrStdout(), progressOf(c))
 		},
 	}

@@ -93,6 +93,7 @@ func (r row) verdict(got result) string {
 	}
 	held := false
 	switch r.goal.of {
+	case told: // has no verdict
 	case value:
 		held = got.figure <= r.goal.want
 	case speedup, share:
@@ -112,6 +113,7 @@ const missed = "missed"
 // text is the goal in the table's words.
 func (g goal) text(unit string) string {
 	switch g.of {
+	case told:
 	case value:
 		return "at most " + inUnit(g.want, unit)
 	case speedup:

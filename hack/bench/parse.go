@@ -21,6 +21,9 @@ type figures map[series][]float64
 // processors is what the testing package adds to a benchmark's name.
 var processors = regexp.MustCompile(`-\d+$`)
 
+// iterations tells a benchmark's figures from what else may follow its name.
+var iterations = regexp.MustCompile(`^\d+$`)
+
 // parse reads lines in Go's benchmark format; all others mean nothing to it, but for those that name the package.
 func parse(from io.Reader) (figures, error) {
 	found, pkg := figures{}, ""
@@ -44,7 +47,7 @@ func (f figures) add(pkg string, fields []string) error {
 	if len(fields) < 2 || !strings.HasPrefix(fields[0], "Benchmark") {
 		return nil
 	}
-	if _, err := strconv.ParseUint(fields[1], 10, 64); err != nil {
+	if !iterations.MatchString(fields[1]) {
 		return nil
 	}
 	values := fields[2:]

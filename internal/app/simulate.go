@@ -25,14 +25,23 @@ import (
 type SimulateOptions struct {
 	// Trace and MemoryTrace are files; without a Trace one is generated.
 	Trace, MemoryTrace string
-	Recipe             trace.Recipe
-	Shape              sim.Shape
-	Run                sim.Config
-	Policies           []string
-	Compare            []string
-	Output, Report     string
+	// Recording is a file that `evenkeel record` wrote; Stretch plays each of its readings as a step.
+	Recording      string
+	Stretch        bool
+	Recipe         trace.Recipe
+	Shape          sim.Shape
+	Run            sim.Config
+	Policies       []string
+	Compare        []string
+	Output, Report string
 	// Version is the program's.
 	Version string
+	// Notes, which may be nil, is where it is told what a recording leaves open.
+	Notes io.Writer
+
+	flags *pflag.FlagSet
+	// replayed and replayedMemory name what is replayed.
+	replayed, replayedMemory string
 }
 
 // NewSimulateOptions returns the defaults.
@@ -41,7 +50,8 @@ func NewSimulateOptions() SimulateOptions {
 		Recipe: trace.DefaultRecipe(), Shape: sim.DefaultShape(), Compare: []string{"none", "upstream-metrics", "evenkeel"},
 		Run: sim.Config{
 			WarmUp: sim.DefaultWarmUp, Every: sim.DefaultEvery, Lag: sim.DefaultLag, Gap: sim.DefaultGap,
-			HotLinePercent: sim.DefaultHotLine, ExtenderWeight: sim.DefaultExtenderWeight, Seed: 1,
+			HotLinePercent: sim.DefaultHotLine, ExtenderWeight: sim.DefaultExtenderWeight,
+			MaxUnavailablePercent: sim.DefaultMaxUnavailable, Seed: 1,
 		},
 		Output: "table",
 	}
@@ -55,6 +65,9 @@ var comparisons = []string{"none", "upstream-requests", "upstream-metrics", "evi
 
 // AddTo defines the flags.
 func (o *SimulateOptions) AddTo(flags *pflag.FlagSet) {
+	o.flags = flags
+	flags.StringVar(&o.Recording, "recording", o.Recording, "Recording to replay, as evenkeel record writes it: with its own nodes, pods and placement.")
+	flags.BoolVar(&o.Stretch, "stretch", o.Stretch, "Play each reading of a recording as five minutes, for a first look at a short one.")
 	flags.StringVar(&o.Trace, "trace", o.Trace, "CPU trace to replay: CSV, gzip or not. Without it usage is generated.")
 	flags.StringVar(&o.MemoryTrace, "memory-trace", o.MemoryTrace, "Memory trace with as many series. Without it the .mem.csv beside a .cpu.csv is taken.")
 	flags.StringArrayVar(&o.Policies, "policy", nil, "Policy file to play as a variant of its own; may be given several times.")
@@ -73,6 +86,8 @@ func (o *SimulateOptions) AddTo(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.Run.Gap, "gap", o.Run.Gap, "How long a pod is away when it is moved.")
 	flags.Float64Var(&o.Run.HotLinePercent, "hot-line", o.Run.HotLinePercent, "Usage in percent above which node-time counts as hot.")
 	flags.Int64Var(&o.Run.ExtenderWeight, "extender-weight", o.Run.ExtenderWeight, "Weight of the extender in kube-scheduler's configuration.")
+	flags.Float64Var(&o.Run.DeploysPerDay, "deploys", o.Run.DeploysPerDay, "How often a day each owner is deployed anew, on average.")
+	flags.IntVar(&o.Run.MaxUnavailablePercent, "max-unavailable", o.Run.MaxUnavailablePercent, "maxUnavailable of each owner's PodDisruptionBudget, in percent; 100 has none.")
 	flags.Uint64Var(&o.Run.Seed, "seed", o.Run.Seed, "Seed of everything that goes by chance.")
 	flags.StringVarP(&o.Output, "output", "o", o.Output, "Output format: "+SimulateFormats+".")
 	flags.StringVar(&o.Report, "report", o.Report, "File to write an HTML report to.")
@@ -85,36 +100,33 @@ func Simulate(ctx context.Context, o SimulateOptions, out, progress io.Writer) e
 		return &UsageError{fmt.Errorf("output format %q: allowed are %s", o.Output, SimulateFormats)}
 	}
 	o.Shape.Seed, o.Recipe.Seed = o.Run.Seed, o.Run.Seed
-	cpu, memory, err := o.traces()
+	err := o.fleet()
 	if err != nil {
-		return &UsageError{err}
-	}
-	if o.Run.Fleet, err = sim.NewFleet(o.Shape, cpu, memory); err != nil {
 		return &UsageError{err}
 	}
 	if o.Run.Variants, err = o.variants(); err != nil {
 		return err
+	}
+	if err := o.Run.Validate(); err != nil {
+		return &UsageError{err}
 	}
 	o.Run.KeepUsage, o.Run.Progress = o.Report != "", bar(progress)
 	results, err := sim.Run(ctx, o.Run)
 	if err != nil {
 		return fmt.Errorf("simulating: %w", err)
 	}
-	heading := o.heading(cpu, memory)
+	heading := o.heading()
 	if err := o.writeReport(heading, results); err != nil {
 		return err
 	}
 	return o.print(out, heading, results)
 }
 
-func (o *SimulateOptions) heading(cpu, memory *trace.Trace) report.Heading {
+func (o *SimulateOptions) heading() report.Heading {
 	h := report.Heading{
-		Version: o.Version, Trace: cpu.Name, Pods: len(o.Run.Fleet.Replicas), Nodes: o.Run.Fleet.Nodes, Steps: o.Run.Steps,
+		Version: o.Version, Trace: o.replayed, MemoryTrace: o.replayedMemory, Pods: len(o.Run.Fleet.Replicas), Nodes: o.Run.Fleet.Nodes, Steps: o.Run.Steps,
 		WarmUpSteps: o.Run.WarmUp, Policies: o.Policies, Seed: o.Run.Seed, HotLinePercent: o.Run.HotLinePercent,
 		LagSeconds: o.Run.Lag.Seconds(), GapSeconds: o.Run.Gap.Seconds(), CycleSeconds: o.Run.Every.Seconds(),
-	}
-	if memory != nil {
-		h.MemoryTrace = memory.Name
 	}
 	if h.Steps == 0 {
 		h.Steps = o.Run.Fleet.Steps

@@ -36,6 +36,6 @@ func simPolicy(load *policy.LoadPolicy) (*sim.Policy, error) {
 		},
 		Rules:    restraintRules(e),
 		Interval: e.Interval.Duration, Deadline: e.CycleDeadline.Duration, MoveTTL: e.MoveTTL.Duration,
-		OwnerPercent: e.MaxInFlightPercentOfOwner, OutcomeAfter: e.OutcomeAfter.Duration,
+		OwnerPercent: e.MaxInFlightPercentOfOwner, OutcomeAfter: e.OutcomeAfter.Duration, OwnerSettle: e.OwnerSettle.Duration,
 	}, nil
 }

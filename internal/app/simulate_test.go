@@ -102,6 +102,9 @@ func TestSimulateRefuses(t *testing.T) {
 		"an unknown format":         {func(o *SimulateOptions) { o.Output = "xml" }, `"xml"`},
 		"a wrong policy":            {func(o *SimulateOptions) { o.Policies = []string{wrong} }, "hot.windows"},
 		"no nodes":                  {func(o *SimulateOptions) { o.Shape.Nodes = -1 }, "nodes"},
+		"no hot line":               {func(o *SimulateOptions) { o.Run.HotLinePercent = -1 }, "hot line"},
+		"deploys without end":       {func(o *SimulateOptions) { o.Run.DeploysPerDay = 1e9 }, "deploys"},
+		"a budget of more than all": {func(o *SimulateOptions) { o.Run.MaxUnavailablePercent = 101 }, "budgets"},
 		"nothing to generate":       {func(o *SimulateOptions) { o.Recipe.Series = 0 }, "series"},
 		"two policies of one name": {func(o *SimulateOptions) {
 			o.Compare, o.Policies = []string{"none"}, []string{"", ""}

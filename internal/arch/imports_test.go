@@ -34,6 +34,7 @@ var pureRooms = []string{
 	"ledger",                    // which moves are on their way
 	"restraint",                 // whether anything may be evicted now
 	"strategies/realusage/plan", // which pods to move where
+	"sim/recording",             // what is kept of a live cluster
 }
 
 // impureImports are what a pure room must not import, nor anything below it.

@@ -2,6 +2,7 @@ package slim_test
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -70,9 +71,7 @@ func TestAnnotationsThatAreReadAreKept(t *testing.T) {
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{
 		"kubectl.kubernetes.io/last-applied-configuration": "{}", "prometheus.io/port": "8080", "kubernetes.io/psp": "x",
 	}}}
-	for key, value := range kept {
-		pod.Annotations[key] = value
-	}
+	maps.Copy(pod.Annotations, kept)
 	if diff := cmp.Diff(kept, slimmed(t, slim.New(), pod).Annotations); diff != "" {
 		t.Errorf("annotations (-want +got):\n%s", diff)
 	}
@@ -153,8 +152,8 @@ func fill(v reflect.Value, depth int) {
 		v.Set(reflect.MakeMap(v.Type()))
 		v.SetMapIndex(key, value)
 	case reflect.Struct:
-		for i := range v.NumField() {
-			fill(v.Field(i), depth+1)
+		for _, field := range v.Fields() {
+			fill(field, depth+1)
 		}
 	case reflect.String:
 		v.SetString("a")

@@ -11,7 +11,7 @@ import (
 // strip takes from a pod what nobody reads. Everything else stays, fields that this version does not know included: a field is
 // only dropped by name.
 func strip(pod *v1.Pod) {
-	pod.GenerateName, pod.SelfLink = "", ""
+	pod.GenerateName, pod.SelfLink = "", "" //nolint:staticcheck // old servers fill it
 	pod.Annotations = annotations(pod.Annotations)
 	stripSpec(&pod.Spec)
 	stripStatus(&pod.Status)

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 
 	"github.com/evenkeel/evenkeel/internal/testkit"
@@ -92,12 +91,6 @@ func nodeNames(count int) []string { return testkit.NodeNames(count) }
 
 // realisticPod is a pod of about 6 kB.
 func realisticPod() *v1.Pod { return testkit.Pod() }
-
-func resourceList(cpu, memory string) v1.ResourceList {
-	return v1.ResourceList{
-		v1.ResourceCPU: resource.MustParse(cpu), v1.ResourceMemory: resource.MustParse(memory),
-	}
-}
 
 // namesRequest is the body of a nodeCacheCapable request.
 func namesRequest(t testing.TB, pod *v1.Pod, names ...string) []byte {

@@ -42,11 +42,15 @@ type Scheduler struct {
 	plugins framework.Framework
 	nodes   *nodes
 	random  *rand.Rand
+	memo    memo
 	// start is where the search for feasible nodes goes on.
 	start int
 
-	feasible []fwk.NodeInfo
+	feasible []int // places of nodes
+	unscored []int // places in feasible
+	infos    []fwk.NodeInfo
 	names    []string
+	scores   []int64
 }
 
 // New returns a Scheduler that knows these nodes. Goroutines that its plugins start end with ctx.
@@ -58,7 +62,8 @@ func New(ctx context.Context, config Config, known []*v1.Node) (*Scheduler, erro
 		return nil, fmt.Errorf("building kube-scheduler's plugins: %w", err)
 	}
 	return &Scheduler{
-		config: config, ctx: ctx, plugins: plugins, nodes: nodes, random: rand.New(rand.NewPCG(config.Seed, 1)),
+		config: config, ctx: ctx, plugins: plugins, nodes: nodes, memo: newMemo(len(nodes.infos)),
+		random: rand.New(rand.NewPCG(config.Seed, 1)),
 	}, nil
 }
 
@@ -73,25 +78,24 @@ var ErrUnschedulable = errors.New("no node fits")
 
 // Place returns the node for a pod that has none.
 func (s *Scheduler) Place(pod *v1.Pod) (node string, err error) {
-	state := framework.NewCycleState()
-	if err := s.filter(state, pod); err != nil {
+	state, known := framework.NewCycleState(), s.memo.of(pod, s.nodes)
+	if err := s.filter(state, pod, known); err != nil {
 		return "", err
 	}
 	switch len(s.feasible) {
 	case 0:
 		return "", ErrUnschedulable
 	case 1:
-		return s.feasible[0].Node().Name, nil
+		return s.nodes.names[s.feasible[0]], nil
 	}
-	scores, err := s.score(state, pod)
-	if err != nil {
+	if err := s.score(state, pod, known); err != nil {
 		return "", err
 	}
-	return s.choose(scores), nil
+	return s.choose(), nil
 }
 
 // filter fills feasible.
-func (s *Scheduler) filter(state fwk.CycleState, pod *v1.Pod) error {
+func (s *Scheduler) filter(state fwk.CycleState, pod *v1.Pod, known []verdict) error {
 	s.feasible = s.feasible[:0]
 	result, status, _ := s.plugins.RunPreFilterPlugins(s.ctx, state, pod)
 	if !status.IsSuccess() {
@@ -100,20 +104,32 @@ func (s *Scheduler) filter(state fwk.CycleState, pod *v1.Pod) error {
 		}
 		return fmt.Errorf("placing pod %q: %w", pod.Name, status.AsError())
 	}
-	all := s.nodes.infos
-	wanted, seen := wantedOf(len(all)), 0
-	for ; seen < len(all) && len(s.feasible) < wanted; seen++ {
-		info := all[(s.start+seen)%len(all)]
-		if !result.AllNodes() && !result.NodeNames.Has(info.Node().Name) {
+	all := len(s.nodes.infos)
+	wanted, seen := wantedOf(all), 0
+	for ; seen < all && len(s.feasible) < wanted; seen++ {
+		i := (s.start + seen) % all
+		if !result.AllNodes() && !result.NodeNames.Has(s.nodes.names[i]) {
 			continue
 		}
-		if s.plugins.RunFilterPlugins(s.ctx, state, pod, info).IsSuccess() {
-			s.feasible = append(s.feasible, info)
+		if s.fits(state, pod, i, known) {
+			s.feasible = append(s.feasible, i)
 		}
 	}
-	s.start = (s.start + seen) % max(1, len(all))
+	s.start = (s.start + seen) % max(1, all)
 	s.askFilter(pod)
 	return nil
+}
+
+// fits says whether a node takes the pod, and brings what is known of it up to date.
+func (s *Scheduler) fits(state fwk.CycleState, pod *v1.Pod, i int, known []verdict) bool {
+	if known != nil && known[i].version == s.nodes.versions[i] {
+		return known[i].fits
+	}
+	fits := s.plugins.RunFilterPlugins(s.ctx, state, pod, s.nodes.infos[i]).IsSuccess()
+	if known != nil {
+		known[i] = verdict{version: s.nodes.versions[i], fits: fits}
+	}
+	return fits
 }
 
 // The numbers of kube-scheduler's own search, pkg/scheduler/schedule_one.go.
@@ -132,55 +148,82 @@ func wantedOf(all int) int {
 }
 
 func (s *Scheduler) askFilter(pod *v1.Pod) {
-	s.names = s.names[:0]
-	for _, info := range s.feasible {
-		s.names = append(s.names, info.Node().Name)
-	}
 	if s.config.Extender == nil || len(s.feasible) == 0 {
 		return
 	}
-	kept := s.config.Extender.Filter(pod, s.names)
+	kept := s.config.Extender.Filter(pod, s.feasibleNames())
 	for k, place := range kept {
-		s.feasible[k], s.names[k] = s.feasible[place], s.names[place] // places come in order
+		s.feasible[k] = s.feasible[place] // places come in order
 	}
-	s.feasible, s.names = s.feasible[:len(kept)], s.names[:len(kept)]
+	s.feasible = s.feasible[:len(kept)]
 }
 
-func (s *Scheduler) score(state fwk.CycleState, pod *v1.Pod) ([]int64, error) {
-	if status := s.plugins.RunPreScorePlugins(s.ctx, state, pod, s.feasible); !status.IsSuccess() {
-		return nil, fmt.Errorf("scoring for pod %q: %w", pod.Name, status.AsError())
+func (s *Scheduler) feasibleNames() []string {
+	s.names = s.names[:0]
+	for _, i := range s.feasible {
+		s.names = append(s.names, s.nodes.names[i])
 	}
-	scored, status := s.plugins.RunScorePlugins(s.ctx, state, pod, s.feasible)
-	if !status.IsSuccess() {
-		return nil, fmt.Errorf("scoring for pod %q: %w", pod.Name, status.AsError())
+	return s.names
+}
+
+// score fills scores.
+func (s *Scheduler) score(state fwk.CycleState, pod *v1.Pod, known []verdict) error {
+	s.scores, s.unscored, s.infos = s.scores[:0], s.unscored[:0], s.infos[:0]
+	for k, i := range s.feasible {
+		if known != nil && known[i].scored {
+			s.scores = append(s.scores, int64(known[i].score))
+			continue
+		}
+		s.scores, s.unscored, s.infos = append(s.scores, 0), append(s.unscored, k), append(s.infos, s.nodes.infos[i])
 	}
-	scores := make([]int64, len(scored))
-	for i := range scored {
-		scores[i] = scored[i].TotalScore
+	if err := s.scoreAnew(state, pod, known); err != nil {
+		return err
 	}
 	if s.config.Extender != nil {
-		for i, points := range s.config.Extender.Prioritize(pod, s.names) {
-			scores[i] += points * s.config.Weight * pointValue
+		for k, points := range s.config.Extender.Prioritize(pod, s.feasibleNames()) {
+			s.scores[k] += points * s.config.Weight * pointValue
 		}
 	}
-	return scores, nil
+	return nil
+}
+
+// scoreAnew has the plugins score the nodes whose scores are not known.
+func (s *Scheduler) scoreAnew(state fwk.CycleState, pod *v1.Pod, known []verdict) error {
+	if len(s.unscored) == 0 {
+		return nil
+	}
+	if status := s.plugins.RunPreScorePlugins(s.ctx, state, pod, s.infos); !status.IsSuccess() {
+		return fmt.Errorf("scoring for pod %q: %w", pod.Name, status.AsError())
+	}
+	scored, status := s.plugins.RunScorePlugins(s.ctx, state, pod, s.infos)
+	if !status.IsSuccess() {
+		return fmt.Errorf("scoring for pod %q: %w", pod.Name, status.AsError())
+	}
+	for j, k := range s.unscored {
+		s.scores[k] = scored[j].TotalScore
+		if known != nil {
+			v := &known[s.feasible[k]]
+			v.score, v.scored = int32(scored[j].TotalScore), true //nolint:gosec // a hundred times the sum of the plugins' weights
+		}
+	}
+	return nil
 }
 
 // pointValue is what kube-scheduler makes of an extender's point: 0 to 10 become 0 to 100.
 const pointValue = 10
 
 // choose returns one of the nodes with the highest score.
-func (s *Scheduler) choose(scores []int64) string {
+func (s *Scheduler) choose() string {
 	best, ties := 0, 1
-	for i := 1; i < len(scores); i++ {
+	for k := 1; k < len(s.scores); k++ {
 		switch {
-		case scores[i] > scores[best]:
-			best, ties = i, 1
-		case scores[i] == scores[best]:
+		case s.scores[k] > s.scores[best]:
+			best, ties = k, 1
+		case s.scores[k] == s.scores[best]:
 			if ties++; s.random.IntN(ties) == 0 {
-				best = i
+				best = k
 			}
 		}
 	}
-	return s.names[best]
+	return s.nodes.names[s.feasible[best]]
 }

@@ -14,8 +14,16 @@ import (
 
 // nodes are the nodes with their pods, as the plugins list them.
 type nodes struct {
-	infos  []fwk.NodeInfo // in the order of their names
-	byName map[string]*framework.NodeInfo
+	infos []fwk.NodeInfo // in the order of their names
+	names []string
+	own   []*framework.NodeInfo // the same as infos
+	// versions change with their nodes.
+	versions []int64
+	byName   map[string]int
+	// bare says that no node has a taint or is cordoned.
+	bare bool
+	// affinePods counts the pods with affinity or anti-affinity.
+	affinePods int
 	// affine and repelling count the pods with affinity, and with required anti-affinity, per node.
 	affine, repelling map[string]int
 }
@@ -27,20 +35,23 @@ var (
 )
 
 func newNodes(known []*v1.Node) *nodes {
-	n := &nodes{byName: map[string]*framework.NodeInfo{}, affine: map[string]int{}, repelling: map[string]int{}}
+	n := &nodes{byName: map[string]int{}, bare: true, affine: map[string]int{}, repelling: map[string]int{}}
 	sorted := slices.SortedFunc(slices.Values(known), func(a, b *v1.Node) int { return strings.Compare(a.Name, b.Name) })
-	for _, node := range sorted {
+	for i, node := range sorted {
 		info := framework.NewNodeInfo()
 		info.SetNode(node)
-		n.infos, n.byName[node.Name] = append(n.infos, info), info
+		n.infos, n.own = append(n.infos, info), append(n.own, info)
+		n.names, n.versions = append(n.names, node.Name), append(n.versions, 1)
+		n.byName[node.Name] = i
+		n.bare = n.bare && len(node.Spec.Taints) == 0 && !node.Spec.Unschedulable
 	}
 	return n
 }
 
 func (n *nodes) add(pod *v1.Pod) error {
-	info := n.byName[pod.Spec.NodeName]
-	if info == nil {
-		return fmt.Errorf("pod %q is bound to node %q, which is not known", pod.Name, pod.Spec.NodeName)
+	info, err := n.changed(pod)
+	if err != nil {
+		return err
 	}
 	info.AddPod(pod)
 	n.count(pod, 1)
@@ -48,9 +59,9 @@ func (n *nodes) add(pod *v1.Pod) error {
 }
 
 func (n *nodes) remove(ctx context.Context, pod *v1.Pod) error {
-	info := n.byName[pod.Spec.NodeName]
-	if info == nil {
-		return fmt.Errorf("pod %q is bound to node %q, which is not known", pod.Name, pod.Spec.NodeName)
+	info, err := n.changed(pod)
+	if err != nil {
+		return err
 	}
 	n.count(pod, -1)
 	if err := info.RemovePod(klog.FromContext(ctx), pod); err != nil {
@@ -59,11 +70,22 @@ func (n *nodes) remove(ctx context.Context, pod *v1.Pod) error {
 	return nil
 }
 
+// changed returns the node of a bound pod, which is about to change.
+func (n *nodes) changed(pod *v1.Pod) (*framework.NodeInfo, error) {
+	i, ok := n.byName[pod.Spec.NodeName]
+	if !ok {
+		return nil, fmt.Errorf("pod %q is bound to node %q, which is not known", pod.Name, pod.Spec.NodeName)
+	}
+	n.versions[i]++
+	return n.own[i], nil
+}
+
 func (n *nodes) count(pod *v1.Pod, by int) {
 	affinity := pod.Spec.Affinity
 	if affinity == nil || affinity.PodAffinity == nil && affinity.PodAntiAffinity == nil {
 		return
 	}
+	n.affinePods += by
 	n.affine[pod.Spec.NodeName] += by
 	if anti := affinity.PodAntiAffinity; anti != nil && len(anti.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
 		n.repelling[pod.Spec.NodeName] += by
@@ -105,8 +127,8 @@ func (n *nodes) with(counts map[string]int) []fwk.NodeInfo {
 
 // Get returns a node.
 func (n *nodes) Get(name string) (fwk.NodeInfo, error) {
-	if info := n.byName[name]; info != nil {
-		return info, nil
+	if i, ok := n.byName[name]; ok {
+		return n.infos[i], nil
 	}
 	return nil, fmt.Errorf("node %q is not known", name)
 }

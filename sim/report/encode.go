@@ -85,6 +85,8 @@ var columns = []struct {
 		}
 		return number(*r.HotMinutesPerEviction)
 	}},
+	{"refused", func(r *Row) string { return strconv.Itoa(r.Refused) }},
+	{"deployed", func(r *Row) string { return strconv.Itoa(r.Deployed) }},
 }
 
 func number(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }

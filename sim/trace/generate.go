@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 )
 
 // Recipe says what Generate makes. Each series is a load of its own: a level, a daily wave, noise and, by chance, bursts. Memory
@@ -17,14 +18,15 @@ type Recipe struct {
 	BurstsPerDay float64
 	// LeakPercent is the share of groups whose memory leaks.
 	LeakPercent float64
-	// StormsPerDay is how often, on average, a group is deployed anew and then uses another level.
-	StormsPerDay float64
-	Seed         uint64
+	// StormsPerDay is how often many programs are deployed within a few minutes; StormPercent is the share of groups that take
+	// part. A group that does uses another level from then on.
+	StormsPerDay, StormPercent float64
+	Seed                       uint64
 }
 
 // DefaultRecipe is a day of a fleet that has all of it.
 func DefaultRecipe() Recipe {
-	return Recipe{Series: 1000, Steps: stepsPerDay, Group: 10, BurstsPerDay: 1, LeakPercent: 10, StormsPerDay: 0.2, Seed: 1}
+	return Recipe{Series: 1000, Steps: stepsPerDay, Group: 10, BurstsPerDay: 1, LeakPercent: 10, StormsPerDay: 2, StormPercent: 10, Seed: 1}
 }
 
 const stepsPerDay = 288
@@ -37,8 +39,8 @@ func (r *Recipe) validate() error {
 		return fmt.Errorf("groups of %d series: at least 1", r.Group)
 	case !(r.BurstsPerDay >= 0 && r.BurstsPerDay <= stepsPerDay) || !(r.StormsPerDay >= 0 && r.StormsPerDay <= stepsPerDay):
 		return fmt.Errorf("%v bursts and %v storms a day: 0 to %d are possible", r.BurstsPerDay, r.StormsPerDay, stepsPerDay)
-	case !(r.LeakPercent >= 0 && r.LeakPercent <= 100):
-		return fmt.Errorf("leaks in %v %% of the groups: 0 to 100 are possible", r.LeakPercent)
+	case !(r.LeakPercent >= 0 && r.LeakPercent <= 100) || !(r.StormPercent >= 0 && r.StormPercent <= 100):
+		return fmt.Errorf("leaks in %v %% of the groups, storms of %v %%: 0 to 100 are possible", r.LeakPercent, r.StormPercent)
 	}
 	return nil
 }
@@ -50,9 +52,13 @@ func Generate(r Recipe) (cpu, memory *Trace, err error) {
 	}
 	cpu, memory = &Trace{Name: "generated.cpu"}, &Trace{Name: "generated.mem"}
 	var group groupLoad
+	storms := r.storms()
 	for i := range r.Series {
 		if i%r.Group == 0 {
-			group = newGroupLoad(&r, i/r.Group)
+			group = newGroupLoad(&r, i/r.Group, storms)
+			for _, step := range group.deploys {
+				cpu.Deploys = append(cpu.Deploys, Deploy{First: i, Count: min(r.Group, r.Series-i), Step: step})
+			}
 		}
 		id := fmt.Sprintf("g%d-%d", i/r.Group, i%r.Group)
 		random := rand.New(rand.NewPCG(r.Seed, uint64(i)<<1|1)) //nolint:gosec // reproducible on purpose
@@ -63,24 +69,46 @@ func Generate(r Recipe) (cpu, memory *Trace, err error) {
 	return cpu, memory, nil
 }
 
+// storms are the steps in which a storm begins: one at some time in each of as many parts of a day as there are storms.
+func (r *Recipe) storms() (steps []int) {
+	if r.StormsPerDay == 0 {
+		return nil
+	}
+	random := rand.New(rand.NewPCG(r.Seed, math.MaxUint64)) //nolint:gosec // reproducible on purpose
+	for n := 0.0; n < float64(r.Steps)/stepsPerDay*r.StormsPerDay; n++ {
+		steps = append(steps, int((n+random.Float64())/r.StormsPerDay*stepsPerDay))
+	}
+	return steps
+}
+
+// stormSteps is how long a storm takes.
+const stormSteps = 3
+
 // groupLoad is what the series of a group share.
 type groupLoad struct {
 	// levels are the mean of each step, which a deployment changes.
 	levels []float64
+	// deploys are the steps of those.
+	deploys []int
 	// leak is by how many percent points memory grows in a step, until it is restarted.
 	leak float64
 	base float64
 }
 
-func newGroupLoad(r *Recipe, n int) groupLoad {
+func newGroupLoad(r *Recipe, n int, storms []int) groupLoad {
 	random := rand.New(rand.NewPCG(r.Seed, uint64(n)<<1)) //nolint:gosec // as above
 	level, wave, phase := 5+45*random.Float64(), random.Float64(), random.Float64()
 	group := groupLoad{levels: make([]float64, r.Steps), base: 20 + 40*random.Float64()}
 	if random.Float64()*100 < r.LeakPercent {
 		group.leak = 0.1 + 0.3*random.Float64()
 	}
+	for _, storm := range storms {
+		if step := storm + random.IntN(stormSteps); random.Float64()*100 < r.StormPercent && step < r.Steps {
+			group.deploys = append(group.deploys, step)
+		}
+	}
 	for step := range group.levels {
-		if random.Float64() < r.StormsPerDay/stepsPerDay {
+		if slices.Contains(group.deploys, step) {
 			level = 5 + 45*random.Float64()
 		}
 		angle := 2 * math.Pi * (float64(step)/stepsPerDay + phase)

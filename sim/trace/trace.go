@@ -15,9 +15,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -37,7 +37,12 @@ type Trace struct {
 	IDs []string
 	// Series holds percent of the series' own allocation, one value per step.
 	Series [][]float32
+	// Deploys are known of generated traces only.
+	Deploys []Deploy
 }
+
+// Deploy says that the programs behind Count series from First on are deployed anew in a step.
+type Deploy struct{ First, Count, Step int }
 
 // Steps is how long each series is.
 func (t *Trace) Steps() int {
@@ -88,8 +93,8 @@ func Read(r io.Reader) (*Trace, error) {
 	if err != nil {
 		return nil, tableError(table, 1, err)
 	}
-	if len(header) < 2 || header[0] != "id" {
-		return nil, fmt.Errorf(`line 1: the header is "%.40s"; it has to be "id" and one number per step`, strings.Join(header, ","))
+	if len(header) < 2 || header[0] != "id" || slices.ContainsFunc(header[1:], isNoNumber) {
+		return nil, fmt.Errorf(`line 1: the header is %.40q; it has to be "id" and one number per step`, strings.Join(header, ","))
 	}
 	return readRows(table, len(header)-1, maxCells)
 }
@@ -155,10 +160,15 @@ func parseSeries(cells []string) ([]float32, error) {
 	series := make([]float32, len(cells))
 	for i, cell := range cells {
 		value, err := strconv.ParseFloat(cell, 64)
-		if err != nil || math.IsNaN(value) || value < 0 || value > MaxPercent {
+		if err != nil || isNoNumber(cell) || value < 0 || value > MaxPercent {
 			return nil, fmt.Errorf("step %d: %.40q is no percentage from 0 to %d", i, cell, MaxPercent)
 		}
 		series[i] = float32(value)
 	}
 	return series, nil
+}
+
+// isNoNumber says that a cell is not written in decimal digits.
+func isNoNumber(cell string) bool {
+	return cell == "" || strings.Trim(cell, "0123456789.+-eE") != ""
 }

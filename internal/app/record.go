@@ -1,0 +1,81 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/informers"
+
+	"github.com/evenkeel/evenkeel/sim/recording"
+)
+
+// RecordOptions are the flags of `evenkeel record`.
+type RecordOptions struct {
+	Out           string
+	Force         bool
+	For, Interval time.Duration
+	HashNames     bool
+	Salt          string
+}
+
+// AddTo defines the flags.
+func (o *RecordOptions) AddTo(flags *pflag.FlagSet) {
+	flags.StringVar(&o.Out, "out", "", "File to write, such as day.evenkeel.gz.")
+	flags.BoolVar(&o.Force, "force", false, "Overwrite the file if there is one.")
+	flags.DurationVar(&o.For, "for", 0, "How long to record; 0 records until stopped.")
+	flags.DurationVar(&o.Interval, "interval", recording.Mean, "Time between two readings: 5m, or what goes into it without a rest.")
+	flags.BoolVar(&o.HashNames, "hash-names", false, "Hide all names, and the keys and values of labels.")
+	flags.StringVar(&o.Salt, "salt", "", "Secret by which --hash-names hides, so that recordings have the same digits for the same name; without it a random one.")
+}
+
+// leastInterval is the shortest time between two readings.
+const leastInterval = 5 * time.Second
+
+func (o *RecordOptions) validate() error {
+	switch {
+	case o.Out == "":
+		return errors.New("--out: a file to write is wanted")
+	case o.Interval < leastInterval || o.Interval > recording.Mean || recording.Mean%o.Interval != 0 || o.Interval%time.Second != 0:
+		return fmt.Errorf("--interval %v: %v is wanted, or whole seconds from %v on that go into it without a rest", o.Interval, recording.Mean, leastInterval)
+	case o.For < 0 || o.For > 0 && o.For < o.Interval:
+		return fmt.Errorf("--for %v: 0, which is until stopped, or at least the interval of %v is wanted", o.For, o.Interval)
+	case o.Salt != "" && !o.HashNames:
+		return errors.New("--salt goes with --hash-names")
+	}
+	if _, err := os.Stat(o.Out); err == nil && !o.Force {
+		return fmt.Errorf("--out: %s is there already; --force overwrites it", o.Out)
+	}
+	return nil
+}
+
+// Record is `evenkeel record`: it observes usage as `top` does and writes what nodes, pods and usage did into a file. It changes
+// nothing in the cluster. Being stopped ends the recording in good order.
+func Record(ctx context.Context, options Options, record RecordOptions, out io.Writer) error {
+	if err := record.validate(); err != nil {
+		return &UsageError{err}
+	}
+	options.LeaderElect, options.MetricsAddress = false, "0"
+	a, err := newApp(ctx, options, parts{})
+	if err != nil {
+		return unlessStopped(ctx, err)
+	}
+	factory := informers.NewSharedInformerFactoryWithOptions(a.client, 0, informers.WithTransform(recording.Strip))
+	synced, err := a.observer.Store().Attach(factory)
+	if err != nil {
+		return err
+	}
+	r := &recorder{
+		options: &record, latest: a.observer.Latest, synced: synced, now: a.now, wait: waitFor, out: out,
+		nodes: factory.Core().V1().Nodes().Lister(), pods: factory.Core().V1().Pods().Lister(),
+	}
+	watching, cancel := context.WithCancel(ctx)
+	defer factory.Shutdown()
+	defer cancel()
+	factory.Start(watching.Done())
+	return a.start(ctx, r.run)
+}

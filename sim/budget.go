@@ -1,0 +1,62 @@
+package sim
+
+import (
+	"strconv"
+	"time"
+
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// noBudget is the share of an owner's pods from which on a PodDisruptionBudget would forbid nothing, so that there is none.
+const noBudget = 100
+
+// missing counts the pods of an owner that are wanted and not ready.
+func (w *world) missing(owner int, now time.Time) (n int) {
+	for _, i := range w.owners[owner].replicas {
+		if r := &w.replicas[i]; r.Lives(w.step) && (r.node < 0 || r.ready.After(now)) {
+			n++
+		}
+	}
+	return n
+}
+
+// budget is an owner's PodDisruptionBudget as the disruption controller keeps it, in a list that is empty without one. It is good
+// until the next call.
+func (w *world) budget(owner int, now time.Time) []*policyv1.PodDisruptionBudget {
+	if w.maxUnavailable >= noBudget {
+		return nil
+	}
+	o := &w.owners[owner]
+	if o.budget == nil {
+		share := intstr.FromString(strconv.Itoa(w.maxUnavailable) + "%")
+		o.budget = []*policyv1.PodDisruptionBudget{{Spec: policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &share}}}
+	}
+	expected := w.wanted(owner)
+	away, err := intstr.GetScaledValueFromIntOrPercent(o.budget[0].Spec.MaxUnavailable, expected, true) // up, as the controller does
+	if err != nil {
+		away = 0 // Config keeps it in bounds
+	}
+	s := &o.budget[0].Status
+	s.ExpectedPods, s.DesiredHealthy = int32(expected), int32(expected-away) //nolint:gosec // a fleet has fewer than 2^31 pods
+	s.CurrentHealthy = int32(expected - w.missing(owner, now))               //nolint:gosec // as above
+	s.DisruptionsAllowed = max(0, s.CurrentHealthy-s.DesiredHealthy)
+	return o.budget
+}
+
+// spent says that the API server refuses to evict one more pod of an owner.
+func (w *world) spent(owner int, now time.Time) bool {
+	budgets := w.budget(owner, now)
+	return len(budgets) > 0 && budgets[0].Status.DisruptionsAllowed <= 0
+}
+
+// nextReady is when the next pod of an owner that is on its way will be ready; false where none is.
+func (w *world) nextReady(owner int, now time.Time) (next time.Time, ok bool) {
+	for _, i := range w.owners[owner].replicas {
+		r := &w.replicas[i]
+		if r.node >= 0 && r.ready.After(now) && (!ok || r.ready.Before(next)) {
+			next, ok = r.ready, true
+		}
+	}
+	return next, ok
+}

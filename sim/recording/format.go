@@ -1,0 +1,104 @@
+package recording
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Header is the first line.
+type Header struct {
+	Version int `json:"version"`
+	// Start is when the reading with the number 0 was taken.
+	Start           time.Time `json:"start"`
+	IntervalSeconds int       `json:"intervalSeconds"`
+	// Hashed says that names are hidden.
+	Hashed bool `json:"hashed,omitempty"`
+}
+
+// Interval is the time between two readings.
+func (h *Header) Interval() time.Duration { return time.Duration(h.IntervalSeconds) * time.Second }
+
+// Node is what is kept of a Node.
+type Node struct {
+	Name          string            `json:"name"`
+	Labels        map[string]string `json:"labels,omitempty"`
+	Taints        []v1.Taint        `json:"taints,omitempty"`
+	Unschedulable bool              `json:"unschedulable,omitempty"`
+	Ready         bool              `json:"ready"`
+	Allocatable   v1.ResourceList   `json:"allocatable"`
+	Capacity      v1.ResourceList   `json:"capacity,omitempty"`
+}
+
+// Stays is why nobody may evict a pod; empty where it may be evicted.
+type Stays string
+
+// The reasons for a pod to stay: those of the shipped policy's DefaultEvictor.
+const (
+	DaemonSet    Stays = "DaemonSet"
+	Mirror       Stays = "Mirror" // a static pod, which its kubelet runs
+	NoOwner      Stays = "NoOwner"
+	Critical     Stays = "Critical"
+	LocalStorage Stays = "LocalStorage"
+)
+
+// Pinned says that such a pod belongs to its node, so that another one of it cannot be placed elsewhere.
+func (s Stays) Pinned() bool { return s == DaemonSet || s == Mirror }
+
+// Template is what is kept of the pods of one owner that are alike.
+type Template struct {
+	Namespace string `json:"namespace"`
+	// OwnerKind and OwnerName are those of the controller, empty without one.
+	OwnerKind     string                        `json:"ownerKind,omitempty"`
+	OwnerName     string                        `json:"ownerName,omitempty"`
+	Stays         Stays                         `json:"stays,omitempty"`
+	Labels        map[string]string             `json:"labels,omitempty"`
+	Requests      v1.ResourceList               `json:"requests,omitempty"`
+	Limits        v1.ResourceList               `json:"limits,omitempty"`
+	Ports         []v1.ContainerPort            `json:"ports,omitempty"`
+	Priority      int32                         `json:"priority,omitempty"`
+	SchedulerName string                        `json:"schedulerName,omitempty"`
+	NodeSelector  map[string]string             `json:"nodeSelector,omitempty"`
+	Affinity      *v1.Affinity                  `json:"affinity,omitempty"`
+	Tolerations   []v1.Toleration               `json:"tolerations,omitempty"`
+	Spread        []v1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
+}
+
+// line is any line; exactly one of its fields is set.
+type line struct {
+	Header   *Header       `json:"header,omitempty"`
+	Node     *nodeLine     `json:"node,omitempty"`
+	Template *templateLine `json:"template,omitempty"`
+	Pod      *podLine      `json:"pod,omitempty"`
+	Reading  *readingLine  `json:"reading,omitempty"`
+}
+
+type nodeLine struct {
+	ID int `json:"id"`
+	Node
+}
+
+type templateLine struct {
+	ID int `json:"id"`
+	Template
+}
+
+type podLine struct {
+	ID       int    `json:"id"`
+	Template int    `json:"template"`
+	Name     string `json:"name"`
+}
+
+// readingLine holds pairs in Came and triples in Nodes and Pods.
+type readingLine struct {
+	Number int     `json:"number"`
+	Came   []int   `json:"came,omitempty"`
+	Gone   []int   `json:"gone,omitempty"`
+	Nodes  []int64 `json:"nodes,omitempty"`
+	Pods   []int64 `json:"pods,omitempty"`
+}
+
+const (
+	pair, triple = 2, 3
+	kib          = 1024
+)

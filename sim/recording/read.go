@@ -1,0 +1,209 @@
+package recording
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// Recording is what was read.
+type Recording struct {
+	Header Header
+	// Nodes are all that were seen; the first AtFirst of them were there at the first reading.
+	Nodes     []NodeSeries
+	AtFirst   int
+	Templates []Template
+	Pods      []PodSeries
+	// Readings is the number of the last reading, plus one.
+	Readings int
+	// Cut is why the recording ends early, with the line; empty where it was ended.
+	Cut string
+}
+
+// NodeSeries is a node with what it used.
+type NodeSeries struct {
+	Node
+	Used Series
+}
+
+// PodSeries is a pod with what it used.
+type PodSeries struct {
+	Name           string
+	Template, Node int
+	// From and Until are the numbers of the first reading that had the pod and of the first one that did not any more; Until is
+	// 0 for a pod that was there at the end.
+	From, Until int
+	Used        Series
+	came        bool
+}
+
+// Series holds milli-cores and bytes, a value per reading from the number From on, NaN where nothing is known.
+type Series struct {
+	From        int
+	CPU, Memory []float32
+}
+
+// What is read at most.
+const (
+	maxLineBytes = 64 << 20
+	maxNodes     = 10_000
+	maxPods      = 2_000_000
+	maxReadings  = 200_000
+	// maxValues bounds the values kept, gaps included: 800 MB.
+	maxValues = 100_000_000
+)
+
+// Read reads a recording, packed or not. An error names the line, counted from 1. One that breaks off is read up to its last
+// whole reading.
+func Read(r io.Reader) (*Recording, error) {
+	unpacked, err := unpack(r)
+	if err != nil {
+		return nil, err
+	}
+	d := decoder{in: bufio.NewReaderSize(unpacked, 1<<16), out: &Recording{}, named: map[string]bool{}}
+	for d.line = 1; ; d.line++ {
+		text, err := d.next()
+		if cut := cutBy(err); cut != "" {
+			return d.end(cut, len(text) > 0 || !errors.Is(err, io.EOF))
+		}
+		if err == nil {
+			err = d.take(text)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", d.line, err)
+		}
+	}
+}
+
+func unpack(r io.Reader) (io.Reader, error) {
+	buffered := bufio.NewReader(r)
+	if magic, err := buffered.Peek(2); err != nil || !bytes.Equal(magic, []byte{0x1f, 0x8b}) {
+		return buffered, nil //nolint:nilerr // a file this short is no gzip; the reader of lines says what it lacks
+	}
+	unpacked, err := gzip.NewReader(buffered)
+	if err != nil {
+		return nil, fmt.Errorf("line 1: not gzip after all: %w", err)
+	}
+	return unpacked, nil
+}
+
+// cutBy says how an error ends a recording; empty for one that does not.
+func cutBy(err error) string {
+	switch {
+	case errors.Is(err, io.EOF):
+		return "the last line is not whole"
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return "the compressed file ends too early"
+	}
+	return ""
+}
+
+// decoder goes through the lines.
+type decoder struct {
+	in     *bufio.Reader
+	out    *Recording
+	line   int
+	values int
+	begun  bool
+	buffer []byte
+	// named holds the names of nodes; arrived counts the pods that a reading has placed.
+	named   map[string]bool
+	arrived int
+}
+
+// next returns the next line without its end. With an error it returns what there is of one.
+func (d *decoder) next() ([]byte, error) {
+	d.buffer = d.buffer[:0]
+	for {
+		part, err := d.in.ReadSlice('\n')
+		d.buffer = append(d.buffer, part...)
+		switch {
+		case len(d.buffer) > maxLineBytes:
+			return nil, fmt.Errorf("longer than %d bytes", maxLineBytes)
+		case errors.Is(err, bufio.ErrBufferFull):
+		case err != nil:
+			return d.buffer, err
+		default:
+			return d.buffer[:len(d.buffer)-1], nil
+		}
+	}
+}
+
+// end closes a recording that has no further line.
+func (d *decoder) end(cut string, early bool) (*Recording, error) {
+	switch {
+	case d.line == 1 && !early:
+		return nil, errors.New("line 1: the recording is empty")
+	case d.out.Readings == 0:
+		return nil, fmt.Errorf("line %d: the recording ends without a reading", d.line)
+	}
+	if early {
+		d.out.Cut = fmt.Sprintf("line %d: %s", d.line, cut)
+	}
+	d.out.Pods = d.out.Pods[:d.arrived] // the others' reading was not written any more
+	return d.out, nil
+}
+
+func (d *decoder) take(text []byte) error {
+	var l line
+	strict := json.NewDecoder(bytes.NewReader(text))
+	strict.DisallowUnknownFields()
+	if err := strict.Decode(&l); err != nil {
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return errors.New("no whole JSON object")
+		}
+		return err
+	}
+	if strict.More() {
+		return errors.New("more than one JSON object")
+	}
+	if !d.begun {
+		return d.header(&l)
+	}
+	return d.record(&l)
+}
+
+func (d *decoder) header(l *line) error {
+	h := l.Header
+	switch {
+	case h == nil || l.count() != 1:
+		return errors.New("no header: this is no recording")
+	case h.Version != Version:
+		return fmt.Errorf("version %d: only %d can be read", h.Version, Version)
+	case h.IntervalSeconds < 1 || h.IntervalSeconds > int(Mean/time.Second):
+		return fmt.Errorf("an interval of %d seconds: 1 to %v are possible", h.IntervalSeconds, Mean.Seconds())
+	}
+	d.out.Header, d.begun = *h, true
+	return nil
+}
+
+func (l *line) count() int {
+	n := 0
+	for _, set := range []bool{l.Header != nil, l.Node != nil, l.Template != nil, l.Pod != nil, l.Reading != nil} {
+		if set {
+			n++
+		}
+	}
+	return n
+}
+
+func (d *decoder) record(l *line) error {
+	switch {
+	case l.count() != 1:
+		return fmt.Errorf("%d of node, template, pod and reading: one is wanted", l.count())
+	case l.Node != nil:
+		return d.node(l.Node)
+	case l.Template != nil:
+		return d.template(l.Template)
+	case l.Pod != nil:
+		return d.pod(l.Pod)
+	case l.Reading != nil:
+		return d.reading(l.Reading)
+	}
+	return errors.New("a second header")
+}

@@ -1,0 +1,209 @@
+package recording
+
+import (
+	"cmp"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	resourcehelper "k8s.io/component-helpers/resource"
+)
+
+// NodeOf keeps of a Node what a replay needs.
+func NodeOf(object *v1.Node) Node {
+	node := Node{
+		Name: object.Name, Labels: object.Labels, Unschedulable: object.Spec.Unschedulable,
+		Allocatable: object.Status.Allocatable, Capacity: object.Status.Capacity,
+	}
+	for _, taint := range object.Spec.Taints {
+		taint.TimeAdded = nil
+		node.Taints = append(node.Taints, taint)
+	}
+	for _, condition := range object.Status.Conditions {
+		if condition.Type == v1.NodeReady {
+			node.Ready = condition.Status == v1.ConditionTrue
+		}
+	}
+	return node
+}
+
+// Strip takes off an object, before it is stored, what neither a recording nor what observes usage reads.
+func Strip(object any) (any, error) {
+	switch o := object.(type) {
+	case *v1.Node:
+		o.ManagedFields, o.Status.Images = nil, nil
+	case *v1.Pod:
+		stripPod(o)
+	}
+	return object, nil
+}
+
+func stripPod(pod *v1.Pod) {
+	mirror, ok := pod.Annotations[v1.MirrorPodAnnotationKey]
+	pod.ManagedFields, pod.Annotations = nil, nil
+	if ok {
+		pod.Annotations = map[string]string{v1.MirrorPodAnnotationKey: mirror}
+	}
+	spec := pod.Spec
+	pod.Spec = v1.PodSpec{
+		NodeName: spec.NodeName, SchedulerName: spec.SchedulerName, Priority: spec.Priority, NodeSelector: spec.NodeSelector,
+		Affinity: spec.Affinity, Tolerations: spec.Tolerations, TopologySpreadConstraints: spec.TopologySpreadConstraints,
+		Resources: spec.Resources, Overhead: spec.Overhead,
+		Containers: stripContainers(spec.Containers), InitContainers: stripContainers(spec.InitContainers),
+	}
+	for _, volume := range spec.Volumes {
+		if local(&volume) {
+			pod.Spec.Volumes = append(pod.Spec.Volumes, volume)
+		}
+	}
+	pod.Status = v1.PodStatus{
+		Phase: pod.Status.Phase, StartTime: pod.Status.StartTime, QOSClass: pod.Status.QOSClass, Conditions: pod.Status.Conditions,
+	}
+}
+
+func stripContainers(containers []v1.Container) []v1.Container {
+	kept := make([]v1.Container, len(containers))
+	for i := range containers {
+		c := &containers[i]
+		kept[i] = v1.Container{Name: c.Name, Resources: c.Resources, RestartPolicy: c.RestartPolicy, Ports: c.Ports}
+	}
+	return kept
+}
+
+func local(volume *v1.Volume) bool { return volume.HostPath != nil || volume.EmptyDir != nil }
+
+// Object is the Node again.
+func (n *Node) Object() *v1.Node {
+	ready := v1.ConditionFalse
+	if n.Ready {
+		ready = v1.ConditionTrue
+	}
+	capacity := n.Capacity
+	if len(capacity) == 0 {
+		capacity = n.Allocatable
+	}
+	return &v1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: n.Name, UID: types.UID(n.Name), Labels: n.Labels},
+		Spec:       v1.NodeSpec{Taints: n.Taints, Unschedulable: n.Unschedulable},
+		Status: v1.NodeStatus{
+			Allocatable: n.Allocatable, Capacity: capacity,
+			Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: ready}},
+		},
+	}
+}
+
+// ownLabels are those that tell the pods of one owner apart.
+var ownLabels = []string{
+	"statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index", "batch.kubernetes.io/job-completion-index",
+}
+
+// TemplateOf keeps of a Pod what is the same for all that are like it.
+func TemplateOf(object *v1.Pod) Template {
+	spec := &object.Spec
+	t := Template{
+		Namespace: object.Namespace, Stays: stays(object), Labels: object.Labels,
+		Requests:     positive(resourcehelper.PodRequests(object, resourcehelper.PodResourcesOptions{})),
+		Limits:       positive(resourcehelper.PodLimits(object, resourcehelper.PodResourcesOptions{})),
+		Ports:        hostPorts(spec.Containers),
+		NodeSelector: spec.NodeSelector, Affinity: spec.Affinity, Tolerations: spec.Tolerations, Spread: spec.TopologySpreadConstraints,
+	}
+	if spec.SchedulerName != v1.DefaultSchedulerName {
+		t.SchedulerName = spec.SchedulerName
+	}
+	if spec.Priority != nil {
+		t.Priority = *spec.Priority
+	}
+	if owner := metav1.GetControllerOfNoCopy(object); owner != nil && t.Stays != Mirror {
+		t.OwnerKind, t.OwnerName = owner.Kind, owner.Name
+	}
+	if t.Stays.Pinned() {
+		t.Affinity = nil // its node's name, which the pod's node says
+	}
+	for _, label := range ownLabels {
+		if _, ok := t.Labels[label]; ok {
+			t.Labels = without(t.Labels, ownLabels)
+			break
+		}
+	}
+	return t
+}
+
+func without(labels map[string]string, keys []string) map[string]string {
+	rest := make(map[string]string, len(labels))
+	for key, value := range labels {
+		if !slices.Contains(keys, key) {
+			rest[key] = value
+		}
+	}
+	return rest
+}
+
+// criticalPriority is from where on a pod is critical to the system: scheduling.SystemCriticalPriority.
+const criticalPriority = 2_000_000_000
+
+func stays(pod *v1.Pod) Stays {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	_, mirror := pod.Annotations[v1.MirrorPodAnnotationKey]
+	switch {
+	case mirror || owner != nil && owner.Kind == "Node":
+		return Mirror
+	case owner != nil && owner.Kind == "DaemonSet":
+		return DaemonSet
+	case pod.Spec.Priority != nil && *pod.Spec.Priority >= criticalPriority:
+		return Critical
+	case owner == nil:
+		return NoOwner
+	case slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool { return local(&v) }):
+		return LocalStorage
+	}
+	return ""
+}
+
+// positive leaves out what is asked for in no amount.
+func positive(list v1.ResourceList) v1.ResourceList {
+	var kept v1.ResourceList
+	for name, amount := range list {
+		if amount.Sign() <= 0 {
+			continue
+		}
+		if kept == nil {
+			kept = v1.ResourceList{}
+		}
+		kept[name] = amount
+	}
+	return kept
+}
+
+func hostPorts(containers []v1.Container) []v1.ContainerPort {
+	var ports []v1.ContainerPort
+	for i := range containers {
+		for _, port := range containers[i].Ports {
+			if port.HostPort > 0 {
+				ports = append(ports, v1.ContainerPort{HostPort: port.HostPort, HostIP: port.HostIP, Protocol: port.Protocol})
+			}
+		}
+	}
+	return ports
+}
+
+// Pod makes a pod of the template, without name and node. Its owner's UID is the caller's to give.
+func (t *Template) Pod(ownerUID string) *v1.Pod {
+	pod := &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: t.Namespace, GenerateName: cmp.Or(t.OwnerName, "pod"), Labels: t.Labels},
+		Spec: v1.PodSpec{
+			SchedulerName: cmp.Or(t.SchedulerName, v1.DefaultSchedulerName), Priority: &t.Priority,
+			NodeSelector: t.NodeSelector, Affinity: t.Affinity, Tolerations: t.Tolerations, TopologySpreadConstraints: t.Spread,
+			Containers: []v1.Container{{
+				Name: "c", Ports: t.Ports, Resources: v1.ResourceRequirements{Requests: t.Requests, Limits: t.Limits},
+			}},
+		},
+		Status: v1.PodStatus{Phase: v1.PodPending},
+	}
+	if t.OwnerName != "" {
+		pod.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: "v1", Kind: t.OwnerKind, Name: t.OwnerName, UID: types.UID(ownerUID), Controller: new(true),
+		}}
+	}
+	return pod
+}

@@ -1,0 +1,171 @@
+package recording
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+func (d *decoder) node(n *nodeLine) error {
+	switch {
+	case n.ID != len(d.out.Nodes):
+		return fmt.Errorf("node %d follows on %d others", n.ID, len(d.out.Nodes))
+	case n.ID >= maxNodes:
+		return fmt.Errorf("more than %d nodes", maxNodes)
+	case n.Name == "":
+		return fmt.Errorf("node %d has no name", n.ID)
+	}
+	if err := n.validate(); err != nil {
+		return fmt.Errorf("node %q: %w", n.Name, err)
+	}
+	if d.named[n.Name] {
+		return fmt.Errorf("node %q is there already", n.Name)
+	}
+	d.named[n.Name] = true
+	d.out.Nodes = append(d.out.Nodes, NodeSeries{Node: n.Node})
+	return nil
+}
+
+func (d *decoder) template(t *templateLine) error {
+	switch {
+	case t.ID != len(d.out.Templates):
+		return fmt.Errorf("template %d follows on %d others", t.ID, len(d.out.Templates))
+	case t.ID >= maxPods:
+		return fmt.Errorf("more than %d templates", maxPods)
+	}
+	if err := t.validate(); err != nil {
+		return fmt.Errorf("template %d: %w", t.ID, err)
+	}
+	d.out.Templates = append(d.out.Templates, t.Template)
+	return nil
+}
+
+func (d *decoder) pod(p *podLine) error {
+	switch {
+	case p.ID != len(d.out.Pods):
+		return fmt.Errorf("pod %d follows on %d others", p.ID, len(d.out.Pods))
+	case p.ID >= maxPods:
+		return fmt.Errorf("more than %d pods", maxPods)
+	case p.Template < 0 || p.Template >= len(d.out.Templates):
+		return fmt.Errorf("pod %d: template %d is not known", p.ID, p.Template)
+	}
+	d.out.Pods = append(d.out.Pods, PodSeries{Name: p.Name, Template: p.Template})
+	return nil
+}
+
+func (d *decoder) reading(r *readingLine) error {
+	out := d.out
+	if out.Readings == 0 && r.Number != 0 || r.Number < out.Readings || r.Number >= maxReadings {
+		return fmt.Errorf("reading %d follows on %d", r.Number, out.Readings-1)
+	}
+	if out.Readings == 0 {
+		out.AtFirst = len(out.Nodes)
+	}
+	for what, check := range []func() error{
+		func() error { return d.came(r) },
+		func() error { return d.gone(r) },
+		func() error { return d.used(r.Number, r.Nodes, d.nodeSeries) },
+		func() error { return d.used(r.Number, r.Pods, d.podSeries) },
+	} {
+		if err := check(); err != nil {
+			return fmt.Errorf("reading %d: %s: %w", r.Number, [...]string{"came", "gone", "nodes", "pods"}[what], err)
+		}
+	}
+	out.Readings = r.Number + 1
+	return nil
+}
+
+func (d *decoder) came(r *readingLine) error {
+	if len(r.Came)%pair != 0 {
+		return errors.New("pairs of a pod and a node are wanted")
+	}
+	for k := 0; k < len(r.Came); k += pair {
+		id, node := r.Came[k], r.Came[k+1]
+		switch {
+		case id < 0 || id >= len(d.out.Pods):
+			return fmt.Errorf("pod %d is not known", id)
+		case d.out.Pods[id].came:
+			return fmt.Errorf("pod %d has come before", id)
+		case node < 0 || node >= len(d.out.Nodes):
+			return fmt.Errorf("pod %d: node %d is not known", id, node)
+		}
+		p := &d.out.Pods[id]
+		p.came, p.Node, p.From, p.Used.From = true, node, r.Number, r.Number
+		d.arrived++
+	}
+	if d.arrived < len(d.out.Pods) {
+		return fmt.Errorf("%d pods were told of before and did not come", len(d.out.Pods)-d.arrived)
+	}
+	return nil
+}
+
+func (d *decoder) gone(r *readingLine) error {
+	for _, id := range r.Gone {
+		switch {
+		case id < 0 || id >= len(d.out.Pods) || !d.out.Pods[id].came:
+			return fmt.Errorf("pod %d is not known", id)
+		case d.out.Pods[id].Until > 0:
+			return fmt.Errorf("pod %d is gone already", id)
+		case d.out.Pods[id].From == r.Number:
+			return fmt.Errorf("pod %d comes in the same reading", id)
+		}
+		d.out.Pods[id].Until = r.Number
+	}
+	return nil
+}
+
+func (d *decoder) nodeSeries(id int64) (*Series, bool) {
+	if id < 0 || id >= int64(len(d.out.Nodes)) {
+		return nil, false
+	}
+	return &d.out.Nodes[id].Used, true
+}
+
+func (d *decoder) podSeries(id int64) (*Series, bool) {
+	if id < 0 || id >= int64(len(d.out.Pods)) || !d.out.Pods[id].came || d.out.Pods[id].Until > 0 {
+		return nil, false
+	}
+	return &d.out.Pods[id].Used, true
+}
+
+// The most that anything uses: a million cores, a pebibyte.
+const (
+	maxMilli = 1_000_000_000
+	maxKiB   = 1 << 40
+)
+
+func (d *decoder) used(number int, triples []int64, seriesOf func(int64) (*Series, bool)) error {
+	if len(triples)%triple != 0 {
+		return errors.New("triples of a number, CPU and memory are wanted")
+	}
+	for k := 0; k < len(triples); k += triple {
+		id, milli, memory := triples[k], triples[k+1], triples[k+2]
+		series, ok := seriesOf(id)
+		switch {
+		case !ok:
+			return fmt.Errorf("%d is not known", id)
+		case len(series.CPU) > number-series.From:
+			return fmt.Errorf("%d is told of twice", id)
+		case milli < 0 || milli > maxMilli || memory < 0 || memory > maxKiB:
+			return fmt.Errorf("%d uses %d milli-cores and %d KiB: 0 to %d and %d are possible", id, milli, memory, maxMilli, int64(maxKiB))
+		}
+		if d.values += number - series.From + 1 - len(series.CPU); d.values > maxValues {
+			return fmt.Errorf("more than %d values", maxValues)
+		}
+		for len(series.CPU) < number-series.From {
+			series.CPU, series.Memory = append(series.CPU, nan), append(series.Memory, nan)
+		}
+		series.CPU, series.Memory = append(series.CPU, float32(milli)), append(series.Memory, float32(memory*kib))
+	}
+	return nil
+}
+
+var nan = float32(math.NaN())
+
+// At is what is known of a reading.
+func (s *Series) At(number int) (cpu, memory float32) {
+	if k := number - s.From; k >= 0 && k < len(s.CPU) {
+		return s.CPU[k], s.Memory[k]
+	}
+	return nan, nan
+}
