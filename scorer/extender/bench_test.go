@@ -87,7 +87,7 @@ func BenchmarkDecode(b *testing.B) {
 			b.ReportAllocs()
 			var r request
 			for b.Loop() {
-				if err := r.decode(body); err != nil {
+				if err := r.decode(body, nil); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -71,20 +71,26 @@ func (e *exchange) read(r *http.Request, limit int64) error {
 	}
 }
 
-// resolve looks up the nodes of the request.
-func (e *exchange) resolve(round Round) {
+// resolve looks up the nodes of the request, and returns the Index to guide the next one by.
+func (e *exchange) resolve(round Round) *Index {
 	n := len(e.req.names)
 	e.nodes = slices.Grow(e.nodes[:0], n)[:n]
-	if indexed, ok := round.(Indexed); ok {
-		index := indexed.Index()
+	indexed, ok := round.(Indexed)
+	if !ok {
 		for i := range e.nodes {
-			e.nodes[i] = int32(index.Find(e.req.nodeName(i)))
+			e.nodes[i] = int32(round.Node(e.req.nodeName(i)))
 		}
-		return
+		return nil
 	}
-	for i := range e.nodes {
-		e.nodes[i] = int32(round.Node(e.req.nodeName(i)))
+	index := indexed.Index()
+	known := e.req.guide == index
+	for i, node := range e.req.found {
+		if !known || node == notLooked {
+			node = int32(index.Find(e.req.nodeName(i)))
+		}
+		e.nodes[i] = node
 	}
+	return index
 }
 
 // clearReasons keeps all nodes.

@@ -32,9 +32,10 @@ func FuzzDecode(f *testing.F) {
 			f.Add([]byte(tc.body))
 		}
 	}
+	guide := NewIndex([]string{"a", "b", "c"})
 	f.Fuzz(func(t *testing.T, body []byte) {
 		var got request
-		err := got.decode(body)
+		err := got.decode(body, guide)
 		if !json.Valid(body) {
 			if err == nil {
 				t.Fatalf("accepted invalid JSON %q", body)

@@ -33,6 +33,8 @@ type verbs struct {
 	inside    atomic.Int64  // requests between arrival and reply
 	exchanges sync.Pool     // of *exchange
 
+	guide atomic.Pointer[Index] // of the newest round
+
 	jsonType []string // header value, made once
 }
 
@@ -101,7 +103,7 @@ func (h *verbs) fill(v verb, e *exchange, r *http.Request) (got result, err erro
 	if h.logBodies {
 		logBody(r, v, e.body)
 	}
-	err = e.req.decode(e.body)
+	err = e.req.decode(e.body, h.guide.Load())
 	if v == verbFilter && h.namesOnly && e.req.lacksNames(err) {
 		e.out = append(e.out[:0], noNamesReply...)
 		return resultInvalid, nil
@@ -172,7 +174,9 @@ func (h *verbs) ask(e *exchange, question func(Round)) result {
 		return resultNeutral
 	}
 	round := h.judge.Begin()
-	e.resolve(round)
+	if index := e.resolve(round); index != e.req.guide {
+		h.guide.Store(index)
+	}
 	question(round)
 	return resultOK
 }

@@ -3,7 +3,7 @@ package extender
 import "hash/maphash"
 
 // Index finds nodes by name, for a Round to answer Node with. It is made when
-// the set of nodes changes, is immutable, and may be used by many goroutines.
+// the set of nodes changes, and may be used by many goroutines.
 //
 // Looking up the names is the largest part of a request, and most of what a map
 // needs for it goes into fetching the stored name to compare. An Index compares
@@ -12,6 +12,7 @@ import "hash/maphash"
 type Index struct {
 	seed  maphash.Seed
 	slots []slot // open addressing; a power of two, at most half taken
+	order order
 }
 
 // slot holds a node's index and the hash of its name; 0 marks a free slot.
@@ -28,7 +29,7 @@ func NewIndex(names []string) *Index {
 		size *= 2
 	}
 	for {
-		x := &Index{seed: maphash.MakeSeed(), slots: make([]slot, size)}
+		x := &Index{seed: maphash.MakeSeed(), slots: make([]slot, size), order: newOrder(names)}
 		if x.fill(names) {
 			return x
 		}

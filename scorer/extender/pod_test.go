@@ -90,7 +90,7 @@ func TestPod(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			body := []byte(`{"Pod":` + tc.pod + `,"NodeNames":["a"]}`)
 			var req request
-			if err := req.decode(body); err != nil {
+			if err := req.decode(body, nil); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.want, req.pod); diff != "" {
@@ -114,7 +114,7 @@ func TestRealisticPod(t *testing.T) {
 	body := namesRequest(t, pod, nodeNames(1000)...)
 	var req request
 	allocs := testing.AllocsPerRun(10, func() {
-		if err := req.decode(body); err != nil {
+		if err := req.decode(body, nil); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -9,6 +9,9 @@ import (
 // 5,000 nodes, the largest clusters shown have 130,000.
 const maxNodes = 1 << 18
 
+// notLooked marks a name that was decoded without looking it up.
+const notLooked = -2
+
 // The requests that are valid JSON and yet cannot be answered.
 var (
 	errNoPod     = errors.New("the request names no pod")
@@ -29,6 +32,10 @@ type request struct {
 	// names are the node names as quoted in the body; an empty span is a node
 	// without a name.
 	names []token
+	// guide is the Index by which found was filled while decoding: the nodes of the names, -1 for those that it does not know,
+	// notLooked for those that are still to be looked up. Both may lack.
+	guide *Index
+	found []int32
 	// nodes are the whole Node objects, in the order of names; empty when the
 	// request has names only (nodeCacheCapable).
 	nodes []span
@@ -43,9 +50,10 @@ var (
 	nameFields = []string{"name"}
 )
 
-// decode reads body, which must stay unchanged while the request is in use.
-func (r *request) decode(body []byte) error {
-	*r = request{scan: scanner{data: body}, names: r.names[:0], nodes: r.nodes[:0]}
+// decode reads body, which must stay unchanged while the request is in use. It looks names up in guide, which may be nil, as it
+// goes.
+func (r *request) decode(body []byte, guide *Index) error {
+	*r = request{scan: scanner{data: body}, names: r.names[:0], nodes: r.nodes[:0], guide: guide, found: r.found[:0]}
 	fields := fieldSet{names: argsFields}
 	err := r.scan.object(func(key []byte) error {
 		field, err := fields.match(key)
@@ -118,27 +126,41 @@ func (r *request) decodeNames() error {
 // addPlainNames consumes names as long as they are plain and followed by a comma
 // and no white space, which is what kube-scheduler sends but for the last name.
 func (r *request) addPlainNames() {
-	data, pos, names := r.scan.data, r.scan.pos, r.names
+	data, pos, names, found := r.scan.data, r.scan.pos, r.names, r.found
+	last := int32(-1)
 	for len(names) < maxNodes && pos < len(data) && data[pos] == '"' {
-		end := plainEnd(data, pos+1) + 1
-		if end >= len(data) || data[end-1] != '"' || data[end] != ',' {
+		node, length := int32(notLooked), 0
+		if r.guide != nil {
+			node, length = r.guide.order.next(last, data[pos:])
+		}
+		end := pos + length
+		if length == 0 {
+			if end = plainEnd(data, pos+1) + 1; end > len(data) || data[end-1] != '"' {
+				break
+			}
+			if r.guide != nil {
+				node = int32(r.guide.Find(data[pos+1 : end-1]))
+				r.guide.order.learn(last, node)
+			}
+		}
+		if end >= len(data) || data[end] != ',' {
 			break
 		}
-		names = append(names, token{start: uint32(pos), end: uint32(end), plain: true})
-		pos = end + 1
+		names, found = append(names, token{start: uint32(pos), end: uint32(end), plain: true}), append(found, node)
+		pos, last = end+1, node
 	}
-	r.scan.pos, r.names = pos, names
+	r.scan.pos, r.names, r.found = pos, names, found
 }
 
 // dropNodes reads names after whole nodes: names win if there are any.
 func (r *request) dropNodes() error {
-	names, nodes := r.names, r.nodes
-	r.names, r.nodes = nil, nil
+	names, nodes, found := r.names, r.nodes, r.found
+	r.names, r.nodes, r.found = nil, nil, nil
 	if err := r.decodeNames(); err != nil {
 		return err
 	}
 	if len(r.names) == 0 {
-		r.names, r.nodes = names, nodes
+		r.names, r.nodes, r.found = names, nodes, found
 	}
 	return nil
 }
@@ -208,7 +230,7 @@ func (r *request) addName(name token) error {
 	if len(r.names) >= maxNodes {
 		return errManyNodes
 	}
-	r.names = append(r.names, name)
+	r.names, r.found = append(r.names, name), append(r.found, notLooked)
 	return nil
 }
 
