@@ -108,7 +108,7 @@ func TestHistoryIsBounded(t *testing.T) {
 				t.Fatalf("limits (-want +got):\n%s", diff)
 			}
 			var h history
-			var pod ring[point]
+			var pod podRing
 			for second := tc.pace; second <= 25*3600; second += tc.pace {
 				h.push(value{second, 1}, store.limits)
 				pod.push(point{second: second}, store.limits.pod)

@@ -45,7 +45,7 @@ func (s *Store) advance(in *ingestion, told bool) {
 		return
 	}
 	if in.second < s.newest {
-		s.nodes, s.pods, s.order = map[string]*nodeSeries{}, map[podKey]*podSeries{}, nil
+		s.nodes, s.order, s.index = map[string]*nodeSeries{}, nil, podIndex{}
 	}
 	s.newest = in.second
 	if in.hasPods {
@@ -58,8 +58,9 @@ type ingestion struct {
 	store   *Store
 	sources []source
 	second  uint32
-	series  []*podSeries // of all pods, in the snapshot's order
-	next    int          // place in series of the pod that comes next
+	series  []*podSeries   // of all pods, in the snapshot's order
+	adopted []*cluster.Pod // parallel to series while they are matched
+	next    int            // place in series of the pod that comes next
 	hasPods bool
 	read    readings // of the node at hand
 }

@@ -1,7 +1,7 @@
 package usage
 
 import (
-	"maps"
+	"slices"
 	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
@@ -20,36 +20,38 @@ type source struct {
 
 // adopt gives every pod of the snapshot its series, and forgets those of pods that are gone.
 func (in *ingestion) adopt(snapshot *cluster.Snapshot) {
-	in.series = make([]*podSeries, 0, len(in.store.pods))
+	in.series = make([]*podSeries, 0, len(in.store.order))
+	in.adopted = make([]*cluster.Pod, 0, len(in.store.order))
 	next := 0
 	for _, node := range snapshot.Nodes {
 		for _, pod := range node.Pods {
 			ps := in.store.series(pod, &next)
 			if ps == nil {
-				ps = &podSeries{uid: pod.UID}
-				in.store.pods[podKey{pod.Namespace, pod.Name}] = ps
+				ps = &podSeries{}
 			}
-			ps.place = int32(len(in.series)) //nolint:gosec // a cluster has fewer than 2^31 pods
+			in.adopted = append(in.adopted, pod)
 			in.series = append(in.series, ps)
 		}
 	}
-	if len(in.store.pods) > len(in.series) {
-		maps.DeleteFunc(in.store.pods, func(_ podKey, ps *podSeries) bool {
-			return int(ps.place) >= len(in.series) || in.series[ps.place] != ps
-		})
+	changed := !slices.Equal(in.series, in.store.order)
+	for place, ps := range in.series {
+		ps.place, ps.pod = int32(place), in.adopted[place] //nolint:gosec // a cluster has fewer than 2^31 pods
 	}
-	in.store.order = in.series
+	in.store.order, in.adopted = in.series, nil
+	if changed {
+		in.store.index = newPodIndex(in.series)
+	}
 }
 
 // series returns the series of a pod, or nil. Pods come mostly in the order of the snapshot last taken in; next is the place
 // that is tried first, because looking a pod up costs more than all else that is done with it.
 func (s *Store) series(pod *cluster.Pod, next *int) *podSeries {
-	if *next < len(s.order) && s.order[*next].uid == pod.UID && pod.UID != "" {
+	if *next < len(s.order) && s.order[*next].pod.UID == pod.UID && pod.UID != "" {
 		*next++
 		return s.order[*next-1]
 	}
-	ps := s.pods[podKey{pod.Namespace, pod.Name}]
-	if ps == nil || ps.uid != pod.UID {
+	ps := s.pod(pod.Namespace, pod.Name)
+	if ps == nil || ps.pod.UID != pod.UID {
 		return nil
 	}
 	*next = int(ps.place) + 1
@@ -76,12 +78,12 @@ func (in *ingestion) open(batch *Batch) source {
 		src.nodes[name] = int32(i) //nolint:gosec // a cluster has fewer than 2^31 nodes
 	}
 	for i := range batch.Pods {
-		key := podKey{batch.Pods[i].Namespace, batch.Pods[i].Name}
-		switch ps := in.store.pods[key]; {
+		sample := &batch.Pods[i]
+		switch ps := in.store.pod(sample.Namespace, sample.Name); {
 		case ps == nil:
-			src.problems.Add(UnmatchedPod, "pod "+key.namespace+"/"+key.name)
+			src.problems.Add(UnmatchedPod, "pod "+sample.Namespace+"/"+sample.Name)
 		case src.pods[ps.place] > 0:
-			src.problems.Add(Duplicate, "pod "+key.namespace+"/"+key.name)
+			src.problems.Add(Duplicate, "pod "+sample.Namespace+"/"+sample.Name)
 		default:
 			src.pods[ps.place] = int32(i) + 1 //nolint:gosec // as above
 		}

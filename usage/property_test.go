@@ -130,17 +130,17 @@ func checkView(t *testing.T, view *View) {
 
 func checkBounds(t *testing.T, store *Store, pods int) {
 	t.Helper()
-	if len(store.nodes) != 1 || len(store.pods) != pods {
-		t.Fatalf("kept %d nodes and %d pods, want 1 and %d", len(store.nodes), len(store.pods), pods)
+	if len(store.nodes) != 1 || len(store.order) != pods {
+		t.Fatalf("kept %d nodes and %d pods, want 1 and %d", len(store.nodes), len(store.order), pods)
 	}
 	for _, series := range store.nodes["n1"].metrics {
 		if h := series.history; len(h.samples.samples) > store.limits.samples || len(h.means.samples) > store.limits.means {
 			t.Fatalf("kept %d samples and %d means, at most %+v", len(h.samples.samples), len(h.means.samples), store.limits)
 		}
 	}
-	for key, series := range store.pods {
+	for _, series := range store.order {
 		if len(series.used.samples) > store.limits.pod {
-			t.Fatalf("kept %d samples of %v, at most %+v", len(series.used.samples), key, store.limits)
+			t.Fatalf("kept %d samples of %q, at most %+v", len(series.used.samples), series.pod.Key(), store.limits)
 		}
 	}
 }

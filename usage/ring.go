@@ -96,15 +96,3 @@ func (p point) amounts() cluster.Amounts {
 }
 
 func clamp32(v int64) uint32 { return uint32(min(max(v, 0), math.MaxUint32)) }
-
-// mean returns the mean of the points since a second, and how long they span.
-func mean(r *ring[point], since uint32) (used cluster.Amounts, span time.Duration, ok bool) {
-	var cpuMilli, pages, n int64
-	span = r.since(since, func(p point) {
-		cpuMilli, pages, n = cpuMilli+int64(p.cpuMilli), pages+int64(p.pages), n+1
-	})
-	if n == 0 {
-		return used, 0, false
-	}
-	return cluster.Amounts{cluster.CPU: cpuMilli / n, cluster.Memory: pages * memoryUnit / n}, span, true
-}

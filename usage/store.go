@@ -41,19 +41,17 @@ type Store struct {
 	newest  uint32 // the second of the newest Batch
 	told    uint32 // the second of the newest Batch with pods
 	nodes   map[string]*nodeSeries
-	pods    map[podKey]*podSeries
-	order   []*podSeries // all of pods, in the order of the snapshot last taken in
+	order   []*podSeries // of all pods, in the order of the snapshot last taken in
+	index   podIndex     // of order
 	// lacking is how many ready nodes got no sample of the last Batches.
 	lacking int
 }
 
-type podKey struct{ namespace, name string }
-
 // podSeries is what was sampled of one pod.
 type podSeries struct {
-	uid    string
+	pod    *cluster.Pod // of the snapshot last taken in
 	newest sampled
-	used   ring[point]
+	used   podRing
 	place  int32 // among the pods of the snapshot last taken in
 	// given is the newest mean of five minutes that a source itself gave, if there were samples ever since; its second is 0
 	// where there is none.
@@ -65,12 +63,12 @@ type podSeries struct {
 // remains true when the next source gives samples alone.
 func (p *podSeries) mean(since uint32) (used cluster.Amounts, span time.Duration, ok bool) {
 	if p.given.second == 0 {
-		return mean(&p.used, since)
+		return p.used.mean(since)
 	}
 	if newest, _ := p.used.newest(); p.given.second == newest.second {
 		return p.given.amounts(), Avg5m.Over, true
 	}
-	used, span, ok = mean(&p.used, since)
+	used, span, ok = p.used.mean(since)
 	if p.given.second >= since {
 		span = Avg5m.Over
 	}
@@ -142,7 +140,6 @@ func NewStore(config Config, epoch time.Time) (*Store, error) {
 		metrics: distinct([]Metric{CPU, Memory}, config.Signals),
 		epoch:   epoch.Add(-2 * MaxReach), // so that no second of interest is before the epoch
 		nodes:   map[string]*nodeSeries{},
-		pods:    map[podKey]*podSeries{},
 	}
 	s.limits = limitsFor(s.windows, config.SampleInterval)
 	return s, nil

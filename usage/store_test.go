@@ -173,12 +173,12 @@ func TestIngestForgetsWhatIsGone(t *testing.T) {
 	store := newStore(t)
 	whole := snapshotOf(nodeWith("n1", aPod("a"), aPod("b")), nodeWith("n2"))
 	store.Ingest(whole, readAt(0).node("n1", amounts(9, 9)).node("n2", amounts(9, 9)).pod("a", amounts(1, 1)).pod("b", amounts(1, 1)).Batch)
-	if len(store.nodes) != 2 || len(store.pods) != 2 {
-		t.Fatalf("kept %d nodes and %d pods, want 2 and 2", len(store.nodes), len(store.pods))
+	if len(store.nodes) != 2 || len(store.order) != 2 {
+		t.Fatalf("kept %d nodes and %d pods, want 2 and 2", len(store.nodes), len(store.order))
 	}
 	store.Ingest(snapshotOf(nodeWith("n1", aPod("b"))), readAt(15).Batch)
-	if len(store.nodes) != 1 || len(store.pods) != 1 {
-		t.Errorf("kept %d nodes and %d pods, want 1 and 1", len(store.nodes), len(store.pods))
+	if len(store.nodes) != 1 || len(store.order) != 1 {
+		t.Errorf("kept %d nodes and %d pods, want 1 and 1", len(store.nodes), len(store.order))
 	}
 }
 

@@ -179,6 +179,7 @@ func (f podFeed) Replace(objects []any, _ string) error {
 	}
 	f.store.retainPods(keep)
 	f.store.listedPods.Store(true)
+	f.store.forgetNewcomers()
 	return nil
 }
 
@@ -188,9 +189,12 @@ func (f podFeed) Resync() error { return nil }
 // its record. So a first list that the API server streams is never held whole; one in pages is.
 func (f podFeed) Transformer() cache.TransformFunc {
 	return func(object any) (any, error) {
-		if pod, ok := object.(*v1.Pod); ok {
-			return placed(pod), nil
+		pod, ok := object.(*v1.Pod)
+		if !ok {
+			return object, nil
 		}
-		return object, nil
+		record := placed(pod)
+		f.store.acquaint(record)
+		return record, nil
 	}
 }

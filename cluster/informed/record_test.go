@@ -117,7 +117,7 @@ func TestPodRecord(t *testing.T) {
 		t.Errorf("record (-want +got):\n%s", diff)
 	}
 	// A reflector holds no more than the record.
-	held, err := podFeed{}.Transformer()(object)
+	held, err := podFeed{NewStore(nil)}.Transformer()(object)
 	if err != nil {
 		t.Fatal(err)
 	}

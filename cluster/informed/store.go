@@ -39,6 +39,8 @@ type Store struct {
 	byKey  map[podKey]*cluster.Pod
 	// templates holds what the pods of one owner and revision have in common, once.
 	templates templates
+	// newcomers are what the pods of a first list have in common while it comes in.
+	newcomers newcomers
 	// built caches what a Snapshot has taken, per node, until the node changes.
 	built    map[string]*cluster.NodePods
 	onChange func(Change)

@@ -111,12 +111,14 @@ type process struct {
 
 	// The rest is nil in a process that does not evict.
 	informers informers.SharedInformerFactory
-	synced    []func() bool
-	filters   *placement.Filters
-	owners    *owners
-	gate      *evictor.Gate
-	scaler    *scaler
-	metrics   evictingMetrics
+	// transitions says that the pods of informers tell since when their conditions are as they are.
+	transitions bool
+	synced      []func() bool
+	filters     *placement.Filters
+	owners      *owners
+	gate        *evictor.Gate
+	scaler      *scaler
+	metrics     evictingMetrics
 	// podsOnNode serves the framework's plugins from an index, which can be added only once.
 	podsOnNode podutil.GetPodsAssignedToNodeFunc
 	events     *eventLog

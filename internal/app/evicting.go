@@ -9,7 +9,6 @@ import (
 	"k8s.io/client-go/informers"
 
 	"github.com/evenkeel/evenkeel/evictor"
-	"github.com/evenkeel/evenkeel/internal/slim"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/policy"
@@ -18,7 +17,7 @@ import (
 
 // wireEvicting makes what evicts under any policy.
 func (a *App) wireEvicting() error {
-	a.informers = informers.NewSharedInformerFactoryWithOptions(a.client, 0, informers.WithTransform(slim.New().Transform))
+	a.informers = informers.NewSharedInformerFactoryWithOptions(a.client, 0, informers.WithTransform(a.slimmer().Transform))
 	synced, err := a.observer.Store().Attach(a.informers)
 	if err != nil {
 		return fmt.Errorf("feeding the observer: %w", err)
@@ -53,6 +52,9 @@ func (a *App) wireEvicting() error {
 
 // wireRunner makes what evicts under this policy, requests the informers it needs and leaves starting them to run.
 func (a *App) wireRunner(ctx context.Context) error {
+	if err := a.checkTransitions(); err != nil {
+		return err
+	}
 	if err := a.wireNodeSync(); err != nil {
 		return err
 	}

@@ -112,6 +112,8 @@ func TestPolicyChanges(t *testing.T) {
 		state   string
 	}
 	first := byUsage + evictAt(60)
+	byPodLifeTime := upstreamHead + "  pluginConfig: [{name: PodLifeTime, args: {conditions: [{status: x}]}}]\n" +
+		"  plugins: {deschedule: {enabled: [PodLifeTime]}}\n---\n" + loadPolicyHead + evictAt(50)
 	reloaded := "Normal PolicyReloaded FILE has changed and is gone by."
 	cases := map[string][]step{
 		"another line": {
@@ -145,6 +147,13 @@ func TestPolicyChanges(t *testing.T) {
 				content: upstreamHead + "  pluginConfig: [{name: PodLifeTime, args: {maxPodLifeTimeSecond: 1}}]\n  plugins: {deschedule: {enabled: [PodLifeTime]}}\n",
 				done:    true, line: 60, event: "Warning PolicyInvalid FILE: ", state: "ok 1, invalid 1, error 0, generation 1, successful 0",
 			},
+		},
+		"times of conditions that were not kept": {
+			{
+				content: strings.Replace(byPodLifeTime, "{status: x}", "{status: x, minTimeSinceLastTransitionSeconds: 60}", 1), done: true, line: 60,
+				event: "Warning PolicyInvalid FILE: PodLifeTime: conditions", state: "ok 1, invalid 1, error 0, generation 1, successful 0",
+			},
+			{content: byPodLifeTime, done: true, line: 50, event: reloaded, state: "ok 2, invalid 1, error 0, generation 2, successful 1"},
 		},
 		"a selector that only building the profiles finds wrong": {
 			{

@@ -54,6 +54,7 @@ func (m *measuring) ingest(snapshot *cluster.Snapshot, read *reading, now time.T
 		return
 	}
 	read.tell(m.usage.Ingest(snapshot, read.batches...))
+	read.letGo()
 	if m.batches++; m.first.IsZero() && read.nodes() > 0 {
 		m.first = now
 	}

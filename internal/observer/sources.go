@@ -89,6 +89,12 @@ func (r *reading) tell(problems map[string]usage.Problems) {
 	}
 }
 
+// letGo lets the garbage collector have what was taken in: what is made of it next takes as much.
+func (r *reading) letGo() {
+	clear(r.batches)
+	r.history = nil
+}
+
 func (r *reading) nodes() int {
 	n := 0
 	for i := range r.sources {

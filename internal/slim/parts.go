@@ -3,6 +3,7 @@ package slim
 import (
 	"maps"
 	"reflect"
+	"slices"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
@@ -53,6 +54,15 @@ func shareOne[T any](pod, last **T) {
 
 func shareList[T any](pod, last *[]T) {
 	if len(*pod) > 0 && len(*pod) == len(*last) && equality.Semantic.DeepEqual(*pod, *last) {
+		*pod = *last
+		return
+	}
+	*last = *pod
+}
+
+// shareEqual is shareList of what == tells apart.
+func shareEqual[T comparable](pod, last *[]T) {
+	if len(*pod) > 0 && slices.Equal(*pod, *last) {
 		*pod = *last
 		return
 	}

@@ -95,6 +95,12 @@ func conditions(all []v1.PodCondition) []v1.PodCondition {
 	return kept
 }
 
+func forgetTransitions(conditions []v1.PodCondition) {
+	for i := range conditions {
+		conditions[i].LastTransitionTime = metav1.Time{}
+	}
+}
+
 // stripStatuses leaves names, states, restarts, readiness and resources, which an in-place resize may have changed. Since when
 // a container runs is not read; without it the containers of most replicas are in equal states.
 func stripStatuses(statuses []v1.ContainerStatus) {

@@ -94,6 +94,7 @@ func (p *pairs) shareSpec(pod, last *v1.PodSpec) {
 
 func (p *pairs) shareStatus(pod, last *v1.PodStatus) {
 	pod.Phase, pod.QOSClass = known(pod.Phase), known(pod.QOSClass)
+	shareEqual(&pod.Conditions, &last.Conditions)
 	shareMost(&pod.InitContainerStatuses, &last.InitContainerStatuses, &p.statuses, usualStatus)
 	shareMost(&pod.ContainerStatuses, &last.ContainerStatuses, &p.statuses, usualStatus)
 	shareOne(&pod.Resources, &last.Resources)

@@ -39,6 +39,7 @@ func TestReplicasShareWhatTheyHaveInCommon(t *testing.T) {
 		"affinity":   func(p *v1.Pod) any { return p.Spec.Affinity },
 		"priority":   func(p *v1.Pod) any { return p.Spec.Priority },
 		"states":     func(p *v1.Pod) any { return p.Status.ContainerStatuses },
+		"conditions": func(p *v1.Pod) any { return p.Status.Conditions },
 	} {
 		if x, y := reflect.ValueOf(of(a)), reflect.ValueOf(of(b)); x.Pointer() != y.Pointer() {
 			t.Errorf("%s: two replicas have one each", name)
@@ -64,6 +65,8 @@ func TestPodsKeepWhatSetsThemApart(t *testing.T) {
 		"a crash":                  func(p *v1.Pod) { p.Status.ContainerStatuses[0].State.Waiting.Reason = "CrashLoopBackOff" },
 		"a priority":               func(p *v1.Pod) { p.Spec.Priority = new(int32(5)) },
 		"an annotation":            func(p *v1.Pod) { p.Annotations = map[string]string{"evenkeel.io/surge": "true"} },
+		"another condition":        func(p *v1.Pod) { p.Status.Conditions[0].Status = v1.ConditionFalse },
+		"a later transition":       func(p *v1.Pod) { p.Status.Conditions[0].LastTransitionTime = metav1.Unix(1_900_000_000, 0) },
 		"no owner":                 func(p *v1.Pod) { p.OwnerReferences = nil },
 	}
 	for name, change := range cases {

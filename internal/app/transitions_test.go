@@ -1,0 +1,42 @@
+package app
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// The times of conditions are kept where the policy goes by them, and then another policy may as well.
+func TestTransitionsAreKeptForThosePoliciesThatReadThem(t *testing.T) {
+	policyWith := func(condition string) string {
+		return upstreamHead + "  pluginConfig: [{name: PodLifeTime, args: {conditions: [{" + condition + "}]}}]\n" +
+			"  plugins: {deschedule: {enabled: [PodLifeTime]}}\n---\n" + loadPolicyHead
+	}
+	cases := map[string]struct {
+		policy string
+		kept   bool
+	}{
+		"a policy that reads them":                {policyWith("status: x, minTimeSinceLastTransitionSeconds: 60"), true},
+		"one that reads conditions without times": {policyWith("status: x"), false},
+		"one that reads usage":                    {byUsage + evictAt(60), false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			r := newReloading(t, tc.policy)
+			at := metav1.Unix(1_900_000_000, 0)
+			out, err := r.slimmer().Transform(&v1.Pod{Status: v1.PodStatus{Conditions: []v1.PodCondition{{Type: v1.PodReady, LastTransitionTime: at}}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := !out.(*v1.Pod).Status.Conditions[0].LastTransitionTime.IsZero(); got != tc.kept {
+				t.Errorf("times kept %t, want %t", got, tc.kept)
+			}
+			r.policyChanged(t.Context(), []byte(policyWith("reason: Completed, minTimeSinceLastTransitionSeconds: 60")), nil)
+			if diff := cmp.Diff(tc.kept, r.current() != r.App); diff != "" {
+				t.Errorf("another policy that reads them is gone by (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,111 @@
+package usage
+
+import (
+	"math"
+	"math/bits"
+	"time"
+
+	"github.com/evenkeel/evenkeel/cluster"
+)
+
+// podRing is a ring of points for a pod, of which there are a hundred thousand: each takes 8 bytes. It keeps milli-cores and
+// pages to 20 bits: a figure up to a million as it is, a larger one to a millionth of itself.
+type podRing struct {
+	samples []squeezed // in order of time once rotated at next
+	newestAt,
+	next uint32
+}
+
+// squeezed is a point: the lower 16 bits of its second, then two figures of 24 bits.
+type squeezed uint64
+
+const (
+	figureBits   = 24
+	fractionBits = 20
+)
+
+func squeeze(p point) squeezed {
+	return squeezed(p.second)<<(2*figureBits) | squeezed(figure(p.cpuMilli))<<figureBits | squeezed(figure(p.pages))
+}
+
+// figure writes a number by its first 20 bits and how many were left out.
+func figure(v uint32) uint32 {
+	left := max(bits.Len32(v)-fractionBits, 0)
+	if left == 0 {
+		return v
+	}
+	fraction := (uint64(v) + 1<<(left-1)) >> left
+	if fraction == 1<<fractionBits {
+		fraction, left = fraction/2, left+1
+	}
+	return uint32(left)<<fractionBits | uint32(fraction) //nolint:gosec // 4 and 20 bits
+}
+
+func unfigure(f uint32) uint32 {
+	return uint32(min(uint64(f&(1<<fractionBits-1))<<(f>>fractionBits), math.MaxUint32)) //nolint:gosec // bounded
+}
+
+func (s squeezed) cpuMilli() uint32 { return unfigure(uint32(s>>figureBits) & (1<<figureBits - 1)) }
+
+func (s squeezed) pages() uint32 { return unfigure(uint32(s) & (1<<figureBits - 1)) }
+
+// low is the lower 16 bits of the second.
+func (s squeezed) low() uint16 { return uint16(s >> (2 * figureBits)) } //nolint:gosec // the highest 16 bits
+
+// push adds a sample; one that is not newer than the newest is ignored. What lies further back than 16 bits of seconds tell is
+// forgotten: no window of a pod reaches as far.
+func (r *podRing) push(p point, limit int) bool {
+	if len(r.samples) > 0 && p.second <= r.newestAt {
+		return false
+	}
+	if p.second-r.newestAt > math.MaxUint16 {
+		r.samples, r.next = r.samples[:0], 0
+	}
+	r.newestAt = p.second
+	if len(r.samples) < limit {
+		r.grow(limit)
+		r.samples = append(r.samples, squeeze(p))
+		return true
+	}
+	r.samples[r.next] = squeeze(p)
+	r.next = (r.next + 1) % uint32(len(r.samples)) //nolint:gosec // at most a limit
+	return true
+}
+
+// grow makes room as a ring does.
+func (r *podRing) grow(limit int) {
+	if len(r.samples) == cap(r.samples) {
+		r.samples = append(make([]squeezed, 0, min(max(2*len(r.samples), 4), limit)), r.samples...)
+	}
+}
+
+func (r *podRing) newest() (point, bool) {
+	if len(r.samples) == 0 {
+		return point{}, false
+	}
+	s := r.samples[(int(r.next)+len(r.samples)-1)%len(r.samples)]
+	return point{second: r.newestAt, cpuMilli: s.cpuMilli(), pages: s.pages()}, true
+}
+
+// mean returns the mean of the samples not older than the given second, and how long they span.
+func (r *podRing) mean(since uint32) (used cluster.Amounts, span time.Duration, ok bool) {
+	var cpuMilli, pages, n int64
+	oldest, before := r.newestAt, uint16(r.newestAt) //nolint:gosec // the lower bits
+	place := int(r.next)
+	for range r.samples {
+		if place--; place < 0 {
+			place = len(r.samples) - 1
+		}
+		s := r.samples[place]
+		second := oldest - uint32(before-s.low())
+		if second < since {
+			break
+		}
+		oldest, before = second, s.low()
+		cpuMilli, pages, n = cpuMilli+int64(s.cpuMilli()), pages+int64(s.pages()), n+1
+	}
+	if n == 0 {
+		return used, 0, false
+	}
+	return cluster.Amounts{cluster.CPU: cpuMilli / n, cluster.Memory: pages * memoryUnit / n}, time.Duration(r.newestAt-oldest) * time.Second, true
+}
