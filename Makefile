@@ -82,7 +82,7 @@ test-e2e: ## Run the end-to-end tests on a real local control plane.
 fuzz: ## Run each fuzz target for FUZZ_TIME (30s).
 	@grep -rl --include='*_test.go' '^func Fuzz' . | while read -r file; do \
 	  sed -n 's/^func \(Fuzz[A-Za-z0-9]*\)(.*/\1/p' "$$file" | while read -r name; do \
-	    (cd "$$(dirname "$$file")" && go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZ_TIME) .); \
+	    (cd "$$(dirname "$$file")" && go test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZ_TIME) -fuzzminimizetime 10x .); \
 	  done; \
 	done
 
