@@ -49,7 +49,34 @@ func FuzzDecode(f *testing.F) {
 		if json.Unmarshal(body, &want) == nil {
 			checkDecoded(t, body, want, &got, err)
 		}
+		if err == nil {
+			checkGuided(t, body, &got)
+		}
 	})
+}
+
+// checkGuided makes sure that an order learned from the same request changes nothing of what is read.
+func checkGuided(t *testing.T, body []byte, want *request) {
+	t.Helper()
+	names := make([]string, len(want.names))
+	for i := range names {
+		names[i] = string(want.nodeName(i))
+	}
+	var got request
+	index := NewIndex(names)
+	for range 2 {
+		if err := got.decode(body, index); err != nil {
+			t.Fatalf("refused %q once its names were known: %v", body, err)
+		}
+	}
+	if !slices.Equal(got.names, want.names) {
+		t.Fatalf("names of %q are at %v, want %v", body, got.names, want.names)
+	}
+	for i, node := range got.found {
+		if node != notLooked && int(node) != index.Find(got.nodeName(i)) {
+			t.Fatalf("name %d of %q is node %d, want %d", i, body, node, index.Find(got.nodeName(i)))
+		}
+	}
 }
 
 // checkDecoded compares a decoded request with what encoding/json read.
