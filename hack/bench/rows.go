@@ -29,8 +29,8 @@ func join(groups ...[]row) (all []row) {
 	return all
 }
 
-// extenderRows are the figures of one verb beside the handler that only decodes and answers, and beside the one that
-// answers nothing.
+// extenderRows are the figures of one verb beside the handler that only decodes and answers, and beside the
+// machine's floor.
 func extenderRows(verb string, names int, faster float64) []row {
 	at := func(handler, unit string) series {
 		return series{steering, fmt.Sprintf("Loopback/%s/names=%d/%s", verb, names, handler), unit}
@@ -38,7 +38,7 @@ func extenderRows(verb string, names int, faster float64) []row {
 	label := fmt.Sprintf("extender %s, %d names", verb, names)
 	return []row{
 		{label: label + ", p50", figure: at("evenkeel", "p50-ns"), besideLabel: "decoding only", beside: at("plain", "p50-ns"), goal: goal{speedup, faster}},
-		{label: label + ", p99 of p50", figure: at("evenkeel", "p99/p50"), besideLabel: "bare net/http", beside: at("bare", "p99/p50"), goal: goal{value, 2.5}},
+		{label: label + ", p99 of p50", figure: at("evenkeel", "p99/p50"), besideLabel: "bare sockets", beside: at("socket", "p99/p50"), goal: goal{value, 2.5}},
 		{label: label + ", allocations", figure: at("evenkeel", "server-allocs/op"), besideLabel: "decoding only", beside: at("plain", "server-allocs/op"), goal: goal{value, 50}},
 	}
 }

@@ -14,9 +14,9 @@ import (
 // client asks over one connection and costs next to nothing itself: its reads block in the kernel, past Go's poller, and it
 // allocates nothing.
 type client struct {
-	conn    *os.File
-	replies *bufio.Reader
-	body    []byte // of the newest reply, cut to its capacity
+	conn     *os.File
+	incoming *bufio.Reader
+	body     []byte // of the newest reply, cut to its capacity
 }
 
 func dial(b *testing.B, address string) *client {
@@ -36,7 +36,7 @@ func dial(b *testing.B, address string) *client {
 	}
 	b.Cleanup(func() { _ = file.Close() })
 	file.Fd() // makes it blocking
-	return &client{conn: file, replies: bufio.NewReaderSize(file, 64<<10), body: make([]byte, 0, 64)}
+	return &client{conn: file, incoming: bufio.NewReaderSize(file, 64<<10), body: make([]byte, 0, 64)}
 }
 
 // ask sends a request and reads the reply.
@@ -62,24 +62,9 @@ func (c *client) mallocs(b *testing.B) uint64 {
 
 // reply reads one HTTP reply, by length or in chunks.
 func (c *client) reply() error {
-	length, first := -1, true
-	for {
-		line, err := c.replies.ReadSlice('\n')
-		if err != nil {
-			return err
-		}
-		if first && !bytes.HasPrefix(line, []byte("HTTP/1.1 200")) {
-			return fmt.Errorf("status %q", line)
-		}
-		first = false
-		if value, ok := bytes.CutPrefix(line, []byte("Content-Length: ")); ok {
-			if length, err = strconv.Atoi(string(bytes.TrimSpace(value))); err != nil {
-				return err
-			}
-		}
-		if len(bytes.TrimSpace(line)) == 0 {
-			break
-		}
+	length, err := c.head("HTTP/1.1 200")
+	if err != nil {
+		return err
 	}
 	c.body = c.body[:0]
 	if length >= 0 {
@@ -88,9 +73,41 @@ func (c *client) reply() error {
 	return c.chunks()
 }
 
+// request reads one HTTP request and keeps nothing of it.
+func (c *client) request() error {
+	length, err := c.head("")
+	if err != nil {
+		return err
+	}
+	_, err = c.incoming.Discard(max(length, 0))
+	return err
+}
+
+// head reads lines up to an empty one. The first must begin with a prefix; the length is -1 where none is told.
+func (c *client) head(prefix string) (length int, err error) {
+	length = -1
+	for first := true; ; first = false {
+		line, err := c.incoming.ReadSlice('\n')
+		if err != nil {
+			return 0, err
+		}
+		if first && !bytes.HasPrefix(line, []byte(prefix)) {
+			return 0, fmt.Errorf("status %q", line)
+		}
+		if value, ok := bytes.CutPrefix(line, []byte("Content-Length: ")); ok {
+			if length, err = strconv.Atoi(string(bytes.TrimSpace(value))); err != nil {
+				return 0, err
+			}
+		}
+		if len(bytes.TrimSpace(line)) == 0 {
+			return length, nil
+		}
+	}
+}
+
 func (c *client) chunks() error {
 	for {
-		line, err := c.replies.ReadSlice('\n')
+		line, err := c.incoming.ReadSlice('\n')
 		if err != nil {
 			return err
 		}
@@ -101,7 +118,7 @@ func (c *client) chunks() error {
 		if err := c.swallow(int(size)); err != nil {
 			return err
 		}
-		if _, err := c.replies.Discard(2); err != nil || size == 0 {
+		if _, err := c.incoming.Discard(2); err != nil || size == 0 {
 			return err
 		}
 	}
@@ -112,9 +129,9 @@ func (c *client) swallow(length int) error {
 	kept := min(length, cap(c.body)-len(c.body))
 	at := len(c.body)
 	c.body = c.body[:at+kept]
-	if _, err := io.ReadFull(c.replies, c.body[at:]); err != nil {
+	if _, err := io.ReadFull(c.incoming, c.body[at:]); err != nil {
 		return err
 	}
-	_, err := c.replies.Discard(length - kept)
+	_, err := c.incoming.Discard(length - kept)
 	return err
 }

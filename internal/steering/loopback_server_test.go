@@ -1,9 +1,11 @@
 package steering
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -61,6 +63,9 @@ func serveLoopback(ctx context.Context, t *testing.T, handler string, listener n
 			return err
 		}
 		return server.Run(ctx)
+	}
+	if handler == "socket" {
+		return answerSocket(ctx, listener)
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc(mallocsPath, tellMallocs)
@@ -134,3 +139,33 @@ func scoreAlike(args *extenderv1.ExtenderArgs) extenderv1.HostPriorityList {
 
 // answerNothing reads the request and has nothing to say.
 func answerNothing(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }
+
+// answerSocket answers one connection by a thread that blocks in the kernel, without net/http or Go's poller: what no server
+// on this machine can be better than.
+func answerSocket(ctx context.Context, listener net.Listener) error {
+	defer context.AfterFunc(ctx, func() { _ = listener.Close() })()
+	conn, err := listener.Accept()
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	tcp, ok := conn.(*net.TCPConn)
+	if !ok {
+		return fmt.Errorf("%T is no TCP connection", conn)
+	}
+	file, err := tcp.File()
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	file.Fd() // makes it blocking
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	asking := &client{conn: file, incoming: bufio.NewReaderSize(file, 64<<10)}
+	for asking.request() == nil {
+		if _, err := file.WriteString("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n0"); err != nil {
+			return err
+		}
+	}
+	return nil
+}

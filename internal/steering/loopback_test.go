@@ -21,9 +21,9 @@ import (
 )
 
 // handlers are what a request is sent to: the extender; a handler that decodes with encoding/json into the Kubernetes types,
-// decides nothing and answers; and one that reads the request and answers nothing, which is what net/http, the kernel and
-// the machine's noise cost by themselves.
-var handlers = []string{"evenkeel", "plain", "bare"}
+// decides nothing and answers; one that reads the request and answers nothing, which is what net/http, the kernel and the
+// machine's noise cost by themselves; and the same without net/http and Go's poller, the floor of the machine.
+var handlers = []string{"evenkeel", "plain", "bare", "socket"}
 
 // BenchmarkLoopback measures requests of a pod of 6 kB over one kept-alive connection to a process of its own, which knows
 // 5,000 nodes, a tenth of them hot. Allocations are the server's.
