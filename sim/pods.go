@@ -20,15 +20,15 @@ func (w *world) newPod(i int, at time.Time) *v1.Pod {
 	if r.template != nil {
 		return w.versioned(w.podOf(r, at), r.Owner)
 	}
-	owner := "set-" + strconv.Itoa(r.Owner)
+	owner, version := plainOwner(r.Owner), w.version(r.Owner)
 	uid := types.UID("pod-" + strconv.Itoa(w.made))
-	pod := &v1.Pod{
+	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: fmt.Sprintf("%s-%06d", owner, w.made), UID: uid, ResourceVersion: strconv.Itoa(w.made),
+			Namespace: namespace, Name: fmt.Sprintf("%s-%06d", version.set, w.made), UID: uid, ResourceVersion: strconv.Itoa(w.made),
 			CreationTimestamp: metav1.NewTime(at),
-			Labels:            map[string]string{"app": owner, "pod-template-hash": "1"},
+			Labels:            map[string]string{"app": owner, "pod-template-hash": version.hash},
 			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: "apps/v1", Kind: "ReplicaSet", Name: owner, UID: types.UID(owner), Controller: new(true),
+				APIVersion: "apps/v1", Kind: "ReplicaSet", Name: version.set, UID: version.uid, Controller: new(true),
 			}},
 		},
 		Spec: v1.PodSpec{
@@ -40,21 +40,4 @@ func (w *world) newPod(i int, at time.Time) *v1.Pod {
 		},
 		Status: v1.PodStatus{Phase: v1.PodPending},
 	}
-	return w.versioned(pod, r.Owner)
-}
-
-// versioned makes a pod one of its owner's newest version, which has a ReplicaSet of its own.
-func (w *world) versioned(pod *v1.Pod, owner int) *v1.Pod {
-	template := w.owners[owner].template
-	if template == 0 || len(pod.OwnerReferences) == 0 {
-		return pod
-	}
-	version := "-v" + strconv.Itoa(template+1)
-	set := &pod.OwnerReferences[0]
-	set.Name, set.UID = set.Name+version, set.UID+types.UID(version)
-	if pod.Labels == nil {
-		pod.Labels = map[string]string{}
-	}
-	pod.Labels["pod-template-hash"] += version
-	return pod
 }

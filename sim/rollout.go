@@ -34,7 +34,10 @@ type owning struct {
 	template int
 	rolled   time.Time
 	rolling  bool
-	budget   []*policyv1.PodDisruptionBudget
+	// named is the newest version of plain pods, as which template it was.
+	named   version
+	namedAs int
+	budget  []*policyv1.PodDisruptionBudget
 }
 
 // wanted is how many pods an owner wants now.

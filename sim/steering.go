@@ -63,6 +63,7 @@ func asExtenderPod(pod *v1.Pod) *extender.Pod {
 		Namespace: pod.Namespace, Name: pod.Name, UID: string(pod.UID), TemplateHash: record.TemplateHash,
 		Created: pod.CreationTimestamp.UTC().Format(time.RFC3339), SchedulerName: pod.Spec.SchedulerName,
 		CPUMilli: record.Requests[cluster.CPU], MemoryBytes: record.Requests[cluster.Memory],
+		LimitCPUMilli: record.Limits[cluster.CPU], LimitMemoryBytes: record.Limits[cluster.Memory],
 	}
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
 		asked.OwnerUID, asked.OwnerKind, asked.OwnerName = string(owner.UID), owner.Kind, owner.Name

@@ -29,6 +29,7 @@ func fleet(nodes int) (*cluster.Snapshot, *Batch) {
 		for k := range benchPods {
 			pod := aPod(fmt.Sprintf("workload-%05d-%02d-x7k2p", i, k), owner(fmt.Sprintf("%036d", (i+k)%nodes)), uid(fmt.Sprintf("%032d-%03d", i, k)))
 			pod.Node, pod.Created, pod.Started = name, at(-48*3600), at(-48*3600)
+			pod.Owner.Name, pod.TemplateHash = fmt.Sprintf("workload-%05d-5d4f8c7b9", (i+k)%nodes), "5d4f8c7b9"
 			node.Pods = append(node.Pods, pod)
 			batch.Pods = append(batch.Pods, PodSample{Namespace: "ns", Name: pod.Name, Last: Sample{Used: amounts(500, 3000)}})
 		}

@@ -45,7 +45,7 @@ func (s *Store) advance(in *ingestion, told bool) {
 		return
 	}
 	if in.second < s.newest {
-		s.nodes, s.order, s.index = map[string]*nodeSeries{}, nil, podIndex{}
+		s.nodes, s.order, s.index, s.families = map[string]*nodeSeries{}, nil, podIndex{}, nil
 	}
 	s.newest = in.second
 	if in.hasPods {

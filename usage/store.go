@@ -3,6 +3,7 @@ package usage
 import (
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"time"
 
@@ -43,6 +44,9 @@ type Store struct {
 	nodes   map[string]*nodeSeries
 	order   []*podSeries // of all pods, in the order of the snapshot last taken in
 	index   podIndex     // of order
+	// families are those of the View last made, with keys by seed.
+	families map[familyKey]version
+	seed     maphash.Seed
 	// lacking is how many ready nodes got no sample of the last Batches.
 	lacking int
 }
@@ -140,6 +144,7 @@ func NewStore(config Config, epoch time.Time) (*Store, error) {
 		metrics: distinct([]Metric{CPU, Memory}, config.Signals),
 		epoch:   epoch.Add(-2 * MaxReach), // so that no second of interest is before the epoch
 		nodes:   map[string]*nodeSeries{},
+		seed:    maphash.MakeSeed(),
 	}
 	s.limits = limitsFor(s.windows, config.SampleInterval)
 	return s, nil

@@ -68,7 +68,7 @@ func TestEmptyEverything(t *testing.T) {
 	store.Ingest(&cluster.Snapshot{}, Batch{})
 	store.Ingest(&cluster.Snapshot{}, readAt(0).node("n1", amounts(1, 1)).Batch)
 	view := store.View(&cluster.Snapshot{}, at(0), nil)
-	if len(view.Nodes) != 0 || len(view.Siblings) != 0 {
+	if len(view.Nodes) != 0 || len(view.Siblings.owners) != 0 {
 		t.Errorf("view %+v of nothing", view)
 	}
 	if got := store.View(snapshotOf(nodeWith("n1")), at(0), nil).Nodes[0]; got.Unknown != NoSample {

@@ -17,8 +17,8 @@ type View struct {
 	// Signals are the metrics that nodes were read of beside CPU and Memory.
 	Signals []Metric
 	Nodes   []NodeUsage
-	// Siblings is the mean measured usage per owner UID, the estimate for a pod of that owner not measured itself.
-	Siblings map[string]cluster.Amounts
+	// Siblings is what pods that were not measured themselves are taken to use by those that are like them.
+	Siblings Siblings
 }
 
 // The places of the windows that every View has.
@@ -117,7 +117,7 @@ type PodUsage struct {
 }
 
 // View reads the store against a snapshot. expected holds, by pod UID, usage known from elsewhere (a replacement uses
-// what the pod it replaces was measured at); it may be nil.
+// what the pod it replaces was measured at); it may be nil. What Deployments were read at is remembered for their next versions.
 func (s *Store) View(snapshot *cluster.Snapshot, now time.Time, expected map[string]cluster.Amounts) *View {
 	r := reading{store: s, now: now, second: s.second(now), expected: expected}
 	r.since = r.second - min(r.second, uint32(Avg5m.Over/time.Second))

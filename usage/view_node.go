@@ -187,7 +187,7 @@ func (r *reading) podTotals(view *View, i int, ns *nodeSeries) podTotals {
 			t.stays = t.stays.Plus(p.Used) // nothing where nothing was measured
 		}
 		if !p.Measured {
-			p.Used = r.estimate(pod, view.Siblings, p.Used)
+			p.Used = r.estimate(pod, &view.Siblings, p.Used)
 		}
 		t.all = t.all.Plus(p.Used)
 		if !newest.sampled[j] && !r.ranThen(pod, ns) {

@@ -48,38 +48,12 @@ func (r *reading) pod(pod *cluster.Pod, ps *podSeries) PodUsage {
 	return usage
 }
 
-// siblings averages the measured pods of each owner.
-func (r *reading) siblings(view *View) map[string]cluster.Amounts {
-	type sum struct {
-		used cluster.Amounts
-		n    int64
-	}
-	sums := map[string]sum{}
-	for i, node := range view.Snapshot.Nodes {
-		for j, pod := range node.Pods {
-			if usage := &view.Nodes[i].Pods[j]; usage.Measured && pod.Owner.UID != "" {
-				s := sums[pod.Owner.UID]
-				sums[pod.Owner.UID] = sum{s.used.Plus(usage.Used), s.n + 1}
-			}
-		}
-	}
-	means := make(map[string]cluster.Amounts, len(sums))
-	for uid, s := range sums {
-		var mean cluster.Amounts
-		for k := range mean {
-			mean[k] = s.used[k] / s.n
-		}
-		means[uid] = mean
-	}
-	return means
-}
-
 // estimate stands in for a pod not measured long enough: what it is expected to use as the replacement of a measured
-// pod, else its siblings' mean, else its requests with the stated factors; never less than what was already seen of it.
-func (r *reading) estimate(pod *cluster.Pod, siblings map[string]cluster.Amounts, seen cluster.Amounts) cluster.Amounts {
+// pod, else what its siblings do, else its requests with the stated factors; never less than what was already seen of it.
+func (r *reading) estimate(pod *cluster.Pod, siblings *Siblings, seen cluster.Amounts) cluster.Amounts {
 	amounts, ok := r.expected[pod.UID]
 	if !ok {
-		amounts, ok = siblings[pod.Owner.UID]
+		amounts, ok = siblings.Of(kinOf(pod), pod.Limits)
 	}
 	if !ok {
 		amounts = r.store.config.Estimate.Of(pod)

@@ -274,7 +274,10 @@ func (o *Observer) changed(change informed.Change) {
 func (o *Observer) added(pod *cluster.Pod, now time.Time) {
 	o.ledger.Bound(ledgerPod(pod), pod.Node, now)
 	if latest := o.latest.Load(); latest != nil {
-		amounts := o.Estimate(latest, pod.UID, pod.Owner.UID, pod.Requests, pod.Limits)
+		amounts := o.Estimate(latest, &Unmeasured{
+			UID: pod.UID, Kin: usage.Kin{Namespace: pod.Namespace, Owner: pod.Owner, TemplateHash: pod.TemplateHash},
+			Requests: pod.Requests, Limits: pod.Limits,
+		})
 		latest.charged[pod.UID] = amounts
 		latest.Board.Adjust(pod.Node, amounts)
 		latest.Board.Bound(pod.Node, now)
@@ -296,16 +299,23 @@ func (o *Observer) removed(pod *cluster.Pod) {
 	}
 }
 
-// Estimate returns what a pod that is not measured yet is expected to use: what its predecessor used, else its siblings'
-// mean, else its requests with the policy's factors.
-func (o *Observer) Estimate(on *Observation, podUID, ownerUID string, requests, limits cluster.Amounts) cluster.Amounts {
-	if amounts, ok := o.ledger.Expects(podUID); ok {
+// Unmeasured is a pod that is not measured yet.
+type Unmeasured struct {
+	UID              string
+	Kin              usage.Kin
+	Requests, Limits cluster.Amounts
+}
+
+// Estimate returns what a pod that is not measured yet is expected to use: what its predecessor used, else what its siblings do,
+// else its requests with the policy's factors.
+func (o *Observer) Estimate(on *Observation, pod *Unmeasured) cluster.Amounts {
+	if amounts, ok := o.ledger.Expects(pod.UID); ok {
 		return amounts
 	}
-	if amounts, ok := on.Board.Siblings(ownerUID); ok {
+	if amounts, ok := on.Board.Siblings(pod.Kin, pod.Limits); ok {
 		return amounts
 	}
-	return on.estimate.For(requests, limits)
+	return on.estimate.For(pod.Requests, pod.Limits)
 }
 
 // predictedOf returns what the view predicted a pod with.

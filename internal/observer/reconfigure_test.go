@@ -301,7 +301,7 @@ func TestReconfigureWhileSampling(t *testing.T) {
 	})
 	group.Go(func() {
 		for range 500 {
-			h.Estimate(h.Latest(), "new", "rs", cluster.Amounts{100, 0}, cluster.Amounts{})
+			h.Estimate(h.Latest(), &Unmeasured{UID: "new", Kin: usage.Kin{Owner: cluster.Owner{UID: "rs"}}, Requests: cluster.Amounts{100, 0}})
 		}
 	})
 	for i := range 60 {

@@ -101,15 +101,19 @@ func (b *bridge) node(name string, cpuMilli int64) {
 
 // bind binds a pod of the ReplicaSet "web" to a node.
 func (b *bridge) bind(uid, node string) {
-	controller := true
-	b.observer.Store().SetPod(&v1.Pod{
+	b.bindTo(&v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "ns", Name: "web-" + uid, UID: types.UID(uid), Labels: map[string]string{"pod-template-hash": "h1"},
-			OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "web", UID: "rs-1", Controller: &controller}},
+			OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "web", UID: "rs-1", Controller: new(true)}},
 		},
-		Spec:   v1.PodSpec{NodeName: node},
-		Status: v1.PodStatus{Phase: v1.PodRunning, StartTime: &metav1.Time{Time: b.now.Add(-time.Hour)}},
-	})
+	}, node)
+}
+
+// bindTo binds a pod that has run for an hour.
+func (b *bridge) bindTo(pod *v1.Pod, node string) {
+	pod.Spec.NodeName = node
+	pod.Status = v1.PodStatus{Phase: v1.PodRunning, StartTime: &metav1.Time{Time: b.now.Add(-time.Hour)}}
+	b.observer.Store().SetPod(pod)
 }
 
 // observe samples for five minutes.

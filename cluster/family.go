@@ -1,0 +1,24 @@
+package cluster
+
+import "strings"
+
+// Family names a Deployment, whose versions have a ReplicaSet each: pods of one Family are made for the same work.
+type Family struct {
+	Namespace, Name string
+}
+
+// FamilyOf returns the Family of an owner in a namespace whose pods have a template hash; the zero Family where it has none. A
+// Deployment calls its ReplicaSets by its own name and the hash of their template, and labels their pods with that hash.
+func FamilyOf(namespace string, owner Owner, templateHash string) Family {
+	if owner.Kind != "ReplicaSet" || templateHash == "" {
+		return Family{}
+	}
+	name, ok := strings.CutSuffix(owner.Name, templateHash)
+	if !ok {
+		return Family{}
+	}
+	if name, ok = strings.CutSuffix(name, "-"); !ok || name == "" {
+		return Family{}
+	}
+	return Family{Namespace: namespace, Name: name}
+}

@@ -1,0 +1,142 @@
+package usage
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evenkeel/evenkeel/cluster"
+)
+
+// What only looks like a version of the Deployment "web", whose ReplicaSet "web-old" is measured, has no part in it; and what
+// cannot be told from one has.
+func TestWhoIsNoVersion(t *testing.T) {
+	kin := func(change func(*Kin)) Kin {
+		k := kinOfVersion("new")
+		change(&k)
+		return k
+	}
+	cases := map[string]struct {
+		kin  Kin
+		want bool
+	}{
+		"a version":                                   {kin(func(*Kin) {}), true},
+		"a pod without the label of the hash":         {kin(func(k *Kin) { k.TemplateHash = "" }), false},
+		"an owner whose name ends otherwise":          {kin(func(k *Kin) { k.Owner.Name = "web-newer" }), false},
+		"a Deployment of another namespace":           {kin(func(k *Kin) { k.Namespace = "other" }), false},
+		"a StatefulSet with a template hash":          {kin(func(k *Kin) { k.Owner.Kind = "StatefulSet" }), false},
+		"a ReplicaSet of its own, called like it":     {kin(func(k *Kin) { k.Owner.Name = "web" }), false},
+		"one whose name begins alike":                 {kin(func(k *Kin) { k.Owner.Name = "web-api-new" }), false},
+		"one whose hash takes a part of another name": {kin(func(k *Kin) { k.Owner.Name, k.TemplateHash = "web-api-new", "api-new" }), true},
+		"one of its own that passes for a version":    {kin(func(k *Kin) { k.Owner.Name, k.TemplateHash = "web-x", "x" }), true},
+		"nobody's pod":                                {Kin{Namespace: "ns", TemplateHash: "new"}, false},
+	}
+	view := play(newStore(t), stage{0, map[string][]int64{"old": {100, 300}}})
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if _, got := view.Siblings.Of(tc.kin, cluster.Amounts{}); got != tc.want {
+				t.Errorf("goes by the Deployment's pods: %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+// Who was never told of anything knows nobody.
+func TestNoSiblingsAtAll(t *testing.T) {
+	for name, siblings := range map[string]Siblings{"zero": {}, "of nothing": newStore(t).View(&cluster.Snapshot{}, at(0), nil).Siblings} {
+		if got, ok := siblings.Of(kinOfVersion("new"), cluster.Amounts{}); ok {
+			t.Errorf("%s: a version is taken to use %v", name, got)
+		}
+	}
+}
+
+// Pods that pass for a Deployment's, and are not, lend it nothing.
+func TestNothingIsLentAcross(t *testing.T) {
+	stateful := kinOfVersion("old")
+	stateful.Owner.Kind = "StatefulSet"
+	elsewhere := kinOfVersion("old")
+	elsewhere.Namespace = "other"
+	bare := Kin{Namespace: "ns", Owner: cluster.Owner{UID: "bare", Kind: "ReplicaSet", Name: "web"}}
+	for name, kin := range map[string]Kin{"a StatefulSet": stateful, "another namespace": elsewhere, "a bare ReplicaSet": bare} {
+		t.Run(name, func(t *testing.T) {
+			store, pod := newStore(t), aPod("p", ofKin(kin))
+			snapshot, read := snapshotOf(nodeWith("n1", pod)), readAt(0).node("n1", amounts(16000, 900)).podMean("p", amounts(500, 64))
+			read.Pods[0].Namespace = pod.Namespace
+			store.Ingest(snapshot, read.Batch)
+			view := store.View(snapshot, at(0), nil)
+			if _, ok := view.Siblings.Of(kin, cluster.Amounts{}); !ok {
+				t.Fatal("it is not measured itself")
+			}
+			if got, ok := view.Siblings.Of(kinOfVersion("new"), cluster.Amounts{}); ok {
+				t.Errorf("a version of the Deployment is taken to use %v", got)
+			}
+		})
+	}
+}
+
+// Deployments that come and go do not fill the store: beyond a bound none that is gone is remembered, the present ones always.
+func TestTheRememberedAreBounded(t *testing.T) {
+	const deployments = mostRemembered + 1
+	store, node, read := newStore(t), nodeWith("n1"), readAt(0).node("n1", amounts(16000, 900))
+	named := func(i int) Kin {
+		k := kinOfVersion("old")
+		k.Owner.UID, k.Owner.Name = fmt.Sprint(i), fmt.Sprintf("web%d-old", i)
+		return k
+	}
+	for i := range deployments {
+		pod := aPod(fmt.Sprint(i), ofKin(named(i)))
+		node.Pods = append(node.Pods, pod)
+		read.podMean(pod.Name, amounts(1, 1))
+	}
+	full := snapshotOf(node)
+	store.Ingest(full, read.Batch)
+	if got := len(store.View(full, at(0), nil).Siblings.families); got != deployments {
+		t.Fatalf("%d Deployments with measured pods are known, want %d", got, deployments)
+	}
+	for _, tc := range []struct{ stay, want int }{{1, deployments}, {0, 0}} { // of which one is there and as many as may be gone; then one more
+		left := snapshotOf(nodeWith("n1", node.Pods[:tc.stay]...))
+		store.Ingest(left, readAt(15).node("n1", amounts(16000, 900)).Batch)
+		if got := len(store.View(left, at(15), nil).Siblings.families); got != tc.want {
+			t.Errorf("with %d left %d are known, want %d", tc.stay, got, tc.want)
+		}
+	}
+}
+
+// A clock that went backwards leaves nothing from the future: the age of what was remembered is not known.
+func TestVersionsFromTheFuture(t *testing.T) {
+	cases := map[string]func(*Store) *View{
+		"a View of an earlier time": func(store *Store) *View { return store.View(snapshotOf(nodeWith("n1")), at(3600), nil) },
+		"a View of long after an earlier reading": func(store *Store) *View {
+			store.Ingest(snapshotOf(nodeWith("n1")), readAt(0).node("n1", amounts(16000, 900)).Batch)
+			return store.View(snapshotOf(nodeWith("n1")), at(7300), nil)
+		},
+	}
+	for name, look := range cases {
+		t.Run(name, func(t *testing.T) {
+			store := newStore(t)
+			play(store, stage{7200, map[string][]int64{"old": {100, 300}}})
+			if got, ok := look(store).Siblings.Of(kinOfVersion("new"), cluster.Amounts{}); ok {
+				t.Errorf("a new version is taken to use %v", got)
+			}
+		})
+	}
+}
+
+// What many pods of a huge node add up to remains an amount.
+func TestHugeVersions(t *testing.T) {
+	store, node, read := newStore(t), nodeWith("n1"), readAt(0).node("n1", amounts(16000, 900))
+	node.Node.Allocatable = cluster.Amounts{mostEstimated, mostEstimated}
+	for i := range 100 {
+		pod := aPod(fmt.Sprint(i), ofKin(kinOfVersion("old")))
+		node.Pods = append(node.Pods, pod)
+		read.podMean(pod.Name, cluster.Amounts{mostEstimated, mostEstimated})
+	}
+	snapshot := snapshotOf(node)
+	store.Ingest(snapshot, read.Batch)
+	got, _ := store.View(snapshot, at(0), nil).Siblings.Of(kinOfVersion("new"), cluster.Amounts{math.MaxInt64, 1})
+	if diff := cmp.Diff(cluster.Amounts{math.MaxUint32, 1}, got); diff != "" { // as much as a sample holds, and the limit
+		t.Errorf("used (-want +got):\n%s", diff)
+	}
+}

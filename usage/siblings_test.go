@@ -1,0 +1,164 @@
+package usage
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evenkeel/evenkeel/cluster"
+)
+
+// kinOfVersion is a version of the Deployment "web", by the hash of its template.
+func kinOfVersion(hash string) Kin {
+	return Kin{
+		Namespace: "ns", TemplateHash: hash,
+		Owner: cluster.Owner{UID: "uid-web-" + hash, Kind: "ReplicaSet", Name: "web-" + hash},
+	}
+}
+
+func ofKin(kin Kin) func(*cluster.Pod) {
+	return func(p *cluster.Pod) {
+		p.Namespace, p.Owner, p.TemplateHash = kin.Namespace, kin.Owner, kin.TemplateHash
+	}
+}
+
+// stage is what runs at a second: the milli-cores that each pod of each version uses.
+type stage struct {
+	second int
+	pods   map[string][]int64
+}
+
+// play reads one stage after the other and returns the last View.
+func play(store *Store, stages ...stage) (view *View) {
+	for _, s := range stages {
+		node, read := nodeWith("n1"), readAt(s.second).node("n1", amounts(16000, 900))
+		for hash, used := range s.pods {
+			for i, cpuMilli := range used {
+				pod := aPod(fmt.Sprintf("web-%s-%d", hash, i), ofKin(kinOfVersion(hash)))
+				node.Pods = append(node.Pods, pod)
+				read.podMean(pod.Name, amounts(cpuMilli, 64))
+			}
+		}
+		snapshot := snapshotOf(node)
+		store.Ingest(snapshot, read.Batch)
+		view = store.View(snapshot, at(s.second), nil)
+	}
+	return view
+}
+
+func TestSiblingsOfANewVersion(t *testing.T) {
+	type pods = map[string][]int64
+	const unknown = -1
+	cases := map[string]struct {
+		stages []stage
+		hash   string // of the newcomer
+		limit  int64
+		want   int64
+	}{
+		"the first version of a Deployment has nobody to go by": {
+			stages: []stage{{0, pods{}}},
+			hash:   "new", want: unknown,
+		},
+		"before any of its pods is measured, what the version before uses": {
+			stages: []stage{{0, pods{"old": {100, 300}}}},
+			hash:   "new", want: 200,
+		},
+		"until three of its pods are measured, too": {
+			stages: []stage{{0, pods{"old": {100, 300, 100, 300}, "new": {900, 1100}}}},
+			hash:   "new", want: 200,
+		},
+		"with three of its pods measured, what those use": {
+			stages: []stage{{0, pods{"old": {100, 300, 100, 300}, "new": {900, 1000, 1100}}}},
+			hash:   "new", want: 1000,
+		},
+		"the version before goes by itself meanwhile": {
+			stages: []stage{{0, pods{"old": {100, 300, 100, 300}, "new": {900, 1000, 1100}}}},
+			hash:   "old", want: 200,
+		},
+		"the last pod of the version before goes by its own": {
+			stages: []stage{{0, pods{"old": {100, 300}}}, {300, pods{"old": {300}, "new": {900}}}},
+			hash:   "old", want: 300,
+		},
+		"a single pod tells as much as the single one before it": {
+			stages: []stage{{0, pods{"old": {100}, "new": {900}}}},
+			hash:   "new", want: 900,
+		},
+		"a version that is gone is remembered": {
+			stages: []stage{{0, pods{"old": {100, 300}}}, {600, pods{}}},
+			hash:   "new", want: 200,
+		},
+		"beside one pod of the next": {
+			stages: []stage{{0, pods{"old": {100, 300}}}, {600, pods{"new": {900}}}},
+			hash:   "new", want: 200,
+		},
+		"but not beside as many of it": {
+			stages: []stage{{0, pods{"old": {100, 300}}}, {600, pods{"new": {900, 1100}}}},
+			hash:   "new", want: 1000,
+		},
+		"by those that were measured last, and not by how many once were": {
+			stages: []stage{{0, pods{"old": {100, 100, 100}}}, {300, pods{"old": {300}}}, {600, pods{}}},
+			hash:   "new", want: 300,
+		},
+		"for an hour": {
+			stages: []stage{{0, pods{"old": {100, 300}}}, {3600, pods{}}},
+			hash:   "new", want: 200,
+		},
+		"and no longer": {
+			stages: []stage{{0, pods{"old": {100, 300}}}, {3601, pods{}}},
+			hash:   "new", want: unknown,
+		},
+		"no longer beside one pod of the next either": {
+			stages: []stage{{0, pods{"old": {100, 300}}}, {1800, pods{"new": {900}}}, {3601, pods{"new": {900}}}},
+			hash:   "new", want: 900,
+		},
+		"a version that was scaled to nothing goes by what it used": {
+			stages: []stage{{0, pods{"old": {100, 300}}}, {600, pods{}}},
+			hash:   "old", want: 200,
+		},
+		"one that was scaled down goes by the pods that are left": {
+			stages: []stage{{0, pods{"old": {100, 100, 100, 100, 100}}}, {600, pods{"old": {300}}}},
+			hash:   "old", want: 300,
+		},
+		"the third version goes by the second": {
+			stages: []stage{
+				{0, pods{"old": {100, 100, 100, 100}}}, {300, pods{"old": {100}, "newer": {500, 500, 500}}}, {600, pods{"newer": {500, 500, 500}}},
+			},
+			hash: "new", want: 500,
+		},
+		"smaller containers use no more than they are allowed": {
+			stages: []stage{{0, pods{"old": {100, 300}}}},
+			hash:   "new", limit: 150, want: 150,
+		},
+		"larger ones what the smaller ones did": {
+			stages: []stage{{0, pods{"old": {100, 300}}}},
+			hash:   "new", limit: 4000, want: 200,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			view := play(newStore(t), tc.stages...)
+			got, ok := view.Siblings.Of(kinOfVersion(tc.hash), amounts(tc.limit, 0))
+			if !ok {
+				got[cluster.CPU] = unknown
+			}
+			if diff := cmp.Diff(tc.want, got[cluster.CPU]); diff != "" {
+				t.Errorf("milli-cores (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A new version's pod that is not measured yet counts on its node with what the version before used, also once that is gone.
+func TestANewVersionIsPredicted(t *testing.T) {
+	store := newStore(t)
+	play(store, stage{0, map[string][]int64{"old": {3000, 3000}}})
+	newcomer := aPod("web-new-0", ofKin(kinOfVersion("new")), startedAt(290))
+	newcomer.Limits = amounts(0, 32)
+	snapshot := snapshotOf(nodeWith("n1", newcomer))
+	store.Ingest(snapshot, readAt(300).node("n1", amounts(100, 10)).Batch)
+	want := PodUsage{Used: amounts(3000, 32)} // of 64 MiB
+	if diff := cmp.Diff(want, store.View(snapshot, at(300), nil).Nodes[0].Pods[0]); diff != "" {
+		t.Errorf("newcomer (-want +got):\n%s", diff)
+	}
+}
