@@ -65,13 +65,22 @@ func (m *Measured) standings(view *usage.View) []standing {
 
 func (m *Measured) full(node reader) bool {
 	for i := range m.Limits {
-		limit := &m.Limits[i]
-		percent := node.share(limit.Resource, limit.Window) / perPercent
-		if percent > limit.Percent || limit.From && percent == limit.Percent { // neither when NaN
+		if _, passed := m.Limits[i].judge(node); passed {
 			return true
 		}
 	}
 	return false
+}
+
+// Judge returns what a node of a view uses of its capacity, in percent, and whether that passes the limit. What is not known is
+// NaN and passes none.
+func (l *Limit) Judge(view *usage.View, node int) (percent float64, passed bool) {
+	return l.judge(reader{view, node})
+}
+
+func (l *Limit) judge(node reader) (percent float64, passed bool) {
+	percent = node.share(l.Resource, l.Window) / perPercent
+	return percent, percent > l.Percent || l.From && percent == l.Percent
 }
 
 func (m *Measured) score(node reader) int16 {

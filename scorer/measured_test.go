@@ -243,6 +243,9 @@ func TestMeasuredLimits(t *testing.T) {
 			if got := b.Accepts(0, pod); got != tc.want {
 				t.Errorf("accepted: %v, want %v", got, tc.want)
 			}
+			if got := len(b.AppendRefused(nil, pod)) == 0; got != tc.want {
+				t.Errorf("accepted when all are asked about: %v, want %v", got, tc.want)
+			}
 			// predicted usage is far below the reject lines here
 			if got := b.Lands(0, pod); got != tc.want {
 				t.Errorf("may be landed on: %v, want %v", got, tc.want)

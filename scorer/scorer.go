@@ -36,8 +36,8 @@ type Board struct {
 	gauges []gauge
 	// shares are the weights of the resources, one in all.
 	shares cluster.Percents
-	// siblings is the mean measured usage of an owner's pods.
-	siblings map[string]cluster.Amounts
+	// siblings is what pods are taken to use by those that are like them.
+	siblings usage.Siblings
 	hot      *hotValue // nil without terms
 	scratch  sync.Pool // of *[]float64: the loads of a request's nodes
 	// measured is nil where predicted usage decides; standings are what it says of the nodes.
@@ -116,10 +116,9 @@ func (b *Board) SameNodes(other *Board) bool {
 	return slices.EqualFunc(b.nodes, other.nodes, func(x, y node) bool { return x.name == y.name })
 }
 
-// Siblings returns the mean measured usage of an owner's pods.
-func (b *Board) Siblings(ownerUID string) (cluster.Amounts, bool) {
-	amounts, ok := b.siblings[ownerUID]
-	return amounts, ok
+// Siblings returns what a pod with these limits is taken to use by the pods that it is like.
+func (b *Board) Siblings(kin usage.Kin, limits cluster.Amounts) (cluster.Amounts, bool) {
+	return b.siblings.Of(kin, limits)
 }
 
 // Adjust adds to (or, with negative amounts, takes from) the predicted usage of a node. Safe for concurrent use; a
@@ -163,6 +162,26 @@ func (b *Board) Accepts(i int32, pod cluster.Amounts) bool {
 		return !b.full(i)
 	}
 	return b.under(i, pod)
+}
+
+// AppendRefused appends the nodes that do not accept a pod of the given usage to a list, and returns it. Asking about all
+// nodes in a row costs a fraction of asking about each.
+func (b *Board) AppendRefused(nodes []int32, pod cluster.Amounts) []int32 {
+	if b.Measured() {
+		for i := range b.standings {
+			if b.standings[i].full {
+				nodes = append(nodes, int32(i)) //nolint:gosec // a cluster has fewer than 2^31 nodes
+			}
+		}
+		return nodes
+	}
+	cpuMilli, memBytes := pod[cluster.CPU], pod[cluster.Memory]
+	for i := range b.gauges {
+		if !b.gauges[i].takes(cpuMilli, memBytes) {
+			nodes = append(nodes, int32(i)) //nolint:gosec // a cluster has fewer than 2^31 nodes
+		}
+	}
+	return nodes
 }
 
 // Lands says whether a planned move may end on a node: whatever the board judges by, its predicted usage has to stay at or

@@ -161,12 +161,14 @@ type outcome struct {
 	feasible []string
 	refused  map[string]string
 	scores   map[string]int64
+	// preScored says that PreScore is asked too.
+	preScored bool
 }
 
 // schedule asks as kube-scheduler does: the filters of all nodes at once, then the scores of those that pass.
 func (s *stand) schedule(pod *v1.Pod) outcome {
 	s.t.Helper()
-	o := outcome{cycle: &cycleState{}, refused: map[string]string{}}
+	o := outcome{cycle: &cycleState{}, refused: map[string]string{}, preScored: true}
 	_, status := s.PreFilter(s.t.Context(), o.cycle, pod, s.nodes)
 	if !status.IsSuccess() && !status.IsSkip() {
 		s.t.Fatalf("PreFilter: %v", status)
@@ -204,12 +206,33 @@ func (s *stand) score(pod *v1.Pod, o outcome) map[string]int64 {
 	for i, name := range o.feasible {
 		list[i].Name = name
 	}
+	if o.preScored && s.PreScore(s.t.Context(), o.cycle, pod, s.infos(o.feasible)).IsSkip() {
+		return s.unscored(o.feasible)
+	}
 	if status := s.ScoreExtensions().NormalizeScore(s.t.Context(), o.cycle, pod, list); !status.IsSuccess() {
 		s.t.Fatalf("NormalizeScore: %v", status)
 	}
 	scores := map[string]int64{}
 	for _, score := range list {
 		scores[score.Name] = score.Score
+	}
+	return scores
+}
+
+// infos are the nodes of these names.
+func (s *stand) infos(names []string) []fwk.NodeInfo {
+	infos := make([]fwk.NodeInfo, len(names))
+	for i, name := range names {
+		infos[i] = s.nodes[slices.IndexFunc(s.nodes, func(n fwk.NodeInfo) bool { return n.Node().Name == name })]
+	}
+	return infos
+}
+
+// unscored are the scores where scoring is skipped.
+func (s *stand) unscored(names []string) map[string]int64 {
+	scores := map[string]int64{}
+	for _, name := range names {
+		scores[name] = 0
 	}
 	return scores
 }

@@ -16,11 +16,11 @@ import (
 	"context"
 	"hash/fnv"
 	"sync"
+	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"github.com/evenkeel/evenkeel/internal/steering"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
@@ -42,11 +42,16 @@ type Plugin struct {
 
 	// opening keeps two nodes that are asked about at once from opening two cycles for a pod.
 	opening sync.Mutex
+	// newest is what was opened last: a profile places one pod after the other, and asks about each of hundreds of nodes.
+	newest atomic.Pointer[asked]
+	// places tell nodes apart without reading their names.
+	places atomic.Pointer[places]
 }
 
 var (
 	_ fwk.PreFilterPlugin   = (*Plugin)(nil)
 	_ fwk.FilterPlugin      = (*Plugin)(nil)
+	_ fwk.PreScorePlugin    = (*Plugin)(nil)
 	_ fwk.ScorePlugin       = (*Plugin)(nil)
 	_ fwk.ScoreExtensions   = (*Plugin)(nil)
 	_ fwk.ReservePlugin     = (*Plugin)(nil)
@@ -56,11 +61,12 @@ var (
 // Name is the name that the plugin is registered under.
 func (p *Plugin) Name() string { return p.name }
 
-// PreFilter opens the pod's cycle. Where nothing is known it has the filter skipped.
-func (p *Plugin) PreFilter(_ context.Context, cycle fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	opened := p.open(pod)
-	cycle.Write(p.key(), opened)
-	if opened.steering == nil || opened.steering.Neutral() {
+// PreFilter opens the pod's cycle and judges all nodes. Where none is refused it has the filter skipped.
+func (p *Plugin) PreFilter(_ context.Context, cycle fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	opened := p.open(cycle, pod)
+	refuses := opened.judge(p, nodes)
+	p.keep(opened)
+	if !refuses {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
 	return nil, nil
@@ -73,29 +79,35 @@ func (p *Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 // all but the one it belongs to.
 func (p *Plugin) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) *fwk.Status {
 	asked := p.of(cycle, pod)
-	if asked.steering == nil || isProbe(ctx) {
+	if asked.steering == nil {
 		return nil
 	}
-	node := info.Node().Name
-	// What looks further lives on the heap, and most pods need it for few nodes.
-	look := func() *probe { return &probe{plugin: p, ctx: ctx, cycle: cycle, pod: pod, asked: asked} }
-	if asked.steering.Replaces() {
-		if to := look().landing(); to != "" {
-			if node == to {
+	node := info.Node()
+	if asked.steering.Replaces() && !isProbe(ctx) {
+		look := &probe{plugin: p, ctx: ctx, cycle: cycle, pod: pod, asked: asked}
+		if to := look.landing(); to != "" {
+			if node.Name == to {
 				return nil
 			}
 			return refuse(extender.RejectNotDestination.Message())
 		}
 	}
-	reject := asked.steering.Reject(node)
-	if reject == extender.RejectNone {
+	reject := asked.reject(node)
+	if reject == extender.RejectNone || isProbe(ctx) { // a context takes long to search, and most nodes are not refused
 		return nil
 	}
 	message, all := p.refusal(reject)
-	if all || look().others() {
+	if all {
 		return refuse(message)
 	}
-	return nil
+	others, known := asked.others.get()
+	if !known {
+		others = (&probe{plugin: p, ctx: ctx, cycle: cycle, pod: pod, asked: asked}).others()
+	}
+	if !others {
+		return nil
+	}
+	return refuse(message)
 }
 
 // refusal returns what is told about a node that is refused, and whether it is even if no other node takes the pod.
@@ -112,6 +124,16 @@ func refuse(message string) *fwk.Status {
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, message)
 }
 
+// PreScore keeps which nodes are left for the pod. Where nothing is known it has scoring skipped.
+func (p *Plugin) PreScore(_ context.Context, cycle fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
+	asked := p.of(cycle, pod)
+	if asked.steering == nil || asked.steering.Neutral() && !p.parts {
+		return fwk.NewStatus(fwk.Skip)
+	}
+	asked.left = nodes
+	return nil
+}
+
 // Score leaves scoring to NormalizeScore, which sees all nodes of the pod: scores are spread over them.
 func (p *Plugin) Score(context.Context, fwk.CycleState, *v1.Pod, fwk.NodeInfo) (int64, *fwk.Status) {
 	return 0, nil
@@ -126,11 +148,8 @@ func (p *Plugin) NormalizeScore(_ context.Context, cycle fwk.CycleState, pod *v1
 	if asked.steering == nil {
 		return nil
 	}
-	names, points := make([]string, len(scores)), make([]int8, len(scores))
-	for i := range scores {
-		names[i] = scores[i].Name
-	}
-	asked.steering.Score(names, points)
+	points := make([]int8, len(scores))
+	asked.steering.Score(asked.among(scores), points)
 	if p.parts {
 		partTies(points, string(pod.UID))
 	}
@@ -185,55 +204,4 @@ func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, 
 		{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: fwk.Delete}},
 		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeAllocatable | fwk.UpdateNodeTaint | fwk.UpdateNodeLabel | fwk.UpdateNodeAnnotation}},
 	}, nil
-}
-
-// asked is what is known of a pod in one of its scheduling cycles. Copies of kube-scheduler's state share it.
-type asked struct {
-	// steering is nil where nobody can be asked yet.
-	steering *steering.Cycle
-	landing  once[string]
-	others   once[bool]
-}
-
-var _ fwk.StateData = (*asked)(nil)
-
-// Clone returns the same: nothing of it depends on which pods a node holds.
-func (a *asked) Clone() fwk.StateData { return a }
-
-// key is the name of the plugin, by which it is enabled once in a profile.
-func (p *Plugin) key() fwk.StateKey { return fwk.StateKey(p.name) }
-
-// of returns what was opened for the pod in this cycle; where no PreFilter has, it is opened now.
-func (p *Plugin) of(cycle fwk.CycleState, pod *v1.Pod) *asked {
-	if known := p.read(cycle); known != nil {
-		return known
-	}
-	p.opening.Lock()
-	defer p.opening.Unlock()
-	if known := p.read(cycle); known != nil {
-		return known
-	}
-	opened := p.open(pod)
-	cycle.Write(p.key(), opened)
-	return opened
-}
-
-func (p *Plugin) read(cycle fwk.CycleState) *asked {
-	data, err := cycle.Read(p.key())
-	if err != nil { // there is none yet
-		return nil
-	}
-	known, ok := data.(*asked)
-	if !ok {
-		return nil
-	}
-	return known
-}
-
-func (p *Plugin) open(pod *v1.Pod) *asked {
-	judge := p.side.Judge()
-	if judge == nil {
-		return &asked{}
-	}
-	return &asked{steering: judge.Consider(describe(pod))}
 }

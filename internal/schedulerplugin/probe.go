@@ -63,7 +63,7 @@ const triedFirst = 8
 
 // free says whether Evenkeel does not refuse a node and all other filters pass it.
 func (l *probe) free(node fwk.NodeInfo) bool {
-	return l.asked.steering.Reject(node.Node().Name) == extender.RejectNone && l.takes(node)
+	return l.asked.reject(node.Node()) == extender.RejectNone && l.takes(node)
 }
 
 // anyFree looks for a free node in parallel.
@@ -92,10 +92,22 @@ func (l *probe) nodes() []fwk.NodeInfo {
 // once keeps the first answer.
 type once[T any] struct {
 	sync  sync.Once
+	known atomic.Bool
 	value T
 }
 
 func (o *once[T]) do(find func() T) T {
-	o.sync.Do(func() { o.value = find() })
+	o.sync.Do(func() {
+		o.value = find()
+		o.known.Store(true)
+	})
 	return o.value
+}
+
+// get returns the answer if it is there already, without anything that finding it takes.
+func (o *once[T]) get() (value T, known bool) {
+	if !o.known.Load() {
+		return value, false
+	}
+	return o.value, true
 }

@@ -51,20 +51,53 @@ func (c *Cycle) Neutral() bool { return c.round.observation == nil }
 // Replaces says whether the pod takes up a move, so that one node is to be found for it.
 func (c *Cycle) Replaces() bool { return c.moving }
 
-// Reject says why a node, looked at by itself, is not for the pod.
-func (c *Cycle) Reject(node string) extender.Reject {
+// Index is that of the nodes which are known. It changes when they do, and stays the same while they do.
+func (c *Cycle) Index() *extender.Index { return c.round.index }
+
+// Node returns the index of a node, or -1. Before the first observation no node is known.
+func (c *Cycle) Node(name string) int32 {
 	if c.Neutral() {
+		return -1
+	}
+	return c.round.observation.Board.Node([]byte(name))
+}
+
+// Reject says why the node at an index, looked at by itself, is not for the pod.
+func (c *Cycle) Reject(node int32) extender.Reject {
+	if c.Neutral() || node < 0 {
 		return extender.RejectNone
 	}
-	nodes, reasons := [1]int32{c.node(node)}, [1]extender.Reject{}
-	if nodes[0] < 0 {
-		return extender.RejectNone
-	}
-	if slices.Contains(c.sources, nodes[0]) {
+	nodes, reasons := [1]int32{node}, [1]extender.Reject{}
+	if slices.Contains(c.sources, node) {
 		reasons[0] = extender.RejectSource
 	}
 	c.round.rejectFull(&c.pod, c.amounts, nodes[:], reasons[:])
 	return reasons[0]
+}
+
+// Verdicts says what Reject says of each node that is known, by index, and may be nil where it refuses none.
+func (c *Cycle) Verdicts() []extender.Reject {
+	if c.Neutral() {
+		return nil
+	}
+	var room [256]int32 // mostly enough, and not on the heap
+	full, why := room[:0], c.round.reason(&c.pod)
+	if why != extender.RejectNone {
+		full = c.round.observation.Board.AppendRefused(full, c.amounts)
+	}
+	if len(full) == 0 && len(c.sources) == 0 {
+		return nil
+	}
+	reasons := make([]extender.Reject, c.round.observation.Board.Len())
+	for _, node := range full {
+		reasons[node] = why
+	}
+	for _, node := range c.sources {
+		if node >= 0 && reasons[node] != extender.RejectLoad {
+			reasons[node] = extender.RejectSource
+		}
+	}
+	return reasons
 }
 
 // Land returns where a pod that takes up a move belongs: the planned destination while it is under its ceiling, else the
@@ -97,13 +130,12 @@ const maxTries = 32
 // bestScore is the highest score of a scheduler plugin.
 const bestScore = 100
 
-// Score writes one score from 0 to bestScore per node.
-func (c *Cycle) Score(names []string, scores []int8) {
+// Score writes one score from 0 to bestScore per node, given by index.
+func (c *Cycle) Score(nodes []int32, scores []int8) {
 	clear(scores)
 	if c.Neutral() {
 		return
 	}
-	nodes := c.nodes(names)
 	if c.moving {
 		if to := c.round.destination(c.move, nodes); to >= 0 {
 			scores[slices.Index(nodes, to)] = bestScore
@@ -116,7 +148,7 @@ func (c *Cycle) Score(names []string, scores []int8) {
 // Reserve reckons with the pod on the node that was chosen: a move is booked there, any other pod is presumed there until
 // the watch tells.
 func (c *Cycle) Reserve(node string) {
-	switch i := c.node(node); {
+	switch i := c.Node(node); {
 	case c.Neutral():
 	case c.moving:
 		c.round.judge.observer.Ledger().Book(c.move.PodUID, node, c.move.Usage)
@@ -132,18 +164,10 @@ func (c *Cycle) Unreserve() {
 	}
 }
 
-// node returns the index of a node, or -1. Before the first observation no node is known.
-func (c *Cycle) node(name string) int32 {
-	if c.Neutral() {
-		return -1
-	}
-	return c.round.observation.Board.Node([]byte(name))
-}
-
 func (c *Cycle) nodes(names []string) []int32 {
 	nodes := make([]int32, len(names))
 	for k, name := range names {
-		nodes[k] = c.node(name)
+		nodes[k] = c.Node(name)
 	}
 	return nodes
 }

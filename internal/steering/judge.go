@@ -13,6 +13,7 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/scorer/extender"
+	"github.com/evenkeel/evenkeel/usage"
 )
 
 // Judge is the extender's Judge over an Observer. It is safe for concurrent use.
@@ -133,15 +134,24 @@ func (r round) Filter(pod *extender.Pod, nodes []int32, reasons []extender.Rejec
 	}
 }
 
-// rejectFull marks the nodes that have no room. Limits of measured windows do not hold for pods of DaemonSets: each has one
-// node alone, and would wait for ever.
+// reason is why nodes that have no room are not for the pod, RejectNone where they are for it all the same: limits of measured
+// windows do not hold for pods of DaemonSets, each of which has one node alone, and would wait for ever.
+func (r round) reason(pod *extender.Pod) extender.Reject {
+	switch {
+	case !r.observation.Board.Measured():
+		return extender.RejectHot
+	case pod.OwnerKind == "DaemonSet":
+		return extender.RejectNone
+	default:
+		return extender.RejectLoad
+	}
+}
+
+// rejectFull marks the nodes that have no room.
 func (r round) rejectFull(pod *extender.Pod, amounts cluster.Amounts, nodes []int32, reasons []extender.Reject) {
-	board, why := r.observation.Board, extender.RejectHot
-	if board.Measured() {
-		if pod.OwnerKind == "DaemonSet" {
-			return
-		}
-		why = extender.RejectLoad
+	board, why := r.observation.Board, r.reason(pod)
+	if why == extender.RejectNone {
+		return
 	}
 	for k, i := range nodes {
 		// A limit counts whatever else there is against a node, because others yield where a request would lose all its nodes.
@@ -267,9 +277,15 @@ func (r round) Prioritize(pod *extender.Pod, nodes []int32, scores []int8) {
 
 func (r round) estimate(pod *extender.Pod) cluster.Amounts {
 	atLeastZero := func(v int64) int64 { return max(v, 0) }
-	return r.judge.observer.Estimate(r.observation, pod.UID, pod.OwnerUID,
-		cluster.Amounts{atLeastZero(pod.CPUMilli), atLeastZero(pod.MemoryBytes)},
-		cluster.Amounts{pod.LimitCPUMilli, pod.LimitMemoryBytes})
+	return r.judge.observer.Estimate(r.observation, &observer.Unmeasured{
+		UID: pod.UID,
+		Kin: usage.Kin{
+			Namespace: pod.Namespace, Owner: cluster.Owner{UID: pod.OwnerUID, Kind: pod.OwnerKind, Name: pod.OwnerName},
+			TemplateHash: pod.TemplateHash,
+		},
+		Requests: cluster.Amounts{atLeastZero(pod.CPUMilli), atLeastZero(pod.MemoryBytes)},
+		Limits:   cluster.Amounts{pod.LimitCPUMilli, pod.LimitMemoryBytes},
+	})
 }
 
 func ledgerPod(pod *extender.Pod) ledger.Pod {

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/ledger"
@@ -106,6 +108,41 @@ func TestFilterBySiblings(t *testing.T) {
 	}
 	if got := b.filter(strange("p", 200), "a")["a"]; got != keep {
 		t.Errorf("a stranger requesting 200m: %v, want %v", got, keep)
+	}
+}
+
+// A pod of a Deployment's next version counts as much as those of the version before use, as far as it is allowed to.
+func TestFilterByTheVersionBefore(t *testing.T) {
+	b := newBridge(t)
+	b.node("a", 4000)
+	b.bindTo(&v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: "shop-h1-x", UID: "x", Labels: map[string]string{"pod-template-hash": "h1"},
+			OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "shop-h1", UID: "shop-1", Controller: new(true)}},
+		},
+	}, "a")
+	b.pods = append(b.pods, podSample("shop-h1-x", 3000))
+	b.observe()
+	next := extender.Pod{
+		Namespace: "ns", Name: "shop-h2-y", UID: "y", OwnerUID: "shop-2", OwnerKind: "ReplicaSet", OwnerName: "shop-h2", TemplateHash: "h2",
+		CPUMilli: 200, MemoryBytes: extender.Absent,
+	}
+	for name, tc := range map[string]struct {
+		change func(*extender.Pod)
+		want   extender.Reject
+	}{
+		"the next version":                 {func(*extender.Pod) {}, tooHot}, // 4000 + 3000
+		"with a limit of 1 core":           {func(p *extender.Pod) { p.LimitCPUMilli = 1000 }, keep},
+		"of another namespace":             {func(p *extender.Pod) { p.Namespace = "other" }, keep},
+		"of another Deployment":            {func(p *extender.Pod) { p.OwnerName = "shops-h2" }, keep},
+		"of a StatefulSet":                 {func(p *extender.Pod) { p.OwnerKind = "StatefulSet" }, keep},
+		"without the label of its version": {func(p *extender.Pod) { p.TemplateHash = "" }, keep},
+	} {
+		pod := next
+		tc.change(&pod)
+		if got := b.filter(&pod, "a")["a"]; got != tc.want {
+			t.Errorf("%s: %v, want %v", name, got, tc.want)
+		}
 	}
 }
 

@@ -1,0 +1,124 @@
+package schedulerplugin
+
+import (
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/evenkeel/evenkeel/internal/steering"
+	"github.com/evenkeel/evenkeel/scorer/extender"
+)
+
+// asked is what is known of a pod in one of its scheduling cycles. Copies of kube-scheduler's state share it.
+type asked struct {
+	// cycle is the state that it was opened for; copies of it have another.
+	cycle fwk.CycleState
+	// steering is nil where nobody can be asked yet.
+	steering *steering.Cycle
+	// places are nil where no PreFilter was asked; then nodes are judged one by one.
+	places *places
+	// refused says of each node that is known why it is refused; nil where none is.
+	refused []extender.Reject
+	// left are the nodes that are scored.
+	left    []fwk.NodeInfo
+	landing once[string]
+	others  once[bool]
+}
+
+var _ fwk.StateData = (*asked)(nil)
+
+// Clone returns the same: nothing of it depends on which pods a node holds.
+func (a *asked) Clone() fwk.StateData { return a }
+
+// judge judges all nodes at once, and says whether the filter has to be asked about them one by one.
+func (a *asked) judge(p *Plugin, nodes []fwk.NodeInfo) bool {
+	if a.steering == nil || a.steering.Neutral() {
+		return false
+	}
+	a.places = p.placesOf(a.steering, nodes)
+	a.refused = a.steering.Verdicts()
+	return a.refused != nil || a.steering.Replaces()
+}
+
+// reject says why a node, looked at by itself, is not for the pod.
+func (a *asked) reject(node *v1.Node) extender.Reject {
+	place := a.place(node)
+	if a.places == nil {
+		return a.steering.Reject(place)
+	}
+	if place < 0 || a.refused == nil {
+		return extender.RejectNone
+	}
+	return a.refused[place]
+}
+
+// place returns the index of a node, or -1.
+func (a *asked) place(node *v1.Node) int32 {
+	if a.places != nil {
+		if place, ok := a.places.find(node); ok {
+			return place
+		}
+	}
+	return a.steering.Node(node.Name)
+}
+
+// among returns the indices of nodes that are scored, which come in the order in which PreScore has seen them.
+func (a *asked) among(scores fwk.NodeScoreList) []int32 {
+	places := make([]int32, len(scores))
+	for k := range scores {
+		if k < len(a.left) {
+			if node := a.left[k].Node(); node.Name == scores[k].Name {
+				places[k] = a.place(node)
+				continue
+			}
+		}
+		places[k] = a.steering.Node(scores[k].Name)
+	}
+	return places
+}
+
+// key is the name of the plugin, by which it is enabled once in a profile.
+func (p *Plugin) key() fwk.StateKey { return fwk.StateKey(p.name) }
+
+// of returns what was opened for the pod in this cycle; where no PreFilter has, it is opened now.
+func (p *Plugin) of(cycle fwk.CycleState, pod *v1.Pod) *asked {
+	if known := p.newest.Load(); known != nil && known.cycle == cycle {
+		return known
+	}
+	if known := p.read(cycle); known != nil {
+		return known
+	}
+	p.opening.Lock()
+	defer p.opening.Unlock()
+	if known := p.read(cycle); known != nil {
+		return known
+	}
+	opened := p.open(cycle, pod)
+	p.keep(opened)
+	return opened
+}
+
+func (p *Plugin) read(cycle fwk.CycleState) *asked {
+	data, err := cycle.Read(p.key())
+	if err != nil { // there is none yet
+		return nil
+	}
+	known, ok := data.(*asked)
+	if !ok {
+		return nil
+	}
+	return known
+}
+
+func (p *Plugin) open(cycle fwk.CycleState, pod *v1.Pod) *asked {
+	judge := p.side.Judge()
+	if judge == nil {
+		return &asked{cycle: cycle}
+	}
+	return &asked{cycle: cycle, steering: judge.Consider(describe(pod))}
+}
+
+// keep has what was opened found again.
+func (p *Plugin) keep(opened *asked) {
+	opened.cycle.Write(p.key(), opened)
+	p.newest.Store(opened)
+}

@@ -1,0 +1,54 @@
+package schedulerplugin
+
+import (
+	"sync/atomic"
+
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/evenkeel/evenkeel/internal/steering"
+	"github.com/evenkeel/evenkeel/scorer/extender"
+)
+
+// places say at which index of the board a node is, by its object: to read and hash hundreds of names for each pod is most of
+// what asking about nodes costs. An object is replaced when the node changes, so that one which is missing means nothing.
+type places struct {
+	list  []fwk.NodeInfo
+	index *extender.Index
+	of    map[*v1.Node]int32
+	// missed counts the nodes that had to be looked up by name.
+	missed atomic.Int32
+}
+
+// placesOf returns the places of all nodes of a cycle. They are kept until other nodes come or too many objects are new.
+func (p *Plugin) placesOf(cycle *steering.Cycle, list []fwk.NodeInfo) *places {
+	if known := p.places.Load(); known != nil && known.hold(cycle.Index(), list) {
+		return known
+	}
+	made := &places{list: list, index: cycle.Index(), of: make(map[*v1.Node]int32, len(list))}
+	for _, info := range list {
+		if node := info.Node(); node != nil {
+			made.of[node] = cycle.Node(node.Name)
+		}
+	}
+	p.places.Store(made)
+	return made
+}
+
+// staleOne in so many nodes may be missed before the places are found anew.
+const staleOne = 16
+
+// hold says whether the places are those of a list and an index. kube-scheduler makes a new list when nodes come or go.
+func (p *places) hold(index *extender.Index, list []fwk.NodeInfo) bool {
+	return p.index == index && len(p.list) == len(list) && (len(list) == 0 || &p.list[0] == &list[0]) &&
+		int(p.missed.Load()) <= len(list)/staleOne
+}
+
+// find returns the index of a node, which is -1 where the board does not know it, and whether it was found.
+func (p *places) find(node *v1.Node) (int32, bool) {
+	place, ok := p.of[node]
+	if !ok {
+		p.missed.Add(1)
+	}
+	return place, ok
+}

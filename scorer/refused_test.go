@@ -1,0 +1,38 @@
+package scorer
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evenkeel/evenkeel/cluster"
+)
+
+// Asking about all nodes in a row says what asking about each does, and leaves what is in the list.
+func TestAppendRefusedAgreesWithAccepts(t *testing.T) {
+	random, refused := rand.New(rand.NewPCG(1, 2)), 0
+	for range 200 {
+		nodes := make([]at, random.IntN(20))
+		for i := range nodes {
+			if nodes[i] = (at{random.Int64N(80), random.Int64N(90)}); random.IntN(5) == 0 {
+				nodes[i] = unknown
+			}
+		}
+		b := boardOf(t, testConfig(), nodes...)
+		asked := cluster.Amounts{random.Int64N(3000), random.Int64N(20) * gib}
+		want := []int32{-7}
+		for _, i := range indices(len(nodes)) {
+			if !b.Accepts(i, asked) {
+				want = append(want, i)
+			}
+		}
+		if diff := cmp.Diff(want, b.AppendRefused([]int32{-7}, asked)); diff != "" {
+			t.Fatalf("nodes %v with %v (-each +all):\n%s", nodes, asked, diff)
+		}
+		refused += len(want) - 1
+	}
+	if refused == 0 {
+		t.Error("no node was ever refused")
+	}
+}
