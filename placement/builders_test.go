@@ -79,6 +79,15 @@ func cpu(quantity string) func(*v1.Pod) {
 	return func(p *v1.Pod) { p.Spec.Containers[0].Resources = requesting(quantity, "100Mi") }
 }
 
+// resized has the kubelet tell that the pod runs with other requests than its
+// spec's.
+func resized(quantity string) func(*v1.Pod) {
+	return func(p *v1.Pod) {
+		told := requesting(quantity, "100Mi")
+		p.Status.ContainerStatuses = []v1.ContainerStatus{{Name: p.Spec.Containers[0].Name, Resources: &told}}
+	}
+}
+
 func podLabel(key, value string) func(*v1.Pod) {
 	return func(p *v1.Pod) {
 		if p.Labels == nil {

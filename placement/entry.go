@@ -1,9 +1,12 @@
 package placement
 
 import (
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/util"
 )
 
 // world is one of the two states of the cluster that a replacement is judged in.
@@ -61,6 +64,15 @@ func (p *podEntry) GetPreferredAntiAffinityTerms() []fwk.WeightedAffinityTerm {
 
 // CalculateResource returns the pod's requests.
 func (p *podEntry) CalculateResource() fwk.PodResource { return *p.requests }
+
+// countsAlike says whether a newer version of the pod adds up to the same on its
+// node and is in the same group, as when only its status has changed.
+func (p *podEntry) countsAlike(newer *v1.Pod) bool {
+	return p.group.holds(newer) && p.group.shareRequests(newer) == p.requests &&
+		slices.Equal(util.GetHostPorts(p.pod), util.GetHostPorts(newer)) &&
+		slices.Equal(slices.Collect(claimKeys(p.pod)), slices.Collect(claimKeys(newer))) &&
+		len(p.pod.Status.NodeAllocatableResourceClaimStatuses)+len(newer.Status.NodeAllocatableResourceClaimStatuses) == 0
+}
 
 func (p *podEntry) visible(w world) bool {
 	return !p.hidden && (w == terminating || !p.moved)

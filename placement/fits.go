@@ -2,6 +2,7 @@ package placement
 
 import (
 	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
@@ -23,7 +24,7 @@ func (s *Session) Fits(pod *v1.Pod, node string) Verdict {
 		return refusal(err.Error())
 	}
 	s.prepare(p)
-	t := s.last.template
+	t := s.last.template.like
 	if t.refused != nil {
 		return *t.refused
 	}
@@ -41,7 +42,7 @@ func (s *Session) Fits(pod *v1.Pod, node string) Verdict {
 
 // worldsDiffer says whether the second world can bring another verdict.
 func (s *Session) worldsDiffer(n *nodeEntry) bool {
-	t := s.last.template
+	t := s.last.template.like
 	return !t.shared || len(t.affinity) > 0 || len(t.anti) > 0 || n.differs() || n == s.last.pod.node
 }
 
@@ -77,8 +78,29 @@ func (s *Session) templateOf(p *podEntry) *template {
 	}
 	t := newTemplate(f.snapshot.index, p.pod, f.dynamicResources)
 	t.shared = shareable
+	if t.plain() {
+		t.like = s.standIn(t, p.requests)
+	}
 	if shareable && len(s.templates[p.group]) < maxTemplates {
 		s.templates[p.group] = append(s.templates[p.group], t)
+	}
+	return t
+}
+
+// size is what a plain template is found by among the others.
+type size struct{ milliCPU, memory int64 }
+
+// standIn returns a template that the filters cannot tell from a plain one: of
+// another workload that asks for as much, or itself if it is the first.
+func (s *Session) standIn(t *template, requests *fwk.PodResource) *template {
+	asked := size{requests.Resource.GetMilliCPU(), requests.Resource.GetMemory()}
+	for _, other := range s.plain[asked] {
+		if sameSpec(&other.replacement.Spec, &t.replacement.Spec) {
+			return other
+		}
+	}
+	if len(s.plain[asked]) < maxTemplates {
+		s.plain[asked] = append(s.plain[asked], t)
 	}
 	return t
 }
@@ -95,7 +117,7 @@ func (s *Session) stateIn(w world) *state {
 }
 
 func (s *Session) compute(w world) *state {
-	f, p, t := s.filters, s.last.pod, s.last.template
+	f, p, t := s.filters, s.last.pod, s.last.template.like
 	leave := w == gone || isStateful(p.pod)
 	if t.shared {
 		if _, counted := t.groups[p.group]; !leave || !counted {
@@ -113,7 +135,7 @@ func (s *Session) compute(w world) *state {
 
 // baseIn returns the template's state with all its pods in place.
 func (s *Session) baseIn(w world) *state {
-	t := s.last.template
+	t := s.last.template.like
 	if v := t.currentVersion(); v != t.version {
 		t.base, t.version = [2]*state{}, v
 	}

@@ -19,6 +19,20 @@ func (n *nodeEntry) touch() *overlay {
 	return n.overlay
 }
 
+// arrive adds a replacement. Sums that are up to date stay so: adding to them
+// is exact, only taking away is not.
+func (n *nodeEntry) arrive(p *podEntry) {
+	if n.overlay == nil {
+		n.overlay = &overlay{}
+	}
+	n.overlay.arrived = append(n.overlay.arrived, p)
+	for _, info := range n.overlay.infos {
+		if info != nil {
+			info.AddPodInfo(p)
+		}
+	}
+}
+
 func (o *overlay) remove(p *podEntry) {
 	for i, other := range o.arrived {
 		if other == p {
@@ -45,9 +59,22 @@ func (n *nodeEntry) infoIn(w world) *framework.NodeInfo {
 		w = gone // the same in both
 	}
 	if o.infos[w] == nil {
-		o.infos[w] = n.sum(w, nil)
+		o.infos[w] = n.changed(w)
 	}
 	return o.infos[w]
+}
+
+// changed sums up the node as it is in a world. Where pods have only come the
+// sums of those that were there before are taken as they are.
+func (n *nodeEntry) changed(w world) *framework.NodeInfo {
+	if n.overlay.left > 0 {
+		return n.sum(w, nil)
+	}
+	info := n.info.SnapshotConcrete()
+	for _, p := range n.overlay.arrived {
+		info.AddPodInfo(p)
+	}
+	return info
 }
 
 // infoWithout returns the node as it is in a world without one of its pods.

@@ -113,5 +113,7 @@ func (f *Filters) Sync(nodes []*v1.Node, pods []*v1.Pod) error {
 // session before it to be closed.
 func (f *Filters) Begin() *Session {
 	f.mu.Lock()
-	return &Session{filters: f, templates: make(map[*group][]*template), moves: make(map[*podEntry]*move)}
+	return &Session{
+		filters: f, templates: make(map[*group][]*template), plain: make(map[size][]*template), moves: make(map[*podEntry]*move),
+	}
 }

@@ -126,7 +126,7 @@ func (w *randomWalk) pod() *v1.Pod {
 		spreadCounting(v1.NodeInclusionPolicyHonor),
 		nodeSelector(zoneKey, "zone-0"), onNodesNamed("node-1", "node-2"),
 		func(p *v1.Pod) { p.Spec.Tolerations = []v1.Toleration{{Operator: v1.TolerationOpExists}} },
-		awsVolume, claim("mine"), claim("zonal"),
+		awsVolume, claim("mine"), claim("zonal"), resized("300m"),
 	}
 	for range w.rnd.IntN(4) {
 		options[w.rnd.IntN(len(options))](p)
@@ -172,6 +172,8 @@ func (w *randomWalk) syncChanged() {
 			changed := w.o.pods[i].DeepCopy()
 			podLabel("app", numbered("app", w.rnd.IntN(3)))(changed)
 			w.o.pods[i] = changed
+		case 2:
+			w.o.pods[i] = w.newer(w.o.pods[i])
 		}
 	}
 	i := w.rnd.IntN(len(w.o.nodes))
@@ -179,6 +181,20 @@ func (w *randomWalk) syncChanged() {
 	w.rnd.Shuffle(len(w.o.pods), func(i, j int) { w.o.pods[i], w.o.pods[j] = w.o.pods[j], w.o.pods[i] })
 	w.steps = append(w.steps, "sync")
 	syncAll(w.t, w.f, w.o.nodes, w.o.pods)
+}
+
+// newer is a pod of which something has changed that its node may add up to, or
+// not.
+func (w *randomWalk) newer(pod *v1.Pod) *v1.Pod {
+	changed := pod.DeepCopy()
+	options := []func(*v1.Pod){
+		func(*v1.Pod) {}, beingDeleted, hostPort(80), claim("mine"), cpu("1500m"), resized("900m"),
+		func(p *v1.Pod) { p.Spec.Containers[0].Ports = nil },
+		func(p *v1.Pod) { p.Spec.Volumes = nil },
+		func(p *v1.Pod) { p.Status.Phase = v1.PodRunning },
+	}
+	options[w.rnd.IntN(len(options))](changed)
+	return changed
 }
 
 func (w *randomWalk) session() {

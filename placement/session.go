@@ -14,6 +14,7 @@ type Session struct {
 	filters   *Filters
 	closed    bool
 	templates map[*group][]*template
+	plain     map[size][]*template
 	moves     map[*podEntry]*move
 	version   uint64 // counts moves and undone moves
 	last      prepared
@@ -44,15 +45,14 @@ func (s *Session) Move(pod *v1.Pod, dest string) (undo func(), err error) {
 	snap := s.filters.snapshot
 	t := s.templateOf(old)
 	if t.requests == nil {
-		t.requests = old.group.shareRequests(t.replacement)
+		t.requests = old.replacementRequests(t.replacement)
 	}
 	m := &move{old: old, replacement: &podEntry{pod: t.replacement, node: to, requests: t.requests}}
 	s.moves[old] = m
 	old.moved = true
 	snap.count(m.replacement, old.group)
 	old.node.touch().left++
-	arrivals := to.touch()
-	arrivals.arrived = append(arrivals.arrived, m.replacement)
+	to.arrive(m.replacement)
 	s.bump(old.group)
 	return func() { s.undo(m) }, nil
 }
@@ -61,18 +61,28 @@ func (s *Session) lookUp(pod *v1.Pod, node string) (*podEntry, *nodeEntry, error
 	if s.closed {
 		return nil, nil, ErrSessionClosed
 	}
-	snap := s.filters.snapshot
-	if pod == nil || snap.pods[keyOf(pod)] == nil {
-		return nil, nil, ErrUnknownPod
-	}
-	p, n := snap.pods[keyOf(pod)], snap.nodes[node]
+	p, n := s.entry(pod), s.filters.snapshot.nodes[node]
 	switch {
+	case p == nil:
+		return nil, nil, ErrUnknownPod
 	case n == nil:
 		return nil, nil, ErrUnknownNode
 	case p.moved:
 		return nil, nil, ErrAlreadyMoved
 	}
 	return p, n, nil
+}
+
+// entry returns the pod as the snapshot holds it, nil where it does not. It is
+// mostly the one that was asked about last.
+func (s *Session) entry(pod *v1.Pod) *podEntry {
+	switch {
+	case pod == nil:
+		return nil
+	case s.last.pod != nil && s.last.pod.pod == pod:
+		return s.last.pod
+	}
+	return s.filters.snapshot.pods[keyOf(pod)]
 }
 
 func (s *Session) undo(m *move) {
@@ -105,6 +115,6 @@ func (s *Session) Close() {
 		s.undo(m)
 	}
 	s.closed = true
-	s.templates, s.moves, s.last = nil, nil, prepared{}
+	s.templates, s.plain, s.moves, s.last = nil, nil, nil, prepared{}
 	s.filters.mu.Unlock()
 }

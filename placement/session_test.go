@@ -199,9 +199,15 @@ func TestSyncKeepsWhatIsUnchanged(t *testing.T) {
 	}
 	before := infos()
 	nodes[1], pods[2] = nodes[1].DeepCopy(), pods[2].DeepCopy()
+	cpu("2")(pods[2])
 	nodes[3].ResourceVersion, pods[4].ResourceVersion = "7", "7"
 	nodes[3], pods[4] = nodes[3].DeepCopy(), pods[4].DeepCopy()
+	pods[5] = pods[5].DeepCopy()
+	pods[5].Status.Phase = v1.PodRunning
 	syncAll(t, f, nodes, pods)
+	if held := f.snapshot.pods[keyOf(pods[5])].pod; held != pods[5] {
+		t.Error("the older copy of a pod is kept")
+	}
 	changed := map[string]bool{}
 	for name, info := range infos() {
 		if before[name] != info {
@@ -209,6 +215,7 @@ func TestSyncKeepsWhatIsUnchanged(t *testing.T) {
 		}
 	}
 	// New objects without a resourceVersion are changes; with the same one not.
+	// A pod that adds up to the same is no change of its node.
 	want := map[string]bool{"node-1": true, "node-2": true}
 	if diff := cmp.Diff(want, changed); diff != "" {
 		t.Errorf("nodes built anew (-want +got):\n%s", diff)

@@ -3,6 +3,7 @@ package placement
 import (
 	"errors"
 	"fmt"
+	"iter"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,18 +18,22 @@ type snapshot struct {
 	views      []fwk.NodeInfo // of all nodes
 	domains    domains
 	pods       map[types.UID]*podEntry
-	index      *podIndex
-	claims     map[string][]*podEntry // users of "namespace/name"
-	lens       *lens
+	// byObject finds what is listed again unchanged without a look at it: of
+	// the pods of a large cluster, nearly all, none is in a cache.
+	byObject map[*v1.Pod]*podEntry
+	index    *podIndex
+	claims   map[string][]*podEntry // users of "namespace/name"
+	lens     *lens
 }
 
 func newSnapshot() *snapshot {
 	return &snapshot{
-		nodes:  make(map[string]*nodeEntry),
-		pods:   make(map[types.UID]*podEntry),
-		index:  newPodIndex(),
-		claims: make(map[string][]*podEntry),
-		lens:   &lens{},
+		nodes:    make(map[string]*nodeEntry),
+		pods:     make(map[types.UID]*podEntry),
+		byObject: make(map[*v1.Pod]*podEntry),
+		index:    newPodIndex(),
+		claims:   make(map[string][]*podEntry),
+		lens:     &lens{},
 	}
 }
 
@@ -89,6 +94,13 @@ func sameNode(a, b *v1.Node) bool {
 func (s *snapshot) syncPods(pods []*v1.Pod) (bad int) {
 	listed := 0
 	for _, pod := range pods {
+		if p := s.byObject[pod]; p != nil && p.node.generation == s.generation {
+			if p.generation != s.generation {
+				p.generation = s.generation
+				listed++
+			}
+			continue
+		}
 		if pod == nil || (pod.UID == "" && pod.Name == "") {
 			bad++
 			continue
@@ -126,12 +138,12 @@ func (s *snapshot) syncPod(pod *v1.Pod) bool {
 		s.pods[key] = p
 	case p.generation == s.generation:
 		return false // listed twice
-	case p.node != n || !samePod(p.pod, pod):
+	case p.node != n || !samePod(p.pod, pod) && !p.countsAlike(pod):
 		s.detach(p)
 		p = s.attach(pod, n)
 		s.pods[key] = p
 	default:
-		p.pod = pod // let go of the older copy
+		s.renew(p, pod)
 	}
 	p.generation = s.generation
 	return true
@@ -153,6 +165,7 @@ func (s *snapshot) attach(pod *v1.Pod, n *nodeEntry) *podEntry {
 	g := s.index.groupOf(pod)
 	p := &podEntry{pod: pod, node: n, requests: g.shareRequests(pod)}
 	s.count(p, g)
+	s.byObject[pod] = p
 	n.pods = append(n.pods, p)
 	n.dirty = true
 	return p
@@ -160,8 +173,16 @@ func (s *snapshot) attach(pod *v1.Pod, n *nodeEntry) *podEntry {
 
 func (s *snapshot) detach(p *podEntry) {
 	s.discount(p)
+	delete(s.byObject, p.pod)
 	p.node.dirty = true
 	p.node = nil
+}
+
+// renew lets go of an older copy of a pod.
+func (s *snapshot) renew(p *podEntry, pod *v1.Pod) {
+	delete(s.byObject, p.pod)
+	p.pod = pod
+	s.byObject[pod] = p
 }
 
 // count puts a pod into the indexes, discount takes it out.
@@ -190,7 +211,7 @@ func (s *snapshot) discount(p *podEntry) {
 }
 
 // claimKeys yields "namespace/name" of each claim that the pod's volumes name.
-func claimKeys(pod *v1.Pod) func(yield func(string) bool) {
+func claimKeys(pod *v1.Pod) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for i := range pod.Spec.Volumes {
 			claim := pod.Spec.Volumes[i].PersistentVolumeClaim

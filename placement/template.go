@@ -27,17 +27,24 @@ type template struct {
 	// it through the plugins' RemovePod.
 	subtractable bool
 
+	// like is the template whose states serve for this one, mostly itself.
+	like *template
+
 	base    [2]*state // by world
 	version uint64    // of the groups, when base was computed
 }
 
+// plain says whether the filters see nothing of the replacement but what
+// sameSpec compares: whatever labels such pods have, they get equal verdicts.
+func (t *template) plain() bool {
+	return t.shared && t.refused == nil && len(t.groups) == 0 && podAffinity(t.replacement) == nil &&
+		len(t.replacement.Spec.TopologySpreadConstraints) == 0
+}
+
 // newTemplate finds out which pods the filters will count for the replacement.
 func newTemplate(x *podIndex, pod *v1.Pod, dynamicResources bool) *template {
-	t := &template{
-		replacement:  replacementOf(pod),
-		groups:       make(map[*group]struct{}),
-		subtractable: true,
-	}
+	t := &template{replacement: replacementOf(pod), subtractable: true}
+	t.like = t
 	if len(pod.Spec.ResourceClaims) > 0 && !dynamicResources {
 		t.refused = &noDynamicResources
 		return t
@@ -51,12 +58,19 @@ func newTemplate(x *podIndex, pod *v1.Pod, dynamicResources bool) *template {
 
 // collector returns a function that appends a group to the list once.
 func (t *template) collector(list *[]*group) func(*group) {
-	listed := make(map[*group]struct{})
+	var listed map[*group]struct{}
 	return func(g *group) {
-		if _, ok := listed[g]; !ok {
-			listed[g], t.groups[g] = struct{}{}, struct{}{}
-			*list = append(*list, g)
+		if _, ok := listed[g]; ok {
+			return
 		}
+		if listed == nil {
+			listed = make(map[*group]struct{})
+		}
+		if t.groups == nil {
+			t.groups = make(map[*group]struct{})
+		}
+		listed[g], t.groups[g] = struct{}{}, struct{}{}
+		*list = append(*list, g)
 	}
 }
 

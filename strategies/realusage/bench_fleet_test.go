@@ -198,7 +198,8 @@ func benchNode(i int) *v1.Node {
 }
 
 func benchPod(node, k, nodes int) *v1.Pod {
-	app := fmt.Sprintf("app-%05d", (node+nodes-k)%nodes)
+	workload := (node + nodes - k) % nodes
+	app := fmt.Sprintf("app-%05d", workload)
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "ns", Name: fmt.Sprintf("%s-%05d", app, node), UID: types.UID(fmt.Sprintf("uid-%05d-%02d", node, k)), ResourceVersion: "1",
@@ -207,11 +208,16 @@ func benchPod(node, k, nodes int) *v1.Pod {
 		},
 		Spec: v1.PodSpec{NodeName: fmt.Sprintf("node-%05d", node), SchedulerName: v1.DefaultSchedulerName, Containers: []v1.Container{{
 			Name: "main", Resources: v1.ResourceRequirements{
-				Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse("500m"), v1.ResourceMemory: resource.MustParse("1Gi")},
+				Requests: v1.ResourceList{v1.ResourceCPU: benchCPU(workload), v1.ResourceMemory: resource.MustParse("1Gi")},
 			},
 		}}},
 		Status: v1.PodStatus{Phase: v1.PodRunning},
 	}
+}
+
+// benchCPU is what a workload's pods request: one of 40 sizes around 500m.
+func benchCPU(workload int) resource.Quantity {
+	return *resource.NewMilliQuantity(int64(305+workload%40*10), resource.DecimalSI)
 }
 
 func plain(int, *v1.Pod) {}

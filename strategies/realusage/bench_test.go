@@ -10,6 +10,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/placement"
+	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 )
 
 // BenchmarkPlan takes one cycle of Balance on a cluster of which a tenth of the nodes is hot, until it is known which pods are
@@ -17,6 +18,8 @@ import (
 //
 //   - evenkeel: from an observation to the plan, with kube-scheduler's filters on a snapshot that is up to date.
 //   - incremental: the same, and the snapshot is first brought up to date, with one in a hundred pods changed.
+//   - walk: decides nothing; it reads what has to be read of the pods on the hot nodes and of the cool nodes, so that it grows
+//     with the cluster as memory does that fits no cache.
 //   - upstream: LowNodeUtilization with nodeFit on the same nodes, pods and usage. The usage is in its collector already, and
 //     what it asks of the API server is answered at once; its log is thrown away. It moves a pod or so more from each node,
 //     because it takes pods as they are listed, and names no landing: nodeFit asks for any one node that fits.
@@ -26,7 +29,7 @@ func BenchmarkPlan(b *testing.B) {
 		decorate func(workload int, pod *v1.Pod)
 		ways     []way
 	}{
-		{"plain", plain, []way{evenkeel, incremental, upstream}},
+		{"plain", plain, []way{evenkeel, incremental, walk, upstream}},
 		{"mixed", mixed, []way{evenkeel, incremental, upstream}},
 		{"anti-affinity", repelling, []way{evenkeel}},
 		{"zone-spread", spreading, []way{evenkeel}},
@@ -51,6 +54,7 @@ type way struct {
 var (
 	evenkeel    = way{"evenkeel", func(b *testing.B, f *fleet) { benchEvenkeel(b, f, func() {}, f.begin) }}
 	incremental = way{"incremental", func(b *testing.B, f *fleet) { benchEvenkeel(b, f, f.churn, f.sync) }}
+	walk        = way{"walk", benchWalk}
 	upstream    = way{"upstream", benchUpstream}
 )
 
@@ -68,6 +72,29 @@ func benchEvenkeel(b *testing.B, f *fleet, before func(), session func(context.C
 		}
 	}
 	b.ReportMetric(float64(moves), "moves")
+}
+
+// benchWalk lists the pods of each hot node as the plugin does and reads of each what the planner and the filters go by.
+func benchWalk(b *testing.B, f *fleet) {
+	read := 0
+	for b.Loop() {
+		for i, info := range f.observed.View.Snapshot.Nodes {
+			used := f.observed.View.Nodes[i].Current[0]
+			if read += int(used[0] & 1); f.observed.States[info.Node.Name].State != plan.Hot {
+				continue
+			}
+			objects, err := f.podsOf(info.Node.Name, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			for _, object := range objects {
+				read += len(object.Annotations) + len(object.OwnerReferences[0].Name) + len(object.Labels["app"])
+				cpu := object.Spec.Containers[0].Resources.Requests[v1.ResourceCPU]
+				read += int(cpu.MilliValue() & 1)
+			}
+		}
+	}
+	b.ReportMetric(float64(read), "read")
 }
 
 func benchUpstream(b *testing.B, f *fleet) {

@@ -36,10 +36,25 @@ type Options struct {
 	SchedulerNames []string
 }
 
-func (p *Plugin) input(observed Observed, nodes []*v1.Node) (plan.Input, error) {
-	eligible := make(map[string]*v1.Node, len(nodes))
+// gathering puts together what a plan is made of.
+type gathering struct {
+	*Plugin
+
+	observed Observed
+	// byUID are the objects on the node that is looked at.
+	byUID map[string]*v1.Pod
+	// objects are those of the pods that may be moved, which the scheduler's filters need.
+	objects map[*cluster.Pod]*v1.Pod
+}
+
+// input also returns the objects of the pods that may be moved.
+func (p *Plugin) input(observed Observed, nodes []*v1.Node) (plan.Input, map[*cluster.Pod]*v1.Pod, error) {
+	g := &gathering{
+		Plugin: p, observed: observed, byUID: map[string]*v1.Pod{}, objects: make(map[*cluster.Pod]*v1.Pod, observed.onHotNodes()),
+	}
+	eligible := make(map[string]struct{}, len(nodes))
 	for _, node := range nodes {
-		eligible[node.Name] = node
+		eligible[node.Name] = struct{}{}
 	}
 	in := plan.Input{MaxMoves: p.deps.Options.MaxMoves, MinGainPercent: p.deps.Options.MinGainPercent}
 	if observed.MaxMoves > 0 && (in.MaxMoves == 0 || observed.MaxMoves < in.MaxMoves) {
@@ -48,32 +63,53 @@ func (p *Plugin) input(observed Observed, nodes []*v1.Node) (plan.Input, error) 
 	if limits := p.args.EvictionLimits; limits != nil && limits.Node != nil {
 		in.MaxPerNode = int(*limits.Node)
 	}
+	in.Nodes = make([]plan.Node, 0, min(len(eligible), len(observed.View.Nodes)))
 	for i := range observed.View.Nodes {
-		info, read := observed.View.Snapshot.Nodes[i], &observed.View.Nodes[i]
-		if eligible[info.Node.Name] == nil {
+		if _, ok := eligible[observed.View.Snapshot.Nodes[i].Node.Name]; !ok {
 			continue
 		}
-		node := plan.Node{
-			Name:        info.Node.Name,
-			Allocatable: info.Node.Allocatable,
-			State:       observed.States[info.Node.Name].State,
-			Current:     read.Current[usage.AtAvg5m],
-			Closed:      closed(&info.Node),
-		}
-		node.Predicted, _ = observed.Board.Predicted(int32(i)) //nolint:gosec // a cluster has fewer than 2^31 nodes
-		node.Ceiling = observed.Board.Ceiling(int32(i))        //nolint:gosec // as above
-		if node.State == plan.Hot {
-			pods, left, err := p.pods(info, read)
-			if err != nil {
-				return plan.Input{}, err
-			}
-			node.Pods = pods
-			node.Current = node.Current.Minus(left).AtLeastZero()
-			node.Need = observed.Lines.Need(i, left)
+		node, err := g.node(i)
+		if err != nil {
+			return plan.Input{}, nil, err
 		}
 		in.Nodes = append(in.Nodes, node)
 	}
-	return in, nil
+	return in, g.objects, nil
+}
+
+// onHotNodes counts the pods that may have to be looked at.
+func (o *Observed) onHotNodes() (pods int) {
+	for _, info := range o.View.Snapshot.Nodes {
+		if o.States[info.Node.Name].State == plan.Hot {
+			pods += len(info.Pods)
+		}
+	}
+	return pods
+}
+
+// node is a node of the view as the planner sees it.
+func (g *gathering) node(i int) (plan.Node, error) {
+	info, read := g.observed.View.Snapshot.Nodes[i], &g.observed.View.Nodes[i]
+	node := plan.Node{
+		Name:        info.Node.Name,
+		Allocatable: info.Node.Allocatable,
+		State:       g.observed.States[info.Node.Name].State,
+		Current:     read.Current[usage.AtAvg5m],
+		Closed:      closed(&info.Node),
+	}
+	node.Predicted, _ = g.observed.Board.Predicted(int32(i)) //nolint:gosec // a cluster has fewer than 2^31 nodes
+	node.Ceiling = g.observed.Board.Ceiling(int32(i))        //nolint:gosec // as above
+	if node.State != plan.Hot {
+		return node, nil
+	}
+	pods, left, err := g.pods(info, read)
+	if err != nil {
+		return plan.Node{}, err
+	}
+	node.Pods = pods
+	node.Current = node.Current.Minus(left).AtLeastZero()
+	node.Need = g.observed.Lines.Need(i, left)
+	return node, nil
 }
 
 // closed says why a node takes no landings whatever its usage.
@@ -91,41 +127,51 @@ func closed(node *cluster.Node) string {
 
 // pods are the candidates of a hot node, and what has left or is leaving it since it was observed: that is no cause for
 // further moves. Pods that were terminating then are neither: they are not part of what the node was judged by.
-func (p *Plugin) pods(info *cluster.NodePods, read *usage.NodeUsage) (pods []plan.Pod, left cluster.Amounts, err error) {
-	objects, err := podutil.ListPodsOnANode(info.Node.Name, p.handle.GetPodsAssignedToNodeFunc(), nil)
-	if err != nil {
-		return nil, left, fmt.Errorf("listing the pods of node %q: %w", info.Node.Name, err)
+func (g *gathering) pods(info *cluster.NodePods, read *usage.NodeUsage) (pods []plan.Pod, left cluster.Amounts, err error) {
+	if err := g.list(info.Node.Name); err != nil {
+		return nil, left, err
 	}
-	byUID := make(map[string]*v1.Pod, len(objects))
-	for _, object := range objects {
-		byUID[string(object.UID)] = object
-	}
+	pods = make([]plan.Pod, 0, len(info.Pods))
 	for j, record := range info.Pods {
 		if record.Terminating {
 			continue
 		}
 		pod := plan.Pod{Pod: record, Usage: read.Pods[j].Used}
-		object := byUID[record.UID]
-		if object == nil || object.DeletionTimestamp != nil || p.deps.Moving(record.UID) {
+		object := g.byUID[record.UID]
+		if object == nil || object.DeletionTimestamp != nil || g.deps.Moving(record.UID) {
 			left = left.Plus(pod.Usage) // at least what it was counted with; the next sample knows better
 			continue
 		}
-		pod.Refused = p.refuse(object, record, &read.Pods[j])
+		pod.Refused = g.refuse(object, record, &read.Pods[j])
 		if info.Node.Leaving != "" {
 			pod.Refused = plan.NodeLeaving
 		}
 		if pod.Refused == "" {
-			pod.Disruption = p.deps.Disruption(object)
+			pod.Disruption = g.deps.Disruption(object)
+			g.objects[record] = object
 		}
 		pods = append(pods, pod)
 	}
 	return pods, left, nil
 }
 
+// list looks up the objects of the pods on a node.
+func (g *gathering) list(node string) error {
+	objects, err := podutil.ListPodsOnANode(node, g.handle.GetPodsAssignedToNodeFunc(), nil)
+	if err != nil {
+		return fmt.Errorf("listing the pods of node %q: %w", node, err)
+	}
+	clear(g.byUID)
+	for _, object := range objects {
+		g.byUID[string(object.UID)] = object
+	}
+	return nil
+}
+
 // refuse says why a pod may not be moved, the most telling reason first.
 func (p *Plugin) refuse(object *v1.Pod, record *cluster.Pod, read *usage.PodUsage) plan.Reason {
 	switch {
-	case utils.IsMirrorPod(object) || utils.IsStaticPod(object):
+	case utils.IsMirrorPod(object) || isStatic(object):
 		return plan.MirrorPod
 	case record.Owner.Kind == "DaemonSet":
 		return plan.DaemonSetPod
@@ -149,6 +195,15 @@ func (p *Plugin) refuse(object *v1.Pod, record *cluster.Pod, read *usage.PodUsag
 	return ""
 }
 
+// isStatic says what upstream's IsStaticPod says, which makes an error of every pod that does not tell its source.
+func isStatic(object *v1.Pod) bool {
+	source, told := object.Annotations[configSource]
+	return told && source != "api"
+}
+
+// configSource is the annotation by which a kubelet tells from where it has a pod.
+const configSource = "kubernetes.io/config.source"
+
 // filtered is the pod as the framework's filters are asked about it. The DefaultEvictor's minReplicas is there to spare single
 // pods the gap that a surge does not leave, and no argument exempts pods from this one check; but it passes over pods with more
 // than one owner, and no other check counts them.
@@ -161,34 +216,16 @@ func (p *Plugin) filtered(object *v1.Pod) *v1.Pod {
 	return &twice
 }
 
-// objects maps the candidates' records to their objects, which the scheduler's filters need.
-func (p *Plugin) objects(in plan.Input) map[string]*v1.Pod {
-	objects := map[string]*v1.Pod{}
-	for i := range in.Nodes {
-		if in.Nodes[i].State != plan.Hot {
-			continue
-		}
-		listed, err := podutil.ListPodsOnANode(in.Nodes[i].Name, p.handle.GetPodsAssignedToNodeFunc(), nil)
-		if err != nil {
-			continue // input has listed them a moment ago; without its object a pod has no landing
-		}
-		for _, object := range listed {
-			objects[string(object.UID)] = object
-		}
-	}
-	return objects
-}
-
 // sessionPlacement is a placement.Session as the planner's Placement.
 type sessionPlacement struct {
 	session *placement.Session
-	objects map[string]*v1.Pod
+	objects map[*cluster.Pod]*v1.Pod
 }
 
 var _ plan.Placement = sessionPlacement{}
 
 func (s sessionPlacement) Fits(pod *cluster.Pod, node string) (bool, string) {
-	object := s.objects[pod.UID]
+	object := s.objects[pod]
 	if object == nil {
 		return false, "the pod is gone"
 	}
@@ -203,7 +240,7 @@ func (s sessionPlacement) Fits(pod *cluster.Pod, node string) (bool, string) {
 }
 
 func (s sessionPlacement) Move(pod *cluster.Pod, to string) (func(), error) {
-	object := s.objects[pod.UID]
+	object := s.objects[pod]
 	if object == nil {
 		return nil, fmt.Errorf("moving pod %q: it is gone", pod.Key())
 	}

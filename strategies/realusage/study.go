@@ -42,7 +42,7 @@ func (p *Plugin) Study(ctx context.Context, nodes []*v1.Node, asked Asked) (Stud
 		}
 		return study, nil
 	}
-	input, err := p.input(observed, nodes)
+	input, objects, err := p.input(observed, nodes)
 	if err != nil {
 		return study, err
 	}
@@ -53,22 +53,23 @@ func (p *Plugin) Study(ctx context.Context, nodes []*v1.Node, asked Asked) (Stud
 		study.Made.Plan = plan.Idle(input)
 		return study, nil
 	}
-	return study, p.try(ctx, &study, object)
+	if study.Pod != nil {
+		objects[study.Pod.Pod] = object
+	}
+	return study, p.try(ctx, &study, objects)
 }
 
 // try plans and looks for landings in a what-if session.
-func (p *Plugin) try(ctx context.Context, study *Study, object *v1.Pod) error {
+func (p *Plugin) try(ctx context.Context, study *Study, objects map[*cluster.Pod]*v1.Pod) error {
 	session, err := p.deps.Session(ctx)
 	if err != nil {
 		return fmt.Errorf("opening a placement session: %w", err)
 	}
 	defer session.Close()
 	input := study.Made.Input
-	objects := p.objects(input)
 	input.Placement = sessionPlacement{session, objects}
 	study.Made.Plan = plan.New(input)
 	if study.Pod != nil {
-		objects[study.Pod.UID] = object
 		study.Landings = plan.Landings(&input, study.Pod)
 	}
 	return nil

@@ -11,13 +11,16 @@ import (
 
 // destination is a cool node with what the plan has landed on it so far.
 type destination struct {
-	name        string
-	allocatable cluster.Amounts
-	ceiling     cluster.Amounts // the most that may be predicted
-	predicted   cluster.Amounts
-	fill        float64 // by which destinations are ordered
-	index       int32
+	name      string
+	ceiling   cluster.Amounts // the most that may be predicted
+	predicted cluster.Amounts
+	fill      float64 // by which destinations are ordered
+	index     int32   // among the destinations
+	at        int32   // among the input's nodes
 }
+
+// open says whether a node takes landings.
+func (n *Node) open() bool { return n.State == Cool && n.Closed == "" }
 
 // fill returns how much of a ceiling amounts are, 1 being all of it.
 func fill(used, ceiling cluster.Amounts) float64 {
@@ -42,7 +45,8 @@ func (d *destination) takes(pod cluster.Amounts) bool {
 type ports struct {
 	placement Placement
 	cool      []destination
-	byFill    []int32 // indices of cool, coolest first; numbers, because they are shifted at every landing
+	byFill    []int32           // indices of cool, coolest first; numbers, because they are shifted at every landing
+	left      []cluster.Amounts // the headroom of each of cool, side by side, because every landing reads many
 	room      room
 	first     order
 	asked     int // how many destinations were looked at for a pod
@@ -50,14 +54,21 @@ type ports struct {
 
 func newPorts(in *Input, first order) *ports {
 	p := &ports{placement: in.Placement, first: first}
+	size := 0
 	for i := range in.Nodes {
-		if n := &in.Nodes[i]; n.State == Cool && n.Closed == "" {
+		if in.Nodes[i].open() {
+			size++
+		}
+	}
+	p.cool, p.byFill, p.left = make([]destination, 0, size), make([]int32, 0, size), make([]cluster.Amounts, 0, size)
+	for i := range in.Nodes {
+		if n := &in.Nodes[i]; n.open() {
 			index := int32(len(p.cool)) //nolint:gosec // a cluster has fewer than 2^31 nodes
 			p.cool = append(p.cool, destination{
-				name: n.Name, allocatable: n.Allocatable, ceiling: n.Ceiling,
-				predicted: n.Predicted, fill: fill(n.Predicted, n.Ceiling), index: index,
+				name: n.Name, ceiling: n.Ceiling, predicted: n.Predicted, fill: fill(n.Predicted, n.Ceiling),
+				index: index, at: int32(i), //nolint:gosec // as above
 			})
-			p.byFill = append(p.byFill, index)
+			p.byFill, p.left = append(p.byFill, index), append(p.left, n.Ceiling.Minus(n.Predicted))
 		}
 	}
 	slices.SortFunc(p.byFill, p.compareFill)
@@ -86,6 +97,7 @@ type landing struct {
 	pod  *Pod
 	to   *destination
 	undo func()
+	from int32 // the pod's node among the input's, once the plan holds the landing
 }
 
 // land puts every pod on a destination, the largest first, or none: then it returns the first pod that found no place.
@@ -144,7 +156,7 @@ func (p *ports) landOne(pod *Pod, by order) (landing, bool) {
 			continue
 		}
 		p.shift(to, pod.Usage)
-		return landing{pod, to, undo}, true
+		return landing{pod: pod, to: to, undo: undo}, true
 	}
 	return landing{}, false
 }
@@ -161,7 +173,7 @@ func (p *ports) takeBack(landed []landing) {
 func (p *ports) shift(d *destination, by cluster.Amounts) {
 	from, _ := slices.BinarySearchFunc(p.byFill, d.index, p.compareFill)
 	d.predicted = d.predicted.Plus(by)
-	d.fill = fill(d.predicted, d.ceiling)
+	d.fill, p.left[d.index] = fill(d.predicted, d.ceiling), d.headroom()
 	left, right := p.byFill[:from], p.byFill[from+1:]
 	to, _ := slices.BinarySearchFunc(left, d.index, p.compareFill)
 	if to < from {

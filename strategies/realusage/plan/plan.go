@@ -44,14 +44,12 @@ const orderAsks = 50_000
 
 // planner is one attempt at a plan.
 type planner struct {
-	in            *Input
-	ports         *ports
-	hot           []*Node
-	notes         map[string]Reason
-	moves         []Move
-	landed        []landing
-	declined      []Declined
-	before, after map[string]cluster.Amounts
+	in       *Input
+	ports    *ports
+	hot      []int32  // places of the input's nodes
+	notes    []Reason // by the input's nodes
+	landed   []landing
+	declined []Declined
 	// cooled counts the nodes that were cooled, crowded those that were not for want of room, excess the moves beyond what
 	// each node alone would take.
 	cooled, crowded, excess int
@@ -59,18 +57,11 @@ type planner struct {
 }
 
 func newPlanner(in *Input, by order) *planner {
-	p := &planner{
-		in: in, ports: newPorts(in, by), notes: map[string]Reason{},
-		before: make(map[string]cluster.Amounts, len(in.Nodes)), after: make(map[string]cluster.Amounts, len(in.Nodes)),
-	}
+	p := &planner{in: in, ports: newPorts(in, by), notes: make([]Reason, len(in.Nodes))}
 	for i := range p.in.Nodes {
-		n := &p.in.Nodes[i]
-		used := n.Predicted
-		if n.State == Hot {
-			used = n.Current
-			p.hot = append(p.hot, n)
+		if p.in.Nodes[i].State == Hot {
+			p.hot = append(p.hot, int32(i)) //nolint:gosec // a cluster has fewer than 2^31 nodes
 		}
-		p.before[n.Name], p.after[n.Name] = used, used
 	}
 	return p
 }
@@ -78,15 +69,16 @@ func newPlanner(in *Input, by order) *planner {
 // attempt plans in one order and leaves the Placement as it was.
 func attempt(in *Input, o sequence) *planner {
 	p := newPlanner(in, o.destinations)
-	slices.SortStableFunc(p.hot, func(a, b *Node) int {
+	slices.SortStableFunc(p.hot, func(i, j int32) int {
+		a, b := &in.Nodes[i], &in.Nodes[j]
 		byHeat := cmp.Compare(heat(b), heat(a))
 		if o.leastHotFirst {
 			byHeat = -byHeat
 		}
 		return cmp.Or(byHeat, strings.Compare(a.Name, b.Name))
 	})
-	for _, n := range p.hot {
-		p.cool(n)
+	for _, i := range p.hot {
+		p.cool(i)
 	}
 	for _, l := range slices.Backward(p.landed) {
 		l.undo()
@@ -100,14 +92,14 @@ func (p *planner) ideal() bool { return p.limited || p.crowded == 0 && p.excess 
 // better says whether p cools more nodes than other, or as many with pods of lower priority, or those with fewer moves.
 func (p *planner) better(other *planner) bool {
 	return cmp.Or(cmp.Compare(p.cooled, other.cooled), -cmp.Compare(p.priority(), other.priority()),
-		-cmp.Compare(len(p.moves), len(other.moves))) > 0
+		-cmp.Compare(len(p.landed), len(other.landed))) > 0
 }
 
 // priority is the highest of those that are moved.
 func (p *planner) priority() int32 {
 	highest := int32(math.MinInt32)
-	for i := range p.moves {
-		highest = max(highest, p.moves[i].Priority)
+	for i := range p.landed {
+		highest = max(highest, p.landed[i].pod.Priority)
 	}
 	return highest
 }
@@ -124,18 +116,19 @@ func heat(n *Node) float64 {
 }
 
 // cool plans the moves of one hot node.
-func (p *planner) cool(n *Node) {
+func (p *planner) cool(at int32) {
+	n := &p.in.Nodes[at]
 	need := n.Need.AtLeastZero()
 	if !positive(need) {
 		return // held hot by its leave line alone: state, no cause for a move
 	}
 	movable := p.movable(n, need)
 	if !covers(sum(movable), need) {
-		p.leave(n, HotThroughImmovable, movable, need)
+		p.leave(at, HotThroughImmovable, movable, need)
 		return
 	}
 	if p.budget() == 0 {
-		p.notes[n.Name], p.limited = MoveLimit, true
+		p.notes[at], p.limited = MoveLimit, true
 		return
 	}
 	first := true
@@ -148,24 +141,24 @@ func (p *planner) cool(n *Node) {
 			if !best || !first {
 				p.excess += p.beyondLeast(movable, need, priority, len(landed))
 			}
-			p.commit(n, landed)
+			p.commit(at, landed)
 			return
 		}
 		first = false
 	}
-	p.giveUp(n, movable, need)
+	p.giveUp(at, movable, need)
 }
 
 // giveUp finds out whether a node is left alone for want of landings or of room for all its moves.
-func (p *planner) giveUp(n *Node, movable []*Pod, need cluster.Amounts) {
+func (p *planner) giveUp(at int32, movable []*Pod, need cluster.Amounts) {
 	landable, stuck := p.landable(movable)
 	if covers(sum(landable), need) {
 		p.crowded++
-		p.declineCrowded(n, landable)
+		p.declineCrowded(at, landable)
 		return
 	}
-	p.declineStuck(n, stuck)
-	p.leave(n, NoLanding, landable, need)
+	p.declineStuck(at, stuck)
+	p.leave(at, NoLanding, landable, need)
 	if len(p.landed) > 0 {
 		p.crowded++ // perhaps: the room was there before the moves planned so far
 	}
@@ -251,7 +244,7 @@ func (p *planner) beyondLeast(movable []*Pod, need cluster.Amounts, used int32, 
 func (p *planner) budget() int {
 	budget := math.MaxInt
 	if p.in.MaxMoves > 0 {
-		budget = max(p.in.MaxMoves-len(p.moves), 0)
+		budget = max(p.in.MaxMoves-len(p.landed), 0)
 	}
 	if p.in.MaxPerNode > 0 {
 		budget = min(budget, p.in.MaxPerNode)
@@ -260,70 +253,94 @@ func (p *planner) budget() int {
 }
 
 // leave notes why a node is left alone and declines those of the given pods that might have been moved.
-func (p *planner) leave(n *Node, why Reason, pods []*Pod, need cluster.Amounts) {
-	p.notes[n.Name] = why
+func (p *planner) leave(at int32, why Reason, pods []*Pod, need cluster.Amounts) {
+	p.notes[at] = why
 	for _, pod := range pods {
 		if relief(pod, need) > 0 {
 			p.declined = append(p.declined, Declined{
-				Pod: *pod, Node: n.Name, Reason: HotThroughImmovable,
+				Pod: *pod, Node: p.in.Nodes[at].Name, Reason: HotThroughImmovable,
 				Detail: "the node would stay above its evict line without every pod that can be moved",
 			})
 		}
 	}
 }
 
-func (p *planner) declineStuck(n *Node, pods []*Pod) {
+func (p *planner) declineStuck(at int32, pods []*Pod) {
 	for _, pod := range pods {
-		p.declined = append(p.declined, Declined{Pod: *pod, Node: n.Name, Reason: NoLanding, Detail: p.ports.refusals(pod)})
+		p.declined = append(p.declined, Declined{
+			Pod: *pod, Node: p.in.Nodes[at].Name, Reason: NoLanding, Detail: p.ports.refusals(pod),
+		})
 	}
 }
 
 // declineCrowded notes that the pods of a node have landings each, but not enough of them together.
-func (p *planner) declineCrowded(n *Node, pods []*Pod) {
-	p.notes[n.Name] = NoLanding
+func (p *planner) declineCrowded(at int32, pods []*Pod) {
+	p.notes[at] = NoLanding
 	for _, pod := range pods {
 		p.declined = append(p.declined, Declined{
-			Pod: *pod, Node: n.Name, Reason: NoLanding,
+			Pod: *pod, Node: p.in.Nodes[at].Name, Reason: NoLanding,
 			Detail: "the cool nodes have no room for as many pods as cooling the node takes",
 		})
 	}
 }
 
 // commit enters moves in the plan, as many as the limits leave; what is cut off waits for a later cycle.
-func (p *planner) commit(n *Node, landed []landing) {
+func (p *planner) commit(at int32, landed []landing) {
 	if budget := p.budget(); len(landed) > budget {
 		p.ports.takeBack(landed[budget:])
 		landed = landed[:budget]
-		p.notes[n.Name], p.limited = MoveLimit, true
+		p.notes[at], p.limited = MoveLimit, true
 	} else {
 		p.cooled++
 	}
-	p.landed = append(p.landed, landed...)
 	for _, l := range landed {
-		move := Move{Pod: *l.pod, From: n.Name, To: l.to.name, Reason: HotNode}
-		move.FromBefore, move.FromAfter = p.change(n.Name, n.Allocatable, cluster.Amounts{}.Minus(l.pod.Usage))
-		move.ToBefore, move.ToAfter = p.change(l.to.name, l.to.allocatable, l.pod.Usage)
-		p.moves = append(p.moves, move)
+		l.from = at
+		p.landed = append(p.landed, l)
 	}
 }
 
-func (p *planner) change(node string, allocatable, by cluster.Amounts) (before, after cluster.Percents) {
-	used := p.after[node]
-	p.after[node] = used.Plus(by)
-	return used.PercentOf(allocatable), p.after[node].PercentOf(allocatable)
+// used is what a node's change is told from: of a hot one what it is hot by, else what is predicted.
+func (n *Node) used() cluster.Amounts {
+	if n.State == Hot {
+		return n.Current
+	}
+	return n.Predicted
 }
 
 func (p *planner) plan() Plan {
-	plan := Plan{Moves: p.moves, Declined: p.declined, Nodes: make([]NodeReport, len(p.in.Nodes))}
+	after := make([]cluster.Amounts, len(p.in.Nodes))
+	for i := range p.in.Nodes {
+		after[i] = p.in.Nodes[i].used()
+	}
+	plan := Plan{Moves: p.moves(after), Declined: p.declined, Nodes: make([]NodeReport, len(p.in.Nodes))}
 	for i := range p.in.Nodes {
 		n := &p.in.Nodes[i]
 		plan.Nodes[i] = NodeReport{
-			Name: n.Name, State: n.State, Reason: p.notes[n.Name],
-			Before: p.before[n.Name].PercentOf(n.Allocatable),
-			After:  p.after[n.Name].PercentOf(n.Allocatable),
+			Name: n.Name, State: n.State, Reason: p.notes[i],
+			Before: n.used().PercentOf(n.Allocatable), After: after[i].PercentOf(n.Allocatable),
 		}
 	}
 	return plan
+}
+
+// moves turns the landings into moves, each from what the ones before it have left, and brings after to what all leave.
+func (p *planner) moves(after []cluster.Amounts) []Move {
+	if len(p.landed) == 0 {
+		return nil
+	}
+	change := func(at int32, by cluster.Amounts) (before, now cluster.Percents) {
+		before = after[at].PercentOf(p.in.Nodes[at].Allocatable)
+		after[at] = after[at].Plus(by)
+		return before, after[at].PercentOf(p.in.Nodes[at].Allocatable)
+	}
+	moves := make([]Move, len(p.landed))
+	for i, l := range p.landed {
+		move := Move{Pod: *l.pod, From: p.in.Nodes[l.from].Name, To: l.to.name, Reason: HotNode}
+		move.FromBefore, move.FromAfter = change(l.from, cluster.Amounts{}.Minus(l.pod.Usage))
+		move.ToBefore, move.ToAfter = change(l.to.at, l.pod.Usage)
+		moves[i] = move
+	}
+	return moves
 }
 
 // Idle is the plan that does nothing, with the nodes as they are.

@@ -28,9 +28,9 @@ func newRoom(p *ports) room {
 // measure brings a block's entry to what is true now.
 func (r room) measure(p *ports, b int) {
 	from, to := p.block(b)
-	r[b] = p.cool[p.byFill[from]].headroom()
+	r[b] = p.left[p.byFill[from]]
 	for _, i := range p.byFill[from+1 : to] {
-		r.admit(b, p.cool[i].headroom())
+		r.admit(b, p.left[i])
 	}
 }
 
@@ -43,11 +43,15 @@ func (r room) admit(b int, headroom cluster.Amounts) {
 
 // shifted brings the entries up to date after the destinations at the places from to to have moved by one place each.
 func (r room) shifted(p *ports, from, to int) {
+	up := from <= to // then those between have moved down, and each block has got one at its end
 	from, to = min(from, to), max(from, to)
 	for b := from / blockSize; b <= to/blockSize; b++ {
 		first, end := p.block(b)
-		r.admit(b, p.cool[p.byFill[max(first, from)]].headroom())
-		r.admit(b, p.cool[p.byFill[min(end-1, to)]].headroom())
+		came := max(first, from)
+		if up {
+			came = min(end-1, to)
+		}
+		r.admit(b, p.left[p.byFill[came]])
 	}
 }
 
