@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"runtime/debug"
+	"runtime/metrics"
 	"time"
 )
 
@@ -13,7 +14,13 @@ import (
 const (
 	collectFilling = 40
 	collectSettled = 20
+	collectLoosely = 100
+	// collectRoom is what a settled heap may grow by in any case: that of a small cluster would be collected all the time.
+	collectRoomBytes = 32 << 20
 )
+
+// collectEvery is how often the room is measured out anew.
+const collectEvery = time.Minute
 
 // setCollector sets how often garbage is collected, unless the environment says so.
 func setCollector(percent int) {
@@ -26,14 +33,36 @@ func setCollector(percent int) {
 func (a *App) settleCollector(ctx context.Context) error {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
-	for !a.observer.Store().Synced() {
+	for settled := false; ; {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
 		}
+		if !settled && a.observer.Store().Synced() {
+			settled = true
+			ticker.Reset(collectEvery)
+		}
+		if settled {
+			setCollector(settledPercent(liveBytes()))
+		}
 	}
-	setCollector(collectSettled)
-	<-ctx.Done()
-	return nil
+}
+
+// settledPercent leaves a small heap room enough to be collected seldom, and a large one a fifth.
+func settledPercent(live uint64) int {
+	if live <= collectRoomBytes {
+		return collectLoosely
+	}
+	return max(collectSettled, int(collectRoomBytes*100/live)) //nolint:gosec // below 100
+}
+
+// liveBytes is what was left when garbage was last collected.
+func liveBytes() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(sample)
+	if sample[0].Value.Kind() != metrics.KindUint64 {
+		return 0
+	}
+	return sample[0].Value.Uint64()
 }

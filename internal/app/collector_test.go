@@ -2,6 +2,7 @@ package app
 
 import (
 	"os"
+	"runtime"
 	"runtime/debug"
 	"testing"
 )
@@ -21,5 +22,31 @@ func TestCollector(t *testing.T) {
 	setCollector(collectSettled)
 	if got := debug.SetGCPercent(100); got != collectSettled {
 		t.Errorf("without GOGC it is set to %d, want %d", got, collectSettled)
+	}
+}
+
+func TestSettledPercent(t *testing.T) {
+	for name, tc := range map[string]struct {
+		live uint64
+		want int
+	}{
+		"nothing is known yet":        {0, 100},
+		"a small heap":                {20 << 20, 100},
+		"a heap of a thousand nodes":  {64 << 20, 50},
+		"a heap of five thousand":     {170 << 20, 20},
+		"a heap of any size at all":   {1 << 63, 20},
+		"the room is all of the heap": {32 << 20, 100},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := settledPercent(tc.live); got != tc.want {
+				t.Errorf("%d bytes live: %d %%, want %d", tc.live, got, tc.want)
+			}
+		})
+	}
+	if liveBytes() == 0 {
+		runtime.GC()
+		if liveBytes() == 0 {
+			t.Error("after a collection nothing is known to live")
+		}
 	}
 }
