@@ -21,7 +21,7 @@ RACE := $(if $(shell command -v gcc),-race)
 
 TEST_FLAGS ?= -shuffle=on
 # Two control planes at a time: the cases wait more than they work.
-E2E_FLAGS ?= -count=1 -p 2 -timeout 45m
+E2E_FLAGS ?= -count=1 -p 3 -timeout 45m
 FUZZ_TIME ?= 30s
 BENCH ?= .
 BENCH_FLAGS ?=
