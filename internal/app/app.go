@@ -4,7 +4,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -86,6 +85,7 @@ type process struct {
 
 	rest     *rest.Config
 	client   kubernetes.Interface
+	arrivals arrivals // of the client's
 	registry *prometheus.Registry
 	observer *observer.Observer
 	judge    *steering.Judge
@@ -93,7 +93,8 @@ type process struct {
 	health   *health
 	clock    *servertime.Clock
 	now      func() time.Time // the clock's
-	started  time.Time
+	// started is when the process was, begun the same by the local clock.
+	started, begun time.Time
 
 	usageGate gate
 	handshake handshake
@@ -279,5 +280,3 @@ func (a *App) pod(namespace, name string) *v1.Pod {
 	}
 	return pod
 }
-
-var errNotSynced = errors.New("the watches of the API server did not deliver in time")

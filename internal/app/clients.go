@@ -33,6 +33,7 @@ func (a *App) connect() error {
 	built.ContentType = "application/vnd.kubernetes.protobuf"
 	built.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
 	a.setsClock(built)
+	built.Wrap(a.arrivals.wrap)
 	if a.client, err = kubernetes.NewForConfig(built); err != nil {
 		return fmt.Errorf("making the client: %w", err)
 	}
@@ -104,28 +105,3 @@ func servesDynamicResources(client kubernetes.Interface) (bool, error) {
 	}
 	return false, nil
 }
-
-// startInformers starts what was requested and waits until all of it has been delivered.
-func (a *App) startInformers(ctx context.Context) error {
-	a.informers.Start(ctx.Done())
-	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
-	defer cancel()
-	for kind, ok := range a.informers.WaitForCacheSync(ctx.Done()) {
-		if !ok {
-			return fmt.Errorf("%w: %v: %w", errNotSynced, kind, ctx.Err())
-		}
-	}
-	for _, synced := range a.synced {
-		for !synced() {
-			select {
-			case <-ctx.Done():
-				return fmt.Errorf("%w: %w", errNotSynced, ctx.Err())
-			case <-time.After(10 * time.Millisecond):
-			}
-		}
-	}
-	return nil
-}
-
-// syncTimeout is how long the first lists of all watches may take.
-const syncTimeout = 2 * time.Minute

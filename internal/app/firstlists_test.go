@@ -1,0 +1,103 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/client-go/informers"
+)
+
+// listing is a factory whose kinds are complete after a while.
+type listing struct {
+	informers.SharedInformerFactory
+	began time.Time
+	after map[reflect.Type]time.Duration
+}
+
+func (l *listing) WaitForCacheSync(stop <-chan struct{}) map[reflect.Type]bool {
+	<-stop
+	synced := map[reflect.Type]bool{}
+	for kind, after := range l.after {
+		synced[kind] = time.Since(l.began) >= after
+	}
+	return synced
+}
+
+const never = 1000 * time.Hour
+
+// First lists are waited for as long as something comes of those that are missing, and not for long when nothing does.
+func TestFirstLists(t *testing.T) {
+	pods, csiNodes := reflect.TypeFor[*v1.Pod](), reflect.TypeFor[*storagev1.CSINode]()
+	cases := map[string]struct {
+		after map[reflect.Type]time.Duration
+		fed   time.Duration
+		// until is for how long something comes of each resource.
+		until map[string]time.Duration
+		took  time.Duration
+		want  string
+	}{
+		"at once":                         {after: map[reflect.Type]time.Duration{pods: 0, csiNodes: 0}},
+		"pods that come for an hour":      {after: map[reflect.Type]time.Duration{pods: time.Hour, csiNodes: 0}, until: map[string]time.Duration{"pods": time.Hour}, took: time.Hour},
+		"pods that come no more":          {after: map[reflect.Type]time.Duration{pods: never, csiNodes: 0}, until: map[string]time.Duration{"pods": 10 * time.Minute}, took: 12 * time.Minute, want: "nothing new for 2m0s of Pod"},
+		"what is there goes on coming":    {after: map[reflect.Type]time.Duration{pods: 0, csiNodes: never}, until: map[string]time.Duration{"pods": time.Hour}, took: 2 * time.Minute, want: "of CSINode"},
+		"one kind after the other":        {after: map[reflect.Type]time.Duration{pods: 90 * time.Second, csiNodes: 3 * time.Minute}, took: 3 * time.Minute},
+		"nothing of any":                  {after: map[reflect.Type]time.Duration{pods: never, csiNodes: never}, took: 2 * time.Minute, want: "of CSINode, Pod"},
+		"what is fed takes nothing in":    {after: map[reflect.Type]time.Duration{pods: 0, csiNodes: 0}, fed: never, took: 2 * time.Minute, want: "nothing new for 2m0s"},
+		"what is fed is done a while on":  {after: map[reflect.Type]time.Duration{pods: time.Minute, csiNodes: 0}, fed: 2 * time.Minute, took: 2 * time.Minute},
+		"plurals are those of the server": {after: map[reflect.Type]time.Duration{pods: 0, csiNodes: time.Hour}, until: map[string]time.Duration{"csinodes": time.Hour}, took: time.Hour},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				f := firstLists{
+					factory: &listing{began: began, after: tc.after},
+					synced:  []func() bool{func() bool { return time.Since(began) >= tc.fed }},
+					arrived: func(resources ...string) (sum int64) {
+						for resource, until := range tc.until {
+							if slices.Contains(resources, resource) {
+								sum += int64(min(time.Since(began), until) / time.Second)
+							}
+						}
+						return sum
+					},
+					patience: patience[progress]{now: time.Now},
+				}
+				err := f.await(t.Context())
+				if (err == nil) != (tc.want == "") || err != nil && (!errors.Is(err, errNotSynced) || !strings.Contains(err.Error(), tc.want)) {
+					t.Errorf("got %v, want %q", err, tc.want)
+				}
+				if took := time.Since(began); took < tc.took || took > tc.took+5*time.Second {
+					t.Errorf("waited for %v, want %v", took, tc.took)
+				}
+			})
+		})
+	}
+}
+
+// A process that is told to stop says so, and what it was waiting for.
+func TestFirstListsStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		time.AfterFunc(time.Minute, stop)
+		f := firstLists{
+			factory:  &listing{began: time.Now(), after: map[reflect.Type]time.Duration{reflect.TypeFor[*v1.Pod](): never}},
+			arrived:  func(...string) int64 { return 0 },
+			patience: patience[progress]{now: time.Now},
+		}
+		if err := f.await(ctx); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "of Pod") {
+			t.Errorf("got %v", err)
+		}
+		if err := unlessStopped(ctx, f.await(ctx)); err != nil {
+			t.Errorf("stopped: %v", err)
+		}
+	})
+}
