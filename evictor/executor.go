@@ -56,7 +56,9 @@ type ExecutorConfig struct {
 	// Progress is called whenever the cycle is alive, so that a long, paced one is not taken for a hang.
 	Progress func()
 	Now      func() time.Time
-	Metrics  *Metrics
+	// Local measures how long something takes, by a clock that is not set; nil means Now.
+	Local   func() time.Time
+	Metrics *Metrics
 }
 
 // Executor makes the moves of a plan. It must not be used concurrently.
@@ -71,6 +73,9 @@ func NewExecutor(config ExecutorConfig) (*Executor, error) {
 	if config.Gate == nil || config.Pod == nil || config.Recheck == nil || config.Now == nil || config.Deadline <= 0 {
 		return nil, errors.New("evictor: Gate, Pod, Recheck, Now and Deadline must be set")
 	}
+	if config.Local == nil {
+		config.Local = config.Now
+	}
 	return &Executor{config: config}, nil
 }
 
@@ -82,7 +87,7 @@ const tick = 200 * time.Millisecond
 func (e *Executor) Run(ctx context.Context, moves []Move, evict func(context.Context, *v1.Pod) error) []Outcome {
 	c := &cycle{
 		Executor: e, evict: evict, left: moves,
-		deadline: e.config.Now().Add(e.config.Deadline),
+		deadline: e.config.Local().Add(e.config.Deadline),
 		probing:  e.config.Steered != nil && !e.config.Gate.config.DryRun,
 		spent:    map[string]bool{},
 		resting:  map[string]respite{},
@@ -173,7 +178,7 @@ func (c *cycle) run(ctx context.Context) {
 			c.leaveAll(c.stop)
 			return
 		}
-		if !c.config.Now().Before(c.deadline) {
+		if !c.config.Local().Before(c.deadline) {
 			c.leaveAll(DeadlineReached)
 			return
 		}
@@ -241,7 +246,7 @@ func (c *cycle) check(ctx context.Context, move *Move) (reason Reason, wait bool
 	if move.Surge != "" {
 		return c.checkSurge(ctx, move, budgets)
 	}
-	if r, refused := c.resting[move.PodUID]; refused && !r.over(budgets, c.config.Now()) {
+	if r, refused := c.resting[move.PodUID]; refused && !r.over(budgets, c.config.Local()) {
 		return "", true
 	}
 	return Room(budgets, func() int { return c.inFlight(move.Owner.UID) },
@@ -278,7 +283,7 @@ func (c *cycle) make(ctx context.Context, move Move) (outcome Outcome, again boo
 		return Outcome{Move: move}, false
 	}
 	if apierrors.IsTooManyRequests(err) {
-		c.resting[move.PodUID] = newRespite(err, c.config.Budgets.Of(pod), c.config.Now())
+		c.resting[move.PodUID] = newRespite(err, c.config.Budgets.Of(pod), c.config.Local())
 		return Outcome{}, true
 	}
 	reason := c.classify(err, &move)
@@ -309,7 +314,7 @@ func (c *cycle) classify(err error, move *Move) Reason {
 func (c *cycle) startProbe(pod *v1.Pod) {
 	if c.probing {
 		c.probe = string(pod.UID)
-		c.probeBy = c.config.Now().Add(Grace(pod, nil) + c.config.ProbeTimeout)
+		c.probeBy = c.config.Local().Add(Grace(pod, nil) + c.config.ProbeTimeout)
 	}
 }
 
@@ -330,7 +335,7 @@ func (c *cycle) probed(ctx context.Context) bool {
 	case ok && move.State == ledger.Cancelled: // its owner wants no replacement; the next move is a probe too
 		c.probe = ""
 		return true
-	case !ok || !move.InFlight() || c.config.Now().After(c.probeBy):
+	case !ok || !move.InFlight() || c.config.Local().After(c.probeBy):
 		c.probe, c.stop = "", ProbeNotLanded
 		return true
 	}

@@ -3,6 +3,7 @@ package evictor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -334,6 +335,52 @@ func TestExecutorStops(t *testing.T) {
 }
 
 // A dry run waits for no replacement, because none will come, and still counts as progress.
+// A cycle lasts as long as it may and a probe is waited for as long as it may, whatever the API server's clock does.
+func TestExecutorWhileTheClockIsSet(t *testing.T) {
+	cases := map[string]struct {
+		by    time.Duration
+		setup func(*play)
+		want  string
+		took  time.Duration
+	}{
+		"a probe that never lands, clock set back":  {-time.Hour, neverLanding, "[a b: ProbeNotLanded]", 30 * time.Second},
+		"a probe that never lands, clock set ahead": {time.Hour, neverLanding, "[a b: ProbeNotLanded]", 30 * time.Second},
+		"a budget without room, clock set back":     {-time.Hour, noRoom, "[a: CycleDeadline b: CycleDeadline]", time.Minute},
+		"a budget without room, clock set ahead":    {time.Hour, noRoom, "[a: CycleDeadline b: CycleDeadline]", time.Minute},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			playing(t, func(t *testing.T, p *play) {
+				tc.setup(p)
+				p.config.Local = time.Now
+				p.config.Now = func() time.Time {
+					if time.Since(p.start) < 2*time.Second {
+						return time.Now()
+					}
+					return time.Now().Add(tc.by)
+				}
+				executor, err := NewExecutor(p.config)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := fmt.Sprint(p.runWith(executor, "a", "b")); got != tc.want {
+					t.Errorf("got %s, want %s", got, tc.want)
+				}
+				if took := time.Since(p.start); took < tc.took || took > tc.took+2*time.Second {
+					t.Errorf("it took %v, want %v", took, tc.took)
+				}
+			})
+		})
+	}
+}
+
+func neverLanding(p *play) {
+	p.steered(SteeredYes)
+	p.landsIn = -1
+}
+
+func noRoom(p *play) { p.budget("full", 0, "1") }
+
 func TestExecutorDryRun(t *testing.T) {
 	playing(t, func(t *testing.T, p *play) {
 		p.steered(SteeredNo)

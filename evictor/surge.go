@@ -62,7 +62,7 @@ func (c *cycle) surge(ctx context.Context, move *Move, budgets []*policyv1.PodDi
 		return "", true
 	case s == nil:
 		return c.beginSurge(ctx, move)
-	case !c.config.Now().Before(s.until):
+	case !c.config.Local().Before(s.until):
 		return c.surgeFailed(ctx, s, errSurgeTime), false
 	case !s.scaled:
 		return c.scaleUp(ctx, s)
@@ -71,7 +71,7 @@ func (c *cycle) surge(ctx context.Context, move *Move, budgets []*policyv1.PodDi
 		return reason, wait
 	}
 	r, refused := c.resting[move.PodUID]
-	if refused && !r.over(budgets, c.config.Now()) || len(budgets) == 1 && headroom(budgets[0]) <= 0 {
+	if refused && !r.over(budgets, c.config.Local()) || len(budgets) == 1 && headroom(budgets[0]) <= 0 {
 		return "", true
 	}
 	return c.surgeLook(ctx, s, 0)
@@ -92,7 +92,7 @@ func (c *cycle) beginSurge(ctx context.Context, move *Move) (Reason, bool) {
 		return PodChanged, false
 	}
 	announcing, cancel := context.WithCancel(ctx)
-	s := &surge{move: *move, until: c.config.Now().Add(move.TTL), announced: make(chan struct{}), cancel: cancel}
+	s := &surge{move: *move, until: c.config.Local().Add(move.TTL), announced: make(chan struct{}), cancel: cancel}
 	c.surges[move.PodUID] = s
 	if err := gate.commit(ctx); err != nil {
 		close(s.announced)
@@ -128,7 +128,7 @@ func (c *cycle) scaleUp(ctx context.Context, s *surge) (Reason, bool) {
 	err = c.setScale(ctx, s, to)
 	switch {
 	case err == nil:
-		s.called, s.scaled, s.looked = true, true, c.config.Now()
+		s.called, s.scaled, s.looked = true, true, c.config.Local()
 		klog.FromContext(ctx).Info("Scaled up for a move", "deployment", klog.KRef(s.move.Namespace, s.move.Surge),
 			"pod", klog.KRef(s.move.Namespace, s.move.Pod), "node", s.move.From, "destination", s.move.To)
 		return "", true
@@ -185,7 +185,7 @@ func (c *cycle) proves(ctx context.Context, s *surge, move ledger.Move) {
 // surgeLook gives up if somebody else has scaled the Deployment. It asks for the scale unless it has lately; where it cannot
 // be read it waits.
 func (c *cycle) surgeLook(ctx context.Context, s *surge, lately time.Duration) (reason Reason, wait bool) {
-	now := c.config.Now()
+	now := c.config.Local()
 	if lately > 0 && now.Sub(s.looked) < lately {
 		return "", false
 	}

@@ -26,18 +26,21 @@ func ParseSchedule(expression string) (Schedule, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading schedule %q: %w", expression, err)
 	}
+	if schedule.Next(time.Now()).IsZero() {
+		return nil, fmt.Errorf("reading schedule %q: there is no such day within five years", expression)
+	}
 	return schedule, nil
 }
 
 // Loop calls cycle whenever the schedule says so until the context ends. Cycles never overlap: what falls due while one runs
-// is skipped. alive is called at least every minute, so that a long wait is not taken for a hang.
+// is skipped, and a clock that is set back is not waited for. alive is called at least every minute, so that a long wait is not taken for a hang.
 func Loop(ctx context.Context, schedule Schedule, now func() time.Time, alive func(), cycle func(context.Context)) {
 	due := now()
 	if _, steps := schedule.(Every); !steps {
 		due = schedule.Next(now())
 	}
 	for {
-		if !waitUntil(ctx, due, now, alive) {
+		if !waitUntil(ctx, schedule, due, now, alive) {
 			return
 		}
 		cycle(ctx)
@@ -45,9 +48,12 @@ func Loop(ctx context.Context, schedule Schedule, now func() time.Time, alive fu
 	}
 }
 
-func waitUntil(ctx context.Context, due time.Time, now func() time.Time, alive func()) bool {
+func waitUntil(ctx context.Context, schedule Schedule, due time.Time, now func() time.Time, alive func()) bool {
 	for {
 		alive()
+		if next := schedule.Next(now()); next.Before(due) {
+			due = next // the clock was set back
+		}
 		left := due.Sub(now())
 		if left <= 0 {
 			return ctx.Err() == nil

@@ -73,10 +73,48 @@ func TestLoopIsAlive(t *testing.T) {
 	})
 }
 
+// A clock that is set back makes a cycle wait for once its interval more, not for as long as the clock was set back.
+func TestLoopWhenTheClockIsSetBack(t *testing.T) {
+	hourly, err := ParseSchedule("@hourly")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := map[string]struct {
+		schedule Schedule
+		back     time.Duration
+		want     []int // minutes
+	}{
+		"in steps":     {Every(10 * time.Minute), 24 * time.Hour, []int{0, 10, 20, 35, 45}},
+		"by the clock": {hourly, 24 * time.Hour, []int{60, 120}},
+		"by the clock, to shortly before a full hour": {hourly, 24*time.Hour + 30*time.Minute, []int{30, 90}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Hour)
+				defer cancel()
+				now := func() time.Time {
+					at := time.Now()
+					if at.Sub(start) >= 25*time.Minute {
+						at = at.Add(-tc.back)
+					}
+					return at
+				}
+				var got []int
+				Loop(ctx, tc.schedule, now, func() {}, func(context.Context) { got = append(got, int(time.Since(start)/time.Minute)) })
+				if diff := cmp.Diff(tc.want, got[:min(len(got), len(tc.want))]); diff != "" {
+					t.Errorf("started at (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
 func TestParseSchedule(t *testing.T) {
 	for expression, ok := range map[string]bool{
 		"*/5 * * * *": true, "@hourly": true, "CRON_TZ=UTC 0 3 * * 1-5": true,
-		"": false, "* * * *": false, "*/5 * * * * *": false, "61 * * * *": false, "every day": false,
+		"": false, "* * * *": false, "*/5 * * * * *": false, "61 * * * *": false, "every day": false, "0 0 30 2 *": false, "0 0 29 2 *": true,
 	} {
 		t.Run(fmt.Sprintf("%q", expression), func(t *testing.T) {
 			if _, err := ParseSchedule(expression); (err == nil) != ok {

@@ -17,7 +17,7 @@ func (a *App) useClock() error {
 	a.clock = servertime.New(local)
 	a.clock.Export(a.registry)
 	a.now = a.clock.Now
-	a.started = a.now()
+	a.started, a.begun = a.now(), local()
 	return nil
 }
 

@@ -96,7 +96,7 @@ func (a *App) awaitUsage(ctx context.Context, progress io.Writer) bool {
 		return true
 	}
 	period := a.load.Usage.ObservationPeriod.Duration
-	started := a.now()
+	started := a.clock.Local()
 	ticker := time.NewTicker(250 * time.Millisecond)
 	defer ticker.Stop()
 	told := false
@@ -106,7 +106,7 @@ func (a *App) awaitUsage(ctx context.Context, progress io.Writer) bool {
 		// observed all along.
 		latest := a.observer.Latest()
 		ripe := latest != nil && latest.Ripe(period, a.load.Usage.MinCoveragePercent)
-		if ripe || a.now().Sub(started) > 2*period {
+		if ripe || a.clock.Local().Sub(started) > 2*period {
 			a.waited = true
 			return true
 		}

@@ -121,6 +121,7 @@ func (a *App) wireExecutor() (err error) {
 		OwnerPercent: a.load.Eviction.MaxInFlightPercentOfOwner,
 		Progress:     a.health.progress,
 		Now:          a.now,
+		Local:        a.clock.Local,
 		Metrics:      a.metrics.evictor,
 	}
 	if a.load.Eviction.Steering == policy.SteeringRequired {
@@ -153,7 +154,7 @@ func (a *App) wireFramework(ctx context.Context) (err error) {
 		Collector:  a.providers.collector,
 		DryRun:     a.options.DryRun,
 		Metrics:    a.metrics.runner,
-		Now:        a.now,
+		Now:        a.clock.Local, // a cycle's duration is all that it is asked for
 	}
 	if a.providers.prometheus != nil {
 		config.Prometheus = a.providers.prometheus.get

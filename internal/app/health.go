@@ -23,7 +23,7 @@ const stuckAfter = 5 * time.Minute
 // health answers the probes.
 type health struct {
 	now   func() time.Time
-	last  atomic.Int64 // unix nanoseconds of the last progress
+	last  atomic.Pointer[time.Time] // of the last progress
 	ready atomic.Bool
 }
 
@@ -33,10 +33,10 @@ func newHealth(now func() time.Time) *health {
 	return h
 }
 
-func (h *health) progress() { h.last.Store(h.now().UnixNano()) }
+func (h *health) progress() { h.last.Store(new(h.now())) }
 
 func (h *health) livez(w http.ResponseWriter, _ *http.Request) {
-	if age := h.now().Sub(time.Unix(0, h.last.Load())); age > stuckAfter {
+	if age := h.now().Sub(*h.last.Load()); age > stuckAfter {
 		http.Error(w, fmt.Sprintf("no progress for %v", age.Truncate(time.Second)), http.StatusServiceUnavailable)
 		return
 	}

@@ -112,7 +112,7 @@ func (a *App) nodeToSync(object *v1.Node, latest *observer.Observation, i int) n
 // from annotations, which would look fresh for ever.
 func (a *App) publishes(read *usage.NodeUsage, w int, window usage.Window) bool {
 	if read.Vouched[w] == 0 {
-		return window.Over <= usage.Avg5m.Over || a.now().Sub(a.started) >= window.Over
+		return window.Over <= usage.Avg5m.Over || a.clock.Local().Sub(a.begun) >= window.Over
 	}
 	whole := []string{string(policy.SourcePrometheus), string(policy.SourceNodeMetrics)} // they give every window themselves
 	readsAnnotations := slices.ContainsFunc(a.load.Usage.Sources, func(s policy.Source) bool { return s.Type == policy.SourceAnnotations })

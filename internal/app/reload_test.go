@@ -21,6 +21,8 @@ import (
 	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
+
+	"github.com/evenkeel/evenkeel/internal/servertime"
 )
 
 const (
@@ -55,7 +57,7 @@ func newReloading(t *testing.T, content string) *reloading {
 	file, read, err := readPolicy(path)
 	r.must(err)
 	p := &process{
-		options: options, parts: parts{evicting: true}, registry: newRegistry(), client: client, now: time.Now, started: time.Now(),
+		options: options, parts: parts{evicting: true}, registry: newRegistry(), client: client, now: time.Now, clock: servertime.New(time.Now), started: time.Now(),
 		rest: &rest.Config{Host: "http://127.0.0.1:1"}, health: newHealth(time.Now), identity: "me",
 	}
 	r.App = p.newPolicy(file, read, 1)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
@@ -129,15 +130,15 @@ func observe(ctx context.Context, a *App) error {
 func (a *App) heartbeat(ctx context.Context) error {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
-	var seen time.Time
+	var seen *observer.Observation // not its time, which is by a clock that may be set back
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
 		}
-		if latest := a.observer.Latest(); latest != nil && latest.At.After(seen) {
-			seen = latest.At
+		if latest := a.observer.Latest(); latest != seen {
+			seen = latest
 			a.health.progress()
 		}
 	}

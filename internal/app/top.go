@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"time"
+
+	"github.com/evenkeel/evenkeel/internal/observer"
 )
 
 // Top is `evenkeel top`: it takes one reading, or observes for a while, and prints each node.
@@ -40,26 +42,49 @@ func Top(ctx context.Context, options Options, format string, observe time.Durat
 	})
 }
 
+// topTimeout is how long the first reading may take once nodes and pods are known, or nothing may come of them.
+const topTimeout = 30 * time.Second
+
 // watchNodes waits until nodes are known and usage has been read for the given time.
 func (a *App) watchNodes(ctx context.Context, observe time.Duration) error {
-	deadline := a.now().Add(observe + syncTimeout/4)
-	var first time.Time
-	for a.now().Before(deadline) {
-		latest := a.observer.Latest()
-		switch {
-		case latest != nil && latest.SourceError() != nil && observe == 0:
-			return nil
-		case latest != nil && latest.Batches > 0 && len(latest.View.Nodes) > 0 && first.IsZero():
-			first = latest.At
-		}
-		if !first.IsZero() && latest.At.Sub(first) >= observe {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(50 * time.Millisecond):
-		}
+	w := nodeWatch{
+		latest: a.observer.Latest, arrived: a.firstPods(a.observer.Store().Synced), observe: observe, local: a.clock.Local,
+		still: patience[int64]{now: a.clock.Local},
+	}
+	for !w.done() && waitFor(ctx, 50*time.Millisecond) {
+		continue
 	}
 	return nil
+}
+
+// nodeWatch is a wait for readings. It goes by when they were seen: their own times are by a clock that may be set.
+type nodeWatch struct {
+	latest  func() *observer.Observation
+	arrived func() int64
+	observe time.Duration
+	local   func() time.Time
+
+	still patience[int64]
+	// newest is the last one that was seen, at its time; first when the first one with nodes was.
+	newest *observer.Observation
+	at     time.Time
+	first  time.Time
+}
+
+// done says whether there is nothing more to wait for.
+func (w *nodeWatch) done() bool {
+	if latest := w.latest(); latest != w.newest {
+		w.newest, w.at = latest, w.local()
+	}
+	switch latest := w.newest; {
+	case latest == nil:
+	case latest.SourceError() != nil && w.observe == 0:
+		return true
+	case w.first.IsZero() && latest.Batches > 0 && len(latest.View.Nodes) > 0:
+		w.first = w.at
+	}
+	if !w.first.IsZero() && w.at.Sub(w.first) >= w.observe {
+		return true
+	}
+	return w.still.over(w.arrived(), w.observe+topTimeout)
 }

@@ -1,0 +1,129 @@
+package app
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
+
+	"github.com/evenkeel/evenkeel/internal/servertime"
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// apiServerTime is an API server whose clock is off.
+type apiServerTime struct{ off time.Duration }
+
+func (a apiServerTime) RoundTrip(*http.Request) (*http.Response, error) {
+	date := time.Now().Add(a.off).UTC().Format(http.TimeFormat)
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Date": {date}}, Body: http.NoBody}, nil
+}
+
+// correct lets a clock hear of an API server's that is off.
+func correct(t *testing.T, clock *servertime.Clock, off time.Duration) {
+	t.Helper()
+	for range servertime.Quorum {
+		response, err := clock.Wrap(apiServerTime{off}).RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+	}
+	if got := clock.Skew(); (got - off).Abs() > time.Second {
+		t.Fatalf("the clock is corrected by %v, want %v", got, off)
+	}
+}
+
+// waitingForUsage is a process whose sources tell nothing.
+func waitingForUsage(t *testing.T) *App {
+	t.Helper()
+	setupPlugins()
+	file, err := policy.Load("policy.yaml", []byte(byUsage))
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock := servertime.New(time.Now)
+	a := (&process{
+		parts: parts{evicting: true}, registry: newRegistry(), client: fake.NewClientset(), clock: clock, now: clock.Now, begun: clock.Local(),
+		rest: &rest.Config{Host: "http://127.0.0.1:1"}, health: newHealth(clock.Local),
+	}).newPolicy(file, []byte(byUsage), 1)
+	if err := a.read(t.Context(), file); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.wireObserver(); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// Usage is waited for as long as the policy says, whatever the API server's clock does meanwhile.
+func TestAwaitUsageWhileTheClockIsSet(t *testing.T) {
+	for _, off := range []time.Duration{0, time.Hour, -time.Hour} {
+		t.Run(off.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a, began := waitingForUsage(t), time.Now()
+				done := make(chan bool)
+				go func() { done <- a.awaitUsage(t.Context(), io.Discard) }()
+				time.Sleep(time.Second)
+				correct(t, a.clock, off)
+				if !<-done {
+					t.Error("the context has not ended")
+				}
+				want := 2 * a.load.Usage.ObservationPeriod.Duration
+				if took := time.Since(began); took < want || took > want+time.Second {
+					t.Errorf("waited for %v, want %v", took, want)
+				}
+			})
+		})
+	}
+}
+
+// A window counts as looked at for its whole length once that has really passed.
+func TestPublishesWhileTheClockIsSet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := waitingForUsage(t)
+		window, read := usage.Window{Over: 15 * time.Minute}, &usage.NodeUsage{Vouched: make([]time.Duration, 1)}
+		correct(t, a.clock, time.Hour)
+		if a.publishes(read, 0, window) {
+			t.Error("published at once")
+		}
+		time.Sleep(15 * time.Minute)
+		correct(t, a.clock, -time.Hour)
+		if !a.publishes(read, 0, window) {
+			t.Error("not published after its length")
+		}
+	})
+}
+
+// Observations are progress, also those whose times are before the last one's.
+func TestHeartbeatWhileTheClockIsSet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := waitingForUsage(t)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- a.heartbeat(ctx) }()
+		a.observer.Sample(ctx)
+		time.Sleep(2 * time.Second)
+		correct(t, a.clock, -time.Hour)
+		for range 30 {
+			time.Sleep(15 * time.Second)
+			a.observer.Sample(ctx)
+		}
+		time.Sleep(2 * time.Second)
+		recorder := httptest.NewRecorder()
+		a.health.livez(recorder, httptest.NewRequestWithContext(ctx, http.MethodGet, "/livez", nil))
+		if recorder.Code != http.StatusOK {
+			t.Errorf("livez: %s", recorder.Body)
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
