@@ -20,7 +20,8 @@ func newDoctorCommand() *cobra.Command {
 	}
 	options.AddCommon(c.Flags())
 	c.Flags().StringVarP(&wanted.Format, "output", "o", "table", "Output format: "+app.Formats+".")
-	c.Flags().StringVar(&wanted.Mode, "mode", "serve", "Command whose process is checked: run, serve or extender.")
+	c.Flags().StringVar(&wanted.Mode, "mode", "serve", "Command whose process is checked: run, serve, extender or nodesync.")
+	c.Flags().StringVar(&wanted.Prometheus, "prom", "", "With --mode nodesync: URL of Prometheus, in place of the address in the policy.")
 	c.Flags().StringVar(&wanted.As, "as", "", "Whose permissions to check, such as system:serviceaccount:evenkeel:evenkeel; without it those of the caller.")
 	c.Flags().StringVar(&wanted.ExtenderURL, "extender-url", "", "URL of the extender, to ask whether kube-scheduler asks it.")
 	c.Flags().StringVar(&wanted.SchedulerConfig, "scheduler-config", "", "File with kube-scheduler's configuration, to check its extenders entry.")

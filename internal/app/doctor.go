@@ -24,8 +24,10 @@ import (
 type DoctorOptions struct {
 	// Format is one of Formats.
 	Format string
-	// Mode is the command whose process is examined: run, serve or extender.
+	// Mode is the command whose process is examined: run, serve, extender or nodesync.
 	Mode string
+	// Prometheus is the --prom of nodesync; empty without.
+	Prometheus string
 	// As is whose permissions are checked; empty: those of whoever asks.
 	As string
 	// ExtenderURL is where the extender is asked about itself, SchedulerConfig a file with kube-scheduler's configuration;
@@ -43,7 +45,22 @@ func (o *DoctorOptions) Validate() error {
 	if !slices.Contains(doctor.Modes(), doctor.Mode(o.Mode)) {
 		return &UsageError{fmt.Errorf("--mode: %q is not one of %q", o.Mode, doctor.Modes())}
 	}
+	if o.Prometheus != "" && !o.marks() {
+		return &UsageError{errors.New("--prom goes with --mode nodesync")}
+	}
 	return nil
+}
+
+func (o *DoctorOptions) marks() bool { return doctor.Mode(o.Mode) == doctor.ModeNodeSync }
+
+// process is what of a process is wired to be examined.
+func (o *DoctorOptions) process(options *Options) parts {
+	options.LeaderElect, options.MetricsAddress = false, "0"
+	if !o.marks() {
+		return parts{}
+	}
+	options.DryRun, options.Marking = true, &Marking{Prometheus: o.Prometheus}
+	return parts{marking: true}
 }
 
 // defaultLeaseName is the Lease's name unless a flag of the process says otherwise.
@@ -63,8 +80,8 @@ func Doctor(ctx context.Context, options Options, wanted DoctorOptions, out io.W
 		}
 		patient.SchedulerConfig = config
 	}
-	options.LeaderElect, options.MetricsAddress = false, "0"
-	a, err := newApp(ctx, options, parts{})
+	needs := wanted.process(&options)
+	a, err := newApp(ctx, options, needs)
 	if err != nil {
 		return err
 	}
@@ -138,9 +155,9 @@ func (a *App) needs(patient *doctor.Patient) ([]doctor.Need, error) {
 	}
 	process := doctor.Process{
 		Mode: patient.Mode, Load: a.load, Sources: patient.Sources,
-		Namespace: a.options.Namespace, LeaseName: defaultLeaseName, ConfigMapName: evictor.ConfigMapName, LeaderElect: true,
+		Namespace: a.options.Namespace, LeaseName: defaultLeaseName, ConfigMapName: evictor.ConfigMapName, LeaderElect: !a.parts.marking,
 		MovesByUsage: patient.MovesByUsage, CollectsMetrics: collectsMetrics(a.profiles),
-		PriorityClasses: len(priorityClasses(file)) > 0, DynamicResources: dynamic,
+		PriorityClasses: len(priorityClasses(file)) > 0, DynamicResources: dynamic, NodesOnly: a.signalsOnly(),
 	}
 	if provided := providedPrometheus(a.profiles); provided != nil && provided.AuthToken != nil && provided.AuthToken.SecretReference != nil {
 		ref := provided.AuthToken.SecretReference
@@ -157,7 +174,7 @@ func collectsMetrics(profiles *api.DeschedulerPolicy) bool {
 }
 
 const (
-	// listTimeout is how long the first lists of nodes and pods may take.
+	// listTimeout is how long nothing may come of the first lists of nodes and pods.
 	listTimeout = 30 * time.Second
 	// longestPause bounds the wait for a second reading.
 	longestPause = 30 * time.Second
@@ -172,14 +189,14 @@ func (a *App) readUsage(ctx context.Context, wanted DoctorOptions, patient *doct
 	}
 	snapshot := a.snapshot(ctx)
 	if snapshot == nil {
-		patient.Unlisted = fmt.Sprintf("the API server did not list nodes and pods within %v.", listTimeout)
+		patient.Unlisted = fmt.Sprintf("for %v nothing came of the API server's lists of nodes and pods.", listTimeout)
 		return nil
 	}
 	sources, err := a.makeSources()
 	if err != nil {
 		return err
 	}
-	panel, err := probe.NewPanel(probe.PanelConfig{Sources: sources, Usage: usageConfig(a.load), Now: a.now})
+	panel, err := probe.NewPanel(probe.PanelConfig{Sources: sources, Usage: a.usageConfig(), Now: a.now})
 	if err != nil {
 		return fmt.Errorf("asking the usage sources: %w", err)
 	}
@@ -212,35 +229,46 @@ func mayNotList(rights *doctor.Rights) string {
 	return ""
 }
 
-// snapshot lists nodes and pods; nil where that takes too long.
+// snapshot lists nodes and pods; nil where nothing comes of that.
 func (a *App) snapshot(ctx context.Context) *cluster.Snapshot {
 	reflecting, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = a.reflect(reflecting) // it always returns nil
+		_ = a.list(reflecting) // it always returns nil
 	}()
 	defer func() {
 		cancel()
 		<-done
+		a.stop()
 	}()
-	deadline := time.NewTimer(listTimeout)
-	defer deadline.Stop()
-	ticker := time.NewTicker(20 * time.Millisecond)
-	defer ticker.Stop()
 	store := a.observer.Store()
-	for !store.Synced() {
-		select {
-		case <-ctx.Done():
+	still, arrived := patience[int64]{now: a.clock.Local}, a.firstPods(store.Synced)
+	for !a.listed() {
+		if still.over(arrived(), listTimeout) || !waitFor(ctx, listsPoll) {
 			return nil
-		case <-deadline.C:
-			return nil
-		case <-ticker.C:
 		}
 	}
 	var snapshot *cluster.Snapshot
 	store.Observe(func(s *cluster.Snapshot) { snapshot = s })
 	return snapshot
+}
+
+// list feeds the store as the process does that is examined.
+func (a *App) list(ctx context.Context) error {
+	if !a.parts.marking {
+		return a.reflect(ctx)
+	}
+	a.informers.Start(ctx.Done())
+	return feedPods(ctx, a)
+}
+
+// listed says whether the store knows nodes and pods.
+func (a *App) listed() bool {
+	for _, synced := range a.synced {
+		synced() // which tells the store
+	}
+	return a.observer.Store().Synced()
 }
 
 // pause reads the kill switch.

@@ -92,6 +92,57 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
+// nodesync in a process of its own is checked for what that one does.
+func TestDoctorOfNodeSync(t *testing.T) {
+	const byUsage = "nodesync: {label: {enabled: true}}\n"
+	prometheus := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = r.ParseForm()
+		query, now, value := r.Form.Get("query"), time.Now().Unix(), int64(3)
+		if strings.Contains(query, "timestamp(") {
+			value = now
+		}
+		result := ""
+		if strings.Contains(query, "load5") {
+			result = fmt.Sprintf(`{"metric":{"node":"n0"},"value":[%d,"%d"]}`, now, value)
+		}
+		_, _ = fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":[%s]}}`, result)
+	}))
+	defer prometheus.Close()
+	bySignal := byUsage + `lines: {load: {evict: 10}}
+usage:
+  sources: [{type: Prometheus, prometheus: {nodeLabel: node, queries: {nodes: {load: {expr: load5}}}}}]
+  metrics: [{name: load, relieves: none}]
+`
+	cases := map[string]struct {
+		policy, prom, denied string
+		wantCode             int
+		want                 string
+	}{
+		"all is well":      {policy: byUsage, wantCode: ExitOK, want: "may do all 8 things that nodesync needs"},
+		"it may not write": {policy: byUsage, denied: "patch", wantCode: ExitEnvironment, want: "It may not patch nodes."},
+		"signals alone, and it may not list pods": {policy: bySignal, prom: prometheus.URL, denied: `"pods"`, wantCode: ExitOK, want: "may do all 4 things that nodesync needs"},
+		"signals that nobody tells":               {policy: bySignal, prom: "http://127.0.0.1:1", wantCode: ExitEnvironment, want: "Nothing new would be written on most nodes"},
+		"nothing is switched on":                  {wantCode: ExitEnvironment, want: "The policy switches no part of it on"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "policy.yaml")
+			writeText(t, file, loadPolicyHead+tc.policy)
+			var out bytes.Buffer
+			options := Options{Kubeconfig: apiServer(t, tc.denied), Namespace: "evenkeel", PolicyFile: file}
+			err := Doctor(t.Context(), options, DoctorOptions{Format: "json", Mode: "nodesync", Prometheus: tc.prom}, &out)
+			if ExitCode(err) != tc.wantCode || !strings.Contains(out.String(), tc.want) {
+				t.Errorf("got %v and\n%s", err, out.String())
+			}
+			for _, other := range []string{"kube-scheduler", "evicted", "Evicting"} {
+				if strings.Contains(out.String(), other) {
+					t.Errorf("speaks of %q:\n%s", other, out.String())
+				}
+			}
+		})
+	}
+}
+
 // An API server that is not there is told in one line.
 func TestDoctorWithoutAPIServer(t *testing.T) {
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")

@@ -22,6 +22,7 @@ func TestDoctorRefusesWrongFlags(t *testing.T) {
 		"a mode":            {DoctorOptions{Format: "json", Mode: "plan"}, "--mode"},
 		"no mode":           {DoctorOptions{Format: "json"}, "--mode"},
 		"a file not there":  {DoctorOptions{Format: "json", Mode: "run", SchedulerConfig: filepath.Join(t.TempDir(), "none")}, "kube-scheduler's configuration"},
+		"a Prometheus":      {DoctorOptions{Format: "json", Mode: "serve", Prometheus: "http://p:9090"}, "--prom goes with --mode nodesync"},
 		"a directory there": {DoctorOptions{Format: "json", Mode: "run", SchedulerConfig: t.TempDir()}, "kube-scheduler's configuration"},
 	}
 	for name, tc := range cases {

@@ -45,13 +45,21 @@ func (p *Patient) gate() Finding {
 	switch {
 	case closed != "":
 		return Finding{
-			Check: CheckCoverage, Level: Problem, Subject: string(closed), Says: "Nothing would be evicted: " + said + ".",
+			Check: CheckCoverage, Level: Problem, Subject: string(closed), Says: p.consequence() + ": " + said + ".",
 			Mend: mendCoverage(unknown),
 		}
 	case len(unknown) > 0:
 		return Finding{Check: CheckCoverage, Level: Warning, Says: said + ".", Mend: mendCoverage(unknown)}
 	}
 	return fine(CheckCoverage, "", "%s.", said)
+}
+
+// consequence is what comes of too little usage.
+func (p *Patient) consequence() string {
+	if p.Mode == ModeNodeSync {
+		return "Nothing new would be written on most nodes"
+	}
+	return "Nothing would be evicted"
 }
 
 // closed returns why nothing would be evicted.

@@ -31,6 +31,10 @@ const settling = 15 * time.Second
 func examineExtender(p *Patient) []Finding {
 	e := &p.Extender
 	switch {
+	case e.URL == "" && p.Mode == ModeNodeSync:
+		return nil // it answers nobody, and nobody's answers matter to it
+	case e.URL == "" && p.insideScheduler():
+		return []Finding{fine(CheckExtender, "", "Not asked: the configuration has Evenkeel's plugin inside kube-scheduler.")}
 	case e.URL == "":
 		return p.unasked()
 	case e.Err != nil:

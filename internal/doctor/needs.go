@@ -40,6 +40,8 @@ type Process struct {
 	PriorityClasses bool
 	// DynamicResources says that the API server knows resource claims.
 	DynamicResources bool
+	// NodesOnly says that nothing has to be known of pods.
+	NodesOnly bool
 }
 
 // The purposes.
@@ -61,13 +63,19 @@ const (
 func (p *Process) Needs() []Need {
 	var n needs
 	n.add(Need{Resource: "nodes", For: forWatching}, "list", "watch")
-	n.add(Need{Resource: "pods", For: forWatching}, "list", "watch")
+	if !p.NodesOnly {
+		n.add(Need{Resource: "pods", For: forWatching}, "list", "watch")
+	}
 	for i := range p.Sources {
 		p.source(&n, &p.Sources[i])
 	}
-	if p.Mode.evicts() {
+	switch {
+	case p.Mode.evicts():
 		p.eviction(&n)
-	} else {
+	case p.Mode == ModeNodeSync:
+		p.lease(&n)
+		p.marking(&n)
+	default:
 		n.add(Need{Resource: "configmaps", Namespace: p.Namespace, Name: p.ConfigMapName, For: forLedger}, "list", "watch")
 	}
 	return n
@@ -139,12 +147,7 @@ func (p *Process) eviction(n *needs) {
 	n.add(Need{Resource: "configmaps", Namespace: p.Namespace, Name: p.ConfigMapName, For: forLedger}, "get", "list", "watch", "update")
 	n.add(Need{Resource: "configmaps", Namespace: p.Namespace, For: forLedger}, "create")
 	n.add(Need{Group: "events.k8s.io", Resource: "events", For: forEvents}, "create", "patch")
-	if p.LeaderElect {
-		lease := Need{Group: "coordination.k8s.io", Resource: "leases", Namespace: p.Namespace, For: forLeading}
-		n.add(lease, "create")
-		lease.Name = p.LeaseName
-		n.add(lease, "get", "update")
-	}
+	p.lease(n)
 	if p.PriorityClasses {
 		n.add(Need{Group: "scheduling.k8s.io", Resource: "priorityclasses", For: forThreshold}, "get")
 	}
@@ -152,11 +155,27 @@ func (p *Process) eviction(n *needs) {
 		n.add(Need{Group: "metrics.k8s.io", Resource: "nodes", For: forPlugins}, "list", "get")
 		n.add(Need{Group: "metrics.k8s.io", Resource: "pods", For: forPlugins}, "list", "get")
 	}
-	if sync := &p.Load.NodeSync; sync.Annotations.Enabled || sync.Label.Enabled || sync.Taint.Enabled {
-		n.add(Need{Resource: "nodes", For: forNodeSync}, "get", "patch")
-	}
+	p.marking(n)
 	if p.MovesByUsage {
 		p.moves(n)
+	}
+}
+
+// lease adds what leading needs.
+func (p *Process) lease(n *needs) {
+	if !p.LeaderElect {
+		return
+	}
+	lease := Need{Group: "coordination.k8s.io", Resource: "leases", Namespace: p.Namespace, For: forLeading}
+	n.add(lease, "create")
+	lease.Name = p.LeaseName
+	n.add(lease, "get", "update")
+}
+
+// marking adds what writing on nodes needs.
+func (p *Process) marking(n *needs) {
+	if marks(&p.Load.NodeSync) {
+		n.add(Need{Resource: "nodes", For: forNodeSync}, "get", "patch")
 	}
 }
 

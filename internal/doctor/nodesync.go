@@ -9,16 +9,27 @@ import (
 func examineNodeSync(p *Patient) []Finding {
 	sync := &p.Load.NodeSync
 	var findings []Finding
+	if p.Mode == ModeNodeSync && !marks(sync) {
+		findings = append(findings, Finding{
+			Check: CheckNodeSync, Level: Problem, Says: "The policy switches no part of it on, so the process ends at once.",
+			Mend: "Switch on what is wanted:\nnodesync:\n  label: {enabled: true}\nTo take back what was written: evenkeel nodesync --remove",
+		})
+	}
 	if sync.Annotations.Enabled {
 		findings = append(findings, p.echo()...)
 	}
 	if !sync.Label.Enabled && p.Readings != nil {
 		findings = append(findings, p.leftLabels()...)
 	}
-	if len(findings) > 0 || !sync.Annotations.Enabled && !sync.Label.Enabled && !sync.Taint.Enabled {
+	if len(findings) > 0 || !marks(sync) {
 		return findings
 	}
 	return []Finding{fine(CheckNodeSync, "", "What is switched on of it does not contradict the usage sources.")}
+}
+
+// marks says whether any part of nodesync is on.
+func marks(sync *policy.NodeSync) bool {
+	return sync.Annotations.Enabled || sync.Label.Enabled || sync.Taint.Enabled
 }
 
 // echo finds annotations that are read as something else than what is written, or that nothing feeds.

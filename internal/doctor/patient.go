@@ -16,13 +16,14 @@ const (
 	ModeRun      Mode = "run"
 	ModeServe    Mode = "serve"
 	ModeExtender Mode = "extender"
+	ModeNodeSync Mode = "nodesync"
 )
 
 // Modes lists every Mode.
-func Modes() []Mode { return []Mode{ModeRun, ModeServe, ModeExtender} }
+func Modes() []Mode { return []Mode{ModeRun, ModeServe, ModeExtender, ModeNodeSync} }
 
 // evicts says whether the process runs cycles.
-func (m Mode) evicts() bool { return m != ModeExtender }
+func (m Mode) evicts() bool { return m == ModeRun || m == ModeServe }
 
 // Patient is everything that is examined.
 type Patient struct {

@@ -54,6 +54,51 @@ func TestNeedsOfTheExtender(t *testing.T) {
 	}
 }
 
+// nodesync in a process of its own needs what its shipped role grants, and of pods nothing where it judges none.
+func TestNeedsOfNodeSync(t *testing.T) {
+	alone := []string{"get nodes", "list nodes", "patch nodes", "watch nodes"}
+	cases := map[string]struct {
+		change func(p *doctor.Process)
+		types  []policy.SourceType
+		want   []string
+	}{
+		"judging signals": {
+			types: []policy.SourceType{policy.SourcePrometheus}, want: alone,
+			change: func(p *doctor.Process) { p.NodesOnly = true },
+		},
+		"judging usage": {
+			types: []policy.SourceType{policy.SourceMetricsServer},
+			want: []string{
+				"get nodes", "list nodes", "list nodes.metrics.k8s.io", "list pods", "list pods.metrics.k8s.io", "patch nodes", "watch nodes", "watch pods",
+			},
+		},
+		"several replicas": {
+			types: []policy.SourceType{policy.SourcePrometheus},
+			want: append([]string{
+				"create leases.coordination.k8s.io evenkeel/", "get leases.coordination.k8s.io evenkeel/evenkeel-nodesync",
+			}, append(alone, "update leases.coordination.k8s.io evenkeel/evenkeel-nodesync")...),
+			change: func(p *doctor.Process) { p.NodesOnly, p.LeaderElect, p.LeaseName = true, true, "evenkeel-nodesync" },
+		},
+		"nothing switched on": {
+			types: []policy.SourceType{policy.SourcePrometheus}, want: []string{"list nodes", "watch nodes"},
+			change: func(p *doctor.Process) { p.NodesOnly, p.Load.NodeSync.Taint.Enabled = true, false },
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := process(doctor.ModeNodeSync, tc.types...)
+			p.LeaderElect, p.Load.NodeSync.Taint.Enabled = false, true
+			if tc.change != nil {
+				tc.change(p)
+			}
+			slices.Sort(tc.want)
+			if diff := cmp.Diff(tc.want, spell(p.Needs())); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestNeeds(t *testing.T) {
 	cases := map[string]struct {
 		change       func(p *doctor.Process)

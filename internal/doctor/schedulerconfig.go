@@ -43,10 +43,16 @@ func examineSchedulerConfig(p *Patient) []Finding {
 			Mend: "apiVersion: " + schedulerv1.SchemeGroupVersion.String() + "\nkind: " + schedulerConfigKind,
 		}}
 	}
-	findings := entriesOf(config, p)
-	findings = append(findings, steeredProfiles(config, p)...)
+	says, plugged := "Its extenders entry for Evenkeel is as it should be.", pluggedProfiles(config)
+	var findings []Finding
+	if len(plugged) > 0 {
+		says, findings = "Evenkeel's plugin is enabled as it should be.", p.examinePlugins(config, plugged)
+	} else {
+		findings = entriesOf(config, p)
+	}
+	findings = append(findings, steeredProfiles(config, p, plugged)...)
 	if len(findings) == 0 {
-		findings = append(findings, fine(CheckExtender, file.Name, "Its extenders entry for Evenkeel is as it should be."))
+		findings = append(findings, fine(CheckExtender, file.Name, "%s", says))
 	}
 	for i := range findings {
 		findings[i].Check = CheckExtender
@@ -186,20 +192,20 @@ func safeURL(text string) string {
 
 func entryName(i int) string { return fmt.Sprintf("extenders[%d]", i) }
 
-// steeredProfiles finds schedulers that the policy takes for steered and that this configuration does not have.
-func steeredProfiles(config *schedulerv1.KubeSchedulerConfiguration, p *Patient) []Finding {
-	var has []string
-	for i := range config.Profiles {
-		if name := config.Profiles[i].SchedulerName; name != nil {
-			has = append(has, *name)
-		} else {
-			has = append(has, "default-scheduler")
-		}
+// steeredProfiles finds schedulers that the policy takes for steered and that this configuration does not have; where nobody is
+// asked but plugins, those without one.
+func steeredProfiles(config *schedulerv1.KubeSchedulerConfiguration, p *Patient, inside []plugged) []Finding {
+	has := []string{"default-scheduler"}
+	if len(config.Profiles) > 0 {
+		has = nil
 	}
-	if len(has) == 0 {
-		has = []string{"default-scheduler"}
+	for i := range config.Profiles {
+		has = append(has, schedulerName(&config.Profiles[i]))
 	}
 	var findings []Finding
+	if ours, _ := entries(config, p.Extender.URL); len(inside) > 0 && len(ours) == 0 {
+		findings = outsideProfiles(has, inside, p)
+	}
 	for _, name := range p.Load.Eviction.SchedulerNames {
 		if !slices.Contains(has, name) {
 			findings = append(findings, Finding{
@@ -207,6 +213,22 @@ func steeredProfiles(config *schedulerv1.KubeSchedulerConfiguration, p *Patient)
 				Says: fmt.Sprintf("The policy moves pods of the scheduler %q, and this configuration has %s only: if no other one asks Evenkeel, their landings are left to chance.",
 					name, list(has)),
 				Mend: "Give the other scheduler the same extenders block, or take it out of eviction.schedulerNames.",
+			})
+		}
+	}
+	return findings
+}
+
+// outsideProfiles finds schedulers of the configuration that the policy takes for steered and that have no plugin.
+func outsideProfiles(has []string, inside []plugged, p *Patient) []Finding {
+	var findings []Finding
+	for _, name := range has {
+		plugs := slices.ContainsFunc(inside, func(profile plugged) bool { return profile.scheduler == name })
+		if !plugs && slices.Contains(p.Load.Eviction.SchedulerNames, name) {
+			findings = append(findings, Finding{
+				Level: Warning, Subject: "profiles",
+				Says: fmt.Sprintf("The policy moves pods of the scheduler %q, whose profile has no plugin of Evenkeel's: their landings are left to chance.", name),
+				Mend: "Enable the plugin there too, or take the scheduler out of eviction.schedulerNames.",
 			})
 		}
 	}

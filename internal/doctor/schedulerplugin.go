@@ -1,0 +1,178 @@
+package doctor
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	schedulerv1 "k8s.io/kube-scheduler/config/v1"
+)
+
+// loadPlugin is the name of Evenkeel's plugin inside kube-scheduler that goes by a policy; earlierPlugins are its names under
+// which it goes by what earlier systems were given.
+const loadPlugin = "EvenkeelLoad"
+
+var earlierPlugins = []string{"Dynamic", "MemRealUsage", "CpuRealUsage"}
+
+// plugged is a profile of kube-scheduler that has Evenkeel inside.
+type plugged struct {
+	place     int
+	scheduler string
+	// plugins are the names that are enabled.
+	plugins []string
+	profile *schedulerv1.KubeSchedulerProfile
+}
+
+// pluggedProfiles finds the profiles in which a plugin of Evenkeel's is enabled for anything.
+func pluggedProfiles(config *schedulerv1.KubeSchedulerConfiguration) []plugged {
+	var found []plugged
+	for i := range config.Profiles {
+		p := plugged{place: i, scheduler: schedulerName(&config.Profiles[i]), profile: &config.Profiles[i]}
+		for _, name := range append([]string{loadPlugin}, earlierPlugins...) {
+			if p.enables(name) {
+				p.plugins = append(p.plugins, name)
+			}
+		}
+		if len(p.plugins) > 0 {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// insideScheduler says whether the configuration has a plugin of Evenkeel's.
+func (p *Patient) insideScheduler() bool {
+	if p.SchedulerConfig == nil {
+		return false
+	}
+	config, err := readSchedulerConfig(p.SchedulerConfig.Data)
+	return err == nil && len(pluggedProfiles(config)) > 0
+}
+
+func schedulerName(profile *schedulerv1.KubeSchedulerProfile) string {
+	if profile.SchedulerName == nil {
+		return "default-scheduler"
+	}
+	return *profile.SchedulerName
+}
+
+// enables says whether the plugin is enabled at an extension point at which it does something.
+func (p *plugged) enables(name string) bool {
+	plugins := p.profile.Plugins
+	if plugins == nil {
+		return false
+	}
+	for _, set := range []*schedulerv1.PluginSet{&plugins.Filter, &plugins.Score, &plugins.Reserve, &plugins.PreFilter, &plugins.PreScore} {
+		if p.at(set, name) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// at returns how the plugin is enabled at an extension point, by it or by multiPoint; nil where it is not.
+func (p *plugged) at(set *schedulerv1.PluginSet, name string) *schedulerv1.Plugin {
+	named := func(plugin schedulerv1.Plugin) bool { return plugin.Name == name }
+	if i := slices.IndexFunc(set.Enabled, named); i >= 0 {
+		return &set.Enabled[i]
+	}
+	off := func(plugin schedulerv1.Plugin) bool { return plugin.Name == name || plugin.Name == "*" }
+	everywhere := p.profile.Plugins.MultiPoint.Enabled
+	if i := slices.IndexFunc(everywhere, named); i >= 0 && !slices.ContainsFunc(set.Disabled, off) {
+		return &everywhere[i]
+	}
+	return nil
+}
+
+func (p *plugged) name() string { return fmt.Sprintf("profiles[%d]", p.place) }
+
+// examinePlugins finds what is wrong with Evenkeel's plugins, and entries of extenders beside them.
+func (p *Patient) examinePlugins(config *schedulerv1.KubeSchedulerConfiguration, profiles []plugged) []Finding {
+	findings := p.doubled(config, profiles)
+	for i := range profiles {
+		profile := &profiles[i]
+		if len(profile.plugins) > 1 && profile.plugins[0] == loadPlugin {
+			findings = append(findings, Finding{
+				Level: Warning, Subject: profile.name(),
+				Says: fmt.Sprintf("It has %s: each of them scores real usage, which counts that much more.", strings.Join(profile.plugins, " and ")),
+				Mend: "Leave " + loadPlugin + " alone.",
+			})
+		}
+		if profile.plugins[0] == loadPlugin {
+			findings = append(findings, p.examineLoadPlugin(profile)...)
+		}
+	}
+	return findings
+}
+
+// doubled finds extenders that count what the plugin has counted: all profiles of a configuration have the same ones.
+func (p *Patient) doubled(config *schedulerv1.KubeSchedulerConfiguration, profiles []plugged) []Finding {
+	ours, exact := entries(config, p.Extender.URL)
+	if len(ours) == 0 {
+		return nil
+	}
+	level, lead := Problem, "and "+entryName(ours[0])+" asks Evenkeel about the same pods:"
+	if !exact || p.Extender.URL == "" { // many extenders have such verbs
+		level, lead = Warning, "and "+entryName(ours[0])+" has the verbs of Evenkeel's extender: if it is that,"
+	}
+	var findings []Finding
+	for i := range profiles {
+		findings = append(findings, Finding{
+			Level: level, Subject: profiles[i].name(),
+			Says: fmt.Sprintf("The scheduler %q has the plugin %s inside, %s real usage counts twice, and each pod costs two requests.",
+				profiles[i].scheduler, strings.Join(profiles[i].plugins, " and "), lead),
+			Mend: "Take the entry out of extenders; or, where a profile without the plugin needs it, the plugin out of this profile.",
+		})
+	}
+	return findings
+}
+
+// examineLoadPlugin finds parts of the plugin that are switched off, weights that are out of scale and a ledger of others.
+func (p *Patient) examineLoadPlugin(profile *plugged) []Finding {
+	var findings []Finding
+	add := func(says, mend string) {
+		findings = append(findings, Finding{Level: Warning, Subject: profile.name(), Says: loadPlugin + " " + says, Mend: mend})
+	}
+	const whole = "Enable it by multiPoint alone:\nplugins:\n  multiPoint:\n    enabled: [{name: EvenkeelLoad, weight: 15}]"
+	plugins := profile.profile.Plugins
+	if profile.at(&plugins.Filter, loadPlugin) == nil {
+		add("does not filter: hot nodes keep getting pods, and a replacement is not sent where it was planned to go.", whole)
+	}
+	switch score := profile.at(&plugins.Score, loadPlugin); {
+	case score == nil:
+		add("does not score: pods are kept off hot nodes, but do not go to the coolest.", whole)
+	case weightOf(score) < lightest:
+		add(fmt.Sprintf("has a weight of %d, which is low: its scores are worth up to 100 times that, those of the default plugins up to 1400 points.",
+			weightOf(score)), fmt.Sprintf("weight: %d", shippedWeight))
+	case weightOf(score) > heaviest:
+		add(fmt.Sprintf("has a weight of %d, which is high: real usage overrules spreading and affinity wherever nodes differ at all.",
+			weightOf(score)), fmt.Sprintf("weight: %d", shippedWeight))
+	}
+	if of := profile.ledgerNamespace(); of != "" && p.Pause.Namespace != "" && of != p.Pause.Namespace {
+		add(fmt.Sprintf("reads the moves in flight in the namespace %q, and what evicts keeps them in %q: replacements are placed like any other pod.",
+			of, p.Pause.Namespace), fmt.Sprintf("pluginConfig: [{name: %s, args: {namespace: %s}}]", loadPlugin, p.Pause.Namespace))
+	}
+	return findings
+}
+
+// weightOf is what a plugin weighs; kube-scheduler takes none for 1.
+func weightOf(plugin *schedulerv1.Plugin) int32 {
+	if plugin.Weight == nil || *plugin.Weight == 0 {
+		return 1
+	}
+	return *plugin.Weight
+}
+
+// ledgerNamespace is where the plugin is told to look for moves; empty where its arguments do not say.
+func (p *plugged) ledgerNamespace() string {
+	var args struct {
+		Namespace string `json:"namespace"`
+	}
+	for i := range p.profile.PluginConfig {
+		if given := &p.profile.PluginConfig[i]; given.Name == loadPlugin && json.Unmarshal(given.Args.Raw, &args) == nil {
+			return args.Namespace
+		}
+	}
+	return ""
+}
