@@ -100,6 +100,9 @@ func (a *App) facts(o realusage.Observed) (*explain.Facts, error) {
 	f := &explain.Facts{
 		View: o.View, Board: o.Board, States: o.States, Lines: o.Lines, SamplesNeeded: a.load.Hot.ConsecutiveSamples,
 	}
+	if measured := measuredScoring(a.load.Scoring.Measured); measured != nil {
+		f.Limits = measured.Limits
+	}
 	f.InFlight, f.Ended = a.observer.Ledger().Moves()
 	return f, nil
 }

@@ -252,3 +252,21 @@ func TestDesk(t *testing.T) {
 		}
 	})
 }
+
+// What keeps pods off by measured usage is among the facts.
+func TestFactsHaveMeasuredLimits(t *testing.T) {
+	for content, want := range map[string]int{
+		byUsage: 0,
+		byUsage + "scoring: {measured: {formula: Crane, limits: [{metric: cpu, window: avg_5m, abovePercent: 65}, {metric: memory, fromPercent: 80}]}}\n": 2,
+	} {
+		r := newReloading(t, content)
+		r.observer.Sample(t.Context())
+		f, err := r.latest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(f.Limits) != want {
+			t.Errorf("%d limits, want %d", len(f.Limits), want)
+		}
+	}
+}

@@ -29,6 +29,7 @@ type harbor struct {
 	states map[string]plan.NodeState
 	moves  [2][]ledger.Move // in flight and ended
 	rules  []lines.Rule
+	limits []scorer.Limit
 }
 
 func newHarbor(t testing.TB) *harbor {
@@ -92,9 +93,12 @@ func (h *harbor) facts() *Facts {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	resolved := set.Resolve(h.view)
+	resolved, config := set.Resolve(h.view), scorer.Config{}
+	if len(h.limits) > 0 {
+		config.Measured = &scorer.Measured{Limits: h.limits}
+	}
 	return &Facts{
-		View: h.view, Lines: resolved, Board: scorer.NewBoard(h.view, resolved, scorer.Config{}), States: h.states, SamplesNeeded: 3,
+		View: h.view, Lines: resolved, Board: scorer.NewBoard(h.view, resolved, config), Limits: h.limits, States: h.states, SamplesNeeded: 3,
 		InFlight: h.moves[0], Ended: h.moves[1],
 	}
 }

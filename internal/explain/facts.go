@@ -29,6 +29,8 @@ type Facts struct {
 	Board  *scorer.Board
 	States map[string]plan.NodeState
 	Lines  *lines.Resolved
+	// Limits are the policy's limits by measured usage, if it has any.
+	Limits []scorer.Limit
 	// SamplesNeeded is how many samples in a row make a node hot.
 	SamplesNeeded int
 	// InFlight and Ended are the ledger's moves, oldest first.

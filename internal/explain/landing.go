@@ -40,7 +40,7 @@ func (f *Facts) addLandings(p *Pod, record *cluster.Pod, used cluster.Amounts) {
 		l := &landings[i]
 		p.Landings[i] = Landing{
 			Node: l.Node, State: string(l.State),
-			Planned: p.Move != nil && p.Move.To == l.Node, Refused: string(l.Refused), Detail: orElse(l.Detail, describe(l.Refused)),
+			Planned: p.Move != nil && p.Move.To == l.Node, Refused: string(l.Refused), Detail: orElse(l.Detail, orElse(f.limited(l), describe(l.Refused))),
 		}
 		if l.State != plan.Unknown {
 			before, after := percents(l.Before), percents(l.After)

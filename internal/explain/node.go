@@ -34,6 +34,8 @@ type Node struct {
 	// Over is everything by which it is over its evict lines, in words.
 	Over    []string `json:"over"`
 	Metrics []Metric `json:"metrics"`
+	// Limits are the policy's limits by measured usage; any that is passed keeps pods off the node, those of DaemonSets excepted.
+	Limits []Limit `json:"measuredLimits,omitempty"`
 	// HasToLeave is what has to leave to bring it under its evict lines, absent where its usage is not known.
 	HasToLeave *Amounts `json:"hasToLeave,omitempty"`
 	// Predicted is what a landing reckons with, absent where that is not known; Ceiling the most of it that keeps the node
@@ -94,7 +96,7 @@ func (f *Facts) observed(i int) Node {
 		Name: info.Name, Pool: f.Lines.Pool(i), Observed: f.View.At.UTC(),
 		State: string(state.State), Since: moment(state.Since), Unknown: string(state.Unknown),
 		Source: read.Source, AgeSeconds: int(read.Age / time.Second), WindowSeconds: int(read.Span / time.Second),
-		SamplesOver: state.Over, SamplesNeeded: max(f.SamplesNeeded, 1), Over: []string{}, Metrics: f.metrics(i),
+		SamplesOver: state.Over, SamplesNeeded: max(f.SamplesNeeded, 1), Over: []string{}, Metrics: f.metrics(i), Limits: f.limits(i),
 		Ceiling: ceiling(f.Board.Ceiling(board)), InFlight: amounts(f.Board.Adjusted(board)), Closed: closed(info),
 	}
 	if told(read) {

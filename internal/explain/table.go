@@ -17,6 +17,7 @@ func (n *Node) Table(out io.Writer) error {
 	line(w, "%s", n.Summary)
 	line(w, "")
 	metricRows(w, n.Metrics)
+	limitRows(w, n.Limits)
 	line(w, "")
 	line(w, "samples over the evict line\t%d in a row, %d make it hot", n.SamplesOver, n.SamplesNeeded)
 	if n.HasToLeave != nil {
@@ -77,6 +78,24 @@ func metricRows(w io.Writer, metrics []Metric) {
 				m.lineCell(one.Low), m.lineCell(one.Reject), m.lineCell(one.Evict), m.lineCell(one.Leave), mark)
 			name = ""
 		}
+	}
+}
+
+func limitRows(w io.Writer, limits []Limit) {
+	if len(limits) == 0 {
+		return
+	}
+	line(w, "\nMEASURED LIMIT\tWINDOW\tUSES\tKEEPS PODS OFF\tNOW")
+	for i := range limits {
+		l := &limits[i]
+		uses, now := "-", "no"
+		if l.Percent != nil {
+			uses = fmt.Sprintf("%.1f %%", *l.Percent)
+		}
+		if l.Passed {
+			now = "yes"
+		}
+		line(w, "%s\t%s\t%s\t%s\t%s", l.Metric, l.Window, uses, l.bound(), now)
 	}
 }
 

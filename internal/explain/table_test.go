@@ -38,6 +38,7 @@ func TestTables(t *testing.T) {
 	for name, told := range map[string]table{
 		"node-hot":     node(fleet(t).planned(""), "n1"),
 		"node-cool":    node(fleet(t).planned(""), "n4"),
+		"node-limits":  node(limited(t).facts(), "n3"),
 		"node-unknown": node(fleet(t).facts(), "n6"),
 		"pod-moved":    pod(fleet(t).planned("web-1"), "web-1"),
 		"pod-stays":    pod(fleet(t).planned("web-3"), "web-3"),

@@ -1,0 +1,68 @@
+package explain
+
+import (
+	"fmt"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/scorer"
+	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// Limit is a window of measured usage that keeps pods off a node, in percent of its capacity.
+type Limit struct {
+	Metric string `json:"metric"`
+	Window string `json:"window"`
+	// Percent is what the node uses, absent where no source has told.
+	Percent *float64 `json:"percent,omitempty"`
+	// AbovePercent or FromPercent is the limit, as the policy writes it.
+	AbovePercent *float64 `json:"abovePercent,omitempty"`
+	FromPercent  *float64 `json:"fromPercent,omitempty"`
+	// Passed says that it keeps pods off now.
+	Passed bool `json:"passed"`
+}
+
+// limits tells how a node stands to the policy's limits.
+func (f *Facts) limits(i int) []Limit {
+	var told []Limit
+	for k := range f.Limits {
+		told = append(told, f.limit(&f.Limits[k], i))
+	}
+	return told
+}
+
+func (f *Facts) limit(given *scorer.Limit, i int) Limit {
+	percent, passed := given.Judge(f.View, i)
+	l := Limit{Metric: string(usage.CPU), Window: given.Window.String(), Percent: finite(percent), Passed: passed}
+	if given.Resource == cluster.Memory {
+		l.Metric = string(usage.Memory)
+	}
+	if given.From {
+		l.FromPercent = &given.Percent
+	} else {
+		l.AbovePercent = &given.Percent
+	}
+	return l
+}
+
+// bound says the limit in words.
+func (l *Limit) bound() string {
+	if l.FromPercent != nil {
+		return fmt.Sprintf("from %g %%", *l.FromPercent)
+	}
+	return fmt.Sprintf("above %g %%", *l.AbovePercent)
+}
+
+// limited says by which limit a node is refused for its usage; empty where none is passed.
+func (f *Facts) limited(l *plan.Landing) string {
+	i := f.View.Snapshot.Index(l.Node)
+	if i < 0 || l.Refused != plan.AboveRejectLine {
+		return ""
+	}
+	for _, limit := range f.limits(i) {
+		if limit.Passed {
+			return fmt.Sprintf("its %s %s is %.1f %%, and measured limits keep pods off %s", limit.Metric, limit.Window, *limit.Percent, limit.bound())
+		}
+	}
+	return ""
+}
