@@ -20,7 +20,7 @@ RACE_PACKAGES := ./cluster/... ./evictor/... ./internal/observer/... ./internal/
 RACE := $(if $(shell command -v gcc),-race)
 
 TEST_FLAGS ?= -shuffle=on
-# Two control planes at a time: the cases wait more than they work.
+# Three control planes at a time: the cases wait more than they work.
 E2E_FLAGS ?= -count=1 -p 3 -timeout 45m
 FUZZ_TIME ?= 30s
 BENCH ?= .

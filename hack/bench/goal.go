@@ -2,7 +2,8 @@ package main
 
 import (
 	"fmt"
-	"slices"
+
+	"github.com/evenkeel/evenkeel/hack/median"
 )
 
 // aspect is what of a row has to keep its goal.
@@ -51,7 +52,7 @@ func (r result) compared() bool { return r.measured && r.rival }
 // close to each other; where one side has other rounds than the other, it is the ratio of the medians.
 func (r row) evaluate(all figures) result {
 	mine, theirs := all[r.figure], all[r.beside]
-	got := result{figure: median(mine), beside: median(theirs) * r.factor(), measured: len(mine) > 0, rival: len(theirs) > 0}
+	got := result{figure: median.Of(mine), beside: median.Of(theirs) * r.factor(), measured: len(mine) > 0, rival: len(theirs) > 0}
 	if !got.compared() {
 		return got
 	}
@@ -63,7 +64,7 @@ func (r row) evaluate(all figures) result {
 	for i := range mine {
 		ratios[i] = r.ratio(mine[i], theirs[i]*r.factor())
 	}
-	got.ratio = median(ratios)
+	got.ratio = median.Of(ratios)
 	return got
 }
 
@@ -124,16 +125,4 @@ func (g goal) text(unit string) string {
 		return fmt.Sprintf("at most %gx", g.want)
 	}
 	return ""
-}
-
-func median(values []float64) float64 {
-	if len(values) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(values))
-	middle := len(sorted) / 2
-	if len(sorted)%2 == 1 {
-		return sorted[middle]
-	}
-	return (sorted[middle-1] + sorted[middle]) / 2
 }

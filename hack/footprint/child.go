@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/evenkeel/evenkeel/hack/median"
 )
 
 // child is a process that is measured, or that serves.
@@ -147,8 +149,7 @@ func (c *child) settle(ctx context.Context, length time.Duration) (memory, error
 		case <-end.C:
 			m, err := c.memory()
 			seen = append(seen, m.resident)
-			slices.Sort(seen)
-			m.resident = seen[len(seen)/2]
+			m.resident = median.Of(seen)
 			return m, err
 		}
 	}

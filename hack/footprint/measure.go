@@ -73,12 +73,11 @@ func (o *options) subjects() ([]subject, error) {
 		subjects = append(subjects, subject{"client-go informers", beginInformers(false)}, subject{"client-go informers, stripped", beginInformers(true)})
 	}
 	for _, command := range o.commands {
-		begin, ok := map[string]func(string) func(context.Context, *bench) (*child, error){"extender": beginExtender, "serve": beginServe}[command]
-		if !ok {
+		if _, ok := evenkeelArgs[command]; !ok {
 			return nil, fmt.Errorf("--commands: there is no %q to measure", command)
 		}
 		for _, source := range o.sources {
-			subjects = append(subjects, subject{"evenkeel " + command + ", " + source, begin(source)})
+			subjects = append(subjects, subject{"evenkeel " + command + ", " + source, beginEvenkeel(command, source)})
 		}
 	}
 	return subjects, nil

@@ -27,28 +27,15 @@ func beginInformers(stripped bool) func(context.Context, *bench) (*child, error)
 	}
 }
 
-func beginExtender(source string) func(context.Context, *bench) (*child, error) {
-	return func(ctx context.Context, b *bench) (*child, error) {
-		config, err := b.configure(source)
-		if err != nil {
-			return nil, err
-		}
-		address, err := freeAddress(ctx)
-		if err != nil {
-			return nil, err
-		}
-		c, err := start(ctx, filepath.Join(b.folder, "extender.log"), b.binary, "extender", "--kubeconfig="+config.kube,
-			"--policy-config-file="+config.policy, "--listen-address="+address, "--metrics-address=0")
-		if err != nil {
-			return nil, err
-		}
-		return c, b.waitFresh(ctx, c, "http://"+address+"/nodes")
-	}
+// evenkeelArgs are what an evenkeel command is started with beside addresses and files. What evicts does so in a dry run: it
+// plans the moves off all hot nodes, each with a landing that the filters accept, and makes none.
+var evenkeelArgs = map[string][]string{
+	"extender": nil,
+	"serve":    {"--dry-run", "--descheduling-interval=20s"},
 }
 
-// beginServe starts what evicts as well, in a dry run: it plans the moves off all hot nodes, each with a landing that the
-// filters accept, and makes none.
-func beginServe(source string) func(context.Context, *bench) (*child, error) {
+// beginEvenkeel starts a command of evenkeel and waits until it has done all that it does.
+func beginEvenkeel(command, source string) func(context.Context, *bench) (*child, error) {
 	return func(ctx context.Context, b *bench) (*child, error) {
 		config, err := b.configure(source)
 		if err != nil {
@@ -58,13 +45,16 @@ func beginServe(source string) func(context.Context, *bench) (*child, error) {
 		if err != nil {
 			return nil, err
 		}
-		c, err := start(ctx, filepath.Join(b.folder, "serve.log"), b.binary, "serve", "--kubeconfig="+config.kube,
-			"--policy-config-file="+config.policy, "--listen-address="+address, "--metrics-address=0", "--dry-run", "--descheduling-interval=20s")
+		args := append([]string{
+			command, "--kubeconfig=" + config.kube, "--policy-config-file=" + config.policy, "--listen-address=" + address, "--metrics-address=0",
+		}, evenkeelArgs[command]...)
+		c, err := start(ctx, filepath.Join(b.folder, command+".log"), b.binary, args...)
 		if err != nil {
 			return nil, err
 		}
-		if err := b.waitFresh(ctx, c, "http://"+address+"/nodes"); err != nil || b.fleet.nodes < 10 {
-			return c, err // without a hot node there is nothing to plan
+		err = b.waitFresh(ctx, c, "http://"+address+"/nodes")
+		if err != nil || command == "extender" || b.fleet.nodes < 10 { // without a hot node there is nothing to plan
+			return c, err
 		}
 		return c, waitPlanned(ctx, c)
 	}

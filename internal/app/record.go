@@ -10,7 +10,9 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
 
+	"github.com/evenkeel/evenkeel/internal/slim"
 	"github.com/evenkeel/evenkeel/sim/recording"
 )
 
@@ -53,6 +55,9 @@ func (o *RecordOptions) validate() error {
 	return nil
 }
 
+// recordedSlim is what of objects is stored for a recording.
+func recordedSlim() cache.TransformFunc { return slim.New().WithoutTransitions().Transform }
+
 // Record is `evenkeel record`: it observes usage as `top` does and writes what nodes, pods and usage did into a file. It changes
 // nothing in the cluster. Being stopped ends the recording in good order.
 func Record(ctx context.Context, options Options, record RecordOptions, out io.Writer) error {
@@ -64,13 +69,14 @@ func Record(ctx context.Context, options Options, record RecordOptions, out io.W
 	if err != nil {
 		return unlessStopped(ctx, err)
 	}
-	factory := informers.NewSharedInformerFactoryWithOptions(a.client, 0, informers.WithTransform(recording.Strip))
+	factory := informers.NewSharedInformerFactoryWithOptions(a.client, 0, informers.WithTransform(recordedSlim()))
 	synced, err := a.observer.Store().Attach(factory)
 	if err != nil {
 		return err
 	}
 	r := &recorder{
-		options: &record, latest: a.observer.Latest, synced: synced, now: a.now, wait: waitFor, out: out,
+		options: &record, latest: a.observer.Latest, synced: synced, now: a.now, local: a.clock.Local,
+		arrived: a.firstPods(synced), wait: waitFor, out: out,
 		nodes: factory.Core().V1().Nodes().Lister(), pods: factory.Core().V1().Pods().Lister(),
 	}
 	watching, cancel := context.WithCancel(ctx)

@@ -27,7 +27,6 @@ import (
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/sim"
-	"github.com/evenkeel/evenkeel/sim/recording"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -67,14 +66,15 @@ func newRecorded(t *testing.T, options RecordOptions) *recorded {
 	if r.observer, err = observer.New(config); err != nil {
 		t.Fatal(err)
 	}
-	factory := informers.NewSharedInformerFactoryWithOptions(r.client, 0, informers.WithTransform(recording.Strip))
+	factory := informers.NewSharedInformerFactoryWithOptions(r.client, 0, informers.WithTransform(recordedSlim()))
 	synced, err := r.observer.Store().Attach(factory)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.recorder = &recorder{
-		options: &options, latest: r.observer.Latest, synced: synced, now: config.Now, out: io.Discard,
-		nodes: factory.Core().V1().Nodes().Lister(), pods: factory.Core().V1().Pods().Lister(),
+		options: &options, latest: r.observer.Latest, synced: synced, now: config.Now, local: config.Now, out: io.Discard,
+		arrived: func() int64 { return 0 },
+		nodes:   factory.Core().V1().Nodes().Lister(), pods: factory.Core().V1().Pods().Lister(),
 	}
 	r.wait = func(ctx context.Context, d time.Duration) bool {
 		r.clock = r.clock.Add(d)
@@ -252,6 +252,30 @@ func TestRecordWithGaps(t *testing.T) {
 	}
 	if got := fmt.Sprint(numbers); got != "[0 1 2 3 4 6 7 8]" {
 		t.Errorf("readings %s", got)
+	}
+}
+
+// The API server's clock says when a recording began, and has no part in how long it lasts.
+func TestRecordWhileTheClockIsSet(t *testing.T) {
+	for _, by := range []time.Duration{-time.Hour, time.Hour} {
+		file := filepath.Join(t.TempDir(), "day.evenkeel.gz")
+		r := newRecorded(t, RecordOptions{Out: file, For: 40 * time.Minute, Interval: 5 * time.Minute})
+		off, began := -5*time.Minute, r.clock
+		r.now = func() time.Time { return r.clock.Add(off) }
+		r.at[12*time.Minute] = func() { off += by }
+		if err := r.run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		rec, err := openRecording(file)
+		if err != nil || rec.Readings != 9 {
+			t.Fatalf("set by %v: %+v, %v", by, rec, err)
+		}
+		if took := r.clock.Sub(began); took > 42*time.Minute {
+			t.Errorf("set by %v: it took %v", by, took)
+		}
+		if early := began.Sub(rec.Header.Start); early < 4*time.Minute || early > 5*time.Minute {
+			t.Errorf("set by %v: it says to have begun %v early", by, early)
+		}
 	}
 }
 

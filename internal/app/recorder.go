@@ -37,7 +37,10 @@ type recorder struct {
 	synced  func() bool
 	nodes   listers.NodeLister
 	pods    listers.PodLister
-	now     func() time.Time
+	// now is the API server's time, which may be set; how long something takes is measured by local, which may not.
+	now, local func() time.Time
+	// arrived counts what has come of the first lists.
+	arrived func() int64
 	wait    func(ctx context.Context, d time.Duration) bool
 	out     io.Writer
 }
@@ -52,12 +55,12 @@ func (r *recorder) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	start := r.now()
+	start := r.local()
 	hash, err := r.hasher()
 	if err != nil {
 		return err
 	}
-	header := recording.Header{Start: start.UTC().Truncate(time.Second), IntervalSeconds: int(r.options.Interval / time.Second)}
+	header := recording.Header{Start: r.now().UTC().Truncate(time.Second), IntervalSeconds: int(r.options.Interval / time.Second)}
 	w, err := recording.NewWriter(file, header, hash)
 	if err != nil {
 		return err
@@ -66,14 +69,16 @@ func (r *recorder) run(ctx context.Context) (err error) {
 	if err = errors.Join(err, w.Close()); err != nil {
 		return fmt.Errorf("%s: %w", r.options.Out, err)
 	}
-	_, err = fmt.Fprintf(r.out, "%s: %d readings in %v\n", r.options.Out, readings, r.now().Sub(start).Round(time.Second))
+	_, err = fmt.Fprintf(r.out, "%s: %d readings in %v\n", r.options.Out, readings, r.local().Sub(start).Round(time.Second))
 	return err
 }
 
-// begin waits until nodes and pods are known and so is what some node uses; after a while it is enough that usage is read.
+// begin waits until nodes and pods are known and so is what some node uses; after a while without anything new it is enough that
+// usage is read.
 func (r *recorder) begin(ctx context.Context) error {
-	for until := r.now().Add(syncTimeout); ; {
-		latest, late := r.latest(), r.now().After(until)
+	still := patience[int64]{now: r.local}
+	for {
+		latest, late := r.latest(), still.over(r.arrived(), stallTimeout)
 		switch {
 		case latest != nil && latest.SourceError() != nil:
 			return latest.SourceError()
@@ -106,9 +111,9 @@ func (r *recorder) create() (*os.File, error) {
 
 // readings takes a reading each time one is due. After a standstill the numbers of those that were missed are left out.
 func (r *recorder) readings(ctx context.Context, w *recording.Writer, start time.Time) (count int, err error) {
-	const look = time.Second // so that a clock that was set or a machine that slept is noticed
+	const look = time.Second // so that a machine that stood still is noticed
 	for last := -1; ; {
-		passed := r.now().Sub(start)
+		passed := r.local().Sub(start)
 		if number := int(passed / r.options.Interval); number > last {
 			if err := r.take(w, number); err != nil {
 				return count, err

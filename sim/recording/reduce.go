@@ -28,49 +28,6 @@ func NodeOf(object *v1.Node) Node {
 	return node
 }
 
-// Strip takes off an object, before it is stored, what neither a recording nor what observes usage reads.
-func Strip(object any) (any, error) {
-	switch o := object.(type) {
-	case *v1.Node:
-		o.ManagedFields, o.Status.Images = nil, nil
-	case *v1.Pod:
-		stripPod(o)
-	}
-	return object, nil
-}
-
-func stripPod(pod *v1.Pod) {
-	mirror, ok := pod.Annotations[v1.MirrorPodAnnotationKey]
-	pod.ManagedFields, pod.Annotations = nil, nil
-	if ok {
-		pod.Annotations = map[string]string{v1.MirrorPodAnnotationKey: mirror}
-	}
-	spec := pod.Spec
-	pod.Spec = v1.PodSpec{
-		NodeName: spec.NodeName, SchedulerName: spec.SchedulerName, Priority: spec.Priority, NodeSelector: spec.NodeSelector,
-		Affinity: spec.Affinity, Tolerations: spec.Tolerations, TopologySpreadConstraints: spec.TopologySpreadConstraints,
-		Resources: spec.Resources, Overhead: spec.Overhead,
-		Containers: stripContainers(spec.Containers), InitContainers: stripContainers(spec.InitContainers),
-	}
-	for _, volume := range spec.Volumes {
-		if local(&volume) {
-			pod.Spec.Volumes = append(pod.Spec.Volumes, volume)
-		}
-	}
-	pod.Status = v1.PodStatus{
-		Phase: pod.Status.Phase, StartTime: pod.Status.StartTime, QOSClass: pod.Status.QOSClass, Conditions: pod.Status.Conditions,
-	}
-}
-
-func stripContainers(containers []v1.Container) []v1.Container {
-	kept := make([]v1.Container, len(containers))
-	for i := range containers {
-		c := &containers[i]
-		kept[i] = v1.Container{Name: c.Name, Resources: c.Resources, RestartPolicy: c.RestartPolicy, Ports: c.Ports}
-	}
-	return kept
-}
-
 func local(volume *v1.Volume) bool { return volume.HostPath != nil || volume.EmptyDir != nil }
 
 // Object is the Node again.

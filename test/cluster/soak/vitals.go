@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/evenkeel/evenkeel/hack/median"
 )
 
 // Vitals are a process's own figures at one moment.
@@ -88,17 +90,12 @@ func NewTrend(samples []int64, slack int64) Trend {
 	if n < leastSamples {
 		return t
 	}
-	t.SecondQuarter, t.LastQuarter = median(samples[n/4:n/2]), median(samples[n-n/4:])
+	t.SecondQuarter, t.LastQuarter = median.Of(samples[n/4:n/2]), median.Of(samples[n-n/4:])
 	t.Verdict = IsFlat
 	if by := t.LastQuarter - t.SecondQuarter; by > slack && by*100 > t.SecondQuarter*slackPercent {
 		t.Verdict = Grew
 	}
 	return t
-}
-
-func median(samples []int64) int64 {
-	sorted := slices.Sorted(slices.Values(samples))
-	return sorted[len(sorted)/2]
 }
 
 // Process is what became of one evenkeel process over a run.

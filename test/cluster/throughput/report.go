@@ -3,9 +3,10 @@ package throughput
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/evenkeel/evenkeel/hack/median"
 )
 
 // Figure is what a variant has come to in one round.
@@ -56,19 +57,6 @@ func (r *Report) figures(variant string, number func(Figure) float64) []float64 
 	return numbers
 }
 
-// Median of the values; 0 of none.
-func Median(values []float64) float64 {
-	if len(values) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(values))
-	middle := len(sorted) / 2
-	if len(sorted)%2 == 1 {
-		return sorted[middle]
-	}
-	return (sorted[middle-1] + sorted[middle]) / 2
-}
-
 // Table writes the figures and how they compare.
 func (r *Report) Table(out io.Writer) error {
 	fmt.Fprintf(out, "Pods per second of kube-scheduler, %d pods at a time on %d nodes\n\n", r.Pods, r.Nodes)
@@ -76,10 +64,10 @@ func (r *Report) Table(out io.Writer) error {
 	fmt.Fprintln(table, "variant\tmedian\trounds\tCPU ms per pod: kube-scheduler\thandler")
 	for _, v := range Variants() {
 		rates := r.figures(v.Name, func(f Figure) float64 { return f.PodsPerSecond })
-		own := Median(r.figures(v.Name, func(f Figure) float64 { return f.SchedulerMilliPerPod }))
-		handler := Median(r.figures(v.Name, func(f Figure) float64 { return f.HandlerMilliPerPod }))
+		own := median.Of(r.figures(v.Name, func(f Figure) float64 { return f.SchedulerMilliPerPod }))
+		handler := median.Of(r.figures(v.Name, func(f Figure) float64 { return f.HandlerMilliPerPod }))
 		if len(rates) > 0 {
-			fmt.Fprintf(table, "%s\t%.0f\t%s\t%.2f\t%.2f\n", v.Name, Median(rates), join("%.0f", rates), own, handler)
+			fmt.Fprintf(table, "%s\t%.0f\t%s\t%.2f\t%.2f\n", v.Name, median.Of(rates), join("%.0f", rates), own, handler)
 		}
 	}
 	fmt.Fprintln(table, "\t\t\t\t\nratio\tmedian\trounds\t\t")
@@ -92,7 +80,7 @@ func (r *Report) Table(out io.Writer) error {
 		if c.Goal > 0 {
 			goal = fmt.Sprintf(", at least %.2f", c.Goal)
 		}
-		fmt.Fprintf(table, "%s to %s%s\t%.2f\t%s\t\t\n", c.Of, c.Beside, goal, Median(ratios), join("%.2f", ratios))
+		fmt.Fprintf(table, "%s to %s%s\t%.2f\t%s\t\t\n", c.Of, c.Beside, goal, median.Of(ratios), join("%.2f", ratios))
 	}
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("writing the table: %w", err)

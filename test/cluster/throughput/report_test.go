@@ -9,26 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestMedian(t *testing.T) {
-	tests := map[string]struct {
-		values []float64
-		want   float64
-	}{
-		"of none":                           {nil, 0},
-		"of one":                            {[]float64{3}, 3},
-		"of an odd number, in any order":    {[]float64{9, 1, 5}, 5},
-		"of an even number, between two":    {[]float64{1, 10, 4, 2}, 3},
-		"one that is far off moves nothing": {[]float64{1000, 2, 1, 3, 2}, 2},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := Median(tc.values); got != tc.want {
-				t.Errorf("%v, want %v", got, tc.want)
-			}
-		})
-	}
-}
-
 // Ratios are of the same round: the machine may be slower in another.
 func TestRatios(t *testing.T) {
 	r := &Report{Nodes: 10, Pods: 20}

@@ -4,25 +4,16 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
+
+	"github.com/evenkeel/evenkeel/test/cluster/cmd/internal/workshop"
 )
 
 // limit is how long the story may take once everything is built.
 const limit = 6 * time.Minute
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "\ndemo: "+err.Error())
-		stop()
-		os.Exit(1)
-	}
-}
+func main() { os.Exit(workshop.Main("\ndemo", run)) }
 
 func run(ctx context.Context) error {
 	s, err := newShow(ctx, os.Stdout)

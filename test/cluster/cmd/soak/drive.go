@@ -82,7 +82,7 @@ func (d *driver) patch(ctx context.Context, change soak.Change, late time.Durati
 	ctx, cancel := context.WithTimeout(ctx, patchWithin)
 	defer cancel()
 	began := time.Now()
-	err := d.stage.cluster.SetUsage(ctx, namespace, change.Name, resources(change.Used))
+	err := d.stage.Cluster.SetUsage(ctx, namespace, change.Name, resources(change.Used))
 	if apierrors.IsNotFound(err) {
 		return
 	}

@@ -9,12 +9,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/evenkeel/evenkeel/test/cluster/cmd/internal/workshop"
 	"github.com/evenkeel/evenkeel/test/cluster/soak"
 )
 
@@ -39,15 +38,7 @@ type flags struct {
 	verbosity    int
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := command().ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "soak: "+err.Error())
-		stop()
-		os.Exit(1)
-	}
-}
+func main() { os.Exit(workshop.Main("soak", command().ExecuteContext)) }
 
 func command() *cobra.Command {
 	var f flags
@@ -96,7 +87,7 @@ func (f *flags) complete() error {
 	if f.shape.Deployments == 0 {
 		f.shape.Deployments = max(1, f.shape.Pods/40)
 	}
-	f.shape.Node = soak.Amounts{CPUMilli: nodeCores * 1000, MemoryBytes: nodeGiB << 30}
+	f.shape.Node = soak.Amounts{CPUMilli: workshop.NodeCores * 1000, MemoryBytes: workshop.NodeGiB << 30}
 	return nil
 }
 
@@ -112,9 +103,9 @@ func run(ctx context.Context, f flags, out, progress io.Writer) error {
 		return err
 	}
 	report, err := s.play(ctx)
-	err = errors.Join(err, s.close())
+	err = errors.Join(err, s.Close())
 	if report == nil {
-		return s.cleanUp(err)
+		return s.CleanUp(err, f.keep)
 	}
 	if f.output == "json" {
 		err = errors.Join(err, report.JSON(out))
@@ -125,5 +116,5 @@ func run(ctx context.Context, f flags, out, progress io.Writer) error {
 	if len(report.Failures) > 0 {
 		err = errors.Join(err, errors.New("the run has failed"))
 	}
-	return s.cleanUp(err)
+	return s.CleanUp(err, f.keep)
 }

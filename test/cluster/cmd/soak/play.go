@@ -69,10 +69,10 @@ func (s *stage) settle(ctx context.Context, d *driver) error {
 		return fmt.Errorf("telling pods what they use: %w", ctx.Err())
 	case <-d.ready:
 	}
-	if err := s.cluster.WaitMetrics(ctx); err != nil {
+	if err := s.Cluster.WaitMetrics(ctx); err != nil {
 		return err
 	}
-	s.tell("Usage follows %s, a step every %v. The clock starts.", s.traceID, s.flags.step)
+	s.Tell("Usage follows %s, a step every %v. The clock starts.", s.traceID, s.flags.step)
 	return nil
 }
 
@@ -123,7 +123,7 @@ func (s *stage) sample(ctx context.Context, t *tally) error {
 			return err
 		}
 		if died {
-			s.tell("  %s ended by itself and was started again", r.name)
+			s.Tell("  %s ended by itself and was started again", r.name)
 			continue
 		}
 		s.complain(t, r.measure(ctx))
@@ -143,7 +143,7 @@ func (s *stage) complain(t *tally, err error) {
 		return
 	}
 	if t.complaints++; t.complaints <= most {
-		s.tell("  %v", err)
+		s.Tell("  %v", err)
 	}
 }
 
@@ -162,12 +162,12 @@ func (s *stage) minute(ctx context.Context, t *tally, d *driver, number int) {
 		}
 	}
 	t.report.Timeline = append(t.report.Timeline, minute)
-	s.tell("%s", minute.Line())
+	s.Tell("%s", minute.Line())
 }
 
 // ledgerSize is how much the ledger's ConfigMap holds; nothing while there is none.
 func (s *stage) ledgerSize(ctx context.Context) (int, error) {
-	stored, err := s.cluster.Client().CoreV1().ConfigMaps(evenkeel.Namespace).Get(ctx, ledgerName, metav1.GetOptions{})
+	stored, err := s.Cluster.Client().CoreV1().ConfigMaps(evenkeel.Namespace).Get(ctx, ledgerName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return 0, nil
 	}

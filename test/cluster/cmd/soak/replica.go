@@ -32,7 +32,7 @@ type replica struct {
 func (s *stage) startEvenkeel(ctx context.Context, listen string) error {
 	ctx, cancel := context.WithTimeout(ctx, upWithin)
 	defer cancel()
-	access, err := evenkeel.Install(ctx, s.cluster)
+	access, err := evenkeel.Install(ctx, s.Cluster)
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (s *stage) startEvenkeel(ctx context.Context, listen string) error {
 		}
 		r := &replica{
 			name: fmt.Sprintf("evenkeel-%d", i), binary: s.binary, listen: listen, metrics: metrics,
-			logs: filepath.Join(s.dir, fmt.Sprintf("evenkeel-%d.%%d.log", i)),
+			logs: filepath.Join(s.Dir, fmt.Sprintf("evenkeel-%d.%%d.log", i)),
 			args: []string{
 				"serve", "--kubeconfig", access.Evenkeel, "--namespace", evenkeel.Namespace, "--policy-config-file", s.policy,
 				"--descheduling-interval", s.flags.interval.String(), "--listen-address", listen, "--metrics-address", metrics,
@@ -58,6 +58,7 @@ func (s *stage) startEvenkeel(ctx context.Context, listen string) error {
 		if err := r.start(); err != nil {
 			return err
 		}
+		s.OnClose(r.stop)
 		s.processes = append(s.processes, r)
 	}
 	for _, r := range s.processes {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,13 +11,12 @@ import (
 	schedulerv1 "k8s.io/kube-scheduler/config/v1"
 
 	"github.com/evenkeel/evenkeel/test/cluster"
+	"github.com/evenkeel/evenkeel/test/cluster/cmd/internal/workshop"
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 	"github.com/evenkeel/evenkeel/test/cluster/soak"
 )
 
 const (
-	// nodeCores and nodeGiB are what each node has.
-	nodeCores, nodeGiB = 32, 256
 	// namespace holds the fleet.
 	namespace = "soak"
 	// upWithin bounds each of the steps before the clock starts.
@@ -27,19 +25,17 @@ const (
 
 // stage is a cluster with the fleet on it and Evenkeel beside it.
 type stage struct {
-	flags    flags
-	progress io.Writer
-	dir      string
-	binary   string
-	policy   string
-	lines    soak.Lines
+	*workshop.Workshop
+	flags  flags
+	binary string
+	policy string
+	lines  soak.Lines
 
 	fleet   []soak.Deployment
 	load    *soak.Load
 	roster  *soak.Roster
 	traceID string
 
-	cluster   *cluster.Cluster
 	nodes     []string
 	processes []*replica
 	// started is when usage began to change.
@@ -47,31 +43,21 @@ type stage struct {
 }
 
 // newStage prepares all that needs no cluster.
-func newStage(ctx context.Context, f flags, progress io.Writer) (*stage, error) {
-	s := &stage{flags: f, progress: progress}
+func newStage(ctx context.Context, f flags, progress io.Writer) (_ *stage, err error) {
+	s := &stage{flags: f, binary: f.binary}
 	if err := s.prepareLoad(); err != nil {
 		return nil, err
 	}
 	if err := s.readPolicy(ctx); err != nil {
 		return nil, err
 	}
-	binDir, err := cluster.DefaultBinDir(ctx)
-	if err != nil {
+	if s.Workshop, err = workshop.Open(ctx, "soak", progress); err != nil {
 		return nil, err
 	}
-	if err := cluster.Build(ctx, binDir, progress); err != nil {
-		return nil, err
-	}
-	s.binary = f.binary
 	if s.binary == "" && !f.baseline {
-		if s.binary, err = evenkeel.Build(ctx, binDir); err != nil {
-			return nil, err
-		}
+		s.binary, err = evenkeel.Build(ctx, s.BinDir)
 	}
-	if s.dir, err = os.MkdirTemp("", "evenkeel-soak-"); err != nil {
-		return nil, fmt.Errorf("making a folder for logs: %w", err)
-	}
-	return s, nil
+	return s, err
 }
 
 func (s *stage) prepareLoad() (err error) {
@@ -125,16 +111,11 @@ func (s *stage) raise(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	binDir, err := cluster.DefaultBinDir(ctx)
-	if err != nil {
-		return err
-	}
-	options := cluster.Options{BinDir: binDir, StateDir: filepath.Join(s.dir, "cluster")}
+	var options cluster.Options
 	if !s.flags.baseline {
 		options.Extenders = []schedulerv1.Extender{cluster.Extender("http://" + listen)}
 	}
-	s.tell("Starting a cluster of %d nodes; logs are in %s.", s.flags.shape.Nodes, s.dir)
-	if s.cluster, err = cluster.Start(ctx, options); err != nil {
+	if err := s.Start(ctx, options); err != nil {
 		return err
 	}
 	if err := s.furnish(ctx); err != nil {
@@ -151,8 +132,7 @@ func (s *stage) furnish(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, upWithin)
 	defer cancel()
 	began, shape := time.Now(), s.flags.shape
-	template := cluster.NodeTemplate{CPU: fmt.Sprint(nodeCores), Memory: fmt.Sprintf("%dGi", nodeGiB)}
-	if s.nodes, err = s.cluster.AddNodes(ctx, shape.Nodes, template); err != nil {
+	if s.nodes, err = s.AddNodes(ctx, shape.Nodes); err != nil {
 		return err
 	}
 	on := soak.Place(s.fleet, s.nodes, shape.Node)
@@ -163,39 +143,13 @@ func (s *stage) furnish(ctx context.Context) (err error) {
 			Requests: resources(d.Request), Usage: resources(s.load.At(d.First, 0)),
 		}}
 	}
-	if err := s.cluster.Place(ctx, placements...); err != nil {
+	if err := s.Cluster.Place(ctx, placements...); err != nil {
 		return err
 	}
-	s.tell("%d pods of %d Deployments stand on %d nodes, after %v.", shape.Pods, len(s.fleet), len(s.nodes), time.Since(began).Round(time.Second))
+	s.Tell("%d pods of %d Deployments stand on %d nodes, after %v.", shape.Pods, len(s.fleet), len(s.nodes), time.Since(began).Round(time.Second))
 	return nil
 }
 
 func resources(a soak.Amounts) cluster.Resources {
 	return cluster.Resources{CPU: fmt.Sprintf("%dm", a.CPUMilli), Memory: fmt.Sprint(a.MemoryBytes)}
-}
-
-func (s *stage) tell(format string, args ...any) { fmt.Fprintf(s.progress, format+"\n", args...) }
-
-// close stops everything in the reverse order of starting.
-func (s *stage) close() error {
-	var errs []error
-	for _, r := range s.processes {
-		errs = append(errs, r.stop())
-	}
-	if s.cluster != nil {
-		errs = append(errs, s.cluster.Stop())
-	}
-	return errors.Join(errs...)
-}
-
-// cleanUp removes the logs of a run without errors.
-func (s *stage) cleanUp(err error) error {
-	if err != nil {
-		return fmt.Errorf("%w; logs are in %s", err, s.dir)
-	}
-	if s.flags.keep {
-		s.tell("Logs are in %s.", s.dir)
-		return nil
-	}
-	return os.RemoveAll(s.dir)
 }

@@ -18,7 +18,7 @@ import (
 // watchPods keeps the roster up to date until the context ends, and returns when it knows every pod. came is called for
 // every pod that is new.
 func (s *stage) watchPods(ctx context.Context, came func()) error {
-	factory := informers.NewSharedInformerFactoryWithOptions(s.cluster.Client(), 0, informers.WithNamespace(namespace))
+	factory := informers.NewSharedInformerFactoryWithOptions(s.Cluster.Client(), 0, informers.WithNamespace(namespace))
 	informer := factory.Core().V1().Pods().Informer()
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(o any) {
@@ -45,7 +45,7 @@ func (s *stage) saw(o any) {
 	}
 	landing := s.roster.Saw(podOf(pod), time.Now())
 	if landing != nil && landing.Boomerang {
-		s.tell("  boomerang: %s is bound to %s, which a pod of %s was evicted from", landing.Pod.Name, landing.Node, landing.Pod.Deployment)
+		s.Tell("  boomerang: %s is bound to %s, which a pod of %s was evicted from", landing.Pod.Name, landing.Node, landing.Pod.Deployment)
 	}
 }
 

@@ -29,14 +29,15 @@ func (s *stage) startEvenkeel(ctx context.Context) (*handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	process, err := evenkeel.Start(s.binary, filepath.Join(s.dir, "evenkeel.log"),
+	process, err := evenkeel.Start(s.binary, filepath.Join(s.Dir, "evenkeel.log"),
 		"extender", "--kubeconfig", s.access.Extender, "--namespace", evenkeel.Namespace, "--policy-config-file", s.policy,
 		"--listen-address", listen, "--metrics-address", metrics)
 	if err != nil {
 		return nil, err
 	}
+	s.OnClose(process.Stop)
 	h := &handler{
-		url: "http://" + listen, page: "http://" + metrics + "/metrics", stop: process.Stop,
+		url: "http://" + listen, page: "http://" + metrics + "/metrics",
 		metric: "evenkeel_extender_requests_total", label: `result="OK"`,
 	}
 	return h, s.waitHot(ctx, http.DefaultClient, h.page)

@@ -9,11 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/evenkeel/evenkeel/test/cluster"
+	"github.com/evenkeel/evenkeel/test/cluster/cmd/internal/workshop"
 )
 
 const (
-	// nodeCores and nodeGiB are what each node has.
-	nodeCores, nodeGiB = 32, 256
 	// maxPodsPerNode keeps a round's pods within what nodes have left.
 	maxPodsPerNode = 50
 	// hotEvery is how many nodes there are for each hot one.
@@ -29,7 +28,7 @@ func (s *stage) furnish(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, upWithin)
 	defer cancel()
 	began := time.Now()
-	nodes, err := s.cluster.AddNodes(ctx, s.flags.nodes, cluster.NodeTemplate{CPU: fmt.Sprint(nodeCores), Memory: fmt.Sprintf("%dGi", nodeGiB)})
+	nodes, err := s.AddNodes(ctx, s.flags.nodes)
 	if err != nil {
 		return err
 	}
@@ -42,7 +41,7 @@ func (s *stage) furnish(ctx context.Context) error {
 		}
 		placements[i] = cluster.Placement{On: map[string]int{}, Workload: cluster.Workload{
 			Namespace: standing, Name: fmt.Sprintf("uses-%d", percent), Requests: cluster.Resources{CPU: "4", Memory: "16Gi"},
-			Usage: cluster.Resources{CPU: fmt.Sprintf("%dm", nodeCores*10*percent), Memory: "16Gi"},
+			Usage: cluster.Resources{CPU: fmt.Sprintf("%dm", workshop.NodeCores*10*percent), Memory: "16Gi"},
 		}}
 	}
 	for i, node := range nodes {
@@ -52,11 +51,11 @@ func (s *stage) furnish(ctx context.Context) error {
 		}
 		placements[kind].On[node] = 1
 	}
-	if err := s.cluster.Place(ctx, placements...); err != nil {
+	if err := s.Cluster.Place(ctx, placements...); err != nil {
 		return err
 	}
-	s.tell("%d nodes are in use, after %v.", len(nodes), time.Since(began).Round(time.Second))
-	return s.cluster.EnsureNamespace(ctx, wave)
+	s.Tell("%d nodes are in use, after %v.", len(nodes), time.Since(began).Round(time.Second))
+	return s.Cluster.EnsureNamespace(ctx, wave)
 }
 
 // pods is the Deployment whose pods a round places: about 6 kB each, as kube-scheduler tells an extender. Once bound they

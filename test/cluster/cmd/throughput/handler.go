@@ -64,11 +64,12 @@ func (s *stage) startNeutral(ctx context.Context, kind throughput.Handler) (*han
 		return nil, err
 	}
 	name := "handler-" + string(kind)
-	process, err := cluster.StartProcess(name, self, []string{"handler", "--kind", string(kind), "--listen", listen}, filepath.Join(s.dir, name+".log"))
+	process, err := cluster.StartProcess(name, self, []string{"handler", "--kind", string(kind), "--listen", listen}, filepath.Join(s.Dir, name+".log"))
 	if err != nil {
 		return nil, err
 	}
-	h := &handler{url: "http://" + listen, page: "http://" + listen + throughput.MetricsPath, metric: throughput.AskedMetric, stop: process.Stop}
+	s.OnClose(process.Stop)
+	h := &handler{url: "http://" + listen, page: "http://" + listen + throughput.MetricsPath, metric: throughput.AskedMetric}
 	return h, eventually(ctx, upWithin, name+" answers", func(ctx context.Context) (bool, error) {
 		_, err := h.read(ctx)
 		return err == nil, nil

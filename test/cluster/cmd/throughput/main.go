@@ -9,11 +9,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"github.com/evenkeel/evenkeel/test/cluster/cmd/internal/workshop"
 	"github.com/evenkeel/evenkeel/test/cluster/throughput"
 )
 
@@ -27,15 +26,7 @@ type flags struct {
 	variants []throughput.Variant
 }
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := command().ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "throughput: "+err.Error())
-		stop()
-		os.Exit(1)
-	}
-}
+func main() { os.Exit(workshop.Main("throughput", command().ExecuteContext)) }
 
 func command() *cobra.Command {
 	var f flags
@@ -84,7 +75,7 @@ func run(ctx context.Context, f flags, out, progress io.Writer) error {
 		return err
 	}
 	report, err := s.play(ctx, out)
-	err = errors.Join(err, s.close())
+	err = errors.Join(err, s.Close())
 	if len(report.Figures) > 0 {
 		table := out
 		if f.bench {
@@ -92,5 +83,5 @@ func run(ctx context.Context, f flags, out, progress io.Writer) error {
 		}
 		err = errors.Join(err, report.Table(table))
 	}
-	return s.cleanUp(err)
+	return s.CleanUp(err, f.keep)
 }

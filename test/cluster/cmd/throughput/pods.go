@@ -11,18 +11,18 @@ import (
 // createPods creates the wave and waits until every pod of it is there.
 func (s *stage) createPods(ctx context.Context) error {
 	w := s.pods()
-	if err := s.cluster.Create(ctx, w); err != nil {
+	if err := s.Cluster.Create(ctx, w); err != nil {
 		return err
 	}
 	return eventually(ctx, upWithin, "every pod is created", func(ctx context.Context) (bool, error) {
-		d, err := s.cluster.Client().AppsV1().Deployments(w.Namespace).Get(ctx, w.Name, metav1.GetOptions{})
+		d, err := s.Cluster.Client().AppsV1().Deployments(w.Namespace).Get(ctx, w.Name, metav1.GetOptions{})
 		return err == nil && int(d.Status.Replicas) == s.flags.pods, nil
 	})
 }
 
 // removePods deletes the wave and waits until it is gone. The owners go first, so that nothing is replaced.
 func (s *stage) removePods(ctx context.Context) error {
-	client, w := s.cluster.Client(), s.pods()
+	client, w := s.Cluster.Client(), s.pods()
 	orphan, now := metav1.DeletePropagationOrphan, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}
 	owners, all := metav1.DeleteOptions{PropagationPolicy: &orphan}, metav1.ListOptions{}
 	if err := client.AppsV1().Deployments(w.Namespace).DeleteCollection(ctx, owners, all); err != nil {

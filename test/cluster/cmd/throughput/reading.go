@@ -21,7 +21,6 @@ type handler struct {
 	url string
 	// page is that of its metrics, where the metric with the label counts its answers.
 	page, metric, label string
-	stop                func() error
 }
 
 // reading is what processes tell of themselves at one moment.

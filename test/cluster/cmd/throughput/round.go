@@ -83,11 +83,11 @@ func (s *stage) bind(ctx context.Context) (*throughput.Bindings, error) {
 
 // openAudit opens the audit log at its present end.
 func (s *stage) openAudit() (*os.File, error) {
-	mark, err := s.cluster.AuditMark()
+	mark, err := s.Cluster.AuditMark()
 	if err != nil {
 		return nil, err
 	}
-	log, err := os.Open(s.cluster.AuditPath())
+	log, err := os.Open(s.Cluster.AuditPath())
 	if err != nil {
 		return nil, fmt.Errorf("opening the audit log: %w", err)
 	}
@@ -107,7 +107,7 @@ func (s *stage) holdLease(ctx context.Context) error {
 		ObjectMeta: metav1.ObjectMeta{Namespace: throughput.LeaseNamespace, Name: throughput.LeaseName},
 		Spec:       coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds, AcquireTime: &now, RenewTime: &now},
 	}
-	_, err := s.cluster.Client().CoordinationV1().Leases(lease.Namespace).Create(ctx, lease, metav1.CreateOptions{})
+	_, err := s.Cluster.Client().CoordinationV1().Leases(lease.Namespace).Create(ctx, lease, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("holding kube-scheduler's Lease: %w", err)
 	}
@@ -115,7 +115,7 @@ func (s *stage) holdLease(ctx context.Context) error {
 }
 
 func (s *stage) releaseLease(ctx context.Context) error {
-	err := s.cluster.Client().CoordinationV1().Leases(throughput.LeaseNamespace).Delete(ctx, throughput.LeaseName, metav1.DeleteOptions{})
+	err := s.Cluster.Client().CoordinationV1().Leases(throughput.LeaseNamespace).Delete(ctx, throughput.LeaseName, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("releasing kube-scheduler's Lease: %w", err)
 	}

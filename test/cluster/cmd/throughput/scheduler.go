@@ -23,9 +23,9 @@ type scheduler struct {
 func (s *stage) startScheduler(ctx context.Context, v throughput.Variant) (*scheduler, error) {
 	config := throughput.SchedulerConfig{
 		Variant: v, PolicyFile: s.policy, Namespace: evenkeel.Namespace,
-		Kubeconfig: filepath.Join(s.cluster.StateDir(), string(cluster.Scheduler)+".kubeconfig"),
+		Kubeconfig: filepath.Join(s.Cluster.StateDir(), string(cluster.Scheduler)+".kubeconfig"),
 	}
-	binary := filepath.Join(s.binDir, string(cluster.Scheduler))
+	binary := filepath.Join(s.BinDir, string(cluster.Scheduler))
 	if v.Own {
 		config.Kubeconfig, binary = s.ownKubeconfig, s.scheduler
 	}
@@ -37,7 +37,7 @@ func (s *stage) startScheduler(ctx context.Context, v throughput.Variant) (*sche
 		return nil, err
 	}
 	s.runs++
-	base := filepath.Join(s.dir, fmt.Sprintf("scheduler-%03d-%s", s.runs, v.Name))
+	base := filepath.Join(s.Dir, fmt.Sprintf("scheduler-%03d-%s", s.runs, v.Name))
 	if err := os.WriteFile(base+".yaml", content, 0o600); err != nil {
 		return nil, fmt.Errorf("writing the configuration of kube-scheduler: %w", err)
 	}
@@ -49,7 +49,7 @@ func (s *stage) startScheduler(ctx context.Context, v throughput.Variant) (*sche
 	if err != nil {
 		return nil, fmt.Errorf("reading an address: %w", err)
 	}
-	state := s.cluster.StateDir()
+	state := s.Cluster.StateDir()
 	process, err := cluster.StartProcess(v.Name, binary, []string{
 		"--config=" + base + ".yaml", "--bind-address=127.0.0.1", "--secure-port=" + port,
 		"--authentication-kubeconfig=" + config.Kubeconfig, "--authorization-kubeconfig=" + config.Kubeconfig,

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/evenkeel/evenkeel/test/cluster"
+	"github.com/evenkeel/evenkeel/test/cluster/cmd/internal/workshop"
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 	"github.com/evenkeel/evenkeel/test/cluster/throughput"
 )
@@ -30,15 +30,12 @@ const (
 
 // stage is a cluster whose nodes are in use, with every handler beside it.
 type stage struct {
+	*workshop.Workshop
 	flags     flags
-	progress  io.Writer
-	dir       string
-	binDir    string
 	binary    string
 	scheduler string
 	policy    string
 
-	cluster  *cluster.Cluster
 	client   *http.Client
 	handlers map[throughput.Handler]*handler
 	// ownKubeconfig speaks for the ServiceAccount of kube-scheduler with the plugin.
@@ -50,29 +47,22 @@ type stage struct {
 
 // newStage prepares all that needs no cluster.
 func newStage(ctx context.Context, f flags, progress io.Writer) (*stage, error) {
-	s := &stage{flags: f, progress: progress, binary: f.binary, scheduler: f.scheduler, handlers: map[throughput.Handler]*handler{}}
+	s := &stage{flags: f, binary: f.binary, scheduler: f.scheduler, handlers: map[throughput.Handler]*handler{}}
 	var err error
-	if s.binDir, err = cluster.DefaultBinDir(ctx); err != nil {
-		return nil, err
-	}
-	if err := cluster.Build(ctx, s.binDir, progress); err != nil {
+	if s.Workshop, err = workshop.Open(ctx, "throughput", progress); err != nil {
 		return nil, err
 	}
 	if s.binary == "" && s.needs(func(v throughput.Variant) bool { return v.Handler == throughput.Evenkeel }) {
-		if s.binary, err = evenkeel.Build(ctx, s.binDir); err != nil {
+		if s.binary, err = evenkeel.Build(ctx, s.BinDir); err != nil {
 			return nil, err
 		}
 	}
 	if s.scheduler == "" && s.needs(func(v throughput.Variant) bool { return v.Own }) {
-		if s.scheduler, err = evenkeel.BuildScheduler(ctx, s.binDir); err != nil {
+		if s.scheduler, err = evenkeel.BuildScheduler(ctx, s.BinDir); err != nil {
 			return nil, err
 		}
 	}
-	if s.dir, err = os.MkdirTemp("", "evenkeel-throughput-"); err != nil {
-		return nil, fmt.Errorf("making a folder for logs: %w", err)
-	}
-	s.policy = filepath.Join(s.dir, "policy.yaml")
-	return s, os.WriteFile(s.policy, []byte(policy), 0o600)
+	return s, nil
 }
 
 func (s *stage) needs(what func(throughput.Variant) bool) bool {
@@ -96,7 +86,7 @@ func (s *stage) play(ctx context.Context, out io.Writer) (*throughput.Report, er
 				return report, fmt.Errorf("round %d of %q: %w", round+1, v.Name, err)
 			}
 			report.Add(v.Name, figure)
-			s.tell("round %d: %s %.0f pods/s; CPU ms per pod: kube-scheduler %.2f, handler %.2f",
+			s.Tell("round %d: %s %.0f pods/s; CPU ms per pod: kube-scheduler %.2f, handler %.2f",
 				round+1, v.Name, figure.PodsPerSecond, figure.SchedulerMilliPerPod, figure.HandlerMilliPerPod)
 			if s.flags.bench {
 				fmt.Fprintln(out, report.BenchLine(v.Name, figure))
@@ -108,24 +98,26 @@ func (s *stage) play(ctx context.Context, out io.Writer) (*throughput.Report, er
 
 // raise starts the cluster, puts nodes in use and starts the handlers. The context is that of the processes' whole lives.
 func (s *stage) raise(ctx context.Context) (err error) {
-	s.tell("Starting a cluster of %d nodes; logs are in %s.", s.flags.nodes, s.dir)
-	s.cluster, err = cluster.Start(ctx, cluster.Options{BinDir: s.binDir, StateDir: filepath.Join(s.dir, "cluster"), NodeLease: nodeLease})
-	if err != nil {
+	if err := s.Start(ctx, cluster.Options{NodeLease: nodeLease}); err != nil {
 		return err
 	}
-	if s.client, err = rest.HTTPClientFor(s.cluster.Config()); err != nil {
+	s.policy = filepath.Join(s.Dir, "policy.yaml")
+	if err := os.WriteFile(s.policy, []byte(policy), 0o600); err != nil {
+		return fmt.Errorf("writing the policy: %w", err)
+	}
+	if s.client, err = rest.HTTPClientFor(s.Cluster.Config()); err != nil {
 		return fmt.Errorf("making an HTTP client: %w", err)
 	}
-	if err := s.cluster.Shutdown(cluster.Scheduler); err != nil {
+	if err := s.Cluster.Shutdown(cluster.Scheduler); err != nil {
 		return err
 	}
 	if err := s.furnish(ctx); err != nil {
 		return err
 	}
-	if s.access, err = evenkeel.Install(ctx, s.cluster); err != nil {
+	if s.access, err = evenkeel.Install(ctx, s.Cluster); err != nil {
 		return err
 	}
-	if s.ownKubeconfig, err = s.cluster.KubeconfigFor(ctx, evenkeel.Namespace, "evenkeel-scheduler"); err != nil {
+	if s.ownKubeconfig, err = s.Cluster.KubeconfigFor(ctx, evenkeel.Namespace, "evenkeel-scheduler"); err != nil {
 		return err
 	}
 	return s.startHandlers(ctx)
@@ -146,34 +138,6 @@ func (s *stage) startHandlers(ctx context.Context) (err error) {
 		}
 	}
 	return nil
-}
-
-func (s *stage) tell(format string, args ...any) { fmt.Fprintf(s.progress, format+"\n", args...) }
-
-// close stops everything in the reverse order of starting.
-func (s *stage) close() error {
-	var errs []error
-	for _, h := range s.handlers {
-		if h != nil {
-			errs = append(errs, h.stop())
-		}
-	}
-	if s.cluster != nil {
-		errs = append(errs, s.cluster.Stop())
-	}
-	return errors.Join(errs...)
-}
-
-// cleanUp removes the logs of a run without errors.
-func (s *stage) cleanUp(err error) error {
-	if err != nil {
-		return fmt.Errorf("%w; logs are in %s", err, s.dir)
-	}
-	if s.flags.keep {
-		s.tell("Logs are in %s.", s.dir)
-		return nil
-	}
-	return os.RemoveAll(s.dir)
 }
 
 // eventually polls until what is wanted holds.

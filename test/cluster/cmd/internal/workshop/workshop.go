@@ -1,0 +1,113 @@
+// Package workshop is what commands have in common that raise a cluster on this machine and try something on it: how they
+// end, where they build and log, and that nothing of them is left running. What they try is theirs.
+package workshop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"github.com/evenkeel/evenkeel/test/cluster"
+)
+
+const (
+	// NodeCores is how many cores each node of AddNodes has.
+	NodeCores = 32
+	// NodeGiB is how much memory each of them has.
+	NodeGiB = 256
+)
+
+// Main runs a command until it ends or is interrupted, says on standard error why it has failed, and returns the exit code.
+func Main(name string, run func(context.Context) error) (code int) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, name+": "+err.Error())
+		return 1
+	}
+	return 0
+}
+
+// Workshop is a folder of logs, and what runs there.
+type Workshop struct {
+	// BinDir is the folder of what is built.
+	BinDir string
+	// Dir, the folder of logs, and Cluster are there from Start on.
+	Dir     string
+	Cluster *cluster.Cluster
+
+	name     string
+	progress io.Writer
+	stops    []func() error
+}
+
+// Open builds what a cluster consists of.
+func Open(ctx context.Context, name string, progress io.Writer) (*Workshop, error) {
+	binDir, err := cluster.DefaultBinDir(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Workshop{BinDir: binDir, name: name, progress: progress}, cluster.Build(ctx, binDir, progress)
+}
+
+// Start makes the folder of logs and starts the cluster, with binaries and state in the workshop. The context is that of the
+// processes' whole lives.
+func (w *Workshop) Start(ctx context.Context, options cluster.Options) (err error) {
+	if err := w.makeDir(); err != nil {
+		return err
+	}
+	w.Tell("Starting a cluster; logs are in %s.", w.Dir)
+	options.BinDir, options.StateDir = w.BinDir, filepath.Join(w.Dir, "cluster")
+	if w.Cluster, err = cluster.Start(ctx, options); err == nil {
+		w.OnClose(w.Cluster.Stop)
+	}
+	return err
+}
+
+func (w *Workshop) makeDir() (err error) {
+	if w.Dir, err = os.MkdirTemp("", "evenkeel-"+w.name+"-"); err != nil {
+		return fmt.Errorf("making a folder for logs: %w", err)
+	}
+	return nil
+}
+
+// AddNodes adds nodes that are all alike and returns their names.
+func (w *Workshop) AddNodes(ctx context.Context, count int) ([]string, error) {
+	return w.Cluster.AddNodes(ctx, count, cluster.NodeTemplate{CPU: fmt.Sprint(NodeCores), Memory: fmt.Sprintf("%dGi", NodeGiB)})
+}
+
+// Tell tells how it goes, in a line.
+func (w *Workshop) Tell(format string, args ...any) { fmt.Fprintf(w.progress, format+"\n", args...) }
+
+// OnClose has Close stop something.
+func (w *Workshop) OnClose(stop func() error) { w.stops = append(w.stops, stop) }
+
+// Close stops everything in the reverse order of OnClose, whatever fails.
+func (w *Workshop) Close() error {
+	var errs []error
+	for _, stop := range slices.Backward(w.stops) {
+		errs = append(errs, stop())
+	}
+	w.stops = nil
+	return errors.Join(errs...)
+}
+
+// CleanUp removes the logs, unless they are to be kept or there was an error, which then says where they are.
+func (w *Workshop) CleanUp(err error, keep bool) error {
+	switch {
+	case w.Dir == "":
+		return err
+	case err != nil:
+		return fmt.Errorf("%w; logs are in %s", err, w.Dir)
+	case keep:
+		w.Tell("Logs are in %s.", w.Dir)
+		return nil
+	}
+	return os.RemoveAll(w.Dir)
+}
