@@ -180,7 +180,7 @@ func (p *player) build(ctx context.Context, places []string) (err error) {
 		return p.evenkeel.join(p.world)
 	}
 	if p.variant.Upstream != nil {
-		p.upstream, err = newUpstream(ctx, p.variant.Upstream, p.world, p.tally)
+		p.upstream, err = newUpstream(ctx, p.variant.Upstream, p.config.Seed, p.world, p.tally)
 	}
 	return err
 }

@@ -44,10 +44,9 @@ var upstream = &sim.Upstream{Args: &nodeutilization.LowNodeUtilizationArgs{
 	MetricsUtilization: &nodeutilization.MetricsUtilization{Source: api.KubernetesMetrics},
 }}
 
-// The same run twice is the same, and all variants begin alike. Upstream's plugin is left out: it goes through nodes that are
-// equally hot in no order.
+// The same run twice is the same, and all variants begin alike.
 func TestRunCanBeRepeated(t *testing.T) {
-	variants := []sim.Variant{{Name: "none"}, {Name: "oracle", Oracle: true}}
+	variants := []sim.Variant{{Name: "none"}, {Name: "oracle", Oracle: true}, {Name: "upstream", Upstream: upstream}}
 	once, err := sim.Run(t.Context(), config(t, variants...))
 	if err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -34,13 +35,14 @@ type upstream struct {
 	plugin frameworktypes.BalancePlugin
 	// clock is the time of the next eviction, began when the step did.
 	clock, began time.Time
+	random       *rand.Rand
 }
 
 // upstreamPace is the time between two of its evictions: it has no pace of its own, only its calls take time.
 const upstreamPace = 20 * time.Millisecond
 
-func newUpstream(ctx context.Context, config *Upstream, w *world, t *tally) (*upstream, error) {
-	u := &upstream{world: w, tally: t}
+func newUpstream(ctx context.Context, config *Upstream, seed uint64, w *world, t *tally) (*upstream, error) {
+	u := &upstream{world: w, tally: t, random: rand.New(rand.NewPCG(seed, 4))} //nolint:gosec // reproducible on purpose
 	u.handle = &handle{world: w, evict: u.evict}
 	plugin, err := nodeutilization.NewLowNodeUtilization(ctx, config.Args, u.handle)
 	if err != nil {
@@ -58,7 +60,8 @@ func newUpstream(ctx context.Context, config *Upstream, w *world, t *tally) (*up
 // within 0.2 % of the newest value after five minutes of the same: a new one that has collected once stands for it.
 func (u *upstream) cycle(ctx context.Context, now time.Time) error {
 	u.clock, u.began = now, now.Truncate(Step)
-	u.handle.collector = metricscollector.NewMetricsCollector(nodeLister{world: u.world}, metricsClient{world: u.world}, labels.Everything())
+	u.handle.collector = metricscollector.NewMetricsCollector(nodeLister{world: u.world},
+		metricsClient{world: u.world, apart: tellApart(u.world.usage.past, u.random.Perm(len(u.world.nodes)))}, labels.Everything())
 	if err := u.handle.collector.Collect(ctx); err != nil {
 		return fmt.Errorf("collecting metrics for upstream: %w", err)
 	}
@@ -101,30 +104,50 @@ type nodeLister struct {
 func (l nodeLister) List(labels.Selector) ([]*v1.Node, error) { return l.world.nodes, nil }
 
 // metricsClient serves what metrics.k8s.io would: the means of the last step. What nobody asks for is not there.
+//
+// Of nodes that are equally hot upstream takes one first by chance, by Go's order of maps. So that a run can be repeated none are:
+// apart are the bytes of memory that are added to nodes.
 type metricsClient struct {
 	versioned.Interface
 
 	world *world
+	apart []int64
+}
+
+// tellApart tells nodes apart, in order of turns, by what upstream goes by: the sum of their milliCPU and bytes.
+func tellApart(past [][]cluster.Amounts, turns []int) []int64 {
+	if len(past) == 0 {
+		return nil
+	}
+	used, added, taken := past[len(past)-1], make([]int64, len(turns)), make(map[int64]bool, len(turns))
+	for _, i := range turns {
+		total := used[i][cluster.CPU] + used[i][cluster.Memory]
+		for taken[total+added[i]] {
+			added[i]++
+		}
+		taken[total+added[i]] = true
+	}
+	return added
 }
 
 func (c metricsClient) MetricsV1beta1() typed.MetricsV1beta1Interface {
-	return metricsAPI{world: c.world}
+	return metricsAPI{metricsClient: c}
 }
 
 type metricsAPI struct {
 	typed.MetricsV1beta1Interface
-
-	world *world
+	metricsClient
 }
 
-func (a metricsAPI) NodeMetricses() typed.NodeMetricsInterface { return nodeMetrics{world: a.world} }
+func (a metricsAPI) NodeMetricses() typed.NodeMetricsInterface {
+	return nodeMetrics{metricsClient: a.metricsClient}
+}
 
 func (a metricsAPI) PodMetricses(string) typed.PodMetricsInterface { return podMetrics{world: a.world} }
 
 type nodeMetrics struct {
 	typed.NodeMetricsInterface
-
-	world *world
+	metricsClient
 }
 
 func (m nodeMetrics) Get(_ context.Context, name string, _ metav1.GetOptions) (*v1beta1.NodeMetrics, error) {
@@ -132,7 +155,9 @@ func (m nodeMetrics) Get(_ context.Context, name string, _ metav1.GetOptions) (*
 	if len(past) == 0 {
 		return nil, fmt.Errorf("node %q is not measured yet", name)
 	}
-	return &v1beta1.NodeMetrics{ObjectMeta: metav1.ObjectMeta{Name: name}, Usage: listOf(past[len(past)-1][i])}, nil
+	used := past[len(past)-1][i]
+	used[cluster.Memory] += m.apart[i]
+	return &v1beta1.NodeMetrics{ObjectMeta: metav1.ObjectMeta{Name: name}, Usage: listOf(used)}, nil
 }
 
 type podMetrics struct {

@@ -8,12 +8,13 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// smallest returns the fewest pods whose usage covers the need, and among as few the least disrupting, then the least
-// overshooting. The pods together must cover it.
+// smallest returns the fewest pods whose usage covers the need, and among as few the least disrupting, then those of the
+// least weight. The pods together must cover it.
 //
 // With one resource in need the largest pods are the fewest. With several the search deepens by number and gives up after
 // searchSteps in favour of taking the greatest relief first, which may be one or two more than the fewest.
-func smallest(pods []*Pod, need cluster.Amounts) []*Pod {
+func smallest(pods []*Pod, by *scale) []*Pod {
+	need := by.need
 	ordered := slices.Clone(pods)
 	slices.SortStableFunc(ordered, func(a, b *Pod) int {
 		return cmp.Or(-cmp.Compare(relief(a, need), relief(b, need)), compareDisruption(a, b))
@@ -26,7 +27,7 @@ func smallest(pods []*Pod, need cluster.Amounts) []*Pod {
 			chosen = found
 		}
 	}
-	return refine(chosen, pods, need)
+	return refine(chosen, pods, by)
 }
 
 // greedy takes pods in order until the need is covered, then drops what turned out to be superfluous.
@@ -123,21 +124,20 @@ func (s *search) descend(from, k int, left cluster.Amounts) bool {
 	return false
 }
 
-// refine exchanges chosen pods for others that disrupt less, or as much with less overshoot, as long as the need stays
-// covered.
-func refine(chosen, pods []*Pod, need cluster.Amounts) []*Pod {
+// refine exchanges chosen pods for others that disrupt less, or as much with less weight, as long as the need stays covered.
+func refine(chosen, pods []*Pod, by *scale) []*Pod {
 	others := slices.DeleteFunc(slices.Clone(pods), func(pod *Pod) bool { return slices.Contains(chosen, pod) })
 	slices.SortStableFunc(others, func(a, b *Pod) int {
-		return cmp.Or(compareDisruption(a, b), cmp.Compare(weight(a, need), weight(b, need)), compareKey(a, b))
+		return cmp.Or(compareDisruption(a, b), cmp.Compare(by.weight(a), by.weight(b)), compareKey(a, b))
 	})
 	slices.SortStableFunc(chosen, func(a, b *Pod) int { return -compareDisruption(a, b) })
 	total := sum(chosen)
 	for i, pod := range chosen {
 		for j, other := range others {
-			if c := compareDisruption(other, pod); c > 0 || c == 0 && weight(other, need) >= weight(pod, need) {
+			if c := compareDisruption(other, pod); c > 0 || c == 0 && by.weight(other) >= by.weight(pod) {
 				continue
 			}
-			if with := total.Minus(pod.Usage).Plus(other.Usage); covers(with, need) {
+			if with := total.Minus(pod.Usage).Plus(other.Usage); covers(with, by.need) {
 				total, chosen[i], others[j] = with, other, pod
 				break
 			}
@@ -152,17 +152,6 @@ func relief(pod *Pod, need cluster.Amounts) float64 {
 	for r := range need {
 		if need[r] > 0 {
 			total += min(float64(pod.Usage[r])/float64(need[r]), 1)
-		}
-	}
-	return total
-}
-
-// weight is what a pod uses of the resources in need, relative to the need: with relief covered, the less the better.
-func weight(pod *Pod, need cluster.Amounts) float64 {
-	total := 0.0
-	for r := range need {
-		if need[r] > 0 {
-			total += float64(pod.Usage[r]) / float64(need[r])
 		}
 	}
 	return total

@@ -131,15 +131,15 @@ func (p *planner) cool(at int32) {
 		p.notes[at], p.limited = MoveLimit, true
 		return
 	}
-	first := true
+	by, first := p.scale(n, need), true
 	for _, priority := range priorities(movable) {
 		band := upTo(movable, priority)
 		if !covers(sum(band), need) {
 			continue
 		}
-		if landed, best := p.fewest(band, need); landed != nil {
+		if landed, best := p.fewest(band, by); landed != nil {
 			if !best || !first {
-				p.excess += p.beyondLeast(movable, need, priority, len(landed))
+				p.excess += p.beyondLeast(movable, by, priority, len(landed))
 			}
 			p.commit(at, landed)
 			return
@@ -209,9 +209,9 @@ func (p *planner) landable(pods []*Pod) (landable, stuck []*Pod) {
 // fewest lands the smallest set of pods that covers the need and has places for all its pods. Those that would find no
 // place even alone are left out, or else the one that found none beside the others, and the next best set is tried; best
 // says that the first would do. Pods that are not chosen are not asked about: with some filters that takes a millisecond.
-func (p *planner) fewest(band []*Pod, need cluster.Amounts) (landed []landing, best bool) {
-	for best = true; covers(sum(band), need); best = false {
-		chosen := smallest(band, need)
+func (p *planner) fewest(band []*Pod, by *scale) (landed []landing, best bool) {
+	for best = true; covers(sum(band), by.need); best = false {
+		chosen := smallest(band, by)
 		landed, stuck := p.ports.land(chosen)
 		if stuck == nil {
 			return landed, best
@@ -227,15 +227,15 @@ func (p *planner) fewest(band []*Pod, need cluster.Amounts) (landed []landing, b
 
 // beyondLeast is how many more moves were needed than if there were landings without end; having to resort to a higher
 // priority counts as one.
-func (p *planner) beyondLeast(movable []*Pod, need cluster.Amounts, used int32, moves int) int {
+func (p *planner) beyondLeast(movable []*Pod, by *scale, used int32, moves int) int {
 	for _, priority := range priorities(movable) {
 		band := upTo(movable, priority)
 		switch {
-		case !covers(sum(band), need):
+		case !covers(sum(band), by.need):
 		case priority < used:
 			return 1
 		default:
-			return max(moves-len(smallest(band, need)), 0)
+			return max(moves-len(smallest(band, by)), 0)
 		}
 	}
 	return 0

@@ -1,0 +1,48 @@
+package plan
+
+import "github.com/evenkeel/evenkeel/cluster"
+
+// scale weighs the pods of one hot node against each other.
+type scale struct {
+	need, allocatable cluster.Amounts
+	// steep is by how much the node is above the coolest destinations, in shares of allocatable.
+	steep cluster.Percents
+}
+
+// othersWeigh is what the squares of the resources that nobody needs weigh against usage of those in need. A figure chose it:
+// docs/tuning.md.
+const othersWeigh = 2
+
+// nearest is how many of the coolest destinations stand for the one where a pod will land.
+const nearest = 4
+
+func (p *planner) scale(n *Node, need cluster.Amounts) *scale {
+	s := &scale{need: need, allocatable: n.Allocatable}
+	coolest := p.ports.byFill[:min(nearest, len(p.ports.byFill))]
+	for r := range need {
+		s.steep[r] = share(n.Current[r], n.Allocatable[r])
+		for _, i := range coolest {
+			d := &p.ports.cool[i]
+			s.steep[r] -= share(d.predicted[r], p.in.Nodes[d.at].Allocatable[r]) / float64(len(coolest))
+		}
+	}
+	return s
+}
+
+// weight is what speaks against a pod when others cover the need as well: what it uses of the resources in need, because more
+// would leave than has to, and by how much its move would raise the sum over nodes of the squares of the others. Moving m from
+// a node at a to one at b changes a² + b² by 2m(b − a + m), all in shares of allocatable.
+func (s *scale) weight(pod *Pod) float64 {
+	total := 0.0
+	for r := range s.need {
+		m := share(pod.Usage[r], s.allocatable[r])
+		if s.need[r] > 0 {
+			total += m
+		} else {
+			total += othersWeigh * 2 * m * (m - s.steep[r])
+		}
+	}
+	return total
+}
+
+func share(amount, of int64) float64 { return float64(amount) / float64(max(of, 1)) }
