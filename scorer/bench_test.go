@@ -30,7 +30,7 @@ func BenchmarkNewBoard(b *testing.B) {
 	}
 }
 
-// BenchmarkScore scores all nodes of a request, BenchmarkAccepts asks each.
+// BenchmarkScore scores all nodes of a request, BenchmarkRefused asks each.
 func BenchmarkScore(b *testing.B) {
 	for _, nodes := range []int{100, 500, 5000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
@@ -43,15 +43,19 @@ func BenchmarkScore(b *testing.B) {
 	}
 }
 
-func BenchmarkAccepts(b *testing.B) {
+func BenchmarkRefused(b *testing.B) {
 	for _, nodes := range []int{100, 500, 5000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
 			board := testConfig().board(b, fleet(nodes))
+			asked, refused := indices(nodes), 0
 			b.ReportAllocs()
 			for b.Loop() {
-				for i := range int32(nodes) {
-					board.Accepts(i, pod)
+				for range board.Refused(asked, pod) {
+					refused++
 				}
+			}
+			if refused == 0 {
+				b.Error("no node was refused")
 			}
 		})
 	}

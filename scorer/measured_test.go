@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -245,6 +246,9 @@ func TestMeasuredLimits(t *testing.T) {
 			}
 			if got := len(b.AppendRefused(nil, pod)) == 0; got != tc.want {
 				t.Errorf("accepted when all are asked about: %v, want %v", got, tc.want)
+			}
+			if got := len(slices.Collect(b.Refused(indices(1), pod))) == 0; got != tc.want {
+				t.Errorf("accepted when a list is asked about: %v, want %v", got, tc.want)
 			}
 			// predicted usage is far below the reject lines here
 			if got := b.Lands(0, pod); got != tc.want {

@@ -2,6 +2,7 @@ package scorer
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -29,6 +30,16 @@ func TestAppendRefusedAgreesWithAccepts(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, b.AppendRefused([]int32{-7}, asked)); diff != "" {
 			t.Fatalf("nodes %v with %v (-each +all):\n%s", nodes, asked, diff)
+		}
+		asking := append(indices(len(nodes)), -1, int32(len(nodes)))
+		random.Shuffle(len(asking), func(i, j int) { asking[i], asking[j] = asking[j], asking[i] })
+		got := []int32{}
+		for k := range b.Refused(asking, asked) {
+			got = append(got, asking[k])
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(want[1:], got); diff != "" {
+			t.Fatalf("nodes %v with %v (-each +listed):\n%s", nodes, asked, diff)
 		}
 		refused += len(want) - 1
 	}

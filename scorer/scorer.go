@@ -7,6 +7,7 @@
 package scorer
 
 import (
+	"iter"
 	"slices"
 	"sync"
 
@@ -162,6 +163,28 @@ func (b *Board) Accepts(i int32, pod cluster.Amounts) bool {
 		return !b.full(i)
 	}
 	return b.under(i, pod)
+}
+
+// Refused goes through the places in a list of those nodes that do not accept a pod of the given usage.
+func (b *Board) Refused(nodes []int32, pod cluster.Amounts) iter.Seq[int] {
+	if b.Measured() {
+		return func(yield func(int) bool) {
+			for k, i := range nodes {
+				if b.full(i) && !yield(k) {
+					return
+				}
+			}
+		}
+	}
+	cpuMilli, memBytes := pod[cluster.CPU], pod[cluster.Memory]
+	return func(yield func(int) bool) {
+		gauges := b.gauges
+		for k, i := range nodes {
+			if uint(i) < uint(len(gauges)) && !gauges[i].takes(cpuMilli, memBytes) && !yield(k) {
+				return
+			}
+		}
+	}
 }
 
 // AppendRefused appends the nodes that do not accept a pod of the given usage to a list, and returns it. Asking about all

@@ -153,9 +153,9 @@ func (r round) rejectFull(pod *extender.Pod, amounts cluster.Amounts, nodes []in
 	if why == extender.RejectNone {
 		return
 	}
-	for k, i := range nodes {
+	for k := range board.Refused(nodes, amounts) {
 		// A limit counts whatever else there is against a node, because others yield where a request would lose all its nodes.
-		if (reasons[k] == extender.RejectNone || why == extender.RejectLoad) && !board.Accepts(i, amounts) {
+		if reasons[k] == extender.RejectNone || why == extender.RejectLoad {
 			reasons[k] = why
 		}
 	}
