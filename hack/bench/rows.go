@@ -115,13 +115,17 @@ func throughputRows() (all []row) {
 		goal              goal
 	}{
 		{"evenkeel", "neutral", "extender", goal{share, 0.95}},
+		{"evenkeel", "echo", "extender", goal{share, 0.95}},
 		{"evenkeel-prioritize", "neutral-prioritize", "prioritize alone", goal{share, 0.95}},
+		{"evenkeel-prioritize", "echo-prioritize", "prioritize alone", goal{share, 0.95}},
 		{"managed", "none", "pods left out", goal{share, 1}},
 		{"plugin", "stock", "compiled in", goal{share, 0.9}},
 		{"evenkeel", "none", "extender", goal{of: told}},
 		{"neutral", "none", "decoding only", goal{of: told}},
 	} {
-		beside := map[string]string{"none": "no extender", "stock": "stock scheduler"}[pair.beside]
+		beside := map[string]string{
+			"none": "no extender", "stock": "stock scheduler", "echo": "copying names", "echo-prioritize": "copying names",
+		}[pair.beside]
 		if beside == "" {
 			beside = "decoding only"
 		}
