@@ -7,8 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/evenkeel/evenkeel/cluster"
 )
 
 // Hasher hides names: the same name becomes the same digits, so that selectors still match what they matched, and nobody
@@ -38,7 +41,7 @@ var keptKeys = map[string]bool{
 	v1.TaintNodeUnschedulable: true, v1.TaintNodeMemoryPressure: true, v1.TaintNodeDiskPressure: true,
 	v1.TaintNodePIDPressure: true, v1.TaintNodeNetworkUnavailable: true, v1.TaintNodeOutOfService: true,
 	"node-role.kubernetes.io/control-plane": true, "node-role.kubernetes.io/master": true,
-	"pod-template-hash": true, "controller-revision-hash": true, metav1.ObjectNameField: true,
+	appsv1.DefaultDeploymentUniqueLabelKey: true, "controller-revision-hash": true, metav1.ObjectNameField: true,
 }
 
 // key hides the key of a label or a taint, unless it is everybody's.
@@ -100,7 +103,7 @@ func (h *Hasher) node(n Node) Node {
 var keptKinds = []string{"", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "ReplicationController"}
 
 func (h *Hasher) template(t Template) Template {
-	t.Namespace, t.OwnerName, t.Labels = h.Name(t.Namespace), h.Name(t.OwnerName), h.labels(t.Labels)
+	t.Namespace, t.OwnerName, t.Labels = h.Name(t.Namespace), h.owner(&t), h.labels(t.Labels)
 	if !slices.Contains(keptKinds, t.OwnerKind) {
 		t.OwnerKind = h.Name(t.OwnerKind)
 	}
@@ -121,6 +124,16 @@ func (h *Hasher) template(t Template) Template {
 	}
 	t.Affinity = h.affinity(t.Affinity)
 	return t
+}
+
+// owner hides an owner's name so that the ReplicaSets of one Deployment are still known for that.
+func (h *Hasher) owner(t *Template) string {
+	hash := t.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
+	family := cluster.FamilyOf(t.Namespace, cluster.Owner{Kind: t.OwnerKind, Name: t.OwnerName}, hash)
+	if family == (cluster.Family{}) {
+		return h.Name(t.OwnerName)
+	}
+	return h.Name(family.Name) + "-" + h.Name(hash)
 }
 
 // toleration hides a toleration. One that compares numbers tolerates any from then on: digests cannot be compared.

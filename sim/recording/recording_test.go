@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
+	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/slim"
 )
 
@@ -144,6 +145,30 @@ func TestHashedNames(t *testing.T) {
 	}
 	if other := NewHasher([]byte("other")).Name("secret-a"); other == node.Name {
 		t.Error("another salt gives the same digits")
+	}
+}
+
+// Hidden or not, ReplicaSets are of one Deployment or of none.
+func TestHashedOwners(t *testing.T) {
+	hasher := NewHasher([]byte("salt"))
+	family := func(owner, hash string) cluster.Family {
+		hidden := hasher.template(Template{
+			Namespace: "shop", OwnerKind: "ReplicaSet", OwnerName: owner, Labels: map[string]string{"pod-template-hash": hash},
+		})
+		return cluster.FamilyOf(hidden.Namespace, cluster.Owner{Kind: hidden.OwnerKind, Name: hidden.OwnerName}, hidden.Labels["pod-template-hash"])
+	}
+	web := family("web-5d4f8", "5d4f8")
+	if web == (cluster.Family{}) || family("web-77bc9", "77bc9") != web {
+		t.Errorf("the next version of %+v is of %+v", web, family("web-77bc9", "77bc9"))
+	}
+	if other := family("api-5d4f8", "5d4f8"); other == web || other == (cluster.Family{}) {
+		t.Errorf("another Deployment is %+v, as %+v", other, web)
+	}
+	if none := family("web-5d4f8", "77bc9"); none != (cluster.Family{}) {
+		t.Errorf("a ReplicaSet without its hash is of %+v", none)
+	}
+	if strings.Contains(web.Name, "web") || strings.Contains(web.Namespace, "shop") {
+		t.Errorf("%+v can be read", web)
 	}
 }
 
