@@ -15,7 +15,7 @@ const (
 	collectFilling = 40
 	collectSettled = 20
 	collectLoosely = 100
-	// collectRoom is what a settled heap may grow by in any case: that of a small cluster would be collected all the time.
+	// collectRoomBytes is what a settled heap may grow by in any case: that of a small cluster would be collected all the time.
 	collectRoomBytes = 32 << 20
 )
 

@@ -99,18 +99,24 @@ func TestSchedulerConfig(t *testing.T) {
 				address = ""
 			}
 			says, mend := configured(t, text, address)
-			if len(says) != len(tc.want) {
-				t.Fatalf("got %q, want %q", says, tc.want)
-			}
-			for i := range says {
-				if !strings.HasPrefix(says[i], tc.want[i]) {
-					t.Errorf("got %q, want it to begin with %q", says[i], tc.want[i])
-				}
-			}
+			begins(t, says, tc.want)
 			if !strings.Contains(mend, tc.mend) {
 				t.Errorf("mend: got %q, want it to contain %q", mend, tc.mend)
 			}
 		})
+	}
+}
+
+// begins checks that there are as many findings as wanted, and how each begins.
+func begins(t *testing.T, says, want []string) {
+	t.Helper()
+	if len(says) != len(want) {
+		t.Fatalf("got %q, want %q", says, want)
+	}
+	for i := range says {
+		if !strings.HasPrefix(says[i], want[i]) {
+			t.Errorf("got %q, want it to begin with %q", says[i], want[i])
+		}
 	}
 }
 

@@ -96,14 +96,7 @@ func TestSchedulerPlugin(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			says, mend := configured(t, head+"profiles: ["+tc.profiles+"]\n"+tc.rest, tc.address)
-			if len(says) != len(tc.want) {
-				t.Fatalf("got %q, want %q", says, tc.want)
-			}
-			for i := range says {
-				if !strings.HasPrefix(says[i], tc.want[i]) {
-					t.Errorf("got %q, want it to begin with %q", says[i], tc.want[i])
-				}
-			}
+			begins(t, says, tc.want)
 			if !strings.Contains(mend, tc.mend) {
 				t.Errorf("mend: got %q, want it to contain %q", mend, tc.mend)
 			}
