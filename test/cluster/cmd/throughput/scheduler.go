@@ -7,16 +7,40 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/evenkeel/evenkeel/test/cluster"
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 	"github.com/evenkeel/evenkeel/test/cluster/throughput"
 )
 
+// ownRest is how long the kube-schedulers that are compared for the plugin wait before they begin, both alike: the plugin has to
+// learn first which nodes are hot, and a machine that has rested is slower for a while than one that has just started a
+// process and made the pods.
+const ownRest = 20 * time.Second
+
 // scheduler is a running kube-scheduler.
 type scheduler struct {
 	process *cluster.Process
 	url     string
+	started time.Time
+}
+
+// rest waits as long as kube-schedulers of the variant do before they begin.
+func (k *scheduler) rest(ctx context.Context, v throughput.Variant) error {
+	if !v.Own {
+		return nil
+	}
+	late := time.Since(k.started) - ownRest
+	if late > ownRest/4 {
+		return fmt.Errorf("kube-scheduler of variant %q was ready after %v, which is longer than the others wait", v.Name, late+ownRest)
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(-late):
+		return nil
+	}
 }
 
 // startScheduler starts kube-scheduler and waits until it could begin.
@@ -58,8 +82,12 @@ func (s *stage) startScheduler(ctx context.Context, v throughput.Variant) (*sche
 	if err != nil {
 		return nil, err
 	}
-	running := &scheduler{process: process, url: "https://" + address}
-	if err := s.waitScheduler(ctx, v, running); err != nil {
+	running := &scheduler{process: process, url: "https://" + address, started: time.Now()}
+	err = s.waitScheduler(ctx, v, running)
+	if err == nil {
+		err = running.rest(ctx, v)
+	}
+	if err != nil {
 		return nil, errors.Join(err, process.Stop())
 	}
 	return running, nil
