@@ -70,7 +70,7 @@ func (h *verbs) exchange(v verb, w http.ResponseWriter, r *http.Request) (result
 	if err != nil {
 		return got, err
 	}
-	h.write(w, e.out)
+	h.write(w, r, e.out)
 	if e.poolable() {
 		h.exchanges.Put(e)
 	}
@@ -181,10 +181,9 @@ func (h *verbs) ask(e *exchange, question func(Round)) result {
 	return resultOK
 }
 
-func (h *verbs) write(w http.ResponseWriter, body []byte) {
+func (h *verbs) write(w http.ResponseWriter, r *http.Request, body []byte) {
 	header := w.Header()
 	header["Content-Type"] = h.jsonType
 	header["Content-Length"] = []string{strconv.Itoa(len(body))}
-	// A client that does not read its reply is none of our business.
-	_, _ = w.Write(body)
+	_ = send(w, r, body) // a client that does not read its reply is none of our business
 }

@@ -116,9 +116,9 @@ func (s *Server) listen(ctx context.Context) (net.Listener, error) {
 		}
 	}
 	if s.tls != nil {
-		listener = tls.NewListener(listener, s.tls)
+		return tls.NewListener(listener, s.tls), nil // TLS sends by records of its own
 	}
-	return listener, nil
+	return gatheringListener{listener}, nil
 }
 
 func (s *Server) httpServer(ctx context.Context) *http.Server {
@@ -137,6 +137,7 @@ func (s *Server) httpServer(ctx context.Context) *http.Server {
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		BaseContext:       func(net.Listener) context.Context { return base },
+		ConnContext:       withConn,
 		ErrorLog:          log.New(serverLog{logger}, "", 0),
 	}
 }
