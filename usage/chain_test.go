@@ -43,7 +43,7 @@ func TestFirstSaneSourceWins(t *testing.T) {
 			if got.Source != tc.source || got.Pods[0].Used[0] < tc.pod {
 				t.Errorf("node is of %q, pod uses %v; want %q and %dm", got.Source, got.Pods[0].Used, tc.source, tc.pod)
 			}
-			if used, _ := store.pod("ns", "a").used.newest(); used.amounts()[0] != tc.pod {
+			if used, _ := store.index.pod("ns", "a").used.newest(); used.amounts()[0] != tc.pod {
 				t.Errorf("pod was taken at %v, want %dm", used.amounts(), tc.pod)
 			}
 			found := map[Cause]int{}

@@ -124,7 +124,7 @@ func TestPodMeanIsChecked(t *testing.T) {
 			if diff := cmp.Diff(tc.counts, counts(store.Ingest(snapshot, b.Batch))); diff != "" {
 				t.Errorf("problems (-want +got):\n%s", diff)
 			}
-			used := store.podMean(store.pod("ns", "a"), store.second(at(0)))
+			used := store.podMean(store.index.pod("ns", "a"), store.second(at(0)))
 			if used != tc.used {
 				t.Errorf("used %v, want %v", used, tc.used)
 			}

@@ -46,6 +46,7 @@ func (s *Store) advance(in *ingestion, told bool) {
 	}
 	if in.second < s.newest {
 		s.nodes, s.order, s.index, s.families = map[string]*nodeSeries{}, nil, podIndex{}, nil
+		clear(s.batches)
 	}
 	s.newest = in.second
 	if in.hasPods {

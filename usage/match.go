@@ -22,12 +22,14 @@ type source struct {
 func (in *ingestion) adopt(snapshot *cluster.Snapshot) {
 	in.series = make([]*podSeries, 0, len(in.store.order))
 	in.adopted = make([]*cluster.Pod, 0, len(in.store.order))
+	var born []*podSeries
 	next := 0
 	for _, node := range snapshot.Nodes {
 		for _, pod := range node.Pods {
 			ps := in.store.series(pod, &next)
 			if ps == nil {
-				ps = &podSeries{}
+				ps = &podSeries{pod: pod}
+				born = append(born, ps)
 			}
 			in.adopted = append(in.adopted, pod)
 			in.series = append(in.series, ps)
@@ -37,11 +39,27 @@ func (in *ingestion) adopt(snapshot *cluster.Snapshot) {
 	for place, ps := range in.series {
 		ps.place, ps.pod = int32(place), in.adopted[place] //nolint:gosec // a cluster has fewer than 2^31 pods
 	}
-	in.store.order, in.adopted = in.series, nil
 	if changed {
-		in.store.index = newPodIndex(in.series)
+		in.forget()
+	}
+	for _, ps := range born {
+		in.store.index.add(ps)
+	}
+	in.store.order, in.adopted = in.series, nil
+}
+
+// forget drops the series of the pods that are gone.
+func (in *ingestion) forget() {
+	for _, ps := range in.store.order {
+		if place := int(ps.place); place >= len(in.series) || in.series[place] != ps {
+			in.store.index.remove(ps)
+			ps.place = gone
+		}
 	}
 }
+
+// gone is the place of a pod that is not in the snapshot last taken in.
+const gone = -1
 
 // series returns the series of a pod, or nil. Pods come mostly in the order of the snapshot last taken in; next is the place
 // that is tried first, because looking a pod up costs more than all else that is done with it.
@@ -50,11 +68,27 @@ func (s *Store) series(pod *cluster.Pod, next *int) *podSeries {
 		*next++
 		return s.order[*next-1]
 	}
-	ps := s.pod(pod.Namespace, pod.Name)
+	ps := s.index.pod(pod.Namespace, pod.Name)
 	if ps == nil || ps.pod.UID != pod.UID {
 		return nil
 	}
 	*next = int(ps.place) + 1
+	return ps
+}
+
+// sampled returns the series of a sample's pod, or nil. Samples come mostly in the order in which the same source told of them
+// before; next is the place there that is tried first.
+func (s *Store) sampled(sample *PodSample, before []*podSeries, next *int) *podSeries {
+	if *next < len(before) {
+		if ps := before[*next]; ps != nil && ps.place != gone && ps.isOf(sample.Namespace, sample.Name) {
+			*next++
+			return ps
+		}
+	}
+	ps := s.index.pod(sample.Namespace, sample.Name)
+	if ps != nil && int(ps.inBatch) < len(before) && before[ps.inBatch] == ps {
+		*next = int(ps.inBatch) + 1
+	}
 	return ps
 }
 
@@ -63,7 +97,6 @@ func (in *ingestion) open(batch *Batch) source {
 	src := source{
 		batch: batch, second: in.store.second(batch.Received), maxAge: batch.MaxAge,
 		nodes: make(map[string]int32, len(batch.Nodes)),
-		pods:  make([]int32, len(in.series)),
 	}
 	if src.maxAge <= 0 {
 		src.maxAge = in.store.config.MaxAge
@@ -77,18 +110,31 @@ func (in *ingestion) open(batch *Batch) source {
 		}
 		src.nodes[name] = int32(i) //nolint:gosec // a cluster has fewer than 2^31 nodes
 	}
+	src.pods = in.match(batch, &src.problems)
+	return src
+}
+
+// match finds the places of the pods' samples in a Batch, as source.pods has them.
+func (in *ingestion) match(batch *Batch, problems *Problems) []int32 {
+	places := make([]int32, len(in.series))
+	if len(batch.Pods) == 0 {
+		return places
+	}
+	before, matched, next := in.store.batches[batch.Source], make([]*podSeries, len(batch.Pods)), 0
 	for i := range batch.Pods {
 		sample := &batch.Pods[i]
-		switch ps := in.store.pod(sample.Namespace, sample.Name); {
+		switch ps := in.store.sampled(sample, before, &next); {
 		case ps == nil:
-			src.problems.Add(UnmatchedPod, "pod "+sample.Namespace+"/"+sample.Name)
-		case src.pods[ps.place] > 0:
-			src.problems.Add(Duplicate, "pod "+sample.Namespace+"/"+sample.Name)
+			problems.Add(UnmatchedPod, "pod "+sample.Namespace+"/"+sample.Name)
+		case places[ps.place] > 0:
+			problems.Add(Duplicate, "pod "+sample.Namespace+"/"+sample.Name)
 		default:
-			src.pods[ps.place] = int32(i) + 1 //nolint:gosec // as above
+			places[ps.place] = int32(i) + 1       //nolint:gosec // a cluster has fewer than 2^31 pods
+			matched[i], ps.inBatch = ps, int32(i) //nolint:gosec // as above
 		}
 	}
-	return src
+	in.store.batches[batch.Source] = matched
+	return places
 }
 
 // unmatched counts the nodes that are not in the snapshot; those that are have left the index.

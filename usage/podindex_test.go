@@ -2,28 +2,50 @@ package usage
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Every pod is found by its name and namespace, whatever others are called, and no other is.
+// Every pod is found by its name and namespace, whatever others are called, and no other is; also after any number came and
+// left, and one came under the name of another before that one left.
 func TestPodIndexFindsEveryPod(t *testing.T) {
-	for _, n := range []int{0, 1, 2, 3, 5, 1000} {
-		var series []*podSeries
-		for i := range n {
-			series = append(series, &podSeries{pod: &cluster.Pod{Namespace: fmt.Sprint("ns-", i%3), Name: fmt.Sprint("db-", i/3)}, place: int32(i)}) //nolint:gosec // few
-		}
-		store := &Store{order: series, index: newPodIndex(series)}
-		for _, ps := range series {
-			if got := store.pod(ps.pod.Namespace, ps.pod.Name); got != ps {
-				t.Fatalf("of %d pods %q is found as %v", n, ps.pod.Key(), got)
+	for seed := range uint64(20) {
+		var index podIndex
+		rng, there := rand.New(rand.NewPCG(seed, 1)), map[string]*podSeries{}
+		for step := range 3000 {
+			n := rng.IntN(300)
+			pod := cluster.Pod{Namespace: fmt.Sprint("ns-", n%3), Name: fmt.Sprint("db-", n/3)}
+			before := there[pod.Key()]
+			if got := index.pod(pod.Namespace, pod.Name); got != before {
+				t.Fatalf("step %d: %q is found as %v, want %v", step, pod.Key(), got, before)
+			}
+			if before == nil || rng.IntN(3) == 0 {
+				there[pod.Key()] = &podSeries{pod: &pod}
+				index.add(there[pod.Key()])
+			}
+			if before != nil && rng.IntN(2) == 0 {
+				if index.remove(before); there[pod.Key()] == before {
+					delete(there, pod.Key())
+				}
+			}
+			if 4*len(index.series) > 3*len(index.slots) || len(index.slots) > 2048 {
+				t.Fatalf("step %d: %d of %d slots are taken, for %d pods", step, len(index.series), len(index.slots), len(there))
 			}
 		}
 		for _, absent := range []cluster.Pod{{}, {Namespace: "ns-0"}, {Name: "db-0"}, {Namespace: "db-0", Name: "ns-0"}, {Namespace: "ns-3", Name: "db-0"}} {
-			if got := store.pod(absent.Namespace, absent.Name); got != nil {
-				t.Fatalf("of %d pods %q is found as %q", n, absent.Key(), got.pod.Key())
+			if got := index.pod(absent.Namespace, absent.Name); got != nil {
+				t.Fatalf("%q is found as %q", absent.Key(), got.pod.Key())
 			}
 		}
+	}
+}
+
+func TestAnEmptyPodIndexFindsNothing(t *testing.T) {
+	var index podIndex
+	index.remove(&podSeries{pod: &cluster.Pod{}})
+	if got := index.pod("", ""); got != nil {
+		t.Errorf("found %v", got)
 	}
 }

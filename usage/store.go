@@ -44,6 +44,8 @@ type Store struct {
 	nodes   map[string]*nodeSeries
 	order   []*podSeries // of all pods, in the order of the snapshot last taken in
 	index   podIndex     // of order
+	// batches hold the pods of each source's newest Batch that had any, in the Batch's order; nil where it had none to match.
+	batches map[string][]*podSeries
 	// families are those of the View last made, with keys by seed.
 	families map[familyKey]version
 	seed     maphash.Seed
@@ -56,10 +58,16 @@ type podSeries struct {
 	pod    *cluster.Pod // of the snapshot last taken in
 	newest sampled
 	used   podRing
-	place  int32 // among the pods of the snapshot last taken in
+	place  int32 // among the pods of the snapshot last taken in, or gone
+	// inBatch is its place in the Batch that told of it last.
+	inBatch int32
 	// given is the newest mean of five minutes that a source itself gave, if there were samples ever since; its second is 0
 	// where there is none.
 	given point
+}
+
+func (p *podSeries) isOf(namespace, name string) bool {
+	return p.pod.Name == name && p.pod.Namespace == namespace
 }
 
 // mean is the mean of the samples since a second: as the source gave it with the newest of them, else summed up here. It
@@ -144,6 +152,7 @@ func NewStore(config Config, epoch time.Time) (*Store, error) {
 		metrics: distinct([]Metric{CPU, Memory}, config.Signals),
 		epoch:   epoch.Add(-2 * MaxReach), // so that no second of interest is before the epoch
 		nodes:   map[string]*nodeSeries{},
+		batches: map[string][]*podSeries{},
 		seed:    maphash.MakeSeed(),
 	}
 	s.limits = limitsFor(s.windows, config.SampleInterval)
