@@ -45,7 +45,7 @@ func (s *Store) advance(in *ingestion, told bool) {
 		return
 	}
 	if in.second < s.newest {
-		s.nodes, s.order, s.index, s.families = map[string]*nodeSeries{}, nil, podIndex{}, nil
+		s.nodes, s.order, s.index, s.owners, s.families = map[string]*nodeSeries{}, nil, podIndex{}, newOwners(s.owners.seed), nil
 		clear(s.batches)
 	}
 	s.newest = in.second

@@ -28,7 +28,7 @@ func (in *ingestion) adopt(snapshot *cluster.Snapshot) {
 		for _, pod := range node.Pods {
 			ps := in.store.series(pod, &next)
 			if ps == nil {
-				ps = &podSeries{pod: pod}
+				ps = &podSeries{pod: pod, owner: in.store.owners.hold(pod)}
 				born = append(born, ps)
 			}
 			in.adopted = append(in.adopted, pod)
@@ -37,7 +37,12 @@ func (in *ingestion) adopt(snapshot *cluster.Snapshot) {
 	}
 	changed := !slices.Equal(in.series, in.store.order)
 	for place, ps := range in.series {
-		ps.place, ps.pod = int32(place), in.adopted[place] //nolint:gosec // a cluster has fewer than 2^31 pods
+		ps.place = int32(place) //nolint:gosec // a cluster has fewer than 2^31 pods
+		if pod := in.adopted[place]; ps.pod != pod {
+			former := ps.owner
+			ps.pod, ps.owner = pod, in.store.owners.hold(pod)
+			in.store.owners.release(former)
+		}
 	}
 	if changed {
 		in.forget()
@@ -53,6 +58,7 @@ func (in *ingestion) forget() {
 	for _, ps := range in.store.order {
 		if place := int(ps.place); place >= len(in.series) || in.series[place] != ps {
 			in.store.index.remove(ps)
+			in.store.owners.release(ps.owner)
 			ps.place = gone
 		}
 	}

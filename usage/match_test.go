@@ -30,8 +30,13 @@ func TestPodsAreMatched(t *testing.T) {
 		for range 3 {
 			name := fmt.Sprintf("pod-%02d", rng.IntN(40))
 			id := fmt.Sprintf("%s-%d", name, round)
-			pods[name], used[id] = aPod(name, uid(id)), rng.Int64N(1000)
+			pods[name], used[id] = aPod(name, uid(id), owner("")), rng.Int64N(1000)
 			left[name] = false
+		}
+		for _, name := range slices.Sorted(maps.Keys(pods)) {
+			if rng.IntN(4) == 0 {
+				pods[name] = aPod(name, uid(pods[name].UID), owner([]string{"", "web", "db", fmt.Sprint("job-", round)}[rng.IntN(4)]))
+			}
 		}
 		nodes := []*cluster.NodePods{nodeWith("n1"), nodeWith("n2"), nodeWith("n3")}
 		b := readAt(second)
@@ -53,6 +58,7 @@ func TestPodsAreMatched(t *testing.T) {
 		if diff := cmp.Diff(want, counts(store.Ingest(snapshotOf(nodes...), b.Batch)), cmpopts.EquateEmpty()); diff != "" {
 			t.Fatalf("round %d (-want +got):\n%s", round, diff)
 		}
+		checkOwners(t, store, pods, second)
 		if rng.IntN(2) == 0 { // a view of a cluster that went on
 			nodes[0], nodes[2] = nodes[2], nodes[0]
 			nodes[1].Pods = append(nodes[1].Pods, aPod("pod-99", uid("nobody's")))
@@ -72,6 +78,41 @@ func TestPodsAreMatched(t *testing.T) {
 		if len(store.order) != len(pods) {
 			t.Fatalf("round %d: kept %d pods, want %d", round, len(store.order), len(pods))
 		}
+	}
+}
+
+// checkOwners checks that the pods of each owner are counted, and averaged where they are measured.
+func checkOwners(t *testing.T, store *Store, pods map[string]*cluster.Pod, second int) {
+	t.Helper()
+	want, got := map[string]int{}, map[string]int{}
+	for _, pod := range pods {
+		if pod.Owner.UID != "" {
+			want[pod.Owner.UID]++
+		}
+	}
+	for _, known := range store.owners.list[1:] {
+		if known.pods > 0 {
+			got[known.uid] += known.pods
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" || len(store.owners.numbers) != len(want) || len(store.owners.list) > 1+len(store.order) {
+		t.Fatalf("%d of %d owners are known by their UIDs; pods of each (-want +got):\n%s", len(store.owners.numbers), len(store.owners.list), diff)
+	}
+	sums, counted := map[string]cluster.Amounts{}, map[string]int64{}
+	node := nodeWith("n1", slices.Collect(maps.Values(pods))...)
+	view := store.View(snapshotOf(node), at(second), nil)
+	for j, pod := range node.Pods {
+		if usage := view.Nodes[0].Pods[j]; usage.Measured && pod.Owner.UID != "" {
+			sums[pod.Owner.UID] = sums[pod.Owner.UID].Plus(usage.Used)
+			counted[pod.Owner.UID]++
+		}
+	}
+	means := map[string]cluster.Amounts{}
+	for uid, sum := range sums {
+		means[uid] = cluster.Amounts{sum[0] / counted[uid], sum[1] / counted[uid]}
+	}
+	if diff := cmp.Diff(means, view.Siblings.owners); diff != "" {
+		t.Fatalf("means of owners (-want +got):\n%s", diff)
 	}
 }
 

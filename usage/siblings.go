@@ -92,8 +92,10 @@ func (v *version) better(other *version) bool {
 type measuredOf struct {
 	used cluster.Amounts
 	pods int64
-	// family is that of the first of them.
-	family familyKey
+}
+
+func (m *measuredOf) add(used cluster.Amounts) {
+	m.used, m.pods = m.used.Plus(used), m.pods+1
 }
 
 func (m *measuredOf) mean() (mean cluster.Amounts) {
@@ -104,37 +106,21 @@ func (m *measuredOf) mean() (mean cluster.Amounts) {
 }
 
 // siblings averages the measured pods of each owner, and remembers those of each Deployment.
-func (r *reading) siblings(view *View) Siblings {
-	owners := r.owners(view)
-	siblings := Siblings{owners: make(map[string]cluster.Amounts, len(owners)), families: r.families(owners), seed: r.store.seed}
-	for uid, m := range owners {
-		own := r.version(uid, m)
-		if known, ok := siblings.families[m.family]; !ok || own.tells(&known) {
-			siblings.owners[uid] = m.mean()
+func (r *reading) siblings() Siblings {
+	siblings := Siblings{owners: make(map[string]cluster.Amounts, len(r.owners)), families: r.families(), seed: r.store.owners.seed}
+	for number := range r.owners {
+		m := &r.owners[number]
+		if m.pods == 0 {
+			continue
+		}
+		owner := &r.store.owners.list[number]
+		own := r.version(owner.uid, m)
+		if known, ok := siblings.families[owner.family]; !ok || own.tells(&known) {
+			siblings.owners[owner.uid] = m.mean()
 		}
 	}
 	r.store.families = siblings.families
 	return siblings
-}
-
-func (r *reading) owners(view *View) map[string]*measuredOf {
-	owners := map[string]*measuredOf{}
-	for i, node := range view.Snapshot.Nodes {
-		for j, pod := range node.Pods {
-			usage := &view.Nodes[i].Pods[j]
-			if !usage.Measured || pod.Owner.UID == "" {
-				continue
-			}
-			m := owners[pod.Owner.UID]
-			if m == nil {
-				kin := kinOf(pod)
-				m = &measuredOf{family: keyOf(r.store.seed, &kin)}
-				owners[pod.Owner.UID] = m
-			}
-			m.used, m.pods = m.used.Plus(usage.Used), m.pods+1
-		}
-	}
-	return owners
 }
 
 func (r *reading) version(owner string, m *measuredOf) version {
@@ -143,15 +129,16 @@ func (r *reading) version(owner string, m *measuredOf) version {
 
 // families finds the version of each Deployment that is known best: of those measured now the one with the most pods, unless
 // one is remembered beside which that does not tell enough.
-func (r *reading) families(owners map[string]*measuredOf) map[familyKey]version {
+func (r *reading) families() map[familyKey]version {
 	families := make(map[familyKey]version, len(r.store.families))
-	for uid, m := range owners {
-		if m.family == 0 {
+	for number := range r.owners {
+		m, owner := &r.owners[number], &r.store.owners.list[number]
+		if m.pods == 0 || owner.family == 0 {
 			continue
 		}
-		now := r.version(uid, m)
-		if other, ok := families[m.family]; !ok || now.better(&other) {
-			families[m.family] = now
+		now := r.version(owner.uid, m)
+		if other, ok := families[owner.family]; !ok || now.better(&other) {
+			families[owner.family] = now
 		}
 	}
 	r.remember(families)

@@ -46,9 +46,9 @@ type Store struct {
 	index   podIndex     // of order
 	// batches hold the pods of each source's newest Batch that had any, in the Batch's order; nil where it had none to match.
 	batches map[string][]*podSeries
-	// families are those of the View last made, with keys by seed.
+	owners  owners // of order
+	// families are those of the View last made.
 	families map[familyKey]version
-	seed     maphash.Seed
 	// lacking is how many ready nodes got no sample of the last Batches.
 	lacking int
 }
@@ -61,6 +61,7 @@ type podSeries struct {
 	place  int32 // among the pods of the snapshot last taken in, or gone
 	// inBatch is its place in the Batch that told of it last.
 	inBatch int32
+	owner   int32 // its number
 	// given is the newest mean of five minutes that a source itself gave, if there were samples ever since; its second is 0
 	// where there is none.
 	given point
@@ -153,7 +154,7 @@ func NewStore(config Config, epoch time.Time) (*Store, error) {
 		epoch:   epoch.Add(-2 * MaxReach), // so that no second of interest is before the epoch
 		nodes:   map[string]*nodeSeries{},
 		batches: map[string][]*podSeries{},
-		seed:    maphash.MakeSeed(),
+		owners:  newOwners(maphash.MakeSeed()),
 	}
 	s.limits = limitsFor(s.windows, config.SampleInterval)
 	return s, nil

@@ -126,7 +126,7 @@ func (s *Store) View(snapshot *cluster.Snapshot, now time.Time, expected map[str
 		Nodes: make([]NodeUsage, len(snapshot.Nodes)),
 	}
 	r.measurePods(view)
-	view.Siblings = r.siblings(view)
+	view.Siblings = r.siblings()
 	r.makeRoom(len(snapshot.Nodes))
 	for i := range view.Nodes {
 		r.node(view, i)

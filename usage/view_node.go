@@ -15,7 +15,8 @@ type reading struct {
 	second, since uint32
 	expected      map[string]cluster.Amounts
 	newest        []newest
-	next          int // place in the store's order of the pod that comes next
+	owners        []measuredOf // by number
+	next          int          // place in the store's order of the pod that comes next
 	scratch       []float32
 	cpuMilli      []uint32
 	pages         []uint32

@@ -2,6 +2,7 @@ package usage
 
 import "github.com/evenkeel/evenkeel/cluster"
 
+// measurePods reads what is known of pods, and adds up those of each owner.
 func (r *reading) measurePods(view *View) {
 	total := 0
 	for _, node := range view.Snapshot.Nodes {
@@ -9,14 +10,20 @@ func (r *reading) measurePods(view *View) {
 	}
 	all, sampled := make([]PodUsage, total), make([]bool, total)
 	r.newest = make([]newest, len(view.Snapshot.Nodes))
+	r.owners = make([]measuredOf, len(r.store.owners.list))
 	for i, node := range view.Snapshot.Nodes {
 		view.Nodes[i].Pods = cut(&all, len(node.Pods))
 		r.newest[i].sampled = cut(&sampled, len(node.Pods))
 		for j, pod := range node.Pods {
 			ps := r.store.series(pod, &r.next)
-			if ps != nil && ps.newest.fresh(r.second) {
-				view.Nodes[i].Pods[j] = r.pod(pod, ps)
-				r.newest[i].add(j, pod, ps)
+			if ps == nil || !ps.newest.fresh(r.second) {
+				continue
+			}
+			usage := r.pod(pod, ps)
+			view.Nodes[i].Pods[j] = usage
+			r.newest[i].add(j, pod, ps)
+			if usage.Measured && ps.owner != nobody {
+				r.owners[ps.owner].add(usage.Used)
 			}
 		}
 	}

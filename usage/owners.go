@@ -1,0 +1,61 @@
+package usage
+
+import (
+	"hash/maphash"
+
+	"github.com/evenkeel/evenkeel/cluster"
+)
+
+// owners numbers the owners of pods from 1, so that what belongs to one is found without hashing its UID for each of its pods.
+// One without pods is forgotten, and its number given to another.
+type owners struct {
+	seed    maphash.Seed
+	numbers map[string]int32 // by UID
+	list    []knownOwner     // by number
+	free    []int32
+}
+
+type knownOwner struct {
+	uid  string
+	pods int
+	// family is that of the pod it was first seen with.
+	family familyKey
+}
+
+// nobody is the number of pods without an owner.
+const nobody = 0
+
+func newOwners(seed maphash.Seed) owners {
+	return owners{seed: seed, numbers: map[string]int32{}, list: make([]knownOwner, 1)}
+}
+
+// hold returns the number of a pod's owner, and counts the pod.
+func (o *owners) hold(pod *cluster.Pod) int32 {
+	if pod.Owner.UID == "" {
+		return nobody
+	}
+	number, ok := o.numbers[pod.Owner.UID]
+	if !ok {
+		if last := len(o.free) - 1; last >= 0 {
+			number, o.free = o.free[last], o.free[:last]
+		} else {
+			number, o.list = int32(len(o.list)), append(o.list, knownOwner{}) //nolint:gosec // there are no more than pods
+		}
+		kin := kinOf(pod)
+		o.list[number] = knownOwner{uid: pod.Owner.UID, family: keyOf(o.seed, &kin)}
+		o.numbers[pod.Owner.UID] = number
+	}
+	o.list[number].pods++
+	return number
+}
+
+// release counts a pod of an owner no longer.
+func (o *owners) release(number int32) {
+	if number == nobody {
+		return
+	}
+	if o.list[number].pods--; o.list[number].pods == 0 {
+		delete(o.numbers, o.list[number].uid)
+		o.list[number], o.free = knownOwner{}, append(o.free, number)
+	}
+}
