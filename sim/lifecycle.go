@@ -38,7 +38,7 @@ func (w *world) depart(i int, now time.Time) error {
 	if err := w.detach(i); err != nil {
 		return err
 	}
-	leaving := old.DeepCopy()
+	leaving := new(*old)
 	leaving.DeletionTimestamp = new(metav1.NewTime(now))
 	w.tell(leaving)
 	w.forget(old)

@@ -20,24 +20,27 @@ func (w *world) newPod(i int, at time.Time) *v1.Pod {
 	if r.template != nil {
 		return w.versioned(w.podOf(r, at), r.Owner)
 	}
-	owner, version := plainOwner(r.Owner), w.version(r.Owner)
-	uid := types.UID("pod-" + strconv.Itoa(w.made))
+	version := w.version(r.Owner)
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: fmt.Sprintf("%s-%06d", version.set, w.made), UID: uid, ResourceVersion: strconv.Itoa(w.made),
-			CreationTimestamp: metav1.NewTime(at),
-			Labels:            map[string]string{"app": owner, "pod-template-hash": version.hash},
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: "apps/v1", Kind: "ReplicaSet", Name: version.set, UID: version.uid, Controller: new(true),
-			}},
+			Namespace: namespace, Name: fmt.Sprintf("%s-%06d", version.set, w.made),
+			UID: types.UID("pod-" + strconv.Itoa(w.made)), ResourceVersion: strconv.Itoa(w.made),
+			CreationTimestamp: metav1.NewTime(at), Labels: version.labels, OwnerReferences: version.owners,
 		},
-		Spec: v1.PodSpec{
-			SchedulerName: v1.DefaultSchedulerName,
-			Containers: []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{Requests: v1.ResourceList{
-				v1.ResourceCPU:    *resource.NewMilliQuantity(r.Requests[cluster.CPU], resource.DecimalSI),
-				v1.ResourceMemory: *resource.NewQuantity(r.Requests[cluster.Memory], resource.BinarySI),
-			}}}},
-		},
+		Spec:   v1.PodSpec{SchedulerName: v1.DefaultSchedulerName, Containers: w.containersOf(r.Requests)},
 		Status: v1.PodStatus{Phase: v1.PodPending},
 	}
+}
+
+// containersOf returns the container of pods that request the same, which they share.
+func (w *world) containersOf(requests cluster.Amounts) []v1.Container {
+	containers := w.containers[requests]
+	if containers == nil {
+		containers = []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{Requests: v1.ResourceList{
+			v1.ResourceCPU:    *resource.NewMilliQuantity(requests[cluster.CPU], resource.DecimalSI),
+			v1.ResourceMemory: *resource.NewQuantity(requests[cluster.Memory], resource.BinarySI),
+		}}}}
+		w.containers[requests] = containers
+	}
+	return containers
 }

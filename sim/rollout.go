@@ -34,9 +34,9 @@ type owning struct {
 	template int
 	rolled   time.Time
 	rolling  bool
-	// named is the newest version of plain pods, as which template it was.
-	named   version
-	namedAs int
+	// plain is the newest version of plain pods, as which template it was.
+	plain   *plain
+	plainAs int
 	budget  []*policyv1.PodDisruptionBudget
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
 )
@@ -29,14 +30,26 @@ func newVersion(owner string, uid types.UID, number int) version {
 	return version{set: owner + "-" + hash, hash: hash, uid: uid}
 }
 
-// version is the newest of an owner whose pods are plain; they share its strings.
-func (w *world) version(owner int) version {
+// plain is what the plain pods of a version share: nobody changes it.
+type plain struct {
+	version
+	labels map[string]string
+	owners []metav1.OwnerReference
+}
+
+// version is the newest of an owner whose pods are plain.
+func (w *world) version(owner int) *plain {
 	o := &w.owners[owner]
-	if o.named.set == "" || o.namedAs != o.template {
+	if o.plain == nil || o.plainAs != o.template {
 		name := plainOwner(owner)
-		o.named, o.namedAs = newVersion(name, types.UID(name), o.template), o.template
+		v := newVersion(name, types.UID(name), o.template)
+		o.plainAs, o.plain = o.template, &plain{
+			version: v,
+			labels:  map[string]string{"app": name, "pod-template-hash": v.hash},
+			owners:  []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: v.set, UID: v.uid, Controller: new(true)}},
+		}
 	}
-	return o.named
+	return o.plain
 }
 
 func plainOwner(owner int) string { return "set-" + strconv.Itoa(owner) }

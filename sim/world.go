@@ -49,6 +49,8 @@ type world struct {
 	step              int
 	start, began, now time.Time
 	made              int // pods so far
+	// containers are shared by the pods that request the same: nobody changes them.
+	containers map[cluster.Amounts][]v1.Container
 }
 
 // replica is a place and the pod that fills it.
@@ -77,7 +79,7 @@ var beginning = time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 
 func newWorld(ctx context.Context, fleet *Fleet, config kubescheduler.Config, gap time.Duration) (*world, error) {
 	w := &world{
-		fleet: fleet, index: map[string]int{}, gap: gap, byUID: map[types.UID]int{}, names: map[string]int{},
+		fleet: fleet, index: map[string]int{}, gap: gap, byUID: map[types.UID]int{}, names: map[string]int{}, containers: map[cluster.Amounts][]v1.Container{},
 		replicas: make([]replica, len(fleet.Replicas)), assigned: make([][]*v1.Pod, fleet.Nodes),
 		start: beginning, began: beginning, now: beginning, usage: newMeter(fleet), owners: make([]owning, fleet.Owners),
 		maxUnavailable: noBudget,
@@ -170,7 +172,7 @@ func (w *world) bind(i int, pod *v1.Pod, name string, at time.Time) error {
 
 // land puts a pod on a node, and everybody is told.
 func (w *world) land(pod *v1.Pod, name string, at time.Time) (*v1.Pod, error) {
-	bound := pod.DeepCopy()
+	bound := new(*pod) // nobody changes what they share
 	bound.Spec.NodeName = name
 	bound.ResourceVersion += ".1"
 	started := metav1.NewTime(at)
