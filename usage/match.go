@@ -22,14 +22,13 @@ type source struct {
 func (in *ingestion) adopt(snapshot *cluster.Snapshot) {
 	in.series = make([]*podSeries, 0, len(in.store.order))
 	in.adopted = make([]*cluster.Pod, 0, len(in.store.order))
-	var born []*podSeries
 	next := 0
 	for _, node := range snapshot.Nodes {
 		for _, pod := range node.Pods {
 			ps := in.store.series(pod, &next)
 			if ps == nil {
 				ps = &podSeries{pod: pod, owner: in.store.owners.hold(pod)}
-				born = append(born, ps)
+				in.store.index.add(ps)
 			}
 			in.adopted = append(in.adopted, pod)
 			in.series = append(in.series, ps)
@@ -47,15 +46,15 @@ func (in *ingestion) adopt(snapshot *cluster.Snapshot) {
 	if changed {
 		in.forget()
 	}
-	for _, ps := range born {
-		in.store.index.add(ps)
-	}
 	in.store.order, in.adopted = in.series, nil
 }
 
 // forget drops the series of the pods that are gone.
 func (in *ingestion) forget() {
 	for _, ps := range in.store.order {
+		if ps.place == gone {
+			continue // the snapshot before had it twice
+		}
 		if place := int(ps.place); place >= len(in.series) || in.series[place] != ps {
 			in.store.index.remove(ps)
 			in.store.owners.release(ps.owner)

@@ -81,6 +81,29 @@ func TestPodsAreMatched(t *testing.T) {
 	}
 }
 
+// A snapshot that has a pod more than once does no harm: neither while it does, nor when the pod is gone.
+func TestPodsListedTwice(t *testing.T) {
+	store := newStore(t)
+	pod, other := aPod("a", owner("web")), aPod("b", owner("web"))
+	for round, pods := range [][]*cluster.Pod{{pod, pod}, {pod, other, pod}, {other, pod, pod}, {other}, {pod, pod, other}, nil, {pod, pod, pod}, {pod}} {
+		b := readAt(15 * round)
+		for _, pod := range pods {
+			b.pod(pod.Name, amounts(500, 5))
+		}
+		store.Ingest(snapshotOf(nodeWith("n1", pods...)), b.Batch)
+		for _, pod := range pods {
+			if ps := store.index.pod(pod.Namespace, pod.Name); ps == nil || ps.pod.UID != pod.UID {
+				t.Fatalf("round %d: %q is found as %v", round, pod.Key(), ps)
+			}
+		}
+		for _, known := range store.owners.list {
+			if known.pods < 0 || known.pods > len(pods) {
+				t.Fatalf("round %d: owner %q has %d of %d pods", round, known.uid, known.pods, len(pods))
+			}
+		}
+	}
+}
+
 // checkOwners checks that the pods of each owner are counted, and averaged where they are measured.
 func checkOwners(t *testing.T, store *Store, pods map[string]*cluster.Pod, second int) {
 	t.Helper()
