@@ -167,7 +167,18 @@ func (m *Move) validate() error {
 func (l *Ledger) Export() Document {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return Document{Format: Format, Hold: l.hold, Moves: append(copies(l.inFlight), copies(l.ended)...)}
+	document := Document{Format: Format, Hold: l.hold, Moves: append(copies(l.inFlight), copies(l.ended)...)}
+	for i := range document.Moves {
+		document.Moves[i].forgetGuess()
+	}
+	return document
+}
+
+// forgetGuess leaves out what others are to learn when the watch has told it.
+func (m *Move) forgetGuess() {
+	if m.guessed {
+		m.vacate()
+	}
 }
 
 // Adopt brings the ledger to what another process has written: moves that are new here, and what became of the others.
@@ -248,7 +259,7 @@ func (l *Ledger) freed(podUID string, taker *Move) {
 		return
 	}
 	if other := l.replacing(podUID); other != nil && other != taker {
-		other.Replacement, other.ReplacementName, other.Attempts = "", "", 0
+		other.vacate()
 	}
 	i := slices.IndexFunc(l.ended, func(m *Move) bool { return m.State == Landed && m.Replacement == podUID })
 	if i < 0 {
@@ -273,7 +284,7 @@ func (l *Ledger) catchUp(mine, told *Move, now time.Time) {
 	l.learnSurge(mine, told)
 	if told.Replacement != "" && told.Replacement != mine.Replacement {
 		l.freed(told.Replacement, mine)
-		mine.Replacement, mine.ReplacementName, mine.late = told.Replacement, told.ReplacementName, true
+		mine.Replacement, mine.ReplacementName, mine.guessed, mine.late = told.Replacement, told.ReplacementName, false, true
 	}
 	switch {
 	case told.State.rank() <= mine.State.rank():
@@ -286,7 +297,7 @@ func (l *Ledger) catchUp(mine, told *Move, now time.Time) {
 		if told.State == Landed {
 			l.freed(told.Replacement, mine)
 			l.reserve(mine, told.Node)
-			mine.Replacement, mine.ReplacementName = told.Replacement, told.ReplacementName
+			mine.Replacement, mine.ReplacementName, mine.guessed = told.Replacement, told.ReplacementName, false
 		}
 		l.end(mine, told.State, now)
 		mine.Ended, mine.Evicted, mine.Outcome = told.Ended, told.Evicted, told.Outcome

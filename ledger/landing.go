@@ -30,26 +30,73 @@ func (l *Ledger) Created(pod Pod) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.pair(&pod) == nil {
-		l.pass(&pod)
+	if l.settle(&pod) == nil {
+		l.pass(&pod, "")
 	}
+}
+
+// passed is a pod that replaces nothing.
+type passed struct {
+	owner string
+	pod   Pod
+	node  string // empty until it is bound
+	// came is when the watch told of it, in the ledger's count of what it was told; 0 for one that can replace nothing.
+	came int64
 }
 
 // pass remembers that a pod is no replacement, as long as it could be taken for one.
-func (l *Ledger) pass(pod *Pod) {
-	if l.concerns(pod) {
-		l.passed[pod.UID] = pod.OwnerUID
+func (l *Ledger) pass(pod *Pod, node string) {
+	if !l.concerns(pod.OwnerUID) {
+		return
 	}
+	known, ok := l.passed[pod.UID]
+	if !ok {
+		l.told++
+		known = passed{owner: pod.OwnerUID, pod: *pod, came: l.told}
+	}
+	known.node = node
+	l.passed[pod.UID] = known
 }
 
-// concerns says whether a move of the pod's owner is in flight, so that it matters that the pod is no replacement.
-func (l *Ledger) concerns(pod *Pod) bool {
-	for _, move := range l.inFlight {
-		if move.Owner.UID == pod.OwnerUID {
-			return true
-		}
+// concerns says whether a move of the owner is in flight, so that it matters which of its pods are no replacements.
+func (l *Ledger) concerns(ownerUID string) bool {
+	return slices.ContainsFunc(l.inFlight, func(move *Move) bool { return move.Owner.UID == ownerUID })
+}
+
+// settle returns the move that a pod replaces now that the watch has told of it, whichever was guessed before.
+func (l *Ledger) settle(pod *Pod) *Move {
+	guess := l.replacing(pod.UID)
+	if guess == nil || !guess.guessed {
+		return l.pair(pod)
 	}
-	return false
+	before := *guess
+	guess.vacate()
+	move := l.pair(pod)
+	if move == guess {
+		if move.Attempts = before.Attempts; move.Attempts > 0 {
+			move.State = Booked
+		}
+		return move
+	}
+	l.reserve(guess, guess.To)
+	l.revision.Add(1)
+	if move != nil {
+		move.Asked = move.Asked || before.Asked
+	}
+	return move
+}
+
+// vacate takes the replacement from a move.
+func (m *Move) vacate() {
+	m.Replacement, m.ReplacementName, m.Attempts, m.guessed = "", "", 0, false
+}
+
+// take gives a move its replacement.
+func (m *Move) take(pod *Pod) {
+	if m.Replacement != "" {
+		m.vacate()
+	}
+	m.Replacement, m.ReplacementName = pod.UID, pod.Name
 }
 
 // Match returns the move that a pod being scheduled takes up, binding it to the pod's UID if the watch has not. It returns
@@ -57,7 +104,11 @@ func (l *Ledger) concerns(pod *Pod) bool {
 func (l *Ledger) Match(pod Pod, now time.Time) (Move, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	move := l.pair(&pod)
+	return answer(l.pair(&pod), now)
+}
+
+// answer is what is said of a move to a request about its replacement.
+func answer(move *Move, now time.Time) (Move, bool) {
 	if move == nil || move.Attempts >= MaxAttempts || now.After(move.Expires()) {
 		return Move{}, false
 	}
@@ -79,20 +130,34 @@ func (l *Ledger) Overtaken(pod Pod) bool {
 	return slices.ContainsFunc(l.inFlight, func(move *Move) bool { return move.mayTake(&pod) })
 }
 
-// MatchUnseen is Match for a pod that the watch does not tell of in time: it takes the oldest move that it may be the
-// replacement for, whether its pod was seen to leave or not.
+// MatchUnseen is Match for a pod that the watch does not tell of in time: by a guess it takes the oldest move that it may be
+// the replacement for, rather one whose pod is known to be evicted. What the watch tells then stands against the guess.
 func (l *Ledger) MatchUnseen(pod Pod, now time.Time) (Move, bool) {
 	l.mu.Lock()
-	if _, passed := l.passed[pod.UID]; !passed && l.replacing(pod.UID) == nil && !l.landed(pod.UID) {
-		for _, move := range l.inFlight {
-			if move.mayTake(&pod) {
-				move.Replacement, move.ReplacementName = pod.UID, pod.Name
-				break
-			}
+	defer l.mu.Unlock()
+	move := l.replacing(pod.UID)
+	if _, passed := l.passed[pod.UID]; move == nil && !passed && !l.landed(pod.UID) {
+		if move = l.guess(&pod); move != nil {
+			move.take(&pod)
+			move.guessed = true
 		}
 	}
-	l.mu.Unlock()
-	return l.Match(pod, now)
+	return answer(move, now)
+}
+
+// guess returns the oldest move without a replacement that a pod may be for, of those whose pods are evicted if there is one.
+func (l *Ledger) guess(pod *Pod) *Move {
+	var guess *Move
+	for _, move := range l.inFlight {
+		if move.Replacement != "" || !move.mayTake(pod) {
+			continue
+		}
+		if !move.Evicted.IsZero() {
+			return move
+		}
+		guess = cmp.Or(guess, move)
+	}
+	return guess
 }
 
 // pair returns the move that a pod replaces, giving it one if it has none and may.
@@ -108,7 +173,7 @@ func (l *Ledger) pair(pod *Pod) *Move {
 	}
 	for _, move := range l.inFlight {
 		if move.takes(pod) && !l.landed(pod.UID) {
-			move.Replacement, move.ReplacementName = pod.UID, pod.Name
+			move.take(pod)
 			return move
 		}
 	}
@@ -144,8 +209,10 @@ func (l *Ledger) Book(podUID, node string, estimate cluster.Amounts) {
 		move.Usage = estimate
 	}
 	l.reserve(move, node)
-	move.State = Booked
 	move.Attempts++
+	if !move.guessed {
+		move.State = Booked
+	}
 }
 
 // Bound says that a pod was bound to a node. If it takes up a move, the move lands and its reservation ends. Bound also
@@ -154,9 +221,9 @@ func (l *Ledger) Bound(pod Pod, node string, now time.Time) (Move, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.forget(pod.UID)
-	move := l.pair(&pod)
+	move := l.settle(&pod)
 	if move == nil {
-		l.pass(&pod)
+		l.pass(&pod, node)
 		return Move{}, false
 	}
 	l.land(move, node, now)
@@ -183,7 +250,8 @@ func (l *Ledger) Reconcile(snapshot *cluster.Snapshot, now time.Time) {
 	for _, move := range l.inFlight {
 		if !move.gone && left(snapshot, move) {
 			l.evicted(move, now)
-			move.gone, move.late = true, true
+			l.leaves(move)
+			move.late = true
 		}
 		if move.late && move.gone {
 			owners[move.Owner.UID] = true
@@ -210,7 +278,7 @@ func (l *Ledger) boundBefore(pod *Pod, node string, now time.Time) {
 		}
 	}
 	if move != nil {
-		move.Replacement, move.ReplacementName = pod.UID, pod.Name
+		move.Replacement, move.ReplacementName, move.guessed = pod.UID, pod.Name, false
 		l.land(move, node, now)
 	}
 }
@@ -245,16 +313,40 @@ func candidates(snapshot *cluster.Snapshot, owners map[string]bool) []*cluster.P
 	return pods
 }
 
-// Gone says that a pod was deleted. A move that waits for it to be bound waits for another one.
-func (l *Ledger) Gone(podUID string) {
+// Gone says that a pod was deleted. A move that waits for it to be bound waits for another one: for the next that comes, or
+// for one that came already where its owner had made one too many.
+func (l *Ledger) Gone(podUID string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.forget(podUID)
 	delete(l.passed, podUID)
-	for _, move := range l.inFlight {
-		if move.Replacement == podUID {
-			move.Replacement, move.ReplacementName, move.Attempts = "", "", 0
+	if move := l.replacing(podUID); move != nil {
+		move.vacate()
+		l.takeOver(move, now)
+	}
+}
+
+// takeOver gives a move the first pod that came after its pod left and replaces nothing.
+func (l *Ledger) takeOver(move *Move, now time.Time) {
+	if !move.gone || move.Surging() {
+		return
+	}
+	var first *passed
+	for uid, pod := range l.passed {
+		if pod.came <= move.left || !move.takes(&pod.pod) || first != nil && pod.came > first.came {
+			continue
 		}
+		if l.replacing(uid) == nil && !l.landed(uid) { // another process may have told so
+			first = new(pod)
+		}
+	}
+	if first == nil {
+		return
+	}
+	delete(l.passed, first.pod.UID)
+	move.take(&first.pod)
+	if first.node != "" {
+		l.land(move, first.node, now)
 	}
 }
 

@@ -101,16 +101,90 @@ func TestPairsInTheOrderOfTheWatch(t *testing.T) {
 				b.move(1, web(1))
 				b.Created(webPod("a"))
 				b.Book("uid-1", "n", used)
-				b.Gone("a")
+				b.Gone("a", at(3))
 				b.Created(webPod("b"))
 			},
 			want: map[string]string{"uid-1": "b"},
+		},
+		"asked about before the watch told of it": {
+			play: func(b *books) {
+				b.move(1, web(1))
+				b.MatchUnseen(webPod("a"), at(1))
+				b.Book("uid-1", "n", used)
+				b.Created(webPod("a"))
+				b.Created(webPod("b"))
+			},
+			want: map[string]string{"uid-1": "a"},
+		},
+		"asked about before the watch told that anything left": {
+			play: func(b *books) {
+				b.Record(at(1), web(1), web(2))
+				b.MatchUnseen(webPod("a"), at(1))
+				b.Leaves("uid-2", at(1))
+				b.Bound(webPod("a"), "n", at(1))
+			},
+			want: map[string]string{"uid-1": "", "uid-2": "a"},
+		},
+		"asked about first, but told of later than another": {
+			play: func(b *books) {
+				b.move(1, web(1))
+				b.MatchUnseen(webPod("b"), at(1))
+				b.Created(webPod("a"))
+				b.Created(webPod("b"))
+				b.Bound(webPod("b"), "n", at(1))
+			},
+			want: map[string]string{"uid-1": "a"},
+		},
+		"one of an owner that grows, asked about while another move is only intended": {
+			play: func(b *books) {
+				b.move(1, web(1))
+				b.Created(webPod("a"))
+				b.Record(at(1), web(2))
+				b.MatchUnseen(webPod("b"), at(1))
+				b.Book("uid-2", "n", used)
+				b.Bound(webPod("b"), "n", at(1))
+				b.Leaves("uid-2", at(2))
+				b.Created(webPod("c"))
+			},
+			want: map[string]string{"uid-1": "a", "uid-2": "c"},
+		},
+		"two that came for one, of which the first goes": {
+			play: func(b *books) {
+				b.move(1, web(1))
+				b.Created(webPod("a"))
+				b.Created(webPod("b"))
+				b.Created(webPod("c"))
+				b.Bound(webPod("b"), "n", at(2))
+				b.Gone("a", at(3))
+			},
+			want: map[string]string{"uid-1": "b"},
+		},
+		"two that came for one, of which both go": {
+			play: func(b *books) {
+				b.move(1, web(1))
+				b.Created(webPod("a"))
+				b.Created(webPod("b"))
+				b.Bound(webPod("b"), "n", at(2))
+				b.Leaves("b", at(2))
+				b.Gone("a", at(3))
+			},
+			want: map[string]string{"uid-1": ""},
+		},
+		"one that came before the pod left does not take over": {
+			play: func(b *books) {
+				b.Record(at(1), web(1))
+				b.Created(webPod("early"))
+				b.Leaves("uid-1", at(1))
+				b.Created(webPod("a"))
+				b.Gone("a", at(3))
+			},
+			want: map[string]string{"uid-1": ""},
 		},
 		"another one went": {
 			play: func(b *books) {
 				b.move(1, web(1))
 				b.Created(webPod("a"))
-				b.Gone("b")
+				b.Gone("b", at(3))
 				b.Created(webPod("b"))
 			},
 			want: map[string]string{"uid-1": "a"},
@@ -140,7 +214,7 @@ func TestGoneGivesAttemptsBack(t *testing.T) {
 		mustMatch(t, b.Ledger, webPod("a"), 1)
 		b.Book("uid-1", "n", used)
 	}
-	b.Gone("a")
+	b.Gone("a", at(3))
 	if move := mustMatch(t, b.Ledger, webPod("b"), 2); move.Attempts != 0 || move.Node != "n" {
 		t.Errorf("the next pod finds %+v, want no attempts and the reservation where it was", move)
 	}

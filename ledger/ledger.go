@@ -46,9 +46,11 @@ type Ledger struct {
 	byPod    map[string]*Move // those in flight, by the UID of the pod that is moved
 	ended    []*Move          // oldest first
 	expected map[string]cluster.Amounts
-	// passed holds the pods that replace nothing, with their owners: they came before a move of their owner was open.
-	passed map[string]string
-	hold   Hold
+	// passed holds the pods that replace nothing: they came when no move of their owner was open.
+	passed map[string]passed
+	// told counts what the watch told of pods that matter here, so that it is known what came first.
+	told int64
+	hold Hold
 	// presumed holds pods that kube-scheduler is placing, by UID.
 	presumed map[string]presumption
 	// surging holds the moves for which a Deployment may still be scaled up, in flight or landed, by the UID of their pod.
@@ -71,7 +73,7 @@ func New(config Config) *Ledger {
 		config.KeepEnded = DefaultKeepEnded
 	}
 	return &Ledger{
-		config: config, byPod: map[string]*Move{}, expected: map[string]cluster.Amounts{}, passed: map[string]string{},
+		config: config, byPod: map[string]*Move{}, expected: map[string]cluster.Amounts{}, passed: map[string]passed{},
 		presumed: map[string]presumption{}, surging: map[string]*Move{},
 	}
 }
@@ -123,18 +125,29 @@ func (l *Ledger) Leaves(podUID string, now time.Time) {
 	defer l.mu.Unlock()
 	if move := l.moving(podUID); move != nil {
 		l.evicted(move, now)
-		move.gone = true
+		l.leaves(move)
+	}
+	if pod, ok := l.passed[podUID]; ok {
+		pod.came = 0
+		l.passed[podUID] = pod
+	}
+}
+
+// leaves notes that the watch has told of a move's pod that it leaves.
+func (l *Ledger) leaves(move *Move) {
+	if !move.gone {
+		l.told++
+		move.gone, move.left = true, l.told
 	}
 }
 
 func (l *Ledger) evicted(move *Move, now time.Time) {
-	if move.State == Intended {
-		move.State, move.Evicted = Evicted, now
-		l.revision.Add(1)
-	}
-	if move.Surge != nil && move.Evicted.IsZero() { // its replacement came first
+	if move.Evicted.IsZero() {
 		move.Evicted = now
 		l.revision.Add(1)
+	}
+	if move.State == Intended {
+		move.State = Evicted
 	}
 }
 
@@ -164,7 +177,7 @@ func (l *Ledger) CancelOwner(ownerUID string, count int, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, move := range slices.Clone(l.inFlight) {
-		if count > 0 && move.Owner.UID == ownerUID && move.Replacement == "" {
+		if count > 0 && move.Owner.UID == ownerUID && !move.taken() {
 			l.end(move, Cancelled, now)
 			count--
 		}
@@ -315,8 +328,11 @@ func (l *Ledger) end(move *Move, state State, now time.Time) {
 		l.inFlight = slices.Delete(l.inFlight, i, i+1)
 	}
 	delete(l.byPod, move.PodUID)
+	if move.guessed {
+		move.vacate()
+	}
 	if move.Replacement != "" {
-		l.passed[move.Replacement] = move.Owner.UID // it has had its move
+		l.passed[move.Replacement] = passed{owner: move.Owner.UID} // it has had its move
 	}
 	l.ended = append(l.ended, move)
 	l.revision.Add(1)
@@ -330,7 +346,7 @@ func (l *Ledger) prune(now time.Time) {
 	if excess := len(l.ended) - l.config.KeepEnded; excess > 0 {
 		l.ended = slices.Clone(l.ended[excess:])
 	}
-	maps.DeleteFunc(l.passed, func(uid, owner string) bool { return !l.concerns(&Pod{UID: uid, OwnerUID: owner}) })
+	maps.DeleteFunc(l.passed, func(_ string, pod passed) bool { return !l.concerns(pod.owner) })
 	busy := len(l.inFlight) + len(l.surging)
 	expected := map[string]cluster.Amounts{}
 	for _, move := range l.ended {

@@ -21,7 +21,7 @@ func play(b *books, rng *rand.Rand, second int) {
 	if rng.IntN(4) == 0 {
 		pod = Pod{UID: fmt.Sprintf("db-%d", rng.IntN(60)), Name: fmt.Sprintf("web-%d", rng.IntN(9)), OwnerUID: "sts-1", OwnerKind: "StatefulSet", TemplateHash: "h1"}
 	}
-	switch rng.IntN(12) {
+	switch rng.IntN(13) {
 	case 0, 1, 2:
 		intent := web(rng.IntN(9), to(node()))
 		intent.Usage = cluster.Amounts{rng.Int64N(3) * 100, rng.Int64N(3) << 20}
@@ -47,7 +47,11 @@ func play(b *books, rng *rand.Rand, second int) {
 	case 10:
 		b.Created(pod)
 	case 11:
-		b.Gone(pod.UID)
+		b.Gone(pod.UID, now)
+	case 12:
+		if move, ok := b.MatchUnseen(pod, now); ok {
+			b.Book(move.PodUID, node(), cluster.Amounts{50, 50})
+		}
 	}
 }
 

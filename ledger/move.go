@@ -91,8 +91,12 @@ type Move struct {
 	// gone says that the watch has told that the pod leaves. Only that opens a move: what the watch tells, all processes are
 	// told in the same order.
 	gone bool
+	// left is when the watch told so, in the ledger's count of what it was told.
+	left int64
 	// late says that this process may have missed how the pod left and its replacement came.
 	late bool
+	// guessed says that the replacement is one that kube-scheduler asked about before the watch told of it.
+	guessed bool
 }
 
 // Outcome is what a move that landed has brought, some time after.
@@ -124,11 +128,14 @@ func (m *Move) Expires() time.Time {
 
 // open says whether a pod that is created now may be the move's replacement: its pod leaves, or its Deployment is scaled up.
 func (m *Move) open() bool {
-	if m.Replacement != "" || !m.InFlight() {
+	if m.taken() || !m.InFlight() {
 		return false
 	}
 	return m.Surging() || m.gone && m.State != Intended
 }
+
+// taken says that the move has its replacement for good.
+func (m *Move) taken() bool { return m.Replacement != "" && !m.guessed }
 
 // measured says whether the move knows what its pod used; nothing is not known to be used by any pod.
 func (m *Move) measured() bool { return m.Usage != cluster.Amounts{} }
@@ -139,7 +146,7 @@ func (m *Move) takes(pod *Pod) bool { return m.open() && m.mayTake(pod) }
 
 // mayTake says the same of a pod that is to be bound later than the move opens.
 func (m *Move) mayTake(pod *Pod) bool {
-	if m.Replacement != "" || pod.OwnerUID == "" || m.Owner.UID != pod.OwnerUID || m.TemplateHash != pod.TemplateHash || m.PodUID == pod.UID {
+	if m.taken() || pod.OwnerUID == "" || m.Owner.UID != pod.OwnerUID || m.TemplateHash != pod.TemplateHash || m.PodUID == pod.UID {
 		return false
 	}
 	if !pod.Created.IsZero() && pod.Created.Before(m.Recorded.Add(-clockSlack)) {

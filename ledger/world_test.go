@@ -30,6 +30,8 @@ type world struct {
 type inhabitant struct {
 	Pod
 	node string
+	// untold: the watch has not told of it yet, though kube-scheduler may ask about it.
+	untold bool
 	// evicted: the API server lets it leave; leaving: the watch has told so.
 	evicted, leaving bool
 }
@@ -113,7 +115,7 @@ func anyone(*inhabitant) bool    { return true }
 
 // step plays one line of the script.
 func (w *world) step() {
-	switch w.next(15) {
+	switch w.next(17) {
 	case 0:
 		w.second += w.next(30)
 		w.say("time passes")
@@ -148,6 +150,18 @@ func (w *world) step() {
 		w.say("reconcile")
 		for _, l := range w.all() {
 			l.Reconcile(w.snapshot(), w.now())
+		}
+	case 15:
+		pod := w.create(w.next(len(worldOwners)))
+		pod.untold = true
+		w.say("%s of %s comes, and the watch is late", pod.UID, pod.OwnerUID)
+	case 16:
+		if pod := w.pick(func(p *inhabitant) bool { return p.untold }); pod != nil {
+			pod.untold = false
+			w.say("the watch tells of %s", pod.UID)
+			for _, l := range w.all() {
+				l.Created(pod.Pod)
+			}
 		}
 	}
 }
@@ -210,7 +224,7 @@ func (w *world) count(pod *inhabitant) {
 }
 
 func (w *world) remove() {
-	pod := w.pick(func(p *inhabitant) bool { return leaving(p) || pending(p) })
+	pod := w.pick(func(p *inhabitant) bool { return leaving(p) || pending(p) && !p.untold })
 	if pod == nil {
 		return
 	}
@@ -218,7 +232,7 @@ func (w *world) remove() {
 	w.pods = slices.DeleteFunc(w.pods, func(p *inhabitant) bool { return p == pod })
 	for _, l := range w.all() {
 		if pod.node == "" {
-			l.Gone(pod.UID)
+			l.Gone(pod.UID, w.now())
 		} else {
 			l.Leaves(pod.UID, w.now())
 		}
@@ -233,7 +247,11 @@ func (w *world) ask() {
 	if pod == nil {
 		return
 	}
-	if move, ok := follower.Match(pod.Pod, w.now()); ok {
+	match := follower.Match
+	if pod.untold && follower.Overtaken(pod.Pod) {
+		match = follower.MatchUnseen
+	}
+	if move, ok := match(pod.Pod, w.now()); ok {
 		w.say("follower %d books %s for %s", k, pod.UID, move.PodUID)
 		follower.Book(move.PodUID, worldNodes[w.next(len(worldNodes))], cluster.Amounts{50, 50})
 	}
@@ -244,7 +262,7 @@ func (w *world) bind() {
 	if pod == nil {
 		return
 	}
-	pod.node = worldNodes[w.next(len(worldNodes))]
+	pod.node, pod.untold = worldNodes[w.next(len(worldNodes))], false
 	w.say("%s is bound", pod.UID)
 	for _, l := range w.all() {
 		l.Bound(pod.Pod, pod.node, w.now())

@@ -12,14 +12,8 @@ var _ watcher = (*evenkeel)(nil)
 // SetPod implements watcher.
 func (e *evenkeel) SetPod(pod *v1.Pod) { e.observer.Store().SetPod(pod) }
 
-// DeletePod implements watcher. Of a pod without a node only the ledger knows.
-func (e *evenkeel) DeletePod(pod *v1.Pod) {
-	if pod.Spec.NodeName == "" {
-		e.observer.Ledger().Gone(string(pod.UID))
-		return
-	}
-	e.observer.Store().DeletePod(pod.Namespace, pod.Name)
-}
+// DeletePod implements watcher.
+func (e *evenkeel) DeletePod(pod *v1.Pod) { e.observer.Store().DeletePod(pod.Namespace, pod.Name) }
 
 // ScaledDown implements watcher: an owner that wants fewer pods replaces as many fewer of those that were evicted.
 func (e *evenkeel) ScaledDown(ownerUID string, by int) {

@@ -163,21 +163,23 @@ func (f podFeed) Delete(object any) error {
 	if err != nil {
 		return err
 	}
-	f.store.dropPod(pod)
+	f.store.DeletePod(pod.Namespace, pod.Name)
 	return nil
 }
 
 func (f podFeed) Replace(objects []any, _ string) error {
-	keep := make(map[podKey]bool, len(objects))
-	for _, object := range objects {
+	keep, pods := make(map[podKey]bool, len(objects)), make([]*cluster.Pod, len(objects))
+	for i, object := range objects {
 		pod, err := taken(object)
 		if err != nil {
 			return err
 		}
-		f.store.setPod(pod)
-		keep[keyOf(pod)] = true
+		pods[i], keep[keyOf(pod)] = pod, true
 	}
-	f.store.retainPods(keep)
+	f.store.retainPods(keep) // first, because what is new in a list has come after what is gone went
+	for _, pod := range pods {
+		f.store.setPod(pod)
+	}
 	f.store.listedPods.Store(true)
 	f.store.forgetNewcomers()
 	return nil

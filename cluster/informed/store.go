@@ -37,6 +37,8 @@ type Store struct {
 	// byNode holds each node's pods in the order of their keys. A slice is replaced, never changed, once a Snapshot has it.
 	byNode map[string][]*cluster.Pod
 	byKey  map[podKey]*cluster.Pod
+	// unbound holds the pods that were told of as Created, until they are bound or gone.
+	unbound map[podKey]*cluster.Pod
 	// templates holds what the pods of one owner and revision have in common, once.
 	templates templates
 	// newcomers are what the pods of a first list have in common while it comes in.
@@ -56,6 +58,7 @@ func NewStore(onChange func(Change)) *Store {
 		nodes:    map[string]*cluster.Node{},
 		byNode:   map[string][]*cluster.Pod{},
 		byKey:    map[podKey]*cluster.Pod{},
+		unbound:  map[podKey]*cluster.Pod{},
 		built:    map[string]*cluster.NodePods{},
 		onChange: onChange,
 
@@ -105,13 +108,18 @@ func (s *Store) setPod(pod *cluster.Pod) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if waiting := s.unbound[keyOf(pod)]; waiting != nil && waiting.UID != pod.UID {
+		s.drop(waiting)
+	}
 	if pod.Node == "" {
 		if old := s.byKey[keyOf(pod)]; old != nil {
 			s.remove(old)
 		}
+		s.unbound[keyOf(pod)] = pod
 		s.tell(Change{Created: pod})
 		return
 	}
+	delete(s.unbound, keyOf(pod))
 	old := s.byKey[keyOf(pod)]
 	if old != nil && *old == *pod {
 		return
@@ -129,25 +137,23 @@ func (s *Store) setPod(pod *cluster.Pod) {
 	}
 }
 
-// dropPod forgets a pod that was deleted, bound or not.
-func (s *Store) dropPod(pod *cluster.Pod) {
+// DeletePod forgets a pod, bound or not.
+func (s *Store) DeletePod(namespace, name string) {
+	key := podKey{namespace, name}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if old := s.byKey[keyOf(pod)]; old != nil {
+	if old := s.byKey[key]; old != nil {
 		s.remove(old)
 	}
-	if pod.UID != "" && pod.Node == "" {
-		s.tell(Change{Dropped: pod})
+	if waiting := s.unbound[key]; waiting != nil {
+		s.drop(waiting)
 	}
 }
 
-// DeletePod forgets a pod.
-func (s *Store) DeletePod(namespace, name string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if old := s.byKey[podKey{namespace, name}]; old != nil {
-		s.remove(old)
-	}
+// drop forgets a pod that was never bound.
+func (s *Store) drop(pod *cluster.Pod) {
+	delete(s.unbound, keyOf(pod))
+	s.tell(Change{Dropped: pod})
 }
 
 // retainPods forgets every pod whose key is not in keep.
@@ -157,6 +163,11 @@ func (s *Store) retainPods(keep map[podKey]bool) {
 	for key, pod := range s.byKey {
 		if !keep[key] {
 			s.remove(pod)
+		}
+	}
+	for key, pod := range s.unbound {
+		if !keep[key] {
+			s.drop(pod)
 		}
 	}
 }

@@ -63,6 +63,12 @@ type told struct {
 func newTold() *told {
 	s := &told{}
 	s.Store = NewStore(func(c Change) {
+		if c.Created != nil {
+			s.changes = append(s.changes, fmt.Sprintf("?%s/%s", c.Created.UID, c.Created.Name))
+		}
+		if c.Dropped != nil {
+			s.changes = append(s.changes, fmt.Sprintf("!%s/%s", c.Dropped.UID, c.Dropped.Name))
+		}
 		if c.Added != nil {
 			s.changes = append(s.changes, fmt.Sprintf("+%s/%s@%s", c.Added.UID, c.Added.Name, c.Added.Node))
 		}
@@ -102,6 +108,7 @@ func TestStore(t *testing.T) {
 		},
 		"a pod that is not bound is nowhere": {
 			play:   func(s *told) { s.SetPod(aPod("a", "")) },
+			told:   []string{"?uid-a/a"},
 			placed: "n1[] n2[]",
 		},
 		"told again": {
@@ -135,8 +142,28 @@ func TestStore(t *testing.T) {
 		},
 		"a namesake is not bound yet": {
 			play:   func(s *told) { s.SetPod(aPod("a", "n1")); s.SetPod(aPod("a", "", uid("second"))) },
-			told:   []string{"+uid-a/a@n1", "-uid-a/a@n1"},
+			told:   []string{"+uid-a/a@n1", "-uid-a/a@n1", "?second/a"},
 			placed: "n1[] n2[]",
+		},
+		"a pod that waits is bound, and goes": {
+			play:   func(s *told) { s.SetPod(aPod("a", "")); s.SetPod(aPod("a", "n1")); s.DeletePod("ns", "a") },
+			told:   []string{"?uid-a/a", "+uid-a/a@n1", "-uid-a/a@n1"},
+			placed: "n1[] n2[]",
+		},
+		"a pod that waits goes, twice": {
+			play:   func(s *told) { s.SetPod(aPod("a", "")); s.DeletePod("ns", "a"); s.DeletePod("ns", "a") },
+			told:   []string{"?uid-a/a", "!uid-a/a"},
+			placed: "n1[] n2[]",
+		},
+		"a pod that waits ends": {
+			play:   func(s *told) { s.SetPod(aPod("a", "")); s.SetPod(aPod("a", "", phase(v1.PodFailed))) },
+			told:   []string{"?uid-a/a", "!uid-a/a"},
+			placed: "n1[] n2[]",
+		},
+		"a namesake of one that waits": {
+			play:   func(s *told) { s.SetPod(aPod("a", "")); s.SetPod(aPod("a", "n2", uid("second"))) },
+			told:   []string{"?uid-a/a", "!uid-a/a", "+second/a@n2"},
+			placed: "n1[] n2[a]",
 		},
 		"a pod before its node": {
 			play:   func(s *told) { s.SetPod(aPod("a", "n3")); s.SetNode(aNode("n3")) },
@@ -164,8 +191,17 @@ func TestStore(t *testing.T) {
 				_ = podFeed{s.Store}.Replace([]any{aPod("b", "n1"), aPod("c", "n2")}, "1")
 				_ = nodeFeed{s.Store}.Replace([]any{aNode("n2")}, "1")
 			},
-			told:   []string{"+uid-a/a@n1", "+uid-b/b@n1", "+uid-c/c@n2", "-uid-a/a@n1"},
+			told:   []string{"+uid-a/a@n1", "+uid-b/b@n1", "-uid-a/a@n1", "+uid-c/c@n2"},
 			placed: "n2[c]",
+		},
+		"a list without pods that waited": {
+			play: func(s *told) {
+				s.SetPod(aPod("a", ""))
+				s.SetPod(aPod("b", ""))
+				_ = podFeed{s.Store}.Replace([]any{aPod("b", ""), aPod("c", "")}, "1")
+			},
+			told:   []string{"?uid-a/a", "?uid-b/b", "!uid-a/a", "?uid-b/b", "?uid-c/c"},
+			placed: "n1[] n2[]",
 		},
 	}
 	for name, tc := range cases {
@@ -217,14 +253,19 @@ func TestSnapshotsAreImmutableAndShared(t *testing.T) {
 func TestStoreUnderRandomChanges(t *testing.T) {
 	rng := rand.New(rand.NewPCG(61, 62))
 	for range 100 {
-		last, on, s := map[string]*v1.Pod{}, map[string]bool{}, NewStore(nil)
+		last, on, waits, s := map[string]*v1.Pod{}, map[string]bool{}, map[string]string{}, NewStore(nil)
 		s.onChange = func(c Change) {
 			switch {
-			case c.Added != nil && !on[c.Added.Name]:
+			case c.Added != nil && !on[c.Added.Name] && (waits[c.Added.Name] == "" || waits[c.Added.Name] == c.Added.UID):
 				on[c.Added.Name] = true
+				delete(waits, c.Added.Name)
 			case c.Removed != nil && on[c.Removed.Name]:
 				delete(on, c.Removed.Name)
-			case c.Created != nil && !on[c.Created.Name], c.Leaving != nil && on[c.Leaving.Name], c.Dropped != nil && !on[c.Dropped.Name]:
+			case c.Created != nil && !on[c.Created.Name]:
+				waits[c.Created.Name] = c.Created.UID
+			case c.Dropped != nil && waits[c.Dropped.Name] == c.Dropped.UID:
+				delete(waits, c.Dropped.Name)
+			case c.Leaving != nil && on[c.Leaving.Name]:
 			default:
 				t.Fatalf("told %+v out of turn", c)
 			}

@@ -267,7 +267,7 @@ func (o *Observer) changed(change informed.Change) {
 		o.ledger.Leaves(change.Removed.UID, now)
 		o.removed(change.Removed)
 	case change.Dropped != nil:
-		o.ledger.Gone(change.Dropped.UID)
+		o.ledger.Gone(change.Dropped.UID, now)
 	}
 }
 

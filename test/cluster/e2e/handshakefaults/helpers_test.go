@@ -104,6 +104,17 @@ func (f *fixture) cooled(within time.Duration) {
 	}
 }
 
+// allBound says whether each pod that is not about to go has a node.
+func (f *fixture) allBound(ctx context.Context) bool {
+	f.T.Helper()
+	for _, pod := range f.PodsByUID(ctx) {
+		if pod.DeletionTimestamp == nil && pod.Spec.NodeName == "" {
+			return false
+		}
+	}
+	return true
+}
+
 // released waits until none of the processes holds a reservation: every move has landed, was cancelled or has expired. What
 // the stored ledger still has in flight must not have expired.
 func (f *fixture) released(listen ...string) {
