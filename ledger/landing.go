@@ -210,7 +210,7 @@ func (l *Ledger) Book(podUID, node string, estimate cluster.Amounts) {
 	}
 	l.reserve(move, node)
 	move.Attempts++
-	if !move.guessed {
+	if !move.guessed || !move.Evicted.IsZero() { // whether a pod that was not evicted is replaced is not known yet
 		move.State = Booked
 	}
 }
