@@ -14,8 +14,9 @@ const (
 	metricResolution = "10s"
 	// apiQPS and apiBurst keep the parts' own throttling out of tests.
 	apiQPS, apiBurst = "500", "1000"
-	// nodeMonitorGrace is long: a loaded machine may delay kwok's Leases, and no test wants its nodes lost for that.
-	nodeMonitorGrace = 5 * time.Minute
+	// nodeMonitorGrace is long: a loaded machine may delay kwok's Leases, or a measurement do without their renewals, and
+	// nothing here wants its nodes lost for that.
+	nodeMonitorGrace = 24 * time.Hour
 )
 
 // URL is where a part listens: http://127.0.0.1:port for kwok and etcd, https for the others.

@@ -24,8 +24,10 @@ const (
 	upWithin = 5 * time.Minute
 	// pollEvery is the pace of waiting.
 	pollEvery = 100 * time.Millisecond
-	// nodeLease is long, to keep what a thousand nodes write out of the figures.
-	nodeLease = 4 * time.Minute
+	// nodeLease is longer than any run, to keep what a thousand nodes write out of the figures: kwok renews the Leases of all
+	// at nearly the same time, a quarter of theirs after the last, and that would fall into the rounds of one variant more
+	// often than into those of another.
+	nodeLease = 20 * time.Hour
 )
 
 // stage is a cluster whose nodes are in use, with every handler beside it.
