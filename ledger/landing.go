@@ -37,9 +37,8 @@ func (l *Ledger) Created(pod Pod) {
 
 // passed is a pod that replaces nothing.
 type passed struct {
-	owner string
-	pod   Pod
-	node  string // empty until it is bound
+	pod  Pod
+	node string // empty until it is bound
 	// came is when the watch told of it, in the ledger's count of what it was told; 0 for one that can replace nothing.
 	came int64
 }
@@ -52,7 +51,7 @@ func (l *Ledger) pass(pod *Pod, node string) {
 	known, ok := l.passed[pod.UID]
 	if !ok {
 		l.told++
-		known = passed{owner: pod.OwnerUID, pod: *pod, came: l.told}
+		known = passed{pod: *pod, came: l.told}
 	}
 	known.node = node
 	l.passed[pod.UID] = known
@@ -91,11 +90,9 @@ func (m *Move) vacate() {
 	m.Replacement, m.ReplacementName, m.Attempts, m.guessed = "", "", 0, false
 }
 
-// take gives a move its replacement.
+// take gives a move its replacement, in place of one that was guessed.
 func (m *Move) take(pod *Pod) {
-	if m.Replacement != "" {
-		m.vacate()
-	}
+	m.vacate()
 	m.Replacement, m.ReplacementName = pod.UID, pod.Name
 }
 
@@ -210,7 +207,7 @@ func (l *Ledger) Book(podUID, node string, estimate cluster.Amounts) {
 	}
 	l.reserve(move, node)
 	move.Attempts++
-	if !move.guessed || !move.Evicted.IsZero() { // whether a pod that was not evicted is replaced is not known yet
+	if move.State != Intended || move.Surging() { // else it is a guess, and its pod may stay
 		move.State = Booked
 	}
 }
@@ -278,7 +275,7 @@ func (l *Ledger) boundBefore(pod *Pod, node string, now time.Time) {
 		}
 	}
 	if move != nil {
-		move.Replacement, move.ReplacementName, move.guessed = pod.UID, pod.Name, false
+		move.take(pod)
 		l.land(move, node, now)
 	}
 }

@@ -206,6 +206,24 @@ func TestPairsInTheOrderOfTheWatch(t *testing.T) {
 	}
 }
 
+// The watch may tell between a request's match and its booking: a move that has lost its guess is as it was.
+func TestBookedAfterTheGuessWasWrong(t *testing.T) {
+	b := newBooks(Config{})
+	b.Record(at(0), web(1))
+	if _, ok := b.MatchUnseen(webPod("a"), at(1)); !ok {
+		t.Fatal("no guess")
+	}
+	b.Created(webPod("a"))
+	b.Book("uid-1", "n", used)
+	if move, _ := b.Get("uid-1"); move.State != Intended || move.Replacement != "" {
+		t.Errorf("the move is %s with replacement %q, want it intended without", move.State, move.Replacement)
+	}
+	b.CancelIntended(at(2))
+	if moves, _ := b.Moves(); len(moves) > 0 {
+		t.Errorf("in flight after the cycle: %+v", moves)
+	}
+}
+
 // A booking that came to nothing with its pod is forgotten with it: the next one has all its attempts.
 func TestGoneGivesAttemptsBack(t *testing.T) {
 	b := newBooks(Config{})

@@ -332,7 +332,7 @@ func (l *Ledger) end(move *Move, state State, now time.Time) {
 		move.vacate()
 	}
 	if move.Replacement != "" {
-		l.passed[move.Replacement] = passed{owner: move.Owner.UID} // it has had its move
+		l.passed[move.Replacement] = passed{pod: Pod{OwnerUID: move.Owner.UID}} // it has had its move
 	}
 	l.ended = append(l.ended, move)
 	l.revision.Add(1)
@@ -346,7 +346,7 @@ func (l *Ledger) prune(now time.Time) {
 	if excess := len(l.ended) - l.config.KeepEnded; excess > 0 {
 		l.ended = slices.Clone(l.ended[excess:])
 	}
-	maps.DeleteFunc(l.passed, func(_ string, pod passed) bool { return !l.concerns(pod.owner) })
+	maps.DeleteFunc(l.passed, func(_ string, pod passed) bool { return !l.concerns(pod.pod.OwnerUID) })
 	busy := len(l.inFlight) + len(l.surging)
 	expected := map[string]cluster.Amounts{}
 	for _, move := range l.ended {
