@@ -69,6 +69,10 @@ func TestRequestSkewIsCooled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// A mean that begins while pods still come is below the truth for a while, on one node and not on the other.
+	if err := f.WaitMetrics(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	before := f.PodsByUID(t.Context())
 	mark := f.Mark()
 	metrics := f.FreeAddress()

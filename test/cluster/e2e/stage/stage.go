@@ -188,10 +188,22 @@ func (f *Fixture) Eventually(within time.Duration, want string, condition func(c
 	for !condition(ctx) {
 		select {
 		case <-ctx.Done():
-			f.T.Fatalf("not within %v: %s", within, want)
+			f.T.Fatalf("not within %v: %s\n%s", within, want, f.lookAround())
 		case <-ticker.C:
 		}
 	}
+}
+
+// lookAround tells what a case that waited in vain would have to be asked about: the nodes as a serving Evenkeel takes them, and
+// as metrics-server measures them.
+func (f *Fixture) lookAround() string {
+	var b strings.Builder
+	if status, body, err := evenkeel.Get(f.T.Context(), "http://"+Listen()+"/nodes"); err == nil {
+		fmt.Fprintf(&b, "GET /nodes answers %d: %s\n", status, body)
+	}
+	measured, err := f.MeasuredUsage(f.T.Context())
+	fmt.Fprintf(&b, "metrics-server measures: %v, %v", measured, err)
+	return b.String()
 }
 
 // Hot names the nodes whose true usage is above a line in percent, of CPU or memory.
