@@ -166,19 +166,6 @@ func TestHotValueLeavesLandingsAlone(t *testing.T) {
 	}
 }
 
-// Counting and scoring with hot values allocate nothing.
-func TestHotValueDoesNotAllocate(t *testing.T) {
-	b, request, scores := boundBoard(t, craneTerms, times(9, 0), []time.Duration{}), indices(2), make([]int8, 2)
-	for what, answer := range map[string]func(){
-		"Score": func() { b.Score(request, pod, scores) },
-		"Bound": func() { b.Bound("a", noon) },
-	} {
-		if got := testing.AllocsPerRun(100, answer); got != 0 {
-			t.Errorf("%s allocates %v times", what, got)
-		}
-	}
-}
-
 // BenchmarkScoreHotValue scores 5,000 nodes without and with Crane's two terms.
 func BenchmarkScoreHotValue(b *testing.B) {
 	for _, terms := range [][]HotTerm{nil, craneTerms} {

@@ -407,24 +407,6 @@ func TestMeasuredOfNothing(t *testing.T) {
 	}
 }
 
-func TestMeasuredAnswersDoNotAllocate(t *testing.T) {
-	nodes := make([]told, 500)
-	for i := range nodes {
-		nodes[i] = told{{float64(i % 90), nan, 40}, {float64(i % 80), 20, nan}}
-	}
-	request, scores := indices(500), make([]int8, 500)
-	for name, measured := range map[string]Measured{"Crane": craneConfig(), "MemoryLoad": memoryConfig(), "MinMax": minMaxConfig()} {
-		b := measuring(measured).board(t, measuredView(nodes...))
-		for what, answer := range map[string]func(){
-			"Accepts": func() { b.Accepts(7, pod) }, "Score": func() { b.Score(request, pod, scores) }, "Score100": func() { b.Score100(request, pod, scores) },
-		} {
-			if got := testing.AllocsPerRun(100, answer); got != 0 {
-				t.Errorf("%s: %s allocates %v times", name, what, got)
-			}
-		}
-	}
-}
-
 // BenchmarkMeasured builds a board of 5,000 nodes and scores a request for all of them.
 func BenchmarkMeasured(b *testing.B) {
 	const count = 5000

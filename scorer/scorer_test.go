@@ -311,24 +311,3 @@ func TestPredictedIsCareful(t *testing.T) {
 		t.Errorf("predicted %v, want 100 and 9", got)
 	}
 }
-
-// Answering a request allocates nothing, however many nodes it names.
-func TestAnswersDoNotAllocate(t *testing.T) {
-	nodes := make([]at, 500)
-	for i := range nodes {
-		nodes[i] = at{int64(i % 90), int64(i % 80)}
-	}
-	b, request, scores := boardOf(t, testConfig(), nodes...), indices(500), make([]int8, 500)
-	name := []byte("q")
-	for what, answer := range map[string]func(){
-		"Accepts": func() { b.Accepts(7, pod) },
-		"Score":   func() { b.Score(request, pod, scores) },
-		"Best":    func() { b.Best(request, pod, func(i int32) bool { return i == 3 }) },
-		"Adjust":  func() { b.Adjust("q", pod) },
-		"Node":    func() { b.Node(name) },
-	} {
-		if got := testing.AllocsPerRun(100, answer); got != 0 {
-			t.Errorf("%s allocates %v times", what, got)
-		}
-	}
-}
