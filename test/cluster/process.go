@@ -62,6 +62,7 @@ func (p *Process) StopWithin(grace time.Duration) bool {
 	}
 	// An error means that it ended in between, which the wait below sees.
 	_ = p.command.Process.Signal(syscall.SIGTERM)
+	_ = p.command.Process.Signal(syscall.SIGCONT) // one that is paused would not hear of it
 	select {
 	case <-p.done:
 		return true
@@ -69,6 +70,19 @@ func (p *Process) StopWithin(grace time.Duration) bool {
 		p.Kill()
 		return false
 	}
+}
+
+// Pause takes the processors from the process until Resume.
+func (p *Process) Pause() error { return p.signal(syscall.SIGSTOP) }
+
+// Resume lets a process go on that Pause has stopped.
+func (p *Process) Resume() error { return p.signal(syscall.SIGCONT) }
+
+func (p *Process) signal(signal syscall.Signal) error {
+	if err := p.command.Process.Signal(signal); err != nil {
+		return fmt.Errorf("sending %s the signal %q: %w", p.name, signal, err)
+	}
+	return nil
 }
 
 // Kill ends the process at once.

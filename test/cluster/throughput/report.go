@@ -17,6 +17,19 @@ type Figure struct {
 	SchedulerMilliPerPod, HandlerMilliPerPod float64
 }
 
+// Mean is the figure of several waves of as many pods each, one after the other.
+func Mean(waves []Figure) Figure {
+	var mean Figure
+	seconds, n := 0.0, float64(len(waves)) // per pod of every wave
+	for _, f := range waves {
+		seconds += 1 / f.PodsPerSecond
+		mean.SchedulerMilliPerPod += f.SchedulerMilliPerPod / n
+		mean.HandlerMilliPerPod += f.HandlerMilliPerPod / n
+	}
+	mean.PodsPerSecond = n / seconds
+	return mean
+}
+
 // Report is what was measured.
 type Report struct {
 	Nodes, Pods int

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // Ratios are of the same round: the machine may be slower in another.
@@ -48,6 +49,15 @@ func TestTable(t *testing.T) {
 	}
 	if strings.Contains(out.String(), "echo") {
 		t.Errorf("a variant that was not run is in:\n%s", out.String())
+	}
+}
+
+// As many pods in each wave, so the slow one takes the longer time.
+func TestMean(t *testing.T) {
+	got := Mean([]Figure{{PodsPerSecond: 100, SchedulerMilliPerPod: 4, HandlerMilliPerPod: 1}, {PodsPerSecond: 50, SchedulerMilliPerPod: 8, HandlerMilliPerPod: 2}})
+	want := Figure{PodsPerSecond: 200.0 / 3, SchedulerMilliPerPod: 6, HandlerMilliPerPod: 1.5}
+	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
+		t.Errorf("mean (-want +got):\n%s", diff)
 	}
 }
 

@@ -42,10 +42,10 @@ type SchedulerConfig struct {
 	PolicyFile, Namespace string
 }
 
-// YAML is the configuration as a file. kube-scheduler waits for its Lease, so that pods may be there and usage known before
-// the first is placed.
+// YAML is the configuration as a file. kube-scheduler waits for its Lease, so that pods may be there before the first is placed;
+// one that is paused instead needs none, and places the pods that name its variant.
 func (c SchedulerConfig) YAML() ([]byte, error) {
-	elect := true
+	elect := !c.Variant.Own
 	config := schedulerv1.KubeSchedulerConfiguration{
 		TypeMeta: metav1.TypeMeta{APIVersion: schedulerv1.SchemeGroupVersion.String(), Kind: "KubeSchedulerConfiguration"},
 		LeaderElection: componentconfigv1.LeaderElectionConfiguration{
@@ -85,7 +85,7 @@ func (c SchedulerConfig) extenders() []schedulerv1.Extender {
 }
 
 func (c SchedulerConfig) profile() (schedulerv1.KubeSchedulerProfile, error) {
-	name := v1.DefaultSchedulerName
+	name := c.Variant.SchedulerName()
 	profile := schedulerv1.KubeSchedulerProfile{SchedulerName: &name}
 	if !c.Variant.Plugin {
 		return profile, nil

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	v1 "k8s.io/api/core/v1"
 )
 
 // Handler is who answers kube-scheduler as its extender.
@@ -43,6 +45,14 @@ func (v Variant) Verbs() int {
 	default:
 		return 2
 	}
+}
+
+// SchedulerName is what pods name that the variant is to place. Those with kube-scheduler of Evenkeel's build run side by side.
+func (v Variant) SchedulerName() string {
+	if v.Own {
+		return v.Name
+	}
+	return v1.DefaultSchedulerName
 }
 
 // Variants are all there are, in the order in which each round runs them: what is compared stands side by side.

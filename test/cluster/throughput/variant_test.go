@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
 	schedulerv1 "k8s.io/kube-scheduler/config/v1"
 	"sigs.k8s.io/yaml"
 )
@@ -40,7 +41,9 @@ func TestSchedulerConfig(t *testing.T) {
 		Filter, Managed  bool
 		NodeCacheCapable bool
 		Plugin           bool
-		Verbs            int
+		// SideBySide is one that needs no Lease and places the pods that name it.
+		SideBySide bool
+		Verbs      int
 	}
 	tests := map[string]told{
 		"none":                {},
@@ -51,8 +54,8 @@ func TestSchedulerConfig(t *testing.T) {
 		"neutral-prioritize":  {Extenders: 1, NodeCacheCapable: true, Verbs: 1},
 		"evenkeel-prioritize": {Extenders: 1, NodeCacheCapable: true, Verbs: 1},
 		"echo-prioritize":     {Extenders: 1, NodeCacheCapable: true, Verbs: 1},
-		"stock":               {},
-		"plugin":              {Plugin: true},
+		"stock":               {SideBySide: true},
+		"plugin":              {SideBySide: true, Plugin: true},
 	}
 	for _, v := range Variants() {
 		t.Run(v.Name, func(t *testing.T) {
@@ -76,14 +79,18 @@ func TestSchedulerConfig(t *testing.T) {
 				}
 			}
 			got.Plugin = config.Profiles[0].Plugins != nil
+			got.SideBySide = !*config.LeaderElection.LeaderElect && *config.Profiles[0].SchedulerName == v.Name
+			if !got.SideBySide && (!*config.LeaderElection.LeaderElect || *config.Profiles[0].SchedulerName != v1.DefaultSchedulerName) {
+				t.Errorf("leader election %+v, name %q", config.LeaderElection, *config.Profiles[0].SchedulerName)
+			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("configuration (-want +got):\n%s", diff)
 			}
 			if config.PercentageOfNodesToScore != nil || config.Profiles[0].PercentageOfNodesToScore != nil {
 				t.Error("the share of nodes to score is not kube-scheduler's own")
 			}
-			if config.ClientConnection.QPS < 1000 || !*config.LeaderElection.LeaderElect {
-				t.Errorf("client %+v, leader election %+v", config.ClientConnection, config.LeaderElection)
+			if config.ClientConnection.QPS < 1000 {
+				t.Errorf("client %+v", config.ClientConnection)
 			}
 		})
 	}

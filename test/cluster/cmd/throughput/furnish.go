@@ -10,6 +10,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/test/cluster"
 	"github.com/evenkeel/evenkeel/test/cluster/cmd/internal/workshop"
+	"github.com/evenkeel/evenkeel/test/cluster/throughput"
 )
 
 const (
@@ -19,9 +20,9 @@ const (
 	hotEvery = 10
 	// standing holds the pods by which nodes are in use, wave those that a round places.
 	standing, wave = "standing", "wave"
+	// waveName is the Deployment of a wave.
+	waveName = "web"
 )
-
-func (s *stage) hotNodes() int { return (s.flags.nodes + hotEvery - 1) / hotEvery }
 
 // furnish adds the nodes and puts one pod on each, which uses 90 % of every tenth node and 10 to 50 % of the others.
 func (s *stage) furnish(ctx context.Context) error {
@@ -48,6 +49,8 @@ func (s *stage) furnish(ctx context.Context) error {
 		kind := 0
 		if i%hotEvery != 0 {
 			kind = 1 + i%(kinds-1)
+		} else {
+			s.hot[node] = true
 		}
 		placements[kind].On[node] = 1
 	}
@@ -58,11 +61,11 @@ func (s *stage) furnish(ctx context.Context) error {
 	return s.Cluster.EnsureNamespace(ctx, wave)
 }
 
-// pods is the Deployment whose pods a round places: about 6 kB each, as kube-scheduler tells an extender. Once bound they
+// pods is the Deployment of so many pods that a variant is to place: about 6 kB each, as kube-scheduler tells an extender. Once bound they
 // stay pending, so that what plays the kubelets, and would run elsewhere, takes none of the machine.
-func (s *stage) pods() cluster.Workload {
+func pods(v throughput.Variant, count int) cluster.Workload {
 	return cluster.Workload{
-		Namespace: wave, Name: "web", Replicas: s.flags.pods,
+		Namespace: wave, Name: waveName, Replicas: count, SchedulerName: v.SchedulerName(),
 		Requests: cluster.Resources{CPU: "100m", Memory: "128Mi"},
 		Adjust: func(template *v1.PodTemplateSpec) {
 			template.Annotations = map[string]string{cluster.ReadyAfterAnnotation: "1h"}

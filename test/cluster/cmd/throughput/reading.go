@@ -35,14 +35,14 @@ func (h *handler) read(ctx context.Context) (reading, error) {
 	return reading{asked: int(throughput.Sum(text, h.metric, h.label)), handler: throughput.CPU(text)}, err
 }
 
-// read reads kube-scheduler and the variant's handler.
-func (s *stage) read(ctx context.Context, v throughput.Variant, scheduler *scheduler) (reading, error) {
+// read reads kube-scheduler and its handler.
+func (s *stage) read(ctx context.Context, scheduler *scheduler) (reading, error) {
 	text, err := fetch(ctx, s.client, scheduler.url+"/metrics")
 	if err != nil {
 		return reading{}, err
 	}
 	var told reading
-	if h := s.handlers[v.Handler]; h != nil {
+	if h := s.handlers[scheduler.variant.Handler]; h != nil {
 		if told, err = h.read(ctx); err != nil {
 			return reading{}, err
 		}

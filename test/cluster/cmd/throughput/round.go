@@ -17,66 +17,67 @@ import (
 // roundWithin bounds one round of one variant.
 const roundWithin = 10 * time.Minute
 
-// round has a variant place a wave of pods, and removes them. All is prepared while kube-scheduler waits for its Lease.
+// round has a variant place a wave of pods by a kube-scheduler that lives as long, and removes them. All is prepared while
+// kube-scheduler waits for its Lease.
 func (s *stage) round(ctx context.Context, v throughput.Variant) (throughput.Figure, error) {
 	ctx, cancel := context.WithTimeout(ctx, roundWithin)
 	defer cancel()
 	if err := s.holdLease(ctx); err != nil {
 		return throughput.Figure{}, err
 	}
-	if err := s.createPods(ctx); err != nil {
+	if err := s.createPods(ctx, pods(v, s.flags.pods)); err != nil {
 		return throughput.Figure{}, err
 	}
 	scheduler, err := s.startScheduler(ctx, v)
 	if err != nil {
 		return throughput.Figure{}, err
 	}
-	figure, err := s.measure(ctx, v, scheduler)
+	figure, err := s.measure(ctx, scheduler, s.flags.pods, s.releaseLease)
 	return figure, errors.Join(err, scheduler.process.Stop(), s.removePods(ctx))
 }
 
-// measure lets kube-scheduler begin and waits for the last binding.
-func (s *stage) measure(ctx context.Context, v throughput.Variant, scheduler *scheduler) (figure throughput.Figure, err error) {
-	before, err := s.read(ctx, v, scheduler)
+// measure lets kube-scheduler begin and waits until so many pods are bound.
+func (s *stage) measure(ctx context.Context, scheduler *scheduler, pods int, begin func(context.Context) error) (figure throughput.Figure, err error) {
+	before, err := s.read(ctx, scheduler)
 	if err != nil {
 		return figure, err
 	}
-	bindings, err := s.bind(ctx)
+	bindings, err := s.bind(ctx, pods, begin)
 	if err != nil {
 		return figure, err
 	}
-	after, err := s.read(ctx, v, scheduler)
+	after, err := s.read(ctx, scheduler)
 	if err != nil {
 		return figure, err
 	}
 	// No figure of a way that was not gone.
-	asked, want := after.asked-before.asked, v.Verbs()*s.flags.pods
+	asked, want := after.asked-before.asked, scheduler.variant.Verbs()*pods
 	if asked < want || want == 0 && asked > 0 {
-		return figure, fmt.Errorf("the handler was asked %d times for %d pods, want %d", asked, s.flags.pods, want)
+		return figure, fmt.Errorf("the handler was asked %d times for %d pods, want %d", asked, pods, want)
 	}
-	perPod := func(took time.Duration) float64 { return float64(took.Milliseconds()) / float64(s.flags.pods) }
+	perPod := func(took time.Duration) float64 { return float64(took.Milliseconds()) / float64(pods) }
 	figure.SchedulerMilliPerPod, figure.HandlerMilliPerPod = perPod(after.scheduler-before.scheduler), perPod(after.handler-before.handler)
 	figure.PodsPerSecond, err = bindings.PodsPerSecond()
 	return figure, err
 }
 
 // bind lets kube-scheduler begin and follows the bindings to the last.
-func (s *stage) bind(ctx context.Context) (*throughput.Bindings, error) {
+func (s *stage) bind(ctx context.Context, pods int, begin func(context.Context) error) (*throughput.Bindings, error) {
 	log, err := s.openAudit()
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close()
-	if err := s.releaseLease(ctx); err != nil {
+	if err := begin(ctx); err != nil {
 		return nil, err
 	}
 	bindings := &throughput.Bindings{}
 	err = eventually(ctx, roundWithin, "every pod is bound", func(context.Context) (bool, error) {
 		err := bindings.Read(log)
-		return bindings.Count >= s.flags.pods, err
+		return bindings.Count >= pods, err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%w (%d of %d)", err, bindings.Count, s.flags.pods)
+		return nil, fmt.Errorf("%w (%d of %d)", err, bindings.Count, pods)
 	}
 	return bindings, nil
 }

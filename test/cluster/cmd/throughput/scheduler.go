@@ -7,40 +7,17 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/evenkeel/evenkeel/test/cluster"
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 	"github.com/evenkeel/evenkeel/test/cluster/throughput"
 )
 
-// ownRest is how long the kube-schedulers that are compared for the plugin wait before they begin, both alike: the plugin has to
-// learn first which nodes are hot, and a machine that has rested is slower for a while than one that has just started a
-// process and made the pods.
-const ownRest = 20 * time.Second
-
 // scheduler is a running kube-scheduler.
 type scheduler struct {
+	variant throughput.Variant
 	process *cluster.Process
 	url     string
-	started time.Time
-}
-
-// rest waits as long as kube-schedulers of the variant do before they begin.
-func (k *scheduler) rest(ctx context.Context, v throughput.Variant) error {
-	if !v.Own {
-		return nil
-	}
-	late := time.Since(k.started) - ownRest
-	if late > ownRest/4 {
-		return fmt.Errorf("kube-scheduler of variant %q was ready after %v, which is longer than the others wait", v.Name, late+ownRest)
-	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(-late):
-		return nil
-	}
 }
 
 // startScheduler starts kube-scheduler and waits until it could begin.
@@ -82,19 +59,15 @@ func (s *stage) startScheduler(ctx context.Context, v throughput.Variant) (*sche
 	if err != nil {
 		return nil, err
 	}
-	running := &scheduler{process: process, url: "https://" + address, started: time.Now()}
-	err = s.waitScheduler(ctx, v, running)
-	if err == nil {
-		err = running.rest(ctx, v)
-	}
-	if err != nil {
+	running := &scheduler{variant: v, process: process, url: "https://" + address}
+	if err := s.waitScheduler(ctx, running); err != nil {
 		return nil, errors.Join(err, process.Stop())
 	}
 	return running, nil
 }
 
 // waitScheduler waits until kube-scheduler is ready and the plugin, if there is one, knows the nodes' usage.
-func (s *stage) waitScheduler(ctx context.Context, v throughput.Variant, running *scheduler) error {
+func (s *stage) waitScheduler(ctx context.Context, running *scheduler) error {
 	err := eventually(ctx, upWithin, "kube-scheduler is ready", func(ctx context.Context) (bool, error) {
 		if running.process.Ended() {
 			return false, running.process.Failure()
@@ -102,7 +75,7 @@ func (s *stage) waitScheduler(ctx context.Context, v throughput.Variant, running
 		_, err := fetch(ctx, s.client, running.url+"/readyz")
 		return err == nil, nil
 	})
-	if err == nil && v.Plugin {
+	if err == nil && running.variant.Plugin {
 		err = s.waitHot(ctx, s.client, running.url+"/metrics")
 	}
 	return err

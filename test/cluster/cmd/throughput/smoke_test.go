@@ -16,24 +16,28 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// The whole way on a small cluster: kube-scheduler alone, and with a handler that it really asks.
+// The whole way on a small cluster: kube-scheduler alone, with a handler that it really asks, and two side by side.
 func TestRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a whole cluster")
 	}
 	var out, progress bytes.Buffer
-	f := flags{nodes: 10, pods: 20, rounds: 1, names: []string{"none", "neutral"}, bench: true}
+	f := flags{nodes: 10, pods: 20, rounds: 1, names: []string{"none", "neutral", "stock", "plugin"}, bench: true}
 	if err := run(t.Context(), f, &out, &progress); err != nil {
 		t.Fatalf("%v\n%s", err, &progress)
 	}
 	want := regexp.MustCompile(`^BenchmarkThroughput/nodes=10/none 1 [1-9][0-9.]* pods/s \S+ scheduler-cpu-ms/pod \S+ handler-cpu-ms/pod
 BenchmarkThroughput/nodes=10/neutral 1 [1-9][0-9.]* pods/s \S+ scheduler-cpu-ms/pod \S+ handler-cpu-ms/pod
+BenchmarkThroughput/nodes=10/stock 1 [1-9][0-9.]* pods/s \S+ scheduler-cpu-ms/pod \S+ handler-cpu-ms/pod
+BenchmarkThroughput/nodes=10/plugin 1 [1-9][0-9.]* pods/s \S+ scheduler-cpu-ms/pod \S+ handler-cpu-ms/pod
 $`)
 	if !want.Match(out.Bytes()) {
 		t.Errorf("printed:\n%s", &out)
 	}
-	if !regexp.MustCompile(`(?m)^neutral to none +[0-9.]+`).Match(progress.Bytes()) {
-		t.Errorf("no table in:\n%s", &progress)
+	for _, ratio := range []string{"neutral to none", "plugin to stock, at least 0.90"} {
+		if !regexp.MustCompile(`(?m)^` + ratio + ` +[0-9.]+`).Match(progress.Bytes()) {
+			t.Errorf("no %s in:\n%s", ratio, &progress)
+		}
 	}
 }
 

@@ -43,13 +43,15 @@ type stage struct {
 	// ownKubeconfig speaks for the ServiceAccount of kube-scheduler with the plugin.
 	ownKubeconfig string
 	access        evenkeel.Accesses
+	// hot are the names of the hot nodes.
+	hot map[string]bool
 	// runs counts the kube-schedulers started, for the names of their logs.
 	runs int
 }
 
 // newStage prepares all that needs no cluster.
 func newStage(ctx context.Context, f flags, progress io.Writer) (*stage, error) {
-	s := &stage{flags: f, binary: f.binary, scheduler: f.scheduler, handlers: map[throughput.Handler]*handler{}}
+	s := &stage{flags: f, binary: f.binary, scheduler: f.scheduler, handlers: map[throughput.Handler]*handler{}, hot: map[string]bool{}}
 	var err error
 	if s.Workshop, err = workshop.Open(ctx, "throughput", progress); err != nil {
 		return nil, err
@@ -77,25 +79,53 @@ func (s *stage) play(ctx context.Context, out io.Writer) (*throughput.Report, er
 	if err := s.raise(ctx); err != nil {
 		return report, err
 	}
+	if err := s.playAlone(ctx, report, out); err != nil {
+		return report, err
+	}
+	return report, s.playSideBySide(ctx, report, out)
+}
+
+// playAlone runs the rounds of those variants whose kube-scheduler is started for each.
+func (s *stage) playAlone(ctx context.Context, report *throughput.Report, out io.Writer) error {
+	alone := slices.DeleteFunc(slices.Clone(s.flags.variants), func(v throughput.Variant) bool { return v.Own })
 	for round := range s.flags.rounds {
-		variants := slices.Clone(s.flags.variants)
-		if round%2 == 1 { // what drifts must not always be to the same one's cost
-			slices.Reverse(variants)
-		}
-		for _, v := range variants {
+		for _, v := range alone {
 			figure, err := s.round(ctx, v)
 			if err != nil {
-				return report, fmt.Errorf("round %d of %q: %w", round+1, v.Name, err)
+				return fmt.Errorf("round %d of %q: %w", round+1, v.Name, err)
 			}
-			report.Add(v.Name, figure)
-			s.Tell("round %d: %s %.0f pods/s; CPU ms per pod: kube-scheduler %.2f, handler %.2f",
-				round+1, v.Name, figure.PodsPerSecond, figure.SchedulerMilliPerPod, figure.HandlerMilliPerPod)
-			if s.flags.bench {
-				fmt.Fprintln(out, report.BenchLine(v.Name, figure))
-			}
+			s.report(report, out, round, v, figure)
+		}
+		slices.Reverse(alone) // what drifts must not always be to the same one's cost
+	}
+	return nil
+}
+
+// playSideBySide runs the rounds of the others.
+func (s *stage) playSideBySide(ctx context.Context, report *throughput.Report, out io.Writer) error {
+	side, err := s.startSideBySide(ctx)
+	if err != nil || len(side.all) == 0 {
+		return err
+	}
+	for round := range s.flags.rounds {
+		figures, err := side.round(ctx, round)
+		if err != nil {
+			return fmt.Errorf("round %d: %w", round+1, err)
+		}
+		for _, k := range side.all {
+			s.report(report, out, round, k.variant, figures[k.variant.Name])
 		}
 	}
-	return report, nil
+	return nil
+}
+
+func (s *stage) report(report *throughput.Report, out io.Writer, round int, v throughput.Variant, figure throughput.Figure) {
+	report.Add(v.Name, figure)
+	s.Tell("round %d: %s %.0f pods/s; CPU ms per pod: kube-scheduler %.2f, handler %.2f",
+		round+1, v.Name, figure.PodsPerSecond, figure.SchedulerMilliPerPod, figure.HandlerMilliPerPod)
+	if s.flags.bench {
+		fmt.Fprintln(out, report.BenchLine(v.Name, figure))
+	}
 }
 
 // raise starts the cluster, puts nodes in use and starts the handlers. The context is that of the processes' whole lives.
