@@ -34,8 +34,10 @@ type Change struct {
 type Store struct {
 	mu    sync.Mutex
 	nodes map[string]*cluster.Node
-	// byNode holds each node's pods in the order of their keys. A slice is replaced, never changed, once a Snapshot has it.
+	// byNode holds each node's pods in the order of their keys. A slice is replaced, never changed, once a Snapshot has it:
+	// while the node is lent, which it stays whatever becomes of the node itself.
 	byNode map[string][]*cluster.Pod
+	lent   map[string]bool
 	byKey  map[podKey]*cluster.Pod
 	// unbound holds the pods that were told of as Created, until they are bound or gone.
 	unbound map[podKey]*cluster.Pod
@@ -57,6 +59,7 @@ func NewStore(onChange func(Change)) *Store {
 	return &Store{
 		nodes:    map[string]*cluster.Node{},
 		byNode:   map[string][]*cluster.Pod{},
+		lent:     map[string]bool{},
 		byKey:    map[podKey]*cluster.Pod{},
 		unbound:  map[podKey]*cluster.Pod{},
 		built:    map[string]*cluster.NodePods{},
@@ -216,10 +219,11 @@ func (s *Store) remove(pod *cluster.Pod) {
 // writable returns the node's pods as a slice that no Snapshot shares.
 func (s *Store) writable(node string) []*cluster.Pod {
 	pods := s.byNode[node]
-	if s.built[node] != nil {
+	if s.lent[node] {
 		pods = slices.Clone(pods)
-		delete(s.built, node)
+		delete(s.lent, node)
 	}
+	delete(s.built, node)
 	return pods
 }
 
@@ -253,6 +257,9 @@ func (s *Store) Observe(use func(*cluster.Snapshot)) {
 		if built == nil {
 			built = &cluster.NodePods{Node: *s.nodes[name], Pods: s.byNode[name]}
 			s.built[name] = built
+			if len(built.Pods) > 0 {
+				s.lent[name] = true
+			}
 		}
 		snapshot.Nodes[i] = built
 	}

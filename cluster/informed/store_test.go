@@ -248,6 +248,48 @@ func TestSnapshotsAreImmutableAndShared(t *testing.T) {
 	}
 }
 
+// Whatever becomes of nodes and pods, no snapshot that was taken changes.
+func TestSnapshotsStayUnderRandomChanges(t *testing.T) {
+	rng := rand.New(rand.NewPCG(63, 64))
+	type taken struct {
+		snapshot *cluster.Snapshot
+		copied   []cluster.NodePods
+	}
+	for range 50 {
+		s, kept := NewStore(nil), []taken{}
+		for range 200 {
+			node, pod := fmt.Sprintf("n%d", rng.IntN(2)), fmt.Sprintf("p%d", rng.IntN(8))
+			switch rng.IntN(6) {
+			case 0:
+				s.Observe(func(snapshot *cluster.Snapshot) {
+					one := taken{snapshot: snapshot}
+					for _, n := range snapshot.Nodes {
+						one.copied = append(one.copied, cluster.NodePods{Node: n.Node, Pods: slices.Clone(n.Pods)})
+					}
+					kept = append(kept, one)
+				})
+			case 1:
+				s.SetNode(aNode(node, func(n *v1.Node) { n.Spec.Unschedulable = rng.IntN(2) == 0 }))
+			case 2:
+				if rng.IntN(4) == 0 {
+					s.DeleteNode(node)
+				}
+			case 3:
+				s.DeletePod("ns", pod)
+			default:
+				s.SetPod(aPod(pod, node, uid(types.UID(fmt.Sprint(rng.IntN(3))))))
+			}
+			for _, one := range kept {
+				for i, n := range one.snapshot.Nodes {
+					if !slices.Equal(one.copied[i].Pods, n.Pods) || !n.Node.Equal(&one.copied[i].Node) {
+						t.Fatalf("a snapshot had pods %v on %s, now %v", one.copied[i].Pods, n.Node.Name, n.Pods)
+					}
+				}
+			}
+		}
+	}
+}
+
 // Whatever comes in whatever order, the store holds what a list of the last words about each pod would, every pod is told
 // of as coming and going in turn, and templates are counted right.
 func TestStoreUnderRandomChanges(t *testing.T) {
