@@ -61,8 +61,8 @@ func (s *stage) furnish(ctx context.Context) error {
 	return s.Cluster.EnsureNamespace(ctx, wave)
 }
 
-// pods is the Deployment of so many pods that a variant is to place: about 6 kB each, as kube-scheduler tells an extender. Once bound they
-// stay pending, so that what plays the kubelets, and would run elsewhere, takes none of the machine.
+// pods is the Deployment of so many pods that a variant is to place: about 6 kB each, as kube-scheduler tells an extender.
+// Once bound they stay pending, so that what plays the kubelets, and would run elsewhere, takes none of the machine.
 func pods(v throughput.Variant, count int) cluster.Workload {
 	return cluster.Workload{
 		Namespace: wave, Name: waveName, Replicas: count, SchedulerName: v.SchedulerName(),
