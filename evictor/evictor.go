@@ -25,12 +25,16 @@ const (
 	PauseUnreadable Reason = "PauseUnreadable"
 	// PodChanged: the pod is gone, is terminating or was replaced under its name.
 	PodChanged Reason = "PodChanged"
+	// MoveCancelled: the move was cancelled or expired after it was planned.
+	MoveCancelled Reason = "MoveCancelled"
 	// SourceNotHot: the source is known to be under its evict line by now.
 	SourceNotHot Reason = "SourceNoLongerHot"
 	// SourceUnknown: the source's usage is not known any more.
 	SourceUnknown Reason = "SourceUsageUnknown"
 	// LandingGone: the destination would not stay under its ceiling any more, or takes no pods.
 	LandingGone Reason = "LandingGone"
+	// LastReadyReplica: no other pod of an owner that wants several is ready.
+	LastReadyReplica Reason = "LastReadyReplica"
 	// UsageGate: usage data got too poor to evict on.
 	UsageGate Reason = "UsageDataInsufficient"
 	// SteeringAbsent: a replacement was bound without the extender having been asked.

@@ -139,6 +139,12 @@ func TestExecutor(t *testing.T) {
 			want:    []string{"a: PodChanged", "b: PodChanged", "c"},
 			evicted: []string{"c@0.0"},
 		},
+		"a move that was cancelled since it was planned is left": {
+			play:    func(p *play) { p.after(100*time.Millisecond, func() { p.ledger.Cancel("uid-b", time.Now()) }) },
+			moves:   []string{"a", "b", "c"},
+			want:    []string{"a", "b: MoveCancelled", "c"},
+			evicted: []string{"a@0.0", "c@0.2"},
+		},
 		"the total limit ends the cycle": {
 			play:    func(p *play) { p.answers["b"] = []error{evictions.NewEvictionTotalLimitError()} },
 			moves:   []string{"a", "b", "c"},

@@ -65,8 +65,10 @@ type Gate struct {
 // attempt is one announced move and what came of it. The framework flattens errors, so they are handed back here.
 type attempt struct {
 	move Move
-	made bool
-	err  error
+	// unplanned: an upstream plugin evicts.
+	unplanned bool
+	made      bool
+	err       error
 }
 
 // NewGate returns a Gate.
@@ -121,16 +123,15 @@ func (g *Gate) take(key string) *attempt {
 // evict is the one place where Evenkeel evicts.
 func (g *Gate) evict(ctx context.Context, eviction *policyv1.Eviction) error {
 	a := g.take(eviction.Namespace + "/" + eviction.Name)
-	upstream := a == nil
-	if upstream {
-		a = &attempt{}
+	if a == nil {
+		a = &attempt{unplanned: true}
 	}
-	a.err = g.try(ctx, eviction, a, upstream)
+	a.err = g.try(ctx, eviction, a)
 	g.config.Metrics.evicted(a.err)
 	return a.err
 }
 
-func (g *Gate) try(ctx context.Context, eviction *policyv1.Eviction, a *attempt, upstream bool) error {
+func (g *Gate) try(ctx context.Context, eviction *policyv1.Eviction, a *attempt) error {
 	ctx, cancel := context.WithTimeout(ctx, g.config.Timeout)
 	defer cancel()
 	if err := g.config.Paused(ctx); err != nil {
@@ -143,7 +144,7 @@ func (g *Gate) try(ctx context.Context, eviction *policyv1.Eviction, a *attempt,
 		}
 		return fmt.Errorf("reading pod %q again: %w", eviction.Namespace+"/"+eviction.Name, err)
 	}
-	if upstream {
+	if a.unplanned {
 		a.move = g.unplanned(pod, eviction)
 	} else if err := unchanged(pod, &a.move); err != nil {
 		return err
@@ -161,13 +162,15 @@ func (g *Gate) try(ctx context.Context, eviction *policyv1.Eviction, a *attempt,
 	return g.call(ctx, eviction, pod, a)
 }
 
-// call makes the eviction call for a move that is on record, and puts one there that is not.
+// call makes the eviction call for a move that is on record. The move of an
+// upstream plugin is recorded here. A planned move was recorded with its plan: one
+// that is not in flight any more was cancelled or expired since, and is not made.
 func (g *Gate) call(ctx context.Context, eviction *policyv1.Eviction, pod *v1.Pod, a *attempt) error {
 	recorded := g.config.Ledger.Moving(a.move.PodUID)
-	if !recorded {
+	if a.unplanned && !recorded {
 		g.config.Ledger.Record(g.config.Now(), a.move.Intent)
 	}
-	if !recorded || g.config.Stored != nil && !g.config.Stored() {
+	if a.unplanned && !recorded || g.config.Stored != nil && !g.config.Stored() {
 		if err := g.commit(ctx); err != nil {
 			g.config.Ledger.Cancel(a.move.PodUID, g.config.Now())
 			return err
@@ -175,6 +178,9 @@ func (g *Gate) call(ctx context.Context, eviction *policyv1.Eviction, pod *v1.Po
 	}
 	if err := g.leads(); err != nil {
 		return err
+	}
+	if !g.config.Ledger.Moving(a.move.PodUID) {
+		return &Refusal{MoveCancelled, "its owner wants fewer pods, or its time is over"}
 	}
 	err := g.post(ctx, eviction, pod)
 	g.calls.add(g.config.Now(), err)

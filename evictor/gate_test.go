@@ -1,6 +1,7 @@
 package evictor
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"testing"
@@ -55,6 +56,13 @@ func evictionOf(name string) *policyv1.Eviction {
 	}
 }
 
+// planned takes a move through the Gate that was recorded with its plan.
+func planned(t *testing.T, gate *Gate, move Move) (*attempt, error) {
+	t.Helper()
+	gate.config.Ledger.Record(gate.config.Now(), move.Intent)
+	return through(t, gate, move)
+}
+
 // through takes a move through the Gate as the framework would, by the clientset.
 func through(t *testing.T, gate *Gate, move Move) (*attempt, error) {
 	t.Helper()
@@ -73,7 +81,7 @@ func TestGateEvicts(t *testing.T) {
 		recorded = gate.config.Ledger.Moving("uid-web-1")
 		status(w, http.StatusCreated, "")
 	}
-	attempt, err := through(t, gate, moveOf("web-1"))
+	attempt, err := planned(t, gate, moveOf("web-1"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +104,7 @@ func TestGateEvicts(t *testing.T) {
 	}
 }
 
-// What the Gate refuses by itself, without an eviction call and without a trace in the ledger.
+// What the Gate refuses by itself, without an eviction call and without a trace in the ledger: the move stays as it was planned.
 func TestGateRefuses(t *testing.T) {
 	cases := map[string]struct {
 		pod    *v1.Pod
@@ -121,7 +129,7 @@ func TestGateRefuses(t *testing.T) {
 				a.pods["ns/web-1"] = tc.pod
 			}
 			gate := newGate(t, a)
-			_, err := through(t, gate, moveOf("web-1"))
+			_, err := planned(t, gate, moveOf("web-1"))
 			if tc.want == "" {
 				if err != nil || len(a.evicted) != 1 {
 					t.Errorf("not evicted: %v", err)
@@ -132,15 +140,56 @@ func TestGateRefuses(t *testing.T) {
 				t.Errorf("%v: reason %q, want %q", err, got, tc.want)
 			}
 			inFlight, ended := gate.config.Ledger.Moves()
-			if len(a.evicted)+len(inFlight)+len(ended) > 0 || gate.Evicted("uid-web-1") {
-				t.Errorf("%d calls, %d and %d moves", len(a.evicted), len(inFlight), len(ended))
+			if len(a.evicted)+len(ended) > 0 || len(inFlight) != 1 || inFlight[0].State != ledger.Intended || gate.Evicted("uid-web-1") {
+				t.Errorf("%d calls, in flight %+v, ended %+v", len(a.evicted), inFlight, ended)
 			}
 		})
 	}
 }
 
-// What becomes of a move by the API server's answer: refused it is cancelled; without an answer, or with one that says
-// nothing, it stays in flight, because the pod may be gone.
+// A planned move that has ended before its call is not made, and not recorded again.
+func TestGateRefusesMovesThatEnded(t *testing.T) {
+	later := time.Now().Add(time.Hour)
+	for name, end := range map[string]func(*ledger.Ledger){
+		"its owner was scaled down":  func(l *ledger.Ledger) { l.CancelOwner("rs-1", 1, later) },
+		"it was cancelled":           func(l *ledger.Ledger) { l.Cancel("uid-web-1", later) },
+		"its time was over":          func(l *ledger.Ledger) { l.Expire(later) },
+		"it belonged to a past plan": func(l *ledger.Ledger) { l.CancelIntended(later) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAPI(t, aPod("web-1"))
+			gate := newGate(t, a)
+			gate.config.Ledger.Record(time.Now(), moveOf("web-1").Intent)
+			end(gate.config.Ledger)
+			if _, err := through(t, gate, moveOf("web-1")); reasonOf(err) != MoveCancelled {
+				t.Errorf("error %v, want %q", err, MoveCancelled)
+			}
+			inFlight, ended := gate.config.Ledger.Moves()
+			if len(a.evicted) > 0 || len(inFlight) > 0 || len(ended) != 1 || gate.Evicted("uid-web-1") {
+				t.Errorf("%d calls, in flight %+v, ended %+v", len(a.evicted), inFlight, ended)
+			}
+		})
+	}
+}
+
+// A move that ends while the ledger is being stored is not made either.
+func TestGateRefusesMovesThatEndWhileStoring(t *testing.T) {
+	a := newAPI(t, aPod("web-1"))
+	var gate *Gate
+	gate = newGate(t, a, func(c *GateConfig) {
+		c.Stored = func() bool { return false }
+		c.Commit = func(context.Context) error {
+			gate.config.Ledger.CancelOwner("rs-1", 1, time.Now())
+			return nil
+		}
+	})
+	if _, err := planned(t, gate, moveOf("web-1")); reasonOf(err) != MoveCancelled || len(a.evicted) > 0 {
+		t.Errorf("error %v, %d calls", err, len(a.evicted))
+	}
+}
+
+// What becomes of a move by the API server's answer: refused an upstream plugin's is cancelled, and a planned one stays as
+// it was, for the Executor; without an answer, or with one that says nothing, it stays in flight, because the pod may be gone.
 func TestGateByAnswer(t *testing.T) {
 	retryAfter := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "10")
@@ -163,21 +212,35 @@ func TestGateByAnswer(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			a := newAPI(t, aPod("web-1"))
-			a.answer = tc.answer
-			gate := newGate(t, a)
-			attempt, err := through(t, gate, moveOf("web-1"))
-			if err == nil || attempt.err == nil || tc.is != nil && !tc.is(err) {
-				t.Fatalf("error %v", err)
-			}
-			if got := a.requests(http.MethodPost); got != 1 {
-				t.Errorf("%d eviction calls, want 1: waiting is the Executor's business", got)
-			}
-			if move, _ := gate.config.Ledger.Get(attempt.move.PodUID); move.State != tc.want {
-				t.Errorf("move is %q, want %q", move.State, tc.want)
-			}
-			if gate.Evicted("uid-web-1") {
-				t.Error("counts as evicted")
+			for _, unplanned := range []bool{true, false} {
+				a := newAPI(t, aPod("web-1"))
+				a.answer = tc.answer
+				gate := newGate(t, a)
+				var err error
+				want := tc.want
+				if unplanned {
+					err = gate.Clientset().PolicyV1().Evictions("ns").Evict(t.Context(), evictionOf("web-1"))
+				} else {
+					var attempt *attempt
+					if attempt, err = planned(t, gate, moveOf("web-1")); attempt.err == nil {
+						t.Error("the answer is not handed back")
+					}
+					if want == ledger.Cancelled {
+						want = ledger.Intended
+					}
+				}
+				if err == nil || tc.is != nil && !tc.is(err) {
+					t.Fatalf("error %v", err)
+				}
+				if got := a.requests(http.MethodPost); got != 1 {
+					t.Errorf("%d eviction calls, want 1: waiting is the Executor's business", got)
+				}
+				if move, _ := gate.config.Ledger.Get("uid-web-1"); move.State != want {
+					t.Errorf("unplanned %v: move is %q, want %q", unplanned, move.State, want)
+				}
+				if gate.Evicted("uid-web-1") {
+					t.Error("counts as evicted")
+				}
 			}
 		})
 	}
@@ -190,7 +253,7 @@ func TestGateTimeout(t *testing.T) {
 	defer close(release)
 	a.answer = func(http.ResponseWriter, *http.Request) { <-release }
 	gate := newGate(t, a, func(c *GateConfig) { c.Timeout = 50 * time.Millisecond })
-	attempt, err := through(t, gate, moveOf("web-1"))
+	attempt, err := planned(t, gate, moveOf("web-1"))
 	if err == nil || reasonOf(err) != CallFailed {
 		t.Errorf("error %v", err)
 	}

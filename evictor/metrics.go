@@ -24,8 +24,8 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	}
 	m.evictions.WithLabelValues("success")
 	for _, reason := range []Reason{
-		Paused, PauseUnreadable, PodChanged, SourceNotHot, SourceUnknown, LandingGone, UsageGate, SteeringAbsent, ProbeNotLanded,
-		Filtered, SeveralBudgets, LimitReached, DeadlineReached, NotLeader, LedgerUnwritable, SurgeFailed, Stopping, CallFailed,
+		Paused, PauseUnreadable, PodChanged, MoveCancelled, SourceNotHot, SourceUnknown, LandingGone, LastReadyReplica, UsageGate,
+		SteeringAbsent, ProbeNotLanded, Filtered, SeveralBudgets, LimitReached, DeadlineReached, NotLeader, LedgerUnwritable, SurgeFailed, Stopping, CallFailed,
 	} {
 		m.left.WithLabelValues(string(reason))
 	}

@@ -116,7 +116,10 @@ func (p *play) evict(_ context.Context, pod *v1.Pod) error {
 			return answers[0] // the framework's own, before the Gate
 		}
 	}
-	p.ledger.Record(time.Now(), a.move.Intent)
+	if !p.ledger.Moving(a.move.PodUID) {
+		a.err = &Refusal{MoveCancelled, ""}
+		return errors.New("flattened by the framework")
+	}
 	p.ledger.Leaves(a.move.PodUID, time.Now())
 	a.made = true
 	p.note(pod.Name, time.Now())

@@ -184,7 +184,10 @@ func (p *surgePlay) evictOne(_ context.Context, pod *v1.Pod) error {
 		a.err = answer
 		return errors.New("flattened by the framework")
 	}
-	p.ledger.Record(time.Now(), a.move.Intent)
+	if !p.config.Gate.config.DryRun && !p.ledger.Moving(a.move.PodUID) {
+		a.err = &Refusal{MoveCancelled, ""}
+		return errors.New("flattened by the framework")
+	}
 	p.ledger.Accepted(a.move.PodUID, time.Now())
 	a.made = true
 	p.say("evict " + pod.Name)
