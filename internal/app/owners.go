@@ -3,6 +3,7 @@ package app
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/client-go/informers"
 	appslisters "k8s.io/client-go/listers/apps/v1"
 	"k8s.io/client-go/tools/cache"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/ledger"
@@ -134,10 +136,16 @@ func (o *owners) refuse(pod *v1.Pod) plan.Reason {
 		if rollingReplicaSet(owner) {
 			return plan.OwnerRollingOut
 		}
+		if missed(pod, owner, owner.Status.ReadyReplicas) {
+			return plan.LastReadyReplica
+		}
 		return o.unsettled(owner)
 	case *appsv1.StatefulSet:
 		if s := owner.Status; s.CurrentRevision != s.UpdateRevision || s.ObservedGeneration < owner.Generation {
 			return plan.OwnerRollingOut
+		}
+		if missed(pod, owner, owner.Status.ReadyReplicas) {
+			return plan.LastReadyReplica
 		}
 		return o.unsettled(owner)
 	}
@@ -145,6 +153,25 @@ func (o *owners) refuse(pod *v1.Pod) plan.Reason {
 		return plan.OwnerUnknown
 	}
 	return "" // a controller of another kind: whether it recreates its pods is its users' knowledge
+}
+
+// missed reports whether a pod is the last ready one of an owner that wants several,
+// by how many its controller has counted.
+func missed(pod *v1.Pod, owner metav1.Object, ready int32) bool {
+	return wanted(owner) > 1 && ready <= 1 && podutil.IsPodReady(pod)
+}
+
+// lastReady reports the same by the pods themselves: others are those of its namespace,
+// and gone reports whether one is on its way out though the watch has not told yet.
+func (o *owners) lastReady(pod *v1.Pod, others []*v1.Pod, gone func(podUID string) bool) bool {
+	owner := o.of(pod)
+	if owner == nil {
+		return false
+	}
+	return missed(pod, owner, 1) && !slices.ContainsFunc(others, func(other *v1.Pod) bool {
+		return other.UID != pod.UID && metav1.IsControlledBy(other, owner) && other.DeletionTimestamp == nil &&
+			podutil.IsPodReady(other) && !gone(string(other.UID))
+	})
 }
 
 // rollingReplicaSet says whether a ReplicaSet's Deployment is replacing it or being scaled: the Deployment controller

@@ -61,7 +61,7 @@ func replicaSet(replicas int32, change ...func(*appsv1.ReplicaSet)) *appsv1.Repl
 	rs := &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "rs-1", CreationTimestamp: metav1.Time{Time: noon.Add(-time.Hour)}},
 		Spec:       appsv1.ReplicaSetSpec{Replicas: &replicas},
-		Status:     appsv1.ReplicaSetStatus{Replicas: replicas},
+		Status:     appsv1.ReplicaSetStatus{Replicas: replicas, ReadyReplicas: replicas},
 	}
 	for _, c := range change {
 		c(rs)
@@ -74,7 +74,7 @@ func statefulSet(change ...func(*appsv1.StatefulSet)) *appsv1.StatefulSet {
 	s := &appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "sts-1", CreationTimestamp: metav1.Time{Time: noon.Add(-time.Hour)}},
 		Spec:       appsv1.StatefulSetSpec{Replicas: &replicas},
-		Status:     appsv1.StatefulSetStatus{CurrentRevision: "1", UpdateRevision: "1"},
+		Status:     appsv1.StatefulSetStatus{CurrentRevision: "1", UpdateRevision: "1", ReadyReplicas: replicas},
 	}
 	for _, c := range change {
 		c(s)

@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/klog/v2"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
@@ -179,8 +180,24 @@ func (a *App) refuse(pod *v1.Pod) plan.Reason {
 
 // allow is the Gate's last question about a move.
 func (a *App) allow(intent *ledger.Intent) (evictor.Reason, string) {
-	reason, detail := a.restrained().Refuse(intent)
-	return evictor.Reason(reason), detail
+	if reason, detail := a.restrained().Refuse(intent); reason != "" {
+		return evictor.Reason(reason), detail
+	}
+	if intent.To != "" && a.lastReady(intent) { // what upstream's plugins evict is theirs to judge
+		return evictor.LastReadyReplica, "its owner wants several, and no other one is ready"
+	}
+	return "", ""
+}
+
+// lastReady reports whether no other pod of its owner would be ready without a pod. Pods
+// are counted by the watch, without those that this cycle has evicted.
+func (a *App) lastReady(intent *ledger.Intent) bool {
+	pod := a.pod(intent.Namespace, intent.Pod)
+	if pod == nil {
+		return false
+	}
+	others, err := a.informers.Core().V1().Pods().Lister().Pods(intent.Namespace).List(labels.Everything())
+	return err != nil || a.owners.lastReady(pod, others, a.gate.Evicted)
 }
 
 // pool names the node pool of a node.

@@ -191,8 +191,8 @@ func (a *App) recheck(move *evictor.Move) evictor.Reason {
 	if !latest.Board.Lands(int32(to), arriving) { //nolint:gosec // as above
 		return evictor.LandingGone
 	}
-	reason, _ := a.allow(&move.Intent)
-	return reason
+	reason, _ := a.restrained().Refuse(&move.Intent)
+	return evictor.Reason(reason)
 }
 
 // used is what a node is measured at; zero where that is not known.

@@ -16,6 +16,7 @@ var said = map[plan.Reason]string{
 	plan.OwnerRollingOut:           "its owner is being rolled out or is new",
 	plan.OwnerJustScaled:           "its owner was scaled a moment ago",
 	plan.OwnerUnknown:              "its owner is not known to the watch",
+	plan.LastReadyReplica:          "its owner wants several pods, and no other one is ready",
 	plan.UsageUnknown:              "it was not measured long enough to know what it uses",
 	plan.SeveralPDBs:               "several PodDisruptionBudgets select it; the API server refuses to evict such a pod",
 	plan.PDBForbids:                "its PodDisruptionBudget never allows an eviction",

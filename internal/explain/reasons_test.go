@@ -11,7 +11,7 @@ import (
 func TestReasonsAreDescribed(t *testing.T) {
 	reasons := []plan.Reason{
 		plan.ProtectedByDefaultEvictor, plan.DaemonSetPod, plan.MirrorPod, plan.JobPod, plan.Unowned, plan.SchedulerNotSteered,
-		plan.OwnerRollingOut, plan.OwnerJustScaled, plan.OwnerUnknown, plan.UsageUnknown, plan.SeveralPDBs, plan.PDBForbids,
+		plan.OwnerRollingOut, plan.OwnerJustScaled, plan.OwnerUnknown, plan.LastReadyReplica, plan.UsageUnknown, plan.SeveralPDBs, plan.PDBForbids,
 		plan.NamespaceExcluded, plan.ResourceClaims, plan.NoLanding, plan.MoveLimit, plan.NodeLeaving, plan.GainTooSmall,
 		plan.HotThroughImmovable, plan.NodeNotCool, plan.NodeClosed, plan.AboveRejectLine, plan.FilterRefuses,
 		plan.Reason(restraint.OwnerReplacementUnready), plan.Reason(restraint.OwnerReplacementPending), plan.Reason(restraint.OwnerCoolingDown),

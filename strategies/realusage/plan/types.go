@@ -18,6 +18,7 @@ const (
 	OwnerRollingOut           Reason = "OwnerRollingOut"
 	OwnerJustScaled           Reason = "OwnerJustScaled"
 	OwnerUnknown              Reason = "OwnerUnknown"
+	LastReadyReplica          Reason = "LastReadyReplica"
 	UsageUnknown              Reason = "PodUsageUnknown"
 	SeveralPDBs               Reason = "SeveralPodDisruptionBudgets"
 	PDBForbids                Reason = "PodDisruptionBudgetForbids"

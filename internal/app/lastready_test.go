@@ -1,0 +1,152 @@
+package app
+
+import (
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+)
+
+// replica is a ready pod of the ReplicaSet rs-1, or of what a change makes of it.
+func replica(uid types.UID, change ...func(*v1.Pod)) *v1.Pod {
+	pod := ownedBy("ReplicaSet", "rs-1")
+	pod.UID, pod.Name = uid, string(uid)
+	pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue}}
+	for _, c := range change {
+		c(pod)
+	}
+	return pod
+}
+
+func unready(pod *v1.Pod) { pod.Status.Conditions[0].Status = v1.ConditionFalse }
+
+func leaving(pod *v1.Pod) { pod.DeletionTimestamp = &metav1.Time{Time: noon} }
+
+func ofStatefulSet(pod *v1.Pod) {
+	pod.OwnerReferences[0].Kind, pod.OwnerReferences[0].UID = "StatefulSet", "sts-1"
+}
+
+// By what its controller has counted, the last ready pod of an owner that wants several is not planned to be moved.
+func TestOwnersRefuseTheLastReadyPod(t *testing.T) {
+	ready := func(n int32) func(*appsv1.ReplicaSet) {
+		return func(rs *appsv1.ReplicaSet) { rs.Status.ReadyReplicas = n }
+	}
+	cases := map[string]struct {
+		owner any
+		pod   *v1.Pod
+		want  plan.Reason
+	}{
+		"two are wanted, it is the ready one":        {replicaSet(2, ready(1)), replica("a"), plan.LastReadyReplica},
+		"its controller has not counted it yet":      {replicaSet(2, ready(0)), replica("a"), plan.LastReadyReplica},
+		"two are wanted, it is the one not ready":    {replicaSet(2, ready(1)), replica("a", unready), ""},
+		"two are wanted and ready":                   {replicaSet(2), replica("a"), ""},
+		"one is wanted":                              {replicaSet(1), replica("a"), ""},
+		"of a StatefulSet that wants three, one is":  {statefulSet(func(s *appsv1.StatefulSet) { s.Status.ReadyReplicas = 1 }), replica("a", ofStatefulSet), plan.LastReadyReplica},
+		"of a StatefulSet that wants three, two are": {statefulSet(func(s *appsv1.StatefulSet) { s.Status.ReadyReplicas = 2 }), replica("a", ofStatefulSet), ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newEstate(t)
+			e.add(t, tc.owner)
+			if got := e.refuse(tc.pod); got != tc.want {
+				t.Errorf("refused for %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// evictingApp is an App with what the Gate asks before an eviction, on a cluster of these objects.
+func evictingApp(t *testing.T, owner any, pods ...*v1.Pod) *App {
+	t.Helper()
+	a := waitingForUsage(t)
+	a.informers = informers.NewSharedInformerFactory(fake.NewClientset(), 0)
+	e := &estate{factory: a.informers, ledger: a.observer.Ledger()}
+	var err error
+	if a.owners, err = newOwners(a.informers, e.ledger, func() time.Duration { return 0 }, a.now); err != nil {
+		t.Fatal(err)
+	}
+	e.add(t, owner)
+	for _, pod := range pods {
+		if err := a.informers.Core().V1().Pods().Informer().GetIndexer().Add(pod); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := a.wireRestraint(); err != nil {
+		t.Fatal(err)
+	}
+	client := fake.NewClientset()
+	for _, pod := range pods {
+		if err := client.Tracker().Add(pod); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a.gate, err = evictor.NewGate(evictor.GateConfig{
+		Client: client, Ledger: e.ledger, Paused: evictor.PauseSwitch(client, "kube-system"), Now: a.now, Timeout: time.Second, DryRun: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// Just before its eviction a planned move's pod is held against the other pods of its owner: the last ready one stays.
+// Evictions of upstream's plugins, which plan no destination, are not held against them.
+func TestTheLastReadyPodStays(t *testing.T) {
+	elsewhere := func(pod *v1.Pod) { pod.Namespace = "other" }
+	ofAnother := func(pod *v1.Pod) { pod.OwnerReferences[0].UID = "rs-2" }
+	planned := ledger.Intent{
+		Namespace: "ns", Pod: "a", PodUID: "a", Owner: cluster.Owner{UID: "rs-1", Kind: "ReplicaSet", Name: "web"}, From: "hot", To: "cool",
+	}
+	unplanned := planned
+	unplanned.To = ""
+	cases := map[string]struct {
+		wants  int32
+		others []*v1.Pod
+		intent ledger.Intent
+		want   evictor.Reason
+	}{
+		"alone, though two are wanted":    {2, nil, planned, evictor.LastReadyReplica},
+		"beside one that is not ready":    {2, []*v1.Pod{replica("b", unready)}, planned, evictor.LastReadyReplica},
+		"beside one that leaves":          {2, []*v1.Pod{replica("b", leaving)}, planned, evictor.LastReadyReplica},
+		"beside one of another owner":     {2, []*v1.Pod{replica("b", ofAnother)}, planned, evictor.LastReadyReplica},
+		"beside one of another namespace": {2, []*v1.Pod{replica("b", elsewhere)}, planned, evictor.LastReadyReplica},
+		"beside one that is ready":        {2, []*v1.Pod{replica("b", unready), replica("c")}, planned, ""},
+		"the only one that is wanted":     {1, nil, planned, ""},
+		"evicted by an upstream plugin":   {2, nil, unplanned, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			a := evictingApp(t, replicaSet(tc.wants), append(tc.others, replica("a"))...)
+			if got, _ := a.allow(&tc.intent); got != tc.want {
+				t.Errorf("refused for %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// A pod that this cycle has evicted does not count as ready, whatever the watch says of it.
+func TestWhatIsEvictedIsNotReady(t *testing.T) {
+	a := evictingApp(t, replicaSet(2), replica("a"), replica("b"))
+	lastReady := func() bool { return a.lastReady(&ledger.Intent{Namespace: "ns", Pod: "a", PodUID: "a"}) }
+	if lastReady() {
+		t.Fatal("there is another one")
+	}
+	eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "b"}}
+	if err := a.gate.Clientset().PolicyV1().Evictions("ns").Evict(t.Context(), eviction); err != nil {
+		t.Fatal(err)
+	}
+	if !lastReady() {
+		t.Error("it is not the last one, though the other was evicted")
+	}
+}
