@@ -140,7 +140,7 @@ func (p *play) land(name, to string) {
 		to = p.landsOn
 	}
 	p.after(p.landsIn, func() {
-		pod := ledger.Pod{UID: "new-" + name, Name: "new-" + name, OwnerUID: "rs-1", OwnerKind: "ReplicaSet", TemplateHash: "h1"}
+		pod := ledger.Pod{UID: "new-" + name, Namespace: "ns", Name: "new-" + name, OwnerUID: "rs-1", OwnerKind: "ReplicaSet", TemplateHash: "h1"}
 		if !p.notAsked {
 			p.ledger.Match(pod, time.Now())
 		}

@@ -154,7 +154,7 @@ func (p *surgePlay) replace(name string) {
 		p.alive[pod.Name] = pod
 		p.mu.Unlock()
 		p.unready.Store(string(pod.UID), true)
-		record := ledger.Pod{UID: string(pod.UID), Name: pod.Name, OwnerUID: "rs-" + name, OwnerKind: "ReplicaSet", TemplateHash: "h1"}
+		record := ledger.Pod{UID: string(pod.UID), Namespace: "ns", Name: pod.Name, OwnerUID: "rs-" + name, OwnerKind: "ReplicaSet", TemplateHash: "h1"}
 		p.ledger.Created(record)
 		if !p.notAsked {
 			p.ledger.Match(record, time.Now())

@@ -385,7 +385,7 @@ func TestGateEvictsAfterASurge(t *testing.T) {
 	moves, move := gate.config.Ledger, moveOf("web-1")
 	moves.Record(time.Unix(100, 0), move.Intent)
 	moves.BeginSurge("uid-web-1", ledger.Surge{Deployment: "web", Replicas: 1})
-	pod := ledger.Pod{UID: "uid-new", Name: "new", OwnerUID: "rs-1", OwnerKind: "ReplicaSet", TemplateHash: "h1"}
+	pod := ledger.Pod{UID: "uid-new", Namespace: "ns", Name: "new", OwnerUID: "rs-1", OwnerKind: "ReplicaSet", TemplateHash: "h1"}
 	if _, ok := moves.Bound(pod, "cool", time.Unix(101, 0)); !ok {
 		t.Fatal("the replacement was not recognised")
 	}
@@ -396,7 +396,7 @@ func TestGateEvictsAfterASurge(t *testing.T) {
 	if len(inFlight) > 0 || len(ended) != 1 || ended[0].Evicted.IsZero() {
 		t.Errorf("in flight %+v, ended %+v, want one that has landed and was evicted", inFlight, ended)
 	}
-	if third, taken := moves.Match(ledger.Pod{UID: "uid-3", OwnerUID: "rs-1", TemplateHash: "h1"}, time.Unix(102, 0)); taken {
+	if third, taken := moves.Match(ledger.Pod{UID: "uid-3", Namespace: "ns", OwnerUID: "rs-1", TemplateHash: "h1"}, time.Unix(102, 0)); taken {
 		t.Errorf("a third pod took up %+v", third)
 	}
 }

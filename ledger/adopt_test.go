@@ -14,7 +14,7 @@ func snapshot(node string, pods ...Pod) *cluster.Snapshot {
 	on := &cluster.NodePods{Node: cluster.Node{Name: node}}
 	for _, p := range pods {
 		on.Pods = append(on.Pods, &cluster.Pod{
-			UID: p.UID, Name: p.Name, Node: node, Created: p.Created, TemplateHash: p.TemplateHash,
+			UID: p.UID, Namespace: p.Namespace, Name: p.Name, Node: node, Created: p.Created, TemplateHash: p.TemplateHash,
 			Owner: cluster.Owner{UID: p.OwnerUID, Kind: p.OwnerKind},
 		})
 	}

@@ -67,7 +67,7 @@ func unmeasured(i *Intent) { i.Usage = cluster.Amounts{} }
 
 // webPod is a new pod of the ReplicaSet.
 func webPod(uid string, change ...func(*Pod)) Pod {
-	p := Pod{UID: uid, Name: "web-" + uid, OwnerUID: "rs-1", OwnerKind: "ReplicaSet", TemplateHash: "h1"}
+	p := Pod{UID: uid, Namespace: "ns", Name: "web-" + uid, OwnerUID: "rs-1", OwnerKind: "ReplicaSet", TemplateHash: "h1"}
 	for _, c := range change {
 		c(&p)
 	}

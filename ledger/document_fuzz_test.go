@@ -115,7 +115,10 @@ func runOut(t *testing.T, b *books) {
 	for i := range inFlight {
 		move := &inFlight[i]
 		b.Leaves(move.PodUID, at(11))
-		b.Bound(Pod{UID: "late-" + move.PodUID, Name: move.Pod, OwnerUID: move.Owner.UID, OwnerKind: move.Owner.Kind, TemplateHash: move.TemplateHash}, "n1", at(12))
+		b.Bound(Pod{
+			UID: "late-" + move.PodUID, Namespace: move.Namespace, Name: move.Pod, OwnerUID: move.Owner.UID, OwnerKind: move.Owner.Kind,
+			TemplateHash: move.TemplateHash,
+		}, "n1", at(12))
 		checkReservations(t, b)
 		checkReplacements(t, b)
 	}

@@ -11,7 +11,7 @@ import (
 
 // Pod is what the ledger needs of a pod that is being scheduled or was bound.
 type Pod struct {
-	UID, Name, OwnerUID, OwnerKind, TemplateHash string
+	UID, Namespace, Name, OwnerUID, OwnerKind, TemplateHash string
 	// Created is when the API server made it; zero where that is not known.
 	Created time.Time
 }
@@ -255,7 +255,7 @@ func (l *Ledger) Reconcile(snapshot *cluster.Snapshot, now time.Time) {
 		}
 	}
 	for _, pod := range candidates(snapshot, owners) {
-		l.boundBefore(&Pod{pod.UID, pod.Name, pod.Owner.UID, pod.Owner.Kind, pod.TemplateHash, pod.Created}, pod.Node, now)
+		l.boundBefore(&Pod{pod.UID, pod.Namespace, pod.Name, pod.Owner.UID, pod.Owner.Kind, pod.TemplateHash, pod.Created}, pod.Node, now)
 	}
 	for _, move := range l.inFlight {
 		move.late = move.late && !move.gone

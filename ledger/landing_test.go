@@ -12,9 +12,11 @@ import (
 func TestMatch(t *testing.T) {
 	created := func(second int) func(*Pod) { return func(p *Pod) { p.Created = at(second) } }
 	db := func(name string) Pod {
-		return Pod{UID: "new", Name: name, OwnerUID: "sts-1", OwnerKind: "StatefulSet", TemplateHash: "h1"}
+		return Pod{UID: "new", Namespace: "ns", Name: name, OwnerUID: "sts-1", OwnerKind: "StatefulSet", TemplateHash: "h1"}
 	}
 	nobodys := func(i *Intent) { i.Owner = cluster.Owner{} }
+	inAnother := db("web-1")
+	elsewhere(&inAnother)
 	cases := map[string]struct {
 		intent Intent
 		pod    Pod
@@ -26,6 +28,7 @@ func TestMatch(t *testing.T) {
 		"created by a clock a little behind":   {intent: web(1), pod: webPod("new", created(-3)), want: true},
 		"created before":                       {intent: web(1), pod: webPod("new", created(-4))},
 		"a pod of another owner":               {intent: web(1), pod: webPod("new", func(p *Pod) { p.OwnerUID = "rs-2" })},
+		"a pod of another namespace":           {intent: web(1), pod: webPod("new", elsewhere)},
 		"a pod of another template":            {intent: web(1), pod: webPod("new", func(p *Pod) { p.TemplateHash = "h2" })},
 		"a pod without an owner":               {intent: web(1), pod: webPod("new", func(p *Pod) { p.OwnerUID = "" })},
 		"a pod without a UID":                  {intent: web(1), pod: webPod("")},
@@ -33,6 +36,7 @@ func TestMatch(t *testing.T) {
 		"in the last second":                   {intent: web(1), pod: webPod("new"), second: 300, want: true},
 		"after the last second":                {intent: web(1), pod: webPod("new"), second: 301},
 		"a StatefulSet's pod of the same name": {intent: web(1, statefulSet), pod: db("web-1"), want: true},
+		"a namesake in another namespace":      {intent: web(1, statefulSet), pod: inAnother},
 		"a StatefulSet's pod of another name":  {intent: web(1, statefulSet), pod: db("web-2")},
 		"an owner that nobody has":             {intent: web(1, nobodys), pod: webPod("new", func(p *Pod) { p.OwnerUID = "" })},
 	}
@@ -42,6 +46,48 @@ func TestMatch(t *testing.T) {
 			b.move(0, tc.intent)
 			if _, got := b.Match(tc.pod, at(tc.second)); got != tc.want {
 				t.Errorf("Match: %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+// elsewhere makes a pod one of another namespace that names the same owner: whoever may make pods there can forge that.
+func elsewhere(p *Pod) { p.Namespace = "other" }
+
+// A pod of another namespace takes no move, on no way to one.
+func TestForgedOwnersTakeNothing(t *testing.T) {
+	forged := webPod("forged", elsewhere)
+	cases := map[string]func(*books){
+		"seen by the watch": func(b *books) { b.Created(forged) },
+		"asked about":       func(b *books) { b.Match(forged, at(2)) },
+		"asked about before the watch told of it": func(b *books) { b.MatchUnseen(forged, at(2)) },
+		"bound": func(b *books) { b.Bound(forged, "n1", at(2)) },
+		"bound before the move was known": func(b *books) {
+			follower := newBooks(Config{})
+			follower.Adopt(b.Export(), at(2))
+			follower.Reconcile(snapshot("n1", forged), at(3))
+			b.Ledger = follower.Ledger
+		},
+		"in the place of one that went": func(b *books) {
+			b.Created(webPod("new"))
+			b.Created(forged)
+			b.Gone("new", at(3))
+		},
+	}
+	for name, play := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := newBooks(Config{})
+			b.move(1, web(1))
+			if b.Overtaken(forged) {
+				t.Error("its request waits for the watch, as if it could take the move")
+			}
+			play(b)
+			if move, _ := b.Get("uid-1"); move.Replacement != "" || !move.InFlight() || move.Asked {
+				t.Errorf("the move became %+v", move)
+			}
+			b.Created(webPod("own"))
+			if move, _ := b.Get("uid-1"); move.Replacement != "own" {
+				t.Errorf("its own replacement does not take it: %+v", move)
 			}
 		})
 	}

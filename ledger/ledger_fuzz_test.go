@@ -19,7 +19,7 @@ func play(b *books, rng *rand.Rand, second int) {
 	node := func() string { return []string{"", "n1", "n2", "n3"}[rng.IntN(4)] }
 	pod := webPod(fmt.Sprintf("new-%d", rng.IntN(60)))
 	if rng.IntN(4) == 0 {
-		pod = Pod{UID: fmt.Sprintf("db-%d", rng.IntN(60)), Name: fmt.Sprintf("web-%d", rng.IntN(9)), OwnerUID: "sts-1", OwnerKind: "StatefulSet", TemplateHash: "h1"}
+		pod = Pod{UID: fmt.Sprintf("db-%d", rng.IntN(60)), Namespace: "ns", Name: fmt.Sprintf("web-%d", rng.IntN(9)), OwnerUID: "sts-1", OwnerKind: "StatefulSet", TemplateHash: "h1"}
 	}
 	switch rng.IntN(13) {
 	case 0, 1, 2:

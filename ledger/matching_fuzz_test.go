@@ -28,14 +28,18 @@ func (w *world) check() {
 // checkLandings verifies that only pods that left were replaced, and only by pods that came after the move was recorded.
 func (w *world) checkLandings(b *books) {
 	w.t.Helper()
-	landed := map[string]map[string]bool{} // moved pods by owner
+	landed := map[string]map[string]bool{} // moved pods by family
 	inFlight, ended := b.Moves()
 	for _, move := range append(inFlight, ended...) {
 		if move.State == Landed {
-			if landed[move.Owner.UID] == nil {
-				landed[move.Owner.UID] = map[string]bool{}
+			family := move.Namespace + "/" + move.Owner.UID
+			if landed[family] == nil {
+				landed[family] = map[string]bool{}
 			}
-			landed[move.Owner.UID][move.PodUID] = true
+			landed[family][move.PodUID] = true
+		}
+		if i := slices.IndexFunc(w.pods, func(p *inhabitant) bool { return p.UID == move.Replacement }); i >= 0 && w.pods[i].Namespace != move.Namespace {
+			w.t.Fatalf("pod %q of namespace %q replaces %q of %q", move.Replacement, w.pods[i].Namespace, move.PodUID, move.Namespace)
 		}
 		if move.State == Cancelled || move.State == Expired {
 			continue
@@ -55,9 +59,9 @@ func (w *world) checkLandings(b *books) {
 			}
 		}
 	}
-	for owner, pods := range landed {
-		if len(pods) > w.left[owner] {
-			w.t.Fatalf("%d moved pods of %q were replaced, %d left", len(pods), owner, w.left[owner])
+	for family, pods := range landed {
+		if len(pods) > w.left[family] {
+			w.t.Fatalf("%d moved pods of %q were replaced, %d left", len(pods), family, w.left[family])
 		}
 	}
 }
@@ -105,8 +109,8 @@ func (w *world) play() {
 	}
 }
 
-// Whatever happens to pods and moves, and in whichever order processes learn of it: no pod replaces two, what never left is
-// not replaced, what is reserved adds up, and processes that see the same come to the same pairs.
+// Whatever happens to pods and moves, and in whichever order processes learn of it: no pod replaces two or one of another
+// namespace, what never left is not replaced, what is reserved adds up, and processes that see the same come to the same pairs.
 func FuzzMatching(f *testing.F) {
 	f.Add([]byte{0, 1, 0, 0, 2, 0, 0, 5, 0, 7, 0, 9, 0, 9, 12, 14})
 	f.Add([]byte{1, 1, 2, 0, 1, 2, 13, 2, 0, 5, 0, 9, 0, 2, 0, 14, 13})

@@ -141,12 +141,15 @@ func (m *Move) taken() bool { return m.Replacement != "" && !m.guessed }
 func (m *Move) measured() bool { return m.Usage != cluster.Amounts{} }
 
 // takes says whether a pod may be this move's replacement: of the same owner and template, and for a StatefulSet's of the
-// same name.
+// same name. Controllers make pods in their own namespace only; who may make pods in another one can name any owner.
 func (m *Move) takes(pod *Pod) bool { return m.open() && m.mayTake(pod) }
 
 // mayTake says the same of a pod that is to be bound later than the move opens.
 func (m *Move) mayTake(pod *Pod) bool {
-	if m.taken() || pod.OwnerUID == "" || m.Owner.UID != pod.OwnerUID || m.TemplateHash != pod.TemplateHash || m.PodUID == pod.UID {
+	if m.taken() || pod.OwnerUID == "" || m.Owner.UID != pod.OwnerUID || m.Namespace != pod.Namespace {
+		return false
+	}
+	if m.TemplateHash != pod.TemplateHash || m.PodUID == pod.UID {
 		return false
 	}
 	if !pod.Created.IsZero() && pod.Created.Before(m.Recorded.Add(-clockSlack)) {

@@ -17,7 +17,7 @@ type world struct {
 	second int
 	made   int
 	pods   []*inhabitant
-	// left counts the pods of each owner that began to leave, evicted or by themselves.
+	// left counts the pods of each family that began to leave, evicted or by themselves.
 	left       map[string]int
 	leader     *books
 	followers  [2]*books
@@ -35,6 +35,9 @@ type inhabitant struct {
 	// evicted: the API server lets it leave; leaving: the watch has told so.
 	evicted, leaving bool
 }
+
+// family are the pods that may replace each other: those of an owner in one namespace, as other namespaces may forge it.
+func (p *Pod) family() string { return p.Namespace + "/" + p.OwnerUID }
 
 var (
 	worldOwners = []cluster.Owner{
@@ -81,12 +84,12 @@ func (w *world) create(owner int) *inhabitant {
 	o := worldOwners[owner]
 	w.made++
 	pod := &inhabitant{Pod: Pod{
-		UID: fmt.Sprintf("pod-%d", w.made), Name: fmt.Sprintf("%s-x%d", o.Name, w.made), OwnerUID: o.UID, OwnerKind: o.Kind,
+		UID: fmt.Sprintf("pod-%d", w.made), Namespace: "ns", Name: fmt.Sprintf("%s-x%d", o.Name, w.made), OwnerUID: o.UID, OwnerKind: o.Kind,
 		TemplateHash: "h1", Created: w.now(),
 	}}
 	for n := 0; o.Kind == "StatefulSet"; n++ {
 		pod.Name = fmt.Sprintf("%s-%d", o.Name, n)
-		if !slices.ContainsFunc(w.pods, func(p *inhabitant) bool { return p.Name == pod.Name }) {
+		if !slices.ContainsFunc(w.pods, func(p *inhabitant) bool { return p.Name == pod.Name && p.Namespace == pod.Namespace }) {
 			break
 		}
 	}
@@ -115,7 +118,7 @@ func anyone(*inhabitant) bool    { return true }
 
 // step plays one line of the script.
 func (w *world) step() {
-	switch w.next(17) {
+	switch w.next(18) {
 	case 0:
 		w.second += w.next(30)
 		w.say("time passes")
@@ -163,6 +166,15 @@ func (w *world) step() {
 				l.Created(pod.Pod)
 			}
 		}
+	case 17:
+		pod := w.create(w.next(len(worldOwners)))
+		if pod.Namespace = "other"; pod.OwnerKind == "StatefulSet" {
+			pod.Name = "db-0"
+		}
+		w.say("%s comes, which forges its owner %s", pod.UID, pod.OwnerUID)
+		for _, l := range w.all() {
+			l.Created(pod.Pod)
+		}
 	}
 }
 
@@ -182,7 +194,7 @@ func (w *world) record() {
 		owner := worldOwners[slices.IndexFunc(worldOwners, func(o cluster.Owner) bool { return o.UID == pod.OwnerUID })]
 		usage := cluster.Amounts{int64(w.next(3)) * 100, int64(w.next(3)) << 20}
 		intents = append(intents, Intent{
-			Pod: pod.Name, PodUID: pod.UID, Owner: owner, TemplateHash: pod.TemplateHash, Usage: usage, From: pod.node,
+			Namespace: pod.Namespace, Pod: pod.Name, PodUID: pod.UID, Owner: owner, TemplateHash: pod.TemplateHash, Usage: usage, From: pod.node,
 			To: worldNodes[w.next(len(worldNodes))], Wait: 10 * time.Second, TTL: time.Minute,
 		})
 	}
@@ -219,7 +231,7 @@ func (w *world) leave(moved bool) {
 func (w *world) count(pod *inhabitant) {
 	if !pod.evicted {
 		pod.evicted = true
-		w.left[pod.OwnerUID]++
+		w.left[pod.family()]++
 	}
 }
 
@@ -310,7 +322,7 @@ func (w *world) snapshot() *cluster.Snapshot {
 		for _, p := range w.pods {
 			if p.node == name {
 				on.Pods = append(on.Pods, &cluster.Pod{
-					UID: p.UID, Name: p.Name, Node: name, Created: p.Created, TemplateHash: p.TemplateHash, Terminating: p.leaving,
+					UID: p.UID, Namespace: p.Namespace, Name: p.Name, Node: name, Created: p.Created, TemplateHash: p.TemplateHash, Terminating: p.leaving,
 					Owner: cluster.Owner{UID: p.OwnerUID, Kind: p.OwnerKind},
 				})
 			}

@@ -334,7 +334,7 @@ func (o *Observation) predictedOf(pod *cluster.Pod) (cluster.Amounts, bool) {
 
 func ledgerPod(pod *cluster.Pod) ledger.Pod {
 	return ledger.Pod{
-		UID: pod.UID, Name: pod.Name, OwnerUID: pod.Owner.UID, OwnerKind: pod.Owner.Kind, TemplateHash: pod.TemplateHash,
-		Created: pod.Created,
+		UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, OwnerUID: pod.Owner.UID, OwnerKind: pod.Owner.Kind,
+		TemplateHash: pod.TemplateHash, Created: pod.Created,
 	}
 }

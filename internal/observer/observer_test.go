@@ -231,7 +231,9 @@ func (h *harbor) happen(rng *rand.Rand, step int) {
 	case 6:
 		h.Ledger().Cancel("uid-"+name, h.now)
 	case 7:
-		h.Ledger().Match(ledger.Pod{UID: fmt.Sprintf("uid-new%d", k), OwnerUID: owner, OwnerKind: "ReplicaSet", TemplateHash: "h1"}, h.now)
+		h.Ledger().Match(ledger.Pod{
+			UID: fmt.Sprintf("uid-new%d", k), Namespace: "ns", OwnerUID: owner, OwnerKind: "ReplicaSet", TemplateHash: "h1",
+		}, h.now)
 	}
 }
 

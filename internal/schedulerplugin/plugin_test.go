@@ -183,7 +183,7 @@ func TestSourceIsAvoided(t *testing.T) {
 	s.node("to", 3000)
 	s.observe()
 	uid := s.record(1, "from", "to")
-	s.observer.Ledger().Bound(ledger.Pod{UID: "new", OwnerUID: "rs-1", OwnerKind: "ReplicaSet", TemplateHash: "h1"}, "to", s.now)
+	s.observer.Ledger().Bound(ledger.Pod{UID: "new", Namespace: "ns", OwnerUID: "rs-1", OwnerKind: "ReplicaSet", TemplateHash: "h1"}, "to", s.now)
 	if move, _ := s.observer.Ledger().Get(uid); move.State != ledger.Landed {
 		t.Fatalf("the move is %s", move.State)
 	}

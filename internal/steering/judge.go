@@ -291,7 +291,7 @@ func (r round) estimate(pod *extender.Pod) cluster.Amounts {
 func ledgerPod(pod *extender.Pod) ledger.Pod {
 	created, _ := time.Parse(time.RFC3339, pod.Created) // a time that cannot be read is not known
 	return ledger.Pod{
-		UID: pod.UID, Name: pod.Name, OwnerUID: pod.OwnerUID, OwnerKind: pod.OwnerKind, TemplateHash: pod.TemplateHash,
-		Created: created,
+		UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, OwnerUID: pod.OwnerUID, OwnerKind: pod.OwnerKind,
+		TemplateHash: pod.TemplateHash, Created: created,
 	}
 }

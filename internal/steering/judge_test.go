@@ -243,6 +243,37 @@ func TestLanding(t *testing.T) {
 	}
 }
 
+// A pod of another namespace that names the owner of a move is answered like any other pod, and takes nothing from the real
+// replacement.
+func TestForgedOwnersTakeNoLanding(t *testing.T) {
+	b := newBridge(t)
+	for name, used := range map[string]int64{"from": 7000, "to": 2000, "other": 3000} {
+		b.node(name, used)
+	}
+	b.observe()
+	uid := b.record(1, "from", "to")
+	planned := func() ledger.Move {
+		move, _ := b.observer.Ledger().Get(uid)
+		return move
+	}
+	before := planned()
+	for _, forgedUID := range []string{"forged-1", "forged-2", "forged-3"} {
+		forged := webPod(forgedUID)
+		forged.Namespace = "other"
+		if got := b.filter(forged, "to", "other"); got["to"] == notThere || got["other"] == notThere {
+			t.Errorf("filter: %v", got)
+		}
+		b.prioritize(forged, "to", "other")
+		b.Consider(forged).Reserve("other")
+		if diff := cmp.Diff(before, planned(), cmp.AllowUnexported(ledger.Move{})); diff != "" {
+			t.Errorf("the move after a forged request (-want +got):\n%s", diff)
+		}
+	}
+	if diff := cmp.Diff(map[string]extender.Reject{"to": keep, "other": notThere}, b.filter(webPod("new"), "to", "other")); diff != "" {
+		t.Errorf("the real replacement (-want +got):\n%s", diff)
+	}
+}
+
 // After two bookings a replacement is a pod like any other, kept away from its source alone.
 func TestLandingAttempts(t *testing.T) {
 	b := newBridge(t)
