@@ -3,14 +3,14 @@ package policy
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/evenkeel/evenkeel/lines"
+	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
 // MemoryAvailable is the memory that a kubelet counts as available before it
 // evicts pods itself: capacity without the working set, in percent of capacity.
 // The less there is the worse.
-const MemoryAvailable = lines.MemoryAvailable
+const MemoryAvailable = thresholds.MemoryAvailable
 
 // Levels are the levels of one metric that mean something. One that is absent
 // is no line. For a metric of which less is worse, read below for above.

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/lines"
+	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -55,15 +55,15 @@ func (l lined) board(t testing.TB, view *usage.View) *Board {
 	return NewBoard(view, l.set(t).Resolve(view), l.Config)
 }
 
-func (l lined) set(t testing.TB) *lines.Set {
+func (l lined) set(t testing.TB) *thresholds.Set {
 	t.Helper()
-	var rules []lines.Rule
+	var rules []thresholds.Rule
 	for r, metric := range []usage.Metric{usage.CPU, usage.Memory} {
-		levels := lines.NoLevels()
+		levels := thresholds.NoLevels()
 		levels.Reject = l.reject[r]
-		rules = append(rules, lines.Rule{Metric: metric, Window: usage.Avg5m, Levels: levels})
+		rules = append(rules, thresholds.Rule{Metric: metric, Window: usage.Avg5m, Levels: levels})
 	}
-	set, err := lines.New([]lines.Pool{{Name: "default", Rules: rules}}, 3)
+	set, err := thresholds.New([]thresholds.Pool{{Name: "default", Rules: rules}}, 3)
 	if err != nil {
 		t.Fatal(err)
 	}

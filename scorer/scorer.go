@@ -12,7 +12,7 @@ import (
 	"sync"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/lines"
+	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -53,7 +53,7 @@ type node struct {
 }
 
 // NewBoard returns the board of a view, whose lines say what each node may take.
-func NewBoard(view *usage.View, resolved *lines.Resolved, config Config) *Board {
+func NewBoard(view *usage.View, resolved *thresholds.Resolved, config Config) *Board {
 	b := &Board{
 		config:   config,
 		index:    make(map[string]int32, len(view.Nodes)),
@@ -70,7 +70,7 @@ func NewBoard(view *usage.View, resolved *lines.Resolved, config Config) *Board 
 	for i := range view.Nodes {
 		info := &view.Snapshot.Nodes[i].Node
 		b.index[info.Name] = int32(i) //nolint:gosec // a cluster has fewer than 2^31 nodes
-		b.nodes[i] = node{name: info.Name, allocatable: info.Allocatable, predicted: lines.Careful(&view.Nodes[i])}
+		b.nodes[i] = node{name: info.Name, allocatable: info.Allocatable, predicted: thresholds.Careful(&view.Nodes[i])}
 		b.gauges[i].set(b.nodes[i].predicted, resolved.Ceiling(i), info.Allocatable, view.Nodes[i].Known())
 	}
 	return b

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/lines"
+	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -219,27 +219,27 @@ func TestBoardNames(t *testing.T) {
 // while a signal is beyond its reject line.
 func TestCeiling(t *testing.T) {
 	hour := usage.Window{Kind: usage.KindMaxAvg, Over: time.Hour}
-	reject := func(metric usage.Metric, window usage.Window, at float64) lines.Rule {
-		levels := lines.NoLevels()
+	reject := func(metric usage.Metric, window usage.Window, at float64) thresholds.Rule {
+		levels := thresholds.NoLevels()
 		levels.Reject = at
-		return lines.Rule{Metric: metric, Window: window, Levels: levels}
+		return thresholds.Rule{Metric: metric, Window: window, Levels: levels}
 	}
-	available := reject(lines.MemoryAvailable, usage.Avg5m, 20)
+	available := reject(thresholds.MemoryAvailable, usage.Avg5m, 20)
 	available.LowerIsWorse, available.Levels.Low, available.Levels.Evict, available.Levels.Leave = true, math.Inf(-1), math.Inf(-1), math.Inf(-1)
 	pressure := reject(usage.CPUPressure, usage.Avg5m, 30)
 	cases := map[string]struct {
-		rules    []lines.Rule
+		rules    []thresholds.Rule
 		pressure float64
 		want     cluster.Amounts
 	}{
 		"no lines":                        {want: cluster.Amounts{math.MaxInt64, math.MaxInt64}},
-		"a line of CPU":                   {rules: []lines.Rule{reject(usage.CPU, usage.Avg5m, 60)}, want: cluster.Amounts{6000, math.MaxInt64}},
-		"the lower of two windows":        {rules: []lines.Rule{reject(usage.CPU, usage.Avg5m, 60), reject(usage.CPU, usage.Last, 50)}, want: cluster.Amounts{5000, math.MaxInt64}},
-		"20 % of 120 GiB available":       {rules: []lines.Rule{available}, want: cluster.Amounts{math.MaxInt64, 96 * gib}},
-		"the last hour saw 10 % more":     {rules: []lines.Rule{reject(usage.CPU, hour, 60)}, want: cluster.Amounts{5000, math.MaxInt64}},
-		"a pressure at its line":          {rules: []lines.Rule{reject(usage.CPU, usage.Avg5m, 60), pressure}, pressure: 30, want: cluster.Amounts{6000, math.MaxInt64}},
-		"a pressure beyond its line":      {rules: []lines.Rule{reject(usage.CPU, usage.Avg5m, 60), pressure}, pressure: 30.1},
-		"a pressure that nobody measured": {rules: []lines.Rule{reject(usage.CPU, usage.Avg5m, 60), pressure}, pressure: math.NaN(), want: cluster.Amounts{6000, math.MaxInt64}},
+		"a line of CPU":                   {rules: []thresholds.Rule{reject(usage.CPU, usage.Avg5m, 60)}, want: cluster.Amounts{6000, math.MaxInt64}},
+		"the lower of two windows":        {rules: []thresholds.Rule{reject(usage.CPU, usage.Avg5m, 60), reject(usage.CPU, usage.Last, 50)}, want: cluster.Amounts{5000, math.MaxInt64}},
+		"20 % of 120 GiB available":       {rules: []thresholds.Rule{available}, want: cluster.Amounts{math.MaxInt64, 96 * gib}},
+		"the last hour saw 10 % more":     {rules: []thresholds.Rule{reject(usage.CPU, hour, 60)}, want: cluster.Amounts{5000, math.MaxInt64}},
+		"a pressure at its line":          {rules: []thresholds.Rule{reject(usage.CPU, usage.Avg5m, 60), pressure}, pressure: 30, want: cluster.Amounts{6000, math.MaxInt64}},
+		"a pressure beyond its line":      {rules: []thresholds.Rule{reject(usage.CPU, usage.Avg5m, 60), pressure}, pressure: 30.1},
+		"a pressure that nobody measured": {rules: []thresholds.Rule{reject(usage.CPU, usage.Avg5m, 60), pressure}, pressure: math.NaN(), want: cluster.Amounts{6000, math.MaxInt64}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -250,7 +250,7 @@ func TestCeiling(t *testing.T) {
 				[]usage.NodeUsage{{Current: used, Predicted: used, Signals: [][]float64{{tc.pressure, tc.pressure, tc.pressure}}}},
 			)
 			view.Windows, view.Signals = append(view.Windows, hour), []usage.Metric{usage.CPUPressure}
-			set, err := lines.New([]lines.Pool{{Name: "default", Rules: tc.rules}}, 3)
+			set, err := thresholds.New([]thresholds.Pool{{Name: "default", Rules: tc.rules}}, 3)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -275,12 +275,12 @@ func TestCeiling(t *testing.T) {
 
 // Pools of nodes have lines of their own.
 func TestCeilingByPool(t *testing.T) {
-	rules := func(reject float64) []lines.Rule {
-		levels := lines.NoLevels()
+	rules := func(reject float64) []thresholds.Rule {
+		levels := thresholds.NoLevels()
 		levels.Reject = reject
-		return []lines.Rule{{Metric: usage.CPU, Window: usage.Avg5m, Levels: levels}}
+		return []thresholds.Rule{{Metric: usage.CPU, Window: usage.Avg5m, Levels: levels}}
 	}
-	set, err := lines.New([]lines.Pool{
+	set, err := thresholds.New([]thresholds.Pool{
 		{Name: "batch", Matches: func(labels map[string]string) bool { return labels["pool"] == "batch" }, Rules: rules(90)},
 		{Name: "default", Rules: rules(60)},
 	}, 3)

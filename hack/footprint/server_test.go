@@ -18,8 +18,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/cluster/informed"
 	"github.com/evenkeel/evenkeel/internal/observer"
-	"github.com/evenkeel/evenkeel/lines"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 	"github.com/evenkeel/evenkeel/usage/metricsserver"
 	"github.com/evenkeel/evenkeel/usage/prometheus"
@@ -146,7 +146,7 @@ func TestUsageIsSane(t *testing.T) {
 // newObserver returns an Observer that knows the fake's cluster.
 func newObserver(t *testing.T, source observer.Source, windows ...usage.Window) *observer.Observer {
 	t.Helper()
-	set, err := lines.New([]lines.Pool{{Name: "default"}}, 3)
+	set, err := thresholds.New([]thresholds.Pool{{Name: "default"}}, 3)
 	if err != nil {
 		t.Fatal(err)
 	}

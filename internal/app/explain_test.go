@@ -24,11 +24,11 @@ import (
 	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/steering"
-	"github.com/evenkeel/evenkeel/lines"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -82,8 +82,8 @@ func (meter) Sample(context.Context, *cluster.Snapshot) (usage.Batch, error) {
 // watching is a process that knows of one node.
 func watching(t *testing.T) *App {
 	t.Helper()
-	set, err := lines.New([]lines.Pool{{Rules: []lines.Rule{{
-		Metric: usage.CPU, Window: usage.Avg5m, Levels: lines.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60},
+	set, err := thresholds.New([]thresholds.Pool{{Rules: []thresholds.Rule{{
+		Metric: usage.CPU, Window: usage.Avg5m, Levels: thresholds.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60},
 	}}}}, 3)
 	if err != nil {
 		t.Fatal(err)

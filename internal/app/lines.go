@@ -10,14 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/lines"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
 // linesFor returns the one definition of hot. Arguments of the plugin lie over the LoadPolicy's lines for both sides; two
 // profiles that ask for different ones are a mistake. Pools keep their own.
-func linesFor(load *policy.LoadPolicy, all []*policy.RealUsageLowNodeUtilizationArgs) (*lines.Set, error) {
+func linesFor(load *policy.LoadPolicy, all []*policy.RealUsageLowNodeUtilizationArgs) (*thresholds.Set, error) {
 	base := load.Lines
 	for i, args := range all {
 		if i > 0 && !sameLines(all[0], args) {
@@ -29,27 +29,27 @@ func linesFor(load *policy.LoadPolicy, all []*policy.RealUsageLowNodeUtilization
 		}
 		base = laid
 	}
-	var pools []lines.Pool
+	var pools []thresholds.Pool
 	for i := range load.NodePools {
 		pool := &load.NodePools[i]
 		selector, err := metav1.LabelSelectorAsSelector(&pool.Selector)
 		if err != nil {
 			return nil, fmt.Errorf("nodePools[%d].selector: %w", i, err)
 		}
-		pools = append(pools, lines.Pool{
+		pools = append(pools, thresholds.Pool{
 			Name: pool.Name, Rules: rules(load, pool.Lines),
 			Matches: func(nodeLabels map[string]string) bool { return selector.Matches(labels.Set(nodeLabels)) },
 		})
 	}
-	return lines.New(append(pools, lines.Pool{Rules: rules(load, base)}), load.MinGapPercent)
+	return thresholds.New(append(pools, thresholds.Pool{Rules: rules(load, base)}), load.MinGapPercent)
 }
 
-func rules(load *policy.LoadPolicy, set policy.Lines) []lines.Rule {
-	var rules []lines.Rule
+func rules(load *policy.LoadPolicy, set policy.Lines) []thresholds.Rule {
+	var rules []thresholds.Rule
 	for _, metric := range set.Metrics() {
 		reversed, relieves := load.Usage.LowerIsWorse(metric), relief(load.Usage.Relieves(metric))
 		for _, window := range judgedWindows(load, set[metric]) {
-			rules = append(rules, lines.Rule{
+			rules = append(rules, thresholds.Rule{
 				Metric: metric, Window: window, Levels: levels(set[metric].In(window), reversed),
 				Deviation: set[metric].Deviation, LowerIsWorse: reversed, Relieves: relieves,
 			})
@@ -64,14 +64,14 @@ func relief(by usage.Metric) cluster.Resource {
 	case usage.Memory:
 		return cluster.Memory
 	case policy.RelievesNone:
-		return lines.Nothing
+		return thresholds.Nothing
 	default:
 		return cluster.CPU
 	}
 }
 
 // levels converts levels; one that is not given is out of reach.
-func levels(given policy.Levels, reversed bool) lines.Levels {
+func levels(given policy.Levels, reversed bool) thresholds.Levels {
 	none := math.Inf(1)
 	if reversed {
 		none = math.Inf(-1)
@@ -82,7 +82,7 @@ func levels(given policy.Levels, reversed bool) lines.Levels {
 		}
 		return *value
 	}
-	return lines.Levels{Low: level(given.Low), Reject: level(given.Reject), Evict: level(given.Evict), Leave: level(given.Leave)}
+	return thresholds.Levels{Low: level(given.Low), Reject: level(given.Reject), Evict: level(given.Evict), Leave: level(given.Leave)}
 }
 
 func sameLines(a, b *policy.RealUsageLowNodeUtilizationArgs) bool {

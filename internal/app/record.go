@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/evenkeel/evenkeel/internal/sim/recording"
 	"github.com/evenkeel/evenkeel/internal/slim"
-	"github.com/evenkeel/evenkeel/sim/recording"
 )
 
 // RecordOptions are the flags of `evenkeel record`.

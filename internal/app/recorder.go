@@ -20,7 +20,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/observer"
-	"github.com/evenkeel/evenkeel/sim/recording"
+	"github.com/evenkeel/evenkeel/internal/sim/recording"
 	"github.com/evenkeel/evenkeel/usage"
 )
 

@@ -16,18 +16,18 @@ import (
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/policy"
-	"github.com/evenkeel/evenkeel/restraint"
+	"github.com/evenkeel/evenkeel/safeguards"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 )
 
 // restrain joins the restraint's rules to what this process knows.
 type restrain struct {
-	rules    *restraint.Rules
+	rules    *safeguards.Rules
 	calendar *policy.Calendar
 
 	mu         sync.Mutex
 	cycleStart time.Time
-	verdict    *restraint.Verdict
+	verdict    *safeguards.Verdict
 	at         time.Time
 	revision   int64
 }
@@ -46,16 +46,16 @@ func (a *App) wireRestraint() (err error) {
 }
 
 // restraintRules are a policy's rules of restraint.
-func restraintRules(e *policy.Eviction) *restraint.Rules {
-	return restraint.New(restraint.Config{
+func restraintRules(e *policy.Eviction) *safeguards.Rules {
+	return safeguards.New(safeguards.Config{
 		MaxPerHour:            e.MaxMovesPerHour,
 		MaxPerHourOfNamespace: e.MaxMovesPerHourOfNamespace,
 		MaxPerHourOfOwner:     e.MaxMovesPerHourOfOwner,
 		MaxPerHourOfPool:      e.MaxMovesPerHourOfNodePool,
 		NodeSettle:            e.NodeSettle.Duration,
 		MoveTTL:               e.MoveTTL.Duration,
-		Cooldown:              restraint.Cooldown{Base: e.Cooldown.Base.Duration, Max: e.Cooldown.Max.Duration},
-		Breaker: restraint.Breaker{
+		Cooldown:              safeguards.Cooldown{Base: e.Cooldown.Base.Duration, Max: e.Cooldown.Max.Duration},
+		Breaker: safeguards.Breaker{
 			MaxPending:         e.Breaker.MaxPendingReplacements,
 			PendingAfter:       e.Breaker.PendingAfter.Duration,
 			MaxUnready:         e.Breaker.MaxUnreadyReplacements,
@@ -76,7 +76,7 @@ func (r *restrain) beginCycle(now time.Time) {
 }
 
 // restrained is what may be evicted now.
-func (a *App) restrained() *restraint.Verdict {
+func (a *App) restrained() *safeguards.Verdict {
 	r, now, revision := &a.restraint, a.now(), a.observer.Ledger().Revision()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -86,17 +86,17 @@ func (a *App) restrained() *restraint.Verdict {
 	return r.verdict
 }
 
-func (a *App) restraintFacts(now time.Time) restraint.Facts {
-	facts := restraint.Facts{CycleStart: a.restraint.cycleStart}
+func (a *App) restraintFacts(now time.Time) safeguards.Facts {
+	facts := safeguards.Facts{CycleStart: a.restraint.cycleStart}
 	facts.InFlight, facts.Ended = a.observer.Ledger().Moves()
 	facts.InFlight, facts.Ended = restrainedBy(facts.InFlight), restrainedBy(facts.Ended)
 	names := make(map[string]*ledger.Move, len(facts.Ended))
 	for i := range facts.Ended {
 		names[facts.Ended[i].Replacement] = &facts.Ended[i]
 	}
-	facts.Health = func(uid string) restraint.Health { return a.healthOf(names[uid]) }
+	facts.Health = func(uid string) safeguards.Health { return a.healthOf(names[uid]) }
 	for _, call := range a.gate.Calls() {
-		facts.Calls = append(facts.Calls, restraint.Call{At: call.At, Refused: call.Refused, Err: call.Failed})
+		facts.Calls = append(facts.Calls, safeguards.Call{At: call.At, Refused: call.Refused, Err: call.Failed})
 	}
 	if latest := a.observer.Latest(); latest != nil {
 		facts.Nodes = len(latest.View.Nodes)
@@ -113,12 +113,12 @@ func (a *App) restraintFacts(now time.Time) restraint.Facts {
 }
 
 // healthOf is how the replacement of a move that landed is.
-func (a *App) healthOf(move *ledger.Move) restraint.Health {
+func (a *App) healthOf(move *ledger.Move) safeguards.Health {
 	pod := a.replacement(move)
 	if pod == nil {
-		return restraint.Health{}
+		return safeguards.Health{}
 	}
-	return restraint.Health{Known: true, Ready: podutil.IsPodReady(pod), Restarts: restarts(pod)}
+	return safeguards.Health{Known: true, Ready: podutil.IsPodReady(pod), Restarts: restarts(pod)}
 }
 
 // replacement returns the pod that took a move up, nil if it is gone.
@@ -165,11 +165,11 @@ func (a *App) refuse(pod *v1.Pod) plan.Reason {
 		owner = string(ref.UID)
 	}
 	pool := a.pool(pod.Spec.NodeName)
-	for _, ask := range []func() (restraint.Reason, string){
-		func() (restraint.Reason, string) { return verdict.Owner(owner) },
-		func() (restraint.Reason, string) { return verdict.Node(pod.Spec.NodeName) },
-		func() (restraint.Reason, string) { return verdict.Namespace(pod.Namespace) },
-		func() (restraint.Reason, string) { return verdict.Pool(pool) },
+	for _, ask := range []func() (safeguards.Reason, string){
+		func() (safeguards.Reason, string) { return verdict.Owner(owner) },
+		func() (safeguards.Reason, string) { return verdict.Node(pod.Spec.NodeName) },
+		func() (safeguards.Reason, string) { return verdict.Namespace(pod.Namespace) },
+		func() (safeguards.Reason, string) { return verdict.Pool(pool) },
 	} {
 		if reason, _ := ask(); reason != "" {
 			return plan.Reason(reason)

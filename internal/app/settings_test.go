@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/descheduler/pkg/api"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/lines"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -30,13 +30,13 @@ func viewAt(cpu, memory int64, labels map[string]string) *usage.View {
 
 func TestLinesAreOneSetForBothHalves(t *testing.T) {
 	inf := math.Inf(1)
-	none := lines.Levels{Low: inf, Reject: inf, Evict: inf, Leave: inf}
-	shippedCPU := lines.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60}
-	shippedMemory := lines.Levels{Low: 60, Reject: 75, Evict: 80, Leave: 75}
+	none := thresholds.Levels{Low: inf, Reject: inf, Evict: inf, Leave: inf}
+	shippedCPU := thresholds.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60}
+	shippedMemory := thresholds.Levels{Low: 60, Reject: 75, Evict: 80, Leave: 75}
 	cases := map[string]struct {
 		change      func(*policy.LoadPolicy)
 		args        []*policy.RealUsageLowNodeUtilizationArgs
-		cpu, memory lines.Levels
+		cpu, memory thresholds.Levels
 		wantErr     bool
 	}{
 		"the LoadPolicy's without arguments": {cpu: shippedCPU, memory: shippedMemory},
@@ -48,14 +48,14 @@ func TestLinesAreOneSetForBothHalves(t *testing.T) {
 			args: []*policy.RealUsageLowNodeUtilizationArgs{{
 				Thresholds: api.ResourceThresholds{"cpu": 20}, TargetThresholds: api.ResourceThresholds{"cpu": 50},
 			}},
-			cpu: lines.Levels{Low: 20, Reject: 47, Evict: 50, Leave: 45}, memory: shippedMemory,
+			cpu: thresholds.Levels{Low: 20, Reject: 47, Evict: 50, Leave: 45}, memory: shippedMemory,
 		},
 		"deviation thresholds lie around the mean usage of 40 %": {
 			args: []*policy.RealUsageLowNodeUtilizationArgs{{
 				UseDeviationThresholds: true,
 				Thresholds:             api.ResourceThresholds{"cpu": 10}, TargetThresholds: api.ResourceThresholds{"cpu": 10},
 			}},
-			cpu: lines.Levels{Low: 30, Reject: 47, Evict: 50, Leave: 45}, memory: shippedMemory,
+			cpu: thresholds.Levels{Low: 30, Reject: 47, Evict: 50, Leave: 45}, memory: shippedMemory,
 		},
 		"a pool has lines of its own": {
 			change: func(p *policy.LoadPolicy) {
@@ -66,7 +66,7 @@ func TestLinesAreOneSetForBothHalves(t *testing.T) {
 				}
 				p.NodePools = []policy.NodePool{pool}
 			},
-			cpu: lines.Levels{Low: inf, Reject: inf, Evict: 90, Leave: inf}, memory: none,
+			cpu: thresholds.Levels{Low: inf, Reject: inf, Evict: 90, Leave: inf}, memory: none,
 		},
 		"two profiles with different thresholds are refused": {
 			args: []*policy.RealUsageLowNodeUtilizationArgs{
@@ -89,7 +89,7 @@ func TestLinesAreOneSetForBothHalves(t *testing.T) {
 				return
 			}
 			resolved := set.Resolve(viewAt(40, 40, map[string]string{"pool": "batch"}))
-			for metric, want := range map[usage.Metric]lines.Levels{usage.CPU: tc.cpu, usage.Memory: tc.memory} {
+			for metric, want := range map[usage.Metric]thresholds.Levels{usage.CPU: tc.cpu, usage.Memory: tc.memory} {
 				got, _ := resolved.Of(0, metric, usage.Avg5m)
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("lines of %s (-want +got):\n%s", metric, diff)

@@ -15,8 +15,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/steering"
-	"github.com/evenkeel/evenkeel/lines"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -31,7 +31,7 @@ func (silent) Sample(context.Context, *cluster.Snapshot) (usage.Batch, error) {
 // extenderApp is as much of a process as its extender needs.
 func extenderApp(t *testing.T, options Options) *App {
 	t.Helper()
-	set, err := lines.New([]lines.Pool{{Name: "default"}}, 1)
+	set, err := thresholds.New([]thresholds.Pool{{Name: "default"}}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,10 +15,10 @@ import (
 	"sigs.k8s.io/descheduler/pkg/api"
 	"sigs.k8s.io/descheduler/pkg/framework/plugins/nodeutilization"
 
+	"github.com/evenkeel/evenkeel/internal/sim"
+	"github.com/evenkeel/evenkeel/internal/sim/report"
+	"github.com/evenkeel/evenkeel/internal/sim/trace"
 	"github.com/evenkeel/evenkeel/policy"
-	"github.com/evenkeel/evenkeel/sim"
-	"github.com/evenkeel/evenkeel/sim/report"
-	"github.com/evenkeel/evenkeel/sim/trace"
 )
 
 // SimulateOptions are the flags of `evenkeel simulate`.

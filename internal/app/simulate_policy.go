@@ -4,9 +4,9 @@ import (
 	"fmt"
 
 	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/internal/sim"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/policy"
-	"github.com/evenkeel/evenkeel/sim"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
 )
 

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/evenkeel/evenkeel/sim"
-	"github.com/evenkeel/evenkeel/sim/recording"
+	"github.com/evenkeel/evenkeel/internal/sim"
+	"github.com/evenkeel/evenkeel/internal/sim/recording"
 )
 
 // ownShape are the flags that say what a recording says itself.

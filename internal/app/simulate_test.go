@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/evenkeel/evenkeel/internal/sim"
+	"github.com/evenkeel/evenkeel/internal/sim/trace"
 	"github.com/evenkeel/evenkeel/policy"
-	"github.com/evenkeel/evenkeel/sim"
-	"github.com/evenkeel/evenkeel/sim/trace"
 )
 
 // simulated runs the command on a small generated trace and returns the results by variant.

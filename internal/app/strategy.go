@@ -19,11 +19,11 @@ import (
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/ledger"
-	"github.com/evenkeel/evenkeel/lines"
 	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -140,7 +140,7 @@ func (a *App) explainMove(m *plan.Move) string {
 }
 
 // evidence is everything that makes a node hot.
-func evidence(view *usage.View, resolved *lines.Resolved, node string) []lines.Evidence {
+func evidence(view *usage.View, resolved *thresholds.Resolved, node string) []thresholds.Evidence {
 	i := view.Snapshot.Index(node)
 	if i < 0 {
 		return nil
@@ -149,7 +149,7 @@ func evidence(view *usage.View, resolved *lines.Resolved, node string) []lines.E
 }
 
 // explainMove says in one sentence, with the numbers, why a pod is moved: it goes into the pod's Event.
-func explainMove(m *plan.Move, evidence []lines.Evidence) string {
+func explainMove(m *plan.Move, evidence []thresholds.Evidence) string {
 	said := make([]string, len(evidence))
 	for i := range evidence {
 		said[i] = evidence[i].String()

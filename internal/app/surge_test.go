@@ -23,7 +23,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/ledger"
-	"github.com/evenkeel/evenkeel/restraint"
+	"github.com/evenkeel/evenkeel/safeguards"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 )
 
@@ -244,24 +244,24 @@ func TestScalerForbids(t *testing.T) {
 
 // What the restraint makes of a surge: its own move is not held against it, and one that failed has its owner rest.
 func TestRestraintOfSurges(t *testing.T) {
-	rules := restraint.New(restraint.Config{
+	rules := safeguards.New(safeguards.Config{
 		MaxPerHourOfOwner: 1, NodeSettle: time.Hour, MoveTTL: time.Minute,
-		Cooldown: restraint.Cooldown{Base: 10 * time.Minute, Max: time.Hour},
-		Breaker:  restraint.Breaker{PendingAfter: time.Minute, UnreadyAfter: time.Minute, MaxPending: 9, MaxUnready: 9, MaxNotReadyPercent: 100},
+		Cooldown: safeguards.Cooldown{Base: 10 * time.Minute, Max: time.Hour},
+		Breaker:  safeguards.Breaker{PendingAfter: time.Minute, UnreadyAfter: time.Minute, MaxPending: 9, MaxUnready: 9, MaxNotReadyPercent: 100},
 	})
 	up := &ledger.Surge{Deployment: "shop", Replicas: 1}
 	done := &ledger.Surge{Deployment: "shop", Replicas: 1, Done: true}
 	ago := func(minutes int) time.Time { return noon.Add(-time.Duration(minutes) * time.Minute) }
 	cases := map[string]struct {
 		move        ledger.Move
-		owner, node restraint.Reason
+		owner, node safeguards.Reason
 	}{
 		"intended":                       {move: ledger.Move{State: ledger.Intended, Surge: up}},
 		"booked long ago":                {move: ledger.Move{State: ledger.Booked, Surge: up, Recorded: ago(9)}},
 		"landed, not ready":              {move: ledger.Move{State: ledger.Landed, Surge: up, Recorded: ago(9), Ended: ago(8)}},
-		"landed, evicted":                {move: ledger.Move{State: ledger.Landed, Surge: up, Evicted: ago(1), Ended: ago(2)}, owner: restraint.OwnerMovesPerHour, node: restraint.NodeSettling},
-		"failed before it landed":        {move: ledger.Move{State: ledger.Cancelled, Surge: done, Ended: ago(2)}, owner: restraint.OwnerCoolingDown},
-		"failed when it had landed":      {move: ledger.Move{State: ledger.Landed, Surge: done, Ended: ago(9), Outcome: &ledger.Outcome{Judged: ago(2)}}, owner: restraint.OwnerCoolingDown},
+		"landed, evicted":                {move: ledger.Move{State: ledger.Landed, Surge: up, Evicted: ago(1), Ended: ago(2)}, owner: safeguards.OwnerMovesPerHour, node: safeguards.NodeSettling},
+		"failed before it landed":        {move: ledger.Move{State: ledger.Cancelled, Surge: done, Ended: ago(2)}, owner: safeguards.OwnerCoolingDown},
+		"failed when it had landed":      {move: ledger.Move{State: ledger.Landed, Surge: done, Ended: ago(9), Outcome: &ledger.Outcome{Judged: ago(2)}}, owner: safeguards.OwnerCoolingDown},
 		"failed, an hour ago":            {move: ledger.Move{State: ledger.Cancelled, Surge: done, Recorded: ago(70), Ended: ago(65)}},
 		"cancelled, and no surge at all": {move: ledger.Move{State: ledger.Cancelled, Ended: ago(2)}},
 	}
@@ -274,8 +274,8 @@ func TestRestraintOfSurges(t *testing.T) {
 			if move.Recorded.IsZero() {
 				move.Recorded = ago(3)
 			}
-			facts := restraint.Facts{Health: func(string) restraint.Health { // it is ready once its predecessor goes, and gone after a failure
-				return restraint.Health{Known: move.Surging() && move.State == ledger.Landed, Ready: !move.Evicted.IsZero()}
+			facts := safeguards.Facts{Health: func(string) safeguards.Health { // it is ready once its predecessor goes, and gone after a failure
+				return safeguards.Health{Known: move.Surging() && move.State == ledger.Landed, Ready: !move.Evicted.IsZero()}
 			}}
 			if seen := restrainedBy([]ledger.Move{move}); move.InFlight() {
 				facts.InFlight = seen

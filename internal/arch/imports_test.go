@@ -29,12 +29,12 @@ var pureRooms = []string{
 	"policy/shape",              // whether a document fits the type it is decoded into
 	"cluster",                   // what the cluster looks like
 	"usage",                     // what is really used
-	"lines",                     // which levels of it mean something
+	"thresholds",                // which levels of it mean something
 	"scorer",                    // what a node will use with a pod on it
 	"ledger",                    // which moves are on their way
-	"restraint",                 // whether anything may be evicted now
+	"safeguards",                // whether anything may be evicted now
 	"strategies/realusage/plan", // which pods to move where
-	"sim/recording",             // what is kept of a live cluster
+	"internal/sim/recording",    // what is kept of a live cluster
 }
 
 // impureImports are what a pure room must not import, nor anything below it.
@@ -59,12 +59,12 @@ var apart = []string{"strategies", "scorer", "evictor"}
 // not everybody. Folders stand for everything below them.
 var importers = map[string][]string{
 	"cmd":             {},
-	"internal":        {"cmd", "internal", "sim"},
+	"internal":        {"cmd", "internal", "internal/sim"},
 	"internal/app":    {"cmd", "internal/app"},
 	"runner":          {"cmd", "internal", "runner"},
-	"scorer/extender": {"cmd", "internal", "scorer/extender", "sim"},
+	"scorer/extender": {"cmd", "internal", "scorer/extender", "internal/sim"},
 
-	"k8s.io/kubernetes/pkg/scheduler": {"cmd/kube-scheduler", "placement", "sim"},
+	"k8s.io/kubernetes/pkg/scheduler": {"cmd/kube-scheduler", "placement", "internal/sim"},
 }
 
 // A pure room imports nothing that can do, and no room that can.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/ledger"
-	"github.com/evenkeel/evenkeel/lines"
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -28,20 +28,20 @@ type harbor struct {
 	view   *usage.View
 	states map[string]plan.NodeState
 	moves  [2][]ledger.Move // in flight and ended
-	rules  []lines.Rule
+	rules  []thresholds.Rule
 	limits []scorer.Limit
 }
 
 func newHarbor(t testing.TB) *harbor {
-	cpu := lines.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60}
+	cpu := thresholds.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60}
 	none := math.Inf(1)
 	return &harbor{
 		t:      t,
 		view:   &usage.View{At: now, Snapshot: &cluster.Snapshot{}, Windows: []usage.Window{usage.Last, usage.Avg5m, p50}, Signals: []usage.Metric{usage.IOPressure}},
 		states: map[string]plan.NodeState{},
-		rules: []lines.Rule{
+		rules: []thresholds.Rule{
 			{Metric: usage.CPU, Window: usage.Avg5m, Levels: cpu}, {Metric: usage.CPU, Window: p50, Levels: cpu},
-			{Metric: lines.MemoryAvailable, Window: usage.Avg5m, LowerIsWorse: true, Levels: lines.Levels{Low: -none, Reject: 20, Evict: 10, Leave: 15}},
+			{Metric: thresholds.MemoryAvailable, Window: usage.Avg5m, LowerIsWorse: true, Levels: thresholds.Levels{Low: -none, Reject: 20, Evict: 10, Leave: 15}},
 		},
 	}
 }
@@ -89,7 +89,7 @@ func (h *harbor) state(node string, change func(*plan.NodeState)) {
 // facts are what is known without a plan.
 func (h *harbor) facts() *Facts {
 	h.t.Helper()
-	set, err := lines.New([]lines.Pool{{Rules: h.rules}}, 3)
+	set, err := thresholds.New([]thresholds.Pool{{Rules: h.rules}}, 3)
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -14,9 +14,9 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/ledger"
-	"github.com/evenkeel/evenkeel/lines"
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -28,7 +28,7 @@ type Facts struct {
 	View   *usage.View
 	Board  *scorer.Board
 	States map[string]plan.NodeState
-	Lines  *lines.Resolved
+	Lines  *thresholds.Resolved
 	// Limits are the policy's limits by measured usage, if it has any.
 	Limits []scorer.Limit
 	// SamplesNeeded is how many samples in a row make a node hot.

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/lines"
+	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -46,14 +46,14 @@ func (f *Facts) metrics(i int) []Metric {
 	for _, e := range f.Lines.Evidence(i) {
 		over[e.Metric] = true
 	}
-	names := append([]usage.Metric{usage.CPU, usage.Memory, lines.MemoryAvailable}, f.View.Signals...)
+	names := append([]usage.Metric{usage.CPU, usage.Memory, thresholds.MemoryAvailable}, f.View.Signals...)
 	var all []Metric
 	for _, name := range names {
 		m := Metric{Name: string(name), Percent: isPercent(name), Over: over[name]}
 		for w := range f.View.Windows {
 			one, judged, reversed := f.window(i, name, w)
 			m.LowerIsWorse = m.LowerIsWorse || reversed
-			if judged || one.Measured != nil && name != lines.MemoryAvailable {
+			if judged || one.Measured != nil && name != thresholds.MemoryAvailable {
 				m.Windows = append(m.Windows, one)
 			}
 		}
@@ -65,7 +65,7 @@ func (f *Facts) metrics(i int) []Metric {
 }
 
 func isPercent(metric usage.Metric) bool {
-	return metric == usage.CPU || metric == usage.Memory || metric == lines.MemoryAvailable ||
+	return metric == usage.CPU || metric == usage.Memory || metric == thresholds.MemoryAvailable ||
 		strings.HasSuffix(string(metric), ".pressure")
 }
 
@@ -97,7 +97,7 @@ func (f *Facts) window(i int, metric usage.Metric, w int) (one Window, judged, r
 
 // lowerIsWorse reads off levels which way round they are: a line that is not given is out of reach, and the low line is the
 // farthest from the evict line.
-func lowerIsWorse(l lines.Levels) bool {
+func lowerIsWorse(l thresholds.Levels) bool {
 	for _, level := range []float64{l.Low, l.Reject, l.Evict, l.Leave} {
 		if math.IsInf(level, 0) {
 			return level < 0
@@ -120,7 +120,7 @@ func (f *Facts) value(i int, metric usage.Metric, w int, used []cluster.Amounts)
 		resource = cluster.Memory
 	}
 	part, whole := used[w][resource], node.Allocatable[resource]
-	if metric == lines.MemoryAvailable {
+	if metric == thresholds.MemoryAvailable {
 		whole = node.Capacity[resource]
 		part = whole - part
 	}

@@ -6,8 +6,8 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/ledger"
-	"github.com/evenkeel/evenkeel/lines"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -127,7 +127,7 @@ func closed(node *cluster.Node) string {
 	return ""
 }
 
-func words(evidence []lines.Evidence) []string {
+func words(evidence []thresholds.Evidence) []string {
 	said := make([]string, len(evidence))
 	for i := range evidence {
 		said[i] = evidence[i].String()

@@ -1,7 +1,7 @@
 package explain
 
 import (
-	"github.com/evenkeel/evenkeel/restraint"
+	"github.com/evenkeel/evenkeel/safeguards"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 )
 
@@ -34,13 +34,13 @@ var said = map[plan.Reason]string{
 
 	"SurgeFailed": "it asks for a surge, and its Deployment may not be scaled (docs/surge.md)",
 
-	plan.Reason(restraint.OwnerReplacementUnready): "another replacement of its owner does not become ready, or crashes",
-	plan.Reason(restraint.OwnerReplacementPending): "another replacement of its owner waits for a node",
-	plan.Reason(restraint.OwnerCoolingDown):        "the last moves of its owner's pods did not help, so they rest for a while",
-	plan.Reason(restraint.OwnerMovesPerHour):       "its owner's moves of this hour are used up",
-	plan.Reason(restraint.NodeSettling):            "measurements of its node have to catch up with a move first",
-	plan.Reason(restraint.NamespaceMovesPerHour):   "its namespace's moves of this hour are used up",
-	plan.Reason(restraint.NodePoolMovesPerHour):    "its node pool's moves of this hour are used up",
+	plan.Reason(safeguards.OwnerReplacementUnready): "another replacement of its owner does not become ready, or crashes",
+	plan.Reason(safeguards.OwnerReplacementPending): "another replacement of its owner waits for a node",
+	plan.Reason(safeguards.OwnerCoolingDown):        "the last moves of its owner's pods did not help, so they rest for a while",
+	plan.Reason(safeguards.OwnerMovesPerHour):       "its owner's moves of this hour are used up",
+	plan.Reason(safeguards.NodeSettling):            "measurements of its node have to catch up with a move first",
+	plan.Reason(safeguards.NamespaceMovesPerHour):   "its namespace's moves of this hour are used up",
+	plan.Reason(safeguards.NodePoolMovesPerHour):    "its node pool's moves of this hour are used up",
 }
 
 // describe says a reason in words; empty for one that nobody has put in words.

@@ -3,7 +3,7 @@ package explain
 import (
 	"testing"
 
-	"github.com/evenkeel/evenkeel/restraint"
+	"github.com/evenkeel/evenkeel/safeguards"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 )
 
@@ -14,9 +14,9 @@ func TestReasonsAreDescribed(t *testing.T) {
 		plan.OwnerRollingOut, plan.OwnerJustScaled, plan.OwnerUnknown, plan.LastReadyReplica, plan.UsageUnknown, plan.SeveralPDBs, plan.PDBForbids,
 		plan.NamespaceExcluded, plan.ResourceClaims, plan.NoLanding, plan.MoveLimit, plan.NodeLeaving, plan.GainTooSmall,
 		plan.HotThroughImmovable, plan.NodeNotCool, plan.NodeClosed, plan.AboveRejectLine, plan.FilterRefuses,
-		plan.Reason(restraint.OwnerReplacementUnready), plan.Reason(restraint.OwnerReplacementPending), plan.Reason(restraint.OwnerCoolingDown),
-		plan.Reason(restraint.OwnerMovesPerHour), plan.Reason(restraint.NodeSettling), plan.Reason(restraint.NamespaceMovesPerHour),
-		plan.Reason(restraint.NodePoolMovesPerHour),
+		plan.Reason(safeguards.OwnerReplacementUnready), plan.Reason(safeguards.OwnerReplacementPending), plan.Reason(safeguards.OwnerCoolingDown),
+		plan.Reason(safeguards.OwnerMovesPerHour), plan.Reason(safeguards.NodeSettling), plan.Reason(safeguards.NamespaceMovesPerHour),
+		plan.Reason(safeguards.NodePoolMovesPerHour),
 	}
 	said := map[string]plan.Reason{}
 	for _, reason := range reasons {

@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/lines"
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -109,13 +109,13 @@ func newHarbor(t testing.TB, changes ...func(*harbor, *Config)) *harbor {
 }
 
 // linesOf are the shipped lines of CPU over windows.
-func linesOf(t testing.TB, windows ...usage.Window) *lines.Set {
+func linesOf(t testing.TB, windows ...usage.Window) *thresholds.Set {
 	t.Helper()
-	var rules []lines.Rule
+	var rules []thresholds.Rule
 	for _, w := range windows {
-		rules = append(rules, lines.Rule{Metric: usage.CPU, Window: w, Levels: lines.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60}})
+		rules = append(rules, thresholds.Rule{Metric: usage.CPU, Window: w, Levels: thresholds.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60}})
 	}
-	set, err := lines.New([]lines.Pool{{Name: "default", Rules: rules}}, 3)
+	set, err := thresholds.New([]thresholds.Pool{{Name: "default", Rules: rules}}, 3)
 	if err != nil {
 		t.Fatal(err)
 	}

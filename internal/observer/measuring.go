@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/lines"
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -79,7 +79,7 @@ func (m *measuring) observation(snapshot *cluster.Snapshot, now time.Time, read 
 }
 
 // states classifies after a new reading. Without one no sample is counted: nodes keep their state until they are unknown.
-func (m *measuring) states(view *usage.View, resolved *lines.Resolved, fresh bool) map[string]plan.NodeState {
+func (m *measuring) states(view *usage.View, resolved *thresholds.Resolved, fresh bool) map[string]plan.NodeState {
 	var before map[string]plan.NodeState
 	if m.last != nil {
 		before = m.last.States

@@ -16,9 +16,9 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/cluster/informed"
 	"github.com/evenkeel/evenkeel/ledger"
-	"github.com/evenkeel/evenkeel/lines"
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -31,7 +31,7 @@ type Config struct {
 	Usage  usage.Config
 	Scorer scorer.Config
 	// Lines are the one definition of hot.
-	Lines *lines.Set
+	Lines *thresholds.Set
 	Hot   plan.HotRule
 	// HotWindows are those that make a node hot.
 	HotWindows     []usage.Window
@@ -53,7 +53,7 @@ type Observation struct {
 	Board  *scorer.Board
 	States map[string]plan.NodeState
 	// Lines are what the nodes were judged by.
-	Lines *lines.Resolved
+	Lines *thresholds.Resolved
 	// Ready counts the ready nodes, Fresh those of them whose usage is known.
 	Ready, Fresh int
 	// Pods counts the pods on nodes whose usage is known, Measured those of them that were measured long enough.

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/lines"
+	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 	"github.com/evenkeel/evenkeel/usage/prometheus"
 )
@@ -76,15 +76,15 @@ func berth(i int) *v1.Node {
 }
 
 // shippedLines are the lines of cpu and memory over windows.
-func shippedLines(b *testing.B, windows ...usage.Window) *lines.Set {
+func shippedLines(b *testing.B, windows ...usage.Window) *thresholds.Set {
 	b.Helper()
-	var rules []lines.Rule
+	var rules []thresholds.Rule
 	for _, w := range windows {
 		rules = append(rules,
-			lines.Rule{Metric: usage.CPU, Window: w, Levels: lines.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60}},
-			lines.Rule{Metric: usage.Memory, Window: w, Levels: lines.Levels{Low: 60, Reject: 75, Evict: 80, Leave: 75}})
+			thresholds.Rule{Metric: usage.CPU, Window: w, Levels: thresholds.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60}},
+			thresholds.Rule{Metric: usage.Memory, Window: w, Levels: thresholds.Levels{Low: 60, Reject: 75, Evict: 80, Leave: 75}})
 	}
-	set, err := lines.New([]lines.Pool{{Name: "default", Rules: rules}}, 3)
+	set, err := thresholds.New([]thresholds.Pool{{Name: "default", Rules: rules}}, 3)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/lines"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -26,9 +26,9 @@ func (h *harbor) policyOf(changes ...func(*Config)) Config {
 
 // evictingAbove lowers or raises the line of CPU.
 func evictingAbove(t testing.TB, percent float64) func(*Config) {
-	set, err := lines.New([]lines.Pool{{Name: "default", Rules: []lines.Rule{{
+	set, err := thresholds.New([]thresholds.Pool{{Name: "default", Rules: []thresholds.Rule{{
 		Metric: usage.CPU, Window: usage.Avg5m,
-		Levels: lines.Levels{Low: percent - 20, Reject: percent - 5, Evict: percent, Leave: percent - 5},
+		Levels: thresholds.Levels{Low: percent - 20, Reject: percent - 5, Evict: percent, Leave: percent - 5},
 	}}}}, 3)
 	if err != nil {
 		t.Fatal(err)

@@ -19,9 +19,9 @@ import (
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/steering"
 	"github.com/evenkeel/evenkeel/ledger"
-	"github.com/evenkeel/evenkeel/lines"
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -45,8 +45,8 @@ func newStand(t testing.TB, scoring ...scorer.Config) *stand {
 	t.Helper()
 	s := &stand{t: t, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), used: map[string]int64{}}
 	scoring = append(scoring, scorer.Config{DampPercent: 5})
-	set, err := lines.New([]lines.Pool{{Rules: []lines.Rule{{
-		Metric: usage.CPU, Window: usage.Avg5m, Levels: lines.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60},
+	set, err := thresholds.New([]thresholds.Pool{{Rules: []thresholds.Rule{{
+		Metric: usage.CPU, Window: usage.Avg5m, Levels: thresholds.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60},
 	}}}}, 3)
 	if err != nil {
 		t.Fatal(err)

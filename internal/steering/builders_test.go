@@ -14,10 +14,10 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/ledger"
-	"github.com/evenkeel/evenkeel/lines"
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -35,8 +35,8 @@ func newBridge(t testing.TB, change ...func(*observer.Config)) *bridge {
 	t.Helper()
 	b := &bridge{t: t, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), used: map[string]int64{}}
 	clock := func() time.Time { return b.now }
-	set, err := lines.New([]lines.Pool{{Name: "default", Rules: []lines.Rule{{
-		Metric: usage.CPU, Window: usage.Avg5m, Levels: lines.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60},
+	set, err := thresholds.New([]thresholds.Pool{{Name: "default", Rules: []thresholds.Rule{{
+		Metric: usage.CPU, Window: usage.Avg5m, Levels: thresholds.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60},
 	}}}}, 3)
 	if err != nil {
 		t.Fatal(err)

@@ -19,11 +19,11 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/cluster/informed"
-	"github.com/evenkeel/evenkeel/lines"
 	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -55,9 +55,9 @@ func newFleet(tb testing.TB, nodes int, decorate func(workload int, pod *v1.Pod)
 	for i := range nodes {
 		f.add(i, nodes, decorate)
 	}
-	set, err := lines.New([]lines.Pool{{Rules: []lines.Rule{
-		{Metric: usage.CPU, Window: usage.Avg5m, Levels: lines.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60}},
-		{Metric: usage.Memory, Window: usage.Avg5m, Levels: lines.Levels{Low: 60, Reject: 75, Evict: 80, Leave: 75}},
+	set, err := thresholds.New([]thresholds.Pool{{Rules: []thresholds.Rule{
+		{Metric: usage.CPU, Window: usage.Avg5m, Levels: thresholds.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60}},
+		{Metric: usage.Memory, Window: usage.Avg5m, Levels: thresholds.Levels{Low: 60, Reject: 75, Evict: 80, Leave: 75}},
 	}}}, 3)
 	if err != nil {
 		tb.Fatal(err)

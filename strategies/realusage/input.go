@@ -9,10 +9,10 @@ import (
 	"sigs.k8s.io/descheduler/pkg/utils"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/lines"
 	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -21,7 +21,7 @@ type Observed struct {
 	View   *usage.View
 	Board  *scorer.Board
 	States map[string]plan.NodeState
-	Lines  *lines.Resolved
+	Lines  *thresholds.Resolved
 	// Closed is why nothing may be evicted now; empty when it may.
 	Closed string
 	// MaxMoves is how many moves may be made beside the policy's bound; negative for no further bound.

@@ -16,11 +16,11 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/cluster/informed"
-	"github.com/evenkeel/evenkeel/lines"
 	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -64,8 +64,8 @@ func newYard(t *testing.T, change ...func(*v1.Pod)) *yard {
 		view.Snapshot.Nodes, view.Nodes = append(view.Snapshot.Nodes, info), append(view.Nodes, read)
 	}
 	states["node-00000"] = plan.NodeState{State: plan.Hot}
-	set, err := lines.New([]lines.Pool{{Rules: []lines.Rule{{
-		Metric: usage.CPU, Window: usage.Avg5m, Levels: lines.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60},
+	set, err := thresholds.New([]thresholds.Pool{{Rules: []thresholds.Rule{{
+		Metric: usage.CPU, Window: usage.Avg5m, Levels: thresholds.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60},
 	}}}}, 3)
 	if err != nil {
 		t.Fatal(err)

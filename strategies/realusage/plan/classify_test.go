@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/lines"
+	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -66,22 +66,22 @@ func timeline(all []seen) []*usage.View {
 func steady(v int64) seen { return seen{last: v, avg: v} }
 
 // usual are the shipped lines of CPU.
-var usual = lines.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60}
+var usual = thresholds.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60}
 
 // judge goes by the usual lines of a metric over windows.
-func judge(t *testing.T, rules ...lines.Rule) func(*usage.View) Judge {
+func judge(t *testing.T, rules ...thresholds.Rule) func(*usage.View) Judge {
 	t.Helper()
-	set, err := lines.New([]lines.Pool{{Name: "default", Rules: rules}}, 3)
+	set, err := thresholds.New([]thresholds.Pool{{Name: "default", Rules: rules}}, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return func(view *usage.View) Judge { return set.Resolve(view) }
 }
 
-func rulesOf(metric usage.Metric, windows ...usage.Window) []lines.Rule {
-	rules := make([]lines.Rule, len(windows))
+func rulesOf(metric usage.Metric, windows ...usage.Window) []thresholds.Rule {
+	rules := make([]thresholds.Rule, len(windows))
 	for i, w := range windows {
-		rules[i] = lines.Rule{Metric: metric, Window: w, Levels: usual}
+		rules[i] = thresholds.Rule{Metric: metric, Window: w, Levels: usual}
 	}
 	return rules
 }
@@ -213,8 +213,8 @@ func TestClassify(t *testing.T) {
 
 // A state names what was over in the newest sample, and nothing where nothing was or nothing is known.
 func TestClassifyMetric(t *testing.T) {
-	rules := append(rulesOf(usage.CPU, usage.Avg5m), lines.Rule{
-		Metric: usage.CPUPressure, Window: usage.Avg5m, Levels: lines.Levels{Low: 10, Reject: 20, Evict: 30, Leave: 20}, Relieves: cluster.CPU,
+	rules := append(rulesOf(usage.CPU, usage.Avg5m), thresholds.Rule{
+		Metric: usage.CPUPressure, Window: usage.Avg5m, Levels: thresholds.Levels{Low: 10, Reject: 20, Evict: 30, Leave: 20}, Relieves: cluster.CPU,
 	})
 	waiting := func(s seen, pressure float64) seen {
 		s.pressure = pressure
@@ -253,12 +253,12 @@ func TestClassifySince(t *testing.T) {
 // says nothing, and neither does a node without any.
 func TestClassifyByResource(t *testing.T) {
 	cpu, memory := rulesOf(usage.CPU, usage.Avg5m), rulesOf(usage.Memory, usage.Avg5m)
-	available := []lines.Rule{{
-		Metric: lines.MemoryAvailable, Window: usage.Avg5m, LowerIsWorse: true, Levels: lines.Levels{Low: 40, Reject: 25, Evict: 20, Leave: 25},
+	available := []thresholds.Rule{{
+		Metric: thresholds.MemoryAvailable, Window: usage.Avg5m, LowerIsWorse: true, Levels: thresholds.Levels{Low: 40, Reject: 25, Evict: 20, Leave: 25},
 	}}
 	cases := map[string]struct {
 		used  cluster.Amounts
-		rules []lines.Rule
+		rules []thresholds.Rule
 		want  State
 	}{
 		"memory alone is hot":             {cluster.Amounts{10, 660}, append(cpu, memory...), Hot},

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/lines"
+	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -14,7 +14,7 @@ import (
 type rig struct {
 	t        *testing.T
 	store    *usage.Store
-	set      *lines.Set
+	set      *thresholds.Set
 	snapshot *cluster.Snapshot
 	states   map[string]NodeState
 }
@@ -32,7 +32,7 @@ func newRig(t *testing.T) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := lines.New([]lines.Pool{{Name: "default", Rules: append(
+	set, err := thresholds.New([]thresholds.Pool{{Name: "default", Rules: append(
 		rulesOf(usage.CPU, usage.Avg5m, median5m), rulesOf(usage.Memory, usage.Avg5m, median5m)...)}}, 3)
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/evenkeel/evenkeel/sim/trace"
+	"github.com/evenkeel/evenkeel/internal/sim/trace"
 )
 
 // Trace is a set of utilisation series of the same length, in percent of each one's own allocation, a value per step.

@@ -1,0 +1,159 @@
+package sim
+
+import (
+	"testing"
+	"time"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/internal/sim/kubescheduler"
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/safeguards"
+	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/thresholds"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+const ttl = 10 * time.Minute
+
+// steered is a world with Evenkeel on both sides, after a first reading.
+func steered(t *testing.T, fleet *Fleet) (*world, *evenkeel) {
+	t.Helper()
+	set, err := thresholds.New([]thresholds.Pool{{Name: "default", Rules: []thresholds.Rule{
+		{Metric: usage.CPU, Window: usage.Avg5m, Levels: thresholds.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60}},
+	}}}, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := &policy.RealUsageLowNodeUtilizationArgs{}
+	policy.SetDefaults_RealUsageLowNodeUtilizationArgs(args)
+	e, err := newEvenkeel(t.Context(), &Policy{
+		Observer: observer.Config{
+			Usage: usage.Config{SampleInterval: 15 * time.Second, MaxAge: 10 * time.Minute, MinWindow: time.Minute},
+			Lines: set, Hot: plan.HotRule{ConsecutiveSamples: 1, SampleInterval: 15 * time.Second},
+			HotWindows: []usage.Window{usage.Avg5m}, MinCoverage: 80, SampleInterval: 15 * time.Second,
+		},
+		Args: args, Rules: safeguards.New(safeguards.Config{}), OwnerPercent: 10, MoveTTL: ttl,
+		Interval: 10 * time.Second, Deadline: 4 * time.Minute, OwnerSettle: 3 * time.Minute,
+	}, newTally())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := newWorld(t.Context(), fleet, kubescheduler.Config{Seed: 1, Extender: asked{e.judge}, Weight: 15}, 30*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.populate(); err != nil {
+		t.Fatal(err)
+	}
+	e.tally.world = w
+	if err := e.join(w); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.proceed(0, w.start); err != nil {
+		t.Fatal(err)
+	}
+	w.usage.end(w)
+	e.observe(t.Context(), w.start.Add(Step), DefaultLag)
+	if err := w.proceed(1, e.clock); err != nil {
+		t.Fatal(err)
+	}
+	e.began = e.clock
+	return w, e
+}
+
+// planned is a move of a replica's pod, on record.
+func (e *evenkeel) planned(replica int, to string) ledger.Intent {
+	pod := e.world.replicas[replica].pod
+	intent := ledger.Intent{
+		Namespace: pod.Namespace, Pod: pod.Name, PodUID: string(pod.UID), TemplateHash: pod.Labels["pod-template-hash"],
+		Owner: cluster.Owner{Kind: "ReplicaSet", Name: pod.OwnerReferences[0].Name, UID: ownerOf(pod)},
+		Usage: cluster.Amounts{500, 64 << 20}, From: pod.Spec.NodeName, To: to, Wait: e.policy.Deadline, TTL: ttl,
+	}
+	e.observer.Ledger().Record(e.clock, intent)
+	return intent
+}
+
+// A deploy of the owner of a pod that is on the move leaves nothing behind: no move in flight, no usage reserved, no pod
+// without a node, whether the pod was to be evicted or its replacement fitted nowhere.
+func TestADeployDuringAMove(t *testing.T) {
+	for name, evicted := range map[string]bool{"before the eviction": false, "while the replacement waits for a node": true} {
+		t.Run(name, func(t *testing.T) {
+			fleet := fleetOf(t, 40, 50)
+			fleet.Owners = len(fleet.Replicas)
+			for i := range fleet.Replicas {
+				fleet.Replicas[i].Owner = i // of a single pod, so that no other one's going ends the move
+			}
+			w, e := steered(t, fleet)
+			intent := e.planned(3, w.nodes[(w.replicas[3].node+1)%len(w.nodes)].Name)
+			if evicted {
+				fits := fleet.Replicas[3].Requests
+				fleet.Replicas[3].Requests = fleet.Capacity.Plus(fleet.Capacity)
+				if err := e.move(&intent); err != nil || w.replicas[3].waiting == nil {
+					t.Fatalf("the replacement does not wait: %v", err)
+				}
+				fleet.Replicas[3].Requests = fits
+			}
+			w.deploys = []Deploy{{Owner: 3, At: e.clock.Sub(w.start) + time.Second}}
+			if err := w.until(e.clock.Add(2 * time.Minute)); err != nil {
+				t.Fatal(err)
+			}
+			if never, wait := e.check(&intent); !never || wait {
+				t.Errorf("the move of a pod that is gone: never %v, wait %v", never, wait)
+			}
+			if w.deployed != 1 || w.missing(3, w.now) > 0 || w.replicas[3].waiting != nil {
+				t.Errorf("%d pods were deployed, %d are away, %v waits", w.deployed, w.missing(3, w.now), w.replicas[3].waiting)
+			}
+			inFlight, ended := e.observer.Ledger().Moves()
+			e.observer.Ledger().Reserved(func(node string, by cluster.Amounts) { t.Errorf("node %s has %v reserved", node, by) }, func() {})
+			if len(inFlight) > 0 || len(ended) != 1 || ended[0].State != ledger.Cancelled {
+				t.Errorf("in flight: %+v; ended: %+v", inFlight, ended)
+			}
+		})
+	}
+}
+
+// The pods of an owner that is being deployed are left alone, and for a while after.
+func TestAnOwnerIsLeftAloneAfterADeploy(t *testing.T) {
+	w, e := steered(t, fleetOf(t, 40, 50))
+	w.deploys = []Deploy{{Owner: 0, At: e.clock.Sub(w.start) + time.Second}}
+	for _, tc := range []struct {
+		after, settle time.Duration
+		want          plan.Reason
+	}{
+		{0, time.Hour, ""}, {20 * time.Second, 0, plan.OwnerRollingOut}, {80 * time.Second, 0, plan.OwnerRollingOut}, // three of four batches
+		{150 * time.Second, 0, ""}, {150 * time.Second, 3 * time.Minute, plan.OwnerRollingOut}, {4 * time.Minute, 3 * time.Minute, ""},
+	} {
+		e.policy.OwnerSettle = tc.settle
+		at := e.began.Add(tc.after)
+		if err := w.until(at); err != nil {
+			t.Fatal(err)
+		}
+		e.clock = at
+		if got := e.refuse(w.replicas[0].pod); got != tc.want {
+			t.Errorf("after %v: refused by %q, want %q", tc.after, got, tc.want)
+		}
+		if got := e.refuse(w.replicas[15].pod); got != "" {
+			t.Errorf("after %v: a pod of another owner is refused by %q", tc.after, got)
+		}
+	}
+}
+
+// A move waits while its owner's budget has no room and goes on when it has; others go first.
+func TestAMoveWaitsForItsBudget(t *testing.T) {
+	w, e := steered(t, fleetOf(t, 40, 50))
+	w.maxUnavailable = 10
+	to := func(i int) string { return w.nodes[(w.replicas[i].node+1)%len(w.nodes)].Name }
+	moves := []ledger.Intent{e.planned(0, to(0)), e.planned(1, to(1)), e.planned(12, to(12))}
+	e.carry(moves)
+	if e.err != nil || e.tally.landed != 3 || e.tally.refused > 0 {
+		t.Fatalf("%d of 3 landed, %d were refused: %v", e.tally.landed, e.tally.refused, e.err)
+	}
+	for k, want := range []time.Duration{10 * time.Second, 40 * time.Second, 20 * time.Second} {
+		move, _ := e.observer.Ledger().Get(moves[k].PodUID)
+		if got := move.Evicted.Sub(e.began); got != want {
+			t.Errorf("move %d of pod %q is made after %v, want %v", k, move.Pod, got, want)
+		}
+	}
+}

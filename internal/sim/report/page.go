@@ -1,0 +1,160 @@
+package report
+
+import (
+	_ "embed" // the page
+	"fmt"
+	"html/template"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/evenkeel/evenkeel/internal/sim"
+)
+
+//go:embed page.gohtml
+var pageText string
+
+//go:embed page.css
+var pageStyle string
+
+// page is what the template shows.
+type page struct {
+	Heading Heading
+	// Played says what was replayed, Timing how.
+	Played, Timing string
+	Style          template.CSS
+	Verdict        Verdict
+	Rule           string
+	Memory         bool
+	Rows           []tableRow
+	HotLine        string
+	HeatMaps       []heatMap
+	Legend         []swatch
+	LegendWidth    px
+	Distribution   *distribution
+	Timelines      []timeline
+	Span           string
+	Landings       []landing
+}
+
+// tableRow is a variant in the table; bars are in percent of the widest.
+type tableRow struct {
+	style
+
+	Best                              bool
+	Aside                             bool // it does not compete
+	Hot, Unserved, Deviation, DevHour string
+	MemoryHot, MemoryDevHour          string
+	Evictions, Rate, Saved, OnPlan    string
+	Boomerangs, Helped, Lost, Peak    string
+	HotBar, RateBar                   px
+}
+
+// HTML writes a page that needs nothing beside itself.
+func HTML(w io.Writer, heading Heading, results []sim.Result) error {
+	p, err := newPage(heading, results)
+	if err != nil {
+		return err
+	}
+	text, err := template.New("report").Parse(pageText)
+	if err != nil {
+		return fmt.Errorf("reading the page's template: %w", err)
+	}
+	if err := text.Execute(w, p); err != nil {
+		return fmt.Errorf("writing the page: %w", err)
+	}
+	return nil
+}
+
+func newPage(heading Heading, results []sim.Result) (*page, error) {
+	made, err := rows(results)
+	if err != nil {
+		return nil, err
+	}
+	line := heading.HotLinePercent
+	if !(line > 0 && line <= 100) {
+		return nil, fmt.Errorf("a hot line of %v %%: above 0 to 100 are possible", line)
+	}
+	verdict := Judge(results)
+	for i, sentence := range verdict.Sentences {
+		verdict.Sentences[i] = strings.ReplaceAll(sentence, " %", "\u00a0%") // no line ends between a number and its unit
+	}
+	looks, colours := styles(results, verdict.Best), newScale(line)
+	p := &page{
+		Heading: heading, Played: played(&heading), Timing: timing(&heading), Style: template.CSS(pageStyle), //nolint:gosec // our own
+		Verdict: verdict, Rule: Rule, Memory: withMemory(results), HotLine: fmt.Sprintf("%g %%", line), Legend: colours.legend(),
+		Landings: landings(results, looks),
+	}
+	p.LegendWidth = px(22*len(p.Legend) + 60)
+	p.Rows = tableRows(made, looks, verdict.Best)
+	if p.HeatMaps, err = heatMaps(results, looks, colours); err != nil {
+		return nil, err
+	}
+	p.Distribution = distributionOf(results, looks, line, verdict.Best)
+	p.Timelines, p.Span = timelines(results, looks)
+	return p, nil
+}
+
+func played(h *Heading) string {
+	text := fmt.Sprintf("%d pods on %d nodes, %d steps of 5 minutes", h.Pods, h.Nodes, h.Steps)
+	if h.WarmUpSteps > 0 {
+		text += fmt.Sprintf(", the first %d not scored", h.WarmUpSteps)
+	}
+	if h.MemoryTrace == "" {
+		return text + "; CPU only"
+	}
+	return text + "; CPU and memory"
+}
+
+func timing(h *Heading) string {
+	text := fmt.Sprintf("A cycle every %s on metrics %s old; an evicted pod is away for %s. Seed %d.",
+		seconds(h.CycleSeconds), seconds(h.LagSeconds), seconds(h.GapSeconds), h.Seed)
+	if len(h.Policies) > 0 {
+		text += " Policies: " + strings.Join(h.Policies, ", ") + "."
+	}
+	return text
+}
+
+func tableRows(made []Row, looks []style, best string) []tableRow {
+	widestHot, widestRate := 0.0, 0.0
+	for i := range made {
+		widestHot = max(widestHot, made[i].HotPercent)
+		if made[i].Variant != Bound { // whose moves cost nothing, and would make all others look cheap
+			widestRate = max(widestRate, made[i].EvictionsPerPodAndDay)
+		}
+	}
+	cells := make([]tableRow, len(made))
+	for i := range made {
+		r := &made[i]
+		cells[i] = tableRow{
+			style: looks[i], Best: r.Variant == best, Aside: r.Variant == Bound,
+			Hot: share(r.HotPercent), Unserved: share(r.UnservedPercent), Deviation: points(r.CPUDeviation), DevHour: points(r.CPUDeviationHour),
+			MemoryHot: share(r.MemoryHotPercent), MemoryDevHour: points(r.MemoryDeviationHour),
+			Evictions: strconv.Itoa(r.Evictions), Rate: rate(r.EvictionsPerPodAndDay), Saved: "–", OnPlan: withUnit(r.OnPlan, r.Planned),
+			Boomerangs: strconv.Itoa(r.Boomerangs), Helped: withUnit(r.Helped, r.Evictions), Lost: share(r.LostPercent), Peak: points(r.PeakCPUPercent),
+			HotBar: percentOf(r.HotPercent, widestHot),
+		}
+		if r.Variant != Bound {
+			cells[i].RateBar = percentOf(r.EvictionsPerPodAndDay, widestRate)
+		}
+		if r.HotMinutesPerEviction != nil {
+			cells[i].Saved = points(*r.HotMinutesPerEviction)
+		}
+	}
+	return cells
+}
+
+// withUnit is a share with its unit, or a dash that stands alone.
+func withUnit(part, whole int) string {
+	if whole == 0 {
+		return "–"
+	}
+	return ratio(part, whole) + " %"
+}
+
+func percentOf(v, widest float64) px {
+	if widest <= 0 {
+		return 0
+	}
+	return px(100 * v / widest)
+}

@@ -1,0 +1,169 @@
+package report
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/evenkeel/evenkeel/internal/sim"
+)
+
+// enough is the share of the hot time that any variant takes away which the best one has to take away at least: beyond it fewer
+// evictions count for more.
+const enough = 0.8
+
+// Rule says in words what Judge goes by.
+const Rule = "The best variant is the one with the fewest evictions among those that take away at least four fifths of the hot " +
+	"time that any of them takes away. none and oracle do not compete."
+
+// Verdict says which variant is the best, and what it costs.
+type Verdict struct {
+	// Best is a variant's name.
+	Best      string   `json:"best"`
+	Sentences []string `json:"sentences"`
+}
+
+// Judge compares the variants. It says nothing where there are none.
+func Judge(results []sim.Result) Verdict {
+	base, bound := find(results, Baseline), find(results, Bound)
+	rivals := competing(results)
+	if len(rivals) == 0 {
+		return alone(base, bound)
+	}
+	from := reference(base, rivals)
+	best := choose(rivals, from)
+	if base != nil && best.HotPercent >= base.HotPercent && base.HotPercent > 0 {
+		return Verdict{Best: Baseline, Sentences: []string{fmt.Sprintf(
+			"No variant leaves fewer nodes hot than kube-scheduler alone, which leaves them hot for %s %% of their time; the nearest is %s with %s %%.",
+			share(base.HotPercent), plain(best.Variant), share(best.HotPercent),
+		)}}
+	}
+	v := Verdict{Best: best.Variant, Sentences: []string{cost(best, base)}}
+	for _, rival := range notable(rivals, best) {
+		v.Sentences = append(v.Sentences, against(rival, best))
+	}
+	if base != nil {
+		v.Sentences = append(v.Sentences, gains(best, base))
+	}
+	if bound != nil {
+		v.Sentences = append(v.Sentences, fmt.Sprintf("The oracle, which knows the coming hour and moves as it likes, reaches %s %%.", share(bound.HotPercent)))
+	}
+	return v
+}
+
+// alone is the verdict where nothing competes.
+func alone(base, bound *sim.Result) (v Verdict) {
+	if base != nil {
+		v.Best = Baseline
+		v.Sentences = append(v.Sentences, fmt.Sprintf("With kube-scheduler alone nodes are hot for %s %% of their time.", share(base.HotPercent)))
+	}
+	if bound != nil {
+		v.Sentences = append(v.Sentences, fmt.Sprintf("The oracle, which knows the coming hour and moves as it likes, reaches %s %%.", share(bound.HotPercent)))
+	}
+	return v
+}
+
+func competing(results []sim.Result) (rivals []*sim.Result) {
+	for i := range results {
+		if name := results[i].Variant; name != Baseline && name != Bound {
+			rivals = append(rivals, &results[i])
+		}
+	}
+	return rivals
+}
+
+// reference is the hot time that is to be taken away.
+func reference(base *sim.Result, rivals []*sim.Result) float64 {
+	if base != nil {
+		return base.HotPercent
+	}
+	from := 0.0
+	for _, r := range rivals {
+		from = max(from, r.HotPercent)
+	}
+	return from
+}
+
+func choose(rivals []*sim.Result, from float64) *sim.Result {
+	least := math.Inf(1)
+	for _, r := range rivals {
+		least = min(least, r.HotPercent)
+	}
+	most := least
+	if from > least {
+		most = from - enough*(from-least)
+	}
+	var best *sim.Result
+	for _, r := range rivals {
+		if r.HotPercent <= most && (best == nil || better(r, best)) {
+			best = r
+		}
+	}
+	return best
+}
+
+func better(a, b *sim.Result) bool {
+	if a.EvictionsPerPodAndDay != b.EvictionsPerPodAndDay {
+		return a.EvictionsPerPodAndDay < b.EvictionsPerPodAndDay
+	}
+	return a.HotPercent < b.HotPercent
+}
+
+// notable are, of the others, the one that leaves the least hot time and, if it is another, the one that evicts most.
+func notable(rivals []*sim.Result, best *sim.Result) (chosen []*sim.Result) {
+	var coolest, busiest *sim.Result
+	for _, r := range rivals {
+		if r == best {
+			continue
+		}
+		if coolest == nil || r.HotPercent < coolest.HotPercent {
+			coolest = r
+		}
+		if busiest == nil || r.EvictionsPerPodAndDay > busiest.EvictionsPerPodAndDay {
+			busiest = r
+		}
+	}
+	if coolest != nil {
+		chosen = append(chosen, coolest)
+	}
+	if busiest != coolest && busiest.EvictionsPerPodAndDay > best.EvictionsPerPodAndDay {
+		chosen = append(chosen, busiest)
+	}
+	return chosen
+}
+
+func cost(best, base *sim.Result) string {
+	instead := ""
+	if base != nil {
+		instead = fmt.Sprintf(" instead of %s %% with kube-scheduler alone", share(base.HotPercent))
+	}
+	return fmt.Sprintf("%s is best here: nodes are hot for %s %% of their time%s, for %s.", plain(best.Variant), share(best.HotPercent), instead, evictions(best))
+}
+
+func evictions(r *sim.Result) string {
+	if r.Evictions == 0 {
+		return "no eviction at all"
+	}
+	return rate(r.EvictionsPerPodAndDay) + " evictions per pod and day"
+}
+
+func against(rival, best *sim.Result) string {
+	times := ""
+	if best.EvictionsPerPodAndDay > 0 {
+		if more := rival.EvictionsPerPodAndDay / best.EvictionsPerPodAndDay; more >= 2 {
+			times = fmt.Sprintf(", %.0f times as many", more)
+		}
+	}
+	return fmt.Sprintf("With %s it is %s %%, for %s%s.", plain(rival.Variant), share(rival.HotPercent), evictions(rival), times)
+}
+
+func gains(best, base *sim.Result) string {
+	text := fmt.Sprintf("Nodes differ by %s points of CPU instead of %s.", points(best.CPUDeviation), points(base.CPUDeviation))
+	if worth := 0.01; max(best.UnservedPercent, base.UnservedPercent) >= worth {
+		text += fmt.Sprintf(" The CPU demand that its node cannot serve is %s %% instead of %s %%.", share(best.UnservedPercent), share(base.UnservedPercent))
+	}
+	const noise = 1.02
+	if best.Memory && best.MemoryDeviation > base.MemoryDeviation*noise {
+		text += fmt.Sprintf(" Memory is spread worse than before: by %s points instead of %s.", points(best.MemoryDeviation), points(base.MemoryDeviation))
+	}
+	return text
+}

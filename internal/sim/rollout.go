@@ -1,0 +1,215 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+
+	"github.com/evenkeel/evenkeel/internal/sim/kubescheduler"
+)
+
+// surgePercent is the share of an owner's pods that a rollout makes before as many old ones go: a Deployment's default.
+const surgePercent = 25
+
+// rollout is a Deploy on its way.
+type rollout struct {
+	// due is when the next pods are replaced.
+	due   time.Time
+	owner int
+	// template is the one that comes in.
+	template int
+	// left are the replicas whose pods are still of the one before.
+	left []int
+}
+
+// owning is what is known of an owner.
+type owning struct {
+	replicas []int
+	// template counts its versions; rolled is when the last one began to come in, rolling says that it still does.
+	template int
+	rolled   time.Time
+	rolling  bool
+	// plain is the newest version of plain pods, as which template it was.
+	plain   *plain
+	plainAs int
+	budget  []*policyv1.PodDisruptionBudget
+}
+
+// wanted is how many pods an owner wants now.
+func (w *world) wanted(owner int) (n int) {
+	for _, i := range w.owners[owner].replicas {
+		if w.replicas[i].Lives(w.step) {
+			n++
+		}
+	}
+	return n
+}
+
+// until lets time pass, and with it the rollouts go on. What was due while nobody looked happens now.
+func (w *world) until(now time.Time) error {
+	for {
+		r := w.dueBy(now)
+		if r == nil {
+			w.now = later(w.now, now)
+			return nil
+		}
+		w.now = later(w.now, r.due)
+		if w.told != nil {
+			w.told(w.now)
+		}
+		if err := w.roll(r); err != nil {
+			return fmt.Errorf("rolling out version %d of owner %d: %w", r.template, r.owner, err)
+		}
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// dueBy takes out the rollout that goes on first, or that begins first, by a time; nil without one.
+func (w *world) dueBy(now time.Time) *rollout {
+	next := -1
+	for k := range w.rollouts {
+		if next < 0 || w.rollouts[k].due.Before(w.rollouts[next].due) {
+			next = k
+		}
+	}
+	begins := len(w.deploys) > 0 && (next < 0 || !w.start.Add(w.deploys[0].At).After(w.rollouts[next].due))
+	switch {
+	case begins && !w.start.Add(w.deploys[0].At).After(now):
+		d := w.deploys[0]
+		w.deploys = w.deploys[1:]
+		return w.begin(d)
+	case !begins && next >= 0 && !w.rollouts[next].due.After(now):
+		r := w.rollouts[next]
+		w.rollouts = slices.Delete(w.rollouts, next, next+1)
+		return r
+	}
+	return nil
+}
+
+// begin starts a rollout; one of the same owner that is still going on ends with it.
+func (w *world) begin(d Deploy) *rollout {
+	o := &w.owners[d.Owner]
+	w.rollouts = slices.DeleteFunc(w.rollouts, func(r *rollout) bool { return r.owner == d.Owner })
+	o.template++
+	o.rolling, o.rolled = true, later(w.now, w.start.Add(d.At))
+	return &rollout{due: w.start.Add(d.At), owner: d.Owner, template: o.template, left: w.deployable(o.replicas)}
+}
+
+// deployable leaves out the replicas whose pods stay where they are.
+func (w *world) deployable(replicas []int) []int {
+	return slices.DeleteFunc(slices.Clone(replicas), func(i int) bool { return w.replicas[i].Fixed })
+}
+
+// newcomer is a pod that stands beside the one that it takes over from.
+type newcomer struct {
+	replica int
+	pod     *v1.Pod
+}
+
+// roll replaces the next pods of a rollout: new ones are placed while the old ones are there, which go when the new ones are
+// ready. What they use passes from one to the other at once.
+func (w *world) roll(r *rollout) error {
+	o := &w.owners[r.owner]
+	r.left = slices.DeleteFunc(r.left, func(i int) bool { return !w.replicas[i].Lives(w.step) })
+	most := int(math.Ceil(surgePercent / 100.0 * float64(w.wanted(r.owner))))
+	batch, rest := r.left[:min(most, len(r.left))], r.left[min(most, len(r.left)):]
+	newcomers, waiting, err := w.surge(batch)
+	if err != nil {
+		return err
+	}
+	if err := w.takeOver(newcomers); err != nil {
+		return err
+	}
+	w.deployed += len(batch) - len(waiting)
+	r.left = append(waiting, rest...)
+	if o.rolling = len(r.left) > 0; !o.rolling {
+		return nil
+	}
+	if r.due = w.now.Add(w.gap); len(waiting) == len(batch) {
+		r.due = w.now.Add(Step) // nothing fits: somebody has to make room first
+	}
+	w.rollouts = append(w.rollouts, r)
+	return nil
+}
+
+// surge places new pods of replicas beside their old ones. A replica that has none is filled; waiting are those whose new pod
+// fits nowhere.
+func (w *world) surge(batch []int) (newcomers []newcomer, waiting []int, err error) {
+	for _, i := range batch {
+		if w.replicas[i].node < 0 {
+			w.giveUp(i)
+			if _, err := w.replace(i, w.now, w.gap); err != nil {
+				return nil, nil, err
+			}
+			continue
+		}
+		pod := w.newPod(i, w.now)
+		w.tell(pod)
+		node, err := w.scheduler.Place(pod)
+		if errors.Is(err, kubescheduler.ErrUnschedulable) {
+			w.forget(pod)
+			waiting = append(waiting, i)
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		if pod, err = w.land(pod, node, w.now); err != nil {
+			return nil, nil, err
+		}
+		newcomers = append(newcomers, newcomer{replica: i, pod: pod})
+	}
+	return newcomers, waiting, nil
+}
+
+// takeOver has old pods go and new ones stand in their places.
+func (w *world) takeOver(newcomers []newcomer) error {
+	for _, n := range newcomers {
+		if w.watcher != nil {
+			w.watcher.ScaledDown(ownerOf(w.replicas[n.replica].pod), 1)
+		}
+		if err := w.depart(n.replica, w.now); err != nil {
+			return err
+		}
+		w.seat(n.replica, n.pod, w.now)
+		w.runs(n.replica, w.now, 0)
+	}
+	return nil
+}
+
+// giveUp takes back the pod of a replica that waits for a node, because its owner wants another one instead.
+func (w *world) giveUp(i int) {
+	r := &w.replicas[i]
+	if r.waiting == nil {
+		return
+	}
+	owner := ownerOf(r.waiting)
+	w.forget(r.waiting)
+	r.waiting = nil
+	if w.watcher != nil {
+		w.watcher.ScaledDown(owner, 1)
+	}
+}
+
+func (w *world) tell(pod *v1.Pod) {
+	if w.watcher != nil {
+		w.watcher.SetPod(pod)
+	}
+}
+
+func (w *world) forget(pod *v1.Pod) {
+	if w.watcher != nil {
+		w.watcher.DeletePod(pod)
+	}
+}

@@ -1,0 +1,221 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
+
+	"github.com/evenkeel/evenkeel/internal/sim/kubescheduler"
+)
+
+// Variant is who evicts and who places.
+type Variant struct {
+	Name string
+	// Policy is Evenkeel's; nil for none of it. Evicts says that it evicts, Steers that it answers kube-scheduler.
+	Policy         *Policy
+	Evicts, Steers bool
+	// Upstream is upstream's LowNodeUtilization; nil for none of it.
+	Upstream *Upstream
+	// Oracle moves pods every hour to where the coming hour wants them.
+	Oracle bool
+}
+
+// Config is a run.
+type Config struct {
+	Fleet    *Fleet
+	Variants []Variant
+	// Steps is how many to play; 0 plays the whole trace.
+	Steps int
+	// WarmUp is how many steps pass before anything is scored.
+	WarmUp int
+	// Every is the time between two cycles, a multiple of Step; Lag how late in its step a cycle runs, on what was measured up
+	// to the step's beginning; Gap how long a pod is away when it is moved.
+	Every, Lag, Gap time.Duration
+	// HotLinePercent is the usage above which node-time counts as hot.
+	HotLinePercent float64
+	// ExtenderWeight is that of kube-scheduler's configuration.
+	ExtenderWeight int64
+	// DeploysPerDay is how often each owner is deployed anew, on average, beside what the fleet says.
+	DeploysPerDay float64
+	// MaxUnavailablePercent is what each owner's PodDisruptionBudget lets be away of its pods, rounded up; 100 for none.
+	MaxUnavailablePercent int
+	Seed                  uint64
+	// KeepUsage keeps the usage of every node and step in the results.
+	KeepUsage bool
+	// Progress, which may be nil, is told of every step.
+	Progress func(variant string, step, steps int)
+}
+
+// The defaults of a Config.
+const (
+	DefaultWarmUp         = 12
+	DefaultEvery          = 5 * time.Minute
+	DefaultLag            = 30 * time.Second
+	DefaultGap            = 30 * time.Second
+	DefaultHotLine        = 70
+	DefaultExtenderWeight = 15
+	DefaultMaxUnavailable = 10
+)
+
+// Validate says what cannot be played.
+func (c *Config) Validate() error {
+	switch {
+	case c.Fleet == nil || len(c.Fleet.Replicas) == 0:
+		return errors.New("a fleet with at least one pod is wanted")
+	case len(c.Variants) == 0:
+		return errors.New("at least one variant is wanted")
+	case c.Every < Step || c.Every%Step != 0:
+		return fmt.Errorf("%v between cycles: a multiple of %v is wanted", c.Every, Step)
+	case c.Lag < 0 || c.Lag >= Step || c.Gap < 0 || c.Gap > time.Hour:
+		return fmt.Errorf("a lag of %v, a gap of %v: a lag under %v and a gap of at most 1h are wanted", c.Lag, c.Gap, Step)
+	case c.Steps < 0 || c.WarmUp < 0:
+		return errors.New("steps cannot be negative")
+	}
+	return c.validateShares()
+}
+
+// validateShares is careful with NaN: it is in no range.
+func (c *Config) validateShares() error {
+	switch {
+	case !(c.DeploysPerDay >= 0 && c.DeploysPerDay <= mostDeploys):
+		return fmt.Errorf("%v deploys of each owner a day: 0 to %d are possible", c.DeploysPerDay, mostDeploys)
+	case c.MaxUnavailablePercent < 0 || c.MaxUnavailablePercent > noBudget:
+		return fmt.Errorf("budgets of %d %%: 0 to %d are possible", c.MaxUnavailablePercent, noBudget)
+	case !(c.HotLinePercent > 0 && c.HotLinePercent <= 100):
+		return fmt.Errorf("a hot line of %v %%: above 0 to 100 are possible", c.HotLinePercent)
+	}
+	return nil
+}
+
+// Run plays all variants, one after the other. Every one begins with the same pods on the same nodes.
+func Run(ctx context.Context, c Config) ([]Result, error) {
+	if c.Steps == 0 && c.Fleet != nil {
+		c.Steps = c.Fleet.Steps
+	}
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(klog.NewContext(ctx, logr.Discard())) // every step of upstream's plugin logs every node
+	defer cancel()
+	places, err := firstPlaces(ctx, &c)
+	if err != nil {
+		return nil, err
+	}
+	var results []Result
+	for i := range c.Variants {
+		result, err := play(ctx, &c, &c.Variants[i], places)
+		if err != nil {
+			return results, fmt.Errorf("playing %q: %w", c.Variants[i].Name, err)
+		}
+		results = append(results, result)
+	}
+	return results, nil
+}
+
+// firstPlaces has kube-scheduler alone place all pods.
+func firstPlaces(ctx context.Context, c *Config) ([]string, error) {
+	w, err := newWorld(ctx, c.Fleet, kubescheduler.Config{Seed: c.Seed}, c.Gap)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.populate(); err != nil {
+		return nil, err
+	}
+	return w.places(), nil
+}
+
+// player is a variant at play.
+type player struct {
+	config   *Config
+	variant  *Variant
+	world    *world
+	tally    *tally
+	evenkeel *evenkeel
+	upstream *upstream
+}
+
+func play(ctx context.Context, c *Config, v *Variant, places []string) (Result, error) {
+	p := &player{config: c, variant: v, tally: newTally()}
+	if err := p.build(ctx, places); err != nil {
+		return Result{}, err
+	}
+	for step := range c.Steps {
+		if err := ctx.Err(); err != nil {
+			return Result{}, err
+		}
+		if err := p.step(ctx, step); err != nil {
+			return Result{}, fmt.Errorf("step %d: %w", step, err)
+		}
+		if c.Progress != nil {
+			c.Progress(v.Name, step+1, c.Steps)
+		}
+	}
+	return p.tally.result(c, v.Name), nil
+}
+
+func (p *player) build(ctx context.Context, places []string) (err error) {
+	scheduling := kubescheduler.Config{Seed: p.config.Seed, Weight: p.config.ExtenderWeight}
+	if p.variant.Policy != nil {
+		if p.evenkeel, err = newEvenkeel(ctx, p.variant.Policy, p.tally); err != nil {
+			return err
+		}
+		if p.variant.Steers {
+			scheduling.Extender = asked{p.evenkeel.judge}
+		}
+	}
+	if p.world, err = newWorld(ctx, p.config.Fleet, scheduling, p.config.Gap); err != nil {
+		return err
+	}
+	p.tally.world = p.world
+	p.world.maxUnavailable = p.config.MaxUnavailablePercent
+	p.world.deploys = deploys(p.config.Fleet, p.config.DeploysPerDay, p.config.Steps, p.config.Seed)
+	if err := p.world.adopt(places); err != nil {
+		return err
+	}
+	if p.evenkeel != nil {
+		return p.evenkeel.join(p.world)
+	}
+	if p.variant.Upstream != nil {
+		p.upstream, err = newUpstream(ctx, p.variant.Upstream, p.config.Seed, p.world, p.tally)
+	}
+	return err
+}
+
+func (p *player) step(ctx context.Context, step int) error {
+	begins := p.world.start.Add(time.Duration(step) * Step)
+	p.tally.step = step
+	if err := p.cycle(ctx, step, begins); err != nil {
+		return err
+	}
+	if err := p.world.until(begins.Add(Step - time.Nanosecond)); err != nil {
+		return err
+	}
+	p.world.usage.end(p.world)
+	return nil
+}
+
+// cycle has whoever evicts act on what was measured until the step began.
+func (p *player) cycle(ctx context.Context, step int, begins time.Time) error {
+	due := time.Duration(step)*Step%p.config.Every == 0
+	if p.evenkeel != nil && step > 0 {
+		p.evenkeel.observe(ctx, begins, p.config.Lag) // demand is still that of the step before
+	}
+	if err := p.world.proceed(step, begins.Add(p.config.Lag)); err != nil {
+		return err
+	}
+	switch {
+	case step == 0 || !due:
+		return nil
+	case p.evenkeel != nil && p.variant.Evicts:
+		return p.evenkeel.cycle(ctx)
+	case p.upstream != nil:
+		return p.upstream.cycle(ctx, begins.Add(p.config.Lag))
+	case p.variant.Oracle && step%stepsPerHour == 0:
+		return p.arrange(step, begins.Add(p.config.Lag))
+	}
+	return nil
+}

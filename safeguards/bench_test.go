@@ -1,0 +1,51 @@
+package safeguards
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/evenkeel/evenkeel/ledger"
+)
+
+// crowd is as many moves of the last two hours as a ledger remembers, of 500 owners on 200 nodes.
+func crowd() Facts {
+	moves := make([]ledger.Move, 2000)
+	for i := range moves {
+		moves[i] = move(i, judged(2*time.Hour-time.Duration(i)*3*time.Second, i%3 > 0),
+			owned(fmt.Sprintf("rs-%d", i%500)), in(fmt.Sprintf("ns-%d", i%50)), from(fmt.Sprintf("node-%d", i%200)), pool(fmt.Sprintf("pool-%d", i%4)))
+	}
+	f := facts(moves...)
+	f.Health = func(string) Health { return Health{Known: true, Ready: true} }
+	f.Calls = calls("....................", time.Minute)
+	return f
+}
+
+// A verdict on 2,000 remembered moves.
+func BenchmarkAt(b *testing.B) {
+	rules, f := New(config(func(c *Config) { c.MaxPerHour = 5000 })), crowd()
+	b.ReportAllocs()
+	for b.Loop() {
+		rules.At(f, noon)
+	}
+}
+
+// A cycle's questions: may each of 5,000 pods be moved?
+func BenchmarkRefuse5000(b *testing.B) {
+	v := New(config(func(c *Config) { c.MaxPerHour, c.Cooldown = 5000, Cooldown{time.Hour, 6 * time.Hour} })).At(crowd(), noon)
+	intents := make([]ledger.Intent, 5000)
+	refused := 0
+	for i := range intents {
+		intents[i] = move(10_000+i, owned(fmt.Sprintf("rs-%d", i%1000)), in(fmt.Sprintf("ns-%d", i%50)), from(fmt.Sprintf("node-%d", i%400))).Intent
+		if reason, _ := v.Refuse(&intents[i]); reason != "" {
+			refused++
+		}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		for i := range intents {
+			v.Refuse(&intents[i])
+		}
+	}
+	b.ReportMetric(float64(refused), "refused")
+}

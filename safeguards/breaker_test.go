@@ -1,0 +1,174 @@
+package safeguards
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evenkeel/evenkeel/ledger"
+)
+
+// calls are made ten seconds apart, the last so long ago: 'r' was refused, 'e' failed, any other was accepted.
+func calls(answers string, last time.Duration) []Call {
+	all := make([]Call, len(answers))
+	for i, answer := range answers {
+		at := ago(last).Add(-time.Duration(len(answers)-1-i) * 10 * time.Second)
+		all[i] = Call{At: at, Refused: answer == 'r', Err: answer == 'e'}
+	}
+	return all
+}
+
+// What closes everything, with the policy of config: refused more than half, 5 errors in a row, rest 5 minutes.
+func TestClosedByCalls(t *testing.T) {
+	spread := calls("rrrrr", 0)
+	for i := range spread {
+		spread[i].At = ago(time.Duration(4-i) * 4 * time.Minute) // two of them more than ten minutes before the last
+	}
+	shuffled := calls("....eeeee", time.Minute)
+	shuffled[0], shuffled[8] = shuffled[8], shuffled[0]
+	cases := map[string]struct {
+		calls []Call
+		want  Reason
+		until time.Time
+	}{
+		"none":                           {},
+		"all accepted":                   {calls: calls("....................", 0)},
+		"half refused":                   {calls: calls("rrrr....", 0)},
+		"more than half refused":         {calls: calls("...rrrr", time.Minute), want: EvictionsRefused, until: ago(-4 * time.Minute)},
+		"of the last call only accepted": {calls: calls("rrrr...", time.Minute), want: EvictionsRefused, until: ago(-3*time.Minute - 30*time.Second)},
+		"four calls are too few":         {calls: calls("rrrr", 0)},
+		"five calls do":                  {calls: calls("rrrrr", 0), want: EvictionsRefused, until: ago(-5 * time.Minute)},
+		"too few lately":                 {calls: spread},
+		"before the last twenty":         {calls: calls("rrrrrrrrrrrrrrrrrrrrr....................", 0)},
+		"rested":                         {calls: calls("rrrrr", 5*time.Minute)},
+		"four errors":                    {calls: calls(".eeee", 0)},
+		"five errors in a row":           {calls: calls(".eeeee", time.Minute), want: APIErrors, until: ago(-4 * time.Minute)},
+		"five errors, rested":            {calls: calls(".eeeee", 5*time.Minute)},
+		"one more after the rest":        {calls: append(calls("eeeee", 5*time.Minute), calls("e", 0)...), want: APIErrors, until: ago(-5 * time.Minute)},
+		"an answer between errors":       {calls: calls("eeeeree", 0)},
+		"in no order":                    {calls: shuffled, want: APIErrors, until: ago(-4 * time.Minute)},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			f := facts()
+			f.Calls = tc.calls
+			v := New(config()).At(f, noon)
+			reason, detail := v.Closed()
+			expect(t, "closed", reason, tc.want, detail, "")
+			if diff := cmp.Diff(tc.until, v.Until()); diff != "" {
+				t.Errorf("until (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestClosedByNodes(t *testing.T) {
+	cases := map[string]struct {
+		nodes, notReady int
+		want            Reason
+	}{
+		"no nodes":                 {},
+		"all ready":                {nodes: 10},
+		"a third of a hundred":     {nodes: 100, notReady: 33},
+		"more than a third":        {nodes: 100, notReady: 34, want: NodesNotReady},
+		"one of two":               {nodes: 2, notReady: 1, want: NodesNotReady},
+		"of nodes that nobody has": {notReady: 9},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			v := New(config()).At(Facts{Nodes: tc.nodes, NotReady: tc.notReady}, noon)
+			reason, detail := v.Closed()
+			expect(t, "closed", reason, tc.want, detail, "")
+			if !v.Until().IsZero() {
+				t.Errorf("until %v, which nobody knows", v.Until())
+			}
+		})
+	}
+}
+
+// As many troubled replacements as are allowed keep their owners alone from being moved.
+func TestClosedByReplacements(t *testing.T) {
+	unready := func(string) Health { return Health{Known: true} }
+	cases := map[string]struct {
+		moves []ledger.Move
+		owner Reason
+		want  Reason
+	}{
+		"three pending": {moves: several(3, evicted(2*time.Minute)), owner: OwnerReplacementPending},
+		"four pending":  {moves: several(4, evicted(2*time.Minute)), owner: OwnerReplacementPending, want: ReplacementsPending},
+		"three unready": {moves: several(3, landed(10*time.Minute)), owner: OwnerReplacementUnready},
+		"four unready":  {moves: several(4, landed(10*time.Minute)), owner: OwnerReplacementUnready, want: ReplacementsUnready},
+		"three of each": {moves: append(several(3, landed(10*time.Minute)), several(3, evicted(2*time.Minute))...), owner: OwnerReplacementUnready},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			f := facts(tc.moves...)
+			f.Health = unready
+			v := New(config()).At(f, noon)
+			reason, detail := v.Closed()
+			expect(t, "closed", reason, tc.want, detail, "")
+			reason, detail = v.Owner("rs-0")
+			expect(t, "owner", reason, tc.owner, detail, "")
+			reason, detail = v.Owner("rs-9")
+			expect(t, "another owner", reason, "", detail, "")
+		})
+	}
+}
+
+// With several reasons the most telling is given, and the end is that of the last, if each is known.
+func TestClosedBySeveral(t *testing.T) {
+	full := config(func(c *Config) { c.MaxPerHour = 1 })
+	all := facts(append(several(4, evicted(2*time.Minute)), move(9, landed(20*time.Minute), owned("rs-9")))...)
+	all.Closed, all.Opens = "outside every window", ago(-10*time.Minute)
+	all.Calls = calls("eeeee", 0)
+	all.NotReady = 5
+	timed := facts(move(9, landed(20*time.Minute)))
+	timed.Calls = calls("eeeee", 0)
+	cases := map[string]struct {
+		facts  Facts
+		change func(*Facts)
+		want   Reason
+		until  time.Time
+	}{
+		"everything":              {facts: all, want: OutsideWindow},
+		"but the calendar":        {facts: all, change: func(f *Facts) { f.Closed = "" }, want: NodesNotReady},
+		"but nodes as well":       {facts: all, change: func(f *Facts) { f.Closed, f.NotReady = "", 0 }, want: APIErrors},
+		"but calls as well":       {facts: all, change: func(f *Facts) { f.Closed, f.NotReady, f.Calls = "", 0, nil }, want: ReplacementsPending},
+		"rest and a used-up hour": {facts: timed, want: APIErrors, until: ago(-40 * time.Minute)},
+		"a used-up hour within a night": {
+			facts: timed, change: func(f *Facts) { f.Closed, f.Opens = "night", ago(-6*time.Hour) }, want: OutsideWindow, until: ago(-6 * time.Hour),
+		},
+		"nobody knows when the night ends": {facts: timed, change: func(f *Facts) { f.Closed = "night" }, want: OutsideWindow},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			f := tc.facts
+			if tc.change != nil {
+				tc.change(&f)
+			}
+			v := New(full).At(f, noon)
+			reason, detail := v.Closed()
+			expect(t, "closed", reason, tc.want, detail, "")
+			if diff := cmp.Diff(tc.until, v.Until()); diff != "" {
+				t.Errorf("until (-want +got):\n%s", diff)
+			}
+			one := move(50, owned("rs-50"), from("bystander"))
+			refusal, _ := v.Refuse(&one.Intent)
+			if refusal != tc.want {
+				t.Errorf("a move is refused for %q, want %q", refusal, tc.want)
+			}
+		})
+	}
+}
+
+// Reasons are listed once each: metrics start from the list.
+func TestReasons(t *testing.T) {
+	seen := map[Reason]bool{}
+	for _, reason := range Reasons() {
+		if reason == "" || seen[reason] {
+			t.Errorf("reason %q is empty or listed twice", reason)
+		}
+		seen[reason] = true
+	}
+}

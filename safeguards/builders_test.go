@@ -1,0 +1,125 @@
+package safeguards
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/ledger"
+)
+
+// noon is when verdicts are asked for.
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func ago(d time.Duration) time.Time { return noon.Add(-d) }
+
+// config is restrained in every way.
+func config(change ...func(*Config)) Config {
+	c := Config{
+		NodeSettle: time.Minute, MoveTTL: 5 * time.Minute, Cooldown: Cooldown{Base: 10 * time.Minute, Max: time.Hour},
+		Breaker: Breaker{
+			MaxPending: 3, PendingAfter: time.Minute, MaxUnready: 3, UnreadyAfter: 5 * time.Minute,
+			MaxRefusedPercent: 50, MaxErrors: 5, Rest: 5 * time.Minute, MaxNotReadyPercent: 33,
+		},
+	}
+	for _, by := range change {
+		by(&c)
+	}
+	return c
+}
+
+type change func(*ledger.Move)
+
+// move is one of pod ns/web-<n> from node hot to node cool, recorded two hours ago.
+func move(n int, changes ...change) ledger.Move {
+	m := ledger.Move{
+		Intent: ledger.Intent{
+			Namespace: "ns", Pod: fmt.Sprintf("web-%d", n), PodUID: fmt.Sprintf("uid-%d", n),
+			Owner: cluster.Owner{UID: "rs-1", Kind: "ReplicaSet", Name: "web"},
+			From:  "hot", To: "cool", Pool: "general", TTL: 5 * time.Minute,
+		},
+		State: ledger.Intended, Recorded: ago(2 * time.Hour),
+	}
+	for _, by := range changes {
+		by(&m)
+	}
+	return m
+}
+
+// intended moves were recorded just now.
+func intended(m *ledger.Move) { m.State, m.Recorded = ledger.Intended, noon }
+
+func evicted(before time.Duration) change {
+	return func(m *ledger.Move) {
+		m.State, m.Evicted, m.Node = ledger.Evicted, ago(before), m.To
+		m.Recorded = m.Evicted
+	}
+}
+
+// landed moves landed as soon as their pod was evicted.
+func landed(before time.Duration) change {
+	return func(m *ledger.Move) {
+		evicted(before)(m)
+		m.State, m.Ended, m.Replacement, m.ReplacementName = ledger.Landed, m.Evicted, "new-"+m.PodUID, "new-"+m.Pod
+	}
+}
+
+func judged(before time.Duration, helped bool) change {
+	return func(m *ledger.Move) {
+		landed(before)(m)
+		m.Outcome = &ledger.Outcome{Judged: ago(before), SourceCooler: helped, DestinationUnder: true, Healthy: true}
+	}
+}
+
+// expired moves were evicted when they were given up.
+func expired(before time.Duration) change {
+	return func(m *ledger.Move) {
+		evicted(before)(m)
+		m.State, m.Ended, m.Node = ledger.Expired, m.Evicted, ""
+	}
+}
+
+// cancelled moves were evicted never.
+func cancelled(before time.Duration) change {
+	return func(m *ledger.Move) { m.State, m.Recorded, m.Ended = ledger.Cancelled, ago(before), ago(before) }
+}
+
+func owned(uid string) change    { return func(m *ledger.Move) { m.Owner.UID = uid } }
+func in(namespace string) change { return func(m *ledger.Move) { m.Namespace = namespace } }
+func pool(name string) change    { return func(m *ledger.Move) { m.Pool = name } }
+func from(node string) change    { return func(m *ledger.Move) { m.From = node } }
+
+// facts sorts moves as the ledger has them.
+func facts(moves ...ledger.Move) Facts {
+	f := Facts{Nodes: 10}
+	for _, m := range moves {
+		if m.InFlight() {
+			f.InFlight = append(f.InFlight, m)
+		} else {
+			f.Ended = append(f.Ended, m)
+		}
+	}
+	return f
+}
+
+// several are moves of as many owners, each with its own.
+func several(n int, changes ...change) []ledger.Move {
+	moves := make([]ledger.Move, n)
+	for i := range moves {
+		moves[i] = move(i, append([]change{owned(fmt.Sprintf("rs-%d", i))}, changes...)...)
+	}
+	return moves
+}
+
+// expect compares a reason and looks for words in its detail.
+func expect(t *testing.T, what string, reason, want Reason, detail, words string) {
+	t.Helper()
+	if reason != want {
+		t.Errorf("%s: %q (%s), want %q", what, reason, detail, want)
+	}
+	if (reason == "") != (detail == "") || !strings.Contains(detail, words) {
+		t.Errorf("%s: %q in detail %q, want %q", what, reason, detail, words)
+	}
+}

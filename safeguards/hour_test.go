@@ -1,0 +1,163 @@
+package safeguards
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evenkeel/evenkeel/ledger"
+)
+
+// Which moves count against the hour.
+func TestLeft(t *testing.T) {
+	cases := map[string]struct {
+		limit int
+		moves []ledger.Move
+		want  int
+		until time.Time
+	}{
+		"no bound":                        {moves: several(3, evicted(time.Minute)), want: -1},
+		"nothing moved":                   {limit: 5, want: 5},
+		"in flight and landed":            {limit: 5, moves: []ledger.Move{move(1, evicted(0)), move(2, landed(time.Minute))}, want: 3},
+		"about to be evicted":             {limit: 5, moves: []ledger.Move{move(1, intended)}, want: 4},
+		"recorded long ago, not evicted":  {limit: 5, moves: []ledger.Move{move(1)}, want: 4},
+		"cancelled before the eviction":   {limit: 5, moves: []ledger.Move{move(1, cancelled(time.Minute))}, want: 5},
+		"cancelled after it":              {limit: 5, moves: []ledger.Move{move(1, cancelled(time.Minute), func(m *ledger.Move) { m.Evicted = ago(time.Minute) })}, want: 4},
+		"expired after it":                {limit: 5, moves: []ledger.Move{move(1, expired(time.Minute))}, want: 4},
+		"expired, never evicted":          {limit: 5, moves: []ledger.Move{move(1, expired(time.Minute), func(m *ledger.Move) { m.Evicted = time.Time{} })}, want: 5},
+		"a second less than an hour ago":  {limit: 5, moves: []ledger.Move{move(1, landed(time.Hour-time.Second))}, want: 4},
+		"an hour ago":                     {limit: 5, moves: []ledger.Move{move(1, landed(time.Hour))}, want: 5},
+		"evicted, nobody knows when":      {limit: 5, moves: []ledger.Move{move(1, landed(time.Minute), func(m *ledger.Move) { m.Evicted = time.Time{} })}, want: 4},
+		"used up":                         {limit: 2, moves: []ledger.Move{move(1, landed(20*time.Minute)), move(2, landed(10*time.Minute))}, until: ago(-40 * time.Minute)},
+		"used up, newest first":           {limit: 2, moves: []ledger.Move{move(1, landed(10*time.Minute)), move(2, landed(20*time.Minute))}, until: ago(-40 * time.Minute)},
+		"beyond a bound that was lowered": {limit: 1, moves: []ledger.Move{move(1, landed(20*time.Minute)), move(2, landed(10*time.Minute))}, until: ago(-50 * time.Minute)},
+		"used up by what is intended":     {limit: 1, moves: []ledger.Move{move(1, intended)}},
+		"in part by what is intended":     {limit: 2, moves: []ledger.Move{move(1, landed(10*time.Minute)), move(2, intended)}, until: ago(-50 * time.Minute)},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			v := New(config(func(c *Config) { c.MaxPerHour = tc.limit })).At(facts(tc.moves...), noon)
+			if got := v.Left(); got != tc.want {
+				t.Errorf("left: %d, want %d", got, tc.want)
+			}
+			if diff := cmp.Diff(tc.until, v.Until()); diff != "" {
+				t.Errorf("until (-want +got):\n%s", diff)
+			}
+			want := Reason("")
+			if tc.want == 0 {
+				want = MovesPerHour
+			}
+			reason, detail := v.Closed()
+			if want != "" || reason == MovesPerHour {
+				expect(t, "closed", reason, want, detail, "")
+			}
+		})
+	}
+}
+
+// Budgets of an owner, a namespace and a pool are their own.
+func TestBudgetsOfOne(t *testing.T) {
+	two := func(changes ...change) []ledger.Move {
+		return []ledger.Move{
+			move(1, append([]change{landed(20 * time.Minute)}, changes...)...),
+			move(2, append([]change{intended}, changes...)...),
+		}
+	}
+	cases := map[string]struct {
+		change func(*Config)
+		moves  []ledger.Move
+		intent ledger.Move
+		want   Reason
+	}{
+		"no bounds":             {change: func(*Config) {}, moves: two(), intent: move(9)},
+		"of the owner":          {change: func(c *Config) { c.MaxPerHourOfOwner = 2 }, moves: two(), intent: move(9), want: OwnerMovesPerHour},
+		"one left of the owner": {change: func(c *Config) { c.MaxPerHourOfOwner = 3 }, moves: two(), intent: move(9)},
+		"of another owner":      {change: func(c *Config) { c.MaxPerHourOfOwner = 2 }, moves: two(), intent: move(9, owned("rs-2"))},
+		"of no owner": {
+			change: func(c *Config) { c.MaxPerHourOfOwner = 2 }, moves: two(owned("")), intent: move(9, owned("")),
+		},
+		"of the namespace":     {change: func(c *Config) { c.MaxPerHourOfNamespace = 2 }, moves: two(), intent: move(9), want: NamespaceMovesPerHour},
+		"of another namespace": {change: func(c *Config) { c.MaxPerHourOfNamespace = 2 }, moves: two(), intent: move(9, in("other"))},
+		"of the pool":          {change: func(c *Config) { c.MaxPerHourOfPool = 2 }, moves: two(), intent: move(9), want: NodePoolMovesPerHour},
+		"of another pool":      {change: func(c *Config) { c.MaxPerHourOfPool = 2 }, moves: two(), intent: move(9, pool("spot"))},
+		"of nodes in no pool": {
+			change: func(c *Config) { c.MaxPerHourOfPool = 2 }, moves: two(pool("")), intent: move(9, pool("")), want: NodePoolMovesPerHour,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			v := New(config(tc.change)).At(facts(tc.moves...), noon)
+			reason, detail := v.Refuse(&tc.intent.Intent)
+			words := ""
+			if tc.want != "" {
+				words = "2 moves within the hour, at most 2; the next not before 2026-03-01T12:40:00Z"
+			}
+			expect(t, "refused", reason, tc.want, detail, words)
+			asked := map[Reason]func() (Reason, string){
+				OwnerMovesPerHour:     func() (Reason, string) { return v.Owner(tc.intent.Owner.UID) },
+				NamespaceMovesPerHour: func() (Reason, string) { return v.Namespace(tc.intent.Namespace) },
+				NodePoolMovesPerHour:  func() (Reason, string) { return v.Pool(tc.intent.Pool) },
+			}
+			for reason, ask := range asked {
+				want := Reason("")
+				if reason == tc.want {
+					want = reason
+				}
+				got, detail := ask()
+				expect(t, string(reason), got, want, detail, "")
+			}
+		})
+	}
+}
+
+// When a budget may allow a move again is told by the oldest eviction, in whatever order moves ended.
+func TestBudgetNamesTheOldest(t *testing.T) {
+	for name, first := range map[string]time.Duration{"oldest first": 50 * time.Minute, "newest first": 10 * time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			f := facts(move(1, landed(first)), move(2, landed(time.Hour-first)))
+			reason, detail := New(config(func(c *Config) { c.MaxPerHourOfOwner = 2 })).At(f, noon).Owner("rs-1")
+			expect(t, "owner", reason, OwnerMovesPerHour, detail, "not before 2026-03-01T12:10:00Z")
+		})
+	}
+}
+
+// Of a cycle's recorded moves that exceed a budget together the first may be made, as many as it has left, and no more
+// when they are made.
+func TestRecordedMovesShareTheBudget(t *testing.T) {
+	budgets := map[string]struct {
+		change func(*Config)
+		want   Reason
+	}{
+		"of all":           {func(c *Config) { c.MaxPerHour = 3 }, MovesPerHour},
+		"of the owner":     {func(c *Config) { c.MaxPerHourOfOwner = 3 }, OwnerMovesPerHour},
+		"of the namespace": {func(c *Config) { c.MaxPerHourOfNamespace = 3 }, NamespaceMovesPerHour},
+		"of the pool":      {func(c *Config) { c.MaxPerHourOfPool = 3 }, NodePoolMovesPerHour},
+	}
+	for name, tc := range budgets {
+		t.Run(name, func(t *testing.T) {
+			before := move(0, landed(30*time.Minute))
+			cycle := []ledger.Move{move(1, intended), move(2, intended), move(3, intended), move(4, intended)}
+			rules := New(config(tc.change))
+			for made := range 3 {
+				if made > 0 {
+					evicted(0)(&cycle[made-1])
+				}
+				f := facts(append([]ledger.Move{before}, cycle...)...)
+				f.CycleStart = ago(time.Second)
+				v := rules.At(f, noon)
+				for i := made; i < len(cycle); i++ {
+					want := Reason("")
+					if i >= 2 {
+						want = tc.want
+					}
+					reason, detail := v.Refuse(&cycle[i].Intent)
+					expect(t, cycle[i].Pod, reason, want, detail, "")
+				}
+				unrecorded := move(9)
+				reason, detail := v.Refuse(&unrecorded.Intent)
+				expect(t, "one more", reason, tc.want, detail, "")
+			}
+		})
+	}
+}

@@ -1,0 +1,180 @@
+package safeguards
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/evenkeel/evenkeel/ledger"
+)
+
+// crashLoop is from how many restarts on a replacement counts as unready also in the moments in which it is ready.
+const crashLoop = 3
+
+// unreadyFor is how long a replacement that does not become ready is evicting's business, from when it should have been.
+const unreadyFor = time.Hour
+
+// owner is what the moves of one owner's pods came to.
+type owner struct {
+	hour
+	// unhelpful counts the newest cycles in a row with moves that did not help, the last of which was known not to at since;
+	// cycle is when the newest of them was recorded.
+	unhelpful    int
+	since, cycle time.Time
+	pending      trouble
+	unready      trouble
+}
+
+// trouble counts replacements that keep the breaker from closing, with the first as an example.
+type trouble struct {
+	count   int
+	example string
+}
+
+func (t *trouble) add(move *ledger.Move, name string) {
+	if t.count++; t.count == 1 {
+		t.example = move.Namespace + "/" + name
+	}
+}
+
+// settling is when a node was last touched by a move, and of which pod.
+type settling struct {
+	since time.Time
+	pod   string
+}
+
+// take takes a move into account.
+func (v *Verdict) take(move *ledger.Move, facts *Facts) {
+	v.spend(move)
+	v.learn(move)
+	v.settle(move, facts.CycleStart)
+	if v.isPending(move) {
+		v.count(move, move.Pod, &v.pending, func(o *owner) *trouble { return &o.pending })
+	}
+	if v.isUnready(move, facts.Health) {
+		v.count(move, move.ReplacementName, &v.unready, func(o *owner) *trouble { return &o.unready })
+	}
+}
+
+func (v *Verdict) ownerOf(move *ledger.Move) *owner {
+	if move.Owner.UID == "" {
+		return nil
+	}
+	return entry(v.owners, move.Owner.UID)
+}
+
+func (v *Verdict) count(move *ledger.Move, name string, all *trouble, of func(*owner) *trouble) {
+	all.add(move, name)
+	if owner := v.ownerOf(move); owner != nil {
+		of(owner).add(move, name)
+	}
+}
+
+// learn lengthens the row of an owner's moves that did not help, or ends it.
+func (v *Verdict) learn(move *ledger.Move) {
+	at, helped := time.Time{}, false
+	switch {
+	case move.State == ledger.Landed && move.Outcome != nil:
+		at, helped = move.Outcome.Judged, move.Outcome.Helped()
+	case move.State == ledger.Expired && !move.Evicted.IsZero():
+		at = move.Ended
+	}
+	owner := v.ownerOf(move)
+	if owner == nil || !known(at, v.now) {
+		return
+	}
+	if helped {
+		owner.unhelpful, owner.since, owner.cycle = 0, time.Time{}, time.Time{}
+		return
+	}
+	if owner.unhelpful == 0 || !move.Recorded.Equal(owner.cycle) { // the moves of one cycle are one mistake
+		owner.unhelpful++
+	}
+	owner.cycle = move.Recorded
+	if at.After(owner.since) {
+		owner.since = at
+	}
+}
+
+// rest is how long an owner rests after as many moves in a row that did not help.
+func (c *Cooldown) rest(unhelpful int) time.Duration {
+	if unhelpful <= 0 || c.Base <= 0 {
+		return 0
+	}
+	rest := c.Base
+	for range unhelpful - 1 {
+		if rest > c.Max/2 {
+			return c.Max
+		}
+		rest *= 2
+	}
+	return rest
+}
+
+// coolsDown says whether and how long an owner rests.
+func (v *Verdict) coolsDown(o *owner) (Reason, string) {
+	rest := v.config.Cooldown.rest(o.unhelpful)
+	if !within(o.since, v.now, rest) {
+		return "", ""
+	}
+	return OwnerCoolingDown, fmt.Sprintf("until %s, after moves of %d cycles in a row that did not help", stamp(o.since.Add(rest)), o.unhelpful)
+}
+
+// settle notes which nodes a move touched, and when last.
+func (v *Verdict) settle(move *ledger.Move, cycleStart time.Time) {
+	evicted := evictedAt(move)
+	if evicted.IsZero() || !cycleStart.IsZero() && !move.Recorded.Before(cycleStart) {
+		return
+	}
+	v.touch(move.From, evicted, move)
+	switch move.State {
+	case ledger.Landed:
+		v.touch(move.From, move.Ended, move)
+		v.touch(move.Node, move.Ended, move)
+	case ledger.Evicted, ledger.Booked:
+		to := move.Node
+		if to == "" {
+			to = move.To
+		}
+		v.touch(to, evicted, move)
+	case ledger.Intended, ledger.Cancelled, ledger.Expired:
+	}
+}
+
+func (v *Verdict) touch(node string, at time.Time, move *ledger.Move) {
+	if node != "" && within(at, v.now, v.config.NodeSettle) && at.After(v.nodes[node].since) {
+		v.nodes[node] = settling{since: at, pod: move.Namespace + "/" + move.Pod}
+	}
+}
+
+// isPending says whether a replacement is without a node for too long, or was so lately until its move expired. A
+// replacement may be made only after the pod's grace period.
+func (v *Verdict) isPending(move *ledger.Move) bool {
+	b := &v.config.Breaker
+	switch move.State {
+	case ledger.Evicted, ledger.Booked:
+		grace := max(0, move.TTL-v.config.MoveTTL)
+		at := evictedAt(move)
+		return known(at, v.now) && v.now.Sub(at) > sum(b.PendingAfter, grace)
+	case ledger.Expired:
+		return !move.Evicted.IsZero() && within(move.Ended, v.now, b.Rest)
+	case ledger.Intended, ledger.Landed, ledger.Cancelled:
+	}
+	return false
+}
+
+// isUnready says whether a replacement does not get ready in time, or crashes. One that is gone says nothing.
+func (v *Verdict) isUnready(move *ledger.Move, health func(string) Health) bool {
+	after := v.config.Breaker.UnreadyAfter
+	if health == nil || move.State != ledger.Landed || !within(move.Ended, v.now, sum(after, unreadyFor)) {
+		return false
+	}
+	is := health(move.Replacement)
+	if !is.Known || is.Ready {
+		return is.Known && is.Restarts >= crashLoop
+	}
+	bound := is.Bound
+	if bound.IsZero() {
+		bound = move.Ended
+	}
+	return is.Restarts > 0 || v.now.Sub(bound) > after
+}

@@ -1,0 +1,248 @@
+package safeguards
+
+import (
+	"testing"
+	"time"
+
+	"github.com/evenkeel/evenkeel/ledger"
+)
+
+// What an owner's moves came to: the base rest is 10 minutes, the longest an hour.
+func TestOwnerCoolingDown(t *testing.T) {
+	const no, yes = false, true
+	cases := map[string]struct {
+		moves []ledger.Move
+		want  Reason
+		words string
+	}{
+		"never moved":                    {},
+		"helped":                         {moves: []ledger.Move{move(1, judged(time.Minute, yes))}},
+		"did not help":                   {moves: []ledger.Move{move(1, judged(time.Minute, no))}, want: OwnerCoolingDown, words: "until 2026-03-01T12:09:00Z, after moves of 1 cycles"},
+		"in the last second of the rest": {moves: []ledger.Move{move(1, judged(10*time.Minute-time.Second, no))}, want: OwnerCoolingDown},
+		"rested":                         {moves: []ledger.Move{move(1, judged(10*time.Minute, no))}},
+		"not judged yet":                 {moves: []ledger.Move{move(1, landed(time.Minute))}},
+		"cancelled":                      {moves: []ledger.Move{move(1, cancelled(time.Minute))}},
+		// 10 min * 2
+		"two in a row": {
+			moves: []ledger.Move{move(1, judged(25*time.Minute, no)), move(2, judged(15*time.Minute, no))},
+			want:  OwnerCoolingDown, words: "until 2026-03-01T12:05:00Z, after moves of 2 cycles",
+		},
+		"a row that one which helped has ended": {
+			moves: []ledger.Move{move(1, judged(9*time.Minute, no)), move(2, judged(8*time.Minute, yes))},
+		},
+		"one that did not help after one that did": {
+			moves: []ledger.Move{
+				move(1, judged(35*time.Minute, no)), move(2, judged(25*time.Minute, yes)), move(3, judged(15*time.Minute, no)),
+			},
+		},
+		"one not judged between two": {
+			moves: []ledger.Move{
+				move(1, judged(35*time.Minute, no)), move(2, landed(25*time.Minute)), move(3, judged(15*time.Minute, no)),
+			},
+			want: OwnerCoolingDown, words: "after moves of 2 cycles",
+		},
+		// 10 min * 2^3 = 80 min, at most 60
+		"the longest rest": {
+			moves: []ledger.Move{
+				move(1, judged(4*time.Hour, no)), move(2, judged(3*time.Hour, no)), move(3, judged(2*time.Hour, no)), move(4, judged(50*time.Minute, no)),
+			},
+			want: OwnerCoolingDown, words: "until 2026-03-01T12:10:00Z, after moves of 4 cycles",
+		},
+		"after the longest rest": {
+			moves: []ledger.Move{
+				move(1, judged(4*time.Hour, no)), move(2, judged(3*time.Hour, no)), move(3, judged(2*time.Hour, no)), move(4, judged(time.Hour, no)),
+			},
+		},
+		// pending for 5 minutes, then it cools down for what is left of 10
+		"expired after the eviction": {moves: []ledger.Move{move(1, expired(6*time.Minute))}, want: OwnerCoolingDown, words: "until 2026-03-01T12:04:00Z"},
+		"expired and never evicted": {
+			moves: []ledger.Move{move(1, expired(6*time.Minute), func(m *ledger.Move) { m.Evicted = time.Time{} })},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			v := New(config()).At(facts(tc.moves...), noon)
+			reason, detail := v.Owner("rs-1")
+			expect(t, "owner", reason, tc.want, detail, tc.words)
+			reason, detail = v.Owner("rs-2")
+			expect(t, "another owner", reason, "", detail, "")
+		})
+	}
+}
+
+// Without a base there is no cooldown, and a bound below the base is the base.
+func TestRest(t *testing.T) {
+	cases := map[string]struct {
+		cooldown  Cooldown
+		unhelpful int
+		want      time.Duration
+	}{
+		"no move":              {Cooldown{time.Minute, time.Hour}, 0, 0},
+		"no base":              {Cooldown{0, time.Hour}, 9, 0},
+		"the first":            {Cooldown{time.Minute, time.Hour}, 1, time.Minute},
+		"the sixth":            {Cooldown{time.Minute, time.Hour}, 6, 32 * time.Minute},
+		"the seventh":          {Cooldown{time.Minute, time.Hour}, 7, time.Hour},
+		"a bound below":        {Cooldown{time.Hour, time.Minute}, 3, time.Hour},
+		"no bound":             {Cooldown{time.Hour, 0}, 3, time.Hour},
+		"exactly the bound":    {Cooldown{time.Minute, 4 * time.Minute}, 3, 4 * time.Minute},
+		"beyond all durations": {Cooldown{time.Hour, 1<<63 - 1}, 1 << 40, 1<<63 - 1},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := New(Config{Cooldown: tc.cooldown}).config.Cooldown.rest(tc.unhelpful); got != tc.want {
+				t.Errorf("rest %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+// Which nodes are left alone as sources, a minute long.
+func TestNodeSettling(t *testing.T) {
+	cases := map[string]struct {
+		move      ledger.Move
+		hot, cool Reason
+	}{
+		"just evicted":           {move: move(1, evicted(0)), hot: NodeSettling, cool: NodeSettling},
+		"intended":               {move: move(1, intended)},
+		"cancelled":              {move: move(1, cancelled(0))},
+		"landed a minute ago":    {move: move(1, landed(time.Minute))},
+		"landed somewhat later":  {move: move(1, landed(time.Minute-time.Second)), hot: NodeSettling, cool: NodeSettling},
+		"evicted long before it": {move: move(1, landed(time.Second), func(m *ledger.Move) { m.Evicted = ago(time.Hour) }), hot: NodeSettling, cool: NodeSettling},
+		"landed elsewhere":       {move: move(1, landed(0), func(m *ledger.Move) { m.Node = "other" }), hot: NodeSettling},
+		"booked elsewhere":       {move: move(1, evicted(0), func(m *ledger.Move) { m.State, m.Node = ledger.Booked, "other" }), hot: NodeSettling},
+		"not booked":             {move: move(1, evicted(0), func(m *ledger.Move) { m.Node = "" }), hot: NodeSettling, cool: NodeSettling},
+		"without a destination":  {move: move(1, evicted(0), func(m *ledger.Move) { m.Node, m.To = "", "" }), hot: NodeSettling},
+		"expired":                {move: move(1, expired(0)), hot: NodeSettling},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			v := New(config()).At(facts(tc.move), noon)
+			for node, want := range map[string]Reason{"hot": tc.hot, "cool": tc.cool, "bystander": "", "": ""} {
+				reason, detail := v.Node(node)
+				words := ""
+				if want != "" {
+					words = `after the move of "ns/web-1"`
+				}
+				expect(t, node, reason, want, detail, words)
+			}
+			next := move(2, owned("rs-2"))
+			if reason, detail := v.Refuse(&next.Intent); reason != tc.hot {
+				t.Errorf("the next move off it: %q (%s), want %q", reason, detail, tc.hot)
+			}
+		})
+	}
+}
+
+// The moves of a cycle settle no nodes for each other, only those recorded before it.
+func TestSettlingSparesTheCycle(t *testing.T) {
+	cases := map[string]struct {
+		recorded, cycleStart time.Time
+		want                 Reason
+	}{
+		"recorded as it began":      {recorded: ago(time.Second), cycleStart: ago(time.Second)},
+		"recorded in it":            {recorded: noon, cycleStart: ago(time.Second)},
+		"recorded just before it":   {recorded: ago(time.Second + 1), cycleStart: ago(time.Second), want: NodeSettling},
+		"outside of any, it counts": {recorded: noon, want: NodeSettling},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			f := facts(move(1, evicted(0), func(m *ledger.Move) { m.Recorded = tc.recorded }))
+			f.CycleStart = tc.cycleStart
+			reason, detail := New(config()).At(f, noon).Node("hot")
+			words := ""
+			if tc.want != "" {
+				words = "until 2026-03-01T12:01:00Z"
+			}
+			expect(t, "node", reason, tc.want, detail, words)
+		})
+	}
+}
+
+// A node settles after the last move that touched it, in whatever order they are told.
+func TestNodeSettlesAfterTheLast(t *testing.T) {
+	reason, detail := New(config()).At(facts(move(1, landed(10*time.Second)), move(2, evicted(40*time.Second))), noon).Node("hot")
+	expect(t, "node", reason, NodeSettling, detail, `until 2026-03-01T12:00:50Z, after the move of "ns/web-1"`)
+}
+
+// When a replacement counts as pending: after a minute, and the grace period that its pod's TTL has beyond 5 minutes.
+func TestPending(t *testing.T) {
+	patient := func(m *ledger.Move) { m.TTL = 7 * time.Minute }
+	cases := map[string]struct {
+		move ledger.Move
+		want bool
+	}{
+		"a minute after the eviction":      {move: move(1, evicted(time.Minute))},
+		"later":                            {move: move(1, evicted(time.Minute+time.Second)), want: true},
+		"booked, but not bound":            {move: move(1, evicted(2*time.Minute), func(m *ledger.Move) { m.State = ledger.Booked }), want: true},
+		"within the grace period":          {move: move(1, evicted(3*time.Minute), patient)},
+		"after the grace period":           {move: move(1, evicted(3*time.Minute+time.Second), patient), want: true},
+		"a TTL below that of the policy":   {move: move(1, evicted(time.Minute), func(m *ledger.Move) { m.TTL = time.Second })},
+		"not evicted yet":                  {move: move(1)},
+		"landed":                           {move: move(1, landed(2*time.Minute))},
+		"cancelled":                        {move: move(1, cancelled(2*time.Minute))},
+		"expired just now":                 {move: move(1, expired(time.Second)), want: true},
+		"expired a rest ago":               {move: move(1, expired(5*time.Minute))},
+		"expired without an eviction":      {move: move(1, expired(time.Second), func(m *ledger.Move) { m.Evicted = time.Time{} })},
+		"evicted, and nobody knows when":   {move: move(1, evicted(time.Hour), func(m *ledger.Move) { m.Evicted = time.Time{} }), want: true},
+		"evicted by a clock that is ahead": {move: move(1, evicted(-time.Minute))},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := config(func(c *Config) { c.Cooldown.Base, c.Breaker.MaxPending = 0, 0 })
+			v := New(c).At(facts(tc.move), noon)
+			owner, all, words := Reason(""), Reason(""), ""
+			if tc.want {
+				owner, all, words = OwnerReplacementPending, ReplacementsPending, `"ns/web-1"`
+			}
+			reason, detail := v.Owner("rs-1")
+			expect(t, "owner", reason, owner, detail, words)
+			reason, detail = v.Closed()
+			expect(t, "all", reason, all, detail, words)
+		})
+	}
+}
+
+// When a replacement counts as unready: after 5 minutes or a restart, as long as it is not ready.
+func TestUnready(t *testing.T) {
+	old, young := landed(6*time.Minute), landed(4*time.Minute)
+	cases := map[string]struct {
+		move   ledger.Move
+		health Health
+		want   bool
+	}{
+		"ready":                            {move: move(1, old), health: Health{Known: true, Ready: true}},
+		"gone":                             {move: move(1, old)},
+		"gone, with restarts":              {move: move(1, old), health: Health{Restarts: 9}},
+		"not ready":                        {move: move(1, old), health: Health{Known: true}, want: true},
+		"not ready yet":                    {move: move(1, young), health: Health{Known: true}},
+		"exactly as long as it may take":   {move: move(1, landed(5*time.Minute)), health: Health{Known: true}},
+		"landed late in the ledger":        {move: move(1, young), health: Health{Known: true, Bound: ago(6 * time.Minute)}, want: true},
+		"landed early in the ledger":       {move: move(1, old), health: Health{Known: true, Bound: ago(4 * time.Minute)}},
+		"restarted and not ready":          {move: move(1, young), health: Health{Known: true, Restarts: 1}, want: true},
+		"restarted and ready again":        {move: move(1, old), health: Health{Known: true, Ready: true, Restarts: 2}},
+		"between two crashes":              {move: move(1, old), health: Health{Known: true, Ready: true, Restarts: crashLoop}, want: true},
+		"not ready for more than an hour":  {move: move(1, landed(65*time.Minute)), health: Health{Known: true}},
+		"not ready for almost an hour now": {move: move(1, landed(65*time.Minute-time.Second)), health: Health{Known: true}, want: true},
+		"of a move that expired":           {move: move(1, expired(6*time.Minute)), health: Health{Known: true}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			f := facts(tc.move)
+			f.Health = func(uid string) Health {
+				if uid != "new-uid-1" {
+					t.Errorf("asked for the health of %q", uid)
+				}
+				return tc.health
+			}
+			v := New(config(func(c *Config) { c.Cooldown.Base, c.Breaker.MaxUnready = 0, 0 })).At(f, noon)
+			owner, all, words := Reason(""), Reason(""), ""
+			if tc.want {
+				owner, all, words = OwnerReplacementUnready, ReplacementsUnready, `"ns/new-web-1"`
+			}
+			reason, detail := v.Owner("rs-1")
+			expect(t, "owner", reason, owner, detail, words)
+			reason, detail = v.Closed()
+			expect(t, "all", reason, all, detail, words)
+		})
+	}
+}

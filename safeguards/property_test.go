@@ -1,0 +1,231 @@
+package safeguards
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/ledger"
+)
+
+// dice throws numbers from 0 to below n.
+type dice func(n int) int
+
+func (d dice) past(longest time.Duration) time.Time {
+	return ago(longest * time.Duration(d(1000)) / 1000)
+}
+
+// name is one of a few, also none.
+func (d dice) name(prefix string) string {
+	if n := d(5); n > 0 {
+		return fmt.Sprintf("%s-%d", prefix, n)
+	}
+	return ""
+}
+
+func (d dice) config() Config {
+	return Config{
+		MaxPerHour: d(12), MaxPerHourOfNamespace: d(5), MaxPerHourOfOwner: d(4), MaxPerHourOfPool: d(5),
+		NodeSettle: time.Duration(d(10)) * time.Minute, MoveTTL: time.Duration(d(5)) * time.Minute,
+		Cooldown: Cooldown{Base: time.Duration(d(20)) * time.Minute, Max: time.Duration(d(120)) * time.Minute},
+		Breaker: Breaker{
+			MaxPending: d(4), PendingAfter: time.Duration(d(300)) * time.Second, MaxUnready: d(4),
+			UnreadyAfter: time.Duration(d(300)) * time.Second, MaxRefusedPercent: float64(d(101)), MaxErrors: d(6),
+			Rest: time.Duration(d(30)) * time.Minute, MaxNotReadyPercent: float64(d(101)),
+		},
+	}
+}
+
+// move is one of the last three hours, many of the last minutes.
+func (d dice) move(n int) ledger.Move {
+	m := ledger.Move{
+		Intent: ledger.Intent{
+			Namespace: d.name("ns"), Pod: "pod", PodUID: fmt.Sprintf("uid-%d", n), Owner: cluster.Owner{UID: d.name("rs")},
+			From: d.name("node"), To: d.name("node"), Pool: d.name("pool"), TTL: time.Duration(d(600)) * time.Second,
+		},
+		State:    []ledger.State{ledger.Intended, ledger.Evicted, ledger.Booked, ledger.Landed, ledger.Cancelled, ledger.Expired}[d(6)],
+		Recorded: d.past([]time.Duration{20 * time.Minute, 3 * time.Hour}[d(2)]),
+	}
+	if m.State != ledger.Intended && (m.State != ledger.Cancelled || d(2) == 0) {
+		m.Evicted = m.Recorded.Add(time.Duration(d(60)) * time.Second)
+	}
+	if !m.InFlight() {
+		m.Ended = m.Recorded.Add(time.Duration(60+d(60)) * time.Second)
+	}
+	if m.State == ledger.Landed {
+		m.Node, m.Replacement = d.name("node"), d.name("new")
+		if d(3) > 0 {
+			m.Outcome = &ledger.Outcome{
+				Judged: m.Ended.Add(time.Duration(d(300)) * time.Second), SourceCooler: d(2) == 0, DestinationUnder: true, Healthy: true,
+			}
+		}
+	}
+	return m
+}
+
+func (d dice) facts(moves int) Facts {
+	all := make([]ledger.Move, moves)
+	for i := range all {
+		all[i] = d.move(i)
+	}
+	f := facts(all...)
+	f.Nodes, f.NotReady = d(20), d(3)
+	for range d(30) {
+		f.Calls = append(f.Calls, Call{At: d.past(time.Hour), Refused: d(3) == 0, Err: d(3) == 0})
+	}
+	return f
+}
+
+// reasons asks for every reason there is against anybody that moves of dice can be of.
+func (v *Verdict) reasons() map[string]bool {
+	found := map[string]bool{}
+	note := func(whom string, reason Reason) {
+		if reason != "" {
+			found[whom+" "+string(reason)] = true
+		}
+	}
+	for _, c := range v.closures {
+		note("all", c.reason)
+	}
+	reason, _ := budget{MovesPerHour, v.config.MaxPerHour}.refuses(&v.all, v.all.intended)
+	note("all", reason)
+	for i := range 5 {
+		name := func(prefix string) string { return fmt.Sprintf("%s-%d", prefix, i) }
+		if i == 0 {
+			name = func(string) string { return "" }
+		}
+		for prefix, ask := range map[string]func(string) (Reason, string){"node": v.Node, "ns": v.Namespace, "pool": v.Pool} {
+			reason, _ := ask(name(prefix))
+			note(prefix+name(prefix), reason)
+		}
+		if o := v.owners[name("rs")]; o != nil {
+			for _, one := range o.apart(v) {
+				note(name("rs"), one)
+			}
+		}
+	}
+	return found
+}
+
+// apart are an owner's reasons, also those that a more telling one hides.
+func (o *owner) apart(v *Verdict) []Reason {
+	cooling, _ := v.coolsDown(o)
+	spent, _ := budget{OwnerMovesPerHour, v.config.MaxPerHourOfOwner}.refuses(&o.hour, o.intended)
+	found := []Reason{cooling, spent}
+	if o.unready.count > 0 {
+		found = append(found, OwnerReplacementUnready)
+	}
+	if o.pending.count > 0 {
+		found = append(found, OwnerReplacementPending)
+	}
+	return found
+}
+
+// What is over restrains less and less: later nobody is restrained who was not before, and more moves are left. That does
+// not hold for moves in flight, whose replacements become pending only with time.
+func TestTimeOnlyReleases(t *testing.T) {
+	d := dice(rand.New(rand.NewPCG(1, 2)).IntN)
+	restrained := 0
+	for range 3000 {
+		rules, f := New(d.config()), d.facts(d(20))
+		f.InFlight = nil
+		earlier := rules.At(f, noon)
+		before := earlier.reasons()
+		restrained += len(before)
+		for now := noon; now.Before(noon.Add(3 * time.Hour)); now = now.Add(time.Duration(1+d(1000)) * time.Second) {
+			later := rules.At(f, now)
+			after := later.reasons()
+			for reason := range after {
+				if !before[reason] {
+					t.Fatalf("%q at %v, not before\n%+v\n%+v", reason, now, rules.config, f)
+				}
+			}
+			if later.Left() < earlier.Left() {
+				t.Fatalf("%d moves left at %v, %d before", later.Left(), now, earlier.Left())
+			}
+			earlier, before = later, after
+		}
+	}
+	if restrained < 3000 {
+		t.Errorf("%d reasons in all: too few to show anything", restrained)
+	}
+}
+
+// A move is refused exactly if something is closed, or its owner, source, namespace or pool is restrained.
+func TestRefuseJoinsAll(t *testing.T) {
+	d := dice(rand.New(rand.NewPCG(3, 4)).IntN)
+	refused := map[Reason]int{}
+	for range 5000 {
+		v := New(d.config()).At(d.facts(d(8)), noon)
+		intent := d.move(1000).Intent
+		want := Reason("")
+		for _, ask := range []func() (Reason, string){
+			v.Closed,
+			func() (Reason, string) { return v.Owner(intent.Owner.UID) },
+			func() (Reason, string) { return v.Node(intent.From) },
+			func() (Reason, string) { return v.Namespace(intent.Namespace) },
+			func() (Reason, string) { return v.Pool(intent.Pool) },
+		} {
+			if reason, _ := ask(); reason != "" && want == "" {
+				want = reason
+			}
+		}
+		got, _ := v.Refuse(&intent)
+		if got != want {
+			t.Fatalf("refused for %q, want %q", got, want)
+		}
+		refused[got]++
+	}
+	for _, reason := range append(Reasons(), "") {
+		unseen := reason == OutsideWindow || reason == ReplacementsUnready || reason == OwnerReplacementUnready // no such facts
+		if refused[reason] == 0 && !unseen {
+			t.Errorf("never %q: %v", reason, refused)
+		}
+	}
+}
+
+// Whoever asks before each move never makes more within any hour than a budget allows.
+func TestBudgetsAreNeverExceeded(t *testing.T) {
+	d := dice(rand.New(rand.NewPCG(5, 6)).IntN)
+	made := 0
+	for range 40 {
+		c := Config{
+			MaxPerHour: 1 + d(12), MaxPerHourOfNamespace: d(5), MaxPerHourOfOwner: d(4), MaxPerHourOfPool: d(5),
+			Breaker: Breaker{MaxPending: 1000, MaxUnready: 1000, MaxNotReadyPercent: 100, MaxRefusedPercent: 100},
+		}
+		rules, now := New(c), noon
+		var f Facts
+		for n := range 400 {
+			now = now.Add(time.Duration(d(300)) * time.Second)
+			m := d.move(n)
+			if reason, _ := rules.At(f, now).Refuse(&m.Intent); reason != "" {
+				continue
+			}
+			m.State, m.Recorded, m.Evicted, m.Ended, m.Outcome = ledger.Landed, now, now, now, nil
+			f.Ended = append(f.Ended, m)
+			made++
+			check := func(what string, limit int, same func(*ledger.Move) bool) {
+				count := 0
+				for i := range f.Ended {
+					if same(&f.Ended[i]) && now.Sub(f.Ended[i].Evicted) < time.Hour {
+						count++
+					}
+				}
+				if limit > 0 && count > limit {
+					t.Fatalf("%d moves of the same %s within the hour, at most %d", count, what, limit)
+				}
+			}
+			check("cluster", c.MaxPerHour, func(*ledger.Move) bool { return true })
+			check("namespace", c.MaxPerHourOfNamespace, func(o *ledger.Move) bool { return o.Namespace == m.Namespace })
+			check("pool", c.MaxPerHourOfPool, func(o *ledger.Move) bool { return o.Pool == m.Pool })
+			if m.Owner.UID != "" {
+				check("owner", c.MaxPerHourOfOwner, func(o *ledger.Move) bool { return o.Owner.UID == m.Owner.UID })
+			}
+		}
+	}
+	if made < 1000 {
+		t.Errorf("%d moves made: too few to show anything", made)
+	}
+}

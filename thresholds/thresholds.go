@@ -1,0 +1,259 @@
+// Package thresholds holds the levels of usage that mean something, the one definition of hot for both sides of scheduling: per
+// metric and window, absolute or as distances from the mean, per pool of nodes.
+//
+// A Set is what the policy says; Resolve reads it against a usage.View and answers, node by node, whether it is over its
+// evict lines, what has to leave it, and how much it may take. It keeps no state: what makes a node hot over time is the
+// strategy's business.
+package thresholds
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// Levels are the four lines of one metric over one window; +Inf where there is none. In percent of allocatable for cpu and
+// memory, of capacity for memory.available, else in the metric's own unit. Of a metric of which less is worse the order is
+// the reverse and -Inf means none.
+type Levels struct {
+	// Low: at or below it on every metric a node is cool.
+	Low float64
+	// Reject: predicted above it a node takes no more pods while others will do.
+	Reject float64
+	// Evict: above it in every window of a metric a node is over.
+	Evict float64
+	// Leave: at or below it on every metric a hot node is no longer hot.
+	Leave float64
+}
+
+// NoLevels has no lines.
+func NoLevels() Levels {
+	inf := math.Inf(1)
+	return Levels{inf, inf, inf, inf}
+}
+
+// MemoryAvailable is the metric of what the kubelet counts as available, in percent of capacity: capacity less the working
+// set. Less of it is worse. It is read off Memory, so every source has it.
+const MemoryAvailable usage.Metric = "memory.available"
+
+// Rule judges one metric over one window.
+type Rule struct {
+	Metric usage.Metric
+	Window usage.Window
+	Levels Levels
+	// Deviation makes the levels distances from the mean: Low below it, the others above it. All four have to be given.
+	Deviation bool
+	// LowerIsWorse turns every comparison round.
+	LowerIsWorse bool
+	// Relieves is the resource of which a move takes off a signal: so much of it, in proportion, as the signal is over its
+	// line; Nothing where no move helps. Only for metrics that are no resources.
+	Relieves cluster.Resource
+}
+
+// Nothing is what relieves a signal that a node is hot by and keeps its pods with.
+const Nothing = cluster.NumResources
+
+// Pool is a set of nodes that are judged alike.
+type Pool struct {
+	Name string
+	// Matches says whether a node with these labels belongs to the pool; nil matches every node.
+	Matches func(labels map[string]string) bool
+	Rules   []Rule
+}
+
+// Set is what a policy says of lines.
+type Set struct {
+	pools []Pool
+	// gapPercent keeps lines that are distances from a mean near 0 or 100 apart.
+	gapPercent float64
+}
+
+// New returns a Set. A node is judged by the first pool that it matches, so the last pool has to match every node.
+func New(pools []Pool, gapPercent float64) (*Set, error) {
+	if len(pools) == 0 || pools[len(pools)-1].Matches != nil {
+		return nil, errors.New("lines: the last pool has to match every node")
+	}
+	for p := range pools {
+		for i := range pools[p].Rules {
+			if err := pools[p].Rules[i].check(); err != nil {
+				return nil, fmt.Errorf("lines: %q of pool %q %w", pools[p].Rules[i].Metric, pools[p].Name, err)
+			}
+		}
+	}
+	return &Set{pools: pools, gapPercent: gapPercent}, nil
+}
+
+// check finds what no policy says.
+func (r *Rule) check() error {
+	resource := r.Metric == usage.CPU || r.Metric == usage.Memory
+	infinite := func(level float64) bool { return math.IsInf(level, 0) }
+	levels := []float64{r.Levels.Low, r.Levels.Reject, r.Levels.Evict, r.Levels.Leave}
+	switch {
+	case r.Relieves > Nothing:
+		return errors.New("relieves no resource that there is")
+	case resource && r.LowerIsWorse, r.Metric == MemoryAvailable && !r.LowerIsWorse:
+		return errors.New("is turned round")
+	case r.Deviation && (!resource || slices.ContainsFunc(levels, infinite)):
+		return errors.New("cannot be judged by distances from the mean")
+	}
+	return nil
+}
+
+// Resolved are the lines of a Set on the nodes of a View.
+type Resolved struct {
+	view  *usage.View
+	pools []pool
+	// of is the pool of each node.
+	of []uint16
+}
+
+// pool is a Pool with its rules in groups, one for each metric.
+type pool struct {
+	name   string
+	groups []group
+}
+
+// group is what judges one metric: every window has to be over for the metric to be.
+type group struct {
+	metric   usage.Metric
+	kind     kind
+	resource cluster.Resource
+	signal   int // place in the View's Signals
+	rules    []rule
+}
+
+type kind uint8
+
+const (
+	ofResource kind = iota
+	ofAvailable
+	ofSignal
+)
+
+// rule is one window of a group, turned so that higher is worse.
+type rule struct {
+	window int // place in the View's Windows
+	levels Levels
+	flip   bool
+}
+
+// Resolve reads the lines against a View. Rules for windows or signals that the View does not have judge nothing.
+func (s *Set) Resolve(view *usage.View) *Resolved {
+	r := &Resolved{view: view, pools: make([]pool, len(s.pools)), of: make([]uint16, len(view.Nodes))}
+	for i := range view.Nodes {
+		r.of[i] = s.poolOf(view.Snapshot.Nodes[i].Node.Labels)
+	}
+	for p := range s.pools {
+		r.pools[p] = s.resolvePool(r, p)
+	}
+	return r
+}
+
+func (s *Set) poolOf(labels map[string]string) uint16 {
+	for p := range s.pools {
+		if s.pools[p].Matches == nil || s.pools[p].Matches(labels) {
+			return uint16(p) //nolint:gosec // a policy names few pools
+		}
+	}
+	return uint16(len(s.pools) - 1) //nolint:gosec // as above
+}
+
+func (s *Set) resolvePool(r *Resolved, p int) pool {
+	resolved := pool{name: s.pools[p].Name}
+	at := map[usage.Metric]int{}
+	for i := range s.pools[p].Rules {
+		given := &s.pools[p].Rules[i]
+		g, ok := groupOf(given, r.view)
+		window := r.view.WindowIndex(given.Window)
+		if !ok || window < 0 {
+			continue
+		}
+		k, known := at[given.Metric]
+		if !known {
+			k = len(resolved.groups)
+			at[given.Metric] = k
+			resolved.groups = append(resolved.groups, g)
+		}
+		levels := given.Levels
+		if given.Deviation {
+			levels = s.around(r.mean(p, &g, window), levels)
+		}
+		one := rule{window: window, levels: levels, flip: given.LowerIsWorse}
+		if one.flip {
+			one.levels = Levels{-levels.Low, -levels.Reject, -levels.Evict, -levels.Leave}
+		}
+		resolved.groups[k].rules = append(resolved.groups[k].rules, one)
+	}
+	return resolved
+}
+
+func groupOf(given *Rule, view *usage.View) (group, bool) {
+	g := group{metric: given.Metric, resource: given.Relieves}
+	switch given.Metric {
+	case usage.CPU:
+		g.resource = cluster.CPU
+	case usage.Memory:
+		g.resource = cluster.Memory
+	case MemoryAvailable:
+		g.kind, g.resource = ofAvailable, cluster.Memory
+	default:
+		g.kind, g.signal = ofSignal, view.SignalIndex(given.Metric)
+		return g, g.signal >= 0
+	}
+	return g, true
+}
+
+// around turns distances from a mean into levels. A mean near 0 or 100 is no mistake, so it must not end as lines out of
+// order; at the lower end the evict line is held up, because nodes that use next to nothing are not hot.
+func (s *Set) around(mean float64, by Levels) Levels {
+	evict := max(2*s.gapPercent, min(mean+by.Evict, 100))
+	reject := min(mean+by.Reject, evict-s.gapPercent)
+	low := max(0, min(mean-by.Low, reject-s.gapPercent))
+	return Levels{Low: low, Reject: reject, Evict: evict, Leave: min(max(mean+by.Leave, (low+evict)/2), evict)}
+}
+
+// mean is the mean of a metric over the known nodes of a pool, weighted by their size; 50 where nothing is known.
+func (r *Resolved) mean(p int, g *group, window int) float64 {
+	sum, weights := 0.0, 0.0
+	for i := range r.view.Nodes {
+		if int(r.of[i]) != p || !r.view.Nodes[i].Known() {
+			continue
+		}
+		v := r.value(i, g, window, r.view.Nodes[i].Current)
+		if math.IsNaN(v) {
+			continue
+		}
+		weight := float64(r.view.Snapshot.Nodes[i].Node.Allocatable[g.resource])
+		sum, weights = sum+weight*v, weights+weight
+	}
+	if weights == 0 {
+		return 50
+	}
+	return sum / weights
+}
+
+// value is what a group's metric is on a node, by the given amounts, which signals have no use for; NaN where it is not
+// known.
+func (r *Resolved) value(i int, g *group, window int, amounts []cluster.Amounts) float64 {
+	node := &r.view.Snapshot.Nodes[i].Node
+	switch g.kind {
+	case ofAvailable:
+		whole := node.Capacity[g.resource]
+		return percentOf(whole-amounts[window][g.resource], whole)
+	case ofSignal:
+		return r.view.Nodes[i].Signals[g.signal][window]
+	case ofResource:
+	}
+	return percentOf(amounts[window][g.resource], node.Allocatable[g.resource])
+}
+
+func percentOf(used, whole int64) float64 {
+	if whole <= 0 {
+		return math.NaN()
+	}
+	return 100 * float64(used) / float64(whole)
+}

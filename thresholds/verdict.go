@@ -1,0 +1,274 @@
+package thresholds
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// worse is the value of a rule's metric, turned so that higher is worse.
+func (r *Resolved) worse(i int, g *group, one *rule, amounts []cluster.Amounts) float64 {
+	v := r.value(i, g, one.window, amounts)
+	if one.flip {
+		return -v
+	}
+	return v
+}
+
+// over says whether a metric is above its evict line in every window that has one.
+func (r *Resolved) over(i int, g *group) bool {
+	lines := 0
+	for k := range g.rules {
+		one := &g.rules[k]
+		if math.IsInf(one.levels.Evict, 1) {
+			continue
+		}
+		lines++
+		if !(r.worse(i, g, one, r.view.Nodes[i].Current) > one.levels.Evict) { // also when NaN
+			return false
+		}
+	}
+	return lines > 0
+}
+
+// Over returns the first metric of a node that is above its evict line in every window, by what is measured and stays.
+func (r *Resolved) Over(i int) (usage.Metric, bool) {
+	groups := r.pools[r.of[i]].groups
+	for k := range groups {
+		if r.over(i, &groups[k]) {
+			return groups[k].metric, true
+		}
+	}
+	return "", false
+}
+
+// Left says whether a node is at or below its leave line on every metric and window. What is not known holds nobody back.
+func (r *Resolved) Left(i int) bool {
+	return r.under(i, r.view.Nodes[i].Current, func(l *Levels) float64 { return l.Leave })
+}
+
+// Cool says whether a node is predicted at or below its low line on every metric and window.
+func (r *Resolved) Cool(i int) bool {
+	return r.under(i, r.view.Nodes[i].Predicted, func(l *Levels) float64 { return l.Low })
+}
+
+func (r *Resolved) under(i int, amounts []cluster.Amounts, level func(*Levels) float64) bool {
+	groups := r.pools[r.of[i]].groups
+	for k := range groups {
+		for j := range groups[k].rules {
+			one := &groups[k].rules[j]
+			if r.worse(i, &groups[k], one, amounts) > level(&one.levels) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Vouched is how long sources themselves have looked at what makes a node hot: the shortest of the windows by which it is
+// over, 0 where one of them was summed up here.
+func (r *Resolved) Vouched(i int) (shortest time.Duration) {
+	groups := r.pools[r.of[i]].groups
+	found := false
+	for k := range groups {
+		if !r.over(i, &groups[k]) {
+			continue
+		}
+		for j := range groups[k].rules {
+			if math.IsInf(groups[k].rules[j].levels.Evict, 1) {
+				continue
+			}
+			vouched := r.view.Nodes[i].Vouched[groups[k].rules[j].window]
+			if !found || vouched < shortest {
+				shortest, found = vouched, true
+			}
+		}
+	}
+	return shortest
+}
+
+// Need is what has to leave a node to bring every metric that is over under its evict line, with what has left since the
+// View already gone. A metric that is judged over several windows is under when one of them is.
+func (r *Resolved) Need(i int, left cluster.Amounts) cluster.Amounts {
+	var need cluster.Amounts
+	groups := r.pools[r.of[i]].groups
+	for k := range groups {
+		g := &groups[k]
+		if g.resource != Nothing && r.over(i, g) {
+			need[g.resource] = max(need[g.resource], r.needOf(i, g)-left[g.resource])
+		}
+	}
+	return need
+}
+
+func (r *Resolved) needOf(i int, g *group) int64 {
+	least := int64(math.MaxInt64)
+	for k := range g.rules {
+		one := &g.rules[k]
+		if !math.IsInf(one.levels.Evict, 1) {
+			least = min(least, r.needIn(i, g, one))
+		}
+	}
+	return least
+}
+
+// needIn is what has to leave for one window. A signal is taken to be in proportion to the resource that relieves it.
+func (r *Resolved) needIn(i int, g *group, one *rule) int64 {
+	node := &r.view.Snapshot.Nodes[i].Node
+	used := r.view.Nodes[i].Current[one.window][g.resource]
+	switch g.kind {
+	case ofAvailable:
+		return used - ceiling(100+one.levels.Evict, node.Capacity[g.resource]) // the level is turned: minus the percentage
+	case ofSignal:
+		return int64(math.Ceil(float64(used) * excess(r.worse(i, g, one, nil), one)))
+	case ofResource:
+	}
+	return used - ceiling(one.levels.Evict, node.Allocatable[g.resource])
+}
+
+// excess is how far a signal is beyond its evict line, as a fraction of the whole: of the value where higher is worse, of
+// the line where lower is.
+func excess(worse float64, one *rule) float64 {
+	whole := worse
+	if one.flip {
+		whole = -one.levels.Evict
+	}
+	if !(whole > 0) {
+		return 1
+	}
+	return min(max((worse-one.levels.Evict)/whole, 0), 1)
+}
+
+// ceiling is the most that is not above a percentage of a whole.
+func ceiling(percent float64, whole int64) int64 {
+	return cluster.Percents{percent}.CeilingOf(cluster.Amounts{whole})[0]
+}
+
+// Careful is what a node is predicted at for placing pods: the higher of the last sample and the mean of five minutes.
+func Careful(n *usage.NodeUsage) cluster.Amounts {
+	careful := n.Predicted[usage.AtAvg5m]
+	for k, v := range n.Predicted[usage.AtLast] {
+		careful[k] = max(careful[k], v)
+	}
+	return careful
+}
+
+// Ceiling is the most that a node may be predicted at, in Careful's terms, to stay at or under every reject line: the
+// resources' own lines, and as much less as other windows leave room for less. A signal beyond its reject line leaves none.
+func (r *Resolved) Ceiling(i int) cluster.Amounts {
+	most := cluster.Amounts{math.MaxInt64, math.MaxInt64}
+	careful := Careful(&r.view.Nodes[i])
+	groups := r.pools[r.of[i]].groups
+	for k := range groups {
+		g := &groups[k]
+		for j := range g.rules {
+			one := &g.rules[j]
+			if math.IsInf(one.levels.Reject, 1) {
+				continue
+			}
+			if g.kind == ofSignal {
+				if r.worse(i, g, one, nil) > one.levels.Reject {
+					return cluster.Amounts{}
+				}
+				continue
+			}
+			most[g.resource] = min(most[g.resource], r.ceilingIn(i, g, one, careful[g.resource]))
+		}
+	}
+	return most
+}
+
+// ceilingIn is the ceiling by one window. Short windows are judged by the careful figure itself.
+func (r *Resolved) ceilingIn(i int, g *group, one *rule, careful int64) int64 {
+	node := &r.view.Snapshot.Nodes[i].Node
+	line := ceiling(one.levels.Reject, node.Allocatable[g.resource])
+	if g.kind == ofAvailable {
+		line = ceiling(100+one.levels.Reject, node.Capacity[g.resource])
+	}
+	if one.window == usage.AtLast || one.window == usage.AtAvg5m {
+		return line
+	}
+	beyond := r.view.Nodes[i].Predicted[one.window][g.resource] - careful
+	return line - max(beyond, 0)
+}
+
+// Of returns the levels of a node's metric over a window, as percentages or in the metric's unit, and whether it has any.
+func (r *Resolved) Of(i int, metric usage.Metric, window usage.Window) (Levels, bool) {
+	groups := r.pools[r.of[i]].groups
+	w := r.view.WindowIndex(window)
+	for k := range groups {
+		if groups[k].metric != metric {
+			continue
+		}
+		for _, one := range groups[k].rules {
+			if one.window != w {
+				continue
+			}
+			if one.flip {
+				return Levels{-one.levels.Low, -one.levels.Reject, -one.levels.Evict, -one.levels.Leave}, true
+			}
+			return one.levels, true
+		}
+	}
+	return NoLevels(), false
+}
+
+// Pool returns the name of the pool that a node is judged in.
+func (r *Resolved) Pool(i int) string { return r.pools[r.of[i]].name }
+
+// Evidence is one window by which a node is above an evict line.
+type Evidence struct {
+	Metric usage.Metric
+	Window usage.Window
+	// Value and Evict are as the policy writes them: percentages, or in the metric's own unit.
+	Value, Evict float64
+	Below        bool // where less is worse
+	Percent      bool // whether the values are percentages
+}
+
+// String says it in words.
+func (e Evidence) String() string {
+	than := "above"
+	if e.Below {
+		than = "below"
+	}
+	unit := ""
+	if e.Percent {
+		unit = " %"
+	}
+	return fmt.Sprintf("%s is at %.1f%s over %s, %s the evict line of %g%s", e.Metric, e.Value, unit, e.Window, than, round(e.Evict), unit)
+}
+
+func round(v float64) float64 { return math.Round(v*10) / 10 }
+
+// Evidence returns everything by which a node is above its evict lines.
+func (r *Resolved) Evidence(i int) []Evidence {
+	var all []Evidence
+	groups := r.pools[r.of[i]].groups
+	for k := range groups {
+		g := &groups[k]
+		if !r.over(i, g) {
+			continue
+		}
+		for j := range g.rules {
+			one := &g.rules[j]
+			if math.IsInf(one.levels.Evict, 1) {
+				continue
+			}
+			e := Evidence{
+				Percent: g.kind != ofSignal || strings.HasSuffix(string(g.metric), ".pressure"),
+				Metric:  g.metric, Window: r.view.Windows[one.window], Below: one.flip,
+				Value: r.value(i, g, one.window, r.view.Nodes[i].Current), Evict: one.levels.Evict,
+			}
+			if one.flip {
+				e.Evict = -e.Evict
+			}
+			all = append(all, e)
+		}
+	}
+	return all
+}
