@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	policylisters "k8s.io/client-go/listers/policy/v1"
+
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 // Budgets reads PodDisruptionBudgets ahead, so that evictions which the API server would refuse are not tried.
@@ -84,12 +86,12 @@ func OwnerLimit(replicas int, percent float64) int {
 
 // Room says that a move has to wait, or why it is never made, for the sake of its pod's owner: its one budget decides, and
 // without a budget how many of the owner's pods are on the move, out of as many as limit allows.
-func Room(budgets []*policyv1.PodDisruptionBudget, moving, limit func() int) (never Reason, wait bool) {
+func Room(budgets []*policyv1.PodDisruptionBudget, moving, limit func() int) (never reasons.Reason, wait bool) {
 	switch len(budgets) {
 	case 0:
 		return "", moving() >= limit()
 	case 1:
 		return "", headroom(budgets[0]) <= 0
 	}
-	return SeveralBudgets, false
+	return reasons.SeveralPodDisruptionBudgets, false
 }

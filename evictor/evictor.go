@@ -12,54 +12,7 @@ import (
 	"fmt"
 
 	"github.com/evenkeel/evenkeel/ledger"
-)
-
-// Reason is why an eviction was not made. One set serves log, event, metric and JSON.
-type Reason string
-
-// The reasons for leaving a move undone.
-const (
-	// Paused: the kill switch is set.
-	Paused Reason = "Paused"
-	// PauseUnreadable: the kill switch could not be read, so it counts as set.
-	PauseUnreadable Reason = "PauseUnreadable"
-	// PodChanged: the pod is gone, is terminating or was replaced under its name.
-	PodChanged Reason = "PodChanged"
-	// MoveCancelled: the move was cancelled or expired after it was planned.
-	MoveCancelled Reason = "MoveCancelled"
-	// SourceNotHot: the source is known to be under its evict line by now.
-	SourceNotHot Reason = "SourceNoLongerHot"
-	// SourceUnknown: the source's usage is not known any more.
-	SourceUnknown Reason = "SourceUsageUnknown"
-	// LandingGone: the destination would not stay under its ceiling any more, or takes no pods.
-	LandingGone Reason = "LandingGone"
-	// LastReadyReplica: no other pod of an owner that wants several is ready.
-	LastReadyReplica Reason = "LastReadyReplica"
-	// UsageGate: usage data got too poor to evict on.
-	UsageGate Reason = "UsageDataInsufficient"
-	// SteeringAbsent: a replacement was bound without the extender having been asked.
-	SteeringAbsent Reason = "SteeringAbsent"
-	// ProbeNotLanded: the first replacement was not bound in time.
-	ProbeNotLanded Reason = "ProbeNotLanded"
-	// Filtered: the framework's pre-eviction filters refuse the pod.
-	Filtered Reason = "PreEvictionFilter"
-	// SeveralBudgets: more than one PodDisruptionBudget selects the pod; the API server refuses to evict it.
-	SeveralBudgets Reason = "SeveralPodDisruptionBudgets"
-	// LimitReached: a limit of the DeschedulerPolicy is spent.
-	LimitReached Reason = "EvictionLimit"
-	// DeadlineReached: the cycle ended before a PodDisruptionBudget or the owner's pods in flight allowed the move.
-	DeadlineReached Reason = "CycleDeadline"
-	// NotLeader: another process evicts by now, or may.
-	NotLeader Reason = "NotLeader"
-	// LedgerUnwritable: what was to be evicted could not be stored.
-	LedgerUnwritable Reason = "LedgerUnwritable"
-	// SurgeFailed: the pod was to go once another one is ready beside it, and none came to be, or the Deployment may not be
-	// scaled.
-	SurgeFailed Reason = "SurgeFailed"
-	// Stopping: the process was told to end.
-	Stopping Reason = "Stopping"
-	// CallFailed: the API server refused or could not be reached.
-	CallFailed Reason = "EvictionFailed"
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 // Move is a planned move with what to tell about it.
@@ -77,14 +30,14 @@ func (m *Move) Key() string { return m.Namespace + "/" + m.Pod }
 // Outcome is what became of a Move: evicted when Reason is empty.
 type Outcome struct {
 	Move   Move
-	Reason Reason
+	Reason reasons.Reason
 	// Err is the API server's answer behind CallFailed.
 	Err error
 }
 
 // Refusal is the error by which the Gate declines an eviction without calling.
 type Refusal struct {
-	Reason Reason
+	Reason reasons.Reason
 	Detail string
 }
 
@@ -96,9 +49,9 @@ func (r *Refusal) Error() string {
 }
 
 // reasonOf returns the Reason behind an error, CallFailed when there is none.
-func reasonOf(err error) Reason {
+func reasonOf(err error) reasons.Reason {
 	if refusal, ok := errors.AsType[*Refusal](err); ok {
 		return refusal.Reason
 	}
-	return CallFailed
+	return reasons.EvictionFailed
 }

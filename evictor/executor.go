@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/descheduler/pkg/descheduler/evictions"
 
 	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 // Steered is what is known of whether kube-scheduler asked the extender about a replacement.
@@ -34,7 +35,7 @@ type ExecutorConfig struct {
 	// Pod returns the pod as the watch has it, nil when it is gone.
 	Pod func(namespace, name string) *v1.Pod
 	// Recheck says why a move should not be made any more; empty when it should.
-	Recheck func(*Move) Reason
+	Recheck func(*Move) reasons.Reason
 	// Replicas returns how many pods the owner of a pod wants, 0 when that is not known.
 	Replicas func(pod *v1.Pod) int
 	// Ready says whether the replacement of a move that landed is ready.
@@ -112,7 +113,7 @@ func (e *Executor) Run(ctx context.Context, moves []Move, evict func(context.Con
 }
 
 // record enters the moves in the ledger, stores it and gives those who answer kube-scheduler time to learn of them.
-func (e *Executor) record(ctx context.Context, moves []Move) Reason {
+func (e *Executor) record(ctx context.Context, moves []Move) reasons.Reason {
 	gate := e.config.Gate
 	if gate.config.DryRun || len(moves) == 0 {
 		return ""
@@ -168,7 +169,7 @@ type cycle struct {
 	resting map[string]respite
 	// surges holds the moves whose Deployments are scaled up, by the UIDs of their pods.
 	surges map[string]*surge
-	stop   Reason
+	stop   reasons.Reason
 }
 
 func (c *cycle) run(ctx context.Context) {
@@ -179,7 +180,7 @@ func (c *cycle) run(ctx context.Context) {
 			return
 		}
 		if !c.config.Local().Before(c.deadline) {
-			c.leaveAll(DeadlineReached)
+			c.leaveAll(reasons.CycleDeadline)
 			return
 		}
 		wait := tick
@@ -193,7 +194,7 @@ func (c *cycle) run(ctx context.Context) {
 		}
 	}
 	c.finishProbe(ctx)
-	c.leaveAll(DeadlineReached)
+	c.leaveAll(reasons.CycleDeadline)
 }
 
 // finishProbe waits for a probe that was also the last move, because an absent extender has to be told.
@@ -231,13 +232,13 @@ func (c *cycle) next(ctx context.Context) bool {
 }
 
 // check says why a move is not to be made, or that it has to wait.
-func (c *cycle) check(ctx context.Context, move *Move) (reason Reason, wait bool) {
+func (c *cycle) check(ctx context.Context, move *Move) (reason reasons.Reason, wait bool) {
 	if c.spent["node/"+move.From] || c.spent["namespace/"+move.Namespace] {
-		return LimitReached, false
+		return reasons.EvictionLimit, false
 	}
 	pod := c.config.Pod(move.Namespace, move.Pod)
 	if pod == nil || string(pod.UID) != move.PodUID || pod.DeletionTimestamp != nil {
-		return PodChanged, false
+		return reasons.PodChanged, false
 	}
 	if reason := c.config.Recheck(move); reason != "" {
 		return reason, false
@@ -268,7 +269,7 @@ func (c *cycle) inFlight(ownerUID string) int {
 func (c *cycle) make(ctx context.Context, move Move) (outcome Outcome, again bool) {
 	pod := c.config.Pod(move.Namespace, move.Pod)
 	if pod == nil {
-		return Outcome{Move: move, Reason: PodChanged}, false
+		return Outcome{Move: move, Reason: reasons.PodChanged}, false
 	}
 	a := c.config.Gate.announce(move)
 	defer c.config.Gate.withdraw(a)
@@ -291,21 +292,21 @@ func (c *cycle) make(ctx context.Context, move Move) (outcome Outcome, again boo
 }
 
 // classify finds the reason behind a failed eviction and notes what it means for the other moves.
-func (c *cycle) classify(err error, move *Move) Reason {
+func (c *cycle) classify(err error, move *Move) reasons.Reason {
 	if _, ok := errors.AsType[*evictions.EvictionTotalLimitError](err); ok {
-		c.stop = LimitReached
-		return LimitReached
+		c.stop = reasons.EvictionLimit
+		return reasons.EvictionLimit
 	}
 	if _, ok := errors.AsType[*evictions.EvictionNodeLimitError](err); ok {
 		c.spent["node/"+move.From] = true
-		return LimitReached
+		return reasons.EvictionLimit
 	}
 	if _, ok := errors.AsType[*evictions.EvictionNamespaceLimitError](err); ok {
 		c.spent["namespace/"+move.Namespace] = true
-		return LimitReached
+		return reasons.EvictionLimit
 	}
 	reason := reasonOf(err)
-	if slices.Contains([]Reason{Paused, PauseUnreadable, NotLeader, LedgerUnwritable, Stopping}, reason) {
+	if slices.Contains([]reasons.Reason{reasons.Paused, reasons.PauseUnreadable, reasons.NotLeader, reasons.LedgerUnwritable, reasons.Stopping}, reason) {
 		c.stop = reason
 	}
 	return reason
@@ -328,7 +329,7 @@ func (c *cycle) probed(ctx context.Context) bool {
 		case SteeredYes:
 			c.probing = false
 		case SteeredNo:
-			c.stop = SteeringAbsent
+			c.stop = reasons.SteeringAbsent
 		case SteeredUnproven: // the next move is a probe too
 		}
 		return true
@@ -336,7 +337,7 @@ func (c *cycle) probed(ctx context.Context) bool {
 		c.probe = ""
 		return true
 	case !ok || !move.InFlight() || c.config.Local().After(c.probeBy):
-		c.probe, c.stop = "", ProbeNotLanded
+		c.probe, c.stop = "", reasons.ProbeNotLanded
 		return true
 	}
 	return false
@@ -353,7 +354,7 @@ func (c *cycle) drop(ctx context.Context, i int, outcome Outcome) {
 	c.outcomes = append(c.outcomes, outcome)
 }
 
-func (c *cycle) leaveAll(reason Reason) {
+func (c *cycle) leaveAll(reason reasons.Reason) {
 	for _, move := range c.left {
 		c.outcomes = append(c.outcomes, Outcome{Move: move, Reason: reason})
 	}

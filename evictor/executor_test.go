@@ -12,14 +12,15 @@ import (
 	"sigs.k8s.io/descheduler/pkg/descheduler/evictions"
 
 	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 // limits says whether an error is one of the framework's limits.
-func limits(err error) (Reason, bool) {
+func limits(err error) (reasons.Reason, bool) {
 	_, total := errors.AsType[*evictions.EvictionTotalLimitError](err)
 	_, node := errors.AsType[*evictions.EvictionNodeLimitError](err)
 	_, namespace := errors.AsType[*evictions.EvictionNamespaceLimitError](err)
-	return LimitReached, total || node || namespace
+	return reasons.EvictionLimit, total || node || namespace
 }
 
 // Scenes of a cycle: what became of the moves, and which evictions were tried when ("!" for refused).
@@ -124,7 +125,9 @@ func TestExecutor(t *testing.T) {
 		},
 		"a move that is no good any more is left": {
 			play: func(p *play) {
-				p.config.Recheck = func(m *Move) Reason { return map[string]Reason{"a": SourceNotHot, "b": LandingGone}[m.Pod] }
+				p.config.Recheck = func(m *Move) reasons.Reason {
+					return map[string]reasons.Reason{"a": reasons.SourceNoLongerHot, "b": reasons.LandingGone}[m.Pod]
+				}
 			},
 			moves:   []string{"a", "b", "c"},
 			want:    []string{"a: SourceNoLongerHot", "b: LandingGone", "c"},
@@ -164,13 +167,13 @@ func TestExecutor(t *testing.T) {
 			evicted: []string{"!a@0.0"},
 		},
 		"the kill switch in the middle of a cycle": {
-			play:    func(p *play) { p.answers["b"] = []error{&Refusal{Paused, "by hand"}} },
+			play:    func(p *play) { p.answers["b"] = []error{&Refusal{reasons.Paused, "by hand"}} },
 			moves:   []string{"a", "b", "c"},
 			want:    []string{"a", "b: Paused", "c: Paused"},
 			evicted: []string{"a@0.0", "!b@0.2"},
 		},
 		"a pod that the framework's filters refuse": {
-			play:    func(p *play) { p.answers["a"] = []error{&Refusal{Filtered, ""}} },
+			play:    func(p *play) { p.answers["a"] = []error{&Refusal{reasons.PreEvictionFilter, ""}} },
 			moves:   []string{"a", "b"},
 			want:    []string{"a: PreEvictionFilter", "b"},
 			evicted: []string{"!a@0.0", "b@0.0"},

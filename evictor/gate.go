@@ -19,6 +19,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster/informed"
 	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 // EventReason is the reason of the Event on an evicted pod.
@@ -39,7 +40,7 @@ type GateConfig struct {
 	// Stored says whether storing has worked lately; nil where nothing is stored.
 	Stored func() bool
 	// Allow says why a move is not to be made now, with the detail; nil allows all.
-	Allow func(*ledger.Intent) (Reason, string)
+	Allow func(*ledger.Intent) (reasons.Reason, string)
 	// DryRun makes the Gate answer as if every eviction succeeded, without a call that changes anything.
 	DryRun bool
 	// Timeout bounds an eviction with all its calls, CallTimeout the eviction call itself; 5 s where it is zero.
@@ -140,7 +141,7 @@ func (g *Gate) try(ctx context.Context, eviction *policyv1.Eviction, a *attempt)
 	pod, err := g.config.Client.CoreV1().Pods(eviction.Namespace).Get(ctx, eviction.Name, metav1.GetOptions{})
 	if err != nil {
 		if apierrors.IsNotFound(err) {
-			return &Refusal{PodChanged, "it is gone"}
+			return &Refusal{reasons.PodChanged, "it is gone"}
 		}
 		return fmt.Errorf("reading pod %q again: %w", eviction.Namespace+"/"+eviction.Name, err)
 	}
@@ -180,7 +181,7 @@ func (g *Gate) call(ctx context.Context, eviction *policyv1.Eviction, pod *v1.Po
 		return err
 	}
 	if !g.config.Ledger.Moving(a.move.PodUID) {
-		return &Refusal{MoveCancelled, "its owner wants fewer pods, or its time is over"}
+		return &Refusal{reasons.MoveCancelled, "its owner wants fewer pods, or its time is over"}
 	}
 	err := g.post(ctx, eviction, pod)
 	g.calls.add(g.config.Now(), err)
@@ -210,7 +211,7 @@ func (g *Gate) commit(ctx context.Context) error {
 		return nil
 	}
 	if err := g.config.Commit(ctx); err != nil {
-		return &Refusal{LedgerUnwritable, err.Error()}
+		return &Refusal{reasons.LedgerUnwritable, err.Error()}
 	}
 	return nil
 }
@@ -231,7 +232,7 @@ func refused(err error) bool {
 // is told to end, for less time than a Lease takes to be taken over, so that its answer is known.
 func (g *Gate) post(ctx context.Context, eviction *policyv1.Eviction, pod *v1.Pod) error {
 	if err := ctx.Err(); err != nil {
-		return &Refusal{Stopping, err.Error()}
+		return &Refusal{reasons.Stopping, err.Error()}
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(g.config.Timeout, g.config.CallTimeout))
 	defer cancel()
@@ -252,7 +253,7 @@ func (g *Gate) leads() error {
 		return nil
 	}
 	if err := g.config.Leads(); err != nil {
-		return &Refusal{NotLeader, err.Error()}
+		return &Refusal{reasons.NotLeader, err.Error()}
 	}
 	return nil
 }
@@ -268,7 +269,7 @@ func (g *Gate) permits(ctx context.Context) error {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
-		return &Refusal{Stopping, err.Error()}
+		return &Refusal{reasons.Stopping, err.Error()}
 	}
 	return nil
 }
@@ -282,11 +283,11 @@ func (g *Gate) remember(podUID string) {
 func unchanged(pod *v1.Pod, move *Move) error {
 	switch {
 	case string(pod.UID) != move.PodUID:
-		return &Refusal{PodChanged, "another pod has its name"}
+		return &Refusal{reasons.PodChanged, "another pod has its name"}
 	case pod.Spec.NodeName != move.From:
-		return &Refusal{PodChanged, "it runs on another node"}
+		return &Refusal{reasons.PodChanged, "it runs on another node"}
 	case pod.DeletionTimestamp != nil:
-		return &Refusal{PodChanged, "it is terminating"}
+		return &Refusal{reasons.PodChanged, "it is terminating"}
 	}
 	return nil
 }

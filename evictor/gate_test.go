@@ -16,6 +16,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 func newGate(t *testing.T, a *api, change ...func(*GateConfig)) *Gate {
@@ -110,16 +111,16 @@ func TestGateRefuses(t *testing.T) {
 		pod    *v1.Pod
 		paused string
 		answer http.HandlerFunc // of the kill switch
-		want   Reason
+		want   reasons.Reason
 	}{
-		"the pod is gone":                 {want: PodChanged},
-		"a namesake has taken its place":  {pod: aPod("web-1", func(p *v1.Pod) { p.UID = "second" }), want: PodChanged},
-		"it runs elsewhere":               {pod: aPod("web-1", func(p *v1.Pod) { p.Spec.NodeName = "other" }), want: PodChanged},
-		"it is terminating":               {pod: aPod("web-1", terminating), want: PodChanged},
-		"paused":                          {pod: aPod("web-1"), paused: "true", want: Paused},
-		"paused with a reason":            {pod: aPod("web-1"), paused: "until monday", want: Paused},
+		"the pod is gone":                 {want: reasons.PodChanged},
+		"a namesake has taken its place":  {pod: aPod("web-1", func(p *v1.Pod) { p.UID = "second" }), want: reasons.PodChanged},
+		"it runs elsewhere":               {pod: aPod("web-1", func(p *v1.Pod) { p.Spec.NodeName = "other" }), want: reasons.PodChanged},
+		"it is terminating":               {pod: aPod("web-1", terminating), want: reasons.PodChanged},
+		"paused":                          {pod: aPod("web-1"), paused: "true", want: reasons.Paused},
+		"paused with a reason":            {pod: aPod("web-1"), paused: "until monday", want: reasons.Paused},
 		"paused, but false":               {pod: aPod("web-1"), paused: "false"},
-		"the kill switch is not readable": {pod: aPod("web-1"), answer: failing(http.StatusForbidden, metav1.StatusReasonForbidden), want: PauseUnreadable},
+		"the kill switch is not readable": {pod: aPod("web-1"), answer: failing(http.StatusForbidden, metav1.StatusReasonForbidden), want: reasons.PauseUnreadable},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -161,8 +162,8 @@ func TestGateRefusesMovesThatEnded(t *testing.T) {
 			gate := newGate(t, a)
 			gate.config.Ledger.Record(time.Now(), moveOf("web-1").Intent)
 			end(gate.config.Ledger)
-			if _, err := through(t, gate, moveOf("web-1")); reasonOf(err) != MoveCancelled {
-				t.Errorf("error %v, want %q", err, MoveCancelled)
+			if _, err := through(t, gate, moveOf("web-1")); reasonOf(err) != reasons.MoveCancelled {
+				t.Errorf("error %v, want %q", err, reasons.MoveCancelled)
 			}
 			inFlight, ended := gate.config.Ledger.Moves()
 			if len(a.evicted) > 0 || len(inFlight) > 0 || len(ended) != 1 || gate.Evicted("uid-web-1") {
@@ -183,7 +184,7 @@ func TestGateRefusesMovesThatEndWhileStoring(t *testing.T) {
 			return nil
 		}
 	})
-	if _, err := planned(t, gate, moveOf("web-1")); reasonOf(err) != MoveCancelled || len(a.evicted) > 0 {
+	if _, err := planned(t, gate, moveOf("web-1")); reasonOf(err) != reasons.MoveCancelled || len(a.evicted) > 0 {
 		t.Errorf("error %v, %d calls", err, len(a.evicted))
 	}
 }
@@ -254,7 +255,7 @@ func TestGateTimeout(t *testing.T) {
 	a.answer = func(http.ResponseWriter, *http.Request) { <-release }
 	gate := newGate(t, a, func(c *GateConfig) { c.Timeout = 50 * time.Millisecond })
 	attempt, err := planned(t, gate, moveOf("web-1"))
-	if err == nil || reasonOf(err) != CallFailed {
+	if err == nil || reasonOf(err) != reasons.EvictionFailed {
 		t.Errorf("error %v", err)
 	}
 	if move, _ := gate.config.Ledger.Get(attempt.move.PodUID); move.State != ledger.Evicted {
@@ -335,10 +336,10 @@ func TestGateConfigIsChecked(t *testing.T) {
 	if _, err := NewExecutor(ExecutorConfig{}); err == nil {
 		t.Error("an Executor of nothing")
 	}
-	if got := (&Refusal{Reason: Paused}).Error(); got != "Paused" {
+	if got := (&Refusal{Reason: reasons.Paused}).Error(); got != "Paused" {
 		t.Errorf("refusal reads %q", got)
 	}
-	if reasonOf(errors.New("any")) != CallFailed {
-		t.Error("an unknown error is not CallFailed")
+	if reasonOf(errors.New("any")) != reasons.EvictionFailed {
+		t.Error("an unknown error is not reasons.EvictionFailed")
 	}
 }

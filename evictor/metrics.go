@@ -3,6 +3,8 @@ package evictor
 import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 // Metrics tells what was evicted and what was not. A nil Metrics is silent.
@@ -23,9 +25,9 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		}, []string{"reason"}),
 	}
 	m.evictions.WithLabelValues("success")
-	for _, reason := range []Reason{
-		Paused, PauseUnreadable, PodChanged, MoveCancelled, SourceNotHot, SourceUnknown, LandingGone, LastReadyReplica, UsageGate,
-		SteeringAbsent, ProbeNotLanded, Filtered, SeveralBudgets, LimitReached, DeadlineReached, NotLeader, LedgerUnwritable, SurgeFailed, Stopping, CallFailed,
+	for _, reason := range []reasons.Reason{
+		reasons.Paused, reasons.PauseUnreadable, reasons.PodChanged, reasons.MoveCancelled, reasons.SourceNoLongerHot, reasons.SourceUsageUnknown, reasons.LandingGone, reasons.LastReadyReplica, reasons.UsageDataInsufficient, reasons.SteeringAbsent, reasons.ProbeNotLanded,
+		reasons.PreEvictionFilter, reasons.SeveralPodDisruptionBudgets, reasons.EvictionLimit, reasons.CycleDeadline, reasons.NotLeader, reasons.LedgerUnwritable, reasons.SurgeFailed, reasons.Stopping, reasons.EvictionFailed,
 	} {
 		m.left.WithLabelValues(string(reason))
 	}
@@ -43,7 +45,7 @@ func (m *Metrics) evicted(err error) {
 	m.evictions.WithLabelValues(result).Inc()
 }
 
-func (m *Metrics) leave(reason Reason) {
+func (m *Metrics) leave(reason reasons.Reason) {
 	if m != nil && reason != "" {
 		m.left.WithLabelValues(string(reason)).Inc()
 	}

@@ -7,6 +7,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 // PauseAnnotation on Evenkeel's ConfigMap stops every eviction, whatever its value but "false".
@@ -23,10 +25,10 @@ func PauseSwitch(client kubernetes.Interface, namespace string) func(context.Con
 		case apierrors.IsNotFound(err):
 			return nil
 		case err != nil:
-			return &Refusal{PauseUnreadable, err.Error()}
+			return &Refusal{reasons.PauseUnreadable, err.Error()}
 		}
 		if value, ok := object.Annotations[PauseAnnotation]; ok && value != "false" {
-			return &Refusal{Paused, fmt.Sprintf("annotation %s=%q on ConfigMap %s/%s", PauseAnnotation, value, namespace, ConfigMapName)}
+			return &Refusal{reasons.Paused, fmt.Sprintf("annotation %s=%q on ConfigMap %s/%s", PauseAnnotation, value, namespace, ConfigMapName)}
 		}
 		return nil
 	}

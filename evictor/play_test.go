@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 // play is a cluster for an Executor, in the time of a bubble: evictions succeed unless an answer is scripted, and
@@ -57,7 +58,7 @@ func playing(t *testing.T, test func(*testing.T, *play)) {
 		p.config = ExecutorConfig{
 			Gate: gate, Budgets: Budgets{policylisters.NewPodDisruptionBudgetLister(p.budgets)},
 			Pod:      func(_, name string) *v1.Pod { return p.pods[name] },
-			Recheck:  func(*Move) Reason { return "" },
+			Recheck:  func(*Move) reasons.Reason { return "" },
 			Replicas: func(*v1.Pod) int { return 1000 },
 			Ready: func(m *ledger.Move) bool {
 				_, unready := p.unready.Load(m.Replacement)
@@ -117,7 +118,7 @@ func (p *play) evict(_ context.Context, pod *v1.Pod) error {
 		}
 	}
 	if !p.ledger.Moving(a.move.PodUID) {
-		a.err = &Refusal{MoveCancelled, ""}
+		a.err = &Refusal{reasons.MoveCancelled, ""}
 		return errors.New("flattened by the framework")
 	}
 	p.ledger.Leaves(a.move.PodUID, time.Now())

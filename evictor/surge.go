@@ -10,6 +10,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 const (
@@ -41,21 +42,21 @@ type surge struct {
 }
 
 // checkSurge is check for a move that asks for a surge.
-func (c *cycle) checkSurge(ctx context.Context, move *Move, budgets []*policyv1.PodDisruptionBudget) (reason Reason, wait bool) {
+func (c *cycle) checkSurge(ctx context.Context, move *Move, budgets []*policyv1.PodDisruptionBudget) (reason reasons.Reason, wait bool) {
 	switch {
 	case len(budgets) > 1:
-		return SeveralBudgets, false
+		return reasons.SeveralPodDisruptionBudgets, false
 	case c.config.Gate.config.DryRun:
 		return "", false // a budget would have room by then
 	case c.config.Scaler == nil:
-		return SurgeFailed, false
+		return reasons.SurgeFailed, false
 	}
 	return c.surge(ctx, move, budgets)
 }
 
 // surge takes the next step of a move that asks for a surge: wait while there is none to be taken, no reason and no wait once
 // the pod may be evicted.
-func (c *cycle) surge(ctx context.Context, move *Move, budgets []*policyv1.PodDisruptionBudget) (reason Reason, wait bool) {
+func (c *cycle) surge(ctx context.Context, move *Move, budgets []*policyv1.PodDisruptionBudget) (reason reasons.Reason, wait bool) {
 	s := c.surges[move.PodUID]
 	switch {
 	case s == nil && (len(c.surges) >= maxSurges || c.inFlight(move.Owner.UID) > 0):
@@ -86,10 +87,10 @@ var (
 )
 
 // beginSurge puts the surge on record, so that a successor scales back what this process might not.
-func (c *cycle) beginSurge(ctx context.Context, move *Move) (Reason, bool) {
+func (c *cycle) beginSurge(ctx context.Context, move *Move) (reasons.Reason, bool) {
 	gate := c.config.Gate
 	if !gate.config.Ledger.BeginSurge(move.PodUID, ledger.Surge{Deployment: move.Surge, Replicas: surgedReplicas}) {
-		return PodChanged, false
+		return reasons.PodChanged, false
 	}
 	announcing, cancel := context.WithCancel(ctx)
 	s := &surge{move: *move, until: c.config.Local().Add(move.TTL), announced: make(chan struct{}), cancel: cancel}
@@ -108,7 +109,7 @@ func (c *cycle) beginSurge(ctx context.Context, move *Move) (Reason, bool) {
 }
 
 // scaleUp has the Deployment make the replacement.
-func (c *cycle) scaleUp(ctx context.Context, s *surge) (Reason, bool) {
+func (c *cycle) scaleUp(ctx context.Context, s *surge) (reasons.Reason, bool) {
 	select {
 	case <-s.announced:
 	default:
@@ -144,7 +145,7 @@ func (c *cycle) scaleUp(ctx context.Context, s *surge) (Reason, bool) {
 }
 
 // surged waits until the replacement has landed and is ready.
-func (c *cycle) surged(ctx context.Context, s *surge) (Reason, bool) {
+func (c *cycle) surged(ctx context.Context, s *surge) (reasons.Reason, bool) {
 	move, ok := c.config.Gate.config.Ledger.Get(s.move.PodUID)
 	switch {
 	case !ok || move.State == ledger.Cancelled || move.State == ledger.Expired:
@@ -177,14 +178,14 @@ func (c *cycle) proves(ctx context.Context, s *surge, move ledger.Move) {
 	case SteeredYes:
 		c.probing = false
 	case SteeredNo:
-		c.stop = SteeringAbsent
+		c.stop = reasons.SteeringAbsent
 	case SteeredUnproven: // the next move is a probe too
 	}
 }
 
 // surgeLook gives up if somebody else has scaled the Deployment. It asks for the scale unless it has lately; where it cannot
 // be read it waits.
-func (c *cycle) surgeLook(ctx context.Context, s *surge, lately time.Duration) (reason Reason, wait bool) {
+func (c *cycle) surgeLook(ctx context.Context, s *surge, lately time.Duration) (reason reasons.Reason, wait bool) {
 	now := c.config.Local()
 	if lately > 0 && now.Sub(s.looked) < lately {
 		return "", false
@@ -204,7 +205,7 @@ func (c *cycle) surgeLook(ctx context.Context, s *surge, lately time.Duration) (
 
 // surgeFailed says why a surge comes to nothing; what was scaled up is scaled back when the move is dropped. A missing
 // permission is said once.
-func (c *cycle) surgeFailed(ctx context.Context, s *surge, err error) Reason {
+func (c *cycle) surgeFailed(ctx context.Context, s *surge, err error) reasons.Reason {
 	logger := klog.FromContext(ctx)
 	if !apierrors.IsForbidden(err) {
 		logger.Info("Surge failed", "deployment", klog.KRef(s.move.Namespace, s.move.Surge),
@@ -213,7 +214,7 @@ func (c *cycle) surgeFailed(ctx context.Context, s *surge, err error) Reason {
 		c.toldForbidden = true
 		logger.Error(err, "Deployments may not be scaled, so pods that ask for a surge are not moved")
 	}
-	return SurgeFailed
+	return reasons.SurgeFailed
 }
 
 // endSurge brings the Deployment of a move back to what it was, if there is one. What fails is tried again when the cycle

@@ -15,6 +15,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 // surgePlay is a play whose pods are the only ones of Deployments. Each Deployment makes what it wants: a replacement is
@@ -185,7 +186,7 @@ func (p *surgePlay) evictOne(_ context.Context, pod *v1.Pod) error {
 		return errors.New("flattened by the framework")
 	}
 	if !p.config.Gate.config.DryRun && !p.ledger.Moving(a.move.PodUID) {
-		a.err = &Refusal{MoveCancelled, ""}
+		a.err = &Refusal{reasons.MoveCancelled, ""}
 		return errors.New("flattened by the framework")
 	}
 	p.ledger.Accepted(a.move.PodUID, time.Now())

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 var (
@@ -88,9 +89,9 @@ func TestSurge(t *testing.T) {
 		},
 		"a source that cools down meanwhile": {
 			play: func(p *surgePlay) {
-				p.config.Recheck = func(*Move) Reason {
+				p.config.Recheck = func(*Move) reasons.Reason {
 					if time.Since(p.start) > 4*time.Second {
-						return SourceNotHot
+						return reasons.SourceNoLongerHot
 					}
 					return ""
 				}
@@ -189,7 +190,7 @@ func TestSurge(t *testing.T) {
 		},
 		"the kill switch before it begins": {
 			play: func(p *surgePlay) {
-				p.config.Gate.config.Paused = func(context.Context) error { return &Refusal{Paused, "by hand"} }
+				p.config.Gate.config.Paused = func(context.Context) error { return &Refusal{reasons.Paused, "by hand"} }
 			},
 			want: []string{"a: Paused"},
 		},
@@ -280,8 +281,8 @@ func TestSurgeThatWasNotSteeredStopsTheOthers(t *testing.T) {
 		other := surgeOf("b")
 		other.Surge = ""
 		for _, outcome := range executor.Run(t.Context(), []Move{surgeOf("a"), other}, p.evictOne) {
-			if outcome.Reason != SteeringAbsent {
-				t.Errorf("%s: %q, want it left for %s", outcome.Move.Pod, outcome.Reason, SteeringAbsent)
+			if outcome.Reason != reasons.SteeringAbsent {
+				t.Errorf("%s: %q, want it left for %s", outcome.Move.Pod, outcome.Reason, reasons.SteeringAbsent)
 			}
 		}
 		if diff := cmp.Diff([]string{"web-a to 2@1.1", "web-a to 1@3.1"}, p.calls); diff != "" {

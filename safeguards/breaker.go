@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 const (
@@ -16,7 +18,7 @@ const (
 
 // closure is why nothing may be evicted, and until when; zero where that is not known.
 type closure struct {
-	reason Reason
+	reason reasons.Reason
 	detail string
 	until  time.Time
 }
@@ -26,7 +28,7 @@ func (v *Verdict) close(facts *Facts) {
 	b, calls := &v.config.Breaker, v.calls(facts.Calls)
 	for _, c := range []closure{
 		outsideWindow(facts), b.notReady(facts), b.failed(calls, v.now), b.refused(calls, v.now),
-		tooMany(ReplacementsUnready, &v.unready, b.MaxUnready), tooMany(ReplacementsPending, &v.pending, b.MaxPending),
+		tooMany(reasons.ReplacementsUnready, &v.unready, b.MaxUnready), tooMany(reasons.ReplacementsPending, &v.pending, b.MaxPending),
 	} {
 		if c.reason != "" {
 			v.closures = append(v.closures, c)
@@ -38,7 +40,7 @@ func outsideWindow(facts *Facts) closure {
 	if facts.Closed == "" {
 		return closure{}
 	}
-	return closure{OutsideWindow, facts.Closed, facts.Opens}
+	return closure{reasons.OutsideWindow, facts.Closed, facts.Opens}
 }
 
 func (b *Breaker) notReady(facts *Facts) closure {
@@ -49,7 +51,7 @@ func (b *Breaker) notReady(facts *Facts) closure {
 	if !(percent > b.MaxNotReadyPercent) {
 		return closure{}
 	}
-	return closure{reason: NodesNotReady, detail: fmt.Sprintf("%d of %d nodes are not ready, at most %g %%",
+	return closure{reason: reasons.NodesNotReady, detail: fmt.Sprintf("%d of %d nodes are not ready, at most %g %%",
 		facts.NotReady, facts.Nodes, b.MaxNotReadyPercent)}
 }
 
@@ -74,7 +76,7 @@ func (b *Breaker) failed(calls []Call, now time.Time) closure {
 	if b.MaxErrors == 0 || row < b.MaxErrors || !within(calls[len(calls)-1].At, now, b.Rest) {
 		return closure{}
 	}
-	return closure{APIErrors, fmt.Sprintf("%d eviction calls failed in a row", row), calls[len(calls)-1].At.Add(b.Rest)}
+	return closure{reasons.APIErrors, fmt.Sprintf("%d eviction calls failed in a row", row), calls[len(calls)-1].At.Add(b.Rest)}
 }
 
 // refused closes after many refusals. Whether there were calls enough is asked as of the latest, not of now: none are made
@@ -97,11 +99,11 @@ func (b *Breaker) refused(calls []Call, now time.Time) closure {
 	if percent := 100 * float64(refused) / float64(len(calls)); !(percent > b.MaxRefusedPercent) {
 		return closure{}
 	}
-	return closure{EvictionsRefused, fmt.Sprintf("%d of the last %d evictions were refused, at most %g %%",
+	return closure{reasons.EvictionsRefused, fmt.Sprintf("%d of the last %d evictions were refused, at most %g %%",
 		refused, len(calls), b.MaxRefusedPercent), last.Add(b.Rest)}
 }
 
-func tooMany(reason Reason, t *trouble, most int) closure {
+func tooMany(reason reasons.Reason, t *trouble, most int) closure {
 	if t.count <= most {
 		return closure{}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 // calls are made ten seconds apart, the last so long ago: 'r' was refused, 'e' failed, any other was accepted.
@@ -29,25 +30,25 @@ func TestClosedByCalls(t *testing.T) {
 	shuffled[0], shuffled[8] = shuffled[8], shuffled[0]
 	cases := map[string]struct {
 		calls []Call
-		want  Reason
+		want  reasons.Reason
 		until time.Time
 	}{
 		"none":                           {},
 		"all accepted":                   {calls: calls("....................", 0)},
 		"half refused":                   {calls: calls("rrrr....", 0)},
-		"more than half refused":         {calls: calls("...rrrr", time.Minute), want: EvictionsRefused, until: ago(-4 * time.Minute)},
-		"of the last call only accepted": {calls: calls("rrrr...", time.Minute), want: EvictionsRefused, until: ago(-3*time.Minute - 30*time.Second)},
+		"more than half refused":         {calls: calls("...rrrr", time.Minute), want: reasons.EvictionsRefused, until: ago(-4 * time.Minute)},
+		"of the last call only accepted": {calls: calls("rrrr...", time.Minute), want: reasons.EvictionsRefused, until: ago(-3*time.Minute - 30*time.Second)},
 		"four calls are too few":         {calls: calls("rrrr", 0)},
-		"five calls do":                  {calls: calls("rrrrr", 0), want: EvictionsRefused, until: ago(-5 * time.Minute)},
+		"five calls do":                  {calls: calls("rrrrr", 0), want: reasons.EvictionsRefused, until: ago(-5 * time.Minute)},
 		"too few lately":                 {calls: spread},
 		"before the last twenty":         {calls: calls("rrrrrrrrrrrrrrrrrrrrr....................", 0)},
 		"rested":                         {calls: calls("rrrrr", 5*time.Minute)},
 		"four errors":                    {calls: calls(".eeee", 0)},
-		"five errors in a row":           {calls: calls(".eeeee", time.Minute), want: APIErrors, until: ago(-4 * time.Minute)},
+		"five errors in a row":           {calls: calls(".eeeee", time.Minute), want: reasons.APIErrors, until: ago(-4 * time.Minute)},
 		"five errors, rested":            {calls: calls(".eeeee", 5*time.Minute)},
-		"one more after the rest":        {calls: append(calls("eeeee", 5*time.Minute), calls("e", 0)...), want: APIErrors, until: ago(-5 * time.Minute)},
+		"one more after the rest":        {calls: append(calls("eeeee", 5*time.Minute), calls("e", 0)...), want: reasons.APIErrors, until: ago(-5 * time.Minute)},
 		"an answer between errors":       {calls: calls("eeeeree", 0)},
-		"in no order":                    {calls: shuffled, want: APIErrors, until: ago(-4 * time.Minute)},
+		"in no order":                    {calls: shuffled, want: reasons.APIErrors, until: ago(-4 * time.Minute)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -66,13 +67,13 @@ func TestClosedByCalls(t *testing.T) {
 func TestClosedByNodes(t *testing.T) {
 	cases := map[string]struct {
 		nodes, notReady int
-		want            Reason
+		want            reasons.Reason
 	}{
 		"no nodes":                 {},
 		"all ready":                {nodes: 10},
 		"a third of a hundred":     {nodes: 100, notReady: 33},
-		"more than a third":        {nodes: 100, notReady: 34, want: NodesNotReady},
-		"one of two":               {nodes: 2, notReady: 1, want: NodesNotReady},
+		"more than a third":        {nodes: 100, notReady: 34, want: reasons.NodesNotReady},
+		"one of two":               {nodes: 2, notReady: 1, want: reasons.NodesNotReady},
 		"of nodes that nobody has": {notReady: 9},
 	}
 	for name, tc := range cases {
@@ -92,14 +93,14 @@ func TestClosedByReplacements(t *testing.T) {
 	unready := func(string) Health { return Health{Known: true} }
 	cases := map[string]struct {
 		moves []ledger.Move
-		owner Reason
-		want  Reason
+		owner reasons.Reason
+		want  reasons.Reason
 	}{
-		"three pending": {moves: several(3, evicted(2*time.Minute)), owner: OwnerReplacementPending},
-		"four pending":  {moves: several(4, evicted(2*time.Minute)), owner: OwnerReplacementPending, want: ReplacementsPending},
-		"three unready": {moves: several(3, landed(10*time.Minute)), owner: OwnerReplacementUnready},
-		"four unready":  {moves: several(4, landed(10*time.Minute)), owner: OwnerReplacementUnready, want: ReplacementsUnready},
-		"three of each": {moves: append(several(3, landed(10*time.Minute)), several(3, evicted(2*time.Minute))...), owner: OwnerReplacementUnready},
+		"three pending": {moves: several(3, evicted(2*time.Minute)), owner: reasons.OwnerReplacementPending},
+		"four pending":  {moves: several(4, evicted(2*time.Minute)), owner: reasons.OwnerReplacementPending, want: reasons.ReplacementsPending},
+		"three unready": {moves: several(3, landed(10*time.Minute)), owner: reasons.OwnerReplacementUnready},
+		"four unready":  {moves: several(4, landed(10*time.Minute)), owner: reasons.OwnerReplacementUnready, want: reasons.ReplacementsUnready},
+		"three of each": {moves: append(several(3, landed(10*time.Minute)), several(3, evicted(2*time.Minute))...), owner: reasons.OwnerReplacementUnready},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -128,18 +129,18 @@ func TestClosedBySeveral(t *testing.T) {
 	cases := map[string]struct {
 		facts  Facts
 		change func(*Facts)
-		want   Reason
+		want   reasons.Reason
 		until  time.Time
 	}{
-		"everything":              {facts: all, want: OutsideWindow},
-		"but the calendar":        {facts: all, change: func(f *Facts) { f.Closed = "" }, want: NodesNotReady},
-		"but nodes as well":       {facts: all, change: func(f *Facts) { f.Closed, f.NotReady = "", 0 }, want: APIErrors},
-		"but calls as well":       {facts: all, change: func(f *Facts) { f.Closed, f.NotReady, f.Calls = "", 0, nil }, want: ReplacementsPending},
-		"rest and a used-up hour": {facts: timed, want: APIErrors, until: ago(-40 * time.Minute)},
+		"everything":              {facts: all, want: reasons.OutsideWindow},
+		"but the calendar":        {facts: all, change: func(f *Facts) { f.Closed = "" }, want: reasons.NodesNotReady},
+		"but nodes as well":       {facts: all, change: func(f *Facts) { f.Closed, f.NotReady = "", 0 }, want: reasons.APIErrors},
+		"but calls as well":       {facts: all, change: func(f *Facts) { f.Closed, f.NotReady, f.Calls = "", 0, nil }, want: reasons.ReplacementsPending},
+		"rest and a used-up hour": {facts: timed, want: reasons.APIErrors, until: ago(-40 * time.Minute)},
 		"a used-up hour within a night": {
-			facts: timed, change: func(f *Facts) { f.Closed, f.Opens = "night", ago(-6*time.Hour) }, want: OutsideWindow, until: ago(-6 * time.Hour),
+			facts: timed, change: func(f *Facts) { f.Closed, f.Opens = "night", ago(-6*time.Hour) }, want: reasons.OutsideWindow, until: ago(-6 * time.Hour),
 		},
-		"nobody knows when the night ends": {facts: timed, change: func(f *Facts) { f.Closed = "night" }, want: OutsideWindow},
+		"nobody knows when the night ends": {facts: timed, change: func(f *Facts) { f.Closed = "night" }, want: reasons.OutsideWindow},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -164,7 +165,7 @@ func TestClosedBySeveral(t *testing.T) {
 
 // Reasons are listed once each: metrics start from the list.
 func TestReasons(t *testing.T) {
-	seen := map[Reason]bool{}
+	seen := map[reasons.Reason]bool{}
 	for _, reason := range Reasons() {
 		if reason == "" || seen[reason] {
 			t.Errorf("reason %q is empty or listed twice", reason)

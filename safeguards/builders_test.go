@@ -8,6 +8,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 // noon is when verdicts are asked for.
@@ -114,7 +115,7 @@ func several(n int, changes ...change) []ledger.Move {
 }
 
 // expect compares a reason and looks for words in its detail.
-func expect(t *testing.T, what string, reason, want Reason, detail, words string) {
+func expect(t *testing.T, what string, reason, want reasons.Reason, detail, words string) {
 	t.Helper()
 	if reason != want {
 		t.Errorf("%s: %q (%s), want %q", what, reason, detail, want)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 // hour is what somebody has used of an hourly budget.
@@ -24,7 +25,7 @@ type counts struct {
 
 // budget is an hourly bound.
 type budget struct {
-	reason Reason
+	reason reasons.Reason
 	limit  int
 }
 
@@ -82,7 +83,7 @@ func (v *Verdict) intended(intent *ledger.Intent) counts {
 }
 
 // refuses says whether a budget is used up, with as many intended moves counted as given.
-func (b budget) refuses(h *hour, intended int) (Reason, string) {
+func (b budget) refuses(h *hour, intended int) (reasons.Reason, string) {
 	if h == nil || b.limit == 0 || h.evicted+intended < b.limit {
 		return "", ""
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 // Which moves count against the hour.
@@ -44,12 +45,12 @@ func TestLeft(t *testing.T) {
 			if diff := cmp.Diff(tc.until, v.Until()); diff != "" {
 				t.Errorf("until (-want +got):\n%s", diff)
 			}
-			want := Reason("")
+			want := reasons.Reason("")
 			if tc.want == 0 {
-				want = MovesPerHour
+				want = reasons.MovesPerHour
 			}
 			reason, detail := v.Closed()
-			if want != "" || reason == MovesPerHour {
+			if want != "" || reason == reasons.MovesPerHour {
 				expect(t, "closed", reason, want, detail, "")
 			}
 		})
@@ -68,21 +69,21 @@ func TestBudgetsOfOne(t *testing.T) {
 		change func(*Config)
 		moves  []ledger.Move
 		intent ledger.Move
-		want   Reason
+		want   reasons.Reason
 	}{
 		"no bounds":             {change: func(*Config) {}, moves: two(), intent: move(9)},
-		"of the owner":          {change: func(c *Config) { c.MaxPerHourOfOwner = 2 }, moves: two(), intent: move(9), want: OwnerMovesPerHour},
+		"of the owner":          {change: func(c *Config) { c.MaxPerHourOfOwner = 2 }, moves: two(), intent: move(9), want: reasons.OwnerMovesPerHour},
 		"one left of the owner": {change: func(c *Config) { c.MaxPerHourOfOwner = 3 }, moves: two(), intent: move(9)},
 		"of another owner":      {change: func(c *Config) { c.MaxPerHourOfOwner = 2 }, moves: two(), intent: move(9, owned("rs-2"))},
 		"of no owner": {
 			change: func(c *Config) { c.MaxPerHourOfOwner = 2 }, moves: two(owned("")), intent: move(9, owned("")),
 		},
-		"of the namespace":     {change: func(c *Config) { c.MaxPerHourOfNamespace = 2 }, moves: two(), intent: move(9), want: NamespaceMovesPerHour},
+		"of the namespace":     {change: func(c *Config) { c.MaxPerHourOfNamespace = 2 }, moves: two(), intent: move(9), want: reasons.NamespaceMovesPerHour},
 		"of another namespace": {change: func(c *Config) { c.MaxPerHourOfNamespace = 2 }, moves: two(), intent: move(9, in("other"))},
-		"of the pool":          {change: func(c *Config) { c.MaxPerHourOfPool = 2 }, moves: two(), intent: move(9), want: NodePoolMovesPerHour},
+		"of the pool":          {change: func(c *Config) { c.MaxPerHourOfPool = 2 }, moves: two(), intent: move(9), want: reasons.NodePoolMovesPerHour},
 		"of another pool":      {change: func(c *Config) { c.MaxPerHourOfPool = 2 }, moves: two(), intent: move(9, pool("spot"))},
 		"of nodes in no pool": {
-			change: func(c *Config) { c.MaxPerHourOfPool = 2 }, moves: two(pool("")), intent: move(9, pool("")), want: NodePoolMovesPerHour,
+			change: func(c *Config) { c.MaxPerHourOfPool = 2 }, moves: two(pool("")), intent: move(9, pool("")), want: reasons.NodePoolMovesPerHour,
 		},
 	}
 	for name, tc := range cases {
@@ -94,13 +95,13 @@ func TestBudgetsOfOne(t *testing.T) {
 				words = "2 moves within the hour, at most 2; the next not before 2026-03-01T12:40:00Z"
 			}
 			expect(t, "refused", reason, tc.want, detail, words)
-			asked := map[Reason]func() (Reason, string){
-				OwnerMovesPerHour:     func() (Reason, string) { return v.Owner(tc.intent.Owner.UID) },
-				NamespaceMovesPerHour: func() (Reason, string) { return v.Namespace(tc.intent.Namespace) },
-				NodePoolMovesPerHour:  func() (Reason, string) { return v.Pool(tc.intent.Pool) },
+			asked := map[reasons.Reason]func() (reasons.Reason, string){
+				reasons.OwnerMovesPerHour:     func() (reasons.Reason, string) { return v.Owner(tc.intent.Owner.UID) },
+				reasons.NamespaceMovesPerHour: func() (reasons.Reason, string) { return v.Namespace(tc.intent.Namespace) },
+				reasons.NodePoolMovesPerHour:  func() (reasons.Reason, string) { return v.Pool(tc.intent.Pool) },
 			}
 			for reason, ask := range asked {
-				want := Reason("")
+				want := reasons.Reason("")
 				if reason == tc.want {
 					want = reason
 				}
@@ -117,7 +118,7 @@ func TestBudgetNamesTheOldest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := facts(move(1, landed(first)), move(2, landed(time.Hour-first)))
 			reason, detail := New(config(func(c *Config) { c.MaxPerHourOfOwner = 2 })).At(f, noon).Owner("rs-1")
-			expect(t, "owner", reason, OwnerMovesPerHour, detail, "not before 2026-03-01T12:10:00Z")
+			expect(t, "owner", reason, reasons.OwnerMovesPerHour, detail, "not before 2026-03-01T12:10:00Z")
 		})
 	}
 }
@@ -127,12 +128,12 @@ func TestBudgetNamesTheOldest(t *testing.T) {
 func TestRecordedMovesShareTheBudget(t *testing.T) {
 	budgets := map[string]struct {
 		change func(*Config)
-		want   Reason
+		want   reasons.Reason
 	}{
-		"of all":           {func(c *Config) { c.MaxPerHour = 3 }, MovesPerHour},
-		"of the owner":     {func(c *Config) { c.MaxPerHourOfOwner = 3 }, OwnerMovesPerHour},
-		"of the namespace": {func(c *Config) { c.MaxPerHourOfNamespace = 3 }, NamespaceMovesPerHour},
-		"of the pool":      {func(c *Config) { c.MaxPerHourOfPool = 3 }, NodePoolMovesPerHour},
+		"of all":           {func(c *Config) { c.MaxPerHour = 3 }, reasons.MovesPerHour},
+		"of the owner":     {func(c *Config) { c.MaxPerHourOfOwner = 3 }, reasons.OwnerMovesPerHour},
+		"of the namespace": {func(c *Config) { c.MaxPerHourOfNamespace = 3 }, reasons.NamespaceMovesPerHour},
+		"of the pool":      {func(c *Config) { c.MaxPerHourOfPool = 3 }, reasons.NodePoolMovesPerHour},
 	}
 	for name, tc := range budgets {
 		t.Run(name, func(t *testing.T) {
@@ -147,7 +148,7 @@ func TestRecordedMovesShareTheBudget(t *testing.T) {
 				f.CycleStart = ago(time.Second)
 				v := rules.At(f, noon)
 				for i := made; i < len(cycle); i++ {
-					want := Reason("")
+					want := reasons.Reason("")
 					if i >= 2 {
 						want = tc.want
 					}

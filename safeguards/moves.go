@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 // crashLoop is from how many restarts on a replacement counts as unready also in the moments in which it is ready.
@@ -111,12 +112,12 @@ func (c *Cooldown) rest(unhelpful int) time.Duration {
 }
 
 // coolsDown says whether and how long an owner rests.
-func (v *Verdict) coolsDown(o *owner) (Reason, string) {
+func (v *Verdict) coolsDown(o *owner) (reasons.Reason, string) {
 	rest := v.config.Cooldown.rest(o.unhelpful)
 	if !within(o.since, v.now, rest) {
 		return "", ""
 	}
-	return OwnerCoolingDown, fmt.Sprintf("until %s, after moves of %d cycles in a row that did not help", stamp(o.since.Add(rest)), o.unhelpful)
+	return reasons.OwnerCoolingDown, fmt.Sprintf("until %s, after moves of %d cycles in a row that did not help", stamp(o.since.Add(rest)), o.unhelpful)
 }
 
 // settle notes which nodes a move touched, and when last.

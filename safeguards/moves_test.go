@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 // What an owner's moves came to: the base rest is 10 minutes, the longest an hour.
@@ -12,20 +13,20 @@ func TestOwnerCoolingDown(t *testing.T) {
 	const no, yes = false, true
 	cases := map[string]struct {
 		moves []ledger.Move
-		want  Reason
+		want  reasons.Reason
 		words string
 	}{
 		"never moved":                    {},
 		"helped":                         {moves: []ledger.Move{move(1, judged(time.Minute, yes))}},
-		"did not help":                   {moves: []ledger.Move{move(1, judged(time.Minute, no))}, want: OwnerCoolingDown, words: "until 2026-03-01T12:09:00Z, after moves of 1 cycles"},
-		"in the last second of the rest": {moves: []ledger.Move{move(1, judged(10*time.Minute-time.Second, no))}, want: OwnerCoolingDown},
+		"did not help":                   {moves: []ledger.Move{move(1, judged(time.Minute, no))}, want: reasons.OwnerCoolingDown, words: "until 2026-03-01T12:09:00Z, after moves of 1 cycles"},
+		"in the last second of the rest": {moves: []ledger.Move{move(1, judged(10*time.Minute-time.Second, no))}, want: reasons.OwnerCoolingDown},
 		"rested":                         {moves: []ledger.Move{move(1, judged(10*time.Minute, no))}},
 		"not judged yet":                 {moves: []ledger.Move{move(1, landed(time.Minute))}},
 		"cancelled":                      {moves: []ledger.Move{move(1, cancelled(time.Minute))}},
 		// 10 min * 2
 		"two in a row": {
 			moves: []ledger.Move{move(1, judged(25*time.Minute, no)), move(2, judged(15*time.Minute, no))},
-			want:  OwnerCoolingDown, words: "until 2026-03-01T12:05:00Z, after moves of 2 cycles",
+			want:  reasons.OwnerCoolingDown, words: "until 2026-03-01T12:05:00Z, after moves of 2 cycles",
 		},
 		"a row that one which helped has ended": {
 			moves: []ledger.Move{move(1, judged(9*time.Minute, no)), move(2, judged(8*time.Minute, yes))},
@@ -39,14 +40,14 @@ func TestOwnerCoolingDown(t *testing.T) {
 			moves: []ledger.Move{
 				move(1, judged(35*time.Minute, no)), move(2, landed(25*time.Minute)), move(3, judged(15*time.Minute, no)),
 			},
-			want: OwnerCoolingDown, words: "after moves of 2 cycles",
+			want: reasons.OwnerCoolingDown, words: "after moves of 2 cycles",
 		},
 		// 10 min * 2^3 = 80 min, at most 60
 		"the longest rest": {
 			moves: []ledger.Move{
 				move(1, judged(4*time.Hour, no)), move(2, judged(3*time.Hour, no)), move(3, judged(2*time.Hour, no)), move(4, judged(50*time.Minute, no)),
 			},
-			want: OwnerCoolingDown, words: "until 2026-03-01T12:10:00Z, after moves of 4 cycles",
+			want: reasons.OwnerCoolingDown, words: "until 2026-03-01T12:10:00Z, after moves of 4 cycles",
 		},
 		"after the longest rest": {
 			moves: []ledger.Move{
@@ -54,7 +55,7 @@ func TestOwnerCoolingDown(t *testing.T) {
 			},
 		},
 		// pending for 5 minutes, then it cools down for what is left of 10
-		"expired after the eviction": {moves: []ledger.Move{move(1, expired(6*time.Minute))}, want: OwnerCoolingDown, words: "until 2026-03-01T12:04:00Z"},
+		"expired after the eviction": {moves: []ledger.Move{move(1, expired(6*time.Minute))}, want: reasons.OwnerCoolingDown, words: "until 2026-03-01T12:04:00Z"},
 		"expired and never evicted": {
 			moves: []ledger.Move{move(1, expired(6*time.Minute), func(m *ledger.Move) { m.Evicted = time.Time{} })},
 		},
@@ -100,24 +101,24 @@ func TestRest(t *testing.T) {
 func TestNodeSettling(t *testing.T) {
 	cases := map[string]struct {
 		move      ledger.Move
-		hot, cool Reason
+		hot, cool reasons.Reason
 	}{
-		"just evicted":           {move: move(1, evicted(0)), hot: NodeSettling, cool: NodeSettling},
+		"just evicted":           {move: move(1, evicted(0)), hot: reasons.NodeSettling, cool: reasons.NodeSettling},
 		"intended":               {move: move(1, intended)},
 		"cancelled":              {move: move(1, cancelled(0))},
 		"landed a minute ago":    {move: move(1, landed(time.Minute))},
-		"landed somewhat later":  {move: move(1, landed(time.Minute-time.Second)), hot: NodeSettling, cool: NodeSettling},
-		"evicted long before it": {move: move(1, landed(time.Second), func(m *ledger.Move) { m.Evicted = ago(time.Hour) }), hot: NodeSettling, cool: NodeSettling},
-		"landed elsewhere":       {move: move(1, landed(0), func(m *ledger.Move) { m.Node = "other" }), hot: NodeSettling},
-		"booked elsewhere":       {move: move(1, evicted(0), func(m *ledger.Move) { m.State, m.Node = ledger.Booked, "other" }), hot: NodeSettling},
-		"not booked":             {move: move(1, evicted(0), func(m *ledger.Move) { m.Node = "" }), hot: NodeSettling, cool: NodeSettling},
-		"without a destination":  {move: move(1, evicted(0), func(m *ledger.Move) { m.Node, m.To = "", "" }), hot: NodeSettling},
-		"expired":                {move: move(1, expired(0)), hot: NodeSettling},
+		"landed somewhat later":  {move: move(1, landed(time.Minute-time.Second)), hot: reasons.NodeSettling, cool: reasons.NodeSettling},
+		"evicted long before it": {move: move(1, landed(time.Second), func(m *ledger.Move) { m.Evicted = ago(time.Hour) }), hot: reasons.NodeSettling, cool: reasons.NodeSettling},
+		"landed elsewhere":       {move: move(1, landed(0), func(m *ledger.Move) { m.Node = "other" }), hot: reasons.NodeSettling},
+		"booked elsewhere":       {move: move(1, evicted(0), func(m *ledger.Move) { m.State, m.Node = ledger.Booked, "other" }), hot: reasons.NodeSettling},
+		"not booked":             {move: move(1, evicted(0), func(m *ledger.Move) { m.Node = "" }), hot: reasons.NodeSettling, cool: reasons.NodeSettling},
+		"without a destination":  {move: move(1, evicted(0), func(m *ledger.Move) { m.Node, m.To = "", "" }), hot: reasons.NodeSettling},
+		"expired":                {move: move(1, expired(0)), hot: reasons.NodeSettling},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			v := New(config()).At(facts(tc.move), noon)
-			for node, want := range map[string]Reason{"hot": tc.hot, "cool": tc.cool, "bystander": "", "": ""} {
+			for node, want := range map[string]reasons.Reason{"hot": tc.hot, "cool": tc.cool, "bystander": "", "": ""} {
 				reason, detail := v.Node(node)
 				words := ""
 				if want != "" {
@@ -137,12 +138,12 @@ func TestNodeSettling(t *testing.T) {
 func TestSettlingSparesTheCycle(t *testing.T) {
 	cases := map[string]struct {
 		recorded, cycleStart time.Time
-		want                 Reason
+		want                 reasons.Reason
 	}{
 		"recorded as it began":      {recorded: ago(time.Second), cycleStart: ago(time.Second)},
 		"recorded in it":            {recorded: noon, cycleStart: ago(time.Second)},
-		"recorded just before it":   {recorded: ago(time.Second + 1), cycleStart: ago(time.Second), want: NodeSettling},
-		"outside of any, it counts": {recorded: noon, want: NodeSettling},
+		"recorded just before it":   {recorded: ago(time.Second + 1), cycleStart: ago(time.Second), want: reasons.NodeSettling},
+		"outside of any, it counts": {recorded: noon, want: reasons.NodeSettling},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -161,7 +162,7 @@ func TestSettlingSparesTheCycle(t *testing.T) {
 // A node settles after the last move that touched it, in whatever order they are told.
 func TestNodeSettlesAfterTheLast(t *testing.T) {
 	reason, detail := New(config()).At(facts(move(1, landed(10*time.Second)), move(2, evicted(40*time.Second))), noon).Node("hot")
-	expect(t, "node", reason, NodeSettling, detail, `until 2026-03-01T12:00:50Z, after the move of "ns/web-1"`)
+	expect(t, "node", reason, reasons.NodeSettling, detail, `until 2026-03-01T12:00:50Z, after the move of "ns/web-1"`)
 }
 
 // When a replacement counts as pending: after a minute, and the grace period that its pod's TTL has beyond 5 minutes.
@@ -190,9 +191,9 @@ func TestPending(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := config(func(c *Config) { c.Cooldown.Base, c.Breaker.MaxPending = 0, 0 })
 			v := New(c).At(facts(tc.move), noon)
-			owner, all, words := Reason(""), Reason(""), ""
+			owner, all, words := reasons.Reason(""), reasons.Reason(""), ""
 			if tc.want {
-				owner, all, words = OwnerReplacementPending, ReplacementsPending, `"ns/web-1"`
+				owner, all, words = reasons.OwnerReplacementPending, reasons.ReplacementsPending, `"ns/web-1"`
 			}
 			reason, detail := v.Owner("rs-1")
 			expect(t, "owner", reason, owner, detail, words)
@@ -235,9 +236,9 @@ func TestUnready(t *testing.T) {
 				return tc.health
 			}
 			v := New(config(func(c *Config) { c.Cooldown.Base, c.Breaker.MaxUnready = 0, 0 })).At(f, noon)
-			owner, all, words := Reason(""), Reason(""), ""
+			owner, all, words := reasons.Reason(""), reasons.Reason(""), ""
 			if tc.want {
-				owner, all, words = OwnerReplacementUnready, ReplacementsUnready, `"ns/new-web-1"`
+				owner, all, words = reasons.OwnerReplacementUnready, reasons.ReplacementsUnready, `"ns/new-web-1"`
 			}
 			reason, detail := v.Owner("rs-1")
 			expect(t, "owner", reason, owner, detail, words)

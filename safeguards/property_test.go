@@ -8,6 +8,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 // dice throws numbers from 0 to below n.
@@ -81,7 +82,7 @@ func (d dice) facts(moves int) Facts {
 // reasons asks for every reason there is against anybody that moves of dice can be of.
 func (v *Verdict) reasons() map[string]bool {
 	found := map[string]bool{}
-	note := func(whom string, reason Reason) {
+	note := func(whom string, reason reasons.Reason) {
 		if reason != "" {
 			found[whom+" "+string(reason)] = true
 		}
@@ -89,14 +90,14 @@ func (v *Verdict) reasons() map[string]bool {
 	for _, c := range v.closures {
 		note("all", c.reason)
 	}
-	reason, _ := budget{MovesPerHour, v.config.MaxPerHour}.refuses(&v.all, v.all.intended)
+	reason, _ := budget{reasons.MovesPerHour, v.config.MaxPerHour}.refuses(&v.all, v.all.intended)
 	note("all", reason)
 	for i := range 5 {
 		name := func(prefix string) string { return fmt.Sprintf("%s-%d", prefix, i) }
 		if i == 0 {
 			name = func(string) string { return "" }
 		}
-		for prefix, ask := range map[string]func(string) (Reason, string){"node": v.Node, "ns": v.Namespace, "pool": v.Pool} {
+		for prefix, ask := range map[string]func(string) (reasons.Reason, string){"node": v.Node, "ns": v.Namespace, "pool": v.Pool} {
 			reason, _ := ask(name(prefix))
 			note(prefix+name(prefix), reason)
 		}
@@ -110,15 +111,15 @@ func (v *Verdict) reasons() map[string]bool {
 }
 
 // apart are an owner's reasons, also those that a more telling one hides.
-func (o *owner) apart(v *Verdict) []Reason {
+func (o *owner) apart(v *Verdict) []reasons.Reason {
 	cooling, _ := v.coolsDown(o)
-	spent, _ := budget{OwnerMovesPerHour, v.config.MaxPerHourOfOwner}.refuses(&o.hour, o.intended)
-	found := []Reason{cooling, spent}
+	spent, _ := budget{reasons.OwnerMovesPerHour, v.config.MaxPerHourOfOwner}.refuses(&o.hour, o.intended)
+	found := []reasons.Reason{cooling, spent}
 	if o.unready.count > 0 {
-		found = append(found, OwnerReplacementUnready)
+		found = append(found, reasons.OwnerReplacementUnready)
 	}
 	if o.pending.count > 0 {
-		found = append(found, OwnerReplacementPending)
+		found = append(found, reasons.OwnerReplacementPending)
 	}
 	return found
 }
@@ -156,17 +157,17 @@ func TestTimeOnlyReleases(t *testing.T) {
 // A move is refused exactly if something is closed, or its owner, source, namespace or pool is restrained.
 func TestRefuseJoinsAll(t *testing.T) {
 	d := dice(rand.New(rand.NewPCG(3, 4)).IntN)
-	refused := map[Reason]int{}
+	refused := map[reasons.Reason]int{}
 	for range 5000 {
 		v := New(d.config()).At(d.facts(d(8)), noon)
 		intent := d.move(1000).Intent
-		want := Reason("")
-		for _, ask := range []func() (Reason, string){
+		want := reasons.Reason("")
+		for _, ask := range []func() (reasons.Reason, string){
 			v.Closed,
-			func() (Reason, string) { return v.Owner(intent.Owner.UID) },
-			func() (Reason, string) { return v.Node(intent.From) },
-			func() (Reason, string) { return v.Namespace(intent.Namespace) },
-			func() (Reason, string) { return v.Pool(intent.Pool) },
+			func() (reasons.Reason, string) { return v.Owner(intent.Owner.UID) },
+			func() (reasons.Reason, string) { return v.Node(intent.From) },
+			func() (reasons.Reason, string) { return v.Namespace(intent.Namespace) },
+			func() (reasons.Reason, string) { return v.Pool(intent.Pool) },
 		} {
 			if reason, _ := ask(); reason != "" && want == "" {
 				want = reason
@@ -179,7 +180,7 @@ func TestRefuseJoinsAll(t *testing.T) {
 		refused[got]++
 	}
 	for _, reason := range append(Reasons(), "") {
-		unseen := reason == OutsideWindow || reason == ReplacementsUnready || reason == OwnerReplacementUnready // no such facts
+		unseen := reason == reasons.OutsideWindow || reason == reasons.ReplacementsUnready || reason == reasons.OwnerReplacementUnready // no such facts
 		if refused[reason] == 0 && !unseen {
 			t.Errorf("never %q: %v", reason, refused)
 		}

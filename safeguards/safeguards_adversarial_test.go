@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 // A zero Config allows what it can without an exception to show for it: no bounds, and no trouble either.
@@ -28,11 +29,11 @@ func TestZeroes(t *testing.T) {
 func TestClockWentBack(t *testing.T) {
 	cases := map[string]struct {
 		ahead time.Duration
-		want  Reason
+		want  reasons.Reason
 		left  int
 	}{
-		"ten minutes":            {ahead: 10 * time.Minute, want: OwnerCoolingDown, left: 1},
-		"an hour":                {ahead: time.Hour, want: OwnerCoolingDown, left: 1},
+		"ten minutes":            {ahead: 10 * time.Minute, want: reasons.OwnerCoolingDown, left: 1},
+		"an hour":                {ahead: time.Hour, want: reasons.OwnerCoolingDown, left: 1},
 		"more than an hour":      {ahead: time.Hour + 1, left: 3},
 		"as far as times can be": {ahead: math.MaxInt64, left: 3},
 	}
@@ -48,9 +49,9 @@ func TestClockWentBack(t *testing.T) {
 			if v.Left() != tc.left {
 				t.Errorf("left %d, want %d", v.Left(), tc.left)
 			}
-			settling, closed := Reason(""), Reason("")
+			settling, closed := reasons.Reason(""), reasons.Reason("")
 			if tc.want != "" {
-				settling, closed = NodeSettling, EvictionsRefused
+				settling, closed = reasons.NodeSettling, reasons.EvictionsRefused
 			}
 			reason, detail = v.Node("far")
 			expect(t, "node", reason, settling, detail, "")
@@ -65,7 +66,7 @@ func TestCallsOfNonsensicalTimes(t *testing.T) {
 	f := facts()
 	f.Calls = append(calls("eeeee", 0), Call{At: noon.AddDate(1000, 0, 0)}, Call{})
 	reason, detail := New(config()).At(f, noon).Closed()
-	expect(t, "closed", reason, APIErrors, detail, "5 eviction calls failed")
+	expect(t, "closed", reason, reasons.APIErrors, detail, "5 eviction calls failed")
 }
 
 // Durations beyond all measure wait for ever or not at all, and nothing overflows into the contrary.
@@ -81,14 +82,14 @@ func TestHugeDurations(t *testing.T) {
 	f.Health = func(string) Health { return Health{Known: true} }
 	v := New(all).At(f, noon)
 	for what, tc := range map[string]struct {
-		ask  func(string) (Reason, string)
+		ask  func(string) (reasons.Reason, string)
 		of   string
-		want Reason
+		want reasons.Reason
 	}{
-		"cools down for ever": {v.Owner, "rs-1", OwnerCoolingDown},
-		"settles for ever":    {v.Node, "far", NodeSettling},
+		"cools down for ever": {v.Owner, "rs-1", reasons.OwnerCoolingDown},
+		"settles for ever":    {v.Node, "far", reasons.NodeSettling},
 		"is never pending":    {v.Owner, "rs-2", ""},
-		"rests for ever":      {func(string) (Reason, string) { return v.Closed() }, "", APIErrors},
+		"rests for ever":      {func(string) (reasons.Reason, string) { return v.Closed() }, "", reasons.APIErrors},
 	} {
 		reason, detail := tc.ask(tc.of)
 		expect(t, what, reason, tc.want, detail, "")
@@ -120,7 +121,7 @@ func TestMovesInTheWrongList(t *testing.T) {
 	right := facts(move(1, landed(time.Minute)), move(2, evicted(2*time.Minute)))
 	v := New(config(func(c *Config) { c.MaxPerHour = 5 })).At(Facts{InFlight: right.Ended, Ended: right.InFlight}, noon)
 	reason, detail := v.Owner("rs-1")
-	expect(t, "owner", reason, OwnerReplacementPending, detail, "")
+	expect(t, "owner", reason, reasons.OwnerReplacementPending, detail, "")
 	if v.Left() != 3 {
 		t.Errorf("left %d, want 3", v.Left())
 	}
@@ -172,7 +173,7 @@ func agree(t *testing.T, v *Verdict, facts Facts) {
 	t.Helper()
 	closed, _ := v.Closed()
 	left := v.Left()
-	if left < -1 || left == 0 && closed == "" || closed == MovesPerHour && left != 0 {
+	if left < -1 || left == 0 && closed == "" || closed == reasons.MovesPerHour && left != 0 {
 		t.Fatalf("closed for %q with %d moves left", closed, left)
 	}
 	if closed == "" && !v.Until().IsZero() {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
@@ -30,7 +31,7 @@ func boardOf(t testing.TB, by lined, nodes ...at) *Board {
 		infos[i] = cluster.Node{Name: name(i), Allocatable: cluster.Amounts{10_000, 100 * gib}}
 		reads[i] = predicted(cluster.Amounts{n.cpu * 100, n.memory * gib})
 		if n == unknown {
-			reads[i].Unknown = usage.StaleSample
+			reads[i].Unknown = reasons.UsageStale
 		}
 	}
 	return by.board(t, viewOf(infos, reads))

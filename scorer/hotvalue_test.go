@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -24,7 +25,7 @@ func boundBoard(t testing.TB, terms []HotTerm, ages ...[]time.Duration) *Board {
 	for i := range ages {
 		infos[i] = cluster.Node{Name: name(i), Allocatable: cluster.Amounts{10_000, 100 * gib}}
 		if reads[i] = predicted(cluster.Amounts{1000, gib}); ages[i] == nil {
-			reads[i].Unknown = usage.StaleSample
+			reads[i].Unknown = reasons.UsageStale
 		}
 	}
 	view := viewOf(infos, reads)

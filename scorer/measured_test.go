@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -339,7 +340,7 @@ func randomBoard(t *testing.T, rng *rand.Rand, measured *Measured) *Board {
 	for i := range view.Nodes {
 		view.Nodes[i].Predicted = predicted(cluster.Amounts{rng.Int64N(9_000), rng.Int64N(90) * gib}).Predicted
 		if rng.IntN(5) == 0 {
-			view.Nodes[i].Unknown = usage.StaleSample
+			view.Nodes[i].Unknown = reasons.UsageStale
 		}
 	}
 	by := testConfig()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -129,7 +130,7 @@ func TestAnyLinesAnyNodes(t *testing.T) {
 		n.change = func(record *cluster.Node, read *usage.NodeUsage) {
 			record.Allocatable, record.Capacity = cluster.Amounts{whole(), whole()}, cluster.Amounts{whole(), whole()}
 			if rng.IntN(4) == 0 {
-				read.Unknown = usage.NoSample
+				read.Unknown = reasons.NoUsageSample
 			}
 		}
 		r := setOf(t, rules...).Resolve(viewOf(n, steady(1, 1)))

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -112,7 +113,7 @@ func TestDeviation(t *testing.T) {
 	// low 10 below; reject 10, evict 15 and leave 5 above
 	rule := Rule{Metric: usage.CPU, Window: usage.Avg5m, Levels: levels(10, 10, 15, 5), Deviation: true}
 	unknown := steady(10_000, 0)
-	unknown.change = func(_ *cluster.Node, read *usage.NodeUsage) { read.Unknown = usage.StaleSample }
+	unknown.change = func(_ *cluster.Node, read *usage.NodeUsage) { read.Unknown = reasons.UsageStale }
 	large := steady(12_000, 0)
 	large.change = func(record *cluster.Node, _ *usage.NodeUsage) { record.Allocatable[cluster.CPU] = 30_000 }
 	expecting := steady(4000, 0)

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 // A node and a pod take the first source with something fresh and sane.
@@ -178,8 +180,8 @@ func TestMaxAgeOfASource(t *testing.T) {
 	if got := node1(store, snapshot, 100); !got.Known() || got.Age != 10*time.Minute {
 		t.Errorf("%q at %v, want it known for 10m", got.Unknown, got.Age)
 	}
-	if got := node1(store, snapshot, 101); got.Unknown != StaleSample {
-		t.Errorf("%q at %v, want %q", got.Unknown, got.Age, StaleSample)
+	if got := node1(store, snapshot, 101); got.Unknown != reasons.UsageStale {
+		t.Errorf("%q at %v, want %q", got.Unknown, got.Age, reasons.UsageStale)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 // A window that a source gives wins over what is summed up here, for as long as it is fresh.
@@ -78,7 +79,7 @@ func TestMeanOfOneResource(t *testing.T) {
 	store, snapshot := newStore(t), snapshotOf(nodeWith("n1"))
 	store.Ingest(snapshot, readAt(0).reading("n1", CPU, Last, 4000).reading("n1", Memory, Avg5m, gib).Batch)
 	got := node1(store, snapshot, 0)
-	if got.Unknown != ShortWindow || got.Span != 0 || got.Vouched[AtAvg5m] != 0 {
+	if got.Unknown != reasons.WindowTooShort || got.Span != 0 || got.Vouched[AtAvg5m] != 0 {
 		t.Errorf("%q after %v, vouched for %v; want one sample of cpu to be too short", got.Unknown, got.Span, got.Vouched)
 	}
 }
@@ -197,8 +198,8 @@ func TestOptionalResources(t *testing.T) {
 			if diff := cmp.Diff(both(want), got.Measured); diff != "" {
 				t.Errorf("measured (-want +got):\n%s", diff)
 			}
-			if got := node1(strict, snapshot, 301); got.Unknown != StaleSample {
-				t.Errorf("where both are judged by: %q, want %q", got.Unknown, StaleSample)
+			if got := node1(strict, snapshot, 301); got.Unknown != reasons.UsageStale {
+				t.Errorf("where both are judged by: %q, want %q", got.Unknown, reasons.UsageStale)
 			}
 			if strict.Lacking() != 1 || store.Lacking() != 0 {
 				t.Errorf("lacking %d and %d, want 1 and 0", strict.Lacking(), store.Lacking())
@@ -214,7 +215,7 @@ func TestNothingButSignals(t *testing.T) {
 	store := newStore(t, signalling(IOPressure), func(c *Config) { c.Optional = [cluster.NumResources]bool{true, true} })
 	snapshot := snapshotOf(nodeWith("n1"))
 	store.Ingest(snapshot, readAt(0).reading("n1", IOPressure, Last, 5).Batch)
-	if got := node1(store, snapshot, 0); got.Unknown != NoSample || got.Signals[0][AtLast] != 5 {
+	if got := node1(store, snapshot, 0); got.Unknown != reasons.NoUsageSample || got.Signals[0][AtLast] != 5 {
 		t.Errorf("%q with signals %v; want no sample, and the pressure", got.Unknown, got.Signals)
 	}
 }

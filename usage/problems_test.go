@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 // What a Batch brings beyond new samples of known things is counted, named and left out.
@@ -17,82 +18,82 @@ func TestIngestProblems(t *testing.T) {
 	cases := map[string]struct {
 		batch *told
 		want  Problems
-		// unknown is what the node is for it; ShortWindow where its sample was taken.
-		unknown Unknown
+		// unknown is what the node is for it; reasons.WindowTooShort where its sample was taken.
+		unknown reasons.Reason
 	}{
 		"nothing wrong": {
 			batch:   readAt(200).node("n1", amounts(1000, 10)).pod("a", amounts(500, 5)).pod("late", amounts(1, 1)).pod("pending", amounts(1, 1)),
-			unknown: ShortWindow,
+			unknown: reasons.WindowTooShort,
 		},
 		"things nobody knows": {
 			batch:   readAt(200).node("other", amounts(1, 1)).pod("ghost", amounts(1, 1)),
 			want:    Problems{UnmatchedNode: {1, []string{"node other"}}, UnmatchedPod: {1, []string{"pod ns/ghost"}}},
-			unknown: NoSample,
+			unknown: reasons.NoUsageSample,
 		},
 		"twice in one batch": {
 			batch:   readAt(200).node("n1", amounts(1, 1)).node("n1", amounts(2, 2)).pod("a", amounts(1, 1)).pod("a", amounts(2, 2)),
 			want:    Problems{Duplicate: {2, []string{"node n1", "pod ns/a"}}},
-			unknown: ShortWindow,
+			unknown: reasons.WindowTooShort,
 		},
 		"twice in one sample": {
 			batch:   readAt(200).node("n1", amounts(1, 1)).reading("n1", CPU, Last, 2),
 			want:    Problems{Duplicate: {1, []string{"node n1"}}},
-			unknown: ShortWindow,
+			unknown: reasons.WindowTooShort,
 		},
 		"negative": {
 			batch:   readAt(200).node("n1", cluster.Amounts{-1, 0}).pod("a", cluster.Amounts{0, -1}),
 			want:    Problems{Absurd: {2, []string{"pod ns/a", "node n1"}}},
-			unknown: AbsurdSample,
+			unknown: reasons.UsageAbsurd,
 		},
 		"not a number": {
 			batch:   readAt(200).reading("n1", CPU, Last, math.NaN()).reading("n1", Memory, Last, 1),
 			want:    Problems{Absurd: {1, []string{"node n1"}}},
-			unknown: AbsurdSample,
+			unknown: reasons.UsageAbsurd,
 		},
 		"a node of 32 cores that uses 129": {
 			batch:   readAt(200).node("n1", amounts(129_000, 0)),
 			want:    Problems{Absurd: {1, []string{"node n1"}}},
-			unknown: AbsurdSample,
+			unknown: reasons.UsageAbsurd,
 		},
 		"a pod that uses four times its node": {
 			batch:   readAt(200).node("n1", amounts(100, 0)).pod("a", amounts(132_000, 0)),
 			want:    Problems{Absurd: {1, []string{"pod ns/a"}}},
-			unknown: ShortWindow,
+			unknown: reasons.WindowTooShort,
 		},
 		"91 s old": {
 			batch:   readAt(200).measuredAt(109).node("n1", amounts(1, 1)),
 			want:    Problems{Stale: {1, []string{"node n1"}}},
-			unknown: StaleSample,
+			unknown: reasons.UsageStale,
 		},
 		"90 s old": {
 			batch:   readAt(200).measuredAt(110).node("n1", amounts(1, 1)),
-			unknown: ShortWindow,
+			unknown: reasons.WindowTooShort,
 		},
 		"91 s in advance": {
 			batch:   readAt(200).measuredAt(291).node("n1", amounts(1, 1)),
 			want:    Problems{Future: {1, []string{"node n1"}}},
-			unknown: FutureSample,
+			unknown: reasons.UsageFromTheFuture,
 		},
 		"90 s in advance": {
 			batch:   readAt(200).measuredAt(290).node("n1", amounts(1, 1)),
-			unknown: ShortWindow,
+			unknown: reasons.WindowTooShort,
 		},
 		"no time at all": {
 			batch:   &told{Batch: Batch{Source: "test", Received: at(200), Nodes: []NodeSample{{"n1", LastReadings(time.Time{}, amounts(1, 1))}}}},
 			want:    Problems{Stale: {1, []string{"node n1"}}},
-			unknown: StaleSample,
+			unknown: reasons.UsageStale,
 		},
 		"the year 3000": {
 			batch: &told{Batch: Batch{Source: "test", Received: at(200), Nodes: []NodeSample{
 				{"n1", LastReadings(time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC), amounts(1, 1))},
 			}}},
 			want:    Problems{Future: {1, []string{"node n1"}}},
-			unknown: FutureSample,
+			unknown: reasons.UsageFromTheFuture,
 		},
 		"what the source had to leave out itself": {
 			batch:   &told{200, Batch{Source: "test", Received: at(200), Problems: Problems{Unreachable: {1, []string{"node n1"}}}}},
 			want:    Problems{Unreachable: {1, []string{"node n1"}}},
-			unknown: NoSample,
+			unknown: reasons.NoUsageSample,
 		},
 	}
 	for name, tc := range cases {
@@ -115,12 +116,12 @@ func TestWhyANodeIsUnknown(t *testing.T) {
 	repeated := readAt(185).measuredAt(90).node("n1", amounts(1, 1))
 	repeated.MaxAge = 2 * time.Minute
 	store.Ingest(snapshot, repeated.Batch, readBy("second", 185).node("n1", amounts(-1, -1)).Batch)
-	if got := node1(store, snapshot, 185); got.Unknown != StaleSample {
-		t.Errorf("%q, want %q: the first source was sane, and old", got.Unknown, StaleSample)
+	if got := node1(store, snapshot, 185); got.Unknown != reasons.UsageStale {
+		t.Errorf("%q, want %q: the first source was sane, and old", got.Unknown, reasons.UsageStale)
 	}
 	store.Ingest(snapshot, readAt(200).node("n1", amounts(-1, -1)).Batch)
-	if got := node1(store, snapshot, 200); got.Unknown != AbsurdSample {
-		t.Errorf("%q, want %q", got.Unknown, AbsurdSample)
+	if got := node1(store, snapshot, 200); got.Unknown != reasons.UsageAbsurd {
+		t.Errorf("%q, want %q", got.Unknown, reasons.UsageAbsurd)
 	}
 	store.Ingest(snapshot, readAt(215).node("n1", amounts(1, 1)).Batch)
 	if got := node1(store, snapshot, 215); !got.Known() {
@@ -195,9 +196,9 @@ func TestContradictoryNode(t *testing.T) {
 			if (got[Contradictory] == 1) != tc.contradictory {
 				t.Errorf("problems %v, want contradictory %v", got, tc.contradictory)
 			}
-			want := ShortWindow
+			want := reasons.WindowTooShort
 			if tc.contradictory {
-				want = ContradictorySample
+				want = reasons.UsageContradictory
 			}
 			if got := node1(store, snapshot, 0); got.Unknown != want {
 				t.Errorf("the node is %q, want %q", got.Unknown, want)

@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 // Where nobody judges by a resource, a node is known as soon as a source tells of it, and has no signal but those of the
@@ -21,17 +23,17 @@ func TestSignalsOnly(t *testing.T) {
 	cases := map[string]struct {
 		told    []*told
 		at      int
-		unknown Unknown
+		unknown reasons.Reason
 		signals []float64 // disk.busy and swap.free, last
 	}{
-		"nothing was told":                {unknown: NoSample, signals: []float64{nan, nan}},
+		"nothing was told":                {unknown: reasons.NoUsageSample, signals: []float64{nan, nan}},
 		"told once":                       {told: []*told{readAt(0).reading("n1", disk, Last, 5)}, signals: []float64{5, nan}},
 		"told of without a signal":        {told: []*told{silent(0)}, signals: []float64{nan, nan}},
 		"a signal that is no longer told": {told: []*told{readAt(0).reading("n1", disk, Last, 5).reading("n1", free, Last, 7), readAt(15).reading("n1", free, Last, 7)}, at: 15, signals: []float64{nan, 7}},
 		"none is told any more":           {told: []*told{readAt(0).reading("n1", disk, Last, 5), silent(15)}, at: 15, signals: []float64{nan, nan}},
 		"one that is negative":            {told: []*told{readAt(0).reading("n1", disk, Last, -5)}, signals: []float64{-5, nan}},
-		"one that is absurd":              {told: []*told{readAt(0).reading("n1", disk, Last, math.Inf(-1))}, unknown: AbsurdSample, signals: []float64{nan, nan}},
-		"nobody answers any more":         {told: []*told{readAt(0).reading("n1", disk, Last, 5)}, at: 100, unknown: StaleSample, signals: []float64{nan, nan}},
+		"one that is absurd":              {told: []*told{readAt(0).reading("n1", disk, Last, math.Inf(-1))}, unknown: reasons.UsageAbsurd, signals: []float64{nan, nan}},
+		"nobody answers any more":         {told: []*told{readAt(0).reading("n1", disk, Last, 5)}, at: 100, unknown: reasons.UsageStale, signals: []float64{nan, nan}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

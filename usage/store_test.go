@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 func TestConfigIsChecked(t *testing.T) {
@@ -46,17 +47,17 @@ func TestNodeWindows(t *testing.T) {
 	}{
 		"never measured": {
 			now:  100,
-			want: NodeUsage{Unknown: NoSample, Measured: cpu(0, 0)},
+			want: NodeUsage{Unknown: reasons.NoUsageSample, Measured: cpu(0, 0)},
 		},
 		"one sample is no window": {
 			samples: []sample{{0, 900}},
 			now:     1,
-			want:    NodeUsage{Unknown: ShortWindow, Age: time.Second, Measured: cpu(900, 900)},
+			want:    NodeUsage{Unknown: reasons.WindowTooShort, Age: time.Second, Measured: cpu(900, 900)},
 		},
 		"60 s are too short": {
 			samples: []sample{{0, 100}, {60, 300}},
 			now:     61,
-			want:    NodeUsage{Unknown: ShortWindow, Age: time.Second, Span: time.Minute, Measured: cpu(300, 200)},
+			want:    NodeUsage{Unknown: reasons.WindowTooShort, Age: time.Second, Span: time.Minute, Measured: cpu(300, 200)},
 		},
 		"75 s are enough for a partial window": {
 			// (100 + 200 + 600) / 3
@@ -73,7 +74,7 @@ func TestNodeWindows(t *testing.T) {
 		"after 90 s without a sample the node is unknown": {
 			samples: []sample{{0, 100}, {75, 100}},
 			now:     166,
-			want:    NodeUsage{Unknown: StaleSample, Age: 91 * time.Second, Span: 75 * time.Second, Measured: cpu(100, 100)},
+			want:    NodeUsage{Unknown: reasons.UsageStale, Age: 91 * time.Second, Span: 75 * time.Second, Measured: cpu(100, 100)},
 		},
 		"after 90 s exactly it is known": {
 			samples: []sample{{0, 100}, {75, 100}},
@@ -83,7 +84,7 @@ func TestNodeWindows(t *testing.T) {
 		"back after a gap the window starts anew": {
 			samples: []sample{{0, 100}, {75, 100}, {600, 700}},
 			now:     601,
-			want:    NodeUsage{Unknown: ShortWindow, Age: time.Second, Measured: cpu(700, 700)},
+			want:    NodeUsage{Unknown: reasons.WindowTooShort, Age: time.Second, Measured: cpu(700, 700)},
 		},
 	}
 	for name, tc := range cases {
@@ -163,8 +164,8 @@ func TestRepeatedSamplesAge(t *testing.T) {
 	if got := store.View(snapshot, at(164), nil).Nodes[0]; !got.Known() {
 		t.Errorf("at 164 s: %v, want known", got.Unknown)
 	}
-	if got := store.View(snapshot, at(170), nil).Nodes[0]; got.Unknown != StaleSample {
-		t.Errorf("at 170 s: %q, want %q", got.Unknown, StaleSample)
+	if got := store.View(snapshot, at(170), nil).Nodes[0]; got.Unknown != reasons.UsageStale {
+		t.Errorf("at 170 s: %q, want %q", got.Unknown, reasons.UsageStale)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 // The clock goes back by an hour: nothing that was kept may pass for fresh for an hour, and the next samples are taken.
@@ -17,7 +18,7 @@ func TestClockGoesBackwards(t *testing.T) {
 	feed(store, snapshot, 7200, 7500, amounts(30000, 100), map[string]cluster.Amounts{"a": amounts(29000, 10)})
 	store.Ingest(snapshot, readAt(3600).node("n1", amounts(1000, 100)).pod("a", amounts(500, 10)).Batch)
 	got := store.View(snapshot, at(3601), nil).Nodes[0]
-	if got.Unknown != ShortWindow || got.Measured[AtLast] != amounts(1000, 100) || got.Pods[0].Measured {
+	if got.Unknown != reasons.WindowTooShort || got.Measured[AtLast] != amounts(1000, 100) || got.Pods[0].Measured {
 		t.Errorf("node reads %+v, want one new sample and nothing else", got)
 	}
 	feed(store, snapshot, 3615, 3690, amounts(1000, 100), map[string]cluster.Amounts{"a": amounts(500, 10)})
@@ -35,8 +36,8 @@ func TestZeroAllocatable(t *testing.T) {
 			store, node := newStore(t), nodeWith("n1")
 			node.Node.Allocatable = allocatable
 			feed(store, snapshotOf(node), 0, 300, amounts(100, 100), nil)
-			if got := store.View(snapshotOf(node), at(301), nil).Nodes[0]; got.Unknown != NoAllocatable {
-				t.Errorf("unknown %q, want %q", got.Unknown, NoAllocatable)
+			if got := store.View(snapshotOf(node), at(301), nil).Nodes[0]; got.Unknown != reasons.AllocatableUnknown {
+				t.Errorf("unknown %q, want %q", got.Unknown, reasons.AllocatableUnknown)
 			}
 		})
 	}
@@ -71,8 +72,8 @@ func TestEmptyEverything(t *testing.T) {
 	if len(view.Nodes) != 0 || len(view.Siblings.owners) != 0 {
 		t.Errorf("view %+v of nothing", view)
 	}
-	if got := store.View(snapshotOf(nodeWith("n1")), at(0), nil).Nodes[0]; got.Unknown != NoSample {
-		t.Errorf("a node that came after the sample reads %q, want %q", got.Unknown, NoSample)
+	if got := store.View(snapshotOf(nodeWith("n1")), at(0), nil).Nodes[0]; got.Unknown != reasons.NoUsageSample {
+		t.Errorf("a node that came after the sample reads %q, want %q", got.Unknown, reasons.NoUsageSample)
 	}
 }
 

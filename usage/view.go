@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 // View is what is known of a cluster's usage at one moment. It is immutable and parallel to the Snapshot it was read
@@ -37,7 +38,7 @@ func (v *View) SignalIndex(m Metric) int { return slices.Index(v.Signals, m) }
 type NodeUsage struct {
 	// Unknown is why the node's usage is not known; empty when it is. Unknown is never zero: the amounts below mean
 	// nothing then.
-	Unknown Unknown
+	Unknown reasons.Reason
 	// Source is where the newest sample came from.
 	Source string
 	// Sampled is when the newest sample arrived, Age how long ago it was measured; Span how long samples reach back, at most
@@ -72,36 +73,19 @@ type Told [cluster.NumResources]float64
 // Known says whether the node's usage may be relied on.
 func (n *NodeUsage) Known() bool { return n.Unknown == "" }
 
-// Unknown is a typed reason for knowing nothing.
-type Unknown string
-
-// The reasons for a node to be unknown.
-const (
-	NoSample    Unknown = "NoUsageSample"
-	StaleSample Unknown = "UsageStale"
-	ShortWindow Unknown = "WindowTooShort"
-	// The sample last offered was refused for its cause.
-	FutureSample        Unknown = "UsageFromTheFuture"
-	AbsurdSample        Unknown = "UsageAbsurd"
-	ContradictorySample Unknown = "UsageContradictory"
-	DuplicateSample     Unknown = "UsageAmbiguous"
-	// NoAllocatable: the node does not say how much it has, so nothing can be said in percent of it.
-	NoAllocatable Unknown = "AllocatableUnknown"
-)
-
 // unknownFor is why a node is unknown whose sample was refused for a cause.
-func unknownFor(cause Cause, otherwise Unknown) Unknown {
+func unknownFor(cause Cause, otherwise reasons.Reason) reasons.Reason {
 	switch cause {
 	case Stale:
-		return StaleSample
+		return reasons.UsageStale
 	case Future:
-		return FutureSample
+		return reasons.UsageFromTheFuture
 	case Absurd:
-		return AbsurdSample
+		return reasons.UsageAbsurd
 	case Contradictory:
-		return ContradictorySample
+		return reasons.UsageContradictory
 	case Duplicate:
-		return DuplicateSample
+		return reasons.UsageAmbiguous
 	default:
 		return otherwise
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 // reading is one View in the making.
@@ -155,18 +156,18 @@ func (r *reading) window(series *metricSeries, w int) (v float64, vouched time.D
 	return v, 0, ok
 }
 
-func (r *reading) unknown(ns *nodeSeries, node *cluster.Node, usage *NodeUsage) Unknown {
+func (r *reading) unknown(ns *nodeSeries, node *cluster.Node, usage *NodeUsage) reasons.Reason {
 	switch {
 	case slices.Min(node.Allocatable[:]) <= 0:
-		return NoAllocatable
+		return reasons.AllocatableUnknown
 	case ns == nil:
-		return NoSample
+		return reasons.NoUsageSample
 	case ns.newest.measured == 0:
-		return unknownFor(ns.refused, NoSample)
+		return unknownFor(ns.refused, reasons.NoUsageSample)
 	case !ns.newest.fresh(r.second):
-		return unknownFor(ns.refused, StaleSample)
+		return unknownFor(ns.refused, reasons.UsageStale)
 	case usage.Span < r.store.config.MinWindow:
-		return ShortWindow
+		return reasons.WindowTooShort
 	}
 	return ""
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 // A View is parallel to its Snapshot, also where the store knows nothing.
@@ -20,8 +21,8 @@ func TestViewIsParallelToItsSnapshot(t *testing.T) {
 		if len(view.Nodes[i].Pods) != len(node.Pods) {
 			t.Errorf("node %s: %d pods read, want %d", node.Node.Name, len(view.Nodes[i].Pods), len(node.Pods))
 		}
-		if view.Nodes[i].Unknown != NoSample {
-			t.Errorf("node %s: %q, want %q", node.Node.Name, view.Nodes[i].Unknown, NoSample)
+		if view.Nodes[i].Unknown != reasons.NoUsageSample {
+			t.Errorf("node %s: %q, want %q", node.Node.Name, view.Nodes[i].Unknown, reasons.NoUsageSample)
 		}
 	}
 }

@@ -17,15 +17,15 @@ func TestParse(t *testing.T) {
 pkg: github.com/evenkeel/evenkeel/scorer
 BenchmarkScore/nodes=100-2    	    1000	      1234 ns/op	       0 B/op
 PASS
-pkg: github.com/evenkeel/evenkeel/lines
+pkg: github.com/evenkeel/evenkeel/thresholds
 BenchmarkScore/nodes=100-2    	    1000	      7 ns/op
 pkg: github.com/evenkeel/evenkeel/scorer
 BenchmarkScore/nodes=100-2    	    1000	      1300.5 ns/op	       0 B/op
 `,
 			want: figures{
-				{"scorer", "Score/nodes=100", "ns/op"}: {1234, 1300.5},
-				{"scorer", "Score/nodes=100", "B/op"}:  {0, 0},
-				{"lines", "Score/nodes=100", "ns/op"}:  {7},
+				{"scorer", "Score/nodes=100", "ns/op"}:     {1234, 1300.5},
+				{"scorer", "Score/nodes=100", "B/op"}:      {0, 0},
+				{"thresholds", "Score/nodes=100", "ns/op"}: {7},
 			},
 		},
 		"a command names no processors": {

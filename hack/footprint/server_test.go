@@ -18,7 +18,6 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/cluster/informed"
 	"github.com/evenkeel/evenkeel/internal/observer"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 	"github.com/evenkeel/evenkeel/usage/metricsserver"
@@ -153,7 +152,7 @@ func newObserver(t *testing.T, source observer.Source, windows ...usage.Window) 
 	o, err := observer.New(observer.Config{
 		Sources: []observer.Source{source}, Lines: set, SampleInterval: 15 * time.Second, Now: time.Now,
 		Usage: usage.Config{SampleInterval: 15 * time.Second, MaxAge: time.Minute, Windows: windows},
-		Hot:   plan.HotRule{ConsecutiveSamples: 3, SampleInterval: 15 * time.Second},
+		Hot:   thresholds.HotRule{ConsecutiveSamples: 3, SampleInterval: 15 * time.Second},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/doctor"
 	"github.com/evenkeel/evenkeel/internal/doctor/probe"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 // DoctorOptions are the flags of `evenkeel doctor` beside the common ones.
@@ -279,7 +280,7 @@ func (a *App) pause(ctx context.Context) doctor.Pause {
 	err := evictor.PauseSwitch(a.client, a.options.Namespace)(ctx)
 	refusal, refused := errors.AsType[*evictor.Refusal](err)
 	switch {
-	case refused && refusal.Reason == evictor.Paused:
+	case refused && refusal.Reason == reasons.Paused:
 		pause.Paused, pause.Says = true, refusal.Detail
 	case refused:
 		pause.Err = errors.New(refusal.Detail)

@@ -12,6 +12,7 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/runner"
 )
 
@@ -35,7 +36,7 @@ func (a *App) wireEvicting() error {
 		Leads:   a.leads,
 		Commit:  a.commit,
 		Stored:  a.stored,
-		Allow:   func(intent *ledger.Intent) (evictor.Reason, string) { return p.current().allow(intent) },
+		Allow:   func(intent *ledger.Intent) (reasons.Reason, string) { return p.current().allow(intent) },
 		DryRun:  a.options.DryRun,
 		Timeout: callTimeout,
 		// A call may not last into the time when others could hold the Lease.

@@ -20,7 +20,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/thresholds"
 )
 
 // ExplainOptions are the flags of `evenkeel explain` beside the common ones.
@@ -277,7 +277,7 @@ func (a *App) logJudged(ctx context.Context, made *realusage.Made) {
 	told := 0
 	for i := range f.View.Nodes {
 		name := f.View.Snapshot.Nodes[i].Node.Name
-		if f.States[name].State != plan.Hot {
+		if f.States[name].State != thresholds.Hot {
 			continue
 		}
 		if told++; told > judgedPerCycle {

@@ -27,7 +27,6 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
@@ -207,16 +206,16 @@ func TestExplanationsSurviveTheWire(t *testing.T) {
 func TestJudgedIsLogged(t *testing.T) {
 	a := watching(t)
 	latest := a.observer.Latest()
-	made := realusage.Made{Observed: realusage.Observed{View: latest.View, Board: latest.Board, Lines: latest.Lines, States: map[string]plan.NodeState{}}}
+	made := realusage.Made{Observed: realusage.Observed{View: latest.View, Board: latest.Board, Lines: latest.Lines, States: map[string]thresholds.NodeState{}}}
 	for verbosity := range 3 {
-		for _, state := range []plan.State{plan.Warm, plan.Hot} {
+		for _, state := range []thresholds.State{thresholds.Warm, thresholds.Hot} {
 			want := 0
-			if state == plan.Hot && verbosity == 2 {
+			if state == thresholds.Hot && verbosity == 2 {
 				want = 1
 			}
 			var out bytes.Buffer
 			logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&out), textlogger.Verbosity(verbosity)))
-			made.Observed.States["n1"] = plan.NodeState{State: state, Since: time.Now()}
+			made.Observed.States["n1"] = thresholds.NodeState{State: state, Since: time.Now()}
 			a.judged(klog.NewContext(t.Context(), logger), &desk{}, &made)
 			if got := strings.Count(out.String(), `"Node judged" node="n1" state="hot"`); got != want {
 				t.Errorf("-v=%d, %s: %d lines, want %d:\n%s", verbosity, state, got, want, out.String())

@@ -24,12 +24,12 @@ const gateOpened = "UsageGateOpened"
 
 // gated is told when the gate closes, opens or changes its reason.
 func (a *App) gated(o *observer.Observation) {
-	klog.LoggerWithName(klog.Background(), "usage").V(2).Info("Usage gate changed", "gate", o.Gate, "detail", o.Closed())
+	klog.LoggerWithName(klog.Background(), "usage").V(2).Info("Usage gate changed", "gate", o.Blocked, "detail", o.Closed())
 	g := &a.usageGate
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	opens := o.Gate == "" && g.closed != nil
-	if g.closed = o; o.Gate == "" {
+	opens := o.Blocked == "" && g.closed != nil
+	if g.closed = o; o.Blocked == "" {
 		g.closed = nil
 	}
 	switch {
@@ -37,7 +37,7 @@ func (a *App) gated(o *observer.Observation) {
 	case opens:
 		a.gateEvent(v1.EventTypeNormal, gateOpened, "Real usage is known well enough to evict on.")
 	case g.closed != nil:
-		a.gateEvent(v1.EventTypeWarning, string(o.Gate), o.Closed())
+		a.gateEvent(v1.EventTypeWarning, string(o.Blocked), o.Closed())
 	}
 }
 
@@ -47,7 +47,7 @@ func (a *App) beginEvicting() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.evicting = true; g.closed != nil {
-		a.gateEvent(v1.EventTypeWarning, string(g.closed.Gate), g.closed.Closed())
+		a.gateEvent(v1.EventTypeWarning, string(g.closed.Blocked), g.closed.Closed())
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -16,19 +17,19 @@ import (
 func TestGateIsToldByEvents(t *testing.T) {
 	recorder := events.NewFakeRecorder(10)
 	a := &App{process: &process{recorder: recorder}}
-	turn := func(gate observer.Gate) {
-		a.gated(&observer.Observation{Gate: gate, Ready: 3, View: &usage.View{Snapshot: &cluster.Snapshot{}}})
+	turn := func(gate reasons.Reason) {
+		a.gated(&observer.Observation{Blocked: gate, Ready: 3, View: &usage.View{Snapshot: &cluster.Snapshot{}}})
 	}
 	turn("")
-	turn(observer.GateSource)
-	turn(observer.GateCoverage)
+	turn(reasons.UsageSourceUnavailable)
+	turn(reasons.UsageCoverageTooLow)
 	if len(recorder.Events) > 0 {
 		t.Errorf("an Event by a process that does not evict: %s", <-recorder.Events)
 	}
 	a.beginEvicting()
 	turn("")
 	turn("")
-	turn(observer.GateNoUsage)
+	turn(reasons.NoUsageData)
 	want := []string{
 		"Warning UsageCoverageTooLow UsageCoverageTooLow: 0 of 3 ready nodes have fresh usage",
 		"Normal UsageGateOpened Real usage is known well enough to evict on.",

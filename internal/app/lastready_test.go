@@ -15,7 +15,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/ledger"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 // replica is a ready pod of the ReplicaSet rs-1, or of what a change makes of it.
@@ -45,14 +45,14 @@ func TestOwnersRefuseTheLastReadyPod(t *testing.T) {
 	cases := map[string]struct {
 		owner any
 		pod   *v1.Pod
-		want  plan.Reason
+		want  reasons.Reason
 	}{
-		"two are wanted, it is the ready one":        {replicaSet(2, ready(1)), replica("a"), plan.LastReadyReplica},
-		"its controller has not counted it yet":      {replicaSet(2, ready(0)), replica("a"), plan.LastReadyReplica},
+		"two are wanted, it is the ready one":        {replicaSet(2, ready(1)), replica("a"), reasons.LastReadyReplica},
+		"its controller has not counted it yet":      {replicaSet(2, ready(0)), replica("a"), reasons.LastReadyReplica},
 		"two are wanted, it is the one not ready":    {replicaSet(2, ready(1)), replica("a", unready), ""},
 		"two are wanted and ready":                   {replicaSet(2), replica("a"), ""},
 		"one is wanted":                              {replicaSet(1), replica("a"), ""},
-		"of a StatefulSet that wants three, one is":  {statefulSet(func(s *appsv1.StatefulSet) { s.Status.ReadyReplicas = 1 }), replica("a", ofStatefulSet), plan.LastReadyReplica},
+		"of a StatefulSet that wants three, one is":  {statefulSet(func(s *appsv1.StatefulSet) { s.Status.ReadyReplicas = 1 }), replica("a", ofStatefulSet), reasons.LastReadyReplica},
 		"of a StatefulSet that wants three, two are": {statefulSet(func(s *appsv1.StatefulSet) { s.Status.ReadyReplicas = 2 }), replica("a", ofStatefulSet), ""},
 	}
 	for name, tc := range cases {
@@ -114,13 +114,13 @@ func TestTheLastReadyPodStays(t *testing.T) {
 		wants  int32
 		others []*v1.Pod
 		intent ledger.Intent
-		want   evictor.Reason
+		want   reasons.Reason
 	}{
-		"alone, though two are wanted":    {2, nil, planned, evictor.LastReadyReplica},
-		"beside one that is not ready":    {2, []*v1.Pod{replica("b", unready)}, planned, evictor.LastReadyReplica},
-		"beside one that leaves":          {2, []*v1.Pod{replica("b", leaving)}, planned, evictor.LastReadyReplica},
-		"beside one of another owner":     {2, []*v1.Pod{replica("b", ofAnother)}, planned, evictor.LastReadyReplica},
-		"beside one of another namespace": {2, []*v1.Pod{replica("b", elsewhere)}, planned, evictor.LastReadyReplica},
+		"alone, though two are wanted":    {2, nil, planned, reasons.LastReadyReplica},
+		"beside one that is not ready":    {2, []*v1.Pod{replica("b", unready)}, planned, reasons.LastReadyReplica},
+		"beside one that leaves":          {2, []*v1.Pod{replica("b", leaving)}, planned, reasons.LastReadyReplica},
+		"beside one of another owner":     {2, []*v1.Pod{replica("b", ofAnother)}, planned, reasons.LastReadyReplica},
+		"beside one of another namespace": {2, []*v1.Pod{replica("b", elsewhere)}, planned, reasons.LastReadyReplica},
 		"beside one that is ready":        {2, []*v1.Pod{replica("b", unready), replica("c")}, planned, ""},
 		"the only one that is wanted":     {1, nil, planned, ""},
 		"evicted by an upstream plugin":   {2, nil, unplanned, ""},

@@ -16,7 +16,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/nodesync"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/policy"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 	"github.com/evenkeel/evenkeel/usage/annotations"
 )
@@ -93,7 +93,7 @@ func (a *App) nodesToSync() []nodesync.Node {
 func (a *App) nodeToSync(object *v1.Node, latest *observer.Observation, i int) nodesync.Node {
 	read, state := &latest.View.Nodes[i], latest.States[object.Name].State
 	node := nodesync.Node{
-		Object: nodesync.ObjectOf(object), Known: state != plan.Unknown, Hot: state == plan.Hot,
+		Object: nodesync.ObjectOf(object), Known: state != thresholds.Unknown, Hot: state == thresholds.Hot,
 		At: latest.At.Add(-read.Age), Percent: map[usage.Window]cluster.Percents{},
 	}
 	if !read.Known() {

@@ -19,7 +19,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/ledger"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 // owners knows the controllers of pods: how many replicas they want, and whether they are in the middle of something that a
@@ -124,33 +124,33 @@ func (o *owners) of(pod *v1.Pod) metav1.Object {
 }
 
 // refuse says why a pod may not be moved, as far as its owner and its budgets go.
-func (o *owners) refuse(pod *v1.Pod) plan.Reason {
+func (o *owners) refuse(pod *v1.Pod) reasons.Reason {
 	switch budgets := o.budgets.Of(pod); {
 	case len(budgets) > 1:
-		return plan.SeveralPDBs
+		return reasons.SeveralPodDisruptionBudgets
 	case len(budgets) == 1 && evictor.Never(budgets[0]) && (!o.surges(pod) || evictor.NeverWithSurge(budgets[0])):
-		return plan.PDBForbids
+		return reasons.PodDisruptionBudgetForbids
 	}
 	switch owner := o.of(pod).(type) {
 	case *appsv1.ReplicaSet:
 		if rollingReplicaSet(owner) {
-			return plan.OwnerRollingOut
+			return reasons.OwnerRollingOut
 		}
 		if missed(pod, owner, owner.Status.ReadyReplicas) {
-			return plan.LastReadyReplica
+			return reasons.LastReadyReplica
 		}
 		return o.unsettled(owner)
 	case *appsv1.StatefulSet:
 		if s := owner.Status; s.CurrentRevision != s.UpdateRevision || s.ObservedGeneration < owner.Generation {
-			return plan.OwnerRollingOut
+			return reasons.OwnerRollingOut
 		}
 		if missed(pod, owner, owner.Status.ReadyReplicas) {
-			return plan.LastReadyReplica
+			return reasons.LastReadyReplica
 		}
 		return o.unsettled(owner)
 	}
 	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil && (ref.Kind == "ReplicaSet" || ref.Kind == "StatefulSet") {
-		return plan.OwnerUnknown
+		return reasons.OwnerUnknown
 	}
 	return "" // a controller of another kind: whether it recreates its pods is its users' knowledge
 }
@@ -184,15 +184,15 @@ func rollingReplicaSet(set *appsv1.ReplicaSet) bool {
 	return err == nil && desired != wanted(set)
 }
 
-func (o *owners) unsettled(owner metav1.Object) plan.Reason {
+func (o *owners) unsettled(owner metav1.Object) reasons.Reason {
 	now := o.now()
 	if now.Sub(owner.GetCreationTimestamp().Time) < o.settle() {
-		return plan.OwnerRollingOut
+		return reasons.OwnerRollingOut
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if scaled, ok := o.scaled[owner.GetUID()]; ok && now.Sub(scaled) < o.settle() {
-		return plan.OwnerJustScaled
+		return reasons.OwnerJustScaled
 	}
 	return ""
 }

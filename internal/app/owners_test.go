@@ -16,7 +16,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/ledger"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -103,35 +103,35 @@ func TestOwnersRefuse(t *testing.T) {
 	cases := map[string]struct {
 		objects []any
 		pod     *v1.Pod
-		want    plan.Reason
+		want    reasons.Reason
 	}{
 		"a settled ReplicaSet": {objects: []any{replicaSet(3)}, pod: ownedBy("ReplicaSet", "rs-1")},
 		"created a minute ago": {
 			objects: []any{replicaSet(3, func(rs *appsv1.ReplicaSet) { rs.CreationTimestamp.Time = noon.Add(-time.Minute) })},
-			pod:     ownedBy("ReplicaSet", "rs-1"), want: plan.OwnerRollingOut,
+			pod:     ownedBy("ReplicaSet", "rs-1"), want: reasons.OwnerRollingOut,
 		},
 		"not all of its pods there yet": {
 			objects: []any{replicaSet(3, func(rs *appsv1.ReplicaSet) { rs.Status.Replicas = 2 })},
-			pod:     ownedBy("ReplicaSet", "rs-1"), want: plan.OwnerRollingOut,
+			pod:     ownedBy("ReplicaSet", "rs-1"), want: reasons.OwnerRollingOut,
 		},
 		"not seen by its controller": {
 			objects: []any{replicaSet(3, func(rs *appsv1.ReplicaSet) { rs.Generation = 2 })},
-			pod:     ownedBy("ReplicaSet", "rs-1"), want: plan.OwnerRollingOut,
+			pod:     ownedBy("ReplicaSet", "rs-1"), want: reasons.OwnerRollingOut,
 		},
 		"its Deployment wants five in all": {
 			objects: []any{replicaSet(3, func(rs *appsv1.ReplicaSet) {
 				rs.Annotations = map[string]string{"deployment.kubernetes.io/desired-replicas": "5"}
 			})},
-			pod: ownedBy("ReplicaSet", "rs-1"), want: plan.OwnerRollingOut,
+			pod: ownedBy("ReplicaSet", "rs-1"), want: reasons.OwnerRollingOut,
 		},
-		"a ReplicaSet nobody knows":          {pod: ownedBy("ReplicaSet", "rs-1"), want: plan.OwnerUnknown},
-		"a ReplicaSet of the name, another":  {objects: []any{replicaSet(3)}, pod: ownedBy("ReplicaSet", "rs-2"), want: plan.OwnerUnknown},
+		"a ReplicaSet nobody knows":          {pod: ownedBy("ReplicaSet", "rs-1"), want: reasons.OwnerUnknown},
+		"a ReplicaSet of the name, another":  {objects: []any{replicaSet(3)}, pod: ownedBy("ReplicaSet", "rs-2"), want: reasons.OwnerUnknown},
 		"a settled StatefulSet":              {objects: []any{statefulSet()}, pod: ownedBy("StatefulSet", "sts-1")},
 		"a controller of somebody else":      {pod: ownedBy("Thing", "thing-1")},
 		"one budget":                         {objects: []any{replicaSet(3), budget("a", room)}, pod: ownedBy("ReplicaSet", "rs-1")},
-		"one budget that never leaves room":  {objects: []any{replicaSet(3), budget("a", policyv1.PodDisruptionBudgetStatus{ExpectedPods: 3, DesiredHealthy: 3})}, pod: ownedBy("ReplicaSet", "rs-1"), want: plan.PDBForbids},
-		"two budgets":                        {objects: []any{replicaSet(3), budget("a", room), budget("b", room)}, pod: ownedBy("ReplicaSet", "rs-1"), want: plan.SeveralPDBs},
-		"a StatefulSet between two revision": {objects: []any{statefulSet(func(s *appsv1.StatefulSet) { s.Status.UpdateRevision = "2" })}, pod: ownedBy("StatefulSet", "sts-1"), want: plan.OwnerRollingOut},
+		"one budget that never leaves room":  {objects: []any{replicaSet(3), budget("a", policyv1.PodDisruptionBudgetStatus{ExpectedPods: 3, DesiredHealthy: 3})}, pod: ownedBy("ReplicaSet", "rs-1"), want: reasons.PodDisruptionBudgetForbids},
+		"two budgets":                        {objects: []any{replicaSet(3), budget("a", room), budget("b", room)}, pod: ownedBy("ReplicaSet", "rs-1"), want: reasons.SeveralPodDisruptionBudgets},
+		"a StatefulSet between two revision": {objects: []any{statefulSet(func(s *appsv1.StatefulSet) { s.Status.UpdateRevision = "2" })}, pod: ownedBy("StatefulSet", "sts-1"), want: reasons.OwnerRollingOut},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -150,12 +150,12 @@ func TestOwnersRefuse(t *testing.T) {
 func TestOwnersScaled(t *testing.T) {
 	cases := map[string]struct {
 		change   func(*estate)
-		refused  plan.Reason
+		refused  reasons.Reason
 		inFlight int
 	}{
 		"nothing but its status changed": {func(e *estate) { e.updated(replicaSet(5), replicaSet(5)) }, "", 3},
-		"scaled up":                      {func(e *estate) { e.updated(replicaSet(4), replicaSet(5)) }, plan.OwnerJustScaled, 3},
-		"scaled down by two":             {func(e *estate) { e.updated(replicaSet(7), replicaSet(5)) }, plan.OwnerJustScaled, 1},
+		"scaled up":                      {func(e *estate) { e.updated(replicaSet(4), replicaSet(5)) }, reasons.OwnerJustScaled, 3},
+		"scaled down by two":             {func(e *estate) { e.updated(replicaSet(7), replicaSet(5)) }, reasons.OwnerJustScaled, 1},
 		"deleted":                        {func(e *estate) { e.updated(replicaSet(4), replicaSet(5)); e.deleted(replicaSet(5)) }, "", 0},
 	}
 	for name, tc := range cases {

@@ -15,7 +15,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -79,7 +79,7 @@ func planReport(made realusage.Made) PlanReport {
 	for i := range made.Plan.Nodes {
 		n := &made.Plan.Nodes[i]
 		node := NodeReport{Name: n.Name, State: string(n.State), Reason: string(n.Reason)}
-		if n.State != plan.Unknown {
+		if n.State != thresholds.Unknown {
 			before, after := percentReport(n.Before), percentReport(n.After)
 			node.Before, node.After = &before, &after
 		}

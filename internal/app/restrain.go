@@ -12,12 +12,12 @@ import (
 	"k8s.io/klog/v2"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
-	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/safeguards"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/thresholds"
 )
 
 // restrain joins the restraint's rules to what this process knows.
@@ -152,12 +152,12 @@ func (a *App) closed() string {
 }
 
 // refuse says why a pod may not be moved: its owner or its budgets forbid it, or it is not the time.
-func (a *App) refuse(pod *v1.Pod) plan.Reason {
+func (a *App) refuse(pod *v1.Pod) reasons.Reason {
 	if reason := a.owners.refuse(pod); reason != "" {
 		return reason
 	}
 	if a.owners.surges(pod) && a.scaler.forbids() {
-		return plan.Reason(evictor.SurgeFailed)
+		return reasons.SurgeFailed
 	}
 	verdict := a.restrained()
 	owner := ""
@@ -165,26 +165,26 @@ func (a *App) refuse(pod *v1.Pod) plan.Reason {
 		owner = string(ref.UID)
 	}
 	pool := a.pool(pod.Spec.NodeName)
-	for _, ask := range []func() (safeguards.Reason, string){
-		func() (safeguards.Reason, string) { return verdict.Owner(owner) },
-		func() (safeguards.Reason, string) { return verdict.Node(pod.Spec.NodeName) },
-		func() (safeguards.Reason, string) { return verdict.Namespace(pod.Namespace) },
-		func() (safeguards.Reason, string) { return verdict.Pool(pool) },
+	for _, ask := range []func() (reasons.Reason, string){
+		func() (reasons.Reason, string) { return verdict.Owner(owner) },
+		func() (reasons.Reason, string) { return verdict.Node(pod.Spec.NodeName) },
+		func() (reasons.Reason, string) { return verdict.Namespace(pod.Namespace) },
+		func() (reasons.Reason, string) { return verdict.Pool(pool) },
 	} {
 		if reason, _ := ask(); reason != "" {
-			return plan.Reason(reason)
+			return reason
 		}
 	}
 	return ""
 }
 
 // allow is the Gate's last question about a move.
-func (a *App) allow(intent *ledger.Intent) (evictor.Reason, string) {
+func (a *App) allow(intent *ledger.Intent) (reasons.Reason, string) {
 	if reason, detail := a.restrained().Refuse(intent); reason != "" {
-		return evictor.Reason(reason), detail
+		return reason, detail
 	}
 	if intent.To != "" && a.lastReady(intent) { // what upstream's plugins evict is theirs to judge
-		return evictor.LastReadyReplica, "its owner wants several, and no other one is ready"
+		return reasons.LastReadyReplica, "its owner wants several, and no other one is ready"
 	}
 	return "", ""
 }
@@ -216,7 +216,7 @@ func (a *App) pool(node string) string {
 // judgeMoves looks at what the moves that landed have brought, once their measurements are in.
 func (a *App) judgeMoves(ctx context.Context) {
 	latest := a.observer.Latest()
-	if latest == nil || latest.Gate != "" {
+	if latest == nil || latest.Blocked != "" {
 		return
 	}
 	_, ended := a.observer.Ledger().Moves()
@@ -251,7 +251,7 @@ func (a *App) outcomeFacts(latest *observer.Observation, move *ledger.Move) (fac
 			return facts, false
 		}
 		facts.SourceUsed = current(latest.View, from)
-		facts.SourceHot = latest.States[move.From].State == plan.Hot
+		facts.SourceHot = latest.States[move.From].State == thresholds.Hot
 	}
 	if to := snapshot.Index(move.Node); to >= 0 {
 		if !latest.View.Nodes[to].Known() {

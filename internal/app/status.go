@@ -106,7 +106,7 @@ func (a *App) status(r *http.Request) (any, error) {
 	}
 	if latest := a.observer.Latest(); latest != nil {
 		status.Observed = latest.At.UTC().Format(time.RFC3339)
-		status.Gate, status.GateDetail = string(latest.Gate), latest.Closed()
+		status.Gate, status.GateDetail = string(latest.Blocked), latest.Closed()
 		status.Sources = sourceReports(latest)
 		status.ReadyNodes, status.FreshNodes = latest.Ready, latest.Fresh
 	}

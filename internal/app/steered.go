@@ -15,7 +15,7 @@ import (
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/ledger"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/thresholds"
 )
 
 // steered returns how to find out whether kube-scheduler asked about a replacement: it is known in this process, or a
@@ -52,7 +52,7 @@ func (a *App) inferred(move *ledger.Move) evictor.Steered {
 	if move.Node == move.From || latest == nil {
 		return evictor.SteeredNo
 	}
-	if latest.States[move.Node].State == plan.Hot {
+	if latest.States[move.Node].State == thresholds.Hot {
 		return evictor.SteeredNo
 	}
 	if move.To == "" || move.Node != move.To {
@@ -69,7 +69,7 @@ const luckAtMost = 0.05
 func (a *App) unlikely(latest *observer.Observation) evictor.Steered {
 	cool := 0
 	for _, state := range latest.States {
-		if state.State == plan.Cool {
+		if state.State == thresholds.Cool {
 			cool++
 		}
 	}

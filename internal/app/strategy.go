@@ -21,6 +21,7 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 	"github.com/evenkeel/evenkeel/thresholds"
@@ -38,7 +39,7 @@ func (a *App) pluginDeps(execute func(context.Context, realusage.Made)) func() r
 			Disruption: a.owners.disruption,
 			Surges:     a.owners.surges,
 			Moving:     a.observer.Ledger().Moving,
-			Filtered:   &evictor.Refusal{Reason: evictor.Filtered},
+			Filtered:   &evictor.Refusal{Reason: reasons.PreEvictionFilter},
 			Options: realusage.Options{
 				MaxMoves:       a.load.Eviction.MaxMovesPerCycle,
 				MinGainPercent: a.load.Eviction.MinGainPercent,
@@ -56,15 +57,15 @@ func (a *App) pluginDeps(execute func(context.Context, realusage.Made)) func() r
 	}
 }
 
-func hotRule(load *policy.LoadPolicy) plan.HotRule {
-	return plan.HotRule{ConsecutiveSamples: load.Hot.ConsecutiveSamples, SampleInterval: load.Usage.SampleInterval.Duration}
+func hotRule(load *policy.LoadPolicy) thresholds.HotRule {
+	return thresholds.HotRule{ConsecutiveSamples: load.Hot.ConsecutiveSamples, SampleInterval: load.Usage.SampleInterval.Duration}
 }
 
 // observed is the newest observation as the strategy plans on it.
 func (a *App) observed() realusage.Observed {
 	latest := a.observer.Latest()
 	if latest == nil {
-		return realusage.Observed{Closed: string(observer.GateNoUsage)}
+		return realusage.Observed{Closed: string(reasons.NoUsageData)}
 	}
 	observed := realusage.Observed{
 		View: latest.View, Board: latest.Board, States: latest.States, Lines: latest.Lines, Closed: latest.Closed(),
@@ -163,36 +164,36 @@ func explainMove(m *plan.Move, evidence []thresholds.Evidence) string {
 }
 
 // recheck says why a planned move should not be made any more on what is known just before its call.
-func (a *App) recheck(move *evictor.Move) evictor.Reason {
+func (a *App) recheck(move *evictor.Move) reasons.Reason {
 	latest := a.observer.Latest()
-	if latest == nil || latest.Gate != "" {
-		return evictor.UsageGate
+	if latest == nil || latest.Blocked != "" {
+		return reasons.UsageDataInsufficient
 	}
 	snapshot := latest.View.Snapshot
 	from, to := snapshot.Index(move.From), snapshot.Index(move.To)
 	if to < 0 {
-		return evictor.LandingGone
+		return reasons.LandingGone
 	}
 	if from < 0 || !latest.View.Nodes[from].Known() {
-		return evictor.SourceUnknown
+		return reasons.SourceUsageUnknown
 	}
 	if !a.stillHot(latest, from) {
-		return evictor.SourceNotHot
+		return reasons.SourceNoLongerHot
 	}
 	landing := &snapshot.Nodes[to].Node
 	_, known := latest.Board.Predicted(int32(to)) //nolint:gosec // a cluster has fewer than 2^31 nodes
 	if !known || !landing.Ready || !landing.Schedulable || landing.Leaving != "" {
-		return evictor.LandingGone
+		return reasons.LandingGone
 	}
 	arriving := move.Usage
 	if a.observer.Ledger().Moving(move.PodUID) {
 		arriving = cluster.Amounts{} // it is reserved, and so part of what is predicted
 	}
 	if !latest.Board.Lands(int32(to), arriving) { //nolint:gosec // as above
-		return evictor.LandingGone
+		return reasons.LandingGone
 	}
 	reason, _ := a.restrained().Refuse(&move.Intent)
-	return evictor.Reason(reason)
+	return reason
 }
 
 // used is what a node is measured at; zero where that is not known.

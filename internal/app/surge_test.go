@@ -23,8 +23,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/safeguards"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 )
 
 func ofDeployment(rs *appsv1.ReplicaSet) {
@@ -79,11 +79,11 @@ func TestOwnersRefuseWithSurge(t *testing.T) {
 	cases := map[string]struct {
 		asks         bool
 		minAvailable intstr.IntOrString
-		want         plan.Reason
+		want         reasons.Reason
 	}{
 		"one has to be there":              {true, intstr.FromInt32(1), ""},
-		"all have to be there":             {true, intstr.FromString("100%"), plan.PDBForbids},
-		"one has to be there, nobody asks": {false, intstr.FromInt32(1), plan.PDBForbids},
+		"all have to be there":             {true, intstr.FromString("100%"), reasons.PodDisruptionBudgetForbids},
+		"one has to be there, nobody asks": {false, intstr.FromInt32(1), reasons.PodDisruptionBudgetForbids},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -254,14 +254,14 @@ func TestRestraintOfSurges(t *testing.T) {
 	ago := func(minutes int) time.Time { return noon.Add(-time.Duration(minutes) * time.Minute) }
 	cases := map[string]struct {
 		move        ledger.Move
-		owner, node safeguards.Reason
+		owner, node reasons.Reason
 	}{
 		"intended":                       {move: ledger.Move{State: ledger.Intended, Surge: up}},
 		"booked long ago":                {move: ledger.Move{State: ledger.Booked, Surge: up, Recorded: ago(9)}},
 		"landed, not ready":              {move: ledger.Move{State: ledger.Landed, Surge: up, Recorded: ago(9), Ended: ago(8)}},
-		"landed, evicted":                {move: ledger.Move{State: ledger.Landed, Surge: up, Evicted: ago(1), Ended: ago(2)}, owner: safeguards.OwnerMovesPerHour, node: safeguards.NodeSettling},
-		"failed before it landed":        {move: ledger.Move{State: ledger.Cancelled, Surge: done, Ended: ago(2)}, owner: safeguards.OwnerCoolingDown},
-		"failed when it had landed":      {move: ledger.Move{State: ledger.Landed, Surge: done, Ended: ago(9), Outcome: &ledger.Outcome{Judged: ago(2)}}, owner: safeguards.OwnerCoolingDown},
+		"landed, evicted":                {move: ledger.Move{State: ledger.Landed, Surge: up, Evicted: ago(1), Ended: ago(2)}, owner: reasons.OwnerMovesPerHour, node: reasons.NodeSettling},
+		"failed before it landed":        {move: ledger.Move{State: ledger.Cancelled, Surge: done, Ended: ago(2)}, owner: reasons.OwnerCoolingDown},
+		"failed when it had landed":      {move: ledger.Move{State: ledger.Landed, Surge: done, Ended: ago(9), Outcome: &ledger.Outcome{Judged: ago(2)}}, owner: reasons.OwnerCoolingDown},
 		"failed, an hour ago":            {move: ledger.Move{State: ledger.Cancelled, Surge: done, Recorded: ago(70), Ended: ago(65)}},
 		"cancelled, and no surge at all": {move: ledger.Move{State: ledger.Cancelled, Ended: ago(2)}},
 	}

@@ -33,7 +33,7 @@ func Top(ctx context.Context, options Options, format string, observe time.Durat
 		return errors.New("no usage could be read")
 	}
 	nodes := a.nodeStatuses()
-	report := map[string]any{"nodes": nodes, "gate": string(latest.Gate), "gateDetail": latest.Closed(), "sources": sourceReports(latest)}
+	report := map[string]any{"nodes": nodes, "gate": string(latest.Blocked), "gateDetail": latest.Closed(), "sources": sourceReports(latest)}
 	return write(out, format, report, func(out io.Writer) error {
 		if err := topTable(latest.View.Windows, nodes)(out); err != nil {
 			return err

@@ -28,6 +28,7 @@ var pureRooms = []string{
 	"policy/lint",               // what a policy does, and what looks like a mistake
 	"policy/shape",              // whether a document fits the type it is decoded into
 	"cluster",                   // what the cluster looks like
+	"reasons",                   // why something is not done
 	"usage",                     // what is really used
 	"thresholds",                // which levels of it mean something
 	"scorer",                    // what a node will use with a pod on it

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -28,10 +28,10 @@ func examineCoverage(p *Patient) []Finding {
 // gate judges as the observer does, but for windows that are too short: one reading cannot fill them.
 func (p *Patient) gate() Finding {
 	ready := p.Readings.readyNodes()
-	known, unknown := 0, map[usage.Unknown][]string{}
+	known, unknown := 0, map[reasons.Reason][]string{}
 	for _, i := range ready {
 		why := p.Readings.View.Nodes[i].Unknown
-		if why == "" || why == usage.ShortWindow {
+		if why == "" || why == reasons.WindowTooShort {
 			known++
 			continue
 		}
@@ -39,7 +39,7 @@ func (p *Patient) gate() Finding {
 	}
 	said := fmt.Sprintf("%d of %s have fresh and sane usage; %g %% are needed", known, count(len(ready), "ready node"), p.Load.Usage.MinCoveragePercent)
 	if len(unknown) > 0 {
-		said += " (" + reasons(unknown) + ")"
+		said += " (" + causes(unknown) + ")"
 	}
 	closed := p.closed(known, len(ready))
 	switch {
@@ -63,19 +63,19 @@ func (p *Patient) consequence() string {
 }
 
 // closed returns why nothing would be evicted.
-func (p *Patient) closed(known, ready int) observer.Gate {
+func (p *Patient) closed(known, ready int) reasons.Reason {
 	switch {
 	case known == 0 && p.answered() == 0:
-		return observer.GateSource
+		return reasons.UsageSourceUnavailable
 	case known == 0:
-		return observer.GateNoUsage
+		return reasons.NoUsageData
 	case 100*float64(known) < p.Load.Usage.MinCoveragePercent*float64(ready):
-		return observer.GateCoverage
+		return reasons.UsageCoverageTooLow
 	}
 	return ""
 }
 
-func reasons(unknown map[usage.Unknown][]string) string {
+func causes(unknown map[reasons.Reason][]string) string {
 	said := make([]string, 0, len(unknown))
 	for why, nodes := range unknown {
 		slices.Sort(nodes)
@@ -86,19 +86,19 @@ func reasons(unknown map[usage.Unknown][]string) string {
 }
 
 // mendCoverage points to where the cause is told.
-func mendCoverage(unknown map[usage.Unknown][]string) string {
+func mendCoverage(unknown map[reasons.Reason][]string) string {
 	var mend []string
 	for _, one := range []struct {
-		why  usage.Unknown
+		why  reasons.Reason
 		mend string
 	}{
-		{usage.NoSample, "NoUsageSample: see sources and matching."},
-		{usage.StaleSample, "UsageStale: the source's samples are older than maxAge: see clock, and the interval at which it scrapes."},
-		{usage.FutureSample, "UsageFromTheFuture: a clock or a time zone is wrong; see the source's finding."},
-		{usage.AbsurdSample, "UsageAbsurd: a unit is wrong; see the source's finding."},
-		{usage.ContradictorySample, "UsageContradictory: a fraction was taken for a percentage, or a series for another node's; see the source's finding."},
-		{usage.DuplicateSample, "UsageAmbiguous: several samples of one node; see matching."},
-		{usage.NoAllocatable, "AllocatableUnknown: the node states no allocatable cpu or memory: its kubelet has not registered it fully."},
+		{reasons.NoUsageSample, "NoUsageSample: see sources and matching."},
+		{reasons.UsageStale, "UsageStale: the source's samples are older than maxAge: see clock, and the interval at which it scrapes."},
+		{reasons.UsageFromTheFuture, "UsageFromTheFuture: a clock or a time zone is wrong; see the source's finding."},
+		{reasons.UsageAbsurd, "UsageAbsurd: a unit is wrong; see the source's finding."},
+		{reasons.UsageContradictory, "UsageContradictory: a fraction was taken for a percentage, or a series for another node's; see the source's finding."},
+		{reasons.UsageAmbiguous, "UsageAmbiguous: several samples of one node; see matching."},
+		{reasons.AllocatableUnknown, "AllocatableUnknown: the node states no allocatable cpu or memory: its kubelet has not registered it fully."},
 	} {
 		if _, ok := unknown[one.why]; ok {
 			mend = append(mend, one.mend)

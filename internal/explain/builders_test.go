@@ -8,6 +8,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 	"github.com/evenkeel/evenkeel/thresholds"
@@ -26,7 +27,7 @@ var (
 type harbor struct {
 	t      testing.TB
 	view   *usage.View
-	states map[string]plan.NodeState
+	states map[string]thresholds.NodeState
 	moves  [2][]ledger.Move // in flight and ended
 	rules  []thresholds.Rule
 	limits []scorer.Limit
@@ -38,7 +39,7 @@ func newHarbor(t testing.TB) *harbor {
 	return &harbor{
 		t:      t,
 		view:   &usage.View{At: now, Snapshot: &cluster.Snapshot{}, Windows: []usage.Window{usage.Last, usage.Avg5m, p50}, Signals: []usage.Metric{usage.IOPressure}},
-		states: map[string]plan.NodeState{},
+		states: map[string]thresholds.NodeState{},
 		rules: []thresholds.Rule{
 			{Metric: usage.CPU, Window: usage.Avg5m, Levels: cpu}, {Metric: usage.CPU, Window: p50, Levels: cpu},
 			{Metric: thresholds.MemoryAvailable, Window: usage.Avg5m, LowerIsWorse: true, Levels: thresholds.Levels{Low: -none, Reject: 20, Evict: 10, Leave: 15}},
@@ -47,7 +48,7 @@ func newHarbor(t testing.TB) *harbor {
 }
 
 // node adds a node that uses this CPU over last, avg_5m and p50_5m; names come in order.
-func (h *harbor) node(name string, state plan.State, last, average, median int64, change ...func(*cluster.Node, *usage.NodeUsage)) {
+func (h *harbor) node(name string, state thresholds.State, last, average, median int64, change ...func(*cluster.Node, *usage.NodeUsage)) {
 	record := cluster.Node{Name: name, Allocatable: wholeNode, Capacity: wholeNode, Ready: true, Schedulable: true}
 	read := usage.NodeUsage{
 		Source: "prometheus", Sampled: now, Age: 12 * time.Second, Span: 5 * time.Minute, Vouched: make([]time.Duration, 3),
@@ -62,7 +63,7 @@ func (h *harbor) node(name string, state plan.State, last, average, median int64
 	}
 	h.view.Snapshot.Nodes = append(h.view.Snapshot.Nodes, &cluster.NodePods{Node: record})
 	h.view.Nodes = append(h.view.Nodes, read)
-	h.states[name] = plan.NodeState{State: state, Since: now.Add(-27 * time.Minute), Unknown: read.Unknown}
+	h.states[name] = thresholds.NodeState{State: state, Since: now.Add(-27 * time.Minute), Unknown: read.Unknown}
 }
 
 // pod adds a pod to the node that was added last.
@@ -80,7 +81,7 @@ func (h *harbor) pod(name string, cpuMilli int64, change ...func(*cluster.Pod, *
 	h.view.Nodes[i].Pods = append(h.view.Nodes[i].Pods, read)
 }
 
-func (h *harbor) state(node string, change func(*plan.NodeState)) {
+func (h *harbor) state(node string, change func(*thresholds.NodeState)) {
 	state := h.states[node]
 	change(&state)
 	h.states[node] = state
@@ -119,16 +120,16 @@ func (h *harbor) planned(asked string, refuse ...string) *Facts {
 		for j, record := range info.Pods {
 			pod := plan.Pod{Pod: record, Usage: read.Pods[j].Used}
 			if !read.Pods[j].Measured {
-				pod.Refused = plan.UsageUnknown
+				pod.Refused = reasons.PodUsageUnknown
 			}
 			if record.Name == asked {
 				f.Planned.Pod = &pod
 			}
-			if n.State == plan.Hot {
+			if n.State == thresholds.Hot {
 				n.Pods = append(n.Pods, pod)
 			}
 		}
-		if n.State == plan.Hot {
+		if n.State == thresholds.Hot {
 			n.Need = f.Lines.Need(i, cluster.Amounts{})
 		}
 		in.Nodes = append(in.Nodes, n)
@@ -156,18 +157,18 @@ func (filters) Move(*cluster.Pod, string) (func(), error) { return func() {}, ni
 // fleet is a hot node with four pods, a warm one, and cool ones.
 func fleet(t testing.TB) *harbor {
 	h := newHarbor(t)
-	h.node("n1", plan.Hot, 8300, 8120, 8090)
+	h.node("n1", thresholds.Hot, 8300, 8120, 8090)
 	h.pod("web-1", 900)
 	h.pod("web-2", 800)
 	h.pod("web-3", 300)
 	h.pod("web-4", 250, func(_ *cluster.Pod, u *usage.PodUsage) { u.Measured, u.Span = false, 0 })
-	h.state("n1", func(s *plan.NodeState) { s.Over = 9 })
-	h.node("n2", plan.Warm, 5000, 5000, 5000)
+	h.state("n1", func(s *thresholds.NodeState) { s.Over = 9 })
+	h.node("n2", thresholds.Warm, 5000, 5000, 5000)
 	h.pod("db-0", 400)
-	h.node("n3", plan.Cool, 3000, 3000, 3000)
-	h.node("n4", plan.Cool, 2000, 2000, 2000)
-	h.node("n5", plan.Cool, 1000, 1000, 1000, func(n *cluster.Node, _ *usage.NodeUsage) { n.Schedulable = false })
-	h.node("n6", plan.Unknown, 0, 0, 0, func(_ *cluster.Node, u *usage.NodeUsage) { u.Unknown = usage.StaleSample })
+	h.node("n3", thresholds.Cool, 3000, 3000, 3000)
+	h.node("n4", thresholds.Cool, 2000, 2000, 2000)
+	h.node("n5", thresholds.Cool, 1000, 1000, 1000, func(n *cluster.Node, _ *usage.NodeUsage) { n.Schedulable = false })
+	h.node("n6", thresholds.Unknown, 0, 0, 0, func(_ *cluster.Node, u *usage.NodeUsage) { u.Unknown = reasons.UsageStale })
 	h.moves[0] = []ledger.Move{{
 		Intent:   ledger.Intent{Namespace: "shop", Pod: "web-0", PodUID: "uid-web-0", Owner: cluster.Owner{UID: "rs-1", Kind: "ReplicaSet", Name: "web"}, From: "n1", To: "n4", Usage: cluster.Amounts{500, gib}},
 		State:    ledger.Booked,

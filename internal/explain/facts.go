@@ -14,6 +14,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 	"github.com/evenkeel/evenkeel/thresholds"
@@ -27,7 +28,7 @@ var ErrUnknown = errors.New("not known")
 type Facts struct {
 	View   *usage.View
 	Board  *scorer.Board
-	States map[string]plan.NodeState
+	States map[string]thresholds.NodeState
 	Lines  *thresholds.Resolved
 	// Limits are the policy's limits by measured usage, if it has any.
 	Limits []scorer.Limit
@@ -67,7 +68,7 @@ func (p *Planned) node(name string) *plan.Node {
 }
 
 // left is why a hot node is left alone; empty where it is not.
-func (p *Planned) left(node string) plan.Reason {
+func (p *Planned) left(node string) reasons.Reason {
 	for i := range p.Plan.Nodes {
 		if p.Plan.Nodes[i].Name == node {
 			return p.Plan.Nodes[i].Reason

@@ -6,7 +6,9 @@ import (
 	"strings"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/thresholds"
 )
 
 // Landing is what one node is to a pod, were it the only one that is moved.
@@ -40,9 +42,9 @@ func (f *Facts) addLandings(p *Pod, record *cluster.Pod, used cluster.Amounts) {
 		l := &landings[i]
 		p.Landings[i] = Landing{
 			Node: l.Node, State: string(l.State),
-			Planned: p.Move != nil && p.Move.To == l.Node, Refused: string(l.Refused), Detail: orElse(l.Detail, orElse(f.limited(l), describe(l.Refused))),
+			Planned: p.Move != nil && p.Move.To == l.Node, Refused: string(l.Refused), Detail: orElse(l.Detail, orElse(f.limited(l), l.Refused.Sentence())),
 		}
-		if l.State != plan.Unknown {
+		if l.State != thresholds.Unknown {
 			before, after := percents(l.Before), percents(l.After)
 			p.Landings[i].Before, p.Landings[i].After = &before, &after
 		}
@@ -66,9 +68,9 @@ func (f *Facts) byUsage(record *cluster.Pod, used cluster.Amounts) []plan.Landin
 		}
 		switch why := closed(info); {
 		case why != "":
-			l.Refused, l.Detail = plan.NodeClosed, why
+			l.Refused, l.Detail = reasons.NodeClosed, why
 		case !f.Board.Lands(int32(i), used): //nolint:gosec // as above
-			l.Refused = plan.AboveRejectLine
+			l.Refused = reasons.AboveRejectLine
 		}
 		landings = append(landings, l)
 	}

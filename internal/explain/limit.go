@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 	"github.com/evenkeel/evenkeel/usage"
@@ -56,7 +57,7 @@ func (l *Limit) bound() string {
 // limited says by which limit a node is refused for its usage; empty where none is passed.
 func (f *Facts) limited(l *plan.Landing) string {
 	i := f.View.Snapshot.Index(l.Node)
-	if i < 0 || l.Refused != plan.AboveRejectLine {
+	if i < 0 || l.Refused != reasons.AboveRejectLine {
 		return ""
 	}
 	for _, limit := range f.limits(i) {

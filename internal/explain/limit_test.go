@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/scorer"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -81,7 +81,7 @@ func TestLandingBeyondALimit(t *testing.T) {
 			continue
 		}
 		want := "its memory avg_5m is 20.0 %, and measured limits keep pods off from 20 %"
-		if l.Refused != string(plan.AboveRejectLine) || l.Detail != want {
+		if l.Refused != string(reasons.AboveRejectLine) || l.Detail != want {
 			t.Errorf("refused by %q, %q, want %q", l.Refused, l.Detail, want)
 		}
 		return

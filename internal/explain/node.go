@@ -6,6 +6,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
@@ -112,7 +113,7 @@ func (f *Facts) observed(i int) Node {
 
 // told says whether what is measured of a node means anything: also in a window that is still filling, but not when it is too
 // old or was refused.
-func told(read *usage.NodeUsage) bool { return read.Known() || read.Unknown == usage.ShortWindow }
+func told(read *usage.NodeUsage) bool { return read.Known() || read.Unknown == reasons.WindowTooShort }
 
 // closed says why a node takes no landings whatever its usage.
 func closed(node *cluster.Node) string {
@@ -151,15 +152,15 @@ func (f *Facts) addPlan(n *Node) {
 		return
 	}
 	n.Closed = planned.Closed
-	if planned.State == plan.Hot {
+	if planned.State == thresholds.Hot {
 		need := amounts(planned.Need.AtLeastZero()) // without what left since the node was observed
 		n.HasToLeave = &need
 	}
 	left := f.Planned.left(n.Name)
-	n.LeftAlone, n.Detail = string(left), describe(left)
+	n.LeftAlone, n.Detail = string(left), left.Sentence()
 	for i := range f.Planned.Plan.Declined {
 		if d := &f.Planned.Plan.Declined[i]; d.Node == n.Name {
-			n.Declined = append(n.Declined, Declined{Namespace: d.Namespace, Pod: d.Name, Reason: string(d.Reason), Detail: orElse(d.Detail, describe(d.Reason))})
+			n.Declined = append(n.Declined, Declined{Namespace: d.Namespace, Pod: d.Name, Reason: string(d.Reason), Detail: orElse(d.Detail, d.Reason.Sentence())})
 		}
 	}
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -29,60 +30,60 @@ func TestNodeSummary(t *testing.T) {
 	}{
 		"hot, and it can be cooled": {
 			func(h *harbor) {
-				h.node("n1", plan.Hot, 0, 6700, 6600)
+				h.node("n1", thresholds.Hot, 0, 6700, 6600)
 				h.pod("a", 500)
-				h.node("n2", plan.Cool, 0, 0, 0)
+				h.node("n2", thresholds.Cool, 0, 0, 0)
 			},
 			"n1 is hot since 12:03 UTC: cpu avg_5m 67.0 % and p50_5m 66.0 % are above the evict line 65 %. 1 pod would be moved.",
 		},
 		"hot by what is available": {
-			func(h *harbor) { h.node("n1", plan.Hot, 0, 0, 0, memory(91*gib)) },
+			func(h *harbor) { h.node("n1", thresholds.Hot, 0, 0, 0, memory(91*gib)) },
 			"n1 is hot since 12:03 UTC: memory.available avg_5m 9.0 % is below the evict line 10 %. " +
 				"No pod would be moved (HotThroughImmovable: the node would stay above its evict line without every pod that can be moved, so none is).",
 		},
 		"hot, and nobody takes its pods": {
-			func(h *harbor) { h.node("n1", plan.Hot, 0, 6700, 6600); h.pod("a", 500) },
+			func(h *harbor) { h.node("n1", thresholds.Hot, 0, 6700, 6600); h.pod("a", 500) },
 			"n1 is hot since 12:03 UTC: cpu avg_5m 67.0 % and p50_5m 66.0 % are above the evict line 65 %. " +
 				"No pod would be moved (NoLanding: no cool node would take it).",
 		},
 		"held hot by its leave lines": {
-			func(h *harbor) { h.node("n1", plan.Hot, 0, 6200, 5900) },
+			func(h *harbor) { h.node("n1", thresholds.Hot, 0, 6200, 5900) },
 			"n1 is hot since 12:03 UTC: it is under its evict lines again, but not under every leave line: " +
 				"cpu avg_5m 62.0 % is above the leave line 60 %. No pod has to be moved.",
 		},
 		"on its way to hot": {
 			func(h *harbor) {
-				h.node("n1", plan.Warm, 0, 7000, 6600)
-				h.state("n1", func(s *plan.NodeState) { s.Over = 1 })
+				h.node("n1", thresholds.Warm, 0, 7000, 6600)
+				h.state("n1", func(s *thresholds.NodeState) { s.Over = 1 })
 			},
 			"n1 is warm since 12:03 UTC, not hot yet: cpu avg_5m 70.0 % and p50_5m 66.0 % are above the evict line 65 %, in 1 of the 3 samples in a row that make it hot.",
 		},
 		"a spike that the median does not see": {
-			func(h *harbor) { h.node("n1", plan.Warm, 0, 7000, 3000) },
+			func(h *harbor) { h.node("n1", thresholds.Warm, 0, 7000, 3000) },
 			"n1 is warm since 12:03 UTC, not hot: cpu avg_5m 70.0 % is above the evict line 65 %, but p50_5m 30.0 % is not, and every window of a metric has to be.",
 		},
 		"neither hot nor cool": {
-			func(h *harbor) { h.node("n1", plan.Warm, 0, 5000, 4600) },
+			func(h *harbor) { h.node("n1", thresholds.Warm, 0, 5000, 4600) },
 			"n1 is warm since 12:03 UTC, not hot: it is under its evict lines. Not cool: cpu avg_5m 50.0 % and p50_5m 46.0 % are above the low line 45 %.",
 		},
 		"cool": {
-			func(h *harbor) { h.node("n1", plan.Cool, 0, 1000, 1000) },
+			func(h *harbor) { h.node("n1", thresholds.Cool, 0, 1000, 1000) },
 			"n1 is cool since 12:03 UTC: it is predicted under every low line.",
 		},
 		"cool and cordoned": {
-			func(h *harbor) { h.node("n1", plan.Cool, 0, 1000, 1000, cordoned) },
+			func(h *harbor) { h.node("n1", thresholds.Cool, 0, 1000, 1000, cordoned) },
 			"n1 is cool since 12:03 UTC: it is predicted under every low line. It takes no moved pods: Cordoned.",
 		},
 		"unknown": {
 			func(h *harbor) {
-				h.node("n1", plan.Unknown, 0, 0, 0, func(_ *cluster.Node, u *usage.NodeUsage) { u.Unknown = usage.StaleSample })
+				h.node("n1", thresholds.Unknown, 0, 0, 0, func(_ *cluster.Node, u *usage.NodeUsage) { u.Unknown = reasons.UsageStale })
 			},
 			"n1 is unknown since 12:03 UTC (UsageStale): nothing is decided on its usage.",
 		},
 		"since another day": {
 			func(h *harbor) {
-				h.node("n1", plan.Cool, 0, 0, 0)
-				h.state("n1", func(s *plan.NodeState) { s.Since = now.AddDate(0, 0, -1) })
+				h.node("n1", thresholds.Cool, 0, 0, 0)
+				h.state("n1", func(s *thresholds.NodeState) { s.Since = now.AddDate(0, 0, -1) })
 			},
 			"n1 is cool since 2026-02-28 12:30 UTC: it is predicted under every low line.",
 		},
@@ -126,7 +127,7 @@ func TestNodeWithoutAPlan(t *testing.T) {
 func TestMetricsAgreeWithTheLines(t *testing.T) {
 	for _, used := range [][2]int64{{0, 0}, {6500, 6500}, {6501, 6501}, {6501, 6500}, {9000, 100}, {100, 9000}, {20_000, 20_000}} {
 		h := newHarbor(t)
-		h.node("n1", plan.Warm, 0, used[0], used[1])
+		h.node("n1", thresholds.Warm, 0, used[0], used[1])
 		f := h.facts()
 		got, err := OfNode(f, "n1")
 		if err != nil {
@@ -145,7 +146,7 @@ func TestMetricsAgreeWithTheLines(t *testing.T) {
 // What nobody knows is left out, and of what is worse when lower the comparisons are turned round.
 func TestMetrics(t *testing.T) {
 	h := newHarbor(t)
-	h.node("n1", plan.Warm, 1000, 2000, 3000)
+	h.node("n1", thresholds.Warm, 1000, 2000, 3000)
 	got, err := OfNode(h.facts(), "n1")
 	if err != nil {
 		t.Fatal(err)
@@ -173,9 +174,9 @@ func TestMetrics(t *testing.T) {
 
 // What is too old, refused or was never measured is not told as if it were nothing, nor as evidence.
 func TestMissingIsNeverZero(t *testing.T) {
-	for _, unknown := range []usage.Unknown{usage.NoSample, usage.StaleSample, usage.AbsurdSample} {
+	for _, unknown := range []reasons.Reason{reasons.NoUsageSample, reasons.UsageStale, reasons.UsageAbsurd} {
 		h := newHarbor(t)
-		h.node("n1", plan.Unknown, 9000, 9000, 9000, func(_ *cluster.Node, u *usage.NodeUsage) { u.Unknown = unknown })
+		h.node("n1", thresholds.Unknown, 9000, 9000, 9000, func(_ *cluster.Node, u *usage.NodeUsage) { u.Unknown = unknown })
 		got, err := OfNode(h.facts(), "n1")
 		if err != nil {
 			t.Fatal(err)
@@ -190,7 +191,7 @@ func TestMissingIsNeverZero(t *testing.T) {
 		}
 	}
 	h := newHarbor(t)
-	h.node("n1", plan.Unknown, 9000, 9000, 9000, func(_ *cluster.Node, u *usage.NodeUsage) { u.Unknown = usage.ShortWindow })
+	h.node("n1", thresholds.Unknown, 9000, 9000, 9000, func(_ *cluster.Node, u *usage.NodeUsage) { u.Unknown = reasons.WindowTooShort })
 	if got, _ := OfNode(h.facts(), "n1"); len(got.Over) != 2 {
 		t.Errorf("a window that is filling tells %v", got.Over)
 	}

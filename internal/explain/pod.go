@@ -7,7 +7,9 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -43,20 +45,6 @@ type Pod struct {
 	// Moves are its owner's in the ledger, those in flight first, the newest first each.
 	Moves []Move `json:"moves"`
 }
-
-// Why a pod would stay, beside the planner's own reasons.
-const (
-	// NotPlanned: there is no plan that it could be part of.
-	NotPlanned plan.Reason = "NotPlanned"
-	// Terminating: it is going already.
-	Terminating plan.Reason = "Terminating"
-	// OnTheMove: it was evicted or is about to be.
-	OnTheMove plan.Reason = "OnTheMove"
-	// NodeNotHot: its node has nothing to lose.
-	NodeNotHot plan.Reason = "NodeNotHot"
-	// OthersSuffice: the fewest and least disrupting moves that cool its node are others.
-	OthersSuffice plan.Reason = "OthersSuffice"
-)
 
 // FindPod returns the record of a pod that is bound to a node; nil if there is none.
 func FindPod(view *usage.View, namespace, name string) *cluster.Pod {
@@ -122,7 +110,7 @@ func (f *Facts) judge(p *Pod, record *cluster.Pod) {
 		return
 	}
 	reason, detail := f.stays(record)
-	if reason == OthersSuffice {
+	if reason == reasons.OthersSuffice {
 		p.Instead = f.plannedMoves(func(m *plan.Move) bool { return m.From == record.Node })
 		detail = instead(p.Instead)
 	}
@@ -144,20 +132,20 @@ func (f *Facts) moving(podUID string) bool {
 }
 
 // stays says why a pod that is not planned to be moved is not, the most telling reason first.
-func (f *Facts) stays(record *cluster.Pod) (plan.Reason, string) {
+func (f *Facts) stays(record *cluster.Pod) (reasons.Reason, string) {
 	switch {
 	case record.Terminating:
-		return Terminating, "it is terminating already"
+		return reasons.Terminating, "it is terminating already"
 	case f.moving(record.UID):
-		return OnTheMove, "it was evicted or is about to be"
+		return reasons.OnTheMove, "it was evicted or is about to be"
 	case f.Planned == nil:
-		return NotPlanned, f.without()
+		return reasons.NotPlanned, f.without()
 	case f.Planned.Pod != nil && f.Planned.Pod.Refused != "":
 		return f.Planned.Pod.Refused, f.refused()
 	case f.Planned.Closed != "":
-		return NotPlanned, f.without()
+		return reasons.NotPlanned, f.without()
 	case f.Planned.Pod == nil:
-		return NotPlanned, "the watch does not know it any more"
+		return reasons.NotPlanned, "the watch does not know it any more"
 	}
 	return f.spared(record)
 }
@@ -166,30 +154,30 @@ func (f *Facts) refused() string {
 	if f.Planned.Protection != "" {
 		return "the DefaultEvictor protects it: " + f.Planned.Protection
 	}
-	return describe(f.Planned.Pod.Refused)
+	return f.Planned.Pod.Refused.Sentence()
 }
 
 // spared says why the plan leaves out a pod that may be moved.
-func (f *Facts) spared(record *cluster.Pod) (plan.Reason, string) {
+func (f *Facts) spared(record *cluster.Pod) (reasons.Reason, string) {
 	node := f.Planned.node(record.Node)
 	switch {
 	case node == nil:
-		return NotPlanned, "the policy's nodeSelector leaves its node out, or the node is not ready"
-	case node.State != plan.Hot:
-		return NodeNotHot, fmt.Sprintf("its node %s is %s; pods are moved off hot nodes only", node.Name, node.State)
+		return reasons.NotPlanned, "the policy's nodeSelector leaves its node out, or the node is not ready"
+	case node.State != thresholds.Hot:
+		return reasons.NodeNotHot, fmt.Sprintf("its node %s is %s; pods are moved off hot nodes only", node.Name, node.State)
 	case node.Need.AtLeastZero() == cluster.Amounts{}:
-		return NodeNotHot, fmt.Sprintf("its node %s is under its evict lines; nothing has to leave", node.Name)
+		return reasons.NodeNotHot, fmt.Sprintf("its node %s is under its evict lines; nothing has to leave", node.Name)
 	}
 	for i := range f.Planned.Plan.Declined {
 		if d := &f.Planned.Plan.Declined[i]; d.UID == record.UID {
-			return d.Reason, orElse(d.Detail, describe(d.Reason))
+			return d.Reason, orElse(d.Detail, d.Reason.Sentence())
 		}
 	}
 	left := f.Planned.left(record.Node)
 	if len(f.plannedMoves(func(m *plan.Move) bool { return m.From == record.Node })) > 0 || left == "" {
-		return OthersSuffice, ""
+		return reasons.OthersSuffice, ""
 	}
-	return left, describe(left)
+	return left, left.Sentence()
 }
 
 func orElse(words, otherwise string) string {

@@ -8,7 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/thresholds"
 )
 
 // Why a pod would be moved or not, the most telling reason first.
@@ -55,7 +57,7 @@ func TestPodSummary(t *testing.T) {
 		"the DefaultEvictor says why": {
 			asked: "web-1", after: func(f *Facts) {
 				f.Planned.Plan.Moves, f.Planned.Protection = nil, "pod has local storage"
-				f.Planned.Pod.Refused = plan.ProtectedByDefaultEvictor
+				f.Planned.Pod.Refused = reasons.ProtectedByDefaultEvictor
 			},
 			want: "shop/web-1 would not be moved (ProtectedByDefaultEvictor: the DefaultEvictor protects it: pod has local storage). It runs on n1 (hot) and uses 900m cpu, 1024 Mi memory.",
 		},
@@ -108,7 +110,7 @@ func TestPodSummary(t *testing.T) {
 func TestLandings(t *testing.T) {
 	score := func(v int) *int { return &v }
 	h := fleet(t)
-	h.node("n7", plan.Cool, 4000, 4000, 4000)
+	h.node("n7", thresholds.Cool, 4000, 4000, 4000)
 	f := h.planned("web-2", "n7")
 	for i := range f.Planned.Plan.Moves {
 		f.Planned.Plan.Moves[i].To = "n3" // beside other moves the second best may be the better
@@ -133,7 +135,7 @@ func TestLandings(t *testing.T) {
 // Without a plan nodes are told by usage alone, and unknown ones not at all.
 func TestLandingsByUsageAlone(t *testing.T) {
 	h := fleet(t)
-	h.node("n7", plan.Warm, 5500, 5500, 5500)
+	h.node("n7", thresholds.Warm, 5500, 5500, 5500)
 	got, err := OfPod(h.facts(), "shop", "web-1")
 	if err != nil {
 		t.Fatal(err)

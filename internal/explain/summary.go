@@ -7,7 +7,8 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/ledger"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/thresholds"
 )
 
 // summary says of a node what it is and why, and then what would be done about it.
@@ -21,15 +22,15 @@ func (n *Node) name(now time.Time) string {
 
 func (n *Node) why() string {
 	over := strings.Join(phrases(n.Metrics, evictLine), "; ")
-	switch plan.State(n.State) {
-	case plan.Hot:
+	switch thresholds.State(n.State) {
+	case thresholds.Hot:
 		if over != "" {
 			return ": " + over + "."
 		}
 		return ": it is under its evict lines again, but not under every leave line: " + strings.Join(phrases(n.Metrics, leaveLine), "; ") + "."
-	case plan.Unknown:
+	case thresholds.Unknown:
 		return fmt.Sprintf(" (%s): nothing is decided on its usage.", n.Unknown)
-	case plan.Cool, plan.Warm:
+	case thresholds.Cool, thresholds.Warm:
 	}
 	if over != "" {
 		return fmt.Sprintf(", not hot yet: %s, in %d of the %s in a row that make it hot.", over, n.SamplesOver, counted(n.SamplesNeeded, "sample"))
@@ -52,11 +53,11 @@ func (n *Node) todo() string {
 	switch {
 	case n.NoPlan != "":
 		return sentence(n.NoPlan)
-	case plan.State(n.State) != plan.Hot && len(n.Arrive) > 0:
+	case thresholds.State(n.State) != thresholds.Hot && len(n.Arrive) > 0:
 		return counted(len(n.Arrive), "pod") + " would be moved here."
-	case plan.State(n.State) != plan.Hot && n.Closed != "":
+	case thresholds.State(n.State) != thresholds.Hot && n.Closed != "":
 		return fmt.Sprintf("It takes no moved pods: %s.", n.Closed)
-	case plan.State(n.State) != plan.Hot:
+	case thresholds.State(n.State) != thresholds.Hot:
 		return ""
 	case len(n.Leave) > 0 && n.LeftAlone != "":
 		return fmt.Sprintf("%s would be moved, not enough to cool it (%s).", counted(len(n.Leave), "pod"), because(n.LeftAlone, n.Detail))
@@ -79,7 +80,7 @@ func (p *Pod) summary() string {
 	if !p.Measured {
 		where += " by estimate"
 	}
-	if plan.Reason(p.Reason) == NotPlanned {
+	if reasons.Reason(p.Reason) == reasons.NotPlanned {
 		return fmt.Sprintf("Whether %s would be moved is not known here: %s. %s.", name, p.Detail, where)
 	}
 	return fmt.Sprintf("%s would not be moved (%s). %s.", name, because(p.Reason, p.Detail), where)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/thresholds"
 )
 
 var update = flag.Bool("update", false, "Rewrite the tables in testdata.")
@@ -71,7 +71,7 @@ func TestTables(t *testing.T) {
 func TestLongLists(t *testing.T) {
 	h := fleet(t)
 	for k := range 200 {
-		h.node(fmt.Sprintf("o%03d", k), plan.Cool, 1000, 1000, 1000)
+		h.node(fmt.Sprintf("o%03d", k), thresholds.Cool, 1000, 1000, 1000)
 	}
 	p, err := OfPod(h.planned("web-3"), "shop", "web-3")
 	if err != nil {

@@ -15,7 +15,6 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/scorer"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
@@ -91,7 +90,7 @@ func newHarbor(t testing.TB, changes ...func(*harbor, *Config)) *harbor {
 		},
 		Scorer:         scorer.Config{DampPercent: 5},
 		Lines:          linesOf(t, usage.Avg5m),
-		Hot:            plan.HotRule{ConsecutiveSamples: 3, SampleInterval: 15 * time.Second},
+		Hot:            thresholds.HotRule{ConsecutiveSamples: 3, SampleInterval: 15 * time.Second},
 		HotWindows:     []usage.Window{usage.Avg5m},
 		MinCoverage:    80,
 		SampleInterval: 15 * time.Second,

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -161,8 +162,8 @@ func TestChainHoldsOn(t *testing.T) {
 func TestChainTakesOver(t *testing.T) {
 	h := newHarbor(t, also("second"))
 	h.everybody(map[string]int64{"n1": 7000, "n2": 3000, "n3": 3000})
-	var gates []Gate
-	h.gated = func(o *Observation) { gates = append(gates, o.Gate) }
+	var gates []reasons.Reason
+	h.gated = func(o *Observation) { gates = append(gates, o.Blocked) }
 	h.pass(5 * time.Minute)
 	for _, step := range []struct {
 		name string
@@ -173,8 +174,8 @@ func TestChainTakesOver(t *testing.T) {
 		for range 10 {
 			h.pass(15 * time.Second)
 			latest := h.Latest()
-			if latest.Fresh != 3 || latest.Gate != "" || latest.States["n1"].State != "hot" || latest.States["n2"].State != "cool" {
-				t.Fatalf("%s: %d fresh, gate %q, n1 %q, n2 %q", step.name, latest.Fresh, latest.Gate, latest.States["n1"].State, latest.States["n2"].State)
+			if latest.Fresh != 3 || latest.Blocked != "" || latest.States["n1"].State != "hot" || latest.States["n2"].State != "cool" {
+				t.Fatalf("%s: %d fresh, gate %q, n1 %q, n2 %q", step.name, latest.Fresh, latest.Blocked, latest.States["n1"].State, latest.States["n2"].State)
 			}
 			if diff := cmp.Diff(map[string]string{"n1": step.from, "n2": step.from, "n3": step.from}, h.sourcesOf()); diff != "" {
 				t.Fatalf("%s: sources (-want +got):\n%s", step.name, diff)
@@ -201,13 +202,13 @@ func TestChainAllDown(t *testing.T) {
 	h.pass(2 * time.Minute)
 	h.fail, h.source(1).fail = errSource, errSecond
 	h.pass(90 * time.Second)
-	if latest := h.Latest(); latest.Gate != "" || latest.Fresh != 2 {
-		t.Errorf("after 90 s: gate %q, %d fresh", latest.Gate, latest.Fresh)
+	if latest := h.Latest(); latest.Blocked != "" || latest.Fresh != 2 {
+		t.Errorf("after 90 s: gate %q, %d fresh", latest.Blocked, latest.Fresh)
 	}
 	h.pass(15 * time.Second)
 	latest := h.Latest()
 	want := "UsageSourceUnavailable: 0 of 2 ready nodes have fresh usage (UsageStale: 2); test: metrics-server is away; second: connection refused"
-	if latest.Gate != GateSource || latest.Closed() != want {
+	if latest.Blocked != reasons.UsageSourceUnavailable || latest.Closed() != want {
 		t.Errorf("closed: %q, want %q", latest.Closed(), want)
 	}
 	if err := latest.SourceError(); !errors.Is(err, errSource) || !errors.Is(err, errSecond) {
@@ -215,8 +216,8 @@ func TestChainAllDown(t *testing.T) {
 	}
 	h.source(1).fail = nil
 	h.pass(75 * time.Second)
-	if latest := h.Latest(); latest.Gate != "" || latest.Closed() != "" {
-		t.Errorf("with one back: gate %q, %s", latest.Gate, latest.Closed())
+	if latest := h.Latest(); latest.Blocked != "" || latest.Closed() != "" {
+		t.Errorf("with one back: gate %q, %s", latest.Blocked, latest.Closed())
 	}
 }
 
@@ -248,7 +249,7 @@ func TestSlowSource(t *testing.T) {
 		if took := time.Since(started); took != 90*time.Second {
 			t.Errorf("six samples took %v", took)
 		}
-		if latest := h.Latest(); latest.Gate != "" || latest.View.Nodes[0].Source != "second" {
+		if latest := h.Latest(); latest.Blocked != "" || latest.View.Nodes[0].Source != "second" {
 			t.Errorf("closed: %s; n1 from %q", latest.Closed(), latest.View.Nodes[0].Source)
 		}
 	})

@@ -6,29 +6,17 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// Gate is why an observation is not good enough to evict on.
-type Gate string
+// Blockers lists every reason for which usage is too poor to evict on.
+func Blockers() []reasons.Reason {
+	return []reasons.Reason{reasons.UsageSourceUnavailable, reasons.NoUsageData, reasons.UsageCoverageTooLow, reasons.UsageWindowsFilling}
+}
 
-// The reasons to evict nothing.
-const (
-	// GateSource: no source could be read, and what was known is too old.
-	GateSource Gate = "UsageSourceUnavailable"
-	// GateNoUsage: the sources answer, but tell nothing of any ready node.
-	GateNoUsage Gate = "NoUsageData"
-	// GateCoverage: too few ready nodes have fresh and sane usage.
-	GateCoverage Gate = "UsageCoverageTooLow"
-	// GateFilling: enough ready nodes have usage, but not for long enough yet.
-	GateFilling Gate = "UsageWindowsFilling"
-)
-
-// Gates lists every Gate.
-func Gates() []Gate { return []Gate{GateSource, GateNoUsage, GateCoverage, GateFilling} }
-
-func (m *measuring) gate(next *Observation) Gate {
-	fresh, seen := next.Fresh, next.Fresh+next.Unknown()[usage.ShortWindow]
+func (m *measuring) gate(next *Observation) reasons.Reason {
+	fresh, seen := next.Fresh, next.Fresh+next.Unknown()[reasons.WindowTooShort]
 	if next.Batches == 0 { // what is known then is the past alone
 		fresh, seen = 0, 0
 	}
@@ -39,21 +27,21 @@ func (m *measuring) gate(next *Observation) Gate {
 	case enough(fresh):
 		return ""
 	case enough(seen):
-		return GateFilling
+		return reasons.UsageWindowsFilling
 	case seen == 0 && next.SourceError() != nil:
-		return GateSource
+		return reasons.UsageSourceUnavailable
 	case seen == 0:
-		return GateNoUsage
+		return reasons.NoUsageData
 	}
-	return GateCoverage
+	return reasons.UsageCoverageTooLow
 }
 
 // tell reports a change of the gate. That windows fill for a while after the start is no news.
 func (o *Observer) tell(latest *Observation) {
-	if latest.Gate == GateFilling || latest.Gate == o.told {
+	if latest.Blocked == reasons.UsageWindowsFilling || latest.Blocked == o.told {
 		return
 	}
-	o.told = latest.Gate
+	o.told = latest.Blocked
 	if o.gated != nil {
 		o.gated(latest)
 	}
@@ -76,13 +64,13 @@ func (o *Observation) SourceError() error {
 
 // Closed says in words why nothing may be evicted; empty where it may.
 func (o *Observation) Closed() string {
-	if o.Gate == "" {
+	if o.Blocked == "" {
 		return ""
 	}
-	if o.Changing && o.Gate == GateFilling {
-		return fmt.Sprintf("%s: the policy names other sources or windows than before, which are being observed", o.Gate)
+	if o.Changing && o.Blocked == reasons.UsageWindowsFilling {
+		return fmt.Sprintf("%s: the policy names other sources or windows than before, which are being observed", o.Blocked)
 	}
-	said := fmt.Sprintf("%s: %d of %d ready nodes have fresh usage", o.Gate, o.Fresh, o.Ready)
+	said := fmt.Sprintf("%s: %d of %d ready nodes have fresh usage", o.Blocked, o.Fresh, o.Ready)
 	if why := o.unknowns(); why != "" {
 		said += " (" + why + ")"
 	}
@@ -104,8 +92,8 @@ func (o *Observation) unknowns() string {
 }
 
 // Unknown counts the ready nodes that are unknown by their reason.
-func (o *Observation) Unknown() map[usage.Unknown]int {
-	counts := map[usage.Unknown]int{}
+func (o *Observation) Unknown() map[reasons.Reason]int {
+	counts := map[reasons.Reason]int{}
 	for i := range o.View.Nodes {
 		if unknown := o.View.Nodes[i].Unknown; unknown != "" && o.View.Snapshot.Nodes[i].Node.Ready {
 			counts[unknown]++

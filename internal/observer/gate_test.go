@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -29,7 +30,7 @@ func (h *harbor) removeNodes() {
 func TestClosed(t *testing.T) {
 	cases := map[string]struct {
 		play func(*harbor) // after two minutes of all well; two more minutes follow
-		gate Gate
+		gate reasons.Reason
 		want string
 	}{
 		"open": {play: func(*harbor) {}},
@@ -37,7 +38,7 @@ func TestClosed(t *testing.T) {
 			play: func(h *harbor) { delete(h.meter.nodes, "n0"); delete(h.meter.nodes, "n1") },
 		},
 		"the source is down": {
-			play: func(h *harbor) { h.fail = errSource }, gate: GateSource,
+			play: func(h *harbor) { h.fail = errSource }, gate: reasons.UsageSourceUnavailable,
 			want: "UsageSourceUnavailable: 0 of 10 ready nodes have fresh usage (UsageStale: 10); test: metrics-server is away",
 		},
 		"the source tells of nodes by names that nobody knows": {
@@ -48,7 +49,7 @@ func TestClosed(t *testing.T) {
 					}
 				}
 			},
-			gate: GateNoUsage,
+			gate: reasons.NoUsageData,
 			want: "NoUsageData: 0 of 10 ready nodes have fresh usage (UsageStale: 10)",
 		},
 		"too few are known, for several reasons": {
@@ -60,7 +61,7 @@ func TestClosed(t *testing.T) {
 					batch.Nodes[2].Readings[0].At = batch.Received.Add(10 * time.Minute) // n3
 				}
 			},
-			gate: GateCoverage,
+			gate: reasons.UsageCoverageTooLow,
 			want: "UsageCoverageTooLow: 6 of 10 ready nodes have fresh usage (UsageAbsurd: 2, UsageFromTheFuture: 1, UsageStale: 1)",
 		},
 		"a node that is not ready does not count": {
@@ -77,7 +78,7 @@ func TestClosed(t *testing.T) {
 					h.unready(fmt.Sprintf("n%d", i))
 				}
 			},
-			gate: GateNoUsage, want: "NoUsageData: 0 of 0 ready nodes have fresh usage",
+			gate: reasons.NoUsageData, want: "NoUsageData: 0 of 0 ready nodes have fresh usage",
 		},
 		"nodes that just came have no window yet": {
 			play: func(h *harbor) {
@@ -86,7 +87,7 @@ func TestClosed(t *testing.T) {
 					h.node(fmt.Sprintf("new%d", i), 3000)
 				}
 			},
-			gate: GateFilling, want: "UsageWindowsFilling: 10 of 13 ready nodes have fresh usage (WindowTooShort: 3)",
+			gate: reasons.UsageWindowsFilling, want: "UsageWindowsFilling: 10 of 13 ready nodes have fresh usage (WindowTooShort: 3)",
 		},
 	}
 	for name, tc := range cases {
@@ -97,8 +98,8 @@ func TestClosed(t *testing.T) {
 			began := h.now
 			tc.play(h)
 			h.pass(2*time.Minute - h.now.Sub(began))
-			if latest := h.Latest(); latest.Gate != tc.gate || latest.Closed() != tc.want {
-				t.Errorf("gate %q, closed: %q, want %q: %q", latest.Gate, latest.Closed(), tc.gate, tc.want)
+			if latest := h.Latest(); latest.Blocked != tc.gate || latest.Closed() != tc.want {
+				t.Errorf("gate %q, closed: %q, want %q: %q", latest.Blocked, latest.Closed(), tc.gate, tc.want)
 			}
 		})
 	}
@@ -108,7 +109,7 @@ func TestClosed(t *testing.T) {
 func TestGated(t *testing.T) {
 	var told []string
 	h := newHarbor(t, func(_ *harbor, config *Config) {
-		config.Gated = func(o *Observation) { told = append(told, string(o.Gate)) }
+		config.Gated = func(o *Observation) { told = append(told, string(o.Blocked)) }
 	})
 	h.tenNodes()
 	steps := []struct {
@@ -148,14 +149,14 @@ func TestGated(t *testing.T) {
 func TestGateAtTheStart(t *testing.T) {
 	cases := map[string]struct {
 		play func(*harbor)
-		want []Gate // at the first sample and after 75 s more
+		want []reasons.Reason // at the first sample and after 75 s more
 	}{
-		"all nodes":       {func(*harbor) {}, []Gate{GateFilling, ""}},
-		"eight of ten":    {func(h *harbor) { h.bend = silent("n0", "n1") }, []Gate{GateFilling, ""}},
-		"seven of ten":    {func(h *harbor) { h.bend = silent("n0", "n1", "n2") }, []Gate{GateCoverage, GateCoverage}},
-		"none":            {func(h *harbor) { h.meter.nodes = nil }, []Gate{GateNoUsage, GateNoUsage}},
-		"no source":       {func(h *harbor) { h.fail = errSource }, []Gate{GateSource, GateSource}},
-		"no nodes at all": {func(h *harbor) { h.removeNodes() }, []Gate{GateNoUsage, GateNoUsage}},
+		"all nodes":       {func(*harbor) {}, []reasons.Reason{reasons.UsageWindowsFilling, ""}},
+		"eight of ten":    {func(h *harbor) { h.bend = silent("n0", "n1") }, []reasons.Reason{reasons.UsageWindowsFilling, ""}},
+		"seven of ten":    {func(h *harbor) { h.bend = silent("n0", "n1", "n2") }, []reasons.Reason{reasons.UsageCoverageTooLow, reasons.UsageCoverageTooLow}},
+		"none":            {func(h *harbor) { h.meter.nodes = nil }, []reasons.Reason{reasons.NoUsageData, reasons.NoUsageData}},
+		"no source":       {func(h *harbor) { h.fail = errSource }, []reasons.Reason{reasons.UsageSourceUnavailable, reasons.UsageSourceUnavailable}},
+		"no nodes at all": {func(h *harbor) { h.removeNodes() }, []reasons.Reason{reasons.NoUsageData, reasons.NoUsageData}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -163,9 +164,9 @@ func TestGateAtTheStart(t *testing.T) {
 			h.tenNodes()
 			tc.play(h)
 			h.pass(15 * time.Second)
-			got := []Gate{h.Latest().Gate}
+			got := []reasons.Reason{h.Latest().Blocked}
 			h.pass(75 * time.Second)
-			if diff := cmp.Diff(tc.want, append(got, h.Latest().Gate)); diff != "" {
+			if diff := cmp.Diff(tc.want, append(got, h.Latest().Blocked)); diff != "" {
 				t.Errorf("gates (-want +got):\n%s", diff)
 			}
 		})
@@ -179,7 +180,7 @@ func TestGatedFromTheStart(t *testing.T) {
 	h.window = usage.Avg5m
 	h.tenNodes()
 	h.pass(15 * time.Second)
-	if latest := h.Latest(); told != 0 || latest.Gate != "" || latest.Fresh != 10 {
+	if latest := h.Latest(); told != 0 || latest.Blocked != "" || latest.Fresh != 10 {
 		t.Errorf("told %d times, %s", told, latest.Closed())
 	}
 }

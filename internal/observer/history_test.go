@@ -11,7 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -95,8 +96,8 @@ func TestHistoryFillsWindows(t *testing.T) {
 			t.Errorf("%v is %d, want %d", w, got, want)
 		}
 	}
-	if latest := h.Latest(); latest.Gate != "" || latest.Batches != 1 || latest.View.Nodes[0].Span != 5*time.Minute {
-		t.Errorf("gate %q after %d readings that span %v", latest.Gate, latest.Batches, latest.View.Nodes[0].Span)
+	if latest := h.Latest(); latest.Blocked != "" || latest.Batches != 1 || latest.View.Nodes[0].Span != 5*time.Minute {
+		t.Errorf("gate %q after %d readings that span %v", latest.Blocked, latest.Batches, latest.View.Nodes[0].Span)
 	}
 	h.pass(5 * time.Minute)
 	if diff := cmp.Diff(want, c.calls); diff != "" {
@@ -114,7 +115,7 @@ func TestHistoryFillsWindows(t *testing.T) {
 func TestHistoryIsNoSample(t *testing.T) {
 	h := newHarbor(t, remembering(0, &chronicle{used: 9000}))
 	h.node("n1", 9000)
-	var got []plan.State
+	var got []thresholds.State
 	for range 3 {
 		h.pass(15 * time.Second)
 		got = append(got, h.Latest().States["n1"].State)
@@ -122,7 +123,7 @@ func TestHistoryIsNoSample(t *testing.T) {
 			t.Error("settled by windows that were summed up here")
 		}
 	}
-	if diff := cmp.Diff([]plan.State{plan.Warm, plan.Warm, plan.Hot}, got); diff != "" {
+	if diff := cmp.Diff([]thresholds.State{thresholds.Warm, thresholds.Warm, thresholds.Hot}, got); diff != "" {
 		t.Errorf("states (-want +got):\n%s", diff)
 	}
 }
@@ -132,10 +133,10 @@ func TestHistoryFails(t *testing.T) {
 	cases := map[string]struct {
 		failing []int
 		hour    int64 // the highest mean of the last hour after the first sample
-		gate    Gate
+		gate    reasons.Reason
 	}{
-		"none of it":         {failing: []int{0, 1}, hour: 1000, gate: GateFilling},
-		"but the older half": {failing: []int{1}, hour: 7000, gate: GateFilling},
+		"none of it":         {failing: []int{0, 1}, hour: 1000, gate: reasons.UsageWindowsFilling},
+		"but the older half": {failing: []int{1}, hour: 7000, gate: reasons.UsageWindowsFilling},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -143,15 +144,15 @@ func TestHistoryFails(t *testing.T) {
 			h := newHarbor(t, remembering(0, c), windows(hour))
 			h.node("n1", 1000)
 			h.pass(15 * time.Second)
-			if latest := h.Latest(); latest.Gate != tc.gate || latest.Batches != 1 || latest.SourceError() != nil {
-				t.Errorf("gate %q, %d readings, error %v", latest.Gate, latest.Batches, latest.SourceError())
+			if latest := h.Latest(); latest.Blocked != tc.gate || latest.Batches != 1 || latest.SourceError() != nil {
+				t.Errorf("gate %q, %d readings, error %v", latest.Blocked, latest.Batches, latest.SourceError())
 			}
 			if got := h.measured(t, "n1", hour); got != tc.hour {
 				t.Errorf("the highest mean of the last hour is %d, want %d", got, tc.hour)
 			}
 			calls := len(c.calls)
 			h.pass(75 * time.Second)
-			if latest := h.Latest(); latest.Gate != "" || len(c.calls) != calls {
+			if latest := h.Latest(); latest.Blocked != "" || len(c.calls) != calls {
 				t.Errorf("later: %q; asked %d times more", latest.Closed(), len(c.calls)-calls)
 			}
 		})
@@ -168,7 +169,7 @@ func TestHistoryOfALaterSource(t *testing.T) {
 		t.Errorf("the second is asked for its past %d times and its present %d times, the third for its past %d times",
 			len(second.calls), second.asked, len(third.calls))
 	}
-	if latest := h.Latest(); latest.Gate != "" || latest.View.Nodes[0].Source != "test" || h.measured(t, "n1", usage.Last) != 1000 {
+	if latest := h.Latest(); latest.Blocked != "" || latest.View.Nodes[0].Source != "test" || h.measured(t, "n1", usage.Last) != 1000 {
 		t.Errorf("%s; from %q", latest.Closed(), latest.View.Nodes[0].Source)
 	}
 }
@@ -180,12 +181,12 @@ func TestHistoryWhileDown(t *testing.T) {
 	h.node("n1", 7000)
 	h.fail = errSource
 	h.pass(30 * time.Second)
-	if latest := h.Latest(); latest.Gate != GateSource || len(c.calls) != 2 {
-		t.Errorf("gate %q, asked for the past %d times", latest.Gate, len(c.calls))
+	if latest := h.Latest(); latest.Blocked != reasons.UsageSourceUnavailable || len(c.calls) != 2 {
+		t.Errorf("gate %q, asked for the past %d times", latest.Blocked, len(c.calls))
 	}
 	h.fail = nil
 	h.pass(30 * time.Second)
-	if latest := h.Latest(); latest.Gate != "" || len(c.calls) != 3 || h.measured(t, "n1", usage.Avg5m) != 7000 {
+	if latest := h.Latest(); latest.Blocked != "" || len(c.calls) != 3 || h.measured(t, "n1", usage.Avg5m) != 7000 {
 		t.Errorf("%s; asked for the past %d times", latest.Closed(), len(c.calls))
 	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/scorer"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
@@ -73,19 +72,19 @@ func (m *measuring) observation(snapshot *cluster.Snapshot, now time.Time, read 
 	next.Ready, next.Fresh = coverage(view)
 	next.Pods, next.Measured = podCoverage(view)
 	next.Settled = m.settled(view)
-	next.Gate = m.gate(next)
+	next.Blocked = m.gate(next)
 	m.last = next
 	return next
 }
 
 // states classifies after a new reading. Without one no sample is counted: nodes keep their state until they are unknown.
-func (m *measuring) states(view *usage.View, resolved *thresholds.Resolved, fresh bool) map[string]plan.NodeState {
-	var before map[string]plan.NodeState
+func (m *measuring) states(view *usage.View, resolved *thresholds.Resolved, fresh bool) map[string]thresholds.NodeState {
+	var before map[string]thresholds.NodeState
 	if m.last != nil {
 		before = m.last.States
 	}
 	if fresh || before == nil {
-		return plan.Classify(before, view, resolved, m.config.Hot)
+		return resolved.Classify(before, m.config.Hot)
 	}
-	return plan.Keep(before, view)
+	return thresholds.Keep(before, view)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -67,9 +67,9 @@ func (m *Metrics) observe(o *Observation, took time.Duration) {
 	for i := range o.Sources {
 		m.observeSource(&o.Sources[i])
 	}
-	for _, gate := range Gates() {
+	for _, gate := range Blockers() {
 		closed := 0.0
-		if o.Gate == gate {
+		if o.Blocked == gate {
 			closed = 1
 		}
 		m.gated.WithLabelValues(string(gate)).Set(closed)
@@ -79,7 +79,7 @@ func (m *Metrics) observe(o *Observation, took time.Duration) {
 }
 
 func (m *Metrics) observeNodes(o *Observation) {
-	counts := map[plan.State]int{plan.Hot: 0, plan.Warm: 0, plan.Cool: 0, plan.Unknown: 0}
+	counts := map[thresholds.State]int{thresholds.Hot: 0, thresholds.Warm: 0, thresholds.Cool: 0, thresholds.Unknown: 0}
 	for _, state := range o.States {
 		counts[state.State]++
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/cluster/informed"
 	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/scorer"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
@@ -32,7 +32,7 @@ type Config struct {
 	Scorer scorer.Config
 	// Lines are the one definition of hot.
 	Lines *thresholds.Set
-	Hot   plan.HotRule
+	Hot   thresholds.HotRule
 	// HotWindows are those that make a node hot.
 	HotWindows     []usage.Window
 	MinCoverage    float64 // percent of ready nodes with fresh usage below which nothing is evicted
@@ -51,7 +51,7 @@ type Observation struct {
 	At     time.Time
 	View   *usage.View
 	Board  *scorer.Board
-	States map[string]plan.NodeState
+	States map[string]thresholds.NodeState
 	// Lines are what the nodes were judged by.
 	Lines *thresholds.Resolved
 	// Ready counts the ready nodes, Fresh those of them whose usage is known.
@@ -67,7 +67,7 @@ type Observation struct {
 	// Sources tells of each source what the last reading brought, those not asked included.
 	Sources []SourceStatus
 	// Gate is why nothing may be evicted on this observation; empty when it may.
-	Gate Gate
+	Blocked reasons.Reason
 	// Changing says that a new policy's sources and windows are being observed, and that this is still by the old ones.
 	Changing bool
 
@@ -87,10 +87,10 @@ type Observer struct {
 
 	// sampling is held while a sample is taken and while the configuration changes; it guards what follows.
 	sampling sync.Mutex
-	at       *measuring // whose Observations are published
-	next     *measuring // takes over once it knows enough; mostly nil
-	since    time.Time  // when next began
-	told     Gate       // the gate last reported
+	at       *measuring     // whose Observations are published
+	next     *measuring     // takes over once it knows enough; mostly nil
+	since    time.Time      // when next began
+	told     reasons.Reason // the gate last reported
 }
 
 // New returns an Observer with its Store, to be fed with nodes and pods, and its Ledger.
@@ -209,7 +209,7 @@ func (o *Observer) observe(ctx context.Context, m *measuring, use func(*Observat
 	latest := o.Latest()
 	o.metrics.observe(latest, now.Sub(started))
 	o.tell(latest)
-	klog.FromContext(ctx).V(3).Info("Observed", "nodes", len(latest.View.Nodes), "fresh", latest.Fresh, "gate", latest.Gate)
+	klog.FromContext(ctx).V(3).Info("Observed", "nodes", len(latest.View.Nodes), "fresh", latest.Fresh, "gate", latest.Blocked)
 	return true
 }
 
@@ -217,8 +217,8 @@ func (o *Observer) observe(ctx context.Context, m *measuring, use func(*Observat
 func (o *Observer) publish(made *Observation) {
 	if o.next != nil {
 		made.Changing = true
-		if made.Gate == "" {
-			made.Gate = GateFilling
+		if made.Blocked == "" {
+			made.Blocked = reasons.UsageWindowsFilling
 		}
 	}
 	o.ledger.Reserved(made.Board.Adjust, func() { o.latest.Store(made) })

@@ -11,7 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -92,60 +93,60 @@ type fault struct {
 	fail error
 	bend func(*usage.Batch)
 	// gate is what the gate says after three minutes of it, fromStart what it says if it was never otherwise.
-	gate, fromStart Gate
+	gate, fromStart reasons.Reason
 	// unknown are the reasons for the nodes that are unknown then, unknownFromStart if it was never otherwise.
-	unknown, unknownFromStart map[usage.Unknown]int
+	unknown, unknownFromStart map[reasons.Reason]int
 }
 
-func all(reason usage.Unknown) map[usage.Unknown]int { return map[usage.Unknown]int{reason: 6} }
+func all(reason reasons.Reason) map[reasons.Reason]int { return map[reasons.Reason]int{reason: 6} }
 
 func faults() map[string]fault {
-	none := map[usage.Unknown]int{}
-	whole := func(bend func(*usage.Batch), reason usage.Unknown) fault {
-		return fault{bend: bend, gate: GateNoUsage, fromStart: GateNoUsage, unknown: all(reason), unknownFromStart: all(reason)}
+	none := map[reasons.Reason]int{}
+	whole := func(bend func(*usage.Batch), reason reasons.Reason) fault {
+		return fault{bend: bend, gate: reasons.NoUsageData, fromStart: reasons.NoUsageData, unknown: all(reason), unknownFromStart: all(reason)}
 	}
 	nan := scaled(func(float64) float64 { return math.NaN() }, func(v int64) int64 { return v })
-	some := func(reason usage.Unknown, n int) map[usage.Unknown]int { return map[usage.Unknown]int{reason: n} }
+	some := func(reason reasons.Reason, n int) map[reasons.Reason]int { return map[reasons.Reason]int{reason: n} }
 	return map[string]fault{
 		"source down": {
-			fail: errSource, gate: GateSource, fromStart: GateSource,
-			unknown: all(usage.StaleSample), unknownFromStart: all(usage.NoSample),
+			fail: errSource, gate: reasons.UsageSourceUnavailable, fromStart: reasons.UsageSourceUnavailable,
+			unknown: all(reasons.UsageStale), unknownFromStart: all(reasons.NoUsageSample),
 		},
 		"half of the nodes missing": {
-			bend: silent("n0", "n1", "n2"), gate: GateCoverage, fromStart: GateCoverage,
-			unknown: some(usage.StaleSample, 3), unknownFromStart: some(usage.NoSample, 3),
+			bend: silent("n0", "n1", "n2"), gate: reasons.UsageCoverageTooLow, fromStart: reasons.UsageCoverageTooLow,
+			unknown: some(reasons.UsageStale, 3), unknownFromStart: some(reasons.NoUsageSample, 3),
 		},
 		"one node missing": {
-			bend: silent("n0"), unknown: some(usage.StaleSample, 1), unknownFromStart: some(usage.NoSample, 1),
+			bend: silent("n0"), unknown: some(reasons.UsageStale, 1), unknownFromStart: some(reasons.NoUsageSample, 1),
 		},
 		"one node is not a number": {
-			bend: on([]string{"n0"}, nan), unknown: some(usage.AbsurdSample, 1), unknownFromStart: some(usage.AbsurdSample, 1),
+			bend: on([]string{"n0"}, nan), unknown: some(reasons.UsageAbsurd, 1), unknownFromStart: some(reasons.UsageAbsurd, 1),
 		},
-		"not a number": whole(nan, usage.AbsurdSample),
-		"endless":      whole(scaled(func(float64) float64 { return math.Inf(1) }, func(int64) int64 { return math.MaxInt64 }), usage.AbsurdSample),
-		"negative":     whole(scaled(func(v float64) float64 { return -v - 1 }, func(v int64) int64 { return -v - 1 }), usage.AbsurdSample),
-		"1000 %":       whole(scaled(func(float64) float64 { return 100_000 }, func(int64) int64 { return 100_000 }), usage.AbsurdSample),
+		"not a number": whole(nan, reasons.UsageAbsurd),
+		"endless":      whole(scaled(func(float64) float64 { return math.Inf(1) }, func(int64) int64 { return math.MaxInt64 }), reasons.UsageAbsurd),
+		"negative":     whole(scaled(func(v float64) float64 { return -v - 1 }, func(v int64) int64 { return -v - 1 }), reasons.UsageAbsurd),
+		"1000 %":       whole(scaled(func(float64) float64 { return 100_000 }, func(int64) int64 { return 100_000 }), reasons.UsageAbsurd),
 		"the least number": whole(
-			scaled(func(float64) float64 { return -math.MaxFloat64 }, func(int64) int64 { return math.MinInt64 }), usage.AbsurdSample),
-		"eight hours late":  whole(off(-8*time.Hour), usage.StaleSample),
-		"eight hours early": whole(off(8*time.Hour), usage.FutureSample),
+			scaled(func(float64) float64 { return -math.MaxFloat64 }, func(int64) int64 { return math.MinInt64 }), reasons.UsageAbsurd),
+		"eight hours late":  whole(off(-8*time.Hour), reasons.UsageStale),
+		"eight hours early": whole(off(8*time.Hour), reasons.UsageFromTheFuture),
 		"without a time": whole(twist(
 			func(_ time.Time, s *usage.NodeSample) {
 				for k := range s.Readings {
 					s.Readings[k].At = time.Time{}
 				}
 			},
-			func(_ time.Time, s *usage.PodSample) { s.Last.At = time.Time{} }), usage.StaleSample),
+			func(_ time.Time, s *usage.PodSample) { s.Last.At = time.Time{} }), reasons.UsageStale),
 		"a fraction where cores are due": whole(
-			scaled(func(v float64) float64 { return v / 10_000 }, func(v int64) int64 { return v }), usage.ContradictorySample),
+			scaled(func(v float64) float64 { return v / 10_000 }, func(v int64) int64 { return v }), reasons.UsageContradictory),
 		"duplicates": {bend: twice, unknown: none, unknownFromStart: none},
 		"nothing at all": {
 			bend: func(batch *usage.Batch) { batch.Nodes, batch.Pods = nil, nil },
-			gate: GateNoUsage, fromStart: GateNoUsage, unknown: all(usage.StaleSample), unknownFromStart: all(usage.NoSample),
+			gate: reasons.NoUsageData, fromStart: reasons.NoUsageData, unknown: all(reasons.UsageStale), unknownFromStart: all(reasons.NoUsageSample),
 		},
 		"readings of nothing": {
 			bend: twist(func(_ time.Time, s *usage.NodeSample) { s.Readings = nil }, func(time.Time, *usage.PodSample) {}),
-			gate: GateNoUsage, fromStart: GateNoUsage, unknown: all(usage.StaleSample), unknownFromStart: all(usage.NoSample),
+			gate: reasons.NoUsageData, fromStart: reasons.NoUsageData, unknown: all(reasons.UsageStale), unknownFromStart: all(reasons.NoUsageSample),
 		},
 		"pods missing": {
 			bend: func(batch *usage.Batch) { batch.Pods = nil }, unknown: none, unknownFromStart: none,
@@ -170,7 +171,7 @@ func (h *harbor) harmless(t *testing.T, when string) {
 	t.Helper()
 	latest := h.Latest()
 	for name, state := range latest.States {
-		if state.State != plan.Warm && state.State != plan.Unknown {
+		if state.State != thresholds.Warm && state.State != thresholds.Unknown {
 			t.Fatalf("%s: %s is %s at %v", when, name, state.State, h.now)
 		}
 	}
@@ -197,15 +198,15 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-func (h *harbor) suffer(t *testing.T, fault fault, gate Gate, unknown map[usage.Unknown]int) {
+func (h *harbor) suffer(t *testing.T, fault fault, gate reasons.Reason, unknown map[reasons.Reason]int) {
 	t.Helper()
 	h.fail, h.bend = fault.fail, fault.bend
 	for range 12 {
 		h.pass(15 * time.Second)
 		h.harmless(t, "while it lasts")
 	}
-	if latest := h.Latest(); latest.Gate != gate {
-		t.Errorf("gate %q, want %q: %s", latest.Gate, gate, latest.Closed())
+	if latest := h.Latest(); latest.Blocked != gate {
+		t.Errorf("gate %q, want %q: %s", latest.Blocked, gate, latest.Closed())
 	}
 	if diff := cmp.Diff(unknown, h.Latest().Unknown()); diff != "" {
 		t.Errorf("unknown nodes (-want +got):\n%s", diff)
@@ -215,7 +216,7 @@ func (h *harbor) suffer(t *testing.T, fault fault, gate Gate, unknown map[usage.
 		h.pass(15 * time.Second)
 		h.harmless(t, "afterwards")
 	}
-	if latest := h.Latest(); latest.Gate != "" || latest.Fresh != 6 {
+	if latest := h.Latest(); latest.Blocked != "" || latest.Fresh != 6 {
 		t.Errorf("two minutes afterwards %d nodes are known: %s", latest.Fresh, latest.Closed())
 	}
 }
@@ -262,7 +263,7 @@ func TestFaultsBehindAnotherSource(t *testing.T) {
 			for range 12 {
 				h.pass(15 * time.Second)
 				h.harmless(t, "while it lasts")
-				if latest := h.Latest(); latest.Gate != "" || latest.Fresh != 6 {
+				if latest := h.Latest(); latest.Blocked != "" || latest.Fresh != 6 {
 					t.Fatalf("%d nodes are known: %s", latest.Fresh, latest.Closed())
 				}
 			}

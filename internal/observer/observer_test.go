@@ -17,8 +17,9 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/scorer"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -48,25 +49,25 @@ func TestObservations(t *testing.T) {
 	steps := []struct {
 		name   string
 		do     func()
-		gate   Gate
-		hot    plan.State // of n0
-		cool   plan.State // of n1
+		gate   reasons.Reason
+		hot    thresholds.State // of n0
+		cool   thresholds.State // of n1
 		ready  int
 		failed bool
 	}{
-		{"the first sample is no window", func() { h.pass(15 * time.Second) }, GateFilling, plan.Unknown, plan.Unknown, 5, false},
-		{"after 75 s all is known", func() { h.pass(75 * time.Second) }, "", plan.Hot, plan.Cool, 5, false},
-		{"one of five is not measured any more", func() { delete(h.nodes, "n4"); h.pass(2 * time.Minute) }, "", plan.Hot, plan.Cool, 5, false},
-		{"nor another: too few", func() { delete(h.nodes, "n3"); h.pass(2 * time.Minute) }, GateCoverage, plan.Hot, plan.Cool, 5, false},
-		{"the source fails: what is known ages", func() { h.fail = errSource; h.pass(75 * time.Second) }, GateCoverage, plan.Hot, plan.Cool, 5, true},
-		{"until it is too old", func() { h.pass(30 * time.Second) }, GateSource, plan.Unknown, plan.Unknown, 5, true},
-		{"it comes back", func() { h.fail = nil; h.node("n3", 3000); h.pass(2 * time.Minute) }, "", plan.Hot, plan.Cool, 5, false},
+		{"the first sample is no window", func() { h.pass(15 * time.Second) }, reasons.UsageWindowsFilling, thresholds.Unknown, thresholds.Unknown, 5, false},
+		{"after 75 s all is known", func() { h.pass(75 * time.Second) }, "", thresholds.Hot, thresholds.Cool, 5, false},
+		{"one of five is not measured any more", func() { delete(h.nodes, "n4"); h.pass(2 * time.Minute) }, "", thresholds.Hot, thresholds.Cool, 5, false},
+		{"nor another: too few", func() { delete(h.nodes, "n3"); h.pass(2 * time.Minute) }, reasons.UsageCoverageTooLow, thresholds.Hot, thresholds.Cool, 5, false},
+		{"the source fails: what is known ages", func() { h.fail = errSource; h.pass(75 * time.Second) }, reasons.UsageCoverageTooLow, thresholds.Hot, thresholds.Cool, 5, true},
+		{"until it is too old", func() { h.pass(30 * time.Second) }, reasons.UsageSourceUnavailable, thresholds.Unknown, thresholds.Unknown, 5, true},
+		{"it comes back", func() { h.fail = nil; h.node("n3", 3000); h.pass(2 * time.Minute) }, "", thresholds.Hot, thresholds.Cool, 5, false},
 	}
 	for _, step := range steps {
 		step.do()
 		latest := h.Latest()
-		if latest.Gate != step.gate || latest.States["n0"].State != step.hot || latest.States["n1"].State != step.cool || latest.Ready != step.ready {
-			t.Errorf("%s: gate %q, n0 %q, n1 %q, %d ready, %d fresh", step.name, latest.Gate, latest.States["n0"].State,
+		if latest.Blocked != step.gate || latest.States["n0"].State != step.hot || latest.States["n1"].State != step.cool || latest.Ready != step.ready {
+			t.Errorf("%s: gate %q, n0 %q, n1 %q, %d ready, %d fresh", step.name, latest.Blocked, latest.States["n0"].State,
 				latest.States["n1"].State, latest.Ready, latest.Fresh)
 		}
 		if errors.Is(latest.SourceError(), errSource) != step.failed || !latest.First.Equal(first) {
@@ -87,7 +88,7 @@ func TestStatesWithoutAReading(t *testing.T) {
 	h.fail = errSource
 	h.Store().DeletePod("ns", "a")
 	h.pass(time.Minute)
-	if got := h.Latest().States["n1"]; got.State != plan.Hot || !got.Since.Equal(since) {
+	if got := h.Latest().States["n1"]; got.State != thresholds.Hot || !got.Since.Equal(since) {
 		t.Errorf("%s since %v, want hot since %v", got.State, got.Since, since)
 	}
 	if got := h.predicted("n1"); got != 3000 {
@@ -96,7 +97,7 @@ func TestStatesWithoutAReading(t *testing.T) {
 	h.fail = nil
 	h.nodes["n1"] = cluster.Amounts{3000, 0}
 	h.pass(15 * time.Second)
-	if got := h.Latest().States["n1"]; got.State != plan.Cool {
+	if got := h.Latest().States["n1"]; got.State != thresholds.Cool {
 		t.Errorf("%s after a sample, want cool", got.State)
 	}
 }
@@ -106,8 +107,8 @@ func TestGateWithoutAnything(t *testing.T) {
 	h := newHarbor(t)
 	h.fail = errSource
 	h.Observer.Sample(t.Context())
-	if got := h.Latest(); got.Gate != GateSource || got.Batches != 0 {
-		t.Errorf("gate %q after %d readings", got.Gate, got.Batches)
+	if got := h.Latest(); got.Blocked != reasons.UsageSourceUnavailable || got.Batches != 0 {
+		t.Errorf("gate %q after %d readings", got.Blocked, got.Batches)
 	}
 }
 

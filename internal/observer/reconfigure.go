@@ -73,6 +73,6 @@ func (o *Observer) tryNext(ctx context.Context) bool {
 // as long as given.
 func (o *Observation) Ripe(period time.Duration, minCoverage float64) bool {
 	// Until the gate opens it is not known for how long the sources have told.
-	return o.Gate == "" && (o.Settled || o.At.Sub(o.First) >= period) &&
+	return o.Blocked == "" && (o.Settled || o.At.Sub(o.First) >= period) &&
 		100*float64(o.Measured) >= minCoverage*float64(o.Pods)
 }

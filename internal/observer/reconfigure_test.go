@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
@@ -67,13 +67,13 @@ func twoNodes(t testing.TB, changes ...func(*harbor, *Config)) *harbor {
 func TestReconfigureLinesKeepsSamples(t *testing.T) {
 	h := twoNodes(t)
 	before := h.Latest()
-	if got := before.States["busy"].State; got != plan.Warm {
+	if got := before.States["busy"].State; got != thresholds.Warm {
 		t.Fatalf("busy is %v under a line of 65 %%, want warm", got)
 	}
 	h.reconfigure(h.policyOf(evictingAbove(t, 50)))
 	latest := h.Latest()
-	if latest == before || latest.Gate != "" || latest.Changing {
-		t.Fatalf("published anew: %v, gate %q, changing %v; want the new lines at work", latest != before, latest.Gate, latest.Changing)
+	if latest == before || latest.Blocked != "" || latest.Changing {
+		t.Fatalf("published anew: %v, gate %q, changing %v; want the new lines at work", latest != before, latest.Blocked, latest.Changing)
 	}
 	if got, want := latest.View.Nodes[0].Span, before.View.Nodes[0].Span; got != want || want == 0 {
 		t.Errorf("samples span %v, want %v as before", got, want)
@@ -82,16 +82,16 @@ func TestReconfigureLinesKeepsSamples(t *testing.T) {
 		t.Error("the busy node still accepts pods above its new reject line")
 	}
 	h.pass(30 * time.Second)
-	if got := h.Latest().States["busy"].State; got == plan.Hot {
+	if got := h.Latest().States["busy"].State; got == thresholds.Hot {
 		t.Error("hot after two samples, want three")
 	}
 	h.pass(15 * time.Second)
-	if got := h.Latest().States["busy"].State; got != plan.Hot {
+	if got := h.Latest().States["busy"].State; got != thresholds.Hot {
 		t.Errorf("busy is %v after three samples, want hot", got)
 	}
 	h.reconfigure(h.policyOf(evictingAbove(t, 80)))
 	h.pass(15 * time.Second)
-	if got := h.Latest().States["busy"].State; got != plan.Cool {
+	if got := h.Latest().States["busy"].State; got != thresholds.Cool {
 		t.Errorf("busy is %v under a line of 80 %%, want cool", got)
 	}
 }
@@ -100,33 +100,33 @@ func TestReconfigureLinesKeepsSamples(t *testing.T) {
 // observed for the period; then the new ones are published, and nobody was told of a gate that closed.
 func TestReconfigureSources(t *testing.T) {
 	h := twoNodes(t)
-	var gates []Gate
-	h.gated = func(o *Observation) { gates = append(gates, o.Gate) }
+	var gates []reasons.Reason
+	h.gated = func(o *Observation) { gates = append(gates, o.Blocked) }
 	other := newMeter("other", h.at.config.Now)
 	other.nodes = map[string]cluster.Amounts{"busy": {3000, 0}, "idle": {2000, 0}}
 	h.reconfigure(h.policyOf(readingFrom("other", other), evictingAbove(t, 25)))
 	began := h.now
 	for h.now.Sub(began) < 2*time.Minute {
 		latest := h.Latest()
-		if latest.Gate != GateFilling || !latest.Changing || latest.Fresh != 2 {
+		if latest.Blocked != reasons.UsageWindowsFilling || !latest.Changing || latest.Fresh != 2 {
 			t.Fatalf("after %v: gate %q, changing %v, %d fresh nodes; want it closed and both known by the old source",
-				h.now.Sub(began), latest.Gate, latest.Changing, latest.Fresh)
+				h.now.Sub(began), latest.Blocked, latest.Changing, latest.Fresh)
 		}
 		if got := h.predicted("busy"); got != 6000 {
 			t.Fatalf("after %v: busy is predicted at %dm, want 6000m by the old source", h.now.Sub(began), got)
 		}
-		if latest.States["busy"].State != plan.Warm {
+		if latest.States["busy"].State != thresholds.Warm {
 			t.Fatalf("after %v: busy is %v, want warm by the old lines", h.now.Sub(began), latest.States["busy"].State)
 		}
 		h.pass(15 * time.Second)
 	}
 	h.pass(15 * time.Second)
 	latest := h.Latest()
-	if latest.Gate != "" || latest.Changing || h.predicted("busy") != 3000 {
+	if latest.Blocked != "" || latest.Changing || h.predicted("busy") != 3000 {
 		t.Errorf("after the period: gate %q, changing %v, busy predicted at %dm; want the new source's 3000m",
-			latest.Gate, latest.Changing, h.predicted("busy"))
+			latest.Blocked, latest.Changing, h.predicted("busy"))
 	}
-	if got := latest.States["busy"].State; got != plan.Hot {
+	if got := latest.States["busy"].State; got != thresholds.Hot {
 		t.Errorf("busy is %v by the new lines, want hot: they were judged by all along", got)
 	}
 	asked := h.asked
@@ -144,7 +144,7 @@ func TestReconfigureTakesOver(t *testing.T) {
 		next func(*harbor) Source
 		// after is when the next source is at work, with which gate.
 		after time.Duration
-		gate  Gate
+		gate  reasons.Reason
 	}{
 		"soon where the source sums windows up itself": {
 			next: func(h *harbor) Source {
@@ -160,7 +160,7 @@ func TestReconfigureTakesOver(t *testing.T) {
 				m.fail = errSource
 				return m
 			},
-			after: 4*time.Minute + 15*time.Second, gate: GateSource,
+			after: 4*time.Minute + 15*time.Second, gate: reasons.UsageSourceUnavailable,
 		},
 		"after twice the period where it tells of too little": {
 			next: func(h *harbor) Source {
@@ -168,7 +168,7 @@ func TestReconfigureTakesOver(t *testing.T) {
 				m.nodes = map[string]cluster.Amounts{"busy": {6000, 0}}
 				return m
 			},
-			after: 4*time.Minute + 15*time.Second, gate: GateCoverage,
+			after: 4*time.Minute + 15*time.Second, gate: reasons.UsageCoverageTooLow,
 		},
 	}
 	for name, tc := range cases {
@@ -183,8 +183,8 @@ func TestReconfigureTakesOver(t *testing.T) {
 			if got := h.now.Sub(began); got != tc.after {
 				t.Errorf("taken over after %v, want %v", got, tc.after)
 			}
-			if latest := h.Latest(); latest.Gate != tc.gate || latest.Sources[0].Name != next.Name() {
-				t.Errorf("gate %q by %q, want %q by %q", latest.Gate, latest.Sources[0].Name, tc.gate, next.Name())
+			if latest := h.Latest(); latest.Blocked != tc.gate || latest.Sources[0].Name != next.Name() {
+				t.Errorf("gate %q by %q, want %q by %q", latest.Blocked, latest.Sources[0].Name, tc.gate, next.Name())
 			}
 		})
 	}
@@ -211,8 +211,8 @@ func TestReconfigureAgain(t *testing.T) {
 		t.Fatal("the old source's samples are kept for ever")
 	}
 	h.reconfigure(next)
-	if latest := h.Latest(); latest.Changing || latest.Gate != "" {
-		t.Errorf("taken back: changing %v, gate %q; want it as if nothing had been", latest.Changing, latest.Gate)
+	if latest := h.Latest(); latest.Changing || latest.Blocked != "" {
+		t.Errorf("taken back: changing %v, gate %q; want it as if nothing had been", latest.Changing, latest.Blocked)
 	}
 }
 
@@ -275,7 +275,7 @@ func TestReconfigureIsChecked(t *testing.T) {
 				t.Error("published anew")
 			}
 			h.pass(5 * time.Minute)
-			if got := h.Latest().States["busy"].State; got != plan.Warm {
+			if got := h.Latest().States["busy"].State; got != thresholds.Warm {
 				t.Errorf("busy is %v, want warm by the old lines", got)
 			}
 		})

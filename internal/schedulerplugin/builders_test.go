@@ -20,7 +20,6 @@ import (
 	"github.com/evenkeel/evenkeel/internal/steering"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/scorer"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
@@ -59,7 +58,7 @@ func newStand(t testing.TB, scoring ...scorer.Config) *stand {
 			Estimate: usage.Estimate{PercentOfRequest: cluster.Percents{100, 100}, Default: cluster.Amounts{250, 0}},
 		},
 		Scorer: scoring[0], Lines: set,
-		Hot:    plan.HotRule{ConsecutiveSamples: 1, SampleInterval: 15 * time.Second},
+		Hot:    thresholds.HotRule{ConsecutiveSamples: 1, SampleInterval: 15 * time.Second},
 		Ledger: ledger.Config{SourceAvoidance: 10 * time.Minute}, SampleInterval: 15 * time.Second, Now: clock,
 	})
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/sim/kubescheduler"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/safeguards"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
@@ -31,7 +31,7 @@ func steered(t *testing.T, fleet *Fleet) (*world, *evenkeel) {
 	e, err := newEvenkeel(t.Context(), &Policy{
 		Observer: observer.Config{
 			Usage: usage.Config{SampleInterval: 15 * time.Second, MaxAge: 10 * time.Minute, MinWindow: time.Minute},
-			Lines: set, Hot: plan.HotRule{ConsecutiveSamples: 1, SampleInterval: 15 * time.Second},
+			Lines: set, Hot: thresholds.HotRule{ConsecutiveSamples: 1, SampleInterval: 15 * time.Second},
 			HotWindows: []usage.Window{usage.Avg5m}, MinCoverage: 80, SampleInterval: 15 * time.Second,
 		},
 		Args: args, Rules: safeguards.New(safeguards.Config{}), OwnerPercent: 10, MoveTTL: ttl,
@@ -120,10 +120,10 @@ func TestAnOwnerIsLeftAloneAfterADeploy(t *testing.T) {
 	w.deploys = []Deploy{{Owner: 0, At: e.clock.Sub(w.start) + time.Second}}
 	for _, tc := range []struct {
 		after, settle time.Duration
-		want          plan.Reason
+		want          reasons.Reason
 	}{
-		{0, time.Hour, ""}, {20 * time.Second, 0, plan.OwnerRollingOut}, {80 * time.Second, 0, plan.OwnerRollingOut}, // three of four batches
-		{150 * time.Second, 0, ""}, {150 * time.Second, 3 * time.Minute, plan.OwnerRollingOut}, {4 * time.Minute, 3 * time.Minute, ""},
+		{0, time.Hour, ""}, {20 * time.Second, 0, reasons.OwnerRollingOut}, {80 * time.Second, 0, reasons.OwnerRollingOut}, // three of four batches
+		{150 * time.Second, 0, ""}, {150 * time.Second, 3 * time.Minute, reasons.OwnerRollingOut}, {4 * time.Minute, 3 * time.Minute, ""},
 	} {
 		e.policy.OwnerSettle = tc.settle
 		at := e.began.Add(tc.after)

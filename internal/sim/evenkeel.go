@@ -14,9 +14,10 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/safeguards"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -150,19 +151,19 @@ func (e *evenkeel) restrained() *safeguards.Verdict {
 // healthy is how every replacement is: nothing fails in a replay.
 func healthy(string) safeguards.Health { return safeguards.Health{Known: true, Ready: true} }
 
-func (e *evenkeel) refuse(pod *v1.Pod) plan.Reason {
+func (e *evenkeel) refuse(pod *v1.Pod) reasons.Reason {
 	if reason := e.disturbs(pod); reason != "" {
 		return reason
 	}
 	verdict := e.restrained()
-	for _, ask := range []func() (safeguards.Reason, string){
-		func() (safeguards.Reason, string) { return verdict.Owner(ownerOf(pod)) },
-		func() (safeguards.Reason, string) { return verdict.Node(pod.Spec.NodeName) },
-		func() (safeguards.Reason, string) { return verdict.Namespace(pod.Namespace) },
-		func() (safeguards.Reason, string) { return verdict.Pool("") },
+	for _, ask := range []func() (reasons.Reason, string){
+		func() (reasons.Reason, string) { return verdict.Owner(ownerOf(pod)) },
+		func() (reasons.Reason, string) { return verdict.Node(pod.Spec.NodeName) },
+		func() (reasons.Reason, string) { return verdict.Namespace(pod.Namespace) },
+		func() (reasons.Reason, string) { return verdict.Pool("") },
 	} {
 		if reason, _ := ask(); reason != "" {
-			return plan.Reason(reason)
+			return reasons.Reason(reason)
 		}
 	}
 	return ""
@@ -187,7 +188,7 @@ func (e *evenkeel) judgeMoves() {
 		facts := ledger.OutcomeFacts{Now: e.clock, Exists: true, Ready: true}
 		if from := latest.View.Snapshot.Index(move.From); from >= 0 {
 			facts.SourceUsed = latest.View.Nodes[from].Current[usage.AtAvg5m]
-			facts.SourceHot = latest.States[move.From].State == plan.Hot
+			facts.SourceHot = latest.States[move.From].State == thresholds.Hot
 		}
 		if to := latest.View.Snapshot.Index(move.Node); to >= 0 {
 			_, facts.DestinationOver = latest.Lines.Over(to)

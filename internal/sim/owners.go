@@ -4,7 +4,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/evenkeel/evenkeel/evictor"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 var _ watcher = (*evenkeel)(nil)
@@ -21,18 +21,18 @@ func (e *evenkeel) ScaledDown(ownerUID string, by int) {
 }
 
 // disturbs says why a pod may not be moved, as far as its owner and its budget go.
-func (e *evenkeel) disturbs(pod *v1.Pod) plan.Reason {
+func (e *evenkeel) disturbs(pod *v1.Pod) reasons.Reason {
 	i, ok := e.world.replicaOf(string(pod.UID))
 	if !ok {
-		return plan.OwnerUnknown
+		return reasons.OwnerUnknown
 	}
 	owner := e.world.replicas[i].Owner
 	if budgets := e.world.budget(owner, e.clock); len(budgets) > 0 && evictor.Never(budgets[0]) {
-		return plan.PDBForbids
+		return reasons.PodDisruptionBudgetForbids
 	}
 	o := &e.world.owners[owner]
 	if o.rolling || !o.rolled.IsZero() && e.clock.Sub(o.rolled) < e.policy.OwnerSettle {
-		return plan.OwnerRollingOut
+		return reasons.OwnerRollingOut
 	}
 	return ""
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/scorer/extender"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
@@ -49,7 +48,7 @@ func newBridge(t testing.TB, change ...func(*observer.Config)) *bridge {
 		},
 		Scorer: scorer.Config{DampPercent: 5},
 		Lines:  set,
-		Hot:    plan.HotRule{ConsecutiveSamples: 1, SampleInterval: 15 * time.Second},
+		Hot:    thresholds.HotRule{ConsecutiveSamples: 1, SampleInterval: 15 * time.Second},
 		Ledger: ledger.Config{SourceAvoidance: 10 * time.Minute}, SampleInterval: 15 * time.Second, Now: clock,
 	}
 	for _, c := range change {

@@ -21,8 +21,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster/informed"
 	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/scorer"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
@@ -51,7 +51,7 @@ func newFleet(tb testing.TB, nodes int, decorate func(workload int, pod *v1.Pod)
 	tb.Helper()
 	f := &fleet{uses: map[string]cluster.Amounts{}, shared: informers.NewSharedInformerFactory(nil, 0)}
 	view := &usage.View{Snapshot: &cluster.Snapshot{}, Windows: []usage.Window{usage.Last, usage.Avg5m}}
-	f.observed = Observed{View: view, States: map[string]plan.NodeState{}, MaxMoves: -1}
+	f.observed = Observed{View: view, States: map[string]thresholds.NodeState{}, MaxMoves: -1}
 	for i := range nodes {
 		f.add(i, nodes, decorate)
 	}
@@ -96,9 +96,9 @@ func (f *fleet) add(i, nodes int, decorate func(int, *v1.Pod)) {
 	read.Measured = []cluster.Amounts{used, used}
 	read.Current, read.Predicted = read.Measured, read.Measured
 	f.nodes = append(f.nodes, node)
-	f.observed.States[node.Name] = plan.NodeState{State: plan.Cool}
+	f.observed.States[node.Name] = thresholds.NodeState{State: thresholds.Cool}
 	if hot {
-		f.observed.States[node.Name] = plan.NodeState{State: plan.Hot}
+		f.observed.States[node.Name] = thresholds.NodeState{State: thresholds.Hot}
 	}
 	view := f.observed.View
 	view.Snapshot.Nodes, view.Nodes = append(view.Snapshot.Nodes, info), append(view.Nodes, read)
@@ -130,7 +130,7 @@ func (f *fleet) plugin(tb testing.TB, session func(context.Context) (*placement.
 	plugin, err := New(&policy.RealUsageLowNodeUtilizationArgs{}, f.handle(tb, false), Deps{
 		Observe:    func() Observed { return f.observed },
 		Session:    session,
-		Refuse:     func(*v1.Pod) plan.Reason { return "" },
+		Refuse:     func(*v1.Pod) reasons.Reason { return "" },
 		Disruption: func(pod *v1.Pod) int64 { return int64(len(pod.OwnerReferences)) },
 		Moving:     func(string) bool { return false },
 		Options:    Options{SchedulerNames: []string{v1.DefaultSchedulerName}},

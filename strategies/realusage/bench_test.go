@@ -10,7 +10,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/placement"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/thresholds"
 )
 
 // BenchmarkPlan takes one cycle of Balance on a cluster of which a tenth of the nodes is hot, until it is known which pods are
@@ -80,7 +80,7 @@ func benchWalk(b *testing.B, f *fleet) {
 	for b.Loop() {
 		for i, info := range f.observed.View.Snapshot.Nodes {
 			used := f.observed.View.Nodes[i].Current[0]
-			if read += int(used[0] & 1); f.observed.States[info.Node.Name].State != plan.Hot {
+			if read += int(used[0] & 1); f.observed.States[info.Node.Name].State != thresholds.Hot {
 				continue
 			}
 			objects, err := f.podsOf(info.Node.Name, nil)

@@ -22,7 +22,7 @@ import (
 	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/thresholds"
 )
 
 // rival is upstream's LowNodeUtilization on a fleet, by the usage that Evenkeel goes by and its evict line. Evictions are
@@ -62,7 +62,7 @@ func (r *rival) Evictor() frameworktypes.Evictor { return r }
 // Evict implements frameworktypes.Evictor.
 func (r *rival) Evict(_ context.Context, pod *v1.Pod, _ evictions.EvictOptions) error {
 	r.evicted++
-	if r.fleet.observed.States[pod.Spec.NodeName].State == plan.Cool {
+	if r.fleet.observed.States[pod.Spec.NodeName].State == thresholds.Cool {
 		r.fromCool++
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/placement"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 	"github.com/evenkeel/evenkeel/thresholds"
@@ -20,7 +21,7 @@ import (
 type Observed struct {
 	View   *usage.View
 	Board  *scorer.Board
-	States map[string]plan.NodeState
+	States map[string]thresholds.NodeState
 	Lines  *thresholds.Resolved
 	// Closed is why nothing may be evicted now; empty when it may.
 	Closed string
@@ -80,7 +81,7 @@ func (p *Plugin) input(observed Observed, nodes []*v1.Node) (plan.Input, map[*cl
 // onHotNodes counts the pods that may have to be looked at.
 func (o *Observed) onHotNodes() (pods int) {
 	for _, info := range o.View.Snapshot.Nodes {
-		if o.States[info.Node.Name].State == plan.Hot {
+		if o.States[info.Node.Name].State == thresholds.Hot {
 			pods += len(info.Pods)
 		}
 	}
@@ -99,7 +100,7 @@ func (g *gathering) node(i int) (plan.Node, error) {
 	}
 	node.Predicted, _ = g.observed.Board.Predicted(int32(i)) //nolint:gosec // a cluster has fewer than 2^31 nodes
 	node.Ceiling = g.observed.Board.Ceiling(int32(i))        //nolint:gosec // as above
-	if node.State != plan.Hot {
+	if node.State != thresholds.Hot {
 		return node, nil
 	}
 	pods, left, err := g.pods(info, read)
@@ -144,7 +145,7 @@ func (g *gathering) pods(info *cluster.NodePods, read *usage.NodeUsage) (pods []
 		}
 		pod.Refused = g.refuse(object, record, &read.Pods[j])
 		if info.Node.Leaving != "" {
-			pod.Refused = plan.NodeLeaving
+			pod.Refused = reasons.NodeLeaving
 		}
 		if pod.Refused == "" {
 			pod.Disruption = g.deps.Disruption(object)
@@ -169,28 +170,28 @@ func (g *gathering) list(node string) error {
 }
 
 // refuse says why a pod may not be moved, the most telling reason first.
-func (p *Plugin) refuse(object *v1.Pod, record *cluster.Pod, read *usage.PodUsage) plan.Reason {
+func (p *Plugin) refuse(object *v1.Pod, record *cluster.Pod, read *usage.PodUsage) reasons.Reason {
 	switch {
 	case utils.IsMirrorPod(object) || isStatic(object):
-		return plan.MirrorPod
+		return reasons.MirrorPod
 	case record.Owner.Kind == "DaemonSet":
-		return plan.DaemonSetPod
+		return reasons.DaemonSetPod
 	case record.Owner.UID == "":
-		return plan.Unowned
+		return reasons.NoController
 	case record.Owner.Kind == "Job" && !p.deps.Options.EvictJobs:
-		return plan.JobPod
+		return reasons.JobPod
 	case !slices.Contains(p.deps.Options.SchedulerNames, object.Spec.SchedulerName):
-		return plan.SchedulerNotSteered
+		return reasons.SchedulerNotSteered
 	case p.args.EvictableNamespaces != nil && slices.Contains(p.args.EvictableNamespaces.Exclude, object.Namespace):
-		return plan.NamespaceExcluded
+		return reasons.NamespaceExcluded
 	case !read.Measured:
-		return plan.UsageUnknown
+		return reasons.PodUsageUnknown
 	}
 	if reason := p.deps.Refuse(object); reason != "" {
 		return reason
 	}
 	if !p.handle.Evictor().Filter(p.filtered(object)) {
-		return plan.ProtectedByDefaultEvictor
+		return reasons.ProtectedByDefaultEvictor
 	}
 	return ""
 }

@@ -17,7 +17,9 @@ import (
 
 	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/thresholds"
 )
 
 // Name is the plugin's name in a DeschedulerPolicy.
@@ -30,7 +32,7 @@ type Deps struct {
 	// Session opens a what-if session on the cluster as it is now.
 	Session func(ctx context.Context) (*placement.Session, error)
 	// Refuse says why a pod may not be moved beyond what this package knows; empty when it may.
-	Refuse func(pod *v1.Pod) plan.Reason
+	Refuse func(pod *v1.Pod) reasons.Reason
 	// Disruption orders pods of one priority: lower is moved first.
 	Disruption func(pod *v1.Pod) int64
 	// Surges says whether another pod is ready before this one is evicted; nil says of none.
@@ -112,7 +114,7 @@ func (p *Plugin) plan(ctx context.Context, nodes []*v1.Node) (Made, error) {
 	return study.Made, err
 }
 
-func count(nodes []plan.Node, state plan.State) int {
+func count(nodes []plan.Node, state thresholds.State) int {
 	n := 0
 	for i := range nodes {
 		if nodes[i].State == state {
@@ -127,7 +129,7 @@ func (p *Plugin) evict(ctx context.Context, pod *v1.Pod) error {
 	if !p.handle.Evictor().PreEvictionFilter(pod) {
 		return p.deps.Filtered
 	}
-	err := p.handle.Evictor().Evict(ctx, pod, evictions.EvictOptions{StrategyName: Name, Reason: string(plan.HotNode)})
+	err := p.handle.Evictor().Evict(ctx, pod, evictions.EvictOptions{StrategyName: Name, Reason: string(reasons.NodeHot)})
 	if err != nil {
 		return fmt.Errorf("evicting pod %q: %w", pod.Namespace+"/"+pod.Name, err)
 	}

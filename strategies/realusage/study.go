@@ -9,7 +9,9 @@ import (
 	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -48,7 +50,7 @@ func (p *Plugin) Study(ctx context.Context, nodes []*v1.Node, asked Asked) (Stud
 	}
 	study.Made.Input = input
 	object := p.judge(ctx, &study, asked)
-	if cool := count(input.Nodes, plan.Cool); cool <= p.args.NumberOfNodes && p.args.NumberOfNodes > 0 {
+	if cool := count(input.Nodes, thresholds.Cool); cool <= p.args.NumberOfNodes && p.args.NumberOfNodes > 0 {
 		study.Made.Closed = fmt.Sprintf("%d nodes are cool, numberOfNodes asks for more than %d", cool, p.args.NumberOfNodes)
 		study.Made.Plan = plan.Idle(input)
 		return study, nil
@@ -88,7 +90,7 @@ func (p *Plugin) judge(ctx context.Context, study *Study, asked Asked) *v1.Pod {
 	if pod.Refused = p.refuse(object, asked.Pod, read); pod.Refused == "" {
 		pod.Disruption = p.deps.Disruption(object)
 	}
-	if pod.Refused == plan.ProtectedByDefaultEvictor && asked.Protection != nil {
+	if pod.Refused == reasons.ProtectedByDefaultEvictor && asked.Protection != nil {
 		study.Protection = protection(ctx, asked.Protection, p.handle, p.filtered(object))
 	}
 	study.Pod = pod

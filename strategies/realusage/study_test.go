@@ -18,8 +18,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster/informed"
 	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/scorer"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
@@ -38,7 +38,7 @@ func newYard(t *testing.T, change ...func(*v1.Pod)) *yard {
 	t.Helper()
 	y := &yard{pods: map[string][]*v1.Pod{}, protection: &defaultevictor.DefaultEvictorArgs{}}
 	view := &usage.View{Snapshot: &cluster.Snapshot{}, Windows: []usage.Window{usage.Last, usage.Avg5m}}
-	states, all := map[string]plan.NodeState{}, []*v1.Pod(nil)
+	states, all := map[string]thresholds.NodeState{}, []*v1.Pod(nil)
 	for i := range 3 {
 		node := benchNode(i)
 		y.nodes = append(y.nodes, node)
@@ -60,10 +60,10 @@ func newYard(t *testing.T, change ...func(*v1.Pod)) *yard {
 		}
 		read.Measured = []cluster.Amounts{used, used}
 		read.Current, read.Predicted = read.Measured, read.Measured
-		states[node.Name] = plan.NodeState{State: plan.Cool}
+		states[node.Name] = thresholds.NodeState{State: thresholds.Cool}
 		view.Snapshot.Nodes, view.Nodes = append(view.Snapshot.Nodes, info), append(view.Nodes, read)
 	}
-	states["node-00000"] = plan.NodeState{State: plan.Hot}
+	states["node-00000"] = thresholds.NodeState{State: thresholds.Hot}
 	set, err := thresholds.New([]thresholds.Pool{{Rules: []thresholds.Rule{{
 		Metric: usage.CPU, Window: usage.Avg5m, Levels: thresholds.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60},
 	}}}}, 3)
@@ -99,7 +99,7 @@ func (y *yard) build(t *testing.T, filters *placement.Filters) {
 	y.Plugin, err = New(&policy.RealUsageLowNodeUtilizationArgs{}, handle, Deps{
 		Observe:    func() Observed { return y.observed },
 		Session:    func(context.Context) (*placement.Session, error) { return filters.Begin(), nil },
-		Refuse:     func(*v1.Pod) plan.Reason { return "" },
+		Refuse:     func(*v1.Pod) reasons.Reason { return "" },
 		Disruption: func(*v1.Pod) int64 { return 0 },
 		Moving:     func(string) bool { return false },
 		Options:    Options{SchedulerNames: []string{v1.DefaultSchedulerName}},
@@ -141,7 +141,7 @@ func TestStudy(t *testing.T) {
 // A pod on a node that is not hot is judged as well.
 func TestStudyOfAPodElsewhere(t *testing.T) {
 	study := newYard(t).study(t, 1, 0)
-	if study.Pod == nil || study.Pod.Refused != "" || len(study.Landings) != 2 || study.Landings[0].Refused != plan.NodeNotCool || study.Landings[1].Refused != "" {
+	if study.Pod == nil || study.Pod.Refused != "" || len(study.Landings) != 2 || study.Landings[0].Refused != reasons.NodeNotCool || study.Landings[1].Refused != "" {
 		t.Errorf("pod %+v, landings %+v", study.Pod, study.Landings)
 	}
 }
@@ -166,7 +166,7 @@ func TestProtection(t *testing.T) {
 		pod.Spec.Priority = &critical
 	})
 	study := y.study(t, 0, 0)
-	if study.Pod == nil || study.Pod.Refused != plan.ProtectedByDefaultEvictor || !strings.Contains(study.Protection, "critical priority") {
+	if study.Pod == nil || study.Pod.Refused != reasons.ProtectedByDefaultEvictor || !strings.Contains(study.Protection, "critical priority") {
 		t.Errorf("refused for %+v, protected by %q", study.Pod, study.Protection)
 	}
 	if got := protection(t.Context(), &v1.Pod{}, y.handle, y.pods["node-00000"][0]); got != "" {

@@ -22,6 +22,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/doctor"
 	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -254,10 +255,10 @@ func TestPanelIncomplete(t *testing.T) {
 	counters.Nodes[0].Readings = counters.Nodes[0].Readings[1:] // no CPU yet
 	source := &scripted{name: "s", batches: []usage.Batch{counters, sample(cluster.Amounts{cluster.CPU: 4000, cluster.Memory: 20 << 30})}}
 	panel := newPanel(t, source)
-	if r := panel.Ask(t.Context(), snapshot()); !panel.Incomplete(r) || r.View.Nodes[0].Unknown != usage.NoSample {
+	if r := panel.Ask(t.Context(), snapshot()); !panel.Incomplete(r) || r.View.Nodes[0].Unknown != reasons.NoUsageSample {
 		t.Errorf("first reading: got %+v", r.View.Nodes[0])
 	}
-	if r := panel.Ask(t.Context(), snapshot()); panel.Incomplete(r) || r.View.Nodes[0].Unknown != usage.ShortWindow {
+	if r := panel.Ask(t.Context(), snapshot()); panel.Incomplete(r) || r.View.Nodes[0].Unknown != reasons.WindowTooShort {
 		t.Errorf("second reading: got %+v", r.View.Nodes[0])
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/thresholds"
 )
 
 const benchPods = 30
@@ -23,10 +24,10 @@ func fleet(nodes int, coolPercent int64) Input {
 	rng := rand.New(rand.NewPCG(7, 8))
 	in := Input{Placement: anywhere{}}
 	for i := range nodes {
-		n := Node{Name: fmt.Sprintf("node-%05d", i), Allocatable: cluster.Amounts{32000, 256 << 30}, State: Cool}
+		n := Node{Name: fmt.Sprintf("node-%05d", i), Allocatable: cluster.Amounts{32000, 256 << 30}, State: thresholds.Cool}
 		n.Predicted = cluster.Amounts{32000*coolPercent/100 - rng.Int64N(3200), 64 << 30}
 		if i%10 == 0 {
-			n.State, n.Predicted = Hot, cluster.Amounts{}
+			n.State, n.Predicted = thresholds.Hot, cluster.Amounts{}
 			for k := range benchPods {
 				name := fmt.Sprintf("workload-%05d-%02d", i, k)
 				used := cluster.Amounts{850 + rng.Int64N(400), 2 << 30}

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/thresholds"
 )
 
 // Tests reckon in nodes of 1000 by 1000, so that an amount of 10 is a percent.
@@ -24,7 +26,7 @@ func (l levels) on(nodes []Node) []Node {
 	for i := range nodes {
 		n := &nodes[i]
 		n.Ceiling = l.reject.CeilingOf(n.Allocatable)
-		if n.State == Hot {
+		if n.State == thresholds.Hot {
 			n.Need = n.Current.Minus(l.evict.CeilingOf(n.Allocatable))
 		}
 	}
@@ -32,7 +34,7 @@ func (l levels) on(nodes []Node) []Node {
 }
 
 func cool(name string, predicted cluster.Amounts, change ...func(*Node)) Node {
-	n := Node{Name: name, Allocatable: thousand, State: Cool, Predicted: predicted}
+	n := Node{Name: name, Allocatable: thousand, State: thresholds.Cool, Predicted: predicted}
 	for _, c := range change {
 		c(&n)
 	}
@@ -43,7 +45,7 @@ func closedFor(why string) func(*Node) { return func(n *Node) { n.Closed = why }
 
 // hot is a hot node on which something that cannot be moved and these pods run.
 func hot(name string, system cluster.Amounts, pods ...Pod) Node {
-	n := Node{Name: name, Allocatable: thousand, State: Hot, Current: system}
+	n := Node{Name: name, Allocatable: thousand, State: thresholds.Hot, Current: system}
 	for _, pod := range pods {
 		pod.Pod = &cluster.Pod{UID: "uid-" + pod.Name, Namespace: "ns", Name: pod.Name, Node: name, Priority: pod.Priority}
 		n.Pods = append(n.Pods, pod)
@@ -65,7 +67,7 @@ func priority(v int32) func(*Pod) { return func(p *Pod) { p.Priority = v } }
 
 func disruption(v int64) func(*Pod) { return func(p *Pod) { p.Disruption = v } }
 
-func refused(why Reason) func(*Pod) { return func(p *Pod) { p.Refused = why } }
+func refused(why reasons.Reason) func(*Pod) { return func(p *Pod) { p.Refused = why } }
 
 // pods are n pods of one usage, named after the first letter.
 func pods(n int, name string, usage cluster.Amounts, change ...func(*Pod)) []Pod {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/thresholds"
 )
 
 // destination is a cool node with what the plan has landed on it so far.
@@ -20,7 +21,7 @@ type destination struct {
 }
 
 // open says whether a node takes landings.
-func (n *Node) open() bool { return n.State == Cool && n.Closed == "" }
+func (n *Node) open() bool { return n.State == thresholds.Cool && n.Closed == "" }
 
 // fill returns how much of a ceiling amounts are, 1 being all of it.
 func fill(used, ceiling cluster.Amounts) float64 {

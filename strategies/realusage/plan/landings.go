@@ -1,23 +1,19 @@
 package plan
 
-import "github.com/evenkeel/evenkeel/cluster"
-
-// Why a node does not take a pod that is asked about.
-const (
-	NodeNotCool     Reason = "NodeNotCool"
-	NodeClosed      Reason = "NodeClosed"
-	AboveRejectLine Reason = "AboveRejectLine"
-	FilterRefuses   Reason = "FilterRefuses"
+import (
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/thresholds"
 )
 
 // Landing is what one node is to a pod, were it the only one that is moved.
 type Landing struct {
 	Node  string
-	State State
+	State thresholds.State
 	// Before and After are what the node is predicted at without the pod and with it.
 	Before, After cluster.Percents
 	// Refused is why the node does not take the pod; empty where it does. Detail says more for a person.
-	Refused Reason
+	Refused reasons.Reason
 	Detail  string
 }
 
@@ -41,14 +37,14 @@ func (in *Input) landing(n *Node, pod *Pod) Landing {
 	d := destination{ceiling: n.Ceiling, predicted: n.Predicted}
 	switch {
 	case n.Closed != "":
-		l.Refused, l.Detail = NodeClosed, n.Closed
-	case n.State != Cool:
-		l.Refused, l.Detail = NodeNotCool, "it is "+string(n.State)
+		l.Refused, l.Detail = reasons.NodeClosed, n.Closed
+	case n.State != thresholds.Cool:
+		l.Refused, l.Detail = reasons.NodeNotCool, "it is "+string(n.State)
 	case !d.takes(pod.Usage):
-		l.Refused = AboveRejectLine
+		l.Refused = reasons.AboveRejectLine
 	case in.Placement != nil:
 		if ok, why := in.Placement.Fits(pod.Pod, n.Name); !ok {
-			l.Refused, l.Detail = FilterRefuses, why
+			l.Refused, l.Detail = reasons.FilterRefuses, why
 		}
 	}
 	return l

@@ -6,13 +6,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/thresholds"
 )
 
 // Each node says the first of the planner's reasons that holds, and the pod's own node says nothing.
 func TestLandings(t *testing.T) {
 	asked := Pod{Pod: &cluster.Pod{UID: "u", Namespace: "ns", Name: "web", Node: "b"}, Usage: cluster.Amounts{100, 50}}
 	warm := cool("warm", cluster.Amounts{500, 0})
-	warm.State = Warm
+	warm.State = thresholds.Warm
 	in := Input{
 		Nodes: shipped().on([]Node{
 			cool("a", cluster.Amounts{200, 100}), hot("b", cluster.Amounts{900, 0}), cool("brim", cluster.Amounts{500, 0}),
@@ -22,12 +24,12 @@ func TestLandings(t *testing.T) {
 		Placement: &refusing{pairs: []string{"web@tainted"}},
 	}
 	want := []Landing{
-		{Node: "a", State: Cool, Before: cluster.Percents{20, 10}, After: cluster.Percents{30, 15}},
-		{Node: "brim", State: Cool, Before: cluster.Percents{50, 0}, After: cluster.Percents{60, 5}},
-		{Node: "cordoned", State: Cool, Before: cluster.Percents{10, 0}, After: cluster.Percents{20, 5}, Refused: NodeClosed, Detail: "Cordoned"},
-		{Node: "full", State: Cool, Before: cluster.Percents{50.1, 0}, After: cluster.Percents{60.1, 5}, Refused: AboveRejectLine},
-		{Node: "tainted", State: Cool, Before: cluster.Percents{10, 0}, After: cluster.Percents{20, 5}, Refused: FilterRefuses, Detail: "NodeAffinity: does not match"},
-		{Node: "warm", State: Warm, Before: cluster.Percents{50, 0}, After: cluster.Percents{60, 5}, Refused: NodeNotCool, Detail: "it is warm"},
+		{Node: "a", State: thresholds.Cool, Before: cluster.Percents{20, 10}, After: cluster.Percents{30, 15}},
+		{Node: "brim", State: thresholds.Cool, Before: cluster.Percents{50, 0}, After: cluster.Percents{60, 5}},
+		{Node: "cordoned", State: thresholds.Cool, Before: cluster.Percents{10, 0}, After: cluster.Percents{20, 5}, Refused: reasons.NodeClosed, Detail: "Cordoned"},
+		{Node: "full", State: thresholds.Cool, Before: cluster.Percents{50.1, 0}, After: cluster.Percents{60.1, 5}, Refused: reasons.AboveRejectLine},
+		{Node: "tainted", State: thresholds.Cool, Before: cluster.Percents{10, 0}, After: cluster.Percents{20, 5}, Refused: reasons.FilterRefuses, Detail: "NodeAffinity: does not match"},
+		{Node: "warm", State: thresholds.Warm, Before: cluster.Percents{50, 0}, After: cluster.Percents{60, 5}, Refused: reasons.NodeNotCool, Detail: "it is warm"},
 	}
 	if diff := cmp.Diff(want, Landings(&in, &asked)); diff != "" {
 		t.Errorf("landings (-want +got):\n%s", diff)

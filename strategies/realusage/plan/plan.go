@@ -1,3 +1,9 @@
+// Package plan decides, as values, which pods to move where: the pure part of
+// RealUsageLowNodeUtilization.
+//
+// New makes a Plan of the fewest moves, each with a named destination. Same
+// input, same plan. What would take a pod is asked of a Placement, what may be
+// moved comes in as Refused; nothing is evicted here.
 package plan
 
 import (
@@ -7,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/thresholds"
 )
 
 // New makes the plan: each hot node is cooled with the fewest pods of the lowest sufficient priorities that have a landing,
@@ -46,8 +54,8 @@ const orderAsks = 50_000
 type planner struct {
 	in       *Input
 	ports    *ports
-	hot      []int32  // places of the input's nodes
-	notes    []Reason // by the input's nodes
+	hot      []int32          // places of the input's nodes
+	notes    []reasons.Reason // by the input's nodes
 	landed   []landing
 	declined []Declined
 	// cooled counts the nodes that were cooled, crowded those that were not for want of room, excess the moves beyond what
@@ -57,9 +65,9 @@ type planner struct {
 }
 
 func newPlanner(in *Input, by order) *planner {
-	p := &planner{in: in, ports: newPorts(in, by), notes: make([]Reason, len(in.Nodes))}
+	p := &planner{in: in, ports: newPorts(in, by), notes: make([]reasons.Reason, len(in.Nodes))}
 	for i := range p.in.Nodes {
-		if p.in.Nodes[i].State == Hot {
+		if p.in.Nodes[i].State == thresholds.Hot {
 			p.hot = append(p.hot, int32(i)) //nolint:gosec // a cluster has fewer than 2^31 nodes
 		}
 	}
@@ -124,11 +132,11 @@ func (p *planner) cool(at int32) {
 	}
 	movable := p.movable(n, need)
 	if !covers(sum(movable), need) {
-		p.leave(at, HotThroughImmovable, movable, need)
+		p.leave(at, reasons.HotThroughImmovable, movable, need)
 		return
 	}
 	if p.budget() == 0 {
-		p.notes[at], p.limited = MoveLimit, true
+		p.notes[at], p.limited = reasons.MoveLimit, true
 		return
 	}
 	by, first := p.scale(n, need), true
@@ -158,7 +166,7 @@ func (p *planner) giveUp(at int32, movable []*Pod, need cluster.Amounts) {
 		return
 	}
 	p.declineStuck(at, stuck)
-	p.leave(at, NoLanding, landable, need)
+	p.leave(at, reasons.NoLanding, landable, need)
 	if len(p.landed) > 0 {
 		p.crowded++ // perhaps: the room was there before the moves planned so far
 	}
@@ -174,7 +182,7 @@ func (p *planner) movable(n *Node, need cluster.Amounts) []*Pod {
 			continue
 		}
 		if gain(pod, n, need) < p.in.MinGainPercent {
-			p.declined = append(p.declined, Declined{Pod: *pod, Node: n.Name, Reason: GainTooSmall})
+			p.declined = append(p.declined, Declined{Pod: *pod, Node: n.Name, Reason: reasons.GainTooSmall})
 			continue
 		}
 		movable = append(movable, pod)
@@ -253,12 +261,12 @@ func (p *planner) budget() int {
 }
 
 // leave notes why a node is left alone and declines those of the given pods that might have been moved.
-func (p *planner) leave(at int32, why Reason, pods []*Pod, need cluster.Amounts) {
+func (p *planner) leave(at int32, why reasons.Reason, pods []*Pod, need cluster.Amounts) {
 	p.notes[at] = why
 	for _, pod := range pods {
 		if relief(pod, need) > 0 {
 			p.declined = append(p.declined, Declined{
-				Pod: *pod, Node: p.in.Nodes[at].Name, Reason: HotThroughImmovable,
+				Pod: *pod, Node: p.in.Nodes[at].Name, Reason: reasons.HotThroughImmovable,
 				Detail: "the node would stay above its evict line without every pod that can be moved",
 			})
 		}
@@ -268,17 +276,17 @@ func (p *planner) leave(at int32, why Reason, pods []*Pod, need cluster.Amounts)
 func (p *planner) declineStuck(at int32, pods []*Pod) {
 	for _, pod := range pods {
 		p.declined = append(p.declined, Declined{
-			Pod: *pod, Node: p.in.Nodes[at].Name, Reason: NoLanding, Detail: p.ports.refusals(pod),
+			Pod: *pod, Node: p.in.Nodes[at].Name, Reason: reasons.NoLanding, Detail: p.ports.refusals(pod),
 		})
 	}
 }
 
 // declineCrowded notes that the pods of a node have landings each, but not enough of them together.
 func (p *planner) declineCrowded(at int32, pods []*Pod) {
-	p.notes[at] = NoLanding
+	p.notes[at] = reasons.NoLanding
 	for _, pod := range pods {
 		p.declined = append(p.declined, Declined{
-			Pod: *pod, Node: p.in.Nodes[at].Name, Reason: NoLanding,
+			Pod: *pod, Node: p.in.Nodes[at].Name, Reason: reasons.NoLanding,
 			Detail: "the cool nodes have no room for as many pods as cooling the node takes",
 		})
 	}
@@ -289,7 +297,7 @@ func (p *planner) commit(at int32, landed []landing) {
 	if budget := p.budget(); len(landed) > budget {
 		p.ports.takeBack(landed[budget:])
 		landed = landed[:budget]
-		p.notes[at], p.limited = MoveLimit, true
+		p.notes[at], p.limited = reasons.MoveLimit, true
 	} else {
 		p.cooled++
 	}
@@ -301,7 +309,7 @@ func (p *planner) commit(at int32, landed []landing) {
 
 // used is what a node's change is told from: of a hot one what it is hot by, else what is predicted.
 func (n *Node) used() cluster.Amounts {
-	if n.State == Hot {
+	if n.State == thresholds.Hot {
 		return n.Current
 	}
 	return n.Predicted
@@ -335,7 +343,7 @@ func (p *planner) moves(after []cluster.Amounts) []Move {
 	}
 	moves := make([]Move, len(p.landed))
 	for i, l := range p.landed {
-		move := Move{Pod: *l.pod, From: p.in.Nodes[l.from].Name, To: l.to.name, Reason: HotNode}
+		move := Move{Pod: *l.pod, From: p.in.Nodes[l.from].Name, To: l.to.name, Reason: reasons.NodeHot}
 		move.FromBefore, move.FromAfter = change(l.from, cluster.Amounts{}.Minus(l.pod.Usage))
 		move.ToBefore, move.ToAfter = change(l.to.at, l.pod.Usage)
 		moves[i] = move

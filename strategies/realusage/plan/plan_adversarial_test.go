@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 func everyLine(v float64) levels {
@@ -155,7 +156,7 @@ func TestPlanWithDuplicates(t *testing.T) {
 // A Placement that takes pods and then fails to move them leaves the plan without moves, not half of one.
 func TestPlanWithAPlacementThatFails(t *testing.T) {
 	in := Input{Nodes: shipped().on([]Node{cool("c", cluster.Amounts{}), hot("h", cluster.Amounts{600}, pod("p", cluster.Amounts{100}))}), Placement: failing{}}
-	if got := New(in); len(got.Moves) > 0 || got.Nodes[1].Reason != NoLanding {
+	if got := New(in); len(got.Moves) > 0 || got.Nodes[1].Reason != reasons.NoLanding {
 		t.Errorf("plan %v", described(got))
 	}
 }
@@ -203,7 +204,7 @@ func inputOf(data []byte) (Input, forbidding) {
 		for k := range next() % 6 {
 			p := pod(fmt.Sprintf("p%d-%d", h, k), cluster.Amounts{next() * 2, next() * 2}, priority(int32(next()%3)), disruption(next()%3))
 			if next()%5 == 0 {
-				p.Refused = ProtectedByDefaultEvictor
+				p.Refused = reasons.ProtectedByDefaultEvictor
 			}
 			if c := next(); coolNodes > 0 && c%3 == 0 {
 				refused[fmt.Sprintf("%s@cool%d", p.Name, c%coolNodes)] = true

@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/thresholds"
 )
 
 func TestPlan(t *testing.T) {
@@ -98,7 +100,7 @@ func TestPlan(t *testing.T) {
 			want:  []string{"small: h -> c"},
 		},
 		"nothing is cool": {
-			nodes: []Node{hot("h", cluster.Amounts{600}, pod("p", cluster.Amounts{100})), {Name: "w", Allocatable: thousand, State: Warm}},
+			nodes: []Node{hot("h", cluster.Amounts{600}, pod("p", cluster.Amounts{100})), {Name: "w", Allocatable: thousand, State: thresholds.Warm}},
 			want:  []string{"p: NoLanding", "h stays: NoLanding"},
 		},
 		"a cool node that is closed is no landing": {
@@ -113,7 +115,7 @@ func TestPlan(t *testing.T) {
 		"hot through what cannot be moved": {
 			nodes: []Node{
 				cool("c", cluster.Amounts{}),
-				hot("h", cluster.Amounts{640}, pod("agent", cluster.Amounts{100}, refused(DaemonSetPod)), pod("p", cluster.Amounts{50})),
+				hot("h", cluster.Amounts{640}, pod("agent", cluster.Amounts{100}, refused(reasons.DaemonSetPod)), pod("p", cluster.Amounts{50})),
 			},
 			want: []string{"agent: DaemonSetPod", "p: HotThroughImmovable", "h stays: HotThroughImmovable"},
 		},
@@ -166,7 +168,7 @@ func TestPlan(t *testing.T) {
 				cool("c1", cluster.Amounts{}),
 				hot("h", cluster.Amounts{350, 350},
 					pod("large", cluster.Amounts{140, 40}), pod("mid0", cluster.Amounts{120, 55}), pod("mid1", cluster.Amounts{30, 70}),
-					pod("rest", cluster.Amounts{130, 255}, refused(JobPod))),
+					pod("rest", cluster.Amounts{130, 255}, refused(reasons.JobPod))),
 			},
 			want: []string{"mid0: h -> c0", "mid1: h -> c1", "rest: JobPod"},
 		},
@@ -209,8 +211,8 @@ func TestPlan(t *testing.T) {
 		},
 		"unknown and warm nodes are neither source nor destination": {
 			nodes: []Node{
-				{Name: "u", Allocatable: thousand, State: Unknown, Current: thousand},
-				{Name: "w", Allocatable: thousand, State: Warm},
+				{Name: "u", Allocatable: thousand, State: thresholds.Unknown, Current: thousand},
+				{Name: "w", Allocatable: thousand, State: thresholds.Warm},
 				hot("h", cluster.Amounts{600}, pod("p", cluster.Amounts{100})),
 			},
 			want: []string{"p: NoLanding", "h stays: NoLanding"},
@@ -260,8 +262,8 @@ func TestPlanReports(t *testing.T) {
 		t.Errorf("moves (-want +got):\n%s", diff)
 	}
 	wantNodes := []NodeReport{
-		{Name: "c", State: Cool, Before: cluster.Percents{10, 10}, After: cluster.Percents{22, 12}},
-		{Name: "h", State: Hot, Before: cluster.Percents{77, 4}, After: cluster.Percents{65, 2}},
+		{Name: "c", State: thresholds.Cool, Before: cluster.Percents{10, 10}, After: cluster.Percents{22, 12}},
+		{Name: "h", State: thresholds.Hot, Before: cluster.Percents{77, 4}, After: cluster.Percents{65, 2}},
 	}
 	if diff := cmp.Diff(wantNodes, plan.Nodes); diff != "" {
 		t.Errorf("nodes (-want +got):\n%s", diff)

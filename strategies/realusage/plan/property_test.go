@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/thresholds"
 )
 
 // forbidding is a Placement that refuses fixed pairs of pod and node.
@@ -58,7 +59,7 @@ func randomInput(rng *rand.Rand) (Input, forbidding) {
 		in.Nodes = append(in.Nodes, randomHot(rng, h, shape))
 	}
 	for c := range cool {
-		n := Node{Name: fmt.Sprintf("cool%d", c), Allocatable: thousand, State: Cool}
+		n := Node{Name: fmt.Sprintf("cool%d", c), Allocatable: thousand, State: thresholds.Cool}
 		n.Predicted = cluster.Amounts{int64(rng.IntN(450)), int64(rng.IntN(450))}
 		if rng.IntN(4) == 0 {
 			n.Allocatable = n.Allocatable.Plus(n.Allocatable)
@@ -78,7 +79,7 @@ func randomInput(rng *rand.Rand) (Input, forbidding) {
 }
 
 func randomHot(rng *rand.Rand, h int, shape func(*rand.Rand) cluster.Amounts) Node {
-	n := Node{Name: fmt.Sprintf("hot%d", h), Allocatable: thousand, State: Hot}
+	n := Node{Name: fmt.Sprintf("hot%d", h), Allocatable: thousand, State: thresholds.Hot}
 	for k := range 1 + rng.IntN(4) {
 		name := fmt.Sprintf("p%d-%d", h, k)
 		n.Pods = append(n.Pods, Pod{
@@ -115,7 +116,7 @@ func bruteForce(in *Input, refused forbidding) (cooled, moves int) {
 	o := &optimum{in: in, refused: refused, cooled: -1}
 	for i := range in.Nodes {
 		o.load = append(o.load, in.Nodes[i].Predicted)
-		if in.Nodes[i].State != Hot {
+		if in.Nodes[i].State != thresholds.Hot {
 			continue
 		}
 		o.load[i] = in.Nodes[i].Current
@@ -131,7 +132,7 @@ func (o *optimum) try(k int) {
 	if k == len(o.pods) {
 		cooled := 0
 		for i := range o.in.Nodes {
-			if o.in.Nodes[i].State == Hot && o.isUnder(i, shipped().evict) {
+			if o.in.Nodes[i].State == thresholds.Hot && o.isUnder(i, shipped().evict) {
 				cooled++
 			}
 		}
@@ -146,7 +147,7 @@ func (o *optimum) try(k int) {
 	}
 	pod := o.pods[k]
 	for i := range o.in.Nodes {
-		if o.in.Nodes[i].State != Cool || o.refused[pod.Name+"@"+o.in.Nodes[i].Name] {
+		if o.in.Nodes[i].State != thresholds.Cool || o.refused[pod.Name+"@"+o.in.Nodes[i].Name] {
 			continue
 		}
 		o.shift(k, i, pod.Usage)
@@ -188,14 +189,14 @@ func checkSound(t *testing.T, in *Input, refused forbidding, plan Plan) {
 	}
 	seen := map[string]bool{}
 	for _, m := range plan.Moves {
-		if seen[m.UID] || refused[m.Name+"@"+m.To] || nodes[m.To].State != Cool || nodes[m.From].State != Hot {
+		if seen[m.UID] || refused[m.Name+"@"+m.To] || nodes[m.To].State != thresholds.Cool || nodes[m.From].State != thresholds.Hot {
 			t.Fatalf("unsound move %s: %s -> %s", m.Name, m.From, m.To)
 		}
 		seen[m.UID] = true
 		load[m.To] = load[m.To].Plus(m.Usage)
 	}
 	for name, used := range load {
-		if nodes[name].State != Cool {
+		if nodes[name].State != thresholds.Cool {
 			continue
 		}
 		for r, v := range used.PercentOf(nodes[name].Allocatable) {
@@ -213,7 +214,7 @@ func cooledBy(in *Input, plan Plan) int {
 		for r, v := range plan.Nodes[i].After {
 			under = under && v <= shipped().evict[r]
 		}
-		if plan.Nodes[i].State == Hot && under {
+		if plan.Nodes[i].State == thresholds.Hot && under {
 			cooled++
 		}
 	}
@@ -259,8 +260,8 @@ func TestPlanSparesHigherPriorities(t *testing.T) {
 	moved, raised := 0, 0
 	for range clusters {
 		in, refused := randomInput(rng)
-		in.Nodes = slices.DeleteFunc(in.Nodes, func(n Node) bool { return n.State == Hot && n.Name != "hot0" })
-		h := slices.IndexFunc(in.Nodes, func(n Node) bool { return n.State == Hot })
+		in.Nodes = slices.DeleteFunc(in.Nodes, func(n Node) bool { return n.State == thresholds.Hot && n.Name != "hot0" })
+		h := slices.IndexFunc(in.Nodes, func(n Node) bool { return n.State == thresholds.Hot })
 		for k := range in.Nodes[h].Pods {
 			in.Nodes[h].Pods[k].Priority = int32(10 * rng.IntN(3))
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/thresholds"
 )
 
 // Whatever was landed and taken back, the destinations with room for a pod are those that looking at each of them finds, in
@@ -47,7 +48,7 @@ func TestWithRoomFindsWhatLookingAtEachFinds(t *testing.T) {
 func randomDestinations(rng *rand.Rand, nodes int) *Input {
 	in := &Input{Placement: anywhere{}}
 	for i := range nodes {
-		n := Node{Name: fmt.Sprintf("node-%03d", i), State: Cool, Ceiling: cluster.Amounts{1 + rng.Int64N(10_000), 1 + rng.Int64N(10_000)}}
+		n := Node{Name: fmt.Sprintf("node-%03d", i), State: thresholds.Cool, Ceiling: cluster.Amounts{1 + rng.Int64N(10_000), 1 + rng.Int64N(10_000)}}
 		n.Predicted = cluster.Amounts{rng.Int64N(12_000), rng.Int64N(12_000)}
 		in.Nodes = append(in.Nodes, n)
 	}

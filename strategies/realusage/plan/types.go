@@ -2,46 +2,15 @@ package plan
 
 import (
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/thresholds"
 )
-
-// Reason is why a pod is not moved, a node not cooled or a cycle not run. One set serves log, event, metric and JSON.
-type Reason string
-
-// Why a pod is not moved.
-const (
-	ProtectedByDefaultEvictor Reason = "ProtectedByDefaultEvictor"
-	DaemonSetPod              Reason = "DaemonSetPod"
-	MirrorPod                 Reason = "MirrorPod"
-	JobPod                    Reason = "JobPod"
-	Unowned                   Reason = "NoController"
-	SchedulerNotSteered       Reason = "SchedulerNotSteered"
-	OwnerRollingOut           Reason = "OwnerRollingOut"
-	OwnerJustScaled           Reason = "OwnerJustScaled"
-	OwnerUnknown              Reason = "OwnerUnknown"
-	LastReadyReplica          Reason = "LastReadyReplica"
-	UsageUnknown              Reason = "PodUsageUnknown"
-	SeveralPDBs               Reason = "SeveralPodDisruptionBudgets"
-	PDBForbids                Reason = "PodDisruptionBudgetForbids"
-	NamespaceExcluded         Reason = "NamespaceExcluded"
-	ResourceClaims            Reason = "ResourceClaimsNotSupported"
-	NoLanding                 Reason = "NoLanding"
-	MoveLimit                 Reason = "MoveLimit"
-	// NodeLeaving: an autoscaler is about to remove the node, and moves its pods by itself.
-	NodeLeaving Reason = "NodeLeaving"
-	// GainTooSmall: the move would take less off the node than the policy asks for.
-	GainTooSmall Reason = "GainTooSmall"
-	// HotThroughImmovable: removing everything that may be moved would not bring the node under the evict line.
-	HotThroughImmovable Reason = "HotThroughImmovable"
-)
-
-// HotNode is why a pod is moved.
-const HotNode Reason = "NodeHot"
 
 // Node is one node as the planner sees it.
 type Node struct {
 	Name        string
 	Allocatable cluster.Amounts
-	State       State
+	State       thresholds.State
 	// Current is the evidence for hot: what stays on the node, as measured.
 	Current cluster.Amounts
 	// Need is what has to leave a hot node to bring it under its evict lines; zero or less where nothing has to.
@@ -61,7 +30,7 @@ type Pod struct {
 	// Usage is what the pod was measured at.
 	Usage cluster.Amounts
 	// Refused is why the pod may not be moved; empty when it may.
-	Refused Reason
+	Refused reasons.Reason
 	// Disruption orders pods of one priority: lower is moved first.
 	Disruption int64
 }
@@ -89,7 +58,7 @@ type Input struct {
 type Move struct {
 	Pod
 	From, To string
-	Reason   Reason
+	Reason   reasons.Reason
 	// FromPercent and ToPercent are the source and the destination before and after this move, in the order of the plan.
 	FromBefore, FromAfter, ToBefore, ToAfter cluster.Percents
 }
@@ -98,7 +67,7 @@ type Move struct {
 type Declined struct {
 	Pod
 	Node   string
-	Reason Reason
+	Reason reasons.Reason
 	// Detail says more for a person, such as which filter refused it where.
 	Detail string
 }
@@ -106,10 +75,10 @@ type Declined struct {
 // NodeReport is a node before and after the plan.
 type NodeReport struct {
 	Name          string
-	State         State
+	State         thresholds.State
 	Before, After cluster.Percents
 	// Reason is why a hot node is not cooled; empty otherwise.
-	Reason Reason
+	Reason reasons.Reason
 }
 
 // Plan is what to do and why, and why not more.

@@ -1,4 +1,4 @@
-package plan
+package thresholds
 
 import (
 	"testing"
@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/thresholds"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -23,7 +23,7 @@ var median5m = usage.Window{Kind: usage.KindQuantile, Percentile: 50, Over: 5 * 
 // seen is one node's part of a view, sampled at the view's second unless said otherwise.
 type seen struct {
 	last, avg, predicted int64 // thousandths of CPU; predicted is at least the higher of the two
-	unknown              usage.Unknown
+	unknown              reasons.Reason
 	notReady             bool
 	again                bool // the source had nothing newer
 	// vouched is how long the source itself has looked for avg and the median of five minutes, which is avg as well.
@@ -31,14 +31,14 @@ type seen struct {
 	pressure               float64 // the signal, over every window
 }
 
-// viewOf is a view of one node.
-func viewOf(now, sampled time.Time, s seen) *usage.View {
+// viewAt is a view of one node.
+func viewAt(now, sampled time.Time, s seen) *usage.View {
 	predicted := cluster.Amounts{max(s.predicted, s.last, s.avg)}
 	return &usage.View{
 		At:       now,
 		Windows:  []usage.Window{usage.Last, usage.Avg5m, median5m},
 		Signals:  []usage.Metric{usage.CPUPressure},
-		Snapshot: &cluster.Snapshot{Nodes: []*cluster.NodePods{{Node: cluster.Node{Name: "n", Allocatable: thousand, Capacity: thousand, Ready: !s.notReady}}}},
+		Snapshot: &cluster.Snapshot{Nodes: []*cluster.NodePods{{Node: cluster.Node{Name: "n", Allocatable: cluster.Amounts{1000, 1000}, Capacity: cluster.Amounts{1000, 1000}, Ready: !s.notReady}}}},
 		Nodes: []usage.NodeUsage{{
 			Unknown: s.unknown, Sampled: sampled,
 			Current:   []cluster.Amounts{{s.last}, {s.avg}, {s.avg}},
@@ -58,40 +58,40 @@ func timeline(all []seen) []*usage.View {
 		if !s.again {
 			sampled = now
 		}
-		views[i] = viewOf(now, sampled, s)
+		views[i] = viewAt(now, sampled, s)
 	}
 	return views
 }
 
-func steady(v int64) seen { return seen{last: v, avg: v} }
+func level(v int64) seen { return seen{last: v, avg: v} }
 
 // usual are the shipped lines of CPU.
-var usual = thresholds.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60}
+var usual = Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60}
 
 // judge goes by the usual lines of a metric over windows.
-func judge(t *testing.T, rules ...thresholds.Rule) func(*usage.View) Judge {
+func judge(t *testing.T, rules ...Rule) func(*usage.View) *Resolved {
 	t.Helper()
-	set, err := thresholds.New([]thresholds.Pool{{Name: "default", Rules: rules}}, 3)
+	set, err := New([]Pool{{Name: "default", Rules: rules}}, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return func(view *usage.View) Judge { return set.Resolve(view) }
+	return func(view *usage.View) *Resolved { return set.Resolve(view) }
 }
 
-func rulesOf(metric usage.Metric, windows ...usage.Window) []thresholds.Rule {
-	rules := make([]thresholds.Rule, len(windows))
+func rulesOf(metric usage.Metric, windows ...usage.Window) []Rule {
+	rules := make([]Rule, len(windows))
 	for i, w := range windows {
-		rules[i] = thresholds.Rule{Metric: metric, Window: w, Levels: usual}
+		rules[i] = Rule{Metric: metric, Window: w, Levels: usual}
 	}
 	return rules
 }
 
 // statesOver classifies view after view.
-func statesOver(views []*usage.View, judge func(*usage.View) Judge, rule HotRule) []NodeState {
+func statesOver(views []*usage.View, judge func(*usage.View) *Resolved, rule HotRule) []NodeState {
 	got := make([]NodeState, len(views))
 	var states map[string]NodeState
 	for i, view := range views {
-		states = Classify(states, view, judge(view), rule)
+		states = judge(view).Classify(states, rule)
 		got[i] = states["n"]
 	}
 	return got
@@ -118,31 +118,31 @@ func TestClassify(t *testing.T) {
 		want    []State
 	}{
 		"cool, warm and back": {
-			seen: []seen{steady(450), steady(451), steady(640), steady(300)},
+			seen: []seen{level(450), level(451), level(640), level(300)},
 			want: []State{Cool, Warm, Warm, Cool},
 		},
 		"hot after three samples in a row": {
-			seen: []seen{steady(651), steady(700), steady(651), steady(651)},
+			seen: []seen{level(651), level(700), level(651), level(651)},
 			want: []State{Warm, Warm, Hot, Hot},
 		},
 		"at the line is not above it": {
-			seen: []seen{steady(650), steady(650), steady(650), steady(650)},
+			seen: []seen{level(650), level(650), level(650), level(650)},
 			want: []State{Warm, Warm, Warm, Warm},
 		},
 		"one sample below starts the count anew": {
-			seen: []seen{steady(700), steady(700), steady(640), steady(700), steady(700), steady(700)},
+			seen: []seen{level(700), level(700), level(640), level(700), level(700), level(700)},
 			want: []State{Warm, Warm, Warm, Warm, Warm, Hot},
 		},
 		"hot until it is at the leave line": {
-			seen: []seen{steady(700), steady(700), steady(700), steady(640), steady(601), steady(600)},
+			seen: []seen{level(700), level(700), level(700), level(640), level(601), level(600)},
 			want: []State{Warm, Warm, Hot, Hot, Hot, Warm},
 		},
 		"back above the leave line is not hot again": {
-			seen: []seen{steady(700), steady(700), steady(700), steady(590), steady(640), steady(640)},
+			seen: []seen{level(700), level(700), level(700), level(590), level(640), level(640)},
 			want: []State{Warm, Warm, Hot, Warm, Warm, Warm},
 		},
 		"hot until it is at the leave line of every window": {
-			seen:    []seen{steady(700), {last: 590, avg: 700}, {last: 590, avg: 601}, {last: 601, avg: 590}, steady(600)},
+			seen:    []seen{level(700), {last: 590, avg: 700}, {last: 590, avg: 601}, {last: 601, avg: 590}, level(600)},
 			windows: both, samples: 1,
 			want: []State{Hot, Hot, Hot, Hot, Warm},
 		},
@@ -157,40 +157,40 @@ func TestClassify(t *testing.T) {
 			want: []State{Warm, Warm, Warm},
 		},
 		"a source that repeats itself is one sample": {
-			seen: []seen{steady(700), {last: 700, avg: 700, again: true}, {last: 700, avg: 700, again: true}, steady(700), {last: 700, avg: 700, again: true}, steady(700)},
+			seen: []seen{level(700), {last: 700, avg: 700, again: true}, {last: 700, avg: 700, again: true}, level(700), {last: 700, avg: 700, again: true}, level(700)},
 			want: []State{Warm, Warm, Warm, Warm, Warm, Hot},
 		},
 		"cool takes what is predicted into account, hot does not": {
-			seen: []seen{{last: 300, avg: 300, predicted: 900}, {last: 300, avg: 300, predicted: 900}, {last: 300, avg: 300, predicted: 900}, steady(300)},
+			seen: []seen{{last: 300, avg: 300, predicted: 900}, {last: 300, avg: 300, predicted: 900}, {last: 300, avg: 300, predicted: 900}, level(300)},
 			want: []State{Warm, Warm, Warm, Cool},
 		},
 		"unknown is neither, and forgets": {
-			seen: []seen{steady(700), steady(700), {last: 700, avg: 700, unknown: usage.StaleSample}, steady(700), steady(700), steady(700)},
+			seen: []seen{level(700), level(700), {last: 700, avg: 700, unknown: reasons.UsageStale}, level(700), level(700), level(700)},
 			want: []State{Warm, Warm, Unknown, Warm, Warm, Hot},
 		},
 		"what is read of an unknown node is no evidence": {
 			seen: []seen{
-				{last: 700, avg: 700, unknown: usage.StaleSample}, {last: 700, avg: 700, unknown: usage.NoAllocatable},
-				{last: 700, avg: 700, unknown: usage.NoSample}, {last: 700, avg: 700, unknown: usage.AbsurdSample},
-				{last: 700, avg: 700, unknown: usage.FutureSample}, {last: 700, avg: 700, unknown: usage.ContradictorySample}, steady(700),
+				{last: 700, avg: 700, unknown: reasons.UsageStale}, {last: 700, avg: 700, unknown: reasons.AllocatableUnknown},
+				{last: 700, avg: 700, unknown: reasons.NoUsageSample}, {last: 700, avg: 700, unknown: reasons.UsageAbsurd},
+				{last: 700, avg: 700, unknown: reasons.UsageFromTheFuture}, {last: 700, avg: 700, unknown: reasons.UsageContradictory}, level(700),
 			},
 			want: []State{Unknown, Unknown, Unknown, Unknown, Unknown, Unknown, Warm},
 		},
 		"samples of a window too short count once it is long enough": {
-			seen: []seen{{last: 700, avg: 700, unknown: usage.ShortWindow}, {last: 700, avg: 700, unknown: usage.ShortWindow}, steady(700)},
+			seen: []seen{{last: 700, avg: 700, unknown: reasons.WindowTooShort}, {last: 700, avg: 700, unknown: reasons.WindowTooShort}, level(700)},
 			want: []State{Unknown, Unknown, Hot},
 		},
 		"a node that is not ready is unknown, and forgets": {
-			seen: []seen{steady(700), steady(700), steady(700), {last: 700, avg: 700, notReady: true}, steady(700)},
+			seen: []seen{level(700), level(700), level(700), {last: 700, avg: 700, notReady: true}, level(700)},
 			want: []State{Warm, Warm, Hot, Unknown, Warm},
 		},
 		"a window that nobody reads says nothing": {
-			seen:    []seen{steady(990), steady(990), steady(990)},
+			seen:    []seen{level(990), level(990), level(990)},
 			windows: []usage.Window{{Kind: usage.KindAvg, Over: time.Hour}},
 			want:    []State{Cool, Cool, Cool},
 		},
 		"no number of samples is one sample": {
-			seen: []seen{steady(700)}, samples: -1,
+			seen: []seen{level(700)}, samples: -1,
 			want: []State{Hot},
 		},
 	}
@@ -213,16 +213,16 @@ func TestClassify(t *testing.T) {
 
 // A state names what was over in the newest sample, and nothing where nothing was or nothing is known.
 func TestClassifyMetric(t *testing.T) {
-	rules := append(rulesOf(usage.CPU, usage.Avg5m), thresholds.Rule{
-		Metric: usage.CPUPressure, Window: usage.Avg5m, Levels: thresholds.Levels{Low: 10, Reject: 20, Evict: 30, Leave: 20}, Relieves: cluster.CPU,
+	rules := append(rulesOf(usage.CPU, usage.Avg5m), Rule{
+		Metric: usage.CPUPressure, Window: usage.Avg5m, Levels: Levels{Low: 10, Reject: 20, Evict: 30, Leave: 20}, Relieves: cluster.CPU,
 	})
 	waiting := func(s seen, pressure float64) seen {
 		s.pressure = pressure
 		return s
 	}
 	views := timeline([]seen{
-		steady(300), steady(700), waiting(steady(300), 40), waiting(steady(700), 40), waiting(steady(640), 25),
-		waiting(seen{last: 700, avg: 700, unknown: usage.ShortWindow}, 0), waiting(seen{last: 700, avg: 700, unknown: usage.StaleSample}, 40),
+		level(300), level(700), waiting(level(300), 40), waiting(level(700), 40), waiting(level(640), 25),
+		waiting(seen{last: 700, avg: 700, unknown: reasons.WindowTooShort}, 0), waiting(seen{last: 700, avg: 700, unknown: reasons.UsageStale}, 40),
 		{last: 700, avg: 700, notReady: true},
 	})
 	type told struct {
@@ -241,7 +241,7 @@ func TestClassifyMetric(t *testing.T) {
 
 // Since is when the state began, not when it was last confirmed.
 func TestClassifySince(t *testing.T) {
-	views := timeline([]seen{steady(300), steady(310), steady(700), steady(700), steady(700)})
+	views := timeline([]seen{level(300), level(310), level(700), level(700), level(700)})
 	states := statesOver(views, judge(t, rulesOf(usage.CPU, usage.Avg5m)...), HotRule{ConsecutiveSamples: 2})
 	got := only(states, func(s NodeState) int { return int(s.Since.Sub(at(0)) / time.Second) })
 	if diff := cmp.Diff([]int{0, 0, 30, 45, 45}, got); diff != "" {
@@ -253,12 +253,12 @@ func TestClassifySince(t *testing.T) {
 // says nothing, and neither does a node without any.
 func TestClassifyByResource(t *testing.T) {
 	cpu, memory := rulesOf(usage.CPU, usage.Avg5m), rulesOf(usage.Memory, usage.Avg5m)
-	available := []thresholds.Rule{{
-		Metric: thresholds.MemoryAvailable, Window: usage.Avg5m, LowerIsWorse: true, Levels: thresholds.Levels{Low: 40, Reject: 25, Evict: 20, Leave: 25},
+	available := []Rule{{
+		Metric: MemoryAvailable, Window: usage.Avg5m, LowerIsWorse: true, Levels: Levels{Low: 40, Reject: 25, Evict: 20, Leave: 25},
 	}}
 	cases := map[string]struct {
 		used  cluster.Amounts
-		rules []thresholds.Rule
+		rules []Rule
 		want  State
 	}{
 		"memory alone is hot":             {cluster.Amounts{10, 660}, append(cpu, memory...), Hot},
@@ -275,7 +275,7 @@ func TestClassifyByResource(t *testing.T) {
 			view := timeline([]seen{{}})[0]
 			every := []cluster.Amounts{tc.used, tc.used, tc.used}
 			view.Nodes[0].Current, view.Nodes[0].Predicted = every, every
-			got := Classify(nil, view, judge(t, tc.rules...)(view), HotRule{ConsecutiveSamples: 1})["n"].State
+			got := judge(t, tc.rules...)(view).Classify(nil, HotRule{ConsecutiveSamples: 1})["n"].State
 			if got != tc.want {
 				t.Errorf("state %q, want %q", got, tc.want)
 			}
@@ -293,25 +293,25 @@ func TestKeep(t *testing.T) {
 		want   NodeState
 	}{
 		"as it was": {
-			before: before, view: ready(steady(100)),
+			before: before, view: ready(level(100)),
 			want: NodeState{State: Hot, Since: at(0), Over: 3, Metric: usage.CPU},
 		},
 		"too old": {
-			before: before, view: ready(seen{unknown: usage.StaleSample}),
-			want: NodeState{State: Unknown, Since: at(15), Unknown: usage.StaleSample},
+			before: before, view: ready(seen{unknown: reasons.UsageStale}),
+			want: NodeState{State: Unknown, Since: at(15), Unknown: reasons.UsageStale},
 		},
 		"not ready any more": {
 			before: before, view: ready(seen{notReady: true}),
-			want: NodeState{State: Unknown, Since: at(15), Unknown: NotReady},
+			want: NodeState{State: Unknown, Since: at(15), Unknown: reasons.NodeNotReady},
 		},
 		"still unknown, for another reason": {
-			before: map[string]NodeState{"n": {State: Unknown, Since: at(0), Unknown: usage.ShortWindow}},
-			view:   ready(seen{unknown: usage.StaleSample}),
-			want:   NodeState{State: Unknown, Since: at(0), Unknown: usage.StaleSample},
+			before: map[string]NodeState{"n": {State: Unknown, Since: at(0), Unknown: reasons.WindowTooShort}},
+			view:   ready(seen{unknown: reasons.UsageStale}),
+			want:   NodeState{State: Unknown, Since: at(0), Unknown: reasons.UsageStale},
 		},
 		"a node that came meanwhile": {
-			view: ready(steady(100)),
-			want: NodeState{State: Unknown, Since: at(15), Unknown: usage.NoSample},
+			view: ready(level(100)),
+			want: NodeState{State: Unknown, Since: at(15), Unknown: reasons.NoUsageSample},
 		},
 	}
 	for name, tc := range cases {
@@ -326,8 +326,8 @@ func TestKeep(t *testing.T) {
 // Nodes that are gone are forgotten, so the memory is bounded by the cluster.
 func TestClassifyForgetsNodes(t *testing.T) {
 	before := map[string]NodeState{"gone": {State: Hot}, "n": {State: Cool}}
-	view := timeline([]seen{steady(100)})[0]
-	if got := Classify(before, view, judge(t)(view), HotRule{}); len(got) != 1 {
+	view := timeline([]seen{level(100)})[0]
+	if got := judge(t)(view).Classify(before, HotRule{}); len(got) != 1 {
 		t.Errorf("%d states, want 1", len(got))
 	}
 	if got := Keep(before, view); len(got) != 1 {

@@ -1,4 +1,4 @@
-package plan
+package thresholds
 
 import (
 	"testing"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -71,7 +72,7 @@ func TestClassifyVouched(t *testing.T) {
 			want:     []State{Warm, Warm, Hot},
 		},
 		"unknown is unknown, whatever is vouched for": {
-			seen: []seen{{last: 700, avg: 700, vouched: whole, vouchedMedian: whole, unknown: usage.StaleSample}},
+			seen: []seen{{last: 700, avg: 700, vouched: whole, vouchedMedian: whole, unknown: reasons.UsageStale}},
 			want: []State{Unknown},
 		},
 	}

@@ -1,4 +1,4 @@
-package plan
+package thresholds
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -14,7 +13,7 @@ import (
 type rig struct {
 	t        *testing.T
 	store    *usage.Store
-	set      *thresholds.Set
+	set      *Set
 	snapshot *cluster.Snapshot
 	states   map[string]NodeState
 }
@@ -32,7 +31,7 @@ func newRig(t *testing.T) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := thresholds.New([]thresholds.Pool{{Name: "default", Rules: append(
+	set, err := New([]Pool{{Name: "default", Rules: append(
 		rulesOf(usage.CPU, usage.Avg5m, median5m), rulesOf(usage.Memory, usage.Avg5m, median5m)...)}}, 3)
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +54,7 @@ func (r *rig) sample(second, lag int, cpuMilli int64) State {
 		}}},
 	})
 	view := r.store.View(r.snapshot, at(second), nil)
-	r.states = Classify(r.states, view, r.set.Resolve(view), HotRule{ConsecutiveSamples: 3, SampleInterval: interval})
+	r.states = r.set.Resolve(view).Classify(r.states, HotRule{ConsecutiveSamples: 3, SampleInterval: interval})
 	return r.states["n"].State
 }
 

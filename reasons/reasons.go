@@ -1,0 +1,128 @@
+// Package reasons names why something is not done: a node not judged, a pod
+// not moved, an eviction not made, a cycle not run. One set serves plans, logs,
+// Events, metrics, explain and JSON.
+//
+// A constant's name is its value, which users read and scripts match.
+package reasons
+
+// Reason is why something is not done; empty for no reason.
+type Reason string
+
+// Sentence says a reason in words that follow "because"; empty where there are
+// none.
+func (r Reason) Sentence() string { return sentences[r] }
+
+// Why a node's usage is not known.
+const (
+	NoUsageSample      Reason = "NoUsageSample"
+	UsageStale         Reason = "UsageStale"
+	WindowTooShort     Reason = "WindowTooShort"
+	UsageFromTheFuture Reason = "UsageFromTheFuture"
+	UsageAbsurd        Reason = "UsageAbsurd"
+	UsageContradictory Reason = "UsageContradictory"
+	UsageAmbiguous     Reason = "UsageAmbiguous"
+	AllocatableUnknown Reason = "AllocatableUnknown"
+	NodeNotReady       Reason = "NodeNotReady"
+)
+
+// Why usage is not known well enough to evict anything.
+const (
+	UsageSourceUnavailable Reason = "UsageSourceUnavailable"
+	NoUsageData            Reason = "NoUsageData"
+	UsageCoverageTooLow    Reason = "UsageCoverageTooLow"
+	UsageWindowsFilling    Reason = "UsageWindowsFilling"
+)
+
+// Why a pod is not moved, whatever else is moved.
+const (
+	ProtectedByDefaultEvictor   Reason = "ProtectedByDefaultEvictor"
+	DaemonSetPod                Reason = "DaemonSetPod"
+	MirrorPod                   Reason = "MirrorPod"
+	JobPod                      Reason = "JobPod"
+	NoController                Reason = "NoController"
+	SchedulerNotSteered         Reason = "SchedulerNotSteered"
+	OwnerRollingOut             Reason = "OwnerRollingOut"
+	OwnerJustScaled             Reason = "OwnerJustScaled"
+	OwnerUnknown                Reason = "OwnerUnknown"
+	PodUsageUnknown             Reason = "PodUsageUnknown"
+	SeveralPodDisruptionBudgets Reason = "SeveralPodDisruptionBudgets"
+	PodDisruptionBudgetForbids  Reason = "PodDisruptionBudgetForbids"
+	NamespaceExcluded           Reason = "NamespaceExcluded"
+	ResourceClaimsNotSupported  Reason = "ResourceClaimsNotSupported"
+)
+
+// Why a plan does not move a pod that it might.
+const (
+	NoLanding    Reason = "NoLanding"
+	MoveLimit    Reason = "MoveLimit"
+	NodeLeaving  Reason = "NodeLeaving"
+	GainTooSmall Reason = "GainTooSmall"
+	// HotThroughImmovable is of a node as well: moving every pod that may be
+	// moved would leave it above its evict line.
+	HotThroughImmovable Reason = "HotThroughImmovable"
+)
+
+// Why explain says that a pod stays, beside the planner's own reasons.
+const (
+	NotPlanned    Reason = "NotPlanned"
+	Terminating   Reason = "Terminating"
+	OnTheMove     Reason = "OnTheMove"
+	NodeNotHot    Reason = "NodeNotHot"
+	OthersSuffice Reason = "OthersSuffice"
+)
+
+// NodeHot is why a pod is moved.
+const NodeHot Reason = "NodeHot"
+
+// Why a node does not take a pod.
+const (
+	NodeNotCool     Reason = "NodeNotCool"
+	NodeClosed      Reason = "NodeClosed"
+	AboveRejectLine Reason = "AboveRejectLine"
+	FilterRefuses   Reason = "FilterRefuses"
+)
+
+// Why nothing at all may be evicted.
+const (
+	OutsideWindow       Reason = "OutsideWindow"
+	NodesNotReady       Reason = "NodesNotReady"
+	APIErrors           Reason = "APIErrors"
+	EvictionsRefused    Reason = "EvictionsRefused"
+	ReplacementsUnready Reason = "ReplacementsUnready"
+	ReplacementsPending Reason = "ReplacementsPending"
+	MovesPerHour        Reason = "MovesPerHour"
+)
+
+// Why nothing of one owner, node, namespace or node pool may be evicted.
+const (
+	OwnerReplacementUnready Reason = "OwnerReplacementUnready"
+	OwnerReplacementPending Reason = "OwnerReplacementPending"
+	OwnerCoolingDown        Reason = "OwnerCoolingDown"
+	OwnerMovesPerHour       Reason = "OwnerMovesPerHour"
+	NodeSettling            Reason = "NodeSettling"
+	NamespaceMovesPerHour   Reason = "NamespaceMovesPerHour"
+	NodePoolMovesPerHour    Reason = "NodePoolMovesPerHour"
+)
+
+// Why a planned move is not made.
+const (
+	Paused                Reason = "Paused"
+	PauseUnreadable       Reason = "PauseUnreadable"
+	PodChanged            Reason = "PodChanged"
+	MoveCancelled         Reason = "MoveCancelled"
+	LastReadyReplica      Reason = "LastReadyReplica"
+	SourceNoLongerHot     Reason = "SourceNoLongerHot"
+	SourceUsageUnknown    Reason = "SourceUsageUnknown"
+	LandingGone           Reason = "LandingGone"
+	UsageDataInsufficient Reason = "UsageDataInsufficient"
+	SteeringAbsent        Reason = "SteeringAbsent"
+	ProbeNotLanded        Reason = "ProbeNotLanded"
+	PreEvictionFilter     Reason = "PreEvictionFilter"
+	EvictionLimit         Reason = "EvictionLimit"
+	CycleDeadline         Reason = "CycleDeadline"
+	NotLeader             Reason = "NotLeader"
+	LedgerUnwritable      Reason = "LedgerUnwritable"
+	SurgeFailed           Reason = "SurgeFailed"
+	Stopping              Reason = "Stopping"
+	EvictionFailed        Reason = "EvictionFailed"
+)

@@ -1,0 +1,128 @@
+package thresholds
+
+import (
+	"time"
+
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// State is what a node's usage makes of it.
+type State string
+
+// The states of a node.
+const (
+	Hot     State = "hot"
+	Warm    State = "warm"
+	Cool    State = "cool"
+	Unknown State = "unknown"
+)
+
+// HotRule is when a node is called hot.
+type HotRule struct {
+	// ConsecutiveSamples is how many samples in a row must be over the evict
+	// line, one each SampleInterval. A window that a source summed up itself
+	// counts as the samples that it is made of.
+	ConsecutiveSamples int
+	SampleInterval     time.Duration
+}
+
+// NodeState is a node's state and how it came to it.
+type NodeState struct {
+	State State
+	Since time.Time
+	// Over counts the samples in a row that were over the evict line, Sampled
+	// is when the newest of them arrived.
+	Over    int
+	Sampled time.Time
+	// Metric is what was over in the newest sample; empty if nothing was.
+	Metric usage.Metric
+	// Unknown is why the state is Unknown.
+	Unknown reasons.Reason
+}
+
+// Classify gives each node its state, by name, from the states before. Call it
+// once per reading; a reading that brings nothing new of a node counts for
+// nothing there.
+func (r *Resolved) Classify(before map[string]NodeState, rule HotRule) map[string]NodeState {
+	after := make(map[string]NodeState, len(r.view.Nodes))
+	for i := range r.view.Nodes {
+		node := &r.view.Snapshot.Nodes[i].Node
+		previous := before[node.Name]
+		next := r.classify(previous, i, rule)
+		if next.Since = previous.Since; next.State != previous.State {
+			next.Since = r.view.At
+		}
+		after[node.Name] = next
+	}
+	return after
+}
+
+func (r *Resolved) classify(before NodeState, i int, rule HotRule) NodeState {
+	node, read := &r.view.Snapshot.Nodes[i].Node, &r.view.Nodes[i]
+	next := NodeState{Sampled: read.Sampled}
+	next.Over, next.Metric = r.overInARow(before, i, rule)
+	switch {
+	case !node.Ready:
+		next.State, next.Unknown = Unknown, reasons.NodeNotReady
+	case !read.Known():
+		next.State, next.Unknown = Unknown, read.Unknown
+	case next.Over >= max(rule.ConsecutiveSamples, 1), before.State == Hot && !r.Left(i):
+		next.State = Hot
+	case r.Cool(i):
+		next.State = Cool
+	default:
+		next.State = Warm
+	}
+	return next
+}
+
+// overInARow counts on where a new sample is over the evict line. Samples of a
+// window that is still too short count: what they lack is company, not truth.
+func (r *Resolved) overInARow(before NodeState, i int, rule HotRule) (int, usage.Metric) {
+	read := &r.view.Nodes[i]
+	if !r.view.Snapshot.Nodes[i].Node.Ready || !read.Known() && read.Unknown != reasons.WindowTooShort {
+		return 0, ""
+	}
+	metric, over := r.Over(i)
+	switch {
+	case !over:
+		return 0, ""
+	case read.Sampled.Equal(before.Sampled):
+		return before.Over, metric
+	}
+	return before.Over + 1 + rule.samplesIn(r.Vouched(i)), metric
+}
+
+// samplesIn is how many samples a source has taken for us in a time.
+func (h HotRule) samplesIn(d time.Duration) int {
+	if h.SampleInterval <= 0 {
+		return 0
+	}
+	return int(d / h.SampleInterval)
+}
+
+// Keep carries states over a sample that could not be taken: nothing is
+// counted, but what is no longer known is unknown.
+func Keep(before map[string]NodeState, view *usage.View) map[string]NodeState {
+	after := make(map[string]NodeState, len(view.Nodes))
+	for i := range view.Nodes {
+		node := &view.Snapshot.Nodes[i].Node
+		state, ok := before[node.Name]
+		unknown := view.Nodes[i].Unknown
+		if !ok && unknown == "" {
+			unknown = reasons.NoUsageSample
+		}
+		if !node.Ready {
+			unknown = reasons.NodeNotReady
+		}
+		if unknown != "" && state.State != Unknown {
+			state = NodeState{State: Unknown, Since: view.At}
+		}
+		if unknown != "" {
+			state.Unknown = unknown
+		}
+		after[node.Name] = state
+	}
+	return after
+}
