@@ -30,10 +30,10 @@ func Default() LoadPolicy {
 		},
 		MinGapPercent: 3,
 		Hot: Hot{
-			Windows: []Window{
-				{usage.Avg5m},
-				{usage.Window{Kind: usage.KindQuantile, Percentile: 50, Over: 5 * time.Minute}},
-				{usage.Window{Kind: usage.KindAvg, Over: 15 * time.Minute}},
+			Windows: []usage.Window{
+				usage.Avg5m,
+				{Kind: usage.KindQuantile, Percentile: 50, Over: 5 * time.Minute},
+				{Kind: usage.KindAvg, Over: 15 * time.Minute},
 			},
 			ConsecutiveSamples: 3,
 			MinWindow:          duration(75 * time.Second),
@@ -51,7 +51,7 @@ func Default() LoadPolicy {
 		Eviction: defaultEviction(),
 		NodeSync: NodeSync{
 			Annotations: NodeSyncAnnotations{
-				Windows:  []Window{{usage.Avg5m}, maxAvg1h, maxAvg1d},
+				Windows:  []usage.Window{usage.Avg5m, maxAvg1h, maxAvg1d},
 				Unit:     UnitFraction,
 				Timezone: "UTC",
 				Periods:  defaultPeriods(),
@@ -120,17 +120,17 @@ func NewSource(t SourceType) Source {
 }
 
 var (
-	maxAvg1h = Window{usage.Window{Kind: usage.KindMaxAvg, Over: time.Hour}}
-	maxAvg1d = Window{usage.Window{Kind: usage.KindMaxAvg, Over: 24 * time.Hour}}
+	maxAvg1h = usage.Window{Kind: usage.KindMaxAvg, Over: time.Hour}
+	maxAvg1d = usage.Window{Kind: usage.KindMaxAvg, Over: 24 * time.Hour}
 )
 
 // defaultPeriods are how often Crane's controller renews its windows, and
 // otherPeriod is for windows it does not know.
-func defaultPeriods() map[Window]metav1.Duration {
-	return map[Window]metav1.Duration{
-		{usage.Avg5m}: duration(3 * time.Minute),
-		maxAvg1h:      duration(15 * time.Minute),
-		maxAvg1d:      duration(3 * time.Hour),
+func defaultPeriods() map[usage.Window]metav1.Duration {
+	return map[usage.Window]metav1.Duration{
+		usage.Avg5m: duration(3 * time.Minute),
+		maxAvg1h:    duration(15 * time.Minute),
+		maxAvg1d:    duration(3 * time.Hour),
 	}
 }
 

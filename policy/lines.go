@@ -45,7 +45,7 @@ type MetricLines struct {
 	// Windows are judged as well, beside those of hot.windows: by the levels
 	// given here and, where one is absent, by the metric's own. Names are those
 	// of hot.windows. Here reject may come up to evict.
-	Windows map[Window]Levels `json:"windows,omitempty"`
+	Windows map[usage.Window]Levels `json:"windows,omitempty"`
 }
 
 // Lines holds the lines of each judged metric: cpu, memory, memory.available,
@@ -73,7 +73,7 @@ func (l Lines) Metrics() []usage.Metric {
 // In returns the levels by which a window is judged: its own, and the metric's
 // where it has none.
 func (m MetricLines) In(w usage.Window) Levels {
-	return m.Levels.under(m.Windows[Window{w}])
+	return m.Levels.under(m.Windows[w])
 }
 
 // under returns the levels with those of upper laid over.

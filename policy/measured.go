@@ -54,7 +54,7 @@ type MeasuredTerm struct {
 	// Metric is cpu or memory. Required.
 	Metric usage.Metric `json:"metric"`
 	// Window is as in hot.windows; last if it is not given.
-	Window Window `json:"window"`
+	Window usage.Window `json:"window"`
 	// Weight is the term's share: 0 to 1000, with Crane above 0 for at least one.
 	Weight float64 `json:"weight"`
 }
@@ -65,7 +65,7 @@ type MeasuredLimit struct {
 	// Metric is cpu or memory. Required.
 	Metric usage.Metric `json:"metric"`
 	// Window is as in hot.windows; last if it is not given.
-	Window Window `json:"window"`
+	Window usage.Window `json:"window"`
 	// AbovePercent is the usage above which pods are kept off: above 0, at most
 	// 100. Either this or fromPercent.
 	AbovePercent *float64 `json:"abovePercent,omitempty"`

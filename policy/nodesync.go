@@ -1,6 +1,10 @@
 package policy
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/evenkeel/evenkeel/usage"
+)
 
 // NodeSync says what is written to the nodes for others to read. All of it is
 // off by default and removed again when switched off.
@@ -22,7 +26,7 @@ type NodeSyncAnnotations struct {
 	Enabled bool `json:"enabled"`
 	// Windows are written for each node: at least one, each once, with names as
 	// in hot.windows.
-	Windows []Window `json:"windows"`
+	Windows []usage.Window `json:"windows"`
 	// Unit is what the numbers count: fraction or percent of a node's capacity.
 	Unit Unit `json:"unit"`
 	// Timezone is the zone of the time stamps: a name of the IANA database.
@@ -31,7 +35,7 @@ type NodeSyncAnnotations struct {
 	Timezone string `json:"timezone"`
 	// Periods is how often a window is renewed: 10s to 1d each. Windows that are
 	// not named keep their defaults; any other window has 15m.
-	Periods map[Window]metav1.Duration `json:"periods"`
+	Periods map[usage.Window]metav1.Duration `json:"periods"`
 }
 
 // NodeSyncLabel is the label of hot nodes.

@@ -151,7 +151,7 @@ func completeUnits(queries map[usage.Metric]Query) {
 }
 
 // withPeriods gives every window a period.
-func withPeriods(periods map[Window]metav1.Duration, windows []Window) map[Window]metav1.Duration {
+func withPeriods(periods map[usage.Window]metav1.Duration, windows []usage.Window) map[usage.Window]metav1.Duration {
 	for _, w := range windows {
 		if _, ok := periods[w]; !ok {
 			periods[w] = duration(otherPeriod)

@@ -12,8 +12,8 @@ type sparseLines map[usage.Metric]sparseMetricLines
 type sparseMetricLines struct {
 	Levels `json:",inline"`
 
-	Deviation *bool             `json:"deviation"`
-	Windows   map[Window]Levels `json:"windows"`
+	Deviation *bool                   `json:"deviation"`
+	Windows   map[usage.Window]Levels `json:"windows"`
 }
 
 // alone returns the lines of a policy: each metric that is named, over its own
@@ -46,8 +46,8 @@ func (s sparseMetricLines) over(name usage.Metric, base MetricLines) MetricLines
 	if len(base.Windows)+len(s.Windows) == 0 {
 		return lines
 	}
-	lines.Windows = make(map[Window]Levels, len(base.Windows)+len(s.Windows))
-	for _, windows := range []map[Window]Levels{base.Windows, s.Windows} {
+	lines.Windows = make(map[usage.Window]Levels, len(base.Windows)+len(s.Windows))
+	for _, windows := range []map[usage.Window]Levels{base.Windows, s.Windows} {
 		for w, given := range windows {
 			lines.Windows[w] = lines.Windows[w].under(given)
 		}

@@ -47,7 +47,7 @@ func TestLoadLaysTheDocumentOverTheDefaults(t *testing.T) {
 		"lists and weights are replaced as a whole": {
 			text: "hot: {windows: [last]}\nscoring: {weights: {cpu: 2}}\neviction: {schedulerNames: [a, b]}",
 			want: func(p *LoadPolicy) {
-				p.Hot.Windows = []Window{{usage.Last}}
+				p.Hot.Windows = []usage.Window{usage.Last}
 				p.Scoring.Weights = map[v1.ResourceName]int64{v1.ResourceCPU: 2}
 				p.Eviction.SchedulerNames = []string{"a", "b"}
 			},
@@ -94,7 +94,7 @@ func TestLoadLaysTheDocumentOverTheDefaults(t *testing.T) {
 			want: func(p *LoadPolicy) {
 				p.Lines = Lines{usage.CPU: {
 					Levels:  levels(45, 60, 65, 60),
-					Windows: map[Window]Levels{maxAvg1h: {Reject: new(75.0), Evict: new(75.0)}},
+					Windows: map[usage.Window]Levels{maxAvg1h: {Reject: new(75.0), Evict: new(75.0)}},
 				}}
 			},
 		},
@@ -103,13 +103,13 @@ func TestLoadLaysTheDocumentOverTheDefaults(t *testing.T) {
 				"nodePools:\n- {name: a, selector: {matchLabels: {pool: a}}, lines: {cpu: {evict: 70, windows: {max_avg_1h: {leave: 50}}}, memory: {evict: 90}}}\n" +
 				"- {name: b, selector: {matchLabels: {pool: b}}}\n",
 			want: func(p *LoadPolicy) {
-				base := Lines{usage.CPU: {Levels: levels(40, 60, 65, 60), Windows: map[Window]Levels{maxAvg1h: {Evict: new(75.0)}}}}
+				base := Lines{usage.CPU: {Levels: levels(40, 60, 65, 60), Windows: map[usage.Window]Levels{maxAvg1h: {Evict: new(75.0)}}}}
 				p.Lines = base
 				p.NodePools = []NodePool{
 					pool("a", Lines{
 						usage.CPU: {
 							Levels:  levels(40, 60, 70, 60),
-							Windows: map[Window]Levels{maxAvg1h: {Evict: new(75.0), Leave: new(50.0)}},
+							Windows: map[usage.Window]Levels{maxAvg1h: {Evict: new(75.0), Leave: new(50.0)}},
 						},
 						usage.Memory: {Levels: levels(60, 75, 90, 75)},
 					}),
@@ -122,7 +122,7 @@ func TestLoadLaysTheDocumentOverTheDefaults(t *testing.T) {
 				"nodePools: [{name: a, selector: {matchLabels: {pool: a}}, lines: {cpu: {deviation: true, low: 5}, memory: {deviation: false, low: 50}}}]",
 			want: func(p *LoadPolicy) {
 				p.Lines = Lines{
-					usage.CPU:    {Levels: levels(40, 60, 65, 60), Windows: map[Window]Levels{maxAvg1h: {Evict: new(75.0)}}},
+					usage.CPU:    {Levels: levels(40, 60, 65, 60), Windows: map[usage.Window]Levels{maxAvg1h: {Evict: new(75.0)}}},
 					usage.Memory: {Levels: levels(10, 10, 20, 10), Deviation: true},
 				}
 				p.NodePools = []NodePool{pool("a", Lines{
@@ -139,7 +139,7 @@ func TestLoadLaysTheDocumentOverTheDefaults(t *testing.T) {
 					p.Usage.Sources = append(p.Usage.Sources, NewSource(kind))
 				}
 				p.Usage.Sources[2].NodeMetrics.Port = 1
-				p.Usage.Sources[3].Annotations.Periods[Window{usage.Avg5m}] = duration(time.Minute)
+				p.Usage.Sources[3].Annotations.Periods[usage.Avg5m] = duration(time.Minute)
 				p.Usage.Sources[3].Annotations.Periods[mustWindow("p95_1h")] = duration(2 * time.Minute)
 				p.Usage.Sources[4].MaxAge = duration(2 * time.Minute)
 			},
@@ -155,7 +155,7 @@ func TestLoadLaysTheDocumentOverTheDefaults(t *testing.T) {
 						usage.IOPressure: {Unit: UnitNone, Expr: "c"},
 					},
 					Pods: map[usage.Metric]Query{
-						usage.Memory: {Unit: UnitBytes, Windows: map[Window]string{{usage.Avg5m}: "d"}},
+						usage.Memory: {Unit: UnitBytes, Windows: map[usage.Window]string{usage.Avg5m: "d"}},
 					},
 				}
 				p.Usage.Sources = []Source{source}
@@ -165,8 +165,8 @@ func TestLoadLaysTheDocumentOverTheDefaults(t *testing.T) {
 			text: "nodesync: {annotations: {enabled: true, windows: [p95_1h, avg_5m], periods: {avg_5m: 1m}}, label: {enabled: true, value: hot}, taint: {key: a/b}}",
 			want: func(p *LoadPolicy) {
 				a := &p.NodeSync.Annotations
-				a.Enabled, a.Windows = true, []Window{mustWindow("p95_1h"), {usage.Avg5m}}
-				a.Periods[Window{usage.Avg5m}] = duration(time.Minute)
+				a.Enabled, a.Windows = true, []usage.Window{mustWindow("p95_1h"), usage.Avg5m}
+				a.Periods[usage.Avg5m] = duration(time.Minute)
 				a.Periods[mustWindow("p95_1h")] = duration(15 * time.Minute)
 				p.NodeSync.Label = NodeSyncLabel{Enabled: true, Key: "status", Value: "hot"}
 				p.NodeSync.Taint.Key = "a/b"
@@ -201,7 +201,7 @@ func TestDefaultIsValidAndNobodyElses(t *testing.T) {
 		t.Fatalf("Validate(Default()) = %v", errs)
 	}
 	*first.Lines[usage.CPU].Evict = 0
-	first.NodeSync.Annotations.Periods[Window{usage.Avg5m}] = duration(0)
+	first.NodeSync.Annotations.Periods[usage.Avg5m] = duration(0)
 	first.Eviction.SchedulerNames[0] = "changed"
 	second := Default()
 	if errs := Validate(&second); len(errs) > 0 || second.Eviction.SchedulerNames[0] != v1.DefaultSchedulerName {
@@ -210,10 +210,10 @@ func TestDefaultIsValidAndNobodyElses(t *testing.T) {
 }
 
 // mustWindow parses a name; one that is none gives a window that no policy has.
-func mustWindow(name string) Window {
-	var w Window
+func mustWindow(name string) usage.Window {
+	var w usage.Window
 	if err := w.UnmarshalText([]byte(name)); err != nil {
-		return Window{usage.Window{Kind: 99}}
+		return usage.Window{Kind: 99}
 	}
 	return w
 }

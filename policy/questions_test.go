@@ -64,9 +64,9 @@ func TestWhatAMetricMeans(t *testing.T) {
 func TestLevelsOfAWindowFallBackToTheMetrics(t *testing.T) {
 	lines := MetricLines{
 		Levels:  levels(45, 60, 65, 60),
-		Windows: map[Window]Levels{maxAvg1h: {Reject: new(75.0), Evict: new(75.0)}},
+		Windows: map[usage.Window]Levels{maxAvg1h: {Reject: new(75.0), Evict: new(75.0)}},
 	}
-	if diff := cmp.Diff(levels(45, 75, 75, 60), lines.In(maxAvg1h.Window)); diff != "" {
+	if diff := cmp.Diff(levels(45, 75, 75, 60), lines.In(maxAvg1h)); diff != "" {
 		t.Errorf("levels of a window that is named (-want +got):\n%s", diff)
 	}
 	got := lines.In(usage.Avg5m)

@@ -47,12 +47,12 @@ func TestRealUsageOverlay(t *testing.T) {
 		},
 		"windows keep their own levels": {
 			args: RealUsageLowNodeUtilizationArgs{Thresholds: cpu(20)},
-			base: MetricLines{Levels: absolute.Levels, Windows: map[Window]Levels{maxAvg1h: {Evict: new(90.0)}}},
-			want: MetricLines{Levels: levels(20, 60, 65, 60), Windows: map[Window]Levels{maxAvg1h: {Evict: new(90.0)}}},
+			base: MetricLines{Levels: absolute.Levels, Windows: map[usage.Window]Levels{maxAvg1h: {Evict: new(90.0)}}},
+			want: MetricLines{Levels: levels(20, 60, 65, 60), Windows: map[usage.Window]Levels{maxAvg1h: {Evict: new(90.0)}}},
 		},
 		"an evict line below what a window rejects at": {
 			args: RealUsageLowNodeUtilizationArgs{TargetThresholds: cpu(60)},
-			base: MetricLines{Levels: absolute.Levels, Windows: map[Window]Levels{maxAvg1h: {Reject: new(62.0)}}},
+			base: MetricLines{Levels: absolute.Levels, Windows: map[usage.Window]Levels{maxAvg1h: {Reject: new(62.0)}}},
 			err:  "RealUsageLowNodeUtilization: lines[cpu].windows[max_avg_1h].reject: Invalid value: 62: must be below the evict line (60) or at it",
 		},
 		"a low line above the reject line": {
@@ -99,7 +99,7 @@ func TestRealUsageOverlay(t *testing.T) {
 		},
 		"levels take the place of deviations and drop windows of distances": {
 			args: RealUsageLowNodeUtilizationArgs{TargetThresholds: cpu(70)},
-			base: MetricLines{Levels: levels(10, 9, 15, 10), Deviation: true, Windows: map[Window]Levels{maxAvg1h: {Evict: new(20.0)}}},
+			base: MetricLines{Levels: levels(10, 9, 15, 10), Deviation: true, Windows: map[usage.Window]Levels{maxAvg1h: {Evict: new(20.0)}}},
 			want: MetricLines{Levels: levels(45, 60, 70, 65)},
 		},
 	}

@@ -42,7 +42,7 @@ func (r ruler) all(lines MetricLines, path *field.Path) field.ErrorList {
 	// nothing fills a node up to its evict line: the gap is for the present.
 	r.gap = 0
 	for _, w := range windows {
-		errs = append(errs, r.order(lines.In(w.Window), path.Child("windows").Key(w.String()))...)
+		errs = append(errs, r.order(lines.In(w), path.Child("windows").Key(w.String()))...)
 	}
 	return errs
 }

@@ -145,5 +145,5 @@ type AnnotationsSource struct {
 	// Periods is how often the writer renews a window: 10s to 1d each. A value is
 	// good until its period and 5m more have passed. Windows that are not named
 	// keep their defaults; any other window has 15m.
-	Periods map[Window]metav1.Duration `json:"periods"`
+	Periods map[usage.Window]metav1.Duration `json:"periods"`
 }

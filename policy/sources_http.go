@@ -82,7 +82,7 @@ type Query struct {
 	Expr string `json:"expr"`
 	// Windows are expressions of their own for single windows. Pods have last
 	// and avg_5m only.
-	Windows map[Window]string `json:"windows"`
+	Windows map[usage.Window]string `json:"windows"`
 }
 
 // Endpoint is what of a kubelet is read.

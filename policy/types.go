@@ -4,6 +4,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/evenkeel/evenkeel/usage"
 )
 
 const (
@@ -77,7 +79,7 @@ type Hot struct {
 	// max_avg_<time> and p<1 to 99>_<time>, each once. At least one must be
 	// last, or an average or percentile that reaches back at most 10m: a long
 	// window alone keeps a cooled node hot for its whole length.
-	Windows []Window `json:"windows"`
+	Windows []usage.Window `json:"windows"`
 	// ConsecutiveSamples is how many samples in a row must agree: 1 to 100.
 	ConsecutiveSamples int `json:"consecutiveSamples"`
 	// MinWindow is the span of samples below which a partly filled window is

@@ -80,7 +80,7 @@ func validateHot(h *Hot, path *field.Path) field.ErrorList {
 
 // validateHotWindows makes sure that a node can cool down: its longest look back
 // is no matter as long as one window forgets soon.
-func validateHotWindows(windows []Window, path *field.Path) field.ErrorList {
+func validateHotWindows(windows []usage.Window, path *field.Path) field.ErrorList {
 	errs := validateWindows(windows, path)
 	if len(errs) > 0 {
 		return errs

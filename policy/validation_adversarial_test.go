@@ -58,9 +58,9 @@ func TestValidateRefusesWhatOnlyCodeCanWrite(t *testing.T) {
 		"a source of zeros": func(p *LoadPolicy) {
 			p.Usage.Sources = []Source{{Type: SourceKubelet, Kubelet: &KubeletSource{}}}
 		},
-		"a window of no kind":      func(p *LoadPolicy) { p.Hot.Windows = append(p.Hot.Windows, Window{usage.Window{Kind: 99}}) },
-		"a window of no length":    func(p *LoadPolicy) { p.Hot.Windows = append(p.Hot.Windows, Window{usage.Window{Kind: usage.KindAvg}}) },
-		"a written window's name":  func(p *LoadPolicy) { p.NodeSync.Annotations.Windows = []Window{{usage.Window{Kind: 99}}} },
+		"a window of no kind":      func(p *LoadPolicy) { p.Hot.Windows = append(p.Hot.Windows, usage.Window{Kind: 99}) },
+		"a window of no length":    func(p *LoadPolicy) { p.Hot.Windows = append(p.Hot.Windows, usage.Window{Kind: usage.KindAvg}) },
+		"a written window's name":  func(p *LoadPolicy) { p.NodeSync.Annotations.Windows = []usage.Window{{Kind: 99}} },
 		"a period left out":        func(p *LoadPolicy) { p.NodeSync.Annotations.Periods = nil },
 		"the zone of the machine":  func(p *LoadPolicy) { p.NodeSync.Annotations.Timezone = "Local" },
 		"the longest of durations": func(p *LoadPolicy) { p.Usage.MaxAge = duration(math.MaxInt64) },

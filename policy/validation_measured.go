@@ -89,7 +89,7 @@ func validateBound(limit MeasuredLimit, path *field.Path) field.ErrorList {
 }
 
 // measurable checks what a term or a limit looks at.
-func measurable(path *field.Path, metric usage.Metric, window Window) field.ErrorList {
+func measurable(path *field.Path, metric usage.Metric, window usage.Window) field.ErrorList {
 	errs := oneOf(path.Child("metric"), metric, usage.CPU, usage.Memory)
 	return append(errs, validWindow(path.Child("window"), window)...)
 }

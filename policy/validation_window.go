@@ -11,16 +11,16 @@ import (
 )
 
 // validWindow refuses what only code can write: a Window that has no name.
-func validWindow(path *field.Path, w Window) field.ErrorList {
+func validWindow(path *field.Path, w usage.Window) field.ErrorList {
 	parsed, err := usage.ParseWindow(w.String())
-	if err == nil && parsed == w.Window {
+	if err == nil && parsed == w {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(path, w.String(), "is not a window; allowed: "+usage.WindowNames)}
 }
 
 // validateWindows checks a list of windows: at least one, each once.
-func validateWindows(list []Window, path *field.Path) field.ErrorList {
+func validateWindows(list []usage.Window, path *field.Path) field.ErrorList {
 	if len(list) == 0 {
 		return field.ErrorList{field.Required(path, "must name at least one of "+usage.WindowNames)}
 	}
@@ -34,7 +34,7 @@ func validateWindows(list []Window, path *field.Path) field.ErrorList {
 	return errs
 }
 
-func validatePeriods(periods map[Window]metav1.Duration, path *field.Path) field.ErrorList {
+func validatePeriods(periods map[usage.Window]metav1.Duration, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, w := range sortedWindows(periods) {
 		key := path.Key(w.String())
@@ -52,7 +52,7 @@ func validateZone(name string, path *field.Path) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, name, `must be a name of the IANA time zone database, such as "UTC" or "Asia/Shanghai"`)}
 }
 
-func windowNames(windows []Window) []string {
+func windowNames(windows []usage.Window) []string {
 	names := make([]string, len(windows))
 	for i, w := range windows {
 		names[i] = w.String()
@@ -60,12 +60,12 @@ func windowNames(windows []Window) []string {
 	return names
 }
 
-func sortedWindows[V any](m map[Window]V) []Window {
-	byName := make(map[string]Window, len(m))
+func sortedWindows[V any](m map[usage.Window]V) []usage.Window {
+	byName := make(map[string]usage.Window, len(m))
 	for w := range m {
 		byName[w.String()] = w
 	}
-	windows := make([]Window, 0, len(m))
+	windows := make([]usage.Window, 0, len(m))
 	for _, name := range sortedKeys(byName) {
 		windows = append(windows, byName[name])
 	}

@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"encoding"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -30,6 +31,11 @@ type Window struct {
 	// Over is how far back the window reaches; 0 for KindLast.
 	Over time.Duration
 }
+
+var (
+	_ encoding.TextMarshaler   = Window{}
+	_ encoding.TextUnmarshaler = (*Window)(nil)
+)
 
 // The windows that every View has.
 var (
@@ -80,6 +86,23 @@ func ParseWindow(name string) (Window, error) {
 		return Window{}, fmt.Errorf("%q reaches back %v; allowed: %v to %v", name, w.Over, least, MaxReach)
 	}
 	return w, nil
+}
+
+// MarshalText writes the window by its name.
+func (w Window) MarshalText() ([]byte, error) { return []byte(w.String()), nil }
+
+// UnmarshalText takes a window only by its one name, so that no window can stand
+// in a mapping twice.
+func (w *Window) UnmarshalText(text []byte) error {
+	parsed, err := ParseWindow(string(text))
+	if err != nil {
+		return err
+	}
+	if name := parsed.String(); name != string(text) {
+		return fmt.Errorf("%q is written %q", text, name)
+	}
+	*w = parsed
+	return nil
 }
 
 var units = map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour}

@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/descheduler/pkg/api"
 
-	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -21,7 +20,7 @@ import (
 var leaves = map[reflect.Type]string{
 	reflect.TypeFor[metav1.Duration]():               "duration",
 	reflect.TypeFor[resource.Quantity]():             "quantity",
-	reflect.TypeFor[policy.Window]():                 "window",
+	reflect.TypeFor[usage.Window]():                  "window",
 	reflect.TypeFor[usage.Metric]():                  "metric",
 	reflect.TypeFor[corev1.ResourceName]():           "cpu or memory",
 	reflect.TypeFor[metav1.LabelSelector]():          "label selector",

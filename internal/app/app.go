@@ -257,7 +257,7 @@ func (a *App) observerConfig() (observer.Config, error) {
 		Scorer:            scorerConfig(a.load),
 		Lines:             set,
 		Hot:               hotRule(a.load),
-		HotWindows:        hotWindows(a.load),
+		HotWindows:        a.load.Hot.Windows,
 		MinCoverage:       a.load.Usage.MinCoveragePercent,
 		SampleInterval:    a.load.Usage.SampleInterval.Duration,
 		ObservationPeriod: a.load.Usage.ObservationPeriod.Duration,

@@ -51,15 +51,14 @@ func nodeSyncPolicy(given *policy.NodeSync) nodesync.Policy {
 	out := nodesync.Policy{
 		Annotations: nodesync.Annotations{
 			Enabled: given.Annotations.Enabled, Unit: annotations.Unit(given.Annotations.Unit), Location: given.Annotations.Location(),
-			Periods: map[usage.Window]time.Duration{},
+			Windows: given.Annotations.Windows, Periods: map[usage.Window]time.Duration{},
 		},
 		Label: nodesync.Mark(given.Label),
 		Taint: nodesync.Mark(given.Taint),
 	}
 	for _, window := range given.Annotations.Windows {
-		out.Annotations.Windows = append(out.Annotations.Windows, window.Window)
 		if period, ok := given.Annotations.Periods[window]; ok {
-			out.Annotations.Periods[window.Window] = period.Duration
+			out.Annotations.Periods[window] = period.Duration
 		}
 	}
 	return out

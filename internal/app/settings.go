@@ -65,7 +65,7 @@ func measuredScoring(given *policy.MeasuredScoring) *scorer.Measured {
 	measured := &scorer.Measured{Formula: formulas[given.Formula]}
 	for _, term := range given.Terms {
 		measured.Terms = append(measured.Terms, scorer.Term{
-			Resource: resourceOf(term.Metric), Window: term.Window.Window, Weight: term.Weight,
+			Resource: resourceOf(term.Metric), Window: term.Window, Weight: term.Weight,
 		})
 	}
 	for _, limit := range given.Limits {
@@ -74,7 +74,7 @@ func measuredScoring(given *policy.MeasuredScoring) *scorer.Measured {
 			at = limit.FromPercent
 		}
 		measured.Limits = append(measured.Limits, scorer.Limit{
-			Resource: resourceOf(limit.Metric), Window: limit.Window.Window, Percent: *at, From: limit.AbovePercent == nil,
+			Resource: resourceOf(limit.Metric), Window: limit.Window, Percent: *at, From: limit.AbovePercent == nil,
 		})
 	}
 	return measured
@@ -89,24 +89,16 @@ func resourceOf(metric usage.Metric) cluster.Resource {
 
 // judgedWindows are those that a policy's lines judge a metric by: those that make a node hot, and its own.
 func judgedWindows(load *policy.LoadPolicy, metric policy.MetricLines) []usage.Window {
-	windows := hotWindows(load)
+	windows := slices.Clone(load.Hot.Windows)
 	for _, own := range slices.SortedFunc(maps.Keys(metric.Windows), byName) {
-		if !slices.Contains(windows, own.Window) {
-			windows = append(windows, own.Window)
+		if !slices.Contains(windows, own) {
+			windows = append(windows, own)
 		}
 	}
 	return windows
 }
 
-func byName(a, b policy.Window) int { return strings.Compare(a.String(), b.String()) }
-
-func hotWindows(load *policy.LoadPolicy) []usage.Window {
-	windows := make([]usage.Window, len(load.Hot.Windows))
-	for i, named := range load.Hot.Windows {
-		windows[i] = named.Window
-	}
-	return windows
-}
+func byName(a, b usage.Window) int { return strings.Compare(a.String(), b.String()) }
 
 // allLines are the lines of the policy and of its pools.
 func allLines(load *policy.LoadPolicy) []policy.Lines {
@@ -119,23 +111,21 @@ func allLines(load *policy.LoadPolicy) []policy.Lines {
 
 // wantedWindows are all windows that somebody reads of nodes.
 func wantedWindows(load *policy.LoadPolicy) []usage.Window {
-	windows := hotWindows(load)
+	windows := slices.Clone(load.Hot.Windows)
 	for _, set := range allLines(load) {
 		for _, metric := range set.Metrics() {
 			windows = append(windows, judgedWindows(load, set[metric])...)
 		}
 	}
 	if sync := &load.NodeSync.Annotations; sync.Enabled {
-		for _, named := range sync.Windows {
-			windows = append(windows, named.Window)
-		}
+		windows = append(windows, sync.Windows...)
 	}
 	if measured := load.Scoring.Measured; measured != nil {
 		for _, term := range measured.Terms {
-			windows = append(windows, term.Window.Window)
+			windows = append(windows, term.Window)
 		}
 		for _, limit := range measured.Limits {
-			windows = append(windows, limit.Window.Window)
+			windows = append(windows, limit.Window)
 		}
 	}
 	return windows

@@ -25,7 +25,7 @@ func simPolicy(load *policy.LoadPolicy) (*sim.Policy, error) {
 			Scorer:         scorerConfig(load),
 			Lines:          set,
 			Hot:            hotRule(load),
-			HotWindows:     hotWindows(load),
+			HotWindows:     load.Hot.Windows,
 			MinCoverage:    load.Usage.MinCoveragePercent,
 			SampleInterval: load.Usage.SampleInterval.Duration,
 			Ledger:         ledger.Config{SourceAvoidance: e.SourceAvoidance.Duration},

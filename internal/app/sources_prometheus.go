@@ -81,11 +81,7 @@ func (a *App) prometheusMetrics(config *policy.PrometheusSource) []usage.Metric 
 func queries(given map[usage.Metric]policy.Query) map[usage.Metric]prometheus.Query {
 	out := make(map[usage.Metric]prometheus.Query, len(given))
 	for metric, query := range given {
-		windows := make(map[usage.Window]string, len(query.Windows))
-		for window, expression := range query.Windows {
-			windows[window.Window] = expression
-		}
-		out[metric] = prometheus.Query{Expression: query.Expr, Windows: windows, Unit: prometheus.Unit(query.Unit)}
+		out[metric] = prometheus.Query{Expression: query.Expr, Windows: query.Windows, Unit: prometheus.Unit(query.Unit)}
 	}
 	return out
 }

@@ -53,7 +53,7 @@ var _ observer.Historian = rememberer{}
 func newWard(t *testing.T, types ...policy.SourceType) *ward {
 	t.Helper()
 	load := policy.Default()
-	load.Hot.Windows = []policy.Window{{Window: usage.Avg5m}}
+	load.Hot.Windows = []usage.Window{usage.Avg5m}
 	w := &ward{t: t, nodes: &cluster.Snapshot{}, patient: &doctor.Patient{
 		Mode: doctor.ModeServe, PolicyFile: "policy.yaml", Load: &load, MovesByUsage: true,
 		Rights: doctor.Rights{Identity: "system:serviceaccount:evenkeel:evenkeel"},

@@ -28,7 +28,7 @@ func TestWindows(t *testing.T) {
 	}
 	resources := []usage.Metric{usage.CPU, usage.Memory}
 	judge := func(w *ward, window usage.Window) {
-		w.patient.Load.Hot.Windows = append(w.patient.Load.Hot.Windows, policy.Window{Window: window})
+		w.patient.Load.Hot.Windows = append(w.patient.Load.Hot.Windows, window)
 		w.windows = append(w.windows, window)
 	}
 	line := func(w *ward, metric usage.Metric) {
@@ -65,8 +65,8 @@ func TestWindows(t *testing.T) {
 			change: func(w *ward) {
 				w.windows = append(w.windows, p95)
 				w.patient.Load.Scoring.Measured = &policy.MeasuredScoring{
-					Terms:  []policy.MeasuredTerm{{Metric: usage.CPU, Window: policy.Window{Window: p95}}},
-					Limits: []policy.MeasuredLimit{{Metric: usage.CPU, Window: policy.Window{Window: p95}}},
+					Terms:  []policy.MeasuredTerm{{Metric: usage.CPU, Window: p95}},
+					Limits: []policy.MeasuredLimit{{Metric: usage.CPU, Window: p95}},
 				}
 			},
 			want: []string{
@@ -98,7 +98,7 @@ func TestWindows(t *testing.T) {
 		},
 		"the newest sample needs no time": {
 			kind:   policy.SourceMetricsServer,
-			change: func(w *ward) { w.patient.Load.Hot.Windows = []policy.Window{{Window: usage.Last}} },
+			change: func(w *ward) { w.patient.Load.Hot.Windows = []usage.Window{usage.Last} },
 			want:   []string{"ok last: The sources give them, so that a process knows them from its first reading on."},
 		},
 		"a pressure that no source delivers": {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -67,9 +66,9 @@ func (p *Patient) filling(windows []string) Finding {
 // judgedWindows are those that the policy judges by.
 func (p *Patient) judgedWindows() []usage.Window {
 	var windows []usage.Window
-	add := func(w policy.Window) {
-		if !slices.Contains(windows, w.Window) {
-			windows = append(windows, w.Window)
+	add := func(w usage.Window) {
+		if !slices.Contains(windows, w) {
+			windows = append(windows, w)
 		}
 	}
 	for _, w := range p.Load.Hot.Windows {
@@ -93,7 +92,7 @@ func (p *Patient) judgedWindows() []usage.Window {
 	return windows
 }
 
-func byName(a, b policy.Window) int { return strings.Compare(a.String(), b.String()) }
+func byName(a, b usage.Window) int { return strings.Compare(a.String(), b.String()) }
 
 // vouched says whether sources give a window of as many of the nodes with usage as have to be known.
 func (p *Patient) vouched(window usage.Window) bool {

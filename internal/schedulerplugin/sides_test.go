@@ -123,7 +123,7 @@ func TestRealUsageArgs(t *testing.T) {
 		t.Errorf("source %+v", source)
 	}
 	for window, expression := range source.Queries.Nodes[usage.Memory].Windows {
-		if window.Window != usage.Avg5m || expression != "node_mem_usage_avg_5m" {
+		if window != usage.Avg5m || expression != "node_mem_usage_avg_5m" {
 			t.Errorf("window %v is %q", window, expression)
 		}
 	}

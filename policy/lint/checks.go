@@ -80,13 +80,13 @@ func levels(s *Subject) []Finding {
 // hot finds rules that call a node hot or cool by chance.
 func hot(s *Subject) []Finding {
 	windows := s.load.Hot.Windows
-	last := func(w policy.Window) bool { return w.Kind == usage.KindLast }
+	last := func(w usage.Window) bool { return w.Kind == usage.KindLast }
 	switch {
 	case s.args == nil:
 		return nil
-	case !slices.ContainsFunc(windows, func(w policy.Window) bool { return !last(w) }) && s.load.Hot.ConsecutiveSamples < 3:
+	case !slices.ContainsFunc(windows, func(w usage.Window) bool { return !last(w) }) && s.load.Hot.ConsecutiveSamples < 3:
 		return warn("hot.windows", "only %s decides, %s: one spike makes a node hot", windowNames(windows), samples(s.load))
-	case !slices.ContainsFunc(windows, func(w policy.Window) bool { return last(w) || w.Kind == usage.KindQuantile }):
+	case !slices.ContainsFunc(windows, func(w usage.Window) bool { return last(w) || w.Kind == usage.KindQuantile }):
 		return note("hot.windows", "averages alone decide: a spike of less than a minute can carry them over a line for minutes; p50_5m beside them does not follow it")
 	}
 	return nil
@@ -129,7 +129,7 @@ func remembers(source policy.Source) bool {
 }
 
 // judgedWindows are those of hot and those of single metrics.
-func judgedWindows(load *policy.LoadPolicy, lines policy.Lines) []policy.Window {
+func judgedWindows(load *policy.LoadPolicy, lines policy.Lines) []usage.Window {
 	windows := slices.Clone(load.Hot.Windows)
 	for _, metric := range lines.Metrics() {
 		for _, w := range slices.SortedFunc(maps.Keys(lines[metric].Windows), byName) {
@@ -141,7 +141,7 @@ func judgedWindows(load *policy.LoadPolicy, lines policy.Lines) []policy.Window 
 	return windows
 }
 
-func byName(a, b policy.Window) int { return strings.Compare(a.String(), b.String()) }
+func byName(a, b usage.Window) int { return strings.Compare(a.String(), b.String()) }
 
 // pace finds evicting without bounds, and usage that is out of date too soon.
 func pace(s *Subject) []Finding {

@@ -85,7 +85,7 @@ func (m measure) above(load *policy.LoadPolicy) string {
 	var order []string
 	windows := map[string][]string{}
 	for _, w := range judgedWindows(load, policy.Lines{m.metric: m.lines}) {
-		evict := m.lines.In(w.Window).Evict
+		evict := m.lines.In(w).Evict
 		if evict == nil {
 			continue
 		}
@@ -159,7 +159,7 @@ func samples(load *policy.LoadPolicy) string {
 	return fmt.Sprintf("%d samples in a row (%s)", n, span(time.Duration(n)*load.Usage.SampleInterval.Duration))
 }
 
-func windowNames(windows []policy.Window) string {
+func windowNames(windows []usage.Window) string {
 	names := make([]string, len(windows))
 	for i, w := range windows {
 		names[i] = w.String()

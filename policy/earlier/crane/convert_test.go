@@ -215,7 +215,7 @@ func TestWhatCranePassesOver(t *testing.T) {
 // Two metrics of one window can have two periods, which are one here.
 func TestTheLongerPeriodCounts(t *testing.T) {
 	file := load(t, head+"spec: {syncPolicy: [{name: mem_usage_avg_5m, period: 10m}, {name: cpu_usage_avg_5m, period: 3m}, {name: cpu_usage_max_avg_1h, period: 1h}]}\n")
-	avg5m, max1h := policy.Window{Window: usage.Avg5m}, policy.Window{Window: usage.Window{Kind: usage.KindMaxAvg, Over: time.Hour}}
+	avg5m, max1h := usage.Avg5m, usage.Window{Kind: usage.KindMaxAvg, Over: time.Hour}
 	periods := file.Load.Usage.Sources[0].Annotations.Periods
 	if periods[avg5m] != (metav1.Duration{Duration: 10 * time.Minute}) || periods[max1h] != (metav1.Duration{Duration: time.Hour}) {
 		t.Errorf("periods %v", periods)

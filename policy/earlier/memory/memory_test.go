@@ -46,7 +46,7 @@ func TestPreset(t *testing.T) {
 	if diff := cmp.Diff([]policy.Source{source}, got.Usage.Sources); diff != "" {
 		t.Errorf("sources (-want +got):\n%s", diff)
 	}
-	last, threshold := policy.Window{Window: usage.Last}, 85.0
+	last, threshold := usage.Last, 85.0
 	want := &policy.MeasuredScoring{
 		Formula:   policy.FormulaMemoryLoad,
 		Terms:     []policy.MeasuredTerm{{Metric: usage.Memory, Window: last, Weight: 1}},

@@ -91,7 +91,7 @@ func TestRules(t *testing.T) {
 func TestOnlyTheRulesMakeTheLabel(t *testing.T) {
 	file, _ := load(t, "Rulename: {a: {Promsql: a, Threshold: 1}, b: {Promsql: b, Threshold: 1}}")
 	p := &file.Load
-	if p.JudgesResources() || p.Hot.ConsecutiveSamples != 1 || len(p.Hot.Windows) != 1 || p.Hot.Windows[0].Window != usage.Last {
+	if p.JudgesResources() || p.Hot.ConsecutiveSamples != 1 || len(p.Hot.Windows) != 1 || p.Hot.Windows[0] != usage.Last {
 		t.Errorf("judges resources: %v, hot by %+v", p.JudgesResources(), p.Hot)
 	}
 	for _, metric := range p.Usage.Metrics {

@@ -47,7 +47,7 @@ func TestPreset(t *testing.T) {
 				t.Errorf("source %+v", source)
 			}
 			want := map[usage.Metric]string{usage.Memory: "node_mem_usage_avg_5m", usage.CPU: "node_cpu_usage_avg_5m"}[metric]
-			if expression := query.Windows[policy.Window{Window: usage.Avg5m}]; expression != want || query.Expr != "" {
+			if expression := query.Windows[usage.Avg5m]; expression != want || query.Expr != "" {
 				t.Errorf("query %+v, want %q", query, want)
 			}
 			measured := got.Scoring.Measured
