@@ -10,10 +10,6 @@ import (
 	"sigs.k8s.io/descheduler/pkg/api/v1alpha2"
 	"sigs.k8s.io/yaml"
 
-	"github.com/evenkeel/evenkeel/policy/earlier"
-	"github.com/evenkeel/evenkeel/policy/earlier/crane"
-	"github.com/evenkeel/evenkeel/policy/earlier/descheduler"
-	"github.com/evenkeel/evenkeel/policy/earlier/pressure"
 	"github.com/evenkeel/evenkeel/policy/shape"
 )
 
@@ -34,26 +30,6 @@ var (
 	deschedulerPolicyType = documentType{v1alpha2.SchemeGroupVersion.String(), deschedulerPolicyKind}
 )
 
-// Converter turns a document of an earlier system into today's form.
-type Converter func(object map[string]any) (earlier.Document, field.ErrorList)
-
-// converters are the earlier forms that are taken in place of today's.
-var converters = map[documentType]Converter{
-	{"descheduler/v1alpha1", deschedulerPolicyKind}:                  descheduler.Convert,
-	{"scheduler.policy.crane.io/v1alpha1", "DynamicSchedulerPolicy"}: crane.Convert,
-	{}: pressure.Convert, // dynamicScheduler's rules say neither
-}
-
-// ConverterFor returns the converter of a document in an earlier form, nil for
-// any other.
-func ConverterFor(object map[string]any) Converter {
-	found := typeOf(object)
-	if found == (documentType{}) && !pressure.Is(object) {
-		return nil
-	}
-	return converters[found]
-}
-
 func (t documentType) String() string { return t.apiVersion + " " + t.kind }
 
 // File is what a policy file says.
@@ -69,14 +45,15 @@ type File struct {
 	// nil if there is none. Its plugins' arguments have not been looked into.
 	Descheduler []byte
 	// Converted are the documents of earlier systems that the file holds.
-	Converted []earlier.Document
+	Converted []Conversion
 }
 
 // Load reads a policy file: YAML documents, at most one DeschedulerPolicy and at
-// most one LoadPolicy. fileName is used in messages only. The error, if any, is
-// an *Error that holds every mistake found.
-func Load(fileName string, data []byte) (*File, error) {
-	l := loader{file: File{Name: fileName, Load: Default()}, seen: map[documentType]int{}}
+// most one LoadPolicy; converters bring documents of earlier systems into these
+// forms first. fileName is used in messages only. The error, if any, is an *Error
+// that holds every mistake found.
+func Load(fileName string, data []byte, converters ...Converter) (*File, error) {
+	l := loader{converters: converters, file: File{Name: fileName, Load: Default()}, seen: map[documentType]int{}}
 	docs, problems := split(data)
 	if len(problems) > 0 {
 		return nil, NewError(fileName, problems)
@@ -90,9 +67,10 @@ func Load(fileName string, data []byte) (*File, error) {
 
 // loader gathers the documents of one file and everything wrong with them.
 type loader struct {
-	file     File
-	seen     map[documentType]int // line on which a type's document begins
-	problems []string
+	converters []Converter
+	file       File
+	seen       map[documentType]int // line on which a type's document begins
+	problems   []string
 }
 
 func (l *loader) problem(format string, args ...any) {
@@ -115,10 +93,8 @@ func (l *loader) read(doc document) {
 		return // it is wrong, or nothing but blank lines and comments
 	}
 	line := doc.startLine + 1
-	if convert := ConverterFor(object); convert != nil {
-		if doc, object = l.convert(doc, object, convert); object == nil {
-			return
-		}
+	if doc, object = l.convert(doc, object); object == nil {
+		return
 	}
 	found := typeOf(object)
 	if first, again := l.seen[found]; again {
@@ -139,19 +115,25 @@ func (l *loader) read(doc document) {
 }
 
 // convert returns a document in today's form, or no object and the problems.
-func (l *loader) convert(doc document, object map[string]any, convert Converter) (document, map[string]any) {
-	converted, errs := convert(object)
-	if len(errs) > 0 {
-		l.fieldErrors(converted.Format, errs)
-		return doc, nil
+func (l *loader) convert(doc document, object map[string]any) (document, map[string]any) {
+	for _, convert := range l.converters {
+		converted, errs := convert(object)
+		if converted == nil {
+			continue
+		}
+		if len(errs) > 0 {
+			l.fieldErrors(converted.Format, errs)
+			return doc, nil
+		}
+		text, err := yaml.Marshal(converted.Object)
+		if err != nil {
+			l.problem("%s: %v", converted.Format, err)
+			return doc, nil
+		}
+		l.file.Converted = append(l.file.Converted, *converted)
+		return document{startLine: doc.startLine, text: text}, converted.Object
 	}
-	text, err := yaml.Marshal(converted.Object)
-	if err != nil {
-		l.problem("%s: %v", converted.Format, err)
-		return doc, nil
-	}
-	l.file.Converted = append(l.file.Converted, converted)
-	return document{startLine: doc.startLine, text: text}, converted.Object
+	return doc, object
 }
 
 func typeOf(object map[string]any) documentType {

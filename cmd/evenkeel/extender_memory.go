@@ -12,7 +12,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/internal/app"
-	"github.com/evenkeel/evenkeel/policy/earlier/memory"
+	"github.com/evenkeel/evenkeel/internal/migration/memory"
 )
 
 // memoryFlags are the flags of kube-scheduler-extender, by which the command takes its place. Those of Prometheus choose its

@@ -11,7 +11,7 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 
 	"github.com/evenkeel/evenkeel/internal/app"
-	"github.com/evenkeel/evenkeel/policy/earlier/memory"
+	"github.com/evenkeel/evenkeel/internal/migration/memory"
 )
 
 // meant is what a command line of the extender comes to.

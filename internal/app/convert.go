@@ -5,8 +5,8 @@ import (
 	"io"
 	"os"
 
+	"github.com/evenkeel/evenkeel/internal/migration"
 	"github.com/evenkeel/evenkeel/policy"
-	"github.com/evenkeel/evenkeel/policy/convert"
 )
 
 // Standard is the file name that stands for the standard input or output.
@@ -24,7 +24,7 @@ func Convert(options ConvertOptions, in io.Reader, out, progress io.Writer) erro
 	if err != nil {
 		return err
 	}
-	result, err := convert.File(name, data)
+	result, err := migration.ConvertFile(name, data)
 	if err != nil {
 		return err
 	}
@@ -51,11 +51,11 @@ func Convert(options ConvertOptions, in io.Reader, out, progress io.Writer) erro
 	return nil
 }
 
-var actionWords = map[convert.Action]string{
-	convert.Converted: "converted",
-	convert.Current:   "in today's form already, unchanged",
-	convert.Marked:    "unchanged, with comments on what to change by hand",
-	convert.Kept:      "no policy, unchanged",
+var actionWords = map[migration.Action]string{
+	migration.Converted: "converted",
+	migration.Current:   "in today's form already, unchanged",
+	migration.Marked:    "unchanged, with comments on what to change by hand",
+	migration.Kept:      "no policy, unchanged",
 }
 
 func withField(field, text string) string {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/evenkeel/evenkeel/internal/migration"
 	"github.com/evenkeel/evenkeel/policy"
 )
 
@@ -26,7 +27,7 @@ func TestConvertReadsAndWritesFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if file, err := policy.Load(to, written); err != nil || len(file.Converted) != 0 {
+	if file, err := migration.Load(to, written); err != nil || len(file.Converted) != 0 {
 		t.Errorf("what was written: %v\n%s", err, written)
 	}
 	if out.Len() > 0 {

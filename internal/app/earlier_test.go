@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
 	"sigs.k8s.io/yaml"
 
+	"github.com/evenkeel/evenkeel/internal/migration"
 	"github.com/evenkeel/evenkeel/internal/testkit"
 	"github.com/evenkeel/evenkeel/policy"
 )
@@ -26,7 +27,7 @@ const v1alpha1Head = "apiVersion: descheduler/v1alpha1\nkind: DeschedulerPolicy\
 // loadEarlier loads a policy as a process does: by our loader, then by upstream's.
 func loadEarlier(t *testing.T, text string) (*policy.File, *api.DeschedulerPolicy) {
 	t.Helper()
-	file, err := policy.Load("policy.yaml", []byte(text))
+	file, err := migration.Load("policy.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +130,7 @@ func TestTheArticlesPoliciesAreTaken(t *testing.T) {
 
 // What became of an earlier policy is told: in the log, or to a person who waits.
 func TestNotesAreTold(t *testing.T) {
-	file, err := policy.Load("policy.yaml", []byte(v1alpha1Head+
+	file, err := migration.Load("policy.yaml", []byte(v1alpha1Head+
 		"strategies: {RemovePodsViolatingInterPodAntiAffinity: {enabled: true, weight: 1}}"))
 	if err != nil {
 		t.Fatal(err)

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/descheduler/pkg/api"
 	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
 
+	"github.com/evenkeel/evenkeel/internal/migration"
 	"github.com/evenkeel/evenkeel/policy"
-	"github.com/evenkeel/evenkeel/policy/convert"
 	"github.com/evenkeel/evenkeel/policy/lint"
 )
 
@@ -71,7 +71,7 @@ func Lint(options LintOptions, in io.Reader, out io.Writer, now time.Time) error
 
 // lintFile examines each policy of a file, and tells what else converting it would say.
 func lintFile(name string, data []byte, now time.Time) []PolicyReport {
-	result, err := convert.File(name, data)
+	result, err := migration.ConvertFile(name, data)
 	if err != nil {
 		return []PolicyReport{invalid(name, err)}
 	}
@@ -100,8 +100,8 @@ func levelOf(lossy bool) lint.Level {
 	return lint.Note
 }
 
-func lintPolicy(p convert.Policy, now time.Time) PolicyReport {
-	file, err := policy.Load(p.Name, p.Data)
+func lintPolicy(p migration.Policy, now time.Time) PolicyReport {
+	file, err := migration.Load(p.Name, p.Data)
 	if err != nil {
 		return invalid(p.Name, err)
 	}

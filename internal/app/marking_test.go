@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/internal/migration"
 )
 
 const ruleFile = "Rulename: {busy: {Promsql: busy, Threshold: 90}}"
@@ -78,7 +78,7 @@ func TestAmend(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			file, err := policy.Load("rule.yaml", []byte(tc.file))
+			file, err := migration.Load("rule.yaml", []byte(tc.file))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -123,7 +123,7 @@ func TestSignalsOnly(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			file, err := policy.Load("policy.yaml", []byte(tc.file))
+			file, err := migration.Load("policy.yaml", []byte(tc.file))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -7,8 +7,8 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/evenkeel/evenkeel/internal/migration/memory"
 	"github.com/evenkeel/evenkeel/policy"
-	"github.com/evenkeel/evenkeel/policy/earlier/memory"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 

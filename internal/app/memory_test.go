@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/descheduler/pkg/api"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/policy/earlier/memory"
+	"github.com/evenkeel/evenkeel/internal/migration/memory"
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 	"github.com/evenkeel/evenkeel/usage"

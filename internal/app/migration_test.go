@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/evenkeel/evenkeel/internal/migration"
 	"github.com/evenkeel/evenkeel/internal/testkit"
-	"github.com/evenkeel/evenkeel/policy/convert"
 )
 
 // convertText runs `evenkeel convert` over a text.
@@ -38,28 +38,28 @@ func TestEveryFileOfEarlierSystems(t *testing.T) {
 		text   string
 		blocks func(text string) []string
 		// want holds, per block, what its first document becomes.
-		want []convert.Action
+		want []migration.Action
 	}{
 		"descheduler": {
 			text: "descheduler.md", blocks: marked,
 			// Five policies of one strategy each, RBAC, the ConfigMap, the Job.
-			want: []convert.Action{
-				convert.Converted, convert.Converted, convert.Converted, convert.Converted, convert.Converted,
-				convert.Kept, convert.Converted, convert.Marked,
+			want: []migration.Action{
+				migration.Converted, migration.Converted, migration.Converted, migration.Converted, migration.Converted,
+				migration.Kept, migration.Converted, migration.Marked,
 			},
 		},
 		"mem-real-usage-scheduler": {
 			text: "mem-real-usage-scheduler.md", blocks: marked,
 			// The configuration, RBAC with the Deployment behind it, a workload.
-			want: []convert.Action{convert.Current, convert.Kept, convert.Kept},
+			want: []migration.Action{migration.Current, migration.Kept, migration.Kept},
 		},
 		"kube-scheduler-extender": {
 			text: "kube-scheduler-extender.md", blocks: configMap,
-			want: []convert.Action{convert.Converted},
+			want: []migration.Action{migration.Converted},
 		},
 		"crane-scheduler-plus": {
 			text: "crane-scheduler-plus.md", blocks: flattened,
-			want: []convert.Action{convert.Converted, convert.Converted},
+			want: []migration.Action{migration.Converted, migration.Converted},
 		},
 	}
 	for name, tc := range cases {
@@ -69,7 +69,7 @@ func TestEveryFileOfEarlierSystems(t *testing.T) {
 				t.Fatalf("%d blocks, want %d:\n%s", len(blocks), len(tc.want), strings.Join(blocks, "\n=====\n"))
 			}
 			for i, block := range blocks {
-				result, err := convert.File("block", []byte(block))
+				result, err := migration.ConvertFile("block", []byte(block))
 				if err != nil {
 					t.Errorf("converting block %d: %v\n%s", i, err, block)
 					continue

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 
+	"github.com/evenkeel/evenkeel/internal/migration/memory"
 	"github.com/evenkeel/evenkeel/policy"
-	"github.com/evenkeel/evenkeel/policy/earlier/memory"
 	"github.com/evenkeel/evenkeel/runner"
 )
 

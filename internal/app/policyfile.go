@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/descheduler/pkg/descheduler"
 	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
 
+	"github.com/evenkeel/evenkeel/internal/migration"
 	"github.com/evenkeel/evenkeel/policy"
 )
 
@@ -23,7 +24,7 @@ func readPolicy(path string) (*policy.File, []byte, error) {
 	if err != nil {
 		return nil, nil, &UsageError{fmt.Errorf("reading the policy: %w", err)}
 	}
-	file, err := policy.Load(path, content)
+	file, err := migration.Load(path, content)
 	return file, content, err
 }
 

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/descheduler/pkg/api"
 
 	"github.com/evenkeel/evenkeel/internal/filewatch"
+	"github.com/evenkeel/evenkeel/internal/migration"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage"
 )
@@ -88,7 +89,7 @@ func (a *App) successor(ctx context.Context, content []byte) (*App, error) {
 }
 
 func (a *App) prepare(ctx context.Context, content []byte) (*App, error) {
-	file, err := policy.Load(a.options.PolicyFile, content)
+	file, err := migration.Load(a.options.PolicyFile, content)
 	if err != nil {
 		return nil, err
 	}

@@ -15,16 +15,15 @@ const module = "github.com/evenkeel/evenkeel"
 // Each is one package; the folders below it are rooms of their own. Pure rooms
 // import no other room than each other.
 var pureRooms = []string{
-	"policy",         // what the user wants
-	"policy/earlier", // what files of earlier systems mean today
-	"policy/earlier/crane",
-	"policy/earlier/descheduler",
-	"policy/earlier/memory",
-	"policy/earlier/pressure",
-	"policy/earlier/realusage",
-	"policy/earlier/scheduler",
-	"policy/earlier/schedulerconfig",
-	"policy/convert",            // what a file of an earlier system looks like today
+	"policy",             // what the user wants
+	"internal/migration", // what files of earlier systems mean today
+	"internal/migration/crane",
+	"internal/migration/descheduler",
+	"internal/migration/memory",
+	"internal/migration/pressure",
+	"internal/migration/realusage",
+	"internal/migration/scheduler",
+	"internal/migration/schedulerconfig",
 	"policy/lint",               // what a policy does, and what looks like a mistake
 	"policy/shape",              // whether a document fits the type it is decoded into
 	"cluster",                   // what the cluster looks like
@@ -59,11 +58,13 @@ var apart = []string{"strategies", "scorer", "evictor"}
 // importers says who may import a package or anything below it, where that is
 // not everybody. Folders stand for everything below them.
 var importers = map[string][]string{
-	"cmd":             {},
-	"internal":        {"cmd", "internal", "internal/sim"},
-	"internal/app":    {"cmd", "internal/app"},
-	"runner":          {"cmd", "internal", "runner"},
-	"scorer/extender": {"cmd", "internal", "scorer/extender", "internal/sim"},
+	"cmd":          {},
+	"internal":     {"cmd", "internal", "internal/sim"},
+	"internal/app": {"cmd", "internal/app"},
+	// Nothing but what loads policies knows of earlier systems.
+	"internal/migration": {"cmd", "internal/app", "internal/migration", "internal/schedulerplugin"},
+	"runner":             {"cmd", "internal", "runner"},
+	"scorer/extender":    {"cmd", "internal", "scorer/extender", "internal/sim"},
 
 	"k8s.io/kubernetes/pkg/scheduler": {"cmd/kube-scheduler", "placement", "internal/sim"},
 }

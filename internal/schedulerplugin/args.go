@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
+	"github.com/evenkeel/evenkeel/internal/migration/realusage"
 	"github.com/evenkeel/evenkeel/policy"
-	"github.com/evenkeel/evenkeel/policy/earlier/realusage"
 )
 
 // The names that the plugin is registered under.

@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/descheduler/pkg/api"
 
 	"github.com/evenkeel/evenkeel/policy"
-	"github.com/evenkeel/evenkeel/policy/earlier"
 )
 
 var now = time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC)
@@ -121,10 +120,10 @@ func hasPrefix(lines []string, prefix string) bool {
 
 func TestNotesOfConvertersAreFindings(t *testing.T) {
 	s := subject(t, "")
-	doc := earlier.Document{Format: "x"}
+	doc := policy.Conversion{Format: "x"}
 	doc.Add("hot", "kept otherwise")
 	doc.Lose("lines", "not kept")
-	s.File.Converted = []earlier.Document{doc}
+	s.File.Converted = []policy.Conversion{doc}
 	findings, _ := Examine(s)
 	want := []Finding{
 		{Level: Note, Field: "hot", Text: "kept otherwise"},

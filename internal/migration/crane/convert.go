@@ -1,0 +1,125 @@
+// Package crane converts a DynamicSchedulerPolicy, which crane-scheduler and
+// crane-scheduler-plus read, into today's form: annotations as the source of
+// usage, its predicates and priorities as scoring by measured windows, its hot
+// value as it is, and lines at its predicates, which it had none of. It decides
+// what the policy means here; annotations, scores and refusals are those of any
+// other policy.
+//
+// Invariants:
+//   - Limits are all fractions or all percentages; which of them says what the
+//     annotations count as well.
+//   - No planned move ends where a predicate would refuse the pod.
+package crane
+
+import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/policy/shape"
+)
+
+// Format names what this package converts.
+const Format = "scheduler.policy.crane.io/v1alpha1"
+
+// message is what kube-scheduler tells about a node above a limit. Crane's own
+// names the metric and the node; kube-scheduler counts nodes by their text.
+const message = "node load is too high"
+
+// Convert returns what the document means today, or everything that is wrong
+// with it.
+func Convert(object map[string]any) (policy.Conversion, field.ErrorList) {
+	c := conversion{out: policy.Conversion{Format: Format}}
+	if errs := shape.Decode(object, &c.in); len(errs) > 0 {
+		return c.out, errs
+	}
+	if errs := c.in.Spec.validate(field.NewPath("spec")); len(errs) > 0 {
+		return c.out, errs
+	}
+	c.convert()
+	return c.out, nil
+}
+
+// conversion is one document on its way.
+type conversion struct {
+	in  document
+	out policy.Conversion
+}
+
+func (c *conversion) convert() {
+	limits := c.limits()
+	c.out.Object = map[string]any{
+		"apiVersion": "evenkeel.io/v1alpha1",
+		"kind":       "LoadPolicy",
+		"usage":      map[string]any{"sources": []any{c.source()}},
+		"lines":      c.lines(limits),
+		"hot":        map[string]any{"windows": []any{avg5m}},
+		"scoring":    c.scoring(limits),
+	}
+	c.out.Add("hot.windows", "annotations have no percentiles; a node is hot by its mean of five minutes alone")
+	c.out.Add("nodesync.annotations",
+		"annotations are read and not written: keep crane-scheduler-controller, or enable this with Prometheus or another source before Annotations")
+}
+
+// source is where Crane's controller writes to.
+func (c *conversion) source() map[string]any {
+	const at = "usage.sources[0].annotations"
+	unit := c.in.Spec.unit()
+	periods := map[string]any{}
+	for _, sync := range c.in.Spec.SyncPolicy {
+		window, period := metrics[sync.Name].window, sync.Period.Duration
+		before, there := c.in.Spec.periodBefore(sync.Name)
+		if there && before != period {
+			c.out.Add(at+".periods["+window+"]", "cpu and memory have one period here; theirs differ, and the longer counts for both")
+		}
+		periods[window] = max(before, period).String()
+	}
+	c.out.Add(at+".unit", unit.note())
+	c.out.Add(at+".timezone", "is found out from the stamps; state it, as TZ of the controller says (Asia/Shanghai unless set), to be sure")
+	c.out.Add("usage.sources", "annotations tell nothing of pods: before pods are moved, add a source that does, such as MetricsServer")
+	return map[string]any{"type": "Annotations", "annotations": map[string]any{"unit": string(unit), "periods": periods}}
+}
+
+func (c *conversion) scoring(limits []limit) map[string]any {
+	measured := map[string]any{"formula": "Crane", "message": message, "rejectAll": false}
+	if terms := c.terms(); len(terms) > 0 {
+		measured["terms"] = terms
+	}
+	if len(limits) > 0 {
+		measured["limits"] = measuredLimits(limits)
+		c.out.Lose("scoring.measured.rejectAll",
+			"when every node of a request is above a limit all are kept, the least loaded scores best; true lets the pod wait, as it did")
+		c.out.Add("scoring.measured.message", "is one text for all limits; it named the metric and the node")
+	}
+	scoring := map[string]any{"measured": measured}
+	if hot := c.hotValue(); len(hot) > 0 {
+		scoring["hotValue"] = hot
+	}
+	return scoring
+}
+
+func (c *conversion) terms() []any {
+	terms := make([]any, 0, len(c.in.Spec.Priority))
+	for _, given := range c.in.Spec.Priority {
+		metric := metrics[given.Name]
+		if !c.in.Spec.synced(given.Name) {
+			c.out.Add(field.NewPath("scoring", "measured", "terms").Index(len(terms)).String(),
+				given.Name+" is not in syncPolicy, so Crane took it for unknown; here it counts where its annotation is fresh")
+		}
+		terms = append(terms, map[string]any{"metric": metric.name, "window": metric.window, "weight": number(given.Weight)})
+	}
+	if len(terms) == 0 {
+		c.out.Add("scoring.measured.terms", "there is no priority, so no node is preferred")
+	}
+	return terms
+}
+
+func (c *conversion) hotValue() []any {
+	terms := make([]any, 0, len(c.in.Spec.HotValue))
+	for _, given := range c.in.Spec.HotValue {
+		terms = append(terms, map[string]any{"timeRange": given.TimeRange.Duration.String(), "count": number(float64(given.Count))})
+	}
+	if len(terms) > 0 {
+		c.out.Add("scoring.hotValue", "pods count from when they are seen on their node, without Events and node_hot_value")
+	}
+	return terms
+}

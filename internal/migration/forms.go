@@ -1,0 +1,51 @@
+package migration
+
+import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/evenkeel/evenkeel/internal/migration/crane"
+	"github.com/evenkeel/evenkeel/internal/migration/descheduler"
+	"github.com/evenkeel/evenkeel/internal/migration/pressure"
+	"github.com/evenkeel/evenkeel/policy"
+)
+
+// convertFunc returns what a document of one earlier form means today, or
+// everything that is wrong with it.
+type convertFunc func(object map[string]any) (policy.Conversion, field.ErrorList)
+
+// Load reads a policy file as policy.Load does, and takes what earlier systems
+// had in place of a document of today's form.
+func Load(fileName string, data []byte) (*policy.File, error) {
+	return policy.Load(fileName, data, convert)
+}
+
+// convert is the policy.Converter of all earlier forms.
+func convert(object map[string]any) (*policy.Conversion, field.ErrorList) {
+	to := converterOf(object)
+	if to == nil {
+		return nil, nil
+	}
+	converted, errs := to(object)
+	return &converted, errs
+}
+
+// converterOf returns what converts a document of an earlier form into one of a
+// policy file, nil for any other document.
+func converterOf(object map[string]any) convertFunc {
+	switch apiVersion, kind := typeOf(object); {
+	case apiVersion == "descheduler/v1alpha1" && kind == "DeschedulerPolicy":
+		return descheduler.Convert
+	case apiVersion == "scheduler.policy.crane.io/v1alpha1" && kind == "DynamicSchedulerPolicy":
+		return crane.Convert
+	case apiVersion == "" && kind == "" && pressure.Is(object):
+		return pressure.Convert
+	}
+	return nil
+}
+
+// typeOf returns what a document says that it is.
+func typeOf(object map[string]any) (apiVersion, kind string) {
+	apiVersion, _ = object["apiVersion"].(string)
+	kind, _ = object["kind"].(string)
+	return apiVersion, kind
+}

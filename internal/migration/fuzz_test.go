@@ -1,0 +1,48 @@
+package migration
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evenkeel/evenkeel/policy"
+)
+
+// FuzzFile verifies that no file does harm: it is refused by a policy.Error, or its
+// text in today's form means the same and is not changed by converting it again.
+func FuzzFile(f *testing.F) {
+	for _, text := range []string{v1alpha1, cranePolicy, rules, schedulerPolicy, schedulerBeta, v1alpha1 + "---\n" + cranePolicy} {
+		f.Add([]byte(text))
+		f.Add([]byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  # c\n  p: |\n" + indent(text)))
+	}
+	f.Add([]byte("apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec: {template: {spec: {containers: [{image: descheduler, args: [--x]}]}}}\n"))
+	f.Add([]byte("apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Secret\n  metadata: {}\n  stringData: {a: 'Rulename: {x: {Promsql: up, Threshold: 1}}'}\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		result, err := ConvertFile("p.yaml", data)
+		if err != nil {
+			if !policy.IsInvalid(err) || !strings.HasPrefix(err.Error(), "p.yaml: ") {
+				t.Fatalf("error %v", err)
+			}
+			return
+		}
+		again, err := ConvertFile("p.yaml", result.Text)
+		if err != nil {
+			t.Fatalf("converted text is refused: %v\n%s", err, result.Text)
+		}
+		if string(again.Text) != string(result.Text) {
+			t.Fatalf("converted once more (-once +twice):\n%s", cmp.Diff(string(result.Text), string(again.Text)))
+		}
+		for _, p := range result.Policies {
+			if _, err := Load(p.Name, p.Data); err != nil {
+				t.Fatalf("a policy found in it does not load: %v\n%s", err, p.Data)
+			}
+		}
+		if want, err := Load("p.yaml", data); err == nil {
+			got, err := Load("p.yaml", result.Text)
+			if err != nil || cmp.Diff(want.Load, got.Load, sameFile) != "" {
+				t.Fatalf("loaded: %v (-directly +converted):\n%s\n%s", err, cmp.Diff(want.Load, got.Load, sameFile), result.Text)
+			}
+		}
+	})
+}

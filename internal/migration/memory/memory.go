@@ -1,0 +1,156 @@
+// Package memory says what the settings of kube-scheduler-extender, which kept
+// pods off nodes by a Prometheus metric of their memory, mean as a LoadPolicy.
+//
+// It decides the policy; where settings come from (flags, environment) and what
+// is answered over HTTP are left to others. Invariant: whatever Preset returns
+// without an error is a LoadPolicy that package policy takes.
+package memory
+
+import (
+	"encoding/json"
+	"math"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/evenkeel/evenkeel/policy"
+)
+
+// Format names what this package converts.
+const Format = "kube-scheduler-extender settings"
+
+// Message is what kube-scheduler tells about a node that is kept out.
+const Message = "node memory load high"
+
+// The names of the settings, by which its users know them.
+const (
+	NameURL       = "prometheus_url"
+	NameMetric    = "prometheus_memory_metrics"
+	NameThreshold = "prometheus_memory_threshold"
+)
+
+// Settings are what the memory extender was started with.
+type Settings struct {
+	// PrometheusURL is the server's base URL.
+	PrometheusURL string
+	// Metric is the series, or the expression, that is a node's memory usage in
+	// percent, with the node's name in the label instance.
+	Metric string
+	// ThresholdPercent is the usage from which on a node is kept out: above 0,
+	// at most 100.
+	ThresholdPercent float64
+}
+
+// Default returns the settings that it had when nothing was given.
+func Default() Settings {
+	return Settings{PrometheusURL: "http://127.0.0.1:9090", Metric: "HostMemoryUsagePercent", ThresholdPercent: 80}
+}
+
+// Preset returns the LoadPolicy that the settings mean, or everything that is
+// wrong with them.
+func Preset(s Settings) (policy.Conversion, field.ErrorList) {
+	document := policy.Conversion{Format: Format}
+	if errs := s.validate(); len(errs) > 0 {
+		return document, errs
+	}
+	document.Object = map[string]any{
+		"apiVersion": "evenkeel.io/v1alpha1",
+		"kind":       "LoadPolicy",
+		"usage":      s.usage(),
+		"lines":      s.lines(),
+		"scoring":    map[string]any{"measured": s.measured()},
+	}
+	document.Add("usage.maxAge", "a value counts for 180s from when it was recorded; there from when it had been asked for")
+	document.Add("lines.memory", "lines are what a process that evicts would judge by; pods are kept out by scoring.measured alone")
+	document.Add("scoring.measured.limits", "a node is refused for good, so that nobody is preempted for a pod that it would not get; there preemption could try")
+	document.Lose("scoring.measured.limits", "pods of DaemonSets are not kept off: they have no other node to go to")
+	return document, nil
+}
+
+func (s Settings) validate() field.ErrorList {
+	var errs field.ErrorList
+	if !usable(s.PrometheusURL) {
+		errs = append(errs, field.Invalid(field.NewPath(NameURL), withoutLogin(s.PrometheusURL),
+			"must be a URL such as http://prometheus.monitoring:9090, without user, query and fragment"))
+	}
+	if strings.TrimSpace(s.Metric) == "" {
+		errs = append(errs, field.Required(field.NewPath(NameMetric), "must name the series that is a node's memory usage in percent"))
+	}
+	if !(s.ThresholdPercent > 0 && s.ThresholdPercent <= 100) { // also when NaN
+		errs = append(errs, field.Invalid(field.NewPath(NameThreshold), s.ThresholdPercent, "must be percent: above 0, at most 100"))
+	}
+	return errs
+}
+
+func usable(address string) bool {
+	parsed, err := url.Parse(address)
+	return err == nil && (parsed.Scheme == "http" || parsed.Scheme == "https") && parsed.Hostname() != "" &&
+		parsed.User == nil && parsed.RawQuery == "" && !parsed.ForceQuery && !strings.Contains(address, "#")
+}
+
+// withoutLogin leaves out what may be a password.
+func withoutLogin(address string) string {
+	if at := strings.LastIndexByte(address, '@'); at >= 0 {
+		return "..." + address[at:]
+	}
+	return address
+}
+
+// usage is read once a minute, and counts for three.
+func (s Settings) usage() map[string]any {
+	query := map[string]any{"unit": "percent", "expr": s.Metric}
+	return map[string]any{
+		"sampleInterval": "60s",
+		"maxAge":         "180s",
+		// Long enough for three samples, which a process that evicts wants.
+		"observationPeriod": "180s",
+		"sources": []any{map[string]any{
+			"type": "Prometheus",
+			"prometheus": map[string]any{
+				"address":   s.PrometheusURL,
+				"nodeLabel": "instance",
+				"queries":   map[string]any{"nodes": map[string]any{"memory": query}},
+			},
+		}},
+	}
+}
+
+const (
+	// gapPercent is the least that policies ask for between reject and evict.
+	gapPercent = 3
+	// coolPercent is how far below the reject line a node counts as cool.
+	coolPercent = 20
+)
+
+// lines are around the threshold: what is kept out here is never planned to.
+func (s Settings) lines() map[string]any {
+	reject := min(s.ThresholdPercent, 100-gapPercent)
+	low := reject - coolPercent
+	if low < 0 {
+		low = reject / 2
+	}
+	return map[string]any{"memory": map[string]any{
+		"low":    number(low),
+		"reject": number(reject),
+		"evict":  number(reject + gapPercent),
+		"leave":  number(reject),
+	}}
+}
+
+func (s Settings) measured() map[string]any {
+	return map[string]any{
+		"formula":   "MemoryLoad",
+		"terms":     []any{map[string]any{"metric": "memory", "window": "last", "weight": number(1)}},
+		"limits":    []any{map[string]any{"metric": "memory", "window": "last", "fromPercent": number(s.from())}},
+		"message":   Message,
+		"rejectAll": true,
+	}
+}
+
+// from is the threshold for usage that is not cut to a whole percent first, as it
+// was there.
+func (s Settings) from() float64 { return math.Ceil(s.ThresholdPercent) }
+
+func number(n float64) json.Number { return json.Number(strconv.FormatFloat(n, 'f', -1, 64)) }

@@ -1,0 +1,163 @@
+// Package pressure converts the rules of dynamicScheduler into today's form: one
+// metric per rule, an evict line at its threshold that relieves nothing, and the
+// label that nodesync keeps on nodes above it. It decides what rules mean here;
+// asking Prometheus, judging and labelling are done as for any other policy.
+//
+// Invariants:
+//   - Only the rules make the label: nothing else is judged, so nothing else is
+//     asked for, and no pod is moved for it.
+//   - As there, a node is under pressure when any series of a rule is beyond its
+//     threshold, and no longer when none is, in the very next sample.
+package pressure
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/policy/shape"
+)
+
+// Format names what this package converts.
+const Format = "dynamicScheduler rules"
+
+// maxRules is how many metrics a policy may name.
+const maxRules = 100
+
+// rules is a rule file.
+type rules struct {
+	// PromJob was never read by anything.
+	PromJob struct {
+		Name string
+	}
+	Rulename map[string]rule
+}
+
+// rule is a query and the value beyond which a node is under pressure.
+type rule struct {
+	Promsql   string
+	Threshold *float64
+	// LowerIsWorse is not of dynamicScheduler: its text asks for memory.available,
+	// which its rules could not judge.
+	LowerIsWorse bool
+}
+
+// Is says whether a document without apiVersion and kind holds such rules.
+func Is(object map[string]any) bool {
+	_, rules := object["Rulename"]
+	return rules
+}
+
+// Convert returns what the document means today, or everything that is wrong
+// with it.
+func Convert(object map[string]any) (policy.Conversion, field.ErrorList) {
+	converted := policy.Conversion{Format: Format}
+	var given rules
+	if errs := shape.Decode(object, &given); len(errs) > 0 {
+		return converted, errs
+	}
+	path := field.NewPath("Rulename")
+	switch {
+	case len(given.Rulename) == 0:
+		return converted, field.ErrorList{field.Required(path, "at least one rule with Promsql and Threshold")}
+	case len(given.Rulename) > maxRules:
+		return converted, field.ErrorList{field.TooMany(path, len(given.Rulename), maxRules)}
+	}
+	named, errs := nameAll(given.Rulename, path)
+	for _, name := range slices.Sorted(maps.Keys(given.Rulename)) {
+		errs = append(errs, given.Rulename[name].validate(path.Key(name))...)
+	}
+	if len(errs) > 0 {
+		return converted, errs
+	}
+	if _, there := object["PromJob"]; there {
+		converted.Add("", "PromJob is left out: dynamicScheduler did not read it either")
+	}
+	converted.Object = given.loadPolicy(named, &converted)
+	noteAll(&converted)
+	return converted, nil
+}
+
+func (r rule) validate(path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if strings.TrimSpace(r.Promsql) == "" {
+		errs = append(errs, field.Required(path.Child("Promsql"), "the query whose values are compared with Threshold"))
+	}
+	switch {
+	case r.Threshold == nil:
+		errs = append(errs, field.Required(path.Child("Threshold"), "the value beyond which a node is under pressure"))
+	case math.IsInf(*r.Threshold, 0) || math.IsNaN(*r.Threshold):
+		errs = append(errs, field.Invalid(path.Child("Threshold"), *r.Threshold, "must be a finite number"))
+	}
+	return errs
+}
+
+// expression keeps of several series of a node the one that is worst. The query
+// stands on lines of its own, because it may end in a comment.
+func (r rule) expression() string {
+	worst := "max"
+	if r.LowerIsWorse {
+		worst = "min"
+	}
+	return fmt.Sprintf("%s by (%s) (\n%s\n)", worst, nodeLabel, strings.TrimSpace(r.Promsql))
+}
+
+// nodeLabel is the label by which dynamicScheduler told nodes apart.
+const nodeLabel = "instance"
+
+func (g *rules) loadPolicy(named map[string]string, converted *policy.Conversion) map[string]any {
+	queries, lines, metrics := map[string]any{}, map[string]any{}, []any{}
+	for _, original := range slices.SortedFunc(maps.Keys(named), func(a, b string) int { return cmp.Compare(named[a], named[b]) }) {
+		name, rule := named[original], g.Rulename[original]
+		if name != original {
+			converted.Add("usage.metrics", fmt.Sprintf("rule %q is called %q here: metrics have names of small letters, digits, '-', '_' and '.', and no resource's", original, name))
+		}
+		metric := map[string]any{"name": name, "relieves": "none"}
+		if rule.LowerIsWorse {
+			metric["lowerIsWorse"] = true
+		}
+		metrics = append(metrics, metric)
+		queries[name] = map[string]any{"expr": rule.expression(), "unit": "none"}
+		lines[name] = map[string]any{"evict": number(*rule.Threshold)}
+	}
+	return map[string]any{
+		"apiVersion": "evenkeel.io/v1alpha1", "kind": "LoadPolicy",
+		"usage": map[string]any{
+			"sources": []any{map[string]any{
+				"type":       "Prometheus",
+				"prometheus": map[string]any{"nodeLabel": nodeLabel, "queries": map[string]any{"nodes": queries}},
+			}},
+			"metrics":          metrics,
+			"sampleInterval":   "10s",
+			"queriesPerSecond": number(maxRules),
+		},
+		"lines": lines,
+		"hot": map[string]any{
+			"windows": []any{"last"}, "consecutiveSamples": number(1), "minWindow": "1s",
+		},
+		"nodesync": map[string]any{
+			"nodeSelector": map[string]any{"matchExpressions": []any{
+				map[string]any{"key": "node-role.kubernetes.io/control-plane", "operator": "DoesNotExist"},
+				map[string]any{"key": "node-role.kubernetes.io/master", "operator": "DoesNotExist"},
+			}},
+			"label": map[string]any{"enabled": true, "key": "status", "value": "presure"},
+		},
+	}
+}
+
+// noteAll tells what is another than it was, whatever the rules.
+func noteAll(d *policy.Conversion) {
+	d.Add("usage.sources[0].prometheus.address", "is not in a rule file: it comes from --prom, or has to be written here")
+	d.Add("usage.sources[0].prometheus.nodeLabel",
+		"instance names a node by its name, host name or address, with or without a port; dynamicScheduler wanted the name alone")
+	d.Add("nodesync.nodeSelector",
+		"nodes of the control plane are left out by both of their labels; dynamicScheduler knew node-role.kubernetes.io/master alone")
+	d.Add("nodesync.label",
+		"is written to a node when it changes, and never over a value of another writer's; dynamicScheduler patched every node each time")
+}

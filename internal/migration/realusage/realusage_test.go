@@ -1,0 +1,112 @@
+package realusage_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/evenkeel/evenkeel/internal/migration"
+	"github.com/evenkeel/evenkeel/internal/migration/realusage"
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+func load(t *testing.T, s realusage.Settings) (policy.LoadPolicy, []string) {
+	t.Helper()
+	document, errs := realusage.Preset(s)
+	if len(errs) > 0 {
+		t.Fatal(errs.ToAggregate())
+	}
+	text, err := yaml.Marshal(document.Object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := migration.Load("preset", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var notes []string
+	for _, note := range document.Notes {
+		notes = append(notes, note.Field+": "+note.Text)
+	}
+	return file.Load, notes
+}
+
+// Both plugins score by their recorded series alone, spread over the nodes of a pod.
+func TestPreset(t *testing.T) {
+	for metric, s := range map[usage.Metric]realusage.Settings{
+		usage.Memory: {Resource: realusage.Memory, PrometheusURL: "http://p:9090", TimeoutSeconds: 10, IntervalSeconds: 10},
+		usage.CPU:    {Resource: realusage.CPU, PrometheusURL: "https://p/prefix", TimeoutSeconds: 3, IntervalSeconds: 60},
+	} {
+		t.Run(string(metric), func(t *testing.T) {
+			got, notes := load(t, s)
+			source := got.Usage.Sources[0].Prometheus
+			query := source.Queries.Nodes[metric]
+			if len(got.Usage.Sources) != 1 || source.Address != s.PrometheusURL || source.NodeLabel != "node" || query.Unit != policy.UnitPercent {
+				t.Errorf("source %+v", source)
+			}
+			want := map[usage.Metric]string{usage.Memory: "node_mem_usage_avg_5m", usage.CPU: "node_cpu_usage_avg_5m"}[metric]
+			if expression := query.Windows[usage.Avg5m]; expression != want || query.Expr != "" {
+				t.Errorf("query %+v, want %q", query, want)
+			}
+			measured := got.Scoring.Measured
+			if measured == nil || measured.Formula != policy.FormulaMinMax || len(measured.Terms) != 1 || measured.Terms[0].Metric != metric || len(measured.Limits) > 0 {
+				t.Errorf("scoring %+v", measured)
+			}
+			if len(got.Lines) != 1 {
+				t.Errorf("lines %+v, want those of %s alone, or the other has to be known too", got.Lines, metric)
+			}
+			if seconds := time.Second; got.Usage.Timeout.Duration != time.Duration(s.TimeoutSeconds)*seconds || got.Usage.SampleInterval.Duration != time.Duration(s.IntervalSeconds)*seconds {
+				t.Errorf("timeout %v, interval %v", got.Usage.Timeout, got.Usage.SampleInterval)
+			}
+			if len(notes) != 2 {
+				t.Errorf("notes %q, want two", notes)
+			}
+		})
+	}
+}
+
+// Seconds that policies do not allow become the nearest, with a note; whatever is given the policy is right.
+func TestPresetKeepsWithinBounds(t *testing.T) {
+	for _, seconds := range []int{1, 4, 5, 30, 299, 300, 301, 3600, 1 << 40} {
+		s := realusage.Settings{PrometheusURL: "http://p", TimeoutSeconds: seconds, IntervalSeconds: seconds}
+		got, notes := load(t, s)
+		want := time.Duration(min(max(seconds, 5), 300)) * time.Second
+		if got.Usage.SampleInterval.Duration != want {
+			t.Errorf("%d seconds: interval %v, want %v", seconds, got.Usage.SampleInterval.Duration, want)
+		}
+		if told := strings.Contains(strings.Join(notes, "\n"), "queryMetricIntervalSeconds"); told == (seconds >= 5 && seconds <= 300) {
+			t.Errorf("%d seconds: notes %q", seconds, notes)
+		}
+	}
+}
+
+// What cannot be meant is told with the name of the setting.
+func TestPresetRefuses(t *testing.T) {
+	good := realusage.Settings{PrometheusURL: "http://p", TimeoutSeconds: 10, IntervalSeconds: 10}
+	for name, tc := range map[string]struct {
+		change func(*realusage.Settings)
+		want   string
+	}{
+		"no address":            {func(s *realusage.Settings) { s.PrometheusURL = "" }, "prometheusApiAddr: Required value"},
+		"a host alone":          {func(s *realusage.Settings) { s.PrometheusURL = "p:9090" }, `prometheusApiAddr: Invalid value: "p:9090"`},
+		"a query":               {func(s *realusage.Settings) { s.PrometheusURL = "http://p?x=1" }, "without user, query and fragment"},
+		"a password":            {func(s *realusage.Settings) { s.PrometheusURL = "http://u:pw@p" }, `"...@p"`},
+		"no time":               {func(s *realusage.Settings) { s.TimeoutSeconds = 0 }, "queryMetricTimeSeconds: Invalid value: 0"},
+		"an interval before it": {func(s *realusage.Settings) { s.IntervalSeconds = -5 }, "queryMetricIntervalSeconds: Invalid value: -5"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := good
+			tc.change(&s)
+			document, errs := realusage.Preset(s)
+			if len(errs) != 1 || !strings.Contains(errs.ToAggregate().Error(), tc.want) {
+				t.Errorf("got %v, want %q", errs, tc.want)
+			}
+			if document.Object != nil {
+				t.Error("there is a policy all the same")
+			}
+		})
+	}
+}

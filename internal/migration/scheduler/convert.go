@@ -1,0 +1,114 @@
+// Package scheduler converts kube-scheduler's Policy of apiVersion v1, by which
+// extenders were registered until Kubernetes 1.22, into a
+// KubeSchedulerConfiguration.
+//
+// It decides what the extenders' entries are today and says what became of the
+// rest; which filters and scores a profile runs is left to its owner. Invariant:
+// whatever Convert returns without an error, today's kube-scheduler takes.
+package scheduler
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/policy/shape"
+)
+
+// Format names what this package converts.
+const Format = "v1 Policy"
+
+// maxExtenders bounds the extenders of a Policy; each is asked about every pod.
+const maxExtenders = 100
+
+// Is says whether a document is a Policy.
+func Is(object map[string]any) bool {
+	return object["apiVersion"] == "v1" && object["kind"] == "Policy"
+}
+
+// Convert returns what the document means today, or everything that is wrong
+// with it.
+func Convert(object map[string]any) (policy.Conversion, field.ErrorList) {
+	document := policy.Conversion{Format: Format}
+	object, errs := unfold(object)
+	if len(errs) > 0 {
+		return document, errs
+	}
+	var p legacyPolicy
+	if errs := shape.Decode(object, &p); len(errs) > 0 {
+		return document, errs
+	}
+	if errs := p.validate(); len(errs) > 0 {
+		return document, errs
+	}
+	document.Object = map[string]any{"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+	document.Add("", "kube-scheduler reads this file by --config; --policy-config-file and --policy-configmap are gone since Kubernetes 1.23")
+	document.Add("", "beside --config the flag --kubeconfig counts no more: set clientConnection.kubeconfig here")
+	p.convertAffinity(&document)
+	p.convertExtenders(&document)
+	p.lose(&document)
+	return document, nil
+}
+
+// profileName is whose pods a Policy was about.
+const profileName = "default-scheduler"
+
+func (p *legacyPolicy) convertAffinity(document *policy.Conversion) {
+	if p.HardPodAffinitySymmetricWeight == 0 { // the default, which is 1 then as it is now
+		return
+	}
+	document.Object["profiles"] = []any{map[string]any{
+		"schedulerName": profileName,
+		"pluginConfig": []any{map[string]any{
+			"name": "InterPodAffinity",
+			"args": map[string]any{"hardPodAffinityWeight": whole(int64(p.HardPodAffinitySymmetricWeight))},
+		}},
+	}}
+	document.Add("profiles[0].pluginConfig[0].args.hardPodAffinityWeight", "was hardPodAffinitySymmetricWeight")
+}
+
+func (p *legacyPolicy) convertExtenders(document *policy.Conversion) {
+	if len(p.Extenders) == 0 {
+		return
+	}
+	var extenders []any
+	for i := range p.Extenders {
+		extenders = append(extenders, p.Extenders[i].convert(document, fmt.Sprintf("extenders[%d]", i)))
+	}
+	document.Object["extenders"] = extenders
+}
+
+// lose says what has no equal.
+func (p *legacyPolicy) lose(document *policy.Conversion) {
+	if p.Predicates != nil {
+		document.Lose("", "predicates ("+names(p.Predicates)+") are left out: all default filters run; which do is said by profiles[].plugins today")
+	}
+	if p.Priorities != nil {
+		document.Lose("", "priorities ("+names(p.Priorities)+") are left out: all default scores run with their weights; which do is said by profiles[].plugins today")
+	}
+	if p.AlwaysCheckAllPredicates {
+		document.Lose("", "alwaysCheckAllPredicates is left out: today a node is through with the first filter that refuses it")
+	}
+}
+
+// names lists parts for a person.
+func names(parts []namedPart) string {
+	const most = 8
+	var list []string
+	for _, part := range parts[:min(len(parts), most)] {
+		list = append(list, strconv.Quote(part.Name))
+	}
+	switch more := len(parts) - most; {
+	case len(parts) == 0:
+		return "none"
+	case more > 0:
+		list = append(list, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(list, ", ")
+}
+
+func whole(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }

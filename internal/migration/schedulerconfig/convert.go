@@ -1,0 +1,122 @@
+// Package schedulerconfig converts a KubeSchedulerConfiguration of a beta version
+// into v1. Arguments of plugins stay as they are: those of earlier systems'
+// plugins are known to the kube-scheduler that Evenkeel builds, and those of
+// kube-scheduler's own have not changed but for their version. Arguments are left
+// to the plugins to check.
+package schedulerconfig
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	schedulerv1 "k8s.io/kube-scheduler/config/v1"
+
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/policy/shape"
+)
+
+const (
+	// Group is the API group of kube-scheduler's configuration.
+	Group = "kubescheduler.config.k8s.io"
+	// Kind is the kind of the document.
+	Kind = "KubeSchedulerConfiguration"
+)
+
+var (
+	today    = schedulerv1.SchemeGroupVersion.String()
+	versions = []string{Group + "/v1beta1", Group + "/v1beta2", Group + "/v1beta3"}
+)
+
+// Is says whether a document is a configuration of kube-scheduler, of any version.
+func Is(object map[string]any) bool {
+	apiVersion, _ := object["apiVersion"].(string)
+	return object["kind"] == Kind && strings.HasPrefix(apiVersion, Group+"/")
+}
+
+// Current says whether a configuration is of today's version.
+func Current(object map[string]any) bool { return object["apiVersion"] == today }
+
+// Convert returns the configuration in today's version, or everything that is
+// wrong with it. One that is of today's version already is checked only.
+func Convert(object map[string]any) (policy.Conversion, field.ErrorList) {
+	apiVersion, _ := object["apiVersion"].(string)
+	doc := policy.Conversion{Format: Kind + " of " + apiVersion}
+	if apiVersion != today && !slices.Contains(versions, apiVersion) {
+		return doc, field.ErrorList{field.NotSupported(field.NewPath("apiVersion"), apiVersion, append([]string{today}, versions...))}
+	}
+	doc.Object, _ = clone(object).(map[string]any)
+	if apiVersion != today {
+		doc.Object["apiVersion"] = today
+		doc.Add("apiVersion", "was "+apiVersion+", which kube-scheduler does not read any more")
+		dropAddresses(&doc)
+	}
+	if errs := shape.Check(nil, doc.Object, reflect.TypeFor[schedulerv1.KubeSchedulerConfiguration]()); len(errs) > 0 {
+		return doc, errs
+	}
+	if apiVersion != today {
+		renewLock(&doc)
+	}
+	for i, profile := range mappings(doc.Object["profiles"]) {
+		p := profiler{doc: &doc, path: fmt.Sprintf("profiles[%d]", i), earlier: apiVersion != today}
+		p.profile(profile)
+	}
+	return doc, nil
+}
+
+// dropAddresses takes out the fields that v1 does not have.
+func dropAddresses(doc *policy.Conversion) {
+	for _, name := range []string{"healthzBindAddress", "metricsBindAddress"} {
+		value, there := doc.Object[name]
+		if !there {
+			continue
+		}
+		delete(doc.Object, name)
+		if text, _ := value.(string); text == "" || strings.HasSuffix(text, ":0") || text == "0" {
+			doc.Add("", name+" is gone; it served nothing")
+			continue
+		}
+		doc.Lose("", fmt.Sprintf("%s %q is gone: probes and metrics are served by https at the flags --bind-address and --secure-port", name, value))
+	}
+}
+
+// renewLock replaces kinds of locks that kube-scheduler does not know any more.
+func renewLock(doc *policy.Conversion) {
+	election, _ := doc.Object["leaderElection"].(map[string]any)
+	lock, _ := election["resourceLock"].(string)
+	if lock == "" || lock == "leases" {
+		return
+	}
+	election["resourceLock"] = "leases"
+	doc.Add("leaderElection.resourceLock", fmt.Sprintf("was %q; only Leases are left", lock))
+}
+
+// mappings returns the mappings of a list.
+func mappings(list any) []map[string]any {
+	items, _ := list.([]any)
+	found := make([]map[string]any, len(items))
+	for i, item := range items {
+		found[i], _ = item.(map[string]any)
+	}
+	return found
+}
+
+func clone(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		copied := make(map[string]any, len(v))
+		for key, item := range v {
+			copied[key] = clone(item)
+		}
+		return copied
+	case []any:
+		copied := make([]any, len(v))
+		for i, item := range v {
+			copied[i] = clone(item)
+		}
+		return copied
+	}
+	return value
+}

@@ -1,0 +1,171 @@
+package migration
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/evenkeel/evenkeel/policy"
+)
+
+// write returns a converted document as YAML: a head that says what it was and
+// what could not be kept, and each note at its field.
+func write(doc policy.Conversion) ([]byte, error) {
+	root := nodeOf(doc.Object)
+	head := []string{"Converted from " + doc.Format + " by evenkeel convert."}
+	lost := []string{"Not as before:"}
+	for _, note := range doc.Notes {
+		text, placed := oneLine(note.Text), false
+		if note.Field != "" {
+			placed = attach(root, note.Field, text)
+			text = oneLine(note.Field) + ": " + text
+		}
+		switch {
+		case note.Lossy:
+			lost = append(lost, "- "+text)
+		case !placed:
+			head = append(head, text)
+		}
+	}
+	if len(lost) > 1 {
+		head = append(head, lost...)
+	}
+	lift(root)
+	root.HeadComment = comment(head...)
+	text, err := encode(root)
+	if err != nil {
+		return nil, err
+	}
+	return text, sameTree(doc.Object, text)
+}
+
+// nodeOf returns a JSON tree as YAML, keys in an order that reads well.
+func nodeOf(value any) *yaml.Node {
+	switch v := value.(type) {
+	case map[string]any:
+		node := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+		for _, key := range slices.SortedFunc(maps.Keys(v), byRank) {
+			node.Content = append(node.Content, stringNode(key), nodeOf(v[key]))
+		}
+		return node
+	case []any:
+		node := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
+		for _, item := range v {
+			node.Content = append(node.Content, nodeOf(item))
+		}
+		return node
+	case string:
+		return stringNode(v)
+	case nil:
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"}
+	case json.Number:
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: v.String()}
+	default: // bool, and numbers that a converter made itself
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: fmt.Sprint(v)}
+	}
+}
+
+// plain are the strings that no version of YAML takes for anything else, if they
+// are none of reserved.
+var (
+	plain    = regexp.MustCompile(`^[A-Za-z_/][A-Za-z0-9_./-]*$`)
+	reserved = []string{"y", "yes", "n", "no", "on", "off", "true", "false", "null"}
+)
+
+func stringNode(text string) *yaml.Node {
+	node := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}
+	if !plain.MatchString(text) || slices.Contains(reserved, strings.ToLower(text)) {
+		node.Style = yaml.DoubleQuotedStyle
+	}
+	return node
+}
+
+// firstKeys are the fields that a reader looks for first; the others follow in
+// the order of the alphabet.
+var firstKeys = []string{
+	"apiVersion", "kind", "metadata", "name", "type", "metric", "window", "usage", "sources", "lines", "low", "reject", "evict", "leave",
+	"hot", "scoring", "formula",
+}
+
+func byRank(a, b string) int {
+	if left, right := rank(a), rank(b); left != right {
+		return left - right
+	}
+	return strings.Compare(a, b)
+}
+
+func rank(key string) int {
+	if at := slices.Index(firstKeys, key); at >= 0 {
+		return at
+	}
+	return len(firstKeys)
+}
+
+func encode(node *yaml.Node) ([]byte, error) {
+	var out bytes.Buffer
+	encoder := yaml.NewEncoder(&out)
+	encoder.SetIndent(2)
+	if err := encoder.Encode(node); err != nil {
+		return nil, fmt.Errorf("writing YAML: %w", err)
+	}
+	if err := encoder.Close(); err != nil {
+		return nil, fmt.Errorf("writing YAML: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// errNotSame says that text would not mean what it should.
+var errNotSame = errors.New("its YAML cannot be written again without a change of meaning; write it without anchors and tags")
+
+// sameTree makes sure that text says what want says.
+func sameTree(want any, text []byte) error {
+	parts, err := policy.ReadParts("", text)
+	if err != nil || len(parts) != 1 || !same(want, any(parts[0].Object)) {
+		return errNotSame
+	}
+	return nil
+}
+
+// same compares JSON trees; numbers by value.
+func same(a, b any) bool {
+	switch left := a.(type) {
+	case map[string]any:
+		right, ok := b.(map[string]any)
+		if !ok || len(left) != len(right) {
+			return false
+		}
+		for key, value := range left {
+			other, there := right[key]
+			if !there || !same(value, other) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		right, ok := b.([]any)
+		return ok && slices.EqualFunc(left, right, same)
+	case json.Number:
+		right, ok := b.(json.Number)
+		return ok && sameNumber(left, right)
+	case string, bool, nil:
+		return a == b
+	default:
+		return fmt.Sprint(a) == fmt.Sprint(b)
+	}
+}
+
+func sameNumber(a, b json.Number) bool {
+	if a == b {
+		return true
+	}
+	left, err := a.Float64()
+	right, other := b.Float64()
+	return err == nil && other == nil && left == right
+}
