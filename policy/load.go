@@ -53,12 +53,12 @@ type File struct {
 // forms first. fileName is used in messages only. The error, if any, is an *Error
 // that holds every mistake found.
 func Load(fileName string, data []byte, converters ...Converter) (*File, error) {
-	l := loader{converters: converters, file: File{Name: fileName, Load: Default()}, seen: map[documentType]int{}}
+	l := loader{file: File{Name: fileName, Load: Default()}, seen: map[documentType]int{}}
 	docs, problems := split(data)
 	if len(problems) > 0 {
 		return nil, NewError(fileName, problems)
 	}
-	l.readAll(docs)
+	l.readAll(docs, converters)
 	if len(l.problems) > 0 {
 		return nil, NewError(fileName, l.problems)
 	}
@@ -67,33 +67,32 @@ func Load(fileName string, data []byte, converters ...Converter) (*File, error) 
 
 // loader gathers the documents of one file and everything wrong with them.
 type loader struct {
-	converters []Converter
-	file       File
-	seen       map[documentType]int // line on which a type's document begins
-	problems   []string
+	file     File
+	seen     map[documentType]int // line on which a type's document begins
+	problems []string
 }
 
 func (l *loader) problem(format string, args ...any) {
 	l.problems = append(l.problems, fmt.Sprintf(format, args...))
 }
 
-func (l *loader) readAll(docs []document) {
+func (l *loader) readAll(docs []document, converters []Converter) {
 	for _, doc := range docs {
-		l.read(doc)
+		l.read(doc, converters)
 	}
 	if len(l.seen) == 0 && len(l.problems) == 0 {
 		l.problem("the file holds no document; expected %s, %s or both", deschedulerPolicyType, loadPolicyType)
 	}
 }
 
-func (l *loader) read(doc document) {
+func (l *loader) read(doc document, converters []Converter) {
 	object, problems := doc.mapping()
 	l.problems = append(l.problems, problems...)
 	if object == nil {
 		return // it is wrong, or nothing but blank lines and comments
 	}
 	line := doc.startLine + 1
-	if doc, object = l.convert(doc, object); object == nil {
+	if doc, object = l.convert(doc, object, converters); object == nil {
 		return
 	}
 	found := typeOf(object)
@@ -115,8 +114,8 @@ func (l *loader) read(doc document) {
 }
 
 // convert returns a document in today's form, or no object and the problems.
-func (l *loader) convert(doc document, object map[string]any) (document, map[string]any) {
-	for _, convert := range l.converters {
+func (l *loader) convert(doc document, object map[string]any, converters []Converter) (document, map[string]any) {
+	for _, convert := range converters {
 		converted, errs := convert(object)
 		if converted == nil {
 			continue
@@ -144,58 +143,31 @@ func typeOf(object map[string]any) documentType {
 
 func (l *loader) readDeschedulerPolicy(doc document, object map[string]any) {
 	var p v1alpha2.DeschedulerPolicy
-	if !l.checkShape(deschedulerPolicyKind, object, p) {
-		return
+	errs := shape.Decode(object, &p)
+	if len(errs) == 0 && len(p.Profiles) == 0 {
+		errs = append(errs, field.Required(field.NewPath("profiles"), "without a profile nothing would ever run"))
 	}
-	asJSON, err := json.Marshal(object)
-	if err != nil {
-		l.problem("%s: %v", deschedulerPolicyKind, err)
-		return
-	}
-	if !l.decode(deschedulerPolicyKind, asJSON, &p) {
-		return
-	}
-	if len(p.Profiles) == 0 {
-		l.fieldErrors(deschedulerPolicyKind, field.ErrorList{
-			field.Required(field.NewPath("profiles"), "without a profile nothing would ever run"),
-		})
-		return
-	}
+	l.fieldErrors(deschedulerPolicyKind, errs)
 	l.file.Descheduler = slices.Clone(doc.text)
 }
 
 func (l *loader) readLoadPolicy(object map[string]any) {
-	if !l.checkShape(LoadPolicyKind, object, LoadPolicy{}) {
+	if errs := shape.Check(nil, object, reflect.TypeFor[LoadPolicy]()); len(errs) > 0 {
+		l.fieldErrors(LoadPolicyKind, errs)
 		return
 	}
 	shape.DropBlanks(object, reflect.TypeFor[LoadPolicy]())
+	var overlay overlay
 	asJSON, err := json.Marshal(object)
+	if err == nil {
+		err = json.Unmarshal(asJSON, &overlay)
+	}
 	if err != nil {
 		l.problem("%s: %v", LoadPolicyKind, err)
 		return
 	}
-	var overlay overlay
-	if !l.decode(LoadPolicyKind, asJSON, &overlay) {
-		return
-	}
 	l.file.Load, l.file.SourcesGiven = overlay.LoadPolicy, overlay.sourcesGiven
 	l.fieldErrors(LoadPolicyKind, Validate(&l.file.Load))
-}
-
-// checkShape reports whether object has the shape of example's type.
-func (l *loader) checkShape(kind string, object map[string]any, example any) bool {
-	errs := shape.Check(nil, object, reflect.TypeOf(example))
-	l.fieldErrors(kind, errs)
-	return len(errs) == 0
-}
-
-// decode reports whether target took the document; after checkShape it does.
-func (l *loader) decode(kind string, asJSON []byte, target any) bool {
-	if err := json.Unmarshal(asJSON, target); err != nil {
-		l.problem("%s: %v", kind, err)
-		return false
-	}
-	return true
 }
 
 func (l *loader) fieldErrors(kind string, errs field.ErrorList) {
