@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"flag"
@@ -52,17 +53,26 @@ func TestSimulateDecidesAsBefore(t *testing.T) {
 	}
 }
 
-// output runs a command and returns what it prints.
+// output runs a command, which must not fail, and returns what it prints.
 func output(t *testing.T, command *cobra.Command, args ...string) []byte {
 	t.Helper()
+	out, err := printed(t.Context(), command, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// printed runs a command and returns what it prints.
+func printed(ctx context.Context, command *cobra.Command, args ...string) ([]byte, error) {
 	var out, notes bytes.Buffer
 	command.SetOut(&out)
 	command.SetErr(&notes)
 	command.SetArgs(args)
-	if err := command.ExecuteContext(t.Context()); err != nil {
-		t.Fatalf("%q: %v\n%s%s", args, err, out.String(), notes.String())
+	if err := command.ExecuteContext(ctx); err != nil {
+		return nil, fmt.Errorf("%q: %w\n%s%s", args, err, out.String(), notes.String())
 	}
-	return out.Bytes()
+	return out.Bytes(), nil
 }
 
 // outcomes renders the JSON of simulate: a line for each figure of each variant.
