@@ -10,13 +10,15 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/klog/v2"
 
+	"github.com/evenkeel/evenkeel/ledger/configmap"
 	"github.com/evenkeel/evenkeel/runner"
 )
 
 // cycles waits until usage has been observed for long enough and runs one cycle or many.
 func (a *App) cycles(ctx context.Context) error {
 	a.beginEvicting()
-	if err := a.takeLedger(ctx); err != nil {
+	err := a.takeLedger(ctx)
+	if held := a.options.loops() && errors.Is(err, configmap.ErrUnreadable); err != nil && !held { // each cycle tries again
 		return err
 	}
 	if !a.awaitUsage(ctx, io.Discard) {

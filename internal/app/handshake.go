@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -31,8 +32,12 @@ type handshake struct {
 	alone atomic.Bool
 }
 
-// ledgerSetAside is the reason of the Event about content that is no ledger.
-const ledgerSetAside = "LedgerSetAside"
+// The reasons of Events about content that is no ledger: the process that holds the ledger sets it aside, any other one
+// evicts nothing.
+const (
+	ledgerSetAside   = "LedgerSetAside"
+	ledgerUnreadable = "LedgerUnreadable"
+)
 
 func (a *App) wireHandshake() (err error) {
 	a.handshake.setAside = promauto.With(a.registry).NewCounter(prometheus.CounterOpts{
@@ -48,7 +53,11 @@ func (a *App) wireHandshake() (err error) {
 		Report: func(err error) {
 			a.handshake.setAside.Inc()
 			klog.Background().Error(err, "The stored ledger cannot be read")
-			a.gateEvent(v1.EventTypeWarning, ledgerSetAside, err.Error())
+			reason := ledgerSetAside
+			if errors.Is(err, configmap.ErrUnreadable) {
+				reason = ledgerUnreadable
+			}
+			a.gateEvent(v1.EventTypeWarning, reason, err.Error())
 		},
 	})
 	if err != nil {
@@ -83,7 +92,8 @@ func (a *App) follow(ctx context.Context) error {
 }
 
 // takeLedger reads what is stored, as the one process that writes it from now on. What a predecessor intended and has not
-// done is not done any more.
+// done is not done any more. Where what is stored cannot be read it fails, but for a dry run, which evicts nothing anyway:
+// holds, cooldowns and pods on the move would be forgotten.
 func (a *App) takeLedger(ctx context.Context) error {
 	if a.handshake.alone.Load() {
 		return nil
@@ -97,7 +107,7 @@ func (a *App) takeLedger(ctx context.Context) error {
 		klog.FromContext(ctx).Info("The ledger is kept in this process alone", "reason", err.Error())
 		return nil
 	}
-	if err != nil {
+	if err != nil && !(a.options.DryRun && errors.Is(err, configmap.ErrUnreadable)) {
 		return fmt.Errorf("taking the ledger over: %w", err)
 	}
 	if document.Writer != a.identity && document.Format != 0 {

@@ -1,8 +1,9 @@
 // Package configmap stores the ledger in one ConfigMap, which the process that evicts writes and all others follow.
 //
 // It writes its own keys only: what else the object holds, the annotation that pauses evictions first of all, stays as it
-// is. Content under its key that it cannot read is set aside under another key and reported, never dropped silently. A write
-// by anybody else since the last one is a conflict: then this process is not the one that evicts.
+// is. Content under its key that it cannot read is reported. The process that holds the ledger in memory sets it aside under
+// another key and writes the ledger anew; any other one writes nothing until it can be read. A write by anybody else since
+// the last one is a conflict: then this process is not the one that evicts.
 package configmap
 
 import (
@@ -45,6 +46,9 @@ const (
 // ErrTaken says that another process has written the ledger since this one read it.
 var ErrTaken = errors.New("another process writes the ledger")
 
+// ErrUnreadable says that what is stored cannot be read, and that this process does not hold what it was.
+var ErrUnreadable = errors.New("the stored ledger cannot be read")
+
 // Config is what a Store depends on.
 type Config struct {
 	Client          kubernetes.Interface
@@ -65,6 +69,8 @@ type Store struct {
 	mu sync.Mutex
 	// generation is that of the document this process has loaded or saved last, newest that of the newest it knows of.
 	generation, newest int64
+	// held says that this process has read or written the whole ledger, so that it can restore one that is damaged.
+	held bool
 	// reported is the resourceVersion of the content last reported.
 	reported string
 }
@@ -84,18 +90,25 @@ func (s *Store) Generation() int64 {
 	return s.newest
 }
 
-// Load reads the ledger in order to write it from now on. Without a ConfigMap, or with one whose content is not a ledger, it
-// returns an empty document.
+// Load reads the ledger in order to write it from now on. Without a ConfigMap it returns an empty document, as it does for
+// content that cannot be read in a process that holds the ledger. In any other process that fails with ErrUnreadable.
 func (s *Store) Load(ctx context.Context) (ledger.Document, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	object, err := s.get(ctx)
-	if err != nil || object == nil {
+	if err != nil {
 		return ledger.Document{}, err
 	}
+	if object == nil {
+		s.held = true
+		return ledger.Document{}, nil
+	}
 	document, err := s.read(object)
-	if err != nil {
+	if s.held && err != nil {
 		return ledger.Document{}, nil // reported by read; Save sets it aside
+	}
+	if err != nil {
+		return ledger.Document{}, err
 	}
 	s.knows(document.Generation)
 	return document, nil
@@ -142,7 +155,7 @@ func (s *Store) write(ctx context.Context, document ledger.Document) error {
 }
 
 func (s *Store) knows(generation int64) {
-	s.generation = generation
+	s.generation, s.held = generation, true
 	s.newest = max(s.newest, generation)
 }
 
@@ -150,6 +163,8 @@ func (s *Store) knows(generation int64) {
 func (s *Store) claim(object *v1.ConfigMap) error {
 	found, err := s.read(object)
 	switch {
+	case err != nil && !s.held:
+		return err
 	case err != nil:
 		setAside(object)
 	case found.Generation <= s.generation:
@@ -217,8 +232,7 @@ func (s *Store) read(object *v1.ConfigMap) (ledger.Document, error) {
 	}
 	document, err := ledger.Decode(packed)
 	if err != nil {
-		err = fmt.Errorf("key %q of ConfigMap %q is no ledger, it is set aside under %q at the next write: %w",
-			Key, s.config.Namespace+"/"+s.config.Name, SetAsideKey, err)
+		err = s.unreadable(err)
 		if s.config.Report != nil && s.reported != object.ResourceVersion {
 			s.config.Report(err)
 		}
@@ -226,6 +240,17 @@ func (s *Store) read(object *v1.ConfigMap) (ledger.Document, error) {
 		return ledger.Document{}, err
 	}
 	return document, nil
+}
+
+// unreadable says what becomes of content that cannot be read.
+func (s *Store) unreadable(cause error) error {
+	object := s.config.Namespace + "/" + s.config.Name
+	if s.held {
+		return fmt.Errorf("key %q of ConfigMap %q is no ledger, it is set aside under %q at the next write: %w",
+			Key, object, SetAsideKey, cause)
+	}
+	return fmt.Errorf("%w: key %q of ConfigMap %q: %w; a process that starts or takes over evicts nothing until the key is "+
+		"restored, or removed to begin with an empty ledger", ErrUnreadable, Key, object, cause)
 }
 
 // get returns the object, nil where there is none.

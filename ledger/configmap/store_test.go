@@ -1,6 +1,8 @@
 package configmap
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"strings"
@@ -118,26 +120,67 @@ func TestOthersContentStays(t *testing.T) {
 	}
 }
 
-// What cannot be read is reported once, kept under another key, and nothing fails.
-func TestUnreadableIsSetAside(t *testing.T) {
+// unreadable are contents that are no ledger to this version, and what is kept of them when they are set aside.
+func unreadable(t *testing.T) map[string]struct {
+	change func(*v1.ConfigMap)
+	kept   string
+} {
+	t.Helper()
 	packed, err := documentOf("a").Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	huge := strings.Repeat("x", maxSetAsideBytes+1)
-	for name, tc := range map[string]struct {
+	half, newer, huge := string(packed[:len(packed)/2]), string(zipped(t, `{"format":2,"moves":[]}`)), strings.Repeat("x", maxSetAsideBytes+1)
+	stored := func(content string) func(*v1.ConfigMap) {
+		return func(c *v1.ConfigMap) { c.BinaryData = map[string][]byte{Key: []byte(content)} }
+	}
+	return map[string]struct {
 		change func(*v1.ConfigMap)
 		kept   string
 	}{
-		"garbage":         {func(c *v1.ConfigMap) { c.BinaryData = map[string][]byte{Key: []byte("garbage")} }, "garbage"},
-		"truncated":       {func(c *v1.ConfigMap) { c.BinaryData = map[string][]byte{Key: packed[:len(packed)/2]} }, string(packed[:len(packed)/2])},
-		"empty":           {func(c *v1.ConfigMap) { c.BinaryData = map[string][]byte{Key: {}} }, ""},
-		"somebody's text": {func(c *v1.ConfigMap) { c.Data = map[string]string{Key: "a text"} }, "a text"},
-		"more than fits":  {func(c *v1.ConfigMap) { c.BinaryData = map[string][]byte{Key: []byte(huge)} }, huge[:maxSetAsideBytes]},
-	} {
+		"garbage":                    {stored("garbage"), "garbage"},
+		"truncated":                  {stored(half), half},
+		"empty":                      {stored(""), ""},
+		"written by a newer version": {stored(newer), newer},
+		"somebody's text":            {func(c *v1.ConfigMap) { c.Data, c.BinaryData = map[string]string{Key: "a text"}, nil }, "a text"},
+		"more than fits":             {stored(huge), huge[:maxSetAsideBytes]},
+	}
+}
+
+func zipped(t *testing.T, content string) []byte {
+	t.Helper()
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := w.Write([]byte(content)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return packed.Bytes()
+}
+
+// changes writes the object as somebody else does.
+func (d *desk) changes(t *testing.T, change func(*v1.ConfigMap)) {
+	t.Helper()
+	object := d.object(t)
+	change(object)
+	object.ResourceVersion = "changed"
+	if _, err := d.client.CoreV1().ConfigMaps("evenkeel").Update(t.Context(), object, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What cannot be read is reported once, kept under another key, and nothing fails, where the process holds the ledger.
+func TestUnreadableIsSetAside(t *testing.T) {
+	for name, tc := range unreadable(t) {
 		t.Run(name, func(t *testing.T) {
-			d := newDesk(configMap(tc.change))
+			d := newDesk()
 			s := d.store(t, "w")
+			if err := s.Save(t.Context(), documentOf("a")); err != nil {
+				t.Fatal(err)
+			}
+			d.changes(t, tc.change)
 			for range 2 {
 				if got, err := s.Load(t.Context()); err != nil || len(got.Moves) > 0 {
 					t.Fatalf("loaded %+v, %v", got, err)
@@ -160,16 +203,63 @@ func TestUnreadableIsSetAside(t *testing.T) {
 	}
 }
 
-// What was set aside before is kept, and what comes after it stands beside it, until there is no room for more.
-func TestSetAsideKeepsWhatIsOlder(t *testing.T) {
-	d := newDesk(configMap(func(c *v1.ConfigMap) { c.Data = map[string]string{Key: "second", SetAsideKey: "first"} }))
-	for _, next := range []string{"third", "fourth", "fifth"} {
-		if err := d.store(t, "w").Save(t.Context(), documentOf("a")); err != nil {
+// A process that does not hold the ledger begins with none that it cannot read, and writes nothing over it. It goes on once
+// what is stored is restored, or is taken away.
+func TestUnreadableIsNotBegunWith(t *testing.T) {
+	for name, tc := range unreadable(t) {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(configMap(tc.change))
+			s, stored := d.store(t, "w"), d.object(t).DeepCopy()
+			for range 2 {
+				if _, err := s.Load(t.Context()); !errors.Is(err, ErrUnreadable) {
+					t.Fatalf("Load: %v, want %v", err, ErrUnreadable)
+				}
+				if err := s.Save(t.Context(), documentOf("a")); !errors.Is(err, ErrUnreadable) {
+					t.Fatalf("Save: %v, want %v", err, ErrUnreadable)
+				}
+			}
+			if diff := cmp.Diff(stored, d.object(t)); diff != "" {
+				t.Errorf("what was stored has changed (-want +got):\n%s", diff)
+			}
+			if len(d.reported) != 1 || !strings.Contains(d.reported[0], `"evenkeel/ledger"`) || !strings.Contains(d.reported[0], "removed") {
+				t.Errorf("reported %q, want it once, with the object's name and what to do", d.reported)
+			}
+			d.changes(t, func(c *v1.ConfigMap) { c.Data, c.BinaryData = nil, nil })
+			if got, err := s.Load(t.Context()); err != nil || got.Format != 0 {
+				t.Errorf("once it was removed: %+v, %v", got, err)
+			}
+			if err := s.Save(t.Context(), documentOf("a")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	t.Run("restored", func(t *testing.T) {
+		d := newDesk()
+		if err := d.store(t, "before").Save(t.Context(), documentOf("a")); err != nil {
 			t.Fatal(err)
 		}
-		object := d.object(t)
-		object.BinaryData[Key] = []byte(next)
-		if _, err := d.client.CoreV1().ConfigMaps("evenkeel").Update(t.Context(), object, metav1.UpdateOptions{}); err != nil {
+		good := d.object(t).BinaryData[Key]
+		d.changes(t, func(c *v1.ConfigMap) { c.BinaryData[Key] = good[:9] })
+		s := d.store(t, "w")
+		if _, err := s.Load(t.Context()); !errors.Is(err, ErrUnreadable) {
+			t.Fatalf("Load: %v, want %v", err, ErrUnreadable)
+		}
+		d.changes(t, func(c *v1.ConfigMap) { c.BinaryData[Key] = good })
+		if got, err := s.Load(t.Context()); err != nil || len(got.Moves) != 1 {
+			t.Errorf("read %+v, %v", got, err)
+		}
+	})
+}
+
+// What was set aside before is kept, and what comes after it stands beside it, until there is no room for more.
+func TestSetAsideKeepsWhatIsOlder(t *testing.T) {
+	d := newDesk(configMap(func(c *v1.ConfigMap) { c.Data = map[string]string{SetAsideKey: "first"} }))
+	s := d.store(t, "w")
+	for _, next := range []string{"", "second", "third", "fourth"} {
+		if next != "" {
+			d.changes(t, func(c *v1.ConfigMap) { c.BinaryData[Key] = []byte(next) })
+		}
+		if err := s.Save(t.Context(), documentOf("a")); err != nil {
 			t.Fatal(err)
 		}
 	}

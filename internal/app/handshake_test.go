@@ -1,0 +1,175 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+
+	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/ledger/configmap"
+)
+
+// startingApp is an App that is about to evict, beside a stored ledger with this content; nil stores none.
+func startingApp(t *testing.T, content []byte) (a *App, recorder *events.FakeRecorder) {
+	t.Helper()
+	a, recorder = waitingForUsage(t), events.NewFakeRecorder(10)
+	a.identity, a.options.Namespace, a.recorder = "this-process", "ns", recorder
+	a.scaler = &scaler{client: a.client, now: a.now}
+	a.active.Store(a)
+	var err error
+	a.gate, err = evictor.NewGate(evictor.GateConfig{
+		Client: a.client, Ledger: a.observer.Ledger(), Paused: evictor.PauseSwitch(a.client, "ns"), Now: a.now, Timeout: time.Second,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.wireHandshake(); err != nil {
+		t.Fatal(err)
+	}
+	if content != nil {
+		object := &v1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: evictor.ConfigMapName, ResourceVersion: "1"},
+			BinaryData: map[string][]byte{configmap.Key: content},
+		}
+		if _, err := a.client.CoreV1().ConfigMaps("ns").Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return a, recorder
+}
+
+func (a *App) storedLedger(t *testing.T) *v1.ConfigMap {
+	t.Helper()
+	object, err := a.client.CoreV1().ConfigMaps("ns").Get(t.Context(), evictor.ConfigMapName, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return object
+}
+
+func (a *App) store(t *testing.T, content []byte) {
+	t.Helper()
+	object := a.storedLedger(t)
+	object.ResourceVersion, object.BinaryData[configmap.Key] = "2", content
+	if _, err := a.client.CoreV1().ConfigMaps("ns").Update(t.Context(), object, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// told are the Events so far.
+func told(recorder *events.FakeRecorder) (all []string) {
+	for len(recorder.Events) > 0 {
+		all = append(all, <-recorder.Events)
+	}
+	return all
+}
+
+// leftBehind is the ledger of a predecessor that evicted one pod.
+func leftBehind(t *testing.T, a *App) []byte {
+	t.Helper()
+	moves := ledger.New(ledger.Config{})
+	moves.Record(a.now(), ledger.Intent{Namespace: "ns", Pod: "web-1", PodUID: "uid-1", From: "hot", To: "cool", TTL: time.Hour})
+	moves.Accepted("uid-1", a.now())
+	document := moves.Export()
+	document.Writer, document.Generation = "predecessor", 7
+	packed, err := document.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return packed
+}
+
+// A process that starts or takes over beside a ledger that it cannot read begins no cycle and writes nothing, until the ledger
+// is restored: then it goes on with what its predecessor had in flight.
+func TestAnUnreadableLedgerIsNotTakenOver(t *testing.T) {
+	garbage := []byte("not what you think")
+	a, recorder := startingApp(t, garbage)
+	for range 2 {
+		if err := a.cycle(t.Context()); !errors.Is(err, configmap.ErrUnreadable) {
+			t.Fatalf("a cycle began: %v", err)
+		}
+		if err := a.commit(t.Context()); !errors.Is(err, configmap.ErrUnreadable) || a.stored() {
+			t.Fatalf("it was written over: %v", err)
+		}
+	}
+	if diff := cmp.Diff(map[string][]byte{configmap.Key: garbage}, a.storedLedger(t).BinaryData); diff != "" {
+		t.Errorf("what is stored has changed (-want +got):\n%s", diff)
+	}
+	if got := told(recorder); len(got) != 1 || !strings.HasPrefix(got[0], "Warning LedgerUnreadable ") {
+		t.Errorf("told %q", got)
+	}
+	a.store(t, leftBehind(t, a))
+	if err := a.takeLedger(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if move, ok := a.observer.Ledger().Get("uid-1"); !ok || move.State != ledger.Evicted {
+		t.Errorf("the predecessor's move is %+v", move)
+	}
+	if err := a.commit(t.Context()); err != nil || !a.stored() {
+		t.Errorf("storing: %v", err)
+	}
+}
+
+// A process that holds the ledger restores one that is damaged, and a dry run, which evicts nothing, goes on without.
+func TestAnUnreadableLedgerIsRestoredByItsHolder(t *testing.T) {
+	a, recorder := startingApp(t, nil)
+	for _, step := range []func(context.Context) error{a.takeLedger, a.commit} {
+		if err := step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a.store(t, []byte("not what you think"))
+	for _, step := range []func(context.Context) error{a.takeLedger, a.commit} {
+		if err := step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := ledger.Decode(a.storedLedger(t).BinaryData[configmap.Key]); err != nil {
+		t.Errorf("it was not restored: %v", err)
+	}
+	if got := told(recorder); len(got) != 1 || !strings.HasPrefix(got[0], "Warning LedgerSetAside ") {
+		t.Errorf("told %q", got)
+	}
+	dry, _ := startingApp(t, []byte("not what you think"))
+	dry.options.DryRun = true
+	if err := dry.takeLedger(t.Context()); err != nil {
+		t.Errorf("a dry run: %v", err)
+	}
+}
+
+// A loop beside a ledger that it cannot read stays alive, because it answers kube-scheduler too, while a single run fails.
+func TestLoopsOutliveAnUnreadableLedger(t *testing.T) {
+	for name, tc := range map[string]struct {
+		interval time.Duration
+		lives    time.Duration
+	}{
+		"a single run": {0, 0},
+		"a loop":       {time.Minute, time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a, _ := startingApp(t, []byte("not what you think"))
+				a.options.Interval = tc.interval
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				began := time.Now()
+				err := a.cycles(ctx)
+				if failed := errors.Is(err, configmap.ErrUnreadable); failed != (tc.interval == 0) || time.Since(began) < tc.lives {
+					t.Errorf("it ended with %v after %v", err, time.Since(began))
+				}
+				if got := a.storedLedger(t).BinaryData; len(got) != 1 {
+					t.Errorf("written over: %d keys", len(got))
+				}
+			})
+		})
+	}
+}
