@@ -1,6 +1,9 @@
 package cluster
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // Resource is a kind of usage that Evenkeel evens out.
 type Resource uint8
@@ -106,4 +109,9 @@ func ceiling(percent float64, whole int64) int64 {
 		most--
 	}
 	return most
+}
+
+// InWords prints amounts as users read them: "2200m cpu, 1024 Mi memory".
+func (a Amounts) InWords() string {
+	return fmt.Sprintf("%dm cpu, %d Mi memory", a[CPU], a[Memory]>>20)
 }

@@ -3,63 +3,37 @@ package evictor
 import (
 	"math"
 
-	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	policylisters "k8s.io/client-go/listers/policy/v1"
 
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Budgets reads PodDisruptionBudgets ahead, so that evictions which the API server would refuse are not tried.
-type Budgets struct {
-	Lister policylisters.PodDisruptionBudgetLister
-}
-
-// Of returns the PodDisruptionBudgets that select the pod.
-func (b Budgets) Of(pod *v1.Pod) []*policyv1.PodDisruptionBudget {
-	all, err := b.Lister.PodDisruptionBudgets(pod.Namespace).List(labels.Everything())
-	if err != nil {
-		return nil // the lister reads a cache and cannot fail
-	}
-	var selecting []*policyv1.PodDisruptionBudget
-	for _, pdb := range all {
-		if selects(pdb, pod) {
-			selecting = append(selecting, pdb)
-		}
-	}
-	return selecting
-}
-
-// selects follows policy/v1: an empty selector selects every pod of the namespace, none selects no pod.
-func selects(pdb *policyv1.PodDisruptionBudget, pod *v1.Pod) bool {
-	selector, err := labelSelector(pdb)
-	return err == nil && selector.Matches(labels.Set(pod.Labels))
-}
-
-// headroom is how many of the pods that one budget selects may be unavailable beyond those that are.
-func headroom(pdb *policyv1.PodDisruptionBudget) int {
-	if pdb.Status.ObservedGeneration < pdb.Generation {
+// headroom is how many of the pods that one budget selects may be unavailable
+// beyond those that are.
+func headroom(budget *policyv1.PodDisruptionBudget) int {
+	if budget.Status.ObservedGeneration < budget.Generation {
 		return 0 // the controller has not seen the budget as it is now
 	}
-	return int(pdb.Status.DisruptionsAllowed)
+	return int(budget.Status.DisruptionsAllowed)
 }
 
-// Never says that a budget leaves no room however many pods are available, so that waiting is pointless.
-func Never(pdb *policyv1.PodDisruptionBudget) bool {
-	return pdb.Status.ObservedGeneration >= pdb.Generation && pdb.Status.ExpectedPods > 0 &&
-		pdb.Status.DesiredHealthy >= pdb.Status.ExpectedPods
+// never reports whether a budget leaves no room however many pods are
+// available, so that waiting is pointless.
+func never(budget *policyv1.PodDisruptionBudget) bool {
+	return budget.Status.ObservedGeneration >= budget.Generation && budget.Status.ExpectedPods > 0 &&
+		budget.Status.DesiredHealthy >= budget.Status.ExpectedPods
 }
 
-// NeverWithSurge is Never for a pod that is joined by another one before it goes.
-func NeverWithSurge(pdb *policyv1.PodDisruptionBudget) bool {
-	if !Never(pdb) {
+// neverWithSurge is never for a pod that is joined by another one before it
+// goes.
+func neverWithSurge(budget *policyv1.PodDisruptionBudget) bool {
+	if !never(budget) {
 		return false
 	}
-	pods := int(pdb.Status.ExpectedPods) + 1
+	pods := int(budget.Status.ExpectedPods) + 1
 	desired := 0
-	switch spec := &pdb.Spec; {
+	switch spec := &budget.Spec; {
 	case spec.MinAvailable != nil:
 		desired = scaled(spec.MinAvailable, pods)
 	case spec.MaxUnavailable != nil:
@@ -68,8 +42,8 @@ func NeverWithSurge(pdb *policyv1.PodDisruptionBudget) bool {
 	return desired >= pods
 }
 
-// scaled is a number of pods or a percentage of them, rounded up as the disruption controller does; one that cannot be read
-// is all.
+// scaled is a number of pods or a percentage of them, rounded up as the
+// disruption controller does; one that cannot be read is all.
 func scaled(value *intstr.IntOrString, pods int) int {
 	n, err := intstr.GetScaledValueFromIntOrPercent(value, pods, true)
 	if err != nil {
@@ -78,18 +52,19 @@ func scaled(value *intstr.IntOrString, pods int) int {
 	return n
 }
 
-// OwnerLimit is how many of an owner's pods may be on the move at once where no budget says it: max(1, percent of
-// replicas).
-func OwnerLimit(replicas int, percent float64) int {
+// ownerLimit is how many of an owner's pods may be on the move at once where no
+// budget says it: max(1, percent of replicas).
+func ownerLimit(replicas int, percent float64) int {
 	return max(1, int(math.Floor(float64(replicas)*percent/100)))
 }
 
-// Room says that a move has to wait, or why it is never made, for the sake of its pod's owner: its one budget decides, and
-// without a budget how many of the owner's pods are on the move, out of as many as limit allows.
-func Room(budgets []*policyv1.PodDisruptionBudget, moving, limit func() int) (never reasons.Reason, wait bool) {
+// room reports whether a move has to wait, or why it is never made, for the sake
+// of its pod's owner: its one budget decides, and without a budget how many of
+// the owner's pods are on the move.
+func room(budgets []*policyv1.PodDisruptionBudget, moving func() int, limit int) (reason reasons.Reason, wait bool) {
 	switch len(budgets) {
 	case 0:
-		return "", moving() >= limit()
+		return "", moving() >= limit
 	case 1:
 		return "", headroom(budgets[0]) <= 0
 	}

@@ -34,7 +34,7 @@ func TestBudgetsOf(t *testing.T) {
 		}
 	}
 	got := map[string]bool{}
-	for _, pdb := range (Budgets{policylisters.NewPodDisruptionBudgetLister(indexer)}).Of(aPod("a")) {
+	for _, pdb := range (&Watched{budgets: policylisters.NewPodDisruptionBudgetLister(indexer)}).Budgets(aPod("a")) {
 		got[pdb.Name] = true
 	}
 	if diff := cmp.Diff(map[string]bool{"of web": true, "of the whole namespace": true}, got); diff != "" {
@@ -59,7 +59,7 @@ func TestNever(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			pdb := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Generation: tc.generation}, Status: tc.status}
-			if got := Never(pdb); got != tc.want {
+			if got := never(pdb); got != tc.want {
 				t.Errorf("never: %v, want %v", got, tc.want)
 			}
 		})
@@ -82,7 +82,7 @@ func TestOwnerLimit(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := OwnerLimit(tc.replicas, tc.percent); got != tc.want {
+			if got := ownerLimit(tc.replicas, tc.percent); got != tc.want {
 				t.Errorf("limit %d, want %d", got, tc.want)
 			}
 		})

@@ -8,33 +8,41 @@ import (
 	policyv1client "k8s.io/client-go/kubernetes/typed/policy/v1"
 )
 
-// Clientset returns the clientset for the framework's PodEvictor: the given one, with the eviction call led through the
-// Gate.
-func (g *Gate) Clientset() kubernetes.Interface { return gatedClientset{g.config.Client, g} }
+// Clientset returns the clientset for the framework's PodEvictor: the given one,
+// with the eviction call led through the Client, under a policy.
+func (c *Client) Clientset(e *Evictor) kubernetes.Interface {
+	return checkedClientset{c.config.Kube, checked{c, e}}
+}
 
-type gatedClientset struct {
+// checked is a Client under a policy.
+type checked struct {
+	client  *Client
+	evictor *Evictor
+}
+
+type checkedClientset struct {
 	kubernetes.Interface
-	gate *Gate
+	checked
 }
 
-func (c gatedClientset) PolicyV1() policyv1client.PolicyV1Interface {
-	return gatedPolicy{c.Interface.PolicyV1(), c.gate}
+func (c checkedClientset) PolicyV1() policyv1client.PolicyV1Interface {
+	return checkedPolicy{c.Interface.PolicyV1(), c.checked}
 }
 
-type gatedPolicy struct {
+type checkedPolicy struct {
 	policyv1client.PolicyV1Interface
-	gate *Gate
+	checked
 }
 
-func (p gatedPolicy) Evictions(namespace string) policyv1client.EvictionInterface {
-	return gatedEvictions{p.PolicyV1Interface.Evictions(namespace), p.gate}
+func (p checkedPolicy) Evictions(namespace string) policyv1client.EvictionInterface {
+	return checkedEvictions{p.PolicyV1Interface.Evictions(namespace), p.checked}
 }
 
-type gatedEvictions struct {
+type checkedEvictions struct {
 	policyv1client.EvictionInterface
-	gate *Gate
+	checked
 }
 
-func (e gatedEvictions) Evict(ctx context.Context, eviction *policyv1.Eviction) error {
-	return e.gate.evict(ctx, eviction)
+func (e checkedEvictions) Evict(ctx context.Context, eviction *policyv1.Eviction) error {
+	return e.client.evict(ctx, e.evictor, eviction)
 }

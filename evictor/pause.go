@@ -17,19 +17,21 @@ const PauseAnnotation = "evenkeel.io/paused"
 // ConfigMapName is the name of Evenkeel's one ConfigMap, in its own namespace.
 const ConfigMapName = "evenkeel-ledger"
 
-// PauseSwitch reads the kill switch. A ConfigMap that does not exist pauses nothing; one that cannot be read pauses.
-func PauseSwitch(client kubernetes.Interface, namespace string) func(context.Context) error {
-	return func(ctx context.Context) error {
-		object, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, ConfigMapName, metav1.GetOptions{})
-		switch {
-		case apierrors.IsNotFound(err):
-			return nil
-		case err != nil:
-			return &Refusal{reasons.PauseUnreadable, err.Error()}
-		}
-		if value, ok := object.Annotations[PauseAnnotation]; ok && value != "false" {
-			return &Refusal{reasons.Paused, fmt.Sprintf("annotation %s=%q on ConfigMap %s/%s", PauseAnnotation, value, namespace, ConfigMapName)}
-		}
+// Paused returns why evicting is paused, nil if it is not. A ConfigMap that does
+// not exist pauses nothing; one that cannot be read pauses.
+func Paused(ctx context.Context, client kubernetes.Interface, namespace string) error {
+	object, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, ConfigMapName, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
 		return nil
+	case err != nil:
+		return &reasons.Refusal{Reason: reasons.PauseUnreadable, Detail: err.Error()}
 	}
+	if value, ok := object.Annotations[PauseAnnotation]; ok && value != "false" {
+		return &reasons.Refusal{
+			Reason: reasons.Paused,
+			Detail: fmt.Sprintf("annotation %s=%q on ConfigMap %s/%s", PauseAnnotation, value, namespace, ConfigMapName),
+		}
+	}
+	return nil
 }

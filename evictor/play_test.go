@@ -17,17 +17,46 @@ import (
 	policylisters "k8s.io/client-go/listers/policy/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/safeguards"
 )
 
-// play is a cluster for an Executor, in the time of a bubble: evictions succeed unless an answer is scripted, and
-// replacements are bound on their destination and ready a while later.
+// script is what a test says of the world that a cycle is made in; what it does
+// not say is as good as it can be.
+type script struct {
+	pod      func(namespace, name string) *v1.Pod
+	replicas func(*v1.Pod) int
+	// change alters a planned move, cooled reports whether the hot node is not any more.
+	change   func(*Move)
+	cooled   func() bool
+	steered  func(*ledger.Move) Proof
+	asked    func() int64
+	announce func(context.Context)
+	progress func()
+	scaler   Scaler
+	now      func() time.Time
+	paused   func(context.Context) error
+	leads    func() error
+	commit   func(context.Context) error
+	dryRun   bool
+	// lost: replacements are known by the pods that there are.
+	lost bool
+
+	interval, deadline, probeTimeout time.Duration
+	ownerPercent                     float64
+}
+
+// play is a cluster for a cycle, in the time of a bubble: evictions succeed
+// unless an answer is scripted, and replacements are bound on their destination
+// and ready a while later.
 type play struct {
 	t        *testing.T
 	start    time.Time
 	ledger   *ledger.Ledger
-	config   ExecutorConfig
+	config   script
 	pods     map[string]*v1.Pod // by name
 	budgets  cache.Indexer
 	answers  map[string][]error // by pod: what the next evictions are answered; nil succeeds
@@ -48,31 +77,124 @@ func playing(t *testing.T, test func(*testing.T, *play)) {
 			budgets: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
 			landsIn: 1900 * time.Millisecond, // between two looks
 		}
-		gate, err := NewGate(GateConfig{
-			Client: &kubernetes.Clientset{}, Ledger: p.ledger, Now: time.Now, Timeout: time.Second,
-			Paused: func(context.Context) error { return nil },
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		p.config = ExecutorConfig{
-			Gate: gate, Budgets: Budgets{policylisters.NewPodDisruptionBudgetLister(p.budgets)},
-			Pod:      func(_, name string) *v1.Pod { return p.pods[name] },
-			Recheck:  func(*Move) reasons.Reason { return "" },
-			Replicas: func(*v1.Pod) int { return 1000 },
-			Ready: func(m *ledger.Move) bool {
-				_, unready := p.unready.Load(m.Replacement)
-				return !unready
-			},
-			Interval: 200 * time.Millisecond, Deadline: time.Minute, ProbeTimeout: 20 * time.Second, OwnerPercent: 10, Now: time.Now,
+		p.config = script{
+			pod:      func(_, name string) *v1.Pod { return p.pods[name] },
+			replicas: func(*v1.Pod) int { return 1000 },
+			now:      time.Now,
+			interval: 200 * time.Millisecond, deadline: time.Minute, probeTimeout: 20 * time.Second, ownerPercent: 10,
 		}
 		test(t, p)
 	})
 }
 
+// evictor makes the Evictor that the script is played with.
+func (p *play) evictor() *Evictor {
+	p.t.Helper()
+	client, err := NewClient(ClientConfig{
+		Kube: &kubernetes.Clientset{}, Ledger: p.ledger, Authority: p, Timeout: time.Second, Clock: p, DryRun: p.config.dryRun,
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	config := Config{
+		Observer: p, Cluster: p, Evictions: client, Scaler: p.config.scaler, Clock: p, Progress: p.config.progress,
+		Settings: Settings{
+			Interval: p.config.interval, Deadline: p.config.deadline, ProbeTimeout: p.config.probeTimeout,
+			OwnerPercent: p.config.ownerPercent, Safeguards: safeguards.New(safeguards.Config{Breaker: lenient}),
+		},
+	}
+	if p.config.steered != nil {
+		config.Steering = p
+	}
+	e, err := New(config)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return e
+}
+
+// lenient never stops evicting.
+var lenient = safeguards.Breaker{
+	MaxPending: 99, MaxUnready: 99, PendingAfter: 24 * time.Hour, UnreadyAfter: 24 * time.Hour, MaxRefusedPercent: 100, MaxNotReadyPercent: 100,
+}
+
+func (p *play) Now() time.Time { return p.config.now() }
+
+func (p *play) Local() time.Time { return time.Now() }
+
+func (p *play) Ledger() *ledger.Ledger { return p.ledger }
+
+// Latest shows a node that is hot, one that is not, and one that is cool.
+func (p *play) Latest() *observer.Observation {
+	if p.config.cooled != nil && p.config.cooled() {
+		return seen(p.t, 5000)
+	}
+	return seen(p.t, 9700)
+}
+
+func (p *play) Pod(namespace, name string) *v1.Pod { return p.config.pod(namespace, name) }
+
+func (p *play) Siblings(*v1.Pod) ([]*v1.Pod, error) { return nil, nil }
+
+func (p *play) Owner(pod *v1.Pod) Owner { return Owner{Replicas: p.config.replicas(pod)} }
+
+func (p *play) Budgets(pod *v1.Pod) []*policyv1.PodDisruptionBudget {
+	return (&Watched{budgets: policylisters.NewPodDisruptionBudgetLister(p.budgets)}).Budgets(pod)
+}
+
+func (p *play) Replacement(move *ledger.Move) Replacement {
+	_, unready := p.unready.Load(move.Replacement)
+	r := Replacement{Exists: true, Ready: !unready}
+	if p.config.lost {
+		pod := p.config.pod(move.Namespace, move.ReplacementName)
+		r.Exists, r.Terminating = pod != nil && string(pod.UID) == move.Replacement, pod != nil && pod.DeletionTimestamp != nil
+	}
+	return r
+}
+
+func (p *play) Session(context.Context) (*placement.Session, error) { return nil, errors.New("none") }
+
+func (p *play) Paused(ctx context.Context) error {
+	if p.config.paused == nil {
+		return nil
+	}
+	return p.config.paused(ctx)
+}
+
+func (p *play) Leads() error {
+	if p.config.leads == nil {
+		return nil
+	}
+	return p.config.leads()
+}
+
+func (p *play) Commit(ctx context.Context) error {
+	if p.config.commit == nil {
+		return nil
+	}
+	return p.config.commit(ctx)
+}
+
+func (p *play) Stored() bool { return true }
+
+func (p *play) Announced(ctx context.Context) {
+	if p.config.announce != nil {
+		p.config.announce(ctx)
+	}
+}
+
+func (p *play) Proves(_ context.Context, move *ledger.Move) Proof { return p.config.steered(move) }
+
+func (p *play) Asked(context.Context) int64 {
+	if p.config.asked == nil {
+		return 0
+	}
+	return p.config.asked()
+}
+
 // steered makes the Executor probe and answers its question with these in turn, then with the last.
-func (p *play) steered(answers ...Steered) {
-	p.config.Steered = func(_ context.Context, move ledger.Move) Steered {
+func (p *play) steered(answers ...Proof) {
+	p.config.steered = func(move *ledger.Move) Proof {
 		if p.notAsked == move.Asked {
 			p.t.Errorf("move of %q says asked=%v", move.Pod, move.Asked)
 		}
@@ -104,8 +226,8 @@ func (p *play) after(d time.Duration, do func()) {
 }
 
 // evict is the framework down to the API server.
-func (p *play) evict(_ context.Context, pod *v1.Pod) error {
-	a := p.config.Gate.take(pod.Namespace + "/" + pod.Name)
+func (p *play) evict(ctx context.Context, pod *v1.Pod) error {
+	a := ctx.Value(attemptKey{}).(*attempt)
 	if answers := p.answers[pod.Name]; len(answers) > 0 {
 		p.answers[pod.Name] = answers[1:]
 		if answers[0] != nil {
@@ -118,7 +240,7 @@ func (p *play) evict(_ context.Context, pod *v1.Pod) error {
 		}
 	}
 	if !p.ledger.Moving(a.move.PodUID) {
-		a.err = &Refusal{reasons.MoveCancelled, ""}
+		a.err = &reasons.Refusal{Reason: reasons.MoveCancelled, Detail: ""}
 		return errors.New("flattened by the framework")
 	}
 	p.ledger.Leaves(a.move.PodUID, time.Now())
@@ -154,25 +276,25 @@ func (p *play) land(name, to string) {
 // run makes the moves of pods and returns what became of them, in the order in which it was decided.
 func (p *play) run(names ...string) []string {
 	p.t.Helper()
-	executor, err := NewExecutor(p.config)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	got := p.runWith(executor, names...)
+	got := p.runWith(p.evictor(), names...)
 	time.Sleep(10 * time.Minute) // everything that was started has ended by then
 	return got
 }
 
-func (p *play) runWith(executor *Executor, names ...string) []string {
+func (p *play) runWith(executor *Evictor, names ...string) []string {
 	var moves []Move
 	for _, name := range names {
-		moves = append(moves, moveOf(name))
+		move := moveOf(name)
+		if p.config.change != nil {
+			p.config.change(&move)
+		}
+		moves = append(moves, move)
 		if p.pods[name] == nil {
 			p.pods[name] = aPod(name)
 		}
 	}
 	var got []string
-	for _, outcome := range executor.Run(p.t.Context(), moves, p.evict) {
+	for _, outcome := range executor.begin(p.t.Context(), moves, p.evict).run(p.t.Context()) {
 		if outcome.Reason == "" {
 			got = append(got, outcome.Move.Pod)
 			continue

@@ -22,11 +22,13 @@ type Scaler interface {
 	Scale(ctx context.Context, namespace, deployment string) (Scale, error)
 	// SetScale sets what it wants. It fails with a conflict if the Deployment is not of the given version any more.
 	SetScale(ctx context.Context, namespace, deployment string, to Scale) error
+	// Forbidden reports whether scaling was forbidden lately.
+	Forbidden() bool
 }
 
-// ScaleBack ends a surge: a Deployment that wants one more than before is brought back. One that wants anything else is left
+// scaleBack ends a surge: a Deployment that wants one more than before is brought back. One that wants anything else is left
 // alone, because somebody else has scaled it since. It returns the scale that it found.
-func ScaleBack(ctx context.Context, scaler Scaler, namespace string, surge ledger.Surge) (found Scale, err error) {
+func scaleBack(ctx context.Context, scaler Scaler, namespace string, surge ledger.Surge) (found Scale, err error) {
 	for range scaleAttempts {
 		found, err = scaler.Scale(ctx, namespace, surge.Deployment)
 		if apierrors.IsNotFound(err) {
@@ -51,13 +53,13 @@ func ScaleBack(ctx context.Context, scaler Scaler, namespace string, surge ledge
 }
 
 // setScale makes the call and waits for its answer also when the process is told to end: what is scaled up has to be known.
-func (c *cycle) setScale(ctx context.Context, s *surge, to Scale) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(scaleTimeout, c.config.Gate.config.CallTimeout))
+func (c *Cycle) setScale(ctx context.Context, s *surge, to Scale) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), scaleTimeout)
 	defer cancel()
 	return c.config.Scaler.SetScale(ctx, s.move.Namespace, s.move.Surge, to)
 }
 
-func (c *cycle) scale(ctx context.Context, s *surge) (Scale, error) {
+func (c *Cycle) scale(ctx context.Context, s *surge) (Scale, error) {
 	ctx, cancel := context.WithTimeout(ctx, scaleTimeout)
 	defer cancel()
 	return c.config.Scaler.Scale(ctx, s.move.Namespace, s.move.Surge)

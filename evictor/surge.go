@@ -26,27 +26,12 @@ const (
 	scaleAttempts = 5
 )
 
-// surge is a move whose Deployment is scaled up first. Its pod is evicted once the replacement is ready.
-type surge struct {
-	move  Move
-	until time.Time
-	// announced is closed once those who answer kube-scheduler had time to learn that a replacement comes.
-	announced chan struct{}
-	cancel    context.CancelFunc
-	attempts  int
-	// called says that a call to scale up may have been accepted, scaled that it was.
-	called, scaled bool
-	// proved says that the landing was asked whether it proves steering.
-	proved bool
-	looked time.Time
-}
-
 // checkSurge is check for a move that asks for a surge.
-func (c *cycle) checkSurge(ctx context.Context, move *Move, budgets []*policyv1.PodDisruptionBudget) (reason reasons.Reason, wait bool) {
+func (c *Cycle) checkSurge(ctx context.Context, move *Move, budgets []*policyv1.PodDisruptionBudget) (reason reasons.Reason, wait bool) {
 	switch {
 	case len(budgets) > 1:
 		return reasons.SeveralPodDisruptionBudgets, false
-	case c.config.Gate.config.DryRun:
+	case c.config.Evictions.DryRun():
 		return "", false // a budget would have room by then
 	case c.config.Scaler == nil:
 		return reasons.SurgeFailed, false
@@ -56,14 +41,14 @@ func (c *cycle) checkSurge(ctx context.Context, move *Move, budgets []*policyv1.
 
 // surge takes the next step of a move that asks for a surge: wait while there is none to be taken, no reason and no wait once
 // the pod may be evicted.
-func (c *cycle) surge(ctx context.Context, move *Move, budgets []*policyv1.PodDisruptionBudget) (reason reasons.Reason, wait bool) {
+func (c *Cycle) surge(ctx context.Context, move *Move, budgets []*policyv1.PodDisruptionBudget) (reason reasons.Reason, wait bool) {
 	s := c.surges[move.PodUID]
 	switch {
 	case s == nil && (len(c.surges) >= maxSurges || c.inFlight(move.Owner.UID) > 0):
 		return "", true
 	case s == nil:
 		return c.beginSurge(ctx, move)
-	case !c.config.Local().Before(s.until):
+	case !c.config.Clock.Local().Before(s.until):
 		return c.surgeFailed(ctx, s, errSurgeTime), false
 	case !s.scaled:
 		return c.scaleUp(ctx, s)
@@ -72,7 +57,7 @@ func (c *cycle) surge(ctx context.Context, move *Move, budgets []*policyv1.PodDi
 		return reason, wait
 	}
 	r, refused := c.resting[move.PodUID]
-	if refused && !r.over(budgets, c.config.Local()) || len(budgets) == 1 && headroom(budgets[0]) <= 0 {
+	if refused && !r.over(budgets, c.config.Clock.Local()) || len(budgets) == 1 && headroom(budgets[0]) <= 0 {
 		return "", true
 	}
 	return c.surgeLook(ctx, s, 0)
@@ -87,35 +72,32 @@ var (
 )
 
 // beginSurge puts the surge on record, so that a successor scales back what this process might not.
-func (c *cycle) beginSurge(ctx context.Context, move *Move) (reasons.Reason, bool) {
-	gate := c.config.Gate
-	if !gate.config.Ledger.BeginSurge(move.PodUID, ledger.Surge{Deployment: move.Surge, Replicas: surgedReplicas}) {
+func (c *Cycle) beginSurge(ctx context.Context, move *Move) (reasons.Reason, bool) {
+	if !c.ledger().BeginSurge(move.PodUID, ledger.Surge{Deployment: move.Surge, Replicas: surgedReplicas}) {
 		return reasons.PodChanged, false
 	}
 	announcing, cancel := context.WithCancel(ctx)
-	s := &surge{move: *move, until: c.config.Local().Add(move.TTL), announced: make(chan struct{}), cancel: cancel}
+	s := &surge{move: *move, until: c.config.Clock.Local().Add(move.TTL), announced: make(chan struct{}), cancel: cancel}
 	c.surges[move.PodUID] = s
-	if err := gate.commit(ctx); err != nil {
+	if err := c.config.Evictions.Commit(ctx); err != nil {
 		close(s.announced)
 		return c.classify(err, move), false
 	}
 	go func() { // endSurge waits for it
 		defer close(s.announced)
-		if c.config.Announced != nil {
-			c.config.Announced(announcing)
-		}
+		c.config.Evictions.Announced(announcing)
 	}()
 	return "", true
 }
 
 // scaleUp has the Deployment make the replacement.
-func (c *cycle) scaleUp(ctx context.Context, s *surge) (reasons.Reason, bool) {
+func (c *Cycle) scaleUp(ctx context.Context, s *surge) (reasons.Reason, bool) {
 	select {
 	case <-s.announced:
 	default:
 		return "", true
 	}
-	if err := c.config.Gate.permits(ctx); err != nil {
+	if err := c.config.Evictions.Permits(ctx); err != nil {
 		return c.classify(err, &s.move), false
 	}
 	to, err := c.scale(ctx, s)
@@ -129,7 +111,7 @@ func (c *cycle) scaleUp(ctx context.Context, s *surge) (reasons.Reason, bool) {
 	err = c.setScale(ctx, s, to)
 	switch {
 	case err == nil:
-		s.called, s.scaled, s.looked = true, true, c.config.Local()
+		s.called, s.scaled, s.looked = true, true, c.config.Clock.Local()
 		klog.FromContext(ctx).Info("Scaled up for a move", "deployment", klog.KRef(s.move.Namespace, s.move.Surge),
 			"pod", klog.KRef(s.move.Namespace, s.move.Pod), "node", s.move.From, "destination", s.move.To)
 		return "", true
@@ -145,8 +127,8 @@ func (c *cycle) scaleUp(ctx context.Context, s *surge) (reasons.Reason, bool) {
 }
 
 // surged waits until the replacement has landed and is ready.
-func (c *cycle) surged(ctx context.Context, s *surge) (reasons.Reason, bool) {
-	move, ok := c.config.Gate.config.Ledger.Get(s.move.PodUID)
+func (c *Cycle) surged(ctx context.Context, s *surge) (reasons.Reason, bool) {
+	move, ok := c.ledger().Get(s.move.PodUID)
 	switch {
 	case !ok || move.State == ledger.Cancelled || move.State == ledger.Expired:
 		return c.surgeFailed(ctx, s, errSurgeMove), false
@@ -157,11 +139,10 @@ func (c *cycle) surged(ctx context.Context, s *surge) (reasons.Reason, bool) {
 	if c.proves(ctx, s, move); c.stop != "" {
 		return "", true
 	}
-	pod := c.config.Pod(move.Namespace, move.ReplacementName)
-	if pod == nil || string(pod.UID) != move.Replacement || pod.DeletionTimestamp != nil {
+	switch r := c.config.Cluster.Replacement(&move); {
+	case !r.Exists || r.Terminating:
 		return c.surgeFailed(ctx, s, errSurgeGone), false
-	}
-	if !c.config.Ready(&move) {
+	case !r.Ready:
 		reason, _ := c.surgeLook(ctx, s, scaleLook)
 		return reason, reason == ""
 	}
@@ -169,24 +150,18 @@ func (c *cycle) surged(ctx context.Context, s *surge) (reasons.Reason, bool) {
 }
 
 // proves takes the landing for the probe that it is: nobody had to be evicted for it.
-func (c *cycle) proves(ctx context.Context, s *surge, move ledger.Move) {
+func (c *Cycle) proves(ctx context.Context, s *surge, move ledger.Move) {
 	if s.proved || !c.probing {
 		return
 	}
 	s.proved = true
-	switch c.config.Steered(ctx, move) {
-	case SteeredYes:
-		c.probing = false
-	case SteeredNo:
-		c.stop = reasons.SteeringAbsent
-	case SteeredUnproven: // the next move is a probe too
-	}
+	c.learn(ctx, &move)
 }
 
 // surgeLook gives up if somebody else has scaled the Deployment. It asks for the scale unless it has lately; where it cannot
 // be read it waits.
-func (c *cycle) surgeLook(ctx context.Context, s *surge, lately time.Duration) (reason reasons.Reason, wait bool) {
-	now := c.config.Local()
+func (c *Cycle) surgeLook(ctx context.Context, s *surge, lately time.Duration) (reason reasons.Reason, wait bool) {
+	now := c.config.Clock.Local()
 	if lately > 0 && now.Sub(s.looked) < lately {
 		return "", false
 	}
@@ -205,7 +180,7 @@ func (c *cycle) surgeLook(ctx context.Context, s *surge, lately time.Duration) (
 
 // surgeFailed says why a surge comes to nothing; what was scaled up is scaled back when the move is dropped. A missing
 // permission is said once.
-func (c *cycle) surgeFailed(ctx context.Context, s *surge, err error) reasons.Reason {
+func (c *Cycle) surgeFailed(ctx context.Context, s *surge, err error) reasons.Reason {
 	logger := klog.FromContext(ctx)
 	if !apierrors.IsForbidden(err) {
 		logger.Info("Surge failed", "deployment", klog.KRef(s.move.Namespace, s.move.Surge),
@@ -219,7 +194,7 @@ func (c *cycle) surgeFailed(ctx context.Context, s *surge, err error) reasons.Re
 
 // endSurge brings the Deployment of a move back to what it was, if there is one. What fails is tried again when the cycle
 // ends, and then by the next one.
-func (c *cycle) endSurge(ctx context.Context, podUID string) error {
+func (c *Cycle) endSurge(ctx context.Context, podUID string) error {
 	s := c.surges[podUID]
 	if s == nil {
 		return nil
@@ -229,7 +204,7 @@ func (c *cycle) endSurge(ctx context.Context, podUID string) error {
 	if s.called {
 		ctx, cancel := context.WithTimeout(ctx, scaleTimeout)
 		defer cancel()
-		scale, err := ScaleBack(ctx, c.config.Scaler, s.move.Namespace, ledger.Surge{Deployment: s.move.Surge, Replicas: surgedReplicas})
+		scale, err := scaleBack(ctx, c.config.Scaler, s.move.Namespace, ledger.Surge{Deployment: s.move.Surge, Replicas: surgedReplicas})
 		if err != nil {
 			return err
 		}
@@ -238,14 +213,14 @@ func (c *cycle) endSurge(ctx context.Context, podUID string) error {
 		}
 	}
 	delete(c.surges, podUID)
-	c.config.Gate.config.Ledger.EndSurge(podUID, c.config.Now())
+	c.ledger().EndSurge(podUID, c.config.Clock.Now())
 	return nil
 }
 
 var errSurgeUnsure = errors.New("a call to scale it up was not answered and may yet be carried out")
 
 // endSurges brings back every Deployment that is still scaled up, in bounded time also when the process is told to end.
-func (c *cycle) endSurges(ctx context.Context) {
+func (c *Cycle) endSurges(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), scaleBackTimeout)
 	defer cancel()
 	for podUID, s := range c.surges {

@@ -45,17 +45,20 @@ func surging(t *testing.T, test func(*testing.T, *surgePlay)) {
 	t.Helper()
 	playing(t, func(t *testing.T, p *play) {
 		s := &surgePlay{play: p, wants: map[string]int32{}, alive: map[string]*v1.Pod{}}
-		p.config.Scaler = s
-		p.config.Deadline = 10 * time.Minute
-		p.config.Replicas = func(*v1.Pod) int { return 1 }
-		p.config.Pod = s.pod
-		p.config.Announced = func(ctx context.Context) { sleep(ctx, 500*time.Millisecond) }
+		p.config.scaler = s
+		p.config.deadline = 10 * time.Minute
+		p.config.replicas = func(*v1.Pod) int { return 1 }
+		p.config.pod = s.pod
+		p.config.lost = true
+		p.config.announce = func(ctx context.Context) { sleep(ctx, 500*time.Millisecond) }
 		p.readyIn = 3 * time.Second
 		test(t, s)
 	})
 }
 
 var _ Scaler = (*surgePlay)(nil)
+
+func (p *surgePlay) Forbidden() bool { return false }
 
 var deployments = schema.GroupResource{Group: "apps", Resource: "deployments"}
 
@@ -174,8 +177,8 @@ func (p *surgePlay) pod(_, name string) *v1.Pod {
 }
 
 // evictOne is the framework down to the API server.
-func (p *surgePlay) evictOne(_ context.Context, pod *v1.Pod) error {
-	a := p.config.Gate.take(pod.Namespace + "/" + pod.Name)
+func (p *surgePlay) evictOne(ctx context.Context, pod *v1.Pod) error {
+	a := ctx.Value(attemptKey{}).(*attempt)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	answers := p.answers[pod.Name]
@@ -185,8 +188,8 @@ func (p *surgePlay) evictOne(_ context.Context, pod *v1.Pod) error {
 		a.err = answer
 		return errors.New("flattened by the framework")
 	}
-	if !p.config.Gate.config.DryRun && !p.ledger.Moving(a.move.PodUID) {
-		a.err = &Refusal{reasons.MoveCancelled, ""}
+	if !p.config.dryRun && !p.ledger.Moving(a.move.PodUID) {
+		a.err = &reasons.Refusal{Reason: reasons.MoveCancelled, Detail: ""}
 		return errors.New("flattened by the framework")
 	}
 	p.ledger.Accepted(a.move.PodUID, time.Now())
@@ -208,10 +211,7 @@ func surgeOf(name string) Move {
 // run makes the moves and returns what became of them, in the order in which it was decided.
 func (p *surgePlay) run(ctx context.Context, names ...string) []string {
 	p.t.Helper()
-	executor, err := NewExecutor(p.config)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	executor := p.evictor()
 	var moves []Move
 	p.mu.Lock()
 	for _, name := range names {
@@ -223,7 +223,7 @@ func (p *surgePlay) run(ctx context.Context, names ...string) []string {
 	}
 	p.mu.Unlock()
 	var got []string
-	for _, outcome := range executor.Run(ctx, moves, p.evictOne) {
+	for _, outcome := range executor.begin(ctx, moves, p.evictOne).run(ctx) {
 		if outcome.Reason == "" {
 			got = append(got, outcome.Move.Pod)
 			continue

@@ -63,7 +63,7 @@ func TestSurgeStops(t *testing.T) {
 
 // An API server that does not answer any more holds the end of the process up for five seconds, not for ever; the
 // successor finds the surge in the ledger.
-func TestSurgeLeavesWhatItCannotScaleBack(t *testing.T) {
+func TestSurgeLeavesWhatItCannotscaleBack(t *testing.T) {
 	surging(t, func(t *testing.T, p *surgePlay) {
 		ctx, cancel := context.WithCancel(t.Context())
 		p.after(4*time.Second, func() {
@@ -72,7 +72,7 @@ func TestSurgeLeavesWhatItCannotScaleBack(t *testing.T) {
 			p.mu.Unlock()
 			cancel()
 		})
-		p.config.Scaler = hanging{p}
+		p.config.scaler = hanging{p}
 		p.run(ctx, "a")
 		if took := time.Since(p.start); took > 4*time.Second+scaleBackTimeout {
 			t.Errorf("it took %v", took)
@@ -82,7 +82,7 @@ func TestSurgeLeavesWhatItCannotScaleBack(t *testing.T) {
 			t.Fatalf("surges %+v, want that of web-a", open)
 		}
 		p.setTakes = 0
-		if _, err := ScaleBack(t.Context(), p, open[0].Namespace, *open[0].Surge); err != nil || p.wants["web-a"] != 1 {
+		if _, err := scaleBack(t.Context(), p, open[0].Namespace, *open[0].Surge); err != nil || p.wants["web-a"] != 1 {
 			t.Errorf("the successor: %v, %d replicas", err, p.wants["web-a"])
 		}
 		time.Sleep(20 * time.Minute)

@@ -71,7 +71,7 @@ func TestSurge(t *testing.T) {
 			calls: []string{"web-a to 2@1.1", "web-a to 1@3.5"},
 		},
 		"a cycle that ends first": {
-			play:  func(p *surgePlay) { p.readyIn, p.config.Deadline = -1, 10*time.Second },
+			play:  func(p *surgePlay) { p.readyIn, p.config.deadline = -1, 10*time.Second },
 			want:  []string{"a: CycleDeadline"},
 			calls: []string{"web-a to 2@1.1", "web-a to 1@10.1"},
 		},
@@ -89,12 +89,7 @@ func TestSurge(t *testing.T) {
 		},
 		"a source that cools down meanwhile": {
 			play: func(p *surgePlay) {
-				p.config.Recheck = func(*Move) reasons.Reason {
-					if time.Since(p.start) > 4*time.Second {
-						return reasons.SourceNoLongerHot
-					}
-					return ""
-				}
+				p.config.cooled = func() bool { return time.Since(p.start) > 4*time.Second }
 			},
 			want:  []string{"a: SourceNoLongerHot"},
 			calls: []string{"web-a to 2@1.1", "web-a to 1@4.1"},
@@ -190,18 +185,18 @@ func TestSurge(t *testing.T) {
 		},
 		"the kill switch before it begins": {
 			play: func(p *surgePlay) {
-				p.config.Gate.config.Paused = func(context.Context) error { return &Refusal{reasons.Paused, "by hand"} }
+				p.config.paused = func(context.Context) error { return &reasons.Refusal{Reason: reasons.Paused, Detail: "by hand"} }
 			},
 			want: []string{"a: Paused"},
 		},
 		"a Lease that is lost before it begins": {
-			play: func(p *surgePlay) { p.config.Gate.config.Leads = func() error { return errSilence } },
+			play: func(p *surgePlay) { p.config.leads = func() error { return errSilence } },
 			want: []string{"a: NotLeader"},
 		},
 		"a ledger that cannot be stored": {
 			play: func(p *surgePlay) {
 				stored := 0
-				p.config.Gate.config.Commit = func(context.Context) error {
+				p.config.commit = func(context.Context) error {
 					if stored++; stored == 2 {
 						return errSilence
 					}
@@ -211,13 +206,13 @@ func TestSurge(t *testing.T) {
 			want: []string{"a: LedgerUnwritable"},
 		},
 		"nobody to scale": {
-			play: func(p *surgePlay) { p.config.Scaler = nil },
+			play: func(p *surgePlay) { p.config.scaler = nil },
 			want: []string{"a: SurgeFailed"},
 		},
 		"a dry run scales nothing and waits for no budget": {
 			play: func(p *surgePlay) {
 				p.budget("web", 0, "1")
-				p.config.Gate.config.DryRun = true
+				p.config.dryRun = true
 			},
 			want:  []string{"a"},
 			calls: []string{"evict a@0.0"},
@@ -237,7 +232,7 @@ func TestSurge(t *testing.T) {
 				if open := len(p.ledger.Surges()) > 0; open != tc.open {
 					t.Errorf("left to the next cycle: %v, want %v", open, tc.open)
 				}
-				if !tc.open && !p.config.Gate.config.DryRun {
+				if !tc.open && !p.config.dryRun {
 					p.settled(t)
 				}
 			})
@@ -270,17 +265,14 @@ func TestSurgeLooksSeldom(t *testing.T) {
 // Once a landing shows that kube-scheduler is not steered, nobody is evicted any more, not even in the same pass.
 func TestSurgeThatWasNotSteeredStopsTheOthers(t *testing.T) {
 	surging(t, func(t *testing.T, p *surgePlay) {
-		p.config.Steered = func(context.Context, ledger.Move) Steered { return SteeredNo }
+		p.config.steered = func(*ledger.Move) Proof { return NotSteered }
 		p.budget("web", 0, "1")
 		p.after(3050*time.Millisecond, func() { p.budget("web", 1, "2") }) // it lands at 3.0 s and is looked at at 3.1 s
-		executor, err := NewExecutor(p.config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		executor := p.evictor()
 		p.wants["web-a"], p.alive["a"], p.alive["b"] = 1, aPod("a"), aPod("b")
 		other := surgeOf("b")
 		other.Surge = ""
-		for _, outcome := range executor.Run(t.Context(), []Move{surgeOf("a"), other}, p.evictOne) {
+		for _, outcome := range executor.begin(t.Context(), []Move{surgeOf("a"), other}, p.evictOne).run(t.Context()) {
 			if outcome.Reason != reasons.SteeringAbsent {
 				t.Errorf("%s: %q, want it left for %s", outcome.Move.Pod, outcome.Reason, reasons.SteeringAbsent)
 			}
@@ -295,10 +287,7 @@ func TestSurgeThatWasNotSteeredStopsTheOthers(t *testing.T) {
 // Other moves go on while a surge waits.
 func TestSurgeHoldsNobodyUp(t *testing.T) {
 	surging(t, func(t *testing.T, p *surgePlay) {
-		executor, err := NewExecutor(p.config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		executor := p.evictor()
 		p.wants["web-a"] = 1
 		for _, name := range []string{"a", "b", "c"} {
 			p.alive[name] = aPod(name)
@@ -308,7 +297,7 @@ func TestSurgeHoldsNobodyUp(t *testing.T) {
 			move.Surge = ""
 			return move
 		}
-		for _, outcome := range executor.Run(t.Context(), []Move{surgeOf("a"), other("b"), other("c")}, p.evictOne) {
+		for _, outcome := range executor.begin(t.Context(), []Move{surgeOf("a"), other("b"), other("c")}, p.evictOne).run(t.Context()) {
 			if outcome.Reason != "" {
 				t.Errorf("%s: %s", outcome.Move.Pod, outcome.Reason)
 			}
@@ -324,19 +313,19 @@ func TestSurgeHoldsNobodyUp(t *testing.T) {
 // A landing is a probe for which nobody had to be evicted.
 func TestSurgeAsAProbe(t *testing.T) {
 	cases := map[string]struct {
-		steered Steered
+		steered Proof
 		want    []string
 		calls   []string
 	}{
-		"steered":  {SteeredYes, []string{"a"}, []string{"web-a to 2@1.1", "evict a@6.1", "web-a to 1@6.1"}},
-		"unproven": {SteeredUnproven, []string{"a"}, []string{"web-a to 2@1.1", "evict a@6.1", "web-a to 1@6.1"}},
-		"absent":   {SteeredNo, []string{"a: SteeringAbsent"}, []string{"web-a to 2@1.1", "web-a to 1@3.1"}},
+		"steered":  {Steered, []string{"a"}, []string{"web-a to 2@1.1", "evict a@6.1", "web-a to 1@6.1"}},
+		"unproven": {Unproven, []string{"a"}, []string{"web-a to 2@1.1", "evict a@6.1", "web-a to 1@6.1"}},
+		"absent":   {NotSteered, []string{"a: SteeringAbsent"}, []string{"web-a to 2@1.1", "web-a to 1@3.1"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			surging(t, func(t *testing.T, p *surgePlay) {
 				asked := 0
-				p.config.Steered = func(_ context.Context, move ledger.Move) Steered {
+				p.config.steered = func(move *ledger.Move) Proof {
 					asked++
 					if move.State != ledger.Landed {
 						t.Errorf("asked about a move that is %s", move.State)
@@ -380,7 +369,7 @@ func TestSurgeOnRecord(t *testing.T) {
 }
 
 // The Gate takes a pod whose replacement has landed for one that is on record.
-func TestGateEvictsAfterASurge(t *testing.T) {
+func TestClientEvictsAfterASurge(t *testing.T) {
 	a := newAPI(t, aPod("web-1"))
 	gate := newGate(t, a)
 	moves, move := gate.config.Ledger, moveOf("web-1")

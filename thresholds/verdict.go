@@ -245,6 +245,15 @@ func (e Evidence) String() string {
 
 func round(v float64) float64 { return math.Round(v*10) / 10 }
 
+// EvidenceOf returns everything by which a node is above its evict lines, by the
+// node's name.
+func (r *Resolved) EvidenceOf(node string) []Evidence {
+	if i := r.view.Snapshot.Index(node); i >= 0 {
+		return r.Evidence(i)
+	}
+	return nil
+}
+
 // Evidence returns everything by which a node is above its evict lines.
 func (r *Resolved) Evidence(i int) []Evidence {
 	var all []Evidence

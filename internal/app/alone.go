@@ -6,8 +6,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
-
-	"github.com/evenkeel/evenkeel/evictor"
 )
 
 // withoutLease says that this process runs its one cycle without the Lease, because it may not even read it. Descheduler's
@@ -26,21 +24,4 @@ func (a *App) withoutLease(ctx context.Context) bool {
 	klog.FromContext(ctx).Info("Running without the Lease, so nothing keeps another process from evicting at the same time",
 		"reason", err.Error())
 	return true
-}
-
-// pauseSwitch reads the kill switch. It stands on the ConfigMap of the ledger; for a process that goes on without the right
-// to that there is none.
-func (a *App) pauseSwitch() func(context.Context) error {
-	paused := evictor.PauseSwitch(a.client, a.options.Namespace)
-	return func(ctx context.Context) error {
-		if a.handshake.alone.Load() && a.forbidsLedger(ctx) {
-			return nil
-		}
-		return paused(ctx)
-	}
-}
-
-func (a *App) forbidsLedger(ctx context.Context) bool {
-	_, err := a.client.CoreV1().ConfigMaps(a.options.Namespace).Get(ctx, evictor.ConfigMapName, metav1.GetOptions{})
-	return apierrors.IsForbidden(err)
 }

@@ -12,18 +12,17 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/tools/leaderelection"
 	"sigs.k8s.io/descheduler/pkg/api"
 	"sigs.k8s.io/descheduler/pkg/descheduler"
 	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
 	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
 
 	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/internal/authority"
 	"github.com/evenkeel/evenkeel/internal/nodesync"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/servertime"
@@ -68,8 +67,7 @@ type App struct {
 	retired chan struct{}
 
 	// The rest is nil in a process that does not evict.
-	restraint restrain
-	executor  *evictor.Executor
+	evictor   *evictor.Evictor
 	runner    *runner.Runner
 	providers *providers
 	nodeSync  *nodesync.Syncer // nil in a dry run
@@ -97,18 +95,13 @@ type process struct {
 	started, begun time.Time
 
 	usageGate gate
-	handshake handshake
+	lease     *authority.Lease
+	authority *authority.Authority
 	// desk answers what is asked to be explained.
 	desk     desk
-	landings *landings
-	// luck is how likely it is that replacements landed as planned without kube-scheduler having been steered.
-	luck float64
+	outcomes *evictor.Outcomes
 	// waited says that usage has been waited for; the cycles' own.
 	waited bool
-	// identity names this process, in the Lease and in the ledger.
-	identity string
-	// elector, nil before the election, says whether this process leads.
-	elector atomic.Pointer[leaderelection.LeaderElector]
 
 	// The rest is nil in a process that does not evict.
 	informers informers.SharedInformerFactory
@@ -116,9 +109,10 @@ type process struct {
 	transitions bool
 	synced      []func() bool
 	filters     *placement.Filters
-	owners      *owners
-	gate        *evictor.Gate
-	scaler      *scaler
+	cluster     *evictor.Watched
+	evictions   *evictor.Client
+	steering    evictor.Steering
+	scaler      *evictor.DeploymentScaler
 	metrics     evictingMetrics
 	// podsOnNode serves the framework's plugins from an index, which can be added only once.
 	podsOnNode podutil.GetPodsAssignedToNodeFunc
@@ -148,9 +142,6 @@ func newApp(ctx context.Context, options Options, needs parts) (*App, error) {
 		return nil, err
 	}
 	a.health = newHealth(a.clock.Local)
-	if a.identity, err = newIdentity(); err != nil {
-		return nil, err
-	}
 	if err := a.connect(); err != nil {
 		return nil, err
 	}
@@ -168,7 +159,7 @@ func (a *App) wire(ctx context.Context, file *policy.File) error {
 	if err := a.wireObserver(); err != nil {
 		return err
 	}
-	if err := a.wireHandshake(); err != nil {
+	if err := a.wireAuthority(); err != nil {
 		return err
 	}
 	if err := a.reach(ctx); err != nil {
@@ -231,8 +222,8 @@ func (a *App) wireObserver() error {
 	if err != nil {
 		return err
 	}
-	a.landings = newLandings(a.registry)
-	config.Ledger.OnEnd, config.Gated = a.landings.end, a.gated
+	a.outcomes = evictor.NewOutcomes(a.registry)
+	config.Ledger.OnEnd, config.Gated = a.outcomes.Ended, a.gated
 	config.Now, config.Metrics = a.now, observer.NewMetrics(a.registry)
 	if a.observer, err = observer.New(config); err != nil {
 		return fmt.Errorf("making the observer: %w", err)
@@ -265,18 +256,5 @@ func (a *App) observerConfig() (observer.Config, error) {
 	}, nil
 }
 
-const (
-	// callTimeout bounds each call to the API server around an eviction.
-	callTimeout = 30 * time.Second
-	// probeTimeout is how long beyond its grace period the first replacement of a cycle may take to be bound.
-	probeTimeout = 45 * time.Second
-)
-
-// pod returns the pod as the watch has it.
-func (a *App) pod(namespace, name string) *v1.Pod {
-	pod, err := a.informers.Core().V1().Pods().Lister().Pods(namespace).Get(name)
-	if err != nil {
-		return nil
-	}
-	return pod
-}
+// callTimeout bounds each call to the API server around an eviction.
+const callTimeout = 30 * time.Second

@@ -33,7 +33,9 @@ func (a *App) cycles(ctx context.Context) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	if !a.options.DryRun {
-		group.Go(func() error { return a.keepLedger(ctx) })
+		group.Go(func() error {
+			return a.authority.Keep(ctx, func(ctx context.Context) { a.current().evictor.JudgeMoves(ctx) })
+		})
 	}
 	group.Go(func() error { return a.eachPolicy(ctx, syncNodes) })
 	group.Go(func() error {
@@ -74,12 +76,11 @@ func (a *App) syncNodesOnce(ctx context.Context) error {
 func (a *App) cycle(ctx context.Context) error {
 	a.health.progress()
 	a.observer.Ledger().Expire(a.now()) // without samples nothing else does
-	a.gate.ResetCycle()
+	a.evictions.ResetCycle()
 	if err := a.takeLedger(ctx); err != nil {
 		return err
 	}
-	a.restraint.beginCycle(a.now())
-	a.judgeMoves(ctx)
+	a.evictor.BeginCycle(ctx)
 	if err := a.providers.ready(ctx); err != nil {
 		return err
 	}
@@ -122,4 +123,16 @@ func (a *App) awaitUsage(ctx context.Context, progress io.Writer) bool {
 		case <-ticker.C:
 		}
 	}
+}
+
+// takeLedger reads what is stored, as the one process that writes it from now on, and scales back what a predecessor left
+// scaled up.
+func (a *App) takeLedger(ctx context.Context) error {
+	if err := a.authority.Take(ctx, a.readsUsage()); err != nil {
+		return err
+	}
+	if !a.options.DryRun && !a.authority.Alone() {
+		a.scaler.SettleSurges(ctx, a.observer.Ledger())
+	}
+	return nil
 }

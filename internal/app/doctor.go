@@ -277,8 +277,8 @@ func (a *App) pause(ctx context.Context) doctor.Pause {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	pause := doctor.Pause{Namespace: a.options.Namespace, ConfigMap: evictor.ConfigMapName}
-	err := evictor.PauseSwitch(a.client, a.options.Namespace)(ctx)
-	refusal, refused := errors.AsType[*evictor.Refusal](err)
+	err := evictor.Paused(ctx, a.client, a.options.Namespace)
+	refusal, refused := errors.AsType[*reasons.Refusal](err)
 	switch {
 	case refused && refusal.Reason == reasons.Paused:
 		pause.Paused, pause.Says = true, refusal.Detail

@@ -1,20 +1,71 @@
 package app
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
-	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/descheduler/pkg/api"
+	"sigs.k8s.io/descheduler/pkg/framework/plugins/defaultevictor"
 
 	"github.com/evenkeel/evenkeel/evictor"
-	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/internal/authority"
+	"github.com/evenkeel/evenkeel/ledger/configmap"
 	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/policy"
-	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/runner"
+	"github.com/evenkeel/evenkeel/strategies/realusage"
+	"github.com/evenkeel/evenkeel/thresholds"
 )
+
+// The reasons of Events about content that is no ledger: the process that holds the ledger sets it aside, any other one
+// evicts nothing.
+const (
+	ledgerSetAside   = "LedgerSetAside"
+	ledgerUnreadable = "LedgerUnreadable"
+)
+
+// wireAuthority makes what says whether this process may evict.
+func (a *App) wireAuthority() (err error) {
+	namespace := cmp.Or(a.options.Namespace, DefaultNamespace)
+	a.lease, err = authority.NewLease(authority.LeaseConfig{
+		Client: a.client, Namespace: a.options.Namespace, Name: a.options.LeaseName, Elect: a.options.LeaderElect,
+		Duration: a.options.LeaseDuration, RenewDeadline: a.options.RenewDeadline, RetryPeriod: a.options.RetryPeriod,
+		Waiting: a.heartbeat,
+	})
+	if err != nil {
+		return err
+	}
+	a.authority, err = authority.New(authority.Config{
+		Client: a.client, Namespace: namespace, Lease: a.lease, Moves: a.observer, Clock: a.clock, Registry: a.registry,
+		Remote: a.remote(), DryRun: a.options.DryRun,
+		Report: a.ledgerEvent,
+	})
+	return err
+}
+
+// ledgerEvent tells why the stored ledger cannot be read.
+func (a *App) ledgerEvent(err error) {
+	reason := ledgerSetAside
+	if errors.Is(err, configmap.ErrUnreadable) {
+		reason = ledgerUnreadable
+	}
+	a.gateEvent(v1.EventTypeWarning, reason, err.Error())
+}
+
+// remote is the separate extender, nil without one.
+func (a *App) remote() *evictor.RemoteExtender {
+	if a.options.ExtenderURL == "" {
+		return nil
+	}
+	return &evictor.RemoteExtender{URL: a.options.ExtenderURL}
+}
 
 // wireEvicting makes what evicts under any policy.
 func (a *App) wireEvicting() error {
@@ -25,30 +76,34 @@ func (a *App) wireEvicting() error {
 	}
 	a.synced = append(a.synced, synced)
 	a.wireEvents()
-	a.scaler = &scaler{client: a.client, now: a.now}
+	a.cluster = evictor.NewWatched(a.informers, a.observer.Ledger(), a.clock)
+	a.scaler = evictor.NewDeploymentScaler(a.client, a.clock, a.lease.Margin())
 	a.metrics = evictingMetrics{evictor: evictor.NewMetrics(a.registry), runner: runner.NewMetrics(a.registry)}
-	p := a.process
-	a.gate, err = evictor.NewGate(evictor.GateConfig{
-		Client:  a.client,
-		Ledger:  a.observer.Ledger(),
-		Events:  a.recorder,
-		Paused:  a.pauseSwitch(),
-		Leads:   a.leads,
-		Commit:  a.commit,
-		Stored:  a.stored,
-		Allow:   func(intent *ledger.Intent) (reasons.Reason, string) { return p.current().allow(intent) },
-		DryRun:  a.options.DryRun,
-		Timeout: callTimeout,
+	a.evictions, err = evictor.NewClient(evictor.ClientConfig{
+		Kube:      a.client,
+		Ledger:    a.observer.Ledger(),
+		Authority: a.authority,
+		Events:    a.recorder,
+		DryRun:    a.options.DryRun,
+		Timeout:   callTimeout,
 		// A call may not last into the time when others could hold the Lease.
-		CallTimeout: a.leaseMargin(),
-		MoveTTL:     func() time.Duration { return p.current().load.Eviction.MoveTTL.Duration },
-		Now:         a.now,
+		CallTimeout: a.lease.Margin(),
+		Clock:       a.clock,
 		Metrics:     a.metrics.evictor,
 	})
 	if err != nil {
-		return fmt.Errorf("making the gate: %w", err)
+		return fmt.Errorf("making the evicting client: %w", err)
 	}
+	a.steering = a.newSteering()
 	return nil
+}
+
+func (a *App) newSteering() evictor.Steering {
+	s := &evictor.ExtenderSteering{Observer: a.observer, Several: a.options.LeaderElect, Remote: a.remote()}
+	if a.judge != nil {
+		s.Here = a.judge
+	}
+	return s
 }
 
 // wireRunner makes what evicts under this policy, requests the informers it needs and leaves starting them to run.
@@ -59,12 +114,12 @@ func (a *App) wireRunner(ctx context.Context) error {
 	if err := a.wireNodeSync(); err != nil {
 		return err
 	}
-	if err := a.wireRestraint(); err != nil {
+	if err := a.wireEvictor(); err != nil {
 		return err
 	}
 	requestProtections(a.informers, a.profiles)
 	if a.readsUsage() {
-		if err := a.wireStrategy(ctx); err != nil {
+		if err := a.wireFilters(ctx); err != nil {
 			return err
 		}
 	}
@@ -74,64 +129,39 @@ func (a *App) wireRunner(ctx context.Context) error {
 // readsUsage says whether a plugin of the policy is Evenkeel's own, which moves pods by real usage.
 func (a *App) readsUsage() bool { return len(realUsageArgs(a.profiles)) > 0 }
 
-// wireStrategy makes what RealUsageLowNodeUtilization plans with and hands its moves to. Upstream's plugins need none of it.
-func (a *App) wireStrategy(ctx context.Context) (err error) {
-	if a.owners == nil {
-		if a.owners, err = newOwners(a.informers, a.observer.Ledger(), a.ownerSettle, a.now); err != nil {
-			return err
-		}
-		a.owners.budgets = evictor.Budgets{Lister: a.informers.Policy().V1().PodDisruptionBudgets().Lister()}
-	}
-	if a.filters == nil {
-		if err := a.wireFilters(ctx); err != nil {
-			return err
-		}
-	}
-	return a.wireExecutor()
-}
-
-// ownerSettle is how long an owner is left alone after it was scaled, by the policy at work.
-func (p *process) ownerSettle() time.Duration { return p.current().load.Eviction.OwnerSettle.Duration }
-
-func (a *App) wireFilters(ctx context.Context) error {
-	dynamic, err := servesDynamicResources(a.client)
+func (a *App) wireEvictor() error {
+	settings, err := evictor.SettingsOf(&a.load.Eviction)
 	if err != nil {
-		return err
+		return &UsageError{fmt.Errorf("%s: %w", a.options.PolicyFile, err)}
 	}
-	a.filters, err = placement.New(ctx, placement.Config{Client: a.client, Informers: a.informers, DynamicResources: dynamic})
-	if err != nil {
-		return fmt.Errorf("building kube-scheduler's filters: %w", err)
-	}
-	a.synced = append(a.synced, a.filters.HasSynced)
-	return nil
-}
-
-func (a *App) wireExecutor() (err error) {
-	config := evictor.ExecutorConfig{
-		Gate:         a.gate,
-		Budgets:      a.owners.budgets,
-		Pod:          a.pod,
-		Recheck:      a.recheck,
-		Replicas:     a.owners.replicas,
-		Ready:        a.replacementReady,
-		Scaler:       a.scaler,
-		Announced:    a.announced,
-		Interval:     a.load.Eviction.Interval.Duration,
-		Deadline:     a.load.Eviction.CycleDeadline.Duration,
-		ProbeTimeout: probeTimeout,
-		OwnerPercent: a.load.Eviction.MaxInFlightPercentOfOwner,
-		Progress:     a.health.progress,
-		Now:          a.now,
-		Local:        a.clock.Local,
-		Metrics:      a.metrics.evictor,
+	settings.GracePeriodSeconds = a.profiles.GracePeriodSeconds
+	config := evictor.Config{
+		Observer: a.observer, Cluster: a.cluster, Evictions: a.evictions, Scaler: a.scaler, Clock: a.clock,
+		Settings: settings, Metrics: a.metrics.evictor, Outcomes: a.outcomes, Progress: a.health.progress,
 	}
 	if a.load.Eviction.Steering == policy.SteeringRequired {
-		config.Steered, config.Asked = a.steered(a.parts), a.asked(a.parts)
+		config.Steering = a.steering
 	}
-	if a.executor, err = evictor.NewExecutor(config); err != nil {
-		return fmt.Errorf("making the executor: %w", err)
+	if a.evictor, err = evictor.New(config); err != nil {
+		return fmt.Errorf("making the evictor: %w", err)
 	}
 	return nil
+}
+
+// wireFilters makes what moving pods by real usage needs beside the pods. Upstream's plugins need none of it.
+func (a *App) wireFilters(ctx context.Context) error {
+	if a.filters == nil {
+		dynamic, err := servesDynamicResources(a.client)
+		if err != nil {
+			return err
+		}
+		a.filters, err = placement.New(ctx, placement.Config{Client: a.client, Informers: a.informers, DynamicResources: dynamic})
+		if err != nil {
+			return fmt.Errorf("building kube-scheduler's filters: %w", err)
+		}
+		a.synced = append(a.synced, a.filters.HasSynced)
+	}
+	return a.cluster.WatchOwners(a.filters)
 }
 
 func (a *App) wireFramework(ctx context.Context) (err error) {
@@ -147,11 +177,11 @@ func (a *App) wireFramework(ctx context.Context) (err error) {
 		Policy:     a.profiles,
 		Instance:   strconv.Itoa(a.number),
 		Registry:   a.plugins,
-		Client:     a.gate.Clientset(),
+		Client:     a.evictions.Clientset(a.evictor),
 		Informers:  a.informers,
 		PodsOnNode: a.podsOnNode,
 		Events:     a.recorder,
-		Evicted:    a.gate.Evicted,
+		Evicted:    a.evictions.Evicted,
 		Collector:  a.providers.collector,
 		DryRun:     a.options.DryRun,
 		Metrics:    a.metrics.runner,
@@ -163,5 +193,71 @@ func (a *App) wireFramework(ctx context.Context) (err error) {
 	if a.runner, err = runner.New(ctx, config); err != nil {
 		return &policy.Error{File: a.options.PolicyFile, Problems: problems(err.Error())}
 	}
+	return nil
+}
+
+// pluginDeps joins RealUsageLowNodeUtilization to the evicting half. execute, when given, is told the plan in its place.
+func (a *App) pluginDeps(execute func(context.Context, realusage.Made)) func() realusage.Deps {
+	return func() realusage.Deps {
+		e := &a.load.Eviction
+		return realusage.Deps{
+			Half: a.evictor, Executor: &planExecutor{app: a, told: execute},
+			Options: realusage.Options{
+				MaxMoves: e.MaxMovesPerCycle, MinGainPercent: e.MinGainPercent, EvictJobs: e.EvictJobs, SchedulerNames: e.SchedulerNames,
+			},
+		}
+	}
+}
+
+// planExecutor has a plan made, or tells it where it is only wanted to be known.
+type planExecutor struct {
+	app  *App
+	told func(context.Context, realusage.Made)
+}
+
+var _ realusage.Executor = (*planExecutor)(nil)
+
+// Execute implements realusage.Executor.
+func (p *planExecutor) Execute(ctx context.Context, made realusage.Made, evict func(context.Context, *v1.Pod) error) {
+	if p.told != nil {
+		p.told(ctx, made)
+		return
+	}
+	p.app.judged(ctx, &p.app.desk, &made)
+	p.app.evictor.Execute(ctx, &made.Plan, evict)
+}
+
+func hotRule(load *policy.LoadPolicy) thresholds.HotRule {
+	return thresholds.HotRule{ConsecutiveSamples: load.Hot.ConsecutiveSamples, SampleInterval: load.Usage.SampleInterval.Duration}
+}
+
+// onlyRealUsage leaves RealUsageLowNodeUtilization alone enabled, in the first profile that has it or, when none does, in
+// one of its own.
+func onlyRealUsage(p *api.DeschedulerPolicy, client kubernetes.Interface) error {
+	p.MetricsProviders, p.MetricsCollector = nil, nil // it reads the observer
+	for i := range p.Profiles {
+		plugins := &p.Profiles[i].Plugins
+		if slices.Contains(plugins.Balance.Enabled, realusage.Name) {
+			plugins.Deschedule.Enabled = nil
+			plugins.Balance.Enabled = []string{realusage.Name}
+			p.Profiles = p.Profiles[i : i+1]
+			return nil
+		}
+	}
+	if client == nil {
+		return errors.New("leaving RealUsageLowNodeUtilization alone: no client")
+	}
+	p.Profiles = []api.DeschedulerProfile{{
+		Name: "plan",
+		PluginConfigs: []api.PluginConfig{
+			{Name: defaultevictor.PluginName, Args: &defaultevictor.DefaultEvictorArgs{}},
+			{Name: realusage.Name, Args: &policy.RealUsageLowNodeUtilizationArgs{}},
+		},
+		Plugins: api.Plugins{
+			Balance:           api.PluginSet{Enabled: []string{realusage.Name}},
+			Filter:            api.PluginSet{Enabled: []string{defaultevictor.PluginName}},
+			PreEvictionFilter: api.PluginSet{Enabled: []string{defaultevictor.PluginName}},
+		},
+	}}
 	return nil
 }

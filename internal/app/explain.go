@@ -20,6 +20,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
+	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 	"github.com/evenkeel/evenkeel/thresholds"
 )
 
@@ -87,13 +88,13 @@ func explainHere(ctx context.Context, options Options, s subject, progress io.Wr
 func (a *App) latest() (*explain.Facts, error) {
 	o := a.observer.Latest()
 	if o == nil {
-		return a.facts(realusage.Observed{})
+		return a.facts(plan.Observed{})
 	}
-	return a.facts(realusage.Observed{View: o.View, Board: o.Board, States: o.States, Lines: o.Lines})
+	return a.facts(plan.Observed{View: o.View, Board: o.Board, States: o.States, Lines: o.Lines})
 }
 
 // facts are what was observed, with the ledger.
-func (a *App) facts(o realusage.Observed) (*explain.Facts, error) {
+func (a *App) facts(o plan.Observed) (*explain.Facts, error) {
 	if o.View == nil {
 		return nil, errors.New("usage has not been read yet")
 	}

@@ -19,22 +19,21 @@ import (
 )
 
 // startingApp is an App that is about to evict, beside a stored ledger with this content; nil stores none.
-func startingApp(t *testing.T, content []byte) (a *App, recorder *events.FakeRecorder) {
+func startingApp(t *testing.T, content []byte, change ...func(*Options)) (a *App, recorder *events.FakeRecorder) {
 	t.Helper()
 	a, recorder = waitingForUsage(t), events.NewFakeRecorder(10)
-	a.identity, a.options.Namespace, a.recorder = "this-process", "ns", recorder
-	a.scaler = &scaler{client: a.client, now: a.now}
+	a.options.Namespace, a.recorder = "ns", recorder
 	a.active.Store(a)
-	var err error
-	a.gate, err = evictor.NewGate(evictor.GateConfig{
-		Client: a.client, Ledger: a.observer.Ledger(), Paused: evictor.PauseSwitch(a.client, "ns"), Now: a.now, Timeout: time.Second,
-	})
-	if err != nil {
-		t.Fatal(err)
+	for _, c := range change {
+		c(&a.options)
 	}
-	if err := a.wireHandshake(); err != nil {
-		t.Fatal(err)
+	for _, wire := range []func() error{a.wireAuthority, a.wireEvicting, a.wireEvictor} {
+		if err := wire(); err != nil {
+			t.Fatal(err)
+		}
 	}
+	t.Cleanup(a.stop)
+	a.recorder = recorder
 	if content != nil {
 		object := &v1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: evictor.ConfigMapName, ResourceVersion: "1"},
@@ -97,7 +96,7 @@ func TestAnUnreadableLedgerIsNotTakenOver(t *testing.T) {
 		if err := a.cycle(t.Context()); !errors.Is(err, configmap.ErrUnreadable) {
 			t.Fatalf("a cycle began: %v", err)
 		}
-		if err := a.commit(t.Context()); !errors.Is(err, configmap.ErrUnreadable) || a.stored() {
+		if err := a.authority.Commit(t.Context()); !errors.Is(err, configmap.ErrUnreadable) || a.authority.Stored() {
 			t.Fatalf("it was written over: %v", err)
 		}
 	}
@@ -114,7 +113,7 @@ func TestAnUnreadableLedgerIsNotTakenOver(t *testing.T) {
 	if move, ok := a.observer.Ledger().Get("uid-1"); !ok || move.State != ledger.Evicted {
 		t.Errorf("the predecessor's move is %+v", move)
 	}
-	if err := a.commit(t.Context()); err != nil || !a.stored() {
+	if err := a.authority.Commit(t.Context()); err != nil || !a.authority.Stored() {
 		t.Errorf("storing: %v", err)
 	}
 }
@@ -122,13 +121,13 @@ func TestAnUnreadableLedgerIsNotTakenOver(t *testing.T) {
 // A process that holds the ledger restores one that is damaged, and a dry run, which evicts nothing, goes on without.
 func TestAnUnreadableLedgerIsRestoredByItsHolder(t *testing.T) {
 	a, recorder := startingApp(t, nil)
-	for _, step := range []func(context.Context) error{a.takeLedger, a.commit} {
+	for _, step := range []func(context.Context) error{a.takeLedger, a.authority.Commit} {
 		if err := step(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	a.store(t, []byte("not what you think"))
-	for _, step := range []func(context.Context) error{a.takeLedger, a.commit} {
+	for _, step := range []func(context.Context) error{a.takeLedger, a.authority.Commit} {
 		if err := step(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -139,8 +138,7 @@ func TestAnUnreadableLedgerIsRestoredByItsHolder(t *testing.T) {
 	if got := told(recorder); len(got) != 1 || !strings.HasPrefix(got[0], "Warning LedgerSetAside ") {
 		t.Errorf("told %q", got)
 	}
-	dry, _ := startingApp(t, []byte("not what you think"))
-	dry.options.DryRun = true
+	dry, _ := startingApp(t, []byte("not what you think"), func(o *Options) { o.DryRun = true })
 	if err := dry.takeLedger(t.Context()); err != nil {
 		t.Errorf("a dry run: %v", err)
 	}

@@ -102,7 +102,7 @@ func (in *Inside) Run(ctx context.Context) error {
 	in.export(a.registry)
 	tasks := []func(context.Context) error{a.watchPolicy, func(ctx context.Context) error { return awaitSync(ctx, synced) }}
 	if in.config.Follow {
-		tasks = append(tasks, a.follow)
+		tasks = append(tasks, a.authority.Follow)
 	}
 	return a.start(ctx, tasks...)
 }

@@ -130,7 +130,7 @@ func (a *App) yield(next *App) error {
 	if !next.readsUsage() {
 		a.desk.by.Store(nil)
 	}
-	a.handshake.alone.Store(false)
+	a.authority.Reconsider()
 	a.active.Store(next)
 	close(a.retired)
 	r.prepared = nil

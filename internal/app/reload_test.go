@@ -58,7 +58,7 @@ func newReloading(t *testing.T, content string) *reloading {
 	r.must(err)
 	p := &process{
 		options: options, parts: parts{evicting: true}, registry: newRegistry(), client: client, now: time.Now, clock: servertime.New(time.Now), started: time.Now(),
-		rest: &rest.Config{Host: "http://127.0.0.1:1"}, health: newHealth(time.Now), identity: "me",
+		rest: &rest.Config{Host: "http://127.0.0.1:1"}, health: newHealth(time.Now),
 	}
 	r.App = p.newPolicy(file, read, 1)
 	p.active.Store(r.App)
@@ -66,7 +66,7 @@ func newReloading(t *testing.T, content string) *reloading {
 	setupPlugins()
 	r.must(r.read(t.Context(), file))
 	r.must(r.wireObserver())
-	r.must(r.wireHandshake())
+	r.must(r.wireAuthority())
 	r.must(r.wireEvicting())
 	r.must(r.wireRunner(t.Context()))
 	r.must(r.startInformers(t.Context()))
@@ -249,12 +249,12 @@ func TestPolicyChangesBetweenCycles(t *testing.T) {
 		t.Fatal("changed during a cycle")
 	case <-time.After(200 * time.Millisecond):
 	}
-	if r.current() != r.App || r.owners.settle() != time.Minute {
+	if r.current() != r.App || r.current().load.Eviction.OwnerSettle.Duration != time.Minute {
 		t.Error("the next policy is at work during the cycle")
 	}
 	r.reload.cycling.Unlock()
-	if !<-changed || r.evictLine() != 50 || r.owners.settle() != 2*time.Minute {
-		t.Errorf("after the cycle: evicting above %v, owners settle %v; want 50 and 2m", r.evictLine(), r.owners.settle())
+	if !<-changed || r.evictLine() != 50 || r.current().load.Eviction.OwnerSettle.Duration != 2*time.Minute {
+		t.Errorf("after the cycle: evicting above %v, owners settle %v; want 50 and 2m", r.evictLine(), r.current().load.Eviction.OwnerSettle.Duration)
 	}
 	r.nextCycleOf(t)
 }

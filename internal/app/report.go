@@ -67,7 +67,7 @@ func planReport(made realusage.Made) PlanReport {
 		m := &made.Plan.Moves[i]
 		report.Moves = append(report.Moves, MoveReport{
 			Namespace: m.Namespace, Pod: m.Name, Owner: m.Owner.Kind + "/" + m.Owner.Name, From: m.From, To: m.To,
-			Reason: string(m.Reason), Message: explainMove(m, evidence(made.Observed.View, made.Observed.Lines, m.From)), Usage: usageReport(m.Usage),
+			Reason: string(m.Reason), Message: m.Sentence(made.Observed.Lines.EvidenceOf(m.From)), Usage: usageReport(m.Usage),
 		})
 	}
 	for i := range made.Plan.Declined {
@@ -132,7 +132,7 @@ func (p *PlanReport) table(out io.Writer) error {
 	line(w, "MOVE\tUSES\tFROM\tTO\tREASON")
 	for _, m := range p.Moves {
 		used := cluster.Amounts{cluster.CPU: m.Usage.CPUMilli, cluster.Memory: m.Usage.MemoryBytes}
-		line(w, "%s/%s\t%s\t%s\t%s\t%s", m.Namespace, m.Pod, formatAmounts(used), m.From, m.To, m.Reason)
+		line(w, "%s/%s\t%s\t%s\t%s\t%s", m.Namespace, m.Pod, used.InWords(), m.From, m.To, m.Reason)
 	}
 	if len(p.Moves) == 0 {
 		line(w, "none")
@@ -213,9 +213,5 @@ func percentCell(known bool, value float64) string {
 }
 
 func line(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format+"\n", args...) }
-
-func formatAmounts(a cluster.Amounts) string {
-	return fmt.Sprintf("%dm cpu, %d Mi memory", a[cluster.CPU], a[cluster.Memory]>>20)
-}
 
 func round1(v float64) float64 { return math.Round(v*10) / 10 }

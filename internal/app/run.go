@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/evenkeel/evenkeel/internal/authority"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
@@ -54,7 +55,7 @@ func Extender(ctx context.Context, options Options) error {
 		return err
 	}
 	a.health.ready.Store(true) // an extender that knows nothing answers neutrally, which is better than not at all
-	return a.start(ctx, server.Run, a.reflect, a.follow, a.heartbeat, compare, a.watchPolicy, a.settleCollector)
+	return a.start(ctx, server.Run, a.reflect, a.authority.Follow, a.heartbeat, compare, a.watchPolicy, a.settleCollector)
 }
 
 // unlessStopped drops an error that only says that the process was told to stop meanwhile.
@@ -168,7 +169,7 @@ func (a *App) evict(ctx context.Context) error {
 		group.Go(func() error { return a.watchPolicy(ctx) })
 	}
 	if a.judge != nil {
-		group.Go(func() error { return a.follow(ctx) })
+		group.Go(func() error { return a.authority.Follow(ctx) })
 	}
 	group.Go(func() error {
 		defer cancel()
@@ -178,4 +179,23 @@ func (a *App) evict(ctx context.Context) error {
 		return a.cycles(ctx)
 	})
 	return group.Wait()
+}
+
+// lead does the work of a leader while this process holds the Lease.
+func (a *App) lead(ctx context.Context, work func(context.Context) error) error {
+	err := a.lease.Lead(ctx, work)
+	if wrong, ok := errors.AsType[*authority.ConfigError](err); ok {
+		return &UsageError{wrong.Unwrap()}
+	}
+	return err
+}
+
+// pause waits.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
 }

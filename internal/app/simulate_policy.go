@@ -3,6 +3,7 @@ package app
 import (
 	"fmt"
 
+	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/sim"
 	"github.com/evenkeel/evenkeel/ledger"
@@ -19,6 +20,10 @@ func simPolicy(load *policy.LoadPolicy) (*sim.Policy, error) {
 		return nil, fmt.Errorf("resolving the lines: %w", err)
 	}
 	e := &load.Eviction
+	evicting, err := evictor.SettingsOf(e)
+	if err != nil {
+		return nil, err
+	}
 	return &sim.Policy{
 		Observer: observer.Config{
 			Usage:          usageConfig(load),
@@ -34,8 +39,6 @@ func simPolicy(load *policy.LoadPolicy) (*sim.Policy, error) {
 		Options: realusage.Options{
 			MaxMoves: e.MaxMovesPerCycle, MinGainPercent: e.MinGainPercent, SchedulerNames: e.SchedulerNames,
 		},
-		Rules:    restraintRules(e),
-		Interval: e.Interval.Duration, Deadline: e.CycleDeadline.Duration, MoveTTL: e.MoveTTL.Duration,
-		OwnerPercent: e.MaxInFlightPercentOfOwner, OutcomeAfter: e.OutcomeAfter.Duration, OwnerSettle: e.OwnerSettle.Duration,
+		Evicting: evicting,
 	}, nil
 }

@@ -210,3 +210,25 @@ type PercentReport struct {
 func percentReport(p cluster.Percents) PercentReport {
 	return PercentReport{CPU: round1(p[cluster.CPU]), Memory: round1(p[cluster.Memory])}
 }
+
+// LedgerReport is what a process knows of the stored ledger.
+type LedgerReport struct {
+	// Generation is that of the newest document it has read or written.
+	Generation int64 `json:"generation"`
+	InFlight   int   `json:"inFlight"`
+	// Hold is why evicting rests; empty when it does not.
+	Hold string `json:"hold,omitempty"`
+	// HoldUntil is when it goes on by itself.
+	HoldUntil string `json:"holdUntil,omitempty"`
+}
+
+func (a *App) ledgerReport(inFlight []ledger.Move) LedgerReport {
+	report := LedgerReport{InFlight: len(inFlight)}
+	if a.authority != nil {
+		report.Generation = a.authority.Generation()
+	}
+	if hold := a.observer.Ledger().Hold(); hold.Reason != "" {
+		report.Hold, report.HoldUntil = hold.Reason, hold.Until.UTC().Format(time.RFC3339)
+	}
+	return report
+}

@@ -58,9 +58,10 @@ var apart = []string{"strategies", "scorer", "evictor"}
 // importers says who may import a package or anything below it, where that is
 // not everybody. Folders stand for everything below them.
 var importers = map[string][]string{
-	"cmd":          {},
-	"internal":     {"cmd", "internal", "internal/sim"},
-	"internal/app": {"cmd", "internal/app"},
+	"cmd":                {},
+	"internal":           {"cmd", "internal", "evictor"}, // evictor: only what is listed below
+	"internal/authority": {"internal/app", "internal/authority"},
+	"internal/app":       {"cmd", "internal/app"},
 	// Nothing but what loads policies knows of earlier systems.
 	"internal/migration": {"cmd", "internal/app", "internal/migration", "internal/schedulerplugin"},
 	"runner":             {"cmd", "internal", "runner"},
@@ -128,6 +129,43 @@ func TestImportersAreListed(t *testing.T) {
 					t.Errorf("%s: %s imports %s; only these may: %q", where, pkg.room, imported, allowed)
 				}
 			}
+		}
+	}
+}
+
+// The evicting half goes by the observer, and by nothing else behind the scenes.
+func TestEvictorKnowsOnlyTheObserver(t *testing.T) {
+	for _, pkg := range packages(t) {
+		for imported, where := range pkg.imports {
+			room, ours := roomOf(imported)
+			if ours && within(pkg.room, "evictor") && within(room, "internal") && room != "internal/observer" {
+				t.Errorf("%s: %s imports %s", where, pkg.room, room)
+			}
+		}
+	}
+}
+
+// theEvictorDecides are what the evicting half asks of the ledger, the board and
+// the thresholds to decide about moves.
+var theEvictorDecides = []string{
+	"Record", "Cancel", "CancelIntended", "Judge", "Assess", "SetHold", "Lands", "Need", "Over", "Evidence", "Refuse",
+}
+
+// The simulator drives the evicting half and decides nothing in its place.
+func TestTheSimulatorDecidesNoMove(t *testing.T) {
+	for _, pkg := range packages(t) {
+		if pkg.room != "internal/sim" {
+			continue
+		}
+		for _, file := range pkg.files {
+			ast.Inspect(file, func(node ast.Node) bool {
+				if call, ok := node.(*ast.CallExpr); ok {
+					if s, ok := call.Fun.(*ast.SelectorExpr); ok && slices.Contains(theEvictorDecides, s.Sel.Name) {
+						t.Errorf("%s: calls %s, which is for the evicting half to ask", pkg.position(s), s.Sel.Name)
+					}
+				}
+				return true
+			})
 		}
 	}
 }

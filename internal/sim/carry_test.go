@@ -5,23 +5,38 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/cluster/informed"
+	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/sim/kubescheduler"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/safeguards"
+	"github.com/evenkeel/evenkeel/strategies/realusage"
+	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
 const ttl = 10 * time.Minute
 
+// lenient never stops evicting: replacements are not ready at once.
+var lenient = safeguards.Breaker{
+	MaxPending: 99, MaxUnready: 99, PendingAfter: time.Hour, UnreadyAfter: time.Hour, MaxRefusedPercent: 100, MaxNotReadyPercent: 100,
+}
+
+// The usual lines, and some above which every node is and to which all may go.
+var (
+	usual  = thresholds.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60}
+	allHot = thresholds.Levels{Low: 1, Reject: 99, Evict: 2, Leave: 1}
+)
+
 // steered is a world with Evenkeel on both sides, after a first reading.
-func steered(t *testing.T, fleet *Fleet) (*world, *evenkeel) {
+func steered(t *testing.T, fleet *Fleet, levels thresholds.Levels, settle time.Duration) (*world, *evenkeel) {
 	t.Helper()
 	set, err := thresholds.New([]thresholds.Pool{{Name: "default", Rules: []thresholds.Rule{
-		{Metric: usage.CPU, Window: usage.Avg5m, Levels: thresholds.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60}},
+		{Metric: usage.CPU, Window: usage.Avg5m, Levels: levels},
 	}}}, 3)
 	if err != nil {
 		t.Fatal(err)
@@ -34,8 +49,11 @@ func steered(t *testing.T, fleet *Fleet) (*world, *evenkeel) {
 			Lines: set, Hot: thresholds.HotRule{ConsecutiveSamples: 1, SampleInterval: 15 * time.Second},
 			HotWindows: []usage.Window{usage.Avg5m}, MinCoverage: 80, SampleInterval: 15 * time.Second,
 		},
-		Args: args, Rules: safeguards.New(safeguards.Config{}), OwnerPercent: 10, MoveTTL: ttl,
-		Interval: 10 * time.Second, Deadline: 4 * time.Minute, OwnerSettle: 3 * time.Minute,
+		Args: args,
+		Evicting: evictor.Settings{
+			Safeguards: safeguards.New(safeguards.Config{Breaker: lenient}), OwnerPercent: 10, MoveTTL: ttl,
+			Interval: 10 * time.Second, Deadline: 4 * time.Minute, OwnerSettle: settle,
+		},
 	}, newTally())
 	if err != nil {
 		t.Fatal(err)
@@ -63,16 +81,13 @@ func steered(t *testing.T, fleet *Fleet) (*world, *evenkeel) {
 	return w, e
 }
 
-// planned is a move of a replica's pod, on record.
-func (e *evenkeel) planned(replica int, to string) ledger.Intent {
+// planned is a move of a replica's pod.
+func (e *evenkeel) planned(replica int, to string) plan.Move {
 	pod := e.world.replicas[replica].pod
-	intent := ledger.Intent{
-		Namespace: pod.Namespace, Pod: pod.Name, PodUID: string(pod.UID), TemplateHash: pod.Labels["pod-template-hash"],
-		Owner: cluster.Owner{Kind: "ReplicaSet", Name: pod.OwnerReferences[0].Name, UID: ownerOf(pod)},
-		Usage: cluster.Amounts{500, 64 << 20}, From: pod.Spec.NodeName, To: to, Wait: e.policy.Deadline, TTL: ttl,
+	return plan.Move{
+		Pod:  plan.Pod{Pod: informed.Pod(pod), Usage: cluster.Amounts{500, 64 << 20}},
+		From: pod.Spec.NodeName, To: to,
 	}
-	e.observer.Ledger().Record(e.clock, intent)
-	return intent
 }
 
 // A deploy of the owner of a pod that is on the move leaves nothing behind: no move in flight, no usage reserved, no pod
@@ -85,13 +100,14 @@ func TestADeployDuringAMove(t *testing.T) {
 			for i := range fleet.Replicas {
 				fleet.Replicas[i].Owner = i // of a single pod, so that no other one's going ends the move
 			}
-			w, e := steered(t, fleet)
-			intent := e.planned(3, w.nodes[(w.replicas[3].node+1)%len(w.nodes)].Name)
+			w, e := steered(t, fleet, allHot, 0)
+			planned := plan.Plan{Moves: []plan.Move{e.planned(3, w.nodes[(w.replicas[3].node+1)%len(w.nodes)].Name)}}
+			cycle := e.evictor.Begin(t.Context(), &planned, e.evict)
 			if evicted {
 				fits := fleet.Replicas[3].Requests
 				fleet.Replicas[3].Requests = fleet.Capacity.Plus(fleet.Capacity)
-				if err := e.move(&intent); err != nil || w.replicas[3].waiting == nil {
-					t.Fatalf("the replacement does not wait: %v", err)
+				if cycle.Step(t.Context()); e.err != nil || w.replicas[3].waiting == nil {
+					t.Fatalf("the replacement does not wait: %v, %+v", e.err, cycle.Left())
 				}
 				fleet.Replicas[3].Requests = fits
 			}
@@ -99,8 +115,9 @@ func TestADeployDuringAMove(t *testing.T) {
 			if err := w.until(e.clock.Add(2 * time.Minute)); err != nil {
 				t.Fatal(err)
 			}
-			if never, wait := e.check(&intent); !never || wait {
-				t.Errorf("the move of a pod that is gone: never %v, wait %v", never, wait)
+			cycle.Step(t.Context())
+			if outcomes := cycle.End(t.Context()); len(outcomes) != 1 || !evicted && outcomes[0].Reason != reasons.PodChanged {
+				t.Errorf("the move of a pod that is gone: %+v", outcomes)
 			}
 			if w.deployed != 1 || w.missing(3, w.now) > 0 || w.replicas[3].waiting != nil {
 				t.Errorf("%d pods were deployed, %d are away, %v waits", w.deployed, w.missing(3, w.now), w.replicas[3].waiting)
@@ -116,8 +133,6 @@ func TestADeployDuringAMove(t *testing.T) {
 
 // The pods of an owner that is being deployed are left alone, and for a while after.
 func TestAnOwnerIsLeftAloneAfterADeploy(t *testing.T) {
-	w, e := steered(t, fleetOf(t, 40, 50))
-	w.deploys = []Deploy{{Owner: 0, At: e.clock.Sub(w.start) + time.Second}}
 	for _, tc := range []struct {
 		after, settle time.Duration
 		want          reasons.Reason
@@ -125,16 +140,17 @@ func TestAnOwnerIsLeftAloneAfterADeploy(t *testing.T) {
 		{0, time.Hour, ""}, {20 * time.Second, 0, reasons.OwnerRollingOut}, {80 * time.Second, 0, reasons.OwnerRollingOut}, // three of four batches
 		{150 * time.Second, 0, ""}, {150 * time.Second, 3 * time.Minute, reasons.OwnerRollingOut}, {4 * time.Minute, 3 * time.Minute, ""},
 	} {
-		e.policy.OwnerSettle = tc.settle
+		w, e := steered(t, fleetOf(t, 40, 50), usual, tc.settle)
+		w.deploys = []Deploy{{Owner: 0, At: e.clock.Sub(w.start) + time.Second}}
 		at := e.began.Add(tc.after)
 		if err := w.until(at); err != nil {
 			t.Fatal(err)
 		}
 		e.clock = at
-		if got := e.refuse(w.replicas[0].pod); got != tc.want {
+		if got := e.evictor.Refuse(w.replicas[0].pod); got != tc.want {
 			t.Errorf("after %v: refused by %q, want %q", tc.after, got, tc.want)
 		}
-		if got := e.refuse(w.replicas[15].pod); got != "" {
+		if got := e.evictor.Refuse(w.replicas[15].pod); got != "" {
 			t.Errorf("after %v: a pod of another owner is refused by %q", tc.after, got)
 		}
 	}
@@ -142,16 +158,16 @@ func TestAnOwnerIsLeftAloneAfterADeploy(t *testing.T) {
 
 // A move waits while its owner's budget has no room and goes on when it has; others go first.
 func TestAMoveWaitsForItsBudget(t *testing.T) {
-	w, e := steered(t, fleetOf(t, 40, 50))
+	w, e := steered(t, fleetOf(t, 40, 50), allHot, 0)
 	w.maxUnavailable = 10
 	to := func(i int) string { return w.nodes[(w.replicas[i].node+1)%len(w.nodes)].Name }
-	moves := []ledger.Intent{e.planned(0, to(0)), e.planned(1, to(1)), e.planned(12, to(12))}
-	e.carry(moves)
+	moves := []plan.Move{e.planned(0, to(0)), e.planned(1, to(1)), e.planned(12, to(12))}
+	e.Execute(t.Context(), realusage.Made{Plan: plan.Plan{Moves: moves}}, e.evict)
 	if e.err != nil || e.tally.landed != 3 || e.tally.refused > 0 {
 		t.Fatalf("%d of 3 landed, %d were refused: %v", e.tally.landed, e.tally.refused, e.err)
 	}
 	for k, want := range []time.Duration{10 * time.Second, 40 * time.Second, 20 * time.Second} {
-		move, _ := e.observer.Ledger().Get(moves[k].PodUID)
+		move, _ := e.observer.Ledger().Get(moves[k].UID)
 		if got := move.Evicted.Sub(e.began); got != want {
 			t.Errorf("move %d of pod %q is made after %v, want %v", k, move.Pod, got, want)
 		}

@@ -24,6 +24,7 @@ import (
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/sim/recording"
 	"github.com/evenkeel/evenkeel/internal/sim/trace"
@@ -53,13 +54,13 @@ func TestDecisionsAreAsBefore(t *testing.T) {
 		"generated":  {fleet: generated(t, 200, 50), evicts: true, answers: true},
 		"evict-only": {fleet: generated(t, 80, 50), evicts: true},
 		"crowded": {fleet: generated(t, 120, 63), evicts: true, answers: true, change: func(c *Config, p *Policy) {
-			c.MaxUnavailablePercent, c.Gap, p.MoveTTL = 1, 10*time.Minute, 12*time.Minute
+			c.MaxUnavailablePercent, c.Gap, p.Evicting.MoveTTL = 1, 10*time.Minute, 12*time.Minute
 		}},
 		"deploys": {fleet: generated(t, 100, 50), answers: true, evicts: true, change: func(c *Config, _ *Policy) { c.DeploysPerDay = 6 }},
 		"restrained": {fleet: generated(t, 200, 56), evicts: true, answers: true, change: func(_ *Config, p *Policy) {
-			p.Rules, p.Options.MaxMoves, p.Options.MinGainPercent, p.Interval = safeguards.New(safeguards.Config{
+			p.Evicting.Safeguards, p.Options.MaxMoves, p.Options.MinGainPercent, p.Evicting.Interval = safeguards.New(safeguards.Config{
 				MaxPerHour: 8, MaxPerHourOfOwner: 2, NodeSettle: 15 * time.Minute, MoveTTL: 5 * time.Minute,
-				Cooldown: safeguards.Cooldown{Base: 30 * time.Minute, Max: 3 * time.Hour},
+				Cooldown: safeguards.Cooldown{Base: 30 * time.Minute, Max: 3 * time.Hour}, Breaker: lenient,
 			}), 3, 4, 20*time.Second
 		}},
 		"recording": {fleet: mixed(t), evicts: true, answers: true},
@@ -142,13 +143,13 @@ func shipped(t *testing.T) *Policy {
 			MinCoverage: 80, SampleInterval: 15 * time.Second, Ledger: ledger.Config{SourceAvoidance: 10 * time.Minute},
 		},
 		Args: args, Options: realusage.Options{MaxMoves: 100, MinGainPercent: 0.5, SchedulerNames: []string{"default-scheduler"}},
-		Rules: safeguards.New(safeguards.Config{
+		Evicting: evictor.Settings{Safeguards: safeguards.New(safeguards.Config{
 			MaxPerHour: 300, NodeSettle: time.Minute, MoveTTL: 5 * time.Minute, Cooldown: safeguards.Cooldown{Base: 10 * time.Minute, Max: 6 * time.Hour},
 			Breaker: safeguards.Breaker{MaxPending: 3, PendingAfter: time.Minute, MaxUnready: 3, UnreadyAfter: 5 * time.Minute,
 				MaxRefusedPercent: 50, MaxErrors: 5, Rest: 5 * time.Minute, MaxNotReadyPercent: 33},
 		}),
-		OwnerPercent: 10, MoveTTL: 5 * time.Minute, Interval: 200 * time.Millisecond, Deadline: 10 * time.Minute,
-		OwnerSettle: 3 * time.Minute, OutcomeAfter: 5 * time.Minute,
+			OwnerPercent: 10, MoveTTL: 5 * time.Minute, Interval: 200 * time.Millisecond, Deadline: 10 * time.Minute,
+			OwnerSettle: 3 * time.Minute, OutcomeAfter: 5 * time.Minute},
 	}
 }
 
@@ -160,6 +161,17 @@ type chronicle struct {
 	step   int
 	server *extender.Server
 	told   map[string]string // what was last written of a move
+}
+
+// witness writes plans down before they are carried out.
+type witness struct {
+	chronicle *chronicle
+	evenkeel  *evenkeel
+}
+
+func (w witness) Execute(ctx context.Context, made realusage.Made, evict func(context.Context, *v1.Pod) error) {
+	w.chronicle.plan(&made)
+	w.evenkeel.Execute(ctx, made, evict)
 }
 
 // decisions plays a variant and returns what was decided.
@@ -190,14 +202,9 @@ func decisions(t *testing.T, c *Config, v *Variant) string {
 // kube-scheduler is answered.
 func (r *chronicle) listen() {
 	e := r.player.evenkeel
-	h := &handle{world: e.world, evict: func(context.Context, *v1.Pod) error { return nil }}
 	var err error
-	e.plugin, err = realusage.New(e.policy.Args, h, realusage.Deps{
-		Observe: e.observed, Session: e.session, Refuse: e.refuse, Disruption: e.disruption, Moving: e.observer.Ledger().Moving, Options: e.policy.Options,
-		Execute: func(ctx context.Context, made realusage.Made, evict func(context.Context, *v1.Pod) error) {
-			r.plan(&made)
-			e.execute(ctx, made, evict)
-		},
+	e.plugin, err = realusage.New(e.policy.Args, &handle{world: e.world, evict: e.evict}, realusage.Deps{
+		Half: e.evictor, Executor: witness{r, e}, Options: e.policy.Options,
 	})
 	if err != nil {
 		r.t.Fatal(err)

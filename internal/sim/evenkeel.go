@@ -7,17 +7,15 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/steering"
-	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/reasons"
-	"github.com/evenkeel/evenkeel/safeguards"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
-	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -27,18 +25,11 @@ type Policy struct {
 	Observer observer.Config
 	Args     *policy.RealUsageLowNodeUtilizationArgs
 	Options  realusage.Options
-	Rules    *safeguards.Rules
-	// Interval is the least time between two evictions, Deadline how long a cycle may take, MoveTTL how long a move.
-	Interval, Deadline, MoveTTL time.Duration
-	// OwnerPercent is the share of an owner's replicas that may be on the move at once.
-	OwnerPercent float64
-	// OwnerSettle is how long after an owner's rollout began its pods are left alone.
-	OwnerSettle time.Duration
-	// OutcomeAfter is how long after its landing a move is judged.
-	OutcomeAfter time.Duration
+	Evicting evictor.Settings
 }
 
-// evenkeel observes a world, steers its kube-scheduler and evicts, as its Variant says.
+// evenkeel observes a world, steers its kube-scheduler and evicts, as its
+// Variant says. Production's own rooms decide; here is what they ask.
 type evenkeel struct {
 	policy   *Policy
 	world    *world
@@ -47,10 +38,11 @@ type evenkeel struct {
 	observer *observer.Observer
 	judge    *steering.Judge
 	filters  *placement.Filters
+	evictor  *evictor.Evictor
 	plugin   *realusage.Plugin
-	// clock is the time of the run, began when the cycle began, step when its step did.
+	// clock is the time of the run, began when the cycle began, step when its
+	// step did.
 	clock, began, step time.Time
-	verdict            *safeguards.Verdict
 	err                error
 }
 
@@ -62,21 +54,30 @@ func newEvenkeel(ctx context.Context, p *Policy, tally *tally) (*evenkeel, error
 			windows = append(windows, window)
 		}
 	}
-	e.source = &source{now: e.now, windows: windows}
+	e.source = &source{now: e.Now, windows: windows}
 	config := p.Observer
-	config.Now, config.Sources = e.now, []observer.Source{e.source}
+	config.Now, config.Sources = e.Now, []observer.Source{e.source}
 	var err error
 	if e.observer, err = observer.New(config); err != nil {
 		return nil, fmt.Errorf("making the observer: %w", err)
 	}
-	e.judge = steering.NewJudge(e.observer, e.now)
+	e.judge = steering.NewJudge(e.observer, e.Now)
 	if e.filters, err = placement.New(ctx, placement.Config{}); err != nil {
 		return nil, fmt.Errorf("building kube-scheduler's filters: %w", err)
 	}
-	return e, nil
+	settings := p.Evicting
+	settings.GracePeriodSeconds = new(int64(0)) // an eviction ends its pod at once
+	e.evictor, err = evictor.New(evictor.Config{
+		Observer: e.observer, Cluster: e, Evictions: unattended{}, Clock: e, Settings: settings,
+	})
+	return e, err
 }
 
-func (e *evenkeel) now() time.Time { return e.clock }
+// Now implements evictor.Clock.
+func (e *evenkeel) Now() time.Time { return e.clock }
+
+// Local implements evictor.Clock: in virtual time there is one clock.
+func (e *evenkeel) Local() time.Time { return e.clock }
 
 // join watches a world, whose pods stand.
 func (e *evenkeel) join(w *world) (err error) {
@@ -89,15 +90,8 @@ func (e *evenkeel) join(w *world) (err error) {
 		store.SetPod(pod)
 	}
 	w.watcher, w.told = e, func(now time.Time) { e.clock = now }
-	h := &handle{world: w, evict: func(context.Context, *v1.Pod) error { return nil }}
-	e.plugin, err = realusage.New(e.policy.Args, h, realusage.Deps{
-		Observe:    e.observed,
-		Session:    e.session,
-		Refuse:     e.refuse,
-		Disruption: e.disruption,
-		Moving:     e.observer.Ledger().Moving,
-		Options:    e.policy.Options,
-		Execute:    e.execute,
+	e.plugin, err = realusage.New(e.policy.Args, &handle{world: w, evict: e.evict}, realusage.Deps{
+		Half: e.evictor, Executor: e, Options: e.policy.Options,
 	})
 	return err
 }
@@ -110,89 +104,69 @@ func (e *evenkeel) observe(ctx context.Context, step time.Time, offset time.Dura
 
 // cycle plans and carries the plan out.
 func (e *evenkeel) cycle(ctx context.Context) error {
-	e.began, e.err, e.verdict = e.clock, nil, nil
+	e.began, e.err = e.clock, nil
 	e.observer.Ledger().Expire(e.clock)
-	e.judgeMoves()
+	e.evictor.BeginCycle(ctx)
 	if status := e.plugin.Balance(ctx, e.world.nodes); status != nil && status.Err != nil {
 		return status.Err
 	}
 	return e.err
 }
 
-func (e *evenkeel) observed() realusage.Observed {
-	latest := e.observer.Latest()
-	observed := realusage.Observed{
-		View: latest.View, Board: latest.Board, States: latest.States, Lines: latest.Lines, Closed: latest.Closed(),
-		MaxMoves: e.restrained().Left(),
-	}
-	if reason, detail := e.restrained().Closed(); reason != "" && observed.Closed == "" {
-		observed.Closed = string(reason) + ": " + detail
-	}
-	return observed
-}
-
-func (e *evenkeel) session(context.Context) (*placement.Session, error) {
-	if err := e.filters.Sync(e.world.nodes, e.world.pods()); err != nil {
-		return nil, fmt.Errorf("bringing the filters up to date: %w", err)
-	}
-	return e.filters.Begin(), nil
-}
-
-// restrained is what may be evicted now.
-func (e *evenkeel) restrained() *safeguards.Verdict {
-	if e.verdict == nil {
-		facts := safeguards.Facts{CycleStart: e.began, Nodes: len(e.world.nodes), Health: healthy}
-		facts.InFlight, facts.Ended = e.observer.Ledger().Moves()
-		e.verdict = e.policy.Rules.At(facts, e.clock)
-	}
-	return e.verdict
-}
-
-// healthy is how every replacement is: nothing fails in a replay.
-func healthy(string) safeguards.Health { return safeguards.Health{Known: true, Ready: true} }
-
-func (e *evenkeel) refuse(pod *v1.Pod) reasons.Reason {
-	if reason := e.disturbs(pod); reason != "" {
-		return reason
-	}
-	verdict := e.restrained()
-	for _, ask := range []func() (reasons.Reason, string){
-		func() (reasons.Reason, string) { return verdict.Owner(ownerOf(pod)) },
-		func() (reasons.Reason, string) { return verdict.Node(pod.Spec.NodeName) },
-		func() (reasons.Reason, string) { return verdict.Namespace(pod.Namespace) },
-		func() (reasons.Reason, string) { return verdict.Pool("") },
-	} {
-		if reason, _ := ask(); reason != "" {
-			return reasons.Reason(reason)
+// Execute implements realusage.Executor: it lets time pass between the steps of
+// the evictor's cycle.
+func (e *evenkeel) Execute(ctx context.Context, made realusage.Made, evict func(context.Context, *v1.Pod) error) {
+	cycle := e.evictor.Begin(ctx, &made.Plan, evict)
+	defer cycle.End(ctx)
+	for at := e.clock.Add(e.policy.Evicting.Interval); e.inTime(at); {
+		if e.err = e.world.until(at); e.err != nil {
+			return
+		}
+		e.clock = at
+		next := cycle.Step(ctx)
+		if next.Over || e.err != nil {
+			return
+		}
+		if at = at.Add(next.Wait); next.Blocked {
+			at = e.changes(cycle.Left())
 		}
 	}
-	return ""
 }
 
-func ownerOf(pod *v1.Pod) string {
-	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
-		return string(owner.UID)
-	}
-	return ""
-}
+// inTime reports whether something may still be done at a time: in the step.
+func (e *evenkeel) inTime(at time.Time) bool { return !at.IsZero() && at.Sub(e.step) < Step }
 
-// judgeMoves looks at what the moves that landed have brought, as cooldowns go by it.
-func (e *evenkeel) judgeMoves() {
-	latest := e.observer.Latest()
-	_, ended := e.observer.Ledger().Moves()
-	for i := range ended {
-		move := &ended[i]
-		if move.State != ledger.Landed || move.Outcome != nil || e.clock.Sub(move.Ended) < e.policy.OutcomeAfter {
+// changes is when the world changes for an owner of moves that wait; zero if
+// never.
+func (e *evenkeel) changes(moves []evictor.Move) (at time.Time) {
+	for i := range moves {
+		replica, ok := e.world.replicaOf(moves[i].PodUID)
+		if !ok {
 			continue
 		}
-		facts := ledger.OutcomeFacts{Now: e.clock, Exists: true, Ready: true}
-		if from := latest.View.Snapshot.Index(move.From); from >= 0 {
-			facts.SourceUsed = latest.View.Nodes[from].Current[usage.AtAvg5m]
-			facts.SourceHot = latest.States[move.From].State == thresholds.Hot
+		if next, ok := e.world.nextReady(e.world.replicas[replica].Owner, e.clock); ok && (at.IsZero() || next.Before(at)) {
+			at = next
 		}
-		if to := latest.View.Snapshot.Index(move.Node); to >= 0 {
-			_, facts.DestinationOver = latest.Lines.Over(to)
-		}
-		e.observer.Ledger().Judge(move.PodUID, ledger.Assess(*move, facts))
 	}
+	return at
+}
+
+// evict ends a pod and has its replacement placed, as the API server and the
+// controllers do.
+func (e *evenkeel) evict(_ context.Context, pod *v1.Pod) error {
+	move, _ := e.observer.Ledger().Get(string(pod.UID))
+	if reason, detail := e.evictor.Allow(&move.Intent); reason != "" {
+		return &reasons.Refusal{Reason: reason, Detail: detail}
+	}
+	replica, _ := e.world.replicaOf(move.PodUID)
+	node, err := e.world.evict(pod.UID, e.clock)
+	switch {
+	case err == nil:
+		e.tally.moved(move.From, node, move.To, replica)
+	case apierrors.IsTooManyRequests(err):
+		e.tally.refused++
+	default:
+		e.err = fmt.Errorf("evicting pod %q: %w", move.Pod, err)
+	}
+	return err
 }

@@ -1,13 +1,23 @@
 package sim
 
 import (
+	"context"
+	"fmt"
+
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/evenkeel/evenkeel/evictor"
-	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/placement"
+	"github.com/evenkeel/evenkeel/safeguards"
 )
 
-var _ watcher = (*evenkeel)(nil)
+var (
+	_ watcher         = (*evenkeel)(nil)
+	_ evictor.Cluster = (*evenkeel)(nil)
+)
 
 // SetPod implements watcher.
 func (e *evenkeel) SetPod(pod *v1.Pod) { e.observer.Store().SetPod(pod) }
@@ -15,32 +25,100 @@ func (e *evenkeel) SetPod(pod *v1.Pod) { e.observer.Store().SetPod(pod) }
 // DeletePod implements watcher.
 func (e *evenkeel) DeletePod(pod *v1.Pod) { e.observer.Store().DeletePod(pod.Namespace, pod.Name) }
 
-// ScaledDown implements watcher: an owner that wants fewer pods replaces as many fewer of those that were evicted.
+// ScaledDown implements watcher: an owner that wants fewer pods replaces as many
+// fewer of those that were evicted.
 func (e *evenkeel) ScaledDown(ownerUID string, by int) {
 	e.observer.Ledger().CancelOwner(ownerUID, by, e.clock)
 }
 
-// disturbs says why a pod may not be moved, as far as its owner and its budget go.
-func (e *evenkeel) disturbs(pod *v1.Pod) reasons.Reason {
-	i, ok := e.world.replicaOf(string(pod.UID))
-	if !ok {
-		return reasons.OwnerUnknown
-	}
-	owner := e.world.replicas[i].Owner
-	if budgets := e.world.budget(owner, e.clock); len(budgets) > 0 && evictor.Never(budgets[0]) {
-		return reasons.PodDisruptionBudgetForbids
-	}
-	o := &e.world.owners[owner]
-	if o.rolling || !o.rolled.IsZero() && e.clock.Sub(o.rolled) < e.policy.OwnerSettle {
-		return reasons.OwnerRollingOut
+func ownerOf(pod *v1.Pod) string {
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+		return string(owner.UID)
 	}
 	return ""
 }
 
-// disruption puts pods last whose budget has no room now.
-func (e *evenkeel) disruption(pod *v1.Pod) int64 {
-	if i, ok := e.world.replicaOf(string(pod.UID)); ok && e.world.spent(e.world.replicas[i].Owner, e.clock) {
-		return 1
+// Pod implements evictor.Cluster.
+func (e *evenkeel) Pod(_, name string) *v1.Pod {
+	if i, ok := e.world.byName(name); ok {
+		return e.world.replicas[i].pod
 	}
-	return 0
+	return nil
 }
+
+// Siblings implements evictor.Cluster.
+func (e *evenkeel) Siblings(pod *v1.Pod) (siblings []*v1.Pod, err error) {
+	i, ok := e.world.replicaOf(string(pod.UID))
+	if !ok {
+		return nil, errGone
+	}
+	for _, k := range e.world.owners[e.world.replicas[i].Owner].replicas {
+		if r := &e.world.replicas[k]; r.pod != nil {
+			siblings = append(siblings, r.pod)
+		}
+	}
+	return siblings, nil
+}
+
+// Owner implements evictor.Cluster.
+func (e *evenkeel) Owner(pod *v1.Pod) evictor.Owner {
+	i, ok := e.world.replicaOf(string(pod.UID))
+	if !ok {
+		return evictor.Owner{Missing: true}
+	}
+	owner := e.world.replicas[i].Owner
+	o, wanted := &e.world.owners[owner], e.world.wanted(owner)
+	return evictor.Owner{
+		UID: ownerOf(pod), Replicas: wanted, Ready: wanted - e.world.missing(owner, e.clock), RollingOut: o.rolling, Created: o.rolled,
+	}
+}
+
+// Budgets implements evictor.Cluster.
+func (e *evenkeel) Budgets(pod *v1.Pod) []*policyv1.PodDisruptionBudget {
+	if i, ok := e.world.replicaOf(string(pod.UID)); ok {
+		return e.world.budget(e.world.replicas[i].Owner, e.clock)
+	}
+	return nil
+}
+
+// Replacement implements evictor.Cluster: a pod is ready some time after it was
+// bound, and never restarts.
+func (e *evenkeel) Replacement(move *ledger.Move) evictor.Replacement {
+	i, ok := e.world.byName(move.ReplacementName)
+	if !ok || string(e.world.replicas[i].pod.UID) != move.Replacement {
+		return evictor.Replacement{}
+	}
+	return evictor.Replacement{Exists: true, Ready: !e.world.replicas[i].ready.After(e.clock)}
+}
+
+// Session implements evictor.Cluster.
+func (e *evenkeel) Session(context.Context) (*placement.Session, error) {
+	if err := e.filters.Sync(e.world.nodes, e.world.pods()); err != nil {
+		return nil, fmt.Errorf("bringing the filters up to date: %w", err)
+	}
+	return e.filters.Begin(), nil
+}
+
+// unattended is the evicting client of a run: nobody pauses it, and nothing has
+// to be stored.
+type unattended struct{}
+
+var _ evictor.Evictions = unattended{}
+
+// Commit implements evictor.Evictions.
+func (unattended) Commit(context.Context) error { return nil }
+
+// Announced implements evictor.Evictions.
+func (unattended) Announced(context.Context) {}
+
+// Permits implements evictor.Evictions.
+func (unattended) Permits(context.Context) error { return nil }
+
+// Evicted implements evictor.Evictions: the watch is never behind.
+func (unattended) Evicted(string) bool { return false }
+
+// Calls implements evictor.Evictions.
+func (unattended) Calls() []safeguards.Call { return nil }
+
+// DryRun implements evictor.Evictions.
+func (unattended) DryRun() bool { return false }

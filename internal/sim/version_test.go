@@ -57,7 +57,7 @@ func TestVersionsLookReal(t *testing.T) {
 
 // A pod of a new version is expected to use what those of the version before do.
 func TestANewVersionIsExpectedToDoAsTheOneBefore(t *testing.T) {
-	w, e := steered(t, fleetOf(t, 40, 50))
+	w, e := steered(t, fleetOf(t, 40, 50), usual, 0)
 	expect := func(pod *v1.Pod) cluster.Amounts {
 		return e.observer.Estimate(e.observer.Latest(), &observer.Unmeasured{Kin: kinOf(pod), Requests: w.replicas[0].Requests})
 	}

@@ -21,8 +21,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster/informed"
 	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/policy"
-	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/scorer"
+	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
@@ -38,7 +38,7 @@ const (
 type fleet struct {
 	nodes    []*v1.Node
 	pods     []*v1.Pod
-	observed Observed
+	observed plan.Observed
 	// uses is what each pod uses, by its name.
 	uses    map[string]cluster.Amounts
 	shared  informers.SharedInformerFactory
@@ -51,7 +51,7 @@ func newFleet(tb testing.TB, nodes int, decorate func(workload int, pod *v1.Pod)
 	tb.Helper()
 	f := &fleet{uses: map[string]cluster.Amounts{}, shared: informers.NewSharedInformerFactory(nil, 0)}
 	view := &usage.View{Snapshot: &cluster.Snapshot{}, Windows: []usage.Window{usage.Last, usage.Avg5m}}
-	f.observed = Observed{View: view, States: map[string]thresholds.NodeState{}, MaxMoves: -1}
+	f.observed = plan.Observed{View: view, States: map[string]thresholds.NodeState{}, MaxMoves: -1}
 	for i := range nodes {
 		f.add(i, nodes, decorate)
 	}
@@ -128,13 +128,8 @@ func (f *fleet) store(tb testing.TB) {
 func (f *fleet) plugin(tb testing.TB, session func(context.Context) (*placement.Session, error), made func(Made)) *Plugin {
 	tb.Helper()
 	plugin, err := New(&policy.RealUsageLowNodeUtilizationArgs{}, f.handle(tb, false), Deps{
-		Observe:    func() Observed { return f.observed },
-		Session:    session,
-		Refuse:     func(*v1.Pod) reasons.Reason { return "" },
-		Disruption: func(pod *v1.Pod) int64 { return int64(len(pod.OwnerReferences)) },
-		Moving:     func(string) bool { return false },
-		Options:    Options{SchedulerNames: []string{v1.DefaultSchedulerName}},
-		Execute:    func(_ context.Context, m Made, _ func(context.Context, *v1.Pod) error) { made(m) },
+		Half:    &benchHalf{fakeHalf{observed: &f.observed, disruption: func(pod *v1.Pod) int64 { return int64(len(pod.OwnerReferences)) }}, session},
+		Options: Options{SchedulerNames: []string{v1.DefaultSchedulerName}}, Executor: executorFunc(made),
 	})
 	if err != nil {
 		tb.Fatal(err)
@@ -246,3 +241,11 @@ func mixed(workload int, p *v1.Pod) {
 		repelling(workload, p)
 	}
 }
+
+// benchHalf opens sessions of its own.
+type benchHalf struct {
+	fakeHalf
+	open func(context.Context) (*placement.Session, error)
+}
+
+func (h *benchHalf) Session(ctx context.Context) (*placement.Session, error) { return h.open(ctx) }

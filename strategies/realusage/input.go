@@ -11,23 +11,10 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/reasons"
-	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
-
-// Observed is what the plugin plans on.
-type Observed struct {
-	View   *usage.View
-	Board  *scorer.Board
-	States map[string]thresholds.NodeState
-	Lines  *thresholds.Resolved
-	// Closed is why nothing may be evicted now; empty when it may.
-	Closed string
-	// MaxMoves is how many moves may be made beside the policy's bound; negative for no further bound.
-	MaxMoves int
-}
 
 // Options are a policy's rules about pods and plans.
 type Options struct {
@@ -41,7 +28,7 @@ type Options struct {
 type gathering struct {
 	*Plugin
 
-	observed Observed
+	observed plan.Observed
 	// byUID are the objects on the node that is looked at.
 	byUID map[string]*v1.Pod
 	// objects are those of the pods that may be moved, which the scheduler's filters need.
@@ -49,9 +36,9 @@ type gathering struct {
 }
 
 // input also returns the objects of the pods that may be moved.
-func (p *Plugin) input(observed Observed, nodes []*v1.Node) (plan.Input, map[*cluster.Pod]*v1.Pod, error) {
+func (p *Plugin) input(observed plan.Observed, nodes []*v1.Node) (plan.Input, map[*cluster.Pod]*v1.Pod, error) {
 	g := &gathering{
-		Plugin: p, observed: observed, byUID: map[string]*v1.Pod{}, objects: make(map[*cluster.Pod]*v1.Pod, observed.onHotNodes()),
+		Plugin: p, observed: observed, byUID: map[string]*v1.Pod{}, objects: make(map[*cluster.Pod]*v1.Pod, observed.PodsOnHotNodes()),
 	}
 	eligible := make(map[string]struct{}, len(nodes))
 	for _, node := range nodes {
@@ -76,16 +63,6 @@ func (p *Plugin) input(observed Observed, nodes []*v1.Node) (plan.Input, map[*cl
 		in.Nodes = append(in.Nodes, node)
 	}
 	return in, g.objects, nil
-}
-
-// onHotNodes counts the pods that may have to be looked at.
-func (o *Observed) onHotNodes() (pods int) {
-	for _, info := range o.View.Snapshot.Nodes {
-		if o.States[info.Node.Name].State == thresholds.Hot {
-			pods += len(info.Pods)
-		}
-	}
-	return pods
 }
 
 // node is a node of the view as the planner sees it.
@@ -139,7 +116,7 @@ func (g *gathering) pods(info *cluster.NodePods, read *usage.NodeUsage) (pods []
 		}
 		pod := plan.Pod{Pod: record, Usage: read.Pods[j].Used}
 		object := g.byUID[record.UID]
-		if object == nil || object.DeletionTimestamp != nil || g.deps.Moving(record.UID) {
+		if object == nil || object.DeletionTimestamp != nil || g.deps.Half.Moving(record.UID) {
 			left = left.Plus(pod.Usage) // at least what it was counted with; the next sample knows better
 			continue
 		}
@@ -148,7 +125,7 @@ func (g *gathering) pods(info *cluster.NodePods, read *usage.NodeUsage) (pods []
 			pod.Refused = reasons.NodeLeaving
 		}
 		if pod.Refused == "" {
-			pod.Disruption = g.deps.Disruption(object)
+			pod.Disruption = g.deps.Half.Disruption(object)
 			g.objects[record] = object
 		}
 		pods = append(pods, pod)
@@ -187,7 +164,7 @@ func (p *Plugin) refuse(object *v1.Pod, record *cluster.Pod, read *usage.PodUsag
 	case !read.Measured:
 		return reasons.PodUsageUnknown
 	}
-	if reason := p.deps.Refuse(object); reason != "" {
+	if reason := p.deps.Half.Refuse(object); reason != "" {
 		return reason
 	}
 	if !p.handle.Evictor().Filter(p.filtered(object)) {
@@ -209,7 +186,7 @@ const configSource = "kubernetes.io/config.source"
 // pods the gap that a surge does not leave, and no argument exempts pods from this one check; but it passes over pods with more
 // than one owner, and no other check counts them.
 func (p *Plugin) filtered(object *v1.Pod) *v1.Pod {
-	if len(object.OwnerReferences) == 0 || p.deps.Surges == nil || !p.deps.Surges(object) {
+	if len(object.OwnerReferences) == 0 || !p.deps.Half.Surges(object) {
 		return object
 	}
 	twice := *object

@@ -1,6 +1,6 @@
 // Package realusage is RealUsageLowNodeUtilization as a plugin of the descheduler framework: it gathers what the planner
-// needs of the framework and the cluster, has the plan made and hands its moves to the evictor. Deciding is left to its
-// package plan, doing to whoever is given as Execute.
+// needs of the framework and the cluster, has the plan
+// made and hands it to an Executor. Deciding is left to its package plan.
 package realusage
 
 import (
@@ -25,32 +25,43 @@ import (
 // Name is the plugin's name in a DeschedulerPolicy.
 const Name = policy.RealUsageLowNodeUtilizationName
 
+// Half is the evicting half as the plugin asks it.
+type Half interface {
+	// Observe returns what is known now and whether it is good enough to evict
+	// on.
+	Observe() plan.Observed
+	// Session opens a what-if session on the cluster as it is now.
+	Session(ctx context.Context) (*placement.Session, error)
+	// Refuse returns why a pod may not be moved beyond what this package knows;
+	// empty when it may.
+	Refuse(pod *v1.Pod) reasons.Reason
+	// Disruption orders pods of one priority: lower is moved first.
+	Disruption(pod *v1.Pod) int64
+	// Surges reports whether another pod is ready before this one is evicted.
+	Surges(pod *v1.Pod) bool
+	// Moving reports whether a pod is on the move already.
+	Moving(podUID string) bool
+}
+
+// Executor does with a plan what is to be done: make its moves or print them.
+type Executor interface {
+	// Execute is given evict, which takes one pod through the framework's
+	// filters and evictor.
+	Execute(ctx context.Context, made Made, evict func(context.Context, *v1.Pod) error)
+}
+
 // Deps is what the plugin needs beyond the framework's handle.
 type Deps struct {
-	// Observe returns what is known now and whether it is good enough to evict on.
-	Observe func() Observed
-	// Session opens a what-if session on the cluster as it is now.
-	Session func(ctx context.Context) (*placement.Session, error)
-	// Refuse says why a pod may not be moved beyond what this package knows; empty when it may.
-	Refuse func(pod *v1.Pod) reasons.Reason
-	// Disruption orders pods of one priority: lower is moved first.
-	Disruption func(pod *v1.Pod) int64
-	// Surges says whether another pod is ready before this one is evicted; nil says of none.
-	Surges func(pod *v1.Pod) bool
-	// Moving says whether a pod is on the move already.
-	Moving func(podUID string) bool
+	Half     Half
+	Executor Executor
 	// Options are the policy's rules about pods.
 	Options Options
-	// Execute makes the moves. evict takes one pod through the framework's filters and evictor.
-	Execute func(ctx context.Context, made Made, evict func(context.Context, *v1.Pod) error)
-	// Filtered is the error that evict returns for a pod that the framework's pre-eviction filters refuse.
-	Filtered error
 }
 
 // Made is a plan with what it was made on.
 type Made struct {
 	Plan     plan.Plan
-	Observed Observed
+	Observed plan.Observed
 	// Closed is why no plan was made; empty when one was.
 	Closed string
 	// Input is what the plan was made of, without its Placement; empty where none was made.
@@ -84,8 +95,8 @@ func New(object runtime.Object, handle frameworktypes.Handle, deps Deps) (*Plugi
 	if !ok {
 		return nil, fmt.Errorf("%s: want its own arguments, got %T", Name, object)
 	}
-	if deps.Observe == nil || deps.Session == nil || deps.Execute == nil {
-		return nil, errors.New("realusage: Observe, Session and Execute must be set")
+	if deps.Half == nil || deps.Executor == nil {
+		return nil, errors.New("realusage: Half and Executor must be set")
 	}
 	return &Plugin{args: args, handle: handle, deps: deps}, nil
 }
@@ -105,7 +116,7 @@ func (p *Plugin) Balance(ctx context.Context, nodes []*v1.Node) *frameworktypes.
 		d := &made.Plan.Declined[i]
 		logger.V(2).Info("Pod is not moved", "pod", klog.KRef(d.Namespace, d.Name), "node", d.Node, "reason", d.Reason, "detail", d.Detail)
 	}
-	p.deps.Execute(ctx, made, p.evict)
+	p.deps.Executor.Execute(ctx, made, p.evict)
 	return nil
 }
 
@@ -127,7 +138,7 @@ func count(nodes []plan.Node, state thresholds.State) int {
 // evict takes one pod through the framework: its pre-eviction filters, its limits and its eviction.
 func (p *Plugin) evict(ctx context.Context, pod *v1.Pod) error {
 	if !p.handle.Evictor().PreEvictionFilter(pod) {
-		return p.deps.Filtered
+		return &reasons.Refusal{Reason: reasons.PreEvictionFilter}
 	}
 	err := p.handle.Evictor().Evict(ctx, pod, evictions.EvictOptions{StrategyName: Name, Reason: string(reasons.NodeHot)})
 	if err != nil {

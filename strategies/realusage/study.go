@@ -36,7 +36,7 @@ type Study struct {
 
 // Study plans as Balance does and has nothing carried out. It may be called while Balance runs.
 func (p *Plugin) Study(ctx context.Context, nodes []*v1.Node, asked Asked) (Study, error) {
-	observed := p.deps.Observe()
+	observed := p.deps.Half.Observe()
 	study := Study{Made: Made{Observed: observed, Closed: observed.Closed, By: p}}
 	if observed.Closed != "" {
 		if observed.View != nil {
@@ -63,7 +63,7 @@ func (p *Plugin) Study(ctx context.Context, nodes []*v1.Node, asked Asked) (Stud
 
 // try plans and looks for landings in a what-if session.
 func (p *Plugin) try(ctx context.Context, study *Study, objects map[*cluster.Pod]*v1.Pod) error {
-	session, err := p.deps.Session(ctx)
+	session, err := p.deps.Half.Session(ctx)
 	if err != nil {
 		return fmt.Errorf("opening a placement session: %w", err)
 	}
@@ -88,7 +88,7 @@ func (p *Plugin) judge(ctx context.Context, study *Study, asked Asked) *v1.Pod {
 	}
 	pod := &plan.Pod{Pod: asked.Pod, Usage: read.Used}
 	if pod.Refused = p.refuse(object, asked.Pod, read); pod.Refused == "" {
-		pod.Disruption = p.deps.Disruption(object)
+		pod.Disruption = p.deps.Half.Disruption(object)
 	}
 	if pod.Refused == reasons.ProtectedByDefaultEvictor && asked.Protection != nil {
 		study.Protection = protection(ctx, asked.Protection, p.handle, p.filtered(object))

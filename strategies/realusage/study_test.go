@@ -2,6 +2,7 @@ package realusage
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/scorer"
+	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
@@ -29,7 +31,7 @@ type yard struct {
 	*Plugin
 	nodes      []*v1.Node
 	pods       map[string][]*v1.Pod
-	observed   Observed
+	observed   plan.Observed
 	protection *defaultevictor.DefaultEvictorArgs
 	executed   int
 }
@@ -71,7 +73,7 @@ func newYard(t *testing.T, change ...func(*v1.Pod)) *yard {
 		t.Fatal(err)
 	}
 	resolved := set.Resolve(view)
-	y.observed = Observed{View: view, Lines: resolved, States: states, Board: scorer.NewBoard(view, resolved, scorer.Config{}), MaxMoves: -1}
+	y.observed = plan.Observed{View: view, Lines: resolved, States: states, Board: scorer.NewBoard(view, resolved, scorer.Config{}), MaxMoves: -1}
 	filters, err := placement.New(t.Context(), placement.Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -97,13 +99,8 @@ func (y *yard) build(t *testing.T, filters *placement.Filters) {
 	}
 	handle.EvictorFilterImpl = evictor.(frameworktypes.EvictorPlugin)
 	y.Plugin, err = New(&policy.RealUsageLowNodeUtilizationArgs{}, handle, Deps{
-		Observe:    func() Observed { return y.observed },
-		Session:    func(context.Context) (*placement.Session, error) { return filters.Begin(), nil },
-		Refuse:     func(*v1.Pod) reasons.Reason { return "" },
-		Disruption: func(*v1.Pod) int64 { return 0 },
-		Moving:     func(string) bool { return false },
-		Options:    Options{SchedulerNames: []string{v1.DefaultSchedulerName}},
-		Execute:    func(context.Context, Made, func(context.Context, *v1.Pod) error) { y.executed++ },
+		Half:    &fakeHalf{observed: &y.observed, session: filters.Begin},
+		Options: Options{SchedulerNames: []string{v1.DefaultSchedulerName}}, Executor: executorFunc(func(Made) { y.executed++ }),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +150,7 @@ func TestStudyWhileClosed(t *testing.T) {
 	if study := y.study(t, 0, 0); study.Pod == nil || study.Made.Closed != "OutsideWindow" || len(study.Made.Plan.Moves)+len(study.Landings) > 0 {
 		t.Errorf("got %+v", study)
 	}
-	y.observed = Observed{Closed: "NoUsageData"}
+	y.observed = plan.Observed{Closed: "NoUsageData"}
 	if _, err := y.Study(t.Context(), y.nodes, Asked{Pod: &cluster.Pod{}}); err != nil {
 		t.Errorf("before the first observation: %v", err)
 	}
@@ -185,4 +182,43 @@ func TestStudyOfAPodThatIsGone(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, study, err)
 		}
 	}
+}
+
+// fakeHalf is an evicting half that refuses nothing.
+type fakeHalf struct {
+	observed   *plan.Observed
+	session    func() *placement.Session
+	disruption func(*v1.Pod) int64
+	surges     func(*v1.Pod) bool
+}
+
+var _ Half = (*fakeHalf)(nil)
+
+func (h *fakeHalf) Observe() plan.Observed { return *h.observed }
+
+func (h *fakeHalf) Session(context.Context) (*placement.Session, error) {
+	if h.session == nil {
+		return nil, errors.New("none")
+	}
+	return h.session(), nil
+}
+
+func (h *fakeHalf) Refuse(*v1.Pod) reasons.Reason { return "" }
+
+func (h *fakeHalf) Disruption(pod *v1.Pod) int64 {
+	if h.disruption == nil {
+		return 0
+	}
+	return h.disruption(pod)
+}
+
+func (h *fakeHalf) Surges(pod *v1.Pod) bool { return h.surges != nil && h.surges(pod) }
+
+func (h *fakeHalf) Moving(string) bool { return false }
+
+// executorFunc is told plans.
+type executorFunc func(Made)
+
+func (f executorFunc) Execute(_ context.Context, made Made, _ func(context.Context, *v1.Pod) error) {
+	f(made)
 }

@@ -1,8 +1,6 @@
 package realusage
 
 import (
-	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -14,8 +12,8 @@ import (
 	"sigs.k8s.io/descheduler/pkg/framework/plugins/defaultevictor"
 	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
 
-	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 )
 
 // The one check that a surge makes pointless lets a pod pass, and only that: held against the DefaultEvictor itself, because
@@ -52,10 +50,8 @@ func TestSurgePassesMinReplicas(t *testing.T) {
 	}
 	handle.EvictorFilterImpl = filter
 	p, err := New(&policy.RealUsageLowNodeUtilizationArgs{}, handle, Deps{
-		Observe: func() Observed { return Observed{} },
-		Session: func(context.Context) (*placement.Session, error) { return nil, errors.New("none") },
-		Execute: func(context.Context, Made, func(context.Context, *v1.Pod) error) {},
-		Surges:  func(pod *v1.Pod) bool { return pod.Annotations["asks"] != "" },
+		Half:     &fakeHalf{observed: &plan.Observed{}, surges: func(pod *v1.Pod) bool { return pod.Annotations["asks"] != "" }},
+		Executor: executorFunc(func(Made) {}),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package app
+package evictor
 
 import (
 	"testing"
@@ -14,29 +14,59 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/safeguards"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// estate is what owners know, fed by hand.
+// estate is an Evictor on what informers know, fed by hand.
 type estate struct {
-	*owners
+	*Evictor
+	watched *Watched
 	factory informers.SharedInformerFactory
 	ledger  *ledger.Ledger
+	client  *Client
 }
 
-func newEstate(t *testing.T) *estate {
+// at is a clock that stands.
+type at time.Time
+
+func (a at) Now() time.Time { return time.Time(a) }
+
+func (a at) Local() time.Time { return time.Time(a) }
+
+func newEstate(t *testing.T, pods ...*v1.Pod) *estate {
 	t.Helper()
+	kube := fake.NewClientset()
 	e := &estate{factory: informers.NewSharedInformerFactory(fake.NewClientset(), 0), ledger: ledger.New(ledger.Config{})}
-	o, err := newOwners(e.factory, e.ledger, func() time.Duration { return 3 * time.Minute }, func() time.Time { return noon })
+	e.watched = NewWatched(e.factory, e.ledger, at(noon))
+	if err := e.watched.WatchOwners(&placement.Filters{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, pod := range pods {
+		if err := e.factory.Core().V1().Pods().Informer().GetIndexer().Add(pod); err != nil {
+			t.Fatal(err)
+		}
+		if err := kube.Tracker().Add(pod); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := &play{t: t, ledger: e.ledger}
+	var err error
+	e.client, err = NewClient(ClientConfig{Kube: kube, Ledger: e.ledger, Authority: p, Clock: at(noon), Timeout: time.Second, DryRun: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.budgets = evictor.Budgets{Lister: e.factory.Policy().V1().PodDisruptionBudgets().Lister()}
-	e.owners = o
+	e.Evictor, err = New(Config{
+		Observer: p, Cluster: e.watched, Evictions: e.client, Clock: at(noon),
+		Settings: Settings{OwnerSettle: 3 * time.Minute, Deadline: time.Minute, Safeguards: safeguards.New(safeguards.Config{Breaker: lenient})},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	return e
 }
 
@@ -139,7 +169,7 @@ func TestOwnersRefuse(t *testing.T) {
 			for _, object := range tc.objects {
 				e.add(t, object)
 			}
-			if got := e.refuse(tc.pod); got != tc.want {
+			if got := e.Refuse(tc.pod); got != tc.want {
 				t.Errorf("refused for %q, want %q", got, tc.want)
 			}
 		})
@@ -153,10 +183,10 @@ func TestOwnersScaled(t *testing.T) {
 		refused  reasons.Reason
 		inFlight int
 	}{
-		"nothing but its status changed": {func(e *estate) { e.updated(replicaSet(5), replicaSet(5)) }, "", 3},
-		"scaled up":                      {func(e *estate) { e.updated(replicaSet(4), replicaSet(5)) }, reasons.OwnerJustScaled, 3},
-		"scaled down by two":             {func(e *estate) { e.updated(replicaSet(7), replicaSet(5)) }, reasons.OwnerJustScaled, 1},
-		"deleted":                        {func(e *estate) { e.updated(replicaSet(4), replicaSet(5)); e.deleted(replicaSet(5)) }, "", 0},
+		"nothing but its status changed": {func(e *estate) { e.watched.updated(replicaSet(5), replicaSet(5)) }, "", 3},
+		"scaled up":                      {func(e *estate) { e.watched.updated(replicaSet(4), replicaSet(5)) }, reasons.OwnerJustScaled, 3},
+		"scaled down by two":             {func(e *estate) { e.watched.updated(replicaSet(7), replicaSet(5)) }, reasons.OwnerJustScaled, 1},
+		"deleted":                        {func(e *estate) { e.watched.updated(replicaSet(4), replicaSet(5)); e.watched.deleted(replicaSet(5)) }, "", 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -166,7 +196,7 @@ func TestOwnersScaled(t *testing.T) {
 				e.ledger.Record(noon, ledger.Intent{PodUID: pod, Owner: cluster.Owner{UID: "rs-1", Kind: "ReplicaSet"}, TTL: time.Hour})
 			}
 			tc.change(e)
-			if got := e.refuse(ownedBy("ReplicaSet", "rs-1")); got != tc.refused {
+			if got := e.Refuse(ownedBy("ReplicaSet", "rs-1")); got != tc.refused {
 				t.Errorf("refused for %q, want %q", got, tc.refused)
 			}
 			if inFlight, _ := e.ledger.Moves(); len(inFlight) != tc.inFlight {
@@ -197,7 +227,7 @@ func TestDisruptionOrder(t *testing.T) {
 	}
 	costs := map[string]int64{}
 	for name, pod := range ordered {
-		costs[name] = e.disruption(pod)
+		costs[name] = e.Disruption(pod)
 	}
 	for a, costA := range costs {
 		for b, costB := range costs {
@@ -206,7 +236,7 @@ func TestDisruptionOrder(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff(50, e.replicas(ordered["1 one of fifty"])); diff != "" {
+	if diff := cmp.Diff(50, e.watched.Owner(ordered["1 one of fifty"]).Replicas); diff != "" {
 		t.Errorf("replicas (-want +got):\n%s", diff)
 	}
 }

@@ -39,7 +39,7 @@ func TestExecutor(t *testing.T) {
 		},
 		"without a budget a tenth of an owner's replicas at once, until their replacements are ready": {
 			play: func(p *play) {
-				p.config.Replicas = func(*v1.Pod) int { return 29 } // two at once
+				p.config.replicas = func(*v1.Pod) int { return 29 } // two at once
 				p.landsIn, p.readyIn = 2900*time.Millisecond, 5*time.Second
 			},
 			moves:   []string{"a", "b", "c", "d"},
@@ -47,7 +47,7 @@ func TestExecutor(t *testing.T) {
 			evicted: []string{"a@0.0", "b@0.2", "c@8.0", "d@8.2"},
 		},
 		"of an owner whose replicas are not known one at a time": {
-			play:    func(p *play) { p.config.Replicas = func(*v1.Pod) int { return 0 } },
+			play:    func(p *play) { p.config.replicas = func(*v1.Pod) int { return 0 } },
 			moves:   []string{"a", "b"},
 			want:    []string{"a", "b"},
 			evicted: []string{"a@0.0", "b@2.0"},
@@ -73,7 +73,7 @@ func TestExecutor(t *testing.T) {
 		"a budget that its controller has not seen yet has no room": {
 			play: func(p *play) {
 				p.budget("web", 5, "1")
-				for _, pdb := range p.config.Budgets.Of(aPod("a")) {
+				for _, pdb := range p.Budgets(aPod("a")) {
 					pdb.Generation = 2
 				}
 			},
@@ -116,7 +116,7 @@ func TestExecutor(t *testing.T) {
 		},
 		"the deadline leaves what has to wait": {
 			play: func(p *play) {
-				p.config.Replicas = func(*v1.Pod) int { return 1 }
+				p.config.replicas = func(*v1.Pod) int { return 1 }
 				p.landsIn = -1
 			},
 			moves:   []string{"a", "b"},
@@ -125,8 +125,13 @@ func TestExecutor(t *testing.T) {
 		},
 		"a move that is no good any more is left": {
 			play: func(p *play) {
-				p.config.Recheck = func(m *Move) reasons.Reason {
-					return map[string]reasons.Reason{"a": reasons.SourceNoLongerHot, "b": reasons.LandingGone}[m.Pod]
+				p.config.change = func(m *Move) {
+					switch m.Pod {
+					case "a":
+						m.From = "warm"
+					case "b":
+						m.To = "gone"
+					}
 				}
 			},
 			moves:   []string{"a", "b", "c"},
@@ -167,13 +172,15 @@ func TestExecutor(t *testing.T) {
 			evicted: []string{"!a@0.0"},
 		},
 		"the kill switch in the middle of a cycle": {
-			play:    func(p *play) { p.answers["b"] = []error{&Refusal{reasons.Paused, "by hand"}} },
+			play:    func(p *play) { p.answers["b"] = []error{&reasons.Refusal{Reason: reasons.Paused, Detail: "by hand"}} },
 			moves:   []string{"a", "b", "c"},
 			want:    []string{"a", "b: Paused", "c: Paused"},
 			evicted: []string{"a@0.0", "!b@0.2"},
 		},
 		"a pod that the framework's filters refuse": {
-			play:    func(p *play) { p.answers["a"] = []error{&Refusal{reasons.PreEvictionFilter, ""}} },
+			play: func(p *play) {
+				p.answers["a"] = []error{&reasons.Refusal{Reason: reasons.PreEvictionFilter, Detail: ""}}
+			},
 			moves:   []string{"a", "b"},
 			want:    []string{"a: PreEvictionFilter", "b"},
 			evicted: []string{"!a@0.0", "b@0.0"},
@@ -185,20 +192,20 @@ func TestExecutor(t *testing.T) {
 			evicted: []string{"!a@0.0", "b@0.0"},
 		},
 		"the first move is a probe; once its replacement proved steering the others follow": {
-			play:    func(p *play) { p.steered(SteeredYes) },
+			play:    func(p *play) { p.steered(Steered) },
 			moves:   []string{"a", "b", "c"},
 			want:    []string{"a", "b", "c"},
 			evicted: []string{"a@0.0", "b@2.0", "c@2.2"},
 		},
 		"a probe that proves nothing is followed by another": {
-			play:    func(p *play) { p.steered(SteeredUnproven, SteeredYes) },
+			play:    func(p *play) { p.steered(Unproven, Steered) },
 			moves:   []string{"a", "b", "c", "d"},
 			want:    []string{"a", "b", "c", "d"},
 			evicted: []string{"a@0.0", "b@2.0", "c@4.0", "d@4.2"},
 		},
 		"a probe that nobody asked about ends the cycle": {
 			play: func(p *play) {
-				p.steered(SteeredNo)
+				p.steered(NotSteered)
 				p.notAsked, p.landsOn = true, "hot"
 			},
 			moves:   []string{"a", "b", "c"},
@@ -207,7 +214,7 @@ func TestExecutor(t *testing.T) {
 		},
 		"a probe that does not land in its grace and twenty seconds ends the cycle": {
 			play: func(p *play) {
-				p.steered(SteeredYes)
+				p.steered(Steered)
 				p.landsIn = 31 * time.Second
 			},
 			moves:   []string{"a", "b"},
@@ -216,7 +223,7 @@ func TestExecutor(t *testing.T) {
 		},
 		"a probe whose owner wants no replacement is followed by another": {
 			play: func(p *play) {
-				p.steered(SteeredYes)
+				p.steered(Steered)
 				p.landsIn = 3900 * time.Millisecond // pods of one template are interchangeable: it is the one instead of a that proves b
 				p.after(900*time.Millisecond, func() { p.ledger.CancelOwner("rs-1", 1, time.Now()) })
 			},
@@ -226,14 +233,14 @@ func TestExecutor(t *testing.T) {
 		},
 		"a refused first move is no probe": {
 			play: func(p *play) {
-				p.steered(SteeredYes)
+				p.steered(Steered)
 				p.answers["a"] = []error{errors.New("connection refused")}
 			},
 			moves:   []string{"a", "b", "c"},
 			want:    []string{"a: EvictionFailed", "b", "c"},
 			evicted: []string{"!a@0.0", "b@0.0", "c@2.0"},
 		},
-		"no moves": {play: func(p *play) { p.steered(SteeredNo) }},
+		"no moves": {play: func(p *play) { p.steered(NotSteered) }},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -254,12 +261,9 @@ func TestExecutor(t *testing.T) {
 func TestExecutorKeepsTheOwnersLimit(t *testing.T) {
 	playing(t, func(t *testing.T, p *play) {
 		const atOnce = 3
-		p.config.Replicas = func(*v1.Pod) int { return 10 * atOnce }
+		p.config.replicas = func(*v1.Pod) int { return 10 * atOnce }
 		p.landsIn, p.readyIn = 1700*time.Millisecond, 2300*time.Millisecond
-		executor, err := NewExecutor(p.config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		executor := p.evictor()
 		evict := p.evict
 		worst := 0
 		moves := make([]Move, 12)
@@ -267,7 +271,7 @@ func TestExecutorKeepsTheOwnersLimit(t *testing.T) {
 			name := string(rune('a' + i))
 			moves[i], p.pods[name] = moveOf(name), aPod(name)
 		}
-		outcomes := executor.Run(t.Context(), moves, func(ctx context.Context, pod *v1.Pod) error {
+		outcomes := executor.begin(t.Context(), moves, func(ctx context.Context, pod *v1.Pod) error {
 			err := evict(ctx, pod)
 			inFlight, _ := p.ledger.Moves()
 			onTheMove := 0
@@ -282,7 +286,7 @@ func TestExecutorKeepsTheOwnersLimit(t *testing.T) {
 			})
 			worst = max(worst, onTheMove)
 			return err
-		})
+		}).run(t.Context())
 		if worst > atOnce || len(outcomes) != len(moves) {
 			t.Errorf("%d of %d outcomes, up to %d pods on the move, want at most %d", len(outcomes), len(moves), worst, atOnce)
 		}
@@ -293,14 +297,11 @@ func TestExecutorKeepsTheOwnersLimit(t *testing.T) {
 // After a failed probe later cycles evict nothing until kube-scheduler is heard of or half an hour has passed.
 func TestExecutorRestsAfterAFailedProbe(t *testing.T) {
 	playing(t, func(t *testing.T, p *play) {
-		p.steered(SteeredNo)
+		p.steered(NotSteered)
 		p.notAsked = true
 		asked := int64(7)
-		p.config.Asked = func(context.Context) int64 { return asked }
-		executor, err := NewExecutor(p.config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p.config.asked = func() int64 { return asked }
+		executor := p.evictor()
 		steps := []struct {
 			name string
 			want []string
@@ -331,12 +332,9 @@ func TestExecutorStops(t *testing.T) {
 		p.budget("web", 0, "1")
 		ctx, cancel := context.WithCancel(t.Context())
 		p.after(3*time.Second, cancel)
-		executor, err := NewExecutor(p.config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		executor := p.evictor()
 		p.pods["a"] = aPod("a")
-		outcomes := executor.Run(ctx, []Move{moveOf("a")}, p.evict)
+		outcomes := executor.begin(ctx, []Move{moveOf("a")}, p.evict).run(ctx)
 		if len(outcomes) != 1 || outcomes[0].Reason == "" || time.Since(p.start) != 3*time.Second {
 			t.Errorf("outcomes %v after %v", outcomes, time.Since(p.start))
 		}
@@ -361,17 +359,13 @@ func TestExecutorWhileTheClockIsSet(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			playing(t, func(t *testing.T, p *play) {
 				tc.setup(p)
-				p.config.Local = time.Now
-				p.config.Now = func() time.Time {
+				p.config.now = func() time.Time {
 					if time.Since(p.start) < 2*time.Second {
 						return time.Now()
 					}
 					return time.Now().Add(tc.by)
 				}
-				executor, err := NewExecutor(p.config)
-				if err != nil {
-					t.Fatal(err)
-				}
+				executor := p.evictor()
 				if got := fmt.Sprint(p.runWith(executor, "a", "b")); got != tc.want {
 					t.Errorf("got %s, want %s", got, tc.want)
 				}
@@ -384,7 +378,7 @@ func TestExecutorWhileTheClockIsSet(t *testing.T) {
 }
 
 func neverLanding(p *play) {
-	p.steered(SteeredYes)
+	p.steered(Steered)
 	p.landsIn = -1
 }
 
@@ -392,18 +386,15 @@ func noRoom(p *play) { p.budget("full", 0, "1") }
 
 func TestExecutorDryRun(t *testing.T) {
 	playing(t, func(t *testing.T, p *play) {
-		p.steered(SteeredNo)
-		p.config.Gate.config.DryRun = true
+		p.steered(NotSteered)
+		p.config.dryRun = true
 		progress := 0
-		p.config.Progress = func() { progress++ }
+		p.config.progress = func() { progress++ }
 		p.evicted = nil
-		executor, err := NewExecutor(p.config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		executor := p.evictor()
 		moves := []Move{moveOf("a"), moveOf("b")}
 		p.pods["a"], p.pods["b"] = aPod("a"), aPod("b")
-		outcomes := executor.Run(t.Context(), moves, func(context.Context, *v1.Pod) error { return nil })
+		outcomes := executor.begin(t.Context(), moves, func(context.Context, *v1.Pod) error { return nil }).run(t.Context())
 		for _, outcome := range outcomes {
 			if outcome.Reason != "" {
 				t.Errorf("outcome %+v", outcome)

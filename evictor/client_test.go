@@ -12,30 +12,70 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/events"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/safeguards"
 )
 
-func newGate(t *testing.T, a *api, change ...func(*GateConfig)) *Gate {
+// allowing is an Authority that agrees, as the pause annotation says.
+type allowing struct {
+	Authority
+
+	api    *api
+	stored func() bool
+	commit func(context.Context) error
+}
+
+func (a *allowing) Paused(ctx context.Context) error { return Paused(ctx, a.api.client, "kube-system") }
+
+func (a *allowing) Leads() error { return nil }
+
+func (a *allowing) Commit(ctx context.Context) error {
+	if a.commit == nil {
+		return nil
+	}
+	return a.commit(ctx)
+}
+
+func (a *allowing) Stored() bool { return a.stored == nil || a.stored() }
+
+// gate is a Client under a policy.
+type gate struct {
+	*Client
+	evictor *Evictor
+}
+
+func (g *gate) clientset() kubernetes.Interface { return g.Clientset(g.evictor) }
+
+func newGate(t *testing.T, a *api, change ...func(*ClientConfig)) *gate {
 	t.Helper()
-	config := GateConfig{
-		Client: a.client, Ledger: ledger.New(ledger.Config{}), Paused: PauseSwitch(a.client, "kube-system"),
-		Timeout: 5 * time.Second, MoveTTL: func() time.Duration { return 5 * time.Minute }, Now: time.Now,
+	p := &play{t: t, ledger: ledger.New(ledger.Config{})}
+	p.config = script{now: time.Now, pod: func(string, string) *v1.Pod { return nil }}
+	config := ClientConfig{
+		Kube: a.client, Ledger: p.ledger, Authority: &allowing{api: a}, Timeout: 5 * time.Second, Clock: p,
 	}
 	for _, c := range change {
 		c(&config)
 	}
-	gate, err := NewGate(config)
+	client, err := NewClient(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return gate
+	e, err := New(Config{
+		Observer: p, Cluster: p, Evictions: client, Clock: p,
+		Settings: Settings{Deadline: time.Minute, MoveTTL: 5 * time.Minute, Safeguards: safeguards.New(safeguards.Config{Breaker: lenient})},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &gate{client, e}
 }
 
-func dryRun(c *GateConfig) { c.DryRun = true }
+func dryRun(c *ClientConfig) { c.DryRun = true }
 
 // moveOf is the planned move of aPod(name).
 func moveOf(name string) Move {
@@ -58,25 +98,24 @@ func evictionOf(name string) *policyv1.Eviction {
 }
 
 // planned takes a move through the Gate that was recorded with its plan.
-func planned(t *testing.T, gate *Gate, move Move) (*attempt, error) {
+func planned(t *testing.T, gate *gate, move Move) (*attempt, error) {
 	t.Helper()
-	gate.config.Ledger.Record(gate.config.Now(), move.Intent)
+	gate.config.Ledger.Record(time.Now(), move.Intent)
 	return through(t, gate, move)
 }
 
 // through takes a move through the Gate as the framework would, by the clientset.
-func through(t *testing.T, gate *Gate, move Move) (*attempt, error) {
+func through(t *testing.T, gate *gate, move Move) (*attempt, error) {
 	t.Helper()
-	a := gate.announce(move)
-	defer gate.withdraw(a)
-	return a, gate.Clientset().PolicyV1().Evictions("ns").Evict(t.Context(), evictionOf(move.Pod))
+	a := &attempt{move: move}
+	return a, gate.clientset().PolicyV1().Evictions("ns").Evict(withAttempt(t.Context(), a), evictionOf(move.Pod))
 }
 
 // A move is evicted under its pod's UID, recorded before and in flight after.
-func TestGateEvicts(t *testing.T) {
+func TestClientEvicts(t *testing.T) {
 	a := newAPI(t, aPod("web-1"))
 	recorder := events.NewFakeRecorder(1)
-	gate := newGate(t, a, func(c *GateConfig) { c.Events = recorder })
+	gate := newGate(t, a, func(c *ClientConfig) { c.Events = recorder })
 	recorded := false
 	a.answer = func(w http.ResponseWriter, _ *http.Request) {
 		recorded = gate.config.Ledger.Moving("uid-web-1")
@@ -106,7 +145,7 @@ func TestGateEvicts(t *testing.T) {
 }
 
 // What the Gate refuses by itself, without an eviction call and without a trace in the ledger: the move stays as it was planned.
-func TestGateRefuses(t *testing.T) {
+func TestClientRefuses(t *testing.T) {
 	cases := map[string]struct {
 		pod    *v1.Pod
 		paused string
@@ -149,7 +188,7 @@ func TestGateRefuses(t *testing.T) {
 }
 
 // A planned move that has ended before its call is not made, and not recorded again.
-func TestGateRefusesMovesThatEnded(t *testing.T) {
+func TestClientRefusesMovesThatEnded(t *testing.T) {
 	later := time.Now().Add(time.Hour)
 	for name, end := range map[string]func(*ledger.Ledger){
 		"its owner was scaled down":  func(l *ledger.Ledger) { l.CancelOwner("rs-1", 1, later) },
@@ -174,15 +213,13 @@ func TestGateRefusesMovesThatEnded(t *testing.T) {
 }
 
 // A move that ends while the ledger is being stored is not made either.
-func TestGateRefusesMovesThatEndWhileStoring(t *testing.T) {
+func TestClientRefusesMovesThatEndWhileStoring(t *testing.T) {
 	a := newAPI(t, aPod("web-1"))
-	var gate *Gate
-	gate = newGate(t, a, func(c *GateConfig) {
-		c.Stored = func() bool { return false }
-		c.Commit = func(context.Context) error {
-			gate.config.Ledger.CancelOwner("rs-1", 1, time.Now())
+	gate := newGate(t, a, func(c *ClientConfig) {
+		c.Authority = &allowing{api: a, stored: func() bool { return false }, commit: func(context.Context) error {
+			c.Ledger.CancelOwner("rs-1", 1, time.Now())
 			return nil
-		}
+		}}
 	})
 	if _, err := planned(t, gate, moveOf("web-1")); reasonOf(err) != reasons.MoveCancelled || len(a.evicted) > 0 {
 		t.Errorf("error %v, %d calls", err, len(a.evicted))
@@ -191,7 +228,7 @@ func TestGateRefusesMovesThatEndWhileStoring(t *testing.T) {
 
 // What becomes of a move by the API server's answer: refused an upstream plugin's is cancelled, and a planned one stays as
 // it was, for the Executor; without an answer, or with one that says nothing, it stays in flight, because the pod may be gone.
-func TestGateByAnswer(t *testing.T) {
+func TestClientByAnswer(t *testing.T) {
 	retryAfter := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "10")
 		status(w, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests)
@@ -220,7 +257,7 @@ func TestGateByAnswer(t *testing.T) {
 				var err error
 				want := tc.want
 				if unplanned {
-					err = gate.Clientset().PolicyV1().Evictions("ns").Evict(t.Context(), evictionOf("web-1"))
+					err = gate.clientset().PolicyV1().Evictions("ns").Evict(t.Context(), evictionOf("web-1"))
 				} else {
 					var attempt *attempt
 					if attempt, err = planned(t, gate, moveOf("web-1")); attempt.err == nil {
@@ -248,12 +285,12 @@ func TestGateByAnswer(t *testing.T) {
 }
 
 // A call that takes longer than its timeout is a lost answer.
-func TestGateTimeout(t *testing.T) {
+func TestClientTimeout(t *testing.T) {
 	a := newAPI(t, aPod("web-1"))
 	release := make(chan struct{})
 	defer close(release)
 	a.answer = func(http.ResponseWriter, *http.Request) { <-release }
-	gate := newGate(t, a, func(c *GateConfig) { c.Timeout = 50 * time.Millisecond })
+	gate := newGate(t, a, func(c *ClientConfig) { c.Timeout = 50 * time.Millisecond })
 	attempt, err := planned(t, gate, moveOf("web-1"))
 	if err == nil || reasonOf(err) != reasons.EvictionFailed {
 		t.Errorf("error %v", err)
@@ -264,13 +301,13 @@ func TestGateTimeout(t *testing.T) {
 }
 
 // A dry run reads, remembers what it would have evicted, and asks for nothing that changes anything.
-func TestGateDryRun(t *testing.T) {
+func TestClientDryRun(t *testing.T) {
 	a := newAPI(t, aPod("web-1"))
 	gate := newGate(t, a, dryRun)
 	if _, err := through(t, gate, moveOf("web-1")); err != nil {
 		t.Fatal(err)
 	}
-	if got := gate.Clientset().PolicyV1().Evictions("ns").Evict(t.Context(), evictionOf("web-1")); got != nil {
+	if got := gate.clientset().PolicyV1().Evictions("ns").Evict(t.Context(), evictionOf("web-1")); got != nil {
 		t.Errorf("an upstream plugin's eviction: %v", got)
 	}
 	if posts := a.requests(http.MethodPost); posts > 0 || a.requests(http.MethodGet) == 0 {
@@ -283,12 +320,12 @@ func TestGateDryRun(t *testing.T) {
 }
 
 // Evictions of upstream plugins are recorded without a destination and go the same way.
-func TestGateTakesUpstreamEvictions(t *testing.T) {
+func TestClientTakesUpstreamEvictions(t *testing.T) {
 	a := newAPI(t, aPod("web-1"))
 	gate := newGate(t, a)
 	eviction, grace := evictionOf("web-1"), int64(60)
 	eviction.DeleteOptions.GracePeriodSeconds = &grace
-	if err := gate.Clientset().PolicyV1().Evictions("ns").Evict(t.Context(), eviction); err != nil {
+	if err := gate.clientset().PolicyV1().Evictions("ns").Evict(t.Context(), eviction); err != nil {
 		t.Fatal(err)
 	}
 	inFlight, _ := gate.config.Ledger.Moves()
@@ -322,21 +359,21 @@ func TestGrace(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := Grace(tc.pod, tc.options); got != tc.want {
+			if got := grace(tc.pod, tc.options); got != tc.want {
 				t.Errorf("grace %v, want %v", got, tc.want)
 			}
 		})
 	}
 }
 
-func TestGateConfigIsChecked(t *testing.T) {
-	if _, err := NewGate(GateConfig{}); err == nil {
-		t.Error("a Gate of nothing")
+func TestClientConfigIsChecked(t *testing.T) {
+	if _, err := NewClient(ClientConfig{}); err == nil {
+		t.Error("a Client of nothing")
 	}
-	if _, err := NewExecutor(ExecutorConfig{}); err == nil {
-		t.Error("an Executor of nothing")
+	if _, err := New(Config{}); err == nil {
+		t.Error("an Evictor of nothing")
 	}
-	if got := (&Refusal{Reason: reasons.Paused}).Error(); got != "Paused" {
+	if got := (&reasons.Refusal{Reason: reasons.Paused}).Error(); got != "Paused" {
 		t.Errorf("refusal reads %q", got)
 	}
 	if reasonOf(errors.New("any")) != reasons.EvictionFailed {

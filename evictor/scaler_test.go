@@ -1,4 +1,4 @@
-package app
+package evictor
 
 import (
 	"encoding/json"
@@ -21,13 +21,12 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/safeguards"
 )
 
-func ofDeployment(rs *appsv1.ReplicaSet) {
+func underDeployment(rs *appsv1.ReplicaSet) {
 	rs.OwnerReferences = []metav1.OwnerReference{{Kind: "Deployment", Name: "shop", UID: "d-1", Controller: new(true)}}
 }
 
@@ -38,7 +37,7 @@ func asking(pod *v1.Pod) *v1.Pod {
 
 // Which pods are joined by another one before they go.
 func TestOwnersSurge(t *testing.T) {
-	asks, single := asking(ownedBy("ReplicaSet", "rs-1")), replicaSet(1, ofDeployment)
+	asks, single := asking(ownedBy("ReplicaSet", "rs-1")), replicaSet(1, underDeployment)
 	otherwise := ownedBy("ReplicaSet", "rs-1")
 	otherwise.Annotations = map[string]string{surgeAnnotation: "yes"}
 	cases := map[string]struct {
@@ -49,14 +48,14 @@ func TestOwnersSurge(t *testing.T) {
 		"the only pod of a Deployment, which asks": {asks, single, "shop"},
 		"that does not ask":                        {ownedBy("ReplicaSet", "rs-1"), single, ""},
 		"that asks with another word":              {otherwise, single, ""},
-		"one of two":                               {asks, replicaSet(2, ofDeployment), ""},
-		"one of none":                              {asks, replicaSet(0, ofDeployment), ""},
+		"one of two":                               {asks, replicaSet(2, underDeployment), ""},
+		"one of none":                              {asks, replicaSet(0, underDeployment), ""},
 		"of a ReplicaSet without a Deployment":     {asks, replicaSet(1), ""},
 		"of a ReplicaSet that another one followed": {
 			asking(ownedBy("ReplicaSet", "rs-2")), single, "",
 		},
 		"of a ReplicaSet that is not known": {asks, nil, ""},
-		"of something else's ReplicaSet": {asks, replicaSet(1, ofDeployment, func(rs *appsv1.ReplicaSet) {
+		"of something else's ReplicaSet": {asks, replicaSet(1, underDeployment, func(rs *appsv1.ReplicaSet) {
 			rs.OwnerReferences[0].Kind = "Rollout"
 		}), ""},
 		"of a StatefulSet": {asking(ownedBy("StatefulSet", "sts-1")), statefulSet(), ""},
@@ -67,7 +66,8 @@ func TestOwnersSurge(t *testing.T) {
 			if tc.owner != nil {
 				e.add(t, tc.owner)
 			}
-			if got := e.surge(tc.pod); got != tc.want || e.surges(tc.pod) != (tc.want != "") {
+			owner := e.watched.Owner(tc.pod)
+			if got := surges(tc.pod, &owner); got != tc.want || e.Surges(tc.pod) != (tc.want != "") {
 				t.Errorf("%q, want %q", got, tc.want)
 			}
 		})
@@ -88,7 +88,7 @@ func TestOwnersRefuseWithSurge(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			e := newEstate(t)
-			e.add(t, replicaSet(1, ofDeployment))
+			e.add(t, replicaSet(1, underDeployment))
 			e.add(t, &policyv1.PodDisruptionBudget{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "one"},
 				Spec: policyv1.PodDisruptionBudgetSpec{
@@ -100,7 +100,7 @@ func TestOwnersRefuseWithSurge(t *testing.T) {
 			if tc.asks {
 				asking(pod)
 			}
-			if got := e.refuse(pod); got != tc.want {
+			if got := e.Refuse(pod); got != tc.want {
 				t.Errorf("%q, want %q", got, tc.want)
 			}
 		})
@@ -155,7 +155,7 @@ func reply(w http.ResponseWriter, code int, reason metav1.StatusReason) {
 	})
 }
 
-func newScaler(t *testing.T, s *scales) *scaler {
+func newScaler(t *testing.T, s *scales) *DeploymentScaler {
 	t.Helper()
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
@@ -165,7 +165,7 @@ func newScaler(t *testing.T, s *scales) *scaler {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &scaler{client: client, now: func() time.Time { return noon }}
+	return NewDeploymentScaler(client, at(noon), time.Second)
 }
 
 // left is a ledger with a surge that is open; begun says how far it came.
@@ -204,7 +204,7 @@ func TestSettleSurges(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			moves := left(t, tc.deployment)
 			s := newScaler(t, tc.scales)
-			s.settleSurges(t.Context(), moves)
+			s.SettleSurges(t.Context(), moves)
 			if tc.scales.wants != tc.want {
 				t.Errorf("%d replicas, want %d", tc.scales.wants, tc.want)
 			}
@@ -215,7 +215,7 @@ func TestSettleSurges(t *testing.T) {
 				t.Errorf("still open: %v, want %v", open, tc.open)
 			}
 			asked := len(tc.scales.asked)
-			if s.settleSurges(t.Context(), moves); !tc.open && len(tc.scales.asked) > asked {
+			if s.SettleSurges(t.Context(), moves); !tc.open && len(tc.scales.asked) > asked {
 				t.Error("what was settled was settled again")
 			}
 		})
@@ -226,19 +226,17 @@ func TestSettleSurges(t *testing.T) {
 func TestScalerForbids(t *testing.T) {
 	api := &scales{wants: 1, forbids: true}
 	s := newScaler(t, api)
-	now := noon
-	s.now = func() time.Time { return now }
-	if s.forbids() {
+	if s.Forbidden() {
 		t.Error("forbidden before anybody asked")
 	}
-	if _, err := s.Scale(t.Context(), "ns", "shop"); err == nil || !s.forbids() {
-		t.Errorf("error %v, forbidden %v", err, s.forbids())
+	if _, err := s.Scale(t.Context(), "ns", "shop"); err == nil || !s.Forbidden() {
+		t.Errorf("error %v, forbidden %v", err, s.Forbidden())
 	}
-	if now = noon.Add(surgeForbiddenFor); s.forbids() {
+	if s.clock = at(noon.Add(surgeForbiddenFor)); s.Forbidden() {
 		t.Error("forbidden for ever")
 	}
-	if err := s.SetScale(t.Context(), "ns", "shop", evictor.Scale{Replicas: 2}); err == nil || !s.forbids() {
-		t.Errorf("error %v, forbidden %v", err, s.forbids())
+	if err := s.SetScale(t.Context(), "ns", "shop", Scale{Replicas: 2}); err == nil || !s.Forbidden() {
+		t.Errorf("error %v, forbidden %v", err, s.Forbidden())
 	}
 }
 
@@ -277,7 +275,7 @@ func TestRestraintOfSurges(t *testing.T) {
 			facts := safeguards.Facts{Health: func(string) safeguards.Health { // it is ready once its predecessor goes, and gone after a failure
 				return safeguards.Health{Known: move.Surging() && move.State == ledger.Landed, Ready: !move.Evicted.IsZero()}
 			}}
-			if seen := restrainedBy([]ledger.Move{move}); move.InFlight() {
+			if seen := asRestrained([]ledger.Move{move}); move.InFlight() {
 				facts.InFlight = seen
 			} else {
 				facts.Ended = seen

@@ -1,19 +1,15 @@
-package app
+package evictor
 
 import (
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
 )
@@ -33,7 +29,7 @@ func unready(pod *v1.Pod) { pod.Status.Conditions[0].Status = v1.ConditionFalse 
 
 func leaving(pod *v1.Pod) { pod.DeletionTimestamp = &metav1.Time{Time: noon} }
 
-func ofStatefulSet(pod *v1.Pod) {
+func inStatefulSet(pod *v1.Pod) {
 	pod.OwnerReferences[0].Kind, pod.OwnerReferences[0].UID = "StatefulSet", "sts-1"
 }
 
@@ -52,52 +48,18 @@ func TestOwnersRefuseTheLastReadyPod(t *testing.T) {
 		"two are wanted, it is the one not ready":    {replicaSet(2, ready(1)), replica("a", unready), ""},
 		"two are wanted and ready":                   {replicaSet(2), replica("a"), ""},
 		"one is wanted":                              {replicaSet(1), replica("a"), ""},
-		"of a StatefulSet that wants three, one is":  {statefulSet(func(s *appsv1.StatefulSet) { s.Status.ReadyReplicas = 1 }), replica("a", ofStatefulSet), reasons.LastReadyReplica},
-		"of a StatefulSet that wants three, two are": {statefulSet(func(s *appsv1.StatefulSet) { s.Status.ReadyReplicas = 2 }), replica("a", ofStatefulSet), ""},
+		"of a StatefulSet that wants three, one is":  {statefulSet(func(s *appsv1.StatefulSet) { s.Status.ReadyReplicas = 1 }), replica("a", inStatefulSet), reasons.LastReadyReplica},
+		"of a StatefulSet that wants three, two are": {statefulSet(func(s *appsv1.StatefulSet) { s.Status.ReadyReplicas = 2 }), replica("a", inStatefulSet), ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			e := newEstate(t)
 			e.add(t, tc.owner)
-			if got := e.refuse(tc.pod); got != tc.want {
+			if got := e.Refuse(tc.pod); got != tc.want {
 				t.Errorf("refused for %q, want %q", got, tc.want)
 			}
 		})
 	}
-}
-
-// evictingApp is an App with what the Gate asks before an eviction, on a cluster of these objects.
-func evictingApp(t *testing.T, owner any, pods ...*v1.Pod) *App {
-	t.Helper()
-	a := waitingForUsage(t)
-	a.informers = informers.NewSharedInformerFactory(fake.NewClientset(), 0)
-	e := &estate{factory: a.informers, ledger: a.observer.Ledger()}
-	var err error
-	if a.owners, err = newOwners(a.informers, e.ledger, func() time.Duration { return 0 }, a.now); err != nil {
-		t.Fatal(err)
-	}
-	e.add(t, owner)
-	for _, pod := range pods {
-		if err := a.informers.Core().V1().Pods().Informer().GetIndexer().Add(pod); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := a.wireRestraint(); err != nil {
-		t.Fatal(err)
-	}
-	client := fake.NewClientset()
-	for _, pod := range pods {
-		if err := client.Tracker().Add(pod); err != nil {
-			t.Fatal(err)
-		}
-	}
-	a.gate, err = evictor.NewGate(evictor.GateConfig{
-		Client: client, Ledger: e.ledger, Paused: evictor.PauseSwitch(client, "kube-system"), Now: a.now, Timeout: time.Second, DryRun: true,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
 }
 
 // Just before its eviction a planned move's pod is held against the other pods of its owner: the last ready one stays.
@@ -127,8 +89,9 @@ func TestTheLastReadyPodStays(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			a := evictingApp(t, replicaSet(tc.wants), append(tc.others, replica("a"))...)
-			if got, _ := a.allow(&tc.intent); got != tc.want {
+			e := newEstate(t, append(tc.others, replica("a"))...)
+			e.add(t, replicaSet(tc.wants))
+			if got, _ := e.Allow(&tc.intent); got != tc.want {
 				t.Errorf("refused for %q, want %q", got, tc.want)
 			}
 		})
@@ -137,13 +100,14 @@ func TestTheLastReadyPodStays(t *testing.T) {
 
 // A pod that this cycle has evicted does not count as ready, whatever the watch says of it.
 func TestWhatIsEvictedIsNotReady(t *testing.T) {
-	a := evictingApp(t, replicaSet(2), replica("a"), replica("b"))
-	lastReady := func() bool { return a.lastReady(&ledger.Intent{Namespace: "ns", Pod: "a", PodUID: "a"}) }
+	e := newEstate(t, replica("a"), replica("b"))
+	e.add(t, replicaSet(2))
+	lastReady := func() bool { return e.lastReady("ns", "a") }
 	if lastReady() {
 		t.Fatal("there is another one")
 	}
 	eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "b"}}
-	if err := a.gate.Clientset().PolicyV1().Evictions("ns").Evict(t.Context(), eviction); err != nil {
+	if err := e.client.Clientset(e.Evictor).PolicyV1().Evictions("ns").Evict(t.Context(), eviction); err != nil {
 		t.Fatal(err)
 	}
 	if !lastReady() {

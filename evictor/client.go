@@ -1,0 +1,302 @@
+package evictor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/safeguards"
+)
+
+// EventReason is the reason of the Event on an evicted pod.
+const EventReason = "EvictedFromHotNode"
+
+// Authority is what has to agree before anything is evicted.
+type Authority interface {
+	// Paused returns why evicting is paused.
+	Paused(ctx context.Context) error
+	// Leads returns why this process must not evict any more.
+	Leads() error
+	// Commit stores what the ledger holds, for others to know before an
+	// eviction. Stored reports whether that has worked lately.
+	Commit(ctx context.Context) error
+	Stored() bool
+	// Announced waits until those who answer kube-scheduler know what was
+	// stored.
+	Announced(ctx context.Context)
+}
+
+// Evictions is what a cycle asks of the client that evicts.
+type Evictions interface {
+	// Commit stores the ledger; nothing is evicted that is not stored. Announced
+	// waits until the others know of it.
+	Commit(ctx context.Context) error
+	Announced(ctx context.Context)
+	// Permits returns why nothing may be changed now.
+	Permits(ctx context.Context) error
+	// Evicted reports whether a pod was evicted in this cycle, in a dry run too.
+	Evicted(podUID string) bool
+	// Calls returns how the newest eviction calls ended, oldest first.
+	Calls() []safeguards.Call
+	// DryRun reports whether evictions are told and not made.
+	DryRun() bool
+}
+
+// ClientConfig is what a Client depends on.
+type ClientConfig struct {
+	Kube      kubernetes.Interface
+	Ledger    *ledger.Ledger
+	Authority Authority
+	// Events tells about evicted pods.
+	Events events.EventRecorder
+	// DryRun makes the Client answer as if every eviction succeeded, without a
+	// call that changes anything.
+	DryRun bool
+	// Timeout bounds an eviction with all its calls, CallTimeout the eviction
+	// call itself; 5 s where it is zero.
+	Timeout, CallTimeout time.Duration
+	Clock                Clock
+	Metrics              *Metrics
+}
+
+// Client makes evictions, under any policy. It is safe for concurrent use.
+type Client struct {
+	config ClientConfig
+	calls  calls
+
+	mu sync.Mutex
+	// evicted holds the UIDs of the pods that were evicted in this cycle, or
+	// would have been in a dry run.
+	evicted map[string]bool
+}
+
+var _ Evictions = (*Client)(nil)
+
+// attempt is one eviction on its way through the framework and what came of it.
+// The framework flattens errors, so they are handed back here.
+type attempt struct {
+	move Move
+	// unplanned: an upstream plugin evicts.
+	unplanned bool
+	made      bool
+	err       error
+}
+
+type attemptKey struct{}
+
+// withAttempt lets a move pass the framework under its own intent.
+func withAttempt(ctx context.Context, a *attempt) context.Context {
+	return context.WithValue(ctx, attemptKey{}, a)
+}
+
+// NewClient returns a Client.
+func NewClient(config ClientConfig) (*Client, error) {
+	if config.Kube == nil || config.Ledger == nil || config.Clock == nil || config.Authority == nil || config.Timeout <= 0 {
+		return nil, errors.New("evictor: Kube, Ledger, Authority, Clock and Timeout must be set")
+	}
+	if config.CallTimeout <= 0 {
+		config.CallTimeout = 5 * time.Second
+	}
+	config.CallTimeout = min(config.Timeout, config.CallTimeout)
+	return &Client{config: config, evicted: map[string]bool{}}, nil
+}
+
+// DryRun implements Evictions.
+func (c *Client) DryRun() bool { return c.config.DryRun }
+
+// Evicted implements Evictions.
+func (c *Client) Evicted(podUID string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.evicted[podUID]
+}
+
+// ResetCycle forgets what was evicted.
+func (c *Client) ResetCycle() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.evicted = map[string]bool{}
+}
+
+// evict is the one place where Evenkeel evicts.
+func (c *Client) evict(ctx context.Context, e *Evictor, eviction *policyv1.Eviction) error {
+	a, planned := ctx.Value(attemptKey{}).(*attempt)
+	if !planned {
+		a = &attempt{unplanned: true}
+	}
+	a.err = c.try(ctx, e, eviction, a)
+	c.config.Metrics.evicted(a.err)
+	return a.err
+}
+
+func (c *Client) try(ctx context.Context, e *Evictor, eviction *policyv1.Eviction, a *attempt) error {
+	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
+	defer cancel()
+	if err := c.config.Authority.Paused(ctx); err != nil {
+		return err
+	}
+	pod, err := c.config.Kube.CoreV1().Pods(eviction.Namespace).Get(ctx, eviction.Name, metav1.GetOptions{})
+	if err != nil {
+		if apierrors.IsNotFound(err) {
+			return &reasons.Refusal{Reason: reasons.PodChanged, Detail: "it is gone"}
+		}
+		return fmt.Errorf("reading pod %q again: %w", eviction.Namespace+"/"+eviction.Name, err)
+	}
+	if a.unplanned {
+		a.move = e.unplanned(pod, eviction)
+	} else if err := unchanged(pod, &a.move); err != nil {
+		return err
+	}
+	if reason, detail := e.Allow(&a.move.Intent); reason != "" {
+		return &reasons.Refusal{Reason: reason, Detail: detail}
+	}
+	if c.config.DryRun {
+		c.remember(a.move.PodUID)
+		klog.FromContext(ctx).Info("Would evict pod", "pod", klog.KObj(pod), "node", a.move.From, "destination", a.move.To)
+		return nil
+	}
+	return c.call(ctx, eviction, pod, a)
+}
+
+// call makes the eviction call for a move that is on record. The move of an
+// upstream plugin is recorded here. A planned move was recorded with its plan: one
+// that is not in flight any more was cancelled or expired since, and is not made.
+func (c *Client) call(ctx context.Context, eviction *policyv1.Eviction, pod *v1.Pod, a *attempt) error {
+	recorded := c.config.Ledger.Moving(a.move.PodUID)
+	if a.unplanned && !recorded {
+		c.config.Ledger.Record(c.config.Clock.Now(), a.move.Intent)
+	}
+	if a.unplanned && !recorded || !c.config.Authority.Stored() {
+		if err := c.Commit(ctx); err != nil {
+			c.config.Ledger.Cancel(a.move.PodUID, c.config.Clock.Now())
+			return err
+		}
+	}
+	if err := c.leads(); err != nil {
+		return err
+	}
+	if !c.config.Ledger.Moving(a.move.PodUID) {
+		return &reasons.Refusal{Reason: reasons.MoveCancelled, Detail: "its owner wants fewer pods, or its time is over"}
+	}
+	err := c.post(ctx, eviction, pod)
+	c.calls.add(c.config.Clock.Now(), err)
+	if err != nil && refused(err) {
+		if !recorded {
+			c.config.Ledger.Cancel(a.move.PodUID, c.config.Clock.Now())
+		}
+		return err
+	}
+	c.config.Ledger.Accepted(a.move.PodUID, c.config.Clock.Now()) // where the answer got lost the eviction may have happened
+	if err != nil {
+		return fmt.Errorf("evicting pod %q: %w", a.move.Namespace+"/"+a.move.Pod, err)
+	}
+	a.made = true
+	c.remember(a.move.PodUID)
+	klog.FromContext(ctx).Info("Evicted pod", "pod", klog.KObj(pod), "node", a.move.From, "destination", a.move.To,
+		"cpuMilli", a.move.Usage[0], "memoryBytes", a.move.Usage[1])
+	if c.config.Events != nil && a.move.Message != "" {
+		c.config.Events.Eventf(pod, nil, v1.EventTypeNormal, EventReason, "Evicting", "%s", a.move.Message)
+	}
+	return nil
+}
+
+// Commit implements Evictions.
+func (c *Client) Commit(ctx context.Context) error {
+	if c.config.DryRun {
+		return nil
+	}
+	if err := c.config.Authority.Commit(ctx); err != nil {
+		return &reasons.Refusal{Reason: reasons.LedgerUnwritable, Detail: err.Error()}
+	}
+	return nil
+}
+
+// refused says whether the API server answered that it did not evict. Without an answer, or with one that tells of a
+// timeout on the way, it may have.
+func refused(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) {
+		return false
+	}
+	code := status.Status().Code
+	return code != http.StatusBadGateway && code != http.StatusGatewayTimeout
+}
+
+// post creates the eviction under the pod's UID, so that a namesake is never hit, and without client-go's hidden retries
+// on 429: waiting for a PodDisruptionBudget is the Cycle's business. A call that has begun is waited for when the process
+// is told to end, for less time than a Lease takes to be taken over, so that its answer is known.
+func (c *Client) post(ctx context.Context, eviction *policyv1.Eviction, pod *v1.Pod) error {
+	if err := ctx.Err(); err != nil {
+		return &reasons.Refusal{Reason: reasons.Stopping, Detail: err.Error()}
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.config.CallTimeout)
+	defer cancel()
+	eviction = eviction.DeepCopy()
+	if eviction.DeleteOptions == nil {
+		eviction.DeleteOptions = &metav1.DeleteOptions{}
+	}
+	eviction.DeleteOptions.Preconditions = &metav1.Preconditions{UID: &pod.UID}
+	return c.config.Kube.CoreV1().RESTClient().Post().
+		Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("eviction").
+		MaxRetries(0).VersionedParams(&metav1.CreateOptions{}, scheme.ParameterCodec).
+		Body(eviction).Do(ctx).Error()
+}
+
+// Announced implements Evictions.
+func (c *Client) Announced(ctx context.Context) { c.config.Authority.Announced(ctx) }
+
+// leads says that this process must not evict any more.
+func (c *Client) leads() error {
+	if err := c.config.Authority.Leads(); err != nil {
+		return &reasons.Refusal{Reason: reasons.NotLeader, Detail: err.Error()}
+	}
+	return nil
+}
+
+// Permits implements Evictions.
+func (c *Client) Permits(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
+	defer cancel()
+	if err := c.config.Authority.Paused(ctx); err != nil {
+		return err
+	}
+	if err := c.leads(); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return &reasons.Refusal{Reason: reasons.Stopping, Detail: err.Error()}
+	}
+	return nil
+}
+
+func (c *Client) remember(podUID string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.evicted[podUID] = true
+}
+
+func unchanged(pod *v1.Pod, move *Move) error {
+	switch {
+	case string(pod.UID) != move.PodUID:
+		return &reasons.Refusal{Reason: reasons.PodChanged, Detail: "another pod has its name"}
+	case pod.Spec.NodeName != move.From:
+		return &reasons.Refusal{Reason: reasons.PodChanged, Detail: "it runs on another node"}
+	case pod.DeletionTimestamp != nil:
+		return &reasons.Refusal{Reason: reasons.PodChanged, Detail: "it is terminating"}
+	}
+	return nil
+}

@@ -1,0 +1,228 @@
+package evictor
+
+import (
+	"context"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/klog/v2"
+
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+)
+
+// tick is how soon a cycle that waits for a budget or a landing looks again.
+const tick = 200 * time.Millisecond
+
+// settleTimeout bounds storing the results of a cycle that was told to end.
+const settleTimeout = 5 * time.Second
+
+// BeginCycle says that moves recorded from now on belong together: they settle
+// none of each other's nodes. Outcomes that are due are judged first.
+func (e *Evictor) BeginCycle(ctx context.Context) {
+	e.beginCycle()
+	e.JudgeMoves(ctx)
+}
+
+// Begin puts a plan's moves on record, for Step to make them.
+func (e *Evictor) Begin(ctx context.Context, p *plan.Plan, evict EvictFunc) *Cycle {
+	moves := make([]Move, 0, len(p.Moves))
+	for i := range p.Moves {
+		moves = append(moves, e.move(&p.Moves[i]))
+	}
+	return e.begin(ctx, moves, evict)
+}
+
+func (e *Evictor) begin(ctx context.Context, moves []Move, evict EvictFunc) *Cycle {
+	c := &Cycle{
+		Evictor: e, evict: evict, left: moves,
+		deadline: e.config.Clock.Local().Add(e.config.Settings.Deadline),
+		probing:  e.config.Steering != nil && !e.config.Evictions.DryRun(),
+		spent:    map[string]bool{},
+		resting:  map[string]respite{},
+		surges:   map[string]*surge{},
+	}
+	reason := c.held(ctx)
+	if reason == "" {
+		reason = c.record(ctx)
+	}
+	if reason != "" {
+		c.leaveAll(reason)
+	}
+	return c
+}
+
+// record enters the moves in the ledger, stores it and gives those who answer
+// kube-scheduler time to learn of them.
+func (c *Cycle) record(ctx context.Context) reasons.Reason {
+	if c.config.Evictions.DryRun() || len(c.left) == 0 {
+		return ""
+	}
+	intents := make([]ledger.Intent, len(c.left))
+	for i := range c.left {
+		intents[i] = c.left[i].Intent
+	}
+	c.ledger().Record(c.config.Clock.Now(), intents...)
+	if err := c.config.Evictions.Commit(ctx); err != nil {
+		klog.FromContext(ctx).Error(err, "Nothing is evicted that is not on record")
+		return reasonOf(err)
+	}
+	c.config.Evictions.Announced(ctx)
+	return ""
+}
+
+// Next is when a Cycle wants its next Step.
+type Next struct {
+	// Wait is how long from now.
+	Wait time.Duration
+	// Blocked: no move may be made before the cluster changes; Wait is then how
+	// soon to look again.
+	Blocked bool
+	// Over: there is no next Step, only End.
+	Over bool
+}
+
+// Step does the next thing that may be done now: it makes at most one move. Time
+// passes between two Steps, by a clock or a replay's.
+func (c *Cycle) Step(ctx context.Context) Next {
+	c.progress()
+	switch {
+	case c.stop != "":
+		c.leaveAll(c.stop)
+		return Next{Over: true}
+	case len(c.left) == 0 && c.probe == "":
+		return Next{Over: true}
+	case len(c.left) > 0 && !c.config.Clock.Local().Before(c.deadline):
+		c.leaveAll(reasons.CycleDeadline)
+		return Next{Over: true}
+	case c.probe != "" && !c.probed(ctx):
+		return Next{Wait: tick, Blocked: true}
+	}
+	made := c.next(ctx)
+	switch {
+	case len(c.left) == 0 || c.stop != "":
+		return Next{}
+	case made:
+		return Next{Wait: c.config.Settings.Interval}
+	}
+	return Next{Wait: tick, Blocked: true}
+}
+
+// Left returns the moves that are neither made nor given up.
+func (c *Cycle) Left() []Move { return c.left }
+
+// End brings what was begun to an end and returns what became of the moves. It
+// takes what was not made off the record and stores the results, also when the
+// process is told to end.
+func (c *Cycle) End(ctx context.Context) []Outcome {
+	c.leaveAll(reasons.CycleDeadline)
+	c.endSurges(ctx)
+	c.keep(ctx)
+	for i := range c.outcomes {
+		c.config.Metrics.leave(c.outcomes[i].Reason)
+	}
+	if c.config.Evictions.DryRun() {
+		return c.outcomes
+	}
+	c.ledger().CancelIntended(c.config.Clock.Now())
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	defer cancel()
+	if err := c.config.Evictions.Commit(ctx); err != nil {
+		klog.FromContext(ctx).Error(err, "Storing the results of the cycle failed")
+	}
+	return c.outcomes
+}
+
+// next makes the first move that may be made now. It returns false when every
+// one has to wait.
+func (c *Cycle) next(ctx context.Context) bool {
+	for i := 0; i < len(c.left) && c.stop == "" && ctx.Err() == nil; {
+		move := c.left[i]
+		reason, wait := c.check(ctx, &move)
+		if wait {
+			i++
+			continue
+		}
+		if reason != "" {
+			c.drop(ctx, i, Outcome{Move: move, Reason: reason})
+			continue
+		}
+		outcome, again := c.make(ctx, move)
+		if again {
+			i++
+			continue
+		}
+		c.drop(ctx, i, outcome)
+		if outcome.Reason == "" || c.stop != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// check returns why a move is not to be made, or that it has to wait.
+func (c *Cycle) check(ctx context.Context, move *Move) (reason reasons.Reason, wait bool) {
+	if c.spent["node/"+move.From] || c.spent["namespace/"+move.Namespace] {
+		return reasons.EvictionLimit, false
+	}
+	pod := c.config.Cluster.Pod(move.Namespace, move.Pod)
+	if gone(pod, move.PodUID) {
+		return reasons.PodChanged, false
+	}
+	if reason := c.recheck(move); reason != "" {
+		return reason, false
+	}
+	budgets := c.config.Cluster.Budgets(pod)
+	if move.Surge != "" {
+		return c.checkSurge(ctx, move, budgets)
+	}
+	if r, refused := c.resting[move.PodUID]; refused && !r.over(budgets, c.config.Clock.Local()) {
+		return "", true
+	}
+	replicas := c.config.Cluster.Owner(pod).Replicas
+	return room(budgets, func() int { return c.inFlight(move.Owner.UID) }, ownerLimit(replicas, c.config.Settings.OwnerPercent))
+}
+
+// make takes one move through the framework. It returns again when the API
+// server's answer asks to try later.
+func (c *Cycle) make(ctx context.Context, move Move) (outcome Outcome, again bool) {
+	pod := c.config.Cluster.Pod(move.Namespace, move.Pod)
+	if pod == nil {
+		return Outcome{Move: move, Reason: reasons.PodChanged}, false
+	}
+	a := &attempt{move: move}
+	err := c.evict(withAttempt(ctx, a), pod)
+	if a.err != nil {
+		err = a.err // as the API server or the Client said it, before the framework flattened it
+	}
+	if err == nil {
+		if a.made && move.Surge == "" { // a surge has been the probe when it landed
+			c.startProbe(pod)
+		}
+		return Outcome{Move: move}, false
+	}
+	if apierrors.IsTooManyRequests(err) {
+		c.resting[move.PodUID] = newRespite(err, c.config.Cluster.Budgets(pod), c.config.Clock.Local())
+		return Outcome{}, true
+	}
+	return Outcome{Move: move, Reason: c.classify(err, &move), Err: err}, false
+}
+
+func (c *Cycle) drop(ctx context.Context, i int, outcome Outcome) {
+	if err := c.endSurge(ctx, outcome.Move.PodUID); err != nil {
+		klog.FromContext(ctx).V(2).Info("Deployment was not scaled back yet", "error", err.Error())
+	}
+	c.left = append(c.left[:i:i], c.left[i+1:]...)
+	if outcome.Reason != "" {
+		c.ledger().Cancel(outcome.Move.PodUID, c.config.Clock.Now())
+	}
+	c.outcomes = append(c.outcomes, outcome)
+}
+
+func (c *Cycle) leaveAll(reason reasons.Reason) {
+	for _, move := range c.left {
+		c.outcomes = append(c.outcomes, Outcome{Move: move, Reason: reason})
+	}
+	c.left = nil
+}

@@ -1,0 +1,49 @@
+package evictor
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+)
+
+// Execute makes the moves of a plan, driven by the clock, and logs what became
+// of them.
+func (e *Evictor) Execute(ctx context.Context, p *plan.Plan, evict EvictFunc) {
+	logger, done := klog.FromContext(ctx), 0
+	for _, outcome := range e.Begin(ctx, p, evict).run(ctx) {
+		if outcome.Reason == "" {
+			done++
+			continue
+		}
+		logger.Info("Move was not made", "pod", klog.KRef(outcome.Move.Namespace, outcome.Move.Pod), "node", outcome.Move.From,
+			"destination", outcome.Move.To, "reason", outcome.Reason, "error", outcome.Err)
+	}
+	logger.Info("Plan carried out", "planned", len(p.Moves), "evicted", done, "dryRun", e.config.Evictions.DryRun())
+}
+
+// run steps until the cycle is over or the process is told to end.
+func (c *Cycle) run(ctx context.Context) []Outcome {
+	for ctx.Err() == nil {
+		next := c.Step(ctx)
+		if next.Over {
+			break
+		}
+		sleep(ctx, next.Wait)
+	}
+	return c.End(ctx)
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}

@@ -1,0 +1,148 @@
+package evictor
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"k8s.io/klog/v2"
+
+	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/thresholds"
+)
+
+// Outcomes counts what becomes of moves, as a process sees it.
+type Outcomes struct {
+	ended  *prometheus.CounterVec
+	judged *prometheus.CounterVec
+}
+
+// The ways in which a move can end.
+const (
+	landedAsPlanned = "planned"
+	landedElsewhere = "elsewhere"
+	landedUnplanned = "unplanned" // an eviction that named no destination
+	neverMade       = "cancelled"
+	neverLanded     = "expired"
+)
+
+// NewOutcomes registers the metrics.
+func NewOutcomes(registry prometheus.Registerer) *Outcomes {
+	factory := promauto.With(registry)
+	o := &Outcomes{
+		ended: factory.NewCounterVec(prometheus.CounterOpts{
+			Name: "evenkeel_moves_ended_total", Help: "Moves that ended, by how.",
+		}, []string{"result"}),
+		judged: factory.NewCounterVec(prometheus.CounterOpts{
+			Name: "evenkeel_move_outcomes_total", Help: "Moves judged some time after they landed, by question and answer.",
+		}, []string{"question", "answer"}),
+	}
+	for _, result := range []string{landedAsPlanned, landedElsewhere, landedUnplanned, neverMade, neverLanded} {
+		o.ended.WithLabelValues(result)
+	}
+	for question := range answers(&ledger.Outcome{}) {
+		o.judged.WithLabelValues(question, "yes")
+		o.judged.WithLabelValues(question, "no")
+	}
+	return o
+}
+
+// Ended counts a move that ended.
+func (o *Outcomes) Ended(move ledger.Move) { o.ended.WithLabelValues(howEnded(&move)).Inc() }
+
+func howEnded(move *ledger.Move) string {
+	switch {
+	case move.State == ledger.Cancelled:
+		return neverMade
+	case move.State == ledger.Expired:
+		return neverLanded
+	case move.To == "":
+		return landedUnplanned
+	case move.Node == move.To:
+		return landedAsPlanned
+	}
+	return landedElsewhere
+}
+
+// answers are the questions that a move is judged by.
+func answers(o *ledger.Outcome) map[string]bool {
+	return map[string]bool{
+		"helped": o.Helped(), "source_cooler": o.SourceCooler, "destination_under_line": o.DestinationUnder, "healthy": o.Healthy,
+	}
+}
+
+func (o *Outcomes) count(outcome *ledger.Outcome) {
+	if o == nil {
+		return
+	}
+	for question, yes := range answers(outcome) {
+		answer := "no"
+		if yes {
+			answer = "yes"
+		}
+		o.judged.WithLabelValues(question, answer).Inc()
+	}
+}
+
+// JudgeMoves looks at what the moves that landed have brought, once their
+// measurements are in.
+func (e *Evictor) JudgeMoves(ctx context.Context) {
+	latest := e.config.Observer.Latest()
+	if latest == nil || latest.Blocked != "" {
+		return
+	}
+	_, ended := e.ledger().Moves()
+	for i := range ended {
+		move := &ended[i]
+		if !judgeable(move, e.config.Clock.Now(), e.config.Settings.OutcomeAfter) {
+			continue
+		}
+		facts, ok := e.outcomeFacts(latest, move)
+		if !ok {
+			continue
+		}
+		outcome := ledger.Assess(*move, facts)
+		e.ledger().Judge(move.PodUID, outcome)
+		e.config.Outcomes.count(&outcome)
+		klog.FromContext(ctx).V(2).Info("Move judged", "pod", klog.KRef(move.Namespace, move.Pod), "node", move.From,
+			"destination", move.Node, "planned", outcome.Planned, "sourceCooler", outcome.SourceCooler,
+			"destinationUnder", outcome.DestinationUnder, "healthy", outcome.Healthy)
+	}
+}
+
+// judgeable reports whether a move that landed is to be judged now: once both
+// its replacement is there and its pod is gone for as long as given.
+func judgeable(move *ledger.Move, now time.Time, after time.Duration) bool {
+	if move.State != ledger.Landed || move.Outcome != nil || move.Surging() {
+		return false
+	}
+	since := move.Ended
+	if move.Evicted.After(since) {
+		since = move.Evicted
+	}
+	return now.Sub(since) >= after
+}
+
+// outcomeFacts gathers what a move is judged by; not ok while its source or its
+// destination is there and not measured.
+func (e *Evictor) outcomeFacts(latest *observer.Observation, move *ledger.Move) (facts ledger.OutcomeFacts, ok bool) {
+	r := e.config.Cluster.Replacement(move)
+	facts = ledger.OutcomeFacts{Now: e.config.Clock.Now(), Exists: r.Exists, Ready: r.Ready, Restarts: r.Restarts}
+	snapshot := latest.View.Snapshot
+	if from := snapshot.Index(move.From); from >= 0 {
+		if !latest.View.Nodes[from].Known() {
+			return facts, false
+		}
+		facts.SourceUsed = current(latest.View, from)
+		facts.SourceHot = latest.States[move.From].State == thresholds.Hot
+	}
+	if to := snapshot.Index(move.Node); to >= 0 {
+		if !latest.View.Nodes[to].Known() {
+			return facts, false
+		}
+		_, facts.DestinationOver = latest.Lines.Over(to)
+	}
+	return facts, true
+}

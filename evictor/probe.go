@@ -1,0 +1,90 @@
+package evictor
+
+import (
+	"context"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
+)
+
+// probeAgainAfter is how long evicting rests after a failed probe when nothing
+// is heard of kube-scheduler meanwhile.
+const probeAgainAfter = 30 * time.Minute
+
+// held returns why this cycle must not evict; empty when it may. A failed probe
+// is remembered from one cycle to the next, in the ledger, so by one-shot runs
+// too: a probe in every cycle would evict a pod per interval for ever without
+// cooling anything.
+func (c *Cycle) held(ctx context.Context) reasons.Reason {
+	hold := c.ledger().Hold()
+	if hold.Reason == "" || len(c.left) == 0 {
+		return ""
+	}
+	if reason := holds(hold, c.config.Clock.Now(), c.asked(ctx)); reason != "" {
+		klog.FromContext(ctx).Info("Evicting rests until kube-scheduler asks the extender", "reason", reason,
+			"since", hold.Since, "probeAgainAt", hold.Until)
+		return reason
+	}
+	c.ledger().SetHold(ledger.Hold{})
+	return ""
+}
+
+// holds returns why evicting rests at the given time and number of requests
+// answered; empty when it may be tried again.
+func holds(hold ledger.Hold, now time.Time, asked int64) reasons.Reason {
+	if asked > hold.Asked || !now.Before(hold.Until) {
+		return ""
+	}
+	return reasons.Reason(hold.Reason)
+}
+
+// keep holds the cycles to come if this one ended with a failed probe.
+func (c *Cycle) keep(ctx context.Context) {
+	if c.stop != reasons.SteeringAbsent && c.stop != reasons.ProbeNotLanded {
+		return
+	}
+	now := c.config.Clock.Now()
+	hold := ledger.Hold{Reason: string(c.stop), Since: now, Until: now.Add(probeAgainAfter), Asked: c.asked(ctx)}
+	c.ledger().SetHold(hold)
+	message := "kube-scheduler does not ask the extender; replacements go where requests say"
+	if c.stop == reasons.ProbeNotLanded {
+		message = "The replacement of the first evicted pod was not bound in time"
+	}
+	klog.FromContext(ctx).Error(nil, message, "reason", c.stop, "probeAgainAt", hold.Until)
+}
+
+func (c *Cycle) asked(ctx context.Context) int64 {
+	if c.config.Steering == nil {
+		return 0
+	}
+	return c.config.Steering.Asked(ctx)
+}
+
+func (c *Cycle) startProbe(pod *v1.Pod) {
+	if c.probing {
+		c.probe = string(pod.UID)
+		c.probeBy = c.config.Clock.Local().Add(grace(pod, nil) + c.config.Settings.ProbeTimeout)
+	}
+}
+
+// probed reports whether evicting may go on after the probe, or sets stop.
+func (c *Cycle) probed(ctx context.Context) bool {
+	move, ok := c.ledger().Get(c.probe)
+	switch {
+	case ok && move.State == ledger.Landed:
+		c.probe = ""
+		c.learn(ctx, &move)
+		return true
+	case ok && move.State == ledger.Cancelled: // its owner wants no replacement; the next move is a probe too
+		c.probe = ""
+		return true
+	case !ok || !move.InFlight() || c.config.Clock.Local().After(c.probeBy):
+		c.probe, c.stop = "", reasons.ProbeNotLanded
+		return true
+	}
+	return false
+}

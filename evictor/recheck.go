@@ -1,0 +1,114 @@
+package evictor
+
+import (
+	"fmt"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// Observe returns the newest observation as a strategy plans on it.
+func (e *Evictor) Observe() plan.Observed {
+	latest := e.config.Observer.Latest()
+	if latest == nil {
+		return plan.Observed{Closed: string(reasons.NoUsageData)}
+	}
+	observed := plan.Observed{
+		View: latest.View, Board: latest.Board, States: latest.States, Lines: latest.Lines, Closed: latest.Closed(),
+		MaxMoves: e.restrained().Left(),
+	}
+	if reason, detail := e.restrained().Closed(); reason != "" && observed.Closed == "" {
+		observed.Closed = fmt.Sprintf("%s: %s", reason, detail)
+	}
+	return observed
+}
+
+// Allow is the last question about an eviction before its call, upstream
+// plugins' included, which name no destination and judge readiness themselves.
+func (e *Evictor) Allow(intent *ledger.Intent) (reason reasons.Reason, detail string) {
+	if reason, detail = e.restrained().Refuse(intent); reason != "" {
+		return reason, detail
+	}
+	if intent.To != "" && e.lastReady(intent.Namespace, intent.Pod) {
+		return reasons.LastReadyReplica, "its owner wants several, and no other one is ready"
+	}
+	return "", ""
+}
+
+// recheck returns why a planned move should not be made any more, on what is
+// known just before its call.
+func (e *Evictor) recheck(move *Move) reasons.Reason {
+	latest := e.config.Observer.Latest()
+	if latest == nil || latest.Blocked != "" {
+		return reasons.UsageDataInsufficient
+	}
+	snapshot := latest.View.Snapshot
+	from, to := snapshot.Index(move.From), snapshot.Index(move.To)
+	switch {
+	case to < 0:
+		return reasons.LandingGone
+	case from < 0 || !latest.View.Nodes[from].Known():
+		return reasons.SourceUsageUnknown
+	case !e.stillHot(latest, from):
+		return reasons.SourceNoLongerHot
+	case !e.lands(latest, to, move):
+		return reasons.LandingGone
+	}
+	reason, _ := e.restrained().Refuse(&move.Intent)
+	return reason
+}
+
+// lands reports whether a destination still takes the pod.
+func (e *Evictor) lands(latest *observer.Observation, to int, move *Move) bool {
+	node := &latest.View.Snapshot.Nodes[to].Node
+	_, known := latest.Board.Predicted(int32(to)) //nolint:gosec // a cluster has fewer than 2^31 nodes
+	if !known || !node.Ready || !node.Schedulable || node.Leaving != "" {
+		return false
+	}
+	arriving := move.Usage
+	if e.Moving(move.PodUID) {
+		arriving = cluster.Amounts{} // it is reserved, and so part of what is predicted
+	}
+	return latest.Board.Lands(int32(to), arriving) //nolint:gosec // as above
+}
+
+// stillHot reports whether a node is above its evict line without the pods that
+// were evicted or went since it was observed.
+func (e *Evictor) stillHot(latest *observer.Observation, node int) bool {
+	info, read := latest.View.Snapshot.Nodes[node], &latest.View.Nodes[node]
+	var left cluster.Amounts
+	for j, pod := range info.Pods {
+		stays := !e.config.Evictions.Evicted(pod.UID) && !gone(e.config.Cluster.Pod(pod.Namespace, pod.Name), pod.UID)
+		if !pod.Terminating && !stays {
+			left = left.Plus(read.Pods[j].Used)
+		}
+	}
+	for _, need := range latest.Lines.Need(node, left) {
+		if need > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// used is what a node is measured at; zero where that is not known.
+func (e *Evictor) used(node string) cluster.Amounts {
+	latest := e.config.Observer.Latest()
+	if latest == nil {
+		return cluster.Amounts{}
+	}
+	i := latest.View.Snapshot.Index(node)
+	if i < 0 || !latest.View.Nodes[i].Known() {
+		return cluster.Amounts{}
+	}
+	return current(latest.View, i)
+}
+
+// current is what a node is measured at, without what has left since.
+func current(view *usage.View, node int) cluster.Amounts {
+	return view.Nodes[node].Current[usage.AtAvg5m]
+}

@@ -1,0 +1,119 @@
+package evictor
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/safeguards"
+)
+
+// verdictAge is how long a verdict is good for while no move changes.
+const verdictAge = time.Second
+
+// beginCycle lets the moves of the cycle that begins settle none of its own
+// nodes.
+func (e *Evictor) beginCycle() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.cycleStart, e.verdict = e.config.Clock.Now(), nil
+}
+
+// restrained returns what the safeguards allow now.
+func (e *Evictor) restrained() *safeguards.Verdict {
+	now, revision := e.config.Clock.Now(), e.ledger().Revision()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if age := now.Sub(e.at); e.verdict == nil || revision != e.revision || age < 0 || age > verdictAge {
+		e.verdict, e.at, e.revision = e.config.Settings.Safeguards.At(e.facts(now), now), now, revision
+	}
+	return e.verdict
+}
+
+// facts are what the safeguards go by.
+func (e *Evictor) facts(now time.Time) safeguards.Facts {
+	facts := safeguards.Facts{CycleStart: e.cycleStart, Calls: e.config.Evictions.Calls()}
+	facts.InFlight, facts.Ended = e.ledger().Moves()
+	facts.InFlight, facts.Ended = asRestrained(facts.InFlight), asRestrained(facts.Ended)
+	names := make(map[string]*ledger.Move, len(facts.Ended))
+	for i := range facts.Ended {
+		names[facts.Ended[i].Replacement] = &facts.Ended[i]
+	}
+	facts.Health = func(uid string) safeguards.Health { return e.health(names[uid]) }
+	if latest := e.config.Observer.Latest(); latest != nil {
+		facts.Nodes = len(latest.View.Nodes)
+		for i := range latest.View.Snapshot.Nodes {
+			if !latest.View.Snapshot.Nodes[i].Node.Ready {
+				facts.NotReady++
+			}
+		}
+	}
+	if calendar := e.config.Settings.Calendar; calendar != nil {
+		if open, why, changes := calendar.Open(now); !open {
+			facts.Closed, facts.Opens = why, changes
+		}
+	}
+	return facts
+}
+
+func (e *Evictor) health(move *ledger.Move) safeguards.Health {
+	if move == nil || move.ReplacementName == "" {
+		return safeguards.Health{}
+	}
+	r := e.config.Cluster.Replacement(move)
+	return safeguards.Health{Known: r.Exists, Ready: r.Ready, Restarts: r.Restarts}
+}
+
+// asRestrained shows moves with a surge for what they are to the safeguards.
+// Until its pod is evicted nothing has been taken from anybody, though its
+// replacement may have landed; and one that failed is a move that did not help,
+// so that its owner cools down.
+func asRestrained(moves []ledger.Move) []ledger.Move {
+	for i := range moves {
+		switch move := &moves[i]; {
+		case move.SurgeFailed():
+			if move.Outcome == nil {
+				move.Outcome = &ledger.Outcome{Judged: move.Ended}
+			}
+			move.State, move.From, move.Node = ledger.Landed, "", "" // it settles no node
+		case move.Surging() && move.Evicted.IsZero() && (move.State == ledger.Booked || move.State == ledger.Landed):
+			move.State = ledger.Intended
+		}
+	}
+	return moves
+}
+
+// refuseByRestraint returns why nothing of a pod's owner, node, namespace or
+// node pool may be evicted now.
+func (e *Evictor) refuseByRestraint(pod *v1.Pod) reasons.Reason {
+	verdict, owner := e.restrained(), ""
+	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
+		owner = string(ref.UID)
+	}
+	if reason, _ := verdict.Owner(owner); reason != "" {
+		return reason
+	}
+	if reason, _ := verdict.Node(pod.Spec.NodeName); reason != "" {
+		return reason
+	}
+	if reason, _ := verdict.Namespace(pod.Namespace); reason != "" {
+		return reason
+	}
+	reason, _ := verdict.Pool(e.pool(pod.Spec.NodeName))
+	return reason
+}
+
+// pool names the node pool of a node.
+func (e *Evictor) pool(node string) string {
+	latest := e.config.Observer.Latest()
+	if latest == nil {
+		return ""
+	}
+	if i := latest.View.Snapshot.Index(node); i >= 0 {
+		return latest.Lines.Pool(i)
+	}
+	return ""
+}

@@ -1,0 +1,103 @@
+package evictor
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+
+	"github.com/evenkeel/evenkeel/ledger"
+)
+
+const (
+	// surgeForbiddenFor is how long pods that ask for a surge are not moved once
+	// the API server has forbidden to scale.
+	surgeForbiddenFor = 30 * time.Minute
+	// settleSurgeTimeout bounds bringing back one Deployment that a predecessor
+	// has scaled up.
+	settleSurgeTimeout = 10 * time.Second
+)
+
+// DeploymentScaler scales Deployments through their scale, which needs a
+// permission of its own.
+type DeploymentScaler struct {
+	kube  kubernetes.Interface
+	clock Clock
+	// callTimeout bounds a call that sets a scale, so that it ends before
+	// another process may hold the Lease.
+	callTimeout time.Duration
+	// forbidden is when the API server last forbade it, in nanoseconds; 0 for
+	// never.
+	forbidden atomic.Int64
+}
+
+var _ Scaler = (*DeploymentScaler)(nil)
+
+// NewDeploymentScaler returns a DeploymentScaler whose calls that change
+// anything end in time.
+func NewDeploymentScaler(kube kubernetes.Interface, clock Clock, callTimeout time.Duration) *DeploymentScaler {
+	return &DeploymentScaler{kube: kube, clock: clock, callTimeout: callTimeout}
+}
+
+// Scale implements Scaler.
+func (s *DeploymentScaler) Scale(ctx context.Context, namespace, deployment string) (Scale, error) {
+	scale, err := s.kube.AppsV1().Deployments(namespace).GetScale(ctx, deployment, metav1.GetOptions{})
+	if err != nil {
+		return Scale{}, s.heed(fmt.Errorf("reading the scale: %w", err))
+	}
+	return Scale{Replicas: scale.Spec.Replicas, Version: scale.ResourceVersion}, nil
+}
+
+// SetScale implements Scaler.
+func (s *DeploymentScaler) SetScale(ctx context.Context, namespace, deployment string, to Scale) error {
+	ctx, cancel := context.WithTimeout(ctx, s.callTimeout)
+	defer cancel()
+	scale := &autoscalingv1.Scale{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: deployment, ResourceVersion: to.Version},
+		Spec:       autoscalingv1.ScaleSpec{Replicas: to.Replicas},
+	}
+	if _, err := s.kube.AppsV1().Deployments(namespace).UpdateScale(ctx, deployment, scale, metav1.UpdateOptions{}); err != nil {
+		return s.heed(fmt.Errorf("setting the scale: %w", err))
+	}
+	return nil
+}
+
+// heed remembers that scaling is forbidden.
+func (s *DeploymentScaler) heed(err error) error {
+	if apierrors.IsForbidden(err) {
+		s.forbidden.Store(s.clock.Now().UnixNano())
+	}
+	return err
+}
+
+// Forbidden implements Scaler.
+func (s *DeploymentScaler) Forbidden() bool {
+	at := s.forbidden.Load()
+	return at != 0 && s.clock.Now().Sub(time.Unix(0, at)) < surgeForbiddenFor
+}
+
+// SettleSurges scales back what a predecessor, or a cycle whose calls failed,
+// left scaled up.
+func (s *DeploymentScaler) SettleSurges(ctx context.Context, moves *ledger.Ledger) {
+	for _, move := range moves.Surges() {
+		if err := s.settle(ctx, &move); err != nil {
+			klog.FromContext(ctx).Error(err, "Deployment is still scaled up for a move that is over",
+				"deployment", klog.KRef(move.Namespace, move.Surge.Deployment))
+			continue
+		}
+		moves.EndSurge(move.PodUID, s.clock.Now())
+	}
+}
+
+func (s *DeploymentScaler) settle(ctx context.Context, move *ledger.Move) error {
+	ctx, cancel := context.WithTimeout(ctx, settleSurgeTimeout)
+	defer cancel()
+	_, err := scaleBack(ctx, s, move.Namespace, *move.Surge)
+	return err
+}

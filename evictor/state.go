@@ -1,0 +1,115 @@
+package evictor
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/descheduler/pkg/descheduler/evictions"
+
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
+)
+
+// EvictFunc takes one pod through the framework's filters and its evictor.
+type EvictFunc func(ctx context.Context, pod *v1.Pod) error
+
+// Cycle makes the moves of one plan, a step at a time. It must not be used
+// concurrently.
+type Cycle struct {
+	*Evictor
+
+	evict    EvictFunc
+	left     []Move
+	outcomes []Outcome
+	// deadline and all times below are local ones.
+	deadline time.Time
+	// probing holds evictions back until the replacement of the last one proved
+	// that kube-scheduler is steered.
+	probing bool
+	// probe is the UID of the pod whose replacement is waited for, until probeBy.
+	probe   string
+	probeBy time.Time
+	// spent holds the limits of the DeschedulerPolicy that are reached, by
+	// "node/…" or "namespace/…".
+	spent map[string]bool
+	// resting holds the moves that the API server refused for now, surges those
+	// whose Deployments are scaled up, by the UIDs of their pods.
+	resting map[string]respite
+	surges  map[string]*surge
+	// stop is why no more moves are made.
+	stop reasons.Reason
+}
+
+// surge is a move whose Deployment is scaled up first. Its pod is evicted once
+// the replacement is ready.
+type surge struct {
+	move  Move
+	until time.Time
+	// announced is closed once those who answer kube-scheduler had time to learn
+	// that a replacement comes.
+	announced chan struct{}
+	cancel    context.CancelFunc
+	attempts  int
+	// called: a call to scale up may have been accepted; scaled: it was.
+	called, scaled bool
+	// proved: the landing was asked whether it proves steering.
+	proved bool
+	looked time.Time
+}
+
+// inFlight counts an owner's pods on the move: evicted and not landed, or landed
+// and not ready.
+func (c *Cycle) inFlight(ownerUID string) int {
+	now, n := c.config.Clock.Now(), 0
+	for _, m := range c.ledger().MovesOf(ownerUID) {
+		if m.InFlight() && m.State != ledger.Intended || m.State == ledger.Landed && now.Sub(m.Ended) < m.TTL && !c.ready(&m) {
+			n++
+		}
+	}
+	return n
+}
+
+// ready reports whether the pod that took a move up is ready; one that is gone
+// holds nothing up.
+func (c *Cycle) ready(move *ledger.Move) bool {
+	r := c.config.Cluster.Replacement(move)
+	return !r.Exists || r.Ready
+}
+
+// classify finds the reason behind a failed eviction and notes what it means for
+// the other moves.
+func (c *Cycle) classify(err error, move *Move) reasons.Reason {
+	if _, ok := errors.AsType[*evictions.EvictionTotalLimitError](err); ok {
+		c.stop = reasons.EvictionLimit
+		return reasons.EvictionLimit
+	}
+	if _, ok := errors.AsType[*evictions.EvictionNodeLimitError](err); ok {
+		c.spent["node/"+move.From] = true
+		return reasons.EvictionLimit
+	}
+	if _, ok := errors.AsType[*evictions.EvictionNamespaceLimitError](err); ok {
+		c.spent["namespace/"+move.Namespace] = true
+		return reasons.EvictionLimit
+	}
+	reason := reasonOf(err)
+	if slices.Contains([]reasons.Reason{
+		reasons.Paused, reasons.PauseUnreadable, reasons.NotLeader, reasons.LedgerUnwritable, reasons.Stopping,
+	}, reason) {
+		c.stop = reason
+	}
+	return reason
+}
+
+// learn takes a landing for the proof of steering that it is.
+func (c *Cycle) learn(ctx context.Context, move *ledger.Move) {
+	switch c.config.Steering.Proves(ctx, move) {
+	case Steered:
+		c.probing = false
+	case NotSteered:
+		c.stop = reasons.SteeringAbsent
+	case Unproven: // the next move is a probe too
+	}
+}

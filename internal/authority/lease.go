@@ -1,0 +1,161 @@
+// Package authority knows whether this process may evict: whether it holds the
+// Lease, whether evicting is paused, and whether what it is about to do is on
+// record. It keeps the ledgers of all processes together: the one that evicts
+// writes, the others follow.
+package authority
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/klog/v2"
+)
+
+// LeaseConfig is which Lease a process evicts under.
+type LeaseConfig struct {
+	Client          kubernetes.Interface
+	Namespace, Name string
+	// Elect: there is an election at all; without one this process is the only
+	// one.
+	Elect                                bool
+	Duration, RenewDeadline, RetryPeriod time.Duration
+	// Waiting runs while the Lease is waited for, until its context ends: that
+	// is progress too.
+	Waiting func(context.Context) error
+}
+
+// Lease is the right to evict, held by one process at a time.
+type Lease struct {
+	config   LeaseConfig
+	identity string
+	// elector is nil before the election.
+	elector atomic.Pointer[leaderelection.LeaderElector]
+}
+
+// NewLease names this process, unlike any other before and after it.
+func NewLease(config LeaseConfig) (*Lease, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("naming this process: %w", err)
+	}
+	return &Lease{config: config, identity: host + "_" + string(uuid.NewUUID())}, nil
+}
+
+// Identity names this process, in the Lease and in the ledger.
+func (l *Lease) Identity() string { return l.identity }
+
+// Lead does the work of a leader while this process holds the Lease. Losing it
+// ends the process, as it does for other controllers: what is in flight is then
+// somebody else's.
+func (l *Lease) Lead(ctx context.Context, work func(context.Context) error) error {
+	// The Lease is renewed until the work has ended: a process that is told to
+	// stop first brings what it does to an end.
+	leading, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	term := &term{finished: make(chan error, 1)}
+	config := l.election(ctx)
+	config.Callbacks.OnStartedLeading = func(held context.Context) {
+		term.started.Store(true)
+		held, stop := context.WithCancel(held)
+		defer stop()
+		defer context.AfterFunc(ctx, stop)()
+		err := work(held)
+		term.done.Store(held.Err() == nil)
+		term.finished <- err
+		cancel()
+	}
+	elector, err := leaderelection.NewLeaderElector(config)
+	if err != nil {
+		return &ConfigError{fmt.Errorf("leader election: %w", err)}
+	}
+	l.elector.Store(elector)
+	defer context.AfterFunc(ctx, func() {
+		if !term.started.Load() {
+			cancel()
+		}
+	})()
+	waiting, stopWaiting := context.WithCancel(leading)
+	defer stopWaiting()
+	go func() { _ = l.config.Waiting(waiting) }() // ends with this function
+	elector.Run(leading)
+	if !term.started.Load() {
+		return nil
+	}
+	err = <-term.finished
+	if err == nil && !term.done.Load() && ctx.Err() == nil {
+		return errors.New("the Lease was lost")
+	}
+	return err
+}
+
+// ConfigError is a mistake in the flags of the election.
+type ConfigError struct{ error }
+
+// Unwrap returns the mistake.
+func (e *ConfigError) Unwrap() error { return e.error }
+
+// term is one time of leading: whether it began, and whether its work ended by
+// itself.
+type term struct {
+	started, done atomic.Bool
+	finished      chan error
+}
+
+func (l *Lease) election(ctx context.Context) leaderelection.LeaderElectionConfig {
+	return leaderelection.LeaderElectionConfig{
+		Lock: &resourcelock.LeaseLock{
+			LeaseMeta:  metav1.ObjectMeta{Namespace: l.config.Namespace, Name: l.config.Name},
+			Client:     l.config.Client.CoordinationV1(),
+			LockConfig: resourcelock.ResourceLockConfig{Identity: l.identity},
+		},
+		LeaseDuration:   l.config.Duration,
+		RenewDeadline:   l.config.RenewDeadline,
+		RetryPeriod:     l.config.RetryPeriod,
+		ReleaseOnCancel: true,
+		Name:            l.config.Name,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStoppedLeading: func() {},
+			OnNewLeader: func(leader string) {
+				klog.FromContext(ctx).Info("Leader", "identity", leader, "isThisProcess", leader == l.identity)
+			},
+		},
+	}
+}
+
+// Margin is how long before others may take the Lease a leader that cannot renew
+// it gives up; an eviction call may last as long.
+func (l *Lease) Margin() time.Duration {
+	const most = 5 * time.Second
+	if !l.config.Elect {
+		return most
+	}
+	return min(most, l.config.Duration-l.config.RenewDeadline)
+}
+
+var errLeaseLost = errors.New("the Lease is lost, or may be taken by another process at any moment")
+
+// Leads returns why this process must not evict any more. Contexts end late in a
+// process that was stopped for a while; the time since the Lease was renewed
+// does not lie.
+func (l *Lease) Leads() error {
+	elector := l.elector.Load()
+	if elector == nil {
+		return nil // without election this process is the only one
+	}
+	if !elector.IsLeader() || elector.Check(-l.Margin()) != nil {
+		return errLeaseLost
+	}
+	return nil
+}
+
+// Elected reports whether this process was elected and still leads.
+func (l *Lease) Elected() bool { return l.elector.Load() != nil && l.Leads() == nil }

@@ -1,0 +1,239 @@
+package authority
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+
+	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/ledger/configmap"
+)
+
+// Config is what an Authority depends on.
+type Config struct {
+	Client    kubernetes.Interface
+	Namespace string
+	Lease     *Lease
+	// Moves is the ledger of this process and takes in stored ones.
+	Moves    Moves
+	Clock    evictor.Clock
+	Registry prometheus.Registerer
+	// Remote is a separate extender; nil without.
+	Remote *evictor.RemoteExtender
+	DryRun bool
+	// Report is told why the stored ledger cannot be read.
+	Report func(error)
+}
+
+// Moves is the ledger of this process and takes in what others have stored.
+type Moves interface {
+	Ledger() *ledger.Ledger
+	Adopt(document ledger.Document)
+}
+
+// Authority knows whether this process may evict. It lasts as long as the
+// process.
+type Authority struct {
+	config Config
+	store  *configmap.Store
+	// saved is the ledger's revision that was stored last.
+	saved atomic.Int64
+	// unwritable: storing failed last time.
+	unwritable atomic.Bool
+	// alone: the stored ledger is not for this process. It may not read it, and
+	// runs upstream's plugins only or changes nothing.
+	alone atomic.Bool
+}
+
+var _ evictor.Authority = (*Authority)(nil)
+
+const (
+	// ledgerTimeout bounds each call about the stored ledger.
+	ledgerTimeout = 5 * time.Second
+	// flushInterval is how soon a change of the ledger is stored outside of a
+	// cycle.
+	flushInterval = time.Second
+	// announceWait is how long after the ledger was stored the first pod is
+	// evicted, so that all who answer kube-scheduler have it by then;
+	// announceTimeout how long a separate extender is waited for that can be
+	// asked.
+	announceWait    = 500 * time.Millisecond
+	announceTimeout = 3 * time.Second
+)
+
+// New returns an Authority.
+func New(config Config) (*Authority, error) {
+	a := &Authority{config: config}
+	setAside := promauto.With(config.Registry).NewCounter(prometheus.CounterOpts{
+		Name: "evenkeel_ledger_set_aside_total", Help: "How often the stored ledger could not be read.",
+	})
+	var err error
+	a.store, err = configmap.New(configmap.Config{
+		Client:    config.Client,
+		Namespace: config.Namespace,
+		Name:      evictor.ConfigMapName,
+		Writer:    config.Lease.Identity(),
+		Timeout:   ledgerTimeout,
+		Now:       config.Clock.Now,
+		Report: func(err error) {
+			setAside.Inc()
+			klog.Background().Error(err, "The stored ledger cannot be read")
+			config.Report(err)
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making the ledger's store: %w", err)
+	}
+	promauto.With(config.Registry).NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "evenkeel_ledger_generation", Help: "Generation of the newest stored ledger that this process knows of.",
+	}, func() float64 { return float64(a.store.Generation()) })
+	return a, nil
+}
+
+// Generation is that of the newest stored ledger that was read or written.
+func (a *Authority) Generation() int64 { return a.store.Generation() }
+
+// Follow takes in what the process that evicts writes, until the context ends.
+func (a *Authority) Follow(ctx context.Context) error {
+	a.store.Follow(ctx, func(document ledger.Document) {
+		if a.config.Lease.Elected() {
+			return // who evicts has the last word, and reads what is stored at the beginning of a cycle
+		}
+		a.config.Moves.Adopt(document)
+	})
+	return nil
+}
+
+// Take reads what is stored, as the one process that writes it from now on. What
+// a predecessor intended and has not done is not done any more. A process that
+// needs no ledger goes on without one that it may not read. Where what is stored
+// is no ledger it fails, but for a dry run, which evicts nothing anyway: holds,
+// cooldowns and pods on the move would be forgotten.
+func (a *Authority) Take(ctx context.Context, needed bool) error {
+	if a.alone.Load() {
+		return nil
+	}
+	if err := a.config.Lease.Leads(); err != nil {
+		return err
+	}
+	document, err := a.store.Load(ctx)
+	if apierrors.IsForbidden(err) && (a.config.DryRun || !needed) {
+		a.alone.Store(true)
+		klog.FromContext(ctx).Info("The ledger is kept in this process alone", "reason", err.Error())
+		return nil
+	}
+	if err != nil && !(a.config.DryRun && errors.Is(err, configmap.ErrUnreadable)) {
+		return fmt.Errorf("taking the ledger over: %w", err)
+	}
+	if document.Writer != a.config.Lease.Identity() && document.Format != 0 {
+		a.config.Moves.Adopt(document)
+	}
+	if !a.config.DryRun {
+		a.config.Moves.Ledger().CancelIntended(a.config.Clock.Now())
+	}
+	return nil
+}
+
+// Alone reports whether the stored ledger is not for this process.
+func (a *Authority) Alone() bool { return a.alone.Load() }
+
+// Reconsider has the next Take try to read the ledger again: another policy may
+// need it.
+func (a *Authority) Reconsider() { a.alone.Store(false) }
+
+// Leads implements evictor.Authority.
+func (a *Authority) Leads() error { return a.config.Lease.Leads() }
+
+// Commit implements evictor.Authority.
+func (a *Authority) Commit(ctx context.Context) error {
+	if a.alone.Load() {
+		return nil
+	}
+	if err := a.config.Lease.Leads(); err != nil {
+		return err
+	}
+	moves := a.config.Moves.Ledger()
+	revision := moves.Revision()
+	err := a.store.Save(ctx, moves.Export())
+	a.unwritable.Store(err != nil)
+	if err == nil {
+		a.saved.Store(revision)
+	}
+	return err
+}
+
+// Stored implements evictor.Authority.
+func (a *Authority) Stored() bool { return !a.unwritable.Load() }
+
+// Keep stores what changes between cycles (landings, cancellations, outcomes)
+// until the context ends. judge is called before each look.
+func (a *Authority) Keep(ctx context.Context, judge func(context.Context)) error {
+	ticker := time.NewTicker(flushInterval)
+	defer ticker.Stop()
+	said := ""
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		judge(ctx)
+		if a.config.Moves.Ledger().Revision() == a.saved.Load() {
+			continue
+		}
+		err := a.Commit(ctx)
+		if err != nil && ctx.Err() == nil && err.Error() != said {
+			klog.FromContext(ctx).Error(err, "Storing the ledger failed")
+		}
+		said = fmt.Sprint(err)
+	}
+}
+
+// Announced implements evictor.Authority: a separate extender says that it knows
+// what was stored, others have had the time that a watch takes.
+func (a *Authority) Announced(ctx context.Context) {
+	if a.config.Remote == nil {
+		pause(ctx, announceWait)
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, announceTimeout)
+	defer cancel()
+	for ctx.Err() == nil {
+		status, err := a.config.Remote.Status(ctx, "")
+		if err == nil && status.Ledger.Generation >= a.store.Generation() {
+			return
+		}
+		pause(ctx, announceWait/5)
+	}
+}
+
+// Paused implements evictor.Authority. The pause annotation is on the ledger's
+// ConfigMap; for a process that goes on without the right to that there is none.
+func (a *Authority) Paused(ctx context.Context) error {
+	if a.alone.Load() {
+		_, err := a.config.Client.CoreV1().ConfigMaps(a.config.Namespace).Get(ctx, evictor.ConfigMapName, metav1.GetOptions{})
+		if apierrors.IsForbidden(err) {
+			return nil
+		}
+	}
+	return evictor.Paused(ctx, a.config.Client, a.config.Namespace)
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
