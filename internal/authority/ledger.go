@@ -132,7 +132,8 @@ func (a *Authority) Take(ctx context.Context, needed bool) error {
 		klog.FromContext(ctx).Info("The ledger is kept in this process alone", "reason", err.Error())
 		return nil
 	}
-	if err != nil && !(a.config.DryRun && errors.Is(err, configmap.ErrUnreadable)) {
+	harmless := a.config.DryRun && errors.Is(err, configmap.ErrUnreadable)
+	if err != nil && !harmless {
 		return fmt.Errorf("taking the ledger over: %w", err)
 	}
 	if document.Writer != a.config.Lease.Identity() && document.Format != 0 {
