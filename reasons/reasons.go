@@ -8,10 +8,6 @@ package reasons
 // Reason is why something is not done; empty for no reason.
 type Reason string
 
-// Sentence says a reason in words that follow "because"; empty where there are
-// none.
-func (r Reason) Sentence() string { return sentences[r] }
-
 // Why a node's usage is not known.
 const (
 	NoUsageSample      Reason = "NoUsageSample"

@@ -88,3 +88,7 @@ var sentences = map[Reason]string{
 	Stopping:              "the process was told to stop",
 	EvictionFailed:        "the API server refused the eviction or could not be reached",
 }
+
+// Sentence says a reason in words that follow "because"; empty where there are
+// none.
+func (r Reason) Sentence() string { return sentences[r] }

@@ -67,34 +67,3 @@ func (h *hotValue) of(node int32) int {
 	}
 	return hot
 }
-
-// Bound counts a pod that was bound to a node since the observation. Safe for concurrent use; a name that the board does
-// not know is ignored.
-func (b *Board) Bound(name string, at time.Time) {
-	if b.hot == nil {
-		return
-	}
-	if i, ok := b.index[name]; ok {
-		b.hot.add(int(i), at)
-	}
-}
-
-// HotValue returns the points of MaxScore that a node loses for the pods it was given lately, whether or not its usage is known.
-//
-//	hot = sum over the terms of floor(n / count)    n: pods bound to the node within the term's time
-func (b *Board) HotValue(i int32) int {
-	if b.hot == nil || i < 0 || int(i) >= len(b.nodes) {
-		return 0
-	}
-	return b.hot.of(i)
-}
-
-// chill takes the hot values off scores from 0 to 100, as Crane does: ten for each point.
-func (b *Board) chill(nodes []int32, scores []int8) {
-	if b.hot == nil {
-		return
-	}
-	for k, i := range nodes {
-		scores[k] -= int8(min(scoreStep*b.HotValue(i), int(scores[k]))) //nolint:gosec // at most a score
-	}
-}

@@ -7,15 +7,6 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// MaxScore is the highest score of the extender protocol.
-const MaxScore = 10
-
-// maxScore100 is the highest score of a scheduler plugin, scoreStep what one point on the wire is worth of it.
-const (
-	maxScore100 = 100
-	scoreStep   = maxScore100 / MaxScore
-)
-
 // Best returns the node of a request that would be the coolest with the pod on it among those that are known and where it may
 // land, except the excluded one, or -1. Hot values do not count. Ties go to the lower index, so the answer is deterministic.
 func (b *Board) Best(nodes []int32, pod cluster.Amounts, excluded func(int32) bool) int32 {
@@ -116,19 +107,6 @@ func (b *Board) Likeliest(nodes []int32, pod cluster.Amounts, scores []int8) int
 	return best
 }
 
-// scale is the span of loads that scores are spread over.
-type scale struct{ coolest, hottest float64 }
-
-func (s *scale) reset() { s.coolest, s.hottest = math.Inf(1), math.Inf(-1) }
-
-func (s *scale) add(load float64) { s.coolest, s.hottest = min(s.coolest, load), max(s.hottest, load) }
-
-// What stands in the place of a score until fill has seen it.
-const (
-	unknownScore int8 = -1 - iota
-	overLine
-)
-
 // fill turns loads into scores. With lines, nodes over theirs get none.
 func (b *Board) fill(scores []int8, loads []float64, span scale, lines bool) {
 	var given tally
@@ -147,69 +125,6 @@ func (b *Board) fill(scores []int8, loads []float64, span scale, lines bool) {
 	given.fill(scores)
 }
 
-// tally counts the scores that were given.
-type tally struct {
-	count [maxScore100 + 1]int32
-	n     int32
-}
-
-func (t *tally) add(score int8) {
-	t.count[score]++
-	t.n++
-}
-
-// fill gives the nodes that are unknown the median of the others.
-func (t *tally) fill(scores []int8) {
-	if int(t.n) == len(scores) {
-		return
-	}
-	neutral := t.median()
-	for k := range scores {
-		if scores[k] == unknownScore {
-			scores[k] = neutral
-		}
-	}
-}
-
-// median returns the lower median of the counted scores, the middle when there are none.
-func (t *tally) median() int8 {
-	seen := int32(0)
-	for score, count := range t.count {
-		if seen += count; t.n > 0 && seen >= (t.n+1)/2 {
-			return int8(score)
-		}
-	}
-	return maxScore100 / 2
-}
-
-// spreader turns loads into scores: a straight line, because there is one per node.
-type spreader struct{ start, slope float64 }
-
-func newSpreader(span scale, damp float64) spreader {
-	const middle = maxScore100 / 2.0
-	width := span.hottest - span.coolest
-	if !(width > 0) { // also when NaN
-		return spreader{start: middle}
-	}
-	strength := 1.0
-	if damp > 0 {
-		strength = min(1, width/damp)
-	}
-	slope := maxScore100 / width * strength
-	return spreader{start: middle + slope*span.hottest - middle*strength, slope: slope}
-}
-
-// score leaves the fraction of a point out, but for what computing may have taken off a whole one: rounded to tens once more
-// it is the score that rounding once would have given.
-func (s spreader) score(load float64) int8 {
-	const lost = 1e-9
-	score := s.start
-	if s.slope != 0 {
-		score -= s.slope * load
-	}
-	return int8(min(max(score+lost, 0), maxScore100))
-}
-
 // loadWith returns the load of a node with a pod on it, and whether it is under the reject line.
 func (b *Board) loadWith(i int32, pod cluster.Amounts) (load float64, under, known bool) {
 	if i < 0 || int(i) >= len(b.gauges) || !b.gauges[i].known {
@@ -217,4 +132,75 @@ func (b *Board) loadWith(i int32, pod cluster.Amounts) (load float64, under, kno
 	}
 	load, under = b.gauges[i].load(pod[cluster.CPU], pod[cluster.Memory], b.shares[cluster.CPU], b.shares[cluster.Memory])
 	return load, under, true
+}
+
+// HotValue returns the points of MaxScore that a node loses for the pods it was given lately, whether or not its usage is known.
+//
+//	hot = sum over the terms of floor(n / count)    n: pods bound to the node within the term's time
+func (b *Board) HotValue(i int32) int {
+	if b.hot == nil || i < 0 || int(i) >= len(b.nodes) {
+		return 0
+	}
+	return b.hot.of(i)
+}
+
+// chill takes the hot values off scores from 0 to 100, as Crane does: ten for each point.
+func (b *Board) chill(nodes []int32, scores []int8) {
+	if b.hot == nil {
+		return
+	}
+	for k, i := range nodes {
+		scores[k] -= int8(min(scoreStep*b.HotValue(i), int(scores[k]))) //nolint:gosec // at most a score
+	}
+}
+
+// scoreMeasured writes scores from 0 to 100 by measured windows. A node that the board does not know stands as one of which
+// nothing is measured.
+func (b *Board) scoreMeasured(nodes []int32, scores []int8) {
+	if b.measured.Formula == FormulaMinMax {
+		b.scoreMinMax(nodes, scores)
+		return
+	}
+	for k, i := range nodes {
+		scores[k] = int8(b.standing(i)) //nolint:gosec // at most 100
+	}
+}
+
+func (b *Board) standing(i int32) int16 {
+	switch {
+	case i >= 0 && int(i) < len(b.standings):
+		return b.standings[i].score
+	case b.measured.Formula == FormulaMinMax:
+		return -1
+	case b.measured.Formula == FormulaMemoryLoad:
+		return scoreStep
+	}
+	return 0
+}
+
+// scoreMinMax spreads whole percentages of usage over the nodes of a request.
+//
+//	score = 100 - (u-min)*100/(max-min)    whole numbers; 0 where all are equal
+func (b *Board) scoreMinMax(nodes []int32, scores []int8) {
+	least, most := int16(math.MaxInt16), int16(-1)
+	for _, i := range nodes {
+		if u := b.standing(i); u >= 0 {
+			least, most = min(least, u), max(most, u)
+		}
+	}
+	var known tally
+	for k, i := range nodes {
+		u := b.standing(i)
+		switch {
+		case u < 0:
+			scores[k] = unknownScore
+			continue
+		case most == least:
+			scores[k] = 0
+		default:
+			scores[k] = int8(maxScore100 - int(u-least)*maxScore100/int(most-least)) //nolint:gosec // 0 to 100
+		}
+		known.add(scores[k])
+	}
+	known.fill(scores[:len(nodes)])
 }

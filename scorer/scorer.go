@@ -10,6 +10,7 @@ import (
 	"iter"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/thresholds"
@@ -233,4 +234,23 @@ func (b *Board) Adjusted(i int32) cluster.Amounts {
 		by[r] = b.gauges[i].used[r].Load() - b.nodes[i].predicted[r]
 	}
 	return by
+}
+
+// Bound counts a pod that was bound to a node since the observation. Safe for concurrent use; a name that the board does
+// not know is ignored.
+func (b *Board) Bound(name string, at time.Time) {
+	if b.hot == nil {
+		return
+	}
+	if i, ok := b.index[name]; ok {
+		b.hot.add(int(i), at)
+	}
+}
+
+// Measured says whether the board judges by measured windows.
+func (b *Board) Measured() bool { return b.measured != nil }
+
+// full says whether a node is above a limit of a measured window. What is not known is not.
+func (b *Board) full(i int32) bool {
+	return i >= 0 && int(i) < len(b.standings) && b.standings[i].full
 }

@@ -10,6 +10,16 @@ type template struct {
 	hash      string
 }
 
+// mostNewcomers bounds what is remembered of a list's templates, and of its nodes.
+const mostNewcomers = 65536
+
+// newcomers let the records of a first list share strings before the Store has any of them: until the list is whole they are
+// kept by the reflector.
+type newcomers struct {
+	templates map[template]template
+	nodes     map[string]string
+}
+
 func templateOf(pod *cluster.Pod) template {
 	return template{pod.Namespace, pod.Owner, pod.TemplateHash}
 }
@@ -42,4 +52,16 @@ func (t templates) release(pod *cluster.Pod) {
 			delete(t, key)
 		}
 	}
+}
+
+// first returns the first of the values that were equal to one.
+func first[T comparable](known *map[T]T, value T) T {
+	if one, ok := (*known)[value]; ok {
+		return one
+	}
+	if *known == nil || len(*known) >= mostNewcomers {
+		*known = map[T]T{}
+	}
+	(*known)[value] = value
+	return value
 }

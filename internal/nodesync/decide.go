@@ -3,8 +3,6 @@ package nodesync
 import (
 	"cmp"
 	"hash/fnv"
-	"maps"
-	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -229,5 +227,3 @@ func softTaints(taints []v1.Taint) map[string]string {
 	}
 	return soft
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 )
@@ -103,3 +104,5 @@ func applied(taints []v1.Taint, changed changes) []v1.Taint {
 	}
 	return all
 }
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -21,10 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
-
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/evenkeel/evenkeel/usage"
 	"github.com/evenkeel/evenkeel/usage/annotations"
@@ -60,9 +57,7 @@ type Mark struct {
 }
 
 const (
-	// maxWindows bounds what is published of a node.
-	maxWindows = 16
-	minPeriod  = 10 * time.Second
+	minPeriod = 10 * time.Second
 )
 
 // Validate says what is wrong with a policy.
@@ -111,18 +106,4 @@ func (a Annotations) period(window usage.Window) time.Duration {
 		return period
 	}
 	return annotations.DefaultPeriod(window)
-}
-
-// markProblem says why a label or taint may not be written; it is empty if it may. Keys of Kubernetes itself are refused:
-// components trust them, and the API server keeps kubelets from changing some that the record of a node, which a kubelet may
-// write, must not be a way around.
-func markProblem(key, value string) string {
-	problems := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...)
-	domain, _, prefixed := strings.Cut(key, "/")
-	for _, reserved := range []string{"kubernetes.io", "k8s.io"} {
-		if prefixed && (domain == reserved || strings.HasSuffix(domain, "."+reserved)) {
-			problems = append(problems, "keys of "+reserved+" belong to Kubernetes")
-		}
-	}
-	return strings.Join(problems, "; ")
 }

@@ -2,6 +2,9 @@ package nodesync
 
 import (
 	"encoding/json"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/evenkeel/evenkeel/usage/annotations"
 )
@@ -12,6 +15,9 @@ const (
 	RecordKey      = "evenkeel.io/nodesync"
 	ApartRecordKey = "evenkeel.io/nodesync-apart"
 )
+
+// maxWindows bounds what is published of a node.
+const maxWindows = 16
 
 // recordKeys are all there are.
 func recordKeys() []string { return []string{RecordKey, ApartRecordKey} }
@@ -70,4 +76,18 @@ func (r record) text() string {
 		return "" // maps of strings always have a text
 	}
 	return string(text)
+}
+
+// markProblem says why a label or taint may not be written; it is empty if it may. Keys of Kubernetes itself are refused:
+// components trust them, and the API server keeps kubelets from changing some that the record of a node, which a kubelet may
+// write, must not be a way around.
+func markProblem(key, value string) string {
+	problems := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...)
+	domain, _, prefixed := strings.Cut(key, "/")
+	for _, reserved := range []string{"kubernetes.io", "k8s.io"} {
+		if prefixed && (domain == reserved || strings.HasSuffix(domain, "."+reserved)) {
+			problems = append(problems, "keys of "+reserved+" belong to Kubernetes")
+		}
+	}
+	return strings.Join(problems, "; ")
 }

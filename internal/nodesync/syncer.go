@@ -6,19 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/klog/v2"
 )
 
 const (
-	fieldManager = "evenkeel-nodesync"
 	// DefaultInterval is the time between two passes over the nodes.
 	DefaultInterval = 15 * time.Second
 	// DefaultTimeout bounds one call.
@@ -31,11 +30,7 @@ const (
 	// maxFailures is how many changes may fail in a row before a pass gives up: the API server is away or the permission
 	// lacking, and the nodes left would only fail too.
 	maxFailures = 5
-	// maxExamples bounds the nodes that a log line names.
-	maxExamples = 5
 )
-
-var nodesResource = schema.GroupResource{Resource: "nodes"}
 
 // Config is what a Syncer depends on.
 type Config struct {
@@ -174,6 +169,34 @@ func (s *Syncer) decide(logger klog.Logger) []due {
 	})
 	return work
 }
+
+// tell exports findings and logs those that the last pass did not have.
+func (s *Syncer) tell(logger klog.Logger, found findings) {
+	var byKind [numKinds]int
+	told := map[string]bool{}
+	for what, f := range found {
+		byKind[what.Kind] += f.nodes
+		name := what.Kind.String() + " " + what.Key
+		told[name] = true
+		switch {
+		case s.told[name]:
+		case what == corruptRecord:
+			logger.Info("Records of what nodesync wrote cannot be read and count as empty", "annotation", s.config.Policy.recordKey(),
+				"nodes", f.nodes, "examples", strings.Join(f.examples, " "))
+		default:
+			logger.Info("Key is another writer's and left alone", "kind", what.Kind, "key", what.Key,
+				"nodes", f.nodes, "examples", strings.Join(f.examples, " "))
+		}
+	}
+	s.told = told
+	for _, kind := range []Kind{KindAnnotations, KindLabel, KindTaint} {
+		s.metrics.foreign.WithLabelValues(kind.String()).Set(float64(byKind[kind]))
+	}
+	s.metrics.corrupt.Set(float64(byKind[KindRecord]))
+}
+
+// Sync makes one pass, for a process that does not stay.
+func (s *Syncer) Sync(ctx context.Context) error { return s.pass(ctx) }
 
 // compareBools orders false before true.
 func compareBools(a, b bool) int {

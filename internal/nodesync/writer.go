@@ -7,6 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/util/flowcontrol"
@@ -14,6 +15,10 @@ import (
 
 // maxAttempts is how often a node is read again because others changed it.
 const maxAttempts = 4
+
+const fieldManager = "evenkeel-nodesync"
+
+var nodesResource = schema.GroupResource{Resource: "nodes"}
 
 // writer changes nodes, one call at a time, as fast as it may.
 type writer struct {

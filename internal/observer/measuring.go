@@ -1,11 +1,15 @@
 package observer
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
 
+	"k8s.io/klog/v2"
+
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
@@ -87,4 +91,123 @@ func (m *measuring) states(view *usage.View, resolved *thresholds.Resolved, fres
 		return resolved.Classify(before, m.config.Hot)
 	}
 	return thresholds.Keep(before, view)
+}
+
+func (m *measuring) gate(next *Observation) reasons.Reason {
+	fresh, seen := next.Fresh, next.Fresh+next.Unknown()[reasons.WindowTooShort]
+	if next.Batches == 0 { // what is known then is the past alone
+		fresh, seen = 0, 0
+	}
+	enough := func(nodes int) bool {
+		return nodes > 0 && 100*float64(nodes) >= m.config.MinCoverage*float64(next.Ready)
+	}
+	switch {
+	case enough(fresh):
+		return ""
+	case enough(seen):
+		return reasons.UsageWindowsFilling
+	case seen == 0 && next.SourceError() != nil:
+		return reasons.UsageSourceUnavailable
+	case seen == 0:
+		return reasons.NoUsageData
+	}
+	return reasons.UsageCoverageTooLow
+}
+
+// settled says whether the sources themselves vouch for as many samples as make a node hot, on as many nodes as have to be
+// known.
+func (m *measuring) settled(view *usage.View) bool {
+	known, vouched := 0, 0
+	for i := range view.Nodes {
+		read := &view.Nodes[i]
+		if !read.Known() {
+			continue
+		}
+		known++
+		settled := true
+		for _, window := range m.config.HotWindows {
+			w := view.WindowIndex(window)
+			settled = settled && w >= 0 && 1+int(read.Vouched[w]/m.config.SampleInterval) >= m.config.Hot.ConsecutiveSamples
+		}
+		if settled {
+			vouched++
+		}
+	}
+	return known > 0 && 100*float64(vouched) >= m.config.MinCoverage*float64(known)
+}
+
+// read asks the sources in order, each only while those before left something open.
+func (m *measuring) read(ctx context.Context, snapshot *cluster.Snapshot, now func() time.Time) reading {
+	r := reading{now: now, sources: make([]SourceStatus, len(m.config.Sources))}
+	if m.batches == 0 {
+		r.history = m.past(ctx, snapshot, now())
+	}
+	wanted := m.wanted(snapshot)
+	for i, source := range m.config.Sources {
+		r.sources[i].Name = source.Name()
+		if i > 0 && m.usage.Lacking() == 0 && wanted.met() {
+			continue
+		}
+		r.ask(ctx, i, source, snapshot)
+		if r.sources[i].Err == nil {
+			wanted.take(i, &r.batches[len(r.batches)-1])
+		}
+	}
+	return r
+}
+
+// past is what the first source with a memory knows of the time before this process: windows that are summed up here are
+// filled with it.
+func (m *measuring) past(ctx context.Context, snapshot *cluster.Snapshot, now time.Time) []usage.Batch {
+	for _, source := range m.config.Sources {
+		historian, ok := source.(Historian)
+		if !ok {
+			continue
+		}
+		past, err := m.pastOf(ctx, historian, snapshot, now)
+		if err != nil {
+			klog.FromContext(ctx).Error(err, "Reading past usage failed, windows fill from now on", "source", source.Name())
+		}
+		return past
+	}
+	return nil
+}
+
+// pastOf reads one piece of the past after the other, each up to where the next begins.
+func (m *measuring) pastOf(ctx context.Context, source Historian, snapshot *cluster.Snapshot, now time.Time) ([]usage.Batch, error) {
+	var past []usage.Batch
+	spans := m.usage.Spans()
+	for i, span := range spans {
+		batches, err := source.History(ctx, snapshot, now.Add(-span.Since), span.Step)
+		if err != nil {
+			return past, err
+		}
+		for _, batch := range batches {
+			if i+1 < len(spans) && !batch.Received.Before(now.Add(-spans[i+1].Since)) {
+				break
+			}
+			past = append(past, batch)
+		}
+	}
+	return past, nil
+}
+
+func (m *measuring) wanted(snapshot *cluster.Snapshot) wanted {
+	w := wanted{nodes: make(map[string]int, len(snapshot.Nodes))}
+	running := 0
+	for _, node := range snapshot.Nodes {
+		if node.Node.Ready {
+			w.nodes[node.Node.Name] = 0
+		}
+		for _, pod := range node.Pods {
+			if !pod.Started.IsZero() {
+				running++
+			}
+		}
+	}
+	w.pods = int(m.config.MinCoverage / 100 * float64(running))
+	if m.last != nil && len(m.config.Sources) > 1 {
+		w.place(m.last.View, m.config.Sources)
+	}
+	return w
 }

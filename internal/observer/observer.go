@@ -17,64 +17,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster/informed"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
-	"github.com/evenkeel/evenkeel/scorer"
-	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
-
-// Config is what an Observer depends on.
-type Config struct {
-	// Sources in the order of choice: a node and a pod take the first that has a fresh and sane sample.
-	Sources []Source
-	// Reads is what the samples depend on: those taken under configurations with deeply equal Reads go together.
-	Reads  any
-	Usage  usage.Config
-	Scorer scorer.Config
-	// Lines are the one definition of hot.
-	Lines *thresholds.Set
-	Hot   thresholds.HotRule
-	// HotWindows are those that make a node hot.
-	HotWindows     []usage.Window
-	MinCoverage    float64 // percent of ready nodes with fresh usage below which nothing is evicted
-	SampleInterval time.Duration
-	// ObservationPeriod is how long new sources without a memory are watched before they take over from others.
-	ObservationPeriod time.Duration
-	Ledger            ledger.Config // OnReserve is the observer's own
-	// Gated, which may be nil, is told when the gate closes, opens or changes its reason.
-	Gated   func(*Observation)
-	Now     func() time.Time
-	Metrics *Metrics
-}
-
-// Observation is everything that is decided on, at one moment. Only its Board changes, by what happens until the next.
-type Observation struct {
-	At     time.Time
-	View   *usage.View
-	Board  *scorer.Board
-	States map[string]thresholds.NodeState
-	// Lines are what the nodes were judged by.
-	Lines *thresholds.Resolved
-	// Ready counts the ready nodes, Fresh those of them whose usage is known.
-	Ready, Fresh int
-	// Pods counts the pods on nodes whose usage is known, Measured those of them that were measured long enough.
-	Pods, Measured int
-	// Batches counts the complete readings so far, First is when the first of them that told of a node was made.
-	Batches int
-	First   time.Time
-	// Settled says that sources with history have looked at nodes for as long as a node has to be over its lines, so that
-	// nothing is gained by watching on.
-	Settled bool
-	// Sources tells of each source what the last reading brought, those not asked included.
-	Sources []SourceStatus
-	// Gate is why nothing may be evicted on this observation; empty when it may.
-	Blocked reasons.Reason
-	// Changing says that a new policy's sources and windows are being observed, and that this is still by the old ones.
-	Changing bool
-
-	estimate usage.Estimate
-	// charged is what the board was adjusted by for pods that came since; changes come under the store's lock.
-	charged map[string]cluster.Amounts
-}
 
 // Observer publishes Observations.
 type Observer struct {
@@ -224,34 +168,6 @@ func (o *Observer) publish(made *Observation) {
 	o.ledger.Reserved(made.Board.Adjust, func() { o.latest.Store(made) })
 }
 
-func coverage(view *usage.View) (ready, fresh int) {
-	for i := range view.Nodes {
-		if !view.Snapshot.Nodes[i].Node.Ready {
-			continue
-		}
-		ready++
-		if view.Nodes[i].Known() {
-			fresh++
-		}
-	}
-	return ready, fresh
-}
-
-func podCoverage(view *usage.View) (pods, measured int) {
-	for i := range view.Nodes {
-		if !view.Nodes[i].Known() {
-			continue
-		}
-		for j := range view.Nodes[i].Pods {
-			pods++
-			if view.Nodes[i].Pods[j].Measured {
-				measured++
-			}
-		}
-	}
-	return pods, measured
-}
-
 // changed keeps the ledger and the published board true between samples: a pod that came is charged with what it is expected
 // to use, one that went is taken off.
 func (o *Observer) changed(change informed.Change) {
@@ -318,18 +234,29 @@ func (o *Observer) Estimate(on *Observation, pod *Unmeasured) cluster.Amounts {
 	return on.estimate.For(pod.Requests, pod.Limits)
 }
 
-// predictedOf returns what the view predicted a pod with.
-func (o *Observation) predictedOf(pod *cluster.Pod) (cluster.Amounts, bool) {
-	i := o.View.Snapshot.Index(pod.Node)
-	if i < 0 {
-		return cluster.Amounts{}, false
+// tell reports a change of the gate. That windows fill for a while after the start is no news.
+func (o *Observer) tell(latest *Observation) {
+	if latest.Blocked == reasons.UsageWindowsFilling || latest.Blocked == o.told {
+		return
 	}
-	for j, other := range o.View.Snapshot.Nodes[i].Pods {
-		if other.UID == pod.UID {
-			return o.View.Nodes[i].Pods[j].Used, true
+	o.told = latest.Blocked
+	if o.gated != nil {
+		o.gated(latest)
+	}
+}
+
+// tryNext samples for the next policy and says whether it has taken over.
+func (o *Observer) tryNext(ctx context.Context) bool {
+	period := o.next.config.ObservationPeriod
+	return o.observe(ctx, o.next, func(made *Observation) bool {
+		if !made.Ripe(period, o.next.config.MinCoverage) && made.At.Sub(o.since) <= 2*period {
+			return false
 		}
-	}
-	return cluster.Amounts{}, false
+		o.at, o.next = o.next, nil
+		o.publish(made)
+		klog.FromContext(ctx).Info("The policy's sources and windows are in use", "observed", made.At.Sub(o.since))
+		return true
+	})
 }
 
 func ledgerPod(pod *cluster.Pod) ledger.Pod {

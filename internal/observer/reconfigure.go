@@ -1,11 +1,7 @@
 package observer
 
 import (
-	"context"
 	"reflect"
-	"time"
-
-	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/cluster"
 )
@@ -53,26 +49,4 @@ func (o *Observer) refresh() {
 	o.store.Observe(func(snapshot *cluster.Snapshot) {
 		o.publish(o.at.observation(snapshot, o.now(), &reading{sources: o.at.last.Sources}, o.ledger.Expected()))
 	})
-}
-
-// tryNext samples for the next policy and says whether it has taken over.
-func (o *Observer) tryNext(ctx context.Context) bool {
-	period := o.next.config.ObservationPeriod
-	return o.observe(ctx, o.next, func(made *Observation) bool {
-		if !made.Ripe(period, o.next.config.MinCoverage) && made.At.Sub(o.since) <= 2*period {
-			return false
-		}
-		o.at, o.next = o.next, nil
-		o.publish(made)
-		klog.FromContext(ctx).Info("The policy's sources and windows are in use", "observed", made.At.Sub(o.since))
-		return true
-	})
-}
-
-// Ripe says whether there are enough samples to decide on: enough nodes and pods are known, by sources with a memory or for
-// as long as given.
-func (o *Observation) Ripe(period time.Duration, minCoverage float64) bool {
-	// Until the gate opens it is not known for how long the sources have told.
-	return o.Blocked == "" && (o.Settled || o.At.Sub(o.First) >= period) &&
-		100*float64(o.Measured) >= minCoverage*float64(o.Pods)
 }

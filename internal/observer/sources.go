@@ -47,26 +47,6 @@ type reading struct {
 	sources []SourceStatus
 }
 
-// read asks the sources in order, each only while those before left something open.
-func (m *measuring) read(ctx context.Context, snapshot *cluster.Snapshot, now func() time.Time) reading {
-	r := reading{now: now, sources: make([]SourceStatus, len(m.config.Sources))}
-	if m.batches == 0 {
-		r.history = m.past(ctx, snapshot, now())
-	}
-	wanted := m.wanted(snapshot)
-	for i, source := range m.config.Sources {
-		r.sources[i].Name = source.Name()
-		if i > 0 && m.usage.Lacking() == 0 && wanted.met() {
-			continue
-		}
-		r.ask(ctx, i, source, snapshot)
-		if r.sources[i].Err == nil {
-			wanted.take(i, &r.batches[len(r.batches)-1])
-		}
-	}
-	return r
-}
-
 // ask takes a reading of one source.
 func (r *reading) ask(ctx context.Context, i int, source Source, snapshot *cluster.Snapshot) {
 	status, began := &r.sources[i], r.now()
@@ -103,68 +83,12 @@ func (r *reading) nodes() int {
 	return n
 }
 
-// past is what the first source with a memory knows of the time before this process: windows that are summed up here are
-// filled with it.
-func (m *measuring) past(ctx context.Context, snapshot *cluster.Snapshot, now time.Time) []usage.Batch {
-	for _, source := range m.config.Sources {
-		historian, ok := source.(Historian)
-		if !ok {
-			continue
-		}
-		past, err := m.pastOf(ctx, historian, snapshot, now)
-		if err != nil {
-			klog.FromContext(ctx).Error(err, "Reading past usage failed, windows fill from now on", "source", source.Name())
-		}
-		return past
-	}
-	return nil
-}
-
-// pastOf reads one piece of the past after the other, each up to where the next begins.
-func (m *measuring) pastOf(ctx context.Context, source Historian, snapshot *cluster.Snapshot, now time.Time) ([]usage.Batch, error) {
-	var past []usage.Batch
-	spans := m.usage.Spans()
-	for i, span := range spans {
-		batches, err := source.History(ctx, snapshot, now.Add(-span.Since), span.Step)
-		if err != nil {
-			return past, err
-		}
-		for _, batch := range batches {
-			if i+1 < len(spans) && !batch.Received.Before(now.Add(-spans[i+1].Since)) {
-				break
-			}
-			past = append(past, batch)
-		}
-	}
-	return past, nil
-}
-
 // wanted is what sources still have to tell of.
 type wanted struct {
 	// nodes are ready nodes with the place of the source that they were last taken from. What sources before it say of them
 	// was not believed then, so it does not settle the matter.
 	nodes map[string]int
 	pods  int
-}
-
-func (m *measuring) wanted(snapshot *cluster.Snapshot) wanted {
-	w := wanted{nodes: make(map[string]int, len(snapshot.Nodes))}
-	running := 0
-	for _, node := range snapshot.Nodes {
-		if node.Node.Ready {
-			w.nodes[node.Node.Name] = 0
-		}
-		for _, pod := range node.Pods {
-			if !pod.Started.IsZero() {
-				running++
-			}
-		}
-	}
-	w.pods = int(m.config.MinCoverage / 100 * float64(running))
-	if m.last != nil && len(m.config.Sources) > 1 {
-		w.place(m.last.View, m.config.Sources)
-	}
-	return w
 }
 
 // place notes which source each node was last taken from.

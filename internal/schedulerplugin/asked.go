@@ -30,11 +30,11 @@ var _ fwk.StateData = (*asked)(nil)
 func (a *asked) Clone() fwk.StateData { return a }
 
 // judge judges all nodes at once, and says whether the filter has to be asked about them one by one.
-func (a *asked) judge(p *Plugin, nodes []fwk.NodeInfo) bool {
+func (a *asked) judge(known *placesCache, nodes []fwk.NodeInfo) bool {
 	if a.steering == nil || a.steering.Neutral() {
 		return false
 	}
-	a.places = p.placesOf(a.steering, nodes)
+	a.places = known.of(a.steering, nodes)
 	a.refused = a.steering.Verdicts()
 	return a.refused != nil || a.steering.Replaces()
 }
@@ -74,51 +74,4 @@ func (a *asked) among(scores fwk.NodeScoreList) []int32 {
 		places[k] = a.steering.Node(scores[k].Name)
 	}
 	return places
-}
-
-// key is the name of the plugin, by which it is enabled once in a profile.
-func (p *Plugin) key() fwk.StateKey { return fwk.StateKey(p.name) }
-
-// of returns what was opened for the pod in this cycle; where no PreFilter has, it is opened now.
-func (p *Plugin) of(cycle fwk.CycleState, pod *v1.Pod) *asked {
-	if known := p.newest.Load(); known != nil && known.cycle == cycle {
-		return known
-	}
-	if known := p.read(cycle); known != nil {
-		return known
-	}
-	p.opening.Lock()
-	defer p.opening.Unlock()
-	if known := p.read(cycle); known != nil {
-		return known
-	}
-	opened := p.open(cycle, pod)
-	p.keep(opened)
-	return opened
-}
-
-func (p *Plugin) read(cycle fwk.CycleState) *asked {
-	data, err := cycle.Read(p.key())
-	if err != nil { // there is none yet
-		return nil
-	}
-	known, ok := data.(*asked)
-	if !ok {
-		return nil
-	}
-	return known
-}
-
-func (p *Plugin) open(cycle fwk.CycleState, pod *v1.Pod) *asked {
-	judge := p.side.Judge()
-	if judge == nil {
-		return &asked{cycle: cycle}
-	}
-	return &asked{cycle: cycle, steering: judge.Consider(describe(pod))}
-}
-
-// keep has what was opened found again.
-func (p *Plugin) keep(opened *asked) {
-	opened.cycle.Write(p.key(), opened)
-	p.newest.Store(opened)
 }

@@ -20,9 +20,12 @@ type places struct {
 	missed atomic.Int32
 }
 
-// placesOf returns the places of all nodes of a cycle. They are kept until other nodes come or too many objects are new.
-func (p *Plugin) placesOf(cycle *steering.Cycle, list []fwk.NodeInfo) *places {
-	if known := p.places.Load(); known != nil && known.hold(cycle.Index(), list) {
+// placesCache keeps places until other nodes come or too many objects are new.
+type placesCache struct{ newest atomic.Pointer[places] }
+
+// of returns the places of all nodes of a cycle.
+func (c *placesCache) of(cycle *steering.Cycle, list []fwk.NodeInfo) *places {
+	if known := c.newest.Load(); known != nil && known.hold(cycle.Index(), list) {
 		return known
 	}
 	made := &places{list: list, index: cycle.Index(), of: make(map[*v1.Node]int32, len(list))}
@@ -31,7 +34,7 @@ func (p *Plugin) placesOf(cycle *steering.Cycle, list []fwk.NodeInfo) *places {
 			made.of[node] = cycle.Node(node.Name)
 		}
 	}
-	p.places.Store(made)
+	c.newest.Store(made)
 	return made
 }
 

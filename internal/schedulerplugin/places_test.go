@@ -111,10 +111,10 @@ func TestPlacesAreKept(t *testing.T) {
 	}
 	s.observe()
 	s.schedule(strange("p", "100m"))
-	first := s.places.Load()
+	first := s.places.newest.Load()
 	s.observe()
 	s.schedule(strange("q", "100m"))
-	if s.places.Load() != first {
+	if s.places.newest.Load() != first {
 		t.Error("the same nodes were looked up anew")
 	}
 	for _, info := range s.nodes[:8] {
@@ -122,7 +122,7 @@ func TestPlacesAreKept(t *testing.T) {
 	}
 	s.schedule(strange("r", "100m"))
 	s.schedule(strange("s", "100m"))
-	if s.places.Load() == first {
+	if s.places.newest.Load() == first {
 		t.Error("places of nodes that are no more are kept")
 	}
 }

@@ -21,15 +21,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/evenkeel/evenkeel/internal/steering"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
-
-// host is what the plugin needs of kube-scheduler.
-type host interface {
-	SnapshotSharedLister() fwk.SharedLister
-	RunFilterPluginsWithNominatedPods(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) *fwk.Status
-	Parallelizer() fwk.Parallelizer
-}
 
 // Plugin is one plugin of one profile. It works with any part of its extension points enabled: with score alone it prefers
 // nodes, with filter it keeps pods off them as well, and with reserve it reckons at once with what was placed.
@@ -45,7 +39,7 @@ type Plugin struct {
 	// newest is what was opened last: a profile places one pod after the other, and asks about each of hundreds of nodes.
 	newest atomic.Pointer[asked]
 	// places tell nodes apart without reading their names.
-	places atomic.Pointer[places]
+	places placesCache
 }
 
 var (
@@ -58,13 +52,24 @@ var (
 	_ fwk.EnqueueExtensions = (*Plugin)(nil)
 )
 
+// Side is the observing half of one policy.
+type Side interface {
+	// Judge returns what answers for pods; nil until it can be asked.
+	Judge() *steering.Judge
+	// Refusal returns what is told about a node above a measured limit, empty for the usual, and whether a pod waits when all
+	// nodes are.
+	Refusal() (message string, all bool)
+	// Run observes until the context ends, and goes by the policy as it changes.
+	Run(ctx context.Context) error
+}
+
 // Name is the name that the plugin is registered under.
 func (p *Plugin) Name() string { return p.name }
 
 // PreFilter opens the pod's cycle and judges all nodes. Where none is refused it has the filter skipped.
 func (p *Plugin) PreFilter(_ context.Context, cycle fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	opened := p.open(cycle, pod)
-	refuses := opened.judge(p, nodes)
+	refuses := opened.judge(&p.places, nodes)
 	p.keep(opened)
 	if !refuses {
 		return nil, fwk.NewStatus(fwk.Skip)
@@ -84,7 +89,7 @@ func (p *Plugin) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, 
 	}
 	node := info.Node()
 	if asked.steering.Replaces() && !isProbe(ctx) {
-		look := &probe{plugin: p, ctx: ctx, cycle: cycle, pod: pod, asked: asked}
+		look := &probe{host: p.host, ctx: ctx, cycle: cycle, pod: pod, asked: asked}
 		if to := look.landing(); to != "" {
 			if node.Name == to {
 				return nil
@@ -102,7 +107,7 @@ func (p *Plugin) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, 
 	}
 	others, known := asked.others.get()
 	if !known {
-		others = (&probe{plugin: p, ctx: ctx, cycle: cycle, pod: pod, asked: asked}).others()
+		others = (&probe{host: p.host, ctx: ctx, cycle: cycle, pod: pod, asked: asked}).others()
 	}
 	if !others {
 		return nil
@@ -204,4 +209,51 @@ func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, 
 		{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: fwk.Delete}},
 		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeAllocatable | fwk.UpdateNodeTaint | fwk.UpdateNodeLabel | fwk.UpdateNodeAnnotation}},
 	}, nil
+}
+
+// key is the name of the plugin, by which it is enabled once in a profile.
+func (p *Plugin) key() fwk.StateKey { return fwk.StateKey(p.name) }
+
+// of returns what was opened for the pod in this cycle; where no PreFilter has, it is opened now.
+func (p *Plugin) of(cycle fwk.CycleState, pod *v1.Pod) *asked {
+	if known := p.newest.Load(); known != nil && known.cycle == cycle {
+		return known
+	}
+	if known := p.read(cycle); known != nil {
+		return known
+	}
+	p.opening.Lock()
+	defer p.opening.Unlock()
+	if known := p.read(cycle); known != nil {
+		return known
+	}
+	opened := p.open(cycle, pod)
+	p.keep(opened)
+	return opened
+}
+
+func (p *Plugin) read(cycle fwk.CycleState) *asked {
+	data, err := cycle.Read(p.key())
+	if err != nil { // there is none yet
+		return nil
+	}
+	known, ok := data.(*asked)
+	if !ok {
+		return nil
+	}
+	return known
+}
+
+func (p *Plugin) open(cycle fwk.CycleState, pod *v1.Pod) *asked {
+	judge := p.side.Judge()
+	if judge == nil {
+		return &asked{cycle: cycle}
+	}
+	return &asked{cycle: cycle, steering: judge.Consider(describe(pod))}
+}
+
+// keep has what was opened found again.
+func (p *Plugin) keep(opened *asked) {
+	opened.cycle.Write(p.key(), opened)
+	p.newest.Store(opened)
 }

@@ -3,7 +3,6 @@ package schedulerplugin
 import (
 	"context"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
@@ -16,15 +15,22 @@ import (
 // one node at a time and stops when it has enough, so what is known of the others has to be found out here. It costs their
 // filters for a few nodes more, and only for pods that a node is refused to.
 type probe struct {
-	plugin *Plugin
-	ctx    context.Context //nolint:containedctx // lives as long as one call of Filter
-	cycle  fwk.CycleState
-	pod    *v1.Pod
-	asked  *asked
+	host  host
+	ctx   context.Context //nolint:containedctx // lives as long as one call of Filter
+	cycle fwk.CycleState
+	pod   *v1.Pod
+	asked *asked
 }
 
 // probing marks the context in which the filters are asked by the plugin itself, which then passes every node.
 type probing struct{}
+
+// host is what the plugin needs of kube-scheduler.
+type host interface {
+	SnapshotSharedLister() fwk.SharedLister
+	RunFilterPluginsWithNominatedPods(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) *fwk.Status
+	Parallelizer() fwk.Parallelizer
+}
 
 func isProbe(ctx context.Context) bool { return ctx.Value(probing{}) != nil }
 
@@ -32,7 +38,7 @@ func isProbe(ctx context.Context) bool { return ctx.Value(probing{}) != nil }
 func (l *probe) takes(node fwk.NodeInfo) bool {
 	// kube-scheduler cancels the context when it has found nodes enough; what is found here is kept for the pod.
 	ctx := context.WithValue(context.WithoutCancel(l.ctx), probing{}, true)
-	return l.plugin.host.RunFilterPluginsWithNominatedPods(ctx, l.cycle, l.pod, node).IsSuccess()
+	return l.host.RunFilterPluginsWithNominatedPods(ctx, l.cycle, l.pod, node).IsSuccess()
 }
 
 // landing returns the node that a replacement belongs to, empty where there is none.
@@ -71,7 +77,7 @@ func (l *probe) anyFree(nodes []fwk.NodeInfo) bool {
 	var found atomic.Bool
 	ctx, cancel := context.WithCancel(context.WithoutCancel(l.ctx))
 	defer cancel()
-	l.plugin.host.Parallelizer().Until(ctx, len(nodes), func(i int) {
+	l.host.Parallelizer().Until(ctx, len(nodes), func(i int) {
 		if !found.Load() && l.free(nodes[i]) {
 			found.Store(true)
 			cancel()
@@ -82,32 +88,9 @@ func (l *probe) anyFree(nodes []fwk.NodeInfo) bool {
 
 // nodes are those of the cycle. Where they cannot be listed there are none, so that none is refused.
 func (l *probe) nodes() []fwk.NodeInfo {
-	nodes, err := l.plugin.host.SnapshotSharedLister().NodeInfos().List()
+	nodes, err := l.host.SnapshotSharedLister().NodeInfos().List()
 	if err != nil {
 		return nil
 	}
 	return nodes
-}
-
-// once keeps the first answer.
-type once[T any] struct {
-	sync  sync.Once
-	known atomic.Bool
-	value T
-}
-
-func (o *once[T]) do(find func() T) T {
-	o.sync.Do(func() {
-		o.value = find()
-		o.known.Store(true)
-	})
-	return o.value
-}
-
-// get returns the answer if it is there already, without anything that finding it takes.
-func (o *once[T]) get() (value T, known bool) {
-	if !o.known.Load() {
-		return value, false
-	}
-	return o.value, true
 }

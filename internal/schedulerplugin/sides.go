@@ -12,7 +12,6 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"github.com/evenkeel/evenkeel/internal/steering"
 	"github.com/evenkeel/evenkeel/policy"
 )
 
@@ -29,17 +28,6 @@ type SideConfig struct {
 	// REST is how kube-scheduler reaches the API server, Informers what it watches of it.
 	REST      *rest.Config
 	Informers informers.SharedInformerFactory
-}
-
-// Side is the observing half of one policy.
-type Side interface {
-	// Judge returns what answers for pods; nil until it can be asked.
-	Judge() *steering.Judge
-	// Refusal returns what is told about a node above a measured limit, empty for the usual, and whether a pod waits when all
-	// nodes are.
-	Refusal() (message string, all bool)
-	// Run observes until the context ends, and goes by the policy as it changes.
-	Run(ctx context.Context) error
 }
 
 // MakeSide makes an observing half. An error means that the policy is wrong; what is out of reach is tried again by Run.

@@ -16,6 +16,9 @@ const (
 	dateUnit = time.Second
 )
 
+// Tolerance is by how much the local clock may be off without being corrected.
+const Tolerance = 2 * time.Second
+
 // span is where the skew lies, bounds included.
 type span struct{ low, high time.Duration }
 

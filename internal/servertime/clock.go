@@ -21,9 +21,6 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Tolerance is by how much the local clock may be off without being corrected.
-const Tolerance = 2 * time.Second
-
 // offset, a duration, puts the local clock wrong; it is set at link time by tests that need processes whose clocks differ.
 var offset string
 

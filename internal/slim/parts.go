@@ -12,6 +12,13 @@ import (
 
 // The functions below make a part of a pod that of the last one where they are equal, and else the last one that of the pod.
 
+// mostTemplates bounds what is remembered of templates, and mostNames the pool of names. Beyond it all is forgotten: pods keep
+// what they share, and those that come later share among themselves.
+const (
+	mostTemplates = 16384
+	mostNames     = 65536
+)
+
 func shareWord[T ~string](pod, last *T) {
 	if *pod == *last {
 		*pod = *last // the same letters in one place

@@ -8,13 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// mostTemplates bounds what is remembered of templates, and mostNames the pool of names. Beyond it all is forgotten: pods keep
-// what they share, and those that come later share among themselves.
-const (
-	mostTemplates = 16384
-	mostNames     = 65536
-)
-
 // template tells the revisions of one owner apart. A Job's pods have the Job alone.
 type template struct {
 	owner types.UID

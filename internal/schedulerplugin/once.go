@@ -1,0 +1,29 @@
+package schedulerplugin
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// once keeps the first answer.
+type once[T any] struct {
+	sync  sync.Once
+	known atomic.Bool
+	value T
+}
+
+func (o *once[T]) do(find func() T) T {
+	o.sync.Do(func() {
+		o.value = find()
+		o.known.Store(true)
+	})
+	return o.value
+}
+
+// get returns the answer if it is there already, without anything that finding it takes.
+func (o *once[T]) get() (value T, known bool) {
+	if !o.known.Load() {
+		return value, false
+	}
+	return o.value, true
+}

@@ -1,0 +1,88 @@
+package scorer
+
+import "math"
+
+// MaxScore is the highest score of the extender protocol.
+const MaxScore = 10
+
+// maxScore100 is the highest score of a scheduler plugin, scoreStep what one point on the wire is worth of it.
+const (
+	maxScore100 = 100
+	scoreStep   = maxScore100 / MaxScore
+)
+
+// What stands in the place of a score until fill has seen it.
+const (
+	unknownScore int8 = -1 - iota
+	overLine
+)
+
+// scale is the span of loads that scores are spread over.
+type scale struct{ coolest, hottest float64 }
+
+func (s *scale) reset() { s.coolest, s.hottest = math.Inf(1), math.Inf(-1) }
+
+func (s *scale) add(load float64) { s.coolest, s.hottest = min(s.coolest, load), max(s.hottest, load) }
+
+// tally counts the scores that were given.
+type tally struct {
+	count [maxScore100 + 1]int32
+	n     int32
+}
+
+func (t *tally) add(score int8) {
+	t.count[score]++
+	t.n++
+}
+
+// fill gives the nodes that are unknown the median of the others.
+func (t *tally) fill(scores []int8) {
+	if int(t.n) == len(scores) {
+		return
+	}
+	neutral := t.median()
+	for k := range scores {
+		if scores[k] == unknownScore {
+			scores[k] = neutral
+		}
+	}
+}
+
+// median returns the lower median of the counted scores, the middle when there are none.
+func (t *tally) median() int8 {
+	seen := int32(0)
+	for score, count := range t.count {
+		if seen += count; t.n > 0 && seen >= (t.n+1)/2 {
+			return int8(score)
+		}
+	}
+	return maxScore100 / 2
+}
+
+// spreader turns loads into scores: a straight line, because there is one per node.
+type spreader struct{ start, slope float64 }
+
+func newSpreader(span scale, damp float64) spreader {
+	const middle = maxScore100 / 2.0
+	width := span.hottest - span.coolest
+	if !(width > 0) { // also when NaN
+		return spreader{start: middle}
+	}
+	strength := 1.0
+	if damp > 0 {
+		strength = min(1, width/damp)
+	}
+	slope := maxScore100 / width * strength
+	return spreader{start: middle + slope*span.hottest - middle*strength, slope: slope}
+}
+
+// score leaves the fraction of a point out, but for what computing may have taken off a whole one: rounded to tens once more
+// it is the score that rounding once would have given.
+func (s spreader) score(load float64) int8 {
+	const lost = 1e-9
+	score := s.start
+	if s.slope != 0 {
+		score -= s.slope * load
+	}
+	return int8(min(max(score+lost, 0), maxScore100))
+}
