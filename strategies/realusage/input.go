@@ -16,14 +16,6 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// Options are a policy's rules about pods and plans.
-type Options struct {
-	MaxMoves       int
-	MinGainPercent float64
-	EvictJobs      bool
-	SchedulerNames []string
-}
-
 // gathering puts together what a plan is made of.
 type gathering struct {
 	*Plugin

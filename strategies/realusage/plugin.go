@@ -10,8 +10,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/klog/v2"
-	"sigs.k8s.io/descheduler/pkg/descheduler/evictions"
 	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
 	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
 
@@ -19,7 +17,6 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
-	"github.com/evenkeel/evenkeel/thresholds"
 )
 
 // Name is the plugin's name in a DeschedulerPolicy.
@@ -70,6 +67,14 @@ type Made struct {
 	By *Plugin
 }
 
+// Options are a policy's rules about pods and plans.
+type Options struct {
+	MaxMoves       int
+	MinGainPercent float64
+	EvictJobs      bool
+	SchedulerNames []string
+}
+
 // Register adds the plugin to a registry of the framework. deps is called when the plugin is built, because a policy has
 // to be decoded, which takes the registration, before there is anything to depend on.
 func Register(registry pluginregistry.Registry, deps func() Deps) {
@@ -87,8 +92,6 @@ type Plugin struct {
 	deps   Deps
 }
 
-var _ frameworktypes.BalancePlugin = (*Plugin)(nil)
-
 // New returns the plugin.
 func New(object runtime.Object, handle frameworktypes.Handle, deps Deps) (*Plugin, error) {
 	args, ok := object.(*policy.RealUsageLowNodeUtilizationArgs)
@@ -103,46 +106,3 @@ func New(object runtime.Object, handle frameworktypes.Handle, deps Deps) (*Plugi
 
 // Name returns the plugin's name.
 func (p *Plugin) Name() string { return Name }
-
-// Balance plans on the newest observation and has the plan executed. Nodes are those that the policy's nodeSelector leaves.
-func (p *Plugin) Balance(ctx context.Context, nodes []*v1.Node) *frameworktypes.Status {
-	made, err := p.plan(ctx, nodes)
-	if err != nil {
-		return &frameworktypes.Status{Err: err}
-	}
-	logger := klog.FromContext(ctx)
-	logger.Info("Planned", "moves", len(made.Plan.Moves), "declined", len(made.Plan.Declined), "closed", made.Closed)
-	for i := range made.Plan.Declined {
-		d := &made.Plan.Declined[i]
-		logger.V(2).Info("Pod is not moved", "pod", klog.KRef(d.Namespace, d.Name), "node", d.Node, "reason", d.Reason, "detail", d.Detail)
-	}
-	p.deps.Executor.Execute(ctx, made, p.evict)
-	return nil
-}
-
-func (p *Plugin) plan(ctx context.Context, nodes []*v1.Node) (Made, error) {
-	study, err := p.Study(ctx, nodes, Asked{})
-	return study.Made, err
-}
-
-func count(nodes []plan.Node, state thresholds.State) int {
-	n := 0
-	for i := range nodes {
-		if nodes[i].State == state {
-			n++
-		}
-	}
-	return n
-}
-
-// evict takes one pod through the framework: its pre-eviction filters, its limits and its eviction.
-func (p *Plugin) evict(ctx context.Context, pod *v1.Pod) error {
-	if !p.handle.Evictor().PreEvictionFilter(pod) {
-		return &reasons.Refusal{Reason: reasons.PreEvictionFilter}
-	}
-	err := p.handle.Evictor().Evict(ctx, pod, evictions.EvictOptions{StrategyName: Name, Reason: string(reasons.NodeHot)})
-	if err != nil {
-		return fmt.Errorf("evicting pod %q: %w", pod.Namespace+"/"+pod.Name, err)
-	}
-	return nil
-}

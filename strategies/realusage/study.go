@@ -124,3 +124,13 @@ func readingOf(view *usage.View, pod *cluster.Pod) *usage.PodUsage {
 	}
 	return nil
 }
+
+func count(nodes []plan.Node, state thresholds.State) int {
+	n := 0
+	for i := range nodes {
+		if nodes[i].State == state {
+			n++
+		}
+	}
+	return n
+}

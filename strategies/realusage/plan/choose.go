@@ -3,7 +3,6 @@ package plan
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/evenkeel/evenkeel/cluster"
 )
@@ -158,10 +157,6 @@ func relief(pod *Pod, need cluster.Amounts) float64 {
 }
 
 func compareDisruption(a, b *Pod) int { return cmp.Compare(a.Disruption, b.Disruption) }
-
-func compareKey(a, b *Pod) int {
-	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
-}
 
 // priorities returns the distinct priorities, lowest first.
 func priorities(pods []*Pod) []int32 {

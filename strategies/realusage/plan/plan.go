@@ -351,5 +351,18 @@ func (p *planner) moves(after []cluster.Amounts) []Move {
 	return moves
 }
 
+func (p *planner) scale(n *Node, need cluster.Amounts) *scale {
+	s := &scale{need: need, allocatable: n.Allocatable}
+	coolest := p.ports.byFill[:min(nearest, len(p.ports.byFill))]
+	for r := range need {
+		s.steep[r] = share(n.Current[r], n.Allocatable[r])
+		for _, i := range coolest {
+			d := &p.ports.cool[i]
+			s.steep[r] -= share(d.predicted[r], p.in.Nodes[d.at].Allocatable[r]) / float64(len(coolest))
+		}
+	}
+	return s
+}
+
 // Idle is the plan that does nothing, with the nodes as they are.
 func Idle(in Input) Plan { return newPlanner(&in, coolestFirst).plan() }

@@ -16,19 +16,6 @@ const othersWeigh = 2
 // nearest is how many of the coolest destinations stand for the one where a pod will land.
 const nearest = 4
 
-func (p *planner) scale(n *Node, need cluster.Amounts) *scale {
-	s := &scale{need: need, allocatable: n.Allocatable}
-	coolest := p.ports.byFill[:min(nearest, len(p.ports.byFill))]
-	for r := range need {
-		s.steep[r] = share(n.Current[r], n.Allocatable[r])
-		for _, i := range coolest {
-			d := &p.ports.cool[i]
-			s.steep[r] -= share(d.predicted[r], p.in.Nodes[d.at].Allocatable[r]) / float64(len(coolest))
-		}
-	}
-	return s
-}
-
 // weight is what speaks against a pod when others cover the need as well: what it uses of the resources in need, because more
 // would leave than has to, and by how much its move would raise the sum over nodes of the squares of the others. Moving m from
 // a node at a to one at b changes a² + b² by 2m(b − a + m), all in shares of allocatable.

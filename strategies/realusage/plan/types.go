@@ -1,6 +1,9 @@
 package plan
 
 import (
+	"cmp"
+	"strings"
+
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/thresholds"
@@ -86,4 +89,8 @@ type Plan struct {
 	Moves    []Move
 	Declined []Declined
 	Nodes    []NodeReport
+}
+
+func compareKey(a, b *Pod) int {
+	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 }

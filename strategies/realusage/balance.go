@@ -1,0 +1,48 @@
+package realusage
+
+import (
+	"context"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/descheduler/pkg/descheduler/evictions"
+	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
+
+	"github.com/evenkeel/evenkeel/reasons"
+)
+
+var _ frameworktypes.BalancePlugin = (*Plugin)(nil)
+
+// Balance plans on the newest observation and has the plan executed. Nodes are those that the policy's nodeSelector leaves.
+func (p *Plugin) Balance(ctx context.Context, nodes []*v1.Node) *frameworktypes.Status {
+	made, err := p.plan(ctx, nodes)
+	if err != nil {
+		return &frameworktypes.Status{Err: err}
+	}
+	logger := klog.FromContext(ctx)
+	logger.Info("Planned", "moves", len(made.Plan.Moves), "declined", len(made.Plan.Declined), "closed", made.Closed)
+	for i := range made.Plan.Declined {
+		d := &made.Plan.Declined[i]
+		logger.V(2).Info("Pod is not moved", "pod", klog.KRef(d.Namespace, d.Name), "node", d.Node, "reason", d.Reason, "detail", d.Detail)
+	}
+	p.deps.Executor.Execute(ctx, made, p.evict)
+	return nil
+}
+
+func (p *Plugin) plan(ctx context.Context, nodes []*v1.Node) (Made, error) {
+	study, err := p.Study(ctx, nodes, Asked{})
+	return study.Made, err
+}
+
+// evict takes one pod through the framework: its pre-eviction filters, its limits and its eviction.
+func (p *Plugin) evict(ctx context.Context, pod *v1.Pod) error {
+	if !p.handle.Evictor().PreEvictionFilter(pod) {
+		return &reasons.Refusal{Reason: reasons.PreEvictionFilter}
+	}
+	err := p.handle.Evictor().Evict(ctx, pod, evictions.EvictOptions{StrategyName: Name, Reason: string(reasons.NodeHot)})
+	if err != nil {
+		return fmt.Errorf("evicting pod %q: %w", pod.Namespace+"/"+pod.Name, err)
+	}
+	return nil
+}
