@@ -49,8 +49,6 @@ var (
 		"policy/lint",
 		"safeguards",
 		"scorer/extender",
-		"strategies/realusage",
-		"strategies/realusage/plan",
 		"usage",
 		"usage/annotations",
 		"usage/fanout",
