@@ -9,13 +9,6 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Pod is what the ledger needs of a pod that is being scheduled or was bound.
-type Pod struct {
-	UID, Namespace, Name, OwnerUID, OwnerKind, TemplateHash string
-	// Created is when the API server made it; zero where that is not known.
-	Created time.Time
-}
-
 // MaxAttempts is how often a replacement is booked before it is scheduled like any other pod.
 const MaxAttempts = 2
 
@@ -33,67 +26,6 @@ func (l *Ledger) Created(pod Pod) {
 	if l.settle(&pod) == nil {
 		l.pass(&pod, "")
 	}
-}
-
-// passed is a pod that replaces nothing.
-type passed struct {
-	pod  Pod
-	node string // empty until it is bound
-	// came is when the watch told of it, in the ledger's count of what it was told; 0 for one that can replace nothing.
-	came int64
-}
-
-// pass remembers that a pod is no replacement, as long as it could be taken for one.
-func (l *Ledger) pass(pod *Pod, node string) {
-	if !l.concerns(pod.OwnerUID) {
-		return
-	}
-	known, ok := l.passed[pod.UID]
-	if !ok {
-		l.told++
-		known = passed{pod: *pod, came: l.told}
-	}
-	known.node = node
-	l.passed[pod.UID] = known
-}
-
-// concerns says whether a move of the owner is in flight, so that it matters which of its pods are no replacements.
-func (l *Ledger) concerns(ownerUID string) bool {
-	return slices.ContainsFunc(l.inFlight, func(move *Move) bool { return move.Owner.UID == ownerUID })
-}
-
-// settle returns the move that a pod replaces now that the watch has told of it, whichever was guessed before.
-func (l *Ledger) settle(pod *Pod) *Move {
-	guess := l.replacing(pod.UID)
-	if guess == nil || !guess.guessed {
-		return l.pair(pod)
-	}
-	before := *guess
-	guess.vacate()
-	move := l.pair(pod)
-	if move == guess {
-		if move.Attempts = before.Attempts; move.Attempts > 0 {
-			move.State = Booked
-		}
-		return move
-	}
-	l.reserve(guess, guess.To)
-	l.revision.Add(1)
-	if move != nil {
-		move.Asked = move.Asked || before.Asked
-	}
-	return move
-}
-
-// vacate takes the replacement from a move.
-func (m *Move) vacate() {
-	m.Replacement, m.ReplacementName, m.Attempts, m.guessed = "", "", 0, false
-}
-
-// take gives a move its replacement, in place of one that was guessed.
-func (m *Move) take(pod *Pod) {
-	m.vacate()
-	m.Replacement, m.ReplacementName = pod.UID, pod.Name
 }
 
 // Match returns the move that a pod being scheduled takes up, binding it to the pod's UID if the watch has not. It returns
@@ -142,56 +74,6 @@ func (l *Ledger) MatchUnseen(pod Pod, now time.Time) (Move, bool) {
 	return answer(move, now)
 }
 
-// guess returns the oldest move without a replacement that a pod may be for, of those whose pods are evicted if there is one.
-func (l *Ledger) guess(pod *Pod) *Move {
-	var guess *Move
-	for _, move := range l.inFlight {
-		if move.Replacement != "" || !move.mayTake(pod) {
-			continue
-		}
-		if !move.Evicted.IsZero() {
-			return move
-		}
-		guess = cmp.Or(guess, move)
-	}
-	return guess
-}
-
-// pair returns the move that a pod replaces, giving it one if it has none and may.
-func (l *Ledger) pair(pod *Pod) *Move {
-	if pod.UID == "" || pod.OwnerUID == "" {
-		return nil
-	}
-	if move := l.replacing(pod.UID); move != nil {
-		return move
-	}
-	if _, passed := l.passed[pod.UID]; passed {
-		return nil
-	}
-	for _, move := range l.inFlight {
-		if move.takes(pod) && !l.landed(pod.UID) {
-			move.take(pod)
-			return move
-		}
-	}
-	return nil
-}
-
-// landed says whether a pod has replaced another one already.
-func (l *Ledger) landed(podUID string) bool {
-	return slices.ContainsFunc(l.ended, func(m *Move) bool { return m.State == Landed && m.Replacement == podUID })
-}
-
-// replacing returns the move in flight that a pod is known to replace.
-func (l *Ledger) replacing(podUID string) *Move {
-	for _, move := range l.inFlight {
-		if move.Replacement == podUID {
-			return move
-		}
-	}
-	return nil
-}
-
 // Book reserves the move's usage at the node that kube-scheduler was answered with. A move whose pod was never measured
 // takes the estimate for its usage.
 func (l *Ledger) Book(podUID, node string, estimate cluster.Amounts) {
@@ -227,14 +109,6 @@ func (l *Ledger) Bound(pod Pod, node string, now time.Time) (Move, bool) {
 	return *move, true
 }
 
-func (l *Ledger) land(move *Move, node string, now time.Time) {
-	l.reserve(move, node)
-	l.end(move, Landed, now)
-	if move.measured() {
-		l.expected[move.Replacement] = move.Usage
-	}
-}
-
 // Reconcile brings the moves in flight to what the cluster looks like, for what happened before this process watched it or
 // knew of a move: pods that left, and replacements that were bound.
 func (l *Ledger) Reconcile(snapshot *cluster.Snapshot, now time.Time) {
@@ -259,24 +133,6 @@ func (l *Ledger) Reconcile(snapshot *cluster.Snapshot, now time.Time) {
 	}
 	for _, move := range l.inFlight {
 		move.late = move.late && !move.gone
-	}
-}
-
-// boundBefore takes in a pod that was bound before its move was known. What was seen to come while a move was known is
-// settled, so only moves that came late look back.
-func (l *Ledger) boundBefore(pod *Pod, node string, now time.Time) {
-	move := l.replacing(pod.UID)
-	if _, passed := l.passed[pod.UID]; move == nil && !passed && !l.landed(pod.UID) {
-		for _, other := range l.inFlight {
-			if other.late && other.takes(pod) {
-				move = other
-				break
-			}
-		}
-	}
-	if move != nil {
-		move.take(pod)
-		l.land(move, node, now)
 	}
 }
 
@@ -323,30 +179,6 @@ func (l *Ledger) Gone(podUID string, now time.Time) {
 	}
 }
 
-// takeOver gives a move the first pod that came after its pod left and replaces nothing.
-func (l *Ledger) takeOver(move *Move, now time.Time) {
-	if !move.gone || move.Surging() {
-		return
-	}
-	var first *passed
-	for uid, pod := range l.passed {
-		if pod.came <= move.left || !move.takes(&pod.pod) || first != nil && pod.came > first.came {
-			continue
-		}
-		if l.replacing(uid) == nil && !l.landed(uid) { // another process may have told so
-			first = new(pod)
-		}
-	}
-	if first == nil {
-		return
-	}
-	delete(l.passed, first.pod.UID)
-	move.take(&first.pod)
-	if first.node != "" {
-		l.land(move, first.node, now)
-	}
-}
-
 // Expects returns what a pod that took up a move is expected to use.
 func (l *Ledger) Expects(podUID string) (cluster.Amounts, bool) {
 	l.mu.Lock()
@@ -369,4 +201,24 @@ func (l *Ledger) Avoid(ownerUID string, now time.Time, visit func(node string)) 
 			}
 		}
 	}
+}
+
+// Presume reserves a pod's usage on the node it is likely to be bound to, until it is bound, gone or asked about again. A pod
+// that takes up a move has its reservation already.
+func (l *Ledger) Presume(podUID, node string, amounts cluster.Amounts, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.forget(podUID)
+	if podUID == "" || len(l.presumed) >= maxPresumed {
+		return
+	}
+	l.presumed[podUID] = presumption{node, amounts, now}
+	l.reserves(node, amounts)
+}
+
+// Unpresume ends the reservation of a pod that is asked about again: it counts once.
+func (l *Ledger) Unpresume(podUID string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.forget(podUID)
 }

@@ -12,59 +12,19 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Config bounds a Ledger.
-type Config struct {
-	// SourceAvoidance is how long an owner's pods are kept away from the node one was moved from.
-	SourceAvoidance time.Duration
-	// KeepEnded is how many ended moves are remembered.
-	KeepEnded int
-	// OnReserve, which may be nil, is told every change of a node's reserved usage, under the ledger's lock.
-	OnReserve func(node string, by cluster.Amounts)
-	// OnEnd, which may be nil, is told every move that ends, under the ledger's lock.
-	OnEnd func(Move)
-}
-
 // DefaultKeepEnded is how many ended moves are remembered where nothing else is said.
 const DefaultKeepEnded = 2000
 
-// Ledger holds moves. The zero value is not usable; see New.
+// Ledger holds moves. The zero value is not usable; see New. Its methods lock,
+// those of its book expect the lock to be held.
 type Ledger struct {
-	config Config
-	// busy counts moves that a scheduling request could concern, so that requests in quiet times take no lock.
-	busy atomic.Int64
-	// revision counts changes that others have to know.
-	revision atomic.Int64
-
-	mu       sync.Mutex
-	inFlight []*Move          // in the order of their recording
-	byPod    map[string]*Move // those in flight, by the UID of the pod that is moved
-	ended    []*Move          // oldest first
-	expected map[string]cluster.Amounts
-	// passed holds the pods that replace nothing: they came when no move of their owner was open.
-	passed map[string]passed
-	// told counts what the watch told of pods that matter here, so that it is known what came first.
-	told int64
-	hold Hold
-	// presumed holds pods that kube-scheduler is placing, by UID.
-	presumed map[string]presumption
-	// surging holds the moves for which a Deployment may still be scaled up, in flight or landed, by the UID of their pod.
-	surging map[string]*Move
-}
-
-// Hold is why evicting rests from one cycle to the next; the zero value holds nothing.
-type Hold struct {
-	Reason string    `json:"reason,omitempty"`
-	Since  time.Time `json:"since,omitzero"`
-	// Until is when it ends by itself.
-	Until time.Time `json:"until,omitzero"`
-	// Asked is how many requests of kube-scheduler the extender had answered by then.
-	Asked int64 `json:"asked,omitempty"`
+	mu sync.Mutex
+	book
 }
 
 // New returns an empty Ledger.
@@ -72,10 +32,10 @@ func New(config Config) *Ledger {
 	if config.KeepEnded <= 0 {
 		config.KeepEnded = DefaultKeepEnded
 	}
-	return &Ledger{
+	return &Ledger{book: book{
 		config: config, byPod: map[string]*Move{}, expected: map[string]cluster.Amounts{}, passed: map[string]passed{},
 		presumed: map[string]presumption{}, surging: map[string]*Move{},
-	}
+	}}
 }
 
 // SetSourceAvoidance changes how long an owner's pods are kept away from the node one was moved from.
@@ -100,16 +60,6 @@ func (l *Ledger) Record(now time.Time, intents ...Intent) {
 	}
 }
 
-// enter takes a move into flight.
-func (l *Ledger) enter(move *Move, node string) {
-	l.inFlight = append(l.inFlight, move)
-	l.byPod[move.PodUID] = move
-	l.busy.Add(1)
-	l.revision.Add(1)
-	move.Node = ""
-	l.reserve(move, node)
-}
-
 // Accepted says that the API server accepted a pod's eviction, or may have.
 func (l *Ledger) Accepted(podUID string, now time.Time) {
 	l.mu.Lock()
@@ -130,24 +80,6 @@ func (l *Ledger) Leaves(podUID string, now time.Time) {
 	if pod, ok := l.passed[podUID]; ok {
 		pod.came = 0
 		l.passed[podUID] = pod
-	}
-}
-
-// leaves notes that the watch has told of a move's pod that it leaves.
-func (l *Ledger) leaves(move *Move) {
-	if !move.gone {
-		l.told++
-		move.gone, move.left = true, l.told
-	}
-}
-
-func (l *Ledger) evicted(move *Move, now time.Time) {
-	if move.Evicted.IsZero() {
-		move.Evicted = now
-		l.revision.Add(1)
-	}
-	if move.State == Intended {
-		move.State = Evicted
 	}
 }
 
@@ -292,80 +224,4 @@ func (l *Ledger) Moves() (inFlight, ended []Move) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return copies(l.inFlight), copies(l.ended)
-}
-
-func copies(moves []*Move) []Move {
-	all := make([]Move, len(moves))
-	for i, move := range moves {
-		all[i] = *move
-	}
-	return all
-}
-
-// reserve moves a move's reservation to a node; empty means nowhere.
-func (l *Ledger) reserve(move *Move, node string) {
-	if move.Node == node {
-		return
-	}
-	if move.Node != "" {
-		l.reserves(move.Node, cluster.Amounts{}.Minus(move.Usage))
-	}
-	if node != "" {
-		l.reserves(node, move.Usage)
-	}
-	move.Node = node
-}
-
-// end takes a move out of flight. A landed move keeps its Node: the pod is there, only the reservation ends.
-func (l *Ledger) end(move *Move, state State, now time.Time) {
-	node := move.Node
-	l.reserve(move, "")
-	if state == Landed {
-		move.Node = node
-	}
-	move.State, move.Ended = state, now
-	if i := slices.Index(l.inFlight, move); i >= 0 {
-		l.inFlight = slices.Delete(l.inFlight, i, i+1)
-	}
-	delete(l.byPod, move.PodUID)
-	if move.guessed {
-		move.vacate()
-	}
-	if move.Replacement != "" {
-		l.passed[move.Replacement] = passed{pod: Pod{OwnerUID: move.Owner.UID}} // it has had its move
-	}
-	l.ended = append(l.ended, move)
-	l.revision.Add(1)
-	if l.config.OnEnd != nil {
-		l.config.OnEnd(*move)
-	}
-}
-
-// prune forgets ended moves beyond the bound, and what they expected, and counts who still matters to a request.
-func (l *Ledger) prune(now time.Time) {
-	if excess := len(l.ended) - l.config.KeepEnded; excess > 0 {
-		l.ended = slices.Clone(l.ended[excess:])
-	}
-	maps.DeleteFunc(l.passed, func(_ string, pod passed) bool { return !l.concerns(pod.pod.OwnerUID) })
-	busy := len(l.inFlight) + len(l.surging)
-	expected := map[string]cluster.Amounts{}
-	for _, move := range l.ended {
-		if l.avoids(move, now) {
-			busy++
-		}
-		if move.State == Landed && move.measured() && now.Sub(move.Ended) < expectFor {
-			expected[move.Replacement] = move.Usage
-		}
-	}
-	l.expected = expected
-	l.busy.Store(int64(busy))
-}
-
-// expectFor is how long a landed replacement is expected to use what its predecessor was measured at, unless it is
-// measured itself before: two windows of five minutes.
-const expectFor = 10 * time.Minute
-
-// avoids says whether the owner of a move is still kept away from its source; a move that was never made avoids nothing.
-func (l *Ledger) avoids(move *Move, now time.Time) bool {
-	return !move.Evicted.IsZero() && move.State != Cancelled && now.Sub(move.Evicted) < l.config.SourceAvoidance
 }

@@ -1,10 +1,15 @@
 package ledger
 
 import (
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
 )
+
+// maxSurgeReplicas bounds what a stored Surge may say.
+const maxSurgeReplicas = 1000
 
 // State is how far a move has come.
 type State string
@@ -24,6 +29,13 @@ const (
 	// Expired: no replacement was seen in time.
 	Expired State = "Expired"
 )
+
+// Pod is what the ledger needs of a pod that is being scheduled or was bound.
+type Pod struct {
+	UID, Namespace, Name, OwnerUID, OwnerKind, TemplateHash string
+	// Created is when the API server made it; zero where that is not known.
+	Created time.Time
+}
 
 // rank orders states by how far they have come; 0 is no state.
 func (s State) rank() int {
@@ -99,22 +111,6 @@ type Move struct {
 	guessed bool
 }
 
-// Outcome is what a move that landed has brought, some time after.
-type Outcome struct {
-	Judged time.Time `json:"judged"`
-	// Planned: the replacement is where the plan said.
-	Planned bool `json:"planned"`
-	// SourceCooler: the source uses less than when the move was planned, or is not hot any more.
-	SourceCooler bool `json:"sourceCooler"`
-	// DestinationUnder: the node of the replacement is not above its evict line.
-	DestinationUnder bool `json:"destinationUnder"`
-	// Healthy: the replacement is ready and has not restarted.
-	Healthy bool `json:"healthy"`
-}
-
-// Helped says whether the move was worth its eviction.
-func (o *Outcome) Helped() bool { return o.SourceCooler && o.DestinationUnder && o.Healthy }
-
 // InFlight says whether the move still holds a reservation.
 func (m *Move) InFlight() bool { return m.State.InFlight() }
 
@@ -158,6 +154,61 @@ func (m *Move) mayTake(pod *Pod) bool {
 	return m.Owner.Kind != "StatefulSet" || m.Pod == pod.Name
 }
 
+// Surging says whether a Deployment may still be scaled up for the move.
+func (m *Move) Surging() bool { return m.Surge != nil && !m.Surge.Done }
+
+// SurgeFailed says whether a Deployment was scaled up for the move, or was about to be, and the pod stayed.
+func (m *Move) SurgeFailed() bool { return m.Surge != nil && m.Surge.Done && m.Evicted.IsZero() }
+
+// vacate takes the replacement from a move.
+func (m *Move) vacate() {
+	m.Replacement, m.ReplacementName, m.Attempts, m.guessed = "", "", 0, false
+}
+
+// take gives a move its replacement, in place of one that was guessed.
+func (m *Move) take(pod *Pod) {
+	m.vacate()
+	m.Replacement, m.ReplacementName = pod.UID, pod.Name
+}
+
 // clockSlack is by how much times of different clocks may differ that are said to be the same: the API server's are whole
 // seconds, and a process knows its clock to about two.
 const clockSlack = 3 * time.Second
+
+// Surge says that a Deployment is scaled up for a move, so that the replacement comes before the pod leaves. A Surge is
+// never changed; a Move is given another one.
+type Surge struct {
+	// Deployment is in the namespace of the move.
+	Deployment string `json:"deployment"`
+	// Replicas is how many pods it wanted before, and is to want again; it is scaled to one more.
+	Replicas int32 `json:"replicas"`
+	// Done says that nothing is left to be scaled back.
+	Done bool `json:"done,omitempty"`
+}
+
+func (s *Surge) validate() error {
+	switch {
+	case s == nil:
+	case s.Deployment == "":
+		return errors.New("its surge names no Deployment")
+	case s.Replicas < 1 || s.Replicas > maxSurgeReplicas:
+		return fmt.Errorf("its surge is of %d replicas, want 1 to %d", s.Replicas, maxSurgeReplicas)
+	}
+	return nil
+}
+
+// Outcome is what a move that landed has brought, some time after.
+type Outcome struct {
+	Judged time.Time `json:"judged"`
+	// Planned: the replacement is where the plan said.
+	Planned bool `json:"planned"`
+	// SourceCooler: the source uses less than when the move was planned, or is not hot any more.
+	SourceCooler bool `json:"sourceCooler"`
+	// DestinationUnder: the node of the replacement is not above its evict line.
+	DestinationUnder bool `json:"destinationUnder"`
+	// Healthy: the replacement is ready and has not restarted.
+	Healthy bool `json:"healthy"`
+}
+
+// Helped says whether the move was worth its eviction.
+func (o *Outcome) Helped() bool { return o.SourceCooler && o.DestinationUnder && o.Healthy }

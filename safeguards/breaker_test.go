@@ -166,7 +166,7 @@ func TestClosedBySeveral(t *testing.T) {
 // Reasons are listed once each: metrics start from the list.
 func TestReasons(t *testing.T) {
 	seen := map[reasons.Reason]bool{}
-	for _, reason := range Reasons() {
+	for _, reason := range allReasons() {
 		if reason == "" || seen[reason] {
 			t.Errorf("reason %q is empty or listed twice", reason)
 		}

@@ -179,7 +179,7 @@ func TestRefuseJoinsAll(t *testing.T) {
 		}
 		refused[got]++
 	}
-	for _, reason := range append(Reasons(), "") {
+	for _, reason := range append(allReasons(), "") {
 		unseen := reason == reasons.OutsideWindow || reason == reasons.ReplacementsUnready || reason == reasons.OwnerReplacementUnready // no such facts
 		if refused[reason] == 0 && !unseen {
 			t.Errorf("never %q: %v", reason, refused)
@@ -228,5 +228,14 @@ func TestBudgetsAreNeverExceeded(t *testing.T) {
 	}
 	if made < 1000 {
 		t.Errorf("%d moves made: too few to show anything", made)
+	}
+}
+
+// allReasons lists every reason of a verdict.
+func allReasons() []reasons.Reason {
+	return []reasons.Reason{
+		reasons.OutsideWindow, reasons.NodesNotReady, reasons.APIErrors, reasons.EvictionsRefused, reasons.ReplacementsUnready, reasons.ReplacementsPending, reasons.MovesPerHour,
+		reasons.OwnerReplacementUnready, reasons.OwnerReplacementPending, reasons.OwnerCoolingDown, reasons.OwnerMovesPerHour,
+		reasons.NodeSettling, reasons.NamespaceMovesPerHour, reasons.NodePoolMovesPerHour,
 	}
 }

@@ -15,15 +15,15 @@ const (
 	maxCode            = 42_900 // goal: 40,500 lines without blanks and comments
 	maxPackageLines    = 3_000
 	maxMethods         = 40
-	maxFuncFields      = 81 // goal: 40, clocks aside
+	maxFuncFields      = 64 // goal: 40, clocks aside
 	maxImplementedOnce = 1  // interfaces with one method and one implementation
 )
 
 // Packages and types above a limit, with the limit that holds for them. The goal
 // is that there is none.
 var (
-	biggerPackages = map[string]int{"internal/app": 7_500, "policy": 3_760}
-	biggerTypes    = map[string]int{"internal/app.App": 142, "ledger.Ledger": 64}
+	biggerPackages = map[string]int{"internal/app": 6_150, "policy": 3_720}
+	biggerTypes    = map[string]int{"internal/app.App": 142}
 
 	// cyclicPackages have files that use each other.
 	cyclicPackages = []string{
@@ -43,7 +43,6 @@ var (
 		"internal/sim/recording",
 		"internal/sim/report",
 		"internal/steering",
-		"ledger",
 		"placement",
 		"policy",
 		"policy/lint",
@@ -100,7 +99,9 @@ func measure(t *testing.T) figures {
 // TestFiguresStayWithinLimits prints the figures with -v.
 func TestFiguresStayWithinLimits(t *testing.T) {
 	f := measure(t)
-	f.print(t.Output())
+	if testing.Verbose() {
+		f.print(t.Output())
+	}
 	atMost(t, f.code, maxCode, "lines of code in the product")
 	atMost(t, f.funcFields, maxFuncFields, "func fields that are no clocks")
 	atMost(t, len(f.once), maxImplementedOnce, "interfaces with one method and one implementation")

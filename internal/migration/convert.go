@@ -57,16 +57,6 @@ type Result struct {
 	Policies []Policy
 }
 
-// Changed says whether anything was converted or marked.
-func (r *Result) Changed() bool {
-	for i := range r.Parts {
-		if r.Parts[i].Action == Converted || r.Parts[i].Action == Marked {
-			return true
-		}
-	}
-	return false
-}
-
 // ConvertFile converts a file. fileName is used in messages only. The error, if any, is
 // a *policy.Error that holds every mistake found.
 func ConvertFile(fileName string, data []byte) (*Result, error) {

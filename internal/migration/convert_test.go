@@ -3,6 +3,7 @@ package migration
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -99,7 +100,7 @@ func TestTodaysFilesStayByteByByte(t *testing.T) {
 	if diff := cmp.Diff(want, result.Parts); diff != "" {
 		t.Errorf("parts (-want +got):\n%s", diff)
 	}
-	if result.Changed() {
+	if changed(result) {
 		t.Error("it counts as changed")
 	}
 }
@@ -159,3 +160,8 @@ profiles:
     args: {policyConfigPath: /etc/kubernetes/policy.yaml}
 `
 )
+
+// changed reports whether anything of a file was converted or marked.
+func changed(result *Result) bool {
+	return slices.ContainsFunc(result.Parts, func(p Part) bool { return p.Action == Converted || p.Action == Marked })
+}

@@ -62,7 +62,7 @@ func TestEveryFormInsideOfAConfigMap(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			result := mustConvert(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  p: |\n"+indent(tc.in))
-			if got := value(t, result.Text, "p"); !strings.Contains(got, tc.want) || !result.Changed() {
+			if got := value(t, result.Text, "p"); !strings.Contains(got, tc.want) || !changed(result) {
 				t.Errorf("the value does not have %q:\n%s", tc.want, got)
 			}
 		})

@@ -1,0 +1,120 @@
+package ledger
+
+import (
+	"cmp"
+	"time"
+)
+
+// settle returns the move that a pod replaces now that the watch has told of it, whichever was guessed before.
+func (b *book) settle(pod *Pod) *Move {
+	guess := b.replacing(pod.UID)
+	if guess == nil || !guess.guessed {
+		return b.pair(pod)
+	}
+	before := *guess
+	guess.vacate()
+	move := b.pair(pod)
+	if move == guess {
+		if move.Attempts = before.Attempts; move.Attempts > 0 {
+			move.State = Booked
+		}
+		return move
+	}
+	b.reserve(guess, guess.To)
+	b.revision.Add(1)
+	if move != nil {
+		move.Asked = move.Asked || before.Asked
+	}
+	return move
+}
+
+// pair returns the move that a pod replaces, giving it one if it has none and may.
+func (b *book) pair(pod *Pod) *Move {
+	if pod.UID == "" || pod.OwnerUID == "" {
+		return nil
+	}
+	if move := b.replacing(pod.UID); move != nil {
+		return move
+	}
+	if _, passed := b.passed[pod.UID]; passed {
+		return nil
+	}
+	for _, move := range b.inFlight {
+		if move.takes(pod) && !b.landed(pod.UID) {
+			move.take(pod)
+			return move
+		}
+	}
+	return nil
+}
+
+// guess returns the oldest move without a replacement that a pod may be for, of those whose pods are evicted if there is one.
+func (b *book) guess(pod *Pod) *Move {
+	var guess *Move
+	for _, move := range b.inFlight {
+		if move.Replacement != "" || !move.mayTake(pod) {
+			continue
+		}
+		if !move.Evicted.IsZero() {
+			return move
+		}
+		guess = cmp.Or(guess, move)
+	}
+	return guess
+}
+
+// pass remembers that a pod is no replacement, as long as it could be taken for one.
+func (b *book) pass(pod *Pod, node string) {
+	if !b.concerns(pod.OwnerUID) {
+		return
+	}
+	known, ok := b.passed[pod.UID]
+	if !ok {
+		b.told++
+		known = passed{pod: *pod, came: b.told}
+	}
+	known.node = node
+	b.passed[pod.UID] = known
+}
+
+// boundBefore takes in a pod that was bound before its move was known. What was seen to come while a move was known is
+// settled, so only moves that came late look back.
+func (b *book) boundBefore(pod *Pod, node string, now time.Time) {
+	move := b.replacing(pod.UID)
+	if _, passed := b.passed[pod.UID]; move == nil && !passed && !b.landed(pod.UID) {
+		for _, other := range b.inFlight {
+			if other.late && other.takes(pod) {
+				move = other
+				break
+			}
+		}
+	}
+	if move != nil {
+		move.take(pod)
+		b.land(move, node, now)
+	}
+}
+
+// takeOver gives a move the first pod that came after its pod left and replaces nothing.
+func (b *book) takeOver(move *Move, now time.Time) {
+	if !move.gone || move.Surging() {
+		return
+	}
+	var first *passed
+	for uid, pod := range b.passed {
+		if pod.came <= move.left || !move.takes(&pod.pod) || first != nil && pod.came > first.came {
+			continue
+		}
+		if b.replacing(uid) == nil && !b.landed(uid) { // another process may have told so
+			first = new(pod)
+		}
+	}
+	if first == nil {
+		return
+	}
+	delete(b.passed, first.pod.UID)
+	move.take(&first.pod)
+	if first.node != "" {
+		b.land(move, first.node, now)
+	}
+}
