@@ -9,7 +9,7 @@ import (
 func BenchmarkDecode(b *testing.B) {
 	const nodes, pods = 100, 30
 	node, text := manyPods(pods), fullSummary(b, pods)
-	reader := newJSONReader()
+	reader := newScanner()
 	b.SetBytes(int64(nodes * len(text)))
 	b.ReportAllocs()
 	for b.Loop() {

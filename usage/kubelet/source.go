@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/jsonscan"
 	"github.com/evenkeel/evenkeel/usage"
 	"github.com/evenkeel/evenkeel/usage/fanout"
 )
@@ -77,7 +78,7 @@ type Config struct {
 type Source struct {
 	config Config
 	fanout *fanout.Fanout
-	// readers holds a jsonReader per worker.
+	// readers holds a Scanner per worker.
 	readers sync.Pool
 
 	mu    sync.Mutex
@@ -159,9 +160,9 @@ func (s *Source) read(t *target, fallback bool, body io.Reader) error {
 		t.report, t.memory.counters = rated(t.node, exposition, t.memory.counters, received)
 		return nil
 	}
-	reader, ok := s.readers.Get().(*jsonReader)
+	reader, ok := s.readers.Get().(*jsonscan.Scanner)
 	if !ok {
-		reader = newJSONReader()
+		reader = newScanner()
 	}
 	defer s.readers.Put(reader)
 	summary, err := decodeSummary(body, reader, t.node)

@@ -55,7 +55,7 @@ var faults = map[string]struct {
 	"redirects":              {http.RedirectHandler("https://10.0.0.1:10250/stats/summary", http.StatusFound), usage.Unreachable, "302 Found"},
 	"answers without end":    {endless, usage.Unreadable, "longer than 1048576 bytes"},
 	"broken JSON":            {body(`{"node":`), usage.Unreadable, "unexpected EOF"},
-	"HTML":                   {body(`<html>`), usage.Unreadable, "expected '{'"},
+	"HTML":                   {body(`<html>`), usage.Unreadable, "where an object should be"},
 	"nothing":                {body(``), usage.Unreadable, "unexpected EOF"},
 }
 

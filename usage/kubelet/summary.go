@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/jsonscan"
 )
 
 // summary is what is wanted of a /stats/summary.
@@ -36,7 +37,7 @@ type podStats struct {
 
 // summaryDecoder decodes one summary of a node.
 type summaryDecoder struct {
-	*jsonReader
+	*jsonscan.Scanner
 	own             index
 	namespace, name []byte
 	found           bool
@@ -45,22 +46,22 @@ type summaryDecoder struct {
 
 // decodeSummary reads a summary as far as it is about the node and the pods that the snapshot has on it: a kubelet is not
 // asked about the pods of others. Where a number is given twice, neither can be believed, and the whole summary is not.
-func decodeSummary(from io.Reader, reader *jsonReader, node *cluster.NodePods) (*summary, error) {
-	reader.reset(from)
-	d := summaryDecoder{jsonReader: reader, own: newIndex(node)}
+func decodeSummary(from io.Reader, scanner *jsonscan.Scanner, node *cluster.NodePods) (*summary, error) {
+	scanner.Reset(from)
+	d := summaryDecoder{Scanner: scanner, own: newIndex(node)}
 	d.out.pods = make([]podStats, len(node.Pods))
-	d.object(func(key []byte) {
+	for key := range d.Object {
 		switch string(key) {
 		case "node":
 			d.found = true
 			d.node()
 		case "pods":
-			d.array(d.pod)
-		default:
-			d.skip()
+			for range d.Array {
+				d.pod()
+			}
 		}
-	})
-	if err := d.close(); err != nil {
+	}
+	if err := d.End(); err != nil {
 		return nil, fmt.Errorf("decoding the summary: %w", err)
 	}
 	if !d.found {
@@ -70,27 +71,25 @@ func decodeSummary(from io.Reader, reader *jsonReader, node *cluster.NodePods) (
 }
 
 func (d *summaryDecoder) node() {
-	d.object(func(key []byte) {
+	for key := range d.Object {
 		switch string(key) {
 		case "nodeName":
-			d.out.nodeName = string(d.string())
+			d.out.nodeName = d.Text()
 		case "cpu":
 			d.stats(&d.out.cpu)
 		case "memory":
 			d.stats(&d.out.memory)
 		case "io":
 			d.stats(&d.out.io)
-		default:
-			d.skip()
 		}
-	})
+	}
 }
 
 func (d *summaryDecoder) pod() {
 	var pod podStats
 	var uid string
 	d.namespace, d.name = d.namespace[:0], d.name[:0]
-	d.object(func(key []byte) {
+	for key := range d.Object {
 		switch string(key) {
 		case "podRef":
 			uid = d.reference()
@@ -98,11 +97,9 @@ func (d *summaryDecoder) pod() {
 			d.stats(&pod.cpu)
 		case "memory":
 			d.stats(&pod.memory)
-		default:
-			d.skip()
 		}
-	})
-	if d.err != nil {
+	}
+	if d.Err() != nil {
 		return
 	}
 	if i, ok := d.own.find(d.namespace, d.name); ok {
@@ -117,18 +114,16 @@ func (d *summaryDecoder) pod() {
 
 // reference reads a podRef and returns the UID in it.
 func (d *summaryDecoder) reference() (uid string) {
-	d.object(func(key []byte) {
+	for key := range d.Object {
 		switch string(key) {
 		case "namespace":
-			d.namespace = append(d.namespace[:0], d.string()...)
+			d.namespace = append(d.namespace[:0], d.Bytes()...)
 		case "name":
-			d.name = append(d.name[:0], d.string()...)
+			d.name = append(d.name[:0], d.Bytes()...)
 		case "uid":
-			uid = string(d.string())
-		default:
-			d.skip()
+			uid = d.Text()
 		}
-	})
+	}
 	return uid
 }
 
@@ -146,7 +141,7 @@ func (p *podStats) merge(o podStats) {
 
 // stats reads a block of stats; what is not in it keeps unknown.
 func (d *summaryDecoder) stats(s *stats) {
-	d.object(func(key []byte) {
+	for key := range d.Object {
 		switch string(key) {
 		case "time":
 			d.time(&s.at)
@@ -160,20 +155,17 @@ func (d *summaryDecoder) stats(s *stats) {
 			d.once(&s.availableBytes, key)
 		case "psi":
 			d.pressure(s)
-		default:
-			d.skip()
 		}
-	})
+	}
 }
 
 // pressure reads how long some task waited, which is what PSI calls "some".
 func (d *summaryDecoder) pressure(s *stats) {
-	d.object(func(key []byte) {
+	for key := range d.Object {
 		if string(key) != "some" {
-			d.skip()
-			return
+			continue
 		}
-		d.object(func(key []byte) {
+		for key := range d.Object {
 			switch string(key) {
 			case "total":
 				d.once(&s.waited, key)
@@ -181,27 +173,35 @@ func (d *summaryDecoder) pressure(s *stats) {
 				d.once(&s.percent60, key)
 			case "avg300":
 				d.once(&s.percent300, key)
-			default:
-				d.skip()
 			}
-		})
-	})
+		}
+	}
 }
 
 func (d *summaryDecoder) once(n *number, key []byte) {
 	if n.known {
-		d.fail("%q is given twice", key)
+		d.Fail(fmt.Errorf("%q is given twice", key))
 		return
 	}
-	n.value, n.known = d.number()
+	n.value, n.known = d.Float()
 }
 
 func (d *summaryDecoder) time(at *time.Time) {
-	text := d.string()
-	if len(text) == 0 || d.err != nil {
+	text := d.Bytes()
+	if len(text) == 0 || d.Err() != nil {
 		return // null: never measured
 	}
 	if err := at.UnmarshalText(text); err != nil {
-		d.fail("%q is no time", text)
+		d.Fail(fmt.Errorf("%q is no time", text))
 	}
+}
+
+// windowBytes is how much of a summary is held at a time: of its bytes a tenth
+// is wanted.
+const windowBytes = 16 << 10
+
+// newScanner returns a Scanner for summaries. A namespace and a name have 253
+// bytes at most.
+func newScanner() *jsonscan.Scanner {
+	return jsonscan.NewReader(windowBytes, jsonscan.Limits{Text: 1 << 10, Depth: 1 << 20})
 }

@@ -17,7 +17,7 @@ import (
 
 func reportOf(t *testing.T, node *cluster.NodePods, text string) *report {
 	t.Helper()
-	s, err := decodeSummary(strings.NewReader(text), newJSONReader(), node)
+	s, err := decodeSummary(strings.NewReader(text), newScanner(), node)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,11 +65,11 @@ func TestSummaryOfTheDocumentedFormat(t *testing.T) {
 // What Kubernetes' own types marshal to is understood whole, also when it arrives in pieces.
 func TestSummaryOfTheKubeletsTypes(t *testing.T) {
 	node, text := manyPods(3), fullSummary(t, 3)
-	whole, err := decodeSummary(bytes.NewReader(text), newJSONReader(), node)
+	whole, err := decodeSummary(bytes.NewReader(text), newScanner(), node)
 	if err != nil {
 		t.Fatal(err)
 	}
-	pieces, err := decodeSummary(iotest.OneByteReader(bytes.NewReader(text)), newJSONReader(), node)
+	pieces, err := decodeSummary(iotest.OneByteReader(bytes.NewReader(text)), newScanner(), node)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/evenkeel/evenkeel/internal/jsonscan"
 )
 
 // The kinds of results that are asked for.
@@ -80,31 +82,36 @@ func printable(r rune) rune {
 
 // decoder reads one answer of the HTTP API: {"status":…,"data":{"resultType":…,"result":[…]}} with its members in any order.
 type decoder struct {
-	scanner
+	*jsonscan.Scanner
 	want  string
 	visit func(*series)
 
-	one                          series
-	status, errorType, message   string
-	resultType                   string
-	found, partial, data         bool
-	warnings                     []string
-	stampText                    []byte
-	stamp                        time.Time
-	onLabel, onSeries, onElement func() error
-	onPoint                      func() error
+	one                        series
+	status, errorType, message string
+	resultType                 string
+	found, partial, data       bool
+	warnings                   []string
+	stampText                  []byte
+	stamp                      time.Time
 }
+
+const (
+	// windowBytes is how much of a body is held at a time.
+	windowBytes = 64 << 10
+	// maxTextBytes bounds one text, and all labels of one series.
+	maxTextBytes = 1 << 20
+	// maxDepth bounds how deep values that are skipped may be nested.
+	maxDepth = 64
+)
 
 // decode calls visit for each series of a result and returns the server's warnings. What was visited is void if there is an
 // error.
 func decode(body io.Reader, want string, visit func(*series)) ([]string, error) {
-	d := &decoder{scanner: newScanner(body), want: want, visit: visit}
-	d.onLabel, d.onSeries, d.onElement, d.onPoint = d.label, d.member, d.element, d.point
-	if err := d.members('{', '}', d.top); err != nil {
-		return nil, err
-	}
-	if err := d.ended(); err != nil {
-		return nil, err
+	d := &decoder{Scanner: jsonscan.NewReader(windowBytes, jsonscan.Limits{Text: maxTextBytes, Depth: maxDepth}), want: want, visit: visit}
+	d.Reset(body)
+	d.answer()
+	if err := d.End(); err != nil {
+		return nil, fmt.Errorf("reading the answer: %w", err)
 	}
 	switch {
 	case d.status == "":
@@ -120,181 +127,134 @@ func decode(body io.Reader, want string, visit func(*series)) ([]string, error) 
 	return d.warnings, nil
 }
 
-// top reads a member of the answer.
-func (d *decoder) top() error {
-	if err := d.readKey(); err != nil {
-		return err
+func (d *decoder) answer() {
+	for key := range d.Object {
+		switch string(key) {
+		case "status":
+			d.status = d.Text()
+		case "errorType":
+			d.errorType = d.Text()
+		case "error":
+			d.message = d.Text()
+		case "data":
+			d.once(&d.data, "data")
+			d.inData()
+		case "warnings":
+			for range d.Array {
+				d.warning()
+			}
+		case "isPartial": // of VictoriaMetrics
+			d.partial = d.Bool()
+		}
 	}
-	switch string(d.key) {
-	case "status":
-		return d.string(&d.status)
-	case "errorType":
-		return d.string(&d.errorType)
-	case "error":
-		return d.string(&d.message)
-	case "data":
-		return d.once(&d.data, func() error { return d.orNull('{', func() error { return d.members('{', '}', d.inData) }) })
-	case "warnings":
-		return d.orNull('[', func() error { return d.members('[', ']', d.warning) })
-	case "isPartial": // of VictoriaMetrics
-		word, err := d.word()
-		d.partial = string(word) == "true"
-		return err
-	}
-	return d.skip(0)
 }
 
-// inData reads a member of the data.
-func (d *decoder) inData() error {
-	if err := d.readKey(); err != nil {
-		return err
-	}
-	switch string(d.key) {
-	case "resultType":
-		if err := d.string(&d.resultType); err != nil {
-			return err
+func (d *decoder) inData() {
+	for key := range d.Object {
+		switch string(key) {
+		case "resultType":
+			if d.resultType = d.Text(); d.resultType != d.want {
+				d.Fail(fmt.Errorf("the result is a %s, not a %s", shown(d.resultType), d.want))
+			}
+		case "result":
+			d.once(&d.found, "result")
+			for range d.Array {
+				d.element()
+			}
 		}
-		if d.resultType != d.want {
-			return fmt.Errorf("the result is a %s, not a %s", shown(d.resultType), d.want)
-		}
-		return nil
-	case "result":
-		return d.once(&d.found, func() error { return d.orNull('[', func() error { return d.members('[', ']', d.onElement) }) })
 	}
-	return d.skip(0)
-}
-
-func (d *decoder) string(to *string) error {
-	text, err := d.text(d.scratch[:0])
-	d.scratch, *to = text, string(text)
-	return err
 }
 
 // once makes sure that a member that has series is not there twice: they would count twice.
-func (d *decoder) once(seen *bool, read func() error) error {
+func (d *decoder) once(seen *bool, name string) {
 	if *seen {
-		return fmt.Errorf("the answer has %q twice", d.key)
+		d.Fail(fmt.Errorf("the answer has %q twice", name))
 	}
 	*seen = true
-	return read()
-}
-
-// orNull reads a value that begins with a byte, or is null.
-func (d *decoder) orNull(open byte, read func() error) error {
-	c, err := d.peek()
-	if err != nil || c == open {
-		if err == nil {
-			err = read()
-		}
-		return err
-	}
-	word, err := d.word()
-	if err == nil && string(word) != "null" {
-		err = d.unexpected(c, string(open))
-	}
-	return err
 }
 
 // maxWarnings bounds the warnings that are kept.
 const maxWarnings = 5
 
-func (d *decoder) warning() error {
-	var text string
-	err := d.string(&text)
-	if len(d.warnings) < maxWarnings {
-		d.warnings = append(d.warnings, shown(text))
+func (d *decoder) warning() {
+	if text := d.Bytes(); len(d.warnings) < maxWarnings {
+		d.warnings = append(d.warnings, shown(string(text)))
 	}
-	return err
 }
 
-// element reads one series and has it visited.
-func (d *decoder) element() error {
+// element reads one series and has it visited. Histograms are passed over: such a series comes without points.
+func (d *decoder) element() {
 	d.one.text, d.one.labels, d.one.points = d.one.text[:0], d.one.labels[:0], d.one.points[:0]
-	if err := d.members('{', '}', d.onSeries); err != nil {
-		return err
+	for key := range d.Object {
+		switch string(key) {
+		case "metric":
+			d.labels()
+		case "value":
+			if d.want != vector || len(d.one.points) > 0 {
+				d.Fail(errors.New("the result has a value where none is due"))
+			}
+			d.point()
+		case "values":
+			if d.want != matrix || len(d.one.points) > 0 {
+				d.Fail(errors.New("the result has values where none are due"))
+			}
+			for range d.Array {
+				d.point()
+			}
+		}
 	}
-	d.visit(&d.one)
-	return nil
+	if d.Err() == nil {
+		d.visit(&d.one)
+	}
 }
 
-// member reads a member of a series. Histograms are passed over: such a series comes without points.
-func (d *decoder) member() error {
-	if err := d.readKey(); err != nil {
-		return err
-	}
-	switch string(d.key) {
-	case "metric":
-		return d.members('{', '}', d.onLabel)
-	case "value":
-		if d.want == vector && len(d.one.points) == 0 {
-			return d.point()
+func (d *decoder) labels() {
+	for key := range d.Object {
+		l := span{name: len(d.one.text)}
+		d.one.text = append(d.one.text, key...)
+		l.middle = len(d.one.text)
+		d.one.text = append(d.one.text, d.Bytes()...)
+		l.end = len(d.one.text)
+		d.one.labels = append(d.one.labels, l)
+		if len(d.one.text) > maxTextBytes {
+			d.Fail(fmt.Errorf("a series has labels of over %d bytes", maxTextBytes))
 		}
-		return errors.New("the result has a value where none is due")
-	case "values":
-		if d.want == matrix && len(d.one.points) == 0 {
-			return d.members('[', ']', d.onPoint)
-		}
-		return errors.New("the result has values where none are due")
 	}
-	return d.skip(0)
-}
-
-func (d *decoder) label() (err error) {
-	l := span{name: len(d.one.text)}
-	if d.one.text, err = d.text(d.one.text); err != nil {
-		return err
-	}
-	l.middle = len(d.one.text)
-	if err = d.expect(':'); err != nil {
-		return err
-	}
-	if d.one.text, err = d.text(d.one.text); err != nil {
-		return err
-	}
-	l.end = len(d.one.text)
-	d.one.labels = append(d.one.labels, l)
-	return nil
 }
 
 // point reads a [time,"value"].
-func (d *decoder) point() error {
-	if err := d.expect('['); err != nil {
-		return err
+func (d *decoder) point() {
+	n := 0
+	for i := range d.Array {
+		switch n = i + 1; i {
+		case 0:
+			d.time()
+		case 1:
+			value, err := strconv.ParseFloat(string(d.Bytes()), 64)
+			if err != nil {
+				value = math.NaN()
+			}
+			d.one.points = append(d.one.points, point{d.stamp, value})
+		}
 	}
-	if err := d.time(); err != nil {
-		return err
+	if n != 2 {
+		d.Fail(fmt.Errorf("a point has %d values, not a time and a value", n))
 	}
-	if err := d.expect(','); err != nil {
-		return err
-	}
-	text, err := d.text(d.scratch[:0])
-	if d.scratch = text; err != nil {
-		return err
-	}
-	value, err := strconv.ParseFloat(string(text), 64)
-	if err != nil {
-		value = math.NaN()
-	}
-	d.one.points = append(d.one.points, point{d.stamp, value})
-	return d.expect(']')
 }
 
 // time reads a time into d.stamp. All series of a vector have the same, so it is understood once.
-func (d *decoder) time() error {
-	word, err := d.word()
-	if err != nil {
-		return err
-	}
-	if len(word) > 0 && string(word) == string(d.stampText) {
-		return nil
+func (d *decoder) time() {
+	word := d.Number()
+	if d.Err() != nil || len(word) > 0 && string(word) == string(d.stampText) {
+		return
 	}
 	seconds, err := strconv.ParseFloat(string(word), 64)
 	at, ok := stampOf(seconds)
 	if err != nil || !ok {
-		return fmt.Errorf("%q is no time", shown(string(word)))
+		d.Fail(fmt.Errorf("%q is no time", shown(string(word))))
+		return
 	}
 	d.stampText, d.stamp = append(d.stampText[:0], word...), at
-	return nil
 }
 
 // stampOf turns seconds since 1970 into a time, if it lies within four digits' years.

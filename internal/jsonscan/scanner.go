@@ -1,0 +1,203 @@
+// Package jsonscan reads JSON front to back in one pass and takes out what is
+// asked for, without making values of the rest. It accepts what encoding/json
+// accepts, also in what is skipped, and reads strings as encoding/json does.
+//
+// A Scanner walks a text that is at hand, or one that a reader gives, of which
+// it holds a window. Each method consumes one value. The first error stops the
+// Scanner: from then on it finds nothing more, every loop ends, and Err has the
+// error. So nothing that was read counts before End has returned nil.
+package jsonscan
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Limits bound what one text can make a Scanner hold.
+type Limits struct {
+	// Text is the most bytes of a string or a number that is not skipped.
+	Text int
+	// Depth is how deep the brackets in a value that is skipped may be nested.
+	Depth int
+}
+
+// ofText are the limits of a text that is at hand: those of encoding/json.
+var ofText = Limits{Text: 1 << 31, Depth: 10000}
+
+// noMark says that no value is being kept.
+const noMark = -1
+
+// Scanner walks one JSON text. The zero value has an empty one.
+type Scanner struct {
+	// data[pos:] is what is at hand of the text and not consumed; passed bytes
+	// came before data.
+	data        []byte
+	pos, passed int
+	// mark is where the value begins that fill has to keep, or noMark.
+	mark   int
+	limits Limits
+
+	// src gives what follows data, into buffer, until it is nil. broken is why
+	// it gives no more, nil at the proper end.
+	src    io.Reader
+	buffer []byte
+	broken error
+
+	// scratch has the key read last where the window has moved on.
+	scratch []byte
+	err     error
+}
+
+// NewReader returns a Scanner for texts that readers give, with a window of so
+// many bytes. Reset makes it read one.
+func NewReader(window int, limits Limits) *Scanner {
+	return &Scanner{buffer: make([]byte, window), limits: limits}
+}
+
+// Reset makes s read the text that src gives. A window that grew for a long
+// string stays as large.
+func (s *Scanner) Reset(src io.Reader) {
+	*s = Scanner{src: src, buffer: s.buffer, scratch: s.scratch, limits: s.limits, mark: noMark}
+}
+
+// SetText makes s read a text that is at hand, with the limits of encoding/json.
+// What Bytes returns then stays valid as long as the text.
+func (s *Scanner) SetText(text []byte) {
+	*s = Scanner{data: text, scratch: s.scratch, limits: ofText, mark: noMark}
+}
+
+// Offset returns how many bytes have been consumed.
+func (s *Scanner) Offset() int { return s.passed + s.pos }
+
+// Err returns the first error.
+func (s *Scanner) Err() error { return s.err }
+
+// End checks that nothing but white space follows, and returns the first error.
+func (s *Scanner) End() error {
+	if s.Next(); s.pos < len(s.data) {
+		s.Unexpected("the end")
+	} else if s.broken != nil {
+		s.Fail(s.broken)
+	}
+	return s.err
+}
+
+// Fail stops the Scanner with an error, unless it has stopped already.
+func (s *Scanner) Fail(err error) {
+	if s.err == nil {
+		s.err = err
+	}
+	s.passed += s.pos
+	s.data, s.pos, s.mark, s.src = nil, 0, noMark, nil
+}
+
+// Unexpected fails because the next element is not the wanted one.
+func (s *Scanner) Unexpected(want string) {
+	s.Next()
+	at := s.Offset()
+	switch {
+	case s.pos < len(s.data):
+		s.Fail(fmt.Errorf("offset %d: %q where %s should be", at, s.data[s.pos], want))
+	case s.broken != nil:
+		s.Fail(fmt.Errorf("offset %d: the text breaks off: %w", at, s.broken))
+	default:
+		s.Fail(fmt.Errorf("offset %d: the text ends where %s should be: %w", at, want, io.ErrUnexpectedEOF))
+	}
+}
+
+// Next skips white space and returns the byte after it without consuming it.
+// At the end it returns 0, which no value begins with.
+func (s *Scanner) Next() byte {
+	for {
+		for ; s.pos < len(s.data); s.pos++ {
+			switch c := s.data[s.pos]; c {
+			case ' ', '\t', '\n', '\r':
+			default:
+				return c
+			}
+		}
+		if !s.fill() {
+			return 0
+		}
+	}
+}
+
+// literal consumes a word. It reports whether it was there.
+func (s *Scanner) literal(word string) bool {
+	switch rest := s.hold(len(word)); {
+	case bytes.HasPrefix(rest, []byte(word)):
+		s.pos += len(word)
+		return true
+	case bytes.HasPrefix([]byte(word), rest):
+		s.pos += len(rest) // cut off
+	}
+	s.Unexpected(word)
+	return false
+}
+
+// hold returns what is at hand, at least n bytes unless the text ends before.
+func (s *Scanner) hold(n int) []byte {
+	for len(s.data)-s.pos < n && s.fill() {
+		continue
+	}
+	return s.data[s.pos:]
+}
+
+// marked returns what was consumed since the mark, and takes the mark away.
+func (s *Scanner) marked() []byte {
+	if s.mark == noMark {
+		return nil // the Scanner has failed
+	}
+	value := s.data[s.mark:s.pos]
+	s.mark = noMark
+	if len(value) > s.limits.Text+len(`""`) {
+		s.Fail(tooLong(s.Offset()-len(value), s.limits.Text))
+	}
+	return value
+}
+
+func tooLong(offset, limit int) error {
+	return fmt.Errorf("offset %d: a string or number of over %d bytes", offset, limit)
+}
+
+// fill reads on when what is at hand does not suffice, and keeps what is not
+// consumed. It reports whether there is more.
+func (s *Scanner) fill() bool {
+	if s.src == nil {
+		return false
+	}
+	from := s.pos
+	if s.mark != noMark {
+		from, s.mark = s.mark, 0
+	}
+	if len(s.data)-from > s.limits.Text {
+		s.Fail(tooLong(s.passed+from, s.limits.Text))
+		return false
+	}
+	kept := copy(s.buffer, s.data[from:])
+	s.passed, s.pos = s.passed+from, s.pos-from
+	if kept == len(s.buffer) {
+		s.buffer = append(s.buffer, make([]byte, max(kept, 1))...)
+	}
+	return s.read(kept)
+}
+
+// read adds to what is kept in the buffer.
+func (s *Scanner) read(kept int) bool {
+	for range 100 {
+		n, err := s.src.Read(s.buffer[kept:])
+		s.data = s.buffer[:kept+n]
+		if err != nil {
+			if s.src = nil; !errors.Is(err, io.EOF) {
+				s.broken = err
+			}
+		}
+		if n > 0 || err != nil {
+			return n > 0
+		}
+	}
+	s.src, s.broken = nil, io.ErrNoProgress
+	return false
+}
