@@ -54,7 +54,7 @@ func TestDecisionsAreAsBefore(t *testing.T) {
 		"generated":  {fleet: generated(t, 200, 50), evicts: true, answers: true},
 		"evict-only": {fleet: generated(t, 80, 50), evicts: true},
 		"crowded": {fleet: generated(t, 120, 63), evicts: true, answers: true, change: func(c *Config, p *Policy) {
-			c.MaxUnavailablePercent, c.Gap, p.Evicting.MoveTTL = 1, 10*time.Minute, 12*time.Minute
+			c.Steps, c.MaxUnavailablePercent, c.Gap, p.Evicting.MoveTTL = 144, 1, 10*time.Minute, 12*time.Minute
 		}},
 		"deploys": {fleet: generated(t, 100, 50), answers: true, evicts: true, change: func(c *Config, _ *Policy) { c.DeploysPerDay = 6 }},
 		"restrained": {fleet: generated(t, 200, 56), evicts: true, answers: true, change: func(_ *Config, p *Policy) {
@@ -63,7 +63,20 @@ func TestDecisionsAreAsBefore(t *testing.T) {
 				Cooldown: safeguards.Cooldown{Base: 30 * time.Minute, Max: 3 * time.Hour}, Breaker: lenient,
 			}), 3, 4, 20*time.Second
 		}},
+		"hurried": {fleet: generated(t, 120, 60), evicts: true, answers: true, change: func(c *Config, p *Policy) {
+			c.DeploysPerDay, c.Every, c.Gap, p.Evicting.Interval, p.Evicting.OwnerSettle = 20, 15*time.Minute, 3*time.Minute, 25*time.Second, 0
+		}},
+		"hurried-alone": {fleet: generated(t, 120, 50), evicts: true, change: func(c *Config, p *Policy) {
+			c.DeploysPerDay, c.Every, p.Evicting.Interval, p.Evicting.OwnerSettle, p.Evicting.Deadline = 60, 10*time.Minute, 40*time.Second, 0, 3*time.Minute
+			p.Observer.HotWindows = p.Observer.HotWindows[:1]
+		}},
 		"recording": {fleet: mixed(t), evicts: true, answers: true},
+		"recording-deadline": {fleet: mixed(t), evicts: true, answers: true, change: func(c *Config, p *Policy) {
+			c.Steps, p.Evicting.Interval, p.Evicting.Deadline = 10, 10*time.Second, 90*time.Second
+		}},
+		"recording-step": {fleet: mixed(t), evicts: true, answers: true, change: func(c *Config, p *Policy) {
+			c.Steps, c.Gap, p.Evicting.Interval, c.MaxUnavailablePercent = 10, 5*time.Minute, 25*time.Second, 100
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := shipped(t)
