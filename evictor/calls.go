@@ -29,10 +29,3 @@ func (c *calls) add(at time.Time, err error) {
 		c.kept = append([]safeguards.Call(nil), c.kept[1:]...)
 	}
 }
-
-// Calls implements Evictions.
-func (c *Client) Calls() []safeguards.Call {
-	c.calls.mu.Lock()
-	defer c.calls.mu.Unlock()
-	return append([]safeguards.Call(nil), c.calls.kept...)
-}

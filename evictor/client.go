@@ -25,37 +25,6 @@ import (
 // EventReason is the reason of the Event on an evicted pod.
 const EventReason = "EvictedFromHotNode"
 
-// Authority is what has to agree before anything is evicted.
-type Authority interface {
-	// Paused returns why evicting is paused.
-	Paused(ctx context.Context) error
-	// Leads returns why this process must not evict any more.
-	Leads() error
-	// Commit stores what the ledger holds, for others to know before an
-	// eviction. Stored reports whether that has worked lately.
-	Commit(ctx context.Context) error
-	Stored() bool
-	// Announced waits until those who answer kube-scheduler know what was
-	// stored.
-	Announced(ctx context.Context)
-}
-
-// Evictions is what a cycle asks of the client that evicts.
-type Evictions interface {
-	// Commit stores the ledger; nothing is evicted that is not stored. Announced
-	// waits until the others know of it.
-	Commit(ctx context.Context) error
-	Announced(ctx context.Context)
-	// Permits returns why nothing may be changed now.
-	Permits(ctx context.Context) error
-	// Evicted reports whether a pod was evicted in this cycle, in a dry run too.
-	Evicted(podUID string) bool
-	// Calls returns how the newest eviction calls ended, oldest first.
-	Calls() []safeguards.Call
-	// DryRun reports whether evictions are told and not made.
-	DryRun() bool
-}
-
 // ClientConfig is what a Client depends on.
 type ClientConfig struct {
 	Kube      kubernetes.Interface
@@ -123,6 +92,13 @@ func (c *Client) Evicted(podUID string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.evicted[podUID]
+}
+
+// Calls implements Evictions.
+func (c *Client) Calls() []safeguards.Call {
+	c.calls.mu.Lock()
+	defer c.calls.mu.Unlock()
+	return append([]safeguards.Call(nil), c.calls.kept...)
 }
 
 // ResetCycle forgets what was evicted.

@@ -17,25 +17,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/safeguards"
 )
-
-// Observer is where the newest observation and the ledger of moves come from.
-type Observer interface {
-	// Latest returns the newest observation, nil before the first.
-	Latest() *observer.Observation
-	Ledger() *ledger.Ledger
-}
-
-// Clock tells the time twice: as the API server has it, and by a clock that is
-// never set, for how long something takes.
-type Clock interface {
-	Now() time.Time
-	Local() time.Time
-}
 
 // Config is what an Evictor depends on.
 type Config struct {

@@ -1,17 +1,8 @@
 package evictor
 
 import (
-	"errors"
-	"time"
-
-	v1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/evenkeel/evenkeel/cluster/informed"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 )
 
 // Move is a planned move with what to tell about it.
@@ -30,63 +21,4 @@ type Outcome struct {
 	Reason reasons.Reason
 	// Err is the API server's answer behind EvictionFailed.
 	Err error
-}
-
-// reasonOf returns the Reason behind an error, EvictionFailed when there is none.
-func reasonOf(err error) reasons.Reason {
-	if refusal, ok := errors.AsType[*reasons.Refusal](err); ok {
-		return refusal.Reason
-	}
-	return reasons.EvictionFailed
-}
-
-// move makes a Move of a planned one.
-func (e *Evictor) move(m *plan.Move) Move {
-	set, surge := &e.config.Settings, ""
-	pod := e.config.Cluster.Pod(m.Namespace, m.Name)
-	if pod == nil {
-		pod = &v1.Pod{}
-	} else {
-		owner := e.config.Cluster.Owner(pod)
-		surge = surges(pod, &owner)
-	}
-	wait := grace(pod, &metav1.DeleteOptions{GracePeriodSeconds: set.GracePeriodSeconds})
-	return Move{
-		Intent: ledger.Intent{
-			Pool: e.pool(m.From), FromUsed: e.used(m.From),
-			Namespace: m.Namespace, Pod: m.Name, PodUID: m.UID, Owner: m.Owner, TemplateHash: m.TemplateHash,
-			Usage: m.Usage, From: m.From, To: m.To, Wait: set.Deadline, TTL: wait + set.MoveTTL,
-		},
-		Surge:   surge,
-		Message: e.message(m),
-	}
-}
-
-func (e *Evictor) message(m *plan.Move) string {
-	if latest := e.config.Observer.Latest(); latest != nil {
-		return m.Sentence(latest.Lines.EvidenceOf(m.From))
-	}
-	return m.Sentence(nil)
-}
-
-// grace returns the time a pod is given to end.
-func grace(pod *v1.Pod, options *metav1.DeleteOptions) time.Duration {
-	seconds := int64(v1.DefaultTerminationGracePeriodSeconds)
-	if pod.Spec.TerminationGracePeriodSeconds != nil {
-		seconds = *pod.Spec.TerminationGracePeriodSeconds
-	}
-	if options != nil && options.GracePeriodSeconds != nil {
-		seconds = *options.GracePeriodSeconds
-	}
-	return time.Duration(seconds) * time.Second
-}
-
-// unplanned is the move of an upstream plugin: it names no destination, the
-// extender finds one.
-func (e *Evictor) unplanned(pod *v1.Pod, eviction *policyv1.Eviction) Move {
-	record := informed.Pod(pod)
-	return Move{Intent: ledger.Intent{
-		Namespace: pod.Namespace, Pod: pod.Name, PodUID: string(pod.UID), Owner: record.Owner, TemplateHash: record.TemplateHash,
-		From: pod.Spec.NodeName, TTL: grace(pod, eviction.DeleteOptions) + e.config.Settings.MoveTTL,
-	}}
 }

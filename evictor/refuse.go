@@ -87,6 +87,10 @@ func (e *Evictor) lastReady(namespace, name string) bool {
 	})
 }
 
+// surgedReplicas is how many pods a Deployment wants whose only pod is moved by a
+// surge, before and after it.
+const surgedReplicas = 1
+
 // surgeAnnotation with the value "true" asks for a surge: that another pod is
 // ready before this one, the only one of its Deployment, is evicted.
 const surgeAnnotation = "evenkeel.io/surge"

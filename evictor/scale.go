@@ -10,21 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 )
 
-// Scale is how many pods a Deployment wants, and which version of it says so.
-type Scale struct {
-	Replicas int32
-	Version  string
-}
-
-// Scaler reads and sets how many pods Deployments want.
-type Scaler interface {
-	// Scale returns what a Deployment wants.
-	Scale(ctx context.Context, namespace, deployment string) (Scale, error)
-	// SetScale sets what it wants. It fails with a conflict if the Deployment is not of the given version any more.
-	SetScale(ctx context.Context, namespace, deployment string, to Scale) error
-	// Forbidden reports whether scaling was forbidden lately.
-	Forbidden() bool
-}
+// scaleAttempts is how often a scale is set anew that has changed meanwhile.
+const scaleAttempts = 5
 
 // scaleBack ends a surge: a Deployment that wants one more than before is brought back. One that wants anything else is left
 // alone, because somebody else has scaled it since. It returns the scale that it found.
@@ -50,17 +37,4 @@ func scaleBack(ctx context.Context, scaler Scaler, namespace string, surge ledge
 		}
 	}
 	return found, fmt.Errorf("scaling Deployment %q back: %w", namespace+"/"+surge.Deployment, err)
-}
-
-// setScale makes the call and waits for its answer also when the process is told to end: what is scaled up has to be known.
-func (c *Cycle) setScale(ctx context.Context, s *surge, to Scale) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), scaleTimeout)
-	defer cancel()
-	return c.config.Scaler.SetScale(ctx, s.move.Namespace, s.move.Surge, to)
-}
-
-func (c *Cycle) scale(ctx context.Context, s *surge) (Scale, error) {
-	ctx, cancel := context.WithTimeout(ctx, scaleTimeout)
-	defer cancel()
-	return c.config.Scaler.Scale(ctx, s.move.Namespace, s.move.Surge)
 }

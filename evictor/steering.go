@@ -10,31 +10,6 @@ import (
 	"github.com/evenkeel/evenkeel/thresholds"
 )
 
-// Proof is what is known of whether kube-scheduler was steered when it placed a
-// replacement.
-type Proof int
-
-// What can be known of steering.
-const (
-	// Unproven: the replacement landed well, but nobody knows whether that was
-	// chance.
-	Unproven Proof = iota
-	// Steered: the extender was asked.
-	Steered
-	// NotSteered: the extender was not asked, or the replacement landed where no
-	// extender would have let it.
-	NotSteered
-)
-
-// Steering finds out whether kube-scheduler is steered.
-type Steering interface {
-	// Proves judges a move that landed.
-	Proves(ctx context.Context, move *ledger.Move) Proof
-	// Asked counts the requests of kube-scheduler that were answered, as far as
-	// known; 0 where it is not.
-	Asked(ctx context.Context) int64
-}
-
 // inference judges landings where nobody can be asked. It lasts as long as the
 // process.
 type inference struct {

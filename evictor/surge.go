@@ -14,16 +14,12 @@ import (
 )
 
 const (
-	// surgedReplicas is how many pods a Deployment wants whose only pod is moved by a surge, before and after it.
-	surgedReplicas = 1
 	// maxSurges is how many Deployments are scaled up at a time.
 	maxSurges = 5
 	// scaleLook is how often it is looked at whether somebody else scales a Deployment meanwhile.
 	scaleLook = 5 * time.Second
 	// scaleTimeout bounds each call that reads or sets a scale, scaleBackTimeout all that bring Deployments back at the end.
 	scaleTimeout, scaleBackTimeout = 5 * time.Second, 5 * time.Second
-	// scaleAttempts is how often a scale is set anew that has changed under the hand.
-	scaleAttempts = 5
 )
 
 // checkSurge is check for a move that asks for a surge.
@@ -229,4 +225,17 @@ func (c *Cycle) endSurges(ctx context.Context) {
 				"deployment", klog.KRef(s.move.Namespace, s.move.Surge))
 		}
 	}
+}
+
+// setScale makes the call and waits for its answer also when the process is told to end: what is scaled up has to be known.
+func (c *Cycle) setScale(ctx context.Context, s *surge, to Scale) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), scaleTimeout)
+	defer cancel()
+	return c.config.Scaler.SetScale(ctx, s.move.Namespace, s.move.Surge, to)
+}
+
+func (c *Cycle) scale(ctx context.Context, s *surge) (Scale, error) {
+	ctx, cancel := context.WithTimeout(ctx, scaleTimeout)
+	defer cancel()
+	return c.config.Scaler.Scale(ctx, s.move.Namespace, s.move.Surge)
 }

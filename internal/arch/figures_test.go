@@ -28,7 +28,6 @@ var (
 	// cyclicPackages have files that use each other.
 	cyclicPackages = []string{
 		"cmd/evenkeel",
-		"evictor",
 		"internal/access",
 		"internal/app",
 		"internal/doctor",
