@@ -55,6 +55,13 @@ cluster-up: ## Start a local cluster that stays until cluster-down.
 cluster-down: ## Stop the local cluster.
 	cd $(CLUSTER) && go run ./cmd/cluster down
 
+.PHONY: check
+check: vet lint test-unit ## Run what needs no cluster: vet, lint and unit tests, in some minutes.
+
+.PHONY: test-all
+test-all: test ## Run all checks and tests, and each fuzz target for ten seconds.
+	$(MAKE) fuzz FUZZ_TIME=10s
+
 .PHONY: test
 test: vet lint test-unit test-e2e ## Run all checks and tests; the first time builds a control plane.
 
