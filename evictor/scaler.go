@@ -40,8 +40,11 @@ type DeploymentScaler struct {
 var _ Scaler = (*DeploymentScaler)(nil)
 
 // NewDeploymentScaler returns a DeploymentScaler whose calls that change
-// anything end in time.
+// anything end in time; five seconds where that is zero.
 func NewDeploymentScaler(kube kubernetes.Interface, clock Clock, callTimeout time.Duration) *DeploymentScaler {
+	if callTimeout <= 0 {
+		callTimeout = scaleTimeout
+	}
 	return &DeploymentScaler{kube: kube, clock: clock, callTimeout: callTimeout}
 }
 
