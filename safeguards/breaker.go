@@ -16,13 +16,6 @@ const (
 	callsWithin = 10 * time.Minute
 )
 
-// closure is why nothing may be evicted, and until when; zero where that is not known.
-type closure struct {
-	reason reasons.Reason
-	detail string
-	until  time.Time
-}
-
 // close finds out why nothing may be evicted, but for the hour's budget, which depends on whom it concerns.
 func (v *Verdict) close(facts *Facts) {
 	b, calls := &v.config.Breaker, v.calls(facts.Calls)

@@ -9,20 +9,6 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// hour is what somebody has used of an hourly budget.
-type hour struct {
-	evicted int
-	// intended are recorded and about to be evicted: they take their share in advance.
-	intended int
-	// oldest is when the first of the evicted was.
-	oldest time.Time
-}
-
-// counts are how many intended moves count against each budget that concerns a move.
-type counts struct {
-	all, namespace, owner, pool int
-}
-
 // budget is an hourly bound.
 type budget struct {
 	reason reasons.Reason
@@ -110,4 +96,11 @@ func entry[T any](all map[string]*T, key string) *T {
 		all[key] = new(T)
 	}
 	return all[key]
+}
+
+func (v *Verdict) ownerOf(move *ledger.Move) *owner {
+	if move.Owner.UID == "" {
+		return nil
+	}
+	return entry(v.owners, move.Owner.UID)
 }

@@ -14,35 +14,6 @@ const crashLoop = 3
 // unreadyFor is how long a replacement that does not become ready is evicting's business, from when it should have been.
 const unreadyFor = time.Hour
 
-// owner is what the moves of one owner's pods came to.
-type owner struct {
-	hour
-	// unhelpful counts the newest cycles in a row with moves that did not help, the last of which was known not to at since;
-	// cycle is when the newest of them was recorded.
-	unhelpful    int
-	since, cycle time.Time
-	pending      trouble
-	unready      trouble
-}
-
-// trouble counts replacements that keep the breaker from closing, with the first as an example.
-type trouble struct {
-	count   int
-	example string
-}
-
-func (t *trouble) add(move *ledger.Move, name string) {
-	if t.count++; t.count == 1 {
-		t.example = move.Namespace + "/" + name
-	}
-}
-
-// settling is when a node was last touched by a move, and of which pod.
-type settling struct {
-	since time.Time
-	pod   string
-}
-
 // take takes a move into account.
 func (v *Verdict) take(move *ledger.Move, facts *Facts) {
 	v.spend(move)
@@ -54,13 +25,6 @@ func (v *Verdict) take(move *ledger.Move, facts *Facts) {
 	if v.isUnready(move, facts.Health) {
 		v.count(move, move.ReplacementName, &v.unready, func(o *owner) *trouble { return &o.unready })
 	}
-}
-
-func (v *Verdict) ownerOf(move *ledger.Move) *owner {
-	if move.Owner.UID == "" {
-		return nil
-	}
-	return entry(v.owners, move.Owner.UID)
 }
 
 func (v *Verdict) count(move *ledger.Move, name string, all *trouble, of func(*owner) *trouble) {

@@ -45,7 +45,6 @@ var (
 		"placement",
 		"policy",
 		"policy/lint",
-		"safeguards",
 		"scorer/extender",
 		"usage",
 		"usage/annotations",
