@@ -31,12 +31,13 @@ func (c *Cycle) run(ctx context.Context) []Outcome {
 		if next.Over {
 			break
 		}
-		sleep(ctx, next.Wait)
+		Sleep(ctx, next.Wait)
 	}
 	return c.End(ctx)
 }
 
-func sleep(ctx context.Context, d time.Duration) {
+// Sleep waits for a time or until the context ends.
+func Sleep(ctx context.Context, d time.Duration) {
 	if d <= 0 {
 		return
 	}

@@ -50,7 +50,7 @@ func surging(t *testing.T, test func(*testing.T, *surgePlay)) {
 		p.config.replicas = func(*v1.Pod) int { return 1 }
 		p.config.pod = s.pod
 		p.config.lost = true
-		p.config.announce = func(ctx context.Context) { sleep(ctx, 500*time.Millisecond) }
+		p.config.announce = func(ctx context.Context) { Sleep(ctx, 500*time.Millisecond) }
 		p.readyIn = 3 * time.Second
 		test(t, s)
 	})

@@ -97,7 +97,7 @@ func (h hanging) SetScale(ctx context.Context, namespace, deployment string, to 
 	takes := h.setTakes
 	h.mu.Unlock()
 	if takes > 0 {
-		sleep(ctx, takes)
+		Sleep(ctx, takes)
 		return ctx.Err()
 	}
 	return h.surgePlay.SetScale(ctx, namespace, deployment, to)

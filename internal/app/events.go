@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
+
+	"github.com/evenkeel/evenkeel/evictor"
 )
 
 // eventLog writes Events by the API of today and, where only that of the core group is granted, as it was to the first
@@ -64,7 +66,7 @@ func (l *eventLog) start(ctx context.Context) (finish func(), err error) {
 	return func() {
 		defer cancel()
 		for last := l.last.Load(); last != nil && l.answered.Load() < l.told.Load() && time.Since(*last) < eventsTimeout; {
-			pause(ctx, eventsTimeout/100)
+			evictor.Sleep(ctx, eventsTimeout/100)
 		}
 	}, nil
 }

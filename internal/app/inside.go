@@ -11,6 +11,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 
+	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/steering"
 	"github.com/evenkeel/evenkeel/policy"
 )
@@ -86,7 +87,7 @@ const tryAgain = 5 * time.Second
 // Run observes until the context ends, and goes by the policy as it changes.
 func (in *Inside) Run(ctx context.Context) error {
 	for in.app.Load() == nil && ctx.Err() == nil {
-		pause(ctx, tryAgain)
+		evictor.Sleep(ctx, tryAgain)
 		if err := in.make(ctx); err != nil && ctx.Err() == nil {
 			klog.FromContext(ctx).Error(err, "Usage is not observed yet", "policy", in.config.Name)
 		}

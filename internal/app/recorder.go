@@ -19,6 +19,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/sim/recording"
 	"github.com/evenkeel/evenkeel/usage"
@@ -26,7 +27,7 @@ import (
 
 // waitFor waits; false when the context ended meanwhile.
 func waitFor(ctx context.Context, d time.Duration) bool {
-	pause(ctx, d)
+	evictor.Sleep(ctx, d)
 	return ctx.Err() == nil
 }
 

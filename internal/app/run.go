@@ -189,13 +189,3 @@ func (a *App) lead(ctx context.Context, work func(context.Context) error) error 
 	}
 	return err
 }
-
-// pause waits.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
-}

@@ -204,7 +204,7 @@ func (a *Authority) Keep(ctx context.Context, judge func(context.Context)) error
 // what was stored, others have had the time that a watch takes.
 func (a *Authority) Announced(ctx context.Context) {
 	if a.config.Remote == nil {
-		pause(ctx, announceWait)
+		evictor.Sleep(ctx, announceWait)
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, announceTimeout)
@@ -214,7 +214,7 @@ func (a *Authority) Announced(ctx context.Context) {
 		if err == nil && status.Ledger.Generation >= a.store.Generation() {
 			return
 		}
-		pause(ctx, announceWait/5)
+		evictor.Sleep(ctx, announceWait/5)
 	}
 }
 
@@ -228,13 +228,4 @@ func (a *Authority) Paused(ctx context.Context) error {
 		}
 	}
 	return evictor.Paused(ctx, a.config.Client, a.config.Namespace)
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
 }
