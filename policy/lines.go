@@ -1,6 +1,9 @@
 package policy
 
 import (
+	"maps"
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/evenkeel/evenkeel/thresholds"
@@ -67,7 +70,7 @@ type NodePool struct {
 
 // Metrics returns the judged metrics in a stable order.
 func (l Lines) Metrics() []usage.Metric {
-	return sortedKeys(l)
+	return slices.Sorted(maps.Keys(l))
 }
 
 // In returns the levels by which a window is judged: its own, and the metric's

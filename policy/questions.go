@@ -2,10 +2,8 @@ package policy
 
 import (
 	"time"
-	// The zones of the world, so that a name that is sound on one machine is
-	// sound on all, images without a zone database included.
-	_ "time/tzdata"
 
+	"github.com/evenkeel/evenkeel/policy/check"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -69,20 +67,20 @@ func (u *Usage) metric(name usage.Metric) (Metric, bool) {
 }
 
 // Location returns the zone of the stamps, nil if it is to be found out.
-func (a *AnnotationsSource) Location() *time.Location { return location(a.Timezone) }
+func (a *AnnotationsSource) Location() *time.Location { return check.Location(a.Timezone) }
 
 // Location returns the zone of the stamps.
-func (a *NodeSyncAnnotations) Location() *time.Location { return location(a.Timezone) }
+func (a *NodeSyncAnnotations) Location() *time.Location { return check.Location(a.Timezone) }
 
-// location returns the named zone, nil for a name that is none. The zone of
-// this machine has no name: it would differ from one machine to the next.
-func location(name string) *time.Location {
-	if name == "" || name == "Local" {
-		return nil
+// TLS returns how the servers of a source are checked; nil where there is none.
+func (s *Source) TLS() *TLS {
+	switch {
+	case s.Prometheus != nil:
+		return &s.Prometheus.TLS
+	case s.Kubelet != nil:
+		return &s.Kubelet.TLS
+	case s.NodeMetrics != nil:
+		return &s.NodeMetrics.TLS
 	}
-	zone, err := time.LoadLocation(name)
-	if err != nil {
-		return nil
-	}
-	return zone
+	return nil
 }

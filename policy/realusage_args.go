@@ -4,11 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/descheduler/pkg/api"
+
+	"github.com/evenkeel/evenkeel/policy/check"
 )
 
 // RealUsageLowNodeUtilizationName is the plugin's name in a DeschedulerPolicy.
@@ -83,7 +87,7 @@ func ValidateRealUsageLowNodeUtilizationArgs(obj runtime.Object) error {
 	} else {
 		errs = append(errs, validateOrder(args, thresholds)...)
 	}
-	errs = append(errs, between(field.NewPath("numberOfNodes"), args.NumberOfNodes, 0, 1_000_000)...)
+	errs = append(errs, check.Between(field.NewPath("numberOfNodes"), args.NumberOfNodes, 0, 1_000_000)...)
 	if ns := args.EvictableNamespaces; ns != nil && len(ns.Include) > 0 {
 		errs = append(errs, field.Forbidden(field.NewPath("evictableNamespaces", "include"), "only exclude may be set"))
 	}
@@ -92,10 +96,10 @@ func ValidateRealUsageLowNodeUtilizationArgs(obj runtime.Object) error {
 
 func validateThresholds(thresholds api.ResourceThresholds, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	for _, name := range sortedKeys(thresholds) {
+	for _, name := range slices.Sorted(maps.Keys(thresholds)) {
 		key := path.Key(string(name))
-		errs = append(errs, knownResource(key, name)...)
-		errs = append(errs, percent(key, float64(thresholds[name]))...)
+		errs = append(errs, check.OneOf(key, name, v1.ResourceCPU, v1.ResourceMemory)...)
+		errs = append(errs, check.Percent(key, float64(thresholds[name]))...)
 	}
 	return errs
 }
@@ -111,7 +115,7 @@ func validateDeviation(args *RealUsageLowNodeUtilizationArgs) field.ErrorList {
 // validateOrder compares what can be compared without the LoadPolicy.
 func validateOrder(args *RealUsageLowNodeUtilizationArgs, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	for _, name := range sortedKeys(args.Thresholds) {
+	for _, name := range slices.Sorted(maps.Keys(args.Thresholds)) {
 		target, both := args.TargetThresholds[name]
 		if low := args.Thresholds[name]; both && low >= target {
 			errs = append(errs, field.Invalid(path.Key(string(name)), float64(low),

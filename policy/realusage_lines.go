@@ -1,10 +1,14 @@
 package policy
 
 import (
+	"maps"
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/descheduler/pkg/api"
 
+	"github.com/evenkeel/evenkeel/policy/check"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -45,8 +49,8 @@ func judged(thresholds api.ResourceThresholds, lines Lines, path *field.Path) fi
 		}
 	}
 	var errs field.ErrorList
-	for _, name := range sortedKeys(thresholds) {
-		errs = append(errs, oneOf(path.Key(string(name)), usage.Metric(name), allowed...)...)
+	for _, name := range slices.Sorted(maps.Keys(thresholds)) {
+		errs = append(errs, check.OneOf(path.Key(string(name)), usage.Metric(name), allowed...)...)
 	}
 	return errs
 }

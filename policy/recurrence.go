@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/robfig/cron/v3"
+
+	"github.com/evenkeel/evenkeel/policy/check"
 )
 
 // minPeriod and maxPeriod bound how long a period lasts: the longer one may be,
@@ -45,7 +47,7 @@ func newRecurrence(p *Period) (*recurrence, error) {
 	if zoneName == "" {
 		zoneName = time.UTC.String()
 	}
-	zone := location(zoneName)
+	zone := check.Location(zoneName)
 	if zone == nil {
 		return nil, fmt.Errorf("time zone %q is not known", p.TimeZone)
 	}

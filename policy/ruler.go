@@ -5,6 +5,8 @@ import (
 	"math"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/evenkeel/evenkeel/policy/check"
 )
 
 // ruler checks the levels of one metric: their range and their order.
@@ -22,10 +24,10 @@ type ruler struct {
 // all checks a metric's own levels and then those of each window.
 func (r ruler) all(lines MetricLines, path *field.Path) field.ErrorList {
 	errs := r.ranges(lines.Levels, path)
-	windows := sortedWindows(lines.Windows)
+	windows := check.SortedWindows(lines.Windows)
 	for _, w := range windows {
 		at := path.Child("windows").Key(w.String())
-		errs = append(errs, validWindow(at, w)...)
+		errs = append(errs, check.Window(at, w)...)
 		errs = append(errs, r.ranges(lines.Windows[w], at)...)
 	}
 	if len(errs) > 0 {
@@ -48,9 +50,9 @@ func (r ruler) all(lines MetricLines, path *field.Path) field.ErrorList {
 }
 
 func (r ruler) ranges(l Levels, path *field.Path) field.ErrorList {
-	check := finite
+	inRange := finite
 	if r.percent {
-		check = percent
+		inRange = check.Percent
 	}
 	var errs field.ErrorList
 	for _, level := range []struct {
@@ -58,7 +60,7 @@ func (r ruler) ranges(l Levels, path *field.Path) field.ErrorList {
 		value *float64
 	}{{"low", l.Low}, {"reject", l.Reject}, {"evict", l.Evict}, {"leave", l.Leave}} {
 		if level.value != nil {
-			errs = append(errs, check(path.Child(level.name), *level.value)...)
+			errs = append(errs, inRange(path.Child(level.name), *level.value)...)
 		}
 	}
 	return errs

@@ -2,12 +2,14 @@ package policy
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/evenkeel/evenkeel/policy/check"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -25,7 +27,7 @@ func Validate(p *LoadPolicy) field.ErrorList {
 	errs = append(errs, validateUsage(p, field.NewPath("usage"))...)
 	errs = append(errs, validateLines(p, field.NewPath("lines"))...)
 	errs = append(errs, validatePools(p, field.NewPath("nodePools"))...)
-	errs = append(errs, between(field.NewPath("minGapPercent"), p.MinGapPercent, 1, 50)...)
+	errs = append(errs, check.Between(field.NewPath("minGapPercent"), p.MinGapPercent, 1, 50)...)
 	errs = append(errs, validateHot(&p.Hot, field.NewPath("hot"))...)
 	errs = append(errs, validateScoring(&p.Scoring, field.NewPath("scoring"))...)
 	errs = append(errs, validateEviction(&p.Eviction, field.NewPath("eviction"))...)
@@ -37,15 +39,15 @@ func validateUsage(p *LoadPolicy, path *field.Path) field.ErrorList {
 	u := &p.Usage
 	errs := validateSources(u, path.Child("sources"))
 	errs = append(errs, validateMetrics(u, path.Child("metrics"))...)
-	errs = append(errs, durationBetween(path.Child("sampleInterval"), u.SampleInterval, 5*time.Second, 5*time.Minute)...)
-	errs = append(errs, durationBetween(path.Child("maxAge"), u.MaxAge, time.Second, time.Hour)...)
+	errs = append(errs, check.Duration(path.Child("sampleInterval"), u.SampleInterval, 5*time.Second, 5*time.Minute)...)
+	errs = append(errs, check.Duration(path.Child("maxAge"), u.MaxAge, time.Second, time.Hour)...)
 	if u.MaxAge.Duration <= u.SampleInterval.Duration {
 		errs = append(errs, field.Invalid(path.Child("maxAge"), u.MaxAge.Duration.String(),
 			fmt.Sprintf("must be longer than sampleInterval (%s), or every node is unknown between two samples", u.SampleInterval.Duration)))
 	}
-	errs = append(errs, percent(path.Child("minCoveragePercent"), u.MinCoveragePercent)...)
-	errs = append(errs, positive(path.Child("queriesPerSecond"), u.QueriesPerSecond, 1000)...)
-	errs = append(errs, durationBetween(path.Child("timeout"), u.Timeout, 100*time.Millisecond, 5*time.Minute)...)
+	errs = append(errs, check.Percent(path.Child("minCoveragePercent"), u.MinCoveragePercent)...)
+	errs = append(errs, check.Positive(path.Child("queriesPerSecond"), u.QueriesPerSecond, 1000)...)
+	errs = append(errs, check.Duration(path.Child("timeout"), u.Timeout, 100*time.Millisecond, 5*time.Minute)...)
 	errs = append(errs, validateObservation(p, path.Child("observationPeriod"))...)
 	return errs
 }
@@ -54,7 +56,7 @@ func validateUsage(p *LoadPolicy, path *field.Path) field.ErrorList {
 // call a node hot: a window long enough to count, and samples enough in a row.
 func validateObservation(p *LoadPolicy, path *field.Path) field.ErrorList {
 	period := p.Usage.ObservationPeriod
-	errs := durationBetween(path, period, time.Second, time.Hour)
+	errs := check.Duration(path, period, time.Second, time.Hour)
 	if period.Duration < p.Hot.MinWindow.Duration {
 		errs = append(errs, field.Invalid(path, period.Duration.String(),
 			fmt.Sprintf("must be at least hot.minWindow (%s), or a one-shot run never decides", p.Hot.MinWindow.Duration)))
@@ -73,24 +75,26 @@ func validateObservation(p *LoadPolicy, path *field.Path) field.ErrorList {
 func validateHot(h *Hot, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	errs = append(errs, validateHotWindows(h.Windows, path.Child("windows"))...)
-	errs = append(errs, between(path.Child("consecutiveSamples"), h.ConsecutiveSamples, 1, 100)...)
-	errs = append(errs, durationBetween(path.Child("minWindow"), h.MinWindow, time.Second, fullWindow)...)
+	errs = append(errs, check.Between(path.Child("consecutiveSamples"), h.ConsecutiveSamples, 1, 100)...)
+	errs = append(errs, check.Duration(path.Child("minWindow"), h.MinWindow, time.Second, fullWindow)...)
 	return errs
 }
 
 // validateHotWindows makes sure that a node can cool down: its longest look back
 // is no matter as long as one window forgets soon.
 func validateHotWindows(windows []usage.Window, path *field.Path) field.ErrorList {
-	errs := validateWindows(windows, path)
+	errs := check.Windows(path, windows)
 	if len(errs) > 0 {
 		return errs
 	}
-	for _, w := range windows {
+	names := make([]string, len(windows))
+	for i, w := range windows {
 		if w.Kind != usage.KindMaxAvg && w.Over <= shortReach {
 			return nil
 		}
+		names[i] = w.String()
 	}
-	return field.ErrorList{field.Invalid(path, windowNames(windows), fmt.Sprintf(
+	return field.ErrorList{field.Invalid(path, names, fmt.Sprintf(
 		"at least one must be last, or an average or percentile that reaches back at most %s; a node that has cooled down would stay hot for the length of the shortest", shortReach))}
 }
 
@@ -98,12 +102,12 @@ func validateScoring(s *Scoring, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	errs = append(errs, validateWeights(s.Weights, path.Child("weights"))...)
 	estimate := path.Child("estimate")
-	errs = append(errs, positive(estimate.Child("cpuPercentOfRequest"), s.Estimate.CPUPercentOfRequest, 1000)...)
-	errs = append(errs, positive(estimate.Child("memoryPercentOfRequest"), s.Estimate.MemoryPercentOfRequest, 1000)...)
-	errs = append(errs, notNegative(estimate.Child("defaultCPU"), s.Estimate.DefaultCPU)...)
-	errs = append(errs, notNegative(estimate.Child("defaultMemory"), s.Estimate.DefaultMemory)...)
+	errs = append(errs, check.Positive(estimate.Child("cpuPercentOfRequest"), s.Estimate.CPUPercentOfRequest, 1000)...)
+	errs = append(errs, check.Positive(estimate.Child("memoryPercentOfRequest"), s.Estimate.MemoryPercentOfRequest, 1000)...)
+	errs = append(errs, check.NotNegative(estimate.Child("defaultCPU"), s.Estimate.DefaultCPU)...)
+	errs = append(errs, check.NotNegative(estimate.Child("defaultMemory"), s.Estimate.DefaultMemory)...)
 	errs = append(errs, validateHotValue(s.HotValue, path.Child("hotValue"))...)
-	errs = append(errs, between(path.Child("dampPercent"), s.DampPercent, 0, 50)...)
+	errs = append(errs, check.Between(path.Child("dampPercent"), s.DampPercent, 0, 50)...)
 	errs = append(errs, validateMeasured(s.Measured, path.Child("measured"))...)
 	return errs
 }
@@ -111,10 +115,10 @@ func validateScoring(s *Scoring, path *field.Path) field.ErrorList {
 func validateWeights(weights map[v1.ResourceName]int64, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	var sum int64
-	for _, name := range sortedKeys(weights) {
+	for _, name := range slices.Sorted(maps.Keys(weights)) {
 		key := path.Key(string(name))
-		errs = append(errs, knownResource(key, name)...)
-		errs = append(errs, between(key, weights[name], 0, 100)...)
+		errs = append(errs, check.OneOf(key, name, v1.ResourceCPU, v1.ResourceMemory)...)
+		errs = append(errs, check.Between(key, weights[name], 0, 100)...)
 		sum += max(0, min(weights[name], 100))
 	}
 	if sum == 0 && len(errs) == 0 {
@@ -133,8 +137,8 @@ func validateHotValue(list []HotValue, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, term := range list {
 		at := path.Index(i)
-		errs = append(errs, durationBetween(at.Child("timeRange"), term.TimeRange, 10*time.Second, time.Hour)...)
-		errs = append(errs, between(at.Child("count"), term.Count, 1, 1000)...)
+		errs = append(errs, check.Duration(at.Child("timeRange"), term.TimeRange, 10*time.Second, time.Hour)...)
+		errs = append(errs, check.Between(at.Child("count"), term.Count, 1, 1000)...)
 		if slices.ContainsFunc(list[:i], func(other HotValue) bool { return other.TimeRange == term.TimeRange }) {
 			errs = append(errs, field.Duplicate(at.Child("timeRange"), term.TimeRange.Duration.String()))
 		}

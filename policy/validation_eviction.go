@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/evenkeel/evenkeel/policy/check"
 )
 
 const (
@@ -18,27 +20,27 @@ const (
 
 func validateEviction(e *Eviction, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	errs = append(errs, oneOf(path.Child("steering"), e.Steering, SteeringRequired, SteeringNone)...)
+	errs = append(errs, check.OneOf(path.Child("steering"), e.Steering, SteeringRequired, SteeringNone)...)
 	errs = append(errs, validatePace(e, path)...)
 	errs = append(errs, validateBudgets(e, path)...)
-	errs = append(errs, between(path.Child("minGainPercent"), e.MinGainPercent, 0, 50)...)
-	errs = append(errs, durationBetween(path.Child("nodeSettle"), e.NodeSettle, 0, time.Hour)...)
+	errs = append(errs, check.Between(path.Child("minGainPercent"), e.MinGainPercent, 0, 50)...)
+	errs = append(errs, check.Duration(path.Child("nodeSettle"), e.NodeSettle, 0, time.Hour)...)
 	errs = append(errs, validateCooldown(&e.Cooldown, path.Child("cooldown"))...)
-	errs = append(errs, durationBetween(path.Child("outcomeAfter"), e.OutcomeAfter, 30*time.Second, time.Hour)...)
+	errs = append(errs, check.Duration(path.Child("outcomeAfter"), e.OutcomeAfter, 30*time.Second, time.Hour)...)
 	errs = append(errs, validateTimes(e.Windows, path.Child("windows"))...)
 	errs = append(errs, validateTimes(e.Blackouts, path.Child("blackouts"))...)
 	errs = append(errs, validateBreaker(&e.Breaker, path.Child("breaker"))...)
-	errs = append(errs, percent(path.Child("maxInFlightPercentOfOwner"), e.MaxInFlightPercentOfOwner)...)
-	errs = append(errs, durationBetween(path.Child("moveTTL"), e.MoveTTL, 10*time.Second, time.Hour)...)
-	errs = append(errs, durationBetween(path.Child("sourceAvoidance"), e.SourceAvoidance, 0, day)...)
-	errs = append(errs, durationBetween(path.Child("ownerSettle"), e.OwnerSettle, 0, day)...)
-	errs = append(errs, names(path.Child("schedulerNames"), e.SchedulerNames)...)
+	errs = append(errs, check.Percent(path.Child("maxInFlightPercentOfOwner"), e.MaxInFlightPercentOfOwner)...)
+	errs = append(errs, check.Duration(path.Child("moveTTL"), e.MoveTTL, 10*time.Second, time.Hour)...)
+	errs = append(errs, check.Duration(path.Child("sourceAvoidance"), e.SourceAvoidance, 0, day)...)
+	errs = append(errs, check.Duration(path.Child("ownerSettle"), e.OwnerSettle, 0, day)...)
+	errs = append(errs, check.Names(path.Child("schedulerNames"), e.SchedulerNames)...)
 	return errs
 }
 
 func validatePace(e *Eviction, path *field.Path) field.ErrorList {
-	errs := durationBetween(path.Child("cycleDeadline"), e.CycleDeadline, 10*time.Second, day)
-	errs = append(errs, durationBetween(path.Child("interval"), e.Interval, 0, 10*time.Minute)...)
+	errs := check.Duration(path.Child("cycleDeadline"), e.CycleDeadline, 10*time.Second, day)
+	errs = append(errs, check.Duration(path.Child("interval"), e.Interval, 0, 10*time.Minute)...)
 	if e.Interval.Duration >= e.CycleDeadline.Duration {
 		errs = append(errs, field.Invalid(path.Child("interval"), e.Interval.Duration.String(),
 			fmt.Sprintf("must be shorter than cycleDeadline (%s)", e.CycleDeadline.Duration)))
@@ -47,16 +49,16 @@ func validatePace(e *Eviction, path *field.Path) field.ErrorList {
 }
 
 func validateBudgets(e *Eviction, path *field.Path) field.ErrorList {
-	errs := between(path.Child("maxMovesPerCycle"), e.MaxMovesPerCycle, 1, 500)
-	errs = append(errs, between(path.Child("maxMovesPerHour"), e.MaxMovesPerHour, 0, maxMovesAnHour)...)
-	errs = append(errs, between(path.Child("maxMovesPerHourOfNamespace"), e.MaxMovesPerHourOfNamespace, 0, maxMovesAnHour)...)
-	errs = append(errs, between(path.Child("maxMovesPerHourOfOwner"), e.MaxMovesPerHourOfOwner, 0, maxMovesAnHour)...)
-	return append(errs, between(path.Child("maxMovesPerHourOfNodePool"), e.MaxMovesPerHourOfNodePool, 0, maxMovesAnHour)...)
+	errs := check.Between(path.Child("maxMovesPerCycle"), e.MaxMovesPerCycle, 1, 500)
+	errs = append(errs, check.Between(path.Child("maxMovesPerHour"), e.MaxMovesPerHour, 0, maxMovesAnHour)...)
+	errs = append(errs, check.Between(path.Child("maxMovesPerHourOfNamespace"), e.MaxMovesPerHourOfNamespace, 0, maxMovesAnHour)...)
+	errs = append(errs, check.Between(path.Child("maxMovesPerHourOfOwner"), e.MaxMovesPerHourOfOwner, 0, maxMovesAnHour)...)
+	return append(errs, check.Between(path.Child("maxMovesPerHourOfNodePool"), e.MaxMovesPerHourOfNodePool, 0, maxMovesAnHour)...)
 }
 
 func validateCooldown(c *Cooldown, path *field.Path) field.ErrorList {
-	errs := durationBetween(path.Child("base"), c.Base, 0, day)
-	errs = append(errs, durationBetween(path.Child("max"), c.Max, 0, day)...)
+	errs := check.Duration(path.Child("base"), c.Base, 0, day)
+	errs = append(errs, check.Duration(path.Child("max"), c.Max, 0, day)...)
 	if len(errs) == 0 && c.Max.Duration < c.Base.Duration {
 		errs = append(errs, field.Invalid(path.Child("max"), c.Max.Duration.String(),
 			fmt.Sprintf("must be at least base (%s)", c.Base.Duration)))
@@ -73,9 +75,9 @@ func validateTimes(list []Period, path *field.Path) field.ErrorList {
 	for i := range list {
 		p, at := &list[i], path.Index(i)
 		errs = append(errs, validateSchedule(p.Schedule, at.Child("schedule"))...)
-		errs = append(errs, durationBetween(at.Child("duration"), p.Duration, minPeriod, maxPeriod)...)
+		errs = append(errs, check.Duration(at.Child("duration"), p.Duration, minPeriod, maxPeriod)...)
 		if p.TimeZone != "" {
-			errs = append(errs, validateZone(p.TimeZone, at.Child("timeZone"))...)
+			errs = append(errs, check.Zone(at.Child("timeZone"), p.TimeZone)...)
 		}
 	}
 	return errs
@@ -96,12 +98,12 @@ func validateSchedule(text string, path *field.Path) field.ErrorList {
 
 func validateBreaker(b *Breaker, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	errs = append(errs, between(path.Child("maxPendingReplacements"), b.MaxPendingReplacements, 0, 500)...)
-	errs = append(errs, durationBetween(path.Child("pendingAfter"), b.PendingAfter, 10*time.Second, time.Hour)...)
-	errs = append(errs, between(path.Child("maxUnreadyReplacements"), b.MaxUnreadyReplacements, 0, 500)...)
-	errs = append(errs, durationBetween(path.Child("unreadyAfter"), b.UnreadyAfter, 10*time.Second, time.Hour)...)
-	errs = append(errs, percent(path.Child("maxRefusedPercent"), b.MaxRefusedPercent)...)
-	errs = append(errs, between(path.Child("maxErrors"), b.MaxErrors, 1, 100)...)
-	errs = append(errs, durationBetween(path.Child("rest"), b.Rest, 10*time.Second, day)...)
-	return append(errs, percent(path.Child("maxNotReadyPercent"), b.MaxNotReadyPercent)...)
+	errs = append(errs, check.Between(path.Child("maxPendingReplacements"), b.MaxPendingReplacements, 0, 500)...)
+	errs = append(errs, check.Duration(path.Child("pendingAfter"), b.PendingAfter, 10*time.Second, time.Hour)...)
+	errs = append(errs, check.Between(path.Child("maxUnreadyReplacements"), b.MaxUnreadyReplacements, 0, 500)...)
+	errs = append(errs, check.Duration(path.Child("unreadyAfter"), b.UnreadyAfter, 10*time.Second, time.Hour)...)
+	errs = append(errs, check.Percent(path.Child("maxRefusedPercent"), b.MaxRefusedPercent)...)
+	errs = append(errs, check.Between(path.Child("maxErrors"), b.MaxErrors, 1, 100)...)
+	errs = append(errs, check.Duration(path.Child("rest"), b.Rest, 10*time.Second, day)...)
+	return append(errs, check.Percent(path.Child("maxNotReadyPercent"), b.MaxNotReadyPercent)...)
 }

@@ -2,14 +2,18 @@ package policy
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/evenkeel/evenkeel/policy/check"
 )
 
 var (
@@ -28,8 +32,8 @@ func validatePrometheus(u *Usage, p *PrometheusSource, path *field.Path) field.E
 	}
 	errs = append(errs, validateLabelName(p.NamespaceLabel, path.Child("namespaceLabel"))...)
 	errs = append(errs, validateLabelName(p.PodLabel, path.Child("podLabel"))...)
-	errs = append(errs, oneOf(path.Child("nodeMetrics"), p.NodeMetrics, NamesNodeExporter, NamesKubelet)...)
-	errs = append(errs, durationBetween(path.Child("rateWindow"), p.RateWindow, 10*time.Second, 10*time.Minute)...)
+	errs = append(errs, check.OneOf(path.Child("nodeMetrics"), p.NodeMetrics, NamesNodeExporter, NamesKubelet)...)
+	errs = append(errs, check.Duration(path.Child("rateWindow"), p.RateWindow, 10*time.Second, 10*time.Minute)...)
 	errs = append(errs, validateQueries(u, &p.Queries, path.Child("queries"))...)
 	return errs
 }
@@ -108,7 +112,7 @@ func validateSecretKey(s SecretKey, path *field.Path) field.ErrorList {
 			errs = append(errs, field.Required(path.Child(part.name), "namespace, name and key must all be set"))
 			continue
 		}
-		errs = append(errs, valid(path.Child(part.name), part.value, part.check)...)
+		errs = append(errs, check.Valid(path.Child(part.name), part.value, part.check)...)
 	}
 	return errs
 }
@@ -132,14 +136,14 @@ func validateTLS(t *TLS, plain bool, path *field.Path) field.ErrorList {
 		errs = append(errs, field.Forbidden(path.Child("insecureSkipVerify"), "caFile says what to check certificates against; only one of them may be set"))
 	}
 	if _, err := netip.ParseAddr(t.ServerName); err != nil && t.ServerName != "" {
-		errs = append(errs, valid(path.Child("serverName"), t.ServerName, validation.IsDNS1123Subdomain)...)
+		errs = append(errs, check.Valid(path.Child("serverName"), t.ServerName, validation.IsDNS1123Subdomain)...)
 	}
 	return errs
 }
 
 func validateHeaders(headers map[string]string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	for _, name := range sortedKeys(headers) {
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		switch key := path.Key(name); {
 		case !headerName.MatchString(name):
 			errs = append(errs, field.Invalid(path, name, "must be the name of an HTTP header"))
@@ -160,32 +164,21 @@ func validateLabelName(name string, path *field.Path) field.ErrorList {
 }
 
 func validateKubelet(k *KubeletSource, path *field.Path) field.ErrorList {
-	errs := oneOf(path.Child("scheme"), k.Scheme, SchemeHTTPS, SchemeHTTP)
-	errs = append(errs, between(path.Child("port"), int64(k.Port), 0, 65535)...)
-	errs = append(errs, between(path.Child("concurrency"), k.Concurrency, 1, 500)...)
-	errs = append(errs, oneOf(path.Child("endpoint"), k.Endpoint, EndpointSummary, EndpointResource)...)
+	errs := check.OneOf(path.Child("scheme"), k.Scheme, SchemeHTTPS, SchemeHTTP)
+	errs = append(errs, check.Between(path.Child("port"), k.Port, 0, 65535)...)
+	errs = append(errs, check.Between(path.Child("concurrency"), k.Concurrency, 1, 500)...)
+	errs = append(errs, check.OneOf(path.Child("endpoint"), k.Endpoint, EndpointSummary, EndpointResource)...)
 	return append(errs, validateTLS(&k.TLS, k.Scheme == SchemeHTTP, path.Child("tls"))...)
 }
 
 func validateNodeMetrics(n *NodeMetricsSource, path *field.Path) field.ErrorList {
-	errs := oneOf(path.Child("scheme"), n.Scheme, SchemeHTTP, SchemeHTTPS)
-	errs = append(errs, between(path.Child("port"), int64(n.Port), 1, 65535)...)
+	errs := check.OneOf(path.Child("scheme"), n.Scheme, SchemeHTTP, SchemeHTTPS)
+	errs = append(errs, check.Between(path.Child("port"), n.Port, 1, 65535)...)
 	if !urlPath.MatchString(n.Path) {
 		errs = append(errs, field.Invalid(path.Child("path"), n.Path, "must be the path of a URL, beginning with a slash"))
 	}
-	errs = append(errs, between(path.Child("concurrency"), n.Concurrency, 1, 500)...)
-	errs = append(errs, oneOf(path.Child("unit"), n.Unit, UnitPercent, UnitFraction)...)
+	errs = append(errs, check.Between(path.Child("concurrency"), n.Concurrency, 1, 500)...)
+	errs = append(errs, check.OneOf(path.Child("unit"), n.Unit, UnitPercent, UnitFraction)...)
 	errs = append(errs, validateTLS(&n.TLS, n.Scheme == SchemeHTTP, path.Child("tls"))...)
 	return append(errs, validateHeaders(n.Headers, path.Child("headers"))...)
-}
-
-// valid reports the first thing that a check finds wrong, without the pattern
-// that follows after an example.
-func valid(path *field.Path, value string, check func(string) []string) field.ErrorList {
-	messages := check(value)
-	if len(messages) == 0 {
-		return nil
-	}
-	message, _, _ := strings.Cut(messages[0], " (e.g. ")
-	return field.ErrorList{field.Invalid(path, value, message)}
 }

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/evenkeel/evenkeel/policy/check"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -24,7 +25,7 @@ func validateMeasured(m *MeasuredScoring, path *field.Path) field.ErrorList {
 	if m == nil {
 		return nil
 	}
-	errs := oneOf(path.Child("formula"), m.Formula, FormulaCrane, FormulaMemoryLoad, FormulaMinMax)
+	errs := check.OneOf(path.Child("formula"), m.Formula, FormulaCrane, FormulaMemoryLoad, FormulaMinMax)
 	errs = append(errs, validateTerms(m, path.Child("terms"))...)
 	errs = append(errs, validateLimits(m.Limits, path.Child("limits"))...)
 	return append(errs, validateMessage(m.Message, path.Child("message"))...)
@@ -39,7 +40,7 @@ func validateTerms(m *MeasuredScoring, path *field.Path) field.ErrorList {
 	for i, term := range m.Terms {
 		at := path.Index(i)
 		errs = append(errs, measurable(at, term.Metric, term.Window)...)
-		errs = append(errs, between(at.Child("weight"), term.Weight, 0, maxTermWeight)...)
+		errs = append(errs, check.Between(at.Child("weight"), term.Weight, 0, maxTermWeight)...)
 		sum += max(term.Weight, 0)
 		if slices.ContainsFunc(m.Terms[:i], func(other MeasuredTerm) bool {
 			return other.Metric == term.Metric && other.Window == term.Window
@@ -81,17 +82,17 @@ func validateBound(limit MeasuredLimit, path *field.Path) field.ErrorList {
 	case limit.AbovePercent != nil && limit.FromPercent != nil:
 		return field.ErrorList{field.Forbidden(path.Child("fromPercent"), "abovePercent is given already; a limit has one of them")}
 	case limit.AbovePercent != nil:
-		return positive(path.Child("abovePercent"), *limit.AbovePercent, 100)
+		return check.Positive(path.Child("abovePercent"), *limit.AbovePercent, 100)
 	case limit.FromPercent != nil:
-		return positive(path.Child("fromPercent"), *limit.FromPercent, 100)
+		return check.Positive(path.Child("fromPercent"), *limit.FromPercent, 100)
 	}
 	return field.ErrorList{field.Required(path, "must have abovePercent or fromPercent")}
 }
 
 // measurable checks what a term or a limit looks at.
 func measurable(path *field.Path, metric usage.Metric, window usage.Window) field.ErrorList {
-	errs := oneOf(path.Child("metric"), metric, usage.CPU, usage.Memory)
-	return append(errs, validWindow(path.Child("window"), window)...)
+	errs := check.OneOf(path.Child("metric"), metric, usage.CPU, usage.Memory)
+	return append(errs, check.Window(path.Child("window"), window)...)
 }
 
 // validateMessage checks what ends in events and logs: one line of text.

@@ -4,6 +4,8 @@ import (
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/evenkeel/evenkeel/policy/check"
 )
 
 func validateNodeSync(n *NodeSync, path *field.Path) field.ErrorList {
@@ -11,10 +13,10 @@ func validateNodeSync(n *NodeSync, path *field.Path) field.ErrorList {
 	a := &n.Annotations
 	errs := metav1validation.ValidateLabelSelector(&n.NodeSelector, metav1validation.LabelSelectorValidationOptions{},
 		path.Child("nodeSelector"))
-	errs = append(errs, validateWindows(a.Windows, annotations.Child("windows"))...)
-	errs = append(errs, oneOf(annotations.Child("unit"), a.Unit, UnitFraction, UnitPercent)...)
-	errs = append(errs, validateZone(a.Timezone, annotations.Child("timezone"))...)
-	errs = append(errs, validatePeriods(a.Periods, annotations.Child("periods"))...)
+	errs = append(errs, check.Windows(annotations.Child("windows"), a.Windows)...)
+	errs = append(errs, check.OneOf(annotations.Child("unit"), a.Unit, UnitFraction, UnitPercent)...)
+	errs = append(errs, check.Zone(annotations.Child("timezone"), a.Timezone)...)
+	errs = append(errs, check.Periods(annotations.Child("periods"), a.Periods)...)
 	for _, w := range a.Windows {
 		if _, ok := a.Periods[w]; !ok {
 			errs = append(errs, field.Required(annotations.Child("periods").Key(w.String()), "every window must have a period"))
@@ -26,6 +28,6 @@ func validateNodeSync(n *NodeSync, path *field.Path) field.ErrorList {
 
 // validateMark checks the key and the value of a label or taint.
 func validateMark(key, value string, path *field.Path) field.ErrorList {
-	errs := valid(path.Child("key"), key, validation.IsQualifiedName)
-	return append(errs, valid(path.Child("value"), value, validation.IsValidLabelValue)...)
+	errs := check.Valid(path.Child("key"), key, validation.IsQualifiedName)
+	return append(errs, check.Valid(path.Child("value"), value, validation.IsValidLabelValue)...)
 }

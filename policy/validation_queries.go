@@ -1,10 +1,13 @@
 package policy
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/evenkeel/evenkeel/policy/check"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -14,17 +17,17 @@ func validateQueries(u *Usage, q *Queries, path *field.Path) field.ErrorList {
 		asked = append(asked, metric.Name)
 	}
 	var errs field.ErrorList
-	for _, name := range sortedKeys(q.Nodes) {
+	for _, name := range slices.Sorted(maps.Keys(q.Nodes)) {
 		at := path.Child("nodes").Key(string(name))
-		if unknown := oneOf(at, name, asked...); len(unknown) > 0 {
+		if unknown := check.OneOf(at, name, asked...); len(unknown) > 0 {
 			errs = append(errs, unknown...)
 			continue
 		}
 		errs = append(errs, validateQuery(q.Nodes[name], at, nodeUnits(name)...)...)
 	}
-	for _, name := range sortedKeys(q.Pods) {
+	for _, name := range slices.Sorted(maps.Keys(q.Pods)) {
 		at := path.Child("pods").Key(string(name))
-		if unknown := oneOf(at, name, usage.CPU, usage.Memory); len(unknown) > 0 {
+		if unknown := check.OneOf(at, name, usage.CPU, usage.Memory); len(unknown) > 0 {
 			errs = append(errs, unknown...)
 			continue
 		}
@@ -35,13 +38,13 @@ func validateQueries(u *Usage, q *Queries, path *field.Path) field.ErrorList {
 }
 
 func validateQuery(q Query, path *field.Path, units ...Unit) field.ErrorList {
-	errs := oneOf(path.Child("unit"), q.Unit, units...)
+	errs := check.OneOf(path.Child("unit"), q.Unit, units...)
 	if strings.TrimSpace(q.Expr) == "" && len(q.Windows) == 0 {
 		errs = append(errs, field.Required(path.Child("expr"), "a query needs expr, windows or both"))
 	}
-	for _, w := range sortedWindows(q.Windows) {
+	for _, w := range check.SortedWindows(q.Windows) {
 		at := path.Child("windows").Key(w.String())
-		errs = append(errs, validWindow(at, w)...)
+		errs = append(errs, check.Window(at, w)...)
 		if strings.TrimSpace(q.Windows[w]) == "" {
 			errs = append(errs, field.Required(at, "an expression must not be empty"))
 		}
@@ -51,8 +54,8 @@ func validateQuery(q Query, path *field.Path, units ...Unit) field.ErrorList {
 
 func validatePodWindows(q Query, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	for _, w := range sortedWindows(q.Windows) {
-		errs = append(errs, oneOf(path.Key(w.String()), w.String(), usage.Last.String(), usage.Avg5m.String())...)
+	for _, w := range check.SortedWindows(q.Windows) {
+		errs = append(errs, check.OneOf(path.Key(w.String()), w.String(), usage.Last.String(), usage.Avg5m.String())...)
 	}
 	return errs
 }

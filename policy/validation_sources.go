@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/evenkeel/evenkeel/policy/check"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -23,7 +24,7 @@ func validateSources(u *Usage, path *field.Path) field.ErrorList {
 	for i := range u.Sources {
 		source, at := &u.Sources[i], path.Index(i)
 		types[i] = source.Type
-		if unknown := oneOf(at.Child("type"), source.Type, sourceTypes()...); len(unknown) > 0 {
+		if unknown := check.OneOf(at.Child("type"), source.Type, sourceTypes()...); len(unknown) > 0 {
 			errs = append(errs, unknown...)
 			continue
 		}
@@ -78,24 +79,24 @@ func validateSourceTimes(u *Usage, s *Source, path *field.Path) field.ErrorList 
 		if s.Type == SourceAnnotations {
 			most = 24 * time.Hour
 		}
-		errs = append(errs, durationBetween(at, s.MaxAge, time.Second, most)...)
+		errs = append(errs, check.Duration(at, s.MaxAge, time.Second, most)...)
 		if s.MaxAge.Duration > 0 && s.MaxAge.Duration <= u.SampleInterval.Duration {
 			errs = append(errs, field.Invalid(at, s.MaxAge.Duration.String(),
 				fmt.Sprintf("must be longer than sampleInterval (%s), or every node is unknown between two samples", u.SampleInterval.Duration)))
 		}
 	}
 	if s.Timeout.Duration != 0 {
-		errs = append(errs, durationBetween(path.Child("timeout"), s.Timeout, 100*time.Millisecond, 5*time.Minute)...)
+		errs = append(errs, check.Duration(path.Child("timeout"), s.Timeout, 100*time.Millisecond, 5*time.Minute)...)
 	}
 	return errs
 }
 
 func validateAnnotations(a *AnnotationsSource, path *field.Path) field.ErrorList {
-	errs := oneOf(path.Child("unit"), a.Unit, UnitAuto, UnitFraction, UnitPercent)
+	errs := check.OneOf(path.Child("unit"), a.Unit, UnitAuto, UnitFraction, UnitPercent)
 	if a.Timezone != "" {
-		errs = append(errs, validateZone(a.Timezone, path.Child("timezone"))...)
+		errs = append(errs, check.Zone(path.Child("timezone"), a.Timezone)...)
 	}
-	return append(errs, validatePeriods(a.Periods, path.Child("periods"))...)
+	return append(errs, check.Periods(path.Child("periods"), a.Periods)...)
 }
 
 // validateMetrics checks the metrics that the policy adds.
@@ -112,7 +113,7 @@ func validateMetrics(u *Usage, path *field.Path) field.ErrorList {
 		if slices.Contains(names[:i], metric.Name) {
 			errs = append(errs, field.Duplicate(at.Child("name"), metric.Name))
 		}
-		errs = append(errs, oneOf(at.Child("relieves"), metric.Relieves, "", usage.CPU, usage.Memory, RelievesNone)...)
+		errs = append(errs, check.OneOf(at.Child("relieves"), metric.Relieves, "", usage.CPU, usage.Memory, RelievesNone)...)
 		errs = append(errs, validateMetric(u, metric, at)...)
 	}
 	return errs

@@ -16,6 +16,7 @@ const module = "github.com/evenkeel/evenkeel"
 // import no other room than each other.
 var pureRooms = []string{
 	"policy",             // what the user wants
+	"policy/check",       // whether a value is one that may be set
 	"internal/migration", // what files of earlier systems mean today
 	"internal/migration/crane",
 	"internal/migration/descheduler",

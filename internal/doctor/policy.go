@@ -38,7 +38,7 @@ func examinePolicy(p *Patient) []Finding {
 // exposed finds credentials that are sent in the clear and servers that are not checked.
 func exposed(source *policy.Source) []Finding {
 	var findings []Finding
-	if tls := tlsOf(source); tls != nil && tls.InsecureSkipVerify {
+	if tls := source.TLS(); tls != nil && tls.InsecureSkipVerify {
 		findings = append(findings, Finding{
 			Check: CheckPolicy, Level: Warning, Subject: string(source.Type),
 			Says: "Its certificate is not checked (insecureSkipVerify): anybody between could make up usage, and is sent the token.",
@@ -56,18 +56,6 @@ func exposed(source *policy.Source) []Finding {
 		})
 	}
 	return findings
-}
-
-func tlsOf(source *policy.Source) *policy.TLS {
-	switch {
-	case source.Prometheus != nil:
-		return &source.Prometheus.TLS
-	case source.Kubelet != nil:
-		return &source.Kubelet.TLS
-	case source.NodeMetrics != nil:
-		return &source.NodeMetrics.TLS
-	}
-	return nil
 }
 
 // emptyPools finds node pools that no node is in.

@@ -14,7 +14,7 @@ func sources(s *Subject) []Finding {
 	for i := range s.load.Usage.Sources {
 		source := &s.load.Usage.Sources[i]
 		path := fmt.Sprintf("usage.sources[%d]", i)
-		if tls := tlsOf(source); tls != nil && tls.InsecureSkipVerify {
+		if tls := source.TLS(); tls != nil && tls.InsecureSkipVerify {
 			findings = append(findings, warn(path, "the certificate of %s is not checked (insecureSkipVerify): anybody between could make up usage, and is sent the token", source.Type)...)
 		}
 		if source.Prometheus != nil {
@@ -35,16 +35,4 @@ func (s *Subject) prometheus(p *policy.PrometheusSource, path string) []Finding 
 	default:
 		return note(path+".address", "it is asked over plain http: anybody between could make up usage")
 	}
-}
-
-func tlsOf(source *policy.Source) *policy.TLS {
-	switch {
-	case source.Prometheus != nil:
-		return &source.Prometheus.TLS
-	case source.Kubelet != nil:
-		return &source.Kubelet.TLS
-	case source.NodeMetrics != nil:
-		return &source.NodeMetrics.TLS
-	}
-	return nil
 }

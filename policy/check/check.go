@@ -1,0 +1,95 @@
+// Package check holds the checks that settings of all kinds are validated with.
+// Each returns the errors that it finds, as a list to append, and names the
+// field, its value and what is allowed. What a setting means is left to whoever
+// declares it.
+//
+// Bounds are inclusive, and NaN, which compares with nothing, is outside of all
+// of them.
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Between checks a number against its bounds.
+func Between[T int | int32 | int64 | float64](path *field.Path, value, least, most T) field.ErrorList {
+	if value >= least && value <= most {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, value, fmt.Sprintf("must be from %v to %v", least, most))}
+}
+
+// Percent checks a percentage.
+func Percent(path *field.Path, value float64) field.ErrorList {
+	if value >= 0 && value <= 100 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, value, "must be a percentage from 0 to 100")}
+}
+
+// Positive checks a number that must be above 0.
+func Positive(path *field.Path, value, most float64) field.ErrorList {
+	if value > 0 && value <= most {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, value, fmt.Sprintf("must be above 0 and at most %v", most))}
+}
+
+// Duration checks a duration against its bounds.
+func Duration(path *field.Path, value metav1.Duration, least, most time.Duration) field.ErrorList {
+	if value.Duration >= least && value.Duration <= most {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, value.Duration.String(), fmt.Sprintf("must be from %s to %s", least, most))}
+}
+
+// NotNegative checks a quantity that must be 0 or more.
+func NotNegative(path *field.Path, value resource.Quantity) field.ErrorList {
+	if value.Sign() >= 0 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, value.String(), "must be 0 or more")}
+}
+
+// OneOf checks a value of which there are a few.
+func OneOf[T ~string](path *field.Path, value T, allowed ...T) field.ErrorList {
+	if slices.Contains(allowed, value) {
+		return nil
+	}
+	return field.ErrorList{field.NotSupported(path, value, allowed)}
+}
+
+// Names checks a list of free names: at least one, none empty, each once.
+func Names(path *field.Path, list []string) field.ErrorList {
+	if len(list) == 0 {
+		return field.ErrorList{field.Required(path, "must hold at least one name")}
+	}
+	var errs field.ErrorList
+	for i, name := range list {
+		if name == "" {
+			errs = append(errs, field.Required(path.Index(i), "a name must not be empty"))
+		}
+		if slices.Contains(list[:i], name) {
+			errs = append(errs, field.Duplicate(path.Index(i), name))
+		}
+	}
+	return errs
+}
+
+// Valid reports the first thing that one of Kubernetes' own checks finds wrong,
+// without the pattern that follows after an example.
+func Valid(path *field.Path, value string, check func(string) []string) field.ErrorList {
+	messages := check(value)
+	if len(messages) == 0 {
+		return nil
+	}
+	message, _, _ := strings.Cut(messages[0], " (e.g. ")
+	return field.ErrorList{field.Invalid(path, value, message)}
+}

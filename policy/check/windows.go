@@ -1,0 +1,82 @@
+package check
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	// The zones of the world, so that a name that is sound on one machine is
+	// sound on all, images without a zone database included.
+	_ "time/tzdata"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// Window refuses what only code can write: a Window that has no name.
+func Window(path *field.Path, w usage.Window) field.ErrorList {
+	parsed, err := usage.ParseWindow(w.String())
+	if err == nil && parsed == w {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, w.String(), "is not a window; allowed: "+usage.WindowNames)}
+}
+
+// Windows checks a list of windows: at least one, each once.
+func Windows(path *field.Path, list []usage.Window) field.ErrorList {
+	if len(list) == 0 {
+		return field.ErrorList{field.Required(path, "must name at least one of "+usage.WindowNames)}
+	}
+	var errs field.ErrorList
+	for i, w := range list {
+		errs = append(errs, Window(path.Index(i), w)...)
+		if slices.Contains(list[:i], w) {
+			errs = append(errs, field.Duplicate(path.Index(i), w.String()))
+		}
+	}
+	return errs
+}
+
+// Periods checks how often windows are renewed.
+func Periods(path *field.Path, periods map[usage.Window]metav1.Duration) field.ErrorList {
+	var errs field.ErrorList
+	for _, w := range SortedWindows(periods) {
+		key := path.Key(w.String())
+		errs = append(errs, Window(key, w)...)
+		errs = append(errs, Duration(key, periods[w], 10*time.Second, 24*time.Hour)...)
+	}
+	return errs
+}
+
+// SortedWindows returns the keys of a map in the order of their names.
+func SortedWindows[V any](m map[usage.Window]V) []usage.Window {
+	windows := make([]usage.Window, 0, len(m))
+	for w := range m {
+		windows = append(windows, w)
+	}
+	slices.SortFunc(windows, func(a, b usage.Window) int { return strings.Compare(a.String(), b.String()) })
+	return windows
+}
+
+// Zone checks the name of a time zone that must be given.
+func Zone(path *field.Path, name string) field.ErrorList {
+	if Location(name) != nil {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, name, `must be a name of the IANA time zone database, such as "UTC" or "Asia/Shanghai"`)}
+}
+
+// Location returns the named zone, nil for a name that is none. The zone of this
+// machine has no name: it would differ from one machine to the next.
+func Location(name string) *time.Location {
+	if name == "" || name == "Local" {
+		return nil
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		return nil
+	}
+	return zone
+}
