@@ -9,7 +9,7 @@ type Converter func(object map[string]any) (*Conversion, field.ErrorList)
 
 // Conversion is what one document of an earlier system means today.
 type Conversion struct {
-	// Format names the earlier form, such as descheduler/v1alpha1.
+	// Format names the earlier form.
 	Format string
 	// Object is the document in today's form, as a JSON tree: maps, slices,
 	// strings, bools and json.Number.

@@ -97,7 +97,7 @@ func (m *Measured) score(node reader) int16 {
 	return scoreStep * (max(maxScore100-percent, 0) / scoreStep)
 }
 
-// crane is crane-scheduler's formula.
+// crane is Crane's formula.
 //
 //	score = int( sum of (1-u)*w*100 / sum of w )    u: usage as a fraction of capacity; a term not known adds to w alone
 func (m *Measured) crane(node reader) int16 {

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/evenkeel/evenkeel/internal/app"
+	"github.com/evenkeel/evenkeel/internal/migration"
 )
 
 func newConvertCommand() *cobra.Command {
@@ -11,8 +12,7 @@ func newConvertCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "convert",
 		Short: "Bring a file of an earlier system into today's form, with a comment at each change",
-		Long: "Reads a DeschedulerPolicy of v1alpha1, Crane's DynamicSchedulerPolicy, dynamicScheduler's rules, kube-scheduler's Policy\n" +
-			"or its KubeSchedulerConfiguration of a beta version, also inside of ConfigMaps, and writes what takes its place.\n" +
+		Long: "Reads " + migration.Help + ", also inside of ConfigMaps, and writes what takes its place.\n" +
 			"In Jobs and Deployments that run an earlier system comments say what to change. Everything else stays as it is.",
 		Example: "  evenkeel convert -f policy-v1alpha1.yaml -o policy.yaml\n" +
 			"  kubectl get configmap descheduler-policy-configmap -n kube-system -o yaml | evenkeel convert",

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/evenkeel/evenkeel/internal/app"
+	"github.com/evenkeel/evenkeel/internal/migration/compat"
 )
 
 func newExtenderCommand() *cobra.Command { return extenderCommand(app.Extender) }
@@ -13,26 +14,28 @@ func newExtenderCommand() *cobra.Command { return extenderCommand(app.Extender) 
 // extenderCommand runs what the command line asks for.
 func extenderCommand(run func(context.Context, app.Options) error) *cobra.Command {
 	var options app.Options
-	var memory memoryFlags
+	var earlier compat.Extender
 	c := &cobra.Command{
 		Use:   "extender",
 		Short: "Answer kube-scheduler's filter and prioritize requests; never evict",
 		Args:  noArgs,
 		PersistentPreRunE: func(c *cobra.Command, args []string) error {
-			if err := memory.settle(c.Flags(), &options); err != nil {
+			preset, err := earlier.Settle(c.Flags())
+			if err != nil {
 				return &app.UsageError{Err: err}
 			}
+			options.Given, options.MemoryOnly, options.LogBodies = preset, preset != nil, earlier.LogBodies
 			return c.Root().PersistentPreRunE(c, args)
 		},
 		RunE: func(c *cobra.Command, _ []string) error {
-			memory.tell(c.Context())
+			earlier.Tell(c.Context())
 			return run(c.Context(), options)
 		},
 	}
 	options.AddCommon(c.Flags())
 	options.AddMetrics(c.Flags())
 	options.AddExtender(c.Flags())
-	memory.add(c.Flags())
+	earlier.Add(c.Flags())
 	c.Flags().BoolVar(&options.Observe, "observe", false, "Change nothing: answer neutrally, and compare where kube-scheduler puts pods with what it would have been told.")
 	return c
 }

@@ -11,12 +11,13 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 
 	"github.com/evenkeel/evenkeel/internal/app"
-	"github.com/evenkeel/evenkeel/internal/migration/memory"
+	"github.com/evenkeel/evenkeel/internal/migration/presets"
+	"github.com/evenkeel/evenkeel/policy"
 )
 
 // meant is what a command line of the extender comes to.
 type meant struct {
-	Memory    *memory.Settings
+	Memory    *presets.Memory // whose policy is given
 	Listen    string
 	LogBodies bool
 	// Verbosity and Format are the flags of logging.
@@ -24,12 +25,13 @@ type meant struct {
 }
 
 // extend reads a command line as the program does, without doing what it says.
-func extend(t *testing.T, args ...string) (meant, error) {
+func extend(t *testing.T, args ...string) (meant, *policy.File, error) {
 	t.Helper()
 	if err := logsapi.ResetForTest(nil); err != nil {
 		t.Fatal(err)
 	}
 	root, got := newRoot(), meant{}
+	var given *policy.File
 	for _, c := range root.Commands() {
 		if c.Name() == "extender" {
 			root.RemoveCommand(c)
@@ -37,28 +39,48 @@ func extend(t *testing.T, args ...string) (meant, error) {
 	}
 	var c *cobra.Command
 	c = extenderCommand(func(_ context.Context, options app.Options) error {
-		got.Memory, got.Listen, got.LogBodies = options.Memory, options.ListenAddress, options.LogBodies
+		given, got.Listen, got.LogBodies = options.Given, options.ListenAddress, options.LogBodies
+		if options.MemoryOnly != (given != nil) {
+			t.Errorf("memory only: %v, with the policy %v", options.MemoryOnly, given)
+		}
 		got.Verbosity, got.Format = c.Flag("v").Value.String(), c.Flag("logging-format").Value.String()
 		return nil
 	})
 	root.AddCommand(c)
 	root.SetArgs(append([]string{"extender"}, args...))
 	err := root.ExecuteContext(t.Context())
-	return got, err
+	return got, given, err
+}
+
+// policyOf returns the policy that settings mean.
+func policyOf(t *testing.T, settings *presets.Memory) *policy.File {
+	t.Helper()
+	if settings == nil {
+		return nil
+	}
+	preset, errs := settings.Preset()
+	if len(errs) > 0 {
+		t.Fatal(errs.ToAggregate())
+	}
+	file, _, err := presets.Load("memory preset", preset)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 // without takes the variables that the preset reads out of the environment of a test.
 func without(t *testing.T) {
 	t.Helper()
-	for _, names := range [][][2]string{presetFlags, otherFlags} {
-		for _, name := range names {
-			t.Setenv(name[1], "")
-		}
+	for _, name := range []string{
+		"PROMETHEUS_URL", "PROMETHEUS_MEMORY_METRICS", "PROMETHEUS_MEMORY_THRESHOLD", "LISTEN_ADDRESS", "LOG_REQUEST_BODY",
+	} {
+		t.Setenv(name, "")
 	}
 }
 
 func TestMemoryFlags(t *testing.T) {
-	defaults := memory.Default()
+	defaults := presets.DefaultMemory()
 	cases := map[string]struct {
 		args string
 		env  map[string]string
@@ -68,7 +90,7 @@ func TestMemoryFlags(t *testing.T) {
 		"as its readme starts it": {
 			args: "--prometheus_url=http://10.0.0.1:9090 --log.level=debug --prometheus_memory_threshold=85",
 			want: meant{
-				Memory: &memory.Settings{PrometheusURL: "http://10.0.0.1:9090", Metric: "HostMemoryUsagePercent", ThresholdPercent: 85},
+				Memory: &presets.Memory{PrometheusURL: "http://10.0.0.1:9090", Metric: "HostMemoryUsagePercent", ThresholdPercent: 85},
 				Listen: ":8888", Verbosity: "4", Format: "text",
 			},
 		},
@@ -86,14 +108,14 @@ func TestMemoryFlags(t *testing.T) {
 				"LISTEN_ADDRESS": "127.0.0.1:1", "LOG_REQUEST_BODY": "true",
 			},
 			want: meant{
-				Memory: &memory.Settings{PrometheusURL: "http://p:1", Metric: "m", ThresholdPercent: 70},
+				Memory: &presets.Memory{PrometheusURL: "http://p:1", Metric: "m", ThresholdPercent: 70},
 				Listen: "127.0.0.1:1", LogBodies: true, Verbosity: "0", Format: "text",
 			},
 		},
 		"a flag goes before its variable": {
 			args: "--prometheus_url=http://flag:1", env: map[string]string{"PROMETHEUS_URL": "http://variable:1", "PROMETHEUS_MEMORY_THRESHOLD": "70"},
 			want: meant{
-				Memory: &memory.Settings{PrometheusURL: "http://flag:1", Metric: "HostMemoryUsagePercent", ThresholdPercent: 70},
+				Memory: &presets.Memory{PrometheusURL: "http://flag:1", Metric: "HostMemoryUsagePercent", ThresholdPercent: 70},
 				Listen: ":8888", Verbosity: "0", Format: "text",
 			},
 		},
@@ -122,10 +144,14 @@ func TestMemoryFlags(t *testing.T) {
 			for variable, value := range tc.env {
 				t.Setenv(variable, value)
 			}
-			got, err := extend(t, strings.Fields(tc.args)...)
+			got, given, err := extend(t, strings.Fields(tc.args)...)
 			if err != nil {
 				t.Fatal(err)
 			}
+			if diff := cmp.Diff(policyOf(t, tc.want.Memory), given); diff != "" {
+				t.Errorf("policy (-want +got):\n%s", diff)
+			}
+			tc.want.Memory = nil
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("meant (-want +got):\n%s", diff)
 			}
@@ -170,7 +196,7 @@ func TestMemoryFlagsRefused(t *testing.T) {
 			for variable, value := range tc.env {
 				t.Setenv(variable, value)
 			}
-			_, err := extend(t, strings.Fields(tc.args)...)
+			_, _, err := extend(t, strings.Fields(tc.args)...)
 			if err == nil || !strings.Contains(err.Error(), tc.want) || app.ExitCode(err) != app.ExitUsage {
 				t.Errorf("error %v with exit code %d, want %q and 2", err, app.ExitCode(err), tc.want)
 			}
@@ -181,23 +207,5 @@ func TestMemoryFlagsRefused(t *testing.T) {
 				t.Errorf("the password is told: %v", err)
 			}
 		})
-	}
-}
-
-// What is not as it was is told once: where logs go, and how few of them there are.
-func TestMemoryFlagsTellWhatIsLost(t *testing.T) {
-	var m memoryFlags
-	m.format, m.level = "logger:syslog?appname=bob&local=7", "error"
-	flags := extenderCommand(nil).Flags()
-	flags.String("v", "", "")
-	if err := errors.Join(m.settleLevel(flags), m.settleFormat(flags)); err != nil {
-		t.Fatal(err)
-	}
-	want := []string{
-		"--log.level=error: lines of level info are logged as well",
-		"--log.format=logger:syslog?appname=bob&local=7: logs go to standard error",
-	}
-	if diff := cmp.Diff(want, m.notes); diff != "" {
-		t.Errorf("notes (-want +got):\n%s", diff)
 	}
 }

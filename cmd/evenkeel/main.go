@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/internal/app"
+	"github.com/evenkeel/evenkeel/internal/migration/compat"
 )
 
 // version is set by the linker.
@@ -29,7 +30,7 @@ func run() int {
 	defer stop()
 	defer logs.FlushLogs()
 	root := newRoot()
-	root.SetArgs(withGoFlags(os.Args[1:]))
+	root.SetArgs(compat.WithGoFlags(os.Args[1:]))
 	err := root.ExecuteContext(klog.NewContext(ctx, klog.Background()))
 	if err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintln(os.Stderr, "evenkeel: "+err.Error())

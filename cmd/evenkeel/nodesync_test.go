@@ -11,6 +11,7 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 
 	"github.com/evenkeel/evenkeel/internal/app"
+	"github.com/evenkeel/evenkeel/internal/migration/compat"
 	"github.com/evenkeel/evenkeel/internal/testkit"
 )
 
@@ -28,12 +29,12 @@ func mark(t *testing.T, args ...string) (marked, error) {
 		t.Fatal(err)
 	}
 	root, got := newRoot(), marked{}
-	root.RemoveCommand(commandOf(t, root, nodeSyncName))
+	root.RemoveCommand(commandOf(t, root, "nodesync"))
 	root.AddCommand(nodeSyncCommand(func(_ context.Context, o app.Options) error {
 		got = marked{o.PolicyFile, o.Kubeconfig, o.Marking.Prometheus, o.Marking.WebAddress, o.Marking.Interval, o.LeaderElect}
 		return nil
 	}))
-	root.SetArgs(withGoFlags(append([]string{nodeSyncName}, args...)))
+	root.SetArgs(compat.WithGoFlags(append([]string{"nodesync"}, args...)))
 	err := root.ExecuteContext(t.Context())
 	return got, err
 }
@@ -94,7 +95,7 @@ func TestNodeSyncFlags(t *testing.T) {
 // Other commands' arguments are not touched.
 func TestGoFlagsAreOfNodeSyncAlone(t *testing.T) {
 	for _, args := range [][]string{nil, {"run", "-prom", "x"}, {"top", "--s"}} {
-		if diff := cmp.Diff(args, withGoFlags(args)); diff != "" {
+		if diff := cmp.Diff(args, compat.WithGoFlags(args)); diff != "" {
 			t.Errorf("arguments (-want +got):\n%s", diff)
 		}
 	}

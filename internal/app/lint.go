@@ -36,7 +36,7 @@ type LintReport struct {
 type PolicyReport struct {
 	// Name is the file, and the place in it where it is not all of it.
 	Name string `json:"name"`
-	// Is says what it is, such as descheduler/v1alpha1 DeschedulerPolicy.
+	// Is says what it is: apiVersion and kind.
 	Is       string         `json:"is,omitempty"`
 	Findings []lint.Finding `json:"findings"`
 	Does     []string       `json:"does"`

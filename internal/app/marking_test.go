@@ -1,9 +1,6 @@
 package app
 
 import (
-	"errors"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -14,42 +11,6 @@ import (
 )
 
 const ruleFile = "Rulename: {busy: {Promsql: busy, Threshold: 90}}"
-
-func TestMarksPages(t *testing.T) {
-	two := func() (markedNodes, error) {
-		return markedNodes{Type: "Label type=presure Nodes", Count: 2, Names: []string{"a", "b"}}, nil
-	}
-	none := func() (markedNodes, error) {
-		return markedNodes{Type: "Label type=presure Nodes", Names: []string{}}, nil
-	}
-	broken := func() (markedNodes, error) { return markedNodes{}, errors.New("no nodes today") }
-	const asJSON, asText = "application/json", "text/plain; charset=utf-8"
-	cases := map[string]struct {
-		marked           func() (markedNodes, error)
-		method, path     string
-		code             int
-		body, bodyOfType string
-	}{
-		"two nodes":       {two, "GET", "/nodes", 200, `{"type":"Label type=presure Nodes","num":2,"node_names":["a","b"]}`, asJSON},
-		"no node":         {none, "GET", "/nodes", 200, `{"type":"Label type=presure Nodes","num":0,"node_names":[]}`, asJSON},
-		"nodes not known": {broken, "GET", "/nodes", 500, "no nodes today\n", asText},
-		"alive":           {broken, "GET", "/status", 200, "ok", asText},
-		"another page":    {two, "GET", "/", 404, "404 page not found\n", asText},
-		"another verb":    {two, "POST", "/nodes", 405, "Method Not Allowed\n", asText},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			recorder := httptest.NewRecorder()
-			marksPages(tc.marked).ServeHTTP(recorder, httptest.NewRequest(tc.method, tc.path, http.NoBody))
-			if recorder.Code != tc.code || recorder.Header().Get("Content-Type") != tc.bodyOfType {
-				t.Errorf("%d, %q; want %d, %q", recorder.Code, recorder.Header().Get("Content-Type"), tc.code, tc.bodyOfType)
-			}
-			if diff := cmp.Diff(tc.body, recorder.Body.String()); diff != "" {
-				t.Errorf("body (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
 
 func TestAmend(t *testing.T) {
 	type amended struct {

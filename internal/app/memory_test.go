@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/descheduler/pkg/api"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/internal/migration/memory"
+	"github.com/evenkeel/evenkeel/internal/migration/presets"
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 	"github.com/evenkeel/evenkeel/usage"
@@ -49,9 +49,17 @@ func (p *recordingRule) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // memoryApp is an App with the memory preset on a Prometheus, as far as it reads and judges usage.
 func memoryApp(t *testing.T, address string, threshold float64, now func() time.Time) *App {
 	t.Helper()
-	settings := memory.Default()
+	settings := presets.DefaultMemory()
 	settings.PrometheusURL, settings.ThresholdPercent = address, threshold
-	options := Options{Memory: &settings}
+	preset, errs := settings.Preset()
+	if len(errs) > 0 {
+		t.Fatal(errs.ToAggregate())
+	}
+	given, _, err := presets.Load("memory preset", preset)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := Options{Given: given, MemoryOnly: true}
 	file, _, err := policyOf(&options)
 	if err != nil {
 		t.Fatal(err)

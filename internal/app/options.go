@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 
-	"github.com/evenkeel/evenkeel/internal/migration/memory"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/runner"
 )
@@ -41,8 +40,9 @@ type Options struct {
 	// Observe answers kube-scheduler neutrally and compares.
 	Observe bool
 
-	// Memory, if set, is the memory extender's preset in place of a policy file.
-	Memory *memory.Settings
+	// MemoryOnly asks Prometheus for nothing but the memory of nodes. kube-scheduler is answered with names and every score, and
+	// metrics are served beside the answers.
+	MemoryOnly bool
 	// Given, if set, is a policy that is in no file, and REST how the process that this one is part of reaches the API server.
 	Given *policy.File
 	REST  *rest.Config
@@ -90,10 +90,8 @@ func (o *Options) addLease(flags *pflag.FlagSet, name string) {
 	flags.StringVar(&o.LeaseName, "leader-elect-resource-name", name, "Name of the Lease.")
 }
 
-// AddMarking adds the flags of nodesync as a process of its own. Marking must be set.
+// AddMarking adds the flags of nodesync as a process of its own.
 func (o *Options) AddMarking(flags *pflag.FlagSet) {
-	flags.StringVar(&o.Marking.Prometheus, "prom", "", "URL of Prometheus, in place of the address in the policy.")
-	flags.StringVar(&o.Marking.WebAddress, "webaddr", ":9000", `Address of /nodes, which lists the labelled nodes, and /status; "0" serves none.`)
 	flags.BoolVar(&o.LeaderElect, "leader-elect", false, "Write only while holding the Lease, so that several replicas may run.")
 	o.addLease(flags, "evenkeel-nodesync")
 }

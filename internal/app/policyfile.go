@@ -28,6 +28,18 @@ func readPolicy(path string) (*policy.File, []byte, error) {
 	return file, content, err
 }
 
+// policyOf returns the policy that the options name, with its text: what is given has none.
+func policyOf(options *Options) (*policy.File, []byte, error) {
+	if options.Given != nil {
+		return options.Given, nil, nil
+	}
+	file, content, err := readPolicy(options.PolicyFile)
+	if err != nil {
+		return nil, nil, err
+	}
+	return file, content, options.Marking.amend(file)
+}
+
 // deschedulerPolicy decodes the DeschedulerPolicy document by upstream's own loader, which takes a path, applies each
 // plugin's defaults and validation and asks the API server for priority classes.
 func deschedulerPolicy(file *policy.File, client kubernetes.Interface, registry pluginregistry.Registry) (*api.DeschedulerPolicy, error) {

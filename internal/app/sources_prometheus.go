@@ -37,7 +37,7 @@ func (a *App) prometheus(source *policy.Source) (observer.Source, error) {
 	return prometheus.New(prometheus.Config{
 		Client: client, Address: address, Timeout: a.load.Usage.TimeoutOf(source), MaxAge: a.load.Usage.MaxAgeOf(source),
 		QueriesPerSecond: a.load.Usage.QueriesPerSecond,
-		Windows:          a.prometheusWindows(), Metrics: a.prometheusMetrics(config), NodesOnly: a.options.Memory != nil || a.signalsOnly(),
+		Windows:          a.prometheusWindows(), Metrics: a.prometheusMetrics(config), NodesOnly: a.options.MemoryOnly || a.signalsOnly(),
 		EveryNode: a.signalsOnly(),
 		Preset:    prometheus.Preset(config.NodeMetrics), RateWindow: config.RateWindow.Duration,
 		NodeLabel: config.NodeLabel, NamespaceLabel: config.NamespaceLabel, PodLabel: config.PodLabel,
@@ -61,7 +61,7 @@ func (a *App) prometheusWindows() []usage.Window {
 
 // prometheusMetrics are those of the wanted metrics that there are queries for.
 func (a *App) prometheusMetrics(config *policy.PrometheusSource) []usage.Metric {
-	if a.options.Memory != nil { // nothing else is judged, and others' names need not be there
+	if a.options.MemoryOnly { // nothing else is judged, and others' names need not be there
 		return []usage.Metric{usage.Memory}
 	}
 	var metrics []usage.Metric

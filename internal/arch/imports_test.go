@@ -20,9 +20,8 @@ var pureRooms = []string{
 	"internal/migration", // what files of earlier systems mean today
 	"internal/migration/crane",
 	"internal/migration/descheduler",
-	"internal/migration/memory",
+	"internal/migration/presets",
 	"internal/migration/pressure",
-	"internal/migration/realusage",
 	"internal/migration/scheduler",
 	"internal/migration/schedulerconfig",
 	"policy/lint",               // what a policy does, and what looks like a mistake
@@ -66,10 +65,13 @@ var importers = map[string][]string{
 	"internal/observer":  {"cmd", "internal", "evictor"},
 	"internal/authority": {"internal/app", "internal/authority"},
 	"internal/app":       {"cmd", "internal/app"},
-	// Nothing but what loads policies knows of earlier systems.
-	"internal/migration": {"cmd", "internal/app", "internal/migration", "internal/schedulerplugin"},
-	"runner":             {"cmd", "internal", "runner"},
-	"scorer/extender":    {"cmd", "internal", "scorer/extender", "internal/sim"},
+	// What loads policies knows that there are earlier systems; what reads flags
+	// and args knows that they had some.
+	"internal/migration":         {"cmd", "internal/app", "internal/migration"},
+	"internal/migration/presets": {"internal/migration"},
+	"internal/migration/compat":  {"cmd", "internal/app", "internal/doctor", "internal/schedulerplugin"},
+	"runner":                     {"cmd", "internal", "runner"},
+	"scorer/extender":            {"cmd", "internal", "scorer/extender", "internal/sim"},
 
 	"k8s.io/kubernetes/pkg/scheduler": {"cmd/kube-scheduler", "placement", "internal/sim"},
 }

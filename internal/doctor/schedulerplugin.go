@@ -7,13 +7,12 @@ import (
 	"strings"
 
 	schedulerv1 "k8s.io/kube-scheduler/config/v1"
+
+	"github.com/evenkeel/evenkeel/internal/migration/compat"
 )
 
-// loadPlugin is the name of Evenkeel's plugin inside kube-scheduler that goes by a policy; earlierPlugins are its names under
-// which it goes by what earlier systems were given.
+// loadPlugin is the name of Evenkeel's plugin inside kube-scheduler that goes by a policy.
 const loadPlugin = "EvenkeelLoad"
-
-var earlierPlugins = []string{"Dynamic", "MemRealUsage", "CpuRealUsage"}
 
 // plugged is a profile of kube-scheduler that has Evenkeel inside.
 type plugged struct {
@@ -29,7 +28,7 @@ func pluggedProfiles(config *schedulerv1.KubeSchedulerConfiguration) []plugged {
 	var found []plugged
 	for i := range config.Profiles {
 		p := plugged{place: i, scheduler: schedulerName(&config.Profiles[i]), profile: &config.Profiles[i]}
-		for _, name := range append([]string{loadPlugin}, earlierPlugins...) {
+		for _, name := range append([]string{loadPlugin}, compat.PluginNames()...) {
 			if p.enables(name) {
 				p.plugins = append(p.plugins, name)
 			}

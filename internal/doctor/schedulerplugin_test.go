@@ -141,7 +141,7 @@ func TestShippedSecondScheduler(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	for _, name := range []string{schedulerplugin.Dynamic, schedulerplugin.MemRealUsage, schedulerplugin.CPURealUsage} {
+	for _, name := range schedulerplugin.Names()[1:] {
 		got, _ := configured(t, strings.ReplaceAll(text, schedulerplugin.EvenkeelLoad, name), "")
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", name, diff)

@@ -16,6 +16,10 @@ const expected = "a DeschedulerPolicy (descheduler/v1alpha1 or v1alpha2), a Load
 	"a DynamicSchedulerPolicy (scheduler.policy.crane.io/v1alpha1), rules of dynamicScheduler (Rulename), " +
 	"a Policy or a KubeSchedulerConfiguration of kube-scheduler, or manifests of Kubernetes"
 
+// Help names the forms that are converted, for a help text.
+const Help = "a DeschedulerPolicy of v1alpha1, Crane's DynamicSchedulerPolicy, dynamicScheduler's rules, kube-scheduler's Policy\n" +
+	"or its KubeSchedulerConfiguration of a beta version"
+
 // stream converts the documents of one stream.
 type stream struct {
 	*converter

@@ -14,26 +14,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
-	"github.com/evenkeel/evenkeel/internal/migration/realusage"
+	"github.com/evenkeel/evenkeel/internal/migration/compat"
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// The names that the plugin is registered under.
-const (
-	// EvenkeelLoad goes by a policy file of Evenkeel's.
-	EvenkeelLoad = "EvenkeelLoad"
-	// MemRealUsage and CPURealUsage have the names and args of the plugins of that project.
-	MemRealUsage = "MemRealUsage"
-	CPURealUsage = "CpuRealUsage"
-	// Dynamic has the name and args of crane-scheduler's.
-	Dynamic = "Dynamic"
-)
+// EvenkeelLoad is the plugin's name. It goes by a policy file of Evenkeel's.
+const EvenkeelLoad = "EvenkeelLoad"
 
 // Names returns all names that the plugin is registered under.
-func Names() []string { return []string{EvenkeelLoad, MemRealUsage, CPURealUsage, Dynamic} }
-
-// defaultDynamicPolicy is where crane-scheduler's plugin looks for its policy.
-const defaultDynamicPolicy = "/etc/kubernetes/dynamic-scheduler-policy.yaml"
+func Names() []string { return append([]string{EvenkeelLoad}, compat.PluginNames()...) }
 
 // EvenkeelLoadArgs are the args of EvenkeelLoad.
 type EvenkeelLoadArgs struct {
@@ -41,21 +30,6 @@ type EvenkeelLoadArgs struct {
 	PolicyConfigFile string `json:"policyConfigFile"`
 	// Namespace is where the process that evicts keeps its ledger; empty is that of this pod, else kube-system.
 	Namespace string `json:"namespace"`
-}
-
-// RealUsageArgs are the args of MemRealUsage and CpuRealUsage.
-type RealUsageArgs struct {
-	// PrometheusAPIAddr is the URL of Prometheus. Required.
-	PrometheusAPIAddr string `json:"prometheusApiAddr"`
-	// QueryMetricTimeSeconds bounds a query, QueryMetricIntervalSeconds is the time between two; 10 where they are not given.
-	QueryMetricTimeSeconds     *int `json:"queryMetricTimeSeconds"`
-	QueryMetricIntervalSeconds *int `json:"queryMetricIntervalSeconds"`
-}
-
-// DynamicArgs are the args of Dynamic.
-type DynamicArgs struct {
-	// PolicyConfigPath is a DynamicSchedulerPolicy, or a policy file of Evenkeel's.
-	PolicyConfigPath string `json:"policyConfigPath"`
 }
 
 // request is what the args of a plugin ask for.
@@ -73,15 +47,12 @@ type request struct {
 
 // read turns the args of a plugin into a policy.
 func read(name string, object runtime.Object) (request, error) {
-	switch name {
-	case MemRealUsage:
-		return readRealUsage(realusage.Memory, object)
-	case CPURealUsage:
-		return readRealUsage(realusage.CPU, object)
-	case Dynamic:
-		return readDynamic(object)
+	if name == EvenkeelLoad {
+		return readEvenkeelLoad(object)
 	}
-	return readEvenkeelLoad(object)
+	asked, err := compat.ReadPlugin(name, func(into any, allowed ...string) error { return decode(object, into, allowed...) })
+	// Earlier plugins leave the ledger alone: their users have granted nothing for it, and nothing of theirs evicts.
+	return request{path: asked.File, given: asked.Given, text: asked.Text, parts: asked.Given != nil}, err
 }
 
 func readEvenkeelLoad(object runtime.Object) (request, error) {
@@ -90,52 +61,6 @@ func readEvenkeelLoad(object runtime.Object) (request, error) {
 		return request{}, err
 	}
 	return request{path: args.PolicyConfigFile, namespace: cmp.Or(args.Namespace, os.Getenv("POD_NAMESPACE")), follow: true}, nil
-}
-
-// readDynamic leaves the ledger alone: crane-scheduler's users have granted nothing for it, and nothing of theirs evicts.
-func readDynamic(object runtime.Object) (request, error) {
-	args := DynamicArgs{PolicyConfigPath: defaultDynamicPolicy}
-	if err := decode(object, &args, "policyConfigPath"); err != nil {
-		return request{}, err
-	}
-	if args.PolicyConfigPath == "" {
-		return request{}, errors.New("args: policyConfigPath: must name a file")
-	}
-	return request{path: args.PolicyConfigPath}, nil
-}
-
-// defaultSeconds is how long a query may take, and the time between two, where the args do not say.
-const defaultSeconds = 10
-
-func readRealUsage(resource realusage.Resource, object runtime.Object) (request, error) {
-	var args RealUsageArgs
-	if err := decode(object, &args, "prometheusApiAddr", "queryMetricTimeSeconds", "queryMetricIntervalSeconds"); err != nil {
-		return request{}, err
-	}
-	document, errs := realusage.Preset(realusage.Settings{
-		Resource: resource, PrometheusURL: args.PrometheusAPIAddr,
-		TimeoutSeconds: orDefault(args.QueryMetricTimeSeconds), IntervalSeconds: orDefault(args.QueryMetricIntervalSeconds),
-	})
-	if len(errs) > 0 {
-		return request{}, fmt.Errorf("args: %w", errs.ToAggregate())
-	}
-	text, err := yaml.Marshal(document.Object)
-	if err != nil {
-		return request{}, fmt.Errorf("writing the policy: %w", err)
-	}
-	file, err := policy.Load("args", text)
-	if err != nil {
-		return request{}, err
-	}
-	file.Converted = append(file.Converted, document)
-	return request{given: file, text: string(text), parts: true}, nil
-}
-
-func orDefault(seconds *int) int {
-	if seconds == nil {
-		return defaultSeconds
-	}
-	return *seconds
 }
 
 // maxArgsBytes bounds the args.

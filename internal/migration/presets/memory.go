@@ -1,16 +1,7 @@
-// Package memory says what the settings of kube-scheduler-extender, which kept
-// pods off nodes by a Prometheus metric of their memory, mean as a LoadPolicy.
-//
-// It decides the policy; where settings come from (flags, environment) and what
-// is answered over HTTP are left to others. Invariant: whatever Preset returns
-// without an error is a LoadPolicy that package policy takes.
-package memory
+package presets
 
 import (
-	"encoding/json"
 	"math"
-	"net/url"
-	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -18,11 +9,8 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// Format names what this package converts.
-const Format = "kube-scheduler-extender settings"
-
-// Message is what kube-scheduler tells about a node that is kept out.
-const Message = "node memory load high"
+// MemoryMessage is what kube-scheduler tells about a node that is kept out.
+const MemoryMessage = "node memory load high"
 
 // The names of the settings, by which its users know them.
 const (
@@ -31,8 +19,9 @@ const (
 	NameThreshold = "prometheus_memory_threshold"
 )
 
-// Settings are what the memory extender was started with.
-type Settings struct {
+// Memory are the settings of kube-scheduler-extender, which kept pods off nodes
+// by a Prometheus metric of their memory.
+type Memory struct {
 	// PrometheusURL is the server's base URL.
 	PrometheusURL string
 	// Metric is the series, or the expression, that is a node's memory usage in
@@ -43,21 +32,21 @@ type Settings struct {
 	ThresholdPercent float64
 }
 
-// Default returns the settings that it had when nothing was given.
-func Default() Settings {
-	return Settings{PrometheusURL: "http://127.0.0.1:9090", Metric: "HostMemoryUsagePercent", ThresholdPercent: 80}
+// DefaultMemory returns the settings that it had when nothing was given.
+func DefaultMemory() Memory {
+	return Memory{PrometheusURL: "http://127.0.0.1:9090", Metric: "HostMemoryUsagePercent", ThresholdPercent: 80}
 }
 
 // Preset returns the LoadPolicy that the settings mean, or everything that is
 // wrong with them.
-func Preset(s Settings) (policy.Conversion, field.ErrorList) {
-	document := policy.Conversion{Format: Format}
+func (s Memory) Preset() (policy.Conversion, field.ErrorList) {
+	document := policy.Conversion{Format: "kube-scheduler-extender settings"}
 	if errs := s.validate(); len(errs) > 0 {
 		return document, errs
 	}
 	document.Object = map[string]any{
-		"apiVersion": "evenkeel.io/v1alpha1",
-		"kind":       "LoadPolicy",
+		"apiVersion": policy.GroupVersion,
+		"kind":       policy.LoadPolicyKind,
 		"usage":      s.usage(),
 		"lines":      s.lines(),
 		"scoring":    map[string]any{"measured": s.measured()},
@@ -69,12 +58,8 @@ func Preset(s Settings) (policy.Conversion, field.ErrorList) {
 	return document, nil
 }
 
-func (s Settings) validate() field.ErrorList {
-	var errs field.ErrorList
-	if !usable(s.PrometheusURL) {
-		errs = append(errs, field.Invalid(field.NewPath(NameURL), withoutLogin(s.PrometheusURL),
-			"must be a URL such as http://prometheus.monitoring:9090, without user, query and fragment"))
-	}
+func (s Memory) validate() field.ErrorList {
+	errs := validateURL(NameURL, s.PrometheusURL)
 	if strings.TrimSpace(s.Metric) == "" {
 		errs = append(errs, field.Required(field.NewPath(NameMetric), "must name the series that is a node's memory usage in percent"))
 	}
@@ -84,22 +69,8 @@ func (s Settings) validate() field.ErrorList {
 	return errs
 }
 
-func usable(address string) bool {
-	parsed, err := url.Parse(address)
-	return err == nil && (parsed.Scheme == "http" || parsed.Scheme == "https") && parsed.Hostname() != "" &&
-		parsed.User == nil && parsed.RawQuery == "" && !parsed.ForceQuery && !strings.Contains(address, "#")
-}
-
-// withoutLogin leaves out what may be a password.
-func withoutLogin(address string) string {
-	if at := strings.LastIndexByte(address, '@'); at >= 0 {
-		return "..." + address[at:]
-	}
-	return address
-}
-
 // usage is read once a minute, and counts for three.
-func (s Settings) usage() map[string]any {
+func (s Memory) usage() map[string]any {
 	query := map[string]any{"unit": "percent", "expr": s.Metric}
 	return map[string]any{
 		"sampleInterval": "60s",
@@ -125,7 +96,7 @@ const (
 )
 
 // lines are around the threshold: what is kept out here is never planned to.
-func (s Settings) lines() map[string]any {
+func (s Memory) lines() map[string]any {
 	reject := min(s.ThresholdPercent, 100-gapPercent)
 	low := reject - coolPercent
 	if low < 0 {
@@ -139,18 +110,16 @@ func (s Settings) lines() map[string]any {
 	}}
 }
 
-func (s Settings) measured() map[string]any {
+func (s Memory) measured() map[string]any {
 	return map[string]any{
 		"formula":   "MemoryLoad",
 		"terms":     []any{map[string]any{"metric": "memory", "window": "last", "weight": number(1)}},
 		"limits":    []any{map[string]any{"metric": "memory", "window": "last", "fromPercent": number(s.from())}},
-		"message":   Message,
+		"message":   MemoryMessage,
 		"rejectAll": true,
 	}
 }
 
 // from is the threshold for usage that is not cut to a whole percent first, as it
 // was there.
-func (s Settings) from() float64 { return math.Ceil(s.ThresholdPercent) }
-
-func number(n float64) json.Number { return json.Number(strconv.FormatFloat(n, 'f', -1, 64)) }
+func (s Memory) from() float64 { return math.Ceil(s.ThresholdPercent) }

@@ -1,4 +1,4 @@
-package memory_test
+package presets_test
 
 import (
 	"math"
@@ -12,16 +12,16 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/evenkeel/evenkeel/internal/migration"
-	"github.com/evenkeel/evenkeel/internal/migration/memory"
+	"github.com/evenkeel/evenkeel/internal/migration/presets"
 	"github.com/evenkeel/evenkeel/internal/testkit"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// load makes a policy of settings, as a file would.
-func load(t *testing.T, settings memory.Settings) *policy.LoadPolicy {
+// loadMemory makes a policy of settings, as a file would.
+func loadMemory(t *testing.T, settings presets.Memory) *policy.LoadPolicy {
 	t.Helper()
-	preset, errs := memory.Preset(settings)
+	preset, errs := settings.Preset()
 	if len(errs) > 0 {
 		t.Fatal(errs.ToAggregate())
 	}
@@ -36,8 +36,8 @@ func load(t *testing.T, settings memory.Settings) *policy.LoadPolicy {
 	return &file.Load
 }
 
-func TestPreset(t *testing.T) {
-	got := load(t, memory.Settings{PrometheusURL: "http://prometheus:9090/p", Metric: `memory{job="n"}`, ThresholdPercent: 85})
+func TestMemoryPreset(t *testing.T) {
+	got := loadMemory(t, presets.Memory{PrometheusURL: "http://prometheus:9090/p", Metric: `memory{job="n"}`, ThresholdPercent: 85})
 	if got.Usage.SampleInterval.Duration != time.Minute || got.Usage.MaxAge.Duration != 3*time.Minute {
 		t.Errorf("read every %v, good for %v, want 1m and 3m", got.Usage.SampleInterval, got.Usage.MaxAge)
 	}
@@ -61,11 +61,11 @@ func TestPreset(t *testing.T) {
 }
 
 // Every threshold makes a policy whose lines are in order and which judges memory alone.
-func TestPresetForEveryThreshold(t *testing.T) {
+func TestMemoryPresetForEveryThreshold(t *testing.T) {
 	for _, threshold := range []float64{0.5, 1, 2, 19, 20, 21, 50, 80, 85.5, 96, 97, 97.5, 98, 99, 100} {
-		settings := memory.Default()
+		settings := presets.DefaultMemory()
 		settings.ThresholdPercent = threshold
-		got := load(t, settings)
+		got := loadMemory(t, settings)
 		if metrics := got.Lines.Metrics(); len(metrics) != 1 || metrics[0] != usage.Memory {
 			t.Errorf("%v: lines of %v", threshold, metrics)
 		}
@@ -80,49 +80,49 @@ func TestPresetForEveryThreshold(t *testing.T) {
 }
 
 // The defaults and names are those of the extender's own usage text.
-func TestPresetKeepsToTheUsageText(t *testing.T) {
+func TestMemoryPresetKeepsToTheUsageText(t *testing.T) {
 	text := string(testkit.EarlierSystem(t, "kube-scheduler-extender.md"))
-	defaults := memory.Default()
+	defaults := presets.DefaultMemory()
 	for name, want := range map[string]string{
-		memory.NameURL:       strconv.Quote(defaults.PrometheusURL),
-		memory.NameMetric:    strconv.Quote(defaults.Metric),
-		memory.NameThreshold: strconv.FormatFloat(defaults.ThresholdPercent, 'f', -1, 64),
+		presets.NameURL:       strconv.Quote(defaults.PrometheusURL),
+		presets.NameMetric:    strconv.Quote(defaults.Metric),
+		presets.NameThreshold: strconv.FormatFloat(defaults.ThresholdPercent, 'f', -1, 64),
 	} {
 		found := regexp.MustCompile(`(?m)^\s+--` + name + `=(\S+)`).FindStringSubmatch(text)
 		if found == nil || found[1] != want {
 			t.Errorf("--%s is %q there, want %s", name, found, want)
 		}
 	}
-	if !strings.Contains(text, memory.Message) {
-		t.Errorf("%q is not what it said", memory.Message)
+	if !strings.Contains(text, presets.MemoryMessage) {
+		t.Errorf("%q is not what it said", presets.MemoryMessage)
 	}
 }
 
-func TestPresetRefuses(t *testing.T) {
+func TestMemoryPresetRefuses(t *testing.T) {
 	cases := map[string]struct {
-		change func(*memory.Settings)
+		change func(*presets.Memory)
 		want   string
 	}{
-		"no address":                 {func(s *memory.Settings) { s.PrometheusURL = "" }, `prometheus_url: Invalid value: ""`},
-		"no scheme":                  {func(s *memory.Settings) { s.PrometheusURL = "p:9090" }, `prometheus_url: Invalid value: "p:9090"`},
-		"a file":                     {func(s *memory.Settings) { s.PrometheusURL = "file:///etc/passwd" }, "prometheus_url"},
-		"no host":                    {func(s *memory.Settings) { s.PrometheusURL = "http://:9090" }, "prometheus_url"},
-		"a query":                    {func(s *memory.Settings) { s.PrometheusURL = "http://p/?a=b" }, "prometheus_url"},
-		"a fragment":                 {func(s *memory.Settings) { s.PrometheusURL = "http://p/#a" }, "prometheus_url"},
-		"control characters":         {func(s *memory.Settings) { s.PrometheusURL = "http://p\x00\n" }, "prometheus_url"},
-		"a password":                 {func(s *memory.Settings) { s.PrometheusURL = "http://me:secret@p" }, `"...@p"`},
-		"blanks for a metric":        {func(s *memory.Settings) { s.Metric = " \t" }, "prometheus_memory_metrics: Required value"},
-		"nothing kept":               {func(s *memory.Settings) { s.ThresholdPercent = 0 }, "prometheus_memory_threshold: Invalid value: 0"},
-		"less than nothing":          {func(s *memory.Settings) { s.ThresholdPercent = -1 }, "prometheus_memory_threshold: Invalid value: -1"},
-		"more than all":              {func(s *memory.Settings) { s.ThresholdPercent = 100.5 }, "prometheus_memory_threshold: Invalid value: 100.5"},
-		"a threshold without number": {func(s *memory.Settings) { s.ThresholdPercent = math.NaN() }, "prometheus_memory_threshold: Invalid value: NaN"},
-		"a threshold without end":    {func(s *memory.Settings) { s.ThresholdPercent = math.Inf(1) }, "prometheus_memory_threshold: Invalid value: +Inf"},
+		"no address":                 {func(s *presets.Memory) { s.PrometheusURL = "" }, `prometheus_url: Invalid value: ""`},
+		"no scheme":                  {func(s *presets.Memory) { s.PrometheusURL = "p:9090" }, `prometheus_url: Invalid value: "p:9090"`},
+		"a file":                     {func(s *presets.Memory) { s.PrometheusURL = "file:///etc/passwd" }, "prometheus_url"},
+		"no host":                    {func(s *presets.Memory) { s.PrometheusURL = "http://:9090" }, "prometheus_url"},
+		"a query":                    {func(s *presets.Memory) { s.PrometheusURL = "http://p/?a=b" }, "prometheus_url"},
+		"a fragment":                 {func(s *presets.Memory) { s.PrometheusURL = "http://p/#a" }, "prometheus_url"},
+		"control characters":         {func(s *presets.Memory) { s.PrometheusURL = "http://p\x00\n" }, "prometheus_url"},
+		"a password":                 {func(s *presets.Memory) { s.PrometheusURL = "http://me:secret@p" }, `"...@p"`},
+		"blanks for a metric":        {func(s *presets.Memory) { s.Metric = " \t" }, "prometheus_memory_metrics: Required value"},
+		"nothing kept":               {func(s *presets.Memory) { s.ThresholdPercent = 0 }, "prometheus_memory_threshold: Invalid value: 0"},
+		"less than nothing":          {func(s *presets.Memory) { s.ThresholdPercent = -1 }, "prometheus_memory_threshold: Invalid value: -1"},
+		"more than all":              {func(s *presets.Memory) { s.ThresholdPercent = 100.5 }, "prometheus_memory_threshold: Invalid value: 100.5"},
+		"a threshold without number": {func(s *presets.Memory) { s.ThresholdPercent = math.NaN() }, "prometheus_memory_threshold: Invalid value: NaN"},
+		"a threshold without end":    {func(s *presets.Memory) { s.ThresholdPercent = math.Inf(1) }, "prometheus_memory_threshold: Invalid value: +Inf"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			settings := memory.Default()
+			settings := presets.DefaultMemory()
 			tc.change(&settings)
-			got, errs := memory.Preset(settings)
+			got, errs := settings.Preset()
 			if len(errs) != 1 || !strings.Contains(errs[0].Error(), tc.want) || strings.Contains(errs[0].Error(), "secret") {
 				t.Errorf("errors %v, want one: %s", errs, tc.want)
 			}
@@ -134,12 +134,12 @@ func TestPresetRefuses(t *testing.T) {
 }
 
 // What the preset takes, the policy takes.
-func FuzzPreset(f *testing.F) {
+func FuzzMemoryPreset(f *testing.F) {
 	f.Add("http://127.0.0.1:9090", "HostMemoryUsagePercent", 80.0)
 	f.Add("https://[::1]:9090/a%20b", `max by (instance) (x{a="b"})`, 0.001)
 	f.Add("http://p:99999/\u00e9", "{{}", 99.999)
 	f.Fuzz(func(t *testing.T, address, metric string, threshold float64) {
-		preset, errs := memory.Preset(memory.Settings{PrometheusURL: address, Metric: metric, ThresholdPercent: threshold})
+		preset, errs := presets.Memory{PrometheusURL: address, Metric: metric, ThresholdPercent: threshold}.Preset()
 		if len(errs) > 0 {
 			return
 		}

@@ -1,4 +1,4 @@
-package realusage_test
+package presets_test
 
 import (
 	"strings"
@@ -8,14 +8,14 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/evenkeel/evenkeel/internal/migration"
-	"github.com/evenkeel/evenkeel/internal/migration/realusage"
+	"github.com/evenkeel/evenkeel/internal/migration/presets"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-func load(t *testing.T, s realusage.Settings) (policy.LoadPolicy, []string) {
+func loadRealUsage(t *testing.T, s presets.RealUsage) (policy.LoadPolicy, []string) {
 	t.Helper()
-	document, errs := realusage.Preset(s)
+	document, errs := s.Preset()
 	if len(errs) > 0 {
 		t.Fatal(errs.ToAggregate())
 	}
@@ -35,13 +35,13 @@ func load(t *testing.T, s realusage.Settings) (policy.LoadPolicy, []string) {
 }
 
 // Both plugins score by their recorded series alone, spread over the nodes of a pod.
-func TestPreset(t *testing.T) {
-	for metric, s := range map[usage.Metric]realusage.Settings{
-		usage.Memory: {Resource: realusage.Memory, PrometheusURL: "http://p:9090", TimeoutSeconds: 10, IntervalSeconds: 10},
-		usage.CPU:    {Resource: realusage.CPU, PrometheusURL: "https://p/prefix", TimeoutSeconds: 3, IntervalSeconds: 60},
+func TestRealUsagePreset(t *testing.T) {
+	for metric, s := range map[usage.Metric]presets.RealUsage{
+		usage.Memory: {PrometheusURL: "http://p:9090", TimeoutSeconds: 10, IntervalSeconds: 10},
+		usage.CPU:    {CPU: true, PrometheusURL: "https://p/prefix", TimeoutSeconds: 3, IntervalSeconds: 60},
 	} {
 		t.Run(string(metric), func(t *testing.T) {
-			got, notes := load(t, s)
+			got, notes := loadRealUsage(t, s)
 			source := got.Usage.Sources[0].Prometheus
 			query := source.Queries.Nodes[metric]
 			if len(got.Usage.Sources) != 1 || source.Address != s.PrometheusURL || source.NodeLabel != "node" || query.Unit != policy.UnitPercent {
@@ -69,10 +69,10 @@ func TestPreset(t *testing.T) {
 }
 
 // Seconds that policies do not allow become the nearest, with a note; whatever is given the policy is right.
-func TestPresetKeepsWithinBounds(t *testing.T) {
+func TestRealUsagePresetKeepsWithinBounds(t *testing.T) {
 	for _, seconds := range []int{1, 4, 5, 30, 299, 300, 301, 3600, 1 << 40} {
-		s := realusage.Settings{PrometheusURL: "http://p", TimeoutSeconds: seconds, IntervalSeconds: seconds}
-		got, notes := load(t, s)
+		s := presets.RealUsage{PrometheusURL: "http://p", TimeoutSeconds: seconds, IntervalSeconds: seconds}
+		got, notes := loadRealUsage(t, s)
 		want := time.Duration(min(max(seconds, 5), 300)) * time.Second
 		if got.Usage.SampleInterval.Duration != want {
 			t.Errorf("%d seconds: interval %v, want %v", seconds, got.Usage.SampleInterval.Duration, want)
@@ -84,23 +84,23 @@ func TestPresetKeepsWithinBounds(t *testing.T) {
 }
 
 // What cannot be meant is told with the name of the setting.
-func TestPresetRefuses(t *testing.T) {
-	good := realusage.Settings{PrometheusURL: "http://p", TimeoutSeconds: 10, IntervalSeconds: 10}
+func TestRealUsagePresetRefuses(t *testing.T) {
+	good := presets.RealUsage{PrometheusURL: "http://p", TimeoutSeconds: 10, IntervalSeconds: 10}
 	for name, tc := range map[string]struct {
-		change func(*realusage.Settings)
+		change func(*presets.RealUsage)
 		want   string
 	}{
-		"no address":            {func(s *realusage.Settings) { s.PrometheusURL = "" }, "prometheusApiAddr: Required value"},
-		"a host alone":          {func(s *realusage.Settings) { s.PrometheusURL = "p:9090" }, `prometheusApiAddr: Invalid value: "p:9090"`},
-		"a query":               {func(s *realusage.Settings) { s.PrometheusURL = "http://p?x=1" }, "without user, query and fragment"},
-		"a password":            {func(s *realusage.Settings) { s.PrometheusURL = "http://u:pw@p" }, `"...@p"`},
-		"no time":               {func(s *realusage.Settings) { s.TimeoutSeconds = 0 }, "queryMetricTimeSeconds: Invalid value: 0"},
-		"an interval before it": {func(s *realusage.Settings) { s.IntervalSeconds = -5 }, "queryMetricIntervalSeconds: Invalid value: -5"},
+		"no address":            {func(s *presets.RealUsage) { s.PrometheusURL = "" }, "prometheusApiAddr: Required value"},
+		"a host alone":          {func(s *presets.RealUsage) { s.PrometheusURL = "p:9090" }, `prometheusApiAddr: Invalid value: "p:9090"`},
+		"a query":               {func(s *presets.RealUsage) { s.PrometheusURL = "http://p?x=1" }, "without user, query and fragment"},
+		"a password":            {func(s *presets.RealUsage) { s.PrometheusURL = "http://u:pw@p" }, `"...@p"`},
+		"no time":               {func(s *presets.RealUsage) { s.TimeoutSeconds = 0 }, "queryMetricTimeSeconds: Invalid value: 0"},
+		"an interval before it": {func(s *presets.RealUsage) { s.IntervalSeconds = -5 }, "queryMetricIntervalSeconds: Invalid value: -5"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := good
 			tc.change(&s)
-			document, errs := realusage.Preset(s)
+			document, errs := s.Preset()
 			if len(errs) != 1 || !strings.Contains(errs.ToAggregate().Error(), tc.want) {
 				t.Errorf("got %v, want %q", errs, tc.want)
 			}

@@ -1,0 +1,89 @@
+package compat
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// What usage.sampleInterval may be.
+const (
+	minSeconds = 5
+	maxSeconds = 300
+)
+
+// NodeSync are the flags of dynamicScheduler, which all work on today's policies
+// as well.
+type NodeSync struct {
+	// Prometheus is the address of the policy's Prometheus source, where it is not
+	// empty.
+	Prometheus string
+	// WebAddress serves NodePages; "0" serves nothing.
+	WebAddress string
+	// Interval is the time between two samples, where it is not 0.
+	Interval time.Duration
+
+	file    string
+	seconds int
+}
+
+// NodeSyncHelp says how the flags may be written.
+const NodeSyncHelp = "The flags of dynamicScheduler may be given with one dash, as it wrote them:\n" +
+	"  evenkeel nodesync -prom http://prometheus:9090 -r rule.yaml -s 10 -webaddr :9000\n"
+
+// Add adds the flags to those of nodesync.
+func (n *NodeSync) Add(flags *pflag.FlagSet) {
+	flags.StringVar(&n.Prometheus, "prom", "", "URL of Prometheus, in place of the address in the policy.")
+	flags.StringVar(&n.WebAddress, "webaddr", ":9000", `Address of /nodes, which lists the labelled nodes, and /status; "0" serves none.`)
+	flags.StringVarP(&n.file, "rules", "r", "rule.yaml", "File with dynamicScheduler's rules, in place of --policy-config-file; the default holds where neither is given, but --prom is.")
+	flags.IntVarP(&n.seconds, "seconds", "s", 10, "Seconds between two samples, in place of the policy's usage.sampleInterval: 5 to 300.")
+}
+
+// Settle sets today's flags to what these mean.
+func (n *NodeSync) Settle(flags *pflag.FlagSet) error {
+	switch own := flags.Lookup(policyFlag).Value; {
+	case own.String() != "" && flags.Changed("rules"):
+		return errors.New("nodesync: --rules and --policy-config-file exclude each other")
+	case own.String() != "":
+	case flags.Changed("rules"), flags.Changed("prom"):
+		if err := own.Set(n.file); err != nil {
+			return err
+		}
+	default:
+		return errors.New("nodesync: it needs --policy-config-file, --rules or --remove")
+	}
+	if flags.Changed("seconds") {
+		if n.seconds < minSeconds || n.seconds > maxSeconds {
+			return fmt.Errorf("nodesync: --seconds %d: must be from %d to %d", n.seconds, minSeconds, maxSeconds)
+		}
+		n.Interval = time.Duration(n.seconds) * time.Second
+	}
+	return nil
+}
+
+// WithGoFlags gives the flags of dynamicScheduler that were written with one dash,
+// as Go's own flag package reads them, the second one. No other command has such
+// flags.
+func WithGoFlags(args []string) []string {
+	if len(args) == 0 || args[0] != "nodesync" {
+		return args
+	}
+	args = slices.Clone(args)
+	for i, arg := range args {
+		if arg == "--" {
+			break
+		}
+		name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		switch dashes := len(arg) - len(strings.TrimLeft(arg, "-")); {
+		case dashes == 1 && slices.Contains([]string{"kubeconfig", "prom", "webaddr"}, name):
+			args[i] = "-" + arg
+		case dashes == 2 && slices.Contains([]string{"r", "s"}, name):
+			args[i] = arg[1:]
+		}
+	}
+	return args
+}

@@ -1,0 +1,50 @@
+// Package presets says what the settings of earlier systems that had no policy
+// file mean as a LoadPolicy.
+//
+// It decides the policy; where settings come from (flags, environment, args of a
+// plugin) and what is answered over HTTP are left to others. Invariant: whatever
+// Preset returns without an error is a LoadPolicy that package policy takes.
+package presets
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/yaml"
+
+	"github.com/evenkeel/evenkeel/policy"
+)
+
+// Load returns a preset as a policy file of that name, with its text.
+func Load(name string, preset policy.Conversion) (*policy.File, string, error) {
+	text, err := yaml.Marshal(preset.Object)
+	if err != nil {
+		return nil, "", fmt.Errorf("writing the policy: %w", err)
+	}
+	file, err := policy.Load(name, text)
+	if err != nil {
+		return nil, "", err
+	}
+	file.Converted = append(file.Converted, preset)
+	return file, string(text), nil
+}
+
+// validateURL checks the address of a Prometheus. An error shows no password.
+func validateURL(setting, address string) field.ErrorList {
+	parsed, err := url.Parse(address)
+	if err == nil && (parsed.Scheme == "http" || parsed.Scheme == "https") && parsed.Hostname() != "" &&
+		parsed.User == nil && parsed.RawQuery == "" && !parsed.ForceQuery && !strings.Contains(address, "#") {
+		return nil
+	}
+	if at := strings.LastIndexByte(address, '@'); at >= 0 {
+		address = "..." + address[at:]
+	}
+	return field.ErrorList{field.Invalid(field.NewPath(setting), address,
+		"must be a URL such as http://prometheus.monitoring:9090, without user, query and fragment")}
+}
+
+func number(n float64) json.Number { return json.Number(strconv.FormatFloat(n, 'f', -1, 64)) }

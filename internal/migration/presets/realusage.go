@@ -1,0 +1,144 @@
+package presets
+
+import (
+	"fmt"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/evenkeel/evenkeel/policy"
+)
+
+// The names of the settings of MemRealUsage and CpuRealUsage.
+const (
+	nameAddress  = "prometheusApiAddr"
+	nameTimeout  = "queryMetricTimeSeconds"
+	nameInterval = "queryMetricIntervalSeconds"
+)
+
+// RealUsage are the args of the scheduler plugins MemRealUsage and CpuRealUsage,
+// which preferred nodes by a recorded mean of Prometheus'.
+type RealUsage struct {
+	// CPU tells CpuRealUsage from MemRealUsage.
+	CPU           bool
+	PrometheusURL string
+	// TimeoutSeconds bounds a query, IntervalSeconds is the time between two.
+	TimeoutSeconds, IntervalSeconds int
+}
+
+// series is the recorded percentage of a node, with the node's name in the label
+// node.
+func (s RealUsage) series() string {
+	if s.CPU {
+		return "node_cpu_usage_avg_5m"
+	}
+	return "node_mem_usage_avg_5m"
+}
+
+func (s RealUsage) metric() string {
+	if s.CPU {
+		return "cpu"
+	}
+	return "memory"
+}
+
+const (
+	// minInterval and maxInterval are what policies allow between two samples,
+	// maxTimeout what they allow a query to take; all in seconds.
+	minInterval, maxInterval = 5, 300
+	maxTimeout               = 300
+	// maxAge is how long Prometheus itself takes the last value of a series for
+	// its newest; the samples of a policy must be more frequent.
+	maxAge = 305
+	// samples is how many of them a process that evicts wants.
+	samples = 3
+	// minObservation is the least that policies allow for observing, in seconds.
+	minObservation = 90
+)
+
+// Preset returns the LoadPolicy that the settings mean, or everything that is
+// wrong with them.
+func (s RealUsage) Preset() (policy.Conversion, field.ErrorList) {
+	document := policy.Conversion{Format: "MemRealUsage/CpuRealUsage settings"}
+	if errs := s.validate(); len(errs) > 0 {
+		return document, errs
+	}
+	interval, timeout := min(max(s.IntervalSeconds, minInterval), maxInterval), min(s.TimeoutSeconds, maxTimeout)
+	document.Object = map[string]any{
+		"apiVersion": policy.GroupVersion,
+		"kind":       policy.LoadPolicyKind,
+		"usage":      s.usage(interval, timeout),
+		"lines":      s.lines(),
+		"hot":        map[string]any{"windows": []any{window}},
+		"scoring":    map[string]any{"measured": s.measured()},
+	}
+	s.note(&document, interval, timeout)
+	return document, nil
+}
+
+// note tells what is not as it was there.
+func (s RealUsage) note(document *policy.Conversion, interval, timeout int) {
+	if interval != s.IntervalSeconds {
+		document.Add("usage.sampleInterval", fmt.Sprintf("%s %d becomes %ds, the nearest that is allowed", nameInterval, s.IntervalSeconds, interval))
+	}
+	if timeout != s.TimeoutSeconds {
+		document.Add("usage.timeout", fmt.Sprintf("%s %d becomes %ds, the longest that is allowed", nameTimeout, s.TimeoutSeconds, timeout))
+	}
+	document.Add("lines", "lines are what a process that evicts would judge by; pods are placed by scoring.measured alone")
+	document.Add("scoring.measured", "a node without data scores as the median of the others; there a pod could not be scheduled at all then")
+}
+
+func (s RealUsage) validate() field.ErrorList {
+	var errs field.ErrorList
+	if s.PrometheusURL == "" {
+		errs = append(errs, field.Required(field.NewPath(nameAddress), "must be the URL of Prometheus, such as http://prometheus.monitoring:9090"))
+	} else {
+		errs = validateURL(nameAddress, s.PrometheusURL)
+	}
+	for _, seconds := range []struct {
+		name  string
+		value int
+	}{{nameTimeout, s.TimeoutSeconds}, {nameInterval, s.IntervalSeconds}} {
+		if seconds.value < 1 {
+			errs = append(errs, field.Invalid(field.NewPath(seconds.name), seconds.value, "must be a whole number of seconds above 0"))
+		}
+	}
+	return errs
+}
+
+// window is the only one that is recorded.
+const window = "avg_5m"
+
+func (s RealUsage) usage(interval, timeout int) map[string]any {
+	query := map[string]any{"unit": "percent", "windows": map[string]any{window: s.series()}}
+	return map[string]any{
+		"sampleInterval":    seconds(interval),
+		"timeout":           seconds(timeout),
+		"maxAge":            seconds(maxAge),
+		"observationPeriod": seconds(max(samples*interval, minObservation)),
+		"sources": []any{map[string]any{
+			"type": "Prometheus",
+			"prometheus": map[string]any{
+				"address":   s.PrometheusURL,
+				"nodeLabel": "node",
+				"queries":   map[string]any{"nodes": map[string]any{s.metric(): query}},
+			},
+		}},
+	}
+}
+
+// lines are out of reach of what is usual.
+func (s RealUsage) lines() map[string]any {
+	return map[string]any{s.metric(): map[string]any{
+		"low": number(77), "reject": number(97), "evict": number(100), "leave": number(97),
+	}}
+}
+
+func (s RealUsage) measured() map[string]any {
+	return map[string]any{
+		"formula": "MinMax",
+		"terms":   []any{map[string]any{"metric": s.metric(), "window": window, "weight": number(1)}},
+	}
+}
+
+func seconds(n int) string { return strconv.Itoa(n) + "s" }
