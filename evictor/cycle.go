@@ -9,7 +9,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/strategies"
 )
 
 // tick is how soon a cycle that waits for a budget or a landing looks again.
@@ -26,7 +26,7 @@ func (e *Evictor) BeginCycle(ctx context.Context) {
 }
 
 // Begin puts a plan's moves on record, for Step to make them.
-func (e *Evictor) Begin(ctx context.Context, p *plan.Plan, evict EvictFunc) *Cycle {
+func (e *Evictor) Begin(ctx context.Context, p *strategies.Plan, evict EvictFunc) *Cycle {
 	moves := make([]Move, 0, len(p.Moves))
 	for i := range p.Moves {
 		moves = append(moves, e.move(&p.Moves[i]))

@@ -6,12 +6,12 @@ import (
 
 	"k8s.io/klog/v2"
 
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/strategies"
 )
 
 // Execute makes the moves of a plan, driven by the clock, and logs what became
 // of them.
-func (e *Evictor) Execute(ctx context.Context, p *plan.Plan, evict EvictFunc) {
+func (e *Evictor) Execute(ctx context.Context, p *strategies.Plan, evict EvictFunc) {
 	logger, done := klog.FromContext(ctx), 0
 	for _, outcome := range e.Begin(ctx, p, evict).run(ctx) {
 		if outcome.Reason == "" {

@@ -9,11 +9,11 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster/informed"
 	"github.com/evenkeel/evenkeel/ledger"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/strategies"
 )
 
 // move makes a Move of a planned one.
-func (e *Evictor) move(m *plan.Move) Move {
+func (e *Evictor) move(m *strategies.Move) Move {
 	set, surge := &e.config.Settings, ""
 	pod := e.config.Cluster.Pod(m.Namespace, m.Name)
 	if pod == nil {
@@ -34,7 +34,7 @@ func (e *Evictor) move(m *plan.Move) Move {
 	}
 }
 
-func (e *Evictor) message(m *plan.Move) string {
+func (e *Evictor) message(m *strategies.Move) string {
 	if latest := e.config.Observer.Latest(); latest != nil {
 		return m.Sentence(latest.Lines.EvidenceOf(m.From))
 	}

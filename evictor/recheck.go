@@ -7,17 +7,17 @@ import (
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
 // Observe returns the newest observation as a strategy plans on it.
-func (e *Evictor) Observe() plan.Observed {
+func (e *Evictor) Observe() strategies.Observed {
 	latest := e.config.Observer.Latest()
 	if latest == nil {
-		return plan.Observed{Closed: string(reasons.NoUsageData)}
+		return strategies.Observed{Closed: string(reasons.NoUsageData)}
 	}
-	observed := plan.Observed{
+	observed := strategies.Observed{
 		View: latest.View, Board: latest.Board, States: latest.States, Lines: latest.Lines, Closed: latest.Closed(),
 		MaxMoves: e.restrained().Left(),
 	}

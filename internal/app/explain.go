@@ -19,8 +19,8 @@ import (
 
 	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/scorer/extender"
+	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 	"github.com/evenkeel/evenkeel/thresholds"
 )
 
@@ -88,13 +88,13 @@ func explainHere(ctx context.Context, options Options, s subject, progress io.Wr
 func (a *App) latest() (*explain.Facts, error) {
 	o := a.observer.Latest()
 	if o == nil {
-		return a.facts(plan.Observed{})
+		return a.facts(strategies.Observed{})
 	}
-	return a.facts(plan.Observed{View: o.View, Board: o.Board, States: o.States, Lines: o.Lines})
+	return a.facts(strategies.Observed{View: o.View, Board: o.Board, States: o.States, Lines: o.Lines})
 }
 
 // facts are what was observed, with the ledger.
-func (a *App) facts(o plan.Observed) (*explain.Facts, error) {
+func (a *App) facts(o strategies.Observed) (*explain.Facts, error) {
 	if o.View == nil {
 		return nil, errors.New("usage has not been read yet")
 	}

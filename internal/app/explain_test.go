@@ -26,8 +26,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/steering"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/scorer/extender"
+	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
@@ -207,7 +207,7 @@ func TestExplanationsSurviveTheWire(t *testing.T) {
 func TestJudgedIsLogged(t *testing.T) {
 	a := watching(t)
 	latest := a.observer.Latest()
-	made := realusage.Made{Observed: plan.Observed{View: latest.View, Board: latest.Board, Lines: latest.Lines, States: map[string]thresholds.NodeState{}}}
+	made := realusage.Made{Observed: strategies.Observed{View: latest.View, Board: latest.Board, Lines: latest.Lines, States: map[string]thresholds.NodeState{}}}
 	for verbosity := range 3 {
 		for _, state := range []thresholds.State{thresholds.Warm, thresholds.Hot} {
 			want := 0

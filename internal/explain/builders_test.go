@@ -10,6 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/scorer"
+	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
@@ -118,7 +119,7 @@ func (h *harbor) planned(asked string, refuse ...string) *Facts {
 		}
 		n.Predicted, _ = f.Board.Predicted(int32(i))
 		for j, record := range info.Pods {
-			pod := plan.Pod{Pod: record, Usage: read.Pods[j].Used}
+			pod := strategies.Pod{Pod: record, Usage: read.Pods[j].Used}
 			if !read.Pods[j].Measured {
 				pod.Refused = reasons.PodUsageUnknown
 			}

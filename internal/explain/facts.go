@@ -16,6 +16,7 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/scorer"
+	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
@@ -44,12 +45,12 @@ type Facts struct {
 // Planned is a plan and what it was made of.
 type Planned struct {
 	Input plan.Input
-	Plan  plan.Plan
+	Plan  strategies.Plan
 	// Closed is why nothing was planned; empty where it was.
 	Closed string
 	// Pod is the pod asked about as the planner sees it; nil where none was. Protection is what protects it, in the
 	// DefaultEvictor's words, Landings what the other nodes are to it.
-	Pod        *plan.Pod
+	Pod        *strategies.Pod
 	Protection string
 	Landings   []plan.Landing
 }

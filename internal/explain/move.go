@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel/ledger"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/strategies"
 )
 
 // Move is one move of the ledger.
@@ -79,7 +79,7 @@ type PlannedMove struct {
 }
 
 // plannedMoves returns the plan's moves that a condition picks.
-func (f *Facts) plannedMoves(pick func(*plan.Move) bool) []PlannedMove {
+func (f *Facts) plannedMoves(pick func(*strategies.Move) bool) []PlannedMove {
 	picked := []PlannedMove{}
 	if f.Planned == nil {
 		return picked

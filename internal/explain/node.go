@@ -7,7 +7,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
@@ -139,8 +139,8 @@ func words(evidence []thresholds.Evidence) []string {
 // addPlan says what a cycle would do about a node.
 func (f *Facts) addPlan(n *Node) {
 	n.Declined = []Declined{}
-	n.Leave = f.plannedMoves(func(m *plan.Move) bool { return m.From == n.Name })
-	n.Arrive = f.plannedMoves(func(m *plan.Move) bool { return m.To == n.Name })
+	n.Leave = f.plannedMoves(func(m *strategies.Move) bool { return m.From == n.Name })
+	n.Arrive = f.plannedMoves(func(m *strategies.Move) bool { return m.To == n.Name })
 	if n.NoPlan = f.without(); f.Planned == nil {
 		return
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
@@ -105,13 +105,13 @@ func (f *Facts) remembered(namespace, name string) (Pod, error) {
 
 // judge says whether the pod would be moved and, if not, why.
 func (f *Facts) judge(p *Pod, record *cluster.Pod) {
-	if moves := f.plannedMoves(func(m *plan.Move) bool { return m.UID == record.UID }); len(moves) > 0 {
+	if moves := f.plannedMoves(func(m *strategies.Move) bool { return m.UID == record.UID }); len(moves) > 0 {
 		p.Candidate, p.Move = true, &moves[0]
 		return
 	}
 	reason, detail := f.stays(record)
 	if reason == reasons.OthersSuffice {
-		p.Instead = f.plannedMoves(func(m *plan.Move) bool { return m.From == record.Node })
+		p.Instead = f.plannedMoves(func(m *strategies.Move) bool { return m.From == record.Node })
 		detail = instead(p.Instead)
 	}
 	p.Reason, p.Detail = string(reason), detail
@@ -174,7 +174,7 @@ func (f *Facts) spared(record *cluster.Pod) (reasons.Reason, string) {
 		}
 	}
 	left := f.Planned.left(record.Node)
-	if len(f.plannedMoves(func(m *plan.Move) bool { return m.From == record.Node })) > 0 || left == "" {
+	if len(f.plannedMoves(func(m *strategies.Move) bool { return m.From == record.Node })) > 0 || left == "" {
 		return reasons.OthersSuffice, ""
 	}
 	return left, left.Sentence()

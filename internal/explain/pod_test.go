@@ -9,7 +9,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/reasons"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/thresholds"
 )
 
@@ -62,7 +62,7 @@ func TestPodSummary(t *testing.T) {
 			want: "shop/web-1 would not be moved (ProtectedByDefaultEvictor: the DefaultEvictor protects it: pod has local storage). It runs on n1 (hot) and uses 900m cpu, 1024 Mi memory.",
 		},
 		"nothing is planned": {
-			asked: "web-1", candidate: true, after: func(f *Facts) { f.Planned.Plan, f.Planned.Closed = plan.Plan{}, "UsageStale" },
+			asked: "web-1", candidate: true, after: func(f *Facts) { f.Planned.Plan, f.Planned.Closed = strategies.Plan{}, "UsageStale" },
 			want: "Whether shop/web-1 would be moved is not known here: nothing is planned: UsageStale. It runs on n1 (hot) and uses 900m cpu, 1024 Mi memory.",
 		},
 		"no plan": {
@@ -70,7 +70,7 @@ func TestPodSummary(t *testing.T) {
 			want: "Whether shop/web-1 would be moved is not known here: this process makes none. It runs on n1 (hot) and uses 900m cpu, 1024 Mi memory.",
 		},
 		"its node is left out": {
-			asked: "web-1", candidate: true, after: func(f *Facts) { f.Planned.Plan, f.Planned.Input.Nodes = plan.Plan{}, nil },
+			asked: "web-1", candidate: true, after: func(f *Facts) { f.Planned.Plan, f.Planned.Input.Nodes = strategies.Plan{}, nil },
 			want: "Whether shop/web-1 would be moved is not known here: the policy's nodeSelector leaves its node out, or the node is not ready. It runs on n1 (hot) and uses 900m cpu, 1024 Mi memory.",
 		},
 		"only the ledger knows it": {

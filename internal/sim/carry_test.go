@@ -13,8 +13,8 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/safeguards"
+	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
@@ -82,10 +82,10 @@ func steered(t *testing.T, fleet *Fleet, levels thresholds.Levels, settle time.D
 }
 
 // planned is a move of a replica's pod.
-func (e *evenkeel) planned(replica int, to string) plan.Move {
+func (e *evenkeel) planned(replica int, to string) strategies.Move {
 	pod := e.world.replicas[replica].pod
-	return plan.Move{
-		Pod:  plan.Pod{Pod: informed.Pod(pod), Usage: cluster.Amounts{500, 64 << 20}},
+	return strategies.Move{
+		Pod:  strategies.Pod{Pod: informed.Pod(pod), Usage: cluster.Amounts{500, 64 << 20}},
 		From: pod.Spec.NodeName, To: to,
 	}
 }
@@ -101,7 +101,7 @@ func TestADeployDuringAMove(t *testing.T) {
 				fleet.Replicas[i].Owner = i // of a single pod, so that no other one's going ends the move
 			}
 			w, e := steered(t, fleet, allHot, 0)
-			planned := plan.Plan{Moves: []plan.Move{e.planned(3, w.nodes[(w.replicas[3].node+1)%len(w.nodes)].Name)}}
+			planned := strategies.Plan{Moves: []strategies.Move{e.planned(3, w.nodes[(w.replicas[3].node+1)%len(w.nodes)].Name)}}
 			cycle := e.evictor.Begin(t.Context(), &planned, e.evict)
 			if evicted {
 				fits := fleet.Replicas[3].Requests
@@ -161,8 +161,8 @@ func TestAMoveWaitsForItsBudget(t *testing.T) {
 	w, e := steered(t, fleetOf(t, 40, 50), allHot, 0)
 	w.maxUnavailable = 10
 	to := func(i int) string { return w.nodes[(w.replicas[i].node+1)%len(w.nodes)].Name }
-	moves := []plan.Move{e.planned(0, to(0)), e.planned(1, to(1)), e.planned(12, to(12))}
-	e.Execute(t.Context(), realusage.Made{Plan: plan.Plan{Moves: moves}}, e.evict)
+	moves := []strategies.Move{e.planned(0, to(0)), e.planned(1, to(1)), e.planned(12, to(12))}
+	e.Execute(t.Context(), realusage.Made{Plan: strategies.Plan{Moves: moves}}, e.evict)
 	if e.err != nil || e.tally.landed != 3 || e.tally.refused > 0 {
 		t.Fatalf("%d of 3 landed, %d were refused: %v", e.tally.landed, e.tally.refused, e.err)
 	}

@@ -16,11 +16,11 @@ var _ frameworktypes.BalancePlugin = (*Plugin)(nil)
 
 // Balance plans on the newest observation and has the plan executed. Nodes are those that the policy's nodeSelector leaves.
 func (p *Plugin) Balance(ctx context.Context, nodes []*v1.Node) *frameworktypes.Status {
-	made, err := p.plan(ctx, nodes)
+	study, err := p.Study(ctx, nodes, Asked{})
 	if err != nil {
 		return &frameworktypes.Status{Err: err}
 	}
-	logger := klog.FromContext(ctx)
+	made, logger := study.Made, klog.FromContext(ctx)
 	logger.Info("Planned", "moves", len(made.Plan.Moves), "declined", len(made.Plan.Declined), "closed", made.Closed)
 	for i := range made.Plan.Declined {
 		d := &made.Plan.Declined[i]
@@ -28,11 +28,6 @@ func (p *Plugin) Balance(ctx context.Context, nodes []*v1.Node) *frameworktypes.
 	}
 	p.deps.Executor.Execute(ctx, made, p.evict)
 	return nil
-}
-
-func (p *Plugin) plan(ctx context.Context, nodes []*v1.Node) (Made, error) {
-	study, err := p.Study(ctx, nodes, Asked{})
-	return study.Made, err
 }
 
 // evict takes one pod through the framework: its pre-eviction filters, its limits and its eviction.

@@ -22,7 +22,7 @@ import (
 	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/scorer"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
@@ -38,7 +38,7 @@ const (
 type fleet struct {
 	nodes    []*v1.Node
 	pods     []*v1.Pod
-	observed plan.Observed
+	observed strategies.Observed
 	// uses is what each pod uses, by its name.
 	uses    map[string]cluster.Amounts
 	shared  informers.SharedInformerFactory
@@ -51,7 +51,7 @@ func newFleet(tb testing.TB, nodes int, decorate func(workload int, pod *v1.Pod)
 	tb.Helper()
 	f := &fleet{uses: map[string]cluster.Amounts{}, shared: informers.NewSharedInformerFactory(nil, 0)}
 	view := &usage.View{Snapshot: &cluster.Snapshot{}, Windows: []usage.Window{usage.Last, usage.Avg5m}}
-	f.observed = plan.Observed{View: view, States: map[string]thresholds.NodeState{}, MaxMoves: -1}
+	f.observed = strategies.Observed{View: view, States: map[string]thresholds.NodeState{}, MaxMoves: -1}
 	for i := range nodes {
 		f.add(i, nodes, decorate)
 	}

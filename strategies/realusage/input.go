@@ -11,6 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
@@ -20,7 +21,7 @@ import (
 type gathering struct {
 	*Plugin
 
-	observed plan.Observed
+	observed strategies.Observed
 	// byUID are the objects on the node that is looked at.
 	byUID map[string]*v1.Pod
 	// objects are those of the pods that may be moved, which the scheduler's filters need.
@@ -28,7 +29,7 @@ type gathering struct {
 }
 
 // input also returns the objects of the pods that may be moved.
-func (p *Plugin) input(observed plan.Observed, nodes []*v1.Node) (plan.Input, map[*cluster.Pod]*v1.Pod, error) {
+func (p *Plugin) input(observed strategies.Observed, nodes []*v1.Node) (plan.Input, map[*cluster.Pod]*v1.Pod, error) {
 	g := &gathering{
 		Plugin: p, observed: observed, byUID: map[string]*v1.Pod{}, objects: make(map[*cluster.Pod]*v1.Pod, observed.PodsOnHotNodes()),
 	}
@@ -97,16 +98,16 @@ func closed(node *cluster.Node) string {
 
 // pods are the candidates of a hot node, and what has left or is leaving it since it was observed: that is no cause for
 // further moves. Pods that were terminating then are neither: they are not part of what the node was judged by.
-func (g *gathering) pods(info *cluster.NodePods, read *usage.NodeUsage) (pods []plan.Pod, left cluster.Amounts, err error) {
+func (g *gathering) pods(info *cluster.NodePods, read *usage.NodeUsage) (pods []strategies.Pod, left cluster.Amounts, err error) {
 	if err := g.list(info.Node.Name); err != nil {
 		return nil, left, err
 	}
-	pods = make([]plan.Pod, 0, len(info.Pods))
+	pods = make([]strategies.Pod, 0, len(info.Pods))
 	for j, record := range info.Pods {
 		if record.Terminating {
 			continue
 		}
-		pod := plan.Pod{Pod: record, Usage: read.Pods[j].Used}
+		pod := strategies.Pod{Pod: record, Usage: read.Pods[j].Used}
 		object := g.byUID[record.UID]
 		if object == nil || object.DeletionTimestamp != nil || g.deps.Half.Moving(record.UID) {
 			left = left.Plus(pod.Usage) // at least what it was counted with; the next sample knows better

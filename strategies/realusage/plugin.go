@@ -16,6 +16,7 @@ import (
 	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 )
 
@@ -26,7 +27,7 @@ const Name = policy.RealUsageLowNodeUtilizationName
 type Half interface {
 	// Observe returns what is known now and whether it is good enough to evict
 	// on.
-	Observe() plan.Observed
+	Observe() strategies.Observed
 	// Session opens a what-if session on the cluster as it is now.
 	Session(ctx context.Context) (*placement.Session, error)
 	// Refuse returns why a pod may not be moved beyond what this package knows;
@@ -57,8 +58,8 @@ type Deps struct {
 
 // Made is a plan with what it was made on.
 type Made struct {
-	Plan     plan.Plan
-	Observed plan.Observed
+	Plan     strategies.Plan
+	Observed strategies.Observed
 	// Closed is why no plan was made; empty when one was.
 	Closed string
 	// Input is what the plan was made of, without its Placement; empty where none was made.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
@@ -27,7 +28,7 @@ type Asked struct {
 type Study struct {
 	Made Made
 	// Pod is the pod asked about as the planner sees it, on whatever node; nil if none was asked about or it is gone.
-	Pod *plan.Pod
+	Pod *strategies.Pod
 	// Protection is which checks of the DefaultEvictor protect the pod, in its words.
 	Protection string
 	// Landings are what the other nodes are to the pod.
@@ -86,7 +87,7 @@ func (p *Plugin) judge(ctx context.Context, study *Study, asked Asked) *v1.Pod {
 	if object == nil || read == nil {
 		return nil
 	}
-	pod := &plan.Pod{Pod: asked.Pod, Usage: read.Used}
+	pod := &strategies.Pod{Pod: asked.Pod, Usage: read.Used}
 	if pod.Refused = p.refuse(object, asked.Pod, read); pod.Refused == "" {
 		pod.Disruption = p.deps.Half.Disruption(object)
 	}

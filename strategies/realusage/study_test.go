@@ -21,7 +21,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/scorer"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
@@ -31,7 +31,7 @@ type yard struct {
 	*Plugin
 	nodes      []*v1.Node
 	pods       map[string][]*v1.Pod
-	observed   plan.Observed
+	observed   strategies.Observed
 	protection *defaultevictor.DefaultEvictorArgs
 	executed   int
 }
@@ -73,7 +73,7 @@ func newYard(t *testing.T, change ...func(*v1.Pod)) *yard {
 		t.Fatal(err)
 	}
 	resolved := set.Resolve(view)
-	y.observed = plan.Observed{View: view, Lines: resolved, States: states, Board: scorer.NewBoard(view, resolved, scorer.Config{}), MaxMoves: -1}
+	y.observed = strategies.Observed{View: view, Lines: resolved, States: states, Board: scorer.NewBoard(view, resolved, scorer.Config{}), MaxMoves: -1}
 	filters, err := placement.New(t.Context(), placement.Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -120,17 +120,17 @@ func (y *yard) study(t *testing.T, node, pod int) Study {
 func TestStudy(t *testing.T) {
 	y := newYard(t)
 	study := y.study(t, 0, 2)
-	made, err := y.plan(t.Context(), y.nodes)
+	plain, err := y.Study(t.Context(), y.nodes, Asked{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if y.executed > 0 || len(made.Plan.Moves) != 1 || len(study.Made.Plan.Moves) != 1 || study.Made.Plan.Moves[0].To != made.Plan.Moves[0].To {
-		t.Errorf("executed %d, planned %+v and %+v", y.executed, made.Plan.Moves, study.Made.Plan.Moves)
+	if y.executed > 0 || len(plain.Made.Plan.Moves) != 1 || len(study.Made.Plan.Moves) != 1 || study.Made.Plan.Moves[0].To != plain.Made.Plan.Moves[0].To {
+		t.Errorf("executed %d, planned %+v and %+v", y.executed, plain.Made.Plan.Moves, study.Made.Plan.Moves)
 	}
 	if study.Pod == nil || study.Pod.Refused != "" || len(study.Landings) != 2 || study.Landings[0].Refused != "" {
 		t.Errorf("pod %+v, landings %+v", study.Pod, study.Landings)
 	}
-	if study.Made.Input.Placement != nil || made.By != y.Plugin {
+	if study.Made.Input.Placement != nil || plain.Made.By != y.Plugin {
 		t.Error("the plan keeps a session that is closed, or does not name its maker")
 	}
 }
@@ -150,7 +150,7 @@ func TestStudyWhileClosed(t *testing.T) {
 	if study := y.study(t, 0, 0); study.Pod == nil || study.Made.Closed != "OutsideWindow" || len(study.Made.Plan.Moves)+len(study.Landings) > 0 {
 		t.Errorf("got %+v", study)
 	}
-	y.observed = plan.Observed{Closed: "NoUsageData"}
+	y.observed = strategies.Observed{Closed: "NoUsageData"}
 	if _, err := y.Study(t.Context(), y.nodes, Asked{Pod: &cluster.Pod{}}); err != nil {
 		t.Errorf("before the first observation: %v", err)
 	}
@@ -186,7 +186,7 @@ func TestStudyOfAPodThatIsGone(t *testing.T) {
 
 // fakeHalf is an evicting half that refuses nothing.
 type fakeHalf struct {
-	observed   *plan.Observed
+	observed   *strategies.Observed
 	session    func() *placement.Session
 	disruption func(*v1.Pod) int64
 	surges     func(*v1.Pod) bool
@@ -194,7 +194,7 @@ type fakeHalf struct {
 
 var _ Half = (*fakeHalf)(nil)
 
-func (h *fakeHalf) Observe() plan.Observed { return *h.observed }
+func (h *fakeHalf) Observe() strategies.Observed { return *h.observed }
 
 func (h *fakeHalf) Session(context.Context) (*placement.Session, error) {
 	if h.session == nil {

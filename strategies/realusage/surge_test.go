@@ -13,7 +13,7 @@ import (
 	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
 
 	"github.com/evenkeel/evenkeel/policy"
-	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/strategies"
 )
 
 // The one check that a surge makes pointless lets a pod pass, and only that: held against the DefaultEvictor itself, because
@@ -50,7 +50,7 @@ func TestSurgePassesMinReplicas(t *testing.T) {
 	}
 	handle.EvictorFilterImpl = filter
 	p, err := New(&policy.RealUsageLowNodeUtilizationArgs{}, handle, Deps{
-		Half:     &fakeHalf{observed: &plan.Observed{}, surges: func(pod *v1.Pod) bool { return pod.Annotations["asks"] != "" }},
+		Half:     &fakeHalf{observed: &strategies.Observed{}, surges: func(pod *v1.Pod) bool { return pod.Annotations["asks"] != "" }},
 		Executor: executorFunc(func(Made) {}),
 	})
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/thresholds"
 )
 
@@ -31,7 +32,7 @@ func fleet(nodes int, coolPercent int64) Input {
 			for k := range benchPods {
 				name := fmt.Sprintf("workload-%05d-%02d", i, k)
 				used := cluster.Amounts{850 + rng.Int64N(400), 2 << 30}
-				n.Pods = append(n.Pods, Pod{
+				n.Pods = append(n.Pods, strategies.Pod{
 					Pod:        &cluster.Pod{UID: name, Namespace: "ns", Name: name, Node: n.Name, Priority: int32(k % 3)},
 					Usage:      used,
 					Disruption: int64(k % 4),
@@ -57,7 +58,7 @@ func BenchmarkPlan(b *testing.B) {
 		for _, nodes := range []int{100, 1000, 5000} {
 			b.Run(fmt.Sprintf("%s/nodes=%d", room.name, nodes), func(b *testing.B) {
 				in := fleet(nodes, room.coolPercent)
-				var plan Plan
+				var plan strategies.Plan
 				b.ReportAllocs()
 				for b.Loop() {
 					plan = New(in)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/thresholds"
 )
 
@@ -44,7 +45,7 @@ func cool(name string, predicted cluster.Amounts, change ...func(*Node)) Node {
 func closedFor(why string) func(*Node) { return func(n *Node) { n.Closed = why } }
 
 // hot is a hot node on which something that cannot be moved and these pods run.
-func hot(name string, system cluster.Amounts, pods ...Pod) Node {
+func hot(name string, system cluster.Amounts, pods ...strategies.Pod) Node {
 	n := Node{Name: name, Allocatable: thousand, State: thresholds.Hot, Current: system}
 	for _, pod := range pods {
 		pod.Pod = &cluster.Pod{UID: "uid-" + pod.Name, Namespace: "ns", Name: pod.Name, Node: name, Priority: pod.Priority}
@@ -55,23 +56,25 @@ func hot(name string, system cluster.Amounts, pods ...Pod) Node {
 	return n
 }
 
-func pod(name string, usage cluster.Amounts, change ...func(*Pod)) Pod {
-	p := Pod{Pod: &cluster.Pod{Name: name}, Usage: usage}
+func pod(name string, usage cluster.Amounts, change ...func(*strategies.Pod)) strategies.Pod {
+	p := strategies.Pod{Pod: &cluster.Pod{Name: name}, Usage: usage}
 	for _, c := range change {
 		c(&p)
 	}
 	return p
 }
 
-func priority(v int32) func(*Pod) { return func(p *Pod) { p.Priority = v } }
+func priority(v int32) func(*strategies.Pod) { return func(p *strategies.Pod) { p.Priority = v } }
 
-func disruption(v int64) func(*Pod) { return func(p *Pod) { p.Disruption = v } }
+func disruption(v int64) func(*strategies.Pod) { return func(p *strategies.Pod) { p.Disruption = v } }
 
-func refused(why reasons.Reason) func(*Pod) { return func(p *Pod) { p.Refused = why } }
+func refused(why reasons.Reason) func(*strategies.Pod) {
+	return func(p *strategies.Pod) { p.Refused = why }
+}
 
 // pods are n pods of one usage, named after the first letter.
-func pods(n int, name string, usage cluster.Amounts, change ...func(*Pod)) []Pod {
-	all := make([]Pod, n)
+func pods(n int, name string, usage cluster.Amounts, change ...func(*strategies.Pod)) []strategies.Pod {
+	all := make([]strategies.Pod, n)
 	for i := range all {
 		all[i] = pod(fmt.Sprintf("%s%d", name, i), usage, change...)
 	}
@@ -79,7 +82,7 @@ func pods(n int, name string, usage cluster.Amounts, change ...func(*Pod)) []Pod
 }
 
 // described renders a plan: moves, declined pods and nodes that stay hot, each with its reason.
-func described(plan Plan) []string {
+func described(plan strategies.Plan) []string {
 	var lines []string
 	for _, m := range plan.Moves {
 		lines = append(lines, fmt.Sprintf("%s: %s -> %s", m.Name, m.From, m.To))

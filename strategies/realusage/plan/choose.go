@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/strategies"
 )
 
 // smallest returns the fewest pods whose usage covers the need, and among as few the least disrupting, then those of the
@@ -12,10 +13,10 @@ import (
 //
 // With one resource in need the largest pods are the fewest. With several the search deepens by number and gives up after
 // searchSteps in favour of taking the greatest relief first, which may be one or two more than the fewest.
-func smallest(pods []*Pod, by *scale) []*Pod {
+func smallest(pods []*strategies.Pod, by *scale) []*strategies.Pod {
 	need := by.need
 	ordered := slices.Clone(pods)
-	slices.SortStableFunc(ordered, func(a, b *Pod) int {
+	slices.SortStableFunc(ordered, func(a, b *strategies.Pod) int {
 		return cmp.Or(-cmp.Compare(relief(a, need), relief(b, need)), compareDisruption(a, b))
 	})
 	chosen := greedy(ordered, need)
@@ -30,8 +31,8 @@ func smallest(pods []*Pod, by *scale) []*Pod {
 }
 
 // greedy takes pods in order until the need is covered, then drops what turned out to be superfluous.
-func greedy(ordered []*Pod, need cluster.Amounts) []*Pod {
-	var chosen []*Pod
+func greedy(ordered []*strategies.Pod, need cluster.Amounts) []*strategies.Pod {
+	var chosen []*strategies.Pod
 	left := need
 	remaining := slices.Clone(ordered)
 	for positive(left) && len(remaining) > 0 {
@@ -59,13 +60,13 @@ const searchSteps = 20_000
 
 // search looks for fewer than best pods that cover the need.
 type search struct {
-	pods []*Pod
+	pods []*strategies.Pod
 	need cluster.Amounts
 	best int
 	// top[r] sums up the k largest usages of resource r: no k pods can relieve it of more.
 	top   [cluster.NumResources][]int64
 	steps int
-	path  []*Pod
+	path  []*strategies.Pod
 }
 
 func (s *search) bounds() {
@@ -82,7 +83,7 @@ func (s *search) bounds() {
 	}
 }
 
-func (s *search) run() []*Pod {
+func (s *search) run() []*strategies.Pod {
 	for k := 1; k < s.best; k++ {
 		if s.reachable(s.need, k) && s.descend(0, k, s.need) {
 			return slices.Clone(s.path)
@@ -124,12 +125,12 @@ func (s *search) descend(from, k int, left cluster.Amounts) bool {
 }
 
 // refine exchanges chosen pods for others that disrupt less, or as much with less weight, as long as the need stays covered.
-func refine(chosen, pods []*Pod, by *scale) []*Pod {
-	others := slices.DeleteFunc(slices.Clone(pods), func(pod *Pod) bool { return slices.Contains(chosen, pod) })
-	slices.SortStableFunc(others, func(a, b *Pod) int {
+func refine(chosen, pods []*strategies.Pod, by *scale) []*strategies.Pod {
+	others := slices.DeleteFunc(slices.Clone(pods), func(pod *strategies.Pod) bool { return slices.Contains(chosen, pod) })
+	slices.SortStableFunc(others, func(a, b *strategies.Pod) int {
 		return cmp.Or(compareDisruption(a, b), cmp.Compare(by.weight(a), by.weight(b)), compareKey(a, b))
 	})
-	slices.SortStableFunc(chosen, func(a, b *Pod) int { return -compareDisruption(a, b) })
+	slices.SortStableFunc(chosen, func(a, b *strategies.Pod) int { return -compareDisruption(a, b) })
 	total := sum(chosen)
 	for i, pod := range chosen {
 		for j, other := range others {
@@ -146,7 +147,7 @@ func refine(chosen, pods []*Pod, by *scale) []*Pod {
 }
 
 // relief is the part of the need that a pod carries: the sum over resources of its share in what is needed of each.
-func relief(pod *Pod, need cluster.Amounts) float64 {
+func relief(pod *strategies.Pod, need cluster.Amounts) float64 {
 	total := 0.0
 	for r := range need {
 		if need[r] > 0 {
@@ -156,10 +157,10 @@ func relief(pod *Pod, need cluster.Amounts) float64 {
 	return total
 }
 
-func compareDisruption(a, b *Pod) int { return cmp.Compare(a.Disruption, b.Disruption) }
+func compareDisruption(a, b *strategies.Pod) int { return cmp.Compare(a.Disruption, b.Disruption) }
 
 // priorities returns the distinct priorities, lowest first.
-func priorities(pods []*Pod) []int32 {
+func priorities(pods []*strategies.Pod) []int32 {
 	var all []int32
 	for _, pod := range pods {
 		all = append(all, pod.Priority)
@@ -168,11 +169,11 @@ func priorities(pods []*Pod) []int32 {
 	return slices.Compact(all)
 }
 
-func upTo(pods []*Pod, priority int32) []*Pod {
-	return slices.DeleteFunc(slices.Clone(pods), func(pod *Pod) bool { return pod.Priority > priority })
+func upTo(pods []*strategies.Pod, priority int32) []*strategies.Pod {
+	return slices.DeleteFunc(slices.Clone(pods), func(pod *strategies.Pod) bool { return pod.Priority > priority })
 }
 
-func sum(pods []*Pod) cluster.Amounts {
+func sum(pods []*strategies.Pod) cluster.Amounts {
 	var total cluster.Amounts
 	for _, pod := range pods {
 		total = total.Plus(pod.Usage)

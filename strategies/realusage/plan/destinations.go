@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/thresholds"
 )
 
@@ -93,7 +94,7 @@ func (p *ports) compareFill(a, b int32) int {
 }
 
 // size orders pods across resources by the share of the first destination that they would take.
-func (p *ports) size(pod *Pod) float64 {
+func (p *ports) size(pod *strategies.Pod) float64 {
 	if len(p.cool) == 0 {
 		return 0
 	}

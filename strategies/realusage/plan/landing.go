@@ -7,11 +7,12 @@ import (
 	"strings"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/strategies"
 )
 
 // landing is a pod on a destination, with the way back.
 type landing struct {
-	pod  *Pod
+	pod  *strategies.Pod
 	to   *destination
 	undo func()
 	from int32 // the pod's node among the input's, once the plan holds the landing
@@ -19,7 +20,7 @@ type landing struct {
 
 // land puts every pod on a destination, the largest first, or none: then it returns the first pod that found no place.
 // Destinations are tried in the order of choice and, where that leaves a pod without one, in the other.
-func (p *ports) land(pods []*Pod) (landed []landing, stuck *Pod) {
+func (p *ports) land(pods []*strategies.Pod) (landed []landing, stuck *strategies.Pod) {
 	if landed, stuck = p.landBy(pods, p.first); stuck == nil {
 		return landed, nil
 	}
@@ -29,9 +30,9 @@ func (p *ports) land(pods []*Pod) (landed []landing, stuck *Pod) {
 	return nil, stuck
 }
 
-func (p *ports) landBy(pods []*Pod, by order) (landed []landing, stuck *Pod) {
+func (p *ports) landBy(pods []*strategies.Pod, by order) (landed []landing, stuck *strategies.Pod) {
 	pods = slices.Clone(pods)
-	slices.SortStableFunc(pods, func(a, b *Pod) int {
+	slices.SortStableFunc(pods, func(a, b *strategies.Pod) int {
 		return cmp.Or(-cmp.Compare(p.size(a), p.size(b)), compareKey(a, b))
 	})
 	for _, pod := range pods {
@@ -46,7 +47,7 @@ func (p *ports) landBy(pods []*Pod, by order) (landed []landing, stuck *Pod) {
 }
 
 // takes says whether any destination would take the pod now.
-func (p *ports) takes(pod *Pod) bool {
+func (p *ports) takes(pod *strategies.Pod) bool {
 	for to := range p.withRoom(pod.Usage, coolestFirst) {
 		if ok, _ := p.placement.Fits(pod.Pod, to.name); ok {
 			return true
@@ -55,7 +56,7 @@ func (p *ports) takes(pod *Pod) bool {
 	return false
 }
 
-func (p *ports) landOne(pod *Pod, by order) (landing, bool) {
+func (p *ports) landOne(pod *strategies.Pod, by order) (landing, bool) {
 	for to := range p.withRoom(pod.Usage, by) {
 		if ok, _ := p.placement.Fits(pod.Pod, to.name); !ok {
 			continue
@@ -79,7 +80,7 @@ func (p *ports) takeBack(landed []landing) {
 }
 
 // refusals sums up, for a person, why no destination takes a pod.
-func (p *ports) refusals(pod *Pod) string {
+func (p *ports) refusals(pod *strategies.Pod) string {
 	if len(p.cool) == 0 {
 		return "no node is cool"
 	}

@@ -3,6 +3,7 @@ package plan
 import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/thresholds"
 )
 
@@ -19,7 +20,7 @@ type Landing struct {
 
 // Landings says of every node but the pod's own whether it would take the pod and, if not, why: the first of the reasons that
 // the planner goes by. Nothing is moved. Without a Placement filters refuse nothing.
-func Landings(in *Input, pod *Pod) []Landing {
+func Landings(in *Input, pod *strategies.Pod) []Landing {
 	landings := make([]Landing, 0, len(in.Nodes))
 	for i := range in.Nodes {
 		if n := &in.Nodes[i]; n.Name != pod.Node {
@@ -29,7 +30,7 @@ func Landings(in *Input, pod *Pod) []Landing {
 	return landings
 }
 
-func (in *Input) landing(n *Node, pod *Pod) Landing {
+func (in *Input) landing(n *Node, pod *strategies.Pod) Landing {
 	l := Landing{
 		Node: n.Name, State: n.State,
 		Before: n.Predicted.PercentOf(n.Allocatable), After: n.Predicted.Plus(pod.Usage).PercentOf(n.Allocatable),

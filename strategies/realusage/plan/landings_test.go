@@ -7,12 +7,13 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/thresholds"
 )
 
 // Each node says the first of the planner's reasons that holds, and the pod's own node says nothing.
 func TestLandings(t *testing.T) {
-	asked := Pod{Pod: &cluster.Pod{UID: "u", Namespace: "ns", Name: "web", Node: "b"}, Usage: cluster.Amounts{100, 50}}
+	asked := strategies.Pod{Pod: &cluster.Pod{UID: "u", Namespace: "ns", Name: "web", Node: "b"}, Usage: cluster.Amounts{100, 50}}
 	warm := cool("warm", cluster.Amounts{500, 0})
 	warm.State = thresholds.Warm
 	in := Input{

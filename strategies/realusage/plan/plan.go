@@ -14,6 +14,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/thresholds"
 )
 
@@ -23,7 +24,7 @@ import (
 //
 // Who comes first takes the room. So where the hottest node first leaves a node without landings, or moves more pods than
 // each node alone would have to, other orders are tried as well.
-func New(in Input) Plan {
+func New(in Input) strategies.Plan {
 	best := attempt(&in, orders[0])
 	asked := best.ports.asked
 	for _, o := range orders[1:] {
@@ -57,7 +58,7 @@ type planner struct {
 	hot      []int32          // places of the input's nodes
 	notes    []reasons.Reason // by the input's nodes
 	landed   []landing
-	declined []Declined
+	declined []strategies.Declined
 	// cooled counts the nodes that were cooled, crowded those that were not for want of room, excess the moves beyond what
 	// each node alone would take.
 	cooled, crowded, excess int
@@ -158,7 +159,7 @@ func (p *planner) cool(at int32) {
 }
 
 // giveUp finds out whether a node is left alone for want of landings or of room for all its moves.
-func (p *planner) giveUp(at int32, movable []*Pod, need cluster.Amounts) {
+func (p *planner) giveUp(at int32, movable []*strategies.Pod, need cluster.Amounts) {
 	landable, stuck := p.landable(movable)
 	if covers(sum(landable), need) {
 		p.crowded++
@@ -173,16 +174,16 @@ func (p *planner) giveUp(at int32, movable []*Pod, need cluster.Amounts) {
 }
 
 // movable returns the pods that may be moved and declines those whose refusal matters to a person.
-func (p *planner) movable(n *Node, need cluster.Amounts) []*Pod {
-	var movable []*Pod
+func (p *planner) movable(n *Node, need cluster.Amounts) []*strategies.Pod {
+	var movable []*strategies.Pod
 	for i := range n.Pods {
 		pod := &n.Pods[i]
 		if pod.Refused != "" {
-			p.declined = append(p.declined, Declined{Pod: *pod, Node: n.Name, Reason: pod.Refused})
+			p.declined = append(p.declined, strategies.Declined{Pod: *pod, Node: n.Name, Reason: pod.Refused})
 			continue
 		}
 		if gain(pod, n, need) < p.in.MinGainPercent {
-			p.declined = append(p.declined, Declined{Pod: *pod, Node: n.Name, Reason: reasons.GainTooSmall})
+			p.declined = append(p.declined, strategies.Declined{Pod: *pod, Node: n.Name, Reason: reasons.GainTooSmall})
 			continue
 		}
 		movable = append(movable, pod)
@@ -192,7 +193,7 @@ func (p *planner) movable(n *Node, need cluster.Amounts) []*Pod {
 }
 
 // gain is what moving a pod takes off its node in the resources that have to leave, in percent of allocatable.
-func gain(pod *Pod, n *Node, need cluster.Amounts) float64 {
+func gain(pod *strategies.Pod, n *Node, need cluster.Amounts) float64 {
 	most := 0.0
 	for r, percent := range pod.Usage.PercentOf(n.Allocatable) {
 		if need[r] > 0 {
@@ -203,7 +204,7 @@ func gain(pod *Pod, n *Node, need cluster.Amounts) float64 {
 }
 
 // landable separates the pods that have a landing, were they the only move, from those that have none.
-func (p *planner) landable(pods []*Pod) (landable, stuck []*Pod) {
+func (p *planner) landable(pods []*strategies.Pod) (landable, stuck []*strategies.Pod) {
 	for _, pod := range pods {
 		if p.ports.takes(pod) {
 			landable = append(landable, pod)
@@ -217,7 +218,7 @@ func (p *planner) landable(pods []*Pod) (landable, stuck []*Pod) {
 // fewest lands the smallest set of pods that covers the need and has places for all its pods. Those that would find no
 // place even alone are left out, or else the one that found none beside the others, and the next best set is tried; best
 // says that the first would do. Pods that are not chosen are not asked about: with some filters that takes a millisecond.
-func (p *planner) fewest(band []*Pod, by *scale) (landed []landing, best bool) {
+func (p *planner) fewest(band []*strategies.Pod, by *scale) (landed []landing, best bool) {
 	for best = true; covers(sum(band), by.need); best = false {
 		chosen := smallest(band, by)
 		landed, stuck := p.ports.land(chosen)
@@ -226,16 +227,16 @@ func (p *planner) fewest(band []*Pod, by *scale) (landed []landing, best bool) {
 		}
 		_, hopeless := p.landable(chosen)
 		if len(hopeless) == 0 {
-			hopeless = []*Pod{stuck}
+			hopeless = []*strategies.Pod{stuck}
 		}
-		band = slices.DeleteFunc(slices.Clone(band), func(pod *Pod) bool { return slices.Contains(hopeless, pod) })
+		band = slices.DeleteFunc(slices.Clone(band), func(pod *strategies.Pod) bool { return slices.Contains(hopeless, pod) })
 	}
 	return nil, false
 }
 
 // beyondLeast is how many more moves were needed than if there were landings without end; having to resort to a higher
 // priority counts as one.
-func (p *planner) beyondLeast(movable []*Pod, by *scale, used int32, moves int) int {
+func (p *planner) beyondLeast(movable []*strategies.Pod, by *scale, used int32, moves int) int {
 	for _, priority := range priorities(movable) {
 		band := upTo(movable, priority)
 		switch {
@@ -261,11 +262,11 @@ func (p *planner) budget() int {
 }
 
 // leave notes why a node is left alone and declines those of the given pods that might have been moved.
-func (p *planner) leave(at int32, why reasons.Reason, pods []*Pod, need cluster.Amounts) {
+func (p *planner) leave(at int32, why reasons.Reason, pods []*strategies.Pod, need cluster.Amounts) {
 	p.notes[at] = why
 	for _, pod := range pods {
 		if relief(pod, need) > 0 {
-			p.declined = append(p.declined, Declined{
+			p.declined = append(p.declined, strategies.Declined{
 				Pod: *pod, Node: p.in.Nodes[at].Name, Reason: reasons.HotThroughImmovable,
 				Detail: "the node would stay above its evict line without every pod that can be moved",
 			})
@@ -273,19 +274,19 @@ func (p *planner) leave(at int32, why reasons.Reason, pods []*Pod, need cluster.
 	}
 }
 
-func (p *planner) declineStuck(at int32, pods []*Pod) {
+func (p *planner) declineStuck(at int32, pods []*strategies.Pod) {
 	for _, pod := range pods {
-		p.declined = append(p.declined, Declined{
+		p.declined = append(p.declined, strategies.Declined{
 			Pod: *pod, Node: p.in.Nodes[at].Name, Reason: reasons.NoLanding, Detail: p.ports.refusals(pod),
 		})
 	}
 }
 
 // declineCrowded notes that the pods of a node have landings each, but not enough of them together.
-func (p *planner) declineCrowded(at int32, pods []*Pod) {
+func (p *planner) declineCrowded(at int32, pods []*strategies.Pod) {
 	p.notes[at] = reasons.NoLanding
 	for _, pod := range pods {
-		p.declined = append(p.declined, Declined{
+		p.declined = append(p.declined, strategies.Declined{
 			Pod: *pod, Node: p.in.Nodes[at].Name, Reason: reasons.NoLanding,
 			Detail: "the cool nodes have no room for as many pods as cooling the node takes",
 		})
@@ -315,15 +316,15 @@ func (n *Node) used() cluster.Amounts {
 	return n.Predicted
 }
 
-func (p *planner) plan() Plan {
+func (p *planner) plan() strategies.Plan {
 	after := make([]cluster.Amounts, len(p.in.Nodes))
 	for i := range p.in.Nodes {
 		after[i] = p.in.Nodes[i].used()
 	}
-	plan := Plan{Moves: p.moves(after), Declined: p.declined, Nodes: make([]NodeReport, len(p.in.Nodes))}
+	plan := strategies.Plan{Moves: p.moves(after), Declined: p.declined, Nodes: make([]strategies.NodeReport, len(p.in.Nodes))}
 	for i := range p.in.Nodes {
 		n := &p.in.Nodes[i]
-		plan.Nodes[i] = NodeReport{
+		plan.Nodes[i] = strategies.NodeReport{
 			Name: n.Name, State: n.State, Reason: p.notes[i],
 			Before: n.used().PercentOf(n.Allocatable), After: after[i].PercentOf(n.Allocatable),
 		}
@@ -332,7 +333,7 @@ func (p *planner) plan() Plan {
 }
 
 // moves turns the landings into moves, each from what the ones before it have left, and brings after to what all leave.
-func (p *planner) moves(after []cluster.Amounts) []Move {
+func (p *planner) moves(after []cluster.Amounts) []strategies.Move {
 	if len(p.landed) == 0 {
 		return nil
 	}
@@ -341,9 +342,9 @@ func (p *planner) moves(after []cluster.Amounts) []Move {
 		after[at] = after[at].Plus(by)
 		return before, after[at].PercentOf(p.in.Nodes[at].Allocatable)
 	}
-	moves := make([]Move, len(p.landed))
+	moves := make([]strategies.Move, len(p.landed))
 	for i, l := range p.landed {
-		move := Move{Pod: *l.pod, From: p.in.Nodes[l.from].Name, To: l.to.name, Reason: reasons.NodeHot}
+		move := strategies.Move{Pod: *l.pod, From: p.in.Nodes[l.from].Name, To: l.to.name, Reason: reasons.NodeHot}
 		move.FromBefore, move.FromAfter = change(l.from, cluster.Amounts{}.Minus(l.pod.Usage))
 		move.ToBefore, move.ToAfter = change(l.to.at, l.pod.Usage)
 		moves[i] = move
@@ -365,4 +366,4 @@ func (p *planner) scale(n *Node, need cluster.Amounts) *scale {
 }
 
 // Idle is the plan that does nothing, with the nodes as they are.
-func Idle(in Input) Plan { return newPlanner(&in, coolestFirst).plan() }
+func Idle(in Input) strategies.Plan { return newPlanner(&in, coolestFirst).plan() }

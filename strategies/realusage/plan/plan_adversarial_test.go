@@ -10,6 +10,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/strategies"
 )
 
 func everyLine(v float64) levels {
@@ -200,7 +201,7 @@ func inputOf(data []byte) (Input, forbidding) {
 		in.Nodes = append(in.Nodes, cool(fmt.Sprintf("cool%d", c), cluster.Amounts{next() * 2, next() * 2}))
 	}
 	for h := range hotNodes {
-		system, all := cluster.Amounts{next() * 4, next() * 4}, []Pod(nil)
+		system, all := cluster.Amounts{next() * 4, next() * 4}, []strategies.Pod(nil)
 		for k := range next() % 6 {
 			p := pod(fmt.Sprintf("p%d-%d", h, k), cluster.Amounts{next() * 2, next() * 2}, priority(int32(next()%3)), disruption(next()%3))
 			if next()%5 == 0 {

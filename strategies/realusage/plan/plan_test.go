@@ -8,6 +8,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/thresholds"
 )
 
@@ -261,7 +262,7 @@ func TestPlanReports(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("moves (-want +got):\n%s", diff)
 	}
-	wantNodes := []NodeReport{
+	wantNodes := []strategies.NodeReport{
 		{Name: "c", State: thresholds.Cool, Before: cluster.Percents{10, 10}, After: cluster.Percents{22, 12}},
 		{Name: "h", State: thresholds.Hot, Before: cluster.Percents{77, 4}, After: cluster.Percents{65, 2}},
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/thresholds"
 )
 
@@ -82,7 +83,7 @@ func randomHot(rng *rand.Rand, h int, shape func(*rand.Rand) cluster.Amounts) No
 	n := Node{Name: fmt.Sprintf("hot%d", h), Allocatable: thousand, State: thresholds.Hot}
 	for k := range 1 + rng.IntN(4) {
 		name := fmt.Sprintf("p%d-%d", h, k)
-		n.Pods = append(n.Pods, Pod{
+		n.Pods = append(n.Pods, strategies.Pod{
 			Pod:        &cluster.Pod{UID: name, Namespace: "ns", Name: name, Node: n.Name},
 			Usage:      shape(rng),
 			Disruption: int64(rng.IntN(2)),
@@ -104,7 +105,7 @@ func randomHot(rng *rand.Rand, h int, shape func(*rand.Rand) cluster.Amounts) No
 type optimum struct {
 	in      *Input
 	refused forbidding
-	pods    []*Pod
+	pods    []*strategies.Pod
 	from    []int
 	load    []cluster.Amounts
 	cooled  int
@@ -179,7 +180,7 @@ func (o *optimum) isUnder(i int, line cluster.Percents) bool {
 
 // Every move has a landing that accepts the pod, no destination is pushed above its ceiling, no source gets a pod, and no
 // pod moves twice.
-func checkSound(t *testing.T, in *Input, refused forbidding, plan Plan) {
+func checkSound(t *testing.T, in *Input, refused forbidding, plan strategies.Plan) {
 	t.Helper()
 	load := map[string]cluster.Amounts{}
 	nodes := map[string]*Node{}
@@ -207,7 +208,7 @@ func checkSound(t *testing.T, in *Input, refused forbidding, plan Plan) {
 	}
 }
 
-func cooledBy(in *Input, plan Plan) int {
+func cooledBy(in *Input, plan strategies.Plan) int {
 	cooled := 0
 	for i := range plan.Nodes {
 		under := true
@@ -277,7 +278,7 @@ func TestPlanSparesHigherPriorities(t *testing.T) {
 		moved++
 		below := in
 		below.Nodes = slices.Clone(in.Nodes)
-		below.Nodes[h].Pods = slices.DeleteFunc(slices.Clone(in.Nodes[h].Pods), func(p Pod) bool { return p.Priority >= highest })
+		below.Nodes[h].Pods = slices.DeleteFunc(slices.Clone(in.Nodes[h].Pods), func(p strategies.Pod) bool { return p.Priority >= highest })
 		if cooled, _ := bruteForce(&below, refused); cooled > 0 {
 			raised++
 			t.Logf("%v moves priority %d, though lower ones would do", described(plan), highest)
@@ -309,7 +310,7 @@ func TestPlanIsDeterministic(t *testing.T) {
 	}
 }
 
-func moves(plan Plan) string {
+func moves(plan strategies.Plan) string {
 	s := ""
 	for _, m := range plan.Moves {
 		s += fmt.Sprintf("%s %s->%s; ", m.Name, m.From, m.To)

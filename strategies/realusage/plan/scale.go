@@ -1,6 +1,9 @@
 package plan
 
-import "github.com/evenkeel/evenkeel/cluster"
+import (
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/strategies"
+)
 
 // scale weighs the pods of one hot node against each other.
 type scale struct {
@@ -19,7 +22,7 @@ const nearest = 4
 // weight is what speaks against a pod when others cover the need as well: what it uses of the resources in need, because more
 // would leave than has to, and by how much its move would raise the sum over nodes of the squares of the others. Moving m from
 // a node at a to one at b changes a² + b² by 2m(b − a + m), all in shares of allocatable.
-func (s *scale) weight(pod *Pod) float64 {
+func (s *scale) weight(pod *strategies.Pod) float64 {
 	total := 0.0
 	for r := range s.need {
 		m := share(pod.Usage[r], s.allocatable[r])

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/thresholds"
 )
 
@@ -24,18 +24,7 @@ type Node struct {
 	// Closed is why the node takes no landing although it is cool (cordoned, about to be removed); empty if it may.
 	Closed string
 	// Pods are the candidates on a hot node; nil on others.
-	Pods []Pod
-}
-
-// Pod is one pod of a hot node.
-type Pod struct {
-	*cluster.Pod
-	// Usage is what the pod was measured at.
-	Usage cluster.Amounts
-	// Refused is why the pod may not be moved; empty when it may.
-	Refused reasons.Reason
-	// Disruption orders pods of one priority: lower is moved first.
-	Disruption int64
+	Pods []strategies.Pod
 }
 
 // Placement answers which nodes would take a pod, moves of this plan included.
@@ -57,40 +46,6 @@ type Input struct {
 	Placement      Placement
 }
 
-// Move is one planned move.
-type Move struct {
-	Pod
-	From, To string
-	Reason   reasons.Reason
-	// FromPercent and ToPercent are the source and the destination before and after this move, in the order of the plan.
-	FromBefore, FromAfter, ToBefore, ToAfter cluster.Percents
-}
-
-// Declined is a pod that would have helped and is not moved.
-type Declined struct {
-	Pod
-	Node   string
-	Reason reasons.Reason
-	// Detail says more for a person, such as which filter refused it where.
-	Detail string
-}
-
-// NodeReport is a node before and after the plan.
-type NodeReport struct {
-	Name          string
-	State         thresholds.State
-	Before, After cluster.Percents
-	// Reason is why a hot node is not cooled; empty otherwise.
-	Reason reasons.Reason
-}
-
-// Plan is what to do and why, and why not more.
-type Plan struct {
-	Moves    []Move
-	Declined []Declined
-	Nodes    []NodeReport
-}
-
-func compareKey(a, b *Pod) int {
+func compareKey(a, b *strategies.Pod) int {
 	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 }

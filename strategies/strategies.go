@@ -1,0 +1,98 @@
+// Package strategies is what all strategies share, as values: what they plan on,
+// what a plan is, and how a move is told. A strategy is a folder below this one;
+// it makes a Plan of an Observed, and the evicting half carries it out.
+package strategies
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/scorer"
+	"github.com/evenkeel/evenkeel/thresholds"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// Observed is what a strategy plans on.
+type Observed struct {
+	View   *usage.View
+	Board  *scorer.Board
+	States map[string]thresholds.NodeState
+	Lines  *thresholds.Resolved
+	// Closed is why nothing may be evicted now; empty when it may.
+	Closed string
+	// MaxMoves is how many moves may be made beside the policy's bound; negative
+	// for no further bound.
+	MaxMoves int
+}
+
+// PodsOnHotNodes counts the pods that may have to be looked at.
+func (o *Observed) PodsOnHotNodes() (pods int) {
+	for _, info := range o.View.Snapshot.Nodes {
+		if o.States[info.Node.Name].State == thresholds.Hot {
+			pods += len(info.Pods)
+		}
+	}
+	return pods
+}
+
+// Pod is one pod of a hot node.
+type Pod struct {
+	*cluster.Pod
+	// Usage is what the pod was measured at.
+	Usage cluster.Amounts
+	// Refused is why the pod may not be moved; empty when it may.
+	Refused reasons.Reason
+	// Disruption orders pods of one priority: lower is moved first.
+	Disruption int64
+}
+
+// Move is one planned move.
+type Move struct {
+	Pod
+	From, To string
+	Reason   reasons.Reason
+	// FromPercent and ToPercent are the source and the destination before and after this move, in the order of the plan.
+	FromBefore, FromAfter, ToBefore, ToAfter cluster.Percents
+}
+
+// Sentence says with the numbers why the pod is moved: it goes into the pod's
+// Event.
+func (m *Move) Sentence(evidence []thresholds.Evidence) string {
+	said := make([]string, len(evidence))
+	for i := range evidence {
+		said[i] = evidence[i].String()
+	}
+	hottest := cluster.CPU
+	if m.FromBefore[cluster.Memory]-m.FromAfter[cluster.Memory] > m.FromBefore[cluster.CPU]-m.FromAfter[cluster.CPU] {
+		hottest = cluster.Memory
+	}
+	return fmt.Sprintf("Node %s is hot by real usage: %s; this pod uses %s. Planned landing: node %s, at %.1f %% of its %s before and %.1f %% with it.",
+		m.From, strings.Join(said, ", "), m.Usage.InWords(), m.To, m.ToBefore[hottest], hottest, m.ToAfter[hottest])
+}
+
+// Declined is a pod that would have helped and is not moved.
+type Declined struct {
+	Pod
+	Node   string
+	Reason reasons.Reason
+	// Detail says more for a person, such as which filter refused it where.
+	Detail string
+}
+
+// NodeReport is a node before and after the plan.
+type NodeReport struct {
+	Name          string
+	State         thresholds.State
+	Before, After cluster.Percents
+	// Reason is why a hot node is not cooled; empty otherwise.
+	Reason reasons.Reason
+}
+
+// Plan is what to do and why, and why not more.
+type Plan struct {
+	Moves    []Move
+	Declined []Declined
+	Nodes    []NodeReport
+}
