@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/evenkeel/evenkeel/internal/app"
+	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/migration/compat"
 )
 
@@ -22,7 +23,7 @@ func extenderCommand(run func(context.Context, app.Options) error) *cobra.Comman
 		PersistentPreRunE: func(c *cobra.Command, args []string) error {
 			preset, err := earlier.Settle(c.Flags())
 			if err != nil {
-				return &app.UsageError{Err: err}
+				return exit.Usage(err)
 			}
 			options.Given, options.MemoryOnly, options.LogBodies = preset, preset != nil, earlier.LogBodies
 			return c.Root().PersistentPreRunE(c, args)

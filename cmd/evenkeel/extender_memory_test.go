@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 
@@ -11,6 +10,7 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 
 	"github.com/evenkeel/evenkeel/internal/app"
+	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/migration/presets"
 	"github.com/evenkeel/evenkeel/policy"
 )
@@ -197,10 +197,10 @@ func TestMemoryFlagsRefused(t *testing.T) {
 				t.Setenv(variable, value)
 			}
 			_, _, err := extend(t, strings.Fields(tc.args)...)
-			if err == nil || !strings.Contains(err.Error(), tc.want) || app.ExitCode(err) != app.ExitUsage {
-				t.Errorf("error %v with exit code %d, want %q and 2", err, app.ExitCode(err), tc.want)
+			if err == nil || !strings.Contains(err.Error(), tc.want) || exit.Code(err) != exit.Misuse {
+				t.Errorf("error %v with exit code %d, want %q and 2", err, exit.Code(err), tc.want)
 			}
-			if _, usage := errors.AsType[*app.UsageError](err); !usage {
+			if policy.IsInvalid(err) {
 				t.Errorf("%T is no usage error", err)
 			}
 			if err != nil && strings.Contains(err.Error(), "secret") {

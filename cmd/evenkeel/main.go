@@ -16,7 +16,7 @@ import (
 	_ "k8s.io/component-base/logs/json/register" // --logging-format=json
 	"k8s.io/klog/v2"
 
-	"github.com/evenkeel/evenkeel/internal/app"
+	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/migration/compat"
 )
 
@@ -35,7 +35,7 @@ func run() int {
 	if err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintln(os.Stderr, "evenkeel: "+err.Error())
 	}
-	return app.ExitCode(err)
+	return exit.Code(err)
 }
 
 func newRoot() *cobra.Command {
@@ -52,11 +52,11 @@ func newRoot() *cobra.Command {
 	logsapi.AddFlags(logConfig, root.PersistentFlags())
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {
 		if err := logsapi.ValidateAndApply(logConfig, nil); err != nil {
-			return &app.UsageError{Err: fmt.Errorf("logging flags: %w", err)}
+			return exit.Usagef("logging flags: %w", err)
 		}
 		return nil
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &app.UsageError{Err: err} })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return exit.Usage(err) })
 	root.AddCommand(newRunCommand(), newExtenderCommand(), newServeCommand(), newPlanCommand(), newTopCommand(),
 		newNodeSyncCommand(), newDoctorCommand(), newExplainCommand(), newSimulateCommand(), newRecordCommand(), newConvertCommand(), newLintCommand())
 	return root
@@ -67,13 +67,13 @@ func knownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return &app.UsageError{Err: fmt.Errorf("unknown command %q; see %s --help", args[0], c.CommandPath())}
+	return exit.Usagef("unknown command %q; see %s --help", args[0], c.CommandPath())
 }
 
 // noArgs refuses positional arguments as a usage error.
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return &app.UsageError{Err: fmt.Errorf("%s takes no arguments, got %q", c.CommandPath(), args)}
+		return exit.Usagef("%s takes no arguments, got %q", c.CommandPath(), args)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/evenkeel/evenkeel/internal/app"
+	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/migration/compat"
 )
 
@@ -29,7 +30,7 @@ func nodeSyncCommand(run func(context.Context, app.Options) error) *cobra.Comman
 				return app.RemoveNodeSync(c.Context(), options, c.OutOrStdout())
 			}
 			if err := earlier.Settle(c.Flags()); err != nil {
-				return &app.UsageError{Err: err}
+				return exit.Usage(err)
 			}
 			options.Marking = &app.Marking{Prometheus: earlier.Prometheus, Interval: earlier.Interval, WebAddress: earlier.WebAddress}
 			return run(c.Context(), options)

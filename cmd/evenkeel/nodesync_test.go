@@ -11,6 +11,7 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 
 	"github.com/evenkeel/evenkeel/internal/app"
+	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/migration/compat"
 	"github.com/evenkeel/evenkeel/internal/testkit"
 )
@@ -81,8 +82,8 @@ func TestNodeSyncFlags(t *testing.T) {
 			switch {
 			case tc.err == "" && err != nil:
 				t.Errorf("refused: %v", err)
-			case tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err) || app.ExitCode(err) != app.ExitUsage):
-				t.Errorf("error %v with exit code %d, want %q with %d", err, app.ExitCode(err), tc.err, app.ExitUsage)
+			case tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err) || exit.Code(err) != exit.Misuse):
+				t.Errorf("error %v with exit code %d, want %q with %d", err, exit.Code(err), tc.err, exit.Misuse)
 			case tc.err == "":
 				if diff := cmp.Diff(tc.want, got); diff != "" {
 					t.Errorf("meant (-want +got):\n%s", diff)

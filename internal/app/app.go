@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,7 +16,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/descheduler/pkg/api"
-	"sigs.k8s.io/descheduler/pkg/descheduler"
 	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
 	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
 
@@ -25,9 +23,10 @@ import (
 	"github.com/evenkeel/evenkeel/internal/authority"
 	"github.com/evenkeel/evenkeel/internal/nodesync"
 	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/internal/servertime"
+	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/internal/steering"
-	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/runner"
@@ -146,7 +145,7 @@ func newApp(ctx context.Context, options Options, needs parts) (*App, error) {
 		return nil, err
 	}
 	a.wireReload()
-	setupPlugins()
+	policyfile.SetupPlugins()
 	return a, a.wire(ctx, file)
 }
 
@@ -187,16 +186,11 @@ func (p *process) newPolicy(file *policy.File, content []byte, number int) *App 
 	}
 }
 
-// setupPlugins sets the framework's registry up, which is global: once per process, which may hold several Apps, before
-// anything is decoded.
-var setupPlugins = sync.OnceFunc(func() {
-	descheduler.SetupPlugins()
-	realusage.Register(pluginregistry.PluginRegistry, func() realusage.Deps { return realusage.Deps{} })
-})
-
 // read decodes the DeschedulerPolicy, whose plugins are to be built with this App's own dependencies.
 func (a *App) read(ctx context.Context, file *policy.File) error {
-	if err := a.checkPriorityClasses(ctx, file); err != nil {
+	checking, cancel := context.WithTimeout(ctx, reachTimeout)
+	defer cancel()
+	if err := policyfile.CheckPriorityClasses(checking, a.client, file); err != nil {
 		return err
 	}
 	a.plugins = maps.Clone(pluginregistry.PluginRegistry)
@@ -205,14 +199,14 @@ func (a *App) read(ctx context.Context, file *policy.File) error {
 	if file.Descheduler == nil && (!a.parts.evicting || a.parts.onlyRealUsage) {
 		a.profiles = &api.DeschedulerPolicy{}
 	} else {
-		profiles, err := deschedulerPolicy(file, a.client, a.plugins)
+		profiles, err := policyfile.Profiles(file, a.client, a.plugins)
 		if err != nil {
 			return err
 		}
 		a.profiles = profiles
 	}
 	if a.parts.onlyRealUsage {
-		return onlyRealUsage(a.profiles, a.client)
+		policyfile.KeepOnlyRealUsage(a.profiles)
 	}
 	return nil
 }
@@ -233,27 +227,14 @@ func (a *App) wireObserver() error {
 
 // observerConfig is what the policy says about observing.
 func (a *App) observerConfig() (observer.Config, error) {
-	set, err := linesFor(a.load, realUsageArgs(a.profiles))
+	config, err := settings.Observing(a.load, policyfile.RealUsageArgs(a.profiles))
 	if err != nil {
-		return observer.Config{}, &policy.Error{File: a.options.PolicyFile, Problems: problems(err.Error())}
+		return config, policyfile.Invalid(a.options.PolicyFile, err.Error())
 	}
-	sources, err := a.makeSources()
-	if err != nil {
-		return observer.Config{}, err
-	}
-	return observer.Config{
-		Sources:           sources,
-		Reads:             a.samples(),
-		Usage:             a.usageConfig(),
-		Scorer:            scorerConfig(a.load),
-		Lines:             set,
-		Hot:               hotRule(a.load),
-		HotWindows:        a.load.Hot.Windows,
-		MinCoverage:       a.load.Usage.MinCoveragePercent,
-		SampleInterval:    a.load.Usage.SampleInterval.Duration,
-		ObservationPeriod: a.load.Usage.ObservationPeriod.Duration,
-		Ledger:            ledger.Config{SourceAvoidance: a.load.Eviction.SourceAvoidance.Duration},
-	}, nil
+	config.Usage.SignalsOnly = a.signalsOnly()
+	config.Reads = a.samples()
+	config.Sources, err = a.makeSources()
+	return config, err
 }
 
 // callTimeout bounds each call to the API server around an eviction.

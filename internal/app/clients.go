@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/servertime"
 )
 
@@ -53,7 +54,7 @@ func (o *Options) rest() (*rest.Config, error) {
 func restConfig(kubeconfig string) (*rest.Config, error) {
 	if kubeconfig != "" {
 		if _, err := os.Stat(kubeconfig); err != nil {
-			return nil, &UsageError{fmt.Errorf("--kubeconfig: %w", err)}
+			return nil, exit.Usagef("--kubeconfig: %w", err)
 		}
 	}
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()

@@ -5,7 +5,9 @@ import (
 	"io"
 	"os"
 
+	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/migration"
+	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/policy"
 )
 
@@ -41,7 +43,7 @@ func Convert(options ConvertOptions, in io.Reader, out, progress io.Writer) erro
 	}
 	if options.To != Standard {
 		if err := os.WriteFile(options.To, result.Text, 0o644); err != nil {
-			return &UsageError{fmt.Errorf("writing the converted file: %w", err)}
+			return exit.Usagef("writing the converted file: %w", err)
 		}
 		return nil
 	}
@@ -73,17 +75,17 @@ func readInput(path string, in io.Reader) (name string, data []byte, err error) 
 	} else {
 		file, err := os.Open(path)
 		if err != nil {
-			return path, nil, &UsageError{fmt.Errorf("reading the file: %w", err)}
+			return path, nil, exit.Usagef("reading the file: %w", err)
 		}
 		defer file.Close()
 		in = file
 	}
 	data, err = io.ReadAll(io.LimitReader(in, policy.MaxFileBytes+1))
 	if err != nil {
-		return name, nil, &UsageError{fmt.Errorf("reading %s: %w", name, err)}
+		return name, nil, exit.Usagef("reading %s: %w", name, err)
 	}
 	if len(data) > policy.MaxFileBytes {
-		return name, nil, &policy.Error{File: name, Problems: []string{fmt.Sprintf("it has more than %d bytes, which is the most a policy may have", policy.MaxFileBytes)}}
+		return name, nil, policyfile.Invalid(name, fmt.Sprintf("it has more than %d bytes, which is the most a policy may have", policy.MaxFileBytes))
 	}
 	return name, data, nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/migration"
 	"github.com/evenkeel/evenkeel/policy"
 )
@@ -53,15 +54,15 @@ func TestConvertWritesNothingOfABadFile(t *testing.T) {
 		"too large":       strings.Repeat("#", policy.MaxFileBytes+1),
 	} {
 		err := Convert(ConvertOptions{From: Standard, To: to}, strings.NewReader(text), &bytes.Buffer{}, &bytes.Buffer{})
-		if ExitCode(err) != ExitUsage || strings.Count(err.Error(), "\n") > 0 || !strings.HasPrefix(err.Error(), "stdin: ") {
-			t.Errorf("%s: exit code %d for %v", name, ExitCode(err), err)
+		if exit.Code(err) != exit.Misuse || strings.Count(err.Error(), "\n") > 0 || !strings.HasPrefix(err.Error(), "stdin: ") {
+			t.Errorf("%s: exit code %d for %v", name, exit.Code(err), err)
 		}
 	}
 	if left, err := os.ReadFile(to); err != nil || string(left) != "mine" {
 		t.Errorf("the file has %q, %v", left, err)
 	}
 	err := Convert(ConvertOptions{From: filepath.Join(t.TempDir(), "absent"), To: Standard}, nil, &bytes.Buffer{}, &bytes.Buffer{})
-	if ExitCode(err) != ExitUsage {
-		t.Errorf("exit code %d for %v", ExitCode(err), err)
+	if exit.Code(err) != exit.Misuse {
+		t.Errorf("exit code %d for %v", exit.Code(err), err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/klog/v2"
 
+	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/ledger/configmap"
 	"github.com/evenkeel/evenkeel/runner"
 )
@@ -29,7 +30,7 @@ func (a *App) cycles(ctx context.Context) error {
 	}
 	schedule, err := a.options.schedule()
 	if err != nil {
-		return &UsageError{err}
+		return exit.Usage(err)
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	if !a.options.DryRun {

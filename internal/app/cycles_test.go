@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 
+	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/internal/servertime"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage"
@@ -43,7 +44,7 @@ func correct(t *testing.T, clock *servertime.Clock, off time.Duration) {
 // waitingForUsage is a process whose sources tell nothing.
 func waitingForUsage(t *testing.T) *App {
 	t.Helper()
-	setupPlugins()
+	policyfile.SetupPlugins()
 	file, err := policy.Load("policy.yaml", []byte(byUsage))
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,8 @@ import (
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/doctor"
 	"github.com/evenkeel/evenkeel/internal/doctor/probe"
+	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/reasons"
 )
@@ -38,16 +40,16 @@ type DoctorOptions struct {
 	Progress io.Writer
 }
 
-// Validate reports the first mistake in the flags as a UsageError.
+// Validate reports the first mistake in the flags.
 func (o *DoctorOptions) Validate() error {
 	if err := ValidFormat(o.Format); err != nil {
 		return err
 	}
 	if !slices.Contains(doctor.Modes(), doctor.Mode(o.Mode)) {
-		return &UsageError{fmt.Errorf("--mode: %q is not one of %q", o.Mode, doctor.Modes())}
+		return exit.Usagef("--mode: %q is not one of %q", o.Mode, doctor.Modes())
 	}
 	if o.Prometheus != "" && !o.marks() {
-		return &UsageError{errors.New("--prom goes with --mode nodesync")}
+		return exit.Usagef("--prom goes with --mode nodesync")
 	}
 	return nil
 }
@@ -77,7 +79,7 @@ func Doctor(ctx context.Context, options Options, wanted DoctorOptions, out io.W
 	if wanted.SchedulerConfig != "" {
 		config, err := probe.SchedulerConfig(wanted.SchedulerConfig)
 		if err != nil {
-			return &UsageError{err}
+			return exit.Usage(err)
 		}
 		patient.SchedulerConfig = config
 	}
@@ -146,7 +148,7 @@ func (a *App) clientAs(name string) (kubernetes.Interface, error) {
 
 // needs lists what the process has to be allowed to do.
 func (a *App) needs(patient *doctor.Patient) ([]doctor.Need, error) {
-	file, _, err := readPolicy(a.options.PolicyFile)
+	file, _, err := policyfile.Read(a.options.PolicyFile)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +160,7 @@ func (a *App) needs(patient *doctor.Patient) ([]doctor.Need, error) {
 		Mode: patient.Mode, Load: a.load, Sources: patient.Sources,
 		Namespace: a.options.Namespace, LeaseName: defaultLeaseName, ConfigMapName: evictor.ConfigMapName, LeaderElect: !a.parts.marking,
 		MovesByUsage: patient.MovesByUsage, CollectsMetrics: collectsMetrics(a.profiles),
-		PriorityClasses: len(priorityClasses(file)) > 0, DynamicResources: dynamic, NodesOnly: a.signalsOnly(),
+		PriorityClasses: len(policyfile.PriorityClasses(file)) > 0, DynamicResources: dynamic, NodesOnly: a.signalsOnly(),
 	}
 	if provided := providedPrometheus(a.profiles); provided != nil && provided.AuthToken != nil && provided.AuthToken.SecretReference != nil {
 		ref := provided.AuthToken.SecretReference

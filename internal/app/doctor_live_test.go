@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel/internal/doctor"
+	"github.com/evenkeel/evenkeel/internal/exit"
 )
 
 // apiServer answers as much of the API as the doctor asks for; nothing but reviews may be written.
@@ -72,16 +73,16 @@ func TestDoctor(t *testing.T) {
 		wantCode int
 		want     string
 	}{
-		"a healthy cluster": {wantCode: ExitOK, want: "may do all"},
-		"it may not evict":  {denied: "eviction", wantCode: ExitEnvironment, want: "It may not create pods/eviction."},
-		"it may not list":   {denied: "list", wantCode: ExitEnvironment, want: "It could not be checked: it may not list nodes."},
+		"a healthy cluster": {wantCode: exit.OK, want: "may do all"},
+		"it may not evict":  {denied: "eviction", wantCode: exit.Failure, want: "It may not create pods/eviction."},
+		"it may not list":   {denied: "list", wantCode: exit.Failure, want: "It could not be checked: it may not list nodes."},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
 			options := Options{Kubeconfig: apiServer(t, tc.denied), Namespace: "evenkeel"}
 			err := Doctor(t.Context(), options, DoctorOptions{Format: "json", Mode: "serve"}, &out)
-			if ExitCode(err) != tc.wantCode || !strings.Contains(out.String(), tc.want) {
+			if exit.Code(err) != tc.wantCode || !strings.Contains(out.String(), tc.want) {
 				t.Errorf("got %v and\n%s", err, out.String())
 			}
 			var report doctor.Report
@@ -118,11 +119,11 @@ usage:
 		wantCode             int
 		want                 string
 	}{
-		"all is well":      {policy: byUsage, wantCode: ExitOK, want: "may do all 8 things that nodesync needs"},
-		"it may not write": {policy: byUsage, denied: "patch", wantCode: ExitEnvironment, want: "It may not patch nodes."},
-		"signals alone, and it may not list pods": {policy: bySignal, prom: prometheus.URL, denied: `"pods"`, wantCode: ExitOK, want: "may do all 4 things that nodesync needs"},
-		"signals that nobody tells":               {policy: bySignal, prom: "http://127.0.0.1:1", wantCode: ExitEnvironment, want: "Nothing new would be written on most nodes"},
-		"nothing is switched on":                  {wantCode: ExitEnvironment, want: "The policy switches no part of it on"},
+		"all is well":      {policy: byUsage, wantCode: exit.OK, want: "may do all 8 things that nodesync needs"},
+		"it may not write": {policy: byUsage, denied: "patch", wantCode: exit.Failure, want: "It may not patch nodes."},
+		"signals alone, and it may not list pods": {policy: bySignal, prom: prometheus.URL, denied: `"pods"`, wantCode: exit.OK, want: "may do all 4 things that nodesync needs"},
+		"signals that nobody tells":               {policy: bySignal, prom: "http://127.0.0.1:1", wantCode: exit.Failure, want: "Nothing new would be written on most nodes"},
+		"nothing is switched on":                  {wantCode: exit.Failure, want: "The policy switches no part of it on"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -131,7 +132,7 @@ usage:
 			var out bytes.Buffer
 			options := Options{Kubeconfig: apiServer(t, tc.denied), Namespace: "evenkeel", PolicyFile: file}
 			err := Doctor(t.Context(), options, DoctorOptions{Format: "json", Mode: "nodesync", Prometheus: tc.prom}, &out)
-			if ExitCode(err) != tc.wantCode || !strings.Contains(out.String(), tc.want) {
+			if exit.Code(err) != tc.wantCode || !strings.Contains(out.String(), tc.want) {
 				t.Errorf("got %v and\n%s", err, out.String())
 			}
 			for _, other := range []string{"kube-scheduler", "evicted", "Evicting"} {
@@ -152,7 +153,7 @@ func TestDoctorWithoutAPIServer(t *testing.T) {
 	}
 	var out bytes.Buffer
 	err := Doctor(t.Context(), Options{Kubeconfig: kubeconfig}, DoctorOptions{Format: "table", Mode: "run"}, &out)
-	if ExitCode(err) != ExitEnvironment || out.Len() > 0 || !strings.Contains(err.Error(), "reaching the API server") || strings.Contains(err.Error(), "\n") {
+	if exit.Code(err) != exit.Failure || out.Len() > 0 || !strings.Contains(err.Error(), "reaching the API server") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("got %v, output %q", err, out.String())
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/descheduler/pkg/api"
 
 	"github.com/evenkeel/evenkeel/internal/doctor"
+	"github.com/evenkeel/evenkeel/internal/exit"
 )
 
 // Mistakes on the command line are told before anything is asked.
@@ -29,8 +30,8 @@ func TestDoctorRefusesWrongFlags(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
 			err := Doctor(t.Context(), Options{}, tc.wanted, &out)
-			if err == nil || !strings.Contains(err.Error(), tc.want) || ExitCode(err) != ExitUsage || out.Len() > 0 {
-				t.Errorf("got %v, exit code %d, output %q", err, ExitCode(err), out.String())
+			if err == nil || !strings.Contains(err.Error(), tc.want) || exit.Code(err) != exit.Misuse || out.Len() > 0 {
+				t.Errorf("got %v, exit code %d, output %q", err, exit.Code(err), out.String())
 			}
 		})
 	}

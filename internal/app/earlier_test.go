@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/evenkeel/evenkeel/internal/migration"
+	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/internal/testkit"
 	"github.com/evenkeel/evenkeel/policy"
 )
@@ -32,7 +33,7 @@ func loadEarlier(t *testing.T, text string) (*policy.File, *api.DeschedulerPolic
 		t.Fatal(err)
 	}
 	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 1000}
-	loaded, err := deschedulerPolicy(file, fake.NewClientset(class), pluginregistry.PluginRegistry)
+	loaded, err := policyfile.Profiles(file, fake.NewClientset(class), pluginregistry.PluginRegistry)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +42,7 @@ func loadEarlier(t *testing.T, text string) (*policy.File, *api.DeschedulerPolic
 
 // Upstream's loader, which takes no field that a plugin does not know, accepts what each strategy becomes.
 func TestUpstreamTakesEveryConvertedStrategy(t *testing.T) {
-	setupPlugins()
+	policyfile.SetupPlugins()
 	const selected = "namespaces: {include: [shop]}, labelSelector: {matchLabels: {app: web}}, nodeFit: true, thresholdPriorityClassName: high"
 	const low = "namespaces: {exclude: [shop]}, nodeFit: true, thresholdPriority: 1000, nodeResourceUtilizationThresholds: " +
 		"{numberOfNodes: 2, thresholds: {cpu: 20, memory: 20.5, pods: 20}"
@@ -83,7 +84,7 @@ func TestUpstreamTakesEveryConvertedStrategy(t *testing.T) {
 }
 
 func TestAnEarlierPolicyThatEnablesNothingIsTaken(t *testing.T) {
-	setupPlugins()
+	policyfile.SetupPlugins()
 	_, loaded := loadEarlier(t, v1alpha1Head+"strategies: {RemoveDuplicates: {enabled: false}}")
 	for _, profile := range loaded.Profiles {
 		if on := append(profile.Plugins.Balance.Enabled, profile.Plugins.Deschedule.Enabled...); len(on) > 0 {
@@ -94,7 +95,7 @@ func TestAnEarlierPolicyThatEnablesNothingIsTaken(t *testing.T) {
 
 // Every policy in the article about descheduler, alone or in a ConfigMap, is taken by both loaders.
 func TestTheArticlesPoliciesAreTaken(t *testing.T) {
-	setupPlugins()
+	policyfile.SetupPlugins()
 	var enabled [][]string
 	for _, block := range testkit.YAMLBlocks(testkit.EarlierSystem(t, "descheduler.md")) {
 		var config v1.ConfigMap

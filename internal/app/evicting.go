@@ -5,23 +5,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
-	"sigs.k8s.io/descheduler/pkg/api"
-	"sigs.k8s.io/descheduler/pkg/framework/plugins/defaultevictor"
 
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/authority"
+	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/ledger/configmap"
 	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/runner"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
-	"github.com/evenkeel/evenkeel/thresholds"
 )
 
 // The reasons of Events about content that is no ledger: the process that holds the ledger sets it aside, any other one
@@ -117,7 +114,7 @@ func (a *App) wireRunner(ctx context.Context) error {
 	if err := a.wireEvictor(); err != nil {
 		return err
 	}
-	requestProtections(a.informers, a.profiles)
+	policyfile.RequestProtections(a.informers, a.profiles)
 	if a.readsUsage() {
 		if err := a.wireFilters(ctx); err != nil {
 			return err
@@ -127,12 +124,12 @@ func (a *App) wireRunner(ctx context.Context) error {
 }
 
 // readsUsage says whether a plugin of the policy is Evenkeel's own, which moves pods by real usage.
-func (a *App) readsUsage() bool { return len(realUsageArgs(a.profiles)) > 0 }
+func (a *App) readsUsage() bool { return len(policyfile.RealUsageArgs(a.profiles)) > 0 }
 
 func (a *App) wireEvictor() error {
 	settings, err := evictor.SettingsOf(&a.load.Eviction)
 	if err != nil {
-		return &UsageError{fmt.Errorf("%s: %w", a.options.PolicyFile, err)}
+		return exit.Usagef("%s: %w", a.options.PolicyFile, err)
 	}
 	settings.GracePeriodSeconds = a.profiles.GracePeriodSeconds
 	config := evictor.Config{
@@ -191,7 +188,7 @@ func (a *App) wireFramework(ctx context.Context) (err error) {
 		config.Prometheus = a.providers.prometheus.get
 	}
 	if a.runner, err = runner.New(ctx, config); err != nil {
-		return &policy.Error{File: a.options.PolicyFile, Problems: problems(err.Error())}
+		return policyfile.Invalid(a.options.PolicyFile, err.Error())
 	}
 	return nil
 }
@@ -225,39 +222,4 @@ func (p *planExecutor) Execute(ctx context.Context, made realusage.Made, evict f
 	}
 	p.app.judged(ctx, &p.app.desk, &made)
 	p.app.evictor.Execute(ctx, &made.Plan, evict)
-}
-
-func hotRule(load *policy.LoadPolicy) thresholds.HotRule {
-	return thresholds.HotRule{ConsecutiveSamples: load.Hot.ConsecutiveSamples, SampleInterval: load.Usage.SampleInterval.Duration}
-}
-
-// onlyRealUsage leaves RealUsageLowNodeUtilization alone enabled, in the first profile that has it or, when none does, in
-// one of its own.
-func onlyRealUsage(p *api.DeschedulerPolicy, client kubernetes.Interface) error {
-	p.MetricsProviders, p.MetricsCollector = nil, nil // it reads the observer
-	for i := range p.Profiles {
-		plugins := &p.Profiles[i].Plugins
-		if slices.Contains(plugins.Balance.Enabled, realusage.Name) {
-			plugins.Deschedule.Enabled = nil
-			plugins.Balance.Enabled = []string{realusage.Name}
-			p.Profiles = p.Profiles[i : i+1]
-			return nil
-		}
-	}
-	if client == nil {
-		return errors.New("leaving RealUsageLowNodeUtilization alone: no client")
-	}
-	p.Profiles = []api.DeschedulerProfile{{
-		Name: "plan",
-		PluginConfigs: []api.PluginConfig{
-			{Name: defaultevictor.PluginName, Args: &defaultevictor.DefaultEvictorArgs{}},
-			{Name: realusage.Name, Args: &policy.RealUsageLowNodeUtilizationArgs{}},
-		},
-		Plugins: api.Plugins{
-			Balance:           api.PluginSet{Enabled: []string{realusage.Name}},
-			Filter:            api.PluginSet{Enabled: []string{defaultevictor.PluginName}},
-			PreEvictionFilter: api.PluginSet{Enabled: []string{defaultevictor.PluginName}},
-		},
-	}}
-	return nil
 }

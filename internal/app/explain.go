@@ -12,12 +12,13 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
 	nodeutil "sigs.k8s.io/descheduler/pkg/descheduler/node"
-	"sigs.k8s.io/descheduler/pkg/framework/plugins/defaultevictor"
 
+	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/explain"
+	"github.com/evenkeel/evenkeel/internal/policyfile"
+	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
@@ -41,7 +42,7 @@ func Explain(ctx context.Context, options Options, wanted ExplainOptions, words 
 	}
 	s, err := parseSubject(words)
 	if err != nil {
-		return &UsageError{err}
+		return exit.Usage(err)
 	}
 	var told explanation
 	if wanted.ExtenderURL != "" {
@@ -101,7 +102,7 @@ func (a *App) facts(o strategies.Observed) (*explain.Facts, error) {
 	f := &explain.Facts{
 		View: o.View, Board: o.Board, States: o.States, Lines: o.Lines, SamplesNeeded: a.load.Hot.ConsecutiveSamples,
 	}
-	if measured := measuredScoring(a.load.Scoring.Measured); measured != nil {
+	if measured := settings.Measured(a.load.Scoring.Measured); measured != nil {
 		f.Limits = measured.Limits
 	}
 	f.InFlight, f.Ended = a.observer.Ledger().Moves()
@@ -114,7 +115,7 @@ func (a *App) study(ctx context.Context, by *realusage.Plugin, s subject) (*expl
 	if err != nil {
 		return nil, err
 	}
-	asked := realusage.Asked{Protection: a.protection()}
+	asked := realusage.Asked{Protection: policyfile.Protection(a.profiles)}
 	if o := a.observer.Latest(); o != nil && s.kind == kindPod {
 		asked.Pod = explain.FindPod(o.View, s.namespace, s.name)
 	}
@@ -154,25 +155,6 @@ func (a *App) eligible() ([]*v1.Node, error) {
 		}
 	}
 	return ready, nil
-}
-
-// protection returns the DefaultEvictor's arguments of the first profile that moves pods by usage.
-func (a *App) protection() runtime.Object {
-	for i := range a.profiles.Profiles {
-		args, moves := runtime.Object(nil), false
-		for _, config := range a.profiles.Profiles[i].PluginConfigs {
-			switch config.Name {
-			case defaultevictor.PluginName:
-				args = config.Args
-			case realusage.Name:
-				moves = true
-			}
-		}
-		if moves {
-			return args
-		}
-	}
-	return nil
 }
 
 // desk is where a running process is asked to explain. The zero value is ready.

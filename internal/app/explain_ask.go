@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/explain"
 )
 
@@ -66,7 +67,7 @@ const maxExplanationBytes = 32 << 20
 func askToExplain(ctx context.Context, base string, s subject) (explanation, error) {
 	address, err := url.Parse(base)
 	if err != nil || address.Scheme != "http" && address.Scheme != "https" || address.Host == "" {
-		return nil, &UsageError{errors.New("--extender-url: it is not a URL that begins with http:// or https:// and names a host")}
+		return nil, exit.Usagef("--extender-url: it is not a URL that begins with http:// or https:// and names a host")
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*explainTimeout)
 	defer cancel()

@@ -21,8 +21,10 @@ import (
 	"k8s.io/klog/v2/textlogger"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/internal/steering"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/scorer/extender"
@@ -93,7 +95,7 @@ func watching(t *testing.T) *App {
 	a.active.Store(a)
 	a.observer, err = observer.New(observer.Config{
 		Sources: []observer.Source{meter{}}, Lines: set, SampleInterval: time.Second, Now: time.Now,
-		Usage: usageConfig(&load), HotWindows: []usage.Window{usage.Avg5m},
+		Usage: settings.Usage(&load), HotWindows: []usage.Window{usage.Avg5m},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -134,14 +136,14 @@ func TestExplainByExtender(t *testing.T) {
 		"a node":                {words: []string{"node", "n1"}, want: "cpu avg_5m 70.0 % is above the evict line 65 %"},
 		"that there is no plan": {words: []string{"node", "n1"}, want: "only answers kube-scheduler and makes no plan"},
 		"as YAML":               {words: []string{"node", "n1"}, format: "yaml", want: "name: n1"},
-		"an unknown node":       {words: []string{"node", "n9"}, wantCode: ExitEnvironment, want: `node "n9" is not known; 1 nodes are`},
-		"an unknown pod":        {words: []string{"pod", "ns/p"}, wantCode: ExitEnvironment, want: `pod "p" in namespace "ns" is not known`},
-		"a name that climbs":    {words: []string{"node", ".."}, wantCode: ExitEnvironment, want: "asking for an explanation: "},
-		"a name to be escaped":  {words: []string{"node", "a?b#c"}, wantCode: ExitEnvironment, want: `node "a?b#c" is not known`},
-		"wrong words":           {words: []string{"nodes", "n1"}, wantCode: ExitUsage, want: "explain takes"},
-		"a wrong format":        {words: []string{"node", "n1"}, format: "xml", wantCode: ExitUsage, want: "--output"},
-		"no URL":                {url: "localhost:8888", words: []string{"node", "n1"}, wantCode: ExitUsage, want: "--extender-url"},
-		"nobody there":          {url: "http://127.0.0.1:1", words: []string{"node", "n1"}, wantCode: ExitEnvironment, want: "asking http://127.0.0.1:1"},
+		"an unknown node":       {words: []string{"node", "n9"}, wantCode: exit.Failure, want: `node "n9" is not known; 1 nodes are`},
+		"an unknown pod":        {words: []string{"pod", "ns/p"}, wantCode: exit.Failure, want: `pod "p" in namespace "ns" is not known`},
+		"a name that climbs":    {words: []string{"node", ".."}, wantCode: exit.Failure, want: "asking for an explanation: "},
+		"a name to be escaped":  {words: []string{"node", "a?b#c"}, wantCode: exit.Failure, want: `node "a?b#c" is not known`},
+		"wrong words":           {words: []string{"nodes", "n1"}, wantCode: exit.Misuse, want: "explain takes"},
+		"a wrong format":        {words: []string{"node", "n1"}, format: "xml", wantCode: exit.Misuse, want: "--output"},
+		"no URL":                {url: "localhost:8888", words: []string{"node", "n1"}, wantCode: exit.Misuse, want: "--extender-url"},
+		"nobody there":          {url: "http://127.0.0.1:1", words: []string{"node", "n1"}, wantCode: exit.Failure, want: "asking http://127.0.0.1:1"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -158,8 +160,8 @@ func TestExplainByExtender(t *testing.T) {
 			if err != nil {
 				said += err.Error()
 			}
-			if ExitCode(err) != tc.wantCode || !strings.Contains(said, tc.want) {
-				t.Errorf("exit code %d, want %d; said\n%s\nwant %q", ExitCode(err), tc.wantCode, said, tc.want)
+			if exit.Code(err) != tc.wantCode || !strings.Contains(said, tc.want) {
+				t.Errorf("exit code %d, want %d; said\n%s\nwant %q", exit.Code(err), tc.wantCode, said, tc.want)
 			}
 		})
 	}
@@ -181,7 +183,7 @@ func TestExplainByStrangers(t *testing.T) {
 func TestExplainHereFails(t *testing.T) {
 	options := Options{PolicyFile: filepath.Join(t.TempDir(), "none.yaml")}
 	err := Explain(t.Context(), options, ExplainOptions{Format: "table"}, []string{"node", "n1"}, &bytes.Buffer{})
-	if err == nil || ExitCode(err) == ExitOK {
+	if err == nil || exit.Code(err) == exit.OK {
 		t.Errorf("got %v", err)
 	}
 }

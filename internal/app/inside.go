@@ -12,6 +12,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/steering"
 	"github.com/evenkeel/evenkeel/policy"
 )
@@ -43,7 +44,7 @@ type Inside struct {
 func NewInside(ctx context.Context, config InsideConfig) (*Inside, error) {
 	in := &Inside{config: config}
 	err := in.make(ctx)
-	if ExitCode(err) == ExitUsage {
+	if exit.Code(err) == exit.Misuse {
 		return nil, err
 	}
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/evenkeel/evenkeel/internal/exit"
 )
 
 // insideOf makes the half for a policy's text against an API server.
@@ -79,7 +81,7 @@ func TestInsideWithAWrongPolicy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := insideOf(t, server.URL, tc.text)
-			if ExitCode(err) != ExitUsage || !strings.Contains(err.Error(), tc.want) {
+			if exit.Code(err) != exit.Misuse || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
 		})

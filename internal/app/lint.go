@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"sigs.k8s.io/descheduler/pkg/api"
-	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
-
+	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/migration"
+	"github.com/evenkeel/evenkeel/internal/policyfile"
+	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/policy/lint"
 )
@@ -45,12 +45,12 @@ type PolicyReport struct {
 // Lint is `evenkeel lint`: what is wrong with policies, what looks wrong, and what they do. It asks nobody.
 func Lint(options LintOptions, in io.Reader, out io.Writer, now time.Time) error {
 	if !slices.Contains(strings.Split(LintFormats, "|"), options.Format) {
-		return &UsageError{fmt.Errorf("--output: %q is not one of %s", options.Format, LintFormats)}
+		return exit.Usagef("--output: %q is not one of %s", options.Format, LintFormats)
 	}
 	if len(options.Files) == 0 {
-		return &UsageError{errors.New("lint: name at least one file, or - for the standard input")}
+		return exit.Usagef("lint: name at least one file, or - for the standard input")
 	}
-	setupPlugins()
+	policyfile.SetupPlugins()
 	report := LintReport{Policies: []PolicyReport{}}
 	for _, path := range options.Files {
 		name, data, err := readInput(path, in)
@@ -108,38 +108,23 @@ func lintPolicy(p migration.Policy, now time.Time) PolicyReport {
 	subject := lint.Subject{File: file, Now: now}
 	var unchecked []lint.Finding
 	if file.Descheduler != nil {
-		if subject.Profiles, unchecked, err = offlineProfiles(file); err != nil {
+		profiles, classes, err := policyfile.OfflineProfiles(file)
+		if err != nil {
 			return invalid(p.Name, err)
 		}
-		if _, err := linesFor(&file.Load, realUsageArgs(subject.Profiles)); err != nil {
+		subject.Profiles = profiles
+		for _, class := range classes {
+			unchecked = append(unchecked, lint.Finding{
+				Level: lint.Note, Field: class.Path,
+				Text: fmt.Sprintf("whether there is a priority class %q is not checked; that takes an API server", class.Name),
+			})
+		}
+		if _, err := settings.Lines(&file.Load, policyfile.RealUsageArgs(subject.Profiles)); err != nil {
 			return invalid(p.Name, err)
 		}
 	}
 	findings, does := lint.Examine(subject)
 	return PolicyReport{Name: p.Name, Is: p.Is, Findings: append(append([]lint.Finding{}, findings...), unchecked...), Does: does}
-}
-
-// offlineProfiles decodes the DeschedulerPolicy by upstream's own loader without an API server. Priority classes, which that
-// would have to be asked for, are left out and named.
-func offlineProfiles(file *policy.File) (*api.DeschedulerPolicy, []lint.Finding, error) {
-	document, classes, err := withoutPriorityClasses(file.Descheduler)
-	if err != nil {
-		return nil, nil, fmt.Errorf("reading the DeschedulerPolicy: %w", err)
-	}
-	offline := *file
-	offline.Descheduler = document
-	profiles, err := deschedulerPolicy(&offline, nil, pluginregistry.PluginRegistry)
-	if err != nil {
-		return nil, nil, err
-	}
-	var unchecked []lint.Finding
-	for _, class := range classes {
-		unchecked = append(unchecked, lint.Finding{
-			Level: lint.Note, Field: class.path,
-			Text: fmt.Sprintf("whether there is a priority class %q is not checked; that takes an API server", class.name),
-		})
-	}
-	return profiles, unchecked, nil
 }
 
 func invalid(name string, err error) PolicyReport {
@@ -164,9 +149,9 @@ func (r *LintReport) verdict(strict bool) error {
 	}
 	switch {
 	case counts[lint.Error] > 0:
-		return &UsageError{fmt.Errorf("lint: %s", plural(counts[lint.Error], "error"))}
+		return exit.Usagef("lint: %s", plural(counts[lint.Error], "error"))
 	case strict && counts[lint.Warning] > 0:
-		return &UsageError{fmt.Errorf("lint: %s, and --strict was given", plural(counts[lint.Warning], "warning"))}
+		return exit.Usagef("lint: %s, and --strict was given", plural(counts[lint.Warning], "warning"))
 	}
 	return nil
 }

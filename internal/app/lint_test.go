@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/policy/lint"
 )
 
@@ -38,8 +39,8 @@ func TestLintFindsWhatRunWouldRefuse(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			report, err := lintText(t, tc.in)
-			if ExitCode(err) != ExitUsage {
-				t.Errorf("exit code %d for %v", ExitCode(err), err)
+			if exit.Code(err) != exit.Misuse {
+				t.Errorf("exit code %d for %v", exit.Code(err), err)
 			}
 			if len(report.Policies) != 1 || len(report.Policies[0].Findings) != 1 || report.Policies[0].Name != "stdin" {
 				t.Fatalf("report: %+v, want one error", report)
@@ -91,8 +92,8 @@ func TestLintOfSeveralFiles(t *testing.T) {
 	}
 	var out bytes.Buffer
 	err := Lint(LintOptions{Files: names, Format: "text"}, nil, &out, time.Now())
-	if ExitCode(err) != ExitUsage || err.Error() != "lint: 1 error" {
-		t.Errorf("exit code %d for %v", ExitCode(err), err)
+	if exit.Code(err) != exit.Misuse || err.Error() != "lint: 1 error" {
+		t.Errorf("exit code %d for %v", exit.Code(err), err)
 	}
 	text := strings.ReplaceAll(out.String(), folder+string(filepath.Separator), "")
 	for _, want := range []string{
@@ -115,7 +116,7 @@ func TestLintStrict(t *testing.T) {
 	if err := lintWith(false); err != nil {
 		t.Errorf("a warning is an error: %v", err)
 	}
-	if err := lintWith(true); ExitCode(err) != ExitUsage {
+	if err := lintWith(true); exit.Code(err) != exit.Misuse {
 		t.Errorf("with --strict: %v", err)
 	}
 	for name, options := range map[string]LintOptions{
@@ -123,8 +124,8 @@ func TestLintStrict(t *testing.T) {
 		"a format of its own": {Files: []string{Standard}, Format: "yaml"},
 		"no such file":        {Files: []string{filepath.Join(t.TempDir(), "absent")}, Format: "text"},
 	} {
-		if err := Lint(options, strings.NewReader(load), &bytes.Buffer{}, time.Now()); ExitCode(err) != ExitUsage {
-			t.Errorf("%s: exit code %d for %v", name, ExitCode(err), err)
+		if err := Lint(options, strings.NewReader(load), &bytes.Buffer{}, time.Now()); exit.Code(err) != exit.Misuse {
+			t.Errorf("%s: exit code %d for %v", name, exit.Code(err), err)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -12,6 +13,9 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/policyfile"
+	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/internal/slim"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage"
@@ -34,8 +38,8 @@ func NodeSync(ctx context.Context, options Options) error {
 		return unlessStopped(ctx, err)
 	}
 	if !a.publishesUsage() {
-		return &UsageError{fmt.Errorf("%s: the policy switches no part of nodesync on; what an earlier one wrote is taken back with --remove",
-			options.PolicyFile)}
+		return exit.Usagef("%s: the policy switches no part of nodesync on; what an earlier one wrote is taken back with --remove",
+			options.PolicyFile)
 	}
 	return a.start(ctx, a.tellMarks, a.mark, a.watchPolicy)
 }
@@ -69,7 +73,7 @@ func (m *Marking) amend(file *policy.File) error {
 }
 
 func (m *Marking) wrong(file *policy.File, problems ...string) error {
-	return &policy.Error{File: nameOf(file), Problems: problems}
+	return policyfile.Invalid(policyfile.NameOf(file), strings.Join(problems, "\n"))
 }
 
 // staleAfter is how many intervals a sample is good for at least.
@@ -81,7 +85,7 @@ func (a *App) signalsOnly() bool {
 }
 
 func (a *App) usageConfig() usage.Config {
-	config := usageConfig(a.load)
+	config := settings.Usage(a.load)
 	config.SignalsOnly = a.signalsOnly()
 	return config
 }
@@ -126,4 +130,16 @@ func feedPods(ctx context.Context, a *App) error {
 	}
 	store.ReflectPods(ctx, cache.NewListWatchFromClient(a.client.CoreV1().RESTClient(), "pods", metav1.NamespaceAll, fields.Everything()))
 	return nil
+}
+
+// policyOf returns the policy that the options name, with its text: what is given has none.
+func policyOf(options *Options) (*policy.File, []byte, error) {
+	if options.Given != nil {
+		return options.Given, nil, nil
+	}
+	file, content, err := policyfile.Read(options.PolicyFile)
+	if err != nil {
+		return nil, nil, err
+	}
+	return file, content, options.Marking.amend(file)
 }

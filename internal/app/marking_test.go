@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/migration"
 )
 
@@ -45,7 +46,7 @@ func TestAmend(t *testing.T) {
 			}
 			err = tc.marking.amend(file)
 			if tc.err != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.err) || ExitCode(err) != ExitUsage {
+				if err == nil || !strings.Contains(err.Error(), tc.err) || exit.Code(err) != exit.Misuse {
 					t.Errorf("error %v, want %q", err, tc.err)
 				}
 				return

@@ -17,6 +17,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/migration/presets"
+	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 	"github.com/evenkeel/evenkeel/usage"
@@ -155,7 +156,7 @@ func TestMemoryPresetJudges(t *testing.T) {
 // boardAt samples once, and judges at a time.
 func boardAt(t *testing.T, a *App, snapshot *cluster.Snapshot, at func() time.Time) *scorer.Board {
 	t.Helper()
-	set, err := linesFor(a.load, nil)
+	set, err := settings.Lines(a.load, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +168,7 @@ func boardAt(t *testing.T, a *App, snapshot *cluster.Snapshot, at func() time.Ti
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := usage.NewStore(usageConfig(a.load), a.now())
+	store, err := usage.NewStore(settings.Usage(a.load), a.now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +176,7 @@ func boardAt(t *testing.T, a *App, snapshot *cluster.Snapshot, at func() time.Ti
 		t.Errorf("problems: %v", problems)
 	}
 	view := store.View(snapshot, at(), nil)
-	return scorer.NewBoard(view, set.Resolve(view), scorerConfig(a.load))
+	return scorer.NewBoard(view, set.Resolve(view), settings.Scorer(a.load))
 }
 
 // The preset answers over HTTP as the extender did; a policy of one's own says itself what is told.

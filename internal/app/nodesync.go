@@ -13,12 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/nodesync"
 	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
-	"github.com/evenkeel/evenkeel/usage/annotations"
 )
 
 // wireNodeSync makes what publishes usage on nodes. Where the policy asks for nothing, it takes back what an earlier policy
@@ -27,7 +28,7 @@ func (a *App) wireNodeSync() (err error) {
 	if a.options.DryRun {
 		return nil
 	}
-	wanted := nodeSyncPolicy(&a.load.NodeSync)
+	wanted := settings.NodeSync(&a.load.NodeSync)
 	if a.parts.marking {
 		wanted.Record = nodesync.ApartRecordKey
 	}
@@ -36,7 +37,7 @@ func (a *App) wireNodeSync() (err error) {
 		Interval: a.load.Usage.SampleInterval.Duration, Registerer: a.registry,
 	})
 	if err != nil {
-		return &UsageError{fmt.Errorf("%s: %w", a.options.PolicyFile, err)}
+		return exit.Usagef("%s: %w", a.options.PolicyFile, err)
 	}
 	return nil
 }
@@ -45,23 +46,6 @@ func (a *App) wireNodeSync() (err error) {
 func (a *App) publishesUsage() bool {
 	given := &a.load.NodeSync
 	return given.Annotations.Enabled || given.Label.Enabled || given.Taint.Enabled
-}
-
-func nodeSyncPolicy(given *policy.NodeSync) nodesync.Policy {
-	out := nodesync.Policy{
-		Annotations: nodesync.Annotations{
-			Enabled: given.Annotations.Enabled, Unit: annotations.Unit(given.Annotations.Unit), Location: given.Annotations.Location(),
-			Windows: given.Annotations.Windows, Periods: map[usage.Window]time.Duration{},
-		},
-		Label: nodesync.Mark(given.Label),
-		Taint: nodesync.Mark(given.Taint),
-	}
-	for _, window := range given.Annotations.Windows {
-		if period, ok := given.Annotations.Periods[window]; ok {
-			out.Annotations.Periods[window] = period.Duration
-		}
-	}
-	return out
 }
 
 // nodesToSync joins what is on the nodes with what is known of them.

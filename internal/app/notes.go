@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/policy"
 )
 
@@ -27,7 +28,7 @@ func logNotes(ctx context.Context, file *policy.File) {
 			if note.Lossy {
 				message = "Warning: policy of an earlier system: not done any more"
 			}
-			logger.Info(message, "file", nameOf(file), "format", document.Format, "field", note.Field, "change", note.Text)
+			logger.Info(message, "file", policyfile.NameOf(file), "format", document.Format, "field", note.Field, "change", note.Text)
 		}
 	}
 }
@@ -42,7 +43,7 @@ func printNotes(out io.Writer, file *policy.File) {
 			if at != "" {
 				at += ": "
 			}
-			_, _ = fmt.Fprintf(out, "%s: %s: %s: %s%s.\n", nameOf(file), document.Format, kind, at, note.Text)
+			_, _ = fmt.Fprintf(out, "%s: %s: %s: %s%s.\n", policyfile.NameOf(file), document.Format, kind, at, note.Text)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 
+	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/runner"
 )
@@ -111,21 +112,21 @@ func namespaceFromEnvironment() string {
 	return DefaultNamespace
 }
 
-// Validate reports the first mistake in the flags as a UsageError.
+// Validate reports the first mistake in the flags.
 func (o *Options) Validate() error {
 	for _, err := range []error{o.validateTimes(), o.validateAddresses()} {
 		if err != nil {
-			return &UsageError{err}
+			return exit.Usage(err)
 		}
 	}
 	if o.Schedule == "" {
 		return nil
 	}
 	if o.Interval != 0 {
-		return &UsageError{errors.New("--schedule and --descheduling-interval exclude each other")}
+		return exit.Usagef("--schedule and --descheduling-interval exclude each other")
 	}
 	if _, err := runner.ParseSchedule(o.Schedule); err != nil {
-		return &UsageError{fmt.Errorf("--schedule: %w", err)}
+		return exit.Usagef("--schedule: %w", err)
 	}
 	return nil
 }

@@ -13,6 +13,8 @@ import (
 	metricsclient "k8s.io/metrics/pkg/client/clientset/versioned"
 	"sigs.k8s.io/descheduler/pkg/api"
 	"sigs.k8s.io/descheduler/pkg/descheduler/metricscollector"
+
+	"github.com/evenkeel/evenkeel/internal/exit"
 )
 
 // providers are the policy's metricsProviders, for upstream plugins that read metrics themselves. Evenkeel's own plugin
@@ -43,7 +45,7 @@ func (a *App) newProviders(factory informers.SharedInformerFactory) (*providers,
 	selector := labels.Everything()
 	if s := a.profiles.NodeSelector; s != nil {
 		if selector, err = labels.Parse(*s); err != nil {
-			return nil, &UsageError{fmt.Errorf("nodeSelector: %w", err)}
+			return nil, exit.Usagef("nodeSelector: %w", err)
 		}
 	}
 	p.collector = metricscollector.NewMetricsCollector(factory.Core().V1().Nodes().Lister(), client, selector)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/sim/recording"
 	"github.com/evenkeel/evenkeel/internal/slim"
 )
@@ -62,7 +63,7 @@ func recordedSlim() cache.TransformFunc { return slim.New().WithoutTransitions()
 // nothing in the cluster. Being stopped ends the recording in good order.
 func Record(ctx context.Context, options Options, record RecordOptions, out io.Writer) error {
 	if err := record.validate(); err != nil {
-		return &UsageError{err}
+		return exit.Usage(err)
 	}
 	options.LeaderElect, options.MetricsAddress = false, "0"
 	a, err := newApp(ctx, options, parts{})

@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/sim"
 	"github.com/evenkeel/evenkeel/policy"
@@ -308,14 +309,14 @@ func TestRecordRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := Record(t.Context(), Options{}, tc.options, io.Discard)
-			if err == nil || !strings.Contains(err.Error(), tc.want) || ExitCode(err) != ExitUsage {
-				t.Errorf("got %v with exit code %d, want %q", err, ExitCode(err), tc.want)
+			if err == nil || !strings.Contains(err.Error(), tc.want) || exit.Code(err) != exit.Misuse {
+				t.Errorf("got %v with exit code %d, want %q", err, exit.Code(err), tc.want)
 			}
 		})
 	}
 	// Between the check and the start another process may have made the file.
 	r := newRecorded(t, RecordOptions{Out: there, Interval: time.Minute, For: time.Minute})
-	if err := r.run(t.Context()); ExitCode(err) != ExitUsage {
+	if err := r.run(t.Context()); exit.Code(err) != exit.Misuse {
 		t.Errorf("recorded over another file: %v", err)
 	}
 	if content, err := os.ReadFile(there); string(content) != "precious" {
@@ -357,8 +358,8 @@ func TestSimulateRefusesRecordings(t *testing.T) {
 				t.Fatal(err)
 			}
 			err := Simulate(t.Context(), o, io.Discard, nil)
-			if err == nil || !strings.Contains(err.Error(), tc.want) || ExitCode(err) != ExitUsage {
-				t.Errorf("got %v with exit code %d, want %q", err, ExitCode(err), tc.want)
+			if err == nil || !strings.Contains(err.Error(), tc.want) || exit.Code(err) != exit.Misuse {
+				t.Errorf("got %v with exit code %d, want %q", err, exit.Code(err), tc.want)
 			}
 		})
 	}

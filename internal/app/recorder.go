@@ -20,6 +20,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/sim/recording"
 	"github.com/evenkeel/evenkeel/usage"
@@ -103,7 +104,7 @@ func (r *recorder) create() (*os.File, error) {
 	file, err := os.OpenFile(r.options.Out, flags, onlyOwner)
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		return nil, &UsageError{fmt.Errorf("--out: %s is there already; --force overwrites it", r.options.Out)}
+		return nil, exit.Usagef("--out: %s is there already; --force overwrites it", r.options.Out)
 	case err != nil:
 		return nil, fmt.Errorf("creating the recording: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/internal/filewatch"
 	"github.com/evenkeel/evenkeel/internal/migration"
+	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage"
 )
@@ -152,7 +153,7 @@ type samples struct {
 
 func (a *App) samples() samples {
 	s := samples{
-		usage: a.load.Usage, windows: wantedWindows(a.load), signals: wantedSignals(a.load), providers: a.profiles.MetricsProviders,
+		usage: a.load.Usage, windows: settings.Windows(a.load), signals: settings.Signals(a.load), providers: a.profiles.MetricsProviders,
 		signalsOnly: a.signalsOnly(),
 	}
 	// These judge what was read; signals has the metrics that are.

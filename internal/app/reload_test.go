@@ -22,6 +22,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
 
+	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/internal/servertime"
 )
 
@@ -54,7 +55,7 @@ func newReloading(t *testing.T, content string) *reloading {
 	r := &reloading{t: t, client: client, events: events.NewFakeRecorder(100)}
 	r.must(os.WriteFile(path, []byte(content), 0o600))
 	options := Options{PolicyFile: path, Interval: time.Minute, Namespace: "kube-system", DryRun: true}
-	file, read, err := readPolicy(path)
+	file, read, err := policyfile.Read(path)
 	r.must(err)
 	p := &process{
 		options: options, parts: parts{evicting: true}, registry: newRegistry(), client: client, now: time.Now, clock: servertime.New(time.Now), started: time.Now(),
@@ -63,7 +64,7 @@ func newReloading(t *testing.T, content string) *reloading {
 	r.App = p.newPolicy(file, read, 1)
 	p.active.Store(r.App)
 	r.wireReload()
-	setupPlugins()
+	policyfile.SetupPlugins()
 	r.must(r.read(t.Context(), file))
 	r.must(r.wireObserver())
 	r.must(r.wireAuthority())

@@ -9,6 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
+
+	"github.com/evenkeel/evenkeel/internal/exit"
 )
 
 // The reasons of Events about a policy file that has changed.
@@ -75,7 +77,7 @@ func (a *App) policyTaken(ctx context.Context) {
 // policyRefused tells why the changed policy file is not gone by; of a problem that stays it tells once.
 func (a *App) policyRefused(ctx context.Context, err error) {
 	result, reason := "error", policyNotLoaded
-	if ExitCode(err) == ExitUsage {
+	if exit.Code(err) == exit.Misuse {
 		result, reason = "invalid", policyInvalid
 	}
 	r := &a.reload

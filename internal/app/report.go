@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
 	"github.com/evenkeel/evenkeel/thresholds"
@@ -106,12 +107,12 @@ func write(out io.Writer, format string, value any, table func(io.Writer) error)
 	return table(out)
 }
 
-// ValidFormat reports a format that -o does not take as a UsageError.
+// ValidFormat reports a format that -o does not take.
 func ValidFormat(format string) error {
 	if slices.Contains(strings.Split(Formats, "|"), format) {
 		return nil
 	}
-	return &UsageError{fmt.Errorf("--output: %q is not one of %s", format, Formats)}
+	return exit.Usagef("--output: %q is not one of %s", format, Formats)
 }
 
 func (p *PlanReport) table(out io.Writer) error {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/evenkeel/evenkeel/internal/authority"
+	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
@@ -28,7 +29,7 @@ func Run(ctx context.Context, options Options) error {
 // Serve is `evenkeel serve`: every replica answers kube-scheduler, the leader evicts.
 func Serve(ctx context.Context, options Options) error {
 	if !options.loops() {
-		return &UsageError{errors.New("serve needs --descheduling-interval or --schedule")}
+		return exit.Usagef("serve needs --descheduling-interval or --schedule")
 	}
 	setCollector(collectFilling)
 	a, err := newApp(ctx, options, parts{evicting: true, serving: true})
@@ -75,7 +76,7 @@ func (a *App) server(config extender.Config) (*extender.Server, error) {
 	a.answer(&config)
 	server, err := extender.NewServer(config)
 	if err != nil {
-		return nil, &UsageError{err}
+		return nil, exit.Usage(err)
 	}
 	a.answers = server
 	return server, nil
@@ -185,7 +186,7 @@ func (a *App) evict(ctx context.Context) error {
 func (a *App) lead(ctx context.Context, work func(context.Context) error) error {
 	err := a.lease.Lead(ctx, work)
 	if wrong, ok := errors.AsType[*authority.ConfigError](err); ok {
-		return &UsageError{wrong.Unwrap()}
+		return exit.Usage(wrong.Unwrap())
 	}
 	return err
 }

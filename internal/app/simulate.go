@@ -15,6 +15,8 @@ import (
 	"sigs.k8s.io/descheduler/pkg/api"
 	"sigs.k8s.io/descheduler/pkg/framework/plugins/nodeutilization"
 
+	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/internal/sim"
 	"github.com/evenkeel/evenkeel/internal/sim/report"
 	"github.com/evenkeel/evenkeel/internal/sim/trace"
@@ -97,18 +99,18 @@ func (o *SimulateOptions) AddTo(flags *pflag.FlagSet) {
 // Simulate is `evenkeel simulate`: it replays usage in virtual time and tells what each variant comes to.
 func Simulate(ctx context.Context, o SimulateOptions, out, progress io.Writer) error {
 	if !slices.Contains(strings.Split(SimulateFormats, "|"), o.Output) {
-		return &UsageError{fmt.Errorf("output format %q: allowed are %s", o.Output, SimulateFormats)}
+		return exit.Usagef("output format %q: allowed are %s", o.Output, SimulateFormats)
 	}
 	o.Shape.Seed, o.Recipe.Seed = o.Run.Seed, o.Run.Seed
 	err := o.fleet()
 	if err != nil {
-		return &UsageError{err}
+		return exit.Usage(err)
 	}
 	if o.Run.Variants, err = o.variants(); err != nil {
 		return err
 	}
 	if err := o.Run.Validate(); err != nil {
-		return &UsageError{err}
+		return exit.Usage(err)
 	}
 	o.Run.KeepUsage, o.Run.Progress = o.Report != "", bar(progress)
 	results, err := sim.Run(ctx, o.Run)
@@ -177,7 +179,7 @@ func (o *SimulateOptions) variants() ([]sim.Variant, error) {
 	for _, name := range o.Compare {
 		variant, ok := known[name]
 		if !ok {
-			return nil, &UsageError{fmt.Errorf("--compare %q: allowed are %s", name, strings.Join(comparisons, ", "))}
+			return nil, exit.Usagef("--compare %q: allowed are %s", name, strings.Join(comparisons, ", "))
 		}
 		variant.Name = name
 		all = append(all, variant)
@@ -188,7 +190,7 @@ func (o *SimulateOptions) variants() ([]sim.Variant, error) {
 			return nil, err
 		}
 		if slices.ContainsFunc(all, func(other sim.Variant) bool { return other.Name == variant.Name }) {
-			return nil, &UsageError{fmt.Errorf("--policy %s: there is a variant %q already; files to compare need names of their own", file, variant.Name)}
+			return nil, exit.Usagef("--policy %s: there is a variant %q already; files to compare need names of their own", file, variant.Name)
 		}
 		all = append(all, variant)
 	}
@@ -206,13 +208,13 @@ func upstreamArgs(low, high api.Percentage, metrics *nodeutilization.MetricsUtil
 // policyVariant is a policy file as both halves go by it. Thresholds in a DeschedulerPolicy are left out: they need upstream's
 // loader, which asks the API server.
 func policyVariant(path string) (sim.Variant, error) {
-	file, _, err := readPolicy(path)
+	file, _, err := policyfile.Read(path)
 	if err != nil {
 		return sim.Variant{}, err
 	}
 	p, err := simPolicy(&file.Load)
 	if err != nil {
-		return sim.Variant{}, &UsageError{fmt.Errorf("%s: %w", path, err)}
+		return sim.Variant{}, exit.Usagef("%s: %w", path, err)
 	}
 	return sim.Variant{Name: filepath.Base(path), Policy: p, Evicts: true, Steers: true}, nil
 }

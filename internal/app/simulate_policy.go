@@ -4,9 +4,8 @@ import (
 	"fmt"
 
 	"github.com/evenkeel/evenkeel/evictor"
-	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/internal/sim"
-	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
 )
@@ -15,7 +14,7 @@ import (
 func simPolicy(load *policy.LoadPolicy) (*sim.Policy, error) {
 	args := &policy.RealUsageLowNodeUtilizationArgs{}
 	policy.SetDefaults_RealUsageLowNodeUtilizationArgs(args)
-	set, err := linesFor(load, nil)
+	observing, err := settings.Observing(load, nil)
 	if err != nil {
 		return nil, fmt.Errorf("resolving the lines: %w", err)
 	}
@@ -25,17 +24,8 @@ func simPolicy(load *policy.LoadPolicy) (*sim.Policy, error) {
 		return nil, err
 	}
 	return &sim.Policy{
-		Observer: observer.Config{
-			Usage:          usageConfig(load),
-			Scorer:         scorerConfig(load),
-			Lines:          set,
-			Hot:            hotRule(load),
-			HotWindows:     load.Hot.Windows,
-			MinCoverage:    load.Usage.MinCoveragePercent,
-			SampleInterval: load.Usage.SampleInterval.Duration,
-			Ledger:         ledger.Config{SourceAvoidance: e.SourceAvoidance.Duration},
-		},
-		Args: args,
+		Observer: observing,
+		Args:     args,
 		Options: realusage.Options{
 			MaxMoves: e.MaxMovesPerCycle, MinGainPercent: e.MinGainPercent, SchedulerNames: e.SchedulerNames,
 		},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/sim"
 	"github.com/evenkeel/evenkeel/internal/sim/trace"
 	"github.com/evenkeel/evenkeel/policy"
@@ -119,8 +120,8 @@ func TestSimulateRefuses(t *testing.T) {
 			o.Run.Steps = 2
 			tc.change(&o)
 			err := Simulate(t.Context(), o, &bytes.Buffer{}, nil)
-			if err == nil || !strings.Contains(err.Error(), tc.want) || ExitCode(err) != ExitUsage {
-				t.Errorf("got %v with exit code %d, want %q and %d", err, ExitCode(err), tc.want, ExitUsage)
+			if err == nil || !strings.Contains(err.Error(), tc.want) || exit.Code(err) != exit.Misuse {
+				t.Errorf("got %v with exit code %d, want %q and %d", err, exit.Code(err), tc.want, exit.Misuse)
 			}
 		})
 	}

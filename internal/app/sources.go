@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/descheduler/pkg/api"
 
+	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage/annotations"
@@ -42,7 +43,7 @@ func (a *App) makeSources() ([]observer.Source, error) {
 		path := fmt.Sprintf("usage.sources[%d] (%s)", i, list[i].Type)
 		source, err := kinds[list[i].Type](a, &list[i])
 		if err != nil {
-			return nil, &UsageError{fmt.Errorf("%s: %s: %w", a.options.PolicyFile, path, err)}
+			return nil, exit.Usagef("%s: %s: %w", a.options.PolicyFile, path, err)
 		}
 		sources = append(sources, source)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/internal/access"
 	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage"
 	"github.com/evenkeel/evenkeel/usage/prometheus"
@@ -51,7 +52,7 @@ func (a *App) prometheusWindows() []usage.Window {
 	if !a.signalsOnly() {
 		windows = append(windows, usage.Avg5m)
 	}
-	for _, w := range wantedWindows(a.load) {
+	for _, w := range settings.Windows(a.load) {
 		if !slices.Contains(windows, w) {
 			windows = append(windows, w)
 		}
@@ -69,7 +70,7 @@ func (a *App) prometheusMetrics(config *policy.PrometheusSource) []usage.Metric 
 		metrics = append(metrics, usage.CPU, usage.Memory)
 	}
 	known := []usage.Metric{usage.CPUPressure, usage.MemoryPressure, usage.IOPressure}
-	for _, signal := range wantedSignals(a.load) {
+	for _, signal := range settings.Signals(a.load) {
 		_, asked := config.Queries.Nodes[signal]
 		if asked || config.NodeMetrics == policy.NamesNodeExporter && slices.Contains(known, signal) {
 			metrics = append(metrics, signal)

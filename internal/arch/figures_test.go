@@ -22,7 +22,7 @@ const (
 // Packages and types above a limit, with the limit that holds for them. The goal
 // is that there is none.
 var (
-	biggerPackages = map[string]int{"internal/app": 6_150, "policy": 3_720}
+	biggerPackages = map[string]int{"internal/app": 5_420, "policy": 3_720}
 	biggerTypes    = map[string]int{"internal/app.App": 142}
 
 	// cyclicPackages have files that use each other.

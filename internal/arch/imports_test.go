@@ -68,7 +68,7 @@ var importers = map[string][]string{
 	"internal/app":       {"cmd", "internal/app"},
 	// What loads policies knows that there are earlier systems; what reads flags
 	// and args knows that they had some.
-	"internal/migration":         {"cmd", "internal/app", "internal/migration"},
+	"internal/migration":         {"cmd", "internal/app", "internal/migration", "internal/policyfile"},
 	"internal/migration/presets": {"internal/migration"},
 	"internal/migration/compat":  {"cmd", "internal/app", "internal/doctor", "internal/schedulerplugin"},
 	"runner":                     {"cmd", "internal", "runner"},

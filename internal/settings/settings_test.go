@@ -1,4 +1,4 @@
-package app
+package settings
 
 import (
 	"math"
@@ -81,7 +81,7 @@ func TestLinesAreOneSetForBothHalves(t *testing.T) {
 			if tc.change != nil {
 				tc.change(&load)
 			}
-			set, err := linesFor(&load, tc.args)
+			set, err := Lines(&load, tc.args)
 			if (err != nil) != tc.wantErr {
 				t.Fatalf("error %v, want one: %v", err, tc.wantErr)
 			}

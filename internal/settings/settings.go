@@ -1,16 +1,23 @@
-package app
+// Package settings says what a LoadPolicy means to each room that goes by it. A
+// policy has the words of its users; the rooms know nothing of it and have their
+// own.
+package settings
 
 import (
-	"maps"
 	"slices"
-	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/nodesync"
+	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/scorer"
+	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/annotations"
 )
 
 // resourceNames maps the policy's names of resources to the ones that are computed with.
@@ -19,13 +26,34 @@ var resourceNames = map[cluster.Resource]corev1.ResourceName{
 	cluster.Memory: corev1.ResourceMemory,
 }
 
-func usageConfig(load *policy.LoadPolicy) usage.Config {
+// Observing is what a policy says about observing. args are those of the plugin, in
+// every profile that enables it.
+func Observing(load *policy.LoadPolicy, args []*policy.RealUsageLowNodeUtilizationArgs) (observer.Config, error) {
+	set, err := Lines(load, args)
+	if err != nil {
+		return observer.Config{}, err
+	}
+	return observer.Config{
+		Usage:             Usage(load),
+		Scorer:            Scorer(load),
+		Lines:             set,
+		Hot:               thresholds.HotRule{ConsecutiveSamples: load.Hot.ConsecutiveSamples, SampleInterval: load.Usage.SampleInterval.Duration},
+		HotWindows:        load.Hot.Windows,
+		MinCoverage:       load.Usage.MinCoveragePercent,
+		SampleInterval:    load.Usage.SampleInterval.Duration,
+		ObservationPeriod: load.Usage.ObservationPeriod.Duration,
+		Ledger:            ledger.Config{SourceAvoidance: load.Eviction.SourceAvoidance.Duration},
+	}, nil
+}
+
+// Usage is what of usage is kept.
+func Usage(load *policy.LoadPolicy) usage.Config {
 	return usage.Config{
 		SampleInterval: load.Usage.SampleInterval.Duration,
 		MaxAge:         load.Usage.MaxAge.Duration,
 		MinWindow:      load.Hot.MinWindow.Duration,
-		Windows:        wantedWindows(load),
-		Signals:        wantedSignals(load),
+		Windows:        Windows(load),
+		Signals:        Signals(load),
 		Optional:       optionalResources(load),
 		Estimate: usage.Estimate{
 			PercentOfRequest: cluster.Percents{
@@ -40,7 +68,8 @@ func usageConfig(load *policy.LoadPolicy) usage.Config {
 	}
 }
 
-func scorerConfig(load *policy.LoadPolicy) scorer.Config {
+// Scorer is how nodes are scored.
+func Scorer(load *policy.LoadPolicy) scorer.Config {
 	config := scorer.Config{DampPercent: load.Scoring.DampPercent}
 	for r, name := range resourceNames {
 		config.Weights[r] = float64(load.Scoring.Weights[name])
@@ -48,7 +77,7 @@ func scorerConfig(load *policy.LoadPolicy) scorer.Config {
 	for _, term := range load.Scoring.HotValue {
 		config.HotValue = append(config.HotValue, scorer.HotTerm{Within: term.TimeRange.Duration, Count: term.Count})
 	}
-	config.Measured = measuredScoring(load.Scoring.Measured)
+	config.Measured = Measured(load.Scoring.Measured)
 	return config
 }
 
@@ -58,7 +87,9 @@ var formulas = map[policy.Formula]scorer.Formula{
 	policy.FormulaMinMax:     scorer.FormulaMinMax,
 }
 
-func measuredScoring(given *policy.MeasuredScoring) *scorer.Measured {
+// Measured is how nodes are scored by what was measured alone; nil where they are
+// not.
+func Measured(given *policy.MeasuredScoring) *scorer.Measured {
 	if given == nil {
 		return nil
 	}
@@ -87,30 +118,8 @@ func resourceOf(metric usage.Metric) cluster.Resource {
 	return cluster.CPU
 }
 
-// judgedWindows are those that a policy's lines judge a metric by: those that make a node hot, and its own.
-func judgedWindows(load *policy.LoadPolicy, metric policy.MetricLines) []usage.Window {
-	windows := slices.Clone(load.Hot.Windows)
-	for _, own := range slices.SortedFunc(maps.Keys(metric.Windows), byName) {
-		if !slices.Contains(windows, own) {
-			windows = append(windows, own)
-		}
-	}
-	return windows
-}
-
-func byName(a, b usage.Window) int { return strings.Compare(a.String(), b.String()) }
-
-// allLines are the lines of the policy and of its pools.
-func allLines(load *policy.LoadPolicy) []policy.Lines {
-	all := []policy.Lines{load.Lines}
-	for i := range load.NodePools {
-		all = append(all, load.NodePools[i].Lines)
-	}
-	return all
-}
-
-// wantedWindows are all windows that somebody reads of nodes.
-func wantedWindows(load *policy.LoadPolicy) []usage.Window {
+// Windows are all windows that somebody reads of nodes.
+func Windows(load *policy.LoadPolicy) []usage.Window {
 	windows := slices.Clone(load.Hot.Windows)
 	for _, set := range allLines(load) {
 		for _, metric := range set.Metrics() {
@@ -131,8 +140,8 @@ func wantedWindows(load *policy.LoadPolicy) []usage.Window {
 	return windows
 }
 
-// wantedSignals are the judged metrics that are neither cpu nor memory.
-func wantedSignals(load *policy.LoadPolicy) []usage.Metric {
+// Signals are the judged metrics that are neither cpu nor memory.
+func Signals(load *policy.LoadPolicy) []usage.Metric {
 	var signals []usage.Metric
 	for _, set := range allLines(load) {
 		for _, metric := range set.Metrics() {
@@ -154,4 +163,22 @@ func optionalResources(load *policy.LoadPolicy) [cluster.NumResources]bool {
 		}
 	}
 	return optional
+}
+
+// NodeSync is what a policy has published on nodes.
+func NodeSync(given *policy.NodeSync) nodesync.Policy {
+	out := nodesync.Policy{
+		Annotations: nodesync.Annotations{
+			Enabled: given.Annotations.Enabled, Unit: annotations.Unit(given.Annotations.Unit), Location: given.Annotations.Location(),
+			Windows: given.Annotations.Windows, Periods: map[usage.Window]time.Duration{},
+		},
+		Label: nodesync.Mark(given.Label),
+		Taint: nodesync.Mark(given.Taint),
+	}
+	for _, window := range given.Annotations.Windows {
+		if period, ok := given.Annotations.Periods[window]; ok {
+			out.Annotations.Periods[window] = period.Duration
+		}
+	}
+	return out
 }

@@ -1,10 +1,12 @@
-package app
+package settings
 
 import (
 	"errors"
 	"fmt"
 	"maps"
 	"math"
+	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -15,9 +17,9 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// linesFor returns the one definition of hot. Arguments of the plugin lie over the LoadPolicy's lines for both sides; two
+// Lines returns the one definition of hot. Arguments of the plugin lie over the LoadPolicy's lines for both sides; two
 // profiles that ask for different ones are a mistake. Pools keep their own.
-func linesFor(load *policy.LoadPolicy, all []*policy.RealUsageLowNodeUtilizationArgs) (*thresholds.Set, error) {
+func Lines(load *policy.LoadPolicy, all []*policy.RealUsageLowNodeUtilizationArgs) (*thresholds.Set, error) {
 	base := load.Lines
 	for i, args := range all {
 		if i > 0 && !sameLines(all[0], args) {
@@ -88,4 +90,26 @@ func levels(given policy.Levels, reversed bool) thresholds.Levels {
 func sameLines(a, b *policy.RealUsageLowNodeUtilizationArgs) bool {
 	return a.UseDeviationThresholds == b.UseDeviationThresholds &&
 		maps.Equal(a.Thresholds, b.Thresholds) && maps.Equal(a.TargetThresholds, b.TargetThresholds)
+}
+
+// judgedWindows are those that a policy's lines judge a metric by: those that make a node hot, and its own.
+func judgedWindows(load *policy.LoadPolicy, metric policy.MetricLines) []usage.Window {
+	windows := slices.Clone(load.Hot.Windows)
+	for _, own := range slices.SortedFunc(maps.Keys(metric.Windows), byName) {
+		if !slices.Contains(windows, own) {
+			windows = append(windows, own)
+		}
+	}
+	return windows
+}
+
+func byName(a, b usage.Window) int { return strings.Compare(a.String(), b.String()) }
+
+// allLines are the lines of the policy and of its pools.
+func allLines(load *policy.LoadPolicy) []policy.Lines {
+	all := []policy.Lines{load.Lines}
+	for i := range load.NodePools {
+		all = append(all, load.NodePools[i].Lines)
+	}
+	return all
 }

@@ -1,4 +1,4 @@
-package app
+package settings
 
 import (
 	"os"
@@ -36,10 +36,10 @@ func TestMeasuredScoringIsWired(t *testing.T) {
 			{Resource: cluster.CPU, Window: usage.Avg5m, Percent: 65}, {Resource: cluster.Memory, Window: max1h, Percent: 75},
 		},
 	}
-	if diff := cmp.Diff(want, scorerConfig(&file.Load).Measured); diff != "" {
+	if diff := cmp.Diff(want, Scorer(&file.Load).Measured); diff != "" {
 		t.Errorf("measured (-want +got):\n%s", diff)
 	}
-	store, err := usage.NewStore(usageConfig(&file.Load), time.Now())
+	store, err := usage.NewStore(Usage(&file.Load), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestMeasuredScoringOfOtherFormulas(t *testing.T) {
 	for formula, want := range map[policy.Formula]scorer.Formula{
 		policy.FormulaCrane: scorer.FormulaCrane, policy.FormulaMemoryLoad: scorer.FormulaMemoryLoad, policy.FormulaMinMax: scorer.FormulaMinMax,
 	} {
-		got := measuredScoring(&policy.MeasuredScoring{
+		got := Measured(&policy.MeasuredScoring{
 			Formula: formula, Limits: []policy.MeasuredLimit{{Metric: usage.Memory, FromPercent: &from}},
 		})
 		limit := scorer.Limit{Resource: cluster.Memory, Window: usage.Last, Percent: 80, From: true}
@@ -62,7 +62,7 @@ func TestMeasuredScoringOfOtherFormulas(t *testing.T) {
 		}
 	}
 	load := policy.Default()
-	if scorerConfig(&load).Measured != nil {
+	if Scorer(&load).Measured != nil {
 		t.Error("the default policy measures")
 	}
 }

@@ -1,0 +1,42 @@
+// Package exit says how a process ends: which exit code goes with an error that
+// a command returned.
+package exit
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/evenkeel/evenkeel/policy"
+)
+
+// The exit codes of every command.
+const (
+	OK = 0
+	// Failure: the command could not do its work.
+	Failure = 1
+	// Misuse: the command line or the policy is wrong.
+	Misuse = 2
+)
+
+// usageError is a mistake on the command line or in a file named there.
+type usageError struct{ error }
+
+// Unwrap returns the mistake.
+func (e usageError) Unwrap() error { return e.error }
+
+// Usage marks an error as a mistake on the command line or in a file named there.
+func Usage(err error) error { return usageError{err} }
+
+// Usagef makes an error of that kind.
+func Usagef(format string, args ...any) error { return Usage(fmt.Errorf(format, args...)) }
+
+// Code returns the exit code for what a command returned.
+func Code(err error) int {
+	if err == nil {
+		return OK
+	}
+	if _, ok := errors.AsType[usageError](err); ok || policy.IsInvalid(err) {
+		return Misuse
+	}
+	return Failure
+}

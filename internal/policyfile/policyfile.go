@@ -1,0 +1,108 @@
+// Package policyfile reads a policy from disk: the LoadPolicy by our own loader,
+// the DeschedulerPolicy by upstream's. It says what the profiles of the latter ask
+// of a process; what the former means to each room is for package settings to say.
+package policyfile
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/descheduler/pkg/api"
+	"sigs.k8s.io/descheduler/pkg/descheduler"
+	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
+
+	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/migration"
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/strategies/realusage"
+)
+
+// SetupPlugins sets up the framework's registry, which is global, before anything
+// is decoded.
+var SetupPlugins = sync.OnceFunc(func() {
+	descheduler.SetupPlugins()
+	realusage.Register(pluginregistry.PluginRegistry, func() realusage.Deps { return realusage.Deps{} })
+})
+
+// Read reads the policy file and returns its content too; without one the
+// defaults hold.
+func Read(path string) (*policy.File, []byte, error) {
+	if path == "" {
+		return &policy.File{Load: policy.Default()}, nil, nil
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, nil, exit.Usagef("reading the policy: %w", err)
+	}
+	file, err := migration.Load(path, content)
+	return file, content, err
+}
+
+// Profiles decodes the DeschedulerPolicy document by upstream's own loader, which
+// takes a path, applies each plugin's defaults and validation and asks the API
+// server for priority classes.
+func Profiles(file *policy.File, client kubernetes.Interface, registry pluginregistry.Registry) (*api.DeschedulerPolicy, error) {
+	if file.Descheduler == nil {
+		return nil, Invalid(NameOf(file), "it has no DeschedulerPolicy document, so there is nothing to run")
+	}
+	path, remove, err := tempDocument(file.Descheduler)
+	if err != nil {
+		return nil, fmt.Errorf("handing the DeschedulerPolicy over: %w", err)
+	}
+	defer remove()
+	loaded, err := descheduler.LoadPolicyConfig(path, client, registry)
+	if err != nil {
+		return nil, Invalid(NameOf(file), strings.ReplaceAll(err.Error(), path, NameOf(file)))
+	}
+	if err := checkProfiles(loaded, registry); err != nil {
+		return nil, Invalid(NameOf(file), err.Error())
+	}
+	return loaded, nil
+}
+
+// checkProfiles finds, before anything starts, what the framework would only find
+// while it is built.
+func checkProfiles(p *api.DeschedulerPolicy, registry pluginregistry.Registry) error {
+	var errs []error
+	for _, profile := range p.Profiles {
+		for _, name := range enabled(profile) {
+			if _, ok := registry[name]; !ok {
+				errs = append(errs, fmt.Errorf("profile %q enables plugin %q, which does not exist", profile.Name, name))
+			} else if !configured(profile, name) {
+				errs = append(errs, fmt.Errorf("profile %q enables plugin %q without an entry in pluginConfig", profile.Name, name))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func enabled(profile api.DeschedulerProfile) []string {
+	p := profile.Plugins
+	return slices.Concat(p.PreSort.Enabled, p.Sort.Enabled, p.Deschedule.Enabled, p.Balance.Enabled, p.Filter.Enabled, p.PreEvictionFilter.Enabled)
+}
+
+func configured(profile api.DeschedulerProfile, name string) bool {
+	return slices.ContainsFunc(profile.PluginConfigs, func(c api.PluginConfig) bool { return c.Name == name })
+}
+
+// Invalid reports what is wrong with a policy, one problem to a line of the text.
+func Invalid(name, text string) error {
+	wrong := &policy.Error{File: name}
+	for line := range strings.Lines(text) {
+		wrong.Problems = append(wrong.Problems, strings.Join(strings.Fields(line), " "))
+	}
+	return wrong
+}
+
+// NameOf is what to call a policy, which may be of no file.
+func NameOf(file *policy.File) string {
+	if file.Name == "" {
+		return "policy"
+	}
+	return file.Name
+}

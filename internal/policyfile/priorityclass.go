@@ -1,0 +1,103 @@
+package policyfile
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/descheduler/pkg/api"
+	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
+	"sigs.k8s.io/descheduler/pkg/framework/plugins/defaultevictor"
+	"sigs.k8s.io/yaml"
+
+	"github.com/evenkeel/evenkeel/policy"
+)
+
+// PriorityClass is one that a profile names as its threshold.
+type PriorityClass struct {
+	// Profile names the profile, Path is where in the document it names the class.
+	Profile, Path, Name string
+}
+
+// PriorityClasses are the priority classes that a policy names. What cannot be
+// decoded is left to upstream's loader to report.
+func PriorityClasses(file *policy.File) []PriorityClass {
+	_, classes, err := withoutPriorityClasses(file.Descheduler)
+	if err != nil {
+		return nil
+	}
+	return classes
+}
+
+// CheckPriorityClasses looks up the priority classes that the policy names.
+// Upstream's loader does so later, but takes an API server that does not answer
+// for a mistake in the policy.
+func CheckPriorityClasses(ctx context.Context, client kubernetes.Interface, file *policy.File) error {
+	for _, class := range PriorityClasses(file) {
+		_, err := client.SchedulingV1().PriorityClasses().Get(ctx, class.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return Invalid(NameOf(file), fmt.Sprintf("profile %q: DefaultEvictor: priorityThreshold.name: there is no priority class %q", class.Profile, class.Name))
+		}
+		if err != nil {
+			return fmt.Errorf("reading priority class %q: %w", class.Name, err)
+		}
+	}
+	return nil
+}
+
+// OfflineProfiles decodes the DeschedulerPolicy as Profiles does, without an API
+// server. It leaves out the priority classes, which that would have to be asked
+// for, and returns them.
+func OfflineProfiles(file *policy.File) (*api.DeschedulerPolicy, []PriorityClass, error) {
+	document, classes, err := withoutPriorityClasses(file.Descheduler)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the DeschedulerPolicy: %w", err)
+	}
+	offline := *file
+	offline.Descheduler = document
+	profiles, err := Profiles(&offline, nil, pluginregistry.PluginRegistry)
+	return profiles, classes, err
+}
+
+// withoutPriorityClasses returns a DeschedulerPolicy without the priority classes
+// that it names as thresholds, and these. A threshold that also has a value is
+// left for upstream's loader to refuse.
+func withoutPriorityClasses(document []byte) ([]byte, []PriorityClass, error) {
+	var tree map[string]any
+	if err := yaml.Unmarshal(document, &tree); err != nil {
+		return nil, nil, err
+	}
+	var classes []PriorityClass
+	for i, profile := range mappings(tree["profiles"]) {
+		for j, config := range mappings(profile["pluginConfig"]) {
+			args, _ := config["args"].(map[string]any)
+			threshold, _ := args["priorityThreshold"].(map[string]any)
+			name, _ := threshold["name"].(string)
+			if config["name"] != defaultevictor.PluginName || name == "" || len(threshold) > 1 {
+				continue
+			}
+			delete(args, "priorityThreshold")
+			inProfile, _ := profile["name"].(string)
+			path := fmt.Sprintf("profiles[%d].pluginConfig[%d].args.priorityThreshold.name", i, j)
+			classes = append(classes, PriorityClass{Profile: inProfile, Path: path, Name: name})
+		}
+	}
+	if len(classes) == 0 {
+		return document, nil, nil
+	}
+	changed, err := json.Marshal(tree)
+	return changed, classes, err
+}
+
+func mappings(list any) []map[string]any {
+	items, _ := list.([]any)
+	var found []map[string]any
+	for _, item := range items {
+		object, _ := item.(map[string]any)
+		found = append(found, object)
+	}
+	return found
+}

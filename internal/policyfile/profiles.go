@@ -1,0 +1,124 @@
+package policyfile
+
+import (
+	"iter"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
+	"sigs.k8s.io/descheduler/pkg/api"
+	"sigs.k8s.io/descheduler/pkg/framework/plugins/defaultevictor"
+	"sigs.k8s.io/descheduler/pkg/framework/plugins/podlifetime"
+
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/strategies/realusage"
+)
+
+// RealUsageArgs are the arguments of every enabled RealUsageLowNodeUtilization.
+func RealUsageArgs(p *api.DeschedulerPolicy) []*policy.RealUsageLowNodeUtilizationArgs {
+	var all []*policy.RealUsageLowNodeUtilizationArgs
+	for _, profile := range p.Profiles {
+		for _, name := range profile.Plugins.Balance.Enabled {
+			for _, config := range profile.PluginConfigs {
+				if args, ok := config.Args.(*policy.RealUsageLowNodeUtilizationArgs); ok && config.Name == name {
+					all = append(all, args)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// KeepOnlyRealUsage leaves RealUsageLowNodeUtilization alone enabled, in the first
+// profile that has it or, when none does, in one of its own.
+func KeepOnlyRealUsage(p *api.DeschedulerPolicy) {
+	p.MetricsProviders, p.MetricsCollector = nil, nil // it reads the observer
+	for i := range p.Profiles {
+		plugins := &p.Profiles[i].Plugins
+		if slices.Contains(plugins.Balance.Enabled, realusage.Name) {
+			plugins.Deschedule.Enabled = nil
+			plugins.Balance.Enabled = []string{realusage.Name}
+			p.Profiles = p.Profiles[i : i+1]
+			return
+		}
+	}
+	p.Profiles = []api.DeschedulerProfile{{
+		Name: "plan",
+		PluginConfigs: []api.PluginConfig{
+			{Name: defaultevictor.PluginName, Args: &defaultevictor.DefaultEvictorArgs{}},
+			{Name: realusage.Name, Args: &policy.RealUsageLowNodeUtilizationArgs{}},
+		},
+		Plugins: api.Plugins{
+			Balance:           api.PluginSet{Enabled: []string{realusage.Name}},
+			Filter:            api.PluginSet{Enabled: []string{defaultevictor.PluginName}},
+			PreEvictionFilter: api.PluginSet{Enabled: []string{defaultevictor.PluginName}},
+		},
+	}}
+}
+
+// Protection returns the DefaultEvictor's arguments of the first profile that
+// moves pods by usage.
+func Protection(p *api.DeschedulerPolicy) runtime.Object {
+	for i := range p.Profiles {
+		args, moves := runtime.Object(nil), false
+		for _, config := range p.Profiles[i].PluginConfigs {
+			switch config.Name {
+			case defaultevictor.PluginName:
+				args = config.Args
+			case realusage.Name:
+				moves = true
+			}
+		}
+		if moves {
+			return args
+		}
+	}
+	return nil
+}
+
+// RequestProtections requests the informers behind DefaultEvictor's protections.
+// The plugin itself asks for them only when it looks at a pod, which is after the
+// informers were started.
+func RequestProtections(factory informers.SharedInformerFactory, p *api.DeschedulerPolicy) {
+	for args := range argsOf[*defaultevictor.DefaultEvictorArgs](p) {
+		extra := args.PodProtections.ExtraEnabled
+		//nolint:staticcheck // deprecated, and still in users' policies
+		if slices.Contains(extra, defaultevictor.PodsWithoutPDB) || args.IgnorePodsWithoutPDB {
+			factory.Policy().V1().PodDisruptionBudgets().Informer()
+		}
+		if slices.Contains(extra, defaultevictor.PodsWithPVC) && protectsStorageClasses(args) {
+			factory.Core().V1().PersistentVolumeClaims().Informer()
+		}
+	}
+}
+
+// protectsStorageClasses reports whether claims have to be known: only by their
+// storage classes are some protected and some not.
+func protectsStorageClasses(args *defaultevictor.DefaultEvictorArgs) bool {
+	config := args.PodProtections.Config
+	return config != nil && config.PodsWithPVC != nil && len(config.PodsWithPVC.ProtectedStorageClasses) > 0
+}
+
+// ReadsTransitions reports whether PodLifeTime is told to go by the time since a
+// condition of a pod changed; no other plugin can be.
+func ReadsTransitions(p *api.DeschedulerPolicy) bool {
+	for args := range argsOf[*podlifetime.PodLifeTimeArgs](p) {
+		if slices.ContainsFunc(args.Conditions, func(f podlifetime.PodConditionFilter) bool { return f.MinTimeSinceLastTransitionSeconds != nil }) {
+			return true
+		}
+	}
+	return false
+}
+
+// argsOf are the arguments of a type, of all profiles.
+func argsOf[T runtime.Object](p *api.DeschedulerPolicy) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for _, profile := range p.Profiles {
+			for _, config := range profile.PluginConfigs {
+				if args, ok := config.Args.(T); ok && !yield(args) {
+					return
+				}
+			}
+		}
+	}
+}
