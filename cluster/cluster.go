@@ -31,6 +31,20 @@ type Node struct {
 	Leaving string
 }
 
+// Closed says why the node takes no moved pod whatever its usage; empty where it
+// may take one.
+func (n *Node) Closed() string {
+	switch {
+	case !n.Ready:
+		return "NotReady"
+	case !n.Schedulable:
+		return "Cordoned"
+	case n.Leaving != "":
+		return "Leaving: " + n.Leaving
+	}
+	return ""
+}
+
 // ResourceMetricsPath is the annotation by which a node says where its kubelet serves resource metrics, as metrics-server
 // reads it.
 const ResourceMetricsPath = "metrics.k8s.io/resource-metrics-path"

@@ -19,9 +19,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 )
 
-// initMetrics creates kube-scheduler's process-wide metrics, which the
-// framework reads, once and without registering them.
-var initMetrics = sync.OnceFunc(metrics.InitMetrics)
+// InitMetrics creates kube-scheduler's process-wide metrics, which its framework
+// reads, once and without registering them.
+var InitMetrics = sync.OnceFunc(metrics.InitMetrics)
 
 // filterNames are the filters of the default profile in its order, cheap ones
 // first. NodeDeclaredFeatures is not among them: clusters before 1.36 do not
@@ -48,7 +48,7 @@ func filterNames(dynamicResources bool) []string {
 }
 
 func newFramework(ctx context.Context, cfg Config, lister fwk.SharedLister) (framework.Framework, []cache.InformerSynced, error) {
-	initMetrics()
+	InitMetrics()
 	factory := cfg.Informers
 	if factory == nil {
 		factory = informers.NewSharedInformerFactory(nil, 0)
@@ -71,9 +71,17 @@ func newFramework(ctx context.Context, cfg Config, lister fwk.SharedLister) (fra
 	return plugins, synced, err
 }
 
-// newProfile is the default profile reduced to PreFilter and Filter, plus the
-// two plugins without which a framework cannot be built.
+// newProfile is the default profile reduced to PreFilter and Filter.
 func newProfile(dynamicResources bool) (*config.KubeSchedulerProfile, error) {
+	filters := filterNames(dynamicResources)
+	return NewProfile(func(*config.Plugins) *config.Plugins {
+		return &config.Plugins{PreFilter: PluginSet(withPreFilter(filters)...), Filter: PluginSet(filters...)}
+	})
+}
+
+// NewProfile is kube-scheduler's default profile with some of its plugins, and
+// the two without which a framework cannot be built.
+func NewProfile(choose func(defaults *config.Plugins) *config.Plugins) (*config.KubeSchedulerProfile, error) {
 	defaults, err := latest.Default()
 	if err != nil {
 		return nil, fmt.Errorf("reading default scheduler configuration: %w", err)
@@ -81,16 +89,11 @@ func newProfile(dynamicResources bool) (*config.KubeSchedulerProfile, error) {
 	if len(defaults.Profiles) == 0 {
 		return nil, fmt.Errorf("reading default scheduler configuration: it has no profile")
 	}
-	filters := filterNames(dynamicResources)
+	profile := &defaults.Profiles[0]
+	plugins := choose(profile.Plugins)
+	plugins.QueueSort, plugins.Bind = PluginSet(names.PrioritySort), PluginSet(names.DefaultBinder)
 	return &config.KubeSchedulerProfile{
-		SchedulerName: defaults.Profiles[0].SchedulerName,
-		Plugins: &config.Plugins{
-			QueueSort: pluginSet(names.PrioritySort),
-			PreFilter: pluginSet(withPreFilter(filters)...),
-			Filter:    pluginSet(filters...),
-			Bind:      pluginSet(names.DefaultBinder),
-		},
-		PluginConfig: pluginArgs(defaults.Profiles[0].PluginConfig),
+		SchedulerName: profile.SchedulerName, Plugins: plugins, PluginConfig: pluginArgs(profile.PluginConfig),
 	}, nil
 }
 
@@ -108,7 +111,8 @@ func withPreFilter(filters []string) []string {
 	return out
 }
 
-func pluginSet(pluginNames ...string) config.PluginSet {
+// PluginSet enables plugins with their default weights.
+func PluginSet(pluginNames ...string) config.PluginSet {
 	var set config.PluginSet
 	for _, name := range pluginNames {
 		set.Enabled = append(set.Enabled, config.Plugin{Name: name})

@@ -115,7 +115,7 @@ func (h *harbor) planned(asked string, refuse ...string) *Facts {
 		read := &h.view.Nodes[i]
 		n := plan.Node{
 			Name: info.Node.Name, Allocatable: info.Node.Allocatable, State: h.states[info.Node.Name].State,
-			Current: read.Current[usage.AtAvg5m], Ceiling: f.Board.Ceiling(int32(i)), Closed: closed(&info.Node),
+			Current: read.Current[usage.AtAvg5m], Ceiling: f.Board.Ceiling(int32(i)), Closed: info.Node.Closed(),
 		}
 		n.Predicted, _ = f.Board.Predicted(int32(i))
 		for j, record := range info.Pods {

@@ -7,12 +7,7 @@ package explain
 
 import (
 	"errors"
-	"fmt"
-	"math"
-	"strings"
-	"time"
 
-	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/scorer"
@@ -89,83 +84,4 @@ func (f *Facts) without() string {
 		return "nothing is planned: " + f.Planned.Closed
 	}
 	return ""
-}
-
-// Amounts is an amount of each resource.
-type Amounts struct {
-	CPUMilli    int64 `json:"cpuMilli"`
-	MemoryBytes int64 `json:"memoryBytes"`
-}
-
-func amounts(a cluster.Amounts) Amounts {
-	return Amounts{CPUMilli: a[cluster.CPU], MemoryBytes: a[cluster.Memory]}
-}
-
-// Ceiling is an upper bound of each resource; absent where there is none.
-type Ceiling struct {
-	CPUMilli    *int64 `json:"cpuMilli,omitempty"`
-	MemoryBytes *int64 `json:"memoryBytes,omitempty"`
-}
-
-func ceiling(a cluster.Amounts) Ceiling {
-	bound := func(v int64) *int64 {
-		if v == math.MaxInt64 {
-			return nil
-		}
-		return &v
-	}
-	return Ceiling{CPUMilli: bound(a[cluster.CPU]), MemoryBytes: bound(a[cluster.Memory])}
-}
-
-// String says it in words.
-func (c Ceiling) String() string {
-	cpu, memory := "any cpu", "any memory"
-	if c.CPUMilli != nil {
-		cpu = fmt.Sprintf("%dm cpu", *c.CPUMilli)
-	}
-	if c.MemoryBytes != nil {
-		memory = fmt.Sprintf("%d Mi memory", *c.MemoryBytes>>20)
-	}
-	return cpu + ", " + memory
-}
-
-// String says it in words.
-func (a Amounts) String() string { return inWords(cluster.Amounts{a.CPUMilli, a.MemoryBytes}) }
-
-// Percents is a percentage of allocatable of each resource.
-type Percents struct {
-	CPU    float64 `json:"cpu"`
-	Memory float64 `json:"memory"`
-}
-
-func percents(p cluster.Percents) Percents {
-	return Percents{CPU: round(p[cluster.CPU]), Memory: round(p[cluster.Memory])}
-}
-
-func round(v float64) float64 { return math.Round(v*10) / 10 }
-
-// finite returns a value for JSON, nil for what is not known or has no bound.
-func finite(v float64) *float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return nil
-	}
-	v = round(v)
-	return &v
-}
-
-// moment returns a time for JSON, nil for none.
-func moment(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	t = t.UTC()
-	return &t
-}
-
-// sentence makes of words one that begins with a capital letter and ends with a full stop.
-func sentence(words string) string {
-	if words == "" {
-		return ""
-	}
-	return strings.ToUpper(words[:1]) + strings.TrimSuffix(words[1:], ".") + "."
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
@@ -129,3 +130,7 @@ func (f *Facts) value(i int, metric usage.Metric, w int, used []cluster.Amounts)
 	}
 	return 100 * float64(part) / float64(whole)
 }
+
+// told says whether what is measured of a node means anything: also in a window that is still filling, but not when it is too
+// old or was refused.
+func told(read *usage.NodeUsage) bool { return read.Known() || read.Unknown == reasons.WindowTooShort }

@@ -1,82 +1,66 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
-	"strings"
+	"slices"
 )
 
-// judged is one kind of line and the windows that are beyond it.
-type judged struct {
-	line   string
-	beyond func(*Metric, *Window) bool
-	value  func(*Window) *float64
-	at     func(*Window) *float64
-}
+// lineKind is a kind of line that makes a node what it is.
+type lineKind string
 
-func current(w *Window) *float64 {
-	if w.Current == nil {
-		return w.Measured
-	}
-	return w.Current
-}
-
-func predicted(w *Window) *float64 {
-	if w.Predicted == nil {
-		return w.Measured
-	}
-	return w.Predicted
-}
-
-// The kinds of lines that make a node what it is.
-var (
-	evictLine = judged{
-		"evict line", func(m *Metric, w *Window) bool { return m.Over && w.Evict != nil }, current,
-		func(w *Window) *float64 { return w.Evict },
-	}
-	leaveLine = judged{
-		"leave line", func(_ *Metric, w *Window) bool { return w.AboveLeave }, current,
-		func(w *Window) *float64 { return w.Leave },
-	}
-	lowLine = judged{
-		"low line", func(_ *Metric, w *Window) bool { return w.AboveLow }, predicted,
-		func(w *Window) *float64 { return w.Low },
-	}
+const (
+	evictLine lineKind = "evict line"
+	leaveLine lineKind = "leave line"
+	lowLine   lineKind = "low line"
 )
+
+// read reports whether a window is beyond the line, what of it is judged, and where the line is.
+func (k lineKind) read(m *Metric, w *Window) (beyond bool, value, at *float64) {
+	switch k {
+	case evictLine:
+		return m.Over && w.Evict != nil, cmp.Or(w.Current, w.Measured), w.Evict
+	case leaveLine:
+		return w.AboveLeave, cmp.Or(w.Current, w.Measured), w.Leave
+	case lowLine:
+	}
+	return w.AboveLow, cmp.Or(w.Predicted, w.Measured), w.Low
+}
 
 // phrases says which metrics are beyond a kind of line, in which windows.
-func phrases(metrics []Metric, by judged) []string {
+func phrases(metrics []Metric, kind lineKind) []string {
 	var said []string
 	for i := range metrics {
 		m := &metrics[i]
 		var beyond []*Window
 		for k := range m.Windows {
-			if w := &m.Windows[k]; by.beyond(m, w) {
-				beyond = append(beyond, w)
+			if is, _, _ := kind.read(m, &m.Windows[k]); is {
+				beyond = append(beyond, &m.Windows[k])
 			}
 		}
 		if len(beyond) > 0 {
-			said = append(said, by.phrase(m, beyond))
+			said = append(said, kind.phrase(m, beyond))
 		}
 	}
 	return said
 }
 
 // phrase says it of one metric: "cpu avg_5m 81.2 % and p50_5m 80.9 % are above the evict line 65 %".
-func (by judged) phrase(m *Metric, beyond []*Window) string {
-	one := sameLine(beyond, by.at)
-	parts := make([]string, len(beyond))
+func (k lineKind) phrase(m *Metric, beyond []*Window) string {
+	parts, lines := make([]string, len(beyond)), make([]string, len(beyond))
 	for i, w := range beyond {
-		parts[i] = w.Window + " " + m.say(by.value(w))
-		if !one {
-			parts[i] += " (" + m.line(by.at(w)) + ")"
-		}
+		_, value, at := k.read(m, w)
+		parts[i], lines[i] = w.Window+" "+m.say(value), m.line(at)
 	}
-	verb, line := "are", "their "+by.line+"s"
+	verb, line := "are", "the "+string(k)+" "+lines[0]
 	if len(beyond) == 1 {
 		verb = "is"
 	}
-	if one {
-		line = "the " + by.line + " " + m.line(by.at(beyond[0]))
+	if len(slices.Compact(slices.Clone(lines))) > 1 {
+		line = "their " + string(k) + "s"
+		for i := range parts {
+			parts[i] += " (" + lines[i] + ")"
+		}
 	}
 	return fmt.Sprintf("%s %s %s %s %s", m.Name, enumerated(parts), verb, m.than(), line)
 }
@@ -93,7 +77,7 @@ func partPhrases(metrics []Metric) []string {
 			case w.AboveEvict:
 				beyond = append(beyond, w)
 			case w.Evict != nil:
-				others = append(others, w.Window+" "+m.say(current(w)))
+				others = append(others, w.Window+" "+m.say(cmp.Or(w.Current, w.Measured)))
 			}
 		}
 		if len(beyond) == 0 || len(others) == 0 {
@@ -108,15 +92,6 @@ func partPhrases(metrics []Metric) []string {
 	return said
 }
 
-func sameLine(windows []*Window, at func(*Window) *float64) bool {
-	for _, w := range windows {
-		if at(w) == nil || *at(w) != *at(windows[0]) {
-			return false
-		}
-	}
-	return true
-}
-
 func (m *Metric) than() string {
 	if m.LowerIsWorse {
 		return "below"
@@ -124,18 +99,15 @@ func (m *Metric) than() string {
 	return "above"
 }
 
-func (m *Metric) say(v *float64) string {
-	if v == nil {
-		return "unknown"
-	}
-	return fmt.Sprintf("%.1f%s", *v, m.unit())
-}
+func (m *Metric) say(v *float64) string { return m.text("%.1f", v, "unknown") }
 
-func (m *Metric) line(v *float64) string {
+func (m *Metric) line(v *float64) string { return m.text("%g", v, "none") }
+
+func (m *Metric) text(format string, v *float64, absent string) string {
 	if v == nil {
-		return "none"
+		return absent
 	}
-	return fmt.Sprintf("%g%s", *v, m.unit())
+	return fmt.Sprintf(format, *v) + m.unit()
 }
 
 func (m *Metric) unit() string {
@@ -143,12 +115,4 @@ func (m *Metric) unit() string {
 		return " %"
 	}
 	return ""
-}
-
-// enumerated joins words with commas and an "and".
-func enumerated(parts []string) string {
-	if len(parts) < 2 {
-		return strings.Join(parts, "")
-	}
-	return strings.Join(parts[:len(parts)-1], ", ") + " and " + parts[len(parts)-1]
 }

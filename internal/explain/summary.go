@@ -1,11 +1,11 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
 
-	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/thresholds"
@@ -93,43 +93,12 @@ func (p *Pod) summaryOfMoved() string {
 	if m.Pod != p.Name {
 		return fmt.Sprintf("%s replaces %s, which was moved off %s (%s), and runs on no node that is known yet.", name, m.Pod, m.From, m.State)
 	}
-	said := fmt.Sprintf("%s runs no more: its move off %s, planned to %s, is %s", name, m.From, orElse(m.To, "nowhere"), m.State)
+	said := fmt.Sprintf("%s runs no more: its move off %s, planned to %s, is %s", name, m.From, cmp.Or(m.To, "nowhere"), m.State)
 	switch {
 	case ledger.State(m.State) == ledger.Landed:
-		said += fmt.Sprintf(": %s replaces it on %s", orElse(m.Replacement, "a pod"), m.Node)
+		said += fmt.Sprintf(": %s replaces it on %s", cmp.Or(m.Replacement, "a pod"), m.Node)
 	case m.Replacement != "":
-		said += fmt.Sprintf(": %s replaces it, booked on %s", m.Replacement, orElse(m.Node, "no node"))
+		said += fmt.Sprintf(": %s replaces it, booked on %s", m.Replacement, cmp.Or(m.Node, "no node"))
 	}
 	return said + "."
-}
-
-// because joins a reason and its words, if there are any.
-func because(reason, detail string) string {
-	if detail == "" {
-		return reason
-	}
-	return reason + ": " + detail
-}
-
-// since says from when on, with the day where it is another.
-func since(at *time.Time, now time.Time) string {
-	if at == nil {
-		return ""
-	}
-	layout := "15:04 UTC"
-	if now.UTC().Format(time.DateOnly) != at.Format(time.DateOnly) {
-		layout = "2006-01-02 " + layout
-	}
-	return " since " + at.Format(layout)
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
-func inWords(a cluster.Amounts) string {
-	return fmt.Sprintf("%dm cpu, %d Mi memory", a[cluster.CPU], a[cluster.Memory]>>20)
 }

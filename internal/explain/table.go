@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -27,7 +28,7 @@ func (n *Node) Table(out io.Writer) error {
 		line(w, "predicted\t%s (%.1f %% cpu, %.1f %% memory)", n.Predicted, n.PredictedPercent.CPU, n.PredictedPercent.Memory)
 	}
 	line(w, "may be predicted at most\t%s", n.Ceiling)
-	line(w, "usage\t%s, %d s old, reaching back %d s", orElse(n.Source, "none"), n.AgeSeconds, n.WindowSeconds)
+	line(w, "usage\t%s, %d s old, reaching back %d s", cmp.Or(n.Source, "none"), n.AgeSeconds, n.WindowSeconds)
 	if n.Closed != "" {
 		line(w, "takes no pods\t%s", n.Closed)
 	}
@@ -47,7 +48,7 @@ func (p *Pod) Table(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	line(w, "%s", p.Summary)
 	line(w, "")
-	line(w, "owner\t%s", orElse(p.Owner, "none"))
+	line(w, "owner\t%s", cmp.Or(p.Owner, "none"))
 	if p.Node == "" {
 		line(w, "used\t%s when it was moved", p.Usage)
 	} else {
@@ -99,19 +100,9 @@ func limitRows(w io.Writer, limits []Limit) {
 	}
 }
 
-func (m *Metric) cell(v *float64) string {
-	if v == nil {
-		return "-"
-	}
-	return m.say(v)
-}
+func (m *Metric) cell(v *float64) string { return m.text("%.1f", v, "-") }
 
-func (m *Metric) lineCell(v *float64) string {
-	if v == nil {
-		return "-"
-	}
-	return m.line(v)
-}
+func (m *Metric) lineCell(v *float64) string { return m.text("%g", v, "-") }
 
 // landingRows prints the nodes that take the pod, and of the others how many refuse it for which reason with the first few.
 func (p *Pod) landingRows(w io.Writer) {
@@ -132,7 +123,7 @@ func (p *Pod) landingRows(w io.Writer) {
 	line(w, "NODE\tSTATE\tSCORE\tCPU%%\tWITH IT\tMEM%%\tWITH IT\tREFUSED")
 	for i := range p.Landings[:min(len(p.Landings), Listed)] {
 		l := &p.Landings[i]
-		score, refused := "-", orElse(l.Refused, "-")
+		score, refused := "-", cmp.Or(l.Refused, "-")
 		if l.Score != nil {
 			score = fmt.Sprint(*l.Score)
 		}
@@ -173,7 +164,7 @@ func moveRows(w io.Writer, header string, moves []Move) {
 	line(w, "\n%s\tSTATE\tFROM\tPLANNED TO\tNODE\tRECORDED\tOUTCOME", header)
 	for i := range moves[:min(len(moves), Listed)] {
 		m := &moves[i]
-		line(w, "%s/%s\t%s\t%s\t%s\t%s\t%s\t%s", m.Namespace, m.Pod, m.State, m.From, orElse(m.To, "-"), orElse(m.Node, "-"), stamp(m.Recorded), m.Outcome)
+		line(w, "%s/%s\t%s\t%s\t%s\t%s\t%s\t%s", m.Namespace, m.Pod, m.State, m.From, cmp.Or(m.To, "-"), cmp.Or(m.Node, "-"), stamp(m.Recorded), m.Outcome)
 	}
 	more(w, len(moves))
 }

@@ -66,7 +66,7 @@ func (g *gathering) node(i int) (plan.Node, error) {
 		Allocatable: info.Node.Allocatable,
 		State:       g.observed.States[info.Node.Name].State,
 		Current:     read.Current[usage.AtAvg5m],
-		Closed:      closed(&info.Node),
+		Closed:      info.Node.Closed(),
 	}
 	node.Predicted, _ = g.observed.Board.Predicted(int32(i)) //nolint:gosec // a cluster has fewer than 2^31 nodes
 	node.Ceiling = g.observed.Board.Ceiling(int32(i))        //nolint:gosec // as above
@@ -81,19 +81,6 @@ func (g *gathering) node(i int) (plan.Node, error) {
 	node.Current = node.Current.Minus(left).AtLeastZero()
 	node.Need = g.observed.Lines.Need(i, left)
 	return node, nil
-}
-
-// closed says why a node takes no landings whatever its usage.
-func closed(node *cluster.Node) string {
-	switch {
-	case !node.Ready:
-		return "NotReady"
-	case !node.Schedulable:
-		return "Cordoned"
-	case node.Leaving != "":
-		return "Leaving: " + node.Leaving
-	}
-	return ""
 }
 
 // pods are the candidates of a hot node, and what has left or is leaving it since it was observed: that is no cause for

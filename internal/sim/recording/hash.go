@@ -174,11 +174,8 @@ func (h *Hasher) affinity(a *v1.Affinity) *v1.Affinity {
 			h.nodeTerm(&on.PreferredDuringSchedulingIgnoredDuringExecution[i].Preference)
 		}
 	}
-	if to := a.PodAffinity; to != nil {
-		h.podTerms(to.RequiredDuringSchedulingIgnoredDuringExecution, to.PreferredDuringSchedulingIgnoredDuringExecution)
-	}
-	if from := a.PodAntiAffinity; from != nil {
-		h.podTerms(from.RequiredDuringSchedulingIgnoredDuringExecution, from.PreferredDuringSchedulingIgnoredDuringExecution)
+	for _, term := range podTerms(a) {
+		h.podTerm(term)
 	}
 	return a
 }
@@ -193,15 +190,6 @@ func (h *Hasher) nodeTerm(term *v1.NodeSelectorTerm) {
 			}
 			r.Values = h.names(r.Values)
 		}
-	}
-}
-
-func (h *Hasher) podTerms(required []v1.PodAffinityTerm, preferred []v1.WeightedPodAffinityTerm) {
-	for i := range required {
-		h.podTerm(&required[i])
-	}
-	for i := range preferred {
-		h.podTerm(&preferred[i].PodAffinityTerm)
 	}
 }
 

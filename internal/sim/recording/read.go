@@ -11,52 +11,18 @@ import (
 	"time"
 )
 
-// Recording is what was read.
-type Recording struct {
-	Header Header
-	// Nodes are all that were seen; the first AtFirst of them were there at the first reading.
-	Nodes     []NodeSeries
-	AtFirst   int
-	Templates []Template
-	Pods      []PodSeries
-	// Readings is the number of the last reading, plus one.
-	Readings int
-	// Cut is why the recording ends early, with the line; empty where it was ended.
-	Cut string
-}
+// maxLineBytes bounds a line.
+const maxLineBytes = 64 << 20
 
-// NodeSeries is a node with what it used.
-type NodeSeries struct {
-	Node
-	Used Series
-}
+// decoder goes through the lines.
+type decoder struct {
+	taker
 
-// PodSeries is a pod with what it used.
-type PodSeries struct {
-	Name           string
-	Template, Node int
-	// From and Until are the numbers of the first reading that had the pod and of the first one that did not any more; Until is
-	// 0 for a pod that was there at the end.
-	From, Until int
-	Used        Series
-	came        bool
+	in     *bufio.Reader
+	line   int
+	begun  bool
+	buffer []byte
 }
-
-// Series holds milli-cores and bytes, a value per reading from the number From on, NaN where nothing is known.
-type Series struct {
-	From        int
-	CPU, Memory []float32
-}
-
-// What is read at most.
-const (
-	maxLineBytes = 64 << 20
-	maxNodes     = 10_000
-	maxPods      = 2_000_000
-	maxReadings  = 200_000
-	// maxValues bounds the values kept, gaps included: 800 MB.
-	maxValues = 100_000_000
-)
 
 // Read reads a recording, packed or not. An error names the line, counted from 1. One that breaks off is read up to its last
 // whole reading.
@@ -65,7 +31,7 @@ func Read(r io.Reader) (*Recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := decoder{in: bufio.NewReaderSize(unpacked, 1<<16), out: &Recording{}, named: map[string]bool{}}
+	d := decoder{in: bufio.NewReaderSize(unpacked, 1<<16), taker: taker{out: &Recording{}, named: map[string]bool{}}}
 	for d.line = 1; ; d.line++ {
 		text, err := d.next()
 		if cut := cutBy(err); cut != "" {
@@ -101,19 +67,6 @@ func cutBy(err error) string {
 		return "the compressed file ends too early"
 	}
 	return ""
-}
-
-// decoder goes through the lines.
-type decoder struct {
-	in     *bufio.Reader
-	out    *Recording
-	line   int
-	values int
-	begun  bool
-	buffer []byte
-	// named holds the names of nodes; arrived counts the pods that a reading has placed.
-	named   map[string]bool
-	arrived int
 }
 
 // next returns the next line without its end. With an error it returns what there is of one.

@@ -101,7 +101,7 @@ func wantError(t *testing.T, text string, want ...string) {
 
 // A gap before what is known costs memory: it is bounded.
 func TestGapsAreBounded(t *testing.T) {
-	d := decoder{out: &Recording{Nodes: []NodeSeries{{}}}, values: maxValues - 10}
+	d := taker{out: &Recording{Nodes: []NodeSeries{{}}}, values: maxValues - 10}
 	if err := d.used(10, []int64{0, 1, 1}, d.nodeSeries); err == nil || !strings.Contains(err.Error(), "more than") {
 		t.Errorf("error %v", err)
 	}

@@ -3,10 +3,27 @@ package recording
 import (
 	"errors"
 	"fmt"
-	"math"
 )
 
-func (d *decoder) node(n *nodeLine) error {
+// What is taken at most.
+const (
+	maxNodes    = 10_000
+	maxPods     = 2_000_000
+	maxReadings = 200_000
+	// maxValues bounds the values kept, gaps included: 800 MB.
+	maxValues = 100_000_000
+)
+
+// taker puts together what the lines say.
+type taker struct {
+	out    *Recording
+	values int
+	// named holds the names of nodes; arrived counts the pods that a reading has placed.
+	named   map[string]bool
+	arrived int
+}
+
+func (d *taker) node(n *nodeLine) error {
 	switch {
 	case n.ID != len(d.out.Nodes):
 		return fmt.Errorf("node %d follows on %d others", n.ID, len(d.out.Nodes))
@@ -26,7 +43,7 @@ func (d *decoder) node(n *nodeLine) error {
 	return nil
 }
 
-func (d *decoder) template(t *templateLine) error {
+func (d *taker) template(t *templateLine) error {
 	switch {
 	case t.ID != len(d.out.Templates):
 		return fmt.Errorf("template %d follows on %d others", t.ID, len(d.out.Templates))
@@ -40,7 +57,7 @@ func (d *decoder) template(t *templateLine) error {
 	return nil
 }
 
-func (d *decoder) pod(p *podLine) error {
+func (d *taker) pod(p *podLine) error {
 	switch {
 	case p.ID != len(d.out.Pods):
 		return fmt.Errorf("pod %d follows on %d others", p.ID, len(d.out.Pods))
@@ -53,7 +70,7 @@ func (d *decoder) pod(p *podLine) error {
 	return nil
 }
 
-func (d *decoder) reading(r *readingLine) error {
+func (d *taker) reading(r *readingLine) error {
 	out := d.out
 	if out.Readings == 0 && r.Number != 0 || r.Number < out.Readings || r.Number >= maxReadings {
 		return fmt.Errorf("reading %d follows on %d", r.Number, out.Readings-1)
@@ -75,7 +92,7 @@ func (d *decoder) reading(r *readingLine) error {
 	return nil
 }
 
-func (d *decoder) came(r *readingLine) error {
+func (d *taker) came(r *readingLine) error {
 	if len(r.Came)%pair != 0 {
 		return errors.New("pairs of a pod and a node are wanted")
 	}
@@ -99,7 +116,7 @@ func (d *decoder) came(r *readingLine) error {
 	return nil
 }
 
-func (d *decoder) gone(r *readingLine) error {
+func (d *taker) gone(r *readingLine) error {
 	for _, id := range r.Gone {
 		switch {
 		case id < 0 || id >= len(d.out.Pods) || !d.out.Pods[id].came:
@@ -114,14 +131,14 @@ func (d *decoder) gone(r *readingLine) error {
 	return nil
 }
 
-func (d *decoder) nodeSeries(id int64) (*Series, bool) {
+func (d *taker) nodeSeries(id int64) (*Series, bool) {
 	if id < 0 || id >= int64(len(d.out.Nodes)) {
 		return nil, false
 	}
 	return &d.out.Nodes[id].Used, true
 }
 
-func (d *decoder) podSeries(id int64) (*Series, bool) {
+func (d *taker) podSeries(id int64) (*Series, bool) {
 	if id < 0 || id >= int64(len(d.out.Pods)) || !d.out.Pods[id].came || d.out.Pods[id].Until > 0 {
 		return nil, false
 	}
@@ -134,7 +151,7 @@ const (
 	maxKiB   = 1 << 40
 )
 
-func (d *decoder) used(number int, triples []int64, seriesOf func(int64) (*Series, bool)) error {
+func (d *taker) used(number int, triples []int64, seriesOf func(int64) (*Series, bool)) error {
 	if len(triples)%triple != 0 {
 		return errors.New("triples of a number, CPU and memory are wanted")
 	}
@@ -158,14 +175,4 @@ func (d *decoder) used(number int, triples []int64, seriesOf func(int64) (*Serie
 		series.CPU, series.Memory = append(series.CPU, float32(milli)), append(series.Memory, float32(memory*kib))
 	}
 	return nil
-}
-
-var nan = float32(math.NaN())
-
-// At is what is known of a reading.
-func (s *Series) At(number int) (cpu, memory float32) {
-	if k := number - s.From; k >= 0 && k < len(s.CPU) {
-		return s.CPU[k], s.Memory[k]
-	}
-	return nan, nan
 }

@@ -63,7 +63,7 @@ func (t *Template) validateAffinity() error {
 			}
 		}
 	}
-	for i, term := range t.podTerms() {
+	for i, term := range podTerms(t.Affinity) {
 		if err := validateTerm(term.LabelSelector, term.TopologyKey); err != nil {
 			return fmt.Errorf("term %d of pod affinity: %w", i, err)
 		}
@@ -75,18 +75,20 @@ func (t *Template) validateAffinity() error {
 }
 
 // podTerms are all terms of pod affinity and anti-affinity.
-func (t *Template) podTerms() []v1.PodAffinityTerm {
-	var terms []v1.PodAffinityTerm
+func podTerms(affinity *v1.Affinity) []*v1.PodAffinityTerm {
+	var terms []*v1.PodAffinityTerm
 	add := func(required []v1.PodAffinityTerm, preferred []v1.WeightedPodAffinityTerm) {
-		terms = append(terms, required...)
+		for i := range required {
+			terms = append(terms, &required[i])
+		}
 		for i := range preferred {
-			terms = append(terms, preferred[i].PodAffinityTerm)
+			terms = append(terms, &preferred[i].PodAffinityTerm)
 		}
 	}
-	if to := t.Affinity.PodAffinity; to != nil {
+	if to := affinity.PodAffinity; to != nil {
 		add(to.RequiredDuringSchedulingIgnoredDuringExecution, to.PreferredDuringSchedulingIgnoredDuringExecution)
 	}
-	if from := t.Affinity.PodAntiAffinity; from != nil {
+	if from := affinity.PodAntiAffinity; from != nil {
 		add(from.RequiredDuringSchedulingIgnoredDuringExecution, from.PreferredDuringSchedulingIgnoredDuringExecution)
 	}
 	return terms

@@ -12,6 +12,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
+	"strings"
 	"time"
 
 	"github.com/evenkeel/evenkeel/internal/sim"
@@ -102,9 +104,12 @@ func checkOne(r *sim.Result) error {
 	if r.Steps < 0 || len(r.Usage) > 0 && len(r.Usage) < r.Steps {
 		return fmt.Errorf("%d steps were scored of %d that were kept", r.Steps, len(r.Usage))
 	}
-	for _, f := range figures {
-		if v := f.of(r); math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("%s is %v", f.name, v)
+	for field, value := range reflect.ValueOf(*r).Fields() {
+		if value.Kind() != reflect.Float64 {
+			continue
+		}
+		if v := value.Float(); math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("%s is %v", jsonName(field), v)
 		}
 	}
 	for step, row := range r.Usage {
@@ -120,20 +125,7 @@ func checkOne(r *sim.Result) error {
 	return nil
 }
 
-// figures are what a result tells in a number with a fraction, by the names of its JSON.
-var figures = []struct {
-	name string
-	of   func(*sim.Result) float64
-}{
-	{"days", func(r *sim.Result) float64 { return r.Days }},
-	{"hotPercent", func(r *sim.Result) float64 { return r.HotPercent }},
-	{"unservedPercent", func(r *sim.Result) float64 { return r.UnservedPercent }},
-	{"lostPercent", func(r *sim.Result) float64 { return r.LostPercent }},
-	{"cpuDeviation", func(r *sim.Result) float64 { return r.CPUDeviation }},
-	{"cpuDeviationHour", func(r *sim.Result) float64 { return r.CPUDeviationHour }},
-	{"memoryDeviation", func(r *sim.Result) float64 { return r.MemoryDeviation }},
-	{"memoryDeviationHour", func(r *sim.Result) float64 { return r.MemoryDeviationHour }},
-	{"memoryHotPercent", func(r *sim.Result) float64 { return r.MemoryHotPercent }},
-	{"peakCPUPercent", func(r *sim.Result) float64 { return r.PeakCPUPercent }},
-	{"evictionsPerPodAndDay", func(r *sim.Result) float64 { return r.EvictionsPerPodAndDay }},
+func jsonName(field reflect.StructField) string {
+	name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+	return name
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"reflect"
+	"slices"
 	"strconv"
 
 	"github.com/evenkeel/evenkeel/internal/sim"
@@ -52,44 +54,12 @@ func rounded(usage [][]float64) [][]float64 {
 }
 
 // columns of the CSV, by the names of the JSON; new ones are added at the end.
-var columns = []struct {
-	name string
-	of   func(*Row) string
-}{
-	{"variant", func(r *Row) string { return r.Variant }},
-	{"nodes", func(r *Row) string { return strconv.Itoa(r.Nodes) }},
-	{"pods", func(r *Row) string { return strconv.Itoa(r.Pods) }},
-	{"memory", func(r *Row) string { return strconv.FormatBool(r.Memory) }},
-	{"steps", func(r *Row) string { return strconv.Itoa(r.Steps) }},
-	{"days", func(r *Row) string { return number(r.Days) }},
-	{"hotPercent", func(r *Row) string { return number(r.HotPercent) }},
-	{"unservedPercent", func(r *Row) string { return number(r.UnservedPercent) }},
-	{"lostPercent", func(r *Row) string { return number(r.LostPercent) }},
-	{"cpuDeviation", func(r *Row) string { return number(r.CPUDeviation) }},
-	{"cpuDeviationHour", func(r *Row) string { return number(r.CPUDeviationHour) }},
-	{"memoryDeviation", func(r *Row) string { return number(r.MemoryDeviation) }},
-	{"memoryDeviationHour", func(r *Row) string { return number(r.MemoryDeviationHour) }},
-	{"memoryHotPercent", func(r *Row) string { return number(r.MemoryHotPercent) }},
-	{"peakCPUPercent", func(r *Row) string { return number(r.PeakCPUPercent) }},
-	{"evictions", func(r *Row) string { return strconv.Itoa(r.Evictions) }},
-	{"evictionsPerPodAndDay", func(r *Row) string { return number(r.EvictionsPerPodAndDay) }},
-	{"landed", func(r *Row) string { return strconv.Itoa(r.Landed) }},
-	{"onPlan", func(r *Row) string { return strconv.Itoa(r.OnPlan) }},
-	{"planned", func(r *Row) string { return strconv.Itoa(r.Planned) }},
-	{"boomerangs", func(r *Row) string { return strconv.Itoa(r.Boomerangs) }},
-	{"helped", func(r *Row) string { return strconv.Itoa(r.Helped) }},
-	{"pending", func(r *Row) string { return strconv.Itoa(r.Pending) }},
-	{"hotMinutesPerEviction", func(r *Row) string {
-		if r.HotMinutesPerEviction == nil {
-			return ""
-		}
-		return number(*r.HotMinutesPerEviction)
-	}},
-	{"refused", func(r *Row) string { return strconv.Itoa(r.Refused) }},
-	{"deployed", func(r *Row) string { return strconv.Itoa(r.Deployed) }},
+var columns = []string{
+	"variant", "nodes", "pods", "memory", "steps", "days", "hotPercent", "unservedPercent", "lostPercent",
+	"cpuDeviation", "cpuDeviationHour", "memoryDeviation", "memoryDeviationHour", "memoryHotPercent", "peakCPUPercent",
+	"evictions", "evictionsPerPodAndDay", "landed", "onPlan", "planned", "boomerangs", "helped", "pending",
+	"hotMinutesPerEviction", "refused", "deployed",
 }
-
-func number(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 // CSV writes a line per variant, under a line with the names of the columns. What is not known is empty.
 func CSV(w io.Writer, results []sim.Result) error {
@@ -98,14 +68,14 @@ func CSV(w io.Writer, results []sim.Result) error {
 		return err
 	}
 	table := csv.NewWriter(w)
-	cells := make([]string, len(columns))
-	for k := range columns {
-		cells[k] = columns[k].name
-	}
-	_ = table.Write(cells) // Error tells
+	_ = table.Write(columns) // Error tells
 	for i := range made {
-		for k := range columns {
-			cells[k] = columns[k].of(&made[i])
+		row := reflect.ValueOf(made[i])
+		cells := make([]string, len(columns))
+		for _, field := range reflect.VisibleFields(row.Type()) {
+			if k := slices.Index(columns, jsonName(field)); k >= 0 {
+				cells[k] = cell(row.FieldByIndex(field.Index))
+			}
 		}
 		_ = table.Write(cells)
 	}
@@ -114,4 +84,16 @@ func CSV(w io.Writer, results []sim.Result) error {
 		return fmt.Errorf("writing the results: %w", err)
 	}
 	return nil
+}
+
+func cell(v reflect.Value) string {
+	switch {
+	case v.Kind() == reflect.Float64:
+		return strconv.FormatFloat(v.Float(), 'f', -1, 64)
+	case v.Kind() != reflect.Pointer:
+		return fmt.Sprint(v)
+	case v.IsNil():
+		return ""
+	}
+	return cell(v.Elem())
 }

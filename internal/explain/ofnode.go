@@ -1,0 +1,90 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/thresholds"
+)
+
+// OfNode explains a node. The error wraps ErrUnknown for one that is not known.
+func OfNode(f *Facts, name string) (Node, error) {
+	i := f.View.Snapshot.Index(name)
+	if i < 0 {
+		return Node{}, fmt.Errorf("node %q is %w; %d nodes are", name, ErrUnknown, len(f.View.Nodes))
+	}
+	n := f.observed(i)
+	n.MovesFrom = f.inFlight(func(m *ledger.Move) bool { return m.From == name })
+	n.MovesTo = f.inFlight(func(m *ledger.Move) bool { return m.Node == name })
+	f.addPlan(&n)
+	n.Summary = n.summary(f.View.At)
+	return n, nil
+}
+
+func (f *Facts) inFlight(pick func(*ledger.Move) bool) []Move {
+	return f.moves(func(m *ledger.Move) bool { return m.InFlight() && pick(m) })
+}
+
+// observed says what is known of a node by its usage.
+func (f *Facts) observed(i int) Node {
+	info, read := &f.View.Snapshot.Nodes[i].Node, &f.View.Nodes[i]
+	state := f.States[info.Name]
+	board := int32(i) //nolint:gosec // a cluster has fewer than 2^31 nodes
+	n := Node{
+		Name: info.Name, Pool: f.Lines.Pool(i), Observed: f.View.At.UTC(),
+		State: string(state.State), Since: moment(state.Since), Unknown: string(state.Unknown),
+		Source: read.Source, AgeSeconds: int(read.Age / time.Second), WindowSeconds: int(read.Span / time.Second),
+		SamplesOver: state.Over, SamplesNeeded: max(f.SamplesNeeded, 1), Over: []string{}, Metrics: f.metrics(i), Limits: f.limits(i),
+		Ceiling: ceiling(f.Board.Ceiling(board)), InFlight: amounts(f.Board.Adjusted(board)), Closed: info.Closed(),
+	}
+	if told(read) {
+		need := amounts(f.Lines.Need(i, cluster.Amounts{}).AtLeastZero())
+		n.Over, n.HasToLeave = words(f.Lines.Evidence(i)), &need
+	}
+	if predicted, known := f.Board.Predicted(board); known {
+		used, percent := amounts(predicted), percents(predicted.PercentOf(info.Allocatable))
+		n.Predicted, n.PredictedPercent = &used, &percent
+	}
+	return n
+}
+
+func words(evidence []thresholds.Evidence) []string {
+	said := make([]string, len(evidence))
+	for i := range evidence {
+		said[i] = evidence[i].String()
+	}
+	return said
+}
+
+// addPlan says what a cycle would do about a node.
+func (f *Facts) addPlan(n *Node) {
+	n.Declined = []Declined{}
+	n.Leave = f.plannedMoves(func(m *strategies.Move) bool { return m.From == n.Name })
+	n.Arrive = f.plannedMoves(func(m *strategies.Move) bool { return m.To == n.Name })
+	if n.NoPlan = f.without(); f.Planned == nil {
+		return
+	}
+	planned := f.Planned.node(n.Name)
+	if planned == nil {
+		if n.NoPlan == "" {
+			n.NoPlan = "the policy's nodeSelector leaves this node out, or it is not ready"
+		}
+		return
+	}
+	n.Closed = planned.Closed
+	if planned.State == thresholds.Hot {
+		need := amounts(planned.Need.AtLeastZero()) // without what left since the node was observed
+		n.HasToLeave = &need
+	}
+	left := f.Planned.left(n.Name)
+	n.LeftAlone, n.Detail = string(left), left.Sentence()
+	for i := range f.Planned.Plan.Declined {
+		if d := &f.Planned.Plan.Declined[i]; d.Node == n.Name {
+			n.Declined = append(n.Declined, Declined{Namespace: d.Namespace, Pod: d.Name, Reason: string(d.Reason), Detail: cmp.Or(d.Detail, d.Reason.Sentence())})
+		}
+	}
+}

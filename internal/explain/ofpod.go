@@ -1,0 +1,226 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/strategies/realusage/plan"
+	"github.com/evenkeel/evenkeel/thresholds"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// addLandings says what the other nodes are to a pod: by the plan's own eyes where there is one, else by usage alone.
+func (f *Facts) addLandings(p *Pod, record *cluster.Pod, used cluster.Amounts) {
+	var landings []plan.Landing
+	if f.Planned != nil {
+		landings = f.Planned.Landings
+	}
+	if len(landings) == 0 {
+		landings, p.ByUsageAlone = f.byUsage(record, used), true
+	}
+	p.Landings = make([]Landing, len(landings))
+	for i := range landings {
+		l := &landings[i]
+		p.Landings[i] = Landing{
+			Node: l.Node, State: string(l.State),
+			Planned: p.Move != nil && p.Move.To == l.Node, Refused: string(l.Refused), Detail: cmp.Or(l.Detail, cmp.Or(f.limited(l), l.Refused.Sentence())),
+		}
+		if l.State != thresholds.Unknown {
+			before, after := percents(l.Before), percents(l.After)
+			p.Landings[i].Before, p.Landings[i].After = &before, &after
+		}
+	}
+	f.score(p.Landings, used)
+	slices.SortStableFunc(p.Landings, compareLandings)
+}
+
+// byUsage says what nodes are to a pod without asking kube-scheduler's filters.
+func (f *Facts) byUsage(record *cluster.Pod, used cluster.Amounts) []plan.Landing {
+	var landings []plan.Landing
+	for i := range f.View.Nodes {
+		info := &f.View.Snapshot.Nodes[i].Node
+		predicted, known := f.Board.Predicted(int32(i)) //nolint:gosec // a cluster has fewer than 2^31 nodes
+		if info.Name == record.Node || !known {
+			continue
+		}
+		l := plan.Landing{
+			Node: info.Name, State: f.States[info.Name].State,
+			Before: predicted.PercentOf(info.Allocatable), After: predicted.Plus(used).PercentOf(info.Allocatable),
+		}
+		switch why := info.Closed(); {
+		case why != "":
+			l.Refused, l.Detail = reasons.NodeClosed, why
+		case !f.Board.Lands(int32(i), used): //nolint:gosec // as above
+			l.Refused = reasons.AboveRejectLine
+		}
+		landings = append(landings, l)
+	}
+	return landings
+}
+
+// score gives the nodes that take the pod the extender's scores.
+func (f *Facts) score(landings []Landing, used cluster.Amounts) {
+	var taking []*Landing
+	var nodes []int32
+	for i := range landings {
+		if at := f.Board.Node([]byte(landings[i].Node)); landings[i].Refused == "" && at >= 0 {
+			taking, nodes = append(taking, &landings[i]), append(nodes, at)
+		}
+	}
+	scores := make([]int8, len(nodes))
+	f.Board.Score(nodes, used, scores)
+	for i, l := range taking {
+		score := int(scores[i])
+		l.Score = &score
+	}
+}
+
+// FindPod returns the record of a pod that is bound to a node; nil if there is none.
+func FindPod(view *usage.View, namespace, name string) *cluster.Pod {
+	if pod, _, _ := find(view, namespace, name); pod != nil {
+		return pod
+	}
+	return nil
+}
+
+func find(view *usage.View, namespace, name string) (pod *cluster.Pod, i, j int) {
+	for i, node := range view.Snapshot.Nodes {
+		for j, pod := range node.Pods {
+			if pod.Name == name && pod.Namespace == namespace {
+				return pod, i, j
+			}
+		}
+	}
+	return nil, -1, -1
+}
+
+// OfPod explains a pod. The error wraps ErrUnknown for one that is not known.
+func OfPod(f *Facts, namespace, name string) (Pod, error) {
+	record, i, j := find(f.View, namespace, name)
+	if record == nil {
+		return f.remembered(namespace, name)
+	}
+	info, read := &f.View.Snapshot.Nodes[i].Node, &f.View.Nodes[i].Pods[j]
+	p := Pod{
+		Namespace: namespace, Name: name, Node: info.Name, NodeState: string(f.States[info.Name].State), Priority: record.Priority,
+		Usage: amounts(read.Used), NodePercent: percents(read.Used.PercentOf(info.Allocatable)),
+		Measured: read.Measured, MeasuredSeconds: int(read.Span / time.Second), Instead: []PlannedMove{},
+		Moves: f.moves(func(m *ledger.Move) bool { return m.Owner.UID != "" && m.Owner.UID == record.Owner.UID }),
+	}
+	if record.Owner.UID != "" {
+		p.Owner = record.Owner.Kind + "/" + record.Owner.Name
+	}
+	f.judge(&p, record)
+	f.addLandings(&p, record, read.Used)
+	p.Summary = p.summary()
+	return p, nil
+}
+
+// remembered explains a pod that only the ledger knows: one that was moved away.
+func (f *Facts) remembered(namespace, name string) (Pod, error) {
+	p := Pod{
+		Namespace: namespace, Name: name, Instead: []PlannedMove{}, Landings: []Landing{},
+		Moves: f.moves(func(m *ledger.Move) bool {
+			return name != "" && m.Namespace == namespace && (m.Pod == name || m.ReplacementName == name)
+		}),
+	}
+	if len(p.Moves) == 0 {
+		return Pod{}, fmt.Errorf("pod %q in namespace %q is %w: it runs on no node, and no move of it is remembered", name, namespace, ErrUnknown)
+	}
+	p.Owner, p.Usage = p.Moves[0].Owner, p.Moves[0].Usage
+	p.Summary = p.summaryOfMoved()
+	return p, nil
+}
+
+// judge says whether the pod would be moved and, if not, why.
+func (f *Facts) judge(p *Pod, record *cluster.Pod) {
+	if moves := f.plannedMoves(func(m *strategies.Move) bool { return m.UID == record.UID }); len(moves) > 0 {
+		p.Candidate, p.Move = true, &moves[0]
+		return
+	}
+	reason, detail := f.stays(record)
+	if reason == reasons.OthersSuffice {
+		p.Instead = f.plannedMoves(func(m *strategies.Move) bool { return m.From == record.Node })
+		detail = instead(p.Instead)
+	}
+	p.Reason, p.Detail = string(reason), detail
+	p.Candidate = f.candidate(record)
+}
+
+func (f *Facts) candidate(record *cluster.Pod) bool {
+	return f.Planned != nil && f.Planned.Pod != nil && f.Planned.Pod.Refused == "" && !record.Terminating && !f.moving(record.UID)
+}
+
+func (f *Facts) moving(podUID string) bool {
+	return slices.ContainsFunc(f.InFlight, func(m ledger.Move) bool { return m.PodUID == podUID })
+}
+
+// stays says why a pod that is not planned to be moved is not, the most telling reason first.
+func (f *Facts) stays(record *cluster.Pod) (reasons.Reason, string) {
+	switch {
+	case record.Terminating:
+		return reasons.Terminating, "it is terminating already"
+	case f.moving(record.UID):
+		return reasons.OnTheMove, "it was evicted or is about to be"
+	case f.Planned == nil:
+		return reasons.NotPlanned, f.without()
+	case f.Planned.Pod != nil && f.Planned.Pod.Refused != "":
+		return f.Planned.Pod.Refused, f.refused()
+	case f.Planned.Closed != "":
+		return reasons.NotPlanned, f.without()
+	case f.Planned.Pod == nil:
+		return reasons.NotPlanned, "the watch does not know it any more"
+	}
+	return f.spared(record)
+}
+
+func (f *Facts) refused() string {
+	if f.Planned.Protection != "" {
+		return "the DefaultEvictor protects it: " + f.Planned.Protection
+	}
+	return f.Planned.Pod.Refused.Sentence()
+}
+
+// spared says why the plan leaves out a pod that may be moved.
+func (f *Facts) spared(record *cluster.Pod) (reasons.Reason, string) {
+	node := f.Planned.node(record.Node)
+	switch {
+	case node == nil:
+		return reasons.NotPlanned, "the policy's nodeSelector leaves its node out, or the node is not ready"
+	case node.State != thresholds.Hot:
+		return reasons.NodeNotHot, fmt.Sprintf("its node %s is %s; pods are moved off hot nodes only", node.Name, node.State)
+	case node.Need.AtLeastZero() == cluster.Amounts{}:
+		return reasons.NodeNotHot, fmt.Sprintf("its node %s is under its evict lines; nothing has to leave", node.Name)
+	}
+	for i := range f.Planned.Plan.Declined {
+		if d := &f.Planned.Plan.Declined[i]; d.UID == record.UID {
+			return d.Reason, cmp.Or(d.Detail, d.Reason.Sentence())
+		}
+	}
+	left := f.Planned.left(record.Node)
+	if len(f.plannedMoves(func(m *strategies.Move) bool { return m.From == record.Node })) > 0 || left == "" {
+		return reasons.OthersSuffice, ""
+	}
+	return left, left.Sentence()
+}
+
+// instead names the moves that do without a pod.
+func instead(moves []PlannedMove) string {
+	const most = 5
+	named := make([]string, 0, most+1)
+	for i := range moves {
+		if i == most {
+			named = append(named, fmt.Sprintf("%d more", len(moves)-most))
+			break
+		}
+		named = append(named, fmt.Sprintf("%s/%s (%s)", moves[i].Namespace, moves[i].Pod, moves[i].Usage))
+	}
+	return "the fewest and least disrupting moves that cool its node are others: " + strings.Join(named, ", ")
+}

@@ -1,0 +1,50 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// sentence makes of words one that begins with a capital letter and ends with a full stop.
+func sentence(words string) string {
+	if words == "" {
+		return ""
+	}
+	return strings.ToUpper(words[:1]) + strings.TrimSuffix(words[1:], ".") + "."
+}
+
+// enumerated joins words with commas and an "and".
+func enumerated(parts []string) string {
+	if len(parts) < 2 {
+		return strings.Join(parts, "")
+	}
+	return strings.Join(parts[:len(parts)-1], ", ") + " and " + parts[len(parts)-1]
+}
+
+// because joins a reason and its words, if there are any.
+func because(reason, detail string) string {
+	if detail == "" {
+		return reason
+	}
+	return reason + ": " + detail
+}
+
+// since says from when on, with the day where it is another.
+func since(at *time.Time, now time.Time) string {
+	if at == nil {
+		return ""
+	}
+	layout := "15:04 UTC"
+	if now.UTC().Format(time.DateOnly) != at.Format(time.DateOnly) {
+		layout = "2006-01-02 " + layout
+	}
+	return " since " + at.Format(layout)
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
