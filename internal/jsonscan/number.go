@@ -111,7 +111,7 @@ func digitsEnd(data []byte, i int) int {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	for ; i+8 <= len(data); i += 8 {
 		x := binary.LittleEndian.Uint64(data[i:])
-		// As in plainEnd; adding carries to the high bit from '9' on.
+		// As in PlainEnd; adding carries to the high bit from '9' on.
 		if stop := (x | (x - '0'*ones) | (x + (0x7f-'9')*ones)) & high; stop != 0 {
 			return i + bits.TrailingZeros64(stop)/8
 		}

@@ -19,7 +19,7 @@ import (
 type Limits struct {
 	// Text is the most bytes of a string or a number that is not skipped.
 	Text int
-	// Depth is how deep the brackets in a value that is skipped may be nested.
+	// Depth is how deep brackets may be nested.
 	Depth int
 }
 
@@ -38,6 +38,8 @@ type Scanner struct {
 	// mark is where the value begins that fill has to keep, or noMark.
 	mark   int
 	limits Limits
+	// depth is how many brackets are open around what is at pos.
+	depth int
 
 	// src gives what follows data, into buffer, until it is nil. broken is why
 	// it gives no more, nil at the proper end.
@@ -70,6 +72,10 @@ func (s *Scanner) SetText(text []byte) {
 
 // Offset returns how many bytes have been consumed.
 func (s *Scanner) Offset() int { return s.passed + s.pos }
+
+// Advance consumes so many bytes of a text that is at hand, which the caller has
+// read by itself.
+func (s *Scanner) Advance(n int) { s.pos = min(s.pos+n, len(s.data)) }
 
 // Err returns the first error.
 func (s *Scanner) Err() error { return s.err }

@@ -184,3 +184,42 @@ func TestFloat(t *testing.T) {
 		}
 	}
 }
+
+// What is read counts towards the depth like what is skipped within it.
+func TestReadingKnowsItsDepth(t *testing.T) {
+	for deep, taken := range map[int]bool{ofText.Depth: true, ofText.Depth + 1: false} {
+		for _, pair := range [][2]string{{"[", "]"}, {`{"k":`, "}"}} {
+			text := strings.Repeat(pair[0], deep) + "0" + strings.Repeat(pair[1], deep)
+			if json.Valid([]byte(text)) != taken {
+				t.Fatalf("encoding/json takes %d levels: %t", deep, !taken)
+			}
+			for name, s := range scanners([]byte(text)) {
+				if value(s); (s.End() == nil) != taken {
+					t.Errorf("reading %d times %s, %s: %v", deep, pair[0], name, s.Err())
+				}
+			}
+			s := new(Scanner)
+			s.SetText([]byte(text))
+			readThenSkip(s, 3)
+			if (s.End() == nil) != taken {
+				t.Errorf("skipping %d times %s from level 3 on: %v", deep, pair[0], s.Err())
+			}
+		}
+	}
+}
+
+// readThenSkip reads so many levels and skips what is below.
+func readThenSkip(s *Scanner, levels int) {
+	switch c := s.Next(); {
+	case levels == 0:
+		s.Skip()
+	case c == '{':
+		for range s.Object {
+			readThenSkip(s, levels-1)
+		}
+	default:
+		for range s.Array {
+			readThenSkip(s, levels-1)
+		}
+	}
+}

@@ -27,14 +27,19 @@ func (n *nesting) pop() {
 
 func (n *nesting) inObject() bool { return n.objects&1 != 0 }
 
-// Skip consumes any value.
-func (s *Scanner) Skip() { s.skip(s.limits.Depth) }
+// end is the bracket that closes the innermost one.
+func (n *nesting) end() byte {
+	if n.inObject() {
+		return '}'
+	}
+	return ']'
+}
 
-// skip consumes a value that is nested no deeper than depth.
-func (s *Scanner) skip(depth int) {
+// Skip consumes any value.
+func (s *Scanner) Skip() {
 	switch c := s.Next(); c {
 	case '{', '[':
-		s.skipNested(depth)
+		s.skipNested(s.limits.Depth - s.depth)
 	default:
 		s.skipScalar(c)
 	}
@@ -44,7 +49,7 @@ func (s *Scanner) skip(depth int) {
 func (s *Scanner) skipScalar(c byte) {
 	switch {
 	case c == '"':
-		s.skipString()
+		s.SkipString()
 	case c == '-' || isDigit(c):
 		s.skipNumber()
 	case c == 't':
@@ -58,17 +63,17 @@ func (s *Scanner) skipScalar(c byte) {
 	}
 }
 
-// skipNested consumes an object or array: so many levels of it in this loop,
-// and what is deeper by recursion.
+// skipNested consumes an object or array that is nested no deeper than depth: so
+// many levels of it in this loop, and what is deeper by recursion.
 func (s *Scanner) skipNested(depth int) {
 	n := nesting{most: min(depth, levels)}
 	for {
-		if s.skipMembers(&n) {
+		if s.skipPlain(&n) {
 			switch c := s.Next(); {
 			case c != '{' && c != '[':
 				s.skipScalar(c)
 			case n.open == depth:
-				s.Fail(fmt.Errorf("offset %d: nested deeper than %d", s.Offset(), s.limits.Depth))
+				s.failDepth()
 			case n.open == levels:
 				s.skipNested(depth - levels)
 			default:
@@ -85,19 +90,19 @@ func (s *Scanner) skipNested(depth int) {
 	}
 }
 
+func (s *Scanner) failDepth() {
+	s.Fail(fmt.Errorf("offset %d: nested deeper than %d", s.Offset(), s.limits.Depth))
+}
+
 // skipMore consumes what follows a value: closing brackets, and a comma. It
 // reports whether there was one.
 func (s *Scanner) skipMore(n *nesting) bool {
 	for n.open > 0 {
-		end := byte(']')
-		if n.inObject() {
-			end = '}'
-		}
 		switch s.Next() {
 		case ',':
 			s.pos++
 			return true
-		case end:
+		case n.end():
 			s.pos++
 			n.pop()
 		default:
@@ -108,15 +113,14 @@ func (s *Scanner) skipMore(n *nesting) bool {
 	return false
 }
 
-// skipMembers consumes what comes before a value: in an object a key, and the
-// plain members before it. It reports whether a value is due; after the last
-// member there is none.
-func (s *Scanner) skipMembers(n *nesting) bool {
-	if !n.inObject() {
+// skipPlain consumes what is plain, and a key before a value that is not. It
+// reports whether a value is due; after the last member there is none.
+func (s *Scanner) skipPlain(n *nesting) bool {
+	if n.open == 0 {
 		return true
 	}
 	var at place
-	s.pos, at = plainMembers(s.data, s.pos, n)
+	s.pos, at = n.plain(s.data, s.pos)
 	if at == atKey {
 		s.skipKey()
 	}
@@ -128,7 +132,7 @@ func (s *Scanner) skipKey() {
 		s.Unexpected("a string")
 		return
 	}
-	s.skipString()
+	s.SkipString()
 	if s.Next() != ':' {
 		s.Unexpected("a colon")
 		return
@@ -136,7 +140,7 @@ func (s *Scanner) skipKey() {
 	s.pos++
 }
 
-// place is where in an object the scanner stands.
+// place is where in an object or array the scanner stands.
 type place uint8
 
 const (
@@ -145,16 +149,18 @@ const (
 	afterValue
 )
 
-// plainMembers consumes members as long as keys are plain, values are objects
-// with members, plain strings or plain numbers, and there is no white space,
-// which most of a Kubernetes object is made of. It returns the position it got
-// to and what is to be found there: a member that is of another kind, the value
-// of one, or what follows a value.
-func plainMembers(data []byte, pos int, n *nesting) (int, place) {
-	for pos < len(data) && data[pos] == '"' {
-		value := plainEnd(data, pos+1) + 2
-		if value >= len(data) || data[value-2] != '"' || data[value-1] != ':' {
-			break
+// plain consumes members and elements as long as keys and strings are plain,
+// numbers have no exponent, and there is no white space, which most of a
+// Kubernetes object is made of. It returns the position it got to and what is to
+// be found there: what begins with something else, or what follows a value.
+func (n *nesting) plain(data []byte, pos int) (int, place) {
+	for pos < len(data) {
+		value := pos
+		if n.inObject() {
+			value = PlainEnd(data, pos+1) + 2
+			if value >= len(data) || data[pos] != '"' || data[value-2] != '"' || data[value-1] != ':' {
+				return pos, atKey
+			}
 		}
 		if n.entered(data, value) {
 			pos = value + 1
@@ -165,41 +171,55 @@ func plainMembers(data []byte, pos int, n *nesting) (int, place) {
 			return value, atValue
 		}
 		end = n.left(data, end)
-		if end == len(data) || data[end] != ',' || !n.inObject() {
+		if end == len(data) || data[end] != ',' || n.open == 0 {
 			return end, afterValue
 		}
 		pos = end + 1
 	}
-	return pos, atKey
+	if n.inObject() {
+		return pos, atKey
+	}
+	return pos, atValue
 }
 
-// entered goes into the object that a value is, if it has members and stands
-// without white space.
+// entered goes into the object or array that a value is, if it has members that
+// begin with a quote or a brace and stands without white space.
 func (n *nesting) entered(data []byte, value int) bool {
-	if data[value] != '{' || n.open >= n.most || value+1 >= len(data) || data[value+1] != '"' {
+	if value+1 >= len(data) || n.open >= n.most {
 		return false
 	}
-	n.push('{')
-	return true
+	switch c, next := data[value], data[value+1]; {
+	case c == '{' && next == '"', c == '[' && (next == '"' || next == '{'):
+		n.push(c)
+		return true
+	}
+	return false
 }
 
-// left leaves the objects that end at a position, and returns where the last did.
+// left leaves the objects and arrays that end at a position, and returns where
+// the last did.
 func (n *nesting) left(data []byte, end int) int {
-	for end < len(data) && data[end] == '}' && n.inObject() {
+	for end < len(data) && n.open > 0 && data[end] == n.end() {
 		n.pop()
 		end++
 	}
 	return end
 }
 
-// plainScalar returns the end of a plain string or number, or that of data if
-// there is none.
+// plainScalar returns the end of a plain string, a plain number or null, or that
+// of data if there is none.
 func plainScalar(data []byte, pos int) int {
-	if data[pos] != '"' {
-		return plainNumber(data, pos)
+	switch data[pos] {
+	case '"':
+		if end := PlainEnd(data, pos+1); end < len(data) && data[end] == '"' {
+			return end + 1
+		}
+		return len(data)
+	case 'n':
+		if end := pos + len("null"); end < len(data) && string(data[pos:end]) == "null" {
+			return end
+		}
+		return len(data)
 	}
-	if end := plainEnd(data, pos+1); end < len(data) && data[end] == '"' {
-		return end + 1
-	}
-	return len(data)
+	return plainNumber(data, pos)
 }

@@ -12,7 +12,7 @@ import (
 func (s *Scanner) Bytes() []byte {
 	if s.pos < len(s.data) && s.data[s.pos] == '"' {
 		start := s.pos + 1
-		end := plainEnd(s.data, start)
+		end := PlainEnd(s.data, start)
 		if end < len(s.data) && s.data[end] == '"' && end-start <= s.limits.Text {
 			s.pos = end + 1
 			return s.data[start:end]
@@ -37,7 +37,7 @@ func (s *Scanner) specialBytes() []byte {
 		return nil
 	}
 	s.mark = s.pos
-	plain := s.skipString()
+	plain := s.SkipString()
 	quoted := s.marked()
 	switch {
 	case s.err != nil:
@@ -52,14 +52,14 @@ func (s *Scanner) specialBytes() []byte {
 	return []byte(text)
 }
 
-// skipString consumes a string and reports whether it was plain: printable
-// ASCII without escapes.
-func (s *Scanner) skipString() (plain bool) {
+// SkipString consumes a string, which Next has found, and reports whether it was
+// plain: printable ASCII without escapes.
+func (s *Scanner) SkipString() (plain bool) {
 	plain = true
 	for s.pos++; ; plain = false {
-		s.pos = plainEnd(s.data, s.pos)
+		s.pos = PlainEnd(s.data, s.pos)
 		for s.pos == len(s.data) && s.fill() {
-			s.pos = plainEnd(s.data, s.pos)
+			s.pos = PlainEnd(s.data, s.pos)
 		}
 		if s.pos == len(s.data) {
 			s.Unexpected("the end of a string")
@@ -119,10 +119,10 @@ func escapeLen(data []byte) int {
 	return 0
 }
 
-// plainEnd returns the index of the first byte from i on that is a quote, a
+// PlainEnd returns the index of the first byte from i on that is a quote, a
 // backslash, a control character or not ASCII: where what stands for itself in
 // a string ends.
-func plainEnd(data []byte, i int) int {
+func PlainEnd(data []byte, i int) int {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	for ; i+8 <= len(data); i += 8 {
 		x := binary.LittleEndian.Uint64(data[i:])

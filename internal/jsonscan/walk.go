@@ -46,6 +46,10 @@ func (s *Scanner) Array(yield func(i int) bool) {
 func (s *Scanner) enter(begin, end byte, what string) bool {
 	switch s.Next() {
 	case begin:
+		if s.depth++; s.depth > s.limits.Depth {
+			s.failDepth()
+			return false
+		}
 		s.pos++
 	case 'n':
 		s.literal("null")
@@ -55,6 +59,7 @@ func (s *Scanner) enter(begin, end byte, what string) bool {
 		return false
 	}
 	if s.Next() == end {
+		s.depth--
 		s.pos++
 		return false
 	}
@@ -68,6 +73,7 @@ func (s *Scanner) more(end byte) bool {
 		s.pos++
 		return true
 	case end:
+		s.depth--
 		s.pos++
 	default:
 		s.Unexpected("a comma or the closing bracket")
@@ -80,7 +86,7 @@ func (s *Scanner) more(end byte) bool {
 func (s *Scanner) key() []byte {
 	if s.pos < len(s.data) && s.data[s.pos] == '"' {
 		start := s.pos + 1
-		end := plainEnd(s.data, start)
+		end := PlainEnd(s.data, start)
 		if end+2 < len(s.data) && s.data[end] == '"' && s.data[end+1] == ':' && s.data[end+2] > ' ' {
 			s.pos = end + 2
 			return s.data[start:end]

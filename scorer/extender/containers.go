@@ -12,96 +12,64 @@ var (
 
 var errNotQuantity = errors.New("neither a string nor a number where a quantity should be")
 
-// decodeContainers hands what each container asks for to add.
-func (r *request) decodeContainers(add func(containerResources)) error {
-	return r.scan.array(func(int) error {
+// readContainers hands what each container asks for to add.
+func (r *request) readContainers(add func(containerResources)) {
+	for range r.scan.Array {
 		c := containerResources{requests: noAmounts, limits: noAmounts}
-		if err := r.decodeContainer(&c); err != nil {
-			return err
+		for field := range r.members(containerFields) {
+			switch field {
+			case "resources":
+				r.readResources(&c.requests, &c.limits)
+			case "restartPolicy":
+				c.restarts = string(r.scan.Bytes()) == "Always"
+			}
 		}
 		add(c)
-		return nil
-	})
+	}
 }
 
-func (r *request) decodeContainer(c *containerResources) error {
-	fields := fieldSet{names: containerFields}
-	return r.scan.object(func(key []byte) error {
-		field, err := fields.match(key)
-		if err != nil {
-			return err
-		}
+func (r *request) readResources(requests, limits *amounts) {
+	for field := range r.members(resourceFields) {
 		switch field {
-		case 0:
-			return r.decodeResources(&c.requests, &c.limits)
-		case 1:
-			var policy string
-			err := r.readText(&policy)
-			c.restarts = policy == "Always"
-			return err
+		case "requests":
+			r.readAmounts(requests)
+		case "limits":
+			r.readAmounts(limits)
 		}
-		return r.scan.skip()
-	})
+	}
 }
 
-func (r *request) decodeResources(requests, limits *amounts) error {
-	fields := fieldSet{names: resourceFields}
-	return r.scan.object(func(key []byte) error {
-		field, err := fields.match(key)
-		if err != nil {
-			return err
-		}
-		switch field {
-		case 0:
-			return r.decodeAmounts(requests)
-		case 1:
-			return r.decodeAmounts(limits)
-		}
-		return r.scan.skip()
-	})
-}
-
-// decodeAmounts reads cpu and memory of a resource list.
-func (r *request) decodeAmounts(to *amounts) error {
-	return r.scan.object(func(key []byte) (err error) {
+// readAmounts reads cpu and memory of a resource list.
+func (r *request) readAmounts(to *amounts) {
+	for key := range r.scan.Object {
 		switch string(key) {
 		case "cpu":
-			to[cpu], err = r.readQuantity(cpuUnits)
-			return err
+			to[cpu] = r.readQuantity(cpuUnits)
 		case "memory":
-			to[memory], err = r.readQuantity(memoryUnits)
-			return err
+			to[memory] = r.readQuantity(memoryUnits)
 		}
-		return r.scan.skip()
-	})
+	}
 }
 
 // readQuantity reads a quantity in units of 1/perOne. Like the API it takes
 // strings as they are (escapes are not resolved), numbers, and null for 0.
-func (r *request) readQuantity(perOne int64) (int64, error) {
-	c := r.scan.next()
-	start := r.scan.pos
-	if err := r.scan.skip(); err != nil {
-		return 0, err
-	}
-	text := r.scan.data[start:r.scan.pos]
+func (r *request) readQuantity(perOne int64) int64 {
+	c := r.scan.Next()
+	start := r.scan.Offset()
+	r.scan.Skip()
+	text := r.body[start:r.scan.Offset()]
 	switch {
-	case c == 'n':
-		return 0, nil
+	case r.scan.Err() != nil || c == 'n':
+		return 0
 	case c == '"':
 		text = text[1 : len(text)-1]
 	case c != '-' && !isDigit(c):
-		return 0, errNotQuantity
+		r.scan.Fail(errNotQuantity)
+		return 0
 	}
 	n, err := parseQuantity(text, perOne)
 	if err != nil {
-		return 0, fmt.Errorf("quantity %q: %w", clip(text), err)
+		r.scan.Fail(fmt.Errorf("quantity %.40q: %w", text, err))
 	}
-	return n, nil
-}
-
-// clip shortens what is quoted in a message.
-func clip(text []byte) []byte {
-	const limit = 40
-	return text[:min(len(text), limit)]
+	return n
 }

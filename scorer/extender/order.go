@@ -3,6 +3,8 @@ package extender
 import (
 	"bytes"
 	"sync/atomic"
+
+	"github.com/evenkeel/evenkeel/internal/jsonscan"
 )
 
 // order is in which order requests name the nodes of an Index. kube-scheduler goes through its nodes in an order that hardly
@@ -20,7 +22,7 @@ type order struct {
 func newOrder(names []string) order {
 	o := order{ends: make([]uint32, 1, len(names)+1), after: make([]atomic.Int32, len(names))}
 	for _, name := range names {
-		if plainEnd([]byte(name), 0) == len(name) {
+		if jsonscan.PlainEnd([]byte(name), 0) == len(name) {
 			o.quoted = append(append(append(o.quoted, '"'), name...), '"')
 		}
 		o.ends = append(o.ends, uint32(len(o.quoted)))

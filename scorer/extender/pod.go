@@ -1,7 +1,5 @@
 package extender
 
-import "errors"
-
 var (
 	podFields    = []string{"metadata", "spec", "status"}
 	metaFields   = []string{"name", "namespace", "uid", "labels", "ownerReferences", "creationTimestamp"}
@@ -10,56 +8,43 @@ var (
 	statusFields = []string{"nominatedNodeName"}
 )
 
-var errNotBool = errors.New("controller is neither true nor false")
-
-// decodePod reads the pod; what needs all of it is left to settlePod.
-func (r *request) decodePod() error {
-	r.hasPod = r.scan.next() != 'n'
+// readPod reads the pod; what needs all of it is left to settlePod.
+func (r *request) readPod() {
+	r.hasPod = r.scan.Next() != 'n'
 	r.acc = newResources()
-	fields := fieldSet{names: podFields}
-	return r.scan.object(func(key []byte) error {
-		field, err := fields.match(key)
-		if err != nil {
-			return err
-		}
+	for field := range r.members(podFields) {
 		switch field {
-		case 0:
-			return in("metadata", r.decodeMeta())
-		case 1:
-			return in("spec", r.decodeSpec())
-		case 2:
-			return in("status", r.decodeStatus())
+		case "metadata":
+			r.readMeta()
+		case "spec":
+			r.readSpec()
+		case "status":
+			for range r.members(statusFields) {
+				r.pod.NominatedNodeName = r.scan.Text()
+			}
 		}
-		return r.scan.skip()
-	})
+	}
 }
 
-func (r *request) decodeMeta() error {
+func (r *request) readMeta() {
 	var labels hashLabels
-	fields := fieldSet{names: metaFields}
-	err := r.scan.object(func(key []byte) error {
-		field, err := fields.match(key)
-		if err != nil {
-			return err
-		}
+	for field := range r.members(metaFields) {
 		switch field {
-		case 0:
-			return r.readText(&r.pod.Name)
-		case 1:
-			return r.readText(&r.pod.Namespace)
-		case 2:
-			return r.readText(&r.pod.UID)
-		case 3:
-			return r.decodeLabels(&labels)
-		case 4:
-			return r.decodeOwners()
-		case 5:
-			return r.readText(&r.pod.Created)
+		case "name":
+			r.pod.Name = r.scan.Text()
+		case "namespace":
+			r.pod.Namespace = r.scan.Text()
+		case "uid":
+			r.pod.UID = r.scan.Text()
+		case "labels":
+			r.readLabels(&labels)
+		case "ownerReferences":
+			r.readOwners()
+		case "creationTimestamp":
+			r.pod.Created = r.scan.Text()
 		}
-		return r.scan.skip()
-	})
+	}
 	r.pod.TemplateHash = labels.of(r.pod.OwnerKind)
-	return err
 }
 
 // hashLabels are the labels that tell revisions of an owner apart.
@@ -73,146 +58,64 @@ func (h hashLabels) of(ownerKind string) string {
 	return h.template
 }
 
-func (r *request) decodeLabels(labels *hashLabels) error {
-	return r.scan.object(func(key []byte) error {
+func (r *request) readLabels(labels *hashLabels) {
+	for key := range r.scan.Object {
 		switch string(key) {
 		case "pod-template-hash":
-			labels.template = ""
-			return r.readText(&labels.template)
+			labels.template = r.scan.Text()
 		case "controller-revision-hash":
-			labels.revision = ""
-			return r.readText(&labels.revision)
+			labels.revision = r.scan.Text()
 		}
-		return r.scan.skip()
-	})
+	}
 }
 
-// decodeOwners keeps the first owner that is the controller.
-func (r *request) decodeOwners() error {
+// readOwners keeps the first owner that is the controller.
+func (r *request) readOwners() {
 	found := false
-	return r.scan.array(func(int) error {
-		owner, err := r.decodeOwner()
-		if err != nil || found || !owner.controls {
-			return err
+	for range r.scan.Array {
+		owner := r.readOwner()
+		if owner.controls && !found {
+			found = true
+			r.pod.OwnerUID, r.pod.OwnerKind, r.pod.OwnerName = string(owner.uid), string(owner.kind), string(owner.name)
 		}
-		found = true
-		return r.keepOwner(owner)
-	})
+	}
 }
 
-// ownerTokens is an owner reference before it is known to be the controller.
-type ownerTokens struct {
+// ownerReference is an owner before it is known to be the controller.
+type ownerReference struct {
 	controls        bool
-	uid, kind, name token
+	uid, kind, name []byte
 }
 
-func (r *request) decodeOwner() (owner ownerTokens, err error) {
-	fields := fieldSet{names: ownerFields}
-	err = r.scan.object(func(key []byte) error {
-		field, err := fields.match(key)
-		if err != nil {
-			return err
-		}
+func (r *request) readOwner() (owner ownerReference) {
+	for field := range r.members(ownerFields) {
 		switch field {
-		case 0:
-			owner.controls, err = r.readBool()
-			return err
-		case 1:
-			return r.readToken(&owner.uid)
-		case 2:
-			return r.readToken(&owner.kind)
-		case 3:
-			return r.readToken(&owner.name)
-		}
-		return r.scan.skip()
-	})
-	return owner, err
-}
-
-func (r *request) keepOwner(owner ownerTokens) (err error) {
-	for _, part := range []struct {
-		from token
-		to   *string
-	}{
-		{owner.uid, &r.pod.OwnerUID}, {owner.kind, &r.pod.OwnerKind}, {owner.name, &r.pod.OwnerName},
-	} {
-		if part.from.end == 0 {
-			continue
-		}
-		if *part.to, err = r.scan.text(part.from); err != nil {
-			return err
+		case "controller":
+			owner.controls = r.scan.Bool()
+		case "uid":
+			owner.uid = r.scan.Bytes()
+		case "kind":
+			owner.kind = r.scan.Bytes()
+		case "name":
+			owner.name = r.scan.Bytes()
 		}
 	}
-	return nil
+	return owner
 }
 
-func (r *request) decodeSpec() error {
-	fields := fieldSet{names: specFields}
-	return r.scan.object(func(key []byte) error {
-		field, err := fields.match(key)
-		if err != nil {
-			return err
-		}
+func (r *request) readSpec() {
+	for field := range r.members(specFields) {
 		switch field {
-		case 0:
-			return r.readText(&r.pod.SchedulerName)
-		case 1:
-			return in("containers", r.decodeContainers(r.acc.addContainer))
-		case 2:
-			return in("initContainers", r.decodeContainers(r.acc.addInit))
-		case 3:
-			return in("overhead", r.decodeAmounts(&r.acc.overhead))
-		case 4:
-			return in("resources", r.decodeResources(&r.acc.podRequests, &r.acc.podLimits))
+		case "schedulerName":
+			r.pod.SchedulerName = r.scan.Text()
+		case "containers":
+			r.readContainers(r.acc.addContainer)
+		case "initContainers":
+			r.readContainers(r.acc.addInit)
+		case "overhead":
+			r.readAmounts(&r.acc.overhead)
+		case "resources":
+			r.readResources(&r.acc.podRequests, &r.acc.podLimits)
 		}
-		return r.scan.skip()
-	})
-}
-
-func (r *request) decodeStatus() error {
-	fields := fieldSet{names: statusFields}
-	return r.scan.object(func(key []byte) error {
-		field, err := fields.match(key)
-		if err != nil {
-			return err
-		}
-		if field < 0 {
-			return r.scan.skip()
-		}
-		return r.readText(&r.pod.NominatedNodeName)
-	})
-}
-
-// readText reads a string or null, which leaves *to as it is.
-func (r *request) readText(to *string) error {
-	var t token
-	if err := r.readToken(&t); err != nil || t.end == 0 {
-		return err
 	}
-	text, err := r.scan.text(t)
-	*to = text
-	return err
-}
-
-// readToken reads a string or null, which leaves *to as it is.
-func (r *request) readToken(to *token) error {
-	isNull, err := r.scan.null()
-	if isNull || err != nil {
-		return err
-	}
-	*to, err = r.scan.str()
-	return err
-}
-
-// readBool reads true, false or null, which counts as false.
-func (r *request) readBool() (bool, error) {
-	switch r.scan.next() {
-	case 't':
-		return true, r.scan.literal("true")
-	case 'f':
-		return false, r.scan.literal("false")
-	case 'n':
-		return false, r.scan.literal("null")
-	}
-	return false, errNotBool
 }

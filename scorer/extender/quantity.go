@@ -146,3 +146,5 @@ func suffixFactor(suffix []byte) (factor, divisor uint64) {
 	}
 	return 0, 0
 }
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }

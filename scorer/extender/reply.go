@@ -27,13 +27,13 @@ const noNamesReply = `{"Error":"the request has no NodeNames; set nodeCacheCapab
 // or empty list as "no node".
 func (f filterReply) appendTo(dst []byte) []byte {
 	if len(f.req.nodes) > 0 {
-		dst = slices.Grow(dst, len(f.req.scan.data))
+		dst = slices.Grow(dst, len(f.req.body))
 		dst = append(dst, `{"Nodes":{"items":[`...)
 		dst = f.appendKept(dst, func(i int) span { return f.req.nodes[i] })
 		dst = append(dst, `]}`...)
 	} else {
 		dst = append(dst, `{"NodeNames":[`...)
-		dst = f.appendKept(dst, func(i int) span { return span{f.req.names[i].start, f.req.names[i].end} })
+		dst = f.appendKept(dst, func(i int) span { return f.req.names[i].span })
 		dst = append(dst, ']')
 	}
 	dst = f.appendRejected(dst)
@@ -55,7 +55,7 @@ func (f filterReply) appendKept(dst []byte, at func(i int) span) []byte {
 		if len(dst) > first {
 			dst = append(dst, ',')
 		}
-		dst = append(dst, f.req.scan.data[at(from).start:at(i).end]...)
+		dst = append(dst, f.req.body[at(from).start:at(i).end]...)
 	}
 	return dst
 }
@@ -108,7 +108,7 @@ func (r *request) appendName(dst []byte, i int) []byte {
 	if name.end == 0 {
 		return append(dst, `""`...)
 	}
-	return append(dst, r.scan.data[name.start:name.end]...)
+	return append(dst, r.body[name.start:name.end]...)
 }
 
 // scoreTexts are the ends of the elements of a HostPriorityList, with the comma

@@ -7,6 +7,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
+
+	"github.com/evenkeel/evenkeel/internal/jsonscan"
 )
 
 func TestFilterReply(t *testing.T) {
@@ -173,7 +175,7 @@ func TestRejects(t *testing.T) {
 		}
 		seen[r.String()], seen[r.Message()] = true, true
 		quoted := []byte(`"` + r.Message() + `"`)
-		if end := plainEnd(quoted, 1); end != len(quoted)-1 {
+		if end := jsonscan.PlainEnd(quoted, 1); end != len(quoted)-1 {
 			t.Errorf("%s: message %q needs escaping", r, r.Message())
 		}
 	}

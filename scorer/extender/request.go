@@ -1,8 +1,11 @@
 package extender
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/evenkeel/evenkeel/internal/jsonscan"
 )
 
 // maxNodes bounds what one request makes the server hold. Kubernetes supports
@@ -22,18 +25,29 @@ var (
 // span is a range of bytes in the request body.
 type span struct{ start, end uint32 }
 
+// nodeName is a node's name as it is quoted in the request body, quotes
+// included; an empty span is a node without a name.
+type nodeName struct {
+	span
+	// plain says that the bytes between the quotes are the name.
+	plain bool
+}
+
 // request is a decoded ExtenderArgs. Names and nodes stay byte ranges into the
 // body. The zero value is ready; decode may be called again and again.
 type request struct {
-	scan   scanner
+	body []byte
+	scan jsonscan.Scanner
+	// where in the request the scanner has failed.
+	where string
+
 	pod    Pod
 	hasPod bool
 
-	// names are the node names as quoted in the body; an empty span is a node
-	// without a name.
-	names []token
-	// guide is the Index by which found was filled while decoding: the nodes of the names, -1 for those that it does not know,
-	// notLooked for those that are still to be looked up. Both may lack.
+	names []nodeName
+	// guide is the Index by which found was filled while decoding: the nodes of
+	// the names, -1 for those that it does not know, notLooked for those that
+	// are still to be looked up. Both may lack.
 	guide *Index
 	found []int32
 	// nodes are the whole Node objects, in the order of names; empty when the
@@ -50,31 +64,23 @@ var (
 	nameFields = []string{"name"}
 )
 
-// decode reads body, which must stay unchanged while the request is in use. It looks names up in guide, which may be nil, as it
-// goes.
+// decode reads body, which must stay unchanged while the request is in use. It
+// looks names up in guide, which may be nil, as it goes.
 func (r *request) decode(body []byte, guide *Index) error {
-	*r = request{scan: scanner{data: body}, names: r.names[:0], nodes: r.nodes[:0], guide: guide, found: r.found[:0]}
-	fields := fieldSet{names: argsFields}
-	err := r.scan.object(func(key []byte) error {
-		field, err := fields.match(key)
-		if err != nil {
-			return err
-		}
+	*r = request{body: body, scan: r.scan, names: r.names[:0], nodes: r.nodes[:0], guide: guide, found: r.found[:0]}
+	r.scan.SetText(body)
+	for field := range r.members(argsFields) {
 		switch field {
-		case 0:
-			return in("Pod", r.decodePod())
-		case 1:
-			return in("Nodes", r.decodeNodes())
-		case 2:
-			return in("NodeNames", r.decodeNames())
+		case "Pod":
+			r.readPod()
+		case "Nodes":
+			r.readNodes()
+		case "NodeNames":
+			r.readNames()
 		}
-		return r.scan.skip()
-	})
-	if err != nil {
-		return err
 	}
-	if err := r.scan.end(); err != nil {
-		return err
+	if err := r.scan.End(); err != nil {
+		return fmt.Errorf("%s%w", r.where, err)
 	}
 	return r.check()
 }
@@ -96,37 +102,27 @@ func (r *request) lacksNames(err error) bool {
 	return errors.Is(err, errNoNodes) || err == nil && len(r.nodes) > 0
 }
 
-// decodeNames reads the node names of a nodeCacheCapable request.
-func (r *request) decodeNames() error {
-	if len(r.nodes) > 0 {
-		return r.dropNodes()
+// readNames reads the node names of a nodeCacheCapable request. Names win over
+// whole nodes that came before, if there are any.
+func (r *request) readNames() {
+	names, nodes, found := r.names, r.nodes, r.found
+	if len(nodes) > 0 {
+		r.names, r.nodes, r.found = nil, nil, nil
 	}
-	if isNull, err := r.scan.null(); isNull || err != nil {
-		return err
+	for range r.scan.Array {
+		r.readPlainNames()
+		r.addName(r.readName())
 	}
-	empty, err := r.scan.open('[', ']', "an array")
-	if empty || err != nil {
-		return err
-	}
-	for {
-		r.addPlainNames()
-		name, err := r.scan.str()
-		if err != nil {
-			return err
-		}
-		if err := r.addName(name); err != nil {
-			return err
-		}
-		if more, err := r.scan.more(']'); !more {
-			return err
-		}
+	if len(r.names) == 0 {
+		r.names, r.nodes, r.found = names, nodes, found
 	}
 }
 
-// addPlainNames consumes names as long as they are plain and followed by a comma
+// readPlainNames consumes names as long as they are plain and followed by a comma
 // and no white space, which is what kube-scheduler sends but for the last name.
-func (r *request) addPlainNames() {
-	data, pos, names, found := r.scan.data, r.scan.pos, r.names, r.found
+func (r *request) readPlainNames() {
+	from := r.scan.Offset()
+	data, pos, names, found := r.body, from, r.names, r.found
 	last := int32(-1)
 	for len(names) < maxNodes && pos < len(data) && data[pos] == '"' {
 		node, length := int32(notLooked), 0
@@ -135,7 +131,7 @@ func (r *request) addPlainNames() {
 		}
 		end := pos + length
 		if length == 0 {
-			if end = plainEnd(data, pos+1) + 1; end > len(data) || data[end-1] != '"' {
+			if end = jsonscan.PlainEnd(data, pos+1) + 1; end > len(data) || data[end-1] != '"' {
 				break
 			}
 			if r.guide != nil {
@@ -146,119 +142,79 @@ func (r *request) addPlainNames() {
 		if end >= len(data) || data[end] != ',' {
 			break
 		}
-		names, found = append(names, token{start: uint32(pos), end: uint32(end), plain: true}), append(found, node)
+		names, found = append(names, nodeName{span{uint32(pos), uint32(end)}, true}), append(found, node)
 		pos, last = end+1, node
 	}
-	r.scan.pos, r.names, r.found = pos, names, found
+	r.scan.Advance(pos - from)
+	r.names, r.found = names, found
 }
 
-// dropNodes reads names after whole nodes: names win if there are any.
-func (r *request) dropNodes() error {
-	names, nodes, found := r.names, r.nodes, r.found
-	r.names, r.nodes, r.found = nil, nil, nil
-	if err := r.decodeNames(); err != nil {
-		return err
-	}
-	if len(r.names) == 0 {
-		r.names, r.nodes, r.found = names, nodes, found
-	}
-	return nil
-}
-
-// decodeNodes reads the NodeList of a request that is not nodeCacheCapable. If
+// readNodes reads the NodeList of a request that is not nodeCacheCapable. If
 // names came before it, it is not needed.
-func (r *request) decodeNodes() error {
+func (r *request) readNodes() {
 	if len(r.names) > 0 {
-		return r.scan.skip()
+		return
 	}
-	fields := fieldSet{names: listFields}
-	return r.scan.object(func(key []byte) error {
-		field, err := fields.match(key)
-		if err != nil {
-			return err
+	for range r.members(listFields) {
+		for range r.scan.Array {
+			r.readNode()
 		}
-		if field < 0 {
-			return r.scan.skip()
-		}
-		return r.scan.array(func(int) error { return r.decodeNode() })
-	})
-}
-
-// decodeNode reads one Node: its name, and where it stands.
-func (r *request) decodeNode() error {
-	r.scan.next()
-	node := span{start: uint32(r.scan.pos)}
-	var name token
-	fields := fieldSet{names: nodeFields}
-	err := r.scan.object(func(key []byte) error {
-		field, err := fields.match(key)
-		if err != nil {
-			return err
-		}
-		if field < 0 {
-			return r.scan.skip()
-		}
-		return r.decodeNodeName(&name)
-	})
-	if err != nil {
-		return err
 	}
-	node.end = uint32(r.scan.pos)
-	r.nodes = append(r.nodes, node)
-	return r.addName(name)
 }
 
-func (r *request) decodeNodeName(name *token) error {
-	fields := fieldSet{names: nameFields}
-	return r.scan.object(func(key []byte) error {
-		field, err := fields.match(key)
-		if err != nil {
-			return err
+// readNode reads one Node: its name, and where it stands.
+func (r *request) readNode() {
+	r.scan.Next()
+	start := r.scan.Offset()
+	var name nodeName
+	for range r.members(nodeFields) {
+		for range r.members(nameFields) {
+			if r.scan.Next() != 'n' {
+				name = r.readName()
+			}
 		}
-		if field < 0 {
-			return r.scan.skip()
-		}
-		if isNull, err := r.scan.null(); isNull || err != nil {
-			return err
-		}
-		*name, err = r.scan.str()
-		return err
-	})
+	}
+	r.nodes = append(r.nodes, span{uint32(start), uint32(r.scan.Offset())})
+	r.addName(name)
 }
 
-func (r *request) addName(name token) error {
+// readName reads a string, which must not be null.
+func (r *request) readName() nodeName {
+	if r.scan.Next() != '"' {
+		r.scan.Unexpected("a string")
+		return nodeName{}
+	}
+	start := r.scan.Offset()
+	plain := r.scan.SkipString()
+	return nodeName{span{uint32(start), uint32(r.scan.Offset())}, plain}
+}
+
+func (r *request) addName(name nodeName) {
 	if len(r.names) >= maxNodes {
-		return errManyNodes
+		r.scan.Fail(errManyNodes)
+		return
 	}
 	r.names, r.found = append(r.names, name), append(r.found, notLooked)
-	return nil
 }
 
 // nodeName returns the name of node i as the client meant it, valid until the
 // next decode.
 func (r *request) nodeName(i int) []byte {
-	if name := r.names[i]; name.plain {
-		return r.scan.inner(name)
+	name := r.names[i]
+	if name.plain {
+		return r.body[name.start+1 : name.end-1]
 	}
-	return r.specialName(r.names[i])
+	return r.specialName(name)
 }
 
 // specialName returns a name with escapes, or that of a node without one.
-func (r *request) specialName(name token) []byte {
+func (r *request) specialName(name nodeName) []byte {
 	if name.end == 0 {
 		return nil
 	}
-	text, err := r.scan.text(name)
-	if err != nil {
-		return nil // cannot happen: str has checked the syntax
+	var text string
+	if err := json.Unmarshal(r.body[name.start:name.end], &text); err != nil {
+		return nil // cannot happen: the scanner has checked the syntax
 	}
 	return []byte(text)
-}
-
-// in says where in the request an error lies.
-func in(place string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", place, err)
 }

@@ -1,0 +1,57 @@
+package extender
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"iter"
+)
+
+// errRepeated is a key that occurs twice in an object the extender reads. What
+// encoding/json makes of that depends on the order and on stale values.
+var errRepeated = errors.New("key occurs twice")
+
+// members goes through the members of an object that have one of these names.
+// The loop's body consumes the value, or leaves it to be skipped. It must not
+// break.
+func (r *request) members(names []string) iter.Seq[string] {
+	return func(yield func(name string) bool) {
+		seen := uint32(0)
+		for key := range r.scan.Object {
+			i := indexOf(names, key)
+			switch {
+			case i < 0:
+				continue
+			case seen&(1<<i) != 0:
+				r.scan.Fail(fmt.Errorf("%q: %w", names[i], errRepeated))
+				return
+			case !yield(names[i]):
+				return
+			}
+			seen |= 1 << i
+			if r.scan.Err() != nil {
+				r.where = names[i] + ": " + r.where
+			}
+		}
+	}
+}
+
+// indexOf returns the index of the name that a key stands for, as encoding/json
+// matches them (upper and lower case alike), or -1.
+func indexOf(names []string, key []byte) int {
+	for i, name := range names {
+		if string(key) == name || foldEqual(key, name) {
+			return i
+		}
+	}
+	return -1
+}
+
+// foldEqual compares without regard to case. Most keys differ in the first
+// letter, so that is looked at before the Unicode rules.
+func foldEqual(key []byte, name string) bool {
+	if len(key) == 0 || key[0] < 0x80 && key[0]|0x20 != name[0]|0x20 {
+		return false
+	}
+	return bytes.EqualFold(key, []byte(name))
+}
