@@ -36,7 +36,7 @@ func Serve(ctx context.Context, options Options) error {
 	if err != nil {
 		return unlessStopped(ctx, err)
 	}
-	server, err := a.server(extender.Config{Judge: a.judge, Status: a.status})
+	server, err := a.server(extender.Config{Judge: a.judge, Status: extender.Report(a.status)})
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func unlessStopped(ctx context.Context, err error) error {
 func (a *App) server(config extender.Config) (*extender.Server, error) {
 	config.Address = a.options.ListenAddress
 	config.TLS = extender.TLS{CertFile: a.options.TLSCertFile, KeyFile: a.options.TLSKeyFile, ClientCAFile: a.options.ClientCAs}
-	config.Nodes, config.Explain = a.nodes, a.explains(&a.desk)
+	config.Nodes, config.Explain = extender.Report(a.nodes), a.explains(&a.desk)
 	config.Registerer = a.registry
 	a.answer(&config)
 	server, err := extender.NewServer(config)

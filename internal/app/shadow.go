@@ -14,7 +14,7 @@ import (
 // neutrally, and the comparison of its answers with what kube-scheduler does.
 func (a *App) extenderServer() (*extender.Server, func(context.Context) error, error) {
 	if !a.options.Observe {
-		server, err := a.server(extender.Config{Judge: a.judge, Status: a.status})
+		server, err := a.server(extender.Config{Judge: a.judge, Status: extender.Report(a.status)})
 		return server, untilStopped, err
 	}
 	shadow, err := steering.NewShadow(a.judge, a.registry)
@@ -22,7 +22,8 @@ func (a *App) extenderServer() (*extender.Server, func(context.Context) error, e
 		return nil, nil, err
 	}
 	server, err := a.server(extender.Config{
-		Judge: shadow, Status: a.shadowStatus(shadow), Shadow: func(*http.Request) (any, error) { return shadow.Report(), nil },
+		Judge: shadow, Status: a.shadowStatus(shadow),
+		Shadow: extender.Report(func(*http.Request) (any, error) { return shadow.Report(), nil }),
 	})
 	if err != nil {
 		return nil, nil, err

@@ -12,10 +12,10 @@ import (
 // Limits of the product's figures. Where a goal is not reached yet, the limit is
 // what there is: it is lowered with each step and never raised.
 const (
-	maxCode            = 42_900 // goal: 40,500 lines without blanks and comments
+	maxCode            = 42_440 // goal: 40,500 lines without blanks and comments
 	maxPackageLines    = 3_000
 	maxMethods         = 40
-	maxFuncFields      = 64 // goal: 40, clocks aside
+	maxFuncFields      = 55 // goal: 40, clocks aside
 	maxImplementedOnce = 1  // interfaces with one method and one implementation
 )
 
@@ -42,7 +42,6 @@ var (
 		"placement",
 		"policy",
 		"policy/lint",
-		"scorer/extender",
 		"usage",
 		"usage/annotations",
 		"usage/fanout",

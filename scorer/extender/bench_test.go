@@ -79,6 +79,7 @@ func nodeList(names []string) *v1.NodeList {
 // BenchmarkDecode measures reading a request without answering it.
 func BenchmarkDecode(b *testing.B) {
 	for kind, body := range map[string][]byte{
+		"names=1":    namesRequest(b, realisticPod(), nodeNames(1)...),
 		"names=5000": namesRequest(b, realisticPod(), nodeNames(5000)...),
 		"nodes=500":  marshal(b, extenderv1.ExtenderArgs{Pod: realisticPod(), Nodes: nodeList(nodeNames(500))}),
 	} {

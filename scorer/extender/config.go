@@ -1,6 +1,7 @@
 package extender
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -31,12 +32,11 @@ type Config struct {
 	Listener net.Listener
 	TLS      TLS
 
-	// Nodes and Status are shown at GET /nodes and GET /status.
-	Nodes, Status Report
-	// Shadow is shown at GET /shadow; nil shows nothing there.
-	Shadow Report
-	// Explain is shown at every path below GET /explain/.
-	Explain Report
+	// Nodes, Status and Shadow are the pages /nodes, /status and /shadow; nil has
+	// none there.
+	Nodes, Status, Shadow http.Handler
+	// Explain is every page below /explain/.
+	Explain http.Handler
 
 	// Registerer of the metrics; nil keeps them private.
 	Registerer prometheus.Registerer
@@ -81,12 +81,12 @@ func (c Config) complete() (Config, error) {
 	if c.Judge == nil {
 		return c, errors.New("extender: Judge is missing")
 	}
-	c.Address = orDefault(c.Address, DefaultAddress)
-	c.MaxBodyBytes = orDefault(c.MaxBodyBytes, DefaultMaxBodyBytes)
-	c.MaxConcurrent = orDefault(c.MaxConcurrent, DefaultMaxConcurrent)
-	c.ListedRejects = max(0, orDefault(c.ListedRejects, DefaultListedRejects))
-	c.Budget = orDefault(c.Budget, DefaultBudget)
-	c.ShutdownTimeout = orDefault(c.ShutdownTimeout, DefaultShutdownTimeout)
+	c.Address = cmp.Or(c.Address, DefaultAddress)
+	c.MaxBodyBytes = cmp.Or(c.MaxBodyBytes, DefaultMaxBodyBytes)
+	c.MaxConcurrent = cmp.Or(c.MaxConcurrent, DefaultMaxConcurrent)
+	c.ListedRejects = max(0, cmp.Or(c.ListedRejects, DefaultListedRejects))
+	c.Budget = cmp.Or(c.Budget, DefaultBudget)
+	c.ShutdownTimeout = cmp.Or(c.ShutdownTimeout, DefaultShutdownTimeout)
 	switch {
 	case c.MaxBodyBytes < 0 || c.MaxBodyBytes >= math.MaxUint32:
 		return c, fmt.Errorf("extender: MaxBodyBytes %d is not between 1 and 4 GiB", c.MaxBodyBytes)
@@ -96,12 +96,4 @@ func (c Config) complete() (Config, error) {
 		return c, errors.New("extender: negative duration")
 	}
 	return c, c.TLS.validate()
-}
-
-func orDefault[T comparable](v, byDefault T) T {
-	var zero T
-	if v == zero {
-		return byDefault
-	}
-	return v
 }

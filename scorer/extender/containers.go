@@ -13,7 +13,7 @@ var (
 var errNotQuantity = errors.New("neither a string nor a number where a quantity should be")
 
 // readContainers hands what each container asks for to add.
-func (r *request) readContainers(add func(containerResources)) {
+func (r *reader) readContainers(add func(containerResources)) {
 	for range r.scan.Array {
 		c := containerResources{requests: noAmounts, limits: noAmounts}
 		for field := range r.members(containerFields) {
@@ -28,7 +28,7 @@ func (r *request) readContainers(add func(containerResources)) {
 	}
 }
 
-func (r *request) readResources(requests, limits *amounts) {
+func (r *reader) readResources(requests, limits *amounts) {
 	for field := range r.members(resourceFields) {
 		switch field {
 		case "requests":
@@ -40,7 +40,7 @@ func (r *request) readResources(requests, limits *amounts) {
 }
 
 // readAmounts reads cpu and memory of a resource list.
-func (r *request) readAmounts(to *amounts) {
+func (r *reader) readAmounts(to *amounts) {
 	for key := range r.scan.Object {
 		switch string(key) {
 		case "cpu":
@@ -53,7 +53,7 @@ func (r *request) readAmounts(to *amounts) {
 
 // readQuantity reads a quantity in units of 1/perOne. Like the API it takes
 // strings as they are (escapes are not resolved), numbers, and null for 0.
-func (r *request) readQuantity(perOne int64) int64 {
+func (r *reader) readQuantity(perOne int64) int64 {
 	c := r.scan.Next()
 	start := r.scan.Offset()
 	r.scan.Skip()

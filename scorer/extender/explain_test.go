@@ -13,7 +13,7 @@ import (
 func TestExplain(t *testing.T) {
 	s := newTestServer(t, Config{
 		Judge: newFakeJudge("a"),
-		Explain: func(r *http.Request) (any, error) {
+		Explain: Report(func(r *http.Request) (any, error) {
 			switch r.URL.Path {
 			case "/explain/node/filter":
 				return "filter", nil
@@ -21,7 +21,7 @@ func TestExplain(t *testing.T) {
 				return nil, errors.New("ask again")
 			}
 			return nil, fmt.Errorf("%w: %.20q", ErrNotFound, r.URL.Path)
-		},
+		}),
 	})
 	for _, tc := range []struct {
 		method, path string

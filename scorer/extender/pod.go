@@ -8,43 +8,45 @@ var (
 	statusFields = []string{"nominatedNodeName"}
 )
 
-// readPod reads the pod; what needs all of it is left to settlePod.
-func (r *request) readPod() {
-	r.hasPod = r.scan.Next() != 'n'
-	r.acc = newResources()
+// readPod fills in a pod. It reports whether there is one.
+func (r *reader) readPod(pod *Pod) bool {
+	given := r.scan.Next() != 'n'
+	acc := newResources()
 	for field := range r.members(podFields) {
 		switch field {
 		case "metadata":
-			r.readMeta()
+			r.readMeta(pod)
 		case "spec":
-			r.readSpec()
+			r.readSpec(pod, &acc)
 		case "status":
 			for range r.members(statusFields) {
-				r.pod.NominatedNodeName = r.scan.Text()
+				pod.NominatedNodeName = r.scan.Text()
 			}
 		}
 	}
+	acc.settle(pod)
+	return given
 }
 
-func (r *request) readMeta() {
+func (r *reader) readMeta(pod *Pod) {
 	var labels hashLabels
 	for field := range r.members(metaFields) {
 		switch field {
 		case "name":
-			r.pod.Name = r.scan.Text()
+			pod.Name = r.scan.Text()
 		case "namespace":
-			r.pod.Namespace = r.scan.Text()
+			pod.Namespace = r.scan.Text()
 		case "uid":
-			r.pod.UID = r.scan.Text()
+			pod.UID = r.scan.Text()
 		case "labels":
 			r.readLabels(&labels)
 		case "ownerReferences":
-			r.readOwners()
+			r.readOwners(pod)
 		case "creationTimestamp":
-			r.pod.Created = r.scan.Text()
+			pod.Created = r.scan.Text()
 		}
 	}
-	r.pod.TemplateHash = labels.of(r.pod.OwnerKind)
+	pod.TemplateHash = labels.of(pod.OwnerKind)
 }
 
 // hashLabels are the labels that tell revisions of an owner apart.
@@ -58,7 +60,7 @@ func (h hashLabels) of(ownerKind string) string {
 	return h.template
 }
 
-func (r *request) readLabels(labels *hashLabels) {
+func (r *reader) readLabels(labels *hashLabels) {
 	for key := range r.scan.Object {
 		switch string(key) {
 		case "pod-template-hash":
@@ -70,13 +72,13 @@ func (r *request) readLabels(labels *hashLabels) {
 }
 
 // readOwners keeps the first owner that is the controller.
-func (r *request) readOwners() {
+func (r *reader) readOwners(pod *Pod) {
 	found := false
 	for range r.scan.Array {
 		owner := r.readOwner()
 		if owner.controls && !found {
 			found = true
-			r.pod.OwnerUID, r.pod.OwnerKind, r.pod.OwnerName = string(owner.uid), string(owner.kind), string(owner.name)
+			pod.OwnerUID, pod.OwnerKind, pod.OwnerName = string(owner.uid), string(owner.kind), string(owner.name)
 		}
 	}
 }
@@ -87,7 +89,7 @@ type ownerReference struct {
 	uid, kind, name []byte
 }
 
-func (r *request) readOwner() (owner ownerReference) {
+func (r *reader) readOwner() (owner ownerReference) {
 	for field := range r.members(ownerFields) {
 		switch field {
 		case "controller":
@@ -103,19 +105,19 @@ func (r *request) readOwner() (owner ownerReference) {
 	return owner
 }
 
-func (r *request) readSpec() {
+func (r *reader) readSpec(pod *Pod, acc *resources) {
 	for field := range r.members(specFields) {
 		switch field {
 		case "schedulerName":
-			r.pod.SchedulerName = r.scan.Text()
+			pod.SchedulerName = r.scan.Text()
 		case "containers":
-			r.readContainers(r.acc.addContainer)
+			r.readContainers(acc.addContainer)
 		case "initContainers":
-			r.readContainers(r.acc.addInit)
+			r.readContainers(acc.addInit)
 		case "overhead":
-			r.readAmounts(&r.acc.overhead)
+			r.readAmounts(&acc.overhead)
 		case "resources":
-			r.readResources(&r.acc.podRequests, &r.acc.podLimits)
+			r.readResources(&acc.podRequests, &acc.podLimits)
 		}
 	}
 }

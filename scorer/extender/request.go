@@ -36,10 +36,7 @@ type nodeName struct {
 // request is a decoded ExtenderArgs. Names and nodes stay byte ranges into the
 // body. The zero value is ready; decode may be called again and again.
 type request struct {
-	body []byte
-	scan jsonscan.Scanner
-	// where in the request the scanner has failed.
-	where string
+	reader
 
 	pod    Pod
 	hasPod bool
@@ -53,8 +50,6 @@ type request struct {
 	// nodes are the whole Node objects, in the order of names; empty when the
 	// request has names only (nodeCacheCapable).
 	nodes []span
-
-	acc resources
 }
 
 var (
@@ -67,25 +62,25 @@ var (
 // decode reads body, which must stay unchanged while the request is in use. It
 // looks names up in guide, which may be nil, as it goes.
 func (r *request) decode(body []byte, guide *Index) error {
-	*r = request{body: body, scan: r.scan, names: r.names[:0], nodes: r.nodes[:0], guide: guide, found: r.found[:0]}
-	r.scan.SetText(body)
+	*r = request{reader: r.reader, names: r.names[:0], nodes: r.nodes[:0], guide: guide, found: r.found[:0]}
+	r.reset(body)
 	for field := range r.members(argsFields) {
 		switch field {
 		case "Pod":
-			r.readPod()
+			r.hasPod = r.readPod(&r.pod)
 		case "Nodes":
 			r.readNodes()
 		case "NodeNames":
 			r.readNames()
 		}
 	}
-	if err := r.scan.End(); err != nil {
-		return fmt.Errorf("%s%w", r.where, err)
+	if err := r.end(); err != nil {
+		return err
 	}
 	return r.check()
 }
 
-// check refuses what cannot be answered and settles what needed the whole text.
+// check refuses what cannot be answered.
 func (r *request) check() error {
 	switch {
 	case !r.hasPod:
@@ -93,7 +88,6 @@ func (r *request) check() error {
 	case len(r.names) == 0:
 		return errNoNodes
 	}
-	r.settlePod()
 	return nil
 }
 

@@ -110,13 +110,13 @@ func (a *resources) total() (requests, limits amounts) {
 	return requests, limits
 }
 
-// settlePod turns the gathered amounts into the pod's, rounded up.
-func (r *request) settlePod() {
-	requests, limits := r.acc.total()
-	r.pod.CPUMilli = ceilDiv(requests[cpu], cpuUnits/1000)
-	r.pod.MemoryBytes = ceilDiv(requests[memory], memoryUnits)
-	r.pod.LimitCPUMilli = max(0, ceilDiv(limits[cpu], cpuUnits/1000))
-	r.pod.LimitMemoryBytes = max(0, ceilDiv(limits[memory], memoryUnits))
+// settle turns the gathered amounts into the pod's, rounded up.
+func (a *resources) settle(pod *Pod) {
+	requests, limits := a.total()
+	pod.CPUMilli = ceilDiv(requests[cpu], cpuUnits/1000)
+	pod.MemoryBytes = ceilDiv(requests[memory], memoryUnits)
+	pod.LimitCPUMilli = max(0, ceilDiv(limits[cpu], cpuUnits/1000))
+	pod.LimitMemoryBytes = max(0, ceilDiv(limits[memory], memoryUnits))
 }
 
 // ceilDiv divides and rounds up; Absent stays Absent.

@@ -1,6 +1,7 @@
 package extender
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -72,7 +73,7 @@ func NewServer(config Config) (*Server, error) {
 // SetLoad replaces LoadMessage and RejectAll of the configuration, also while
 // requests are answered.
 func (s *Server) SetLoad(message string, rejectAll bool) {
-	s.verbs.load.Store(&loadRefusal{inJSON(orDefault(message, RejectLoad.Message())), rejectAll})
+	s.verbs.load.Store(&loadRefusal{inJSON(cmp.Or(message, RejectLoad.Message())), rejectAll})
 }
 
 // ServeHTTP answers one request, for those who bring their own listener.

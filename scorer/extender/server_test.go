@@ -243,8 +243,8 @@ func TestClientGone(t *testing.T) {
 func TestReports(t *testing.T) {
 	s := newTestServer(t, Config{
 		Judge:  newFakeJudge(),
-		Nodes:  func(*http.Request) (any, error) { return map[string]int{"a": 1}, nil },
-		Status: func(*http.Request) (any, error) { return nil, errors.New("not yet") },
+		Nodes:  Report(func(*http.Request) (any, error) { return map[string]int{"a": 1}, nil }),
+		Status: Report(func(*http.Request) (any, error) { return nil, errors.New("not yet") }),
 	})
 	for path, want := range map[string]struct {
 		code int

@@ -5,7 +5,31 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+
+	"github.com/evenkeel/evenkeel/internal/jsonscan"
 )
+
+// reader reads a request body front to back.
+type reader struct {
+	body []byte
+	scan jsonscan.Scanner
+	// where in the request the scanner has failed: the fields around it.
+	where string
+}
+
+// reset begins with a new body.
+func (r *reader) reset(body []byte) {
+	r.body, r.where = body, ""
+	r.scan.SetText(body)
+}
+
+// end returns why the body could not be read.
+func (r *reader) end() error {
+	if err := r.scan.End(); err != nil {
+		return fmt.Errorf("%s%w", r.where, err)
+	}
+	return nil
+}
 
 // errRepeated is a key that occurs twice in an object the extender reads. What
 // encoding/json makes of that depends on the order and on stale values.
@@ -14,7 +38,7 @@ var errRepeated = errors.New("key occurs twice")
 // members goes through the members of an object that have one of these names.
 // The loop's body consumes the value, or leaves it to be skipped. It must not
 // break.
-func (r *request) members(names []string) iter.Seq[string] {
+func (r *reader) members(names []string) iter.Seq[string] {
 	return func(yield func(name string) bool) {
 		seen := uint32(0)
 		for key := range r.scan.Object {
