@@ -62,7 +62,7 @@ var apart = []string{"strategies", "scorer", "evictor"}
 var importers = map[string][]string{
 	"cmd":                {},
 	"internal":           {"cmd", "internal"},
-	"internal/jsonscan":  {"internal", "usage"},
+	"internal/jsonscan":  {"internal", "usage", "scorer/extender"},
 	"internal/observer":  {"cmd", "internal", "evictor"},
 	"internal/authority": {"internal/app", "internal/authority"},
 	"internal/app":       {"cmd", "internal/app"},
