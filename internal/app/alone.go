@@ -17,7 +17,7 @@ func (a *App) withoutLease(ctx context.Context) bool {
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	_, err := a.client.CoordinationV1().Leases(a.options.Namespace).Get(ctx, a.options.LeaseName, metav1.GetOptions{})
+	_, err := a.kube.Client.CoordinationV1().Leases(a.options.Namespace).Get(ctx, a.options.LeaseName, metav1.GetOptions{})
 	if !apierrors.IsForbidden(err) {
 		return false
 	}

@@ -3,6 +3,7 @@ package app
 import (
 	"net/http"
 
+	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
@@ -18,6 +19,6 @@ func (a *App) answer(config *extender.Config) {
 	config.NamesOnly, config.FullReplies = true, true
 	config.Pages = map[string]http.Handler{
 		"/":        extender.Text("evenkeel extender: POST /filter and /prioritize, GET /healthcheck, /metrics, /nodes and /status\n"),
-		"/metrics": a.metricsPage(),
+		"/metrics": serve.Metrics(a.registry),
 	}
 }

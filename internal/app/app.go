@@ -12,19 +12,19 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/descheduler/pkg/api"
 	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
 	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
 
 	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/internal/announce"
 	"github.com/evenkeel/evenkeel/internal/authority"
+	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/nodesync"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
-	"github.com/evenkeel/evenkeel/internal/servertime"
+	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/internal/steering"
 	"github.com/evenkeel/evenkeel/placement"
@@ -80,20 +80,17 @@ type process struct {
 	active atomic.Pointer[App]
 	reload reload
 
-	rest     *rest.Config
-	client   kubernetes.Interface
-	arrivals arrivals // of the client's
-	registry *prometheus.Registry
-	observer *observer.Observer
-	judge    *steering.Judge
-	answers  *extender.Server // by the judge; nil in a process that answers nobody
-	health   *health
-	clock    *servertime.Clock
-	now      func() time.Time // the clock's
+	kube      *kube.Connection
+	registry  *prometheus.Registry
+	announcer *announce.Announcer
+	policies  *announce.Policies
+	observer  *observer.Observer
+	judge     *steering.Judge
+	answers   *extender.Server // by the judge; nil in a process that answers nobody
+	health    *serve.Health
 	// started is when the process was, begun the same by the local clock.
 	started, begun time.Time
 
-	usageGate gate
 	lease     *authority.Lease
 	authority *authority.Authority
 	// desk answers what is asked to be explained.
@@ -115,7 +112,7 @@ type process struct {
 	metrics     evictingMetrics
 	// podsOnNode serves the framework's plugins from an index, which can be added only once.
 	podsOnNode podutil.GetPodsAssignedToNodeFunc
-	events     *eventLog
+	events     *announce.Log // nil in a dry run
 	recorder   events.EventRecorder
 }
 
@@ -135,16 +132,14 @@ func newApp(ctx context.Context, options Options, needs parts) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := (&process{options: options, parts: needs, registry: newRegistry()}).newPolicy(file, content, 1)
+	a := (&process{options: options, parts: needs, registry: serve.NewRegistry()}).newPolicy(file, content, 1)
 	a.active.Store(a)
-	if err := a.useClock(); err != nil {
+	if a.kube, err = options.connect(); err != nil {
 		return nil, err
 	}
-	a.health = newHealth(a.clock.Local)
-	if err := a.connect(); err != nil {
-		return nil, err
-	}
-	a.wireReload()
+	a.kube.Clock.Export(a.registry)
+	a.started, a.begun = a.kube.Clock.Now(), a.kube.Clock.Local()
+	a.health = serve.NewHealth(a.kube.Clock.Local)
 	policyfile.SetupPlugins()
 	return a, a.wire(ctx, file)
 }
@@ -155,17 +150,19 @@ func (a *App) wire(ctx context.Context, file *policy.File) error {
 	if err := a.read(ctx, file); err != nil {
 		return err
 	}
+	a.wireEvents()
 	if err := a.wireObserver(); err != nil {
 		return err
 	}
 	if err := a.wireAuthority(); err != nil {
 		return err
 	}
-	if err := a.reach(ctx); err != nil {
+	if err := a.kube.Reach(ctx); err != nil {
 		return err
 	}
+	a.started = a.kube.Clock.Now() // what it was before was perhaps another clock's
 	if a.parts.serving {
-		a.judge = steering.NewJudge(a.observer, a.now)
+		a.judge = steering.NewJudge(a.observer, a.kube.Clock.Now)
 	}
 	if a.parts.marking {
 		return a.wireMarking()
@@ -188,9 +185,9 @@ func (p *process) newPolicy(file *policy.File, content []byte, number int) *App 
 
 // read decodes the DeschedulerPolicy, whose plugins are to be built with this App's own dependencies.
 func (a *App) read(ctx context.Context, file *policy.File) error {
-	checking, cancel := context.WithTimeout(ctx, reachTimeout)
+	checking, cancel := context.WithTimeout(ctx, kube.ReachTimeout)
 	defer cancel()
-	if err := policyfile.CheckPriorityClasses(checking, a.client, file); err != nil {
+	if err := policyfile.CheckPriorityClasses(checking, a.kube.Client, file); err != nil {
 		return err
 	}
 	a.plugins = maps.Clone(pluginregistry.PluginRegistry)
@@ -199,7 +196,7 @@ func (a *App) read(ctx context.Context, file *policy.File) error {
 	if file.Descheduler == nil && (!a.parts.evicting || a.parts.onlyRealUsage) {
 		a.profiles = &api.DeschedulerPolicy{}
 	} else {
-		profiles, err := policyfile.Profiles(file, a.client, a.plugins)
+		profiles, err := policyfile.Profiles(file, a.kube.Client, a.plugins)
 		if err != nil {
 			return err
 		}
@@ -211,14 +208,28 @@ func (a *App) read(ctx context.Context, file *policy.File) error {
 	return nil
 }
 
+// wireEvents makes what tells persons; a dry run tells the API server nothing.
+func (a *App) wireEvents() {
+	switch {
+	case !a.parts.evicting:
+	case a.options.DryRun:
+		a.recorder = &events.FakeRecorder{}
+	default:
+		a.events = announce.NewLog(a.kube.Client)
+		a.recorder = a.events
+	}
+	a.announcer = announce.NewAnnouncer(a.recorder, a.options.Namespace)
+	a.policies = announce.NewPolicies(a.options.PolicyFile, a.announcer, a.kube.Clock.Now, a.registry)
+}
+
 func (a *App) wireObserver() error {
 	config, err := a.observerConfig()
 	if err != nil {
 		return err
 	}
 	a.outcomes = evictor.NewOutcomes(a.registry)
-	config.Ledger.OnEnd, config.Gated = a.outcomes.Ended, a.gated
-	config.Now, config.Metrics = a.now, observer.NewMetrics(a.registry)
+	config.Ledger.OnEnd, config.Gated = a.outcomes.Ended, a.announcer.Gated
+	config.Now, config.Metrics = a.kube.Clock.Now, observer.NewMetrics(a.registry)
 	if a.observer, err = observer.New(config); err != nil {
 		return fmt.Errorf("making the observer: %w", err)
 	}

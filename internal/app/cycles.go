@@ -17,7 +17,7 @@ import (
 
 // cycles waits until usage has been observed for long enough and runs one cycle or many.
 func (a *App) cycles(ctx context.Context) error {
-	a.beginEvicting()
+	a.announcer.Evicting()
 	err := a.takeLedger(ctx)
 	if held := a.options.loops() && errors.Is(err, configmap.ErrUnreadable); err != nil && !held { // each cycle tries again
 		return err
@@ -40,7 +40,7 @@ func (a *App) cycles(ctx context.Context) error {
 	}
 	group.Go(func() error { return a.eachPolicy(ctx, syncNodes) })
 	group.Go(func() error {
-		runner.Loop(ctx, schedule, a.now, a.health.progress, a.nextCycle)
+		runner.Loop(ctx, schedule, a.kube.Clock.Now, a.health.Progress, a.nextCycle)
 		return nil
 	})
 	return group.Wait()
@@ -75,8 +75,8 @@ func (a *App) syncNodesOnce(ctx context.Context) error {
 }
 
 func (a *App) cycle(ctx context.Context) error {
-	a.health.progress()
-	a.observer.Ledger().Expire(a.now()) // without samples nothing else does
+	a.health.Progress()
+	a.observer.Ledger().Expire(a.kube.Clock.Now()) // without samples nothing else does
 	a.evictions.ResetCycle()
 	if err := a.takeLedger(ctx); err != nil {
 		return err
@@ -100,17 +100,17 @@ func (a *App) awaitUsage(ctx context.Context, progress io.Writer) bool {
 		return true
 	}
 	period := a.load.Usage.ObservationPeriod.Duration
-	started := a.clock.Local()
+	started := a.kube.Clock.Local()
 	ticker := time.NewTicker(250 * time.Millisecond)
 	defer ticker.Stop()
 	told := false
 	for {
-		a.health.progress()
+		a.health.Progress()
 		// The newest observation has to be one that the whole period was sampled for; a replica that takes the Lease over has
 		// observed all along.
 		latest := a.observer.Latest()
 		ripe := latest != nil && latest.Ripe(period, a.load.Usage.MinCoveragePercent)
-		if ripe || a.clock.Local().Sub(started) > 2*period {
+		if ripe || a.kube.Clock.Local().Sub(started) > 2*period {
 			a.waited = true
 			return true
 		}

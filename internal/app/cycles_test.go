@@ -12,7 +12,10 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 
+	"github.com/evenkeel/evenkeel/internal/announce"
+	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
+	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/internal/servertime"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage"
@@ -51,12 +54,13 @@ func waitingForUsage(t *testing.T) *App {
 	}
 	clock := servertime.New(time.Now)
 	a := (&process{
-		parts: parts{evicting: true}, registry: newRegistry(), client: fake.NewClientset(), clock: clock, now: clock.Now, begun: clock.Local(),
-		rest: &rest.Config{Host: "http://127.0.0.1:1"}, health: newHealth(clock.Local),
+		parts: parts{evicting: true}, registry: serve.NewRegistry(), begun: clock.Local(), health: serve.NewHealth(clock.Local),
+		kube: &kube.Connection{REST: &rest.Config{Host: "http://127.0.0.1:1"}, Client: fake.NewClientset(), Clock: clock},
 	}).newPolicy(file, []byte(byUsage), 1)
 	if err := a.read(t.Context(), file); err != nil {
 		t.Fatal(err)
 	}
+	a.announcer = announce.NewAnnouncer(nil, "")
 	if err := a.wireObserver(); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +76,7 @@ func TestAwaitUsageWhileTheClockIsSet(t *testing.T) {
 				done := make(chan bool)
 				go func() { done <- a.awaitUsage(t.Context(), io.Discard) }()
 				time.Sleep(time.Second)
-				correct(t, a.clock, off)
+				correct(t, a.kube.Clock, off)
 				if !<-done {
 					t.Error("the context has not ended")
 				}
@@ -90,12 +94,12 @@ func TestPublishesWhileTheClockIsSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := waitingForUsage(t)
 		window, read := usage.Window{Over: 15 * time.Minute}, &usage.NodeUsage{Vouched: make([]time.Duration, 1)}
-		correct(t, a.clock, time.Hour)
+		correct(t, a.kube.Clock, time.Hour)
 		if a.publishes(read, 0, window) {
 			t.Error("published at once")
 		}
 		time.Sleep(15 * time.Minute)
-		correct(t, a.clock, -time.Hour)
+		correct(t, a.kube.Clock, -time.Hour)
 		if !a.publishes(read, 0, window) {
 			t.Error("not published after its length")
 		}
@@ -111,14 +115,14 @@ func TestHeartbeatWhileTheClockIsSet(t *testing.T) {
 		go func() { ended <- a.heartbeat(ctx) }()
 		a.observer.Sample(ctx)
 		time.Sleep(2 * time.Second)
-		correct(t, a.clock, -time.Hour)
+		correct(t, a.kube.Clock, -time.Hour)
 		for range 30 {
 			time.Sleep(15 * time.Second)
 			a.observer.Sample(ctx)
 		}
 		time.Sleep(2 * time.Second)
 		recorder := httptest.NewRecorder()
-		a.health.livez(recorder, httptest.NewRequestWithContext(ctx, http.MethodGet, "/livez", nil))
+		a.health.Livez(recorder, httptest.NewRequestWithContext(ctx, http.MethodGet, "/livez", nil))
 		if recorder.Code != http.StatusOK {
 			t.Errorf("livez: %s", recorder.Body)
 		}

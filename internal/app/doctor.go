@@ -9,8 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/descheduler/pkg/api"
 
 	"github.com/evenkeel/evenkeel/cluster"
@@ -18,6 +16,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/doctor"
 	"github.com/evenkeel/evenkeel/internal/doctor/probe"
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/reasons"
@@ -104,7 +103,7 @@ func Doctor(ctx context.Context, options Options, wanted DoctorOptions, out io.W
 // examine gathers what is judged.
 func (a *App) examine(ctx context.Context, wanted DoctorOptions, patient *doctor.Patient) error {
 	patient.Load, patient.Sources, patient.MovesByUsage = a.load, a.askedSources(), a.readsUsage()
-	client, err := a.clientAs(wanted.As)
+	client, err := a.kube.As(wanted.As)
 	if err != nil {
 		return err
 	}
@@ -120,7 +119,7 @@ func (a *App) examine(ctx context.Context, wanted DoctorOptions, patient *doctor
 		patient.Extender = probe.Extender(ctx, http.DefaultClient, wanted.ExtenderURL)
 	}
 	patient.Pause = a.pause(ctx)
-	patient.Clock = doctor.Clock{Known: a.clock.Known(), Skew: a.clock.Skew()}
+	patient.Clock = doctor.Clock{Known: a.kube.Clock.Known(), Skew: a.kube.Clock.Skew()}
 	return ctx.Err()
 }
 
@@ -132,27 +131,13 @@ func (a *App) askedSources() []policy.Source {
 	return a.load.Usage.Sources
 }
 
-// clientAs returns a client that asks in somebody's name.
-func (a *App) clientAs(name string) (kubernetes.Interface, error) {
-	if name == "" {
-		return a.client, nil
-	}
-	config := rest.CopyConfig(a.rest)
-	config.Impersonate = rest.ImpersonationConfig{UserName: name}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("making the client for %q: %w", name, err)
-	}
-	return client, nil
-}
-
 // needs lists what the process has to be allowed to do.
 func (a *App) needs(patient *doctor.Patient) ([]doctor.Need, error) {
 	file, _, err := policyfile.Read(a.options.PolicyFile)
 	if err != nil {
 		return nil, err
 	}
-	dynamic, err := servesDynamicResources(a.client)
+	dynamic, err := a.kube.DynamicResources()
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +184,7 @@ func (a *App) readUsage(ctx context.Context, wanted DoctorOptions, patient *doct
 	if err != nil {
 		return err
 	}
-	panel, err := probe.NewPanel(probe.PanelConfig{Sources: sources, Usage: a.usageConfig(), Now: a.now})
+	panel, err := probe.NewPanel(probe.PanelConfig{Sources: sources, Usage: a.usageConfig(), Now: a.kube.Clock.Now})
 	if err != nil {
 		return fmt.Errorf("asking the usage sources: %w", err)
 	}
@@ -246,9 +231,9 @@ func (a *App) snapshot(ctx context.Context) *cluster.Snapshot {
 		a.stop()
 	}()
 	store := a.observer.Store()
-	still, arrived := patience[int64]{now: a.clock.Local}, a.firstPods(store.Synced)
+	still, arrived := kube.Patience[int64]{Now: a.kube.Clock.Local}, a.kube.FirstPods(store.Synced)
 	for !a.listed() {
-		if still.over(arrived(), listTimeout) || !waitFor(ctx, listsPoll) {
+		if still.Over(arrived(), listTimeout) || !waitFor(ctx, kube.ListsPoll) {
 			return nil
 		}
 	}
@@ -279,7 +264,7 @@ func (a *App) pause(ctx context.Context) doctor.Pause {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	pause := doctor.Pause{Namespace: a.options.Namespace, ConfigMap: evictor.ConfigMapName}
-	err := evictor.Paused(ctx, a.client, a.options.Namespace)
+	err := evictor.Paused(ctx, a.kube.Client, a.options.Namespace)
 	refusal, refused := errors.AsType[*reasons.Refusal](err)
 	switch {
 	case refused && refusal.Reason == reasons.Paused:

@@ -3,7 +3,6 @@ package app
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -14,25 +13,17 @@ import (
 	"github.com/evenkeel/evenkeel/internal/authority"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
-	"github.com/evenkeel/evenkeel/ledger/configmap"
 	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/runner"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
 )
 
-// The reasons of Events about content that is no ledger: the process that holds the ledger sets it aside, any other one
-// evicts nothing.
-const (
-	ledgerSetAside   = "LedgerSetAside"
-	ledgerUnreadable = "LedgerUnreadable"
-)
-
 // wireAuthority makes what says whether this process may evict.
 func (a *App) wireAuthority() (err error) {
 	namespace := cmp.Or(a.options.Namespace, DefaultNamespace)
 	a.lease, err = authority.NewLease(authority.LeaseConfig{
-		Client: a.client, Namespace: a.options.Namespace, Name: a.options.LeaseName, Elect: a.options.LeaderElect,
+		Client: a.kube.Client, Namespace: a.options.Namespace, Name: a.options.LeaseName, Elect: a.options.LeaderElect,
 		Duration: a.options.LeaseDuration, RenewDeadline: a.options.RenewDeadline, RetryPeriod: a.options.RetryPeriod,
 		Waiting: a.heartbeat,
 	})
@@ -40,20 +31,11 @@ func (a *App) wireAuthority() (err error) {
 		return err
 	}
 	a.authority, err = authority.New(authority.Config{
-		Client: a.client, Namespace: namespace, Lease: a.lease, Moves: a.observer, Clock: a.clock, Registry: a.registry,
+		Client: a.kube.Client, Namespace: namespace, Lease: a.lease, Moves: a.observer, Clock: a.kube.Clock, Registry: a.registry,
 		Remote: a.remote(), DryRun: a.options.DryRun,
-		Report: a.ledgerEvent,
+		Report: a.announcer.LedgerLost,
 	})
 	return err
-}
-
-// ledgerEvent tells why the stored ledger cannot be read.
-func (a *App) ledgerEvent(err error) {
-	reason := ledgerSetAside
-	if errors.Is(err, configmap.ErrUnreadable) {
-		reason = ledgerUnreadable
-	}
-	a.gateEvent(v1.EventTypeWarning, reason, err.Error())
 }
 
 // remote is the separate extender, nil without one.
@@ -66,18 +48,17 @@ func (a *App) remote() *evictor.RemoteExtender {
 
 // wireEvicting makes what evicts under any policy.
 func (a *App) wireEvicting() error {
-	a.informers = informers.NewSharedInformerFactoryWithOptions(a.client, 0, informers.WithTransform(a.slimmer().Transform))
+	a.informers = informers.NewSharedInformerFactoryWithOptions(a.kube.Client, 0, informers.WithTransform(a.slimmer().Transform))
 	synced, err := a.observer.Store().Attach(a.informers)
 	if err != nil {
 		return fmt.Errorf("feeding the observer: %w", err)
 	}
 	a.synced = append(a.synced, synced)
-	a.wireEvents()
-	a.cluster = evictor.NewWatched(a.informers, a.observer.Ledger(), a.clock)
-	a.scaler = evictor.NewDeploymentScaler(a.client, a.clock, a.lease.Margin())
+	a.cluster = evictor.NewWatched(a.informers, a.observer.Ledger(), a.kube.Clock)
+	a.scaler = evictor.NewDeploymentScaler(a.kube.Client, a.kube.Clock, a.lease.Margin())
 	a.metrics = evictingMetrics{evictor: evictor.NewMetrics(a.registry), runner: runner.NewMetrics(a.registry)}
 	a.evictions, err = evictor.NewClient(evictor.ClientConfig{
-		Kube:      a.client,
+		Kube:      a.kube.Client,
 		Ledger:    a.observer.Ledger(),
 		Authority: a.authority,
 		Events:    a.recorder,
@@ -85,7 +66,7 @@ func (a *App) wireEvicting() error {
 		Timeout:   callTimeout,
 		// A call may not last into the time when others could hold the Lease.
 		CallTimeout: a.lease.Margin(),
-		Clock:       a.clock,
+		Clock:       a.kube.Clock,
 		Metrics:     a.metrics.evictor,
 	})
 	if err != nil {
@@ -133,8 +114,8 @@ func (a *App) wireEvictor() error {
 	}
 	settings.GracePeriodSeconds = a.profiles.GracePeriodSeconds
 	config := evictor.Config{
-		Observer: a.observer, Cluster: a.cluster, Evictions: a.evictions, Scaler: a.scaler, Clock: a.clock,
-		Settings: settings, Metrics: a.metrics.evictor, Outcomes: a.outcomes, Progress: a.health.progress,
+		Observer: a.observer, Cluster: a.cluster, Evictions: a.evictions, Scaler: a.scaler, Clock: a.kube.Clock,
+		Settings: settings, Metrics: a.metrics.evictor, Outcomes: a.outcomes, Progress: a.health.Progress,
 	}
 	if a.load.Eviction.Steering == policy.SteeringRequired {
 		config.Steering = a.steering
@@ -148,11 +129,11 @@ func (a *App) wireEvictor() error {
 // wireFilters makes what moving pods by real usage needs beside the pods. Upstream's plugins need none of it.
 func (a *App) wireFilters(ctx context.Context) error {
 	if a.filters == nil {
-		dynamic, err := servesDynamicResources(a.client)
+		dynamic, err := a.kube.DynamicResources()
 		if err != nil {
 			return err
 		}
-		a.filters, err = placement.New(ctx, placement.Config{Client: a.client, Informers: a.informers, DynamicResources: dynamic})
+		a.filters, err = placement.New(ctx, placement.Config{Client: a.kube.Client, Informers: a.informers, DynamicResources: dynamic})
 		if err != nil {
 			return fmt.Errorf("building kube-scheduler's filters: %w", err)
 		}
@@ -182,7 +163,7 @@ func (a *App) wireFramework(ctx context.Context) (err error) {
 		Collector:  a.providers.collector,
 		DryRun:     a.options.DryRun,
 		Metrics:    a.metrics.runner,
-		Now:        a.clock.Local, // a cycle's duration is all that it is asked for
+		Now:        a.kube.Clock.Local, // a cycle's duration is all that it is asked for
 	}
 	if a.providers.prometheus != nil {
 		config.Prometheus = a.providers.prometheus.get

@@ -23,7 +23,9 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/explain"
+	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/internal/servertime"
 	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/internal/steering"
 	"github.com/evenkeel/evenkeel/policy"
@@ -91,7 +93,7 @@ func watching(t *testing.T) *App {
 		t.Fatal(err)
 	}
 	load := policy.Default()
-	a := &App{process: &process{now: time.Now}, load: &load}
+	a := &App{process: &process{kube: &kube.Connection{Clock: servertime.New(time.Now)}}, load: &load}
 	a.active.Store(a)
 	a.observer, err = observer.New(observer.Config{
 		Sources: []observer.Source{meter{}}, Lines: set, SampleInterval: time.Second, Now: time.Now,

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/internal/announce"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/ledger/configmap"
 )
@@ -23,6 +24,7 @@ func startingApp(t *testing.T, content []byte, change ...func(*Options)) (a *App
 	t.Helper()
 	a, recorder = waitingForUsage(t), events.NewFakeRecorder(10)
 	a.options.Namespace, a.recorder = "ns", recorder
+	a.announcer = announce.NewAnnouncer(recorder, "ns")
 	a.active.Store(a)
 	for _, c := range change {
 		c(&a.options)
@@ -33,13 +35,12 @@ func startingApp(t *testing.T, content []byte, change ...func(*Options)) (a *App
 		}
 	}
 	t.Cleanup(a.stop)
-	a.recorder = recorder
 	if content != nil {
 		object := &v1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: evictor.ConfigMapName, ResourceVersion: "1"},
 			BinaryData: map[string][]byte{configmap.Key: content},
 		}
-		if _, err := a.client.CoreV1().ConfigMaps("ns").Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
+		if _, err := a.kube.Client.CoreV1().ConfigMaps("ns").Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -48,7 +49,7 @@ func startingApp(t *testing.T, content []byte, change ...func(*Options)) (a *App
 
 func (a *App) storedLedger(t *testing.T) *v1.ConfigMap {
 	t.Helper()
-	object, err := a.client.CoreV1().ConfigMaps("ns").Get(t.Context(), evictor.ConfigMapName, metav1.GetOptions{})
+	object, err := a.kube.Client.CoreV1().ConfigMaps("ns").Get(t.Context(), evictor.ConfigMapName, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +60,7 @@ func (a *App) store(t *testing.T, content []byte) {
 	t.Helper()
 	object := a.storedLedger(t)
 	object.ResourceVersion, object.BinaryData[configmap.Key] = "2", content
-	if _, err := a.client.CoreV1().ConfigMaps("ns").Update(t.Context(), object, metav1.UpdateOptions{}); err != nil {
+	if _, err := a.kube.Client.CoreV1().ConfigMaps("ns").Update(t.Context(), object, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -76,8 +77,8 @@ func told(recorder *events.FakeRecorder) (all []string) {
 func leftBehind(t *testing.T, a *App) []byte {
 	t.Helper()
 	moves := ledger.New(ledger.Config{})
-	moves.Record(a.now(), ledger.Intent{Namespace: "ns", Pod: "web-1", PodUID: "uid-1", From: "hot", To: "cool", TTL: time.Hour})
-	moves.Accepted("uid-1", a.now())
+	moves.Record(a.kube.Clock.Now(), ledger.Intent{Namespace: "ns", Pod: "web-1", PodUID: "uid-1", From: "hot", To: "cool", TTL: time.Hour})
+	moves.Accepted("uid-1", a.kube.Clock.Now())
 	document := moves.Export()
 	document.Writer, document.Generation = "predecessor", 7
 	packed, err := document.Encode()

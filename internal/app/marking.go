@@ -35,7 +35,7 @@ type Marking struct {
 func NodeSync(ctx context.Context, options Options) error {
 	a, err := newApp(ctx, options, parts{marking: true})
 	if err != nil {
-		return unlessStopped(ctx, err)
+		return exit.UnlessStopped(ctx, err)
 	}
 	if !a.publishesUsage() {
 		return exit.Usagef("%s: the policy switches no part of nodesync on; what an earlier one wrote is taken back with --remove",
@@ -92,7 +92,7 @@ func (a *App) usageConfig() usage.Config {
 
 // wireMarking makes what publishes on nodes, and requests their informer.
 func (a *App) wireMarking() error {
-	a.informers = informers.NewSharedInformerFactoryWithOptions(a.client, 0, informers.WithTransform(slim.New().Transform))
+	a.informers = informers.NewSharedInformerFactoryWithOptions(a.kube.Client, 0, informers.WithTransform(slim.New().Transform))
 	synced, err := a.observer.Store().AttachNodes(a.informers)
 	if err != nil {
 		return fmt.Errorf("feeding the observer: %w", err)
@@ -103,14 +103,14 @@ func (a *App) wireMarking() error {
 
 // mark observes and publishes, as leader where asked for.
 func (a *App) mark(ctx context.Context) error {
-	if err := a.startInformers(ctx); err != nil {
-		return unlessStopped(ctx, err)
+	if err := a.kube.Start(ctx, a.informers, a.synced...); err != nil {
+		return exit.UnlessStopped(ctx, err)
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return a.eachPolicy(ctx, feedPods) })
 	group.Go(func() error { return a.eachPolicy(ctx, observe) })
 	group.Go(func() error { return a.heartbeat(ctx) })
-	a.health.ready.Store(true)
+	a.health.Ready()
 	group.Go(func() error {
 		sync := func(ctx context.Context) error { return a.eachPolicy(ctx, syncNodes) }
 		if a.options.LeaderElect {
@@ -128,7 +128,7 @@ func feedPods(ctx context.Context, a *App) error {
 		store.WithoutPods()
 		return nil
 	}
-	store.ReflectPods(ctx, cache.NewListWatchFromClient(a.client.CoreV1().RESTClient(), "pods", metav1.NamespaceAll, fields.Everything()))
+	store.ReflectPods(ctx, cache.NewListWatchFromClient(a.kube.Client.CoreV1().RESTClient(), "pods", metav1.NamespaceAll, fields.Everything()))
 	return nil
 }
 

@@ -3,26 +3,17 @@ package app
 import (
 	"context"
 	"fmt"
-	"net"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/evenkeel/evenkeel/internal/migration/compat"
+	"github.com/evenkeel/evenkeel/internal/serve"
 )
 
 // tellMarks serves /nodes and /status until the context ends.
 func (a *App) tellMarks(ctx context.Context) error {
-	address := a.options.Marking.WebAddress
-	if address == "" || address == "0" {
-		<-ctx.Done()
-		return nil
-	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
-	if err != nil {
-		return fmt.Errorf("serving /nodes and /status: %w", err)
-	}
-	return serve(ctx, listener, compat.NodePages(a.marked))
+	return serve.Listen(ctx, a.options.Marking.WebAddress, "/nodes and /status", compat.NodePages(a.marked))
 }
 
 // marked lists the nodes that carry the label, whoever put it there.

@@ -16,7 +16,10 @@ import (
 	"sigs.k8s.io/descheduler/pkg/api"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/migration/presets"
+	"github.com/evenkeel/evenkeel/internal/serve"
+	"github.com/evenkeel/evenkeel/internal/servertime"
 	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/scorer/extender"
@@ -66,7 +69,7 @@ func memoryApp(t *testing.T, address string, threshold float64, now func() time.
 		t.Fatal(err)
 	}
 	return &App{
-		process: &process{options: options, rest: &rest.Config{}, now: now, registry: newRegistry()},
+		process: &process{options: options, kube: &kube.Connection{REST: &rest.Config{}, Clock: servertime.New(now)}, registry: serve.NewRegistry()},
 		load:    &file.Load, sourcesGiven: true, profiles: &api.DeschedulerPolicy{},
 	}
 }
@@ -168,7 +171,7 @@ func boardAt(t *testing.T, a *App, snapshot *cluster.Snapshot, at func() time.Ti
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := usage.NewStore(settings.Usage(a.load), a.now())
+	store, err := usage.NewStore(settings.Usage(a.load), a.kube.Clock.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,7 +32,7 @@ func (a *App) wireNodeSync() (err error) {
 		wanted.Record = nodesync.ApartRecordKey
 	}
 	a.nodeSync, err = nodesync.New(nodesync.Config{
-		Policy: wanted, Client: a.client, Nodes: a.nodesToSync, Now: a.now,
+		Policy: wanted, Client: a.kube.Client, Nodes: a.nodesToSync, Now: a.kube.Clock.Now,
 		Interval: a.load.Usage.SampleInterval.Duration, Registerer: a.registry,
 	})
 	if err != nil {
@@ -95,7 +94,7 @@ func (a *App) nodeToSync(object *v1.Node, latest *observer.Observation, i int) n
 // from annotations, which would look fresh for ever.
 func (a *App) publishes(read *usage.NodeUsage, w int, window usage.Window) bool {
 	if read.Vouched[w] == 0 {
-		return window.Over <= usage.Avg5m.Over || a.clock.Local().Sub(a.begun) >= window.Over
+		return window.Over <= usage.Avg5m.Over || a.kube.Clock.Local().Sub(a.begun) >= window.Over
 	}
 	whole := []string{string(policy.SourcePrometheus), string(policy.SourceNodeMetrics)} // they give every window themselves
 	readsAnnotations := slices.ContainsFunc(a.load.Usage.Sources, func(s policy.Source) bool { return s.Type == policy.SourceAnnotations })
@@ -104,14 +103,14 @@ func (a *App) publishes(read *usage.NodeUsage, w int, window usage.Window) bool 
 
 // RemoveNodeSync is `evenkeel nodesync --remove`: it takes off the nodes what nodesync wrote.
 func RemoveNodeSync(ctx context.Context, options Options, out io.Writer) error {
-	a := &App{process: &process{options: options, now: time.Now}}
-	if err := a.connect(); err != nil {
+	connection, err := options.connect()
+	if err != nil {
 		return err
 	}
-	if err := a.reach(ctx); err != nil {
+	if err := connection.Reach(ctx); err != nil {
 		return err
 	}
-	report, err := nodesync.Remove(ctx, a.client)
+	report, err := nodesync.Remove(ctx, connection.Client)
 	_, _ = fmt.Fprintf(out, "Removed from %d nodes: %d annotations, %d labels, %d taints.\n",
 		report.Nodes, report.Annotations, report.Labels, report.Taints)
 	if len(report.Corrupt) > 0 {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/runner"
 )
@@ -173,4 +174,18 @@ func (o *Options) schedule() (runner.Schedule, error) {
 		return runner.ParseSchedule(o.Schedule)
 	}
 	return runner.Every(o.Interval), nil
+}
+
+// connect reaches for the API server, without a request.
+func (o *Options) connect() (*kube.Connection, error) {
+	if o.REST != nil {
+		config := rest.CopyConfig(o.REST)
+		config.ContentConfig, config.RateLimiter = rest.ContentConfig{}, nil // each client has its own
+		return kube.Connect(config)
+	}
+	config, err := kube.Config(o.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	return kube.Connect(config)
 }

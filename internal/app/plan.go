@@ -35,7 +35,7 @@ func (a *App) planOnce(ctx context.Context, progress io.Writer) error {
 	group, ctx := errgroup.WithContext(ctx)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if err := a.startInformers(ctx); err != nil {
+	if err := a.kube.Start(ctx, a.informers, a.synced...); err != nil {
 		return err
 	}
 	group.Go(func() error { return a.observer.Run(ctx) })

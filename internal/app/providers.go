@@ -32,13 +32,13 @@ func (a *App) newProviders(factory informers.SharedInformerFactory) (*providers,
 		case provider.Source == api.KubernetesMetrics:
 			kubernetesMetrics = true
 		case provider.Source == api.PrometheusMetrics && provider.Prometheus != nil && provider.Prometheus.URL != "":
-			p.prometheus = newPrometheusProvider(a.client, provider.Prometheus)
+			p.prometheus = newPrometheusProvider(a.kube.Client, provider.Prometheus)
 		}
 	}
 	if !kubernetesMetrics {
 		return p, nil
 	}
-	client, err := metricsclient.NewForConfig(rest.CopyConfig(a.rest))
+	client, err := metricsclient.NewForConfig(rest.CopyConfig(a.kube.REST))
 	if err != nil {
 		return nil, fmt.Errorf("making the metrics client: %w", err)
 	}

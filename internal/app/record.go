@@ -68,16 +68,16 @@ func Record(ctx context.Context, options Options, record RecordOptions, out io.W
 	options.LeaderElect, options.MetricsAddress = false, "0"
 	a, err := newApp(ctx, options, parts{})
 	if err != nil {
-		return unlessStopped(ctx, err)
+		return exit.UnlessStopped(ctx, err)
 	}
-	factory := informers.NewSharedInformerFactoryWithOptions(a.client, 0, informers.WithTransform(recordedSlim()))
+	factory := informers.NewSharedInformerFactoryWithOptions(a.kube.Client, 0, informers.WithTransform(recordedSlim()))
 	synced, err := a.observer.Store().Attach(factory)
 	if err != nil {
 		return err
 	}
 	r := &recorder{
-		options: &record, latest: a.observer.Latest, synced: synced, now: a.now, local: a.clock.Local,
-		arrived: a.firstPods(synced), wait: waitFor, out: out,
+		options: &record, latest: a.observer.Latest, synced: synced, now: a.kube.Clock.Now, local: a.kube.Clock.Local,
+		arrived: a.kube.FirstPods(synced), wait: waitFor, out: out,
 		nodes: factory.Core().V1().Nodes().Lister(), pods: factory.Core().V1().Pods().Lister(),
 	}
 	watching, cancel := context.WithCancel(ctx)

@@ -21,6 +21,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/sim/recording"
 	"github.com/evenkeel/evenkeel/usage"
@@ -78,16 +79,16 @@ func (r *recorder) run(ctx context.Context) (err error) {
 // begin waits until nodes and pods are known and so is what some node uses; after a while without anything new it is enough that
 // usage is read.
 func (r *recorder) begin(ctx context.Context) error {
-	still := patience[int64]{now: r.local}
+	still := kube.Patience[int64]{Now: r.local}
 	for {
-		latest, late := r.latest(), still.over(r.arrived(), stallTimeout)
+		latest, late := r.latest(), still.Over(r.arrived(), kube.StallTimeout)
 		switch {
 		case latest != nil && latest.SourceError() != nil:
 			return latest.SourceError()
 		case r.synced() && latest != nil && latest.Batches > 0 && (latest.Fresh > 0 || late):
 			return nil
 		case late:
-			return fmt.Errorf("no usage could be read: %w", errNotSynced)
+			return fmt.Errorf("no usage could be read: %w", kube.ErrNotSynced)
 		}
 		if !r.wait(ctx, 50*time.Millisecond) {
 			return nil

@@ -24,11 +24,6 @@ type reload struct {
 	// policy, so that what it indexes is not indexed again with every try. tried counts those made.
 	prepared *App
 	tried    int
-	metrics  policyMetrics
-
-	mu         sync.Mutex
-	generation int    // 1 for the policy that the process began with
-	problem    string // why the file is not gone by; empty while it is
 }
 
 // watchPolicy goes by the policy file as it changes.
@@ -44,30 +39,31 @@ func (a *App) watchPolicy(ctx context.Context) error {
 // policyChanged puts another policy to work, or keeps the one at work and says why. It is not done with a content that is
 // right and could not be put to work: the API server may be away.
 func (a *App) policyChanged(ctx context.Context, content []byte, err error) (done bool) {
+	another := false
 	if err == nil {
-		err = a.current().replace(ctx, content)
+		another, err = a.current().replace(ctx, content)
 	}
 	if ctx.Err() != nil {
 		return false
 	}
 	if err != nil {
-		a.policyRefused(ctx, err)
+		a.policies.Refused(ctx, err)
 		return content == nil || policy.IsInvalid(err)
 	}
-	a.policyTaken(ctx)
+	a.policies.Taken(ctx, another)
 	return true
 }
 
-// replace puts a content to work.
-func (a *App) replace(ctx context.Context, content []byte) error {
+// replace puts a content to work and reports whether it is another one.
+func (a *App) replace(ctx context.Context, content []byte) (another bool, err error) {
 	if bytes.Equal(content, a.content) {
-		return nil // it was something else for a while
+		return false, nil // it was something else for a while
 	}
 	next, err := a.successor(ctx, content)
 	if err != nil {
-		return err
+		return false, err
 	}
-	return a.yield(next)
+	return true, a.yield(next)
 }
 
 // successor makes the App of another policy, checked as the first one was and ready to be put to work.
@@ -82,7 +78,7 @@ func (a *App) successor(ctx context.Context, content []byte) (*App, error) {
 		r.prepared = next
 	}
 	if a.parts.evicting { // for what plugins watch that were not enabled so far
-		if err := a.startInformers(ctx); err != nil {
+		if err := a.kube.Start(ctx, a.informers, a.synced...); err != nil {
 			return nil, err
 		}
 	}
@@ -98,7 +94,7 @@ func (a *App) prepare(ctx context.Context, content []byte) (*App, error) {
 		return nil, err
 	}
 	a.reload.tried++
-	next := a.process.newPolicy(file, content, a.reload.tried)
+	next := a.process.newPolicy(file, content, 1+a.reload.tried)
 	if err := next.read(ctx, file); err != nil {
 		return nil, err
 	}
@@ -135,9 +131,6 @@ func (a *App) yield(next *App) error {
 	a.active.Store(next)
 	close(a.retired)
 	r.prepared = nil
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.generation++
 	return nil
 }
 

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -22,7 +21,10 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
 
+	"github.com/evenkeel/evenkeel/internal/announce"
+	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
+	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/internal/servertime"
 )
 
@@ -58,21 +60,22 @@ func newReloading(t *testing.T, content string) *reloading {
 	file, read, err := policyfile.Read(path)
 	r.must(err)
 	p := &process{
-		options: options, parts: parts{evicting: true}, registry: newRegistry(), client: client, now: time.Now, clock: servertime.New(time.Now), started: time.Now(),
-		rest: &rest.Config{Host: "http://127.0.0.1:1"}, health: newHealth(time.Now),
+		options: options, parts: parts{evicting: true}, registry: serve.NewRegistry(), started: time.Now(), health: serve.NewHealth(time.Now),
+		kube: &kube.Connection{REST: &rest.Config{Host: "http://127.0.0.1:1"}, Client: client, Clock: servertime.New(time.Now)},
 	}
 	r.App = p.newPolicy(file, read, 1)
 	p.active.Store(r.App)
-	r.wireReload()
 	policyfile.SetupPlugins()
 	r.must(r.read(t.Context(), file))
+	r.recorder = r.events
+	r.announcer = announce.NewAnnouncer(r.events, "kube-system")
+	r.policies = announce.NewPolicies(path, r.announcer, time.Now, r.registry)
 	r.must(r.wireObserver())
 	r.must(r.wireAuthority())
 	r.must(r.wireEvicting())
 	r.must(r.wireRunner(t.Context()))
-	r.must(r.startInformers(t.Context()))
-	r.recorder = r.events
-	r.beginEvicting()
+	r.must(r.kube.Start(t.Context(), r.informers, r.synced...))
+	r.announcer.Evicting()
 	return r
 }
 
@@ -94,10 +97,20 @@ func (r *reloading) told() []string {
 
 // metrics returns the policy's metrics but the time.
 func (r *reloading) state() string {
-	m := &r.reload.metrics
+	families, err := r.registry.Gather()
+	r.must(err)
+	values := map[string]float64{}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			name := strings.TrimPrefix(family.GetName(), "evenkeel_policy_")
+			if labels := metric.GetLabel(); len(labels) == 1 {
+				name = labels[0].GetValue()
+			}
+			values[name] = metric.GetCounter().GetValue() + metric.GetGauge().GetValue()
+		}
+	}
 	return fmt.Sprintf("ok %v, invalid %v, error %v, generation %v, successful %v",
-		testutil.ToFloat64(m.loads.WithLabelValues("ok")), testutil.ToFloat64(m.loads.WithLabelValues("invalid")),
-		testutil.ToFloat64(m.loads.WithLabelValues("error")), testutil.ToFloat64(m.generation), testutil.ToFloat64(m.valid))
+		values["ok"], values["invalid"], values["error"], values["generation"], values["last_load_successful"])
 }
 
 // evictLine is the line of the policy at work.
@@ -228,7 +241,7 @@ func TestPolicyIsTriedAgain(t *testing.T) {
 	if diff := cmp.Diff([]string{`Warning PolicyNotLoaded reading priority class "low": connection refused`}, r.told()); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	if got, want := r.policyStatus().Problem, `reading priority class "low": connection refused`; got != want {
+	if got, want := r.policies.Status().Problem, `reading priority class "low": connection refused`; got != want {
 		t.Errorf("/status says %q, want %q", got, want)
 	}
 	away = false
@@ -296,8 +309,8 @@ func TestEachPolicy(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	failing := r.eachPolicy(t.Context(), func(context.Context, *App) error { return errNotSynced })
-	if !errors.Is(failing, errNotSynced) {
+	failing := r.eachPolicy(t.Context(), func(context.Context, *App) error { return kube.ErrNotSynced })
+	if !errors.Is(failing, kube.ErrNotSynced) {
 		t.Errorf("a task that failed: %v", failing)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -15,6 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
@@ -34,14 +34,14 @@ type PlanReport struct {
 
 // MoveReport is one planned move.
 type MoveReport struct {
-	Namespace string      `json:"namespace"`
-	Pod       string      `json:"pod"`
-	Owner     string      `json:"owner"`
-	From      string      `json:"from"`
-	To        string      `json:"to"`
-	Reason    string      `json:"reason"`
-	Message   string      `json:"message"`
-	Usage     UsageReport `json:"usage"`
+	Namespace string            `json:"namespace"`
+	Pod       string            `json:"pod"`
+	Owner     string            `json:"owner"`
+	From      string            `json:"from"`
+	To        string            `json:"to"`
+	Reason    string            `json:"reason"`
+	Message   string            `json:"message"`
+	Usage     serve.UsageReport `json:"usage"`
 }
 
 // DeclinedReport is one pod that is not moved off a hot node.
@@ -55,11 +55,11 @@ type DeclinedReport struct {
 
 // NodeReport is one node before and after the plan; its percentages are absent while its usage is unknown.
 type NodeReport struct {
-	Name   string         `json:"name"`
-	State  string         `json:"state"`
-	Reason string         `json:"reason,omitempty"`
-	Before *PercentReport `json:"before,omitempty"`
-	After  *PercentReport `json:"after,omitempty"`
+	Name   string               `json:"name"`
+	State  string               `json:"state"`
+	Reason string               `json:"reason,omitempty"`
+	Before *serve.PercentReport `json:"before,omitempty"`
+	After  *serve.PercentReport `json:"after,omitempty"`
 }
 
 func planReport(made realusage.Made) PlanReport {
@@ -68,7 +68,7 @@ func planReport(made realusage.Made) PlanReport {
 		m := &made.Plan.Moves[i]
 		report.Moves = append(report.Moves, MoveReport{
 			Namespace: m.Namespace, Pod: m.Name, Owner: m.Owner.Kind + "/" + m.Owner.Name, From: m.From, To: m.To,
-			Reason: string(m.Reason), Message: m.Sentence(made.Observed.Lines.EvidenceOf(m.From)), Usage: usageReport(m.Usage),
+			Reason: string(m.Reason), Message: m.Sentence(made.Observed.Lines.EvidenceOf(m.From)), Usage: serve.UsageOf(m.Usage),
 		})
 	}
 	for i := range made.Plan.Declined {
@@ -81,7 +81,7 @@ func planReport(made realusage.Made) PlanReport {
 		n := &made.Plan.Nodes[i]
 		node := NodeReport{Name: n.Name, State: string(n.State), Reason: string(n.Reason)}
 		if n.State != thresholds.Unknown {
-			before, after := percentReport(n.Before), percentReport(n.After)
+			before, after := serve.PercentOf(n.Before), serve.PercentOf(n.After)
 			node.Before, node.After = &before, &after
 		}
 		report.Nodes = append(report.Nodes, node)
@@ -150,7 +150,7 @@ func (p *PlanReport) table(out io.Writer) error {
 }
 
 // topTable prints one row per node, with a column per resource and window.
-func topTable(windows []usage.Window, nodes []NodeStatus) func(io.Writer) error {
+func topTable(windows []usage.Window, nodes []serve.NodeStatus) func(io.Writer) error {
 	return func(out io.Writer) error {
 		w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 		header := []string{"NODE", "STATE"}
@@ -168,14 +168,14 @@ func topTable(windows []usage.Window, nodes []NodeStatus) func(io.Writer) error 
 	}
 }
 
-func topRow(windows []usage.Window, n *NodeStatus) []string {
+func topRow(windows []usage.Window, n *serve.NodeStatus) []string {
 	state := n.State
 	if n.Unknown != "" {
 		state += " (" + n.Unknown + ")"
 	}
 	row := []string{n.Name, state}
-	for _, resource := range []func(PercentReport) float64{
-		func(p PercentReport) float64 { return p.CPU }, func(p PercentReport) float64 { return p.Memory },
+	for _, resource := range []func(serve.PercentReport) float64{
+		func(p serve.PercentReport) float64 { return p.CPU }, func(p serve.PercentReport) float64 { return p.Memory },
 	} {
 		for _, window := range windows {
 			row = append(row, percentCell(n.Used != nil, resource(n.Used[window.String()])))
@@ -194,7 +194,7 @@ func sourcesTable(out io.Writer, o *observer.Observation) error {
 	if closed := o.Closed(); closed != "" {
 		line(w, "\nNothing would be evicted: %s", closed)
 	}
-	for _, source := range sourceReports(o) {
+	for _, source := range serve.SourceReports(o) {
 		if source.Error != "" {
 			line(w, "\n%s: %s", source.Name, source.Error)
 		}
@@ -214,5 +214,3 @@ func percentCell(known bool, value float64) string {
 }
 
 func line(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format+"\n", args...) }
-
-func round1(v float64) float64 { return math.Round(v*10) / 10 }

@@ -13,6 +13,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/authority"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
@@ -21,7 +22,7 @@ func Run(ctx context.Context, options Options) error {
 	setCollector(collectFilling)
 	a, err := newApp(ctx, options, parts{evicting: true})
 	if err != nil {
-		return unlessStopped(ctx, err)
+		return exit.UnlessStopped(ctx, err)
 	}
 	return a.start(ctx, a.evict, a.settleCollector)
 }
@@ -34,9 +35,9 @@ func Serve(ctx context.Context, options Options) error {
 	setCollector(collectFilling)
 	a, err := newApp(ctx, options, parts{evicting: true, serving: true})
 	if err != nil {
-		return unlessStopped(ctx, err)
+		return exit.UnlessStopped(ctx, err)
 	}
-	server, err := a.server(extender.Config{Judge: a.judge, Status: extender.Report(a.status)})
+	server, err := a.server(extender.Config{Judge: a.judge, Status: extender.Report(a.reports().Status)})
 	if err != nil {
 		return err
 	}
@@ -49,29 +50,21 @@ func Extender(ctx context.Context, options Options) error {
 	options.LeaderElect = false
 	a, err := newApp(ctx, options, parts{serving: true})
 	if err != nil {
-		return unlessStopped(ctx, err)
+		return exit.UnlessStopped(ctx, err)
 	}
 	server, compare, err := a.extenderServer()
 	if err != nil {
 		return err
 	}
-	a.health.ready.Store(true) // an extender that knows nothing answers neutrally, which is better than not at all
+	a.health.Ready() // an extender that knows nothing answers neutrally, which is better than not at all
 	return a.start(ctx, server.Run, a.reflect, a.authority.Follow, a.heartbeat, compare, a.watchPolicy, a.settleCollector)
-}
-
-// unlessStopped drops an error that only says that the process was told to stop meanwhile.
-func unlessStopped(ctx context.Context, err error) error {
-	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return nil
-	}
-	return err
 }
 
 // server makes the server for a judge, with the reports that go with it.
 func (a *App) server(config extender.Config) (*extender.Server, error) {
 	config.Address = a.options.ListenAddress
 	config.TLS = extender.TLS{CertFile: a.options.TLSCertFile, KeyFile: a.options.TLSKeyFile, ClientCAFile: a.options.ClientCAs}
-	config.Nodes, config.Explain = extender.Report(a.nodes), a.explains(&a.desk)
+	config.Nodes, config.Explain = extender.Report(a.reports().Nodes), a.explains(&a.desk)
 	config.Registerer = a.registry
 	a.answer(&config)
 	server, err := extender.NewServer(config)
@@ -87,7 +80,9 @@ func (a *App) start(ctx context.Context, tasks ...func(context.Context) error) e
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
 	group, running := errgroup.WithContext(running)
-	group.Go(func() error { return a.serveMetrics(running) })
+	group.Go(func() error {
+		return serve.Listen(running, a.options.MetricsAddress, "metrics", serve.Probes(a.health, a.registry))
+	})
 	for _, task := range tasks {
 		group.Go(func() error {
 			defer cancel() // one task done is the process done
@@ -99,12 +94,12 @@ func (a *App) start(ctx context.Context, tasks ...func(context.Context) error) e
 	}
 	err := group.Wait()
 	a.stop()
-	return unlessStopped(ctx, err)
+	return exit.UnlessStopped(ctx, err)
 }
 
 func (a *App) stop() {
 	if a.events != nil {
-		a.events.broadcaster.Shutdown()
+		a.events.Shutdown()
 	}
 	if a.informers != nil {
 		a.informers.Shutdown()
@@ -113,7 +108,7 @@ func (a *App) stop() {
 
 // reflect feeds an extender's store: records only, by watches of its own.
 func (a *App) reflect(ctx context.Context) error {
-	client := a.client.CoreV1().RESTClient()
+	client := a.kube.Client.CoreV1().RESTClient()
 	a.observer.Store().Reflect(ctx,
 		cache.NewListWatchFromClient(client, "nodes", metav1.NamespaceAll, fields.Everything()),
 		cache.NewListWatchFromClient(client, "pods", metav1.NamespaceAll, fields.Everything()))
@@ -141,7 +136,7 @@ func (a *App) heartbeat(ctx context.Context) error {
 		}
 		if latest := a.observer.Latest(); latest != seen {
 			seen = latest
-			a.health.progress()
+			a.health.Progress()
 		}
 	}
 }
@@ -152,16 +147,16 @@ func (a *App) evict(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if a.events != nil {
-		finish, err := a.events.start(ctx)
+		finish, err := a.events.Start(ctx)
 		if err != nil {
 			return err
 		}
 		defer finish()
 	}
-	if err := a.startInformers(ctx); err != nil {
-		return unlessStopped(ctx, err)
+	if err := a.kube.Start(ctx, a.informers, a.synced...); err != nil {
+		return exit.UnlessStopped(ctx, err)
 	}
-	a.health.ready.Store(true)
+	a.health.Ready()
 	group.Go(func() error { return a.eachPolicy(ctx, observe) })
 	group.Go(func() error {
 		return a.eachPolicy(ctx, func(ctx context.Context, a *App) error { return a.providers.run(ctx) })
@@ -189,4 +184,9 @@ func (a *App) lead(ctx context.Context, work func(context.Context) error) error 
 		return exit.Usage(wrong.Unwrap())
 	}
 	return err
+}
+
+// reports are what this process can tell.
+func (a *App) reports() *serve.Reports {
+	return &serve.Reports{Observer: a.observer, Authority: a.authority, Policies: a.policies, Judge: a.judge, Started: a.started}
 }

@@ -14,7 +14,7 @@ import (
 // neutrally, and the comparison of its answers with what kube-scheduler does.
 func (a *App) extenderServer() (*extender.Server, func(context.Context) error, error) {
 	if !a.options.Observe {
-		server, err := a.server(extender.Config{Judge: a.judge, Status: extender.Report(a.status)})
+		server, err := a.server(extender.Config{Judge: a.judge, Status: extender.Report(a.reports().Status)})
 		return server, untilStopped, err
 	}
 	shadow, err := steering.NewShadow(a.judge, a.registry)
@@ -22,7 +22,7 @@ func (a *App) extenderServer() (*extender.Server, func(context.Context) error, e
 		return nil, nil, err
 	}
 	server, err := a.server(extender.Config{
-		Judge: shadow, Status: a.shadowStatus(shadow),
+		Judge: shadow, Status: a.reports().Shadow(shadow),
 		Shadow: extender.Report(func(*http.Request) (any, error) { return shadow.Report(), nil }),
 	})
 	if err != nil {
@@ -38,26 +38,4 @@ func (a *App) extenderServer() (*extender.Server, func(context.Context) error, e
 func untilStopped(ctx context.Context) error {
 	<-ctx.Done()
 	return nil
-}
-
-// ShadowStatus is what GET /status answers while answers are neutral. Its Asked stays 0 and its PodAsked false: no pod was
-// steered, and a process that evicts must not take kube-scheduler's requests for steering.
-type ShadowStatus struct {
-	Status
-	Shadow steering.ShadowSummary `json:"shadow"`
-}
-
-// shadowStatus answers GET /status.
-func (a *App) shadowStatus(shadow *steering.Shadow) extender.Report {
-	return func(r *http.Request) (any, error) {
-		value, err := a.status(r)
-		if err != nil {
-			return nil, err
-		}
-		status, ok := value.(Status)
-		if !ok {
-			return value, nil
-		}
-		return ShadowStatus{Status: status, Shadow: shadow.Summary()}, nil
-	}
 }

@@ -13,7 +13,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/announce"
+	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/internal/servertime"
 	"github.com/evenkeel/evenkeel/internal/steering"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/thresholds"
@@ -43,7 +46,7 @@ func extenderApp(t *testing.T, options Options) *App {
 		t.Fatal(err)
 	}
 	return &App{process: &process{
-		options: options, registry: prometheus.NewRegistry(), observer: watching, now: time.Now, started: time.Now(),
+		options: options, registry: prometheus.NewRegistry(), observer: watching, policies: &announce.Policies{}, kube: &kube.Connection{Clock: servertime.New(time.Now)}, started: time.Now(),
 		judge: steering.NewJudge(watching, time.Now),
 	}, load: &policy.LoadPolicy{}}
 }

@@ -66,11 +66,11 @@ func providedSources(profiles *api.DeschedulerPolicy) []policy.Source {
 
 func (a *App) metricsServer(source *policy.Source) (observer.Source, error) {
 	return metricsserver.New(metricsserver.Config{
-		REST:             a.rest,
+		REST:             a.kube.REST,
 		QueriesPerSecond: float32(a.load.Usage.QueriesPerSecond),
 		Timeout:          a.load.Usage.TimeoutOf(source),
 		MaxAge:           a.load.Usage.MaxAgeOf(source),
-		Now:              a.now,
+		Now:              a.kube.Clock.Now,
 	})
 }
 
@@ -87,16 +87,16 @@ func (a *App) kubelet(source *policy.Source) (observer.Source, error) {
 	return kubelet.New(kubelet.Config{
 		Client: client, Scheme: string(config.Scheme), Port: int(config.Port), Endpoint: endpoint,
 		Concurrency: config.Concurrency, Timeout: a.load.Usage.TimeoutOf(source), RoundTimeout: a.load.Usage.SampleInterval.Duration,
-		MaxAge: a.load.Usage.MaxAgeOf(source), Now: a.now,
+		MaxAge: a.load.Usage.MaxAgeOf(source), Now: a.kube.Clock.Now,
 	})
 }
 
 // kubeletClient speaks to kubelets with the credentials that Evenkeel has for the API server, unless the policy gives
 // others; kubelets' certificates are checked against the cluster's authority in the same way.
 func (a *App) kubeletClient(config *policy.KubeletSource) (*http.Client, error) {
-	own := rest.CopyConfig(a.rest)
+	own := rest.CopyConfig(a.kube.REST)
 	if config.Scheme == policy.SchemeHTTP { // our own credentials are not for everybody to read
-		own = &rest.Config{UserAgent: a.rest.UserAgent}
+		own = &rest.Config{UserAgent: a.kube.REST.UserAgent}
 	}
 	own.TLSClientConfig.ServerName = config.TLS.ServerName
 	own.QPS, own.Burst, own.Timeout = -1, 0, 0 // the source bounds itself
@@ -134,14 +134,14 @@ func (a *App) nodeMetrics(source *policy.Source) (observer.Source, error) {
 		Client: client, Scheme: string(config.Scheme), Port: int(config.Port), Path: config.Path,
 		Unit: unit, Concurrency: config.Concurrency,
 		Timeout: a.load.Usage.TimeoutOf(source), RoundTimeout: a.load.Usage.SampleInterval.Duration,
-		MaxAge: a.load.Usage.MaxAgeOf(source), Now: a.now,
+		MaxAge: a.load.Usage.MaxAgeOf(source), Now: a.kube.Clock.Now,
 	})
 }
 
 func (a *App) annotations(source *policy.Source) (observer.Source, error) {
 	config := source.Annotations
 	out := annotations.Config{
-		Location: config.Location(), Unit: annotations.Unit(config.Unit), SyncPeriods: annotations.DefaultSyncPeriods(), Now: a.now,
+		Location: config.Location(), Unit: annotations.Unit(config.Unit), SyncPeriods: annotations.DefaultSyncPeriods(), Now: a.kube.Clock.Now,
 	}
 	for window, period := range config.Periods {
 		name := window.String()
@@ -154,7 +154,7 @@ func (a *App) annotations(source *policy.Source) (observer.Source, error) {
 func (a *App) secret(ctx context.Context, namespace, name, key string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	secret, err := a.client.CoreV1().Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
+	secret, err := a.kube.Client.CoreV1().Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return "", fmt.Errorf("reading Secret %s/%s: %w", namespace, name, err)
 	}

@@ -42,7 +42,7 @@ func (a *App) prometheus(source *policy.Source) (observer.Source, error) {
 		EveryNode: a.signalsOnly(),
 		Preset:    prometheus.Preset(config.NodeMetrics), RateWindow: config.RateWindow.Duration,
 		NodeLabel: config.NodeLabel, NamespaceLabel: config.NamespaceLabel, PodLabel: config.PodLabel,
-		Queries: queries(config.Queries.Nodes), PodQueries: queries(config.Queries.Pods), Now: a.now,
+		Queries: queries(config.Queries.Nodes), PodQueries: queries(config.Queries.Pods), Now: a.kube.Clock.Now,
 	})
 }
 
@@ -89,7 +89,7 @@ func queries(given map[usage.Metric]policy.Query) map[usage.Metric]prometheus.Qu
 
 // accessClient makes a client for a source, which calls itself Evenkeel.
 func (a *App) accessClient(reach access.Config) (*http.Client, error) {
-	reach.UserAgent, reach.ReadSecret, reach.Now = a.rest.UserAgent, a.secret, a.now
+	reach.UserAgent, reach.ReadSecret, reach.Now = a.kube.REST.UserAgent, a.secret, a.kube.Clock.Now
 	client, err := access.New(reach)
 	if err != nil {
 		return nil, fmt.Errorf("making its client: %w", err)

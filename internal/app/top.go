@@ -6,7 +6,9 @@ import (
 	"io"
 	"time"
 
+	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/internal/serve"
 )
 
 // Top is `evenkeel top`: it takes one reading, or observes for a while, and prints each node.
@@ -32,8 +34,8 @@ func Top(ctx context.Context, options Options, format string, observe time.Durat
 		}
 		return errors.New("no usage could be read")
 	}
-	nodes := a.nodeStatuses()
-	report := map[string]any{"nodes": nodes, "gate": string(latest.Blocked), "gateDetail": latest.Closed(), "sources": sourceReports(latest)}
+	nodes := serve.NodeStatuses(latest)
+	report := map[string]any{"nodes": nodes, "gate": string(latest.Blocked), "gateDetail": latest.Closed(), "sources": serve.SourceReports(latest)}
 	return write(out, format, report, func(out io.Writer) error {
 		if err := topTable(latest.View.Windows, nodes)(out); err != nil {
 			return err
@@ -48,8 +50,8 @@ const topTimeout = 30 * time.Second
 // watchNodes waits until nodes are known and usage has been read for the given time.
 func (a *App) watchNodes(ctx context.Context, observe time.Duration) error {
 	w := nodeWatch{
-		latest: a.observer.Latest, arrived: a.firstPods(a.observer.Store().Synced), observe: observe, local: a.clock.Local,
-		still: patience[int64]{now: a.clock.Local},
+		latest: a.observer.Latest, arrived: a.kube.FirstPods(a.observer.Store().Synced), observe: observe, local: a.kube.Clock.Local,
+		still: kube.Patience[int64]{Now: a.kube.Clock.Local},
 	}
 	for !w.done() && waitFor(ctx, 50*time.Millisecond) {
 		continue
@@ -64,7 +66,7 @@ type nodeWatch struct {
 	observe time.Duration
 	local   func() time.Time
 
-	still patience[int64]
+	still kube.Patience[int64]
 	// newest is the last one that was seen, at its time; first when the first one with nodes was.
 	newest *observer.Observation
 	at     time.Time
@@ -86,5 +88,5 @@ func (w *nodeWatch) done() bool {
 	if !w.first.IsZero() && w.at.Sub(w.first) >= w.observe {
 		return true
 	}
-	return w.still.over(w.arrived(), w.observe+topTimeout)
+	return w.still.Over(w.arrived(), w.observe+topTimeout)
 }

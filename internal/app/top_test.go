@@ -58,7 +58,7 @@ func TestNodeWatch(t *testing.T) {
 					return int64(min(elapsed, tc.coming))
 				},
 			}
-			w.still.now = w.local
+			w.still.Now = w.local
 			for ; elapsed < time.Hour && !w.done(); elapsed += time.Second {
 				if next := elapsed + time.Second; next >= listed && (next-listed)%sampleEvery == 0 {
 					at := began.Add(next)

@@ -64,7 +64,7 @@ var importers = map[string][]string{
 	"internal":           {"cmd", "internal"},
 	"internal/jsonscan":  {"internal", "usage", "scorer/extender"},
 	"internal/observer":  {"cmd", "internal", "evictor"},
-	"internal/authority": {"internal/app", "internal/authority"},
+	"internal/authority": {"internal/app", "internal/authority", "internal/serve"},
 	"internal/app":       {"cmd", "internal/app"},
 	// What loads policies knows that there are earlier systems; what reads flags
 	// and args knows that they had some.

@@ -3,6 +3,7 @@
 package exit
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -39,4 +40,13 @@ func Code(err error) int {
 		return Misuse
 	}
 	return Failure
+}
+
+// UnlessStopped drops an error that only says that the process was told to stop
+// meanwhile.
+func UnlessStopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
 }

@@ -1,4 +1,4 @@
-package app
+package announce
 
 import (
 	"testing"
@@ -16,9 +16,9 @@ import (
 // it told of a closing.
 func TestGateIsToldByEvents(t *testing.T) {
 	recorder := events.NewFakeRecorder(10)
-	a := &App{process: &process{recorder: recorder}}
+	a := NewAnnouncer(recorder, "ns")
 	turn := func(gate reasons.Reason) {
-		a.gated(&observer.Observation{Blocked: gate, Ready: 3, View: &usage.View{Snapshot: &cluster.Snapshot{}}})
+		a.Gated(&observer.Observation{Blocked: gate, Ready: 3, View: &usage.View{Snapshot: &cluster.Snapshot{}}})
 	}
 	turn("")
 	turn(reasons.UsageSourceUnavailable)
@@ -26,7 +26,7 @@ func TestGateIsToldByEvents(t *testing.T) {
 	if len(recorder.Events) > 0 {
 		t.Errorf("an Event by a process that does not evict: %s", <-recorder.Events)
 	}
-	a.beginEvicting()
+	a.Evicting()
 	turn("")
 	turn("")
 	turn(reasons.NoUsageData)

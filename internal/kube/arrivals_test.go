@@ -1,4 +1,4 @@
-package app
+package kube
 
 import (
 	"net/http"

@@ -1,4 +1,4 @@
-package app
+package announce
 
 import (
 	"context"
@@ -28,9 +28,9 @@ func eventsClient(coreOnly bool) *fake.Clientset {
 	return client
 }
 
-func tellTwice(ctx context.Context, t *testing.T, l *eventLog) {
+func tellTwice(ctx context.Context, t *testing.T, l *Log) {
 	t.Helper()
-	finish, err := l.start(ctx)
+	finish, err := l.Start(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func tellTwice(ctx context.Context, t *testing.T, l *eventLog) {
 		l.Eventf(pod, nil, v1.EventTypeNormal, "TooManyRestarts", "Evicting", "evicted from %s", "n0")
 	}
 	finish()
-	l.broadcaster.Shutdown()
+	l.Shutdown()
 }
 
 // The end of a process comes right after its last eviction; the Event about it is written all the same.
@@ -47,7 +47,7 @@ func TestEventsAreWrittenBeforeTheEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	client := eventsClient(false)
-	tellTwice(ctx, t, newEventLog(client))
+	tellTwice(ctx, t, NewLog(client))
 	list, err := client.EventsV1().Events("shop").List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(list.Items) != 2 {
 		t.Errorf("%d Events, want 2; %v", len(list.Items), err)
@@ -57,7 +57,7 @@ func TestEventsAreWrittenBeforeTheEnd(t *testing.T) {
 // Where only the core group's Events are granted, they are written there, with what they say and whom they are about.
 func TestEventsGoToTheCoreGroupWhereOnlyThatIsGranted(t *testing.T) {
 	client := eventsClient(true)
-	tellTwice(t.Context(), t, newEventLog(client))
+	tellTwice(t.Context(), t, NewLog(client))
 	list, err := client.CoreV1().Events("shop").List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(list.Items) != 2 {
 		t.Fatalf("%d Events, want 2; %v", len(list.Items), err)

@@ -1,4 +1,4 @@
-package app
+package serve
 
 import (
 	"math"
@@ -6,8 +6,12 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/announce"
+	"github.com/evenkeel/evenkeel/internal/authority"
 	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/internal/steering"
 	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/scorer/extender"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -31,7 +35,7 @@ type Status struct {
 	ReadyNodes int `json:"readyNodes"`
 	FreshNodes int `json:"freshNodes"`
 	// Policy tells which policy is at work.
-	Policy PolicyStatus `json:"policy"`
+	Policy announce.PolicyStatus `json:"policy"`
 	// Ledger tells of the stored ledger.
 	Ledger LedgerReport `json:"ledger"`
 	// Moves lists the moves in flight and those that ended lately.
@@ -58,7 +62,8 @@ type ProblemReport struct {
 	Examples []string `json:"examples"`
 }
 
-func sourceReports(o *observer.Observation) []SourceReport {
+// SourceReports tells what the last reading of each source brought.
+func SourceReports(o *observer.Observation) []SourceReport {
 	reports := make([]SourceReport, len(o.Sources))
 	for i := range o.Sources {
 		s := &o.Sources[i]
@@ -95,33 +100,47 @@ type MoveStatus struct {
 	Usage       UsageReport `json:"usage"`
 }
 
-func (a *App) status(r *http.Request) (any, error) {
-	status := Status{Started: a.started.UTC().Format(time.RFC3339), Policy: a.policyStatus()}
-	if a.judge != nil {
-		status.Asked = a.judge.Asked()
-		if at := a.judge.LastAsked(); !at.IsZero() {
+// Reports tells what a process knows.
+type Reports struct {
+	Observer  *observer.Observer
+	Authority *authority.Authority
+	Policies  *announce.Policies
+	// Judge is nil in a process that nobody asks.
+	Judge *steering.Judge
+	// Started is when the process was.
+	Started time.Time
+}
+
+// Status answers GET /status.
+func (p *Reports) Status(r *http.Request) (any, error) { return p.status(r), nil }
+
+func (p *Reports) status(r *http.Request) Status {
+	status := Status{Started: p.Started.UTC().Format(time.RFC3339), Policy: p.Policies.Status()}
+	if p.Judge != nil {
+		status.Asked = p.Judge.Asked()
+		if at := p.Judge.LastAsked(); !at.IsZero() {
 			status.LastAsked = at.UTC().Format(time.RFC3339)
 		}
-		status.PodAsked = a.judge.AskedAbout(r.URL.Query().Get("pod"))
+		status.PodAsked = p.Judge.AskedAbout(r.URL.Query().Get("pod"))
 	}
-	if latest := a.observer.Latest(); latest != nil {
+	if latest := p.Observer.Latest(); latest != nil {
 		status.Observed = latest.At.UTC().Format(time.RFC3339)
 		status.Gate, status.GateDetail = string(latest.Blocked), latest.Closed()
-		status.Sources = sourceReports(latest)
+		status.Sources = SourceReports(latest)
 		status.ReadyNodes, status.FreshNodes = latest.Ready, latest.Fresh
 	}
-	inFlight, ended := a.observer.Ledger().Moves()
-	status.Ledger = a.ledgerReport(inFlight)
+	inFlight, ended := p.Observer.Ledger().Moves()
+	status.Ledger = p.ledgerReport(inFlight)
 	for _, move := range append(inFlight, ended...) {
 		status.Moves = append(status.Moves, moveStatus(&move))
 	}
-	return status, nil
+	return status
 }
 
 func moveStatus(m *ledger.Move) MoveStatus {
 	return MoveStatus{
 		Namespace: m.Namespace, Pod: m.Pod, Owner: m.Owner.Kind + "/" + m.Owner.Name, From: m.From, To: m.To, Node: m.Node,
-		State: string(m.State), Asked: m.Asked, Replacement: m.Replacement, Usage: usageReport(m.Usage),
+		State: string(m.State), Asked: m.Asked, Replacement: m.Replacement, Usage: UsageOf(m.Usage),
 	}
 }
 
@@ -148,10 +167,11 @@ type NodeStatus struct {
 	InFlight UsageReport `json:"inFlight"`
 }
 
-func (a *App) nodes(*http.Request) (any, error) { return a.nodeStatuses(), nil }
+// Nodes answers GET /nodes.
+func (p *Reports) Nodes(*http.Request) (any, error) { return NodeStatuses(p.Observer.Latest()), nil }
 
-func (a *App) nodeStatuses() []NodeStatus {
-	latest := a.observer.Latest()
+// NodeStatuses tells what was observed of each node.
+func NodeStatuses(latest *observer.Observation) []NodeStatus {
 	if latest == nil {
 		return []NodeStatus{}
 	}
@@ -175,7 +195,7 @@ func nodeStatus(o *observer.Observation, i int) NodeStatus {
 	}
 	status.Used = map[string]PercentReport{}
 	for w, window := range o.View.Windows {
-		status.Used[window.String()] = percentReport(read.Measured[w].PercentOf(node.Allocatable))
+		status.Used[window.String()] = PercentOf(read.Measured[w].PercentOf(node.Allocatable))
 	}
 	for k, signal := range o.View.Signals {
 		if v := read.Signals[k][usage.AtLast]; !math.IsNaN(v) {
@@ -186,8 +206,8 @@ func nodeStatus(o *observer.Observation, i int) NodeStatus {
 		}
 	}
 	predicted, _ := o.Board.Predicted(int32(i)) //nolint:gosec // a cluster has fewer than 2^31 nodes
-	status.Predicted = percentReport(predicted.PercentOf(node.Allocatable))
-	status.InFlight = usageReport(o.Board.Adjusted(int32(i))) //nolint:gosec // as above
+	status.Predicted = PercentOf(predicted.PercentOf(node.Allocatable))
+	status.InFlight = UsageOf(o.Board.Adjusted(int32(i))) //nolint:gosec // as above
 	return status
 }
 
@@ -197,7 +217,8 @@ type UsageReport struct {
 	MemoryBytes int64 `json:"memoryBytes"`
 }
 
-func usageReport(a cluster.Amounts) UsageReport {
+// UsageOf is an amount as it is reported.
+func UsageOf(a cluster.Amounts) UsageReport {
 	return UsageReport{CPUMilli: a[cluster.CPU], MemoryBytes: a[cluster.Memory]}
 }
 
@@ -207,7 +228,8 @@ type PercentReport struct {
 	Memory float64 `json:"memory"`
 }
 
-func percentReport(p cluster.Percents) PercentReport {
+// PercentOf is a percentage as it is reported.
+func PercentOf(p cluster.Percents) PercentReport {
 	return PercentReport{CPU: round1(p[cluster.CPU]), Memory: round1(p[cluster.Memory])}
 }
 
@@ -222,13 +244,29 @@ type LedgerReport struct {
 	HoldUntil string `json:"holdUntil,omitempty"`
 }
 
-func (a *App) ledgerReport(inFlight []ledger.Move) LedgerReport {
+func (p *Reports) ledgerReport(inFlight []ledger.Move) LedgerReport {
 	report := LedgerReport{InFlight: len(inFlight)}
-	if a.authority != nil {
-		report.Generation = a.authority.Generation()
+	if p.Authority != nil {
+		report.Generation = p.Authority.Generation()
 	}
-	if hold := a.observer.Ledger().Hold(); hold.Reason != "" {
+	if hold := p.Observer.Ledger().Hold(); hold.Reason != "" {
 		report.Hold, report.HoldUntil = hold.Reason, hold.Until.UTC().Format(time.RFC3339)
 	}
 	return report
 }
+
+// ShadowStatus is what GET /status answers while answers are neutral. Its Asked stays 0 and its PodAsked false: no pod was
+// steered, and a process that evicts must not take kube-scheduler's requests for steering.
+type ShadowStatus struct {
+	Status
+	Shadow steering.ShadowSummary `json:"shadow"`
+}
+
+// Shadow answers GET /status while a shadow answers kube-scheduler.
+func (p *Reports) Shadow(shadow *steering.Shadow) extender.Report {
+	return func(r *http.Request) (any, error) {
+		return ShadowStatus{Status: p.status(r), Shadow: shadow.Summary()}, nil
+	}
+}
+
+func round1(v float64) float64 { return math.Round(v*10) / 10 }

@@ -1,4 +1,4 @@
-package app
+package kube
 
 import (
 	"context"
@@ -15,19 +15,20 @@ import (
 )
 
 const (
-	// stallTimeout is how long first lists may bring nothing.
-	stallTimeout = 2 * time.Minute
-	// listsPoll is how often is looked at them.
-	listsPoll = 20 * time.Millisecond
+	// StallTimeout is how long first lists may bring nothing.
+	StallTimeout = 2 * time.Minute
+	// ListsPoll is how often they are looked at.
+	ListsPoll = 20 * time.Millisecond
 )
 
-var errNotSynced = errors.New("the watches of the API server did not deliver in time")
+// ErrNotSynced: first lists brought nothing for too long.
+var ErrNotSynced = errors.New("the watches of the API server did not deliver in time")
 
-// startInformers starts what was requested and waits until all of it has been delivered. However long that takes, it fails only
-// when nothing has come for stallTimeout of what is still missing.
-func (a *App) startInformers(ctx context.Context) error {
-	a.informers.Start(ctx.Done())
-	waiting := firstLists{factory: a.informers, synced: a.synced, arrived: a.arrivals.of, patience: patience[progress]{now: a.clock.Local}}
+// Start starts the informers that were requested of a factory and waits until all of them have delivered and what they feed has
+// taken it in. However long that takes, it fails only when nothing has come for StallTimeout of what is still missing.
+func (c *Connection) Start(ctx context.Context, factory informers.SharedInformerFactory, synced ...func() bool) error {
+	factory.Start(ctx.Done())
+	waiting := firstLists{factory: factory, synced: synced, arrived: c.arrivals.of, patience: Patience[progress]{Now: c.Clock.Local}}
 	return waiting.await(ctx)
 }
 
@@ -38,7 +39,7 @@ type firstLists struct {
 	synced  []func() bool
 	arrived func(resources ...string) int64
 
-	patience patience[progress]
+	patience Patience[progress]
 }
 
 // progress is how far first lists have come: how many kinds and feeds are missing, and how many bytes of those kinds have come.
@@ -48,7 +49,7 @@ type progress struct {
 }
 
 func (f *firstLists) await(ctx context.Context) error {
-	ticker := time.NewTicker(listsPoll)
+	ticker := time.NewTicker(ListsPoll)
 	defer ticker.Stop()
 	for {
 		kinds := f.missing()
@@ -56,12 +57,12 @@ func (f *firstLists) await(ctx context.Context) error {
 		if at.kinds+at.feeds == 0 {
 			return nil
 		}
-		if f.patience.over(at, stallTimeout) {
-			return fmt.Errorf("%w: nothing new for %v%s", errNotSynced, stallTimeout, named(kinds))
+		if f.patience.Over(at, StallTimeout) {
+			return fmt.Errorf("%w: nothing new for %v%s", ErrNotSynced, StallTimeout, named(kinds))
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%w: %w%s", errNotSynced, ctx.Err(), named(kinds))
+			return fmt.Errorf("%w: %w%s", ErrNotSynced, ctx.Err(), named(kinds))
 		case <-ticker.C:
 		}
 	}
@@ -114,26 +115,26 @@ func named(kinds []string) string {
 	return " of " + strings.Join(kinds, ", ")
 }
 
-// firstPods returns how to count what has come of the first lists of nodes and pods. The count stands still once they are there.
-func (a *App) firstPods(synced func() bool) func() int64 {
+// FirstPods returns how to count what has come of the first lists of nodes and pods. The count stands still once they are there.
+func (c *Connection) FirstPods(synced func() bool) func() int64 {
 	return func() int64 {
 		if synced() {
 			return -1
 		}
-		return a.arrivals.of("nodes", "pods")
+		return c.arrivals.of("nodes", "pods")
 	}
 }
 
-// patience is how long something may stay as it is.
-type patience[T comparable] struct {
-	now   func() time.Time
+// Patience is how long something may stay as it is.
+type Patience[T comparable] struct {
+	Now   func() time.Time
 	seen  T
 	since time.Time
 }
 
-// over says whether what is seen now was all that there was to see for as long as the limit.
-func (p *patience[T]) over(seen T, limit time.Duration) bool {
-	now := p.now()
+// Over reports whether what is seen now was all that there was to see for as long as the limit.
+func (p *Patience[T]) Over(seen T, limit time.Duration) bool {
+	now := p.Now()
 	if p.since.IsZero() || seen != p.seen {
 		p.seen, p.since = seen, now
 	}

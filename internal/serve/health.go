@@ -1,4 +1,6 @@
-package app
+// Package serve answers what is asked of a process over HTTP: probes, metrics, and
+// what it knows of nodes and moves.
+package serve
 
 import (
 	"context"
@@ -20,22 +22,25 @@ import (
 // count as progress all along.
 const stuckAfter = 5 * time.Minute
 
-// health answers the probes.
-type health struct {
+// Health answers the probes.
+type Health struct {
 	now   func() time.Time
 	last  atomic.Pointer[time.Time] // of the last progress
 	ready atomic.Bool
 }
 
-func newHealth(now func() time.Time) *health {
-	h := &health{now: now}
-	h.progress()
+// NewHealth returns a Health that counts from now on, by a clock that is never set.
+func NewHealth(now func() time.Time) *Health {
+	h := &Health{now: now}
+	h.Progress()
 	return h
 }
 
-func (h *health) progress() { h.last.Store(new(h.now())) }
+// Progress tells that the process goes on.
+func (h *Health) Progress() { h.last.Store(new(h.now())) }
 
-func (h *health) livez(w http.ResponseWriter, _ *http.Request) {
+// Livez answers whether there was progress lately.
+func (h *Health) Livez(w http.ResponseWriter, _ *http.Request) {
 	if age := h.now().Sub(*h.last.Load()); age > stuckAfter {
 		http.Error(w, fmt.Sprintf("no progress for %v", age.Truncate(time.Second)), http.StatusServiceUnavailable)
 		return
@@ -43,7 +48,7 @@ func (h *health) livez(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte("ok\n"))
 }
 
-func (h *health) readyz(w http.ResponseWriter, _ *http.Request) {
+func (h *Health) readyz(w http.ResponseWriter, _ *http.Request) {
 	if !h.ready.Load() {
 		http.Error(w, "the watches have not delivered yet", http.StatusServiceUnavailable)
 		return
@@ -51,37 +56,44 @@ func (h *health) readyz(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte("ok\n"))
 }
 
-func newRegistry() *prometheus.Registry {
+// Ready tells that the process can do its work.
+func (h *Health) Ready() { h.ready.Store(true) }
+
+// NewRegistry returns a registry for the metrics of a process.
+func NewRegistry() *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewBuildInfoCollector())
 	return registry
 }
 
-// serveMetrics serves /metrics, /livez and /readyz until the context ends.
-func (a *App) serveMetrics(ctx context.Context) error {
-	if a.options.MetricsAddress == "" || a.options.MetricsAddress == "0" {
-		return nil
-	}
+// Probes has /metrics, /livez and /readyz.
+func Probes(health *Health, registry prometheus.Gatherer) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", a.metricsPage())
-	mux.HandleFunc("GET /livez", a.health.livez)
-	mux.HandleFunc("GET /healthz", a.health.livez)
-	mux.HandleFunc("GET /readyz", a.health.readyz)
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", a.options.MetricsAddress)
-	if err != nil {
-		return fmt.Errorf("serving metrics: %w", err)
-	}
-	return serve(ctx, listener, mux)
+	mux.Handle("GET /metrics", Metrics(registry))
+	mux.HandleFunc("GET /livez", health.Livez)
+	mux.HandleFunc("GET /healthz", health.Livez)
+	mux.HandleFunc("GET /readyz", health.readyz)
+	return mux
 }
 
-// metricsPage has upstream's and client-go's metrics beside Evenkeel's own.
-func (a *App) metricsPage() http.Handler {
-	gatherers := prometheus.Gatherers{a.registry, legacyregistry.DefaultGatherer}
+// Metrics is the page of metrics: upstream's and client-go's beside Evenkeel's
+// own.
+func Metrics(registry prometheus.Gatherer) http.Handler {
+	gatherers := prometheus.Gatherers{registry, legacyregistry.DefaultGatherer}
 	return promhttp.HandlerFor(gatherers, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 }
 
-// serve serves until the context ends and then lets requests finish.
-func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
+// Listen serves on an address until the context ends and then lets requests
+// finish. An empty address and "0" serve nothing. what names the pages.
+func Listen(ctx context.Context, address, what string, handler http.Handler) error {
+	if address == "" || address == "0" {
+		<-ctx.Done()
+		return nil
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("serving %s: %w", what, err)
+	}
 	server := &http.Server{
 		Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 1 << 16,

@@ -1,4 +1,4 @@
-package app
+package serve
 
 import (
 	"net/http"
@@ -10,7 +10,7 @@ import (
 // A probe answers by how long ago the last progress was, and readiness by what has been delivered, not by usage data.
 func TestProbes(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
-	h := newHealth(func() time.Time { return now })
+	h := NewHealth(func() time.Time { return now })
 	ask := func(handler http.HandlerFunc) int {
 		recorder := httptest.NewRecorder()
 		handler(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
@@ -19,19 +19,19 @@ func TestProbes(t *testing.T) {
 	if got := ask(h.readyz); got != http.StatusServiceUnavailable {
 		t.Errorf("readyz before the watches delivered = %d", got)
 	}
-	h.ready.Store(true)
+	h.Ready()
 	if got := ask(h.readyz); got != http.StatusOK {
 		t.Errorf("readyz after the watches delivered = %d", got)
 	}
 	for range 3 { // a long, paced cycle: progress every four minutes
 		now = now.Add(4 * time.Minute)
-		if got := ask(h.livez); got != http.StatusOK {
+		if got := ask(h.Livez); got != http.StatusOK {
 			t.Errorf("livez with progress 4 minutes ago = %d", got)
 		}
-		h.progress()
+		h.Progress()
 	}
 	now = now.Add(stuckAfter + time.Second)
-	if got := ask(h.livez); got != http.StatusServiceUnavailable {
+	if got := ask(h.Livez); got != http.StatusServiceUnavailable {
 		t.Errorf("livez without progress for %v = %d", stuckAfter+time.Second, got)
 	}
 }

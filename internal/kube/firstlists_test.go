@@ -1,4 +1,4 @@
-package app
+package kube
 
 import (
 	"context"
@@ -13,6 +13,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/client-go/informers"
+
+	"github.com/evenkeel/evenkeel/internal/exit"
 )
 
 // listing is a factory whose kinds are complete after a while.
@@ -69,10 +71,10 @@ func TestFirstLists(t *testing.T) {
 						}
 						return sum
 					},
-					patience: patience[progress]{now: time.Now},
+					patience: Patience[progress]{Now: time.Now},
 				}
 				err := f.await(t.Context())
-				if (err == nil) != (tc.want == "") || err != nil && (!errors.Is(err, errNotSynced) || !strings.Contains(err.Error(), tc.want)) {
+				if (err == nil) != (tc.want == "") || err != nil && (!errors.Is(err, ErrNotSynced) || !strings.Contains(err.Error(), tc.want)) {
 					t.Errorf("got %v, want %q", err, tc.want)
 				}
 				if took := time.Since(began); took < tc.took || took > tc.took+5*time.Second {
@@ -91,12 +93,12 @@ func TestFirstListsStopped(t *testing.T) {
 		f := firstLists{
 			factory:  &listing{began: time.Now(), after: map[reflect.Type]time.Duration{reflect.TypeFor[*v1.Pod](): never}},
 			arrived:  func(...string) int64 { return 0 },
-			patience: patience[progress]{now: time.Now},
+			patience: Patience[progress]{Now: time.Now},
 		}
 		if err := f.await(ctx); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "of Pod") {
 			t.Errorf("got %v", err)
 		}
-		if err := unlessStopped(ctx, f.await(ctx)); err != nil {
+		if err := exit.UnlessStopped(ctx, f.await(ctx)); err != nil {
 			t.Errorf("stopped: %v", err)
 		}
 	})

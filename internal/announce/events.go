@@ -1,4 +1,4 @@
-package app
+package announce
 
 import (
 	"context"
@@ -18,9 +18,9 @@ import (
 	"github.com/evenkeel/evenkeel/evictor"
 )
 
-// eventLog writes Events by the API of today and, where only that of the core group is granted, as it was to the first
+// Log writes Events by the API of today and, where only that of the core group is granted, as it was to the first
 // deschedulers, by that one.
-type eventLog struct {
+type Log struct {
 	events.EventRecorder
 	events.EventSinkImpl
 	broadcaster events.EventBroadcaster
@@ -32,22 +32,13 @@ type eventLog struct {
 }
 
 var (
-	_ events.EventRecorder = (*eventLog)(nil)
-	_ events.EventSink     = (*eventLog)(nil)
+	_ events.EventRecorder = (*Log)(nil)
+	_ events.EventSink     = (*Log)(nil)
 )
 
-// wireEvents makes the recorder; a dry run tells the API server nothing.
-func (a *App) wireEvents() {
-	if a.options.DryRun {
-		a.recorder = &events.FakeRecorder{}
-		return
-	}
-	a.events = newEventLog(a.client)
-	a.recorder = a.events
-}
-
-func newEventLog(client kubernetes.Interface) *eventLog {
-	l := &eventLog{EventSinkImpl: events.EventSinkImpl{Interface: client.EventsV1()}, client: client}
+// NewLog returns a Log that writes nothing before it is started.
+func NewLog(client kubernetes.Interface) *Log {
+	l := &Log{EventSinkImpl: events.EventSinkImpl{Interface: client.EventsV1()}, client: client}
 	l.broadcaster = events.NewBroadcaster(l)
 	l.EventRecorder = l.broadcaster.NewRecorder(scheme.Scheme, "evenkeel")
 	return l
@@ -56,8 +47,8 @@ func newEventLog(client kubernetes.Interface) *eventLog {
 // eventsTimeout is how long after its last Event a process does not end before that is written.
 const eventsTimeout = 3 * time.Second
 
-// start begins to write, until finish is called: what was told just before is written, whether the context has ended or not.
-func (l *eventLog) start(ctx context.Context) (finish func(), err error) {
+// Start begins to write, until finish is called: what was told just before is written, whether the context has ended or not.
+func (l *Log) Start(ctx context.Context) (finish func(), err error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	if err := l.broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
 		cancel()
@@ -72,7 +63,7 @@ func (l *eventLog) start(ctx context.Context) (finish func(), err error) {
 }
 
 // Eventf records an Event.
-func (l *eventLog) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
+func (l *Log) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
 	now := time.Now()
 	l.last.Store(&now)
 	l.told.Add(1)
@@ -80,7 +71,7 @@ func (l *eventLog) Eventf(regarding, related runtime.Object, kind, reason, actio
 }
 
 // Create writes an Event.
-func (l *eventLog) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
+func (l *Log) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
 	defer l.answered.Add(1)
 	created, err := l.EventSinkImpl.Create(ctx, event)
 	if !apierrors.IsForbidden(err) {
@@ -112,3 +103,6 @@ func coreEvent(event *eventsv1.Event) *v1.Event {
 		ReportingInstance:   event.ReportingInstance,
 	}
 }
+
+// Shutdown ends what Start began.
+func (l *Log) Shutdown() { l.broadcaster.Shutdown() }

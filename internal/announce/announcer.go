@@ -1,0 +1,104 @@
+// Package announce tells persons what becomes of a process: in its log, and by
+// Events of the process that evicts, on the ConfigMap by which it is paused.
+package announce
+
+import (
+	"errors"
+	"strings"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+
+	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/ledger/configmap"
+)
+
+// The reasons of Events.
+const (
+	// gateOpened: usage is known well enough to evict on again.
+	gateOpened = "UsageGateOpened"
+	// ledgerSetAside and ledgerUnreadable: a content is no ledger. The process that
+	// holds the ledger sets it aside, any other one evicts nothing.
+	ledgerSetAside   = "LedgerSetAside"
+	ledgerUnreadable = "LedgerUnreadable"
+)
+
+// Announcer tells by Events. It is safe for concurrent use.
+type Announcer struct {
+	recorder  events.EventRecorder // nil in a process that never evicts
+	namespace string
+
+	mu       sync.Mutex
+	evicting bool
+	closed   *observer.Observation // by which the gate closed; nil while it is open
+}
+
+// NewAnnouncer returns an Announcer by a recorder, which may be nil, for a
+// namespace's ConfigMap.
+func NewAnnouncer(recorder events.EventRecorder, namespace string) *Announcer {
+	return &Announcer{recorder: recorder, namespace: namespace}
+}
+
+// Gated is told when usage becomes too poor to evict on, when it is good again and
+// when the reason changes.
+func (a *Announcer) Gated(o *observer.Observation) {
+	klog.LoggerWithName(klog.Background(), "usage").V(2).Info("Usage gate changed", "gate", o.Blocked, "detail", o.Closed())
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	opens := o.Blocked == "" && a.closed != nil
+	if a.closed = o; o.Blocked == "" {
+		a.closed = nil
+	}
+	switch {
+	case !a.evicting:
+	case opens:
+		a.event(v1.EventTypeNormal, gateOpened, "Real usage is known well enough to evict on.")
+	case a.closed != nil:
+		a.event(v1.EventTypeWarning, string(o.Blocked), o.Closed())
+	}
+}
+
+// Evicting makes this process the one that tells by Events.
+func (a *Announcer) Evicting() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.evicting = true; a.closed != nil {
+		a.event(v1.EventTypeWarning, string(a.closed.Blocked), a.closed.Closed())
+	}
+}
+
+// LedgerLost tells why the stored ledger cannot be read.
+func (a *Announcer) LedgerLost(err error) {
+	reason := ledgerSetAside
+	if errors.Is(err, configmap.ErrUnreadable) {
+		reason = ledgerUnreadable
+	}
+	a.event(v1.EventTypeWarning, reason, err.Error())
+}
+
+// policy tells about the policy file, in the process that evicts.
+func (a *Announcer) policy(kind, reason, note string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.evicting {
+		a.event(kind, reason, note)
+	}
+}
+
+// mostNote is how long the note of an Event may be.
+const mostNote = 1024
+
+func (a *Announcer) event(kind, reason, note string) {
+	if a.recorder == nil {
+		return
+	}
+	if len(note) > mostNote {
+		note = strings.ToValidUTF8(note[:mostNote], "")
+	}
+	a.recorder.Eventf(&v1.ObjectReference{
+		APIVersion: "v1", Kind: "ConfigMap", Namespace: a.namespace, Name: evictor.ConfigMapName,
+	}, nil, kind, reason, "Evicting", "%s", note)
+}

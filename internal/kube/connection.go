@@ -1,0 +1,132 @@
+// Package kube is how a process reaches the API server: its client, its clock,
+// and how far the first lists of what it watches have come. It knows nothing of
+// what is asked for.
+package kube
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/servertime"
+)
+
+// The API server is asked at most so often; usage sources have a limit of their
+// own.
+const (
+	clientQPS   = 50
+	clientBurst = 100
+)
+
+// Connection is what a process has of the API server.
+type Connection struct {
+	// REST is for further clients. Their answers do not set the clock: kubelets and
+	// aggregated APIs answer with the time of clocks of their own, through the API
+	// server too.
+	REST   *rest.Config
+	Client kubernetes.Interface
+	// Clock is the API server's, as far as its answers tell it.
+	Clock *servertime.Clock
+
+	arrivals arrivals // of the client's
+}
+
+// Connect makes the client, without a request.
+func Connect(config *rest.Config) (*Connection, error) {
+	local, err := servertime.LocalClock(time.Now)
+	if err != nil {
+		return nil, err
+	}
+	c := &Connection{REST: config, Clock: servertime.New(local)}
+	config.UserAgent = rest.DefaultKubernetesUserAgent()
+	config.QPS, config.Burst = clientQPS, clientBurst
+	built := rest.CopyConfig(config)
+	built.ContentType = "application/vnd.kubernetes.protobuf"
+	built.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+	built.Wrap(c.Clock.Wrap)
+	built.Wrap(c.arrivals.wrap)
+	if c.Client, err = kubernetes.NewForConfig(built); err != nil {
+		return nil, fmt.Errorf("making the client: %w", err)
+	}
+	return c, nil
+}
+
+// Config says how the API server is reached by a file with kube configuration;
+// without one by $KUBECONFIG, else as a pod does.
+func Config(kubeconfig string) (*rest.Config, error) {
+	if kubeconfig != "" {
+		if _, err := os.Stat(kubeconfig); err != nil {
+			return nil, exit.Usagef("--kubeconfig: %w", err)
+		}
+	}
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{}).ClientConfig()
+	if err != nil && kubeconfig != "" {
+		return nil, fmt.Errorf("finding the API server in %q: %w", kubeconfig, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("finding the API server: %w", err)
+	}
+	return config, nil
+}
+
+// ReachTimeout is how long the API server may take to answer at all.
+const ReachTimeout = 10 * time.Second
+
+// Reach asks the API server for its version, so that one that is not there is
+// told in one line. It does so until the clock is known, before anything is
+// judged by it.
+func (c *Connection) Reach(ctx context.Context) error {
+	config := rest.CopyConfig(c.REST)
+	config.Timeout = ReachTimeout
+	config.Wrap(c.Clock.Wrap)
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making the client: %w", err)
+	}
+	for range servertime.Quorum {
+		if err := client.RESTClient().Get().AbsPath("/version").Do(ctx).Error(); err != nil {
+			return fmt.Errorf("reaching the API server at %s: %w", c.REST.Host, err)
+		}
+	}
+	return nil
+}
+
+// As returns a client that asks in somebody's name; without a name in one's own.
+func (c *Connection) As(name string) (kubernetes.Interface, error) {
+	if name == "" {
+		return c.Client, nil
+	}
+	config := rest.CopyConfig(c.REST)
+	config.Impersonate = rest.ImpersonationConfig{UserName: name}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making the client for %q: %w", name, err)
+	}
+	return client, nil
+}
+
+// DynamicResources reports whether the cluster has the API that pods' resource
+// claims need.
+func (c *Connection) DynamicResources() (bool, error) {
+	groups, err := c.Client.Discovery().ServerGroups()
+	if err != nil {
+		return false, fmt.Errorf("asking the API server for its groups: %w", err)
+	}
+	for _, group := range groups.Groups {
+		for _, version := range group.Versions {
+			if version.GroupVersion == "resource.k8s.io/v1" {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
