@@ -2,7 +2,6 @@ package migration
 
 import (
 	"strings"
-	"unicode"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -13,16 +12,6 @@ func comment(lines ...string) string {
 		lines[i] = strings.TrimSpace("# " + line)
 	}
 	return strings.Join(lines, "\n")
-}
-
-// oneLine replaces everything that YAML could take for the end of a line.
-func oneLine(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || r == '\ufeff' || r == unicode.ReplacementChar {
-			return ' '
-		}
-		return r
-	}, text)
 }
 
 // attach puts a comment at the field that path leads to, or as near to it as the

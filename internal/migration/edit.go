@@ -13,6 +13,13 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
+// edit is one change of a document: a new value, a comment or both.
+type edit struct {
+	path    []string
+	value   *string
+	comment string
+}
+
 // apply makes changes in a document and leaves the rest of it as it is: comments,
 // order and style of its values.
 func apply(part policy.Part, edits []edit) ([]byte, error) {

@@ -1,6 +1,8 @@
 package migration
 
 import (
+	"strings"
+
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/evenkeel/evenkeel/internal/migration/crane"
@@ -48,4 +50,18 @@ func typeOf(object map[string]any) (apiVersion, kind string) {
 	apiVersion, _ = object["apiVersion"].(string)
 	kind, _ = object["kind"].(string)
 	return apiVersion, kind
+}
+
+// policyKinds are the kinds that Load takes, of any version: a version that
+// it does not know is its error to tell.
+var policyKinds = map[string]string{
+	policy.LoadPolicyKind:    "evenkeel.io/",
+	"DeschedulerPolicy":      "descheduler/",
+	"DynamicSchedulerPolicy": "scheduler.policy.crane.io/",
+}
+
+func isPolicy(object map[string]any) bool {
+	apiVersion, kind := typeOf(object)
+	group, known := policyKinds[kind]
+	return known && strings.HasPrefix(apiVersion, group) || converterOf(object) != nil
 }

@@ -22,90 +22,54 @@ func isManifest(object map[string]any) bool {
 	return apiVersion != "" && kind != "" && (meta || items && strings.HasSuffix(kind, "List"))
 }
 
-// manifest converts the policies inside of a manifest and marks what has to be
-// changed by hand.
-func (s *stream) manifest(part policy.Part) []byte {
-	if s.at.value != "" { // inside of another one
-		s.tell(part, name(part.Object, ""), Kept)
-		return part.Text
-	}
-	m := manifest{stream: s, part: part}
-	before := len(s.result.Parts) + len(s.problems)
-	m.object(part.Object, nil)
-	if len(m.edits) == 0 {
-		if len(s.result.Parts)+len(s.problems) == before {
-			s.tell(part, name(part.Object, ""), Kept)
-		}
-		return part.Text
-	}
-	text, err := apply(part, m.edits)
-	if err != nil {
-		s.problems = append(s.problems, fmt.Sprintf("line %d: %s: %v", lineOf(part), name(part.Object, ""), err))
-		return nil
-	}
-	s.changed = s.changed || string(text) != string(part.Text)
-	return text
+// finding is what there is to do in a manifest: to convert a text, or to mark
+// what has to be changed by hand.
+type finding struct {
+	// object is how messages call the object.
+	object string
+	// path leads to a text that holds policies; place is how messages call it.
+	path  []string
+	text  string
+	place place
+	// marks say what to change, notes say it in messages.
+	marks []edit
+	notes []policy.Note
 }
 
-// manifest gathers what changes in one document.
-type manifest struct {
-	*stream
-
-	part  policy.Part
-	edits []edit
-}
-
-// edit is one change of a document: a new value, a comment or both.
-type edit struct {
-	path    []string
-	value   *string
-	comment string
-}
-
-func (m *manifest) object(object map[string]any, path []string) {
+// findIn finds what there is to do in an object of Kubernetes or a list of them.
+func findIn(object map[string]any, path []string) []finding {
 	kind, _ := object["kind"].(string)
 	items, isList := object["items"].([]any)
 	switch {
 	case isList && strings.HasSuffix(kind, "List"):
+		var found []finding
 		for i, item := range items {
 			if inner, ok := item.(map[string]any); ok && isManifest(inner) && len(path) == 0 {
-				m.object(inner, append(path, "items", strconv.Itoa(i)))
+				found = append(found, findIn(inner, []string{"items", strconv.Itoa(i)})...)
 			}
 		}
+		return found
 	case kind == "ConfigMap":
-		m.convertValues(object, append(path, "data"))
+		return findTexts(object, append(path, "data"))
 	case kind == "Secret":
-		m.convertValues(object, append(path, "stringData"))
-	default:
-		m.workload(object, path)
+		return findTexts(object, append(path, "stringData"))
 	}
+	return findPrograms(object, path)
 }
 
-// maxValues bounds the values of a file that are converted; each takes about a
-// millisecond.
-const maxValues = 100
-
-// convertValues converts the policies among the values of a ConfigMap.
-func (m *manifest) convertValues(object map[string]any, path []string) {
+// findTexts finds the policies among the values of a ConfigMap or a Secret.
+func findTexts(object map[string]any, path []string) (found []finding) {
 	field := path[len(path)-1]
 	data, _ := object[field].(map[string]any)
 	for _, key := range slices.Sorted(maps.Keys(data)) {
-		text, _ := data[key].(string)
-		if !m.holdsPolicy(text) {
-			continue
-		}
-		if m.values++; m.values > maxValues {
-			if m.values == maxValues+1 {
-				m.problems = append(m.problems, fmt.Sprintf("more than %d values of the file hold policies; convert them in several files", maxValues))
-			}
-			return
-		}
-		at := place{value: fmt.Sprintf("%s %s[%q]", objectName(object), field, shorten(key))}
-		converted := string(m.stream.converter.stream(at, []byte(text)))
-		if converted != text {
-			m.edits = append(m.edits, edit{path: append(slices.Clone(path), key), value: &converted})
+		if text, _ := data[key].(string); holdsPolicy(text) {
+			found = append(found, finding{
+				object: objectName(object), path: append(slices.Clone(path), key), text: text,
+				place: place{value: fmt.Sprintf("%s %s[%q]", objectName(object), field, shorten(key))},
+			})
 		}
 	}
+	return found
 }
 
 // mentioned finds text that is meant as a policy, readable or not.
@@ -113,8 +77,8 @@ var mentioned = regexp.MustCompile(`(?m)^[\s{]*["']?(kind["']?\s*:\s*["']?(LoadP
 
 // holdsPolicy says whether a value is to be converted. Text that is meant as a
 // policy and cannot be read is, so that its mistake is told.
-func (m *manifest) holdsPolicy(text string) bool {
-	parts, err := policy.ReadParts(m.fileName, []byte(text))
+func holdsPolicy(text string) bool {
+	parts, err := policy.ReadParts("", []byte(text))
 	if err != nil {
 		return mentioned.MatchString(text)
 	}
@@ -124,40 +88,27 @@ func (m *manifest) holdsPolicy(text string) bool {
 	})
 }
 
-// objectName is how messages call an object of Kubernetes.
-func objectName(object map[string]any) string {
-	kind, _ := object["kind"].(string)
-	meta, _ := object["metadata"].(map[string]any)
-	name, _ := meta["name"].(string)
-	if namespace, _ := meta["namespace"].(string); namespace != "" {
-		name = namespace + "/" + name
-	}
-	return fmt.Sprintf("%s %q", shorten(kind), shorten(name))
-}
-
-// workload marks the containers that run an earlier system.
-func (m *manifest) workload(object map[string]any, path []string) {
+// findPrograms finds the containers that run an earlier system.
+func findPrograms(object map[string]any, path []string) []finding {
 	spec, below := podSpec(object)
-	if spec == nil {
-		return
-	}
 	containers, _ := spec["containers"].([]any)
-	var notes []policy.Note
+	found := finding{object: objectName(object)}
 	for i, item := range containers {
 		container, _ := item.(map[string]any)
 		program := programOf(container)
 		if program == nil {
 			continue
 		}
-		at := append(append(slices.Clone(path), below...), "containers", strconv.Itoa(i))
+		at := slices.Concat(path, below, []string{"containers", strconv.Itoa(i)})
 		for _, mark := range program.marks(container) {
-			m.edits = append(m.edits, edit{path: append(slices.Clone(at), mark.field), comment: "evenkeel convert: " + mark.text})
-			notes = append(notes, policy.Note{Field: fmt.Sprintf("%s.containers[%d].%s", strings.Join(below, "."), i, mark.field), Text: mark.text})
+			found.marks = append(found.marks, edit{path: append(slices.Clone(at), mark.field), comment: "evenkeel convert: " + mark.text})
+			found.notes = append(found.notes, policy.Note{Field: fmt.Sprintf("%s.containers[%d].%s", strings.Join(below, "."), i, mark.field), Text: mark.text})
 		}
 	}
-	if len(notes) > 0 {
-		m.tell(m.part, objectName(object), Marked, notes...)
+	if len(found.marks) == 0 {
+		return nil
 	}
+	return []finding{found}
 }
 
 // podSpec returns the pod that an object makes, and where it stands in it.

@@ -2,7 +2,6 @@ package migration
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -11,14 +10,52 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// expected names what a file may hold, for messages.
-const expected = "a DeschedulerPolicy (descheduler/v1alpha1 or v1alpha2), a LoadPolicy (" + policy.GroupVersion + "), " +
-	"a DynamicSchedulerPolicy (scheduler.policy.crane.io/v1alpha1), rules of dynamicScheduler (Rulename), " +
-	"a Policy or a KubeSchedulerConfiguration of kube-scheduler, or manifests of Kubernetes"
+// converter gathers what is found in one file.
+type converter struct {
+	fileName string
+	result   Result
+	problems []string
+	values   int // of manifests that hold policies
+}
 
-// Help names the forms that are converted, for a help text.
-const Help = "a DeschedulerPolicy of v1alpha1, Crane's DynamicSchedulerPolicy, dynamicScheduler's rules, kube-scheduler's Policy\n" +
-	"or its KubeSchedulerConfiguration of a beta version"
+// stream returns the documents of a file, or of a value in it, in today's form.
+func (c *converter) stream(at place, data []byte) []byte {
+	parts, err := policy.ReadParts(c.fileName, data)
+	if err != nil {
+		c.fail(at, err)
+		return nil
+	}
+	s := stream{converter: c, at: at, policies: map[string]int{}}
+	var out bytes.Buffer
+	for i, part := range parts {
+		text := s.document(part)
+		if i > 0 {
+			out.WriteString("---\n")
+		}
+		out.Write(text)
+		if len(text) > 0 && text[len(text)-1] != '\n' && i < len(parts)-1 {
+			out.WriteByte('\n')
+		}
+	}
+	if len(s.policies) > 0 {
+		name := c.fileName
+		if at.value != "" {
+			name += ": " + at.value
+		}
+		c.result.Policies = append(c.result.Policies, Policy{Name: name, Is: strings.Join(s.names, ", "), Data: s.originals.Bytes()})
+	}
+	if !s.changed {
+		return data
+	}
+	return out.Bytes()
+}
+
+// fail takes over the problems of an error.
+func (c *converter) fail(at place, err error) {
+	for _, problem := range problemsOf(err) {
+		c.problems = append(c.problems, at.problem(problem))
+	}
+}
 
 // stream converts the documents of one stream.
 type stream struct {
@@ -51,50 +88,6 @@ func (s *stream) document(part policy.Part) []byte {
 	}
 	s.problems = append(s.problems, s.at.problem(fmt.Sprintf("line %d: %s is not known; expected %s", lineOf(part), typeText(object), expected)))
 	return nil
-}
-
-func lineOf(part policy.Part) int {
-	line := part.SkippedLines + 1
-	for text := range bytes.Lines(part.Text) { // comments in front belong to nobody
-		trimmed := bytes.TrimSpace(text)
-		if len(trimmed) > 0 && trimmed[0] != '#' {
-			break
-		}
-		line++
-	}
-	return line
-}
-
-// typeText names the type of a document in messages.
-func typeText(object map[string]any) string {
-	apiVersion, kind := typeOf(object)
-	if apiVersion == "" && kind == "" {
-		return "a document without apiVersion and kind"
-	}
-	return fmt.Sprintf("apiVersion %q with kind %q", shorten(apiVersion), shorten(kind))
-}
-
-// name is how a part calls its document.
-func name(object map[string]any, fallback string) string {
-	apiVersion, kind := typeOf(object)
-	if apiVersion == "" && kind == "" {
-		return fallback
-	}
-	return shorten(apiVersion + " " + kind)
-}
-
-// policyKinds are the kinds that Load takes, of any version: a version that
-// it does not know is its error to tell.
-var policyKinds = map[string]string{
-	policy.LoadPolicyKind:    "evenkeel.io/",
-	"DeschedulerPolicy":      "descheduler/",
-	"DynamicSchedulerPolicy": "scheduler.policy.crane.io/",
-}
-
-func isPolicy(object map[string]any) bool {
-	apiVersion, kind := typeOf(object)
-	group, known := policyKinds[kind]
-	return known && strings.HasPrefix(apiVersion, group) || converterOf(object) != nil
 }
 
 // policy converts a document that Load takes.
@@ -145,6 +138,54 @@ func (s *stream) remember(part policy.Part) {
 	}
 }
 
+// maxValues bounds the values of a file that are converted; each takes about a
+// millisecond.
+const maxValues = 100
+
+// manifest converts the policies inside of a manifest and marks what has to be
+// changed by hand.
+func (s *stream) manifest(part policy.Part) []byte {
+	var found []finding
+	if s.at.value == "" { // not inside of another one
+		found = findIn(part.Object, nil)
+	}
+	if len(found) == 0 {
+		s.tell(part, name(part.Object, ""), Kept)
+		return part.Text
+	}
+	var edits []edit
+	for i := range found {
+		edits = append(edits, s.edits(part, &found[i])...)
+	}
+	text, err := apply(part, edits)
+	if err != nil {
+		s.problems = append(s.problems, fmt.Sprintf("line %d: %s: %v", lineOf(part), name(part.Object, ""), err))
+		return nil
+	}
+	s.changed = s.changed || string(text) != string(part.Text)
+	return text
+}
+
+// edits are what a finding changes in its manifest.
+func (s *stream) edits(part policy.Part, found *finding) []edit {
+	if len(found.marks) > 0 {
+		s.tell(part, found.object, Marked, found.notes...)
+		return found.marks
+	}
+	switch s.values++; {
+	case s.values == maxValues+1:
+		s.problems = append(s.problems, fmt.Sprintf("more than %d values of the file hold policies; convert them in several files", maxValues))
+		return nil
+	case s.values > maxValues:
+		return nil
+	}
+	converted := string(s.stream(found.place, []byte(found.text)))
+	if converted == found.text {
+		return nil
+	}
+	return []edit{{path: found.path, value: &converted}}
+}
+
 // other converts a document that is none of Evenkeel's own files.
 func (s *stream) other(part policy.Part, convert convertFunc) []byte {
 	doc, errs := convert(part.Object)
@@ -175,21 +216,4 @@ func (s *stream) converted(part policy.Part, doc policy.Conversion) []byte {
 
 func (s *stream) tell(part policy.Part, found string, action Action, notes ...policy.Note) {
 	s.result.Parts = append(s.result.Parts, Part{Place: s.at.of(lineOf(part)), Found: found, Action: action, Notes: notes})
-}
-
-// problemsOf returns the lines of a policy.Error.
-func problemsOf(err error) []string {
-	if invalid, ok := errors.AsType[*policy.Error](err); ok {
-		return invalid.Problems
-	}
-	return []string{err.Error()}
-}
-
-// shorten keeps messages to one readable line.
-func shorten(text string) string {
-	const most = 100
-	if runes := []rune(text); len(runes) > most {
-		text = string(runes[:most]) + "..."
-	}
-	return oneLine(text)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -135,37 +136,9 @@ func sameTree(want any, text []byte) error {
 
 // same compares JSON trees; numbers by value.
 func same(a, b any) bool {
-	switch left := a.(type) {
-	case map[string]any:
-		right, ok := b.(map[string]any)
-		if !ok || len(left) != len(right) {
-			return false
-		}
-		for key, value := range left {
-			other, there := right[key]
-			if !there || !same(value, other) {
-				return false
-			}
-		}
-		return true
-	case []any:
-		right, ok := b.([]any)
-		return ok && slices.EqualFunc(left, right, same)
-	case json.Number:
-		right, ok := b.(json.Number)
-		return ok && sameNumber(left, right)
-	case string, bool, nil:
-		return a == b
-	default:
-		return fmt.Sprint(a) == fmt.Sprint(b)
-	}
-}
-
-func sameNumber(a, b json.Number) bool {
-	if a == b {
-		return true
-	}
-	left, err := a.Float64()
-	right, other := b.Float64()
-	return err == nil && other == nil && left == right
+	left, err := json.Marshal(a)
+	right, other := json.Marshal(b)
+	var x, y any
+	return err == nil && other == nil && (bytes.Equal(left, right) ||
+		json.Unmarshal(left, &x) == nil && json.Unmarshal(right, &y) == nil && reflect.DeepEqual(x, y))
 }

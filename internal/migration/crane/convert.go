@@ -39,12 +39,6 @@ func Convert(object map[string]any) (policy.Conversion, field.ErrorList) {
 	return c.out, nil
 }
 
-// conversion is one document on its way.
-type conversion struct {
-	in  document
-	out policy.Conversion
-}
-
 func (c *conversion) convert() {
 	limits := c.limits()
 	c.out.Object = map[string]any{

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/evenkeel/evenkeel/policy"
 )
 
 // document is a DynamicSchedulerPolicy.
@@ -126,3 +128,9 @@ func (u unit) noun() string {
 
 // number is a number as a document holds it.
 func number(v float64) json.Number { return json.Number(strconv.FormatFloat(v, 'f', -1, 64)) }
+
+// conversion is one document on its way.
+type conversion struct {
+	in  document
+	out policy.Conversion
+}

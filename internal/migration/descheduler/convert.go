@@ -25,9 +25,6 @@ import (
 // Format names what this package converts.
 const Format = "descheduler/v1alpha1"
 
-// evictor is the plugin that says which pods may be evicted at all.
-const evictor = "DefaultEvictor"
-
 // Convert returns what the document means today, or everything that is wrong
 // with it.
 func Convert(object map[string]any) (policy.Conversion, field.ErrorList) {
@@ -38,15 +35,6 @@ func Convert(object map[string]any) (policy.Conversion, field.ErrorList) {
 	c.checkNames()
 	c.convert()
 	return c.out, c.errs
-}
-
-// conversion is one document on its way.
-type conversion struct {
-	in       document
-	raw      map[string]any // in, as it stands in the file
-	out      policy.Conversion
-	profiles []any
-	errs     field.ErrorList
 }
 
 // checkNames refuses strategies that there never were, enabled or not.
@@ -98,21 +86,4 @@ func (c *conversion) noteWhole() {
 	if points[deschedule] && points[balance] {
 		c.out.Add("profiles", "plugins that deschedule run before those that balance, whatever the order of profiles")
 	}
-}
-
-// take copies the named fields that have a value.
-func take(to, from map[string]any, names ...string) {
-	for _, name := range names {
-		if value := from[name]; value != nil {
-			to[name] = value
-		}
-	}
-}
-
-// within returns the mapping that a field holds; empty if there is none.
-func within(object map[string]any, names ...string) map[string]any {
-	for _, name := range names {
-		object, _ = object[name].(map[string]any)
-	}
-	return object
 }

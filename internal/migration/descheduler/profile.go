@@ -11,17 +11,6 @@ import (
 // commonParams are what every strategy's evictor is made of.
 var commonParams = []string{"namespaces", "thresholdPriority", "thresholdPriorityClassName", "nodeFit"}
 
-// subject is the strategy that is being converted.
-type subject struct {
-	kind kind
-	// params are its parameters; raw, as they stand in the file.
-	params params
-	raw    map[string]any
-	// from is where they stand; to is where its plugin's arguments will.
-	from *field.Path
-	to   string
-}
-
 // profile makes an enabled strategy a profile of its own.
 func (c *conversion) profile(k kind, named strategy) {
 	at := fmt.Sprintf("profiles[%d]", len(c.profiles))
@@ -138,16 +127,4 @@ func (c *conversion) protections(at string) map[string]any {
 		}
 	}
 	return protections
-}
-
-func (c *conversion) forbid(path *field.Path, text string) {
-	c.errs = append(c.errs, field.Forbidden(path, text))
-}
-
-func (c *conversion) require(path *field.Path, text string) {
-	c.errs = append(c.errs, field.Required(path, text))
-}
-
-func (c *conversion) invalid(path *field.Path, value any, text string) {
-	c.errs = append(c.errs, field.Invalid(path, value, text))
 }

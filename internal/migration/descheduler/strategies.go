@@ -2,25 +2,6 @@ package descheduler
 
 import "k8s.io/apimachinery/pkg/util/validation/field"
 
-// The points at which plugins run.
-const (
-	deschedule = "deschedule"
-	balance    = "balance"
-)
-
-// kind is a strategy, which is a plugin of the same name today.
-type kind struct {
-	name, point string
-	// classic strategies are those that there were from the beginning.
-	classic bool
-	// neverFits says that the strategy never asked whether a pod fits elsewhere.
-	neverFits bool
-	// params are those that it looks at besides the common ones.
-	params []string
-	// args makes its plugin's arguments.
-	args func(c *conversion, s *subject) map[string]any
-}
-
 // kinds are all strategies, in the order in which their profiles stand.
 func kinds() []kind {
 	return []kind{

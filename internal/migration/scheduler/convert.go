@@ -22,9 +22,6 @@ import (
 // Format names what this package converts.
 const Format = "v1 Policy"
 
-// maxExtenders bounds the extenders of a Policy; each is asked about every pod.
-const maxExtenders = 100
-
 // Is says whether a document is a Policy.
 func Is(object map[string]any) bool {
 	return object["apiVersion"] == "v1" && object["kind"] == "Policy"
@@ -49,7 +46,7 @@ func Convert(object map[string]any) (policy.Conversion, field.ErrorList) {
 	document.Add("", "kube-scheduler reads this file by --config; --policy-config-file and --policy-configmap are gone since Kubernetes 1.23")
 	document.Add("", "beside --config the flag --kubeconfig counts no more: set clientConnection.kubeconfig here")
 	p.convertAffinity(&document)
-	p.convertExtenders(&document)
+	p.convertExtenders(object["extenders"], &document)
 	p.lose(&document)
 	return document, nil
 }
@@ -65,19 +62,21 @@ func (p *legacyPolicy) convertAffinity(document *policy.Conversion) {
 		"schedulerName": profileName,
 		"pluginConfig": []any{map[string]any{
 			"name": "InterPodAffinity",
-			"args": map[string]any{"hardPodAffinityWeight": whole(int64(p.HardPodAffinitySymmetricWeight))},
+			"args": map[string]any{"hardPodAffinityWeight": json.Number(strconv.Itoa(int(p.HardPodAffinitySymmetricWeight)))},
 		}},
 	}}
 	document.Add("profiles[0].pluginConfig[0].args.hardPodAffinityWeight", "was hardPodAffinitySymmetricWeight")
 }
 
-func (p *legacyPolicy) convertExtenders(document *policy.Conversion) {
+func (p *legacyPolicy) convertExtenders(raw any, document *policy.Conversion) {
 	if len(p.Extenders) == 0 {
 		return
 	}
 	var extenders []any
+	list, _ := raw.([]any)
 	for i := range p.Extenders {
-		extenders = append(extenders, p.Extenders[i].convert(document, fmt.Sprintf("extenders[%d]", i)))
+		given, _ := list[i].(map[string]any)
+		extenders = append(extenders, p.Extenders[i].convert(given, document, fmt.Sprintf("extenders[%d]", i)))
 	}
 	document.Object["extenders"] = extenders
 }
@@ -110,5 +109,3 @@ func names(parts []namedPart) string {
 	}
 	return strings.Join(list, ", ")
 }
-
-func whole(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }

@@ -1,34 +1,55 @@
 package scheduler
 
 import (
+	"encoding/json"
 	"strconv"
 	"time"
 
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// convert returns an extender as it is written today; at is its place.
-func (e *legacy) convert(document *policy.Conversion, at string) map[string]any {
-	out := set{"urlPrefix": e.URLPrefix}
-	out.text("filterVerb", e.FilterVerb)
-	out.text("preemptVerb", e.PreemptVerb)
-	out.text("prioritizeVerb", e.PrioritizeVerb)
-	out.text("bindVerb", e.BindVerb)
-	out.number("weight", whole(e.Weight))
-	out.flag("enableHTTPS", e.EnableHTTPS)
-	out.flag("nodeCacheCapable", e.NodeCacheCapable)
-	out.flag("ignorable", e.Ignorable)
+// convert returns an extender as it is written today; at is its place, raw what
+// stands there.
+func (e *legacy) convert(raw map[string]any, document *policy.Conversion, at string) map[string]any {
+	out := said(raw)
+	if e.EnableHTTPS {
+		out["enableHTTPS"] = true
+	}
+	delete(out, "enableHttps")
 	if e.HTTPTimeout > 0 {
 		out["httpTimeout"] = time.Duration(e.HTTPTimeout).String()
 	}
-	if e.TLSConfig != nil {
-		out["tlsConfig"] = e.TLSConfig.convert()
-	}
-	if len(e.ManagedResources) > 0 {
-		out["managedResources"] = e.managed()
-	}
 	e.note(document, at)
 	return out
+}
+
+// said leaves out of a mapping what says nothing.
+func said(raw map[string]any) map[string]any {
+	out := map[string]any{}
+	for name, value := range raw {
+		switch v := value.(type) {
+		case map[string]any:
+			out[name] = said(v)
+		case []any:
+			if list := saidOfEach(v); len(list) > 0 {
+				out[name] = list
+			}
+		case nil, bool, string, json.Number:
+			if v != nil && v != false && v != "" && v != json.Number("0") {
+				out[name] = v
+			}
+		}
+	}
+	return out
+}
+
+func saidOfEach(raw []any) []any {
+	var list []any
+	for _, element := range raw {
+		object, _ := element.(map[string]any)
+		list = append(list, said(object))
+	}
+	return list
 }
 
 // note says what is written otherwise, and what Evenkeel's own entry has.
@@ -47,27 +68,4 @@ func (e *legacy) note(document *policy.Conversion, at string) {
 	if !e.NodeCacheCapable {
 		document.Add(at, "without nodeCacheCapable whole nodes are sent, and kube-scheduler then scores them as if they were empty; Evenkeel needs names alone")
 	}
-}
-
-func (t *tls) convert() map[string]any {
-	out := set{}
-	out.flag("insecure", t.Insecure)
-	out.text("serverName", t.ServerName)
-	out.text("certFile", t.CertFile)
-	out.text("keyFile", t.KeyFile)
-	out.text("caFile", t.CAFile)
-	out.text("certData", t.CertData)
-	out.text("keyData", t.KeyData)
-	out.text("caData", t.CAData)
-	return out
-}
-
-func (e *legacy) managed() []any {
-	var list []any
-	for _, r := range e.ManagedResources {
-		out := set{"name": r.Name}
-		out.flag("ignoredByScheduler", r.IgnoredByScheduler)
-		list = append(list, map[string]any(out))
-	}
-	return list
 }

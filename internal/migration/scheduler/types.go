@@ -1,7 +1,5 @@
 package scheduler
 
-import "encoding/json"
-
 // policy is kube-scheduler's Policy of apiVersion v1, which is gone since
 // Kubernetes 1.23.
 type legacyPolicy struct {
@@ -54,25 +52,4 @@ type tls struct {
 type resource struct {
 	Name               string `json:"name"`
 	IgnoredByScheduler bool   `json:"ignoredByScheduler"`
-}
-
-// set is a mapping that leaves out what says nothing.
-type set map[string]any
-
-func (s set) text(name, value string) {
-	if value != "" {
-		s[name] = value
-	}
-}
-
-func (s set) flag(name string, value bool) {
-	if value {
-		s[name] = value
-	}
-}
-
-func (s set) number(name string, value json.Number) {
-	if value != "" && value != "0" {
-		s[name] = value
-	}
 }

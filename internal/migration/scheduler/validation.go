@@ -10,6 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
+// maxExtenders bounds the extenders of a Policy; each is asked about every pod.
+const maxExtenders = 100
+
 func (p *legacyPolicy) validate() field.ErrorList {
 	var errs field.ErrorList
 	if w := p.HardPodAffinitySymmetricWeight; w < 0 || w > 100 {

@@ -11,23 +11,12 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	schedulerv1 "k8s.io/kube-scheduler/config/v1"
 
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/policy/shape"
-)
-
-const (
-	// Group is the API group of kube-scheduler's configuration.
-	Group = "kubescheduler.config.k8s.io"
-	// Kind is the kind of the document.
-	Kind = "KubeSchedulerConfiguration"
-)
-
-var (
-	today    = schedulerv1.SchemeGroupVersion.String()
-	versions = []string{Group + "/v1beta1", Group + "/v1beta2", Group + "/v1beta3"}
 )
 
 // Is says whether a document is a configuration of kube-scheduler, of any version.
@@ -47,7 +36,7 @@ func Convert(object map[string]any) (policy.Conversion, field.ErrorList) {
 	if apiVersion != today && !slices.Contains(versions, apiVersion) {
 		return doc, field.ErrorList{field.NotSupported(field.NewPath("apiVersion"), apiVersion, append([]string{today}, versions...))}
 	}
-	doc.Object, _ = clone(object).(map[string]any)
+	doc.Object = runtime.DeepCopyJSON(object)
 	if apiVersion != today {
 		doc.Object["apiVersion"] = today
 		doc.Add("apiVersion", "was "+apiVersion+", which kube-scheduler does not read any more")
@@ -91,32 +80,4 @@ func renewLock(doc *policy.Conversion) {
 	}
 	election["resourceLock"] = "leases"
 	doc.Add("leaderElection.resourceLock", fmt.Sprintf("was %q; only Leases are left", lock))
-}
-
-// mappings returns the mappings of a list.
-func mappings(list any) []map[string]any {
-	items, _ := list.([]any)
-	found := make([]map[string]any, len(items))
-	for i, item := range items {
-		found[i], _ = item.(map[string]any)
-	}
-	return found
-}
-
-func clone(value any) any {
-	switch v := value.(type) {
-	case map[string]any:
-		copied := make(map[string]any, len(v))
-		for key, item := range v {
-			copied[key] = clone(item)
-		}
-		return copied
-	case []any:
-		copied := make([]any, len(v))
-		for i, item := range v {
-			copied[i] = clone(item)
-		}
-		return copied
-	}
-	return value
 }

@@ -1,0 +1,78 @@
+package descheduler
+
+import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/evenkeel/evenkeel/policy"
+)
+
+// evictor is the plugin that says which pods may be evicted at all.
+const evictor = "DefaultEvictor"
+
+// conversion is one document on its way.
+type conversion struct {
+	in       document
+	raw      map[string]any // in, as it stands in the file
+	out      policy.Conversion
+	profiles []any
+	errs     field.ErrorList
+}
+
+// take copies the named fields that have a value.
+func take(to, from map[string]any, names ...string) {
+	for _, name := range names {
+		if value := from[name]; value != nil {
+			to[name] = value
+		}
+	}
+}
+
+// within returns the mapping that a field holds; empty if there is none.
+func within(object map[string]any, names ...string) map[string]any {
+	for _, name := range names {
+		object, _ = object[name].(map[string]any)
+	}
+	return object
+}
+
+// subject is the strategy that is being converted.
+type subject struct {
+	kind kind
+	// params are its parameters; raw, as they stand in the file.
+	params params
+	raw    map[string]any
+	// from is where they stand; to is where its plugin's arguments will.
+	from *field.Path
+	to   string
+}
+
+func (c *conversion) forbid(path *field.Path, text string) {
+	c.errs = append(c.errs, field.Forbidden(path, text))
+}
+
+func (c *conversion) require(path *field.Path, text string) {
+	c.errs = append(c.errs, field.Required(path, text))
+}
+
+func (c *conversion) invalid(path *field.Path, value any, text string) {
+	c.errs = append(c.errs, field.Invalid(path, value, text))
+}
+
+// The points at which plugins run.
+const (
+	deschedule = "deschedule"
+	balance    = "balance"
+)
+
+// kind is a strategy, which is a plugin of the same name today.
+type kind struct {
+	name, point string
+	// classic strategies are those that there were from the beginning.
+	classic bool
+	// neverFits says that the strategy never asked whether a pod fits elsewhere.
+	neverFits bool
+	// params are those that it looks at besides the common ones.
+	params []string
+	// args makes its plugin's arguments.
+	args func(c *conversion, s *subject) map[string]any
+}

@@ -1,0 +1,54 @@
+package pressure
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// rules is a rule file.
+type rules struct {
+	// PromJob was never read by anything.
+	PromJob struct {
+		Name string
+	}
+	Rulename map[string]rule
+}
+
+// rule is a query and the value beyond which a node is under pressure.
+type rule struct {
+	Promsql   string
+	Threshold *float64
+	// LowerIsWorse is not of dynamicScheduler: its text asks for memory.available,
+	// which its rules could not judge.
+	LowerIsWorse bool
+}
+
+func (r rule) validate(path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if strings.TrimSpace(r.Promsql) == "" {
+		errs = append(errs, field.Required(path.Child("Promsql"), "the query whose values are compared with Threshold"))
+	}
+	switch {
+	case r.Threshold == nil:
+		errs = append(errs, field.Required(path.Child("Threshold"), "the value beyond which a node is under pressure"))
+	case math.IsInf(*r.Threshold, 0) || math.IsNaN(*r.Threshold):
+		errs = append(errs, field.Invalid(path.Child("Threshold"), *r.Threshold, "must be a finite number"))
+	}
+	return errs
+}
+
+// expression keeps of several series of a node the one that is worst. The query
+// stands on lines of its own, because it may end in a comment.
+func (r rule) expression() string {
+	worst := "max"
+	if r.LowerIsWorse {
+		worst = "min"
+	}
+	return fmt.Sprintf("%s by (%s) (\n%s\n)", worst, nodeLabel, strings.TrimSpace(r.Promsql))
+}
+
+// nodeLabel is the label by which dynamicScheduler told nodes apart.
+const nodeLabel = "instance"

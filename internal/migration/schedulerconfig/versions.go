@@ -1,0 +1,26 @@
+package schedulerconfig
+
+import schedulerv1 "k8s.io/kube-scheduler/config/v1"
+
+const (
+	// Group is the API group of kube-scheduler's configuration.
+	Group = "kubescheduler.config.k8s.io"
+	// Kind is the kind of the document.
+	Kind = "KubeSchedulerConfiguration"
+)
+
+// today is the version that kube-scheduler reads, versions are those that it does not read any more.
+var (
+	today    = schedulerv1.SchemeGroupVersion.String()
+	versions = []string{Group + "/v1beta1", Group + "/v1beta2", Group + "/v1beta3"}
+)
+
+// mappings returns the mappings of a list.
+func mappings(list any) []map[string]any {
+	items, _ := list.([]any)
+	found := make([]map[string]any, len(items))
+	for i, item := range items {
+		found[i], _ = item.(map[string]any)
+	}
+	return found
+}

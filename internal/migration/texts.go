@@ -1,0 +1,88 @@
+package migration
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/evenkeel/evenkeel/policy"
+)
+
+// Help names the forms that are converted, for a help text.
+const Help = "a DeschedulerPolicy of v1alpha1, Crane's DynamicSchedulerPolicy, dynamicScheduler's rules, kube-scheduler's Policy\n" +
+	"or its KubeSchedulerConfiguration of a beta version"
+
+// expected names what a file may hold, for messages.
+const expected = "a DeschedulerPolicy (descheduler/v1alpha1 or v1alpha2), a LoadPolicy (" + policy.GroupVersion + "), " +
+	"a DynamicSchedulerPolicy (scheduler.policy.crane.io/v1alpha1), rules of dynamicScheduler (Rulename), " +
+	"a Policy or a KubeSchedulerConfiguration of kube-scheduler, or manifests of Kubernetes"
+
+func lineOf(part policy.Part) int {
+	line := part.SkippedLines + 1
+	for text := range bytes.Lines(part.Text) { // comments in front belong to nobody
+		trimmed := bytes.TrimSpace(text)
+		if len(trimmed) > 0 && trimmed[0] != '#' {
+			break
+		}
+		line++
+	}
+	return line
+}
+
+// typeText names the type of a document in messages.
+func typeText(object map[string]any) string {
+	apiVersion, kind := typeOf(object)
+	if apiVersion == "" && kind == "" {
+		return "a document without apiVersion and kind"
+	}
+	return fmt.Sprintf("apiVersion %q with kind %q", shorten(apiVersion), shorten(kind))
+}
+
+// name is how a part calls its document.
+func name(object map[string]any, fallback string) string {
+	apiVersion, kind := typeOf(object)
+	if apiVersion == "" && kind == "" {
+		return fallback
+	}
+	return shorten(apiVersion + " " + kind)
+}
+
+// objectName is how messages call an object of Kubernetes.
+func objectName(object map[string]any) string {
+	kind, _ := object["kind"].(string)
+	meta, _ := object["metadata"].(map[string]any)
+	name, _ := meta["name"].(string)
+	if namespace, _ := meta["namespace"].(string); namespace != "" {
+		name = namespace + "/" + name
+	}
+	return fmt.Sprintf("%s %q", shorten(kind), shorten(name))
+}
+
+// problemsOf returns the lines of a policy.Error.
+func problemsOf(err error) []string {
+	if invalid, ok := errors.AsType[*policy.Error](err); ok {
+		return invalid.Problems
+	}
+	return []string{err.Error()}
+}
+
+// shorten keeps messages to one readable line.
+func shorten(text string) string {
+	const most = 100
+	if runes := []rune(text); len(runes) > most {
+		text = string(runes[:most]) + "..."
+	}
+	return oneLine(text)
+}
+
+// oneLine replaces everything that YAML could take for the end of a line.
+func oneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || r == '\ufeff' || r == unicode.ReplacementChar {
+			return ' '
+		}
+		return r
+	}, text)
+}
