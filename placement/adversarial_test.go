@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-// Whatever the objects hold, there is a verdict and no panic.
-func TestStrangeObjectsGetVerdicts(t *testing.T) {
+// Whatever the objects hold, there is a result and no panic.
+func TestStrangeObjectsGetResults(t *testing.T) {
 	badSelector := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Like"}}}
 	strange := map[string]func(*v1.Pod){
 		"no spec":                     func(p *v1.Pod) { p.Spec = v1.PodSpec{NodeName: p.Spec.NodeName} },
@@ -104,7 +104,7 @@ func TestAnEmptySnapshotRefuses(t *testing.T) {
 	s := offline(t).Begin()
 	defer s.Close()
 	if v := s.Fits(aPod("web-0", "a"), "a"); v.OK {
-		t.Errorf("verdict of an empty snapshot: %+v", v)
+		t.Errorf("result of an empty snapshot: %+v", v)
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 )
 
 // One node stands for the others of its domain only where they count alike. Of zone-0, which has no matching pod, one node in
-// eight is like no other: whatever a verdict turns on, it is what the plugins say when they read every node.
-func TestVerdictsWhereNodesOfOneDomainDiffer(t *testing.T) {
+// eight is like no other: whatever a result turns on, it is what the plugins say when they read every node.
+func TestResultsWhereNodesOfOneDomainDiffer(t *testing.T) {
 	first := func(i int) bool { return i == 0 }
 	others := func(i int) bool { return i > 0 }
 	tainted := func(n *v1.Node) { nodeTaint("dedicated", v1.TaintEffectNoSchedule)(n) }

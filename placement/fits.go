@@ -18,7 +18,7 @@ type prepared struct {
 // Fits says whether kube-scheduler's filters accept a replacement of the pod on
 // the node, once with the pod removed and once with it still terminating, both
 // with the session's moves applied.
-func (s *Session) Fits(pod *v1.Pod, node string) Verdict {
+func (s *Session) Fits(pod *v1.Pod, node string) Result {
 	p, n, err := s.lookUp(pod, node)
 	if err != nil {
 		return refusal(err.Error())
@@ -33,14 +33,14 @@ func (s *Session) Fits(pod *v1.Pod, node string) Verdict {
 		return v
 	}
 	if !s.worldsDiffer(n) {
-		return Verdict{OK: true}
+		return Result{OK: true}
 	}
 	v := f.filter(s.stateIn(terminating), t.replacement, s.infoIn(terminating, n))
 	v.Terminating = !v.OK
 	return v
 }
 
-// worldsDiffer says whether the second world can bring another verdict.
+// worldsDiffer says whether the second world can bring another result.
 func (s *Session) worldsDiffer(n *nodeEntry) bool {
 	t := s.last.template.like
 	return !t.shared || len(t.affinity) > 0 || len(t.anti) > 0 || n.differs() || n == s.last.pod.node

@@ -25,119 +25,119 @@ func TestEachFilterRefusesForItsReason(t *testing.T) {
 		destination []func(*v1.Node)
 		source      []func(*v1.Node)
 		pods        []*v1.Pod
-		want        Verdict
+		want        Result
 	}{
 		"a plain pod fits an empty node": {
 			pods: []*v1.Pod{aPod("web-0", source)},
-			want: Verdict{OK: true},
+			want: Result{OK: true},
 		},
 		"a cordoned node takes nothing": {
 			destination: []func(*v1.Node){func(n *v1.Node) { n.Spec.Unschedulable = true }},
 			pods:        []*v1.Pod{aPod("web-0", source)},
-			want:        Verdict{Plugin: "NodeUnschedulable", Reason: "node(s) were unschedulable"},
+			want:        Result{Plugin: "NodeUnschedulable", Reason: "node(s) were unschedulable"},
 		},
 		"a taint that the pod does not tolerate": {
 			destination: []func(*v1.Node){nodeTaint("gpu", v1.TaintEffectNoSchedule)},
 			pods:        []*v1.Pod{aPod("web-0", source)},
-			want:        Verdict{Plugin: "TaintToleration", Reason: "node(s) had untolerated taint(s)"},
+			want:        Result{Plugin: "TaintToleration", Reason: "node(s) had untolerated taint(s)"},
 		},
 		"a preference against the node is none of the filters' business": {
 			destination: []func(*v1.Node){nodeTaint("slow", v1.TaintEffectPreferNoSchedule)},
 			pods:        []*v1.Pod{aPod("web-0", source)},
-			want:        Verdict{OK: true},
+			want:        Result{OK: true},
 		},
 		"a nodeSelector that only the source satisfies": {
 			source: []func(*v1.Node){nodeLabel("pool", "a")},
 			pods:   []*v1.Pod{aPod("web-0", source, nodeSelector("pool", "a"))},
-			want:   Verdict{Plugin: "NodeAffinity", Reason: "node(s) didn't match Pod's node affinity/selector"},
+			want:   Result{Plugin: "NodeAffinity", Reason: "node(s) didn't match Pod's node affinity/selector"},
 		},
 		"affinity to other nodes by name": {
 			pods: []*v1.Pod{aPod("web-0", source, onNodesNamed(source))},
-			want: Verdict{Plugin: "NodeAffinity", Reason: "the pod may run on named nodes only, of which this is none"},
+			want: Result{Plugin: "NodeAffinity", Reason: "the pod may run on named nodes only, of which this is none"},
 		},
 		"affinity to the node by name": {
 			pods: []*v1.Pod{aPod("web-0", source, onNodesNamed(source, destination))},
-			want: Verdict{OK: true},
+			want: Result{OK: true},
 		},
 		"a host port in use": {
 			pods: []*v1.Pod{aPod("web-0", source, hostPort(80)), aPod("other", destination, hostPort(80))},
-			want: Verdict{Plugin: "NodePorts", Reason: "node(s) didn't have free ports for the requested pod ports"},
+			want: Result{Plugin: "NodePorts", Reason: "node(s) didn't have free ports for the requested pod ports"},
 		},
 		"too little CPU left": {
 			pods: []*v1.Pod{aPod("web-0", source, cpu("2")), aPod("other", destination, cpu("2500m"))},
-			want: Verdict{Plugin: "NodeResourcesFit", Reason: "Insufficient cpu"},
+			want: Result{Plugin: "NodeResourcesFit", Reason: "Insufficient cpu"},
 		},
 		"the node has all the pods it may have": {
 			destination: []func(*v1.Node){allocatable(v1.ResourcePods, "1")},
 			pods:        []*v1.Pod{aPod("web-0", source), aPod("other", destination)},
-			want:        Verdict{Plugin: "NodeResourcesFit", Reason: "Too many pods"},
+			want:        Result{Plugin: "NodeResourcesFit", Reason: "Too many pods"},
 		},
 		"finished pods take no room": {
 			pods: []*v1.Pod{aPod("web-0", source, cpu("2")),
 				aPod("done", destination, cpu("4"), func(p *v1.Pod) { p.Status.Phase = v1.PodSucceeded })},
-			want: Verdict{OK: true},
+			want: Result{OK: true},
 		},
 		"an in-tree disk that another pod uses": {
 			pods: []*v1.Pod{aPod("web-0", source, awsVolume), aPod("other", destination, awsVolume)},
-			want: Verdict{Plugin: "VolumeRestrictions", Reason: "node(s) had no available disk"},
+			want: Result{Plugin: "VolumeRestrictions", Reason: "node(s) had no available disk"},
 		},
 		"spread: the pod's own zone is its only lawful one": {
 			source:      []func(*v1.Node){nodeLabel(zoneKey, "a")},
 			destination: []func(*v1.Node){nodeLabel(zoneKey, "b")},
 			pods: []*v1.Pod{aPod("web-0", source, podLabel("app", "web"), spread(zoneKey, 1, web)),
 				aPod("web-1", destination, podLabel("app", "web"), spread(zoneKey, 1, web))},
-			want: Verdict{Plugin: "PodTopologySpread", Reason: "node(s) didn't match pod topology spread constraints"},
+			want: Result{Plugin: "PodTopologySpread", Reason: "node(s) didn't match pod topology spread constraints"},
 		},
 		"spread: the old pod does not count where it was": {
 			source:      []func(*v1.Node){nodeLabel(zoneKey, "a")},
 			destination: []func(*v1.Node){nodeLabel(zoneKey, "a")},
 			pods: []*v1.Pod{aPod("web-0", source, podLabel("app", "web"), spread(zoneKey, 1, web)),
 				aPod("web-1", source, podLabel("app", "web"), spread(zoneKey, 1, web))},
-			want: Verdict{OK: true},
+			want: Result{OK: true},
 		},
 		"spread: no label for the topology": {
 			pods: []*v1.Pod{aPod("web-0", source, podLabel("app", "web"), spread(zoneKey, 1, web))},
-			want: Verdict{Plugin: "PodTopologySpread", Reason: "node(s) didn't match pod topology spread constraints (missing required label)"},
+			want: Result{Plugin: "PodTopologySpread", Reason: "node(s) didn't match pod topology spread constraints (missing required label)"},
 		},
 		"anti-affinity of the pod to one on the node": {
 			pods: []*v1.Pod{aPod("web-0", source, podLabel("app", "web"), antiAffinity(v1.LabelHostname, web)),
 				aPod("web-1", destination, podLabel("app", "web"))},
-			want: Verdict{Plugin: "InterPodAffinity", Reason: "node(s) didn't match pod anti-affinity rules"},
+			want: Result{Plugin: "InterPodAffinity", Reason: "node(s) didn't match pod anti-affinity rules"},
 		},
 		"anti-affinity of one on the node to the pod": {
 			pods: []*v1.Pod{aPod("web-0", source, podLabel("app", "web")),
 				aPod("other", destination, antiAffinity(v1.LabelHostname, web))},
-			want: Verdict{Plugin: "InterPodAffinity", Reason: "node(s) didn't satisfy existing pods anti-affinity rules"},
+			want: Result{Plugin: "InterPodAffinity", Reason: "node(s) didn't satisfy existing pods anti-affinity rules"},
 		},
 		"anti-affinity to its own kind in the zone counts the terminating pod": {
 			source:      []func(*v1.Node){nodeLabel(zoneKey, "a")},
 			destination: []func(*v1.Node){nodeLabel(zoneKey, "a")},
 			pods:        []*v1.Pod{aPod("web-0", source, podLabel("app", "web"), antiAffinity(zoneKey, web))},
-			want:        Verdict{Plugin: "InterPodAffinity", Reason: "node(s) didn't match pod anti-affinity rules", Terminating: true},
+			want:        Result{Plugin: "InterPodAffinity", Reason: "node(s) didn't match pod anti-affinity rules", Terminating: true},
 		},
 		"a StatefulSet pod is recreated only when it is gone": {
 			source:      []func(*v1.Node){nodeLabel(zoneKey, "a")},
 			destination: []func(*v1.Node){nodeLabel(zoneKey, "a")},
 			pods:        []*v1.Pod{aPod("db-0", source, statefulSet, podLabel("app", "web"), antiAffinity(zoneKey, web))},
-			want:        Verdict{OK: true},
+			want:        Result{OK: true},
 		},
 		"affinity to a pod that stays at the source": {
 			pods: []*v1.Pod{aPod("web-0", source, podsAffinity(v1.LabelHostname, selecting("app", "cache"))),
 				aPod("cache", source, podLabel("app", "cache"))},
-			want: Verdict{Plugin: "InterPodAffinity", Reason: "node(s) didn't match pod affinity rules"},
+			want: Result{Plugin: "InterPodAffinity", Reason: "node(s) didn't match pod affinity rules"},
 		},
 		"generic ephemeral volumes: the new claim does not exist yet": {
 			pods: []*v1.Pod{aPod("web-0", source, ephemeralVolume)},
-			want: Verdict{Plugin: "VolumeBinding",
+			want: Result{Plugin: "VolumeBinding",
 				Reason: `waiting for ephemeral volume controller to create the persistentvolumeclaim "web-0-replacement-scratch"`},
 		},
 		"resource claims without the API for them": {
 			pods: []*v1.Pod{aPod("web-0", source, resourceClaim)},
-			want: Verdict{Plugin: "DynamicResources", Reason: ReasonNoDynamicResources},
+			want: Result{Plugin: "DynamicResources", Reason: ReasonNoDynamicResources},
 		},
 		"a claim that does not exist": {
 			pods: []*v1.Pod{aPod("web-0", source, claim("none"))},
-			want: Verdict{Plugin: "VolumeRestrictions", Reason: `persistentvolumeclaim "none" not found`},
+			want: Result{Plugin: "VolumeRestrictions", Reason: `persistentvolumeclaim "none" not found`},
 		},
 	}
 	f := offline(t)
@@ -148,7 +148,7 @@ func TestEachFilterRefusesForItsReason(t *testing.T) {
 			s := f.Begin()
 			defer s.Close()
 			if diff := cmp.Diff(tc.want, s.Fits(tc.pods[0], destination)); diff != "" {
-				t.Errorf("verdict (-want +got):\n%s", diff)
+				t.Errorf("result (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -177,36 +177,36 @@ func TestVolumesOfTheClusterDecide(t *testing.T) {
 	)
 	cases := map[string]struct {
 		pods []*v1.Pod
-		want Verdict
+		want Result
 	}{
 		"ReadWriteOncePod: the old pod holds the claim while it terminates": {
 			pods: []*v1.Pod{aPod("web-0", source, claim("once-pod"))},
-			want: Verdict{Plugin: "VolumeRestrictions", Terminating: true,
+			want: Result{Plugin: "VolumeRestrictions", Terminating: true,
 				Reason: "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"},
 		},
 		"ReadWriteOncePod: a StatefulSet's pod has let go of it": {
 			pods: []*v1.Pod{aPod("db-0", source, statefulSet, claim("once-pod"))},
-			want: Verdict{OK: true},
+			want: Result{OK: true},
 		},
 		"a volume that only the source reaches": {
 			pods: []*v1.Pod{aPod("web-0", source, claim("local"))},
-			want: Verdict{Plugin: "VolumeBinding", Reason: "node(s) didn't match PersistentVolume's node affinity"},
+			want: Result{Plugin: "VolumeBinding", Reason: "node(s) didn't match PersistentVolume's node affinity"},
 		},
 		"a volume of another zone": {
 			pods: []*v1.Pod{aPod("web-0", source, claim("zonal"))},
-			want: Verdict{Plugin: "VolumeZone", Reason: "node(s) had no available volume zone"},
+			want: Result{Plugin: "VolumeZone", Reason: "node(s) had no available volume zone"},
 		},
 		"no more volumes of the driver on the node": {
 			pods: []*v1.Pod{aPod("web-0", source, claim("csi-1")), aPod("web-1", destination, claim("csi-2"))},
-			want: Verdict{Plugin: "NodeVolumeLimits", Reason: "node(s) exceed max volume count"},
+			want: Result{Plugin: "NodeVolumeLimits", Reason: "node(s) exceed max volume count"},
 		},
 		"room for one volume of the driver": {
 			pods: []*v1.Pod{aPod("web-0", source, claim("csi-1"))},
-			want: Verdict{OK: true},
+			want: Result{OK: true},
 		},
 		"a claim without a volume": {
 			pods: []*v1.Pod{aPod("web-0", source, claim("pending"))},
-			want: Verdict{Plugin: "VolumeBinding", Reason: "pod has unbound immediate PersistentVolumeClaims"},
+			want: Result{Plugin: "VolumeBinding", Reason: "pod has unbound immediate PersistentVolumeClaims"},
 		},
 	}
 	for name, tc := range cases {
@@ -216,7 +216,7 @@ func TestVolumesOfTheClusterDecide(t *testing.T) {
 			s := f.Begin()
 			defer s.Close()
 			if diff := cmp.Diff(tc.want, s.Fits(tc.pods[0], destination)); diff != "" {
-				t.Errorf("verdict (-want +got):\n%s", diff)
+				t.Errorf("result (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -297,10 +297,10 @@ func TestAllocatedResourceClaimsDecideWhereServed(t *testing.T) {
 	}
 	cases := map[string]struct {
 		allocatedOn string
-		want        Verdict
+		want        Result
 	}{
-		"devices that the destination reaches": {allocatedOn: destination, want: Verdict{OK: true}},
-		"devices of the source": {allocatedOn: source, want: Verdict{
+		"devices that the destination reaches": {allocatedOn: destination, want: Result{OK: true}},
+		"devices of the source": {allocatedOn: source, want: Result{
 			Plugin: "DynamicResources", Reason: "resourceclaim not available on the node"}},
 	}
 	for name, tc := range cases {
@@ -311,7 +311,7 @@ func TestAllocatedResourceClaimsDecideWhereServed(t *testing.T) {
 			s := f.Begin()
 			defer s.Close()
 			if diff := cmp.Diff(tc.want, s.Fits(pod, destination)); diff != "" {
-				t.Errorf("verdict (-want +got):\n%s", diff)
+				t.Errorf("result (-want +got):\n%s", diff)
 			}
 		})
 	}

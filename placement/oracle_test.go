@@ -53,7 +53,7 @@ func inFirstNamespace(c *v1.PersistentVolumeClaim) *v1.PersistentVolumeClaim {
 	return c
 }
 
-func (o *oracle) fits(pod *v1.Pod, node string) Verdict {
+func (o *oracle) fits(pod *v1.Pod, node string) Result {
 	if v := o.fitsIn(pod, node, false); !v.OK {
 		return v
 	}
@@ -62,7 +62,7 @@ func (o *oracle) fits(pod *v1.Pod, node string) Verdict {
 	return v
 }
 
-func (o *oracle) fitsIn(pod *v1.Pod, node string, terminating bool) Verdict {
+func (o *oracle) fitsIn(pod *v1.Pod, node string, terminating bool) Result {
 	o.lister.SharedLister = cache.NewSnapshot(o.world(pod, terminating), o.nodes)
 	info, err := o.lister.NodeInfos().Get(node)
 	if err != nil {
@@ -72,13 +72,13 @@ func (o *oracle) fitsIn(pod *v1.Pod, node string, terminating bool) Verdict {
 	cycle := framework.NewCycleState()
 	result, status, _ := o.plugins.RunPreFilterPlugins(o.ctx, cycle, replacement)
 	if status.IsSuccess() && !result.AllNodes() && !result.NodeNames.Has(node) {
-		return Verdict{Plugin: "NodeAffinity", Reason: "the pod may run on named nodes only, of which this is none"}
+		return Result{Plugin: "NodeAffinity", Reason: "the pod may run on named nodes only, of which this is none"}
 	}
 	if status.IsSuccess() {
 		status = o.plugins.RunFilterPlugins(o.ctx, cycle, replacement, info)
 	}
 	if status.IsSuccess() {
-		return Verdict{OK: true}
+		return Result{OK: true}
 	}
 	return refusalOf(status)
 }

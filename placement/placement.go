@@ -16,7 +16,7 @@
 // first world only. StatefulSet pods are recreated after the old pod is gone:
 // they are judged without it in both worlds.
 //
-// Invariants: verdicts equal those of kube-scheduler's plugins over the whole
+// Invariants: results equal those of kube-scheduler's plugins over the whole
 // snapshot; what a Session did leaves no trace once it is closed; no input
 // makes the package panic.
 package placement

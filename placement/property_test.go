@@ -11,8 +11,8 @@ import (
 )
 
 // For every random cluster and sequence of moves, undone moves and syncs, each
-// verdict equals that of the plugins over a snapshot made from nothing.
-func TestVerdictsEqualThoseOfFreshSnapshots(t *testing.T) {
+// result equals that of the plugins over a snapshot made from nothing.
+func TestResultsEqualThoseOfFreshSnapshots(t *testing.T) {
 	clusters := 150
 	if testing.Short() {
 		clusters = 20
@@ -27,7 +27,7 @@ func TestVerdictsEqualThoseOfFreshSnapshots(t *testing.T) {
 	}
 }
 
-// After a session is closed its moves have left no trace: the verdicts of all
+// After a session is closed its moves have left no trace: the results of all
 // pods on all nodes are those of filters that never saw it.
 func TestClosedSessionsLeaveNoTrace(t *testing.T) {
 	o := newOracle(t)
@@ -41,8 +41,8 @@ func TestClosedSessionsLeaveNoTrace(t *testing.T) {
 		s.Close()
 		fresh := newFilters(t, o.cfg)
 		syncAll(t, fresh, o.nodes, o.pods)
-		if diff := cmp.Diff(allVerdicts(fresh, o), allVerdicts(w.f, o)); diff != "" {
-			t.Fatalf("seed %d: verdicts after a closed session (-fresh +used):\n%s", seed, diff)
+		if diff := cmp.Diff(allResults(fresh, o), allResults(w.f, o)); diff != "" {
+			t.Fatalf("seed %d: results after a closed session (-fresh +used):\n%s", seed, diff)
 		}
 		for name, n := range w.f.snapshot.nodes {
 			if n.overlay != nil {
@@ -52,10 +52,10 @@ func TestClosedSessionsLeaveNoTrace(t *testing.T) {
 	}
 }
 
-func allVerdicts(f *Filters, o *oracle) map[string]Verdict {
+func allResults(f *Filters, o *oracle) map[string]Result {
 	s := f.Begin()
 	defer s.Close()
-	all := map[string]Verdict{}
+	all := map[string]Result{}
 	for _, pod := range o.pods {
 		for _, node := range o.nodes {
 			all[pod.Name+" on "+node.Name] = s.Fits(pod, node.Name)

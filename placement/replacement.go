@@ -29,7 +29,7 @@ func isStateful(pod *v1.Pod) bool {
 	return owner != nil && owner.Kind == "StatefulSet"
 }
 
-// isShareable says whether pods with an equal spec get equal verdicts. That is
+// isShareable says whether pods with an equal spec get equal results. That is
 // not so for pods with volumes or claims of their own.
 func isShareable(spec *v1.PodSpec, dynamicResources bool) bool {
 	if len(spec.ResourceClaims) > 0 {

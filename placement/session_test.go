@@ -23,7 +23,7 @@ func TestAntiAffinityLeavesOneLandingForOneMove(t *testing.T) {
 		t.Fatalf("first replica does not fit the free node: %+v", v)
 	}
 	undo := mustMove(t, s, pods[0], "free")
-	want := Verdict{Plugin: "InterPodAffinity", Reason: "node(s) didn't match pod anti-affinity rules"}
+	want := Result{Plugin: "InterPodAffinity", Reason: "node(s) didn't match pod anti-affinity rules"}
 	if diff := cmp.Diff(want, s.Fits(pods[1], "free")); diff != "" {
 		t.Errorf("second replica on the node that the first has taken (-want +got):\n%s", diff)
 	}
@@ -97,7 +97,7 @@ func TestRequestsFillUpOverMoves(t *testing.T) {
 		}
 		mustMove(t, s, pod, "cool")
 	}
-	want := Verdict{Plugin: "NodeResourcesFit", Reason: "Insufficient cpu"}
+	want := Result{Plugin: "NodeResourcesFit", Reason: "Insufficient cpu"}
 	if diff := cmp.Diff(want, s.Fits(pods[4], "cool")); diff != "" {
 		t.Errorf("fifth pod (-want +got):\n%s", diff)
 	}
@@ -107,10 +107,10 @@ func TestWhatLeavesCountsUntilItIsGone(t *testing.T) {
 	leaver := aPod("leaver", "a", cpu("3"), hostPort(80))
 	cases := map[string]struct {
 		pod  *v1.Pod
-		want Verdict
+		want Result
 	}{
-		"requests": {aPod("comer", "b", cpu("2")), Verdict{Plugin: "NodeResourcesFit", Reason: "Insufficient cpu", Terminating: true}},
-		"host port": {aPod("comer", "b", hostPort(80)), Verdict{Plugin: "NodePorts", Terminating: true,
+		"requests": {aPod("comer", "b", cpu("2")), Result{Plugin: "NodeResourcesFit", Reason: "Insufficient cpu", Terminating: true}},
+		"host port": {aPod("comer", "b", hostPort(80)), Result{Plugin: "NodePorts", Terminating: true,
 			Reason: "node(s) didn't have free ports for the requested pod ports"}},
 	}
 	for name, tc := range cases {
@@ -121,7 +121,7 @@ func TestWhatLeavesCountsUntilItIsGone(t *testing.T) {
 			defer s.Close()
 			mustMove(t, s, leaver, "c")
 			if diff := cmp.Diff(tc.want, s.Fits(tc.pod, "a")); diff != "" {
-				t.Errorf("verdict (-want +got):\n%s", diff)
+				t.Errorf("result (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -134,7 +134,7 @@ func TestSessionRefusesWhatItCannotAnswer(t *testing.T) {
 	s := f.Begin()
 	ask := func(what string, pod *v1.Pod, node, wantReason string, wantErr error) {
 		t.Helper()
-		if diff := cmp.Diff(Verdict{Reason: wantReason}, s.Fits(pod, node)); diff != "" {
+		if diff := cmp.Diff(Result{Reason: wantReason}, s.Fits(pod, node)); diff != "" {
 			t.Errorf("%s: Fits (-want +got):\n%s", what, diff)
 		}
 		if _, err := s.Move(pod, node); !errors.Is(err, wantErr) {

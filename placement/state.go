@@ -13,7 +13,7 @@ import (
 // state is what PreFilter leaves for Filter.
 type state struct {
 	cycle   fwk.CycleState
-	refused *Verdict // on every node
+	refused *Result // on every node
 	// nodes are the only ones that PreFilter leaves, nil for all; plugins are
 	// those that narrowed them.
 	nodes   sets.Set[string]
@@ -61,15 +61,15 @@ func (f *Filters) without(st *state, replacement *v1.Pod, p *podEntry) *state {
 }
 
 // filter asks the plugins about one node.
-func (f *Filters) filter(st *state, replacement *v1.Pod, info *framework.NodeInfo) Verdict {
+func (f *Filters) filter(st *state, replacement *v1.Pod, info *framework.NodeInfo) Result {
 	if st.refused != nil {
 		return *st.refused
 	}
 	if st.nodes != nil && !st.nodes.Has(info.Node().Name) {
-		return Verdict{Plugin: st.plugins, Reason: "the pod may run on named nodes only, of which this is none"}
+		return Result{Plugin: st.plugins, Reason: "the pod may run on named nodes only, of which this is none"}
 	}
 	if status := f.plugins.RunFilterPlugins(f.ctx, st.cycle, replacement, info); !status.IsSuccess() {
 		return refusalOf(status)
 	}
-	return Verdict{OK: true}
+	return Result{OK: true}
 }

@@ -14,7 +14,7 @@ type template struct {
 	replacement *v1.Pod
 	requests    *fwk.PodResource // of the replacement, nil until it is moved
 	shared      bool
-	refused     *Verdict // whatever the node
+	refused     *Result // whatever the node
 
 	// spread and affinity are the groups that the replacement's own constraints
 	// match, anti those whose required anti-affinity may match the replacement.
@@ -35,7 +35,7 @@ type template struct {
 }
 
 // plain says whether the filters see nothing of the replacement but what
-// sameSpec compares: whatever labels such pods have, they get equal verdicts.
+// sameSpec compares: whatever labels such pods have, they get equal results.
 func (t *template) plain() bool {
 	return t.shared && t.refused == nil && len(t.groups) == 0 && podAffinity(t.replacement) == nil &&
 		len(t.replacement.Spec.TopologySpreadConstraints) == 0

@@ -32,7 +32,6 @@ var (
 		"internal/app",
 		"internal/doctor",
 		"internal/sim",
-		"internal/steering",
 		"placement",
 		"policy",
 		"policy/lint",

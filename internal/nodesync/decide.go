@@ -52,8 +52,8 @@ type Foreign struct {
 	Key  string
 }
 
-// Verdict is what is to be done with a node.
-type Verdict struct {
+// Decision is what is to be done with a node.
+type Decision struct {
 	Patch   Patch
 	Foreign []Foreign
 	// Corrupt says that the node's record could not be read.
@@ -67,19 +67,19 @@ const maxAhead = time.Minute
 const highestPercent = 150
 
 // Decide says what has to change on a node for it to be as the policy wants it at a time.
-func Decide(policy Policy, node Node, now time.Time) Verdict {
+func Decide(policy Policy, node Node, now time.Time) Decision {
 	key := policy.recordKey()
 	owned, corrupt := readRecord(node.Annotations, key)
-	verdict := Verdict{Corrupt: corrupt, Patch: Patch{recordKey: key}}
+	decision := Decision{Corrupt: corrupt, Patch: Patch{recordKey: key}}
 	if node.Out {
 		policy = Policy{}
 	}
 	var owns record
-	patch := &verdict.Patch
+	patch := &decision.Patch
 	part := func(kind Kind, have, ours map[string]string, want map[string]wish) (changes, map[string]string) {
 		changed, kept, foreign := reconcile(have, ours, want)
 		for _, key := range foreign {
-			verdict.Foreign = append(verdict.Foreign, Foreign{kind, key})
+			decision.Foreign = append(decision.Foreign, Foreign{kind, key})
 		}
 		return changed, kept
 	}
@@ -101,7 +101,7 @@ func Decide(policy Policy, node Node, now time.Time) Verdict {
 		// A corrupt record stays for a person to look at.
 		patch.recordChanged = true
 	}
-	return verdict
+	return decision
 }
 
 // wish is what a key is to have: a value, or if keep whatever we gave it before.

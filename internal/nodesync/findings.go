@@ -14,11 +14,11 @@ type finding struct {
 // corruptRecord is the finding of records that cannot be read.
 var corruptRecord = Foreign{Kind: KindRecord}
 
-func (f findings) add(node string, verdict Verdict) {
-	for _, foreign := range verdict.Foreign {
+func (f findings) add(node string, decision Decision) {
+	for _, foreign := range decision.Foreign {
 		f.count(foreign, node)
 	}
-	if verdict.Corrupt {
+	if decision.Corrupt {
 		f.count(corruptRecord, node)
 	}
 }

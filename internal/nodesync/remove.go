@@ -86,10 +86,10 @@ func (w *writer) page(ctx context.Context, from string) (*v1.NodeList, error) {
 func (r *Report) remove(ctx context.Context, w *writer, node recordedNode) error {
 	corrupt := false
 	patch, ended, err := w.apply(ctx, node.Object, func(object Object) Patch {
-		verdict := Decide(Policy{Record: node.key}, Node{Object: object}, time.Time{})
-		corrupt = verdict.Corrupt
-		verdict.Patch.recordChanged = verdict.Patch.recordChanged || corrupt
-		return verdict.Patch
+		decision := Decide(Policy{Record: node.key}, Node{Object: object}, time.Time{})
+		corrupt = decision.Corrupt
+		decision.Patch.recordChanged = decision.Patch.recordChanged || corrupt
+		return decision.Patch
 	})
 	if err == nil && ended == resultConflict {
 		err = fmt.Errorf("patching node %q: others changed it each time", node.Name)

@@ -152,10 +152,10 @@ func (s *Syncer) decide(logger klog.Logger) []due {
 	var work []due
 	found := findings{}
 	for _, node := range s.config.Nodes() {
-		verdict := Decide(s.config.Policy, node, s.config.Now())
-		found.add(node.Name, verdict)
-		if !verdict.Patch.Empty() {
-			work = append(work, due{node, verdict.Patch.Urgent()})
+		decision := Decide(s.config.Policy, node, s.config.Now())
+		found.add(node.Name, decision)
+		if !decision.Patch.Empty() {
+			work = append(work, due{node, decision.Patch.Urgent()})
 		}
 	}
 	s.tell(logger, found)

@@ -35,7 +35,7 @@ func (a *asked) judge(known *placesCache, nodes []fwk.NodeInfo) bool {
 		return false
 	}
 	a.places = known.of(a.steering, nodes)
-	a.refused = a.steering.Verdicts()
+	a.refused = a.steering.Rejects()
 	return a.refused != nil || a.steering.Replaces()
 }
 

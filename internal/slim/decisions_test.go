@@ -34,8 +34,8 @@ func TestDecisionsAreThoseOnWholePods(t *testing.T) {
 				t.Errorf("seed %d, pod %q (-whole +stored):\n%s", seed, pod.Name, diff)
 			}
 		}
-		want := verdicts(t, onWhole, nodes, whole)
-		if diff := cmp.Diff(want, verdicts(t, onStored, nodes, stored)); diff != "" {
+		want := results(t, onWhole, nodes, whole)
+		if diff := cmp.Diff(want, results(t, onStored, nodes, stored)); diff != "" {
 			t.Errorf("seed %d: verdicts (-whole +stored):\n%s", seed, diff)
 		}
 		for _, verdict := range want {
@@ -57,14 +57,14 @@ func newFilters(t *testing.T) *placement.Filters {
 	return filters
 }
 
-func verdicts(t *testing.T, filters *placement.Filters, nodes []*v1.Node, pods []*v1.Pod) map[string]placement.Verdict {
+func results(t *testing.T, filters *placement.Filters, nodes []*v1.Node, pods []*v1.Pod) map[string]placement.Result {
 	t.Helper()
 	if err := filters.Sync(nodes, pods); err != nil {
 		t.Fatal(err)
 	}
 	session := filters.Begin()
 	defer session.Close()
-	all := map[string]placement.Verdict{}
+	all := map[string]placement.Result{}
 	for _, pod := range pods {
 		for _, node := range nodes {
 			all[pod.Name+" on "+node.Name] = session.Fits(pod, node.Name)

@@ -75,8 +75,8 @@ func (c *Cycle) Reject(node int32) extender.Reject {
 	return reasons[0]
 }
 
-// Verdicts says what Reject says of each node that is known, by index, and may be nil where it refuses none.
-func (c *Cycle) Verdicts() []extender.Reject {
+// Rejects returns what Reject returns for each node that is known, by index; it may be nil where it refuses none.
+func (c *Cycle) Rejects() []extender.Reject {
 	if c.Neutral() {
 		return nil
 	}

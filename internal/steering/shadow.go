@@ -30,13 +30,10 @@ type Shadow struct {
 	mu      sync.Mutex // held for no longer than it takes to look up one pod, or to settle those that were found
 	pending *questions
 	recent  placements
-	counts  map[Verdict]int64
+	counts  map[Comparison]int64
 }
 
-var (
-	_ extender.Judge   = (*Shadow)(nil)
-	_ extender.Indexed = shadowRound{}
-)
+var _ extender.Judge = (*Shadow)(nil)
 
 // NewShadow returns a Shadow of what a Judge would answer and registers its metrics; a nil registerer keeps them private.
 func NewShadow(judge *Judge, reg prometheus.Registerer) (*Shadow, error) {
@@ -48,46 +45,8 @@ func NewShadow(judge *Judge, reg prometheus.Registerer) (*Shadow, error) {
 		return nil, err
 	}
 	return &Shadow{
-		judge: judge, metrics: metrics, pending: newQuestions(maxQuestions, maxAnswers), counts: map[Verdict]int64{},
+		judge: judge, metrics: metrics, pending: newQuestions(maxQuestions, maxAnswers), counts: map[Comparison]int64{},
 	}, nil
-}
-
-// Begin opens a round on the newest observation.
-func (s *Shadow) Begin() extender.Round {
-	r := round{judge: s.judge, index: noNames}
-	if latest := s.judge.observer.Latest(); latest != nil {
-		r.observation, r.index = latest, s.judge.indexOf(latest.Board)
-	}
-	return shadowRound{round: r, shadow: s}
-}
-
-// shadowRound leaves every answer as it arrives, which is neutral.
-type shadowRound struct {
-	round
-	shadow *Shadow
-}
-
-// Filter keeps all nodes and remembers what would have been answered.
-func (r shadowRound) Filter(pod *extender.Pod, nodes []int32, _ []extender.Reject) { r.ask(pod, nodes) }
-
-// Prioritize prefers no node and remembers what would have been answered.
-func (r shadowRound) Prioritize(pod *extender.Pod, nodes []int32, _ []int8) { r.ask(pod, nodes) }
-
-// ask remembers the answer to one request; the newest about a pod counts.
-func (r shadowRound) ask(pod *extender.Pod, nodes []int32) {
-	s, now := r.shadow, r.judge.now()
-	s.asked.Add(1)
-	s.last.Store(now.Unix())
-	if pod.UID == "" { // it could not be recognised when it is bound
-		return
-	}
-	asked := r.advise(pod, nodes, now)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for range s.pending.add(asked) {
-		s.count(Dropped)
-	}
-	s.metrics.pending.Set(float64(s.pending.len()))
 }
 
 // Run compares after each observation until the context ends.
@@ -108,7 +67,7 @@ func (s *Shadow) Run(ctx context.Context) error {
 		}
 		last = latest
 		for _, placement := range s.Settle(latest) {
-			logger.Info("Placement compared", "pod", klog.KRef(placement.Namespace, placement.Pod), "verdict", placement.Verdict,
+			logger.Info("Placement compared", "pod", klog.KRef(placement.Namespace, placement.Pod), "verdict", placement.Comparison,
 				"scoreGap", placement.ScoreGap, "chosen", placement.Chosen, "best", placement.Best, "rejected", placement.Rejected)
 		}
 	}
@@ -163,13 +122,13 @@ func inOrder(a, b Placement) int { return cmp.Or(a.Asked.Compare(b.Asked), cmp.C
 
 func (s *Shadow) settle(placement *Placement) {
 	s.recent.add(*placement)
-	s.count(placement.Verdict)
+	s.count(placement.Comparison)
 	if placement.ScoreGap != nil {
 		s.metrics.gap.Observe(float64(*placement.ScoreGap))
 	}
 }
 
-func (s *Shadow) count(verdict Verdict) {
-	s.counts[verdict]++
-	s.metrics.placements[verdict].Inc()
+func (s *Shadow) count(comparison Comparison) {
+	s.counts[comparison]++
+	s.metrics.placements[comparison].Inc()
 }

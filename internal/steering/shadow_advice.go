@@ -7,30 +7,6 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// question is a request about a pod with what would have been answered.
-type question struct {
-	namespace, name, uid string
-	at                   time.Time
-	// index finds the nodes that the answers are about; nil before the first observation.
-	index   *extender.Index
-	answers []answer
-	// candidates counts the nodes of the request, rejected those that the filter would have rejected, a few of them named.
-	candidates, rejected int
-	examples             []RejectedNode
-	// allRejected says that there was no other node: the reply would have kept them all.
-	allRejected bool
-	best        *Considered
-}
-
-// answer is what would have been said of one node. There are as many as nodes in a request, so it is small.
-type answer struct {
-	node      int32
-	score     int8
-	reason    extender.Reject
-	known     bool
-	predicted [cluster.NumResources]float32 // percent of allocatable with the pod
-}
-
 // scratch is what one answer is worked out in.
 type scratch struct {
 	reasons []extender.Reject
@@ -120,22 +96,42 @@ func (r shadowRound) answer(q *question, nodes []int32, amounts cluster.Amounts,
 	}
 }
 
-// before orders answers by score, equal ones by what is known and how cool the node is.
-func (a *answer) before(b *answer) bool {
-	switch {
-	case a.score != b.score:
-		return a.score > b.score
-	case a.known != b.known:
-		return a.known
-	default:
-		return a.hottest() < b.hottest()
+// Begin opens a round on the newest observation.
+func (s *Shadow) Begin() extender.Round {
+	r := round{judge: s.judge, index: noNames}
+	if latest := s.judge.observer.Latest(); latest != nil {
+		r.observation, r.index = latest, s.judge.indexOf(latest.Board)
 	}
+	return shadowRound{round: r, shadow: s}
 }
 
-func (a *answer) hottest() float32 {
-	hottest := a.predicted[0]
-	for _, percent := range a.predicted[1:] {
-		hottest = max(hottest, percent)
+var _ extender.Indexed = shadowRound{}
+
+// shadowRound leaves every answer as it arrives, which is neutral.
+type shadowRound struct {
+	round
+	shadow *Shadow
+}
+
+// Filter keeps all nodes and remembers what would have been answered.
+func (r shadowRound) Filter(pod *extender.Pod, nodes []int32, _ []extender.Reject) { r.ask(pod, nodes) }
+
+// Prioritize prefers no node and remembers what would have been answered.
+func (r shadowRound) Prioritize(pod *extender.Pod, nodes []int32, _ []int8) { r.ask(pod, nodes) }
+
+// ask remembers the answer to one request; the newest about a pod counts.
+func (r shadowRound) ask(pod *extender.Pod, nodes []int32) {
+	s, now := r.shadow, r.judge.now()
+	s.asked.Add(1)
+	s.last.Store(now.Unix())
+	if pod.UID == "" { // it could not be recognised when it is bound
+		return
 	}
-	return hottest
+	asked := r.advise(pod, nodes, now)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for range s.pending.add(asked) {
+		s.count(Dropped)
+	}
+	s.metrics.pending.Set(float64(s.pending.len()))
 }

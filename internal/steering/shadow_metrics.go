@@ -9,9 +9,9 @@ import (
 	"github.com/evenkeel/evenkeel/scorer"
 )
 
-// shadowMetrics has every verdict from the start.
+// shadowMetrics has every comparison from the start.
 type shadowMetrics struct {
-	placements map[Verdict]prometheus.Counter
+	placements map[Comparison]prometheus.Counter
 	gap        prometheus.Histogram
 	pending    prometheus.Gauge
 }
@@ -22,7 +22,7 @@ func newShadowMetrics(reg prometheus.Registerer) (*shadowMetrics, error) {
 		Help: "Pods that kube-scheduler asked about while answers were neutral, by how its choice compares with what it would have been told.",
 	}, []string{"verdict"})
 	m := &shadowMetrics{
-		placements: map[Verdict]prometheus.Counter{},
+		placements: map[Comparison]prometheus.Counter{},
 		gap: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "evenkeel_shadow_score_gap",
 			Help:    "Points of ten by which the best node of a request would have scored above the one that kube-scheduler chose.",
@@ -32,8 +32,8 @@ func newShadowMetrics(reg prometheus.Registerer) (*shadowMetrics, error) {
 			Name: "evenkeel_shadow_pending", Help: "Pods that were asked about and not seen on a node yet.",
 		}),
 	}
-	for _, verdict := range Verdicts() {
-		m.placements[verdict] = placements.WithLabelValues(string(verdict))
+	for _, comparison := range Comparisons() {
+		m.placements[comparison] = placements.WithLabelValues(string(comparison))
 	}
 	if reg == nil {
 		return m, nil

@@ -1,36 +1,33 @@
 package steering
 
 import (
-	"math"
-	"slices"
 	"time"
 
-	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// Verdict is how a placement of kube-scheduler compares with what would have been answered.
-type Verdict string
+// Comparison is how a placement of kube-scheduler compares with what would have been answered.
+type Comparison string
 
-// The verdicts. All but the last two are about a pod that was seen on a node.
+// The comparisons. All but the last two are about a pod that was seen on a node.
 const (
 	// Best: no node of the request would have had a higher score.
-	Best Verdict = "best"
+	Best Comparison = "best"
 	// BetterKnown: another node of the request would have had a higher score.
-	BetterKnown Verdict = "better_known"
+	BetterKnown Comparison = "better_known"
 	// WouldReject: the filter would have kept the pod off its node.
-	WouldReject Verdict = "would_reject"
+	WouldReject Comparison = "would_reject"
 	// Unmeasured: the usage of the pod's node is not known, or the node was not in the request.
-	Unmeasured Verdict = "unknown"
+	Unmeasured Comparison = "unknown"
 	// Unbound: the pod was on no node for ten minutes after it was last asked for, or went before it was seen on one.
-	Unbound Verdict = "unbound"
+	Unbound Comparison = "unbound"
 	// Dropped: the answer made room for newer ones before the pod was seen.
-	Dropped Verdict = "dropped"
+	Dropped Comparison = "dropped"
 )
 
-// Verdicts returns all verdicts.
-func Verdicts() []Verdict {
-	return []Verdict{Best, BetterKnown, WouldReject, Unmeasured, Unbound, Dropped}
+// Comparisons returns all comparisons.
+func Comparisons() []Comparison {
+	return []Comparison{Best, BetterKnown, WouldReject, Unmeasured, Unbound, Dropped}
 }
 
 // Placement is where kube-scheduler put a pod, beside what it would have been told.
@@ -39,9 +36,9 @@ type Placement struct {
 	Pod       string `json:"pod"`
 	UID       string `json:"uid"`
 	// Asked is when kube-scheduler last asked, Seen when the pod was first observed on its node.
-	Asked   time.Time `json:"asked"`
-	Seen    time.Time `json:"seen"`
-	Verdict Verdict   `json:"verdict"`
+	Asked      time.Time  `json:"asked"`
+	Seen       time.Time  `json:"seen"`
+	Comparison Comparison `json:"verdict"`
 	// ScoreGap is by how many points of ten the best score is above that of the node chosen; a rejected node has none of
 	// them. It is missing where there is nothing to compare.
 	ScoreGap *int       `json:"scoreGap,omitempty"`
@@ -57,33 +54,10 @@ type Placement struct {
 	AllRejected bool `json:"allRejected,omitempty"`
 }
 
-// Considered is a node of a request as it would have been answered for.
-type Considered struct {
-	Node string `json:"node"`
-	// Score is 0 to 10; missing where the node would have been rejected or was not in the request.
-	Score *int `json:"score,omitempty"`
-	// Rejected is why the filter would have kept the pod off the node.
-	Rejected string `json:"rejected,omitempty"`
-	// Predicted is the node's usage with the pod on it, as it was known when kube-scheduler asked; missing where it was not.
-	Predicted *PredictedPercent `json:"predictedPercent,omitempty"`
-}
-
-// PredictedPercent is predicted usage in percent of allocatable.
-type PredictedPercent struct {
-	CPU    float64 `json:"cpu"`
-	Memory float64 `json:"memory"`
-}
-
-// RejectedNode is a node that the filter would have rejected, and why.
-type RejectedNode struct {
-	Node   string `json:"node"`
-	Reason string `json:"reason"`
-}
-
 // compare judges the node that kube-scheduler chose.
 func (q *question) compare(node string, seen time.Time) Placement {
 	placement := Placement{
-		Namespace: q.namespace, Pod: q.name, UID: q.uid, Asked: q.at, Seen: seen, Verdict: Unmeasured, Best: q.best,
+		Namespace: q.namespace, Pod: q.name, UID: q.uid, Asked: q.at, Seen: seen, Comparison: Unmeasured, Best: q.best,
 		Chosen: Considered{Node: node}, Candidates: q.candidates, Rejected: q.rejected, RejectedNodes: q.examples,
 		AllRejected: q.allRejected,
 	}
@@ -103,47 +77,14 @@ func (q *question) compare(node string, seen time.Time) Placement {
 	}
 	switch {
 	case rejected:
-		placement.Verdict = WouldReject
+		placement.Comparison = WouldReject
 	case gap > 0:
-		placement.Verdict = BetterKnown
+		placement.Comparison = BetterKnown
 	default:
-		placement.Verdict = Best
+		placement.Comparison = Best
 	}
 	return placement
 }
-
-// find returns the answer about a node; nil where the request did not have it or it was not known by then.
-func (q *question) find(node string) *answer {
-	if q.index == nil {
-		return nil
-	}
-	wanted := int32(q.index.Find([]byte(node))) //nolint:gosec // a cluster has fewer than 2^31 nodes
-	if wanted < 0 {
-		return nil
-	}
-	i := slices.IndexFunc(q.answers, func(a answer) bool { return a.node == wanted })
-	if i < 0 {
-		return nil
-	}
-	return &q.answers[i]
-}
-
-func (a *answer) considered(node string) Considered {
-	c := Considered{Node: node}
-	if a.reason == extender.RejectNone {
-		score := int(a.score)
-		c.Score = &score
-	} else {
-		c.Rejected = a.reason.String()
-	}
-	if a.known {
-		c.Predicted = &PredictedPercent{CPU: tenths(a.predicted[cluster.CPU]), Memory: tenths(a.predicted[cluster.Memory])}
-	}
-	return c
-}
-
-// tenths rounds to what is worth printing.
-func tenths(percent float32) float64 { return math.Round(float64(percent)*10) / 10 }
 
 // placements are the newest ones.
 type placements struct {

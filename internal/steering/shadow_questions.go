@@ -2,7 +2,12 @@ package steering
 
 import (
 	"container/list"
+	"math"
+	"slices"
 	"time"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
 // The bounds of what a Shadow remembers.
@@ -82,3 +87,103 @@ func (q *questions) uids() map[string]struct{} {
 	}
 	return uids
 }
+
+// question is a request about a pod with what would have been answered.
+type question struct {
+	namespace, name, uid string
+	at                   time.Time
+	// index finds the nodes that the answers are about; nil before the first observation.
+	index   *extender.Index
+	answers []answer
+	// candidates counts the nodes of the request, rejected those that the filter would have rejected, a few of them named.
+	candidates, rejected int
+	examples             []RejectedNode
+	// allRejected says that there was no other node: the reply would have kept them all.
+	allRejected bool
+	best        *Considered
+}
+
+// answer is what would have been said of one node. There are as many as nodes in a request, so it is small.
+type answer struct {
+	node      int32
+	score     int8
+	reason    extender.Reject
+	known     bool
+	predicted [cluster.NumResources]float32 // percent of allocatable with the pod
+}
+
+// before orders answers by score, equal ones by what is known and how cool the node is.
+func (a *answer) before(b *answer) bool {
+	switch {
+	case a.score != b.score:
+		return a.score > b.score
+	case a.known != b.known:
+		return a.known
+	default:
+		return a.hottest() < b.hottest()
+	}
+}
+
+func (a *answer) hottest() float32 {
+	hottest := a.predicted[0]
+	for _, percent := range a.predicted[1:] {
+		hottest = max(hottest, percent)
+	}
+	return hottest
+}
+
+// Considered is a node of a request as it would have been answered for.
+type Considered struct {
+	Node string `json:"node"`
+	// Score is 0 to 10; missing where the node would have been rejected or was not in the request.
+	Score *int `json:"score,omitempty"`
+	// Rejected is why the filter would have kept the pod off the node.
+	Rejected string `json:"rejected,omitempty"`
+	// Predicted is the node's usage with the pod on it, as it was known when kube-scheduler asked; missing where it was not.
+	Predicted *PredictedPercent `json:"predictedPercent,omitempty"`
+}
+
+// PredictedPercent is predicted usage in percent of allocatable.
+type PredictedPercent struct {
+	CPU    float64 `json:"cpu"`
+	Memory float64 `json:"memory"`
+}
+
+// RejectedNode is a node that the filter would have rejected, and why.
+type RejectedNode struct {
+	Node   string `json:"node"`
+	Reason string `json:"reason"`
+}
+
+// find returns the answer about a node; nil where the request did not have it or it was not known by then.
+func (q *question) find(node string) *answer {
+	if q.index == nil {
+		return nil
+	}
+	wanted := int32(q.index.Find([]byte(node))) //nolint:gosec // a cluster has fewer than 2^31 nodes
+	if wanted < 0 {
+		return nil
+	}
+	i := slices.IndexFunc(q.answers, func(a answer) bool { return a.node == wanted })
+	if i < 0 {
+		return nil
+	}
+	return &q.answers[i]
+}
+
+func (a *answer) considered(node string) Considered {
+	c := Considered{Node: node}
+	if a.reason == extender.RejectNone {
+		score := int(a.score)
+		c.Score = &score
+	} else {
+		c.Rejected = a.reason.String()
+	}
+	if a.known {
+		c.Predicted = &PredictedPercent{CPU: tenths(a.predicted[cluster.CPU]), Memory: tenths(a.predicted[cluster.Memory])}
+	}
+	return c
+}
+
+// tenths rounds to what is worth printing.
+func tenths(percent float32) float64 { return math.Round(float64(percent)*10) / 10 }

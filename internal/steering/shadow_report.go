@@ -9,8 +9,8 @@ type ShadowSummary struct {
 	LastAsked time.Time `json:"lastAsked,omitzero"`
 	// Pending counts the pods that were not seen on a node yet.
 	Pending int `json:"pending"`
-	// Placements counts the others by verdict.
-	Placements map[Verdict]int64 `json:"placements"`
+	// Placements counts the others by comparison.
+	Placements map[Comparison]int64 `json:"placements"`
 }
 
 // ShadowReport is what was compared, the newest placements one by one.
@@ -35,12 +35,12 @@ func (s *Shadow) Report() ShadowReport {
 }
 
 func (s *Shadow) summary() ShadowSummary {
-	summary := ShadowSummary{Asked: s.asked.Load(), Pending: s.pending.len(), Placements: map[Verdict]int64{}}
+	summary := ShadowSummary{Asked: s.asked.Load(), Pending: s.pending.len(), Placements: map[Comparison]int64{}}
 	if last := s.last.Load(); last != 0 {
 		summary.LastAsked = time.Unix(last, 0).UTC()
 	}
-	for _, verdict := range Verdicts() {
-		summary.Placements[verdict] = s.counts[verdict]
+	for _, comparison := range Comparisons() {
+		summary.Placements[comparison] = s.counts[comparison]
 	}
 	return summary
 }

@@ -103,37 +103,37 @@ func TestVerdicts(t *testing.T) {
 		want    Placement
 	}{
 		"the best": {everyNode, "cooler", Placement{
-			Verdict: Best, ScoreGap: gap(0), Chosen: *cooler, Best: cooler, Rejected: 2, RejectedNodes: hot,
+			Comparison: Best, ScoreGap: gap(0), Chosen: *cooler, Best: cooler, Rejected: 2, RejectedNodes: hot,
 		}},
 		"one not so good": {everyNode, "cool", Placement{
-			Verdict: BetterKnown, ScoreGap: gap(1), Chosen: *at("cool", 9, 18.5), Best: cooler, Rejected: 2, RejectedNodes: hot,
+			Comparison: BetterKnown, ScoreGap: gap(1), Chosen: *at("cool", 9, 18.5), Best: cooler, Rejected: 2, RejectedNodes: hot,
 		}},
 		"the worst that is not rejected": {everyNode, "warm", Placement{
-			Verdict: BetterKnown, ScoreGap: gap(10), Chosen: *at("warm", 0, 48.5), Best: cooler, Rejected: 2, RejectedNodes: hot,
+			Comparison: BetterKnown, ScoreGap: gap(10), Chosen: *at("warm", 0, 48.5), Best: cooler, Rejected: 2, RejectedNodes: hot,
 		}},
 		"a hot one": {everyNode, "hot", Placement{
-			Verdict: WouldReject, ScoreGap: gap(10), Best: cooler, Rejected: 2, RejectedNodes: hot,
+			Comparison: WouldReject, ScoreGap: gap(10), Best: cooler, Rejected: 2, RejectedNodes: hot,
 			Chosen: Considered{Node: "hot", Rejected: "Hot", Predicted: &PredictedPercent{CPU: 78.5}},
 		}},
 		"a hot one beside nodes that nobody knows": {[]string{"hot", "nobody-knows"}, "hot", Placement{
-			Verdict: WouldReject, Rejected: 1, RejectedNodes: hot[:1],
+			Comparison: WouldReject, Rejected: 1, RejectedNodes: hot[:1],
 			Chosen: Considered{Node: "hot", Rejected: "Hot", Predicted: &PredictedPercent{CPU: 78.5}},
 		}},
 		"all are hot, so none is rejected": {[]string{"hotter", "hot"}, "hot", Placement{
-			Verdict: Best, ScoreGap: gap(0), Chosen: *at("hot", 10, 78.5), Best: at("hot", 10, 78.5),
+			Comparison: Best, ScoreGap: gap(0), Chosen: *at("hot", 10, 78.5), Best: at("hot", 10, 78.5),
 			Rejected: 2, RejectedNodes: []RejectedNode{hot[1], hot[0]}, AllRejected: true,
 		}},
 		"one whose usage is not known": {everyNode, "silent", Placement{
-			Verdict: Unmeasured, Chosen: Considered{Node: "silent", Score: &median}, Best: cooler, Rejected: 2, RejectedNodes: hot,
+			Comparison: Unmeasured, Chosen: Considered{Node: "silent", Score: &median}, Best: cooler, Rejected: 2, RejectedNodes: hot,
 		}},
 		"one that was not known when it was asked": {everyNode, "nobody-knows", Placement{
-			Verdict: Unmeasured, Chosen: Considered{Node: "nobody-knows"}, Best: cooler, Rejected: 2, RejectedNodes: hot,
+			Comparison: Unmeasured, Chosen: Considered{Node: "nobody-knows"}, Best: cooler, Rejected: 2, RejectedNodes: hot,
 		}},
 		"one that was not in the request": {[]string{"cooler", "warm"}, "cool", Placement{
-			Verdict: Unmeasured, Chosen: Considered{Node: "cool"}, Best: cooler,
+			Comparison: Unmeasured, Chosen: Considered{Node: "cool"}, Best: cooler,
 		}},
 		"the only one": {[]string{"warm"}, "warm", Placement{
-			Verdict: Best, ScoreGap: gap(0), Chosen: *at("warm", 5, 48.5), Best: at("warm", 5, 48.5),
+			Comparison: Best, ScoreGap: gap(0), Chosen: *at("warm", 5, 48.5), Best: at("warm", 5, 48.5),
 		}},
 	}
 	for name, tc := range cases {
@@ -165,7 +165,7 @@ func TestVerdictBeforeTheFirstObservation(t *testing.T) {
 	b.place("p", "a")
 	b.sample()
 	got := s.Settle(b.observer.Latest())
-	if len(got) != 1 || got[0].Verdict != Unmeasured || got[0].ScoreGap != nil || got[0].Best != nil || got[0].Candidates != 2 {
+	if len(got) != 1 || got[0].Comparison != Unmeasured || got[0].ScoreGap != nil || got[0].Best != nil || got[0].Candidates != 2 {
 		t.Errorf("placements %+v, want one unknown", got)
 	}
 }
@@ -183,7 +183,7 @@ func TestLastAnswerCounts(t *testing.T) {
 	b.place("p", "cool")
 	b.sample()
 	got := s.Settle(b.observer.Latest())
-	if len(got) != 1 || got[0].Verdict != Best || got[0].Candidates != 2 || got[0].Rejected != 0 {
+	if len(got) != 1 || got[0].Comparison != Best || got[0].Candidates != 2 || got[0].Rejected != 0 {
 		t.Errorf("placements %+v, want the best of two", got)
 	}
 	if again := s.Settle(b.observer.Latest()); len(again) != 0 {
@@ -207,7 +207,7 @@ func TestAnswersDoNotMix(t *testing.T) {
 	s.Settle(b.observer.Latest())
 	recent := s.Report().Recent
 	for _, placement := range recent {
-		if placement.Verdict != Best || placement.Rejected != 1 || placement.AllRejected {
+		if placement.Comparison != Best || placement.Rejected != 1 || placement.AllRejected {
 			t.Errorf("%+v, want the only cool node to be the best and the hot one rejected", placement)
 		}
 	}
@@ -228,7 +228,7 @@ func TestVerdictAfterNodesCame(t *testing.T) {
 	b.place("p", "warm")
 	b.sample()
 	got := s.Settle(b.observer.Latest())
-	if len(got) != 1 || got[0].Verdict != BetterKnown || got[0].Best.Node != "cooler" || *got[0].ScoreGap != 10 {
+	if len(got) != 1 || got[0].Comparison != BetterKnown || got[0].Best.Node != "cooler" || *got[0].ScoreGap != 10 {
 		t.Errorf("placements %+v, want warm 10 points below cooler", got)
 	}
 }
@@ -254,7 +254,7 @@ func TestShadowTakesUpNoMove(t *testing.T) {
 	b.bind("new", "cooler")
 	b.sample()
 	got := s.Settle(b.observer.Latest())
-	if len(got) != 1 || got[0].Verdict != WouldReject || got[0].Chosen.Rejected != "Source" {
+	if len(got) != 1 || got[0].Comparison != WouldReject || got[0].Chosen.Rejected != "Source" {
 		t.Errorf("placements %+v, want the source rejected", got)
 	}
 }
@@ -367,7 +367,7 @@ evenkeel_shadow_placements_total{verdict="would_reject"} 1
 		t.Errorf("score gaps: %s, want 0, 10 and 10", got)
 	}
 	report := s.Report()
-	wantSummary := ShadowSummary{Asked: 4, LastAsked: asked, Pending: 1, Placements: map[Verdict]int64{
+	wantSummary := ShadowSummary{Asked: 4, LastAsked: asked, Pending: 1, Placements: map[Comparison]int64{
 		Best: 1, BetterKnown: 1, WouldReject: 1, Unmeasured: 0, Unbound: 0, Dropped: 0,
 	}}
 	if diff := cmp.Diff(wantSummary, report.ShadowSummary); diff != "" {

@@ -187,14 +187,14 @@ func (s sessionPlacement) Fits(pod *cluster.Pod, node string) (bool, string) {
 	if object == nil {
 		return false, "the pod is gone"
 	}
-	verdict := s.session.Fits(object, node)
-	if verdict.OK {
+	result := s.session.Fits(object, node)
+	if result.OK {
 		return true, ""
 	}
-	if verdict.Plugin == "" {
-		return false, verdict.Reason
+	if result.Plugin == "" {
+		return false, result.Reason
 	}
-	return false, verdict.Plugin + ": " + verdict.Reason
+	return false, result.Plugin + ": " + result.Reason
 }
 
 func (s sessionPlacement) Move(pod *cluster.Pod, to string) (func(), error) {

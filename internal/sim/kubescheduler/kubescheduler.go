@@ -95,7 +95,7 @@ func (s *Scheduler) Place(pod *v1.Pod) (node string, err error) {
 }
 
 // filter fills feasible.
-func (s *Scheduler) filter(state fwk.CycleState, pod *v1.Pod, known []verdict) error {
+func (s *Scheduler) filter(state fwk.CycleState, pod *v1.Pod, known []remembered) error {
 	s.feasible = s.feasible[:0]
 	result, status, _ := s.plugins.RunPreFilterPlugins(s.ctx, state, pod)
 	if !status.IsSuccess() {
@@ -121,13 +121,13 @@ func (s *Scheduler) filter(state fwk.CycleState, pod *v1.Pod, known []verdict) e
 }
 
 // fits says whether a node takes the pod, and brings what is known of it up to date.
-func (s *Scheduler) fits(state fwk.CycleState, pod *v1.Pod, i int, known []verdict) bool {
+func (s *Scheduler) fits(state fwk.CycleState, pod *v1.Pod, i int, known []remembered) bool {
 	if known != nil && known[i].version == s.nodes.versions[i] {
 		return known[i].fits
 	}
 	fits := s.plugins.RunFilterPlugins(s.ctx, state, pod, s.nodes.infos[i]).IsSuccess()
 	if known != nil {
-		known[i] = verdict{version: s.nodes.versions[i], fits: fits}
+		known[i] = remembered{version: s.nodes.versions[i], fits: fits}
 	}
 	return fits
 }
@@ -167,7 +167,7 @@ func (s *Scheduler) feasibleNames() []string {
 }
 
 // score fills scores.
-func (s *Scheduler) score(state fwk.CycleState, pod *v1.Pod, known []verdict) error {
+func (s *Scheduler) score(state fwk.CycleState, pod *v1.Pod, known []remembered) error {
 	s.scores, s.unscored, s.infos = s.scores[:0], s.unscored[:0], s.infos[:0]
 	for k, i := range s.feasible {
 		if known != nil && known[i].scored {
@@ -188,7 +188,7 @@ func (s *Scheduler) score(state fwk.CycleState, pod *v1.Pod, known []verdict) er
 }
 
 // scoreAnew has the plugins score the nodes whose scores are not known.
-func (s *Scheduler) scoreAnew(state fwk.CycleState, pod *v1.Pod, known []verdict) error {
+func (s *Scheduler) scoreAnew(state fwk.CycleState, pod *v1.Pod, known []remembered) error {
 	if len(s.unscored) == 0 {
 		return nil
 	}

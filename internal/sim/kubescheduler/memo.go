@@ -5,19 +5,19 @@ import v1 "k8s.io/api/core/v1"
 // memo remembers what the plugins said of nodes that have not changed since, for pods that are alike to them. Placing a pod
 // changes one node, so that of the hundreds which kube-scheduler looks at for the next pod all but a few are known.
 type memo struct {
-	known map[kind][]verdict
+	known map[kind][]remembered
 	// most is how many kinds of pods are kept; those that come later are judged anew each time.
 	most int
 }
 
-// mostVerdicts bounds what a memo holds: 32 MiB.
-const mostVerdicts = 1 << 21
+// mostRemembered bounds what a memo holds: 32 MiB.
+const mostRemembered = 1 << 21
 
 // kind is all that the plugins go by in a plain pod.
 type kind struct{ cpuMilli, memoryBytes int64 }
 
-// verdict is what the plugins said of a node.
-type verdict struct {
+// remembered is what the plugins said of a node.
+type remembered struct {
 	version int64 // of the node; 0 of none
 	score   int32
 	fits    bool
@@ -25,11 +25,11 @@ type verdict struct {
 }
 
 func newMemo(nodes int) memo {
-	return memo{known: map[kind][]verdict{}, most: mostVerdicts / max(1, nodes)}
+	return memo{known: map[kind][]remembered{}, most: mostRemembered / max(1, nodes)}
 }
 
-// of returns what is known for a pod, a verdict per node, to be read and completed; nil where it cannot be kept.
-func (m *memo) of(pod *v1.Pod, nodes *nodes) []verdict {
+// of returns what is known for a pod, one per node, to be read and completed; nil where it cannot be kept.
+func (m *memo) of(pod *v1.Pod, nodes *nodes) []remembered {
 	if !nodes.bare || nodes.affinePods > 0 {
 		return nil
 	}
@@ -39,7 +39,7 @@ func (m *memo) of(pod *v1.Pod, nodes *nodes) []verdict {
 	}
 	known, ok := m.known[kind]
 	if !ok && len(m.known) < m.most {
-		known = make([]verdict, len(nodes.infos))
+		known = make([]remembered, len(nodes.infos))
 		m.known[kind] = known
 	}
 	return known

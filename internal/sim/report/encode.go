@@ -15,9 +15,9 @@ import (
 
 // document is what JSON writes.
 type document struct {
-	Heading Heading `json:"heading"`
-	Verdict Verdict `json:"verdict"`
-	Results []Row   `json:"results"`
+	Heading    Heading    `json:"heading"`
+	Conclusion Conclusion `json:"verdict"`
+	Results    []Row      `json:"results"`
 }
 
 // JSON writes everything, indented unless the usage of nodes was kept, which would make a line of every value.
@@ -35,7 +35,7 @@ func JSON(w io.Writer, heading Heading, results []sim.Result) error {
 	if !kept {
 		encoder.SetIndent("", "  ")
 	}
-	if err := encoder.Encode(document{Heading: heading, Verdict: Judge(results), Results: made}); err != nil {
+	if err := encoder.Encode(document{Heading: heading, Conclusion: Conclude(results), Results: made}); err != nil {
 		return fmt.Errorf("writing the results: %w", err)
 	}
 	return nil

@@ -23,7 +23,7 @@ type page struct {
 	// Played says what was replayed, Timing how.
 	Played, Timing string
 	Style          template.CSS
-	Verdict        Verdict
+	Conclusion     Conclusion
 	Rule           string
 	Memory         bool
 	Rows           []tableRow
@@ -75,22 +75,22 @@ func newPage(heading Heading, results []sim.Result) (*page, error) {
 	if !(line > 0 && line <= 100) {
 		return nil, fmt.Errorf("a hot line of %v %%: above 0 to 100 are possible", line)
 	}
-	verdict := Judge(results)
-	for i, sentence := range verdict.Sentences {
-		verdict.Sentences[i] = strings.ReplaceAll(sentence, " %", "\u00a0%") // no line ends between a number and its unit
+	conclusion := Conclude(results)
+	for i, sentence := range conclusion.Sentences {
+		conclusion.Sentences[i] = strings.ReplaceAll(sentence, " %", "\u00a0%") // no line ends between a number and its unit
 	}
-	looks, colours := styles(results, verdict.Best), newScale(line)
+	looks, colours := styles(results, conclusion.Best), newScale(line)
 	p := &page{
 		Heading: heading, Played: played(&heading), Timing: timing(&heading), Style: template.CSS(pageStyle), //nolint:gosec // our own
-		Verdict: verdict, Rule: Rule, Memory: withMemory(results), HotLine: fmt.Sprintf("%g %%", line), Legend: colours.legend(),
+		Conclusion: conclusion, Rule: Rule, Memory: withMemory(results), HotLine: fmt.Sprintf("%g %%", line), Legend: colours.legend(),
 		Landings: landings(results, looks),
 	}
 	p.LegendWidth = px(22*len(p.Legend) + 60)
-	p.Rows = tableRows(made, looks, verdict.Best)
+	p.Rows = tableRows(made, looks, conclusion.Best)
 	if p.HeatMaps, err = heatMaps(results, looks, colours); err != nil {
 		return nil, err
 	}
-	p.Distribution = distributionOf(results, looks, line, verdict.Best)
+	p.Distribution = distributionOf(results, looks, line, conclusion.Best)
 	p.Timelines, p.Span = timelines(results, looks)
 	return p, nil
 }

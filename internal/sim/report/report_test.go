@@ -103,9 +103,9 @@ func TestCSVAndJSONAgree(t *testing.T) {
 		t.Fatal(err)
 	}
 	var document struct {
-		Heading Heading
-		Verdict Verdict
-		Results []map[string]any
+		Heading    Heading
+		Conclusion Conclusion `json:"verdict"`
+		Results    []map[string]any
 	}
 	if err := json.Unmarshal(asJSON.Bytes(), &document); err != nil {
 		t.Fatal(err)
@@ -113,8 +113,8 @@ func TestCSVAndJSONAgree(t *testing.T) {
 	if diff := cmp.Diff(heading(), document.Heading); diff != "" {
 		t.Errorf("heading (-want +got):\n%s", diff)
 	}
-	if document.Verdict.Best != "evenkeel" {
-		t.Errorf("the JSON calls %q the best, want evenkeel", document.Verdict.Best)
+	if document.Conclusion.Best != "evenkeel" {
+		t.Errorf("the JSON calls %q the best, want evenkeel", document.Conclusion.Best)
 	}
 	table, err := csv.NewReader(&asCSV).ReadAll()
 	if err != nil {

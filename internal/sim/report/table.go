@@ -30,7 +30,7 @@ func Table(w io.Writer, results []sim.Result) error {
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("writing the table: %w", err)
 	}
-	_, err = fmt.Fprintf(w, "\n%s\n", strings.Join(Judge(results).Sentences, "\n"))
+	_, err = fmt.Fprintf(w, "\n%s\n", strings.Join(Conclude(results).Sentences, "\n"))
 	return err
 }
 

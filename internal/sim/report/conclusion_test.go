@@ -71,7 +71,7 @@ func TestJudge(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := Judge(tc.results)
+			got := Conclude(tc.results)
 			if got.Best != tc.want {
 				t.Errorf("best is %q, want %q", got.Best, tc.want)
 			}
@@ -80,7 +80,7 @@ func TestJudge(t *testing.T) {
 			}
 		})
 	}
-	if got := Judge(nil); got.Best != "" || len(got.Sentences) > 0 {
+	if got := Conclude(nil); got.Best != "" || len(got.Sentences) > 0 {
 		t.Errorf("without results the verdict is %+v", got)
 	}
 }
@@ -88,7 +88,7 @@ func TestJudge(t *testing.T) {
 func TestJudgeTellsOfWorseMemory(t *testing.T) {
 	base := sim.Result{Variant: "none", Memory: true, HotPercent: 10, CPUDeviation: 12, MemoryDeviation: 5, UnservedPercent: 0.5}
 	best := sim.Result{Variant: "a", Memory: true, HotPercent: 2, CPUDeviation: 7, MemoryDeviation: 8, UnservedPercent: 0.1}
-	got := Judge([]sim.Result{base, best}).Sentences
+	got := Conclude([]sim.Result{base, best}).Sentences
 	want := "Nodes differ by 7.0 points of CPU instead of 12.0. The CPU demand that its node cannot serve is 0.1 % instead of 0.5 %. " +
 		"Memory is spread worse than before: by 8.0 points instead of 5.0."
 	if diff := cmp.Diff(want, got[len(got)-1]); diff != "" {

@@ -22,8 +22,8 @@ const (
 	ReasonNoDynamicResources = "the cluster does not serve resource.k8s.io/v1, which the pod's resource claims need"
 )
 
-// Verdict is the answer for one pod and one node.
-type Verdict struct {
+// Result is the answer for one pod and one node.
+type Result struct {
 	// OK says that every filter accepts the replacement on the node.
 	OK bool
 	// Plugin is the filter that refused it, empty when this package did.
@@ -35,10 +35,10 @@ type Verdict struct {
 	Terminating bool
 }
 
-func refusal(reason string) Verdict { return Verdict{Reason: reason} }
+func refusal(reason string) Result { return Result{Reason: reason} }
 
-func refusalOf(status *fwk.Status) Verdict {
-	return Verdict{Plugin: status.Plugin(), Reason: strings.Join(status.Reasons(), ", ")}
+func refusalOf(status *fwk.Status) Result {
+	return Result{Plugin: status.Plugin(), Reason: strings.Join(status.Reasons(), ", ")}
 }
 
-var noDynamicResources = Verdict{Plugin: names.DynamicResources, Reason: ReasonNoDynamicResources}
+var noDynamicResources = Result{Plugin: names.DynamicResources, Reason: ReasonNoDynamicResources}

@@ -11,19 +11,19 @@ import (
 // evictions count for more.
 const enough = 0.8
 
-// Rule says in words what Judge goes by.
+// Rule says in words what Conclude goes by.
 const Rule = "The best variant is the one with the fewest evictions among those that take away at least four fifths of the hot " +
 	"time that any of them takes away. none and oracle do not compete."
 
-// Verdict says which variant is the best, and what it costs.
-type Verdict struct {
+// Conclusion says which variant is the best, and what it costs.
+type Conclusion struct {
 	// Best is a variant's name.
 	Best      string   `json:"best"`
 	Sentences []string `json:"sentences"`
 }
 
-// Judge compares the variants. It says nothing where there are none.
-func Judge(results []sim.Result) Verdict {
+// Conclude compares the variants. It says nothing where there are none.
+func Conclude(results []sim.Result) Conclusion {
 	base, bound := find(results, Baseline), find(results, Bound)
 	rivals := competing(results)
 	if len(rivals) == 0 {
@@ -32,12 +32,12 @@ func Judge(results []sim.Result) Verdict {
 	from := reference(base, rivals)
 	best := choose(rivals, from)
 	if base != nil && best.HotPercent >= base.HotPercent && base.HotPercent > 0 {
-		return Verdict{Best: Baseline, Sentences: []string{fmt.Sprintf(
+		return Conclusion{Best: Baseline, Sentences: []string{fmt.Sprintf(
 			"No variant leaves fewer nodes hot than kube-scheduler alone, which leaves them hot for %s %% of their time; the nearest is %s with %s %%.",
 			share(base.HotPercent), plain(best.Variant), share(best.HotPercent),
 		)}}
 	}
-	v := Verdict{Best: best.Variant, Sentences: []string{cost(best, base)}}
+	v := Conclusion{Best: best.Variant, Sentences: []string{cost(best, base)}}
 	for _, rival := range notable(rivals, best) {
 		v.Sentences = append(v.Sentences, against(rival, best))
 	}
@@ -50,8 +50,8 @@ func Judge(results []sim.Result) Verdict {
 	return v
 }
 
-// alone is the verdict where nothing competes.
-func alone(base, bound *sim.Result) (v Verdict) {
+// alone is the conclusion where nothing competes.
+func alone(base, bound *sim.Result) (v Conclusion) {
 	if base != nil {
 		v.Best = Baseline
 		v.Sentences = append(v.Sentences, fmt.Sprintf("With kube-scheduler alone nodes are hot for %s %% of their time.", share(base.HotPercent)))
