@@ -39,18 +39,6 @@ func limitsFor(windows []Window, interval time.Duration) limits {
 	return limits{samples: int(reach/interval) + 2, means: int(means / meanLength), pod: int(Avg5m.Over/interval) + 2}
 }
 
-// Span is a piece of the past that windows are made of.
-type Span struct{ Since, Step time.Duration }
-
-// Spans returns the past that fills every window, the furthest back first: means for long windows, then samples.
-func (s *Store) Spans() []Span {
-	var spans []Span
-	if s.limits.means > 0 {
-		spans = append(spans, Span{Since: time.Duration(s.limits.means) * meanLength, Step: meanLength})
-	}
-	return append(spans, Span{Since: time.Duration(s.limits.samples-2) * s.config.SampleInterval, Step: s.config.SampleInterval})
-}
-
 // ofSamples says whether a window is made of single samples.
 func (w Window) ofSamples() bool { return w.Kind != KindMaxAvg && w.Over <= sampleReach }
 

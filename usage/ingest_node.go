@@ -7,18 +7,6 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// readings is one node's sample, checked and sorted by metric and window, parallel to Store.metrics and Store.windows;
-// measured is 0 where there is none.
-type readings [][]given
-
-func newReadings(metrics, windows int) readings {
-	r, cells := make(readings, metrics), make([]given, metrics*windows)
-	for m := range r {
-		r[m], cells = cells[:windows], cells[windows:]
-	}
-	return r
-}
-
 // sample takes in a node's sample of one source. Where an earlier source had one, only what that lacked is taken: a window
 // with history, another metric. It returns whether the node took this source's sample for its own.
 func (in *ingestion) sample(ns *nodeSeries, node *cluster.NodePods, src *source, sample *NodeSample, sums podSums, have bool) bool {

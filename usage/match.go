@@ -2,21 +2,9 @@ package usage
 
 import (
 	"slices"
-	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
 )
-
-// source is one Batch with an index of what it has.
-type source struct {
-	batch  *Batch
-	second uint32
-	maxAge time.Duration
-	nodes  map[string]int32
-	// pods has, parallel to ingestion.series, the place of the pod in the Batch, counted from 1; 0 where it has none.
-	pods     []int32
-	problems Problems
-}
 
 // adopt gives every pod of the snapshot its series, and forgets those of pods that are gone.
 func (in *ingestion) adopt(snapshot *cluster.Snapshot) {
@@ -61,40 +49,6 @@ func (in *ingestion) forget() {
 			ps.place = gone
 		}
 	}
-}
-
-// gone is the place of a pod that is not in the snapshot last taken in.
-const gone = -1
-
-// series returns the series of a pod, or nil. Pods come mostly in the order of the snapshot last taken in; next is the place
-// that is tried first, because looking a pod up costs more than all else that is done with it.
-func (s *Store) series(pod *cluster.Pod, next *int) *podSeries {
-	if *next < len(s.order) && s.order[*next].pod.UID == pod.UID && pod.UID != "" {
-		*next++
-		return s.order[*next-1]
-	}
-	ps := s.index.pod(pod.Namespace, pod.Name)
-	if ps == nil || ps.pod.UID != pod.UID {
-		return nil
-	}
-	*next = int(ps.place) + 1
-	return ps
-}
-
-// sampled returns the series of a sample's pod, or nil. Samples come mostly in the order in which the same source told of them
-// before; next is the place there that is tried first.
-func (s *Store) sampled(sample *PodSample, before []*podSeries, next *int) *podSeries {
-	if *next < len(before) {
-		if ps := before[*next]; ps != nil && ps.place != gone && ps.isOf(sample.Namespace, sample.Name) {
-			*next++
-			return ps
-		}
-	}
-	ps := s.index.pod(sample.Namespace, sample.Name)
-	if ps != nil && int(ps.inBatch) < len(before) && before[ps.inBatch] == ps {
-		*next = int(ps.inBatch) + 1
-	}
-	return ps
 }
 
 // open indexes what a Batch has.

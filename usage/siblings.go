@@ -2,7 +2,6 @@ package usage
 
 import (
 	"hash/maphash"
-	"maps"
 	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
@@ -103,63 +102,4 @@ func (m *measuredOf) mean() (mean cluster.Amounts) {
 		mean[k] = m.used[k] / m.pods
 	}
 	return mean
-}
-
-// siblings averages the measured pods of each owner, and remembers those of each Deployment.
-func (r *reading) siblings() Siblings {
-	siblings := Siblings{owners: make(map[string]cluster.Amounts, len(r.owners)), families: r.families(), seed: r.store.owners.seed}
-	for number := range r.owners {
-		m := &r.owners[number]
-		if m.pods == 0 {
-			continue
-		}
-		owner := &r.store.owners.list[number]
-		own := r.version(owner.uid, m)
-		if known, ok := siblings.families[owner.family]; !ok || own.tells(&known) {
-			siblings.owners[owner.uid] = m.mean()
-		}
-	}
-	r.store.families = siblings.families
-	return siblings
-}
-
-func (r *reading) version(owner string, m *measuredOf) version {
-	return version{owner: owner, pods: clamp32(m.pods), used: pack(r.second, m.mean())}
-}
-
-// families finds the version of each Deployment that is known best: of those measured now the one with the most pods, unless
-// one is remembered beside which that does not tell enough.
-func (r *reading) families() map[familyKey]version {
-	families := make(map[familyKey]version, len(r.store.families))
-	for number := range r.owners {
-		m, owner := &r.owners[number], &r.store.owners.list[number]
-		if m.pods == 0 || owner.family == 0 {
-			continue
-		}
-		now := r.version(owner.uid, m)
-		if other, ok := families[owner.family]; !ok || now.better(&other) {
-			families[owner.family] = now
-		}
-	}
-	r.remember(families)
-	return families
-}
-
-// remember adds the versions that were known better than those that are measured now.
-func (r *reading) remember(families map[familyKey]version) {
-	gone := map[familyKey]version{}
-	for family, before := range r.store.families {
-		if age := r.second - before.used.second; age > uint32(versionAge/time.Second) {
-			continue // or from the future, which wraps around
-		}
-		switch now, ok := families[family]; {
-		case !ok:
-			gone[family] = before
-		case !now.tells(&before):
-			families[family] = before
-		}
-	}
-	if len(gone) <= mostRemembered {
-		maps.Copy(families, gone)
-	}
 }

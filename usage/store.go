@@ -53,92 +53,6 @@ type Store struct {
 	lacking int
 }
 
-// podSeries is what was sampled of one pod.
-type podSeries struct {
-	pod    *cluster.Pod // of the snapshot last taken in
-	newest sampled
-	used   podRing
-	place  int32 // among the pods of the snapshot last taken in, or gone
-	// inBatch is its place in the Batch that told of it last.
-	inBatch int32
-	owner   int32 // its number
-	// given is the newest mean of five minutes that a source itself gave, if there were samples ever since; its second is 0
-	// where there is none.
-	given point
-}
-
-func (p *podSeries) isOf(namespace, name string) bool {
-	return p.pod.Name == name && p.pod.Namespace == namespace
-}
-
-// mean is the mean of the samples since a second: as the source gave it with the newest of them, else summed up here. It
-// returns how long the pod was looked at, if it is as old: a source that gave a mean had looked for five minutes, and that
-// remains true when the next source gives samples alone.
-func (p *podSeries) mean(since uint32) (used cluster.Amounts, span time.Duration, ok bool) {
-	if p.given.second == 0 {
-		return p.used.mean(since)
-	}
-	if newest, _ := p.used.newest(); p.given.second == newest.second {
-		return p.given.amounts(), Avg5m.Over, true
-	}
-	used, span, ok = p.used.mean(since)
-	if p.given.second >= since {
-		span = Avg5m.Over
-	}
-	return used, span, ok
-}
-
-// sampled is when a sample was taken and how old it may become.
-type sampled struct {
-	measured int64  // unix nanoseconds, which must advance for a sample to be new
-	second   uint32 // when it was measured or, if that seems later, when it arrived
-	maxAge   uint32 // seconds
-}
-
-func (s sampled) fresh(now uint32) bool {
-	return s.measured != 0 && uint64(now) <= uint64(s.second)+uint64(s.maxAge)
-}
-
-// nodeSeries is what was sampled of one node.
-type nodeSeries struct {
-	source string
-	newest sampled
-	// refused is what was wrong with the sample last offered, if it was not taken.
-	refused Cause
-	// arrived is the second in which the newest sample arrived.
-	arrived uint32
-	// vouched is how far back the source's own windows reach, where it gives no single samples.
-	vouched time.Duration
-	metrics []metricSeries // parallel to Store.metrics
-	// members tells the running pods, changed is the second in which they were last seen to be others.
-	members uint64
-	changed uint32
-	// system is what belonged to no pod.
-	system ring[point]
-	// pods is what its pods used when it was sampled last, as far as they were.
-	pods cluster.Amounts
-}
-
-type metricSeries struct {
-	history history
-	given   []given // parallel to Store.windows
-}
-
-// given is a window that a source gave.
-type given struct {
-	value float64
-	sampled
-	// vouched is after how many seconds the source no longer stands by it.
-	vouched uint32
-	// filled is the second in which another source than the node's own gave it; 0 where its own did.
-	filled uint32
-}
-
-// told says whether the source still stands by it.
-func (g *given) told(now uint32) bool {
-	return g.fresh(now) && uint64(now) <= uint64(g.second)+uint64(g.vouched)
-}
-
 // NewStore returns an empty Store whose clock starts at epoch.
 func NewStore(config Config, epoch time.Time) (*Store, error) {
 	if config.SampleInterval <= 0 || config.MaxAge <= 0 || config.MinWindow < 0 {
@@ -183,4 +97,47 @@ func (s *Store) second(t time.Time) uint32 { return clamp32(int64(t.Sub(s.epoch)
 
 func (s *Store) time(second uint32) time.Time {
 	return s.epoch.Add(time.Duration(second) * time.Second)
+}
+
+// Span is a piece of the past that windows are made of.
+type Span struct{ Since, Step time.Duration }
+
+// Spans returns the past that fills every window, the furthest back first: means for long windows, then samples.
+func (s *Store) Spans() []Span {
+	var spans []Span
+	if s.limits.means > 0 {
+		spans = append(spans, Span{Since: time.Duration(s.limits.means) * meanLength, Step: meanLength})
+	}
+	return append(spans, Span{Since: time.Duration(s.limits.samples-2) * s.config.SampleInterval, Step: s.config.SampleInterval})
+}
+
+// series returns the series of a pod, or nil. Pods come mostly in the order of the snapshot last taken in; next is the place
+// that is tried first, because looking a pod up costs more than all else that is done with it.
+func (s *Store) series(pod *cluster.Pod, next *int) *podSeries {
+	if *next < len(s.order) && s.order[*next].pod.UID == pod.UID && pod.UID != "" {
+		*next++
+		return s.order[*next-1]
+	}
+	ps := s.index.pod(pod.Namespace, pod.Name)
+	if ps == nil || ps.pod.UID != pod.UID {
+		return nil
+	}
+	*next = int(ps.place) + 1
+	return ps
+}
+
+// sampled returns the series of a sample's pod, or nil. Samples come mostly in the order in which the same source told of them
+// before; next is the place there that is tried first.
+func (s *Store) sampled(sample *PodSample, before []*podSeries, next *int) *podSeries {
+	if *next < len(before) {
+		if ps := before[*next]; ps != nil && ps.place != gone && ps.isOf(sample.Namespace, sample.Name) {
+			*next++
+			return ps
+		}
+	}
+	ps := s.index.pod(sample.Namespace, sample.Name)
+	if ps != nil && int(ps.inBatch) < len(before) && before[ps.inBatch] == ps {
+		*next = int(ps.inBatch) + 1
+	}
+	return ps
 }

@@ -9,43 +9,6 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// reading is one View in the making.
-type reading struct {
-	store         *Store
-	now           time.Time
-	second, since uint32
-	expected      map[string]cluster.Amounts
-	newest        []newest
-	owners        []measuredOf // by number
-	next          int          // place in the store's order of the pod that comes next
-	scratch       []float32
-	cpuMilli      []uint32
-	pages         []uint32
-
-	// What the nodes' slices are cut from.
-	amounts []cluster.Amounts
-	told    []Told
-	vouched []time.Duration
-	values  []float64
-	rows    [][]float64
-}
-
-func (r *reading) makeRoom(nodes int) {
-	windows, signals := len(r.store.windows), len(r.store.metrics)-int(cluster.NumResources)
-	r.amounts = make([]cluster.Amounts, 3*nodes*windows)
-	r.told = make([]Told, nodes*windows)
-	r.vouched = make([]time.Duration, nodes*windows)
-	r.values = slices.Repeat([]float64{math.NaN()}, nodes*windows*signals)
-	r.rows = make([][]float64, nodes*signals)
-}
-
-// cut takes the first n elements off a slice.
-func cut[T any](from *[]T, n int) []T {
-	taken := (*from)[:n:n]
-	*from = (*from)[n:]
-	return taken
-}
-
 func (r *reading) node(view *View, i int) {
 	node, usage := view.Snapshot.Nodes[i], &view.Nodes[i]
 	windows := len(view.Windows)

@@ -29,24 +29,6 @@ func (r *reading) measurePods(view *View) {
 	}
 }
 
-// newest is what the pods of a node used by their newest samples.
-type newest struct {
-	sampled    []bool // by pod
-	stays, all cluster.Amounts
-}
-
-func (n *newest) add(j int, pod *cluster.Pod, ps *podSeries) {
-	used, ok := ps.used.newest()
-	if !ok {
-		return
-	}
-	n.sampled[j] = true
-	n.all = n.all.Plus(used.amounts())
-	if !pod.Terminating {
-		n.stays = n.stays.Plus(used.amounts())
-	}
-}
-
 func (r *reading) pod(pod *cluster.Pod, ps *podSeries) PodUsage {
 	var usage PodUsage
 	usage.Used, usage.Span, _ = ps.mean(r.since)

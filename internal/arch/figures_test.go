@@ -35,7 +35,6 @@ var (
 		"placement",
 		"policy",
 		"policy/lint",
-		"usage",
 		"usage/annotations",
 		"usage/fanout",
 		"usage/kubelet",

@@ -1,0 +1,64 @@
+package usage
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/evenkeel/evenkeel/cluster"
+)
+
+// reading is one View in the making.
+type reading struct {
+	store         *Store
+	now           time.Time
+	second, since uint32
+	expected      map[string]cluster.Amounts
+	newest        []newest
+	owners        []measuredOf // by number
+	next          int          // place in the store's order of the pod that comes next
+	scratch       []float32
+	cpuMilli      []uint32
+	pages         []uint32
+
+	// What the nodes' slices are cut from.
+	amounts []cluster.Amounts
+	told    []Told
+	vouched []time.Duration
+	values  []float64
+	rows    [][]float64
+}
+
+func (r *reading) makeRoom(nodes int) {
+	windows, signals := len(r.store.windows), len(r.store.metrics)-int(cluster.NumResources)
+	r.amounts = make([]cluster.Amounts, 3*nodes*windows)
+	r.told = make([]Told, nodes*windows)
+	r.vouched = make([]time.Duration, nodes*windows)
+	r.values = slices.Repeat([]float64{math.NaN()}, nodes*windows*signals)
+	r.rows = make([][]float64, nodes*signals)
+}
+
+// cut takes the first n elements off a slice.
+func cut[T any](from *[]T, n int) []T {
+	taken := (*from)[:n:n]
+	*from = (*from)[n:]
+	return taken
+}
+
+// newest is what the pods of a node used by their newest samples.
+type newest struct {
+	sampled    []bool // by pod
+	stays, all cluster.Amounts
+}
+
+func (n *newest) add(j int, pod *cluster.Pod, ps *podSeries) {
+	used, ok := ps.used.newest()
+	if !ok {
+		return
+	}
+	n.sampled[j] = true
+	n.all = n.all.Plus(used.amounts())
+	if !pod.Terminating {
+		n.stays = n.stays.Plus(used.amounts())
+	}
+}

@@ -1,0 +1,25 @@
+package usage
+
+import (
+	"time"
+
+	"github.com/evenkeel/evenkeel/cluster"
+)
+
+// View reads the store against a snapshot. expected holds, by pod UID, usage known from elsewhere (a replacement uses
+// what the pod it replaces was measured at); it may be nil. What Deployments were read at is remembered for their next versions.
+func (s *Store) View(snapshot *cluster.Snapshot, now time.Time, expected map[string]cluster.Amounts) *View {
+	r := reading{store: s, now: now, second: s.second(now), expected: expected}
+	r.since = r.second - min(r.second, uint32(Avg5m.Over/time.Second))
+	view := &View{
+		At: now, Snapshot: snapshot, Windows: s.windows, Signals: s.metrics[cluster.NumResources:],
+		Nodes: make([]NodeUsage, len(snapshot.Nodes)),
+	}
+	r.measurePods(view)
+	view.Siblings = r.siblings()
+	r.makeRoom(len(snapshot.Nodes))
+	for i := range view.Nodes {
+		r.node(view, i)
+	}
+	return view
+}
