@@ -1,12 +1,10 @@
 package placement
 
 import (
-	"slices"
-
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/util"
 )
 
 // world is one of the two states of the cluster that a replacement is judged in.
@@ -65,15 +63,6 @@ func (p *podEntry) GetPreferredAntiAffinityTerms() []fwk.WeightedAffinityTerm {
 // CalculateResource returns the pod's requests.
 func (p *podEntry) CalculateResource() fwk.PodResource { return *p.requests }
 
-// countsAlike says whether a newer version of the pod adds up to the same on its
-// node and is in the same group, as when only its status has changed.
-func (p *podEntry) countsAlike(newer *v1.Pod) bool {
-	return p.group.holds(newer) && p.group.shareRequests(newer) == p.requests &&
-		slices.Equal(util.GetHostPorts(p.pod), util.GetHostPorts(newer)) &&
-		slices.Equal(slices.Collect(claimKeys(p.pod)), slices.Collect(claimKeys(newer))) &&
-		len(p.pod.Status.NodeAllocatableResourceClaimStatuses)+len(newer.Status.NodeAllocatableResourceClaimStatuses) == 0
-}
-
 func (p *podEntry) visible(w world) bool {
 	return !p.hidden && (w == terminating || !p.moved)
 }
@@ -92,29 +81,60 @@ type nodeEntry struct {
 	overlay *overlay
 }
 
-// rebuild drops the pods that have left and computes the sums anew. Sums are
-// never updated by subtraction: NodeInfo forgets a host port with the first of
-// two pods that hold it.
-func (n *nodeEntry) rebuild() {
-	kept := n.pods[:0]
-	for _, p := range n.pods {
-		if p.node == n {
-			kept = append(kept, p)
-		}
-	}
-	clear(n.pods[len(kept):])
-	n.pods = kept
-	n.info = newNodeInfo(n.node, len(kept))
-	for _, p := range kept {
-		n.info.AddPodInfo(p)
-	}
-	n.view.NodeInfo = n.info
-	n.dirty = false
+// group is the pods that selectors and affinity terms cannot tell apart: the
+// same namespace, labels and affinity to pods. A Deployment's replicas are one
+// group; StatefulSet pods, whose labels carry their name, are one each.
+type group struct {
+	namespace string
+	labels    labels.Set
+	affinity  *v1.Affinity // pod affinity and anti-affinity; nil for neither
+	terms     framework.PodInfo
+	members   []*podEntry
+	requests  []*fwk.PodResource
+
+	// version counts the session's moves of members, for states that depend
+	// on them.
+	version uint64
+	// podsEpoch marks the group as already in focus.
+	podsEpoch uint64
 }
 
-func newNodeInfo(node *v1.Node, pods int) *framework.NodeInfo {
-	info := framework.NewNodeInfo()
-	info.Pods = make([]fwk.PodInfo, 0, pods)
-	info.SetNode(node)
-	return info
+// lens is the SharedLister through which the plugins' PreFilter steps see the
+// snapshot. Before each of them it is focused on the nodes and pods that can
+// change the result: counting the few pods that a selector matches, found in an
+// index, costs microseconds where walking all pods costs milliseconds.
+//
+// What the plugins ask for is fixed by their code: PodTopologySpread reads the
+// nodes, of which one of each domain says as much as all where labels alone
+// decide, and the pods its selectors match, InterPodAffinity the nodes with pods
+// that its terms match and those with pods whose anti-affinity terms match the
+// incoming pod, VolumeRestrictions whether a claim is in use.
+type lens struct {
+	// epoch counts focusings. Pods that a view holds from an earlier one are
+	// out of date, which saves clearing all views each time.
+	epoch     uint64
+	nodes     []fwk.NodeInfo
+	antiNodes []fwk.NodeInfo
+	// claims are the users of each claim, of which those in world count.
+	claims map[string][]*podEntry
+	world  world
+
+	buffer []fwk.NodeInfo // for nodes, where it is not the list of them all
+}
+
+// nodeView is a node with only the pods that are in focus.
+type nodeView struct {
+	*framework.NodeInfo
+
+	lens                 *lens
+	podsEpoch, antiEpoch uint64
+	pods, anti           []fwk.PodInfo
+}
+
+// overlay is what a session has changed on a node.
+type overlay struct {
+	left    int // pods of the node that have moved away
+	arrived []*podEntry
+	// infos are the node's sums by world, nil when out of date.
+	infos [2]*framework.NodeInfo
 }

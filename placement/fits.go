@@ -2,18 +2,8 @@ package placement
 
 import (
 	v1 "k8s.io/api/core/v1"
-	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
-
-// prepared is the states for the pod that was asked about last: callers ask
-// about one pod and several nodes in turn.
-type prepared struct {
-	pod      *podEntry
-	template *template
-	version  uint64    // of the session
-	states   [2]*state // by world, nil until needed
-}
 
 // Fits says whether kube-scheduler's filters accept a replacement of the pod on
 // the node, once with the pod removed and once with it still terminating, both
@@ -53,60 +43,6 @@ func (s *Session) infoIn(w world, n *nodeEntry) *framework.NodeInfo {
 	}
 	return n.infoIn(w)
 }
-
-// prepare drops states that are another pod's or out of date.
-func (s *Session) prepare(p *podEntry) {
-	if s.last.pod == p && s.last.version == s.version {
-		return
-	}
-	s.last = prepared{pod: p, template: s.templateOf(p), version: s.version}
-}
-
-// templateOf returns the template that the pod shares with others, or its own.
-func (s *Session) templateOf(p *podEntry) *template {
-	if s.last.pod == p {
-		return s.last.template
-	}
-	f := s.filters
-	shareable := isShareable(&p.pod.Spec, f.dynamicResources)
-	if shareable {
-		for _, t := range s.templates[p.group] {
-			if sameSpec(&t.replacement.Spec, &p.pod.Spec) {
-				return t
-			}
-		}
-	}
-	t := newTemplate(f.snapshot.index, p.pod, f.dynamicResources)
-	t.shared = shareable
-	if t.plain() {
-		t.like = s.standIn(t, p.requests)
-	}
-	if shareable && len(s.templates[p.group]) < maxTemplates {
-		s.templates[p.group] = append(s.templates[p.group], t)
-	}
-	return t
-}
-
-// size is what a plain template is found by among the others.
-type size struct{ milliCPU, memory int64 }
-
-// standIn returns a template that the filters cannot tell from a plain one: of
-// another workload that asks for as much, or itself if it is the first.
-func (s *Session) standIn(t *template, requests *fwk.PodResource) *template {
-	asked := size{requests.Resource.GetMilliCPU(), requests.Resource.GetMemory()}
-	for _, other := range s.plain[asked] {
-		if sameSpec(&other.replacement.Spec, &t.replacement.Spec) {
-			return other
-		}
-	}
-	if len(s.plain[asked]) < maxTemplates {
-		s.plain[asked] = append(s.plain[asked], t)
-	}
-	return t
-}
-
-// maxTemplates bounds the search among the templates of one group.
-const maxTemplates = 8
 
 // stateIn returns the state for the last pod in a world.
 func (s *Session) stateIn(w world) *state {

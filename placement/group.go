@@ -1,32 +1,16 @@
 package placement
 
 import (
+	"iter"
 	"maps"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/labels"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/util"
 )
-
-// group is the pods that selectors and affinity terms cannot tell apart: the
-// same namespace, labels and affinity to pods. A Deployment's replicas are one
-// group; StatefulSet pods, whose labels carry their name, are one each.
-type group struct {
-	namespace string
-	labels    labels.Set
-	affinity  *v1.Affinity // pod affinity and anti-affinity; nil for neither
-	terms     framework.PodInfo
-	members   []*podEntry
-	requests  []*fwk.PodResource
-
-	// version counts the session's moves of members, for states that depend
-	// on them.
-	version uint64
-	// podsEpoch marks the group as already in focus.
-	podsEpoch uint64
-}
 
 // maxRequestVariants bounds the search among a group's different requests.
 const maxRequestVariants = 8
@@ -142,4 +126,25 @@ func (g *group) remove(p *podEntry) {
 	g.members[p.position], moved.position = moved, p.position
 	g.members[last] = nil
 	g.members = g.members[:last]
+}
+
+// countsAlike says whether a newer version of the pod adds up to the same on its
+// node and is in the same group, as when only its status has changed.
+func (p *podEntry) countsAlike(newer *v1.Pod) bool {
+	return p.group.holds(newer) && p.group.shareRequests(newer) == p.requests &&
+		slices.Equal(util.GetHostPorts(p.pod), util.GetHostPorts(newer)) &&
+		slices.Equal(slices.Collect(claimKeys(p.pod)), slices.Collect(claimKeys(newer))) &&
+		len(p.pod.Status.NodeAllocatableResourceClaimStatuses)+len(newer.Status.NodeAllocatableResourceClaimStatuses) == 0
+}
+
+// claimKeys yields "namespace/name" of each claim that the pod's volumes name.
+func claimKeys(pod *v1.Pod) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for i := range pod.Spec.Volumes {
+			claim := pod.Spec.Volumes[i].PersistentVolumeClaim
+			if claim != nil && !yield(framework.GetNamespacedName(pod.Namespace, claim.ClaimName)) {
+				return
+			}
+		}
+	}
 }

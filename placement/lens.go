@@ -2,31 +2,10 @@ package placement
 
 import (
 	"fmt"
+	"slices"
 
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
-
-// lens is the SharedLister through which the plugins' PreFilter steps see the
-// snapshot. Before each of them it is focused on the nodes and pods that can
-// change the result: counting the few pods that a selector matches, found in an
-// index, costs microseconds where walking all pods costs milliseconds.
-//
-// What the plugins ask for is fixed by their code: PodTopologySpread reads the
-// nodes, of which one of each domain says as much as all where labels alone
-// decide, and the pods its selectors match, InterPodAffinity the nodes with pods
-// that its terms match and those with pods whose anti-affinity terms match the
-// incoming pod, VolumeRestrictions whether a claim is in use.
-type lens struct {
-	// epoch counts focusings. Pods that a view holds from an earlier one are
-	// out of date, which saves clearing all views each time.
-	epoch     uint64
-	nodes     []fwk.NodeInfo
-	antiNodes []fwk.NodeInfo
-	claimUsed func(key string) bool
-
-	buffer []fwk.NodeInfo // for nodes, where it is not the list of them all
-}
 
 var (
 	_ fwk.SharedLister      = (*lens)(nil)
@@ -62,22 +41,13 @@ func (l *lens) Get(nodeName string) (fwk.NodeInfo, error) {
 
 // IsPVCUsedByPods says whether a pod uses the claim "namespace/name".
 func (l *lens) IsPVCUsedByPods(key string) bool {
-	return l.claimUsed != nil && l.claimUsed(key)
+	return slices.ContainsFunc(l.claims[key], func(p *podEntry) bool { return p.visible(l.world) })
 }
 
 // blur drops what the lens was focused on before.
 func (l *lens) blur() {
 	l.epoch++
-	l.nodes, l.antiNodes, l.claimUsed = nil, l.antiNodes[:0], nil
-}
-
-// nodeView is a node with only the pods that are in focus.
-type nodeView struct {
-	*framework.NodeInfo
-
-	lens                 *lens
-	podsEpoch, antiEpoch uint64
-	pods, anti           []fwk.PodInfo
+	l.nodes, l.antiNodes, l.claims = nil, l.antiNodes[:0], nil
 }
 
 var _ fwk.NodeInfo = (*nodeView)(nil)

@@ -1,14 +1,12 @@
 package placement
 
-import "k8s.io/kubernetes/pkg/scheduler/framework"
+import (
+	"slices"
 
-// overlay is what a session has changed on a node.
-type overlay struct {
-	left    int // pods of the node that have moved away
-	arrived []*podEntry
-	// infos are the node's sums by world, nil when out of date.
-	infos [2]*framework.NodeInfo
-}
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
 
 // touch returns the node's overlay for a change.
 func (n *nodeEntry) touch() *overlay {
@@ -34,11 +32,8 @@ func (n *nodeEntry) arrive(p *podEntry) {
 }
 
 func (o *overlay) remove(p *podEntry) {
-	for i, other := range o.arrived {
-		if other == p {
-			o.arrived = append(o.arrived[:i:i], o.arrived[i+1:]...)
-			return
-		}
+	if i := slices.Index(o.arrived, p); i >= 0 {
+		o.arrived = append(o.arrived[:i:i], o.arrived[i+1:]...)
 	}
 }
 
@@ -101,3 +96,30 @@ func (n *nodeEntry) sum(w world, except *podEntry) *framework.NodeInfo {
 
 // differs says whether the node is not the same in both worlds.
 func (n *nodeEntry) differs() bool { return n.overlay != nil && n.overlay.left > 0 }
+
+// rebuild drops the pods that have left and computes the sums anew. Sums are
+// never updated by subtraction: NodeInfo forgets a host port with the first of
+// two pods that hold it.
+func (n *nodeEntry) rebuild() {
+	kept := n.pods[:0]
+	for _, p := range n.pods {
+		if p.node == n {
+			kept = append(kept, p)
+		}
+	}
+	clear(n.pods[len(kept):])
+	n.pods = kept
+	n.info = newNodeInfo(n.node, len(kept))
+	for _, p := range kept {
+		n.info.AddPodInfo(p)
+	}
+	n.view.NodeInfo = n.info
+	n.dirty = false
+}
+
+func newNodeInfo(node *v1.Node, pods int) *framework.NodeInfo {
+	info := framework.NewNodeInfo()
+	info.Pods = make([]fwk.PodInfo, 0, pods)
+	info.SetNode(node)
+	return info
+}

@@ -28,29 +28,10 @@ import (
 
 	"github.com/go-logr/logr"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
-
-// Config says what the filters read besides nodes and pods.
-type Config struct {
-	// Client is handed to the plugins. No filter calls it; it may be nil.
-	Client kubernetes.Interface
-
-	// Informers gives the listers for namespaces, claims, volumes and storage
-	// objects. New requests all that the plugins need, so the factory must be
-	// started after New and synced before the first Session. With nil the
-	// listers stay empty: pods with claims are refused.
-	Informers informers.SharedInformerFactory
-
-	// DynamicResources says that the cluster serves resource.k8s.io/v1.
-	// Otherwise the DynamicResources plugin is left out and pods with resource
-	// claims are refused.
-	DynamicResources bool
-}
 
 // Filters holds the plugins and the snapshot they run on. Its methods may be
 // called from several goroutines; a Session has the snapshot to itself.
@@ -107,13 +88,4 @@ func (f *Filters) Sync(nodes []*v1.Node, pods []*v1.Pod) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.snapshot.sync(nodes, pods)
-}
-
-// Begin opens a what-if session on the current snapshot. It waits for the
-// session before it to be closed.
-func (f *Filters) Begin() *Session {
-	f.mu.Lock()
-	return &Session{
-		filters: f, templates: make(map[*group][]*template), plain: make(map[size][]*template), moves: make(map[*podEntry]*move),
-	}
 }

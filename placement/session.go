@@ -2,7 +2,6 @@ package placement
 
 import (
 	"errors"
-	"fmt"
 
 	v1 "k8s.io/api/core/v1"
 )
@@ -33,30 +32,6 @@ var (
 	ErrAlreadyMoved  = errors.New(ReasonAlreadyMoved)
 )
 
-// Move applies a move: the pod leaves its node, though it is still terminating
-// there in the second world, and its replacement is assumed on dest, whether it
-// fits or not. The returned function undoes just this move; moves may be undone
-// in any order, and an undone pod may be moved again.
-func (s *Session) Move(pod *v1.Pod, dest string) (undo func(), err error) {
-	old, to, err := s.lookUp(pod, dest)
-	if err != nil {
-		return nil, fmt.Errorf("moving pod to node %q: %w", dest, err)
-	}
-	snap := s.filters.snapshot
-	t := s.templateOf(old)
-	if t.requests == nil {
-		t.requests = old.replacementRequests(t.replacement)
-	}
-	m := &move{old: old, replacement: &podEntry{pod: t.replacement, node: to, requests: t.requests}}
-	s.moves[old] = m
-	old.moved = true
-	snap.count(m.replacement, old.group)
-	old.node.touch().left++
-	to.arrive(m.replacement)
-	s.bump(old.group)
-	return func() { s.undo(m) }, nil
-}
-
 func (s *Session) lookUp(pod *v1.Pod, node string) (*podEntry, *nodeEntry, error) {
 	if s.closed {
 		return nil, nil, ErrSessionClosed
@@ -85,36 +60,23 @@ func (s *Session) entry(pod *v1.Pod) *podEntry {
 	return s.filters.snapshot.pods[keyOf(pod)]
 }
 
-func (s *Session) undo(m *move) {
-	if s.closed || s.moves[m.old] != m {
-		return
-	}
-	delete(s.moves, m.old)
-	m.old.moved = false
-	m.old.node.touch().left--
-	m.old.node.settle()
-	m.replacement.node.touch().remove(m.replacement)
-	m.replacement.node.settle()
-	s.filters.snapshot.discount(m.replacement)
-	s.bump(m.old.group)
+// prepared is the states for the pod that was asked about last: callers ask
+// about one pod and several nodes in turn.
+type prepared struct {
+	pod      *podEntry
+	template *template
+	version  uint64    // of the session
+	states   [2]*state // by world, nil until needed
 }
 
-// bump makes states that depend on the group out of date.
-func (s *Session) bump(g *group) {
-	g.version++
-	s.version++
-}
+// size is what a plain template is found by among the others.
+type size struct{ milliCPU, memory int64 }
 
-// Close undoes what the session did and lets others use the snapshot. Closing
-// twice is allowed; other uses of a closed session are refused.
-func (s *Session) Close() {
-	if s.closed {
-		return
+// Begin opens a what-if session on the current snapshot. It waits for the
+// session before it to be closed.
+func (f *Filters) Begin() *Session {
+	f.mu.Lock()
+	return &Session{
+		filters: f, templates: make(map[*group][]*template), plain: make(map[size][]*template), moves: make(map[*podEntry]*move),
 	}
-	for _, m := range s.moves {
-		s.undo(m)
-	}
-	s.closed = true
-	s.templates, s.plain, s.moves, s.last = nil, nil, nil, prepared{}
-	s.filters.mu.Unlock()
 }

@@ -3,12 +3,10 @@ package placement
 import (
 	"errors"
 	"fmt"
-	"iter"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
 // snapshot is the nodes and their pods, indexed for the lens.
@@ -210,14 +208,8 @@ func (s *snapshot) discount(p *podEntry) {
 	}
 }
 
-// claimKeys yields "namespace/name" of each claim that the pod's volumes name.
-func claimKeys(pod *v1.Pod) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for i := range pod.Spec.Volumes {
-			claim := pod.Spec.Volumes[i].PersistentVolumeClaim
-			if claim != nil && !yield(framework.GetNamespacedName(pod.Namespace, claim.ClaimName)) {
-				return
-			}
-		}
-	}
-}
+// domains holds, for a list of topology keys, one node of each combination of
+// their values. PodTopologySpread counts pods by domain and reads nodes without
+// a matching pod only to learn which domains there are: one node of each tells
+// it that as well as thousands.
+type domains map[string][]*nodeEntry

@@ -5,20 +5,9 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
-	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 )
-
-// state is what PreFilter leaves for Filter.
-type state struct {
-	cycle   fwk.CycleState
-	refused *Result // on every node
-	// nodes are the only ones that PreFilter leaves, nil for all; plugins are
-	// those that narrowed them.
-	nodes   sets.Set[string]
-	plugins string
-}
 
 // preFilter computes the state for a replacement in a world.
 func (f *Filters) preFilter(t *template, w world) *state {

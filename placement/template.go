@@ -1,8 +1,11 @@
 package placement
 
 import (
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
@@ -121,48 +124,33 @@ func (t *template) currentVersion() uint64 {
 	return sum
 }
 
-// focus brings into view the pods that count for the template in a world. Spread
-// constraints are judged in the world gone only.
-func (s *snapshot) focus(t *template, w world) {
-	l := s.lens
-	l.blur()
-	l.buffer = l.buffer[:0]
-	if w == gone {
-		for _, g := range t.spread {
-			s.focusPods(g, w)
+// domainsOf returns the topology keys of the constraints that filter, or nil
+// where a node counts or not by more than its having these labels.
+func domainsOf(spec *v1.PodSpec) []string {
+	if len(spec.NodeSelector) > 0 || spec.Affinity != nil && spec.Affinity.NodeAffinity != nil {
+		return nil
+	}
+	var keys []string
+	for i := range spec.TopologySpreadConstraints {
+		c := &spec.TopologySpreadConstraints[i]
+		if c.WhenUnsatisfiable != v1.DoNotSchedule {
+			continue
 		}
-	}
-	for _, g := range t.affinity {
-		s.focusPods(g, w)
-	}
-	for _, g := range t.anti {
-		for _, p := range g.members {
-			if p.visible(w) && p.node.view.addAnti(p) {
-				l.antiNodes = append(l.antiNodes, p.node.view)
-			}
+		if c.NodeTaintsPolicy != nil && *c.NodeTaintsPolicy != v1.NodeInclusionPolicyIgnore {
+			return nil
 		}
+		keys = append(keys, c.TopologyKey)
 	}
-	if l.nodes = l.buffer; t.spreads && w == gone {
-		l.nodes = s.focusDomains(t)
-	}
-	l.claimUsed = func(key string) bool {
-		for _, p := range s.claims[key] {
-			if p.visible(w) {
-				return true
-			}
-		}
-		return false
-	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
 }
 
-func (s *snapshot) focusPods(g *group, w world) {
-	if g.podsEpoch == s.lens.epoch {
-		return // matched by two selectors
-	}
-	g.podsEpoch = s.lens.epoch
-	for _, p := range g.members {
-		if p.visible(w) && p.node.view.addPod(p) {
-			s.lens.buffer = append(s.lens.buffer, p.node.view)
-		}
-	}
+// state is what PreFilter leaves for Filter.
+type state struct {
+	cycle   fwk.CycleState
+	refused *Result // on every node
+	// nodes are the only ones that PreFilter leaves, nil for all; plugins are
+	// those that narrowed them.
+	nodes   sets.Set[string]
+	plugins string
 }

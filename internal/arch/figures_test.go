@@ -15,7 +15,7 @@ const (
 	maxCode            = 42_440 // goal: 40,500 lines without blanks and comments
 	maxPackageLines    = 3_000
 	maxMethods         = 40
-	maxFuncFields      = 55 // goal: 40, clocks aside
+	maxFuncFields      = 54 // goal: 40, clocks aside
 	maxImplementedOnce = 1  // interfaces with one method and one implementation
 )
 
@@ -32,7 +32,6 @@ var (
 		"internal/app",
 		"internal/doctor",
 		"internal/sim",
-		"placement",
 		"policy",
 		"policy/lint",
 		"usage/annotations",

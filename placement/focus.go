@@ -1,39 +1,10 @@
 package placement
 
 import (
-	"slices"
 	"strings"
 
-	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 )
-
-// domains holds, for a list of topology keys, one node of each combination of
-// their values. PodTopologySpread counts pods by domain and reads nodes without
-// a matching pod only to learn which domains there are: one node of each tells
-// it that as well as thousands.
-type domains map[string][]*nodeEntry
-
-// domainsOf returns the topology keys of the constraints that filter, or nil
-// where a node counts or not by more than its having these labels.
-func domainsOf(spec *v1.PodSpec) []string {
-	if len(spec.NodeSelector) > 0 || spec.Affinity != nil && spec.Affinity.NodeAffinity != nil {
-		return nil
-	}
-	var keys []string
-	for i := range spec.TopologySpreadConstraints {
-		c := &spec.TopologySpreadConstraints[i]
-		if c.WhenUnsatisfiable != v1.DoNotSchedule {
-			continue
-		}
-		if c.NodeTaintsPolicy != nil && *c.NodeTaintsPolicy != v1.NodeInclusionPolicyIgnore {
-			return nil
-		}
-		keys = append(keys, c.TopologyKey)
-	}
-	slices.Sort(keys)
-	return slices.Compact(keys)
-}
 
 // focusDomains adds to the nodes in focus one of each domain, and returns all
 // nodes where the template's domains do not tell which of them count.
@@ -92,4 +63,43 @@ func domainOf(labels map[string]string, keys []string) (domain string, ok bool) 
 		values.WriteByte(0) // no label's value holds it
 	}
 	return values.String(), true
+}
+
+// focus brings into view the pods that count for the template in a world. Spread
+// constraints are judged in the world gone only.
+func (s *snapshot) focus(t *template, w world) {
+	l := s.lens
+	l.blur()
+	l.buffer = l.buffer[:0]
+	if w == gone {
+		for _, g := range t.spread {
+			s.focusPods(g, w)
+		}
+	}
+	for _, g := range t.affinity {
+		s.focusPods(g, w)
+	}
+	for _, g := range t.anti {
+		for _, p := range g.members {
+			if p.visible(w) && p.node.view.addAnti(p) {
+				l.antiNodes = append(l.antiNodes, p.node.view)
+			}
+		}
+	}
+	if l.nodes = l.buffer; t.spreads && w == gone {
+		l.nodes = s.focusDomains(t)
+	}
+	l.claims, l.world = s.claims, w
+}
+
+func (s *snapshot) focusPods(g *group, w world) {
+	if g.podsEpoch == s.lens.epoch {
+		return // matched by two selectors
+	}
+	g.podsEpoch = s.lens.epoch
+	for _, p := range g.members {
+		if p.visible(w) && p.node.view.addPod(p) {
+			s.lens.buffer = append(s.lens.buffer, p.node.view)
+		}
+	}
 }

@@ -1,0 +1,23 @@
+package placement
+
+import (
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+)
+
+// Config says what the filters read besides nodes and pods.
+type Config struct {
+	// Client is handed to the plugins. No filter calls it; it may be nil.
+	Client kubernetes.Interface
+
+	// Informers gives the listers for namespaces, claims, volumes and storage
+	// objects. New requests all that the plugins need, so the factory must be
+	// started after New and synced before the first Session. With nil the
+	// listers stay empty: pods with claims are refused.
+	Informers informers.SharedInformerFactory
+
+	// DynamicResources says that the cluster serves resource.k8s.io/v1.
+	// Otherwise the DynamicResources plugin is left out and pods with resource
+	// claims are refused.
+	DynamicResources bool
+}
