@@ -14,14 +14,18 @@ GOLANGCI_LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$
 BENCHSTAT := go run golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
 
 # What runs concurrently is tested with the race detector, which needs a C
-# compiler. The rest has no goroutines of ours, or costs minutes to instrument
-# because it compiles kube-scheduler in.
+# compiler, and nothing is tested both with it and without, but packages with
+# files that the race detector leaves out. The rest has no goroutines of ours, or
+# costs minutes to instrument because it compiles kube-scheduler in.
 RACE_PACKAGES := ./cluster/... ./evictor/... ./internal/observer/... ./internal/schedulerplugin/... ./internal/steering/... ./ledger/... ./runner/... ./scorer/... ./usage/...
 RACE := $(if $(shell command -v gcc),-race)
+# Relative to test/cluster: what needs a cluster is left to test-e2e.
+NEEDS_CLUSTER := /test/cluster(/e2e.*|/cmd/throughput)?$$
 
 TEST_FLAGS ?= -shuffle=on
-# Three control planes at a time: the cases wait more than they work.
-E2E_FLAGS ?= -count=1 -p 3 -timeout 45m
+# Which end-to-end cases are run, and how; see `go run ./cmd/e2e --help`.
+E2E_TIER ?= test
+E2E_FLAGS ?=
 FUZZ_TIME ?= 30s
 BENCH ?= .
 BENCH_FLAGS ?=
@@ -58,12 +62,13 @@ cluster-down: ## Stop the local cluster.
 .PHONY: check
 check: vet lint test-unit ## Run what needs no cluster: vet, lint and unit tests, in some minutes.
 
-.PHONY: test-all
-test-all: test ## Run all checks and tests, and each fuzz target for ten seconds.
-	$(MAKE) fuzz FUZZ_TIME=10s
-
 .PHONY: test
 test: vet lint test-unit test-e2e ## Run all checks and tests; the first time builds a control plane.
+
+.PHONY: test-all
+test-all: vet lint test-unit ## Run the cases that test leaves out too, and each fuzz target for ten seconds.
+	$(MAKE) test-e2e E2E_TIER=all
+	$(MAKE) fuzz FUZZ_TIME=10s
 
 .PHONY: vet
 vet: ## Run go vet on both modules.
@@ -77,13 +82,19 @@ lint: ## Run golangci-lint on both modules.
 
 .PHONY: test-unit
 test-unit: ## Run unit and property tests, with the race detector where it matters.
+ifdef RACE
+	go test $(TEST_FLAGS) $$(go list ./... | grep -vxF "$$(go list $(RACE_PACKAGES))")
+	go test $(TEST_FLAGS) $(RACE) $(RACE_PACKAGES)
+	go test $(TEST_FLAGS) $$(grep -rl --include='*_test.go' '^//go:build !race' . | xargs -n1 dirname | sort -u)
+else
+	@echo 'no gcc: the race detector is left out'
 	go test $(TEST_FLAGS) ./...
-	$(if $(RACE),go test $(TEST_FLAGS) $(RACE) $(RACE_PACKAGES),@echo 'no gcc: the race detector is left out')
+endif
+	cd $(CLUSTER) && go test $(TEST_FLAGS) $$(go list ./... | grep -vE '$(NEEDS_CLUSTER)')
 
 .PHONY: test-e2e
-test-e2e: ## Run the end-to-end tests on a real local control plane.
-	@command -v prometheus >/dev/null || echo 'no prometheus on the PATH: its cases are left out'
-	cd $(CLUSTER) && go test $(E2E_FLAGS) ./e2e/sources ./... # the longest first
+test-e2e: ## Run the end-to-end cases of E2E_TIER (test) on real local control planes.
+	cd $(CLUSTER) && go run ./cmd/e2e --tier $(E2E_TIER) $(E2E_FLAGS)
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZ_TIME (30s).

@@ -32,10 +32,10 @@ type NodeTemplate struct {
 	Labels      map[string]string
 	Annotations map[string]string
 	Taints      []corev1.Taint
-	// FirstAddress, when set, gives each node an InternalIP of its own, counted up from this one, such as "127.1.0.1". All of
+	// OwnAddresses gives each node an InternalIP of its own, which no other process with a cluster gives away. All of
 	// 127.0.0.0/8 is loopback on Linux without any setting. kwok stays where it is, which such a node names as its
 	// ExternalIP; what listens at the InternalIP and the kubelet's port is left to package exporters.
-	FirstAddress string
+	OwnAddresses bool
 }
 
 // AddNodes creates n nodes, numbered from 0 with as many digits as the last one has, and waits until each is ready and
@@ -99,17 +99,26 @@ func (t NodeTemplate) capacity() (corev1.ResourceList, error) {
 
 // addresses are those of n nodes, or nil where they share kwok's.
 func (t NodeTemplate) addresses(n int) ([]netip.Addr, error) {
-	if t.FirstAddress == "" {
+	if !t.OwnAddresses {
 		return nil, nil
 	}
-	next, err := netip.ParseAddr(t.FirstAddress)
+	first, err := firstNodeAddress()
 	if err != nil {
-		return nil, fmt.Errorf("reading the first address of the node template: %w", err)
+		return nil, err
+	}
+	return nodeAddresses(first, n)
+}
+
+// nodeAddresses are those of n nodes, counted up from the first.
+func nodeAddresses(first string, n int) ([]netip.Addr, error) {
+	next, err := netip.ParseAddr(first)
+	if err != nil {
+		return nil, fmt.Errorf("reading the first address of nodes: %w", err)
 	}
 	addresses := make([]netip.Addr, n)
 	for i := range addresses {
 		if !next.IsLoopback() || next.String() == loopback {
-			return nil, fmt.Errorf("giving nodes the addresses from %q: %s is not a free loopback address", t.FirstAddress, next)
+			return nil, fmt.Errorf("giving nodes the addresses from %q: %s is not a free loopback address", first, next)
 		}
 		addresses[i], next = next, next.Next()
 	}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -20,8 +21,11 @@ import (
 
 // Build compiles the evenkeel binary of this checkout into binDir and returns its path.
 func Build(ctx context.Context, binDir string) (path string, err error) {
-	return build(ctx, "./cmd/evenkeel", filepath.Join(binDir, "evenkeel"))
+	return build(ctx, "./cmd/evenkeel", Binary(binDir))
 }
+
+// Binary is where Build puts the evenkeel binary.
+func Binary(binDir string) string { return filepath.Join(binDir, "evenkeel") }
 
 // BuildScheduler compiles kube-scheduler with Evenkeel's plugin into binDir and returns its path, whose name is not that of
 // the control plane's own. It takes minutes the first time.
@@ -147,12 +151,11 @@ func (p *Process) Log() string {
 
 // FreeAddress returns an address on loopback that nobody listens on.
 func FreeAddress() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := cluster.FreePort()
 	if err != nil {
-		return "", fmt.Errorf("finding a free port: %w", err)
+		return "", err
 	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String(), nil
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), nil
 }
 
 // Get fetches a page of a process within two seconds.

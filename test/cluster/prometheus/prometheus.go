@@ -55,7 +55,7 @@ type Config struct {
 	Dir string
 	// ScrapeInterval is 5 s when it is zero. One kwok serves hundreds of nodes a second.
 	ScrapeInterval time.Duration
-	// Instance is ByAddress when it is empty. Nodes without an address of their own (cluster.NodeTemplate.FirstAddress) all
+	// Instance is ByAddress when it is empty. Nodes without an address of their own (cluster.NodeTemplate.OwnAddresses) all
 	// have the same.
 	Instance Instance
 	// NodeLabel adds the label node with the node's name.

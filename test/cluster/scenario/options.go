@@ -7,7 +7,7 @@ type Option func(*cluster.NodeTemplate)
 
 // OwnAddresses gives each node an InternalIP of its own, which package exporters and matching by address need.
 func OwnAddresses() Option {
-	return func(t *cluster.NodeTemplate) { t.FirstAddress = "127.1.0.1" }
+	return func(t *cluster.NodeTemplate) { t.OwnAddresses = true }
 }
 
 // template is 32 cores and 256Gi with the options.

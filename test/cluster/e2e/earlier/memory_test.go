@@ -39,7 +39,7 @@ const usedMemoryPercent = `(1 - node_memory_MemAvailable_bytes / node_memory_Mem
 func TestMemoryPreset(t *testing.T) {
 	f := stage.New(t)
 	ctx := t.Context()
-	nodes, err := f.AddNodes(ctx, 4, cluster.NodeTemplate{CPU: "16", Memory: "16Gi", FirstAddress: "127.1.0.1"})
+	nodes, err := f.AddNodes(ctx, 4, cluster.NodeTemplate{CPU: "16", Memory: "16Gi", OwnAddresses: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ type patient struct {
 //	other node:  8 bg  × 1650m = 13.2 of 32 cores = 41.3 %; requests  8 × 2    = 16 cores; ten times that are 413 %
 func spoiltSkew(t *testing.T, f *stage.Fixture) stage.Skewed {
 	t.Helper()
-	nodes, err := f.AddNodes(t.Context(), 6, cluster.NodeTemplate{CPU: "32", Memory: "256Gi", FirstAddress: "127.1.0.1"})
+	nodes, err := f.AddNodes(t.Context(), 6, cluster.NodeTemplate{CPU: "32", Memory: "256Gi", OwnAddresses: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -82,7 +82,7 @@ type bed struct {
 }
 
 // beds is how many cases of Prometheus run at a time: they wait more than they work.
-const beds = 2
+const beds = 3
 
 func faultsOfPrometheus(t *testing.T, f *stage.Fixture, skew stage.Skewed) {
 	if !prometheus.Installed() {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/test/cluster"
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
+	"github.com/evenkeel/evenkeel/test/cluster/lane"
 )
 
 // shared is the one control plane of all cases, and what every case needs of it.
@@ -59,20 +60,38 @@ func run(ctx context.Context, m *testing.M) int {
 			fmt.Fprintln(os.Stderr, err)
 		}
 	}()
-	return m.Run()
+	if lane.BinDir() == "" {
+		return m.Run()
+	}
+	if err := lane.Serve(ctx, m, os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// Build compiles the control plane and the program under test, unless that has been done for all lanes, and returns the
+// folder where they are.
+func Build(ctx context.Context) (binDir string, err error) {
+	if binDir = lane.BinDir(); binDir != "" {
+		return binDir, nil
+	}
+	if binDir, err = cluster.DefaultBinDir(ctx); err != nil {
+		return "", err
+	}
+	if err := cluster.Build(ctx, binDir, os.Stderr); err != nil {
+		return "", err
+	}
+	_, err = evenkeel.Build(ctx, binDir)
+	return binDir, err
 }
 
 func start(ctx context.Context) error {
-	binDir, err := cluster.DefaultBinDir(ctx)
+	binDir, err := Build(ctx)
 	if err != nil {
 		return err
 	}
-	if err := cluster.Build(ctx, binDir, os.Stderr); err != nil {
-		return err
-	}
-	if shared.binary, err = evenkeel.Build(ctx, binDir); err != nil {
-		return err
-	}
+	shared.binary = evenkeel.Binary(binDir)
 	if shared.listen, err = evenkeel.FreeAddress(); err != nil {
 		return err
 	}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"github.com/evenkeel/evenkeel/test/cluster"
+	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
+	"github.com/evenkeel/evenkeel/test/cluster/tiers"
+)
+
+// workplace is where everything is.
+type workplace struct {
+	// module is the folder of this module, binDir that of what is built, temp one for temporary files.
+	module, binDir, temp string
+}
+
+// build compiles everything before the first case, so that no case waits for a compiler or beside one.
+func build(ctx context.Context, tasks []*tiers.Task, progress io.Writer) (w workplace, err error) {
+	if w.module, err = cluster.ModuleDir(ctx); err != nil {
+		return w, err
+	}
+	if w.binDir, err = cluster.DefaultBinDir(ctx); err != nil {
+		return w, err
+	}
+	if err := cluster.Build(ctx, w.binDir, progress); err != nil {
+		return w, err
+	}
+	if _, err := evenkeel.Build(ctx, w.binDir); err != nil {
+		return w, err
+	}
+	if _, err := evenkeel.BuildScheduler(ctx, w.binDir); err != nil {
+		return w, err
+	}
+	if err := w.compile(ctx, tasks, progress); err != nil {
+		return w, err
+	}
+	if w.temp, err = os.MkdirTemp("", "evenkeel-e2e-"); err != nil {
+		return w, fmt.Errorf("making a folder for temporary files: %w", err)
+	}
+	return w, nil
+}
+
+// compile compiles the test binary of each package.
+func (w *workplace) compile(ctx context.Context, tasks []*tiers.Task, progress io.Writer) error {
+	if err := os.MkdirAll(w.tests(), 0o755); err != nil {
+		return fmt.Errorf("making the folder for test binaries: %w", err)
+	}
+	arguments := []string{"test", "-c", "-o", w.tests() + string(filepath.Separator)}
+	for _, task := range tasks {
+		if name := "./" + task.Package; !slices.Contains(arguments, name) {
+			arguments = append(arguments, name)
+		}
+	}
+	command := exec.CommandContext(ctx, "go", arguments...)
+	command.Dir, command.Stdout, command.Stderr = w.module, progress, progress
+	if err := command.Run(); err != nil {
+		return fmt.Errorf("compiling the tests: %w", err)
+	}
+	return nil
+}
+
+func (w *workplace) tests() string { return filepath.Join(w.module, "_build", "e2e") }
+
+func (w *workplace) folder(task *tiers.Task) string { return filepath.Join(w.module, task.Package) }
+
+// binary is the test binary of a package, which go names after its folder, or, in the module's root, after the module.
+func (w *workplace) binary(task *tiers.Task) string {
+	name := path.Base(task.Package)
+	if task.Package == "." {
+		name = "cluster"
+	}
+	return filepath.Join(w.tests(), name+".test")
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/evenkeel/evenkeel/test/cluster/lane"
+	"github.com/evenkeel/evenkeel/test/cluster/tiers"
+)
+
+// testFlags are for every test binary. Subtests in parallel wait more than they work, and a case that hangs is ended with
+// the stacks of its goroutines.
+var testFlags = []string{"-test.v", "-test.parallel=4", "-test.timeout=25m"}
+
+// runner is one of the lanes: it runs one case at a time, on a control plane that it keeps for the next of the same package.
+type runner struct {
+	workplace
+	worker *lane.Worker
+	with   string
+}
+
+// run runs a case.
+func (r *runner) run(ctx context.Context, task *tiers.Task) outcome {
+	begin := time.Now()
+	output, code, err := r.hand(ctx, task)
+	result := outcome{task: task, took: time.Since(begin), output: string(output), seconds: map[string]float64{}}
+	result.read()
+	switch {
+	case err != nil:
+		result.problems = append(result.problems, err.Error())
+	case code != 0 && !result.failed:
+		result.problems = append(result.problems, "the test binary says that the case failed")
+	}
+	if !result.ok() {
+		// Who knows what a case that failed has left behind.
+		_ = r.close()
+	}
+	return result
+}
+
+// hand has a test binary run the case; those of this package's fixtures run many, others one.
+func (r *runner) hand(ctx context.Context, task *tiers.Task) (output []byte, code int, err error) {
+	if !shares(task.Package) {
+		return r.single(ctx, task)
+	}
+	if r.with != task.Package {
+		_ = r.close() // how the control plane of other cases ends is not this case's
+	}
+	if r.worker == nil {
+		if r.worker, err = lane.Start(ctx, r.binary(task), r.folder(task), r.binDir, r.temp, testFlags...); err != nil {
+			return nil, 1, err
+		}
+		r.with = task.Package
+	}
+	return r.worker.Run(lane.Case{Run: task.Run(), Skip: task.Skip()})
+}
+
+// shares reports whether the cases of a package share a control plane: those that stage starts.
+func shares(of string) bool { return of == "e2e" || strings.HasPrefix(of, "e2e/") }
+
+func (r *runner) single(ctx context.Context, task *tiers.Task) (output []byte, code int, err error) {
+	if err := r.close(); err != nil {
+		return nil, 1, err
+	}
+	arguments := append([]string{"-test.run=" + task.Run(), "-test.skip=" + task.Skip()}, testFlags...)
+	command := exec.CommandContext(ctx, r.binary(task), arguments...)
+	command.Dir, command.Env = r.folder(task), append(os.Environ(), "TMPDIR="+r.temp)
+	output, err = command.CombinedOutput()
+	if exit, failed := errors.AsType[*exec.ExitError](err); failed {
+		return output, exit.ExitCode(), nil
+	}
+	return output, 0, err
+}
+
+// close ends the test binary, and its control plane with it.
+func (r *runner) close() error {
+	if r.worker == nil {
+		return nil
+	}
+	worker := r.worker
+	r.worker, r.with = nil, ""
+	return worker.Close()
+}
+
+// outcome is how a case went.
+type outcome struct {
+	task   *tiers.Task
+	took   time.Duration
+	output string
+	// failed and skipped are what the output says, ran the names of all that ran, with seconds.
+	failed  bool
+	skipped []string
+	ran     []string
+	seconds map[string]float64
+	// problems are those that the case itself does not tell of.
+	problems []string
+}
+
+func (o *outcome) ok() bool { return !o.failed && len(o.problems) == 0 }
+
+var verdict = regexp.MustCompile(`(?m)^ *--- (PASS|FAIL|SKIP): (\S+) \(([0-9.]+s)\)$`)
+
+// read finds in the output what ran and how it ended.
+func (o *outcome) read() {
+	for _, found := range verdict.FindAllStringSubmatch(o.output, -1) {
+		took, err := time.ParseDuration(found[3])
+		if err != nil {
+			continue
+		}
+		o.ran, o.seconds[found[2]] = append(o.ran, found[2]), took.Seconds()
+		switch found[1] {
+		case "FAIL":
+			o.failed = true
+		case "SKIP":
+			o.skipped = append(o.skipped, found[2])
+		}
+	}
+}

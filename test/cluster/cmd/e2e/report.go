@@ -1,0 +1,142 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"github.com/evenkeel/evenkeel/test/cluster/tiers"
+)
+
+// report collects how the cases went, tells of each as it ends, and of all in the end.
+type report struct {
+	out   io.Writer
+	total int
+
+	mu       sync.Mutex
+	outcomes []outcome
+}
+
+// add tells of a case; what one wrote that failed is shown in full.
+func (r *report) add(o outcome) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.outcomes = append(r.outcomes, o)
+	if !o.ok() {
+		fmt.Fprintf(r.out, "\n%s\n", o.output)
+		for _, problem := range o.problems {
+			fmt.Fprintf(r.out, "%s %s: %s\n", o.task.Package, o.task.Name, problem)
+		}
+	}
+	fmt.Fprintf(r.out, "%3d/%d %-4s %6.1fs %s %s\n", len(r.outcomes), r.total, o.word(), o.took.Seconds(), o.task.Package, o.task.Name)
+}
+
+// word is the outcome in short.
+func (o *outcome) word() string {
+	switch {
+	case !o.ok():
+		return "FAIL"
+	case len(o.skipped) > 0:
+		return "skip"
+	}
+	return "ok"
+}
+
+// summarize prints the time of each case, the longest first, and what failed or was skipped once more.
+func (r *report) summarize(took time.Duration) {
+	slices.SortStableFunc(r.outcomes, func(a, b outcome) int { return cmp.Compare(b.took, a.took) })
+	table := tabwriter.NewWriter(r.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table)
+	var sum time.Duration
+	for i := range r.outcomes {
+		o := &r.outcomes[i]
+		sum += o.took
+		fmt.Fprintf(table, "%s\t%.0fs\t%s\t%s\n", o.word(), o.took.Seconds(), o.task.Package, o.task.Name)
+	}
+	table.Flush()
+	failed := 0
+	for i := range r.outcomes {
+		o := &r.outcomes[i]
+		for _, name := range o.skipped {
+			fmt.Fprintf(r.out, "skipped: %s %s\n", o.task.Package, name)
+		}
+		if !o.ok() {
+			failed++
+			fmt.Fprintf(r.out, "FAILED: %s %s\n", o.task.Package, o.task.Name)
+		}
+	}
+	fmt.Fprintf(r.out, "%d cases, %d failed, in %.0f s; one after the other they take %.0f s\n",
+		len(r.outcomes), failed, took.Seconds(), sum.Seconds())
+}
+
+// err says how many cases failed.
+func (r *report) err() error {
+	failed := 0
+	for i := range r.outcomes {
+		if !r.outcomes[i].ok() {
+			failed++
+		}
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %d cases failed", failed, len(r.outcomes))
+	}
+	if len(r.outcomes) < r.total {
+		return fmt.Errorf("%d of %d cases did not run", r.total-len(r.outcomes), r.total)
+	}
+	return nil
+}
+
+// write writes all as JSON, a line per function and subtest.
+func (r *report) write(path string) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("writing the summary: %w", err)
+	}
+	defer file.Close()
+	encoder := json.NewEncoder(file)
+	for i := range r.outcomes {
+		o := &r.outcomes[i]
+		for _, name := range append([]string{o.task.Name}, o.task.Subtests...) {
+			err := encoder.Encode(struct {
+				Package, Name string
+				OK            bool
+				Seconds       float64
+			}{o.task.Package, name, o.ok(), o.seconds[name]})
+			if err != nil {
+				return fmt.Errorf("writing the summary: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// record brings the seconds and the subtests of what ran up to date in the list. What failed says nothing.
+func (r *report) record(cases []tiers.Case) []tiers.Case {
+	for i := range r.outcomes {
+		o := &r.outcomes[i]
+		if o.failed || len(o.skipped) > 0 || len(o.ran) == 0 {
+			continue
+		}
+		for _, name := range o.ran {
+			at := slices.IndexFunc(cases, func(c tiers.Case) bool { return c.Package == o.task.Package && c.Name == name })
+			if at < 0 {
+				cases = append(cases, tiers.Case{Tier: o.task.Tier, Package: o.task.Package, Name: name})
+				continue
+			}
+			if !cases[at].IsSubtest() {
+				cases[at].Seconds = int(math.Ceil(o.seconds[name]))
+			}
+		}
+		cases = slices.DeleteFunc(cases, func(c tiers.Case) bool {
+			return c.Package == o.task.Package && slices.Contains(o.task.Subtests, c.Name) && !slices.Contains(o.ran, c.Name)
+		})
+	}
+	return cases
+}

@@ -1,0 +1,100 @@
+package lane
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// chosen notes what it would run, and fails the second time.
+type chosen struct{ all []string }
+
+func (c *chosen) Run() int {
+	c.all = append(c.all, fmt.Sprintf("%s without %q", flag.Lookup("test.run").Value, flag.Lookup("test.skip").Value))
+	return len(c.all) - 1
+}
+
+// Each case that comes in is run with its own patterns, and its end is told with its exit code.
+func TestServe(t *testing.T) {
+	for _, name := range []string{"test.run", "test.skip"} {
+		before := flag.Lookup(name).Value.String()
+		t.Cleanup(func() { _ = flag.Set(name, before) })
+	}
+	var m chosen
+	var out strings.Builder
+	in := strings.NewReader(`{"Run":"^TestA$"}` + "\n" + `{"Run":"^TestB$","Skip":"^TestB$/^slow$"}` + "\n")
+	if err := Serve(t.Context(), &m, in, &out); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{`^TestA$ without ""`, `^TestB$ without "^TestB$/^slow$"`}, m.all); diff != "" {
+		t.Errorf("run (-want +got):\n%s", diff)
+	}
+	if want := "\n" + done + "0\n\n" + done + "1\n"; out.String() != want {
+		t.Errorf("told %q, want %q", out.String(), want)
+	}
+}
+
+// asServer is set where the test binary stands for one of end-to-end tests.
+const asServer = "EVENKEEL_TEST_LANE_SERVES"
+
+// TestMain lets the test binary serve cases, as which TestWorker starts it.
+func TestMain(m *testing.M) {
+	if os.Getenv(asServer) == "" {
+		os.Exit(m.Run())
+	}
+	flag.Parse()
+	if err := Serve(context.Background(), m, os.Stdin, os.Stdout); err != nil {
+		os.Exit(3)
+	}
+}
+
+// The cases of TestWorker.
+func TestServedPasses(t *testing.T) {
+	if os.Getenv(asServer) == "" {
+		t.Skip("a case of TestWorker")
+	}
+}
+
+func TestServedFails(t *testing.T) {
+	if os.Getenv(asServer) != "" {
+		t.Error("as it should")
+	}
+}
+
+func TestServedDies(t *testing.T) {
+	if os.Getenv(asServer) != "" {
+		os.Exit(4)
+	}
+}
+
+// A worker's binary runs case after case, tells what each wrote, and one that dies is told of.
+func TestWorker(t *testing.T) {
+	t.Setenv(asServer, "yes")
+	w, err := Start(t.Context(), os.Args[0], ".", t.TempDir(), t.TempDir(), "-test.v")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		run, says string
+		code      int
+		dies      bool
+	}{
+		{run: "^TestServedPasses$", says: "--- PASS: TestServedPasses"},
+		{run: "^TestServedFails$", says: "--- FAIL: TestServedFails", code: 1},
+		{run: "^TestServedPasses$", says: "--- PASS: TestServedPasses"},
+		{run: "^TestServedDies$", says: "=== RUN   TestServedDies", code: 1, dies: true},
+	} {
+		output, code, err := w.Run(Case{Run: tc.run})
+		if !strings.Contains(string(output), tc.says) || code != tc.code || (err != nil) != tc.dies {
+			t.Errorf("%s: code %d, %v, want code %d and %q in:\n%s", tc.run, code, err, tc.code, tc.says, output)
+		}
+	}
+	if err := w.Close(); err == nil {
+		t.Error("a test binary that died is closed without an error")
+	}
+}
