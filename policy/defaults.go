@@ -8,15 +8,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/source"
 )
 
-// Default returns a complete LoadPolicy. It is the only place that holds
-// default values; every call returns a copy of its own.
-func Default() LoadPolicy {
+// Default returns a complete LoadPolicy. Every call returns a copy of its own.
+func Default(kinds source.Kinds) LoadPolicy {
+	p := defaults()
+	p.Usage.Sources = []Source{NewSource(defaultSource, kinds)}
+	return p
+}
+
+// defaults is the only place that holds default values, apart from those of the
+// sources, which name their own.
+func defaults() LoadPolicy {
 	return LoadPolicy{
 		TypeMeta: metav1.TypeMeta{APIVersion: GroupVersion, Kind: LoadPolicyKind},
 		Usage: Usage{
-			Sources:            []Source{{Type: SourceMetricsServer}},
 			SampleInterval:     duration(15 * time.Second),
 			MaxAge:             duration(90 * time.Second),
 			MinCoveragePercent: 80,
@@ -51,10 +58,14 @@ func Default() LoadPolicy {
 		Eviction: defaultEviction(),
 		NodeSync: NodeSync{
 			Annotations: NodeSyncAnnotations{
-				Windows:  []usage.Window{usage.Avg5m, maxAvg1h, maxAvg1d},
-				Unit:     UnitFraction,
+				Windows: []usage.Window{
+					usage.Avg5m,
+					{Kind: usage.KindMaxAvg, Over: time.Hour},
+					{Kind: usage.KindMaxAvg, Over: 24 * time.Hour},
+				},
+				Unit:     source.Fraction,
 				Timezone: "UTC",
-				Periods:  defaultPeriods(),
+				Periods:  source.Periods(),
 			},
 			Label: NodeSyncLabel{Key: "status", Value: "presure"},
 			Taint: NodeSyncTaint{Key: "evenkeel.io/hot", Value: "true"},
@@ -94,59 +105,6 @@ func defaultEviction() Eviction {
 // defaultDistances are the levels of cpu and memory with deviation: distances
 // from the mean.
 func defaultDistances() Levels { return levels(10, 10, 15, 10) }
-
-// NewSource returns a source of a type with the defaults of everything else.
-func NewSource(t SourceType) Source {
-	source := Source{Type: t}
-	switch t {
-	case SourcePrometheus:
-		source.Prometheus = &PrometheusSource{
-			NamespaceLabel: "namespace",
-			PodLabel:       "pod",
-			NodeMetrics:    NamesNodeExporter,
-			RateWindow:     duration(2 * time.Minute),
-		}
-	case SourceKubelet:
-		source.Kubelet = &KubeletSource{Scheme: SchemeHTTPS, Concurrency: 25, Endpoint: EndpointSummary}
-	case SourceNodeMetrics:
-		source.NodeMetrics = &NodeMetricsSource{
-			Scheme: SchemeHTTP, Port: 19101, Path: "/statistics", Concurrency: 25, Unit: UnitPercent,
-		}
-	case SourceAnnotations:
-		source.Annotations = &AnnotationsSource{Unit: UnitAuto, Periods: defaultPeriods()}
-	case SourceMetricsServer:
-	}
-	return source
-}
-
-var (
-	maxAvg1h = usage.Window{Kind: usage.KindMaxAvg, Over: time.Hour}
-	maxAvg1d = usage.Window{Kind: usage.KindMaxAvg, Over: 24 * time.Hour}
-)
-
-// defaultPeriods are how often Crane's controller renews its windows, and
-// otherPeriod is for windows it does not know.
-func defaultPeriods() map[usage.Window]metav1.Duration {
-	return map[usage.Window]metav1.Duration{
-		usage.Avg5m: duration(3 * time.Minute),
-		maxAvg1h:    duration(15 * time.Minute),
-		maxAvg1d:    duration(3 * time.Hour),
-	}
-}
-
-const otherPeriod = 15 * time.Minute
-
-// defaultUnit is the unit of a query that names none.
-func defaultUnit(metric usage.Metric) Unit {
-	switch metric {
-	case usage.CPU:
-		return UnitCores
-	case usage.Memory:
-		return UnitBytes
-	default:
-		return UnitNone
-	}
-}
 
 func levels(low, reject, evict, leave float64) Levels {
 	return Levels{Low: &low, Reject: &reject, Evict: &evict, Leave: &leave}

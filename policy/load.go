@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/evenkeel/evenkeel/policy/shape"
+	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 // MaxFileBytes bounds a policy file: what fits into a ConfigMap.
@@ -49,11 +50,11 @@ type File struct {
 }
 
 // Load reads a policy file: YAML documents, at most one DeschedulerPolicy and at
-// most one LoadPolicy; converters bring documents of earlier systems into these
+// most one LoadPolicy, whose sources are of these kinds; converters bring documents of earlier systems into these
 // forms first. fileName is used in messages only. The error, if any, is an *Error
 // that holds every mistake found.
-func Load(fileName string, data []byte, converters ...Converter) (*File, error) {
-	l := loader{file: File{Name: fileName, Load: Default()}, seen: map[documentType]int{}}
+func Load(fileName string, data []byte, kinds source.Kinds, converters ...Converter) (*File, error) {
+	l := loader{kinds: kinds, file: File{Name: fileName, Load: Default(kinds)}, seen: map[documentType]int{}}
 	docs, problems := split(data)
 	if len(problems) > 0 {
 		return nil, NewError(fileName, problems)
@@ -67,6 +68,7 @@ func Load(fileName string, data []byte, converters ...Converter) (*File, error) 
 
 // loader gathers the documents of one file and everything wrong with them.
 type loader struct {
+	kinds    source.Kinds
 	file     File
 	seen     map[documentType]int // line on which a type's document begins
 	problems []string
@@ -152,12 +154,11 @@ func (l *loader) readDeschedulerPolicy(doc document, object map[string]any) {
 }
 
 func (l *loader) readLoadPolicy(object map[string]any) {
-	if errs := shape.Check(nil, object, reflect.TypeFor[LoadPolicy]()); len(errs) > 0 {
+	if errs := l.checkShape(object); len(errs) > 0 {
 		l.fieldErrors(LoadPolicyKind, errs)
 		return
 	}
-	shape.DropBlanks(object, reflect.TypeFor[LoadPolicy]())
-	var overlay overlay
+	overlay := overlay{kinds: l.kinds}
 	asJSON, err := json.Marshal(object)
 	if err == nil {
 		err = json.Unmarshal(asJSON, &overlay)
@@ -167,7 +168,27 @@ func (l *loader) readLoadPolicy(object map[string]any) {
 		return
 	}
 	l.file.Load, l.file.SourcesGiven = overlay.LoadPolicy, overlay.sourcesGiven
-	l.fieldErrors(LoadPolicyKind, Validate(&l.file.Load))
+	l.fieldErrors(LoadPolicyKind, append(overlay.errs, Validate(&l.file.Load, l.kinds)...))
+}
+
+// checkShape checks and cleans a document. Its sources are looked at apart,
+// because only the kinds say which fields they have.
+func (l *loader) checkShape(object map[string]any) field.ErrorList {
+	usage, _ := object["usage"].(map[string]any)
+	sources, given := usage["sources"]
+	delete(usage, "sources")
+	list := reflect.SliceOf(SourceType(l.kinds))
+	errs := shape.Check(nil, object, reflect.TypeFor[LoadPolicy]())
+	errs = append(errs, shape.Check(field.NewPath("usage", "sources"), sources, list)...)
+	if len(errs) > 0 {
+		return errs
+	}
+	shape.DropBlanks(object, reflect.TypeFor[LoadPolicy]())
+	if given && sources != nil {
+		shape.DropBlanks(sources, list)
+		usage["sources"] = sources
+	}
+	return nil
 }
 
 func (l *loader) fieldErrors(kind string, errs field.ErrorList) {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected messages in testdata")
@@ -41,7 +43,7 @@ func TestLoadNamesEveryMistake(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := Load("policy.yaml", data)
+			got, err := Load("policy.yaml", data, kinds.All)
 			if err == nil {
 				t.Fatalf("Load accepted it: %+v", got)
 			}
@@ -89,7 +91,7 @@ func TestLoadRefusesFilesOfAWrongNature(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := Load("f", tc.data)
+			_, err := Load("f", tc.data, kinds.All)
 			if err == nil || err.Error() != tc.want {
 				t.Errorf("error %v, want %s", err, tc.want)
 			}
@@ -148,11 +150,11 @@ func TestLoadFindsTheDocuments(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := Load("policy.yaml", []byte(tc.text))
+			got, err := Load("policy.yaml", []byte(tc.text), kinds.All)
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := File{Name: "policy.yaml", Load: Default()}
+			want := File{Name: "policy.yaml", Load: Default(kinds.All)}
 			if err := want.Load.Usage.Timeout.UnmarshalJSON([]byte(`"` + tc.wantTimeout + `"`)); err != nil {
 				t.Fatal(err)
 			}
@@ -172,14 +174,14 @@ func TestLoadTakesTheExamples(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("listing examples: %d files, %v", len(files), err)
 	}
-	examples := map[SourceType]bool{}
+	examples := map[string]bool{}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
 			data, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := Load(file, data)
+			got, err := Load(file, data, kinds.All)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -188,7 +190,7 @@ func TestLoadTakesTheExamples(t *testing.T) {
 			}
 		})
 	}
-	for _, kind := range sourceTypes() {
+	for _, kind := range kinds.All.Names() {
 		if !examples[kind] {
 			t.Errorf("no example has a source of type %s", kind)
 		}
@@ -209,7 +211,7 @@ func TestLoadSaysWhetherSourcesAreGiven(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := Load("policy.yaml", []byte(loadPolicyHeader+tc.text))
+			got, err := Load("policy.yaml", []byte(loadPolicyHeader+tc.text), kinds.All)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -223,7 +225,7 @@ func TestLoadSaysWhetherSourcesAreGiven(t *testing.T) {
 // The line numbers in messages are those of the file, not of the document.
 func TestLoadCountsLinesOfTheFile(t *testing.T) {
 	text := deschedulerPolicyText + "---\n" + loadPolicyHeader + "usage:\n  timeout: 5s\n  timeout: 6s\n"
-	_, err := Load("f", []byte(text))
+	_, err := Load("f", []byte(text), kinds.All)
 	line := strings.Count(text, "\n")
 	if want := fmt.Sprintf("f: line %d: key \"timeout\" already set in map", line); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)

@@ -4,6 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 // NodeSync says what is written to the nodes for others to read. All of it is
@@ -28,7 +29,7 @@ type NodeSyncAnnotations struct {
 	// in hot.windows.
 	Windows []usage.Window `json:"windows"`
 	// Unit is what the numbers count: fraction or percent of a node's capacity.
-	Unit Unit `json:"unit"`
+	Unit source.Unit `json:"unit"`
 	// Timezone is the zone of the time stamps: a name of the IANA database.
 	// Crane's own readers take them for Asia/Shanghai unless TZ tells them
 	// otherwise.

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 // overlay decodes a LoadPolicy document over the defaults: an absent field keeps
@@ -18,8 +19,11 @@ import (
 type overlay struct {
 	LoadPolicy
 
+	kinds source.Kinds
 	// sourcesGiven says whether the document has usage.sources.
 	sourcesGiven bool
+	// errs are the blocks of sources that are of another kind.
+	errs field.ErrorList
 }
 
 var _ json.Unmarshaler = (*overlay)(nil)
@@ -48,7 +52,7 @@ type sparsePool struct {
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (o *overlay) UnmarshalJSON(data []byte) error {
-	doc := sparsePolicy{LoadPolicy: Default()}
+	doc := sparsePolicy{LoadPolicy: Default(o.kinds)}
 	doc.Usage.Usage = doc.LoadPolicy.Usage
 	// Decoding into a filled list or mapping would mix old elements with new.
 	doc.Hot.Windows = nil
@@ -59,7 +63,7 @@ func (o *overlay) UnmarshalJSON(data []byte) error {
 		return err
 	}
 
-	defaults := Default()
+	defaults := defaults()
 	o.LoadPolicy = doc.LoadPolicy
 	o.Usage = doc.Usage.Usage
 	dropEmpty(&o.Usage.Metrics)
@@ -117,44 +121,20 @@ func (o *overlay) laySources(given []json.RawMessage) error {
 	o.sourcesGiven = true
 	o.Usage.Sources = make([]Source, len(given))
 	for i, raw := range given {
-		var kind struct {
-			Type SourceType `json:"type"`
-		}
-		if err := json.Unmarshal(raw, &kind); err != nil {
+		source, errs, err := decodeSource(raw, o.kinds, field.NewPath("usage", "sources").Index(i))
+		if err != nil {
 			return err
 		}
-		source := NewSource(kind.Type)
-		if err := json.Unmarshal(raw, &source); err != nil {
-			return err
-		}
-		source.complete()
-		o.Usage.Sources[i] = source
+		o.Usage.Sources[i], o.errs = source, append(o.errs, errs...)
 	}
 	return nil
-}
-
-// complete fills in what depends on what was given.
-func (s *Source) complete() {
-	if p := s.Prometheus; p != nil {
-		completeUnits(p.Queries.Nodes)
-		completeUnits(p.Queries.Pods)
-	}
-}
-
-func completeUnits(queries map[usage.Metric]Query) {
-	for name, query := range queries {
-		if query.Unit == "" {
-			query.Unit = defaultUnit(name)
-			queries[name] = query
-		}
-	}
 }
 
 // withPeriods gives every window a period.
 func withPeriods(periods map[usage.Window]metav1.Duration, windows []usage.Window) map[usage.Window]metav1.Duration {
 	for _, w := range windows {
 		if _, ok := periods[w]; !ok {
-			periods[w] = duration(otherPeriod)
+			periods[w] = duration(source.OtherPeriod)
 		}
 	}
 	return periods

@@ -63,7 +63,7 @@ func plainLines(name usage.Metric, deviation bool) MetricLines {
 	case deviation:
 		return MetricLines{Deviation: true} // which validation refuses
 	}
-	return Default().Lines[name]
+	return defaults().Lines[name]
 }
 
 // hasMean says whether a mean over nodes of different size makes sense.

@@ -9,6 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/annotations"
+	"github.com/evenkeel/evenkeel/usage/kinds"
+	"github.com/evenkeel/evenkeel/usage/nodemetrics"
+	"github.com/evenkeel/evenkeel/usage/prometheus"
 )
 
 func TestLoadLaysTheDocumentOverTheDefaults(t *testing.T) {
@@ -75,7 +79,7 @@ func TestLoadLaysTheDocumentOverTheDefaults(t *testing.T) {
 		"a signal has the levels that are given and no others": {
 			text: "usage: {sources: [{type: Kubelet}]}\nlines: {cpu: , cpu.pressure: {reject: 40}, memory.available: {evict: 20}}",
 			want: func(p *LoadPolicy) {
-				p.Usage.Sources = []Source{NewSource(SourceKubelet)}
+				p.Usage.Sources = []Source{NewSource("Kubelet", kinds.All)}
 				p.Lines = Lines{
 					usage.CPU:         p.Lines[usage.CPU],
 					usage.CPUPressure: {Levels: Levels{Reject: new(40.0)}},
@@ -94,7 +98,7 @@ func TestLoadLaysTheDocumentOverTheDefaults(t *testing.T) {
 			want: func(p *LoadPolicy) {
 				p.Lines = Lines{usage.CPU: {
 					Levels:  levels(45, 60, 65, 60),
-					Windows: map[usage.Window]Levels{maxAvg1h: {Reject: new(75.0), Evict: new(75.0)}},
+					Windows: map[usage.Window]Levels{mustWindow("max_avg_1h"): {Reject: new(75.0), Evict: new(75.0)}},
 				}}
 			},
 		},
@@ -103,13 +107,13 @@ func TestLoadLaysTheDocumentOverTheDefaults(t *testing.T) {
 				"nodePools:\n- {name: a, selector: {matchLabels: {pool: a}}, lines: {cpu: {evict: 70, windows: {max_avg_1h: {leave: 50}}}, memory: {evict: 90}}}\n" +
 				"- {name: b, selector: {matchLabels: {pool: b}}}\n",
 			want: func(p *LoadPolicy) {
-				base := Lines{usage.CPU: {Levels: levels(40, 60, 65, 60), Windows: map[usage.Window]Levels{maxAvg1h: {Evict: new(75.0)}}}}
+				base := Lines{usage.CPU: {Levels: levels(40, 60, 65, 60), Windows: map[usage.Window]Levels{mustWindow("max_avg_1h"): {Evict: new(75.0)}}}}
 				p.Lines = base
 				p.NodePools = []NodePool{
 					pool("a", Lines{
 						usage.CPU: {
 							Levels:  levels(40, 60, 70, 60),
-							Windows: map[usage.Window]Levels{maxAvg1h: {Evict: new(75.0), Leave: new(50.0)}},
+							Windows: map[usage.Window]Levels{mustWindow("max_avg_1h"): {Evict: new(75.0), Leave: new(50.0)}},
 						},
 						usage.Memory: {Levels: levels(60, 75, 90, 75)},
 					}),
@@ -122,7 +126,7 @@ func TestLoadLaysTheDocumentOverTheDefaults(t *testing.T) {
 				"nodePools: [{name: a, selector: {matchLabels: {pool: a}}, lines: {cpu: {deviation: true, low: 5}, memory: {deviation: false, low: 50}}}]",
 			want: func(p *LoadPolicy) {
 				p.Lines = Lines{
-					usage.CPU:    {Levels: levels(40, 60, 65, 60), Windows: map[usage.Window]Levels{maxAvg1h: {Evict: new(75.0)}}},
+					usage.CPU:    {Levels: levels(40, 60, 65, 60), Windows: map[usage.Window]Levels{mustWindow("max_avg_1h"): {Evict: new(75.0)}}},
 					usage.Memory: {Levels: levels(10, 10, 20, 10), Deviation: true},
 				}
 				p.NodePools = []NodePool{pool("a", Lines{
@@ -135,27 +139,28 @@ func TestLoadLaysTheDocumentOverTheDefaults(t *testing.T) {
 			text: "usage: {sources: [{type: Prometheus}, {type: Kubelet, kubelet: }, {type: NodeMetrics, nodeMetrics: {port: 1}}, {type: Annotations, annotations: {periods: {avg_5m: 1m, p95_1h: 2m}}}, {type: MetricsServer, maxAge: 2m}]}",
 			want: func(p *LoadPolicy) {
 				p.Usage.Sources = nil
-				for _, kind := range sourceTypes() {
-					p.Usage.Sources = append(p.Usage.Sources, NewSource(kind))
+				for _, kind := range kinds.All.Names() {
+					p.Usage.Sources = append(p.Usage.Sources, NewSource(kind, kinds.All))
 				}
-				p.Usage.Sources[2].NodeMetrics.Port = 1
-				p.Usage.Sources[3].Annotations.Periods[usage.Avg5m] = duration(time.Minute)
-				p.Usage.Sources[3].Annotations.Periods[mustWindow("p95_1h")] = duration(2 * time.Minute)
+				p.Usage.Sources[2].Config.(*nodemetrics.Config).Port = 1
+				periods := p.Usage.Sources[3].Config.(*annotations.Config).Periods
+				periods[usage.Avg5m] = duration(time.Minute)
+				periods[mustWindow("p95_1h")] = duration(2 * time.Minute)
 				p.Usage.Sources[4].MaxAge = duration(2 * time.Minute)
 			},
 		},
-		"a query's unit follows from its metric": {
+		"queries stay as they are given": {
 			text: "usage: {sources: [{type: Prometheus, prometheus: {queries: {nodes: {cpu: {expr: a}, memory: {expr: b, unit: percent}, io.pressure: {expr: c}}, pods: {memory: {windows: {avg_5m: d}}}}}}]}",
 			want: func(p *LoadPolicy) {
-				source := NewSource(SourcePrometheus)
-				source.Prometheus.Queries = Queries{
-					Nodes: map[usage.Metric]Query{
-						usage.CPU:        {Unit: UnitCores, Expr: "a"},
-						usage.Memory:     {Unit: UnitPercent, Expr: "b"},
-						usage.IOPressure: {Unit: UnitNone, Expr: "c"},
+				source := NewSource("Prometheus", kinds.All)
+				source.Config.(*prometheus.Config).Queries = prometheus.Queries{
+					Nodes: map[usage.Metric]prometheus.Query{
+						usage.CPU:        {Expr: "a"},
+						usage.Memory:     {Unit: "percent", Expr: "b"},
+						usage.IOPressure: {Expr: "c"},
 					},
-					Pods: map[usage.Metric]Query{
-						usage.Memory: {Unit: UnitBytes, Windows: map[usage.Window]string{usage.Avg5m: "d"}},
+					Pods: map[usage.Metric]prometheus.Query{
+						usage.Memory: {Windows: map[usage.Window]string{usage.Avg5m: "d"}},
 					},
 				}
 				p.Usage.Sources = []Source{source}
@@ -182,11 +187,11 @@ func TestLoadLaysTheDocumentOverTheDefaults(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := Load("policy.yaml", []byte(loadPolicyHeader+tc.text))
+			got, err := Load("policy.yaml", []byte(loadPolicyHeader+tc.text), kinds.All)
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := Default()
+			want := Default(kinds.All)
 			tc.want(&want)
 			if diff := cmp.Diff(want, got.Load); diff != "" {
 				t.Errorf("LoadPolicy (-want +got):\n%s", diff)
@@ -196,15 +201,15 @@ func TestLoadLaysTheDocumentOverTheDefaults(t *testing.T) {
 }
 
 func TestDefaultIsValidAndNobodyElses(t *testing.T) {
-	first := Default()
-	if errs := Validate(&first); len(errs) > 0 {
-		t.Fatalf("Validate(Default()) = %v", errs)
+	first := Default(kinds.All)
+	if errs := Validate(&first, kinds.All); len(errs) > 0 {
+		t.Fatalf("Validate(Default(kinds.All)) = %v", errs)
 	}
 	*first.Lines[usage.CPU].Evict = 0
 	first.NodeSync.Annotations.Periods[usage.Avg5m] = duration(0)
 	first.Eviction.SchedulerNames[0] = "changed"
-	second := Default()
-	if errs := Validate(&second); len(errs) > 0 || second.Eviction.SchedulerNames[0] != v1.DefaultSchedulerName {
+	second := Default(kinds.All)
+	if errs := Validate(&second, kinds.All); len(errs) > 0 || second.Eviction.SchedulerNames[0] != v1.DefaultSchedulerName {
 		t.Error("a change to one copy of the defaults shows in the next")
 	}
 }

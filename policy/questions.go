@@ -13,7 +13,7 @@ import (
 // MaxAgeOf returns how old a sample of a source may be; 0 means that the source
 // itself knows.
 func (u *Usage) MaxAgeOf(s *Source) time.Duration {
-	if s.MaxAge.Duration != 0 || s.Type == SourceAnnotations {
+	if s.MaxAge.Duration != 0 || s.Config.Describe().DatesValues {
 		return s.MaxAge.Duration
 	}
 	return u.MaxAge.Duration
@@ -66,21 +66,5 @@ func (u *Usage) metric(name usage.Metric) (Metric, bool) {
 	return Metric{}, false
 }
 
-// Location returns the zone of the stamps, nil if it is to be found out.
-func (a *AnnotationsSource) Location() *time.Location { return check.Location(a.Timezone) }
-
 // Location returns the zone of the stamps.
 func (a *NodeSyncAnnotations) Location() *time.Location { return check.Location(a.Timezone) }
-
-// TLS returns how the servers of a source are checked; nil where there is none.
-func (s *Source) TLS() *TLS {
-	switch {
-	case s.Prometheus != nil:
-		return &s.Prometheus.TLS
-	case s.Kubelet != nil:
-		return &s.Kubelet.TLS
-	case s.NodeMetrics != nil:
-		return &s.NodeMetrics.TLS
-	}
-	return nil
-}

@@ -6,19 +6,22 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/evenkeel/evenkeel/policy/check"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/annotations"
+	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 func TestSourcesTakeWhatTheyDoNotSayFromUsage(t *testing.T) {
-	u := Default().Usage // maxAge 90s, timeout 10s
+	u := Default(kinds.All).Usage // maxAge 90s, timeout 10s
 	cases := map[string]struct {
 		source              Source
 		wantAge, wantPeriod time.Duration
 	}{
-		"nothing said":            {source: Source{Type: SourceKubelet}, wantAge: 90 * time.Second, wantPeriod: 10 * time.Second},
-		"annotations know better": {source: Source{Type: SourceAnnotations}, wantAge: 0, wantPeriod: 10 * time.Second},
+		"nothing said":            {source: NewSource("Kubelet", kinds.All), wantAge: 90 * time.Second, wantPeriod: 10 * time.Second},
+		"annotations know better": {source: NewSource("Annotations", kinds.All), wantAge: 0, wantPeriod: 10 * time.Second},
 		"said": {
-			source:  Source{Type: SourceAnnotations, MaxAge: duration(time.Hour), Timeout: duration(time.Second)},
+			source:  Source{Config: new(annotations.Config), MaxAge: duration(time.Hour), Timeout: duration(time.Second)},
 			wantAge: time.Hour, wantPeriod: time.Second,
 		},
 	}
@@ -64,9 +67,9 @@ func TestWhatAMetricMeans(t *testing.T) {
 func TestLevelsOfAWindowFallBackToTheMetrics(t *testing.T) {
 	lines := MetricLines{
 		Levels:  levels(45, 60, 65, 60),
-		Windows: map[usage.Window]Levels{maxAvg1h: {Reject: new(75.0), Evict: new(75.0)}},
+		Windows: map[usage.Window]Levels{mustWindow("max_avg_1h"): {Reject: new(75.0), Evict: new(75.0)}},
 	}
-	if diff := cmp.Diff(levels(45, 75, 75, 60), lines.In(maxAvg1h)); diff != "" {
+	if diff := cmp.Diff(levels(45, 75, 75, 60), lines.In(mustWindow("max_avg_1h"))); diff != "" {
 		t.Errorf("levels of a window that is named (-want +got):\n%s", diff)
 	}
 	got := lines.In(usage.Avg5m)
@@ -90,14 +93,14 @@ func TestZonesOfStamps(t *testing.T) {
 	}
 	for name, want := range cases {
 		got := "<nil>"
-		if zone := (&AnnotationsSource{Timezone: name}).Location(); zone != nil {
+		if zone := check.Location(name); zone != nil {
 			got = zone.String()
 		}
 		if got != want {
 			t.Errorf("zone %q is %s, want %s", name, got, want)
 		}
 	}
-	if a := Default().NodeSync.Annotations; a.Location() != time.UTC {
+	if a := Default(kinds.All).NodeSync.Annotations; a.Location() != time.UTC {
 		t.Errorf("the default zone is %v, want UTC", a.Location())
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/descheduler/pkg/api"
 
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 // The LoadPolicy's CPU lines are low 45, reject 60, leave 60, evict 65 and the
@@ -47,12 +48,12 @@ func TestRealUsageOverlay(t *testing.T) {
 		},
 		"windows keep their own levels": {
 			args: RealUsageLowNodeUtilizationArgs{Thresholds: cpu(20)},
-			base: MetricLines{Levels: absolute.Levels, Windows: map[usage.Window]Levels{maxAvg1h: {Evict: new(90.0)}}},
-			want: MetricLines{Levels: levels(20, 60, 65, 60), Windows: map[usage.Window]Levels{maxAvg1h: {Evict: new(90.0)}}},
+			base: MetricLines{Levels: absolute.Levels, Windows: map[usage.Window]Levels{mustWindow("max_avg_1h"): {Evict: new(90.0)}}},
+			want: MetricLines{Levels: levels(20, 60, 65, 60), Windows: map[usage.Window]Levels{mustWindow("max_avg_1h"): {Evict: new(90.0)}}},
 		},
 		"an evict line below what a window rejects at": {
 			args: RealUsageLowNodeUtilizationArgs{TargetThresholds: cpu(60)},
-			base: MetricLines{Levels: absolute.Levels, Windows: map[usage.Window]Levels{maxAvg1h: {Reject: new(62.0)}}},
+			base: MetricLines{Levels: absolute.Levels, Windows: map[usage.Window]Levels{mustWindow("max_avg_1h"): {Reject: new(62.0)}}},
 			err:  "RealUsageLowNodeUtilization: lines[cpu].windows[max_avg_1h].reject: Invalid value: 62: must be below the evict line (60) or at it",
 		},
 		"a low line above the reject line": {
@@ -99,13 +100,13 @@ func TestRealUsageOverlay(t *testing.T) {
 		},
 		"levels take the place of deviations and drop windows of distances": {
 			args: RealUsageLowNodeUtilizationArgs{TargetThresholds: cpu(70)},
-			base: MetricLines{Levels: levels(10, 9, 15, 10), Deviation: true, Windows: map[usage.Window]Levels{maxAvg1h: {Evict: new(20.0)}}},
+			base: MetricLines{Levels: levels(10, 9, 15, 10), Deviation: true, Windows: map[usage.Window]Levels{mustWindow("max_avg_1h"): {Evict: new(20.0)}}},
 			want: MetricLines{Levels: levels(45, 60, 70, 65)},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			load := Default()
+			load := Default(kinds.All)
 			load.Lines = Lines{usage.CPU: tc.base.clone()}
 			got, err := tc.args.Overlay(&load)
 			if diff := cmp.Diff(Lines{usage.CPU: tc.base}, load.Lines); diff != "" {
@@ -135,7 +136,7 @@ func FuzzRealUsageOverlay(f *testing.F) {
 	f.Add(100.0, 0.0, 50.0, true, true)
 	f.Add(20.0, 50.0, 1.0, false, true)
 	f.Fuzz(func(t *testing.T, low, evict, gap float64, deviation, over bool) {
-		load := Default()
+		load := Default(kinds.All)
 		load.MinGapPercent = gap
 		load.Lines = Lines{usage.CPU: {Levels: levels(10, 40, 95, 90), Deviation: over}}
 		args := RealUsageLowNodeUtilizationArgs{
@@ -143,7 +144,7 @@ func FuzzRealUsageOverlay(f *testing.F) {
 			Thresholds:             api.ResourceThresholds{v1.ResourceCPU: api.Percentage(low)},
 			TargetThresholds:       api.ResourceThresholds{v1.ResourceCPU: api.Percentage(evict)},
 		}
-		if len(Validate(&load)) > 0 || ValidateRealUsageLowNodeUtilizationArgs(&args) != nil {
+		if len(Validate(&load, kinds.All)) > 0 || ValidateRealUsageLowNodeUtilizationArgs(&args) != nil {
 			return // not what a policy can hold
 		}
 		lines, err := args.Overlay(&load)
@@ -154,7 +155,7 @@ func FuzzRealUsageOverlay(f *testing.F) {
 			return
 		}
 		load.Lines = lines
-		if errs := Validate(&load); len(errs) > 0 {
+		if errs := Validate(&load, kinds.All); len(errs) > 0 {
 			t.Fatalf("lines %+v: %v", lines, errs)
 		}
 	})

@@ -15,6 +15,7 @@ import (
 	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
 
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 func loadShipped(t *testing.T) *policy.File {
@@ -23,7 +24,7 @@ func loadShipped(t *testing.T) *policy.File {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, err := policy.Load("policy.yaml", data)
+	file, err := policy.Load("policy.yaml", data, kinds.All)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +32,7 @@ func loadShipped(t *testing.T) *policy.File {
 }
 
 func TestShippedPolicyStatesTheDefaults(t *testing.T) {
-	if diff := cmp.Diff(policy.Default(), loadShipped(t).Load); diff != "" {
+	if diff := cmp.Diff(policy.Default(kinds.All), loadShipped(t).Load); diff != "" {
 		t.Errorf("policy.yaml (-defaults +file):\n%s", diff)
 	}
 }

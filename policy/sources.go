@@ -1,36 +1,24 @@
 package policy
 
 import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/evenkeel/evenkeel/policy/check"
 	"github.com/evenkeel/evenkeel/usage"
-)
-
-// SourceType names a kind of usage source.
-type SourceType string
-
-// The kinds of usage sources.
-const (
-	// SourceMetricsServer is the metrics.k8s.io API, served by metrics-server or
-	// by an adapter in its place.
-	SourceMetricsServer SourceType = "MetricsServer"
-	// SourcePrometheus is whatever speaks Prometheus' HTTP API: Prometheus,
-	// Thanos, Mimir, VictoriaMetrics.
-	SourcePrometheus SourceType = "Prometheus"
-	// SourceKubelet is each node's kubelet, asked directly.
-	SourceKubelet SourceType = "Kubelet"
-	// SourceNodeMetrics is the exporter of crane-scheduler-plus on each node.
-	SourceNodeMetrics SourceType = "NodeMetrics"
-	// SourceAnnotations are the usage annotations that Crane's controller, or
-	// nodesync, writes to the nodes.
-	SourceAnnotations SourceType = "Annotations"
+	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 // Source is one place usage is read from.
 type Source struct {
-	// Type is the kind of source: Prometheus, Kubelet, NodeMetrics, Annotations
-	// or MetricsServer. Required.
-	Type SourceType `json:"type"`
+	// Type is the name of one of the kinds of sources. Required.
+	Type string `json:"type"`
 	// MaxAge is usage.maxAge for this source: longer than sampleInterval, at most
 	// 1h (Annotations: 1d). 0s takes usage.maxAge; Annotations, whose values each
 	// have a period of their own, then go by that alone.
@@ -38,112 +26,147 @@ type Source struct {
 	// Timeout is usage.timeout for this source: 100ms to 5m. 0s takes
 	// usage.timeout.
 	Timeout metav1.Duration `json:"timeout,omitzero"`
-	// Prometheus is how the source of this type is read; allowed with no other.
-	Prometheus *PrometheusSource `json:"prometheus,omitempty"`
-	// Kubelet is how the source of this type is read; allowed with no other.
-	Kubelet *KubeletSource `json:"kubelet,omitempty"`
-	// NodeMetrics is how the source of this type is read; allowed with no other.
-	NodeMetrics *NodeMetricsSource `json:"nodeMetrics,omitempty"`
-	// Annotations is how the source of this type is read; allowed with no other.
-	Annotations *AnnotationsSource `json:"annotations,omitempty"`
+	// Config is the block of the type. Each type has its own, so it is not among
+	// the fields that are known here.
+	Config source.Config `json:"-"`
 }
 
-// Metric is a metric of nodes that Evenkeel does not know by itself.
-type Metric struct {
-	// Name is how queries and lines call it: 1 to 63 small letters, digits, and
-	// between them '-', '_' or '.'. A pressure may be listed to say what
-	// relieves it; cpu, memory and memory.available may not. Required.
-	Name usage.Metric `json:"name"`
-	// LowerIsWorse reverses the order of its levels: a node below the evict line
-	// is hot.
-	LowerIsWorse bool `json:"lowerIsWorse"`
-	// Relieves says which usage a move has to take off a node to relieve it: cpu
-	// or memory; with none, a node that is hot by it is marked by nodesync and
-	// keeps its pods. May be left out for a metric without an evict line.
-	Relieves usage.Metric `json:"relieves"`
+// defaultSource is the kind of source of a policy that names none.
+const defaultSource = "MetricsServer"
+
+// NewSource returns a source of a kind with the defaults of everything else.
+func NewSource(name string, kinds source.Kinds) Source {
+	return Source{Type: name, Config: kinds.Default(name)}
 }
 
-// RelievesNone says of a metric that no move helps.
-const RelievesNone usage.Metric = "none"
-
-// Unit is what a source's numbers count.
-type Unit string
-
-// The units of usage.
-const (
-	// UnitCores are CPUs, UnitMilli thousandths of them.
-	UnitCores Unit = "cores"
-	UnitMilli Unit = "milli"
-	// UnitBytes are bytes.
-	UnitBytes Unit = "bytes"
-	// UnitPercent is 0 to 100 of a node's capacity, UnitFraction 0 to 1.
-	UnitPercent  Unit = "percent"
-	UnitFraction Unit = "fraction"
-	// UnitNone takes the number as it is.
-	UnitNone Unit = "none"
-	// UnitAuto tells percent and fraction apart by how the number is written.
-	UnitAuto Unit = "auto"
-)
-
-// Scheme is how a node is spoken to.
-type Scheme string
-
-// The schemes.
-const (
-	SchemeHTTP  Scheme = "http"
-	SchemeHTTPS Scheme = "https"
-)
-
-// SecretKey names one value of a Secret; all empty names none.
-type SecretKey struct {
-	// Namespace is the Secret's.
-	Namespace string `json:"namespace"`
-	// Name is the Secret's.
-	Name string `json:"name"`
-	// Key is the entry of the Secret that holds the value.
-	Key string `json:"key"`
+// SourceType returns the Go type of a source with the blocks of all kinds.
+func SourceType(kinds source.Kinds) reflect.Type {
+	fields := reflect.VisibleFields(reflect.TypeFor[Source]())
+	fields = slices.DeleteFunc(fields, func(f reflect.StructField) bool { return f.Type == reflect.TypeFor[source.Config]() })
+	for _, kind := range kinds {
+		if name := kind.Describe().Name; hasBlock(kind) {
+			tag := reflect.StructTag(fmt.Sprintf(`json:"%s,omitempty"`, source.Block(name)))
+			fields = append(fields, reflect.StructField{Name: name, Type: reflect.TypeOf(kind), Tag: tag})
+		}
+	}
+	for i := range fields {
+		fields[i].Offset, fields[i].Index = 0, nil
+	}
+	return reflect.StructOf(fields)
 }
 
-// BasicAuth is a user name with a password from a file or a Secret.
-type BasicAuth struct {
-	// Username is who to log in as; empty: no basic authentication.
-	Username string `json:"username"`
-	// PasswordFile holds the password; it is read again when it changes.
-	PasswordFile string `json:"passwordFile"`
-	// PasswordSecret holds the password; it is read again every minute. Either
-	// this or passwordFile.
-	PasswordSecret SecretKey `json:"passwordSecret"`
+// hasBlock reports whether a kind of source has a block in a policy.
+func hasBlock(kind source.Config) bool { return reflect.TypeOf(kind).Elem().NumField() > 0 }
+
+// MarshalJSON writes a source as a policy has it.
+func (s Source) MarshalJSON() ([]byte, error) {
+	fields := map[string]any{"type": s.Type}
+	if s.MaxAge.Duration != 0 {
+		fields["maxAge"] = s.MaxAge
+	}
+	if s.Timeout.Duration != 0 {
+		fields["timeout"] = s.Timeout
+	}
+	if s.Config != nil && hasBlock(s.Config) {
+		fields[source.Block(s.Type)] = s.Config
+	}
+	return json.Marshal(fields)
 }
 
-// TLS is how servers are checked and what is shown to them. Without any of it
-// their certificates are checked against the system's authorities.
-type TLS struct {
-	// CAFile holds the certificates of the authorities that may vouch for a
-	// server, in PEM; empty: the system's.
-	CAFile string `json:"caFile"`
-	// CertFile holds the client's certificate in PEM; it needs keyFile.
-	CertFile string `json:"certFile"`
-	// KeyFile holds the key of the client's certificate in PEM.
-	KeyFile string `json:"keyFile"`
-	// ServerName is the name the server's certificate must carry; empty: the one
-	// in the address.
-	ServerName string `json:"serverName"`
-	// InsecureSkipVerify takes any certificate, so that anybody in between could
-	// answer. Not together with caFile.
-	InsecureSkipVerify bool `json:"insecureSkipVerify"`
+// decodeSource lays a source over the defaults of its kind. A block of another
+// kind is an error.
+func decodeSource(raw json.RawMessage, kinds source.Kinds, path *field.Path) (Source, field.ErrorList, error) {
+	var s Source
+	blocks := map[string]json.RawMessage{}
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return s, nil, err
+	}
+	if err := json.Unmarshal(raw, &blocks); err != nil {
+		return s, nil, err
+	}
+	s.Config = kinds.Default(s.Type)
+	var errs field.ErrorList
+	for _, name := range kinds.Names() {
+		block, given := blocks[source.Block(name)]
+		switch {
+		case !given || s.Config == nil:
+		case name != s.Type:
+			errs = append(errs, field.Forbidden(path.Child(source.Block(name)),
+				fmt.Sprintf("only a source of type %s has it; this one is %s", name, s.Type)))
+		default:
+			if err := json.Unmarshal(block, s.Config); err != nil {
+				return s, nil, err
+			}
+		}
+	}
+	return s, errs, nil
 }
 
-// AnnotationsSource is how usage annotations of nodes are read.
-type AnnotationsSource struct {
-	// Unit is what the numbers count: fraction, percent, or auto, which tells by
-	// how a number is written.
-	Unit Unit `json:"unit"`
-	// Timezone is the zone of the time stamps, whatever the Z at their end
-	// claims: a name of the IANA database, such as UTC or Asia/Shanghai; empty:
-	// found out from the stamps themselves.
-	Timezone string `json:"timezone"`
-	// Periods is how often the writer renews a window: 10s to 1d each. A value is
-	// good until its period and 5m more have passed. Windows that are not named
-	// keep their defaults; any other window has 15m.
-	Periods map[usage.Window]metav1.Duration `json:"periods"`
+func validateSources(u *Usage, kinds source.Kinds, path *field.Path) field.ErrorList {
+	if len(u.Sources) == 0 {
+		return field.ErrorList{field.Required(path, fmt.Sprintf("must name at least one of %q", kinds.Names()))}
+	}
+	var errs field.ErrorList
+	types := make([]string, len(u.Sources))
+	for i := range u.Sources {
+		source, at := &u.Sources[i], path.Index(i)
+		types[i] = source.Type
+		if unknown := check.OneOf(at.Child("type"), source.Type, kinds.Names()...); len(unknown) > 0 {
+			errs = append(errs, unknown...)
+			continue
+		}
+		if slices.Contains(types[:i], source.Type) {
+			errs = append(errs, field.Duplicate(at.Child("type"), source.Type))
+		}
+		errs = append(errs, validateSource(u, source, at)...)
+	}
+	return errs
+}
+
+func validateSource(u *Usage, s *Source, path *field.Path) field.ErrorList {
+	block := path.Child(source.Block(s.Type))
+	if s.Config == nil {
+		return field.ErrorList{field.Required(block, fmt.Sprintf("a source of type %s has it", s.Type))}
+	}
+	names := make([]usage.Metric, len(u.Metrics))
+	for i, metric := range u.Metrics {
+		names[i] = metric.Name
+	}
+	return append(validateSourceTimes(u, s, path), s.Config.Validate(block, names)...)
+}
+
+// validateSourceTimes checks what every source may have instead of what usage
+// says; 0s takes that.
+func validateSourceTimes(u *Usage, s *Source, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if s.MaxAge.Duration != 0 {
+		at, most := path.Child("maxAge"), time.Hour
+		if s.Config.Describe().DatesValues {
+			most = 24 * time.Hour
+		}
+		errs = append(errs, check.Duration(at, s.MaxAge, time.Second, most)...)
+		if s.MaxAge.Duration > 0 {
+			errs = append(errs, u.longerThanSamples(at, s.MaxAge)...)
+		}
+	}
+	if s.Timeout.Duration != 0 {
+		errs = append(errs, check.Duration(path.Child("timeout"), s.Timeout, 100*time.Millisecond, 5*time.Minute)...)
+	}
+	return errs
+}
+
+// longerThanSamples checks how old samples may be.
+func (u *Usage) longerThanSamples(path *field.Path, maxAge metav1.Duration) field.ErrorList {
+	if maxAge.Duration > u.SampleInterval.Duration {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, maxAge.Duration.String(),
+		fmt.Sprintf("must be longer than sampleInterval (%s), or every node is unknown between two samples", u.SampleInterval.Duration))}
+}
+
+// measures reports whether a source has a metric beside cpu and memory.
+func (u *Usage) measures(name usage.Metric) bool {
+	return slices.ContainsFunc(u.Sources, func(s Source) bool {
+		return s.Config != nil && slices.Contains(s.Config.Describe().Signals, name)
+	})
 }

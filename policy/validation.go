@@ -11,6 +11,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/policy/check"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 const (
@@ -21,10 +22,11 @@ const (
 	shortReach = 10 * time.Minute
 )
 
-// Validate returns everything that is wrong with a complete LoadPolicy.
-func Validate(p *LoadPolicy) field.ErrorList {
+// Validate returns everything that is wrong with a complete LoadPolicy, whose
+// sources are of these kinds.
+func Validate(p *LoadPolicy, kinds source.Kinds) field.ErrorList {
 	var errs field.ErrorList
-	errs = append(errs, validateUsage(p, field.NewPath("usage"))...)
+	errs = append(errs, validateUsage(p, kinds, field.NewPath("usage"))...)
 	errs = append(errs, validateLines(p, field.NewPath("lines"))...)
 	errs = append(errs, validatePools(p, field.NewPath("nodePools"))...)
 	errs = append(errs, check.Between(field.NewPath("minGapPercent"), p.MinGapPercent, 1, 50)...)
@@ -35,16 +37,13 @@ func Validate(p *LoadPolicy) field.ErrorList {
 	return errs
 }
 
-func validateUsage(p *LoadPolicy, path *field.Path) field.ErrorList {
+func validateUsage(p *LoadPolicy, kinds source.Kinds, path *field.Path) field.ErrorList {
 	u := &p.Usage
-	errs := validateSources(u, path.Child("sources"))
+	errs := validateSources(u, kinds, path.Child("sources"))
 	errs = append(errs, validateMetrics(u, path.Child("metrics"))...)
 	errs = append(errs, check.Duration(path.Child("sampleInterval"), u.SampleInterval, 5*time.Second, 5*time.Minute)...)
 	errs = append(errs, check.Duration(path.Child("maxAge"), u.MaxAge, time.Second, time.Hour)...)
-	if u.MaxAge.Duration <= u.SampleInterval.Duration {
-		errs = append(errs, field.Invalid(path.Child("maxAge"), u.MaxAge.Duration.String(),
-			fmt.Sprintf("must be longer than sampleInterval (%s), or every node is unknown between two samples", u.SampleInterval.Duration)))
-	}
+	errs = append(errs, u.longerThanSamples(path.Child("maxAge"), u.MaxAge)...)
 	errs = append(errs, check.Percent(path.Child("minCoveragePercent"), u.MinCoveragePercent)...)
 	errs = append(errs, check.Positive(path.Child("queriesPerSecond"), u.QueriesPerSecond, 1000)...)
 	errs = append(errs, check.Duration(path.Child("timeout"), u.Timeout, 100*time.Millisecond, 5*time.Minute)...)

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/kinds"
+	"github.com/evenkeel/evenkeel/usage/kubelet"
 )
 
 // A LoadPolicy built by code can hold what no file can; Validate refuses it too.
@@ -54,9 +56,9 @@ func TestValidateRefusesWhatOnlyCodeCanWrite(t *testing.T) {
 				p.NodePools = append(p.NodePools, pool(strconv.Itoa(i), p.Lines))
 			}
 		},
-		"a source without its block": func(p *LoadPolicy) { p.Usage.Sources = []Source{{Type: SourcePrometheus}} },
+		"a source without its block": func(p *LoadPolicy) { p.Usage.Sources = []Source{{Type: "Prometheus"}} },
 		"a source of zeros": func(p *LoadPolicy) {
-			p.Usage.Sources = []Source{{Type: SourceKubelet, Kubelet: &KubeletSource{}}}
+			p.Usage.Sources = []Source{{Type: "Kubelet", Config: new(kubelet.Config)}}
 		},
 		"a window of no kind":      func(p *LoadPolicy) { p.Hot.Windows = append(p.Hot.Windows, usage.Window{Kind: 99}) },
 		"a window of no length":    func(p *LoadPolicy) { p.Hot.Windows = append(p.Hot.Windows, usage.Window{Kind: usage.KindAvg}) },
@@ -70,9 +72,9 @@ func TestValidateRefusesWhatOnlyCodeCanWrite(t *testing.T) {
 	}
 	for name, breakIt := range cases {
 		t.Run(name, func(t *testing.T) {
-			p := Default()
+			p := Default(kinds.All)
 			breakIt(&p)
-			if errs := Validate(&p); len(errs) == 0 {
+			if errs := Validate(&p, kinds.All); len(errs) == 0 {
 				t.Errorf("Validate accepted %+v", p)
 			}
 		})

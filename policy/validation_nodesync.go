@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/evenkeel/evenkeel/policy/check"
+	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 func validateNodeSync(n *NodeSync, path *field.Path) field.ErrorList {
@@ -14,7 +15,7 @@ func validateNodeSync(n *NodeSync, path *field.Path) field.ErrorList {
 	errs := metav1validation.ValidateLabelSelector(&n.NodeSelector, metav1validation.LabelSelectorValidationOptions{},
 		path.Child("nodeSelector"))
 	errs = append(errs, check.Windows(annotations.Child("windows"), a.Windows)...)
-	errs = append(errs, check.OneOf(annotations.Child("unit"), a.Unit, UnitFraction, UnitPercent)...)
+	errs = append(errs, check.OneOf(annotations.Child("unit"), a.Unit, source.Fraction, source.Percent)...)
 	errs = append(errs, check.Zone(annotations.Child("timezone"), a.Timezone)...)
 	errs = append(errs, check.Periods(annotations.Child("periods"), a.Periods)...)
 	for _, w := range a.Windows {

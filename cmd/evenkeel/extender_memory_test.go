@@ -13,6 +13,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/migration/presets"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 // meant is what a command line of the extender comes to.
@@ -62,7 +63,7 @@ func policyOf(t *testing.T, settings *presets.Memory) *policy.File {
 	if len(errs) > 0 {
 		t.Fatal(errs.ToAggregate())
 	}
-	file, _, err := presets.Load("memory preset", preset)
+	file, _, err := presets.Load("memory preset", preset, kinds.All)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,8 +69,8 @@ const (
 	budgetPath = "/apis/policy/v1/poddisruptionbudgets"
 )
 
-// kinds are what the lists that are not empty are.
-var kinds = map[string]string{
+// listKinds are what the lists that are not empty are.
+var listKinds = map[string]string{
 	nodesPath:  `"kind":"NodeList","apiVersion":"v1",`,
 	podsPath:   `"kind":"PodList","apiVersion":"v1",`,
 	setsPath:   `"kind":"ReplicaSetList","apiVersion":"apps/v1",`,
@@ -184,7 +184,7 @@ func (c *liveCluster) kubeconfig() string {
 			if err != nil {
 				c.t.Error(err)
 			}
-			fmt.Fprintf(w, `{%s"metadata":{"resourceVersion":"5"},"items":%s}`, kinds[r.URL.Path], items)
+			fmt.Fprintf(w, `{%s"metadata":{"resourceVersion":"5"},"items":%s}`, listKinds[r.URL.Path], items)
 		}
 	}))
 	c.t.Cleanup(server.CloseClientConnections)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"net/http"
 	"net/http/httptest"
 	"testing"
 	"time"
@@ -20,6 +19,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
+	lend "github.com/evenkeel/evenkeel/usage/access"
 	"github.com/evenkeel/evenkeel/usage/metricsserver"
 	"github.com/evenkeel/evenkeel/usage/prometheus"
 )
@@ -117,16 +117,17 @@ func TestReflectorsKeepRecords(t *testing.T) {
 func TestUsageIsSane(t *testing.T) {
 	url := newFake(t, true)
 	median := usage.Window{Kind: usage.KindQuantile, Percentile: 50, Over: usage.Avg5m.Over}
-	fromMetrics, err := metricsserver.New(metricsserver.Config{
+	env := lend.Env{
 		REST: &rest.Config{Host: url}, QueriesPerSecond: 100, Timeout: 5 * time.Second, Now: time.Now,
-	})
+		Windows: []usage.Window{usage.Avg5m, median}, Metrics: []usage.Metric{usage.CPU, usage.Memory},
+	}
+	fromMetrics, err := new(metricsserver.Config).New(&env)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fromPrometheus, err := prometheus.New(prometheus.Config{
-		Client: &http.Client{}, Address: url, Timeout: 5 * time.Second, QueriesPerSecond: 100, Windows: []usage.Window{usage.Avg5m, median},
-		Metrics: []usage.Metric{usage.CPU, usage.Memory}, Now: time.Now,
-	})
+	server := new(prometheus.Config).Default().(*prometheus.Config)
+	server.Address = url
+	fromPrometheus, err := server.New(&env)
 	if err != nil {
 		t.Fatal(err)
 	}

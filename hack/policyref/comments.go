@@ -6,30 +6,53 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"path"
 	"path/filepath"
+	"reflect"
 	"strings"
+
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
-// comments holds the comments of types and, as "Type.Field", of their fields, one line each.
+// comments holds the comments of types, as "package.Type", and of their fields, as
+// "package.Type.Field", one line each.
 type comments map[string]string
 
-// readComments reads the comments of all types of the package in a folder.
-func readComments(dir string) (comments, error) {
-	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil {
-		return nil, fmt.Errorf("listing sources: %w", err)
+// typeKey is the key of a type's comment.
+func typeKey(t reflect.Type) string {
+	if t == sourceType {
+		t = reflect.TypeFor[policy.Source]()
 	}
+	return path.Base(t.PkgPath()) + "." + t.Name()
+}
+
+// readComments reads the comments of all types of the packages in the folders.
+func readComments(dirs ...string) (comments, error) {
 	c := comments{}
-	for _, file := range files {
-		if strings.HasSuffix(file, "_test.go") {
-			continue
-		}
-		source, err := os.ReadFile(file)
+	for _, kind := range kinds.All {
+		name := kind.Describe().Name
+		c["policy.Source."+name] = name + " is how the source of this type is read; allowed with no other."
+	}
+	names := kinds.All.Names()
+	last := len(names) - 1
+	c["policy.Source.Type"] = fmt.Sprintf("Type is the kind of source: %s or %s. Required.", strings.Join(names[:last], ", "), names[last])
+	for _, dir := range dirs {
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		if err != nil {
-			return nil, fmt.Errorf("reading sources: %w", err)
+			return nil, fmt.Errorf("listing sources: %w", err)
 		}
-		if err := c.add(file, source); err != nil {
-			return nil, err
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			source, err := os.ReadFile(file)
+			if err != nil {
+				return nil, fmt.Errorf("reading sources: %w", err)
+			}
+			if err := c.add(file, source); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return c, nil
@@ -47,25 +70,28 @@ func (c comments) add(name string, source []byte) error {
 		}
 		for _, spec := range types.Specs {
 			if one, ok := spec.(*ast.TypeSpec); ok {
-				c.addType(one, types.Doc)
+				c.addType(file.Name.Name, one, types.Doc)
 			}
 		}
 	}
 	return nil
 }
 
-func (c comments) addType(spec *ast.TypeSpec, doc *ast.CommentGroup) {
+func (c comments) addType(in string, spec *ast.TypeSpec, doc *ast.CommentGroup) {
 	if spec.Doc != nil {
 		doc = spec.Doc
 	}
-	c[spec.Name.Name] = oneLine(doc)
+	key := in + "." + spec.Name.Name
+	c[key] = oneLine(doc)
 	structure, ok := spec.Type.(*ast.StructType)
 	if !ok {
 		return
 	}
 	for _, field := range structure.Fields.List {
 		for _, name := range field.Names {
-			c[spec.Name.Name+"."+name.Name] = oneLine(field.Doc)
+			if key := key + "." + name.Name; c[key] == "" {
+				c[key] = oneLine(field.Doc)
+			}
 		}
 	}
 }

@@ -29,13 +29,13 @@ func TestReferenceIsUpToDate(t *testing.T) {
 
 func TestReferenceNeedsEveryComment(t *testing.T) {
 	cases := map[string]string{
-		"a field":                       "Usage.Timeout",
-		"a field of an embedded struct": "Levels.Evict",
-		"a type":                        "TLS",
+		"a field":                       "policy.Usage.Timeout",
+		"a field of an embedded struct": "policy.Levels.Evict",
+		"a type":                        "source.TLS",
 	}
 	for name, without := range cases {
 		t.Run(name, func(t *testing.T) {
-			c, err := readComments(filepath.Join(root, "policy"))
+			c, err := readComments(folders(filepath.Join(root, "policy"))...)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -4,13 +4,17 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage/kinds"
+	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 const head = `# Policy reference
@@ -37,21 +41,12 @@ hot and cool mean and how pods are moved; it is described here. Both halves of E
 // header begins every LoadPolicy.
 const header = "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n"
 
-// allSources is a LoadPolicy that names every type of source and nothing else, to learn their defaults.
-const allSources = header +
-	"usage: {sources: [{type: Prometheus}, {type: Kubelet}, {type: NodeMetrics}, {type: Annotations}]}\n"
-
 // examples are the files that follow a section.
 var examples = map[reflect.Type][]string{
-	reflect.TypeFor[policy.PrometheusSource]():  {"prometheus"},
-	reflect.TypeFor[policy.KubeletSource]():     {"kubelet"},
-	reflect.TypeFor[policy.NodeMetricsSource](): {"node-metrics"},
-	reflect.TypeFor[policy.AnnotationsSource](): {"annotations"},
-	reflect.TypeFor[policy.Source]():            {"metrics-server"},
-	reflect.TypeFor[policy.NodePool]():          {"lines"},
-	reflect.TypeFor[policy.MeasuredScoring]():   {"measured"},
-	reflect.TypeFor[policy.Eviction]():          {"eviction"},
-	reflect.TypeFor[policy.NodeSync]():          {"nodesync", "nodesync-marks"},
+	reflect.TypeFor[policy.NodePool]():        {"lines"},
+	reflect.TypeFor[policy.MeasuredScoring](): {"measured"},
+	reflect.TypeFor[policy.Eviction]():        {"eviction"},
+	reflect.TypeFor[policy.NodeSync]():        {"nodesync", "nodesync-marks"},
 }
 
 // generator writes the page section by section and gathers what is missing.
@@ -60,41 +55,58 @@ type generator struct {
 	dir      string
 	out      bytes.Buffer
 	titles   map[reflect.Type]string
+	examples map[reflect.Type][]string
 	errs     []error
 }
 
-// reference makes the page from the sources in dir.
+// reference makes the page from the sources in dir and those of the kinds.
 func reference(dir string) ([]byte, error) {
-	c, err := readComments(dir)
+	c, err := readComments(folders(dir)...)
 	if err != nil {
 		return nil, err
 	}
 	return pageOf(c, dir)
 }
 
-func pageOf(c comments, dir string) ([]byte, error) {
-	sources, err := policy.Load("sources", []byte(allSources))
-	if err != nil {
-		return nil, fmt.Errorf("learning the defaults of sources: %w", err)
+// folders are those of the package policy, in dir, and of the settings of sources.
+func folders(dir string) []string {
+	all := []string{dir}
+	for _, kind := range append(source.Kinds{nil}, kinds.All...) {
+		t := reflect.TypeFor[source.Description]()
+		if kind != nil {
+			t = reflect.TypeOf(kind).Elem()
+		}
+		_, folder, _ := strings.Cut(t.PkgPath(), "/evenkeel/evenkeel/")
+		all = append(all, filepath.Join(dir, "..", filepath.FromSlash(folder)))
 	}
-	defaults := policy.Default()
-	g := generator{comments: c, dir: dir, titles: map[reflect.Type]string{}}
+	return all
+}
+
+func pageOf(c comments, dir string) ([]byte, error) {
+	defaults := policy.Default(kinds.All)
+	g := generator{comments: c, dir: dir, titles: map[reflect.Type]string{}, examples: maps.Clone(examples)}
 	g.out.WriteString(head)
-	g.section("LoadPolicy", "", reflect.ValueOf(defaults), blocks(sources.Load.Usage.Sources))
+	g.section("LoadPolicy", "", reflect.ValueOf(defaults), g.blocks())
 	args := policy.RealUsageLowNodeUtilizationArgs{}
 	g.section(policy.RealUsageLowNodeUtilizationName, "", reflect.ValueOf(args), nil)
 	return g.out.Bytes(), errors.Join(g.errs...)
 }
 
-// blocks finds the default value of each type that only one kind of source has.
-func blocks(sources []policy.Source) map[reflect.Type]reflect.Value {
+// sourceType has the blocks of all kinds of sources.
+var sourceType = policy.SourceType(kinds.All)
+
+// blocks finds the default value of each type that only one kind of source has,
+// and the kind's example, which is that of all sources for a kind without a type.
+func (g *generator) blocks() map[reflect.Type]reflect.Value {
 	found := map[reflect.Type]reflect.Value{}
-	for _, source := range sources {
-		for _, field := range reflect.ValueOf(source).Fields() {
-			if field.Kind() == reflect.Pointer && !field.IsNil() {
-				found[field.Type().Elem()] = field.Elem()
-			}
+	for _, kind := range kinds.All {
+		block, example := reflect.ValueOf(kind.Default()).Elem(), kebab(kind.Describe().Name)
+		if block.NumField() == 0 {
+			g.examples[sourceType] = append(g.examples[sourceType], example)
+			continue
 		}
+		found[block.Type()] = block
+		g.examples[block.Type()] = []string{example}
 	}
 	return found
 }
@@ -113,7 +125,7 @@ func (g *generator) section(title, prefix string, value reflect.Value, known map
 	if strings.Count(prefix, ".") > 1 {
 		level = "###"
 	}
-	text, err := g.comments.of(t.Name(), t.Name(), title)
+	text, err := g.comments.of(typeKey(t), strings.TrimPrefix(path.Ext(typeKey(t)), "."), title)
 	if err != nil {
 		g.errs = append(g.errs, err)
 	}
@@ -123,7 +135,7 @@ func (g *generator) section(title, prefix string, value reflect.Value, known map
 	if t == reflect.TypeFor[policy.MetricLines]() {
 		g.lineDefaults()
 	}
-	for _, name := range examples[t] {
+	for _, name := range g.examples[t] {
 		g.example(name)
 	}
 	for _, c := range children {
@@ -142,7 +154,7 @@ func (g *generator) rows(prefix string, value reflect.Value, known map[reflect.T
 			}
 			continue
 		}
-		text, err := g.comments.of(value.Type().Name()+"."+field.Name, field.Name, name)
+		text, err := g.comments.of(typeKey(value.Type())+"."+field.Name, field.Name, name)
 		if err != nil {
 			g.errs = append(g.errs, err)
 		}
@@ -166,7 +178,7 @@ func (g *generator) lineDefaults() {
 	g.out.WriteString("\nDefaults of the levels:\n\n| | low | reject | evict | leave |\n|---|---|---|---|---|\n")
 	for _, deviation := range []bool{false, true} {
 		text := fmt.Sprintf("%slines: {cpu: {deviation: %v}, memory: {deviation: %v}}\n", header, deviation, deviation)
-		file, err := policy.Load("lines", []byte(text))
+		file, err := policy.Load("lines", []byte(text), kinds.All)
 		if err != nil {
 			g.errs = append(g.errs, fmt.Errorf("learning the defaults of lines: %w", err))
 			return

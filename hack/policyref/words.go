@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/descheduler/pkg/api"
 
+	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -41,6 +42,9 @@ func element(t reflect.Type, path string) (reflect.Type, string) {
 	if _, leaf := leaves[t]; leaf {
 		return t, path
 	}
+	if t == reflect.TypeFor[policy.Source]() {
+		return sourceType, path
+	}
 	switch t.Kind() {
 	case reflect.Pointer:
 		return element(t.Elem(), path)
@@ -66,6 +70,7 @@ func (g *generator) typeName(t reflect.Type) string {
 	case reflect.Map:
 		return "mapping from " + g.typeName(t.Key()) + " to " + g.typeName(t.Elem())
 	case reflect.Struct:
+		t, _ = element(t, "")
 		title := g.titles[t]
 		return fmt.Sprintf("[fields](#%s)", anchor(title))
 	case reflect.Bool:
@@ -77,6 +82,18 @@ func (g *generator) typeName(t reflect.Type) string {
 	default:
 		return "whole number"
 	}
+}
+
+// kebab writes the name of a kind of source as its example's file is called.
+func kebab(name string) string {
+	var text strings.Builder
+	for i, r := range name {
+		if unicode.IsUpper(r) && i > 0 {
+			text.WriteByte('-')
+		}
+		text.WriteRune(unicode.ToLower(r))
+	}
+	return text.String()
 }
 
 // anchor is how a heading is linked to.

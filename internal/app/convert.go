@@ -9,6 +9,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/migration"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 // Standard is the file name that stands for the standard input or output.
@@ -26,7 +27,7 @@ func Convert(options ConvertOptions, in io.Reader, out, progress io.Writer) erro
 	if err != nil {
 		return err
 	}
-	result, err := migration.ConvertFile(name, data)
+	result, err := migration.ConvertFile(name, data, kinds.All)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/migration"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 const oldPolicy = "apiVersion: descheduler/v1alpha1\nkind: DeschedulerPolicy\nstrategies: {RemoveDuplicates: {enabled: true}}\n"
@@ -28,7 +29,7 @@ func TestConvertReadsAndWritesFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if file, err := migration.Load(to, written); err != nil || len(file.Converted) != 0 {
+	if file, err := migration.Load(to, written, kinds.All); err != nil || len(file.Converted) != 0 {
 		t.Errorf("what was written: %v\n%s", err, written)
 	}
 	if out.Len() > 0 {

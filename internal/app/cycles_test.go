@@ -19,6 +19,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/servertime"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 // apiServerTime is an API server whose clock is off.
@@ -48,7 +49,7 @@ func correct(t *testing.T, clock *servertime.Clock, off time.Duration) {
 func waitingForUsage(t *testing.T) *App {
 	t.Helper()
 	policyfile.SetupPlugins()
-	file, err := policy.Load("policy.yaml", []byte(byUsage))
+	file, err := policy.Load("policy.yaml", []byte(byUsage), kinds.All)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
-	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
@@ -123,14 +122,6 @@ func (a *App) examine(ctx context.Context, wanted DoctorOptions, patient *doctor
 	return ctx.Err()
 }
 
-// askedSources are the usage sources in their order, wherever the policy names them.
-func (a *App) askedSources() []policy.Source {
-	if provided := providedSources(a.profiles); !a.sourcesGiven && len(provided) > 0 {
-		return provided
-	}
-	return a.load.Usage.Sources
-}
-
 // needs lists what the process has to be allowed to do.
 func (a *App) needs(patient *doctor.Patient) ([]doctor.Need, error) {
 	file, _, err := policyfile.Read(a.options.PolicyFile)
@@ -142,14 +133,10 @@ func (a *App) needs(patient *doctor.Patient) ([]doctor.Need, error) {
 		return nil, err
 	}
 	process := doctor.Process{
-		Mode: patient.Mode, Load: a.load, Sources: patient.Sources,
+		Mode: patient.Mode, Load: a.load, Sources: provided(patient.Sources, a.profiles),
 		Namespace: a.options.Namespace, LeaseName: defaultLeaseName, ConfigMapName: evictor.ConfigMapName, LeaderElect: !a.parts.marking,
 		MovesByUsage: patient.MovesByUsage, CollectsMetrics: collectsMetrics(a.profiles),
 		PriorityClasses: len(policyfile.PriorityClasses(file)) > 0, DynamicResources: dynamic, NodesOnly: a.signalsOnly(),
-	}
-	if provided := providedPrometheus(a.profiles); provided != nil && provided.AuthToken != nil && provided.AuthToken.SecretReference != nil {
-		ref := provided.AuthToken.SecretReference
-		process.TokenSecret = policy.SecretKey{Namespace: ref.Namespace, Name: ref.Name, Key: prometheusTokenKey}
 	}
 	return process.Needs(), nil
 }

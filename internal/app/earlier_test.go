@@ -21,6 +21,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/internal/testkit"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 const v1alpha1Head = "apiVersion: descheduler/v1alpha1\nkind: DeschedulerPolicy\n"
@@ -28,7 +29,7 @@ const v1alpha1Head = "apiVersion: descheduler/v1alpha1\nkind: DeschedulerPolicy\
 // loadEarlier loads a policy as a process does: by our loader, then by upstream's.
 func loadEarlier(t *testing.T, text string) (*policy.File, *api.DeschedulerPolicy) {
 	t.Helper()
-	file, err := migration.Load("policy.yaml", []byte(text))
+	file, err := migration.Load("policy.yaml", []byte(text), kinds.All)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +133,7 @@ func TestTheArticlesPoliciesAreTaken(t *testing.T) {
 // What became of an earlier policy is told: in the log, or to a person who waits.
 func TestNotesAreTold(t *testing.T) {
 	file, err := migration.Load("policy.yaml", []byte(v1alpha1Head+
-		"strategies: {RemovePodsViolatingInterPodAntiAffinity: {enabled: true, weight: 1}}"))
+		"strategies: {RemovePodsViolatingInterPodAntiAffinity: {enabled: true, weight: 1}}"), kinds.All)
 	if err != nil {
 		t.Fatal(err)
 	}

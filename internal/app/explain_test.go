@@ -34,6 +34,7 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/realusage"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 func TestParseSubject(t *testing.T) {
@@ -92,7 +93,7 @@ func watching(t *testing.T) *App {
 	if err != nil {
 		t.Fatal(err)
 	}
-	load := policy.Default()
+	load := policy.Default(kinds.All)
 	a := &App{process: &process{kube: &kube.Connection{Clock: servertime.New(time.Now)}}, load: &load}
 	a.active.Store(a)
 	a.observer, err = observer.New(observer.Config{

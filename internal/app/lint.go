@@ -14,6 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/policy/lint"
+	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 // LintFormats are what -o of `evenkeel lint` takes.
@@ -71,7 +72,7 @@ func Lint(options LintOptions, in io.Reader, out io.Writer, now time.Time) error
 
 // lintFile examines each policy of a file, and tells what else converting it would say.
 func lintFile(name string, data []byte, now time.Time) []PolicyReport {
-	result, err := migration.ConvertFile(name, data)
+	result, err := migration.ConvertFile(name, data, kinds.All)
 	if err != nil {
 		return []PolicyReport{invalid(name, err)}
 	}
@@ -101,7 +102,7 @@ func levelOf(lossy bool) lint.Level {
 }
 
 func lintPolicy(p migration.Policy, now time.Time) PolicyReport {
-	file, err := migration.Load(p.Name, p.Data)
+	file, err := migration.Load(p.Name, p.Data, kinds.All)
 	if err != nil {
 		return invalid(p.Name, err)
 	}

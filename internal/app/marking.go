@@ -19,6 +19,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/slim"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/kinds"
+	"github.com/evenkeel/evenkeel/usage/prometheus"
 )
 
 // Marking is what `evenkeel nodesync` lays over its policy, and where it tells of nodes.
@@ -51,11 +53,11 @@ func (m *Marking) amend(file *policy.File) error {
 	}
 	u := &file.Load.Usage
 	if m.Prometheus != "" {
-		i := slices.IndexFunc(u.Sources, func(s policy.Source) bool { return s.Type == policy.SourcePrometheus })
+		i := slices.IndexFunc(u.Sources, func(s policy.Source) bool { return s.Type == prometheus.Name })
 		if i < 0 {
-			return m.wrong(file, fmt.Sprintf("--prom: there is no usage source of type %s", policy.SourcePrometheus))
+			return m.wrong(file, fmt.Sprintf("--prom: there is no usage source of type %s", prometheus.Name))
 		}
-		u.Sources[i].Prometheus.Address = m.Prometheus
+		u.Sources[i].Config.(*prometheus.Config).Address = m.Prometheus
 	}
 	if m.Interval != 0 {
 		u.SampleInterval = metav1.Duration{Duration: m.Interval}
@@ -63,7 +65,7 @@ func (m *Marking) amend(file *policy.File) error {
 		u.ObservationPeriod.Duration = max(u.ObservationPeriod.Duration, time.Duration(file.Load.Hot.ConsecutiveSamples)*m.Interval)
 	}
 	var wrong []string
-	for _, err := range policy.Validate(&file.Load) {
+	for _, err := range policy.Validate(&file.Load, kinds.All) {
 		wrong = append(wrong, "with --prom and --seconds: "+err.Error())
 	}
 	if len(wrong) > 0 {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/migration"
+	"github.com/evenkeel/evenkeel/usage/kinds"
+	"github.com/evenkeel/evenkeel/usage/prometheus"
 )
 
 const ruleFile = "Rulename: {busy: {Promsql: busy, Threshold: 90}}"
@@ -40,7 +42,7 @@ func TestAmend(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			file, err := migration.Load("rule.yaml", []byte(tc.file))
+			file, err := migration.Load("rule.yaml", []byte(tc.file), kinds.All)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -55,7 +57,7 @@ func TestAmend(t *testing.T) {
 				t.Fatal(err)
 			}
 			u := &file.Load.Usage
-			got := amended{u.Sources[0].Prometheus.Address, u.SampleInterval.Duration, u.MaxAge.Duration}
+			got := amended{u.Sources[0].Config.(*prometheus.Config).Address, u.SampleInterval.Duration, u.MaxAge.Duration}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("amended (-want +got):\n%s", diff)
 			}
@@ -85,7 +87,7 @@ func TestSignalsOnly(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			file, err := migration.Load("policy.yaml", []byte(tc.file))
+			file, err := migration.Load("policy.yaml", []byte(tc.file), kinds.All)
 			if err != nil {
 				t.Fatal(err)
 			}

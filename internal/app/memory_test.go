@@ -24,6 +24,7 @@ import (
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 // recordingRule is a Prometheus that has one series per node, as a recording rule made it at a time.
@@ -59,7 +60,7 @@ func memoryApp(t *testing.T, address string, threshold float64, now func() time.
 	if len(errs) > 0 {
 		t.Fatal(errs.ToAggregate())
 	}
-	given, _, err := presets.Load("memory preset", preset)
+	given, _, err := presets.Load("memory preset", preset, kinds.All)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/internal/migration"
 	"github.com/evenkeel/evenkeel/internal/testkit"
+	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 // convertText runs `evenkeel convert` over a text.
@@ -69,7 +70,7 @@ func TestEveryFileOfEarlierSystems(t *testing.T) {
 				t.Fatalf("%d blocks, want %d:\n%s", len(blocks), len(tc.want), strings.Join(blocks, "\n=====\n"))
 			}
 			for i, block := range blocks {
-				result, err := migration.ConvertFile("block", []byte(block))
+				result, err := migration.ConvertFile("block", []byte(block), kinds.All)
 				if err != nil {
 					t.Errorf("converting block %d: %v\n%s", i, err, block)
 					continue

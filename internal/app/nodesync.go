@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -16,9 +15,9 @@ import (
 	"github.com/evenkeel/evenkeel/internal/nodesync"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/settings"
-	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/annotations"
 )
 
 // wireNodeSync makes what publishes usage on nodes. Where the policy asks for nothing, it takes back what an earlier policy
@@ -96,9 +95,15 @@ func (a *App) publishes(read *usage.NodeUsage, w int, window usage.Window) bool 
 	if read.Vouched[w] == 0 {
 		return window.Over <= usage.Avg5m.Over || a.kube.Clock.Local().Sub(a.begun) >= window.Over
 	}
-	whole := []string{string(policy.SourcePrometheus), string(policy.SourceNodeMetrics)} // they give every window themselves
-	readsAnnotations := slices.ContainsFunc(a.load.Usage.Sources, func(s policy.Source) bool { return s.Type == policy.SourceAnnotations })
-	return !readsAnnotations || slices.Contains(whole, read.Source)
+	readsAnnotations := false
+	for i := range a.load.Usage.Sources {
+		d := a.load.Usage.Sources[i].Config.Describe()
+		if d.Name == read.Source && d.GivesWindows && !d.DatesValues {
+			return true
+		}
+		readsAnnotations = readsAnnotations || d.Name == annotations.Name
+	}
+	return !readsAnnotations
 }
 
 // RemoveNodeSync is `evenkeel nodesync --remove`: it takes off the nodes what nodesync wrote.

@@ -28,6 +28,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/sim"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 // recorded is a live cluster that a recorder observes, in time of its own: 10 pods on one of four nodes, busy enough to
@@ -56,7 +57,7 @@ func newRecorded(t *testing.T, options RecordOptions) *recorded {
 			t.Fatal(err)
 		}
 	}
-	load := policy.Default()
+	load := policy.Default(kinds.All)
 	p, err := simPolicy(&load)
 	if err != nil {
 		t.Fatal(err)

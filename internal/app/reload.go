@@ -14,6 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 // reload is how a process comes to another policy when its file changes.
@@ -86,7 +87,7 @@ func (a *App) successor(ctx context.Context, content []byte) (*App, error) {
 }
 
 func (a *App) prepare(ctx context.Context, content []byte) (*App, error) {
-	file, err := migration.Load(a.options.PolicyFile, content)
+	file, err := migration.Load(a.options.PolicyFile, content, kinds.All)
 	if err != nil {
 		return nil, err
 	}

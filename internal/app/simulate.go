@@ -21,6 +21,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/sim/report"
 	"github.com/evenkeel/evenkeel/internal/sim/trace"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 // SimulateOptions are the flags of `evenkeel simulate`.
@@ -161,7 +162,7 @@ func (o *SimulateOptions) traces() (cpu, memory *trace.Trace, err error) {
 
 // variants are the comparisons in the order asked for, and the policies.
 func (o *SimulateOptions) variants() ([]sim.Variant, error) {
-	load := policy.Default()
+	load := policy.Default(kinds.All)
 	own, err := simPolicy(&load)
 	if err != nil {
 		return nil, err

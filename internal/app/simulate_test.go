@@ -14,6 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/sim"
 	"github.com/evenkeel/evenkeel/internal/sim/trace"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 // simulated runs the command on a small generated trace and returns the results by variant.
@@ -129,7 +130,7 @@ func TestSimulateRefuses(t *testing.T) {
 
 // What is compared by default is played by the shipped policy.
 func TestSimulateGoesByTheDefaults(t *testing.T) {
-	load := policy.Default()
+	load := policy.Default(kinds.All)
 	p, err := simPolicy(&load)
 	if err != nil {
 		t.Fatal(err)

@@ -3,151 +3,121 @@ package app
 import (
 	"context"
 	"fmt"
-	"net/http"
+	"os"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/descheduler/pkg/api"
 
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/policy"
-	"github.com/evenkeel/evenkeel/usage/annotations"
-	"github.com/evenkeel/evenkeel/usage/kubelet"
+	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/access"
+	"github.com/evenkeel/evenkeel/usage/kinds"
 	"github.com/evenkeel/evenkeel/usage/metricsserver"
-	"github.com/evenkeel/evenkeel/usage/nodemetrics"
+	"github.com/evenkeel/evenkeel/usage/prometheus"
+	"github.com/evenkeel/evenkeel/usage/source"
 )
 
-// makeSource makes one kind of usage source from its part of the policy.
-type makeSource func(a *App, source *policy.Source) (observer.Source, error)
-
-// kinds are the usage sources; a new one is a line here.
-var kinds = map[policy.SourceType]makeSource{
-	policy.SourceMetricsServer: (*App).metricsServer,
-	policy.SourceKubelet:       (*App).kubelet,
-	policy.SourceNodeMetrics:   (*App).nodeMetrics,
-	policy.SourceAnnotations:   (*App).annotations,
-	policy.SourcePrometheus:    (*App).prometheus,
-}
-
-// makeSources makes the usage sources of the policy in their order. Where the policy names none, upstream's
-// metricsProviders are taken for them.
+// makeSources makes the usage sources in their order.
 func (a *App) makeSources() ([]observer.Source, error) {
-	list := a.load.Usage.Sources
-	if provided := providedSources(a.profiles); !a.sourcesGiven && len(provided) > 0 {
-		list = provided
-	}
 	var sources []observer.Source
-	for i := range list {
-		path := fmt.Sprintf("usage.sources[%d] (%s)", i, list[i].Type)
-		source, err := kinds[list[i].Type](a, &list[i])
+	for i, asked := range provided(a.askedSources(), a.profiles) {
+		reader, err := kinds.New(asked.Config, a.sourceEnv(&asked))
 		if err != nil {
-			return nil, exit.Usagef("%s: %s: %w", a.options.PolicyFile, path, err)
+			return nil, exit.Usagef("%s: usage.sources[%d] (%s): %w", a.options.PolicyFile, i, asked.Type, err)
 		}
-		sources = append(sources, source)
+		sources = append(sources, reader)
 	}
 	return sources, nil
 }
 
-// providedSources are upstream's metricsProviders as sources.
-func providedSources(profiles *api.DeschedulerPolicy) []policy.Source {
+// sourceEnv is what a source is given to read with.
+func (a *App) sourceEnv(source *policy.Source) *access.Env {
+	u := &a.load.Usage
+	env := access.Env{
+		REST: a.kube.REST, ReadSecret: a.secret, Now: a.kube.Clock.Now,
+		Timeout: u.TimeoutOf(source), MaxAge: u.MaxAgeOf(source), Interval: u.SampleInterval.Duration, QueriesPerSecond: u.QueriesPerSecond,
+		NodesOnly: a.options.MemoryOnly || a.signalsOnly(), EveryNode: a.signalsOnly(),
+	}
+	if !a.signalsOnly() { // means of five minutes are always needed
+		env.Windows, env.Metrics = []usage.Window{usage.Avg5m}, []usage.Metric{usage.CPU, usage.Memory}
+	}
+	for _, w := range settings.Windows(a.load) {
+		if !slices.Contains(env.Windows, w) {
+			env.Windows = append(env.Windows, w)
+		}
+	}
+	if env.Metrics = append(env.Metrics, settings.Signals(a.load)...); a.options.MemoryOnly {
+		env.Metrics = []usage.Metric{usage.Memory} // nothing else is judged, and others' names need not be there
+	}
+	return &env
+}
+
+// askedSources are the usage sources in their order: those of the policy, or
+// upstream's metricsProviders where it names none.
+func (a *App) askedSources() []policy.Source {
 	var sources []policy.Source
-	for _, provider := range profiles.MetricsProviders {
+	for _, provider := range a.profiles.MetricsProviders {
 		switch provider.Source {
 		case api.KubernetesMetrics:
-			sources = append(sources, policy.NewSource(policy.SourceMetricsServer))
+			sources = append(sources, policy.NewSource(metricsserver.Name, kinds.All))
 		case api.PrometheusMetrics:
-			sources = append(sources, policy.NewSource(policy.SourcePrometheus))
+			sources = append(sources, policy.NewSource(prometheus.Name, kinds.All))
 		}
+	}
+	if a.sourcesGiven || len(sources) == 0 {
+		return a.load.Usage.Sources
 	}
 	return sources
 }
 
-func (a *App) metricsServer(source *policy.Source) (observer.Source, error) {
-	return metricsserver.New(metricsserver.Config{
-		REST:             a.kube.REST,
-		QueriesPerSecond: float32(a.load.Usage.QueriesPerSecond),
-		Timeout:          a.load.Usage.TimeoutOf(source),
-		MaxAge:           a.load.Usage.MaxAgeOf(source),
-		Now:              a.kube.Clock.Now,
-	})
+// provided lays the Prometheus of upstream's metricsProviders under the sources.
+func provided(sources []policy.Source, profiles *api.DeschedulerPolicy) []policy.Source {
+	server := providedPrometheus(profiles)
+	sources = slices.Clone(sources)
+	for i := range sources {
+		given, ok := sources[i].Config.(*prometheus.Config)
+		if !ok || given.Address != "" || server == nil {
+			continue
+		}
+		config := *given
+		if config.Address = server.URL; config.BearerTokenFile == "" && config.BearerTokenSecret == (source.SecretKey{}) && config.BasicAuth.Username == "" {
+			config.BearerTokenFile, config.BearerTokenSecret = providedToken(server)
+		}
+		sources[i].Config = &config
+	}
+	return sources
 }
 
-func (a *App) kubelet(source *policy.Source) (observer.Source, error) {
-	config := source.Kubelet
-	client, err := a.kubeletClient(config)
-	if err != nil {
-		return nil, err
+// providedPrometheus is the Prometheus of upstream's metricsProviders; nil where
+// they name none.
+func providedPrometheus(profiles *api.DeschedulerPolicy) *api.Prometheus {
+	for _, provider := range profiles.MetricsProviders {
+		if provider.Source == api.PrometheusMetrics && provider.Prometheus != nil && provider.Prometheus.URL != "" {
+			return provider.Prometheus
+		}
 	}
-	endpoint := kubelet.Summary
-	if config.Endpoint == policy.EndpointResource {
-		endpoint = kubelet.Resource
-	}
-	return kubelet.New(kubelet.Config{
-		Client: client, Scheme: string(config.Scheme), Port: int(config.Port), Endpoint: endpoint,
-		Concurrency: config.Concurrency, Timeout: a.load.Usage.TimeoutOf(source), RoundTimeout: a.load.Usage.SampleInterval.Duration,
-		MaxAge: a.load.Usage.MaxAgeOf(source), Now: a.kube.Clock.Now,
-	})
+	return nil
 }
 
-// kubeletClient speaks to kubelets with the credentials that Evenkeel has for the API server, unless the policy gives
-// others; kubelets' certificates are checked against the cluster's authority in the same way.
-func (a *App) kubeletClient(config *policy.KubeletSource) (*http.Client, error) {
-	own := rest.CopyConfig(a.kube.REST)
-	if config.Scheme == policy.SchemeHTTP { // our own credentials are not for everybody to read
-		own = &rest.Config{UserAgent: a.kube.REST.UserAgent}
-	}
-	own.TLSClientConfig.ServerName = config.TLS.ServerName
-	own.QPS, own.Burst, own.Timeout = -1, 0, 0 // the source bounds itself
-	if config.BearerTokenFile != "" {
-		own.BearerToken, own.BearerTokenFile = "", config.BearerTokenFile
-	}
-	if config.TLS.CAFile != "" {
-		own.TLSClientConfig.CAData, own.TLSClientConfig.CAFile = nil, config.TLS.CAFile
-	}
-	if config.TLS.CertFile != "" {
-		own.TLSClientConfig.CertData, own.TLSClientConfig.CertFile = nil, config.TLS.CertFile
-		own.TLSClientConfig.KeyData, own.TLSClientConfig.KeyFile = nil, config.TLS.KeyFile
-	}
-	if config.TLS.InsecureSkipVerify {
-		own.TLSClientConfig.Insecure, own.TLSClientConfig.CAData, own.TLSClientConfig.CAFile = true, nil, ""
-	}
-	client, err := rest.HTTPClientFor(own)
-	if err != nil {
-		return nil, fmt.Errorf("making the client for kubelets: %w", err)
-	}
-	return client, nil
-}
+// serviceAccountTokenFile is where a pod finds the token of its ServiceAccount.
+const serviceAccountTokenFile = "/var/run/secrets/kubernetes.io/serviceaccount/token" //nolint:gosec // a path, no token
 
-func (a *App) nodeMetrics(source *policy.Source) (observer.Source, error) {
-	config := source.NodeMetrics
-	client, err := a.accessClient(nodeMetricsAccess(config))
-	if err != nil {
-		return nil, err
+// providedToken is what upstream authenticates with: the token of the Secret that
+// the policy names, else of the pod's ServiceAccount.
+func providedToken(server *api.Prometheus) (file string, secret source.SecretKey) {
+	if server.AuthToken != nil && server.AuthToken.SecretReference != nil {
+		ref := server.AuthToken.SecretReference
+		return "", source.SecretKey{Namespace: ref.Namespace, Name: ref.Name, Key: prometheusTokenKey}
 	}
-	unit := nodemetrics.Percent
-	if config.Unit == policy.UnitFraction {
-		unit = nodemetrics.Fraction
+	if _, err := os.Stat(serviceAccountTokenFile); err != nil {
+		return "", source.SecretKey{}
 	}
-	return nodemetrics.New(nodemetrics.Config{
-		Client: client, Scheme: string(config.Scheme), Port: int(config.Port), Path: config.Path,
-		Unit: unit, Concurrency: config.Concurrency,
-		Timeout: a.load.Usage.TimeoutOf(source), RoundTimeout: a.load.Usage.SampleInterval.Duration,
-		MaxAge: a.load.Usage.MaxAgeOf(source), Now: a.kube.Clock.Now,
-	})
-}
-
-func (a *App) annotations(source *policy.Source) (observer.Source, error) {
-	config := source.Annotations
-	out := annotations.Config{
-		Location: config.Location(), Unit: annotations.Unit(config.Unit), SyncPeriods: annotations.DefaultSyncPeriods(), Now: a.kube.Clock.Now,
-	}
-	for window, period := range config.Periods {
-		name := window.String()
-		out.SyncPeriods[name[strings.LastIndexByte(name, '_')+1:]] = period.Duration
-	}
-	return annotations.New(out)
+	return serviceAccountTokenFile, source.SecretKey{}
 }
 
 // secret reads one value of a Secret.

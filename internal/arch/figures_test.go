@@ -28,7 +28,6 @@ var (
 	// cyclicPackages have files that use each other.
 	cyclicPackages = []string{
 		"cmd/evenkeel",
-		"internal/access",
 		"internal/app",
 		"internal/doctor",
 		"internal/sim",
@@ -37,7 +36,6 @@ var (
 		"usage/annotations",
 		"usage/fanout",
 		"usage/kubelet",
-		"usage/nodemetrics",
 		"usage/prometheus",
 	}
 )

@@ -12,6 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/kinds"
+	"github.com/evenkeel/evenkeel/usage/prometheus"
 )
 
 // noon is when everything happens.
@@ -22,27 +24,27 @@ type ward struct {
 	t       *testing.T
 	patient *doctor.Patient
 	nodes   *cluster.Snapshot
-	sources []*source
+	sources []*meter
 	signals []usage.Metric
 	windows []usage.Window
 }
 
-// source is a usage source that says what a test lets it.
-type source struct {
+// meter is a usage source that says what a test lets it.
+type meter struct {
 	name  string
 	batch usage.Batch
 	err   error
 }
 
-func (s *source) Name() string { return s.name }
+func (s *meter) Name() string { return s.name }
 
-func (s *source) Sample(context.Context, *cluster.Snapshot) (usage.Batch, error) {
+func (s *meter) Sample(context.Context, *cluster.Snapshot) (usage.Batch, error) {
 	s.batch.Source = s.name
 	return s.batch, s.err
 }
 
 // rememberer is a source with a history.
-type rememberer struct{ *source }
+type rememberer struct{ *meter }
 
 func (rememberer) History(context.Context, *cluster.Snapshot, time.Time, time.Duration) ([]usage.Batch, error) {
 	return nil, nil
@@ -50,9 +52,9 @@ func (rememberer) History(context.Context, *cluster.Snapshot, time.Time, time.Du
 
 var _ observer.Historian = rememberer{}
 
-func newWard(t *testing.T, types ...policy.SourceType) *ward {
+func newWard(t *testing.T, types ...string) *ward {
 	t.Helper()
-	load := policy.Default()
+	load := policy.Default(kinds.All)
 	load.Hot.Windows = []usage.Window{usage.Avg5m}
 	w := &ward{t: t, nodes: &cluster.Snapshot{}, patient: &doctor.Patient{
 		Mode: doctor.ModeServe, PolicyFile: "policy.yaml", Load: &load, MovesByUsage: true,
@@ -66,8 +68,8 @@ func newWard(t *testing.T, types ...policy.SourceType) *ward {
 		w.node(fmt.Sprintf("n%d", i))
 	}
 	for _, kind := range types {
-		w.patient.Sources = append(w.patient.Sources, policy.NewSource(kind))
-		w.sources = append(w.sources, &source{name: string(kind), batch: w.batch(2 * time.Second)})
+		w.patient.Sources = append(w.patient.Sources, policy.NewSource(kind, kinds.All))
+		w.sources = append(w.sources, &meter{name: kind, batch: w.batch(2 * time.Second)})
 	}
 	return w
 }
@@ -111,7 +113,7 @@ func (w *ward) ask() *ward {
 	w.t.Helper()
 	var sources []observer.Source
 	for _, s := range w.sources {
-		if s.name == string(policy.SourcePrometheus) {
+		if s.name == string(prometheus.Name) {
 			sources = append(sources, rememberer{s})
 		} else {
 			sources = append(sources, s)

@@ -8,6 +8,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/servertime"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 // skew is how far clocks may be apart without a word.
@@ -95,14 +96,10 @@ func (p *Patient) maxAge(i int) time.Duration {
 
 func seconds(d time.Duration) string { return d.Round(time.Second).String() }
 
-func mendAge(source *policy.Source) string {
+func mendAge(s *policy.Source) string {
 	why := "Let the source measure more often"
-	switch source.Type {
-	case policy.SourceMetricsServer:
-		why += " (metrics-server --metric-resolution=15s)"
-	case policy.SourcePrometheus:
-		why += " (scrape_interval)"
-	case policy.SourceKubelet, policy.SourceNodeMetrics, policy.SourceAnnotations:
+	if how := advice(s, source.Old, ""); how != "" {
+		why += " (" + how + ")"
 	}
-	return why + ", or allow for older samples:\n" + outer(source, "maxAge: 3m")
+	return why + ", or allow for older samples:\n" + outer(s.Type, "maxAge: 3m")
 }

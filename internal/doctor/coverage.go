@@ -8,6 +8,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 // examineCoverage says whether anything would be evicted on what is known, and why samples were not taken.
@@ -145,20 +146,16 @@ func worse(a, b Level) Level {
 	return b
 }
 
-func mendRefused(source *policy.Source, cause usage.Cause) string {
+func mendRefused(s *policy.Source, cause usage.Cause) string {
 	switch cause {
 	case usage.Future:
-		if source.Type == policy.SourceAnnotations {
-			return "Crane writes its own zone's time with a Z behind it, that of Asia/Shanghai unless TZ says otherwise. Say which zone it is:\n" +
-				snippet(source, "timezone: Asia/Shanghai")
-		}
-		return "The clock of the nodes, or of this machine, is wrong: see whether they are synchronised (NTP)."
+		return advice(s, source.Future, "The clock of the nodes, or of this machine, is wrong: see whether they are synchronised (NTP).")
 	case usage.Stale:
-		return "Scrape more often, or allow older samples (at the price of acting on them):\n" + outer(source, "maxAge: 3m")
+		return "Scrape more often, or allow older samples (at the price of acting on them):\n" + outer(s.Type, "maxAge: 3m")
 	case usage.Absurd:
-		return mendUnit(source, "Most often the unit is wrong: milli-cores for cores, KiB for bytes, a percentage beyond 100.")
+		return mendUnit(s, "Most often the unit is wrong: milli-cores for cores, KiB for bytes, a percentage beyond 100.")
 	case usage.Contradictory:
-		return mendUnit(source, "Most often a fraction (0.65) is read as a percentage (65), or the other way round, or a series is of another node.")
+		return mendUnit(s, "Most often a fraction (0.65) is read as a percentage (65), or the other way round, or a series is of another node.")
 	case usage.Unreachable:
 		return "These nodes did not answer: look at the first error; NetworkPolicies and firewalls are the usual cause where all others do."
 	default:
@@ -166,14 +163,10 @@ func mendRefused(source *policy.Source, cause usage.Cause) string {
 	}
 }
 
-// mendUnit says where the unit of a source is set.
-func mendUnit(source *policy.Source, why string) string {
-	switch source.Type {
-	case policy.SourcePrometheus:
-		return why + "\n" + snippet(source, "queries: {nodes: {cpu: {unit: percent}}}   # cores, milli, percent or fraction; memory: bytes, percent or fraction")
-	case policy.SourceAnnotations, policy.SourceNodeMetrics:
-		return why + "\n" + snippet(source, "unit: fraction   # or percent")
-	default:
-		return why
+// mendUnit says where the unit of a source is set, if it is.
+func mendUnit(s *policy.Source, why string) string {
+	if where := advice(s, source.WrongUnit, ""); where != "" {
+		return why + "\n" + where
 	}
+	return why
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/doctor"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage/metricsserver"
 )
 
 func TestExtender(t *testing.T) {
@@ -88,7 +89,7 @@ func TestExtender(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWard(t, policy.SourceMetricsServer)
+			w := newWard(t, metricsserver.Name)
 			if tc.change != nil {
 				tc.change(w)
 			}
@@ -105,7 +106,7 @@ func TestExtender(t *testing.T) {
 
 // An extender whose gate is closed scores by what it lacks.
 func TestExtenderWithoutUsage(t *testing.T) {
-	w := newWard(t, policy.SourceMetricsServer)
+	w := newWard(t, metricsserver.Name)
 	w.patient.Extender.Gate = "NoUsageData: 0 of 3"
 	got := found(w.ask().patient, doctor.CheckExtender)
 	if len(got) != 2 || got[0] != "warning http://127.0.0.1:8888: It knows too little about usage to score by: NoUsageData: 0 of 3" {

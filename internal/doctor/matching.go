@@ -6,6 +6,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 func examineMatching(p *Patient) []Finding {
@@ -68,23 +69,13 @@ func (p *Patient) matchNodes(i int, anywhere map[string]bool) []Finding {
 	return []Finding{{Check: CheckMatching, Level: level, Subject: name, Says: says + ".", Mend: mendUnmatched(&p.Sources[i], stray.Count > 0)}}
 }
 
-// mendUnmatched is for nodes without a sample.
-func mendUnmatched(source *policy.Source, stray bool) string {
-	switch {
-	case source.Type == policy.SourcePrometheus && stray:
-		return "The series name their node by something else than its name, host name or InternalIP. Say which label names it, or relabel\n" +
-			"(scrape_configs: relabel_configs: target_label: node):\n" + snippet(source, "nodeLabel: node")
-	case source.Type == policy.SourcePrometheus:
-		return "The exporter does not run on these nodes or is not scraped there: look at the server's page of targets, and at the\n" +
-			"exporter's DaemonSet (tolerations)."
-	case source.Type == policy.SourceMetricsServer:
-		return "metrics-server does not reach these nodes' kubelets: kubectl -n kube-system logs deployment/metrics-server"
-	case source.Type == policy.SourceAnnotations:
-		return "Whoever writes the annotations leaves these nodes out, or their values are too old: kubectl describe node <name>"
-	case source.Type == policy.SourceNodeMetrics:
-		return "The exporter does not run there, or cannot be reached: kubectl get daemonsets -A; see what is said of it under coverage."
+// mendUnmatched is for nodes without a sample. Stray samples may be theirs.
+func mendUnmatched(s *policy.Source, stray bool) string {
+	topic := source.Unmatched
+	if stray {
+		topic = source.Stray
 	}
-	return "These kubelets do not answer: see what is said of them under coverage."
+	return advice(s, topic, advice(s, source.Unmatched, "These nodes do not answer: see what is said of them under coverage."))
 }
 
 // mostUnmatchedPercent is the share of series of pods that may be of pods which have just gone.
@@ -103,7 +94,7 @@ func (p *Patient) matchPods(i int) []Finding {
 		findings = append(findings, Finding{
 			Check: CheckMatching, Level: Warning, Subject: name,
 			Says: fmt.Sprintf("%d of %d samples of pods belong to no running pod: %s.", stray.Count, total, strings.Join(stray.Examples, "; ")),
-			Mend: mendPods(&p.Sources[i]),
+			Mend: advice(&p.Sources[i], source.Pods, "Pods that have just started or ended are normal; else see the source's log."),
 		})
 	}
 	if float64(measured)*100 < p.Load.Usage.MinCoveragePercent*float64(running) {
@@ -111,7 +102,7 @@ func (p *Patient) matchPods(i int) []Finding {
 			Check: CheckMatching, Level: Warning, Subject: name,
 			Says: fmt.Sprintf("Only %d of %s have a sample: a pod that is not measured is not moved, and a one-shot run waits longer.",
 				measured, count(running, "running pod")),
-			Mend: mendPods(&p.Sources[i]),
+			Mend: advice(&p.Sources[i], source.Pods, "Pods that have just started or ended are normal; else see the source's log."),
 		})
 	}
 	return findings
@@ -134,7 +125,7 @@ func (p *Patient) noPods(i int) []Finding {
 		Check: CheckMatching, Level: Warning, Subject: p.sourceName(i),
 		Says: "No source tells what pods use: their usage is estimated from their requests, and none is moved by what it really uses.",
 		Mend: "Add a source that measures pods behind it: MetricsServer, Kubelet or Prometheus.\nusage:\n  sources:\n    - type: " +
-			string(p.Sources[i].Type) + "\n    - type: MetricsServer",
+			p.sourceName(i) + "\n    - type: MetricsServer",
 	}}
 }
 
@@ -159,27 +150,15 @@ func (p *Patient) podsWith(reading *Reading) (running, measured int) {
 	return running, measured
 }
 
-func mendPods(source *policy.Source) string {
-	if source.Type == policy.SourcePrometheus {
-		return "Say which labels hold a pod's namespace and name; with honor_labels off they may be exported_namespace and exported_pod:\n" +
-			snippet(source, "namespaceLabel: namespace\n        podLabel: pod")
-	}
-	return "Pods that have just started or ended are normal; else see the source's log."
-}
-
 // duplicates finds things of which there are several samples.
 func (p *Patient) duplicates(i int) []Finding {
 	twice := p.Readings.Sources[i].Problems[usage.Duplicate]
 	if twice.Count == 0 {
 		return nil
 	}
-	mend := "See which two report the same node or pod."
-	if p.Sources[i].Type == policy.SourcePrometheus {
-		mend = "Two servers scrape the same exporter, or two exporters run on a node. Let an expression leave one of them:\n" +
-			snippet(&p.Sources[i], "queries: {nodes: {cpu: {expr: max by (instance) (...)}}}")
-	}
 	return []Finding{{
 		Check: CheckMatching, Level: Warning, Subject: p.sourceName(i),
-		Says: fmt.Sprintf("%s came twice or more: %s.", count(twice.Count, "sample"), strings.Join(twice.Examples, "; ")), Mend: mend,
+		Says: fmt.Sprintf("%s came twice or more: %s.", count(twice.Count, "sample"), strings.Join(twice.Examples, "; ")),
+		Mend: advice(&p.Sources[i], source.Duplicates, "See which two report the same node or pod."),
 	}}
 }

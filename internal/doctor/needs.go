@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 // Need is one thing that a process has to be allowed to do.
@@ -16,9 +17,10 @@ type Need struct {
 	// For says what for.
 	For string
 	// Source is the usage source that alone needs it; empty where the process does.
-	Source policy.SourceType
-	// Either names a set of needs of which one will do.
-	Either string
+	Source string
+	// Without is what is done where only others of its source with such a sentence
+	// are granted; empty for a need that no other stands in for.
+	Without string
 }
 
 // Process is what decides what a process needs.
@@ -26,8 +28,6 @@ type Process struct {
 	Mode    Mode
 	Load    *policy.LoadPolicy
 	Sources []policy.Source
-	// TokenSecret is the Secret that upstream's metricsProviders name for Prometheus; the zero value is none.
-	TokenSecret policy.SecretKey
 	// Namespace holds the Lease, LeaseName is its name, and the ConfigMap, ConfigMapName.
 	Namespace, LeaseName, ConfigMapName string
 	// LeaderElect says that a Lease is taken.
@@ -46,17 +46,16 @@ type Process struct {
 
 // The purposes.
 const (
-	forWatching   = "watching nodes and pods"
-	forOwners     = "finding a pod's owner and budget"
-	forPlacement  = "asking kube-scheduler's filters where a pod fits"
-	forEvicting   = "evicting"
-	forEvents     = "telling Events"
-	forLeading    = "leading, so that one process evicts at a time"
-	forLedger     = "the moves in flight and the kill switch"
-	forNodeSync   = "writing to nodes (nodesync)"
-	forThreshold  = "reading the priority class that is named as a threshold"
-	forPlugins    = "metrics for upstream's plugins (metricsProviders)"
-	kubeletEither = "kubelet"
+	forWatching  = "watching nodes and pods"
+	forOwners    = "finding a pod's owner and budget"
+	forPlacement = "asking kube-scheduler's filters where a pod fits"
+	forEvicting  = "evicting"
+	forEvents    = "telling Events"
+	forLeading   = "leading, so that one process evicts at a time"
+	forLedger    = "the moves in flight and the kill switch"
+	forNodeSync  = "writing to nodes (nodesync)"
+	forThreshold = "reading the priority class that is named as a threshold"
+	forPlugins   = "metrics for upstream's plugins (metricsProviders)"
 )
 
 // Needs lists what the process has to be allowed to do.
@@ -67,7 +66,7 @@ func (p *Process) Needs() []Need {
 		n.add(Need{Resource: "pods", For: forWatching}, "list", "watch")
 	}
 	for i := range p.Sources {
-		p.source(&n, &p.Sources[i])
+		n.source(p.Sources[i].Config.Describe())
 	}
 	switch {
 	case p.Mode.evicts():
@@ -92,51 +91,15 @@ func (n *needs) add(need Need, verbs ...string) {
 	}
 }
 
-// source adds what one usage source needs of the API server; credentials that the policy gives it are its own.
-func (p *Process) source(n *needs, source *policy.Source) {
-	need := Need{Source: source.Type, For: "reading usage from " + string(source.Type)}
-	switch source.Type {
-	case policy.SourceMetricsServer:
-		need.Group = "metrics.k8s.io"
-		for _, need.Resource = range []string{"nodes", "pods"} {
-			n.add(need, "list")
-		}
-	case policy.SourceKubelet:
-		if source.Kubelet == nil || source.Kubelet.BearerTokenFile != "" {
-			return
-		}
-		if source.Kubelet.Endpoint != policy.EndpointResource {
-			need.Either, need.Resource = kubeletEither, "nodes/stats"
-			n.add(need, "get")
-		}
-		need.Resource = "nodes/metrics"
-		n.add(need, "get")
-	case policy.SourcePrometheus:
-		for _, secret := range p.secrets(source) {
-			need.Resource, need.Namespace, need.Name = "secrets", secret.Namespace, secret.Name
-			n.add(need, "get")
-		}
-	case policy.SourceNodeMetrics, policy.SourceAnnotations:
+// source adds what one usage source needs of the API server; credentials that the
+// policy gives it are its own.
+func (n *needs) source(d source.Description) {
+	for _, right := range d.Rights {
+		n.add(Need{
+			Group: right.Group, Resource: right.Resource, Namespace: right.Namespace, Name: right.Name,
+			For: "reading usage from " + d.Name, Source: d.Name, Without: right.Without,
+		}, right.Verb)
 	}
-}
-
-// secrets are those that a Prometheus source reads its credentials from.
-func (p *Process) secrets(source *policy.Source) []policy.SecretKey {
-	config := source.Prometheus
-	if config == nil {
-		return nil
-	}
-	var named []policy.SecretKey
-	for _, secret := range []policy.SecretKey{config.BearerTokenSecret, config.BasicAuth.PasswordSecret} {
-		if secret.Name != "" {
-			named = append(named, secret)
-		}
-	}
-	own := len(named) > 0 || config.BearerTokenFile != "" || config.BasicAuth.Username != ""
-	if config.Address == "" && !own && p.TokenSecret.Name != "" {
-		named = append(named, p.TokenSecret)
-	}
-	return named
 }
 
 // eviction adds what running cycles needs.

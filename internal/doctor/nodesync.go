@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage/annotations"
 )
 
 func examineNodeSync(p *Patient) []Finding {
@@ -37,8 +38,8 @@ func (p *Patient) echo() []Finding {
 	written := &p.Load.NodeSync.Annotations
 	var findings []Finding
 	for i := range p.Sources {
-		read := p.Sources[i].Annotations
-		if read == nil {
+		read, ok := p.Sources[i].Config.(*annotations.Config)
+		if !ok {
 			continue
 		}
 		if i == 0 {
@@ -48,7 +49,7 @@ func (p *Patient) echo() []Finding {
 				Mend: "Put what measures in front:\nusage:\n  sources:\n    - type: MetricsServer\n    - type: Annotations",
 			})
 		}
-		if read.Unit != policy.UnitAuto && read.Unit != written.Unit {
+		if read.Unit != annotations.Auto && read.Unit != written.Unit {
 			findings = append(findings, mismatch(i, "unit", string(written.Unit), string(read.Unit)))
 		}
 		if read.Timezone != "" && read.Timezone != written.Timezone {

@@ -1,11 +1,13 @@
 package doctor
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 // Mode is the command whose process is examined.
@@ -90,7 +92,13 @@ func Examine(p *Patient) *Report {
 }
 
 // names counts the sources' names: a type of which there is one needs no number.
-func (p *Patient) sourceName(i int) string { return string(p.Sources[i].Type) }
+func (p *Patient) sourceName(i int) string { return p.Sources[i].Type }
+
+// advice is what a source's description advises about something that is wrong
+// with it, else what holds for any source.
+func advice(s *policy.Source, topic source.Topic, otherwise string) string {
+	return cmp.Or(s.Config.Describe().Advice[topic], otherwise)
+}
 
 // answered is how many sources could be read.
 func (p *Patient) answered() int {

@@ -107,13 +107,10 @@ func (p *Patient) lacking(purpose string, missing []Answer) Finding {
 
 // instead says what is done where something that is not essential is lacking.
 func (p *Patient) instead(need *Need) string {
-	switch {
-	case need.Either == "" || !p.Rights.any(need.Either):
+	if need.Without == "" || !p.Rights.any(need.Source) {
 		return " The other sources are asked instead."
-	case need.Resource == "nodes/stats":
-		return " What is allowed gives less: no pressure, and CPU only from the second reading on."
 	}
-	return " It is asked for only where /stats/summary is refused."
+	return " " + need.Without
 }
 
 // essential says whether the process does not do its work without it.
@@ -124,13 +121,14 @@ func (p *Patient) essential(need *Need) bool {
 	if len(p.Sources) > 1 {
 		return false
 	}
-	return need.Either == "" || !p.Rights.any(need.Either)
+	return need.Without == "" || !p.Rights.any(need.Source)
 }
 
-// any says whether one of the sets of needs of which one will do is allowed.
-func (r *Rights) any(either string) bool {
+// any reports whether one of a source's needs is granted that stand in for each
+// other.
+func (r *Rights) any(source string) bool {
 	return slices.ContainsFunc(r.Answers, func(a Answer) bool {
-		return a.Allowed && a.Either == either
+		return a.Allowed && a.Without != "" && a.Source == source
 	})
 }
 

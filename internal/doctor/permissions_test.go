@@ -10,16 +10,21 @@ import (
 
 	"github.com/evenkeel/evenkeel/internal/doctor"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage/kinds"
+	"github.com/evenkeel/evenkeel/usage/kubelet"
+	"github.com/evenkeel/evenkeel/usage/metricsserver"
+	"github.com/evenkeel/evenkeel/usage/prometheus"
+	"github.com/evenkeel/evenkeel/usage/source"
 )
 
-func process(mode doctor.Mode, types ...policy.SourceType) *doctor.Process {
-	load := policy.Default()
+func process(mode doctor.Mode, types ...string) *doctor.Process {
+	load := policy.Default(kinds.All)
 	p := &doctor.Process{
 		Mode: mode, Load: &load, Namespace: "evenkeel", LeaseName: "evenkeel", ConfigMapName: "evenkeel-ledger",
 		LeaderElect: true, MovesByUsage: true, DynamicResources: true,
 	}
 	for _, kind := range types {
-		p.Sources = append(p.Sources, policy.NewSource(kind))
+		p.Sources = append(p.Sources, policy.NewSource(kind, kinds.All))
 	}
 	return p
 }
@@ -48,7 +53,7 @@ func TestNeedsOfTheExtender(t *testing.T) {
 		"list nodes", "list nodes.metrics.k8s.io", "list pods", "list pods.metrics.k8s.io",
 		"watch configmaps evenkeel/evenkeel-ledger", "watch nodes", "watch pods",
 	}
-	got := spell(process(doctor.ModeExtender, policy.SourceMetricsServer).Needs())
+	got := spell(process(doctor.ModeExtender, metricsserver.Name).Needs())
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
@@ -59,28 +64,28 @@ func TestNeedsOfNodeSync(t *testing.T) {
 	alone := []string{"get nodes", "list nodes", "patch nodes", "watch nodes"}
 	cases := map[string]struct {
 		change func(p *doctor.Process)
-		types  []policy.SourceType
+		types  []string
 		want   []string
 	}{
 		"judging signals": {
-			types: []policy.SourceType{policy.SourcePrometheus}, want: alone,
+			types: []string{prometheus.Name}, want: alone,
 			change: func(p *doctor.Process) { p.NodesOnly = true },
 		},
 		"judging usage": {
-			types: []policy.SourceType{policy.SourceMetricsServer},
+			types: []string{metricsserver.Name},
 			want: []string{
 				"get nodes", "list nodes", "list nodes.metrics.k8s.io", "list pods", "list pods.metrics.k8s.io", "patch nodes", "watch nodes", "watch pods",
 			},
 		},
 		"several replicas": {
-			types: []policy.SourceType{policy.SourcePrometheus},
+			types: []string{prometheus.Name},
 			want: append([]string{
 				"create leases.coordination.k8s.io evenkeel/", "get leases.coordination.k8s.io evenkeel/evenkeel-nodesync",
 			}, append(alone, "update leases.coordination.k8s.io evenkeel/evenkeel-nodesync")...),
 			change: func(p *doctor.Process) { p.NodesOnly, p.LeaderElect, p.LeaseName = true, true, "evenkeel-nodesync" },
 		},
 		"nothing switched on": {
-			types: []policy.SourceType{policy.SourcePrometheus}, want: []string{"list nodes", "watch nodes"},
+			types: []string{prometheus.Name}, want: []string{"list nodes", "watch nodes"},
 			change: func(p *doctor.Process) { p.NodesOnly, p.Load.NodeSync.Taint.Enabled = true, false },
 		},
 	}
@@ -102,11 +107,11 @@ func TestNeedsOfNodeSync(t *testing.T) {
 func TestNeeds(t *testing.T) {
 	cases := map[string]struct {
 		change       func(p *doctor.Process)
-		types        []policy.SourceType
+		types        []string
 		want, absent []string
 	}{
 		"the shipped policy": {
-			types: []policy.SourceType{policy.SourceMetricsServer},
+			types: []string{metricsserver.Name},
 			want: []string{
 				"create pods/eviction", "create leases.coordination.k8s.io evenkeel/", "update leases.coordination.k8s.io evenkeel/evenkeel",
 				"get configmaps evenkeel/evenkeel-ledger", "update configmaps evenkeel/evenkeel-ledger", "create configmaps evenkeel/", "patch events.events.k8s.io", "watch csinodes.storage.k8s.io",
@@ -115,51 +120,50 @@ func TestNeeds(t *testing.T) {
 			absent: []string{"patch nodes", "get nodes/stats", "get priorityclasses.scheduling.k8s.io", "get nodes.metrics.k8s.io"},
 		},
 		"kubelets": {
-			types: []policy.SourceType{policy.SourceKubelet},
+			types: []string{kubelet.Name},
 			want:  []string{"get nodes/stats", "get nodes/metrics"}, absent: []string{"list nodes.metrics.k8s.io", "get nodes/proxy"},
 		},
 		"kubelets with a token of their own": {
-			types:  []policy.SourceType{policy.SourceKubelet},
-			change: func(p *doctor.Process) { p.Sources[0].Kubelet.BearerTokenFile = "/token" },
+			types:  []string{kubelet.Name},
+			change: func(p *doctor.Process) { p.Sources[0].Config.(*kubelet.Config).BearerTokenFile = "/token" },
 			absent: []string{"get nodes/stats", "get nodes/metrics"},
 		},
 		"kubelets' resource metrics only": {
-			types:  []policy.SourceType{policy.SourceKubelet},
-			change: func(p *doctor.Process) { p.Sources[0].Kubelet.Endpoint = policy.EndpointResource },
+			types:  []string{kubelet.Name},
+			change: func(p *doctor.Process) { p.Sources[0].Config.(*kubelet.Config).Endpoint = kubelet.Resource },
 			want:   []string{"get nodes/metrics"}, absent: []string{"get nodes/stats"},
 		},
 		"secrets that a source names": {
-			types: []policy.SourceType{policy.SourcePrometheus},
+			types: []string{prometheus.Name},
 			change: func(p *doctor.Process) {
-				p.Sources[0].Prometheus.BasicAuth = policy.BasicAuth{Username: "u", PasswordSecret: policy.SecretKey{Namespace: "mon", Name: "pw", Key: "k"}}
+				p.Sources[0].Config.(*prometheus.Config).BasicAuth = source.BasicAuth{Username: "u", PasswordSecret: source.SecretKey{Namespace: "mon", Name: "pw", Key: "k"}}
 			},
 			want: []string{"get secrets mon/pw"},
 		},
-		"the token of metricsProviders": {
-			types:  []policy.SourceType{policy.SourcePrometheus},
-			change: func(p *doctor.Process) { p.TokenSecret = policy.SecretKey{Namespace: "mon", Name: "token"} },
-			want:   []string{"get secrets mon/token"},
-		},
-		"not if the source has a credential": {
-			types: []policy.SourceType{policy.SourcePrometheus},
+		"a token in a Secret": {
+			types: []string{prometheus.Name},
 			change: func(p *doctor.Process) {
-				p.TokenSecret = policy.SecretKey{Namespace: "mon", Name: "token"}
-				p.Sources[0].Prometheus.BearerTokenFile = "/token"
+				p.Sources[0].Config.(*prometheus.Config).BearerTokenSecret = source.SecretKey{Namespace: "mon", Name: "token", Key: "k"}
 			},
+			want: []string{"get secrets mon/token"},
+		},
+		"none in a file": {
+			types:  []string{prometheus.Name},
+			change: func(p *doctor.Process) { p.Sources[0].Config.(*prometheus.Config).BearerTokenFile = "/token" },
 			absent: []string{"get secrets mon/token"},
 		},
 		"nodesync": {
-			types:  []policy.SourceType{policy.SourceMetricsServer},
+			types:  []string{metricsserver.Name},
 			change: func(p *doctor.Process) { p.Load.NodeSync.Label.Enabled = true },
 			want:   []string{"patch nodes", "get nodes"},
 		},
 		"without resource claims": {
-			types:  []policy.SourceType{policy.SourceMetricsServer},
+			types:  []string{metricsserver.Name},
 			change: func(p *doctor.Process) { p.DynamicResources = false },
 			absent: []string{"list resourceslices.resource.k8s.io"},
 		},
 		"upstream's plugins alone": {
-			types:  []policy.SourceType{policy.SourceMetricsServer},
+			types:  []string{metricsserver.Name},
 			change: func(p *doctor.Process) { p.MovesByUsage, p.CollectsMetrics, p.PriorityClasses = false, true, true },
 			want:   []string{"get nodes.metrics.k8s.io", "get priorityclasses.scheduling.k8s.io"}, absent: []string{"list csinodes.storage.k8s.io"},
 		},
@@ -190,7 +194,7 @@ func TestNeeds(t *testing.T) {
 
 func TestPermissions(t *testing.T) {
 	cases := map[string]struct {
-		types    []policy.SourceType
+		types    []string
 		denied   []string // parts of needs in words
 		identity string
 		err      error
@@ -198,11 +202,11 @@ func TestPermissions(t *testing.T) {
 		mend     string
 	}{
 		"all there": {
-			types: []policy.SourceType{policy.SourceMetricsServer},
+			types: []string{metricsserver.Name},
 			want:  []string{`ok: "system:serviceaccount:evenkeel:evenkeel" may do all 46 things that serve needs with this policy.`},
 		},
 		"asked by a person": {
-			types: []policy.SourceType{policy.SourceMetricsServer}, identity: "admin",
+			types: []string{metricsserver.Name}, identity: "admin",
 			want: []string{
 				`warning: What was checked is what "admin" may do, which is no ServiceAccount: Evenkeel itself may be allowed less.`,
 				`ok: "admin" may do all 46 things that serve needs with this policy.`,
@@ -210,44 +214,44 @@ func TestPermissions(t *testing.T) {
 			mend: "--as system:serviceaccount:evenkeel:evenkeel",
 		},
 		"it may not evict": {
-			types: []policy.SourceType{policy.SourceMetricsServer}, denied: []string{"create pods/eviction"},
+			types: []string{metricsserver.Name}, denied: []string{"create pods/eviction"},
 			want: []string{"problem evicting: It may not create pods/eviction."},
 			mend: "Add to the rules of a ClusterRole that is bound to it:\n- apiGroups: [\"\"]\n  resources: [pods/eviction]\n  verbs: [create]",
 		},
 		"resources with the same verbs are one rule": {
-			types: []policy.SourceType{policy.SourceMetricsServer}, denied: []string{"csinodes", "csidrivers"},
+			types: []string{metricsserver.Name}, denied: []string{"csinodes", "csidrivers"},
 			want: []string{"problem asking kube-scheduler's filters where a pod fits: It may not list csinodes.storage.k8s.io, watch csinodes.storage.k8s.io, list csidrivers.storage.k8s.io, watch csidrivers.storage.k8s.io."},
 			mend: "- apiGroups: [storage.k8s.io]\n  resources: [csinodes, csidrivers]\n  verbs: [list, watch]",
 		},
 		"the Lease is in a Role": {
-			types: []policy.SourceType{policy.SourceMetricsServer}, denied: []string{"leases"},
+			types: []string{metricsserver.Name}, denied: []string{"leases"},
 			want: []string{"problem leading, so that one process evicts at a time: It may not create leases.coordination.k8s.io, get leases.coordination.k8s.io, update leases.coordination.k8s.io."},
 			mend: "a Role in the namespace \"evenkeel\" that is bound to it:\n- apiGroups: [coordination.k8s.io]\n  resources: [leases]\n  verbs: [create]\n" +
 				"- apiGroups: [coordination.k8s.io]\n  resources: [leases]\n  resourceNames: [evenkeel]\n  verbs: [get, update]",
 		},
 		"the only source": {
-			types: []policy.SourceType{policy.SourceMetricsServer}, denied: []string{"list nodes.metrics"},
+			types: []string{metricsserver.Name}, denied: []string{"list nodes.metrics"},
 			want: []string{"problem reading usage from MetricsServer: It may not list nodes.metrics.k8s.io."},
 		},
 		"one of two sources": {
-			types: []policy.SourceType{policy.SourceKubelet, policy.SourceMetricsServer}, denied: []string{"list nodes.metrics"},
+			types: []string{kubelet.Name, metricsserver.Name}, denied: []string{"list nodes.metrics"},
 			want: []string{"warning reading usage from MetricsServer: It may not list nodes.metrics.k8s.io. The other sources are asked instead."},
 		},
 		"kubelets' lesser endpoint will do": {
-			types: []policy.SourceType{policy.SourceKubelet}, denied: []string{"nodes/stats"},
+			types: []string{kubelet.Name}, denied: []string{"nodes/stats"},
 			want: []string{"warning reading usage from Kubelet: It may not get nodes/stats. What is allowed gives less: no pressure, and CPU only from the second reading on."},
 		},
 		"kubelets' summary will do": {
-			types: []policy.SourceType{policy.SourceKubelet}, denied: []string{"nodes/metrics"},
+			types: []string{kubelet.Name}, denied: []string{"nodes/metrics"},
 			want: []string{"warning reading usage from Kubelet: It may not get nodes/metrics. It is asked for only where /stats/summary is refused."},
 		},
 		"neither of kubelets' endpoints": {
-			types: []policy.SourceType{policy.SourceKubelet}, denied: []string{"nodes/stats", "nodes/metrics"},
+			types: []string{kubelet.Name}, denied: []string{"nodes/stats", "nodes/metrics"},
 			want: []string{"problem reading usage from Kubelet: It may not get nodes/stats, get nodes/metrics."},
 			mend: "resources: [nodes/stats, nodes/metrics]",
 		},
 		"the API server does not say": {
-			types: []policy.SourceType{policy.SourceMetricsServer}, err: errors.New("timeout"),
+			types: []string{metricsserver.Name}, err: errors.New("timeout"),
 			want: []string{"problem: The API server could not be asked about list nodes: timeout"},
 		},
 	}

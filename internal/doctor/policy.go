@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 // examinePolicy finds what a policy that is valid may still not have meant.
@@ -30,29 +31,26 @@ func examinePolicy(p *Patient) []Finding {
 		})
 	}
 	for i := range p.Sources {
-		findings = append(findings, exposed(&p.Sources[i])...)
+		findings = append(findings, exposed(p.Sources[i].Config.Describe())...)
 	}
 	return append(findings, p.emptyPools()...)
 }
 
-// exposed finds credentials that are sent in the clear and servers that are not checked.
-func exposed(source *policy.Source) []Finding {
+// exposed finds credentials that are sent in the clear and servers that are not
+// checked.
+func exposed(d source.Description) []Finding {
 	var findings []Finding
-	if tls := source.TLS(); tls != nil && tls.InsecureSkipVerify {
+	if d.TLS.InsecureSkipVerify {
 		findings = append(findings, Finding{
-			Check: CheckPolicy, Level: Warning, Subject: string(source.Type),
+			Check: CheckPolicy, Level: Warning, Subject: d.Name,
 			Says: "Its certificate is not checked (insecureSkipVerify): anybody between could make up usage, and is sent the token.",
-			Mend: snippet(source, "tls: {caFile: /path/to/ca.crt}"),
+			Mend: source.Snippet(d.Name, "tls: {caFile: /path/to/ca.crt}"),
 		})
 	}
-	config := source.Prometheus
-	if config == nil || !strings.HasPrefix(config.Address, "http://") {
-		return findings
-	}
-	if config.BearerTokenFile != "" || config.BearerTokenSecret.Name != "" || config.BasicAuth.Username != "" {
+	if d.Server != nil && d.Server.Login && strings.HasPrefix(d.Server.Address, "http://") {
 		findings = append(findings, Finding{
-			Check: CheckPolicy, Level: Warning, Subject: string(source.Type),
-			Says: "Its token or password is sent over plain http.", Mend: snippet(source, "address: https://..."),
+			Check: CheckPolicy, Level: Warning, Subject: d.Name,
+			Says: "Its token or password is sent over plain http.", Mend: source.Snippet(d.Name, "address: https://..."),
 		})
 	}
 	return findings

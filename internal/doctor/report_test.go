@@ -15,6 +15,10 @@ import (
 	"github.com/evenkeel/evenkeel/internal/doctor"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/kinds"
+	"github.com/evenkeel/evenkeel/usage/kubelet"
+	"github.com/evenkeel/evenkeel/usage/metricsserver"
+	"github.com/evenkeel/evenkeel/usage/prometheus"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/report.txt")
@@ -22,7 +26,7 @@ var update = flag.Bool("update", false, "rewrite testdata/report.txt")
 // ill is a patient with a problem of nearly every kind.
 func ill(t *testing.T) *doctor.Patient {
 	t.Helper()
-	w := newWard(t, policy.SourcePrometheus, policy.SourceMetricsServer)
+	w := newWard(t, prometheus.Name, metricsserver.Name)
 	w.sources[0].batch.Nodes = w.sources[0].batch.Nodes[:2]
 	w.sources[0].batch.Problems.Add(usage.UnmatchedNode, `instance="10.0.0.9:9100"`)
 	w.sources[1].err = errors.New("listing metrics of nodes: the server could not find the requested resource")
@@ -30,7 +34,7 @@ func ill(t *testing.T) *doctor.Patient {
 	w.patient.Pause = doctor.Pause{
 		Paused: true, Says: `annotation evenkeel.io/paused="true" on ConfigMap evenkeel/evenkeel-ledger`, Namespace: "evenkeel", ConfigMap: "evenkeel-ledger",
 	}
-	for _, need := range process(doctor.ModeServe, policy.SourcePrometheus, policy.SourceMetricsServer).Needs() {
+	for _, need := range process(doctor.ModeServe, prometheus.Name, metricsserver.Name).Needs() {
 		w.patient.Rights.Answers = append(w.patient.Rights.Answers, doctor.Answer{Need: need, Allowed: need.Resource != "pods/eviction"})
 	}
 	config := strings.ReplaceAll(good(t), "    nodeCacheCapable: true\n", "")
@@ -100,7 +104,7 @@ func TestOrder(t *testing.T) {
 // Whatever a server sent, it stays one line of printable characters, and only every problem that is not ok has something
 // to be done about it.
 func TestReportIsFitToBeShown(t *testing.T) {
-	w := newWard(t, policy.SourcePrometheus)
+	w := newWard(t, prometheus.Name)
 	w.sources[0].err = errors.New("the server said:\x1b[2J\r\n\tproblem  policy  all lost\u202e" + strings.Repeat("x", 10_000))
 	report := doctor.Examine(w.ask().patient)
 	for _, f := range report.Findings {
@@ -118,7 +122,7 @@ func TestReportIsFitToBeShown(t *testing.T) {
 
 // Without a reading every other check still speaks.
 func TestNothingCouldBeListed(t *testing.T) {
-	load := policy.Default()
+	load := policy.Default(kinds.All)
 	report := doctor.Examine(&doctor.Patient{Mode: doctor.ModeServe, Load: &load, Sources: load.Usage.Sources, Unlisted: "it may not list nodes."})
 	if report.Problems != 1 || len(report.Findings) < 4 {
 		t.Errorf("got %+v", report)
@@ -127,7 +131,7 @@ func TestNothingCouldBeListed(t *testing.T) {
 
 // A cluster without nodes is no reason to break down.
 func TestEmptyCluster(t *testing.T) {
-	w := newWard(t, policy.SourceMetricsServer, policy.SourceKubelet)
+	w := newWard(t, metricsserver.Name, kubelet.Name)
 	w.nodes.Nodes = nil
 	if report := doctor.Examine(w.ask().patient); report.Problems == 0 {
 		t.Errorf("got %+v", report)

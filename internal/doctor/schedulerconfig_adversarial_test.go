@@ -8,6 +8,8 @@ import (
 
 	"github.com/evenkeel/evenkeel/internal/doctor"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage/kinds"
+	"github.com/evenkeel/evenkeel/usage/metricsserver"
 )
 
 // bomb is a file of few bytes that would be huge with its aliases replaced.
@@ -71,7 +73,7 @@ func TestNullExtenders(t *testing.T) {
 // Passwords in addresses are not told.
 func TestPasswordsAreNotTold(t *testing.T) {
 	text := strings.ReplaceAll(good(t), "http://127.0.0.1:8888", "http://me:hunter2@127.0.0.1:8888")
-	w := newWard(t, policy.SourceMetricsServer)
+	w := newWard(t, metricsserver.Name)
 	w.patient.Extender.URL = "http://10.0.0.9:8888"
 	w.patient.SchedulerConfig = &doctor.SchedulerConfig{Name: "sched.yaml", Data: []byte(text)}
 	for _, f := range doctor.Examine(w.ask().patient).Findings {
@@ -86,7 +88,7 @@ func FuzzSchedulerConfig(f *testing.F) {
 	f.Add(bomb())
 	f.Add("---\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		load := policy.Default()
+		load := policy.Default(kinds.All)
 		p := &doctor.Patient{
 			Mode: doctor.ModeServe, Load: &load, Unlisted: "nothing", SchedulerConfig: &doctor.SchedulerConfig{Name: "f", Data: []byte(text)},
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evenkeel/evenkeel/internal/doctor"
-	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage/metricsserver"
 )
 
 func good(t *testing.T) string {
@@ -24,7 +24,7 @@ func good(t *testing.T) string {
 // configured returns what is said of a file, the extender itself left out.
 func configured(t *testing.T, text, address string) (says []string, mend string) {
 	t.Helper()
-	w := newWard(t, policy.SourceMetricsServer)
+	w := newWard(t, metricsserver.Name)
 	w.patient.Extender.URL = address
 	w.patient.SchedulerConfig = &doctor.SchedulerConfig{Name: "sched.yaml", Data: []byte(text)}
 	for _, f := range doctor.Examine(w.ask().patient).Findings {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/internal/doctor"
 	"github.com/evenkeel/evenkeel/internal/schedulerplugin"
-	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage/metricsserver"
 )
 
 // Kube-scheduler with the plugin inside: a good configuration, and one with a mistake each.
@@ -106,7 +106,7 @@ func TestSchedulerPlugin(t *testing.T) {
 
 // Where the plugin decides nobody has to say where the extender is.
 func TestSchedulerPluginNeedsNoExtender(t *testing.T) {
-	w := newWard(t, policy.SourceMetricsServer)
+	w := newWard(t, metricsserver.Name)
 	w.patient.Extender = doctor.Extender{}
 	w.patient.SchedulerConfig = &doctor.SchedulerConfig{Name: "sched.yaml", Data: []byte("apiVersion: kubescheduler.config.k8s.io/v1\n" +
 		"kind: KubeSchedulerConfiguration\nprofiles: [{plugins: {multiPoint: {enabled: [{name: EvenkeelLoad, weight: 15}]}}}]\n")}

@@ -11,36 +11,40 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evenkeel/evenkeel/internal/doctor"
-	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/annotations"
+	"github.com/evenkeel/evenkeel/usage/kubelet"
+	"github.com/evenkeel/evenkeel/usage/metricsserver"
+	"github.com/evenkeel/evenkeel/usage/nodemetrics"
+	"github.com/evenkeel/evenkeel/usage/prometheus"
 )
 
 // An error is told with what to do about its cause.
 func TestErrorsOfSources(t *testing.T) {
 	cases := map[string]struct {
-		kind policy.SourceType
+		kind string
 		err  error
 		want string // part of how to mend it
 	}{
-		"Prometheus is down":            {policy.SourcePrometheus, errors.New("dial tcp 10.0.0.1:9090: connect: connection refused"), "Prometheus itself listens at 9090"},
-		"nobody vouches for it":         {policy.SourcePrometheus, fmt.Errorf("tls: failed to verify certificate: %w", x509.UnknownAuthorityError{}), "tls: {caFile:"},
-		"the certificate is another's":  {policy.SourcePrometheus, errors.New("tls: failed to verify certificate: x509: certificate is valid for a, not b"), "serverName"},
-		"an address in the certificate": {policy.SourceKubelet, errors.New("x509: cannot validate certificate for 10.0.0.1 because it doesn't contain any IP SANs"), "kubelet:\n        tls: {serverName"},
-		"no token":                      {policy.SourcePrometheus, errors.New("cpu avg_5m: the server answered 401 Unauthorized"), "bearerTokenSecret"},
-		"not this token":                {policy.SourcePrometheus, errors.New("the server answered 403 Forbidden"), "X-Scope-OrgID"},
-		"a kubelet refuses":             {policy.SourceKubelet, errors.New(`asking 3 nodes: none gave usage; node "n0": 403 Forbidden: no`), "nodes/stats"},
-		"the path lacks its prefix":     {policy.SourcePrometheus, errors.New("the server answered 404 Not Found"), "/prometheus"},
-		"the exporter's path":           {policy.SourceNodeMetrics, errors.New("404 Not Found"), "path: /statistics"},
-		"too slow":                      {policy.SourcePrometheus, errors.New("context deadline exceeded"), "timeout: 30s"},
-		"no such name":                  {policy.SourcePrometheus, errors.New("dial tcp: lookup prom on 10.96.0.10:53: no such host"), "<service>.<namespace>.svc"},
-		"far too much":                  {policy.SourcePrometheus, errors.New("the answer is too large: over 134217728 bytes"), "sum by"},
-		"http where https is":           {policy.SourcePrometheus, errors.New("net/http: HTTP/1.x transport connection broken: malformed HTTP response"), "correct the scheme"},
-		"another program":               {policy.SourcePrometheus, errors.New("the answer has no status: is this the Prometheus API?"), "/api/v1/query"},
-		"broken off":                    {policy.SourcePrometheus, errors.New("the answer breaks off at byte 100: unexpected EOF"), "proxies"},
-		"the server is ill":             {policy.SourcePrometheus, errors.New("the server answered 500 Internal Server Error"), "its log"},
-		"metrics-server is not there":   {policy.SourceMetricsServer, errors.New("listing metrics of nodes: the server could not find the requested resource"), "install metrics-server"},
-		"metrics-server is down":        {policy.SourceMetricsServer, errors.New("the server is currently unable to handle the request"), "get apiservice v1beta1.metrics.k8s.io"},
-		"something never seen":          {policy.SourceAnnotations, errors.New("oops"), "See the error"},
+		"Prometheus is down":            {prometheus.Name, errors.New("dial tcp 10.0.0.1:9090: connect: connection refused"), "Prometheus itself listens at 9090"},
+		"nobody vouches for it":         {prometheus.Name, fmt.Errorf("tls: failed to verify certificate: %w", x509.UnknownAuthorityError{}), "tls: {caFile:"},
+		"the certificate is another's":  {prometheus.Name, errors.New("tls: failed to verify certificate: x509: certificate is valid for a, not b"), "serverName"},
+		"an address in the certificate": {kubelet.Name, errors.New("x509: cannot validate certificate for 10.0.0.1 because it doesn't contain any IP SANs"), "kubelet:\n        tls: {serverName"},
+		"no token":                      {prometheus.Name, errors.New("cpu avg_5m: the server answered 401 Unauthorized"), "bearerTokenSecret"},
+		"not this token":                {prometheus.Name, errors.New("the server answered 403 Forbidden"), "X-Scope-OrgID"},
+		"a kubelet refuses":             {kubelet.Name, errors.New(`asking 3 nodes: none gave usage; node "n0": 403 Forbidden: no`), "nodes/stats"},
+		"the path lacks its prefix":     {prometheus.Name, errors.New("the server answered 404 Not Found"), "/prometheus"},
+		"the exporter's path":           {nodemetrics.Name, errors.New("404 Not Found"), "path: /statistics"},
+		"too slow":                      {prometheus.Name, errors.New("context deadline exceeded"), "timeout: 30s"},
+		"no such name":                  {prometheus.Name, errors.New("dial tcp: lookup prom on 10.96.0.10:53: no such host"), "<service>.<namespace>.svc"},
+		"far too much":                  {prometheus.Name, errors.New("the answer is too large: over 134217728 bytes"), "sum by"},
+		"http where https is":           {prometheus.Name, errors.New("net/http: HTTP/1.x transport connection broken: malformed HTTP response"), "correct the scheme"},
+		"another program":               {prometheus.Name, errors.New("the answer has no status: is this the Prometheus API?"), "/api/v1/query"},
+		"broken off":                    {prometheus.Name, errors.New("the answer breaks off at byte 100: unexpected EOF"), "proxies"},
+		"the server is ill":             {prometheus.Name, errors.New("the server answered 500 Internal Server Error"), "its log"},
+		"metrics-server is not there":   {metricsserver.Name, errors.New("listing metrics of nodes: the server could not find the requested resource"), "install metrics-server"},
+		"metrics-server is down":        {metricsserver.Name, errors.New("the server is currently unable to handle the request"), "get apiservice v1beta1.metrics.k8s.io"},
+		"something never seen":          {annotations.Name, errors.New("oops"), "See the error"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -96,7 +100,7 @@ func TestSources(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWard(t, policy.SourceMetricsServer)
+			w := newWard(t, metricsserver.Name)
 			if tc.change != nil {
 				tc.change(w)
 			}
@@ -112,17 +116,17 @@ func TestSources(t *testing.T) {
 
 func TestMatching(t *testing.T) {
 	cases := map[string]struct {
-		types  []policy.SourceType
+		types  []string
 		change func(w *ward)
 		want   []string
 		mend   string
 	}{
 		"everything matches": {
-			types: []policy.SourceType{policy.SourcePrometheus},
+			types: []string{prometheus.Name},
 			want:  []string{"ok Prometheus: All 3 ready nodes have a sample."},
 		},
 		"series name a node as nobody knows it": {
-			types: []policy.SourceType{policy.SourcePrometheus},
+			types: []string{prometheus.Name},
 			change: func(w *ward) {
 				w.sources[0].batch.Nodes = w.sources[0].batch.Nodes[:2]
 				w.sources[0].batch.Problems.Add(usage.UnmatchedNode, `instance="10.0.0.9:9100"`)
@@ -131,7 +135,7 @@ func TestMatching(t *testing.T) {
 			mend: "nodeLabel: node",
 		},
 		"another source has the node": {
-			types: []policy.SourceType{policy.SourcePrometheus, policy.SourceMetricsServer},
+			types: []string{prometheus.Name, metricsserver.Name},
 			change: func(w *ward) {
 				w.sources[0].batch.Nodes = w.sources[0].batch.Nodes[:2]
 			},
@@ -142,14 +146,14 @@ func TestMatching(t *testing.T) {
 			mend: "page of targets",
 		},
 		"machines beyond the cluster": {
-			types:  []policy.SourceType{policy.SourcePrometheus},
+			types:  []string{prometheus.Name},
 			change: func(w *ward) { w.sources[0].batch.Problems.Add(usage.UnmatchedNode, `instance="db1:9100"`) },
 			want: []string{
 				`warning Prometheus: All 3 ready nodes have a sample, and 1 sample of nodes that this cluster does not have: instance="db1:9100".`,
 			},
 		},
 		"a node that is not ready is not missed": {
-			types: []policy.SourceType{policy.SourceKubelet},
+			types: []string{kubelet.Name},
 			change: func(w *ward) {
 				w.nodes.Nodes[2].Node.Ready = false
 				w.sources[0].batch.Nodes = w.sources[0].batch.Nodes[:2]
@@ -157,7 +161,7 @@ func TestMatching(t *testing.T) {
 			want: []string{"ok Kubelet: All 2 ready nodes have a sample."},
 		},
 		"names of more than ten nodes are cut": {
-			types: []policy.SourceType{policy.SourceNodeMetrics},
+			types: []string{nodemetrics.Name},
 			change: func(w *ward) {
 				for i := range 12 {
 					w.node(fmt.Sprintf("x%02d", i))
@@ -169,7 +173,7 @@ func TestMatching(t *testing.T) {
 			},
 		},
 		"pods named by other labels": {
-			types: []policy.SourceType{policy.SourcePrometheus},
+			types: []string{prometheus.Name},
 			change: func(w *ward) {
 				for i := range w.sources[0].batch.Pods {
 					w.sources[0].batch.Pods[i].Namespace = "monitoring"
@@ -183,7 +187,7 @@ func TestMatching(t *testing.T) {
 			mend: "namespaceLabel: namespace",
 		},
 		"nobody measures pods": {
-			types:  []policy.SourceType{policy.SourceAnnotations, policy.SourceNodeMetrics},
+			types:  []string{annotations.Name, nodemetrics.Name},
 			change: func(w *ward) { w.sources[0].batch.Pods, w.sources[1].batch.Pods = nil, nil },
 			want: []string{
 				"warning Annotations: No source tells what pods use: their usage is estimated from their requests, and none is moved by what it really uses.",
@@ -193,7 +197,7 @@ func TestMatching(t *testing.T) {
 			mend: "- type: MetricsServer",
 		},
 		"two servers scrape one exporter": {
-			types: []policy.SourceType{policy.SourcePrometheus},
+			types: []string{prometheus.Name},
 			change: func(w *ward) {
 				w.sources[0].batch.Nodes = append(w.sources[0].batch.Nodes, w.sources[0].batch.Nodes[0])
 			},
@@ -286,7 +290,7 @@ func TestCoverage(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWard(t, policy.SourceMetricsServer)
+			w := newWard(t, metricsserver.Name)
 			if tc.change != nil {
 				tc.change(w)
 			}
@@ -303,7 +307,7 @@ func TestCoverage(t *testing.T) {
 
 // Crane's annotations carry a zone that lies; the doctor says so.
 func TestFutureAnnotations(t *testing.T) {
-	w := newWard(t, policy.SourceAnnotations)
+	w := newWard(t, annotations.Name)
 	w.sources[0].batch.Nodes = nil
 	w.sources[0].batch.Problems.Add(usage.Future, "n0 cpu_usage_avg_5m")
 	if got := mends(w.ask().patient, doctor.CheckCoverage); !strings.Contains(got, "timezone: Asia/Shanghai") {

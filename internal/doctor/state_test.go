@@ -12,6 +12,11 @@ import (
 	"github.com/evenkeel/evenkeel/internal/doctor"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/annotations"
+	"github.com/evenkeel/evenkeel/usage/kubelet"
+	"github.com/evenkeel/evenkeel/usage/metricsserver"
+	"github.com/evenkeel/evenkeel/usage/prometheus"
+	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 var p95 = usage.Window{Kind: usage.KindQuantile, Percentile: 95, Over: time.Hour}
@@ -37,22 +42,22 @@ func TestWindows(t *testing.T) {
 		w.signals = append(w.signals, metric)
 	}
 	cases := map[string]struct {
-		kind   policy.SourceType
+		kind   string
 		change func(w *ward)
 		want   []string
 		mend   string
 	}{
 		"short windows fill by themselves": {
-			kind: policy.SourceMetricsServer,
+			kind: metricsserver.Name,
 			want: []string{"ok avg_5m: They are summed up in the process, from 1m15s after its start on."},
 		},
 		"a one-shot run waits for them": {
-			kind:   policy.SourceMetricsServer,
+			kind:   metricsserver.Name,
 			change: func(w *ward) { w.patient.Mode = doctor.ModeRun },
 			want:   []string{"warning avg_5m: No source gives them, so a one-shot run samples for 1m30s (usage.observationPeriod) before it decides."},
 		},
 		"a long window does not fill soon": {
-			kind:   policy.SourceMetricsServer,
+			kind:   metricsserver.Name,
 			change: func(w *ward) { judge(w, p95) },
 			want: []string{
 				"warning p95_1h: No source gives or remembers them: they are summed up in the process, and until it has run that long they say less than their name.",
@@ -61,7 +66,7 @@ func TestWindows(t *testing.T) {
 			mend: "type: Prometheus",
 		},
 		"a long window that scores does not fill soon either": {
-			kind: policy.SourceMetricsServer,
+			kind: metricsserver.Name,
 			change: func(w *ward) {
 				w.windows = append(w.windows, p95)
 				w.patient.Load.Scoring.Measured = &policy.MeasuredScoring{
@@ -75,12 +80,12 @@ func TestWindows(t *testing.T) {
 			},
 		},
 		"a source with a history fills it": {
-			kind:   policy.SourcePrometheus,
+			kind:   prometheus.Name,
 			change: func(w *ward) { judge(w, p95) },
 			want:   []string{"ok avg_5m, p95_1h: They are summed up in the process and filled from a source's history at its start."},
 		},
 		"the source gives it": {
-			kind: policy.SourceAnnotations,
+			kind: annotations.Name,
 			change: func(w *ward) {
 				w.patient.Mode = doctor.ModeRun
 				judge(w, p95)
@@ -90,19 +95,19 @@ func TestWindows(t *testing.T) {
 			want: []string{"ok avg_5m, p95_1h: The sources give them, so that a process knows them from its first reading on."},
 		},
 		"of one resource only is not enough": {
-			kind: policy.SourceAnnotations,
+			kind: annotations.Name,
 			change: func(w *ward) {
 				give(w, 0, []usage.Metric{usage.CPU}, usage.Avg5m, 3)
 			},
 			want: []string{"ok avg_5m: They are summed up in the process, from 1m15s after its start on."},
 		},
 		"the newest sample needs no time": {
-			kind:   policy.SourceMetricsServer,
+			kind:   metricsserver.Name,
 			change: func(w *ward) { w.patient.Load.Hot.Windows = []usage.Window{usage.Last} },
 			want:   []string{"ok last: The sources give them, so that a process knows them from its first reading on."},
 		},
 		"a pressure that no source delivers": {
-			kind:   policy.SourceMetricsServer,
+			kind:   metricsserver.Name,
 			change: func(w *ward) { line(w, usage.CPUPressure) },
 			want: []string{
 				"problem cpu.pressure: It has lines, and no source tells it of any node: nothing is judged by it.",
@@ -111,7 +116,7 @@ func TestWindows(t *testing.T) {
 			mend: "KubeletPSI",
 		},
 		"a pressure of some nodes": {
-			kind: policy.SourceKubelet,
+			kind: kubelet.Name,
 			change: func(w *ward) {
 				line(w, usage.CPUPressure)
 				give(w, 0, []usage.Metric{usage.CPUPressure}, usage.Last, 2)
@@ -122,7 +127,7 @@ func TestWindows(t *testing.T) {
 			},
 		},
 		"a metric by query": {
-			kind: policy.SourcePrometheus,
+			kind: prometheus.Name,
 			change: func(w *ward) {
 				line(w, "disk.busy")
 				give(w, 0, []usage.Metric{"disk.busy"}, usage.Last, 3)
@@ -133,7 +138,7 @@ func TestWindows(t *testing.T) {
 			},
 		},
 		"a metric whose query brings nothing": {
-			kind:   policy.SourcePrometheus,
+			kind:   prometheus.Name,
 			change: func(w *ward) { line(w, "disk.busy") },
 			want: []string{
 				"problem disk.busy: It has lines, and no source tells it of any node: nothing is judged by it.",
@@ -142,7 +147,7 @@ func TestWindows(t *testing.T) {
 			mend: "disk.busy: {expr: ...}",
 		},
 		"nothing is said of windows where no source answers": {
-			kind:   policy.SourceMetricsServer,
+			kind:   metricsserver.Name,
 			change: func(w *ward) { w.sources[0].err = errors.New("down") },
 		},
 	}
@@ -178,7 +183,7 @@ func TestClock(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWard(t, policy.SourceMetricsServer)
+			w := newWard(t, metricsserver.Name)
 			w.sources[0].batch = w.batch(tc.age)
 			w.sources[0].batch.MaxAge = tc.max
 			if diff := cmp.Diff([]string{tc.want}, found(w.ask().patient, doctor.CheckClock)); diff != "" {
@@ -242,16 +247,16 @@ func TestPolicy(t *testing.T) {
 		},
 		"a token in the clear": {
 			change: func(w *ward) {
-				w.patient.Sources[0].Prometheus.Address, w.patient.Sources[0].Prometheus.BearerTokenFile = "http://p:9090", "/token"
+				w.patient.Sources[0].Config.(*prometheus.Config).Address, w.patient.Sources[0].Config.(*prometheus.Config).BearerTokenFile = "http://p:9090", "/token"
 			},
 			want: []string{"warning Prometheus: Its token or password is sent over plain http.", valid},
 		},
 		"nothing secret in the clear": {
-			change: func(w *ward) { w.patient.Sources[0].Prometheus.Address = "http://p:9090" },
+			change: func(w *ward) { w.patient.Sources[0].Config.(*prometheus.Config).Address = "http://p:9090" },
 			want:   []string{valid},
 		},
 		"a certificate that is not checked": {
-			change: func(w *ward) { w.patient.Sources[0].Prometheus.TLS.InsecureSkipVerify = true },
+			change: func(w *ward) { w.patient.Sources[0].Config.(*prometheus.Config).TLS.InsecureSkipVerify = true },
 			want: []string{
 				"warning Prometheus: Its certificate is not checked (insecureSkipVerify): anybody between could make up usage, and is sent the token.", valid,
 			},
@@ -272,7 +277,7 @@ func TestPolicy(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWard(t, policy.SourcePrometheus)
+			w := newWard(t, prometheus.Name)
 			if tc.change != nil {
 				tc.change(w)
 			}
@@ -301,7 +306,7 @@ func TestPause(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := newWard(t, policy.SourceMetricsServer)
+			w := newWard(t, metricsserver.Name)
 			w.patient.Mode, w.patient.Pause = tc.mode, tc.pause
 			p := w.ask().patient
 			if diff := cmp.Diff(tc.want, found(p, doctor.CheckPause)); diff != "" {
@@ -316,26 +321,26 @@ func TestPause(t *testing.T) {
 
 func TestNodeSync(t *testing.T) {
 	cases := map[string]struct {
-		types  []policy.SourceType
+		types  []string
 		change func(w *ward)
 		want   []string
 	}{
-		"off": {types: []policy.SourceType{policy.SourceMetricsServer}},
+		"off": {types: []string{metricsserver.Name}},
 		"on": {
-			types:  []policy.SourceType{policy.SourceMetricsServer, policy.SourceAnnotations},
+			types:  []string{metricsserver.Name, annotations.Name},
 			change: func(w *ward) { w.patient.Load.NodeSync.Annotations.Enabled = true },
 			want:   []string{"ok: What is switched on of it does not contradict the usage sources."},
 		},
 		"its own echo": {
-			types:  []policy.SourceType{policy.SourceAnnotations, policy.SourceMetricsServer},
+			types:  []string{annotations.Name, metricsserver.Name},
 			change: func(w *ward) { w.patient.Load.NodeSync.Annotations.Enabled = true },
 			want:   []string{"problem annotations: The first usage source reads the annotations that nodesync writes, so that Evenkeel would believe its own echo."},
 		},
 		"written one way and read another": {
-			types: []policy.SourceType{policy.SourceMetricsServer, policy.SourceAnnotations},
+			types: []string{metricsserver.Name, annotations.Name},
 			change: func(w *ward) {
 				w.patient.Load.NodeSync.Annotations.Enabled = true
-				w.patient.Sources[1].Annotations.Unit, w.patient.Sources[1].Annotations.Timezone = policy.UnitPercent, "Asia/Shanghai"
+				w.patient.Sources[1].Config.(*annotations.Config).Unit, w.patient.Sources[1].Config.(*annotations.Config).Timezone = source.Percent, "Asia/Shanghai"
 			},
 			want: []string{
 				`problem annotations: They are written with unit "fraction" and read with "percent".`,
@@ -343,12 +348,12 @@ func TestNodeSync(t *testing.T) {
 			},
 		},
 		"a label that was left": {
-			types:  []policy.SourceType{policy.SourceMetricsServer},
+			types:  []string{metricsserver.Name},
 			change: func(w *ward) { w.nodes.Nodes[1].Node.Labels["status"] = "presure" },
 			want:   []string{"warning label: 1 node carries status=presure although nodesync.label is off: n1."},
 		},
 		"a label that belongs there": {
-			types: []policy.SourceType{policy.SourceMetricsServer},
+			types: []string{metricsserver.Name},
 			change: func(w *ward) {
 				w.patient.Load.NodeSync.Label.Enabled = true
 				w.nodes.Nodes[1].Node.Labels["status"] = "presure"

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 // bomb is a list of eight lists of eight lists: a hundred million strings on nine
@@ -71,13 +72,13 @@ func TestHostileVersionsOfEachForm(t *testing.T) {
 		"a manifest":       "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
 	}
 	for form, valid := range forms {
-		if _, err := ConvertFile("p.yaml", []byte(valid)); err != nil {
+		if _, err := ConvertFile("p.yaml", []byte(valid), kinds.All); err != nil {
 			t.Fatalf("%s: %v", form, err)
 		}
 		for name, tc := range hostile {
 			t.Run(form+"/"+name, func(t *testing.T) {
 				begun := time.Now()
-				result, err := ConvertFile("p.yaml", []byte(tc.make(valid)))
+				result, err := ConvertFile("p.yaml", []byte(tc.make(valid)), kinds.All)
 				if err == nil {
 					t.Fatalf("it was taken:\n%.2000s", result.Text)
 				}
@@ -153,7 +154,7 @@ func TestHostileFields(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			result, err := ConvertFile("p.yaml", []byte(tc.in))
+			result, err := ConvertFile("p.yaml", []byte(tc.in), kinds.All)
 			if err == nil {
 				t.Fatalf("it was taken:\n%s", result.Text)
 			}
@@ -182,7 +183,7 @@ func TestManyPoliciesAreCutShort(t *testing.T) {
 			for i := range tc.values {
 				fmt.Fprintf(&in, "  k%d: 'Rulename: {a: {Promsql: x, Threshold: %s}}'\n", i, tc.threshold)
 			}
-			_, err := ConvertFile("p.yaml", []byte(in.String()))
+			_, err := ConvertFile("p.yaml", []byte(in.String()), kinds.All)
 			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.HasSuffix(err.Error(), tc.want)) {
 				t.Errorf("error %v, want one that ends with %q", err, tc.want)
 			}

@@ -13,17 +13,18 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 // mustConvert returns a file in today's form, and makes sure that converting that
 // once more changes nothing.
 func mustConvert(t *testing.T, text string) *Result {
 	t.Helper()
-	result, err := ConvertFile("in.yaml", []byte(text))
+	result, err := ConvertFile("in.yaml", []byte(text), kinds.All)
 	if err != nil {
 		t.Fatalf("converting: %v", err)
 	}
-	again, err := ConvertFile("in.yaml", result.Text)
+	again, err := ConvertFile("in.yaml", result.Text, kinds.All)
 	if err != nil {
 		t.Fatalf("converting what was converted: %v\n%s", err, result.Text)
 	}
@@ -36,7 +37,7 @@ func mustConvert(t *testing.T, text string) *Result {
 // mustLoad returns what a policy means, without the notes on how it came about.
 func mustLoad(t *testing.T, text []byte) *policy.File {
 	t.Helper()
-	file, err := Load("in.yaml", text)
+	file, err := Load("in.yaml", text, kinds.All)
 	if err != nil {
 		t.Fatalf("loading: %v\n%s", err, text)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/migration/descheduler"
 	"github.com/evenkeel/evenkeel/internal/migration/pressure"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 // convertFunc returns what a document of one earlier form means today, or
@@ -17,8 +18,8 @@ type convertFunc func(object map[string]any) (policy.Conversion, field.ErrorList
 
 // Load reads a policy file as policy.Load does, and takes what earlier systems
 // had in place of a document of today's form.
-func Load(fileName string, data []byte) (*policy.File, error) {
-	return policy.Load(fileName, data, convert)
+func Load(fileName string, data []byte, kinds source.Kinds) (*policy.File, error) {
+	return policy.Load(fileName, data, kinds, convert)
 }
 
 // convert is the policy.Converter of all earlier forms.

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 // A mistake in a document of an earlier form is told by the names of that form.
@@ -20,7 +21,7 @@ func TestLoadNamesMistakesOfAnEarlierForm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := Load("policy.yaml", data)
+	got, err := Load("policy.yaml", data, kinds.All)
 	if err == nil {
 		t.Fatalf("Load accepted it: %+v", got)
 	}

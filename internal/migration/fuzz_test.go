@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 // FuzzFile verifies that no file does harm: it is refused by a policy.Error, or its
@@ -19,14 +20,14 @@ func FuzzFile(f *testing.F) {
 	f.Add([]byte("apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\nspec: {template: {spec: {containers: [{image: descheduler, args: [--x]}]}}}\n"))
 	f.Add([]byte("apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Secret\n  metadata: {}\n  stringData: {a: 'Rulename: {x: {Promsql: up, Threshold: 1}}'}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		result, err := ConvertFile("p.yaml", data)
+		result, err := ConvertFile("p.yaml", data, kinds.All)
 		if err != nil {
 			if !policy.IsInvalid(err) || !strings.HasPrefix(err.Error(), "p.yaml: ") {
 				t.Fatalf("error %v", err)
 			}
 			return
 		}
-		again, err := ConvertFile("p.yaml", result.Text)
+		again, err := ConvertFile("p.yaml", result.Text, kinds.All)
 		if err != nil {
 			t.Fatalf("converted text is refused: %v\n%s", err, result.Text)
 		}
@@ -34,12 +35,12 @@ func FuzzFile(f *testing.F) {
 			t.Fatalf("converted once more (-once +twice):\n%s", cmp.Diff(string(result.Text), string(again.Text)))
 		}
 		for _, p := range result.Policies {
-			if _, err := Load(p.Name, p.Data); err != nil {
+			if _, err := Load(p.Name, p.Data, kinds.All); err != nil {
 				t.Fatalf("a policy found in it does not load: %v\n%s", err, p.Data)
 			}
 		}
-		if want, err := Load("p.yaml", data); err == nil {
-			got, err := Load("p.yaml", result.Text)
+		if want, err := Load("p.yaml", data, kinds.All); err == nil {
+			got, err := Load("p.yaml", result.Text, kinds.All)
 			if err != nil || cmp.Diff(want.Load, got.Load, sameFile) != "" {
 				t.Fatalf("loaded: %v (-directly +converted):\n%s\n%s", err, cmp.Diff(want.Load, got.Load, sameFile), result.Text)
 			}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 // value returns data[key] of a ConfigMap that is the only document of a text.
@@ -192,7 +193,7 @@ func TestSharedValues(t *testing.T) {
 			t.Errorf("%s:\n%s", key, got)
 		}
 	}
-	_, err := ConvertFile("in.yaml", []byte(head+"metadata: {name: a, annotations: &d {r: 'Rulename: {a: {Promsql: up, Threshold: 1}}'}}\ndata: *d\n"))
+	_, err := ConvertFile("in.yaml", []byte(head+"metadata: {name: a, annotations: &d {r: 'Rulename: {a: {Promsql: up, Threshold: 1}}'}}\ndata: *d\n"), kinds.All)
 	if err == nil || !policy.IsInvalid(err) || !strings.Contains(err.Error(), "without a change of meaning") {
 		t.Errorf("error %v, want that it cannot be written again", err)
 	}

@@ -8,11 +8,13 @@ import (
 	"github.com/evenkeel/evenkeel/internal/migration/scheduler"
 	"github.com/evenkeel/evenkeel/internal/migration/schedulerconfig"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 // converter gathers what is found in one file.
 type converter struct {
 	fileName string
+	kinds    source.Kinds
 	result   Result
 	problems []string
 	values   int // of manifests that hold policies
@@ -93,7 +95,7 @@ func (s *stream) document(part policy.Part) []byte {
 // policy converts a document that Load takes.
 func (s *stream) policy(part policy.Part) []byte {
 	padded := append(bytes.Repeat([]byte("\n"), part.SkippedLines), part.Text...)
-	file, err := Load(s.fileName, padded)
+	file, err := Load(s.fileName, padded, s.kinds)
 	if err != nil {
 		s.fail(s.at, err)
 		return nil

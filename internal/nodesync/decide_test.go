@@ -13,6 +13,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/access"
 	"github.com/evenkeel/evenkeel/usage/annotations"
 )
 
@@ -261,7 +262,7 @@ func after(have map[string]string, patch Patch) map[string]string {
 func TestTheSourceReadsWhatIsWritten(t *testing.T) {
 	policy := publishing(off().Annotations.Windows...)
 	patch := Decide(policy, measured(Object{Name: "a"}, noon, policy.Annotations.Windows...), noon).Patch
-	source, err := annotations.New(annotations.Config{Now: func() time.Time { return noon }})
+	source, err := new(annotations.Config).Default().(*annotations.Config).New(&access.Env{Now: func() time.Time { return noon }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package observer
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"runtime"
 	"testing"
 	"time"
@@ -11,10 +10,12 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/access"
 	"github.com/evenkeel/evenkeel/usage/prometheus"
 )
 
@@ -38,14 +39,16 @@ func newDock(b *testing.B, nodes, pods int) (*harbor, *oracle, *timed) {
 	server, source := newOracle(b, nodes, pods), &timed{}
 	median := usage.Window{Kind: usage.KindQuantile, Percentile: 50, Over: usage.Avg5m.Over}
 	h := newHarbor(b, func(_ *harbor, config *Config) {
-		read, err := prometheus.New(prometheus.Config{
-			Client: &http.Client{}, Address: server.URL, Timeout: time.Minute, QueriesPerSecond: 1000,
-			Windows: []usage.Window{usage.Avg5m, median}, Metrics: []usage.Metric{usage.CPU, usage.Memory}, Now: config.Now,
+		settings := new(prometheus.Config).Default().(*prometheus.Config)
+		settings.Address = server.URL
+		read, err := settings.New(&access.Env{
+			REST: &rest.Config{}, Timeout: time.Minute, QueriesPerSecond: 1000, Now: config.Now,
+			Windows: []usage.Window{usage.Avg5m, median}, Metrics: []usage.Metric{usage.CPU, usage.Memory},
 		})
 		if err != nil {
 			b.Fatal(err)
 		}
-		source.Source = read
+		source.Source = read.(*prometheus.Source)
 		config.Sources = []Source{source}
 		config.Lines = shippedLines(b, usage.Avg5m, median)
 		config.Usage.Windows, config.HotWindows = []usage.Window{median}, []usage.Window{usage.Avg5m, median}

@@ -20,6 +20,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/migration"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
+	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 // SetupPlugins sets up the framework's registry, which is global, before anything
@@ -33,13 +34,13 @@ var SetupPlugins = sync.OnceFunc(func() {
 // defaults hold.
 func Read(path string) (*policy.File, []byte, error) {
 	if path == "" {
-		return &policy.File{Load: policy.Default()}, nil, nil
+		return &policy.File{Load: policy.Default(kinds.All)}, nil, nil
 	}
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return nil, nil, exit.Usagef("reading the policy: %w", err)
 	}
-	file, err := migration.Load(path, content)
+	file, err := migration.Load(path, content, kinds.All)
 	return file, content, err
 }
 

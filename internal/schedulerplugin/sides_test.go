@@ -17,6 +17,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/migration/compat"
 	"github.com/evenkeel/evenkeel/internal/testkit"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/prometheus"
 )
 
 // handle is a profile of kube-scheduler before anything runs.
@@ -119,7 +120,7 @@ func TestRealUsageArgs(t *testing.T) {
 	defer cancel()
 	plugin(ctx, t, sides, compat.MemRealUsage, `{"prometheusApiAddr": "http://p:9090", "queryMetricTimeSeconds": 7, "queryMetricIntervalSeconds": 1}`)
 	load := &m.configs[0].Given.Load
-	source := load.Usage.Sources[0].Prometheus
+	source := load.Usage.Sources[0].Config.(*prometheus.Config)
 	if source.Address != "http://p:9090" || source.NodeLabel != "node" {
 		t.Errorf("source %+v", source)
 	}
@@ -165,7 +166,7 @@ func TestTheirConfigurationIsTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := asked.given.Load.Usage.Sources[0].Prometheus.Address; got != "http://10.96.0.102:9090" {
+	if got := asked.given.Load.Usage.Sources[0].Config.(*prometheus.Config).Address; got != "http://10.96.0.102:9090" {
 		t.Errorf("Prometheus is at %q", got)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 // What a policy measures by reaches the scorer, and the store keeps every window of it though no line names it.
@@ -20,7 +21,7 @@ func TestMeasuredScoringIsWired(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, err := policy.Load("measured.yaml", data)
+	file, err := policy.Load("measured.yaml", data, kinds.All)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +62,7 @@ func TestMeasuredScoringOfOtherFormulas(t *testing.T) {
 			t.Errorf("%s: %+v", formula, got)
 		}
 	}
-	load := policy.Default()
+	load := policy.Default(kinds.All)
 	if Scorer(&load).Measured != nil {
 		t.Error("the default policy measures")
 	}

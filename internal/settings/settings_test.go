@@ -12,6 +12,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 // viewAt is a view of one known node with 10 cores and 100 bytes of which it uses the given percentages, in the windows that
@@ -77,7 +78,7 @@ func TestLinesAreOneSetForBothHalves(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			load := policy.Default()
+			load := policy.Default(kinds.All)
 			if tc.change != nil {
 				tc.change(&load)
 			}

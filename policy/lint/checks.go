@@ -118,15 +118,8 @@ func observation(s *Subject) []Finding {
 	return nil
 }
 
-// remembers says whether a source tells of the time before it was first asked.
-func remembers(source policy.Source) bool {
-	switch source.Type {
-	case policy.SourcePrometheus, policy.SourceAnnotations, policy.SourceNodeMetrics:
-		return true
-	default:
-		return false
-	}
-}
+// remembers reports whether a source covers the time before it was first asked.
+func remembers(source policy.Source) bool { return source.Config.Describe().GivesWindows }
 
 // judgedWindows are those of hot and those of single metrics.
 func judgedWindows(load *policy.LoadPolicy, lines policy.Lines) []usage.Window {

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/descheduler/pkg/api"
 
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 var now = time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC)
@@ -20,7 +21,7 @@ var now = time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC)
 // enable these plugins of the extension point balance.
 func subject(t *testing.T, load string, balance ...string) Subject {
 	t.Helper()
-	file, err := policy.Load("p.yaml", []byte("apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n"+load))
+	file, err := policy.Load("p.yaml", []byte("apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n"+load), kinds.All)
 	if err != nil {
 		t.Fatalf("loading the case: %v", err)
 	}
@@ -226,7 +227,7 @@ func TestTheShippedPolicyGivesNoWarning(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, err := policy.Load("policy.yaml", data)
+	file, err := policy.Load("policy.yaml", data, kinds.All)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 // sources finds sources that anybody between could answer for, or that are not
@@ -12,25 +12,25 @@ import (
 func sources(s *Subject) []Finding {
 	var findings []Finding
 	for i := range s.load.Usage.Sources {
-		source := &s.load.Usage.Sources[i]
+		d := s.load.Usage.Sources[i].Config.Describe()
 		path := fmt.Sprintf("usage.sources[%d]", i)
-		if tls := source.TLS(); tls != nil && tls.InsecureSkipVerify {
-			findings = append(findings, warn(path, "the certificate of %s is not checked (insecureSkipVerify): anybody between could make up usage, and is sent the token", source.Type)...)
+		if d.TLS.InsecureSkipVerify {
+			findings = append(findings, warn(path, "the certificate of %s is not checked (insecureSkipVerify): anybody between could make up usage, and is sent the token", d.Name)...)
 		}
-		if source.Prometheus != nil {
-			findings = append(findings, s.prometheus(source.Prometheus, path+".prometheus")...)
+		if d.Server != nil {
+			findings = append(findings, s.server(d.Server, path+"."+source.Block(d.Name))...)
 		}
 	}
 	return findings
 }
 
-func (s *Subject) prometheus(p *policy.PrometheusSource, path string) []Finding {
+func (s *Subject) server(server *source.Server, path string) []Finding {
 	switch {
-	case p.Address == "" && !hasProvider(s.Profiles):
+	case server.Address == "" && !hasProvider(s.Profiles):
 		return note(path+".address", "it is not given: a flag has to say it, or metricsProviders of a DeschedulerPolicy")
-	case !strings.HasPrefix(p.Address, "http://"):
+	case !strings.HasPrefix(server.Address, "http://"):
 		return nil
-	case p.BearerTokenFile != "" || p.BearerTokenSecret.Name != "" || p.BasicAuth.Username != "":
+	case server.Login:
 		return warn(path+".address", "the token or password is sent over plain http")
 	default:
 		return note(path+".address", "it is asked over plain http: anybody between could make up usage")

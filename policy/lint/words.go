@@ -21,10 +21,10 @@ func readsWords(s *Subject) []string {
 }
 
 func sourceName(source *policy.Source) string {
-	if source.Prometheus != nil && source.Prometheus.Address != "" {
-		return fmt.Sprintf("%s at %s", source.Type, source.Prometheus.Address)
+	if server := source.Config.Describe().Server; server != nil && server.Address != "" {
+		return fmt.Sprintf("%s at %s", source.Type, server.Address)
 	}
-	return string(source.Type)
+	return source.Type
 }
 
 // evictsWords says what makes a node hot and what ends that.

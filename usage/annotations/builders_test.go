@@ -7,6 +7,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 // noon is the present in these tests.
@@ -34,13 +35,10 @@ func alike(n int, prefix, key, value string) []*cluster.NodePods {
 
 func newSource(t *testing.T, config Config) *Source {
 	t.Helper()
-	if config.Now == nil {
-		config.Now = func() time.Time { return noon }
+	if config.Periods == nil {
+		config.Periods = source.Periods()
 	}
-	s, err := New(config)
-	if err != nil {
-		t.Fatalf("New: %v", err)
-	}
+	s := config.source(func() time.Time { return noon })
 	// The machine that runs the tests may be anywhere.
 	s.zones.candidates = []*time.Location{time.UTC, shanghai}
 	return s

@@ -7,18 +7,19 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 // Unit is what the number of an annotation counts.
-type Unit string
+type Unit = source.Unit
 
 // The units of annotations.
 const (
 	// Auto tells the unit from how a number is written.
-	Auto Unit = "auto"
+	Auto = source.Auto
 	// Fraction is 0 to 1 with five decimals, Percent 0 to 100 with one.
-	Fraction Unit = "fraction"
-	Percent  Unit = "percent"
+	Fraction = source.Fraction
+	Percent  = source.Percent
 )
 
 // decimals is how many each unit is written with; writers differ in it, which is how Auto tells them apart.

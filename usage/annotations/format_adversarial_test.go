@@ -48,8 +48,8 @@ func TestHostileValues(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			for _, location := range []*time.Location{nil, time.UTC} {
-				s := newSource(t, Config{Location: location})
+			for _, zone := range []string{"", "UTC"} {
+				s := newSource(t, Config{Timezone: zone})
 				batch := sample(t, s, node("a", map[string]string{"cpu_usage_avg_5m": tc.value}))
 				if diff := cmp.Diff(map[usage.Cause]int{tc.cause: 1}, counts(batch.Problems)); diff != "" {
 					t.Errorf("problems (-want +got):\n%s", diff)

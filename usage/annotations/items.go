@@ -7,6 +7,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 // item is one annotation on its way to be a reading.
@@ -51,13 +52,13 @@ func (s *Source) period(window usage.Window) time.Duration {
 	if period, ok := s.periods[window.Over]; ok {
 		return period
 	}
-	return otherPeriod
+	return source.OtherPeriod
 }
 
 // location returns the zone of the writer's clock.
 func (s *Source) location(found []item, now time.Time) *time.Location {
-	if s.config.Location != nil || len(found) == 0 {
-		return s.config.Location
+	if s.zone != nil || len(found) == 0 {
+		return s.zone
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

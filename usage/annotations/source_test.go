@@ -1,11 +1,14 @@
 package annotations
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/evenkeel/evenkeel/usage"
 )
@@ -58,7 +61,7 @@ func TestSampleReadsWhatWritersWrite(t *testing.T) {
 			want:  []usage.Reading{{Metric: usage.CPU, Window: window("p95_1h"), At: stamp("11:58:00"), Value: 3800}},
 		},
 		"a stated location": {
-			config: Config{Location: time.FixedZone("elsewhere", -5*60*60)},
+			config: Config{Timezone: "Etc/GMT+5"},
 			given:  map[string]string{"cpu_usage_avg_5m": "0.38000,2026-11-21T06:58:00Z"},
 			want:   []usage.Reading{{Metric: usage.CPU, Window: usage.Avg5m, At: stamp("11:58:00"), Value: 3800}},
 		},
@@ -112,7 +115,7 @@ func TestFreshnessIsByPeriod(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := newSource(t, Config{Location: time.UTC})
+			s := newSource(t, Config{Timezone: "UTC"})
 			batch := sample(t, s, node("a", map[string]string{tc.key: Format(38, Fraction, noon.Add(-tc.age), nil)}))
 			want := map[usage.Cause]int{}
 			switch {
@@ -167,19 +170,25 @@ func TestTwoWritersOfDifferentUnits(t *testing.T) {
 	}
 }
 
-func TestNewRefuses(t *testing.T) {
-	now := func() time.Time { return noon }
-	cases := map[string]Config{
-		"no clock":           {},
-		"an unknown unit":    {Now: now, Unit: "permille"},
-		"a reach of nothing": {Now: now, SyncPeriods: map[string]time.Duration{"soon": time.Minute}},
-		"a period of zero":   {Now: now, SyncPeriods: map[string]time.Duration{"5m": 0}},
-		"a period of a week": {Now: now, SyncPeriods: map[string]time.Duration{"5m": 7 * 24 * time.Hour}},
+func TestInvalidSettings(t *testing.T) {
+	period := func(w usage.Window, d time.Duration) map[usage.Window]metav1.Duration {
+		return map[usage.Window]metav1.Duration{w: {Duration: d}}
 	}
-	for name, config := range cases {
+	cases := map[string]struct {
+		config Config
+		want   string
+	}{
+		"an unknown unit":    {Config{Unit: "permille"}, `x.unit: Unsupported value: "permille"`},
+		"an unknown zone":    {Config{Unit: Auto, Timezone: "Moon/Copernicus"}, "x.timezone: Invalid value"},
+		"a reach of nothing": {Config{Unit: Auto, Periods: period(usage.Window{Kind: usage.KindAvg}, time.Minute)}, "x.periods["},
+		"a period of zero":   {Config{Unit: Auto, Periods: period(usage.Avg5m, 0)}, "x.periods[avg_5m]: Invalid value"},
+		"a period of a week": {Config{Unit: Auto, Periods: period(usage.Avg5m, 7*24*time.Hour)}, "x.periods[avg_5m]: Invalid value"},
+	}
+	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if _, err := New(config); err == nil {
-				t.Error("accepted")
+			errs := tc.config.Validate(field.NewPath("x"), nil)
+			if len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), tc.want) {
+				t.Errorf("got %v, want %q", errs, tc.want)
 			}
 		})
 	}
@@ -202,10 +211,7 @@ func BenchmarkSample5000Nodes(b *testing.B) {
 	for _, n := range nodes {
 		n.Node.UsageAnnotations = given
 	}
-	s, err := New(Config{Now: func() time.Time { return noon }})
-	if err != nil {
-		b.Fatal(err)
-	}
+	s := new(Config).Default().(*Config).source(func() time.Time { return noon })
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := s.Sample(b.Context(), snapshot(nodes...)); err != nil {

@@ -79,7 +79,8 @@ func TestTheZoneOfTheWritersClock(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var now time.Time
-			s := newSource(t, Config{Now: func() time.Time { return now }})
+			s := newSource(t, Config{})
+			s.now = func() time.Time { return now }
 			key := tc.key
 			if key == "" {
 				key = "cpu_usage_avg_5m"

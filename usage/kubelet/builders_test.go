@@ -19,6 +19,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/access"
 )
 
 const gib = 1 << 30
@@ -98,8 +99,8 @@ func (k *kubelets) requests() []string {
 	return asked
 }
 
-// source reads these kubelets with the server's CA; their certificate is for example.com.
-func (k *kubelets) source(change ...func(*Config)) *Source {
+// client has the CA of these kubelets; their certificate is for example.com.
+func (k *kubelets) client(change ...func(*http.Transport)) *http.Client {
 	k.t.Helper()
 	transport := k.server.Client().Transport.(*http.Transport).Clone()
 	transport.TLSClientConfig.ServerName = "example.com"
@@ -107,15 +108,31 @@ func (k *kubelets) source(change ...func(*Config)) *Source {
 		return new(net.Dialer).DialContext(ctx, network, k.server.Listener.Addr().String())
 	}
 	k.t.Cleanup(transport.CloseIdleConnections)
-	config := Config{Client: &http.Client{Transport: transport}, Now: func() time.Time { return clock }}
+	for _, c := range change {
+		c(transport)
+	}
+	return &http.Client{Transport: transport}
+}
+
+// source reads these kubelets.
+func (k *kubelets) source(change ...func(*settings)) *Source {
+	k.t.Helper()
+	config := newSettings()
 	for _, c := range change {
 		c(&config)
 	}
-	source, err := New(config)
+	source, err := sourceOf(config, k.client())
 	if err != nil {
 		k.t.Fatal(err)
 	}
 	return source
+}
+
+// newSettings are the defaults.
+func newSettings() settings {
+	config := settings{Env: access.Env{Now: func() time.Time { return clock }}}
+	config.Config = *new(Config).Default().(*Config)
+	return config
 }
 
 // body serves one text at any path.

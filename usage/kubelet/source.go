@@ -15,9 +15,7 @@
 package kubelet
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -27,22 +25,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/jsonscan"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/access"
 	"github.com/evenkeel/evenkeel/usage/fanout"
-)
-
-// Name is the source's name in policies, output and metrics.
-const Name = "Kubelet"
-
-// Endpoint is what the kubelets are asked for.
-type Endpoint uint8
-
-// The endpoints.
-const (
-	// Summary asks for /stats/summary, and for resource metrics where that is refused.
-	Summary Endpoint = iota
-	// Resource asks for resource metrics only, which cost a kubelet less but have no pressure, and CPU usage from the second
-	// reading on.
-	Resource
 )
 
 const (
@@ -55,28 +39,17 @@ const (
 	refusalLasts = 10 * time.Minute
 )
 
-// Config says how to reach the kubelets. Client and Now must be given.
-type Config struct {
-	// Client has the credentials and the CA of the kubelets; see fanout.Config for what its transport should keep.
-	Client *http.Client
-	// Scheme is https unless it says http, for tests and simulated nodes.
-	Scheme string
-	// Port replaces the one that nodes give; 10250 where neither does.
-	Port     int
-	Endpoint Endpoint
-	// Concurrency, Timeout, RoundTimeout and MaxResponseBytes are as in fanout.Config, and so are their defaults.
-	Concurrency           int
-	Timeout, RoundTimeout time.Duration
-	MaxResponseBytes      int64
-	// MaxAge is given on to the Batch.
-	MaxAge time.Duration
-	// Now tells when an answer arrived.
-	Now func() time.Time
+// settings are what the policy says and what the process gives.
+type settings struct {
+	Config
+	access.Env
+
+	maxResponseBytes int64
 }
 
 // Source reads usage. It is safe for concurrent use, one reading at a time.
 type Source struct {
-	config Config
+	config settings
 	fanout *fanout.Fanout
 	// readers holds a Scanner per worker.
 	readers sync.Pool
@@ -93,21 +66,18 @@ type memory struct {
 }
 
 // New returns a Source.
-func New(config Config) (*Source, error) {
-	config.Scheme = cmp.Or(config.Scheme, "https")
-	switch {
-	case config.Now == nil:
-		return nil, errors.New("kubelet source: Now must be set")
-	case config.Scheme != "https" && config.Scheme != "http":
-		return nil, fmt.Errorf("kubelet source: Scheme is %q; allowed: https, http", config.Scheme)
-	case config.Port < 0 || config.Port > 65535:
-		return nil, fmt.Errorf("kubelet source: %d is not a port", config.Port)
-	case config.Endpoint > Resource:
-		return nil, fmt.Errorf("kubelet source: there is no endpoint %d", config.Endpoint)
+func (c *Config) New(env *access.Env) (access.Reader, error) {
+	client, err := c.client(env.REST)
+	if err != nil {
+		return nil, err
 	}
+	return sourceOf(settings{Config: *c, Env: *env}, client)
+}
+
+func sourceOf(config settings, client *http.Client) (*Source, error) {
 	asker, err := fanout.New(fanout.Config{
-		Client: config.Client, Accept: accept, Concurrency: config.Concurrency,
-		Timeout: config.Timeout, RoundTimeout: config.RoundTimeout, MaxResponseBytes: config.MaxResponseBytes,
+		Client: client, Accept: accept, Concurrency: config.Concurrency,
+		Timeout: config.Timeout, RoundTimeout: config.Interval, MaxResponseBytes: config.maxResponseBytes,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("kubelet source: %w", err)

@@ -60,9 +60,9 @@ var faults = map[string]struct {
 }
 
 // tight waits for answers that do not come only briefly, for others as long as it takes.
-func tight(want string) func(*Config) {
-	return func(c *Config) {
-		c.MaxResponseBytes, c.Timeout = 1<<20, 30*time.Second
+func tight(want string) func(*settings) {
+	return func(c *settings) {
+		c.maxResponseBytes, c.Timeout = 1<<20, 30*time.Second
 		if strings.Contains(want, "within 1s") {
 			c.Timeout = time.Second
 		}
@@ -128,7 +128,10 @@ func TestSampleOfANodeWithoutAddress(t *testing.T) {
 func TestSampleOfAnUnknownAuthority(t *testing.T) {
 	k := newKubelets(t)
 	node := k.add(aNode("n1"), body(summaryOf("n1")))
-	source := k.source(func(c *Config) { c.Client.Transport.(*http.Transport).TLSClientConfig.RootCAs = nil })
+	source, err := sourceOf(newSettings(), k.client(func(t *http.Transport) { t.TLSClientConfig.RootCAs = nil }))
+	if err != nil {
+		t.Fatal(err)
+	}
 	if _, err := source.Sample(t.Context(), snapshotOf(node)); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("error %v, want the certificate's", err)
 	}

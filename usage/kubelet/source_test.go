@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/usage"
@@ -29,7 +30,7 @@ func TestSample(t *testing.T) {
 	away := k.add(aNode("n3"), body(summaryOf("n3")))
 	away.Node.Ready = false
 	n2.Node.KubeletPort = 10270
-	got, err := k.source(func(c *Config) { c.MaxAge = time.Minute }).Sample(t.Context(), snapshotOf(n1, n2, away))
+	got, err := k.source(func(c *settings) { c.MaxAge = time.Minute }).Sample(t.Context(), snapshotOf(n1, n2, away))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,18 +53,18 @@ func TestSample(t *testing.T) {
 // What is asked, by configuration, address and annotation.
 func TestRequest(t *testing.T) {
 	cases := map[string]struct {
-		config        func(*Config)
+		config        func(*settings)
 		node          func(*cluster.Node)
 		url, fallback string
 		err           string
 	}{
 		"by default": {url: "https://10.0.0.1:10250/stats/summary", fallback: "https://10.0.0.1:10250/metrics/resource"},
 		"a port for all": {
-			config: func(c *Config) { c.Port = 10255; c.Scheme = "http" }, node: func(n *cluster.Node) { n.KubeletPort = 1 },
+			config: func(c *settings) { c.Port = 10255; c.Scheme = "http" }, node: func(n *cluster.Node) { n.KubeletPort = 1 },
 			url: "http://10.0.0.1:10255/stats/summary", fallback: "http://10.0.0.1:10255/metrics/resource",
 		},
 		"resource metrics only": {
-			config: func(c *Config) { c.Endpoint = Resource }, url: "https://10.0.0.1:10250/metrics/resource",
+			config: func(c *settings) { c.Endpoint = Resource }, url: "https://10.0.0.1:10250/metrics/resource",
 		},
 		"IPv6": {
 			node: func(n *cluster.Node) { n.InternalIP = "fd00::1" },
@@ -85,16 +86,16 @@ func TestRequest(t *testing.T) {
 		"a URL is no path":                       {node: annotated("https://evil.example/x"), url: "https://10.0.0.1:10250/stats/summary"},
 		"a path that cannot be parsed is none":   {node: annotated("/%zz"), url: "https://10.0.0.1:10250/stats/summary"},
 		"such a path, where nothing else is read": {
-			config: func(c *Config) { c.Endpoint = Resource }, node: annotated("//evil.example/x"), err: "is not a path",
+			config: func(c *settings) { c.Endpoint = Resource }, node: annotated("//evil.example/x"), err: "is not a path",
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			config := Config{Client: &http.Client{}, Now: func() time.Time { return clock }}
+			config := newSettings()
 			if tc.config != nil {
 				tc.config(&config)
 			}
-			source, err := New(config)
+			source, err := sourceOf(config, &http.Client{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -134,7 +135,7 @@ func TestSampleFallsBack(t *testing.T) {
 				k.serve(node, paths(map[string]http.Handler{"/stats/summary": summary, "/metrics/resource": resource}))
 			}
 			k.add(node, nil)
-			source := k.source(func(c *Config) { c.Now = func() time.Time { return now } })
+			source := k.source(func(c *settings) { c.Now = func() time.Time { return now } })
 			sample := func(wantAsked ...string) usage.Batch {
 				t.Helper()
 				got, err := source.Sample(t.Context(), snapshotOf(node))
@@ -177,7 +178,7 @@ func TestMemoryIsBoundedByTheSnapshot(t *testing.T) {
 	now := clock
 	node := k.add(aNode("n1", aPod("shop", "p")), nil)
 	other := k.add(aNode("n2", aPod("shop", "p")), body(exposed(1, 1, now)))
-	source := k.source(func(c *Config) { c.Endpoint = Resource; c.Now = func() time.Time { return now } })
+	source := k.source(func(c *settings) { c.Endpoint = Resource; c.Now = func() time.Time { return now } })
 	step := func(snapshot *cluster.Snapshot, handler http.Handler) usage.Batch {
 		t.Helper()
 		k.serve(node, handler)
@@ -205,27 +206,47 @@ func TestMemoryIsBoundedByTheSnapshot(t *testing.T) {
 	}
 }
 
-func TestConfigIsChecked(t *testing.T) {
-	good := func() Config { return Config{Client: &http.Client{}, Now: time.Now} }
+func TestSettingsAreChecked(t *testing.T) {
 	cases := map[string]struct {
 		spoil func(*Config)
 		want  string
 	}{
-		"no client":           {func(c *Config) { c.Client = nil }, "Client must be set"},
-		"no clock":            {func(c *Config) { c.Now = nil }, "Now must be set"},
-		"another scheme":      {func(c *Config) { c.Scheme = "ftp" }, `Scheme is "ftp"`},
-		"no port":             {func(c *Config) { c.Port = 70000 }, "70000 is not a port"},
-		"no endpoint":         {func(c *Config) { c.Endpoint = 7 }, "no endpoint 7"},
-		"a negative timeout":  {func(c *Config) { c.Timeout = -1 }, "must not be negative"},
-		"nothing is spoiled":  {func(*Config) {}, ""},
-		"negative body limit": {func(c *Config) { c.MaxResponseBytes = -1 }, "must not be negative"},
+		"another scheme": {func(c *Config) { c.Scheme = "ftp" }, `x.scheme: Unsupported value: "ftp"`},
+		"no port":        {func(c *Config) { c.Port = 70000 }, "x.port: Invalid value: 70000"},
+		"no endpoint":    {func(c *Config) { c.Endpoint = "Stats" }, `x.endpoint: Unsupported value: "Stats"`},
+		"nobody asks":    {func(c *Config) { c.Concurrency = 0 }, "x.concurrency: Invalid value: 0"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			config := good()
+			config := new(Config).Default().(*Config)
+			if errs := config.Validate(field.NewPath("x"), nil); len(errs) > 0 {
+				t.Fatalf("the defaults are wrong: %v", errs)
+			}
+			tc.spoil(config)
+			errs := config.Validate(field.NewPath("x"), nil)
+			if len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), tc.want) {
+				t.Errorf("got %v, want %q", errs, tc.want)
+			}
+		})
+	}
+}
+
+// What the process gives is checked where nodes are asked.
+func TestNeedsAreChecked(t *testing.T) {
+	cases := map[string]struct {
+		spoil  func(*settings)
+		client *http.Client
+		want   string
+	}{
+		"no client":           {func(*settings) {}, nil, "Client must be set"},
+		"a negative timeout":  {func(c *settings) { c.Timeout = -1 }, &http.Client{}, "must not be negative"},
+		"negative body limit": {func(c *settings) { c.maxResponseBytes = -1 }, &http.Client{}, "must not be negative"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			config := newSettings()
 			tc.spoil(&config)
-			_, err := New(config)
-			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+			if _, err := sourceOf(config, tc.client); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("error %v, want %q in it", err, tc.want)
 			}
 		})

@@ -36,9 +36,9 @@ func (s *Source) targets(snapshot *cluster.Snapshot) ([]target, []fanout.Request
 
 func (s *Source) request(t *target) fanout.Request {
 	node := &t.node.Node
-	port := cmp.Or(s.config.Port, int(node.KubeletPort), defaultPort)
+	port := cmp.Or(int(s.config.Port), int(node.KubeletPort), defaultPort)
 	url := func(path string) (string, error) {
-		return fanout.Endpoint{Scheme: s.config.Scheme, Port: port, Path: path}.URL(node)
+		return fanout.Endpoint{Scheme: string(s.config.Scheme), Port: port, Path: path}.URL(node)
 	}
 	request := fanout.Request{Node: node.Name}
 	resource, resourceErr := url(cmp.Or(node.UsageAnnotations[cluster.ResourceMetricsPath], resourcePath))

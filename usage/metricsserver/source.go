@@ -9,51 +9,32 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"k8s.io/client-go/rest"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/access"
 )
-
-// Name is the source's name in policies, output and metrics.
-const Name = "MetricsServer"
 
 const basePath = "/apis/metrics.k8s.io/v1beta1/"
 
-// Config says how to reach the API.
-type Config struct {
-	// REST is the API server; its QPS and Burst hold for this source alone.
-	REST *rest.Config
-	// QueriesPerSecond bounds the requests; Timeout bounds one.
-	QueriesPerSecond float32
-	Timeout          time.Duration
-	// MaxAge is how old a sample may be; zero leaves it to the store.
-	MaxAge time.Duration
-	// Now tells when a reading arrived.
-	Now func() time.Time
-}
-
 // Source reads usage.
 type Source struct {
-	config Config
+	env    access.Env
 	client rest.Interface
 }
 
-// New returns a Source.
-func New(config Config) (*Source, error) {
-	if config.REST == nil || config.Now == nil || config.QueriesPerSecond <= 0 || config.Timeout <= 0 {
-		return nil, errors.New("metrics-server source: REST, Now, QueriesPerSecond and Timeout must be set")
-	}
-	restConfig := rest.CopyConfig(config.REST)
-	restConfig.QPS, restConfig.Burst = config.QueriesPerSecond, max(int(config.QueriesPerSecond), 2)
-	restConfig.ContentType = "application/json"
-	client, err := rest.UnversionedRESTClientFor(withCodec(restConfig))
+// New returns a Source, whose requests to the API server count by themselves.
+func (*Config) New(env *access.Env) (access.Reader, error) {
+	config := rest.CopyConfig(env.REST)
+	config.QPS, config.Burst = float32(env.QueriesPerSecond), max(int(env.QueriesPerSecond), 2)
+	config.ContentType = "application/json"
+	client, err := rest.UnversionedRESTClientFor(withCodec(config))
 	if err != nil {
 		return nil, fmt.Errorf("making the metrics.k8s.io client: %w", err)
 	}
-	return &Source{config: config, client: client}, nil
+	return &Source{env: *env, client: client}, nil
 }
 
 // Name returns the source's name.
@@ -61,10 +42,10 @@ func (s *Source) Name() string { return Name }
 
 // Sample returns one reading of all nodes and pods.
 func (s *Source) Sample(ctx context.Context, snapshot *cluster.Snapshot) (usage.Batch, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.env.Timeout)
 	defer cancel()
 	batch := roomFor(snapshot)
-	batch.Source, batch.MaxAge = Name, s.config.MaxAge
+	batch.Source, batch.MaxAge = Name, s.env.MaxAge
 	err := s.list(ctx, "nodes", func(item *item) {
 		if used, ok := item.Usage.amounts(); ok {
 			batch.Nodes = append(batch.Nodes, usage.NodeSample{Name: item.Metadata.Name, Readings: item.readings(used)})
@@ -89,7 +70,7 @@ func (s *Source) Sample(ctx context.Context, snapshot *cluster.Snapshot) (usage.
 	if err != nil {
 		return usage.Batch{}, err
 	}
-	batch.Received = s.config.Now()
+	batch.Received = s.env.Now()
 	return batch, nil
 }
 

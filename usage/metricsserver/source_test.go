@@ -15,6 +15,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/access"
 )
 
 // metricsAPI answers with fixed bodies and counts what it is asked.
@@ -44,19 +45,19 @@ func (a *metricsAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func now() time.Time { return time.Date(2026, 3, 1, 12, 0, 5, 0, time.UTC) }
 
-func newSource(t testing.TB, api http.Handler, change ...func(*Config)) *Source {
+func newSource(t testing.TB, api http.Handler, change ...func(*access.Env)) *Source {
 	t.Helper()
 	server := httptest.NewServer(api)
 	t.Cleanup(server.Close)
-	config := Config{REST: &rest.Config{Host: server.URL}, QueriesPerSecond: 1000, Timeout: 10 * time.Second, Now: now}
+	env := access.Env{REST: &rest.Config{Host: server.URL}, QueriesPerSecond: 1000, Timeout: 10 * time.Second, Now: now}
 	for _, c := range change {
-		c(&config)
+		c(&env)
 	}
-	source, err := New(config)
+	source, err := new(Config).New(&env)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return source
+	return source.(*Source)
 }
 
 const empty = `{"kind":"List","items":[]}`
@@ -202,7 +203,7 @@ func TestSampleFails(t *testing.T) {
 
 // A source that hangs is given up after its timeout.
 func TestSampleTimesOut(t *testing.T) {
-	source := newSource(t, &metricsAPI{hang: true}, func(c *Config) { c.Timeout = 50 * time.Millisecond })
+	source := newSource(t, &metricsAPI{hang: true}, func(c *access.Env) { c.Timeout = 50 * time.Millisecond })
 	started := time.Now()
 	if _, err := source.Sample(t.Context(), nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v, want the deadline's", err)
@@ -213,10 +214,8 @@ func TestSampleTimesOut(t *testing.T) {
 }
 
 func TestConfigIsChecked(t *testing.T) {
-	if _, err := New(Config{}); err == nil {
-		t.Error("a source of nothing")
-	}
-	if _, err := New(Config{REST: &rest.Config{Host: "::no host::"}, Now: now, QueriesPerSecond: 1, Timeout: time.Second}); err == nil {
+	env := access.Env{REST: &rest.Config{Host: "::no host::"}, Now: now, QueriesPerSecond: 1, Timeout: time.Second}
+	if _, err := new(Config).New(&env); err == nil {
 		t.Error("a source without a host")
 	}
 }

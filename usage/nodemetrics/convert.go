@@ -5,6 +5,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 const (
@@ -32,7 +33,7 @@ func fractions(answers []answer) bool {
 
 // converter makes readings of answers.
 type converter struct {
-	unit Unit
+	unit source.Unit
 	// tooLow says that no value can be believed, because they look like fractions.
 	tooLow   bool
 	problems *usage.Problems
@@ -49,7 +50,7 @@ func (c *converter) readings(node *cluster.Node, a *answer) []usage.Reading {
 			continue
 		}
 		share := v.number
-		if c.unit == Percent {
+		if c.unit == source.Percent {
 			share /= 100
 		}
 		readings = append(readings, usage.Reading{
@@ -67,7 +68,7 @@ func (c *converter) wrong(v value, capacity int64) (cause usage.Cause, why strin
 		return usage.Duplicate, "it is given twice"
 	case v.number < 0:
 		return usage.Absurd, "it is negative"
-	case c.unit == Fraction && v.number > mostFraction:
+	case c.unit == source.Fraction && v.number > mostFraction:
 		return usage.Contradictory, "the policy says that it is a fraction"
 	case c.tooLow:
 		return usage.Contradictory, "all values are fractions, the policy says that they are percentages"

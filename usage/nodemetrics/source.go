@@ -8,91 +8,46 @@
 package nodemetrics
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
-	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/access"
 	"github.com/evenkeel/evenkeel/usage/fanout"
+	"github.com/evenkeel/evenkeel/usage/source"
 )
 
-// Name is the source's name in policies, output and metrics.
-const Name = "NodeMetrics"
-
-// Unit is what the exporters' values are in.
-type Unit uint8
-
-// The units.
-const (
-	// Percent is 0 to 100 of the node's total.
-	Percent Unit = iota
-	// Fraction is 0 to 1.
-	Fraction
-)
-
-const (
-	defaultPort = 19101
-	defaultPath = "/statistics"
-	// maxResponseBytes is far above the half kilobyte of an answer.
-	maxResponseBytes = 1 << 20
-)
-
-// Config says how to reach the exporters. Client and Now must be given.
-type Config struct {
-	// Client may have credentials; see fanout.Config for what its transport should keep.
-	Client *http.Client
-	// Scheme is http unless it says https, Port 19101 and Path /statistics unless they are given.
-	Scheme string
-	Port   int
-	Path   string
-	// Unit is Percent unless it says otherwise.
-	Unit Unit
-	// Concurrency, Timeout and RoundTimeout are as in fanout.Config, and so are their defaults.
-	Concurrency           int
-	Timeout, RoundTimeout time.Duration
-	// MaxAge is given on to the Batch.
-	MaxAge time.Duration
-	// Now tells when an answer arrived.
-	Now func() time.Time
-}
+// maxResponseBytes is far above the half kilobyte of an answer.
+const maxResponseBytes = 1 << 20
 
 // Source reads usage. It is safe for concurrent use.
 type Source struct {
 	config Config
+	env    access.Env
 	fanout *fanout.Fanout
 }
 
 // New returns a Source.
-func New(config Config) (*Source, error) {
-	config.Scheme = cmp.Or(config.Scheme, "http")
-	config.Port = cmp.Or(config.Port, defaultPort)
-	config.Path = cmp.Or(config.Path, defaultPath)
-	switch {
-	case config.Now == nil:
-		return nil, errors.New("node-metrics source: Now must be set")
-	case config.Scheme != "https" && config.Scheme != "http":
-		return nil, fmt.Errorf("node-metrics source: Scheme is %q; allowed: http, https", config.Scheme)
-	case config.Port < 0 || config.Port > 65535:
-		return nil, fmt.Errorf("node-metrics source: %d is not a port", config.Port)
-	case !strings.HasPrefix(config.Path, "/"):
-		return nil, fmt.Errorf("node-metrics source: Path is %q; it must begin with a slash", config.Path)
-	case config.Unit > Fraction:
-		return nil, fmt.Errorf("node-metrics source: there is no unit %d", config.Unit)
+func (c *Config) New(env *access.Env) (access.Reader, error) {
+	client, err := env.Client(access.Config{Name: "node-metrics", BearerTokenFile: c.BearerTokenFile, TLS: c.TLS, Headers: c.Headers})
+	if err != nil {
+		return nil, err
 	}
+	return c.source(env, client)
+}
+
+func (c *Config) source(env *access.Env, client *http.Client) (*Source, error) {
 	asker, err := fanout.New(fanout.Config{
-		Client: config.Client, Accept: "application/json", Concurrency: config.Concurrency,
-		Timeout: config.Timeout, RoundTimeout: config.RoundTimeout, MaxResponseBytes: maxResponseBytes,
+		Client: client, Accept: "application/json", Concurrency: c.Concurrency,
+		Timeout: env.Timeout, RoundTimeout: env.Interval, MaxResponseBytes: maxResponseBytes,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("node-metrics source: %w", err)
 	}
-	return &Source{config: config, fanout: asker}, nil
+	return &Source{config: *c, env: *env, fanout: asker}, nil
 }
 
 // Name returns the source's name.
@@ -106,15 +61,15 @@ func (s *Source) Sample(ctx context.Context, snapshot *cluster.Snapshot) (usage.
 		if answers[i], err = decode(body); err != nil {
 			return fmt.Errorf("decoding statistics: %w", err)
 		}
-		answers[i].at = s.config.Now()
+		answers[i].at = s.env.Now()
 		return nil
 	})
-	batch := usage.Batch{Source: Name, MaxAge: s.config.MaxAge, Received: s.config.Now()}
+	batch := usage.Batch{Source: Name, MaxAge: s.env.MaxAge, Received: s.env.Now()}
 	if err := fanout.Tally(requests, errs, &batch.Problems); err != nil {
 		return usage.Batch{}, err
 	}
 	// What failed has no values, and so has no say in the unit.
-	c := converter{unit: s.config.Unit, tooLow: s.config.Unit == Percent && fractions(answers), problems: &batch.Problems}
+	c := converter{unit: s.config.Unit, tooLow: s.config.Unit == source.Percent && fractions(answers), problems: &batch.Problems}
 	for i, node := range nodes {
 		if readings := c.readings(node, &answers[i]); errs[i] == nil && len(readings) > 0 {
 			batch.Nodes = append(batch.Nodes, usage.NodeSample{Name: node.Name, Readings: readings})
@@ -125,7 +80,7 @@ func (s *Source) Sample(ctx context.Context, snapshot *cluster.Snapshot) (usage.
 
 // requests returns the ready nodes and what each is asked.
 func (s *Source) requests(snapshot *cluster.Snapshot) (nodes []*cluster.Node, requests []fanout.Request) {
-	endpoint := fanout.Endpoint{Scheme: s.config.Scheme, Port: s.config.Port, Path: s.config.Path}
+	endpoint := fanout.Endpoint{Scheme: string(s.config.Scheme), Port: int(s.config.Port), Path: s.config.Path}
 	for _, node := range snapshot.Nodes {
 		if !node.Node.Ready {
 			continue

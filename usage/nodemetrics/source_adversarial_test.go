@@ -9,6 +9,8 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/access"
+	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 // faults are the ways in which an exporter can fail, and how each is counted.
@@ -43,9 +45,9 @@ func TestSampleOfBadExporters(t *testing.T) {
 	for name, tc := range faults {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			source, snapshot := exportersWith(t, func(c *Config) {
+			source, snapshot := exportersWith(t, func(_ *Config, env *access.Env) {
 				if strings.Contains(tc.want, "within 1s") {
-					c.Timeout = time.Second
+					env.Timeout = time.Second
 				}
 			}, tc.handler, body(full))
 			got, err := source.Sample(t.Context(), snapshot)
@@ -86,7 +88,7 @@ func FuzzDecode(f *testing.F) {
 			t.Errorf("half an answer: %+v", got)
 		}
 		var problems usage.Problems
-		c := converter{problems: &problems}
+		c := converter{unit: source.Percent, problems: &problems}
 		for _, reading := range c.readings(&cluster.Node{Capacity: cluster.Amounts{4000, 16 * gib}}, &got) {
 			if reading.Value < 0 || reading.Value > 4.01*16*gib {
 				t.Errorf("%+v is no reading", reading)

@@ -13,9 +13,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/access"
+	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 const gib = 1 << 30
@@ -35,7 +38,7 @@ func exporters(t *testing.T, handlers ...http.Handler) (*Source, *cluster.Snapsh
 	return exportersWith(t, nil, handlers...)
 }
 
-func exportersWith(t *testing.T, change func(*Config), handlers ...http.Handler) (*Source, *cluster.Snapshot) {
+func exportersWith(t *testing.T, change func(*Config, *access.Env), handlers ...http.Handler) (*Source, *cluster.Snapshot) {
 	t.Helper()
 	byHost := map[string]http.Handler{}
 	snapshot := &cluster.Snapshot{}
@@ -58,14 +61,12 @@ func exportersWith(t *testing.T, change func(*Config), handlers ...http.Handler)
 		return new(net.Dialer).DialContext(ctx, network, server.Listener.Addr().String())
 	}}
 	t.Cleanup(transport.CloseIdleConnections)
-	config := Config{
-		Client: &http.Client{Transport: transport}, Timeout: 30 * time.Second, MaxAge: time.Minute,
-		Now: func() time.Time { return clock },
-	}
+	config := new(Config).Default().(*Config)
+	env := access.Env{Timeout: 30 * time.Second, MaxAge: time.Minute, Now: func() time.Time { return clock }}
 	if change != nil {
-		change(&config)
+		change(config, &env)
 	}
-	source, err := New(config)
+	source, err := config.source(&env, &http.Client{Transport: transport})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,9 +119,9 @@ func TestSample(t *testing.T) {
 
 // What is taken of answers in either unit, and what is left out.
 func TestSampleOfUnits(t *testing.T) {
-	fraction := func(c *Config) { c.Unit = Fraction }
+	fraction := func(c *Config, _ *access.Env) { c.Unit = source.Fraction }
 	cases := map[string]struct {
-		change   func(*Config)
+		change   func(*Config, *access.Env)
 		answers  []string
 		want     map[string][]usage.Reading
 		problems map[usage.Cause]int
@@ -204,27 +205,31 @@ func TestSampleOfANodeWithoutCapacity(t *testing.T) {
 	}
 }
 
-func TestConfigIsChecked(t *testing.T) {
+func TestSettingsAreChecked(t *testing.T) {
 	cases := map[string]struct {
 		spoil func(*Config)
 		want  string
 	}{
-		"nothing is spoiled": {func(*Config) {}, ""},
-		"no client":          {func(c *Config) { c.Client = nil }, "Client must be set"},
-		"no clock":           {func(c *Config) { c.Now = nil }, "Now must be set"},
-		"another scheme":     {func(c *Config) { c.Scheme = "ftp" }, `Scheme is "ftp"`},
-		"no port":            {func(c *Config) { c.Port = -1 }, "-1 is not a port"},
-		"no path":            {func(c *Config) { c.Path = "statistics" }, `Path is "statistics"`},
-		"no unit":            {func(c *Config) { c.Unit = 7 }, "no unit 7"},
+		"another scheme": {func(c *Config) { c.Scheme = "ftp" }, `x.scheme: Unsupported value: "ftp"`},
+		"no port":        {func(c *Config) { c.Port = -1 }, "x.port: Invalid value: -1"},
+		"no path":        {func(c *Config) { c.Path = "statistics" }, `x.path: Invalid value: "statistics"`},
+		"no unit":        {func(c *Config) { c.Unit = "milli" }, `x.unit: Unsupported value: "milli"`},
+		"nobody asks":    {func(c *Config) { c.Concurrency = 0 }, "x.concurrency: Invalid value: 0"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			config := Config{Client: &http.Client{}, Now: time.Now}
-			tc.spoil(&config)
-			_, err := New(config)
-			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("error %v, want %q in it", err, tc.want)
+			config := new(Config).Default().(*Config)
+			if errs := config.Validate(field.NewPath("x"), nil); len(errs) > 0 {
+				t.Fatalf("the defaults are wrong: %v", errs)
+			}
+			tc.spoil(config)
+			errs := config.Validate(field.NewPath("x"), nil)
+			if len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), tc.want) {
+				t.Errorf("got %v, want %q", errs, tc.want)
 			}
 		})
+	}
+	if _, err := new(Config).source(&access.Env{}, nil); err == nil || !strings.Contains(err.Error(), "Client must be set") {
+		t.Errorf("got %v without a client", err)
 	}
 }

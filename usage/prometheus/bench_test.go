@@ -113,7 +113,7 @@ func BenchmarkSample(b *testing.B) {
 		}})
 	}
 	config := configFor("http://localhost")
-	config.Client = &http.Client{Transport: &canned{pods: manyPods(), nodes: manyInstances()}}
+	config.client = &http.Client{Transport: &canned{pods: manyPods(), nodes: manyInstances()}}
 	config.Windows = []usage.Window{usage.Avg5m, {Kind: usage.KindQuantile, Percentile: 95, Over: usage.Avg5m.Over}}
 	source := newSource(b, config)
 	b.ReportAllocs()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/access"
 )
 
 const gib = 1 << 30
@@ -137,16 +138,22 @@ func healthy() map[string]string {
 // stamp is the epoch and some seconds, as an expression with timestamp() gives it.
 func stamp(seconds int64) string { return strconv.FormatInt(epoch().Unix()+seconds, 10) }
 
-func configFor(address string) Config {
-	return Config{
-		Client: &http.Client{}, Address: address, Timeout: 5 * time.Second, QueriesPerSecond: 1000, MaxAge: time.Minute,
-		Windows: []usage.Window{usage.Avg5m}, Metrics: []usage.Metric{usage.CPU, usage.Memory}, Now: epoch,
+func configFor(address string) settings {
+	config := settings{
+		Env: access.Env{
+			Timeout: 5 * time.Second, QueriesPerSecond: 1000, MaxAge: time.Minute, Now: epoch,
+			Windows: []usage.Window{usage.Avg5m}, Metrics: []usage.Metric{usage.CPU, usage.Memory},
+		},
+		client: &http.Client{}, parallel: 4, maxBytes: 128 << 20,
 	}
+	config.Config = *new(Config).Default().(*Config)
+	config.Address = address
+	return config
 }
 
-func newSource(t testing.TB, config Config) *Source {
+func newSource(t testing.TB, config settings) *Source {
 	t.Helper()
-	source, err := New(config)
+	source, err := sourceOf(config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 // cell is what one query says of one node at one time. A node that has two truths has none.
@@ -120,7 +121,7 @@ func (c *column) finish() {
 	if c.series == 0 {
 		c.problems.Add(usage.Unreadable, nothing(c.query.expression))
 	}
-	if _, ofResource := resourceOf(c.query.metric); !ofResource || c.query.unit != Percent || c.proper {
+	if _, ofResource := resourceOf(c.query.metric); !ofResource || c.query.unit != source.Percent || c.proper {
 		return
 	}
 	for i := range c.cells {

@@ -7,8 +7,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/rest"
 
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/access"
+	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 func window(t *testing.T, name string) usage.Window {
@@ -30,7 +34,7 @@ func TestExpressions(t *testing.T) {
 	cases := map[string]struct {
 		metric usage.Metric
 		window string
-		change func(*Config)
+		change func(*settings)
 		want   pair
 	}{
 		"cpu now":              {usage.CPU, "last", nil, pair{cores, times}},
@@ -46,26 +50,19 @@ func TestExpressions(t *testing.T) {
 			usage.IOPressure, "last", nil, pair{"irate(node_pressure_io_waiting_seconds_total[2m]) * 100", times},
 		},
 		"a shorter range": {
-			usage.CPUPressure, "last", func(c *Config) { c.RateWindow = 45 * time.Second },
+			usage.CPUPressure, "last", func(c *settings) { c.RateWindow.Duration = 45 * time.Second },
 			pair{"irate(node_pressure_cpu_waiting_seconds_total[45s]) * 100", times},
 		},
-		"one cluster of several": {
-			usage.Memory, "last", func(c *Config) { c.Matchers = `cluster="a", zone!~"x|y"` },
-			pair{
-				`node_memory_MemTotal_bytes{cluster="a", zone!~"x|y"} - node_memory_MemAvailable_bytes{cluster="a", zone!~"x|y"}`,
-				`timestamp(node_memory_MemAvailable_bytes{cluster="a", zone!~"x|y"})`,
-			},
-		},
 		"the kubelet's cpu": {
-			usage.CPU, "last", func(c *Config) { c.Preset = Kubelet },
+			usage.CPU, "last", func(c *settings) { c.NodeMetrics = Kubelet },
 			pair{"irate(node_cpu_usage_seconds_total[2m])", "timestamp(node_memory_working_set_bytes)"},
 		},
 		"the kubelet's memory": {
-			usage.Memory, "avg_5m", func(c *Config) { c.Preset = Kubelet },
+			usage.Memory, "avg_5m", func(c *settings) { c.NodeMetrics = Kubelet },
 			pair{"avg_over_time((node_memory_working_set_bytes)[5m:30s])", "timestamp(node_memory_working_set_bytes)"},
 		},
 		"an expression of one's own": {
-			usage.CPU, "avg_5m", override(usage.CPU, Query{Expression: "my:cpu"}),
+			usage.CPU, "avg_5m", override(usage.CPU, Query{Expr: "my:cpu"}),
 			pair{"avg_over_time((my:cpu)[5m:30s])", "timestamp(my:cpu)"},
 		},
 		"and a recording rule for one window": {
@@ -92,15 +89,15 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
-func override(metric usage.Metric, query Query) func(*Config) {
-	return func(c *Config) { c.Queries = map[usage.Metric]Query{metric: query} }
+func override(metric usage.Metric, query Query) func(*settings) {
+	return func(c *settings) { c.Queries.Nodes = map[usage.Metric]Query{metric: query} }
 }
 
 func TestPodExpressions(t *testing.T) {
 	config := configFor("http://localhost:9090")
 	config.NamespaceLabel, config.PodLabel, config.Windows = "exported_namespace", "exported_pod", []usage.Window{usage.Last}
-	config.PodQueries = map[usage.Metric]Query{usage.CPU: {
-		Expression: "my:pods", Unit: Milli, Windows: map[usage.Window]string{usage.Last: "my:pods:now"},
+	config.Queries.Pods = map[usage.Metric]Query{usage.CPU: {
+		Expr: "my:pods", Unit: source.Milli, Windows: map[usage.Window]string{usage.Last: "my:pods:now"},
 	}}
 	var got []string
 	for _, query := range newSource(t, config).podQueries {
@@ -114,42 +111,74 @@ func TestPodExpressions(t *testing.T) {
 	}
 }
 
-func TestInvalidConfigs(t *testing.T) {
+// What is wrong with the settings is reported by the name of the field.
+func TestInvalidSettings(t *testing.T) {
+	unit := func(unit source.Unit) map[usage.Metric]Query {
+		return map[usage.Metric]Query{usage.CPU: {Expr: "x", Unit: unit}}
+	}
 	cases := map[string]struct {
 		change func(*Config)
 		want   string
 	}{
-		"no client":          {func(c *Config) { c.Client = nil }, "Client and Now must be set"},
-		"no timeout":         {func(c *Config) { c.Timeout = 0 }, "timeout and queriesPerSecond"},
-		"no rate":            {func(c *Config) { c.QueriesPerSecond = 0 }, "timeout and queriesPerSecond"},
-		"no windows":         {func(c *Config) { c.Windows = nil }, "windows and metrics must not be empty"},
-		"an unknown preset":  {func(c *Config) { c.Preset = "Telegraf" }, `preset "Telegraf"`},
-		"a range of nothing": {func(c *Config) { c.RateWindow = -1 }, "rateWindow"},
-		"a bad label":        {func(c *Config) { c.NodeLabel = "a-b" }, `nodeLabel "a-b"`},
-		"a bad pod label":    {func(c *Config) { c.PodLabel = `p"` }, "podLabel"},
-		"bad matchers":       {func(c *Config) { c.Matchers = `a="b"} or vector(1` }, "matchers"},
-		"half a matcher":     {func(c *Config) { c.Matchers = `a=b` }, "matchers"},
-		"no scheme":          {func(c *Config) { c.Address = "prometheus:9090" }, "must begin with http"},
-		"no address":         {func(c *Config) { c.Address = "" }, "must begin with http"},
-		"a password":         {func(c *Config) { c.Address = "http://u:secret@host" }, "must not hold a user"},
-		"an unknown metric":  {func(c *Config) { c.Metrics = []usage.Metric{"disk"} }, `queries["disk"]: no expression for the window avg_5m`},
-		"a pressure that kubelets have not": {
-			func(c *Config) { c.Preset, c.Metrics = Kubelet, []usage.Metric{usage.IOPressure} }, `queries["io.pressure"]: no expression`,
+		"an unknown preset":  {func(c *Config) { c.NodeMetrics = "Telegraf" }, `x.nodeMetrics: Unsupported value: "Telegraf"`},
+		"a range of nothing": {func(c *Config) { c.RateWindow.Duration = -1 }, "x.rateWindow: Invalid value"},
+		"a bad label":        {func(c *Config) { c.NodeLabel = "a-b" }, `x.nodeLabel: Invalid value: "a-b"`},
+		"a bad pod label":    {func(c *Config) { c.PodLabel = `p"` }, "x.podLabel: Invalid value"},
+		"no pod label":       {func(c *Config) { c.PodLabel = "" }, "x.podLabel: Invalid value"},
+		"no scheme":          {func(c *Config) { c.Address = "prometheus:9090" }, "x.address: Invalid value"},
+		"a password":         {func(c *Config) { c.Address = "http://u:secret@host" }, "x.address: Invalid value"},
+		"a fragment":         {func(c *Config) { c.Address = "http://host#a" }, "x.address: Invalid value"},
+		"a token and a login": {
+			func(c *Config) {
+				c.BearerTokenFile, c.BasicAuth = "f", source.BasicAuth{Username: "ali", PasswordFile: "f"}
+			}, "x.basicAuth: Forbidden: bearerTokenFile is set already",
 		},
-		"bytes of cpu": {override(usage.CPU, Query{Unit: Bytes}), `queries["cpu"]: unit "bytes" is not one of cpu`},
-		"percent of a pod": {
-			func(c *Config) { c.PodQueries = map[usage.Metric]Query{usage.CPU: {Unit: Percent}} }, `podQueries["cpu"]: unit "percent"`,
+		"a token in a file and in a Secret": {
+			func(c *Config) {
+				c.BearerTokenFile, c.BearerTokenSecret = "f", source.SecretKey{Namespace: "ns", Name: "n", Key: "k"}
+			}, "x.bearerTokenSecret: Forbidden: bearerTokenFile is set already",
 		},
+		"bytes of cpu":     {func(c *Config) { c.Queries.Nodes = unit(source.Bytes) }, `x.queries.nodes[cpu].unit: Unsupported value: "bytes"`},
+		"percent of a pod": {func(c *Config) { c.Queries.Pods = unit(source.Percent) }, `x.queries.pods[cpu].unit: Unsupported value: "percent"`},
+		"an unknown metric": {
+			func(c *Config) { c.Queries.Nodes = map[usage.Metric]Query{"disk": {Expr: "x"}} }, `x.queries.nodes[disk]: Unsupported value: "disk"`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			config := configFor("http://localhost:9090").Config
+			tc.change(&config)
+			errs := config.Validate(field.NewPath("x"), nil)
+			if len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), tc.want) || strings.Contains(errs[0].Error(), "secret@") {
+				t.Errorf("got %v, want %q", errs, tc.want)
+			}
+		})
+	}
+}
+
+// What the process needs and the settings do not give is refused.
+func TestInvalidNeeds(t *testing.T) {
+	cases := map[string]struct {
+		change func(*settings)
+		want   string
+	}{
+		"no windows":                        {func(c *settings) { c.Windows = nil }, "windows and metrics must not be empty"},
+		"no metrics":                        {func(c *settings) { c.Metrics = nil }, "windows and metrics must not be empty"},
+		"an unknown metric":                 {func(c *settings) { c.Metrics = []usage.Metric{"disk"} }, `queries["disk"]: no expression for the window avg_5m`},
+		"a pressure that kubelets have not": {func(c *settings) { c.NodeMetrics, c.Metrics = Kubelet, []usage.Metric{usage.IOPressure} }, `queries["io.pressure"]: no expression`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			config := configFor("http://localhost:9090")
 			tc.change(&config)
-			_, err := New(config)
-			if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "secret") {
+			if _, err := sourceOf(config); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
 		})
+	}
+	env := access.Env{REST: &rest.Config{}, Now: epoch}
+	if _, err := new(Config).New(&env); err == nil || !strings.Contains(err.Error(), "prometheus.address: must be set") {
+		t.Errorf("got %v without an address", err)
 	}
 }
 

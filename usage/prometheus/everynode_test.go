@@ -15,7 +15,7 @@ func TestQueriesOfOnesOwn(t *testing.T) {
 	config := configFor(server.URL)
 	config.Windows, config.Metrics = []usage.Window{usage.Last}, []usage.Metric{busy}
 	config.NodesOnly, config.EveryNode, config.NodeLabel = true, true, "instance"
-	config.Queries = map[usage.Metric]Query{busy: {Expression: "max by (instance) (x > 90)"}}
+	config.Queries.Nodes = map[usage.Metric]Query{busy: {Expr: "max by (instance) (x > 90)"}}
 	want := []usage.NodeSample{
 		{Name: "n1"},
 		{Name: "n2", Readings: []usage.Reading{{Metric: busy, Window: usage.Last, At: epoch(), Value: 97}}},

@@ -9,17 +9,6 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// Preset names where a node's usage is measured.
-type Preset string
-
-// The presets.
-const (
-	// NodeExporter takes nodes from node-exporter, the pressures included.
-	NodeExporter Preset = "NodeExporter"
-	// Kubelet takes nodes from the kubelet's /metrics/resource.
-	Kubelet Preset = "Kubelet"
-)
-
 // base is the expression of what a metric is now, and the one whose times say when it was measured.
 type base struct{ now, stamp string }
 
@@ -28,19 +17,19 @@ type base struct{ now, stamp string }
 // Counters are read by irate and not by rate: rate divides by its whole range even where the data has just begun, so a server
 // that started a minute ago would tell a fraction of the truth. Means are made of irate by subqueries.
 func (c *Config) nodeBase(metric usage.Metric) base {
-	available := c.selector("node_memory_MemAvailable_bytes")
-	switch c.Preset {
+	available := selector("node_memory_MemAvailable_bytes")
+	switch c.NodeMetrics {
 	case NodeExporter:
 		now := map[usage.Metric]string{
 			usage.CPU:            "sum without (cpu, mode) (" + c.irate("node_cpu_seconds_total", `mode!~"idle|iowait|steal"`) + ")",
-			usage.Memory:         c.selector("node_memory_MemTotal_bytes") + " - " + available,
+			usage.Memory:         selector("node_memory_MemTotal_bytes") + " - " + available,
 			usage.CPUPressure:    c.irate("node_pressure_cpu_waiting_seconds_total") + " * 100",
 			usage.MemoryPressure: c.irate("node_pressure_memory_waiting_seconds_total") + " * 100",
 			usage.IOPressure:     c.irate("node_pressure_io_waiting_seconds_total") + " * 100",
 		}
 		return base{now[metric], available}
 	case Kubelet:
-		memory := c.selector("node_memory_working_set_bytes")
+		memory := selector("node_memory_working_set_bytes")
 		now := map[usage.Metric]string{usage.CPU: c.irate("node_cpu_usage_seconds_total"), usage.Memory: memory}
 		return base{now[metric], memory}
 	}
@@ -57,16 +46,13 @@ func (c *Config) podBase(metric usage.Metric) string {
 	pod := c.PodLabel + `!=""`
 	expression := c.irate("container_cpu_usage_seconds_total", container, pod)
 	if metric == usage.Memory {
-		expression = c.selector("container_memory_working_set_bytes", container, pod)
+		expression = selector("container_memory_working_set_bytes", container, pod)
 	}
 	by := c.NamespaceLabel + ", " + c.PodLabel
 	return "sum by (" + by + ") (max by (" + by + ", container) (" + expression + "))"
 }
 
-func (c *Config) selector(name string, matchers ...string) string {
-	if c.Matchers != "" {
-		matchers = append(matchers, c.Matchers)
-	}
+func selector(name string, matchers ...string) string {
 	if len(matchers) == 0 {
 		return name
 	}
@@ -74,7 +60,7 @@ func (c *Config) selector(name string, matchers ...string) string {
 }
 
 func (c *Config) irate(name string, matchers ...string) string {
-	return "irate(" + c.selector(name, matchers...) + "[" + duration(c.RateWindow) + "])"
+	return "irate(" + selector(name, matchers...) + "[" + duration(c.RateWindow.Duration) + "])"
 }
 
 // over returns the expression of a window over what another expression is now, looked at once every step.

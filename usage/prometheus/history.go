@@ -76,7 +76,7 @@ func (s *Source) History(ctx context.Context, snapshot *cluster.Snapshot, since 
 	index := newNodeIndex(snapshot, s.config.NodeLabel)
 	columns := make([]*column, len(queries))
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(s.config.Parallel)
+	group.SetLimit(s.config.parallel)
 	for i := range queries {
 		columns[i] = newColumn(&queries[i], snapshot, index, g.steps)
 		group.Go(func() error { return s.past(ctx, columns[i], g) })

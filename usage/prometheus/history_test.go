@@ -81,7 +81,7 @@ func TestGridIsBounded(t *testing.T) {
 func TestNoHistory(t *testing.T) {
 	config := configFor("http://localhost:1")
 	config.Metrics = []usage.Metric{"disk"}
-	config.Queries = map[usage.Metric]Query{"disk": {Windows: map[usage.Window]string{usage.Avg5m: "rate(x[5m])"}}}
+	config.Queries.Nodes = map[usage.Metric]Query{"disk": {Windows: map[usage.Window]string{usage.Avg5m: "rate(x[5m])"}}}
 	got, err := newSource(t, config).History(t.Context(), clusterOf(1), epoch().Add(-time.Hour), time.Minute)
 	if len(got) != 0 || err != nil {
 		t.Errorf("got %v, %v", got, err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 type podKey struct{ namespace, name string }
@@ -33,7 +34,7 @@ type podTable struct {
 	series int
 }
 
-func newPodTable(config *Config, expected int) *podTable {
+func newPodTable(config *settings, expected int) *podTable {
 	return &podTable{
 		namespaceLabel: config.NamespaceLabel, podLabel: config.PodLabel,
 		index: make(map[podKey]int32, expected), pods: make([]usage.PodSample, 0, expected), parts: make([]podParts, 0, expected),
@@ -104,9 +105,9 @@ func (t *podTable) set(i int32, p point) {
 }
 
 // podAmount returns a value in milli-cores or bytes. Negative ones are the Store's to judge.
-func podAmount(value float64, unit Unit) (int64, bool) {
+func podAmount(value float64, unit source.Unit) (int64, bool) {
 	const most = 1 << 53
-	if unit == Cores {
+	if unit == source.Cores {
 		value *= 1000
 	}
 	if !(math.Abs(value) < most) { // also when NaN

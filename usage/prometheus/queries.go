@@ -1,18 +1,20 @@
 package prometheus
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
 
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 // nodeQuery is one question about all nodes.
 type nodeQuery struct {
 	metric     usage.Metric
 	window     usage.Window
-	unit       Unit
+	unit       source.Unit
 	expression string
 	// stamp is the expression of when each node was measured; empty where the time of the evaluation has to do.
 	stamp string
@@ -23,7 +25,7 @@ type nodeQuery struct {
 func (q *nodeQuery) String() string { return string(q.metric) + " " + q.window.String() }
 
 // nodeQueries returns what is asked about nodes, one query per metric and window.
-func (c *Config) nodeQueries() ([]nodeQuery, error) {
+func (c *settings) nodeQueries() ([]nodeQuery, error) {
 	var queries []nodeQuery
 	for _, metric := range unique(c.Metrics) {
 		ofMetric, err := c.metricQueries(metric)
@@ -43,7 +45,7 @@ func (c *Config) nodeQueries() ([]nodeQuery, error) {
 
 // metricQueries returns what is asked about one metric. Where the highest mean of five minutes is asked for, the newest is
 // too, if it can be.
-func (c *Config) metricQueries(metric usage.Metric) ([]nodeQuery, error) {
+func (c *settings) metricQueries(metric usage.Metric) ([]nodeQuery, error) {
 	var queries []nodeQuery
 	for _, window := range unique(c.Windows) {
 		query, err := c.nodeQuery(metric, window)
@@ -64,30 +66,27 @@ func (c *Config) metricQueries(metric usage.Metric) ([]nodeQuery, error) {
 func isAvg5m(q nodeQuery) bool  { return q.window == usage.Avg5m }
 func isMaxAvg(q nodeQuery) bool { return q.window.Kind == usage.KindMaxAvg }
 
-func (c *Config) nodeQuery(metric usage.Metric, window usage.Window) (nodeQuery, error) {
-	query := nodeQuery{metric: metric, window: window, unit: defaultUnit(metric)}
+func (c *settings) nodeQuery(metric usage.Metric, window usage.Window) (nodeQuery, error) {
+	override := c.Queries.Nodes[metric]
+	query := nodeQuery{metric: metric, window: window, unit: override.unit(metric)}
 	preset := c.nodeBase(metric)
-	override := c.Queries[metric]
-	if query.unit = orElse(override.Unit, query.unit); override.Expression != "" {
-		preset = base{override.Expression, override.Expression}
+	if override.Expr != "" {
+		preset = base{override.Expr, override.Expr}
 	}
 	if preset.now != "" {
 		query.expression, query.stamp = over(preset.now, window, stepOf(window)), "timestamp("+preset.stamp+")"
 	}
-	if window == usage.Last && override.Expression != "" && plainStamp(override.Expression) == "" {
+	if window == usage.Last && override.Expr != "" && plainStamp(override.Expr) == "" {
 		query.stamp = "" // it would be the time of the evaluation, for a second query
 	}
 	if whole := override.Windows[window]; whole != "" {
 		query.expression = whole
-		if override.Expression == "" {
+		if override.Expr == "" {
 			query.stamp = plainStamp(whole)
 		}
 	}
 	if query.expression == "" {
 		return query, fmt.Errorf("queries[%q]: no expression for the window %s", metric, window)
-	}
-	if err := checkUnit(query.unit, metric, false); err != nil {
-		return query, fmt.Errorf("queries[%q]: %w", metric, err)
 	}
 	return query, nil
 }
@@ -106,14 +105,14 @@ func plainStamp(expression string) string {
 type podQuery struct {
 	metric     usage.Metric
 	window     usage.Window
-	unit       Unit
+	unit       source.Unit
 	expression string
 }
 
 // podQueries returns what is asked about pods: means always, samples only if they are asked of nodes.
-func (c *Config) podQueries() ([]podQuery, error) {
+func (c *settings) podQueries() []podQuery {
 	if c.NodesOnly {
-		return nil, nil
+		return nil
 	}
 	windows := []usage.Window{usage.Avg5m}
 	if slices.Contains(c.Windows, usage.Last) {
@@ -122,17 +121,13 @@ func (c *Config) podQueries() ([]podQuery, error) {
 	var queries []podQuery
 	for _, window := range windows {
 		for _, metric := range []usage.Metric{usage.CPU, usage.Memory} {
-			override := c.PodQueries[metric]
-			now := orElse(override.Expression, c.podBase(metric))
-			query := podQuery{metric, window, orElse(override.Unit, defaultUnit(metric)), over(now, window, podStep)}
-			query.expression = orElse(override.Windows[window], query.expression)
-			if err := checkUnit(query.unit, metric, true); err != nil {
-				return nil, fmt.Errorf("podQueries[%q]: %w", metric, err)
-			}
-			queries = append(queries, query)
+			override := c.Queries.Pods[metric]
+			now := cmp.Or(override.Expr, c.podBase(metric))
+			expression := cmp.Or(override.Windows[window], over(now, window, podStep))
+			queries = append(queries, podQuery{metric, window, override.unit(metric), expression})
 		}
 	}
-	return queries, nil
+	return queries
 }
 
 // unique returns the values without repetitions.

@@ -15,8 +15,10 @@ package prometheus
 
 import (
 	"context"
-	"fmt"
+	"errors"
+	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -24,6 +26,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/access"
 )
 
 // Name is the source's name in policies, output and metrics.
@@ -34,9 +37,20 @@ const (
 	rangeEndpoint   = "api/v1/query_range"
 )
 
+// settings are what the policy says and what the process gives.
+type settings struct {
+	Config
+	access.Env
+
+	client *http.Client
+	// parallel is how many queries run at once, maxBytes bounds one answer.
+	parallel int
+	maxBytes int64
+}
+
 // Source reads usage. It may be used by several goroutines.
 type Source struct {
-	config      Config
+	config      settings
 	api         *api
 	nodeQueries []nodeQuery
 	podQueries  []podQuery
@@ -49,29 +63,45 @@ type Source struct {
 }
 
 // New returns a Source. Nothing is asked yet.
-func New(config Config) (*Source, error) {
-	config.setDefaults()
-	if err := config.validate(); err != nil {
-		return nil, fmt.Errorf("%s source: %w", Name, err)
+func (c *Config) New(env *access.Env) (access.Reader, error) {
+	if c.Address == "" {
+		return nil, errors.New("prometheus.address: must be set, because the DeschedulerPolicy's metricsProviders name no Prometheus; nodesync takes it from --prom as well")
 	}
-	s := &Source{config: config, kept: map[*nodeQuery]keptAnswer{}}
-	var err error
-	if s.nodeQueries, err = config.nodeQueries(); err != nil {
-		return nil, fmt.Errorf("%s source: %w", Name, err)
-	}
-	if s.podQueries, err = config.podQueries(); err != nil {
-		return nil, fmt.Errorf("%s source: %w", Name, err)
-	}
-	base, err := config.base()
+	client, err := env.Client(access.Config{
+		Name: "prometheus", BearerTokenFile: c.BearerTokenFile, BearerTokenSecret: c.BearerTokenSecret,
+		BasicAuth: c.BasicAuth, TLS: c.TLS, Headers: c.Headers,
+	})
 	if err != nil {
-		return nil, fmt.Errorf("%s source: %w", Name, err)
+		return nil, err
 	}
-	burst := max(config.Parallel, int(config.QueriesPerSecond))
-	s.api = &api{
-		client: config.Client, base: base, timeout: config.Timeout, maxBytes: config.MaxResponseBytes,
-		limiter: rate.NewLimiter(rate.Limit(config.QueriesPerSecond), burst),
+	s := settings{Config: *c, Env: *env, client: client, parallel: 4, maxBytes: 128 << 20}
+	signals := c.Describe().Signals
+	s.Metrics = slices.DeleteFunc(slices.Clone(env.Metrics), func(m usage.Metric) bool {
+		return m != usage.CPU && m != usage.Memory && !slices.Contains(signals, m)
+	})
+	return sourceOf(s)
+}
+
+func sourceOf(config settings) (*Source, error) {
+	if len(config.Windows) == 0 || len(config.Metrics) == 0 {
+		return nil, errors.New("windows and metrics must not be empty")
 	}
-	return s, nil
+	nodeQueries, err := config.nodeQueries()
+	if err != nil {
+		return nil, err
+	}
+	base, err := url.Parse(config.Address)
+	if err != nil {
+		return nil, errors.New("address is not a URL") // what is wrong could be a password
+	}
+	burst := max(config.parallel, int(config.QueriesPerSecond))
+	return &Source{
+		config: config, nodeQueries: nodeQueries, podQueries: config.podQueries(), kept: map[*nodeQuery]keptAnswer{},
+		api: &api{
+			client: config.client, base: base, timeout: config.Timeout, maxBytes: config.maxBytes,
+			limiter: rate.NewLimiter(rate.Limit(config.QueriesPerSecond), burst),
+		},
+	}, nil
 }
 
 // Name returns the source's name.
@@ -81,7 +111,7 @@ func (s *Source) Name() string { return Name }
 func (s *Source) Sample(ctx context.Context, snapshot *cluster.Snapshot) (usage.Batch, error) {
 	r := s.newRound(snapshot)
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(s.config.Parallel)
+	group.SetLimit(s.config.parallel)
 	var pods *podTable
 	group.Go(func() (err error) {
 		pods, err = s.pods(ctx, s.expectedPods())

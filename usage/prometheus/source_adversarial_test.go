@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 // answerWith answers every query with a status and a body of a type.
@@ -51,7 +52,7 @@ func TestFaultsOfTheServer(t *testing.T) {
 			server := httptest.NewServer(tc.handler)
 			defer server.Close()
 			config := configFor(server.URL)
-			config.Client = &http.Client{Transport: withToken{}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+			config.client = &http.Client{Transport: withToken{}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 			source := newSource(t, config)
 			batch, err := source.Sample(t.Context(), clusterOf(1))
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
@@ -162,7 +163,7 @@ func TestAnswerThatIsTooLarge(t *testing.T) {
 	}))
 	defer server.Close()
 	config := configFor(server.URL)
-	config.MaxResponseBytes, config.Metrics, config.NodesOnly, config.Parallel = 1<<20, []usage.Metric{usage.CPU}, true, 1
+	config.maxBytes, config.Metrics, config.NodesOnly, config.parallel = 1<<20, []usage.Metric{usage.CPU}, true, 1
 	_, err := newSource(t, config).Sample(t.Context(), clusterOf(1))
 	if err == nil || !strings.Contains(err.Error(), "the answer is too large: over 1048576 bytes") {
 		t.Errorf("got %v", err)
@@ -175,12 +176,12 @@ func TestAnswerThatIsTooLarge(t *testing.T) {
 // What is wrong with single series is left out and counted, and never turned into a zero.
 func TestFaultsOfSeries(t *testing.T) {
 	n1, n2 := []string{"node", "n1"}, []string{"node", "n2"}
-	fraction := func(unit Unit) func(*Config) {
-		return override(usage.CPU, Query{Expression: nodeCPU, Unit: unit})
+	fraction := func(unit source.Unit) func(*settings) {
+		return override(usage.CPU, Query{Expr: nodeCPU, Unit: unit})
 	}
 	cases := map[string]struct {
 		answer string
-		change func(*Config)
+		change func(*settings)
 		want   map[string]float64
 		cause  usage.Cause
 		count  int
@@ -192,14 +193,14 @@ func TestFaultsOfSeries(t *testing.T) {
 		"replicas agree":    {vectorOf(of("20", n1...), of("21.9", n1...)), nil, map[string]float64{"n1": 20_000}, "", 0},
 		"and on idle nodes": {vectorOf(of("0.1", n1...), of("1.6", n1...)), nil, map[string]float64{"n1": 100}, "", 0},
 		"two truths":        {vectorOf(of("4", n1...), of("20", n1...), of("4", n1...), of("2", n2...)), nil, map[string]float64{"n2": 2000}, usage.Duplicate, 1},
-		"1000 percent":      {vectorOf(of("1000", n1...), of("50", n2...)), fraction(Percent), map[string]float64{"n2": 16_000}, usage.Absurd, 1},
+		"1000 percent":      {vectorOf(of("1000", n1...), of("50", n2...)), fraction(source.Percent), map[string]float64{"n2": 16_000}, usage.Absurd, 1},
 		"fractions where percent is due": {
-			vectorOf(of("0.2", n1...), of("0.9", n2...)), fraction(Percent), map[string]float64{}, usage.Contradictory, 2,
+			vectorOf(of("0.2", n1...), of("0.9", n2...)), fraction(source.Percent), map[string]float64{}, usage.Contradictory, 2,
 		},
 		"an idle node among others": {
-			vectorOf(of("0.2", n1...), of("9", n2...)), fraction(Percent), map[string]float64{"n1": 64, "n2": 2880}, "", 0,
+			vectorOf(of("0.2", n1...), of("9", n2...)), fraction(source.Percent), map[string]float64{"n1": 64, "n2": 2880}, "", 0,
 		},
-		"percent where fractions are due": {vectorOf(of("20", n1...), of("0.5", n2...)), fraction(Fraction), map[string]float64{"n2": 16_000}, usage.Contradictory, 1},
+		"percent where fractions are due": {vectorOf(of("20", n1...), of("0.5", n2...)), fraction(source.Fraction), map[string]float64{"n2": 16_000}, usage.Contradictory, 1},
 		"a histogram": {
 			success("vector", []any{map[string]any{"metric": map[string]string{"node": "n1"}, "histogram": []any{1, map[string]any{}}}}), nil,
 			map[string]float64{}, usage.Unreadable, 1,
@@ -247,7 +248,7 @@ func TestPercentOfNothing(t *testing.T) {
 	snapshot := clusterOf(1)
 	snapshot.Nodes[0].Node.Capacity[0] = 0
 	config := configFor(newFake(t, map[string]string{"mine": vectorOf(of("50", "node", "n1"))}).URL)
-	override(usage.CPU, Query{Windows: map[usage.Window]string{usage.Avg5m: "mine"}, Unit: Percent})(&config)
+	override(usage.CPU, Query{Windows: map[usage.Window]string{usage.Avg5m: "mine"}, Unit: source.Percent})(&config)
 	config.NodesOnly, config.Metrics = true, []usage.Metric{usage.CPU}
 	batch := sample(t, newSource(t, config), snapshot)
 	if len(batch.Nodes) != 0 || batch.Problems[usage.Unreadable].Count != 1 {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 func TestSample(t *testing.T) {
@@ -117,28 +118,28 @@ func TestHighestMeanIsNotBelowTheNewest(t *testing.T) {
 func TestUnits(t *testing.T) {
 	cases := map[string]struct {
 		metric usage.Metric
-		unit   Unit
+		unit   source.Unit
 		value  string
 		want   float64
 	}{
 		"cores":                        {usage.CPU, "", "3.5", 3500},
-		"milli-cores":                  {usage.CPU, Milli, "3500", 3500},
-		"percent of 32 cores":          {usage.CPU, Percent, "50", 16_000},
-		"a fraction of 32 cores":       {usage.CPU, Fraction, "0.5", 16_000},
+		"milli-cores":                  {usage.CPU, source.Milli, "3500", 3500},
+		"percent of 32 cores":          {usage.CPU, source.Percent, "50", 16_000},
+		"a fraction of 32 cores":       {usage.CPU, source.Fraction, "0.5", 16_000},
 		"bytes":                        {usage.Memory, "", "1e9", 1e9},
-		"percent of 128 GiB":           {usage.Memory, Percent, "25", 32 * gib},
-		"a fraction of 128 GiB":        {usage.Memory, Fraction, "0.25", 32 * gib},
+		"percent of 128 GiB":           {usage.Memory, source.Percent, "25", 32 * gib},
+		"a fraction of 128 GiB":        {usage.Memory, source.Fraction, "0.25", 32 * gib},
 		"something else as it is":      {"disk", "", "7", 7},
-		"a fraction of time":           {usage.CPUPressure, Fraction, "0.25", 25},
+		"a fraction of time":           {usage.CPUPressure, source.Fraction, "0.25", 25},
 		"negative is not ours to tell": {usage.CPU, "", "-1", -1000},
-		"a real zero":                  {usage.CPU, Percent, "0", 0},
+		"a real zero":                  {usage.CPU, source.Percent, "0", 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			server := newFake(t, map[string]string{"mine": vectorOf(of(tc.value, "node", "n1"))})
 			config := configFor(server.URL)
 			config.Metrics, config.NodesOnly = []usage.Metric{tc.metric}, true
-			config.Queries = map[usage.Metric]Query{tc.metric: {Windows: map[usage.Window]string{usage.Avg5m: "sum by (node) (mine)"}, Unit: tc.unit}}
+			config.Queries.Nodes = map[usage.Metric]Query{tc.metric: {Windows: map[usage.Window]string{usage.Avg5m: "sum by (node) (mine)"}, Unit: tc.unit}}
 			want := map[string]float64{"n1 " + string(tc.metric) + " avg_5m": tc.want}
 			if diff := cmp.Diff(want, values(sample(t, newSource(t, config), clusterOf(1)))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -163,7 +164,7 @@ func TestFallsBackToGet(t *testing.T) {
 		return false
 	}
 	config := configFor(server.URL + "/api/prom/?tenant=blue")
-	config.Parallel = 1
+	config.parallel = 1
 	source := newSource(t, config)
 	for range 2 {
 		if batch := sample(t, source, clusterOf(2)); len(batch.Nodes) != 2 || len(batch.Pods) != 2 {
@@ -209,7 +210,7 @@ func TestQueriesAreBounded(t *testing.T) {
 				answers := []byte(vectorOf(of("1", "node", "n1", "namespace", "a", "pod", "p")))
 				transport := &slow{canned: canned{pods: answers, nodes: answers}}
 				config := configFor("http://localhost")
-				config.Client, config.Parallel, config.QueriesPerSecond = &http.Client{Transport: transport}, tc.parallel, tc.rate
+				config.client, config.parallel, config.QueriesPerSecond = &http.Client{Transport: transport}, tc.parallel, tc.rate
 				config.Windows = []usage.Window{usage.Avg5m, {Kind: usage.KindAvg, Over: time.Minute}}
 				begin := time.Now()
 				sample(t, newSource(t, config), clusterOf(1))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/internal/migration/presets"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 // Extender are the flags of kube-scheduler-extender. Those of Prometheus choose
@@ -93,7 +94,7 @@ func (e *Extender) preset(flags *pflag.FlagSet) (*policy.File, error) {
 	if len(errs) > 0 {
 		return nil, fmt.Errorf("memory preset: %w", errs.ToAggregate())
 	}
-	file, _, err := presets.Load("memory preset", preset)
+	file, _, err := presets.Load("memory preset", preset, kinds.All)
 	return file, err
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/internal/migration/presets"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 // The names of earlier plugins of kube-scheduler, whose args Evenkeel's takes.
@@ -76,7 +77,7 @@ func readRealUsage(cpu bool, decode DecodeArgs) (PluginPolicy, error) {
 	if len(errs) > 0 {
 		return PluginPolicy{}, fmt.Errorf("args: %w", errs.ToAggregate())
 	}
-	file, text, err := presets.Load("args", preset)
+	file, text, err := presets.Load("args", preset, kinds.All)
 	return PluginPolicy{Given: file, Text: text}, err
 }
 

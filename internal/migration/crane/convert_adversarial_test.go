@@ -9,6 +9,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/internal/migration"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 // Every mistake is one line with the file, the field, the value and what is allowed.
@@ -99,7 +100,7 @@ func TestMistakesAreNamed(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := migration.Load("policy.yaml", []byte(head+tc.spec+"\n"))
+			_, err := migration.Load("policy.yaml", []byte(head+tc.spec+"\n"), kinds.All)
 			invalid, ok := errors.AsType[*policy.Error](err)
 			if !ok {
 				t.Fatalf("error %v", err)
@@ -133,7 +134,7 @@ func TestFilesOfAWrongNature(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := migration.Load("policy.yaml", []byte(tc.text))
+			_, err := migration.Load("policy.yaml", []byte(tc.text), kinds.All)
 			if err == nil || !strings.HasPrefix(err.Error(), "policy.yaml: ") || !strings.Contains(err.Error(), tc.want) {
 				t.Fatalf("error %.300v, want one of policy.yaml with %q", err, tc.want)
 			}

@@ -13,6 +13,9 @@ import (
 	"github.com/evenkeel/evenkeel/internal/testkit"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/annotations"
+	"github.com/evenkeel/evenkeel/usage/kinds"
+	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 const head = "apiVersion: scheduler.policy.crane.io/v1alpha1\nkind: DynamicSchedulerPolicy\n"
@@ -80,7 +83,7 @@ scoring:
 
 func load(t *testing.T, text string) *policy.File {
 	t.Helper()
-	file, err := migration.Load("policy.yaml", []byte(text))
+	file, err := migration.Load("policy.yaml", []byte(text), kinds.All)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,52 +144,52 @@ func TestWhatCranePassesOver(t *testing.T) {
 		wantLimits, wantTerms  int
 		field, note            string
 		wantMetrics            []usage.Metric
-		wantUnit               policy.Unit
+		wantUnit               source.Unit
 		wantCPULow, wantReject float64
 	}{
 		"a limit of nothing": {
 			spec:       "syncPolicy: [{name: cpu_usage_avg_5m, period: 3m}]\npredicate: [{name: cpu_usage_avg_5m, maxLimitPecent: 0}]",
 			wantLimits: 0, field: "scoring.measured.limits", note: "predicate[0] (cpu_usage_avg_5m) is left out: a limit of 0",
-			wantMetrics: []usage.Metric{usage.CPU}, wantUnit: policy.UnitAuto, wantCPULow: 45, wantReject: 60,
+			wantMetrics: []usage.Metric{usage.CPU}, wantUnit: source.Auto, wantCPULow: 45, wantReject: 60,
 		},
 		"a limit of what is not synced": {
 			spec: "syncPolicy: [{name: cpu_usage_avg_5m, period: 3m}]\npredicate: [{name: cpu_usage_avg_5m, maxLimitPecent: 80}, {name: mem_usage_avg_5m, maxLimitPecent: 65}]",
 			// 80, 5 above it, and 15 below it
 			wantLimits: 1, field: "scoring.measured.limits", note: "predicate[1] (mem_usage_avg_5m) is left out: Crane passes over",
-			wantMetrics: []usage.Metric{usage.CPU}, wantUnit: policy.UnitPercent, wantCPULow: 65, wantReject: 80,
+			wantMetrics: []usage.Metric{usage.CPU}, wantUnit: source.Percent, wantCPULow: 65, wantReject: 80,
 		},
 		"a priority of what is not synced": {
 			spec:      "syncPolicy: [{name: cpu_usage_avg_5m, period: 3m}]\npriority: [{name: mem_usage_avg_5m, weight: 1}]",
 			wantTerms: 1, field: "scoring.measured.terms[0]", note: "mem_usage_avg_5m is not in syncPolicy",
-			wantMetrics: []usage.Metric{usage.CPU}, wantUnit: policy.UnitAuto, wantCPULow: 45, wantReject: 60,
+			wantMetrics: []usage.Metric{usage.CPU}, wantUnit: source.Auto, wantCPULow: 45, wantReject: 60,
 		},
 		"no priority": {
 			spec:  "syncPolicy: [{name: cpu_usage_avg_5m, period: 3m}]",
 			field: "scoring.measured.terms", note: "no node is preferred",
-			wantMetrics: []usage.Metric{usage.CPU}, wantUnit: policy.UnitAuto, wantCPULow: 45, wantReject: 60,
+			wantMetrics: []usage.Metric{usage.CPU}, wantUnit: source.Auto, wantCPULow: 45, wantReject: 60,
 		},
 		"a fraction that is no whole percentage": {
 			spec: "syncPolicy: [{name: cpu_usage_avg_5m, period: 3m}]\npredicate: [{name: cpu_usage_avg_5m, maxLimitPecent: 0.29}]",
 			// not 28.999999999999996
 			wantLimits: 1, field: "usage.sources[0].annotations.unit", note: "limits are fractions",
-			wantMetrics: []usage.Metric{usage.CPU}, wantUnit: policy.UnitFraction, wantCPULow: 14, wantReject: 29,
+			wantMetrics: []usage.Metric{usage.CPU}, wantUnit: source.Fraction, wantCPULow: 14, wantReject: 29,
 		},
 		"a limit near all": {
 			spec: "syncPolicy: [{name: cpu_usage_avg_5m, period: 3m}]\npredicate: [{name: cpu_usage_avg_5m, maxLimitPecent: 1}]",
 			// the evict line is at 100, and 3 below it the reject line
 			wantLimits: 1, field: "lines", note: "moving pods is new",
-			wantMetrics: []usage.Metric{usage.CPU}, wantUnit: policy.UnitFraction, wantCPULow: 82, wantReject: 97,
+			wantMetrics: []usage.Metric{usage.CPU}, wantUnit: source.Fraction, wantCPULow: 82, wantReject: 97,
 		},
 		"a limit near nothing": {
 			spec:       "syncPolicy: [{name: cpu_usage_max_avg_1d, period: 3h}]\npredicate: [{name: cpu_usage_max_avg_1d, maxLimitPecent: 8}]",
 			wantLimits: 1, field: "scoring.measured.rejectAll", note: "true lets the pod wait",
-			wantMetrics: []usage.Metric{usage.CPU}, wantUnit: policy.UnitPercent, wantCPULow: 4, wantReject: 8,
+			wantMetrics: []usage.Metric{usage.CPU}, wantUnit: source.Percent, wantCPULow: 4, wantReject: 8,
 		},
 		"the lower limit is that of the hour": {
 			spec: "syncPolicy: [{name: cpu_usage_avg_5m, period: 3m}, {name: cpu_usage_max_avg_1h, period: 15m}]\n" +
 				"predicate: [{name: cpu_usage_avg_5m, maxLimitPecent: 90}, {name: cpu_usage_max_avg_1h, maxLimitPecent: 60}]",
 			wantLimits: 2, field: "scoring.measured.message", note: "one text",
-			wantMetrics: []usage.Metric{usage.CPU}, wantUnit: policy.UnitPercent, wantCPULow: 45, wantReject: 90,
+			wantMetrics: []usage.Metric{usage.CPU}, wantUnit: source.Percent, wantCPULow: 45, wantReject: 90,
 		},
 	}
 	for name, tc := range cases {
@@ -199,7 +202,7 @@ func TestWhatCranePassesOver(t *testing.T) {
 			if diff := cmp.Diff(tc.wantMetrics, file.Load.Lines.Metrics()); diff != "" {
 				t.Errorf("judged metrics (-want +got):\n%s", diff)
 			}
-			if unit := file.Load.Usage.Sources[0].Annotations.Unit; unit != tc.wantUnit {
+			if unit := file.Load.Usage.Sources[0].Config.(*annotations.Config).Unit; unit != tc.wantUnit {
 				t.Errorf("unit %s, want %s", unit, tc.wantUnit)
 			}
 			if cpu := file.Load.Lines[usage.CPU]; *cpu.Low != tc.wantCPULow || *cpu.Reject != tc.wantReject {
@@ -217,7 +220,7 @@ func TestWhatCranePassesOver(t *testing.T) {
 func TestTheLongerPeriodCounts(t *testing.T) {
 	file := load(t, head+"spec: {syncPolicy: [{name: mem_usage_avg_5m, period: 10m}, {name: cpu_usage_avg_5m, period: 3m}, {name: cpu_usage_max_avg_1h, period: 1h}]}\n")
 	avg5m, max1h := usage.Avg5m, usage.Window{Kind: usage.KindMaxAvg, Over: time.Hour}
-	periods := file.Load.Usage.Sources[0].Annotations.Periods
+	periods := file.Load.Usage.Sources[0].Config.(*annotations.Config).Periods
 	if periods[avg5m] != (metav1.Duration{Duration: 10 * time.Minute}) || periods[max1h] != (metav1.Duration{Duration: time.Hour}) {
 		t.Errorf("periods %v", periods)
 	}

@@ -16,6 +16,9 @@ import (
 	"github.com/evenkeel/evenkeel/internal/testkit"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/kinds"
+	"github.com/evenkeel/evenkeel/usage/prometheus"
+	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 // loadMemory makes a policy of settings, as a file would.
@@ -29,7 +32,7 @@ func loadMemory(t *testing.T, settings presets.Memory) *policy.LoadPolicy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, err := migration.Load("preset", text)
+	file, err := migration.Load("preset", text, kinds.All)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,10 +44,11 @@ func TestMemoryPreset(t *testing.T) {
 	if got.Usage.SampleInterval.Duration != time.Minute || got.Usage.MaxAge.Duration != 3*time.Minute {
 		t.Errorf("read every %v, good for %v, want 1m and 3m", got.Usage.SampleInterval, got.Usage.MaxAge)
 	}
-	source := policy.NewSource(policy.SourcePrometheus)
-	source.Prometheus.Address, source.Prometheus.NodeLabel = "http://prometheus:9090/p", "instance"
-	source.Prometheus.Queries.Nodes = map[usage.Metric]policy.Query{usage.Memory: {Unit: policy.UnitPercent, Expr: `memory{job="n"}`}}
-	if diff := cmp.Diff([]policy.Source{source}, got.Usage.Sources); diff != "" {
+	asked := policy.NewSource(prometheus.Name, kinds.All)
+	config := asked.Config.(*prometheus.Config)
+	config.Address, config.NodeLabel = "http://prometheus:9090/p", "instance"
+	config.Queries.Nodes = map[usage.Metric]prometheus.Query{usage.Memory: {Unit: source.Percent, Expr: `memory{job="n"}`}}
+	if diff := cmp.Diff([]policy.Source{asked}, got.Usage.Sources); diff != "" {
 		t.Errorf("sources (-want +got):\n%s", diff)
 	}
 	last, threshold := usage.Last, 85.0
@@ -147,7 +151,7 @@ func FuzzMemoryPreset(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := migration.Load("preset", text); err != nil {
+		if _, err := migration.Load("preset", text, kinds.All); err != nil {
 			t.Errorf("%v of\n%s", err, text)
 		}
 	})

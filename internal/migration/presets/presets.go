@@ -17,15 +17,16 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 // Load returns a preset as a policy file of that name, with its text.
-func Load(name string, preset policy.Conversion) (*policy.File, string, error) {
+func Load(name string, preset policy.Conversion, kinds source.Kinds) (*policy.File, string, error) {
 	text, err := yaml.Marshal(preset.Object)
 	if err != nil {
 		return nil, "", fmt.Errorf("writing the policy: %w", err)
 	}
-	file, err := policy.Load(name, text)
+	file, err := policy.Load(name, text, kinds)
 	if err != nil {
 		return nil, "", err
 	}

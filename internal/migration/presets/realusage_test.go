@@ -11,6 +11,9 @@ import (
 	"github.com/evenkeel/evenkeel/internal/migration/presets"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/kinds"
+	"github.com/evenkeel/evenkeel/usage/prometheus"
+	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 func loadRealUsage(t *testing.T, s presets.RealUsage) (policy.LoadPolicy, []string) {
@@ -23,7 +26,7 @@ func loadRealUsage(t *testing.T, s presets.RealUsage) (policy.LoadPolicy, []stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, err := migration.Load("preset", text)
+	file, err := migration.Load("preset", text, kinds.All)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,10 +45,10 @@ func TestRealUsagePreset(t *testing.T) {
 	} {
 		t.Run(string(metric), func(t *testing.T) {
 			got, notes := loadRealUsage(t, s)
-			source := got.Usage.Sources[0].Prometheus
-			query := source.Queries.Nodes[metric]
-			if len(got.Usage.Sources) != 1 || source.Address != s.PrometheusURL || source.NodeLabel != "node" || query.Unit != policy.UnitPercent {
-				t.Errorf("source %+v", source)
+			asked := got.Usage.Sources[0].Config.(*prometheus.Config)
+			query := asked.Queries.Nodes[metric]
+			if len(got.Usage.Sources) != 1 || asked.Address != s.PrometheusURL || asked.NodeLabel != "node" || query.Unit != source.Percent {
+				t.Errorf("source %+v", asked)
 			}
 			want := map[usage.Metric]string{usage.Memory: "node_mem_usage_avg_5m", usage.CPU: "node_cpu_usage_avg_5m"}[metric]
 			if expression := query.Windows[usage.Avg5m]; expression != want || query.Expr != "" {

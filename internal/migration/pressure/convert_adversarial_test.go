@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/evenkeel/evenkeel/internal/migration"
+	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 func TestHostileRules(t *testing.T) {
@@ -51,7 +52,7 @@ func TestHostileRules(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := migration.Load("rule.yaml", []byte(tc.text))
+			_, err := migration.Load("rule.yaml", []byte(tc.text), kinds.All)
 			if err == nil {
 				t.Fatal("accepted")
 			}

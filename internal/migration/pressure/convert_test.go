@@ -10,6 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/migration"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/kinds"
+	"github.com/evenkeel/evenkeel/usage/prometheus"
 )
 
 // judged is what a rule file comes to, metric by metric.
@@ -21,7 +23,7 @@ type judged struct {
 
 func load(t *testing.T, text string) (*policy.File, map[usage.Metric]judged) {
 	t.Helper()
-	file, err := migration.Load("rule.yaml", []byte(text))
+	file, err := migration.Load("rule.yaml", []byte(text), kinds.All)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +33,7 @@ func load(t *testing.T, text string) (*policy.File, map[usage.Metric]judged) {
 	got := map[usage.Metric]judged{}
 	for name, lines := range file.Load.Lines {
 		got[name] = judged{
-			file.Load.Usage.Sources[0].Prometheus.Queries.Nodes[name].Expr, *lines.Evict, file.Load.Usage.LowerIsWorse(name),
+			file.Load.Usage.Sources[0].Config.(*prometheus.Config).Queries.Nodes[name].Expr, *lines.Evict, file.Load.Usage.LowerIsWorse(name),
 		}
 	}
 	return file, got
@@ -100,7 +102,7 @@ func TestOnlyTheRulesMakeTheLabel(t *testing.T) {
 			t.Errorf("%s relieves %q", metric.Name, metric.Relieves)
 		}
 	}
-	want := policy.Default().NodeSync.Label
+	want := policy.Default(kinds.All).NodeSync.Label
 	want.Enabled = true
 	if diff := cmp.Diff(want, p.NodeSync.Label); diff != "" || want.Key+"="+want.Value != "status=presure" {
 		t.Errorf("label (-want +got):\n%s", diff)
@@ -113,8 +115,8 @@ func TestOnlyTheRulesMakeTheLabel(t *testing.T) {
 		t.Errorf("nodes %s", got)
 	}
 	for i := range p.Usage.Sources {
-		if s := &p.Usage.Sources[i]; s.Type != policy.SourcePrometheus || s.Prometheus.NodeLabel != "instance" {
-			t.Errorf("source %s by the label %q", s.Type, s.Prometheus.NodeLabel)
+		if s := &p.Usage.Sources[i]; s.Type != prometheus.Name || s.Config.(*prometheus.Config).NodeLabel != "instance" {
+			t.Errorf("source %s by the label %q", s.Type, s.Config.(*prometheus.Config).NodeLabel)
 		}
 	}
 }
@@ -150,7 +152,7 @@ func FuzzRules(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		file, err := migration.Load("rule.yaml", []byte("Rulename:\n"+text))
+		file, err := migration.Load("rule.yaml", []byte("Rulename:\n"+text), kinds.All)
 		if err != nil {
 			if !strings.HasPrefix(err.Error(), "rule.yaml: ") {
 				t.Errorf("message %q", err)

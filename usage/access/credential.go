@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/prometheus/common/config"
+
+	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 var (
@@ -49,10 +51,13 @@ const (
 	minSecretAge = 5 * time.Second
 )
 
+// ReadSecret returns a value of a Secret.
+type ReadSecret func(ctx context.Context, namespace, name, key string) (string, error)
+
 // secret is a credential in a Secret.
 type secret struct {
 	field string
-	key   SecretKey
+	key   source.SecretKey
 	read  ReadSecret
 	now   func() time.Time
 

@@ -20,6 +20,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 // vault is a Secret whose reading is counted.
@@ -42,8 +44,8 @@ func (c *clock) time() time.Time         { return c.now }
 func (c *clock) forward(d time.Duration) { c.now = c.now.Add(d) }
 
 // inSecret is where tests keep credentials.
-func inSecret() Credential {
-	return Credential{Secret: SecretKey{Namespace: "monitoring", Name: "prometheus", Key: "token"}}
+func inSecret() source.SecretKey {
+	return source.SecretKey{Namespace: "monitoring", Name: "prometheus", Key: "token"}
 }
 
 func newClient(t *testing.T, config Config) *http.Client {
@@ -100,15 +102,15 @@ func TestAuthentication(t *testing.T) {
 		want   string
 	}{
 		"nothing":           {Config{}, ""},
-		"a token in a file": {Config{BearerToken: Credential{File: write(t, "token", "sesame\n")}}, "Bearer sesame"},
+		"a token in a file": {Config{BearerTokenFile: write(t, "token", "sesame\n")}, "Bearer sesame"},
 		"a token in a Secret": {
-			Config{BearerToken: inSecret(), ReadSecret: (&vault{value: "sesame\n"}).read}, "Bearer sesame",
+			Config{BearerTokenSecret: inSecret(), ReadSecret: (&vault{value: "sesame\n"}).read}, "Bearer sesame",
 		},
 		"a password in a file": {
-			Config{Username: "ali", Password: Credential{File: write(t, "password", "sesame")}}, "Basic YWxpOnNlc2FtZQ==",
+			Config{BasicAuth: source.BasicAuth{Username: "ali", PasswordFile: write(t, "password", "sesame")}}, "Basic YWxpOnNlc2FtZQ==",
 		},
 		"a password in a Secret": {
-			Config{Username: "ali", Password: inSecret(), ReadSecret: (&vault{value: "sesame"}).read}, "Basic YWxpOnNlc2FtZQ==",
+			Config{BasicAuth: source.BasicAuth{Username: "ali", PasswordSecret: inSecret()}, ReadSecret: (&vault{value: "sesame"}).read}, "Basic YWxpOnNlc2FtZQ==",
 		},
 	}
 	for name, tc := range cases {
@@ -127,7 +129,7 @@ func TestTokenFileIsTakenUpWhenItChanges(t *testing.T) {
 	server := httptest.NewServer(only(&want))
 	defer server.Close()
 	path := write(t, "token", "one")
-	client := newClient(t, Config{BearerToken: Credential{File: path}})
+	client := newClient(t, Config{BearerTokenFile: path})
 	for _, token := range []string{"one", "two"} {
 		if err := os.WriteFile(path, []byte(token), 0o600); err != nil {
 			t.Fatal(err)
@@ -145,7 +147,7 @@ func TestSecretIsReadSeldom(t *testing.T) {
 	server := httptest.NewServer(only(&want))
 	defer server.Close()
 	now, secret := newClock(), &vault{value: "one"}
-	client := newClient(t, Config{BearerToken: inSecret(), ReadSecret: secret.read, Now: now.time})
+	client := newClient(t, Config{BearerTokenSecret: inSecret(), ReadSecret: secret.read, Now: now.time})
 	steps := []struct {
 		what          string
 		after         time.Duration
@@ -177,11 +179,11 @@ func TestCredentialThatIsNotThere(t *testing.T) {
 		config Config
 		want   string
 	}{
-		"no file":             {Config{BearerToken: Credential{File: "/nowhere/token"}}, "bearerToken.file: open /nowhere/token"},
-		"an empty file":       {Config{BearerToken: Credential{File: write(t, "token", " \n")}}, "bearerToken.file: "},
-		"no Secret":           {Config{BearerToken: inSecret(), ReadSecret: (&vault{err: errors.New("forbidden")}).read}, "bearerToken.secret: forbidden"},
-		"an empty Secret":     {Config{BearerToken: inSecret(), ReadSecret: (&vault{}).read}, `bearerToken.secret: Secret monitoring/prometheus has no value "token"`},
-		"no file for a login": {Config{Username: "ali", Password: Credential{File: "/nowhere"}}, "basicAuth.password.file: open /nowhere"},
+		"no file":             {Config{BearerTokenFile: "/nowhere/token"}, "bearerToken.file: open /nowhere/token"},
+		"an empty file":       {Config{BearerTokenFile: write(t, "token", " \n")}, "bearerToken.file: "},
+		"no Secret":           {Config{BearerTokenSecret: inSecret(), ReadSecret: (&vault{err: errors.New("forbidden")}).read}, "bearerToken.secret: forbidden"},
+		"an empty Secret":     {Config{BearerTokenSecret: inSecret(), ReadSecret: (&vault{}).read}, `bearerToken.secret: Secret monitoring/prometheus has no value "token"`},
+		"no file for a login": {Config{BasicAuth: source.BasicAuth{Username: "ali", PasswordFile: "/nowhere"}}, "basicAuth.password.file: open /nowhere"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -217,7 +219,7 @@ func TestRequestsAreLeftAsTheyAre(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.Header.Values("X-Scope-OrgID") }))
 	defer server.Close()
 	client := newClient(t, Config{
-		BearerToken: Credential{File: write(t, "token", "sesame")}, Headers: map[string]string{"X-Scope-OrgID": "blue"},
+		BearerTokenFile: write(t, "token", "sesame"), Headers: map[string]string{"X-Scope-OrgID": "blue"},
 	})
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
 	if err != nil {
@@ -241,7 +243,7 @@ func TestRedirectionsAreNotFollowed(t *testing.T) {
 	defer elsewhere.Close()
 	server := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
 	defer server.Close()
-	client := newClient(t, Config{BearerToken: Credential{File: write(t, "token", "sesame")}})
+	client := newClient(t, Config{BearerTokenFile: write(t, "token", "sesame")})
 	if status, err := post(t, client, server.URL); err != nil || status != http.StatusTemporaryRedirect {
 		t.Errorf("got %d, %v", status, err)
 	}
@@ -285,15 +287,15 @@ func TestTLS(t *testing.T) {
 	caFile := write(t, "ca.crt", authority)
 
 	cases := map[string]struct {
-		tls  TLS
+		tls  source.TLS
 		want string
 	}{
-		"an unknown authority is refused":          {TLS{CertFile: certFile, KeyFile: keyFile}, "unknown authority"},
-		"a known one is trusted":                   {TLS{CAFile: caFile, CertFile: certFile, KeyFile: keyFile}, ""},
-		"without a client certificate":             {TLS{CAFile: caFile}, "certificate required"},
-		"the name may be another":                  {TLS{CAFile: caFile, CertFile: certFile, KeyFile: keyFile, ServerName: "example.com"}, ""},
-		"but has to be on the certificate":         {TLS{CAFile: caFile, CertFile: certFile, KeyFile: keyFile, ServerName: "thanos"}, "not thanos"},
-		"whoever answers, where that is asked for": {TLS{CertFile: certFile, KeyFile: keyFile, InsecureSkipVerify: true}, ""},
+		"an unknown authority is refused":          {source.TLS{CertFile: certFile, KeyFile: keyFile}, "unknown authority"},
+		"a known one is trusted":                   {source.TLS{CAFile: caFile, CertFile: certFile, KeyFile: keyFile}, ""},
+		"without a client certificate":             {source.TLS{CAFile: caFile}, "certificate required"},
+		"the name may be another":                  {source.TLS{CAFile: caFile, CertFile: certFile, KeyFile: keyFile, ServerName: "example.com"}, ""},
+		"but has to be on the certificate":         {source.TLS{CAFile: caFile, CertFile: certFile, KeyFile: keyFile, ServerName: "thanos"}, "not thanos"},
+		"whoever answers, where that is asked for": {source.TLS{CertFile: certFile, KeyFile: keyFile, InsecureSkipVerify: true}, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -313,7 +315,7 @@ func TestChangedAuthorityIsTakenUp(t *testing.T) {
 	defer server.Close()
 	other, _ := identity(t)
 	caFile := write(t, "ca.crt", other)
-	client := newClient(t, Config{TLS: TLS{CAFile: caFile}})
+	client := newClient(t, Config{TLS: source.TLS{CAFile: caFile}})
 	if _, err := post(t, client, server.URL); err == nil {
 		t.Error("another authority is trusted")
 	}

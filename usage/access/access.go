@@ -1,0 +1,104 @@
+// Package access makes HTTP clients that know how to authenticate and whom to trust: bearer token, basic authentication, CA,
+// client certificate and extra headers.
+//
+// It decides when credentials are read anew: files for every request, so that rotated ones are taken up; Secrets at most
+// once a minute, and at once when a server answers 401. Certificates are checked unless that is switched off by name, and
+// redirections are not followed: they would end at a login page, or take the token elsewhere. Time limits are left to the
+// contexts of the requests; getting at Secrets is left to the caller.
+package access
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/common/config"
+
+	"github.com/evenkeel/evenkeel/usage/source"
+)
+
+// Config says how to reach a server. What it says of files, Secrets and headers
+// is valid.
+type Config struct {
+	// Name tells the clients of a process apart; UserAgent is what they call
+	// themselves.
+	Name, UserAgent string
+	// A bearer token authenticates, or else a user name and password.
+	BearerTokenFile   string
+	BearerTokenSecret source.SecretKey
+	BasicAuth         source.BasicAuth
+	TLS               source.TLS
+	// Headers are added to each request, such as X-Scope-OrgID.
+	Headers map[string]string
+	// ReadSecret must be set where a Secret is named.
+	ReadSecret ReadSecret
+	// Now tells the time.
+	Now func() time.Time
+}
+
+// New returns a client. Files of certificates must be there already; tokens and passwords are first read with the first
+// request.
+func New(c Config) (*http.Client, error) {
+	secret := c.BearerTokenSecret != source.SecretKey{} || c.BasicAuth.PasswordSecret != source.SecretKey{}
+	switch {
+	case c.Now == nil:
+		return nil, errors.New("no clock is given")
+	case secret && c.ReadSecret == nil:
+		return nil, errors.New("nobody is given to read Secrets")
+	}
+	options := []config.HTTPClientOption{}
+	if c.UserAgent != "" {
+		options = append(options, config.WithUserAgent(c.UserAgent))
+	}
+	transport, err := config.NewRoundTripperFromConfig(c.transport(), c.Name, options...)
+	if err != nil {
+		return nil, fmt.Errorf("tls: %w", err)
+	}
+	return &http.Client{
+		Transport:     c.authenticate(transport),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}, nil
+}
+
+func (c *Config) transport() config.HTTPClientConfig {
+	headers := map[string]config.Header{}
+	for name, value := range c.Headers {
+		headers[name] = config.Header{Values: []string{value}}
+	}
+	return config.HTTPClientConfig{
+		TLSConfig: config.TLSConfig{
+			CAFile: c.TLS.CAFile, CertFile: c.TLS.CertFile, KeyFile: c.TLS.KeyFile,
+			ServerName: c.TLS.ServerName, InsecureSkipVerify: c.TLS.InsecureSkipVerify,
+		},
+		ProxyConfig: config.ProxyConfig{ProxyFromEnvironment: true},
+		HTTPHeaders: &config.Headers{Headers: headers},
+		EnableHTTP2: true,
+	}
+}
+
+// authenticate puts the credentials around a transport.
+func (c *Config) authenticate(next http.RoundTripper) http.RoundTripper {
+	var reader config.SecretReader
+	basic := &c.BasicAuth
+	switch {
+	case c.BearerTokenFile != "" || c.BearerTokenSecret != source.SecretKey{}:
+		reader = c.reader("bearerToken", c.BearerTokenFile, c.BearerTokenSecret)
+		next = config.NewAuthorizationCredentialsRoundTripper("Bearer", reader, next)
+	case basic.Username != "":
+		reader = c.reader("basicAuth.password", basic.PasswordFile, basic.PasswordSecret)
+		next = config.NewBasicAuthRoundTripper(config.NewInlineSecret(basic.Username), reader, next)
+	}
+	next = &cloning{next}
+	if secret, ok := reader.(*secret); ok {
+		next = &renewing{next: next, secret: secret}
+	}
+	return next
+}
+
+func (c *Config) reader(field, path string, key source.SecretKey) config.SecretReader {
+	if path != "" {
+		return &file{field: field, path: path}
+	}
+	return &secret{field: field, key: key, read: c.ReadSecret, now: c.Now}
+}

@@ -1,0 +1,70 @@
+package annotations
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/evenkeel/evenkeel/policy/check"
+	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/source"
+)
+
+// Name is the source's name in policies, output and metrics.
+const Name = "Annotations"
+
+// Config is how usage annotations of nodes are read.
+type Config struct {
+	// Unit is what the numbers count: fraction, percent, or auto, which tells by
+	// how a number is written.
+	Unit source.Unit `json:"unit"`
+	// Timezone is the zone of the time stamps, whatever the Z at their end
+	// claims: a name of the IANA database, such as UTC or Asia/Shanghai; empty:
+	// found out from the stamps themselves.
+	Timezone string `json:"timezone"`
+	// Periods is how often the writer renews a window: 10s to 1d each. A value is
+	// good until its period and 5m more have passed. Windows that are not named
+	// keep their defaults; any other window has 15m.
+	Periods map[usage.Window]metav1.Duration `json:"periods"`
+}
+
+var _ source.Config = (*Config)(nil)
+
+// Default implements source.Config.
+func (*Config) Default() source.Config { return &Config{Unit: source.Auto, Periods: source.Periods()} }
+
+// Validate implements source.Config.
+func (c *Config) Validate(path *field.Path, _ []usage.Metric) field.ErrorList {
+	errs := check.OneOf(path.Child("unit"), c.Unit, source.Auto, source.Fraction, source.Percent)
+	if c.Timezone != "" {
+		errs = append(errs, check.Zone(path.Child("timezone"), c.Timezone)...)
+	}
+	return append(errs, check.Periods(path.Child("periods"), c.Periods)...)
+}
+
+// Describe implements source.Config.
+func (c *Config) Describe() source.Description {
+	return source.Description{
+		Name: Name, GivesWindows: true, DatesValues: true,
+		Advice: map[source.Topic]string{
+			source.Empty: "No node carries annotations such as cpu_usage_avg_5m: whoever writes them (Crane's controller, nodesync) does not run.\n" +
+				"kubectl get nodes -o jsonpath='{.items[*].metadata.annotations.cpu_usage_avg_5m}'",
+			source.Unmatched: "Whoever writes the annotations leaves these nodes out, or their values are too old: kubectl describe node <name>",
+			source.Future: "Crane writes its own zone's time with a Z behind it, that of Asia/Shanghai unless TZ says otherwise. Say which zone it is:\n" +
+				source.Snippet(Name, "timezone: Asia/Shanghai"),
+			source.WrongUnit: source.Snippet(Name, "unit: fraction   # or percent"),
+		},
+	}
+}
+
+// DefaultPeriod returns how often a writer writes a window unless a policy says
+// otherwise.
+func DefaultPeriod(window usage.Window) time.Duration {
+	for known, period := range source.Periods() {
+		if known.Over == window.Over {
+			return period.Duration
+		}
+	}
+	return source.OtherPeriod
+}

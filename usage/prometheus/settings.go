@@ -1,0 +1,228 @@
+package prometheus
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/evenkeel/evenkeel/policy/check"
+	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/source"
+)
+
+// Preset says which exporter's names usage of nodes is read by.
+type Preset string
+
+// The exporters whose names are known.
+const (
+	// NodeExporter are node_cpu_seconds_total, node_memory_MemTotal_bytes,
+	// node_memory_MemAvailable_bytes and node_pressure_*.
+	NodeExporter Preset = "NodeExporter"
+	// Kubelet are node_cpu_usage_seconds_total and node_memory_working_set_bytes,
+	// from the kubelet's /metrics/resource.
+	Kubelet Preset = "Kubelet"
+)
+
+// Config is how Prometheus, or what speaks its API, is asked.
+type Config struct {
+	// Address is the server's URL with the path prefix if it has one: http or
+	// https, without user, query and fragment. Empty: the one of the
+	// DeschedulerPolicy's metricsProviders.
+	Address string `json:"address"`
+	// BearerTokenFile holds the token sent with each request; it is read again
+	// when it changes. At most one of this, bearerTokenSecret and basicAuth.
+	BearerTokenFile string `json:"bearerTokenFile"`
+	// BearerTokenSecret holds the token sent with each request; it is read again
+	// every minute.
+	BearerTokenSecret source.SecretKey `json:"bearerTokenSecret"`
+	// BasicAuth is the user name and password sent with each request.
+	BasicAuth source.BasicAuth `json:"basicAuth"`
+	// TLS is how the server is checked and what is shown to it; only with an
+	// https address.
+	TLS source.TLS `json:"tls"`
+	// Headers are sent with each request, such as X-Scope-OrgID. Not
+	// Authorization, which the fields above set.
+	Headers map[string]string `json:"headers"`
+	// NodeLabel is the label that says which node a series is of, by the node's
+	// name, host name or address, with or without a port. Empty: the first label
+	// that does, of those in common use.
+	NodeLabel string `json:"nodeLabel"`
+	// NamespaceLabel is the label that holds a pod's namespace.
+	NamespaceLabel string `json:"namespaceLabel"`
+	// PodLabel is the label that holds a pod's name.
+	PodLabel string `json:"podLabel"`
+	// NodeMetrics says by which names usage of nodes is read: NodeExporter
+	// (node_cpu_seconds_total and so on) or Kubelet (what the kubelet's
+	// /metrics/resource has).
+	NodeMetrics Preset `json:"nodeMetrics"`
+	// RateWindow is the range over which counters become rates: 10s to 10m, at
+	// least two scrape intervals.
+	RateWindow metav1.Duration `json:"rateWindow"`
+	// Queries replace the ones that nodeMetrics implies, and add those of
+	// usage.metrics.
+	Queries Queries `json:"queries"`
+}
+
+// Queries are expressions that take the place of the built-in ones.
+type Queries struct {
+	// Nodes are queries with one series per node: cpu, memory, cpu.pressure,
+	// memory.pressure, io.pressure and the names of usage.metrics.
+	Nodes map[usage.Metric]Query `json:"nodes"`
+	// Pods are queries with one series per pod: cpu and memory.
+	Pods map[usage.Metric]Query `json:"pods"`
+}
+
+// Query is what to ask for one metric: expr, windows or both.
+type Query struct {
+	// Unit is what the numbers count: cores, milli, percent or fraction for cpu;
+	// bytes, percent or fraction for memory; none, percent or fraction for the
+	// rest. Pods have no percent and no fraction. Default: cores for cpu, bytes
+	// for memory, none for the rest.
+	Unit source.Unit `json:"unit"`
+	// Expr gives the newest value; windows are derived from it. When a node was
+	// measured is read off the selector, so one that is more than a selector
+	// counts as measured when it is evaluated: leave cpu or memory built in, or
+	// a node that fell silent is found out minutes late.
+	Expr string `json:"expr"`
+	// Windows are expressions of their own for single windows. Pods have last
+	// and avg_5m only.
+	Windows map[usage.Window]string `json:"windows"`
+}
+
+var _ source.Config = (*Config)(nil)
+
+// Default implements source.Config.
+func (*Config) Default() source.Config {
+	return &Config{
+		NamespaceLabel: "namespace", PodLabel: "pod", NodeMetrics: NodeExporter, RateWindow: metav1.Duration{Duration: 2 * time.Minute},
+	}
+}
+
+// Validate implements source.Config.
+func (c *Config) Validate(path *field.Path, metrics []usage.Metric) field.ErrorList {
+	errs := validateAddress(path.Child("address"), c.Address)
+	errs = append(errs, c.validateLogin(path)...)
+	errs = append(errs, c.TLS.Validate(path.Child("tls"), strings.HasPrefix(c.Address, "http:"))...)
+	errs = append(errs, source.ValidateHeaders(path.Child("headers"), c.Headers)...)
+	if c.NodeLabel != "" {
+		errs = append(errs, validateLabel(path.Child("nodeLabel"), c.NodeLabel)...)
+	}
+	errs = append(errs, validateLabel(path.Child("namespaceLabel"), c.NamespaceLabel)...)
+	errs = append(errs, validateLabel(path.Child("podLabel"), c.PodLabel)...)
+	errs = append(errs, check.OneOf(path.Child("nodeMetrics"), c.NodeMetrics, NodeExporter, Kubelet)...)
+	errs = append(errs, check.Duration(path.Child("rateWindow"), c.RateWindow, 10*time.Second, 10*time.Minute)...)
+	errs = append(errs, validateQueries(path.Child("queries", "nodes"), c.Queries.Nodes, false, append(slices.Clone(presetMetrics), metrics...))...)
+	return append(errs, validateQueries(path.Child("queries", "pods"), c.Queries.Pods, true, presetMetrics[:2])...)
+}
+
+func validateAddress(path *field.Path, address string) field.ErrorList {
+	if address == "" {
+		return nil
+	}
+	parsed, err := url.Parse(address)
+	if err == nil && (parsed.Scheme == "http" || parsed.Scheme == "https") && parsed.Hostname() != "" &&
+		parsed.User == nil && parsed.RawQuery == "" && !parsed.ForceQuery && !strings.Contains(address, "#") {
+		return nil
+	}
+	if at := strings.LastIndexByte(address, '@'); at >= 0 {
+		address = "..." + address[at:] // what stands before it may be a password
+	}
+	return field.ErrorList{field.Invalid(path, address,
+		"must be a URL such as https://prometheus.monitoring:9090/prefix, without user, query and fragment")}
+}
+
+// validateLogin makes sure that there is one way of logging in at most.
+func (c *Config) validateLogin(path *field.Path) field.ErrorList {
+	var ways []string
+	if c.BearerTokenFile != "" {
+		ways = append(ways, "bearerTokenFile")
+	}
+	if c.BearerTokenSecret != (source.SecretKey{}) {
+		ways = append(ways, "bearerTokenSecret")
+	}
+	if c.BasicAuth != (source.BasicAuth{}) {
+		ways = append(ways, "basicAuth")
+	}
+	var errs field.ErrorList
+	if len(ways) > 1 {
+		errs = append(errs, field.Forbidden(path.Child(ways[1]), fmt.Sprintf("%s is set already; only one of them may be", ways[0])))
+	}
+	errs = append(errs, c.BearerTokenSecret.Validate(path.Child("bearerTokenSecret"))...)
+	return append(errs, c.BasicAuth.Validate(path.Child("basicAuth"))...)
+}
+
+var labelName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
+
+func validateLabel(path *field.Path, name string) field.ErrorList {
+	if labelName.MatchString(name) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, name, "must be the name of a label: letters, digits and '_', no digit first")}
+}
+
+// presetMetrics are those that there are built-in queries for, the ones of pods
+// first.
+var presetMetrics = []usage.Metric{usage.CPU, usage.Memory, usage.CPUPressure, usage.MemoryPressure, usage.IOPressure}
+
+// validateQueries checks the queries of nodes, or of pods, which may be of the
+// known metrics.
+func validateQueries(path *field.Path, queries map[usage.Metric]Query, pods bool, known []usage.Metric) field.ErrorList {
+	var errs field.ErrorList
+	for _, name := range slices.Sorted(maps.Keys(queries)) {
+		at := path.Key(string(name))
+		if unknown := check.OneOf(at, name, known...); len(unknown) > 0 {
+			errs = append(errs, unknown...)
+			continue
+		}
+		query := queries[name]
+		errs = append(errs, check.OneOf(at.Child("unit"), query.unit(name), unitsOf(name, pods)...)...)
+		errs = append(errs, query.validate(at, pods)...)
+	}
+	return errs
+}
+
+func (q *Query) validate(path *field.Path, pods bool) field.ErrorList {
+	var errs field.ErrorList
+	if strings.TrimSpace(q.Expr) == "" && len(q.Windows) == 0 {
+		errs = append(errs, field.Required(path.Child("expr"), "a query needs expr, windows or both"))
+	}
+	for _, w := range check.SortedWindows(q.Windows) {
+		at := path.Child("windows").Key(w.String())
+		errs = append(errs, check.Window(at, w)...)
+		if strings.TrimSpace(q.Windows[w]) == "" {
+			errs = append(errs, field.Required(at, "an expression must not be empty"))
+		}
+		if pods {
+			errs = append(errs, check.OneOf(at, w.String(), usage.Last.String(), usage.Avg5m.String())...)
+		}
+	}
+	return errs
+}
+
+// unit returns what the numbers count.
+func (q *Query) unit(metric usage.Metric) source.Unit {
+	if q.Unit != "" {
+		return q.Unit
+	}
+	return unitsOf(metric, false)[0]
+}
+
+// unitsOf returns the units that a metric of a node, or of a pod, may be in; the
+// first is the default.
+func unitsOf(metric usage.Metric, pod bool) []source.Unit {
+	units := map[usage.Metric][]source.Unit{usage.CPU: {source.Cores, source.Milli}, usage.Memory: {source.Bytes}}[metric]
+	switch {
+	case pod:
+		return units
+	case units == nil:
+		units = []source.Unit{source.None}
+	}
+	return append(units, source.Percent, source.Fraction)
+}

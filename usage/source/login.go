@@ -1,0 +1,140 @@
+package source
+
+import (
+	"maps"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/evenkeel/evenkeel/policy/check"
+)
+
+// SecretKey names one value of a Secret; all empty names none.
+type SecretKey struct {
+	// Namespace is the Secret's.
+	Namespace string `json:"namespace"`
+	// Name is the Secret's.
+	Name string `json:"name"`
+	// Key is the entry of the Secret that holds the value.
+	Key string `json:"key"`
+}
+
+// BasicAuth is a user name with a password from a file or a Secret.
+type BasicAuth struct {
+	// Username is who to log in as; empty: no basic authentication.
+	Username string `json:"username"`
+	// PasswordFile holds the password; it is read again when it changes.
+	PasswordFile string `json:"passwordFile"`
+	// PasswordSecret holds the password; it is read again every minute. Either
+	// this or passwordFile.
+	PasswordSecret SecretKey `json:"passwordSecret"`
+}
+
+// TLS is how servers are checked and what is shown to them. Without any of it
+// their certificates are checked against the system's authorities.
+type TLS struct {
+	// CAFile holds the certificates of the authorities that may vouch for a
+	// server, in PEM; empty: the system's.
+	CAFile string `json:"caFile"`
+	// CertFile holds the client's certificate in PEM; it needs keyFile.
+	CertFile string `json:"certFile"`
+	// KeyFile holds the key of the client's certificate in PEM.
+	KeyFile string `json:"keyFile"`
+	// ServerName is the name the server's certificate must carry; empty: the one
+	// in the address.
+	ServerName string `json:"serverName"`
+	// InsecureSkipVerify takes any certificate, so that anybody in between could
+	// answer. Not together with caFile.
+	InsecureSkipVerify bool `json:"insecureSkipVerify"`
+}
+
+// Validate checks what is set; plain says that TLS is not spoken.
+func (t *TLS) Validate(path *field.Path, plain bool) field.ErrorList {
+	if *t == (TLS{}) {
+		return nil
+	}
+	if plain {
+		return field.ErrorList{field.Forbidden(path, "has no meaning with http; use https")}
+	}
+	var errs field.ErrorList
+	switch {
+	case t.CertFile != "" && t.KeyFile == "":
+		errs = append(errs, field.Required(path.Child("keyFile"), "certFile needs the key of the certificate"))
+	case t.CertFile == "" && t.KeyFile != "":
+		errs = append(errs, field.Required(path.Child("certFile"), "keyFile needs the certificate of the key"))
+	}
+	if t.InsecureSkipVerify && t.CAFile != "" {
+		errs = append(errs, field.Forbidden(path.Child("insecureSkipVerify"), "caFile says what to check certificates against; only one of them may be set"))
+	}
+	if _, err := netip.ParseAddr(t.ServerName); err != nil && t.ServerName != "" {
+		errs = append(errs, check.Valid(path.Child("serverName"), t.ServerName, validation.IsDNS1123Subdomain)...)
+	}
+	return errs
+}
+
+// Validate checks a user name and where its password is.
+func (b *BasicAuth) Validate(path *field.Path) field.ErrorList {
+	if *b == (BasicAuth{}) {
+		return nil
+	}
+	var errs field.ErrorList
+	inFile, inSecret := b.PasswordFile != "", b.PasswordSecret != (SecretKey{})
+	switch {
+	case b.Username == "":
+		errs = append(errs, field.Required(path.Child("username"), "a password needs a user name"))
+	case strings.Contains(b.Username, ":"):
+		errs = append(errs, field.Invalid(path.Child("username"), b.Username, "must not contain a colon"))
+	}
+	switch {
+	case inFile && inSecret:
+		errs = append(errs, field.Forbidden(path.Child("passwordSecret"), "passwordFile is set already; only one of them may be"))
+	case !inFile && !inSecret:
+		errs = append(errs, field.Required(path.Child("passwordFile"), "a user name needs passwordFile or passwordSecret"))
+	}
+	return append(errs, b.PasswordSecret.Validate(path.Child("passwordSecret"))...)
+}
+
+// Validate checks that a Secret is named in full, or not at all.
+func (s SecretKey) Validate(path *field.Path) field.ErrorList {
+	if s == (SecretKey{}) {
+		return nil
+	}
+	var errs field.ErrorList
+	for _, part := range []struct {
+		name, value string
+		check       func(string) []string
+	}{
+		{"namespace", s.Namespace, validation.IsDNS1123Label},
+		{"name", s.Name, validation.IsDNS1123Subdomain},
+		{"key", s.Key, validation.IsConfigMapKey},
+	} {
+		if part.value == "" {
+			errs = append(errs, field.Required(path.Child(part.name), "namespace, name and key must all be set"))
+			continue
+		}
+		errs = append(errs, check.Valid(path.Child(part.name), part.value, part.check)...)
+	}
+	return errs
+}
+
+var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$")
+
+// ValidateHeaders checks what is sent with each request.
+func ValidateHeaders(path *field.Path, headers map[string]string) field.ErrorList {
+	var errs field.ErrorList
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		switch key := path.Key(name); {
+		case !headerName.MatchString(name):
+			errs = append(errs, field.Invalid(path, name, "must be the name of an HTTP header"))
+		case strings.EqualFold(name, "Authorization"):
+			errs = append(errs, field.Forbidden(key, "fields of their own hold tokens and passwords"))
+		case strings.ContainsFunc(headers[name], func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
+			errs = append(errs, field.Invalid(key, headers[name], "must not contain line ends or control characters"))
+		}
+	}
+	return errs
+}
