@@ -30,7 +30,6 @@ var (
 		"cmd/evenkeel",
 		"internal/app",
 		"internal/doctor",
-		"internal/sim",
 		"policy",
 		"policy/lint",
 		"usage/annotations",

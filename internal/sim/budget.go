@@ -8,9 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// noBudget is the share of an owner's pods from which on a PodDisruptionBudget would forbid nothing, so that there is none.
-const noBudget = 100
-
 // missing counts the pods of an owner that are wanted and not ready.
 func (w *world) missing(owner int, now time.Time) (n int) {
 	for _, i := range w.owners[owner].replicas {

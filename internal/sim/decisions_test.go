@@ -216,7 +216,7 @@ func decisions(t *testing.T, c *Config, v *Variant) string {
 func (r *chronicle) listen() {
 	e := r.player.evenkeel
 	var err error
-	e.plugin, err = realusage.New(e.policy.Args, &handle{world: e.world, evict: e.evict}, realusage.Deps{
+	e.plugin, err = realusage.New(e.policy.Args, &handle{world: e.world, by: e}, realusage.Deps{
 		Half: e.evictor, Executor: witness{r, e}, Options: e.policy.Options,
 	})
 	if err != nil {

@@ -5,35 +5,10 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
-
-	"github.com/evenkeel/evenkeel/internal/sim/trace"
 )
-
-// Deploy says that an owner gets another version: all its pods are made anew, a few at a time, as a Deployment does it.
-type Deploy struct {
-	Owner int
-	// At is how long after the beginning.
-	At time.Duration
-}
 
 // mostDeploys bounds how often a day an owner is deployed.
 const mostDeploys = 288
-
-// deploysOf tells when the owners of a fleet are deployed, by what a trace knows of the series of their first replicas.
-func deploysOf(shape *Shape, pods int, cpu *trace.Trace) (all []Deploy) {
-	steps := cpu.Steps()
-	for _, d := range cpu.Deploys {
-		for i := 0; i < pods; i += shape.ReplicasPerOwner {
-			series, shift := i%len(cpu.Series), i/len(cpu.Series)*apart
-			if series < d.First || series >= d.First+d.Count {
-				continue
-			}
-			step := ((d.Step-shift)%steps + steps) % steps
-			all = append(all, Deploy{Owner: i / shape.ReplicasPerOwner, At: time.Duration(step) * Step})
-		}
-	}
-	return all
-}
 
 // deploys are those of a run, in the order of their times: what the fleet says, and perDay more of each owner by lot. They are the
 // same whoever evicts.

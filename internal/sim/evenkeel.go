@@ -13,20 +13,10 @@ import (
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/steering"
 	"github.com/evenkeel/evenkeel/placement"
-	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
 	"github.com/evenkeel/evenkeel/usage"
 )
-
-// Policy is a policy as Evenkeel's rooms take it.
-type Policy struct {
-	// Observer lacks Sources, Now, Gated and Metrics, which a run has of its own.
-	Observer observer.Config
-	Args     *policy.RealUsageLowNodeUtilizationArgs
-	Options  realusage.Options
-	Evicting evictor.Settings
-}
 
 // evenkeel observes a world, steers its kube-scheduler and evicts, as its
 // Variant says. Production's own rooms decide; here is what they ask.
@@ -89,8 +79,8 @@ func (e *evenkeel) join(w *world) (err error) {
 	for _, pod := range w.pods() {
 		store.SetPod(pod)
 	}
-	w.watcher, w.told = e, func(now time.Time) { e.clock = now }
-	e.plugin, err = realusage.New(e.policy.Args, &handle{world: w, evict: e.evict}, realusage.Deps{
+	w.watcher = e
+	e.plugin, err = realusage.New(e.policy.Args, &handle{world: w, by: e}, realusage.Deps{
 		Half: e.evictor, Executor: e, Options: e.policy.Options,
 	})
 	return err

@@ -13,10 +13,15 @@ import (
 	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
 )
 
+// evicting is who evicts in a world: Evenkeel or upstream's plugin.
+type evicting interface {
+	evict(ctx context.Context, pod *v1.Pod) error
+}
+
 // handle is what the descheduler framework's plugins see of a world.
 type handle struct {
 	world     *world
-	evict     func(ctx context.Context, pod *v1.Pod) error
+	by        evicting
 	collector *metricscollector.MetricsCollector
 }
 
@@ -67,5 +72,5 @@ func (h *handle) PreEvictionFilter(*v1.Pod) bool { return true }
 
 // Evict implements frameworktypes.Evictor.
 func (h *handle) Evict(ctx context.Context, pod *v1.Pod, _ evictions.EvictOptions) error {
-	return h.evict(ctx, pod)
+	return h.by.evict(ctx, pod)
 }

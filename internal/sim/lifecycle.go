@@ -11,9 +11,6 @@ import (
 	"github.com/evenkeel/evenkeel/internal/sim/kubescheduler"
 )
 
-// errGone says that a pod is not there any more.
-var errGone = errors.New("the pod is gone")
-
 // evict ends a pod and has its replacement placed. It returns the node of the replacement, empty where none fits. As the API
 // server it refuses what a PodDisruptionBudget forbids.
 func (w *world) evict(uid types.UID, now time.Time) (node string, err error) {
@@ -83,59 +80,16 @@ func (w *world) replace(i int, now time.Time, away time.Duration) (string, error
 	return node, nil
 }
 
-// advance begins a step: what ends with the one before goes.
-func (w *world) advance(step int) error {
-	w.step, w.began = step, w.start.Add(time.Duration(step)*Step)
-	w.now = w.began
-	for i := range w.replicas {
-		r := &w.replicas[i]
-		r.demand, r.last, r.from, r.since = r.Replica.Demand(step), r.demand, max(0, r.from-Step), 0
-		if r.Until != step || step == 0 {
-			continue
-		}
-		w.giveUp(i)
-		if r.node < 0 {
-			continue
-		}
-		if w.watcher != nil {
-			w.watcher.ScaledDown(ownerOf(r.pod), 1)
-		}
-		if err := w.depart(i, w.began); err != nil {
-			return err
-		}
+// giveUp takes back the pod of a replica that waits for a node, because its owner wants another one instead.
+func (w *world) giveUp(i int) {
+	r := &w.replicas[i]
+	if r.waiting == nil {
+		return
 	}
-	return nil
-}
-
-// proceed begins a step and brings it to a time in it.
-func (w *world) proceed(step int, now time.Time) error {
-	if err := w.advance(step); err != nil {
-		return err
+	owner := ownerOf(r.waiting)
+	w.forget(r.waiting)
+	r.waiting = nil
+	if w.watcher != nil {
+		w.watcher.ScaledDown(owner, 1)
 	}
-	w.now = now
-	if err := w.pending(now); err != nil {
-		return err
-	}
-	return w.until(now)
-}
-
-// pending places the pods of replicas that begin with this step, and tries to place those that fitted nowhere before.
-func (w *world) pending(now time.Time) error {
-	for i := range w.replicas {
-		r := &w.replicas[i]
-		if r.node >= 0 || !r.Lives(w.step) {
-			continue
-		}
-		away := w.gap
-		if r.From == w.step && w.step > 0 {
-			away = 0 // its usage says when it began
-		}
-		if _, err := w.replace(i, now, away); err != nil {
-			return err
-		}
-		if away == 0 {
-			r.from = 0
-		}
-	}
-	return nil
 }

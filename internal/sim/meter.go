@@ -6,19 +6,6 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// meter adds up what nodes and pods use.
-type meter struct {
-	fleet *Fleet
-	// now is what each node's pods demand in the step, by the time they spend on it.
-	now []cluster.Percents
-	// lost is what replicas would have used while they had no running pod.
-	lost cluster.Percents
-	// past holds what each node was measured at, a row per step, nodes in order: at most what it has.
-	past [][]cluster.Amounts
-	// demands holds what each node was asked for, in percent of what it has.
-	demands [][]cluster.Percents
-}
-
 func newMeter(fleet *Fleet) *meter {
 	return &meter{fleet: fleet, now: make([]cluster.Percents, fleet.Nodes)}
 }
@@ -63,11 +50,11 @@ func (m *meter) end(w *world) {
 	measured := make([]cluster.Amounts, len(m.now))
 	demands := make([]cluster.Percents, len(m.now))
 	for i := range m.now {
-		system, most, capacity := m.fleet.system(i, len(m.past)), m.fleet.most(i), m.fleet.capacity(i)
+		system, machine := m.fleet.system(i, len(m.past)), &m.fleet.machines[i]
 		for k := range m.now[i] {
 			m.now[i][k] += float64(system[k])
-			measured[i][k] = min(int64(m.now[i][k]), most[k])
-			demands[i][k] = 100 * m.now[i][k] / float64(capacity[k])
+			measured[i][k] = min(int64(m.now[i][k]), machine.most[k])
+			demands[i][k] = 100 * m.now[i][k] / float64(machine.capacity[k])
 		}
 		m.now[i] = cluster.Percents{}
 	}

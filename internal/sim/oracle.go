@@ -8,11 +8,18 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
+// oracle knows what is to come.
+type oracle struct {
+	world *world
+	tally *tally
+	steps int // of the run
+}
+
 // arrange puts every replica where the coming hour wants it: those with the most to use first, each on the node with the
 // least to do by then. Moves are for nothing, so what it comes to is what no balancer reaches.
-func (p *player) arrange(step int, now time.Time) error {
-	w := p.world
-	loads, coming := p.coming(step)
+func (o *oracle) arrange(step int, now time.Time) error {
+	w := o.world
+	loads, coming := o.coming(step)
 	var order []int
 	for i := range w.replicas {
 		if w.replicas[i].Fixed && w.replicas[i].node >= 0 {
@@ -34,7 +41,7 @@ func (p *player) arrange(step int, now time.Time) error {
 			}
 		}
 		loads[best] = plus(loads[best], coming[i])
-		if err := p.shift(i, best, now); err != nil {
+		if err := o.shift(i, best, now); err != nil {
 			return err
 		}
 	}
@@ -42,10 +49,10 @@ func (p *player) arrange(step int, now time.Time) error {
 }
 
 // coming sums up what nodes by themselves and replicas use in the hour from a step on, in percent of a node of the mean size.
-func (p *player) coming(step int) (nodes, replicas []cluster.Percents) {
-	fleet := p.world.fleet
+func (o *oracle) coming(step int) (nodes, replicas []cluster.Percents) {
+	fleet := o.world.fleet
 	nodes, replicas = make([]cluster.Percents, fleet.Nodes), make([]cluster.Percents, len(fleet.Replicas))
-	for s := step; s < min(step+stepsPerHour, p.config.Steps); s++ {
+	for s := step; s < min(step+stepsPerHour, o.steps); s++ {
 		for n := range nodes {
 			nodes[n] = plus(nodes[n], fleet.system(n, s).PercentOf(fleet.Capacity))
 		}
@@ -74,8 +81,8 @@ func over(load, weight cluster.Percents) cluster.Percents {
 }
 
 // shift moves a replica to a node at once.
-func (p *player) shift(i, node int, now time.Time) error {
-	w := p.world
+func (o *oracle) shift(i, node int, now time.Time) error {
+	w := o.world
 	from := w.replicas[i].node
 	if from == node {
 		return nil
@@ -84,7 +91,7 @@ func (p *player) shift(i, node int, now time.Time) error {
 		if err := w.detach(i); err != nil {
 			return err
 		}
-		p.tally.moved(w.nodes[from].Name, w.nodes[node].Name, "", i)
+		o.tally.moved(w.nodes[from].Name, w.nodes[node].Name, "", i)
 	}
 	return w.bind(i, w.newPod(i, now), w.nodes[node].Name, now)
 }

@@ -3,15 +3,14 @@ package sim
 import (
 	"context"
 	"fmt"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/placement"
-	"github.com/evenkeel/evenkeel/safeguards"
 )
 
 var (
@@ -25,17 +24,13 @@ func (e *evenkeel) SetPod(pod *v1.Pod) { e.observer.Store().SetPod(pod) }
 // DeletePod implements watcher.
 func (e *evenkeel) DeletePod(pod *v1.Pod) { e.observer.Store().DeletePod(pod.Namespace, pod.Name) }
 
+// Passed implements watcher.
+func (e *evenkeel) Passed(now time.Time) { e.clock = now }
+
 // ScaledDown implements watcher: an owner that wants fewer pods replaces as many
 // fewer of those that were evicted.
 func (e *evenkeel) ScaledDown(ownerUID string, by int) {
 	e.observer.Ledger().CancelOwner(ownerUID, by, e.clock)
-}
-
-func ownerOf(pod *v1.Pod) string {
-	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
-		return string(owner.UID)
-	}
-	return ""
 }
 
 // Pod implements evictor.Cluster.
@@ -99,26 +94,4 @@ func (e *evenkeel) Session(context.Context) (*placement.Session, error) {
 	return e.filters.Begin(), nil
 }
 
-// unattended is the evicting client of a run: nobody pauses it, and nothing has
-// to be stored.
-type unattended struct{}
-
 var _ evictor.Evictions = unattended{}
-
-// Commit implements evictor.Evictions.
-func (unattended) Commit(context.Context) error { return nil }
-
-// Announced implements evictor.Evictions.
-func (unattended) Announced(context.Context) {}
-
-// Permits implements evictor.Evictions.
-func (unattended) Permits(context.Context) error { return nil }
-
-// Evicted implements evictor.Evictions: the watch is never behind.
-func (unattended) Evicted(string) bool { return false }
-
-// Calls implements evictor.Evictions.
-func (unattended) Calls() []safeguards.Call { return nil }
-
-// DryRun implements evictor.Evictions.
-func (unattended) DryRun() bool { return false }

@@ -3,10 +3,10 @@ package sim
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -36,11 +36,49 @@ func (w *world) newPod(i int, at time.Time) *v1.Pod {
 func (w *world) containersOf(requests cluster.Amounts) []v1.Container {
 	containers := w.containers[requests]
 	if containers == nil {
-		containers = []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{Requests: v1.ResourceList{
-			v1.ResourceCPU:    *resource.NewMilliQuantity(requests[cluster.CPU], resource.DecimalSI),
-			v1.ResourceMemory: *resource.NewQuantity(requests[cluster.Memory], resource.BinarySI),
-		}}}}
+		containers = []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{Requests: listOf(requests)}}}
 		w.containers[requests] = containers
 	}
 	return containers
+}
+
+// podOf makes a pod by its replica's template.
+func (w *world) podOf(r *replica, at time.Time) *v1.Pod {
+	pod := r.template.DeepCopy()
+	pod.Name = fmt.Sprintf("%s-%06d", pod.GenerateName, w.made)
+	pod.UID, pod.ResourceVersion = types.UID("pod-"+strconv.Itoa(w.made)), strconv.Itoa(w.made)
+	pod.CreationTimestamp = metav1.NewTime(at)
+	return pod
+}
+
+// version is the newest of an owner whose pods are plain.
+func (w *world) version(owner int) *plain {
+	o := &w.owners[owner]
+	if o.plain == nil || o.plainAs != o.template {
+		name := plainOwner(owner)
+		v := newVersion(name, types.UID(name), o.template)
+		o.plainAs, o.plain = o.template, &plain{
+			version: v,
+			labels:  map[string]string{"app": name, "pod-template-hash": v.hash},
+			owners:  []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: v.set, UID: v.uid, Controller: new(true)}},
+		}
+	}
+	return o.plain
+}
+
+// versioned makes a recorded pod one of its owner's newest version. One of the version that was recorded stays as it was.
+func (w *world) versioned(pod *v1.Pod, owner int) *v1.Pod {
+	number := w.owners[owner].template
+	if number == 0 || len(pod.OwnerReferences) == 0 {
+		return pod
+	}
+	set := &pod.OwnerReferences[0]
+	name := strings.TrimSuffix(set.Name, "-"+pod.Labels["pod-template-hash"])
+	next := newVersion(name, set.UID, number)
+	set.Name, set.UID = next.set, next.uid
+	if pod.Labels == nil {
+		pod.Labels = map[string]string{}
+	}
+	pod.Labels["pod-template-hash"] = next.hash
+	return pod
 }

@@ -12,27 +12,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/cluster/informed"
 	"github.com/evenkeel/evenkeel/internal/sim/recording"
 )
-
-// Recorded says how a fleet is made of a recording.
-type Recorded struct {
-	Name      string
-	Recording *recording.Recording
-	// Stretch plays every reading as a step of its own, however little time is between two.
-	Stretch bool
-	Seed    uint64
-}
-
-// Assumed is what a recording does not tell, or a replay does not do.
-type Assumed struct {
-	// LaterNodes came after the first reading and are left out, with the LaterPods that belong to them.
-	LaterNodes, LaterPods int
-	// Unmeasured pods were never measured: they use what others of their template do, else what they request.
-	Unmeasured int
-}
 
 // NewRecordedFleet makes the fleet of a recording: its nodes, with what they use beside their pods, and its pods, where they
 // were at first and as long as they were there.
@@ -57,19 +39,6 @@ func NewRecordedFleet(r Recorded) (*Fleet, Assumed, error) {
 	b.system()
 	b.sort()
 	return b.fleet, b.assumed, nil
-}
-
-// recordedFleet is a fleet that is being made.
-type recordedFleet struct {
-	*Recorded
-	// per is how many readings make a step.
-	per     int
-	fleet   *Fleet
-	assumed Assumed
-	// node is the recorded node of each replica.
-	node []int
-	// means hold what measured pods of a template use on average.
-	means map[int]cluster.Percents
 }
 
 func (b *recordedFleet) nodes() {

@@ -116,3 +116,33 @@ func (b *recordedFleet) system() {
 		}
 	}
 }
+
+// Recorded says how a fleet is made of a recording.
+type Recorded struct {
+	Name      string
+	Recording *recording.Recording
+	// Stretch plays every reading as a step of its own, however little time is between two.
+	Stretch bool
+	Seed    uint64
+}
+
+// Assumed is what a recording does not tell, or a replay does not do.
+type Assumed struct {
+	// LaterNodes came after the first reading and are left out, with the LaterPods that belong to them.
+	LaterNodes, LaterPods int
+	// Unmeasured pods were never measured: they use what others of their template do, else what they request.
+	Unmeasured int
+}
+
+// recordedFleet is a fleet that is being made.
+type recordedFleet struct {
+	*Recorded
+	// per is how many readings make a step.
+	per     int
+	fleet   *Fleet
+	assumed Assumed
+	// node is the recorded node of each replica.
+	node []int
+	// means hold what measured pods of a template use on average.
+	means map[int]cluster.Percents
+}

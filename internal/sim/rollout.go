@@ -8,47 +8,12 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 
 	"github.com/evenkeel/evenkeel/internal/sim/kubescheduler"
 )
 
 // surgePercent is the share of an owner's pods that a rollout makes before as many old ones go: a Deployment's default.
 const surgePercent = 25
-
-// rollout is a Deploy on its way.
-type rollout struct {
-	// due is when the next pods are replaced.
-	due   time.Time
-	owner int
-	// template is the one that comes in.
-	template int
-	// left are the replicas whose pods are still of the one before.
-	left []int
-}
-
-// owning is what is known of an owner.
-type owning struct {
-	replicas []int
-	// template counts its versions; rolled is when the last one began to come in, rolling says that it still does.
-	template int
-	rolled   time.Time
-	rolling  bool
-	// plain is the newest version of plain pods, as which template it was.
-	plain   *plain
-	plainAs int
-	budget  []*policyv1.PodDisruptionBudget
-}
-
-// wanted is how many pods an owner wants now.
-func (w *world) wanted(owner int) (n int) {
-	for _, i := range w.owners[owner].replicas {
-		if w.replicas[i].Lives(w.step) {
-			n++
-		}
-	}
-	return n
-}
 
 // until lets time pass, and with it the rollouts go on. What was due while nobody looked happens now.
 func (w *world) until(now time.Time) error {
@@ -59,20 +24,13 @@ func (w *world) until(now time.Time) error {
 			return nil
 		}
 		w.now = later(w.now, r.due)
-		if w.told != nil {
-			w.told(w.now)
+		if w.watcher != nil {
+			w.watcher.Passed(w.now)
 		}
 		if err := w.roll(r); err != nil {
 			return fmt.Errorf("rolling out version %d of owner %d: %w", r.template, r.owner, err)
 		}
 	}
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }
 
 // dueBy takes out the rollout that goes on first, or that begins first, by a time; nil without one.
@@ -186,30 +144,4 @@ func (w *world) takeOver(newcomers []newcomer) error {
 		w.runs(n.replica, w.now, 0)
 	}
 	return nil
-}
-
-// giveUp takes back the pod of a replica that waits for a node, because its owner wants another one instead.
-func (w *world) giveUp(i int) {
-	r := &w.replicas[i]
-	if r.waiting == nil {
-		return
-	}
-	owner := ownerOf(r.waiting)
-	w.forget(r.waiting)
-	r.waiting = nil
-	if w.watcher != nil {
-		w.watcher.ScaledDown(owner, 1)
-	}
-}
-
-func (w *world) tell(pod *v1.Pod) {
-	if w.watcher != nil {
-		w.watcher.SetPod(pod)
-	}
-}
-
-func (w *world) forget(pod *v1.Pod) {
-	if w.watcher != nil {
-		w.watcher.DeletePod(pod)
-	}
 }

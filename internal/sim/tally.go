@@ -4,8 +4,6 @@ import (
 	"math"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
@@ -56,12 +54,6 @@ func (t *tally) moved(from, to, plan string, replica int) {
 	}
 	t.left[replica] = move
 	t.moves = append(t.moves, move)
-}
-
-// replicaOf finds a pod's place.
-func (w *world) replicaOf(uid string) (int, bool) {
-	i, ok := w.byUID[types.UID(uid)]
-	return i, ok
 }
 
 // Result is what a variant came to. Shares and deviations are means over the scored steps; docs/simulate.md has the formulas.
@@ -147,8 +139,6 @@ func (t *tally) result(c *Config, name string) Result {
 	return r
 }
 
-const stepsPerHour = int(time.Hour / Step)
-
 // shares counts node-time above the line, and demand above what there is.
 func (r *Result) shares(rows [][]cluster.Percents, fleet *Fleet, line float64) {
 	var hot, memoryHot, over, all float64
@@ -176,7 +166,7 @@ func (r *Result) shares(rows [][]cluster.Percents, fleet *Fleet, line float64) {
 func totalCPU(rows [][]cluster.Percents, fleet *Fleet) (total float64) {
 	for _, row := range rows {
 		for n, node := range row {
-			total += node[cluster.CPU] / 100 * float64(fleet.capacity(n)[cluster.CPU])
+			total += node[cluster.CPU] / 100 * float64(fleet.machines[n].capacity[cluster.CPU])
 		}
 	}
 	return total

@@ -8,7 +8,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	listers "k8s.io/client-go/listers/core/v1"
@@ -21,11 +20,6 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 )
-
-// Upstream is upstream's LowNodeUtilization with its own arguments.
-type Upstream struct {
-	Args *nodeutilization.LowNodeUtilizationArgs
-}
 
 // upstream runs LowNodeUtilization on a world.
 type upstream struct {
@@ -43,7 +37,7 @@ const upstreamPace = 20 * time.Millisecond
 
 func newUpstream(ctx context.Context, config *Upstream, seed uint64, w *world, t *tally) (*upstream, error) {
 	u := &upstream{world: w, tally: t, random: rand.New(rand.NewPCG(seed, 4))} //nolint:gosec // reproducible on purpose
-	u.handle = &handle{world: w, evict: u.evict}
+	u.handle = &handle{world: w, by: u}
 	plugin, err := nodeutilization.NewLowNodeUtilization(ctx, config.Args, u.handle)
 	if err != nil {
 		return nil, fmt.Errorf("making upstream's LowNodeUtilization: %w", err)
@@ -175,11 +169,4 @@ func (m podMetrics) Get(_ context.Context, name string, _ metav1.GetOptions) (*v
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Containers: []v1beta1.ContainerMetrics{{Name: "c", Usage: listOf(m.world.replicas[i].last)}},
 	}, nil
-}
-
-func listOf(amounts cluster.Amounts) v1.ResourceList {
-	return v1.ResourceList{
-		v1.ResourceCPU:    *resource.NewMilliQuantity(amounts[cluster.CPU], resource.DecimalSI),
-		v1.ResourceMemory: *resource.NewQuantity(amounts[cluster.Memory], resource.BinarySI),
-	}
 }

@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"strconv"
-	"strings"
 
-	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
@@ -37,36 +35,4 @@ type plain struct {
 	owners []metav1.OwnerReference
 }
 
-// version is the newest of an owner whose pods are plain.
-func (w *world) version(owner int) *plain {
-	o := &w.owners[owner]
-	if o.plain == nil || o.plainAs != o.template {
-		name := plainOwner(owner)
-		v := newVersion(name, types.UID(name), o.template)
-		o.plainAs, o.plain = o.template, &plain{
-			version: v,
-			labels:  map[string]string{"app": name, "pod-template-hash": v.hash},
-			owners:  []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: v.set, UID: v.uid, Controller: new(true)}},
-		}
-	}
-	return o.plain
-}
-
 func plainOwner(owner int) string { return "set-" + strconv.Itoa(owner) }
-
-// versioned makes a recorded pod one of its owner's newest version. One of the version that was recorded stays as it was.
-func (w *world) versioned(pod *v1.Pod, owner int) *v1.Pod {
-	number := w.owners[owner].template
-	if number == 0 || len(pod.OwnerReferences) == 0 {
-		return pod
-	}
-	set := &pod.OwnerReferences[0]
-	name := strings.TrimSuffix(set.Name, "-"+pod.Labels["pod-template-hash"])
-	next := newVersion(name, set.UID, number)
-	set.Name, set.UID = next.set, next.uid
-	if pod.Labels == nil {
-		pod.Labels = map[string]string{}
-	}
-	pod.Labels["pod-template-hash"] = next.hash
-	return pod
-}

@@ -1,13 +1,13 @@
 package sim
 
 import (
-	"context"
-	"fmt"
+	"errors"
 	"slices"
 	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -21,6 +21,8 @@ type watcher interface {
 	DeletePod(pod *v1.Pod)
 	// ScaledDown tells of an owner that wants fewer pods.
 	ScaledDown(ownerUID string, by int)
+	// Passed tells what time it is before a rollout goes on.
+	Passed(now time.Time)
 }
 
 // world is the cluster of one run.
@@ -29,8 +31,7 @@ type world struct {
 	nodes     []*v1.Node
 	index     map[string]int
 	scheduler *kubescheduler.Scheduler
-	watcher   watcher             // may be nil
-	told      func(now time.Time) // may be nil: told what time it is before a rollout goes on
+	watcher   watcher // may be nil
 	gap       time.Duration
 	// maxUnavailable is the share of an owner's pods, in percent, that its PodDisruptionBudget lets be away.
 	maxUnavailable int
@@ -77,68 +78,6 @@ const namespace = "fleet"
 // beginning is when every run begins: a Monday.
 var beginning = time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 
-func newWorld(ctx context.Context, fleet *Fleet, config kubescheduler.Config, gap time.Duration) (*world, error) {
-	w := &world{
-		fleet: fleet, index: map[string]int{}, gap: gap, byUID: map[types.UID]int{}, names: map[string]int{}, containers: map[cluster.Amounts][]v1.Container{},
-		replicas: make([]replica, len(fleet.Replicas)), assigned: make([][]*v1.Pod, fleet.Nodes),
-		start: beginning, began: beginning, now: beginning, usage: newMeter(fleet), owners: make([]owning, fleet.Owners),
-		maxUnavailable: noBudget,
-	}
-	for i := range fleet.Nodes {
-		node := fleet.node(i)
-		w.nodes, w.index[node.Name] = append(w.nodes, node), i
-	}
-	scheduler, err := kubescheduler.New(ctx, config, w.nodes)
-	if err != nil {
-		return nil, err
-	}
-	w.scheduler = scheduler
-	for i := range w.replicas {
-		w.replicas[i] = replica{Replica: &fleet.Replicas[i], node: -1}
-		owner := &w.owners[fleet.Replicas[i].Owner]
-		owner.replicas = append(owner.replicas, i)
-	}
-	return w, nil
-}
-
-// populate places the first pods of the replicas that are there from the beginning, without anybody watching: where the fleet
-// says it, and the others as kube-scheduler has it.
-func (w *world) populate() error {
-	if err := w.settle(); err != nil {
-		return err
-	}
-	for _, i := range w.fleet.order() {
-		if w.replicas[i].node >= 0 || w.replicas[i].From > 0 {
-			continue
-		}
-		pod := w.newPod(i, w.start.Add(-24*time.Hour))
-		node, err := w.scheduler.Place(pod)
-		if err != nil {
-			return fmt.Errorf("placing pod %d of %d at first: %w", w.made, len(w.replicas), err)
-		}
-		if err := w.bind(i, pod, node, w.start.Add(-24*time.Hour)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// adopt takes the places of another world's pods over.
-func (w *world) adopt(places []string) error {
-	began := w.start.Add(-24 * time.Hour)
-	for _, i := range byPlace(places) {
-		if places[i] == "" {
-			continue
-		}
-		w.made = i // so that the order does not show in the names
-		if err := w.bind(i, w.newPod(i, began), places[i], began); err != nil {
-			return err
-		}
-	}
-	w.made = len(places)
-	return nil
-}
-
 // byPlace orders replicas by their nodes. Pods that are made together lie together in memory, and with many of them most of
 // the time that a step takes is spent on reaching them, node by node.
 func byPlace(places []string) []int {
@@ -160,47 +99,6 @@ func (w *world) places() []string {
 	return places
 }
 
-// bind gives a replica's pod its node.
-func (w *world) bind(i int, pod *v1.Pod, name string, at time.Time) error {
-	bound, err := w.land(pod, name, at)
-	if err != nil {
-		return err
-	}
-	w.seat(i, bound, at)
-	return nil
-}
-
-// land puts a pod on a node, and everybody is told.
-func (w *world) land(pod *v1.Pod, name string, at time.Time) (*v1.Pod, error) {
-	bound := new(*pod) // nobody changes what they share
-	bound.Spec.NodeName = name
-	bound.ResourceVersion += ".1"
-	started := metav1.NewTime(at)
-	bound.Status = v1.PodStatus{
-		Phase: v1.PodRunning, StartTime: &started, Conditions: []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue}},
-	}
-	if err := w.scheduler.Add(bound); err != nil {
-		return nil, err
-	}
-	w.tell(bound)
-	return bound, nil
-}
-
-// seat makes a pod that is on a node the one that fills a replica.
-func (w *world) seat(i int, bound *v1.Pod, at time.Time) {
-	r := &w.replicas[i]
-	r.pod, r.node, r.waiting, r.born = bound, w.index[bound.Spec.NodeName], nil, at
-	r.place = len(w.assigned[r.node])
-	w.assigned[r.node] = append(w.assigned[r.node], bound)
-	w.byUID[bound.UID], w.names[bound.Name] = i, i
-}
-
-// runs says from when on a replica's pod, bound now, is there for its work.
-func (w *world) runs(i int, now time.Time, away time.Duration) {
-	r := &w.replicas[i]
-	r.away, r.ready, r.from = away, now.Add(away), now.Sub(w.began)+away
-}
-
 // pods lists the bound pods, node by node.
 func (w *world) pods() []*v1.Pod { return slices.Concat(w.assigned...) }
 
@@ -209,3 +107,90 @@ func (w *world) byName(name string) (int, bool) {
 	i, ok := w.names[name]
 	return i, ok
 }
+
+// noBudget is the share of an owner's pods from which on a PodDisruptionBudget would forbid nothing, so that there is none.
+const noBudget = 100
+
+// errGone says that a pod is not there any more.
+var errGone = errors.New("the pod is gone")
+
+// meter adds up what nodes and pods use.
+type meter struct {
+	fleet *Fleet
+	// now is what each node's pods demand in the step, by the time they spend on it.
+	now []cluster.Percents
+	// lost is what replicas would have used while they had no running pod.
+	lost cluster.Percents
+	// past holds what each node was measured at, a row per step, nodes in order: at most what it has.
+	past [][]cluster.Amounts
+	// demands holds what each node was asked for, in percent of what it has.
+	demands [][]cluster.Percents
+}
+
+func ownerOf(pod *v1.Pod) string {
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+		return string(owner.UID)
+	}
+	return ""
+}
+
+// rollout is a Deploy on its way.
+type rollout struct {
+	// due is when the next pods are replaced.
+	due   time.Time
+	owner int
+	// template is the one that comes in.
+	template int
+	// left are the replicas whose pods are still of the one before.
+	left []int
+}
+
+// owning is what is known of an owner.
+type owning struct {
+	replicas []int
+	// template counts its versions; rolled is when the last one began to come in, rolling says that it still does.
+	template int
+	rolled   time.Time
+	rolling  bool
+	// plain is the newest version of plain pods, as which template it was.
+	plain   *plain
+	plainAs int
+	budget  []*policyv1.PodDisruptionBudget
+}
+
+// wanted is how many pods an owner wants now.
+func (w *world) wanted(owner int) (n int) {
+	for _, i := range w.owners[owner].replicas {
+		if w.replicas[i].Lives(w.step) {
+			n++
+		}
+	}
+	return n
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+func (w *world) tell(pod *v1.Pod) {
+	if w.watcher != nil {
+		w.watcher.SetPod(pod)
+	}
+}
+
+func (w *world) forget(pod *v1.Pod) {
+	if w.watcher != nil {
+		w.watcher.DeletePod(pod)
+	}
+}
+
+// replicaOf finds a pod's place.
+func (w *world) replicaOf(uid string) (int, bool) {
+	i, ok := w.byUID[types.UID(uid)]
+	return i, ok
+}
+
+const stepsPerHour = int(time.Hour / Step)

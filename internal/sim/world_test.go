@@ -26,6 +26,7 @@ type onlooker struct {
 func (o *onlooker) SetPod(pod *v1.Pod)          { o.pods[pod.Name] = pod }
 func (o *onlooker) DeletePod(pod *v1.Pod)       { delete(o.pods, pod.Name) }
 func (o *onlooker) ScaledDown(_ string, by int) { o.scaled += by }
+func (o *onlooker) Passed(time.Time)            {}
 
 // fleetOf makes a fleet of pods that use half of what they have, ten to an owner, and request so much of the nodes.
 func fleetOf(t *testing.T, pods int, requested float64) *Fleet {

@@ -1,0 +1,88 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/sim/kubescheduler"
+)
+
+// settle binds the pods whose first node the fleet says.
+func (w *world) settle() error {
+	for i := range w.replicas {
+		if home := w.replicas[i].Home; home != "" && w.replicas[i].From == 0 {
+			at := w.start.Add(-24 * time.Hour)
+			if err := w.bind(i, w.newPod(i, at), home, at); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func newWorld(ctx context.Context, fleet *Fleet, config kubescheduler.Config, gap time.Duration) (*world, error) {
+	w := &world{
+		fleet: fleet, index: map[string]int{}, gap: gap, byUID: map[types.UID]int{}, names: map[string]int{}, containers: map[cluster.Amounts][]v1.Container{},
+		replicas: make([]replica, len(fleet.Replicas)), assigned: make([][]*v1.Pod, fleet.Nodes),
+		start: beginning, began: beginning, now: beginning, usage: newMeter(fleet), owners: make([]owning, fleet.Owners),
+		maxUnavailable: noBudget,
+	}
+	for i := range fleet.Nodes {
+		node := fleet.machines[i].node
+		w.nodes, w.index[node.Name] = append(w.nodes, node), i
+	}
+	scheduler, err := kubescheduler.New(ctx, config, w.nodes)
+	if err != nil {
+		return nil, err
+	}
+	w.scheduler = scheduler
+	for i := range w.replicas {
+		w.replicas[i] = replica{Replica: &fleet.Replicas[i], node: -1}
+		owner := &w.owners[fleet.Replicas[i].Owner]
+		owner.replicas = append(owner.replicas, i)
+	}
+	return w, nil
+}
+
+// populate places the first pods of the replicas that are there from the beginning, without anybody watching: where the fleet
+// says it, and the others as kube-scheduler has it.
+func (w *world) populate() error {
+	if err := w.settle(); err != nil {
+		return err
+	}
+	for _, i := range w.fleet.order() {
+		if w.replicas[i].node >= 0 || w.replicas[i].From > 0 {
+			continue
+		}
+		pod := w.newPod(i, w.start.Add(-24*time.Hour))
+		node, err := w.scheduler.Place(pod)
+		if err != nil {
+			return fmt.Errorf("placing pod %d of %d at first: %w", w.made, len(w.replicas), err)
+		}
+		if err := w.bind(i, pod, node, w.start.Add(-24*time.Hour)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// adopt takes the places of another world's pods over.
+func (w *world) adopt(places []string) error {
+	began := w.start.Add(-24 * time.Hour)
+	for _, i := range byPlace(places) {
+		if places[i] == "" {
+			continue
+		}
+		w.made = i // so that the order does not show in the names
+		if err := w.bind(i, w.newPod(i, began), places[i], began); err != nil {
+			return err
+		}
+	}
+	w.made = len(places)
+	return nil
+}

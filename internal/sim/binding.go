@@ -1,0 +1,49 @@
+package sim
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// bind gives a replica's pod its node.
+func (w *world) bind(i int, pod *v1.Pod, name string, at time.Time) error {
+	bound, err := w.land(pod, name, at)
+	if err != nil {
+		return err
+	}
+	w.seat(i, bound, at)
+	return nil
+}
+
+// land puts a pod on a node, and everybody is told.
+func (w *world) land(pod *v1.Pod, name string, at time.Time) (*v1.Pod, error) {
+	bound := new(*pod) // nobody changes what they share
+	bound.Spec.NodeName = name
+	bound.ResourceVersion += ".1"
+	started := metav1.NewTime(at)
+	bound.Status = v1.PodStatus{
+		Phase: v1.PodRunning, StartTime: &started, Conditions: []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue}},
+	}
+	if err := w.scheduler.Add(bound); err != nil {
+		return nil, err
+	}
+	w.tell(bound)
+	return bound, nil
+}
+
+// seat makes a pod that is on a node the one that fills a replica.
+func (w *world) seat(i int, bound *v1.Pod, at time.Time) {
+	r := &w.replicas[i]
+	r.pod, r.node, r.waiting, r.born = bound, w.index[bound.Spec.NodeName], nil, at
+	r.place = len(w.assigned[r.node])
+	w.assigned[r.node] = append(w.assigned[r.node], bound)
+	w.byUID[bound.UID], w.names[bound.Name] = i, i
+}
+
+// runs says from when on a replica's pod, bound now, is there for its work.
+func (w *world) runs(i int, now time.Time, away time.Duration) {
+	r := &w.replicas[i]
+	r.away, r.ready, r.from = away, now.Add(away), now.Sub(w.began)+away
+}

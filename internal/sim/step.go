@@ -1,0 +1,60 @@
+package sim
+
+import "time"
+
+// advance begins a step: what ends with the one before goes.
+func (w *world) advance(step int) error {
+	w.step, w.began = step, w.start.Add(time.Duration(step)*Step)
+	w.now = w.began
+	for i := range w.replicas {
+		r := &w.replicas[i]
+		r.demand, r.last, r.from, r.since = r.Replica.Demand(step), r.demand, max(0, r.from-Step), 0
+		if r.Until != step || step == 0 {
+			continue
+		}
+		w.giveUp(i)
+		if r.node < 0 {
+			continue
+		}
+		if w.watcher != nil {
+			w.watcher.ScaledDown(ownerOf(r.pod), 1)
+		}
+		if err := w.depart(i, w.began); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// proceed begins a step and brings it to a time in it.
+func (w *world) proceed(step int, now time.Time) error {
+	if err := w.advance(step); err != nil {
+		return err
+	}
+	w.now = now
+	if err := w.pending(now); err != nil {
+		return err
+	}
+	return w.until(now)
+}
+
+// pending places the pods of replicas that begin with this step, and tries to place those that fitted nowhere before.
+func (w *world) pending(now time.Time) error {
+	for i := range w.replicas {
+		r := &w.replicas[i]
+		if r.node >= 0 || !r.Lives(w.step) {
+			continue
+		}
+		away := w.gap
+		if r.From == w.step && w.step > 0 {
+			away = 0 // its usage says when it began
+		}
+		if _, err := w.replace(i, now, away); err != nil {
+			return err
+		}
+		if away == 0 {
+			r.from = 0
+		}
+	}
+	return nil
+}

@@ -1,0 +1,29 @@
+package sim
+
+import (
+	"context"
+
+	"github.com/evenkeel/evenkeel/safeguards"
+)
+
+// unattended is the evicting client of a run: nobody pauses it, and nothing has
+// to be stored.
+type unattended struct{}
+
+// Commit implements evictor.Evictions.
+func (unattended) Commit(context.Context) error { return nil }
+
+// Announced implements evictor.Evictions.
+func (unattended) Announced(context.Context) {}
+
+// Permits implements evictor.Evictions.
+func (unattended) Permits(context.Context) error { return nil }
+
+// Evicted implements evictor.Evictions: the watch is never behind.
+func (unattended) Evicted(string) bool { return false }
+
+// Calls implements evictor.Evictions.
+func (unattended) Calls() []safeguards.Call { return nil }
+
+// DryRun implements evictor.Evictions.
+func (unattended) DryRun() bool { return false }
