@@ -31,6 +31,10 @@ type Node struct {
 	Leaving string
 }
 
+// NodeIndex is the place of a node in a Snapshot, and wherever figures of its
+// nodes are kept in that order. A negative one is no node of it.
+type NodeIndex int32
+
 // Closed says why the node takes no moved pod whatever its usage; empty where it
 // may take one.
 func (n *Node) Closed() string {

@@ -65,7 +65,7 @@ func (e *Evictor) recheck(move *Move) reasons.Reason {
 // lands reports whether a destination still takes the pod.
 func (e *Evictor) lands(latest *observer.Observation, to int, move *Move) bool {
 	node := &latest.View.Snapshot.Nodes[to].Node
-	_, known := latest.Board.Predicted(int32(to)) //nolint:gosec // a cluster has fewer than 2^31 nodes
+	_, known := latest.Board.Predicted(cluster.NodeIndex(to))
 	if !known || !node.Ready || !node.Schedulable || node.Leaving != "" {
 		return false
 	}
@@ -73,7 +73,7 @@ func (e *Evictor) lands(latest *observer.Observation, to int, move *Move) bool {
 	if e.Moving(move.PodUID) {
 		arriving = cluster.Amounts{} // it is reserved, and so part of what is predicted
 	}
-	return latest.Board.Lands(int32(to), arriving) //nolint:gosec // as above
+	return latest.Board.Lands(cluster.NodeIndex(to), arriving)
 }
 
 // stillHot reports whether a node is above its evict line without the pods that

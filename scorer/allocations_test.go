@@ -7,6 +7,8 @@ package scorer
 import (
 	"testing"
 	"time"
+
+	"github.com/evenkeel/evenkeel/cluster"
 )
 
 // Answering a request allocates nothing, however many nodes it names.
@@ -20,7 +22,7 @@ func TestAnswersDoNotAllocate(t *testing.T) {
 	for what, answer := range map[string]func(){
 		"Accepts": func() { b.Accepts(7, pod) },
 		"Score":   func() { b.Score(request, pod, scores) },
-		"Best":    func() { b.Best(request, pod, func(i int32) bool { return i == 3 }) },
+		"Best":    func() { b.Best(request, pod, func(i cluster.NodeIndex) bool { return i == 3 }) },
 		"Adjust":  func() { b.Adjust("q", pod) },
 		"Node":    func() { b.Node(name) },
 	} {

@@ -79,10 +79,10 @@ func testConfig() lined {
 }
 
 // indices are the nodes of a request; -1 is a node the board does not know.
-func indices(n int) []int32 {
-	all := make([]int32, n)
+func indices(n int) []cluster.NodeIndex {
+	all := make([]cluster.NodeIndex, n)
 	for i := range all {
-		all[i] = int32(i)
+		all[i] = cluster.NodeIndex(i)
 	}
 	return all
 }

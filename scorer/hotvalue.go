@@ -60,7 +60,7 @@ func (h *hotValue) add(node int, at time.Time) {
 	}
 }
 
-func (h *hotValue) of(node int32) int {
+func (h *hotValue) of(node cluster.NodeIndex) int {
 	hot, first := 0, int(node)*len(h.terms)
 	for t := range h.terms {
 		hot += int(h.bound[first+t].Load()) / h.terms[t].count

@@ -153,7 +153,7 @@ func TestScoreWithHotValue(t *testing.T) {
 func TestHotValueOfStrangers(t *testing.T) {
 	b := boundBoard(t, []HotTerm{{Within: time.Minute, Count: 1}}, times(2, 0))
 	scores := make([]int8, 3)
-	b.Score([]int32{-1, 0, 9}, pod, scores)
+	b.Score([]cluster.NodeIndex{-1, 0, 9}, pod, scores)
 	if diff := cmp.Diff([]int8{5, 3, 5}, scores); diff != "" {
 		t.Errorf("scores (-want +got):\n%s", diff)
 	}
@@ -162,7 +162,7 @@ func TestHotValueOfStrangers(t *testing.T) {
 // Hot values order equals by usage; they are no reason to refuse a landing or to choose another.
 func TestHotValueLeavesLandingsAlone(t *testing.T) {
 	b := boundBoard(t, []HotTerm{{Within: time.Minute, Count: 1}}, times(50, 0), []time.Duration{})
-	if !b.Accepts(0, pod) || b.Best(indices(2), pod, func(int32) bool { return false }) != 0 {
+	if !b.Accepts(0, pod) || b.Best(indices(2), pod, func(cluster.NodeIndex) bool { return false }) != 0 {
 		t.Error("want a node with a hot value to be a landing like any other")
 	}
 }

@@ -255,7 +255,7 @@ func TestMeasuredLimits(t *testing.T) {
 			if got := b.Lands(0, pod); got != tc.want {
 				t.Errorf("may be landed on: %v, want %v", got, tc.want)
 			}
-			if got := b.Best(indices(1), pod, func(int32) bool { return false }) == 0; got != tc.want {
+			if got := b.Best(indices(1), pod, func(cluster.NodeIndex) bool { return false }) == 0; got != tc.want {
 				t.Errorf("is a destination: %v, want %v", got, tc.want)
 			}
 			if !b.Accepts(-1, pod) || !b.Accepts(7, pod) {

@@ -22,18 +22,18 @@ func TestAppendRefusedAgreesWithAccepts(t *testing.T) {
 		}
 		b := boardOf(t, testConfig(), nodes...)
 		asked := cluster.Amounts{random.Int64N(3000), random.Int64N(20) * gib}
-		want := []int32{-7}
+		want := []cluster.NodeIndex{-7}
 		for _, i := range indices(len(nodes)) {
 			if !b.Accepts(i, asked) {
 				want = append(want, i)
 			}
 		}
-		if diff := cmp.Diff(want, b.AppendRefused([]int32{-7}, asked)); diff != "" {
+		if diff := cmp.Diff(want, b.AppendRefused([]cluster.NodeIndex{-7}, asked)); diff != "" {
 			t.Fatalf("nodes %v with %v (-each +all):\n%s", nodes, asked, diff)
 		}
-		asking := append(indices(len(nodes)), -1, int32(len(nodes)))
+		asking := append(indices(len(nodes)), -1, cluster.NodeIndex(len(nodes)))
 		random.Shuffle(len(asking), func(i, j int) { asking[i], asking[j] = asking[j], asking[i] })
-		got := []int32{}
+		got := []cluster.NodeIndex{}
 		for k := range b.Refused(asking, asked) {
 			got = append(got, asking[k])
 		}

@@ -9,8 +9,8 @@ import (
 
 // Best returns the node of a request that would be the coolest with the pod on it among those that are known and where it may
 // land, except the excluded one, or -1. Hot values do not count. Ties go to the lower index, so the answer is deterministic.
-func (b *Board) Best(nodes []int32, pod cluster.Amounts, excluded func(int32) bool) int32 {
-	best, lowest := int32(-1), math.Inf(1)
+func (b *Board) Best(nodes []cluster.NodeIndex, pod cluster.Amounts, excluded func(cluster.NodeIndex) bool) cluster.NodeIndex {
+	best, lowest := cluster.NodeIndex(-1), math.Inf(1)
 	for _, i := range nodes {
 		load, under, known := b.loadWith(i, pod)
 		if !known || !under || b.full(i) || excluded(i) {
@@ -25,7 +25,7 @@ func (b *Board) Best(nodes []int32, pod cluster.Amounts, excluded func(int32) bo
 
 // Score writes one score from 0 to MaxScore per node of the request: what Score100 says in steps of ten, to the nearest where
 // predicted usage is scored, and without the remainder where measured usage is.
-func (b *Board) Score(nodes []int32, pod cluster.Amounts, scores []int8) {
+func (b *Board) Score(nodes []cluster.NodeIndex, pod cluster.Amounts, scores []int8) {
 	b.Score100(nodes, pod, scores)
 	half := int8(scoreStep / 2)
 	if b.Measured() {
@@ -45,7 +45,7 @@ func (b *Board) Score(nodes []int32, pod cluster.Amounts, scores []int8) {
 //
 //	load  = (max over r of p_r + weighted mean of p_r) / 2    p_r: predicted percent of allocatable with the pod
 //	score = 50 + (100·(hottest−load)/(hottest−coolest) − 50) · min(1, (hottest−coolest)/DampPercent) − 10·hot
-func (b *Board) Score100(nodes []int32, pod cluster.Amounts, scores []int8) {
+func (b *Board) Score100(nodes []cluster.NodeIndex, pod cluster.Amounts, scores []int8) {
 	if b.Measured() {
 		b.scoreMeasured(nodes, scores)
 	} else {
@@ -54,7 +54,7 @@ func (b *Board) Score100(nodes []int32, pod cluster.Amounts, scores []int8) {
 	b.chill(nodes, scores)
 }
 
-func (b *Board) scorePredicted(nodes []int32, pod cluster.Amounts, scores []int8) {
+func (b *Board) scorePredicted(nodes []cluster.NodeIndex, pod cluster.Amounts, scores []int8) {
 	scratch, ok := b.scratch.Get().(*[]float64)
 	if !ok {
 		scratch = new([]float64)
@@ -71,7 +71,7 @@ func (b *Board) scorePredicted(nodes []int32, pod cluster.Amounts, scores []int8
 
 // weigh writes the nodes' loads with the pod, and as their scores what else fill has to know of them. It returns the span of
 // all loads and of those under the reject line.
-func (b *Board) weigh(nodes []int32, pod cluster.Amounts, scores []int8, loads []float64) (all, under scale) {
+func (b *Board) weigh(nodes []cluster.NodeIndex, pod cluster.Amounts, scores []int8, loads []float64) (all, under scale) {
 	all.reset()
 	under.reset()
 	cpuShare, memShare := b.shares[cluster.CPU], b.shares[cluster.Memory]
@@ -93,8 +93,8 @@ func (b *Board) weigh(nodes []int32, pod cluster.Amounts, scores []int8, loads [
 
 // Likeliest returns the node that kube-scheduler is going to choose, as far as scores tell: of those with the highest score
 // the coolest with the pod on it. It returns -1 where no node is known.
-func (b *Board) Likeliest(nodes []int32, pod cluster.Amounts, scores []int8) int32 {
-	best, top, lowest := int32(-1), int8(-1), math.Inf(1)
+func (b *Board) Likeliest(nodes []cluster.NodeIndex, pod cluster.Amounts, scores []int8) cluster.NodeIndex {
+	best, top, lowest := cluster.NodeIndex(-1), int8(-1), math.Inf(1)
 	for k, i := range nodes {
 		if scores[k] < top {
 			continue
@@ -126,7 +126,7 @@ func (b *Board) fill(scores []int8, loads []float64, span scale, lines bool) {
 }
 
 // loadWith returns the load of a node with a pod on it, and whether it is under the reject line.
-func (b *Board) loadWith(i int32, pod cluster.Amounts) (load float64, under, known bool) {
+func (b *Board) loadWith(i cluster.NodeIndex, pod cluster.Amounts) (load float64, under, known bool) {
 	if i < 0 || int(i) >= len(b.gauges) || !b.gauges[i].known {
 		return 0, true, false
 	}
@@ -137,7 +137,7 @@ func (b *Board) loadWith(i int32, pod cluster.Amounts) (load float64, under, kno
 // HotValue returns the points of MaxScore that a node loses for the pods it was given lately, whether or not its usage is known.
 //
 //	hot = sum over the terms of floor(n / count)    n: pods bound to the node within the term's time
-func (b *Board) HotValue(i int32) int {
+func (b *Board) HotValue(i cluster.NodeIndex) int {
 	if b.hot == nil || i < 0 || int(i) >= len(b.nodes) {
 		return 0
 	}
@@ -145,28 +145,28 @@ func (b *Board) HotValue(i int32) int {
 }
 
 // chill takes the hot values off scores from 0 to 100, as Crane does: ten for each point.
-func (b *Board) chill(nodes []int32, scores []int8) {
+func (b *Board) chill(nodes []cluster.NodeIndex, scores []int8) {
 	if b.hot == nil {
 		return
 	}
 	for k, i := range nodes {
-		scores[k] -= int8(min(scoreStep*b.HotValue(i), int(scores[k]))) //nolint:gosec // at most a score
+		scores[k] -= int8(min(scoreStep*b.HotValue(i), int(scores[k]))) // at most a score
 	}
 }
 
 // scoreMeasured writes scores from 0 to 100 by measured windows. A node that the board does not know stands as one of which
 // nothing is measured.
-func (b *Board) scoreMeasured(nodes []int32, scores []int8) {
+func (b *Board) scoreMeasured(nodes []cluster.NodeIndex, scores []int8) {
 	if b.measured.Formula == FormulaMinMax {
 		b.scoreMinMax(nodes, scores)
 		return
 	}
 	for k, i := range nodes {
-		scores[k] = int8(b.standing(i)) //nolint:gosec // at most 100
+		scores[k] = int8(b.standing(i)) // at most 100
 	}
 }
 
-func (b *Board) standing(i int32) int16 {
+func (b *Board) standing(i cluster.NodeIndex) int16 {
 	switch {
 	case i >= 0 && int(i) < len(b.standings):
 		return b.standings[i].score
@@ -181,7 +181,7 @@ func (b *Board) standing(i int32) int16 {
 // scoreMinMax spreads whole percentages of usage over the nodes of a request.
 //
 //	score = 100 - (u-min)*100/(max-min)    whole numbers; 0 where all are equal
-func (b *Board) scoreMinMax(nodes []int32, scores []int8) {
+func (b *Board) scoreMinMax(nodes []cluster.NodeIndex, scores []int8) {
 	least, most := int16(math.MaxInt16), int16(-1)
 	for _, i := range nodes {
 		if u := b.standing(i); u >= 0 {
@@ -198,7 +198,7 @@ func (b *Board) scoreMinMax(nodes []int32, scores []int8) {
 		case most == least:
 			scores[k] = 0
 		default:
-			scores[k] = int8(maxScore100 - int(u-least)*maxScore100/int(most-least)) //nolint:gosec // 0 to 100
+			scores[k] = int8(maxScore100 - int(u-least)*maxScore100/int(most-least)) // 0 to 100
 		}
 		known.add(scores[k])
 	}

@@ -33,7 +33,7 @@ type Config struct {
 // for the hot value is immutable.
 type Board struct {
 	config Config
-	index  map[string]int32
+	index  map[string]cluster.NodeIndex
 	nodes  []node
 	gauges []gauge
 	// shares are the weights of the resources, one in all.
@@ -57,7 +57,7 @@ type node struct {
 func NewBoard(view *usage.View, resolved *thresholds.Resolved, config Config) *Board {
 	b := &Board{
 		config:   config,
-		index:    make(map[string]int32, len(view.Nodes)),
+		index:    make(map[string]cluster.NodeIndex, len(view.Nodes)),
 		nodes:    make([]node, len(view.Nodes)),
 		gauges:   make([]gauge, len(view.Nodes)),
 		siblings: view.Siblings,
@@ -70,7 +70,7 @@ func NewBoard(view *usage.View, resolved *thresholds.Resolved, config Config) *B
 	}
 	for i := range view.Nodes {
 		info := &view.Snapshot.Nodes[i].Node
-		b.index[info.Name] = int32(i) //nolint:gosec // a cluster has fewer than 2^31 nodes
+		b.index[info.Name] = cluster.NodeIndex(i)
 		b.nodes[i] = node{name: info.Name, allocatable: info.Allocatable, predicted: thresholds.Careful(&view.Nodes[i])}
 		b.gauges[i].set(b.nodes[i].predicted, resolved.Ceiling(i), info.Allocatable, view.Nodes[i].Known())
 	}
@@ -94,7 +94,7 @@ func shares(weights cluster.Percents) cluster.Percents {
 func (b *Board) Len() int { return len(b.nodes) }
 
 // Node returns the index of a node, or -1.
-func (b *Board) Node(name []byte) int32 {
+func (b *Board) Node(name []byte) cluster.NodeIndex {
 	if i, ok := b.index[string(name)]; ok { // no allocation: the compiler looks the bytes up as they are
 		return i
 	}
@@ -102,7 +102,7 @@ func (b *Board) Node(name []byte) int32 {
 }
 
 // Name returns the name of the node at an index that Node returned.
-func (b *Board) Name(i int32) string { return b.nodes[i].name }
+func (b *Board) Name(i cluster.NodeIndex) string { return b.nodes[i].name }
 
 // Names returns the names of all nodes, by index.
 func (b *Board) Names() []string {
@@ -136,7 +136,7 @@ func (b *Board) Adjust(name string, by cluster.Amounts) {
 }
 
 // Predicted returns the predicted usage of a node with the adjustments since the observation, and whether it is known.
-func (b *Board) Predicted(i int32) (cluster.Amounts, bool) {
+func (b *Board) Predicted(i cluster.NodeIndex) (cluster.Amounts, bool) {
 	if i < 0 || int(i) >= len(b.nodes) {
 		return cluster.Amounts{}, false
 	}
@@ -149,7 +149,7 @@ func (b *Board) Predicted(i int32) (cluster.Amounts, bool) {
 }
 
 // With returns the predicted usage of a node in percent of allocatable with a pod of the given usage on it.
-func (b *Board) With(i int32, pod cluster.Amounts) (cluster.Percents, bool) {
+func (b *Board) With(i cluster.NodeIndex, pod cluster.Amounts) (cluster.Percents, bool) {
 	amounts, known := b.Predicted(i)
 	if !known {
 		return cluster.Percents{}, false
@@ -159,7 +159,7 @@ func (b *Board) With(i int32, pod cluster.Amounts) (cluster.Percents, bool) {
 
 // Accepts says whether kube-scheduler may put a pod of the given usage on a node: whether the node stays at or under the
 // reject line with it or, where the board judges by measured windows, is within their limits. A node that is unknown accepts.
-func (b *Board) Accepts(i int32, pod cluster.Amounts) bool {
+func (b *Board) Accepts(i cluster.NodeIndex, pod cluster.Amounts) bool {
 	if b.Measured() {
 		return !b.full(i)
 	}
@@ -167,7 +167,7 @@ func (b *Board) Accepts(i int32, pod cluster.Amounts) bool {
 }
 
 // Refused goes through the places in a list of those nodes that do not accept a pod of the given usage.
-func (b *Board) Refused(nodes []int32, pod cluster.Amounts) iter.Seq[int] {
+func (b *Board) Refused(nodes []cluster.NodeIndex, pod cluster.Amounts) iter.Seq[int] {
 	if b.Measured() {
 		return func(yield func(int) bool) {
 			for k, i := range nodes {
@@ -190,11 +190,11 @@ func (b *Board) Refused(nodes []int32, pod cluster.Amounts) iter.Seq[int] {
 
 // AppendRefused appends the nodes that do not accept a pod of the given usage to a list, and returns it. Asking about all
 // nodes in a row costs a fraction of asking about each.
-func (b *Board) AppendRefused(nodes []int32, pod cluster.Amounts) []int32 {
+func (b *Board) AppendRefused(nodes []cluster.NodeIndex, pod cluster.Amounts) []cluster.NodeIndex {
 	if b.Measured() {
 		for i := range b.standings {
 			if b.standings[i].full {
-				nodes = append(nodes, int32(i)) //nolint:gosec // a cluster has fewer than 2^31 nodes
+				nodes = append(nodes, cluster.NodeIndex(i))
 			}
 		}
 		return nodes
@@ -202,7 +202,7 @@ func (b *Board) AppendRefused(nodes []int32, pod cluster.Amounts) []int32 {
 	cpuMilli, memBytes := pod[cluster.CPU], pod[cluster.Memory]
 	for i := range b.gauges {
 		if !b.gauges[i].takes(cpuMilli, memBytes) {
-			nodes = append(nodes, int32(i)) //nolint:gosec // a cluster has fewer than 2^31 nodes
+			nodes = append(nodes, cluster.NodeIndex(i))
 		}
 	}
 	return nodes
@@ -210,14 +210,16 @@ func (b *Board) AppendRefused(nodes []int32, pod cluster.Amounts) []int32 {
 
 // Lands says whether a planned move may end on a node: whatever the board judges by, its predicted usage has to stay at or
 // under the reject line.
-func (b *Board) Lands(i int32, pod cluster.Amounts) bool { return !b.full(i) && b.under(i, pod) }
+func (b *Board) Lands(i cluster.NodeIndex, pod cluster.Amounts) bool {
+	return !b.full(i) && b.under(i, pod)
+}
 
-func (b *Board) under(i int32, pod cluster.Amounts) bool {
+func (b *Board) under(i cluster.NodeIndex, pod cluster.Amounts) bool {
 	return i < 0 || int(i) >= len(b.gauges) || b.gauges[i].takes(pod[cluster.CPU], pod[cluster.Memory])
 }
 
 // Ceiling returns the most that a node may be predicted at.
-func (b *Board) Ceiling(i int32) cluster.Amounts {
+func (b *Board) Ceiling(i cluster.NodeIndex) cluster.Amounts {
 	if i < 0 || int(i) >= len(b.nodes) {
 		return cluster.Amounts{}
 	}
@@ -225,7 +227,7 @@ func (b *Board) Ceiling(i int32) cluster.Amounts {
 }
 
 // Adjusted returns what bindings and moves have changed on a node since the observation.
-func (b *Board) Adjusted(i int32) cluster.Amounts {
+func (b *Board) Adjusted(i cluster.NodeIndex) cluster.Amounts {
 	var by cluster.Amounts
 	if i < 0 || int(i) >= len(b.gauges) {
 		return by
@@ -251,6 +253,6 @@ func (b *Board) Bound(name string, at time.Time) {
 func (b *Board) Measured() bool { return b.measured != nil }
 
 // full says whether a node is above a limit of a measured window. What is not known is not.
-func (b *Board) full(i int32) bool {
+func (b *Board) full(i cluster.NodeIndex) bool {
 	return i >= 0 && int(i) < len(b.standings) && b.standings[i].full
 }

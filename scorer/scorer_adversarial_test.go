@@ -41,9 +41,9 @@ func TestScoresStayOnTheirScale(t *testing.T) {
 	}
 }
 
-func checkScores(t *testing.T, b *Board, request []int32, scores []int8) {
+func checkScores(t *testing.T, b *Board, request []cluster.NodeIndex, scores []int8) {
 	t.Helper()
-	best := b.Best(request, pod, func(int32) bool { return false })
+	best := b.Best(request, pod, func(cluster.NodeIndex) bool { return false })
 	for k, i := range request {
 		if scores[k] < 0 || scores[k] > MaxScore {
 			t.Fatalf("score %d", scores[k])
@@ -56,7 +56,7 @@ func checkScores(t *testing.T, b *Board, request []int32, scores []int8) {
 	}
 }
 
-func position(request []int32, node int32) int {
+func position(request []cluster.NodeIndex, node cluster.NodeIndex) int {
 	for k, i := range request {
 		if i == node {
 			return k
@@ -79,7 +79,7 @@ func TestBoardOfNothing(t *testing.T) {
 	}
 	empty := testConfig().board(t, viewOf(nil, nil))
 	empty.Score(nil, pod, nil)
-	if empty.Best(nil, pod, func(int32) bool { return false }) != -1 || empty.Len() != 0 {
+	if empty.Best(nil, pod, func(cluster.NodeIndex) bool { return false }) != -1 || empty.Len() != 0 {
 		t.Error("an empty board has a best node")
 	}
 }

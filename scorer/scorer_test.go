@@ -158,7 +158,7 @@ func TestUnequalNodes(t *testing.T) {
 	if !b.Accepts(0, twoCores) || b.Accepts(1, twoCores) {
 		t.Error("want the large node to take two cores (46 %) and the small one to refuse them (70 %)")
 	}
-	none := func(int32) bool { return false }
+	none := func(cluster.NodeIndex) bool { return false }
 	if got := b.Best(indices(2), twoCores, none); got != 0 {
 		t.Errorf("best for two cores is node %d, want the large one", got)
 	}
@@ -170,25 +170,25 @@ func TestUnequalNodes(t *testing.T) {
 func TestBest(t *testing.T) {
 	cases := map[string]struct {
 		nodes    []at
-		request  []int32
-		excluded int32
-		want     int32
+		request  []cluster.NodeIndex
+		excluded cluster.NodeIndex
+		want     cluster.NodeIndex
 	}{
 		"the coolest":                      {nodes: []at{{30, 0}, {10, 0}, {20, 0}}, request: indices(3), excluded: -9, want: 1},
 		"the coolest but the source":       {nodes: []at{{30, 0}, {10, 0}, {20, 0}}, request: indices(3), excluded: 1, want: 2},
-		"equals go by index":               {nodes: []at{{10, 0}, {10, 0}}, request: []int32{1, 0}, excluded: -9, want: 0},
+		"equals go by index":               {nodes: []at{{10, 0}, {10, 0}}, request: []cluster.NodeIndex{1, 0}, excluded: -9, want: 0},
 		"unknown is no destination":        {nodes: []at{unknown, {30, 0}}, request: indices(2), excluded: -9, want: 1},
 		"none under the line":              {nodes: []at{{56, 0}, {0, 74}}, request: indices(2), excluded: -9, want: -1},
-		"only nodes of the request":        {nodes: []at{{0, 0}, {30, 0}}, request: []int32{1}, excluded: -9, want: 1},
-		"names the board does not know":    {nodes: []at{{30, 0}}, request: []int32{-1, 0, -1}, excluded: -9, want: 0},
-		"nothing but names not known":      {nodes: []at{{30, 0}}, request: []int32{-1}, excluded: -9, want: -1},
+		"only nodes of the request":        {nodes: []at{{0, 0}, {30, 0}}, request: []cluster.NodeIndex{1}, excluded: -9, want: 1},
+		"names the board does not know":    {nodes: []at{{30, 0}}, request: []cluster.NodeIndex{-1, 0, -1}, excluded: -9, want: 0},
+		"nothing but names not known":      {nodes: []at{{30, 0}}, request: []cluster.NodeIndex{-1}, excluded: -9, want: -1},
 		"a request without nodes":          {nodes: []at{{30, 0}}, excluded: -9, want: -1},
-		"an index the board does not have": {nodes: []at{{30, 0}}, request: []int32{7}, excluded: -9, want: -1},
+		"an index the board does not have": {nodes: []at{{30, 0}}, request: []cluster.NodeIndex{7}, excluded: -9, want: -1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			b := boardOf(t, testConfig(), tc.nodes...)
-			if got := b.Best(tc.request, pod, func(i int32) bool { return i == tc.excluded }); got != tc.want {
+			if got := b.Best(tc.request, pod, func(i cluster.NodeIndex) bool { return i == tc.excluded }); got != tc.want {
 				t.Errorf("best %d, want %d", got, tc.want)
 			}
 		})

@@ -156,10 +156,10 @@ func (s *Set) Resolve(view *usage.View) *Resolved {
 func (s *Set) poolOf(labels map[string]string) uint16 {
 	for p := range s.pools {
 		if s.pools[p].Matches == nil || s.pools[p].Matches(labels) {
-			return uint16(p) //nolint:gosec // a policy names few pools
+			return uint16(p) // a policy names few pools
 		}
 	}
-	return uint16(len(s.pools) - 1) //nolint:gosec // as above
+	return uint16(len(s.pools) - 1) // as above
 }
 
 func (s *Set) resolvePool(r *Resolved, p int) pool {

@@ -94,8 +94,8 @@ type source struct {
 	batch  *Batch
 	second uint32
 	maxAge time.Duration
-	nodes  map[string]int32
+	nodes  map[string]listPlace
 	// pods has, parallel to ingestion.series, the place of the pod in the Batch, counted from 1; 0 where it has none.
-	pods     []int32
+	pods     []listPlace
 	problems Problems
 }

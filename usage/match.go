@@ -24,7 +24,7 @@ func (in *ingestion) adopt(snapshot *cluster.Snapshot) {
 	}
 	changed := !slices.Equal(in.series, in.store.order)
 	for place, ps := range in.series {
-		ps.place = int32(place) //nolint:gosec // a cluster has fewer than 2^31 pods
+		ps.place = listPlace(place)
 		if pod := in.adopted[place]; ps.pod != pod {
 			former := ps.owner
 			ps.pod, ps.owner = pod, in.store.owners.hold(pod)
@@ -55,7 +55,7 @@ func (in *ingestion) forget() {
 func (in *ingestion) open(batch *Batch) source {
 	src := source{
 		batch: batch, second: in.store.second(batch.Received), maxAge: batch.MaxAge,
-		nodes: make(map[string]int32, len(batch.Nodes)),
+		nodes: make(map[string]listPlace, len(batch.Nodes)),
 	}
 	if src.maxAge <= 0 {
 		src.maxAge = in.store.config.MaxAge
@@ -67,15 +67,15 @@ func (in *ingestion) open(batch *Batch) source {
 			src.problems.Add(Duplicate, "node "+name)
 			continue
 		}
-		src.nodes[name] = int32(i) //nolint:gosec // a cluster has fewer than 2^31 nodes
+		src.nodes[name] = listPlace(i)
 	}
 	src.pods = in.match(batch, &src.problems)
 	return src
 }
 
 // match finds the places of the pods' samples in a Batch, as source.pods has them.
-func (in *ingestion) match(batch *Batch, problems *Problems) []int32 {
-	places := make([]int32, len(in.series))
+func (in *ingestion) match(batch *Batch, problems *Problems) []listPlace {
+	places := make([]listPlace, len(in.series))
 	if len(batch.Pods) == 0 {
 		return places
 	}
@@ -88,8 +88,8 @@ func (in *ingestion) match(batch *Batch, problems *Problems) []int32 {
 		case places[ps.place] > 0:
 			problems.Add(Duplicate, "pod "+sample.Namespace+"/"+sample.Name)
 		default:
-			places[ps.place] = int32(i) + 1       //nolint:gosec // a cluster has fewer than 2^31 pods
-			matched[i], ps.inBatch = ps, int32(i) //nolint:gosec // as above
+			places[ps.place] = listPlace(i) + 1
+			matched[i], ps.inBatch = ps, listPlace(i)
 		}
 	}
 	in.store.batches[batch.Source] = matched

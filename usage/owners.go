@@ -10,10 +10,13 @@ import (
 // One without pods is forgotten, and its number given to another.
 type owners struct {
 	seed    maphash.Seed
-	numbers map[string]int32 // by UID
-	list    []knownOwner     // by number
-	free    []int32
+	numbers map[string]ownerNumber // by UID
+	list    []knownOwner           // by number
+	free    []ownerNumber
 }
+
+// ownerNumber is the number of an owner.
+type ownerNumber int32
 
 type knownOwner struct {
 	uid  string
@@ -23,14 +26,14 @@ type knownOwner struct {
 }
 
 // nobody is the number of pods without an owner.
-const nobody = 0
+const nobody ownerNumber = 0
 
 func newOwners(seed maphash.Seed) owners {
-	return owners{seed: seed, numbers: map[string]int32{}, list: make([]knownOwner, 1)}
+	return owners{seed: seed, numbers: map[string]ownerNumber{}, list: make([]knownOwner, 1)}
 }
 
 // hold returns the number of a pod's owner, and counts the pod.
-func (o *owners) hold(pod *cluster.Pod) int32 {
+func (o *owners) hold(pod *cluster.Pod) ownerNumber {
 	if pod.Owner.UID == "" {
 		return nobody
 	}
@@ -39,7 +42,7 @@ func (o *owners) hold(pod *cluster.Pod) int32 {
 		if last := len(o.free) - 1; last >= 0 {
 			number, o.free = o.free[last], o.free[:last]
 		} else {
-			number, o.list = int32(len(o.list)), append(o.list, knownOwner{}) //nolint:gosec // there are no more than pods
+			number, o.list = ownerNumber(len(o.list)), append(o.list, knownOwner{})
 		}
 		kin := kinOf(pod)
 		o.list[number] = knownOwner{uid: pod.Owner.UID, family: keyOf(o.seed, &kin)}
@@ -50,7 +53,7 @@ func (o *owners) hold(pod *cluster.Pod) int32 {
 }
 
 // release counts a pod of an owner no longer.
-func (o *owners) release(number int32) {
+func (o *owners) release(number ownerNumber) {
 	if number == nobody {
 		return
 	}

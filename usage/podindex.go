@@ -2,12 +2,15 @@ package usage
 
 import "hash/maphash"
 
+// slotPlace is a place in the series of a podIndex, counted from 1.
+type slotPlace int32
+
 // podIndex finds pods' series by name. It holds no names, only places: a map of them takes ten times as much.
 type podIndex struct {
 	seed maphash.Seed
 	// slots hold places in series, counted from 1, each in the first free slot from where its name's hash points; 0 is free.
 	// Their number is a power of two, and at least a quarter of them are free.
-	slots []int32
+	slots []slotPlace
 	// series are in the order in which they came; nil stands for one that left, whose slot is free once the index is renewed.
 	series []*podSeries
 	// left is how many of them are nil.
@@ -47,7 +50,7 @@ func (x *podIndex) add(ps *podSeries) {
 		return
 	}
 	x.series = append(x.series, ps)
-	x.slots[slot] = int32(len(x.series)) //nolint:gosec // a cluster has fewer than 2^31 pods
+	x.slots[slot] = slotPlace(len(x.series))
 }
 
 // remove removes a series, unless another one has its name by now.
@@ -68,7 +71,7 @@ func (x *podIndex) renew() {
 	for 2*size < 3*(len(before)-x.left+1) {
 		size *= 2
 	}
-	*x = podIndex{seed: maphash.MakeSeed(), slots: make([]int32, size), series: make([]*podSeries, 0, size*3/4)}
+	*x = podIndex{seed: maphash.MakeSeed(), slots: make([]slotPlace, size), series: make([]*podSeries, 0, size*3/4)}
 	for _, ps := range before {
 		if ps != nil {
 			x.add(ps)

@@ -38,11 +38,11 @@ func figure(v uint32) uint32 {
 	if fraction == 1<<fractionBits {
 		fraction, left = fraction/2, left+1
 	}
-	return uint32(left)<<fractionBits | uint32(fraction) //nolint:gosec // 4 and 20 bits
+	return uint32(left)<<fractionBits | uint32(fraction) // 4 and 20 bits
 }
 
 func unfigure(f uint32) uint32 {
-	return uint32(min(uint64(f&(1<<fractionBits-1))<<(f>>fractionBits), math.MaxUint32)) //nolint:gosec // bounded
+	return uint32(min(uint64(f&(1<<fractionBits-1))<<(f>>fractionBits), math.MaxUint32)) // bounded
 }
 
 func (s squeezed) cpuMilli() uint32 { return unfigure(uint32(s>>figureBits) & (1<<figureBits - 1)) }
@@ -50,7 +50,7 @@ func (s squeezed) cpuMilli() uint32 { return unfigure(uint32(s>>figureBits) & (1
 func (s squeezed) pages() uint32 { return unfigure(uint32(s) & (1<<figureBits - 1)) }
 
 // low is the lower 16 bits of the second.
-func (s squeezed) low() uint16 { return uint16(s >> (2 * figureBits)) } //nolint:gosec // the highest 16 bits
+func (s squeezed) low() uint16 { return uint16(s >> (2 * figureBits)) } // the highest 16 bits
 
 // push adds a sample; one that is not newer than the newest is ignored. What lies further back than 16 bits of seconds tell is
 // forgotten: no window of a pod reaches as far.
@@ -68,7 +68,7 @@ func (r *podRing) push(p point, limit int) bool {
 		return true
 	}
 	r.samples[r.next] = squeeze(p)
-	r.next = (r.next + 1) % uint32(len(r.samples)) //nolint:gosec // at most a limit
+	r.next = (r.next + 1) % uint32(len(r.samples)) // at most a limit
 	return true
 }
 
@@ -90,7 +90,7 @@ func (r *podRing) newest() (point, bool) {
 // mean returns the mean of the samples not older than the given second, and how long they span.
 func (r *podRing) mean(since uint32) (used cluster.Amounts, span time.Duration, ok bool) {
 	var cpuMilli, pages, n int64
-	oldest, before := r.newestAt, uint16(r.newestAt) //nolint:gosec // the lower bits
+	oldest, before := r.newestAt, uint16(r.newestAt) // the lower bits
 	place := int(r.next)
 	for range r.samples {
 		if place--; place < 0 {

@@ -6,18 +6,21 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
+// listPlace is the place of a node or pod in a snapshot or in a Batch.
+type listPlace int32
+
 // gone is the place of a pod that is not in the snapshot last taken in.
-const gone = -1
+const gone listPlace = -1
 
 // podSeries is what was sampled of one pod.
 type podSeries struct {
 	pod    *cluster.Pod // of the snapshot last taken in
 	newest sampled
 	used   podRing
-	place  int32 // among the pods of the snapshot last taken in, or gone
+	place  listPlace // among the pods of the snapshot last taken in, or gone
 	// inBatch is its place in the Batch that told of it last.
-	inBatch int32
-	owner   int32 // its number
+	inBatch listPlace
+	owner   ownerNumber
 	// given is the newest mean of five minutes that a source itself gave, if there were samples ever since; its second is 0
 	// where there is none.
 	given point

@@ -76,7 +76,7 @@ func ParseWindow(name string) (Window, error) {
 		w.Kind = KindMaxAvg
 	default:
 		p, _ := strconv.Atoi(parts[2])
-		w.Percentile = uint8(p) //nolint:gosec // two digits
+		w.Percentile = uint8(p) // two digits
 	}
 	least := MinReach
 	if w.Kind == KindMaxAvg {

@@ -135,14 +135,14 @@ func TestMemoryPresetJudges(t *testing.T) {
 			board := boardAt(t, a, snapshot, func() time.Time { now = measured.Add(tc.age); return now })
 
 			got := map[string]answer{}
-			var nodes []int32
+			var nodes []cluster.NodeIndex
 			for i := range snapshot.Nodes {
-				nodes = append(nodes, int32(i))
+				nodes = append(nodes, cluster.NodeIndex(i))
 			}
 			scores := make([]int8, len(nodes))
 			board.Score(nodes, cluster.Amounts{}, scores)
 			for i, node := range snapshot.Nodes {
-				got[node.Node.Name] = answer{board.Accepts(int32(i), cluster.Amounts{cluster.CPU: 8000, cluster.Memory: 1 << 40}), scores[i]}
+				got[node.Node.Name] = answer{board.Accepts(cluster.NodeIndex(i), cluster.Amounts{cluster.CPU: 8000, cluster.Memory: 1 << 40}), scores[i]}
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("answers (-want +got):\n%s", diff)

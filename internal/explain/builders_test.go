@@ -115,9 +115,9 @@ func (h *harbor) planned(asked string, refuse ...string) *Facts {
 		read := &h.view.Nodes[i]
 		n := plan.Node{
 			Name: info.Node.Name, Allocatable: info.Node.Allocatable, State: h.states[info.Node.Name].State,
-			Current: read.Current[usage.AtAvg5m], Ceiling: f.Board.Ceiling(int32(i)), Closed: info.Node.Closed(),
+			Current: read.Current[usage.AtAvg5m], Ceiling: f.Board.Ceiling(cluster.NodeIndex(i)), Closed: info.Node.Closed(),
 		}
-		n.Predicted, _ = f.Board.Predicted(int32(i))
+		n.Predicted, _ = f.Board.Predicted(cluster.NodeIndex(i))
 		for j, record := range info.Pods {
 			pod := strategies.Pod{Pod: record, Usage: read.Pods[j].Used}
 			if !read.Pods[j].Measured {

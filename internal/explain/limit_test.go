@@ -58,7 +58,7 @@ func TestLimits(t *testing.T) {
 		for _, l := range f.limits(i) {
 			passed = passed || l.Passed
 		}
-		if refused := !f.Board.Accepts(int32(i), cluster.Amounts{}); passed != refused {
+		if refused := !f.Board.Accepts(cluster.NodeIndex(i), cluster.Amounts{}); passed != refused {
 			t.Errorf("%s passes a limit: %t, refused: %t", f.View.Snapshot.Nodes[i].Node.Name, passed, refused)
 		}
 	}

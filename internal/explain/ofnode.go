@@ -33,7 +33,7 @@ func (f *Facts) inFlight(pick func(*ledger.Move) bool) []Move {
 func (f *Facts) observed(i int) Node {
 	info, read := &f.View.Snapshot.Nodes[i].Node, &f.View.Nodes[i]
 	state := f.States[info.Name]
-	board := int32(i) //nolint:gosec // a cluster has fewer than 2^31 nodes
+	board := cluster.NodeIndex(i)
 	n := Node{
 		Name: info.Name, Pool: f.Lines.Pool(i), Observed: f.View.At.UTC(),
 		State: string(state.State), Since: moment(state.Since), Unknown: string(state.Unknown),

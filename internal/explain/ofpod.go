@@ -46,7 +46,7 @@ func (f *Facts) byUsage(record *cluster.Pod, used cluster.Amounts) []plan.Landin
 	var landings []plan.Landing
 	for i := range f.View.Nodes {
 		info := &f.View.Snapshot.Nodes[i].Node
-		predicted, known := f.Board.Predicted(int32(i)) //nolint:gosec // a cluster has fewer than 2^31 nodes
+		predicted, known := f.Board.Predicted(cluster.NodeIndex(i))
 		if info.Name == record.Node || !known {
 			continue
 		}
@@ -57,7 +57,7 @@ func (f *Facts) byUsage(record *cluster.Pod, used cluster.Amounts) []plan.Landin
 		switch why := info.Closed(); {
 		case why != "":
 			l.Refused, l.Detail = reasons.NodeClosed, why
-		case !f.Board.Lands(int32(i), used): //nolint:gosec // as above
+		case !f.Board.Lands(cluster.NodeIndex(i), used):
 			l.Refused = reasons.AboveRejectLine
 		}
 		landings = append(landings, l)
@@ -68,7 +68,7 @@ func (f *Facts) byUsage(record *cluster.Pod, used cluster.Amounts) []plan.Landin
 // score gives the nodes that take the pod the extender's scores.
 func (f *Facts) score(landings []Landing, used cluster.Amounts) {
 	var taking []*Landing
-	var nodes []int32
+	var nodes []cluster.NodeIndex
 	for i := range landings {
 		if at := f.Board.Node([]byte(landings[i].Node)); landings[i].Refused == "" && at >= 0 {
 			taking, nodes = append(taking, &landings[i]), append(nodes, at)

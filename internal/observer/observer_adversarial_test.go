@@ -175,7 +175,7 @@ func (h *harbor) harmless(t *testing.T, when string) {
 			t.Fatalf("%s: %s is %s at %v", when, name, state.State, h.now)
 		}
 	}
-	for i := range int32(latest.Board.Len()) {
+	for i := range cluster.NodeIndex(latest.Board.Len()) {
 		if !latest.Board.Accepts(i, cluster.Amounts{500, 0}) {
 			predicted, _ := latest.Board.Predicted(i)
 			t.Fatalf("%s: %s is rejected at %v, predicted at %v", when, latest.Board.Name(i), h.now, predicted)

@@ -253,7 +253,7 @@ func (h *harbor) anew() map[string]int64 {
 		view := h.at.usage.View(snapshot, h.Latest().At, h.ledger.Expected())
 		board := scorer.NewBoard(view, h.at.config.Lines.Resolve(view), scorer.Config{})
 		h.ledger.Reserved(board.Adjust, func() {})
-		for i := range int32(4) {
+		for i := range cluster.NodeIndex(4) {
 			amounts, _ := board.Predicted(i)
 			predicted[board.Name(i)] = amounts[cluster.CPU]
 		}

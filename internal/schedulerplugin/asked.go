@@ -4,6 +4,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/evenkeel/evenkeel/cluster"
+
 	"github.com/evenkeel/evenkeel/internal/steering"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
@@ -52,7 +54,7 @@ func (a *asked) reject(node *v1.Node) extender.Reject {
 }
 
 // place returns the index of a node, or -1.
-func (a *asked) place(node *v1.Node) int32 {
+func (a *asked) place(node *v1.Node) cluster.NodeIndex {
 	if a.places != nil {
 		if place, ok := a.places.find(node); ok {
 			return place
@@ -62,8 +64,8 @@ func (a *asked) place(node *v1.Node) int32 {
 }
 
 // among returns the indices of nodes that are scored, which come in the order in which PreScore has seen them.
-func (a *asked) among(scores fwk.NodeScoreList) []int32 {
-	places := make([]int32, len(scores))
+func (a *asked) among(scores fwk.NodeScoreList) []cluster.NodeIndex {
+	places := make([]cluster.NodeIndex, len(scores))
 	for k := range scores {
 		if k < len(a.left) {
 			if node := a.left[k].Node(); node.Name == scores[k].Name {

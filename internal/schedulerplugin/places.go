@@ -3,6 +3,8 @@ package schedulerplugin
 import (
 	"sync/atomic"
 
+	"github.com/evenkeel/evenkeel/cluster"
+
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -15,7 +17,7 @@ import (
 type places struct {
 	list  []fwk.NodeInfo
 	index *extender.Index
-	of    map[*v1.Node]int32
+	of    map[*v1.Node]cluster.NodeIndex
 	// missed counts the nodes that had to be looked up by name.
 	missed atomic.Int32
 }
@@ -28,7 +30,7 @@ func (c *placesCache) of(cycle *steering.Cycle, list []fwk.NodeInfo) *places {
 	if known := c.newest.Load(); known != nil && known.hold(cycle.Index(), list) {
 		return known
 	}
-	made := &places{list: list, index: cycle.Index(), of: make(map[*v1.Node]int32, len(list))}
+	made := &places{list: list, index: cycle.Index(), of: make(map[*v1.Node]cluster.NodeIndex, len(list))}
 	for _, info := range list {
 		if node := info.Node(); node != nil {
 			made.of[node] = cycle.Node(node.Name)
@@ -48,7 +50,7 @@ func (p *places) hold(index *extender.Index, list []fwk.NodeInfo) bool {
 }
 
 // find returns the index of a node, which is -1 where the board does not know it, and whether it was found.
-func (p *places) find(node *v1.Node) (int32, bool) {
+func (p *places) find(node *v1.Node) (cluster.NodeIndex, bool) {
 	place, ok := p.of[node]
 	if !ok {
 		p.missed.Add(1)

@@ -185,7 +185,7 @@ func partTies(points []int8, podUID string) {
 	for _, i := range best {
 		points[i] = top - 1
 	}
-	points[best[int(hash.Sum32()%uint32(len(best)))]] = top //nolint:gosec // fewer nodes than 2^32
+	points[best[int(hash.Sum32()%uint32(len(best)))]] = top // fewer nodes than 2^32
 }
 
 // Reserve reckons with the pod on its node from now on.

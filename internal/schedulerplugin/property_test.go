@@ -87,10 +87,10 @@ func (s *stand) askExtender(pod *v1.Pod) (kept []string, scores map[string]int8)
 	return kept, scores
 }
 
-func indices(round extender.Round, names []string) []int32 {
-	nodes := make([]int32, len(names))
+func indices(round extender.Round, names []string) []cluster.NodeIndex {
+	nodes := make([]cluster.NodeIndex, len(names))
 	for i, name := range names {
-		nodes[i] = int32(round.Node([]byte(name)))
+		nodes[i] = cluster.NodeIndex(round.Node([]byte(name)))
 	}
 	return nodes
 }

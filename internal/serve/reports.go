@@ -205,9 +205,9 @@ func nodeStatus(o *observer.Observation, i int) NodeStatus {
 			status.Signals[string(signal)] = round1(v)
 		}
 	}
-	predicted, _ := o.Board.Predicted(int32(i)) //nolint:gosec // a cluster has fewer than 2^31 nodes
+	predicted, _ := o.Board.Predicted(cluster.NodeIndex(i))
 	status.Predicted = PercentOf(predicted.PercentOf(node.Allocatable))
-	status.InFlight = UsageOf(o.Board.Adjusted(int32(i))) //nolint:gosec // as above
+	status.InFlight = UsageOf(o.Board.Adjusted(cluster.NodeIndex(i)))
 	return status
 }
 

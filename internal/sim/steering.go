@@ -49,10 +49,10 @@ func (a asked) Prioritize(pod *v1.Pod, nodes []string) []int64 {
 	return points
 }
 
-func places(round extender.Round, nodes []string) []int32 {
-	indices := make([]int32, len(nodes))
+func places(round extender.Round, nodes []string) []cluster.NodeIndex {
+	indices := make([]cluster.NodeIndex, len(nodes))
 	for k, name := range nodes {
-		indices[k] = int32(round.Node([]byte(name))) //nolint:gosec // a cluster has fewer than 2^31 nodes
+		indices[k] = round.Node([]byte(name))
 	}
 	return indices
 }

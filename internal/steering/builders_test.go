@@ -171,10 +171,10 @@ func (b *bridge) prioritize(pod *extender.Pod, names ...string) map[string]int8 
 	return said
 }
 
-func (b *bridge) open(names []string) (extender.Round, []int32) {
-	round, nodes := b.Begin(), make([]int32, len(names))
+func (b *bridge) open(names []string) (extender.Round, []cluster.NodeIndex) {
+	round, nodes := b.Begin(), make([]cluster.NodeIndex, len(names))
 	for i, name := range names {
-		nodes[i] = int32(round.Node([]byte(name)))
+		nodes[i] = cluster.NodeIndex(round.Node([]byte(name)))
 	}
 	return round, nodes
 }

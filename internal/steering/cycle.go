@@ -19,7 +19,7 @@ type Cycle struct {
 	move   ledger.Move
 	moving bool
 	// sources are the nodes that pods of the same owner were moved away from.
-	sources []int32
+	sources []cluster.NodeIndex
 }
 
 // Consider opens a Cycle on the newest observation. Where the watch has not told of the pod yet it waits a moment for it.
@@ -55,7 +55,7 @@ func (c *Cycle) Replaces() bool { return c.moving }
 func (c *Cycle) Index() *extender.Index { return c.round.index }
 
 // Node returns the index of a node, or -1. Before the first observation no node is known.
-func (c *Cycle) Node(name string) int32 {
+func (c *Cycle) Node(name string) cluster.NodeIndex {
 	if c.Neutral() {
 		return -1
 	}
@@ -63,11 +63,11 @@ func (c *Cycle) Node(name string) int32 {
 }
 
 // Reject says why the node at an index, looked at by itself, is not for the pod.
-func (c *Cycle) Reject(node int32) extender.Reject {
+func (c *Cycle) Reject(node cluster.NodeIndex) extender.Reject {
 	if c.Neutral() || node < 0 {
 		return extender.RejectNone
 	}
-	nodes, reasons := [1]int32{node}, [1]extender.Reject{}
+	nodes, reasons := [1]cluster.NodeIndex{node}, [1]extender.Reject{}
 	if slices.Contains(c.sources, node) {
 		reasons[0] = extender.RejectSource
 	}
@@ -80,7 +80,7 @@ func (c *Cycle) Rejects() []extender.Reject {
 	if c.Neutral() {
 		return nil
 	}
-	var room [256]int32 // mostly enough, and not on the heap
+	var room [256]cluster.NodeIndex // mostly enough, and not on the heap
 	full, why := room[:0], c.round.reason(&c.pod)
 	if why != extender.RejectNone {
 		full = c.round.observation.Board.AppendRefused(full, c.amounts)
@@ -110,9 +110,9 @@ func (c *Cycle) Land(nodes []string, takes func(node string) bool) string {
 	if to := c.round.destination(c.move, left); to >= 0 && takes(board.Name(to)) {
 		return board.Name(to)
 	}
-	tried := map[int32]bool{board.Node([]byte(c.move.From)): true}
+	tried := map[cluster.NodeIndex]bool{board.Node([]byte(c.move.From)): true}
 	for range maxTries {
-		to := board.Best(left, c.move.Usage, func(i int32) bool { return tried[i] })
+		to := board.Best(left, c.move.Usage, func(i cluster.NodeIndex) bool { return tried[i] })
 		if to < 0 {
 			return ""
 		}
@@ -131,7 +131,7 @@ const maxTries = 32
 const bestScore = 100
 
 // Score writes one score from 0 to bestScore per node, given by index.
-func (c *Cycle) Score(nodes []int32, scores []int8) {
+func (c *Cycle) Score(nodes []cluster.NodeIndex, scores []int8) {
 	clear(scores)
 	if c.Neutral() {
 		return
@@ -164,8 +164,8 @@ func (c *Cycle) Unreserve() {
 	}
 }
 
-func (c *Cycle) nodes(names []string) []int32 {
-	nodes := make([]int32, len(names))
+func (c *Cycle) nodes(names []string) []cluster.NodeIndex {
+	nodes := make([]cluster.NodeIndex, len(names))
 	for k, name := range names {
 		nodes[k] = c.Node(name)
 	}

@@ -101,11 +101,11 @@ type round struct {
 func (r round) Index() *extender.Index { return r.index }
 
 // Node returns the index of a node, or -1.
-func (r round) Node(name []byte) int { return r.index.Find(name) }
+func (r round) Node(name []byte) cluster.NodeIndex { return r.index.Find(name) }
 
 // Filter marks the nodes that are not for the pod. kube-scheduler calls it before it chooses, and with one node left it
 // never calls Prioritize, so this is where a landing is booked.
-func (r round) Filter(pod *extender.Pod, nodes []int32, reasons []extender.Reject) {
+func (r round) Filter(pod *extender.Pod, nodes []cluster.NodeIndex, reasons []extender.Reject) {
 	r.judge.note(pod.UID)
 	if r.observation == nil {
 		return
@@ -123,7 +123,7 @@ func (r round) Filter(pod *extender.Pod, nodes []int32, reasons []extender.Rejec
 	}
 	amounts := r.estimate(pod)
 	r.rejectFull(pod, amounts, nodes, reasons)
-	left, only := 0, int32(-1)
+	left, only := 0, cluster.NodeIndex(-1)
 	for k, i := range nodes {
 		if reasons[k] == extender.RejectNone {
 			left, only = left+1, i
@@ -148,7 +148,7 @@ func (r round) reason(pod *extender.Pod) extender.Reject {
 }
 
 // rejectFull marks the nodes that have no room.
-func (r round) rejectFull(pod *extender.Pod, amounts cluster.Amounts, nodes []int32, reasons []extender.Reject) {
+func (r round) rejectFull(pod *extender.Pod, amounts cluster.Amounts, nodes []cluster.NodeIndex, reasons []extender.Reject) {
 	board, why := r.observation.Board, r.reason(pod)
 	if why == extender.RejectNone {
 		return
@@ -191,7 +191,7 @@ func (r round) match(moves *ledger.Ledger, pod ledger.Pod, now time.Time) (ledge
 
 // presume reckons with a pod on the node that kube-scheduler is likely to choose, from now on: what it chooses is known only
 // when the pod is seen bound, and by then it has placed many others.
-func (r round) presume(pod *extender.Pod, node int32, amounts cluster.Amounts) {
+func (r round) presume(pod *extender.Pod, node cluster.NodeIndex, amounts cluster.Amounts) {
 	if node >= 0 {
 		r.judge.observer.Ledger().Presume(pod.UID, r.observation.Board.Name(node), amounts, r.judge.now())
 	}
@@ -199,7 +199,7 @@ func (r round) presume(pod *extender.Pod, node int32, amounts cluster.Amounts) {
 
 // land answers with the planned destination alone if it is in the request and under its ceiling, else with the request's
 // best node, and books the answer. It returns false when no node of the request will do.
-func (r round) land(pod *extender.Pod, move ledger.Move, nodes []int32, reasons []extender.Reject) bool {
+func (r round) land(pod *extender.Pod, move ledger.Move, nodes []cluster.NodeIndex, reasons []extender.Reject) bool {
 	board := r.observation.Board
 	if move.Usage == (cluster.Amounts{}) { // evicted by a plugin that measures nothing
 		move.Usage = r.estimate(pod)
@@ -207,7 +207,7 @@ func (r round) land(pod *extender.Pod, move ledger.Move, nodes []int32, reasons 
 	to := r.destination(move, nodes)
 	if to < 0 {
 		from := board.Node([]byte(move.From))
-		to = board.Best(nodes, move.Usage, func(i int32) bool { return i == from })
+		to = board.Best(nodes, move.Usage, func(i cluster.NodeIndex) bool { return i == from })
 	}
 	if to < 0 {
 		return false
@@ -223,7 +223,7 @@ func (r round) land(pod *extender.Pod, move ledger.Move, nodes []int32, reasons 
 
 // destination returns where the move is reserved, if the request has the node and it is still under its ceiling; the
 // reservation itself is already part of what the node is predicted at.
-func (r round) destination(move ledger.Move, nodes []int32) int32 {
+func (r round) destination(move ledger.Move, nodes []cluster.NodeIndex) cluster.NodeIndex {
 	if move.Node == "" {
 		return -1
 	}
@@ -237,7 +237,7 @@ func (r round) destination(move ledger.Move, nodes []int32) int32 {
 	return to
 }
 
-func (r round) avoidSource(pod *extender.Pod, nodes []int32, reasons []extender.Reject, now time.Time) {
+func (r round) avoidSource(pod *extender.Pod, nodes []cluster.NodeIndex, reasons []extender.Reject, now time.Time) {
 	r.judge.observer.Ledger().Avoid(pod.OwnerUID, now, func(node string) {
 		source := r.observation.Board.Node([]byte(node))
 		for k, i := range nodes {
@@ -249,7 +249,7 @@ func (r round) avoidSource(pod *extender.Pod, nodes []int32, reasons []extender.
 }
 
 // Prioritize scores by predicted usage; a booked node comes first.
-func (r round) Prioritize(pod *extender.Pod, nodes []int32, scores []int8) {
+func (r round) Prioritize(pod *extender.Pod, nodes []cluster.NodeIndex, scores []int8) {
 	r.judge.note(pod.UID)
 	if r.observation == nil {
 		return

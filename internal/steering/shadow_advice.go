@@ -10,20 +10,20 @@ import (
 // scratch is what one answer is worked out in.
 type scratch struct {
 	reasons []extender.Reject
-	kept    []int32
+	kept    []cluster.NodeIndex
 	scores  []int8
 }
 
 func (s *scratch) resize(n int) {
 	if cap(s.reasons) < n {
-		*s = scratch{reasons: make([]extender.Reject, n), kept: make([]int32, n), scores: make([]int8, n)}
+		*s = scratch{reasons: make([]extender.Reject, n), kept: make([]cluster.NodeIndex, n), scores: make([]int8, n)}
 	}
 	s.reasons, s.kept, s.scores = s.reasons[:n], s.kept[:0], s.scores[:n]
 	clear(s.reasons)
 }
 
 // advise works out what a Judge that takes up no move answers: which nodes its filter rejects, and the scores of the rest.
-func (r shadowRound) advise(pod *extender.Pod, nodes []int32, now time.Time) *question {
+func (r shadowRound) advise(pod *extender.Pod, nodes []cluster.NodeIndex, now time.Time) *question {
 	q := &question{namespace: pod.Namespace, name: pod.Name, uid: pod.UID, at: now, candidates: len(nodes)}
 	if r.observation == nil {
 		return q
@@ -48,7 +48,7 @@ func (r shadowRound) advise(pod *extender.Pod, nodes []int32, now time.Time) *qu
 }
 
 // reject is a Judge's filter without moves.
-func (r shadowRound) reject(pod *extender.Pod, amounts cluster.Amounts, nodes []int32, reasons []extender.Reject) {
+func (r shadowRound) reject(pod *extender.Pod, amounts cluster.Amounts, nodes []cluster.NodeIndex, reasons []extender.Reject) {
 	if !r.judge.observer.Ledger().Quiet() {
 		r.avoidSource(pod, nodes, reasons, r.judge.now())
 	}
@@ -56,7 +56,7 @@ func (r shadowRound) reject(pod *extender.Pod, amounts cluster.Amounts, nodes []
 }
 
 // tellRejected counts the rejected nodes and leaves the others in work.kept.
-func (r shadowRound) tellRejected(q *question, nodes []int32, work *scratch) {
+func (r shadowRound) tellRejected(q *question, nodes []cluster.NodeIndex, work *scratch) {
 	for k, i := range nodes {
 		if work.reasons[k] == extender.RejectNone {
 			work.kept = append(work.kept, i)
@@ -70,7 +70,7 @@ func (r shadowRound) tellRejected(q *question, nodes []int32, work *scratch) {
 }
 
 // answer keeps what would have been said of each node, and the best of them.
-func (r shadowRound) answer(q *question, nodes []int32, amounts cluster.Amounts, work *scratch) {
+func (r shadowRound) answer(q *question, nodes []cluster.NodeIndex, amounts cluster.Amounts, work *scratch) {
 	q.answers = make([]answer, len(nodes))
 	best, kept := -1, 0
 	for k, i := range nodes {
@@ -114,13 +114,17 @@ type shadowRound struct {
 }
 
 // Filter keeps all nodes and remembers what would have been answered.
-func (r shadowRound) Filter(pod *extender.Pod, nodes []int32, _ []extender.Reject) { r.ask(pod, nodes) }
+func (r shadowRound) Filter(pod *extender.Pod, nodes []cluster.NodeIndex, _ []extender.Reject) {
+	r.ask(pod, nodes)
+}
 
 // Prioritize prefers no node and remembers what would have been answered.
-func (r shadowRound) Prioritize(pod *extender.Pod, nodes []int32, _ []int8) { r.ask(pod, nodes) }
+func (r shadowRound) Prioritize(pod *extender.Pod, nodes []cluster.NodeIndex, _ []int8) {
+	r.ask(pod, nodes)
+}
 
 // ask remembers the answer to one request; the newest about a pod counts.
-func (r shadowRound) ask(pod *extender.Pod, nodes []int32) {
+func (r shadowRound) ask(pod *extender.Pod, nodes []cluster.NodeIndex) {
 	s, now := r.shadow, r.judge.now()
 	s.asked.Add(1)
 	s.last.Store(now.Unix())

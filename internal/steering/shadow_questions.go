@@ -105,7 +105,7 @@ type question struct {
 
 // answer is what would have been said of one node. There are as many as nodes in a request, so it is small.
 type answer struct {
-	node      int32
+	node      cluster.NodeIndex
 	score     int8
 	reason    extender.Reject
 	known     bool
@@ -160,7 +160,7 @@ func (q *question) find(node string) *answer {
 	if q.index == nil {
 		return nil
 	}
-	wanted := int32(q.index.Find([]byte(node))) //nolint:gosec // a cluster has fewer than 2^31 nodes
+	wanted := q.index.Find([]byte(node))
 	if wanted < 0 {
 		return nil
 	}

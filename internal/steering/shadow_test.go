@@ -13,6 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/evenkeel/evenkeel/cluster"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/prometheus/client_golang/prometheus"
@@ -40,9 +42,9 @@ func newShadow(t testing.TB, b *bridge) (*Shadow, *prometheus.Registry) {
 // asks asks a Shadow about a pod, by filter or by prioritize.
 func asks(t testing.TB, s *Shadow, verb string, pod *extender.Pod, names ...string) {
 	t.Helper()
-	round, nodes := s.Begin(), make([]int32, len(names))
+	round, nodes := s.Begin(), make([]cluster.NodeIndex, len(names))
 	for i, name := range names {
-		nodes[i] = int32(round.Node([]byte(name)))
+		nodes[i] = cluster.NodeIndex(round.Node([]byte(name)))
 	}
 	reasons, scores := make([]extender.Reject, len(names)), make([]int8, len(names))
 	if verb == "filter" {
@@ -262,10 +264,10 @@ func TestShadowTakesUpNoMove(t *testing.T) {
 // neutral answers as if there were no extender.
 type neutral struct{}
 
-func (neutral) Begin() extender.Round                                 { return neutral{} }
-func (neutral) Node([]byte) int                                       { return -1 }
-func (neutral) Filter(*extender.Pod, []int32, []extender.Reject)      {}
-func (neutral) Prioritize(pod *extender.Pod, nodes []int32, _ []int8) {}
+func (neutral) Begin() extender.Round                                             { return neutral{} }
+func (neutral) Node([]byte) cluster.NodeIndex                                     { return -1 }
+func (neutral) Filter(*extender.Pod, []cluster.NodeIndex, []extender.Reject)      {}
+func (neutral) Prioritize(pod *extender.Pod, nodes []cluster.NodeIndex, _ []int8) {}
 
 // Whatever is known, a Shadow's replies are byte for byte those of a server that knows nothing: before and after the first
 // observation, by names and by whole nodes, in full and in short, for pods that are moved and others.

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"slices"
+
+	"github.com/evenkeel/evenkeel/cluster"
 )
 
 // The most a pooled exchange keeps between requests: enough for 30,000 nodes by
@@ -26,7 +28,7 @@ const (
 type exchange struct {
 	body    []byte
 	req     request
-	nodes   []int32
+	nodes   []cluster.NodeIndex
 	reasons []Reject
 	scores  []int8
 	out     []byte
@@ -78,7 +80,7 @@ func (e *exchange) resolve(round Round) *Index {
 	indexed, ok := round.(Indexed)
 	if !ok {
 		for i := range e.nodes {
-			e.nodes[i] = int32(round.Node(e.req.nodeName(i)))
+			e.nodes[i] = round.Node(e.req.nodeName(i))
 		}
 		return nil
 	}
@@ -86,7 +88,7 @@ func (e *exchange) resolve(round Round) *Index {
 	known := e.req.guide == index
 	for i, node := range e.req.found {
 		if !known || node == notLooked {
-			node = int32(index.Find(e.req.nodeName(i)))
+			node = index.Find(e.req.nodeName(i))
 		}
 		e.nodes[i] = node
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/evenkeel/evenkeel/cluster"
+
 	v1 "k8s.io/api/core/v1"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 
@@ -59,9 +61,9 @@ func (j *fakeJudge) score(points int8, names ...string) *fakeJudge {
 
 func (j *fakeJudge) Begin() Round { return j }
 
-func (j *fakeJudge) Node(name []byte) int { return j.index.Find(name) }
+func (j *fakeJudge) Node(name []byte) cluster.NodeIndex { return j.index.Find(name) }
 
-func (j *fakeJudge) Filter(pod *Pod, nodes []int32, reasons []Reject) {
+func (j *fakeJudge) Filter(pod *Pod, nodes []cluster.NodeIndex, reasons []Reject) {
 	if j.before != nil {
 		j.before(pod)
 	}
@@ -74,7 +76,7 @@ func (j *fakeJudge) Filter(pod *Pod, nodes []int32, reasons []Reject) {
 	}
 }
 
-func (j *fakeJudge) Prioritize(pod *Pod, nodes []int32, scores []int8) {
+func (j *fakeJudge) Prioritize(pod *Pod, nodes []cluster.NodeIndex, scores []int8) {
 	if j.before != nil {
 		j.before(pod)
 	}

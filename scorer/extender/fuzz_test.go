@@ -73,7 +73,7 @@ func checkGuided(t *testing.T, body []byte, want *request) {
 		t.Fatalf("names of %q are at %v, want %v", body, got.names, want.names)
 	}
 	for i, node := range got.found {
-		if node != notLooked && int(node) != index.Find(got.nodeName(i)) {
+		if node != notLooked && node != index.Find(got.nodeName(i)) {
 			t.Fatalf("name %d of %q is node %d, want %d", i, body, node, index.Find(got.nodeName(i)))
 		}
 	}

@@ -1,6 +1,10 @@
 package extender
 
-import "hash/maphash"
+import (
+	"hash/maphash"
+
+	"github.com/evenkeel/evenkeel/cluster"
+)
 
 // Index finds nodes by name, for a Round to answer Node with. It is made when
 // the set of nodes changes, and may be used by many goroutines.
@@ -18,7 +22,7 @@ type Index struct {
 // slot holds a node's index and the hash of its name; 0 marks a free slot.
 type slot struct {
 	hash uint64
-	node int32
+	node cluster.NodeIndex
 }
 
 // NewIndex returns an Index in which the node names[i] has the index i; of a
@@ -45,17 +49,17 @@ func (x *Index) fill(names []string) bool {
 		case hash == 0 || s.hash == hash && names[s.node] != name:
 			return false
 		case s.hash == 0:
-			*s = slot{hash: hash, node: int32(i)}
+			*s = slot{hash: hash, node: cluster.NodeIndex(i)}
 		}
 	}
 	return true
 }
 
 // Find returns the index of the named node, or -1. It does not keep name.
-func (x *Index) Find(name []byte) int {
+func (x *Index) Find(name []byte) cluster.NodeIndex {
 	hash := maphash.Bytes(x.seed, name)
 	if s := x.slot(hash); s.hash == hash && hash != 0 {
-		return int(s.node)
+		return s.node
 	}
 	return -1
 }

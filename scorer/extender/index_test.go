@@ -3,6 +3,8 @@ package extender
 import (
 	"fmt"
 	"testing"
+
+	"github.com/evenkeel/evenkeel/cluster"
 )
 
 // TestIndex verifies that an index finds what it was made of, and nothing else.
@@ -11,7 +13,7 @@ func TestIndex(t *testing.T) {
 		names := nodeNames(size)
 		x := NewIndex(names)
 		for want, name := range names {
-			if got := x.Find([]byte(name)); got != want {
+			if got := x.Find([]byte(name)); got != cluster.NodeIndex(want) {
 				t.Errorf("%d names: %q has index %d, want %d", size, name, got, want)
 			}
 			if got := x.Find(fmt.Appendf(nil, "%s.", name)); got != -1 {

@@ -1,5 +1,7 @@
 package extender
 
+import "github.com/evenkeel/evenkeel/cluster"
+
 // Absent is the value of a Pod's request when no container asks for that
 // resource, as opposed to asking for 0.
 const Absent int64 = -1
@@ -40,19 +42,19 @@ type Judge interface {
 type Round interface {
 	// Node returns the index of the named node, or a negative number if it is
 	// unknown. It must not keep name.
-	Node(name []byte) int
+	Node(name []byte) cluster.NodeIndex
 
 	// Filter sets reasons[i] to say why nodes[i] is not for the pod; the
 	// reasons arrive as RejectNone. A negative index is an unknown node, which
 	// is kept whatever its reason. If every node is rejected the reply keeps
 	// them all (but see RejectLoad), so a Round that books a place books it only
 	// on a node it keeps.
-	Filter(pod *Pod, nodes []int32, reasons []Reject)
+	Filter(pod *Pod, nodes []cluster.NodeIndex, reasons []Reject)
 
 	// Prioritize sets scores[i], 0 to 10, higher for the better node; the
 	// scores arrive as 0. Only differences between the nodes of one request
 	// matter to kube-scheduler.
-	Prioritize(pod *Pod, nodes []int32, scores []int8)
+	Prioritize(pod *Pod, nodes []cluster.NodeIndex, scores []int8)
 }
 
 // Indexed is a Round that finds nodes by an Index. The Index is then used in

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"sync/atomic"
 
+	"github.com/evenkeel/evenkeel/cluster"
+
 	"github.com/evenkeel/evenkeel/internal/jsonscan"
 )
 
@@ -31,11 +33,11 @@ func newOrder(names []string) order {
 }
 
 // next returns the node that came after the given one, and its length, if text begins with its name; else -1.
-func (o *order) next(node int32, text []byte) (next int32, length int) {
+func (o *order) next(node cluster.NodeIndex, text []byte) (next cluster.NodeIndex, length int) {
 	if node < 0 {
 		return -1, 0
 	}
-	next = o.after[node].Load() - 1
+	next = cluster.NodeIndex(o.after[node].Load() - 1)
 	if next < 0 {
 		return -1, 0
 	}
@@ -47,8 +49,8 @@ func (o *order) next(node int32, text []byte) (next int32, length int) {
 }
 
 // learn notes that next came after node. Either may be unknown, a negative number.
-func (o *order) learn(node, next int32) {
+func (o *order) learn(node, next cluster.NodeIndex) {
 	if node >= 0 && next >= 0 {
-		o.after[node].Store(next + 1)
+		o.after[node].Store(int32(next + 1))
 	}
 }

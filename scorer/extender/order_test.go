@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/evenkeel/evenkeel/cluster"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -12,7 +14,7 @@ import (
 func TestNodesAreFoundInAnyOrder(t *testing.T) {
 	known := append(nodeNames(40), "a", "ab", `quo"ted`, "ümlaut", "")
 	index := NewIndex(known)
-	rnd := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test
+	rnd := rand.New(rand.NewPCG(1, 2))
 	var e exchange
 	for range 500 {
 		names := someOf(rnd, append(known, "unknown", "abc"))
@@ -21,7 +23,7 @@ func TestNodesAreFoundInAnyOrder(t *testing.T) {
 		}
 		e.resolve(found{index})
 		for i, name := range names {
-			if want := index.Find([]byte(name)); int(e.nodes[i]) != want {
+			if want := index.Find([]byte(name)); e.nodes[i] != want {
 				t.Fatalf("%q at %d of %q is node %d, want %d", name, i, names, e.nodes[i], want)
 			}
 		}
@@ -53,7 +55,7 @@ func TestNodesAreFoundAgainInANewIndex(t *testing.T) {
 	if got := e.resolve(found{after}); got != after {
 		t.Error("the next request is not guided by the newest index")
 	}
-	if diff := cmp.Diff([]int32{-1, 1, 0}, e.nodes); diff != "" {
+	if diff := cmp.Diff([]cluster.NodeIndex{-1, 1, 0}, e.nodes); diff != "" {
 		t.Errorf("nodes (-want +got):\n%s", diff)
 	}
 }
@@ -70,7 +72,7 @@ func TestOnlyWholeNamesAreExpected(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for list, want := range map[string][]int32{
+	for list, want := range map[string][]cluster.NodeIndex{
 		`"a","bc","a"`: {0, -1, 0},
 		`"a","b" ,"a"`: {0, 1, 0},
 		`"a","` + strings.Repeat("b", 9) + `","a"`: {0, -1, 0},
@@ -96,7 +98,7 @@ func TestOnlyWholeNamesAreExpected(t *testing.T) {
 // found is a round that does nothing but find nodes.
 type found struct{ index *Index }
 
-func (f found) Index() *Index                  { return f.index }
-func (f found) Node(name []byte) int           { return f.index.Find(name) }
-func (found) Filter(*Pod, []int32, []Reject)   {}
-func (found) Prioritize(*Pod, []int32, []int8) {}
+func (f found) Index() *Index                              { return f.index }
+func (f found) Node(name []byte) cluster.NodeIndex         { return f.index.Find(name) }
+func (found) Filter(*Pod, []cluster.NodeIndex, []Reject)   {}
+func (found) Prioritize(*Pod, []cluster.NodeIndex, []int8) {}

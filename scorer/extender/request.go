@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/evenkeel/evenkeel/cluster"
+
 	"github.com/evenkeel/evenkeel/internal/jsonscan"
 )
 
@@ -46,7 +48,7 @@ type request struct {
 	// the names, -1 for those that it does not know, notLooked for those that
 	// are still to be looked up. Both may lack.
 	guide *Index
-	found []int32
+	found []cluster.NodeIndex
 	// nodes are the whole Node objects, in the order of names; empty when the
 	// request has names only (nodeCacheCapable).
 	nodes []span
@@ -117,9 +119,9 @@ func (r *request) readNames() {
 func (r *request) readPlainNames() {
 	from := r.scan.Offset()
 	data, pos, names, found := r.body, from, r.names, r.found
-	last := int32(-1)
+	last := cluster.NodeIndex(-1)
 	for len(names) < maxNodes && pos < len(data) && data[pos] == '"' {
-		node, length := int32(notLooked), 0
+		node, length := cluster.NodeIndex(notLooked), 0
 		if r.guide != nil {
 			node, length = r.guide.order.next(last, data[pos:])
 		}
@@ -129,7 +131,7 @@ func (r *request) readPlainNames() {
 				break
 			}
 			if r.guide != nil {
-				node = int32(r.guide.Find(data[pos+1 : end-1]))
+				node = r.guide.Find(data[pos+1 : end-1])
 				r.guide.order.learn(last, node)
 			}
 		}

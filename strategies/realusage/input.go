@@ -68,8 +68,8 @@ func (g *gathering) node(i int) (plan.Node, error) {
 		Current:     read.Current[usage.AtAvg5m],
 		Closed:      info.Node.Closed(),
 	}
-	node.Predicted, _ = g.observed.Board.Predicted(int32(i)) //nolint:gosec // a cluster has fewer than 2^31 nodes
-	node.Ceiling = g.observed.Board.Ceiling(int32(i))        //nolint:gosec // as above
+	node.Predicted, _ = g.observed.Board.Predicted(cluster.NodeIndex(i))
+	node.Ceiling = g.observed.Board.Ceiling(cluster.NodeIndex(i))
 	if node.State != thresholds.Hot {
 		return node, nil
 	}

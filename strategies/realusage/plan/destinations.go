@@ -10,14 +10,17 @@ import (
 	"github.com/evenkeel/evenkeel/thresholds"
 )
 
+// coolIndex is the place of a destination among all.
+type coolIndex int32
+
 // destination is a cool node with what the plan has landed on it so far.
 type destination struct {
 	name      string
 	ceiling   cluster.Amounts // the most that may be predicted
 	predicted cluster.Amounts
-	fill      float64 // by which destinations are ordered
-	index     int32   // among the destinations
-	at        int32   // among the input's nodes
+	fill      float64           // by which destinations are ordered
+	index     coolIndex         // among the destinations
+	at        cluster.NodeIndex // among the input's nodes
 }
 
 // takes says whether the destination would stay at or under its ceiling with an additional pod.
@@ -54,7 +57,7 @@ const (
 type ports struct {
 	placement Placement
 	cool      []destination
-	byFill    []int32           // indices of cool, coolest first; numbers, because they are shifted at every landing
+	byFill    []coolIndex       // indices of cool, coolest first; numbers, because they are shifted at every landing
 	left      []cluster.Amounts // the headroom of each of cool, side by side, because every landing reads many
 	room      room
 	first     order
@@ -69,13 +72,13 @@ func newPorts(in *Input, first order) *ports {
 			size++
 		}
 	}
-	p.cool, p.byFill, p.left = make([]destination, 0, size), make([]int32, 0, size), make([]cluster.Amounts, 0, size)
+	p.cool, p.byFill, p.left = make([]destination, 0, size), make([]coolIndex, 0, size), make([]cluster.Amounts, 0, size)
 	for i := range in.Nodes {
 		if n := &in.Nodes[i]; n.open() {
-			index := int32(len(p.cool)) //nolint:gosec // a cluster has fewer than 2^31 nodes
+			index := coolIndex(len(p.cool))
 			p.cool = append(p.cool, destination{
 				name: n.Name, ceiling: n.Ceiling, predicted: n.Predicted, fill: fill(n.Predicted, n.Ceiling),
-				index: index, at: int32(i), //nolint:gosec // as above
+				index: index, at: cluster.NodeIndex(i),
 			})
 			p.byFill, p.left = append(p.byFill, index), append(p.left, n.Ceiling.Minus(n.Predicted))
 		}
@@ -86,7 +89,7 @@ func newPorts(in *Input, first order) *ports {
 }
 
 // compareFill orders destinations; those filled alike in the order of their names, which is that of their indices.
-func (p *ports) compareFill(a, b int32) int {
+func (p *ports) compareFill(a, b coolIndex) int {
 	if c := cmp.Compare(p.cool[a].fill, p.cool[b].fill); c != 0 {
 		return c
 	}

@@ -15,7 +15,7 @@ type landing struct {
 	pod  *strategies.Pod
 	to   *destination
 	undo func()
-	from int32 // the pod's node among the input's, once the plan holds the landing
+	from cluster.NodeIndex // the pod's node among the input's, once the plan holds the landing
 }
 
 // land puts every pod on a destination, the largest first, or none: then it returns the first pod that found no place.

@@ -55,8 +55,8 @@ const orderAsks = 50_000
 type planner struct {
 	in       *Input
 	ports    *ports
-	hot      []int32          // places of the input's nodes
-	notes    []reasons.Reason // by the input's nodes
+	hot      []cluster.NodeIndex // places of the input's nodes
+	notes    []reasons.Reason    // by the input's nodes
 	landed   []landing
 	declined []strategies.Declined
 	// cooled counts the nodes that were cooled, crowded those that were not for want of room, excess the moves beyond what
@@ -69,7 +69,7 @@ func newPlanner(in *Input, by order) *planner {
 	p := &planner{in: in, ports: newPorts(in, by), notes: make([]reasons.Reason, len(in.Nodes))}
 	for i := range p.in.Nodes {
 		if p.in.Nodes[i].State == thresholds.Hot {
-			p.hot = append(p.hot, int32(i)) //nolint:gosec // a cluster has fewer than 2^31 nodes
+			p.hot = append(p.hot, cluster.NodeIndex(i))
 		}
 	}
 	return p
@@ -78,7 +78,7 @@ func newPlanner(in *Input, by order) *planner {
 // attempt plans in one order and leaves the Placement as it was.
 func attempt(in *Input, o sequence) *planner {
 	p := newPlanner(in, o.destinations)
-	slices.SortStableFunc(p.hot, func(i, j int32) int {
+	slices.SortStableFunc(p.hot, func(i, j cluster.NodeIndex) int {
 		a, b := &in.Nodes[i], &in.Nodes[j]
 		byHeat := cmp.Compare(heat(b), heat(a))
 		if o.leastHotFirst {
@@ -125,7 +125,7 @@ func heat(n *Node) float64 {
 }
 
 // cool plans the moves of one hot node.
-func (p *planner) cool(at int32) {
+func (p *planner) cool(at cluster.NodeIndex) {
 	n := &p.in.Nodes[at]
 	need := n.Need.AtLeastZero()
 	if !positive(need) {
@@ -159,7 +159,7 @@ func (p *planner) cool(at int32) {
 }
 
 // giveUp finds out whether a node is left alone for want of landings or of room for all its moves.
-func (p *planner) giveUp(at int32, movable []*strategies.Pod, need cluster.Amounts) {
+func (p *planner) giveUp(at cluster.NodeIndex, movable []*strategies.Pod, need cluster.Amounts) {
 	landable, stuck := p.landable(movable)
 	if covers(sum(landable), need) {
 		p.crowded++
@@ -262,7 +262,7 @@ func (p *planner) budget() int {
 }
 
 // leave notes why a node is left alone and declines those of the given pods that might have been moved.
-func (p *planner) leave(at int32, why reasons.Reason, pods []*strategies.Pod, need cluster.Amounts) {
+func (p *planner) leave(at cluster.NodeIndex, why reasons.Reason, pods []*strategies.Pod, need cluster.Amounts) {
 	p.notes[at] = why
 	for _, pod := range pods {
 		if relief(pod, need) > 0 {
@@ -274,7 +274,7 @@ func (p *planner) leave(at int32, why reasons.Reason, pods []*strategies.Pod, ne
 	}
 }
 
-func (p *planner) declineStuck(at int32, pods []*strategies.Pod) {
+func (p *planner) declineStuck(at cluster.NodeIndex, pods []*strategies.Pod) {
 	for _, pod := range pods {
 		p.declined = append(p.declined, strategies.Declined{
 			Pod: *pod, Node: p.in.Nodes[at].Name, Reason: reasons.NoLanding, Detail: p.ports.refusals(pod),
@@ -283,7 +283,7 @@ func (p *planner) declineStuck(at int32, pods []*strategies.Pod) {
 }
 
 // declineCrowded notes that the pods of a node have landings each, but not enough of them together.
-func (p *planner) declineCrowded(at int32, pods []*strategies.Pod) {
+func (p *planner) declineCrowded(at cluster.NodeIndex, pods []*strategies.Pod) {
 	p.notes[at] = reasons.NoLanding
 	for _, pod := range pods {
 		p.declined = append(p.declined, strategies.Declined{
@@ -294,7 +294,7 @@ func (p *planner) declineCrowded(at int32, pods []*strategies.Pod) {
 }
 
 // commit enters moves in the plan, as many as the limits leave; what is cut off waits for a later cycle.
-func (p *planner) commit(at int32, landed []landing) {
+func (p *planner) commit(at cluster.NodeIndex, landed []landing) {
 	if budget := p.budget(); len(landed) > budget {
 		p.ports.takeBack(landed[budget:])
 		landed = landed[:budget]
@@ -337,7 +337,7 @@ func (p *planner) moves(after []cluster.Amounts) []strategies.Move {
 	if len(p.landed) == 0 {
 		return nil
 	}
-	change := func(at int32, by cluster.Amounts) (before, now cluster.Percents) {
+	change := func(at cluster.NodeIndex, by cluster.Amounts) (before, now cluster.Percents) {
 		before = after[at].PercentOf(p.in.Nodes[at].Allocatable)
 		after[at] = after[at].Plus(by)
 		return before, after[at].PercentOf(p.in.Nodes[at].Allocatable)
