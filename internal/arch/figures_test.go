@@ -22,20 +22,14 @@ const (
 // Packages and types above a limit, with the limit that holds for them. The goal
 // is that there is none.
 var (
-	biggerPackages = map[string]int{"internal/app": 4_700, "policy": 3_720}
+	biggerPackages = map[string]int{"internal/app": 4_700, "policy": 3_050}
 	biggerTypes    = map[string]int{"internal/app.App": 92}
 
 	// cyclicPackages have files that use each other.
 	cyclicPackages = []string{
 		"cmd/evenkeel",
 		"internal/app",
-		"internal/doctor",
 		"policy",
-		"policy/lint",
-		"usage/annotations",
-		"usage/fanout",
-		"usage/kubelet",
-		"usage/prometheus",
 	}
 )
 

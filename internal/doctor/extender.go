@@ -2,27 +2,10 @@ package doctor
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/evenkeel/evenkeel/policy"
 )
-
-// Extender is what an extender says of itself.
-type Extender struct {
-	// URL is where it was asked; empty where it was not.
-	URL string
-	// Err is why it gave no answer.
-	Err error
-	// Started is when it started, LastAsked when kube-scheduler last asked; zero where it does not say.
-	Started, LastAsked time.Time
-	// Asked counts the requests of kube-scheduler since.
-	Asked int64
-	// Observes says that it answers neutrally (--observe), so that no pod is steered.
-	Observes bool
-	// Gate says why it would evict nothing; empty where it would.
-	Gate string
-}
 
 // settling is for how long after its start a new pod may have been placed without the extender being asked, clocks that
 // differ included.
@@ -138,17 +121,3 @@ func were(pods int) string {
 }
 
 func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }
-
-// Block is the entry that kube-scheduler's configuration needs for an extender.
-func Block(url string) string {
-	if url == "" {
-		url = "http://127.0.0.1:8888"
-	}
-	block := fmt.Sprintf("extenders:\n  - urlPrefix: %s   # as kube-scheduler reaches it: a ClusterIP, not a Service's name\n"+
-		"    filterVerb: filter\n    prioritizeVerb: prioritize\n    weight: %d\n    nodeCacheCapable: true\n    ignorable: true\n    httpTimeout: %s",
-		url, shippedWeight, shippedTimeout)
-	if strings.HasPrefix(url, "https://") {
-		block += "\n    enableHTTPS: true\n    tlsConfig: {caFile: /path/to/ca.crt}"
-	}
-	return block
-}

@@ -7,22 +7,6 @@ import (
 	"github.com/evenkeel/evenkeel/usage/source"
 )
 
-// Need is one thing that a process has to be allowed to do.
-type Need struct {
-	Verb, Group string
-	// Resource may carry a subresource behind a slash.
-	Resource string
-	// Namespace and Name narrow it down; empty means all.
-	Namespace, Name string
-	// For says what for.
-	For string
-	// Source is the usage source that alone needs it; empty where the process does.
-	Source string
-	// Without is what is done where only others of its source with such a sentence
-	// are granted; empty for a need that no other stands in for.
-	Without string
-}
-
 // Process is what decides what a process needs.
 type Process struct {
 	Mode    Mode

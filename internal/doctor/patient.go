@@ -79,18 +79,6 @@ type Reading struct {
 	View *usage.View
 }
 
-// Examine returns everything that was found.
-func Examine(p *Patient) *Report {
-	var all []Finding
-	for _, check := range []func(*Patient) []Finding{
-		examinePolicy, examinePermissions, examineSources, examineMatching, examineCoverage, examineWindows, examineMetrics,
-		examineClock, examineExtender, examineSchedulerConfig, examinePause, examineNodeSync,
-	} {
-		all = append(all, check(p)...)
-	}
-	return NewReport(all)
-}
-
 // names counts the sources' names: a type of which there is one needs no number.
 func (p *Patient) sourceName(i int) string { return p.Sources[i].Type }
 
@@ -151,4 +139,69 @@ func (p *Patient) allLines() []policy.Lines {
 		all = append(all, p.Load.NodePools[i].Lines)
 	}
 	return all
+}
+
+// Extender is what an extender says of itself.
+type Extender struct {
+	// URL is where it was asked; empty where it was not.
+	URL string
+	// Err is why it gave no answer.
+	Err error
+	// Started is when it started, LastAsked when kube-scheduler last asked; zero where it does not say.
+	Started, LastAsked time.Time
+	// Asked counts the requests of kube-scheduler since.
+	Asked int64
+	// Observes says that it answers neutrally (--observe), so that no pod is steered.
+	Observes bool
+	// Gate says why it would evict nothing; empty where it would.
+	Gate string
+}
+
+// Need is one thing that a process has to be allowed to do.
+type Need struct {
+	Verb, Group string
+	// Resource may carry a subresource behind a slash.
+	Resource string
+	// Namespace and Name narrow it down; empty means all.
+	Namespace, Name string
+	// For says what for.
+	For string
+	// Source is the usage source that alone needs it; empty where the process does.
+	Source string
+	// Without is what is done where only others of its source with such a sentence
+	// are granted; empty for a need that no other stands in for.
+	Without string
+}
+
+// Pause is what the kill switch says.
+type Pause struct {
+	// Paused says that nothing is evicted, Says which annotation tells so.
+	Paused bool
+	Says   string
+	// Err is why it could not be read, which pauses too.
+	Err error
+	// Namespace and ConfigMap are where it is.
+	Namespace, ConfigMap string
+}
+
+// Rights is what the API server says of what a process needs.
+type Rights struct {
+	// Identity is who was asked about.
+	Identity string
+	Answers  []Answer
+}
+
+// Answer is what the API server says of one Need.
+type Answer struct {
+	Need
+	Allowed bool
+	// Err is why it could not be asked.
+	Err error
+}
+
+// SchedulerConfig is a file with kube-scheduler's configuration.
+type SchedulerConfig struct {
+	// Name is the file's name as it was given, Data what it holds.
+	Name string
+	Data []byte
 }

@@ -2,17 +2,6 @@ package doctor
 
 import "fmt"
 
-// Pause is what the kill switch says.
-type Pause struct {
-	// Paused says that nothing is evicted, Says which annotation tells so.
-	Paused bool
-	Says   string
-	// Err is why it could not be read, which pauses too.
-	Err error
-	// Namespace and ConfigMap are where it is.
-	Namespace, ConfigMap string
-}
-
 func examinePause(p *Patient) []Finding {
 	if !p.Mode.evicts() {
 		return nil

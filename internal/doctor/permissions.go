@@ -6,21 +6,6 @@ import (
 	"strings"
 )
 
-// Rights is what the API server says of what a process needs.
-type Rights struct {
-	// Identity is who was asked about.
-	Identity string
-	Answers  []Answer
-}
-
-// Answer is what the API server says of one Need.
-type Answer struct {
-	Need
-	Allowed bool
-	// Err is why it could not be asked.
-	Err error
-}
-
 // serviceAccountPrefix is how the API server calls ServiceAccounts.
 const serviceAccountPrefix = "system:serviceaccount:"
 

@@ -16,13 +16,6 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// SchedulerConfig is a file with kube-scheduler's configuration.
-type SchedulerConfig struct {
-	// Name is the file's name as it was given, Data what it holds.
-	Name string
-	Data []byte
-}
-
 // MaxSchedulerConfigBytes bounds the file: such files have a few kilobytes.
 const MaxSchedulerConfigBytes = 256 << 10
 
@@ -30,40 +23,6 @@ const (
 	schedulerConfigKind   = "KubeSchedulerConfiguration"
 	schedulerConfigPrefix = "kubescheduler.config.k8s.io/"
 )
-
-func examineSchedulerConfig(p *Patient) []Finding {
-	file := p.SchedulerConfig
-	if file == nil {
-		return nil
-	}
-	config, err := readSchedulerConfig(file.Data)
-	if err != nil {
-		return []Finding{{
-			Check: CheckExtender, Level: Problem, Subject: file.Name, Says: fmt.Sprintf("kube-scheduler cannot read it as it is meant: %v.", err),
-			Mend: "apiVersion: " + schedulerv1.SchemeGroupVersion.String() + "\nkind: " + schedulerConfigKind,
-		}}
-	}
-	says, plugged := "Its extenders entry for Evenkeel is as it should be.", pluggedProfiles(config)
-	var findings []Finding
-	if len(plugged) > 0 {
-		says, findings = "Evenkeel's plugin is enabled as it should be.", p.examinePlugins(config, plugged)
-	} else {
-		findings = entriesOf(config, p)
-	}
-	findings = append(findings, steeredProfiles(config, p, plugged)...)
-	if len(findings) == 0 {
-		findings = append(findings, fine(CheckExtender, file.Name, "%s", says))
-	}
-	for i := range findings {
-		findings[i].Check = CheckExtender
-		if findings[i].Subject == "" {
-			findings[i].Subject = file.Name
-		} else if findings[i].Subject != file.Name {
-			findings[i].Subject = file.Name + ": " + findings[i].Subject
-		}
-	}
-	return findings
-}
 
 // readSchedulerConfig decodes strictly, as kube-scheduler does: a field that it does not know, or that is there twice, keeps
 // it from starting.
@@ -190,8 +149,6 @@ func safeURL(text string) string {
 	return parsed.Redacted()
 }
 
-func entryName(i int) string { return fmt.Sprintf("extenders[%d]", i) }
-
 // steeredProfiles finds schedulers that the policy takes for steered and that this configuration does not have; where nobody is
 // asked but plugins, those without one.
 func steeredProfiles(config *schedulerv1.KubeSchedulerConfiguration, p *Patient, inside []plugged) []Finding {
@@ -233,4 +190,20 @@ func outsideProfiles(has []string, inside []plugged, p *Patient) []Finding {
 		}
 	}
 	return findings
+}
+
+// plugged is a profile of kube-scheduler that has Evenkeel inside.
+type plugged struct {
+	place     int
+	scheduler string
+	// plugins are the names that are enabled.
+	plugins []string
+	profile *schedulerv1.KubeSchedulerProfile
+}
+
+func schedulerName(profile *schedulerv1.KubeSchedulerProfile) string {
+	if profile.SchedulerName == nil {
+		return "default-scheduler"
+	}
+	return *profile.SchedulerName
 }

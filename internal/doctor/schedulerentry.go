@@ -172,3 +172,19 @@ func isServiceName(text string) bool {
 	host := parsed.Hostname()
 	return strings.HasSuffix(host, ".svc") || strings.Contains(host, ".svc.")
 }
+
+func entryName(i int) string { return fmt.Sprintf("extenders[%d]", i) }
+
+// Block is the entry that kube-scheduler's configuration needs for an extender.
+func Block(url string) string {
+	if url == "" {
+		url = "http://127.0.0.1:8888"
+	}
+	block := fmt.Sprintf("extenders:\n  - urlPrefix: %s   # as kube-scheduler reaches it: a ClusterIP, not a Service's name\n"+
+		"    filterVerb: filter\n    prioritizeVerb: prioritize\n    weight: %d\n    nodeCacheCapable: true\n    ignorable: true\n    httpTimeout: %s",
+		url, shippedWeight, shippedTimeout)
+	if strings.HasPrefix(url, "https://") {
+		block += "\n    enableHTTPS: true\n    tlsConfig: {caFile: /path/to/ca.crt}"
+	}
+	return block
+}

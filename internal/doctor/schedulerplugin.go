@@ -14,15 +14,6 @@ import (
 // loadPlugin is the name of Evenkeel's plugin inside kube-scheduler that goes by a policy.
 const loadPlugin = "EvenkeelLoad"
 
-// plugged is a profile of kube-scheduler that has Evenkeel inside.
-type plugged struct {
-	place     int
-	scheduler string
-	// plugins are the names that are enabled.
-	plugins []string
-	profile *schedulerv1.KubeSchedulerProfile
-}
-
 // pluggedProfiles finds the profiles in which a plugin of Evenkeel's is enabled for anything.
 func pluggedProfiles(config *schedulerv1.KubeSchedulerConfiguration) []plugged {
 	var found []plugged
@@ -47,13 +38,6 @@ func (p *Patient) insideScheduler() bool {
 	}
 	config, err := readSchedulerConfig(p.SchedulerConfig.Data)
 	return err == nil && len(pluggedProfiles(config)) > 0
-}
-
-func schedulerName(profile *schedulerv1.KubeSchedulerProfile) string {
-	if profile.SchedulerName == nil {
-		return "default-scheduler"
-	}
-	return *profile.SchedulerName
 }
 
 // enables says whether the plugin is enabled at an extension point at which it does something.

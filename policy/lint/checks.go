@@ -2,7 +2,6 @@ package lint
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -120,21 +119,6 @@ func observation(s *Subject) []Finding {
 
 // remembers reports whether a source covers the time before it was first asked.
 func remembers(source policy.Source) bool { return source.Config.Describe().GivesWindows }
-
-// judgedWindows are those of hot and those of single metrics.
-func judgedWindows(load *policy.LoadPolicy, lines policy.Lines) []usage.Window {
-	windows := slices.Clone(load.Hot.Windows)
-	for _, metric := range lines.Metrics() {
-		for _, w := range slices.SortedFunc(maps.Keys(lines[metric].Windows), byName) {
-			if !slices.Contains(windows, w) {
-				windows = append(windows, w)
-			}
-		}
-	}
-	return windows
-}
-
-func byName(a, b usage.Window) int { return strings.Compare(a.String(), b.String()) }
 
 // pace finds evicting without bounds, and usage that is out of date too soon.
 func pace(s *Subject) []Finding {

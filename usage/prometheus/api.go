@@ -158,3 +158,8 @@ func reveals(request *http.Request, text string) bool {
 	words := strings.Fields(request.Header.Get("Authorization"))
 	return len(words) > 0 && strings.Contains(text, words[len(words)-1])
 }
+
+const (
+	instantEndpoint = "api/v1/query"
+	rangeEndpoint   = "api/v1/query_range"
+)

@@ -11,15 +11,6 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// keptAnswer is a column without what it was made with.
-type keptAnswer struct {
-	asked     time.Time
-	evaluated time.Time
-	values    map[string]float64
-	problems  usage.Problems
-	unmatched map[string]bool
-}
-
 const (
 	// alwaysAsked is the length up to which windows are asked for at every sample.
 	alwaysAsked = 10 * time.Minute

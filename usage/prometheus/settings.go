@@ -3,6 +3,7 @@ package prometheus
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/policy/check"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/access"
 	"github.com/evenkeel/evenkeel/usage/source"
 )
 
@@ -225,4 +227,18 @@ func unitsOf(metric usage.Metric, pod bool) []source.Unit {
 		units = []source.Unit{source.None}
 	}
 	return append(units, source.Percent, source.Fraction)
+}
+
+// Name is the source's name in policies, output and metrics.
+const Name = "Prometheus"
+
+// settings are what the policy says and what the process gives.
+type settings struct {
+	Config
+	access.Env
+
+	client *http.Client
+	// parallel is how many queries run at once, maxBytes bounds one answer.
+	parallel int
+	maxBytes int64
 }

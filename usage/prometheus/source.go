@@ -16,37 +16,16 @@ package prometheus
 import (
 	"context"
 	"errors"
-	"net/http"
 	"net/url"
 	"slices"
 	"sync"
+	"time"
 
-	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
 
-	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/usage"
 	"github.com/evenkeel/evenkeel/usage/access"
 )
-
-// Name is the source's name in policies, output and metrics.
-const Name = "Prometheus"
-
-const (
-	instantEndpoint = "api/v1/query"
-	rangeEndpoint   = "api/v1/query_range"
-)
-
-// settings are what the policy says and what the process gives.
-type settings struct {
-	Config
-	access.Env
-
-	client *http.Client
-	// parallel is how many queries run at once, maxBytes bounds one answer.
-	parallel int
-	maxBytes int64
-}
 
 // Source reads usage. It may be used by several goroutines.
 type Source struct {
@@ -107,45 +86,6 @@ func sourceOf(config settings) (*Source, error) {
 // Name returns the source's name.
 func (s *Source) Name() string { return Name }
 
-// Sample returns one reading of all nodes and pods.
-func (s *Source) Sample(ctx context.Context, snapshot *cluster.Snapshot) (usage.Batch, error) {
-	r := s.newRound(snapshot)
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(s.config.parallel)
-	var pods *podTable
-	group.Go(func() (err error) {
-		pods, err = s.pods(ctx, s.expectedPods())
-		return err
-	})
-	for i := range r.answers {
-		group.Go(func() error { return s.answer(ctx, r, i) })
-	}
-	for i := range r.stamps {
-		group.Go(func() error { return s.stamp(ctx, r, i) })
-	}
-	if err := group.Wait(); err != nil {
-		return usage.Batch{}, err
-	}
-	batch := usage.Batch{Source: Name, MaxAge: s.config.MaxAge, Nodes: r.nodes(s.config.EveryNode), Pods: pods.result()}
-	r.problems.Merge(pods.problems)
-	batch.Problems = r.problems
-	batch.Received = s.config.Now()
-	s.expectPods(len(batch.Pods))
-	return batch, nil
-}
-
-func (s *Source) expectedPods() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.podCount
-}
-
-func (s *Source) expectPods(count int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.podCount = count
-}
-
 // instant sends an instant query; warnings are counted as problems.
 func (s *Source) instant(ctx context.Context, expression string, visit func(*series), problems *usage.Problems) error {
 	warnings, err := s.api.ask(ctx, instantEndpoint, url.Values{"query": {expression}}, visit)
@@ -153,4 +93,13 @@ func (s *Source) instant(ctx context.Context, expression string, visit func(*ser
 		problems.Add(usage.Unreadable, "the server warns: "+warning)
 	}
 	return err
+}
+
+// keptAnswer is a column without what it was made with.
+type keptAnswer struct {
+	asked     time.Time
+	evaluated time.Time
+	values    map[string]float64
+	problems  usage.Problems
+	unmatched map[string]bool
 }

@@ -1,0 +1,49 @@
+package prometheus
+
+import (
+	"context"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// Sample returns one reading of all nodes and pods.
+func (s *Source) Sample(ctx context.Context, snapshot *cluster.Snapshot) (usage.Batch, error) {
+	r := s.newRound(snapshot)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(s.config.parallel)
+	var pods *podTable
+	group.Go(func() (err error) {
+		pods, err = s.pods(ctx, s.expectedPods())
+		return err
+	})
+	for i := range r.answers {
+		group.Go(func() error { return s.answer(ctx, r, i) })
+	}
+	for i := range r.stamps {
+		group.Go(func() error { return s.stamp(ctx, r, i) })
+	}
+	if err := group.Wait(); err != nil {
+		return usage.Batch{}, err
+	}
+	batch := usage.Batch{Source: Name, MaxAge: s.config.MaxAge, Nodes: r.nodes(s.config.EveryNode), Pods: pods.result()}
+	r.problems.Merge(pods.problems)
+	batch.Problems = r.problems
+	batch.Received = s.config.Now()
+	s.expectPods(len(batch.Pods))
+	return batch, nil
+}
+
+func (s *Source) expectedPods() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.podCount
+}
+
+func (s *Source) expectPods(count int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.podCount = count
+}
