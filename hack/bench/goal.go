@@ -2,8 +2,9 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
-	"github.com/evenkeel/evenkeel/hack/median"
+	"github.com/evenkeel/evenkeel/hack/measure"
 )
 
 // aspect is what of a row has to keep its goal.
@@ -31,9 +32,10 @@ type goal struct {
 // row is a line of the table.
 type row struct {
 	label  string
-	figure series
-	// beside is the figure's floor or rival, taken so many times; besideLabel says what it is.
-	beside      series
+	figure measure.Series
+	// beside is the figure's floor or rival, taken so many times (0 is once);
+	// besideLabel says what it is.
+	beside      measure.Series
 	besideLabel string
 	times       float64
 	goal        goal
@@ -48,41 +50,35 @@ type result struct {
 
 func (r result) compared() bool { return r.measured && r.rival }
 
-// evaluate reads a row's medians. The ratio is the median of those of each round, because a round's figures were measured
-// close to each other; where one side has other rounds than the other, it is the ratio of the medians.
-func (r row) evaluate(all figures) result {
-	mine, theirs := all[r.figure], all[r.beside]
-	got := result{figure: median.Of(mine), beside: median.Of(theirs) * r.factor(), measured: len(mine) > 0, rival: len(theirs) > 0}
+// evaluate reads a row's medians. The ratio is the median of those of each
+// round; where one side has other rounds than the other, it is the ratio of the
+// medians.
+func (r row) evaluate(all measure.Figures) result {
+	mine, theirs := all[r.figure], r.rivals(all)
+	got := result{figure: measure.Median(mine), beside: measure.Median(theirs), measured: len(mine) > 0, rival: len(theirs) > 0}
 	if !got.compared() {
 		return got
 	}
 	if len(mine) != len(theirs) {
-		got.ratio = r.ratio(got.figure, got.beside)
-		return got
+		mine, theirs = []float64{got.figure}, []float64{got.beside}
 	}
-	ratios := make([]float64, len(mine))
-	for i := range mine {
-		ratios[i] = r.ratio(mine[i], theirs[i]*r.factor())
+	if r.goal.of == speedup {
+		mine, theirs = theirs, mine
 	}
-	got.ratio = median.Of(ratios)
+	got.ratio = measure.Median(measure.Ratios(mine, theirs))
 	return got
 }
 
-func (r row) factor() float64 {
-	if r.times == 0 {
-		return 1
+// rivals are the values beside the row's own, as many times as the row says.
+func (r row) rivals(all measure.Figures) []float64 {
+	values := slices.Clone(all[r.beside])
+	for i := range values {
+		values[i] *= max(r.times, 1)
 	}
-	return r.times
+	return values
 }
 
-func (r row) ratio(figure, beside float64) float64 {
-	if r.goal.of == speedup {
-		return beside / figure
-	}
-	return figure / beside
-}
-
-// verdict says whether a row keeps its goal, in the table's words.
+// verdict reports whether a row keeps its goal, in the table's words.
 func (r row) verdict(got result) string {
 	switch {
 	case !got.measured:

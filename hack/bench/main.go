@@ -18,6 +18,8 @@ import (
 
 	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
+
+	"github.com/evenkeel/evenkeel/hack/measure"
 )
 
 // errMissed is what --check fails with.
@@ -88,11 +90,14 @@ func (o *options) table(out io.Writer) error {
 		return fmt.Errorf("opening a saved run: %w", err)
 	}
 	defer file.Close()
-	measured, err := parse(file)
+	measured, err := measure.ParseLines(file)
 	if err != nil {
 		return fmt.Errorf("reading %q: %w", o.from, err)
 	}
-	missed := printTable(out, rows, measured)
+	missed, err := printTable(out, rows, measured)
+	if err != nil {
+		return err
+	}
 	fmt.Fprintf(out, "\nThe raw lines are in %s.\n", o.from)
 	if missed > 0 && o.check {
 		return fmt.Errorf("%w: %d of %d", errMissed, missed, len(rows))

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"strings"
+
+	"github.com/evenkeel/evenkeel/hack/measure"
 )
 
 // The packages that the figures come from.
@@ -32,8 +34,8 @@ func join(groups ...[]row) (all []row) {
 // extenderRows are the figures of one verb beside the handler that only decodes and answers, and beside the
 // machine's floor.
 func extenderRows(verb string, names int, faster float64) []row {
-	at := func(handler, unit string) series {
-		return series{steering, fmt.Sprintf("Loopback/%s/names=%d/%s", verb, names, handler), unit}
+	at := func(handler, unit string) measure.Series {
+		return measure.Series{Package: steering, Name: fmt.Sprintf("Loopback/%s/names=%d/%s", verb, names, handler), Unit: unit}
 	}
 	label := fmt.Sprintf("extender %s, %d names", verb, names)
 	return []row{
@@ -45,8 +47,8 @@ func extenderRows(verb string, names int, faster float64) []row {
 
 func wholeNodesRows() (all []row) {
 	for _, verb := range []string{"filter", "prioritize"} {
-		at := func(handler string) series {
-			return series{steering, "WholeNodes/" + verb + "/nodes=500/" + handler, "p50-ns"}
+		at := func(handler string) measure.Series {
+			return measure.Series{Package: steering, Name: "WholeNodes/" + verb + "/nodes=500/" + handler, Unit: "p50-ns"}
 		}
 		all = append(all, row{
 			label: "extender " + verb + ", 500 whole nodes, p50", figure: at("evenkeel"), besideLabel: "decoding only", beside: at("plain"), goal: goal{speedup, 10},
@@ -56,8 +58,8 @@ func wholeNodesRows() (all []row) {
 }
 
 func planRows() []row {
-	at := func(kind string, nodes int, way string) series {
-		return series{planning, fmt.Sprintf("Plan/%s/nodes=%d/%s", kind, nodes, way), "ns/op"}
+	at := func(kind string, nodes int, way string) measure.Series {
+		return measure.Series{Package: planning, Name: fmt.Sprintf("Plan/%s/nodes=%d/%s", kind, nodes, way), Unit: "ns/op"}
 	}
 	all := []row{
 		{
@@ -77,21 +79,25 @@ func planRows() []row {
 	goals := map[string]goal{"room": {value, 20e6}} // all 3,500 moves; where hardly any is possible, more is tried
 	for _, room := range []string{"room", "crowded", "full"} {
 		all = append(all, row{
-			label: "plan, pure part, " + room + ", 5,000 nodes", figure: series{purePlanning, "Plan/" + room + "/nodes=5000", "ns/op"}, goal: goals[room],
+			label: "plan, pure part, " + room + ", 5,000 nodes", figure: measure.Series{Package: purePlanning, Name: "Plan/" + room + "/nodes=5000", Unit: "ns/op"}, goal: goals[room],
 		})
 	}
 	return all
 }
 
 func observationRows() []row {
-	at := func(nodes int) series { return series{observing, fmt.Sprintf("Sample/nodes=%d", nodes), "ns/op"} }
+	at := func(nodes int) measure.Series {
+		return measure.Series{Package: observing, Name: fmt.Sprintf("Sample/nodes=%d", nodes), Unit: "ns/op"}
+	}
 	return []row{{
 		label: "observation, 5,000 nodes", figure: at(5000), besideLabel: "50 times that of 100", beside: at(100), times: 50, goal: goal{of: told},
 	}}
 }
 
 func memoryRows() (all []row) {
-	at := func(process string) series { return series{memory, "Footprint/" + process, "peak-MiB"} }
+	at := func(process string) measure.Series {
+		return measure.Series{Package: memory, Name: "Footprint/" + process, Unit: "peak-MiB"}
+	}
 	for _, command := range []struct {
 		name string
 		mib  float64
@@ -107,31 +113,23 @@ func memoryRows() (all []row) {
 }
 
 func throughputRows() (all []row) {
-	at := func(variant string) series {
-		return series{throughput, "Throughput/nodes=1000/" + variant, "pods/s"}
+	at := func(variant string) measure.Series {
+		return measure.Series{Package: throughput, Name: "Throughput/nodes=1000/" + variant, Unit: "pods/s"}
 	}
-	for _, pair := range []struct {
-		of, beside, label string
-		goal              goal
-	}{
-		{"evenkeel", "neutral", "extender", goal{share, 0.95}},
-		{"evenkeel", "echo", "extender", goal{share, 0.95}},
-		{"evenkeel-prioritize", "neutral-prioritize", "prioritize alone", goal{share, 0.95}},
-		{"evenkeel-prioritize", "echo-prioritize", "prioritize alone", goal{share, 0.95}},
-		{"managed", "none", "pods left out", goal{share, 1}},
-		{"plugin", "stock", "compiled in", goal{share, 0.9}},
-		{"evenkeel", "none", "extender", goal{of: told}},
-		{"neutral", "none", "decoding only", goal{of: told}},
-	} {
-		beside := map[string]string{
-			"none": "no extender", "stock": "stock scheduler", "echo": "copying names", "echo-prioritize": "copying names",
-		}[pair.beside]
-		if beside == "" {
-			beside = "decoding only"
+	labels := map[string]string{
+		"evenkeel": "extender", "evenkeel-prioritize": "prioritize alone", "managed": "pods left out", "plugin": "compiled in", "neutral": "decoding only",
+	}
+	besideLabels := map[string]string{
+		"none": "no extender", "stock": "stock scheduler", "echo": "copying names", "echo-prioritize": "copying names",
+		"neutral": "decoding only", "neutral-prioritize": "decoding only",
+	}
+	shown := append(measure.SchedulerGoals(), measure.Comparison{Of: "evenkeel", Beside: "none"}, measure.Comparison{Of: "neutral", Beside: "none"})
+	for _, c := range shown {
+		r := row{label: "kube-scheduler, 1,000 nodes, " + labels[c.Of], figure: at(c.Of), besideLabel: besideLabels[c.Beside], beside: at(c.Beside)}
+		if c.AtLeast > 0 {
+			r.goal = goal{share, c.AtLeast}
 		}
-		all = append(all, row{
-			label: "kube-scheduler, 1,000 nodes, " + pair.label, figure: at(pair.of), besideLabel: beside, beside: at(pair.beside), goal: pair.goal,
-		})
+		all = append(all, r)
 	}
 	return all
 }

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/evenkeel/evenkeel/hack/measure"
 )
 
 // maxTime is how long a step may take.
@@ -37,7 +39,7 @@ func (r *runner) run(ctx context.Context) error {
 		}
 	}
 	for round := range r.rounds {
-		for _, e := range chosen {
+		for _, e := range measure.Order(round, chosen) {
 			if e.command != "" && round > 0 {
 				continue
 			}
@@ -73,7 +75,7 @@ func (r *runner) build(ctx context.Context, e entry) error {
 
 func (r *runner) measureOne(ctx context.Context, e entry) error {
 	if e.command != "" {
-		if _, err := fmt.Fprintf(r.raw, "pkg: %s/%s\n", module, e.pkg); err != nil {
+		if _, err := fmt.Fprintf(r.raw, "pkg: %s/%s\n", measure.Module, e.pkg); err != nil {
 			return err
 		}
 		line := strings.Fields(e.command)

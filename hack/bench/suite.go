@@ -1,8 +1,5 @@
 package main
 
-// module is the module's path.
-const module = "github.com/evenkeel/evenkeel"
-
 // entry is something to run that prints lines in Go's benchmark format: the benchmarks of a package, or a command.
 type entry struct {
 	// name is what --only selects by.

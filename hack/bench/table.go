@@ -4,26 +4,25 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
+
+	"github.com/evenkeel/evenkeel/hack/measure"
 )
 
-// printTable shows what the rows come to and returns how many goals are missed.
-func printTable(out io.Writer, rows []row, measured figures) (misses int) {
-	table := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(table, "FIGURE\tVALUE\tBESIDE\t\tRATIO\tGOAL\t")
+// printTable shows the rows' results and returns how many goals are missed.
+func printTable(out io.Writer, rows []row, measured measure.Figures) (misses int, err error) {
+	table := [][]string{{"FIGURE", "VALUE", "BESIDE", "", "RATIO", "GOAL", ""}}
 	for _, r := range rows {
 		got := r.evaluate(measured)
 		verdict := r.verdict(got)
 		if verdict == missed {
 			misses++
 		}
-		fmt.Fprintln(table, strings.Join([]string{
-			r.label, shown(got.measured, got.figure, r.figure.unit), r.besideLabel, shown(got.rival, got.beside, r.beside.unit),
-			ratioText(got, r.goal.of), r.goal.text(r.figure.unit), verdict,
-		}, "\t"))
+		table = append(table, []string{
+			r.label, shown(got.measured, got.figure, r.figure.Unit), r.besideLabel, shown(got.rival, got.beside, r.beside.Unit),
+			ratioText(got, r.goal.of), r.goal.text(r.figure.Unit), verdict,
+		})
 	}
-	table.Flush()
-	return misses
+	return misses, measure.Table(out, table)
 }
 
 func shown(known bool, figure float64, unit string) string {

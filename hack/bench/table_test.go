@@ -10,12 +10,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/evenkeel/evenkeel/hack/measure"
 )
 
 // TestTable pins the table of some rows: what is held, missed, not measured, or without its rival is told apart.
 func TestTable(t *testing.T) {
-	at := func(name, unit string) series { return series{"p", name, unit} }
-	measured := figures{
+	at := func(name, unit string) measure.Series { return measure.Series{Package: "p", Name: name, Unit: unit} }
+	measured := measure.Figures{
 		at("Fast", "p50-ns"): {200_000, 100_000, 900_000}, at("Slow", "p50-ns"): {1_200_000, 700_000, 5_400_000},
 		at("Big", "ns/op"): {99e6}, at("Small", "ns/op"): {1e6, 1e6},
 		at("With", "pods/s"): {90, 110}, at("Without", "pods/s"): {100, 100},
@@ -33,8 +35,8 @@ func TestTable(t *testing.T) {
 		{label: "no rival needed", figure: at("Small", "ns/op"), besideLabel: "away", beside: at("Away", "ns/op"), goal: goal{value, 2e6}},
 	}
 	var out bytes.Buffer
-	if got := printTable(&out, shown, measured); got != 3 {
-		t.Errorf("%d goals are missed, want 3", got)
+	if got, err := printTable(&out, shown, measured); err != nil || got != 3 {
+		t.Errorf("%d goals are missed (error %v), want 3", got, err)
 	}
 	want := `
 FIGURE           VALUE       BESIDE             RATIO        GOAL
@@ -68,10 +70,10 @@ func TestRowsAskForWhatTheSuiteMeasures(t *testing.T) {
 		known[e.pkg] = true
 	}
 	for _, r := range rows {
-		if !known[r.figure.pkg] || r.beside != (series{}) && !known[r.beside.pkg] {
+		if !known[r.figure.Package] || r.beside != (measure.Series{}) && !known[r.beside.Package] {
 			t.Errorf("%q is of a package that the suite does not measure", r.label)
 		}
-		if (r.beside == series{}) != (r.besideLabel == "") {
+		if (r.beside == measure.Series{}) != (r.besideLabel == "") {
 			t.Errorf("%q does not say what is beside it", r.label)
 		}
 		if label := r.label + r.besideLabel; labels[label] {
@@ -84,7 +86,7 @@ func TestRowsAskForWhatTheSuiteMeasures(t *testing.T) {
 
 func TestCheckFailsOnAMissedGoal(t *testing.T) {
 	saved := filepath.Join(t.TempDir(), "bench.txt")
-	text := "pkg: " + module + "/" + planning + "\nBenchmarkPlan/mixed/nodes=5000/evenkeel-2 1 6000000000 ns/op\n"
+	text := "pkg: " + measure.Module + "/" + planning + "\nBenchmarkPlan/mixed/nodes=5000/evenkeel-2 1 6000000000 ns/op\n"
 	if err := os.WriteFile(saved, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/evenkeel/evenkeel/hack/median"
+	"github.com/evenkeel/evenkeel/hack/measure"
 )
 
 // child is a process that is measured, or that serves.
@@ -149,7 +149,7 @@ func (c *child) settle(ctx context.Context, length time.Duration) (memory, error
 		case <-end.C:
 			m, err := c.memory()
 			seen = append(seen, m.resident)
-			m.resident = median.Of(seen)
+			m.resident = measure.Median(seen)
 			return m, err
 		}
 	}

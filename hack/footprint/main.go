@@ -72,7 +72,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	switch o.role {
 	case "measure":
-		return measure(ctx, &o, out)
+		return compare(ctx, &o, out)
 	case "serve":
 		return serve(ctx, &o.fleet, out)
 	case "informers":

@@ -3,13 +3,15 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 	"time"
+
+	"github.com/evenkeel/evenkeel/hack/measure"
 )
 
 // subject is a process to measure.
@@ -33,8 +35,8 @@ type row struct {
 	took        time.Duration
 }
 
-// measure compares all subjects.
-func measure(ctx context.Context, o *options, out io.Writer) error {
+// compare measures all subjects.
+func compare(ctx context.Context, o *options, out io.Writer) error {
 	folder, err := os.MkdirTemp("", "evenkeel-footprint-")
 	if err != nil {
 		return fmt.Errorf("making a folder: %w", err)
@@ -62,8 +64,7 @@ func measure(ctx context.Context, o *options, out io.Writer) error {
 		}
 		rows = append(rows, r)
 	}
-	o.print(out, rows)
-	return os.RemoveAll(folder)
+	return errors.Join(o.print(out, rows), os.RemoveAll(folder))
 }
 
 // subjects are what is measured, in this order.
@@ -110,7 +111,7 @@ func (b *bench) measure(ctx context.Context, s subject, f fleet, length time.Dur
 	return m, took, err
 }
 
-func (o *options) print(out io.Writer, rows []row) {
+func (o *options) print(out io.Writer, rows []row) error {
 	lists := "streamed"
 	if !o.watchList {
 		lists = "in pages"
@@ -120,19 +121,21 @@ func (o *options) print(out io.Writer, rows []row) {
 	fmt.Fprintf(out, "%d nodes, %d pods of %.1f KiB in protobuf, %.1f KiB in JSON, first lists %s, %d pod updates/s, %g %% replaced a minute\n",
 		o.nodes, o.fleet.pods(), float64(pod.Size())/1024, float64(len(asJSON))/1024, lists, o.updates, o.churn)
 	fmt.Fprintf(out, "resident memory in MiB; steady is the median of the second half of %v, peak the highest from the start on\n\n", o.settle)
-	table := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(table, "process\tempty cluster\tsteady\tpeak\tpeak per pod\tof the first's peak\tknows all after")
+	table := [][]string{{"process", "empty cluster", "steady", "peak", "peak per pod", "of the first's peak", "knows all after"}}
 	for _, r := range rows {
-		fmt.Fprintln(table, strings.Join([]string{
+		table = append(table, []string{
 			r.name, mib(r.idle.resident), mib(r.whole.resident), mib(r.whole.peak),
 			fmt.Sprintf("%.1f KiB", float64(r.whole.peak-r.idle.peak)/1024/float64(o.fleet.pods())),
 			fmt.Sprintf("%.0f %%", 100*float64(r.whole.peak)/float64(rows[0].whole.peak)), r.took.Round(100 * time.Millisecond).String(),
-		}, "\t"))
+		})
 	}
-	table.Flush()
+	if err := measure.Table(out, table); err != nil {
+		return err
+	}
 	if o.lines {
 		printLines(out, rows)
 	}
+	return nil
 }
 
 // printLines writes the table as the lines of Go benchmarks, for benchstat.
@@ -140,8 +143,8 @@ func printLines(out io.Writer, rows []row) {
 	fmt.Fprintln(out)
 	name := strings.NewReplacer(", ", "/", " ", "-")
 	for _, r := range rows {
-		fmt.Fprintf(out, "BenchmarkFootprint/%s 1 %s peak-MiB %s resident-MiB\n", name.Replace(strings.TrimPrefix(r.name, "evenkeel ")),
-			tenth(r.whole.peak), tenth(r.whole.resident))
+		fmt.Fprintln(out, measure.Line("Footprint/"+name.Replace(strings.TrimPrefix(r.name, "evenkeel ")),
+			measure.Value{Number: tenth(r.whole.peak), Unit: "peak-MiB"}, measure.Value{Number: tenth(r.whole.resident), Unit: "resident-MiB"}))
 	}
 }
 

@@ -7,8 +7,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
+
+	"github.com/evenkeel/evenkeel/hack/measure"
 )
 
 // Minute is what is told every minute.
@@ -95,14 +96,15 @@ func (r *Report) JSON(w io.Writer) error {
 }
 
 // Table writes the report for people, without the timeline.
-func (r *Report) Table(w io.Writer) {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	defer t.Flush()
+func (r *Report) Table(w io.Writer) error {
+	var rows [][]string
 	with := "with Evenkeel"
 	if r.Baseline {
 		with = "without Evenkeel"
 	}
-	row := func(name, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
+	row := func(name, format string, args ...any) {
+		rows = append(rows, []string{name, fmt.Sprintf(format, args...)})
+	}
 	row("run", "%.1f min, %d nodes, %d pods, %s, trace %s", r.Minutes, r.Nodes, r.Pods, with, r.Trace)
 	row("evictions", "%d; %.3f per pod and day, %.3f per pod and day of the trace; one replica %d at most",
 		r.Counts.Evictions, r.EvictionsPerPodDay, r.EvictionsPerPodTraceDay, r.Counts.MostEvicted)
@@ -126,6 +128,7 @@ func (r *Report) Table(w io.Writer) {
 	for _, failure := range r.Failures {
 		row("FAILED", "%s", failure)
 	}
+	return measure.Table(w, rows)
 }
 
 func (p *Process) rows(row func(name, format string, args ...any)) {

@@ -13,7 +13,7 @@ import (
 func TestReadVitals(t *testing.T) {
 	page := "# HELP go_goroutines Number.\n# TYPE go_goroutines gauge\ngo_goroutines 123\n" +
 		"go_memstats_heap_inuse_bytes 2.5e+07\nother{a=\"b c\"} 1\nprocess_resident_memory_bytes 1.5e+08\n"
-	got, err := ReadVitals(strings.NewReader(page))
+	got, err := ReadVitals(page)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func TestReadVitals(t *testing.T) {
 		"no text at all":     "",
 	} {
 		t.Run(name, func(t *testing.T) {
-			if v, err := ReadVitals(strings.NewReader(spoilt)); err == nil {
+			if v, err := ReadVitals(spoilt); err == nil {
 				t.Errorf("vitals %+v, want an error", v)
 			}
 		})
@@ -128,7 +128,9 @@ func TestReportIsWrittenBothWays(t *testing.T) {
 		t.Errorf("%v per pod and day, %v of the trace; want 2.4 and 0.48", report.EvictionsPerPodDay, report.EvictionsPerPodTraceDay)
 	}
 	var table, encoded bytes.Buffer
-	report.Table(&table)
+	if err := report.Table(&table); err != nil {
+		t.Fatal(err)
+	}
 	for _, want := range []string{"2.400 per pod and day", "6.0 of 120 (5.00 %)", "100 / 100 / 100 MiB (too short)"} {
 		if !strings.Contains(table.String(), want) {
 			t.Errorf("the table lacks %q:\n%s", want, table.String())

@@ -1,14 +1,10 @@
 package soak
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 	"slices"
-	"strconv"
-	"strings"
 
-	"github.com/evenkeel/evenkeel/hack/median"
+	"github.com/evenkeel/evenkeel/hack/measure"
 )
 
 // Vitals are a process's own figures at one moment.
@@ -18,34 +14,26 @@ type Vitals struct {
 	Goroutines int64 `json:"goroutines"`
 }
 
-// ReadVitals reads them from a page in Prometheus' text format.
-func ReadVitals(page io.Reader) (Vitals, error) {
+// ReadVitals reads them from a page in Prometheus' text format. Not every system tells a process's resident memory.
+func ReadVitals(page string) (Vitals, error) {
 	var v Vitals
-	wanted := map[string]*int64{
-		"process_resident_memory_bytes": &v.RSSBytes, "go_memstats_heap_inuse_bytes": &v.HeapBytes, "go_goroutines": &v.Goroutines,
-	}
-	lines := bufio.NewScanner(page)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		name, text, _ := strings.Cut(lines.Text(), " ")
-		into := wanted[name]
-		if into == nil {
-			continue
+	for _, figure := range []struct {
+		name     string
+		into     *int64
+		optional bool
+	}{
+		{name: "process_resident_memory_bytes", into: &v.RSSBytes, optional: true},
+		{name: "go_memstats_heap_inuse_bytes", into: &v.HeapBytes},
+		{name: "go_goroutines", into: &v.Goroutines},
+	} {
+		value, found := measure.Metric(page, figure.name, "")
+		if !found && !figure.optional {
+			return Vitals{}, fmt.Errorf("reading metrics: no value of %s", figure.name)
 		}
-		value, err := strconv.ParseFloat(text, 64)
-		if err != nil || !(value >= 0 && value < 1<<60) {
-			return Vitals{}, fmt.Errorf("reading metrics: %s is %q", name, text)
+		if !(value >= 0 && value < 1<<60) {
+			return Vitals{}, fmt.Errorf("reading metrics: %s is %v", figure.name, value)
 		}
-		*into = int64(value)
-		delete(wanted, name)
-	}
-	if err := lines.Err(); err != nil {
-		return Vitals{}, fmt.Errorf("reading metrics: %w", err)
-	}
-	// Not every system tells a process's resident memory.
-	delete(wanted, "process_resident_memory_bytes")
-	for name := range wanted {
-		return Vitals{}, fmt.Errorf("reading metrics: %s is missing", name)
+		*figure.into = int64(value)
 	}
 	return v, nil
 }
@@ -90,7 +78,7 @@ func NewTrend(samples []int64, slack int64) Trend {
 	if n < leastSamples {
 		return t
 	}
-	t.SecondQuarter, t.LastQuarter = median.Of(samples[n/4:n/2]), median.Of(samples[n-n/4:])
+	t.SecondQuarter, t.LastQuarter = measure.Median(samples[n/4:n/2]), measure.Median(samples[n-n/4:])
 	t.Verdict = IsFlat
 	if by := t.LastQuarter - t.SecondQuarter; by > slack && by*100 > t.SecondQuarter*slackPercent {
 		t.Verdict = Grew

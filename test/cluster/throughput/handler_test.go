@@ -13,6 +13,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
+
+	"github.com/evenkeel/evenkeel/hack/measure"
 )
 
 // post asks a handler and returns its status and what it answered.
@@ -63,7 +65,7 @@ func TestHandlers(t *testing.T) {
 				t.Errorf("%s: prioritize (-want +got):\n%s", kind, diff)
 			}
 			_, page := post(t, h, MetricsPath, nil)
-			if asked := Sum(string(page), AskedMetric, ""); asked != 2 {
+			if asked, _ := measure.Metric(string(page), AskedMetric, ""); asked != 2 {
 				t.Errorf("%s: asked %v times, want 2", kind, asked)
 			}
 			if CPU(string(page)) <= 0 {
@@ -85,7 +87,7 @@ func TestHandlersRefuse(t *testing.T) {
 					t.Errorf("status %d: %s", code, reply)
 				}
 				_, page := post(t, h, MetricsPath, nil)
-				if asked := Sum(string(page), AskedMetric, ""); asked != 0 {
+				if asked, _ := measure.Metric(string(page), AskedMetric, ""); asked != 0 {
 					t.Errorf("what was refused counts: %v", asked)
 				}
 			})

@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
-	"github.com/evenkeel/evenkeel/hack/median"
+	"github.com/evenkeel/evenkeel/hack/measure"
 )
 
 // Figure is what a variant has come to in one round.
@@ -47,18 +46,20 @@ func (r *Report) Add(variant string, figure Figure) {
 
 // BenchLine is one figure in the format of Go's benchmarks.
 func (r *Report) BenchLine(variant string, f Figure) string {
-	return fmt.Sprintf("BenchmarkThroughput/nodes=%d/%s 1 %.1f pods/s %.3f scheduler-cpu-ms/pod %.3f handler-cpu-ms/pod",
-		r.Nodes, variant, f.PodsPerSecond, f.SchedulerMilliPerPod, f.HandlerMilliPerPod)
+	milli := func(value float64) string { return fmt.Sprintf("%.3f", value) }
+	return measure.Line(fmt.Sprintf("Throughput/nodes=%d/%s", r.Nodes, variant),
+		measure.Value{Number: fmt.Sprintf("%.1f", f.PodsPerSecond), Unit: "pods/s"},
+		measure.Value{Number: milli(f.SchedulerMilliPerPod), Unit: "scheduler-cpu-ms/pod"},
+		measure.Value{Number: milli(f.HandlerMilliPerPod), Unit: "handler-cpu-ms/pod"})
 }
 
-// Ratios are those of two variants' pods per second, round by round; a round that only one of them has finished is left out.
+// Ratios are those of two variants' pods per second, round by round.
 func (r *Report) Ratios(of, beside string) []float64 {
-	above, below := r.Figures[of], r.Figures[beside]
-	ratios := make([]float64, 0, len(above))
-	for i := range min(len(above), len(below)) {
-		ratios = append(ratios, above[i].PodsPerSecond/below[i].PodsPerSecond)
-	}
-	return ratios
+	return measure.Ratios(r.rates(of), r.rates(beside))
+}
+
+func (r *Report) rates(variant string) []float64 {
+	return r.figures(variant, func(f Figure) float64 { return f.PodsPerSecond })
 }
 
 // figures takes one number out of each round.
@@ -73,32 +74,33 @@ func (r *Report) figures(variant string, number func(Figure) float64) []float64 
 // Table writes the figures and how they compare.
 func (r *Report) Table(out io.Writer) error {
 	fmt.Fprintf(out, "Pods per second of kube-scheduler, %d pods at a time on %d nodes\n\n", r.Pods, r.Nodes)
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "variant\tmedian\trounds\tCPU ms per pod: kube-scheduler\thandler")
+	table := [][]string{{"variant", "median", "rounds", "CPU ms per pod: kube-scheduler", "handler"}}
 	for _, v := range Variants() {
-		rates := r.figures(v.Name, func(f Figure) float64 { return f.PodsPerSecond })
-		own := median.Of(r.figures(v.Name, func(f Figure) float64 { return f.SchedulerMilliPerPod }))
-		handler := median.Of(r.figures(v.Name, func(f Figure) float64 { return f.HandlerMilliPerPod }))
-		if len(rates) > 0 {
-			fmt.Fprintf(table, "%s\t%.0f\t%s\t%.2f\t%.2f\n", v.Name, median.Of(rates), join("%.0f", rates), own, handler)
+		rates := r.rates(v.Name)
+		if len(rates) == 0 {
+			continue
 		}
+		own := r.figures(v.Name, func(f Figure) float64 { return f.SchedulerMilliPerPod })
+		handler := r.figures(v.Name, func(f Figure) float64 { return f.HandlerMilliPerPod })
+		table = append(table, []string{v.Name, median("%.0f", rates), join("%.0f", rates), median("%.2f", own), median("%.2f", handler)})
 	}
-	fmt.Fprintln(table, "\t\t\t\t\nratio\tmedian\trounds\t\t")
+	table = append(table, []string{"", "", "", "", ""}, []string{"ratio", "median", "rounds", "", ""})
 	for _, c := range Comparisons() {
 		ratios := r.Ratios(c.Of, c.Beside)
 		if len(ratios) == 0 {
 			continue
 		}
 		goal := ""
-		if c.Goal > 0 {
-			goal = fmt.Sprintf(", at least %.2f", c.Goal)
+		if c.AtLeast > 0 {
+			goal = fmt.Sprintf(", at least %.2f", c.AtLeast)
 		}
-		fmt.Fprintf(table, "%s to %s%s\t%.2f\t%s\t\t\n", c.Of, c.Beside, goal, median.Of(ratios), join("%.2f", ratios))
+		table = append(table, []string{c.Of + " to " + c.Beside + goal, median("%.2f", ratios), join("%.2f", ratios), "", ""})
 	}
-	if err := table.Flush(); err != nil {
-		return fmt.Errorf("writing the table: %w", err)
-	}
-	return nil
+	return measure.Table(out, table)
+}
+
+func median(format string, values []float64) string {
+	return fmt.Sprintf(format, measure.Median(values))
 }
 
 func join(format string, values []float64) string {

@@ -82,18 +82,3 @@ func TestCPU(t *testing.T) {
 		}
 	}
 }
-
-func TestSum(t *testing.T) {
-	const text = `# HELP evenkeel_nodes Nodes by state.
-evenkeel_nodes{state="hot"} 12
-evenkeel_nodes{policy="a",state="hot"} 3 1700000000
-evenkeel_nodes{state="cool"} 100
-evenkeel_nodes_more{state="hot"} 7
-evenkeel_nodes{state="hot"} text
-evenkeel_nodes{state="hot"
-evenkeel_nodes{state="hot"} 
-`
-	if got := Sum(text, "evenkeel_nodes", `state="hot"`); got != 15 {
-		t.Errorf("%v, want 12 + 3", got)
-	}
-}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/evenkeel/evenkeel/hack/measure"
 )
 
 // Handler is who answers kube-scheduler as its extender.
@@ -71,26 +73,14 @@ func Variants() []Variant {
 	}
 }
 
-// Comparison sets one variant beside another. Goal is the ratio that is wanted; 0 where the ratio is only told.
-type Comparison struct {
-	Of, Beside string
-	Goal       float64
-}
-
 // Comparisons are those that are shown.
-func Comparisons() []Comparison {
-	return []Comparison{
-		{Of: "evenkeel", Beside: "neutral", Goal: 0.95},
-		{Of: "evenkeel", Beside: "echo", Goal: 0.95},
-		{Of: "evenkeel-prioritize", Beside: "neutral-prioritize", Goal: 0.95},
-		{Of: "evenkeel-prioritize", Beside: "echo-prioritize", Goal: 0.95},
-		{Of: "managed", Beside: "none", Goal: 1},
-		{Of: "plugin", Beside: "stock", Goal: 0.9},
-		{Of: "neutral", Beside: "none"},
-		{Of: "echo", Beside: "none"},
-		{Of: "evenkeel", Beside: "none"},
-		{Of: "evenkeel-prioritize", Beside: "none"},
-	}
+func Comparisons() []measure.Comparison {
+	return append(measure.SchedulerGoals(),
+		measure.Comparison{Of: "neutral", Beside: "none"},
+		measure.Comparison{Of: "echo", Beside: "none"},
+		measure.Comparison{Of: "evenkeel", Beside: "none"},
+		measure.Comparison{Of: "evenkeel-prioritize", Beside: "none"},
+	)
 }
 
 // Choose picks variants by name, in the order of Variants; an empty list picks all.

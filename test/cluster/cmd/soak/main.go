@@ -111,7 +111,7 @@ func run(ctx context.Context, f flags, out, progress io.Writer) error {
 		err = errors.Join(err, report.JSON(out))
 	} else {
 		fmt.Fprintln(out)
-		report.Table(out)
+		err = errors.Join(err, report.Table(out))
 	}
 	if len(report.Failures) > 0 {
 		err = errors.Join(err, errors.New("the run has failed"))

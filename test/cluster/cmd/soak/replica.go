@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
@@ -97,7 +96,7 @@ func (r *replica) measure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	vitals, err := soak.ReadVitals(strings.NewReader(page))
+	vitals, err := soak.ReadVitals(page)
 	if err != nil {
 		return fmt.Errorf("%s: %w", r.name, err)
 	}

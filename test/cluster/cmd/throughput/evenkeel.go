@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"path/filepath"
 
+	"github.com/evenkeel/evenkeel/hack/measure"
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
-	"github.com/evenkeel/evenkeel/test/cluster/throughput"
 )
 
 // policy shortens the waits of the default one; samples come as often.
@@ -50,7 +50,7 @@ func (s *stage) waitHot(ctx context.Context, client *http.Client, page string) e
 		if err != nil {
 			return false, nil
 		}
-		last = throughput.Sum(text, "evenkeel_nodes", `state="hot"`)
+		last, _ = measure.Metric(text, "evenkeel_nodes", `state="hot"`)
 		return int(last) >= len(s.hot), nil
 	})
 	if err != nil {

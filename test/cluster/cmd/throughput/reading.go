@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/evenkeel/evenkeel/hack/measure"
 	"github.com/evenkeel/evenkeel/test/cluster/throughput"
 )
 
@@ -32,7 +33,8 @@ type reading struct {
 
 func (h *handler) read(ctx context.Context) (reading, error) {
 	text, err := fetch(ctx, http.DefaultClient, h.page)
-	return reading{asked: int(throughput.Sum(text, h.metric, h.label)), handler: throughput.CPU(text)}, err
+	asked, _ := measure.Metric(text, h.metric, h.label)
+	return reading{asked: int(asked), handler: throughput.CPU(text)}, err
 }
 
 // read reads kube-scheduler and its handler.

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/evenkeel/evenkeel/hack/measure"
 	"github.com/evenkeel/evenkeel/test/cluster/throughput"
 )
 
@@ -49,11 +49,7 @@ func (s *sideBySide) round(ctx context.Context, number int) (map[string]throughp
 	defer cancel()
 	waves := map[string][]throughput.Figure{}
 	for turn := range turns {
-		order := slices.Clone(s.all)
-		if (number+turn)%2 == 1 {
-			slices.Reverse(order)
-		}
-		for _, k := range order {
+		for _, k := range measure.Order(number+turn, s.all) {
 			figure, err := s.wave(ctx, k)
 			if err != nil {
 				return nil, fmt.Errorf("turn %d of %q: %w", turn+1, k.variant.Name, err)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 
+	"github.com/evenkeel/evenkeel/hack/measure"
 	"github.com/evenkeel/evenkeel/test/cluster"
 	"github.com/evenkeel/evenkeel/test/cluster/cmd/internal/workshop"
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
@@ -89,14 +90,13 @@ func (s *stage) play(ctx context.Context, out io.Writer) (*throughput.Report, er
 func (s *stage) playAlone(ctx context.Context, report *throughput.Report, out io.Writer) error {
 	alone := slices.DeleteFunc(slices.Clone(s.flags.variants), func(v throughput.Variant) bool { return v.Own })
 	for round := range s.flags.rounds {
-		for _, v := range alone {
+		for _, v := range measure.Order(round, alone) {
 			figure, err := s.round(ctx, v)
 			if err != nil {
 				return fmt.Errorf("round %d of %q: %w", round+1, v.Name, err)
 			}
 			s.report(report, out, round, v, figure)
 		}
-		slices.Reverse(alone) // what drifts must not always be to the same one's cost
 	}
 	return nil
 }

@@ -1,0 +1,21 @@
+package measure
+
+// Comparison sets a variant of kube-scheduler beside another by the pods that
+// each binds per second. AtLeast is the ratio that is wanted; 0 where there is
+// no goal.
+type Comparison struct {
+	Of, Beside string
+	AtLeast    float64
+}
+
+// SchedulerGoals are the comparisons with a goal.
+func SchedulerGoals() []Comparison {
+	return []Comparison{
+		{Of: "evenkeel", Beside: "neutral", AtLeast: 0.95},
+		{Of: "evenkeel", Beside: "echo", AtLeast: 0.95},
+		{Of: "evenkeel-prioritize", Beside: "neutral-prioritize", AtLeast: 0.95},
+		{Of: "evenkeel-prioritize", Beside: "echo-prioritize", AtLeast: 0.95},
+		{Of: "managed", Beside: "none", AtLeast: 1},
+		{Of: "plugin", Beside: "stock", AtLeast: 0.9},
+	}
+}

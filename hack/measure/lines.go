@@ -1,0 +1,87 @@
+package measure
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Module is the path of the module, as Go's benchmarks print it before that of a
+// package.
+const Module = "github.com/evenkeel/evenkeel"
+
+// Series is a figure that is measured again and again.
+type Series struct {
+	// Package is relative to the module. Name is the benchmark's, without
+	// "Benchmark" and without the number of processors.
+	Package, Name, Unit string
+}
+
+// Figures are the values of each series, in the order in which they were
+// measured.
+type Figures map[Series][]float64
+
+// Value is a figure as it stands in a line, with its digits.
+type Value struct{ Number, Unit string }
+
+// Line writes figures in Go's benchmark format.
+func Line(name string, values ...Value) string {
+	line := "Benchmark" + name + " 1"
+	for _, v := range values {
+		line += " " + v.Number + " " + v.Unit
+	}
+	return line
+}
+
+// processors is what the testing package adds to a benchmark's name.
+var processors = regexp.MustCompile(`-\d+$`)
+
+// iterations tells a benchmark's figures from what else may follow its name.
+var iterations = regexp.MustCompile(`^\d+$`)
+
+// ParseLines reads lines in Go's benchmark format. All others mean nothing to
+// it, but for those that name the package.
+func ParseLines(from io.Reader) (Figures, error) {
+	found, pkg := Figures{}, ""
+	lines := bufio.NewScanner(from)
+	lines.Buffer(nil, 1<<20)
+	for number := 1; lines.Scan(); number++ {
+		line := lines.Text()
+		if path, ok := strings.CutPrefix(line, "pkg: "); ok {
+			pkg = strings.TrimPrefix(strings.TrimSpace(path), Module+"/")
+		}
+		if err := found.add(pkg, strings.Fields(line)); err != nil {
+			return nil, fmt.Errorf("line %d: %w", number, err)
+		}
+	}
+	return found, lines.Err()
+}
+
+// add takes in a line: a name, a number of iterations, then values with their
+// units. A name alone is what the testing package prints when a benchmark has
+// more to say.
+func (f Figures) add(pkg string, fields []string) error {
+	if len(fields) < 2 || !strings.HasPrefix(fields[0], "Benchmark") {
+		return nil
+	}
+	if !iterations.MatchString(fields[1]) {
+		return nil
+	}
+	values := fields[2:]
+	if len(values)%2 != 0 {
+		return fmt.Errorf("benchmark %q: %q is a value without a unit", fields[0], values[len(values)-1])
+	}
+	name := processors.ReplaceAllString(strings.TrimPrefix(fields[0], "Benchmark"), "")
+	for i := 0; i < len(values); i += 2 {
+		value, err := strconv.ParseFloat(values[i], 64)
+		if err != nil {
+			return fmt.Errorf("benchmark %q: %q is no number", fields[0], values[i])
+		}
+		key := Series{Package: pkg, Name: name, Unit: values[i+1]}
+		f[key] = append(f[key], value)
+	}
+	return nil
+}

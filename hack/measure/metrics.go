@@ -1,0 +1,32 @@
+package measure
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Metric adds up the samples of a metric, in Prometheus' text format, whose
+// labels contain the given text; without a text, all of them. It reports
+// whether there is any.
+func Metric(page, name, label string) (sum float64, found bool) {
+	for line := range strings.Lines(page) {
+		rest, ok := strings.CutPrefix(line, name)
+		if !ok {
+			continue
+		}
+		labels := ""
+		if strings.HasPrefix(rest, "{") {
+			if labels, rest, ok = strings.Cut(rest, "}"); !ok {
+				continue
+			}
+		}
+		fields := strings.Fields(rest)
+		if len(fields) == 0 || rest[0] != ' ' || !strings.Contains(labels, label) {
+			continue
+		}
+		if value, err := strconv.ParseFloat(fields[0], 64); err == nil {
+			sum, found = sum+value, true
+		}
+	}
+	return sum, found
+}
