@@ -11,8 +11,8 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
@@ -34,14 +34,14 @@ type PlanReport struct {
 
 // MoveReport is one planned move.
 type MoveReport struct {
-	Namespace string            `json:"namespace"`
-	Pod       string            `json:"pod"`
-	Owner     string            `json:"owner"`
-	From      string            `json:"from"`
-	To        string            `json:"to"`
-	Reason    string            `json:"reason"`
-	Message   string            `json:"message"`
-	Usage     serve.UsageReport `json:"usage"`
+	Namespace string          `json:"namespace"`
+	Pod       string          `json:"pod"`
+	Owner     string          `json:"owner"`
+	From      string          `json:"from"`
+	To        string          `json:"to"`
+	Reason    string          `json:"reason"`
+	Message   string          `json:"message"`
+	Usage     explain.Amounts `json:"usage"`
 }
 
 // DeclinedReport is one pod that is not moved off a hot node.
@@ -55,11 +55,11 @@ type DeclinedReport struct {
 
 // NodeReport is one node before and after the plan; its percentages are absent while its usage is unknown.
 type NodeReport struct {
-	Name   string               `json:"name"`
-	State  string               `json:"state"`
-	Reason string               `json:"reason,omitempty"`
-	Before *serve.PercentReport `json:"before,omitempty"`
-	After  *serve.PercentReport `json:"after,omitempty"`
+	Name   string            `json:"name"`
+	State  string            `json:"state"`
+	Reason string            `json:"reason,omitempty"`
+	Before *explain.Percents `json:"before,omitempty"`
+	After  *explain.Percents `json:"after,omitempty"`
 }
 
 func planReport(made realusage.Made) PlanReport {
@@ -68,7 +68,7 @@ func planReport(made realusage.Made) PlanReport {
 		m := &made.Plan.Moves[i]
 		report.Moves = append(report.Moves, MoveReport{
 			Namespace: m.Namespace, Pod: m.Name, Owner: m.Owner.Kind + "/" + m.Owner.Name, From: m.From, To: m.To,
-			Reason: string(m.Reason), Message: m.Sentence(made.Observed.Lines.EvidenceOf(m.From)), Usage: serve.UsageOf(m.Usage),
+			Reason: string(m.Reason), Message: m.Sentence(made.Observed.Lines.EvidenceOf(m.From)), Usage: explain.AmountsOf(m.Usage),
 		})
 	}
 	for i := range made.Plan.Declined {
@@ -81,7 +81,7 @@ func planReport(made realusage.Made) PlanReport {
 		n := &made.Plan.Nodes[i]
 		node := NodeReport{Name: n.Name, State: string(n.State), Reason: string(n.Reason)}
 		if n.State != thresholds.Unknown {
-			before, after := serve.PercentOf(n.Before), serve.PercentOf(n.After)
+			before, after := explain.PercentsOf(n.Before), explain.PercentsOf(n.After)
 			node.Before, node.After = &before, &after
 		}
 		report.Nodes = append(report.Nodes, node)
@@ -132,8 +132,7 @@ func (p *PlanReport) table(out io.Writer) error {
 	line(w, "")
 	line(w, "MOVE\tUSES\tFROM\tTO\tREASON")
 	for _, m := range p.Moves {
-		used := cluster.Amounts{cluster.CPU: m.Usage.CPUMilli, cluster.Memory: m.Usage.MemoryBytes}
-		line(w, "%s/%s\t%s\t%s\t%s\t%s", m.Namespace, m.Pod, used.InWords(), m.From, m.To, m.Reason)
+		line(w, "%s/%s\t%s\t%s\t%s\t%s", m.Namespace, m.Pod, m.Usage, m.From, m.To, m.Reason)
 	}
 	if len(p.Moves) == 0 {
 		line(w, "none")
@@ -174,8 +173,8 @@ func topRow(windows []usage.Window, n *serve.NodeStatus) []string {
 		state += " (" + n.Unknown + ")"
 	}
 	row := []string{n.Name, state}
-	for _, resource := range []func(serve.PercentReport) float64{
-		func(p serve.PercentReport) float64 { return p.CPU }, func(p serve.PercentReport) float64 { return p.Memory },
+	for _, resource := range []func(explain.Percents) float64{
+		func(p explain.Percents) float64 { return p.CPU }, func(p explain.Percents) float64 { return p.Memory },
 	} {
 		for _, window := range windows {
 			row = append(row, percentCell(n.Used != nil, resource(n.Used[window.String()])))

@@ -41,7 +41,7 @@ type Outcome struct {
 func moveOf(m *ledger.Move) Move {
 	move := Move{
 		Namespace: m.Namespace, Pod: m.Pod, Owner: m.Owner.Kind + "/" + m.Owner.Name, State: string(m.State),
-		From: m.From, To: m.To, Node: m.Node, Replacement: m.ReplacementName, Usage: amounts(m.Usage), Asked: m.Asked,
+		From: m.From, To: m.To, Node: m.Node, Replacement: m.ReplacementName, Usage: AmountsOf(m.Usage), Asked: m.Asked,
 		Recorded: moment(m.Recorded), Evicted: moment(m.Evicted), Ended: moment(m.Ended),
 	}
 	if o := m.Outcome; o != nil {
@@ -88,8 +88,8 @@ func (f *Facts) plannedMoves(pick func(*strategies.Move) bool) []PlannedMove {
 		m := &f.Planned.Plan.Moves[i]
 		if pick(m) {
 			picked = append(picked, PlannedMove{
-				Namespace: m.Namespace, Pod: m.Name, From: m.From, To: m.To, Reason: string(m.Reason), Usage: amounts(m.Usage),
-				ToBefore: percents(m.ToBefore), ToAfter: percents(m.ToAfter),
+				Namespace: m.Namespace, Pod: m.Name, From: m.From, To: m.To, Reason: string(m.Reason), Usage: AmountsOf(m.Usage),
+				ToBefore: PercentsOf(m.ToBefore), ToAfter: PercentsOf(m.ToAfter),
 			})
 		}
 	}

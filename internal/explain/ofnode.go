@@ -39,14 +39,14 @@ func (f *Facts) observed(i int) Node {
 		State: string(state.State), Since: moment(state.Since), Unknown: string(state.Unknown),
 		Source: read.Source, AgeSeconds: int(read.Age / time.Second), WindowSeconds: int(read.Span / time.Second),
 		SamplesOver: state.Over, SamplesNeeded: max(f.SamplesNeeded, 1), Over: []string{}, Metrics: f.metrics(i), Limits: f.limits(i),
-		Ceiling: ceiling(f.Board.Ceiling(board)), InFlight: amounts(f.Board.Adjusted(board)), Closed: info.Closed(),
+		Ceiling: ceiling(f.Board.Ceiling(board)), InFlight: AmountsOf(f.Board.Adjusted(board)), Closed: info.Closed(),
 	}
 	if told(read) {
-		need := amounts(f.Lines.Need(i, cluster.Amounts{}).AtLeastZero())
+		need := AmountsOf(f.Lines.Need(i, cluster.Amounts{}).AtLeastZero())
 		n.Over, n.HasToLeave = words(f.Lines.Evidence(i)), &need
 	}
 	if predicted, known := f.Board.Predicted(board); known {
-		used, percent := amounts(predicted), percents(predicted.PercentOf(info.Allocatable))
+		used, percent := AmountsOf(predicted), PercentsOf(predicted.PercentOf(info.Allocatable))
 		n.Predicted, n.PredictedPercent = &used, &percent
 	}
 	return n
@@ -77,7 +77,7 @@ func (f *Facts) addPlan(n *Node) {
 	}
 	n.Closed = planned.Closed
 	if planned.State == thresholds.Hot {
-		need := amounts(planned.Need.AtLeastZero()) // without what left since the node was observed
+		need := AmountsOf(planned.Need.AtLeastZero()) // without what left since the node was observed
 		n.HasToLeave = &need
 	}
 	left := f.Planned.left(n.Name)

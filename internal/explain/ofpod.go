@@ -33,7 +33,7 @@ func (f *Facts) addLandings(p *Pod, record *cluster.Pod, used cluster.Amounts) {
 			Planned: p.Move != nil && p.Move.To == l.Node, Refused: string(l.Refused), Detail: cmp.Or(l.Detail, cmp.Or(f.limited(l), l.Refused.Sentence())),
 		}
 		if l.State != thresholds.Unknown {
-			before, after := percents(l.Before), percents(l.After)
+			before, after := PercentsOf(l.Before), PercentsOf(l.After)
 			p.Landings[i].Before, p.Landings[i].After = &before, &after
 		}
 	}
@@ -110,7 +110,7 @@ func OfPod(f *Facts, namespace, name string) (Pod, error) {
 	info, read := &f.View.Snapshot.Nodes[i].Node, &f.View.Nodes[i].Pods[j]
 	p := Pod{
 		Namespace: namespace, Name: name, Node: info.Name, NodeState: string(f.States[info.Name].State), Priority: record.Priority,
-		Usage: amounts(read.Used), NodePercent: percents(read.Used.PercentOf(info.Allocatable)),
+		Usage: AmountsOf(read.Used), NodePercent: PercentsOf(read.Used.PercentOf(info.Allocatable)),
 		Measured: read.Measured, MeasuredSeconds: int(read.Span / time.Second), Instead: []PlannedMove{},
 		Moves: f.moves(func(m *ledger.Move) bool { return m.Owner.UID != "" && m.Owner.UID == record.Owner.UID }),
 	}

@@ -14,7 +14,8 @@ type Amounts struct {
 	MemoryBytes int64 `json:"memoryBytes"`
 }
 
-func amounts(a cluster.Amounts) Amounts {
+// AmountsOf returns amounts as they are reported.
+func AmountsOf(a cluster.Amounts) Amounts {
 	return Amounts{CPUMilli: a[cluster.CPU], MemoryBytes: a[cluster.Memory]}
 }
 
@@ -55,7 +56,8 @@ type Percents struct {
 	Memory float64 `json:"memory"`
 }
 
-func percents(p cluster.Percents) Percents {
+// PercentsOf returns percentages as they are reported, rounded.
+func PercentsOf(p cluster.Percents) Percents {
 	return Percents{CPU: round(p[cluster.CPU]), Memory: round(p[cluster.Memory])}
 }
 

@@ -5,9 +5,10 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/announce"
 	"github.com/evenkeel/evenkeel/internal/authority"
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/steering"
 	"github.com/evenkeel/evenkeel/ledger"
@@ -88,16 +89,16 @@ func SourceReports(o *observer.Observation) []SourceReport {
 
 // MoveStatus is one move of the ledger.
 type MoveStatus struct {
-	Namespace   string      `json:"namespace"`
-	Pod         string      `json:"pod"`
-	Owner       string      `json:"owner"`
-	From        string      `json:"from"`
-	To          string      `json:"to,omitempty"`
-	Node        string      `json:"node,omitempty"`
-	State       string      `json:"state"`
-	Asked       bool        `json:"asked"`
-	Replacement string      `json:"replacement,omitempty"`
-	Usage       UsageReport `json:"usage"`
+	Namespace   string          `json:"namespace"`
+	Pod         string          `json:"pod"`
+	Owner       string          `json:"owner"`
+	From        string          `json:"from"`
+	To          string          `json:"to,omitempty"`
+	Node        string          `json:"node,omitempty"`
+	State       string          `json:"state"`
+	Asked       bool            `json:"asked"`
+	Replacement string          `json:"replacement,omitempty"`
+	Usage       explain.Amounts `json:"usage"`
 }
 
 // Reports tells what a process knows.
@@ -140,7 +141,7 @@ func (p *Reports) status(r *http.Request) Status {
 func moveStatus(m *ledger.Move) MoveStatus {
 	return MoveStatus{
 		Namespace: m.Namespace, Pod: m.Pod, Owner: m.Owner.Kind + "/" + m.Owner.Name, From: m.From, To: m.To, Node: m.Node,
-		State: string(m.State), Asked: m.Asked, Replacement: m.Replacement, Usage: UsageOf(m.Usage),
+		State: string(m.State), Asked: m.Asked, Replacement: m.Replacement, Usage: explain.AmountsOf(m.Usage),
 	}
 }
 
@@ -157,14 +158,14 @@ type NodeStatus struct {
 	AgeSeconds    int `json:"ageSeconds"`
 	WindowSeconds int `json:"windowSeconds"`
 	// Used is the measured usage per window, Predicted what placing one more pod reckons with, in percent of allocatable.
-	Used      map[string]PercentReport `json:"used,omitempty"`
-	Predicted PercentReport            `json:"predicted"`
+	Used      map[string]explain.Percents `json:"used,omitempty"`
+	Predicted explain.Percents            `json:"predicted"`
 	// Signals are the newest values of the judged metrics that are neither cpu nor memory, in their own units.
 	Signals map[string]float64 `json:"signals,omitempty"`
 	// Pool is the node pool whose lines judge the node; empty for the policy's own.
 	Pool string `json:"pool,omitempty"`
 	// InFlight is what bindings and moves have changed since the observation.
-	InFlight UsageReport `json:"inFlight"`
+	InFlight explain.Amounts `json:"inFlight"`
 }
 
 // Nodes answers GET /nodes.
@@ -193,9 +194,9 @@ func nodeStatus(o *observer.Observation, i int) NodeStatus {
 	if read.Sampled.IsZero() {
 		return status
 	}
-	status.Used = map[string]PercentReport{}
+	status.Used = map[string]explain.Percents{}
 	for w, window := range o.View.Windows {
-		status.Used[window.String()] = PercentOf(read.Measured[w].PercentOf(node.Allocatable))
+		status.Used[window.String()] = explain.PercentsOf(read.Measured[w].PercentOf(node.Allocatable))
 	}
 	for k, signal := range o.View.Signals {
 		if v := read.Signals[k][usage.AtLast]; !math.IsNaN(v) {
@@ -206,31 +207,9 @@ func nodeStatus(o *observer.Observation, i int) NodeStatus {
 		}
 	}
 	predicted, _ := o.Board.Predicted(cluster.NodeIndex(i))
-	status.Predicted = PercentOf(predicted.PercentOf(node.Allocatable))
-	status.InFlight = UsageOf(o.Board.Adjusted(cluster.NodeIndex(i)))
+	status.Predicted = explain.PercentsOf(predicted.PercentOf(node.Allocatable))
+	status.InFlight = explain.AmountsOf(o.Board.Adjusted(cluster.NodeIndex(i)))
 	return status
-}
-
-// UsageReport is an amount in JSON.
-type UsageReport struct {
-	CPUMilli    int64 `json:"cpuMilli"`
-	MemoryBytes int64 `json:"memoryBytes"`
-}
-
-// UsageOf is an amount as it is reported.
-func UsageOf(a cluster.Amounts) UsageReport {
-	return UsageReport{CPUMilli: a[cluster.CPU], MemoryBytes: a[cluster.Memory]}
-}
-
-// PercentReport is a percentage of allocatable per resource in JSON.
-type PercentReport struct {
-	CPU    float64 `json:"cpu"`
-	Memory float64 `json:"memory"`
-}
-
-// PercentOf is a percentage as it is reported.
-func PercentOf(p cluster.Percents) PercentReport {
-	return PercentReport{CPU: round1(p[cluster.CPU]), Memory: round1(p[cluster.Memory])}
 }
 
 // LedgerReport is what a process knows of the stored ledger.
