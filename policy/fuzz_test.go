@@ -8,8 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
-
-	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 // FuzzLoad verifies that Load never panics, that its errors are always about the
@@ -33,21 +31,21 @@ func FuzzLoad(f *testing.F) {
 	}
 	f.Add([]byte("%YAML 1.1\n--- !!map\n? &a kind\n: *a\n<<: {apiVersion: evenkeel.io/v1alpha1}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		file, err := Load("policy.yaml", data, kinds.All)
+		file, err := Load("policy.yaml", data, known)
 		if err != nil {
 			if !IsInvalid(err) || err.Error() == "" {
 				t.Fatalf("error %q is not about the file", err)
 			}
 			return
 		}
-		if errs := Validate(&file.Load, kinds.All); len(errs) > 0 {
+		if errs := Validate(&file.Load, known); len(errs) > 0 {
 			t.Fatalf("accepted, yet invalid: %v", errs)
 		}
 		written, err := yaml.Marshal(file.Load)
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := Load("policy.yaml", written, kinds.All)
+		again, err := Load("policy.yaml", written, known)
 		if err != nil {
 			t.Fatalf("loading it again: %v\n%s", err, written)
 		}
@@ -66,10 +64,10 @@ func FuzzCalendar(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, schedule, zone string, minutes, unix int64) {
-		p := Default(kinds.All)
+		p := Default(known)
 		p.Eviction.Windows = []Period{{Schedule: schedule, Duration: duration(time.Duration(minutes) * time.Minute), TimeZone: zone}}
 		calendar, err := p.Eviction.Calendar()
-		if valid := len(Validate(&p, kinds.All)) == 0; valid != (err == nil) {
+		if valid := len(Validate(&p, known)) == 0; valid != (err == nil) {
 			t.Fatalf("valid: %v, calendar: %v", valid, err)
 		}
 		if err != nil {

@@ -10,8 +10,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected messages in testdata")
@@ -43,7 +41,7 @@ func TestLoadNamesEveryMistake(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := Load("policy.yaml", data, kinds.All)
+			got, err := Load("policy.yaml", data, known)
 			if err == nil {
 				t.Fatalf("Load accepted it: %+v", got)
 			}
@@ -91,7 +89,7 @@ func TestLoadRefusesFilesOfAWrongNature(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := Load("f", tc.data, kinds.All)
+			_, err := Load("f", tc.data, known)
 			if err == nil || err.Error() != tc.want {
 				t.Errorf("error %v, want %s", err, tc.want)
 			}
@@ -150,11 +148,11 @@ func TestLoadFindsTheDocuments(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := Load("policy.yaml", []byte(tc.text), kinds.All)
+			got, err := Load("policy.yaml", []byte(tc.text), known)
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := File{Name: "policy.yaml", Load: Default(kinds.All)}
+			want := File{Name: "policy.yaml", Load: Default(known)}
 			if err := want.Load.Usage.Timeout.UnmarshalJSON([]byte(`"` + tc.wantTimeout + `"`)); err != nil {
 				t.Fatal(err)
 			}
@@ -181,7 +179,7 @@ func TestLoadTakesTheExamples(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := Load(file, data, kinds.All)
+			got, err := Load(file, data, known)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -190,7 +188,7 @@ func TestLoadTakesTheExamples(t *testing.T) {
 			}
 		})
 	}
-	for _, kind := range kinds.All.Names() {
+	for _, kind := range known.Names() {
 		if !examples[kind] {
 			t.Errorf("no example has a source of type %s", kind)
 		}
@@ -211,7 +209,7 @@ func TestLoadSaysWhetherSourcesAreGiven(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := Load("policy.yaml", []byte(loadPolicyHeader+tc.text), kinds.All)
+			got, err := Load("policy.yaml", []byte(loadPolicyHeader+tc.text), known)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -225,7 +223,7 @@ func TestLoadSaysWhetherSourcesAreGiven(t *testing.T) {
 // The line numbers in messages are those of the file, not of the document.
 func TestLoadCountsLinesOfTheFile(t *testing.T) {
 	text := deschedulerPolicyText + "---\n" + loadPolicyHeader + "usage:\n  timeout: 5s\n  timeout: 6s\n"
-	_, err := Load("f", []byte(text), kinds.All)
+	_, err := Load("f", []byte(text), known)
 	line := strings.Count(text, "\n")
 	if want := fmt.Sprintf("f: line %d: key \"timeout\" already set in map", line); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/evenkeel/evenkeel/usage"
 	"github.com/evenkeel/evenkeel/usage/annotations"
-	"github.com/evenkeel/evenkeel/usage/kinds"
 	"github.com/evenkeel/evenkeel/usage/nodemetrics"
 	"github.com/evenkeel/evenkeel/usage/prometheus"
 )
@@ -79,7 +78,7 @@ func TestLoadLaysTheDocumentOverTheDefaults(t *testing.T) {
 		"a signal has the levels that are given and no others": {
 			text: "usage: {sources: [{type: Kubelet}]}\nlines: {cpu: , cpu.pressure: {reject: 40}, memory.available: {evict: 20}}",
 			want: func(p *LoadPolicy) {
-				p.Usage.Sources = []Source{NewSource("Kubelet", kinds.All)}
+				p.Usage.Sources = []Source{NewSource("Kubelet", known)}
 				p.Lines = Lines{
 					usage.CPU:         p.Lines[usage.CPU],
 					usage.CPUPressure: {Levels: Levels{Reject: new(40.0)}},
@@ -139,8 +138,8 @@ func TestLoadLaysTheDocumentOverTheDefaults(t *testing.T) {
 			text: "usage: {sources: [{type: Prometheus}, {type: Kubelet, kubelet: }, {type: NodeMetrics, nodeMetrics: {port: 1}}, {type: Annotations, annotations: {periods: {avg_5m: 1m, p95_1h: 2m}}}, {type: MetricsServer, maxAge: 2m}]}",
 			want: func(p *LoadPolicy) {
 				p.Usage.Sources = nil
-				for _, kind := range kinds.All.Names() {
-					p.Usage.Sources = append(p.Usage.Sources, NewSource(kind, kinds.All))
+				for _, kind := range known.Names() {
+					p.Usage.Sources = append(p.Usage.Sources, NewSource(kind, known))
 				}
 				p.Usage.Sources[2].Config.(*nodemetrics.Config).Port = 1
 				periods := p.Usage.Sources[3].Config.(*annotations.Config).Periods
@@ -152,7 +151,7 @@ func TestLoadLaysTheDocumentOverTheDefaults(t *testing.T) {
 		"queries stay as they are given": {
 			text: "usage: {sources: [{type: Prometheus, prometheus: {queries: {nodes: {cpu: {expr: a}, memory: {expr: b, unit: percent}, io.pressure: {expr: c}}, pods: {memory: {windows: {avg_5m: d}}}}}}]}",
 			want: func(p *LoadPolicy) {
-				source := NewSource("Prometheus", kinds.All)
+				source := NewSource("Prometheus", known)
 				source.Config.(*prometheus.Config).Queries = prometheus.Queries{
 					Nodes: map[usage.Metric]prometheus.Query{
 						usage.CPU:        {Expr: "a"},
@@ -187,11 +186,11 @@ func TestLoadLaysTheDocumentOverTheDefaults(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := Load("policy.yaml", []byte(loadPolicyHeader+tc.text), kinds.All)
+			got, err := Load("policy.yaml", []byte(loadPolicyHeader+tc.text), known)
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := Default(kinds.All)
+			want := Default(known)
 			tc.want(&want)
 			if diff := cmp.Diff(want, got.Load); diff != "" {
 				t.Errorf("LoadPolicy (-want +got):\n%s", diff)
@@ -201,15 +200,15 @@ func TestLoadLaysTheDocumentOverTheDefaults(t *testing.T) {
 }
 
 func TestDefaultIsValidAndNobodyElses(t *testing.T) {
-	first := Default(kinds.All)
-	if errs := Validate(&first, kinds.All); len(errs) > 0 {
-		t.Fatalf("Validate(Default(kinds.All)) = %v", errs)
+	first := Default(known)
+	if errs := Validate(&first, known); len(errs) > 0 {
+		t.Fatalf("Validate(Default(known)) = %v", errs)
 	}
 	*first.Lines[usage.CPU].Evict = 0
 	first.NodeSync.Annotations.Periods[usage.Avg5m] = duration(0)
 	first.Eviction.SchedulerNames[0] = "changed"
-	second := Default(kinds.All)
-	if errs := Validate(&second, kinds.All); len(errs) > 0 || second.Eviction.SchedulerNames[0] != v1.DefaultSchedulerName {
+	second := Default(known)
+	if errs := Validate(&second, known); len(errs) > 0 || second.Eviction.SchedulerNames[0] != v1.DefaultSchedulerName {
 		t.Error("a change to one copy of the defaults shows in the next")
 	}
 }

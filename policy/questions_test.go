@@ -9,17 +9,16 @@ import (
 	"github.com/evenkeel/evenkeel/policy/check"
 	"github.com/evenkeel/evenkeel/usage"
 	"github.com/evenkeel/evenkeel/usage/annotations"
-	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 func TestSourcesTakeWhatTheyDoNotSayFromUsage(t *testing.T) {
-	u := Default(kinds.All).Usage // maxAge 90s, timeout 10s
+	u := Default(known).Usage // maxAge 90s, timeout 10s
 	cases := map[string]struct {
 		source              Source
 		wantAge, wantPeriod time.Duration
 	}{
-		"nothing said":            {source: NewSource("Kubelet", kinds.All), wantAge: 90 * time.Second, wantPeriod: 10 * time.Second},
-		"annotations know better": {source: NewSource("Annotations", kinds.All), wantAge: 0, wantPeriod: 10 * time.Second},
+		"nothing said":            {source: NewSource("Kubelet", known), wantAge: 90 * time.Second, wantPeriod: 10 * time.Second},
+		"annotations know better": {source: NewSource("Annotations", known), wantAge: 0, wantPeriod: 10 * time.Second},
 		"said": {
 			source:  Source{Config: new(annotations.Config), MaxAge: duration(time.Hour), Timeout: duration(time.Second)},
 			wantAge: time.Hour, wantPeriod: time.Second,
@@ -100,7 +99,7 @@ func TestZonesOfStamps(t *testing.T) {
 			t.Errorf("zone %q is %s, want %s", name, got, want)
 		}
 	}
-	if a := Default(kinds.All).NodeSync.Annotations; a.Location() != time.UTC {
+	if a := Default(known).NodeSync.Annotations; a.Location() != time.UTC {
 		t.Errorf("the default zone is %v, want UTC", a.Location())
 	}
 }

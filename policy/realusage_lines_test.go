@@ -8,7 +8,6 @@ import (
 	"sigs.k8s.io/descheduler/pkg/api"
 
 	"github.com/evenkeel/evenkeel/usage"
-	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 // The LoadPolicy's CPU lines are low 45, reject 60, leave 60, evict 65 and the
@@ -106,7 +105,7 @@ func TestRealUsageOverlay(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			load := Default(kinds.All)
+			load := Default(known)
 			load.Lines = Lines{usage.CPU: tc.base.clone()}
 			got, err := tc.args.Overlay(&load)
 			if diff := cmp.Diff(Lines{usage.CPU: tc.base}, load.Lines); diff != "" {
@@ -136,7 +135,7 @@ func FuzzRealUsageOverlay(f *testing.F) {
 	f.Add(100.0, 0.0, 50.0, true, true)
 	f.Add(20.0, 50.0, 1.0, false, true)
 	f.Fuzz(func(t *testing.T, low, evict, gap float64, deviation, over bool) {
-		load := Default(kinds.All)
+		load := Default(known)
 		load.MinGapPercent = gap
 		load.Lines = Lines{usage.CPU: {Levels: levels(10, 40, 95, 90), Deviation: over}}
 		args := RealUsageLowNodeUtilizationArgs{
@@ -144,7 +143,7 @@ func FuzzRealUsageOverlay(f *testing.F) {
 			Thresholds:             api.ResourceThresholds{v1.ResourceCPU: api.Percentage(low)},
 			TargetThresholds:       api.ResourceThresholds{v1.ResourceCPU: api.Percentage(evict)},
 		}
-		if len(Validate(&load, kinds.All)) > 0 || ValidateRealUsageLowNodeUtilizationArgs(&args) != nil {
+		if len(Validate(&load, known)) > 0 || ValidateRealUsageLowNodeUtilizationArgs(&args) != nil {
 			return // not what a policy can hold
 		}
 		lines, err := args.Overlay(&load)
@@ -155,7 +154,7 @@ func FuzzRealUsageOverlay(f *testing.F) {
 			return
 		}
 		load.Lines = lines
-		if errs := Validate(&load, kinds.All); len(errs) > 0 {
+		if errs := Validate(&load, known); len(errs) > 0 {
 			t.Fatalf("lines %+v: %v", lines, errs)
 		}
 	})

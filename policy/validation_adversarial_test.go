@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/evenkeel/evenkeel/usage"
-	"github.com/evenkeel/evenkeel/usage/kinds"
 	"github.com/evenkeel/evenkeel/usage/kubelet"
 )
 
@@ -72,9 +71,9 @@ func TestValidateRefusesWhatOnlyCodeCanWrite(t *testing.T) {
 	}
 	for name, breakIt := range cases {
 		t.Run(name, func(t *testing.T) {
-			p := Default(kinds.All)
+			p := Default(known)
 			breakIt(&p)
-			if errs := Validate(&p, kinds.All); len(errs) == 0 {
+			if errs := Validate(&p, known); len(errs) == 0 {
 				t.Errorf("Validate accepted %+v", p)
 			}
 		})

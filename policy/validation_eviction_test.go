@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 // What lies beyond a bound stands in testdata/invalid; here is what lies on it.
@@ -63,9 +61,9 @@ func TestValidateTakesWhatLiesOnABound(t *testing.T) {
 	}
 	for name, set := range cases {
 		t.Run(name, func(t *testing.T) {
-			p := Default(kinds.All)
+			p := Default(known)
 			set(&p.Eviction, &p.Scoring)
-			if errs := Validate(&p, kinds.All); len(errs) > 0 {
+			if errs := Validate(&p, known); len(errs) > 0 {
 				t.Errorf("Validate = %v", errs)
 			}
 			if _, err := p.Eviction.Calendar(); err != nil {
@@ -99,9 +97,9 @@ func TestSchedulesThatAreNone(t *testing.T) {
 	}
 	for name, schedule := range cases {
 		t.Run(name, func(t *testing.T) {
-			p := Default(kinds.All)
+			p := Default(known)
 			p.Eviction.Blackouts = []Period{{Schedule: schedule, Duration: duration(time.Hour)}}
-			errs := Validate(&p, kinds.All)
+			errs := Validate(&p, known)
 			if len(errs) != 1 || errs[0].Field != "eviction.blackouts[0].schedule" {
 				t.Errorf("Validate = %v, want one error about the schedule", errs)
 			}
