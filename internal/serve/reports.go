@@ -5,9 +5,9 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/announce"
 	"github.com/evenkeel/evenkeel/internal/authority"
-	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/steering"
