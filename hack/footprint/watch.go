@@ -57,9 +57,9 @@ func (s *server) changes(r *http.Request, k *kind, stream *stream) {
 		case <-bookmark.C:
 			err = stream.bookmark(k, int(s.version.Load()), false)
 		case <-change.C:
-			err = stream.send(watch.Modified, k.make(rand.IntN(k.count), s.next())) //nolint:gosec // any will do
+			err = stream.send(watch.Modified, k.make(rand.IntN(k.count), s.next()))
 		case <-birth.C:
-			err = s.replace(k, rand.IntN(k.count), stream) //nolint:gosec // any will do
+			err = s.replace(k, rand.IntN(k.count), stream)
 		}
 		if err == nil {
 			err = stream.flush()

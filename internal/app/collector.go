@@ -54,7 +54,7 @@ func settledPercent(live uint64) int {
 	if live <= collectRoomBytes {
 		return collectLoosely
 	}
-	return max(collectSettled, int(collectRoomBytes*100/live)) //nolint:gosec // below 100
+	return max(collectSettled, int(collectRoomBytes*100/live)) // below 100
 }
 
 // liveBytes is what was left when garbage was last collected.

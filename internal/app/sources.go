@@ -105,7 +105,7 @@ func providedPrometheus(profiles *api.DeschedulerPolicy) *api.Prometheus {
 }
 
 // serviceAccountTokenFile is where a pod finds the token of its ServiceAccount.
-const serviceAccountTokenFile = "/var/run/secrets/kubernetes.io/serviceaccount/token" //nolint:gosec // a path, no token
+const serviceAccountTokenFile = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 
 // providedToken is what upstream authenticates with: the token of the Secret that
 // the policy names, else of the pod's ServiceAccount.

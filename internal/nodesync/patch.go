@@ -54,7 +54,7 @@ func (p *Patch) Kinds() []Kind {
 	var kinds []Kind
 	for kind, changed := range [...]changes{KindAnnotations: p.annotations, KindLabel: p.labels, KindTaint: p.taints} {
 		if len(changed) > 0 {
-			kinds = append(kinds, Kind(kind)) //nolint:gosec // an index of kinds
+			kinds = append(kinds, Kind(kind)) // an index of kinds
 		}
 	}
 	if len(kinds) == 0 && p.recordChanged {

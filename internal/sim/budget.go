@@ -35,8 +35,8 @@ func (w *world) budget(owner int, now time.Time) []*policyv1.PodDisruptionBudget
 		away = 0 // Config keeps it in bounds
 	}
 	s := &o.budget[0].Status
-	s.ExpectedPods, s.DesiredHealthy = int32(expected), int32(expected-away) //nolint:gosec // a fleet has fewer than 2^31 pods
-	s.CurrentHealthy = int32(expected - w.missing(owner, now))               //nolint:gosec // as above
+	s.ExpectedPods, s.DesiredHealthy = int32(expected), int32(expected-away) // a fleet has fewer than 2^31 pods
+	s.CurrentHealthy = int32(expected - w.missing(owner, now))
 	s.DisruptionsAllowed = max(0, s.CurrentHealthy-s.DesiredHealthy)
 	return o.budget
 }

@@ -14,7 +14,7 @@ const mostDeploys = 288
 // same whoever evicts.
 func deploys(fleet *Fleet, perDay float64, steps int, seed uint64) []Deploy {
 	end := time.Duration(steps) * Step
-	random := rand.New(rand.NewPCG(seed, 3)) //nolint:gosec // reproducible on purpose
+	random := rand.New(rand.NewPCG(seed, 3)) // reproducible on purpose
 	all := make([]Deploy, 0, len(fleet.Deploys))
 	for _, d := range fleet.Deploys {
 		d.At += time.Duration(random.Int64N(int64(Step)))

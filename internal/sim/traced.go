@@ -148,7 +148,7 @@ func (f *Fleet) size(shape *Shape) error {
 	for k := range wanted {
 		capacity := used[k] / float64(f.Nodes) / (wanted[k] / 100)
 		if !(capacity >= 1) || capacity > math.MaxInt64/1e6 {
-			return fmt.Errorf("nodes of %v %s: the trace uses next to nothing, or too much", capacity, cluster.Resource(k)) //nolint:gosec // two
+			return fmt.Errorf("nodes of %v %s: the trace uses next to nothing, or too much", capacity, cluster.Resource(k))
 		}
 		f.Capacity[k] = int64(capacity)
 	}
@@ -159,7 +159,7 @@ func (f *Fleet) size(shape *Shape) error {
 			r.Requests[k] = int64(share * shape.RequestPercent / 100 * float64(f.Capacity[k]) * float64(f.Nodes))
 			if r.Requests[k] > f.Capacity[k] {
 				return fmt.Errorf("%d pods on %d nodes: one would request more %s than a node has; more pods, fewer nodes or a smaller share requested are wanted",
-					len(f.Replicas), f.Nodes, cluster.Resource(k)) //nolint:gosec // two
+					len(f.Replicas), f.Nodes, cluster.Resource(k))
 			}
 		}
 	}

@@ -36,7 +36,7 @@ type upstream struct {
 const upstreamPace = 20 * time.Millisecond
 
 func newUpstream(ctx context.Context, config *Upstream, seed uint64, w *world, t *tally) (*upstream, error) {
-	u := &upstream{world: w, tally: t, random: rand.New(rand.NewPCG(seed, 4))} //nolint:gosec // reproducible on purpose
+	u := &upstream{world: w, tally: t, random: rand.New(rand.NewPCG(seed, 4))} // reproducible on purpose
 	u.handle = &handle{world: w, by: u}
 	plugin, err := nodeutilization.NewLowNodeUtilization(ctx, config.Args, u.handle)
 	if err != nil {

@@ -25,7 +25,7 @@ func TestDecisionsAreThoseOnWholePods(t *testing.T) {
 	kinds := map[string]bool{} // of verdicts: a test in which all pods fit everywhere would show nothing
 	onWhole, onStored := newFilters(t), newFilters(t)
 	for seed := range uint64(15) {
-		rnd := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a test
+		rnd := rand.New(rand.NewPCG(seed, 1))
 		nodes, whole := randomCluster(rnd)
 		stored, s := make([]*v1.Pod, len(whole)), slim.New()
 		for i, pod := range whole {

@@ -11,7 +11,7 @@ import (
 
 // SchedulerConfig reads a file with kube-scheduler's configuration, up to a little more than what is allowed.
 func SchedulerConfig(path string) (config *doctor.SchedulerConfig, err error) {
-	file, err := os.Open(path) //nolint:gosec // the user names it
+	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading kube-scheduler's configuration: %w", err)
 	}

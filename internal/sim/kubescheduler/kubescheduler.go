@@ -203,7 +203,7 @@ func (s *Scheduler) scoreAnew(state fwk.CycleState, pod *v1.Pod, known []remembe
 		s.scores[k] = scored[j].TotalScore
 		if known != nil {
 			v := &known[s.feasible[k]]
-			v.score, v.scored = int32(scored[j].TotalScore), true //nolint:gosec // a hundred times the sum of the plugins' weights
+			v.score, v.scored = int32(scored[j].TotalScore), true // a hundred times the sum of the plugins' weights
 		}
 	}
 	return nil

@@ -81,7 +81,7 @@ func newPage(heading Heading, results []sim.Result) (*page, error) {
 	}
 	looks, colours := styles(results, conclusion.Best), newScale(line)
 	p := &page{
-		Heading: heading, Played: played(&heading), Timing: timing(&heading), Style: template.CSS(pageStyle), //nolint:gosec // our own
+		Heading: heading, Played: played(&heading), Timing: timing(&heading), Style: template.CSS(pageStyle),
 		Conclusion: conclusion, Rule: Rule, Memory: withMemory(results), HotLine: fmt.Sprintf("%g %%", line), Legend: colours.legend(),
 		Landings: landings(results, looks),
 	}

@@ -37,7 +37,7 @@ func (s scale) level(percent float64) uint8 {
 	if !found || percent == s.line {
 		at--
 	}
-	return uint8(max(0, at)) //nolint:gosec // there are at most 22 levels
+	return uint8(max(0, at)) // there are at most 22 levels
 }
 
 var (

@@ -61,7 +61,7 @@ func Generate(r Recipe) (cpu, memory *Trace, err error) {
 			}
 		}
 		id := fmt.Sprintf("g%d-%d", i/r.Group, i%r.Group)
-		random := rand.New(rand.NewPCG(r.Seed, uint64(i)<<1|1)) //nolint:gosec // reproducible on purpose
+		random := rand.New(rand.NewPCG(r.Seed, uint64(i)<<1|1)) // reproducible on purpose
 		c := group.cpu(&r, random)
 		cpu.IDs, cpu.Series = append(cpu.IDs, id), append(cpu.Series, c)
 		memory.IDs, memory.Series = append(memory.IDs, id), append(memory.Series, group.memory(c, random))
@@ -74,7 +74,7 @@ func (r *Recipe) storms() (steps []int) {
 	if r.StormsPerDay == 0 {
 		return nil
 	}
-	random := rand.New(rand.NewPCG(r.Seed, math.MaxUint64)) //nolint:gosec // reproducible on purpose
+	random := rand.New(rand.NewPCG(r.Seed, math.MaxUint64)) // reproducible on purpose
 	for n := 0.0; n < float64(r.Steps)/stepsPerDay*r.StormsPerDay; n++ {
 		steps = append(steps, int((n+random.Float64())/r.StormsPerDay*stepsPerDay))
 	}
@@ -96,7 +96,7 @@ type groupLoad struct {
 }
 
 func newGroupLoad(r *Recipe, n int, storms []int) groupLoad {
-	random := rand.New(rand.NewPCG(r.Seed, uint64(n)<<1)) //nolint:gosec // as above
+	random := rand.New(rand.NewPCG(r.Seed, uint64(n)<<1))
 	level, wave, phase := 5+45*random.Float64(), random.Float64(), random.Float64()
 	group := groupLoad{levels: make([]float64, r.Steps), base: 20 + 40*random.Float64()}
 	if random.Float64()*100 < r.LeakPercent {

@@ -71,7 +71,7 @@ func (b *Balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	backend := b.backends[int(b.next.Add(1)%uint64(len(b.backends)))] //nolint:gosec // less than the number of backends
+	backend := b.backends[int(b.next.Add(1)%uint64(len(b.backends)))] // less than the number of backends
 	code, reply, err := b.forward(r, backend, request)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadGateway)
