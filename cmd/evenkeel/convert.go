@@ -3,12 +3,12 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/evenkeel/evenkeel/internal/app"
+	"github.com/evenkeel/evenkeel/internal/commands"
 	"github.com/evenkeel/evenkeel/internal/migration"
 )
 
 func newConvertCommand() *cobra.Command {
-	var options app.ConvertOptions
+	var options commands.ConvertOptions
 	c := &cobra.Command{
 		Use:   "convert",
 		Short: "Bring a file of an earlier system into today's form, with a comment at each change",
@@ -18,10 +18,10 @@ func newConvertCommand() *cobra.Command {
 			"  kubectl get configmap descheduler-policy-configmap -n kube-system -o yaml | evenkeel convert",
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return app.Convert(options, c.InOrStdin(), c.OutOrStdout(), c.ErrOrStderr())
+			return commands.Convert(options, c.InOrStdin(), c.OutOrStdout(), c.ErrOrStderr())
 		},
 	}
-	c.Flags().StringVarP(&options.From, "filename", "f", app.Standard, "File to convert; - is the standard input.")
-	c.Flags().StringVarP(&options.To, "output", "o", app.Standard, "File to write; - is the standard output.")
+	c.Flags().StringVarP(&options.From, "filename", "f", commands.Standard, "File to convert; - is the standard input.")
+	c.Flags().StringVarP(&options.To, "output", "o", commands.Standard, "File to write; - is the standard output.")
 	return c
 }

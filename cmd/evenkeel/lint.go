@@ -5,11 +5,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/evenkeel/evenkeel/internal/app"
+	"github.com/evenkeel/evenkeel/internal/commands"
 )
 
 func newLintCommand() *cobra.Command {
-	var options app.LintOptions
+	var options commands.LintOptions
 	c := &cobra.Command{
 		Use:   "lint FILE...",
 		Short: "Check policies of today's or an earlier form, and say in words what they do",
@@ -19,11 +19,11 @@ func newLintCommand() *cobra.Command {
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, files []string) error {
 			options.Files = append(options.Files, files...)
-			return app.Lint(options, c.InOrStdin(), c.OutOrStdout(), time.Now())
+			return commands.Lint(options, c.InOrStdin(), c.OutOrStdout(), time.Now())
 		},
 	}
 	c.Flags().StringArrayVarP(&options.Files, "filename", "f", nil, "File to check, beside those named without a flag; - is the standard input.")
-	c.Flags().StringVarP(&options.Format, "output", "o", "text", "Output format: "+app.LintFormats+".")
+	c.Flags().StringVarP(&options.Format, "output", "o", "text", "Output format: "+commands.LintFormats+".")
 	c.Flags().BoolVar(&options.Strict, "strict", false, "Take warnings for errors.")
 	return c
 }

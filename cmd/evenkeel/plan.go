@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/evenkeel/evenkeel/internal/app"
+	"github.com/evenkeel/evenkeel/internal/commands"
 )
 
 func newPlanCommand() *cobra.Command {
@@ -14,10 +15,10 @@ func newPlanCommand() *cobra.Command {
 		Short: "Show what would be moved, where to and why, and each node before and after; evict nothing",
 		Args:  noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return app.Plan(c.Context(), options, format, c.OutOrStdout(), c.ErrOrStderr())
+			return commands.Plan(c.Context(), options, format, c.OutOrStdout(), c.ErrOrStderr())
 		},
 	}
 	options.AddCommon(c.Flags())
-	c.Flags().StringVarP(&format, "output", "o", "table", "Output format: "+app.Formats+".")
+	c.Flags().StringVarP(&format, "output", "o", "table", "Output format: "+commands.Formats+".")
 	return c
 }

@@ -4,17 +4,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/evenkeel/evenkeel/internal/app"
+	"github.com/evenkeel/evenkeel/internal/commands"
 )
 
 func newRecordCommand() *cobra.Command {
 	var options app.Options
-	var record app.RecordOptions
+	var record commands.RecordOptions
 	c := &cobra.Command{
 		Use:   "record",
 		Short: "Write what nodes, pods and usage of a cluster do into a file that simulate replays; changes nothing",
 		Args:  noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return app.Record(c.Context(), options, record, c.OutOrStdout())
+			return commands.Record(c.Context(), options, record, c.OutOrStdout())
 		},
 	}
 	options.AddCommon(c.Flags())

@@ -7,18 +7,18 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/evenkeel/evenkeel/internal/app"
+	"github.com/evenkeel/evenkeel/internal/commands"
 )
 
 func newSimulateCommand() *cobra.Command {
-	options := app.NewSimulateOptions()
+	options := commands.NewSimulateOptions()
 	c := &cobra.Command{
 		Use:   "simulate",
 		Short: "Replay usage in virtual time and compare what policies come to; needs no cluster",
 		Args:  noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			options.Notes = c.ErrOrStderr()
-			return app.Simulate(c.Context(), options, c.OutOrStdout(), progressOf(c))
+			return commands.Simulate(c.Context(), options, c.OutOrStdout(), progressOf(c))
 		},
 	}
 	options.Version = version

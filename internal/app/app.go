@@ -1,5 +1,6 @@
-// Package app wires Evenkeel's rooms into processes: which informers start, who leads, what is served, and what a command
-// prints. It decides nothing about nodes or pods.
+// Package app wires Evenkeel's rooms into processes: which informers start, who
+// leads, what is served, and what changes with another policy. It decides nothing
+// about nodes or pods and prints nothing; what commands see of a process is Look.
 package app
 
 import (
@@ -20,6 +21,7 @@ import (
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/announce"
 	"github.com/evenkeel/evenkeel/internal/authority"
+	"github.com/evenkeel/evenkeel/internal/explain/desk"
 	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/nodesync"
 	"github.com/evenkeel/evenkeel/internal/observer"
@@ -93,8 +95,8 @@ type process struct {
 
 	lease     *authority.Lease
 	authority *authority.Authority
-	// desk answers what is asked to be explained.
-	desk     desk
+	// desk answers what is asked to be explained; nil in a process that is not asked.
+	desk     *desk.Desk
 	outcomes *evictor.Outcomes
 	// waited says that usage has been waited for; the cycles' own.
 	waited bool
@@ -146,7 +148,7 @@ func newApp(ctx context.Context, options Options, needs parts) (*App, error) {
 
 // wire makes what the parts need.
 func (a *App) wire(ctx context.Context, file *policy.File) error {
-	tellNotes(ctx, file, a.parts.notes)
+	policyfile.TellNotes(ctx, file, a.parts.notes)
 	if err := a.read(ctx, file); err != nil {
 		return err
 	}
@@ -168,11 +170,13 @@ func (a *App) wire(ctx context.Context, file *policy.File) error {
 		return a.wireMarking()
 	}
 	if !a.parts.evicting {
+		a.desk = desk.New(a.observer, nil, a.terms())
 		return nil
 	}
 	if err := a.wireEvicting(); err != nil {
 		return err
 	}
+	a.desk = desk.New(a.observer, a.informers.Core().V1().Nodes().Lister(), a.terms())
 	return a.wireRunner(ctx)
 }
 
@@ -250,3 +254,15 @@ func (a *App) observerConfig() (observer.Config, error) {
 
 // callTimeout bounds each call to the API server around an eviction.
 const callTimeout = 30 * time.Second
+
+// terms are what of the policy is explained by.
+func (a *App) terms() *desk.Terms {
+	terms := &desk.Terms{
+		SamplesNeeded: a.load.Hot.ConsecutiveSamples, Selector: a.profiles.NodeSelector,
+		Protection: policyfile.Protection(a.profiles), MovesByUsage: a.readsUsage(),
+	}
+	if measured := settings.Measured(a.load.Scoring.Measured); measured != nil {
+		terms.Limits = measured.Limits
+	}
+	return terms
+}

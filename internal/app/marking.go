@@ -10,11 +10,14 @@ import (
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/migration/compat"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
+	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/internal/slim"
 	"github.com/evenkeel/evenkeel/policy"
@@ -144,4 +147,24 @@ func policyOf(options *Options) (*policy.File, []byte, error) {
 		return nil, nil, err
 	}
 	return file, content, options.Marking.amend(file)
+}
+
+// tellMarks serves /nodes and /status until the context ends.
+func (a *App) tellMarks(ctx context.Context) error {
+	return serve.Listen(ctx, a.options.Marking.WebAddress, "/nodes and /status", compat.NodePages(a.marked))
+}
+
+// marked lists the nodes that carry the label, whoever put it there.
+func (a *App) marked() (value string, nodes []string, err error) {
+	label := &a.current().load.NodeSync.Label
+	objects, err := a.informers.Core().V1().Nodes().Lister().List(labels.SelectorFromSet(labels.Set{label.Key: label.Value}))
+	if err != nil {
+		return "", nil, fmt.Errorf("listing nodes: %w", err)
+	}
+	nodes = make([]string, 0, len(objects))
+	for _, object := range objects {
+		nodes = append(nodes, object.Name)
+	}
+	slices.Sort(nodes)
+	return label.Value, nodes, nil
 }

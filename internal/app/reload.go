@@ -11,6 +11,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/internal/filewatch"
 	"github.com/evenkeel/evenkeel/internal/migration"
+	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage"
@@ -102,7 +103,7 @@ func (a *App) prepare(ctx context.Context, content []byte) (*App, error) {
 	if next.observing, err = next.observerConfig(); err != nil {
 		return nil, err
 	}
-	logNotes(ctx, file)
+	policyfile.LogNotes(ctx, file)
 	if a.parts.evicting {
 		if err := next.wireRunner(ctx); err != nil {
 			return nil, err
@@ -125,8 +126,8 @@ func (a *App) yield(next *App) error {
 	if measured := next.load.Scoring.Measured; a.answers != nil && measured != nil {
 		a.answers.SetLoad(measured.Message, measured.RejectAll)
 	}
-	if !next.readsUsage() {
-		a.desk.by.Store(nil)
+	if a.desk != nil {
+		a.desk.Follow(next.terms())
 	}
 	a.authority.Reconsider()
 	a.active.Store(next)

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"github.com/evenkeel/evenkeel/internal/announce"
+	"github.com/evenkeel/evenkeel/internal/explain/desk"
 	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/internal/serve"
@@ -73,6 +74,7 @@ func newReloading(t *testing.T, content string) *reloading {
 	r.must(r.wireObserver())
 	r.must(r.wireAuthority())
 	r.must(r.wireEvicting())
+	r.desk = desk.New(r.observer, r.informers.Core().V1().Nodes().Lister(), r.terms())
 	r.must(r.wireRunner(t.Context()))
 	r.must(r.kube.Start(t.Context(), r.informers, r.synced...))
 	r.announcer.Evicting()
@@ -361,5 +363,23 @@ func TestSamples(t *testing.T) {
 				t.Errorf("samples go together: %v, want %v", same, tc.same)
 			}
 		})
+	}
+}
+
+// What keeps pods off by measured usage is among the facts.
+func TestFactsHaveMeasuredLimits(t *testing.T) {
+	for content, want := range map[string]int{
+		byUsage: 0,
+		byUsage + "scoring: {measured: {formula: Crane, limits: [{metric: cpu, window: avg_5m, abovePercent: 65}, {metric: memory, fromPercent: 80}]}}\n": 2,
+	} {
+		r := newReloading(t, content)
+		r.observer.Sample(t.Context())
+		f, err := r.desk.Latest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(f.Limits) != want {
+			t.Errorf("%d limits, want %d", len(f.Limits), want)
+		}
 	}
 }

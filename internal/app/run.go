@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/internal/authority"
 	"github.com/evenkeel/evenkeel/internal/exit"
@@ -64,7 +64,7 @@ func Extender(ctx context.Context, options Options) error {
 func (a *App) server(config extender.Config) (*extender.Server, error) {
 	config.Address = a.options.ListenAddress
 	config.TLS = extender.TLS{CertFile: a.options.TLSCertFile, KeyFile: a.options.TLSKeyFile, ClientCAFile: a.options.ClientCAs}
-	config.Nodes, config.Explain = extender.Report(a.reports().Nodes), a.explains(&a.desk)
+	config.Nodes, config.Explain = extender.Report(a.reports().Nodes), extender.Report(a.desk.Explain)
 	config.Registerer = a.registry
 	a.answer(&config)
 	server, err := extender.NewServer(config)
@@ -104,15 +104,6 @@ func (a *App) stop() {
 	if a.informers != nil {
 		a.informers.Shutdown()
 	}
-}
-
-// reflect feeds an extender's store: records only, by watches of its own.
-func (a *App) reflect(ctx context.Context) error {
-	client := a.kube.Client.CoreV1().RESTClient()
-	a.observer.Store().Reflect(ctx,
-		cache.NewListWatchFromClient(client, "nodes", metav1.NamespaceAll, fields.Everything()),
-		cache.NewListWatchFromClient(client, "pods", metav1.NamespaceAll, fields.Everything()))
-	return nil
 }
 
 // observe observes usage where a policy needs it.
@@ -189,4 +180,22 @@ func (a *App) lead(ctx context.Context, work func(context.Context) error) error 
 // reports are what this process can tell.
 func (a *App) reports() *serve.Reports {
 	return &serve.Reports{Observer: a.observer, Authority: a.authority, Policies: a.policies, Judge: a.judge, Started: a.started}
+}
+
+// withoutLease says that this process runs its one cycle without the Lease, because it may not even read it. Descheduler's
+// first Jobs had no right to it and no need: their plugins know of no other process. Whoever moves pods by real usage, or
+// goes on evicting, needs it.
+func (a *App) withoutLease(ctx context.Context) bool {
+	if a.readsUsage() || a.options.loops() {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	_, err := a.kube.Client.CoordinationV1().Leases(a.options.Namespace).Get(ctx, a.options.LeaseName, metav1.GetOptions{})
+	if !apierrors.IsForbidden(err) {
+		return false
+	}
+	klog.FromContext(ctx).Info("Running without the Lease, so nothing keeps another process from evicting at the same time",
+		"reason", err.Error())
+	return true
 }

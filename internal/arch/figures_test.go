@@ -22,8 +22,8 @@ const (
 // Packages and types above a limit, with the limit that holds for them. The goal
 // is that there is none.
 var (
-	biggerPackages = map[string]int{"internal/app": 4_700, "policy": 3_050}
-	biggerTypes    = map[string]int{"internal/app.App": 92}
+	biggerPackages = map[string]int{"policy": 3_050}
+	biggerTypes    = map[string]int{"internal/app.App": 68}
 
 	// cyclicPackages have files that use each other.
 	cyclicPackages = []string{

@@ -66,10 +66,11 @@ var importers = map[string][]string{
 	"internal/jsonscan":  {"internal", "usage", "scorer/extender"},
 	"internal/observer":  {"cmd", "internal", "evictor"},
 	"internal/authority": {"internal/app", "internal/authority", "internal/serve"},
-	"internal/app":       {"cmd", "internal/app"},
+	"internal/app":       {"cmd", "internal/app", "internal/commands"},
+	"internal/commands":  {"cmd", "internal/commands"},
 	// What loads policies knows that there are earlier systems; what reads flags
 	// and args knows that they had some.
-	"internal/migration":         {"cmd", "internal/app", "internal/migration", "internal/policyfile"},
+	"internal/migration":         {"cmd", "internal/app", "internal/commands", "internal/migration", "internal/policyfile"},
 	"internal/migration/presets": {"internal/migration"},
 	"internal/migration/compat":  {"cmd", "internal/app", "internal/doctor", "internal/schedulerplugin"},
 	"runner":                     {"cmd", "internal", "runner"},

@@ -21,7 +21,7 @@ const (
 	ListsPoll = 20 * time.Millisecond
 )
 
-// ErrNotSynced: first lists brought nothing for too long.
+// ErrNotSynced is the error when first lists brought nothing for too long.
 var ErrNotSynced = errors.New("the watches of the API server did not deliver in time")
 
 // Start starts the informers that were requested of a factory and waits until all of them have delivered and what they feed has

@@ -1,0 +1,171 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/descheduler/pkg/api"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/explain"
+	"github.com/evenkeel/evenkeel/internal/kube"
+	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/strategies/realusage"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// What a command gets that looks at a cluster and changes nothing.
+
+// Look is a process that observes.
+type Look struct {
+	Kube     *kube.Connection
+	Observer *observer.Observer
+	Load     *policy.LoadPolicy
+	Profiles *api.DeschedulerPolicy
+	Usage    usage.Config
+
+	app *App
+}
+
+// Open wires a process that observes; it is not started.
+func Open(ctx context.Context, options Options) (*Look, error) {
+	options.LeaderElect, options.MetricsAddress = false, "0"
+	needs := parts{marking: options.Marking != nil}
+	options.DryRun = options.DryRun || needs.marking
+	a, err := newApp(ctx, options, needs)
+	if err != nil {
+		return nil, err
+	}
+	return &Look{Kube: a.kube, Observer: a.observer, Load: a.load, Profiles: a.profiles, Usage: a.usageConfig(), app: a}, nil
+}
+
+// AskedSources are the usage sources in their order, wherever the policy names them.
+func (l *Look) AskedSources() []policy.Source { return l.app.askedSources() }
+
+// ReadSources are these with what is laid under them by the DeschedulerPolicy.
+func (l *Look) ReadSources() []policy.Source { return provided(l.AskedSources(), l.Profiles) }
+
+// Sources makes what asks them.
+func (l *Look) Sources() ([]observer.Source, error) { return l.app.makeSources() }
+
+// Run observes and runs a task until that ends.
+func (l *Look) Run(ctx context.Context, tasks ...func(context.Context) error) error {
+	return l.app.start(ctx, tasks...)
+}
+
+// Reflect feeds the observer with nodes and pods, until the context ends.
+func (l *Look) Reflect(ctx context.Context) error { return l.app.reflect(ctx) }
+
+// List takes one snapshot of nodes and pods, as the process does that is looked at. It is nil where listed, which is asked
+// again and again, ends the wait before they have come.
+func (l *Look) List(ctx context.Context, late func() bool) *cluster.Snapshot {
+	a := l.app
+	listing, cancel := context.WithCancel(ctx)
+	group := errgroup.Group{}
+	group.Go(func() error { return a.list(listing) })
+	defer func() {
+		cancel()
+		_ = group.Wait() // it always returns nil
+		a.stop()
+	}()
+	store := a.observer.Store()
+	for !a.listed() {
+		if late() {
+			return nil
+		}
+	}
+	var snapshot *cluster.Snapshot
+	store.Observe(func(s *cluster.Snapshot) { snapshot = s })
+	return snapshot
+}
+
+// list feeds the store as the process does that is examined.
+func (a *App) list(ctx context.Context) error {
+	if !a.parts.marking {
+		return a.reflect(ctx)
+	}
+	a.informers.Start(ctx.Done())
+	return feedPods(ctx, a)
+}
+
+// listed reports whether the store knows nodes and pods.
+func (a *App) listed() bool {
+	for _, synced := range a.synced {
+		synced() // which tells the store
+	}
+	return a.observer.Store().Synced()
+}
+
+// reflect feeds the store by watches of its own.
+func (a *App) reflect(ctx context.Context) error {
+	client := a.kube.Client.CoreV1().RESTClient()
+	a.observer.Store().Reflect(ctx,
+		cache.NewListWatchFromClient(client, "nodes", metav1.NamespaceAll, fields.Everything()),
+		cache.NewListWatchFromClient(client, "pods", metav1.NamespaceAll, fields.Everything()))
+	return nil
+}
+
+// PlanOnce observes, plans as a cycle would and returns the plan, which is nil where none was made. Nothing of it is carried
+// out. progress is told what takes time.
+func PlanOnce(ctx context.Context, options Options, progress io.Writer) (made *realusage.Made, err error) {
+	_, err = rehearse(ctx, options, progress, func(_ context.Context, _ *App, m realusage.Made) { made = &m })
+	if err != nil || made == nil {
+		return nil, errors.Join(err, ctx.Err())
+	}
+	return made, nil
+}
+
+// ExplainOnce does the same to explain something by the plan.
+func ExplainOnce(ctx context.Context, options Options, progress io.Writer, s explain.Subject) (planned *explain.Facts, err error) {
+	var failed error
+	a, err := rehearse(ctx, options, progress, func(ctx context.Context, a *App, made realusage.Made) {
+		planned, failed = a.desk.Study(ctx, made.By, s)
+	})
+	if err := errors.Join(err, ctx.Err(), failed); err != nil {
+		return nil, err
+	}
+	if planned == nil {
+		if planned, err = a.desk.Latest(); err != nil {
+			return nil, err
+		}
+		planned.NoPlan = "no plan was made; it takes two ready nodes"
+	}
+	return planned, nil
+}
+
+// rehearse runs one cycle up to its plan.
+func rehearse(ctx context.Context, options Options, progress io.Writer, told func(context.Context, *App, realusage.Made)) (a *App, err error) {
+	options.DryRun, options.LeaderElect, options.MetricsAddress = true, false, "0"
+	a, err = newApp(ctx, options, parts{
+		evicting: true, onlyRealUsage: true, notes: progress,
+		execute: func(ctx context.Context, made realusage.Made) { told(ctx, a, made) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a, a.start(ctx, func(ctx context.Context) error { return a.planOnce(ctx, progress) })
+}
+
+func (a *App) planOnce(ctx context.Context, progress io.Writer) error {
+	group, ctx := errgroup.WithContext(ctx)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if err := a.kube.Start(ctx, a.informers, a.synced...); err != nil {
+		return err
+	}
+	group.Go(func() error { return a.observer.Run(ctx) })
+	group.Go(func() error {
+		defer cancel()
+		if !a.awaitUsage(ctx, progress) {
+			return nil
+		}
+		return a.cycle(ctx)
+	})
+	return group.Wait()
+}

@@ -1,0 +1,228 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"time"
+
+	"sigs.k8s.io/descheduler/pkg/api"
+
+	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/internal/doctor"
+	"github.com/evenkeel/evenkeel/internal/doctor/probe"
+	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/kube"
+	"github.com/evenkeel/evenkeel/internal/policyfile"
+	"github.com/evenkeel/evenkeel/reasons"
+
+	"github.com/evenkeel/evenkeel/internal/app"
+)
+
+// DoctorOptions are the flags of `evenkeel doctor` beside the common ones.
+type DoctorOptions struct {
+	// Format is one of Formats.
+	Format string
+	// Mode is the command whose process is examined: run, serve, extender or nodesync.
+	Mode string
+	// Prometheus is the --prom of nodesync; empty without.
+	Prometheus string
+	// As is whose permissions are checked; empty: those of whoever asks.
+	As string
+	// ExtenderURL is where the extender is asked about itself, SchedulerConfig a file with kube-scheduler's configuration;
+	// both may be empty.
+	ExtenderURL, SchedulerConfig string
+	// Progress is told what takes time.
+	Progress io.Writer
+}
+
+// Validate reports the first mistake in the flags.
+func (o *DoctorOptions) Validate() error {
+	if err := ValidFormat(o.Format); err != nil {
+		return err
+	}
+	if !slices.Contains(doctor.Modes(), doctor.Mode(o.Mode)) {
+		return exit.Usagef("--mode: %q is not one of %q", o.Mode, doctor.Modes())
+	}
+	if o.Prometheus != "" && !o.marks() {
+		return exit.Usagef("--prom goes with --mode nodesync")
+	}
+	return nil
+}
+
+func (o *DoctorOptions) marks() bool { return doctor.Mode(o.Mode) == doctor.ModeNodeSync }
+
+// defaultLeaseName is the Lease's name unless a flag of the process says otherwise.
+const defaultLeaseName = "evenkeel"
+
+// Doctor is `evenkeel doctor`: it looks at the policy on the cluster, says what is wrong and how to mend it, and changes
+// nothing. It is an error if a problem was found.
+func Doctor(ctx context.Context, options app.Options, wanted DoctorOptions, out io.Writer) error {
+	if err := wanted.Validate(); err != nil {
+		return err
+	}
+	patient := &doctor.Patient{Mode: doctor.Mode(wanted.Mode), PolicyFile: options.PolicyFile}
+	if wanted.SchedulerConfig != "" {
+		config, err := probe.SchedulerConfig(wanted.SchedulerConfig)
+		if err != nil {
+			return exit.Usage(err)
+		}
+		patient.SchedulerConfig = config
+	}
+	if wanted.marks() {
+		options.Marking = &app.Marking{Prometheus: wanted.Prometheus}
+	}
+	look, err := app.Open(ctx, options)
+	if err != nil {
+		return err
+	}
+	e := examination{look: look, options: &options, wanted: &wanted}
+	if err := e.examine(ctx, patient); err != nil {
+		return err
+	}
+	report := doctor.Examine(patient)
+	if err := write(out, wanted.Format, report, report.Table); err != nil {
+		return err
+	}
+	if report.Problems > 0 {
+		return fmt.Errorf("doctor: problems found: %d", report.Problems)
+	}
+	return nil
+}
+
+// examination gathers what a doctor judges.
+type examination struct {
+	look    *app.Look
+	options *app.Options
+	wanted  *DoctorOptions
+}
+
+func (e *examination) examine(ctx context.Context, patient *doctor.Patient) error {
+	look, wanted := e.look, e.wanted
+	patient.Load, patient.Sources = look.Load, look.AskedSources()
+	patient.MovesByUsage = len(policyfile.RealUsageArgs(look.Profiles)) > 0
+	client, err := look.Kube.As(wanted.As)
+	if err != nil {
+		return err
+	}
+	needs, err := e.needs(patient)
+	if err != nil {
+		return err
+	}
+	patient.Rights = probe.Rights(ctx, client, needs)
+	if err := e.readUsage(ctx, patient); err != nil {
+		return err
+	}
+	if wanted.ExtenderURL != "" {
+		patient.Extender = probe.Extender(ctx, http.DefaultClient, wanted.ExtenderURL)
+	}
+	patient.Pause = e.pause(ctx)
+	patient.Clock = doctor.Clock{Known: look.Kube.Clock.Known(), Skew: look.Kube.Clock.Skew()}
+	return ctx.Err()
+}
+
+// needs lists what the process has to be allowed to do.
+func (e *examination) needs(patient *doctor.Patient) ([]doctor.Need, error) {
+	file, _, err := policyfile.Read(e.options.PolicyFile)
+	if err != nil {
+		return nil, err
+	}
+	look := e.look
+	dynamic, err := look.Kube.DynamicResources()
+	if err != nil {
+		return nil, err
+	}
+	process := doctor.Process{
+		Mode: patient.Mode, Load: look.Load, Sources: look.ReadSources(),
+		Namespace: e.options.Namespace, LeaseName: defaultLeaseName, ConfigMapName: evictor.ConfigMapName, LeaderElect: !e.wanted.marks(),
+		MovesByUsage: patient.MovesByUsage, CollectsMetrics: collectsMetrics(look.Profiles),
+		PriorityClasses: len(policyfile.PriorityClasses(file)) > 0, DynamicResources: dynamic, NodesOnly: look.Usage.SignalsOnly,
+	}
+	return process.Needs(), nil
+}
+
+func collectsMetrics(profiles *api.DeschedulerPolicy) bool {
+	if profiles.MetricsCollector != nil && profiles.MetricsCollector.Enabled {
+		return true
+	}
+	return slices.ContainsFunc(profiles.MetricsProviders, func(p api.MetricsProvider) bool { return p.Source == api.KubernetesMetrics })
+}
+
+const (
+	// listTimeout is how long nothing may come of the first lists of nodes and pods.
+	listTimeout = 30 * time.Second
+	// longestPause bounds the wait for a second reading.
+	longestPause = 30 * time.Second
+	// pauseTimeout bounds the reading of the kill switch.
+	pauseTimeout = 30 * time.Second
+)
+
+// readUsage asks every usage source once, and once more where counters have to be read twice.
+func (e *examination) readUsage(ctx context.Context, patient *doctor.Patient) error {
+	look := e.look
+	if e.wanted.As == "" {
+		if patient.Unlisted = mayNotList(&patient.Rights); patient.Unlisted != "" {
+			return nil
+		}
+	}
+	still, arrived := kube.Patience[int64]{Now: look.Kube.Clock.Local}, look.Kube.FirstPods(look.Observer.Store().Synced)
+	snapshot := look.List(ctx, func() bool { return still.Over(arrived(), listTimeout) || !waitFor(ctx, kube.ListsPoll) })
+	if snapshot == nil {
+		patient.Unlisted = fmt.Sprintf("for %v nothing came of the API server's lists of nodes and pods.", listTimeout)
+		return nil
+	}
+	sources, err := look.Sources()
+	if err != nil {
+		return err
+	}
+	panel, err := probe.NewPanel(probe.PanelConfig{Sources: sources, Usage: look.Usage, Now: look.Kube.Clock.Now})
+	if err != nil {
+		return fmt.Errorf("asking the usage sources: %w", err)
+	}
+	patient.Readings = panel.Ask(ctx, snapshot)
+	if !panel.Incomplete(patient.Readings) {
+		return nil
+	}
+	pause := min(look.Load.Usage.SampleInterval.Duration, longestPause)
+	if e.wanted.Progress != nil {
+		_, _ = fmt.Fprintf(e.wanted.Progress, "Some nodes lack a resource; reading once more in %v.\n", pause)
+	}
+	if !waitFor(ctx, pause) {
+		return ctx.Err()
+	}
+	patient.Readings = panel.Ask(ctx, snapshot)
+	return nil
+}
+
+// mayNotList says why nodes and pods cannot be known; empty where they can.
+func mayNotList(rights *doctor.Rights) string {
+	for i := range rights.Answers {
+		answer := &rights.Answers[i]
+		watched := answer.Group == "" && (answer.Resource == "nodes" || answer.Resource == "pods")
+		if watched && answer.Verb == "list" && !answer.Allowed && answer.Err == nil {
+			return fmt.Sprintf("it may not list %s.", answer.Resource)
+		}
+	}
+	return ""
+}
+
+// pause reads the kill switch.
+func (e *examination) pause(ctx context.Context) doctor.Pause {
+	ctx, cancel := context.WithTimeout(ctx, pauseTimeout)
+	defer cancel()
+	pause := doctor.Pause{Namespace: e.options.Namespace, ConfigMap: evictor.ConfigMapName}
+	err := evictor.Paused(ctx, e.look.Kube.Client, e.options.Namespace)
+	refusal, refused := errors.AsType[*reasons.Refusal](err)
+	switch {
+	case refused && refusal.Reason == reasons.Paused:
+		pause.Paused, pause.Says = true, refusal.Detail
+	case refused:
+		pause.Err = errors.New(refusal.Detail)
+	default:
+		pause.Err = err
+	}
+	return pause
+}

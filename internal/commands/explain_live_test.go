@@ -1,0 +1,90 @@
+package commands
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/evenkeel/evenkeel/internal/app"
+)
+
+// annotated is the list of nodes of 10 cores that use so much of them, in percent, by Crane's annotations, written with
+// the server's clock.
+func annotated(percents ...int) string {
+	stamp := time.Now().UTC().Format("2006-01-02T15:04:05Z")
+	var nodes []string
+	for i, percent := range percents {
+		nodes = append(nodes, fmt.Sprintf(`{"metadata":{"name":"n%d","annotations":{"cpu_usage_avg_5m":"0.%02d000,%s","mem_usage_avg_5m":"0.10000,%s"}},"status":{
+			"allocatable":{"cpu":"10","memory":"64Gi","pods":"110"},"capacity":{"cpu":"10","memory":"64Gi","pods":"110"},
+			"conditions":[{"type":"Ready","status":"True"}]}}`, i, percent, stamp, stamp))
+	}
+	return strings.Join(nodes, ",")
+}
+
+// emptyCluster answers every list of the API with nothing but nodes, and every write with a failure of the test.
+func emptyCluster(t *testing.T, nodes string) (kubeconfig string) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		items := ""
+		if r.URL.Path == "/api/v1/nodes" {
+			items = nodes
+		}
+		switch query := r.URL.Query(); {
+		case r.Method != http.MethodGet:
+			t.Errorf("%s %s", r.Method, r.URL)
+			w.WriteHeader(http.StatusForbidden)
+		case query.Get("sendInitialEvents") != "":
+			w.WriteHeader(http.StatusUnprocessableEntity)
+			_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`))
+		case query.Get("watch") != "":
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		case r.URL.Path == "/version":
+			_, _ = w.Write([]byte(`{"major":"1","minor":"36"}`))
+		case r.URL.Path == "/api" || r.URL.Path == "/apis":
+			_, _ = w.Write([]byte(`{}`))
+		case strings.Contains(r.URL.Path, "/namespaces/"):
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`))
+		default:
+			_, _ = fmt.Fprintf(w, `{"metadata":{"resourceVersion":"5"},"items":[%s]}`, items)
+		}
+	}))
+	t.Cleanup(server.CloseClientConnections)
+	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	text := fmt.Sprintf("apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: %q}}]\n"+
+		"contexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n", server.URL)
+	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return kubeconfig
+}
+
+// The whole command, from flags to what it prints, on a cluster whose nodes say what they use: it plans and writes nothing.
+func TestExplainHere(t *testing.T) {
+	policy := filepath.Join(t.TempDir(), "policy.yaml")
+	text := "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\nusage:\n  sources:\n    - type: Annotations\n" +
+		"      annotations: {unit: fraction, timezone: UTC}\nhot:\n  windows: [avg_5m]\n"
+	if err := os.WriteFile(policy, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	options := app.Options{Kubeconfig: emptyCluster(t, annotated(81, 10, 20)), PolicyFile: policy, Namespace: "evenkeel"}
+	var out bytes.Buffer
+	if err := Explain(t.Context(), options, ExplainOptions{Format: "table", Progress: &out}, []string{"node", "n0"}, &out); err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	for _, want := range []string{
+		"n0 is hot since", "cpu avg_5m 81.0 % is above the evict line 65 %. No pod would be moved (HotThroughImmovable", "Annotations",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package commands
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/migration"
+	"github.com/evenkeel/evenkeel/internal/policyfile"
+	"github.com/evenkeel/evenkeel/internal/settings"
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/policy/lint"
+	"github.com/evenkeel/evenkeel/usage/kinds"
+)
+
+// LintFormats are what -o of `evenkeel lint` takes.
+const LintFormats = "text|json"
+
+// LintOptions are the flags of `evenkeel lint`.
+type LintOptions struct {
+	Files  []string
+	Format string
+	// Strict takes warnings for errors.
+	Strict bool
+}
+
+// LintReport is what `evenkeel lint` prints.
+type LintReport struct {
+	Policies []PolicyReport `json:"policies"`
+}
+
+// PolicyReport is what there is to know about one policy, or about what else a file holds.
+type PolicyReport struct {
+	// Name is the file, and the place in it where it is not all of it.
+	Name string `json:"name"`
+	// Is says what it is: apiVersion and kind.
+	Is       string         `json:"is,omitempty"`
+	Findings []lint.Finding `json:"findings"`
+	Does     []string       `json:"does"`
+}
+
+// Lint is `evenkeel lint`: what is wrong with policies, what looks wrong, and what they do. It asks nobody.
+func Lint(options LintOptions, in io.Reader, out io.Writer, now time.Time) error {
+	if !slices.Contains(strings.Split(LintFormats, "|"), options.Format) {
+		return exit.Usagef("--output: %q is not one of %s", options.Format, LintFormats)
+	}
+	if len(options.Files) == 0 {
+		return exit.Usagef("lint: name at least one file, or - for the standard input")
+	}
+	policyfile.SetupPlugins()
+	report := LintReport{Policies: []PolicyReport{}}
+	for _, path := range options.Files {
+		name, data, err := readInput(path, in)
+		if policy.IsInvalid(err) {
+			report.Policies = append(report.Policies, invalid(name, err))
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		report.Policies = append(report.Policies, lintFile(name, data, now)...)
+	}
+	if err := write(out, options.Format, report, report.text); err != nil {
+		return err
+	}
+	return report.verdict(options.Strict)
+}
+
+// lintFile examines each policy of a file, and tells what else converting it would say.
+func lintFile(name string, data []byte, now time.Time) []PolicyReport {
+	result, err := migration.ConvertFile(name, data, kinds.All)
+	if err != nil {
+		return []PolicyReport{invalid(name, err)}
+	}
+	var reports []PolicyReport
+	for _, p := range result.Policies {
+		reports = append(reports, lintPolicy(p, now))
+	}
+	for i := range result.Parts {
+		part := &result.Parts[i]
+		if part.Policy {
+			continue
+		}
+		report := PolicyReport{Name: fmt.Sprintf("%s: %s", name, part.Place), Is: part.Found, Findings: []lint.Finding{}, Does: []string{}}
+		for _, note := range part.Notes {
+			report.Findings = append(report.Findings, lint.Finding{Level: levelOf(note.Lossy), Field: note.Field, Text: note.Text})
+		}
+		reports = append(reports, report)
+	}
+	return reports
+}
+
+func levelOf(lossy bool) lint.Level {
+	if lossy {
+		return lint.Warning
+	}
+	return lint.Note
+}
+
+func lintPolicy(p migration.Policy, now time.Time) PolicyReport {
+	file, err := migration.Load(p.Name, p.Data, kinds.All)
+	if err != nil {
+		return invalid(p.Name, err)
+	}
+	subject := lint.Subject{File: file, Now: now}
+	var unchecked []lint.Finding
+	if file.Descheduler != nil {
+		profiles, classes, err := policyfile.OfflineProfiles(file)
+		if err != nil {
+			return invalid(p.Name, err)
+		}
+		subject.Profiles = profiles
+		for _, class := range classes {
+			unchecked = append(unchecked, lint.Finding{
+				Level: lint.Note, Field: class.Path,
+				Text: fmt.Sprintf("whether there is a priority class %q is not checked; that takes an API server", class.Name),
+			})
+		}
+		if _, err := settings.Lines(&file.Load, policyfile.RealUsageArgs(subject.Profiles)); err != nil {
+			return invalid(p.Name, err)
+		}
+	}
+	findings, does := lint.Examine(subject)
+	return PolicyReport{Name: p.Name, Is: p.Is, Findings: append(append([]lint.Finding{}, findings...), unchecked...), Does: does}
+}
+
+func invalid(name string, err error) PolicyReport {
+	report := PolicyReport{Name: name, Findings: []lint.Finding{}, Does: []string{}}
+	problems := strings.Split(err.Error(), "\n")
+	if list, ok := errors.AsType[*policy.Error](err); ok {
+		problems = list.Problems
+	}
+	for _, problem := range problems {
+		report.Findings = append(report.Findings, lint.Finding{Level: lint.Error, Text: problem})
+	}
+	return report
+}
+
+// verdict is the command's error: mistakes, and with strict warnings too.
+func (r *LintReport) verdict(strict bool) error {
+	counts := map[lint.Level]int{}
+	for i := range r.Policies {
+		for _, finding := range r.Policies[i].Findings {
+			counts[finding.Level]++
+		}
+	}
+	switch {
+	case counts[lint.Error] > 0:
+		return exit.Usagef("lint: %s", plural(counts[lint.Error], "error"))
+	case strict && counts[lint.Warning] > 0:
+		return exit.Usagef("lint: %s, and --strict was given", plural(counts[lint.Warning], "warning"))
+	}
+	return nil
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// text prints a line per finding and, below, what the policy does.
+func (r *LintReport) text(out io.Writer) error {
+	for i := range r.Policies {
+		p := &r.Policies[i]
+		is := ""
+		if p.Is != "" {
+			is = " (" + p.Is + ")"
+		}
+		if i > 0 {
+			line(out, "")
+		}
+		line(out, "%s%s", p.Name, is)
+		for _, finding := range p.Findings {
+			line(out, "  %s: %s", finding.Level, withField(finding.Field, finding.Text))
+		}
+		if len(p.Does) > 0 {
+			line(out, "  what it does:")
+		}
+		for _, sentence := range p.Does {
+			line(out, "    - %s", sentence)
+		}
+		if len(p.Findings)+len(p.Does) == 0 {
+			line(out, "  nothing to say")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,140 @@
+package commands
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/policy/lint"
+)
+
+const todaysHead = "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nprofiles:\n"
+
+func TestLintFindsWhatRunWouldRefuse(t *testing.T) {
+	cases := map[string]struct{ in, want string }{
+		"a plugin that does not exist": {
+			todaysHead + "- {name: p, plugins: {balance: {enabled: [RealUsage]}}}\n", `profile "p" enables plugin "RealUsage", which does not exist`,
+		},
+		"an argument that a plugin does not know": {
+			todaysHead + "- {name: p, plugins: {deschedule: {enabled: [PodLifeTime]}}, pluginConfig: [{name: PodLifeTime, args: {maxPodLifeTime: 1}}]}\n", `unknown field "maxPodLifeTime"`,
+		},
+		"an argument that a plugin refuses": {
+			todaysHead + "- {name: p, plugins: {deschedule: {enabled: [PodLifeTime]}}, pluginConfig: [{name: PodLifeTime, args: {}}]}\n", "at least one filtering criterion must be specified",
+		},
+		"thresholds without a line": {
+			todaysHead + "- {name: p, plugins: {balance: {enabled: [RealUsageLowNodeUtilization]}}, pluginConfig: [{name: RealUsageLowNodeUtilization, args: {targetThresholds: {cpu: 30}}}]}\n",
+			"lines",
+		},
+		"a threshold of two kinds": {
+			todaysHead + "- {name: p, pluginConfig: [{name: DefaultEvictor, args: {priorityThreshold: {name: a, value: 3}}}]}\n", "only one of priorityThreshold fields can be set",
+		},
+		"a field of the LoadPolicy": {"apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\nline: {}\n", "LoadPolicy: line: Forbidden: unknown field; allowed here: "},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			report, err := lintText(t, tc.in)
+			if exit.Code(err) != exit.Misuse {
+				t.Errorf("exit code %d for %v", exit.Code(err), err)
+			}
+			if len(report.Policies) != 1 || len(report.Policies[0].Findings) != 1 || report.Policies[0].Name != "stdin" {
+				t.Fatalf("report: %+v, want one error", report)
+			}
+			if got := report.Policies[0].Findings[0]; got.Level != lint.Error || !strings.Contains(got.Text, tc.want) {
+				t.Errorf("finding %+v, want an error with %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// Without an API server priority classes are not known; the rest is checked.
+func TestLintNamesWhatItCannotCheck(t *testing.T) {
+	report, err := lintText(t, todaysHead+
+		"- name: p\n  plugins: {balance: {enabled: [RemoveDuplicates]}}\n"+
+		"  pluginConfig: [{name: RemoveDuplicates, args: {}}, {name: DefaultEvictor, args: {priorityThreshold: {name: mine}, minReplicas: 3}}]\n")
+	if err != nil {
+		t.Fatalf("%v: %+v", err, report)
+	}
+	want := []lint.Finding{
+		{Level: lint.Note, Field: "profiles", Text: "no profile enables RealUsageLowNodeUtilization, so nothing is moved by real usage"},
+		{
+			Level: lint.Note, Field: "profiles[0].pluginConfig[1].args.priorityThreshold.name",
+			Text: `whether there is a priority class "mine" is not checked; that takes an API server`,
+		},
+	}
+	if diff := cmp.Diff(want, report.Policies[0].Findings); diff != "" {
+		t.Errorf("findings (-want +got):\n%s", diff)
+	}
+	if does := strings.Join(report.Policies[0].Does, "\n"); !strings.Contains(does, "Profile p spares pods of workloads with fewer than 3 replicas.") {
+		t.Errorf("it does:\n%s", does)
+	}
+}
+
+func TestLintOfSeveralFiles(t *testing.T) {
+	folder := t.TempDir()
+	files := map[string]string{
+		"a.yaml": oldPolicy + "---\napiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nspec: {template: {spec: {containers: [{image: descheduler}]}}}\n",
+		"b.yaml": "apiVersion: x/v1\nkind: Unknown\n",
+		"c.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: s}\n",
+	}
+	var names []string
+	for _, name := range []string{"a.yaml", "b.yaml", "c.yaml"} {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, []byte(files[name]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, path)
+	}
+	var out bytes.Buffer
+	err := Lint(LintOptions{Files: names, Format: "text"}, nil, &out, time.Now())
+	if exit.Code(err) != exit.Misuse || err.Error() != "lint: 1 error" {
+		t.Errorf("exit code %d for %v", exit.Code(err), err)
+	}
+	text := strings.ReplaceAll(out.String(), folder+string(filepath.Separator), "")
+	for _, want := range []string{
+		"a.yaml (descheduler/v1alpha1 DeschedulerPolicy)\n", "    - Runs RemoveDuplicates (profile strategy-RemoveDuplicates-profile).\n",
+		"\na.yaml: line 5 (Job \"j\")\n  note: spec.template.spec.containers[0].image: put the image of deploy/Dockerfile here",
+		"\nb.yaml\n  error: line 1: apiVersion \"x/v1\" with kind \"Unknown\" is not known; expected ",
+		"\nc.yaml: line 1 (v1 Service)\n  nothing to say\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("it does not print %q:\n%s", want, text)
+		}
+	}
+}
+
+func TestLintStrict(t *testing.T) {
+	const load = "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n" // without a DeschedulerPolicy: a warning
+	lintWith := func(strict bool) error {
+		return Lint(LintOptions{Files: []string{Standard}, Format: "text", Strict: strict}, strings.NewReader(load), &bytes.Buffer{}, time.Now())
+	}
+	if err := lintWith(false); err != nil {
+		t.Errorf("a warning is an error: %v", err)
+	}
+	if err := lintWith(true); exit.Code(err) != exit.Misuse {
+		t.Errorf("with --strict: %v", err)
+	}
+	for name, options := range map[string]LintOptions{
+		"no file":             {Format: "text"},
+		"a format of its own": {Files: []string{Standard}, Format: "yaml"},
+		"no such file":        {Files: []string{filepath.Join(t.TempDir(), "absent")}, Format: "text"},
+	} {
+		if err := Lint(options, strings.NewReader(load), &bytes.Buffer{}, time.Now()); exit.Code(err) != exit.Misuse {
+			t.Errorf("%s: exit code %d for %v", name, exit.Code(err), err)
+		}
+	}
+}
+
+// The policy that is shipped passes --strict, plugins' arguments included.
+func TestLintOfTheShippedPolicy(t *testing.T) {
+	var out bytes.Buffer
+	err := Lint(LintOptions{Files: []string{filepath.Join("..", "..", "policy.yaml")}, Format: "text", Strict: true}, nil, &out, time.Now())
+	if err != nil {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+}

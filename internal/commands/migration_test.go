@@ -1,0 +1,121 @@
+package commands
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/evenkeel/evenkeel/internal/migration"
+	"github.com/evenkeel/evenkeel/internal/testkit"
+	"github.com/evenkeel/evenkeel/usage/kinds"
+)
+
+// convertText runs `evenkeel convert` over a text.
+func convertText(t *testing.T, text string) (converted, progress string, err error) {
+	t.Helper()
+	var out, log bytes.Buffer
+	err = Convert(ConvertOptions{From: Standard, To: Standard}, strings.NewReader(text), &out, &log)
+	return out.String(), log.String(), err
+}
+
+// lintText runs `evenkeel lint` over a text.
+func lintText(t *testing.T, text string) (LintReport, error) {
+	t.Helper()
+	var out bytes.Buffer
+	err := Lint(LintOptions{Files: []string{Standard}, Format: "json"}, strings.NewReader(text), &out, time.Now())
+	var report LintReport
+	if decodeErr := json.Unmarshal(out.Bytes(), &report); decodeErr != nil {
+		t.Fatalf("reading the report: %v\n%s", decodeErr, out.String())
+	}
+	return report, err
+}
+
+// Every file that the texts about earlier systems show goes through convert and
+// lint, as it is and once converted.
+func TestEveryFileOfEarlierSystems(t *testing.T) {
+	cases := map[string]struct {
+		text   string
+		blocks func(text string) []string
+		// want holds, per block, what its first document becomes.
+		want []migration.Action
+	}{
+		"descheduler": {
+			text: "descheduler.md", blocks: marked,
+			// Five policies of one strategy each, RBAC, the ConfigMap, the Job.
+			want: []migration.Action{
+				migration.Converted, migration.Converted, migration.Converted, migration.Converted, migration.Converted,
+				migration.Kept, migration.Converted, migration.Marked,
+			},
+		},
+		"mem-real-usage-scheduler": {
+			text: "mem-real-usage-scheduler.md", blocks: marked,
+			// The configuration, RBAC with the Deployment behind it, a workload.
+			want: []migration.Action{migration.Current, migration.Kept, migration.Kept},
+		},
+		"kube-scheduler-extender": {
+			text: "kube-scheduler-extender.md", blocks: configMap,
+			want: []migration.Action{migration.Converted},
+		},
+		"crane-scheduler-plus": {
+			text: "crane-scheduler-plus.md", blocks: flattened,
+			want: []migration.Action{migration.Converted, migration.Converted},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			blocks := tc.blocks(string(testkit.EarlierSystem(t, tc.text)))
+			if len(blocks) != len(tc.want) {
+				t.Fatalf("%d blocks, want %d:\n%s", len(blocks), len(tc.want), strings.Join(blocks, "\n=====\n"))
+			}
+			for i, block := range blocks {
+				result, err := migration.ConvertFile("block", []byte(block), kinds.All)
+				if err != nil {
+					t.Errorf("converting block %d: %v\n%s", i, err, block)
+					continue
+				}
+				if got := result.Parts[0].Action; got != tc.want[i] {
+					t.Errorf("block %d is %s, want %s", i, got, tc.want[i])
+				}
+				for when, text := range map[string]string{"as it is": block, "converted": string(result.Text)} {
+					if report, err := lintText(t, text); err != nil {
+						t.Errorf("linting block %d %s: %v\n%+v\n%s", i, when, err, report, text)
+					}
+				}
+			}
+		})
+	}
+}
+
+func marked(text string) []string { return testkit.YAMLBlocks([]byte(text)) }
+
+// configMap returns the ConfigMap among blocks that do not say what they are.
+func configMap(text string) []string {
+	_, text, _ = strings.Cut(text, "```\napiVersion: v1\nkind: ConfigMap\n")
+	text, _, _ = strings.Cut(text, "\n```")
+	return []string{"apiVersion: v1\nkind: ConfigMap\n" + text + "\n"}
+}
+
+// flattened returns the two files of a text that has lost the ends of its lines.
+func flattened(text string) []string {
+	var blocks []string
+	for line := range strings.Lines(text) {
+		switch {
+		case strings.Contains(line, "kind: KubeSchedulerConfiguration"):
+			blocks = append(blocks, strings.NewReplacer(
+				"\n", "", "...", "", " kind:", "\nkind:", " profiles:", "\nprofiles:", " - schedulerName:", "\n- schedulerName:",
+				" plugins:", "\n  plugins:", " filter:", "\n    filter:", " score:", "\n    score:", " enabled:", "\n      enabled:",
+				" - name: Dynamic args:", "\n  - name: Dynamic\n    args:", " - name: Dynamic weight:", "\n      - name: Dynamic\n        weight:",
+				" - name:", "\n      - name:", " pluginConfig:", "\n  pluginConfig:", " policyConfigPath:", "\n      policyConfigPath:",
+			).Replace(line)+"\n")
+		case strings.Contains(line, "kind: DynamicSchedulerPolicy"):
+			blocks = append(blocks, strings.NewReplacer(
+				"\n", "", " ##cpu usage", "", " ##memory usage", "", " kind:", "\nkind:", " spec:", "\nspec:",
+				" syncPolicy:", "\n  syncPolicy:", " predicate:", "\n  predicate:", " priority:", "\n  priority:", " hotValue:", "\n  hotValue:",
+				" - ", "\n  - ", " period:", "\n    period:", " maxLimitPecent:", "\n    maxLimitPecent:", " weight:", "\n    weight:", " count:", "\n    count:",
+			).Replace(line)+"\n")
+		}
+	}
+	return blocks
+}

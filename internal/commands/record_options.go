@@ -1,0 +1,56 @@
+package commands
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/evenkeel/evenkeel/internal/sim/recording"
+	"github.com/evenkeel/evenkeel/internal/slim"
+)
+
+// RecordOptions are the flags of `evenkeel record`.
+type RecordOptions struct {
+	Out           string
+	Force         bool
+	For, Interval time.Duration
+	HashNames     bool
+	Salt          string
+}
+
+// AddTo defines the flags.
+func (o *RecordOptions) AddTo(flags *pflag.FlagSet) {
+	flags.StringVar(&o.Out, "out", "", "File to write, such as day.evenkeel.gz.")
+	flags.BoolVar(&o.Force, "force", false, "Overwrite the file if there is one.")
+	flags.DurationVar(&o.For, "for", 0, "How long to record; 0 records until stopped.")
+	flags.DurationVar(&o.Interval, "interval", recording.Mean, "Time between two readings: 5m, or what goes into it without a rest.")
+	flags.BoolVar(&o.HashNames, "hash-names", false, "Hide all names, and the keys and values of labels.")
+	flags.StringVar(&o.Salt, "salt", "", "Secret by which --hash-names hides, so that recordings have the same digits for the same name; without it a random one.")
+}
+
+// leastInterval is the shortest time between two readings.
+const leastInterval = 5 * time.Second
+
+func (o *RecordOptions) validate() error {
+	switch {
+	case o.Out == "":
+		return errors.New("--out: a file to write is wanted")
+	case o.Interval < leastInterval || o.Interval > recording.Mean || recording.Mean%o.Interval != 0 || o.Interval%time.Second != 0:
+		return fmt.Errorf("--interval %v: %v is wanted, or whole seconds from %v on that go into it without a rest", o.Interval, recording.Mean, leastInterval)
+	case o.For < 0 || o.For > 0 && o.For < o.Interval:
+		return fmt.Errorf("--for %v: 0, which is until stopped, or at least the interval of %v is wanted", o.For, o.Interval)
+	case o.Salt != "" && !o.HashNames:
+		return errors.New("--salt goes with --hash-names")
+	}
+	if _, err := os.Stat(o.Out); err == nil && !o.Force {
+		return fmt.Errorf("--out: %s is there already; --force overwrites it", o.Out)
+	}
+	return nil
+}
+
+// recordedSlim is what of objects is stored for a recording.
+func recordedSlim() cache.TransformFunc { return slim.New().WithoutTransitions().Transform }

@@ -1,0 +1,218 @@
+// Package commands holds the commands that look and print: those that read files
+// (lint, convert, simulate) and those that observe a cluster and change nothing
+// (plan, top, doctor, explain, record). The wiring of processes does not know them.
+package commands
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/explain"
+	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/internal/serve"
+	"github.com/evenkeel/evenkeel/strategies/realusage"
+	"github.com/evenkeel/evenkeel/thresholds"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// Formats are what -o takes.
+const Formats = "table|json|yaml"
+
+// PlanReport is a plan as `evenkeel plan` prints it.
+type PlanReport struct {
+	// Closed is why no plan was made; absent when one was.
+	Closed   string           `json:"closed,omitempty"`
+	Moves    []MoveReport     `json:"moves"`
+	Declined []DeclinedReport `json:"declined"`
+	Nodes    []NodeReport     `json:"nodes"`
+}
+
+// MoveReport is one planned move.
+type MoveReport struct {
+	Namespace string          `json:"namespace"`
+	Pod       string          `json:"pod"`
+	Owner     string          `json:"owner"`
+	From      string          `json:"from"`
+	To        string          `json:"to"`
+	Reason    string          `json:"reason"`
+	Message   string          `json:"message"`
+	Usage     explain.Amounts `json:"usage"`
+}
+
+// DeclinedReport is one pod that is not moved off a hot node.
+type DeclinedReport struct {
+	Namespace string `json:"namespace"`
+	Pod       string `json:"pod"`
+	Node      string `json:"node"`
+	Reason    string `json:"reason"`
+	Detail    string `json:"detail,omitempty"`
+}
+
+// NodeReport is one node before and after the plan; its percentages are absent while its usage is unknown.
+type NodeReport struct {
+	Name   string            `json:"name"`
+	State  string            `json:"state"`
+	Reason string            `json:"reason,omitempty"`
+	Before *explain.Percents `json:"before,omitempty"`
+	After  *explain.Percents `json:"after,omitempty"`
+}
+
+func planReport(made realusage.Made) PlanReport {
+	report := PlanReport{Closed: made.Closed, Moves: []MoveReport{}, Declined: []DeclinedReport{}, Nodes: []NodeReport{}}
+	for i := range made.Plan.Moves {
+		m := &made.Plan.Moves[i]
+		report.Moves = append(report.Moves, MoveReport{
+			Namespace: m.Namespace, Pod: m.Name, Owner: m.Owner.Kind + "/" + m.Owner.Name, From: m.From, To: m.To,
+			Reason: string(m.Reason), Message: m.Sentence(made.Observed.Lines.EvidenceOf(m.From)), Usage: explain.AmountsOf(m.Usage),
+		})
+	}
+	for i := range made.Plan.Declined {
+		d := &made.Plan.Declined[i]
+		report.Declined = append(report.Declined, DeclinedReport{
+			Namespace: d.Namespace, Pod: d.Name, Node: d.Node, Reason: string(d.Reason), Detail: d.Detail,
+		})
+	}
+	for i := range made.Plan.Nodes {
+		n := &made.Plan.Nodes[i]
+		node := NodeReport{Name: n.Name, State: string(n.State), Reason: string(n.Reason)}
+		if n.State != thresholds.Unknown {
+			before, after := explain.PercentsOf(n.Before), explain.PercentsOf(n.After)
+			node.Before, node.After = &before, &after
+		}
+		report.Nodes = append(report.Nodes, node)
+	}
+	return report
+}
+
+// write prints a value as JSON or YAML, or as its own table.
+func write(out io.Writer, format string, value any, table func(io.Writer) error) error {
+	switch format {
+	case "json":
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(value)
+	case "yaml":
+		data, err := yaml.Marshal(value)
+		if err != nil {
+			return fmt.Errorf("writing YAML: %w", err)
+		}
+		_, err = out.Write(data)
+		return err
+	}
+	return table(out)
+}
+
+// ValidFormat reports a format that -o does not take.
+func ValidFormat(format string) error {
+	if slices.Contains(strings.Split(Formats, "|"), format) {
+		return nil
+	}
+	return exit.Usagef("--output: %q is not one of %s", format, Formats)
+}
+
+func (p *PlanReport) table(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	if p.Closed != "" {
+		line(w, "Nothing is planned: %s", p.Closed)
+		line(w, "")
+	}
+	line(w, "NODE\tSTATE\tCPU%%\tAFTER\tMEM%%\tAFTER\tWHY NOT COOLED")
+	for _, n := range p.Nodes {
+		if n.Before == nil {
+			line(w, "%s\t%s\t-\t-\t-\t-\t%s", n.Name, n.State, n.Reason)
+			continue
+		}
+		line(w, "%s\t%s\t%.1f\t%.1f\t%.1f\t%.1f\t%s", n.Name, n.State, n.Before.CPU, n.After.CPU, n.Before.Memory, n.After.Memory, n.Reason)
+	}
+	line(w, "")
+	line(w, "MOVE\tUSES\tFROM\tTO\tREASON")
+	for _, m := range p.Moves {
+		line(w, "%s/%s\t%s\t%s\t%s\t%s", m.Namespace, m.Pod, m.Usage, m.From, m.To, m.Reason)
+	}
+	if len(p.Moves) == 0 {
+		line(w, "none")
+	}
+	line(w, "")
+	line(w, "NOT MOVED\tNODE\tREASON\tDETAIL")
+	for _, d := range p.Declined {
+		line(w, "%s/%s\t%s\t%s\t%s", d.Namespace, d.Pod, d.Node, d.Reason, d.Detail)
+	}
+	if len(p.Declined) == 0 {
+		line(w, "none")
+	}
+	return w.Flush()
+}
+
+// topTable prints one row per node, with a column per resource and window.
+func topTable(windows []usage.Window, nodes []serve.NodeStatus) func(io.Writer) error {
+	return func(out io.Writer) error {
+		w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+		header := []string{"NODE", "STATE"}
+		for _, resource := range []string{"CPU%", "MEM%"} {
+			for _, window := range windows {
+				header = append(header, resource+" "+window.String())
+			}
+			header = append(header, resource+" predicted")
+		}
+		line(w, "%s", strings.Join(append(header, "IN FLIGHT", "AGE", "WINDOW", "SOURCE"), "\t"))
+		for i := range nodes {
+			line(w, "%s", strings.Join(topRow(windows, &nodes[i]), "\t"))
+		}
+		return w.Flush()
+	}
+}
+
+func topRow(windows []usage.Window, n *serve.NodeStatus) []string {
+	state := n.State
+	if n.Unknown != "" {
+		state += " (" + n.Unknown + ")"
+	}
+	row := []string{n.Name, state}
+	for _, resource := range []func(explain.Percents) float64{
+		func(p explain.Percents) float64 { return p.CPU }, func(p explain.Percents) float64 { return p.Memory },
+	} {
+		for _, window := range windows {
+			row = append(row, percentCell(n.Used != nil, resource(n.Used[window.String()])))
+		}
+		row = append(row, percentCell(n.Used != nil, resource(n.Predicted)))
+	}
+	if n.Used == nil {
+		return append(row, "-", "-", "-", n.Source)
+	}
+	return append(row, fmt.Sprintf("%+dm", n.InFlight.CPUMilli), fmt.Sprintf("%ds", n.AgeSeconds), fmt.Sprintf("%ds", n.WindowSeconds), n.Source)
+}
+
+// sourcesTable prints what was wrong with the last reading, if anything was.
+func sourcesTable(out io.Writer, o *observer.Observation) error {
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	if closed := o.Closed(); closed != "" {
+		line(w, "\nNothing would be evicted: %s", closed)
+	}
+	for _, source := range serve.SourceReports(o) {
+		if source.Error != "" {
+			line(w, "\n%s: %s", source.Name, source.Error)
+		}
+		for _, cause := range slices.Sorted(maps.Keys(source.Problems)) {
+			problem := source.Problems[cause]
+			line(w, "%s: %d %s, such as %s", source.Name, problem.Count, cause, strings.Join(problem.Examples, ", "))
+		}
+	}
+	return w.Flush()
+}
+
+func percentCell(known bool, value float64) string {
+	if !known {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f", value)
+}
+
+func line(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format+"\n", args...) }

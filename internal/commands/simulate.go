@@ -1,0 +1,191 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/descheduler/pkg/api"
+	"sigs.k8s.io/descheduler/pkg/framework/plugins/nodeutilization"
+
+	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/policyfile"
+	"github.com/evenkeel/evenkeel/internal/settings"
+	"github.com/evenkeel/evenkeel/internal/sim"
+	"github.com/evenkeel/evenkeel/internal/sim/report"
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/strategies/realusage"
+	"github.com/evenkeel/evenkeel/usage/kinds"
+)
+
+// Simulate is `evenkeel simulate`: it replays usage in virtual time and tells what each variant comes to.
+func Simulate(ctx context.Context, o SimulateOptions, out, progress io.Writer) error {
+	if !slices.Contains(strings.Split(SimulateFormats, "|"), o.Output) {
+		return exit.Usagef("output format %q: allowed are %s", o.Output, SimulateFormats)
+	}
+	o.Shape.Seed, o.Recipe.Seed = o.Run.Seed, o.Run.Seed
+	err := o.fleet()
+	if err != nil {
+		return exit.Usage(err)
+	}
+	if o.Run.Variants, err = o.variants(); err != nil {
+		return err
+	}
+	if err := o.Run.Validate(); err != nil {
+		return exit.Usage(err)
+	}
+	o.Run.KeepUsage, o.Run.Progress = o.Report != "", bar(progress)
+	results, err := sim.Run(ctx, o.Run)
+	if err != nil {
+		return fmt.Errorf("simulating: %w", err)
+	}
+	heading := o.heading()
+	if err := o.writeReport(heading, results); err != nil {
+		return err
+	}
+	return o.print(out, heading, results)
+}
+
+func (o *SimulateOptions) heading() report.Heading {
+	h := report.Heading{
+		Version: o.Version, Trace: o.replayed, MemoryTrace: o.replayedMemory, Pods: len(o.Run.Fleet.Replicas), Nodes: o.Run.Fleet.Nodes, Steps: o.Run.Steps,
+		WarmUpSteps: o.Run.WarmUp, Policies: o.Policies, Seed: o.Run.Seed, HotLinePercent: o.Run.HotLinePercent,
+		LagSeconds: o.Run.Lag.Seconds(), GapSeconds: o.Run.Gap.Seconds(), CycleSeconds: o.Run.Every.Seconds(),
+	}
+	if h.Steps == 0 {
+		h.Steps = o.Run.Fleet.Steps
+	}
+	return h
+}
+
+// variants are the comparisons in the order asked for, and the policies.
+func (o *SimulateOptions) variants() ([]sim.Variant, error) {
+	load := policy.Default(kinds.All)
+	own, err := simPolicy(&load)
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]sim.Variant{
+		"none":              {},
+		"upstream-requests": {Upstream: upstreamArgs(20, 50, nil)},
+		"upstream-metrics":  {Upstream: upstreamArgs(45, 65, &nodeutilization.MetricsUtilization{Source: api.KubernetesMetrics})},
+		"evict-only":        {Policy: own, Evicts: true},
+		"extender-only":     {Policy: own, Steers: true},
+		"evenkeel":          {Policy: own, Evicts: true, Steers: true},
+		"oracle":            {Oracle: true},
+	}
+	var all []sim.Variant
+	for _, name := range o.Compare {
+		variant, ok := known[name]
+		if !ok {
+			return nil, exit.Usagef("--compare %q: allowed are %s", name, strings.Join(comparisons, ", "))
+		}
+		variant.Name = name
+		all = append(all, variant)
+	}
+	for _, file := range o.Policies {
+		variant, err := policyVariant(file)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(all, func(other sim.Variant) bool { return other.Name == variant.Name }) {
+			return nil, exit.Usagef("--policy %s: there is a variant %q already; files to compare need names of their own", file, variant.Name)
+		}
+		all = append(all, variant)
+	}
+	return all, nil
+}
+
+func upstreamArgs(low, high api.Percentage, metrics *nodeutilization.MetricsUtilization) *sim.Upstream {
+	return &sim.Upstream{Args: &nodeutilization.LowNodeUtilizationArgs{
+		Thresholds:         api.ResourceThresholds{"cpu": low, "memory": low},
+		TargetThresholds:   api.ResourceThresholds{"cpu": high, "memory": high},
+		MetricsUtilization: metrics,
+	}}
+}
+
+// policyVariant is a policy file as both halves go by it. Thresholds in a DeschedulerPolicy are left out: they need upstream's
+// loader, which asks the API server.
+func policyVariant(path string) (sim.Variant, error) {
+	file, _, err := policyfile.Read(path)
+	if err != nil {
+		return sim.Variant{}, err
+	}
+	p, err := simPolicy(&file.Load)
+	if err != nil {
+		return sim.Variant{}, exit.Usagef("%s: %w", path, err)
+	}
+	return sim.Variant{Name: filepath.Base(path), Policy: p, Evicts: true, Steers: true}, nil
+}
+
+func (o *SimulateOptions) print(out io.Writer, heading report.Heading, results []sim.Result) error {
+	switch o.Output {
+	case "json":
+		return report.JSON(out, heading, results)
+	case "csv":
+		return report.CSV(out, results)
+	}
+	return report.Table(out, results)
+}
+
+func (o *SimulateOptions) writeReport(heading report.Heading, results []sim.Result) (err error) {
+	if o.Report == "" {
+		return nil
+	}
+	file, err := os.Create(o.Report)
+	if err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	return report.HTML(file, heading, results)
+}
+
+// bar draws how far a run is, once for each percent.
+func bar(w io.Writer) func(variant string, step, steps int) {
+	if w == nil {
+		return nil
+	}
+	const width = 30
+	drawn := -1
+	return func(variant string, step, steps int) {
+		percent := 100 * step / max(1, steps)
+		if percent == drawn {
+			return
+		}
+		drawn = percent
+		filled := width * percent / 100
+		_, _ = fmt.Fprintf(w, "\r%-20s [%s%s] %3d %%", variant, strings.Repeat("#", filled), strings.Repeat(" ", width-filled), percent)
+		if step == steps {
+			_, _ = fmt.Fprintln(w)
+		}
+	}
+}
+
+// simPolicy is a LoadPolicy as a replay takes it.
+func simPolicy(load *policy.LoadPolicy) (*sim.Policy, error) {
+	args := &policy.RealUsageLowNodeUtilizationArgs{}
+	policy.SetDefaults_RealUsageLowNodeUtilizationArgs(args)
+	observing, err := settings.Observing(load, nil)
+	if err != nil {
+		return nil, fmt.Errorf("resolving the lines: %w", err)
+	}
+	e := &load.Eviction
+	evicting, err := evictor.SettingsOf(e)
+	if err != nil {
+		return nil, err
+	}
+	return &sim.Policy{
+		Observer: observing,
+		Args:     args,
+		Options: realusage.Options{
+			MaxMoves: e.MaxMovesPerCycle, MinGainPercent: e.MinGainPercent, SchedulerNames: e.SchedulerNames,
+		},
+		Evicting: evicting,
+	}, nil
+}

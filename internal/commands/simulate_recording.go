@@ -1,0 +1,93 @@
+package commands
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/evenkeel/evenkeel/internal/sim"
+	"github.com/evenkeel/evenkeel/internal/sim/recording"
+)
+
+// ownShape are the flags that say what a recording says itself.
+var ownShape = []string{
+	"trace", "memory-trace", "generate-series", "pods-per-node", "nodes", "pods", "replicas-per-owner", "mean-cpu", "mean-memory", "requested",
+}
+
+// fleet makes what is replayed of a recording, a trace or nothing.
+func (o *SimulateOptions) fleet() error {
+	if o.Recording != "" {
+		return o.recordedFleet()
+	}
+	if o.Stretch {
+		return errors.New("--stretch goes with --recording")
+	}
+	cpu, memory, err := o.traces()
+	if err != nil {
+		return err
+	}
+	o.replayed = cpu.Name
+	if memory != nil {
+		o.replayedMemory = memory.Name
+	}
+	o.Run.Fleet, err = sim.NewFleet(o.Shape, cpu, memory)
+	return err
+}
+
+func (o *SimulateOptions) recordedFleet() error {
+	for _, name := range ownShape {
+		if o.flags != nil && o.flags.Changed(name) {
+			return fmt.Errorf("--%s does not go with --recording, which tells of its own nodes and pods", name)
+		}
+	}
+	rec, err := openRecording(o.Recording)
+	if err != nil {
+		return err
+	}
+	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(o.Recording), ".gz"), ".evenkeel")
+	if o.Stretch {
+		name += fmt.Sprintf(" (readings of %v played as %v)", rec.Header.Interval(), sim.Step)
+	}
+	fleet, assumed, err := sim.NewRecordedFleet(sim.Recorded{Name: name, Recording: rec, Stretch: o.Stretch, Seed: o.Run.Seed})
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.Recording, err)
+	}
+	o.Run.Fleet, o.replayed, o.replayedMemory = fleet, name, name
+	o.note(rec, assumed)
+	return nil
+}
+
+func openRecording(path string) (*recording.Recording, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("opening a recording: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	rec, err := recording.Read(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return rec, nil
+}
+
+// note tells what of a recording is not replayed as it was.
+func (o *SimulateOptions) note(rec *recording.Recording, assumed sim.Assumed) {
+	if o.Notes == nil {
+		return
+	}
+	tell := func(format string, args ...any) { _, _ = fmt.Fprintf(o.Notes, o.Recording+": "+format+"\n", args...) }
+	if rec.Cut != "" {
+		tell("%s: what was recorded until then is replayed, %d readings", rec.Cut, rec.Readings)
+	}
+	if assumed.LaterNodes > 0 {
+		tell("%d nodes that came later are left out, with %d pods of theirs", assumed.LaterNodes, assumed.LaterPods)
+	}
+	if assumed.Unmeasured > 0 {
+		tell("%d of %d pods were never measured: each uses what others like it do, or what it requests", assumed.Unmeasured, len(rec.Pods))
+	}
+	if o.Stretch {
+		tell("a reading every %v is played as %v: shares of time are right, figures per day and the pace of evictions are not", rec.Header.Interval(), sim.Step)
+	}
+}

@@ -1,0 +1,155 @@
+package desk
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/explain"
+	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/internal/settings"
+	"github.com/evenkeel/evenkeel/internal/steering"
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/scorer/extender"
+	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/strategies/realusage"
+	"github.com/evenkeel/evenkeel/thresholds"
+	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/kinds"
+)
+
+// meter is a source that tells of one node.
+type meter struct{}
+
+func (meter) Name() string { return "meter" }
+
+func (meter) Sample(context.Context, *cluster.Snapshot) (usage.Batch, error) {
+	now := time.Now()
+	return usage.Batch{Source: "meter", Received: now, Nodes: []usage.NodeSample{{Name: "n1", Readings: []usage.Reading{
+		{Metric: usage.CPU, Window: usage.Last, At: now, Value: 7000}, {Metric: usage.Memory, Window: usage.Last, At: now, Value: 1 << 30},
+		{Metric: usage.CPU, Window: usage.Avg5m, At: now, Value: 7000}, {Metric: usage.Memory, Window: usage.Avg5m, At: now, Value: 1 << 30},
+	}}}}, nil
+}
+
+// watching is a process that knows of one node.
+func watching(t *testing.T) *observer.Observer {
+	t.Helper()
+	set, err := thresholds.New([]thresholds.Pool{{Rules: []thresholds.Rule{{
+		Metric: usage.CPU, Window: usage.Avg5m, Levels: thresholds.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60},
+	}}}}, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	load := policy.Default(kinds.All)
+	o, err := observer.New(observer.Config{
+		Sources: []observer.Source{meter{}}, Lines: set, SampleInterval: time.Second, Now: time.Now,
+		Usage: settings.Usage(&load), HotWindows: []usage.Window{usage.Avg5m},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Store().SetNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Status: v1.NodeStatus{
+		Allocatable: v1.ResourceList{v1.ResourceCPU: resource.MustParse("10"), v1.ResourceMemory: resource.MustParse("100Gi")},
+		Conditions:  []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}},
+	}})
+	o.Sample(t.Context())
+	return o
+}
+
+// A cycle tells the log of hot nodes alone, at V(2), with the numbers.
+func TestJudgedIsLogged(t *testing.T) {
+	o := watching(t)
+	d, latest := New(o, nil, &Terms{}), o.Latest()
+	made := realusage.Made{Observed: strategies.Observed{View: latest.View, Board: latest.Board, Lines: latest.Lines, States: map[string]thresholds.NodeState{}}}
+	for verbosity := range 3 {
+		for _, state := range []thresholds.State{thresholds.Warm, thresholds.Hot} {
+			want := 0
+			if state == thresholds.Hot && verbosity == 2 {
+				want = 1
+			}
+			var out bytes.Buffer
+			logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&out), textlogger.Verbosity(verbosity)))
+			made.Observed.States["n1"] = thresholds.NodeState{State: state, Since: time.Now()}
+			d.Judged(klog.NewContext(t.Context(), logger), &made)
+			if got := strings.Count(out.String(), `"Node judged" node="n1" state="hot"`); got != want {
+				t.Errorf("-v=%d, %s: %d lines, want %d:\n%s", verbosity, state, got, want, out.String())
+			}
+			if want == 1 && !strings.Contains(out.String(), `hasToLeave="500m cpu, 0 Mi memory"`) {
+				t.Errorf("no numbers in %s", out.String())
+			}
+		}
+	}
+}
+
+// One plan is made at a time, nobody waits longer than five seconds, and a plan that fails badly ends nothing else.
+func TestDesk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var d Desk
+		release := make(chan struct{})
+		began := time.Now()
+		slow := func(context.Context) (*explain.Facts, error) { <-release; return &explain.Facts{}, nil }
+		if _, err := d.study(t.Context(), slow); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != Timeout {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+		if _, err := d.study(t.Context(), slow); err == nil || !strings.Contains(err.Error(), "ask again") {
+			t.Errorf("a second plan beside the first: %v", err)
+		}
+		close(release)
+		synctest.Wait()
+		if f, err := d.study(t.Context(), slow); f == nil || err != nil {
+			t.Errorf("after the first was made: %v", err)
+		}
+		synctest.Wait()
+		if _, err := d.study(t.Context(), func(context.Context) (*explain.Facts, error) { panic("oh") }); err == nil || !strings.Contains(err.Error(), "oh") {
+			t.Errorf("a panic: %v", err)
+		}
+	})
+}
+
+// The same values come over the wire as are told here.
+func TestExplanationsSurviveTheWire(t *testing.T) {
+	response, err := http.Get(answering(t) + "/explain/node/n1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	var got explain.Node
+	if err := json.NewDecoder(response.Body).Decode(&got); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"cpu is at 70.0 % over avg_5m, above the evict line of 65 %"}
+	if diff := cmp.Diff(want, got.Over); diff != "" || got.HasToLeave.CPUMilli != 500 || got.Predicted.CPUMilli != 7000 {
+		t.Errorf("over (-want +got):\n%s\n%+v", diff, got)
+	}
+}
+
+// answering is an extender that knows of one node, and its URL.
+func answering(t *testing.T) string {
+	t.Helper()
+	o := watching(t)
+	server, err := extender.NewServer(extender.Config{
+		Judge:   steering.NewJudge(o, time.Now),
+		Explain: extender.Report(New(o, nil, &Terms{}).Explain),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listening := httptest.NewServer(server)
+	t.Cleanup(listening.Close)
+	return listening.URL
+}

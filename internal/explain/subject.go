@@ -1,0 +1,71 @@
+package explain
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Subject is what is to be explained.
+type Subject struct{ Kind, Namespace, Name string }
+
+// The kinds of subjects.
+const (
+	KindNode = "node"
+	KindPod  = "pod"
+)
+
+// errSubject says what can be asked about.
+var errSubject = errors.New("explain takes `node NAME` or `pod NAMESPACE/NAME`")
+
+// ParseSubject reads the words of the command line.
+func ParseSubject(words []string) (Subject, error) {
+	if len(words) != 2 {
+		return Subject{}, fmt.Errorf("%w, got %d words", errSubject, len(words))
+	}
+	kind, name := words[0], words[1]
+	switch namespace, pod, slash := strings.Cut(name, "/"); {
+	case kind == KindNode && name != "" && !slash:
+		return Subject{Kind: KindNode, Name: name}, nil
+	case kind == KindPod && namespace != "" && pod != "" && !strings.Contains(pod, "/"):
+		return Subject{Kind: KindPod, Namespace: namespace, Name: pod}, nil
+	}
+	return Subject{}, fmt.Errorf("%w, got %.80q %.80q", errSubject, kind, name)
+}
+
+// SubjectOfPath reads the path of a request.
+func SubjectOfPath(path string) (Subject, error) {
+	kind, name, _ := strings.Cut(strings.TrimPrefix(path, "/explain/"), "/")
+	s, err := ParseSubject([]string{kind, name})
+	if err != nil {
+		return Subject{}, fmt.Errorf("no such path: %.80q; ask for /explain/node/NAME or /explain/pod/NAMESPACE/NAME", path)
+	}
+	return s, nil
+}
+
+// Explain says what there is to say.
+func (s Subject) Explain(f *Facts) (Explanation, error) {
+	if s.Kind == KindNode {
+		n, err := OfNode(f, s.Name)
+		return &n, err
+	}
+	p, err := OfPod(f, s.Namespace, s.Name)
+	return &p, err
+}
+
+// Decode reads an explanation as another process gives it.
+func (s Subject) Decode(from io.Reader) (told Explanation, err error) {
+	told = &Pod{}
+	if s.Kind == KindNode {
+		told = &Node{}
+	}
+	if err := json.NewDecoder(from).Decode(told); err != nil {
+		return nil, fmt.Errorf("reading the explanation: %w", err)
+	}
+	return told, nil
+}
+
+// Explanation is a Node or a Pod.
+type Explanation interface{ Table(out io.Writer) error }
