@@ -1,4 +1,4 @@
-// Command evenkeel keeps a Kubernetes cluster on an even keel by real usage. Each subcommand stands in a file of its own;
+// Command evenkeel keeps a Kubernetes cluster on an even keel by real usage. The files hold commands that look, read files, or stay;
 // what they do is wired in internal/app.
 package main
 
@@ -19,9 +19,6 @@ import (
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/migration/compat"
 )
-
-// version is set by the linker.
-var version = "dev"
 
 func main() { os.Exit(run()) }
 
@@ -60,20 +57,4 @@ func newRoot() *cobra.Command {
 	root.AddCommand(newRunCommand(), newExtenderCommand(), newServeCommand(), newPlanCommand(), newTopCommand(),
 		newNodeSyncCommand(), newDoctorCommand(), newExplainCommand(), newSimulateCommand(), newRecordCommand(), newConvertCommand(), newLintCommand())
 	return root
-}
-
-// knownCommand refuses what is left on the command line when no command was found: a misspelt one.
-func knownCommand(c *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	return exit.Usagef("unknown command %q; see %s --help", args[0], c.CommandPath())
-}
-
-// noArgs refuses positional arguments as a usage error.
-func noArgs(c *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return exit.Usagef("%s takes no arguments, got %q", c.CommandPath(), args)
-	}
-	return nil
 }

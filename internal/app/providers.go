@@ -4,14 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
+	promapi "github.com/prometheus/client_golang/api"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	metricsclient "k8s.io/metrics/pkg/client/clientset/versioned"
 	"sigs.k8s.io/descheduler/pkg/api"
+	deschedulerclient "sigs.k8s.io/descheduler/pkg/descheduler/client"
 	"sigs.k8s.io/descheduler/pkg/descheduler/metricscollector"
 
 	"github.com/evenkeel/evenkeel/internal/exit"
@@ -78,3 +83,73 @@ func (p *providers) ready(ctx context.Context) error {
 	}
 	return nil
 }
+
+// prometheusTokenKey is the key of a Secret under which upstream's policies keep the token.
+const prometheusTokenKey = "prometheusAuthToken"
+
+// prometheusProvider makes upstream's own Prometheus client, with the token of the Secret that the policy names, else of the
+// pod's ServiceAccount. It is used by cycles, one at a time.
+type prometheusProvider struct {
+	url       string
+	readToken func(context.Context) (string, error)
+	create    func(url, token string) (promapi.Client, *http.Transport, error)
+
+	token     string
+	client    promapi.Client
+	transport *http.Transport
+}
+
+func newPrometheusProvider(client kubernetes.Interface, config *api.Prometheus) *prometheusProvider {
+	p := &prometheusProvider{url: config.URL, create: deschedulerclient.CreatePrometheusClient, readToken: serviceAccountToken}
+	if config.AuthToken != nil && config.AuthToken.SecretReference != nil {
+		p.readToken = secretToken(client, *config.AuthToken.SecretReference)
+	}
+	return p
+}
+
+func serviceAccountToken(context.Context) (string, error) {
+	config, err := rest.InClusterConfig()
+	if err != nil {
+		return "", fmt.Errorf("reading the ServiceAccount's token: %w", err)
+	}
+	return config.BearerToken, nil
+}
+
+func secretToken(client kubernetes.Interface, ref api.SecretReference) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		ctx, cancel := context.WithTimeout(ctx, callTimeout)
+		defer cancel()
+		secret, err := client.CoreV1().Secrets(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+		if err != nil {
+			return "", fmt.Errorf("reading the token for Prometheus: %w", err)
+		}
+		token := string(secret.Data[prometheusTokenKey])
+		if token == "" {
+			return "", fmt.Errorf("reading the token for Prometheus: Secret %s/%s has no %q", ref.Namespace, ref.Name, prometheusTokenKey)
+		}
+		return token, nil
+	}
+}
+
+// refresh reads the token and makes a new client when it has changed.
+func (p *prometheusProvider) refresh(ctx context.Context) error {
+	token, err := p.readToken(ctx)
+	if err != nil {
+		return err
+	}
+	if p.client != nil && token == p.token {
+		return nil
+	}
+	client, transport, err := p.create(p.url, token)
+	if err != nil {
+		return fmt.Errorf("making the Prometheus client for %s: %w", p.url, err)
+	}
+	if p.transport != nil {
+		p.transport.CloseIdleConnections()
+	}
+	p.token, p.client, p.transport = token, client, transport
+	return nil
+}
+
+// get returns the client of this cycle.
+func (p *prometheusProvider) get() promapi.Client { return p.client }

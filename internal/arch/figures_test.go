@@ -27,7 +27,6 @@ var (
 
 	// cyclicPackages have files that use each other.
 	cyclicPackages = []string{
-		"cmd/evenkeel",
 		"internal/app",
 		"policy",
 	}

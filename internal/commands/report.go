@@ -4,6 +4,7 @@
 package commands
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/internal/observer"
@@ -216,3 +218,16 @@ func percentCell(known bool, value float64) string {
 }
 
 func line(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format+"\n", args...) }
+
+// Plan is `evenkeel plan`: it observes, plans, prints and changes nothing.
+func Plan(ctx context.Context, options app.Options, format string, out, progress io.Writer) error {
+	if err := ValidFormat(format); err != nil {
+		return err
+	}
+	made, err := app.PlanOnce(ctx, options, progress)
+	if err != nil || made == nil {
+		return err
+	}
+	report := planReport(*made)
+	return write(out, format, report, report.table)
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/evenkeel/evenkeel/internal/commands"
+	"github.com/evenkeel/evenkeel/internal/migration"
+)
+
+func newLintCommand() *cobra.Command {
+	var options commands.LintOptions
+	c := &cobra.Command{
+		Use:   "lint FILE...",
+		Short: "Check policies of today's or an earlier form, and say in words what they do",
+		Long: "Needs no cluster. Mistakes end with exit code 2, with --strict warnings too.\n" +
+			"Whether priority classes exist is not checked; `evenkeel doctor` checks a policy against a cluster.",
+		Example: "  evenkeel lint policy.yaml\n  evenkeel lint --strict -o json deploy/*.yaml",
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, files []string) error {
+			options.Files = append(options.Files, files...)
+			return commands.Lint(options, c.InOrStdin(), c.OutOrStdout(), time.Now())
+		},
+	}
+	c.Flags().StringArrayVarP(&options.Files, "filename", "f", nil, "File to check, beside those named without a flag; - is the standard input.")
+	c.Flags().StringVarP(&options.Format, "output", "o", "text", "Output format: "+commands.LintFormats+".")
+	c.Flags().BoolVar(&options.Strict, "strict", false, "Take warnings for errors.")
+	return c
+}
+
+func newConvertCommand() *cobra.Command {
+	var options commands.ConvertOptions
+	c := &cobra.Command{
+		Use:   "convert",
+		Short: "Bring a file of an earlier system into today's form, with a comment at each change",
+		Long: "Reads " + migration.Help + ", also inside of ConfigMaps, and writes what takes its place.\n" +
+			"In Jobs and Deployments that run an earlier system comments say what to change. Everything else stays as it is.",
+		Example: "  evenkeel convert -f policy-v1alpha1.yaml -o policy.yaml\n" +
+			"  kubectl get configmap descheduler-policy-configmap -n kube-system -o yaml | evenkeel convert",
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return commands.Convert(options, c.InOrStdin(), c.OutOrStdout(), c.ErrOrStderr())
+		},
+	}
+	c.Flags().StringVarP(&options.From, "filename", "f", commands.Standard, "File to convert; - is the standard input.")
+	c.Flags().StringVarP(&options.To, "output", "o", commands.Standard, "File to write; - is the standard output.")
+	return c
+}
+
+func newSimulateCommand() *cobra.Command {
+	options := commands.NewSimulateOptions()
+	c := &cobra.Command{
+		Use:   "simulate",
+		Short: "Replay usage in virtual time and compare what policies come to; needs no cluster",
+		Args:  noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			options.Notes = c.ErrOrStderr()
+			return commands.Simulate(c.Context(), options, c.OutOrStdout(), progressOf(c))
+		},
+	}
+	options.Version = version
+	options.AddTo(c.Flags())
+	return c
+}
+
+// progressOf is where progress is drawn: nowhere but on a terminal.
+func progressOf(c *cobra.Command) io.Writer {
+	if file, ok := c.ErrOrStderr().(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		return file
+	}
+	return nil
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/evenkeel/evenkeel/internal/app"
+	"github.com/evenkeel/evenkeel/internal/commands"
+)
+
+func newPlanCommand() *cobra.Command {
+	var options app.Options
+	var format string
+	c := &cobra.Command{
+		Use:   "plan",
+		Short: "Show what would be moved, where to and why, and each node before and after; evict nothing",
+		Args:  noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return commands.Plan(c.Context(), options, format, c.OutOrStdout(), c.ErrOrStderr())
+		},
+	}
+	options.AddCommon(c.Flags())
+	c.Flags().StringVarP(&format, "output", "o", "table", "Output format: "+commands.Formats+".")
+	return c
+}
+
+func newTopCommand() *cobra.Command {
+	var options app.Options
+	var format string
+	var observe time.Duration
+	c := &cobra.Command{
+		Use:   "top",
+		Short: "Show each node's real usage per window, its age, source and state",
+		Args:  noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return commands.Top(c.Context(), options, format, observe, c.OutOrStdout())
+		},
+	}
+	options.AddCommon(c.Flags())
+	c.Flags().StringVarP(&format, "output", "o", "table", "Output format: "+commands.Formats+".")
+	c.Flags().DurationVar(&observe, "observe", 0, "How long to sample before printing; 0 takes one reading, too short for a state.")
+	return c
+}
+
+func newExplainCommand() *cobra.Command {
+	var options app.Options
+	var wanted commands.ExplainOptions
+	c := &cobra.Command{
+		Use:   "explain {node NAME | pod NAMESPACE/NAME}",
+		Short: "Say why a node is hot or not and why a pod would be moved, where to, or not",
+		Example: "  evenkeel explain node worker-3 --policy-config-file policy.yaml\n" +
+			"  evenkeel explain pod shop/web-7d9f-abcde --extender-url http://127.0.0.1:8888",
+		Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, words []string) error {
+			wanted.Progress = c.ErrOrStderr()
+			return commands.Explain(c.Context(), options, wanted, words, c.OutOrStdout())
+		},
+	}
+	options.AddCommon(c.Flags())
+	c.Flags().StringVarP(&wanted.Format, "output", "o", "table", "Output format: "+commands.Formats+".")
+	c.Flags().StringVar(&wanted.ExtenderURL, "extender-url", "", "URL of a running extender or serve process to ask; without it this command observes and plans itself.")
+	return c
+}
+
+func newDoctorCommand() *cobra.Command {
+	var options app.Options
+	var wanted commands.DoctorOptions
+	c := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check policy, permissions, usage sources and kube-scheduler's wiring, and say how to mend what is wrong",
+		Args:  noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			wanted.Progress = c.ErrOrStderr()
+			return commands.Doctor(c.Context(), options, wanted, c.OutOrStdout())
+		},
+	}
+	options.AddCommon(c.Flags())
+	c.Flags().StringVarP(&wanted.Format, "output", "o", "table", "Output format: "+commands.Formats+".")
+	c.Flags().StringVar(&wanted.Mode, "mode", "serve", "Command whose process is checked: run, serve, extender or nodesync.")
+	c.Flags().StringVar(&wanted.Prometheus, "prom", "", "With --mode nodesync: URL of Prometheus, in place of the address in the policy.")
+	c.Flags().StringVar(&wanted.As, "as", "", "Whose permissions to check, such as system:serviceaccount:evenkeel:evenkeel; without it those of the caller.")
+	c.Flags().StringVar(&wanted.ExtenderURL, "extender-url", "", "URL of the extender, to ask whether kube-scheduler asks it.")
+	c.Flags().StringVar(&wanted.SchedulerConfig, "scheduler-config", "", "File with kube-scheduler's configuration, to check its extenders entry.")
+	return c
+}
+
+func newRecordCommand() *cobra.Command {
+	var options app.Options
+	var record commands.RecordOptions
+	c := &cobra.Command{
+		Use:   "record",
+		Short: "Write what nodes, pods and usage of a cluster do into a file that simulate replays; changes nothing",
+		Args:  noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return commands.Record(c.Context(), options, record, c.OutOrStdout())
+		},
+	}
+	options.AddCommon(c.Flags())
+	record.AddTo(c.Flags())
+	return c
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/evenkeel/evenkeel/internal/app"
+	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/migration/compat"
+)
+
+func newRunCommand() *cobra.Command {
+	var options app.Options
+	c := &cobra.Command{
+		Use:   "run",
+		Short: "Run the policy's descheduling plugins: one cycle, or cycles by interval or schedule",
+		Args:  noArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return app.Run(c.Context(), options) },
+	}
+	options.AddCommon(c.Flags())
+	options.AddMetrics(c.Flags())
+	options.AddRunner(c.Flags())
+	return c
+}
+
+func newServeCommand() *cobra.Command {
+	options := app.Options{Interval: 5 * time.Minute}
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Answer kube-scheduler in every replica and run cycles in the leader",
+		Args:  noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if options.Schedule != "" && !c.Flags().Changed("descheduling-interval") {
+				options.Interval = 0
+			}
+			return app.Serve(c.Context(), options)
+		},
+	}
+	options.AddCommon(c.Flags())
+	options.AddMetrics(c.Flags())
+	options.AddRunner(c.Flags())
+	options.AddExtender(c.Flags())
+	return c
+}
+
+func newExtenderCommand() *cobra.Command { return extenderCommand(app.Extender) }
+
+// extenderCommand runs what the command line asks for.
+func extenderCommand(run func(context.Context, app.Options) error) *cobra.Command {
+	var options app.Options
+	var earlier compat.Extender
+	c := &cobra.Command{
+		Use:   "extender",
+		Short: "Answer kube-scheduler's filter and prioritize requests; never evict",
+		Args:  noArgs,
+		PersistentPreRunE: func(c *cobra.Command, args []string) error {
+			preset, err := earlier.Settle(c.Flags())
+			if err != nil {
+				return exit.Usage(err)
+			}
+			options.Given, options.MemoryOnly, options.LogBodies = preset, preset != nil, earlier.LogBodies
+			return c.Root().PersistentPreRunE(c, args)
+		},
+		RunE: func(c *cobra.Command, _ []string) error {
+			earlier.Tell(c.Context())
+			return run(c.Context(), options)
+		},
+	}
+	options.AddCommon(c.Flags())
+	options.AddMetrics(c.Flags())
+	options.AddExtender(c.Flags())
+	earlier.Add(c.Flags())
+	c.Flags().BoolVar(&options.Observe, "observe", false, "Change nothing: answer neutrally, and compare where kube-scheduler puts pods with what it would have been told.")
+	return c
+}
+
+func newNodeSyncCommand() *cobra.Command { return nodeSyncCommand(app.NodeSync) }
+
+// nodeSyncCommand runs what the command line asks for.
+func nodeSyncCommand(run func(context.Context, app.Options) error) *cobra.Command {
+	var options app.Options
+	var earlier compat.NodeSync
+	var remove bool
+	c := &cobra.Command{
+		Use:   "nodesync",
+		Short: "Keep annotations, labels and taints on nodes up to date, or take them off; never evict",
+		Long: "Publishes on nodes what the policy's nodesync asks for, in a process of its own: `run` and `serve` do it as well,\n" +
+			"but only for the cycles that they run.\n\n" +
+			compat.NodeSyncHelp + "\n" +
+			"With --remove it takes off all nodes what was ever written. Switch it off in the policy first, or it is written again.",
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if remove {
+				return app.RemoveNodeSync(c.Context(), options, c.OutOrStdout())
+			}
+			if err := earlier.Settle(c.Flags()); err != nil {
+				return exit.Usage(err)
+			}
+			options.Marking = &app.Marking{Prometheus: earlier.Prometheus, Interval: earlier.Interval, WebAddress: earlier.WebAddress}
+			return run(c.Context(), options)
+		},
+	}
+	options.AddCommon(c.Flags())
+	options.AddMetrics(c.Flags())
+	options.AddMarking(c.Flags())
+	earlier.Add(c.Flags())
+	c.Flags().BoolVar(&remove, "remove", false, "Remove everything that nodesync wrote.")
+	return c
+}
