@@ -19,6 +19,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/policy/calendar"
 	"github.com/evenkeel/evenkeel/safeguards"
 )
 
@@ -61,7 +62,7 @@ type Settings struct {
 	GracePeriodSeconds *int64
 	Safeguards         *safeguards.Rules
 	// Calendar says when evicting is allowed; nil says always.
-	Calendar *policy.Calendar
+	Calendar *calendar.Calendar
 }
 
 // probeTimeout is the ProbeTimeout of every policy.

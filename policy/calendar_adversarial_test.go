@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/evenkeel/evenkeel/policy/calendar"
 )
 
 // The clock of a process can be anything; no time hangs or panics.
@@ -124,7 +126,7 @@ func watchAny(t *testing.T, periods []Period, from time.Time, span time.Duration
 	in := make([]bool, span/halfMinute)
 	for i := range periods {
 		p := &periods[i]
-		spec, err := parseSchedule(p.Schedule)
+		spec, err := calendar.ParseSchedule(p.Schedule)
 		if err != nil {
 			t.Fatal(err)
 		}

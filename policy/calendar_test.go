@@ -5,9 +5,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/evenkeel/evenkeel/policy/calendar"
 )
 
-func mustCalendar(t testing.TB, e *Eviction) *Calendar {
+func mustCalendar(t testing.TB, e *Eviction) *calendar.Calendar {
 	t.Helper()
 	c, err := e.Calendar()
 	if err != nil {
@@ -43,7 +45,7 @@ type answer struct {
 	Changes string
 }
 
-func ask(c *Calendar, now time.Time) answer {
+func ask(c *calendar.Calendar, now time.Time) answer {
 	open, why, changes := c.Open(now)
 	a := answer{Open: open, Why: why}
 	if !changes.IsZero() {

@@ -138,3 +138,9 @@ func (d document) notANumberProblems() []string {
 	}
 	return problems
 }
+
+// MaxFileBytes bounds a policy file: what fits into a ConfigMap.
+const MaxFileBytes = 1 << 20
+
+// maxDocuments bounds the documents of a file, blank ones included.
+const maxDocuments = 100

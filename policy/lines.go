@@ -98,3 +98,20 @@ func either(first, second *float64) *float64 {
 	}
 	return nil
 }
+
+func (m MetricLines) hasEvict() bool {
+	return m.any(func(l Levels) bool { return l.Evict != nil })
+}
+
+// any says whether the metric's own levels or those of a window are so.
+func (m MetricLines) any(so func(Levels) bool) bool {
+	if so(m.Levels) {
+		return true
+	}
+	for _, levels := range m.Windows {
+		if so(levels) {
+			return true
+		}
+	}
+	return false
+}

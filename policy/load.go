@@ -14,12 +14,6 @@ import (
 	"github.com/evenkeel/evenkeel/usage/source"
 )
 
-// MaxFileBytes bounds a policy file: what fits into a ConfigMap.
-const MaxFileBytes = 1 << 20
-
-// maxDocuments bounds the documents of a file, blank ones included.
-const maxDocuments = 100
-
 // deschedulerPolicyKind is the kind of upstream's policy document.
 const deschedulerPolicyKind = "DeschedulerPolicy"
 

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -9,21 +10,6 @@ import (
 	"github.com/evenkeel/evenkeel/policy/check"
 	"github.com/evenkeel/evenkeel/usage"
 )
-
-// Metric is a metric of nodes that Evenkeel does not know by itself.
-type Metric struct {
-	// Name is how queries and lines call it: 1 to 63 small letters, digits, and
-	// between them '-', '_' or '.'. A pressure may be listed to say what
-	// relieves it; cpu, memory and memory.available may not. Required.
-	Name usage.Metric `json:"name"`
-	// LowerIsWorse reverses the order of its levels: a node below the evict line
-	// is hot.
-	LowerIsWorse bool `json:"lowerIsWorse"`
-	// Relieves says which usage a move has to take off a node to relieve it: cpu
-	// or memory; with none, a node that is hot by it is marked by nodesync and
-	// keeps its pods. May be left out for a metric without an evict line.
-	Relieves usage.Metric `json:"relieves"`
-}
 
 // RelievesNone says of a metric that no move helps.
 const RelievesNone usage.Metric = "none"
@@ -59,4 +45,33 @@ func validateMetric(u *Usage, metric Metric, path *field.Path) field.ErrorList {
 			fmt.Sprintf("no source measures it: a source Prometheus must have it in queries.nodes[%s]", metric.Name))}
 	}
 	return nil
+}
+
+// hasMean reports whether a mean over nodes of different size makes sense.
+func hasMean(name usage.Metric) bool { return name == usage.CPU || name == usage.Memory }
+
+// maxMetrics bounds the metrics that a policy adds.
+const maxMetrics = 100
+
+// knownMetrics are the metrics that lines may name without more.
+func knownMetrics() []usage.Metric {
+	return []usage.Metric{usage.CPU, usage.Memory, MemoryAvailable, usage.CPUPressure, usage.MemoryPressure, usage.IOPressure}
+}
+
+func isPressure(name usage.Metric) bool {
+	return name == usage.CPUPressure || name == usage.MemoryPressure || name == usage.IOPressure
+}
+
+var metricName = regexp.MustCompile(`^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$`)
+
+func validateName(name string, pattern *regexp.Regexp, path *field.Path) field.ErrorList {
+	if pattern.MatchString(name) {
+		return nil
+	}
+	letters := "letters"
+	if pattern == metricName {
+		letters = "small letters"
+	}
+	return field.ErrorList{field.Invalid(path, name,
+		fmt.Sprintf("must be 1 to 63 %s, digits, and between them '-', '_' or '.'", letters))}
 }

@@ -66,9 +66,6 @@ func plainLines(name usage.Metric, deviation bool) MetricLines {
 	return defaults().Lines[name]
 }
 
-// hasMean says whether a mean over nodes of different size makes sense.
-func hasMean(name usage.Metric) bool { return name == usage.CPU || name == usage.Memory }
-
 // clone returns a copy that shares nothing with m.
 func (m MetricLines) clone() MetricLines {
 	return sparseMetricLines{}.over("", m)

@@ -135,3 +135,10 @@ func (r ruler) less(a, b float64) bool {
 	}
 	return a < b
 }
+
+func finite(path *field.Path, value float64) field.ErrorList {
+	if !math.IsNaN(value) && !math.IsInf(value, 0) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, value, "must be a finite number")}
+}

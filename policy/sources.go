@@ -15,22 +15,6 @@ import (
 	"github.com/evenkeel/evenkeel/usage/source"
 )
 
-// Source is one place usage is read from.
-type Source struct {
-	// Type is the name of one of the kinds of sources. Required.
-	Type string `json:"type"`
-	// MaxAge is usage.maxAge for this source: longer than sampleInterval, at most
-	// 1h (Annotations: 1d). 0s takes usage.maxAge; Annotations, whose values each
-	// have a period of their own, then go by that alone.
-	MaxAge metav1.Duration `json:"maxAge,omitzero"`
-	// Timeout is usage.timeout for this source: 100ms to 5m. 0s takes
-	// usage.timeout.
-	Timeout metav1.Duration `json:"timeout,omitzero"`
-	// Config is the block of the type. Each type has its own, so it is not among
-	// the fields that are known here.
-	Config source.Config `json:"-"`
-}
-
 // defaultSource is the kind of source of a policy that names none.
 const defaultSource = "MetricsServer"
 

@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/source"
 )
 
 const (
@@ -263,4 +264,35 @@ type Breaker struct {
 	// MaxNotReadyPercent is the share of nodes that may be not ready before
 	// nothing is evicted: 0 to 100.
 	MaxNotReadyPercent float64 `json:"maxNotReadyPercent"`
+}
+
+// Metric is a metric of nodes that Evenkeel does not know by itself.
+type Metric struct {
+	// Name is how queries and lines call it: 1 to 63 small letters, digits, and
+	// between them '-', '_' or '.'. A pressure may be listed to say what
+	// relieves it; cpu, memory and memory.available may not. Required.
+	Name usage.Metric `json:"name"`
+	// LowerIsWorse reverses the order of its levels: a node below the evict line
+	// is hot.
+	LowerIsWorse bool `json:"lowerIsWorse"`
+	// Relieves says which usage a move has to take off a node to relieve it: cpu
+	// or memory; with none, a node that is hot by it is marked by nodesync and
+	// keeps its pods. May be left out for a metric without an evict line.
+	Relieves usage.Metric `json:"relieves"`
+}
+
+// Source is one place usage is read from.
+type Source struct {
+	// Type is the name of one of the kinds of sources. Required.
+	Type string `json:"type"`
+	// MaxAge is usage.maxAge for this source: longer than sampleInterval, at most
+	// 1h (Annotations: 1d). 0s takes usage.maxAge; Annotations, whose values each
+	// have a period of their own, then go by that alone.
+	MaxAge metav1.Duration `json:"maxAge,omitzero"`
+	// Timeout is usage.timeout for this source: 100ms to 5m. 0s takes
+	// usage.timeout.
+	Timeout metav1.Duration `json:"timeout,omitzero"`
+	// Config is the block of the type. Each type has its own, so it is not among
+	// the fields that are known here.
+	Config source.Config `json:"-"`
 }

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/evenkeel/evenkeel/policy/calendar"
 	"github.com/evenkeel/evenkeel/policy/check"
 )
 
@@ -75,7 +76,7 @@ func validateTimes(list []Period, path *field.Path) field.ErrorList {
 	for i := range list {
 		p, at := &list[i], path.Index(i)
 		errs = append(errs, validateSchedule(p.Schedule, at.Child("schedule"))...)
-		errs = append(errs, check.Duration(at.Child("duration"), p.Duration, minPeriod, maxPeriod)...)
+		errs = append(errs, check.Duration(at.Child("duration"), p.Duration, calendar.MinDuration, calendar.MaxDuration)...)
 		if p.TimeZone != "" {
 			errs = append(errs, check.Zone(at.Child("timeZone"), p.TimeZone)...)
 		}
@@ -83,14 +84,27 @@ func validateTimes(list []Period, path *field.Path) field.ErrorList {
 	return errs
 }
 
+// Calendar reads the windows and blackouts, which takes longer than asking them.
+func (e *Eviction) Calendar() (*calendar.Calendar, error) {
+	return calendar.New(periods(e.Windows), periods(e.Blackouts))
+}
+
+func periods(list []Period) []calendar.Period {
+	read := make([]calendar.Period, len(list))
+	for i, p := range list {
+		read[i] = calendar.Period{Schedule: p.Schedule, Duration: p.Duration.Duration, TimeZone: p.TimeZone}
+	}
+	return read
+}
+
 func validateSchedule(text string, path *field.Path) field.ErrorList {
 	switch {
 	case text == "":
 		return field.ErrorList{field.Required(path, `must be a cron expression of five fields, such as "0 22 * * 1-5"`)}
-	case len(text) > maxScheduleBytes:
-		return field.ErrorList{field.TooLong(path, "", maxScheduleBytes)}
+	case len(text) > calendar.MaxScheduleBytes:
+		return field.ErrorList{field.TooLong(path, "", calendar.MaxScheduleBytes)}
 	}
-	if _, err := parseSchedule(text); err != nil {
+	if _, err := calendar.ParseSchedule(text); err != nil {
 		return field.ErrorList{field.Invalid(path, text, err.Error())}
 	}
 	return nil

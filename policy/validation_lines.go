@@ -2,7 +2,6 @@ package policy
 
 import (
 	"fmt"
-	"math"
 	"regexp"
 	"slices"
 
@@ -12,20 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// The most that a policy may hold; far more than anybody needs.
-const (
-	maxPools   = 100
-	maxMetrics = 100
-)
-
-// knownMetrics are the metrics that lines may name without more.
-func knownMetrics() []usage.Metric {
-	return []usage.Metric{usage.CPU, usage.Memory, MemoryAvailable, usage.CPUPressure, usage.MemoryPressure, usage.IOPressure}
-}
-
-func isPressure(name usage.Metric) bool {
-	return name == usage.CPUPressure || name == usage.MemoryPressure || name == usage.IOPressure
-}
+// maxPools is the most that a policy may hold; far more than anybody needs.
+const maxPools = 100
 
 func validateLines(p *LoadPolicy, path *field.Path) field.ErrorList {
 	if !p.JudgesResources() && !p.onlyMarks() {
@@ -156,44 +143,5 @@ func complete(name usage.Metric, lines MetricLines, path *field.Path) field.Erro
 	return field.ErrorList{field.Required(path, "at least one of low, reject, evict and leave must be set")}
 }
 
-func (m MetricLines) hasEvict() bool {
-	return m.any(func(l Levels) bool { return l.Evict != nil })
-}
-
-// any says whether the metric's own levels or those of a window are so.
-func (m MetricLines) any(so func(Levels) bool) bool {
-	if so(m.Levels) {
-		return true
-	}
-	for _, levels := range m.Windows {
-		if so(levels) {
-			return true
-		}
-	}
-	return false
-}
-
 // Names that users give to things.
-var (
-	poolName   = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
-	metricName = regexp.MustCompile(`^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$`)
-)
-
-func validateName(name string, pattern *regexp.Regexp, path *field.Path) field.ErrorList {
-	if pattern.MatchString(name) {
-		return nil
-	}
-	letters := "letters"
-	if pattern == metricName {
-		letters = "small letters"
-	}
-	return field.ErrorList{field.Invalid(path, name,
-		fmt.Sprintf("must be 1 to 63 %s, digits, and between them '-', '_' or '.'", letters))}
-}
-
-func finite(path *field.Path, value float64) field.ErrorList {
-	if !math.IsNaN(value) && !math.IsInf(value, 0) {
-		return nil
-	}
-	return field.ErrorList{field.Invalid(path, value, "must be a finite number")}
-}
+var poolName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)

@@ -22,13 +22,12 @@ const (
 // Packages and types above a limit, with the limit that holds for them. The goal
 // is that there is none.
 var (
-	biggerPackages = map[string]int{"policy": 3_050}
-	biggerTypes    = map[string]int{"internal/app.App": 68}
+	biggerPackages = map[string]int{}
+	biggerTypes    = map[string]int{"internal/app.App": 61}
 
 	// cyclicPackages have files that use each other.
 	cyclicPackages = []string{
 		"internal/app",
-		"policy",
 	}
 )
 

@@ -25,6 +25,7 @@ var pureRooms = []string{
 	"internal/migration/scheduler",
 	"internal/migration/schedulerconfig",
 	"policy/lint",               // what a policy does, and what looks like a mistake
+	"policy/calendar",           // when evicting is allowed
 	"policy/shape",              // whether a document fits the type it is decoded into
 	"cluster",                   // what the cluster looks like
 	"internal/jsonscan",         // how JSON is read

@@ -1,4 +1,4 @@
-package policy
+package calendar
 
 import "time"
 
@@ -49,3 +49,5 @@ func offsetOf(t time.Time) time.Duration {
 	_, seconds := t.Zone()
 	return time.Duration(seconds) * time.Second
 }
+
+const day = 24 * time.Hour

@@ -1,4 +1,4 @@
-package policy
+package calendar
 
 import (
 	"errors"
@@ -9,15 +9,15 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// maxScheduleBytes bounds a cron expression, which messages repeat.
-const maxScheduleBytes = 200
+// MaxScheduleBytes bounds a cron expression, which messages repeat.
+const MaxScheduleBytes = 200
 
-// parseSchedule reads a cron expression as times on the clock, without a zone.
+// ParseSchedule reads a cron expression as times on the clock, without a zone.
 // The parser it uses must not see every text: it panics on some that name one.
-func parseSchedule(text string) (*cron.SpecSchedule, error) {
+func ParseSchedule(text string) (*cron.SpecSchedule, error) {
 	switch {
-	case len(text) > maxScheduleBytes:
-		return nil, fmt.Errorf("must have at most %d bytes", maxScheduleBytes)
+	case len(text) > MaxScheduleBytes:
+		return nil, fmt.Errorf("must have at most %d bytes", MaxScheduleBytes)
 	case strings.Contains(text, "TZ="):
 		return nil, errors.New("must not name a zone; timeZone says it")
 	case strings.HasPrefix(text, "@every"):

@@ -1,4 +1,7 @@
-package policy
+// Package calendar decides whether a time is within recurring periods: in the
+// windows and the blackouts of a policy, in their time zones, over changes of
+// the clocks.
+package calendar
 
 import (
 	"fmt"
@@ -18,17 +21,28 @@ type Calendar struct {
 	windows, blackouts []*recurrence
 }
 
-// Calendar reads the windows and blackouts, which takes longer than asking them.
-func (e *Eviction) Calendar() (*Calendar, error) {
-	windows, err := recurrences("windows", e.Windows)
+// Period is a recurring time.
+type Period struct {
+	// Schedule is when it begins, as a cron expression of five fields.
+	Schedule string
+	// Duration is how long it lasts: MinDuration to MaxDuration.
+	Duration time.Duration
+	// TimeZone is the zone that the schedule is read in; UTC when empty.
+	TimeZone string
+}
+
+// New reads the windows and blackouts, which takes longer than asking them. An
+// error names the period, such as eviction.windows[0].
+func New(windows, blackouts []Period) (*Calendar, error) {
+	open, err := recurrences("windows", windows)
 	if err != nil {
 		return nil, err
 	}
-	blackouts, err := recurrences("blackouts", e.Blackouts)
+	closed, err := recurrences("blackouts", blackouts)
 	if err != nil {
 		return nil, err
 	}
-	return &Calendar{windows: windows, blackouts: blackouts}, nil
+	return &Calendar{windows: open, blackouts: closed}, nil
 }
 
 func recurrences(name string, periods []Period) ([]*recurrence, error) {
@@ -43,7 +57,7 @@ func recurrences(name string, periods []Period) ([]*recurrence, error) {
 	return list, nil
 }
 
-// Open says whether evicting is allowed: in any window, if there are windows, and
+// Open reports whether evicting is allowed: in any window, if there are windows, and
 // in no blackout. why is in words what forbids it, empty if nothing does. changes
 // is when the answer changes next; the zero time if it does not within a year,
 // or only after hundreds of begins and ends that change nothing. Until then it

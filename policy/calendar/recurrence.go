@@ -1,4 +1,4 @@
-package policy
+package calendar
 
 import (
 	"fmt"
@@ -12,11 +12,11 @@ import (
 	"github.com/evenkeel/evenkeel/policy/check"
 )
 
-// minPeriod and maxPeriod bound how long a period lasts: the longer one may be,
+// MinDuration and MaxDuration bound how long a period lasts: the longer one may be,
 // the further back its begins matter.
 const (
-	minPeriod = time.Minute
-	maxPeriod = 7 * day
+	MinDuration = time.Minute
+	MaxDuration = 7 * day
 )
 
 // recurrence is a Period that has been read.
@@ -39,7 +39,7 @@ type run struct{ begin, end time.Duration }
 type span struct{ begin, end time.Time }
 
 func newRecurrence(p *Period) (*recurrence, error) {
-	spec, err := parseSchedule(p.Schedule)
+	spec, err := ParseSchedule(p.Schedule)
 	if err != nil {
 		return nil, fmt.Errorf("the schedule %w", err)
 	}
@@ -51,13 +51,13 @@ func newRecurrence(p *Period) (*recurrence, error) {
 	if zone == nil {
 		return nil, fmt.Errorf("time zone %q is not known", p.TimeZone)
 	}
-	if d := p.Duration.Duration; d < minPeriod || d > maxPeriod {
-		return nil, fmt.Errorf("the duration must be from %s to %s", minPeriod, maxPeriod)
+	if d := p.Duration; d < MinDuration || d > MaxDuration {
+		return nil, fmt.Errorf("the duration must be from %s to %s", MinDuration, MaxDuration)
 	}
 	days := *spec
 	days.Hour, days.Minute = 1<<0, 1<<0
 	r := &recurrence{
-		name: fmt.Sprintf("%q in %s", p.Schedule, zoneName), duration: p.Duration.Duration, zone: zone,
+		name: fmt.Sprintf("%q in %s", p.Schedule, zoneName), duration: p.Duration, zone: zone,
 		days: &days, begins: beginsOf(spec),
 	}
 	for _, begin := range r.begins {
@@ -87,7 +87,7 @@ func (r *recurrence) addRun(begin time.Duration) []run {
 	return append(r.runs, run{begin, begin + r.duration})
 }
 
-// at says whether t is in the period, and until when that stays as it is: the
+// at reports whether t is in the period, and until when that stays as it is: the
 // zero time if that is after the limit.
 func (r *recurrence) at(t, limit time.Time) (in bool, until time.Time) {
 	until = t
