@@ -60,16 +60,12 @@ type Move struct {
 // Sentence says with the numbers why the pod is moved: it goes into the pod's
 // Event.
 func (m *Move) Sentence(evidence []thresholds.Evidence) string {
-	said := make([]string, len(evidence))
-	for i := range evidence {
-		said[i] = evidence[i].String()
-	}
 	hottest := cluster.CPU
 	if m.FromBefore[cluster.Memory]-m.FromAfter[cluster.Memory] > m.FromBefore[cluster.CPU]-m.FromAfter[cluster.CPU] {
 		hottest = cluster.Memory
 	}
 	return fmt.Sprintf("Node %s is hot by real usage: %s; this pod uses %s. Planned landing: node %s, at %.1f %% of its %s before and %.1f %% with it.",
-		m.From, strings.Join(said, ", "), m.Usage.InWords(), m.To, m.ToBefore[hottest], hottest, m.ToAfter[hottest])
+		m.From, strings.Join(thresholds.InWords(evidence), ", "), m.Usage.InWords(), m.To, m.ToBefore[hottest], hottest, m.ToAfter[hottest])
 }
 
 // Declined is a pod that would have helped and is not moved.

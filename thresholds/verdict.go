@@ -230,6 +230,15 @@ type Evidence struct {
 	Percent      bool // whether the values are percentages
 }
 
+// InWords returns each piece of evidence in words.
+func InWords(evidence []Evidence) []string {
+	said := make([]string, len(evidence))
+	for i := range evidence {
+		said[i] = evidence[i].String()
+	}
+	return said
+}
+
 // String says it in words.
 func (e Evidence) String() string {
 	than := "above"

@@ -43,21 +43,13 @@ func (f *Facts) observed(i int) Node {
 	}
 	if told(read) {
 		need := AmountsOf(f.Lines.Need(i, cluster.Amounts{}).AtLeastZero())
-		n.Over, n.HasToLeave = words(f.Lines.Evidence(i)), &need
+		n.Over, n.HasToLeave = thresholds.InWords(f.Lines.Evidence(i)), &need
 	}
 	if predicted, known := f.Board.Predicted(board); known {
 		used, percent := AmountsOf(predicted), PercentsOf(predicted.PercentOf(info.Allocatable))
 		n.Predicted, n.PredictedPercent = &used, &percent
 	}
 	return n
-}
-
-func words(evidence []thresholds.Evidence) []string {
-	said := make([]string, len(evidence))
-	for i := range evidence {
-		said[i] = evidence[i].String()
-	}
-	return said
 }
 
 // addPlan says what a cycle would do about a node.
