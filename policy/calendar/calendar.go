@@ -21,16 +21,6 @@ type Calendar struct {
 	windows, blackouts []*recurrence
 }
 
-// Period is a recurring time.
-type Period struct {
-	// Schedule is when it begins, as a cron expression of five fields.
-	Schedule string
-	// Duration is how long it lasts: MinDuration to MaxDuration.
-	Duration time.Duration
-	// TimeZone is the zone that the schedule is read in; UTC when empty.
-	TimeZone string
-}
-
 // New reads the windows and blackouts, which takes longer than asking them. An
 // error names the period, such as eviction.windows[0].
 func New(windows, blackouts []Period) (*Calendar, error) {

@@ -166,3 +166,13 @@ func (r *recurrence) ofChangedDay(wallDay, t time.Time, yield func(span) bool) b
 	}
 	return true
 }
+
+// Period is a recurring time.
+type Period struct {
+	// Schedule is when it begins, as a cron expression of five fields.
+	Schedule string
+	// Duration is how long it lasts: MinDuration to MaxDuration.
+	Duration time.Duration
+	// TimeZone is the zone that the schedule is read in; UTC when empty.
+	TimeZone string
+}
