@@ -29,11 +29,11 @@ type Value struct{ Number, Unit string }
 
 // Line writes figures in Go's benchmark format.
 func Line(name string, values ...Value) string {
-	line := "Benchmark" + name + " 1"
+	fields := []string{"Benchmark" + name, "1"}
 	for _, v := range values {
-		line += " " + v.Number + " " + v.Unit
+		fields = append(fields, v.Number, v.Unit)
 	}
-	return line
+	return strings.Join(fields, " ")
 }
 
 // processors is what the testing package adds to a benchmark's name.

@@ -42,14 +42,8 @@ func main() { os.Exit(workshop.Main("soak", command().ExecuteContext)) }
 
 func command() *cobra.Command {
 	var f flags
-	c := &cobra.Command{
-		Use:           "soak",
-		Short:         "Run Evenkeel for long on a local cluster whose usage changes all the time",
-		Args:          cobra.NoArgs,
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		RunE:          func(c *cobra.Command, _ []string) error { return run(c.Context(), f, c.OutOrStdout(), c.ErrOrStderr()) },
-	}
+	c := workshop.Command("soak", "Run Evenkeel for long on a local cluster whose usage changes all the time",
+		func(ctx context.Context, out, progress io.Writer) error { return run(ctx, f, out, progress) })
 	set := c.Flags()
 	set.DurationVar(&f.runFor, "for", time.Hour, "how long to run once all is up")
 	set.IntVar(&f.shape.Nodes, "nodes", 200, "number of nodes, of 32 cores and 256Gi")

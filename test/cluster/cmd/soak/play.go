@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/evenkeel/evenkeel/test/cluster/cmd/internal/workshop"
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 	"github.com/evenkeel/evenkeel/test/cluster/soak"
 )
@@ -127,7 +129,7 @@ func (s *stage) sample(ctx context.Context, t *tally) error {
 			continue
 		}
 		s.complain(t, r.measure(ctx))
-		status, err := fetch(ctx, "http://"+r.listen+"/status")
+		status, err := workshop.Fetch(ctx, http.DefaultClient, "http://"+r.listen+"/status")
 		if err == nil {
 			err = t.moves.Read([]byte(status))
 		}

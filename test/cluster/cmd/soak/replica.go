@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"time"
 
+	"github.com/evenkeel/evenkeel/test/cluster/cmd/internal/workshop"
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 	"github.com/evenkeel/evenkeel/test/cluster/soak"
 )
@@ -92,7 +92,7 @@ func (r *replica) revive() (died bool, err error) {
 
 // measure takes a sample of the process's own figures.
 func (r *replica) measure(ctx context.Context) error {
-	page, err := fetch(ctx, "http://"+r.metrics+"/metrics")
+	page, err := workshop.Fetch(ctx, http.DefaultClient, "http://"+r.metrics+"/metrics")
 	if err != nil {
 		return err
 	}
@@ -121,25 +121,4 @@ func readLog(into *soak.LogErrors, path string) error {
 	}
 	defer file.Close()
 	return into.Read(file)
-}
-
-// fetch gets a page, once more if need be: the machine is busy and Get waits for two seconds only.
-func fetch(ctx context.Context, url string) (string, error) {
-	var status int
-	var body string
-	var err error
-	for range 2 {
-		if status, body, err = evenkeel.Get(ctx, url); err == nil && status == http.StatusOK {
-			return body, nil
-		}
-		select {
-		case <-ctx.Done():
-			return "", ctx.Err()
-		case <-time.After(500 * time.Millisecond):
-		}
-	}
-	if err == nil {
-		err = fmt.Errorf("fetching %s: status %d", url, status)
-	}
-	return "", err
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/evenkeel/evenkeel/hack/measure"
+	"github.com/evenkeel/evenkeel/test/cluster/cmd/internal/workshop"
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
@@ -46,7 +47,7 @@ func (s *stage) startEvenkeel(ctx context.Context) (*handler, error) {
 func (s *stage) waitHot(ctx context.Context, client *http.Client, page string) error {
 	last := 0.0
 	err := eventually(ctx, upWithin, "the hot nodes are known", func(ctx context.Context) (bool, error) {
-		text, err := fetch(ctx, client, page)
+		text, err := workshop.Fetch(ctx, client, page)
 		if err != nil {
 			return false, nil
 		}

@@ -30,14 +30,8 @@ func main() { os.Exit(workshop.Main("throughput", command().ExecuteContext)) }
 
 func command() *cobra.Command {
 	var f flags
-	c := &cobra.Command{
-		Use:           "throughput",
-		Short:         "Measure kube-scheduler's pods per second with and without Evenkeel on a local cluster",
-		Args:          cobra.NoArgs,
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		RunE:          func(c *cobra.Command, _ []string) error { return run(c.Context(), f, c.OutOrStdout(), c.ErrOrStderr()) },
-	}
+	c := workshop.Command("throughput", "Measure kube-scheduler's pods per second with and without Evenkeel on a local cluster",
+		func(ctx context.Context, out, progress io.Writer) error { return run(ctx, f, out, progress) })
 	set := c.Flags()
 	set.IntVar(&f.nodes, "nodes", 1000, "number of nodes, every tenth of which is hot")
 	set.IntVar(&f.pods, "pods", 1000, "number of pods that each variant places in a round")

@@ -2,19 +2,12 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"net/http"
 	"time"
 
 	"github.com/evenkeel/evenkeel/hack/measure"
+	"github.com/evenkeel/evenkeel/test/cluster/cmd/internal/workshop"
 	"github.com/evenkeel/evenkeel/test/cluster/throughput"
-)
-
-const (
-	// fetchWithin bounds a request for a page, maxPage how much of it is read, in bytes.
-	fetchWithin = 10 * time.Second
-	maxPage     = 64 << 20
 )
 
 // handler is who answers kube-scheduler.
@@ -32,14 +25,14 @@ type reading struct {
 }
 
 func (h *handler) read(ctx context.Context) (reading, error) {
-	text, err := fetch(ctx, http.DefaultClient, h.page)
+	text, err := workshop.Fetch(ctx, http.DefaultClient, h.page)
 	asked, _ := measure.Metric(text, h.metric, h.label)
 	return reading{asked: int(asked), handler: throughput.CPU(text)}, err
 }
 
 // read reads kube-scheduler and its handler.
 func (s *stage) read(ctx context.Context, scheduler *scheduler) (reading, error) {
-	text, err := fetch(ctx, s.client, scheduler.url+"/metrics")
+	text, err := workshop.Fetch(ctx, s.client, scheduler.url+"/metrics")
 	if err != nil {
 		return reading{}, err
 	}
@@ -51,29 +44,4 @@ func (s *stage) read(ctx context.Context, scheduler *scheduler) (reading, error)
 	}
 	told.scheduler = throughput.CPU(text)
 	return told, nil
-}
-
-// fetch gets a page.
-func fetch(ctx context.Context, client *http.Client, url string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, fetchWithin)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return "", fmt.Errorf("fetching %s: %w", url, err)
-	}
-	// Packing a page would cost the one that tells what it costs.
-	request.Header.Set("Accept-Encoding", "identity")
-	response, err := client.Do(request)
-	if err != nil {
-		return "", fmt.Errorf("fetching %s: %w", url, err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(response.Body, maxPage))
-	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("status %d", response.StatusCode)
-	}
-	if err != nil {
-		return "", fmt.Errorf("fetching %s: %w", url, err)
-	}
-	return string(text), nil
 }

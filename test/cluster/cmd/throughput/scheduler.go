@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/evenkeel/evenkeel/test/cluster"
+	"github.com/evenkeel/evenkeel/test/cluster/cmd/internal/workshop"
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 	"github.com/evenkeel/evenkeel/test/cluster/throughput"
 )
@@ -72,7 +73,7 @@ func (s *stage) waitScheduler(ctx context.Context, running *scheduler) error {
 		if running.process.Ended() {
 			return false, running.process.Failure()
 		}
-		_, err := fetch(ctx, s.client, running.url+"/readyz")
+		_, err := workshop.Fetch(ctx, s.client, running.url+"/readyz")
 		return err == nil, nil
 	})
 	if err == nil && running.variant.Plugin {

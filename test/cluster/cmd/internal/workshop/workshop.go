@@ -13,6 +13,8 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/spf13/cobra"
+
 	"github.com/evenkeel/evenkeel/test/cluster"
 )
 
@@ -32,6 +34,18 @@ func Main(name string, run func(context.Context) error) (code int) {
 		return 1
 	}
 	return 0
+}
+
+// Command is a command line without arguments or flags yet, whose run writes its result to out and how it goes to progress.
+func Command(name, short string, run func(ctx context.Context, out, progress io.Writer) error) *cobra.Command {
+	return &cobra.Command{
+		Use:           name,
+		Short:         short,
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE:          func(c *cobra.Command, _ []string) error { return run(c.Context(), c.OutOrStdout(), c.ErrOrStderr()) },
+	}
 }
 
 // Workshop is a folder of logs, and what runs there.
