@@ -133,7 +133,7 @@ func TestEachFilterRefusesForItsReason(t *testing.T) {
 		},
 		"resource claims without the API for them": {
 			pods: []*v1.Pod{aPod("web-0", source, resourceClaim)},
-			want: Result{Plugin: "DynamicResources", Reason: ReasonNoDynamicResources},
+			want: Result{Plugin: "DynamicResources", Reason: reasonNoDynamicResources},
 		},
 		"a claim that does not exist": {
 			pods: []*v1.Pod{aPod("web-0", source, claim("none"))},

@@ -7,20 +7,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 )
 
-// Reasons that come from this package and not from a plugin.
-const (
-	// ReasonSessionClosed refuses a question asked of a closed Session.
-	ReasonSessionClosed = "the session is closed"
-	// ReasonUnknownPod refuses a pod that the snapshot does not hold.
-	ReasonUnknownPod = "the pod is not on a node of the snapshot"
-	// ReasonUnknownNode refuses a node that the snapshot does not hold.
-	ReasonUnknownNode = "the node is not in the snapshot"
-	// ReasonAlreadyMoved refuses a pod that the session has moved already.
-	ReasonAlreadyMoved = "the pod was moved in this session already"
-	// ReasonNoDynamicResources refuses pods with resource claims where the
-	// cluster does not serve the API that their plugin reads.
-	ReasonNoDynamicResources = "the cluster does not serve resource.k8s.io/v1, which the pod's resource claims need"
-)
+// reasonNoDynamicResources refuses pods with resource claims where the cluster
+// does not serve the API that their plugin reads.
+const reasonNoDynamicResources = "the cluster does not serve resource.k8s.io/v1, which the pod's resource claims need"
 
 // Result is the answer for one pod and one node.
 type Result struct {
@@ -41,4 +30,4 @@ func refusalOf(status *fwk.Status) Result {
 	return Result{Plugin: status.Plugin(), Reason: strings.Join(status.Reasons(), ", ")}
 }
 
-var noDynamicResources = Result{Plugin: names.DynamicResources, Reason: ReasonNoDynamicResources}
+var noDynamicResources = Result{Plugin: names.DynamicResources, Reason: reasonNoDynamicResources}

@@ -24,26 +24,26 @@ type move struct {
 	old, replacement *podEntry
 }
 
-// Errors that Move returns.
+// Why Move and Fits refuse what is asked of a Session.
 var (
-	ErrSessionClosed = errors.New(ReasonSessionClosed)
-	ErrUnknownPod    = errors.New(ReasonUnknownPod)
-	ErrUnknownNode   = errors.New(ReasonUnknownNode)
-	ErrAlreadyMoved  = errors.New(ReasonAlreadyMoved)
+	errSessionClosed = errors.New("the session is closed")
+	errUnknownPod    = errors.New("the pod is not on a node of the snapshot")
+	errUnknownNode   = errors.New("the node is not in the snapshot")
+	errAlreadyMoved  = errors.New("the pod was moved in this session already")
 )
 
 func (s *Session) lookUp(pod *v1.Pod, node string) (*podEntry, *nodeEntry, error) {
 	if s.closed {
-		return nil, nil, ErrSessionClosed
+		return nil, nil, errSessionClosed
 	}
 	p, n := s.entry(pod), s.filters.snapshot.nodes[node]
 	switch {
 	case p == nil:
-		return nil, nil, ErrUnknownPod
+		return nil, nil, errUnknownPod
 	case n == nil:
-		return nil, nil, ErrUnknownNode
+		return nil, nil, errUnknownNode
 	case p.moved:
-		return nil, nil, ErrAlreadyMoved
+		return nil, nil, errAlreadyMoved
 	}
 	return p, n, nil
 }

@@ -132,29 +132,29 @@ func TestSessionRefusesWhatItCannotAnswer(t *testing.T) {
 	pod := aPod("web-0", "a")
 	syncAll(t, f, []*v1.Node{aNode("a"), aNode("b")}, []*v1.Pod{pod})
 	s := f.Begin()
-	ask := func(what string, pod *v1.Pod, node, wantReason string, wantErr error) {
+	ask := func(what string, pod *v1.Pod, node string, want error) {
 		t.Helper()
-		if diff := cmp.Diff(Result{Reason: wantReason}, s.Fits(pod, node)); diff != "" {
+		if diff := cmp.Diff(Result{Reason: want.Error()}, s.Fits(pod, node)); diff != "" {
 			t.Errorf("%s: Fits (-want +got):\n%s", what, diff)
 		}
-		if _, err := s.Move(pod, node); !errors.Is(err, wantErr) {
-			t.Errorf("%s: Move returned %v, want %v", what, err, wantErr)
+		if _, err := s.Move(pod, node); !errors.Is(err, want) {
+			t.Errorf("%s: Move returned %v, want %v", what, err, want)
 		}
 	}
-	ask("no pod", nil, "b", ReasonUnknownPod, ErrUnknownPod)
-	ask("a pod from elsewhere", aPod("stranger", "a"), "b", ReasonUnknownPod, ErrUnknownPod)
-	ask("a node from elsewhere", pod, "z", ReasonUnknownNode, ErrUnknownNode)
+	ask("no pod", nil, "b", errUnknownPod)
+	ask("a pod from elsewhere", aPod("stranger", "a"), "b", errUnknownPod)
+	ask("a node from elsewhere", pod, "z", errUnknownNode)
 	undo := mustMove(t, s, pod, "b")
-	ask("a pod moved before", pod, "b", ReasonAlreadyMoved, ErrAlreadyMoved)
+	ask("a pod moved before", pod, "b", errAlreadyMoved)
 	undo()
 	undo() // must not undo twice
 	undoAgain := mustMove(t, s, pod, "b")
 	undo() // nor undo another move
-	ask("a pod moved again", pod, "b", ReasonAlreadyMoved, ErrAlreadyMoved)
+	ask("a pod moved again", pod, "b", errAlreadyMoved)
 	s.Close()
 	s.Close()
 	undoAgain() // must not touch the closed session
-	ask("a closed session", pod, "b", ReasonSessionClosed, ErrSessionClosed)
+	ask("a closed session", pod, "b", errSessionClosed)
 }
 
 func TestSyncWaitsForTheSession(t *testing.T) {

@@ -59,6 +59,8 @@ func (t TLS) config() (*tls.Config, error) {
 }
 
 // certificateSource loads the certificate and loads it anew when it is old.
+// apiserver's dynamiccertificates would too, but takes controllers that run
+// beside the server.
 type certificateSource struct {
 	files TLS
 
