@@ -94,8 +94,8 @@ func (b *book) reserve(move *Move, node string) {
 }
 
 func (b *book) reserves(node string, by cluster.Amounts) {
-	if b.config.OnReserve != nil {
-		b.config.OnReserve(node, by)
+	if b.config.Listener != nil {
+		b.config.Listener.Reserved(node, by)
 	}
 }
 
@@ -119,8 +119,8 @@ func (b *book) end(move *Move, state State, now time.Time) {
 	}
 	b.ended = append(b.ended, move)
 	b.revision.Add(1)
-	if b.config.OnEnd != nil {
-		b.config.OnEnd(*move)
+	if b.config.Listener != nil {
+		b.config.Listener.Ended(*move)
 	}
 }
 
@@ -219,10 +219,16 @@ type Config struct {
 	SourceAvoidance time.Duration
 	// KeepEnded is how many ended moves are remembered.
 	KeepEnded int
-	// OnReserve, which may be nil, is told every change of a node's reserved usage, under the ledger's lock.
-	OnReserve func(node string, by cluster.Amounts)
-	// OnEnd, which may be nil, is told every move that ends, under the ledger's lock.
-	OnEnd func(Move)
+	// Listener may be nil.
+	Listener Listener
+}
+
+// Listener is told what changes, under the ledger's lock.
+type Listener interface {
+	// Reserved is told by how much a node's reserved usage changes.
+	Reserved(node string, by cluster.Amounts)
+	// Ended is told every move that ends.
+	Ended(move Move)
 }
 
 // Hold is why evicting rests from one cycle to the next; the zero value holds nothing.

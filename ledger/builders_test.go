@@ -22,19 +22,29 @@ func at(second int) time.Time {
 type books struct {
 	*Ledger
 	sums map[string]cluster.Amounts
+	ends []State
 }
 
 func newBooks(config Config) *books {
 	b := &books{sums: map[string]cluster.Amounts{}}
-	config.OnReserve = func(node string, by cluster.Amounts) {
-		b.sums[node] = b.sums[node].Plus(by)
-		if b.sums[node] == (cluster.Amounts{}) {
-			delete(b.sums, node)
-		}
-	}
+	config.Listener = told{b}
 	b.Ledger = New(config)
 	return b
 }
+
+// told writes down what a Ledger reports.
+type told struct{ *books }
+
+var _ Listener = told{}
+
+func (t told) Reserved(node string, by cluster.Amounts) {
+	t.sums[node] = t.sums[node].Plus(by)
+	if t.sums[node] == (cluster.Amounts{}) {
+		delete(t.sums, node)
+	}
+}
+
+func (t told) Ended(move Move) { t.ends = append(t.ends, move.State) }
 
 // reserved sums up what the Ledger says it reserves now.
 func (b *books) reserved() map[string]cluster.Amounts {

@@ -160,7 +160,7 @@ func (l *Ledger) SetHold(hold Hold) {
 }
 
 // Reserved calls visit with the usage that moves in flight reserve, move by move, and then publish, before any further
-// change is reported to OnReserve: what publish makes visible and what follows add up.
+// change is reported to the Listener: what publish makes visible and what follows add up.
 func (l *Ledger) Reserved(visit func(node string, by cluster.Amounts), publish func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

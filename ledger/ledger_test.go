@@ -342,10 +342,9 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// What others have to know counts as a revision, what is the same again does not; OnEnd is told each end once.
+// What others have to know counts as a revision, what is the same again does not; the Listener is told each end once.
 func TestRevisionsAndEnds(t *testing.T) {
-	var ended []State
-	b := newBooks(Config{OnEnd: func(m Move) { ended = append(ended, m.State) }})
+	b := newBooks(Config{})
 	hold := Hold{Reason: "TooManyPending", Since: at(1), Until: at(600)}
 	steps := []struct {
 		name    string
@@ -374,7 +373,7 @@ func TestRevisionsAndEnds(t *testing.T) {
 			t.Errorf("%s: revision %d after %d, want a change: %v", step.name, b.Revision(), before, step.changes)
 		}
 	}
-	if diff := cmp.Diff([]State{Landed, Cancelled, Expired}, ended); diff != "" {
+	if diff := cmp.Diff([]State{Landed, Cancelled, Expired}, b.ends); diff != "" {
 		t.Errorf("ends (-want +got):\n%s", diff)
 	}
 	if move, _ := b.Get("uid-1"); move.Outcome == nil || !move.Outcome.Healthy || b.Hold() != hold {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -63,8 +64,14 @@ type Runner struct {
 }
 
 type runnable struct {
-	name                string
-	deschedule, balance func(context.Context, []*v1.Node) *frameworktypes.Status
+	name string
+	plugins
+}
+
+// plugins are those of a profile as the framework runs them.
+type plugins interface {
+	RunDeschedulePlugins(ctx context.Context, nodes []*v1.Node) *frameworktypes.Status
+	RunBalancePlugins(ctx context.Context, nodes []*v1.Node) *frameworktypes.Status
 }
 
 // PodsOnNode indexes pods by their nodes, which can be done only once for the same informers.
@@ -107,7 +114,7 @@ func New(ctx context.Context, config Config) (*Runner, error) {
 		if err != nil {
 			return nil, fmt.Errorf("building profile %q: %w", p.Name, err)
 		}
-		r.profiles = append(r.profiles, runnable{p.Name, built.RunDeschedulePlugins, built.RunBalancePlugins})
+		r.profiles = append(r.profiles, runnable{p.Name, built})
 	}
 	return r, nil
 }
@@ -156,10 +163,10 @@ func (r *Runner) Cycle(ctx context.Context) error {
 	}
 	var errs []error
 	for _, p := range r.profiles {
-		errs = append(errs, statusError(p.name, p.deschedule(klog.NewContext(ctx, logger.WithValues("profile", p.name)), nodes)))
+		errs = append(errs, statusError(p.name, p.RunDeschedulePlugins(klog.NewContext(ctx, logger.WithValues("profile", p.name)), nodes)))
 	}
 	for _, p := range r.profiles {
-		errs = append(errs, statusError(p.name, p.balance(klog.NewContext(ctx, logger.WithValues("profile", p.name)), nodes)))
+		errs = append(errs, statusError(p.name, p.RunBalancePlugins(klog.NewContext(ctx, logger.WithValues("profile", p.name)), nodes)))
 	}
 	err = errors.Join(errs...)
 	took := r.config.Now().Sub(started)
@@ -179,12 +186,7 @@ func (r *Runner) readyNodes() ([]*v1.Node, error) {
 			ready = append(ready, node)
 		}
 	}
-	slices.SortFunc(ready, func(a, b *v1.Node) int {
-		if a.Name < b.Name {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(ready, func(a, b *v1.Node) int { return strings.Compare(a.Name, b.Name) })
 	return ready, nil
 }
 

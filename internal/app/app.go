@@ -232,7 +232,10 @@ func (a *App) wireObserver() error {
 		return err
 	}
 	a.outcomes = evictor.NewOutcomes(a.registry)
-	config.Ledger.OnEnd, config.Gated = a.outcomes.Ended, a.announcer.Gated
+	config.Listener = struct {
+		*evictor.Outcomes
+		*announce.Announcer
+	}{a.outcomes, a.announcer}
 	config.Now, config.Metrics = a.kube.Clock.Now, observer.NewMetrics(a.registry)
 	if a.observer, err = observer.New(config); err != nil {
 		return fmt.Errorf("making the observer: %w", err)

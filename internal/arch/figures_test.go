@@ -15,7 +15,7 @@ const (
 	maxCode            = 42_160 // goal: 40,500 lines without blanks and comments
 	maxPackageLines    = 3_000
 	maxMethods         = 40
-	maxFuncFields      = 46 // goal: 40, clocks aside
+	maxFuncFields      = 40 // goal: 40, clocks aside
 	maxImplementedOnce = 1  // interfaces with one method and one implementation
 )
 

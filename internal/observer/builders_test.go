@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
@@ -26,6 +27,15 @@ type harbor struct {
 	t      testing.TB
 	now    time.Time
 }
+
+// listening is a Listener of a test that wants to know of the gate.
+type listening func(*Observation)
+
+var _ Listener = listening(nil)
+
+func (l listening) Gated(o *Observation) { l(o) }
+
+func (listening) Ended(ledger.Move) {}
 
 // meter is a Source that says what a test makes it say.
 type meter struct {

@@ -163,7 +163,7 @@ func TestChainTakesOver(t *testing.T) {
 	h := newHarbor(t, also("second"))
 	h.everybody(map[string]int64{"n1": 7000, "n2": 3000, "n3": 3000})
 	var gates []reasons.Reason
-	h.gated = func(o *Observation) { gates = append(gates, o.Blocked) }
+	h.listener = listening(func(o *Observation) { gates = append(gates, o.Blocked) })
 	h.pass(5 * time.Minute)
 	for _, step := range []struct {
 		name string

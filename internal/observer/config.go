@@ -26,9 +26,17 @@ type Config struct {
 	SampleInterval time.Duration
 	// ObservationPeriod is how long new sources without a memory are watched before they take over from others.
 	ObservationPeriod time.Duration
-	Ledger            ledger.Config // OnReserve is the observer's own
-	// Gated, which may be nil, is told when the gate closes, opens or changes its reason.
-	Gated   func(*Observation)
-	Now     func() time.Time
-	Metrics *Metrics
+	Ledger            ledger.Config // the Listener is the observer's own
+	// Listener may be nil.
+	Listener Listener
+	Now      func() time.Time
+	Metrics  *Metrics
+}
+
+// Listener is told what others count and tell of.
+type Listener interface {
+	// Gated is told when the gate closes, opens or changes its reason.
+	Gated(o *Observation)
+	// Ended is told every move that ends, under the ledger's lock.
+	Ended(move ledger.Move)
 }

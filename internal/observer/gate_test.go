@@ -109,7 +109,7 @@ func TestClosed(t *testing.T) {
 func TestGated(t *testing.T) {
 	var told []string
 	h := newHarbor(t, func(_ *harbor, config *Config) {
-		config.Gated = func(o *Observation) { told = append(told, string(o.Blocked)) }
+		config.Listener = listening(func(o *Observation) { told = append(told, string(o.Blocked)) })
 	})
 	h.tenNodes()
 	steps := []struct {
@@ -176,7 +176,7 @@ func TestGateAtTheStart(t *testing.T) {
 // An open gate at the first observation is no news; it takes a source whose windows need no time.
 func TestGatedFromTheStart(t *testing.T) {
 	told := 0
-	h := newHarbor(t, func(_ *harbor, config *Config) { config.Gated = func(*Observation) { told++ } })
+	h := newHarbor(t, func(_ *harbor, config *Config) { config.Listener = listening(func(*Observation) { told++ }) })
 	h.window = usage.Avg5m
 	h.tenNodes()
 	h.pass(15 * time.Second)

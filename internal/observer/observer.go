@@ -22,12 +22,12 @@ import (
 
 // Observer publishes Observations.
 type Observer struct {
-	now     func() time.Time
-	gated   func(*Observation)
-	metrics *Metrics
-	store   *informed.Store
-	ledger  *ledger.Ledger
-	latest  atomic.Pointer[Observation]
+	now      func() time.Time
+	listener Listener
+	metrics  *Metrics
+	store    *informed.Store
+	ledger   *ledger.Ledger
+	latest   atomic.Pointer[Observation]
 
 	// sampling is held while a sample is taken and while the configuration changes; it guards what follows.
 	sampling sync.Mutex
@@ -46,15 +46,28 @@ func New(config Config) (*Observer, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &Observer{now: config.Now, gated: config.Gated, metrics: config.Metrics, at: at}
+	o := &Observer{now: config.Now, listener: config.Listener, metrics: config.Metrics, at: at}
 	o.store = informed.NewStore(o.changed)
-	config.Ledger.OnReserve = func(node string, by cluster.Amounts) {
-		if latest := o.latest.Load(); latest != nil {
-			latest.Board.Adjust(node, by)
-		}
-	}
+	config.Ledger.Listener = booked{o}
 	o.ledger = ledger.New(config.Ledger)
 	return o, nil
+}
+
+// booked is what the ledger tells an Observer.
+type booked struct{ *Observer }
+
+var _ ledger.Listener = booked{}
+
+func (b booked) Reserved(node string, by cluster.Amounts) {
+	if latest := b.Latest(); latest != nil {
+		latest.Board.Adjust(node, by)
+	}
+}
+
+func (b booked) Ended(move ledger.Move) {
+	if b.listener != nil {
+		b.listener.Ended(move)
+	}
 }
 
 // Store returns the store that has to be fed with nodes and pods.
@@ -240,8 +253,8 @@ func (o *Observer) tell(latest *Observation) {
 		return
 	}
 	o.told = latest.Blocked
-	if o.gated != nil {
-		o.gated(latest)
+	if o.listener != nil {
+		o.listener.Gated(latest)
 	}
 }
 

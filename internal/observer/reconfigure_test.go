@@ -101,7 +101,7 @@ func TestReconfigureLinesKeepsSamples(t *testing.T) {
 func TestReconfigureSources(t *testing.T) {
 	h := twoNodes(t)
 	var gates []reasons.Reason
-	h.gated = func(o *Observation) { gates = append(gates, o.Blocked) }
+	h.listener = listening(func(o *Observation) { gates = append(gates, o.Blocked) })
 	other := newMeter("other", h.at.config.Now)
 	other.nodes = map[string]cluster.Amounts{"busy": {3000, 0}, "idle": {2000, 0}}
 	h.reconfigure(h.policyOf(readingFrom("other", other), evictingAbove(t, 25)))

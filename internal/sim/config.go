@@ -15,7 +15,7 @@ import (
 
 // Policy is a policy as Evenkeel's rooms take it.
 type Policy struct {
-	// Observer lacks Sources, Now, Gated and Metrics, which a run has of its own.
+	// Observer lacks Sources, Now, Listener and Metrics, which a run has of its own.
 	Observer observer.Config
 	Args     *policy.RealUsageLowNodeUtilizationArgs
 	Options  realusage.Options
