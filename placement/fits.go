@@ -11,7 +11,7 @@ import (
 func (s *Session) Fits(pod *v1.Pod, node string) Result {
 	p, n, err := s.lookUp(pod, node)
 	if err != nil {
-		return refusal(err.Error())
+		return Result{Reason: err.Error()}
 	}
 	s.prepare(p)
 	t := s.last.template.like

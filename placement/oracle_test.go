@@ -66,7 +66,7 @@ func (o *oracle) fitsIn(pod *v1.Pod, node string, terminating bool) Result {
 	o.lister.SharedLister = cache.NewSnapshot(o.world(pod, terminating), o.nodes)
 	info, err := o.lister.NodeInfos().Get(node)
 	if err != nil {
-		return refusal(errUnknownNode.Error())
+		return Result{Reason: errUnknownNode.Error()}
 	}
 	replacement := replacementOf(pod)
 	cycle := framework.NewCycleState()

@@ -24,8 +24,6 @@ type Result struct {
 	Terminating bool
 }
 
-func refusal(reason string) Result { return Result{Reason: reason} }
-
 func refusalOf(status *fwk.Status) Result {
 	return Result{Plugin: status.Plugin(), Reason: strings.Join(status.Reasons(), ", ")}
 }

@@ -180,12 +180,7 @@ func (r *Runner) readyNodes() ([]*v1.Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing nodes: %w", err)
 	}
-	ready := nodes[:0:0]
-	for _, node := range nodes {
-		if nodeutil.IsReady(node) {
-			ready = append(ready, node)
-		}
-	}
+	ready := slices.DeleteFunc(nodes, func(node *v1.Node) bool { return !nodeutil.IsReady(node) })
 	slices.SortFunc(ready, func(a, b *v1.Node) int { return strings.Compare(a.Name, b.Name) })
 	return ready, nil
 }

@@ -56,8 +56,6 @@ func New(config Config) (*Observer, error) {
 // booked is what the ledger tells an Observer.
 type booked struct{ *Observer }
 
-var _ ledger.Listener = booked{}
-
 func (b booked) Reserved(node string, by cluster.Amounts) {
 	if latest := b.Latest(); latest != nil {
 		latest.Board.Adjust(node, by)

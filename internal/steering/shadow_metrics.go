@@ -1,12 +1,10 @@
 package steering
 
 import (
-	"errors"
-	"fmt"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/evenkeel/evenkeel/scorer"
+	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
 // shadowMetrics has every comparison from the start.
@@ -35,11 +33,5 @@ func newShadowMetrics(reg prometheus.Registerer) (*shadowMetrics, error) {
 	for _, comparison := range Comparisons() {
 		m.placements[comparison] = placements.WithLabelValues(string(comparison))
 	}
-	if reg == nil {
-		return m, nil
-	}
-	if err := errors.Join(reg.Register(placements), reg.Register(m.gap), reg.Register(m.pending)); err != nil {
-		return nil, fmt.Errorf("registering shadow metrics: %w", err)
-	}
-	return m, nil
+	return m, extender.Register(reg, placements, m.gap, m.pending)
 }

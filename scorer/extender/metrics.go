@@ -99,7 +99,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	for n := range neutralCount {
 		m.neutrals[n] = neutrals.WithLabelValues(n.String())
 	}
-	return m, register(reg, requests, overBudget, rejected, neutrals, latency)
+	return m, Register(reg, requests, overBudget, rejected, neutrals, latency)
 }
 
 func counters(name, help string, labels ...string) *prometheus.CounterVec {
@@ -108,14 +108,15 @@ func counters(name, help string, labels ...string) *prometheus.CounterVec {
 	}, labels)
 }
 
-func register(reg prometheus.Registerer, collectors ...prometheus.Collector) error {
+// Register registers metrics; a nil reg does without.
+func Register(reg prometheus.Registerer, collectors ...prometheus.Collector) error {
 	if reg == nil {
 		return nil
 	}
 	var errs []error
 	for _, c := range collectors {
 		if err := reg.Register(c); err != nil {
-			errs = append(errs, fmt.Errorf("registering extender metrics: %w", err))
+			errs = append(errs, fmt.Errorf("registering metrics: %w", err))
 		}
 	}
 	return errors.Join(errs...)
