@@ -56,8 +56,9 @@ func (a Amounts) AtLeastZero() Amounts {
 	return a
 }
 
-// PercentOf returns each amount in percent of the same amount of whole. An amount of a whole that is not positive counts
-// as full (100) when anything is used of it and as empty (0) otherwise.
+// PercentOf returns each amount in percent of the same amount of whole. An
+// amount of a whole that is not positive counts as full (100) when anything is
+// used of it and as empty (0) otherwise.
 func (a Amounts) PercentOf(whole Amounts) Percents {
 	var p Percents
 	for r := range a {
@@ -71,7 +72,8 @@ func (a Amounts) PercentOf(whole Amounts) Percents {
 	return p
 }
 
-// Percents holds one percentage of allocatable per Resource, 0 to 100 and above when a node is overcommitted.
+// Percents holds one percentage of allocatable per Resource, 0 to 100 and above
+// when a node is overcommitted.
 type Percents [NumResources]float64
 
 // Max returns the highest of the percentages.
@@ -83,8 +85,8 @@ func (p Percents) Max() float64 {
 	return highest
 }
 
-// CeilingOf returns the largest amounts of whole that are not above the percentages: a is at or under them exactly if
-// a.PercentOf(whole) is.
+// CeilingOf returns the largest amounts of whole that are not above the
+// percentages: a is at or under them exactly if a.PercentOf(whole) is.
 func (p Percents) CeilingOf(whole Amounts) Amounts {
 	var most Amounts
 	for r := range most {

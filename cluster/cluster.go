@@ -1,7 +1,9 @@
-// Package cluster holds the values that Evenkeel knows a cluster by: nodes, pods and their owners, as compact records.
+// Package cluster holds the values that Evenkeel knows a cluster by: nodes,
+// pods and their owners, as compact records.
 //
-// It decides nothing and does no I/O; cluster/informed builds its values from a live cluster. A Snapshot is immutable:
-// whoever holds one may read it without a lock, and two snapshots share whatever did not change between them.
+// It decides nothing and does no I/O; cluster/informed builds its values from a
+// live cluster. A Snapshot is immutable: whoever holds one may read it without
+// a lock, and two snapshots share whatever did not change between them.
 package cluster
 
 import (
@@ -13,21 +15,25 @@ import (
 type Node struct {
 	Name        string
 	Allocatable Amounts
-	// Capacity is what the machine has, of which Allocatable is what pods may have.
+	// Capacity is what the machine has, of which Allocatable is what pods may
+	// have.
 	Capacity Amounts
-	// InternalIP and Hostname are the node's addresses of these types, empty where it has none; KubeletPort is where its
-	// kubelet listens, 0 where the node does not say.
+	// InternalIP and Hostname are the node's addresses of these types, empty
+	// where it has none; KubeletPort is where its kubelet listens, 0 where the
+	// node does not say.
 	InternalIP, Hostname string
 	KubeletPort          int32
 	// Labels must not be changed.
 	Labels map[string]string
-	// UsageAnnotations are the annotations that carry usage or say where to get it; they must not be changed.
+	// UsageAnnotations are the annotations that carry usage or say where to get
+	// it; they must not be changed.
 	UsageAnnotations map[string]string
 	// Ready is the node's Ready condition.
 	Ready bool
 	// Schedulable is false while the node is cordoned.
 	Schedulable bool
-	// Leaving names the taint or annotation by which an autoscaler announced that it will remove the node; empty otherwise.
+	// Leaving names the taint or annotation by which an autoscaler announced
+	// that it will remove the node; empty otherwise.
 	Leaving string
 }
 
@@ -35,8 +41,8 @@ type Node struct {
 // nodes are kept in that order. A negative one is no node of it.
 type NodeIndex int32
 
-// Closed says why the node takes no moved pod whatever its usage; empty where it
-// may take one.
+// Closed says why the node takes no moved pod whatever its usage; empty where
+// it may take one.
 func (n *Node) Closed() string {
 	switch {
 	case !n.Ready:
@@ -49,11 +55,11 @@ func (n *Node) Closed() string {
 	return ""
 }
 
-// ResourceMetricsPath is the annotation by which a node says where its kubelet serves resource metrics, as metrics-server
-// reads it.
+// ResourceMetricsPath is the annotation by which a node says where its kubelet
+// serves resource metrics, as metrics-server reads it.
 const ResourceMetricsPath = "metrics.k8s.io/resource-metrics-path"
 
-// Equal says whether two records are the same.
+// Equal reports whether two records are the same.
 func (n *Node) Equal(o *Node) bool {
 	return n.Name == o.Name && n.Allocatable == o.Allocatable && n.Capacity == o.Capacity &&
 		n.InternalIP == o.InternalIP && n.Hostname == o.Hostname && n.KubeletPort == o.KubeletPort &&
@@ -61,7 +67,8 @@ func (n *Node) Equal(o *Node) bool {
 		maps.Equal(n.Labels, o.Labels) && maps.Equal(n.UsageAnnotations, o.UsageAnnotations)
 }
 
-// QoS is a pod's quality-of-service class in the order in which pods are spared: the least disruption first.
+// QoS is a pod's quality-of-service class in the order in which pods are
+// spared: the least disruption first.
 type QoS uint8
 
 // The quality-of-service classes.
@@ -71,22 +78,26 @@ const (
 	Guaranteed
 )
 
-// Owner is a pod's controller; pods of one Owner and template are interchangeable.
+// Owner is a pod's controller; pods of one Owner and template are
+// interchangeable.
 type Owner struct {
 	UID, Kind, Name string
 }
 
-// Pod is what the deciding rooms need of a Pod that is bound to a node and has not ended.
+// Pod is what the deciding rooms need of a Pod that is bound to a node and has
+// not ended.
 type Pod struct {
 	UID, Namespace, Name string
 	Node                 string
 	Owner                Owner
-	// TemplateHash tells the revisions of one owner apart (pod-template-hash or controller-revision-hash).
+	// TemplateHash tells the revisions of one owner apart (pod-template-hash or
+	// controller-revision-hash).
 	TemplateHash     string
 	Requests, Limits Amounts
 	Priority         int32
 	QoS              QoS
-	// Created and Started (zero until the kubelet has started it) are times of the API server's and the node's clock.
+	// Created and Started (zero until the kubelet has started it) are times of
+	// the API server's and the node's clock.
 	Created, Started time.Time
 	// Terminating is true from the moment a deletion time is set.
 	Terminating bool

@@ -2,13 +2,16 @@ package cluster
 
 import "strings"
 
-// Family names a Deployment, whose versions have a ReplicaSet each: pods of one Family are made for the same work.
+// Family names a Deployment, whose versions have a ReplicaSet each: pods of one
+// Family are made for the same work.
 type Family struct {
 	Namespace, Name string
 }
 
-// FamilyOf returns the Family of an owner in a namespace whose pods have a template hash; the zero Family where it has none. A
-// Deployment calls its ReplicaSets by its own name and the hash of their template, and labels their pods with that hash.
+// FamilyOf returns the Family of an owner in a namespace whose pods have a
+// template hash; the zero Family where it has none. A Deployment calls its
+// ReplicaSets by its own name and the hash of their template, and labels their
+// pods with that hash.
 func FamilyOf(namespace string, owner Owner, templateHash string) Family {
 	if owner.Kind != "ReplicaSet" || templateHash == "" {
 		return Family{}

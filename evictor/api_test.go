@@ -17,7 +17,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// api is an API server that knows pods and the ConfigMap of the kill switch, and notes what it is asked.
+// api is an API server that knows pods and the ConfigMap of the kill switch,
+// and notes what it is asked.
 type api struct {
 	t       *testing.T
 	client  kubernetes.Interface

@@ -42,13 +42,14 @@ type Authority interface {
 
 // Evictions is what a cycle asks of the client that evicts.
 type Evictions interface {
-	// Commit stores the ledger; nothing is evicted that is not stored. Announced
-	// waits until the others know of it.
+	// Commit stores the ledger; nothing is evicted that is not stored.
+	// Announced waits until the others know of it.
 	Commit(ctx context.Context) error
 	Announced(ctx context.Context)
 	// Permits returns why nothing may be changed now.
 	Permits(ctx context.Context) error
-	// Evicted reports whether a pod was evicted in this cycle, in a dry run too.
+	// Evicted reports whether a pod was evicted in this cycle, in a dry run
+	// too.
 	Evicted(podUID string) bool
 	// Calls returns how the newest eviction calls ended, oldest first.
 	Calls() []safeguards.Call
@@ -67,8 +68,8 @@ const (
 	Unproven Proof = iota
 	// Steered: the extender was asked.
 	Steered
-	// NotSteered: the extender was not asked, or the replacement landed where no
-	// extender would have let it.
+	// NotSteered: the extender was not asked, or the replacement landed where
+	// no extender would have let it.
 	NotSteered
 )
 
@@ -91,7 +92,8 @@ type Scale struct {
 type Scaler interface {
 	// Scale returns what a Deployment wants.
 	Scale(ctx context.Context, namespace, deployment string) (Scale, error)
-	// SetScale sets what it wants. It fails with a conflict if the Deployment is not of the given version any more.
+	// SetScale sets what it wants. It fails with a conflict if the Deployment
+	// is not of the given version any more.
 	SetScale(ctx context.Context, namespace, deployment string, to Scale) error
 	// Forbidden reports whether scaling was forbidden lately.
 	Forbidden() bool

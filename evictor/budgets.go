@@ -58,9 +58,9 @@ func ownerLimit(replicas int, percent float64) int {
 	return max(1, int(math.Floor(float64(replicas)*percent/100)))
 }
 
-// room reports whether a move has to wait, or why it is never made, for the sake
-// of its pod's owner: its one budget decides, and without a budget how many of
-// the owner's pods are on the move.
+// room reports whether a move has to wait, or why it is never made, for the
+// sake of its pod's owner: its one budget decides, and without a budget how
+// many of the owner's pods are on the move.
 func room(budgets []*policyv1.PodDisruptionBudget, moving func() int, limit int) (reason reasons.Reason, wait bool) {
 	switch len(budgets) {
 	case 0:

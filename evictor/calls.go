@@ -9,7 +9,8 @@ import (
 	"github.com/evenkeel/evenkeel/safeguards"
 )
 
-// keptCalls is how many calls are remembered: as many as a policy may let fail in a row.
+// keptCalls is how many calls are remembered: as many as a policy may let fail
+// in a row.
 const keptCalls = 100
 
 // calls are the newest calls, oldest first.

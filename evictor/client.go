@@ -149,8 +149,9 @@ func (c *Client) try(ctx context.Context, e *Evictor, eviction *policyv1.Evictio
 }
 
 // call makes the eviction call for a move that is on record. The move of an
-// upstream plugin is recorded here. A planned move was recorded with its plan: one
-// that is not in flight any more was cancelled or expired since, and is not made.
+// upstream plugin is recorded here. A planned move was recorded with its plan:
+// one that is not in flight any more was cancelled or expired since, and is not
+// made.
 func (c *Client) call(ctx context.Context, eviction *policyv1.Eviction, pod *v1.Pod, a *attempt) error {
 	recorded := c.config.Ledger.Moving(a.move.PodUID)
 	if a.unplanned && !recorded {
@@ -201,8 +202,9 @@ func (c *Client) Commit(ctx context.Context) error {
 	return nil
 }
 
-// refused says whether the API server answered that it did not evict. Without an answer, or with one that tells of a
-// timeout on the way, it may have.
+// refused reports whether the API server answered that it did not evict.
+// Without an answer, or with one that reports a timeout on the way, it may
+// have.
 func refused(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) {
@@ -212,9 +214,11 @@ func refused(err error) bool {
 	return code != http.StatusBadGateway && code != http.StatusGatewayTimeout
 }
 
-// post creates the eviction under the pod's UID, so that a namesake is never hit, and without client-go's hidden retries
-// on 429: waiting for a PodDisruptionBudget is the Cycle's business. A call that has begun is waited for when the process
-// is told to end, for less time than a Lease takes to be taken over, so that its answer is known.
+// post creates the eviction under the pod's UID, so that a namesake is never
+// hit, and without client-go's hidden retries on 429: waiting for a
+// PodDisruptionBudget is the Cycle's business. A call that has begun is waited
+// for when the process is told to end, for less time than a Lease takes to be
+// taken over, so that its answer is known.
 func (c *Client) post(ctx context.Context, eviction *policyv1.Eviction, pod *v1.Pod) error {
 	if err := ctx.Err(); err != nil {
 		return &reasons.Refusal{Reason: reasons.Stopping, Detail: err.Error()}

@@ -104,7 +104,8 @@ func planned(t *testing.T, gate *gate, move Move) (*attempt, error) {
 	return through(t, gate, move)
 }
 
-// through takes a move through the Gate as the framework would, by the clientset.
+// through takes a move through the Gate as the framework would, by the
+// clientset.
 func through(t *testing.T, gate *gate, move Move) (*attempt, error) {
 	t.Helper()
 	a := &attempt{move: move}
@@ -144,7 +145,8 @@ func TestClientEvicts(t *testing.T) {
 	}
 }
 
-// What the Gate refuses by itself, without an eviction call and without a trace in the ledger: the move stays as it was planned.
+// What the Gate refuses by itself, without an eviction call and without a trace
+// in the ledger: the move stays as it was planned.
 func TestClientRefuses(t *testing.T) {
 	cases := map[string]struct {
 		pod    *v1.Pod
@@ -187,7 +189,8 @@ func TestClientRefuses(t *testing.T) {
 	}
 }
 
-// A planned move that has ended before its call is not made, and not recorded again.
+// A planned move that has ended before its call is not made, and not recorded
+// again.
 func TestClientRefusesMovesThatEnded(t *testing.T) {
 	later := time.Now().Add(time.Hour)
 	for name, end := range map[string]func(*ledger.Ledger){
@@ -226,8 +229,10 @@ func TestClientRefusesMovesThatEndWhileStoring(t *testing.T) {
 	}
 }
 
-// What becomes of a move by the API server's answer: refused an upstream plugin's is cancelled, and a planned one stays as
-// it was, for the Executor; without an answer, or with one that says nothing, it stays in flight, because the pod may be gone.
+// What becomes of a move by the API server's answer: refused an upstream
+// plugin's is cancelled, and a planned one stays as it was, for the Executor;
+// without an answer, or with one that says nothing, it stays in flight, because
+// the pod may be gone.
 func TestClientByAnswer(t *testing.T) {
 	retryAfter := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "10")
@@ -300,7 +305,8 @@ func TestClientTimeout(t *testing.T) {
 	}
 }
 
-// A dry run reads, remembers what it would have evicted, and asks for nothing that changes anything.
+// A dry run reads, remembers what it would have evicted, and asks for nothing
+// that changes anything.
 func TestClientDryRun(t *testing.T) {
 	a := newAPI(t, aPod("web-1"))
 	gate := newGate(t, a, dryRun)
@@ -319,7 +325,8 @@ func TestClientDryRun(t *testing.T) {
 	}
 }
 
-// Evictions of upstream plugins are recorded without a destination and go the same way.
+// Evictions of upstream plugins are recorded without a destination and go the
+// same way.
 func TestClientTakesUpstreamEvictions(t *testing.T) {
 	a := newAPI(t, aPod("web-1"))
 	gate := newGate(t, a)

@@ -40,8 +40,8 @@ type Owner struct {
 	Replicas, Ready int
 	// RollingOut: it is replacing its pods, being replaced or not at its scale.
 	RollingOut bool
-	// Created is when it was made, or last rolled out; Scaled when its scale was
-	// last seen to change, zero for never.
+	// Created is when it was made, or last rolled out; Scaled when its scale
+	// was last seen to change, zero for never.
 	Created, Scaled time.Time
 	// Deployment is the one that may be scaled to have another pod beside this;
 	// empty without.

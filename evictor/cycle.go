@@ -83,8 +83,8 @@ type Next struct {
 	Over bool
 }
 
-// Step does the next thing that may be done now: it makes at most one move. Time
-// passes between two Steps, by a clock or a replay's.
+// Step does the next thing that may be done now: it makes at most one move.
+// Time passes between two Steps, by a clock or a replay's.
 func (c *Cycle) Step(ctx context.Context) Next {
 	c.progress()
 	switch {

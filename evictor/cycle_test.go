@@ -15,7 +15,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// limits says whether an error is one of the framework's limits.
+// limits reports whether an error is one of the framework's limits.
 func limits(err error) (reasons.Reason, bool) {
 	_, total := errors.AsType[*evictions.EvictionTotalLimitError](err)
 	_, node := errors.AsType[*evictions.EvictionNodeLimitError](err)
@@ -23,7 +23,8 @@ func limits(err error) (reasons.Reason, bool) {
 	return reasons.EvictionLimit, total || node || namespace
 }
 
-// Scenes of a cycle: what became of the moves, and which evictions were tried when ("!" for refused).
+// Scenes of a cycle: what became of the moves, and which evictions were tried
+// when ("!" for refused).
 func TestExecutor(t *testing.T) {
 	cases := map[string]struct {
 		play    func(*play)
@@ -257,7 +258,8 @@ func TestExecutor(t *testing.T) {
 	}
 }
 
-// An owner never has more pods on the move than its limit, however long replacements take to land and to get ready.
+// An owner never has more pods on the move than its limit, however long
+// replacements take to land and to get ready.
 func TestExecutorKeepsTheOwnersLimit(t *testing.T) {
 	playing(t, func(t *testing.T, p *play) {
 		const atOnce = 3
@@ -294,7 +296,8 @@ func TestExecutorKeepsTheOwnersLimit(t *testing.T) {
 	})
 }
 
-// After a failed probe later cycles evict nothing until kube-scheduler is heard of or half an hour has passed.
+// After a failed probe later cycles evict nothing until kube-scheduler is heard
+// of or half an hour has passed.
 func TestExecutorRestsAfterAFailedProbe(t *testing.T) {
 	playing(t, func(t *testing.T, p *play) {
 		p.steered(NotSteered)
@@ -341,8 +344,9 @@ func TestExecutorStops(t *testing.T) {
 	})
 }
 
-// A dry run waits for no replacement, because none will come, and still counts as progress.
-// A cycle lasts as long as it may and a probe is waited for as long as it may, whatever the API server's clock does.
+// A dry run waits for no replacement, because none will come, and still counts
+// as progress. A cycle lasts as long as it may and a probe is waited for as
+// long as it may, whatever the API server's clock does.
 func TestExecutorWhileTheClockIsSet(t *testing.T) {
 	cases := map[string]struct {
 		by    time.Duration

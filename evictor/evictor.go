@@ -5,11 +5,11 @@
 // makes its moves one at a time, each checked again just before its call, paced
 // by what PodDisruptionBudgets and owners allow. It stops when kube-scheduler
 // turns out not to be steered. A Cycle is its step function: told what time it
-// is, it does the next thing or says how long to wait, so that a clock drives it
-// in production and virtual time in a replay. A Client stands between the
+// is, it does the next thing or says how long to wait, so that a clock drives
+// it in production and virtual time in a replay. A Client stands between the
 // descheduler framework and the API server, so that upstream plugins' evictions
-// pass the same pause switch, recheck, ledger record and dry run. Which moves to
-// make is planned elsewhere.
+// pass the same pause switch, recheck, ledger record and dry run. Which moves
+// to make is planned elsewhere.
 package evictor
 
 import (
@@ -38,8 +38,8 @@ type Config struct {
 	Metrics  *Metrics
 	// Outcomes counts what becomes of moves; nil does not.
 	Outcomes *Outcomes
-	// Progress is called whenever a cycle is alive, so that a long, paced one is
-	// not taken for a hang; may be nil.
+	// Progress is called whenever a cycle is alive, so that a long, paced one
+	// is not taken for a hang; may be nil.
 	Progress func()
 }
 
@@ -110,7 +110,8 @@ type Evictor struct {
 
 	mu         sync.Mutex
 	cycleStart time.Time
-	// verdict is what the safeguards said at a time, of a revision of the ledger.
+	// verdict is what the safeguards said at a time, of a revision of the
+	// ledger.
 	verdict  *safeguards.Verdict
 	at       time.Time
 	revision int64

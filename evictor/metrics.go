@@ -127,7 +127,8 @@ func (o *Outcomes) count(outcome *ledger.Outcome) {
 	}
 }
 
-// reasonOf returns the Reason behind an error, EvictionFailed when there is none.
+// reasonOf returns the Reason behind an error, EvictionFailed when there is
+// none.
 func reasonOf(err error) reasons.Reason {
 	if refusal, ok := errors.AsType[*reasons.Refusal](err); ok {
 		return refusal.Reason

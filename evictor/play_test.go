@@ -29,7 +29,8 @@ import (
 type script struct {
 	pod      func(namespace, name string) *v1.Pod
 	replicas func(*v1.Pod) int
-	// change alters a planned move, cooled reports whether the hot node is not any more.
+	// change alters a planned move, cooled reports whether the hot node is not
+	// any more.
 	change   func(*Move)
 	cooled   func() bool
 	steered  func(*ledger.Move) Proof
@@ -192,7 +193,8 @@ func (p *play) Asked(context.Context) int64 {
 	return p.config.asked()
 }
 
-// steered makes the Executor probe and answers its question with these in turn, then with the last.
+// steered makes the Executor probe and answers its question with these in turn,
+// then with the last.
 func (p *play) steered(answers ...Proof) {
 	p.config.steered = func(move *ledger.Move) Proof {
 		if p.notAsked == move.Asked {
@@ -217,7 +219,8 @@ func (p *play) budget(name string, allowed int32, version string) {
 	}
 }
 
-// after does something later. Every goroutine of a play ends before its bubble does.
+// after does something later. Every goroutine of a play ends before its bubble
+// does.
 func (p *play) after(d time.Duration, do func()) {
 	go func() {
 		time.Sleep(d)
@@ -273,7 +276,8 @@ func (p *play) land(name, to string) {
 	})
 }
 
-// run makes the moves of pods and returns what became of them, in the order in which it was decided.
+// run makes the moves of pods and returns what became of them, in the order in
+// which it was decided.
 func (p *play) run(names ...string) []string {
 	p.t.Helper()
 	got := p.runWith(p.evictor(), names...)

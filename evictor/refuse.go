@@ -13,8 +13,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Refuse returns why a pod may not be moved: its owner or its budgets forbid it,
-// or it is not the time. It is empty for a pod that may.
+// Refuse returns why a pod may not be moved: its owner or its budgets forbid
+// it, or it is not the time. It is empty for a pod that may.
 func (e *Evictor) Refuse(pod *v1.Pod) reasons.Reason {
 	owner := e.config.Cluster.Owner(pod)
 	if reason := e.refuseByBudgets(pod, &owner); reason != "" {
@@ -87,16 +87,16 @@ func (e *Evictor) lastReady(namespace, name string) bool {
 	})
 }
 
-// surgedReplicas is how many pods a Deployment wants whose only pod is moved by a
-// surge, before and after it.
+// surgedReplicas is how many pods a Deployment wants whose only pod is moved by
+// a surge, before and after it.
 const surgedReplicas = 1
 
 // surgeAnnotation with the value "true" asks for a surge: that another pod is
 // ready before this one, the only one of its Deployment, is evicted.
 const surgeAnnotation = "evenkeel.io/surge"
 
-// surges returns the Deployment that is to be scaled up before a pod is evicted;
-// empty for a pod that does not ask for it or is not the only one.
+// surges returns the Deployment that is to be scaled up before a pod is
+// evicted; empty for a pod that does not ask for it or is not the only one.
 func surges(pod *v1.Pod, owner *Owner) (deployment string) {
 	if pod.Annotations[surgeAnnotation] != "true" || owner.Replicas != surgedReplicas {
 		return ""
@@ -122,8 +122,8 @@ func (e *Evictor) Moving(podUID string) bool { return e.ledger().Moving(podUID) 
 const preferNoEviction = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
 
 // Disruption orders pods of one priority: first those that do not ask to be
-// left, then those whose budget has room, then by quality of service, then those
-// whose owner has many others.
+// left, then those whose budget has room, then by quality of service, then
+// those whose owner has many others.
 func (e *Evictor) Disruption(pod *v1.Pod) int64 {
 	var cost int64
 	if _, asks := pod.Annotations[preferNoEviction]; asks {

@@ -14,7 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// replica is a ready pod of the ReplicaSet rs-1, or of what a change makes of it.
+// replica is a ready pod of the ReplicaSet rs-1, or of what a change makes of
+// it.
 func replica(uid types.UID, change ...func(*v1.Pod)) *v1.Pod {
 	pod := ownedBy("ReplicaSet", "rs-1")
 	pod.UID, pod.Name = uid, string(uid)
@@ -33,7 +34,8 @@ func inStatefulSet(pod *v1.Pod) {
 	pod.OwnerReferences[0].Kind, pod.OwnerReferences[0].UID = "StatefulSet", "sts-1"
 }
 
-// By what its controller has counted, the last ready pod of an owner that wants several is not planned to be moved.
+// By what its controller has counted, the last ready pod of an owner that wants
+// several is not planned to be moved.
 func TestOwnersRefuseTheLastReadyPod(t *testing.T) {
 	ready := func(n int32) func(*appsv1.ReplicaSet) {
 		return func(rs *appsv1.ReplicaSet) { rs.Status.ReadyReplicas = n }
@@ -62,8 +64,9 @@ func TestOwnersRefuseTheLastReadyPod(t *testing.T) {
 	}
 }
 
-// Just before its eviction a planned move's pod is held against the other pods of its owner: the last ready one stays.
-// Evictions of upstream's plugins, which plan no destination, are not held against them.
+// Just before its eviction a planned move's pod is held against the other pods
+// of its owner: the last ready one stays. Evictions of upstream's plugins,
+// which plan no destination, are not held against them.
 func TestTheLastReadyPodStays(t *testing.T) {
 	elsewhere := func(pod *v1.Pod) { pod.Namespace = "other" }
 	ofAnother := func(pod *v1.Pod) { pod.OwnerReferences[0].UID = "rs-2" }
@@ -98,7 +101,8 @@ func TestTheLastReadyPodStays(t *testing.T) {
 	}
 }
 
-// A pod that this cycle has evicted does not count as ready, whatever the watch says of it.
+// A pod that this cycle has evicted does not count as ready, whatever the watch
+// says of it.
 func TestWhatIsEvictedIsNotReady(t *testing.T) {
 	e := newEstate(t, replica("a"), replica("b"))
 	e.add(t, replicaSet(2))

@@ -7,15 +7,17 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// The least time before an eviction that the API server refused is tried again: where a budget refused it, which tells of
-// itself by changing, and where something else did.
+// The least time before an eviction that the API server refused is tried again:
+// where a budget refused it, which reports itself by changing, and where
+// something else did.
 const (
 	respiteForBudget = 10 * time.Second
 	respiteForOther  = time.Second
 )
 
-// respite is for a move that the API server refused for now. It is not tried again before the given time, unless the budget
-// behind the refusal has changed by then.
+// respite is for a move that the API server refused for now. It is not tried
+// again before the given time, unless the budget behind the refusal has changed
+// by then.
 type respite struct {
 	until  time.Time
 	budget string // the resourceVersion that the watch knew when the move was refused; empty without a budget

@@ -13,8 +13,9 @@ import (
 // scaleAttempts is how often a scale is set anew that has changed meanwhile.
 const scaleAttempts = 5
 
-// scaleBack ends a surge: a Deployment that wants one more than before is brought back. One that wants anything else is left
-// alone, because somebody else has scaled it since. It returns the scale that it found.
+// scaleBack ends a surge: a Deployment that wants one more than before is
+// brought back. One that wants anything else is left alone, because somebody
+// else has scaled it since. It returns the scale that it found.
 func scaleBack(ctx context.Context, scaler Scaler, namespace string, surge ledger.Surge) (found Scale, err error) {
 	for range scaleAttempts {
 		found, err = scaler.Scale(ctx, namespace, surge.Deployment)

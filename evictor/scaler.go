@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// surgeForbiddenFor is how long pods that ask for a surge are not moved once
-	// the API server has forbidden to scale.
+	// surgeForbiddenFor is how long pods that ask for a surge are not moved
+	// once the API server has forbidden to scale.
 	surgeForbiddenFor = 30 * time.Minute
 	// settleSurgeTimeout bounds bringing back one Deployment that a predecessor
 	// has scaled up.

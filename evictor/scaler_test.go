@@ -240,7 +240,8 @@ func TestScalerForbids(t *testing.T) {
 	}
 }
 
-// What the restraint makes of a surge: its own move is not held against it, and one that failed has its owner rest.
+// What the restraint makes of a surge: its own move is not held against it, and
+// one that failed has its owner rest.
 func TestRestraintOfSurges(t *testing.T) {
 	rules := safeguards.New(safeguards.Config{
 		MaxPerHourOfOwner: 1, NodeSettle: time.Hour, MoveTTL: time.Minute,

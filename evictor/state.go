@@ -29,7 +29,8 @@ type Cycle struct {
 	// probing holds evictions back until the replacement of the last one proved
 	// that kube-scheduler is steered.
 	probing bool
-	// probe is the UID of the pod whose replacement is waited for, until probeBy.
+	// probe is the UID of the pod whose replacement is waited for, until
+	// probeBy.
 	probe   string
 	probeBy time.Time
 	// spent holds the limits of the DeschedulerPolicy that are reached, by
@@ -48,8 +49,8 @@ type Cycle struct {
 type surge struct {
 	move  Move
 	until time.Time
-	// announced is closed once those who answer kube-scheduler had time to learn
-	// that a replacement comes.
+	// announced is closed once those who answer kube-scheduler had time to
+	// learn that a replacement comes.
 	announced chan struct{}
 	cancel    context.CancelFunc
 	attempts  int
@@ -60,8 +61,8 @@ type surge struct {
 	looked time.Time
 }
 
-// inFlight counts an owner's pods on the move: evicted and not landed, or landed
-// and not ready.
+// inFlight counts an owner's pods on the move: evicted and not landed, or
+// landed and not ready.
 func (c *Cycle) inFlight(ownerUID string) int {
 	now, n := c.config.Clock.Now(), 0
 	for _, m := range c.ledger().MovesOf(ownerUID) {
@@ -79,8 +80,8 @@ func (c *Cycle) ready(move *ledger.Move) bool {
 	return !r.Exists || r.Ready
 }
 
-// classify finds the reason behind a failed eviction and notes what it means for
-// the other moves.
+// classify finds the reason behind a failed eviction and notes what it means
+// for the other moves.
 func (c *Cycle) classify(err error, move *Move) reasons.Reason {
 	if _, ok := errors.AsType[*evictions.EvictionTotalLimitError](err); ok {
 		c.stop = reasons.EvictionLimit

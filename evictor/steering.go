@@ -69,8 +69,8 @@ type Answers interface {
 // landed.
 type ExtenderSteering struct {
 	Observer Observer
-	// Here is what this process was asked; nil where it answers nobody. Several:
-	// other replicas answer kube-scheduler too.
+	// Here is what this process was asked; nil where it answers nobody.
+	// Several: other replicas answer kube-scheduler too.
 	Here    Answers
 	Several bool
 	// Remote is a separate extender; nil without.

@@ -16,9 +16,11 @@ import (
 const (
 	// maxSurges is how many Deployments are scaled up at a time.
 	maxSurges = 5
-	// scaleLook is how often it is looked at whether somebody else scales a Deployment meanwhile.
+	// scaleLook is how often it is looked at whether somebody else scales a
+	// Deployment meanwhile.
 	scaleLook = 5 * time.Second
-	// scaleTimeout bounds each call that reads or sets a scale, scaleBackTimeout all that bring Deployments back at the end.
+	// scaleTimeout bounds each call that reads or sets a scale,
+	// scaleBackTimeout all that bring Deployments back at the end.
 	scaleTimeout, scaleBackTimeout = 5 * time.Second, 5 * time.Second
 )
 
@@ -35,8 +37,8 @@ func (c *Cycle) checkSurge(ctx context.Context, move *Move, budgets []*policyv1.
 	return c.surge(ctx, move, budgets)
 }
 
-// surge takes the next step of a move that asks for a surge: wait while there is none to be taken, no reason and no wait once
-// the pod may be evicted.
+// surge takes the next step of a move that asks for a surge: wait while there
+// is none to be taken, no reason and no wait once the pod may be evicted.
 func (c *Cycle) surge(ctx context.Context, move *Move, budgets []*policyv1.PodDisruptionBudget) (reason reasons.Reason, wait bool) {
 	s := c.surges[move.PodUID]
 	switch {
@@ -67,7 +69,8 @@ var (
 	errSurgeConflict = errors.New("the Deployment changes all the time")
 )
 
-// beginSurge puts the surge on record, so that a successor scales back what this process might not.
+// beginSurge puts the surge on record, so that a successor scales back what
+// this process might not.
 func (c *Cycle) beginSurge(ctx context.Context, move *Move) (reasons.Reason, bool) {
 	if !c.ledger().BeginSurge(move.PodUID, ledger.Surge{Deployment: move.Surge, Replicas: surgedReplicas}) {
 		return reasons.PodChanged, false
@@ -145,7 +148,8 @@ func (c *Cycle) surged(ctx context.Context, s *surge) (reasons.Reason, bool) {
 	return "", false
 }
 
-// proves takes the landing for the probe that it is: nobody had to be evicted for it.
+// proves takes the landing for the probe that it is: nobody had to be evicted
+// for it.
 func (c *Cycle) proves(ctx context.Context, s *surge, move ledger.Move) {
 	if s.proved || !c.probing {
 		return
@@ -154,8 +158,8 @@ func (c *Cycle) proves(ctx context.Context, s *surge, move ledger.Move) {
 	c.learn(ctx, &move)
 }
 
-// surgeLook gives up if somebody else has scaled the Deployment. It asks for the scale unless it has lately; where it cannot
-// be read it waits.
+// surgeLook gives up if somebody else has scaled the Deployment. It asks for
+// the scale unless it has lately; where it cannot be read it waits.
 func (c *Cycle) surgeLook(ctx context.Context, s *surge, lately time.Duration) (reason reasons.Reason, wait bool) {
 	now := c.config.Clock.Local()
 	if lately > 0 && now.Sub(s.looked) < lately {
@@ -174,8 +178,8 @@ func (c *Cycle) surgeLook(ctx context.Context, s *surge, lately time.Duration) (
 	return "", false
 }
 
-// surgeFailed says why a surge comes to nothing; what was scaled up is scaled back when the move is dropped. A missing
-// permission is said once.
+// surgeFailed says why a surge comes to nothing; what was scaled up is scaled
+// back when the move is dropped. A missing permission is said once.
 func (c *Cycle) surgeFailed(ctx context.Context, s *surge, err error) reasons.Reason {
 	logger := klog.FromContext(ctx)
 	if !apierrors.IsForbidden(err) {
@@ -188,8 +192,8 @@ func (c *Cycle) surgeFailed(ctx context.Context, s *surge, err error) reasons.Re
 	return reasons.SurgeFailed
 }
 
-// endSurge brings the Deployment of a move back to what it was, if there is one. What fails is tried again when the cycle
-// ends, and then by the next one.
+// endSurge brings the Deployment of a move back to what it was, if there is
+// one. What fails is tried again when the cycle ends, and then by the next one.
 func (c *Cycle) endSurge(ctx context.Context, podUID string) error {
 	s := c.surges[podUID]
 	if s == nil {
@@ -215,7 +219,8 @@ func (c *Cycle) endSurge(ctx context.Context, podUID string) error {
 
 var errSurgeUnsure = errors.New("a call to scale it up was not answered and may yet be carried out")
 
-// endSurges brings back every Deployment that is still scaled up, in bounded time also when the process is told to end.
+// endSurges brings back every Deployment that is still scaled up, in bounded
+// time also when the process is told to end.
 func (c *Cycle) endSurges(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), scaleBackTimeout)
 	defer cancel()
@@ -227,7 +232,8 @@ func (c *Cycle) endSurges(ctx context.Context) {
 	}
 }
 
-// setScale makes the call and waits for its answer also when the process is told to end: what is scaled up has to be known.
+// setScale makes the call and waits for its answer also when the process is
+// told to end: what is scaled up has to be known.
 func (c *Cycle) setScale(ctx context.Context, s *surge, to Scale) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), scaleTimeout)
 	defer cancel()

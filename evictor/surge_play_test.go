@@ -18,19 +18,24 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// surgePlay is a play whose pods are the only ones of Deployments. Each Deployment makes what it wants: a replacement is
-// bound and ready a while after it was scaled up, and gone once it is scaled back before its predecessor is.
+// surgePlay is a play whose pods are the only ones of Deployments. Each
+// Deployment makes what it wants: a replacement is bound and ready a while
+// after it was scaled up, and gone once it is scaled back before its
+// predecessor is.
 type surgePlay struct {
 	*play
 	mu sync.Mutex
 	// calls is what was asked for, with the second.
 	calls []string
-	// wants and version are those of the Deployments by name; the Deployment of pod a is web-a.
+	// wants and version are those of the Deployments by name; the Deployment of
+	// pod a is web-a.
 	wants   map[string]int32
 	version int
-	// setAnswers and readAnswers are what the next calls are answered instead; nil answers as it is.
+	// setAnswers and readAnswers are what the next calls are answered instead;
+	// nil answers as it is.
 	setAnswers, readAnswers []error
-	// setTakes is how long a call to scale takes, carriesOut whether one that is answered with an error is carried out.
+	// setTakes is how long a call to scale takes, carriesOut whether one that
+	// is answered with an error is carried out.
 	setTakes   time.Duration
 	carriesOut bool
 	// before is called before each call to scale.
@@ -208,7 +213,8 @@ func surgeOf(name string) Move {
 	return move
 }
 
-// run makes the moves and returns what became of them, in the order in which it was decided.
+// run makes the moves and returns what became of them, in the order in which it
+// was decided.
 func (p *surgePlay) run(ctx context.Context, names ...string) []string {
 	p.t.Helper()
 	executor := p.evictor()
@@ -233,7 +239,8 @@ func (p *surgePlay) run(ctx context.Context, names ...string) []string {
 	return got
 }
 
-// settled fails the test if a Deployment wants two pods or is said to, though nobody else has scaled it.
+// settled fails the test if a Deployment wants two pods or is said to, though
+// nobody else has scaled it.
 func (p *surgePlay) settled(t *testing.T) {
 	t.Helper()
 	p.mu.Lock()

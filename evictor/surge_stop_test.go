@@ -10,7 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 )
 
-// Told to end at any moment, the Deployment is as it was, and the ledger says so.
+// Told to end at any moment, the Deployment is as it was, and the ledger says
+// so.
 func TestSurgeStops(t *testing.T) {
 	cases := map[string]struct {
 		after time.Duration
@@ -61,8 +62,8 @@ func TestSurgeStops(t *testing.T) {
 	}
 }
 
-// An API server that does not answer any more holds the end of the process up for five seconds, not for ever; the
-// successor finds the surge in the ledger.
+// An API server that does not answer any more holds the end of the process up
+// for five seconds, not for ever; the successor finds the surge in the ledger.
 func TestSurgeLeavesWhatItCannotscaleBack(t *testing.T) {
 	surging(t, func(t *testing.T, p *surgePlay) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -19,8 +19,9 @@ var (
 	errSilence   = errors.New("connection reset by peer")
 )
 
-// Scenes of a surge. The ledger is announced for half a second at the beginning of the cycle, and again for the surge, so
-// that the Deployment is scaled up at 1.1 s; its replacement is bound 1.9 s later and ready 3 s after that.
+// Scenes of a surge. The ledger is announced for half a second at the beginning
+// of the cycle, and again for the surge, so that the Deployment is scaled up at
+// 1.1 s; its replacement is bound 1.9 s later and ready 3 s after that.
 func TestSurge(t *testing.T) {
 	cases := map[string]struct {
 		play  func(*surgePlay)
@@ -240,7 +241,8 @@ func TestSurge(t *testing.T) {
 	}
 }
 
-// No more than five Deployments are scaled up at a time, and all get their turn.
+// No more than five Deployments are scaled up at a time, and all get their
+// turn.
 func TestSurgesAtATime(t *testing.T) {
 	surging(t, func(t *testing.T, p *surgePlay) {
 		names := []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"}
@@ -251,7 +253,8 @@ func TestSurgesAtATime(t *testing.T) {
 	})
 }
 
-// While a replacement is waited for, its Deployment is looked at every five seconds and not at every tick.
+// While a replacement is waited for, its Deployment is looked at every five
+// seconds and not at every tick.
 func TestSurgeLooksSeldom(t *testing.T) {
 	surging(t, func(t *testing.T, p *surgePlay) {
 		p.readyIn = -1
@@ -262,7 +265,8 @@ func TestSurgeLooksSeldom(t *testing.T) {
 	})
 }
 
-// Once a landing shows that kube-scheduler is not steered, nobody is evicted any more, not even in the same pass.
+// Once a landing shows that kube-scheduler is not steered, nobody is evicted
+// any more, not even in the same pass.
 func TestSurgeThatWasNotSteeredStopsTheOthers(t *testing.T) {
 	surging(t, func(t *testing.T, p *surgePlay) {
 		p.config.steered = func(*ledger.Move) Proof { return NotSteered }

@@ -176,7 +176,8 @@ func TestOwnersRefuse(t *testing.T) {
 	}
 }
 
-// An owner that was just scaled is left alone for a while, and of a smaller one as many moves fewer stay in flight.
+// An owner that was just scaled is left alone for a while, and of a smaller one
+// as many moves fewer stay in flight.
 func TestOwnersScaled(t *testing.T) {
 	cases := map[string]struct {
 		change   func(*estate)

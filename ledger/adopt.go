@@ -17,7 +17,8 @@ func (b *book) newestEnded() map[string]*Move {
 	return newest
 }
 
-// hear takes in one move as another process tells it; ended is the newest of the same pod that has ended here, nil for none.
+// hear takes in one move as another process tells it; ended is the newest of
+// the same pod that has ended here, nil for none.
 func (b *book) hear(told, ended *Move, now time.Time) {
 	mine := b.byPod[told.PodUID]
 	if mine != nil && told.Recorded.After(mine.Recorded) { // over for the writer, and begun again
@@ -44,7 +45,8 @@ func (b *book) hear(told, ended *Move, now time.Time) {
 	}
 }
 
-// adopt takes a move of another process into flight, reserved where that has it, unless its time is over here.
+// adopt takes a move of another process into flight, reserved where that has
+// it, unless its time is over here.
 func (b *book) adopt(told *Move, now time.Time) {
 	if now.After(told.Expires()) {
 		told.State, told.Ended, told.Node = Expired, now, ""
@@ -59,7 +61,8 @@ func (b *book) adopt(told *Move, now time.Time) {
 	b.learnSurge(told, told)
 }
 
-// freed takes a pod from the move that it has replaced here, because it replaced that of taker for the process that decides.
+// freed takes a pod from the move that it has replaced here, because it
+// replaced that of taker for the process that decides.
 func (b *book) freed(podUID string, taker *Move) {
 	if podUID == "" {
 		return
@@ -135,7 +138,8 @@ func (b *book) keepSurges(d *Document) {
 	maps.DeleteFunc(b.surging, func(podUID string, _ *Move) bool { return !told[podUID] })
 }
 
-// Export returns the ledger as a Document, without generation, writer and time, which are the writer's.
+// Export returns the ledger as a Document, without generation, writer and time,
+// which are the writer's.
 func (l *Ledger) Export() Document {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -146,8 +150,9 @@ func (l *Ledger) Export() Document {
 	return document
 }
 
-// Adopt brings the ledger to what another process has written: moves that are new here, and what became of the others.
-// What this process has seen itself stands: documents come late.
+// Adopt brings the ledger to what another process has written: moves that are
+// new here, and what became of the others. What this process has seen itself
+// stands: documents come late.
 func (l *Ledger) Adopt(d Document, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

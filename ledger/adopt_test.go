@@ -21,7 +21,8 @@ func snapshot(node string, pods ...Pod) *cluster.Snapshot {
 	return &cluster.Snapshot{Nodes: []*cluster.NodePods{on}}
 }
 
-// What a process does that adopts what another one has written, and sees the same pods come and go.
+// What a process does that adopts what another one has written, and sees the
+// same pods come and go.
 func TestFollows(t *testing.T) {
 	type pair struct {
 		State       State
@@ -143,7 +144,8 @@ func TestFollows(t *testing.T) {
 	}
 }
 
-// A follower takes the hold and the outcomes over, and what it adopts is its own.
+// A follower takes the hold and the outcomes over, and what it adopts is its
+// own.
 func TestAdoptsHoldAndOutcomes(t *testing.T) {
 	leader, follower := newBooks(Config{}), newBooks(Config{})
 	leader.SetHold(Hold{Reason: "TooManyPending", Until: at(600)})

@@ -9,8 +9,9 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// presumption is what a pod is going to use on the node that kube-scheduler is likely to choose for it. It is this process's
-// alone: kube-scheduler places a hundred pods before the watch tells of the first.
+// presumption is what a pod is going to use on the node that kube-scheduler is
+// likely to choose for it. It is this process's alone: kube-scheduler places a
+// hundred pods before the watch reports the first.
 type presumption struct {
 	node    string
 	amounts cluster.Amounts
@@ -18,7 +19,8 @@ type presumption struct {
 }
 
 const (
-	// presumeFor is how long a pod that is not seen bound is reckoned with where it was likely to go.
+	// presumeFor is how long a pod that is not seen bound is reckoned with
+	// where it was likely to go.
 	presumeFor = 10 * time.Second
 	// maxPresumed bounds the pods that are reckoned with.
 	maxPresumed = 10_000
@@ -27,8 +29,8 @@ const (
 // book is what a Ledger knows.
 type book struct {
 	config Config
-	// busy counts moves that a scheduling request could concern, so that requests
-	// in quiet times take no lock.
+	// busy counts moves that a scheduling request could concern, so that
+	// requests in quiet times take no lock.
 	busy atomic.Int64
 	// revision counts changes that others have to know.
 	revision atomic.Int64
@@ -37,11 +39,11 @@ type book struct {
 	byPod    map[string]*Move // those in flight, by the UID of the pod that is moved
 	ended    []*Move          // oldest first
 	expected map[string]cluster.Amounts
-	// passed holds the pods that replace nothing: they came when no move of their
-	// owner was open.
+	// passed holds the pods that replace nothing: they came when no move of
+	// their owner was open.
 	passed map[string]passed
-	// told counts what the watch told of pods that matter here, so that it is known
-	// what came first.
+	// told counts what the watch reported pods that matter here, so that it is
+	// known what came first.
 	told int64
 	hold Hold
 	// presumed holds pods that kube-scheduler is placing, by UID.
@@ -61,7 +63,7 @@ func (b *book) enter(move *Move, node string) {
 	b.reserve(move, node)
 }
 
-// leaves notes that the watch has told of a move's pod that it leaves.
+// leaves notes that the watch has reported a move's pod that it leaves.
 func (b *book) leaves(move *Move) {
 	if !move.gone {
 		b.told++
@@ -99,7 +101,8 @@ func (b *book) reserves(node string, by cluster.Amounts) {
 	}
 }
 
-// end takes a move out of flight. A landed move keeps its Node: the pod is there, only the reservation ends.
+// end takes a move out of flight. A landed move keeps its Node: the pod is
+// there, only the reservation ends.
 func (b *book) end(move *Move, state State, now time.Time) {
 	node := move.Node
 	b.reserve(move, "")
@@ -124,7 +127,8 @@ func (b *book) end(move *Move, state State, now time.Time) {
 	}
 }
 
-// prune forgets ended moves beyond the bound, and what they expected, and counts who still matters to a request.
+// prune forgets ended moves beyond the bound, and what they expected, and
+// counts who still matters to a request.
 func (b *book) prune(now time.Time) {
 	if excess := len(b.ended) - b.config.KeepEnded; excess > 0 {
 		b.ended = slices.Clone(b.ended[excess:])
@@ -144,16 +148,19 @@ func (b *book) prune(now time.Time) {
 	b.busy.Store(int64(busy))
 }
 
-// avoids says whether the owner of a move is still kept away from its source; a move that was never made avoids nothing.
+// avoids reports whether the owner of a move is still kept away from its
+// source; a move that was never made avoids nothing.
 func (b *book) avoids(move *Move, now time.Time) bool {
 	return !move.Evicted.IsZero() && move.State != Cancelled && now.Sub(move.Evicted) < b.config.SourceAvoidance
 }
 
-// expectFor is how long a landed replacement is expected to use what its predecessor was measured at, unless it is
-// measured itself before: two windows of five minutes.
+// expectFor is how long a landed replacement is expected to use what its
+// predecessor was measured at, unless it is measured itself before: two windows
+// of five minutes.
 const expectFor = 10 * time.Minute
 
-// moving returns the move of a pod that is in flight or, having landed, waits for its pod to leave.
+// moving returns the move of a pod that is in flight or, having landed, waits
+// for its pod to leave.
 func (b *book) moving(podUID string) *Move {
 	if move := b.byPod[podUID]; move != nil {
 		return move
@@ -161,12 +168,13 @@ func (b *book) moving(podUID string) *Move {
 	return b.surging[podUID]
 }
 
-// concerns says whether a move of the owner is in flight, so that it matters which of its pods are no replacements.
+// concerns reports whether a move of the owner is in flight, so that it matters
+// which of its pods are no replacements.
 func (b *book) concerns(ownerUID string) bool {
 	return slices.ContainsFunc(b.inFlight, func(move *Move) bool { return move.Owner.UID == ownerUID })
 }
 
-// landed says whether a pod has replaced another one already.
+// landed reports whether a pod has replaced another one already.
 func (b *book) landed(podUID string) bool {
 	return slices.ContainsFunc(b.ended, func(m *Move) bool { return m.State == Landed && m.Replacement == podUID })
 }
@@ -209,13 +217,15 @@ func (b *book) forgetOld(now time.Time) {
 type passed struct {
 	pod  Pod
 	node string // empty until it is bound
-	// came is when the watch told of it, in the ledger's count of what it was told; 0 for one that can replace nothing.
+	// came is when the watch reported it, in the ledger's count of what it was
+	// told; 0 for one that can replace nothing.
 	came int64
 }
 
 // Config bounds a Ledger.
 type Config struct {
-	// SourceAvoidance is how long an owner's pods are kept away from the node one was moved from.
+	// SourceAvoidance is how long an owner's pods are kept away from the node
+	// one was moved from.
 	SourceAvoidance time.Duration
 	// KeepEnded is how many ended moves are remembered.
 	KeepEnded int
@@ -231,13 +241,15 @@ type Listener interface {
 	Ended(move Move)
 }
 
-// Hold is why evicting rests from one cycle to the next; the zero value holds nothing.
+// Hold is why evicting rests from one cycle to the next; the zero value holds
+// nothing.
 type Hold struct {
 	Reason string    `json:"reason,omitempty"`
 	Since  time.Time `json:"since,omitzero"`
 	// Until is when it ends by itself.
 	Until time.Time `json:"until,omitzero"`
-	// Asked is how many requests of kube-scheduler the extender had answered by then.
+	// Asked is how many requests of kube-scheduler the extender had answered by
+	// then.
 	Asked int64 `json:"asked,omitempty"`
 }
 

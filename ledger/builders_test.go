@@ -56,7 +56,8 @@ func (b *books) reserved() map[string]cluster.Amounts {
 
 var used = cluster.Amounts{cluster.CPU: 2200, cluster.Memory: 1 << 30}
 
-// web is the intent to move pod web-<n> of ReplicaSet rs-1 from the hot node to a cool one.
+// web is the intent to move pod web-<n> of ReplicaSet rs-1 from the hot node to
+// a cool one.
 func web(n int, change ...func(*Intent)) Intent {
 	i := Intent{
 		Namespace: "ns", Pod: fmt.Sprintf("web-%d", n), PodUID: fmt.Sprintf("uid-%d", n),

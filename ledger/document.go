@@ -10,11 +10,13 @@ import (
 	"time"
 )
 
-// Document is a Ledger as it is stored: by the one process that evicts, for all others and for the next one.
+// Document is a Ledger as it is stored: by the one process that evicts, for all
+// others and for the next one.
 type Document struct {
 	// Format is the version of this type, of which there is one.
 	Format int `json:"format"`
-	// Generation counts the writes, Writer names the process of this one, Written is when it was.
+	// Generation counts the writes, Writer names the process of this one,
+	// Written is when it was.
 	Generation int64     `json:"generation"`
 	Writer     string    `json:"writer"`
 	Written    time.Time `json:"written"`
@@ -26,7 +28,8 @@ type Document struct {
 const (
 	// Format is the version of Document that this package reads and writes.
 	Format = 1
-	// MaxEncodedBytes bounds what Encode returns: a ConfigMap holds a MiB in all.
+	// MaxEncodedBytes bounds what Encode returns: a ConfigMap holds a MiB in
+	// all.
 	MaxEncodedBytes = 600 << 10
 	// maxDecodedBytes bounds what Decode unpacks.
 	maxDecodedBytes = 32 << 20
@@ -47,8 +50,9 @@ func (d *Document) InFlight() int {
 	return n
 }
 
-// Encode returns the document as compressed JSON of at most MaxEncodedBytes; the oldest outcomes make room. It fails where
-// the moves in flight alone do not fit.
+// Encode returns the document as compressed JSON of at most MaxEncodedBytes;
+// the oldest outcomes make room. It fails where the moves in flight alone do
+// not fit.
 func (d Document) Encode() ([]byte, error) {
 	d.Format = Format
 	inFlight := d.InFlight()
@@ -82,7 +86,8 @@ func pack(d *Document) ([]byte, error) {
 	return packed.Bytes(), nil
 }
 
-// Decode reads what Encode wrote. It takes nothing that a Ledger could not have written.
+// Decode reads what Encode wrote. It takes nothing that a Ledger could not have
+// written.
 func Decode(packed []byte) (Document, error) {
 	r, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {

@@ -40,8 +40,9 @@ func lived() *books {
 	return b
 }
 
-// Nothing that is stored in place of a ledger does harm: it is refused, or it means the same once it was written again and
-// a ledger that adopts it, with moves of its own or without, keeps its books.
+// Nothing that is stored instead of a ledger does harm: it is refused, or it
+// means the same once it was written again and a ledger that adopts it, with
+// moves of its own or without, keeps its books.
 func FuzzDecode(f *testing.F) {
 	document := lived().Export()
 	document.Generation, document.Writer, document.Written = 7, "me", at(5)
@@ -108,7 +109,8 @@ func adoptedAgain(t *testing.T, b *books, d Document) {
 	}
 }
 
-// runOut lets pods come and go, and then as much time pass as the longest move may take.
+// runOut lets pods come and go, and then as much time pass as the longest move
+// may take.
 func runOut(t *testing.T, b *books) {
 	t.Helper()
 	inFlight, _ := b.Moves()
@@ -128,7 +130,8 @@ func runOut(t *testing.T, b *books) {
 	}
 }
 
-// A document that grows too large to be stored loses its oldest outcomes, never a move in flight.
+// A document that grows too large to be stored loses its oldest outcomes, never
+// a move in flight.
 func TestEncodeMakesRoom(t *testing.T) {
 	b := newBooks(Config{KeepEnded: maxMoves})
 	noise := func(n int) string { // does not compress well

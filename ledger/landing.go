@@ -9,14 +9,16 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// MaxAttempts is how often a replacement is booked before it is scheduled like any other pod.
+// MaxAttempts is how often a replacement is booked before it is scheduled like
+// any other pod.
 const MaxAttempts = 2
 
 // Quiet says that no request can concern the ledger; it takes no lock.
 func (l *Ledger) Quiet() bool { return l.busy.Load() == 0 }
 
-// Created says that the watch saw a pod that is not bound yet. The oldest open move of its owner and template is its, or none
-// ever: every process sees pods come in the same order and pairs them alike.
+// Created says that the watch saw a pod that is not bound yet. The oldest open
+// move of its owner and template is its, or none ever: every process sees pods
+// come in the same order and pairs them alike.
 func (l *Ledger) Created(pod Pod) {
 	if l.Quiet() {
 		return
@@ -28,8 +30,9 @@ func (l *Ledger) Created(pod Pod) {
 	}
 }
 
-// Match returns the move that a pod being scheduled takes up, binding it to the pod's UID if the watch has not. It returns
-// false for a pod like any other, also after MaxAttempts.
+// Match returns the move that a pod being scheduled takes up, binding it to the
+// pod's UID if the watch has not. It returns false for a pod like any other,
+// also after MaxAttempts.
 func (l *Ledger) Match(pod Pod, now time.Time) (Move, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -45,8 +48,9 @@ func answer(move *Move, now time.Time) (Move, bool) {
 	return *move, true
 }
 
-// Overtaken says that a request about a pod came before the watch told of the pod, while moves of its owner are in flight:
-// which of them it takes up, if any, is known when the watch has caught up.
+// Overtaken says that a request about a pod came before the watch reported the
+// pod, while moves of its owner are in flight: which of them it takes up, if
+// any, is known when the watch has caught up.
 func (l *Ledger) Overtaken(pod Pod) bool {
 	if l.Quiet() {
 		return false
@@ -59,8 +63,10 @@ func (l *Ledger) Overtaken(pod Pod) bool {
 	return slices.ContainsFunc(l.inFlight, func(move *Move) bool { return move.mayTake(&pod) })
 }
 
-// MatchUnseen is Match for a pod that the watch does not tell of in time: by a guess it takes the oldest move that it may be
-// the replacement for, rather one whose pod is known to be evicted. What the watch tells then stands against the guess.
+// MatchUnseen is Match for a pod that the watch does not report in time: by a
+// guess it takes the oldest move that it may be the replacement for, rather one
+// whose pod is known to be evicted. What the watch tells then stands against
+// the guess.
 func (l *Ledger) MatchUnseen(pod Pod, now time.Time) (Move, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -74,8 +80,8 @@ func (l *Ledger) MatchUnseen(pod Pod, now time.Time) (Move, bool) {
 	return answer(move, now)
 }
 
-// Book reserves the move's usage at the node that kube-scheduler was answered with. A move whose pod was never measured
-// takes the estimate for its usage.
+// Book reserves the move's usage at the node that kube-scheduler was answered
+// with. A move whose pod was never measured takes the estimate for its usage.
 func (l *Ledger) Book(podUID, node string, estimate cluster.Amounts) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -94,8 +100,9 @@ func (l *Ledger) Book(podUID, node string, estimate cluster.Amounts) {
 	}
 }
 
-// Bound says that a pod was bound to a node. If it takes up a move, the move lands and its reservation ends. Bound also
-// recognises a replacement that kube-scheduler never asked about.
+// Bound says that a pod was bound to a node. If it takes up a move, the move
+// lands and its reservation ends. Bound also recognises a replacement that
+// kube-scheduler never asked about.
 func (l *Ledger) Bound(pod Pod, node string, now time.Time) (Move, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,8 +116,9 @@ func (l *Ledger) Bound(pod Pod, node string, now time.Time) (Move, bool) {
 	return *move, true
 }
 
-// Reconcile brings the moves in flight to what the cluster looks like, for what happened before this process watched it or
-// knew of a move: pods that left, and replacements that were bound.
+// Reconcile brings the moves in flight to what the cluster looks like, for what
+// happened before this process watched it or knew of a move: pods that left,
+// and replacements that were bound.
 func (l *Ledger) Reconcile(snapshot *cluster.Snapshot, now time.Time) {
 	if l.Quiet() {
 		return
@@ -136,7 +144,8 @@ func (l *Ledger) Reconcile(snapshot *cluster.Snapshot, now time.Time) {
 	}
 }
 
-// left says whether the pod of a move is gone from its node, or is about to be.
+// left reports whether the pod of a move is gone from its node, or is about to
+// be.
 func left(snapshot *cluster.Snapshot, move *Move) bool {
 	i := snapshot.Index(move.From)
 	if i < 0 {
@@ -150,7 +159,8 @@ func left(snapshot *cluster.Snapshot, move *Move) bool {
 	return true
 }
 
-// candidates are the pods of the given owners, in the order in which the API server made them.
+// candidates are the pods of the given owners, in the order in which the API
+// server made them.
 func candidates(snapshot *cluster.Snapshot, owners map[string]bool) []*cluster.Pod {
 	var pods []*cluster.Pod
 	for _, node := range snapshot.Nodes {
@@ -166,8 +176,9 @@ func candidates(snapshot *cluster.Snapshot, owners map[string]bool) []*cluster.P
 	return pods
 }
 
-// Gone says that a pod was deleted. A move that waits for it to be bound waits for another one: for the next that comes, or
-// for one that came already where its owner had made one too many.
+// Gone says that a pod was deleted. A move that waits for it to be bound waits
+// for another one: for the next that comes, or for one that came already where
+// its owner had made one too many.
 func (l *Ledger) Gone(podUID string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -187,7 +198,8 @@ func (l *Ledger) Expects(podUID string) (cluster.Amounts, bool) {
 	return amounts, ok
 }
 
-// Avoid calls visit with each node that the owner's pods are to be kept away from for a while.
+// Avoid calls visit with each node that the owner's pods are to be kept away
+// from for a while.
 func (l *Ledger) Avoid(ownerUID string, now time.Time, visit func(node string)) {
 	if ownerUID == "" {
 		return
@@ -203,8 +215,9 @@ func (l *Ledger) Avoid(ownerUID string, now time.Time, visit func(node string)) 
 	}
 }
 
-// Presume reserves a pod's usage on the node it is likely to be bound to, until it is bound, gone or asked about again. A pod
-// that takes up a move has its reservation already.
+// Presume reserves a pod's usage on the node it is likely to be bound to, until
+// it is bound, gone or asked about again. A pod that takes up a move has its
+// reservation already.
 func (l *Ledger) Presume(podUID, node string, amounts cluster.Amounts, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -216,7 +229,8 @@ func (l *Ledger) Presume(podUID, node string, amounts cluster.Amounts, now time.
 	l.reserves(node, amounts)
 }
 
-// Unpresume ends the reservation of a pod that is asked about again: it counts once.
+// Unpresume ends the reservation of a pod that is asked about again: it counts
+// once.
 func (l *Ledger) Unpresume(podUID string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -51,7 +51,8 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// elsewhere makes a pod one of another namespace that names the same owner: whoever may make pods there can forge that.
+// elsewhere makes a pod one of another namespace that names the same owner:
+// whoever may make pods there can forge that.
 func elsewhere(p *Pod) { p.Namespace = "other" }
 
 // A pod of another namespace takes no move, on no way to one.
@@ -93,8 +94,9 @@ func TestForgedOwnersTakeNothing(t *testing.T) {
 	}
 }
 
-// Pods come in the order of the watch; the first of them that a move is open for replaces its pod, whoever is asked about
-// or bound first. What came before the pod left replaces nothing, ever.
+// Pods come in the order of the watch; the first of them that a move is open
+// for replaces its pod, whoever is asked about or bound first. What came before
+// the pod left replaces nothing, ever.
 func TestPairsInTheOrderOfTheWatch(t *testing.T) {
 	cases := map[string]struct {
 		play func(*books)
@@ -252,7 +254,8 @@ func TestPairsInTheOrderOfTheWatch(t *testing.T) {
 	}
 }
 
-// The watch may tell between a request's match and its booking: a move that has lost its guess is as it was.
+// The watch may tell between a request's match and its booking: a move that has
+// lost its guess is as it was.
 func TestBookedAfterTheGuessWasWrong(t *testing.T) {
 	b := newBooks(Config{})
 	b.Record(at(0), web(1))
@@ -270,7 +273,8 @@ func TestBookedAfterTheGuessWasWrong(t *testing.T) {
 	}
 }
 
-// A booking that came to nothing with its pod is forgotten with it: the next one has all its attempts.
+// A booking that came to nothing with its pod is forgotten with it: the next
+// one has all its attempts.
 func TestGoneGivesAttemptsBack(t *testing.T) {
 	b := newBooks(Config{})
 	b.move(0, web(1))

@@ -1,11 +1,15 @@
-// Package ledger keeps the moves in flight: what was evicted, from where, what it used, where its replacement belongs and
-// what became of it. It is the handshake between the evicting and the scheduling half.
+// Package ledger keeps the moves in flight: what was evicted, from where, what
+// it used, where its replacement belongs and what became of it. It is the
+// handshake between the evicting and the scheduling half.
 //
-// A move is recorded before its eviction. Pods of one template are interchangeable, so a replacement is matched by owner
-// and count and then bound to its UID, in the order in which the API server made the pods, so that every process comes to
-// the same pairs. Until it is seen on a node, its usage is reserved where it was booked. One process writes: its Ledger is
-// exported as a Document, which the others adopt. The ledger does no I/O and never asks for the time; it is safe for
-// concurrent use, because the evictor, the extender and the pod watch meet in it.
+// A move is recorded before its eviction. Pods of one template are
+// interchangeable, so a replacement is matched by owner and count and then
+// bound to its UID, in the order in which the API server made the pods, so that
+// every process comes to the same pairs. Until it is seen on a node, its usage
+// is reserved where it was booked. One process writes: its Ledger is exported
+// as a Document, which the others adopt. The ledger does no I/O and never asks
+// for the time; it is safe for concurrent use, because the evictor, the
+// extender and the pod watch meet in it.
 package ledger
 
 import (
@@ -17,7 +21,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// DefaultKeepEnded is how many ended moves are remembered where nothing else is said.
+// DefaultKeepEnded is how many ended moves are remembered where nothing else is
+// said.
 const DefaultKeepEnded = 2000
 
 // Ledger holds moves. The zero value is not usable; see New. Its methods lock,
@@ -38,18 +43,20 @@ func New(config Config) *Ledger {
 	}}
 }
 
-// SetSourceAvoidance changes how long an owner's pods are kept away from the node one was moved from.
+// SetSourceAvoidance changes how long an owner's pods are kept away from the
+// node one was moved from.
 func (l *Ledger) SetSourceAvoidance(d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.config.SourceAvoidance = d
 }
 
-// Revision counts the changes that others have to know: what is to be written again when it has grown.
+// Revision counts the changes that others have to know: what is to be written
+// again when it has grown.
 func (l *Ledger) Revision() int64 { return l.revision.Load() }
 
-// Record enters intents and reserves their usage at their destinations. Call it before the evictions. A pod that is on the
-// move already is left as it is.
+// Record enters intents and reserves their usage at their destinations. Call it
+// before the evictions. A pod that is on the move already is left as it is.
 func (l *Ledger) Record(now time.Time, intents ...Intent) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -69,7 +76,8 @@ func (l *Ledger) Accepted(podUID string, now time.Time) {
 	}
 }
 
-// Leaves says that the watch saw a pod terminate or go. The replacement of a move is expected from then on.
+// Leaves says that the watch saw a pod terminate or go. The replacement of a
+// move is expected from then on.
 func (l *Ledger) Leaves(podUID string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,7 +91,8 @@ func (l *Ledger) Leaves(podUID string, now time.Time) {
 	}
 }
 
-// Cancel ends a move whose eviction did not happen, and releases what it reserved. A move whose pod leaves stays in flight.
+// Cancel ends a move whose eviction did not happen, and releases what it
+// reserved. A move whose pod leaves stays in flight.
 func (l *Ledger) Cancel(podUID string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -92,7 +101,8 @@ func (l *Ledger) Cancel(podUID string, now time.Time) {
 	}
 }
 
-// CancelIntended ends the moves that were never made: of a cycle that is over, or of a process that is gone.
+// CancelIntended ends the moves that were never made: of a cycle that is over,
+// or of a process that is gone.
 func (l *Ledger) CancelIntended(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -103,8 +113,9 @@ func (l *Ledger) CancelIntended(now time.Time) {
 	}
 }
 
-// CancelOwner ends the oldest in-flight moves of an owner that have no replacement yet, as many as given: the owner was
-// scaled down and will not create them.
+// CancelOwner ends the oldest in-flight moves of an owner that have no
+// replacement yet, as many as given: the owner was scaled down and will not
+// create them.
 func (l *Ledger) CancelOwner(ownerUID string, count int, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -159,8 +170,9 @@ func (l *Ledger) SetHold(hold Hold) {
 	}
 }
 
-// Reserved calls visit with the usage that moves in flight reserve, move by move, and then publish, before any further
-// change is reported to the Listener: what publish makes visible and what follows add up.
+// Reserved calls visit with the usage that moves in flight reserve, move by
+// move, and then publish, before any further change is reported to the
+// Listener: what publish makes visible and what follows add up.
 func (l *Ledger) Reserved(visit func(node string, by cluster.Amounts), publish func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -175,14 +187,16 @@ func (l *Ledger) Reserved(visit func(node string, by cluster.Amounts), publish f
 	publish()
 }
 
-// Expected returns, by UID, what replacements that landed are expected to use until they are measured.
+// Expected returns, by UID, what replacements that landed are expected to use
+// until they are measured.
 func (l *Ledger) Expected() map[string]cluster.Amounts {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return maps.Clone(l.expected)
 }
 
-// MovesOf returns copies of an owner's moves, those in flight first, oldest first.
+// MovesOf returns copies of an owner's moves, those in flight first, oldest
+// first.
 func (l *Ledger) MovesOf(ownerUID string) []Move {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -197,7 +211,8 @@ func (l *Ledger) MovesOf(ownerUID string) []Move {
 	return moves
 }
 
-// Moving says whether a pod is being moved away, its replacement being there already or not.
+// Moving reports whether a pod is being moved away, its replacement being there
+// already or not.
 func (l *Ledger) Moving(podUID string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -219,7 +234,8 @@ func (l *Ledger) Get(podUID string) (Move, bool) {
 	return Move{}, false
 }
 
-// Moves returns copies of the moves in flight and of the ended ones that are remembered, oldest first.
+// Moves returns copies of the moves in flight and of the ended ones that are
+// remembered, oldest first.
 func (l *Ledger) Moves() (inFlight, ended []Move) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

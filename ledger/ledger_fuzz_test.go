@@ -55,8 +55,9 @@ func play(b *books, rng *rand.Rand, second int) {
 	}
 }
 
-// Whatever happens in whatever order, what the ledger reports as it happens adds up to what it says it reserves, and to
-// nothing once every move has ended. It remembers a bounded number of moves and no pod takes up two.
+// Whatever happens in whatever order, what the ledger reports as it happens
+// adds up to what it says it reserves, and to nothing once every move has
+// ended. It remembers a bounded number of moves and no pod takes up two.
 func TestReservationsAddUp(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 22))
 	for range 300 {
@@ -79,7 +80,8 @@ func TestReservationsAddUp(t *testing.T) {
 	}
 }
 
-// checkReservations compares what the ledger reported with what it says it reserves, and that with its moves.
+// checkReservations compares what the ledger reported with what it says it
+// reserves, and that with its moves.
 func checkReservations(t *testing.T, b *books) {
 	t.Helper()
 	reserved := b.reserved()
@@ -121,7 +123,8 @@ func checkReplacements(t *testing.T, b *books) {
 	}
 }
 
-// The evictor, the extender and the pod watch meet in the ledger at the same time.
+// The evictor, the extender and the pod watch meet in the ledger at the same
+// time.
 func TestLedgerIsSafeForConcurrentUse(t *testing.T) {
 	b := newBooks(Config{SourceAvoidance: time.Minute, KeepEnded: 10})
 	var wait sync.WaitGroup

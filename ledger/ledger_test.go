@@ -55,8 +55,8 @@ func TestMoveLands(t *testing.T) {
 	}
 }
 
-// As many pods of an owner take up moves as moves are in flight, each its own, however often they ask; further ones, of a
-// scale-up, are pods like any other.
+// As many pods of an owner take up moves as moves are in flight, each its own,
+// however often they ask; further ones, of a scale-up, are pods like any other.
 func TestMatchByCount(t *testing.T) {
 	b := newBooks(Config{})
 	b.move(0, web(1))
@@ -77,7 +77,8 @@ func TestMatchByCount(t *testing.T) {
 	}
 }
 
-// After two bookings a replacement is scheduled like any other pod, but still known when it lands.
+// After two bookings a replacement is scheduled like any other pod, but still
+// known when it lands.
 func TestMaxAttempts(t *testing.T) {
 	b := newBooks(Config{})
 	b.move(0, web(1))
@@ -96,7 +97,8 @@ func TestMaxAttempts(t *testing.T) {
 	}
 }
 
-// A replacement that nobody asked about lands as well: that is how absent steering is found out.
+// A replacement that nobody asked about lands as well: that is how absent
+// steering is found out.
 func TestBoundWithoutBeingAsked(t *testing.T) {
 	b := newBooks(Config{})
 	b.move(0, web(1))
@@ -137,7 +139,8 @@ func TestEndsRelease(t *testing.T) {
 	}
 }
 
-// A move is in flight up to its last second: its wait and its time to live until its pod leaves, its time to live from then.
+// A move is in flight up to its last second: its wait and its time to live
+// until its pod leaves, its time to live from then.
 func TestExpireIsExact(t *testing.T) {
 	cases := map[string]struct {
 		leaves int // second; 0 never
@@ -166,7 +169,8 @@ func TestExpireIsExact(t *testing.T) {
 	}
 }
 
-// A scale-down cancels as many moves as pods fewer are wanted, the oldest first and none that has its replacement.
+// A scale-down cancels as many moves as pods fewer are wanted, the oldest first
+// and none that has its replacement.
 func TestCancelOwner(t *testing.T) {
 	b := newBooks(Config{})
 	b.move(0, web(1))
@@ -200,8 +204,8 @@ func TestRecordedAgain(t *testing.T) {
 	}
 }
 
-// A pod evicted by a plugin that measures nothing reserves what it is estimated at once it is booked, and nobody ever
-// expects a replacement to use nothing.
+// A pod evicted by a plugin that measures nothing reserves what it is estimated
+// at once it is booked, and nobody ever expects a replacement to use nothing.
 func TestUnmeasuredMove(t *testing.T) {
 	b := newBooks(Config{})
 	b.move(0, web(1, unmeasured, to("")), web(2, unmeasured, to("")))
@@ -228,8 +232,8 @@ func TestUnmeasuredMove(t *testing.T) {
 	}
 }
 
-// An owner's pods are kept away from where one was moved from, for as long as the policy says and whatever became of the
-// move, unless it was never made.
+// An owner's pods are kept away from where one was moved from, for as long as
+// the policy says and whatever became of the move, unless it was never made.
 func TestAvoid(t *testing.T) {
 	leaves := func(b *books) { b.Leaves("uid-1", at(0)) }
 	after := func(end func(*books)) func(*books) { return func(b *books) { leaves(b); end(b) } }
@@ -275,7 +279,8 @@ func forget(b *books) {
 	b.Expire(at(303))
 }
 
-// Quiet is never true while a request could concern a move, and becomes true again.
+// Quiet is never true while a request could concern a move, and becomes true
+// again.
 func TestQuiet(t *testing.T) {
 	b := newBooks(Config{SourceAvoidance: 10 * time.Minute})
 	if !b.Quiet() {
@@ -296,7 +301,8 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// What a replacement is expected to use is forgotten after two windows, by when it is measured itself.
+// What a replacement is expected to use is forgotten after two windows, by when
+// it is measured itself.
 func TestExpectationsEnd(t *testing.T) {
 	b := newBooks(Config{})
 	b.move(0, web(1))
@@ -342,7 +348,8 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// What others have to know counts as a revision, what is the same again does not; the Listener is told each end once.
+// What others have to know counts as a revision, what is the same again does
+// not; the Listener is told each end once.
 func TestRevisionsAndEnds(t *testing.T) {
 	b := newBooks(Config{})
 	hold := Hold{Reason: "TooManyPending", Since: at(1), Until: at(600)}

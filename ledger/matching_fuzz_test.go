@@ -25,7 +25,8 @@ func (w *world) check() {
 	}
 }
 
-// checkLandings verifies that only pods that left were replaced, and only by pods that came after the move was recorded.
+// checkLandings verifies that only pods that left were replaced, and only by
+// pods that came after the move was recorded.
 func (w *world) checkLandings(b *books) {
 	w.t.Helper()
 	landed := map[string]map[string]bool{} // moved pods by family
@@ -87,7 +88,8 @@ func pairs(b *books) map[attempt]string {
 	return all
 }
 
-// play plays the whole script, checking after each line, and then lets everything run out.
+// play plays the whole script, checking after each line, and then lets
+// everything run out.
 func (w *world) play() {
 	w.t.Helper()
 	defer func() {
@@ -109,8 +111,10 @@ func (w *world) play() {
 	}
 }
 
-// Whatever happens to pods and moves, and in whichever order processes learn of it: no pod replaces two or one of another
-// namespace, what never left is not replaced, what is reserved adds up, and processes that see the same come to the same pairs.
+// Whatever happens to pods and moves, and in whichever order processes learn of
+// it: no pod replaces two or one of another namespace, what never left is not
+// replaced, what is reserved adds up, and processes that see the same come to
+// the same pairs.
 func FuzzMatching(f *testing.F) {
 	f.Add([]byte{0, 1, 0, 0, 2, 0, 0, 5, 0, 7, 0, 9, 0, 9, 12, 14})
 	f.Add([]byte{1, 1, 2, 0, 1, 2, 13, 2, 0, 5, 0, 9, 0, 2, 0, 14, 13})

@@ -16,7 +16,8 @@ type State string
 
 // The states of a move. Intended, Evicted and Booked are in flight.
 const (
-	// Intended: recorded; the eviction is yet to be called, or was and nobody knows the answer.
+	// Intended: recorded; the eviction is yet to be called, or was and nobody
+	// knows the answer.
 	Intended State = "Intended"
 	// Evicted: the pod leaves its node; no replacement has been given one.
 	Evicted State = "Evicted"
@@ -24,7 +25,8 @@ const (
 	Booked State = "Booked"
 	// Landed: the replacement is bound to a node.
 	Landed State = "Landed"
-	// Cancelled: the eviction was refused or failed or never called, or the owner wants no replacement.
+	// Cancelled: the eviction was refused or failed or never called, or the
+	// owner wants no replacement.
 	Cancelled State = "Cancelled"
 	// Expired: no replacement was seen in time.
 	Expired State = "Expired"
@@ -52,7 +54,7 @@ func (s State) rank() int {
 	return 0
 }
 
-// InFlight says whether a move in this state holds a reservation.
+// InFlight reports whether a move in this state holds a reservation.
 func (s State) InFlight() bool { return s.rank() >= 1 && s.rank() <= 3 }
 
 // Intent is what is known of a move before it is made.
@@ -63,55 +65,68 @@ type Intent struct {
 	PodUID       string        `json:"podUID"`
 	Owner        cluster.Owner `json:"owner"`
 	TemplateHash string        `json:"templateHash,omitempty"`
-	// Usage is what the pod was measured at; its replacement is expected to use as much. Zero is not known.
+	// Usage is what the pod was measured at; its replacement is expected to use
+	// as much. Zero is not known.
 	Usage cluster.Amounts `json:"usage"`
 	From  string          `json:"from"`
 	// Pool is the node pool of From; empty for nodes in none.
 	Pool string `json:"pool,omitempty"`
-	// FromUsed is what From was measured at when the move was planned; zero is not known.
+	// FromUsed is what From was measured at when the move was planned; zero is
+	// not known.
 	FromUsed cluster.Amounts `json:"fromUsed"`
-	// To is the planned destination; empty for an eviction by a plugin that plans none.
+	// To is the planned destination; empty for an eviction by a plugin that
+	// plans none.
 	To string `json:"to,omitempty"`
 	// Wait is how long after it was recorded the eviction may be called.
 	Wait time.Duration `json:"wait"`
-	// TTL is how long after its eviction the move may be in flight: the pod's grace period plus a margin.
+	// TTL is how long after its eviction the move may be in flight: the pod's
+	// grace period plus a margin.
 	TTL time.Duration `json:"ttl"`
 }
 
-// Move is an Intent and what became of it. Times are those of the API server's clock, as far as the process knows it.
+// Move is an Intent and what became of it. Times are those of the API server's
+// clock, as far as the process knows it.
 type Move struct {
 	Intent `json:",inline"`
 	State  State `json:"state"`
-	// Node is where usage is reserved or, once Landed, where the replacement is bound.
+	// Node is where usage is reserved or, once Landed, where the replacement is
+	// bound.
 	Node string `json:"node,omitempty"`
-	// Replacement is the UID of the pod that takes the move up, ReplacementName its name; empty until one was seen.
+	// Replacement is the UID of the pod that takes the move up, ReplacementName
+	// its name; empty until one was seen.
 	Replacement     string `json:"replacement,omitempty"`
 	ReplacementName string `json:"replacementName,omitempty"`
-	// Asked says that kube-scheduler asked this process where the replacement may go, Attempts how often it was booked.
+	// Asked says that kube-scheduler asked this process where the replacement
+	// may go, Attempts how often it was booked.
 	Asked    bool `json:"asked,omitempty"`
 	Attempts int  `json:"attempts,omitempty"`
-	// Recorded is when the intent was entered, Evicted when its pod began to leave (zero before), Ended when the move landed,
-	// was cancelled or expired.
+	// Recorded is when the intent was entered, Evicted when its pod began to
+	// leave (zero before), Ended when the move landed, was cancelled or
+	// expired.
 	Recorded time.Time `json:"recorded"`
 	Evicted  time.Time `json:"evicted,omitzero"`
 	Ended    time.Time `json:"ended,omitzero"`
 	// Outcome is what came of a move that landed; nil until it was judged.
 	Outcome *Outcome `json:"outcome,omitempty"`
-	// Surge is nil but for a move whose replacement comes before its pod leaves.
+	// Surge is nil but for a move whose replacement comes before its pod
+	// leaves.
 	Surge *Surge `json:"surge,omitempty"`
 
-	// gone says that the watch has told that the pod leaves. Only that opens a move: what the watch tells, all processes are
-	// told in the same order.
+	// gone says that the watch has told that the pod leaves. Only that opens a
+	// move: what the watch tells, all processes are told in the same order.
 	gone bool
-	// left is when the watch told so, in the ledger's count of what it was told.
+	// left is when the watch told so, in the ledger's count of what it was
+	// told.
 	left int64
-	// late says that this process may have missed how the pod left and its replacement came.
+	// late says that this process may have missed how the pod left and its
+	// replacement came.
 	late bool
-	// guessed says that the replacement is one that kube-scheduler asked about before the watch told of it.
+	// guessed says that the replacement is one that kube-scheduler asked about
+	// before the watch reported it.
 	guessed bool
 }
 
-// InFlight says whether the move still holds a reservation.
+// InFlight reports whether the move still holds a reservation.
 func (m *Move) InFlight() bool { return m.State.InFlight() }
 
 // Expires is when the move is given up.
@@ -122,7 +137,8 @@ func (m *Move) Expires() time.Time {
 	return m.Evicted.Add(m.TTL)
 }
 
-// open says whether a pod that is created now may be the move's replacement: its pod leaves, or its Deployment is scaled up.
+// open reports whether a pod that is created now may be the move's replacement:
+// its pod leaves, or its Deployment is scaled up.
 func (m *Move) open() bool {
 	if m.taken() || !m.InFlight() {
 		return false
@@ -133,11 +149,14 @@ func (m *Move) open() bool {
 // taken says that the move has its replacement for good.
 func (m *Move) taken() bool { return m.Replacement != "" && !m.guessed }
 
-// measured says whether the move knows what its pod used; nothing is not known to be used by any pod.
+// measured reports whether the move knows what its pod used; nothing is not
+// known to be used by any pod.
 func (m *Move) measured() bool { return m.Usage != cluster.Amounts{} }
 
-// takes says whether a pod may be this move's replacement: of the same owner and template, and for a StatefulSet's of the
-// same name. Controllers make pods in their own namespace only; who may make pods in another one can name any owner.
+// takes reports whether a pod may be this move's replacement: of the same owner
+// and template, and for a StatefulSet's of the same name. Controllers make pods
+// in their own namespace only; who may make pods in another one can name any
+// owner.
 func (m *Move) takes(pod *Pod) bool { return m.open() && m.mayTake(pod) }
 
 // mayTake says the same of a pod that is to be bound later than the move opens.
@@ -154,10 +173,11 @@ func (m *Move) mayTake(pod *Pod) bool {
 	return m.Owner.Kind != "StatefulSet" || m.Pod == pod.Name
 }
 
-// Surging says whether a Deployment may still be scaled up for the move.
+// Surging reports whether a Deployment may still be scaled up for the move.
 func (m *Move) Surging() bool { return m.Surge != nil && !m.Surge.Done }
 
-// SurgeFailed says whether a Deployment was scaled up for the move, or was about to be, and the pod stayed.
+// SurgeFailed reports whether a Deployment was scaled up for the move, or was
+// about to be, and the pod stayed.
 func (m *Move) SurgeFailed() bool { return m.Surge != nil && m.Surge.Done && m.Evicted.IsZero() }
 
 // vacate takes the replacement from a move.
@@ -165,22 +185,25 @@ func (m *Move) vacate() {
 	m.Replacement, m.ReplacementName, m.Attempts, m.guessed = "", "", 0, false
 }
 
-// take gives a move its replacement, in place of one that was guessed.
+// take gives a move its replacement, instead of one that was guessed.
 func (m *Move) take(pod *Pod) {
 	m.vacate()
 	m.Replacement, m.ReplacementName = pod.UID, pod.Name
 }
 
-// clockSlack is by how much times of different clocks may differ that are said to be the same: the API server's are whole
-// seconds, and a process knows its clock to about two.
+// clockSlack is by how much times of different clocks may differ that are said
+// to be the same: the API server's are whole seconds, and a process knows its
+// clock to about two.
 const clockSlack = 3 * time.Second
 
-// Surge says that a Deployment is scaled up for a move, so that the replacement comes before the pod leaves. A Surge is
-// never changed; a Move is given another one.
+// Surge says that a Deployment is scaled up for a move, so that the replacement
+// comes before the pod leaves. A Surge is never changed; a Move is given
+// another one.
 type Surge struct {
 	// Deployment is in the namespace of the move.
 	Deployment string `json:"deployment"`
-	// Replicas is how many pods it wanted before, and is to want again; it is scaled to one more.
+	// Replicas is how many pods it wanted before, and is to want again; it is
+	// scaled to one more.
 	Replicas int32 `json:"replicas"`
 	// Done says that nothing is left to be scaled back.
 	Done bool `json:"done,omitempty"`
@@ -202,13 +225,15 @@ type Outcome struct {
 	Judged time.Time `json:"judged"`
 	// Planned: the replacement is where the plan said.
 	Planned bool `json:"planned"`
-	// SourceCooler: the source uses less than when the move was planned, or is not hot any more.
+	// SourceCooler: the source uses less than when the move was planned, or is
+	// not hot any more.
 	SourceCooler bool `json:"sourceCooler"`
-	// DestinationUnder: the node of the replacement is not above its evict line.
+	// DestinationUnder: the node of the replacement is not above its evict
+	// line.
 	DestinationUnder bool `json:"destinationUnder"`
 	// Healthy: the replacement is ready and has not restarted.
 	Healthy bool `json:"healthy"`
 }
 
-// Helped says whether the move was worth its eviction.
+// Helped reports whether the move was worth its eviction.
 func (o *Outcome) Helped() bool { return o.SourceCooler && o.DestinationUnder && o.Healthy }

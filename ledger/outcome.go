@@ -6,18 +6,21 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// OutcomeFacts are what a move that landed is judged by, some time after. A move whose source is not measured now, though it
-// is there, is better judged later.
+// OutcomeFacts are what a move that landed is judged by, some time after. A
+// move whose source is not measured now, though it is there, is better judged
+// later.
 type OutcomeFacts struct {
 	// Now becomes the time of the judgement.
 	Now time.Time
 	// Exists, Ready and Restarts are those of the replacement.
 	Exists, Ready bool
 	Restarts      int
-	// SourceUsed is what the source uses now, zero where it is gone or not measured; SourceHot says that it is hot.
+	// SourceUsed is what the source uses now, zero where it is gone or not
+	// measured; SourceHot says that it is hot.
 	SourceUsed cluster.Amounts
 	SourceHot  bool
-	// DestinationOver says that the node of the replacement is above its evict line.
+	// DestinationOver says that the node of the replacement is above its evict
+	// line.
 	DestinationOver bool
 }
 
@@ -28,14 +31,16 @@ func Assess(move Move, facts OutcomeFacts) Outcome {
 		Planned:          move.To != "" && move.Node == move.To,
 		SourceCooler:     !facts.SourceHot || move.relieved(facts.SourceUsed),
 		DestinationUnder: !facts.DestinationOver,
-		// A replacement that was deleted since, as by a scale-down, says nothing against the move.
+		// A replacement that was deleted since, as by a scale-down, says
+		// nothing against the move.
 		Healthy: !facts.Exists || facts.Ready && facts.Restarts <= 0,
 	}
 }
 
-// relieved says whether the source uses less than when the move was planned: by at least half of what the pod used, in the
-// resource of which the pod used the largest share, because other pods come and go meanwhile. What is not known relieves
-// nobody.
+// relieved reports whether the source uses less than when the move was planned:
+// by at least half of what the pod used, in the resource of which the pod used
+// the largest share, because other pods come and go meanwhile. What is not
+// known relieves nobody.
 func (m *Move) relieved(sourceUsed cluster.Amounts) bool {
 	largest, relieved := 0.0, false
 	for r, moved := range m.Usage {

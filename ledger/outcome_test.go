@@ -9,8 +9,9 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// What is made of a move of a pod with 2,200 milli-cores and 1 GiB off a node with 9,000 and 20 GiB. The facts of each
-// case differ from those of a move that helped in one thing.
+// What is made of a move of a pod with 2,200 milli-cores and 1 GiB off a node
+// with 9,000 and 20 GiB. The facts of each case differ from those of a move
+// that helped in one thing.
 func TestAssess(t *testing.T) {
 	const gib = 1 << 30
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

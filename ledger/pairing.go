@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// settle returns the move that a pod replaces now that the watch has told of it, whichever was guessed before.
+// settle returns the move that a pod replaces now that the watch has reported
+// it, whichever was guessed before.
 func (b *book) settle(pod *Pod) *Move {
 	guess := b.replacing(pod.UID)
 	if guess == nil || !guess.guessed {
@@ -28,7 +29,8 @@ func (b *book) settle(pod *Pod) *Move {
 	return move
 }
 
-// pair returns the move that a pod replaces, giving it one if it has none and may.
+// pair returns the move that a pod replaces, giving it one if it has none and
+// may.
 func (b *book) pair(pod *Pod) *Move {
 	if pod.UID == "" || pod.OwnerUID == "" {
 		return nil
@@ -48,7 +50,8 @@ func (b *book) pair(pod *Pod) *Move {
 	return nil
 }
 
-// guess returns the oldest move without a replacement that a pod may be for, of those whose pods are evicted if there is one.
+// guess returns the oldest move without a replacement that a pod may be for, of
+// those whose pods are evicted if there is one.
 func (b *book) guess(pod *Pod) *Move {
 	var guess *Move
 	for _, move := range b.inFlight {
@@ -63,7 +66,8 @@ func (b *book) guess(pod *Pod) *Move {
 	return guess
 }
 
-// pass remembers that a pod is no replacement, as long as it could be taken for one.
+// pass remembers that a pod is no replacement, as long as it could be taken for
+// one.
 func (b *book) pass(pod *Pod, node string) {
 	if !b.concerns(pod.OwnerUID) {
 		return
@@ -77,8 +81,9 @@ func (b *book) pass(pod *Pod, node string) {
 	b.passed[pod.UID] = known
 }
 
-// boundBefore takes in a pod that was bound before its move was known. What was seen to come while a move was known is
-// settled, so only moves that came late look back.
+// boundBefore takes in a pod that was bound before its move was known. What was
+// seen to come while a move was known is settled, so only moves that came late
+// look back.
 func (b *book) boundBefore(pod *Pod, node string, now time.Time) {
 	move := b.replacing(pod.UID)
 	if _, passed := b.passed[pod.UID]; move == nil && !passed && !b.landed(pod.UID) {
@@ -95,7 +100,8 @@ func (b *book) boundBefore(pod *Pod, node string, now time.Time) {
 	}
 }
 
-// takeOver gives a move the first pod that came after its pod left and replaces nothing.
+// takeOver gives a move the first pod that came after its pod left and replaces
+// nothing.
 func (b *book) takeOver(move *Move, now time.Time) {
 	if !move.gone || move.Surging() {
 		return

@@ -155,7 +155,8 @@ func TestSurge(t *testing.T) {
 	}
 }
 
-// A pod that comes between the landing of a replacement and the end of its surge is looked at, as long as that takes.
+// A pod that comes between the landing of a replacement and the end of its
+// surge is looked at, as long as that takes.
 func TestSurgeIsNotQuiet(t *testing.T) {
 	b := newBooks(Config{})
 	b.Record(at(0), web(1))
@@ -186,7 +187,8 @@ func TestSurgeFailed(t *testing.T) {
 	}
 }
 
-// What another process learns of a surge, as a separate extender and as the next to evict.
+// What another process learns of a surge, as a separate extender and as the
+// next to evict.
 func TestSurgeIsFollowed(t *testing.T) {
 	leader, follower := newBooks(Config{}), newBooks(Config{})
 	adopt := func(second int) Move {
@@ -222,7 +224,8 @@ func TestSurgeIsFollowed(t *testing.T) {
 	}
 }
 
-// The next process to evict finds what the last one left, whatever had become of the move.
+// The next process to evict finds what the last one left, whatever had become
+// of the move.
 func TestSurgeIsInherited(t *testing.T) {
 	cases := map[string]func(*books){
 		"in flight": func(*books) {},

@@ -9,15 +9,17 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// world is a cluster of few owners, with the ledger of the process that evicts and those of two that follow it. All of them
-// see pods come and go in the same order; each follower is asked by a kube-scheduler of its own.
+// world is a cluster of few owners, with the ledger of the process that evicts
+// and those of two that follow it. All of them see pods come and go in the same
+// order; each follower is asked by a kube-scheduler of its own.
 type world struct {
 	t      *testing.T
 	script []byte
 	second int
 	made   int
 	pods   []*inhabitant
-	// left counts the pods of each family that began to leave, evicted or by themselves.
+	// left counts the pods of each family that began to leave, evicted or by
+	// themselves.
 	left       map[string]int
 	leader     *books
 	followers  [2]*books
@@ -30,13 +32,15 @@ type world struct {
 type inhabitant struct {
 	Pod
 	node string
-	// untold: the watch has not told of it yet, though kube-scheduler may ask about it.
+	// untold: the watch has not reported it yet, though kube-scheduler may ask
+	// about it.
 	untold bool
 	// evicted: the API server lets it leave; leaving: the watch has told so.
 	evicted, leaving bool
 }
 
-// family are the pods that may replace each other: those of an owner in one namespace, as other namespaces may forge it.
+// family are the pods that may replace each other: those of an owner in one
+// namespace, as other namespaces may forge it.
 func (p *Pod) family() string { return p.Namespace + "/" + p.OwnerUID }
 
 var (
@@ -97,7 +101,8 @@ func (w *world) create(owner int) *inhabitant {
 	return pod
 }
 
-// pick takes a pod off the script, of those that are wanted; nil if there is none.
+// pick takes a pod off the script, of those that are wanted; nil if there is
+// none.
 func (w *world) pick(wanted func(*inhabitant) bool) *inhabitant {
 	var some []*inhabitant
 	for _, pod := range w.pods {
@@ -178,8 +183,9 @@ func (w *world) step() {
 	}
 }
 
-// record enters moves of up to three pods. In a world that announces, those who answer kube-scheduler know at once, and no
-// pod is so young that clocks could tell it wrong.
+// record enters moves of up to three pods. In a world that announces, those who
+// answer kube-scheduler know at once, and no pod is so young that clocks could
+// tell it wrong.
 func (w *world) record() {
 	if w.announcing {
 		w.second += 1 + int(clockSlack/time.Second)
@@ -204,7 +210,8 @@ func (w *world) record() {
 	}
 }
 
-// evict lets the API server accept an eviction, which the leader knows before the watch tells.
+// evict lets the API server accept an eviction, which the leader knows before
+// the watch tells.
 func (w *world) evict() {
 	if pod := w.pick(func(p *inhabitant) bool { return bound(p) && w.leader.Moving(p.UID) }); pod != nil {
 		w.count(pod)
@@ -213,7 +220,8 @@ func (w *world) evict() {
 	}
 }
 
-// leave lets the watch tell that a pod leaves, of those that are to be moved or of all.
+// leave lets the watch tell that a pod leaves, of those that are to be moved or
+// of all.
 func (w *world) leave(moved bool) {
 	pod := w.pick(func(p *inhabitant) bool { return bound(p) && (!moved || w.leader.Moving(p.UID)) })
 	if pod == nil {
@@ -251,7 +259,8 @@ func (w *world) remove() {
 	}
 }
 
-// ask lets kube-scheduler ask one follower about a pod, even about one that is bound.
+// ask lets kube-scheduler ask one follower about a pod, even about one that is
+// bound.
 func (w *world) ask() {
 	k := w.next(len(w.followers))
 	follower := w.followers[k]
@@ -299,7 +308,8 @@ func (w *world) cancel() {
 	}
 }
 
-// publish lets the followers read what the leader writes now, or what it wrote before.
+// publish lets the followers read what the leader writes now, or what it wrote
+// before.
 func (w *world) publish() {
 	document := w.leader.Export()
 	if len(w.written) > 0 && !w.announcing && w.next(4) == 0 {

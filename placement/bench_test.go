@@ -121,8 +121,8 @@ func BenchmarkFitsOneMoreNode(b *testing.B) {
 	}
 }
 
-// BenchmarkPlan empties 10 % of the nodes of 7 pods each: for each pod the nodes
-// are asked in turn, from a new place each time, until one takes it.
+// BenchmarkPlan empties 10 % of the nodes of 7 pods each: for each pod the
+// nodes are asked in turn, from a new place each time, until one takes it.
 func BenchmarkPlan(b *testing.B) {
 	all := kinds()
 	all["mixed"] = mixed

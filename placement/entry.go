@@ -7,7 +7,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// world is one of the two states of the cluster that a replacement is judged in.
+// world is one of the two states of the cluster that a replacement is judged
+// in.
 type world int
 
 const (
@@ -106,9 +107,9 @@ type group struct {
 //
 // What the plugins ask for is fixed by their code: PodTopologySpread reads the
 // nodes, of which one of each domain says as much as all where labels alone
-// decide, and the pods its selectors match, InterPodAffinity the nodes with pods
-// that its terms match and those with pods whose anti-affinity terms match the
-// incoming pod, VolumeRestrictions whether a claim is in use.
+// decide, and the pods its selectors match, InterPodAffinity the nodes with
+// pods that its terms match and those with pods whose anti-affinity terms match
+// the incoming pod, VolumeRestrictions whether a claim is in use.
 type lens struct {
 	// epoch counts focusings. Pods that a view holds from an earlier one are
 	// out of date, which saves clearing all views each time.

@@ -5,9 +5,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// Fits says whether kube-scheduler's filters accept a replacement of the pod on
-// the node, once with the pod removed and once with it still terminating, both
-// with the session's moves applied.
+// Fits reports whether kube-scheduler's filters accept a replacement of the pod
+// on the node, once with the pod removed and once with it still terminating,
+// both with the session's moves applied.
 func (s *Session) Fits(pod *v1.Pod, node string) Result {
 	p, n, err := s.lookUp(pod, node)
 	if err != nil {
@@ -30,7 +30,7 @@ func (s *Session) Fits(pod *v1.Pod, node string) Result {
 	return v
 }
 
-// worldsDiffer says whether the second world can bring another result.
+// worldsDiffer reports whether the second world can bring another result.
 func (s *Session) worldsDiffer(n *nodeEntry) bool {
 	t := s.last.template.like
 	return !t.shared || len(t.affinity) > 0 || len(t.anti) > 0 || n.differs() || n == s.last.pod.node

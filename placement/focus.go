@@ -65,8 +65,8 @@ func domainOf(labels map[string]string, keys []string) (domain string, ok bool) 
 	return values.String(), true
 }
 
-// focus brings into view the pods that count for the template in a world. Spread
-// constraints are judged in the world gone only.
+// focus brings into view the pods that count for the template in a world.
+// Spread constraints are judged in the world gone only.
 func (s *snapshot) focus(t *template, w world) {
 	l := s.lens
 	l.blur()

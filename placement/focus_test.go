@@ -7,8 +7,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// One node stands for the others of its domain only where they count alike. Of zone-0, which has no matching pod, one node in
-// eight is like no other: whatever a result turns on, it is what the plugins say when they read every node.
+// One node stands for the others of its domain only where they count alike. Of
+// zone-0, which has no matching pod, one node in eight is like no other:
+// whatever a result turns on, it is what the plugins say when they read every
+// node.
 func TestResultsWhereNodesOfOneDomainDiffer(t *testing.T) {
 	first := func(i int) bool { return i == 0 }
 	others := func(i int) bool { return i > 0 }

@@ -19,8 +19,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 )
 
-// InitMetrics creates kube-scheduler's process-wide metrics, which its framework
-// reads, once and without registering them.
+// InitMetrics creates kube-scheduler's process-wide metrics, which its
+// framework reads, once and without registering them.
 var InitMetrics = sync.OnceFunc(metrics.InitMetrics)
 
 // filterNames are the filters of the default profile in its order, cheap ones

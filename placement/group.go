@@ -66,7 +66,7 @@ func (g *group) shareRequests(pod *v1.Pod) *fwk.PodResource {
 }
 
 // replacementRequests returns what the pod's replacement requests: the same as
-// the pod, unless that is counted with what its status tells of a resize or of
+// the pod, unless that is counted with what its status reports a resize or of
 // claims, which the replacement begins without.
 func (p *podEntry) replacementRequests(replacement *v1.Pod) *fwk.PodResource {
 	if countedBySpec(p.pod) {
@@ -81,7 +81,7 @@ func countedBySpec(pod *v1.Pod) bool {
 		statusesAgree(pod.Spec.InitContainers, pod.Status.InitContainerStatuses)
 }
 
-// statusesAgree says whether every container that tells of resources tells of
+// statusesAgree reports whether every container that reports resources reports
 // those that it was created with.
 func statusesAgree(containers []v1.Container, statuses []v1.ContainerStatus) bool {
 	for i := range statuses {
@@ -128,8 +128,8 @@ func (g *group) remove(p *podEntry) {
 	g.members = g.members[:last]
 }
 
-// countsAlike says whether a newer version of the pod adds up to the same on its
-// node and is in the same group, as when only its status has changed.
+// countsAlike reports whether a newer version of the pod adds up to the same on
+// its node and is in the same group, as when only its status has changed.
 func (p *podEntry) countsAlike(newer *v1.Pod) bool {
 	return p.group.holds(newer) && p.group.shareRequests(newer) == p.requests &&
 		slices.Equal(util.GetHostPorts(p.pod), util.GetHostPorts(newer)) &&

@@ -95,8 +95,8 @@ func (x *podIndex) insertAnti(t antiTerm) {
 	}
 }
 
-// demanded returns a label key and the values of which a pod must have one to be
-// matched, or an empty key when the selector has no such requirement.
+// demanded returns a label key and the values of which a pod must have one to
+// be matched, or an empty key when the selector has no such requirement.
 func demanded(selector labels.Selector) (string, []string) {
 	requirements, _ := selector.Requirements()
 	for i := range requirements {

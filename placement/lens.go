@@ -39,7 +39,7 @@ func (l *lens) Get(nodeName string) (fwk.NodeInfo, error) {
 	return nil, fmt.Errorf("looking up node %q: not available to filters", nodeName)
 }
 
-// IsPVCUsedByPods says whether a pod uses the claim "namespace/name".
+// IsPVCUsedByPods reports whether a pod uses the claim "namespace/name".
 func (l *lens) IsPVCUsedByPods(key string) bool {
 	return slices.ContainsFunc(l.claims[key], func(p *podEntry) bool { return p.visible(l.world) })
 }
@@ -69,7 +69,7 @@ func (v *nodeView) GetPodsWithRequiredAntiAffinity() []fwk.PodInfo {
 	return v.anti
 }
 
-// addPod brings a pod into focus and says whether it is the node's first.
+// addPod brings a pod into focus and reports whether it is the node's first.
 func (v *nodeView) addPod(p *podEntry) bool {
 	first := v.podsEpoch != v.lens.epoch
 	if first {

@@ -94,7 +94,7 @@ func (n *nodeEntry) sum(w world, except *podEntry) *framework.NodeInfo {
 	return info
 }
 
-// differs says whether the node is not the same in both worlds.
+// differs reports whether the node is not the same in both worlds.
 func (n *nodeEntry) differs() bool { return n.overlay != nil && n.overlay.left > 0 }
 
 // rebuild drops the pods that have left and computes the sums anew. Sums are

@@ -67,7 +67,7 @@ func New(ctx context.Context, cfg Config) (*Filters, error) {
 	}, nil
 }
 
-// HasSynced says whether the plugins' own caches have caught up with the
+// HasSynced reports whether the plugins' own caches have caught up with the
 // informers, which is to be waited for once after the informers have synced.
 func (f *Filters) HasSynced() bool {
 	for _, done := range f.synced {

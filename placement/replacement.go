@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// replacementOf returns the pod that the controller will create in place of
+// replacementOf returns the pod that the controller will create instead of
 // this one, as kube-scheduler will see it: nothing that the old pod acquired
 // after its creation.
 func replacementOf(pod *v1.Pod) *v1.Pod {
@@ -23,14 +23,14 @@ func replacementOf(pod *v1.Pod) *v1.Pod {
 	return r
 }
 
-// isStateful says whether the pod is recreated only after it is gone.
+// isStateful reports whether the pod is recreated only after it is gone.
 func isStateful(pod *v1.Pod) bool {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	return owner != nil && owner.Kind == "StatefulSet"
 }
 
-// isShareable says whether pods with an equal spec get equal results. That is
-// not so for pods with volumes or claims of their own.
+// isShareable reports whether pods with an equal spec get equal results. That
+// is not so for pods with volumes or claims of their own.
 func isShareable(spec *v1.PodSpec, dynamicResources bool) bool {
 	if len(spec.ResourceClaims) > 0 {
 		return false
@@ -44,7 +44,7 @@ func isShareable(spec *v1.PodSpec, dynamicResources bool) bool {
 	return !dynamicResources || !requestsExtended(spec)
 }
 
-// isPlain says whether no filter looks at a volume of this kind.
+// isPlain reports whether no filter looks at a volume of this kind.
 func isPlain(v *v1.VolumeSource) bool {
 	return v.ConfigMap != nil || v.Secret != nil || v.Projected != nil || v.DownwardAPI != nil ||
 		v.EmptyDir != nil || v.HostPath != nil || v.NFS != nil || v.Image != nil

@@ -19,7 +19,8 @@ import (
 
 // newResourceManager gives the plugins their view of claims, slices and device
 // classes, or an empty one where the cluster has no such API. The functions it
-// returns say whether the handlers behind it have caught up with the informers.
+// returns report whether the handlers behind it have caught up with the
+// informers.
 func newResourceManager(ctx context.Context, cfg Config, factory informers.SharedInformerFactory) (fwk.SharedDRAManager, []cache.InformerSynced, error) {
 	if !cfg.DynamicResources {
 		return noResources{}, nil, nil

@@ -119,7 +119,8 @@ func (s *snapshot) syncPods(pods []*v1.Pod) (bad int) {
 	return bad
 }
 
-// syncPod says whether the pod is now in the snapshot and was not listed before.
+// syncPod reports whether the pod is now in the snapshot and was not listed
+// before.
 func (s *snapshot) syncPod(pod *v1.Pod) bool {
 	if pod.Spec.NodeName == "" || pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed {
 		return false

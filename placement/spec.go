@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// sameSpec says whether the filters see no difference between two shareable
+// sameSpec reports whether the filters see no difference between two shareable
 // specs of pods in the same group. Specs of one controller's pods usually share
 // their parts, which makes most comparisons one of pointers.
 func sameSpec(a, b *v1.PodSpec) bool {

@@ -24,7 +24,8 @@ type template struct {
 	spread, affinity, anti []*group
 	groups                 map[*group]struct{} // all of these
 	spreads                bool                // has constraints that filter
-	// domains are the topology keys of those constraints where nothing else says which nodes count, else nil.
+	// domains are the topology keys of those constraints where nothing else
+	// says which nodes count, else nil.
 	domains []string
 	// subtractable: a state without one pod may be derived from the state with
 	// it through the plugins' RemovePod.
@@ -37,7 +38,7 @@ type template struct {
 	version uint64    // of the groups, when base was computed
 }
 
-// plain says whether the filters see nothing of the replacement but what
+// plain reports whether the filters see nothing of the replacement but what
 // sameSpec compares: whatever labels such pods have, they get equal results.
 func (t *template) plain() bool {
 	return t.shared && t.refused == nil && len(t.groups) == 0 && podAffinity(t.replacement) == nil &&

@@ -58,7 +58,8 @@ var (
 	someDurations = []time.Duration{
 		time.Minute, 20 * time.Minute, 59*time.Minute + 30*time.Second, time.Hour, 8 * time.Hour, 24 * time.Hour, 50 * time.Hour, 168 * time.Hour,
 	}
-	// changedDays are near the days of 2026 on which clocks are changed somewhere.
+	// changedDays are near the days of 2026 on which clocks are changed
+	// somewhere.
 	changedDays = []time.Time{
 		time.Date(2026, 3, 8, 0, 0, 0, 0, time.UTC), time.Date(2026, 3, 29, 0, 0, 0, 0, time.UTC),
 		time.Date(2026, 4, 5, 0, 0, 0, 0, time.UTC), time.Date(2026, 9, 6, 0, 0, 0, 0, time.UTC),
@@ -79,7 +80,8 @@ func somePeriods(r *rand.Rand, most int) []Period {
 	return periods
 }
 
-// What a Calendar says is what one finds who watches the clocks minute by minute.
+// What a Calendar says is what one finds who watches the clocks minute by
+// minute.
 func TestCalendarAgreesWithAClockWatcher(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 2026))
 	for n := range 120 {
@@ -140,8 +142,8 @@ func watchAny(t *testing.T, periods []Period, from time.Time, span time.Duration
 		}
 		var due time.Time
 		for now := from.Add(-p.Duration.Duration).Truncate(time.Minute); now.Before(from.Add(span)); now = now.Add(time.Minute) {
-			// It begins if it was due since the clock was looked at last, or is due
-			// at what it shows now.
+			// It begins if it was due since the clock was looked at last, or is
+			// due at what it shows now.
 			before, wall := shown(now.Add(-time.Minute)), shown(now)
 			if wall.Before(before) {
 				before, due = wall.Add(-time.Minute), time.Time{}

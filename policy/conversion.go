@@ -3,16 +3,16 @@ package policy
 import "k8s.io/apimachinery/pkg/util/validation/field"
 
 // Converter returns what a document of an earlier system means today, or
-// everything that is wrong with it. It returns nothing for a document of no form
-// that it knows.
+// everything that is wrong with it. It returns nothing for a document of no
+// form that it knows.
 type Converter func(object map[string]any) (*Conversion, field.ErrorList)
 
 // Conversion is what one document of an earlier system means today.
 type Conversion struct {
 	// Format names the earlier form.
 	Format string
-	// Object is the document in today's form, as a JSON tree: maps, slices,
-	// strings, bools and json.Number.
+	// Object is the document in the current format, as a JSON tree: maps,
+	// slices, strings, bools and json.Number.
 	Object map[string]any
 	// Notes say what changed on the way, in the order of the earlier document.
 	Notes []Note

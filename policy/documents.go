@@ -72,8 +72,8 @@ func isMarker(line []byte) bool {
 	return len(rest) == 0 || rest[0] == ' ' || rest[0] == '\t' || rest[0] == '\n'
 }
 
-// mapping returns the document as a mapping, nil if it is nothing but blank lines
-// and comments, or what is wrong with it.
+// mapping returns the document as a mapping, nil if it is nothing but blank
+// lines and comments, or what is wrong with it.
 func (d document) mapping() (map[string]any, []string) {
 	tree, problems := d.parse()
 	if len(problems) > 0 || tree == nil {
@@ -89,7 +89,7 @@ func (d document) mapping() (map[string]any, []string) {
 // parse returns the document as a generic tree, whose numbers are json.Number,
 // or what is wrong with its YAML, one problem per line.
 func (d document) parse() (tree any, problems []string) {
-	// Blank lines in place of the documents before make the parser's line
+	// Blank lines instead of the documents before make the parser's line
 	// numbers those of the file.
 	padded := append(bytes.Repeat([]byte("\n"), d.startLine), d.text...)
 	asJSON, err := yaml.YAMLToJSONStrict(padded)

@@ -24,8 +24,8 @@ const maxProblems = 50
 // maxProblemBytes bounds one problem, which may repeat what the file says.
 const maxProblemBytes = 2000
 
-// NewError returns an Error of the first problems, each on a line of its own; of
-// more it tells the number.
+// NewError returns an Error of the first problems, each on a line of its own;
+// of more it tells the number.
 func NewError(fileName string, problems []string) *Error {
 	e := &Error{File: fileName}
 	for i, problem := range problems {
@@ -38,8 +38,8 @@ func NewError(fileName string, problems []string) *Error {
 	return e
 }
 
-// oneLine takes out of a problem what would end its line or move the cursor, and
-// the middle of one that is too long.
+// oneLine takes out of a problem what would end its line or move the cursor,
+// and the middle of one that is too long.
 func oneLine(problem string) string {
 	if len(problem) > maxProblemBytes {
 		half := maxProblemBytes / 2

@@ -31,19 +31,19 @@ type Levels struct {
 	Leave *float64 `json:"leave,omitempty"`
 }
 
-// MetricLines are the lines of one metric. Their order is low < reject,
-// reject + minGapPercent <= evict and low < leave <= evict; where less is worse
-// all is reversed. cpu and memory have all four levels, in percent of
-// allocatable, and those that are not given their defaults. memory.available is
-// in percent of capacity, a pressure in percent of the time, any other metric in
-// its own unit; of these any levels may be given, and only those are lines.
+// MetricLines are the lines of one metric. Their order is low < reject, reject
+// + minGapPercent <= evict and low < leave <= evict; where less is worse all is
+// reversed. cpu and memory have all four levels, in percent of allocatable, and
+// those that are not given their defaults. memory.available is in percent of
+// capacity, a pressure in percent of the time, any other metric in its own
+// unit; of these any levels may be given, and only those are lines.
 type MetricLines struct {
 	Levels `json:",inline"`
 
-	// Deviation makes the levels of cpu or memory distances from the mean of the
-	// nodes of the pool, weighted by their size, in percent points: low lies
-	// below the mean, the others above it. Levels that are not given then have
-	// other defaults.
+	// Deviation makes the levels of cpu or memory distances from the mean of
+	// the nodes of the pool, weighted by their size, in percentage points: low
+	// lies below the mean, the others above it. Levels that are not given then
+	// have other defaults.
 	Deviation bool `json:"deviation"`
 	// Windows are judged as well, beside those of hot.windows: by the levels
 	// given here and, where one is absent, by the metric's own. Names are those
@@ -60,11 +60,11 @@ type NodePool struct {
 	// Name tells pools apart, in output and metrics: 1 to 63 letters, digits,
 	// and between them '-', '_' or '.'. Required.
 	Name string `json:"name"`
-	// Selector picks the nodes by their labels: matchLabels, matchExpressions or
-	// both. Required.
+	// Selector picks the nodes by their labels: matchLabels, matchExpressions
+	// or both. Required.
 	Selector metav1.LabelSelector `json:"selector"`
-	// Lines are laid over the lines of the policy, metric by metric and level by
-	// level. Thresholds of RealUsageLowNodeUtilization do not reach them.
+	// Lines are laid over the lines of the policy, metric by metric and level
+	// by level. Thresholds of RealUsageLowNodeUtilization do not reach them.
 	Lines Lines `json:"lines"`
 }
 
@@ -103,7 +103,7 @@ func (m MetricLines) hasEvict() bool {
 	return m.any(func(l Levels) bool { return l.Evict != nil })
 }
 
-// any says whether the metric's own levels or those of a window are so.
+// any reports whether the metric's own levels or those of a window are so.
 func (m MetricLines) any(so func(Levels) bool) bool {
 	if so(m.Levels) {
 		return true

@@ -33,7 +33,7 @@ type File struct {
 	Name string
 	// Load is the LoadPolicy, with defaults where the file is silent.
 	Load LoadPolicy
-	// SourcesGiven says whether the file has usage.sources; if not, the
+	// SourcesGiven reports whether the file has usage.sources; if not, the
 	// DeschedulerPolicy's metricsProviders may say where usage is.
 	SourcesGiven bool
 	// Descheduler is the DeschedulerPolicy document as it stands in the file,
@@ -43,10 +43,11 @@ type File struct {
 	Converted []Conversion
 }
 
-// Load reads a policy file: YAML documents, at most one DeschedulerPolicy and at
-// most one LoadPolicy, whose sources are of these kinds; converters bring documents of earlier systems into these
-// forms first. fileName is used in messages only. The error, if any, is an *Error
-// that holds every mistake found.
+// Load reads a policy file: YAML documents, at most one DeschedulerPolicy and
+// at most one LoadPolicy, whose sources are of these kinds; converters bring
+// documents of earlier systems into these forms first. fileName is used in
+// messages only. The error, if any, is an *Error that holds every mistake
+// found.
 func Load(fileName string, data []byte, kinds source.Kinds, converters ...Converter) (*File, error) {
 	l := loader{kinds: kinds, file: File{Name: fileName, Load: Default(kinds)}, seen: map[documentType]int{}}
 	docs, problems := split(data)
@@ -109,7 +110,8 @@ func (l *loader) read(doc document, converters []Converter) {
 	l.seen[found] = line
 }
 
-// convert returns a document in today's form, or no object and the problems.
+// convert returns a document in the current format, or no object and the
+// problems.
 func (l *loader) convert(doc document, object map[string]any, converters []Converter) (document, map[string]any) {
 	for _, convert := range converters {
 		converted, errs := convert(object)

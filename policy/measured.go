@@ -5,8 +5,9 @@ import "github.com/evenkeel/evenkeel/usage"
 // Formula is how measured usage becomes a score.
 type Formula string
 
-// The formulas. u is a term's usage in percent of capacity, w its weight; scores
-// are 0 to 100. kube-scheduler is told a tenth of them, without the remainder.
+// The formulas. u is a term's usage in percent of capacity, w its weight;
+// scores are 0 to 100. kube-scheduler is told a tenth of them, without the
+// remainder.
 const (
 	// FormulaCrane is the weighted mean of what is free,
 	// less ten for each point of the hot value. A term that is not known adds
@@ -14,8 +15,8 @@ const (
 	//
 	//	score = int(sum (100-u)*w / sum w) - 10*hot    at least 0
 	FormulaCrane Formula = "Crane"
-	// FormulaMemoryLoad is what is free of the
-	// only term, cut to a whole percent, in steps of ten; 10 where it is not known.
+	// FormulaMemoryLoad is what is free of the only term, cut to a whole
+	// percent, in steps of ten; 10 where it is not known.
 	//
 	//	score = 10 * int((100-int(u))/10)
 	FormulaMemoryLoad Formula = "MemoryLoad"
@@ -28,15 +29,16 @@ const (
 )
 
 // MeasuredScoring judges nodes by single measured windows, as earlier systems
-// did, in place of predicted usage. Pods that come between two samples then
+// did, instead of predicted usage. Pods that come between two samples then
 // count only once they are measured. Percentages are of a node's capacity, as
 // sources write them. Planned moves keep to lines as well.
 type MeasuredScoring struct {
-	// Formula is how usage becomes a score: Crane, MemoryLoad or MinMax. The hot
-	// value is taken off with each. Required.
+	// Formula is how usage becomes a score: Crane, MemoryLoad or MinMax. The
+	// hot value is taken off with each. Required.
 	Formula Formula `json:"formula"`
-	// Terms are what is scored: at most 20, each metric and window once; exactly
-	// one with MemoryLoad and MinMax. Without any, no node is preferred.
+	// Terms are what is scored: at most 20, each metric and window once;
+	// exactly one with MemoryLoad and MinMax. Without any, no node is
+	// preferred.
 	Terms []MeasuredTerm `json:"terms"`
 	// Limits are what keeps pods off a node, any one of them: at most 20, each
 	// metric and window once. Pods of DaemonSets are not kept off.
@@ -55,7 +57,8 @@ type MeasuredTerm struct {
 	Metric usage.Metric `json:"metric"`
 	// Window is as in hot.windows; last if it is not given.
 	Window usage.Window `json:"window"`
-	// Weight is the term's share: 0 to 1000, with Crane above 0 for at least one.
+	// Weight is the term's share: 0 to 1000, with Crane above 0 for at least
+	// one.
 	Weight float64 `json:"weight"`
 }
 
@@ -69,7 +72,7 @@ type MeasuredLimit struct {
 	// AbovePercent is the usage above which pods are kept off: above 0, at most
 	// 100. Either this or fromPercent.
 	AbovePercent *float64 `json:"abovePercent,omitempty"`
-	// FromPercent is the usage from which on they are, itself included: above 0,
-	// at most 100.
+	// FromPercent is the usage from which on they are, itself included: above
+	// 0, at most 100.
 	FromPercent *float64 `json:"fromPercent,omitempty"`
 }

@@ -23,7 +23,7 @@ type NodeSync struct {
 
 // NodeSyncAnnotations are usage annotations of cpu and memory.
 type NodeSyncAnnotations struct {
-	// Enabled says whether they are written.
+	// Enabled reports whether they are written.
 	Enabled bool `json:"enabled"`
 	// Windows are written for each node: at least one, each once, with names as
 	// in hot.windows.
@@ -34,14 +34,14 @@ type NodeSyncAnnotations struct {
 	// Crane's own readers take them for Asia/Shanghai unless TZ tells them
 	// otherwise.
 	Timezone string `json:"timezone"`
-	// Periods is how often a window is renewed: 10s to 1d each. Windows that are
-	// not named keep their defaults; any other window has 15m.
+	// Periods is how often a window is renewed: 10s to 1d each. Windows that
+	// are not named keep their defaults; any other window has 15m.
 	Periods map[usage.Window]metav1.Duration `json:"periods"`
 }
 
 // NodeSyncLabel is the label of hot nodes.
 type NodeSyncLabel struct {
-	// Enabled says whether it is set.
+	// Enabled reports whether it is set.
 	Enabled bool `json:"enabled"`
 	// Key is the label's key.
 	Key string `json:"key"`
@@ -52,7 +52,7 @@ type NodeSyncLabel struct {
 
 // NodeSyncTaint is the taint of hot nodes.
 type NodeSyncTaint struct {
-	// Enabled says whether it is set.
+	// Enabled reports whether it is set.
 	Enabled bool `json:"enabled"`
 	// Key is the taint's key.
 	Key string `json:"key"`

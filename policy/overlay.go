@@ -11,16 +11,16 @@ import (
 	"github.com/evenkeel/evenkeel/usage/source"
 )
 
-// overlay decodes a LoadPolicy document over the defaults: an absent field keeps
-// its default, an explicit zero is kept, and a list or mapping that is given
-// replaces the default one as a whole. Laid over once more are the lines of a
-// metric over that metric's defaults, those of a pool over the policy's, a
+// overlay decodes a LoadPolicy document over the defaults: an absent field
+// keeps its default, an explicit zero is kept, and a list or mapping that is
+// given replaces the default one as a whole. Laid over once more are the lines
+// of a metric over that metric's defaults, those of a pool over the policy's, a
 // source over the defaults of its type, and periods over the default ones.
 type overlay struct {
 	LoadPolicy
 
 	kinds source.Kinds
-	// sourcesGiven says whether the document has usage.sources.
+	// sourcesGiven reports whether the document has usage.sources.
 	sourcesGiven bool
 	// errs are the blocks of sources that are of another kind.
 	errs field.ErrorList

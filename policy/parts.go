@@ -6,13 +6,14 @@ type Part struct {
 	SkippedLines int
 	// Text is the document without its markers.
 	Text []byte
-	// Object is the document as a JSON tree whose numbers are json.Number; nil if
-	// it is nothing but blank lines and comments.
+	// Object is the document as a JSON tree whose numbers are json.Number; nil
+	// if it is nothing but blank lines and comments.
 	Object map[string]any
 }
 
-// ReadParts cuts a YAML file into its documents and reads them as Load does, but
-// takes any kind. The error, if any, is an *Error that holds every mistake found.
+// ReadParts cuts a YAML file into its documents and reads them as Load does,
+// but takes any kind. The error, if any, is an *Error that holds every mistake
+// found.
 func ReadParts(fileName string, data []byte) ([]Part, error) {
 	docs, problems := split(data)
 	parts := make([]Part, len(docs))

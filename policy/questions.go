@@ -27,15 +27,15 @@ func (u *Usage) TimeoutOf(s *Source) time.Duration {
 	return u.Timeout.Duration
 }
 
-// JudgesResources says whether nodes are judged by what they use, and not only
-// by metrics that no move relieves.
+// JudgesResources reports whether nodes are judged by what they use, and not
+// only by metrics that no move relieves.
 func (p *LoadPolicy) JudgesResources() bool {
 	_, cpu := p.Lines[usage.CPU]
 	_, memory := p.Lines[usage.Memory]
 	return cpu || memory
 }
 
-// LowerIsWorse says whether less of a metric is worse.
+// LowerIsWorse reports whether less of a metric is worse.
 func (u *Usage) LowerIsWorse(name usage.Metric) bool {
 	metric, _ := u.metric(name)
 	return metric.LowerIsWorse || name == MemoryAvailable

@@ -29,10 +29,10 @@ type RealUsageLowNodeUtilizationArgs struct {
 	// what they leave open is as with deviation in the LoadPolicy.
 	UseDeviationThresholds bool `json:"useDeviationThresholds,omitempty"`
 	// Thresholds take the place of the low lines of the resources they name:
-	// percent of allocatable, or percent points below the mean.
+	// percent of allocatable, or percentage points below the mean.
 	Thresholds api.ResourceThresholds `json:"thresholds,omitempty"`
 	// TargetThresholds take the place of the evict lines of the resources they
-	// name: percent of allocatable, or percent points above the mean.
+	// name: percent of allocatable, or percentage points above the mean.
 	TargetThresholds api.ResourceThresholds `json:"targetThresholds,omitempty"`
 	// NumberOfNodes is the number of cool nodes that must be exceeded before
 	// anything is moved: 0 or more.

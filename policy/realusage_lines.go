@@ -12,15 +12,15 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// Overlay returns the lines the plugin judges nodes by: those of the LoadPolicy,
-// with the arguments laid over. Node pools are not touched: whoever gave a pool
-// lines of its own meant that pool.
+// Overlay returns the lines the plugin judges nodes by: those of the
+// LoadPolicy, with the arguments laid over. Node pools are not touched: whoever
+// gave a pool lines of its own meant that pool.
 //
 // A moved evict line takes the leave line along and pushes the reject line down
-// where minGapPercent asks for it; nothing ever raises the reject line above the
-// LoadPolicy's, because the scheduling side goes by that one. With
-// useDeviationThresholds the metrics that thresholds name become deviations, and
-// reject follows evict: two distances from different means do not compare.
+// where minGapPercent asks for it; nothing ever raises the reject line above
+// the LoadPolicy's, because the scheduling side goes by that one. With
+// useDeviationThresholds the metrics that thresholds name become deviations,
+// and reject follows evict: two distances from different means do not compare.
 func (a *RealUsageLowNodeUtilizationArgs) Overlay(load *LoadPolicy) (Lines, error) {
 	var errs field.ErrorList
 	errs = append(errs, judged(a.Thresholds, load.Lines, field.NewPath("thresholds"))...)

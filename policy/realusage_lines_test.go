@@ -73,7 +73,8 @@ func TestRealUsageOverlay(t *testing.T) {
 		"deviations take the place of levels": {
 			args: RealUsageLowNodeUtilizationArgs{UseDeviationThresholds: true, Thresholds: cpu(8), TargetThresholds: cpu(20)},
 			base: absolute,
-			// reject: 20 - 3; leave: 5 below evict, as in the default distances.
+			// reject: 20 - 3; leave: 5 below evict, as in the default
+			// distances.
 			want: deviation(levels(8, 17, 20, 15)),
 		},
 		"a deviation on one side only has the default on the other": {

@@ -26,16 +26,16 @@ type LoadPolicy struct {
 	Usage Usage `json:"usage"`
 	// Lines are the levels of usage that mean something, per metric: the one
 	// definition of hot for both sides of scheduling. At least one of cpu and
-	// memory, unless all that are named relieve none; a metric that is not named
-	// is not judged; without lines at all, cpu and memory are.
+	// memory, unless all that are named relieve none; a metric that is not
+	// named is not judged; without lines at all, cpu and memory are.
 	Lines Lines `json:"lines"`
 	// NodePools are groups of nodes with lines of their own. A node is in the
 	// first pool that matches it; a node in none takes lines as they are.
 	NodePools []NodePool `json:"nodePools"`
 	// MinGapPercent is the least distance between the reject and the evict line
-	// of a metric: 1 to 50, in percent points, for metrics of usage.metrics in
-	// percent of the evict line. It keeps the scheduler from filling a node up
-	// to the line at which pods are evicted again.
+	// of a metric: 1 to 50, in percentage points, for metrics of usage.metrics
+	// in percent of the evict line. It keeps the scheduler from filling a node
+	// up to the line at which pods are evicted again.
 	MinGapPercent float64 `json:"minGapPercent"`
 	// Hot says how sure one has to be before a node counts as hot.
 	Hot Hot `json:"hot"`
@@ -66,8 +66,8 @@ type Usage struct {
 	MinCoveragePercent float64 `json:"minCoveragePercent"`
 	// QueriesPerSecond bounds the requests to a source: above 0, at most 1000.
 	QueriesPerSecond float64 `json:"queriesPerSecond"`
-	// Timeout bounds one request to a source: 100ms to 5m. A source may have its
-	// own.
+	// Timeout bounds one request to a source: 100ms to 5m. A source may have
+	// its own.
 	Timeout metav1.Duration `json:"timeout"`
 	// ObservationPeriod is how long a one-shot run samples before it decides:
 	// at least hot.minWindow and time for hot.consecutiveSamples, at most 1h.
@@ -95,16 +95,17 @@ type Scoring struct {
 	Weights map[v1.ResourceName]int64 `json:"weights"`
 	// Estimate predicts the usage of pods that have not been measured yet.
 	Estimate Estimate `json:"estimate"`
-	// HotValue makes nodes that were given pods in quick succession score lower,
-	// before those pods' usage is measured: ten of a hundred points for every
-	// count pods bound within timeRange, summed over the list. At most 10
+	// HotValue makes nodes that were given pods in quick succession score
+	// lower, before those pods' usage is measured: ten of a hundred points for
+	// every count pods bound within timeRange, summed over the list. At most 10
 	// terms.
 	HotValue []HotValue `json:"hotValue"`
 	// DampPercent flattens the scores of a request whose nodes differ by less
-	// than this many percent points, so that noise does not herd pods: 0 to 50.
+	// than this many percentage points, so that noise does not herd pods: 0 to
+	// 50.
 	DampPercent float64 `json:"dampPercent"`
-	// Measured judges nodes by measured windows, as earlier systems did, in place
-	// of predicted usage. Not given: predicted usage decides.
+	// Measured judges nodes by measured windows, as earlier systems did, in
+	// place of predicted usage. Not given: predicted usage decides.
 	Measured *MeasuredScoring `json:"measured,omitempty"`
 }
 
@@ -131,7 +132,8 @@ type Estimate struct {
 	DefaultMemory resource.Quantity `json:"defaultMemory"`
 }
 
-// Steering says whether evictions depend on kube-scheduler asking the extender.
+// Steering reports whether evictions depend on kube-scheduler asking the
+// extender.
 type Steering string
 
 const (
@@ -145,8 +147,8 @@ const (
 // Eviction says how fast and how carefully pods are moved.
 type Eviction struct {
 	// Steering is required, which stops evicting when a replacement was bound
-	// without the extender having been asked, or none, which evicts without that
-	// check.
+	// without the extender having been asked, or none, which evicts without
+	// that check.
 	Steering Steering `json:"steering"`
 	// CycleDeadline ends a paced cycle; what is left waits for the next one:
 	// 10s to 24h.
@@ -162,29 +164,29 @@ type Eviction struct {
 	// MaxMovesPerHourOfNamespace bounds them for the pods of one namespace: 0,
 	// which is no bound, to 2000.
 	MaxMovesPerHourOfNamespace int `json:"maxMovesPerHourOfNamespace"`
-	// MaxMovesPerHourOfOwner bounds them for the pods of one controller: 0, which
-	// is no bound, to 2000.
+	// MaxMovesPerHourOfOwner bounds them for the pods of one controller: 0,
+	// which is no bound, to 2000.
 	MaxMovesPerHourOfOwner int `json:"maxMovesPerHourOfOwner"`
-	// MaxMovesPerHourOfNodePool bounds them for the pods on the nodes of one pool,
-	// those in none counting as one: 0, which is no bound, to 2000.
+	// MaxMovesPerHourOfNodePool bounds them for the pods on the nodes of one
+	// pool, those in none counting as one: 0, which is no bound, to 2000.
 	MaxMovesPerHourOfNodePool int `json:"maxMovesPerHourOfNodePool"`
-	// MinGainPercent is the least that one move has to take off a hot node, of its
-	// allocatable, in a resource that it is hot by: 0 to 50.
+	// MinGainPercent is the least that one move has to take off a hot node, of
+	// its allocatable, in a resource that it is hot by: 0 to 50.
 	MinGainPercent float64 `json:"minGainPercent"`
 	// NodeSettle is how long after a move from or to it no more pods are moved
 	// away from a node, until measurements have caught up: 0s to 1h.
 	NodeSettle metav1.Duration `json:"nodeSettle"`
-	// Cooldown is how long an owner is left alone after a move of one of its pods
-	// that did not help.
+	// Cooldown is how long an owner is left alone after a move of one of its
+	// pods that did not help.
 	Cooldown Cooldown `json:"cooldown"`
-	// OutcomeAfter is how long after a replacement was bound it is judged whether
-	// the move has helped: 30s to 1h.
+	// OutcomeAfter is how long after a replacement was bound it is judged
+	// whether the move has helped: 30s to 1h.
 	OutcomeAfter metav1.Duration `json:"outcomeAfter"`
-	// Windows are the times at which anything may be evicted; without any it may
-	// at any time. At most 50; they may overlap.
+	// Windows are the times at which anything may be evicted; without any it
+	// may at any time. At most 50; they may overlap.
 	Windows []Period `json:"windows"`
-	// Blackouts are the times at which nothing is evicted, windows or not. At most
-	// 50.
+	// Blackouts are the times at which nothing is evicted, windows or not. At
+	// most 50.
 	Blackouts []Period `json:"blackouts"`
 	// Breaker says when evicting stops by itself.
 	Breaker Breaker `json:"breaker"`
@@ -214,8 +216,8 @@ type Cooldown struct {
 	// Base is the rest after the first move of an owner that did not help: 0s,
 	// which is none, to 24h.
 	Base metav1.Duration `json:"base"`
-	// Max bounds the rest, which doubles with each further such move in a row: at
-	// least base, at most 24h.
+	// Max bounds the rest, which doubles with each further such move in a row:
+	// at least base, at most 24h.
 	Max metav1.Duration `json:"max"`
 }
 
@@ -227,39 +229,41 @@ type Period struct {
 	// set forward over begins when they are; one that they are set back over
 	// begins twice. Required.
 	Schedule string `json:"schedule"`
-	// Duration is how long it lasts each time, whatever the clocks show then: 1m
-	// to 168h, a week. Required.
+	// Duration is how long it lasts each time, whatever the clocks show then:
+	// 1m to 168h, a week. Required.
 	Duration metav1.Duration `json:"duration"`
-	// TimeZone is the zone that the schedule is read in, by its name in the IANA
-	// database, such as Europe/Berlin. UTC when it is not given.
+	// TimeZone is the zone that the schedule is read in, by its name in the
+	// IANA database, such as Europe/Berlin. UTC when it is not given.
 	TimeZone string `json:"timeZone,omitempty"`
 }
 
-// Breaker says when evicting stops by itself; it goes on by itself when the cause
-// is gone.
+// Breaker says when evicting stops by itself; it goes on by itself when the
+// cause is gone.
 type Breaker struct {
 	// MaxPendingReplacements is how many replacements may wait for a node for
-	// longer than pendingAfter before nothing more is evicted: 0 to 500. An owner
-	// with one is left alone until it has landed.
+	// longer than pendingAfter before nothing more is evicted: 0 to 500. An
+	// owner with one is left alone until it has landed.
 	MaxPendingReplacements int `json:"maxPendingReplacements"`
 	// PendingAfter is how long a replacement may wait for a node before it
 	// counts: 10s to 1h.
 	PendingAfter metav1.Duration `json:"pendingAfter"`
 	// MaxUnreadyReplacements is how many replacements may be bound for longer
 	// than unreadyAfter, or have restarted, without being ready before nothing
-	// more is evicted: 0 to 500. An owner with one is left alone until it is ready.
+	// more is evicted: 0 to 500. An owner with one is left alone until it is
+	// ready.
 	MaxUnreadyReplacements int `json:"maxUnreadyReplacements"`
 	// UnreadyAfter is how long a replacement may take to become ready before it
 	// counts: 10s to 1h.
 	UnreadyAfter metav1.Duration `json:"unreadyAfter"`
-	// MaxRefusedPercent is the share of the last 20 evictions that the API server
-	// may refuse for a PodDisruptionBudget before evicting rests: 0 to 100.
+	// MaxRefusedPercent is the share of the last 20 evictions that the API
+	// server may refuse for a PodDisruptionBudget before evicting rests: 0 to
+	// 100.
 	MaxRefusedPercent float64 `json:"maxRefusedPercent"`
 	// MaxErrors is how many calls to the API server may fail in a row before
 	// evicting rests: 1 to 100.
 	MaxErrors int `json:"maxErrors"`
-	// Rest is how long evicting rests for maxRefusedPercent or maxErrors: 10s to
-	// 24h.
+	// Rest is how long evicting rests for maxRefusedPercent or maxErrors: 10s
+	// to 24h.
 	Rest metav1.Duration `json:"rest"`
 	// MaxNotReadyPercent is the share of nodes that may be not ready before
 	// nothing is evicted: 0 to 100.
@@ -272,12 +276,12 @@ type Metric struct {
 	// between them '-', '_' or '.'. A pressure may be listed to say what
 	// relieves it; cpu, memory and memory.available may not. Required.
 	Name usage.Metric `json:"name"`
-	// LowerIsWorse reverses the order of its levels: a node below the evict line
-	// is hot.
+	// LowerIsWorse reverses the order of its levels: a node below the evict
+	// line is hot.
 	LowerIsWorse bool `json:"lowerIsWorse"`
-	// Relieves says which usage a move has to take off a node to relieve it: cpu
-	// or memory; with none, a node that is hot by it is marked by nodesync and
-	// keeps its pods. May be left out for a metric without an evict line.
+	// Relieves says which usage a move has to take off a node to relieve it:
+	// cpu or memory; with none, a node that is hot by it is marked by nodesync
+	// and keeps its pods. May be left out for a metric without an evict line.
 	Relieves usage.Metric `json:"relieves"`
 }
 
@@ -285,14 +289,14 @@ type Metric struct {
 type Source struct {
 	// Type is the name of one of the kinds of sources. Required.
 	Type string `json:"type"`
-	// MaxAge is usage.maxAge for this source: longer than sampleInterval, at most
-	// 1h (Annotations: 1d). 0s takes usage.maxAge; Annotations, whose values each
-	// have a period of their own, then go by that alone.
+	// MaxAge is usage.maxAge for this source: longer than sampleInterval, at
+	// most 1h (Annotations: 1d). 0s takes usage.maxAge; Annotations, whose
+	// values each have a period of their own, then go by that alone.
 	MaxAge metav1.Duration `json:"maxAge,omitzero"`
 	// Timeout is usage.timeout for this source: 100ms to 5m. 0s takes
 	// usage.timeout.
 	Timeout metav1.Duration `json:"timeout,omitzero"`
-	// Config is the block of the type. Each type has its own, so it is not among
-	// the fields that are known here.
+	// Config is the block of the type. Each type has its own, so it is not
+	// among the fields that are known here.
 	Config source.Config `json:"-"`
 }

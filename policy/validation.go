@@ -79,8 +79,8 @@ func validateHot(h *Hot, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// validateHotWindows makes sure that a node can cool down: its longest look back
-// is no matter as long as one window forgets soon.
+// validateHotWindows makes sure that a node can cool down: its longest look
+// back is no matter as long as one window forgets soon.
 func validateHotWindows(windows []usage.Window, path *field.Path) field.ErrorList {
 	errs := check.Windows(path, windows)
 	if len(errs) > 0 {

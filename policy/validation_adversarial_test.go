@@ -13,7 +13,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage/kubelet"
 )
 
-// A LoadPolicy built by code can hold what no file can; Validate refuses it too.
+// A LoadPolicy built by code can hold what no file can; Validate refuses it
+// too.
 func TestValidateRefusesWhatOnlyCodeCanWrite(t *testing.T) {
 	cases := map[string]func(*LoadPolicy){
 		"everything zero":         func(p *LoadPolicy) { *p = LoadPolicy{} },

@@ -84,7 +84,8 @@ func validateTimes(list []Period, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// Calendar reads the windows and blackouts, which takes longer than asking them.
+// Calendar reads the windows and blackouts, which takes longer than asking
+// them.
 func (e *Eviction) Calendar() (*calendar.Calendar, error) {
 	return calendar.New(periods(e.Windows), periods(e.Blackouts))
 }

@@ -73,7 +73,8 @@ func TestValidateTakesWhatLiesOnABound(t *testing.T) {
 	}
 }
 
-// What Validate refuses in a schedule, Calendar refuses too, and neither panics.
+// What Validate refuses in a schedule, Calendar refuses too, and neither
+// panics.
 func TestSchedulesThatAreNone(t *testing.T) {
 	cases := map[string]string{
 		"empty":                     "",

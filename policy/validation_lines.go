@@ -21,7 +21,7 @@ func validateLines(p *LoadPolicy, path *field.Path) field.ErrorList {
 	return validateLinesExcept(nil, p, p.Lines, path)
 }
 
-// onlyMarks says whether there are lines by which no node could lose a pod.
+// onlyMarks reports whether there are lines by which no node could lose a pod.
 func (p *LoadPolicy) onlyMarks() bool {
 	if len(p.Lines) == 0 {
 		return false
@@ -69,8 +69,8 @@ func validateSelector(pool *NodePool, path *field.Path) field.ErrorList {
 	return metav1validation.ValidateLabelSelector(&pool.Selector, metav1validation.LabelSelectorValidationOptions{}, path)
 }
 
-// brokenMetrics are those whose lines are wrong in the policy already: to say so
-// again for every pool that inherits them helps nobody.
+// brokenMetrics are those whose lines are wrong in the policy already: to say
+// so again for every pool that inherits them helps nobody.
 func brokenMetrics(p *LoadPolicy) []usage.Metric {
 	var broken []usage.Metric
 	for name, lines := range p.Lines {

@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	// maxMeasured bounds the terms and the limits: each costs every observation.
+	// maxMeasured bounds the terms and the limits: each costs every
+	// observation.
 	maxMeasured = 20
 	// maxMessage bounds a message in bytes: it stands in every refusal.
 	maxMessage = 200

@@ -1,6 +1,8 @@
-// Package runner runs descheduling cycles: it builds the descheduler framework's profiles from a DeschedulerPolicy once and
-// runs all their plugins per cycle, as upstream's own runner does, but over informers, a clientset and a pace that are
-// Evenkeel's. When to run is Schedule's, what to evict the plugins', how to evict the evictor's business.
+// Package runner runs descheduling cycles: it builds the descheduler
+// framework's profiles from a DeschedulerPolicy once and runs all their plugins
+// per cycle, as upstream's own runner does, but over informers, a clientset and
+// a pace that are Evenkeel's. When to run is Schedule's, what to evict the
+// plugins', how to evict the evictor's business.
 package runner
 
 import (
@@ -33,8 +35,8 @@ import (
 // Config is what a Runner depends on.
 type Config struct {
 	Policy *api.DeschedulerPolicy
-	// Instance tells the plugins of this Runner from those of others on the same Informers, which keep what they index under
-	// it for ever.
+	// Instance tells the plugins of this Runner from those of others on the
+	// same Informers, which keep what they index under it for ever.
 	Instance string
 	Registry pluginregistry.Registry
 	// Client is what plugins see and evict through: the evictor's Gate.
@@ -44,11 +46,14 @@ type Config struct {
 	// PodsOnNode finds the pods of a node; see the function of that name.
 	PodsOnNode podutil.GetPodsAssignedToNodeFunc
 	Events     events.EventRecorder
-	// Evicted says whether a pod was evicted in this cycle; plugins do not see it any more.
+	// Evicted reports whether a pod was evicted in this cycle; plugins do not
+	// see it any more.
 	Evicted func(podUID string) bool
-	// Collector serves upstream plugins that read metrics.k8s.io; nil when the policy names no such provider.
+	// Collector serves upstream plugins that read metrics.k8s.io; nil when the
+	// policy names no such provider.
 	Collector *metricscollector.MetricsCollector
-	// Prometheus serves upstream plugins that read Prometheus; nil when the policy names no such provider.
+	// Prometheus serves upstream plugins that read Prometheus; nil when the
+	// policy names no such provider.
 	Prometheus func() promapi.Client
 	DryRun     bool
 	Metrics    *Metrics
@@ -74,7 +79,8 @@ type plugins interface {
 	RunBalancePlugins(ctx context.Context, nodes []*v1.Node) *frameworktypes.Status
 }
 
-// PodsOnNode indexes pods by their nodes, which can be done only once for the same informers.
+// PodsOnNode indexes pods by their nodes, which can be done only once for the
+// same informers.
 func PodsOnNode(factory informers.SharedInformerFactory) (podutil.GetPodsAssignedToNodeFunc, error) {
 	find, err := podutil.BuildGetPodsAssignedToNodeFunc(factory.Core().V1().Pods().Informer())
 	if err != nil {
@@ -83,7 +89,8 @@ func PodsOnNode(factory informers.SharedInformerFactory) (podutil.GetPodsAssigne
 	return find, nil
 }
 
-// New builds the profiles. It requests the informers that the enabled plugins need.
+// New builds the profiles. It requests the informers that the enabled plugins
+// need.
 func New(ctx context.Context, config Config) (*Runner, error) {
 	if config.Policy == nil || config.Client == nil || config.Informers == nil || config.PodsOnNode == nil || config.Now == nil {
 		return nil, errors.New("runner: Policy, Client, Informers, PodsOnNode and Now must be set")
@@ -132,8 +139,8 @@ func (r *Runner) limits() *evictions.Options {
 		WithMetricsEnabled(true)
 }
 
-// unevicted hides the pods that were evicted in this cycle: the watch may not have told of them yet, and in a dry run never
-// will.
+// unevicted hides the pods that were evicted in this cycle: the watch may not
+// have reported them yet, and in a dry run never will.
 func (r *Runner) unevicted(assigned podutil.GetPodsAssignedToNodeFunc) podutil.GetPodsAssignedToNodeFunc {
 	if r.config.Evicted == nil {
 		return assigned
@@ -147,8 +154,8 @@ func (r *Runner) unevicted(assigned podutil.GetPodsAssignedToNodeFunc) podutil.G
 	}
 }
 
-// Cycle runs all Deschedule plugins of all profiles and then all Balance plugins. An error of one plugin does not keep the
-// others from running.
+// Cycle runs all Deschedule plugins of all profiles and then all Balance
+// plugins. An error of one plugin does not keep the others from running.
 func (r *Runner) Cycle(ctx context.Context) error {
 	started := r.config.Now()
 	r.podEvictor.ResetCounters()

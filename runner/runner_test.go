@@ -21,7 +21,8 @@ import (
 	"sigs.k8s.io/descheduler/pkg/framework/plugins/podlifetime"
 )
 
-// world is a fake cluster of two nodes and two namespaces with an old pod in each.
+// world is a fake cluster of two nodes and two namespaces with an old pod in
+// each.
 type world struct {
 	t       *testing.T
 	client  *fake.Clientset
@@ -91,8 +92,9 @@ func (w *world) config(instance string, policy *api.DeschedulerPolicy) Config {
 	}
 }
 
-// Runners of several policies share informers that have been started, and each goes by its own policy: the framework keeps
-// the first namespace selector that it has indexed under a name.
+// Runners of several policies share informers that have been started, and each
+// goes by its own policy: the framework keeps the first namespace selector that
+// it has indexed under a name.
 func TestRunnersOnTheSameInformers(t *testing.T) {
 	descheduler.SetupPlugins()
 	w := newWorld(t)

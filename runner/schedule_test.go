@@ -10,7 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// When cycles start, by schedule and by how long each takes; seconds from a full minute on.
+// When cycles start, by schedule and by how long each takes; seconds from a
+// full minute on.
 func TestLoop(t *testing.T) {
 	everyMinute, err := ParseSchedule("*/1 * * * *")
 	if err != nil {
@@ -53,7 +54,8 @@ func TestLoop(t *testing.T) {
 	}
 }
 
-// A long wait shows life at least every minute, and ends at once when it is told to.
+// A long wait shows life at least every minute, and ends at once when it is
+// told to.
 func TestLoopIsAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -73,7 +75,8 @@ func TestLoopIsAlive(t *testing.T) {
 	})
 }
 
-// A clock that is set back makes a cycle wait for once its interval more, not for as long as the clock was set back.
+// A clock that is set back makes a cycle wait for once its interval more, not
+// for as long as the clock was set back.
 func TestLoopWhenTheClockIsSetBack(t *testing.T) {
 	hourly, err := ParseSchedule("@hourly")
 	if err != nil {

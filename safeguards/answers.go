@@ -9,8 +9,9 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Closed says why no further move may be planned, with the particulars; empty where some may. Moves that are recorded but
-// not made have used their share of the hour; whether one of them may still be made is for Refuse to say.
+// Closed says why no further move may be planned, with the particulars; empty
+// where some may. Moves that are recorded but not made have used their share of
+// the hour; whether one of them may still be made is for Refuse to say.
 func (v *Verdict) Closed() (reasons.Reason, string) {
 	return v.closed(v.all.intended)
 }
@@ -22,7 +23,8 @@ func (v *Verdict) closed(intended int) (reasons.Reason, string) {
 	return budget{reasons.MovesPerHour, v.config.MaxPerHour}.refuses(&v.all, intended)
 }
 
-// Until is when Closed ends by itself; zero where it says nothing or nobody knows.
+// Until is when Closed ends by itself; zero where it says nothing or nobody
+// knows.
 func (v *Verdict) Until() time.Time {
 	closures := v.closures
 	if v.Left() == 0 {
@@ -69,7 +71,8 @@ func (v *Verdict) owner(o *owner, intended int) (reasons.Reason, string) {
 	return budget{reasons.OwnerMovesPerHour, v.config.MaxPerHourOfOwner}.refuses(&o.hour, intended)
 }
 
-// Node says why no pod may be moved off a node. Whether one may be moved to it is for prediction to say.
+// Node says why no pod may be moved off a node. Whether one may be moved to it
+// is for prediction to say.
 func (v *Verdict) Node(name string) (reasons.Reason, string) {
 	if s, ok := v.nodes[name]; ok {
 		return reasons.NodeSettling, fmt.Sprintf("until %s, after the move of %q", stamp(s.since.Add(v.config.NodeSettle)), s.pod)
@@ -85,7 +88,8 @@ func (v *Verdict) Namespace(name string) (reasons.Reason, string) {
 	return "", ""
 }
 
-// Pool says why no further pod may be moved off the nodes of a pool; those in none are one.
+// Pool says why no further pod may be moved off the nodes of a pool; those in
+// none are one.
 func (v *Verdict) Pool(name string) (reasons.Reason, string) {
 	if h := v.pools[name]; h != nil {
 		return budget{reasons.NodePoolMovesPerHour, v.config.MaxPerHourOfPool}.refuses(h, h.intended)
@@ -93,8 +97,10 @@ func (v *Verdict) Pool(name string) (reasons.Reason, string) {
 	return "", ""
 }
 
-// Refuse says why a move may not be made, the most telling reason first; empty where it may. A move that is recorded counts
-// neither itself nor what is intended after it, so of a cycle's moves as many may be made as the budgets have left.
+// Refuse says why a move may not be made, the most telling reason first; empty
+// where it may. A move that is recorded counts neither itself nor what is
+// intended after it, so of a cycle's moves as many may be made as the budgets
+// have left.
 func (v *Verdict) Refuse(intent *ledger.Intent) (reasons.Reason, string) {
 	ahead, recorded := v.before[intent.PodUID]
 	if !recorded {

@@ -8,7 +8,8 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 )
 
-// crowd is as many moves of the last two hours as a ledger remembers, of 500 owners on 200 nodes.
+// crowd is as many moves of the last two hours as a ledger remembers, of 500
+// owners on 200 nodes.
 func crowd() Facts {
 	moves := make([]ledger.Move, 2000)
 	for i := range moves {

@@ -9,14 +9,17 @@ import (
 )
 
 const (
-	// judgedCalls is over how many of the latest calls the share of refused ones is taken.
+	// judgedCalls is over how many of the latest calls the share of refused
+	// ones is taken.
 	judgedCalls = 20
-	// fewestCalls have to lie within callsWithin of the latest for their answers to mean something.
+	// fewestCalls have to lie within callsWithin of the latest for their
+	// answers to mean something.
 	fewestCalls = 5
 	callsWithin = 10 * time.Minute
 )
 
-// close finds out why nothing may be evicted, but for the hour's budget, which depends on whom it concerns.
+// close finds out why nothing may be evicted, but for the hour's budget, which
+// depends on whom it concerns.
 func (v *Verdict) close(facts *Facts) {
 	b, calls := &v.config.Breaker, v.calls(facts.Calls)
 	for _, c := range []closure{
@@ -72,8 +75,8 @@ func (b *Breaker) failed(calls []Call, now time.Time) closure {
 	return closure{reasons.APIErrors, fmt.Sprintf("%d eviction calls failed in a row", row), calls[len(calls)-1].At.Add(b.Rest)}
 }
 
-// refused closes after many refusals. Whether there were calls enough is asked as of the latest, not of now: none are made
-// while evicting rests.
+// refused closes after many refusals. Whether there were calls enough is asked
+// as of the latest, not of now: none are made while evicting rests.
 func (b *Breaker) refused(calls []Call, now time.Time) closure {
 	calls = calls[max(0, len(calls)-judgedCalls):]
 	recent, refused, last := 0, 0, time.Time{}

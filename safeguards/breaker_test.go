@@ -10,7 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// calls are made ten seconds apart, the last so long ago: 'r' was refused, 'e' failed, any other was accepted.
+// calls are made ten seconds apart, the last so long ago: 'r' was refused, 'e'
+// failed, any other was accepted.
 func calls(answers string, last time.Duration) []Call {
 	all := make([]Call, len(answers))
 	for i, answer := range answers {
@@ -20,7 +21,8 @@ func calls(answers string, last time.Duration) []Call {
 	return all
 }
 
-// What closes everything, with the policy of config: refused more than half, 5 errors in a row, rest 5 minutes.
+// What closes everything, with the policy of config: refused more than half, 5
+// errors in a row, rest 5 minutes.
 func TestClosedByCalls(t *testing.T) {
 	spread := calls("rrrrr", 0)
 	for i := range spread {
@@ -88,7 +90,8 @@ func TestClosedByNodes(t *testing.T) {
 	}
 }
 
-// As many troubled replacements as are allowed keep their owners alone from being moved.
+// As many troubled replacements as are allowed keep their owners alone from
+// being moved.
 func TestClosedByReplacements(t *testing.T) {
 	unready := func(string) Health { return Health{Known: true} }
 	cases := map[string]struct {
@@ -117,7 +120,8 @@ func TestClosedByReplacements(t *testing.T) {
 	}
 }
 
-// With several reasons the most telling is given, and the end is that of the last, if each is known.
+// With several reasons the most telling is given, and the end is that of the
+// last, if each is known.
 func TestClosedBySeveral(t *testing.T) {
 	full := config(func(c *Config) { c.MaxPerHour = 1 })
 	all := facts(append(several(4, evicted(2*time.Minute)), move(9, landed(20*time.Minute), owned("rs-9")))...)

@@ -33,7 +33,8 @@ func config(change ...func(*Config)) Config {
 
 type change func(*ledger.Move)
 
-// move is one of pod ns/web-<n> from node hot to node cool, recorded two hours ago.
+// move is one of pod ns/web-<n> from node hot to node cool, recorded two hours
+// ago.
 func move(n int, changes ...change) ledger.Move {
 	m := ledger.Move{
 		Intent: ledger.Intent{

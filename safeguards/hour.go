@@ -15,7 +15,8 @@ type budget struct {
 	limit  int
 }
 
-// evictedAt is when a move's pod was evicted, as far as is known; zero where it was not.
+// evictedAt is when a move's pod was evicted, as far as is known; zero where it
+// was not.
 func evictedAt(move *ledger.Move) time.Time {
 	switch move.State {
 	case ledger.Evicted, ledger.Booked, ledger.Landed:
@@ -68,7 +69,8 @@ func (v *Verdict) intended(intent *ledger.Intent) counts {
 	return c
 }
 
-// refuses says whether a budget is used up, with as many intended moves counted as given.
+// refuses reports whether a budget is used up, with as many intended moves
+// counted as given.
 func (b budget) refuses(h *hour, intended int) (reasons.Reason, string) {
 	if h == nil || b.limit == 0 || h.evicted+intended < b.limit {
 		return "", ""
@@ -80,7 +82,8 @@ func (b budget) refuses(h *hour, intended int) (reasons.Reason, string) {
 	return b.reason, detail
 }
 
-// freeAgain is when the hour allows a move again, once it is used up; zero where that depends on moves yet to be made.
+// freeAgain is when the hour allows a move again, once it is used up; zero
+// where that depends on moves yet to be made.
 func (v *Verdict) freeAgain() time.Time {
 	excess := v.all.evicted + v.all.intended - v.config.MaxPerHour
 	if v.config.MaxPerHour == 0 || excess < 0 || excess >= len(v.evictions) {

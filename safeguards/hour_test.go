@@ -112,7 +112,8 @@ func TestBudgetsOfOne(t *testing.T) {
 	}
 }
 
-// When a budget may allow a move again is told by the oldest eviction, in whatever order moves ended.
+// When a budget may allow a move again is told by the oldest eviction, in
+// whatever order moves ended.
 func TestBudgetNamesTheOldest(t *testing.T) {
 	for name, first := range map[string]time.Duration{"oldest first": 50 * time.Minute, "newest first": 10 * time.Minute} {
 		t.Run(name, func(t *testing.T) {
@@ -123,8 +124,8 @@ func TestBudgetNamesTheOldest(t *testing.T) {
 	}
 }
 
-// Of a cycle's recorded moves that exceed a budget together the first may be made, as many as it has left, and no more
-// when they are made.
+// Of a cycle's recorded moves that exceed a budget together the first may be
+// made, as many as it has left, and no more when they are made.
 func TestRecordedMovesShareTheBudget(t *testing.T) {
 	budgets := map[string]struct {
 		change func(*Config)

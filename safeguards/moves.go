@@ -8,10 +8,12 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// crashLoop is from how many restarts on a replacement counts as unready also in the moments in which it is ready.
+// crashLoop is from how many restarts on a replacement counts as unready also
+// in the moments in which it is ready.
 const crashLoop = 3
 
-// unreadyFor is how long a replacement that does not become ready is evicting's business, from when it should have been.
+// unreadyFor is how long a replacement that does not become ready is evicting's
+// business, from when it should have been.
 const unreadyFor = time.Hour
 
 // take takes a move into account.
@@ -60,7 +62,8 @@ func (v *Verdict) learn(move *ledger.Move) {
 	}
 }
 
-// rest is how long an owner rests after as many moves in a row that did not help.
+// rest is how long an owner rests after as many moves in a row that did not
+// help.
 func (c *Cooldown) rest(unhelpful int) time.Duration {
 	if unhelpful <= 0 || c.Base <= 0 {
 		return 0
@@ -75,7 +78,7 @@ func (c *Cooldown) rest(unhelpful int) time.Duration {
 	return rest
 }
 
-// coolsDown says whether and how long an owner rests.
+// coolsDown reports whether and how long an owner rests.
 func (v *Verdict) coolsDown(o *owner) (reasons.Reason, string) {
 	rest := v.config.Cooldown.rest(o.unhelpful)
 	if !within(o.since, v.now, rest) {
@@ -111,8 +114,9 @@ func (v *Verdict) touch(node string, at time.Time, move *ledger.Move) {
 	}
 }
 
-// isPending says whether a replacement is without a node for too long, or was so lately until its move expired. A
-// replacement may be made only after the pod's grace period.
+// isPending reports whether a replacement is without a node for too long, or
+// was so lately until its move expired. A replacement may be made only after
+// the pod's grace period.
 func (v *Verdict) isPending(move *ledger.Move) bool {
 	b := &v.config.Breaker
 	switch move.State {
@@ -127,7 +131,8 @@ func (v *Verdict) isPending(move *ledger.Move) bool {
 	return false
 }
 
-// isUnready says whether a replacement does not get ready in time, or crashes. One that is gone says nothing.
+// isUnready reports whether a replacement does not get ready in time, or
+// crashes. One that is gone says nothing.
 func (v *Verdict) isUnready(move *ledger.Move, health func(string) Health) bool {
 	after := v.config.Breaker.UnreadyAfter
 	if health == nil || move.State != ledger.Landed || !within(move.Ended, v.now, sum(after, unreadyFor)) {

@@ -8,7 +8,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// What an owner's moves came to: the base rest is 10 minutes, the longest an hour.
+// What an owner's moves came to: the base rest is 10 minutes, the longest an
+// hour.
 func TestOwnerCoolingDown(t *testing.T) {
 	const no, yes = false, true
 	cases := map[string]struct {
@@ -134,7 +135,8 @@ func TestNodeSettling(t *testing.T) {
 	}
 }
 
-// The moves of a cycle settle no nodes for each other, only those recorded before it.
+// The moves of a cycle settle no nodes for each other, only those recorded
+// before it.
 func TestSettlingSparesTheCycle(t *testing.T) {
 	cases := map[string]struct {
 		recorded, cycleStart time.Time
@@ -159,13 +161,15 @@ func TestSettlingSparesTheCycle(t *testing.T) {
 	}
 }
 
-// A node settles after the last move that touched it, in whatever order they are told.
+// A node settles after the last move that touched it, in whatever order they
+// are told.
 func TestNodeSettlesAfterTheLast(t *testing.T) {
 	reason, detail := New(config()).At(facts(move(1, landed(10*time.Second)), move(2, evicted(40*time.Second))), noon).Node("hot")
 	expect(t, "node", reason, reasons.NodeSettling, detail, `until 2026-03-01T12:00:50Z, after the move of "ns/web-1"`)
 }
 
-// When a replacement counts as pending: after a minute, and the grace period that its pod's TTL has beyond 5 minutes.
+// When a replacement counts as pending: after a minute, and the grace period
+// that its pod's TTL has beyond 5 minutes.
 func TestPending(t *testing.T) {
 	patient := func(m *ledger.Move) { m.TTL = 7 * time.Minute }
 	cases := map[string]struct {
@@ -203,7 +207,8 @@ func TestPending(t *testing.T) {
 	}
 }
 
-// When a replacement counts as unready: after 5 minutes or a restart, as long as it is not ready.
+// When a replacement counts as unready: after 5 minutes or a restart, as long
+// as it is not ready.
 func TestUnready(t *testing.T) {
 	old, young := landed(6*time.Minute), landed(4*time.Minute)
 	cases := map[string]struct {

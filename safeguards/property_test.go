@@ -79,7 +79,8 @@ func (d dice) facts(moves int) Facts {
 	return f
 }
 
-// reasons asks for every reason there is against anybody that moves of dice can be of.
+// reasons asks for every reason there is against anybody that moves of dice can
+// be of.
 func (v *Verdict) reasons() map[string]bool {
 	found := map[string]bool{}
 	note := func(whom string, reason reasons.Reason) {
@@ -124,8 +125,9 @@ func (o *owner) apart(v *Verdict) []reasons.Reason {
 	return found
 }
 
-// What is over restrains less and less: later nobody is restrained who was not before, and more moves are left. That does
-// not hold for moves in flight, whose replacements become pending only with time.
+// What is over restrains less and less: later nobody is restrained who was not
+// before, and more moves are left. That does not hold for moves in flight,
+// whose replacements become pending only with time.
 func TestTimeOnlyReleases(t *testing.T) {
 	d := dice(rand.New(rand.NewPCG(1, 2)).IntN)
 	restrained := 0
@@ -154,7 +156,8 @@ func TestTimeOnlyReleases(t *testing.T) {
 	}
 }
 
-// A move is refused exactly if something is closed, or its owner, source, namespace or pool is restrained.
+// A move is refused exactly if something is closed, or its owner, source,
+// namespace or pool is restrained.
 func TestRefuseJoinsAll(t *testing.T) {
 	d := dice(rand.New(rand.NewPCG(3, 4)).IntN)
 	refused := map[reasons.Reason]int{}
@@ -187,7 +190,8 @@ func TestRefuseJoinsAll(t *testing.T) {
 	}
 }
 
-// Whoever asks before each move never makes more within any hour than a budget allows.
+// Whoever asks before each move never makes more within any hour than a budget
+// allows.
 func TestBudgetsAreNeverExceeded(t *testing.T) {
 	d := dice(rand.New(rand.NewPCG(5, 6)).IntN)
 	made := 0

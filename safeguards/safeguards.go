@@ -1,12 +1,17 @@
-// Package safeguards says whether anything may be evicted now, and of whom: hourly budgets, cooldowns of owners whose moves
-// did not help, nodes whose measurements have to catch up, and the breaker that stops evicting when it does harm.
+// Package safeguards reports whether anything may be evicted now, and of whom:
+// hourly budgets, cooldowns of owners whose moves did not help, nodes whose
+// measurements have to catch up, and the breaker that stops evicting when it
+// does harm.
 //
-// It decides nothing about usage, fit or PodDisruptionBudgets, and what the calendar says is told it. All it knows comes
-// from the moves that the ledger remembers and a few facts beside them, so a process that starts is as restrained as the
-// one that ended. Values in, values out: it never asks for the time and keeps nothing from one Verdict to the next.
+// It decides nothing about usage, fit or PodDisruptionBudgets, and what the
+// calendar says is told it. All it knows comes from the moves that the ledger
+// remembers and a few facts beside them, so a process that starts is as
+// restrained as the one that ended. Values in, values out: it never asks for
+// the time and keeps nothing from one Verdict to the next.
 //
-// What has happened restrains for a stated time and then no more, however late somebody looks. A time more than an hour
-// ahead of now is a clock's mistake and restrains nobody, or it would do so until then.
+// What has happened restrains for a stated time and then no more, however late
+// somebody looks. A time more than an hour ahead of now is a clock's mistake
+// and restrains nobody, or it would do so until then.
 package safeguards
 
 import (

@@ -10,7 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// A zero Config allows what it can without an exception to show for it: no bounds, and no trouble either.
+// A zero Config allows what it can without an exception to show for it: no
+// bounds, and no trouble either.
 func TestZeroes(t *testing.T) {
 	v := New(Config{}).At(Facts{}, time.Time{})
 	reason, detail := v.Closed()
@@ -25,7 +26,8 @@ func TestZeroes(t *testing.T) {
 	expect(t, "closed by moves of nobody", reason, "", detail, "")
 }
 
-// The clock went back: what lies up to an hour ahead restrains as if it were now, what lies further ahead nobody.
+// The clock went back: what lies up to an hour ahead restrains as if it were
+// now, what lies further ahead nobody.
 func TestClockWentBack(t *testing.T) {
 	cases := map[string]struct {
 		ahead time.Duration
@@ -69,7 +71,8 @@ func TestCallsOfNonsensicalTimes(t *testing.T) {
 	expect(t, "closed", reason, reasons.APIErrors, detail, "5 eviction calls failed")
 }
 
-// Durations beyond all measure wait for ever or not at all, and nothing overflows into the contrary.
+// Durations beyond all measure wait for ever or not at all, and nothing
+// overflows into the contrary.
 func TestHugeDurations(t *testing.T) {
 	const huge = time.Duration(math.MaxInt64)
 	all := config(func(c *Config) {
@@ -107,7 +110,8 @@ func TestHugeDurations(t *testing.T) {
 	}
 }
 
-// Percentages that are no numbers bound nothing; policies with them are refused elsewhere.
+// Percentages that are no numbers bound nothing; policies with them are refused
+// elsewhere.
 func TestPercentagesThatAreNoNumbers(t *testing.T) {
 	f := facts()
 	f.NotReady, f.Calls = 10, calls("rrrrr", 0)

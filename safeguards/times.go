@@ -5,15 +5,16 @@ import (
 	"time"
 )
 
-// aheadAtMost is by how much clocks may differ for a time to be taken seriously.
+// aheadAtMost is by how much clocks may differ for a time to be taken
+// seriously.
 const aheadAtMost = time.Hour
 
-// within says whether a time is less than d ago, or somewhat ahead.
+// within reports whether a time is less than d ago, or somewhat ahead.
 func within(t, now time.Time, d time.Duration) bool {
 	return known(t, now) && now.Sub(t) < d
 }
 
-// known says whether a time is one to reckon with.
+// known reports whether a time is one to reckon with.
 func known(t, now time.Time) bool { return !t.IsZero() && t.Sub(now) <= aheadAtMost }
 
 // sum adds durations that are not negative.

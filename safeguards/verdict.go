@@ -7,8 +7,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Verdict is what may be evicted at one time. It does not change and is safe for concurrent use; each question is answered
-// in constant time.
+// Verdict is what may be evicted at one time. It does not change and is safe
+// for concurrent use; each question is answered in constant time.
 type Verdict struct {
 	config   *Config
 	now      time.Time
@@ -18,10 +18,12 @@ type Verdict struct {
 	namespaces map[string]*hour
 	pools      map[string]*hour
 	owners     map[string]*owner
-	// before holds, by the UID of its pod, what was intended before each intended move: of several that exceed a budget
-	// together the first may be made.
+	// before holds, by the UID of its pod, what was intended before each
+	// intended move: of several that exceed a budget together the first may be
+	// made.
 	before map[string]counts
-	// evictions are the times of the hour's, hourEnds is when a used-up hour allows a move again.
+	// evictions are the times of the hour's, hourEnds is when a used-up hour
+	// allows a move again.
 	evictions []time.Time
 	hourEnds  time.Time
 
@@ -29,7 +31,8 @@ type Verdict struct {
 	pending, unready trouble
 }
 
-// closure is why nothing may be evicted, and until when; zero where that is not known.
+// closure is why nothing may be evicted, and until when; zero where that is not
+// known.
 type closure struct {
 	reason reasons.Reason
 	detail string
@@ -39,13 +42,15 @@ type closure struct {
 // hour is what somebody has used of an hourly budget.
 type hour struct {
 	evicted int
-	// intended are recorded and about to be evicted: they take their share in advance.
+	// intended are recorded and about to be evicted: they take their share in
+	// advance.
 	intended int
 	// oldest is when the first of the evicted was.
 	oldest time.Time
 }
 
-// counts are how many intended moves count against each budget that concerns a move.
+// counts are how many intended moves count against each budget that concerns a
+// move.
 type counts struct {
 	all, namespace, owner, pool int
 }
@@ -53,15 +58,17 @@ type counts struct {
 // owner is what the moves of one owner's pods came to.
 type owner struct {
 	hour
-	// unhelpful counts the newest cycles in a row with moves that did not help, the last of which was known not to at since;
-	// cycle is when the newest of them was recorded.
+	// unhelpful counts the newest cycles in a row with moves that did not help,
+	// the last of which was known not to at since; cycle is when the newest of
+	// them was recorded.
 	unhelpful    int
 	since, cycle time.Time
 	pending      trouble
 	unready      trouble
 }
 
-// trouble counts replacements that keep the breaker from closing, with the first as an example.
+// trouble counts replacements that keep the breaker from closing, with the
+// first as an example.
 type trouble struct {
 	count   int
 	example string

@@ -11,13 +11,15 @@ import (
 
 const gib = 1 << 30
 
-// at is a node of 10 cores and 100 GiB, so that 100m and 1 GiB are a percent each, predicted at these percentages.
+// at is a node of 10 cores and 100 GiB, so that 100m and 1 GiB are a percent
+// each, predicted at these percentages.
 type at struct{ cpu, memory int64 }
 
 // unknown is a node without usage.
 var unknown = at{-1, -1}
 
-// lined is how a board of a test is made: the reject lines of CPU and memory, and how it scores.
+// lined is how a board of a test is made: the reject lines of CPU and memory,
+// and how it scores.
 type lined struct {
 	reject cluster.Percents
 	Config
@@ -73,7 +75,8 @@ func (l lined) set(t testing.TB) *thresholds.Set {
 
 func name(i int) string { return string(rune('a' + i)) }
 
-// testConfig rejects above 60 % of CPU and 75 % of memory and damps below 5 percent points, as shipped.
+// testConfig rejects above 60 % of CPU and 75 % of memory and damps below 5
+// percentage points, as shipped.
 func testConfig() lined {
 	return lined{cluster.Percents{60, 75}, Config{Weights: cluster.Percents{1, 1}, DampPercent: 5}}
 }

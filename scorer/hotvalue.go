@@ -7,20 +7,24 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// HotTerm is one term of the hot value: every Count pods bound to a node within Within cost it one point of MaxScore. A term without
-// a positive Count and Within is left out.
+// HotTerm is one term of the hot value: every Count pods bound to a node within
+// Within cost it one point of MaxScore. A term without a positive Count and
+// Within is left out.
 type HotTerm struct {
 	Within time.Duration
 	Count  int
 }
 
-// hotValue counts the bindings of each node, for scores to drop before the pods' usage is measured. The nil value is of a
-// Board without terms.
+// hotValue counts the bindings of each node, for scores to drop before the
+// pods' usage is measured. The nil value is of a Board without terms.
 //
-// What counts is set when the Board is made and grows by Bound until the next Board: a binding leaves a term with the
-// first Board that is made after its time is over. It so counts for up to the time between two Boards too long, and never
-// too short. Nothing is kept between Boards: a pod that went is counted until the next one, and a pod that was bound long
-// after it was created drops out with the next one, because the time of the binding itself stands nowhere.
+// What counts is set when the Board is made and grows by Bound until the next
+// Board: a binding leaves a term with the first Board that is made after its
+// time is over. It so counts for up to the time between two Boards too long,
+// and never too short. Nothing is kept between Boards: a pod that went is
+// counted until the next one, and a pod that was bound long after it was
+// created drops out with the next one, because the time of the binding itself
+// stands nowhere.
 type hotValue struct {
 	terms []hotTerm
 	// bound has one counter per node and term, those of a node side by side.
@@ -51,7 +55,8 @@ func newHotValue(snapshot *cluster.Snapshot, now time.Time, terms []HotTerm) *ho
 	return h
 }
 
-// add counts a binding. One from the future counts: clocks differ, and the pod is there.
+// add counts a binding. One from the future counts: clocks differ, and the pod
+// is there.
 func (h *hotValue) add(node int, at time.Time) {
 	for t := range h.terms {
 		if at.After(h.terms[t].since) {

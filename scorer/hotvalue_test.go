@@ -17,8 +17,9 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // craneTerms are those of Crane's shipped policy.
 var craneTerms = []HotTerm{{Within: 5 * time.Minute, Count: 5}, {Within: time.Minute, Count: 2}}
 
-// boundBoard has nodes of equal usage, which all score 5 by it, with pods created so long before noon; a nil entry is a node
-// whose usage is not known, without pods.
+// boundBoard has nodes of equal usage, which all score 5 by it, with pods
+// created so long before noon; a nil entry is a node whose usage is not known,
+// without pods.
 func boundBoard(t testing.TB, terms []HotTerm, ages ...[]time.Duration) *Board {
 	t.Helper()
 	infos, reads := make([]cluster.Node, len(ages)), make([]usage.NodeUsage, len(ages))
@@ -88,7 +89,8 @@ func TestHotValue(t *testing.T) {
 	}
 }
 
-// Pods that are bound after the observation count at once, as long as they count at all.
+// Pods that are bound after the observation count at once, as long as they
+// count at all.
 func TestBound(t *testing.T) {
 	b := boundBoard(t, craneTerms, times(3, 3*time.Minute), []time.Duration{})
 	steps := []struct {
@@ -117,8 +119,9 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// Hot values are taken off every node's score, the unknown's too, and never below 0. The median that an unknown node gets is
-// of the scores by usage alone, or it would pay for its neighbours' bindings.
+// Hot values are taken off every node's score, the unknown's too, and never
+// below 0. The median that an unknown node gets is of the scores by usage
+// alone, or it would pay for its neighbours' bindings.
 func TestScoreWithHotValue(t *testing.T) {
 	perPod := []HotTerm{{Within: time.Minute, Count: 1}}
 	cases := map[string]struct {
@@ -159,7 +162,8 @@ func TestHotValueOfStrangers(t *testing.T) {
 	}
 }
 
-// Hot values order equals by usage; they are no reason to refuse a landing or to choose another.
+// Hot values order equals by usage; they are no reason to refuse a landing or
+// to choose another.
 func TestHotValueLeavesLandingsAlone(t *testing.T) {
 	b := boundBoard(t, []HotTerm{{Within: time.Minute, Count: 1}}, times(50, 0), []time.Duration{})
 	if !b.Accepts(0, pod) || b.Best(indices(2), pod, func(cluster.NodeIndex) bool { return false }) != 0 {
@@ -182,7 +186,8 @@ func BenchmarkScoreHotValue(b *testing.B) {
 	}
 }
 
-// BenchmarkNewBoardHotValue builds a board of 5,000 nodes with 30 pods each without and with Crane's two terms.
+// BenchmarkNewBoardHotValue builds a board of 5,000 nodes with 30 pods each
+// without and with Crane's two terms.
 func BenchmarkNewBoardHotValue(b *testing.B) {
 	view := fleet(5000)
 	for i := range view.Snapshot.Nodes {

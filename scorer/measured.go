@@ -7,7 +7,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// Formula is how measured usage becomes a score; policy.Formula says what each does.
+// Formula is how measured usage becomes a score; policy.Formula says what each
+// does.
 type Formula uint8
 
 // The formulas.
@@ -17,7 +18,8 @@ const (
 	FormulaMinMax
 )
 
-// Measured judges nodes by measured windows in place of predicted usage. Percentages are of a node's capacity.
+// Measured judges nodes by measured windows instead of predicted usage.
+// Percentages are of a node's capacity.
 type Measured struct {
 	Formula Formula
 	// Terms are what is scored. MemoryLoad and MinMax take the first.
@@ -26,15 +28,16 @@ type Measured struct {
 	Limits []Limit
 }
 
-// Term is one window of usage that is scored. A window that the View does not have is never known.
+// Term is one window of usage that is scored. A window that the View does not
+// have is never known.
 type Term struct {
 	Resource cluster.Resource
 	Window   usage.Window
 	Weight   float64
 }
 
-// Limit is one window of usage that keeps pods off a node: above Percent, or from Percent on. One that is not known keeps
-// none off.
+// Limit is one window of usage that keeps pods off a node: above Percent, or
+// from Percent on. One that is not known keeps none off.
 type Limit struct {
 	Resource cluster.Resource
 	Window   usage.Window
@@ -44,7 +47,8 @@ type Limit struct {
 
 // standing is what measured windows say of a node.
 type standing struct {
-	// score is that of the formula, from 0 to 100; with MinMax it is the usage in whole percent, -1 where it is not known.
+	// score is that of the formula, from 0 to 100; with MinMax it is the usage
+	// in whole percent, -1 where it is not known.
 	score int16
 	// full says that a limit is passed.
 	full bool
@@ -72,8 +76,8 @@ func (m *Measured) full(node reader) bool {
 	return false
 }
 
-// Judge returns what a node of a view uses of its capacity, in percent, and whether that passes the limit. What is not known is
-// NaN and passes none.
+// Judge returns what a node of a view uses of its capacity, in percent, and
+// whether that passes the limit. What is not known is NaN and passes none.
 func (l *Limit) Judge(view *usage.View, node int) (percent float64, passed bool) {
 	return l.judge(reader{view, node})
 }
@@ -122,8 +126,9 @@ type reader struct {
 	node int
 }
 
-// Shares are counted in hundred-millionths of a node: finer than any source writes, and coarse enough to undo what turning a
-// percentage into cores or bytes and back has changed in its last digits.
+// Shares are counted in hundred-millionths of a node: finer than any source
+// writes, and coarse enough to undo what turning a percentage into cores or
+// bytes and back has changed in its last digits.
 const (
 	perWhole   = 1e8
 	perPercent = 1e6
@@ -139,7 +144,8 @@ func (r reader) share(resource cluster.Resource, window usage.Window) float64 {
 	return math.Round(told[place][resource] / float64(whole) * perWhole)
 }
 
-// wholePercent is the usage of the first term without the fraction of a percent, -1 where it is not known.
+// wholePercent is the usage of the first term without the fraction of a
+// percent, -1 where it is not known.
 func (r reader) wholePercent(terms []Term) int16 {
 	if len(terms) == 0 {
 		return -1

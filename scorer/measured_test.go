@@ -21,14 +21,16 @@ var (
 	nan   = math.NaN()
 )
 
-// told is what sources tell of a node in percent: of CPU and of memory, each over five minutes, an hour and a day.
+// told is what sources report a node in percent: of CPU and of memory, each
+// over five minutes, an hour and a day.
 type told [cluster.NumResources][3]float64
 
 // untold is a node of which nothing is told.
 var untold = told{{nan, nan, nan}, {nan, nan, nan}}
 
-// measuredView has one node per entry, of 10 cores and 100 GiB, of which a tenth more than there is allocatable is used by
-// nobody: what is told is of capacity.
+// measuredView has one node per entry, of 10 cores and 100 GiB, of which a
+// tenth more than there is allocatable is used by nobody: what is told is of
+// capacity.
 func measuredView(nodes ...told) *usage.View {
 	infos, reads := make([]cluster.Node, len(nodes)), make([]usage.NodeUsage, len(nodes))
 	for i, n := range nodes {
@@ -83,7 +85,8 @@ func scoresOf(b *Board) (hundred, wire []int8) {
 	return hundred, wire
 }
 
-// Crane's formula, the weights of both resources being 0.2, 0.3 and 0.5, two in all:
+// Crane's formula, the weights of both resources being 0.2, 0.3 and 0.5, two in
+// all:
 //
 //	score = int( sum of (1-u)*w*100 / 2 )
 func TestCraneScores(t *testing.T) {
@@ -92,8 +95,8 @@ func TestCraneScores(t *testing.T) {
 		hundred, wire []int8
 	}{
 		"six terms": {
-			// CPU 20 %, 40 %, 60 %: 80*0.2 + 60*0.3 + 40*0.5 = 54; memory 30 %, 50 %, 70 %: 70*0.2 + 50*0.3 + 30*0.5 = 44
-			// (54 + 44) / 2 = 49
+			// CPU 20 %, 40 %, 60 %: 80*0.2 + 60*0.3 + 40*0.5 = 54; memory 30 %,
+			// 50 %, 70 %: 70*0.2 + 50*0.3 + 30*0.5 = 44 (54 + 44) / 2 = 49
 			nodes:   []told{{{20, 40, 60}, {30, 50, 70}}},
 			hundred: []int8{49}, wire: []int8{4},
 		},
@@ -102,7 +105,8 @@ func TestCraneScores(t *testing.T) {
 			hundred: []int8{100, 0}, wire: []int8{10, 0},
 		},
 		"what is over a whole point is cut off": {
-			// CPU 10.5 %: 89.5*0.2 = 17.9, and 30 + 50 of it; memory 50: (97.9 + 100) / 2 = 98.95
+			// CPU 10.5 %: 89.5*0.2 = 17.9, and 30 + 50 of it; memory 50: (97.9
+			// + 100) / 2 = 98.95
 			nodes:   []told{{{10.5, 0, 0}, {0, 0, 0}}},
 			hundred: []int8{98}, wire: []int8{9},
 		},
@@ -111,7 +115,8 @@ func TestCraneScores(t *testing.T) {
 			hundred: []int8{0}, wire: []int8{0},
 		},
 		"a window that is not known adds nothing and keeps its weight": {
-			// without the day of both: CPU 80*0.2 + 60*0.3 = 34, memory 70*0.2 + 50*0.3 = 29; 63 / 2 = 31.5
+			// without the day of both: CPU 80*0.2 + 60*0.3 = 34, memory 70*0.2
+			// + 50*0.3 = 29; 63 / 2 = 31.5
 			nodes:   []told{{{20, 40, nan}, {30, 50, nan}}, untold},
 			hundred: []int8{31, 0}, wire: []int8{3, 0},
 		},
@@ -166,7 +171,8 @@ func TestCraneHotValue(t *testing.T) {
 
 func TestMemoryLoadScores(t *testing.T) {
 	memory := func(percent float64) told { return told{{0, 0, 0}, {percent, 0, 0}} }
-	// 100-0 = 100; 100-9 = 91; 100-10 = 90; 70.5 is cut to 70: 30; 79.9 to 79: 21; 80: 20; 100 and above: 0; not known: 10
+	// 100-0 = 100; 100-9 = 91; 100-10 = 90; 70.5 is cut to 70: 30; 79.9 to 79:
+	// 21; 80: 20; 100 and above: 0; not known: 10
 	b := measuring(memoryConfig()).board(t, measuredView(
 		memory(0), memory(9), memory(10), memory(70.5), memory(79.9), memory(80), memory(100), memory(120), untold))
 	hundred, wire := scoresOf(b)
@@ -220,7 +226,8 @@ func TestMinMaxScores(t *testing.T) {
 	}
 }
 
-// Limits are of single windows: above, or from on. What is not known keeps nobody off.
+// Limits are of single windows: above, or from on. What is not known keeps
+// nobody off.
 func TestMeasuredLimits(t *testing.T) {
 	cases := map[string]struct {
 		by   Measured
@@ -265,7 +272,8 @@ func TestMeasuredLimits(t *testing.T) {
 	}
 }
 
-// A percentage that has been turned into cores or bytes of any node is still neither more nor less than itself.
+// A percentage that has been turned into cores or bytes of any node is still
+// neither more nor less than itself.
 func TestLimitsAreMetExactly(t *testing.T) {
 	rng := rand.New(rand.NewPCG(55, 56))
 	for range 2000 {
@@ -284,7 +292,8 @@ func TestLimitsAreMetExactly(t *testing.T) {
 	}
 }
 
-// Scheduling goes by measured windows alone; a planned landing keeps to the lines as well.
+// Scheduling goes by measured windows alone; a planned landing keeps to the
+// lines as well.
 func TestLandingsKeepToLinesAsWell(t *testing.T) {
 	b := measuring(craneConfig()).board(t, measuredView(told{}))
 	large := cluster.Amounts{8_000, 0}
@@ -299,8 +308,9 @@ func TestLandingsKeepToLinesAsWell(t *testing.T) {
 	}
 }
 
-// Every score on the wire is the one of 0 to 100 in steps of ten: to the nearest by predicted usage, without the remainder by
-// measured. So both rank alike, the finer only more finely.
+// Every score on the wire is the one of 0 to 100 in steps of ten: to the
+// nearest by predicted usage, without the remainder by measured. So both rank
+// alike, the finer only more finely.
 func TestBothScoresRankAlike(t *testing.T) {
 	rng := rand.New(rand.NewPCG(51, 52))
 	crane, memory, minMax := craneConfig(), memoryConfig(), minMaxConfig()
@@ -353,8 +363,10 @@ func randomBoard(t *testing.T, rng *rand.Rand, measured *Measured) *Board {
 	return b
 }
 
-// Whatever a source and this package have made of an annotation's number on the way, the score is what the formula says of
-// the number: here computed in whole numbers, usage in hundred-thousandths as annotations have it, weights in tenths.
+// Whatever a source and this package have made of an annotation's number on the
+// way, the score is what the formula says of the number: here computed in whole
+// numbers, usage in hundred-thousandths as annotations have it, weights in
+// tenths.
 func TestCraneScoresToTheLastDigit(t *testing.T) {
 	rng := rand.New(rand.NewPCG(53, 54))
 	measured := craneConfig()
@@ -408,7 +420,8 @@ func TestMeasuredOfNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkMeasured builds a board of 5,000 nodes and scores a request for all of them.
+// BenchmarkMeasured builds a board of 5,000 nodes and scores a request for all
+// of them.
 func BenchmarkMeasured(b *testing.B) {
 	const count = 5000
 	nodes := make([]told, count)

@@ -5,7 +5,8 @@ import "math"
 // MaxScore is the highest score of the extender protocol.
 const MaxScore = 10
 
-// maxScore100 is the highest score of a scheduler plugin, scoreStep what one point on the wire is worth of it.
+// maxScore100 is the highest score of a scheduler plugin, scoreStep what one
+// point on the wire is worth of it.
 const (
 	maxScore100 = 100
 	scoreStep   = maxScore100 / MaxScore
@@ -48,7 +49,8 @@ func (t *tally) fill(scores []int8) {
 	}
 }
 
-// median returns the lower median of the counted scores, the middle when there are none.
+// median returns the lower median of the counted scores, the middle when there
+// are none.
 func (t *tally) median() int8 {
 	seen := int32(0)
 	for score, count := range t.count {
@@ -59,7 +61,8 @@ func (t *tally) median() int8 {
 	return maxScore100 / 2
 }
 
-// spreader turns loads into scores: a straight line, because there is one per node.
+// spreader turns loads into scores: a straight line, because there is one per
+// node.
 type spreader struct{ start, slope float64 }
 
 func newSpreader(span scale, damp float64) spreader {
@@ -76,8 +79,9 @@ func newSpreader(span scale, damp float64) spreader {
 	return spreader{start: middle + slope*span.hottest - middle*strength, slope: slope}
 }
 
-// score leaves the fraction of a point out, but for what computing may have taken off a whole one: rounded to tens once more
-// it is the score that rounding once would have given.
+// score leaves the fraction of a point out, but for what computing may have
+// taken off a whole one: rounded to tens once more it is the score that
+// rounding once would have given.
 func (s spreader) score(load float64) int8 {
 	const lost = 1e-9
 	score := s.start

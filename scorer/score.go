@@ -7,8 +7,10 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Best returns the node of a request that would be the coolest with the pod on it among those that are known and where it may
-// land, except the excluded one, or -1. Hot values do not count. Ties go to the lower index, so the answer is deterministic.
+// Best returns the node of a request that would be the coolest with the pod on
+// it among those that are known and where it may land, except the excluded one,
+// or -1. Hot values do not count. Ties go to the lower index, so the answer is
+// deterministic.
 func (b *Board) Best(nodes []cluster.NodeIndex, pod cluster.Amounts, excluded func(cluster.NodeIndex) bool) cluster.NodeIndex {
 	best, lowest := cluster.NodeIndex(-1), math.Inf(1)
 	for _, i := range nodes {
@@ -23,8 +25,9 @@ func (b *Board) Best(nodes []cluster.NodeIndex, pod cluster.Amounts, excluded fu
 	return best
 }
 
-// Score writes one score from 0 to MaxScore per node of the request: what Score100 says in steps of ten, to the nearest where
-// predicted usage is scored, and without the remainder where measured usage is.
+// Score writes one score from 0 to MaxScore per node of the request: what
+// Score100 says in steps of ten, to the nearest where predicted usage is
+// scored, and without the remainder where measured usage is.
 func (b *Board) Score(nodes []cluster.NodeIndex, pod cluster.Amounts, scores []int8) {
 	b.Score100(nodes, pod, scores)
 	half := int8(scoreStep / 2)
@@ -36,12 +39,15 @@ func (b *Board) Score(nodes []cluster.NodeIndex, pod cluster.Amounts, scores []i
 	}
 }
 
-// Score100 writes one score from 0 to 100 per node of the request: 100 for the coolest, 0 for the hottest of those under the
-// reject line and for all above it, linear between, because absolute percentages would tie in the steps of ten that an
-// extender has. When the request's nodes hardly differ the spread shrinks towards the middle, so that a few percent of usage
-// do not overrule every other plugin. Unknown nodes get the median of the known ones. Where the board judges by measured
-// windows their formula is the score in place of all that. From every score, those of unknown nodes too, ten times the node's
-// hot value is taken off in the end, down to 0.
+// Score100 writes one score from 0 to 100 per node of the request: 100 for the
+// coolest, 0 for the hottest of those under the reject line and for all above
+// it, linear between, because absolute percentages would tie in the steps of
+// ten that an extender has. When the request's nodes hardly differ the spread
+// shrinks towards the middle, so that a few percent of usage do not overrule
+// every other plugin. Unknown nodes get the median of the known ones. Where the
+// board judges by measured windows their formula is the score instead of all
+// that. From every score, those of unknown nodes too, ten times the node's hot
+// value is taken off in the end, down to 0.
 //
 //	load  = (max over r of p_r + weighted mean of p_r) / 2    p_r: predicted percent of allocatable with the pod
 //	score = 50 + (100·(hottest−load)/(hottest−coolest) − 50) · min(1, (hottest−coolest)/DampPercent) − 10·hot
@@ -69,8 +75,9 @@ func (b *Board) scorePredicted(nodes []cluster.NodeIndex, pod cluster.Amounts, s
 	}
 }
 
-// weigh writes the nodes' loads with the pod, and as their scores what else fill has to know of them. It returns the span of
-// all loads and of those under the reject line.
+// weigh writes the nodes' loads with the pod, and as their scores what else
+// fill has to know of them. It returns the span of all loads and of those under
+// the reject line.
 func (b *Board) weigh(nodes []cluster.NodeIndex, pod cluster.Amounts, scores []int8, loads []float64) (all, under scale) {
 	all.reset()
 	under.reset()
@@ -91,8 +98,9 @@ func (b *Board) weigh(nodes []cluster.NodeIndex, pod cluster.Amounts, scores []i
 	return all, under
 }
 
-// Likeliest returns the node that kube-scheduler is going to choose, as far as scores tell: of those with the highest score
-// the coolest with the pod on it. It returns -1 where no node is known.
+// Likeliest returns the node that kube-scheduler is going to choose, as far as
+// scores tell: of those with the highest score the coolest with the pod on it.
+// It returns -1 where no node is known.
 func (b *Board) Likeliest(nodes []cluster.NodeIndex, pod cluster.Amounts, scores []int8) cluster.NodeIndex {
 	best, top, lowest := cluster.NodeIndex(-1), int8(-1), math.Inf(1)
 	for k, i := range nodes {
@@ -125,7 +133,8 @@ func (b *Board) fill(scores []int8, loads []float64, span scale, lines bool) {
 	given.fill(scores)
 }
 
-// loadWith returns the load of a node with a pod on it, and whether it is under the reject line.
+// loadWith returns the load of a node with a pod on it, and whether it is under
+// the reject line.
 func (b *Board) loadWith(i cluster.NodeIndex, pod cluster.Amounts) (load float64, under, known bool) {
 	if i < 0 || int(i) >= len(b.gauges) || !b.gauges[i].known {
 		return 0, true, false
@@ -134,7 +143,8 @@ func (b *Board) loadWith(i cluster.NodeIndex, pod cluster.Amounts) (load float64
 	return load, under, true
 }
 
-// HotValue returns the points of MaxScore that a node loses for the pods it was given lately, whether or not its usage is known.
+// HotValue returns the points of MaxScore that a node loses for the pods it was
+// given lately, whether or not its usage is known.
 //
 //	hot = sum over the terms of floor(n / count)    n: pods bound to the node within the term's time
 func (b *Board) HotValue(i cluster.NodeIndex) int {
@@ -144,7 +154,8 @@ func (b *Board) HotValue(i cluster.NodeIndex) int {
 	return b.hot.of(i)
 }
 
-// chill takes the hot values off scores from 0 to 100, as Crane does: ten for each point.
+// chill takes the hot values off scores from 0 to 100, as Crane does: ten for
+// each point.
 func (b *Board) chill(nodes []cluster.NodeIndex, scores []int8) {
 	if b.hot == nil {
 		return
@@ -154,8 +165,8 @@ func (b *Board) chill(nodes []cluster.NodeIndex, scores []int8) {
 	}
 }
 
-// scoreMeasured writes scores from 0 to 100 by measured windows. A node that the board does not know stands as one of which
-// nothing is measured.
+// scoreMeasured writes scores from 0 to 100 by measured windows. A node that
+// the board does not know stands as one of which nothing is measured.
 func (b *Board) scoreMeasured(nodes []cluster.NodeIndex, scores []int8) {
 	if b.measured.Formula == FormulaMinMax {
 		b.scoreMinMax(nodes, scores)

@@ -1,9 +1,12 @@
-// Package scorer decides which nodes of a request may take a pod and how good each is, by predicted real usage or, where a
-// policy asks for what earlier systems did, by measured windows.
+// Package scorer decides which nodes of a request may take a pod and how good
+// each is, by predicted real usage or, where a policy asks for what earlier
+// systems did, by measured windows.
 //
-// It is the schedule-time half of Evenkeel, as values: a Board is built from one usage.View, adjusted by bindings and
-// moves in flight as they happen, and answers Filter and Score without a lock and without allocating. What is unknown is
-// neutral: never rejected, never preferred. The HTTP side is scorer/extender.
+// It is the schedule-time half of Evenkeel, as values: a Board is built from
+// one usage.View, adjusted by bindings and moves in flight as they happen, and
+// answers Filter and Score without a lock and without allocating. What is
+// unknown is neutral: never rejected, never preferred. The HTTP side is
+// scorer/extender.
 package scorer
 
 import (
@@ -19,18 +22,21 @@ import (
 
 // Config is how a Board scores.
 type Config struct {
-	// Weights of the resources in the mean part of a score; all zero counts as all equal.
+	// Weights of the resources in the mean part of a score; all zero counts as
+	// all equal.
 	Weights cluster.Percents
-	// DampPercent is the spread of usage, in percent points, below which scores shrink towards their middle.
+	// DampPercent is the spread of usage, in percentage points, below which
+	// scores shrink towards their middle.
 	DampPercent float64
-	// HotValue are the terms by which nodes that were given pods in quick succession score lower; none for not at all.
+	// HotValue are the terms by which nodes that were given pods in quick
+	// succession score lower; none for not at all.
 	HotValue []HotTerm
 	// Measured judges by measured windows; nil for by predicted usage.
 	Measured *Measured
 }
 
-// Board is the predicted usage of every node at one observation. Everything but what the gauges show and the bindings counted
-// for the hot value is immutable.
+// Board is the predicted usage of every node at one observation. Everything but
+// what the gauges show and the bindings counted for the hot value is immutable.
 type Board struct {
 	config Config
 	index  map[string]cluster.NodeIndex
@@ -42,7 +48,8 @@ type Board struct {
 	siblings usage.Siblings
 	hot      *hotValue // nil without terms
 	scratch  sync.Pool // of *[]float64: the loads of a request's nodes
-	// measured is nil where predicted usage decides; standings are what it says of the nodes.
+	// measured is nil where predicted usage decides; standings are what it says
+	// of the nodes.
 	measured  *Measured
 	standings []standing
 }
@@ -53,7 +60,8 @@ type node struct {
 	predicted   cluster.Amounts
 }
 
-// NewBoard returns the board of a view, whose lines say what each node may take.
+// NewBoard returns the board of a view, whose lines say what each node may
+// take.
 func NewBoard(view *usage.View, resolved *thresholds.Resolved, config Config) *Board {
 	b := &Board{
 		config:   config,
@@ -113,18 +121,20 @@ func (b *Board) Names() []string {
 	return names
 }
 
-// SameNodes says whether two boards have the same nodes at the same indices.
+// SameNodes reports whether two boards have the same nodes at the same indices.
 func (b *Board) SameNodes(other *Board) bool {
 	return slices.EqualFunc(b.nodes, other.nodes, func(x, y node) bool { return x.name == y.name })
 }
 
-// Siblings returns what a pod with these limits is taken to use by the pods that it is like.
+// Siblings returns what a pod with these limits is taken to use by the pods
+// that it is like.
 func (b *Board) Siblings(kin usage.Kin, limits cluster.Amounts) (cluster.Amounts, bool) {
 	return b.siblings.Of(kin, limits)
 }
 
-// Adjust adds to (or, with negative amounts, takes from) the predicted usage of a node. Safe for concurrent use; a
-// name that the board does not know is ignored.
+// Adjust adds to (or, with negative amounts, takes from) the predicted usage of
+// a node. Safe for concurrent use; a name that the board does not know is
+// ignored.
 func (b *Board) Adjust(name string, by cluster.Amounts) {
 	i, ok := b.index[name]
 	if !ok {
@@ -135,7 +145,8 @@ func (b *Board) Adjust(name string, by cluster.Amounts) {
 	}
 }
 
-// Predicted returns the predicted usage of a node with the adjustments since the observation, and whether it is known.
+// Predicted returns the predicted usage of a node with the adjustments since
+// the observation, and whether it is known.
 func (b *Board) Predicted(i cluster.NodeIndex) (cluster.Amounts, bool) {
 	if i < 0 || int(i) >= len(b.nodes) {
 		return cluster.Amounts{}, false
@@ -148,7 +159,8 @@ func (b *Board) Predicted(i cluster.NodeIndex) (cluster.Amounts, bool) {
 	return amounts, g.known
 }
 
-// With returns the predicted usage of a node in percent of allocatable with a pod of the given usage on it.
+// With returns the predicted usage of a node in percent of allocatable with a
+// pod of the given usage on it.
 func (b *Board) With(i cluster.NodeIndex, pod cluster.Amounts) (cluster.Percents, bool) {
 	amounts, known := b.Predicted(i)
 	if !known {
@@ -157,8 +169,10 @@ func (b *Board) With(i cluster.NodeIndex, pod cluster.Amounts) (cluster.Percents
 	return amounts.Plus(pod).PercentOf(b.nodes[i].allocatable), true
 }
 
-// Accepts says whether kube-scheduler may put a pod of the given usage on a node: whether the node stays at or under the
-// reject line with it or, where the board judges by measured windows, is within their limits. A node that is unknown accepts.
+// Accepts reports whether kube-scheduler may put a pod of the given usage on a
+// node: whether the node stays at or under the reject line with it or, where
+// the board judges by measured windows, is within their limits. A node that is
+// unknown accepts.
 func (b *Board) Accepts(i cluster.NodeIndex, pod cluster.Amounts) bool {
 	if b.Measured() {
 		return !b.full(i)
@@ -166,7 +180,8 @@ func (b *Board) Accepts(i cluster.NodeIndex, pod cluster.Amounts) bool {
 	return b.under(i, pod)
 }
 
-// Refused goes through the places in a list of those nodes that do not accept a pod of the given usage.
+// Refused goes through the places in a list of those nodes that do not accept a
+// pod of the given usage.
 func (b *Board) Refused(nodes []cluster.NodeIndex, pod cluster.Amounts) iter.Seq[int] {
 	if b.Measured() {
 		return func(yield func(int) bool) {
@@ -188,8 +203,9 @@ func (b *Board) Refused(nodes []cluster.NodeIndex, pod cluster.Amounts) iter.Seq
 	}
 }
 
-// AppendRefused appends the nodes that do not accept a pod of the given usage to a list, and returns it. Asking about all
-// nodes in a row costs a fraction of asking about each.
+// AppendRefused appends the nodes that do not accept a pod of the given usage
+// to a list, and returns it. Asking about all nodes in a row costs a fraction
+// of asking about each.
 func (b *Board) AppendRefused(nodes []cluster.NodeIndex, pod cluster.Amounts) []cluster.NodeIndex {
 	if b.Measured() {
 		for i := range b.standings {
@@ -208,8 +224,8 @@ func (b *Board) AppendRefused(nodes []cluster.NodeIndex, pod cluster.Amounts) []
 	return nodes
 }
 
-// Lands says whether a planned move may end on a node: whatever the board judges by, its predicted usage has to stay at or
-// under the reject line.
+// Lands reports whether a planned move may end on a node: whatever the board
+// judges by, its predicted usage has to stay at or under the reject line.
 func (b *Board) Lands(i cluster.NodeIndex, pod cluster.Amounts) bool {
 	return !b.full(i) && b.under(i, pod)
 }
@@ -226,7 +242,8 @@ func (b *Board) Ceiling(i cluster.NodeIndex) cluster.Amounts {
 	return b.gauges[i].ceiling
 }
 
-// Adjusted returns what bindings and moves have changed on a node since the observation.
+// Adjusted returns what bindings and moves have changed on a node since the
+// observation.
 func (b *Board) Adjusted(i cluster.NodeIndex) cluster.Amounts {
 	var by cluster.Amounts
 	if i < 0 || int(i) >= len(b.gauges) {
@@ -238,8 +255,8 @@ func (b *Board) Adjusted(i cluster.NodeIndex) cluster.Amounts {
 	return by
 }
 
-// Bound counts a pod that was bound to a node since the observation. Safe for concurrent use; a name that the board does
-// not know is ignored.
+// Bound counts a pod that was bound to a node since the observation. Safe for
+// concurrent use; a name that the board does not know is ignored.
 func (b *Board) Bound(name string, at time.Time) {
 	if b.hot == nil {
 		return
@@ -249,10 +266,11 @@ func (b *Board) Bound(name string, at time.Time) {
 	}
 }
 
-// Measured says whether the board judges by measured windows.
+// Measured reports whether the board judges by measured windows.
 func (b *Board) Measured() bool { return b.measured != nil }
 
-// full says whether a node is above a limit of a measured window. What is not known is not.
+// full reports whether a node is above a limit of a measured window. What is
+// not known is not.
 func (b *Board) full(i cluster.NodeIndex) bool {
 	return i >= 0 && int(i) < len(b.standings) && b.standings[i].full
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// A node accepts a pod while it stays at or under the reject line with it; what is unknown accepts.
+// A node accepts a pod while it stays at or under the reject line with it; what
+// is unknown accepts.
 func TestAccepts(t *testing.T) {
 	cases := map[string]struct {
 		node   at
@@ -56,7 +57,8 @@ func TestScore(t *testing.T) {
 			want:  []int8{10, 5, 0},
 		},
 		"the dominant resource counts more than the mean": {
-			// with the pod 50/10, 30/30, 10/10: loads (50+30)/2 = 40, 30, 10; 10·(40−30)/30 = 3.3
+			// with the pod 50/10, 30/30, 10/10: loads (50+30)/2 = 40, 30, 10;
+			// 10·(40−30)/30 = 3.3
 			nodes: []at{{45, 8}, {25, 28}, {5, 8}},
 			want:  []int8{0, 3, 10},
 		},
@@ -83,7 +85,8 @@ func TestScore(t *testing.T) {
 			want:  []int8{0, 5, 0},
 		},
 		"all above the line: the least hot is the best": {
-			// with the pod 70/70, 80/80, 95/95: loads 70, 80, 95; 10·(95−80)/25 = 6
+			// with the pod 70/70, 80/80, 95/95: loads 70, 80, 95; 10·(95−80)/25
+			// = 6
 			nodes: []at{{65, 68}, {75, 78}, {90, 93}},
 			want:  []int8{10, 6, 0},
 		},
@@ -117,7 +120,8 @@ func TestScore(t *testing.T) {
 	}
 }
 
-// Weights say how much each resource counts in the mean; none at all counts as equal.
+// Weights say how much each resource counts in the mean; none at all counts as
+// equal.
 func TestScoreWeights(t *testing.T) {
 	nodes := []at{{40, 0}, {0, 40}, {0, 0}}
 	cases := map[string]struct {
@@ -144,7 +148,8 @@ func TestScoreWeights(t *testing.T) {
 	}
 }
 
-// A pod weighs more on a small node: with 2 cores 50 % of four cores and 6 % of 32.
+// A pod weighs more on a small node: with 2 cores 50 % of four cores and 6 % of
+// 32.
 func TestUnequalNodes(t *testing.T) {
 	b := testConfig().board(t, viewOf(
 		[]cluster.Node{
@@ -215,8 +220,9 @@ func TestBoardNames(t *testing.T) {
 	}
 }
 
-// A node takes as much as its lines leave: those of its pool, of what is available, of longer windows, and nothing at all
-// while a signal is beyond its reject line.
+// A node takes as much as its lines leave: those of its pool, of what is
+// available, of longer windows, and nothing at all while a signal is beyond its
+// reject line.
 func TestCeiling(t *testing.T) {
 	hour := usage.Window{Kind: usage.KindMaxAvg, Over: time.Hour}
 	reject := func(metric usage.Metric, window usage.Window, at float64) thresholds.Rule {
@@ -243,7 +249,8 @@ func TestCeiling(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			// 20 % at last, 30 % over five minutes, 40 % in the worst of the last hour
+			// 20 % at last, 30 % over five minutes, 40 % in the worst of the
+			// last hour
 			used := []cluster.Amounts{{2000, 10 * gib}, {3000, 10 * gib}, {4000, 10 * gib}}
 			view := viewOf(
 				[]cluster.Node{{Name: "a", Allocatable: cluster.Amounts{10_000, 100 * gib}, Capacity: cluster.Amounts{10_000, 120 * gib}}},
@@ -258,7 +265,8 @@ func TestCeiling(t *testing.T) {
 			if got := b.Ceiling(0); got != tc.want {
 				t.Errorf("ceiling %v, want %v", got, tc.want)
 			}
-			// the higher of last and five minutes is there already; a pod as large as the rest fits, a larger one does not
+			// the higher of last and five minutes is there already; a pod as
+			// large as the rest fits, a larger one does not
 			rest := tc.want.Minus(cluster.Amounts{3000, 10 * gib})
 			if got, want := b.Accepts(0, rest.AtLeastZero()), rest[cluster.CPU] >= 0; got != want {
 				t.Errorf("a pod of %v: accepted %v, want %v", rest, got, want)
@@ -300,8 +308,8 @@ func TestCeilingByPool(t *testing.T) {
 	}
 }
 
-// What is predicted of a node is the higher of the last sample and the mean of five minutes, per resource; a longer window
-// does not add to it.
+// What is predicted of a node is the higher of the last sample and the mean of
+// five minutes, per resource; a longer window does not add to it.
 func TestPredictedIsCareful(t *testing.T) {
 	used := []cluster.Amounts{{100, 5}, {50, 9}, {900, 900}}
 	view := viewOf([]cluster.Node{{Name: "a", Allocatable: cluster.Amounts{1000, 1000}}}, []usage.NodeUsage{{Current: used, Predicted: used}})

@@ -1,6 +1,6 @@
-// Package strategies is what all strategies share, as values: what they plan on,
-// what a plan is, and how a move is told. A strategy is a folder below this one;
-// it makes a Plan of an Observed, and the evicting half carries it out.
+// Package strategies is what all strategies share, as values: what they plan
+// on, what a plan is, and how a move is told. A strategy is a folder below this
+// one; it makes a Plan of an Observed, and the evicting half carries it out.
 package strategies
 
 import (
@@ -22,8 +22,8 @@ type Observed struct {
 	Lines  *thresholds.Resolved
 	// Closed is why nothing may be evicted now; empty when it may.
 	Closed string
-	// MaxMoves is how many moves may be made beside the policy's bound; negative
-	// for no further bound.
+	// MaxMoves is how many moves may be made beside the policy's bound;
+	// negative for no further bound.
 	MaxMoves int
 }
 
@@ -53,7 +53,8 @@ type Move struct {
 	Pod
 	From, To string
 	Reason   reasons.Reason
-	// FromPercent and ToPercent are the source and the destination before and after this move, in the order of the plan.
+	// FromPercent and ToPercent are the source and the destination before and
+	// after this move, in the order of the plan.
 	FromBefore, FromAfter, ToBefore, ToAfter cluster.Percents
 }
 

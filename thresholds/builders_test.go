@@ -47,9 +47,11 @@ func (r Rule) relieves(resource cluster.Resource) Rule {
 	return r
 }
 
-// node is 10 cores and 100 GiB, of which 120 GiB are there; what it uses is in milli-cores and GiB.
+// node is 10 cores and 100 GiB, of which 120 GiB are there; what it uses is in
+// milli-cores and GiB.
 type node struct {
-	// last, average and highest are what is current and predicted over last, avg_5m and max_avg_1h.
+	// last, average and highest are what is current and predicted over last,
+	// avg_5m and max_avg_1h.
 	last, average, highest [2]int64
 	// predicted is more than current by as much.
 	more [2]int64

@@ -9,7 +9,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// rig plays one node through store, lines and Classify, as an observer with the default policy does.
+// rig plays one node through store, lines and Classify, as an observer with the
+// default policy does.
 type rig struct {
 	t        *testing.T
 	store    *usage.Store
@@ -43,7 +44,8 @@ func newRig(t *testing.T) *rig {
 	}}}}
 }
 
-// sample takes in one reading that was measured lag seconds ago, of a pod that makes up all but the system's share.
+// sample takes in one reading that was measured lag seconds ago, of a pod that
+// makes up all but the system's share.
 func (r *rig) sample(second, lag int, cpuMilli int64) State {
 	measured := at(second - lag)
 	r.store.Ingest(r.snapshot, usage.Batch{
@@ -58,7 +60,8 @@ func (r *rig) sample(second, lag int, cpuMilli int64) State {
 	return r.states["n"].State
 }
 
-// load is a node's usage around second 0, when it is quadrupled for some seconds.
+// load is a node's usage around second 0, when it is quadrupled for some
+// seconds.
 type load struct {
 	basePercent int
 	seconds     int // how long
@@ -91,7 +94,8 @@ func (l load) at(second int) int64 {
 	return used
 }
 
-// firstHot samples every 15 s from one second to another and returns the first at which the node is hot.
+// firstHot samples every 15 s from one second to another and returns the first
+// at which the node is hot.
 func (l load) firstHot(t *testing.T, from, to int) (int, bool) {
 	t.Helper()
 	r := newRig(t)
@@ -103,7 +107,8 @@ func (l load) firstHot(t *testing.T, from, to int) (int, bool) {
 	return 0, false
 }
 
-// eachLoad calls with every load between 20 % and 60 %, for each of the times that it is quadrupled.
+// eachLoad calls with every load between 20 % and 60 %, for each of the times
+// that it is quadrupled.
 func eachLoad(means []int, seconds []int, do func(load)) {
 	for base := 20; base <= 60; base += 10 {
 		for _, capped := range []bool{true, false} {
@@ -120,8 +125,9 @@ func eachLoad(means []int, seconds []int, do func(load)) {
 
 const forever = 1 << 30
 
-// Pods whose usage is quadrupled for 40 to 55 s never make their node hot in a loop that has watched it before, wherever in
-// the sample interval it begins: of the 21 samples of the median at most 5 are of it.
+// Pods whose usage is quadrupled for 40 to 55 s never make their node hot in a
+// loop that has watched it before, wherever in the sample interval it begins:
+// of the 21 samples of the median at most 5 are of it.
 func TestSpikeInALoop(t *testing.T) {
 	eachLoad([]int{1, 15}, []int{40, 55}, func(l load) {
 		for phase := range 15 {
@@ -132,8 +138,9 @@ func TestSpikeInALoop(t *testing.T) {
 	})
 }
 
-// Neither does a Job that starts 35 s into it: when the window is long enough, after 75 s, at least as many samples are of
-// what was before as of the spike, and the lower median is not of it.
+// Neither does a Job that starts 35 s into it: when the window is long enough,
+// after 75 s, at least as many samples are of what was before as of the spike,
+// and the lower median is not of it.
 func TestSpikeInAJob(t *testing.T) {
 	eachLoad([]int{1, 10}, []int{40, 55}, func(l load) {
 		if second, hot := l.firstHot(t, 35, 35+180); hot {
@@ -142,8 +149,8 @@ func TestSpikeInAJob(t *testing.T) {
 	})
 }
 
-// The same load kept up is acted on: in a loop within four minutes, as soon as the mean of five minutes is over the line
-// three times.
+// The same load kept up is acted on: in a loop within four minutes, as soon as
+// the mean of five minutes is over the line three times.
 //
 //	of 20 %: 80 % has to make up 16 of 21 samples, (16·80 + 5·20)/21 = 65.7, and two more samples: 17·15 s after the first
 //	of 30 %: 100 % has to make up 11 of 21, (11·100 + 10·30)/21 = 66.7, and two more: 12·15 s after the first
@@ -167,7 +174,8 @@ func TestLoadKeptUpInALoop(t *testing.T) {
 	t.Logf("hot after at most %d s", slowest)
 }
 
-// A Job that starts 35 s into it finds the node hot as soon as its window is long enough.
+// A Job that starts 35 s into it finds the node hot as soon as its window is
+// long enough.
 func TestLoadKeptUpInAJob(t *testing.T) {
 	eachLoad([]int{1, 10}, []int{forever}, func(l load) {
 		if second, hot := l.firstHot(t, 35, 35+180); !hot || second-35 > 90 {

@@ -20,13 +20,15 @@ const interval = 15 * time.Second
 // median5m is the second of the shipped windows.
 var median5m = usage.Window{Kind: usage.KindQuantile, Percentile: 50, Over: 5 * time.Minute}
 
-// seen is one node's part of a view, sampled at the view's second unless said otherwise.
+// seen is one node's part of a view, sampled at the view's second unless said
+// otherwise.
 type seen struct {
 	last, avg, predicted int64 // thousandths of CPU; predicted is at least the higher of the two
 	unknown              reasons.Reason
 	notReady             bool
 	again                bool // the source had nothing newer
-	// vouched is how long the source itself has looked for avg and the median of five minutes, which is avg as well.
+	// vouched is how long the source itself has looked for avg and the median
+	// of five minutes, which is avg as well.
 	vouched, vouchedMedian time.Duration
 	pressure               float64 // the signal, over every window
 }
@@ -107,8 +109,8 @@ func only[T any](states []NodeState, of func(NodeState) T) []T {
 
 func stateOf(s NodeState) State { return s.State }
 
-// A node's state over time: lines 45 and 60/65, three samples in a row of the mean of five minutes, unless a case says
-// otherwise.
+// A node's state over time: lines 45 and 60/65, three samples in a row of the
+// mean of five minutes, unless a case says otherwise.
 func TestClassify(t *testing.T) {
 	both := []usage.Window{usage.Last, usage.Avg5m}
 	cases := map[string]struct {
@@ -211,7 +213,8 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// A state names what was over in the newest sample, and nothing where nothing was or nothing is known.
+// A state names what was over in the newest sample, and nothing where nothing
+// was or nothing is known.
 func TestClassifyMetric(t *testing.T) {
 	rules := append(rulesOf(usage.CPU, usage.Avg5m), Rule{
 		Metric: usage.CPUPressure, Window: usage.Avg5m, Levels: Levels{Low: 10, Reject: 20, Evict: 30, Leave: 20}, Relieves: cluster.CPU,
@@ -249,8 +252,9 @@ func TestClassifySince(t *testing.T) {
 	}
 }
 
-// Any resource above its line makes hot; every resource has to be at or below its line for cool. A resource without lines
-// says nothing, and neither does a node without any.
+// Any resource above its line makes hot; every resource has to be at or below
+// its line for cool. A resource without lines says nothing, and neither does a
+// node without any.
 func TestClassifyByResource(t *testing.T) {
 	cpu, memory := rulesOf(usage.CPU, usage.Avg5m), rulesOf(usage.Memory, usage.Avg5m)
 	available := []Rule{{
@@ -283,7 +287,8 @@ func TestClassifyByResource(t *testing.T) {
 	}
 }
 
-// A reading that failed counts no sample: states stay as they are until what they rest on is too old.
+// A reading that failed counts no sample: states stay as they are until what
+// they rest on is too old.
 func TestKeep(t *testing.T) {
 	before := map[string]NodeState{"n": {State: Hot, Since: at(0), Over: 3, Metric: usage.CPU}}
 	ready := func(s seen) *usage.View { return timeline([]seen{{}, s})[1] }

@@ -10,8 +10,9 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// A window that the source summed up itself stands for the samples that it is made of; one that was summed up here has to
-// be seen often enough. The window that is vouched for least decides.
+// A window that the source summed up itself stands for the samples that it is
+// made of; one that was summed up here has to be seen often enough. The window
+// that is vouched for least decides.
 func TestClassifyVouched(t *testing.T) {
 	given := func(v int64, mean, median time.Duration) seen {
 		return seen{last: v, avg: v, vouched: mean, vouchedMedian: median}
@@ -47,7 +48,8 @@ func TestClassifyVouched(t *testing.T) {
 			want:    []State{Warm, Warm, Hot},
 		},
 		"a short window of the source stands for as many samples as fit": {
-			// 15 s and 15 s more: two samples with the reading itself, then four
+			// 15 s and 15 s more: two samples with the reading itself, then
+			// four
 			seen: []seen{given(700, interval, interval), given(700, interval, interval)},
 			want: []State{Warm, Hot},
 		},

@@ -1,9 +1,11 @@
-// Package thresholds holds the levels of usage that mean something, the one definition of hot for both sides of scheduling: per
-// metric and window, absolute or as distances from the mean, per pool of nodes.
+// Package thresholds holds the levels of usage that mean something, the one
+// definition of hot for both sides of scheduling: per metric and window,
+// absolute or as distances from the mean, per pool of nodes.
 //
-// A Set is what the policy says; Resolve reads it against a usage.View and answers, node by node, whether it is over its
-// evict lines, what has to leave it, and how much it may take. It keeps no state: what makes a node hot over time is the
-// strategy's business.
+// A Set is what the policy says; Resolve reads it against a usage.View and
+// answers, node by node, whether it is over its evict lines, what has to leave
+// it, and how much it may take. It keeps no state: what makes a node hot over
+// time is the strategy's business.
 package thresholds
 
 import (
@@ -16,13 +18,15 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// Levels are the four lines of one metric over one window; +Inf where there is none. In percent of allocatable for cpu and
-// memory, of capacity for memory.available, else in the metric's own unit. Of a metric of which less is worse the order is
-// the reverse and -Inf means none.
+// Levels are the four lines of one metric over one window; +Inf where there is
+// none. In percent of allocatable for cpu and memory, of capacity for
+// memory.available, else in the metric's own unit. Of a metric of which less is
+// worse the order is the reverse and -Inf means none.
 type Levels struct {
 	// Low: at or below it on every metric a node is cool.
 	Low float64
-	// Reject: predicted above it a node takes no more pods while others will do.
+	// Reject: predicted above it a node takes no more pods while others will
+	// do.
 	Reject float64
 	// Evict: above it in every window of a metric a node is over.
 	Evict float64
@@ -36,8 +40,9 @@ func NoLevels() Levels {
 	return Levels{inf, inf, inf, inf}
 }
 
-// MemoryAvailable is the metric of what the kubelet counts as available, in percent of capacity: capacity less the working
-// set. Less of it is worse. It is read off Memory, so every source has it.
+// MemoryAvailable is the metric of what the kubelet counts as available, in
+// percent of capacity: capacity less the working set. Less of it is worse. It
+// is read off Memory, so every source has it.
 const MemoryAvailable usage.Metric = "memory.available"
 
 // Rule judges one metric over one window.
@@ -45,22 +50,26 @@ type Rule struct {
 	Metric usage.Metric
 	Window usage.Window
 	Levels Levels
-	// Deviation makes the levels distances from the mean: Low below it, the others above it. All four have to be given.
+	// Deviation makes the levels distances from the mean: Low below it, the
+	// others above it. All four have to be given.
 	Deviation bool
 	// LowerIsWorse turns every comparison round.
 	LowerIsWorse bool
-	// Relieves is the resource of which a move takes off a signal: so much of it, in proportion, as the signal is over its
-	// line; Nothing where no move helps. Only for metrics that are no resources.
+	// Relieves is the resource of which a move takes off a signal: so much of
+	// it, in proportion, as the signal is over its line; Nothing where no move
+	// helps. Only for metrics that are no resources.
 	Relieves cluster.Resource
 }
 
-// Nothing is what relieves a signal that a node is hot by and keeps its pods with.
+// Nothing is what relieves a signal that a node is hot by and keeps its pods
+// with.
 const Nothing = cluster.NumResources
 
 // Pool is a set of nodes that are judged alike.
 type Pool struct {
 	Name string
-	// Matches says whether a node with these labels belongs to the pool; nil matches every node.
+	// Matches reports whether a node with these labels belongs to the pool; nil
+	// matches every node.
 	Matches func(labels map[string]string) bool
 	Rules   []Rule
 }
@@ -68,11 +77,13 @@ type Pool struct {
 // Set is what a policy says of lines.
 type Set struct {
 	pools []Pool
-	// gapPercent keeps lines that are distances from a mean near 0 or 100 apart.
+	// gapPercent keeps lines that are distances from a mean near 0 or 100
+	// apart.
 	gapPercent float64
 }
 
-// New returns a Set. A node is judged by the first pool that it matches, so the last pool has to match every node.
+// New returns a Set. A node is judged by the first pool that it matches, so the
+// last pool has to match every node.
 func New(pools []Pool, gapPercent float64) (*Set, error) {
 	if len(pools) == 0 || pools[len(pools)-1].Matches != nil {
 		return nil, errors.New("lines: the last pool has to match every node")
@@ -117,7 +128,8 @@ type pool struct {
 	groups []group
 }
 
-// group is what judges one metric: every window has to be over for the metric to be.
+// group is what judges one metric: every window has to be over for the metric
+// to be.
 type group struct {
 	metric   usage.Metric
 	kind     kind
@@ -141,7 +153,8 @@ type rule struct {
 	flip   bool
 }
 
-// Resolve reads the lines against a View. Rules for windows or signals that the View does not have judge nothing.
+// Resolve reads the lines against a View. Rules for windows or signals that the
+// View does not have judge nothing.
 func (s *Set) Resolve(view *usage.View) *Resolved {
 	r := &Resolved{view: view, pools: make([]pool, len(s.pools)), of: make([]uint16, len(view.Nodes))}
 	for i := range view.Nodes {
@@ -207,8 +220,9 @@ func groupOf(given *Rule, view *usage.View) (group, bool) {
 	return g, true
 }
 
-// around turns distances from a mean into levels. A mean near 0 or 100 is no mistake, so it must not end as lines out of
-// order; at the lower end the evict line is held up, because nodes that use next to nothing are not hot.
+// around turns distances from a mean into levels. A mean near 0 or 100 is no
+// mistake, so it must not end as lines out of order; at the lower end the evict
+// line is held up, because nodes that use next to nothing are not hot.
 func (s *Set) around(mean float64, by Levels) Levels {
 	evict := max(2*s.gapPercent, min(mean+by.Evict, 100))
 	reject := min(mean+by.Reject, evict-s.gapPercent)
@@ -216,7 +230,8 @@ func (s *Set) around(mean float64, by Levels) Levels {
 	return Levels{Low: low, Reject: reject, Evict: evict, Leave: min(max(mean+by.Leave, (low+evict)/2), evict)}
 }
 
-// mean is the mean of a metric over the known nodes of a pool, weighted by their size; 50 where nothing is known.
+// mean is the mean of a metric over the known nodes of a pool, weighted by
+// their size; 50 where nothing is known.
 func (r *Resolved) mean(p int, g *group, window int) float64 {
 	sum, weights := 0.0, 0.0
 	for i := range r.view.Nodes {
@@ -236,8 +251,8 @@ func (r *Resolved) mean(p int, g *group, window int) float64 {
 	return sum / weights
 }
 
-// value is what a group's metric is on a node, by the given amounts, which signals have no use for; NaN where it is not
-// known.
+// value is what a group's metric is on a node, by the given amounts, which
+// signals have no use for; NaN where it is not known.
 func (r *Resolved) value(i int, g *group, window int, amounts []cluster.Amounts) float64 {
 	node := &r.view.Snapshot.Nodes[i].Node
 	switch g.kind {

@@ -33,7 +33,8 @@ func askAll(t *testing.T, r *Resolved, i int) {
 	}
 }
 
-// A node that does not say what it has is over nothing, and draws nobody's mean.
+// A node that does not say what it has is over nothing, and draws nobody's
+// mean.
 func TestNothingToHave(t *testing.T) {
 	rules := []Rule{
 		evictAt(usage.CPU, usage.Avg5m, 65), evictAt(usage.Memory, usage.Avg5m, 65), evictAt(MemoryAvailable, usage.Avg5m, 10).reversed(),
@@ -75,7 +76,8 @@ func TestNothingToJudge(t *testing.T) {
 	}
 }
 
-// A view that a store made of nothing has rows of the right length, so nothing that is asked of unknown nodes fails.
+// A view that a store made of nothing has rows of the right length, so nothing
+// that is asked of unknown nodes fails.
 func TestUnknownNodesOfAStore(t *testing.T) {
 	store, err := usage.NewStore(usage.Config{
 		SampleInterval: 15 * time.Second, MaxAge: time.Minute, Windows: []usage.Window{hour}, Signals: []usage.Metric{usage.IOPressure, swap},
@@ -100,7 +102,8 @@ func TestUnknownNodesOfAStore(t *testing.T) {
 	}
 }
 
-// Whatever nodes and lines there are, no question fails and no answer contradicts another.
+// Whatever nodes and lines there are, no question fails and no answer
+// contradicts another.
 func TestAnyLinesAnyNodes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	odd := []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, -1, 100, 1e300, -1e300, math.SmallestNonzeroFloat64}

@@ -45,7 +45,8 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// A node is judged by the first pool that it matches, the last being everybody's.
+// A node is judged by the first pool that it matches, the last being
+// everybody's.
 func TestPools(t *testing.T) {
 	has := func(label string) func(map[string]string) bool {
 		return func(labels map[string]string) bool { return labels[label] != "" }
@@ -108,7 +109,8 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// Distances lie around the mean of the pool's known nodes, weighted by their size. The gap is 5.
+// Distances lie around the mean of the pool's known nodes, weighted by their
+// size. The gap is 5.
 func TestDeviation(t *testing.T) {
 	// low 10 below; reject 10, evict 15 and leave 5 above
 	rule := Rule{Metric: usage.CPU, Window: usage.Avg5m, Levels: levels(10, 10, 15, 5), Deviation: true}
@@ -128,7 +130,8 @@ func TestDeviation(t *testing.T) {
 		"nodes that nobody knows do not":        {[]node{steady(4000, 0), unknown}, levels(30, 50, 55, 45)},
 		"what is measured, not what is to come": {[]node{expecting}, levels(30, 50, 55, 45)},
 		"nothing is known":                      {[]node{unknown}, levels(40, 60, 65, 55)},
-		// evict at least twice the gap, reject a gap below it, leave no lower than half way to low
+		// evict at least twice the gap, reject a gap below it, leave no lower
+		// than half way to low
 		"all idle":     {[]node{steady(0, 0)}, levels(0, 10, 15, 7.5)},
 		"nearly idle":  {[]node{steady(300, 0)}, levels(0, 13, 18, 9)},
 		"all full":     {[]node{steady(10_000, 0)}, levels(90, 95, 100, 100)},
@@ -146,8 +149,8 @@ func TestDeviation(t *testing.T) {
 	}
 }
 
-// Wherever the mean lies and whatever the distances are, lines stay in order: low, then reject with the gap to evict, and
-// leave between low and evict.
+// Wherever the mean lies and whatever the distances are, lines stay in order:
+// low, then reject with the gap to evict, and leave between low and evict.
 func TestDeviationStaysInOrder(t *testing.T) {
 	for mean := int64(0); mean <= 20_000; mean += 50 {
 		for _, by := range []Levels{levels(10, 10, 15, 5), levels(0, 0, 0, 0), levels(100, 1, 100, 0), levels(1, 40, 99, 99), levels(50, 0.1, 5.1, 0.1)} {

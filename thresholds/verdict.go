@@ -19,7 +19,8 @@ func (r *Resolved) worse(i int, g *group, one *rule, amounts []cluster.Amounts) 
 	return v
 }
 
-// over says whether a metric is above its evict line in every window that has one.
+// over reports whether a metric is above its evict line in every window that
+// has one.
 func (r *Resolved) over(i int, g *group) bool {
 	lines := 0
 	for k := range g.rules {
@@ -35,7 +36,8 @@ func (r *Resolved) over(i int, g *group) bool {
 	return lines > 0
 }
 
-// Over returns the first metric of a node that is above its evict line in every window, by what is measured and stays.
+// Over returns the first metric of a node that is above its evict line in every
+// window, by what is measured and stays.
 func (r *Resolved) Over(i int) (usage.Metric, bool) {
 	groups := r.pools[r.of[i]].groups
 	for k := range groups {
@@ -46,12 +48,14 @@ func (r *Resolved) Over(i int) (usage.Metric, bool) {
 	return "", false
 }
 
-// Left says whether a node is at or below its leave line on every metric and window. What is not known holds nobody back.
+// Left reports whether a node is at or below its leave line on every metric and
+// window. What is not known holds nobody back.
 func (r *Resolved) Left(i int) bool {
 	return r.under(i, r.view.Nodes[i].Current, func(l *Levels) float64 { return l.Leave })
 }
 
-// Cool says whether a node is predicted at or below its low line on every metric and window.
+// Cool reports whether a node is predicted at or below its low line on every
+// metric and window.
 func (r *Resolved) Cool(i int) bool {
 	return r.under(i, r.view.Nodes[i].Predicted, func(l *Levels) float64 { return l.Low })
 }
@@ -69,8 +73,9 @@ func (r *Resolved) under(i int, amounts []cluster.Amounts, level func(*Levels) f
 	return true
 }
 
-// Vouched is how long sources themselves have looked at what makes a node hot: the shortest of the windows by which it is
-// over, 0 where one of them was summed up here.
+// Vouched is how long sources themselves have looked at what makes a node hot:
+// the shortest of the windows by which it is over, 0 where one of them was
+// summed up here.
 func (r *Resolved) Vouched(i int) (shortest time.Duration) {
 	groups := r.pools[r.of[i]].groups
 	found := false
@@ -91,8 +96,9 @@ func (r *Resolved) Vouched(i int) (shortest time.Duration) {
 	return shortest
 }
 
-// Need is what has to leave a node to bring every metric that is over under its evict line, with what has left since the
-// View already gone. A metric that is judged over several windows is under when one of them is.
+// Need is what has to leave a node to bring every metric that is over under its
+// evict line, with what has left since the View already gone. A metric that is
+// judged over several windows is under when one of them is.
 func (r *Resolved) Need(i int, left cluster.Amounts) cluster.Amounts {
 	var need cluster.Amounts
 	groups := r.pools[r.of[i]].groups
@@ -116,7 +122,8 @@ func (r *Resolved) needOf(i int, g *group) int64 {
 	return least
 }
 
-// needIn is what has to leave for one window. A signal is taken to be in proportion to the resource that relieves it.
+// needIn is what has to leave for one window. A signal is taken to be in
+// proportion to the resource that relieves it.
 func (r *Resolved) needIn(i int, g *group, one *rule) int64 {
 	node := &r.view.Snapshot.Nodes[i].Node
 	used := r.view.Nodes[i].Current[one.window][g.resource]
@@ -130,8 +137,8 @@ func (r *Resolved) needIn(i int, g *group, one *rule) int64 {
 	return used - ceiling(one.levels.Evict, node.Allocatable[g.resource])
 }
 
-// excess is how far a signal is beyond its evict line, as a fraction of the whole: of the value where higher is worse, of
-// the line where lower is.
+// excess is how far a signal is beyond its evict line, as a fraction of the
+// whole: of the value where higher is worse, of the line where lower is.
 func excess(worse float64, one *rule) float64 {
 	whole := worse
 	if one.flip {
@@ -148,7 +155,8 @@ func ceiling(percent float64, whole int64) int64 {
 	return cluster.Percents{percent}.CeilingOf(cluster.Amounts{whole})[0]
 }
 
-// Careful is what a node is predicted at for placing pods: the higher of the last sample and the mean of five minutes.
+// Careful is what a node is predicted at for placing pods: the higher of the
+// last sample and the mean of five minutes.
 func Careful(n *usage.NodeUsage) cluster.Amounts {
 	careful := n.Predicted[usage.AtAvg5m]
 	for k, v := range n.Predicted[usage.AtLast] {
@@ -157,8 +165,10 @@ func Careful(n *usage.NodeUsage) cluster.Amounts {
 	return careful
 }
 
-// Ceiling is the most that a node may be predicted at, in Careful's terms, to stay at or under every reject line: the
-// resources' own lines, and as much less as other windows leave room for less. A signal beyond its reject line leaves none.
+// Ceiling is the most that a node may be predicted at, in Careful's terms, to
+// stay at or under every reject line: the resources' own lines, and as much
+// less as other windows leave room for less. A signal beyond its reject line
+// leaves none.
 func (r *Resolved) Ceiling(i int) cluster.Amounts {
 	most := cluster.Amounts{math.MaxInt64, math.MaxInt64}
 	careful := Careful(&r.view.Nodes[i])
@@ -182,7 +192,8 @@ func (r *Resolved) Ceiling(i int) cluster.Amounts {
 	return most
 }
 
-// ceilingIn is the ceiling by one window. Short windows are judged by the careful figure itself.
+// ceilingIn is the ceiling by one window. Short windows are judged by the
+// careful figure itself.
 func (r *Resolved) ceilingIn(i int, g *group, one *rule, careful int64) int64 {
 	node := &r.view.Snapshot.Nodes[i].Node
 	line := ceiling(one.levels.Reject, node.Allocatable[g.resource])
@@ -196,7 +207,8 @@ func (r *Resolved) ceilingIn(i int, g *group, one *rule, careful int64) int64 {
 	return line - max(beyond, 0)
 }
 
-// Of returns the levels of a node's metric over a window, as percentages or in the metric's unit, and whether it has any.
+// Of returns the levels of a node's metric over a window, as percentages or in
+// the metric's unit, and whether it has any.
 func (r *Resolved) Of(i int, metric usage.Metric, window usage.Window) (Levels, bool) {
 	groups := r.pools[r.of[i]].groups
 	w := r.view.WindowIndex(window)
@@ -224,7 +236,8 @@ func (r *Resolved) Pool(i int) string { return r.pools[r.of[i]].name }
 type Evidence struct {
 	Metric usage.Metric
 	Window usage.Window
-	// Value and Evict are as the policy writes them: percentages, or in the metric's own unit.
+	// Value and Evict are as the policy writes them: percentages, or in the
+	// metric's own unit.
 	Value, Evict float64
 	Below        bool // where less is worse
 	Percent      bool // whether the values are percentages
@@ -254,8 +267,8 @@ func (e Evidence) String() string {
 
 func round(v float64) float64 { return math.Round(v*10) / 10 }
 
-// EvidenceOf returns everything by which a node is above its evict lines, by the
-// node's name.
+// EvidenceOf returns everything by which a node is above its evict lines, by
+// the node's name.
 func (r *Resolved) EvidenceOf(node string) []Evidence {
 	if i := r.view.Snapshot.Index(node); i >= 0 {
 		return r.Evidence(i)

@@ -12,7 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// A node is over when one metric is above its evict line in every window that has one.
+// A node is over when one metric is above its evict line in every window that
+// has one.
 func TestOver(t *testing.T) {
 	cpu5m, cpuHour := evictAt(usage.CPU, usage.Avg5m, 65), evictAt(usage.CPU, hour, 65)
 	available := evictAt(MemoryAvailable, usage.Avg5m, 10).reversed()
@@ -67,8 +68,9 @@ func TestOver(t *testing.T) {
 	}
 }
 
-// A hot node has left when no metric is above its leave line in any window, by what is measured; a node is cool when none is
-// above its low line, by what is predicted.
+// A hot node has left when no metric is above its leave line in any window, by
+// what is measured; a node is cool when none is above its low line, by what is
+// predicted.
 func TestLeftAndCool(t *testing.T) {
 	line := func(metric usage.Metric, window usage.Window) Rule {
 		return Rule{Metric: metric, Window: window, Levels: levels(40, none(), none(), 50)}
@@ -158,8 +160,9 @@ func hotAnd(io float64) node {
 	return n
 }
 
-// What Need says is enough: with it gone from avg_5m the node is over by cpu and memory no more. It is not more than needed:
-// with a little less gone it still is.
+// What Need says is enough: with it gone from avg_5m the node is over by cpu
+// and memory no more. It is not more than needed: with a little less gone it
+// still is.
 func TestNeedIsEnoughAndNotTooMuch(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 5000 {
@@ -239,7 +242,8 @@ func TestCeiling(t *testing.T) {
 	}
 }
 
-// What is added to a node up to its ceiling takes no window over its reject line, and one more milli-core does.
+// What is added to a node up to its ceiling takes no window over its reject
+// line, and one more milli-core does.
 func TestCeilingKeepsRejectLines(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 5000 {
@@ -267,7 +271,8 @@ func TestCeilingKeepsRejectLines(t *testing.T) {
 	}
 }
 
-// What sources themselves have looked at is the shortest window that makes a node hot; windows without a line have no say.
+// What sources themselves have looked at is the shortest window that makes a
+// node hot; windows without a line have no say.
 func TestVouched(t *testing.T) {
 	cpu5m, cpuHour := evictAt(usage.CPU, usage.Avg5m, 65), evictAt(usage.CPU, hour, 65)
 	cases := map[string]struct {

@@ -11,7 +11,8 @@ import (
 
 const benchPods = 30
 
-// benchWindows are those of the shipped policy, and those with all that reaches far back.
+// benchWindows are those of the shipped policy, and those with all that reaches
+// far back.
 func benchWindows() map[string][]string {
 	return map[string][]string{
 		"short": {"p50_5m"},
@@ -19,7 +20,8 @@ func benchWindows() map[string][]string {
 	}
 }
 
-// fleet is a cluster with 30 pods on each node, as many workloads as nodes, and one reading of it.
+// fleet is a cluster with 30 pods on each node, as many workloads as nodes, and
+// one reading of it.
 func fleet(nodes int) (*cluster.Snapshot, *Batch) {
 	snapshot, batch := &cluster.Snapshot{}, &Batch{Source: "test"}
 	for i := range nodes {
@@ -38,7 +40,8 @@ func fleet(nodes int) (*cluster.Snapshot, *Batch) {
 	return snapshot, batch
 }
 
-// measuredAt turns the reading into one of another second, of nodes alone or of all.
+// measuredAt turns the reading into one of another second, of nodes alone or of
+// all.
 func (b *Batch) measuredAt(second int, pods bool) Batch {
 	b.Received = at(second)
 	for i := range b.Nodes {
@@ -57,7 +60,8 @@ func (b *Batch) measuredAt(second int, pods bool) Batch {
 	return batch
 }
 
-// filled returns a store with every window full, and the second of the last sample.
+// filled returns a store with every window full, and the second of the last
+// sample.
 func filled(b *testing.B, windows []string, snapshot *cluster.Snapshot, batch *Batch) (*Store, int) {
 	b.Helper()
 	store, second := newStore(b, wanting(b, windows...)), 0
@@ -112,8 +116,8 @@ func BenchmarkView(b *testing.B) {
 	})
 }
 
-// BenchmarkStoreMemory reports what a store with full windows, and a view of it, hold: per node with its pods left out, and
-// per pod.
+// BenchmarkStoreMemory reports what a store with full windows, and a view of
+// it, hold: per node with its pods left out, and per pod.
 func BenchmarkStoreMemory(b *testing.B) {
 	const nodes = 1000
 	for name, windows := range benchWindows() {
@@ -137,7 +141,8 @@ func BenchmarkStoreMemory(b *testing.B) {
 	}
 }
 
-// held returns the bytes that a store with full windows holds, and a view of it.
+// held returns the bytes that a store with full windows holds, and a view of
+// it.
 func held(b *testing.B, windows []string, snapshot *cluster.Snapshot, batch *Batch) (store, view float64) {
 	b.Helper()
 	empty := heap()

@@ -21,7 +21,8 @@ func amounts(cpuMilli, memoryMiB int64) cluster.Amounts {
 	return cluster.Amounts{cluster.CPU: cpuMilli, cluster.Memory: memoryMiB * mib}
 }
 
-// testConfig samples every 15 s; a request counts with 85 % of its CPU and 70 % of its memory.
+// testConfig samples every 15 s; a request counts with 85 % of its CPU and 70 %
+// of its memory.
 func testConfig() Config {
 	return Config{
 		SampleInterval: 15 * time.Second,
@@ -65,7 +66,8 @@ func window(t testing.TB, name string) Window {
 	return w
 }
 
-// aPod has run on n1 since long before the epoch, as one of the ReplicaSet "web", requesting 1 core and 1 GiB.
+// aPod has run on n1 since long before the epoch, as one of the ReplicaSet
+// "web", requesting 1 core and 1 GiB.
 func aPod(name string, change ...func(*cluster.Pod)) *cluster.Pod {
 	pod := &cluster.Pod{
 		UID: "uid-" + name, Namespace: "ns", Name: name, Node: "n1",
@@ -101,7 +103,8 @@ func nodeWith(name string, pods ...*cluster.Pod) *cluster.NodePods {
 
 func snapshotOf(nodes ...*cluster.NodePods) *cluster.Snapshot { return &cluster.Snapshot{Nodes: nodes} }
 
-// told is a Batch in the making, received at a second; what is added was measured at that second, or as measuredAt says.
+// told is a Batch in the making, received at a second; what is added was
+// measured at that second, or as measuredAt says.
 type told struct {
 	second int
 	Batch
@@ -153,7 +156,8 @@ func (b *told) podMean(name string, used cluster.Amounts) *told {
 	return b
 }
 
-// feed ingests the same usage of node n1 and of its pods every 15 s from one second up to and with another.
+// feed ingests the same usage of node n1 and of its pods every 15 s from one
+// second up to and with another.
 func feed(store *Store, snapshot *cluster.Snapshot, from, to int, node cluster.Amounts, pods map[string]cluster.Amounts) {
 	for second := from; second <= to; second += 15 {
 		r := readAt(second).node("n1", node)

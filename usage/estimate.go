@@ -2,19 +2,21 @@ package usage
 
 import "github.com/evenkeel/evenkeel/cluster"
 
-// Estimate says what a pod is taken to use before it was measured and no sibling of it was: a share of its request, else
-// a default, per resource.
+// Estimate says what a pod is taken to use before it was measured and no
+// sibling of it was: a share of its request, else a default, per resource.
 type Estimate struct {
 	// PercentOfRequest is the share of the request, 0 to 100.
 	PercentOfRequest cluster.Percents
-	// Default is used where a pod requests nothing of a resource; it never exceeds the limit.
+	// Default is used where a pod requests nothing of a resource; it never
+	// exceeds the limit.
 	Default cluster.Amounts
 }
 
 // Of returns the estimate for a pod.
 func (e Estimate) Of(pod *cluster.Pod) cluster.Amounts { return e.For(pod.Requests, pod.Limits) }
 
-// mostEstimated bounds an estimate, far above any node, so that sums with an absurd request stay sums.
+// mostEstimated bounds an estimate, far above any node, so that sums with an
+// absurd request stay sums.
 const mostEstimated = 1 << 50
 
 // For returns the estimate for these requests and limits.

@@ -12,7 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// A window that a source gives wins over what is summed up here, for as long as it is fresh.
+// A window that a source gives wins over what is summed up here, for as long as
+// it is fresh.
 func TestGivenWindowsWin(t *testing.T) {
 	store, snapshot := newStore(t, wanting(t, "max_avg_1h")), snapshotOf(nodeWith("n1"))
 	hour := window(t, "max_avg_1h")
@@ -48,7 +49,8 @@ func TestGivenWindowsWin(t *testing.T) {
 	}
 }
 
-// Of a source that gives only means of five minutes everything else follows, and a node is known at its first word.
+// Of a source that gives only means of five minutes everything else follows,
+// and a node is known at its first word.
 func TestOnlyMeansAreEnough(t *testing.T) {
 	store, snapshot := newStore(t, wanting(t, "p50_5m", "max_avg_1h")), snapshotOf(nodeWith("n1"))
 	store.Ingest(snapshot, readAt(0).measuredAt(-20).means("n1", amounts(4000, 4000)).Batch)
@@ -64,7 +66,8 @@ func TestOnlyMeansAreEnough(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.EquateNaNs()); diff != "" {
 		t.Errorf("node (-want +got):\n%s", diff)
 	}
-	// (4000 + 8000) / 2 would be wrong for the mean: the source knows better. The median is of what it said.
+	// (4000 + 8000) / 2 would be wrong for the mean: the source knows better.
+	// The median is of what it said.
 	store.Ingest(snapshot, readAt(60).means("n1", amounts(8000, 4000)).Batch)
 	got = node1(store, snapshot, 60)
 	for w, want := range []int64{8000, 8000, 4000, 6000} {
@@ -104,7 +107,8 @@ func TestMeansOfPods(t *testing.T) {
 	}
 }
 
-// A pod's mean is checked as its last sample is; one that is wrong leaves the other.
+// A pod's mean is checked as its last sample is; one that is wrong leaves the
+// other.
 func TestPodMeanIsChecked(t *testing.T) {
 	cases := map[string]struct {
 		mean   Sample
@@ -133,7 +137,8 @@ func TestPodMeanIsChecked(t *testing.T) {
 	}
 }
 
-// Signals have windows of their own and are not known where nobody tells of them, or does no more.
+// Signals have windows of their own and are not known where nobody reports
+// them, or does no more.
 func TestSignals(t *testing.T) {
 	const swap = Metric("swap")
 	store := newStore(t, signalling(IOPressure, swap), wanting(t, "p50_5m"))
@@ -174,7 +179,8 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// A resource that nobody judges by need not be known; one that was known and is no more counts as zero, not as it was.
+// A resource that nobody judges by need not be known; one that was known and is
+// no more counts as zero, not as it was.
 func TestOptionalResources(t *testing.T) {
 	for resource, metric := range map[cluster.Resource]Metric{cluster.CPU: Memory, cluster.Memory: CPU} {
 		t.Run("without "+resource.String(), func(t *testing.T) {

@@ -13,11 +13,13 @@ type value struct {
 
 func (v value) stamp() uint32 { return v.second }
 
-// history keeps one metric of one node: single samples for windows that reach back up to sampleReach, means of five minutes
-// for those beyond and for the highest of such means.
+// history keeps one metric of one node: single samples for windows that reach
+// back up to sampleReach, means of five minutes for those beyond and for the
+// highest of such means.
 type history struct {
 	samples, means ring[value]
-	// sum and count make up the mean of the five minutes that sample number bucket has begun.
+	// sum and count make up the mean of the five minutes that sample number
+	// bucket has begun.
 	bucket uint32
 	sum    float64
 	count  int
@@ -26,7 +28,8 @@ type history struct {
 // limits bound the rings: a history's, and that of a pod.
 type limits struct{ samples, means, pod int }
 
-// limitsFor returns how many samples, one each interval, and means the windows need.
+// limitsFor returns how many samples, one each interval, and means the windows
+// need.
 func limitsFor(windows []Window, interval time.Duration) limits {
 	reach, means := Avg5m.Over, time.Duration(0)
 	for _, w := range windows {
@@ -39,7 +42,7 @@ func limitsFor(windows []Window, interval time.Duration) limits {
 	return limits{samples: int(reach/interval) + 2, means: int(means / meanLength), pod: int(Avg5m.Over/interval) + 2}
 }
 
-// ofSamples says whether a window is made of single samples.
+// ofSamples reports whether a window is made of single samples.
 func (w Window) ofSamples() bool { return w.Kind != KindMaxAvg && w.Over <= sampleReach }
 
 // push adds a sample; one that is not newer than the newest is ignored.
@@ -55,8 +58,9 @@ func (h *history) push(v value, most limits) {
 	h.bucket, h.sum, h.count = bucket, h.sum+float64(v.value), h.count+1
 }
 
-// window reads a window at a second; scratch is room to sort in. Where nothing was sampled since the window began the newest
-// sample stands for it: whoever asks knows that it is fresh. It is false where there is none.
+// window reads a window at a second; scratch is room to sort in. Where nothing
+// was sampled since the window began the newest sample stands for it: whoever
+// asks knows that it is fresh. It is false where there is none.
 func (h *history) window(w Window, now uint32, scratch *[]float32) (float64, bool) {
 	newest, ok := h.samples.newest()
 	since := now - min(now, uint32(w.Over/time.Second))
@@ -69,7 +73,8 @@ func (h *history) window(w Window, now uint32, scratch *[]float32) (float64, boo
 	case w.ofSamples():
 		h.samples.since(since, collect)
 	case w.Kind == KindMaxAvg:
-		// The five minutes up to now, and not those that have just begun: a single sample is no mean.
+		// The five minutes up to now, and not those that have just begun: a
+		// single sample is no mean.
 		recent := newest.second - min(newest.second, uint32(meanLength/time.Second))
 		h.samples.since(recent, collect)
 		values = append(values[:0], float32(sumUp(Avg5m, values)))
@@ -98,7 +103,8 @@ func sumUp(w Window, values []float32) float64 {
 	return sum / float64(len(values))
 }
 
-// quantile returns the lower quantile, so that no single odd sample can pass for the median of an even number. It sorts.
+// quantile returns the lower quantile, so that no single odd sample can pass
+// for the median of an even number. It sorts.
 func quantile(values []float32, percentile int) float32 {
 	slices.Sort(values)
 	return values[(len(values)-1)*percentile/100]

@@ -7,14 +7,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// ramp is a sample each step of seconds, up to and with the last second, of what of says.
+// ramp is a sample each step of seconds, up to and with the last second, of
+// what of says.
 func ramp(h *history, most limits, step, last uint32, of func(second uint32) float32) {
 	for second := step; second <= last; second += step {
 		h.push(value{second, of(second)}, most)
 	}
 }
 
-// What is summed up here of single samples, and of means of five minutes where a window reaches further back.
+// What is summed up here of single samples, and of means of five minutes where
+// a window reaches further back.
 func TestWindowsOverHistory(t *testing.T) {
 	const day = 24 * 3600
 	flat := func(v float32) func(uint32) float32 { return func(uint32) float32 { return v } }
@@ -68,8 +70,9 @@ func TestWindowsOverHistory(t *testing.T) {
 	}
 }
 
-// A history without a sample has no window; one whose samples are all older than a window has its newest, because whoever
-// keeps it fresh is content with that age.
+// A history without a sample has no window; one whose samples are all older
+// than a window has its newest, because whoever keeps it fresh is content with
+// that age.
 func TestWindowsWithoutSamples(t *testing.T) {
 	for _, name := range []string{"last", "avg_1m", "avg_5m", "p50_5m", "p95_1h", "max_avg_1h", "max_avg_1d", "avg_1d"} {
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +90,8 @@ func TestWindowsWithoutSamples(t *testing.T) {
 	}
 }
 
-// However many samples there are, a history holds no more of them than the windows need.
+// However many samples there are, a history holds no more of them than the
+// windows need.
 func TestHistoryIsBounded(t *testing.T) {
 	cases := map[string]struct {
 		windows  []string
@@ -126,7 +130,8 @@ func TestHistoryIsBounded(t *testing.T) {
 	}
 }
 
-// What has to be asked of the past fills every window: means where they reach furthest, then samples.
+// What has to be asked of the past fills every window: means where they reach
+// furthest, then samples.
 func TestSpans(t *testing.T) {
 	cases := map[string]struct {
 		windows []string
@@ -148,7 +153,8 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// The past tells of nodes only. It fills their windows, so that the first live sample is judged by a whole day.
+// The past reports nodes only. It fills their windows, so that the first live
+// sample is judged by a whole day.
 func TestPastThenLive(t *testing.T) {
 	store, snapshot := newStore(t, wanting(t, "max_avg_1d", "p50_5m")), snapshotOf(nodeWith("n1", aPod("a")))
 	const now = 24 * 3600

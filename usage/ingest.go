@@ -6,10 +6,13 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Ingest takes in what the sources had at one moment, first choice first, matched against the snapshot of the same moment:
-// each node and each pod takes the first fresh and sane sample. Series of nodes and pods that are no longer in the snapshot
-// are dropped, so the store is bounded by the cluster. Batches from before the newest ones mean that the clock went
-// backwards: what was kept has no age any more, and the store starts anew. It returns the problems per source.
+// Ingest takes in what the sources had at one moment, first choice first,
+// matched against the snapshot of the same moment: each node and each pod takes
+// the first fresh and sane sample. Series of nodes and pods that are no longer
+// in the snapshot are dropped, so the store is bounded by the cluster. Batches
+// from before the newest ones mean that the clock went backwards: what was kept
+// has no age any more, and the store starts anew. It returns the problems per
+// source.
 func (s *Store) Ingest(snapshot *cluster.Snapshot, batches ...Batch) map[string]Problems {
 	in := ingestion{store: s, sources: make([]source, len(batches)), read: newReadings(len(s.metrics), len(s.windows))}
 	for i := range batches {
@@ -53,7 +56,8 @@ func (s *Store) advance(in *ingestion, told bool) {
 	}
 }
 
-// node takes in one node and its pods. The system's share is what the node used beyond its pods.
+// node takes in one node and its pods. The system's share is what the node used
+// beyond its pods.
 func (in *ingestion) node(node *cluster.NodePods) *nodeSeries {
 	ns := in.store.nodes[node.Node.Name]
 	if ns == nil {
@@ -83,7 +87,8 @@ func (in *ingestion) node(node *cluster.NodePods) *nodeSeries {
 	return ns
 }
 
-// told is when the node was measured by the source that is asked first; zero where none tells of it.
+// told is when the node was measured by the source that is asked first; zero
+// where none reports it.
 func (in *ingestion) told(name string) time.Time {
 	for i := range in.sources {
 		if k, ok := in.sources[i].nodes[name]; ok && len(in.sources[i].batch.Nodes[k].Readings) > 0 {
@@ -151,12 +156,14 @@ func (in *ingestion) pod(ps *podSeries, pod *cluster.Pod, src *source, sample *P
 	return ok
 }
 
-// ofNamesake says whether a mean of five minutes is in part that of the pod of the same name before.
+// ofNamesake reports whether a mean of five minutes is in part that of the pod
+// of the same name before.
 func ofNamesake(pod *cluster.Pod, at time.Time) bool {
 	return pod.Owner.Kind == "StatefulSet" && at.Sub(pod.Started) < Avg5m.Over
 }
 
-// podSample checks one sample of a pod. One from before the pod started is of a namesake, which is no mistake.
+// podSample checks one sample of a pod. One from before the pod started is of a
+// namesake, which is no mistake.
 func (in *ingestion) podSample(pod *cluster.Pod, src *source, sample *Sample, allocatable cluster.Amounts) (point, sampled, bool) {
 	if sample.At.IsZero() || pod.Started.IsZero() || sample.At.Before(pod.Started) {
 		return point{}, sampled{}, false
@@ -172,8 +179,8 @@ func (in *ingestion) podSample(pod *cluster.Pod, src *source, sample *Sample, al
 	return pack(in.second, sample.Used), stamp, true
 }
 
-// add adds a running pod to the sums; one that is not measured yet, but ran when its node was, with its estimate, so that it
-// does not pass for system.
+// add adds a running pod to the sums; one that is not measured yet, but ran
+// when its node was, with its estimate, so that it does not pass for system.
 func (in *ingestion) add(sums *podSums, ps *podSeries, pod *cluster.Pod, told time.Time) {
 	newest, ok := ps.used.newest()
 	if !ok {
@@ -193,7 +200,8 @@ func (in *ingestion) add(sums *podSums, ps *podSeries, pod *cluster.Pod, told ti
 	}
 }
 
-// podMean is the mean of five minutes of a pod that was sampled: as given, else over its samples.
+// podMean is the mean of five minutes of a pod that was sampled: as given, else
+// over its samples.
 func (s *Store) podMean(ps *podSeries, now uint32) cluster.Amounts {
 	average, _, ok := ps.mean(now - uint32(Avg5m.Over/time.Second))
 	if !ok {

@@ -7,8 +7,9 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// sample takes in a node's sample of one source. Where an earlier source had one, only what that lacked is taken: a window
-// with history, another metric. It returns whether the node took this source's sample for its own.
+// sample takes in a node's sample of one source. Where an earlier source had
+// one, only what that lacked is taken: a window with history, another metric.
+// It returns whether the node took this source's sample for its own.
 func (in *ingestion) sample(ns *nodeSeries, node *cluster.NodePods, src *source, sample *NodeSample, sums podSums, have bool) bool {
 	refused := in.check(node, src, sample)
 	if refused != "" {
@@ -34,7 +35,8 @@ func (in *ingestion) sample(ns *nodeSeries, node *cluster.NodePods, src *source,
 	return false
 }
 
-// check sorts the readings and leaves out those with something wrong; it returns what was wrong last.
+// check sorts the readings and leaves out those with something wrong; it
+// returns what was wrong last.
 func (in *ingestion) check(node *cluster.NodePods, src *source, sample *NodeSample) (wrong Cause) {
 	for m := range in.read {
 		clear(in.read[m])
@@ -61,7 +63,8 @@ func (in *ingestion) check(node *cluster.NodePods, src *source, sample *NodeSamp
 	return wrong
 }
 
-// vouchedFor is how many seconds after it was measured the source of a reading stands by it.
+// vouchedFor is how many seconds after it was measured the source of a reading
+// stands by it.
 func vouchedFor(reading *Reading, stamp sampled) uint32 {
 	if reading.MaxAge <= 0 {
 		return stamp.maxAge
@@ -69,7 +72,7 @@ func vouchedFor(reading *Reading, stamp sampled) uint32 {
 	return min(stamp.maxAge, clamp32(int64(reading.MaxAge/time.Second)))
 }
 
-// complete says whether every resource that is judged has a reading.
+// complete reports whether every resource that is judged has a reading.
 func (in *ingestion) complete() bool {
 	known := false
 	for resource := range cluster.NumResources {
@@ -82,7 +85,8 @@ func (in *ingestion) complete() bool {
 	return known
 }
 
-// shortest returns the index of the window that says most about now: last, else the one that reaches back least.
+// shortest returns the index of the window that says most about now: last, else
+// the one that reaches back least.
 func (s *Store) shortest(read []given) (int, bool) {
 	best := -1
 	for w := range read {
@@ -93,13 +97,15 @@ func (s *Store) shortest(read []given) (int, bool) {
 	return best, best >= 0
 }
 
-// What a node uses may lag behind what its pods use by a sample; more than this is a mistake of unit or of identity.
+// What a node uses may lag behind what its pods use by a sample; more than this
+// is a mistake of unit or of identity.
 const (
 	contradictoryFactor  = 3
 	contradictoryPercent = 10
 )
 
-// contradicts says whether the node seems to use far less than was measured of its pods.
+// contradicts reports whether the node seems to use far less than was measured
+// of its pods.
 func (in *ingestion) contradicts(pods, allocatable cluster.Amounts) bool {
 	for resource := range cluster.NumResources {
 		highest, known := 0.0, false
@@ -116,7 +122,8 @@ func (in *ingestion) contradicts(pods, allocatable cluster.Amounts) bool {
 	return false
 }
 
-// take enters a source's readings as the node's own, if they are new: a source that has nothing newer lets age grow.
+// take enters a source's readings as the node's own, if they are new: a source
+// that has nothing newer lets age grow.
 func (in *ingestion) take(ns *nodeSeries, src *source, sums podSums) {
 	system, newest, vouched := in.present(sums)
 	if in.store.config.SignalsOnly {
@@ -139,8 +146,9 @@ func (in *ingestion) take(ns *nodeSeries, src *source, sums podSums) {
 	}
 }
 
-// tells says whether what belongs to no pod can be told from the difference of a node and its pods. A mean of five minutes
-// still holds what pods used that have gone since, and holds too little of those that have come.
+// tells reports whether what belongs to no pod can be told from the difference
+// of a node and its pods. A mean of five minutes still holds what pods used
+// that have gone since, and holds too little of those that have come.
 func (in *ingestion) tells(ns *nodeSeries) bool {
 	if !in.hasPods {
 		return false
@@ -149,8 +157,9 @@ func (in *ingestion) tells(ns *nodeSeries) bool {
 	return ns.vouched == 0 || settled || len(ns.system.samples) == 0
 }
 
-// present is what the readings say of now: what belongs to no pod, as old as the older of the resources, and how far back
-// all of them reach: 0 where one is a sample, else the time that they are means of.
+// present is what the readings say of now: what belongs to no pod, as old as
+// the older of the resources, and how far back all of them reach: 0 where one
+// is a sample, else the time that they are means of.
 func (in *ingestion) present(sums podSums) (system cluster.Amounts, newest sampled, vouched time.Duration) {
 	for resource := range system {
 		w, ok := in.store.shortest(in.read[resource])
@@ -172,7 +181,7 @@ func (in *ingestion) present(sums podSums) (system cluster.Amounts, newest sampl
 	return system, newest, vouched
 }
 
-// answered is the time at which a source told of its nodes.
+// answered is the time at which a source reported its nodes.
 func (in *ingestion) answered(src *source) sampled {
 	stamp, _ := in.stamp(src, src.batch.Received)
 	return stamp
@@ -198,7 +207,8 @@ func (ns *nodeSeries) forget() {
 	}
 }
 
-// fill keeps what a source has of windows and signals that the node's own source, and the sources before this one, lack.
+// fill keeps what a source has of windows and signals that the node's own
+// source, and the sources before this one, lack.
 func (in *ingestion) fill(ns *nodeSeries) {
 	for m, read := range in.read {
 		series := &ns.metrics[m]
@@ -219,7 +229,8 @@ func (in *ingestion) fill(ns *nodeSeries) {
 	}
 }
 
-// closed says whether a window is not to be filled: its node's own source gave it lately, or another source just now.
+// closed reports whether a window is not to be filled: its node's own source
+// gave it lately, or another source just now.
 func (g *given) closed(now uint32) bool { return g.fresh(now) && (g.filled == 0 || g.filled == now) }
 
 // closed says the same of all windows of a metric.

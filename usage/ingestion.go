@@ -39,8 +39,8 @@ func (in *ingestion) stamp(src *source, at time.Time) (sampled, Cause) {
 type podSums struct {
 	// members tells one set of running pods from another.
 	members uint64
-	// used is what they are taken to use by their newest samples, with estimates for those that have none; average the same
-	// by their means.
+	// used is what they are taken to use by their newest samples, with
+	// estimates for those that have none; average the same by their means.
 	used, average cluster.Amounts
 	// sampled is what was measured of them newest, without estimates.
 	sampled cluster.Amounts
@@ -48,8 +48,8 @@ type podSums struct {
 	least cluster.Amounts
 }
 
-// absurdFactor is how many times its allocatable a node, or one pod on it, may seem to use before the sample is taken for a
-// mistake.
+// absurdFactor is how many times its allocatable a node, or one pod on it, may
+// seem to use before the sample is taken for a mistake.
 const absurdFactor = 4
 
 func absurd(used, allocatable cluster.Amounts) bool {
@@ -61,8 +61,9 @@ func absurd(used, allocatable cluster.Amounts) bool {
 	return false
 }
 
-// absurdValue is absurd for one reading; those of signals have to be numbers that a history can hold.
-// A resource or a pressure is not negative; what a policy's own query tells may be.
+// absurdValue is absurd for one reading; those of signals have to be numbers
+// that a history can hold. A resource or a pressure is not negative; what a
+// policy's own query tells may be.
 func (in *ingestion) absurdValue(metric int, v float64, allocatable cluster.Amounts) bool {
 	least, most := 0.0, float64(math.MaxFloat32)
 	switch name := in.store.metrics[metric]; {
@@ -77,8 +78,9 @@ func (in *ingestion) absurdValue(metric int, v float64, allocatable cluster.Amou
 	return !(v >= least && v <= most) // also when NaN
 }
 
-// readings is one node's sample, checked and sorted by metric and window, parallel to Store.metrics and Store.windows;
-// measured is 0 where there is none.
+// readings is one node's sample, checked and sorted by metric and window,
+// parallel to Store.metrics and Store.windows; measured is 0 where there is
+// none.
 type readings [][]given
 
 func newReadings(metrics, windows int) readings {
@@ -95,7 +97,8 @@ type source struct {
 	second uint32
 	maxAge time.Duration
 	nodes  map[string]listPlace
-	// pods has, parallel to ingestion.series, the place of the pod in the Batch, counted from 1; 0 where it has none.
+	// pods has, parallel to ingestion.series, the place of the pod in the
+	// Batch, counted from 1; 0 where it has none.
 	pods     []listPlace
 	problems Problems
 }

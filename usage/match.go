@@ -6,7 +6,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// adopt gives every pod of the snapshot its series, and forgets those of pods that are gone.
+// adopt gives every pod of the snapshot its series, and forgets those of pods
+// that are gone.
 func (in *ingestion) adopt(snapshot *cluster.Snapshot) {
 	in.series = make([]*podSeries, 0, len(in.store.order))
 	in.adopted = make([]*cluster.Pod, 0, len(in.store.order))
@@ -73,7 +74,8 @@ func (in *ingestion) open(batch *Batch) source {
 	return src
 }
 
-// match finds the places of the pods' samples in a Batch, as source.pods has them.
+// match finds the places of the pods' samples in a Batch, as source.pods has
+// them.
 func (in *ingestion) match(batch *Batch, problems *Problems) []listPlace {
 	places := make([]listPlace, len(in.series))
 	if len(batch.Pods) == 0 {
@@ -96,7 +98,8 @@ func (in *ingestion) match(batch *Batch, problems *Problems) []listPlace {
 	return places
 }
 
-// unmatched counts the nodes that are not in the snapshot; those that are have left the index.
+// unmatched counts the nodes that are not in the snapshot; those that are have
+// left the index.
 func (src *source) unmatched() {
 	for i := range src.batch.Nodes {
 		name := src.batch.Nodes[i].Name

@@ -14,7 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// However pods come, go, change places and are replaced by others of their name, each is read as what was told of it.
+// However pods come, go, change places and are replaced by others of their
+// name, each is read as what was reported it.
 func TestPodsAreMatched(t *testing.T) {
 	rng := rand.New(rand.NewPCG(13, 14))
 	store, used := newStore(t), map[string]int64{} // by UID
@@ -81,7 +82,8 @@ func TestPodsAreMatched(t *testing.T) {
 	}
 }
 
-// A snapshot that has a pod more than once does no harm: neither while it does, nor when the pod is gone.
+// A snapshot that has a pod more than once does no harm: neither while it does,
+// nor when the pod is gone.
 func TestPodsListedTwice(t *testing.T) {
 	store := newStore(t)
 	pod, other := aPod("a", owner("web")), aPod("b", owner("web"))
@@ -104,7 +106,8 @@ func TestPodsListedTwice(t *testing.T) {
 	}
 }
 
-// checkOwners checks that the pods of each owner are counted, and averaged where they are measured.
+// checkOwners checks that the pods of each owner are counted, and averaged
+// where they are measured.
 func checkOwners(t *testing.T, store *Store, pods map[string]*cluster.Pod, second int) {
 	t.Helper()
 	want, got := map[string]int{}, map[string]int{}

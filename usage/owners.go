@@ -6,8 +6,9 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// owners numbers the owners of pods from 1, so that what belongs to one is found without hashing its UID for each of its pods.
-// One without pods is forgotten, and its number given to another.
+// owners numbers the owners of pods from 1, so that what belongs to one is
+// found without hashing its UID for each of its pods. One without pods is
+// forgotten, and its number given to another.
 type owners struct {
 	seed    maphash.Seed
 	numbers map[string]ownerNumber // by UID

@@ -5,13 +5,16 @@ import "hash/maphash"
 // slotPlace is a place in the series of a podIndex, counted from 1.
 type slotPlace int32
 
-// podIndex finds pods' series by name. It holds no names, only places: a map of them takes ten times as much.
+// podIndex finds pods' series by name. It holds no names, only places: a map of
+// them takes ten times as much.
 type podIndex struct {
 	seed maphash.Seed
-	// slots hold places in series, counted from 1, each in the first free slot from where its name's hash points; 0 is free.
-	// Their number is a power of two, and at least a quarter of them are free.
+	// slots hold places in series, counted from 1, each in the first free slot
+	// from where its name's hash points; 0 is free. Their number is a power of
+	// two, and at least a quarter of them are free.
 	slots []slotPlace
-	// series are in the order in which they came; nil stands for one that left, whose slot is free once the index is renewed.
+	// series are in the order in which they came; nil stands for one that left,
+	// whose slot is free once the index is renewed.
 	series []*podSeries
 	// left is how many of them are nil.
 	left int
@@ -39,7 +42,7 @@ func (x *podIndex) pod(namespace, name string) *podSeries {
 	return nil
 }
 
-// add adds the series of a pod, in place of one of the same name.
+// add adds the series of a pod, instead of one of the same name.
 func (x *podIndex) add(ps *podSeries) {
 	if 4*(len(x.series)+1) > 3*len(x.slots) {
 		x.renew()

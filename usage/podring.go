@@ -8,15 +8,17 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// podRing is a ring of points for a pod, of which there are a hundred thousand: each takes 8 bytes. It keeps milli-cores and
-// pages to 20 bits: a figure up to a million as it is, a larger one to a millionth of itself.
+// podRing is a ring of points for a pod, of which there are a hundred thousand:
+// each takes 8 bytes. It keeps milli-cores and pages to 20 bits: a figure up to
+// a million as it is, a larger one to a millionth of itself.
 type podRing struct {
 	samples []squeezed // in order of time once rotated at next
 	newestAt,
 	next uint32
 }
 
-// squeezed is a point: the lower 16 bits of its second, then two figures of 24 bits.
+// squeezed is a point: the lower 16 bits of its second, then two figures of 24
+// bits.
 type squeezed uint64
 
 const (
@@ -52,8 +54,9 @@ func (s squeezed) pages() uint32 { return unfigure(uint32(s) & (1<<figureBits - 
 // low is the lower 16 bits of the second.
 func (s squeezed) low() uint16 { return uint16(s >> (2 * figureBits)) } // the highest 16 bits
 
-// push adds a sample; one that is not newer than the newest is ignored. What lies further back than 16 bits of seconds tell is
-// forgotten: no window of a pod reaches as far.
+// push adds a sample; one that is not newer than the newest is ignored. What
+// lies further back than 16 bits of seconds tell is forgotten: no window of a
+// pod reaches as far.
 func (r *podRing) push(p point, limit int) bool {
 	if len(r.samples) > 0 && p.second <= r.newestAt {
 		return false
@@ -87,7 +90,8 @@ func (r *podRing) newest() (point, bool) {
 	return point{second: r.newestAt, cpuMilli: s.cpuMilli(), pages: s.pages()}, true
 }
 
-// mean returns the mean of the samples not older than the given second, and how long they span.
+// mean returns the mean of the samples not older than the given second, and how
+// long they span.
 func (r *podRing) mean(since uint32) (used cluster.Amounts, span time.Duration, ok bool) {
 	var cpuMilli, pages, n int64
 	oldest, before := r.newestAt, uint16(r.newestAt) // the lower bits

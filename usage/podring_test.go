@@ -9,7 +9,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// A pod's ring tells what a list of all its samples tells, however they are spread in time.
+// A pod's ring tells what a list of all its samples tells, however they are
+// spread in time.
 func TestPodRingTellsWhatAllSamplesTell(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	gaps := []uint32{0, 1, 15, 15, 15, 15, 299, 300, 301, 65_535, 65_536, 70_000, 10 << 16}
@@ -41,7 +42,8 @@ func TestPodRingTellsWhatAllSamplesTell(t *testing.T) {
 	}
 }
 
-// meanOf is the mean of those of the newest samples that are not older than a second.
+// meanOf is the mean of those of the newest samples that are not older than a
+// second.
 func meanOf(all []point, limit int, since uint32) (cluster.Amounts, time.Duration) {
 	var sum cluster.Amounts
 	var n int64
@@ -59,7 +61,8 @@ func meanOf(all []point, limit int, since uint32) (cluster.Amounts, time.Duratio
 		time.Duration(all[len(all)-1].second-first) * time.Second
 }
 
-// Figures up to a million are kept as they are, larger ones to a millionth, and nothing becomes less than nothing.
+// Figures up to a million are kept as they are, larger ones to a millionth, and
+// nothing becomes less than nothing.
 func TestFiguresKeepTheirFirstBits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	figures := []uint32{0, 1, 1<<20 - 1, 1 << 20, 1<<20 + 1, 1<<21 - 1, 3_145_728, 1<<32 - 1, 1<<32 - 2049}

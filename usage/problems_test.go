@@ -12,13 +12,15 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// What a Batch brings beyond new samples of known things is counted, named and left out.
+// What a Batch brings beyond new samples of known things is counted, named and
+// left out.
 func TestIngestProblems(t *testing.T) {
 	snapshot := snapshotOf(nodeWith("n1", aPod("a"), aPod("late", startedAt(100)), aPod("pending", notStarted)))
 	cases := map[string]struct {
 		batch *told
 		want  Problems
-		// unknown is what the node is for it; reasons.WindowTooShort where its sample was taken.
+		// unknown is what the node is for it; reasons.WindowTooShort where its
+		// sample was taken.
 		unknown reasons.Reason
 	}{
 		"nothing wrong": {
@@ -109,7 +111,8 @@ func TestIngestProblems(t *testing.T) {
 	}
 }
 
-// Why a node is unknown stands until a sample is taken, whatever later sources are refused for.
+// Why a node is unknown stands until a sample is taken, whatever later sources
+// are refused for.
 func TestWhyANodeIsUnknown(t *testing.T) {
 	store, snapshot := newStore(t), snapshotOf(nodeWith("n1"))
 	feed(store, snapshot, 0, 90, amounts(1, 1), nil)
@@ -172,8 +175,8 @@ func TestCausesAreAll(t *testing.T) {
 	}
 }
 
-// A node may lag behind its pods. What is less than a third of them, and by more than a tenth of the node, is not the same
-// node, or not the same unit.
+// A node may lag behind its pods. What is less than a third of them, and by
+// more than a tenth of the node, is not the same node, or not the same unit.
 func TestContradictoryNode(t *testing.T) {
 	cases := map[string]struct {
 		node, pods    cluster.Amounts

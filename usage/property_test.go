@@ -10,9 +10,10 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Whatever arrives, a view's amounts are never negative, a node is known only with a fresh sample of its own and enough of a
-// window, then every window of it is filled, signals are numbers or not known, every pod that runs is charged with
-// something, and no ring is longer than its limit.
+// Whatever arrives, a view's amounts are never negative, a node is known only
+// with a fresh sample of its own and enough of a window, then every window of
+// it is filled, signals are numbers or not known, every pod that runs is
+// charged with something, and no ring is longer than its limit.
 func TestViewInvariantsUnderRandomReadings(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 150 {
@@ -145,7 +146,8 @@ func checkBounds(t *testing.T, store *Store, pods int) {
 	}
 }
 
-// A node that is known has every window filled: what was measured is never nothing while each sample was something.
+// A node that is known has every window filled: what was measured is never
+// nothing while each sample was something.
 func TestKnownNodesHaveEveryWindow(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	ages := []time.Duration{0, time.Second, 10 * time.Minute, 48 * time.Hour}
@@ -177,7 +179,8 @@ func TestKnownNodesHaveEveryWindow(t *testing.T) {
 	}
 }
 
-// The same readings make the same view, in whatever order nodes and pods are told.
+// The same readings make the same view, in whatever order nodes and pods are
+// told.
 func TestSameReadingsSameView(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
 	pods := []*cluster.Pod{aPod("a"), aPod("b"), aPod("c")}

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// Retune goes on by another Config with the samples there are. What is sampled, and how often, must be the same.
+// Retune goes on by another Config with the samples there are. What is sampled,
+// and how often, must be the same.
 func (s *Store) Retune(config Config) error {
 	other, err := NewStore(config, s.epoch)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 // stamped is a sample with its time: seconds since the store's epoch.
 type stamped interface{ stamp() uint32 }
 
-// ring keeps the newest samples of one series. Its length is bounded by the store; the oldest sample makes room.
+// ring keeps the newest samples of one series. Its length is bounded by the
+// store; the oldest sample makes room.
 type ring[S stamped] struct {
 	samples []S // in order of time once rotated at next
 	next    int
@@ -33,7 +34,8 @@ func (r *ring[S]) push(s S, limit int) bool {
 	return true
 }
 
-// grow makes room by doubling, but never beyond the limit: most rings are full most of the time.
+// grow makes room by doubling, but never beyond the limit: most rings are full
+// most of the time.
 func (r *ring[S]) grow(limit int) {
 	if len(r.samples) == cap(r.samples) {
 		r.samples = append(make([]S, 0, min(max(2*len(r.samples), 4), limit)), r.samples...)
@@ -48,7 +50,8 @@ func (r *ring[S]) newest() (S, bool) {
 	return r.samples[(r.next+len(r.samples)-1)%len(r.samples)], true
 }
 
-// since visits the samples not older than the given second, in order, and returns how long they span.
+// since visits the samples not older than the given second, in order, and
+// returns how long they span.
 func (r *ring[S]) since(second uint32, visit func(S)) time.Duration {
 	older, newer := notBefore(r.samples[r.next:], second), notBefore(r.samples[:r.next], second)
 	for _, s := range older {
@@ -73,10 +76,12 @@ func notBefore[S stamped](samples []S, second uint32) []S {
 	return samples[from:]
 }
 
-// memoryUnit is the grain in which pods' rings keep memory: a page, so that 32 bits reach 16 TiB.
+// memoryUnit is the grain in which pods' rings keep memory: a page, so that 32
+// bits reach 16 TiB.
 const memoryUnit = 4096
 
-// point is one sample of a pod in 12 bytes: seconds since the store's epoch, milli-cores, pages.
+// point is one sample of a pod in 12 bytes: seconds since the store's epoch,
+// milli-cores, pages.
 type point struct {
 	second, cpuMilli, pages uint32
 }

@@ -18,11 +18,11 @@ type podSeries struct {
 	newest sampled
 	used   podRing
 	place  listPlace // among the pods of the snapshot last taken in, or gone
-	// inBatch is its place in the Batch that told of it last.
+	// inBatch is its place in the Batch that reported it last.
 	inBatch listPlace
 	owner   ownerNumber
-	// given is the newest mean of five minutes that a source itself gave, if there were samples ever since; its second is 0
-	// where there is none.
+	// given is the newest mean of five minutes that a source itself gave, if
+	// there were samples ever since; its second is 0 where there is none.
 	given point
 }
 
@@ -30,9 +30,10 @@ func (p *podSeries) isOf(namespace, name string) bool {
 	return p.pod.Name == name && p.pod.Namespace == namespace
 }
 
-// mean is the mean of the samples since a second: as the source gave it with the newest of them, else summed up here. It
-// returns how long the pod was looked at, if it is as old: a source that gave a mean had looked for five minutes, and that
-// remains true when the next source gives samples alone.
+// mean is the mean of the samples since a second: as the source gave it with
+// the newest of them, else summed up here. It returns how long the pod was
+// looked at, if it is as old: a source that gave a mean had looked for five
+// minutes, and that remains true when the next source gives samples alone.
 func (p *podSeries) mean(since uint32) (used cluster.Amounts, span time.Duration, ok bool) {
 	if p.given.second == 0 {
 		return p.used.mean(since)
@@ -62,14 +63,17 @@ func (s sampled) fresh(now uint32) bool {
 type nodeSeries struct {
 	source string
 	newest sampled
-	// refused is what was wrong with the sample last offered, if it was not taken.
+	// refused is what was wrong with the sample last offered, if it was not
+	// taken.
 	refused Cause
 	// arrived is the second in which the newest sample arrived.
 	arrived uint32
-	// vouched is how far back the source's own windows reach, where it gives no single samples.
+	// vouched is how far back the source's own windows reach, where it gives no
+	// single samples.
 	vouched time.Duration
 	metrics []metricSeries // parallel to Store.metrics
-	// members tells the running pods, changed is the second in which they were last seen to be others.
+	// members tells the running pods, changed is the second in which they were
+	// last seen to be others.
 	members uint64
 	changed uint32
 	// system is what belonged to no pod.
@@ -89,11 +93,12 @@ type given struct {
 	sampled
 	// vouched is after how many seconds the source no longer stands by it.
 	vouched uint32
-	// filled is the second in which another source than the node's own gave it; 0 where its own did.
+	// filled is the second in which another source than the node's own gave it;
+	// 0 where its own did.
 	filled uint32
 }
 
-// told says whether the source still stands by it.
+// told reports whether the source still stands by it.
 func (g *given) told(now uint32) bool {
 	return g.fresh(now) && uint64(now) <= uint64(g.second)+uint64(g.vouched)
 }

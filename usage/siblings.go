@@ -16,17 +16,21 @@ type Kin struct {
 
 func kinOf(pod *cluster.Pod) Kin { return Kin{pod.Namespace, pod.Owner, pod.TemplateHash} }
 
-// Siblings is what pods that are not measured themselves are taken to use by those that are like them. It is immutable.
+// Siblings is what pods that are not measured themselves are taken to use by
+// those that are like them. It is immutable.
 type Siblings struct {
-	// owners holds the mean of each owner's measured pods, where there are enough to go by.
+	// owners holds the mean of each owner's measured pods, where there are
+	// enough to go by.
 	owners map[string]cluster.Amounts
-	// families holds the version of each Deployment that is known best, by the Deployment's key.
+	// families holds the version of each Deployment that is known best, by the
+	// Deployment's key.
 	families map[familyKey]version
 	seed     maphash.Seed
 }
 
-// familyKey stands for a Deployment, in a quarter of the room that its names take: 0 for none, else a hash of 63 bits by a
-// secret seed, so that no two Deployments are taken for one another.
+// familyKey stands for a Deployment, in a quarter of the room that its names
+// take: 0 for none, else a hash of 63 bits by a secret seed, so that no two
+// Deployments are taken for one another.
 type familyKey uint64
 
 func keyOf(seed maphash.Seed, kin *Kin) familyKey {
@@ -37,8 +41,9 @@ func keyOf(seed maphash.Seed, kin *Kin) familyKey {
 	return familyKey(31*maphash.String(seed, family.Name)+maphash.String(seed, family.Namespace)) | 1
 }
 
-// Of returns what a pod with these limits is taken to use: the mean of its owner's measured pods or, until enough of those are
-// measured, that of the version of its Deployment that is known best, as far as the limits allow it.
+// Of returns what a pod with these limits is taken to use: the mean of its
+// owner's measured pods or, until enough of those are measured, that of the
+// version of its Deployment that is known best, as far as the limits allow it.
 func (s *Siblings) Of(kin Kin, limits cluster.Amounts) (cluster.Amounts, bool) {
 	if used, ok := s.owners[kin.Owner.UID]; ok {
 		return used, true
@@ -59,7 +64,8 @@ func (s *Siblings) Of(kin Kin, limits cluster.Amounts) (cluster.Amounts, bool) {
 	return used, true
 }
 
-// version is what was measured of the pods of one owner, as one version of a Deployment.
+// version is what was measured of the pods of one owner, as one version of a
+// Deployment.
 type version struct {
 	owner string
 	pods  uint32
@@ -68,16 +74,20 @@ type version struct {
 }
 
 const (
-	// enoughPods of a version tell what it uses, however many there were of another.
+	// enoughPods of a version tell what it uses, however many there were of
+	// another.
 	enoughPods = 3
-	// versionAge is how long a version is remembered that has no measured pods any more: until those of the next one, which may
-	// have to be pulled and to warm up first, are measured.
+	// versionAge is how long a version is remembered that has no measured pods
+	// any more: until those of the next one, which may have to be pulled and to
+	// warm up first, are measured.
 	versionAge = time.Hour
-	// mostRemembered bounds the Deployments that are remembered and have no measured pods; beyond it none is.
+	// mostRemembered bounds the Deployments that are remembered and have no
+	// measured pods; beyond it none is.
 	mostRemembered = 16384
 )
 
-// tells says whether a version is known well enough to be judged by itself, where another one is known as well.
+// tells reports whether a version is known well enough to be judged by itself,
+// where another one is known as well.
 func (v *version) tells(other *version) bool {
 	return v.owner == other.owner || v.pods >= min(enoughPods, other.pods)
 }

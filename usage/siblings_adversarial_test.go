@@ -10,8 +10,9 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// What only looks like a version of the Deployment "web", whose ReplicaSet "web-old" is measured, has no part in it; and what
-// cannot be told from one has.
+// What only looks like a version of the Deployment "web", whose ReplicaSet
+// "web-old" is measured, has no part in it; and what cannot be told from one
+// has.
 func TestWhoIsNoVersion(t *testing.T) {
 	kin := func(change func(*Kin)) Kin {
 		k := kinOfVersion("new")
@@ -76,7 +77,8 @@ func TestNothingIsLentAcross(t *testing.T) {
 	}
 }
 
-// Deployments that come and go do not fill the store: beyond a bound none that is gone is remembered, the present ones always.
+// Deployments that come and go do not fill the store: beyond a bound none that
+// is gone is remembered, the present ones always.
 func TestTheRememberedAreBounded(t *testing.T) {
 	const deployments = mostRemembered + 1
 	store, node, read := newStore(t), nodeWith("n1"), readAt(0).node("n1", amounts(16000, 900))
@@ -104,7 +106,8 @@ func TestTheRememberedAreBounded(t *testing.T) {
 	}
 }
 
-// A clock that went backwards leaves nothing from the future: the age of what was remembered is not known.
+// A clock that went backwards leaves nothing from the future: the age of what
+// was remembered is not known.
 func TestVersionsFromTheFuture(t *testing.T) {
 	cases := map[string]func(*Store) *View{
 		"a View of an earlier time": func(store *Store) *View { return store.View(snapshotOf(nodeWith("n1")), at(3600), nil) },

@@ -9,7 +9,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// kinOfVersion is a version of the Deployment "web", by the hash of its template.
+// kinOfVersion is a version of the Deployment "web", by the hash of its
+// template.
 func kinOfVersion(hash string) Kin {
 	return Kin{
 		Namespace: "ns", TemplateHash: hash,
@@ -23,7 +24,8 @@ func ofKin(kin Kin) func(*cluster.Pod) {
 	}
 }
 
-// stage is what runs at a second: the milli-cores that each pod of each version uses.
+// stage is what runs at a second: the milli-cores that each pod of each version
+// uses.
 type stage struct {
 	second int
 	pods   map[string][]int64
@@ -149,7 +151,8 @@ func TestSiblingsOfANewVersion(t *testing.T) {
 	}
 }
 
-// A new version's pod that is not measured yet counts on its node with what the version before used, also once that is gone.
+// A new version's pod that is not measured yet counts on its node with what the
+// version before used, also once that is gone.
 func TestANewVersionIsPredicted(t *testing.T) {
 	store := newStore(t)
 	play(store, stage{0, map[string][]int64{"old": {3000, 3000}}})

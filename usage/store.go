@@ -14,8 +14,8 @@ import (
 type Config struct {
 	// SampleInterval is how often Batches are expected; it bounds the rings.
 	SampleInterval time.Duration
-	// MaxAge is how old the newest sample of a node or pod may be; beyond it the node or pod is unknown. A Batch may say
-	// otherwise for its source.
+	// MaxAge is how old the newest sample of a node or pod may be; beyond it
+	// the node or pod is unknown. A Batch may say otherwise for its source.
 	MaxAge time.Duration
 	// MinWindow is how long the samples must span before they count.
 	MinWindow time.Duration
@@ -23,10 +23,12 @@ type Config struct {
 	Windows []Window
 	// Signals are metrics wanted of nodes beside CPU and Memory.
 	Signals []Metric
-	// Optional resources need not be known for a node to be: nobody judges by them. They count as zero where they are not.
+	// Optional resources need not be known for a node to be: nobody judges by
+	// them. They count as zero where they are not.
 	Optional [cluster.NumResources]bool
-	// SignalsOnly says that nobody judges by a resource at all. A node is then known as soon as a source tells of it, if only
-	// that it has nothing to tell: a signal that is not in the newest sample is not there.
+	// SignalsOnly says that nobody judges by a resource at all. A node is then
+	// known as soon as a source reports it, if only that it has nothing to
+	// tell: a signal that is not in the newest sample is not there.
 	SignalsOnly bool
 	// Estimate stands in for pods that have not been measured long enough.
 	Estimate Estimate
@@ -44,7 +46,8 @@ type Store struct {
 	nodes   map[string]*nodeSeries
 	order   []*podSeries // of all pods, in the order of the snapshot last taken in
 	index   podIndex     // of order
-	// batches hold the pods of each source's newest Batch that had any, in the Batch's order; nil where it had none to match.
+	// batches hold the pods of each source's newest Batch that had any, in the
+	// Batch's order; nil where it had none to match.
 	batches map[string][]*podSeries
 	owners  owners // of order
 	// families are those of the View last made.
@@ -102,7 +105,8 @@ func (s *Store) time(second uint32) time.Time {
 // Span is a piece of the past that windows are made of.
 type Span struct{ Since, Step time.Duration }
 
-// Spans returns the past that fills every window, the furthest back first: means for long windows, then samples.
+// Spans returns the past that fills every window, the furthest back first:
+// means for long windows, then samples.
 func (s *Store) Spans() []Span {
 	var spans []Span
 	if s.limits.means > 0 {
@@ -111,8 +115,9 @@ func (s *Store) Spans() []Span {
 	return append(spans, Span{Since: time.Duration(s.limits.samples-2) * s.config.SampleInterval, Step: s.config.SampleInterval})
 }
 
-// series returns the series of a pod, or nil. Pods come mostly in the order of the snapshot last taken in; next is the place
-// that is tried first, because looking a pod up costs more than all else that is done with it.
+// series returns the series of a pod, or nil. Pods come mostly in the order of
+// the snapshot last taken in; next is the place that is tried first, because
+// looking a pod up costs more than all else that is done with it.
 func (s *Store) series(pod *cluster.Pod, next *int) *podSeries {
 	if *next < len(s.order) && s.order[*next].pod.UID == pod.UID && pod.UID != "" {
 		*next++
@@ -126,8 +131,9 @@ func (s *Store) series(pod *cluster.Pod, next *int) *podSeries {
 	return ps
 }
 
-// sampled returns the series of a sample's pod, or nil. Samples come mostly in the order in which the same source told of them
-// before; next is the place there that is tried first.
+// sampled returns the series of a sample's pod, or nil. Samples come mostly in
+// the order in which the same source reported them before; next is the place
+// there that is tried first.
 func (s *Store) sampled(sample *PodSample, before []*podSeries, next *int) *podSeries {
 	if *next < len(before) {
 		if ps := before[*next]; ps != nil && ps.place != gone && ps.isOf(sample.Namespace, sample.Name) {

@@ -33,8 +33,8 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-// A node's windows are its samples' newest and mean, its age counts from when the newest was measured, and what is not known
-// has a reason.
+// A node's windows are its samples' newest and mean, its age counts from when
+// the newest was measured, and what is not known has a reason.
 func TestNodeWindows(t *testing.T) {
 	type sample struct {
 		second   int
@@ -106,7 +106,8 @@ func cpu(last, avg int64) []cluster.Amounts {
 	return []cluster.Amounts{AtLast: amounts(last, 0), AtAvg5m: amounts(avg, 0)}
 }
 
-// The ring keeps a whole window, whatever arrives in excess of the expected pace.
+// The ring keeps a whole window, whatever arrives in excess of the expected
+// pace.
 func TestRingKeepsTheNewest(t *testing.T) {
 	var r ring[point]
 	const limit = 22
@@ -148,7 +149,8 @@ func TestPackRoundTrip(t *testing.T) {
 	}
 }
 
-// A source that repeats its last sample brings nothing new: the node ages although readings arrive.
+// A source that repeats its last sample brings nothing new: the node ages
+// although readings arrive.
 func TestRepeatedSamplesAge(t *testing.T) {
 	store, snapshot := newStore(t), snapshotOf(nodeWith("n1"))
 	feed(store, snapshot, 0, 75, amounts(1000, 10), nil)
@@ -183,7 +185,8 @@ func TestIngestForgetsWhatIsGone(t *testing.T) {
 	}
 }
 
-// A StatefulSet's replacement has its predecessor's name and nothing else of it: neither its samples nor its usage.
+// A StatefulSet's replacement has its predecessor's name and nothing else of
+// it: neither its samples nor its usage.
 func TestNamesakeStartsAnew(t *testing.T) {
 	store := newStore(t)
 	before := snapshotOf(nodeWith("n1", aPod("db-0", owner("db"))))
@@ -195,7 +198,8 @@ func TestNamesakeStartsAnew(t *testing.T) {
 	store.Ingest(after, late.Batch)
 
 	pod := store.View(after, at(311), nil).Nodes[0].Pods[0]
-	// 85 % of a core and 70 % of 1 GiB: the estimate, because there is no sibling either.
+	// 85 % of a core and 70 % of 1 GiB: the estimate, because there is no
+	// sibling either.
 	want := PodUsage{Used: cluster.Amounts{850, 751619276}}
 	if diff := cmp.Diff(want, pod); diff != "" {
 		t.Errorf("namesake (-want +got):\n%s", diff)

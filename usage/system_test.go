@@ -6,8 +6,9 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// A mean of five minutes still holds a pod that went a minute ago. What belongs to no pod must not take its place: the node
-// would seem to burn on for as long as the mean remembers.
+// A mean of five minutes still holds a pod that went a minute ago. What belongs
+// to no pod must not take its place: the node would seem to burn on for as long
+// as the mean remembers.
 func TestSystemIsNotToldFromMeansWhilePodsComeAndGo(t *testing.T) {
 	store := newStore(t)
 	stays, goes := aPod("stays"), aPod("goes")
@@ -31,7 +32,8 @@ func TestSystemIsNotToldFromMeansWhilePodsComeAndGo(t *testing.T) {
 	}
 }
 
-// A pod of a StatefulSet has the name of the one before it, and so does its mean.
+// A pod of a StatefulSet has the name of the one before it, and so does its
+// mean.
 func TestMeanOfAYoungNamesakeIsNotTaken(t *testing.T) {
 	store := newStore(t)
 	young := aPod("db-0", startedAt(0), func(p *cluster.Pod) { p.Owner.Kind = "StatefulSet" })

@@ -10,7 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// A pod that one source told the mean of remains known when the next goes on with samples alone, if nothing came between.
+// A pod that one source told the mean of remains known when the next goes on
+// with samples alone, if nothing came between.
 func TestPodsOutliveTheirSource(t *testing.T) {
 	mean, last := amounts(3000, 300), amounts(1000, 100)
 	cases := map[string]struct {
@@ -77,7 +78,8 @@ func TestPodsOutliveTheirSource(t *testing.T) {
 	}
 }
 
-// Whichever source tells of a pod, by means or by samples: once known it remains so while it is told of in time.
+// Whichever source reports a pod, by means or by samples: once known it remains
+// so while it is told of in time.
 func TestKnownPodsRemainKnown(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	known := 0
@@ -112,8 +114,8 @@ func sameMiB(a, b cluster.Amounts) bool {
 	return a[cluster.CPU] == b[cluster.CPU] && a[cluster.Memory]/mib == b[cluster.Memory]/mib
 }
 
-// A cool node is not charged with what its pods request because its source changed: moves on their way there would be given
-// up.
+// A cool node is not charged with what its pods request because its source
+// changed: moves on their way there would be given up.
 func TestLandingOutlivesItsSource(t *testing.T) {
 	used := cluster.Amounts{}
 	var pods []*cluster.Pod

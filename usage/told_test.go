@@ -11,7 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// A window that nobody told of is not zero, and no other stands for it where single windows are judged.
+// A window that nobody reported is not zero, and no other stands for it where
+// single windows are judged.
 func TestToldIsWhatSourcesStandBy(t *testing.T) {
 	hour := Window{Kind: KindMaxAvg, Over: time.Hour}
 	nothing := Told{math.NaN(), math.NaN()}
@@ -69,7 +70,8 @@ func TestToldIsWhatSourcesStandBy(t *testing.T) {
 	}
 }
 
-// Where a source gives single samples, windows are summed up here: they are known once the node is, until it is not.
+// Where a source gives single samples, windows are summed up here: they are
+// known once the node is, until it is not.
 func TestToldOfSamples(t *testing.T) {
 	store, snapshot := newStore(t, wanting(t, "max_avg_1h")), snapshotOf(nodeWith("n1"))
 	told := func(second int) []Told { return store.View(snapshot, at(second), nil).Nodes[0].Told }

@@ -12,7 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// The clock goes back by an hour: nothing that was kept may pass for fresh for an hour, and the next samples are taken.
+// The clock goes back by an hour: nothing that was kept may pass for fresh for
+// an hour, and the next samples are taken.
 func TestClockGoesBackwards(t *testing.T) {
 	store, snapshot := newStore(t), snapshotOf(nodeWith("n1", aPod("a")))
 	feed(store, snapshot, 7200, 7500, amounts(30000, 100), map[string]cluster.Amounts{"a": amounts(29000, 10)})
@@ -43,7 +44,8 @@ func TestZeroAllocatable(t *testing.T) {
 	}
 }
 
-// One pod's counter jumps: its absurd sample is left out and what it used before stands.
+// One pod's counter jumps: its absurd sample is left out and what it used
+// before stands.
 func TestPodGlitch(t *testing.T) {
 	store, snapshot := newStore(t), snapshotOf(nodeWith("n1", aPod("a")))
 	feed(store, snapshot, 0, 285, amounts(2000, 100), map[string]cluster.Amounts{"a": amounts(1000, 10)})
@@ -54,7 +56,8 @@ func TestPodGlitch(t *testing.T) {
 	}
 }
 
-// Pods that together seem to use more than their node leave nothing for the system, never less than nothing.
+// Pods that together seem to use more than their node leave nothing for the
+// system, never less than nothing.
 func TestPodsAboveTheirNode(t *testing.T) {
 	store, snapshot := newStore(t), snapshotOf(nodeWith("n1", aPod("a"), aPod("b")))
 	feed(store, snapshot, 0, 300, amounts(1000, 100), map[string]cluster.Amounts{"a": amounts(800, 90), "b": amounts(900, 90)})
@@ -96,7 +99,8 @@ func TestAbsurdRequests(t *testing.T) {
 	}
 }
 
-// Values that are no amounts are left out, one by one, and what was known stands.
+// Values that are no amounts are left out, one by one, and what was known
+// stands.
 func TestHostileValues(t *testing.T) {
 	for _, v := range hostileValues() {
 		t.Run(fmt.Sprint(v), func(t *testing.T) {
@@ -121,7 +125,8 @@ func TestHostileValues(t *testing.T) {
 	}
 }
 
-// A node that does not say yet what it has is not known; what was said of it meanwhile must not stay with it for a day.
+// A node that does not say yet what it has is not known; what was said of it
+// meanwhile must not stay with it for a day.
 func TestAbsurdBeforeAllocatable(t *testing.T) {
 	store, node := newStore(t, wanting(t, "max_avg_1d")), nodeWith("n1")
 	allocatable := node.Node.Allocatable

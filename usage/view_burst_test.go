@@ -6,8 +6,10 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Pods that were given their node a while before they run are expected there, and once the node's newest sample has them they
-// count in it once: the last sample is shifted by what came since, not by what the mean of five minutes lacks.
+// Pods that were given their node a while before they run are expected there,
+// and once the node's newest sample has them they count in it once: the last
+// sample is shifted by what came since, not by what the mean of five minutes
+// lacks.
 func TestNewcomersCountOnceInEveryWindow(t *testing.T) {
 	store := newStore(t)
 	bg, newcomer := aPod("bg", owner("bg")), aPod("new", startedAt(300), owner("burst"), requesting(amounts(10_000, 100)))

@@ -33,7 +33,8 @@ func (r *reading) node(view *View, i int) {
 	}
 }
 
-// measure reads the windows of a node: as the source gave them lately, else summed up here.
+// measure reads the windows of a node: as the source gave them lately, else
+// summed up here.
 func (r *reading) measure(ns *nodeSeries, usage *NodeUsage) {
 	usage.Source = ns.source
 	if ns.newest.measured != 0 {
@@ -53,7 +54,8 @@ func (r *reading) measure(ns *nodeSeries, usage *NodeUsage) {
 	}
 }
 
-// resources reads a window of the resources, and how long the source itself has looked for all of them.
+// resources reads a window of the resources, and how long the source itself has
+// looked for all of them.
 func (r *reading) resources(ns *nodeSeries, w int) (used cluster.Amounts, vouched time.Duration) {
 	known := false
 	for m := range used {
@@ -74,8 +76,8 @@ func (r *reading) resources(ns *nodeSeries, w int) (used cluster.Amounts, vouche
 	return used, vouched
 }
 
-// tell reads the windows that are known by themselves: those that a source vouches for and, of a node that is sampled, those
-// summed up here.
+// tell reads the windows that are known by themselves: those that a source
+// vouches for and, of a node that is sampled, those summed up here.
 func (r *reading) tell(ns *nodeSeries, usage *NodeUsage) {
 	for w := range usage.Told {
 		for m := range usage.Told[w] {
@@ -104,12 +106,14 @@ func (r *reading) signal(series *metricSeries, row []float64) {
 	}
 }
 
-// fresh says whether a source has lately told of a metric, over whatever window.
+// fresh reports whether a source has lately reported a metric, over whatever
+// window.
 func (m *metricSeries) fresh(now uint32) bool {
 	return slices.ContainsFunc(m.given, func(g given) bool { return g.fresh(now) })
 }
 
-// window reads a window of one metric, and how long the source itself has looked for it.
+// window reads a window of one metric, and how long the source itself has
+// looked for it.
 func (r *reading) window(series *metricSeries, w int) (v float64, vouched time.Duration, ok bool) {
 	window := r.store.windows[w]
 	if given := &series.given[w]; given.fresh(r.second) {
@@ -135,9 +139,10 @@ func (r *reading) unknown(ns *nodeSeries, node *cluster.Node, usage *NodeUsage) 
 	return ""
 }
 
-// podTotals are a node's pods now: those that stay, as far as they were measured, and all, with estimates for the others. By
-// their means of five minutes, and by their newest samples: there a pod that ran when the node was sampled needs no estimate,
-// it is part of what the node used.
+// podTotals are a node's pods now: those that stay, as far as they were
+// measured, and all, with estimates for the others. By their means of five
+// minutes, and by their newest samples: there a pod that ran when the node was
+// sampled needs no estimate, it is part of what the node used.
 type podTotals struct {
 	stays, all             cluster.Amounts
 	staysNewest, allNewest cluster.Amounts
@@ -162,8 +167,8 @@ func (r *reading) podTotals(view *View, i int, ns *nodeSeries) podTotals {
 	return t
 }
 
-// ranThen says whether a pod ran all the time that its node was sampled for last: what is measured of CPU is a rate between
-// two looks.
+// ranThen reports whether a pod ran all the time that its node was sampled for
+// last: what is measured of CPU is a rate between two looks.
 func (r *reading) ranThen(pod *cluster.Pod, ns *nodeSeries) bool {
 	if ns == nil || ns.newest.measured == 0 || pod.Started.IsZero() {
 		return false
@@ -171,8 +176,8 @@ func (r *reading) ranThen(pod *cluster.Pod, ns *nodeSeries) bool {
 	return !r.store.time(ns.newest.second).Before(pod.Started.Add(r.store.config.SampleInterval))
 }
 
-// podsTold says whether a node's pods are measured these days. Where they are not, its own figures have to do: pods that
-// nobody measures have not left.
+// podsTold reports whether a node's pods are measured these days. Where they
+// are not, its own figures have to do: pods that nobody measures have not left.
 func (r *reading) podsTold(ns *nodeSeries, pods []*cluster.Pod, usage []PodUsage) bool {
 	if ns == nil || len(ns.system.samples) == 0 || r.store.told < r.since {
 		return false
@@ -187,8 +192,9 @@ func (r *reading) podsTold(ns *nodeSeries, pods []*cluster.Pod, usage []PodUsage
 	return !due
 }
 
-// shift turns what was measured of a node into what is left of it and what is to be expected, by the pods that came and
-// went: since its newest sample, when they were the given, for that, and within five minutes for all windows.
+// shift turns what was measured of a node into what is left of it and what is
+// to be expected, by the pods that came and went: since its newest sample, when
+// they were the given, for that, and within five minutes for all windows.
 func (n *NodeUsage) shift(t *podTotals, then cluster.Amounts) {
 	average := n.Measured[AtAvg5m]
 	left, expected := n.System.Plus(t.stays).Minus(average), n.System.Plus(t.all).Minus(average)
@@ -209,7 +215,8 @@ func (n *NodeUsage) move(w int, left, expected cluster.Amounts) {
 	n.Predicted[w] = n.Measured[w].Plus(expected).AtLeastZero()
 }
 
-// median returns the lower median per resource over the samples of five minutes: what a single odd sample cannot move.
+// median returns the lower median per resource over the samples of five
+// minutes: what a single odd sample cannot move.
 func (r *reading) median(samples *ring[point]) cluster.Amounts {
 	r.cpuMilli, r.pages = r.cpuMilli[:0], r.pages[:0]
 	samples.since(r.since, func(p point) {

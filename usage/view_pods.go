@@ -37,8 +37,10 @@ func (r *reading) pod(pod *cluster.Pod, ps *podSeries) PodUsage {
 	return usage
 }
 
-// estimate stands in for a pod not measured long enough: what it is expected to use as the replacement of a measured
-// pod, else what its siblings do, else its requests with the stated factors; never less than what was already seen of it.
+// estimate stands in for a pod not measured long enough: what it is expected to
+// use as the replacement of a measured pod, else what its siblings do, else its
+// requests with the stated factors; never less than what was already seen of
+// it.
 func (r *reading) estimate(pod *cluster.Pod, siblings *Siblings, seen cluster.Amounts) cluster.Amounts {
 	amounts, ok := r.expected[pod.UID]
 	if !ok {

@@ -7,7 +7,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// siblings averages the measured pods of each owner, and remembers those of each Deployment.
+// siblings averages the measured pods of each owner, and remembers those of
+// each Deployment.
 func (r *reading) siblings() Siblings {
 	siblings := Siblings{owners: make(map[string]cluster.Amounts, len(r.owners)), families: r.families(), seed: r.store.owners.seed}
 	for number := range r.owners {
@@ -29,8 +30,9 @@ func (r *reading) version(owner string, m *measuredOf) version {
 	return version{owner: owner, pods: clamp32(m.pods), used: pack(r.second, m.mean())}
 }
 
-// families finds the version of each Deployment that is known best: of those measured now the one with the most pods, unless
-// one is remembered beside which that does not tell enough.
+// families finds the version of each Deployment that is known best: of those
+// measured now the one with the most pods, unless one is remembered beside
+// which that does not tell enough.
 func (r *reading) families() map[familyKey]version {
 	families := make(map[familyKey]version, len(r.store.families))
 	for number := range r.owners {
@@ -47,7 +49,8 @@ func (r *reading) families() map[familyKey]version {
 	return families
 }
 
-// remember adds the versions that were known better than those that are measured now.
+// remember adds the versions that were known better than those that are
+// measured now.
 func (r *reading) remember(families map[familyKey]version) {
 	gone := map[familyKey]version{}
 	for family, before := range r.store.families {

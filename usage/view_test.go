@@ -39,8 +39,9 @@ func TestViewIsImmutable(t *testing.T) {
 	}
 }
 
-// What a pod is taken to use: its own windows, else what it is expected to use, else its siblings' mean, else a share of
-// its requests, else the default; never less than was seen of it, and never nothing for want of data.
+// What a pod is taken to use: its own windows, else what it is expected to use,
+// else its siblings' mean, else a share of its requests, else the default;
+// never less than was seen of it, and never nothing for want of data.
 func TestPodEstimates(t *testing.T) {
 	measured := map[string]cluster.Amounts{"a": amounts(100, 40), "b": amounts(300, 60)}
 	cases := map[string]struct {
@@ -116,7 +117,8 @@ func limited(limits cluster.Amounts) func(*cluster.Pod) {
 	return func(p *cluster.Pod) { p.Limits = limits }
 }
 
-// The sums of a node: what stays counts as evidence for hot, what is or comes counts for landings.
+// The sums of a node: what stays counts as evidence for hot, what is or comes
+// counts for landings.
 func TestNodeSums(t *testing.T) {
 	store := newStore(t)
 	snapshot := snapshotOf(nodeWith("n1",
@@ -125,23 +127,26 @@ func TestNodeSums(t *testing.T) {
 		"going": amounts(3000, 200), "stays": amounts(1500, 250),
 	})
 	got := store.View(snapshot, at(301), nil).Nodes[0]
-	// System: 5000 - 3000 - 1500 and 500 - 200 - 250; "new" was charged once it had started, in one of 21 samples.
+	// System: 5000 - 3000 - 1500 and 500 - 200 - 250; "new" was charged once it
+	// had started, in one of 21 samples.
 	if want := amounts(500, 50); got.System != want {
 		t.Errorf("system %v, want %v", got.System, want)
 	}
-	// Current: system and the pod that stays; nothing for the new one, of which there is no evidence.
+	// Current: system and the pod that stays; nothing for the new one, of which
+	// there is no evidence.
 	if diff := cmp.Diff(both(amounts(2000, 300)), got.Current); diff != "" {
 		t.Errorf("current (-want +got):\n%s", diff)
 	}
-	// Predicted: system, both measured pods, and 85 % of 1000m and 70 % of 1 GiB for the new one.
+	// Predicted: system, both measured pods, and 85 % of 1000m and 70 % of 1
+	// GiB for the new one.
 	want := amounts(5000, 500).Plus(cluster.Amounts{850, 751619276})
 	if diff := cmp.Diff(both(want), got.Predicted); diff != "" {
 		t.Errorf("predicted (-want +got):\n%s", diff)
 	}
 }
 
-// A pod that leaves takes its share along at once, though the node's own window still has it; one that comes is there at
-// once, though the window has not.
+// A pod that leaves takes its share along at once, though the node's own window
+// still has it; one that comes is there at once, though the window has not.
 func TestPredictionDoesNotLagBehindPods(t *testing.T) {
 	store := newStore(t)
 	hot := snapshotOf(nodeWith("n1", aPod("a"), aPod("b")))
@@ -155,8 +160,9 @@ func TestPredictionDoesNotLagBehindPods(t *testing.T) {
 	}
 }
 
-// Around a pod's start and end a node's samples hold usage that no pod of the list explains. It must not pass for the
-// system's, which would stay on the node whatever is moved.
+// Around a pod's start and end a node's samples hold usage that no pod of the
+// list explains. It must not pass for the system's, which would stay on the
+// node whatever is moved.
 func TestSystemShareIgnoresComingsAndGoings(t *testing.T) {
 	stays := aPod("stays")
 	with := snapshotOf(nodeWith("n1", aPod("other"), stays))
@@ -188,7 +194,8 @@ func TestSystemShareIgnoresComingsAndGoings(t *testing.T) {
 	}
 }
 
-// A pod without recent samples on a node that has them is not known to use nothing.
+// A pod without recent samples on a node that has them is not known to use
+// nothing.
 func TestPodThatIsNoLongerMeasured(t *testing.T) {
 	store := newStore(t)
 	snapshot := snapshotOf(nodeWith("n1", aPod("a"), aPod("silent")))
@@ -204,8 +211,8 @@ func TestPodThatIsNoLongerMeasured(t *testing.T) {
 	}
 }
 
-// A source without pods stands in for one that had them. Pods that nobody measures have not left: the node's own figures
-// are all there is.
+// A source without pods stands in for one that had them. Pods that nobody
+// measures have not left: the node's own figures are all there is.
 func TestPodsAreNoLongerTold(t *testing.T) {
 	pods := map[string]cluster.Amounts{"a": amounts(15_000, 50), "b": amounts(10_000, 50)}
 	cases := map[string]struct {
@@ -241,7 +248,8 @@ func TestPodsAreNoLongerTold(t *testing.T) {
 	}
 }
 
-// Windows are shifted alike by what has left and what has come, and never below nothing.
+// Windows are shifted alike by what has left and what has come, and never below
+// nothing.
 func TestShiftOfEveryWindow(t *testing.T) {
 	store := newStore(t, wanting(t, "max_avg_1h"))
 	with := snapshotOf(nodeWith("n1", aPod("a"), aPod("b")))

@@ -23,7 +23,8 @@ const (
 	KindQuantile
 )
 
-// Window is a way of summing up the samples of the last minutes, hours or day. Windows are compared with ==.
+// Window is a way of summing up the samples of the last minutes, hours or day.
+// Windows are compared with ==.
 type Window struct {
 	Kind Kind
 	// Percentile is 1 to 99 for KindQuantile, else 0.
@@ -49,7 +50,8 @@ const (
 	MaxReach = 24 * time.Hour
 	// meanLength is the grain of KindMaxAvg.
 	meanLength = 5 * time.Minute
-	// sampleReach is how far back single samples are kept; windows that reach further are made of means of five minutes.
+	// sampleReach is how far back single samples are kept; windows that reach
+	// further are made of means of five minutes.
 	sampleReach = time.Hour
 )
 
@@ -58,7 +60,8 @@ var windowName = regexp.MustCompile(`^(avg|max_avg|p([1-9][0-9]?))_([1-9][0-9]{0
 // WindowNames says in words what ParseWindow takes.
 const WindowNames = "last, avg_<time>, max_avg_<time> and p<1 to 99>_<time> with a time from 1m to 1d such as 5m, 1h or 1d"
 
-// ParseWindow reads the name of a window: last, avg_5m, max_avg_1h, p95_1h and so on.
+// ParseWindow reads the name of a window: last, avg_5m, max_avg_1h, p95_1h and
+// so on.
 func ParseWindow(name string) (Window, error) {
 	if name == "last" {
 		return Last, nil
@@ -91,8 +94,8 @@ func ParseWindow(name string) (Window, error) {
 // MarshalText writes the window by its name.
 func (w Window) MarshalText() ([]byte, error) { return []byte(w.String()), nil }
 
-// UnmarshalText takes a window only by its one name, so that no window can stand
-// in a mapping twice.
+// UnmarshalText takes a window only by its one name, so that no window can
+// stand in a mapping twice.
 func (w *Window) UnmarshalText(text []byte) error {
 	parsed, err := ParseWindow(string(text))
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Attach feeds the Store from shared informers. It returns a function that says whether both have delivered their first
-// list to the Store.
+// Attach feeds the Store from shared informers. It returns a function that
+// reports whether both have delivered their first list to the Store.
 func (s *Store) Attach(factory informers.SharedInformerFactory) (synced func() bool, err error) {
 	nodes, err := s.AttachNodes(factory)
 	if err != nil {
@@ -30,8 +30,9 @@ func (s *Store) Attach(factory informers.SharedInformerFactory) (synced func() b
 	}, nil
 }
 
-// AttachNodes feeds the Store's nodes from shared informers; its pods are reflected, or left out. It returns a function that
-// says whether the nodes have been delivered.
+// AttachNodes feeds the Store's nodes from shared informers; its pods are
+// reflected, or left out. It returns a function that reports whether the nodes
+// have been delivered.
 func (s *Store) AttachNodes(factory informers.SharedInformerFactory) (synced func() bool, err error) {
 	nodes, err := factory.Core().V1().Nodes().Informer().AddEventHandler(handler(nodeFeed{s}))
 	if err != nil {
@@ -45,10 +46,11 @@ func (s *Store) AttachNodes(factory informers.SharedInformerFactory) (synced fun
 	}, nil
 }
 
-// WithoutPods says that no pod will be told of.
+// WithoutPods says that no pod will be reported.
 func (s *Store) WithoutPods() { s.listedPods.Store(true) }
 
-// Reflect feeds the Store by reflectors of its own until the context ends: no object is kept, only its record.
+// Reflect feeds the Store by reflectors of its own until the context ends: no
+// object is kept, only its record.
 func (s *Store) Reflect(ctx context.Context, nodes, pods cache.ListerWatcher) {
 	done := make(chan struct{})
 	go func() {
@@ -64,8 +66,9 @@ func (s *Store) ReflectPods(ctx context.Context, pods cache.ListerWatcher) {
 	cache.NewReflectorWithOptions(pods, &v1.Pod{}, podFeed{s}, cache.ReflectorOptions{Name: "pods"}).RunWithContext(ctx)
 }
 
-// Synced says whether the first list of nodes and of pods has been taken in. Attached to shared informers it becomes true
-// when the function that Attach returned finds it so.
+// Synced reports whether the first list of nodes and of pods has been taken in.
+// Attached to shared informers it becomes true when the function that Attach
+// returned finds it so.
 func (s *Store) Synced() bool { return s.listedNodes.Load() && s.listedPods.Load() }
 
 func handler(store cache.ReflectorStore) cache.ResourceEventHandlerFuncs {
@@ -145,7 +148,8 @@ func (f podFeed) Add(object any) error {
 	return nil
 }
 
-// taken is the record of an object, or the record that the Transformer has made of it.
+// taken is the record of an object, or the record that the Transformer has made
+// of it.
 func taken(object any) (*cluster.Pod, error) {
 	switch pod := object.(type) {
 	case *v1.Pod:
@@ -187,8 +191,9 @@ func (f podFeed) Replace(objects []any, _ string) error {
 
 func (f podFeed) Resync() error { return nil }
 
-// Transformer makes the record before a reflector holds the object: even a pod without all that no record needs is ten times
-// its record. So a first list that the API server streams is never held whole; one in pages is.
+// Transformer makes the record before a reflector holds the object: even a pod
+// without all that no record needs is ten times its record. So a first list
+// that the API server streams is never held whole; one in pages is.
 func (f podFeed) Transformer() cache.TransformFunc {
 	return func(object any) (any, error) {
 		pod, ok := object.(*v1.Pod)

@@ -2,7 +2,8 @@ package informed
 
 import "github.com/evenkeel/evenkeel/cluster"
 
-// acquaint gives a record that is not in the Store yet the strings that others have.
+// acquaint gives a record that is not in the Store yet the strings that others
+// have.
 func (s *Store) acquaint(pod *cluster.Pod) {
 	if pod.UID == "" {
 		return

@@ -28,7 +28,8 @@ func listed(i int) *v1.Pod {
 	}
 }
 
-// The records of a first list hold once what they have in common before the list is whole, and are the same records.
+// The records of a first list hold once what they have in common before the
+// list is whole, and are the same records.
 func TestAFirstListSharesStrings(t *testing.T) {
 	for _, known := range []bool{false, true} {
 		store := NewStore(nil)
@@ -65,7 +66,8 @@ func TestAFirstListSharesStrings(t *testing.T) {
 	}
 }
 
-// What a first list is remembered by is bounded, and forgotten when the list is whole.
+// What a first list is remembered by is bounded, and forgotten when the list is
+// whole.
 func TestNewcomersAreForgotten(t *testing.T) {
 	store := NewStore(nil)
 	for i := range mostNewcomers + 10 {

@@ -12,8 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// leavingTaints announce that an autoscaler is about to remove a node. The first two are cluster-autoscaler's, the others
-// Karpenter's.
+// leavingTaints announce that an autoscaler is about to remove a node. The
+// first two are cluster-autoscaler's, the others Karpenter's.
 var leavingTaints = map[string]bool{
 	"ToBeDeletedByClusterAutoscaler":       true,
 	"DeletionCandidateOfClusterAutoscaler": true,
@@ -57,7 +57,8 @@ func Node(object *v1.Node) cluster.Node {
 	return node
 }
 
-// usageAnnotations keeps what usage sources read of a node's annotations: Crane's figures, and metrics-server's path.
+// usageAnnotations keeps what usage sources read of a node's annotations:
+// Crane's figures, and metrics-server's path.
 func usageAnnotations(all map[string]string) map[string]string {
 	var kept map[string]string
 	for key, value := range all {
@@ -103,7 +104,8 @@ func Pod(object *v1.Pod) *cluster.Pod {
 	return pod
 }
 
-// templateHash returns the label by which a controller of this kind tells its templates apart.
+// templateHash returns the label by which a controller of this kind tells its
+// templates apart.
 func templateHash(labels map[string]string, ownerKind string) string {
 	if ownerKind == "StatefulSet" || ownerKind == "DaemonSet" {
 		return labels["controller-revision-hash"]

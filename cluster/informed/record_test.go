@@ -77,7 +77,8 @@ func TestNodeRecord(t *testing.T) {
 			if diff := cmp.Diff(tc.want, Node(object)); diff != "" {
 				t.Errorf("record (-want +got):\n%s", diff)
 			}
-			// What a reflector drops before storing does not show in the record.
+			// What a reflector drops before storing does not show in the
+			// record.
 			slimmed, err := nodeFeed{}.Transformer()(object)
 			if err != nil {
 				t.Fatal(err)
@@ -101,7 +102,8 @@ func TestPodRecord(t *testing.T) {
 		p.CreationTimestamp, p.Status.StartTime = metav1.Time{Time: time.Unix(100, 0)}, &metav1.Time{Time: time.Unix(110, 0)}
 		p.Spec.Priority = &priority
 		p.Spec.Containers = []v1.Container{{Name: "a", Resources: needs("100m")}, {Name: "b", Resources: needs("200m")}}
-		// a sidecar counts beside the containers; the other init container does not reach their sum
+		// a sidecar counts beside the containers; the other init container does
+		// not reach their sum
 		p.Spec.InitContainers = []v1.Container{{Name: "sidecar", RestartPolicy: &always, Resources: needs("50m")}, {Name: "init", Resources: needs("200m")}}
 		p.Spec.Overhead = v1.ResourceList{v1.ResourceCPU: resource.MustParse("10m")}
 		p.Status.QOSClass = v1.PodQOSBurstable

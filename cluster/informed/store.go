@@ -1,8 +1,9 @@
 // Package informed builds cluster values from what the API server says.
 //
-// A Store is fed with Node and Pod objects, by a reflector of its own (the extender, which needs nothing else of them) or by
-// the event handlers of shared informers (the runner, whose plugins need whole objects anyway), and keeps only records.
-// It decides nothing.
+// A Store is fed with Node and Pod objects, by a reflector of its own (the
+// extender, which needs nothing else of them) or by the event handlers of
+// shared informers (the runner, whose plugins need whole objects anyway), and
+// keeps only records. It decides nothing.
 package informed
 
 import (
@@ -34,16 +35,20 @@ type Change struct {
 type Store struct {
 	mu    sync.Mutex
 	nodes map[string]*cluster.Node
-	// byNode holds each node's pods in the order of their keys. A slice is replaced, never changed, once a Snapshot has it:
-	// while the node is lent, which it stays whatever becomes of the node itself.
+	// byNode holds each node's pods in the order of their keys. A slice is
+	// replaced, never changed, once a Snapshot has it: while the node is lent,
+	// which it stays whatever becomes of the node itself.
 	byNode map[string][]*cluster.Pod
 	lent   map[string]bool
 	byKey  map[podKey]*cluster.Pod
-	// unbound holds the pods that were told of as Created, until they are bound or gone.
+	// unbound holds the pods that were reported as Created, until they are
+	// bound or gone.
 	unbound map[podKey]*cluster.Pod
-	// templates holds what the pods of one owner and revision have in common, once.
+	// templates holds what the pods of one owner and revision have in common,
+	// once.
 	templates templates
-	// newcomers are what the pods of a first list have in common while it comes in.
+	// newcomers are what the pods of a first list have in common while it comes
+	// in.
 	newcomers newcomers
 	// built caches what a Snapshot has taken, per node, until the node changes.
 	built    map[string]*cluster.NodePods
@@ -53,8 +58,9 @@ type Store struct {
 	listedNodes, listedPods atomic.Bool
 }
 
-// NewStore returns an empty Store. onChange, which may be nil, is called under the Store's lock for every pod that comes
-// to a node or goes; it must not call the Store.
+// NewStore returns an empty Store. onChange, which may be nil, is called under
+// the Store's lock for every pod that comes to a node or goes; it must not call
+// the Store.
 func NewStore(onChange func(Change)) *Store {
 	return &Store{
 		nodes:    map[string]*cluster.Node{},
@@ -93,10 +99,12 @@ func (s *Store) DeleteNode(name string) {
 	delete(s.built, name)
 }
 
-// SetPod adds or changes a pod. A pod that has ended counts as gone; one that is not bound is told of and not kept.
+// SetPod adds or changes a pod. A pod that has ended counts as gone; one that
+// is not bound is reported and not kept.
 func (s *Store) SetPod(object *v1.Pod) { s.setPod(placed(object)) }
 
-// placed returns the record of a pod; one that has ended is no more than a name.
+// placed returns the record of a pod; one that has ended is no more than a
+// name.
 func placed(object *v1.Pod) *cluster.Pod {
 	if ended(object) {
 		return &cluster.Pod{Namespace: object.Namespace, Name: object.Name}
@@ -241,8 +249,9 @@ func byKey(a, b *cluster.Pod) int {
 	return strings.Compare(a.Name, b.Name)
 }
 
-// Observe takes a Snapshot and calls use with it while no change can come between: what use publishes and what onChange
-// reports afterwards add up. Only nodes that changed since the last Snapshot cost anything but a pointer.
+// Observe takes a Snapshot and calls use with it while no change can come
+// between: what use publishes and what onChange reports afterwards add up. Only
+// nodes that changed since the last Snapshot cost anything but a pointer.
 func (s *Store) Observe(use func(*cluster.Snapshot)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

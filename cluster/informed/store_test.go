@@ -94,7 +94,7 @@ func (s *told) placed() string {
 	return strings.Join(all, " ")
 }
 
-// What is told of pods, and where they are seen.
+// What is reported pods, and where they are seen.
 func TestStore(t *testing.T) {
 	cases := map[string]struct {
 		play   func(*told)
@@ -220,7 +220,8 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// A snapshot does not change when the store goes on, and shares the nodes on which nothing has changed with the next.
+// A snapshot does not change when the store goes on, and shares the nodes on
+// which nothing has changed with the next.
 func TestSnapshotsAreImmutableAndShared(t *testing.T) {
 	s := newTold()
 	s.SetNode(aNode("n1"))
@@ -290,8 +291,9 @@ func TestSnapshotsStayUnderRandomChanges(t *testing.T) {
 	}
 }
 
-// Whatever comes in whatever order, the store holds what a list of the last words about each pod would, every pod is told
-// of as coming and going in turn, and templates are counted right.
+// Whatever comes in whatever order, the store holds what a list of the last
+// words about each pod would, every pod is told of as coming and going in turn,
+// and templates are counted right.
 func TestStoreUnderRandomChanges(t *testing.T) {
 	rng := rand.New(rand.NewPCG(61, 62))
 	for range 100 {
@@ -361,7 +363,8 @@ func checkStore(t *testing.T, s *Store, last map[string]*v1.Pod) {
 	}
 }
 
-// Fed by shared informers the store is synced once both have delivered, and follows the watch.
+// Fed by shared informers the store is synced once both have delivered, and
+// follows the watch.
 func TestAttach(t *testing.T) {
 	client := fake.NewClientset(aNode("n1"), aPod("a", "n1"))
 	factory := informers.NewSharedInformerFactory(client, 0)

@@ -2,19 +2,21 @@ package informed
 
 import "github.com/evenkeel/evenkeel/cluster"
 
-// template is what the pods of one owner and revision have in common. Every object of a watch brings strings of its own;
-// kept once per template they are a third of what a record takes.
+// template is what the pods of one owner and revision have in common. Every
+// object of a watch brings strings of its own; kept once per template they are
+// a third of what a record takes.
 type template struct {
 	namespace string
 	owner     cluster.Owner
 	hash      string
 }
 
-// mostNewcomers bounds what is remembered of a list's templates, and of its nodes.
+// mostNewcomers bounds what is remembered of a list's templates, and of its
+// nodes.
 const mostNewcomers = 65536
 
-// newcomers let the records of a first list share strings before the Store has any of them: until the list is whole they are
-// kept by the reflector.
+// newcomers let the records of a first list share strings before the Store has
+// any of them: until the list is whole they are kept by the reflector.
 type newcomers struct {
 	templates map[template]template
 	nodes     map[string]string

@@ -6,8 +6,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/migration"
 )
 
-// What convert leaves in a Job's arguments has to be a flag of the command that it
-// puts in place of the earlier one.
+// What convert leaves in a Job's arguments has to be a flag of the command that
+// it puts instead of the earlier one.
 func TestConvertLeavesOnlyFlagsThatRunHas(t *testing.T) {
 	run, _, err := newRoot().Find([]string{"run"})
 	if err != nil {

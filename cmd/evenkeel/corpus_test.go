@@ -21,12 +21,13 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the decisions in testdata/corpus")
 
-// simulations are the replays whose outcome is kept, by the name of their golden
-// file. They use every variant but upstream's plugin by usage, which takes nodes
-// in the order of a map. mixed.evenkeel.gz is a made-up cluster of three sizes of
-// nodes with taints, pools and zones, one cordoned and one not ready; its pods
-// have affinity, spread constraints, host ports, priorities and several kinds of
-// owners, some come and go, and some of what they use is unknown.
+// simulations are the replays whose outcome is kept, by the name of their
+// golden file. They use every variant but upstream's plugin by usage, which
+// takes nodes in the order of a map. mixed.evenkeel.gz is a made-up cluster of
+// three sizes of nodes with taints, pools and zones, one cordoned and one not
+// ready; its pods have affinity, spread constraints, host ports, priorities and
+// several kinds of owners, some come and go, and some of what they use is
+// unknown.
 var simulations = map[string][]string{
 	"generated": {"--generate-series=300", "--pods-per-node=12"},
 	"deploys":   {"--generate-series=200", "--pods-per-node=15", "--deploys=3", "--seed=5", "--requested=90"},
@@ -41,8 +42,8 @@ var simulations = map[string][]string{
 }
 
 // What every variant decides on the same input stays the same: its figures, the
-// step of each eviction, and what each node uses in each step, which is where its
-// pods are.
+// step of each eviction, and what each node uses in each step, which is where
+// its pods are.
 func TestSimulateDecidesAsBefore(t *testing.T) {
 	for name, args := range simulations {
 		t.Run(name, func(t *testing.T) {
@@ -75,7 +76,8 @@ func printed(ctx context.Context, command *cobra.Command, args ...string) ([]byt
 	return out.Bytes(), nil
 }
 
-// outcomes renders the JSON of simulate: a line for each figure of each variant.
+// outcomes renders the JSON of simulate: a line for each figure of each
+// variant.
 func outcomes(t *testing.T, document []byte) string {
 	t.Helper()
 	var read struct {

@@ -70,7 +70,8 @@ func policyOf(t *testing.T, settings *presets.Memory) *policy.File {
 	return file
 }
 
-// without takes the variables that the preset reads out of the environment of a test.
+// without takes the variables that the preset reads out of the environment of a
+// test.
 func without(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{

@@ -23,7 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// livePolicy reads nodes' usage from their annotations, which tell of five
+// livePolicy reads nodes' usage from their annotations, which report five
 // minutes at once, and that of pods from the metrics API.
 const livePolicy = `
 apiVersion: descheduler/v1alpha2
@@ -218,7 +218,8 @@ func priority(value int32) func(*v1.Pod) {
 	return func(p *v1.Pod) { p.Spec.Priority = &value }
 }
 
-// crowded is a cluster in which much stays where it is, for every reason there is.
+// crowded is a cluster in which much stays where it is, for every reason there
+// is.
 func crowded(t *testing.T) *liveCluster {
 	c := &liveCluster{t: t, now: time.Now(), objects: map[string][]any{}}
 	c.node("hot-cpu", 92, 40)
@@ -283,9 +284,9 @@ func crowded(t *testing.T) *liveCluster {
 // test's server.
 var changing = regexp.MustCompile(`"(age|measured)Seconds": \d+|"samplesOver": [1-9]\d*|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z|\b\d\d:\d\d UTC|127\.0\.0\.1:\d+`)
 
-// What plan, explain and top say of a live cluster stays the same: each move and
-// each reason, of nodes and of pods. All watch it at the same time, because each
-// needs two samples.
+// What plan, explain and top say of a live cluster stays the same: each move
+// and each reason, of nodes and of pods. All watch it at the same time, because
+// each needs two samples.
 func TestLiveDecisionsAreAsBefore(t *testing.T) {
 	c := crowded(t)
 	flags := []string{"--kubeconfig=" + c.kubeconfig(), "--policy-config-file=" + c.write("policy.yaml", livePolicy), "-o=json"}

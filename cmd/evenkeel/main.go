@@ -1,5 +1,6 @@
-// Command evenkeel keeps a Kubernetes cluster on an even keel by real usage. The files hold commands that look, read files, or stay;
-// what they do is wired in internal/app.
+// Command evenkeel keeps a Kubernetes cluster on an even keel by real usage.
+// The files hold commands that look, read files, or stay; what they do is wired
+// in internal/app.
 package main
 
 import (

@@ -102,7 +102,8 @@ func TestGoFlagsAreOfNodeSyncAlone(t *testing.T) {
 	}
 }
 
-// Every flag of the usage text in dynamicScheduler's article is one of ours, with a value as the text gives it.
+// Every flag of the usage text in dynamicScheduler's article is one of ours,
+// with a value as the text gives it.
 func TestNodeSyncTakesTheFlagsOfTheArticle(t *testing.T) {
 	_, usage, found := strings.Cut(string(testkit.EarlierSystem(t, "dynamic-scheduler.md")), "Usage of ./dynamicScheduler:\n")
 	if !found {

@@ -1,6 +1,7 @@
-// Command kube-scheduler is the stock kube-scheduler with Evenkeel's scheduling half compiled in as one plugin, registered as
-// EvenkeelLoad and under the names of earlier plugins. Flags and configuration are kube-scheduler's own; a profile that
-// enables none of the names is placed exactly as by the stock one.
+// Command kube-scheduler is the stock kube-scheduler with Evenkeel's scheduling
+// half compiled in as one plugin, registered as EvenkeelLoad and under the
+// names of earlier plugins. Flags and configuration are kube-scheduler's own; a
+// profile that enables none of the names is placed exactly as by the stock one.
 package main
 
 import (

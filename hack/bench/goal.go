@@ -15,7 +15,8 @@ const (
 	told aspect = iota
 	// value is the figure itself, at most the goal.
 	value
-	// speedup is how often the figure goes into the one beside it, at least the goal.
+	// speedup is how often the figure goes into the one beside it, at least the
+	// goal.
 	speedup
 	// share is what part the figure is of the one beside it, at least the goal.
 	share
@@ -41,7 +42,8 @@ type row struct {
 	goal        goal
 }
 
-// result is what a row comes to. Without a figure, or without the rival that its goal is about, nothing is held or missed.
+// result is what a row comes to. Without a figure, or without the rival that
+// its goal is about, nothing is held or missed.
 type result struct {
 	figure, beside, ratio float64
 	// measured and rival say that there is a figure, and one beside it.

@@ -1,10 +1,12 @@
-// Command bench measures Evenkeel and prints one table: each figure beside its floor or its rival, measured in the same
-// run, and whether it keeps its goal.
+// Command bench measures Evenkeel and prints one table: each figure beside its
+// floor or its rival, measured in the same run, and whether it keeps its goal.
 //
-// Everything speaks Go's benchmark format: suite.go lists the packages with benchmarks and the commands that measure whole
-// processes; their lines are kept in a file, which benchstat reads as well. rows.go says which of the figures are shown,
-// what they are compared with and what they have to keep. This program decides nothing else: what is measured, and how,
-// is up to the benchmarks.
+// Everything speaks Go's benchmark format: suite.go lists the packages with
+// benchmarks and the commands that measure whole processes; their lines are
+// kept in a file, which benchstat reads as well. rows.go says which of the
+// figures are shown, what they are compared with and what they have to keep.
+// This program decides nothing else: what is measured, and how, is up to the
+// benchmarks.
 package main
 
 import (

@@ -17,7 +17,8 @@ const (
 	throughput   = "test/cluster/cmd/throughput"
 )
 
-// rows are the table. Goals are the project's own and stand in docs/benchmarks.md with what each figure means.
+// rows are the table. Goals are the project's own and stand in
+// docs/benchmarks.md with what each figure means.
 var rows = join(
 	extenderRows("filter", 5000, 6), extenderRows("filter", 500, 3.5),
 	extenderRows("prioritize", 5000, 6), extenderRows("prioritize", 500, 3.5),
@@ -31,8 +32,8 @@ func join(groups ...[]row) (all []row) {
 	return all
 }
 
-// extenderRows are the figures of one verb beside the handler that only decodes and answers, and beside the
-// machine's floor.
+// extenderRows are the figures of one verb beside the handler that only decodes
+// and answers, and beside the machine's floor.
 func extenderRows(verb string, names int, faster float64) []row {
 	at := func(handler, unit string) measure.Series {
 		return measure.Series{Package: steering, Name: fmt.Sprintf("Loopback/%s/names=%d/%s", verb, names, handler), Unit: unit}

@@ -26,8 +26,9 @@ type runner struct {
 	progress io.Writer
 }
 
-// run builds everything, then measures package after package, round after round, so that noise of the machine meets all
-// alike; commands make their own rounds.
+// run builds everything, then measures package after package, round after
+// round, so that noise of the machine meets all alike; commands make their own
+// rounds.
 func (r *runner) run(ctx context.Context) error {
 	chosen := r.chosen()
 	if len(chosen) == 0 {

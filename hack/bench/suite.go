@@ -1,20 +1,24 @@
 package main
 
-// entry is something to run that prints lines in Go's benchmark format: the benchmarks of a package, or a command.
+// entry is something to run that prints lines in Go's benchmark format: the
+// benchmarks of a package, or a command.
 type entry struct {
 	// name is what --only selects by.
 	name string
-	// pkg is the package that is measured, or the command's, relative to the module.
+	// pkg is the package that is measured, or the command's, relative to the
+	// module.
 	pkg string
-	// pattern selects benchmarks of the package, quick those of a quick run; without quick the entry is left out of it.
+	// pattern selects benchmarks of the package, quick those of a quick run;
+	// without quick the entry is left out of it.
 	pattern, quick string
 
-	// build and command are the command lines of a measurement of whole processes, in the folder dir.
+	// build and command are the command lines of a measurement of whole
+	// processes, in the folder dir.
 	dir     string
 	build   []string
 	command string
-	// rounds is the command's flag for making all rounds by itself; without it, it is run once, because it takes long and
-	// its figures hardly differ.
+	// rounds is the command's flag for making all rounds by itself; without it,
+	// it is run once, because it takes long and its figures hardly differ.
 	rounds string
 }
 

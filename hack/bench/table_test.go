@@ -14,7 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/hack/measure"
 )
 
-// TestTable pins the table of some rows: what is held, missed, not measured, or without its rival is told apart.
+// TestTable pins the table of some rows: what is held, missed, not measured, or
+// without its rival is told apart.
 func TestTable(t *testing.T) {
 	at := func(name, unit string) measure.Series { return measure.Series{Package: "p", Name: name, Unit: unit} }
 	measured := measure.Figures{
@@ -63,7 +64,8 @@ func words(table string) (lines []string) {
 	return lines
 }
 
-// TestRowsAskForWhatTheSuiteMeasures verifies that each figure is of a package that the suite knows, and is told once.
+// TestRowsAskForWhatTheSuiteMeasures verifies that each figure is of a package
+// that the suite knows, and is told once.
 func TestRowsAskForWhatTheSuiteMeasures(t *testing.T) {
 	known, labels := map[string]bool{}, map[string]bool{}
 	for _, e := range suite {

@@ -24,7 +24,8 @@ type child struct {
 	ended chan struct{}
 }
 
-// start runs a program with the garbage collector's defaults; its log goes to a file.
+// start runs a program with the garbage collector's defaults; its log goes to a
+// file.
 func start(ctx context.Context, logPath, program string, args ...string) (*child, error) {
 	log, err := os.Create(logPath)
 	if err != nil {
@@ -89,7 +90,8 @@ func (c *child) wait(ctx context.Context, done func() bool) error {
 	return nil
 }
 
-// stop asks the process to end and waits; it is killed when it does not end in time.
+// stop asks the process to end and waits; it is killed when it does not end in
+// time.
 func (c *child) stop() {
 	_ = c.command.Process.Signal(os.Interrupt) // an error means that it has ended
 	patience := time.AfterFunc(10*time.Second, func() { _ = c.command.Process.Kill() })
@@ -127,7 +129,8 @@ func (c *child) memory() (memory, error) {
 	return m, nil
 }
 
-// settle lets a process run on and returns the median of its memory over the second half of that time.
+// settle lets a process run on and returns the median of its memory over the
+// second half of that time.
 func (c *child) settle(ctx context.Context, length time.Duration) (memory, error) {
 	ticker, end := time.NewTicker(time.Second), time.NewTimer(length)
 	defer ticker.Stop()

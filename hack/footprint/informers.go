@@ -25,7 +25,8 @@ func restConfig(url string) *rest.Config {
 // synced is what watchOnly writes when it knows all.
 const synced = "synced"
 
-// watchOnly runs shared informers for nodes and pods, as client-go makes them, until the context ends.
+// watchOnly runs shared informers for nodes and pods, as client-go makes them,
+// until the context ends.
 func watchOnly(ctx context.Context, url string, stripped bool, out io.Writer) error {
 	client, err := kubernetes.NewForConfig(restConfig(url))
 	if err != nil {
@@ -50,8 +51,8 @@ func watchOnly(ctx context.Context, url string, stripped bool, out io.Writer) er
 	return nil
 }
 
-// strip takes from an object what neither a filter of kube-scheduler nor a plugin of the descheduler reads, as far as that can
-// be done object by object.
+// strip takes from an object what neither a filter of kube-scheduler nor a
+// plugin of the descheduler reads, as far as that can be done object by object.
 func strip(object any) (any, error) {
 	switch o := object.(type) {
 	case *v1.Node:

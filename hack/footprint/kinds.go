@@ -10,7 +10,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// heartbeatSeconds is how often a kubelet reports its node's status when nothing happens.
+// heartbeatSeconds is how often a kubelet reports its node's status when
+// nothing happens.
 const heartbeatSeconds = 300
 
 // kind is what is served under one path.
@@ -18,13 +19,15 @@ type kind struct {
 	schema.GroupVersionKind
 	count int
 	make  func(i, version int) runtime.Object
-	// updates is how many change each second, births how many go and are followed by a new one.
+	// updates is how many change each second, births how many go and are
+	// followed by a new one.
 	updates, births float64
 	// renew makes the next object with this index a new one.
 	renew func(i int)
 }
 
-// kinds are what is served, by path. Of what evenkeel watches and this cluster has none there are empty lists.
+// kinds are what is served, by path. Of what evenkeel watches and this cluster
+// has none there are empty lists.
 func (s *server) kinds() map[string]*kind {
 	core, apps := schema.GroupVersion{Version: "v1"}, schema.GroupVersion{Group: "apps", Version: "v1"}
 	kinds := map[string]*kind{

@@ -12,7 +12,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Everything that serve watches is there: client-go's informers get their first lists, the empty ones as well.
+// Everything that serve watches is there: client-go's informers get their first
+// lists, the empty ones as well.
 func TestOwnersAndBudgetsAreServed(t *testing.T) {
 	for name, watchList := range map[string]bool{"streamed": true, "in pages": false} {
 		t.Run(name, func(t *testing.T) {
@@ -46,7 +47,8 @@ func TestOwnersAndBudgetsAreServed(t *testing.T) {
 	}
 }
 
-// Pods of the current revision are those of the ReplicaSet that their owner's reference names.
+// Pods of the current revision are those of the ReplicaSet that their owner's
+// reference names.
 func TestPodsBelongToServedReplicaSets(t *testing.T) {
 	f := &fleet{nodes: 3, podsPerNode: 2}
 	sets := map[string]bool{}

@@ -11,7 +11,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// negotiate returns the first of the formats that the client names which this server has: protobuf or JSON.
+// negotiate returns the first of the formats that the client names which this
+// server has: protobuf or JSON.
 func negotiate(r *http.Request) (runtime.SerializerInfo, error) {
 	accepted := r.Header.Get("Accept")
 	for media := range strings.SplitSeq(accepted, ",") {

@@ -1,10 +1,14 @@
-// Command footprint measures the memory of `evenkeel extender` and `evenkeel serve` on a large cluster against that of a
-// process with nothing but client-go's shared informers for nodes and pods. Each runs as a process of its own, one after the
-// other, without a variable of the environment that sets the garbage collector, and watches the same fake API server, which is
-// a process of its own as well. Every tenth node is hot, so that serve, in a dry run, plans moves in every cycle.
+// Command footprint measures the memory of `evenkeel extender` and `evenkeel
+// serve` on a large cluster against that of a process with nothing but
+// client-go's shared informers for nodes and pods. Each runs as a process of
+// its own, one after the other, without a variable of the environment that sets
+// the garbage collector, and watches the same fake API server, which is a
+// process of its own as well. Every tenth node is hot, so that serve, in a dry
+// run, plans moves in every cycle.
 //
-// It decides what is compared and for how long. What a cluster looks like stands in objects.go; the fake serves what the two
-// ask for and nothing else. Figures are read from /proc, so it runs on Linux alone.
+// It decides what is compared and for how long. What a cluster looks like
+// stands in objects.go; the fake serves what the two ask for and nothing else.
+// Figures are read from /proc, so it runs on Linux alone.
 package main
 
 import (
@@ -27,7 +31,8 @@ type options struct {
 	binary  string
 	// apiServer is where the role informers finds the API server.
 	apiServer string
-	// stripped lets the informers keep of pods no more than any filter or plugin reads.
+	// stripped lets the informers keep of pods no more than any filter or
+	// plugin reads.
 	stripped bool
 	role     string
 	// commands are the commands of evenkeel to measure.

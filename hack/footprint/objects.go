@@ -12,10 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// fleet is the cluster that is served. Objects are made when they are asked for, always the same.
+// fleet is the cluster that is served. Objects are made when they are asked
+// for, always the same.
 type fleet struct {
 	nodes, podsPerNode int
-	// updates is how many pods change each second, churn what percentage is replaced each minute.
+	// updates is how many pods change each second, churn what percentage is
+	// replaced each minute.
 	updates   int
 	churn     float64
 	watchList bool
@@ -133,7 +135,7 @@ func nodeConditions(version int) []v1.NodeCondition {
 	}
 }
 
-// images are as many as a kubelet tells of.
+// images are as many as a kubelet reports.
 func images() []v1.ContainerImage {
 	list := make([]v1.ContainerImage, 50)
 	for i := range list {
@@ -158,7 +160,8 @@ func managed(managers ...string) []metav1.ManagedFieldsEntry {
 	return entries
 }
 
-// written is what one writer's entry says, of the length that it has in the wild.
+// written is what one writer's entry says, of the length that it has in the
+// wild.
 const written = `{"f:metadata":{"f:annotations":{".":{},"f:checksum/config":{},"f:prometheus.io/port":{},"f:prometheus.io/scrape":{}},` +
 	`"f:generateName":{},"f:labels":{".":{},"f:app.kubernetes.io/component":{},"f:app.kubernetes.io/instance":{},"f:app.kubernetes.io/name":{},` +
 	`"f:pod-template-hash":{}},"f:ownerReferences":{".":{},"k:{\"uid\":\"5e1c2a3b-4d5e-4f70-8192-000000000000\"}":{}}},"f:spec":{"f:affinity":{},` +

@@ -13,7 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// server is the fake: an API server with nodes, pods and metrics.k8s.io, and a Prometheus server, on one address.
+// server is the fake: an API server with nodes, pods and metrics.k8s.io, and a
+// Prometheus server, on one address.
 type server struct {
 	*fleet
 	version atomic.Int64 // the newest resourceVersion
@@ -67,7 +68,8 @@ func (s *server) objects(w http.ResponseWriter, r *http.Request, k *kind) {
 	}
 }
 
-// serve answers on an address of loopback until the context ends; its URL is the first line of out.
+// serve answers on an address of loopback until the context ends; its URL is
+// the first line of out.
 func serve(ctx context.Context, f *fleet, out io.Writer) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -27,14 +27,16 @@ func beginInformers(stripped bool) func(context.Context, *bench) (*child, error)
 	}
 }
 
-// evenkeelArgs are what an evenkeel command is started with beside addresses and files. What evicts does so in a dry run: it
-// plans the moves off all hot nodes, each with a landing that the filters accept, and makes none.
+// evenkeelArgs are what an evenkeel command is started with beside addresses
+// and files. What evicts does so in a dry run: it plans the moves off all hot
+// nodes, each with a landing that the filters accept, and makes none.
 var evenkeelArgs = map[string][]string{
 	"extender": nil,
 	"serve":    {"--dry-run", "--descheduling-interval=20s"},
 }
 
-// beginEvenkeel starts a command of evenkeel and waits until it has done all that it does.
+// beginEvenkeel starts a command of evenkeel and waits until it has done all
+// that it does.
 func beginEvenkeel(command, source string) func(context.Context, *bench) (*child, error) {
 	return func(ctx context.Context, b *bench) (*child, error) {
 		config, err := b.configure(source)
@@ -77,7 +79,8 @@ func waitPlanned(ctx context.Context, c *child) error {
 
 type files struct{ kube, policy string }
 
-// configure writes what evenkeel reads: the shipped policy but for a short first window and as many moves as it may have.
+// configure writes what evenkeel reads: the shipped policy but for a short
+// first window and as many moves as it may have.
 func (b *bench) configure(source string) (files, error) {
 	f := files{kube: filepath.Join(b.folder, "kubeconfig"), policy: filepath.Join(b.folder, "policy.yaml")}
 	kube := fmt.Sprintf(`apiVersion: v1

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// What nodes and pods use. Every tenth node's pods use so much that the node is hot, and can be cooled by moving a few.
+// What nodes and pods use. Every tenth node's pods use so much that the node is
+// hot, and can be cooled by moving a few.
 const (
 	podMilli    = 250
 	hotPodMilli = 830

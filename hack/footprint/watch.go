@@ -14,10 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// bookmarkEvery is how often a watch is told how far it is, as API servers do about once a minute.
+// bookmarkEvery is how often a watch is told how far it is, as API servers do
+// about once a minute.
 const bookmarkEvery = time.Minute
 
-// watch streams events: all objects first if the client wants them so, then changes until its time is over.
+// watch streams events: all objects first if the client wants them so, then
+// changes until its time is over.
 func (s *server) watch(w http.ResponseWriter, r *http.Request, k *kind, media runtime.SerializerInfo) {
 	w.Header().Set("Content-Type", media.MediaType+";stream=watch")
 	stream := newStream(w, media)

@@ -13,7 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// revisions is how many ReplicaSets a Deployment has; all but the first are of earlier revisions and have no pods.
+// revisions is how many ReplicaSets a Deployment has; all but the first are of
+// earlier revisions and have no pods.
 const revisions = 3
 
 func namespace(i, version int) *v1.Namespace {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Module is the path of the module, as Go's benchmarks print it before that of a
-// package.
+// Module is the path of the module, as Go's benchmarks print it before that of
+// a package.
 const Module = "github.com/evenkeel/evenkeel"
 
 // Series is a figure that is measured again and again.

@@ -15,8 +15,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
-// comments holds the comments of types, as "package.Type", and of their fields, as
-// "package.Type.Field", one line each.
+// comments holds the comments of types, as "package.Type", and of their fields,
+// as "package.Type.Field", one line each.
 type comments map[string]string
 
 // typeKey is the key of a type's comment.
@@ -100,7 +100,8 @@ func oneLine(doc *ast.CommentGroup) string {
 	return strings.Join(strings.Fields(doc.Text()), " ")
 }
 
-// of returns the comment stored under a key, with the Go name that it begins with replaced by the one policies use.
+// of returns the comment stored under a key, with the Go name that it begins
+// with replaced by the one policies use.
 func (c comments) of(key, goName, name string) (string, error) {
 	text := c[key]
 	if text == "" {

@@ -1,8 +1,9 @@
-// Command policyref writes docs/policy.md, the reference of the LoadPolicy: the fields and their comments from the Go
-// types, the defaults from policy.Load, the examples from policy/testdata/examples. Run it in the project's folder.
+// Command policyref writes docs/policy.md, the reference of the LoadPolicy: the
+// fields and their comments from the Go types, the defaults from policy.Load,
+// the examples from policy/testdata/examples. Run it in the project's folder.
 //
-// It decides how the reference looks; what the fields mean stands in package policy alone. A field without a comment is an
-// error.
+// It decides how the reference looks; what the fields mean stands in package
+// policy alone. A field without a comment is an error.
 package main
 
 import (

@@ -68,7 +68,8 @@ func reference(dir string) ([]byte, error) {
 	return pageOf(c, dir)
 }
 
-// folders are those of the package policy, in dir, and of the settings of sources.
+// folders are those of the package policy, in dir, and of the settings of
+// sources.
 func folders(dir string) []string {
 	all := []string{dir}
 	for _, kind := range append(source.Kinds{nil}, kinds.All...) {
@@ -96,7 +97,8 @@ func pageOf(c comments, dir string) ([]byte, error) {
 var sourceType = policy.SourceType(kinds.All)
 
 // blocks finds the default value of each type that only one kind of source has,
-// and the kind's example, which is that of all sources for a kind without a type.
+// and the kind's example, which is that of all sources for a kind without a
+// type.
 func (g *generator) blocks() map[reflect.Type]reflect.Value {
 	found := map[reflect.Type]reflect.Value{}
 	for _, kind := range kinds.All {
@@ -117,7 +119,8 @@ type child struct {
 	value reflect.Value
 }
 
-// section writes the table of a struct and then the sections of the structs in it. prefix is how its fields' paths begin.
+// section writes the table of a struct and then the sections of the structs in
+// it. prefix is how its fields' paths begin.
 func (g *generator) section(title, prefix string, value reflect.Value, known map[reflect.Type]reflect.Value) {
 	t := value.Type()
 	g.titles[t] = title
@@ -143,7 +146,8 @@ func (g *generator) section(title, prefix string, value reflect.Value, known map
 	}
 }
 
-// rows writes one row per field, those of embedded structs included, and returns the sections that they refer to.
+// rows writes one row per field, those of embedded structs included, and
+// returns the sections that they refer to.
 func (g *generator) rows(prefix string, value reflect.Value, known map[reflect.Type]reflect.Value) []child {
 	var children []child
 	for field, v := range value.Fields() {
@@ -173,7 +177,8 @@ func (g *generator) rows(prefix string, value reflect.Value, known map[reflect.T
 	return children
 }
 
-// lineDefaults writes the levels that cpu and memory have where a policy is silent.
+// lineDefaults writes the levels that cpu and memory have where a policy is
+// silent.
 func (g *generator) lineDefaults() {
 	g.out.WriteString("\nDefaults of the levels:\n\n| | low | reject | evict | leave |\n|---|---|---|---|---|\n")
 	for _, deviation := range []bool{false, true} {
@@ -193,7 +198,8 @@ func (g *generator) lineDefaults() {
 	}
 }
 
-// zeroOr returns the default value of a struct that a field holds, if there is one.
+// zeroOr returns the default value of a struct that a field holds, if there is
+// one.
 func zeroOr(t reflect.Type, field reflect.Value, known map[reflect.Type]reflect.Value) reflect.Value {
 	if field.Type() == t {
 		return field

@@ -31,13 +31,14 @@ var leaves = map[reflect.Type]string{
 	reflect.TypeFor[map[corev1.ResourceName]int64](): "mapping from cpu and memory to whole number",
 }
 
-// fields says whether a type has a section.
+// fields reports whether a type has a section.
 func fields(t reflect.Type) bool {
 	_, leaf := leaves[t]
 	return !leaf && t.Kind() == reflect.Struct
 }
 
-// element returns what a list, mapping or pointer holds in the end, and the path of it.
+// element returns what a list, mapping or pointer holds in the end, and the
+// path of it.
 func element(t reflect.Type, path string) (reflect.Type, string) {
 	if _, leaf := leaves[t]; leaf {
 		return t, path

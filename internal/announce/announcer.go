@@ -20,8 +20,8 @@ import (
 const (
 	// gateOpened: usage is known well enough to evict on again.
 	gateOpened = "UsageGateOpened"
-	// ledgerSetAside and ledgerUnreadable: a content is no ledger. The process that
-	// holds the ledger sets it aside, any other one evicts nothing.
+	// ledgerSetAside and ledgerUnreadable: a content is no ledger. The process
+	// that holds the ledger sets it aside, any other one evicts nothing.
 	ledgerSetAside   = "LedgerSetAside"
 	ledgerUnreadable = "LedgerUnreadable"
 )
@@ -42,8 +42,8 @@ func NewAnnouncer(recorder events.EventRecorder, namespace string) *Announcer {
 	return &Announcer{recorder: recorder, namespace: namespace}
 }
 
-// Gated is told when usage becomes too poor to evict on, when it is good again and
-// when the reason changes.
+// Gated is told when usage becomes too poor to evict on, when it is good again
+// and when the reason changes.
 func (a *Announcer) Gated(o *observer.Observation) {
 	klog.LoggerWithName(klog.Background(), "usage").V(2).Info("Usage gate changed", "gate", o.Blocked, "detail", o.Closed())
 	a.mu.Lock()

@@ -18,14 +18,15 @@ import (
 	"github.com/evenkeel/evenkeel/evictor"
 )
 
-// Log writes Events by the API of today and, where only that of the core group is granted, as it was to the first
-// deschedulers, by that one.
+// Log writes Events by the API of today and, where only that of the core group
+// is granted, as it was to the first deschedulers, by that one.
 type Log struct {
 	events.EventRecorder
 	events.EventSinkImpl
 	broadcaster events.EventBroadcaster
 	client      kubernetes.Interface
-	// told and answered count the Events that were recorded and the API server's answers; one that repeats others has none.
+	// told and answered count the Events that were recorded and the API
+	// server's answers; one that repeats others has none.
 	told, answered atomic.Int64
 	// last is when the last one was recorded.
 	last atomic.Pointer[time.Time]
@@ -44,10 +45,12 @@ func NewLog(client kubernetes.Interface) *Log {
 	return l
 }
 
-// eventsTimeout is how long after its last Event a process does not end before that is written.
+// eventsTimeout is how long after its last Event a process does not end before
+// that is written.
 const eventsTimeout = 3 * time.Second
 
-// Start begins to write, until finish is called: what was told just before is written, whether the context has ended or not.
+// Start begins to write, until finish is called: what was told just before is
+// written, whether the context has ended or not.
 func (l *Log) Start(ctx context.Context) (finish func(), err error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	if err := l.broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {

@@ -14,7 +14,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// eventsClient is a client whose API server takes its time for each Event, and may grant only the core group's.
+// eventsClient is a client whose API server takes its time for each Event, and
+// may grant only the core group's.
 func eventsClient(coreOnly bool) *fake.Clientset {
 	client := fake.NewClientset()
 	client.PrependReactor("create", "events", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -42,7 +43,8 @@ func tellTwice(ctx context.Context, t *testing.T, l *Log) {
 	l.Shutdown()
 }
 
-// The end of a process comes right after its last eviction; the Event about it is written all the same.
+// The end of a process comes right after its last eviction; the Event about it
+// is written all the same.
 func TestEventsAreWrittenBeforeTheEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -54,7 +56,8 @@ func TestEventsAreWrittenBeforeTheEnd(t *testing.T) {
 	}
 }
 
-// Where only the core group's Events are granted, they are written there, with what they say and whom they are about.
+// Where only the core group's Events are granted, they are written there, with
+// what they say and whom they are about.
 func TestEventsGoToTheCoreGroupWhereOnlyThatIsGranted(t *testing.T) {
 	client := eventsClient(true)
 	tellTwice(t.Context(), t, NewLog(client))

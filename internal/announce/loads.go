@@ -21,13 +21,13 @@ const (
 	policyReloaded = "PolicyReloaded"
 	// policyInvalid: it is wrong, and the policy before it stays at work.
 	policyInvalid = "PolicyInvalid"
-	// policyNotLoaded: it could not be put to work for a reason outside of it, which
-	// is tried again.
+	// policyNotLoaded: it could not be put to work for a reason outside of it,
+	// which is tried again.
 	policyNotLoaded = "PolicyNotLoaded"
 )
 
-// Policies tells which policies a process has gone by, and why it does not go by
-// the newest.
+// Policies tells which policies a process has gone by, and why it does not go
+// by the newest.
 type Policies struct {
 	file      string
 	announcer *Announcer
@@ -40,9 +40,11 @@ type Policies struct {
 
 // PolicyStatus is what a process says of its policy.
 type PolicyStatus struct {
-	// Generation counts the policies that the process has gone by; 1 is the one it began with.
+	// Generation counts the policies that the process has gone by; 1 is the one
+	// it began with.
 	Generation int `json:"generation"`
-	// Problem is why the policy file is not gone by now that it has changed; empty when it is.
+	// Problem is why the policy file is not gone by now that it has changed;
+	// empty when it is.
 	Problem string `json:"problem,omitempty"`
 }
 
@@ -72,8 +74,8 @@ func (p *Policies) loaded(more int) (generation int) {
 	return p.status.Generation
 }
 
-// Taken tells that the changed file is gone by; another reports whether its policy
-// is another one than before.
+// Taken tells that the changed file is gone by; another reports whether its
+// policy is another one than before.
 func (p *Policies) Taken(ctx context.Context, another bool) {
 	more := 0
 	if another {
@@ -104,7 +106,7 @@ func (p *Policies) Refused(ctx context.Context, err error) {
 	p.announcer.policy(v1.EventTypeWarning, reason, first)
 }
 
-// policyMetrics tell of the policies read.
+// policyMetrics report the policies read.
 type policyMetrics struct {
 	loads                    *prometheus.CounterVec
 	generation, taken, valid prometheus.Gauge

@@ -11,8 +11,9 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// extenderServer makes the server of a separate extender, and the task that goes with it: with --observe one that answers
-// neutrally, and the comparison of its answers with what kube-scheduler does.
+// extenderServer makes the server of a separate extender, and the task that
+// goes with it: with --observe one that answers neutrally, and the comparison
+// of its answers with what kube-scheduler does.
 func (a *App) extenderServer() (*extender.Server, func(context.Context) error, error) {
 	if !a.options.Observe {
 		server, err := a.server(extender.Config{Judge: a.judge, Status: extender.Report(a.reports().Status)})
@@ -41,7 +42,8 @@ func untilStopped(ctx context.Context) error {
 	return nil
 }
 
-// answer sets how kube-scheduler is answered, as far as the policy and the options say it.
+// answer sets how kube-scheduler is answered, as far as the policy and the
+// options say it.
 func (a *App) answer(config *extender.Config) {
 	if measured := a.load.Scoring.Measured; measured != nil {
 		config.LoadMessage, config.RejectAll = measured.Message, measured.RejectAll

@@ -1,6 +1,7 @@
 // Package app wires Evenkeel's rooms into processes: which informers start, who
-// leads, what is served, and what changes with another policy. It decides nothing
-// about nodes or pods and prints nothing; what commands see of a process is Look.
+// leads, what is served, and what changes with another policy. It decides
+// nothing about nodes or pods and prints nothing; what commands see of a
+// process is Look.
 package app
 
 import (
@@ -41,16 +42,18 @@ type parts struct {
 	evicting bool // runs cycles
 	serving  bool // answers kube-scheduler
 	marking  bool // does nothing but publish on nodes
-	// onlyRealUsage leaves every other plugin of the policy out: plan shows what Evenkeel's own would do.
+	// onlyRealUsage leaves every other plugin of the policy out: plan shows
+	// what Evenkeel's own would do.
 	onlyRealUsage bool
-	// notes is where to print what became of an earlier system's policy, instead of the log.
+	// notes is where to print what became of an earlier system's policy,
+	// instead of the log.
 	notes io.Writer
 	// execute replaces the Executor: plan prints instead.
 	execute func(ctx context.Context, made realusage.Made)
 }
 
-// App is one policy in a process, wired and not started. It does not change: another policy is another App of the same
-// process, which takes its place.
+// App is one policy in a process, wired and not started. It does not change:
+// another policy is another App of the same process, which takes its place.
 type App struct {
 	*process
 	load     *policy.LoadPolicy
@@ -62,7 +65,8 @@ type App struct {
 	sourcesGiven bool
 	// number tells this App from the others of the process: 1 for the first.
 	number int
-	// observing is how it is to be observed once this App takes another one's place.
+	// observing is how it is to be observed once this App takes another one's
+	// place.
 	observing observer.Config
 	// retired is closed when another App takes this one's place.
 	retired chan struct{}
@@ -95,7 +99,8 @@ type process struct {
 
 	lease     *authority.Lease
 	authority *authority.Authority
-	// desk answers what is asked to be explained; nil in a process that is not asked.
+	// desk answers what is asked to be explained; nil in a process that is not
+	// asked.
 	desk     *desk.Desk
 	outcomes *evictor.Outcomes
 	// waited says that usage has been waited for; the cycles' own.
@@ -103,7 +108,8 @@ type process struct {
 
 	// The rest is nil in a process that does not evict.
 	informers informers.SharedInformerFactory
-	// transitions says that the pods of informers tell since when their conditions are as they are.
+	// transitions says that the pods of informers tell since when their
+	// conditions are as they are.
 	transitions bool
 	synced      []func() bool
 	filters     *placement.Filters
@@ -112,7 +118,8 @@ type process struct {
 	steering    evictor.Steering
 	scaler      *evictor.DeploymentScaler
 	metrics     evictingMetrics
-	// podsOnNode serves the framework's plugins from an index, which can be added only once.
+	// podsOnNode serves the framework's plugins from an index, which can be
+	// added only once.
 	podsOnNode podutil.GetPodsAssignedToNodeFunc
 	events     *announce.Log // nil in a dry run
 	recorder   events.EventRecorder
@@ -124,8 +131,8 @@ type evictingMetrics struct {
 	runner  *runner.Metrics
 }
 
-// newApp reads the policy and wires what the parts need. Mistakes in flags or policy are reported before the API server is
-// asked for anything.
+// newApp reads the policy and wires what the parts need. Mistakes in flags or
+// policy are reported before the API server is asked for anything.
 func newApp(ctx context.Context, options Options, needs parts) (*App, error) {
 	if err := options.Validate(); err != nil {
 		return nil, err
@@ -187,7 +194,8 @@ func (p *process) newPolicy(file *policy.File, content []byte, number int) *App 
 	}
 }
 
-// read decodes the DeschedulerPolicy, whose plugins are to be built with this App's own dependencies.
+// read decodes the DeschedulerPolicy, whose plugins are to be built with this
+// App's own dependencies.
 func (a *App) read(ctx context.Context, file *policy.File) error {
 	checking, cancel := context.WithTimeout(ctx, kube.ReachTimeout)
 	defer cancel()

@@ -8,28 +8,32 @@ import (
 	"time"
 )
 
-// By how many percent the heap may grow before garbage is collected. Go's default of 100 holds as much room free as is used.
-// While the first lists come in nearly all is garbage, and to collect it often costs much; afterwards hardly anything is, and
-// what lives lives long.
+// By how many percent the heap may grow before garbage is collected. Go's
+// default of 100 holds as much room free as is used. While the first lists come
+// in nearly all is garbage, and to collect it often costs much; afterwards
+// hardly anything is, and what lives lives long.
 const (
 	collectFilling = 40
 	collectSettled = 20
 	collectLoosely = 100
-	// collectRoomBytes is what a settled heap may grow by in any case: that of a small cluster would be collected all the time.
+	// collectRoomBytes is what a settled heap may grow by in any case: that of
+	// a small cluster would be collected all the time.
 	collectRoomBytes = 32 << 20
 )
 
 // collectEvery is how often the room is measured out anew.
 const collectEvery = time.Minute
 
-// setCollector sets how often garbage is collected, unless the environment says so.
+// setCollector sets how often garbage is collected, unless the environment says
+// so.
 func setCollector(percent int) {
 	if _, given := os.LookupEnv("GOGC"); !given {
 		debug.SetGCPercent(percent)
 	}
 }
 
-// settleCollector collects more often once nodes and pods are known. It lasts as long as the process.
+// settleCollector collects more often once nodes and pods are known. It lasts
+// as long as the process.
 func (a *App) settleCollector(ctx context.Context) error {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
@@ -49,7 +53,8 @@ func (a *App) settleCollector(ctx context.Context) error {
 	}
 }
 
-// settledPercent leaves a small heap room enough to be collected seldom, and a large one a fifth.
+// settledPercent leaves a small heap room enough to be collected seldom, and a
+// large one a fifth.
 func settledPercent(live uint64) int {
 	if live <= collectRoomBytes {
 		return collectLoosely

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Garbage is collected more often than by default, unless the environment says how often.
+// Garbage is collected more often than by default, unless the environment says
+// how often.
 func TestCollector(t *testing.T) {
 	before := debug.SetGCPercent(100)
 	t.Cleanup(func() { debug.SetGCPercent(before) })

@@ -15,7 +15,8 @@ import (
 	"github.com/evenkeel/evenkeel/runner"
 )
 
-// cycles waits until usage has been observed for long enough and runs one cycle or many.
+// cycles waits until usage has been observed for long enough and runs one cycle
+// or many.
 func (a *App) cycles(ctx context.Context) error {
 	a.announcer.Evicting()
 	err := a.takeLedger(ctx)
@@ -88,10 +89,12 @@ func (a *App) cycle(ctx context.Context) error {
 	return a.runner.Cycle(ctx)
 }
 
-// awaitUsage waits until sources with history have told enough, or for the policy's observation period, counted from the
-// first reading: windows from a source without history have to fill first, those of most pods too, because a pod that is not
-// measured is not moved. A source that delivers too little is waited for twice as long and then left to the gate. It returns
-// false when the context ended.
+// awaitUsage waits until sources with history have told enough, or for the
+// policy's observation period, counted from the first reading: windows from a
+// source without history have to fill first, those of most pods too, because a
+// pod that is not measured is not moved. A source that delivers too little is
+// waited for twice as long and then left to the gate. It returns false when the
+// context ended.
 func (a *App) awaitUsage(ctx context.Context, progress io.Writer) bool {
 	if !a.readsUsage() {
 		a.waited = false
@@ -106,8 +109,9 @@ func (a *App) awaitUsage(ctx context.Context, progress io.Writer) bool {
 	told := false
 	for {
 		a.health.Progress()
-		// The newest observation has to be one that the whole period was sampled for; a replica that takes the Lease over has
-		// observed all along.
+		// The newest observation has to be one that the whole period was
+		// sampled for; a replica that takes the Lease over has observed all
+		// along.
 		latest := a.observer.Latest()
 		ripe := latest != nil && latest.Ripe(period, a.load.Usage.MinCoveragePercent)
 		if ripe || a.kube.Clock.Local().Sub(started) > 2*period {
@@ -126,8 +130,8 @@ func (a *App) awaitUsage(ctx context.Context, progress io.Writer) bool {
 	}
 }
 
-// takeLedger reads what is stored, as the one process that writes it from now on, and scales back what a predecessor left
-// scaled up.
+// takeLedger reads what is stored, as the one process that writes it from now
+// on, and scales back what a predecessor left scaled up.
 func (a *App) takeLedger(ctx context.Context) error {
 	if err := a.authority.Take(ctx, a.readsUsage()); err != nil {
 		return err

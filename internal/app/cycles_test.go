@@ -68,7 +68,8 @@ func waitingForUsage(t *testing.T) *App {
 	return a
 }
 
-// Usage is waited for as long as the policy says, whatever the API server's clock does meanwhile.
+// Usage is waited for as long as the policy says, whatever the API server's
+// clock does meanwhile.
 func TestAwaitUsageWhileTheClockIsSet(t *testing.T) {
 	for _, off := range []time.Duration{0, time.Hour, -time.Hour} {
 		t.Run(off.String(), func(t *testing.T) {
@@ -90,7 +91,8 @@ func TestAwaitUsageWhileTheClockIsSet(t *testing.T) {
 	}
 }
 
-// A window counts as looked at for its whole length once that has really passed.
+// A window counts as looked at for its whole length once that has really
+// passed.
 func TestPublishesWhileTheClockIsSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := waitingForUsage(t)

@@ -20,7 +20,7 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/realusage"
 )
 
-// wireAuthority makes what says whether this process may evict.
+// wireAuthority makes what reports whether this process may evict.
 func (a *App) wireAuthority() (err error) {
 	namespace := cmp.Or(a.options.Namespace, DefaultNamespace)
 	a.lease, err = authority.NewLease(authority.LeaseConfig{
@@ -85,7 +85,8 @@ func (a *App) newSteering() evictor.Steering {
 	return s
 }
 
-// wireRunner makes what evicts under this policy, requests the informers it needs and leaves starting them to run.
+// wireRunner makes what evicts under this policy, requests the informers it
+// needs and leaves starting them to run.
 func (a *App) wireRunner(ctx context.Context) error {
 	if err := a.checkTransitions(); err != nil {
 		return err
@@ -105,7 +106,8 @@ func (a *App) wireRunner(ctx context.Context) error {
 	return a.wireFramework(ctx)
 }
 
-// readsUsage says whether a plugin of the policy is Evenkeel's own, which moves pods by real usage.
+// readsUsage reports whether a plugin of the policy is Evenkeel's own, which
+// moves pods by real usage.
 func (a *App) readsUsage() bool { return len(policyfile.RealUsageArgs(a.profiles)) > 0 }
 
 func (a *App) wireEvictor() error {
@@ -127,7 +129,8 @@ func (a *App) wireEvictor() error {
 	return nil
 }
 
-// wireFilters makes what moving pods by real usage needs beside the pods. Upstream's plugins need none of it.
+// wireFilters makes what moving pods by real usage needs beside the pods.
+// Upstream's plugins need none of it.
 func (a *App) wireFilters(ctx context.Context) error {
 	if a.filters == nil {
 		dynamic, err := a.kube.DynamicResources()
@@ -175,7 +178,8 @@ func (a *App) wireFramework(ctx context.Context) (err error) {
 	return nil
 }
 
-// pluginDeps joins RealUsageLowNodeUtilization to the evicting half. execute, when given, is told the plan in its place.
+// pluginDeps joins RealUsageLowNodeUtilization to the evicting half. execute,
+// when given, is told the plan in its place.
 func (a *App) pluginDeps(execute func(context.Context, realusage.Made)) func() realusage.Deps {
 	return func() realusage.Deps {
 		e := &a.load.Eviction
@@ -188,7 +192,8 @@ func (a *App) pluginDeps(execute func(context.Context, realusage.Made)) func() r
 	}
 }
 
-// planExecutor has a plan made, or tells it where it is only wanted to be known.
+// planExecutor has a plan made, or tells it where it is only wanted to be
+// known.
 type planExecutor struct {
 	app  *App
 	told func(context.Context, realusage.Made)
@@ -206,8 +211,9 @@ func (p *planExecutor) Execute(ctx context.Context, made realusage.Made, evict f
 	p.app.evictor.Execute(ctx, &made.Plan, evict)
 }
 
-// slimmer makes pods small. Since when their conditions are as they are is kept only where the policy that the process begins
-// with goes by it: it would be a tenth of what a pod takes.
+// slimmer makes pods small. Since when their conditions are as they are is kept
+// only where the policy that the process begins with goes by it: it would be a
+// tenth of what a pod takes.
 func (a *App) slimmer() *slim.Slimmer {
 	a.transitions = policyfile.ReadsTransitions(a.profiles)
 	if a.transitions {
@@ -216,7 +222,8 @@ func (a *App) slimmer() *slim.Slimmer {
 	return slim.New().WithoutTransitions()
 }
 
-// checkTransitions refuses a policy for which pods would have to be read again: PodLifeTime would take none of those known.
+// checkTransitions refuses a policy for which pods would have to be read again:
+// PodLifeTime would take none of those known.
 func (a *App) checkTransitions() error {
 	if a.transitions || !policyfile.ReadsTransitions(a.profiles) {
 		return nil

@@ -19,7 +19,8 @@ import (
 	"github.com/evenkeel/evenkeel/ledger/configmap"
 )
 
-// startingApp is an App that is about to evict, beside a stored ledger with this content; nil stores none.
+// startingApp is an App that is about to evict, beside a stored ledger with
+// this content; nil stores none.
 func startingApp(t *testing.T, content []byte, change ...func(*Options)) (a *App, recorder *events.FakeRecorder) {
 	t.Helper()
 	a, recorder = waitingForUsage(t), events.NewFakeRecorder(10)
@@ -88,8 +89,9 @@ func leftBehind(t *testing.T, a *App) []byte {
 	return packed
 }
 
-// A process that starts or takes over beside a ledger that it cannot read begins no cycle and writes nothing, until the ledger
-// is restored: then it goes on with what its predecessor had in flight.
+// A process that starts or takes over beside a ledger that it cannot read
+// begins no cycle and writes nothing, until the ledger is restored: then it
+// goes on with what its predecessor had in flight.
 func TestAnUnreadableLedgerIsNotTakenOver(t *testing.T) {
 	garbage := []byte("not what you think")
 	a, recorder := startingApp(t, garbage)
@@ -119,7 +121,8 @@ func TestAnUnreadableLedgerIsNotTakenOver(t *testing.T) {
 	}
 }
 
-// A process that holds the ledger restores one that is damaged, and a dry run, which evicts nothing, goes on without.
+// A process that holds the ledger restores one that is damaged, and a dry run,
+// which evicts nothing, goes on without.
 func TestAnUnreadableLedgerIsRestoredByItsHolder(t *testing.T) {
 	a, recorder := startingApp(t, nil)
 	for _, step := range []func(context.Context) error{a.takeLedger, a.authority.Commit} {
@@ -145,7 +148,8 @@ func TestAnUnreadableLedgerIsRestoredByItsHolder(t *testing.T) {
 	}
 }
 
-// A loop beside a ledger that it cannot read stays alive, because it answers kube-scheduler too, while a single run fails.
+// A loop beside a ledger that it cannot read stays alive, because it answers
+// kube-scheduler too, while a single run fails.
 func TestLoopsOutliveAnUnreadableLedger(t *testing.T) {
 	for name, tc := range map[string]struct {
 		interval time.Duration

@@ -25,23 +25,27 @@ type InsideConfig struct {
 	// PolicyFile is the policy's path; Given is a policy that is in no file.
 	PolicyFile string
 	Given      *policy.File
-	// Namespace of the ledger; Follow says whether moves of the process that evicts count.
+	// Namespace of the ledger; Follow reports whether moves of the process that
+	// evicts count.
 	Namespace string
 	Follow    bool
-	// REST is how the process reaches the API server, Informers what it watches of it.
+	// REST is how the process reaches the API server, Informers what it watches
+	// of it.
 	REST      *rest.Config
 	Informers informers.SharedInformerFactory
 }
 
-// Inside is the scheduling half inside another process, which asks it directly. It serves nothing and never evicts.
+// Inside is the scheduling half inside another process, which asks it directly.
+// It serves nothing and never evicts.
 type Inside struct {
 	config InsideConfig
 	// app is nil until the API server was reached.
 	app atomic.Pointer[App]
 }
 
-// NewInside makes the half of a policy. It fails for mistakes in the policy only: an API server that cannot be reached is
-// tried again by Run, and until then there is no Judge.
+// NewInside makes the half of a policy. It fails for mistakes in the policy
+// only: an API server that cannot be reached is tried again by Run, and until
+// then there is no Judge.
 func NewInside(ctx context.Context, config InsideConfig) (*Inside, error) {
 	in := &Inside{config: config}
 	err := in.make(ctx)
@@ -62,8 +66,8 @@ func (in *Inside) Judge() *steering.Judge {
 	return nil
 }
 
-// Refusal returns what the policy tells about a node above a measured limit, empty for the usual, and whether a pod waits when
-// all nodes are.
+// Refusal returns what the policy tells about a node above a measured limit,
+// empty for the usual, and whether a pod waits when all nodes are.
 func (in *Inside) Refusal() (message string, all bool) {
 	if a := in.app.Load(); a != nil {
 		if measured := a.current().load.Scoring.Measured; measured != nil {
@@ -83,7 +87,8 @@ func (in *Inside) make(ctx context.Context) error {
 	return err
 }
 
-// tryAgain is the time between two attempts to reach the API server at the start.
+// tryAgain is the time between two attempts to reach the API server at the
+// start.
 const tryAgain = 5 * time.Second
 
 // Run observes until the context ends, and goes by the policy as it changes.
@@ -110,7 +115,8 @@ func (in *Inside) Run(ctx context.Context) error {
 	return a.start(ctx, tasks...)
 }
 
-// awaitSync lets observing begin when the process's watches have delivered, and then waits for the end.
+// awaitSync lets observing begin when the process's watches have delivered, and
+// then waits for the end.
 func awaitSync(ctx context.Context, synced func() bool) error {
 	_ = wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(context.Context) (bool, error) { return synced(), nil })
 	return untilStopped(ctx)

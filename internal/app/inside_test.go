@@ -55,7 +55,8 @@ func TestInside(t *testing.T) {
 	}
 }
 
-// While the API server is away there is nobody to ask, which is neutral, and no reason for kube-scheduler not to start.
+// While the API server is away there is nobody to ask, which is neutral, and no
+// reason for kube-scheduler not to start.
 func TestInsideWithoutTheAPIServer(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()

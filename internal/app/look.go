@@ -45,7 +45,8 @@ func Open(ctx context.Context, options Options) (*Look, error) {
 	return &Look{Kube: a.kube, Observer: a.observer, Load: a.load, Profiles: a.profiles, Usage: a.usageConfig(), app: a}, nil
 }
 
-// AskedSources are the usage sources in their order, wherever the policy names them.
+// AskedSources are the usage sources in their order, wherever the policy names
+// them.
 func (l *Look) AskedSources() []policy.Source { return l.app.askedSources() }
 
 // ReadSources are these with what is laid under them by the DeschedulerPolicy.
@@ -62,8 +63,9 @@ func (l *Look) Run(ctx context.Context, tasks ...func(context.Context) error) er
 // Reflect feeds the observer with nodes and pods, until the context ends.
 func (l *Look) Reflect(ctx context.Context) error { return l.app.reflect(ctx) }
 
-// List takes one snapshot of nodes and pods, as the process does that is looked at. It is nil where listed, which is asked
-// again and again, ends the wait before they have come.
+// List takes one snapshot of nodes and pods, as the process does that is looked
+// at. It is nil where listed, which is asked again and again, ends the wait
+// before they have come.
 func (l *Look) List(ctx context.Context, late func() bool) *cluster.Snapshot {
 	a := l.app
 	listing, cancel := context.WithCancel(ctx)
@@ -111,8 +113,9 @@ func (a *App) reflect(ctx context.Context) error {
 	return nil
 }
 
-// PlanOnce observes, plans as a cycle would and returns the plan, which is nil where none was made. Nothing of it is carried
-// out. progress is told what takes time.
+// PlanOnce observes, plans as a cycle would and returns the plan, which is nil
+// where none was made. Nothing of it is carried out. progress is told what
+// takes time.
 func PlanOnce(ctx context.Context, options Options, progress io.Writer) (made *realusage.Made, err error) {
 	_, err = rehearse(ctx, options, progress, func(_ context.Context, _ *App, m realusage.Made) { made = &m })
 	if err != nil || made == nil {

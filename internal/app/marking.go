@@ -26,9 +26,11 @@ import (
 	"github.com/evenkeel/evenkeel/usage/prometheus"
 )
 
-// Marking is what `evenkeel nodesync` lays over its policy, and where it tells of nodes.
+// Marking is what `evenkeel nodesync` lays over its policy, and where it
+// reports nodes.
 type Marking struct {
-	// Prometheus is the address of the policy's Prometheus source, where it is not empty.
+	// Prometheus is the address of the policy's Prometheus source, where it is
+	// not empty.
 	Prometheus string
 	// Interval is the time between two samples, where it is not 0.
 	Interval time.Duration
@@ -36,7 +38,8 @@ type Marking struct {
 	WebAddress string
 }
 
-// NodeSync is `evenkeel nodesync`: it observes and publishes on nodes, and does nothing else.
+// NodeSync is `evenkeel nodesync`: it observes and publishes on nodes, and does
+// nothing else.
 func NodeSync(ctx context.Context, options Options) error {
 	a, err := newApp(ctx, options, parts{marking: true})
 	if err != nil {
@@ -126,7 +129,8 @@ func (a *App) mark(ctx context.Context) error {
 	return group.Wait()
 }
 
-// feedPods feeds the observer with pods, if the policy judges anything that they have a part in.
+// feedPods feeds the observer with pods, if the policy judges anything that
+// they have a part in.
 func feedPods(ctx context.Context, a *App) error {
 	store := a.observer.Store()
 	if a.signalsOnly() {
@@ -137,7 +141,8 @@ func feedPods(ctx context.Context, a *App) error {
 	return nil
 }
 
-// policyOf returns the policy that the options name, with its text: what is given has none.
+// policyOf returns the policy that the options name, with its text: what is
+// given has none.
 func policyOf(options *Options) (*policy.File, []byte, error) {
 	if options.Given != nil {
 		return options.Given, nil, nil

@@ -27,7 +27,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
-// recordingRule is a Prometheus that has one series per node, as a recording rule made it at a time.
+// recordingRule is a Prometheus that has one series per node, as a recording
+// rule made it at a time.
 type recordingRule struct {
 	mu     sync.Mutex
 	at     time.Time
@@ -51,7 +52,8 @@ func (p *recordingRule) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":[%s]}}`, strings.Join(series, ","))
 }
 
-// memoryApp is an App with the memory preset on a Prometheus, as far as it reads and judges usage.
+// memoryApp is an App with the memory preset on a Prometheus, as far as it
+// reads and judges usage.
 func memoryApp(t *testing.T, address string, threshold float64, now func() time.Time) *App {
 	t.Helper()
 	settings := presets.DefaultMemory()
@@ -87,9 +89,10 @@ func machines(names ...string) *cluster.Snapshot {
 	return snapshot
 }
 
-// From the metric to the answer, by the extender's rules: v is what Prometheus says, cut to a whole percent. A node is
-// refused when v >= threshold and scores int((100-v)/10), from 0 to 10; one without a value is taken and scores 1. The
-// percentages are of the whole machine, whatever pods may have of it.
+// From the metric to the answer, by the extender's rules: v is what Prometheus
+// says, cut to a whole percent. A node is refused when v >= threshold and
+// scores int((100-v)/10), from 0 to 10; one without a value is taken and scores
+// 1. The percentages are of the whole machine, whatever pods may have of it.
 func TestMemoryPresetJudges(t *testing.T) {
 	measured := time.Unix(1_700_000_000, 0)
 	values := map[string]string{
@@ -147,7 +150,8 @@ func TestMemoryPresetJudges(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("answers (-want +got):\n%s", diff)
 			}
-			// Nothing is asked that the extender did not have: the metric, and when and how it was for five minutes.
+			// Nothing is asked that the extender did not have: the metric, and
+			// when and how it was for five minutes.
 			for _, query := range rule.asked {
 				if !strings.Contains(query, "HostMemoryUsagePercent") {
 					t.Errorf("asked for %s", query)
@@ -183,7 +187,8 @@ func boardAt(t *testing.T, a *App, snapshot *cluster.Snapshot, at func() time.Ti
 	return scorer.NewBoard(view, set.Resolve(view), settings.Scorer(a.load))
 }
 
-// The preset answers over HTTP as the extender did; a policy of one's own says itself what is told.
+// The preset answers over HTTP as the extender did; a policy of one's own says
+// itself what is told.
 func TestMemoryPresetAnswers(t *testing.T) {
 	a := memoryApp(t, "http://127.0.0.1:9090", 80, time.Now)
 	var config extender.Config

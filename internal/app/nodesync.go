@@ -20,8 +20,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage/annotations"
 )
 
-// wireNodeSync makes what publishes usage on nodes. Where the policy asks for nothing, it takes back what an earlier policy
-// asked for.
+// wireNodeSync makes what publishes usage on nodes. Where the policy asks for
+// nothing, it takes back what an earlier policy asked for.
 func (a *App) wireNodeSync() (err error) {
 	if a.options.DryRun {
 		return nil
@@ -40,7 +40,8 @@ func (a *App) wireNodeSync() (err error) {
 	return nil
 }
 
-// publishesUsage says whether the policy asks for anything to be written to nodes.
+// publishesUsage reports whether the policy asks for anything to be written to
+// nodes.
 func (a *App) publishesUsage() bool {
 	given := &a.load.NodeSync
 	return given.Annotations.Enabled || given.Label.Enabled || given.Taint.Enabled
@@ -89,8 +90,9 @@ func (a *App) nodeToSync(object *v1.Node, latest *observer.Observation, i int) n
 	return node
 }
 
-// publishes says whether a window is worth passing on: looked at for its whole length, by the source or here, and not read
-// from annotations, which would look fresh for ever.
+// publishes reports whether a window is worth passing on: looked at for its
+// whole length, by the source or here, and not read from annotations, which
+// would look fresh for ever.
 func (a *App) publishes(read *usage.NodeUsage, w int, window usage.Window) bool {
 	if read.Vouched[w] == 0 {
 		return window.Over <= usage.Avg5m.Over || a.kube.Clock.Local().Sub(a.begun) >= window.Over
@@ -106,7 +108,8 @@ func (a *App) publishes(read *usage.NodeUsage, w int, window usage.Window) bool 
 	return !readsAnnotations
 }
 
-// RemoveNodeSync is `evenkeel nodesync --remove`: it takes off the nodes what nodesync wrote.
+// RemoveNodeSync is `evenkeel nodesync --remove`: it takes off the nodes what
+// nodesync wrote.
 func RemoveNodeSync(ctx context.Context, options Options, out io.Writer) error {
 	connection, err := options.connect()
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 	"github.com/evenkeel/evenkeel/runner"
 )
 
-// Options are the process's flags. Everything about what is hot and how to move stands in the policy.
+// Options are the process's flags. Everything about what is hot and how to move
+// stands in the policy.
 type Options struct {
 	PolicyFile string
 	Kubeconfig string
@@ -27,7 +28,8 @@ type Options struct {
 	DryRun   bool
 	Interval time.Duration
 	Schedule string
-	// ExtenderURL is where a separate extender is asked whether kube-scheduler asked it.
+	// ExtenderURL is where a separate extender is asked whether kube-scheduler
+	// asked it.
 	ExtenderURL string
 
 	LeaderElect   bool
@@ -42,10 +44,12 @@ type Options struct {
 	// Observe answers kube-scheduler neutrally and compares.
 	Observe bool
 
-	// MemoryOnly asks Prometheus for nothing but the memory of nodes. kube-scheduler is answered with names and every score, and
-	// metrics are served beside the answers.
+	// MemoryOnly asks Prometheus for nothing but the memory of nodes.
+	// kube-scheduler is answered with names and every score, and metrics are
+	// served beside the answers.
 	MemoryOnly bool
-	// Given, if set, is a policy that is in no file, and REST how the process that this one is part of reaches the API server.
+	// Given, if set, is a policy that is in no file, and REST how the process
+	// that this one is part of reaches the API server.
 	Given *policy.File
 	REST  *rest.Config
 	// LogBodies logs what kube-scheduler asks.
@@ -55,7 +59,8 @@ type Options struct {
 	TLSCertFile, TLSKeyFile, ClientCAs string
 }
 
-// DefaultNamespace is where Evenkeel's Lease and ConfigMap are when neither flag nor environment says otherwise.
+// DefaultNamespace is where Evenkeel's Lease and ConfigMap are when neither
+// flag nor environment says otherwise.
 const DefaultNamespace = "kube-system"
 
 // AddCommon adds the flags of every command.
@@ -165,7 +170,7 @@ func (o *Options) validateAddresses() error {
 	return nil
 }
 
-// loops says whether cycles go on until the process is stopped.
+// loops reports whether cycles go on until the process is stopped.
 func (o *Options) loops() bool { return o.Interval > 0 || o.Schedule != "" }
 
 // schedule returns when cycles run. The flags are valid.

@@ -11,7 +11,8 @@ import (
 	"sigs.k8s.io/descheduler/pkg/api"
 )
 
-// Upstream plugins get a Prometheus client with the token of the policy's Secret, and a new one only when it changes.
+// Upstream plugins get a Prometheus client with the token of the policy's
+// Secret, and a new one only when it changes.
 func TestPrometheusProviderFollowsTheToken(t *testing.T) {
 	secret := &v1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "monitoring", Name: "token"},

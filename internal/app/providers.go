@@ -22,8 +22,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/exit"
 )
 
-// providers are the policy's metricsProviders, for upstream plugins that read metrics themselves. Evenkeel's own plugin
-// reads the observer.
+// providers are the policy's metricsProviders, for upstream plugins that read
+// metrics themselves. Evenkeel's own plugin reads the observer.
 type providers struct {
 	collector  *metricscollector.MetricsCollector // nil unless the policy names KubernetesMetrics
 	prometheus *prometheusProvider                // nil unless the policy names Prometheus
@@ -68,7 +68,8 @@ func (p *providers) run(ctx context.Context) error {
 // collectorTimeout is how long the first collection may take.
 const collectorTimeout = time.Minute
 
-// ready waits for the first collection and reads the token for Prometheus again; call it before each cycle.
+// ready waits for the first collection and reads the token for Prometheus
+// again; call it before each cycle.
 func (p *providers) ready(ctx context.Context) error {
 	if p.collector != nil {
 		err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, collectorTimeout, true, func(context.Context) (bool, error) {
@@ -84,11 +85,13 @@ func (p *providers) ready(ctx context.Context) error {
 	return nil
 }
 
-// prometheusTokenKey is the key of a Secret under which upstream's policies keep the token.
+// prometheusTokenKey is the key of a Secret under which upstream's policies
+// keep the token.
 const prometheusTokenKey = "prometheusAuthToken"
 
-// prometheusProvider makes upstream's own Prometheus client, with the token of the Secret that the policy names, else of the
-// pod's ServiceAccount. It is used by cycles, one at a time.
+// prometheusProvider makes upstream's own Prometheus client, with the token of
+// the Secret that the policy names, else of the pod's ServiceAccount. It is
+// used by cycles, one at a time.
 type prometheusProvider struct {
 	url       string
 	readToken func(context.Context) (string, error)

@@ -20,10 +20,12 @@ import (
 
 // reload is how a process comes to another policy when its file changes.
 type reload struct {
-	// cycling is held during a cycle and while a policy is put to work, so that a cycle is made by one policy.
+	// cycling is held during a cycle and while a policy is put to work, so that
+	// a cycle is made by one policy.
 	cycling sync.Mutex
-	// prepared is the App of the content tried last. It is kept when it could not be put to work for a reason outside of the
-	// policy, so that what it indexes is not indexed again with every try. tried counts those made.
+	// prepared is the App of the content tried last. It is kept when it could
+	// not be put to work for a reason outside of the policy, so that what it
+	// indexes is not indexed again with every try. tried counts those made.
 	prepared *App
 	tried    int
 }
@@ -38,8 +40,9 @@ func (a *App) watchPolicy(ctx context.Context) error {
 	})
 }
 
-// policyChanged puts another policy to work, or keeps the one at work and says why. It is not done with a content that is
-// right and could not be put to work: the API server may be away.
+// policyChanged puts another policy to work, or keeps the one at work and says
+// why. It is not done with a content that is right and could not be put to
+// work: the API server may be away.
 func (a *App) policyChanged(ctx context.Context, content []byte, err error) (done bool) {
 	another := false
 	if err == nil {
@@ -68,7 +71,8 @@ func (a *App) replace(ctx context.Context, content []byte) (another bool, err er
 	return true, a.yield(next)
 }
 
-// successor makes the App of another policy, checked as the first one was and ready to be put to work.
+// successor makes the App of another policy, checked as the first one was and
+// ready to be put to work.
 func (a *App) successor(ctx context.Context, content []byte) (*App, error) {
 	r := &a.reload
 	if r.prepared == nil || !bytes.Equal(r.prepared.content, content) {
@@ -115,7 +119,8 @@ func (a *App) prepare(ctx context.Context, content []byte) (*App, error) {
 	return next, nil
 }
 
-// yield puts the next policy to work in this one's place, between two cycles and between two observations.
+// yield puts the next policy to work in this one's place, between two cycles
+// and between two observations.
 func (a *App) yield(next *App) error {
 	r := &a.reload
 	r.cycling.Lock()
@@ -136,7 +141,8 @@ func (a *App) yield(next *App) error {
 	return nil
 }
 
-// samples is what samples of usage depend on: what is read, from where and for which windows.
+// samples is what samples of usage depend on: what is read, from where and for
+// which windows.
 type samples struct {
 	usage     policy.Usage
 	windows   []usage.Window
@@ -159,7 +165,8 @@ func (a *App) samples() samples {
 // current is the App whose policy is at work.
 func (p *process) current() *App { return p.active.Load() }
 
-// eachPolicy runs a task for the policy at work, and again for each that takes its place, until the context ends.
+// eachPolicy runs a task for the policy at work, and again for each that takes
+// its place, until the context ends.
 func (p *process) eachPolicy(ctx context.Context, task func(context.Context, *App) error) error {
 	for ctx.Err() == nil {
 		a := p.current()

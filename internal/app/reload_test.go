@@ -32,7 +32,8 @@ import (
 const (
 	loadPolicyHead = "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n"
 	upstreamHead   = "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nprofiles:\n- name: p\n"
-	// byUsage and byDuplicates are the profiles of policies of which the first alone reads usage.
+	// byUsage and byDuplicates are the profiles of policies of which the first
+	// alone reads usage.
 	byUsage = upstreamHead + "  pluginConfig: [{name: RealUsageLowNodeUtilization, args: {}}]\n" +
 		"  plugins: {balance: {enabled: [RealUsageLowNodeUtilization]}}\n---\n" + loadPolicyHead
 	byDuplicates = upstreamHead + "  pluginConfig: [{name: RemoveDuplicates, args: {}}]\n" +
@@ -43,7 +44,8 @@ func evictAt(percent int) string {
 	return fmt.Sprintf("lines: {cpu: {low: 20, reject: %d, evict: %d, leave: %d}}\n", percent-5, percent, percent-5)
 }
 
-// reloading is a process that evicts over a fake API server, begun with a policy.
+// reloading is a process that evicts over a fake API server, begun with a
+// policy.
 type reloading struct {
 	*App
 	t      *testing.T
@@ -118,8 +120,8 @@ func (r *reloading) state() string {
 // evictLine is the line of the policy at work.
 func (r *reloading) evictLine() float64 { return *r.current().load.Lines["cpu"].Evict }
 
-// Each content of the file is gone by or refused as a whole, told of by an Event and counted; what was refused leaves the
-// policy before it at work.
+// Each content of the file is gone by or refused as a whole, reported by an
+// Event and counted; what was refused leaves the policy before it at work.
 func TestPolicyChanges(t *testing.T) {
 	type step struct {
 		content string
@@ -224,7 +226,8 @@ func usageProfile(percent int) string {
 		"  plugins: {balance: {enabled: [RealUsageLowNodeUtilization]}}\n", percent)
 }
 
-// A right policy that cannot be put to work while the API server is away is tried again.
+// A right policy that cannot be put to work while the API server is away is
+// tried again.
 func TestPolicyIsTriedAgain(t *testing.T) {
 	r := newReloading(t, byUsage+evictAt(60))
 	away := true
@@ -252,7 +255,8 @@ func TestPolicyIsTriedAgain(t *testing.T) {
 	}
 }
 
-// The policy changes between two cycles and never during one, for the running cycle, the gate and the owners at once.
+// The policy changes between two cycles and never during one, for the running
+// cycle, the gate and the owners at once.
 func TestPolicyChangesBetweenCycles(t *testing.T) {
 	r := newReloading(t, byUsage+evictAt(60)+"eviction: {ownerSettle: 1m}\n")
 	r.reload.cycling.Lock() // a cycle runs
@@ -337,7 +341,8 @@ func TestWatchPolicy(t *testing.T) {
 	}
 }
 
-// What samples depend on tells policies apart whose samples do not go together, and only those.
+// What samples depend on tells policies apart whose samples do not go together,
+// and only those.
 func TestSamples(t *testing.T) {
 	cases := map[string]struct {
 		content string

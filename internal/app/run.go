@@ -27,7 +27,8 @@ func Run(ctx context.Context, options Options) error {
 	return a.start(ctx, a.evict, a.settleCollector)
 }
 
-// Serve is `evenkeel serve`: every replica answers kube-scheduler, the leader evicts.
+// Serve is `evenkeel serve`: every replica answers kube-scheduler, the leader
+// evicts.
 func Serve(ctx context.Context, options Options) error {
 	if !options.loops() {
 		return exit.Usagef("serve needs --descheduling-interval or --schedule")
@@ -75,7 +76,8 @@ func (a *App) server(config extender.Config) (*extender.Server, error) {
 	return server, nil
 }
 
-// start runs the process's tasks until one of them ends or fails or the context does, and waits for all.
+// start runs the process's tasks until one of them ends or fails or the context
+// does, and waits for all.
 func (a *App) start(ctx context.Context, tasks ...func(context.Context) error) error {
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -182,9 +184,10 @@ func (a *App) reports() *serve.Reports {
 	return &serve.Reports{Observer: a.observer, Authority: a.authority, Policies: a.policies, Judge: a.judge, Started: a.started}
 }
 
-// withoutLease says that this process runs its one cycle without the Lease, because it may not even read it. Descheduler's
-// first Jobs had no right to it and no need: their plugins know of no other process. Whoever moves pods by real usage, or
-// goes on evicting, needs it.
+// withoutLease says that this process runs its one cycle without the Lease,
+// because it may not even read it. Descheduler's first Jobs had no right to it
+// and no need: their plugins know of no other process. Whoever moves pods by
+// real usage, or goes on evicting, needs it.
 func (a *App) withoutLease(ctx context.Context) bool {
 	if a.readsUsage() || a.options.loops() {
 		return false

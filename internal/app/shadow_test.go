@@ -51,7 +51,8 @@ func extenderApp(t *testing.T, options Options) *App {
 	}, load: &policy.LoadPolicy{}}
 }
 
-// With --observe the requests are the shadow's and nobody's that was steered; without it they are the judge's.
+// With --observe the requests are the shadow's and nobody's that was steered;
+// without it they are the judge's.
 func TestExtenderServer(t *testing.T) {
 	type told struct {
 		Asked  int64

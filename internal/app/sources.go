@@ -75,7 +75,8 @@ func (a *App) askedSources() []policy.Source {
 	return sources
 }
 
-// provided lays the Prometheus of upstream's metricsProviders under the sources.
+// provided lays the Prometheus of upstream's metricsProviders under the
+// sources.
 func provided(sources []policy.Source, profiles *api.DeschedulerPolicy) []policy.Source {
 	server := providedPrometheus(profiles)
 	sources = slices.Clone(sources)
@@ -93,8 +94,8 @@ func provided(sources []policy.Source, profiles *api.DeschedulerPolicy) []policy
 	return sources
 }
 
-// providedPrometheus is the Prometheus of upstream's metricsProviders; nil where
-// they name none.
+// providedPrometheus is the Prometheus of upstream's metricsProviders; nil
+// where they name none.
 func providedPrometheus(profiles *api.DeschedulerPolicy) *api.Prometheus {
 	for _, provider := range profiles.MetricsProviders {
 		if provider.Source == api.PrometheusMetrics && provider.Prometheus != nil && provider.Prometheus.URL != "" {
@@ -107,8 +108,8 @@ func providedPrometheus(profiles *api.DeschedulerPolicy) *api.Prometheus {
 // serviceAccountTokenFile is where a pod finds the token of its ServiceAccount.
 const serviceAccountTokenFile = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 
-// providedToken is what upstream authenticates with: the token of the Secret that
-// the policy names, else of the pod's ServiceAccount.
+// providedToken is what upstream authenticates with: the token of the Secret
+// that the policy names, else of the pod's ServiceAccount.
 func providedToken(server *api.Prometheus) (file string, secret source.SecretKey) {
 	if server.AuthToken != nil && server.AuthToken.SecretReference != nil {
 		ref := server.AuthToken.SecretReference

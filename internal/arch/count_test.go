@@ -17,8 +17,8 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// lines returns how many lines the files of a package have, and how many of them
-// are code: neither blank nor all comment.
+// lines returns how many lines the files of a package have, and how many of
+// them are code: neither blank nor all comment.
 func (p *pkg) lines(t *testing.T) (code, all int) {
 	t.Helper()
 	for _, file := range p.files {

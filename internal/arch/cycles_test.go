@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// arrows returns for each file of a package the other files that it uses. A file
-// uses another one when it names something declared there: a constant, a
+// arrows returns for each file of a package the other files that it uses. A
+// file uses another one when it names something declared there: a constant, a
 // variable, a function, a type, a method or a field.
 func (c *checked) arrows() map[string][]string {
 	uses := map[string]map[string]bool{}

@@ -69,8 +69,8 @@ var importers = map[string][]string{
 	"internal/authority": {"internal/app", "internal/authority", "internal/serve"},
 	"internal/app":       {"cmd", "internal/app", "internal/commands"},
 	"internal/commands":  {"cmd", "internal/commands"},
-	// What loads policies knows that there are earlier systems; what reads flags
-	// and args knows that they had some.
+	// What loads policies knows that there are earlier systems; what reads
+	// flags and args knows that they had some.
 	"internal/migration":         {"cmd", "internal/app", "internal/commands", "internal/migration", "internal/policyfile"},
 	"internal/migration/presets": {"internal/migration"},
 	"internal/migration/compat":  {"cmd", "internal/app", "internal/doctor", "internal/schedulerplugin"},
@@ -141,8 +141,8 @@ func TestImportersAreListed(t *testing.T) {
 	}
 }
 
-// guardOf returns the narrowest folder with a list of importers that a package is
-// in, or "".
+// guardOf returns the narrowest folder with a list of importers that a package
+// is in, or "".
 func guardOf(target string) (guard string) {
 	for guarded := range importers {
 		if within(target, guarded) && len(guarded) > len(guard) {
@@ -152,8 +152,8 @@ func guardOf(target string) (guard string) {
 	return guard
 }
 
-// theEvictorDecides are what the evicting half asks of the ledger, the board and
-// the thresholds to decide about moves.
+// theEvictorDecides are what the evicting half asks of the ledger, the board
+// and the thresholds to decide about moves.
 var theEvictorDecides = []string{
 	"Record", "Cancel", "CancelIntended", "Judge", "Assess", "SetHold", "Lands", "Need", "Over", "Evidence", "Refuse",
 }

@@ -26,8 +26,8 @@ type pkg struct {
 
 func (p *pkg) position(n ast.Node) token.Position { return p.fset.Position(n.Pos()) }
 
-// packages parses the module's packages, in order of their folders. Folders that
-// the go command ignores and modules below this one are left out.
+// packages parses the module's packages, in order of their folders. Folders
+// that the go command ignores and modules below this one are left out.
 func packages(t *testing.T) []*pkg {
 	t.Helper()
 	var found []*pkg

@@ -34,9 +34,9 @@ func product(t *testing.T) []*checked {
 	return all
 }
 
-// checker type-checks packages. It reads those of the module from their sources,
-// so that a type is the same wherever it is used, and all others from what the
-// compiler has left of them.
+// checker type-checks packages. It reads those of the module from their
+// sources, so that a type is the same wherever it is used, and all others from
+// what the compiler has left of them.
 type checker struct {
 	sources map[string]*pkg // by import path
 	done    map[string]*checked

@@ -131,8 +131,8 @@ func (l *Lease) election(ctx context.Context) leaderelection.LeaderElectionConfi
 	}
 }
 
-// Margin is how long before others may take the Lease a leader that cannot renew
-// it gives up; an eviction call may last as long.
+// Margin is how long before others may take the Lease a leader that cannot
+// renew it gives up; an eviction call may last as long.
 func (l *Lease) Margin() time.Duration {
 	const most = 5 * time.Second
 	if !l.config.Elect {
@@ -143,8 +143,8 @@ func (l *Lease) Margin() time.Duration {
 
 var errLeaseLost = errors.New("the Lease is lost, or may be taken by another process at any moment")
 
-// Leads returns why this process must not evict any more. Contexts end late in a
-// process that was stopped for a while; the time since the Lease was renewed
+// Leads returns why this process must not evict any more. Contexts end late in
+// a process that was stopped for a while; the time since the Lease was renewed
 // does not lie.
 func (l *Lease) Leads() error {
 	elector := l.elector.Load()

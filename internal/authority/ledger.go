@@ -114,11 +114,11 @@ func (a *Authority) Follow(ctx context.Context) error {
 	return nil
 }
 
-// Take reads what is stored, as the one process that writes it from now on. What
-// a predecessor intended and has not done is not done any more. A process that
-// needs no ledger goes on without one that it may not read. Where what is stored
-// is no ledger it fails, but for a dry run, which evicts nothing anyway: holds,
-// cooldowns and pods on the move would be forgotten.
+// Take reads what is stored, as the one process that writes it from now on.
+// What a predecessor intended and has not done is not done any more. A process
+// that needs no ledger goes on without one that it may not read. Where what is
+// stored is no ledger it fails, but for a dry run, which evicts nothing anyway:
+// holds, cooldowns and pods on the move would be forgotten.
 func (a *Authority) Take(ctx context.Context, needed bool) error {
 	if a.alone.Load() {
 		return nil
@@ -200,8 +200,8 @@ func (a *Authority) Keep(ctx context.Context, judge func(context.Context)) error
 	}
 }
 
-// Announced implements evictor.Authority: a separate extender says that it knows
-// what was stored, others have had the time that a watch takes.
+// Announced implements evictor.Authority: a separate extender says that it
+// knows what was stored, others have had the time that a watch takes.
 func (a *Authority) Announced(ctx context.Context) {
 	if a.config.Remote == nil {
 		evictor.Sleep(ctx, announceWait)
@@ -219,7 +219,8 @@ func (a *Authority) Announced(ctx context.Context) {
 }
 
 // Paused implements evictor.Authority. The pause annotation is on the ledger's
-// ConfigMap; for a process that goes on without the right to that there is none.
+// ConfigMap; for a process that goes on without the right to that there is
+// none.
 func (a *Authority) Paused(ctx context.Context) error {
 	if a.alone.Load() {
 		_, err := a.config.Client.CoreV1().ConfigMaps(a.config.Namespace).Get(ctx, evictor.ConfigMapName, metav1.GetOptions{})

@@ -17,11 +17,13 @@ const Standard = "-"
 
 // ConvertOptions are the flags of `evenkeel convert`.
 type ConvertOptions struct {
-	// From and To are the files to read and to write; Standard for the process's own.
+	// From and To are the files to read and to write; Standard for the
+	// process's own.
 	From, To string
 }
 
-// Convert is `evenkeel convert`: a file of any earlier system in, today's out. What became of each document goes to progress.
+// Convert is `evenkeel convert`: a file of any earlier system in, today's out.
+// What became of each document goes to progress.
 func Convert(options ConvertOptions, in io.Reader, out, progress io.Writer) error {
 	name, data, err := readInput(options.From, in)
 	if err != nil {
@@ -68,7 +70,8 @@ func withField(field, text string) string {
 	return field + ": " + text
 }
 
-// readInput reads a file that a command was given, and no more of it than a policy may have.
+// readInput reads a file that a command was given, and no more of it than a
+// policy may have.
 func readInput(path string, in io.Reader) (name string, data []byte, err error) {
 	name = path
 	if path == Standard {

@@ -26,14 +26,15 @@ import (
 type DoctorOptions struct {
 	// Format is one of Formats.
 	Format string
-	// Mode is the command whose process is examined: run, serve, extender or nodesync.
+	// Mode is the command whose process is examined: run, serve, extender or
+	// nodesync.
 	Mode string
 	// Prometheus is the --prom of nodesync; empty without.
 	Prometheus string
 	// As is whose permissions are checked; empty: those of whoever asks.
 	As string
-	// ExtenderURL is where the extender is asked about itself, SchedulerConfig a file with kube-scheduler's configuration;
-	// both may be empty.
+	// ExtenderURL is where the extender is asked about itself, SchedulerConfig
+	// a file with kube-scheduler's configuration; both may be empty.
 	ExtenderURL, SchedulerConfig string
 	// Progress is told what takes time.
 	Progress io.Writer
@@ -55,11 +56,13 @@ func (o *DoctorOptions) Validate() error {
 
 func (o *DoctorOptions) marks() bool { return doctor.Mode(o.Mode) == doctor.ModeNodeSync }
 
-// defaultLeaseName is the Lease's name unless a flag of the process says otherwise.
+// defaultLeaseName is the Lease's name unless a flag of the process says
+// otherwise.
 const defaultLeaseName = "evenkeel"
 
-// Doctor is `evenkeel doctor`: it looks at the policy on the cluster, says what is wrong and how to mend it, and changes
-// nothing. It is an error if a problem was found.
+// Doctor is `evenkeel doctor`: it looks at the policy on the cluster, says what
+// is wrong and how to fix it, and changes nothing. It is an error if a problem
+// was found.
 func Doctor(ctx context.Context, options app.Options, wanted DoctorOptions, out io.Writer) error {
 	if err := wanted.Validate(); err != nil {
 		return err
@@ -152,7 +155,8 @@ func collectsMetrics(profiles *api.DeschedulerPolicy) bool {
 }
 
 const (
-	// listTimeout is how long nothing may come of the first lists of nodes and pods.
+	// listTimeout is how long nothing may come of the first lists of nodes and
+	// pods.
 	listTimeout = 30 * time.Second
 	// longestPause bounds the wait for a second reading.
 	longestPause = 30 * time.Second
@@ -160,7 +164,8 @@ const (
 	pauseTimeout = 30 * time.Second
 )
 
-// readUsage asks every usage source once, and once more where counters have to be read twice.
+// readUsage asks every usage source once, and once more where counters have to
+// be read twice.
 func (e *examination) readUsage(ctx context.Context, patient *doctor.Patient) error {
 	look := e.look
 	if e.wanted.As == "" {

@@ -18,7 +18,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/app"
 )
 
-// apiServer answers as much of the API as the doctor asks for; nothing but reviews may be written.
+// apiServer answers as much of the API as the doctor asks for; nothing but
+// reviews may be written.
 func apiServer(t *testing.T, denied string) (kubeconfig string) {
 	t.Helper()
 	now := time.Now().UTC().Format(time.RFC3339)

@@ -26,7 +26,8 @@ import (
 
 const v1alpha1Head = "apiVersion: descheduler/v1alpha1\nkind: DeschedulerPolicy\n"
 
-// loadEarlier loads a policy as a process does: by our loader, then by upstream's.
+// loadEarlier loads a policy as a process does: by our loader, then by
+// upstream's.
 func loadEarlier(t *testing.T, text string) (*policy.File, *api.DeschedulerPolicy) {
 	t.Helper()
 	file, err := migration.Load("policy.yaml", []byte(text), kinds.All)
@@ -41,7 +42,8 @@ func loadEarlier(t *testing.T, text string) (*policy.File, *api.DeschedulerPolic
 	return file, loaded
 }
 
-// Upstream's loader, which takes no field that a plugin does not know, accepts what each strategy becomes.
+// Upstream's loader, which takes no field that a plugin does not know, accepts
+// what each strategy becomes.
 func TestUpstreamTakesEveryConvertedStrategy(t *testing.T) {
 	policyfile.SetupPlugins()
 	const selected = "namespaces: {include: [shop]}, labelSelector: {matchLabels: {app: web}}, nodeFit: true, thresholdPriorityClassName: high"
@@ -94,7 +96,8 @@ func TestAnEarlierPolicyThatEnablesNothingIsTaken(t *testing.T) {
 	}
 }
 
-// Every policy in the article about descheduler, alone or in a ConfigMap, is taken by both loaders.
+// Every policy in the article about descheduler, alone or in a ConfigMap, is
+// taken by both loaders.
 func TestTheArticlesPoliciesAreTaken(t *testing.T) {
 	policyfile.SetupPlugins()
 	var enabled [][]string
@@ -130,7 +133,8 @@ func TestTheArticlesPoliciesAreTaken(t *testing.T) {
 	}
 }
 
-// What became of an earlier policy is told: in the log, or to a person who waits.
+// What became of an earlier policy is told: in the log, or to a person who
+// waits.
 func TestNotesAreTold(t *testing.T) {
 	file, err := migration.Load("policy.yaml", []byte(v1alpha1Head+
 		"strategies: {RemovePodsViolatingInterPodAntiAffinity: {enabled: true, weight: 1}}"), kinds.All)

@@ -20,13 +20,15 @@ import (
 type ExplainOptions struct {
 	// Format is one of Formats.
 	Format string
-	// ExtenderURL is a running process to ask; empty: this one observes and plans itself.
+	// ExtenderURL is a running process to ask; empty: this one observes and
+	// plans itself.
 	ExtenderURL string
 	// Progress is told what takes time.
 	Progress io.Writer
 }
 
-// Explain is `evenkeel explain node NAME` and `evenkeel explain pod NAMESPACE/NAME`: it says why, and changes nothing.
+// Explain is `evenkeel explain node NAME` and `evenkeel explain pod
+// NAMESPACE/NAME`: it says why, and changes nothing.
 func Explain(ctx context.Context, options app.Options, wanted ExplainOptions, words []string, out io.Writer) error {
 	if err := ValidFormat(wanted.Format); err != nil {
 		return err
@@ -49,7 +51,8 @@ func Explain(ctx context.Context, options app.Options, wanted ExplainOptions, wo
 	return write(out, wanted.Format, told, told.Table)
 }
 
-// maxExplanationBytes bounds an explanation that another process gives: of 5000 nodes it is about one MiB.
+// maxExplanationBytes bounds an explanation that another process gives: of 5000
+// nodes it is about one MiB.
 const maxExplanationBytes = 32 << 20
 
 // askToExplain has a running process explain.
@@ -82,7 +85,8 @@ func askToExplain(ctx context.Context, base string, s explain.Subject) (explain.
 	return s.Decode(io.LimitReader(response.Body, maxExplanationBytes))
 }
 
-// refusedToExplain says why no explanation came: the first bytes of the answer say it in one line.
+// refusedToExplain says why no explanation came: the first bytes of the answer
+// say it in one line.
 func refusedToExplain(response *http.Response) error {
 	why, _ := io.ReadAll(io.LimitReader(response.Body, 400))
 	return fmt.Errorf("asking for an explanation: %s: %s", response.Status, strings.Join(strings.Fields(string(why)), " "))

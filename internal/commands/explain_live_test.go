@@ -14,8 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/app"
 )
 
-// annotated is the list of nodes of 10 cores that use so much of them, in percent, by Crane's annotations, written with
-// the server's clock.
+// annotated is the list of nodes of 10 cores that use so much of them, in
+// percent, by Crane's annotations, written with the server's clock.
 func annotated(percents ...int) string {
 	stamp := time.Now().UTC().Format("2006-01-02T15:04:05Z")
 	var nodes []string
@@ -27,7 +27,8 @@ func annotated(percents ...int) string {
 	return strings.Join(nodes, ",")
 }
 
-// emptyCluster answers every list of the API with nothing but nodes, and every write with a failure of the test.
+// emptyCluster answers every list of the API with nothing but nodes, and every
+// write with a failure of the test.
 func emptyCluster(t *testing.T, nodes string) (kubeconfig string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -67,7 +68,8 @@ func emptyCluster(t *testing.T, nodes string) (kubeconfig string) {
 	return kubeconfig
 }
 
-// The whole command, from flags to what it prints, on a cluster whose nodes say what they use: it plans and writes nothing.
+// The whole command, from flags to what it prints, on a cluster whose nodes say
+// what they use: it plans and writes nothing.
 func TestExplainHere(t *testing.T) {
 	policy := filepath.Join(t.TempDir(), "policy.yaml")
 	text := "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\nusage:\n  sources:\n    - type: Annotations\n" +

@@ -30,7 +30,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/app"
 )
 
-// meter is a source that tells of one node.
+// meter is a source that reports one node.
 type meter struct{}
 
 func (meter) Name() string { return "meter" }
@@ -84,7 +84,8 @@ func answering(t *testing.T) string {
 	return listening.URL
 }
 
-// The command asks a running extender and prints what it says; what cannot be told has its exit code and its sentence.
+// The command asks a running extender and prints what it says; what cannot be
+// told has its exit code and its sentence.
 func TestExplainByExtender(t *testing.T) {
 	base := answering(t)
 	cases := map[string]struct {
@@ -127,7 +128,8 @@ func TestExplainByExtender(t *testing.T) {
 	}
 }
 
-// An answer that is no explanation, or endless, is an error and no empty explanation.
+// An answer that is no explanation, or endless, is an error and no empty
+// explanation.
 func TestExplainByStrangers(t *testing.T) {
 	for name, body := range map[string]string{"no JSON": "<html>", "an array": "[]", "nothing": "", "cut off": `{"name":"n1`} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(body)) }))

@@ -33,7 +33,8 @@ type LintReport struct {
 	Policies []PolicyReport `json:"policies"`
 }
 
-// PolicyReport is what there is to know about one policy, or about what else a file holds.
+// PolicyReport is what there is to know about one policy, or about what else a
+// file holds.
 type PolicyReport struct {
 	// Name is the file, and the place in it where it is not all of it.
 	Name string `json:"name"`
@@ -43,7 +44,8 @@ type PolicyReport struct {
 	Does     []string       `json:"does"`
 }
 
-// Lint is `evenkeel lint`: what is wrong with policies, what looks wrong, and what they do. It asks nobody.
+// Lint is `evenkeel lint`: what is wrong with policies, what looks wrong, and
+// what they do. It asks nobody.
 func Lint(options LintOptions, in io.Reader, out io.Writer, now time.Time) error {
 	if !slices.Contains(strings.Split(LintFormats, "|"), options.Format) {
 		return exit.Usagef("--output: %q is not one of %s", options.Format, LintFormats)
@@ -70,7 +72,8 @@ func Lint(options LintOptions, in io.Reader, out io.Writer, now time.Time) error
 	return report.verdict(options.Strict)
 }
 
-// lintFile examines each policy of a file, and tells what else converting it would say.
+// lintFile examines each policy of a file, and tells what else converting it
+// would say.
 func lintFile(name string, data []byte, now time.Time) []PolicyReport {
 	result, err := migration.ConvertFile(name, data, kinds.All)
 	if err != nil {

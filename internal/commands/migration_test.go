@@ -51,7 +51,8 @@ func TestEveryFileOfEarlierSystems(t *testing.T) {
 		},
 		"mem-real-usage-scheduler": {
 			text: "mem-real-usage-scheduler.md", blocks: marked,
-			// The configuration, RBAC with the Deployment behind it, a workload.
+			// The configuration, RBAC with the Deployment behind it, a
+			// workload.
 			want: []migration.Action{migration.Current, migration.Kept, migration.Kept},
 		},
 		"kube-scheduler-extender": {
@@ -97,7 +98,8 @@ func configMap(text string) []string {
 	return []string{"apiVersion: v1\nkind: ConfigMap\n" + text + "\n"}
 }
 
-// flattened returns the two files of a text that has lost the ends of its lines.
+// flattened returns the two files of a text that has lost the ends of its
+// lines.
 func flattened(text string) []string {
 	var blocks []string
 	for line := range strings.Lines(text) {

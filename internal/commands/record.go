@@ -42,7 +42,8 @@ type recorder struct {
 	synced  func() bool
 	nodes   listers.NodeLister
 	pods    listers.PodLister
-	// now is the API server's time, which may be set; how long something takes is measured by local, which may not.
+	// now is the API server's time, which may be set; how long something takes
+	// is measured by local, which may not.
 	now, local func() time.Time
 	// arrived counts what has come of the first lists.
 	arrived func() int64
@@ -78,8 +79,8 @@ func (r *recorder) run(ctx context.Context) (err error) {
 	return err
 }
 
-// begin waits until nodes and pods are known and so is what some node uses; after a while without anything new it is enough that
-// usage is read.
+// begin waits until nodes and pods are known and so is what some node uses;
+// after a while without anything new it is enough that usage is read.
 func (r *recorder) begin(ctx context.Context) error {
 	still := kube.Patience[int64]{Now: r.local}
 	for {
@@ -114,7 +115,8 @@ func (r *recorder) create() (*os.File, error) {
 	return file, nil
 }
 
-// readings takes a reading each time one is due. After a standstill the numbers of those that were missed are left out.
+// readings takes a reading each time one is due. After a standstill the numbers
+// of those that were missed are left out.
 func (r *recorder) readings(ctx context.Context, w *recording.Writer, start time.Time) (count int, err error) {
 	const look = time.Second // so that a machine that stood still is noticed
 	for last := -1; ; {
@@ -202,8 +204,9 @@ func (r *recorder) hasher() (*recording.Hasher, error) {
 	return recording.NewHasher(salt), nil
 }
 
-// Record is `evenkeel record`: it observes usage as `top` does and writes what nodes, pods and usage did into a file. It changes
-// nothing in the cluster. Being stopped ends the recording in good order.
+// Record is `evenkeel record`: it observes usage as `top` does and writes what
+// nodes, pods and usage did into a file. It changes nothing in the cluster.
+// Being stopped ends the recording in good order.
 func Record(ctx context.Context, options app.Options, record RecordOptions, out io.Writer) error {
 	if err := record.validate(); err != nil {
 		return exit.Usage(err)

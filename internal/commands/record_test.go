@@ -32,8 +32,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
-// recorded is a live cluster that a recorder observes, in time of its own: 10 pods on one of four nodes, busy enough to
-// make it hot.
+// recorded is a live cluster that a recorder observes, in time of its own: 10
+// pods on one of four nodes, busy enough to make it hot.
 type recorded struct {
 	*recorder
 	client   *fake.Clientset
@@ -131,7 +131,8 @@ func recordedPod(i int, node string) *v1.Pod {
 // Name implements observer.Source.
 func (r *recorded) Name() string { return "test" }
 
-// Sample implements observer.Source: every pod uses the same, and each node a little beside.
+// Sample implements observer.Source: every pod uses the same, and each node a
+// little beside.
 func (r *recorded) Sample(_ context.Context, snapshot *cluster.Snapshot) (usage.Batch, error) {
 	if r.fail != nil {
 		return usage.Batch{}, r.fail
@@ -163,7 +164,8 @@ func replayed(t *testing.T, file string) (results map[string]sim.Result, notes s
 	}), told.String()
 }
 
-// What was recorded of a cluster with one hot node is a cluster with one hot node, which Evenkeel cools.
+// What was recorded of a cluster with one hot node is a cluster with one hot
+// node, which Evenkeel cools.
 func TestRecordAndReplay(t *testing.T) {
 	for name, hash := range map[string]bool{"with names": false, "without names": true} {
 		t.Run(name, func(t *testing.T) {
@@ -209,7 +211,8 @@ func unpacked(t *testing.T, file string) string {
 	return string(text)
 }
 
-// Being stopped ends a recording in good order; what was recorded until then is whole.
+// Being stopped ends a recording in good order; what was recorded until then is
+// whole.
 func TestRecordStopped(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "day.evenkeel.gz")
 	r := newRecorded(t, RecordOptions{Out: file, Interval: time.Minute})
@@ -224,7 +227,8 @@ func TestRecordStopped(t *testing.T) {
 	}
 }
 
-// What cannot be measured for a while is left open; when the clock leaps the numbers of what was missed are left out.
+// What cannot be measured for a while is left open; when the clock leaps the
+// numbers of what was missed are left out.
 func TestRecordWithGaps(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "day.evenkeel.gz")
 	r := newRecorded(t, RecordOptions{Out: file, For: 40 * time.Minute, Interval: 5 * time.Minute})
@@ -257,7 +261,8 @@ func TestRecordWithGaps(t *testing.T) {
 	}
 }
 
-// The API server's clock says when a recording began, and has no part in how long it lasts.
+// The API server's clock says when a recording began, and has no part in how
+// long it lasts.
 func TestRecordWhileTheClockIsSet(t *testing.T) {
 	for _, by := range []time.Duration{-time.Hour, time.Hour} {
 		file := filepath.Join(t.TempDir(), "day.evenkeel.gz")

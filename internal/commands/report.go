@@ -1,6 +1,7 @@
-// Package commands holds the commands that look and print: those that read files
-// (lint, convert, simulate) and those that observe a cluster and change nothing
-// (plan, top, doctor, explain, record). The wiring of processes does not know them.
+// Package commands holds the commands that look and print: those that read
+// files (lint, convert, simulate) and those that observe a cluster and change
+// nothing (plan, top, doctor, explain, record). The wiring of processes does
+// not know them.
 package commands
 
 import (
@@ -58,7 +59,8 @@ type DeclinedReport struct {
 	Detail    string `json:"detail,omitempty"`
 }
 
-// NodeReport is one node before and after the plan; its percentages are absent while its usage is unknown.
+// NodeReport is one node before and after the plan; its percentages are absent
+// while its usage is unknown.
 type NodeReport struct {
 	Name   string            `json:"name"`
 	State  string            `json:"state"`

@@ -24,7 +24,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
-// Simulate is `evenkeel simulate`: it replays usage in virtual time and tells what each variant comes to.
+// Simulate is `evenkeel simulate`: it replays usage in virtual time and tells
+// what each variant comes to.
 func Simulate(ctx context.Context, o SimulateOptions, out, progress io.Writer) error {
 	if !slices.Contains(strings.Split(SimulateFormats, "|"), o.Output) {
 		return exit.Usagef("output format %q: allowed are %s", o.Output, SimulateFormats)
@@ -110,8 +111,9 @@ func upstreamArgs(low, high api.Percentage, metrics *nodeutilization.MetricsUtil
 	}}
 }
 
-// policyVariant is a policy file as both halves go by it. Thresholds in a DeschedulerPolicy are left out: they need upstream's
-// loader, which asks the API server.
+// policyVariant is a policy file as both halves go by it. Thresholds in a
+// DeschedulerPolicy are left out: they need upstream's loader, which asks the
+// API server.
 func policyVariant(path string) (sim.Variant, error) {
 	file, _, err := policyfile.Read(path)
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 type SimulateOptions struct {
 	// Trace and MemoryTrace are files; without a Trace one is generated.
 	Trace, MemoryTrace string
-	// Recording is a file that `evenkeel record` wrote; Stretch plays each of its readings as a step.
+	// Recording is a file that `evenkeel record` wrote; Stretch plays each of
+	// its readings as a step.
 	Recording      string
 	Stretch        bool
 	Recipe         trace.Recipe
@@ -27,7 +28,8 @@ type SimulateOptions struct {
 	Output, Report string
 	// Version is the program's.
 	Version string
-	// Notes, which may be nil, is where it is told what a recording leaves open.
+	// Notes, which may be nil, is where it is told what a recording leaves
+	// open.
 	Notes io.Writer
 
 	flags *pflag.FlagSet

@@ -17,7 +17,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
-// simulated runs the command on a small generated trace and returns the results by variant.
+// simulated runs the command on a small generated trace and returns the results
+// by variant.
 func simulated(t *testing.T, change func(*SimulateOptions)) map[string]sim.Result {
 	t.Helper()
 	o := NewSimulateOptions()
@@ -40,8 +41,8 @@ func simulated(t *testing.T, change func(*SimulateOptions)) map[string]sim.Resul
 	return results
 }
 
-// On what the generator makes Evenkeel leaves less hot than upstream, for few evictions, and sends every pod where it planned;
-// twice the same.
+// On what the generator makes Evenkeel leaves less hot than upstream, for few
+// evictions, and sends every pod where it planned; twice the same.
 func TestSimulate(t *testing.T) {
 	once := simulated(t, nil)
 	none, upstream, evenkeel := once["none"], once["upstream-metrics"], once["evenkeel"]

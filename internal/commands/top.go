@@ -13,7 +13,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/app"
 )
 
-// Top is `evenkeel top`: it takes one reading, or observes for a while, and prints each node.
+// Top is `evenkeel top`: it takes one reading, or observes for a while, and
+// prints each node.
 func Top(ctx context.Context, options app.Options, format string, observe time.Duration, out io.Writer) error {
 	if err := ValidFormat(format); err != nil {
 		return err
@@ -48,10 +49,12 @@ func Top(ctx context.Context, options app.Options, format string, observe time.D
 	})
 }
 
-// topTimeout is how long the first reading may take once nodes and pods are known, or nothing may come of them.
+// topTimeout is how long the first reading may take once nodes and pods are
+// known, or nothing may come of them.
 const topTimeout = 30 * time.Second
 
-// watchNodes waits until nodes are known and usage has been read for the given time.
+// watchNodes waits until nodes are known and usage has been read for the given
+// time.
 func watchNodes(ctx context.Context, look *app.Look, observe time.Duration) {
 	w := nodeWatch{
 		latest: look.Observer.Latest, arrived: look.Kube.FirstPods(look.Observer.Store().Synced), observe: observe, local: look.Kube.Clock.Local,
@@ -62,7 +65,8 @@ func watchNodes(ctx context.Context, look *app.Look, observe time.Duration) {
 	}
 }
 
-// nodeWatch is a wait for readings. It goes by when they were seen: their own times are by a clock that may be set.
+// nodeWatch is a wait for readings. It goes by when they were seen: their own
+// times are by a clock that may be set.
 type nodeWatch struct {
 	latest  func() *observer.Observation
 	arrived func() int64
@@ -70,13 +74,14 @@ type nodeWatch struct {
 	local   func() time.Time
 
 	still kube.Patience[int64]
-	// newest is the last one that was seen, at its time; first when the first one with nodes was.
+	// newest is the last one that was seen, at its time; first when the first
+	// one with nodes was.
 	newest *observer.Observation
 	at     time.Time
 	first  time.Time
 }
 
-// done says whether there is nothing more to wait for.
+// done reports whether there is nothing more to wait for.
 func (w *nodeWatch) done() bool {
 	if latest := w.latest(); latest != w.newest {
 		w.newest, w.at = latest, w.local()

@@ -10,7 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// Nodes are watched for as long as asked for, whatever the API server's clock does meanwhile.
+// Nodes are watched for as long as asked for, whatever the API server's clock
+// does meanwhile.
 func TestNodeWatch(t *testing.T) {
 	known := func(at time.Time) *observer.Observation {
 		return &observer.Observation{At: at, Batches: 1, View: &usage.View{Snapshot: &cluster.Snapshot{}, Nodes: make([]usage.NodeUsage, 1)}}
@@ -26,7 +27,8 @@ func TestNodeWatch(t *testing.T) {
 	const sampleEvery, listed = 15 * time.Second, 5 * time.Minute
 	cases := map[string]struct {
 		observe time.Duration
-		// make makes an observation; none come before nodes and pods are listed.
+		// make makes an observation; none come before nodes and pods are
+		// listed.
 		make func(at time.Time) *observer.Observation
 		// setAfter is when the API server's clock is set, by setBy.
 		setAfter, setBy time.Duration

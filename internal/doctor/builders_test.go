@@ -19,7 +19,8 @@ import (
 // noon is when everything happens.
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// ward is a cluster of three nodes of 10 cores with two pods each, and what its usage sources say.
+// ward is a cluster of three nodes of 10 cores with two pods each, and what its
+// usage sources say.
 type ward struct {
 	t       *testing.T
 	patient *doctor.Patient
@@ -146,7 +147,7 @@ func found(p *doctor.Patient, check doctor.Check) []string {
 	return lines
 }
 
-// mends returns how a check's findings are to be mended.
+// fixes returns how a check's findings are to be fixed.
 func mends(p *doctor.Patient, check doctor.Check) string {
 	all := ""
 	for _, f := range doctor.Examine(p).Findings {

@@ -14,7 +14,8 @@ import (
 // skew is how far clocks may be apart without a word.
 const skew = 5 * time.Second
 
-// examineClock looks at this machine's clock and at how old the newest samples of nodes are.
+// examineClock looks at this machine's clock and at how old the newest samples
+// of nodes are.
 func examineClock(p *Patient) []Finding {
 	findings := p.Clock.examine()
 	if p.Readings == nil {
@@ -52,7 +53,8 @@ func (c *Clock) examine() []Finding {
 	}}
 }
 
-// agesOf returns how old each node's newest reading was when the batch arrived, the youngest first.
+// agesOf returns how old each node's newest reading was when the batch arrived,
+// the youngest first.
 func agesOf(batch *usage.Batch) []time.Duration {
 	var ages []time.Duration
 	for i := range batch.Nodes {

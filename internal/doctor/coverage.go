@@ -11,7 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage/source"
 )
 
-// examineCoverage says whether anything would be evicted on what is known, and why samples were not taken.
+// examineCoverage reports whether anything would be evicted on what is known,
+// and why samples were not taken.
 func examineCoverage(p *Patient) []Finding {
 	if p.Readings == nil {
 		return nil
@@ -26,7 +27,8 @@ func examineCoverage(p *Patient) []Finding {
 	return findings
 }
 
-// gate judges as the observer does, but for windows that are too short: one reading cannot fill them.
+// gate judges as the observer does, but for windows that are too short: one
+// reading cannot fill them.
 func (p *Patient) gate() Finding {
 	ready := p.Readings.readyNodes()
 	known, unknown := 0, map[reasons.Reason][]string{}
@@ -108,10 +110,12 @@ func mendCoverage(unknown map[reasons.Reason][]string) string {
 	return strings.Join(mend, "\n")
 }
 
-// refusals are the causes for which samples are not taken that are told here; the others are matters of matching.
+// refusals are the causes for which samples are not taken that are told here;
+// the others are matters of matching.
 var refusals = []usage.Cause{usage.Future, usage.Stale, usage.Absurd, usage.Contradictory, usage.Unreadable, usage.Unreachable}
 
-// refused tells of the samples that were not taken; they are as bad as what they lead to.
+// refused reports the samples that were not taken; they are as bad as what they
+// lead to.
 func (p *Patient) refused(i int, level Level) []Finding {
 	var findings []Finding
 	for _, cause := range refusals {

@@ -1,8 +1,11 @@
-// Package doctor looks at a policy on a live cluster and says in plain words what is wrong and how to mend it.
+// Package doctor looks at a policy on a live cluster and says in plain words
+// what is wrong and how to fix it.
 //
-// It decides what is a problem and what to do about it: values in, Findings out. Gathering the values, which takes an API
-// server, usage sources and files, is left to doctor/probe and to the command. Nothing here changes anything, and nothing
-// that a server sent is repeated without being made one line of printable characters of bounded length.
+// It decides what is a problem and what to do about it: values in, Findings
+// out. Gathering the values, which takes an API server, usage sources and
+// files, is left to doctor/probe and to the command. Nothing here changes
+// anything, and nothing that a server sent is repeated without being made one
+// line of printable characters of bounded length.
 package doctor
 
 import (
@@ -58,7 +61,8 @@ var levels = []Level{Problem, Warning, OK}
 type Finding struct {
 	Check Check `json:"check"`
 	Level Level `json:"level"`
-	// Subject is what of the check it is about: a source, a window, a file; it may be empty.
+	// Subject is what of the check it is about: a source, a window, a file; it
+	// may be empty.
 	Subject string `json:"subject,omitempty"`
 	// Says is what there is, in one sentence.
 	Says string `json:"says"`
@@ -73,7 +77,8 @@ type Report struct {
 	Findings []Finding `json:"findings"`
 }
 
-// NewReport sorts findings, the worst first, and makes what they say fit to be shown.
+// NewReport sorts findings, the worst first, and makes what they say fit to be
+// shown.
 func NewReport(findings []Finding) *Report {
 	r := &Report{Findings: slices.Clone(findings)}
 	checks := Checks()

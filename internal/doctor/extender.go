@@ -7,8 +7,8 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// settling is for how long after its start a new pod may have been placed without the extender being asked, clocks that
-// differ included.
+// settling is for how long after its start a new pod may have been placed
+// without the extender being asked, clocks that differ included.
 const settling = 15 * time.Second
 
 func examineExtender(p *Patient) []Finding {
@@ -54,7 +54,7 @@ func (p *Patient) unasked() []Finding {
 	return []Finding{f}
 }
 
-// wiring says whether kube-scheduler asks.
+// wiring reports whether kube-scheduler asks.
 func (p *Patient) wiring() Finding {
 	e := &p.Extender
 	if e.Started.IsZero() {
@@ -98,7 +98,8 @@ func (p *Patient) wiring() Finding {
 	}
 }
 
-// boundAfter counts the pods that came after a time and were bound by a scheduler; static pods are not.
+// boundAfter counts the pods that came after a time and were bound by a
+// scheduler; static pods are not.
 func (p *Patient) boundAfter(since time.Time) (bound int, known bool) {
 	if p.Readings == nil {
 		return 0, false

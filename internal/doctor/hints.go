@@ -39,8 +39,8 @@ func mend(d *source.Description, hint source.Hint) string {
 	return strings.ReplaceAll(text, "WITHIN ", source.Snippet(d.Name, ""))
 }
 
-// hints are for sources that are spoken to over HTTP. The first whose text is in
-// the error is taken: the nearer a text is to the cause, the further up it
+// hints are for sources that are spoken to over HTTP. The first whose text is
+// in the error is taken: the nearer a text is to the cause, the further up it
 // stands. BESIDE and WITHIN stand for where a line goes in the policy: beside a
 // source's settings, or within them.
 var hints = []source.Hint{

@@ -30,7 +30,8 @@ func examineMatching(p *Patient) []Finding {
 	return findings
 }
 
-// matchNodes finds ready nodes that a source has nothing of, and series that are of no node.
+// matchNodes finds ready nodes that a source has nothing of, and series that
+// are of no node.
 func (p *Patient) matchNodes(i int, anywhere map[string]bool) []Finding {
 	reading, name := &p.Readings.Sources[i], p.sourceName(i)
 	has := make(map[string]bool, len(reading.Batch.Nodes))
@@ -78,7 +79,8 @@ func mendUnmatched(s *policy.Source, stray bool) string {
 	return advice(s, topic, advice(s, source.Unmatched, "These nodes do not answer: see what is said of them under coverage."))
 }
 
-// mostUnmatchedPercent is the share of series of pods that may be of pods which have just gone.
+// mostUnmatchedPercent is the share of series of pods that may be of pods which
+// have just gone.
 const mostUnmatchedPercent = 20
 
 // matchPods finds series that are of no pod, and running pods that have none.
@@ -108,7 +110,8 @@ func (p *Patient) matchPods(i int) []Finding {
 	return findings
 }
 
-// noPods is for sources that have nodes only. That is in their nature, unless they are all there is.
+// noPods is for sources that have nodes only. That is in their nature, unless
+// they are all there is.
 func (p *Patient) noPods(i int) []Finding {
 	if running, _ := p.podsWith(&p.Readings.Sources[i]); running == 0 {
 		return nil

@@ -12,13 +12,15 @@ type Process struct {
 	Mode    Mode
 	Load    *policy.LoadPolicy
 	Sources []policy.Source
-	// Namespace holds the Lease, LeaseName is its name, and the ConfigMap, ConfigMapName.
+	// Namespace holds the Lease, LeaseName is its name, and the ConfigMap,
+	// ConfigMapName.
 	Namespace, LeaseName, ConfigMapName string
 	// LeaderElect says that a Lease is taken.
 	LeaderElect bool
 	// MovesByUsage says that RealUsageLowNodeUtilization runs.
 	MovesByUsage bool
-	// CollectsMetrics says that upstream's plugins read metrics.k8s.io themselves.
+	// CollectsMetrics says that upstream's plugins read metrics.k8s.io
+	// themselves.
 	CollectsMetrics bool
 	// PriorityClasses says that a priorityThreshold is named.
 	PriorityClasses bool
@@ -75,8 +77,8 @@ func (n *needs) add(need Need, verbs ...string) {
 	}
 }
 
-// source adds what one usage source needs of the API server; credentials that the
-// policy gives it are its own.
+// source adds what one usage source needs of the API server; credentials that
+// the policy gives it are its own.
 func (n *needs) source(d source.Description) {
 	for _, right := range d.Rights {
 		n.add(Need{

@@ -28,12 +28,13 @@ func examineNodeSync(p *Patient) []Finding {
 	return []Finding{fine(CheckNodeSync, "", "What is switched on of it does not contradict the usage sources.")}
 }
 
-// marks says whether any part of nodesync is on.
+// marks reports whether any part of nodesync is on.
 func marks(sync *policy.NodeSync) bool {
 	return sync.Annotations.Enabled || sync.Label.Enabled || sync.Taint.Enabled
 }
 
-// echo finds annotations that are read as something else than what is written, or that nothing feeds.
+// echo finds annotations that are read as something else than what is written,
+// or that nothing feeds.
 func (p *Patient) echo() []Finding {
 	written := &p.Load.NodeSync.Annotations
 	var findings []Finding

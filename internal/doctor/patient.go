@@ -24,7 +24,7 @@ const (
 // Modes lists every Mode.
 func Modes() []Mode { return []Mode{ModeRun, ModeServe, ModeExtender, ModeNodeSync} }
 
-// evicts says whether the process runs cycles.
+// evicts reports whether the process runs cycles.
 func (m Mode) evicts() bool { return m == ModeRun || m == ModeServe }
 
 // Patient is everything that is examined.
@@ -32,17 +32,21 @@ type Patient struct {
 	Mode       Mode
 	PolicyFile string // empty where the defaults hold
 	Load       *policy.LoadPolicy
-	// Sources are those that are asked, in their order: the policy's, or upstream's metricsProviders.
+	// Sources are those that are asked, in their order: the policy's, or
+	// upstream's metricsProviders.
 	Sources []policy.Source
-	// MovesByUsage says that a profile of the policy has RealUsageLowNodeUtilization.
+	// MovesByUsage says that a profile of the policy has
+	// RealUsageLowNodeUtilization.
 	MovesByUsage bool
 
 	Rights Rights
-	// Readings are nil where nodes and pods could not be listed; Unlisted says why.
+	// Readings are nil where nodes and pods could not be listed; Unlisted says
+	// why.
 	Readings *Readings
 	Unlisted string
 	Extender Extender
-	// SchedulerConfig is kube-scheduler's configuration; nil where none was given.
+	// SchedulerConfig is kube-scheduler's configuration; nil where none was
+	// given.
 	SchedulerConfig *SchedulerConfig
 	Pause           Pause
 	Clock           Clock
@@ -52,11 +56,13 @@ type Patient struct {
 type Clock struct {
 	// Known says that the API server told its time often enough.
 	Known bool
-	// Skew is the API server's time less this machine's; zero up to servertime.Tolerance.
+	// Skew is the API server's time less this machine's; zero up to
+	// servertime.Tolerance.
 	Skew time.Duration
 }
 
-// Readings is what all usage sources had at one moment, each asked whatever the others had.
+// Readings is what all usage sources had at one moment, each asked whatever the
+// others had.
 type Readings struct {
 	At       time.Time
 	Snapshot *cluster.Snapshot
@@ -73,13 +79,15 @@ type Reading struct {
 	// Remembers says that the source knows the past.
 	Remembers bool
 	Batch     usage.Batch
-	// Problems are the samples that were not taken, by the source itself and by the usage store.
+	// Problems are the samples that were not taken, by the source itself and by
+	// the usage store.
 	Problems usage.Problems
 	// View is what this source tells by itself; nil where there is an Err.
 	View *usage.View
 }
 
-// names counts the sources' names: a type of which there is one needs no number.
+// names counts the sources' names: a type of which there is one needs no
+// number.
 func (p *Patient) sourceName(i int) string { return p.Sources[i].Type }
 
 // advice is what a source's description advises about something that is wrong
@@ -110,7 +118,8 @@ func (r *Readings) readyNodes() []int {
 	return ready
 }
 
-// needed are the resources that the policy judges by: without them a node is unknown.
+// needed are the resources that the policy judges by: without them a node is
+// unknown.
 func (p *Patient) needed() []usage.Metric {
 	needed := []usage.Metric{}
 	judged := p.judged()
@@ -147,11 +156,13 @@ type Extender struct {
 	URL string
 	// Err is why it gave no answer.
 	Err error
-	// Started is when it started, LastAsked when kube-scheduler last asked; zero where it does not say.
+	// Started is when it started, LastAsked when kube-scheduler last asked;
+	// zero where it does not say.
 	Started, LastAsked time.Time
 	// Asked counts the requests of kube-scheduler since.
 	Asked int64
-	// Observes says that it answers neutrally (--observe), so that no pod is steered.
+	// Observes says that it answers neutrally (--observe), so that no pod is
+	// steered.
 	Observes bool
 	// Gate says why it would evict nothing; empty where it would.
 	Gate string
@@ -166,10 +177,11 @@ type Need struct {
 	Namespace, Name string
 	// For says what for.
 	For string
-	// Source is the usage source that alone needs it; empty where the process does.
+	// Source is the usage source that alone needs it; empty where the process
+	// does.
 	Source string
-	// Without is what is done where only others of its source with such a sentence
-	// are granted; empty for a need that no other stands in for.
+	// Without is what is done where only others of its source with such a
+	// sentence are granted; empty for a need that no other stands in for.
 	Without string
 }
 

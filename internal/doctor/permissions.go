@@ -98,7 +98,7 @@ func (p *Patient) instead(need *Need) string {
 	return " " + need.Without
 }
 
-// essential says whether the process does not do its work without it.
+// essential reports whether the process does not do its work without it.
 func (p *Patient) essential(need *Need) bool {
 	if need.Source == "" {
 		return true

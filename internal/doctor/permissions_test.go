@@ -59,7 +59,8 @@ func TestNeedsOfTheExtender(t *testing.T) {
 	}
 }
 
-// nodesync in a process of its own needs what its shipped role grants, and of pods nothing where it judges none.
+// nodesync in a process of its own needs what its shipped role grants, and of
+// pods nothing where it judges none.
 func TestNeedsOfNodeSync(t *testing.T) {
 	alone := []string{"get nodes", "list nodes", "patch nodes", "watch nodes"}
 	cases := map[string]struct {

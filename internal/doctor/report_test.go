@@ -101,8 +101,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// Whatever a server sent, it stays one line of printable characters, and only every problem that is not ok has something
-// to be done about it.
+// Whatever a server sent, it stays one line of printable characters, and only
+// every problem that is not ok has something to be done about it.
 func TestReportIsFitToBeShown(t *testing.T) {
 	w := newWard(t, prometheus.Name)
 	w.sources[0].err = errors.New("the server said:\x1b[2J\r\n\tproblem  policy  all lost\u202e" + strings.Repeat("x", 10_000))

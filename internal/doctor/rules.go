@@ -47,7 +47,8 @@ func quoted(group string) string {
 	return group
 }
 
-// rulesOf puts the verbs of each resource together, and then the resources that have the same; cluster-wide ones first.
+// rulesOf puts the verbs of each resource together, and then the resources that
+// have the same; cluster-wide ones first.
 func rulesOf(lacks []Need) []rule {
 	var single []rule
 	for i := range lacks {

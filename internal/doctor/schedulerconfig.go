@@ -24,8 +24,8 @@ const (
 	schedulerConfigPrefix = "kubescheduler.config.k8s.io/"
 )
 
-// readSchedulerConfig decodes strictly, as kube-scheduler does: a field that it does not know, or that is there twice, keeps
-// it from starting.
+// readSchedulerConfig decodes strictly, as kube-scheduler does: a field that it
+// does not know, or that is there twice, keeps it from starting.
 func readSchedulerConfig(data []byte) (*schedulerv1.KubeSchedulerConfiguration, error) {
 	switch {
 	case len(data) > MaxSchedulerConfigBytes:
@@ -50,8 +50,8 @@ func readSchedulerConfig(data []byte) (*schedulerv1.KubeSchedulerConfiguration, 
 	return decodeSchedulerConfig(data)
 }
 
-// decodeSchedulerConfig decodes by the code that kube-scheduler uses, for which the case of letters matters. Plugins'
-// arguments are not looked into.
+// decodeSchedulerConfig decodes by the code that kube-scheduler uses, for which
+// the case of letters matters. Plugins' arguments are not looked into.
 func decodeSchedulerConfig(data []byte) (*schedulerv1.KubeSchedulerConfiguration, error) {
 	scheme := runtime.NewScheme()
 	if err := schedulerv1.AddToScheme(scheme); err != nil {
@@ -112,8 +112,9 @@ func entriesOf(config *schedulerv1.KubeSchedulerConfiguration, p *Patient) []Fin
 	return append(findings, examineEntry(config, ours[0])...)
 }
 
-// entries returns the places of the entries for Evenkeel: those at the address, else those that have its verbs; exact is
-// false where an address was given and no entry has it.
+// entries returns the places of the entries for Evenkeel: those at the address,
+// else those that have its verbs; exact is false where an address was given and
+// no entry has it.
 func entries(config *schedulerv1.KubeSchedulerConfiguration, address string) (ours []int, exact bool) {
 	var alike []int
 	for i := range config.Extenders {
@@ -149,8 +150,9 @@ func safeURL(text string) string {
 	return parsed.Redacted()
 }
 
-// steeredProfiles finds schedulers that the policy takes for steered and that this configuration does not have; where nobody is
-// asked but plugins, those without one.
+// steeredProfiles finds schedulers that the policy takes for steered and that
+// this configuration does not have; where nobody is asked but plugins, those
+// without one.
 func steeredProfiles(config *schedulerv1.KubeSchedulerConfiguration, p *Patient, inside []plugged) []Finding {
 	has := []string{"default-scheduler"}
 	if len(config.Profiles) > 0 {
@@ -176,7 +178,8 @@ func steeredProfiles(config *schedulerv1.KubeSchedulerConfiguration, p *Patient,
 	return findings
 }
 
-// outsideProfiles finds schedulers of the configuration that the policy takes for steered and that have no plugin.
+// outsideProfiles finds schedulers of the configuration that the policy takes
+// for steered and that have no plugin.
 func outsideProfiles(has []string, inside []plugged, p *Patient) []Finding {
 	var findings []Finding
 	for _, name := range has {

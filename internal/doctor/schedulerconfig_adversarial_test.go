@@ -23,7 +23,8 @@ func bomb() string {
 	return text.String()
 }
 
-// Whatever a file holds, there is one Finding that says it cannot be read, and soon.
+// Whatever a file holds, there is one Finding that says it cannot be read, and
+// soon.
 func TestHostileSchedulerConfig(t *testing.T) {
 	const head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 	cases := map[string]struct{ text, want string }{

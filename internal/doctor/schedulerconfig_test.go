@@ -129,7 +129,8 @@ func cutLast(text, piece string) (before, after string, ok bool) {
 	return text[:at], text[at+len(piece):], true
 }
 
-// Where Evenkeel stands among the extenders that filter: kube-scheduler asks those that are ignorable last.
+// Where Evenkeel stands among the extenders that filter: kube-scheduler asks
+// those that are ignorable last.
 func TestPlaceAmongExtenders(t *testing.T) {
 	const (
 		head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nextenders:\n"

@@ -16,8 +16,9 @@ const (
 	shippedWeight  = 15
 	shippedTimeout = "200ms"
 	mostTimeout    = time.Second
-	// Below lightest, a point of Evenkeel's (10 times the weight) is drowned by the default plugins, whose weights sum up to
-	// 12 to 14 times 100; above heaviest nothing else counts.
+	// Below lightest, a point of Evenkeel's (10 times the weight) is drowned by
+	// the default plugins, whose weights sum up to 12 to 14 times 100; above
+	// heaviest nothing else counts.
 	lightest, heaviest = 5, 50
 )
 
@@ -132,7 +133,8 @@ func examineEntry(config *schedulerv1.KubeSchedulerConfiguration, i int) []Findi
 	return findings
 }
 
-// after returns the extenders that filter after the given one: in their order, those that are ignorable last.
+// after returns the extenders that filter after the given one: in their order,
+// those that are ignorable last.
 func after(config *schedulerv1.KubeSchedulerConfiguration, ours int) []string {
 	var behind []string
 	for i := range config.Extenders {

@@ -11,10 +11,12 @@ import (
 	"github.com/evenkeel/evenkeel/internal/migration/compat"
 )
 
-// loadPlugin is the name of Evenkeel's plugin inside kube-scheduler that goes by a policy.
+// loadPlugin is the name of Evenkeel's plugin inside kube-scheduler that goes
+// by a policy.
 const loadPlugin = "EvenkeelLoad"
 
-// pluggedProfiles finds the profiles in which a plugin of Evenkeel's is enabled for anything.
+// pluggedProfiles finds the profiles in which a plugin of Evenkeel's is enabled
+// for anything.
 func pluggedProfiles(config *schedulerv1.KubeSchedulerConfiguration) []plugged {
 	var found []plugged
 	for i := range config.Profiles {
@@ -31,7 +33,7 @@ func pluggedProfiles(config *schedulerv1.KubeSchedulerConfiguration) []plugged {
 	return found
 }
 
-// insideScheduler says whether the configuration has a plugin of Evenkeel's.
+// insideScheduler reports whether the configuration has a plugin of Evenkeel's.
 func (p *Patient) insideScheduler() bool {
 	if p.SchedulerConfig == nil {
 		return false
@@ -40,7 +42,8 @@ func (p *Patient) insideScheduler() bool {
 	return err == nil && len(pluggedProfiles(config)) > 0
 }
 
-// enables says whether the plugin is enabled at an extension point at which it does something.
+// enables reports whether the plugin is enabled at an extension point at which
+// it does something.
 func (p *plugged) enables(name string) bool {
 	plugins := p.profile.Plugins
 	if plugins == nil {
@@ -54,7 +57,8 @@ func (p *plugged) enables(name string) bool {
 	return false
 }
 
-// at returns how the plugin is enabled at an extension point, by it or by multiPoint; nil where it is not.
+// at returns how the plugin is enabled at an extension point, by it or by
+// multiPoint; nil where it is not.
 func (p *plugged) at(set *schedulerv1.PluginSet, name string) *schedulerv1.Plugin {
 	named := func(plugin schedulerv1.Plugin) bool { return plugin.Name == name }
 	if i := slices.IndexFunc(set.Enabled, named); i >= 0 {
@@ -70,7 +74,8 @@ func (p *plugged) at(set *schedulerv1.PluginSet, name string) *schedulerv1.Plugi
 
 func (p *plugged) name() string { return fmt.Sprintf("profiles[%d]", p.place) }
 
-// examinePlugins finds what is wrong with Evenkeel's plugins, and entries of extenders beside them.
+// examinePlugins finds what is wrong with Evenkeel's plugins, and entries of
+// extenders beside them.
 func (p *Patient) examinePlugins(config *schedulerv1.KubeSchedulerConfiguration, profiles []plugged) []Finding {
 	findings := p.doubled(config, profiles)
 	for i := range profiles {
@@ -89,7 +94,8 @@ func (p *Patient) examinePlugins(config *schedulerv1.KubeSchedulerConfiguration,
 	return findings
 }
 
-// doubled finds extenders that count what the plugin has counted: all profiles of a configuration have the same ones.
+// doubled finds extenders that count what the plugin has counted: all profiles
+// of a configuration have the same ones.
 func (p *Patient) doubled(config *schedulerv1.KubeSchedulerConfiguration, profiles []plugged) []Finding {
 	ours, exact := entries(config, p.Extender.URL)
 	if len(ours) == 0 {
@@ -111,7 +117,8 @@ func (p *Patient) doubled(config *schedulerv1.KubeSchedulerConfiguration, profil
 	return findings
 }
 
-// examineLoadPlugin finds parts of the plugin that are switched off, weights that are out of scale and a ledger of others.
+// examineLoadPlugin finds parts of the plugin that are switched off, weights
+// that are out of scale and a ledger of others.
 func (p *Patient) examineLoadPlugin(profile *plugged) []Finding {
 	var findings []Finding
 	add := func(says, mend string) {
@@ -147,7 +154,8 @@ func weightOf(plugin *schedulerv1.Plugin) int32 {
 	return *plugin.Weight
 }
 
-// ledgerNamespace is where the plugin is told to look for moves; empty where its arguments do not say.
+// ledgerNamespace is where the plugin is told to look for moves; empty where
+// its arguments do not say.
 func (p *plugged) ledgerNamespace() string {
 	var args struct {
 		Namespace string `json:"namespace"`

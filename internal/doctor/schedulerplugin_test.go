@@ -13,7 +13,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage/metricsserver"
 )
 
-// Kube-scheduler with the plugin inside: a good configuration, and one with a mistake each.
+// Kube-scheduler with the plugin inside: a good configuration, and one with a
+// mistake each.
 func TestSchedulerPlugin(t *testing.T) {
 	const (
 		head   = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
@@ -119,7 +120,8 @@ func TestSchedulerPluginNeedsNoExtender(t *testing.T) {
 	}
 }
 
-// The configuration that is shipped for a second scheduler passes, and the names are those of the plugin.
+// The configuration that is shipped for a second scheduler passes, and the
+// names are those of the plugin.
 func TestShippedSecondScheduler(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "deploy", "overlays", "second-scheduler", "config.yaml"))
 	if err != nil {

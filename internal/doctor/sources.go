@@ -53,7 +53,8 @@ func (p *Patient) examineSource(i int) []Finding {
 	return findings
 }
 
-// incomplete finds the resources that are judged and that a source does not tell of every node it knows.
+// incomplete finds the resources that are judged and that a source does not
+// report every node it knows.
 func (p *Patient) incomplete(i int) []Finding {
 	reading := &p.Readings.Sources[i]
 	var findings []Finding

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// The columns of the table: level and check; what is said and how to mend it stand in the third.
+// The columns of the table: level and check; what is said and how to fix it
+// stand in the third.
 const columns = "%-9s%-13s%s\n"
 
 // Table prints the report for a person.

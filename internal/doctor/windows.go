@@ -11,10 +11,12 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// longWindow is from where on a window that starts empty says less than its name for too long to be waited for.
+// longWindow is from where on a window that starts empty says less than its
+// name for too long to be waited for.
 const longWindow = 10 * time.Minute
 
-// examineWindows finds judged windows that no source gives, so that they fill only while a process runs.
+// examineWindows finds judged windows that no source gives, so that they fill
+// only while a process runs.
 func examineWindows(p *Patient) []Finding {
 	if p.Readings == nil || p.answered() == 0 {
 		return nil
@@ -47,7 +49,8 @@ func examineWindows(p *Patient) []Finding {
 	return findings
 }
 
-// filling is about short windows, or windows that are filled from a source's history.
+// filling is about short windows, or windows that are filled from a source's
+// history.
 func (p *Patient) filling(windows []string) Finding {
 	if p.remembers() {
 		return fine(CheckWindows, list(windows), "They are summed up in the process and filled from a source's history at its start.")
@@ -94,7 +97,8 @@ func (p *Patient) judgedWindows() []usage.Window {
 
 func byName(a, b usage.Window) int { return strings.Compare(a.String(), b.String()) }
 
-// vouched says whether sources give a window of as many of the nodes with usage as have to be known.
+// vouched reports whether sources give a window of as many of the nodes with
+// usage as have to be known.
 func (p *Patient) vouched(window usage.Window) bool {
 	w := p.Readings.View.WindowIndex(window)
 	if w < 0 {
@@ -114,7 +118,7 @@ func (p *Patient) vouched(window usage.Window) bool {
 	return known > 0 && 100*float64(vouched) >= p.Load.Usage.MinCoveragePercent*float64(known)
 }
 
-// remembers says whether a source that answers knows the past.
+// remembers reports whether a source that answers knows the past.
 func (p *Patient) remembers() bool {
 	return slices.ContainsFunc(p.Readings.Sources, func(r Reading) bool { return r.Err == nil && r.Remembers })
 }
@@ -150,7 +154,8 @@ func examineMetrics(p *Patient) []Finding {
 	return findings
 }
 
-// nodesTelling counts the nodes with usage, and those of them that tell a signal.
+// nodesTelling counts the nodes with usage, and those of them that tell a
+// signal.
 func (p *Patient) nodesTelling(signal int) (known, with int) {
 	for i := range p.Readings.View.Nodes {
 		node := &p.Readings.View.Nodes[i]

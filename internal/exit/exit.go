@@ -25,7 +25,8 @@ type usageError struct{ error }
 // Unwrap returns the mistake.
 func (e usageError) Unwrap() error { return e.error }
 
-// Usage marks an error as a mistake on the command line or in a file named there.
+// Usage marks an error as a mistake on the command line or in a file named
+// there.
 func Usage(err error) error { return usageError{err} }
 
 // Usagef makes an error of that kind.

@@ -24,7 +24,8 @@ var (
 	wholeNode = cluster.Amounts{10_000, 100 * gib}
 )
 
-// harbor is a cluster that a test makes by hand: nodes of 10 cores and 100 GiB, so that 100m is a percent.
+// harbor is a cluster that a test makes by hand: nodes of 10 cores and 100 GiB,
+// so that 100m is a percent.
 type harbor struct {
 	t      testing.TB
 	view   *usage.View
@@ -48,7 +49,8 @@ func newHarbor(t testing.TB) *harbor {
 	}
 }
 
-// node adds a node that uses this CPU over last, avg_5m and p50_5m; names come in order.
+// node adds a node that uses this CPU over last, avg_5m and p50_5m; names come
+// in order.
 func (h *harbor) node(name string, state thresholds.State, last, average, median int64, change ...func(*cluster.Node, *usage.NodeUsage)) {
 	record := cluster.Node{Name: name, Allocatable: wholeNode, Capacity: wholeNode, Ready: true, Schedulable: true}
 	read := usage.NodeUsage{
@@ -105,7 +107,8 @@ func (h *harbor) facts() *Facts {
 	}
 }
 
-// planned are the facts with a plan, asked about a pod; filters refuse what refuse names.
+// planned are the facts with a plan, asked about a pod; filters refuse what
+// refuse names.
 func (h *harbor) planned(asked string, refuse ...string) *Facts {
 	h.t.Helper()
 	f := h.facts()

@@ -1,8 +1,11 @@
-// Package explain says, as values, why a node is what it is and why a pod would be moved or not: what was measured, the lines
-// that judge it, the plan and the ledger, put together from what a process knows at one moment.
+// Package explain says, as values, why a node is what it is and why a pod would
+// be moved or not: what was measured, the lines that judge it, the plan and the
+// ledger, put together from what a process knows at one moment.
 //
-// It decides nothing: every reason comes from the rooms that decide. It does no I/O and never asks for the time. Its values
-// are what the command, the extender's GET /explain and the log print; the sentence that matters most is their Summary.
+// It decides nothing: every reason comes from the rooms that decide. It does no
+// I/O and never asks for the time. Its values are what the command, the
+// extender's GET /explain and the log print; the sentence that matters most is
+// their Summary.
 package explain
 
 import (
@@ -17,7 +20,7 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// ErrUnknown is told of a node or pod that is not known.
+// ErrUnknown is reported a node or pod that is not known.
 var ErrUnknown = errors.New("not known")
 
 // Facts are what a process knows when it is asked.
@@ -32,7 +35,8 @@ type Facts struct {
 	SamplesNeeded int
 	// InFlight and Ended are the ledger's moves, oldest first.
 	InFlight, Ended []ledger.Move
-	// Planned is what a cycle would do now; nil where no plan could be made, which NoPlan then says why.
+	// Planned is what a cycle would do now; nil where no plan could be made,
+	// which NoPlan then says why.
 	Planned *Planned
 	NoPlan  string
 }
@@ -43,8 +47,9 @@ type Planned struct {
 	Plan  strategies.Plan
 	// Closed is why nothing was planned; empty where it was.
 	Closed string
-	// Pod is the pod asked about as the planner sees it; nil where none was. Protection is what protects it, in the
-	// DefaultEvictor's words, Landings what the other nodes are to it.
+	// Pod is the pod asked about as the planner sees it; nil where none was.
+	// Protection is what protects it, in the DefaultEvictor's words, Landings
+	// what the other nodes are to it.
 	Pod        *strategies.Pod
 	Protection string
 	Landings   []plan.Landing

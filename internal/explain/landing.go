@@ -11,18 +11,21 @@ type Landing struct {
 	State string `json:"state"`
 	// Planned says that the plan moves the pod here.
 	Planned bool `json:"planned,omitempty"`
-	// Before and After are what the node is predicted at without the pod and with it, in percent of allocatable; absent where
-	// its usage is not known.
+	// Before and After are what the node is predicted at without the pod and
+	// with it, in percent of allocatable; absent where its usage is not known.
 	Before *Percents `json:"before,omitempty"`
 	After  *Percents `json:"after,omitempty"`
-	// Score is what the extender would give the node among those that take the pod; absent where it does not.
+	// Score is what the extender would give the node among those that take the
+	// pod; absent where it does not.
 	Score *int `json:"score,omitempty"`
-	// Refused is why the node does not take the pod, Detail says more; empty where it does.
+	// Refused is why the node does not take the pod, Detail says more; empty
+	// where it does.
 	Refused string `json:"refused,omitempty"`
 	Detail  string `json:"detail,omitempty"`
 }
 
-// compareLandings puts the planned landing first, then the others that take the pod by their score, then the rest.
+// compareLandings puts the planned landing first, then the others that take the
+// pod by their score, then the rest.
 func compareLandings(a, b Landing) int {
 	return cmp.Or(cmp.Compare(a.rank(), b.rank()), -cmp.Compare(scoreOf(&a), scoreOf(&b)),
 		strings.Compare(a.Refused, b.Refused), strings.Compare(a.Node, b.Node))

@@ -10,7 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// Limit is a window of measured usage that keeps pods off a node, in percent of its capacity.
+// Limit is a window of measured usage that keeps pods off a node, in percent of
+// its capacity.
 type Limit struct {
 	Metric string `json:"metric"`
 	Window string `json:"window"`
@@ -54,7 +55,8 @@ func (l *Limit) bound() string {
 	return fmt.Sprintf("above %g %%", *l.AbovePercent)
 }
 
-// limited says by which limit a node is refused for its usage; empty where none is passed.
+// limited says by which limit a node is refused for its usage; empty where none
+// is passed.
 func (f *Facts) limited(l *plan.Landing) string {
 	i := f.View.Snapshot.Index(l.Node)
 	if i < 0 || l.Refused != reasons.AboveRejectLine {

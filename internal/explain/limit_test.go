@@ -15,7 +15,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// limited is a fleet whose policy keeps pods off by measured windows too; n1 and n3 pass a limit.
+// limited is a fleet whose policy keeps pods off by measured windows too; n1
+// and n3 pass a limit.
 func limited(t testing.TB) *harbor {
 	h := fleet(t)
 	for i := range h.view.Nodes {

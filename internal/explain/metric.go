@@ -13,11 +13,13 @@ import (
 // Metric is one metric of a node over every window.
 type Metric struct {
 	Name string `json:"name"`
-	// Percent says that its values are percentages: of allocatable, or of capacity for memory.available.
+	// Percent says that its values are percentages: of allocatable, or of
+	// capacity for memory.available.
 	Percent bool `json:"percent"`
 	// LowerIsWorse says that values below the lines are the bad ones.
 	LowerIsWorse bool `json:"lowerIsWorse,omitempty"`
-	// Over says that it is beyond its evict line in every window that has one, which is what makes a node hot.
+	// Over says that it is beyond its evict line in every window that has one,
+	// which is what makes a node hot.
 	Over    bool     `json:"over"`
 	Windows []Window `json:"windows"`
 }
@@ -25,8 +27,8 @@ type Metric struct {
 // Window is a metric over one window; what is not known, or no line, is absent.
 type Window struct {
 	Window string `json:"window"`
-	// Measured is as measured, Current without what has left since, Predicted with all that came. Signals, which belong to no
-	// pod, are only measured.
+	// Measured is as measured, Current without what has left since, Predicted
+	// with all that came. Signals, which belong to no pod, are only measured.
 	Measured  *float64 `json:"measured,omitempty"`
 	Current   *float64 `json:"current,omitempty"`
 	Predicted *float64 `json:"predicted,omitempty"`
@@ -35,13 +37,14 @@ type Window struct {
 	Reject *float64 `json:"reject,omitempty"`
 	Evict  *float64 `json:"evict,omitempty"`
 	Leave  *float64 `json:"leave,omitempty"`
-	// AboveEvict, AboveLeave and AboveLow say of which lines it is beyond; the low line judges what is predicted.
+	// AboveEvict, AboveLeave and AboveLow say of which lines it is beyond; the
+	// low line judges what is predicted.
 	AboveEvict bool `json:"aboveEvict,omitempty"`
 	AboveLeave bool `json:"aboveLeave,omitempty"`
 	AboveLow   bool `json:"aboveLow,omitempty"`
 }
 
-// metrics tells of everything that was measured of a node or has a line.
+// metrics reports everything that was measured of a node or has a line.
 func (f *Facts) metrics(i int) []Metric {
 	over := map[usage.Metric]bool{}
 	for _, e := range f.Lines.Evidence(i) {
@@ -96,8 +99,8 @@ func (f *Facts) window(i int, metric usage.Metric, w int) (one Window, judged, r
 	return one, true, reversed
 }
 
-// lowerIsWorse reads off levels which way round they are: a line that is not given is out of reach, and the low line is the
-// farthest from the evict line.
+// lowerIsWorse reads off levels which way round they are: a line that is not
+// given is out of reach, and the low line is the farthest from the evict line.
 func lowerIsWorse(l thresholds.Levels) bool {
 	for _, level := range []float64{l.Low, l.Reject, l.Evict, l.Leave} {
 		if math.IsInf(level, 0) {
@@ -107,7 +110,8 @@ func lowerIsWorse(l thresholds.Levels) bool {
 	return l.Low > l.Evict
 }
 
-// value is a metric over a window, in the unit that its lines are written in; NaN where it is not known.
+// value is a metric over a window, in the unit that its lines are written in;
+// NaN where it is not known.
 func (f *Facts) value(i int, metric usage.Metric, w int, used []cluster.Amounts) float64 {
 	node, read := &f.View.Snapshot.Nodes[i].Node, &f.View.Nodes[i]
 	if k := f.View.SignalIndex(metric); k >= 0 {
@@ -131,6 +135,6 @@ func (f *Facts) value(i int, metric usage.Metric, w int, used []cluster.Amounts)
 	return 100 * float64(part) / float64(whole)
 }
 
-// told says whether what is measured of a node means anything: also in a window that is still filling, but not when it is too
-// old or was refused.
+// told reports whether what is measured of a node means anything: also in a
+// window that is still filling, but not when it is too old or was refused.
 func told(read *usage.NodeUsage) bool { return read.Known() || read.Unknown == reasons.WindowTooShort }

@@ -52,7 +52,8 @@ func moveOf(m *ledger.Move) Move {
 	return move
 }
 
-// moves returns the ledger's moves that a condition picks: those in flight and then those that ended, the newest first each.
+// moves returns the ledger's moves that a condition picks: those in flight and
+// then those that ended, the newest first each.
 func (f *Facts) moves(pick func(*ledger.Move) bool) []Move {
 	picked := []Move{}
 	for _, all := range [...][]ledger.Move{f.InFlight, f.Ended} {
@@ -73,7 +74,8 @@ type PlannedMove struct {
 	To        string  `json:"to"`
 	Reason    string  `json:"reason"`
 	Usage     Amounts `json:"usage"`
-	// ToBefore and ToAfter are what the destination is predicted at, in the order of the plan.
+	// ToBefore and ToAfter are what the destination is predicted at, in the
+	// order of the plan.
 	ToBefore Percents `json:"toBefore"`
 	ToAfter  Percents `json:"toAfter"`
 }

@@ -17,22 +17,26 @@ type Node struct {
 	Since    *time.Time `json:"since,omitempty"`
 	// Unknown is why its state is unknown.
 	Unknown string `json:"unknownReason,omitempty"`
-	// Source is where its usage comes from, AgeSeconds how old the newest sample is, WindowSeconds how long samples reach back.
+	// Source is where its usage comes from, AgeSeconds how old the newest
+	// sample is, WindowSeconds how long samples reach back.
 	Source        string `json:"source,omitempty"`
 	AgeSeconds    int    `json:"ageSeconds"`
 	WindowSeconds int    `json:"windowSeconds"`
-	// SamplesOver counts the samples in a row that were over its evict lines; SamplesNeeded make it hot.
+	// SamplesOver counts the samples in a row that were over its evict lines;
+	// SamplesNeeded make it hot.
 	SamplesOver   int `json:"samplesOver"`
 	SamplesNeeded int `json:"samplesNeeded"`
 	// Over is everything by which it is over its evict lines, in words.
 	Over    []string `json:"over"`
 	Metrics []Metric `json:"metrics"`
-	// Limits are the policy's limits by measured usage; any that is passed keeps pods off the node, those of DaemonSets excepted.
+	// Limits are the policy's limits by measured usage; any that is passed
+	// keeps pods off the node, those of DaemonSets excepted.
 	Limits []Limit `json:"measuredLimits,omitempty"`
-	// HasToLeave is what has to leave to bring it under its evict lines, absent where its usage is not known.
+	// HasToLeave is what has to leave to bring it under its evict lines, absent
+	// where its usage is not known.
 	HasToLeave *Amounts `json:"hasToLeave,omitempty"`
-	// Predicted is what a landing reckons with, absent where that is not known; Ceiling the most of it that keeps the node
-	// under its reject lines.
+	// Predicted is what a landing reckons with, absent where that is not known;
+	// Ceiling the most of it that keeps the node under its reject lines.
 	Predicted        *Amounts  `json:"predicted,omitempty"`
 	PredictedPercent *Percents `json:"predictedPercent,omitempty"`
 	Ceiling          Ceiling   `json:"ceiling"`
@@ -48,7 +52,8 @@ type Node struct {
 	// LeftAlone is why it is hot and not cooled, Detail says it in words.
 	LeftAlone string `json:"leftAlone,omitempty"`
 	Detail    string `json:"detail,omitempty"`
-	// Leave and Arrive are the moves that a cycle would make now, Declined the pods that it would not move.
+	// Leave and Arrive are the moves that a cycle would make now, Declined the
+	// pods that it would not move.
 	Leave    []PlannedMove `json:"leave"`
 	Arrive   []PlannedMove `json:"arrive"`
 	Declined []Declined    `json:"declined"`

@@ -14,7 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// The first sentences say what a node is, by which numbers, and what would be done.
+// The first sentences say what a node is, by which numbers, and what would be
+// done.
 func TestNodeSummary(t *testing.T) {
 	cordoned := func(n *cluster.Node, _ *usage.NodeUsage) { n.Schedulable = false }
 	memory := func(bytes int64) func(*cluster.Node, *usage.NodeUsage) {
@@ -123,7 +124,8 @@ func TestNodeWithoutAPlan(t *testing.T) {
 	}
 }
 
-// The windows that are called over are those that the lines call over, for whatever the windows say.
+// The windows that are called over are those that the lines call over, for
+// whatever the windows say.
 func TestMetricsAgreeWithTheLines(t *testing.T) {
 	for _, used := range [][2]int64{{0, 0}, {6500, 6500}, {6501, 6501}, {6501, 6500}, {9000, 100}, {100, 9000}, {20_000, 20_000}} {
 		h := newHarbor(t)
@@ -143,7 +145,8 @@ func TestMetricsAgreeWithTheLines(t *testing.T) {
 	}
 }
 
-// What nobody knows is left out, and of what is worse when lower the comparisons are turned round.
+// What nobody knows is left out, and of what is worse when lower the
+// comparisons are turned round.
 func TestMetrics(t *testing.T) {
 	h := newHarbor(t)
 	h.node("n1", thresholds.Warm, 1000, 2000, 3000)
@@ -172,7 +175,8 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// What is too old, refused or was never measured is not told as if it were nothing, nor as evidence.
+// What is too old, refused or was never measured is not told as if it were
+// nothing, nor as evidence.
 func TestMissingIsNeverZero(t *testing.T) {
 	for _, unknown := range []reasons.Reason{reasons.NoUsageSample, reasons.UsageStale, reasons.UsageAbsurd} {
 		h := newHarbor(t)

@@ -16,7 +16,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// addLandings says what the other nodes are to a pod: by the plan's own eyes where there is one, else by usage alone.
+// addLandings says what the other nodes are to a pod: by the plan's own eyes
+// where there is one, else by usage alone.
 func (f *Facts) addLandings(p *Pod, record *cluster.Pod, used cluster.Amounts) {
 	var landings []plan.Landing
 	if f.Planned != nil {
@@ -82,7 +83,8 @@ func (f *Facts) score(landings []Landing, used cluster.Amounts) {
 	}
 }
 
-// FindPod returns the record of a pod that is bound to a node; nil if there is none.
+// FindPod returns the record of a pod that is bound to a node; nil if there is
+// none.
 func FindPod(view *usage.View, namespace, name string) *cluster.Pod {
 	if pod, _, _ := find(view, namespace, name); pod != nil {
 		return pod
@@ -123,7 +125,8 @@ func OfPod(f *Facts, namespace, name string) (Pod, error) {
 	return p, nil
 }
 
-// remembered explains a pod that only the ledger knows: one that was moved away.
+// remembered explains a pod that only the ledger knows: one that was moved
+// away.
 func (f *Facts) remembered(namespace, name string) (Pod, error) {
 	p := Pod{
 		Namespace: namespace, Name: name, Instead: []PlannedMove{}, Landings: []Landing{},
@@ -139,7 +142,7 @@ func (f *Facts) remembered(namespace, name string) (Pod, error) {
 	return p, nil
 }
 
-// judge says whether the pod would be moved and, if not, why.
+// judge reports whether the pod would be moved and, if not, why.
 func (f *Facts) judge(p *Pod, record *cluster.Pod) {
 	if moves := f.plannedMoves(func(m *strategies.Move) bool { return m.UID == record.UID }); len(moves) > 0 {
 		p.Candidate, p.Move = true, &moves[0]
@@ -162,7 +165,8 @@ func (f *Facts) moving(podUID string) bool {
 	return slices.ContainsFunc(f.InFlight, func(m ledger.Move) bool { return m.PodUID == podUID })
 }
 
-// stays says why a pod that is not planned to be moved is not, the most telling reason first.
+// stays says why a pod that is not planned to be moved is not, the most telling
+// reason first.
 func (f *Facts) stays(record *cluster.Pod) (reasons.Reason, string) {
 	switch {
 	case record.Terminating:

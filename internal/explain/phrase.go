@@ -15,7 +15,8 @@ const (
 	lowLine   lineKind = "low line"
 )
 
-// read reports whether a window is beyond the line, what of it is judged, and where the line is.
+// read reports whether a window is beyond the line, what of it is judged, and
+// where the line is.
 func (k lineKind) read(m *Metric, w *Window) (beyond bool, value, at *float64) {
 	switch k {
 	case evictLine:
@@ -45,7 +46,8 @@ func phrases(metrics []Metric, kind lineKind) []string {
 	return said
 }
 
-// phrase says it of one metric: "cpu avg_5m 81.2 % and p50_5m 80.9 % are above the evict line 65 %".
+// phrase says it of one metric: "cpu avg_5m 81.2 % and p50_5m 80.9 % are above
+// the evict line 65 %".
 func (k lineKind) phrase(m *Metric, beyond []*Window) string {
 	parts, lines := make([]string, len(beyond)), make([]string, len(beyond))
 	for i, w := range beyond {
@@ -65,7 +67,8 @@ func (k lineKind) phrase(m *Metric, beyond []*Window) string {
 	return fmt.Sprintf("%s %s %s %s %s", m.Name, enumerated(parts), verb, m.than(), line)
 }
 
-// partPhrases says which metrics are beyond their evict line in some windows and in which they are not.
+// partPhrases says which metrics are beyond their evict line in some windows
+// and in which they are not.
 func partPhrases(metrics []Metric) []string {
 	var said []string
 	for i := range metrics {

@@ -106,7 +106,8 @@ func TestPodSummary(t *testing.T) {
 	}
 }
 
-// The planned landing comes first, then who takes the pod by score, then who does not, each with its reason.
+// The planned landing comes first, then who takes the pod by score, then who
+// does not, each with its reason.
 func TestLandings(t *testing.T) {
 	score := func(v int) *int { return &v }
 	h := fleet(t)

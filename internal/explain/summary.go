@@ -11,7 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/thresholds"
 )
 
-// summary says of a node what it is and why, and then what would be done about it.
+// summary says of a node what it is and why, and then what would be done about
+// it.
 func (n *Node) summary(now time.Time) string {
 	return strings.TrimSpace(n.name(now) + n.why() + " " + n.todo())
 }

@@ -104,7 +104,8 @@ func (m *Metric) cell(v *float64) string { return m.text("%.1f", v, "-") }
 
 func (m *Metric) lineCell(v *float64) string { return m.text("%g", v, "-") }
 
-// landingRows prints the nodes that take the pod, and of the others how many refuse it for which reason with the first few.
+// landingRows prints the nodes that take the pod, and of the others how many
+// refuse it for which reason with the first few.
 func (p *Pod) landingRows(w io.Writer) {
 	if len(p.Landings) == 0 {
 		return

@@ -67,7 +67,8 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// A table has at most 20 rows of a kind, and says how many there are; JSON has all of them and reads back the same.
+// A table has at most 20 rows of a kind, and says how many there are; JSON has
+// all of them and reads back the same.
 func TestLongLists(t *testing.T) {
 	h := fleet(t)
 	for k := range 200 {

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// sentence makes of words one that begins with a capital letter and ends with a full stop.
+// sentence makes of words one that begins with a capital letter and ends with a
+// full stop.
 func sentence(words string) string {
 	if words == "" {
 		return ""

@@ -1,9 +1,11 @@
-// Package filewatch tells when a file has another content. It decides when a change is over; what the content means is left
-// to who is told.
+// Package filewatch tells when a file has another content. It decides when a
+// change is over; what the content means is left to who is told.
 //
-// The file is read every few seconds rather than watched: a mounted ConfigMap is changed by swapping a symbolic link two
-// folders up, an editor replaces or overwrites, and network file systems tell nobody. A content is told of only
-// after it was read twice in a row, so that half of a write is not taken for all of it.
+// The file is read every few seconds rather than watched: a mounted ConfigMap
+// is changed by swapping a symbolic link two folders up, an editor replaces or
+// overwrites, and network file systems tell nobody. A content is reported only
+// after it was read twice in a row, so that half of a write is not taken for
+// all of it.
 package filewatch
 
 import (
@@ -25,10 +27,12 @@ type Config struct {
 	Interval time.Duration
 	// MaxBytes bounds what is read; a longer file is an error.
 	MaxBytes int64
-	// Known is the content that is not told of: the one that was read before the watch began.
+	// Known is the content that is not reported: the one that was read before
+	// the watch began.
 	Known []byte
-	// Changed is told each content, or why there is none, and says whether it is done with it; if not it is told again after
-	// the next reading. No reading is made meanwhile.
+	// Changed is told each content, or why there is none, and reports whether
+	// it is done with it; if not it is told again after the next reading. No
+	// reading is made meanwhile.
 	Changed func(ctx context.Context, content []byte, err error) (done bool)
 }
 

@@ -17,8 +17,8 @@ import (
 
 const most = 100
 
-// mount is a folder as the kubelet mounts a ConfigMap: the file is a link into ..data, which is a link to a folder that is
-// never changed.
+// mount is a folder as the kubelet mounts a ConfigMap: the file is a link into
+// ..data, which is a link to a folder that is never changed.
 type mount struct {
 	t        *testing.T
 	root     string
@@ -57,11 +57,12 @@ func (m *mount) write(content string) {
 	m.must(os.WriteFile(m.path(), []byte(content), 0o600))
 }
 
-// A content is told of once it was read twice, and only once.
+// A content is reported once it was read twice, and only once.
 func TestRunTellsOfEachContentOnce(t *testing.T) {
 	const second = time.Second
 	cases := map[string]struct {
-		// steps come one second apart; readings are made each second, half a second after a step.
+		// steps come one second apart; readings are made each second, half a
+		// second after a step.
 		steps []func(*mount)
 		want  []string
 	}{

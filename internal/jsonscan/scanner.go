@@ -64,8 +64,8 @@ func (s *Scanner) Reset(src io.Reader) {
 	*s = Scanner{src: src, buffer: s.buffer, scratch: s.scratch, limits: s.limits, mark: noMark}
 }
 
-// SetText makes s read a text that is at hand, with the limits of encoding/json.
-// What Bytes returns then stays valid as long as the text.
+// SetText makes s read a text that is at hand, with the limits of
+// encoding/json. What Bytes returns then stays valid as long as the text.
 func (s *Scanner) SetText(text []byte) {
 	*s = Scanner{data: text, scratch: s.scratch, limits: ofText, mark: noMark}
 }
@@ -73,8 +73,8 @@ func (s *Scanner) SetText(text []byte) {
 // Offset returns how many bytes have been consumed.
 func (s *Scanner) Offset() int { return s.passed + s.pos }
 
-// Advance consumes so many bytes of a text that is at hand, which the caller has
-// read by itself.
+// Advance consumes so many bytes of a text that is at hand, which the caller
+// has read by itself.
 func (s *Scanner) Advance(n int) { s.pos = min(s.pos+n, len(s.data)) }
 
 // Err returns the first error.

@@ -63,8 +63,8 @@ func (s *Scanner) skipScalar(c byte) {
 	}
 }
 
-// skipNested consumes an object or array that is nested no deeper than depth: so
-// many levels of it in this loop, and what is deeper by recursion.
+// skipNested consumes an object or array that is nested no deeper than depth:
+// so many levels of it in this loop, and what is deeper by recursion.
 func (s *Scanner) skipNested(depth int) {
 	n := nesting{most: min(depth, levels)}
 	for {
@@ -151,8 +151,8 @@ const (
 
 // plain consumes members and elements as long as keys and strings are plain,
 // numbers have no exponent, and there is no white space, which most of a
-// Kubernetes object is made of. It returns the position it got to and what is to
-// be found there: what begins with something else, or what follows a value.
+// Kubernetes object is made of. It returns the position it got to and what is
+// to be found there: what begins with something else, or what follows a value.
 func (n *nesting) plain(data []byte, pos int) (int, place) {
 	for pos < len(data) {
 		value := pos
@@ -206,8 +206,8 @@ func (n *nesting) left(data []byte, end int) int {
 	return end
 }
 
-// plainScalar returns the end of a plain string, a plain number or null, or that
-// of data if there is none.
+// plainScalar returns the end of a plain string, a plain number or null, or
+// that of data if there is none.
 func plainScalar(data []byte, pos int) int {
 	switch data[pos] {
 	case '"':

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestSkipTakesWhatEncodingJSONTakes goes through objects around the point where plain members end, each with and without
-// what makes a text invalid.
+// TestSkipTakesWhatEncodingJSONTakes goes through objects around the point
+// where plain members end, each with and without what makes a text invalid.
 func TestSkipTakesWhatEncodingJSONTakes(t *testing.T) {
 	members := []string{
 		`"k":"v"`, `"k": "v"`, `"k" :"v"`, `"k":"\"v"`, `"\u006b":"v"`, `"k":1`, `"k":null`, `"k":{}`, `"k":{"k":"v"}`, `"k":["v"]`, `"é":"v"`, `"k":"é"`, `"":""`,
@@ -25,7 +25,8 @@ func TestSkipTakesWhatEncodingJSONTakes(t *testing.T) {
 	}
 }
 
-// TestSkipAgreesOnDamagedTexts does the same with texts in which single bytes were replaced, taken out or put in at random.
+// TestSkipAgreesOnDamagedTexts does the same with texts in which single bytes
+// were replaced, taken out or put in at random.
 func TestSkipAgreesOnDamagedTexts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	seeds := []string{

@@ -52,8 +52,8 @@ func (s *Scanner) specialBytes() []byte {
 	return []byte(text)
 }
 
-// SkipString consumes a string, which Next has found, and reports whether it was
-// plain: printable ASCII without escapes.
+// SkipString consumes a string, which Next has found, and reports whether it
+// was plain: printable ASCII without escapes.
 func (s *Scanner) SkipString() (plain bool) {
 	plain = true
 	for s.pos++; ; plain = false {

@@ -11,8 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/net"
 )
 
-// arrivals counts the bytes of lists and watches that the API server has sent, by resource, so that a list that takes long is
-// told from one that does not come. It is safe for concurrent use.
+// arrivals counts the bytes of lists and watches that the API server has sent,
+// by resource, so that a list that takes long is told from one that does not
+// come. It is safe for concurrent use.
 type arrivals struct {
 	mu    sync.Mutex
 	bytes map[string]*atomic.Int64
@@ -50,7 +51,8 @@ type countingTransport struct {
 
 var _ net.RoundTripperWrapper = (*countingTransport)(nil)
 
-// RoundTrip implements http.RoundTripper. What the server says when it refuses is not counted.
+// RoundTrip implements http.RoundTripper. What the server says when it refuses
+// is not counted.
 func (c *countingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := c.next.RoundTrip(request)
 	if err != nil || response.StatusCode != http.StatusOK || request.Method != http.MethodGet {
@@ -76,8 +78,10 @@ func (b *countedBody) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// listed is the resource that is listed or watched in the whole cluster under a path: /api/v1/pods, /apis/apps/v1/replicasets,
-// and the same behind a prefix. It is empty for any other path, so there are no more resources than the API server has.
+// listed is the resource that is listed or watched in the whole cluster under a
+// path: /api/v1/pods, /apis/apps/v1/replicasets, and the same behind a prefix.
+// It is empty for any other path, so there are no more resources than the API
+// server has.
 func listed(url string) string {
 	parts := strings.Split(path.Clean(url), "/")
 	n := len(parts)

@@ -27,9 +27,9 @@ const (
 
 // Connection is what a process has of the API server.
 type Connection struct {
-	// REST is for further clients. Their answers do not set the clock: kubelets and
-	// aggregated APIs answer with the time of clocks of their own, through the API
-	// server too.
+	// REST is for further clients. Their answers do not set the clock: kubelets
+	// and aggregated APIs answer with the time of clocks of their own, through
+	// the API server too.
 	REST   *rest.Config
 	Client kubernetes.Interface
 	// Clock is the API server's, as far as its answers tell it.
@@ -100,7 +100,8 @@ func (c *Connection) Reach(ctx context.Context) error {
 	return nil
 }
 
-// As returns a client that asks in somebody's name; without a name in one's own.
+// As returns a client that asks in somebody's name; without a name in one's
+// own.
 func (c *Connection) As(name string) (kubernetes.Interface, error) {
 	if name == "" {
 		return c.Client, nil

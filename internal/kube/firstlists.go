@@ -24,8 +24,10 @@ const (
 // ErrNotSynced is the error when first lists brought nothing for too long.
 var ErrNotSynced = errors.New("the watches of the API server did not deliver in time")
 
-// Start starts the informers that were requested of a factory and waits until all of them have delivered and what they feed has
-// taken it in. However long that takes, it fails only when nothing has come for StallTimeout of what is still missing.
+// Start starts the informers that were requested of a factory and waits until
+// all of them have delivered and what they feed has taken it in. However long
+// that takes, it fails only when nothing has come for StallTimeout of what is
+// still missing.
 func (c *Connection) Start(ctx context.Context, factory informers.SharedInformerFactory, synced ...func() bool) error {
 	factory.Start(ctx.Done())
 	waiting := firstLists{factory: factory, synced: synced, arrived: c.arrivals.of, patience: Patience[progress]{Now: c.Clock.Local}}
@@ -35,14 +37,16 @@ func (c *Connection) Start(ctx context.Context, factory informers.SharedInformer
 // firstLists are those of all watches.
 type firstLists struct {
 	factory informers.SharedInformerFactory
-	// synced say whether what is fed by the informers has taken everything in.
+	// synced report whether what is fed by the informers has taken everything
+	// in.
 	synced  []func() bool
 	arrived func(resources ...string) int64
 
 	patience Patience[progress]
 }
 
-// progress is how far first lists have come: how many kinds and feeds are missing, and how many bytes of those kinds have come.
+// progress is how far first lists have come: how many kinds and feeds are
+// missing, and how many bytes of those kinds have come.
 type progress struct {
 	kinds, feeds int
 	bytes        int64
@@ -115,7 +119,8 @@ func named(kinds []string) string {
 	return " of " + strings.Join(kinds, ", ")
 }
 
-// FirstPods returns how to count what has come of the first lists of nodes and pods. The count stands still once they are there.
+// FirstPods returns how to count what has come of the first lists of nodes and
+// pods. The count stands still once they are there.
 func (c *Connection) FirstPods(synced func() bool) func() int64 {
 	return func() int64 {
 		if synced() {
@@ -132,7 +137,8 @@ type Patience[T comparable] struct {
 	since time.Time
 }
 
-// Over reports whether what is seen now was all that there was to see for as long as the limit.
+// Over reports whether what is seen now was all that there was to see for as
+// long as the limit.
 func (p *Patience[T]) Over(seen T, limit time.Duration) bool {
 	now := p.Now()
 	if p.since.IsZero() || seen != p.seen {

@@ -35,7 +35,8 @@ func (l *listing) WaitForCacheSync(stop <-chan struct{}) map[reflect.Type]bool {
 
 const never = 1000 * time.Hour
 
-// First lists are waited for as long as something comes of those that are missing, and not for long when nothing does.
+// First lists are waited for as long as something comes of those that are
+// missing, and not for long when nothing does.
 func TestFirstLists(t *testing.T) {
 	pods, csiNodes := reflect.TypeFor[*v1.Pod](), reflect.TypeFor[*storagev1.CSINode]()
 	cases := map[string]struct {

@@ -14,9 +14,9 @@ func comment(lines ...string) string {
 	return strings.Join(lines, "\n")
 }
 
-// attach puts a comment at the field that path leads to, or as near to it as the
-// document goes; what is left of the path then stands in the comment. It reports
-// whether there was any such place.
+// attach puts a comment at the field that path leads to, or as near to it as
+// the document goes; what is left of the path then stands in the comment. It
+// reports whether there was any such place.
 func attach(root *yaml.Node, path, text string) bool {
 	var at *yaml.Node
 	rest := path
@@ -41,8 +41,8 @@ func attach(root *yaml.Node, path, text string) bool {
 	return true
 }
 
-// step follows one step of a path, such as name, [3] or [a.key]. key carries the
-// comment of what it leads to.
+// step follows one step of a path, such as name, [3] or [a.key]. key carries
+// the comment of what it leads to.
 func step(node *yaml.Node, path string) (key, value *yaml.Node, rest string) {
 	switch node.Kind {
 	case yaml.SequenceNode:
@@ -82,7 +82,8 @@ func stepInto(node *yaml.Node, path string) (key, value *yaml.Node, rest string)
 	return node.Content[at], node.Content[at], rest
 }
 
-// lift moves the comment of the first field of a list's item in front of its dash.
+// lift moves the comment of the first field of a list's item in front of its
+// dash.
 func lift(node *yaml.Node) {
 	for _, child := range node.Content {
 		lift(child)

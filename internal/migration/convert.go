@@ -7,8 +7,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage/source"
 )
 
-// ConvertFile converts a file. fileName is used in messages only. The error, if any, is
-// a *policy.Error that holds every mistake found.
+// ConvertFile converts a file. fileName is used in messages only. The error, if
+// any, is a *policy.Error that holds every mistake found.
 func ConvertFile(fileName string, data []byte, kinds source.Kinds) (*Result, error) {
 	c := &converter{fileName: fileName, kinds: kinds}
 	text := c.stream(place{}, data)

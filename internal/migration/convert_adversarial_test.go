@@ -10,8 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
-// bomb is a list of eight lists of eight lists: a hundred million strings on nine
-// lines.
+// bomb is a list of eight lists of eight lists: a hundred million strings on
+// nine lines.
 func bomb(head string) string {
 	var text strings.Builder
 	text.WriteString(head + "a0: &a0 [x, x, x, x, x, x, x, x]\n")
@@ -97,8 +97,8 @@ func TestHostileVersionsOfEachForm(t *testing.T) {
 	}
 }
 
-// Mistakes of single forms, each with the one line it gives: field, value and what
-// is allowed.
+// Mistakes of single forms, each with the one line it gives: field, value and
+// what is allowed.
 func TestHostileFields(t *testing.T) {
 	cases := map[string]struct{ in, want string }{
 		"v1alpha1: an unknown strategy": {
@@ -165,7 +165,8 @@ func TestHostileFields(t *testing.T) {
 	}
 }
 
-// However much there is, and however much of it is wrong, work and messages end.
+// However much there is, and however much of it is wrong, work and messages
+// end.
 func TestManyPoliciesAreCutShort(t *testing.T) {
 	cases := map[string]struct {
 		values    int

@@ -16,8 +16,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
-// mustConvert returns a file in today's form, and makes sure that converting that
-// once more changes nothing.
+// mustConvert returns a file in the current format, and makes sure that
+// converting that once more changes nothing.
 func mustConvert(t *testing.T, text string) *Result {
 	t.Helper()
 	result, err := ConvertFile("in.yaml", []byte(text), kinds.All)
@@ -106,7 +106,8 @@ func TestTodaysFilesStayByteByByte(t *testing.T) {
 	}
 }
 
-// A LoadPolicy keeps its comments when the other document of its file is converted.
+// A LoadPolicy keeps its comments when the other document of its file is
+// converted.
 func TestTheRestOfAFileIsKept(t *testing.T) {
 	const load = "# mine\napiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy # odd\nlines: {cpu: {evict: 70}}\n"
 	result := mustConvert(t, v1alpha1+"---\n"+load)

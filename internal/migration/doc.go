@@ -1,10 +1,10 @@
-// Package migration is the wing for files of earlier systems: the one place that
-// knows of them. It brings their files into today's form, text in, text out, and
-// gives the policy's loader what it needs to take them as they are. It decides
-// which documents of a file are converted, where the notes of the converters stand
-// as comments, and what becomes of the rest of the file. What a document of an
-// earlier system means is left to the packages below, one for each form; whether
-// it is valid to package policy.
+// Package migration is the wing for files of earlier systems: the one place
+// that knows of them. It brings their files into the current format, text in,
+// text out, and gives the policy's loader what it needs to take them as they
+// are. It decides which documents of a file are converted, where the notes of
+// the converters stand as comments, and what becomes of the rest of the file.
+// What a document of an earlier system means is left to the packages below, one
+// for each form; whether it is valid to package policy.
 //
 // Invariants:
 //   - What a file's policies mean is the same before and after, because both are

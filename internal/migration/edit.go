@@ -20,8 +20,8 @@ type edit struct {
 	comment string
 }
 
-// apply makes changes in a document and leaves the rest of it as it is: comments,
-// order and style of its values.
+// apply makes changes in a document and leaves the rest of it as it is:
+// comments, order and style of its values.
 func apply(part policy.Part, edits []edit) ([]byte, error) {
 	if !slices.ContainsFunc(edits, func(e edit) bool { return e.isNew(part.Text) }) {
 		return part.Text, nil
@@ -44,13 +44,14 @@ func apply(part policy.Part, edits []edit) ([]byte, error) {
 	return text, sameTree(want, text)
 }
 
-// isNew says whether there is anything to do: not so for a comment that is there
-// already.
+// isNew reports whether there is anything to do: not so for a comment that is
+// there already.
 func (e *edit) isNew(text []byte) bool {
 	return e.value != nil || !bytes.Contains(text, []byte(comment(oneLine(e.comment))))
 }
 
-// apply makes one change. It returns the tree that the document has to have then.
+// apply makes one change. It returns the tree that the document has to have
+// then.
 func (e *edit) apply(root *yaml.Node, tree map[string]any) (map[string]any, error) {
 	key, value := find(root, e.path)
 	if e.comment != "" {
@@ -72,9 +73,10 @@ func (e *edit) apply(root *yaml.Node, tree map[string]any) (map[string]any, erro
 	return changed, nil
 }
 
-// find returns the nodes that a path leads to: the one that carries comments and
-// the value. They are nil where the path leads over an alias or nowhere. What it
-// passes is written in blocks, which have room for comments and long texts.
+// find returns the nodes that a path leads to: the one that carries comments
+// and the value. They are nil where the path leads over an alias or nowhere.
+// What it passes is written in blocks, which have room for comments and long
+// texts.
 func find(node *yaml.Node, path []string) (key, value *yaml.Node) {
 	value = node
 	for _, name := range path {
@@ -107,8 +109,8 @@ func entry(mapping *yaml.Node, name string) (key, value *yaml.Node) {
 	return nil, nil
 }
 
-// replaced returns a tree with the value at a path replaced; what does not change
-// is shared.
+// replaced returns a tree with the value at a path replaced; what does not
+// change is shared.
 func replaced(tree any, path []string, value string) any {
 	if len(path) == 0 {
 		return value

@@ -17,7 +17,7 @@ import (
 type convertFunc func(object map[string]any) (policy.Conversion, field.ErrorList)
 
 // Load reads a policy file as policy.Load does, and takes what earlier systems
-// had in place of a document of today's form.
+// had instead of a document of the current format.
 func Load(fileName string, data []byte, kinds source.Kinds) (*policy.File, error) {
 	return policy.Load(fileName, data, kinds, convert)
 }

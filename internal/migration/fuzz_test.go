@@ -10,8 +10,9 @@ import (
 	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
-// FuzzFile verifies that no file does harm: it is refused by a policy.Error, or its
-// text in today's form means the same and is not changed by converting it again.
+// FuzzFile verifies that no file does harm: it is refused by a policy.Error, or
+// its text in the current format means the same and is not changed by
+// converting it again.
 func FuzzFile(f *testing.F) {
 	for _, text := range []string{v1alpha1, cranePolicy, rules, schedulerPolicy, schedulerBeta, v1alpha1 + "---\n" + cranePolicy} {
 		f.Add([]byte(text))

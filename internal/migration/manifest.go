@@ -36,7 +36,8 @@ type finding struct {
 	notes []policy.Note
 }
 
-// findIn finds what there is to do in an object of Kubernetes or a list of them.
+// findIn finds what there is to do in an object of Kubernetes or a list of
+// them.
 func findIn(object map[string]any, path []string) []finding {
 	kind, _ := object["kind"].(string)
 	items, isList := object["items"].([]any)
@@ -75,8 +76,8 @@ func findTexts(object map[string]any, path []string) (found []finding) {
 // mentioned finds text that is meant as a policy, readable or not.
 var mentioned = regexp.MustCompile(`(?m)^[\s{]*["']?(kind["']?\s*:\s*["']?(LoadPolicy|DeschedulerPolicy|DynamicSchedulerPolicy|KubeSchedulerConfiguration)\b|Rulename["']?\s*:)`)
 
-// holdsPolicy says whether a value is to be converted. Text that is meant as a
-// policy and cannot be read is, so that its mistake is told.
+// holdsPolicy reports whether a value is to be converted. Text that is meant as
+// a policy and cannot be read is, so that its mistake is told.
 func holdsPolicy(text string) bool {
 	parts, err := policy.ReadParts("", []byte(text))
 	if err != nil {

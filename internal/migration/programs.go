@@ -12,8 +12,8 @@ type program struct {
 	// binaries and images are its names; those that other programs have as well
 	// are left out.
 	binaries, images []string
-	// image says what to put in place of its own; command is what takes the place
-	// of its binary.
+	// image says what to put instead of its own; command is what takes the
+	// place of its binary.
 	image, command string
 	// knows are the flags that its successor takes; nil if it takes all.
 	knows []string
@@ -65,7 +65,8 @@ var RunFlags = []string{
 	"leader-elect-renew-deadline", "leader-elect-resource-name", "leader-elect-retry-period", "logging-format", "policy-config-file", "v", "vmodule",
 }
 
-// programOf returns the earlier program that a container runs, nil for any other.
+// programOf returns the earlier program that a container runs, nil for any
+// other.
 func programOf(container map[string]any) *program {
 	image, _ := container["image"].(string)
 	image = strings.ToLower(imageName(image))

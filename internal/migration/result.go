@@ -13,7 +13,7 @@ type Action string
 const (
 	// Converted: it was of an earlier form.
 	Converted Action = "converted"
-	// Current: it is of today's form already, and is as it was.
+	// Current: it is of the current format already, and is as it was.
 	Current Action = "current"
 	// Marked: it is as it was but for comments that say what to change in it.
 	Marked Action = "marked"
@@ -39,17 +39,19 @@ type Part struct {
 type Policy struct {
 	// Name is what messages call it.
 	Name string
-	// Is says what it is made of, such as descheduler/v1alpha1 DeschedulerPolicy.
+	// Is says what it is made of, such as descheduler/v1alpha1
+	// DeschedulerPolicy.
 	Is string
 	// Data is its text as it was.
 	Data []byte
 }
 
-// Result is a file in today's form.
+// Result is a file in the current format.
 type Result struct {
 	// Text is the whole file.
 	Text []byte
-	// Parts are its documents, and the values inside of them that hold policies.
+	// Parts are its documents, and the values inside of them that hold
+	// policies.
 	Parts []Part
 	// Policies are what it has for Load.
 	Policies []Policy

@@ -20,7 +20,8 @@ type converter struct {
 	values   int // of manifests that hold policies
 }
 
-// stream returns the documents of a file, or of a value in it, in today's form.
+// stream returns the documents of a file, or of a value in it, in the current
+// format.
 func (c *converter) stream(at place, data []byte) []byte {
 	parts, err := policy.ReadParts(c.fileName, data)
 	if err != nil {
@@ -73,7 +74,7 @@ type stream struct {
 	changed   bool
 }
 
-// document returns one document in today's form.
+// document returns one document in the current format.
 func (s *stream) document(part policy.Part) []byte {
 	object := part.Object
 	switch {

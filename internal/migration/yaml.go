@@ -73,8 +73,8 @@ func nodeOf(value any) *yaml.Node {
 	}
 }
 
-// plain are the strings that no version of YAML takes for anything else, if they
-// are none of reserved.
+// plain are the strings that no version of YAML takes for anything else, if
+// they are none of reserved.
 var (
 	plain    = regexp.MustCompile(`^[A-Za-z_/][A-Za-z0-9_./-]*$`)
 	reserved = []string{"y", "yes", "n", "no", "on", "off", "true", "false", "null"}

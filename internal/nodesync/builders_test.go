@@ -27,7 +27,8 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 var max1h = usage.Window{Kind: usage.KindMaxAvg, Over: time.Hour}
 
-// off is a Policy that publishes nothing, with every part ready to be switched on.
+// off is a Policy that publishes nothing, with every part ready to be switched
+// on.
 func off() Policy {
 	return Policy{
 		Annotations: Annotations{
@@ -62,7 +63,8 @@ func everything() Policy {
 	return p
 }
 
-// measured makes a node with a usage of 38 % CPU and 50 % memory in the windows.
+// measured makes a node with a usage of 38 % CPU and 50 % memory in the
+// windows.
 func measured(object Object, at time.Time, windows ...usage.Window) Node {
 	n := Node{Object: object, Known: true, At: at, Percent: map[usage.Window]cluster.Percents{}}
 	for _, w := range windows {
@@ -84,7 +86,8 @@ type api struct {
 	mu      sync.Mutex
 	patches []string
 	reads   int
-	// before is called before each patch, for others to come in between; its error is the answer.
+	// before is called before each patch, for others to come in between; its
+	// error is the answer.
 	before func(name string) error
 }
 
@@ -153,7 +156,8 @@ func (a *api) node(t *testing.T, name string) *v1.Node {
 	return node
 }
 
-// state returns the nodes as they are at the API server, with what is known of them from the function.
+// state returns the nodes as they are at the API server, with what is known of
+// them from the function.
 func (a *api) state(t *testing.T, known func(Object) Node) func() []Node {
 	return func() []Node {
 		list, err := a.CoreV1().Nodes().List(context.WithoutCancel(t.Context()), metav1.ListOptions{})

@@ -17,8 +17,8 @@ type Object struct {
 	Name, UID string
 	// ResourceVersion may be empty; the node is then read before it is changed.
 	ResourceVersion string
-	// Labels, Annotations and Taints are never changed. Needed of Annotations are the record and the keys that
-	// annotations.ParseKey knows.
+	// Labels, Annotations and Taints are never changed. Needed of Annotations
+	// are the record and the keys that annotations.ParseKey knows.
 	Labels, Annotations map[string]string
 	Taints              []v1.Taint
 }
@@ -34,19 +34,22 @@ func ObjectOf(node *v1.Node) Object {
 // Node is what is on a node and what is known of it.
 type Node struct {
 	Object
-	// Known says whether usage is known; Hot, if it is, whether it is hot by the lines of eviction, between entering and
-	// leaving included.
+	// Known reports whether usage is known; Hot, if it is, whether it is hot by
+	// the lines of eviction, between entering and leaving included.
 	Known, Hot bool
 	// Out says that the policy leaves the node out: nothing is to be on it.
 	Out bool
-	// At is when what Percent holds was measured, at the latest; it is the stamp of the annotations.
+	// At is when what Percent holds was measured, at the latest; it is the
+	// stamp of the annotations.
 	At time.Time
-	// Percent is usage in percent of capacity. Windows that were read from annotations in the first place must not be here:
-	// writing them back would make them look fresh for ever.
+	// Percent is usage in percent of capacity. Windows that were read from
+	// annotations in the first place must not be here: writing them back would
+	// make them look fresh for ever.
 	Percent map[usage.Window]cluster.Percents
 }
 
-// Foreign is a key that we would write if it did not hold another writer's value.
+// Foreign is a key that we would write if it did not hold another writer's
+// value.
 type Foreign struct {
 	Kind Kind
 	Key  string
@@ -63,10 +66,12 @@ type Decision struct {
 // maxAhead is how far the clock of whoever measured may be ahead of ours.
 const maxAhead = time.Minute
 
-// highestPercent is above what a node can use; what says more is no measurement.
+// highestPercent is above what a node can use; what says more is no
+// measurement.
 const highestPercent = 150
 
-// Decide says what has to change on a node for it to be as the policy wants it at a time.
+// Decide says what has to change on a node for it to be as the policy wants it
+// at a time.
 func Decide(policy Policy, node Node, now time.Time) Decision {
 	key := policy.recordKey()
 	owned, corrupt := readRecord(node.Annotations, key)
@@ -104,14 +109,16 @@ func Decide(policy Policy, node Node, now time.Time) Decision {
 	return decision
 }
 
-// wish is what a key is to have: a value, or if keep whatever we gave it before.
+// wish is what a key is to have: a value, or if keep whatever we gave it
+// before.
 type wish struct {
 	value string
 	keep  bool
 }
 
-// reconcile returns what to change of what a node has, what of it is then ours, and the keys that another writer has taken.
-// What is ours and wished for by nobody goes.
+// reconcile returns what to change of what a node has, what of it is then ours,
+// and the keys that another writer has taken. What is ours and wished for by
+// nobody goes.
 func reconcile(have, ours map[string]string, want map[string]wish) (changes, map[string]string, []string) {
 	changed, owns := changes{}, map[string]string{}
 	var foreign []string
@@ -140,7 +147,8 @@ func reconcile(have, ours map[string]string, want map[string]wish) (changes, map
 	return changed, owns, foreign
 }
 
-// standing returns what of the recorded is still as it was recorded; the rest is gone or another writer's by now.
+// standing returns what of the recorded is still as it was recorded; the rest
+// is gone or another writer's by now.
 func standing(have, recorded map[string]string) map[string]string {
 	ours := map[string]string{}
 	for key, value := range recorded {
@@ -164,7 +172,8 @@ func (m Mark) wishes(node Node) map[string]wish {
 	return nil
 }
 
-// wishes returns what the annotations of a node are to be: rewritten if their time has come, else as they are.
+// wishes returns what the annotations of a node are to be: rewritten if their
+// time has come, else as they are.
 func (a Annotations) wishes(node Node, ours map[string]string, now time.Time) map[string]wish {
 	if !a.Enabled {
 		return nil
@@ -186,9 +195,11 @@ func (a Annotations) wishes(node Node, ours map[string]string, now time.Time) ma
 
 var published = map[usage.Metric]cluster.Resource{usage.CPU: cluster.CPU, usage.Memory: cluster.Memory}
 
-// due says whether a window has to be written. Time is cut into periods, each node's shifted by its name, so that the nodes
-// of a cluster come one after the other; the longer periods begin together with a shorter one if they are multiples of it, so
-// that one patch does. A period is that of the measurement, not of the writing, which is always a little later.
+// due reports whether a window has to be written. Time is cut into periods,
+// each node's shifted by its name, so that the nodes of a cluster come one
+// after the other; the longer periods begin together with a shorter one if they
+// are multiples of it, so that one patch does. A period is that of the
+// measurement, not of the writing, which is always a little later.
 func (a Annotations) due(node Node, window usage.Window, written string, now time.Time) bool {
 	period := a.period(window)
 	if node.At.Sub(now) > maxAhead || !now.Before(node.At.Add(period+annotations.Grace)) {
@@ -217,7 +228,8 @@ func shiftOf(name string) int64 {
 	return int64(hash.Sum32())
 }
 
-// softTaints returns the values of the taints with the effect PreferNoSchedule; others with the same key are other taints.
+// softTaints returns the values of the taints with the effect PreferNoSchedule;
+// others with the same key are other taints.
 func softTaints(taints []v1.Taint) map[string]string {
 	soft := map[string]string{}
 	for _, taint := range taints {

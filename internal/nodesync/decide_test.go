@@ -208,8 +208,9 @@ func TestDecideOfAnnotations(t *testing.T) {
 	}
 }
 
-// Once written, the nodes come one after the other: with a pass every 15 seconds each is patched once per period, and no pass
-// patches many more than its share.
+// Once written, the nodes come one after the other: with a pass every 15
+// seconds each is patched once per period, and no pass patches many more than
+// its share.
 func TestNodesTakeTurns(t *testing.T) {
 	const nodes, passes = 600, 4 * 12 // 12 minutes are 4 periods of 3
 	policy := publishing(usage.Avg5m, max1h)
@@ -235,7 +236,8 @@ func TestNodesTakeTurns(t *testing.T) {
 			t.Errorf("the first pass writes %d of %d nodes", count, nodes)
 		}
 	}
-	// A pass's share is 600 nodes * 15 s / 180 s = 50; names do not spread evenly.
+	// A pass's share is 600 nodes * 15 s / 180 s = 50; names do not spread
+	// evenly.
 	if patched != 4*nodes || most > 100 {
 		t.Errorf("%d patches, want %d; at most %d in a pass, want 100", patched, 4*nodes, most)
 	}

@@ -3,7 +3,8 @@ package nodesync
 // maxExamples bounds the nodes that a log line names.
 const maxExamples = 5
 
-// findings are the keys that other writers hold and the records that cannot be read, with how many nodes have them.
+// findings are the keys that other writers hold and the records that cannot be
+// read, with how many nodes have them.
 type findings map[Foreign]*finding
 
 type finding struct {

@@ -18,7 +18,8 @@ const (
 	numResults
 )
 
-// resultNothing is that there was no patch: read again, the node was as it should be.
+// resultNothing is that there was no patch: read again, the node was as it
+// should be.
 const resultNothing = numResults
 
 var resultLabels = [numResults]string{
@@ -33,7 +34,8 @@ type metrics struct {
 	waiting prometheus.Gauge
 }
 
-// newMetrics registers with reg, which may be nil. A Syncer that takes another one's place counts on where that one was.
+// newMetrics registers with reg, which may be nil. A Syncer that takes another
+// one's place counts on where that one was.
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
 		patches: prometheus.NewCounterVec(prometheus.CounterOpts{

@@ -35,7 +35,8 @@ type changes map[string]*string
 // Patch is what has to change on a node. The zero Patch changes nothing.
 type Patch struct {
 	labels, annotations, taints changes
-	// record is the new text of the annotation recordKey; nil to remove it if recordChanged.
+	// record is the new text of the annotation recordKey; nil to remove it if
+	// recordChanged.
 	record        *string
 	recordKey     string
 	recordChanged bool
@@ -43,10 +44,11 @@ type Patch struct {
 	allTaints []v1.Taint
 }
 
-// Empty says whether there is nothing to do.
+// Empty reports whether there is nothing to do.
 func (p *Patch) Empty() bool { return len(p.Kinds()) == 0 }
 
-// Urgent says whether the patch changes more than figures, which are rewritten all the time.
+// Urgent reports whether the patch changes more than figures, which are
+// rewritten all the time.
 func (p *Patch) Urgent() bool { return len(p.labels)+len(p.taints) > 0 }
 
 // Kinds lists what the patch changes.
@@ -63,8 +65,9 @@ func (p *Patch) Kinds() []Kind {
 	return kinds
 }
 
-// body returns the JSON merge patch. It holds only at the resourceVersion that was decided on, because what is decided is
-// what another writer has not written.
+// body returns the JSON merge patch. It holds only at the resourceVersion that
+// was decided on, because what is decided is what another writer has not
+// written.
 func (p *Patch) body(resourceVersion string) ([]byte, error) {
 	metadata := map[string]any{"resourceVersion": resourceVersion}
 	if len(p.labels) > 0 {
@@ -89,7 +92,8 @@ func (p *Patch) body(resourceVersion string) ([]byte, error) {
 	return body, nil
 }
 
-// applied returns a node's taints with changes of those with the effect PreferNoSchedule; the others keep their order.
+// applied returns a node's taints with changes of those with the effect
+// PreferNoSchedule; the others keep their order.
 func applied(taints []v1.Taint, changed changes) []v1.Taint {
 	var all []v1.Taint
 	for _, taint := range taints {

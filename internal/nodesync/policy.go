@@ -1,19 +1,27 @@
-// Package nodesync publishes what Evenkeel knows of nodes on the nodes themselves, for readers that know nothing of Evenkeel:
-// windows of usage as Crane-format annotations, a label and a taint on hot nodes.
+// Package nodesync publishes what Evenkeel knows of nodes on the nodes
+// themselves, for readers that know nothing of Evenkeel: windows of usage as
+// Crane-format annotations, a label and a taint on hot nodes.
 //
-// Decide is pure and says what one node is to have; Syncer makes it so, on the leader alone; Remove takes it all away again.
-// What is hot is decided elsewhere, hysteresis included, and so is what was used.
+// Decide is pure and says what one node is to have; Syncer makes it so, on the
+// leader alone; Remove takes it all away again. What is hot is decided
+// elsewhere, hysteresis included, and so is what was used.
 //
-// Invariants: what another writer put on a node is never changed or removed, not even where it has the same key; nothing is
-// patched that is as it should be; of an unknown node nothing is changed, since nothing known is no reason to.
+// Invariants: what another writer put on a node is never changed or removed,
+// not even where it has the same key; nothing is patched that is as it should
+// be; of an unknown node nothing is changed, since nothing known is no reason
+// to.
 //
-// What was written is recorded on the node, in an annotation with keys and values, and is ours only while the
-// value is the recorded one. Server-side apply with a field manager would keep such a record too, but it cannot own one taint
-// (the API declares the list atomic), fails whole where another writer has changed one of its keys, and is lost on the
-// caches and tools that drop managedFields. Every patch holds the resourceVersion that was decided on, so that nothing
-// written in between is overwritten; a conflict means to read the node and decide again.
+// What was written is recorded on the node, in an annotation with keys and
+// values, and is ours only while the value is the recorded one. Server-side
+// apply with a field manager would keep such a record too, but it cannot own
+// one taint (the API declares the list atomic), fails whole where another
+// writer has changed one of its keys, and is lost on the caches and tools that
+// drop managedFields. Every patch holds the resourceVersion that was decided
+// on, so that nothing written in between is overwritten; a conflict means to
+// read the node and decide again.
 //
-// It needs the permissions get, list and patch of nodes; watching them is the caller's.
+// It needs the permissions get, list and patch of nodes; watching them is the
+// caller's.
 package nodesync
 
 import (
@@ -27,12 +35,14 @@ import (
 	"github.com/evenkeel/evenkeel/usage/annotations"
 )
 
-// Policy is what to publish. The zero Policy publishes nothing and takes away what was published before.
+// Policy is what to publish. The zero Policy publishes nothing and takes away
+// what was published before.
 type Policy struct {
 	Annotations Annotations
 	Label       Mark
 	Taint       Mark
-	// Record is the annotation that says what is ours: ApartRecordKey, or RecordKey where it is empty.
+	// Record is the annotation that says what is ours: ApartRecordKey, or
+	// RecordKey where it is empty.
 	Record string
 }
 
@@ -46,11 +56,13 @@ type Annotations struct {
 	Unit annotations.Unit
 	// Location is the zone whose clock the stamps show; nil is UTC.
 	Location *time.Location
-	// Periods are how often a window is written; those missing are as annotations.DefaultPeriod has it.
+	// Periods are how often a window is written; those missing are as
+	// annotations.DefaultPeriod has it.
 	Periods map[usage.Window]time.Duration
 }
 
-// Mark is a label or a taint with the effect PreferNoSchedule, there while its node is hot.
+// Mark is a label or a taint with the effect PreferNoSchedule, there while its
+// node is hot.
 type Mark struct {
 	Enabled    bool
 	Key, Value string

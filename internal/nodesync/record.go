@@ -9,8 +9,9 @@ import (
 	"github.com/evenkeel/evenkeel/usage/annotations"
 )
 
-// RecordKey is the annotation that says what of a node is ours: of the process that evicts. One that does nothing but
-// publish has ApartRecordKey, so that neither takes back what the other wrote.
+// RecordKey is the annotation that says what of a node is ours: of the process
+// that evicts. One that does nothing but publish has ApartRecordKey, so that
+// neither takes back what the other wrote.
 const (
 	RecordKey      = "evenkeel.io/nodesync"
 	ApartRecordKey = "evenkeel.io/nodesync-apart"
@@ -35,8 +36,9 @@ type record struct {
 	Taints map[string]string `json:"taints,omitempty"`
 }
 
-// readRecord returns what the annotations of a node say is ours. A record that cannot be ours, which is one that names what
-// we never write, owns nothing: to trust it would be to remove for others what they may not remove themselves.
+// readRecord returns what the annotations of a node say is ours. A record that
+// cannot be ours, which is one that names what we never write, owns nothing: to
+// trust it would be to remove for others what they may not remove themselves.
 func readRecord(nodeAnnotations map[string]string, key string) (owned record, corrupt bool) {
 	text, exists := nodeAnnotations[key]
 	if !exists {
@@ -78,9 +80,10 @@ func (r record) text() string {
 	return string(text)
 }
 
-// markProblem says why a label or taint may not be written; it is empty if it may. Keys of Kubernetes itself are refused:
-// components trust them, and the API server keeps kubelets from changing some that the record of a node, which a kubelet may
-// write, must not be a way around.
+// markProblem says why a label or taint may not be written; it is empty if it
+// may. Keys of Kubernetes itself are refused: components trust them, and the
+// API server keeps kubelets from changing some that the record of a node, which
+// a kubelet may write, must not be a way around.
 func markProblem(key, value string) string {
 	problems := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...)
 	domain, _, prefixed := strings.Cut(key, "/")

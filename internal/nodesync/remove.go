@@ -19,21 +19,25 @@ const (
 
 // Report is what Remove did.
 type Report struct {
-	// Nodes counts the nodes that were changed; the rest what was taken off them.
+	// Nodes counts the nodes that were changed; the rest what was taken off
+	// them.
 	Nodes, Annotations, Labels, Taints int
-	// Corrupt names nodes whose record could not be read: it was removed, but what else is there was left.
+	// Corrupt names nodes whose record could not be read: it was removed, but
+	// what else is there was left.
 	Corrupt []string
 }
 
-// Remove takes everything off all nodes that the records say is ours, and the records. What another writer has changed since
-// is left. It may be run again, and has nothing to do then; it should not be while a Syncer is at work.
+// Remove takes everything off all nodes that the records say is ours, and the
+// records. What another writer has changed since is left. It may be run again,
+// and has nothing to do then; it should not be while a Syncer is at work.
 func Remove(ctx context.Context, client kubernetes.Interface) (Report, error) {
 	w := writer{
 		nodes: client.CoreV1().Nodes(), timeout: DefaultTimeout,
 		limiter: flowcontrol.NewTokenBucketRateLimiter(DefaultQueriesPerSecond, concurrency),
 	}
 	var report Report
-	// All are listed before the first is changed: changing takes longer than the API server keeps a list.
+	// All are listed before the first is changed: changing takes longer than
+	// the API server keeps a list.
 	recorded, err := w.recorded(ctx)
 	if err != nil {
 		return report, fmt.Errorf("listing nodes: %w", err)

@@ -22,13 +22,15 @@ const (
 	DefaultInterval = 15 * time.Second
 	// DefaultTimeout bounds one call.
 	DefaultTimeout = 5 * time.Second
-	// DefaultQueriesPerSecond bounds the calls. It writes the annotations of 5,000 nodes in 250 s: not every 3 minutes as the
-	// shortest period is, but well within the 8 minutes for which readers believe them.
+	// DefaultQueriesPerSecond bounds the calls. It writes the annotations of
+	// 5,000 nodes in 250 s: not every 3 minutes as the shortest period is, but
+	// well within the 8 minutes for which readers believe them.
 	DefaultQueriesPerSecond = 20
 	// concurrency is how many calls are on their way at once.
 	concurrency = 4
-	// maxFailures is how many changes may fail in a row before a pass gives up: the API server is away or the permission
-	// lacking, and the nodes left would only fail too.
+	// maxFailures is how many changes may fail in a row before a pass gives up:
+	// the API server is away or the permission lacking, and the nodes left
+	// would only fail too.
 	maxFailures = 5
 )
 
@@ -36,25 +38,30 @@ const (
 type Config struct {
 	Policy Policy
 	Client kubernetes.Interface
-	// Nodes returns what is on the nodes and known of them, at the moment; nil while nothing is known.
+	// Nodes returns what is on the nodes and known of them, at the moment; nil
+	// while nothing is known.
 	Nodes func() []Node
 	Now   func() time.Time
-	// Interval, Timeout and QueriesPerSecond are the defaults where they are zero.
+	// Interval, Timeout and QueriesPerSecond are the defaults where they are
+	// zero.
 	Interval, Timeout time.Duration
 	QueriesPerSecond  float32
 	// Registerer takes the metrics; it may be nil.
 	Registerer prometheus.Registerer
 }
 
-// Syncer makes nodes as its Policy wants them. Only one may be at work in a cluster: the leader's.
+// Syncer makes nodes as its Policy wants them. Only one may be at work in a
+// cluster: the leader's.
 type Syncer struct {
 	config  Config
 	writer  writer
 	metrics *metrics
-	// budget is how many nodes a pass changes at most, so that what is urgent never waits behind a long pass.
+	// budget is how many nodes a pass changes at most, so that what is urgent
+	// never waits behind a long pass.
 	budget int
-	// failed are the nodes that could not be changed in the last pass; they come last in the next. told are the foreign keys
-	// and corrupt records that have been logged.
+	// failed are the nodes that could not be changed in the last pass; they
+	// come last in the next. told are the foreign keys and corrupt records that
+	// have been logged.
 	failed map[string]bool
 	told   map[string]bool
 }
@@ -89,7 +96,8 @@ func New(config Config) (*Syncer, error) {
 	}, nil
 }
 
-// Run makes one pass after another until the context ends. What goes wrong with a node is logged and tried again.
+// Run makes one pass after another until the context ends. What goes wrong with
+// a node is logged and tried again.
 func (s *Syncer) Run(ctx context.Context) error {
 	ticker := time.NewTicker(s.config.Interval)
 	defer ticker.Stop()
@@ -111,7 +119,8 @@ type due struct {
 	urgent bool
 }
 
-// pass looks at every node once and changes those that are not as they should be.
+// pass looks at every node once and changes those that are not as they should
+// be.
 func (s *Syncer) pass(ctx context.Context) error {
 	work := s.decide(klog.FromContext(ctx))
 	s.metrics.waiting.Set(float64(max(0, len(work)-s.budget)))
@@ -146,8 +155,9 @@ func (s *Syncer) change(ctx context.Context, node Node) error {
 	return err
 }
 
-// decide returns the nodes to be changed: hot and no longer hot ones first, then those measured longest ago, and those at the
-// end that failed last time, lest they keep others from their turn.
+// decide returns the nodes to be changed: hot and no longer hot ones first,
+// then those measured longest ago, and those at the end that failed last time,
+// lest they keep others from their turn.
 func (s *Syncer) decide(logger klog.Logger) []due {
 	var work []due
 	found := findings{}

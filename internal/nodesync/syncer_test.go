@@ -19,8 +19,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// The label, the taint and the annotations come and go with what is known, in one patch each time, and nothing is patched that
-// is as it should be.
+// The label, the taint and the annotations come and go with what is known, in
+// one patch each time, and nothing is patched that is as it should be.
 func TestMarksComeAndGo(t *testing.T) {
 	a := newAPI(t, v1Node("a", labelled("disk", "ssd")), v1Node("b"))
 	isHot, policy := true, everything()
@@ -69,7 +69,8 @@ func TestMarksComeAndGo(t *testing.T) {
 	}
 }
 
-// What others write between the decision and the patch stands, and what they write elsewhere costs another try only.
+// What others write between the decision and the patch stands, and what they
+// write elsewhere costs another try only.
 func TestOthersComeInBetween(t *testing.T) {
 	pressed := map[string]string{"status": "presure"}
 	busy := func(n *v1.Node) { n.Annotations = map[string]string{"busy": "yes"} }
@@ -162,7 +163,8 @@ func only(name, bad string, err error) error {
 	return nil
 }
 
-// Nodes that fail do not keep others from their turn, and marks go before figures.
+// Nodes that fail do not keep others from their turn, and marks go before
+// figures.
 func TestOrderAndBudget(t *testing.T) {
 	a := newAPI(t, v1Node("a"), v1Node("b"), v1Node("c"), v1Node("d"))
 	nodes := a.state(t, func(o Object) Node {
@@ -190,7 +192,8 @@ func TestOrderAndBudget(t *testing.T) {
 	}
 }
 
-// Another writer's key is logged once, however long it stands, and again once it has been away; it counts all the time.
+// Another writer's key is logged once, however long it stands, and again once
+// it has been away; it counts all the time.
 func TestForeignKeysAreToldOnce(t *testing.T) {
 	a := newAPI(t, v1Node("a", labelled("status", "mine")), v1Node("b", labelled("status", "theirs")))
 	s := newSyncer(t, a, marking(), a.state(t, func(o Object) Node {

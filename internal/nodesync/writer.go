@@ -27,8 +27,9 @@ type writer struct {
 	timeout time.Duration
 }
 
-// apply changes a node as decide says, which is asked again whenever the node turns out to be another than the given. The
-// patch is the last that was decided on.
+// apply changes a node as decide says, which is asked again whenever the node
+// turns out to be another than the given. The patch is the last that was
+// decided on.
 func (w *writer) apply(ctx context.Context, object Object, decide func(Object) Patch) (Patch, result, error) {
 	var patch Patch
 	var err error
@@ -55,7 +56,8 @@ func (w *writer) apply(ctx context.Context, object Object, decide func(Object) P
 	return patch, r, err
 }
 
-// read returns the node as it is now; one that only has the name of the given is not it.
+// read returns the node as it is now; one that only has the name of the given
+// is not it.
 func (w *writer) read(ctx context.Context, object Object) (Object, error) {
 	if err := w.limiter.Wait(ctx); err != nil {
 		return Object{}, err
@@ -86,8 +88,9 @@ func (w *writer) patch(ctx context.Context, object Object, patch *Patch) error {
 	return err
 }
 
-// outcome tells how a change ended by its error. A node that is gone needs no change, and one that others keep changing has
-// its turn again in the next pass; neither is an error.
+// outcome tells how a change ended by its error. A node that is gone needs no
+// change, and one that others keep changing has its turn again in the next
+// pass; neither is an error.
 func outcome(err error) (result, error) {
 	switch {
 	case apierrors.IsNotFound(err):

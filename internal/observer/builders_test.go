@@ -20,7 +20,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// harbor is an Observer over a cluster that a test plays. Its clock moves by hand, its sources read what the test says.
+// harbor is an Observer over a cluster that a test plays. Its clock moves by
+// hand, its sources read what the test says.
 type harbor struct {
 	*Observer
 	*meter // the first source
@@ -86,7 +87,8 @@ func (m *meter) readings(at time.Time, used cluster.Amounts) []usage.Reading {
 	return readings
 }
 
-// newHarbor makes an Observer of 15 s and the lines of CPU as shipped; changes come before it is made.
+// newHarbor makes an Observer of 15 s and the lines of CPU as shipped; changes
+// come before it is made.
 func newHarbor(t testing.TB, changes ...func(*harbor, *Config)) *harbor {
 	t.Helper()
 	h := &harbor{t: t, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}

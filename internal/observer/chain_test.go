@@ -25,7 +25,7 @@ func (h *harbor) askedEach() []int {
 	return counts
 }
 
-// everybody makes every source tell of the same nodes.
+// everybody makes every source report the same nodes.
 func (h *harbor) everybody(used map[string]int64) {
 	for name, cpuMilli := range used {
 		h.node(name, cpuMilli)
@@ -35,7 +35,8 @@ func (h *harbor) everybody(used map[string]int64) {
 	}
 }
 
-// sourcesOf is where the newest observation has each node's usage from; empty for nodes that are not known.
+// sourcesOf is where the newest observation has each node's usage from; empty
+// for nodes that are not known.
 func (h *harbor) sourcesOf() map[string]string {
 	from := map[string]string{}
 	view := h.Latest().View
@@ -125,8 +126,9 @@ func TestChainAsks(t *testing.T) {
 	}
 }
 
-// A node that its first source cannot be believed about is read of the second at every sample, not at every other one, and
-// goes back to the first as soon as that is believed again.
+// A node that its first source cannot be believed about is read of the second
+// at every sample, not at every other one, and goes back to the first as soon
+// as that is believed again.
 func TestChainHoldsOn(t *testing.T) {
 	h := newHarbor(t, also("second", "third"))
 	h.everybody(map[string]int64{"n1": 3000, "n2": 3000})
@@ -158,7 +160,8 @@ func TestChainHoldsOn(t *testing.T) {
 	}
 }
 
-// Stopping and starting the first source is no event for anybody who looks at nodes.
+// Stopping and starting the first source is no event for anybody who looks at
+// nodes.
 func TestChainTakesOver(t *testing.T) {
 	h := newHarbor(t, also("second"))
 	h.everybody(map[string]int64{"n1": 7000, "n2": 3000, "n3": 3000})
@@ -195,7 +198,8 @@ func TestChainTakesOver(t *testing.T) {
 
 var errSecond = errors.New("connection refused")
 
-// With every source down what is known ages until the gate closes; what is wrong with each is said.
+// With every source down what is known ages until the gate closes; what is
+// wrong with each is said.
 func TestChainAllDown(t *testing.T) {
 	h := newHarbor(t, also("second"))
 	h.everybody(map[string]int64{"n1": 3000, "n2": 3000})
@@ -221,7 +225,8 @@ func TestChainAllDown(t *testing.T) {
 	}
 }
 
-// A source that does not answer takes as long as it lets itself take, and the next is asked then: the pace of samples holds.
+// A source that does not answer takes as long as it lets itself take, and the
+// next is asked then: the pace of samples holds.
 func TestSlowSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const timeout = 10 * time.Second
@@ -255,7 +260,8 @@ func TestSlowSource(t *testing.T) {
 	})
 }
 
-// What the process's end cuts off is not told as a source's failure: nothing is published.
+// What the process's end cuts off is not told as a source's failure: nothing is
+// published.
 func TestSlowSourceAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarbor(t, also("second"))

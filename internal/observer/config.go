@@ -11,9 +11,11 @@ import (
 
 // Config is what an Observer depends on.
 type Config struct {
-	// Sources in the order of choice: a node and a pod take the first that has a fresh and sane sample.
+	// Sources in the order of choice: a node and a pod take the first that has
+	// a fresh and sane sample.
 	Sources []Source
-	// Reads is what the samples depend on: those taken under configurations with deeply equal Reads go together.
+	// Reads is what the samples depend on: those taken under configurations
+	// with deeply equal Reads go together.
 	Reads  any
 	Usage  usage.Config
 	Scorer scorer.Config
@@ -24,7 +26,8 @@ type Config struct {
 	HotWindows     []usage.Window
 	MinCoverage    float64 // percent of ready nodes with fresh usage below which nothing is evicted
 	SampleInterval time.Duration
-	// ObservationPeriod is how long new sources without a memory are watched before they take over from others.
+	// ObservationPeriod is how long new sources without a memory are watched
+	// before they take over from others.
 	ObservationPeriod time.Duration
 	Ledger            ledger.Config // the Listener is the observer's own
 	// Listener may be nil.
@@ -33,7 +36,7 @@ type Config struct {
 	Metrics  *Metrics
 }
 
-// Listener is told what others count and tell of.
+// Listener is told what others count and report.
 type Listener interface {
 	// Gated is told when the gate closes, opens or changes its reason.
 	Gated(o *Observation)

@@ -105,7 +105,8 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// Who wants to know of the gate is told when it closes, opens or changes its reason, and not at every sample.
+// Who wants to know of the gate is told when it closes, opens or changes its
+// reason, and not at every sample.
 func TestGated(t *testing.T) {
 	var told []string
 	h := newHarbor(t, func(_ *harbor, config *Config) {
@@ -145,7 +146,8 @@ func TestGated(t *testing.T) {
 	}
 }
 
-// Before the first reading has told of enough nodes the reason is what lacks: windows, nodes, everything or the source.
+// Before the first reading has reported enough nodes the reason is what lacks:
+// windows, nodes, everything or the source.
 func TestGateAtTheStart(t *testing.T) {
 	cases := map[string]struct {
 		play func(*harbor)
@@ -173,7 +175,8 @@ func TestGateAtTheStart(t *testing.T) {
 	}
 }
 
-// An open gate at the first observation is no news; it takes a source whose windows need no time.
+// An open gate at the first observation is no news; it takes a source whose
+// windows need no time.
 func TestGatedFromTheStart(t *testing.T) {
 	told := 0
 	h := newHarbor(t, func(_ *harbor, config *Config) { config.Listener = listening(func(*Observation) { told++ }) })
@@ -185,8 +188,9 @@ func TestGatedFromTheStart(t *testing.T) {
 	}
 }
 
-// An observation is settled when sources with history vouch for what makes a node hot on as many of the known nodes as the
-// gate asks for: a Job need not watch on.
+// An observation is settled when sources with history vouch for what makes a
+// node hot on as many of the known nodes as the gate asks for: a Job need not
+// watch on.
 func TestSettled(t *testing.T) {
 	median := usage.Window{Kind: usage.KindQuantile, Percentile: 50, Over: 5 * time.Minute}
 	short := usage.Window{Kind: usage.KindAvg, Over: time.Minute}

@@ -16,7 +16,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// chronicle is a source that remembers: nodes have used this much of CPU since ever.
+// chronicle is a source that remembers: nodes have used this much of CPU since
+// ever.
 type chronicle struct {
 	*meter
 	used  int64
@@ -79,7 +80,8 @@ func (h *harbor) measured(t *testing.T, node string, w usage.Window) int64 {
 	return view.Nodes[i].Measured[k][cluster.CPU]
 }
 
-// The past is asked for before the first sample is taken in, the furthest back first, and never again.
+// The past is asked for before the first sample is taken in, the furthest back
+// first, and never again.
 func TestHistoryFillsWindows(t *testing.T) {
 	c := &chronicle{used: 7000}
 	h := newHarbor(t, remembering(0, c), windows(hour, quarter))
@@ -89,8 +91,9 @@ func TestHistoryFillsWindows(t *testing.T) {
 	if diff := cmp.Diff(want, c.calls); diff != "" {
 		t.Errorf("asked for (-want +got):\n%s", diff)
 	}
-	// An hour at 70 % and one sample at 10 %: 21 samples in five minutes, 61 in fifteen. The sample of now is already known
-	// to the past, and what is not newer is not taken.
+	// An hour at 70 % and one sample at 10 %: 21 samples in five minutes, 61 in
+	// fifteen. The sample of now is already known to the past, and what is not
+	// newer is not taken.
 	for w, want := range map[usage.Window]int64{hour: 7000, usage.Avg5m: 7000, quarter: 7000} {
 		if got := h.measured(t, "n1", w); got != want {
 			t.Errorf("%v is %d, want %d", w, got, want)
@@ -111,7 +114,8 @@ func TestHistoryFillsWindows(t *testing.T) {
 	}
 }
 
-// What was before this process makes nobody hot by itself: its samples were not looked at in a row.
+// What was before this process makes nobody hot by itself: its samples were not
+// looked at in a row.
 func TestHistoryIsNoSample(t *testing.T) {
 	h := newHarbor(t, remembering(0, &chronicle{used: 9000}))
 	h.node("n1", 9000)
@@ -159,7 +163,8 @@ func TestHistoryFails(t *testing.T) {
 	}
 }
 
-// The first source that remembers is asked for the past, wherever it is in the chain, though others have the present.
+// The first source that remembers is asked for the past, wherever it is in the
+// chain, though others have the present.
 func TestHistoryOfALaterSource(t *testing.T) {
 	second, third := &chronicle{used: 7000}, &chronicle{used: 9000}
 	h := newHarbor(t, remembering(1, second), remembering(2, third))
@@ -174,7 +179,8 @@ func TestHistoryOfALaterSource(t *testing.T) {
 	}
 }
 
-// While no source can be read the past is asked for again, and taken in anew without counting twice.
+// While no source can be read the past is asked for again, and taken in anew
+// without counting twice.
 func TestHistoryWhileDown(t *testing.T) {
 	c := &chronicle{used: 7000}
 	h := newHarbor(t, remembering(0, c))

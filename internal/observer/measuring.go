@@ -15,7 +15,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// measuring is one configuration with the samples taken under it. It publishes nothing.
+// measuring is one configuration with the samples taken under it. It publishes
+// nothing.
 type measuring struct {
 	config  Config
 	usage   *usage.Store
@@ -35,7 +36,8 @@ func newMeasuring(config Config, now time.Time) (*measuring, error) {
 	return &measuring{config: config, usage: readings}, nil
 }
 
-// retune goes on by a configuration that reads the same, with the samples and the sources it has.
+// retune goes on by a configuration that reads the same, with the samples and
+// the sources it has.
 func (m *measuring) retune(config Config) error {
 	if len(config.Sources) == 0 || config.Lines == nil || config.SampleInterval <= 0 {
 		return errors.New("observer: Sources, Lines and SampleInterval must be set")
@@ -81,7 +83,8 @@ func (m *measuring) observation(snapshot *cluster.Snapshot, now time.Time, read 
 	return next
 }
 
-// states classifies after a new reading. Without one no sample is counted: nodes keep their state until they are unknown.
+// states classifies after a new reading. Without one no sample is counted:
+// nodes keep their state until they are unknown.
 func (m *measuring) states(view *usage.View, resolved *thresholds.Resolved, fresh bool) map[string]thresholds.NodeState {
 	var before map[string]thresholds.NodeState
 	if m.last != nil {
@@ -114,8 +117,8 @@ func (m *measuring) gate(next *Observation) reasons.Reason {
 	return reasons.UsageCoverageTooLow
 }
 
-// settled says whether the sources themselves vouch for as many samples as make a node hot, on as many nodes as have to be
-// known.
+// settled reports whether the sources themselves vouch for as many samples as
+// make a node hot, on as many nodes as have to be known.
 func (m *measuring) settled(view *usage.View) bool {
 	known, vouched := 0, 0
 	for i := range view.Nodes {
@@ -136,7 +139,8 @@ func (m *measuring) settled(view *usage.View) bool {
 	return known > 0 && 100*float64(vouched) >= m.config.MinCoverage*float64(known)
 }
 
-// read asks the sources in order, each only while those before left something open.
+// read asks the sources in order, each only while those before left something
+// open.
 func (m *measuring) read(ctx context.Context, snapshot *cluster.Snapshot, now func() time.Time) reading {
 	r := reading{now: now, sources: make([]SourceStatus, len(m.config.Sources))}
 	if m.batches == 0 {
@@ -156,8 +160,8 @@ func (m *measuring) read(ctx context.Context, snapshot *cluster.Snapshot, now fu
 	return r
 }
 
-// past is what the first source with a memory knows of the time before this process: windows that are summed up here are
-// filled with it.
+// past is what the first source with a memory knows of the time before this
+// process: windows that are summed up here are filled with it.
 func (m *measuring) past(ctx context.Context, snapshot *cluster.Snapshot, now time.Time) []usage.Batch {
 	for _, source := range m.config.Sources {
 		historian, ok := source.(Historian)
@@ -173,7 +177,8 @@ func (m *measuring) past(ctx context.Context, snapshot *cluster.Snapshot, now ti
 	return nil
 }
 
-// pastOf reads one piece of the past after the other, each up to where the next begins.
+// pastOf reads one piece of the past after the other, each up to where the next
+// begins.
 func (m *measuring) pastOf(ctx context.Context, source Historian, snapshot *cluster.Snapshot, now time.Time) ([]usage.Batch, error) {
 	var past []usage.Batch
 	spans := m.usage.Spans()

@@ -23,7 +23,8 @@ func compare(t *testing.T, registry *prometheus.Registry, want string, names ...
 	}
 }
 
-// Metrics tell the states, the gate and what was left out; a nil Metrics is silent.
+// Metrics tell the states, the gate and what was left out; a nil Metrics is
+// silent.
 func TestMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	h := newHarbor(t, metered(registry))
@@ -120,7 +121,8 @@ evenkeel_usage_source_nodes{source="test"} 0
 `, names...)
 }
 
-// Of the reasons for a closed gate one is 1, and reasons that no node has any more are gone.
+// Of the reasons for a closed gate one is 1, and reasons that no node has any
+// more are gone.
 func TestMetricsOfTheGate(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	h := newHarbor(t, metered(registry))

@@ -14,7 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// Observation is everything that is decided on, at one moment. Only its Board changes, by what happens until the next.
+// Observation is everything that is decided on, at one moment. Only its Board
+// changes, by what happens until the next.
 type Observation struct {
 	At     time.Time
 	View   *usage.View
@@ -24,23 +25,30 @@ type Observation struct {
 	Lines *thresholds.Resolved
 	// Ready counts the ready nodes, Fresh those of them whose usage is known.
 	Ready, Fresh int
-	// Pods counts the pods on nodes whose usage is known, Measured those of them that were measured long enough.
+	// Pods counts the pods on nodes whose usage is known, Measured those of
+	// them that were measured long enough.
 	Pods, Measured int
-	// Batches counts the complete readings so far, First is when the first of them that told of a node was made.
+	// Batches counts the complete readings so far, First is when the first of
+	// them that reported a node was made.
 	Batches int
 	First   time.Time
-	// Settled says that sources with history have looked at nodes for as long as a node has to be over its lines, so that
-	// nothing is gained by watching on.
+	// Settled says that sources with history have looked at nodes for as long
+	// as a node has to be over its lines, so that nothing is gained by watching
+	// on.
 	Settled bool
-	// Sources tells of each source what the last reading brought, those not asked included.
+	// Sources reports each source what the last reading brought, those not
+	// asked included.
 	Sources []SourceStatus
-	// Gate is why nothing may be evicted on this observation; empty when it may.
+	// Gate is why nothing may be evicted on this observation; empty when it
+	// may.
 	Blocked reasons.Reason
-	// Changing says that a new policy's sources and windows are being observed, and that this is still by the old ones.
+	// Changing says that a new policy's sources and windows are being observed,
+	// and that this is still by the old ones.
 	Changing bool
 
 	estimate usage.Estimate
-	// charged is what the board was adjusted by for pods that came since; changes come under the store's lock.
+	// charged is what the board was adjusted by for pods that came since;
+	// changes come under the store's lock.
 	charged map[string]cluster.Amounts
 }
 
@@ -49,7 +57,8 @@ func Blockers() []reasons.Reason {
 	return []reasons.Reason{reasons.UsageSourceUnavailable, reasons.NoUsageData, reasons.UsageCoverageTooLow, reasons.UsageWindowsFilling}
 }
 
-// SourceError is what the last reading failed with where no source could be read; nil where one could.
+// SourceError is what the last reading failed with where no source could be
+// read; nil where one could.
 func (o *Observation) SourceError() error {
 	var all []error
 	for i := range o.Sources {
@@ -118,8 +127,8 @@ func (o *Observation) predictedOf(pod *cluster.Pod) (cluster.Amounts, bool) {
 	return cluster.Amounts{}, false
 }
 
-// Ripe says whether there are enough samples to decide on: enough nodes and pods are known, by sources with a memory or for
-// as long as given.
+// Ripe reports whether there are enough samples to decide on: enough nodes and
+// pods are known, by sources with a memory or for as long as given.
 func (o *Observation) Ripe(period time.Duration, minCoverage float64) bool {
 	// Until the gate opens it is not known for how long the sources have told.
 	return o.Blocked == "" && (o.Settled || o.At.Sub(o.First) >= period) &&

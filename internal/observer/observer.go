@@ -1,7 +1,9 @@
-// Package observer measures: it samples usage at a steady pace, reads it against the cluster and publishes one immutable
-// Observation that both halves of Evenkeel decide on. Between two samples it keeps the published board true to what the
-// pod watch and the ledger report. Under another policy it goes on with the samples it has, or answers by the old ones until
-// there are enough of the new. It never evicts and never answers a request.
+// Package observer measures: it samples usage at a steady pace, reads it
+// against the cluster and publishes one immutable Observation that both halves
+// of Evenkeel decide on. Between two samples it keeps the published board true
+// to what the pod watch and the ledger report. Under another policy it goes on
+// with the samples it has, or answers by the old ones until there are enough of
+// the new. It never evicts and never answers a request.
 package observer
 
 import (
@@ -29,7 +31,8 @@ type Observer struct {
 	ledger   *ledger.Ledger
 	latest   atomic.Pointer[Observation]
 
-	// sampling is held while a sample is taken and while the configuration changes; it guards what follows.
+	// sampling is held while a sample is taken and while the configuration
+	// changes; it guards what follows.
 	sampling sync.Mutex
 	at       *measuring     // whose Observations are published
 	next     *measuring     // takes over once it knows enough; mostly nil
@@ -37,7 +40,8 @@ type Observer struct {
 	told     reasons.Reason // the gate last reported
 }
 
-// New returns an Observer with its Store, to be fed with nodes and pods, and its Ledger.
+// New returns an Observer with its Store, to be fed with nodes and pods, and
+// its Ledger.
 func New(config Config) (*Observer, error) {
 	if config.Now == nil {
 		return nil, errors.New("observer: Now must be set")
@@ -74,7 +78,8 @@ func (o *Observer) Store() *informed.Store { return o.store }
 // Ledger returns the ledger of moves in flight.
 func (o *Observer) Ledger() *ledger.Ledger { return o.ledger }
 
-// Adopt brings the ledger to what the process that evicts has written, and to what the cluster looks like.
+// Adopt brings the ledger to what the process that evicts has written, and to
+// what the cluster looks like.
 func (o *Observer) Adopt(document ledger.Document) {
 	now := o.now()
 	o.ledger.Adopt(document, now)
@@ -86,7 +91,8 @@ func (o *Observer) Adopt(document ledger.Document) {
 // Latest returns the newest Observation, or nil before the first.
 func (o *Observer) Latest() *Observation { return o.latest.Load() }
 
-// Run samples until the context ends. The first sample is taken as soon as nodes and pods are known.
+// Run samples until the context ends. The first sample is taken as soon as
+// nodes and pods are known.
 func (o *Observer) Run(ctx context.Context) error {
 	for !o.store.Synced() {
 		if !sleep(ctx, 20*time.Millisecond) {
@@ -127,8 +133,8 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// Sample takes one reading and publishes the Observation that follows from it. A reading that fails leaves the usage
-// known so far to age.
+// Sample takes one reading and publishes the Observation that follows from it.
+// A reading that fails leaves the usage known so far to age.
 func (o *Observer) Sample(ctx context.Context) {
 	o.sampling.Lock()
 	defer o.sampling.Unlock()
@@ -141,8 +147,8 @@ func (o *Observer) Sample(ctx context.Context) {
 	})
 }
 
-// observe takes a reading and makes an Observation. use is called with it while no change can come between, and says whether
-// it was published.
+// observe takes a reading and makes an Observation. use is called with it while
+// no change can come between, and reports whether it was published.
 func (o *Observer) observe(ctx context.Context, m *measuring, use func(*Observation) bool) (published bool) {
 	started := o.now()
 	var before *cluster.Snapshot
@@ -179,8 +185,9 @@ func (o *Observer) publish(made *Observation) {
 	o.ledger.Reserved(made.Board.Adjust, func() { o.latest.Store(made) })
 }
 
-// changed keeps the ledger and the published board true between samples: a pod that came is charged with what it is expected
-// to use, one that went is taken off.
+// changed keeps the ledger and the published board true between samples: a pod
+// that came is charged with what it is expected to use, one that went is taken
+// off.
 func (o *Observer) changed(change informed.Change) {
 	now := o.now()
 	switch {
@@ -233,8 +240,9 @@ type Unmeasured struct {
 	Requests, Limits cluster.Amounts
 }
 
-// Estimate returns what a pod that is not measured yet is expected to use: what its predecessor used, else what its siblings do,
-// else its requests with the policy's factors.
+// Estimate returns what a pod that is not measured yet is expected to use: what
+// its predecessor used, else what its siblings do, else its requests with the
+// policy's factors.
 func (o *Observer) Estimate(on *Observation, pod *Unmeasured) cluster.Amounts {
 	if amounts, ok := o.ledger.Expects(pod.UID); ok {
 		return amounts
@@ -245,7 +253,8 @@ func (o *Observer) Estimate(on *Observation, pod *Unmeasured) cluster.Amounts {
 	return on.estimate.For(pod.Requests, pod.Limits)
 }
 
-// tell reports a change of the gate. That windows fill for a while after the start is no news.
+// tell reports a change of the gate. That windows fill for a while after the
+// start is no news.
 func (o *Observer) tell(latest *Observation) {
 	if latest.Blocked == reasons.UsageWindowsFilling || latest.Blocked == o.told {
 		return
@@ -256,7 +265,7 @@ func (o *Observer) tell(latest *Observation) {
 	}
 }
 
-// tryNext samples for the next policy and says whether it has taken over.
+// tryNext samples for the next policy and reports whether it has taken over.
 func (o *Observer) tryNext(ctx context.Context) bool {
 	period := o.next.config.ObservationPeriod
 	return o.observe(ctx, o.next, func(made *Observation) bool {

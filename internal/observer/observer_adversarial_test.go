@@ -54,7 +54,7 @@ func off(by time.Duration) func(*usage.Batch) {
 		func(now time.Time, s *usage.PodSample) { s.Last.At = now.Add(by) })
 }
 
-// twice tells of everything twice, the second time as if it were full.
+// twice reports everything twice, the second time as if it were full.
 func twice(batch *usage.Batch) {
 	nodes, pods := slices.Clone(batch.Nodes), slices.Clone(batch.Pods)
 	for i := range nodes {
@@ -92,9 +92,11 @@ func silent(nodes ...string) func(*usage.Batch) {
 type fault struct {
 	fail error
 	bend func(*usage.Batch)
-	// gate is what the gate says after three minutes of it, fromStart what it says if it was never otherwise.
+	// gate is what the gate says after three minutes of it, fromStart what it
+	// says if it was never otherwise.
 	gate, fromStart reasons.Reason
-	// unknown are the reasons for the nodes that are unknown then, unknownFromStart if it was never otherwise.
+	// unknown are the reasons for the nodes that are unknown then,
+	// unknownFromStart if it was never otherwise.
 	unknown, unknownFromStart map[reasons.Reason]int
 }
 
@@ -154,7 +156,8 @@ func faults() map[string]fault {
 	}
 }
 
-// sixNodes are all at 55 %, so that a pod of 5 % brings them to the reject line and a trifle more beyond it.
+// sixNodes are all at 55 %, so that a pod of 5 % brings them to the reject line
+// and a trifle more beyond it.
 func sixNodes(t *testing.T) *harbor {
 	h := newHarbor(t)
 	for i := range 6 {
@@ -166,7 +169,8 @@ func sixNodes(t *testing.T) *harbor {
 	return h
 }
 
-// harmless says that nothing is called hot or cool that is neither, and that no node is rejected.
+// harmless says that nothing is called hot or cool that is neither, and that no
+// node is rejected.
 func (h *harbor) harmless(t *testing.T, when string) {
 	t.Helper()
 	latest := h.Latest()
@@ -183,8 +187,8 @@ func (h *harbor) harmless(t *testing.T, when string) {
 	}
 }
 
-// Whatever a source says, nobody is evicted or rejected for it, why is told, and all is well again when the source is,
-// without a restart.
+// Whatever a source says, nobody is evicted or rejected for it, why is told,
+// and all is well again when the source is, without a restart.
 func TestFaults(t *testing.T) {
 	for name, fault := range faults() {
 		t.Run(name, func(t *testing.T) {
@@ -246,7 +250,8 @@ func TestFaultsAreCounted(t *testing.T) {
 	}
 }
 
-// With a second source that is well a fault of the first costs nothing: everything stays known.
+// With a second source that is well a fault of the first costs nothing:
+// everything stays known.
 func TestFaultsBehindAnotherSource(t *testing.T) {
 	for name, fault := range faults() {
 		t.Run(name, func(t *testing.T) {

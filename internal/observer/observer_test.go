@@ -34,8 +34,8 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-// Nodes turn hot and cool as samples come, evicting waits for enough of them, and a source that fails makes everything
-// unknown in the end.
+// Nodes turn hot and cool as samples come, evicting waits for enough of them,
+// and a source that fails makes everything unknown in the end.
 func TestObservations(t *testing.T) {
 	h := newHarbor(t)
 	if h.Latest() != nil {
@@ -76,8 +76,8 @@ func TestObservations(t *testing.T) {
 	}
 }
 
-// A reading that fails counts for nothing: a node is as hot as it was, though a pod has left it meanwhile, until a sample
-// says otherwise.
+// A reading that fails counts for nothing: a node is as hot as it was, though a
+// pod has left it meanwhile, until a sample says otherwise.
 func TestStatesWithoutAReading(t *testing.T) {
 	h := newHarbor(t)
 	h.node("n1", 7000)
@@ -112,7 +112,8 @@ func TestGateWithoutAnything(t *testing.T) {
 	}
 }
 
-// What comes to a node and goes from it between two samples is on the board at once, and each once.
+// What comes to a node and goes from it between two samples is on the board at
+// once, and each once.
 func TestBoardBetweenSamples(t *testing.T) {
 	h := newHarbor(t)
 	h.node("n1", 3000)
@@ -155,7 +156,8 @@ func TestBoardBetweenSamples(t *testing.T) {
 			t.Errorf("%s: predicted %d and %d, want %d and %d", step.name, n1, n2, step.n1, step.n2)
 		}
 	}
-	// The next observation starts from the same figures: b and a are gone from n1, whose own window still has them.
+	// The next observation starts from the same figures: b and a are gone from
+	// n1, whose own window still has them.
 	h.nodes["n1"], h.nodes["n2"] = cluster.Amounts{1000, 0}, cluster.Amounts{1000, 0}
 	h.pods = map[string]cluster.Amounts{}
 	h.pass(15 * time.Second)
@@ -164,8 +166,8 @@ func TestBoardBetweenSamples(t *testing.T) {
 	}
 }
 
-// Whatever comes, goes, is recorded, booked, cancelled and bound between two samples, the published board predicts what
-// one built anew would.
+// Whatever comes, goes, is recorded, booked, cancelled and bound between two
+// samples, the published board predicts what one built anew would.
 func TestBoardStaysTrue(t *testing.T) {
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 51))
@@ -238,7 +240,8 @@ func (h *harbor) happen(rng *rand.Rand, step int) {
 	}
 }
 
-// published is what the board that everybody reads predicts; anew is what one built from the cluster as it is would.
+// published is what the board that everybody reads predicts; anew is what one
+// built from the cluster as it is would.
 func (h *harbor) published() map[string]int64 {
 	predicted := map[string]int64{}
 	for i := range 4 {
@@ -261,7 +264,8 @@ func (h *harbor) anew() map[string]int64 {
 	return predicted
 }
 
-// Run samples at once when nodes and pods are known, then steadily, and ends with its context.
+// Run samples at once when nodes and pods are known, then steadily, and ends
+// with its context.
 func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarbor(t)

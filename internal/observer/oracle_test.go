@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// oracle is a Prometheus server whose answers were made beforehand: a cluster in which every pod is busy all the time.
+// oracle is a Prometheus server whose answers were made beforehand: a cluster
+// in which every pod is busy all the time.
 type oracle struct {
 	*httptest.Server
 	nodes int
@@ -59,7 +60,8 @@ func (o *oracle) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, "not expected: "+query, http.StatusBadRequest)
 }
 
-// addNodes adds an answer with a series of each node, labelled as an operator's ServiceMonitor leaves them.
+// addNodes adds an answer with a series of each node, labelled as an operator's
+// ServiceMonitor leaves them.
 func (o *oracle) addNodes(key string, value func(int) string) {
 	a := o.begin(key)
 	for i := range o.nodes {
@@ -69,7 +71,8 @@ func (o *oracle) addNodes(key string, value func(int) string) {
 	a.end()
 }
 
-// addPods adds an answer with a series of each pod, named as harbor.fleet names them.
+// addPods adds an answer with a series of each pod, named as harbor.fleet names
+// them.
 func (o *oracle) addPods(key string, podsEach int, value func(int) string) {
 	a := o.begin(key)
 	for i := range o.nodes {
@@ -112,7 +115,8 @@ func (o *oracle) proceed(now time.Time) {
 	}
 }
 
-// size is how many bytes one observation reads: nodes' cpu and memory are asked for over two windows each.
+// size is how many bytes one observation reads: nodes' cpu and memory are asked
+// for over two windows each.
 func (o *oracle) size() int {
 	total := 0
 	for _, a := range o.answers {

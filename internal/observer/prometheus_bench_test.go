@@ -33,7 +33,8 @@ func (s *timed) Sample(ctx context.Context, snapshot *cluster.Snapshot) (usage.B
 	return batch, err
 }
 
-// newDock is a harbor with a whole fleet that reads a Prometheus server as the shipped policy does.
+// newDock is a harbor with a whole fleet that reads a Prometheus server as the
+// shipped policy does.
 func newDock(b *testing.B, nodes, pods int) (*harbor, *oracle, *timed) {
 	b.Helper()
 	server, source := newOracle(b, nodes, pods), &timed{}
@@ -94,7 +95,7 @@ func shippedLines(b *testing.B, windows ...usage.Window) *thresholds.Set {
 	return set
 }
 
-// turn takes a sample, which must tell of all.
+// turn takes a sample, which must report all.
 func (h *harbor) turn(b *testing.B, server *oracle, pods int) {
 	h.Observer.Sample(b.Context())
 	latest := h.Latest()
@@ -110,8 +111,9 @@ func (h *harbor) proceed(server *oracle) {
 	server.proceed(h.now)
 }
 
-// BenchmarkObservationFromPrometheus is one whole observation: seven answers over loopback, parsed, matched, taken in, read
-// as a View and judged. The time also has what the server takes to send them.
+// BenchmarkObservationFromPrometheus is one whole observation: seven answers
+// over loopback, parsed, matched, taken in, read as a View and judged. The time
+// also has what the server takes to send them.
 func BenchmarkObservationFromPrometheus(b *testing.B) {
 	for _, nodes := range []int{100, 1000, 5000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
@@ -135,8 +137,8 @@ func BenchmarkObservationFromPrometheus(b *testing.B) {
 	}
 }
 
-// BenchmarkMemoryFromPrometheus reports what is held between two observations, records aside: windows, view, lines and
-// board.
+// BenchmarkMemoryFromPrometheus reports what is held between two observations,
+// records aside: windows, view, lines and board.
 func BenchmarkMemoryFromPrometheus(b *testing.B) {
 	const nodes = 1000
 	for b.Loop() {

@@ -6,10 +6,12 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Reconfigure goes on by another policy. Now, the Listener and Metrics stay as they were made with.
+// Reconfigure goes on by another policy. Now, the Listener and Metrics stay as
+// they were made with.
 //
-// Where the samples go together the new lines, scores and limits hold at once. Else what is published goes on by the old
-// policy, and nothing is evicted on it, until the new sources have told enough.
+// Where the samples go together the new lines, scores and limits hold at once.
+// Else what is published goes on by the old policy, and nothing is evicted on
+// it, until the new sources have told enough.
 func (o *Observer) Reconfigure(config Config) error {
 	o.sampling.Lock()
 	defer o.sampling.Unlock()

@@ -14,7 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// policyOf is the harbor's configuration with changes, as another policy gives it.
+// policyOf is the harbor's configuration with changes, as another policy gives
+// it.
 func (h *harbor) policyOf(changes ...func(*Config)) Config {
 	config := h.at.config
 	config.ObservationPeriod = 2 * time.Minute
@@ -62,8 +63,8 @@ func twoNodes(t testing.TB, changes ...func(*harbor, *Config)) *harbor {
 	return h
 }
 
-// Other lines hold at once and make a node hot after as many samples as ever, by the samples there are: nothing is unknown
-// for a moment.
+// Other lines hold at once and make a node hot after as many samples as ever,
+// by the samples there are: nothing is unknown for a moment.
 func TestReconfigureLinesKeepsSamples(t *testing.T) {
 	h := twoNodes(t)
 	before := h.Latest()
@@ -96,8 +97,9 @@ func TestReconfigureLinesKeepsSamples(t *testing.T) {
 	}
 }
 
-// With other sources what is published goes on by the old ones, with nothing to evict on it, until the new ones have been
-// observed for the period; then the new ones are published, and nobody was told of a gate that closed.
+// With other sources what is published goes on by the old ones, with nothing to
+// evict on it, until the new ones have been observed for the period; then the
+// new ones are published, and nobody was reported a gate that closed.
 func TestReconfigureSources(t *testing.T) {
 	h := twoNodes(t)
 	var gates []reasons.Reason
@@ -190,7 +192,8 @@ func TestReconfigureTakesOver(t *testing.T) {
 	}
 }
 
-// A policy that is taken back, or changed again in other ways, costs nothing that is known.
+// A policy that is taken back, or changed again in other ways, costs nothing
+// that is known.
 func TestReconfigureAgain(t *testing.T) {
 	h := twoNodes(t)
 	old := h.policyOf()
@@ -216,7 +219,8 @@ func TestReconfigureAgain(t *testing.T) {
 	}
 }
 
-// Pods that come and go while the next policy is observed are counted once, before and after it has taken over.
+// Pods that come and go while the next policy is observed are counted once,
+// before and after it has taken over.
 func TestReconfigureKeepsTheBoardTrue(t *testing.T) {
 	h := twoNodes(t)
 	h.reconfigure(h.policyOf(readingFrom("other")))
@@ -239,7 +243,8 @@ func TestReconfigureKeepsTheBoardTrue(t *testing.T) {
 	}
 }
 
-// Before the first sample there is nothing to go on by: the new policy's sources are the only ones asked.
+// Before the first sample there is nothing to go on by: the new policy's
+// sources are the only ones asked.
 func TestReconfigureBeforeTheFirstSample(t *testing.T) {
 	h := newHarbor(t)
 	h.node("busy", 6000)

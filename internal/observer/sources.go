@@ -14,7 +14,8 @@ import (
 type Source interface {
 	// Name is the source's name in policies, output and metrics.
 	Name() string
-	// Sample returns one reading. The snapshot tells which nodes there are and how to reach and recognise them.
+	// Sample returns one reading. The snapshot tells which nodes there are and
+	// how to reach and recognise them.
 	Sample(ctx context.Context, snapshot *cluster.Snapshot) (usage.Batch, error)
 }
 
@@ -32,7 +33,7 @@ type SourceStatus struct {
 	Asked bool
 	// Err is why there is no reading.
 	Err error
-	// Nodes and Pods count what it told of.
+	// Nodes and Pods count what it reported.
 	Nodes, Pods int
 	// Problems are the samples that were not taken.
 	Problems usage.Problems
@@ -69,7 +70,8 @@ func (r *reading) tell(problems map[string]usage.Problems) {
 	}
 }
 
-// letGo lets the garbage collector have what was taken in: what is made of it next takes as much.
+// letGo lets the garbage collector have what was taken in: what is made of it
+// next takes as much.
 func (r *reading) letGo() {
 	clear(r.batches)
 	r.history = nil
@@ -83,10 +85,11 @@ func (r *reading) nodes() int {
 	return n
 }
 
-// wanted is what sources still have to tell of.
+// wanted is what sources still have to report.
 type wanted struct {
-	// nodes are ready nodes with the place of the source that they were last taken from. What sources before it say of them
-	// was not believed then, so it does not settle the matter.
+	// nodes are ready nodes with the place of the source that they were last
+	// taken from. What sources before it say of them was not believed then, so
+	// it does not settle the matter.
 	nodes map[string]int
 	pods  int
 }
@@ -105,7 +108,7 @@ func (w *wanted) place(view *usage.View, sources []Source) {
 	}
 }
 
-// take strikes out what the source at a place told of.
+// take strikes out what the source at a place reported.
 func (w *wanted) take(place int, batch *usage.Batch) {
 	for i := range batch.Nodes {
 		if last, ok := w.nodes[batch.Nodes[i].Name]; ok && last <= place {

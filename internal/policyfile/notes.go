@@ -10,7 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// TellNotes prints what became of documents of earlier systems for a person who waits for it, or logs it.
+// TellNotes prints what became of documents of earlier systems for a person who
+// waits for it, or logs it.
 func TellNotes(ctx context.Context, file *policy.File, out io.Writer) {
 	if out == nil {
 		LogNotes(ctx, file)

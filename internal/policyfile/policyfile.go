@@ -1,6 +1,7 @@
-// Package policyfile reads a policy from disk: the LoadPolicy by our own loader,
-// the DeschedulerPolicy by upstream's. It says what the profiles of the latter ask
-// of a process; what the former means to each room is for package settings to say.
+// Package policyfile reads a policy from disk: the LoadPolicy by our own
+// loader, the DeschedulerPolicy by upstream's. It says what the profiles of the
+// latter ask of a process; what the former means to each room is for package
+// settings to say.
 package policyfile
 
 import (
@@ -23,8 +24,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
-// SetupPlugins sets up the framework's registry, which is global, before anything
-// is decoded.
+// SetupPlugins sets up the framework's registry, which is global, before
+// anything is decoded.
 var SetupPlugins = sync.OnceFunc(func() {
 	descheduler.SetupPlugins()
 	realusage.Register(pluginregistry.PluginRegistry, func() realusage.Deps { return realusage.Deps{} })
@@ -44,9 +45,9 @@ func Read(path string) (*policy.File, []byte, error) {
 	return file, content, err
 }
 
-// Profiles decodes the DeschedulerPolicy document by upstream's own loader, which
-// takes a path, applies each plugin's defaults and validation and asks the API
-// server for priority classes.
+// Profiles decodes the DeschedulerPolicy document by upstream's own loader,
+// which takes a path, applies each plugin's defaults and validation and asks
+// the API server for priority classes.
 func Profiles(file *policy.File, client kubernetes.Interface, registry pluginregistry.Registry) (*api.DeschedulerPolicy, error) {
 	if file.Descheduler == nil {
 		return nil, Invalid(NameOf(file), "it has no DeschedulerPolicy document, so there is nothing to run")
@@ -66,8 +67,8 @@ func Profiles(file *policy.File, client kubernetes.Interface, registry pluginreg
 	return loaded, nil
 }
 
-// checkProfiles finds, before anything starts, what the framework would only find
-// while it is built.
+// checkProfiles finds, before anything starts, what the framework would only
+// find while it is built.
 func checkProfiles(p *api.DeschedulerPolicy, registry pluginregistry.Registry) error {
 	var errs []error
 	for _, profile := range p.Profiles {
@@ -91,7 +92,8 @@ func configured(profile api.DeschedulerProfile, name string) bool {
 	return slices.ContainsFunc(profile.PluginConfigs, func(c api.PluginConfig) bool { return c.Name == name })
 }
 
-// Invalid reports what is wrong with a policy, one problem to a line of the text.
+// Invalid reports what is wrong with a policy, one problem to a line of the
+// text.
 func Invalid(name, text string) error {
 	wrong := &policy.Error{File: name}
 	for line := range strings.Lines(text) {

@@ -18,7 +18,8 @@ import (
 
 // PriorityClass is one that a profile names as its threshold.
 type PriorityClass struct {
-	// Profile names the profile, Path is where in the document it names the class.
+	// Profile names the profile, Path is where in the document it names the
+	// class.
 	Profile, Path, Name string
 }
 
@@ -48,9 +49,9 @@ func CheckPriorityClasses(ctx context.Context, client kubernetes.Interface, file
 	return nil
 }
 
-// OfflineProfiles decodes the DeschedulerPolicy as Profiles does, without an API
-// server. It leaves out the priority classes, which that would have to be asked
-// for, and returns them.
+// OfflineProfiles decodes the DeschedulerPolicy as Profiles does, without an
+// API server. It leaves out the priority classes, which that would have to be
+// asked for, and returns them.
 func OfflineProfiles(file *policy.File) (*api.DeschedulerPolicy, []PriorityClass, error) {
 	document, classes, err := withoutPriorityClasses(file.Descheduler)
 	if err != nil {
@@ -62,9 +63,9 @@ func OfflineProfiles(file *policy.File) (*api.DeschedulerPolicy, []PriorityClass
 	return profiles, classes, err
 }
 
-// withoutPriorityClasses returns a DeschedulerPolicy without the priority classes
-// that it names as thresholds, and these. A threshold that also has a value is
-// left for upstream's loader to refuse.
+// withoutPriorityClasses returns a DeschedulerPolicy without the priority
+// classes that it names as thresholds, and these. A threshold that also has a
+// value is left for upstream's loader to refuse.
 func withoutPriorityClasses(document []byte) ([]byte, []PriorityClass, error) {
 	var tree map[string]any
 	if err := yaml.Unmarshal(document, &tree); err != nil {

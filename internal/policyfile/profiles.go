@@ -29,8 +29,8 @@ func RealUsageArgs(p *api.DeschedulerPolicy) []*policy.RealUsageLowNodeUtilizati
 	return all
 }
 
-// KeepOnlyRealUsage leaves RealUsageLowNodeUtilization alone enabled, in the first
-// profile that has it or, when none does, in one of its own.
+// KeepOnlyRealUsage leaves RealUsageLowNodeUtilization alone enabled, in the
+// first profile that has it or, when none does, in one of its own.
 func KeepOnlyRealUsage(p *api.DeschedulerPolicy) {
 	p.MetricsProviders, p.MetricsCollector = nil, nil // it reads the observer
 	for i := range p.Profiles {
@@ -76,9 +76,9 @@ func Protection(p *api.DeschedulerPolicy) runtime.Object {
 	return nil
 }
 
-// RequestProtections requests the informers behind DefaultEvictor's protections.
-// The plugin itself asks for them only when it looks at a pod, which is after the
-// informers were started.
+// RequestProtections requests the informers behind DefaultEvictor's
+// protections. The plugin itself asks for them only when it looks at a pod,
+// which is after the informers were started.
 func RequestProtections(factory informers.SharedInformerFactory, p *api.DeschedulerPolicy) {
 	for args := range argsOf[*defaultevictor.DefaultEvictorArgs](p) {
 		extra := args.PodProtections.ExtraEnabled
@@ -99,8 +99,8 @@ func protectsStorageClasses(args *defaultevictor.DefaultEvictorArgs) bool {
 	return config != nil && config.PodsWithPVC != nil && len(config.PodsWithPVC.ProtectedStorageClasses) > 0
 }
 
-// ReadsTransitions reports whether PodLifeTime is told to go by the time since a
-// condition of a pod changed; no other plugin can be.
+// ReadsTransitions reports whether PodLifeTime is told to go by the time since
+// a condition of a pod changed; no other plugin can be.
 func ReadsTransitions(p *api.DeschedulerPolicy) bool {
 	for args := range argsOf[*podlifetime.PodLifeTimeArgs](p) {
 		if slices.ContainsFunc(args.Conditions, func(f podlifetime.PodConditionFilter) bool { return f.MinTimeSinceLastTransitionSeconds != nil }) {

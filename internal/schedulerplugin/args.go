@@ -26,15 +26,18 @@ func Names() []string { return append([]string{EvenkeelLoad}, compat.PluginNames
 
 // EvenkeelLoadArgs are the args of EvenkeelLoad.
 type EvenkeelLoadArgs struct {
-	// PolicyConfigFile is the policy file, as in --policy-config-file. Without one the defaults hold.
+	// PolicyConfigFile is the policy file, as in --policy-config-file. Without
+	// one the defaults hold.
 	PolicyConfigFile string `json:"policyConfigFile"`
-	// Namespace is where the process that evicts keeps its ledger; empty is that of this pod, else kube-system.
+	// Namespace is where the process that evicts keeps its ledger; empty is
+	// that of this pod, else kube-system.
 	Namespace string `json:"namespace"`
 }
 
 // request is what the args of a plugin ask for.
 type request struct {
-	// path is the policy's file; given is a policy that is in none, and text what it says.
+	// path is the policy's file; given is a policy that is in none, and text
+	// what it says.
 	path      string
 	given     *policy.File
 	text      string
@@ -51,7 +54,8 @@ func read(name string, object runtime.Object) (request, error) {
 		return readEvenkeelLoad(object)
 	}
 	asked, err := compat.ReadPlugin(name, func(into any, allowed ...string) error { return decode(object, into, allowed...) })
-	// Earlier plugins leave the ledger alone: their users have granted nothing for it, and nothing of theirs evicts.
+	// Earlier plugins leave the ledger alone: their users have granted nothing
+	// for it, and nothing of theirs evicts.
 	return request{path: asked.File, given: asked.Given, text: asked.Text, parts: asked.Given != nil}, err
 }
 
@@ -66,8 +70,8 @@ func readEvenkeelLoad(object runtime.Object) (request, error) {
 // maxArgsBytes bounds the args.
 const maxArgsBytes = 64 << 10
 
-// decode reads args strictly: each field once, by its exact name and of its type. apiVersion and kind, which kube-scheduler
-// has checked, may be there.
+// decode reads args strictly: each field once, by its exact name and of its
+// type. apiVersion and kind, which kube-scheduler has checked, may be there.
 func decode(object runtime.Object, into any, allowed ...string) error {
 	if object == nil {
 		return nil

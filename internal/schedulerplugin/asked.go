@@ -10,15 +10,18 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// asked is what is known of a pod in one of its scheduling cycles. Copies of kube-scheduler's state share it.
+// asked is what is known of a pod in one of its scheduling cycles. Copies of
+// kube-scheduler's state share it.
 type asked struct {
 	// cycle is the state that it was opened for; copies of it have another.
 	cycle fwk.CycleState
 	// steering is nil where nobody can be asked yet.
 	steering *steering.Cycle
-	// places are nil where no PreFilter was asked; then nodes are judged one by one.
+	// places are nil where no PreFilter was asked; then nodes are judged one by
+	// one.
 	places *places
-	// refused says of each node that is known why it is refused; nil where none is.
+	// refused says of each node that is known why it is refused; nil where none
+	// is.
 	refused []extender.Reject
 	// left are the nodes that are scored.
 	left    []fwk.NodeInfo
@@ -31,7 +34,8 @@ var _ fwk.StateData = (*asked)(nil)
 // Clone returns the same: nothing of it depends on which pods a node holds.
 func (a *asked) Clone() fwk.StateData { return a }
 
-// judge judges all nodes at once, and says whether the filter has to be asked about them one by one.
+// judge judges all nodes at once, and reports whether the filter has to be
+// asked about them one by one.
 func (a *asked) judge(known *placesCache, nodes []fwk.NodeInfo) bool {
 	if a.steering == nil || a.steering.Neutral() {
 		return false
@@ -63,7 +67,8 @@ func (a *asked) place(node *v1.Node) cluster.NodeIndex {
 	return a.steering.Node(node.Name)
 }
 
-// among returns the indices of nodes that are scored, which come in the order in which PreScore has seen them.
+// among returns the indices of nodes that are scored, which come in the order
+// in which PreScore has seen them.
 func (a *asked) among(scores fwk.NodeScoreList) []cluster.NodeIndex {
 	places := make([]cluster.NodeIndex, len(scores))
 	for k := range scores {

@@ -7,8 +7,10 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// BenchmarkCycle is all that the plugin does for one pod, asked as kube-scheduler asks: it filters until enough nodes pass, and
-// scores those. Unread is how it goes where a profile enables neither preFilter nor preScore, so that nodes are found by name.
+// BenchmarkCycle is all that the plugin does for one pod, asked as
+// kube-scheduler asks: it filters until enough nodes pass, and scores those.
+// Unread is how it goes where a profile enables neither preFilter nor preScore,
+// so that nodes are found by name.
 func BenchmarkCycle(b *testing.B) {
 	for _, size := range []struct{ nodes, enough int }{{1000, 420}, {5000, 500}} {
 		for _, load := range []struct {

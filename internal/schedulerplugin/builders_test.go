@@ -24,7 +24,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// stand is a kube-scheduler of one profile with the plugin in it, over a cluster of 10-core nodes whose usage a test sets.
+// stand is a kube-scheduler of one profile with the plugin in it, over a
+// cluster of 10-core nodes whose usage a test sets.
 type stand struct {
 	*Plugin
 	t        testing.TB
@@ -33,13 +34,15 @@ type stand struct {
 	now      time.Time
 	used     map[string]int64 // CPU of nodes in milli-cores; a node that is not listed is not measured
 	nodes    []fwk.NodeInfo
-	// others says what the filters of all other plugins say of a node; nil passes all.
+	// others says what the filters of all other plugins say of a node; nil
+	// passes all.
 	others func(node string) bool
 	mu     sync.Mutex
 	probed []string // the nodes that the plugin had the other filters asked about
 }
 
-// newStand returns a stand without nodes. Scores may be made by scoring of its own.
+// newStand returns a stand without nodes. Scores may be made by scoring of its
+// own.
 func newStand(t testing.TB, scoring ...scorer.Config) *stand {
 	t.Helper()
 	s := &stand{t: t, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), used: map[string]int64{}}
@@ -156,7 +159,8 @@ func strange(uid, cpu string) *v1.Pod {
 // outcome is what kube-scheduler is told in one cycle.
 type outcome struct {
 	cycle fwk.CycleState
-	// feasible are the nodes that pass, in order; refused says why the others do not.
+	// feasible are the nodes that pass, in order; refused says why the others
+	// do not.
 	feasible []string
 	refused  map[string]string
 	scores   map[string]int64
@@ -164,7 +168,8 @@ type outcome struct {
 	preScored bool
 }
 
-// schedule asks as kube-scheduler does: the filters of all nodes at once, then the scores of those that pass.
+// schedule asks as kube-scheduler does: the filters of all nodes at once, then
+// the scores of those that pass.
 func (s *stand) schedule(pod *v1.Pod) outcome {
 	s.t.Helper()
 	o := outcome{cycle: &cycleState{}, refused: map[string]string{}, preScored: true}

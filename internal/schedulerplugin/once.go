@@ -20,7 +20,8 @@ func (o *once[T]) do(find func() T) T {
 	return o.value
 }
 
-// get returns the answer if it is there already, without anything that finding it takes.
+// get returns the answer if it is there already, without anything that finding
+// it takes.
 func (o *once[T]) get() (value T, known bool) {
 	if !o.known.Load() {
 		return value, false

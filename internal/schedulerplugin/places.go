@@ -12,8 +12,10 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// places say at which index of the board a node is, by its object: to read and hash hundreds of names for each pod is most of
-// what asking about nodes costs. An object is replaced when the node changes, so that one which is missing means nothing.
+// places say at which index of the board a node is, by its object: to read and
+// hash hundreds of names for each pod is most of what asking about nodes costs.
+// An object is replaced when the node changes, so that one which is missing
+// means nothing.
 type places struct {
 	list  []fwk.NodeInfo
 	index *extender.Index
@@ -43,13 +45,15 @@ func (c *placesCache) of(cycle *steering.Cycle, list []fwk.NodeInfo) *places {
 // staleOne in so many nodes may be missed before the places are found anew.
 const staleOne = 16
 
-// hold says whether the places are those of a list and an index. kube-scheduler makes a new list when nodes come or go.
+// hold reports whether the places are those of a list and an index.
+// kube-scheduler makes a new list when nodes come or go.
 func (p *places) hold(index *extender.Index, list []fwk.NodeInfo) bool {
 	return p.index == index && len(p.list) == len(list) && (len(list) == 0 || &p.list[0] == &list[0]) &&
 		int(p.missed.Load()) <= len(list)/staleOne
 }
 
-// find returns the index of a node, which is -1 where the board does not know it, and whether it was found.
+// find returns the index of a node, which is -1 where the board does not know
+// it, and whether it was found.
 func (p *places) find(node *v1.Node) (cluster.NodeIndex, bool) {
 	place, ok := p.of[node]
 	if !ok {

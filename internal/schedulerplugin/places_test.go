@@ -11,7 +11,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// Judging all nodes at once, and finding them by their objects, says what asking about each by its name says.
+// Judging all nodes at once, and finding them by their objects, says what
+// asking about each by its name says.
 func TestJudgingAtOnceAgrees(t *testing.T) {
 	refused := 0
 	for seed := range uint64(120) {
@@ -40,7 +41,8 @@ func TestJudgingAtOnceAgrees(t *testing.T) {
 	}
 }
 
-// While nodes come, go and change, each is judged by itself, whatever was found of the nodes before.
+// While nodes come, go and change, each is judged by itself, whatever was found
+// of the nodes before.
 func TestNodesThatComeAndChange(t *testing.T) {
 	s := newStand(t)
 	s.node("hot", 9000)
@@ -99,7 +101,8 @@ func TestFilterIsSkippedWhereNothingIsRefused(t *testing.T) {
 	}
 }
 
-// Places are found anew when so many objects are new that names had to be read often, and not for each pod.
+// Places are found anew when so many objects are new that names had to be read
+// often, and not for each pod.
 func TestPlacesAreKept(t *testing.T) {
 	s := newStand(t)
 	for i := range 32 {
@@ -127,7 +130,8 @@ func TestPlacesAreKept(t *testing.T) {
 	}
 }
 
-// What comes to NormalizeScore is scored by name where it is not what PreScore saw.
+// What comes to NormalizeScore is scored by name where it is not what PreScore
+// saw.
 func TestScoresOfOtherNodesThanPreScoreSaw(t *testing.T) {
 	s := newStand(t)
 	s.node("a", 1000)
@@ -155,7 +159,8 @@ func TestScoresOfOtherNodesThanPreScoreSaw(t *testing.T) {
 	}
 }
 
-// Where nothing is known there is nothing to score, unless equals are to be told apart.
+// Where nothing is known there is nothing to score, unless equals are to be
+// told apart.
 func TestScoringIsSkippedWhereNothingIsKnown(t *testing.T) {
 	s := newStand(t)
 	s.node("a", 1000)

@@ -1,8 +1,11 @@
-// Package schedulerplugin is Evenkeel's scheduling half inside kube-scheduler: one plugin of its framework, over the same
-// observation, board and ledger as the extender, without a round trip and with scores ten times as fine.
+// Package schedulerplugin is Evenkeel's scheduling half inside kube-scheduler:
+// one plugin of its framework, over the same observation, board and ledger as
+// the extender, without a round trip and with scores ten times as fine.
 //
-// It decides nothing about usage: what a node is to a pod says internal/steering. It knows how kube-scheduler asks: node by
-// node, in parallel, before it is known which nodes other plugins leave. It leaves observing to whoever makes it.
+// It decides nothing about usage: what a node is to a pod says
+// internal/steering. It knows how kube-scheduler asks: node by node, in
+// parallel, before it is known which nodes other plugins leave. It leaves
+// observing to whoever makes it.
 //
 // Invariants:
 //   - A pod is never failed for lack of data or by an error of Evenkeel's; what is not known is neutral.
@@ -25,18 +28,22 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// Plugin is one plugin of one profile. It works with any part of its extension points enabled: with score alone it prefers
-// nodes, with filter it keeps pods off them as well, and with reserve it reckons at once with what was placed.
+// Plugin is one plugin of one profile. It works with any part of its extension
+// points enabled: with score alone it prefers nodes, with filter it keeps pods
+// off them as well, and with reserve it reckons at once with what was placed.
 type Plugin struct {
 	name string
 	host host
 	side Side
-	// parts says that of nodes with the same score one is picked for each pod, where no other plugin tells them apart.
+	// parts says that of nodes with the same score one is picked for each pod,
+	// where no other plugin tells them apart.
 	parts bool
 
-	// opening keeps two nodes that are asked about at once from opening two cycles for a pod.
+	// opening keeps two nodes that are asked about at once from opening two
+	// cycles for a pod.
 	opening sync.Mutex
-	// newest is what was opened last: a profile places one pod after the other, and asks about each of hundreds of nodes.
+	// newest is what was opened last: a profile places one pod after the other,
+	// and asks about each of hundreds of nodes.
 	newest atomic.Pointer[asked]
 	// places tell nodes apart without reading their names.
 	places placesCache
@@ -56,17 +63,19 @@ var (
 type Side interface {
 	// Judge returns what answers for pods; nil until it can be asked.
 	Judge() *steering.Judge
-	// Refusal returns what is told about a node above a measured limit, empty for the usual, and whether a pod waits when all
-	// nodes are.
+	// Refusal returns what is told about a node above a measured limit, empty
+	// for the usual, and whether a pod waits when all nodes are.
 	Refusal() (message string, all bool)
-	// Run observes until the context ends, and goes by the policy as it changes.
+	// Run observes until the context ends, and goes by the policy as it
+	// changes.
 	Run(ctx context.Context) error
 }
 
 // Name is the name that the plugin is registered under.
 func (p *Plugin) Name() string { return p.name }
 
-// PreFilter opens the pod's cycle and judges all nodes. Where none is refused it has the filter skipped.
+// PreFilter opens the pod's cycle and judges all nodes. Where none is refused
+// it has the filter skipped.
 func (p *Plugin) PreFilter(_ context.Context, cycle fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	opened := p.open(cycle, pod)
 	refuses := opened.judge(&p.places, nodes)
@@ -77,11 +86,13 @@ func (p *Plugin) PreFilter(_ context.Context, cycle fwk.CycleState, pod *v1.Pod,
 	return nil, nil
 }
 
-// PreFilterExtensions returns nil: what other pods a node holds changes nothing of what it really uses.
+// PreFilterExtensions returns nil: what other pods a node holds changes nothing
+// of what it really uses.
 func (p *Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
-// Filter refuses nodes that are not for the pod: hot ones, those its predecessor was moved away from, and for a replacement
-// all but the one it belongs to.
+// Filter refuses nodes that are not for the pod: hot ones, those its
+// predecessor was moved away from, and for a replacement all but the one it
+// belongs to.
 func (p *Plugin) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) *fwk.Status {
 	asked := p.of(cycle, pod)
 	if asked.steering == nil {
@@ -115,7 +126,8 @@ func (p *Plugin) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, 
 	return refuse(message)
 }
 
-// refusal returns what is told about a node that is refused, and whether it is even if no other node takes the pod.
+// refusal returns what is told about a node that is refused, and whether it is
+// even if no other node takes the pod.
 func (p *Plugin) refusal(reject extender.Reject) (message string, all bool) {
 	if reject != extender.RejectLoad {
 		return reject.Message(), false
@@ -129,7 +141,8 @@ func refuse(message string) *fwk.Status {
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, message)
 }
 
-// PreScore keeps which nodes are left for the pod. Where nothing is known it has scoring skipped.
+// PreScore keeps which nodes are left for the pod. Where nothing is known it
+// has scoring skipped.
 func (p *Plugin) PreScore(_ context.Context, cycle fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
 	asked := p.of(cycle, pod)
 	if asked.steering == nil || asked.steering.Neutral() && !p.parts {
@@ -139,7 +152,8 @@ func (p *Plugin) PreScore(_ context.Context, cycle fwk.CycleState, pod *v1.Pod, 
 	return nil
 }
 
-// Score leaves scoring to NormalizeScore, which sees all nodes of the pod: scores are spread over them.
+// Score leaves scoring to NormalizeScore, which sees all nodes of the pod:
+// scores are spread over them.
 func (p *Plugin) Score(context.Context, fwk.CycleState, *v1.Pod, fwk.NodeInfo) (int64, *fwk.Status) {
 	return 0, nil
 }
@@ -164,8 +178,9 @@ func (p *Plugin) NormalizeScore(_ context.Context, cycle fwk.CycleState, pod *v1
 	return nil
 }
 
-// partTies takes a point off all but one of the best, another one for each pod. kube-scheduler takes the first of equals, so
-// that all pods until the next measurement would go to one node.
+// partTies takes a point off all but one of the best, another one for each pod.
+// kube-scheduler takes the first of equals, so that all pods until the next
+// measurement would go to one node.
 func partTies(points []int8, podUID string) {
 	var best []int
 	for i := range points {
@@ -203,7 +218,8 @@ func (p *Plugin) Unreserve(_ context.Context, cycle fwk.CycleState, pod *v1.Pod,
 	}
 }
 
-// EventsToRegister names what may make a refused node take the pod: usage falls when pods go, and other nodes come.
+// EventsToRegister names what may make a refused node take the pod: usage falls
+// when pods go, and other nodes come.
 func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
 		{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: fwk.Delete}},
@@ -214,7 +230,8 @@ func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, 
 // key is the name of the plugin, by which it is enabled once in a profile.
 func (p *Plugin) key() fwk.StateKey { return fwk.StateKey(p.name) }
 
-// of returns what was opened for the pod in this cycle; where no PreFilter has, it is opened now.
+// of returns what was opened for the pod in this cycle; where no PreFilter has,
+// it is opened now.
 func (p *Plugin) of(cycle fwk.CycleState, pod *v1.Pod) *asked {
 	if known := p.newest.Load(); known != nil && known.cycle == cycle {
 		return known

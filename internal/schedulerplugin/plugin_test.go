@@ -30,7 +30,8 @@ func (s *stand) want(o outcome, feasible []string, refused map[string]string) {
 	}
 }
 
-// Nodes above the reject line of 60 % are refused while another node takes the pod; which other filters pass decides.
+// Nodes above the reject line of 60 % are refused while another node takes the
+// pod; which other filters pass decides.
 func TestHotNodesAreRefusedWhileOthersTakeThePod(t *testing.T) {
 	cases := map[string]struct {
 		others   func(node string) bool
@@ -93,7 +94,8 @@ func TestScores(t *testing.T) {
 	}
 }
 
-// A pod counts on its node from Reserve on, so the next one sees it; Unreserve takes it back.
+// A pod counts on its node from Reserve on, so the next one sees it; Unreserve
+// takes it back.
 func TestReserveCountsAtOnce(t *testing.T) {
 	s := newStand(t)
 	s.node("a", 2000)
@@ -120,7 +122,8 @@ func TestReserveCountsAtOnce(t *testing.T) {
 	}
 }
 
-// A replacement is let onto its planned node alone, and the move is booked there when that is reserved.
+// A replacement is let onto its planned node alone, and the move is booked
+// there when that is reserved.
 func TestReplacementLandsAsPlanned(t *testing.T) {
 	s := newStand(t)
 	s.node("from", 5000)
@@ -144,8 +147,8 @@ func TestReplacementLandsAsPlanned(t *testing.T) {
 	}
 }
 
-// When the planned node will not do, a replacement goes to the coolest node that takes it; never back, as long as another
-// node will do.
+// When the planned node will not do, a replacement goes to the coolest node
+// that takes it; never back, as long as another node will do.
 func TestReplacementLandsElsewhere(t *testing.T) {
 	cases := map[string]struct {
 		others   func(node string) bool
@@ -190,7 +193,8 @@ func TestSourceIsAvoided(t *testing.T) {
 	s.want(s.schedule(webPod("another")), []string{"to"}, map[string]string{"from": sourceMessage})
 }
 
-// Before anything is known, and where nobody can be asked, every node passes and none is preferred.
+// Before anything is known, and where nobody can be asked, every node passes
+// and none is preferred.
 func TestNeutralWithoutData(t *testing.T) {
 	for name, change := range map[string]func(*stand){
 		"no observation yet": func(*stand) {},
@@ -216,7 +220,8 @@ func TestNeutralWithoutData(t *testing.T) {
 	}
 }
 
-// A profile may enable score alone, or filter and score: what was not opened by PreFilter is opened by who comes first, once.
+// A profile may enable score alone, or filter and score: what was not opened by
+// PreFilter is opened by who comes first, once.
 func TestPartsOfThePlugin(t *testing.T) {
 	s := newStand(t)
 	s.node("hot", 7000)
@@ -237,7 +242,8 @@ func TestPartsOfThePlugin(t *testing.T) {
 	}
 }
 
-// Where the plugin alone scores, pods are spread over nodes that are alike: nothing else would tell them apart.
+// Where the plugin alone scores, pods are spread over nodes that are alike:
+// nothing else would tell them apart.
 func TestEqualNodesTakeTurns(t *testing.T) {
 	for name, tc := range map[string]struct{ used, worse int64 }{
 		"two of three are the best": {2000, 6000},
@@ -273,7 +279,8 @@ func TestEqualNodesTakeTurns(t *testing.T) {
 	}
 }
 
-// Preemption asks the filters again on copies of the state, for nodes without some of their pods: that changes nothing here.
+// Preemption asks the filters again on copies of the state, for nodes without
+// some of their pods: that changes nothing here.
 func TestCopiesOfTheStateAgree(t *testing.T) {
 	s := newStand(t)
 	s.node("hot", 7000)
@@ -285,7 +292,8 @@ func TestCopiesOfTheStateAgree(t *testing.T) {
 	s.want(copied, got.feasible, got.refused)
 }
 
-// With rejectAll a pod waits when every node is above a measured limit, and is told so in the policy's words.
+// With rejectAll a pod waits when every node is above a measured limit, and is
+// told so in the policy's words.
 func TestRejectAll(t *testing.T) {
 	limit := scorer.Config{Measured: &scorer.Measured{
 		Formula: scorer.FormulaCrane, Limits: []scorer.Limit{{Window: usage.Avg5m, Percent: 50}},
@@ -340,7 +348,8 @@ func TestConcurrentCycles(t *testing.T) {
 	placing.Wait()
 }
 
-// The names that are asked for are those of the plugin, which implements what kube-scheduler looks for under them.
+// The names that are asked for are those of the plugin, which implements what
+// kube-scheduler looks for under them.
 func TestEventsAreRegistered(t *testing.T) {
 	events, err := (&Plugin{}).EventsToRegister(t.Context())
 	if err != nil || len(events) == 0 {

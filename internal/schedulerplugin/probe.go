@@ -11,9 +11,11 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// probe finds out, from within the filter, what the filters of all other plugins say about nodes. kube-scheduler asks for
-// one node at a time and stops when it has enough, so what is known of the others has to be found out here. It costs their
-// filters for a few nodes more, and only for pods that a node is refused to.
+// probe finds out, from within the filter, what the filters of all other
+// plugins say about nodes. kube-scheduler asks for one node at a time and stops
+// when it has enough, so what is known of the others has to be found out here.
+// It costs their filters for a few nodes more, and only for pods that a node is
+// refused to.
 type probe struct {
 	host  host
 	ctx   context.Context //nolint:containedctx // lives as long as one call of Filter
@@ -22,7 +24,8 @@ type probe struct {
 	asked *asked
 }
 
-// probing marks the context in which the filters are asked by the plugin itself, which then passes every node.
+// probing marks the context in which the filters are asked by the plugin
+// itself, which then passes every node.
 type probing struct{}
 
 // host is what the plugin needs of kube-scheduler.
@@ -34,14 +37,16 @@ type host interface {
 
 func isProbe(ctx context.Context) bool { return ctx.Value(probing{}) != nil }
 
-// takes says whether all other filters pass a node.
+// takes reports whether all other filters pass a node.
 func (l *probe) takes(node fwk.NodeInfo) bool {
-	// kube-scheduler cancels the context when it has found nodes enough; what is found here is kept for the pod.
+	// kube-scheduler cancels the context when it has found nodes enough; what
+	// is found here is kept for the pod.
 	ctx := context.WithValue(context.WithoutCancel(l.ctx), probing{}, true)
 	return l.host.RunFilterPluginsWithNominatedPods(ctx, l.cycle, l.pod, node).IsSuccess()
 }
 
-// landing returns the node that a replacement belongs to, empty where there is none.
+// landing returns the node that a replacement belongs to, empty where there is
+// none.
 func (l *probe) landing() string {
 	return l.asked.landing.do(func() string {
 		nodes := l.nodes()
@@ -55,7 +60,8 @@ func (l *probe) landing() string {
 	})
 }
 
-// others says whether there is a node that Evenkeel does not refuse and all other filters pass.
+// others reports whether there is a node that Evenkeel does not refuse and all
+// other filters pass.
 func (l *probe) others() bool {
 	return l.asked.others.do(func() bool {
 		nodes := l.nodes()
@@ -64,10 +70,12 @@ func (l *probe) others() bool {
 	})
 }
 
-// triedFirst is how many nodes are tried one after the other: one of them mostly will do, and costs less than goroutines do.
+// triedFirst is how many nodes are tried one after the other: one of them
+// mostly will do, and costs less than goroutines do.
 const triedFirst = 8
 
-// free says whether Evenkeel does not refuse a node and all other filters pass it.
+// free reports whether Evenkeel does not refuse a node and all other filters
+// pass it.
 func (l *probe) free(node fwk.NodeInfo) bool {
 	return l.asked.reject(node.Node()) == extender.RejectNone && l.takes(node)
 }
@@ -86,7 +94,8 @@ func (l *probe) anyFree(nodes []fwk.NodeInfo) bool {
 	return found.Load()
 }
 
-// nodes are those of the cycle. Where they cannot be listed there are none, so that none is refused.
+// nodes are those of the cycle. Where they cannot be listed there are none, so
+// that none is refused.
 func (l *probe) nodes() []fwk.NodeInfo {
 	nodes, err := l.host.SnapshotSharedLister().NodeInfos().List()
 	if err != nil {

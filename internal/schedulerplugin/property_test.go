@@ -15,8 +15,9 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// For the same View the plugin and the extender keep the same nodes and rank them alike: an extender's score is the plugin's
-// in steps of ten, so that no node is above another one here that is below it there.
+// For the same View the plugin and the extender keep the same nodes and rank
+// them alike: an extender's score is the plugin's in steps of ten, so that no
+// node is above another one here that is below it there.
 func TestPluginAndExtenderAgree(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -49,7 +50,8 @@ func checkOrder(t *testing.T, seed uint64, here map[string]int64, there map[stri
 	}
 }
 
-// half is what an extender's score is rounded by: measured scores are cut, as earlier systems did.
+// half is what an extender's score is rounded by: measured scores are cut, as
+// earlier systems did.
 func (s *stand) half() int64 {
 	if latest := s.observer.Latest(); latest != nil && latest.Board.Measured() {
 		return 0
@@ -57,8 +59,8 @@ func (s *stand) half() int64 {
 	return 5
 }
 
-// askExtender asks for a pod as kube-scheduler does over HTTP: filter, with all nodes kept where none would be left, and
-// scores of the rest.
+// askExtender asks for a pod as kube-scheduler does over HTTP: filter, with all
+// nodes kept where none would be left, and scores of the rest.
 func (s *stand) askExtender(pod *v1.Pod) (kept []string, scores map[string]int8) {
 	var names []string
 	for _, node := range s.nodes {
@@ -95,8 +97,8 @@ func indices(round extender.Round, names []string) []cluster.NodeIndex {
 	return nodes
 }
 
-// randomStand has up to 24 nodes from idle to overloaded, some of them unknown, some refused by other plugins, sometimes with
-// moves in flight.
+// randomStand has up to 24 nodes from idle to overloaded, some of them unknown,
+// some refused by other plugins, sometimes with moves in flight.
 func randomStand(t *testing.T, random *rand.Rand) *stand {
 	t.Helper()
 	s := newStand(t, randomScoring(random))

@@ -28,9 +28,11 @@ import (
 // hotMilli is the usage of hot nodes.
 const hotMilli = 9000
 
-// BenchmarkSchedulePod is kube-scheduler's own cycle for one pod of a Deployment, up to the choice of a node, on nodes of
-// which a tenth is hot: without the plugin, without it but with taints that keep the pod off the same nodes, and with it. What
-// it says is steadier than pods per second on a whole cluster.
+// BenchmarkSchedulePod is kube-scheduler's own cycle for one pod of a
+// Deployment, up to the choice of a node, on nodes of which a tenth is hot:
+// without the plugin, without it but with taints that keep the pod off the same
+// nodes, and with it. What it says is steadier than pods per second on a whole
+// cluster.
 func BenchmarkSchedulePod(b *testing.B) {
 	for _, nodes := range []int{100, 1000, 5000} {
 		s := newStand(b)
@@ -66,7 +68,8 @@ type placed struct {
 
 var webLabels = map[string]string{"app": "web"}
 
-// newWhole returns a kube-scheduler of the default profile for the nodes of a stand, with the plugin or with taints on hot nodes.
+// newWhole returns a kube-scheduler of the default profile for the nodes of a
+// stand, with the plugin or with taints on hot nodes.
 func newWhole(b *testing.B, s *stand, plugin, tainted bool) *whole {
 	b.Helper()
 	ctx := klog.NewContext(b.Context(), klog.Logger{}) // logs nothing
@@ -110,7 +113,8 @@ func newWhole(b *testing.B, s *stand, plugin, tainted bool) *whole {
 	return w
 }
 
-// schedulePods places one pod after the other; whenever there are many, all are taken away.
+// schedulePods places one pod after the other; whenever there are many, all are
+// taken away.
 func (w *whole) schedulePods(b *testing.B) {
 	b.Helper()
 	b.ReportAllocs()

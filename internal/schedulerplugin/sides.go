@@ -22,18 +22,21 @@ type SideConfig struct {
 	// PolicyFile is the policy's path; Given is a policy that is in no file.
 	PolicyFile string
 	Given      *policy.File
-	// Namespace of the ledger; Follow says whether it counts.
+	// Namespace of the ledger; Follow reports whether it counts.
 	Namespace string
 	Follow    bool
-	// REST is how kube-scheduler reaches the API server, Informers what it watches of it.
+	// REST is how kube-scheduler reaches the API server, Informers what it
+	// watches of it.
 	REST      *rest.Config
 	Informers informers.SharedInformerFactory
 }
 
-// MakeSide makes an observing half. An error means that the policy is wrong; what is out of reach is tried again by Run.
+// MakeSide makes an observing half. An error means that the policy is wrong;
+// what is out of reach is tried again by Run.
 type MakeSide func(ctx context.Context, config SideConfig) (Side, error)
 
-// Sides makes plugins. Those with one policy share one observing half, whatever their names and profiles.
+// Sides makes plugins. Those with one policy share one observing half, whatever
+// their names and profiles.
 type Sides struct {
 	make MakeSide
 
@@ -51,8 +54,9 @@ type sideKey struct {
 // NewSides returns Sides without any.
 func NewSides(newSide MakeSide) *Sides { return &Sides{make: newSide, byKey: map[sideKey]Side{}} }
 
-// New makes the plugin of a name for a profile of kube-scheduler, and starts the observing half that it needs if it is not
-// running yet. It fails for mistakes in args or policy only.
+// New makes the plugin of a name for a profile of kube-scheduler, and starts
+// the observing half that it needs if it is not running yet. It fails for
+// mistakes in args or policy only.
 func (s *Sides) New(ctx context.Context, name string, args runtime.Object, handle fwk.Handle) (*Plugin, error) {
 	asked, err := read(name, args)
 	if err != nil {
@@ -91,5 +95,6 @@ func (s *Sides) side(ctx context.Context, name string, asked request, handle fwk
 	return made, nil
 }
 
-// Wait waits until all observing halves have ended, which they do with the context that they were made with.
+// Wait waits until all observing halves have ended, which they do with the
+// context that they were made with.
 func (s *Sides) Wait() { s.running.Wait() }

@@ -26,7 +26,8 @@ type handle struct{ fwk.Handle }
 func (handle) KubeConfig() *rest.Config                               { return &rest.Config{Host: "http://api"} }
 func (handle) SharedInformerFactory() informers.SharedInformerFactory { return nil }
 
-// made notes what sides are asked for, and makes halves that run until they are stopped.
+// made notes what sides are asked for, and makes halves that run until they are
+// stopped.
 type made struct {
 	configs []SideConfig
 	err     error
@@ -63,7 +64,8 @@ func plugin(ctx context.Context, t *testing.T, sides *Sides, name, args string) 
 	return p
 }
 
-// Plugins with the same policy share one observing half, whatever their profiles; those with another one have their own.
+// Plugins with the same policy share one observing half, whatever their
+// profiles; those with another one have their own.
 func TestPluginsOfOnePolicyShare(t *testing.T) {
 	t.Setenv("POD_NAMESPACE", "mine")
 	var m made
@@ -96,7 +98,8 @@ func TestPluginsOfOnePolicyShare(t *testing.T) {
 	sides.Wait()
 }
 
-// A wrong policy keeps kube-scheduler from starting with a reason that names the plugin.
+// A wrong policy keeps kube-scheduler from starting with a reason that names
+// the plugin.
 func TestWrongPolicyIsTold(t *testing.T) {
 	m := made{err: errors.New("policy.yaml: lines: too low")}
 	sides := NewSides(m.side)
@@ -111,7 +114,8 @@ func TestWrongPolicyIsTold(t *testing.T) {
 	sides.Wait()
 }
 
-// The args of the two plugins become a policy that asks for their recorded series alone, by the label node.
+// The args of the two plugins become a policy that asks for their recorded
+// series alone, by the label node.
 func TestRealUsageArgs(t *testing.T) {
 	var m made
 	sides := NewSides(m.side)

@@ -1,5 +1,5 @@
-// Package serve answers what is asked of a process over HTTP: probes, metrics, and
-// what it knows of nodes and moves.
+// Package serve answers what is asked of a process over HTTP: probes, metrics,
+// and what it knows of nodes and moves.
 package serve
 
 import (
@@ -18,8 +18,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// stuckAfter is how long a process may show no progress before /livez fails. A paced cycle and a wait for the next one
-// count as progress all along.
+// stuckAfter is how long a process may show no progress before /livez fails. A
+// paced cycle and a wait for the next one count as progress all along.
 const stuckAfter = 5 * time.Minute
 
 // Health answers the probes.
@@ -29,7 +29,8 @@ type Health struct {
 	ready atomic.Bool
 }
 
-// NewHealth returns a Health that counts from now on, by a clock that is never set.
+// NewHealth returns a Health that counts from now on, by a clock that is never
+// set.
 func NewHealth(now func() time.Time) *Health {
 	h := &Health{now: now}
 	h.Progress()

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// A probe answers by how long ago the last progress was, and readiness by what has been delivered, not by usage data.
+// A probe answers by how long ago the last progress was, and readiness by what
+// has been delivered, not by usage data.
 func TestProbes(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	h := NewHealth(func() time.Time { return now })

@@ -20,14 +20,17 @@ import (
 type Status struct {
 	// Started is when the process started.
 	Started string `json:"started"`
-	// Asked counts filter and prioritize requests since the process started, LastAsked is when the newest came.
+	// Asked counts filter and prioritize requests since the process started,
+	// LastAsked is when the newest came.
 	Asked     int64  `json:"asked"`
 	LastAsked string `json:"lastAsked,omitempty"`
-	// PodAsked answers ?pod=UID: whether kube-scheduler asked about this pod lately.
+	// PodAsked answers ?pod=UID: whether kube-scheduler asked about this pod
+	// lately.
 	PodAsked bool `json:"podAsked,omitempty"`
 	// Observed is when usage was last read; empty before the first reading.
 	Observed string `json:"observed,omitempty"`
-	// Gate is why nothing would be evicted now; empty when it would. GateDetail says it in words.
+	// Gate is why nothing would be evicted now; empty when it would. GateDetail
+	// says it in words.
 	Gate       string `json:"gate,omitempty"`
 	GateDetail string `json:"gateDetail,omitempty"`
 	// Sources tells what the last reading of each usage source brought.
@@ -37,7 +40,7 @@ type Status struct {
 	FreshNodes int `json:"freshNodes"`
 	// Policy tells which policy is at work.
 	Policy announce.PolicyStatus `json:"policy"`
-	// Ledger tells of the stored ledger.
+	// Ledger reports the stored ledger.
 	Ledger LedgerReport `json:"ledger"`
 	// Moves lists the moves in flight and those that ended lately.
 	Moves []MoveStatus `json:"moves,omitempty"`
@@ -49,7 +52,8 @@ type SourceReport struct {
 	// Asked is false where the sources before it had everything.
 	Asked bool   `json:"asked"`
 	Error string `json:"error,omitempty"`
-	// Nodes and Pods count what it told of, Chosen the known nodes whose usage is taken from it.
+	// Nodes and Pods count what it reported, Chosen the known nodes whose usage
+	// is taken from it.
 	Nodes  int `json:"nodes"`
 	Pods   int `json:"pods"`
 	Chosen int `json:"chosenNodes"`
@@ -57,7 +61,8 @@ type SourceReport struct {
 	Problems map[string]ProblemReport `json:"problems,omitempty"`
 }
 
-// ProblemReport is how many samples were not taken for one cause, and a few of them by name.
+// ProblemReport is how many samples were not taken for one cause, and a few of
+// them by name.
 type ProblemReport struct {
 	Count    int      `json:"count"`
 	Examples []string `json:"examples"`
@@ -154,15 +159,19 @@ type NodeStatus struct {
 	// Unknown is why the state is unknown.
 	Unknown string `json:"unknownReason,omitempty"`
 	Source  string `json:"source,omitempty"`
-	// AgeSeconds is how old the newest sample is, WindowSeconds how long the samples reach back.
+	// AgeSeconds is how old the newest sample is, WindowSeconds how long the
+	// samples reach back.
 	AgeSeconds    int `json:"ageSeconds"`
 	WindowSeconds int `json:"windowSeconds"`
-	// Used is the measured usage per window, Predicted what placing one more pod reckons with, in percent of allocatable.
+	// Used is the measured usage per window, Predicted what placing one more
+	// pod reckons with, in percent of allocatable.
 	Used      map[string]explain.Percents `json:"used,omitempty"`
 	Predicted explain.Percents            `json:"predicted"`
-	// Signals are the newest values of the judged metrics that are neither cpu nor memory, in their own units.
+	// Signals are the newest values of the judged metrics that are neither cpu
+	// nor memory, in their own units.
 	Signals map[string]float64 `json:"signals,omitempty"`
-	// Pool is the node pool whose lines judge the node; empty for the policy's own.
+	// Pool is the node pool whose lines judge the node; empty for the policy's
+	// own.
 	Pool string `json:"pool,omitempty"`
 	// InFlight is what bindings and moves have changed since the observation.
 	InFlight explain.Amounts `json:"inFlight"`
@@ -234,8 +243,9 @@ func (p *Reports) ledgerReport(inFlight []ledger.Move) LedgerReport {
 	return report
 }
 
-// ShadowStatus is what GET /status answers while answers are neutral. Its Asked stays 0 and its PodAsked false: no pod was
-// steered, and a process that evicts must not take kube-scheduler's requests for steering.
+// ShadowStatus is what GET /status answers while answers are neutral. Its Asked
+// stays 0 and its PodAsked false: no pod was steered, and a process that evicts
+// must not take kube-scheduler's requests for steering.
 type ShadowStatus struct {
 	Status
 	Shadow steering.ShadowSummary `json:"shadow"`

@@ -3,14 +3,18 @@ package servertime
 import "time"
 
 const (
-	// Quorum is how many answers in a row have to agree: a proxy with a wrong clock of its own may give one in between.
+	// Quorum is how many answers in a row have to agree: a proxy with a wrong
+	// clock of its own may give one in between.
 	Quorum = 3
-	// maxAnswers and maxAnswerAge bound what is remembered. The shorter time is, the less do clocks drift in it.
+	// maxAnswers and maxAnswerAge bound what is remembered. The shorter time
+	// is, the less do clocks drift in it.
 	maxAnswers   = 20
 	maxAnswerAge = 2 * time.Minute
-	// slow is how long an answer may take. The longer it does, the less it says about when the server looked at its clock.
+	// slow is how long an answer may take. The longer it does, the less it says
+	// about when the server looked at its clock.
 	slow = 5 * time.Second
-	// maxSkew bounds what is believed; clocks that are further apart could not agree on certificates either.
+	// maxSkew bounds what is believed; clocks that are further apart could not
+	// agree on certificates either.
 	maxSkew = 365 * 24 * time.Hour
 	// dateUnit is how coarse a server tells its time.
 	dateUnit = time.Second
@@ -29,7 +33,8 @@ func (s span) empty() bool { return s.low > s.high }
 // distance is how far a skew is from the nearest that is possible.
 func (s span) distance(skew time.Duration) time.Duration { return max(s.low-skew, skew-s.high, 0) }
 
-// correction is what the local clock is corrected by: nothing where it may be right to within Tolerance.
+// correction is what the local clock is corrected by: nothing where it may be
+// right to within Tolerance.
 func (s span) correction() time.Duration {
 	if s.distance(0) <= Tolerance {
 		return 0
@@ -37,14 +42,16 @@ func (s span) correction() time.Duration {
 	return s.low + (s.high-s.low)/2
 }
 
-// answer is what one answer of the server tells: within which bounds the skew lies, and when that was heard.
+// answer is what one answer of the server tells: within which bounds the skew
+// lies, and when that was heard.
 type answer struct {
 	span span
 	at   time.Time // local
 }
 
-// hear returns what an answer with the given Date tells that was asked for and received at local times; false where that is
-// nothing. The server looked at its clock in between, and read a time in [date, date + dateUnit), so
+// hear returns what an answer with the given Date tells that was asked for and
+// received at local times; false where that is nothing. The server looked at
+// its clock in between, and read a time in [date, date + dateUnit), so
 //
 //	date - received <= skew <= date + dateUnit - sent.
 func hear(date, sent, received time.Time) (answer, bool) {
@@ -77,7 +84,8 @@ func (a *answers) add(heard answer) {
 	*a = append(kept, heard)
 }
 
-// agreed returns what the newest answers agree on, as far back as they do; false where those are fewer than Quorum.
+// agreed returns what the newest answers agree on, as far back as they do;
+// false where those are fewer than Quorum.
 func (a answers) agreed() (span, bool) {
 	if len(a) == 0 {
 		return span{}, false

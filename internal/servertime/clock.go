@@ -1,12 +1,16 @@
 // Package servertime tells a process the time of the API server's clock.
 //
-// Evenkeel compares times of several machines: its own, those in objects' metadata and those of samples. On a machine whose
-// clock is minutes off, all of these comparisons would be wrong together. Answers of the API server carry its time in whole
-// seconds; this package decides from them by how much the local clock is off, and corrects it only by what is certain:
-// several answers in a row have to agree, and on more than Tolerance. It leaves to others which clients speak to the API
-// server itself: kubelets, aggregated APIs and proxied requests bring the time of somebody else's clock.
+// Evenkeel compares times of several machines: its own, those in objects'
+// metadata and those of samples. On a machine whose clock is minutes off, all
+// of these comparisons would be wrong together. Answers of the API server carry
+// its time in whole seconds; this package decides from them by how much the
+// local clock is off, and corrects it only by what is certain: several answers
+// in a row have to agree, and on more than Tolerance. It leaves to others which
+// clients speak to the API server itself: kubelets, aggregated APIs and proxied
+// requests bring the time of somebody else's clock.
 //
-// The correction may jump, so what waits or measures how long something takes asks Local.
+// The correction may jump, so what waits or measures how long something takes
+// asks Local.
 package servertime
 
 import (
@@ -21,10 +25,12 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// offset, a duration, puts the local clock wrong; it is set at link time by tests that need processes whose clocks differ.
+// offset, a duration, puts the local clock wrong; it is set at link time by
+// tests that need processes whose clocks differ.
 var offset string
 
-// LocalClock returns now, shifted by the offset that the binary was linked with, if any.
+// LocalClock returns now, shifted by the offset that the binary was linked
+// with, if any.
 func LocalClock(now func() time.Time) (func() time.Time, error) { return shifted(now, offset) }
 
 func shifted(now func() time.Time, by string) (func() time.Time, error) {
@@ -38,7 +44,8 @@ func shifted(now func() time.Time, by string) (func() time.Time, error) {
 	return func() time.Time { return now().Add(shift) }, nil
 }
 
-// Clock is the local clock, corrected to the API server's. It is safe for concurrent use.
+// Clock is the local clock, corrected to the API server's. It is safe for
+// concurrent use.
 type Clock struct {
 	local      func() time.Time
 	correction atomic.Int64 // nanoseconds to add to local
@@ -57,10 +64,11 @@ func (c *Clock) Now() time.Time { return c.local().Add(c.Skew()) }
 // Local is the time of the local clock. No correction makes it jump.
 func (c *Clock) Local() time.Time { return c.local() }
 
-// Skew is the time of the API server less the local one, as it is corrected for: zero within Tolerance.
+// Skew is the time of the API server less the local one, as it is corrected
+// for: zero within Tolerance.
 func (c *Clock) Skew() time.Duration { return time.Duration(c.correction.Load()) }
 
-// Known says whether enough answers have agreed to tell the skew.
+// Known reports whether enough answers have agreed to tell the skew.
 func (c *Clock) Known() bool { return c.known.Load() }
 
 // Export registers the clock's metric; a nil registerer takes none.
@@ -71,7 +79,8 @@ func (c *Clock) Export(reg prometheus.Registerer) {
 	}, func() float64 { return c.Skew().Seconds() })
 }
 
-// learn takes in what one answer says and corrects the clock where several agree that it is off.
+// learn takes in what one answer says and corrects the clock where several
+// agree that it is off.
 func (c *Clock) learn(ctx context.Context, heard answer) {
 	before, after, changed := c.estimate(heard)
 	if !changed {

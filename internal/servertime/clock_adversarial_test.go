@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// Answers that tell no time of the API server's leave the clock as it is, and come through unchanged.
+// Answers that tell no time of the API server's leave the clock as it is, and
+// come through unchanged.
 func TestTellsNothing(t *testing.T) {
 	date := func(value string) func(http.Header) {
 		return func(h http.Header) { h["Date"] = []string{value} }
@@ -44,7 +45,8 @@ func TestTellsNothing(t *testing.T) {
 	}
 }
 
-// Odd answers, alone or two in a row or every other, neither correct a clock nor undo a correction.
+// Odd answers, alone or two in a row or every other, neither correct a clock
+// nor undo a correction.
 func TestOddAnswers(t *testing.T) {
 	cases := map[string]struct {
 		truth time.Duration
@@ -79,7 +81,8 @@ func TestOddAnswers(t *testing.T) {
 	}
 }
 
-// A server whose time goes back, as one behind another address may, is followed once it insists.
+// A server whose time goes back, as one behind another address may, is followed
+// once it insists.
 func TestServerGoesBack(t *testing.T) {
 	w := newWire(time.Hour)
 	clock := New(w.now)
@@ -95,7 +98,8 @@ func TestServerGoesBack(t *testing.T) {
 	}
 }
 
-// A local clock that is set, in either direction and by however much, is corrected after three answers.
+// A local clock that is set, in either direction and by however much, is
+// corrected after three answers.
 func TestLocalClockIsSet(t *testing.T) {
 	for _, by := range []time.Duration{time.Hour, -time.Hour, 300 * 24 * time.Hour, -300 * 24 * time.Hour, 10 * time.Second, -10 * time.Second} {
 		t.Run(by.String(), func(t *testing.T) {
@@ -111,7 +115,8 @@ func TestLocalClockIsSet(t *testing.T) {
 	}
 }
 
-// A clock that is set back while an answer is on its way makes it arrive before it was asked for.
+// A clock that is set back while an answer is on its way makes it arrive before
+// it was asked for.
 func TestAnswerBeforeItsRequest(t *testing.T) {
 	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	if heard, ok := hear(noon, noon, noon.Add(-time.Minute)); ok {
@@ -133,7 +138,8 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// Many requests at a time, some of them answered oddly, while others ask for the time.
+// Many requests at a time, some of them answered oddly, while others ask for
+// the time.
 func TestParallelAnswers(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Query().Get("n") {

@@ -18,13 +18,15 @@ import (
 	"k8s.io/klog/v2/textlogger"
 )
 
-// wire is a machine whose clock is off, and the way to a server whose clock is right.
+// wire is a machine whose clock is off, and the way to a server whose clock is
+// right.
 type wire struct {
 	local time.Time
 	skew  time.Duration // the server's time less the local one
 	// up and down are how long a request and its answer travel.
 	up, down time.Duration
-	// spoil, which may be nil, changes an answer's headers; status is the answer's where it is not zero.
+	// spoil, which may be nil, changes an answer's headers; status is the
+	// answer's where it is not zero.
 	spoil  func(http.Header)
 	status int
 }
@@ -63,7 +65,8 @@ func (w *wire) ask(t *testing.T, clock *Clock, n int) {
 // off is how far a clock is from the server's.
 func (w *wire) off(clock *Clock) time.Duration { return clock.Now().Sub(w.local.Add(w.skew)).Abs() }
 
-// A clock that is off by more than the tolerance is corrected to well below it, any other is left as it is.
+// A clock that is off by more than the tolerance is corrected to well below it,
+// any other is left as it is.
 func TestCorrects(t *testing.T) {
 	cases := map[string]struct {
 		skew     time.Duration
@@ -114,8 +117,9 @@ func TestQuorum(t *testing.T) {
 	}
 }
 
-// What is corrected once is not touched by less than the tolerance, is corrected again by more, and not at all once the
-// local clock is right; each change is logged, and nothing else.
+// What is corrected once is not touched by less than the tolerance, is
+// corrected again by more, and not at all once the local clock is right; each
+// change is logged, and nothing else.
 func TestFollowsTheClock(t *testing.T) {
 	w, log := newWire(time.Minute), new(bytes.Buffer)
 	clock := New(w.now)
@@ -180,8 +184,8 @@ func TestMetric(t *testing.T) {
 	}
 }
 
-// The skew always lies in what honest answers agree on, whatever the ways and phases, and that is narrower than a second
-// once there are some.
+// The skew always lies in what honest answers agree on, whatever the ways and
+// phases, and that is narrower than a second once there are some.
 func TestAgreementHoldsTheSkew(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 500 {
@@ -216,7 +220,8 @@ func TestAgreementHoldsTheSkew(t *testing.T) {
 	}
 }
 
-// The monotonic reading survives, so that differences of times of a clock that is set meanwhile are right.
+// The monotonic reading survives, so that differences of times of a clock that
+// is set meanwhile are right.
 func TestKeepsTheMonotonicReading(t *testing.T) {
 	clock := New(time.Now)
 	clock.correction.Store(int64(time.Hour))

@@ -6,7 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/net"
 )
 
-// Wrap returns a RoundTripper that reads the Date of what rt answers. It changes neither requests nor answers.
+// Wrap returns a RoundTripper that reads the Date of what rt answers. It
+// changes neither requests nor answers.
 func (c *Clock) Wrap(rt http.RoundTripper) http.RoundTripper { return &reader{clock: c, next: rt} }
 
 type reader struct {
@@ -37,8 +38,9 @@ func (r *reader) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// speaks says whether an answer may be the API server's own and of now: what stands in front of a server that is away
-// answers with a status of 5xx, what stores answers says how old they are.
+// speaks reports whether an answer may be the API server's own and of now: what
+// stands in front of a server that is away answers with a status of 5xx, what
+// stores answers says how old they are.
 func speaks(response *http.Response) bool {
 	return response.StatusCode < http.StatusInternalServerError && response.Header.Get("Age") == ""
 }

@@ -1,6 +1,6 @@
 // Package settings says what a LoadPolicy means to each room that goes by it. A
-// policy has the words of its users; the rooms know nothing of it and have their
-// own.
+// policy has the words of its users; the rooms know nothing of it and have
+// their own.
 package settings
 
 import (
@@ -20,14 +20,15 @@ import (
 	"github.com/evenkeel/evenkeel/usage/annotations"
 )
 
-// resourceNames maps the policy's names of resources to the ones that are computed with.
+// resourceNames maps the policy's names of resources to the ones that are
+// computed with.
 var resourceNames = map[cluster.Resource]corev1.ResourceName{
 	cluster.CPU:    corev1.ResourceCPU,
 	cluster.Memory: corev1.ResourceMemory,
 }
 
-// Observing is what a policy says about observing. args are those of the plugin, in
-// every profile that enables it.
+// Observing is what a policy says about observing. args are those of the
+// plugin, in every profile that enables it.
 func Observing(load *policy.LoadPolicy, args []*policy.RealUsageLowNodeUtilizationArgs) (observer.Config, error) {
 	set, err := Lines(load, args)
 	if err != nil {
@@ -87,8 +88,8 @@ var formulas = map[policy.Formula]scorer.Formula{
 	policy.FormulaMinMax:     scorer.FormulaMinMax,
 }
 
-// Measured is how nodes are scored by what was measured alone; nil where they are
-// not.
+// Measured is how nodes are scored by what was measured alone; nil where they
+// are not.
 func Measured(given *policy.MeasuredScoring) *scorer.Measured {
 	if given == nil {
 		return nil

@@ -15,7 +15,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
-// What a policy measures by reaches the scorer, and the store keeps every window of it though no line names it.
+// What a policy measures by reaches the scorer, and the store keeps every
+// window of it though no line names it.
 func TestMeasuredScoringIsWired(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "policy", "testdata", "examples", "measured.yaml"))
 	if err != nil {

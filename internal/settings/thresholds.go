@@ -17,8 +17,9 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// Lines returns the one definition of hot. Arguments of the plugin lie over the LoadPolicy's lines for both sides; two
-// profiles that ask for different ones are a mistake. Pools keep their own.
+// Lines returns the one definition of hot. Arguments of the plugin lie over the
+// LoadPolicy's lines for both sides; two profiles that ask for different ones
+// are a mistake. Pools keep their own.
 func Lines(load *policy.LoadPolicy, all []*policy.RealUsageLowNodeUtilizationArgs) (*thresholds.Set, error) {
 	base := load.Lines
 	for i, args := range all {
@@ -92,7 +93,8 @@ func sameLines(a, b *policy.RealUsageLowNodeUtilizationArgs) bool {
 		maps.Equal(a.Thresholds, b.Thresholds) && maps.Equal(a.TargetThresholds, b.TargetThresholds)
 }
 
-// judgedWindows are those that a policy's lines judge a metric by: those that make a node hot, and its own.
+// judgedWindows are those that a policy's lines judge a metric by: those that
+// make a node hot, and its own.
 func judgedWindows(load *policy.LoadPolicy, metric policy.MetricLines) []usage.Window {
 	windows := slices.Clone(load.Hot.Windows)
 	for _, own := range slices.SortedFunc(maps.Keys(metric.Windows), byName) {

@@ -49,8 +49,9 @@ func newWorld(ctx context.Context, fleet *Fleet, config kubescheduler.Config, ga
 	return w, nil
 }
 
-// populate places the first pods of the replicas that are there from the beginning, without anybody watching: where the fleet
-// says it, and the others as kube-scheduler has it.
+// populate places the first pods of the replicas that are there from the
+// beginning, without anybody watching: where the fleet says it, and the others
+// as kube-scheduler has it.
 func (w *world) populate() error {
 	if err := w.settle(); err != nil {
 		return err

@@ -18,8 +18,8 @@ func (w *world) missing(owner int, now time.Time) (n int) {
 	return n
 }
 
-// budget is an owner's PodDisruptionBudget as the disruption controller keeps it, in a list that is empty without one. It is good
-// until the next call.
+// budget is an owner's PodDisruptionBudget as the disruption controller keeps
+// it, in a list that is empty without one. It is good until the next call.
 func (w *world) budget(owner int, now time.Time) []*policyv1.PodDisruptionBudget {
 	if w.maxUnavailable >= noBudget {
 		return nil
@@ -47,7 +47,8 @@ func (w *world) spent(owner int, now time.Time) bool {
 	return len(budgets) > 0 && budgets[0].Status.DisruptionsAllowed <= 0
 }
 
-// nextReady is when the next pod of an owner that is on its way will be ready; false where none is.
+// nextReady is when the next pod of an owner that is on its way will be ready;
+// false where none is.
 func (w *world) nextReady(owner int, now time.Time) (next time.Time, ok bool) {
 	for _, i := range w.owners[owner].replicas {
 		r := &w.replicas[i]

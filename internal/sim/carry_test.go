@@ -90,8 +90,9 @@ func (e *evenkeel) planned(replica int, to string) strategies.Move {
 	}
 }
 
-// A deploy of the owner of a pod that is on the move leaves nothing behind: no move in flight, no usage reserved, no pod
-// without a node, whether the pod was to be evicted or its replacement fitted nowhere.
+// A deploy of the owner of a pod that is on the move leaves nothing behind: no
+// move in flight, no usage reserved, no pod without a node, whether the pod was
+// to be evicted or its replacement fitted nowhere.
 func TestADeployDuringAMove(t *testing.T) {
 	for name, evicted := range map[string]bool{"before the eviction": false, "while the replacement waits for a node": true} {
 		t.Run(name, func(t *testing.T) {
@@ -131,7 +132,8 @@ func TestADeployDuringAMove(t *testing.T) {
 	}
 }
 
-// The pods of an owner that is being deployed are left alone, and for a while after.
+// The pods of an owner that is being deployed are left alone, and for a while
+// after.
 func TestAnOwnerIsLeftAloneAfterADeploy(t *testing.T) {
 	for _, tc := range []struct {
 		after, settle time.Duration
@@ -156,7 +158,8 @@ func TestAnOwnerIsLeftAloneAfterADeploy(t *testing.T) {
 	}
 }
 
-// A move waits while its owner's budget has no room and goes on when it has; others go first.
+// A move waits while its owner's budget has no room and goes on when it has;
+// others go first.
 func TestAMoveWaitsForItsBudget(t *testing.T) {
 	w, e := steered(t, fleetOf(t, 40, 50), allHot, 0)
 	w.maxUnavailable = 10

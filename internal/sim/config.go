@@ -15,7 +15,8 @@ import (
 
 // Policy is a policy as Evenkeel's rooms take it.
 type Policy struct {
-	// Observer lacks Sources, Now, Listener and Metrics, which a run has of its own.
+	// Observer lacks Sources, Now, Listener and Metrics, which a run has of its
+	// own.
 	Observer observer.Config
 	Args     *policy.RealUsageLowNodeUtilizationArgs
 	Options  realusage.Options
@@ -25,7 +26,8 @@ type Policy struct {
 // Variant is who evicts and who places.
 type Variant struct {
 	Name string
-	// Policy is Evenkeel's; nil for none of it. Evicts says that it evicts, Steers that it answers kube-scheduler.
+	// Policy is Evenkeel's; nil for none of it. Evicts says that it evicts,
+	// Steers that it answers kube-scheduler.
 	Policy         *Policy
 	Evicts, Steers bool
 	// Upstream is upstream's LowNodeUtilization; nil for none of it.
@@ -42,21 +44,24 @@ type Config struct {
 	Steps int
 	// WarmUp is how many steps pass before anything is scored.
 	WarmUp int
-	// Every is the time between two cycles, a multiple of Step; Lag how late in its step a cycle runs, on what was measured up
-	// to the step's beginning; Gap how long a pod is away when it is moved.
+	// Every is the time between two cycles, a multiple of Step; Lag how late in
+	// its step a cycle runs, on what was measured up to the step's beginning;
+	// Gap how long a pod is away when it is moved.
 	Every, Lag, Gap time.Duration
 	// HotLinePercent is the usage above which node-time counts as hot.
 	HotLinePercent float64
 	// ExtenderWeight is that of kube-scheduler's configuration.
 	ExtenderWeight int64
-	// DeploysPerDay is how often each owner is deployed anew, on average, beside what the fleet says.
+	// DeploysPerDay is how often each owner is deployed anew, on average,
+	// beside what the fleet says.
 	DeploysPerDay float64
-	// MaxUnavailablePercent is what each owner's PodDisruptionBudget lets be away of its pods, rounded up; 100 for none.
+	// MaxUnavailablePercent is what each owner's PodDisruptionBudget lets be
+	// away of its pods, rounded up; 100 for none.
 	MaxUnavailablePercent int
 	Seed                  uint64
 	// KeepUsage keeps the usage of every node and step in the results.
 	KeepUsage bool
-	// Progress, which may be nil, is told of every step.
+	// Progress, which may be nil, is reported every step.
 	Progress func(variant string, step, steps int)
 }
 

@@ -40,10 +40,10 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the decisions in testdata")
 
-// What Evenkeel decides in a replay stays the same, step by step: each plan with
-// its moves, what it declines and why, and the nodes that it leaves hot; what
-// becomes of each move; and what kube-scheduler is answered. Words may change,
-// and -update takes them over; the checksums are of names alone.
+// What Evenkeel decides in a replay stays the same, step by step: each plan
+// with its moves, what it declines and why, and the nodes that it leaves hot;
+// what becomes of each move; and what kube-scheduler is answered. Words may
+// change, and -update takes them over; the checksums are of names alone.
 func TestDecisionsAreAsBefore(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fleet   *Fleet
@@ -256,7 +256,8 @@ func (r *chronicle) plan(made *realusage.Made) {
 	}
 }
 
-// short is the first name of several, how many there are, and a checksum of all.
+// short is the first name of several, how many there are, and a checksum of
+// all.
 func short(names []string) string {
 	return fmt.Sprintf("%s (%d, %08x)", names[0], len(names), crc32.ChecksumIEEE([]byte(strings.Join(names, "\n"))))
 }

@@ -10,8 +10,8 @@ import (
 // mostDeploys bounds how often a day an owner is deployed.
 const mostDeploys = 288
 
-// deploys are those of a run, in the order of their times: what the fleet says, and perDay more of each owner by lot. They are the
-// same whoever evicts.
+// deploys are those of a run, in the order of their times: what the fleet says,
+// and perDay more of each owner by lot. They are the same whoever evicts.
 func deploys(fleet *Fleet, perDay float64, steps int, seed uint64) []Deploy {
 	end := time.Duration(steps) * Step
 	random := rand.New(rand.NewPCG(seed, 3)) // reproducible on purpose

@@ -21,11 +21,13 @@ type Fleet struct {
 	machines []machine
 	// Owners is how many ReplicaSets there are.
 	Owners int
-	// Deploys are in the order of nothing; At is a multiple of Step, and when in the step goes by lot.
+	// Deploys are in the order of nothing; At is a multiple of Step, and when
+	// in the step goes by lot.
 	Deploys []Deploy
 	// Steps is how long the trace is.
 	Steps int
-	// Memory says that memory is replayed; else every pod uses a constant, small amount of it.
+	// Memory says that memory is replayed; else every pod uses a constant,
+	// small amount of it.
 	Memory bool
 	seed   uint64
 }
@@ -34,13 +36,15 @@ type Fleet struct {
 type Replica struct {
 	Owner    int
 	Requests cluster.Amounts
-	// Home is the node on which the replica's first pod is found when the run begins; empty has kube-scheduler place it. It
-	// counts for replicas that are there from the first step on.
+	// Home is the node on which the replica's first pod is found when the run
+	// begins; empty has kube-scheduler place it. It counts for replicas that
+	// are there from the first step on.
 	Home string
 	// Fixed says that nobody may evict the pod.
 	Fixed bool
-	// From is the step in which the replica's first pod is created, and Until the one in which its last pod is deleted and
-	// nothing follows; with 0 it stays to the end.
+	// From is the step in which the replica's first pod is created, and Until
+	// the one in which its last pod is deleted and nothing follows; with 0 it
+	// stays to the end.
 	From, Until int
 	// template is what the replica's pods are made by; nil for a plain one.
 	template *v1.Pod
@@ -51,7 +55,7 @@ type Replica struct {
 	shift int
 }
 
-// Lives says whether the replica is there in a step.
+// Lives reports whether the replica is there in a step.
 func (r *Replica) Lives(step int) bool { return step >= r.From && (r.Until == 0 || step < r.Until) }
 
 // meanPods is how many replicas there are on average over the first steps.
@@ -83,7 +87,8 @@ func (r *Replica) Demand(step int) cluster.Amounts {
 }
 
 const (
-	// podCores is what a series is taken to have of CPU, podBytes of memory: figures are in percent, so any will do.
+	// podCores is what a series is taken to have of CPU, podBytes of memory:
+	// figures are in percent, so any will do.
 	podCores = 1000
 	podBytes = 4 << 30
 	// stillBytes is what a pod uses of memory where none is replayed.
@@ -93,7 +98,8 @@ const (
 // order is in which order the replicas are placed at first.
 func (f *Fleet) order() []int { return rand.New(rand.NewPCG(f.seed, 2)).Perm(len(f.Replicas)) }
 
-// Deploy says that an owner gets another version: all its pods are made anew, a few at a time, as a Deployment does it.
+// Deploy says that an owner gets another version: all its pods are made anew, a
+// few at a time, as a Deployment does it.
 type Deploy struct {
 	Owner int
 	// At is how long after the beginning.
@@ -103,7 +109,8 @@ type Deploy struct {
 // machine is one node of a fleet.
 type machine struct {
 	node *v1.Node
-	// capacity is what its percentages are of: what pods may have. most is what can be measured at most.
+	// capacity is what its percentages are of: what pods may have. most is what
+	// can be measured at most.
 	capacity, most cluster.Amounts
 	// system is what it uses beside its pods, a value per step.
 	system []cluster.Amounts

@@ -11,8 +11,9 @@ import (
 	"github.com/evenkeel/evenkeel/internal/sim/kubescheduler"
 )
 
-// evict ends a pod and has its replacement placed. It returns the node of the replacement, empty where none fits. As the API
-// server it refuses what a PodDisruptionBudget forbids.
+// evict ends a pod and has its replacement placed. It returns the node of the
+// replacement, empty where none fits. As the API server it refuses what a
+// PodDisruptionBudget forbids.
 func (w *world) evict(uid types.UID, now time.Time) (node string, err error) {
 	i, ok := w.byUID[uid]
 	if !ok {
@@ -59,7 +60,8 @@ func (w *world) detach(i int) error {
 	return nil
 }
 
-// replace has a pod placed for a replica that has none, which runs some time after. Where it fits nowhere it waits.
+// replace has a pod placed for a replica that has none, which runs some time
+// after. Where it fits nowhere it waits.
 func (w *world) replace(i int, now time.Time, away time.Duration) (string, error) {
 	r := &w.replicas[i]
 	if r.waiting == nil {
@@ -80,7 +82,8 @@ func (w *world) replace(i int, now time.Time, away time.Duration) (string, error
 	return node, nil
 }
 
-// giveUp takes back the pod of a replica that waits for a node, because its owner wants another one instead.
+// giveUp takes back the pod of a replica that waits for a node, because its
+// owner wants another one instead.
 func (w *world) giveUp(i int) {
 	r := &w.replicas[i]
 	if r.waiting == nil {

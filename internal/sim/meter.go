@@ -16,7 +16,8 @@ func (m *meter) leaves(r *replica, offset time.Duration) {
 	r.since = offset
 }
 
-// until reckons up what a replica used, or could not use, from when it was last done until an offset of the step.
+// until reckons up what a replica used, or could not use, from when it was last
+// done until an offset of the step.
 func (m *meter) until(r *replica, offset time.Duration) {
 	if r.node < 0 {
 		m.lose(r, max(0, offset-r.since))

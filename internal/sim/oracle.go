@@ -15,8 +15,9 @@ type oracle struct {
 	steps int // of the run
 }
 
-// arrange puts every replica where the coming hour wants it: those with the most to use first, each on the node with the
-// least to do by then. Moves are for nothing, so what it comes to is what no balancer reaches.
+// arrange puts every replica where the coming hour wants it: those with the
+// most to use first, each on the node with the least to do by then. Moves are
+// for nothing, so what it comes to is what no balancer reaches.
 func (o *oracle) arrange(step int, now time.Time) error {
 	w := o.world
 	loads, coming := o.coming(step)
@@ -48,7 +49,8 @@ func (o *oracle) arrange(step int, now time.Time) error {
 	return nil
 }
 
-// coming sums up what nodes by themselves and replicas use in the hour from a step on, in percent of a node of the mean size.
+// coming sums up what nodes by themselves and replicas use in the hour from a
+// step on, in percent of a node of the mean size.
 func (o *oracle) coming(step int) (nodes, replicas []cluster.Percents) {
 	fleet := o.world.fleet
 	nodes, replicas = make([]cluster.Percents, fleet.Nodes), make([]cluster.Percents, len(fleet.Replicas))

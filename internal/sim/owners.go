@@ -27,8 +27,8 @@ func (e *evenkeel) DeletePod(pod *v1.Pod) { e.observer.Store().DeletePod(pod.Nam
 // Passed implements watcher.
 func (e *evenkeel) Passed(now time.Time) { e.clock = now }
 
-// ScaledDown implements watcher: an owner that wants fewer pods replaces as many
-// fewer of those that were evicted.
+// ScaledDown implements watcher: an owner that wants fewer pods replaces as
+// many fewer of those that were evicted.
 func (e *evenkeel) ScaledDown(ownerUID string, by int) {
 	e.observer.Ledger().CancelOwner(ownerUID, by, e.clock)
 }

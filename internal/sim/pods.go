@@ -32,7 +32,8 @@ func (w *world) newPod(i int, at time.Time) *v1.Pod {
 	}
 }
 
-// containersOf returns the container of pods that request the same, which they share.
+// containersOf returns the container of pods that request the same, which they
+// share.
 func (w *world) containersOf(requests cluster.Amounts) []v1.Container {
 	containers := w.containers[requests]
 	if containers == nil {
@@ -66,7 +67,8 @@ func (w *world) version(owner int) *plain {
 	return o.plain
 }
 
-// versioned makes a recorded pod one of its owner's newest version. One of the version that was recorded stays as it was.
+// versioned makes a recorded pod one of its owner's newest version. One of the
+// version that was recorded stays as it was.
 func (w *world) versioned(pod *v1.Pod, owner int) *v1.Pod {
 	number := w.owners[owner].template
 	if number == 0 || len(pod.OwnerReferences) == 0 {

@@ -16,8 +16,9 @@ import (
 	"github.com/evenkeel/evenkeel/internal/sim/recording"
 )
 
-// NewRecordedFleet makes the fleet of a recording: its nodes, with what they use beside their pods, and its pods, where they
-// were at first and as long as they were there.
+// NewRecordedFleet makes the fleet of a recording: its nodes, with what they
+// use beside their pods, and its pods, where they were at first and as long as
+// they were there.
 func NewRecordedFleet(r Recorded) (*Fleet, Assumed, error) {
 	b := recordedFleet{Recorded: &r, per: 1, fleet: &Fleet{Name: r.Name, Memory: true, seed: r.Seed}}
 	if !r.Stretch {
@@ -56,7 +57,8 @@ func (b *recordedFleet) nodes() {
 	}
 }
 
-// pods makes a replica of each pod: what replaces it after it went is another one.
+// pods makes a replica of each pod: what replaces it after it went is another
+// one.
 func (b *recordedFleet) pods() {
 	rec := b.Recording
 	b.measure()
@@ -106,7 +108,8 @@ func pinned(template *v1.Pod, node string) *v1.Pod {
 	return pod
 }
 
-// single fixes the pods of owners that never have two at once: the shipped policy does not evict those.
+// single fixes the pods of owners that never have two at once: the shipped
+// policy does not evict those.
 func (b *recordedFleet) single() {
 	most := make([]int, b.fleet.Owners)
 	changes := make([]map[int]int, b.fleet.Owners)

@@ -20,7 +20,8 @@ import (
 
 const gib = 1 << 30
 
-// live is a cluster to be recorded: big and small nodes, of which node 0 is crowded, and what they use beside their pods.
+// live is a cluster to be recorded: big and small nodes, of which node 0 is
+// crowded, and what they use beside their pods.
 type live struct {
 	interval time.Duration
 	nodes    []*v1.Node
@@ -94,7 +95,8 @@ func (l *live) record(t *testing.T, readings int) *recording.Recording {
 	return rec
 }
 
-// crowd is a cluster whose first node, a small one, has most of the pods; a DaemonSet has one on each.
+// crowd is a cluster whose first node, a small one, has most of the pods; a
+// DaemonSet has one on each.
 func crowd(interval time.Duration) *live {
 	l := &live{interval: interval, nodes: []*v1.Node{recordedNode("a", 4), recordedNode("b", 16), recordedNode("c", 8)}}
 	l.pods = func(reading int) (pods []recording.PodReading) {
@@ -128,7 +130,8 @@ func played(t *testing.T, fleet *sim.Fleet, variants ...sim.Variant) []sim.Resul
 	return results
 }
 
-// With nobody who moves anything every node is replayed at what it was recorded at, in percent of its own size.
+// With nobody who moves anything every node is replayed at what it was recorded
+// at, in percent of its own size.
 func TestRecordedNodesAreReplayed(t *testing.T) {
 	const readings = 20
 	l := crowd(sim.Step)
@@ -152,7 +155,8 @@ func TestRecordedNodesAreReplayed(t *testing.T) {
 	}
 }
 
-// Pods that nobody may evict stay; an oracle moves the others off the crowded node, to where there is most room for its size.
+// Pods that nobody may evict stay; an oracle moves the others off the crowded
+// node, to where there is most room for its size.
 func TestRecordedPodsAreMoved(t *testing.T) {
 	fleet, _, err := sim.NewRecordedFleet(sim.Recorded{Recording: crowd(sim.Step).record(t, 30)})
 	if err != nil {
@@ -180,7 +184,8 @@ func TestRecordedPodsAreMoved(t *testing.T) {
 	}
 }
 
-// Pods that are the only one of their owner are moved by nobody, though the same pods of one owner are.
+// Pods that are the only one of their owner are moved by nobody, though the
+// same pods of one owner are.
 func TestRecordedSinglesStay(t *testing.T) {
 	for name, tc := range map[string]struct {
 		owner func(i int) string
@@ -212,7 +217,8 @@ func TestRecordedSinglesStay(t *testing.T) {
 	}
 }
 
-// Pods that came later are placed then, those that went are gone, and a pinned one comes to its own node.
+// Pods that came later are placed then, those that went are gone, and a pinned
+// one comes to its own node.
 func TestRecordedComingAndGoing(t *testing.T) {
 	l := crowd(sim.Step)
 	always := l.pods
@@ -237,7 +243,8 @@ func TestRecordedComingAndGoing(t *testing.T) {
 		if step >= 3 && step < 9 {
 			c += 1000
 		}
-		// The pod is bound a while after its step begins, of which at most the lag is missing.
+		// The pod is bound a while after its step begins, of which at most the
+		// lag is missing.
 		if got := row[2] * 8000 / 100; got > c+1 || got < c-1000*0.11-1 {
 			t.Errorf("step %d: the node of the late agent uses %.0f milli-cores, want %.0f", step, got, c)
 		}
@@ -253,7 +260,8 @@ func TestRecordedComingAndGoing(t *testing.T) {
 	}
 }
 
-// What nobody measured is taken from what is known: the value before, the first one after, what others like it use, a request.
+// What nobody measured is taken from what is known: the value before, the first
+// one after, what others like it use, a request.
 func TestRecordedGaps(t *testing.T) {
 	l := crowd(sim.Step)
 	always := l.pods
@@ -287,7 +295,8 @@ func TestRecordedGaps(t *testing.T) {
 	}
 }
 
-// Shorter intervals come to the same steps, unless each reading is played as one.
+// Shorter intervals come to the same steps, unless each reading is played as
+// one.
 func TestRecordedIntervals(t *testing.T) {
 	rec := crowd(time.Minute).record(t, 12)
 	fleet, _, err := sim.NewRecordedFleet(sim.Recorded{Recording: rec})

@@ -62,8 +62,9 @@ func (b *recordedFleet) measure() {
 
 func isNaN(v float32) bool { return math.IsNaN(float64(v)) }
 
-// steps is a series by steps: of each the newest value that is known, else the value of the step before, at first of the step
-// after. A series without any value is otherwise throughout.
+// steps is a series by steps: of each the newest value that is known, else the
+// value of the step before, at first of the step after. A series without any
+// value is otherwise throughout.
 func (b *recordedFleet) steps(s *recording.Series, from, end int, otherwise cluster.Percents) (cpu, memory []float32, known bool) {
 	cpu, memory = make([]float32, end-from), make([]float32, end-from)
 	c, m := float32(math.NaN()), float32(math.NaN())
@@ -87,7 +88,8 @@ func (b *recordedFleet) steps(s *recording.Series, from, end int, otherwise clus
 	return cpu, memory, first < len(cpu)
 }
 
-// system is what nodes use beside their pods: what was measured of the node without what its pods used then.
+// system is what nodes use beside their pods: what was measured of the node
+// without what its pods used then.
 func (b *recordedFleet) system() {
 	steps := b.fleet.Steps
 	for n := range b.fleet.machines {
@@ -121,16 +123,19 @@ func (b *recordedFleet) system() {
 type Recorded struct {
 	Name      string
 	Recording *recording.Recording
-	// Stretch plays every reading as a step of its own, however little time is between two.
+	// Stretch plays every reading as a step of its own, however little time is
+	// between two.
 	Stretch bool
 	Seed    uint64
 }
 
 // Assumed is what a recording does not tell, or a replay does not do.
 type Assumed struct {
-	// LaterNodes came after the first reading and are left out, with the LaterPods that belong to them.
+	// LaterNodes came after the first reading and are left out, with the
+	// LaterPods that belong to them.
 	LaterNodes, LaterPods int
-	// Unmeasured pods were never measured: they use what others of their template do, else what they request.
+	// Unmeasured pods were never measured: they use what others of their
+	// template do, else what they request.
 	Unmeasured int
 }
 

@@ -12,10 +12,12 @@ import (
 	"github.com/evenkeel/evenkeel/internal/sim/kubescheduler"
 )
 
-// surgePercent is the share of an owner's pods that a rollout makes before as many old ones go: a Deployment's default.
+// surgePercent is the share of an owner's pods that a rollout makes before as
+// many old ones go: a Deployment's default.
 const surgePercent = 25
 
-// until lets time pass, and with it the rollouts go on. What was due while nobody looked happens now.
+// until lets time pass, and with it the rollouts go on. What was due while
+// nobody looked happens now.
 func (w *world) until(now time.Time) error {
 	for {
 		r := w.dueBy(now)
@@ -33,7 +35,8 @@ func (w *world) until(now time.Time) error {
 	}
 }
 
-// dueBy takes out the rollout that goes on first, or that begins first, by a time; nil without one.
+// dueBy takes out the rollout that goes on first, or that begins first, by a
+// time; nil without one.
 func (w *world) dueBy(now time.Time) *rollout {
 	next := -1
 	for k := range w.rollouts {
@@ -55,7 +58,8 @@ func (w *world) dueBy(now time.Time) *rollout {
 	return nil
 }
 
-// begin starts a rollout; one of the same owner that is still going on ends with it.
+// begin starts a rollout; one of the same owner that is still going on ends
+// with it.
 func (w *world) begin(d Deploy) *rollout {
 	o := &w.owners[d.Owner]
 	w.rollouts = slices.DeleteFunc(w.rollouts, func(r *rollout) bool { return r.owner == d.Owner })
@@ -75,8 +79,9 @@ type newcomer struct {
 	pod     *v1.Pod
 }
 
-// roll replaces the next pods of a rollout: new ones are placed while the old ones are there, which go when the new ones are
-// ready. What they use passes from one to the other at once.
+// roll replaces the next pods of a rollout: new ones are placed while the old
+// ones are there, which go when the new ones are ready. What they use passes
+// from one to the other at once.
 func (w *world) roll(r *rollout) error {
 	o := &w.owners[r.owner]
 	r.left = slices.DeleteFunc(r.left, func(i int) bool { return !w.replicas[i].Lives(w.step) })
@@ -101,8 +106,8 @@ func (w *world) roll(r *rollout) error {
 	return nil
 }
 
-// surge places new pods of replicas beside their old ones. A replica that has none is filled; waiting are those whose new pod
-// fits nowhere.
+// surge places new pods of replicas beside their old ones. A replica that has
+// none is filled; waiting are those whose new pod fits nowhere.
 func (w *world) surge(batch []int) (newcomers []newcomer, waiting []int, err error) {
 	for _, i := range batch {
 		if w.replicas[i].node < 0 {

@@ -11,7 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/sim/kubescheduler"
 )
 
-// Run plays all variants, one after the other. Every one begins with the same pods on the same nodes.
+// Run plays all variants, one after the other. Every one begins with the same
+// pods on the same nodes.
 func Run(ctx context.Context, c Config) ([]Result, error) {
 	if c.Steps == 0 && c.Fleet != nil {
 		c.Steps = c.Fleet.Steps

@@ -12,7 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/sim/trace"
 )
 
-// skew is a trace of groups that are idle or busy for a day, so that nodes differ and stay so.
+// skew is a trace of groups that are idle or busy for a day, so that nodes
+// differ and stay so.
 func skew(series, steps int) *trace.Trace {
 	t := &trace.Trace{Name: "skew"}
 	for i := range series {
@@ -65,7 +66,8 @@ func TestRunCanBeRepeated(t *testing.T) {
 	}
 }
 
-// What the replicas demand is on some node or lost in a restart, whoever moves them.
+// What the replicas demand is on some node or lost in a restart, whoever moves
+// them.
 func TestDemandIsKept(t *testing.T) {
 	c := config(t, sim.Variant{Name: "none"}, sim.Variant{Name: "upstream", Upstream: upstream}, sim.Variant{Name: "oracle", Oracle: true})
 	results, err := sim.Run(t.Context(), c)
@@ -88,7 +90,8 @@ func TestDemandIsKept(t *testing.T) {
 					restarts += float64(n)
 				}
 			}
-			// No replica demands more than 100 % of 1000m, of which a restart costs a tenth of a step.
+			// No replica demands more than 100 % of 1000m, of which a restart
+			// costs a tenth of a step.
 			lost := restarts * 0.1 * 100 * 1000 / float64(c.Fleet.Capacity[0])
 			if got > want+0.01 || got < want-lost-0.01 {
 				t.Errorf("%s, step %d: nodes have %.2f %%, the replicas demand %.2f %%, restarts cost at most %.2f", r.Variant, step, got, want, lost)

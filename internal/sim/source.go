@@ -9,15 +9,17 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// source tells what was measured of the world up to the end of the last step, as a Prometheus does that is asked for
-// windows: nodes by every window that is wanted, pods by their mean of five minutes.
+// source tells what was measured of the world up to the end of the last step,
+// as a Prometheus does that is asked for windows: nodes by every window that is
+// wanted, pods by their mean of five minutes.
 type source struct {
 	world   *world
 	windows []usage.Window
 	now     func() time.Time
 
 	values []float64
-	// order is that of the replicas by their first nodes: whoever reads pods node by node finds the next one nearby.
+	// order is that of the replicas by their first nodes: whoever reads pods
+	// node by node finds the next one nearby.
 	order []int
 }
 
@@ -67,7 +69,8 @@ func (s *source) window(past [][]cluster.Amounts, node, resource int, window usa
 	return sum / float64(len(s.values))
 }
 
-// pods tells of the pods that ran in the last step: of the youngest the mean of their lives.
+// pods reports the pods that ran in the last step: of the youngest the mean of
+// their lives.
 func (s *source) pods(at time.Time) []usage.PodSample {
 	pods := make([]usage.PodSample, 0, len(s.world.replicas))
 	if s.order == nil {

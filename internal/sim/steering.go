@@ -13,12 +13,14 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// asked is the extender as kube-scheduler asks it, without the wire between them.
+// asked is the extender as kube-scheduler asks it, without the wire between
+// them.
 type asked struct{ judge *steering.Judge }
 
 var _ kubescheduler.Extender = asked{}
 
-// Filter implements kubescheduler.Extender. Where every node is rejected all are kept, as the reply does.
+// Filter implements kubescheduler.Extender. Where every node is rejected all
+// are kept, as the reply does.
 func (a asked) Filter(pod *v1.Pod, nodes []string) []int {
 	round := a.judge.Begin()
 	reasons := make([]extender.Reject, len(nodes))

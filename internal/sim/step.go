@@ -38,7 +38,8 @@ func (w *world) proceed(step int, now time.Time) error {
 	return w.until(now)
 }
 
-// pending places the pods of replicas that begin with this step, and tries to place those that fitted nowhere before.
+// pending places the pods of replicas that begin with this step, and tries to
+// place those that fitted nowhere before.
 func (w *world) pending(now time.Time) error {
 	for i := range w.replicas {
 		r := &w.replicas[i]

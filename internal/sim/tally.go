@@ -7,7 +7,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// boomerangTime is how long after it was moved off a node a replica must not come back to it.
+// boomerangTime is how long after it was moved off a node a replica must not
+// come back to it.
 const boomerangTime = time.Hour
 
 // moved is one move that was made.
@@ -33,7 +34,8 @@ type tally struct {
 
 func newTally() *tally { return &tally{left: map[int]moved{}} }
 
-// moved notes a move; plan is empty for one without a planned destination. The pod is the one that was evicted.
+// moved notes a move; plan is empty for one without a planned destination. The
+// pod is the one that was evicted.
 func (t *tally) moved(from, to, plan string, replica int) {
 	w := t.world
 	move := moved{step: t.step, from: w.index[from], to: -1}
@@ -56,28 +58,32 @@ func (t *tally) moved(from, to, plan string, replica int) {
 	t.moves = append(t.moves, move)
 }
 
-// Result is what a variant came to. Shares and deviations are means over the scored steps; docs/simulate.md has the formulas.
+// Result is what a variant came to. Shares and deviations are means over the
+// scored steps; docs/simulate.md has the formulas.
 type Result struct {
 	Variant string `json:"variant"`
 	Nodes   int    `json:"nodes"`
 	Pods    int    `json:"pods"`
-	// Memory says that memory was replayed too; without it the figures of memory mean nothing.
+	// Memory says that memory was replayed too; without it the figures of
+	// memory mean nothing.
 	Memory bool `json:"memory"`
 	// Steps is how many were scored; those before are to warm up.
 	Steps int     `json:"steps"`
 	Days  float64 `json:"days"`
-	// HotPercent is the share of node-time above the hot line, UnservedPercent the share of CPU demand above what nodes have.
+	// HotPercent is the share of node-time above the hot line, UnservedPercent
+	// the share of CPU demand above what nodes have.
 	HotPercent      float64 `json:"hotPercent"`
 	UnservedPercent float64 `json:"unservedPercent"`
 	// LostPercent is the share of CPU demand that fell into restarts.
 	LostPercent float64 `json:"lostPercent"`
-	// CPUDeviation is the standard deviation across nodes in percent points, of means of five minutes; CPUDeviationHour that of
-	// hourly means.
+	// CPUDeviation is the standard deviation across nodes in percentage points,
+	// of means of five minutes; CPUDeviationHour that of hourly means.
 	CPUDeviation        float64 `json:"cpuDeviation"`
 	CPUDeviationHour    float64 `json:"cpuDeviationHour"`
 	MemoryDeviation     float64 `json:"memoryDeviation"`
 	MemoryDeviationHour float64 `json:"memoryDeviationHour"`
-	// MemoryHotPercent is the share of node-time above the hot line by memory alone.
+	// MemoryHotPercent is the share of node-time above the hot line by memory
+	// alone.
 	MemoryHotPercent float64 `json:"memoryHotPercent"`
 	// PeakCPUPercent is the highest demand on any node.
 	PeakCPUPercent float64 `json:"peakCPUPercent"`
@@ -89,13 +95,16 @@ type Result struct {
 	OnPlan     int `json:"onPlan"`
 	Planned    int `json:"planned"`
 	Boomerangs int `json:"boomerangs"`
-	// Helped is how many moves left their source cooler in the hour after than in the one before, and their destination not hot.
+	// Helped is how many moves left their source cooler in the hour after than
+	// in the one before, and their destination not hot.
 	Helped  int `json:"helped"`
 	Pending int `json:"pending"`
-	// Refused counts evictions that a PodDisruptionBudget forbade, Deployed the pods that deploys replaced.
+	// Refused counts evictions that a PodDisruptionBudget forbade, Deployed the
+	// pods that deploys replaced.
 	Refused  int `json:"refused"`
 	Deployed int `json:"deployed"`
-	// Usage is CPU demand in percent, a row per step with a value per node, the nodes in order.
+	// Usage is CPU demand in percent, a row per step with a value per node, the
+	// nodes in order.
 	Usage [][]float64 `json:"usage,omitempty"`
 	// EvictionsAt counts the evictions of each step.
 	EvictionsAt []int `json:"evictionsAt,omitempty"`
@@ -172,7 +181,8 @@ func totalCPU(rows [][]cluster.Percents, fleet *Fleet) (total float64) {
 	return total
 }
 
-// deviations are the mean standard deviations across nodes of means over so many steps.
+// deviations are the mean standard deviations across nodes of means over so
+// many steps.
 func deviations(rows [][]cluster.Percents, per int) (cpu, memory float64) {
 	n := 0
 	for from := 0; from+per <= len(rows); from += per {
@@ -203,7 +213,8 @@ func deviation(row []cluster.Percents, resource cluster.Resource) float64 {
 	return math.Sqrt(square)
 }
 
-// helped says whether a move left its source cooler and its destination not hot.
+// helped reports whether a move left its source cooler and its destination not
+// hot.
 func helped(rows [][]cluster.Percents, move moved, line float64) bool {
 	if move.to < 0 {
 		return false

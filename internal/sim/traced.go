@@ -17,18 +17,20 @@ import (
 
 // Shape says how a fleet is made of a trace.
 type Shape struct {
-	// PodsPerNode is how many pods there are to a node; the number of nodes follows from it, unless Nodes says it.
+	// PodsPerNode is how many pods there are to a node; the number of nodes
+	// follows from it, unless Nodes says it.
 	PodsPerNode float64
 	Nodes       int
-	// MeanCPUPercent and MeanMemoryPercent are how much of all nodes the fleet uses on average: nodes are sized for it.
+	// MeanCPUPercent and MeanMemoryPercent are how much of all nodes the fleet
+	// uses on average: nodes are sized for it.
 	MeanCPUPercent, MeanMemoryPercent float64
 	// ReplicasPerOwner is how many pods share a ReplicaSet.
 	ReplicasPerOwner int
-	// RequestPercent is the share of all nodes that the pods request together. Each requests in proportion to its allocation,
-	// whatever it uses.
+	// RequestPercent is the share of all nodes that the pods request together.
+	// Each requests in proportion to its allocation, whatever it uses.
 	RequestPercent float64
-	// Pods is how many there are; with 0 as many as the trace has series. More pods than series share them, a part of the
-	// trace apart.
+	// Pods is how many there are; with 0 as many as the trace has series. More
+	// pods than series share them, a part of the trace apart.
 	Pods int
 	// Seed decides in which order pods are placed at first.
 	Seed uint64
@@ -59,7 +61,8 @@ func (s *Shape) validate() error {
 	return nil
 }
 
-// NewFleet makes a fleet of a trace of CPU and, where it is not nil, one of memory with as many series.
+// NewFleet makes a fleet of a trace of CPU and, where it is not nil, one of
+// memory with as many series.
 func NewFleet(shape Shape, cpu, memory *trace.Trace) (*Fleet, error) {
 	if err := shape.validate(); err != nil {
 		return nil, err
@@ -92,7 +95,8 @@ func NewFleet(shape Shape, cpu, memory *trace.Trace) (*Fleet, error) {
 	return fleet, nil
 }
 
-// paired says what keeps a trace of memory, nil for none, from being that of the same series as one of CPU.
+// paired says what keeps a trace of memory, nil for none, from being that of
+// the same series as one of CPU.
 func paired(cpu, memory *trace.Trace) error {
 	switch {
 	case memory == nil:
@@ -110,7 +114,8 @@ func paired(cpu, memory *trace.Trace) error {
 	return nil
 }
 
-// apart is by how many steps a series is read later each time it is used again: no divisor of a day.
+// apart is by how many steps a series is read later each time it is used again:
+// no divisor of a day.
 const apart = 37
 
 func newReplica(shape *Shape, i int, cpu, memory *trace.Trace) Replica {
@@ -126,7 +131,8 @@ func newReplica(shape *Shape, i int, cpu, memory *trace.Trace) Replica {
 	return r
 }
 
-// size gives nodes what makes the fleet use the wanted mean of them, and pods their requests.
+// size gives nodes what makes the fleet use the wanted mean of them, and pods
+// their requests.
 func (f *Fleet) size(shape *Shape) error {
 	var used, allocated cluster.Percents
 	for i := range f.Replicas {
@@ -174,7 +180,8 @@ func mean(series []float32) float64 {
 	return sum / float64(max(1, len(series)))
 }
 
-// deploysOf tells when the owners of a fleet are deployed, by what a trace knows of the series of their first replicas.
+// deploysOf tells when the owners of a fleet are deployed, by what a trace
+// knows of the series of their first replicas.
 func deploysOf(shape *Shape, pods int, cpu *trace.Trace) (all []Deploy) {
 	steps := cpu.Steps()
 	for _, d := range cpu.Deploys {

@@ -32,7 +32,8 @@ type upstream struct {
 	random       *rand.Rand
 }
 
-// upstreamPace is the time between two of its evictions: it has no pace of its own, only its calls take time.
+// upstreamPace is the time between two of its evictions: it has no pace of its
+// own, only its calls take time.
 const upstreamPace = 20 * time.Millisecond
 
 func newUpstream(ctx context.Context, config *Upstream, seed uint64, w *world, t *tally) (*upstream, error) {
@@ -50,8 +51,10 @@ func newUpstream(ctx context.Context, config *Upstream, seed uint64, w *world, t
 	return u, nil
 }
 
-// cycle balances on what was measured in the last step. Upstream's collector takes a moving mean every five seconds, which is
-// within 0.2 % of the newest value after five minutes of the same: a new one that has collected once stands for it.
+// cycle balances on what was measured in the last step. Upstream's collector
+// takes a moving mean every five seconds, which is within 0.2 % of the newest
+// value after five minutes of the same: a new one that has collected once
+// stands for it.
 func (u *upstream) cycle(ctx context.Context, now time.Time) error {
 	u.clock, u.began = now, now.Truncate(Step)
 	u.handle.collector = metricscollector.NewMetricsCollector(nodeLister{world: u.world},
@@ -97,10 +100,12 @@ type nodeLister struct {
 
 func (l nodeLister) List(labels.Selector) ([]*v1.Node, error) { return l.world.nodes, nil }
 
-// metricsClient serves what metrics.k8s.io would: the means of the last step. What nobody asks for is not there.
+// metricsClient serves what metrics.k8s.io would: the means of the last step.
+// What nobody asks for is not there.
 //
-// Of nodes that are equally hot upstream takes one first by chance, by Go's order of maps. So that a run can be repeated none are:
-// apart are the bytes of memory that are added to nodes.
+// Of nodes that are equally hot upstream takes one first by chance, by Go's
+// order of maps. So that a run can be repeated none are: apart are the bytes of
+// memory that are added to nodes.
 type metricsClient struct {
 	versioned.Interface
 
@@ -108,7 +113,8 @@ type metricsClient struct {
 	apart []int64
 }
 
-// tellApart tells nodes apart, in order of turns, by what upstream goes by: the sum of their milliCPU and bytes.
+// tellApart tells nodes apart, in order of turns, by what upstream goes by: the
+// sum of their milliCPU and bytes.
 func tellApart(past [][]cluster.Amounts, turns []int) []int64 {
 	if len(past) == 0 {
 		return nil

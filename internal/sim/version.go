@@ -10,8 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 )
 
-// version is the ReplicaSet of one version of an owner, named as a Deployment names it: by its own name and the hash of the
-// template, which the pods have as a label.
+// version is the ReplicaSet of one version of an owner, named as a Deployment
+// names it: by its own name and the hash of the template, which the pods have
+// as a label.
 type version struct {
 	set, hash string
 	uid       types.UID

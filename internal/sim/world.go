@@ -15,11 +15,11 @@ import (
 	"github.com/evenkeel/evenkeel/internal/sim/kubescheduler"
 )
 
-// watcher is told of pods as a watch of the API server tells of them.
+// watcher is reported pods as a watch of the API server reports them.
 type watcher interface {
 	SetPod(pod *v1.Pod)
 	DeletePod(pod *v1.Pod)
-	// ScaledDown tells of an owner that wants fewer pods.
+	// ScaledDown reports an owner that wants fewer pods.
 	ScaledDown(ownerUID string, by int)
 	// Passed tells what time it is before a rollout goes on.
 	Passed(now time.Time)
@@ -33,16 +33,19 @@ type world struct {
 	scheduler *kubescheduler.Scheduler
 	watcher   watcher // may be nil
 	gap       time.Duration
-	// maxUnavailable is the share of an owner's pods, in percent, that its PodDisruptionBudget lets be away.
+	// maxUnavailable is the share of an owner's pods, in percent, that its
+	// PodDisruptionBudget lets be away.
 	maxUnavailable int
 	replicas       []replica
 	byUID          map[types.UID]int
 	names          map[string]int
-	// assigned holds the pods of each node, in no order that means anything but always the same.
+	// assigned holds the pods of each node, in no order that means anything but
+	// always the same.
 	assigned [][]*v1.Pod
 	usage    *meter
 	owners   []owning
-	// deploys are still to come, rollouts on their way; deployed counts the pods that they replaced.
+	// deploys are still to come, rollouts on their way; deployed counts the
+	// pods that they replaced.
 	deploys  []Deploy
 	rollouts []*rollout
 	deployed int
@@ -50,7 +53,8 @@ type world struct {
 	step              int
 	start, began, now time.Time
 	made              int // pods so far
-	// containers are shared by the pods that request the same: nobody changes them.
+	// containers are shared by the pods that request the same: nobody changes
+	// them.
 	containers map[cluster.Amounts][]v1.Container
 }
 
@@ -61,14 +65,16 @@ type replica struct {
 	node int // -1 without one
 	// place is where the pod stands among those of its node.
 	place int
-	// demand is of this step; from is when in the step the pod begins to use it, since when its usage is not reckoned up yet.
+	// demand is of this step; from is when in the step the pod begins to use
+	// it, since when its usage is not reckoned up yet.
 	demand      cluster.Amounts
 	from, since time.Duration
 	// last is what it demanded in the step before.
 	last cluster.Amounts
 	// waiting is a pod that fits on no node.
 	waiting *v1.Pod
-	// born is when the pod was bound, away how long after it begins to run, ready when that is.
+	// born is when the pod was bound, away how long after it begins to run,
+	// ready when that is.
 	born, ready time.Time
 	away        time.Duration
 }
@@ -78,8 +84,9 @@ const namespace = "fleet"
 // beginning is when every run begins: a Monday.
 var beginning = time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 
-// byPlace orders replicas by their nodes. Pods that are made together lie together in memory, and with many of them most of
-// the time that a step takes is spent on reaching them, node by node.
+// byPlace orders replicas by their nodes. Pods that are made together lie
+// together in memory, and with many of them most of the time that a step takes
+// is spent on reaching them, node by node.
 func byPlace(places []string) []int {
 	order := make([]int, len(places))
 	for i := range order {
@@ -108,7 +115,8 @@ func (w *world) byName(name string) (int, bool) {
 	return i, ok
 }
 
-// noBudget is the share of an owner's pods from which on a PodDisruptionBudget would forbid nothing, so that there is none.
+// noBudget is the share of an owner's pods from which on a PodDisruptionBudget
+// would forbid nothing, so that there is none.
 const noBudget = 100
 
 // errGone says that a pod is not there any more.
@@ -117,11 +125,13 @@ var errGone = errors.New("the pod is gone")
 // meter adds up what nodes and pods use.
 type meter struct {
 	fleet *Fleet
-	// now is what each node's pods demand in the step, by the time they spend on it.
+	// now is what each node's pods demand in the step, by the time they spend
+	// on it.
 	now []cluster.Percents
 	// lost is what replicas would have used while they had no running pod.
 	lost cluster.Percents
-	// past holds what each node was measured at, a row per step, nodes in order: at most what it has.
+	// past holds what each node was measured at, a row per step, nodes in
+	// order: at most what it has.
 	past [][]cluster.Amounts
 	// demands holds what each node was asked for, in percent of what it has.
 	demands [][]cluster.Percents
@@ -148,7 +158,8 @@ type rollout struct {
 // owning is what is known of an owner.
 type owning struct {
 	replicas []int
-	// template counts its versions; rolled is when the last one began to come in, rolling says that it still does.
+	// template counts its versions; rolled is when the last one began to come
+	// in, rolling says that it still does.
 	template int
 	rolled   time.Time
 	rolling  bool

@@ -17,7 +17,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/sim/trace"
 )
 
-// onlooker keeps the pods that a watch tells of.
+// onlooker keeps the pods that a watch reports.
 type onlooker struct {
 	pods   map[string]*v1.Pod
 	scaled int
@@ -28,7 +28,8 @@ func (o *onlooker) DeletePod(pod *v1.Pod)       { delete(o.pods, pod.Name) }
 func (o *onlooker) ScaledDown(_ string, by int) { o.scaled += by }
 func (o *onlooker) Passed(time.Time)            {}
 
-// fleetOf makes a fleet of pods that use half of what they have, ten to an owner, and request so much of the nodes.
+// fleetOf makes a fleet of pods that use half of what they have, ten to an
+// owner, and request so much of the nodes.
 func fleetOf(t *testing.T, pods int, requested float64) *Fleet {
 	t.Helper()
 	made := &trace.Trace{}
@@ -62,9 +63,10 @@ func settled(t *testing.T, fleet *Fleet, gap time.Duration) (*world, *onlooker) 
 	return w, o
 }
 
-// Whatever happens to pods at the same time, the books are right: every replica that is there has one pod of its owner's newest
-// version, on a node or waiting; the watch tells of those and no others; what is demanded is on a node or lost; and evictions
-// leave no more pods away than budgets allow.
+// Whatever happens to pods at the same time, the books are right: every replica
+// that is there has one pod of its owner's newest version, on a node or
+// waiting; the watch reports those and no others; what is demanded is on a node
+// or lost; and evictions leave no more pods away than budgets allow.
 func TestWorldKeepsItsBooks(t *testing.T) {
 	waited := 0
 	for seed := range uint64(8) {
@@ -183,7 +185,8 @@ func (b *books) check(t *testing.T) {
 	}
 }
 
-// reckon compares what was demanded with what nodes were asked for and what was lost.
+// reckon compares what was demanded with what nodes were asked for and what was
+// lost.
 func (b *books) reckon(t *testing.T, step int) {
 	t.Helper()
 	for i := range b.replicas {
@@ -200,7 +203,8 @@ func (b *books) reckon(t *testing.T, step int) {
 	}
 }
 
-// A rollout that finds no room waits until there is some, and the old pods stay meanwhile.
+// A rollout that finds no room waits until there is some, and the old pods stay
+// meanwhile.
 func TestARolloutWaitsForRoom(t *testing.T) {
 	fleet := fleetOf(t, 20, 100)
 	fleet.Replicas[19].Until = 2
@@ -225,7 +229,8 @@ func TestARolloutWaitsForRoom(t *testing.T) {
 	}
 }
 
-// Deploys are of the seed alone, in the order of their times, within the run, and about as many as asked for.
+// Deploys are of the seed alone, in the order of their times, within the run,
+// and about as many as asked for.
 func TestDeploysAreDrawn(t *testing.T) {
 	fleet := fleetOf(t, 1000, 50)
 	fleet.Deploys = []Deploy{{Owner: 3, At: 2 * Step}, {Owner: 4, At: 400 * Step}}

@@ -9,7 +9,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/testkit"
 )
 
-// A replica is transformed each time that the watch tells of it. Decoding it, which is the floor, is paid by any informer.
+// A replica is transformed each time that the watch reports it. Decoding it,
+// which is the floor, is paid by any informer.
 func BenchmarkTransform(b *testing.B) {
 	told, err := testkit.Pod().Marshal()
 	if err != nil {

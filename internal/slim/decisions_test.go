@@ -20,7 +20,8 @@ import (
 	"github.com/evenkeel/evenkeel/placement"
 )
 
-// The filters, the records and what upstream's plugins ask of a pod come to the same for stored pods as for whole ones.
+// The filters, the records and what upstream's plugins ask of a pod come to the
+// same for stored pods as for whole ones.
 func TestDecisionsAreThoseOnWholePods(t *testing.T) {
 	kinds := map[string]bool{} // of verdicts: a test in which all pods fit everywhere would show nothing
 	onWhole, onStored := newFilters(t), newFilters(t)

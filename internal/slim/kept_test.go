@@ -17,8 +17,9 @@ import (
 	"github.com/evenkeel/evenkeel/internal/slim"
 )
 
-// Of a pod with every field that the API has, these alone are dropped: a field that a new version of the API brings is kept
-// until somebody has found out that nobody reads it.
+// Of a pod with every field that the API has, these alone are dropped: a field
+// that a new version of the API brings is kept until somebody has found out
+// that nobody reads it.
 func TestOnlyTheseFieldsOfAPodAreDropped(t *testing.T) {
 	before := full("a")
 	got := slimmed(t, slim.New(), before.DeepCopy())
@@ -115,7 +116,8 @@ func slimmed(t *testing.T, s *slim.Slimmer, object any) *v1.Pod {
 	return pod
 }
 
-// full is a pod with something in every field but the sources of volumes that are dropped; which tells pods apart.
+// full is a pod with something in every field but the sources of volumes that
+// are dropped; which tells pods apart.
 func full(which string) *v1.Pod {
 	pod := &v1.Pod{}
 	fill(reflect.ValueOf(pod).Elem(), 0)
@@ -167,7 +169,8 @@ func fill(v reflect.Value, depth int) {
 	}
 }
 
-// changes are the paths at which two values differ, the outermost of what is empty afterwards.
+// changes are the paths at which two values differ, the outermost of what is
+// empty afterwards.
 func changes(path string, before, after reflect.Value) []string {
 	if !after.IsValid() || after.IsZero() && !before.IsZero() {
 		return []string{path}

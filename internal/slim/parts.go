@@ -10,10 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// The functions below make a part of a pod that of the last one where they are equal, and else the last one that of the pod.
+// The functions below make a part of a pod that of the last one where they are
+// equal, and else the last one that of the pod.
 
-// mostTemplates bounds what is remembered of templates, and mostNames the pool of names. Beyond it all is forgotten: pods keep
-// what they share, and those that come later share among themselves.
+// mostTemplates bounds what is remembered of templates, and mostNames the pool
+// of names. Beyond it all is forgotten: pods keep what they share, and those
+// that come later share among themselves.
 const (
 	mostTemplates = 16384
 	mostNames     = 65536
@@ -76,8 +78,9 @@ func shareEqual[T comparable](pod, last *[]T) {
 	*last = *pod
 }
 
-// shareMost is shareList with the usual fields compared by themselves: to compare all of them by reflection costs several times
-// what decoding the pod did.
+// shareMost is shareList with the usual fields compared by themselves: to
+// compare all of them by reflection costs several times what decoding the pod
+// did.
 func shareMost[T any](pod, last *[]T, room *pair[T], usual func(a, b *T) bool) {
 	equal := len(*pod) > 0 && len(*pod) == len(*last)
 	for i := 0; equal && i < len(*pod); i++ {
@@ -93,7 +96,8 @@ func shareMost[T any](pod, last *[]T, room *pair[T], usual func(a, b *T) bool) {
 // pair is room for two values that are compared.
 type pair[T any] struct{ a, b T }
 
-// equal compares by usual, which empties the fields that it has compared, and then what is left.
+// equal compares by usual, which empties the fields that it has compared, and
+// then what is left.
 func (p *pair[T]) equal(a, b *T, usual func(a, b *T) bool) bool {
 	p.a, p.b = *a, *b
 	equal := usual(&p.a, &p.b) && same(&p.a, &p.b)

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// strip takes from a pod what nobody reads. Everything else stays, fields that this version does not know included: a field is
-// only dropped by name.
+// strip takes from a pod what nobody reads. Everything else stays, fields that
+// this version does not know included: a field is only dropped by name.
 func strip(pod *v1.Pod) {
 	pod.GenerateName, pod.SelfLink = "", "" //nolint:staticcheck // old servers fill it
 	pod.Annotations = annotations(pod.Annotations)
@@ -17,8 +17,8 @@ func strip(pod *v1.Pod) {
 	stripStatus(&pod.Status)
 }
 
-// read are the prefixes of the annotations that are read: the descheduler's and Evenkeel's own, and those by which mirror and
-// static pods are known.
+// read are the prefixes of the annotations that are read: the descheduler's and
+// Evenkeel's own, and those by which mirror and static pods are known.
 var read = []string{"descheduler.alpha.kubernetes.io/", "evenkeel.io/", "kubernetes.io/config."}
 
 func annotations(all map[string]string) map[string]string {
@@ -35,7 +35,8 @@ func annotations(all map[string]string) map[string]string {
 	return kept
 }
 
-// stripSpec leaves what decides where a pod may run and whether it may be moved.
+// stripSpec leaves what decides where a pod may run and whether it may be
+// moved.
 func stripSpec(spec *v1.PodSpec) {
 	spec.DeprecatedServiceAccount, spec.Subdomain = "", ""
 	spec.AutomountServiceAccountToken, spec.EnableServiceLinks, spec.ShareProcessNamespace, spec.SetHostnameAsFQDN = nil, nil, nil, nil
@@ -45,8 +46,9 @@ func stripSpec(spec *v1.PodSpec) {
 	stripContainers(spec.Containers)
 }
 
-// volumes leaves out those that every node can mount: no filter and no protection of pods looks at them, and most pods have
-// one whose name is their own.
+// volumes leaves out those that every node can mount: no filter and no
+// protection of pods looks at them, and most pods have one whose name is their
+// own.
 func volumes(all []v1.Volume) []v1.Volume {
 	var kept []v1.Volume
 	for i := range all {
@@ -57,8 +59,8 @@ func volumes(all []v1.Volume) []v1.Volume {
 	return slices.Clip(kept)
 }
 
-// stripContainers leaves names, images, ports, resources and whatever else may restrict where a container runs. RemoveDuplicates
-// compares images.
+// stripContainers leaves names, images, ports, resources and whatever else may
+// restrict where a container runs. RemoveDuplicates compares images.
 func stripContainers(containers []v1.Container) {
 	for i := range containers {
 		c := &containers[i]
@@ -69,7 +71,8 @@ func stripContainers(containers []v1.Container) {
 	}
 }
 
-// stripStatus leaves phase, reason, times, claims, conditions and the states of containers.
+// stripStatus leaves phase, reason, times, claims, conditions and the states of
+// containers.
 func stripStatus(status *v1.PodStatus) {
 	status.Message = ""
 	status.HostIP, status.HostIPs, status.PodIP, status.PodIPs = "", nil, "", nil
@@ -79,8 +82,9 @@ func stripStatus(status *v1.PodStatus) {
 	}
 }
 
-// conditions keeps what PodLifeTime can ask for: type, status, reason and the time of the last transition. Decoding leaves
-// room for more of them than there are.
+// conditions keeps what PodLifeTime can ask for: type, status, reason and the
+// time of the last transition. Decoding leaves room for more of them than there
+// are.
 func conditions(all []v1.PodCondition) []v1.PodCondition {
 	if len(all) == 0 {
 		return nil
@@ -101,8 +105,9 @@ func forgetTransitions(conditions []v1.PodCondition) {
 	}
 }
 
-// stripStatuses leaves names, states, restarts, readiness and resources, which an in-place resize may have changed. Since when
-// a container runs is not read; without it the containers of most replicas are in equal states.
+// stripStatuses leaves names, states, restarts, readiness and resources, which
+// an in-place resize may have changed. Since when a container runs is not read;
+// without it the containers of most replicas are in equal states.
 func stripStatuses(statuses []v1.ContainerStatus) {
 	for i := range statuses {
 		s := &statuses[i]
@@ -130,8 +135,9 @@ func stripState(state *v1.ContainerState) {
 // running stands for every running container.
 var running v1.ContainerStateRunning
 
-// known returns the constant that a decoded word is equal to, and the word itself where there is none: every pod that is
-// decoded brings words of its own.
+// known returns the constant that a decoded word is equal to, and the word
+// itself where there is none: every pod that is decoded brings words of its
+// own.
 func known[T ~string](word T) T {
 	if constant, ok := words[string(word)]; ok {
 		return T(constant)

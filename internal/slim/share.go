@@ -8,7 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// template tells the revisions of one owner apart. A Job's pods have the Job alone.
+// template tells the revisions of one owner apart. A Job's pods have the Job
+// alone.
 type template struct {
 	owner types.UID
 	hash  string
@@ -21,8 +22,9 @@ type templates struct {
 	room pairs
 }
 
-// share gives a pod what it has in common with the pod of its template that came before it, part by part: pods of one template
-// differ in some parts and are equal in the others.
+// share gives a pod what it has in common with the pod of its template that
+// came before it, part by part: pods of one template differ in some parts and
+// are equal in the others.
 func (t *templates) share(pod *v1.Pod) {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if owner == nil {

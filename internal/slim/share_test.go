@@ -18,7 +18,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/slim"
 )
 
-// replica is a pod of a controller, as it comes from the API server: nothing of it is shared with another one's.
+// replica is a pod of a controller, as it comes from the API server: nothing of
+// it is shared with another one's.
 func replica(name, owner, hash string) *v1.Pod {
 	pod := full(name)
 	controller := true
@@ -50,7 +51,8 @@ func TestReplicasShareWhatTheyHaveInCommon(t *testing.T) {
 	}
 }
 
-// What sets a pod apart stays its own, and what it shares with others is theirs unchanged.
+// What sets a pod apart stays its own, and what it shares with others is theirs
+// unchanged.
 func TestPodsKeepWhatSetsThemApart(t *testing.T) {
 	cases := map[string]func(*v1.Pod){
 		"another owner":            func(p *v1.Pod) { p.OwnerReferences[0].UID = "other"; p.Spec.Containers[0].Image = "v2" },
@@ -92,7 +94,8 @@ func TestPodsKeepWhatSetsThemApart(t *testing.T) {
 	}
 }
 
-// Objects of other kinds lose what is known by its size, and keep what is read of them.
+// Objects of other kinds lose what is known by its size, and keep what is read
+// of them.
 func TestOtherKinds(t *testing.T) {
 	meta := func(change func(*metav1.ObjectMeta)) metav1.ObjectMeta {
 		controller := true

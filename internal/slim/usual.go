@@ -17,8 +17,8 @@ type pairs struct {
 	statuses    pair[v1.ContainerStatus]
 }
 
-// Each of the functions below compares the fields that are usual in what it is given and empties them. What they do not know of
-// is compared by reflection.
+// Each of the functions below compares the fields that are usual in what it is
+// given and empties them. What they do not know of is compared by reflection.
 
 func usualOwner(a, b *metav1.OwnerReference) bool {
 	equal := a.APIVersion == b.APIVersion && a.Kind == b.Kind && a.Name == b.Name && a.UID == b.UID &&

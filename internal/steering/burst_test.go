@@ -7,8 +7,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Pods that kube-scheduler places before any of them is seen bound spread as if each were: what is answered to one counts for
-// the next.
+// Pods that kube-scheduler places before any of them is seen bound spread as if
+// each were: what is answered to one counts for the next.
 func TestPodsOfABurstCountAtOnce(t *testing.T) {
 	b := newBridge(t)
 	nodes := []string{"a", "b", "c", "d"}

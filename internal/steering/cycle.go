@@ -8,9 +8,10 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// Cycle answers for one pod inside kube-scheduler. It decides by the same board and ledger as a round, but is asked node by
-// node and is told what was chosen, so nothing is booked or reckoned with before Reserve. After Begin it may be asked by
-// several goroutines at once.
+// Cycle answers for one pod inside kube-scheduler. It decides by the same board
+// and ledger as a round, but is asked node by node and is told what was chosen,
+// so nothing is booked or reckoned with before Reserve. After Begin it may be
+// asked by several goroutines at once.
 type Cycle struct {
 	round   round
 	pod     extender.Pod
@@ -22,7 +23,8 @@ type Cycle struct {
 	sources []cluster.NodeIndex
 }
 
-// Consider opens a Cycle on the newest observation. Where the watch has not told of the pod yet it waits a moment for it.
+// Consider opens a Cycle on the newest observation. Where the watch has not
+// reported the pod yet it waits a moment for it.
 func (j *Judge) Consider(pod *extender.Pod) *Cycle {
 	c := &Cycle{round: j.begin(), pod: *pod}
 	j.note(pod.UID)
@@ -45,16 +47,20 @@ func (j *Judge) Consider(pod *extender.Pod) *Cycle {
 	return c
 }
 
-// Neutral says that nothing is known yet, so that no node is refused and none preferred.
+// Neutral says that nothing is known yet, so that no node is refused and none
+// preferred.
 func (c *Cycle) Neutral() bool { return c.round.observation == nil }
 
-// Replaces says whether the pod takes up a move, so that one node is to be found for it.
+// Replaces reports whether the pod takes up a move, so that one node is to be
+// found for it.
 func (c *Cycle) Replaces() bool { return c.moving }
 
-// Index is that of the nodes which are known. It changes when they do, and stays the same while they do.
+// Index is that of the nodes which are known. It changes when they do, and
+// stays the same while they do.
 func (c *Cycle) Index() *extender.Index { return c.round.index }
 
-// Node returns the index of a node, or -1. Before the first observation no node is known.
+// Node returns the index of a node, or -1. Before the first observation no node
+// is known.
 func (c *Cycle) Node(name string) cluster.NodeIndex {
 	if c.Neutral() {
 		return -1
@@ -62,7 +68,8 @@ func (c *Cycle) Node(name string) cluster.NodeIndex {
 	return c.round.observation.Board.Node([]byte(name))
 }
 
-// Reject says why the node at an index, looked at by itself, is not for the pod.
+// Reject says why the node at an index, looked at by itself, is not for the
+// pod.
 func (c *Cycle) Reject(node cluster.NodeIndex) extender.Reject {
 	if c.Neutral() || node < 0 {
 		return extender.RejectNone
@@ -75,7 +82,8 @@ func (c *Cycle) Reject(node cluster.NodeIndex) extender.Reject {
 	return reasons[0]
 }
 
-// Rejects returns what Reject returns for each node that is known, by index; it may be nil where it refuses none.
+// Rejects returns what Reject returns for each node that is known, by index; it
+// may be nil where it refuses none.
 func (c *Cycle) Rejects() []extender.Reject {
 	if c.Neutral() {
 		return nil
@@ -100,8 +108,10 @@ func (c *Cycle) Rejects() []extender.Reject {
 	return reasons
 }
 
-// Land returns where a pod that takes up a move belongs: the planned destination while it is under its ceiling, else the
-// node that would be the coolest with the pod on it, among those that take it. It returns an empty name when there is none.
+// Land returns where a pod that takes up a move belongs: the planned
+// destination while it is under its ceiling, else the node that would be the
+// coolest with the pod on it, among those that take it. It returns an empty
+// name when there is none.
 func (c *Cycle) Land(nodes []string, takes func(node string) bool) string {
 	if !c.moving {
 		return ""
@@ -124,7 +134,8 @@ func (c *Cycle) Land(nodes []string, takes func(node string) bool) string {
 	return ""
 }
 
-// maxTries is how many nodes a replacement tries before it is placed like any other pod.
+// maxTries is how many nodes a replacement tries before it is placed like any
+// other pod.
 const maxTries = 32
 
 // bestScore is the highest score of a scheduler plugin.
@@ -145,8 +156,8 @@ func (c *Cycle) Score(nodes []cluster.NodeIndex, scores []int8) {
 	c.round.observation.Board.Score100(nodes, c.amounts, scores)
 }
 
-// Reserve reckons with the pod on the node that was chosen: a move is booked there, any other pod is presumed there until
-// the watch tells.
+// Reserve reckons with the pod on the node that was chosen: a move is booked
+// there, any other pod is presumed there until the watch tells.
 func (c *Cycle) Reserve(node string) {
 	switch i := c.Node(node); {
 	case c.Neutral():
@@ -157,7 +168,8 @@ func (c *Cycle) Reserve(node string) {
 	}
 }
 
-// Unreserve takes back what Reserve reckoned with. A booked move keeps its place: its replacement comes again.
+// Unreserve takes back what Reserve reckoned with. A booked move keeps its
+// place: its replacement comes again.
 func (c *Cycle) Unreserve() {
 	if !c.Neutral() && !c.moving {
 		c.round.judge.observer.Ledger().Unpresume(c.pod.UID)

@@ -1,6 +1,8 @@
-// Package steering answers kube-scheduler: it joins the newest observation and the ledger into the extender's Judge. A pod
-// that replaces a moved one is answered with its landing and booked there; any other pod is kept off hot nodes, and for a
-// while off the node that one of its owner's pods was just moved from.
+// Package steering answers kube-scheduler: it joins the newest observation and
+// the ledger into the extender's Judge. A pod that replaces a moved one is
+// answered with its landing and booked there; any other pod is kept off hot
+// nodes, and for a while off the node that one of its owner's pods was just
+// moved from.
 package steering
 
 import (
@@ -16,7 +18,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// Judge is the extender's Judge over an Observer. It is safe for concurrent use.
+// Judge is the extender's Judge over an Observer. It is safe for concurrent
+// use.
 type Judge struct {
 	observer *observer.Observer
 	now      func() time.Time
@@ -36,7 +39,8 @@ func NewJudge(o *observer.Observer, now func() time.Time) *Judge {
 	return &Judge{observer: o, now: now, recent: newRecent(recentPods)}
 }
 
-// Begin opens a round on the newest observation. Before the first everything is unknown, which is neutral.
+// Begin opens a round on the newest observation. Before the first everything is
+// unknown, which is neutral.
 func (j *Judge) Begin() extender.Round { return j.begin() }
 
 func (j *Judge) begin() round {
@@ -73,7 +77,8 @@ func (j *Judge) indexOf(board *scorer.Board) *extender.Index {
 // Asked counts the filter and prioritize requests answered so far.
 func (j *Judge) Asked() int64 { return j.asked.Load() }
 
-// LastAsked is when the newest request came, to the second; zero before the first.
+// LastAsked is when the newest request came, to the second; zero before the
+// first.
 func (j *Judge) LastAsked() time.Time {
 	if last := j.last.Load(); last != 0 {
 		return time.Unix(last, 0)
@@ -88,7 +93,7 @@ func (j *Judge) note(podUID string) {
 	j.recent.add(podUID)
 }
 
-// AskedAbout says whether kube-scheduler asked about this pod lately.
+// AskedAbout reports whether kube-scheduler asked about this pod lately.
 func (j *Judge) AskedAbout(podUID string) bool { return j.recent.has(podUID) }
 
 type round struct {
@@ -103,8 +108,9 @@ func (r round) Index() *extender.Index { return r.index }
 // Node returns the index of a node, or -1.
 func (r round) Node(name []byte) cluster.NodeIndex { return r.index.Find(name) }
 
-// Filter marks the nodes that are not for the pod. kube-scheduler calls it before it chooses, and with one node left it
-// never calls Prioritize, so this is where a landing is booked.
+// Filter marks the nodes that are not for the pod. kube-scheduler calls it
+// before it chooses, and with one node left it never calls Prioritize, so this
+// is where a landing is booked.
 func (r round) Filter(pod *extender.Pod, nodes []cluster.NodeIndex, reasons []extender.Reject) {
 	r.judge.note(pod.UID)
 	if r.observation == nil {
@@ -134,8 +140,9 @@ func (r round) Filter(pod *extender.Pod, nodes []cluster.NodeIndex, reasons []ex
 	}
 }
 
-// reason is why nodes that have no room are not for the pod, RejectNone where they are for it all the same: limits of measured
-// windows do not hold for pods of DaemonSets, each of which has one node alone, and would wait for ever.
+// reason is why nodes that have no room are not for the pod, RejectNone where
+// they are for it all the same: limits of measured windows do not hold for pods
+// of DaemonSets, each of which has one node alone, and would wait for ever.
 func (r round) reason(pod *extender.Pod) extender.Reject {
 	switch {
 	case !r.observation.Board.Measured():
@@ -154,22 +161,24 @@ func (r round) rejectFull(pod *extender.Pod, amounts cluster.Amounts, nodes []cl
 		return
 	}
 	for k := range board.Refused(nodes, amounts) {
-		// A limit counts whatever else there is against a node, because others yield where a request would lose all its nodes.
+		// A limit counts whatever else there is against a node, because others
+		// yield where a request would lose all its nodes.
 		if reasons[k] == extender.RejectNone || why == extender.RejectLoad {
 			reasons[k] = why
 		}
 	}
 }
 
-// watchLag is how long a request waits for the watch that it has overtaken, well within kube-scheduler's patience of 200 ms;
-// watchEvery is how often it looks.
+// watchLag is how long a request waits for the watch that it has overtaken,
+// well within kube-scheduler's patience of 200 ms; watchEvery is how often it
+// looks.
 const (
 	watchLag   = 80 * time.Millisecond
 	watchEvery = 2 * time.Millisecond
 )
 
-// match finds the move that a pod takes up. Where the request has overtaken the watch it waits a moment, because all
-// replicas pair pods in the watch's order.
+// match finds the move that a pod takes up. Where the request has overtaken the
+// watch it waits a moment, because all replicas pair pods in the watch's order.
 func (r round) match(moves *ledger.Ledger, pod ledger.Pod, now time.Time) (ledger.Move, bool) {
 	if !moves.Overtaken(pod) {
 		return moves.Match(pod, now)
@@ -189,16 +198,18 @@ func (r round) match(moves *ledger.Ledger, pod ledger.Pod, now time.Time) (ledge
 	}
 }
 
-// presume reckons with a pod on the node that kube-scheduler is likely to choose, from now on: what it chooses is known only
-// when the pod is seen bound, and by then it has placed many others.
+// presume reckons with a pod on the node that kube-scheduler is likely to
+// choose, from now on: what it chooses is known only when the pod is seen
+// bound, and by then it has placed many others.
 func (r round) presume(pod *extender.Pod, node cluster.NodeIndex, amounts cluster.Amounts) {
 	if node >= 0 {
 		r.judge.observer.Ledger().Presume(pod.UID, r.observation.Board.Name(node), amounts, r.judge.now())
 	}
 }
 
-// land answers with the planned destination alone if it is in the request and under its ceiling, else with the request's
-// best node, and books the answer. It returns false when no node of the request will do.
+// land answers with the planned destination alone if it is in the request and
+// under its ceiling, else with the request's best node, and books the answer.
+// It returns false when no node of the request will do.
 func (r round) land(pod *extender.Pod, move ledger.Move, nodes []cluster.NodeIndex, reasons []extender.Reject) bool {
 	board := r.observation.Board
 	if move.Usage == (cluster.Amounts{}) { // evicted by a plugin that measures nothing
@@ -221,8 +232,9 @@ func (r round) land(pod *extender.Pod, move ledger.Move, nodes []cluster.NodeInd
 	return true
 }
 
-// destination returns where the move is reserved, if the request has the node and it is still under its ceiling; the
-// reservation itself is already part of what the node is predicted at.
+// destination returns where the move is reserved, if the request has the node
+// and it is still under its ceiling; the reservation itself is already part of
+// what the node is predicted at.
 func (r round) destination(move ledger.Move, nodes []cluster.NodeIndex) cluster.NodeIndex {
 	if move.Node == "" {
 		return -1

@@ -20,7 +20,8 @@ const (
 	notThere = extender.RejectNotDestination
 )
 
-// Before the first observation nothing is known, which is neutral: every node is kept and none is preferred.
+// Before the first observation nothing is known, which is neutral: every node
+// is kept and none is preferred.
 func TestNeutralBeforeTheFirstObservation(t *testing.T) {
 	b := newBridge(t)
 	b.node("a", 9000)
@@ -35,7 +36,8 @@ func TestNeutralBeforeTheFirstObservation(t *testing.T) {
 	}
 }
 
-// A pod like any other is kept off nodes that it would bring above the reject line of 60 %.
+// A pod like any other is kept off nodes that it would bring above the reject
+// line of 60 %.
 func TestFilterByUsage(t *testing.T) {
 	b := newBridge(t)
 	b.node("cool", 2000)
@@ -63,7 +65,8 @@ func TestFilterByUsage(t *testing.T) {
 	}
 }
 
-// When usage is not known any more nothing is rejected for it, and nothing is preferred; when it is known again it counts.
+// When usage is not known any more nothing is rejected for it, and nothing is
+// preferred; when it is known again it counts.
 func TestFilterWhenUsageGoesStale(t *testing.T) {
 	b := newBridge(t)
 	b.node("cool", 2000)
@@ -96,7 +99,8 @@ func TestFilterWhenUsageGoesStale(t *testing.T) {
 	}
 }
 
-// A pod of an owner whose pods are measured counts as much as they use, whatever it requests.
+// A pod of an owner whose pods are measured counts as much as they use,
+// whatever it requests.
 func TestFilterBySiblings(t *testing.T) {
 	b := newBridge(t)
 	b.node("a", 4000)
@@ -111,7 +115,8 @@ func TestFilterBySiblings(t *testing.T) {
 	}
 }
 
-// A pod of a Deployment's next version counts as much as those of the version before use, as far as it is allowed to.
+// A pod of a Deployment's next version counts as much as those of the version
+// before use, as far as it is allowed to.
 func TestFilterByTheVersionBefore(t *testing.T) {
 	b := newBridge(t)
 	b.node("a", 4000)
@@ -243,8 +248,8 @@ func TestLanding(t *testing.T) {
 	}
 }
 
-// A pod of another namespace that names the owner of a move is answered like any other pod, and takes nothing from the real
-// replacement.
+// A pod of another namespace that names the owner of a move is answered like
+// any other pod, and takes nothing from the real replacement.
 func TestForgedOwnersTakeNoLanding(t *testing.T) {
 	b := newBridge(t)
 	for name, used := range map[string]int64{"from": 7000, "to": 2000, "other": 3000} {
@@ -274,7 +279,8 @@ func TestForgedOwnersTakeNoLanding(t *testing.T) {
 	}
 }
 
-// After two bookings a replacement is a pod like any other, kept away from its source alone.
+// After two bookings a replacement is a pod like any other, kept away from its
+// source alone.
 func TestLandingAttempts(t *testing.T) {
 	b := newBridge(t)
 	b.node("hot", 5000)
@@ -293,8 +299,9 @@ func TestLandingAttempts(t *testing.T) {
 	}
 }
 
-// Two replacements asked for at the same time are answered with a node each; a third pod, of a scale-up, is kept away from
-// the source alone. Ten minutes later nobody is.
+// Two replacements asked for at the same time are answered with a node each; a
+// third pod, of a scale-up, is kept away from the source alone. Ten minutes
+// later nobody is.
 func TestLandingByCount(t *testing.T) {
 	b := newBridge(t)
 	b.node("hot", 5000)
@@ -326,7 +333,8 @@ func TestLandingByCount(t *testing.T) {
 	}
 }
 
-// What is booked counts for the next pod: replacements of moves without a destination do not pile up on one node.
+// What is booked counts for the next pod: replacements of moves without a
+// destination do not pile up on one node.
 func TestUnplannedMovesSpread(t *testing.T) {
 	b := newBridge(t)
 	b.node("from", 5000)
@@ -375,7 +383,8 @@ func TestPrioritizePrefersTheLanding(t *testing.T) {
 	}
 }
 
-// Pods that the extender was asked about are remembered, the oldest making room.
+// Pods that the extender was asked about are remembered, the oldest making
+// room.
 func TestRecentIsBounded(t *testing.T) {
 	r := newRecent(2)
 	for _, uid := range []string{"a", "b", "a", "", "c"} {
@@ -391,7 +400,8 @@ func TestRecentIsBounded(t *testing.T) {
 	}
 }
 
-// The index follows the observation: nodes that come are found, and indices mean the same on board and index.
+// The index follows the observation: nodes that come are found, and indices
+// mean the same on board and index.
 func TestIndexFollowsTheBoard(t *testing.T) {
 	b := newBridge(t)
 	b.node("b", 1000)

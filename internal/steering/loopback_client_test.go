@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// client asks over one connection and costs next to nothing itself: its reads block in the kernel, past Go's poller, and it
-// allocates nothing.
+// client asks over one connection and costs next to nothing itself: its reads
+// block in the kernel, past Go's poller, and it allocates nothing.
 type client struct {
 	conn     *os.File
 	incoming *bufio.Reader
@@ -83,7 +83,8 @@ func (c *client) request() error {
 	return err
 }
 
-// head reads lines up to an empty one. The first must begin with a prefix; the length is -1 where none is told.
+// head reads lines up to an empty one. The first must begin with a prefix; the
+// length is -1 where none is told.
 func (c *client) head(prefix string) (length int, err error) {
 	length = -1
 	for first := true; ; first = false {

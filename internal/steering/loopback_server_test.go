@@ -23,13 +23,15 @@ import (
 )
 
 const (
-	// loopbackHandler is the environment variable that makes TestLoopbackServer serve.
+	// loopbackHandler is the environment variable that makes TestLoopbackServer
+	// serve.
 	loopbackHandler = "EVENKEEL_LOOPBACK_HANDLER"
 	// mallocsPath is where a server tells how many allocations it has made.
 	mallocsPath = "/mallocs"
 )
 
-// TestLoopbackServer is no test but the process that BenchmarkLoopback asks, until its standard input is closed.
+// TestLoopbackServer is no test but the process that BenchmarkLoopback asks,
+// until its standard input is closed.
 func TestLoopbackServer(t *testing.T) {
 	handler := os.Getenv(loopbackHandler)
 	if handler == "" {
@@ -78,7 +80,8 @@ func serveLoopback(ctx context.Context, t *testing.T, handler string, listener n
 	return nil
 }
 
-// loopbackBridge is a cluster of which a tenth of the nodes is hot, whichever of them a request names.
+// loopbackBridge is a cluster of which a tenth of the nodes is hot, whichever
+// of them a request names.
 func loopbackBridge(t *testing.T) *bridge {
 	t.Helper()
 	bridge, hot := newBridge(t), 0
@@ -108,7 +111,8 @@ func tellMallocs(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, strconv.FormatUint(stats.Mallocs, 10))
 }
 
-// answerPlainly decodes with encoding/json into the Kubernetes types, decides nothing and answers.
+// answerPlainly decodes with encoding/json into the Kubernetes types, decides
+// nothing and answers.
 func answerPlainly(w http.ResponseWriter, r *http.Request) {
 	var args extenderv1.ExtenderArgs
 	if err := json.NewDecoder(r.Body).Decode(&args); err != nil {
@@ -140,8 +144,9 @@ func scoreAlike(args *extenderv1.ExtenderArgs) extenderv1.HostPriorityList {
 // answerNothing reads the request and has nothing to say.
 func answerNothing(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }
 
-// answerSocket answers one connection by a thread that blocks in the kernel, without net/http or Go's poller: what no server
-// on this machine can be better than.
+// answerSocket answers one connection by a thread that blocks in the kernel,
+// without net/http or Go's poller: what no server on this machine can be better
+// than.
 func answerSocket(ctx context.Context, listener net.Listener) error {
 	defer context.AfterFunc(ctx, func() { _ = listener.Close() })()
 	conn, err := listener.Accept()

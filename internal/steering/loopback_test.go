@@ -20,13 +20,16 @@ import (
 	"github.com/evenkeel/evenkeel/internal/testkit"
 )
 
-// handlers are what a request is sent to: the extender; a handler that decodes with encoding/json into the Kubernetes types,
-// decides nothing and answers; one that reads the request and answers nothing, which is what net/http, the kernel and the
-// machine's noise cost by themselves; and the same without net/http and Go's poller, the floor of the machine.
+// handlers are what a request is sent to: the extender; a handler that decodes
+// with encoding/json into the Kubernetes types, decides nothing and answers;
+// one that reads the request and answers nothing, which is what net/http, the
+// kernel and the machine's noise cost by themselves; and the same without
+// net/http and Go's poller, the floor of the machine.
 var handlers = []string{"evenkeel", "plain", "bare", "socket"}
 
-// BenchmarkLoopback measures requests of a pod of 6 kB over one kept-alive connection to a process of its own, which knows
-// 5,000 nodes, a tenth of them hot. Allocations are the server's.
+// BenchmarkLoopback measures requests of a pod of 6 kB over one kept-alive
+// connection to a process of its own, which knows 5,000 nodes, a tenth of them
+// hot. Allocations are the server's.
 func BenchmarkLoopback(b *testing.B) {
 	for _, path := range []string{"/filter", "/prioritize"} {
 		for _, size := range []int{100, 500, 1000, 5000} {
@@ -97,7 +100,8 @@ func report(b *testing.B, took []time.Duration, mallocs uint64) {
 	b.ReportMetric(float64(mallocs)/float64(len(took)), "server-allocs/op")
 }
 
-// startLoopback starts this test's binary as a server until the benchmark ends, and returns its address.
+// startLoopback starts this test's binary as a server until the benchmark ends,
+// and returns its address.
 func startLoopback(b *testing.B, handler string) string {
 	b.Helper()
 	server := exec.CommandContext(b.Context(), os.Args[0], "-test.run=^TestLoopbackServer$")

@@ -12,7 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// byCrane judges by CPU over five minutes: no pods above 30 % of capacity, which is 20 cores here.
+// byCrane judges by CPU over five minutes: no pods above 30 % of capacity,
+// which is 20 cores here.
 func byCrane(config *observer.Config) {
 	config.Scorer.Measured = &scorer.Measured{
 		Formula: scorer.FormulaCrane,
@@ -21,7 +22,8 @@ func byCrane(config *observer.Config) {
 	}
 }
 
-// Where the policy judges by measured windows, a pod's own usage does not count, nor do the lines.
+// Where the policy judges by measured windows, a pod's own usage does not
+// count, nor do the lines.
 func TestFilterByMeasuredWindows(t *testing.T) {
 	b := newBridge(t, byCrane)
 	b.node("cool", 2000)  // 10 %
@@ -34,7 +36,8 @@ func TestFilterByMeasuredWindows(t *testing.T) {
 	if diff := cmp.Diff(want, b.filter(strange("p", 1000), all...)); diff != "" {
 		t.Errorf("filter (-want +got):\n%s", diff)
 	}
-	// 100-10, 100-30 and 100-30.05 without the fraction, in steps of ten; what is not known scores as if it were full
+	// 100-10, 100-30 and 100-30.05 without the fraction, in steps of ten; what
+	// is not known scores as if it were full
 	scores := b.prioritize(strange("p", 1000), all...)
 	if diff := cmp.Diff(map[string]int8{"cool": 9, "limit": 7, "above": 6, "silent": 0, "new-node": 0}, scores); diff != "" {
 		t.Errorf("prioritize (-want +got):\n%s", diff)

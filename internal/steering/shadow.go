@@ -16,10 +16,12 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// Shadow is an extender's Judge that changes nothing: it keeps every node and prefers none, remembers what its Judge would
-// have answered, and compares that with where kube-scheduler put the pod, once the watch has seen it bound. It takes up no
-// move and books nothing: what kube-scheduler does is then its own doing, so the Judge does not count as asked either.
-// It is safe for concurrent use.
+// Shadow is an extender's Judge that changes nothing: it keeps every node and
+// prefers none, remembers what its Judge would have answered, and compares that
+// with where kube-scheduler put the pod, once the watch has seen it bound. It
+// takes up no move and books nothing: what kube-scheduler does is then its own
+// doing, so the Judge does not count as asked either. It is safe for concurrent
+// use.
 type Shadow struct {
 	judge   *Judge
 	metrics *shadowMetrics
@@ -35,7 +37,8 @@ type Shadow struct {
 
 var _ extender.Judge = (*Shadow)(nil)
 
-// NewShadow returns a Shadow of what a Judge would answer and registers its metrics; a nil registerer keeps them private.
+// NewShadow returns a Shadow of what a Judge would answer and registers its
+// metrics; a nil registerer keeps them private.
 func NewShadow(judge *Judge, reg prometheus.Registerer) (*Shadow, error) {
 	if judge == nil {
 		return nil, errors.New("steering: a Shadow needs a Judge")
@@ -73,8 +76,9 @@ func (s *Shadow) Run(ctx context.Context) error {
 	}
 }
 
-// Settle compares the answers with where an observation has their pods, and gives up on those that were asked for too long
-// ago. It returns the placements that it has compared.
+// Settle compares the answers with where an observation has their pods, and
+// gives up on those that were asked for too long ago. It returns the placements
+// that it has compared.
 func (s *Shadow) Settle(observation *observer.Observation) []Placement {
 	bound := s.bound(observation)
 	s.mu.Lock()
@@ -98,8 +102,8 @@ func (s *Shadow) Settle(observation *observer.Observation) []Placement {
 	return settled
 }
 
-// bound finds the nodes of the pods that were asked for. Looking through all pods of a cluster takes milliseconds, in which
-// requests are not held up.
+// bound finds the nodes of the pods that were asked for. Looking through all
+// pods of a cluster takes milliseconds, in which requests are not held up.
 func (s *Shadow) bound(observation *observer.Observation) map[string]string {
 	s.mu.Lock()
 	wanted := s.pending.uids()

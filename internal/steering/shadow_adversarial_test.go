@@ -12,7 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// What is remembered stays bounded in pods and in nodes, and the newest is never what makes room.
+// What is remembered stays bounded in pods and in nodes, and the newest is
+// never what makes room.
 func TestQuestionsAreBounded(t *testing.T) {
 	cases := map[string]struct {
 		nodes []int // of the requests, one after the other
@@ -55,7 +56,8 @@ func TestQuestionsAreBounded(t *testing.T) {
 	}
 }
 
-// However requests come, go and are repeated, the bounds hold and what is counted is what is there.
+// However requests come, go and are repeated, the bounds hold and what is
+// counted is what is there.
 func TestQuestionsCountRight(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	q, start := newQuestions(20, 500), time.Unix(0, 0)
@@ -80,7 +82,8 @@ func TestQuestionsCountRight(t *testing.T) {
 	}
 }
 
-// A pod that is not seen for ten minutes after it was last asked for is given up, one that is asked for again is not.
+// A pod that is not seen for ten minutes after it was last asked for is given
+// up, one that is asked for again is not.
 func TestUnbound(t *testing.T) {
 	b := shadowed(t)
 	s, _ := newShadow(t, b)
@@ -100,7 +103,8 @@ func TestUnbound(t *testing.T) {
 	}
 }
 
-// More pods than are remembered: the oldest are counted as dropped, the newest placements are shown.
+// More pods than are remembered: the oldest are counted as dropped, the newest
+// placements are shown.
 func TestMorePodsThanAreRemembered(t *testing.T) {
 	b := shadowed(t)
 	s, _ := newShadow(t, b)
@@ -123,7 +127,8 @@ func TestMorePodsThanAreRemembered(t *testing.T) {
 	}
 }
 
-// Requests that make little sense are answered neutrally and cost nothing that lasts.
+// Requests that make little sense are answered neutrally and cost nothing that
+// lasts.
 func TestShadowOfOddRequests(t *testing.T) {
 	b := shadowed(t)
 	s, _ := newShadow(t, b)

@@ -22,7 +22,8 @@ func (s *scratch) resize(n int) {
 	clear(s.reasons)
 }
 
-// advise works out what a Judge that takes up no move answers: which nodes its filter rejects, and the scores of the rest.
+// advise works out what a Judge that takes up no move answers: which nodes its
+// filter rejects, and the scores of the rest.
 func (r shadowRound) advise(pod *extender.Pod, nodes []cluster.NodeIndex, now time.Time) *question {
 	q := &question{namespace: pod.Namespace, name: pod.Name, uid: pod.UID, at: now, candidates: len(nodes)}
 	if r.observation == nil {

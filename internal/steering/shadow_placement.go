@@ -6,10 +6,12 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// Comparison is how a placement of kube-scheduler compares with what would have been answered.
+// Comparison is how a placement of kube-scheduler compares with what would have
+// been answered.
 type Comparison string
 
-// The comparisons. All but the last two are about a pod that was seen on a node.
+// The comparisons. All but the last two are about a pod that was seen on a
+// node.
 const (
 	// Best: no node of the request would have had a higher score.
 	Best Comparison = "best"
@@ -17,9 +19,11 @@ const (
 	BetterKnown Comparison = "better_known"
 	// WouldReject: the filter would have kept the pod off its node.
 	WouldReject Comparison = "would_reject"
-	// Unmeasured: the usage of the pod's node is not known, or the node was not in the request.
+	// Unmeasured: the usage of the pod's node is not known, or the node was not
+	// in the request.
 	Unmeasured Comparison = "unknown"
-	// Unbound: the pod was on no node for ten minutes after it was last asked for, or went before it was seen on one.
+	// Unbound: the pod was on no node for ten minutes after it was last asked
+	// for, or went before it was seen on one.
 	Unbound Comparison = "unbound"
 	// Dropped: the answer made room for newer ones before the pod was seen.
 	Dropped Comparison = "dropped"
@@ -30,27 +34,32 @@ func Comparisons() []Comparison {
 	return []Comparison{Best, BetterKnown, WouldReject, Unmeasured, Unbound, Dropped}
 }
 
-// Placement is where kube-scheduler put a pod, beside what it would have been told.
+// Placement is where kube-scheduler put a pod, beside what it would have been
+// told.
 type Placement struct {
 	Namespace string `json:"namespace"`
 	Pod       string `json:"pod"`
 	UID       string `json:"uid"`
-	// Asked is when kube-scheduler last asked, Seen when the pod was first observed on its node.
+	// Asked is when kube-scheduler last asked, Seen when the pod was first
+	// observed on its node.
 	Asked      time.Time  `json:"asked"`
 	Seen       time.Time  `json:"seen"`
 	Comparison Comparison `json:"verdict"`
-	// ScoreGap is by how many points of ten the best score is above that of the node chosen; a rejected node has none of
-	// them. It is missing where there is nothing to compare.
+	// ScoreGap is by how many points of ten the best score is above that of the
+	// node chosen; a rejected node has none of them. It is missing where there
+	// is nothing to compare.
 	ScoreGap *int       `json:"scoreGap,omitempty"`
 	Chosen   Considered `json:"chosen"`
-	// Best is the node that would have had the highest score, of equals the coolest; missing before the first observation.
+	// Best is the node that would have had the highest score, of equals the
+	// coolest; missing before the first observation.
 	Best *Considered `json:"best,omitempty"`
-	// Candidates counts the nodes of the request, Rejected those that the filter would have rejected, RejectedNodes names a
-	// few of them.
+	// Candidates counts the nodes of the request, Rejected those that the
+	// filter would have rejected, RejectedNodes names a few of them.
 	Candidates    int            `json:"candidates"`
 	Rejected      int            `json:"rejected"`
 	RejectedNodes []RejectedNode `json:"rejectedNodes,omitempty"`
-	// AllRejected says that it would have rejected all, which is answered by keeping all.
+	// AllRejected says that it would have rejected all, which is answered by
+	// keeping all.
 	AllRejected bool `json:"allRejected,omitempty"`
 }
 

@@ -12,18 +12,22 @@ import (
 
 // The bounds of what a Shadow remembers.
 const (
-	// maxQuestions is how many pods may wait to be seen on a node, and maxAnswers how many nodes their requests may have
-	// named in all: 16 MB of answers.
+	// maxQuestions is how many pods may wait to be seen on a node, and
+	// maxAnswers how many nodes their requests may have named in all: 16 MB of
+	// answers.
 	maxQuestions = 4096
 	maxAnswers   = 1 << 20
-	// maxPending is for how long a pod is waited for after it was last asked for.
+	// maxPending is for how long a pod is waited for after it was last asked
+	// for.
 	maxPending = 10 * time.Minute
-	// maxPlacements is how many placements are shown, maxExamples how many rejected nodes are named with each.
+	// maxPlacements is how many placements are shown, maxExamples how many
+	// rejected nodes are named with each.
 	maxPlacements = 200
 	maxExamples   = 10
 )
 
-// questions are the requests whose pods were not seen on a node yet: one per pod, in the order in which they were asked.
+// questions are the requests whose pods were not seen on a node yet: one per
+// pod, in the order in which they were asked.
 type questions struct {
 	maxPods, maxAnswers int
 	byUID               map[string]*list.Element
@@ -37,8 +41,8 @@ func newQuestions(maxPods, maxAnswers int) *questions {
 
 func (q *questions) len() int { return q.order.Len() }
 
-// add enters a request in place of an older one about the same pod. It returns those that made room: the oldest, but never
-// the new one.
+// add enters a request instead of an older one about the same pod. It returns
+// those that made room: the oldest, but never the new one.
 func (q *questions) add(asked *question) (dropped []*question) {
 	q.take(asked.uid)
 	q.byUID[asked.uid] = q.order.PushBack(asked)
@@ -92,18 +96,22 @@ func (q *questions) uids() map[string]struct{} {
 type question struct {
 	namespace, name, uid string
 	at                   time.Time
-	// index finds the nodes that the answers are about; nil before the first observation.
+	// index finds the nodes that the answers are about; nil before the first
+	// observation.
 	index   *extender.Index
 	answers []answer
-	// candidates counts the nodes of the request, rejected those that the filter would have rejected, a few of them named.
+	// candidates counts the nodes of the request, rejected those that the
+	// filter would have rejected, a few of them named.
 	candidates, rejected int
 	examples             []RejectedNode
-	// allRejected says that there was no other node: the reply would have kept them all.
+	// allRejected says that there was no other node: the reply would have kept
+	// them all.
 	allRejected bool
 	best        *Considered
 }
 
-// answer is what would have been said of one node. There are as many as nodes in a request, so it is small.
+// answer is what would have been said of one node. There are as many as nodes
+// in a request, so it is small.
 type answer struct {
 	node      cluster.NodeIndex
 	score     int8
@@ -112,7 +120,8 @@ type answer struct {
 	predicted [cluster.NumResources]float32 // percent of allocatable with the pod
 }
 
-// before orders answers by score, equal ones by what is known and how cool the node is.
+// before orders answers by score, equal ones by what is known and how cool the
+// node is.
 func (a *answer) before(b *answer) bool {
 	switch {
 	case a.score != b.score:
@@ -135,11 +144,13 @@ func (a *answer) hottest() float32 {
 // Considered is a node of a request as it would have been answered for.
 type Considered struct {
 	Node string `json:"node"`
-	// Score is 0 to 10; missing where the node would have been rejected or was not in the request.
+	// Score is 0 to 10; missing where the node would have been rejected or was
+	// not in the request.
 	Score *int `json:"score,omitempty"`
 	// Rejected is why the filter would have kept the pod off the node.
 	Rejected string `json:"rejected,omitempty"`
-	// Predicted is the node's usage with the pod on it, as it was known when kube-scheduler asked; missing where it was not.
+	// Predicted is the node's usage with the pod on it, as it was known when
+	// kube-scheduler asked; missing where it was not.
 	Predicted *PredictedPercent `json:"predictedPercent,omitempty"`
 }
 
@@ -155,7 +166,8 @@ type RejectedNode struct {
 	Reason string `json:"reason"`
 }
 
-// find returns the answer about a node; nil where the request did not have it or it was not known by then.
+// find returns the answer about a node; nil where the request did not have it
+// or it was not known by then.
 func (q *question) find(node string) *answer {
 	if q.index == nil {
 		return nil

@@ -4,7 +4,8 @@ import "time"
 
 // ShadowSummary counts what was compared since the process started.
 type ShadowSummary struct {
-	// Asked counts the requests that were answered neutrally, LastAsked is when the newest came.
+	// Asked counts the requests that were answered neutrally, LastAsked is when
+	// the newest came.
 	Asked     int64     `json:"asked"`
 	LastAsked time.Time `json:"lastAsked,omitzero"`
 	// Pending counts the pods that were not seen on a node yet.

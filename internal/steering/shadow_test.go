@@ -73,7 +73,8 @@ func (b *bridge) sample() {
 	b.observer.Sample(b.t.Context())
 }
 
-// shadowed is a cluster with nodes of each kind; the pod of the tests is expected to use 850m of 10 cores, 8.5 %.
+// shadowed is a cluster with nodes of each kind; the pod of the tests is
+// expected to use 850m of 10 cores, 8.5 %.
 func shadowed(t testing.TB) *bridge {
 	b := newBridge(t)
 	b.node("cool", 1000)   // 18.5 % with the pod
@@ -88,7 +89,8 @@ func shadowed(t testing.TB) *bridge {
 
 var everyNode = []string{"cool", "cooler", "warm", "hot", "hotter", "silent", "nobody-knows"}
 
-// How the choice of kube-scheduler compares. Nothing is said of memory, so a node's load is (p + p/2) / 2 of its CPU.
+// How the choice of kube-scheduler compares. Nothing is said of memory, so a
+// node's load is (p + p/2) / 2 of its CPU.
 //
 //	score = 10·(hottest−load)/(hottest−coolest) = 10·(48.5−p)/(48.5−13.5): cooler 10, cool 8.6 = 9, warm 0, and the median 9
 func TestVerdicts(t *testing.T) {
@@ -158,7 +160,8 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// Before the first observation nothing can be compared; what is asked then is settled all the same.
+// Before the first observation nothing can be compared; what is asked then is
+// settled all the same.
 func TestVerdictBeforeTheFirstObservation(t *testing.T) {
 	b := newBridge(t)
 	b.node("a", 100)
@@ -172,8 +175,8 @@ func TestVerdictBeforeTheFirstObservation(t *testing.T) {
 	}
 }
 
-// What was asked last counts: prioritize is asked about the nodes that are left, and a pod that fits nowhere is asked about
-// again and again.
+// What was asked last counts: prioritize is asked about the nodes that are
+// left, and a pod that fits nowhere is asked about again and again.
 func TestLastAnswerCounts(t *testing.T) {
 	b := shadowed(t)
 	s, _ := newShadow(t, b)
@@ -218,7 +221,8 @@ func TestAnswersDoNotMix(t *testing.T) {
 	}
 }
 
-// The nodes that a request was about are found when others came in between and all are at other places.
+// The nodes that a request was about are found when others came in between and
+// all are at other places.
 func TestVerdictAfterNodesCame(t *testing.T) {
 	b := shadowed(t)
 	s, _ := newShadow(t, b)
@@ -235,8 +239,9 @@ func TestVerdictAfterNodesCame(t *testing.T) {
 	}
 }
 
-// A pod that a move evicted is kept off its source in what would have been answered; the move itself is left as it is, and
-// nobody takes the requests for steering.
+// A pod that a move evicted is kept off its source in what would have been
+// answered; the move itself is left as it is, and nobody takes the requests for
+// steering.
 func TestShadowTakesUpNoMove(t *testing.T) {
 	b := shadowed(t)
 	s, _ := newShadow(t, b)
@@ -269,8 +274,9 @@ func (neutral) Node([]byte) cluster.NodeIndex                                   
 func (neutral) Filter(*extender.Pod, []cluster.NodeIndex, []extender.Reject)      {}
 func (neutral) Prioritize(pod *extender.Pod, nodes []cluster.NodeIndex, _ []int8) {}
 
-// Whatever is known, a Shadow's replies are byte for byte those of a server that knows nothing: before and after the first
-// observation, by names and by whole nodes, in full and in short, for pods that are moved and others.
+// Whatever is known, a Shadow's replies are byte for byte those of a server
+// that knows nothing: before and after the first observation, by names and by
+// whole nodes, in full and in short, for pods that are moved and others.
 func TestShadowIsNeutralByteForByte(t *testing.T) {
 	early, late := newBridge(t), shadowed(t)
 	late.record(1, "cool", "warm")
@@ -287,7 +293,8 @@ func TestShadowIsNeutralByteForByte(t *testing.T) {
 			}
 		}
 	}
-	// and the Judge itself would have answered otherwise, or this test could not fail
+	// and the Judge itself would have answered otherwise, or this test could
+	// not fail
 	body := named(t, replacement(), everyNode...)
 	if reply(t, late.Judge, "/filter", body) == reply(t, neutral{}, "/filter", body) {
 		t.Error("the Judge is neutral")
@@ -446,7 +453,8 @@ func TestShadowRun(t *testing.T) {
 	})
 }
 
-// BenchmarkShadow answers requests of so many names about ever new pods on an observation of 5,000 nodes.
+// BenchmarkShadow answers requests of so many names about ever new pods on an
+// observation of 5,000 nodes.
 func BenchmarkShadow(b *testing.B) {
 	for _, path := range []string{"/filter", "/prioritize"} {
 		for _, names := range []int{100, 500, 5000} {

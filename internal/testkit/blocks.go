@@ -1,5 +1,5 @@
-// Package testkit holds what tests of several packages need. It decides nothing;
-// programs must not import it.
+// Package testkit holds what tests of several packages need. It decides
+// nothing; programs must not import it.
 package testkit
 
 import "strings"
@@ -7,8 +7,8 @@ import "strings"
 // fence begins and ends a block of code in Markdown.
 const fence = "```"
 
-// YAMLBlocks returns the fenced blocks of a Markdown text that are marked as YAML,
-// in order. A block that is not closed ends with the text.
+// YAMLBlocks returns the fenced blocks of a Markdown text that are marked as
+// YAML, in order. A block that is not closed ends with the text.
 func YAMLBlocks(markdown []byte) []string {
 	var blocks []string
 	var block *strings.Builder // nil outside of blocks

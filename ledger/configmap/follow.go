@@ -11,8 +11,9 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 )
 
-// Follow calls adopt with every ledger that another process writes, until the context ends. A ConfigMap that is deleted
-// changes nothing: what is known stays until its time is over.
+// Follow calls adopt with every ledger that another process writes, until the
+// context ends. A ConfigMap that is deleted changes nothing: what is known
+// stays until its time is over.
 func (s *Store) Follow(ctx context.Context, adopt func(ledger.Document)) {
 	list := cache.NewListWatchFromClient(s.config.Client.CoreV1().RESTClient(), "configmaps", s.config.Namespace,
 		fields.OneTermEqualSelector("metadata.name", s.config.Name))

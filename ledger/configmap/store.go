@@ -1,9 +1,12 @@
-// Package configmap stores the ledger in one ConfigMap, which the process that evicts writes and all others follow.
+// Package configmap stores the ledger in one ConfigMap, which the process that
+// evicts writes and all others follow.
 //
-// It writes its own keys only: what else the object holds, the annotation that pauses evictions first of all, stays as it
-// is. Content under its key that it cannot read is reported. The process that holds the ledger in memory sets it aside under
-// another key and writes the ledger anew; any other one writes nothing until it can be read. A write by anybody else since
-// the last one is a conflict: then this process is not the one that evicts.
+// It writes its own keys only: what else the object holds, the annotation that
+// pauses evictions first of all, stays as it is. Content under its key that it
+// cannot read is reported. The process that holds the ledger in memory sets it
+// aside under another key and writes the ledger anew; any other one writes
+// nothing until it can be read. A write by anybody else since the last one is a
+// conflict: then this process is not the one that evicts.
 package configmap
 
 import (
@@ -25,8 +28,9 @@ import (
 const (
 	// Key holds the ledger, as package ledger encodes it.
 	Key = "ledger.json.gz"
-	// SetAsideKey holds what was found under Key and could not be read; what is found so after it stands under this key with
-	// a number behind it, up to maxSetAside.
+	// SetAsideKey holds what was found under Key and could not be read; what is
+	// found so after it stands under this key with a number behind it, up to
+	// maxSetAside.
 	SetAsideKey = "ledger.set-aside"
 
 	// Keys for persons.
@@ -35,18 +39,22 @@ const (
 	writtenKey    = "written"
 	inFlightKey   = "inFlight"
 
-	// maxSetAsideBytes is how much is kept of what could not be read, maxSetAside how many of it: there is room for both
-	// beside the largest ledger.
+	// maxSetAsideBytes is how much is kept of what could not be read,
+	// maxSetAside how many of it: there is room for both beside the largest
+	// ledger.
 	maxSetAsideBytes = 100 << 10
 	maxSetAside      = 3
-	// attempts is how often a write is tried again whose object was changed by others than a writer of the ledger.
+	// attempts is how often a write is tried again whose object was changed by
+	// others than a writer of the ledger.
 	attempts = 4
 )
 
-// ErrTaken says that another process has written the ledger since this one read it.
+// ErrTaken says that another process has written the ledger since this one read
+// it.
 var ErrTaken = errors.New("another process writes the ledger")
 
-// ErrUnreadable says that what is stored cannot be read, and that this process does not hold what it was.
+// ErrUnreadable says that what is stored cannot be read, and that this process
+// does not hold what it was.
 var ErrUnreadable = errors.New("the stored ledger cannot be read")
 
 // Config is what a Store depends on.
@@ -58,7 +66,8 @@ type Config struct {
 	// Timeout bounds each call.
 	Timeout time.Duration
 	Now     func() time.Time
-	// Report is told what was found and could not be read, once each; nil for nobody.
+	// Report is told what was found and could not be read, once each; nil for
+	// nobody.
 	Report func(error)
 }
 
@@ -67,9 +76,11 @@ type Store struct {
 	config Config
 
 	mu sync.Mutex
-	// generation is that of the document this process has loaded or saved last, newest that of the newest it knows of.
+	// generation is that of the document this process has loaded or saved last,
+	// newest that of the newest it knows of.
 	generation, newest int64
-	// held says that this process has read or written the whole ledger, so that it can restore one that is damaged.
+	// held says that this process has read or written the whole ledger, so that
+	// it can restore one that is damaged.
 	held bool
 	// reported is the resourceVersion of the content last reported.
 	reported string
@@ -90,8 +101,10 @@ func (s *Store) Generation() int64 {
 	return s.newest
 }
 
-// Load reads the ledger in order to write it from now on. Without a ConfigMap it returns an empty document, as it does for
-// content that cannot be read in a process that holds the ledger. In any other process that fails with ErrUnreadable.
+// Load reads the ledger in order to write it from now on. Without a ConfigMap
+// it returns an empty document, as it does for content that cannot be read in a
+// process that holds the ledger. In any other process that fails with
+// ErrUnreadable.
 func (s *Store) Load(ctx context.Context) (ledger.Document, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +127,8 @@ func (s *Store) Load(ctx context.Context) (ledger.Document, error) {
 	return document, nil
 }
 
-// Save writes the ledger under the next generation. It fails with ErrTaken where another process has written meanwhile.
+// Save writes the ledger under the next generation. It fails with ErrTaken
+// where another process has written meanwhile.
 func (s *Store) Save(ctx context.Context, document ledger.Document) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,7 +141,8 @@ func (s *Store) Save(ctx context.Context, document ledger.Document) error {
 	}
 }
 
-// changedMeanwhile says whether the object changed between reading and writing it.
+// changedMeanwhile reports whether the object changed between reading and
+// writing it.
 func changedMeanwhile(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err)
 }
@@ -196,8 +211,9 @@ func fill(object *v1.ConfigMap, document ledger.Document) error {
 	return nil
 }
 
-// setAside keeps what could not be read, as far as there is room, where it is not read again. The oldest are worth most: they
-// are somebody's, while what follows is likely of the same making.
+// setAside keeps what could not be read, as far as there is room, where it is
+// not read again. The oldest are worth most: they are somebody's, while what
+// follows is likely of the same making.
 func setAside(object *v1.ConfigMap) {
 	content, ok := object.BinaryData[Key]
 	if !ok {
@@ -211,7 +227,8 @@ func setAside(object *v1.ConfigMap) {
 	object.BinaryData[key] = content[:min(len(content), maxSetAsideBytes)]
 }
 
-// freeKey is where the next unreadable content goes: the first key that is free, else the last.
+// freeKey is where the next unreadable content goes: the first key that is
+// free, else the last.
 func freeKey(object *v1.ConfigMap) string {
 	key := SetAsideKey
 	for n := 2; n <= maxSetAside; n++ {
@@ -224,7 +241,8 @@ func freeKey(object *v1.ConfigMap) string {
 	return key
 }
 
-// read returns the ledger of an object, empty where it has none, and reports what cannot be read.
+// read returns the ledger of an object, empty where it has none, and reports
+// what cannot be read.
 func (s *Store) read(object *v1.ConfigMap) (ledger.Document, error) {
 	packed, ok := object.BinaryData[Key]
 	if _, foreign := object.Data[Key]; !ok && !foreign {

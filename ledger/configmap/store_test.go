@@ -120,7 +120,8 @@ func TestOthersContentStays(t *testing.T) {
 	}
 }
 
-// unreadable are contents that are no ledger to this version, and what is kept of them when they are set aside.
+// unreadable are contents that are no ledger to this version, and what is kept
+// of them when they are set aside.
 func unreadable(t *testing.T) map[string]struct {
 	change func(*v1.ConfigMap)
 	kept   string
@@ -171,7 +172,8 @@ func (d *desk) changes(t *testing.T, change func(*v1.ConfigMap)) {
 	}
 }
 
-// What cannot be read is reported once, kept under another key, and nothing fails, where the process holds the ledger.
+// What cannot be read is reported once, kept under another key, and nothing
+// fails, where the process holds the ledger.
 func TestUnreadableIsSetAside(t *testing.T) {
 	for name, tc := range unreadable(t) {
 		t.Run(name, func(t *testing.T) {
@@ -203,8 +205,9 @@ func TestUnreadableIsSetAside(t *testing.T) {
 	}
 }
 
-// A process that does not hold the ledger begins with none that it cannot read, and writes nothing over it. It goes on once
-// what is stored is restored, or is taken away.
+// A process that does not hold the ledger begins with none that it cannot read,
+// and writes nothing over it. It goes on once what is stored is restored, or is
+// taken away.
 func TestUnreadableIsNotBegunWith(t *testing.T) {
 	for name, tc := range unreadable(t) {
 		t.Run(name, func(t *testing.T) {
@@ -251,7 +254,8 @@ func TestUnreadableIsNotBegunWith(t *testing.T) {
 	})
 }
 
-// What was set aside before is kept, and what comes after it stands beside it, until there is no room for more.
+// What was set aside before is kept, and what comes after it stands beside it,
+// until there is no room for more.
 func TestSetAsideKeepsWhatIsOlder(t *testing.T) {
 	d := newDesk(configMap(func(c *v1.ConfigMap) { c.Data = map[string]string{SetAsideKey: "first"} }))
 	s := d.store(t, "w")
@@ -326,7 +330,8 @@ func TestLostAnswer(t *testing.T) {
 	}
 }
 
-// Somebody else changes, deletes or makes the object between reading and writing it.
+// Somebody else changes, deletes or makes the object between reading and
+// writing it.
 func TestMeddling(t *testing.T) {
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, "ledger", errors.New("changed"))
 	for name, tc := range map[string]struct {
@@ -381,7 +386,8 @@ func TestDeletedIsMadeAgain(t *testing.T) {
 	}
 }
 
-// Every ledger that another process writes is told, what cannot be read is reported, and a deletion changes nothing.
+// Every ledger that another process writes is told, what cannot be read is
+// reported, and a deletion changes nothing.
 func TestFollow(t *testing.T) {
 	d := newDesk()
 	follower := d.store(t, "follower")

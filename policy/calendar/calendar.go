@@ -47,11 +47,11 @@ func recurrences(name string, periods []Period) ([]*recurrence, error) {
 	return list, nil
 }
 
-// Open reports whether evicting is allowed: in any window, if there are windows, and
-// in no blackout. why is in words what forbids it, empty if nothing does. changes
-// is when the answer changes next; the zero time if it does not within a year,
-// or only after hundreds of begins and ends that change nothing. Until then it
-// need not be asked again.
+// Open reports whether evicting is allowed: in any window, if there are
+// windows, and in no blackout. why is in words what forbids it, empty if
+// nothing does. changes is when the answer changes next; the zero time if it
+// does not within a year, or only after hundreds of begins and ends that change
+// nothing. Until then it need not be asked again.
 func (c *Calendar) Open(now time.Time) (open bool, why string, changes time.Time) {
 	if year := now.Year(); year < 2 || year > 9999 { // the zero time is of the year 1
 		return false, fmt.Sprintf("the clock is in the year %d", year), time.Time{}

@@ -12,8 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/policy/check"
 )
 
-// MinDuration and MaxDuration bound how long a period lasts: the longer one may be,
-// the further back its begins matter.
+// MinDuration and MaxDuration bound how long a period lasts: the longer one may
+// be, the further back its begins matter.
 const (
 	MinDuration = time.Minute
 	MaxDuration = 7 * day
@@ -28,7 +28,8 @@ type recurrence struct {
 	days *cron.SpecSchedule
 	// begins are the wall times of such a day, from midnight.
 	begins []time.Duration
-	// runs are the spans of such a day, from midnight, where no clock is changed.
+	// runs are the spans of such a day, from midnight, where no clock is
+	// changed.
 	runs []run
 }
 
@@ -87,8 +88,8 @@ func (r *recurrence) addRun(begin time.Duration) []run {
 	return append(r.runs, run{begin, begin + r.duration})
 }
 
-// at reports whether t is in the period, and until when that stays as it is: the
-// zero time if that is after the limit.
+// at reports whether t is in the period, and until when that stays as it is:
+// the zero time if that is after the limit.
 func (r *recurrence) at(t, limit time.Time) (in bool, until time.Time) {
 	until = t
 	for s := range r.spans(t, limit) {
@@ -116,8 +117,8 @@ func ifIn(in bool, until time.Time) time.Time {
 	return time.Time{}
 }
 
-// spans yields the spans in their order, from the first that ends after t to the
-// first ones after the limit.
+// spans yields the spans in their order, from the first that ends after t to
+// the first ones after the limit.
 func (r *recurrence) spans(t, limit time.Time) iter.Seq[span] {
 	return func(yield func(span) bool) {
 		// One day more: clocks that are set back over midnight.
@@ -131,13 +132,14 @@ func (r *recurrence) spans(t, limit time.Time) iter.Seq[span] {
 	}
 }
 
-// dayFrom returns the first day on which the period begins, from a given one on.
+// dayFrom returns the first day on which the period begins, from a given one
+// on.
 func (r *recurrence) dayFrom(wallDay time.Time) time.Time {
 	return r.days.Next(wallDay.Add(-time.Second))
 }
 
-// ofDay yields the spans that begin on a day and end after t, and reports whether
-// to go on.
+// ofDay yields the spans that begin on a day and end after t, and reports
+// whether to go on.
 func (r *recurrence) ofDay(wallDay, t time.Time, yield func(span) bool) bool {
 	offset, steady := steadyOffset(wallDay, r.zone)
 	if !steady {

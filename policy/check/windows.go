@@ -68,8 +68,8 @@ func Zone(path *field.Path, name string) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, name, `must be a name of the IANA time zone database, such as "UTC" or "Asia/Shanghai"`)}
 }
 
-// Location returns the named zone, nil for a name that is none. The zone of this
-// machine has no name: it would differ from one machine to the next.
+// Location returns the named zone, nil for a name that is none. The zone of
+// this machine has no name: it would differ from one machine to the next.
 func Location(name string) *time.Location {
 	if name == "" || name == "Local" {
 		return nil

@@ -178,7 +178,7 @@ func measured(s *Subject) []Finding {
 	return note("scoring.measured.rejectAll", "pods wait while all nodes are above a limit")
 }
 
-// hasProvider says whether the DeschedulerPolicy knows a Prometheus.
+// hasProvider reports whether the DeschedulerPolicy knows a Prometheus.
 func hasProvider(p *api.DeschedulerPolicy) bool {
 	return p != nil && slices.ContainsFunc(p.MetricsProviders, func(m api.MetricsProvider) bool { return m.Prometheus != nil })
 }

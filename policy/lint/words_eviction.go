@@ -98,8 +98,8 @@ func pluginsWords(s *Subject) []string {
 	return said
 }
 
-// defaultEvictor is what counts of DefaultEvictor's arguments, whose type drags a
-// client along.
+// defaultEvictor is what counts of DefaultEvictor's arguments, whose type drags
+// a client along.
 type defaultEvictor struct {
 	NodeSelector            string `json:"nodeSelector"`
 	MinReplicas             uint   `json:"minReplicas"`

@@ -1,6 +1,7 @@
 // Package shape compares documents with the Go types they are about to be
 // decoded into. It decides whether every field is known and every value has the
-// right type; what the values mean is left to the packages whose types they are.
+// right type; what the values mean is left to the packages whose types they
+// are.
 //
 // Invariants:
 //   - All mistakes are reported, each with its whole path and what is allowed there.
@@ -100,8 +101,8 @@ func checkStruct(path *field.Path, value any, t reflect.Type) field.ErrorList {
 	return errs
 }
 
-// collectFields gathers a struct's fields by their JSON names; those of embedded
-// structs count as its own.
+// collectFields gathers a struct's fields by their JSON names; those of
+// embedded structs count as its own.
 func collectFields(t reflect.Type, types map[string]reflect.Type) {
 	for _, f := range reflect.VisibleFields(t) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")

@@ -32,8 +32,8 @@ type Config struct {
 	Listener net.Listener
 	TLS      TLS
 
-	// Nodes, Status and Shadow are the pages /nodes, /status and /shadow; nil has
-	// none there.
+	// Nodes, Status and Shadow are the pages /nodes, /status and /shadow; nil
+	// has none there.
 	Nodes, Status, Shadow http.Handler
 	// Explain is every page below /explain/.
 	Explain http.Handler
@@ -41,8 +41,8 @@ type Config struct {
 	// Registerer of the metrics; nil keeps them private.
 	Registerer prometheus.Registerer
 
-	// LoadMessage is what kube-scheduler tells about a node that is rejected for
-	// RejectLoad; empty takes the message of that reason.
+	// LoadMessage is what kube-scheduler tells about a node that is rejected
+	// for RejectLoad; empty takes the message of that reason.
 	LoadMessage string
 	// RejectAll lets a request go without a node when every one of its nodes is
 	// rejected for RejectLoad. Else all are kept then.
@@ -51,8 +51,8 @@ type Config struct {
 	// reply, as extenders did that understood nothing else. Else whole nodes do
 	// as well, and a request with neither is refused.
 	NamesOnly bool
-	// LogBodies logs what is asked, the first 4 kB of it. A pod's environment is
-	// part of it.
+	// LogBodies logs what is asked, the first 4 kB of it. A pod's environment
+	// is part of it.
 	LogBodies bool
 	// Pages are served at further paths, each exactly as it is given.
 	Pages map[string]http.Handler

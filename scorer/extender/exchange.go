@@ -73,7 +73,8 @@ func (e *exchange) read(r *http.Request, limit int64) error {
 	}
 }
 
-// resolve looks up the nodes of the request, and returns the Index to guide the next one by.
+// resolve looks up the nodes of the request, and returns the Index to guide the
+// next one by.
 func (e *exchange) resolve(round Round) *Index {
 	n := len(e.req.names)
 	e.nodes = slices.Grow(e.nodes[:0], n)[:n]

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Explanations have every path below theirs, whatever its last element, and no other; what is not there is told apart from
-// what cannot be told now.
+// Explanations have every path below theirs, whatever its last element, and no
+// other; what is not there is told apart from what cannot be told now.
 func TestExplain(t *testing.T) {
 	s := newTestServer(t, Config{
 		Judge: newFakeJudge("a"),

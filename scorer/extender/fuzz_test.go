@@ -55,7 +55,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// checkGuided makes sure that an order learned from the same request changes nothing of what is read.
+// checkGuided makes sure that an order learned from the same request changes
+// nothing of what is read.
 func checkGuided(t *testing.T, body []byte, want *request) {
 	t.Helper()
 	names := make([]string, len(want.names))

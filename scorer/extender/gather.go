@@ -6,15 +6,18 @@ import (
 	"net/http"
 )
 
-// gatherUpTo is the longest reply, in bytes without its header, that is sent in one piece. One of more fills the socket's
-// buffer, so that its reader had better begin early.
+// gatherUpTo is the longest reply, in bytes without its header, that is sent in
+// one piece. One of more fills the socket's buffer, so that its reader had
+// better begin early.
 const gatherUpTo = 32 << 10
 
-// gathering is a connection that sends a reply in one piece. net/http sends the first 4 kB by themselves, so that whoever
-// waits for the reply is woken twice, which takes longer than judging 500 nodes.
+// gathering is a connection that sends a reply in one piece. net/http sends the
+// first 4 kB by themselves, so that whoever waits for the reply is woken twice,
+// which takes longer than judging 500 nodes.
 type gathering struct {
 	net.Conn
-	// on is set while a reply is written, which one goroutine does; held is what was written of it.
+	// on is set while a reply is written, which one goroutine does; held is
+	// what was written of it.
 	on   bool
 	held []byte
 }
@@ -68,7 +71,8 @@ func withConn(ctx context.Context, conn net.Conn) context.Context {
 	return ctx
 }
 
-// send writes a response, in one piece where the connection can and it is short.
+// send writes a response, in one piece where the connection can and it is
+// short.
 func send(w http.ResponseWriter, r *http.Request, body []byte) error {
 	if c, ok := r.Context().Value(connKey{}).(*gathering); ok && len(body) <= gatherUpTo {
 		return c.reply(w, body)

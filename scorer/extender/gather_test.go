@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// A client gets the same replies whatever their length, and of short ones, on one connection, each in one piece.
+// A client gets the same replies whatever their length, and of short ones, on
+// one connection, each in one piece.
 func TestRepliesInOnePiece(t *testing.T) {
 	names := nodeNames(3000)
 	listener := &countingListener{Listener: listen(t)}
@@ -48,7 +49,8 @@ func TestRepliesInOnePiece(t *testing.T) {
 	}
 }
 
-// After a reply that could not be sent whole the connection is closed, and what was held does not come later.
+// After a reply that could not be sent whole the connection is closed, and what
+// was held does not come later.
 func TestUnsentReplyIsForgotten(t *testing.T) {
 	ours, theirs := net.Pipe()
 	go func() {

@@ -139,7 +139,8 @@ func (h *verbs) filter(e *exchange, r *http.Request) result {
 	return got
 }
 
-// relent keeps nodes after all were rejected: those that keepUnlessLoad has left, or all.
+// relent keeps nodes after all were rejected: those that keepUnlessLoad has
+// left, or all.
 func (h *verbs) relent(e *exchange, kept bool) result {
 	why := neutralAllRejected
 	if len(e.reasons) == 1 {
@@ -159,7 +160,7 @@ func (h *verbs) prioritize(e *exchange, r *http.Request) result {
 	return got
 }
 
-// wantsFull says whether nothing is left out of the reply: by configuration,
+// wantsFull reports whether nothing is left out of the reply: by configuration,
 // or for the person who asks with curl and "?full".
 func (h *verbs) wantsFull(r *http.Request) bool { return h.full || r.URL.RawQuery == "full" }
 

@@ -47,8 +47,8 @@ type Round interface {
 	// Filter sets reasons[i] to say why nodes[i] is not for the pod; the
 	// reasons arrive as RejectNone. A negative index is an unknown node, which
 	// is kept whatever its reason. If every node is rejected the reply keeps
-	// them all (but see RejectLoad), so a Round that books a place books it only
-	// on a node it keeps.
+	// them all (but see RejectLoad), so a Round that books a place books it
+	// only on a node it keeps.
 	Filter(pod *Pod, nodes []cluster.NodeIndex, reasons []Reject)
 
 	// Prioritize sets scores[i], 0 to 10, higher for the better node; the

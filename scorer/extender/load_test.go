@@ -70,7 +70,8 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestRejectAllOfWholeNodes verifies that nothing is left of a list of whole nodes.
+// TestRejectAllOfWholeNodes verifies that nothing is left of a list of whole
+// nodes.
 func TestRejectAllOfWholeNodes(t *testing.T) {
 	s := newTestServer(t, Config{Judge: newFakeJudge("a").reject(RejectLoad, "a"), RejectAll: true, LoadMessage: "x"})
 	_, got := post(t, s, "/filter", []byte(`{"Pod":{},"Nodes":{"items":[{"metadata":{"name":"a"}}]}}`))
@@ -79,7 +80,8 @@ func TestRejectAllOfWholeNodes(t *testing.T) {
 	}
 }
 
-// TestSetLoad verifies that another policy's message and rule hold from then on.
+// TestSetLoad verifies that another policy's message and rule hold from then
+// on.
 func TestSetLoad(t *testing.T) {
 	s := newTestServer(t, Config{Judge: newFakeJudge("a").reject(RejectLoad, "a"), RejectAll: true, LoadMessage: "x"})
 	body := []byte(`{"Pod":{},"NodeNames":["a"]}`)
@@ -99,7 +101,8 @@ func TestSetLoad(t *testing.T) {
 	}
 }
 
-// TestNamesOnly verifies that a filter request without node names is told so in the reply, and nothing else is.
+// TestNamesOnly verifies that a filter request without node names is told so in
+// the reply, and nothing else is.
 func TestNamesOnly(t *testing.T) {
 	s := newTestServer(t, Config{Judge: newFakeJudge("a"), NamesOnly: true})
 	for name, tc := range map[string]struct {

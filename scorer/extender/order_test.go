@@ -10,7 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// However requests order their names, and however well the last ones foretell it, the nodes found are those of the names.
+// However requests order their names, and however well the last ones foretell
+// it, the nodes found are those of the names.
 func TestNodesAreFoundInAnyOrder(t *testing.T) {
 	known := append(nodeNames(40), "a", "ab", `quo"ted`, "ümlaut", "")
 	index := NewIndex(known)
@@ -30,7 +31,8 @@ func TestNodesAreFoundInAnyOrder(t *testing.T) {
 	}
 }
 
-// someOf is a window of the names in their order, as kube-scheduler sends it, at times in disorder.
+// someOf is a window of the names in their order, as kube-scheduler sends it,
+// at times in disorder.
 func someOf(rnd *rand.Rand, all []string) []string {
 	start, length := rnd.IntN(len(all)), 1+rnd.IntN(len(all))
 	var names []string
@@ -60,7 +62,8 @@ func TestNodesAreFoundAgainInANewIndex(t *testing.T) {
 	}
 }
 
-// A text that merely begins like the name that is expected is not taken for it, and one that is no JSON is refused as ever.
+// A text that merely begins like the name that is expected is not taken for it,
+// and one that is no JSON is refused as ever.
 func TestOnlyWholeNamesAreExpected(t *testing.T) {
 	index := NewIndex([]string{"a", "b"})
 	var e exchange

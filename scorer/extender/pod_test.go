@@ -39,8 +39,9 @@ var podCases = map[string]struct {
 		want: Pod{SchedulerName: "mine", NominatedNodeName: "n1", CPUMilli: Absent, MemoryBytes: Absent},
 	},
 	"requests: containers and sidecars add up, init containers need the larger, overhead comes on top": {
-		// containers 300m + sidecar 100m = 400m; init after the sidecar 900m + 100m = 1000m; + 50m overhead.
-		// memory: 64Mi + 32Mi = 96Mi; init 16Mi + 32Mi; no overhead.
+		// containers 300m + sidecar 100m = 400m; init after the sidecar 900m +
+		// 100m = 1000m; + 50m overhead. memory: 64Mi + 32Mi = 96Mi; init 16Mi +
+		// 32Mi; no overhead.
 		pod: `{"spec":{"initContainers":[{"resources":{"requests":{"cpu":"100m","memory":"32Mi"}},"restartPolicy":"Always"},` +
 			`{"resources":{"requests":{"cpu":"900m","memory":"16Mi"}}}],"containers":[{"resources":{"requests":{"cpu":"0.2"}}},` +
 			`{"resources":{"requests":{"cpu":"100m","memory":"64Mi"},"limits":{"cpu":2}}}],"overhead":{"cpu":"50m"}}}`,

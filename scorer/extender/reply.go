@@ -20,7 +20,8 @@ type filterReply struct {
 	loadMessage string
 }
 
-// noNamesReply is an ExtenderFilterResult that tells of a mistake in the request.
+// noNamesReply is an ExtenderFilterResult that reports a mistake in the
+// request.
 const noNamesReply = `{"Error":"the request has no NodeNames; set nodeCacheCapable for this extender"}` + "\n"
 
 // appendTo writes an ExtenderFilterResult. kube-scheduler reads a missing, null
@@ -129,8 +130,8 @@ type prioritizeReply struct {
 // appendTo writes a HostPriorityList. kube-scheduler adds the scores to those
 // of its plugins, so only their differences count: unless full, the lowest
 // score of the request is taken off all, and nodes that then have 0 are left
-// out. All equal gives an empty list, as if there were no extender: equal totals
-// are then ordered as kube-scheduler does by itself.
+// out. All equal gives an empty list, as if there were no extender: equal
+// totals are then ordered as kube-scheduler does by itself.
 func (p prioritizeReply) appendTo(dst []byte) []byte {
 	base := int8(0)
 	if !p.full {

@@ -93,7 +93,8 @@ func (r *request) check() error {
 	return nil
 }
 
-// lacksNames says whether a request that was decoded with err has no node names.
+// lacksNames reports whether a request that was decoded with err has no node
+// names.
 func (r *request) lacksNames(err error) bool {
 	return errors.Is(err, errNoNodes) || err == nil && len(r.nodes) > 0
 }
@@ -114,8 +115,9 @@ func (r *request) readNames() {
 	}
 }
 
-// readPlainNames consumes names as long as they are plain and followed by a comma
-// and no white space, which is what kube-scheduler sends but for the last name.
+// readPlainNames consumes names as long as they are plain and followed by a
+// comma and no white space, which is what kube-scheduler sends but for the last
+// name.
 func (r *request) readPlainNames() {
 	from := r.scan.Offset()
 	data, pos, names, found := r.body, from, r.names, r.found

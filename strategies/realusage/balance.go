@@ -14,7 +14,8 @@ import (
 
 var _ frameworktypes.BalancePlugin = (*Plugin)(nil)
 
-// Balance plans on the newest observation and has the plan executed. Nodes are those that the policy's nodeSelector leaves.
+// Balance plans on the newest observation and has the plan executed. Nodes are
+// those that the policy's nodeSelector leaves.
 func (p *Plugin) Balance(ctx context.Context, nodes []*v1.Node) *frameworktypes.Status {
 	study, err := p.Study(ctx, nodes, Asked{})
 	if err != nil {
@@ -30,7 +31,8 @@ func (p *Plugin) Balance(ctx context.Context, nodes []*v1.Node) *frameworktypes.
 	return nil
 }
 
-// evict takes one pod through the framework: its pre-eviction filters, its limits and its eviction.
+// evict takes one pod through the framework: its pre-eviction filters, its
+// limits and its eviction.
 func (p *Plugin) evict(ctx context.Context, pod *v1.Pod) error {
 	if !p.handle.Evictor().PreEvictionFilter(pod) {
 		return &reasons.Refusal{Reason: reasons.PreEvictionFilter}

@@ -33,8 +33,8 @@ const (
 	hotMoves = 7
 )
 
-// fleet is a cluster of 32-core nodes with 30 pods each, as many workloads as nodes, in three zones. A tenth of the nodes
-// is hot.
+// fleet is a cluster of 32-core nodes with 30 pods each, as many workloads as
+// nodes, in three zones. A tenth of the nodes is hot.
 type fleet struct {
 	nodes    []*v1.Node
 	pods     []*v1.Pod
@@ -74,7 +74,8 @@ func newFleet(tb testing.TB, nodes int, decorate func(workload int, pod *v1.Pod)
 	return f
 }
 
-// add puts a node with its pods into the cluster and into what is observed of it.
+// add puts a node with its pods into the cluster and into what is observed of
+// it.
 func (f *fleet) add(i, nodes int, decorate func(int, *v1.Pod)) {
 	node, hot := benchNode(i), i%10 == 0
 	info := &cluster.NodePods{Node: cluster.Node{
@@ -104,7 +105,8 @@ func (f *fleet) add(i, nodes int, decorate func(int, *v1.Pod)) {
 	view.Snapshot.Nodes, view.Nodes = append(view.Snapshot.Nodes, info), append(view.Nodes, read)
 }
 
-// store fills the stores of the informers that plugins list from; nothing watches.
+// store fills the stores of the informers that plugins list from; nothing
+// watches.
 func (f *fleet) store(tb testing.TB) {
 	tb.Helper()
 	nodes, pods := f.shared.Core().V1().Nodes().Informer(), f.shared.Core().V1().Pods().Informer()
@@ -124,7 +126,8 @@ func (f *fleet) store(tb testing.TB) {
 	}
 }
 
-// plugin returns Evenkeel's strategy on the fleet; a plan goes to made and no further.
+// plugin returns Evenkeel's strategy on the fleet; a plan goes to made and no
+// further.
 func (f *fleet) plugin(tb testing.TB, session func(context.Context) (*placement.Session, error), made func(Made)) *Plugin {
 	tb.Helper()
 	plugin, err := New(&policy.RealUsageLowNodeUtilizationArgs{}, f.handle(tb, false), Deps{

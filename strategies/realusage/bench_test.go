@@ -13,8 +13,9 @@ import (
 	"github.com/evenkeel/evenkeel/thresholds"
 )
 
-// BenchmarkPlan takes one cycle of Balance on a cluster of which a tenth of the nodes is hot, until it is known which pods are
-// moved; evicting them is not part of it.
+// BenchmarkPlan takes one cycle of Balance on a cluster of which a tenth of the
+// nodes is hot, until it is known which pods are moved; evicting them is not
+// part of it.
 //
 //   - evenkeel: from an observation to the plan, with kube-scheduler's filters on a snapshot that is up to date.
 //   - incremental: the same, and the snapshot is first brought up to date, with one in a hundred pods changed.
@@ -74,7 +75,8 @@ func benchEvenkeel(b *testing.B, f *fleet, before func(), session func(context.C
 	b.ReportMetric(float64(moves), "moves")
 }
 
-// benchWalk lists the pods of each hot node as the plugin does and reads of each what the planner and the filters go by.
+// benchWalk lists the pods of each hot node as the plugin does and reads of
+// each what the planner and the filters go by.
 func benchWalk(b *testing.B, f *fleet) {
 	read := 0
 	for b.Loop() {
@@ -109,7 +111,8 @@ func benchUpstream(b *testing.B, f *fleet) {
 	b.ReportMetric(float64(rival.evicted), "moves")
 }
 
-// What is measured is worth measuring: each way moves pods off each hot node and off no other.
+// What is measured is worth measuring: each way moves pods off each hot node
+// and off no other.
 func TestWaysOfPlanningDoTheirWork(t *testing.T) {
 	for name, decorate := range map[string]func(int, *v1.Pod){"plain": plain, "mixed": mixed} {
 		t.Run(name, func(t *testing.T) {

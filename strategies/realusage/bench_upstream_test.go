@@ -25,8 +25,8 @@ import (
 	"github.com/evenkeel/evenkeel/thresholds"
 )
 
-// rival is upstream's LowNodeUtilization on a fleet, by the usage that Evenkeel goes by and its evict line. Evictions are
-// counted and not made.
+// rival is upstream's LowNodeUtilization on a fleet, by the usage that Evenkeel
+// goes by and its evict line. Evictions are counted and not made.
 type rival struct {
 	*frameworkfake.HandleImpl
 
@@ -68,7 +68,8 @@ func (r *rival) Evict(_ context.Context, pod *v1.Pod, _ evictions.EvictOptions) 
 	return nil
 }
 
-// metricsClient serves what metrics.k8s.io would. What nobody asks for is not there.
+// metricsClient serves what metrics.k8s.io would. What nobody asks for is not
+// there.
 type metricsClient struct {
 	versioned.Interface
 	typed.MetricsV1beta1Interface

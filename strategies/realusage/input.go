@@ -24,7 +24,8 @@ type gathering struct {
 	observed strategies.Observed
 	// byUID are the objects on the node that is looked at.
 	byUID map[string]*v1.Pod
-	// objects are those of the pods that may be moved, which the scheduler's filters need.
+	// objects are those of the pods that may be moved, which the scheduler's
+	// filters need.
 	objects map[*cluster.Pod]*v1.Pod
 }
 
@@ -83,8 +84,10 @@ func (g *gathering) node(i int) (plan.Node, error) {
 	return node, nil
 }
 
-// pods are the candidates of a hot node, and what has left or is leaving it since it was observed: that is no cause for
-// further moves. Pods that were terminating then are neither: they are not part of what the node was judged by.
+// pods are the candidates of a hot node, and what has left or is leaving it
+// since it was observed: that is no cause for further moves. Pods that were
+// terminating then are neither: they are not part of what the node was judged
+// by.
 func (g *gathering) pods(info *cluster.NodePods, read *usage.NodeUsage) (pods []strategies.Pod, left cluster.Amounts, err error) {
 	if err := g.list(info.Node.Name); err != nil {
 		return nil, left, err
@@ -153,18 +156,21 @@ func (p *Plugin) refuse(object *v1.Pod, record *cluster.Pod, read *usage.PodUsag
 	return ""
 }
 
-// isStatic says what upstream's IsStaticPod says, which makes an error of every pod that does not tell its source.
+// isStatic says what upstream's IsStaticPod says, which makes an error of every
+// pod that does not tell its source.
 func isStatic(object *v1.Pod) bool {
 	source, told := object.Annotations[configSource]
 	return told && source != "api"
 }
 
-// configSource is the annotation by which a kubelet tells from where it has a pod.
+// configSource is the annotation by which a kubelet tells from where it has a
+// pod.
 const configSource = "kubernetes.io/config.source"
 
-// filtered is the pod as the framework's filters are asked about it. The DefaultEvictor's minReplicas is there to spare single
-// pods the gap that a surge does not leave, and no argument exempts pods from this one check; but it passes over pods with more
-// than one owner, and no other check counts them.
+// filtered is the pod as the framework's filters are asked about it. The
+// DefaultEvictor's minReplicas is there to spare single pods the gap that a
+// surge does not leave, and no argument exempts pods from this one check; but
+// it passes over pods with more than one owner, and no other check counts them.
 func (p *Plugin) filtered(object *v1.Pod) *v1.Pod {
 	if len(object.OwnerReferences) == 0 || !p.deps.Half.Surges(object) {
 		return object

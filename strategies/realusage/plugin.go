@@ -1,6 +1,7 @@
-// Package realusage is RealUsageLowNodeUtilization as a plugin of the descheduler framework: it gathers what the planner
-// needs of the framework and the cluster, has the plan
-// made and hands it to an Executor. Deciding is left to its package plan.
+// Package realusage is RealUsageLowNodeUtilization as a plugin of the
+// descheduler framework: it gathers what the planner needs of the framework and
+// the cluster, has the plan made and hands it to an Executor. Deciding is left
+// to its package plan.
 package realusage
 
 import (
@@ -62,7 +63,8 @@ type Made struct {
 	Observed strategies.Observed
 	// Closed is why no plan was made; empty when one was.
 	Closed string
-	// Input is what the plan was made of, without its Placement; empty where none was made.
+	// Input is what the plan was made of, without its Placement; empty where
+	// none was made.
 	Input plan.Input
 	// By is the plugin that made it, to be asked why.
 	By *Plugin
@@ -76,8 +78,9 @@ type Options struct {
 	SchedulerNames []string
 }
 
-// Register adds the plugin to a registry of the framework. deps is called when the plugin is built, because a policy has
-// to be decoded, which takes the registration, before there is anything to depend on.
+// Register adds the plugin to a registry of the framework. deps is called when
+// the plugin is built, because a policy has to be decoded, which takes the
+// registration, before there is anything to depend on.
 func Register(registry pluginregistry.Registry, deps func() Deps) {
 	build := func(_ context.Context, args runtime.Object, handle frameworktypes.Handle) (frameworktypes.Plugin, error) {
 		return New(args, handle, deps())

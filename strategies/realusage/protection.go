@@ -12,8 +12,9 @@ import (
 	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
 )
 
-// protection returns which checks of the DefaultEvictor a pod fails, in the DefaultEvictor's words; empty where it does not
-// say. The DefaultEvictor tells them to its log alone, so one of its own is asked that logs to here.
+// protection returns which checks of the DefaultEvictor a pod fails, in the
+// DefaultEvictor's words; empty where it does not say. The DefaultEvictor tells
+// them to its log alone, so one of its own is asked that logs to here.
 func protection(ctx context.Context, args runtime.Object, handle frameworktypes.Handle, pod *v1.Pod) string {
 	given, ok := args.(*defaultevictor.DefaultEvictorArgs)
 	if !ok {

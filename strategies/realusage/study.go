@@ -20,22 +20,26 @@ import (
 type Asked struct {
 	// Pod is the one asked about; nil for none.
 	Pod *cluster.Pod
-	// Protection are the DefaultEvictor's arguments, to tell which of its checks protects the pod; nil leaves that out.
+	// Protection are the DefaultEvictor's arguments, to tell which of its
+	// checks protects the pod; nil leaves that out.
 	Protection runtime.Object
 }
 
 // Study is a plan with what it makes of one pod, for those who ask why.
 type Study struct {
 	Made Made
-	// Pod is the pod asked about as the planner sees it, on whatever node; nil if none was asked about or it is gone.
+	// Pod is the pod asked about as the planner sees it, on whatever node; nil
+	// if none was asked about or it is gone.
 	Pod *strategies.Pod
-	// Protection is which checks of the DefaultEvictor protect the pod, in its words.
+	// Protection is which checks of the DefaultEvictor protect the pod, in its
+	// words.
 	Protection string
 	// Landings are what the other nodes are to the pod.
 	Landings []plan.Landing
 }
 
-// Study plans as Balance does and has nothing carried out. It may be called while Balance runs.
+// Study plans as Balance does and has nothing carried out. It may be called
+// while Balance runs.
 func (p *Plugin) Study(ctx context.Context, nodes []*v1.Node, asked Asked) (Study, error) {
 	observed := p.deps.Half.Observe()
 	study := Study{Made: Made{Observed: observed, Closed: observed.Closed, By: p}}
@@ -112,7 +116,8 @@ func (p *Plugin) object(pod *cluster.Pod) *v1.Pod {
 	return nil
 }
 
-// readingOf returns what a pod was measured at, nil where the view does not hold it.
+// readingOf returns what a pod was measured at, nil where the view does not
+// hold it.
 func readingOf(view *usage.View, pod *cluster.Pod) *usage.PodUsage {
 	i := view.Snapshot.Index(pod.Node)
 	if i < 0 {

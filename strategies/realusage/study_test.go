@@ -26,7 +26,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// yard is a Plugin over three nodes of 32 cores of which node-00000 is hot by what its pods use.
+// yard is a Plugin over three nodes of 32 cores of which node-00000 is hot by
+// what its pods use.
 type yard struct {
 	*Plugin
 	nodes      []*v1.Node
@@ -116,7 +117,8 @@ func (y *yard) study(t *testing.T, node, pod int) Study {
 	return study
 }
 
-// A Study plans what Balance plans, carries nothing out, and says of the pod what the planner says.
+// A Study plans what Balance plans, carries nothing out, and says of the pod
+// what the planner says.
 func TestStudy(t *testing.T) {
 	y := newYard(t)
 	study := y.study(t, 0, 2)
@@ -143,7 +145,8 @@ func TestStudyOfAPodElsewhere(t *testing.T) {
 	}
 }
 
-// When nothing may be evicted there is no plan, and the pod is judged all the same.
+// When nothing may be evicted there is no plan, and the pod is judged all the
+// same.
 func TestStudyWhileClosed(t *testing.T) {
 	y := newYard(t)
 	y.observed.Closed = "OutsideWindow"

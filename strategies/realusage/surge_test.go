@@ -16,8 +16,9 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// The one check that a surge makes pointless lets a pod pass, and only that: held against the DefaultEvictor itself, because
-// it is its way of counting that is made use of.
+// The one check that a surge makes pointless lets a pod pass, and only that:
+// held against the DefaultEvictor itself, because it is its way of counting
+// that is made use of.
 func TestSurgePassesMinReplicas(t *testing.T) {
 	asks := map[string]string{"asks": "yes"}
 	controlled := func(kind string) []metav1.OwnerReference {

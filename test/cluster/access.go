@@ -28,8 +28,9 @@ type user struct {
 	master bool
 }
 
-// newUsers gives each part an identity of its own, so that the audit log tells them apart. kube-scheduler lives on the role
-// that Kubernetes ships for it; the others are in system:masters.
+// newUsers gives each part an identity of its own, so that the audit log tells
+// them apart. kube-scheduler lives on the role that Kubernetes ships for it;
+// the others are in system:masters.
 func newUsers() map[Part]user {
 	users := map[Part]user{
 		adminPart:         {name: AdminUser, master: true},
@@ -67,8 +68,8 @@ func (c *Cluster) kubeconfigOf(part Part) string {
 	return filepath.Join(c.dir, string(part)+".kubeconfig")
 }
 
-// KubeconfigFor writes a kubeconfig file that speaks for a ServiceAccount, with a token from the TokenRequest API, and
-// returns its path.
+// KubeconfigFor writes a kubeconfig file that speaks for a ServiceAccount, with
+// a token from the TokenRequest API, and returns its path.
 func (c *Cluster) KubeconfigFor(ctx context.Context, namespace, serviceAccount string) (string, error) {
 	seconds := int64(serviceAccountTokenSeconds)
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}

@@ -14,16 +14,18 @@ const (
 	metricResolution = "10s"
 	// apiQPS and apiBurst keep the parts' own throttling out of tests.
 	apiQPS, apiBurst = "500", "1000"
-	// nodeMonitorGrace is long: a loaded machine may delay kwok's Leases, or a measurement do without their renewals, and
-	// nothing here wants its nodes lost for that.
+	// nodeMonitorGrace is long: a loaded machine may delay kwok's Leases, or a
+	// measurement do without their renewals, and nothing here wants its nodes
+	// lost for that.
 	nodeMonitorGrace = 24 * time.Hour
 )
 
-// URL is where a part listens: http://127.0.0.1:port for kwok and etcd, https for the others.
+// URL is where a part listens: http://127.0.0.1:port for kwok and etcd, https
+// for the others.
 func (c *Cluster) URL(part Part) string { return c.urlOf(part) }
 
-// UsageURL is where kwok serves the usage of a node as a kubelet's resource metrics, and, in the same answer, by the names of
-// node-exporter.
+// UsageURL is where kwok serves the usage of a node as a kubelet's resource
+// metrics, and, in the same answer, by the names of node-exporter.
 func (c *Cluster) UsageURL(node string) string { return c.urlOf(Kwok) + usagePath(node) }
 
 // urlOf is where a part listens.
@@ -91,7 +93,8 @@ func (c *Cluster) arguments(part Part) []string {
 		return append(c.servingArguments(part),
 			"--kubeconfig="+c.kubeconfigOf(part),
 			"--kubelet-use-node-status-port",
-			// Nodes with addresses of their own name kwok's as the external one.
+			// Nodes with addresses of their own name kwok's as the external
+			// one.
 			"--kubelet-preferred-address-types=ExternalIP,InternalIP",
 			"--deprecated-kubelet-completely-insecure",
 			"--kubelet-request-timeout=5s",
@@ -102,7 +105,8 @@ func (c *Cluster) arguments(part Part) []string {
 	}
 }
 
-// servingArguments are common to the parts that serve by the API server's library.
+// servingArguments are common to the parts that serve by the API server's
+// library.
 func (c *Cluster) servingArguments(part Part) []string {
 	return []string{
 		"--bind-address=" + loopback,
@@ -119,9 +123,11 @@ func (c *Cluster) apiServerArguments() []string {
 		"--bind-address=" + loopback,
 		"--secure-port=" + strconv.Itoa(c.ports[APIServer]),
 		"--tls-cert-file=" + c.file("serving.crt"), "--tls-private-key-file=" + c.file("serving.key"),
-		// Nobody has such a certificate, but every part looks for this authority and complains without it.
+		// Nobody has such a certificate, but every part looks for this
+		// authority and complains without it.
 		"--client-ca-file=" + c.file("ca.crt"),
-		// The kubernetes Service must not point to loopback, and no pod runs that would use it.
+		// The kubernetes Service must not point to loopback, and no pod runs
+		// that would use it.
 		"--endpoint-reconciler-type=none",
 		"--service-cluster-ip-range=10.96.0.0/16",
 		"--token-auth-file=" + c.file("tokens.csv"),
@@ -138,7 +144,8 @@ func (c *Cluster) apiServerArguments() []string {
 		"--proxy-client-key-file=" + c.file("front-proxy.key"),
 		"--audit-policy-file=" + c.file("audit.yaml"),
 		"--audit-log-path=" + c.auditLog(),
-		// In megabytes: large enough never to rotate, for a rotated file would hide requests from Audit.
+		// In megabytes: large enough never to rotate, for a rotated file would
+		// hide requests from Audit.
 		"--audit-log-maxsize=100000",
 	}
 }

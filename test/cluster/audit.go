@@ -15,12 +15,15 @@ import (
 // AuditMark is a position in the audit log.
 type AuditMark int64
 
-// Request is one request that the API server has answered, or a watch that it has begun to serve.
+// Request is one request that the API server has answered, or a watch that it
+// has begun to serve.
 type Request struct {
-	// User is, for a ServiceAccount, "system:serviceaccount:<namespace>:<name>".
+	// User is, for a ServiceAccount,
+	// "system:serviceaccount:<namespace>:<name>".
 	User, Verb string
-	// Group is the API group, empty for the core API. Resource includes the subresource: "pods", "pods/eviction". A path when
-	// no resource was asked for.
+	// Group is the API group, empty for the core API. Resource includes the
+	// subresource: "pods", "pods/eviction". A path when no resource was asked
+	// for.
 	Group, Resource, Namespace, Name string
 	// Code is the HTTP status.
 	Code int
@@ -66,7 +69,8 @@ func (c *Cluster) AuditMark() (AuditMark, error) {
 	return AuditMark(info.Size()), nil
 }
 
-// Audit lists the requests that the API server has answered since the mark; 0 is its first start.
+// Audit lists the requests that the API server has answered since the mark; 0
+// is its first start.
 func (c *Cluster) Audit(since AuditMark) (Requests, error) {
 	log, err := os.Open(c.auditLog())
 	if err != nil {
@@ -96,7 +100,8 @@ func readAudit(log io.Reader) (Requests, error) {
 		if err := json.Unmarshal(line, &event); err != nil {
 			return nil, fmt.Errorf("reading a line of the audit log: %w", err)
 		}
-		// A watch is logged when it begins and when it ends; one of them counts.
+		// A watch is logged when it begins and when it ends; one of them
+		// counts.
 		if watching[event.AuditID] {
 			delete(watching, event.AuditID)
 			continue
@@ -131,13 +136,15 @@ func (r Requests) By(user string) Requests {
 	return r.Where(func(request Request) bool { return request.User == user })
 }
 
-// To keeps the requests with a verb on a resource, such as "create" on "pods/eviction".
+// To keeps the requests with a verb on a resource, such as "create" on
+// "pods/eviction".
 func (r Requests) To(verb, resource string) Requests {
 	return r.Where(func(request Request) bool { return request.Verb == verb && request.Resource == resource })
 }
 
-// Writes keeps the requests that were meant to change what is stored, whether or not they were allowed to. Reviews and
-// tokens are created without being stored.
+// Writes keeps the requests that were meant to change what is stored, whether
+// or not they were allowed to. Reviews and tokens are created without being
+// stored.
 func (r Requests) Writes() Requests {
 	return r.Where(func(request Request) bool {
 		switch request.Verb {

@@ -18,7 +18,8 @@ const (
 	modulePath  = "github.com/evenkeel/evenkeel/test/cluster"
 	kwokPackage = "sigs.k8s.io/kwok/cmd/kwok"
 
-	// kubernetesVersion is what the API server reports; clients fail to parse the default of an unstamped build.
+	// kubernetesVersion is what the API server reports; clients fail to parse
+	// the default of an unstamped build.
 	kubernetesVersion = "v1.36.3"
 	kubernetesMajor   = "1"
 	kubernetesMinor   = "36"
@@ -27,8 +28,8 @@ const (
 	progressEvery = 5 * time.Second
 )
 
-// ModuleDir is the folder of this module's sources. The working directory must lie inside the module, as it does for its
-// tests and for `go run -C`.
+// ModuleDir is the folder of this module's sources. The working directory must
+// lie inside the module, as it does for its tests and for `go run -C`.
 func ModuleDir(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", modulePath).Output()
 	if err != nil {
@@ -37,7 +38,8 @@ func ModuleDir(ctx context.Context) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// DefaultBinDir is where tests and the cluster command share the built binaries.
+// DefaultBinDir is where tests and the cluster command share the built
+// binaries.
 func DefaultBinDir(ctx context.Context) (string, error) {
 	dir, err := ModuleDir(ctx)
 	if err != nil {
@@ -46,8 +48,9 @@ func DefaultBinDir(ctx context.Context) (string, error) {
 	return filepath.Join(dir, "_build", "bin"), nil
 }
 
-// Build compiles the control plane and kwok into binDir, with a line of progress every few seconds. It takes minutes the
-// first time and under a second when nothing has changed, which the go command itself finds out.
+// Build compiles the control plane and kwok into binDir, with a line of
+// progress every few seconds. It takes minutes the first time and under a
+// second when nothing has changed, which the go command itself finds out.
 func Build(ctx context.Context, binDir string, progress io.Writer) (err error) {
 	moduleDir, err := ModuleDir(ctx)
 	if err != nil {
@@ -73,7 +76,8 @@ func Build(ctx context.Context, binDir string, progress io.Writer) (err error) {
 	return nil
 }
 
-// compileArguments are those of `go build` for everything at once, so that both binaries share what they have in common.
+// compileArguments are those of `go build` for everything at once, so that both
+// binaries share what they have in common.
 func compileArguments(binDir string) []string {
 	const version = "k8s.io/component-base/version"
 	ldflags := fmt.Sprintf("-s -w -X %[1]s.gitVersion=%[2]s -X %[1]s.gitMajor=%[3]s -X %[1]s.gitMinor=%[4]s",
@@ -90,7 +94,8 @@ func compile(ctx context.Context, moduleDir, binDir string, progress io.Writer) 
 	meter := newBuildMeter(progress, stale)
 	stop := meter.report()
 	defer stop()
-	// -v names each package as its compilation begins, which is what the meter counts.
+	// -v names each package as its compilation begins, which is what the meter
+	// counts.
 	command := exec.CommandContext(ctx, "go", append([]string{"build", "-v"}, arguments...)...)
 	command.Dir, command.Stdout, command.Stderr = moduleDir, meter, meter
 	if err := command.Run(); err != nil {
@@ -99,7 +104,8 @@ func compile(ctx context.Context, moduleDir, binDir string, progress io.Writer) 
 	return nil
 }
 
-// built says whether the binaries are there: the go command may have them in its cache alone.
+// built reports whether the binaries are there: the go command may have them in
+// its cache alone.
 func built(binDir string) bool {
 	for _, name := range []string{"controlplane", "kwok"} {
 		if _, err := os.Stat(filepath.Join(binDir, name)); err != nil {
@@ -109,7 +115,8 @@ func built(binDir string) bool {
 	return true
 }
 
-// countStale counts the packages that the build cache lacks, by a build that only prints its commands.
+// countStale counts the packages that the build cache lacks, by a build that
+// only prints its commands.
 func countStale(ctx context.Context, moduleDir string, arguments []string) (int, error) {
 	command := exec.CommandContext(ctx, "go", append([]string{"build", "-n"}, arguments...)...)
 	command.Dir = moduleDir
@@ -141,7 +148,8 @@ func link(target, name string) error {
 	return nil
 }
 
-// withStderr adds what a command wrote before it failed, which says more than its exit code.
+// withStderr adds what a command wrote before it failed, which says more than
+// its exit code.
 func withStderr(err error) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && len(exit.Stderr) > 0 {

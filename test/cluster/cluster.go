@@ -43,8 +43,9 @@ type Cluster struct {
 	stopError error
 }
 
-// Start brings up a cluster without nodes and returns when every part is ready, 2 to 10 seconds later. The cluster runs
-// until Stop, or until ctx is done. When Start fails, nothing is left running.
+// Start brings up a cluster without nodes and returns when every part is ready,
+// 2 to 10 seconds later. The cluster runs until Stop, or until ctx is done.
+// When Start fails, nothing is left running.
 func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if err := options.validate(); err != nil {
 		return nil, err
@@ -109,7 +110,8 @@ func (c *Cluster) connect() error {
 }
 
 func (c *Cluster) startAll(ctx context.Context) error {
-	// The others need the API server and do not need each other: start all, then wait for all.
+	// The others need the API server and do not need each other: start all,
+	// then wait for all.
 	var together []Part
 	for _, part := range parts() {
 		if part == MetricsServer && c.options.WithoutMetricsServer {
@@ -137,8 +139,9 @@ func (c *Cluster) startAll(ctx context.Context) error {
 	return c.waitServiceAccount(ctx, "default")
 }
 
-// Stop ends every part in the reverse order of starting and removes the state folder if the cluster made it. It may be
-// called more than once and from several goroutines; all of them wait.
+// Stop ends every part in the reverse order of starting and removes the state
+// folder if the cluster made it. It may be called more than once and from
+// several goroutines; all of them wait.
 func (c *Cluster) Stop() error {
 	c.stopOnce.Do(func() {
 		c.mu.Lock()
@@ -170,7 +173,8 @@ func (c *Cluster) MetricsClient() metricsclient.Interface { return c.metrics }
 // Config is a copy of the administrator's client configuration.
 func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
 
-// StateDir is the folder of certificates, kubeconfig files, logs and the database.
+// StateDir is the folder of certificates, kubeconfig files, logs and the
+// database.
 func (c *Cluster) StateDir() string { return c.dir }
 
 // LogPath is the file that a part logs to.

@@ -26,7 +26,8 @@ func (c *Cluster) Kill(part Part) error {
 	return nil
 }
 
-// Shutdown stops a part in good order and leaves it down until Restart. A part that is down already is fine.
+// Shutdown stops a part in good order and leaves it down until Restart. A part
+// that is down already is fine.
 func (c *Cluster) Shutdown(part Part) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -36,7 +37,7 @@ func (c *Cluster) Shutdown(part Part) error {
 	return nil
 }
 
-// Running tells whether a part's process is alive.
+// Running reports whether a part's process is alive.
 func (c *Cluster) Running(part Part) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -44,7 +45,8 @@ func (c *Cluster) Running(part Part) bool {
 	return p != nil && !p.Ended()
 }
 
-// Restart stops a part if it runs, starts it again on the same port and waits until it is ready.
+// Restart stops a part if it runs, starts it again on the same port and waits
+// until it is ready.
 func (c *Cluster) Restart(ctx context.Context, part Part) error {
 	if err := c.Shutdown(part); err != nil {
 		return err
@@ -53,7 +55,8 @@ func (c *Cluster) Restart(ctx context.Context, part Part) error {
 		return fmt.Errorf("restarting %s: %w", part, err)
 	}
 	if part == Kwok {
-		// A new kwok would wait until the Leases that the old one held have expired.
+		// A new kwok would wait until the Leases that the old one held have
+		// expired.
 		if err := c.removeNodeLeases(ctx); err != nil {
 			return fmt.Errorf("restarting %s: %w", part, err)
 		}
@@ -67,7 +70,8 @@ func (c *Cluster) Restart(ctx context.Context, part Part) error {
 	return c.wakeKwok(ctx)
 }
 
-// RestartScheduler restarts kube-scheduler with other extenders; with none it schedules alone.
+// RestartScheduler restarts kube-scheduler with other extenders; with none it
+// schedules alone.
 func (c *Cluster) RestartScheduler(ctx context.Context, extenders ...schedulerv1.Extender) error {
 	c.mu.Lock()
 	c.options.Extenders = extenders
@@ -89,7 +93,8 @@ func (c *Cluster) launch(part Part) error {
 	return nil
 }
 
-// waitReady polls the part's own readiness endpoint and gives up as soon as its process has ended.
+// waitReady polls the part's own readiness endpoint and gives up as soon as its
+// process has ended.
 func (c *Cluster) waitReady(ctx context.Context, part Part) error {
 	c.mu.Lock()
 	p := c.processes[part]

@@ -11,8 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// registerMetricsAPI makes metrics.k8s.io lead to metrics-server, whether it runs or not. An ExternalName Service is the
-// aggregator's way to a server outside of any pod.
+// registerMetricsAPI makes metrics.k8s.io lead to metrics-server, whether it
+// runs or not. An ExternalName Service is the aggregator's way to a server
+// outside of any pod.
 func (c *Cluster) registerMetricsAPI(ctx context.Context) error {
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "metrics-server", Namespace: metav1.NamespaceSystem},
@@ -44,10 +45,12 @@ func (c *Cluster) registerMetricsAPI(ctx context.Context) error {
 	return nil
 }
 
-// WaitMetrics waits until metrics.k8s.io serves every running pod, and the node of each with a reading made after this call: of
-// a node without pods kwok has nothing to tell.
-// kwok charges the time between two readings at the usage found at the later one, so such a sample is true already.
-// metrics-server reads every 10 seconds and needs two readings of a new node or pod: 10 to 20 seconds for those.
+// WaitMetrics waits until metrics.k8s.io serves every running pod, and the node
+// of each with a reading made after this call: of a node without pods kwok has
+// nothing to tell. kwok charges the time between two readings at the usage
+// found at the later one, so such a sample is true already. metrics-server
+// reads every 10 seconds and needs two readings of a new node or pod: 10 to 20
+// seconds for those.
 func (c *Cluster) WaitMetrics(ctx context.Context) error {
 	// The API's timestamps are whole seconds.
 	since := time.Now().Truncate(time.Second)
@@ -70,8 +73,10 @@ func (c *Cluster) WaitMetrics(ctx context.Context) error {
 	return nil
 }
 
-// wakeKwok reads the usage of one node that has a pod. kwok begins to watch pods for their usage only when it is first asked
-// for it, and misses all of them in that first answer: without this, that would be metrics-server's first reading.
+// wakeKwok reads the usage of one node that has a pod. kwok begins to watch
+// pods for their usage only when it is first asked for it, and misses all of
+// them in that first answer: without this, that would be metrics-server's first
+// reading.
 func (c *Cluster) wakeKwok(ctx context.Context) error {
 	pods, err := c.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "status.phase=Running", Limit: 1})
 	if err != nil {
@@ -125,7 +130,8 @@ func (c *Cluster) missingPodMetrics(ctx context.Context, pods []corev1.Pod) (str
 	return "", nil
 }
 
-// MeasuredUsage is what metrics.k8s.io reports per node at the moment, in percent of allocatable.
+// MeasuredUsage is what metrics.k8s.io reports per node at the moment, in
+// percent of allocatable.
 func (c *Cluster) MeasuredUsage(ctx context.Context) (map[string]NodeLoad, error) {
 	nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -153,7 +159,8 @@ func (c *Cluster) MeasuredUsage(ctx context.Context) (map[string]NodeLoad, error
 	return loads, nil
 }
 
-// usagePath is where kwok serves the usage of a node, all nodes being on one port.
+// usagePath is where kwok serves the usage of a node, all nodes being on one
+// port.
 func usagePath(node string) string { return "/metrics/nodes/" + node + "/metrics/resource" }
 
 func percent(part, whole int64) float64 {

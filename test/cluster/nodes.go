@@ -15,31 +15,37 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// parallelRequests keeps a thousand nodes or pods quick to create without flooding a small machine.
+// parallelRequests keeps a thousand nodes or pods quick to create without
+// flooding a small machine.
 const parallelRequests = 16
 
-// internalIPAnnotation tells the stage in files/kwok.yaml that a node has an address of its own.
+// internalIPAnnotation tells the stage in files/kwok.yaml that a node has an
+// address of its own.
 const internalIPAnnotation = "evenkeel.io/test-internal-ip"
 
 // NodeTemplate describes alike nodes.
 type NodeTemplate struct {
 	// NamePrefix comes before the number: node-00, node-01 … Empty: "node-".
 	NamePrefix string
-	// CPU and Memory are quantities, of capacity and allocatable alike. Empty: 32 cores, 256Gi.
+	// CPU and Memory are quantities, of capacity and allocatable alike. Empty:
+	// 32 cores, 256Gi.
 	CPU, Memory string
 	// Pods the node may hold; 0: 110.
 	Pods        int
 	Labels      map[string]string
 	Annotations map[string]string
 	Taints      []corev1.Taint
-	// OwnAddresses gives each node an InternalIP of its own, which no other process with a cluster gives away. All of
-	// 127.0.0.0/8 is loopback on Linux without any setting. kwok stays where it is, which such a node names as its
-	// ExternalIP; what listens at the InternalIP and the kubelet's port is left to package exporters.
+	// OwnAddresses gives each node an InternalIP of its own, which no other
+	// process with a cluster gives away. All of 127.0.0.0/8 is loopback on
+	// Linux without any setting. kwok stays where it is, which such a node
+	// names as its ExternalIP; what listens at the InternalIP and the kubelet's
+	// port is left to package exporters.
 	OwnAddresses bool
 }
 
-// AddNodes creates n nodes, numbered from 0 with as many digits as the last one has, and waits until each is ready and
-// schedulable. It returns their names in order.
+// AddNodes creates n nodes, numbered from 0 with as many digits as the last one
+// has, and waits until each is ready and schedulable. It returns their names in
+// order.
 func (c *Cluster) AddNodes(ctx context.Context, n int, template NodeTemplate) ([]string, error) {
 	capacity, err := template.capacity()
 	if err != nil {
@@ -143,8 +149,8 @@ func (t NodeTemplate) node(name string, capacity corev1.ResourceList) *corev1.No
 	}
 }
 
-// waitNodes waits until kwok has made the nodes ready and the node lifecycle controller has removed the taint that admission
-// puts on new nodes.
+// waitNodes waits until kwok has made the nodes ready and the node lifecycle
+// controller has removed the taint that admission puts on new nodes.
 func (c *Cluster) waitNodes(ctx context.Context, names []string, taints int) error {
 	waiting := map[string]bool{}
 	for _, name := range names {

@@ -9,23 +9,28 @@ import (
 	schedulerv1 "k8s.io/kube-scheduler/config/v1"
 )
 
-// Options says what to start. The zero value plus BinDir is a whole cluster whose scheduler asks no extender.
+// Options says what to start. The zero value plus BinDir is a whole cluster
+// whose scheduler asks no extender.
 type Options struct {
 	// BinDir is where Build put the binaries.
 	BinDir string
-	// StateDir keeps certificates, the database and logs. Empty: a temporary folder that Stop removes.
-	// A folder that holds anything else is refused.
+	// StateDir keeps certificates, the database and logs. Empty: a temporary
+	// folder that Stop removes. A folder that holds anything else is refused.
 	StateDir string
 	// Extenders of kube-scheduler, in the order in which it asks them.
 	Extenders []schedulerv1.Extender
-	// PercentageOfNodesToScore of kube-scheduler; 0 leaves its adaptive default.
+	// PercentageOfNodesToScore of kube-scheduler; 0 leaves its adaptive
+	// default.
 	PercentageOfNodesToScore int32
-	// SchedulerVerbosity is kube-scheduler's -v; from 10 on it logs what each extender scored.
+	// SchedulerVerbosity is kube-scheduler's -v; from 10 on it logs what each
+	// extender scored.
 	SchedulerVerbosity int
-	// WithoutMetricsServer leaves metrics-server stopped; Restart(ctx, MetricsServer) starts it later.
+	// WithoutMetricsServer leaves metrics-server stopped; Restart(ctx,
+	// MetricsServer) starts it later.
 	WithoutMetricsServer bool
-	// NodeLease is how long a node's Lease lasts, which is renewed at a quarter of it: on a thousand nodes that is work to
-	// be seen. 0: 40 seconds, as a kubelet has it.
+	// NodeLease is how long a node's Lease lasts, which is renewed at a quarter
+	// of it: on a thousand nodes that is work to be seen. 0: 40 seconds, as a
+	// kubelet has it.
 	NodeLease time.Duration
 }
 
@@ -47,7 +52,8 @@ func (o Options) validate() error {
 	return nil
 }
 
-// Extender is the configuration that Evenkeel ships for its extender at the given URL.
+// Extender is the configuration that Evenkeel ships for its extender at the
+// given URL.
 func Extender(url string) schedulerv1.Extender {
 	return schedulerv1.Extender{
 		URLPrefix:        url,

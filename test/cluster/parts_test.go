@@ -20,8 +20,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster"
 )
 
-// What tests do to a running cluster: crash and restart its parts, give the scheduler an extender, speak as a
-// ServiceAccount and find its requests in the audit log, hold a deleted pod for its grace period.
+// What tests do to a running cluster: crash and restart its parts, give the
+// scheduler an extender, speak as a ServiceAccount and find its requests in the
+// audit log, hold a deleted pod for its grace period.
 func TestPartsCanBeKilledRestartedAndWatched(t *testing.T) {
 	c := start(t, cluster.Options{})
 	if _, err := c.AddNodes(t.Context(), 3, cluster.NodeTemplate{}); err != nil {
@@ -56,7 +57,8 @@ func crashEach(t *testing.T, c *cluster.Cluster) {
 	}
 }
 
-// neutralExtender lets every node pass with the same score and counts what it is asked.
+// neutralExtender lets every node pass with the same score and counts what it
+// is asked.
 func neutralExtender(t *testing.T, filters, scores *atomic.Int64) *httptest.Server {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var arguments extenderv1.ExtenderArgs
@@ -164,7 +166,8 @@ func holdGrace(t *testing.T, c *cluster.Cluster) {
 		_, err := c.Client().CoreV1().Pods("default").Get(ctx, pod, metav1.GetOptions{})
 		return apierrors.IsNotFound(err), nil
 	})
-	// deletionTimestamp is in whole seconds, so up to one second may be missing.
+	// deletionTimestamp is in whole seconds, so up to one second may be
+	// missing.
 	if held := time.Since(begin); err != nil || held < grace-time.Second {
 		t.Errorf("pod was held for %s (%v), want about %s", held, err, grace)
 	}

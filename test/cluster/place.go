@@ -12,15 +12,18 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Placement is a workload with the number of its pods per node; Replicas follows from it.
+// Placement is a workload with the number of its pods per node; Replicas
+// follows from it.
 type Placement struct {
 	Workload
 	On map[string]int
 }
 
-// Place creates workloads with an exact initial placement and waits until their pods are ready. Nothing in the pods pins
-// them: while kube-scheduler is stopped Place binds them through the API that kube-scheduler itself uses, so replacements
-// go wherever kube-scheduler sends them. A scheduler that was down before stays down.
+// Place creates workloads with an exact initial placement and waits until their
+// pods are ready. Nothing in the pods pins them: while kube-scheduler is
+// stopped Place binds them through the API that kube-scheduler itself uses, so
+// replacements go wherever kube-scheduler sends them. A scheduler that was down
+// before stays down.
 func (c *Cluster) Place(ctx context.Context, placements ...Placement) error {
 	restart := c.Running(Scheduler)
 	if restart {

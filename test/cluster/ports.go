@@ -17,11 +17,13 @@ import (
 
 const (
 	loopback = "127.0.0.1"
-	// pollEvery is the pace of waiting for a local process: short, since most waits end within a second.
+	// pollEvery is the pace of waiting for a local process: short, since most
+	// waits end within a second.
 	pollEvery = 50 * time.Millisecond
 
-	// firstPort to firstPort + blocks*blockPorts lie below the ports that Linux gives to outgoing connections, so that none of
-	// those is in the way when a part comes back on its port.
+	// firstPort to firstPort + blocks*blockPorts lie below the ports that Linux
+	// gives to outgoing connections, so that none of those is in the way when a
+	// part comes back on its port.
 	firstPort, blockPorts, blocks = 20000, 200, 60
 )
 
@@ -34,12 +36,14 @@ var block struct {
 	number, next int
 }
 
-// takeBlock makes a block of ports ours, if none is yet. The caller holds block.mu.
+// takeBlock makes a block of ports ours, if none is yet. The caller holds
+// block.mu.
 func takeBlock() error {
 	if block.lock != nil {
 		return nil
 	}
-	// Shared by all users of the machine's temporary folder; not by TMPDIR, which may be of one process.
+	// Shared by all users of the machine's temporary folder; not by TMPDIR,
+	// which may be of one process.
 	dir := filepath.Join("/tmp", fmt.Sprintf("evenkeel-ports-%d", os.Getuid()))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("making the folder of port locks: %w", err)
@@ -59,7 +63,8 @@ func takeBlock() error {
 	return errors.New("locking a block of ports: all are taken")
 }
 
-// FreePort returns a port on loopback that nobody listens on and that no other process with a cluster is given.
+// FreePort returns a port on loopback that nobody listens on and that no other
+// process with a cluster is given.
 func FreePort() (int, error) {
 	block.mu.Lock()
 	defer block.mu.Unlock()
@@ -78,7 +83,8 @@ func FreePort() (int, error) {
 	return 0, errors.New("finding a free port: all of this process are taken")
 }
 
-// firstNodeAddress is the first of the loopback addresses that this process may give to nodes; see NodeTemplate.
+// firstNodeAddress is the first of the loopback addresses that this process may
+// give to nodes; see NodeTemplate.
 func firstNodeAddress() (string, error) {
 	block.mu.Lock()
 	defer block.mu.Unlock()

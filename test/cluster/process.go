@@ -10,10 +10,12 @@ import (
 	"time"
 )
 
-// stopGrace is how long a part may take to end by itself; the API server drains its watches for some seconds.
+// stopGrace is how long a part may take to end by itself; the API server drains
+// its watches for some seconds.
 const stopGrace = 15 * time.Second
 
-// drainGrace is how long the API server may take when the whole cluster is stopped for good.
+// drainGrace is how long the API server may take when the whole cluster is
+// stopped for good.
 const drainGrace = 5 * time.Second
 
 // Process is one running program, writing to its own log file.
@@ -26,7 +28,8 @@ type Process struct {
 	err  error
 }
 
-// StartProcess runs a program that ends with us; name stands for it in errors. The log is added to.
+// StartProcess runs a program that ends with us; name stands for it in errors.
+// The log is added to.
 func StartProcess(name, path string, args []string, logPath string) (*Process, error) {
 	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -55,7 +58,8 @@ func (p *Process) Stop() error {
 	return fmt.Errorf("stopping %s: killed, it did not end within %s", p.name, stopGrace)
 }
 
-// StopWithin is Stop with a grace period of its own. It tells whether the process ended without being killed.
+// StopWithin is Stop with a grace period of its own. It reports whether the
+// process ended without being killed.
 func (p *Process) StopWithin(grace time.Duration) bool {
 	if p.Ended() {
 		return true
@@ -91,7 +95,7 @@ func (p *Process) Kill() {
 	<-p.done
 }
 
-// Ended says whether the process has ended.
+// Ended reports whether the process has ended.
 func (p *Process) Ended() bool {
 	select {
 	case <-p.done:
@@ -101,7 +105,8 @@ func (p *Process) Ended() bool {
 	}
 }
 
-// Failure describes a process that ended by itself, with the last lines of its log.
+// Failure describes a process that ended by itself, with the last lines of its
+// log.
 func (p *Process) Failure() error {
 	const lastLines = 15
 	ended := p.err

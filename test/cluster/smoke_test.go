@@ -49,8 +49,9 @@ func startWith(ctx context.Context, t *testing.T, options cluster.Options) *clus
 	return c
 }
 
-// A cluster starts, request-skew is placed exactly, metrics-server measures what the pods use, and Reset leaves nothing, so
-// that the next case can be the same.
+// A cluster starts, request-skew is placed exactly, metrics-server measures
+// what the pods use, and Reset leaves nothing, so that the next case can be the
+// same.
 func TestRequestSkewStandsOnARealCluster(t *testing.T) {
 	c := start(t, cluster.Options{StateDir: filepath.Join(t.TempDir(), "state")})
 	ctx := t.Context()
@@ -71,7 +72,8 @@ func TestRequestSkewStandsOnARealCluster(t *testing.T) {
 	checkUsage(t, story, "measured", 1.5, func() (map[string]cluster.NodeLoad, error) { return c.MeasuredUsage(ctx) })
 
 	reset(t, c)
-	// The same again: nothing of the first case may be left in the way, neither on the API server nor in a part's memory.
+	// The same again: nothing of the first case may be left in the way, neither
+	// on the API server nor in a part's memory.
 	if _, err := scenario.RequestSkew(ctx, c); err != nil {
 		t.Fatal(err)
 	}

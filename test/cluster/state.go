@@ -20,7 +20,8 @@ var files embed.FS
 // stateMarker tells a folder that may be emptied from somebody's home.
 const stateMarker = ".evenkeel-test-cluster"
 
-// openState makes the state folder, or empties the one that an earlier cluster left. ours tells whether it is temporary.
+// openState makes the state folder, or empties the one that an earlier cluster
+// left. ours reports whether it is temporary.
 func openState(dir string) (path string, ours bool, err error) {
 	if dir == "" {
 		path, err = os.MkdirTemp("", "evenkeel-cluster-")

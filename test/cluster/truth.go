@@ -13,7 +13,8 @@ import (
 // Amounts are CPU in milli-cores and memory in bytes.
 type Amounts struct{ CPUMilli, MemoryBytes int64 }
 
-// NodeTruth is a node and all that runs on it at one moment, whether or not anything has measured it.
+// NodeTruth is a node and all that runs on it at one moment, whether or not
+// anything has measured it.
 type NodeTruth struct {
 	Name string
 	// InternalIP and KubeletPort are where its kubelet would be asked.
@@ -33,7 +34,8 @@ type PodTruth struct {
 	Used Amounts
 }
 
-// Truth is what every node and pod really uses, as kwok reports it to whoever scrapes, in order of names.
+// Truth is what every node and pod really uses, as kwok reports it to whoever
+// scrapes, in order of names.
 func (c *Cluster) Truth(ctx context.Context) ([]NodeTruth, error) {
 	nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 type NodeLoad struct {
 	CPUPercent    float64
 	MemoryPercent float64
-	// Pods that run on the node, and those that are being deleted, which the percentages leave out.
+	// Pods that run on the node, and those that are being deleted, which the
+	// percentages leave out.
 	Pods, Terminating int
 }
 
@@ -32,8 +33,8 @@ func (c *Cluster) SetUsage(ctx context.Context, namespace, pod string, usage Res
 	return nil
 }
 
-// NodeUsage is the true usage of every node at this moment: what the pods bound to it use by their annotations, whether or
-// not anything has measured it yet.
+// NodeUsage is the true usage of every node at this moment: what the pods bound
+// to it use by their annotations, whether or not anything has measured it yet.
 func (c *Cluster) NodeUsage(ctx context.Context) (map[string]NodeLoad, error) {
 	nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -79,7 +80,8 @@ func trueUsage(nodes []corev1.Node, pods []corev1.Pod) (map[string]NodeLoad, err
 	return known, nil
 }
 
-// podUsage is what kwok is configured to report: the annotations, or 1m and 1Mi, for each container.
+// podUsage is what kwok is configured to report: the annotations, or 1m and
+// 1Mi, for each container.
 func podUsage(pod *corev1.Pod) (cpu, memory resource.Quantity, err error) {
 	read := func(annotation, fallback string) (resource.Quantity, error) {
 		text, set := pod.Annotations[annotation]

@@ -15,14 +15,17 @@ import (
 )
 
 const (
-	// GraceLabel with the value "true" makes kwok keep a deleted pod for its grace period; other pods go at once.
+	// GraceLabel with the value "true" makes kwok keep a deleted pod for its
+	// grace period; other pods go at once.
 	GraceLabel = "evenkeel.io/test-grace"
-	// ReadyAfterAnnotation holds how long a bound pod takes to be ready, such as "2s"; other pods are ready at once.
+	// ReadyAfterAnnotation holds how long a bound pod takes to be ready, such
+	// as "2s"; other pods are ready at once.
 	ReadyAfterAnnotation = "evenkeel.io/test-ready-after"
 	// appLabel carries the workload's name and selects its pods.
 	appLabel = "app"
 
-	// UsageCPUAnnotation holds how much CPU each container of a pod uses, as a quantity.
+	// UsageCPUAnnotation holds how much CPU each container of a pod uses, as a
+	// quantity.
 	UsageCPUAnnotation = "kwok.x-k8s.io/usage-cpu"
 	// UsageMemoryAnnotation holds how much memory.
 	UsageMemoryAnnotation = "kwok.x-k8s.io/usage-memory"
@@ -38,7 +41,8 @@ type Workload struct {
 	Name      string
 	Replicas  int
 	Requests  Resources
-	// Usage is what each pod really uses; it stands in the template, so that replacements use the same.
+	// Usage is what each pod really uses; it stands in the template, so that
+	// replacements use the same.
 	Usage Resources
 	// Grace, when positive, is how long a deleted pod still counts on its node.
 	Grace             time.Duration
@@ -65,7 +69,8 @@ func (c *Cluster) Deploy(ctx context.Context, w Workload) error {
 	return c.WaitReady(ctx, w.namespace(), w.Name)
 }
 
-// Create creates the Deployment, and its namespace if need be, without waiting for pods.
+// Create creates the Deployment, and its namespace if need be, without waiting
+// for pods.
 func (c *Cluster) Create(ctx context.Context, w Workload) error {
 	if err := c.EnsureNamespace(ctx, w.namespace()); err != nil {
 		return err
@@ -169,7 +174,8 @@ func (c *Cluster) EnsureNamespace(ctx context.Context, name string) error {
 	return c.waitServiceAccount(ctx, name)
 }
 
-// waitServiceAccount waits for the default ServiceAccount, without which admission refuses pods.
+// waitServiceAccount waits for the default ServiceAccount, without which
+// admission refuses pods.
 func (c *Cluster) waitServiceAccount(ctx context.Context, namespace string) error {
 	err := wait.PollUntilContextTimeout(ctx, pollEvery, readyWithin, true, func(ctx context.Context) (bool, error) {
 		_, err := c.client.CoreV1().ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{})

@@ -1,10 +1,13 @@
-// Package access makes HTTP clients that know how to authenticate and whom to trust: bearer token, basic authentication, CA,
-// client certificate and extra headers.
+// Package access makes HTTP clients that know how to authenticate and whom to
+// trust: bearer token, basic authentication, CA, client certificate and extra
+// headers.
 //
-// It decides when credentials are read anew: files for every request, so that rotated ones are taken up; Secrets at most
-// once a minute, and at once when a server answers 401. Certificates are checked unless that is switched off by name, and
-// redirections are not followed: they would end at a login page, or take the token elsewhere. Time limits are left to the
-// contexts of the requests; getting at Secrets is left to the caller.
+// It decides when credentials are read anew: files for every request, so that
+// rotated ones are taken up; Secrets at most once a minute, and at once when a
+// server answers 401. Certificates are checked unless that is switched off by
+// name, and redirections are not followed: they would end at a login page, or
+// take the token elsewhere. Time limits are left to the contexts of the
+// requests; getting at Secrets is left to the caller.
 package access
 
 import (
@@ -37,8 +40,8 @@ type Config struct {
 	Now func() time.Time
 }
 
-// New returns a client. Files of certificates must be there already; tokens and passwords are first read with the first
-// request.
+// New returns a client. Files of certificates must be there already; tokens and
+// passwords are first read with the first request.
 func New(c Config) (*http.Client, error) {
 	secret := c.BearerTokenSecret != source.SecretKey{} || c.BasicAuth.PasswordSecret != source.SecretKey{}
 	switch {

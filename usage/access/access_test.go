@@ -141,7 +141,8 @@ func TestTokenFileIsTakenUpWhenItChanges(t *testing.T) {
 	}
 }
 
-// A Secret is read once a minute, and at once when its value is refused, but not over and over.
+// A Secret is read once a minute, and at once when its value is refused, but
+// not over and over.
 func TestSecretIsReadSeldom(t *testing.T) {
 	want := "Bearer one"
 	server := httptest.NewServer(only(&want))
@@ -213,7 +214,8 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// What is added to a request stays out of the caller's own, so that it can be sent again.
+// What is added to a request stays out of the caller's own, so that it can be
+// sent again.
 func TestRequestsAreLeftAsTheyAre(t *testing.T) {
 	var got []string
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.Header.Values("X-Scope-OrgID") }))

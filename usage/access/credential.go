@@ -47,7 +47,8 @@ func (f *file) Immutable() bool { return false }
 const (
 	// maxSecretAge is how long the value of a Secret is used.
 	maxSecretAge = time.Minute
-	// minSecretAge is how long it is used even though it is refused, so that a wrong one does not keep the API server busy.
+	// minSecretAge is how long it is used even though it is refused, so that a
+	// wrong one does not keep the API server busy.
 	minSecretAge = 5 * time.Second
 )
 
@@ -69,7 +70,8 @@ type secret struct {
 // Fetch returns the value, read anew once a minute.
 func (s *secret) Fetch(ctx context.Context) (string, error) { return s.fetch(ctx, maxSecretAge) }
 
-// fetch returns the value, read anew if it is older than allowed. Requests wait for each other's reading.
+// fetch returns the value, read anew if it is older than allowed. Requests wait
+// for each other's reading.
 func (s *secret) fetch(ctx context.Context, allowed time.Duration) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +102,8 @@ func (s *secret) Description() string {
 // Immutable is false.
 func (s *secret) Immutable() bool { return false }
 
-// renewing reads a Secret anew when a server refuses its value, and asks again if that has changed.
+// renewing reads a Secret anew when a server refuses its value, and asks again
+// if that has changed.
 type renewing struct {
 	next   http.RoundTripper
 	secret *secret
@@ -131,8 +134,9 @@ func (r *renewing) RoundTrip(request *http.Request) (*http.Response, error) {
 // CloseIdleConnections lets go of connections that are not in use.
 func (r *renewing) CloseIdleConnections() { closeIdle(r.next) }
 
-// cloning keeps what the transports below add to a request out of the caller's: they share its headers
-// (github.com/prometheus/common/issues/981), which would grow with each repetition.
+// cloning keeps what the transports below add to a request out of the caller's:
+// they share its headers (github.com/prometheus/common/issues/981), which would
+// grow with each repetition.
 type cloning struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.

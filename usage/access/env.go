@@ -16,8 +16,8 @@ import (
 type Reader interface {
 	// Name is the source's name in policies, output and metrics.
 	Name() string
-	// Sample returns one reading. The snapshot tells which nodes there are and how
-	// to reach and recognise them.
+	// Sample returns one reading. The snapshot tells which nodes there are and
+	// how to reach and recognise them.
 	Sample(ctx context.Context, snapshot *cluster.Snapshot) (usage.Batch, error)
 }
 
@@ -28,8 +28,8 @@ type Env struct {
 	ReadSecret ReadSecret
 	// Now tells the time.
 	Now func() time.Time
-	// Timeout bounds one request. MaxAge is how old a sample may be; zero leaves
-	// it to the source. Interval is the time between two samples.
+	// Timeout bounds one request. MaxAge is how old a sample may be; zero
+	// leaves it to the source. Interval is the time between two samples.
 	Timeout, MaxAge, Interval time.Duration
 	// QueriesPerSecond bounds the requests to one server.
 	QueriesPerSecond float64
@@ -42,7 +42,8 @@ type Env struct {
 	NodesOnly, EveryNode bool
 }
 
-// Client returns a client for a source, which calls itself what the process does.
+// Client returns a client for a source, which calls itself what the process
+// does.
 func (e *Env) Client(config Config) (*http.Client, error) {
 	config.UserAgent, config.ReadSecret, config.Now = e.REST.UserAgent, e.ReadSecret, e.Now
 	client, err := New(config)

@@ -15,7 +15,8 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 const gib = 1 << 30
 
-// node makes a record of 10 cores and 100 GiB, so that 10 % are 1000 milli-cores and 10 GiB.
+// node makes a record of 10 cores and 100 GiB, so that 10 % are 1000
+// milli-cores and 10 GiB.
 func node(name string, annotations map[string]string) *cluster.NodePods {
 	return &cluster.NodePods{Node: cluster.Node{
 		Name: name, Capacity: cluster.Amounts{cluster.CPU: 10_000, cluster.Memory: 100 * gib}, UsageAnnotations: annotations,

@@ -22,20 +22,24 @@ const (
 	Percent  = source.Percent
 )
 
-// decimals is how many each unit is written with; writers differ in it, which is how Auto tells them apart.
+// decimals is how many each unit is written with; writers differ in it, which
+// is how Auto tells them apart.
 var decimals = map[Unit]int{Fraction: 5, Percent: 1}
 
 const (
-	// stampLayout ends in a Z that means nothing: writers put the time of whatever zone they run in before it.
+	// stampLayout ends in a Z that means nothing: writers put the time of
+	// whatever zone they run in before it.
 	stampLayout = "2006-01-02T15:04:05Z"
 	// minStamp is how short a stamp Crane's readers still look at.
 	minStamp = 5
 	// maxValue is longer than any value that a writer makes.
 	maxValue = 64
-	// highestFraction is how much a machine can plausibly use of itself as a fraction: measuring is not exact. Above it a
-	// number can only be a percentage.
+	// highestFraction is how much a machine can plausibly use of itself as a
+	// fraction: measuring is not exact. Above it a number can only be a
+	// percentage.
 	highestFraction = 1.5
-	// highestPercent is where a percentage is surely none; Linux counts some CPU time twice, but not so much.
+	// highestPercent is where a percentage is surely none; Linux counts some
+	// CPU time twice, but not so much.
 	highestPercent = 400
 )
 
@@ -44,14 +48,17 @@ var prefixes = map[usage.Metric]string{usage.CPU: "cpu_usage_", usage.Memory: "m
 
 // Value is an annotation's value as it is written.
 type Value struct {
-	// Number is what stands before the comma, Decimals how many digits follow its point.
+	// Number is what stands before the comma, Decimals how many digits follow
+	// its point.
 	Number   float64
 	Decimals int
-	// Wall is what a clock on the writer's wall showed, as if it hung in UTC; In turns it into a time.
+	// Wall is what a clock on the writer's wall showed, as if it hung in UTC;
+	// In turns it into a time.
 	Wall time.Time
 }
 
-// Key returns the key of the annotation of a metric over a window; it is empty for metrics that have none.
+// Key returns the key of the annotation of a metric over a window; it is empty
+// for metrics that have none.
 func Key(metric usage.Metric, window usage.Window) string {
 	prefix, ok := prefixes[metric]
 	if !ok {
@@ -60,7 +67,8 @@ func Key(metric usage.Metric, window usage.Window) string {
 	return prefix + window.String()
 }
 
-// ParseKey is the reverse of Key. Keys that mean no metric and window are not ours to judge, so it does not say why.
+// ParseKey is the reverse of Key. Keys that mean no metric and window are not
+// ours to judge, so it does not say why.
 func ParseKey(key string) (usage.Metric, usage.Window, bool) {
 	for metric, prefix := range prefixes {
 		name, found := strings.CutPrefix(key, prefix)
@@ -73,8 +81,9 @@ func ParseKey(key string) (usage.Metric, usage.Window, bool) {
 	return "", usage.Window{}, false
 }
 
-// Format writes an annotation's value: a percentage in a unit, and when it was measured as a clock in location shows it (nil:
-// UTC). Auto is written as Fraction, which is what Crane's own readers want.
+// Format writes an annotation's value: a percentage in a unit, and when it was
+// measured as a clock in location shows it (nil: UTC). Auto is written as
+// Fraction, which is what Crane's own readers want.
 func Format(percent float64, unit Unit, at time.Time, location *time.Location) string {
 	if location == nil {
 		location = time.UTC
@@ -85,7 +94,8 @@ func Format(percent float64, unit Unit, at time.Time, location *time.Location) s
 	return strconv.FormatFloat(percent, 'f', decimals[unit], 64) + "," + at.In(location).Format(stampLayout)
 }
 
-// Parse reads an annotation's value. The cause is empty if there is nothing wrong with it.
+// Parse reads an annotation's value. The cause is empty if there is nothing
+// wrong with it.
 func Parse(text string) (Value, usage.Cause) {
 	number, stamp, found := strings.Cut(text, ",")
 	if !found || len(text) > maxValue || len(stamp) < minStamp || strings.Contains(stamp, ",") {
@@ -115,7 +125,8 @@ func Parse(text string) (Value, usage.Cause) {
 	return value, ""
 }
 
-// plain says whether a number has digits, at most one point and a minus: no exponents, no hexadecimals.
+// plain reports whether a number has digits, at most one point and a minus: no
+// exponents, no hexadecimals.
 func plain(number string) bool {
 	digits := strings.TrimPrefix(number, "-")
 	whole, part, _ := strings.Cut(digits, ".")
@@ -134,8 +145,8 @@ func (v Value) Told() Unit {
 	return Auto
 }
 
-// Percent returns the value in percent, given what the policy says about its unit, and the unit it was read in. The cause is
-// empty if that makes sense.
+// Percent returns the value in percent, given what the policy says about its
+// unit, and the unit it was read in. The cause is empty if that makes sense.
 func (v Value) Percent(stated Unit) (percent float64, unit Unit, cause usage.Cause) {
 	unit = stated
 	if stated != Fraction && stated != Percent {
@@ -154,8 +165,9 @@ func (v Value) Percent(stated Unit) (percent float64, unit Unit, cause usage.Cau
 	return v.Number, unit, ""
 }
 
-// In returns when a value was written if its writer's clock shows the time of a location. Where clocks are put back and show
-// an hour twice it is the earlier time, so that a value is never taken for fresher than it is.
+// In returns when a value was written if its writer's clock shows the time of a
+// location. Where clocks are put back and show an hour twice it is the earlier
+// time, so that a value is never taken for fresher than it is.
 func (v Value) In(location *time.Location) time.Time {
 	year, month, day := v.Wall.Date()
 	hour, minute, second := v.Wall.Clock()

@@ -22,7 +22,8 @@ type item struct {
 
 func (i *item) name() string { return i.node.Name + " " + i.key }
 
-// collect returns the annotations that can be read, node by node in the order of their keys.
+// collect returns the annotations that can be read, node by node in the order
+// of their keys.
 func (s *Source) collect(snapshot *cluster.Snapshot, problems *usage.Problems) []item {
 	found := make([]item, 0, 6*len(snapshot.Nodes))
 	for _, np := range snapshot.Nodes {
@@ -101,8 +102,9 @@ func fresh(found []item, location *time.Location, now time.Time, problems *usage
 	return kept
 }
 
-// agreeing returns the items of the unit that most are in: there is one writer, and where there are two one of them cannot be
-// read. Half against half neither can.
+// agreeing returns the items of the unit that most are in: there is one writer,
+// and where there are two one of them cannot be read. Half against half neither
+// can.
 func agreeing(found []item, stated Unit, problems *usage.Problems) []item {
 	count := map[Unit]int{}
 	units := make([]Unit, 0, len(found))

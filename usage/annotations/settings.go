@@ -16,16 +16,16 @@ const Name = "Annotations"
 
 // Config is how usage annotations of nodes are read.
 type Config struct {
-	// Unit is what the numbers count: fraction, percent, or auto, which tells by
-	// how a number is written.
+	// Unit is what the numbers count: fraction, percent, or auto, which tells
+	// by how a number is written.
 	Unit source.Unit `json:"unit"`
 	// Timezone is the zone of the time stamps, whatever the Z at their end
 	// claims: a name of the IANA database, such as UTC or Asia/Shanghai; empty:
 	// found out from the stamps themselves.
 	Timezone string `json:"timezone"`
-	// Periods is how often the writer renews a window: 10s to 1d each. A value is
-	// good until its period and 5m more have passed. Windows that are not named
-	// keep their defaults; any other window has 15m.
+	// Periods is how often the writer renews a window: 10s to 1d each. A value
+	// is good until its period and 5m more have passed. Windows that are not
+	// named keep their defaults; any other window has 15m.
 	Periods map[usage.Window]metav1.Duration `json:"periods"`
 }
 

@@ -8,20 +8,25 @@ import (
 // skew is how far the clocks of writer and reader may be apart.
 const skew = time.Minute
 
-// shanghai is what Crane's clock shows unless its $TZ says otherwise. It has known no summer time since 1991, and an image
-// without a time zone database must know it too.
+// shanghai is what Crane's clock shows unless its $TZ says otherwise. It has
+// known no summer time since 1991, and an image without a time zone database
+// must know it too.
 var shanghai = time.FixedZone("Asia/Shanghai", 8*60*60)
 
 // zones finds out in which zone the writer's clock hangs.
 //
-// The rule: a stamp cannot be from the future, so a zone in which the newest stamps are is out. Of the others it is the one
-// in which the newest stamp is youngest, provided that it is as young as a writer at work keeps it; if there is none, the one
-// that makes all stamps oldest. Zones are remembered: one that all others were out against, or in which a stamp that was new
-// since the last look is as young as it must be, stays until another is proven in the same way.
+// The rule: a stamp cannot be from the future, so a zone in which the newest
+// stamps are is out. Of the others it is the one in which the newest stamp is
+// youngest, provided that it is as young as a writer at work keeps it; if there
+// is none, the one that makes all stamps oldest. Zones are remembered: one that
+// all others were out against, or in which a stamp that was new since the last
+// look is as young as it must be, stays until another is proven in the same
+// way.
 //
-// The trap: to a reader that has just started, the stamps of a writer in Shanghai that stopped 8 hours ago look like those of
-// a writer in UTC that is at work. They pass for fresh until they are a period and five minutes older. Stating the location
-// closes it.
+// The trap: to a reader that has just started, the stamps of a writer in
+// Shanghai that stopped 8 hours ago look like those of a writer in UTC that is
+// at work. They pass for fresh until they are a period and five minutes older.
+// Stating the location closes it.
 type zones struct {
 	candidates []*time.Location
 	// newest is the newest stamp of the last look, at is when that was.
@@ -29,7 +34,8 @@ type zones struct {
 	proven     *time.Location
 }
 
-// choose returns the zone by the newest stamp of a batch; atWork is how old that can be while its writer is at work.
+// choose returns the zone by the newest stamp of a batch; atWork is how old
+// that can be while its writer is at work.
 func (z *zones) choose(newest Value, now time.Time, atWork time.Duration) *time.Location {
 	isNew, elapsed := !z.at.IsZero() && newest.Wall.After(z.newest), now.Sub(z.at)
 	z.newest, z.at = newest.Wall, now
@@ -53,7 +59,8 @@ func (z *zones) choose(newest Value, now time.Time, atWork time.Duration) *time.
 	return zone
 }
 
-// youngest returns the zone in which a stamp is youngest, not from the future and not older than the limit; nil if none.
+// youngest returns the zone in which a stamp is youngest, not from the future
+// and not older than the limit; nil if none.
 func (z *zones) youngest(stamp Value, now time.Time, limit time.Duration) *time.Location {
 	var best *time.Location
 	bestAge := limit
@@ -70,7 +77,8 @@ func (z *zones) oldest(stamp Value) *time.Location {
 	return slices.MinFunc(z.candidates, func(a, b *time.Location) int { return stamp.In(a).Compare(stamp.In(b)) })
 }
 
-// onlyOne says whether all zones in which a stamp is not from the future agree on when it was.
+// onlyOne reports whether all zones in which a stamp is not from the future
+// agree on when it was.
 func (z *zones) onlyOne(stamp Value, now time.Time) bool {
 	var first time.Time
 	for _, zone := range z.candidates {
@@ -86,7 +94,8 @@ func (z *zones) onlyOne(stamp Value, now time.Time) bool {
 	return !first.IsZero()
 }
 
-// possible says whether there is a zone in which a stamp is not from the future.
+// possible reports whether there is a zone in which a stamp is not from the
+// future.
 func (z *zones) possible(stamp Value, now time.Time) bool {
 	return now.Sub(stamp.In(z.oldest(stamp))) >= -skew
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// look is one Sample of a story: at a time of noon's day, with nodes whose stamps were written then in a zone.
+// look is one Sample of a story: at a time of noon's day, with nodes whose
+// stamps were written then in a zone.
 type look struct {
 	at      time.Duration // since noon
 	stamps  []time.Duration
@@ -103,7 +104,8 @@ func TestTheZoneOfTheWritersClock(t *testing.T) {
 	}
 }
 
-// Whatever the zone, a reading is never taken for fresher than it is by more than the skew, but in the trap's few minutes.
+// Whatever the zone, a reading is never taken for fresher than it is by more
+// than the skew, but in the trap's few minutes.
 func TestNeverFresherThanItIs(t *testing.T) {
 	for offset := -12 * time.Hour; offset <= 14*time.Hour; offset += 30 * time.Minute {
 		for age := time.Duration(0); age <= 24*time.Hour; age += 7 * time.Minute {

@@ -9,7 +9,8 @@ import (
 	"net/url"
 )
 
-// drained is how much of what a reader has left is read on, so that the connection can be used again.
+// drained is how much of what a reader has left is read on, so that the
+// connection can be used again.
 const drained = 4 << 10
 
 // ask puts one request, and its fallback if it is refused.
@@ -28,7 +29,8 @@ func (f *Fanout) ask(ctx context.Context, request Request, read func(fallback bo
 	return nil
 }
 
-// refused says whether the node has answered, but does not serve this or does not let us see it.
+// refused reports whether the node has answered, but does not serve this or
+// does not let us see it.
 func refused(err error) bool {
 	status, ok := errors.AsType[*StatusError](err)
 	return ok && (status.Code == http.StatusForbidden || status.Code == http.StatusNotFound)
@@ -54,7 +56,8 @@ func (f *Fanout) get(ctx context.Context, address string, read func(io.Reader) e
 	err = read(body)
 	switch {
 	case ctx.Err() != nil:
-		// Even if it seems complete: a server that sees us hang up may still end half an answer properly.
+		// Even if it seems complete: a server that sees us hang up may still
+		// end half an answer properly.
 		return context.Cause(ctx)
 	case body.broken != nil:
 		return body.broken
@@ -65,7 +68,8 @@ func (f *Fanout) get(ctx context.Context, address string, read func(io.Reader) e
 	return nil
 }
 
-// because returns why an exchange broke off, in the words of whoever ended it and without repeating the URL.
+// because returns why an exchange broke off, in the words of whoever ended it
+// and without repeating the URL.
 func because(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -88,7 +92,8 @@ func (l *limited) Read(p []byte) (int, error) {
 	if l.broken != nil {
 		return 0, l.broken
 	}
-	// One byte more than is left tells an answer of exactly the limit from a longer one.
+	// One byte more than is left tells an answer of exactly the limit from a
+	// longer one.
 	if int64(len(p)) > l.left+1 {
 		p = p[:l.left+1]
 	}

@@ -11,7 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// saidBytes is how much of an error's body is kept; a kubelet says in it which permission is missing.
+// saidBytes is how much of an error's body is kept; a kubelet says in it which
+// permission is missing.
 const saidBytes = 200
 
 // StatusError is an answer other than 200.
@@ -55,8 +56,9 @@ func (e *ReadError) Error() string { return e.Err.Error() }
 // Unwrap returns what is wrong with the answer.
 func (e *ReadError) Unwrap() error { return e.Err }
 
-// Cause returns under which cause an error of Ask is counted: Unreadable for a whole answer that made no sense, Unreachable
-// for none, a broken one or a refusal.
+// Cause returns under which cause an error of Ask is counted: Unreadable for a
+// whole answer that made no sense, Unreachable for none, a broken one or a
+// refusal.
 func Cause(err error) usage.Cause {
 	if _, ok := errors.AsType[*ReadError](err); ok {
 		return usage.Unreadable
@@ -64,7 +66,8 @@ func Cause(err error) usage.Cause {
 	return usage.Unreachable
 }
 
-// Tally counts what Ask says went wrong, naming the nodes. Only if no node at all was read is that an error: the first.
+// Tally counts what Ask says went wrong, naming the nodes. Only if no node at
+// all was read is that an error: the first.
 func Tally(requests []Request, errs []error, problems *usage.Problems) error {
 	failed, first := 0, -1
 	for i, err := range errs {

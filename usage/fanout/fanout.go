@@ -1,10 +1,14 @@
-// Package fanout asks every node of a cluster one question over HTTP, for sources whose numbers lie on the nodes themselves.
+// Package fanout asks every node of a cluster one question over HTTP, for
+// sources whose numbers lie on the nodes themselves.
 //
-// It decides in which order nodes are asked, how many at a time and for how long; what is asked and what an answer means is
-// the source's. A node that hangs costs the others nothing but one place for its own timeout, and the whole round ends in
-// time however many hang: nodes that failed last time are asked last, the longest unasked of them first, so that the dead
-// ones can neither keep the living from being asked nor those that recovered. Answers are read as they arrive and never held.
-// Redirects are not followed, because they would carry credentials to wherever a node says.
+// It decides in which order nodes are asked, how many at a time and for how
+// long; what is asked and what an answer means is the source's. A node that
+// hangs costs the others nothing but one place for its own timeout, and the
+// whole round ends in time however many hang: nodes that failed last time are
+// asked last, the longest unasked of them first, so that the dead ones can
+// neither keep the living from being asked nor those that recovered. Answers
+// are read as they arrive and never held. Redirects are not followed, because
+// they would carry credentials to wherever a node says.
 package fanout
 
 import (
@@ -27,16 +31,19 @@ const (
 
 // Config says how nodes are asked. Only the Client must be given.
 type Config struct {
-	// Client carries the credentials. Its transport should keep an idle connection per node for longer than the time between
-	// two rounds, else every round begins with as many handshakes as there are nodes.
+	// Client carries the credentials. Its transport should keep an idle
+	// connection per node for longer than the time between two rounds, else
+	// every round begins with as many handshakes as there are nodes.
 	Client *http.Client
 	// Accept is the header of this name; none is sent if it is empty.
 	Accept string
 	// Concurrency is how many nodes are asked at the same time.
 	Concurrency int
-	// Timeout bounds one node's answer, fallback included, RoundTimeout the whole round; it is three times Timeout if 0.
+	// Timeout bounds one node's answer, fallback included, RoundTimeout the
+	// whole round; it is three times Timeout if 0.
 	Timeout, RoundTimeout time.Duration
-	// MaxResponseBytes bounds an answer, after decompression; a longer one is an error.
+	// MaxResponseBytes bounds an answer, after decompression; a longer one is
+	// an error.
 	MaxResponseBytes int64
 }
 
@@ -46,12 +53,14 @@ type Request struct {
 	Node string
 	// Err says why the node cannot be asked; it is returned as it is.
 	Err error
-	// URL is asked first, Fallback instead of it if the node answers that it does not have (404) or allow (403) the first.
+	// URL is asked first, Fallback instead of it if the node answers that it
+	// does not have (404) or allow (403) the first.
 	URL, Fallback string
 }
 
-// ReadFunc reads the answer to the request of an index, to the end. It is called from several goroutines at once, but never
-// twice at the same time for one index. fallback says which of the Request's URLs answered.
+// ReadFunc reads the answer to the request of an index, to the end. It is
+// called from several goroutines at once, but never twice at the same time for
+// one index. fallback says which of the Request's URLs answered.
 type ReadFunc func(index int, fallback bool, body io.Reader) error
 
 // Fanout asks nodes. It is safe for concurrent use.

@@ -70,7 +70,8 @@ func ignore(_ int, _ bool, body io.Reader) error {
 	return err
 }
 
-// Answers come in the order of the requests, with no more at a time than allowed.
+// Answers come in the order of the requests, with no more at a time than
+// allowed.
 func TestAskKeepsOrderAndConcurrency(t *testing.T) {
 	var now, most atomic.Int64
 	f := newFanout(t, Config{Concurrency: 4}, func(r *http.Request) (*http.Response, error) {
@@ -127,8 +128,9 @@ func TestAskWithOneSlowNode(t *testing.T) {
 	})
 }
 
-// A round ends in time however many nodes hang; the next one begins with those that answer or were not asked, and those that
-// hung have their turns as well, so that whoever recovers is noticed.
+// A round ends in time however many nodes hang; the next one begins with those
+// that answer or were not asked, and those that hung have their turns as well,
+// so that whoever recovers is noticed.
 func TestAskWithManyDeadNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -246,7 +248,8 @@ func TestAskFallsBack(t *testing.T) {
 	}
 }
 
-// An error is counted once per node under its cause; only if all failed is the whole an error.
+// An error is counted once per node under its cause; only if all failed is the
+// whole an error.
 func TestTally(t *testing.T) {
 	refused, unreadable := errors.New("connection refused"), &ReadError{Err: errors.New("no JSON")}
 	requests := requestsOf("n1", "n2")

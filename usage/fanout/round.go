@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 )
 
-// Ask puts all requests and returns what went wrong with each, in their order: nil where the answer was read. Every call of
-// read has returned by then.
+// Ask puts all requests and returns what went wrong with each, in their order:
+// nil where the answer was read. Every call of read has returned by then.
 func (f *Fanout) Ask(ctx context.Context, requests []Request, read ReadFunc) []error {
 	over := fmt.Errorf("no answer before the round of %v was over: %w", f.config.RoundTimeout, context.DeadlineExceeded)
 	ctx, cancel := context.WithTimeoutCause(ctx, f.config.RoundTimeout, over)
@@ -63,7 +63,8 @@ func (f *Fanout) order(requests []Request) []int {
 	return order
 }
 
-// remember notes how the requests went. Those of earlier rounds are forgotten, so it is bounded by the cluster.
+// remember notes how the requests went. Those of earlier rounds are forgotten,
+// so it is bounded by the cluster.
 func (f *Fanout) remember(requests []Request, errs []error, asked []bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

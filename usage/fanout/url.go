@@ -23,8 +23,9 @@ type Endpoint struct {
 	Path string
 }
 
-// URL returns where a node serves the endpoint: at its InternalIP, else at its Hostname. A path that names another host is an
-// error, because paths may come from annotations.
+// URL returns where a node serves the endpoint: at its InternalIP, else at its
+// Hostname. A path that names another host is an error, because paths may come
+// from annotations.
 func (e Endpoint) URL(node *cluster.Node) (string, error) {
 	host := node.InternalIP
 	if host == "" {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// BenchmarkDecode reads the summaries of 100 nodes with 30 pods of two containers each, from bytes to samples.
+// BenchmarkDecode reads the summaries of 100 nodes with 30 pods of two
+// containers each, from bytes to samples.
 func BenchmarkDecode(b *testing.B) {
 	const nodes, pods = 100, 30
 	node, text := manyPods(pods), fullSummary(b, pods)
@@ -26,7 +27,8 @@ func BenchmarkDecode(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*nodes), "µs/node")
 }
 
-// BenchmarkDecodeResource reads the resource metrics of 100 nodes of one pod each 30 times over.
+// BenchmarkDecodeResource reads the resource metrics of 100 nodes of one pod
+// each 30 times over.
 func BenchmarkDecodeResource(b *testing.B) {
 	node := aNode("n1", aPod("shop", "p"))
 	text := []byte(exposed(1000, 10, noon))

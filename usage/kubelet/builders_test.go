@@ -49,7 +49,8 @@ func podSample(namespace, name string, at time.Time, cpuMilli, memoryBytes int64
 	return usage.PodSample{Namespace: namespace, Name: name, Last: usage.Sample{At: at, Used: used}}
 }
 
-// kubelets serves every node of a cluster from one TLS server: requests are told apart by the address that was dialled.
+// kubelets serves every node of a cluster from one TLS server: requests are
+// told apart by the address that was dialled.
 type kubelets struct {
 	t      *testing.T
 	server *httptest.Server
@@ -154,7 +155,8 @@ func paths(byPath map[string]http.Handler) http.Handler {
 	return mux
 }
 
-// fullSummary is what a kubelet with PSI says of a node with so many pods of two containers each.
+// fullSummary is what a kubelet with PSI says of a node with so many pods of
+// two containers each.
 func fullSummary(tb testing.TB, pods int) []byte {
 	tb.Helper()
 	cpu := func() *statsapi.CPUStats {

@@ -12,7 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// maxLine bounds a line of metrics; the longest with names of full length has under a kilobyte.
+// maxLine bounds a line of metrics; the longest with names of full length has
+// under a kilobyte.
 const maxLine = 64 << 10
 
 // exposition is what is wanted of a kubelet's /metrics/resource.
@@ -20,12 +21,14 @@ type exposition struct {
 	node part
 	// pods are in the order of the node's pods in the snapshot.
 	pods []podParts
-	// strangers counts pods that the snapshot does not have on this node; stranger is one of them.
+	// strangers counts pods that the snapshot does not have on this node;
+	// stranger is one of them.
 	strangers int
 	stranger  string
 }
 
-// part is what a node, a pod or a container uses: CPU as a counter of seconds, memory in bytes.
+// part is what a node, a pod or a container uses: CPU as a counter of seconds,
+// memory in bytes.
 type part struct {
 	container   string
 	cpu, memory point
@@ -37,8 +40,9 @@ type podParts struct {
 	containers []part
 }
 
-// decodeExposition reads metrics in Prometheus's text format as far as they are about the node and the pods that the
-// snapshot has on it. A text that ends within a line is cut off: its last value may be half a number.
+// decodeExposition reads metrics in Prometheus's text format as far as they are
+// about the node and the pods that the snapshot has on it. A text that ends
+// within a line is cut off: its last value may be half a number.
 func decodeExposition(from io.Reader, node *cluster.NodePods) (*exposition, error) {
 	out := &exposition{pods: make([]podParts, len(node.Pods))}
 	own := newIndex(node)
@@ -143,7 +147,8 @@ type line struct {
 	value                     point
 }
 
-// parseLine reads name{labels} value timestamp. Lines of other metrics and comments are not looked at.
+// parseLine reads name{labels} value timestamp. Lines of other metrics and
+// comments are not looked at.
 func parseLine(text []byte) (l line, err error) {
 	end := bytes.IndexAny(text, "{ \t")
 	if end <= 0 {
@@ -176,7 +181,8 @@ func parseLine(text []byte) (l line, err error) {
 	return l, nil
 }
 
-// named sets what a line of this name is about; ok is false if it is not wanted.
+// named sets what a line of this name is about; ok is false if it is not
+// wanted.
 func (l *line) named(name []byte) (ok bool) {
 	switch string(name) {
 	case "node_cpu_usage_seconds_total":
@@ -195,8 +201,9 @@ func (l *line) named(name []byte) (ok bool) {
 	return l.kind != other
 }
 
-// labels reads the labels and returns what follows them. Values are taken as they are written: names of pods and containers
-// have nothing that would be escaped.
+// labels reads the labels and returns what follows them. Values are taken as
+// they are written: names of pods and containers have nothing that would be
+// escaped.
 func (l *line) labels(text []byte) (rest []byte, err error) {
 	for {
 		text = bytes.TrimLeft(text, " \t,")

@@ -11,7 +11,7 @@ type number struct {
 	known bool
 }
 
-// sane says whether the number is an amount of something.
+// sane reports whether the number is an amount of something.
 func (n number) sane() bool { return n.value >= 0 && !math.IsInf(n.value, 1) }
 
 // point is a number with the time at which it was measured.
@@ -20,13 +20,15 @@ type point struct {
 	at time.Time
 }
 
-// mostOfOne bounds what is read of one pod, far above any node, so that sums stay sums.
+// mostOfOne bounds what is read of one pod, far above any node, so that sums
+// stay sums.
 const mostOfOne = 1 << 50
 
 // amount rounds up, as Kubernetes does: a little is not nothing.
 func amount(value float64) int64 { return int64(math.Ceil(min(value, mostOfOne))) }
 
-// older returns the earlier of two times: what is made of two measurements is as old as the older one.
+// older returns the earlier of two times: what is made of two measurements is
+// as old as the older one.
 func older(a, b time.Time) time.Time {
 	if b.Before(a) {
 		return b

@@ -7,22 +7,26 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// A rate needs two readings of a counter that are at least minStep apart, or the error of the clock would be in it, and at
-// most maxGap, beyond which it says nothing of now.
+// A rate needs two readings of a counter that are at least minStep apart, or
+// the error of the clock would be in it, and at most maxGap, beyond which it
+// says nothing of now.
 const (
 	minStep = time.Second
 	maxGap  = 5 * time.Minute
 )
 
-// counter is the last reading of a counter of CPU seconds, and the rate that it and the one before gave.
+// counter is the last reading of a counter of CPU seconds, and the rate that it
+// and the one before gave.
 type counter struct {
 	seconds float64
 	at      time.Time
 	cores   number
 }
 
-// next returns the counter after another reading. A reading that is hardly newer changes nothing, so that the last rate is
-// given again with its old time. After a reset, a step back in time or a gap there is no rate until the reading after it.
+// next returns the counter after another reading. A reading that is hardly
+// newer changes nothing, so that the last rate is given again with its old
+// time. After a reset, a step back in time or a gap there is no rate until the
+// reading after it.
 func (c counter) next(reading point) counter {
 	fresh := counter{seconds: reading.value, at: reading.at}
 	elapsed := reading.at.Sub(c.at)
@@ -36,14 +40,16 @@ func (c counter) next(reading point) counter {
 	return fresh
 }
 
-// seriesKey names a counter within its node: the node's own has neither field, a pod's has no container. The UID keeps a
-// pod's counter from being taken for that of its namesake.
+// seriesKey names a counter within its node: the node's own has neither field,
+// a pod's has no container. The UID keeps a pod's counter from being taken for
+// that of its namesake.
 type seriesKey struct{ uid, container string }
 
 // counters are those of one node's last scrape.
 type counters map[seriesKey]counter
 
-// scrape turns one exposition into a report, with the counters of the one before.
+// scrape turns one exposition into a report, with the counters of the one
+// before.
 type scrape struct {
 	before, after counters
 	received      time.Time
@@ -76,7 +82,8 @@ func (s *scrape) node(p *part) {
 	}
 }
 
-// pod takes a pod as one where the kubelet does, and else its containers, all of them.
+// pod takes a pod as one where the kubelet does, and else its containers, all
+// of them.
 func (s *scrape) pod(pod *cluster.Pod, p *podParts) {
 	if !p.whole.cpu.known && !p.whole.memory.known && len(p.containers) == 0 {
 		return
@@ -94,7 +101,8 @@ func (s *scrape) pod(pod *cluster.Pod, p *podParts) {
 	s.report.pod(pod, cpuMilli, memoryBytes)
 }
 
-// milli returns the rate of a counter in milli-cores, and keeps the counter for the next scrape.
+// milli returns the rate of a counter in milli-cores, and keeps the counter for
+// the next scrape.
 func (s *scrape) milli(key seriesKey, reading point) point {
 	reading.times(s.received)
 	switch {

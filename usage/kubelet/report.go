@@ -25,7 +25,8 @@ func (r *report) podProblem(cause usage.Cause, pod *cluster.Pod, why string) {
 	r.problems.Add(cause, fmt.Sprintf("pod %q: %s", pod.Key(), why))
 }
 
-// reading takes in a value of the node. What is missing is none; the caller says so where it is due.
+// reading takes in a value of the node. What is missing is none; the caller
+// says so where it is due.
 func (r *report) reading(reading usage.Reading) {
 	value := number{value: reading.Value, known: true}
 	switch {
@@ -38,7 +39,8 @@ func (r *report) reading(reading usage.Reading) {
 	}
 }
 
-// pod takes in both amounts of a pod: not to know one of them is to know nothing.
+// pod takes in both amounts of a pod: not to know one of them is to know
+// nothing.
 func (r *report) pod(pod *cluster.Pod, cpuMilli, memoryBytes point) {
 	at := older(cpuMilli.at, memoryBytes.at)
 	switch {
@@ -94,13 +96,16 @@ func summarized(node *cluster.NodePods, s *summary) *report {
 	return r
 }
 
-// starting says that a kubelet gave zero in place of a usage it does not know: CPU usage is the difference of two
-// housekeepings, and after the first it reports zero beside the counter since boot. No machine that runs a kubelet uses none.
+// starting says that a kubelet gave zero instead of a usage it does not know:
+// CPU usage is the difference of two housekeepings, and after the first it
+// reports zero beside the counter since boot. No machine that runs a kubelet
+// uses none.
 func (s *stats) starting() bool {
 	return s.usageNanoCores.known && s.usageNanoCores.value == 0 && s.coreNanoSeconds.known && s.coreNanoSeconds.value > 0
 }
 
-// memory reads the node's memory as the kubelet does when it decides on evictions: what is not available is used.
+// memory reads the node's memory as the kubelet does when it decides on
+// evictions: what is not available is used.
 func (r *report) memory(s *stats) {
 	capacity := float64(r.node.Node.Capacity[cluster.Memory])
 	reading := usage.Reading{Metric: usage.Memory, Window: usage.Last, At: s.at}
@@ -108,7 +113,8 @@ func (r *report) memory(s *stats) {
 	case s.availableBytes.known && capacity > 0:
 		reading.Value = capacity - s.availableBytes.value
 		if reading.Value < 0 {
-			// Also when the kubelet took more from its limit than there was, and came out near 2^64.
+			// Also when the kubelet took more from its limit than there was,
+			// and came out near 2^64.
 			r.nodeProblem(usage.Contradictory, "%.0f bytes of memory are available, of %.0f", s.availableBytes.value, capacity)
 			return
 		}
@@ -121,8 +127,9 @@ func (r *report) memory(s *stats) {
 	r.reading(reading)
 }
 
-// pressures reads what the kubelet says of PSI, if anything. On a kernel without PSI it says zero throughout; a machine that
-// runs has waited for a CPU at some time, so the total of CPU tells.
+// pressures reads what the kubelet says of PSI, if anything. On a kernel
+// without PSI it says zero throughout; a machine that runs has waited for a CPU
+// at some time, so the total of CPU tells.
 func (r *report) pressures(s *summary) {
 	if s.cpu.waited.known && s.cpu.waited.value == 0 {
 		return
@@ -160,7 +167,8 @@ func (r *report) podStats(pod *cluster.Pod, s *podStats, starting bool) {
 	}
 }
 
-// times fills in the time at which an answer came, for formats that may leave it out.
+// times fills in the time at which an answer came, for formats that may leave
+// it out.
 func (p *point) times(received time.Time) {
 	if p.at.IsZero() {
 		p.at = received

@@ -8,7 +8,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// A text of which something is wrong in a line that is read is none, with a reason.
+// A text of which something is wrong in a line that is read is none, with a
+// reason.
 func TestExpositionThatIsNone(t *testing.T) {
 	cases := map[string]struct{ text, want string }{
 		"nothing":                {"", "there are none"},
@@ -37,7 +38,8 @@ func TestExpositionThatIsNone(t *testing.T) {
 	}
 }
 
-// Values that are none are left out and counted; a pod of another node is counted once.
+// Values that are none are left out and counted; a pod of another node is
+// counted once.
 func TestExpositionOfOddValues(t *testing.T) {
 	node := aNode("n1", aPod("shop", "p"))
 	text := `node_cpu_usage_seconds_total NaN
@@ -61,7 +63,8 @@ pod_memory_working_set_bytes{namespace="other",pod="x"} 1
 	}
 }
 
-// FuzzExposition: whatever a kubelet answers, reading it ends, with an error or with amounts that are amounts.
+// FuzzExposition: whatever a kubelet answers, reading it ends, with an error or
+// with amounts that are amounts.
 func FuzzExposition(f *testing.F) {
 	f.Add(exposed(1, 1, noon), exposed(2, 2, noon.Add(time.Minute)))
 	f.Add("pod_cpu_usage_seconds_total{pod=\"p\",namespace=\"shop\"} 1e308\n", "pod_cpu_usage_seconds_total{pod=\"p\",namespace=\"shop\"} -0\n")

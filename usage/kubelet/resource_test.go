@@ -11,7 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// exposed writes what a kubelet exposes: CPU seconds and memory of the node and of shop/p, at a time.
+// exposed writes what a kubelet exposes: CPU seconds and memory of the node and
+// of shop/p, at a time.
 func exposed(nodeCPU, podCPU float64, at time.Time) string {
 	stamp := at.UnixMilli()
 	return fmt.Sprintf(`# HELP container_cpu_usage_seconds_total [STABLE] Cumulative cpu time consumed by the container in core-seconds
@@ -27,7 +28,8 @@ resource_scrape_error 0
 `, nodeCPU, podCPU, stamp)
 }
 
-// CPU is the growth of a counter between two scrapes, and there is none without both or when the counter does not tell.
+// CPU is the growth of a counter between two scrapes, and there is none without
+// both or when the counter does not tell.
 func TestRates(t *testing.T) {
 	memory := func(at time.Time) usage.Reading { return last(usage.Memory, at, 4*gib) }
 	second := noon.Add(15 * time.Second)
@@ -83,7 +85,8 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// A kubelet that has not measured again gives the last rate once more, as old as it is; the next one spans the whole time.
+// A kubelet that has not measured again gives the last rate once more, as old
+// as it is; the next one spans the whole time.
 func TestRateIsKeptWithItsAge(t *testing.T) {
 	at := func(seconds int) time.Time { return noon.Add(time.Duration(seconds) * time.Second) }
 	reading := func(seconds float64, at time.Time) point { return point{number{seconds, true}, at} }
@@ -98,7 +101,8 @@ func TestRateIsKeptWithItsAge(t *testing.T) {
 	}
 }
 
-// A pod is what the kubelet says of it as one, else the sum of its containers, each with a rate of its own.
+// A pod is what the kubelet says of it as one, else the sum of its containers,
+// each with a rate of its own.
 func TestRatesOfContainers(t *testing.T) {
 	text := func(main, sidecar float64) string {
 		return fmt.Sprintf(`container_cpu_usage_seconds_total{container="main",namespace="shop",pod="p"} %v
@@ -138,7 +142,8 @@ container_memory_working_set_bytes{container="sidecar",namespace="shop",pod="p"}
 	}
 }
 
-// A pod that took the name of another is not given the growth from the other's counter.
+// A pod that took the name of another is not given the growth from the other's
+// counter.
 func TestRateOfANamesake(t *testing.T) {
 	node := aNode("n1", aPod("shop", "p"))
 	x, err := decodeExposition(strings.NewReader(exposed(1000, 10, noon)), node)

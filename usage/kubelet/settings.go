@@ -20,11 +20,11 @@ type Endpoint string
 
 // The endpoints of a kubelet.
 const (
-	// Summary is /stats/summary, and /metrics/resource where a node does not give
-	// it.
+	// Summary is /stats/summary, and /metrics/resource where a node does not
+	// give it.
 	Summary Endpoint = "Summary"
-	// Resource is /metrics/resource alone, which costs a kubelet less but has no
-	// pressure, and CPU usage from the second reading on.
+	// Resource is /metrics/resource alone, which costs a kubelet less but has
+	// no pressure, and CPU usage from the second reading on.
 	Resource Endpoint = "Resource"
 )
 
@@ -36,8 +36,8 @@ type Config struct {
 	Port int32 `json:"port"`
 	// Concurrency bounds how many nodes are asked at a time: 1 to 500.
 	Concurrency int `json:"concurrency"`
-	// Endpoint is what is read: Summary (/stats/summary, which has pressures too)
-	// or Resource (/metrics/resource).
+	// Endpoint is what is read: Summary (/stats/summary, which has pressures
+	// too) or Resource (/metrics/resource).
 	Endpoint Endpoint `json:"endpoint"`
 	// TLS is how kubelets are checked and what is shown to them; only with
 	// https.

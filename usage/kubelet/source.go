@@ -1,17 +1,22 @@
-// Package kubelet reads usage from the kubelets themselves, each asked directly: /stats/summary, or /metrics/resource where
-// that is not served or not allowed. It needs no monitoring stack, only network access to the nodes' kubelet ports.
+// Package kubelet reads usage from the kubelets themselves, each asked
+// directly: /stats/summary, or /metrics/resource where that is not served or
+// not allowed. It needs no monitoring stack, only network access to the nodes'
+// kubelet ports.
 //
-// It decides what a kubelet's numbers mean: memory in use is what the kubelet's own eviction formula leaves unavailable, CPU
-// is what it last measured, and what it has not measured yet is left out, never zero. A kubelet is believed about its own
-// node and the pods that the snapshot has on it, nothing else. Credentials, TLS and freshness are others' business.
+// It decides what a kubelet's numbers mean: memory in use is what the kubelet's
+// own eviction formula leaves unavailable, CPU is what it last measured, and
+// what it has not measured yet is left out, never zero. A kubelet is believed
+// about its own node and the pods that the snapshot has on it, nothing else.
+// Credentials, TLS and freshness are others' business.
 //
 // A role that reads like this needs, on the core API group:
 //
 //	resources: [nodes/stats]     verbs: [get]   # /stats/summary
 //	resources: [nodes/metrics]   verbs: [get]   # /metrics/resource
 //
-// One of them is enough. It never needs nodes/proxy, which would allow running commands in every pod. Pressure (PSI) comes
-// with /stats/summary only, from kubelets with the feature KubeletPSI.
+// One of them is enough. It never needs nodes/proxy, which would allow running
+// commands in every pod. Pressure (PSI) comes with /stats/summary only, from
+// kubelets with the feature KubeletPSI.
 package kubelet
 
 import (
@@ -28,9 +33,11 @@ const (
 	summaryPath  = "/stats/summary"
 	resourcePath = "/metrics/resource"
 	defaultPort  = 10250
-	// accept is what both endpoints serve. The text format is asked for by version, as others have other times.
+	// accept is what both endpoints serve. The text format is asked for by
+	// version, as others have other times.
 	accept = "application/json, text/plain;version=0.0.4;q=0.9"
-	// refusalLasts is for how long a kubelet that refused its summary is not asked for it again.
+	// refusalLasts is for how long a kubelet that refused its summary is not
+	// asked for it again.
 	refusalLasts = 10 * time.Minute
 )
 

@@ -59,7 +59,8 @@ var faults = map[string]struct {
 	"nothing":                {body(``), usage.Unreadable, "unexpected EOF"},
 }
 
-// tight waits for answers that do not come only briefly, for others as long as it takes.
+// tight waits for answers that do not come only briefly, for others as long as
+// it takes.
 func tight(want string) func(*settings) {
 	return func(c *settings) {
 		c.maxResponseBytes, c.Timeout = 1<<20, 30*time.Second
@@ -124,7 +125,8 @@ func TestSampleOfANodeWithoutAddress(t *testing.T) {
 	wantProblems(t, map[usage.Cause]string{usage.Unreachable: `node "lost": it has neither`}, got.Problems)
 }
 
-// A kubelet whose certificate is not of the CA is not asked, and gets no credentials.
+// A kubelet whose certificate is not of the CA is not asked, and gets no
+// credentials.
 func TestSampleOfAnUnknownAuthority(t *testing.T) {
 	k := newKubelets(t)
 	node := k.add(aNode("n1"), body(summaryOf("n1")))

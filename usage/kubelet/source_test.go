@@ -22,7 +22,8 @@ func summaryOf(node string) string {
 
 func snapshotOf(nodes ...*cluster.NodePods) *cluster.Snapshot { return &cluster.Snapshot{Nodes: nodes} }
 
-// Every ready node is asked once, directly and over TLS, and the batch has them in order.
+// Every ready node is asked once, directly and over TLS, and the batch has them
+// in order.
 func TestSample(t *testing.T) {
 	k := newKubelets(t)
 	n1 := k.add(aNode("n1", aPod("shop", "n1")), body(summaryOf("n1")))
@@ -123,8 +124,9 @@ func annotated(path string) func(*cluster.Node) {
 	return func(n *cluster.Node) { n.UsageAnnotations = map[string]string{cluster.ResourceMetricsPath: path} }
 }
 
-// A kubelet that refuses its summary is read by its resource metrics, at once and for a while without asking again; CPU comes
-// with the second reading. When it may be read again, it is.
+// A kubelet that refuses its summary is read by its resource metrics, at once
+// and for a while without asking again; CPU comes with the second reading. When
+// it may be read again, it is.
 func TestSampleFallsBack(t *testing.T) {
 	for _, code := range []int{http.StatusForbidden, http.StatusNotFound} {
 		t.Run(http.StatusText(code), func(t *testing.T) {
@@ -172,7 +174,8 @@ func TestSampleFallsBack(t *testing.T) {
 	}
 }
 
-// What is remembered of nodes and pods goes with them, and a node that missed one reading keeps its counters.
+// What is remembered of nodes and pods goes with them, and a node that missed
+// one reading keeps its counters.
 func TestMemoryIsBoundedByTheSnapshot(t *testing.T) {
 	k := newKubelets(t)
 	now := clock

@@ -16,7 +16,8 @@ type summary struct {
 	cpu, memory, io stats
 	// pods are in the order of the node's pods in the snapshot.
 	pods []podStats
-	// strangers counts pods that the snapshot does not have on this node; stranger is one of them.
+	// strangers counts pods that the snapshot does not have on this node;
+	// stranger is one of them.
 	strangers int
 	stranger  string
 }
@@ -30,7 +31,8 @@ type stats struct {
 }
 
 type podStats struct {
-	// seen says that there is something of the pod, exact that it is of this very UID, twice that there is more of it.
+	// seen says that there is something of the pod, exact that it is of this
+	// very UID, twice that there is more of it.
 	seen, exact, twice bool
 	cpu, memory        stats
 }
@@ -44,8 +46,10 @@ type summaryDecoder struct {
 	out             summary
 }
 
-// decodeSummary reads a summary as far as it is about the node and the pods that the snapshot has on it: a kubelet is not
-// asked about the pods of others. Where a number is given twice, neither can be believed, and the whole summary is not.
+// decodeSummary reads a summary as far as it is about the node and the pods
+// that the snapshot has on it: a kubelet is not asked about the pods of others.
+// Where a number is given twice, neither can be believed, and the whole summary
+// is not.
 func decodeSummary(from io.Reader, scanner *jsonscan.Scanner, node *cluster.NodePods) (*summary, error) {
 	scanner.Reset(from)
 	d := summaryDecoder{Scanner: scanner, own: newIndex(node)}
@@ -127,8 +131,9 @@ func (d *summaryDecoder) reference() (uid string) {
 	return uid
 }
 
-// merge takes in what is said of a pod. A kubelet may still tell of a predecessor by the same name; static pods have another
-// UID with it than with the API server, so a UID decides between two but is not demanded of one.
+// merge takes in what is said of a pod. A kubelet may still report a
+// predecessor by the same name; static pods have another UID with it than with
+// the API server, so a UID decides between two but is not demanded of one.
 func (p *podStats) merge(o podStats) {
 	switch {
 	case !p.seen || o.exact && !p.exact:

@@ -12,7 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A summary of which something is wrong where it is read is none, with a reason.
+// A summary of which something is wrong where it is read is none, with a
+// reason.
 func TestSummaryThatIsNone(t *testing.T) {
 	node := func(members string) string { return `{"node":{"cpu":{` + members + `}}}` }
 	cases := map[string]struct{ text, want string }{
@@ -97,8 +98,9 @@ type stuck struct{}
 
 func (stuck) Read([]byte) (int, error) { return 0, nil }
 
-// FuzzSummary: whatever a kubelet answers, reading it ends, with an error or with amounts that are amounts, and the same
-// however the answer is cut into packets.
+// FuzzSummary: whatever a kubelet answers, reading it ends, with an error or
+// with amounts that are amounts, and the same however the answer is cut into
+// packets.
 func FuzzSummary(f *testing.F) {
 	recorded, err := os.ReadFile(filepath.Join("testdata", "summary.json"))
 	if err != nil {

@@ -24,7 +24,8 @@ func reportOf(t *testing.T, node *cluster.NodePods, text string) *report {
 	return summarized(node, s)
 }
 
-// A summary in the documented format says what is used of the node, of which pods it knows, and what it leaves out.
+// A summary in the documented format says what is used of the node, of which
+// pods it knows, and what it leaves out.
 func TestSummaryOfTheDocumentedFormat(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("testdata", "summary.json"))
 	if err != nil {
@@ -62,7 +63,8 @@ func TestSummaryOfTheDocumentedFormat(t *testing.T) {
 	}
 }
 
-// What Kubernetes' own types marshal to is understood whole, also when it arrives in pieces.
+// What Kubernetes' own types marshal to is understood whole, also when it
+// arrives in pieces.
 func TestSummaryOfTheKubeletsTypes(t *testing.T) {
 	node, text := manyPods(3), fullSummary(t, 3)
 	whole, err := decodeSummary(bytes.NewReader(text), newScanner(), node)
@@ -173,7 +175,8 @@ func TestSummaryOfANode(t *testing.T) {
 	}
 }
 
-// wantProblems verifies that there is one problem per cause, with a part of its example.
+// wantProblems verifies that there is one problem per cause, with a part of its
+// example.
 func wantProblems(t *testing.T, want map[usage.Cause]string, got usage.Problems) {
 	t.Helper()
 	if len(got) != len(want) {

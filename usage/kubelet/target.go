@@ -7,7 +7,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage/fanout"
 )
 
-// target is a node that is asked. Its answer is read by one goroutine, which alone touches it meanwhile.
+// target is a node that is asked. Its answer is read by one goroutine, which
+// alone touches it meanwhile.
 type target struct {
 	node *cluster.NodePods
 	// resource says that only resource metrics are asked for.
@@ -53,8 +54,9 @@ func (s *Source) request(t *target) fanout.Request {
 	return request
 }
 
-// remember keeps what the next reading needs, of nodes in the snapshot only. A node that did not answer keeps its counters,
-// which are of use until the gap is too long, but not its refusal: perhaps it serves its summary by now.
+// remember keeps what the next reading needs, of nodes in the snapshot only. A
+// node that did not answer keeps its counters, which are of use until the gap
+// is too long, but not its refusal: perhaps it serves its summary by now.
 func (s *Source) remember(snapshot *cluster.Snapshot, targets []target, errs []error) {
 	nodes := make(map[string]memory, len(snapshot.Nodes))
 	for _, node := range snapshot.Nodes {

@@ -29,16 +29,19 @@ func (i *item) clear() {
 	*i = item{Containers: containers[:0]}
 }
 
-// quantities are what one container or node uses; empty where the source does not say.
+// quantities are what one container or node uses; empty where the source does
+// not say.
 type quantities struct {
 	CPU    string `json:"cpu"`
 	Memory string `json:"memory"`
 }
 
-// mostOfOne bounds what is read of one container, far above any node, so that sums stay sums.
+// mostOfOne bounds what is read of one container, far above any node, so that
+// sums stay sums.
 const mostOfOne = 1 << 50
 
-// amounts returns what is used. Not to know one of the resources is to know nothing: unknown is never zero.
+// amounts returns what is used. Not to know one of the resources is to know
+// nothing: unknown is never zero.
 func (q *quantities) amounts() (used cluster.Amounts, ok bool) {
 	cpu, err := resource.ParseQuantity(q.CPU)
 	if err != nil {
@@ -60,7 +63,8 @@ func bounded(q *resource.Quantity, value func(*resource.Quantity) int64) int64 {
 	return min(value(q), mostOfOne)
 }
 
-// containers sums up a pod's containers. A pod without any is not known to use nothing.
+// containers sums up a pod's containers. A pod without any is not known to use
+// nothing.
 func (i *item) containers() (sum cluster.Amounts, ok bool) {
 	for k := range i.Containers {
 		used, ok := i.Containers[k].Usage.amounts()

@@ -9,7 +9,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// Items are decoded into the same room one after the other: what one does not say is not what the one before said.
+// Items are decoded into the same room one after the other: what one does not
+// say is not what the one before said.
 func TestItemsDoNotInheritFromTheOneBefore(t *testing.T) {
 	full := pod("a", `{"cpu":"100m","memory":"1Mi"}`, `{"cpu":"200m","memory":"2Mi"}`)
 	cases := map[string]string{

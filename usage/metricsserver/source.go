@@ -1,6 +1,8 @@
-// Package metricsserver reads usage from the metrics.k8s.io API, as metrics-server serves it: one LIST for nodes and one
-// for pods per sample. It keeps no state and decides nothing. A list that breaks off is an error, because half a reading
-// would pass pods off as idle; a node or pod of which no sense can be made is left out of it and counted.
+// Package metricsserver reads usage from the metrics.k8s.io API, as
+// metrics-server serves it: one LIST for nodes and one for pods per sample. It
+// keeps no state and decides nothing. A list that breaks off is an error,
+// because half a reading would pass pods off as idle; a node or pod of which no
+// sense can be made is left out of it and counted.
 package metricsserver
 
 import (
@@ -74,8 +76,8 @@ func (s *Source) Sample(ctx context.Context, snapshot *cluster.Snapshot) (usage.
 	return batch, nil
 }
 
-// roomFor returns a Batch with room for what a cluster has: a slice that grows to it leaves several times its size to the
-// garbage collector.
+// roomFor returns a Batch with room for what a cluster has: a slice that grows
+// to it leaves several times its size to the garbage collector.
 func roomFor(snapshot *cluster.Snapshot) usage.Batch {
 	if snapshot == nil {
 		return usage.Batch{}
@@ -99,7 +101,8 @@ func (s *Source) list(ctx context.Context, what string, visit func(*item)) (err 
 	return nil
 }
 
-// decodeItems decodes the items of a list one by one, so that a list of a large cluster is never held whole.
+// decodeItems decodes the items of a list one by one, so that a list of a large
+// cluster is never held whole.
 func decodeItems(body io.Reader, visit func(*item)) error {
 	decoder := json.NewDecoder(body)
 	if err := expect(decoder, json.Delim('{')); err != nil {

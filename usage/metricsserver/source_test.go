@@ -97,7 +97,8 @@ func read(cpuMilli, memory int64) []usage.Reading {
 	return usage.LastReadings(measured(), cluster.Amounts{cpuMilli, memory})
 }
 
-// What lists say, in the forms in which quantities come, and what is left out of them.
+// What lists say, in the forms in which quantities come, and what is left out
+// of them.
 func TestSample(t *testing.T) {
 	cases := map[string]struct {
 		nodes, pods string
@@ -167,7 +168,8 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// A reading that breaks off, or is none, is an error that says which list and why, never half a batch.
+// A reading that breaks off, or is none, is an error that says which list and
+// why, never half a batch.
 func TestSampleFails(t *testing.T) {
 	good := nodeList(node("n1", used("1", "1")))
 	cases := map[string]struct {
@@ -220,7 +222,8 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-// FuzzDecodeItems: whatever a server answers, decoding ends, with an error or with items.
+// FuzzDecodeItems: whatever a server answers, decoding ends, with an error or
+// with items.
 func FuzzDecodeItems(f *testing.F) {
 	f.Add(nodeList(node("n1", used("1", "1"))))
 	f.Add(podList(pod("p", used("1", "1"))))

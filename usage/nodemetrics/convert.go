@@ -9,15 +9,16 @@ import (
 )
 
 const (
-	// mostFraction is the highest value that may pass for a fraction, with some room for overshoot; no cluster uses so few
-	// percent of its memory.
+	// mostFraction is the highest value that may pass for a fraction, with some
+	// room for overshoot; no cluster uses so few percent of its memory.
 	mostFraction = 1.5
 	// mostPercent is the highest value that may pass for a percentage.
 	mostPercent = 400
 )
 
-// fractions says whether values that should be percentages are fractions: all of all nodes are that low, memory included. A
-// node by itself may be that idle, and CPU of a whole cluster.
+// fractions reports whether values that should be percentages are fractions:
+// all of all nodes are that low, memory included. A node by itself may be that
+// idle, and CPU of a whole cluster.
 func fractions(answers []answer) bool {
 	memory := false
 	for i := range answers {
@@ -34,7 +35,8 @@ func fractions(answers []answer) bool {
 // converter makes readings of answers.
 type converter struct {
 	unit source.Unit
-	// tooLow says that no value can be believed, because they look like fractions.
+	// tooLow says that no value can be believed, because they look like
+	// fractions.
 	tooLow   bool
 	problems *usage.Problems
 }
@@ -61,7 +63,8 @@ func (c *converter) readings(node *cluster.Node, a *answer) []usage.Reading {
 	return readings
 }
 
-// wrong says for which cause a value is left out, and in words why; no cause if it is not.
+// wrong says for which cause a value is left out, and in words why; no cause if
+// it is not.
 func (c *converter) wrong(v value, capacity int64) (cause usage.Cause, why string) {
 	switch {
 	case v.twice:

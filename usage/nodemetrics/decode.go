@@ -44,13 +44,15 @@ type answer struct {
 	values [numColumns]value
 }
 
-// value is one value, if it is known; twice says that there was another under its key.
+// value is one value, if it is known; twice says that there was another under
+// its key.
 type value struct {
 	number       float64
 	known, twice bool
 }
 
-// decode reads one answer. Keys that mean nothing here may have any value; null is no value.
+// decode reads one answer. Keys that mean nothing here may have any value; null
+// is no value.
 func decode(body io.Reader) (answer, error) {
 	var out answer
 	decoder := json.NewDecoder(body)

@@ -40,7 +40,8 @@ func status(code int) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "sorry", code) })
 }
 
-// An exporter that fails is left out and counted, and the others are read; if all fail, the source does.
+// An exporter that fails is left out and counted, and the others are read; if
+// all fail, the source does.
 func TestSampleOfBadExporters(t *testing.T) {
 	for name, tc := range faults {
 		t.Run(name, func(t *testing.T) {
@@ -69,7 +70,8 @@ func TestSampleOfBadExporters(t *testing.T) {
 	}
 }
 
-// What a bad exporter said before it failed has no say in what unit the others are in.
+// What a bad exporter said before it failed has no say in what unit the others
+// are in.
 func TestSampleIgnoresHalfAnswers(t *testing.T) {
 	source, snapshot := exporters(t, body(`{"mem_usage_active":50,`), body(`{"mem_usage_active":0.5}`))
 	got, err := source.Sample(t.Context(), snapshot)
@@ -78,7 +80,8 @@ func TestSampleIgnoresHalfAnswers(t *testing.T) {
 	}
 }
 
-// FuzzDecode: whatever an exporter answers, decoding ends, and a value that is not known is nothing.
+// FuzzDecode: whatever an exporter answers, decoding ends, and a value that is
+// not known is nothing.
 func FuzzDecode(f *testing.F) {
 	f.Add(full)
 	f.Add(`{"cpu_usage_active":1,"cpu_usage_active":null,"cpu_usage_active":2}`)

@@ -32,7 +32,8 @@ var hour, day = maxAvg(time.Hour), maxAvg(24 * time.Hour)
 const full = `{"cpu_usage_active":12.5,"cpu_usage_avg_5m":10,"cpu_usage_max_avg_1h":50,"cpu_usage_max_avg_1d":75,
 	"mem_usage_active":25,"mem_usage_avg_5m":24,"mem_usage_max_avg_1h":26,"mem_usage_max_avg_1d":50}`
 
-// exporters serves the statistics of nodes n1, n2 and so on of 4 cores and 16 GiB each.
+// exporters serves the statistics of nodes n1, n2 and so on of 4 cores and 16
+// GiB each.
 func exporters(t *testing.T, handlers ...http.Handler) (*Source, *cluster.Snapshot) {
 	t.Helper()
 	return exportersWith(t, nil, handlers...)
@@ -96,7 +97,8 @@ func memory(window usage.Window, bytes float64) usage.Reading {
 // near compares values but for the last digits.
 var near = cmpopts.EquateApprox(1e-12, 0)
 
-// One answer per node has all windows of both resources, in shares of the node's capacity.
+// One answer per node has all windows of both resources, in shares of the
+// node's capacity.
 func TestSample(t *testing.T) {
 	source, snapshot := exporters(t, bodies(full, full, full)...)
 	snapshot.Nodes[1].Node.Ready = false

@@ -18,7 +18,8 @@ const (
 	matrix = "matrix"
 )
 
-// point is one value of a series, which is not a number where the server has one that is none.
+// point is one value of a series, which is not a number where the server has
+// one that is none.
 type point struct {
 	at    time.Time
 	value float64
@@ -44,7 +45,8 @@ func (s *series) label(name string) []byte {
 	return nil
 }
 
-// maxShownBytes bounds what is shown to a person of a text that a server has sent.
+// maxShownBytes bounds what is shown to a person of a text that a server has
+// sent.
 const maxShownBytes = 200
 
 // String names the series as a person would write it.
@@ -80,7 +82,9 @@ func printable(r rune) rune {
 	return r
 }
 
-// decoder reads one answer of the HTTP API: {"status":…,"data":{"resultType":…,"result":[…]}} with its members in any order.
+// decoder reads one answer of the HTTP API:
+// {"status":…,"data":{"resultType":…,"result":[…]}} with its members in any
+// order.
 type decoder struct {
 	*jsonscan.Scanner
 	want  string
@@ -104,8 +108,8 @@ const (
 	maxDepth = 64
 )
 
-// decode calls visit for each series of a result and returns the server's warnings. What was visited is void if there is an
-// error.
+// decode calls visit for each series of a result and returns the server's
+// warnings. What was visited is void if there is an error.
 func decode(body io.Reader, want string, visit func(*series)) ([]string, error) {
 	d := &decoder{Scanner: jsonscan.NewReader(windowBytes, jsonscan.Limits{Text: maxTextBytes, Depth: maxDepth}), want: want, visit: visit}
 	d.Reset(body)
@@ -165,7 +169,8 @@ func (d *decoder) inData() {
 	}
 }
 
-// once makes sure that a member that has series is not there twice: they would count twice.
+// once makes sure that a member that has series is not there twice: they would
+// count twice.
 func (d *decoder) once(seen *bool, name string) {
 	if *seen {
 		d.Fail(fmt.Errorf("the answer has %q twice", name))
@@ -182,7 +187,8 @@ func (d *decoder) warning() {
 	}
 }
 
-// element reads one series and has it visited. Histograms are passed over: such a series comes without points.
+// element reads one series and has it visited. Histograms are passed over: such
+// a series comes without points.
 func (d *decoder) element() {
 	d.one.text, d.one.labels, d.one.points = d.one.text[:0], d.one.labels[:0], d.one.points[:0]
 	for key := range d.Object {
@@ -242,7 +248,8 @@ func (d *decoder) point() {
 	}
 }
 
-// time reads a time into d.stamp. All series of a vector have the same, so it is understood once.
+// time reads a time into d.stamp. All series of a vector have the same, so it
+// is understood once.
 func (d *decoder) time() {
 	word := d.Number()
 	if d.Err() != nil || len(word) > 0 && string(word) == string(d.stampText) {
@@ -257,7 +264,8 @@ func (d *decoder) time() {
 	d.stampText, d.stamp = append(d.stampText[:0], word...), at
 }
 
-// stampOf turns seconds since 1970 into a time, if it lies within four digits' years.
+// stampOf turns seconds since 1970 into a time, if it lies within four digits'
+// years.
 func stampOf(seconds float64) (time.Time, bool) {
 	const most = 253402300799
 	if !(seconds >= 0 && seconds <= most) {

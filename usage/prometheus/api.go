@@ -30,7 +30,8 @@ type api struct {
 	getOnly atomic.Bool
 }
 
-// ask sends a form to an endpoint and has the series of the result visited. What was visited is void if there is an error.
+// ask sends a form to an endpoint and has the series of the result visited.
+// What was visited is void if there is an error.
 func (a *api) ask(ctx context.Context, endpoint string, form url.Values, visit func(*series)) ([]string, error) {
 	if err := a.limiter.Wait(ctx); err != nil {
 		return nil, fmt.Errorf("waiting for a turn: %w", err)
@@ -53,7 +54,8 @@ func (a *api) ask(ctx context.Context, endpoint string, form url.Values, visit f
 	return decode(&limited{reader: response.Body, left: a.maxBytes, most: a.maxBytes}, want, visit)
 }
 
-// send posts a form, because expressions may be longer than a URL; servers and proxies that take no POST are asked by GET.
+// send posts a form, because expressions may be longer than a URL; servers and
+// proxies that take no POST are asked by GET.
 func (a *api) send(ctx context.Context, endpoint string, form url.Values) (*http.Response, error) {
 	if !a.getOnly.Load() {
 		response, err := a.do(ctx, http.MethodPost, endpoint, form)
@@ -118,7 +120,8 @@ func (l *limited) Read(p []byte) (int, error) {
 // maxRefusalBytes bounds what is read of an answer that is no result.
 const maxRefusalBytes = 16 << 10
 
-// refusal says why a server did not answer, in its own words as far as they are fit to be shown.
+// refusal says why a server did not answer, in its own words as far as they are
+// fit to be shown.
 func refusal(response *http.Response) error {
 	said := "the server answered " + strconv.Itoa(response.StatusCode) + " " + http.StatusText(response.StatusCode)
 	if to := response.Header.Get("Location"); to != "" && response.StatusCode/100 == 3 {
@@ -134,7 +137,8 @@ func refusal(response *http.Response) error {
 	return errors.New(said + ": " + why)
 }
 
-// reason finds the message in the body of a refusal: the API's own, or plain text as proxies write it.
+// reason finds the message in the body of a refusal: the API's own, or plain
+// text as proxies write it.
 func reason(contentType string, body []byte) string {
 	var answer struct {
 		ErrorType string `json:"errorType"`
@@ -150,7 +154,7 @@ func reason(contentType string, body []byte) string {
 	return shown(string(line))
 }
 
-// reveals says whether a text repeats what the request authenticated with.
+// reveals reports whether a text repeats what the request authenticated with.
 func reveals(request *http.Request, text string) bool {
 	if request == nil {
 		return false

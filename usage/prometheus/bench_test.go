@@ -104,7 +104,8 @@ func (c *canned) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(body)), Request: r}, nil
 }
 
-// From the bytes of all answers to a Batch: two windows of cpu and memory of 5,000 nodes and five minutes of 150,000 pods.
+// From the bytes of all answers to a Batch: two windows of cpu and memory of
+// 5,000 nodes and five minutes of 150,000 pods.
 func BenchmarkSample(b *testing.B) {
 	snapshot := &cluster.Snapshot{}
 	for i := range manyNodes {

@@ -21,7 +21,8 @@ const gib = 1 << 30
 // epoch is the time by which every test's server and source go.
 func epoch() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 
-// clusterOf is a cluster of nodes with 32 cores and 128 GiB: n1 at 10.0.0.1 and so on.
+// clusterOf is a cluster of nodes with 32 cores and 128 GiB: n1 at 10.0.0.1 and
+// so on.
 func clusterOf(nodes int) *cluster.Snapshot {
 	snapshot := &cluster.Snapshot{}
 	for i := range nodes {
@@ -66,14 +67,15 @@ func success(kind string, result any) string {
 	return string(text)
 }
 
-// fake is a server that has an answer for each expression that contains a key; the longest key counts.
+// fake is a server that has an answer for each expression that contains a key;
+// the longest key counts.
 type fake struct {
 	*httptest.Server
 	mu      sync.Mutex
 	answers map[string]string
 	// asked are the expressions of all queries so far.
 	asked []string
-	// before may answer in place of the server.
+	// before may answer instead of the server.
 	before func(w http.ResponseWriter, r *http.Request) bool
 }
 
@@ -135,7 +137,8 @@ func healthy() map[string]string {
 	}
 }
 
-// stamp is the epoch and some seconds, as an expression with timestamp() gives it.
+// stamp is the epoch and some seconds, as an expression with timestamp() gives
+// it.
 func stamp(seconds int64) string { return strconv.FormatInt(epoch().Unix()+seconds, 10) }
 
 func configFor(address string) settings {

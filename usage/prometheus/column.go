@@ -10,7 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage/source"
 )
 
-// cell is what one query says of one node at one time. A node that has two truths has none.
+// cell is what one query says of one node at one time. A node that has two
+// truths has none.
 type cell struct {
 	value float64
 	state cellState
@@ -27,7 +28,8 @@ const (
 // maxUnmatched bounds the series without a node that are told apart.
 const maxUnmatched = 4096
 
-// column holds what one query says of all nodes, at one time or, read back from history, at several.
+// column holds what one query says of all nodes, at one time or, read back from
+// history, at several.
 type column struct {
 	query *nodeQuery
 	nodes []*cluster.NodePods
@@ -95,13 +97,14 @@ func (c *column) set(node, step int, raw float64) {
 }
 
 const (
-	// agreePart is how far two servers that measure the same may lie apart, of the value; agreePercent of the whole, so that
-	// they agree on idle nodes as well.
+	// agreePart is how far two servers that measure the same may lie apart, of
+	// the value; agreePercent of the whole, so that they agree on idle nodes as
+	// well.
 	agreePart    = 0.10
 	agreePercent = 5
 )
 
-// agree says whether two values are of one node as two servers see it.
+// agree reports whether two values are of one node as two servers see it.
 func (c *column) agree(a, b float64, node *cluster.Node) bool {
 	whole := 0.0
 	switch metric := c.query.metric; metric {
@@ -115,8 +118,9 @@ func (c *column) agree(a, b float64, node *cluster.Node) bool {
 	return math.Abs(a-b) <= max(agreePart*max(math.Abs(a), math.Abs(b)), agreePercent/100.0*whole)
 }
 
-// finish looks at the column as a whole. Percentages that are nowhere above 1.5 and nowhere 0 are fractions: used by so
-// little everywhere, no cluster needs evening out.
+// finish looks at the column as a whole. Percentages that are nowhere above 1.5
+// and nowhere 0 are fractions: used by so little everywhere, no cluster needs
+// evening out.
 func (c *column) finish() {
 	if c.series == 0 {
 		c.problems.Add(usage.Unreadable, nothing(c.query.expression))
@@ -133,7 +137,7 @@ func (c *column) finish() {
 	}
 }
 
-// nothing tells of a query without an answer, as a person would type it.
+// nothing reports a query without an answer, as a person would type it.
 func nothing(expression string) string { return `query "` + shown(expression) + `" returned nothing` }
 
 // names returns the known values by node name.

@@ -33,8 +33,8 @@ func (c *Config) rights() []source.Right {
 	return rights
 }
 
-// advice is what to do about what is wrong. measured is the series by which nodes
-// are measured.
+// advice is what to do about what is wrong. measured is the series by which
+// nodes are measured.
 func advice(measured string) map[source.Topic]string {
 	const expression = "usage:\n  sources:\n    - type: Prometheus\n      prometheus:\n        queries:\n          nodes:\n"
 	return map[source.Topic]string{

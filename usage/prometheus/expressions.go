@@ -9,13 +9,16 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// base is the expression of what a metric is now, and the one whose times say when it was measured.
+// base is the expression of what a metric is now, and the one whose times say
+// when it was measured.
 type base struct{ now, stamp string }
 
-// nodeBase returns a preset's expression of a node's metric, empty where it has none.
+// nodeBase returns a preset's expression of a node's metric, empty where it has
+// none.
 //
-// Counters are read by irate and not by rate: rate divides by its whole range even where the data has just begun, so a server
-// that started a minute ago would tell a fraction of the truth. Means are made of irate by subqueries.
+// Counters are read by irate and not by rate: rate divides by its whole range
+// even where the data has just begun, so a server that started a minute ago
+// would tell a fraction of the truth. Means are made of irate by subqueries.
 func (c *Config) nodeBase(metric usage.Metric) base {
 	available := selector("node_memory_MemAvailable_bytes")
 	switch c.NodeMetrics {
@@ -38,9 +41,10 @@ func (c *Config) nodeBase(metric usage.Metric) base {
 
 // podBase returns the expression of what pods use of a resource.
 //
-// The inner max takes a container once that is scraped twice: by cAdvisor and the resource endpoint, which share these
-// names, or by two servers. Series of whole pods (no container) and of the sandbox (POD) are left out: they would count
-// twice.
+// The inner max takes a container once that is scraped twice: by cAdvisor and
+// the resource endpoint, which share these names, or by two servers. Series of
+// whole pods (no container) and of the sandbox (POD) are left out: they would
+// count twice.
 func (c *Config) podBase(metric usage.Metric) string {
 	const container = `container!="",container!="POD"`
 	pod := c.PodLabel + `!=""`
@@ -63,7 +67,8 @@ func (c *Config) irate(name string, matchers ...string) string {
 	return "irate(" + selector(name, matchers...) + "[" + duration(c.RateWindow.Duration) + "])"
 }
 
-// over returns the expression of a window over what another expression is now, looked at once every step.
+// over returns the expression of a window over what another expression is now,
+// looked at once every step.
 func over(now string, w usage.Window, step time.Duration) string {
 	switch w.Kind {
 	case usage.KindAvg:
@@ -78,7 +83,8 @@ func over(now string, w usage.Window, step time.Duration) string {
 	return now
 }
 
-// stepOf returns how often a window of nodes looks: often enough for its mean to be true, seldom enough for the server.
+// stepOf returns how often a window of nodes looks: often enough for its mean
+// to be true, seldom enough for the server.
 func stepOf(w usage.Window) time.Duration {
 	switch {
 	case w.Over <= 10*time.Minute:
@@ -92,7 +98,8 @@ func stepOf(w usage.Window) time.Duration {
 // podStep is how often a window of pods looks: there are many.
 const podStep = time.Minute
 
-// duration writes a time as PromQL does, in the largest unit that holds it whole.
+// duration writes a time as PromQL does, in the largest unit that holds it
+// whole.
 func duration(d time.Duration) string {
 	for _, unit := range []struct {
 		length time.Duration

@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	// maxSteps bounds the steps of a history, maxHistoryReadings all that is read of it.
+	// maxSteps bounds the steps of a history, maxHistoryReadings all that is
+	// read of it.
 	maxSteps           = 200
 	maxHistoryReadings = 1 << 20
 	minStep            = time.Second
@@ -28,7 +29,8 @@ type grid struct {
 	steps int
 }
 
-// newGrid returns the times from since to now, in longer steps where there would be too many.
+// newGrid returns the times from since to now, in longer steps where there
+// would be too many.
 func newGrid(since, now time.Time, step time.Duration, most int) grid {
 	length := now.Sub(since)
 	if length < 0 {
@@ -61,8 +63,9 @@ func (g grid) form(expression string) url.Values {
 	}
 }
 
-// History returns past readings of nodes, oldest first, one Batch per step with Received as that step's time. Steps are
-// made longer where there would be more than 200 of them, or too many readings in all. Metrics that are asked for by
+// History returns past readings of nodes, oldest first, one Batch per step with
+// Received as that step's time. Steps are made longer where there would be more
+// than 200 of them, or too many readings in all. Metrics that are asked for by
 // windows alone have no history.
 func (s *Source) History(ctx context.Context, snapshot *cluster.Snapshot, since time.Time, step time.Duration) ([]usage.Batch, error) {
 	queries := s.historyQueries()
@@ -118,7 +121,8 @@ func (s *Source) past(ctx context.Context, c *column, g grid) error {
 	return nil
 }
 
-// batches turns columns into a Batch per step. What was wrong is told by the samples that follow.
+// batches turns columns into a Batch per step. What was wrong is told by the
+// samples that follow.
 func (s *Source) batches(columns []*column, g grid) []usage.Batch {
 	batches := make([]usage.Batch, 0, g.steps)
 	for step := range g.steps {

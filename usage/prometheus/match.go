@@ -24,8 +24,9 @@ type nodeIndex struct {
 	byKey  map[string]int
 }
 
-// newNodeIndex knows nodes by name, host name and internal address. What two nodes share names neither; a name is a name
-// though, whatever else is called so.
+// newNodeIndex knows nodes by name, host name and internal address. What two
+// nodes share names neither; a name is a name though, whatever else is called
+// so.
 func newNodeIndex(snapshot *cluster.Snapshot, label string) *nodeIndex {
 	index := &nodeIndex{labels: nodeLabels(), byKey: make(map[string]int, 3*len(snapshot.Nodes))}
 	if label != "" {
@@ -73,7 +74,8 @@ func (x *nodeIndex) named(value []byte) (int, bool) {
 	return node, ok && node != ambiguous
 }
 
-// host cuts the port off host:port and [address]:port. An address with several colons and no brackets has none.
+// host cuts the port off host:port and [address]:port. An address with several
+// colons and no brackets has none.
 func host(value []byte) []byte {
 	if value[0] == '[' {
 		if end := bytes.IndexByte(value, ']'); end > 0 {
@@ -88,7 +90,8 @@ func host(value []byte) []byte {
 	return value[:first]
 }
 
-// example names a series that belongs to no node by the label that should have named one.
+// example names a series that belongs to no node by the label that should have
+// named one.
 func (x *nodeIndex) example(s *series) string {
 	for _, label := range x.labels {
 		if value := s.label(label); len(value) > 0 {

@@ -12,7 +12,8 @@ import (
 
 type podKey struct{ namespace, name string }
 
-// podParts are what has been seen of a pod: a bit per window and resource, and whether anything about it was wrong.
+// podParts are what has been seen of a pod: a bit per window and resource, and
+// whether anything about it was wrong.
 type podParts uint8
 
 const (
@@ -78,7 +79,8 @@ func (t *podTable) add(namespace, name []byte) int32 {
 	return i
 }
 
-// set enters a value. Two for the same are no sum of a pod's containers: nothing is believed of such a pod.
+// set enters a value. Two for the same are no sum of a pod's containers:
+// nothing is believed of such a pod.
 func (t *podTable) set(i int32, p point) {
 	pod, metric := &t.pods[i], t.query.metric
 	resource, _ := resourceOf(metric)
@@ -104,7 +106,8 @@ func (t *podTable) set(i int32, p point) {
 	}
 }
 
-// podAmount returns a value in milli-cores or bytes. Negative ones are the Store's to judge.
+// podAmount returns a value in milli-cores or bytes. Negative ones are the
+// Store's to judge.
 func podAmount(value float64, unit source.Unit) (int64, bool) {
 	const most = 1 << 53
 	if unit == source.Cores {
@@ -116,7 +119,8 @@ func podAmount(value float64, unit source.Unit) (int64, bool) {
 	return int64(math.Round(value)), true
 }
 
-// result returns the pods of which all is known, and counts the others. To know one resource is to know nothing.
+// result returns the pods of which all is known, and counts the others. To know
+// one resource is to know nothing.
 func (t *podTable) result() []usage.PodSample {
 	kept := t.pods[:0]
 	for i := range t.pods {
@@ -147,7 +151,8 @@ func (t *podTable) result() []usage.PodSample {
 	return kept
 }
 
-// pods asks for all pods, one query after the other: they share a table, and are the heaviest for the server.
+// pods asks for all pods, one query after the other: they share a table, and
+// are the heaviest for the server.
 func (s *Source) pods(ctx context.Context, expected int) (*podTable, error) {
 	table := newPodTable(&s.config, expected)
 	for i := range s.podQueries {

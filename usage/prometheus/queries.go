@@ -16,15 +16,18 @@ type nodeQuery struct {
 	window     usage.Window
 	unit       source.Unit
 	expression string
-	// stamp is the expression of when each node was measured; empty where the time of the evaluation has to do.
+	// stamp is the expression of when each node was measured; empty where the
+	// time of the evaluation has to do.
 	stamp string
-	// floor is the query of the mean of five minutes below which this one's highest cannot be, -1 if there is none.
+	// floor is the query of the mean of five minutes below which this one's
+	// highest cannot be, -1 if there is none.
 	floor int
 }
 
 func (q *nodeQuery) String() string { return string(q.metric) + " " + q.window.String() }
 
-// nodeQueries returns what is asked about nodes, one query per metric and window.
+// nodeQueries returns what is asked about nodes, one query per metric and
+// window.
 func (c *settings) nodeQueries() ([]nodeQuery, error) {
 	var queries []nodeQuery
 	for _, metric := range unique(c.Metrics) {
@@ -43,8 +46,8 @@ func (c *settings) nodeQueries() ([]nodeQuery, error) {
 	return queries, nil
 }
 
-// metricQueries returns what is asked about one metric. Where the highest mean of five minutes is asked for, the newest is
-// too, if it can be.
+// metricQueries returns what is asked about one metric. Where the highest mean
+// of five minutes is asked for, the newest is too, if it can be.
 func (c *settings) metricQueries(metric usage.Metric) ([]nodeQuery, error) {
 	var queries []nodeQuery
 	for _, window := range unique(c.Windows) {
@@ -91,7 +94,8 @@ func (c *settings) nodeQuery(metric usage.Metric, window usage.Window) (nodeQuer
 	return query, nil
 }
 
-// plainSelector is a metric with or without matchers, such as a recording rule's.
+// plainSelector is a metric with or without matchers, such as a recording
+// rule's.
 var plainSelector = regexp.MustCompile(`^\s*[a-zA-Z_:][a-zA-Z0-9_:]*\s*(\{[^{}]*\})?\s*$`)
 
 func plainStamp(expression string) string {
@@ -109,7 +113,8 @@ type podQuery struct {
 	expression string
 }
 
-// podQueries returns what is asked about pods: means always, samples only if they are asked of nodes.
+// podQueries returns what is asked about pods: means always, samples only if
+// they are asked of nodes.
 func (c *settings) podQueries() []podQuery {
 	if c.NodesOnly {
 		return nil

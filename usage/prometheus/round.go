@@ -12,14 +12,17 @@ import (
 )
 
 const (
-	// alwaysAsked is the length up to which windows are asked for at every sample.
+	// alwaysAsked is the length up to which windows are asked for at every
+	// sample.
 	alwaysAsked = 10 * time.Minute
-	// keptPart is the part of its length for which a longer window's answer is good, maxKept the most.
+	// keptPart is the part of its length for which a longer window's answer is
+	// good, maxKept the most.
 	keptPart = 20
 	maxKept  = 10 * time.Minute
 )
 
-// answer asks for one metric and window of all nodes, or takes the answer that is still good.
+// answer asks for one metric and window of all nodes, or takes the answer that
+// is still good.
 func (s *Source) answer(ctx context.Context, r *round, i int) error {
 	query, now := &s.nodeQueries[i], s.config.Now()
 	s.mu.Lock()
@@ -51,7 +54,8 @@ type stamps struct {
 	problems   usage.Problems
 }
 
-// stamp asks when the nodes were measured last. Of two servers' times the older counts.
+// stamp asks when the nodes were measured last. Of two servers' times the older
+// counts.
 func (s *Source) stamp(ctx context.Context, r *round, i int) error {
 	found := &r.stamps[i]
 	visit := func(series *series) {
@@ -104,7 +108,8 @@ func (r *round) stampsOf(expression string) *stamps {
 	return nil
 }
 
-// nodes puts the answers together and collects what was wrong with them; every tells of nodes without a reading too.
+// nodes puts the answers together and collects what was wrong with them; every
+// reports nodes without a reading too.
 func (r *round) nodes(every bool) []usage.NodeSample {
 	r.collect()
 	var nodes []usage.NodeSample
@@ -116,7 +121,8 @@ func (r *round) nodes(every bool) []usage.NodeSample {
 	return nodes
 }
 
-// readings returns what is known of a node. What is no longer scraped is left out: its windows are of the past.
+// readings returns what is known of a node. What is no longer scraped is left
+// out: its windows are of the past.
 func (r *round) readings(node string) []usage.Reading {
 	var readings []usage.Reading
 	for i := range r.queries {
@@ -139,8 +145,9 @@ func (r *round) readings(node string) []usage.Reading {
 	return readings
 }
 
-// value returns what a query says of a node. A highest mean is looked at every five minutes by the clock: until it has been,
-// the newest mean is the highest there is.
+// value returns what a query says of a node. A highest mean is looked at every
+// five minutes by the clock: until it has been, the newest mean is the highest
+// there is.
 func (r *round) value(query int, node string) (value float64, at time.Time, ok bool) {
 	answer := &r.answers[query]
 	value, ok = answer.values[node]
@@ -152,7 +159,8 @@ func (r *round) value(query int, node string) (value float64, at time.Time, ok b
 	return value, answer.evaluated, ok
 }
 
-// collect adds up what was wrong; a series that no query could match counts once.
+// collect adds up what was wrong; a series that no query could match counts
+// once.
 func (r *round) collect() {
 	unmatched := map[string]bool{}
 	for i := range r.answers {

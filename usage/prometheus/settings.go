@@ -27,8 +27,8 @@ const (
 	// NodeExporter are node_cpu_seconds_total, node_memory_MemTotal_bytes,
 	// node_memory_MemAvailable_bytes and node_pressure_*.
 	NodeExporter Preset = "NodeExporter"
-	// Kubelet are node_cpu_usage_seconds_total and node_memory_working_set_bytes,
-	// from the kubelet's /metrics/resource.
+	// Kubelet are node_cpu_usage_seconds_total and
+	// node_memory_working_set_bytes, from the kubelet's /metrics/resource.
 	Kubelet Preset = "Kubelet"
 )
 
@@ -41,8 +41,8 @@ type Config struct {
 	// BearerTokenFile holds the token sent with each request; it is read again
 	// when it changes. At most one of this, bearerTokenSecret and basicAuth.
 	BearerTokenFile string `json:"bearerTokenFile"`
-	// BearerTokenSecret holds the token sent with each request; it is read again
-	// every minute.
+	// BearerTokenSecret holds the token sent with each request; it is read
+	// again every minute.
 	BearerTokenSecret source.SecretKey `json:"bearerTokenSecret"`
 	// BasicAuth is the user name and password sent with each request.
 	BasicAuth source.BasicAuth `json:"basicAuth"`
@@ -53,8 +53,8 @@ type Config struct {
 	// Authorization, which the fields above set.
 	Headers map[string]string `json:"headers"`
 	// NodeLabel is the label that says which node a series is of, by the node's
-	// name, host name or address, with or without a port. Empty: the first label
-	// that does, of those in common use.
+	// name, host name or address, with or without a port. Empty: the first
+	// label that does, of those in common use.
 	NodeLabel string `json:"nodeLabel"`
 	// NamespaceLabel is the label that holds a pod's namespace.
 	NamespaceLabel string `json:"namespaceLabel"`
@@ -83,10 +83,10 @@ type Queries struct {
 
 // Query is what to ask for one metric: expr, windows or both.
 type Query struct {
-	// Unit is what the numbers count: cores, milli, percent or fraction for cpu;
-	// bytes, percent or fraction for memory; none, percent or fraction for the
-	// rest. Pods have no percent and no fraction. Default: cores for cpu, bytes
-	// for memory, none for the rest.
+	// Unit is what the numbers count: cores, milli, percent or fraction for
+	// cpu; bytes, percent or fraction for memory; none, percent or fraction for
+	// the rest. Pods have no percent and no fraction. Default: cores for cpu,
+	// bytes for memory, none for the rest.
 	Unit source.Unit `json:"unit"`
 	// Expr gives the newest value; windows are derived from it. When a node was
 	// measured is read off the selector, so one that is more than a selector
@@ -216,8 +216,8 @@ func (q *Query) unit(metric usage.Metric) source.Unit {
 	return unitsOf(metric, false)[0]
 }
 
-// unitsOf returns the units that a metric of a node, or of a pod, may be in; the
-// first is the default.
+// unitsOf returns the units that a metric of a node, or of a pod, may be in;
+// the first is the default.
 func unitsOf(metric usage.Metric, pod bool) []source.Unit {
 	units := map[usage.Metric][]source.Unit{usage.CPU: {source.Cores, source.Milli}, usage.Memory: {source.Bytes}}[metric]
 	switch {

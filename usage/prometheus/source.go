@@ -1,16 +1,21 @@
-// Package prometheus reads usage from whatever speaks the Prometheus HTTP API: Prometheus itself, Thanos, Mimir,
-// VictoriaMetrics. The server works out the windows, so that a process knows them at its first sample.
+// Package prometheus reads usage from whatever speaks the Prometheus HTTP API:
+// Prometheus itself, Thanos, Mimir, VictoriaMetrics. The server works out the
+// windows, so that a process knows them at its first sample.
 //
-// It decides how to ask, which node a series is about and what unit a value is in. Whether a sample is too old or more than
-// its node has is left to usage.Store, credentials to the http.Client that it is given.
+// It decides how to ask, which node a series is about and what unit a value is
+// in. Whether a sample is too old or more than its node has is left to
+// usage.Store, credentials to the http.Client that it is given.
 //
-// An answer that did not arrive whole is an error of the whole sample: half a reading would pass pods off as idle. A series
-// of which no sense can be made is left out and counted; nothing is ever taken for zero. A node's readings are as old as the
-// node's last scrape, not as the query: a mean of a day would otherwise outlive its node by a day.
+// An answer that did not arrive whole is an error of the whole sample: half a
+// reading would pass pods off as idle. A series of which no sense can be made
+// is left out and counted; nothing is ever taken for zero. A node's readings
+// are as old as the node's last scrape, not as the query: a mean of a day would
+// otherwise outlive its node by a day.
 //
-// Windows of over ten minutes are asked for again once a twentieth of their length has passed, at most ten minutes; until
-// then the last answer is passed on for the nodes that are still scraped. One such query costs the server as much as
-// hundreds of the short ones.
+// Windows of over ten minutes are asked for again once a twentieth of their
+// length has passed, at most ten minutes; until then the last answer is passed
+// on for the nodes that are still scraped. One such query costs the server as
+// much as hundreds of the short ones.
 package prometheus
 
 import (

@@ -26,7 +26,8 @@ func answerWith(status int, contentType, body string) http.HandlerFunc {
 	}
 }
 
-// A server that does not answer as it should is an error of the whole sample, whichever query meets it.
+// A server that does not answer as it should is an error of the whole sample,
+// whichever query meets it.
 func TestFaultsOfTheServer(t *testing.T) {
 	whole := vectorOf(of("1", "node", "n1"))
 	cases := map[string]struct {
@@ -102,7 +103,8 @@ func TestServerThatIsDown(t *testing.T) {
 	}
 }
 
-// A slow server is given up, whether it is slow to begin or to go on; and it recovers.
+// A slow server is given up, whether it is slow to begin or to go on; and it
+// recovers.
 func TestServerThatIsSlow(t *testing.T) {
 	for _, begun := range []bool{false, true} {
 		var quick atomic.Bool
@@ -173,7 +175,8 @@ func TestAnswerThatIsTooLarge(t *testing.T) {
 	}
 }
 
-// What is wrong with single series is left out and counted, and never turned into a zero.
+// What is wrong with single series is left out and counted, and never turned
+// into a zero.
 func TestFaultsOfSeries(t *testing.T) {
 	n1, n2 := []string{"node", "n1"}, []string{"node", "n2"}
 	fraction := func(unit source.Unit) func(*settings) {
@@ -233,7 +236,8 @@ func TestFaultsOfSeries(t *testing.T) {
 	}
 }
 
-// A server whose clock is off is not put right behind anybody's back: the Store sees how far its samples are off.
+// A server whose clock is off is not put right behind anybody's back: the Store
+// sees how far its samples are off.
 func TestClockThatIsOff(t *testing.T) {
 	answers := healthy()
 	answers[nodeStamp] = vectorOf(of(stamp(8*3600), "node", "n1"))

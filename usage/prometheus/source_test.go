@@ -37,7 +37,8 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// Windows of nodes are asked for as needed; of pods the mean always and samples only if nodes' samples are asked for.
+// Windows of nodes are asked for as needed; of pods the mean always and samples
+// only if nodes' samples are asked for.
 func TestWindowsAsked(t *testing.T) {
 	day, err := usage.ParseWindow("max_avg_1d")
 	if err != nil {
@@ -63,7 +64,8 @@ func TestWindowsAsked(t *testing.T) {
 	}
 }
 
-// Long windows are heavy for the server: their answers serve for a twentieth of their length.
+// Long windows are heavy for the server: their answers serve for a twentieth of
+// their length.
 func TestLongWindowsAreAskedSeldom(t *testing.T) {
 	hour, err := usage.ParseWindow("avg_1h")
 	if err != nil {
@@ -96,7 +98,8 @@ func TestLongWindowsAreAskedSeldom(t *testing.T) {
 	}
 }
 
-// The highest mean of five minutes is never below the newest, and known as soon as that is.
+// The highest mean of five minutes is never below the newest, and known as soon
+// as that is.
 func TestHighestMeanIsNotBelowTheNewest(t *testing.T) {
 	server := newFake(t, map[string]string{
 		nodeStamp:       vectorOf(of(stamp(0), "node", "n1"), of(stamp(0), "node", "n2"), of(stamp(0), "node", "n3")),

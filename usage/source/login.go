@@ -44,11 +44,11 @@ type TLS struct {
 	CertFile string `json:"certFile"`
 	// KeyFile holds the key of the client's certificate in PEM.
 	KeyFile string `json:"keyFile"`
-	// ServerName is the name the server's certificate must carry; empty: the one
-	// in the address.
+	// ServerName is the name the server's certificate must carry; empty: the
+	// one in the address.
 	ServerName string `json:"serverName"`
-	// InsecureSkipVerify takes any certificate, so that anybody in between could
-	// answer. Not together with caFile.
+	// InsecureSkipVerify takes any certificate, so that anybody in between
+	// could answer. Not together with caFile.
 	InsecureSkipVerify bool `json:"insecureSkipVerify"`
 }
 

@@ -3,8 +3,8 @@
 // it. The policy, lint, doctor and the reference of the policy ask the
 // description; none of them knows a source by its name.
 //
-// Reading usage is left to the source's own package, which declares the settings
-// beside the reader, and to what lists the kinds there are.
+// Reading usage is left to the source's own package, which declares the
+// settings beside the reader, and to what lists the kinds there are.
 package source
 
 import (
@@ -16,15 +16,17 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// Config is how a source of one kind is read: a pointer to a struct whose fields
-// are what a policy says of it. A kind without fields has no block in a policy.
+// Config is how a source of one kind is read: a pointer to a struct whose
+// fields are what a policy says of it. A kind without fields has no block in a
+// policy.
 type Config interface {
 	// Default returns the settings of a source of which a policy says nothing.
 	Default() Config
 	// Validate returns everything that is wrong with the settings. metrics are
 	// those that the policy adds.
 	Validate(path *field.Path, metrics []usage.Metric) field.ErrorList
-	// Describe returns what others have to know of a source with these settings.
+	// Describe returns what others have to know of a source with these
+	// settings.
 	Describe() Description
 }
 
@@ -39,13 +41,14 @@ type Description struct {
 	TLS TLS
 	// GivesWindows reports whether windows are known from the first sample on.
 	GivesWindows bool
-	// DatesValues reports whether each value says by itself how long it is good.
+	// DatesValues reports whether each value says by itself how long it is
+	// good.
 	DatesValues bool
 	// Signals are the metrics beside cpu and memory.
 	Signals []usage.Metric
 	// Rights are what the process needs of the API server to read it.
 	Rights []Right
-	// Hints are what to do about errors, in place of those for servers that are
+	// Hints are what to do about errors, instead of those for servers that are
 	// asked over HTTP.
 	Hints []Hint
 	// Advice is what to do about what is wrong with the source.

@@ -25,14 +25,16 @@ type status struct {
 	LastAsked  string `json:"lastAsked"`
 	GateDetail string `json:"gateDetail"`
 	Gate       string `json:"gate"`
-	// Shadow is there where it answers neutrally, and counts what it was asked all the same.
+	// Shadow is there where it answers neutrally, and counts what it was asked
+	// all the same.
 	Shadow *struct {
 		Asked     int64  `json:"asked"`
 		LastAsked string `json:"lastAsked"`
 	} `json:"shadow"`
 }
 
-// Extender asks the extender at a base URL about itself. Why it could not is told in what is returned.
+// Extender asks the extender at a base URL about itself. Why it could not is
+// told in what is returned.
 func Extender(ctx context.Context, client *http.Client, base string) doctor.Extender {
 	e := doctor.Extender{URL: base}
 	address, err := url.Parse(base)

@@ -1,6 +1,7 @@
-// Package probe gathers what package doctor judges: it asks every usage source, the API server about permissions, and an
-// extender about itself. It decides nothing and changes nothing; each question is bounded in time and in the size of its
-// answer, by itself or by whom it hands the question on to.
+// Package probe gathers what package doctor judges: it asks every usage source,
+// the API server about permissions, and an extender about itself. It decides
+// nothing and changes nothing; each question is bounded in time and in the size
+// of its answer, by itself or by whom it hands the question on to.
 package probe
 
 import (
@@ -23,8 +24,9 @@ type PanelConfig struct {
 	Now     func() time.Time
 }
 
-// Panel asks all usage sources, also those that a process would not because the ones before had everything. What each tells
-// is judged by itself, and all together as a process would. It is not safe for concurrent use.
+// Panel asks all usage sources, also those that a process would not because the
+// ones before had everything. What each tells is judged by itself, and all
+// together as a process would. It is not safe for concurrent use.
 type Panel struct {
 	config PanelConfig
 	alone  []*usage.Store // parallel to the Sources
@@ -52,7 +54,8 @@ func NewPanel(config PanelConfig) (*Panel, error) {
 	return p, nil
 }
 
-// Ask takes one reading of every source. Sources whose counters have to be read twice know more the second time.
+// Ask takes one reading of every source. Sources whose counters have to be read
+// twice know more the second time.
 func (p *Panel) Ask(ctx context.Context, snapshot *cluster.Snapshot) *doctor.Readings {
 	r := &doctor.Readings{Snapshot: snapshot, Sources: make([]doctor.Reading, len(p.config.Sources))}
 	var batches []usage.Batch
@@ -88,8 +91,8 @@ func (p *Panel) judge(r *doctor.Readings, i int) {
 	reading.View = p.alone[i].View(r.Snapshot, r.At, nil)
 }
 
-// Incomplete says whether a source told of nodes without the resources that the policy judges, so that a second reading
-// may tell more.
+// Incomplete reports whether a source reported nodes without the resources that
+// the policy judges, so that a second reading may tell more.
 func (p *Panel) Incomplete(r *doctor.Readings) bool {
 	for i := range r.Sources {
 		for k := range r.Sources[i].Batch.Nodes {

@@ -80,7 +80,8 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// An explicit denial counts, whatever else the answer says; an API server that does not know who asks is no error.
+// An explicit denial counts, whatever else the answer says; an API server that
+// does not know who asks is no error.
 func TestDeniedRights(t *testing.T) {
 	client := fake.NewClientset()
 	client.PrependReactor("create", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -226,8 +227,8 @@ func newPanel(t *testing.T, sources ...observer.Source) *Panel {
 	return panel
 }
 
-// Every source is asked, whatever those before it had, and each is judged by itself: that two have the same pod is a
-// mistake of neither.
+// Every source is asked, whatever those before it had, and each is judged by
+// itself: that two have the same pod is a mistake of neither.
 func TestPanelAsksEverySource(t *testing.T) {
 	good := cluster.Amounts{cluster.CPU: 4000, cluster.Memory: 20 << 30}
 	first := &scripted{name: "first", batches: []usage.Batch{sample(good, "p")}}

@@ -1,6 +1,6 @@
 // Package desk is where a process is asked to explain. It gathers what is known
-// of nodes and pods, with a plan where the process makes plans; what it means in
-// words is for package explain to say.
+// of nodes and pods, with a plan where the process makes plans; what it means
+// in words is for package explain to say.
 package desk
 
 import (
@@ -56,7 +56,7 @@ type Desk struct {
 const (
 	// Timeout bounds how long a running process takes to explain.
 	Timeout = 5 * time.Second
-	// judgedPerCycle bounds how many nodes a cycle's log tells of.
+	// judgedPerCycle bounds how many nodes a cycle's log reports.
 	judgedPerCycle = 50
 )
 
@@ -147,8 +147,8 @@ func (d *Desk) eligible(terms *Terms) ([]*v1.Node, error) {
 	return ready, nil
 }
 
-// Judged is told each plan of a cycle: it keeps who makes plans, and tells the log
-// of what was judged.
+// Judged is told each plan of a cycle: it keeps who makes plans, and tells the
+// log of what was judged.
 func (d *Desk) Judged(ctx context.Context, made *realusage.Made) {
 	if made.By != nil {
 		d.by.Store(made.By)
@@ -173,7 +173,8 @@ func (d *Desk) Explain(r *http.Request) (any, error) {
 	return told, err
 }
 
-// knowing are the facts to explain by, with a plan where this process makes plans.
+// knowing are the facts to explain by, with a plan where this process makes
+// plans.
 func (d *Desk) knowing(ctx context.Context, s explain.Subject) (*explain.Facts, error) {
 	by := d.by.Load()
 	if by != nil {
@@ -190,9 +191,9 @@ func (d *Desk) knowing(ctx context.Context, s explain.Subject) (*explain.Facts, 
 	return f, nil
 }
 
-// study makes one plan at a time and does not wait for it for long: a what-if has
-// kube-scheduler's filters to itself, and a cycle may hold them. A plan that nobody
-// waits for any more keeps others from being made until it is done.
+// study makes one plan at a time and does not wait for it for long: a what-if
+// has kube-scheduler's filters to itself, and a cycle may hold them. A plan
+// that nobody waits for any more keeps others from being made until it is done.
 func (d *Desk) study(ctx context.Context, makeFacts func(context.Context) (*explain.Facts, error)) (*explain.Facts, error) {
 	if !d.busy.CompareAndSwap(false, true) {
 		return nil, errors.New("another explanation is being made; ask again")

@@ -33,7 +33,7 @@ import (
 	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
-// meter is a source that tells of one node.
+// meter is a source that reports one node.
 type meter struct{}
 
 func (meter) Name() string { return "meter" }
@@ -96,7 +96,8 @@ func TestJudgedIsLogged(t *testing.T) {
 	}
 }
 
-// One plan is made at a time, nobody waits longer than five seconds, and a plan that fails badly ends nothing else.
+// One plan is made at a time, nobody waits longer than five seconds, and a plan
+// that fails badly ends nothing else.
 func TestDesk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var d Desk

@@ -58,7 +58,8 @@ func (e *Extender) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&e.format, formatFlag, "", `As --logging-format, such as "logger:stderr?json=true".`)
 }
 
-// presetFlags choose the preset; otherFlags have variables that count with it only. Of each its variable.
+// presetFlags choose the preset; otherFlags have variables that count with it
+// only. Of each its variable.
 var (
 	presetFlags = [][2]string{
 		{presets.NameURL, "PROMETHEUS_URL"},
@@ -68,8 +69,8 @@ var (
 	otherFlags = [][2]string{{listenFlag, "LISTEN_ADDRESS"}, {bodyFlag, "LOG_REQUEST_BODY"}}
 )
 
-// Settle sets today's flags to what these and the environment mean. It returns the
-// preset's policy, nil if nothing chooses it.
+// Settle sets today's flags to what these and the environment mean. It returns
+// the preset's policy, nil if nothing chooses it.
 func (e *Extender) Settle(flags *pflag.FlagSet) (*policy.File, error) {
 	preset, err := e.preset(flags)
 	if err != nil {
@@ -98,7 +99,8 @@ func (e *Extender) preset(flags *pflag.FlagSet) (*policy.File, error) {
 	return file, err
 }
 
-// fromEnvironment sets the flags that are not given by their variables and returns what is given of either.
+// fromEnvironment sets the flags that are not given by their variables and
+// returns what is given of either.
 func fromEnvironment(flags *pflag.FlagSet, named [][2]string) (given []string, err error) {
 	for _, name := range named {
 		flag, variable := name[0], name[1]

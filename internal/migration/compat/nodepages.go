@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// NodePages answers /nodes and /status as dynamicScheduler did. labelled returns
-// the label's value and the nodes that carry it.
+// NodePages answers /nodes and /status as dynamicScheduler did. labelled
+// returns the label's value and the nodes that carry it.
 func NodePages(labelled func() (value string, nodes []string, err error)) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) {

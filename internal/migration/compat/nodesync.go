@@ -16,11 +16,11 @@ const (
 	maxSeconds = 300
 )
 
-// NodeSync are the flags of dynamicScheduler, which all work on today's policies
-// as well.
+// NodeSync are the flags of dynamicScheduler, which all work on today's
+// policies as well.
 type NodeSync struct {
-	// Prometheus is the address of the policy's Prometheus source, where it is not
-	// empty.
+	// Prometheus is the address of the policy's Prometheus source, where it is
+	// not empty.
 	Prometheus string
 	// WebAddress serves NodePages; "0" serves nothing.
 	WebAddress string
@@ -65,9 +65,9 @@ func (n *NodeSync) Settle(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// WithGoFlags gives the flags of dynamicScheduler that were written with one dash,
-// as Go's own flag package reads them, the second one. No other command has such
-// flags.
+// WithGoFlags gives the flags of dynamicScheduler that were written with one
+// dash, as Go's own flag package reads them, the second one. No other command
+// has such flags.
 func WithGoFlags(args []string) []string {
 	if len(args) == 0 || args[0] != "nodesync" {
 		return args

@@ -23,7 +23,8 @@ func PluginNames() []string { return []string{Dynamic, MemRealUsage, CPURealUsag
 
 // PluginPolicy is the policy that an earlier plugin's args ask for.
 type PluginPolicy struct {
-	// File is its path. Given, if set, is a policy in no file, and Text its text.
+	// File is its path. Given, if set, is a policy in no file, and Text its
+	// text.
 	File  string
 	Given *policy.File
 	Text  string
@@ -57,8 +58,8 @@ func readDynamic(decode DecodeArgs) (PluginPolicy, error) {
 	return PluginPolicy{File: args.PolicyConfigPath}, nil
 }
 
-// defaultSeconds is how long a query may take, and the time between two, where the
-// args do not say.
+// defaultSeconds is how long a query may take, and the time between two, where
+// the args do not say.
 const defaultSeconds = 10
 
 func readRealUsage(cpu bool, decode DecodeArgs) (PluginPolicy, error) {

@@ -1,9 +1,9 @@
 // Package crane converts a DynamicSchedulerPolicy, which crane-scheduler and
-// crane-scheduler-plus read, into today's form: annotations as the source of
-// usage, its predicates and priorities as scoring by measured windows, its hot
-// value as it is, and lines at its predicates, which it had none of. It decides
-// what the policy means here; annotations, scores and refusals are those of any
-// other policy.
+// crane-scheduler-plus read, into the current format: annotations as the source
+// of usage, its predicates and priorities as scoring by measured windows, its
+// hot value as it is, and lines at its predicates, which it had none of. It
+// decides what the policy means here; annotations, scores and refusals are
+// those of any other policy.
 //
 // Invariants:
 //   - Limits are all fractions or all percentages; which of them says what the

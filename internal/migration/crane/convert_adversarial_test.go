@@ -12,7 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
-// Every mistake is one line with the file, the field, the value and what is allowed.
+// Every mistake is one line with the file, the field, the value and what is
+// allowed.
 func TestMistakesAreNamed(t *testing.T) {
 	const (
 		sync  = "syncPolicy: [{name: cpu_usage_avg_5m, period: 3m}, {name: cpu_usage_max_avg_1h, period: 15m}]"

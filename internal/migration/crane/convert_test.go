@@ -48,7 +48,7 @@ func whole(limit5m, limit1h string) string {
 `
 }
 
-// wholeToday is the same in today's form.
+// wholeToday is the same in the current format.
 const wholeToday = `apiVersion: evenkeel.io/v1alpha1
 kind: LoadPolicy
 usage:
@@ -90,7 +90,8 @@ func load(t *testing.T, text string) *policy.File {
 	return file
 }
 
-// A policy of Crane's stands where a LoadPolicy does and means what one in today's form means.
+// A policy of Crane's stands where a LoadPolicy does and means what one in the
+// current format means.
 func TestPolicyLoadsAsALoadPolicy(t *testing.T) {
 	cases := map[string]struct{ text, unit string }{
 		"crane-scheduler: limits are fractions":        {whole("0.65", "0.75"), "fraction"},
@@ -110,7 +111,8 @@ func TestPolicyLoadsAsALoadPolicy(t *testing.T) {
 	}
 }
 
-// The policy of the text about crane-scheduler-plus, which stands there on one line, is the one above.
+// The policy of the text about crane-scheduler-plus, which stands there on one
+// line, is the one above.
 func TestPolicyOfTheText(t *testing.T) {
 	text := string(testkit.EarlierSystem(t, "crane-scheduler-plus.md"))
 	_, text, _ = strings.Cut(text, head[:strings.Index(head, "\n")])
@@ -127,7 +129,8 @@ func TestPolicyOfTheText(t *testing.T) {
 	}
 }
 
-// noted says whether a note about a field holds a text, and whether it is about a loss.
+// noted reports whether a note about a field holds a text, and whether it is
+// about a loss.
 func noted(file *policy.File, field, text string) (found, lossy bool) {
 	for _, note := range file.Converted[0].Notes {
 		if note.Field == field && strings.Contains(note.Text, text) {

@@ -55,8 +55,8 @@ func measuredLimits(limits []limit) []any {
 	return list
 }
 
-// lines are what planned moves keep to. Only what has a limit is judged; without
-// any, what is synced is judged by the lines of the house.
+// lines are what planned moves keep to. Only what has a limit is judged;
+// without any, what is synced is judged by the lines of the house.
 func (c *conversion) lines(limits []limit) map[string]any {
 	lines := map[string]any{}
 	for _, name := range []string{"cpu", "memory"} {
@@ -77,9 +77,9 @@ func (c *conversion) lines(limits []limit) map[string]any {
 	return lines
 }
 
-// linesOf puts the reject lines of a metric at its limits, and the others around
-// them. The lowest limit bounds all, because a node is cool and leaves by every
-// window.
+// linesOf puts the reject lines of a metric at its limits, and the others
+// around them. The lowest limit bounds all, because a node is cool and leaves
+// by every window.
 func linesOf(limits []limit) map[string]any {
 	least := slices.MinFunc(limits, func(a, b limit) int { return cmp.Compare(a.percent, b.percent) }).percent
 	now, windows := least, map[string]any{}

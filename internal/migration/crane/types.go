@@ -51,7 +51,7 @@ type hotValue struct {
 // avg5m is the window that says how things are now.
 const avg5m = "avg_5m"
 
-// metric is what an annotation of Crane tells of.
+// metric is what an annotation of Crane reports.
 type metric struct{ name, window string }
 
 // metrics are all that Crane knows, by their annotations.
@@ -81,7 +81,8 @@ func (s *spec) periodBefore(name string) (longest time.Duration, found bool) {
 	return longest, found
 }
 
-// unit is what limits count, and so the annotations that they are compared with.
+// unit is what limits count, and so the annotations that they are compared
+// with.
 type unit string
 
 const (

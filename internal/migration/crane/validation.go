@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// The bounds of what a policy may say; Crane has none, and divides by a count of
-// zero.
+// The bounds of what a policy may say; Crane has none, and divides by a count
+// of zero.
 const (
 	leastPeriod, mostPeriod = 10 * time.Second, 24 * time.Hour
 	leastRange, mostRange   = 10 * time.Second, time.Hour
@@ -30,7 +30,8 @@ func (s *spec) validate(path *field.Path) field.ErrorList {
 	return append(errs, s.validateHotValues(path.Child("hotValue"))...)
 }
 
-// validateLengths makes sure that there are not more mistakes than anybody reads.
+// validateLengths makes sure that there are not more mistakes than anybody
+// reads.
 func (s *spec) validateLengths(path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, list := range []struct {

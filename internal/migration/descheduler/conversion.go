@@ -69,7 +69,8 @@ type kind struct {
 	name, point string
 	// classic strategies are those that there were from the beginning.
 	classic bool
-	// neverFits says that the strategy never asked whether a pod fits elsewhere.
+	// neverFits says that the strategy never asked whether a pod fits
+	// elsewhere.
 	neverFits bool
 	// params are those that it looks at besides the common ones.
 	params []string

@@ -1,7 +1,7 @@
-// Package descheduler converts a DeschedulerPolicy of v1alpha1, which descheduler
-// itself does not read any more, into one of v1alpha2. It decides which plugin
-// with which arguments a strategy is; running plugins is left to descheduler's
-// own code.
+// Package descheduler converts a DeschedulerPolicy of v1alpha1, which
+// descheduler itself does not read any more, into one of v1alpha2. It decides
+// which plugin with which arguments a strategy is; running plugins is left to
+// descheduler's own code.
 //
 // Invariants:
 //   - Each enabled strategy becomes one profile, with DefaultEvictor as the top

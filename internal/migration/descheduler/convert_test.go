@@ -45,8 +45,8 @@ func one(name, point, evictorArgs, args string) string {
 		", args: {" + args + "}}\n  plugins: {" + point + ": {enabled: [" + name + "]}}\n"
 }
 
-// Each case gives every parameter that a strategy looks at, with a value that is
-// not its default.
+// Each case gives every parameter that a strategy looks at, with a value that
+// is not its default.
 func TestEachStrategyKeepsEveryParameter(t *testing.T) {
 	const common = ", thresholdPriority: 1000, nodeFit: true"
 	const evictorArgs = "priorityThreshold: {value: 1000}, nodeFit: true"

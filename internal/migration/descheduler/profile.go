@@ -60,7 +60,7 @@ func (c *conversion) noteUnused(s *subject) {
 	}
 }
 
-// empty says whether a value is the same as none.
+// empty reports whether a value is the same as none.
 func empty(value any) bool {
 	switch v := value.(type) {
 	case nil:

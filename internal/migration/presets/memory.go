@@ -120,6 +120,6 @@ func (s Memory) measured() map[string]any {
 	}
 }
 
-// from is the threshold for usage that is not cut to a whole percent first, as it
-// was there.
+// from is the threshold for usage that is not cut to a whole percent first, as
+// it was there.
 func (s Memory) from() float64 { return math.Ceil(s.ThresholdPercent) }

@@ -64,7 +64,8 @@ func TestMemoryPreset(t *testing.T) {
 	}
 }
 
-// Every threshold makes a policy whose lines are in order and which judges memory alone.
+// Every threshold makes a policy whose lines are in order and which judges
+// memory alone.
 func TestMemoryPresetForEveryThreshold(t *testing.T) {
 	for _, threshold := range []float64{0.5, 1, 2, 19, 20, 21, 50, 80, 85.5, 96, 97, 97.5, 98, 99, 100} {
 		settings := presets.DefaultMemory()

@@ -1,9 +1,10 @@
 // Package presets says what the settings of earlier systems that had no policy
 // file mean as a LoadPolicy.
 //
-// It decides the policy; where settings come from (flags, environment, args of a
-// plugin) and what is answered over HTTP are left to others. Invariant: whatever
-// Preset returns without an error is a LoadPolicy that package policy takes.
+// It decides the policy; where settings come from (flags, environment, args of
+// a plugin) and what is answered over HTTP are left to others. Invariant:
+// whatever Preset returns without an error is a LoadPolicy that package policy
+// takes.
 package presets
 
 import (

@@ -16,8 +16,8 @@ const (
 	nameInterval = "queryMetricIntervalSeconds"
 )
 
-// RealUsage are the args of the scheduler plugins MemRealUsage and CpuRealUsage,
-// which preferred nodes by a recorded mean of Prometheus'.
+// RealUsage are the args of the scheduler plugins MemRealUsage and
+// CpuRealUsage, which preferred nodes by a recorded mean of Prometheus'.
 type RealUsage struct {
 	// CPU tells CpuRealUsage from MemRealUsage.
 	CPU           bool
@@ -26,8 +26,8 @@ type RealUsage struct {
 	TimeoutSeconds, IntervalSeconds int
 }
 
-// series is the recorded percentage of a node, with the node's name in the label
-// node.
+// series is the recorded percentage of a node, with the node's name in the
+// label node.
 func (s RealUsage) series() string {
 	if s.CPU {
 		return "node_cpu_usage_avg_5m"
@@ -52,7 +52,8 @@ const (
 	maxAge = 305
 	// samples is how many of them a process that evicts wants.
 	samples = 3
-	// minObservation is the least that policies allow for observing, in seconds.
+	// minObservation is the least that policies allow for observing, in
+	// seconds.
 	minObservation = 90
 )
 

@@ -37,7 +37,8 @@ func loadRealUsage(t *testing.T, s presets.RealUsage) (policy.LoadPolicy, []stri
 	return file.Load, notes
 }
 
-// Both plugins score by their recorded series alone, spread over the nodes of a pod.
+// Both plugins score by their recorded series alone, spread over the nodes of a
+// pod.
 func TestRealUsagePreset(t *testing.T) {
 	for metric, s := range map[usage.Metric]presets.RealUsage{
 		usage.Memory: {PrometheusURL: "http://p:9090", TimeoutSeconds: 10, IntervalSeconds: 10},
@@ -71,7 +72,8 @@ func TestRealUsagePreset(t *testing.T) {
 	}
 }
 
-// Seconds that policies do not allow become the nearest, with a note; whatever is given the policy is right.
+// Seconds that policies do not allow become the nearest, with a note; whatever
+// is given the policy is right.
 func TestRealUsagePresetKeepsWithinBounds(t *testing.T) {
 	for _, seconds := range []int{1, 4, 5, 30, 299, 300, 301, 3600, 1 << 40} {
 		s := presets.RealUsage{PrometheusURL: "http://p", TimeoutSeconds: seconds, IntervalSeconds: seconds}

@@ -1,7 +1,8 @@
-// Package pressure converts the rules of dynamicScheduler into today's form: one
-// metric per rule, an evict line at its threshold that relieves nothing, and the
-// label that nodesync keeps on nodes above it. It decides what rules mean here;
-// asking Prometheus, judging and labelling are done as for any other policy.
+// Package pressure converts the rules of dynamicScheduler into the current
+// format: one metric per rule, an evict line at its threshold that relieves
+// nothing, and the label that nodesync keeps on nodes above it. It decides what
+// rules mean here; asking Prometheus, judging and labelling are done as for any
+// other policy.
 //
 // Invariants:
 //   - Only the rules make the label: nothing else is judged, so nothing else is
@@ -28,7 +29,7 @@ const Format = "dynamicScheduler rules"
 // maxRules is how many metrics a policy may name.
 const maxRules = 100
 
-// Is says whether a document without apiVersion and kind holds such rules.
+// Is reports whether a document without apiVersion and kind holds such rules.
 func Is(object map[string]any) bool {
 	_, rules := object["Rulename"]
 	return rules

@@ -89,8 +89,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// The rules alone make the label: at once, on nodes that are no control plane, and without moving a pod or looking at more
-// than they ask for.
+// The rules alone make the label: at once, on nodes that are no control plane,
+// and without moving a pod or looking at more than they ask for.
 func TestOnlyTheRulesMakeTheLabel(t *testing.T) {
 	file, _ := load(t, "Rulename: {a: {Promsql: a, Threshold: 1}, b: {Promsql: b, Threshold: 1}}")
 	p := &file.Load
@@ -142,7 +142,8 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// Any file is taken or refused with a message, and what is taken holds each rule once.
+// Any file is taken or refused with a message, and what is taken holds each
+// rule once.
 func FuzzRules(f *testing.F) {
 	for _, text := range []string{
 		"Rulename: {a: {Promsql: a, Threshold: 1}}",

@@ -21,8 +21,8 @@ type rules struct {
 type rule struct {
 	Promsql   string
 	Threshold *float64
-	// LowerIsWorse is not of dynamicScheduler: its text asks for memory.available,
-	// which its rules could not judge.
+	// LowerIsWorse is not of dynamicScheduler: its text asks for
+	// memory.available, which its rules could not judge.
 	LowerIsWorse bool
 }
 

@@ -3,8 +3,9 @@
 // KubeSchedulerConfiguration.
 //
 // It decides what the extenders' entries are today and says what became of the
-// rest; which filters and scores a profile runs is left to its owner. Invariant:
-// whatever Convert returns without an error, today's kube-scheduler takes.
+// rest; which filters and scores a profile runs is left to its owner.
+// Invariant: whatever Convert returns without an error, today's kube-scheduler
+// takes.
 package scheduler
 
 import (
@@ -22,7 +23,7 @@ import (
 // Format names what this package converts.
 const Format = "v1 Policy"
 
-// Is says whether a document is a Policy.
+// Is reports whether a document is a Policy.
 func Is(object map[string]any) bool {
 	return object["apiVersion"] == "v1" && object["kind"] == "Policy"
 }

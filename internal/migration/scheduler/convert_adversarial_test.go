@@ -8,7 +8,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/migration/scheduler"
 )
 
-// A mistake is one error that names the field, and never a file that kube-scheduler would refuse.
+// A mistake is one error that names the field, and never a file that
+// kube-scheduler would refuse.
 func TestConvertRefuses(t *testing.T) {
 	extender := func(fields string) string {
 		return `{"kind": "Policy", "apiVersion": "v1", "extenders": [{"urlPrefix": "x", ` + fields + `}]}`

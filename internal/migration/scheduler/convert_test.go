@@ -160,7 +160,8 @@ func TestNotesNameFields(t *testing.T) {
 	}
 }
 
-// The Policy that the memory extender's readme registers it by becomes an entry that asks in the same way.
+// The Policy that the memory extender's readme registers it by becomes an entry
+// that asks in the same way.
 func TestConvertTheReadmesPolicy(t *testing.T) {
 	text := string(testkit.EarlierSystem(t, "kube-scheduler-extender.md"))
 	for block := range strings.SplitSeq(text, "```") {

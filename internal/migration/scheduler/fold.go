@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// unfold returns a Policy with the fields of its extenders in their proper case.
-// kube-scheduler read them in any, and there are files that rely on it: BindVerb,
-// enableHTTPS. Two fields that differ in case alone are an error. The document
-// itself stays as it is.
+// unfold returns a Policy with the fields of its extenders in their proper
+// case. kube-scheduler read them in any, and there are files that rely on it:
+// BindVerb, enableHTTPS. Two fields that differ in case alone are an error. The
+// document itself stays as it is.
 func unfold(object map[string]any) (map[string]any, field.ErrorList) {
 	list, ok := object["extenders"].([]any)
 	if !ok {

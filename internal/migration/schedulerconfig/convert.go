@@ -1,8 +1,8 @@
-// Package schedulerconfig converts a KubeSchedulerConfiguration of a beta version
-// into v1. Arguments of plugins stay as they are: those of earlier systems'
-// plugins are known to the kube-scheduler that Evenkeel builds, and those of
-// kube-scheduler's own have not changed but for their version. Arguments are left
-// to the plugins to check.
+// Package schedulerconfig converts a KubeSchedulerConfiguration of a beta
+// version into v1. Arguments of plugins stay as they are: those of earlier
+// systems' plugins are known to the kube-scheduler that Evenkeel builds, and
+// those of kube-scheduler's own have not changed but for their version.
+// Arguments are left to the plugins to check.
 package schedulerconfig
 
 import (
@@ -19,13 +19,14 @@ import (
 	"github.com/evenkeel/evenkeel/policy/shape"
 )
 
-// Is says whether a document is a configuration of kube-scheduler, of any version.
+// Is reports whether a document is a configuration of kube-scheduler, of any
+// version.
 func Is(object map[string]any) bool {
 	apiVersion, _ := object["apiVersion"].(string)
 	return object["kind"] == Kind && strings.HasPrefix(apiVersion, Group+"/")
 }
 
-// Current says whether a configuration is of today's version.
+// Current reports whether a configuration is of today's version.
 func Current(object map[string]any) bool { return object["apiVersion"] == today }
 
 // Convert returns the configuration in today's version, or everything that is

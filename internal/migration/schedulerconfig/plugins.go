@@ -21,8 +21,8 @@ var builtIn = []string{
 	"TopologyPlacementGenerator", "VolumeBinding", "VolumeRestrictions", "VolumeZone",
 }
 
-// gone says what does the work of plugins that kube-scheduler had under the beta
-// versions and does not have today.
+// gone says what does the work of plugins that kube-scheduler had under the
+// beta versions and does not have today.
 var gone = map[string]string{
 	"AzureDiskLimits":             "NodeVolumeLimits, which is on by default, counts the volumes of CSI drivers",
 	"CinderLimits":                "NodeVolumeLimits, which is on by default, counts the volumes of CSI drivers",
@@ -62,7 +62,8 @@ func (p *profiler) profile(profile map[string]any) {
 	}
 }
 
-// keep returns the entries whose plugins still exist and tells about the others.
+// keep returns the entries whose plugins still exist and tells about the
+// others.
 func (p *profiler) keep(items []any, where string) []any {
 	kept := make([]any, 0, len(items))
 	for _, item := range items {

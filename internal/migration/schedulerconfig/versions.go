@@ -9,7 +9,8 @@ const (
 	Kind = "KubeSchedulerConfiguration"
 )
 
-// today is the version that kube-scheduler reads, versions are those that it does not read any more.
+// today is the version that kube-scheduler reads, versions are those that it
+// does not read any more.
 var (
 	today    = schedulerv1.SchemeGroupVersion.String()
 	versions = []string{Group + "/v1beta1", Group + "/v1beta2", Group + "/v1beta3"}

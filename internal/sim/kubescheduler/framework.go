@@ -14,7 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/placement"
 )
 
-// filters and scores are those of the default profile, less what needs volumes, claims or images, which a replay has none of.
+// filters and scores are those of the default profile, less what needs volumes,
+// claims or images, which a replay has none of.
 var (
 	filters = []string{
 		names.NodeUnschedulable, names.NodeName, names.TaintToleration, names.NodeAffinity, names.NodePorts,

@@ -1,8 +1,11 @@
-// Package kubescheduler places pods as kube-scheduler would: the filter and score plugins of its default profile, compiled
-// in, its sample of nodes and the scores of an extender at its weight, on nodes and pods that are told to it.
+// Package kubescheduler places pods as kube-scheduler would: the filter and
+// score plugins of its default profile, compiled in, its sample of nodes and
+// the scores of an extender at its weight, on nodes and pods that are told to
+// it.
 //
-// It decides where one pod goes, given where all others are. Queues, preemption and binding are left out: a pod that fits
-// nowhere stays without a node. Ties go by a seed, so that a run can be repeated.
+// It decides where one pod goes, given where all others are. Queues, preemption
+// and binding are left out: a pod that fits nowhere stays without a node. Ties
+// go by a seed, so that a run can be repeated.
 package kubescheduler
 
 import (
@@ -28,7 +31,8 @@ type Extender interface {
 
 // Config says how pods are placed.
 type Config struct {
-	// Extender may be nil. Weight is its weight in kube-scheduler's configuration: a point counts ten times as much.
+	// Extender may be nil. Weight is its weight in kube-scheduler's
+	// configuration: a point counts ten times as much.
 	Extender Extender
 	Weight   int64
 	// Seed decides between nodes of the same score.
@@ -53,7 +57,8 @@ type Scheduler struct {
 	scores   []int64
 }
 
-// New returns a Scheduler that knows these nodes. Goroutines that its plugins start end with ctx.
+// New returns a Scheduler that knows these nodes. Goroutines that its plugins
+// start end with ctx.
 func New(ctx context.Context, config Config, known []*v1.Node) (*Scheduler, error) {
 	ctx = klog.NewContext(ctx, logr.Discard())
 	nodes := newNodes(known)
@@ -67,7 +72,7 @@ func New(ctx context.Context, config Config, known []*v1.Node) (*Scheduler, erro
 	}, nil
 }
 
-// Add tells of a pod that is bound to a node.
+// Add reports a pod that is bound to a node.
 func (s *Scheduler) Add(pod *v1.Pod) error { return s.nodes.add(pod) }
 
 // Remove tells that a bound pod is gone.
@@ -120,7 +125,8 @@ func (s *Scheduler) filter(state fwk.CycleState, pod *v1.Pod, known []remembered
 	return nil
 }
 
-// fits says whether a node takes the pod, and brings what is known of it up to date.
+// fits reports whether a node takes the pod, and brings what is known of it up
+// to date.
 func (s *Scheduler) fits(state fwk.CycleState, pod *v1.Pod, i int, known []remembered) bool {
 	if known != nil && known[i].version == s.nodes.versions[i] {
 		return known[i].fits
@@ -209,7 +215,8 @@ func (s *Scheduler) scoreAnew(state fwk.CycleState, pod *v1.Pod, known []remembe
 	return nil
 }
 
-// pointValue is what kube-scheduler makes of an extender's point: 0 to 10 become 0 to 100.
+// pointValue is what kube-scheduler makes of an extender's point: 0 to 10
+// become 0 to 100.
 const pointValue = 10
 
 // choose returns one of the nodes with the highest score.

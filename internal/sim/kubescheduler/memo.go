@@ -2,11 +2,14 @@ package kubescheduler
 
 import v1 "k8s.io/api/core/v1"
 
-// memo remembers what the plugins said of nodes that have not changed since, for pods that are alike to them. Placing a pod
-// changes one node, so that of the hundreds which kube-scheduler looks at for the next pod all but a few are known.
+// memo remembers what the plugins said of nodes that have not changed since,
+// for pods that are alike to them. Placing a pod changes one node, so that of
+// the hundreds which kube-scheduler looks at for the next pod all but a few are
+// known.
 type memo struct {
 	known map[kind][]remembered
-	// most is how many kinds of pods are kept; those that come later are judged anew each time.
+	// most is how many kinds of pods are kept; those that come later are judged
+	// anew each time.
 	most int
 }
 
@@ -28,7 +31,8 @@ func newMemo(nodes int) memo {
 	return memo{known: map[kind][]remembered{}, most: mostRemembered / max(1, nodes)}
 }
 
-// of returns what is known for a pod, one per node, to be read and completed; nil where it cannot be kept.
+// of returns what is known for a pod, one per node, to be read and completed;
+// nil where it cannot be kept.
 func (m *memo) of(pod *v1.Pod, nodes *nodes) []remembered {
 	if !nodes.bare || nodes.affinePods > 0 {
 		return nil
@@ -45,8 +49,9 @@ func (m *memo) of(pod *v1.Pod, nodes *nodes) []remembered {
 	return known
 }
 
-// kindOf says whether what the plugins make of a pod depends on its requests and on one node at a time alone, provided that
-// nodes have no taints and no pod has affinity.
+// kindOf reports whether what the plugins make of a pod depends on its requests
+// and on one node at a time alone, provided that nodes have no taints and no
+// pod has affinity.
 func kindOf(pod *v1.Pod) (k kind, plain bool) {
 	spec := &pod.Spec
 	switch {

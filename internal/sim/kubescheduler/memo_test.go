@@ -38,7 +38,8 @@ func newPod(i int, milli, mebibytes int64) *v1.Pod {
 	}
 }
 
-// oddities are what makes the plugins look at more than requests, or at several nodes together.
+// oddities are what makes the plugins look at more than requests, or at several
+// nodes together.
 var oddities = []func(pod *v1.Pod){
 	func(pod *v1.Pod) {
 		pod.Spec.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{
@@ -166,7 +167,8 @@ func (p *pair) remove() {
 	}
 }
 
-// What is remembered changes no placement: not after pods came and went, not with odd pods in between, not with taints.
+// What is remembered changes no placement: not after pods came and went, not
+// with odd pods in between, not with taints.
 func TestMemoryChangesNothing(t *testing.T) {
 	for seed := range uint64(24) {
 		p := newPair(t, seed)
@@ -196,7 +198,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// BenchmarkPlace fills nodes; "anew" has the plugins look at every node for every pod.
+// BenchmarkPlace fills nodes; "anew" has the plugins look at every node for
+// every pod.
 func BenchmarkPlace(b *testing.B) {
 	for _, count := range []int{500, 1500, 5000} {
 		var nodes []*v1.Node

@@ -24,7 +24,8 @@ type nodes struct {
 	bare bool
 	// affinePods counts the pods with affinity or anti-affinity.
 	affinePods int
-	// affine and repelling count the pods with affinity, and with required anti-affinity, per node.
+	// affine and repelling count the pods with affinity, and with required
+	// anti-affinity, per node.
 	affine, repelling map[string]int
 }
 
@@ -104,10 +105,12 @@ func (n *nodes) PodGroupStates() fwk.PodGroupStateLister { return nil }
 // List returns all nodes.
 func (n *nodes) List() ([]fwk.NodeInfo, error) { return n.infos, nil }
 
-// HavePodsWithAffinityList returns the nodes with a pod that has affinity or anti-affinity.
+// HavePodsWithAffinityList returns the nodes with a pod that has affinity or
+// anti-affinity.
 func (n *nodes) HavePodsWithAffinityList() ([]fwk.NodeInfo, error) { return n.with(n.affine), nil }
 
-// HavePodsWithRequiredAntiAffinityList returns the nodes with a pod that has required anti-affinity.
+// HavePodsWithRequiredAntiAffinityList returns the nodes with a pod that has
+// required anti-affinity.
 func (n *nodes) HavePodsWithRequiredAntiAffinityList() ([]fwk.NodeInfo, error) {
 	return n.with(n.repelling), nil
 }

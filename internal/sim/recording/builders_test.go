@@ -88,7 +88,8 @@ func aPod(name, node, ownerKind, owner string) *v1.Pod {
 
 func uses(milli, bytes int64) *cluster.Amounts { return &cluster.Amounts{milli, bytes} }
 
-// write makes a recording of two nodes: a pod that stays, one that goes, one that comes, and gaps in what is known.
+// write makes a recording of two nodes: a pod that stays, one that goes, one
+// that comes, and gaps in what is known.
 func write(t testing.TB, hash *Hasher) []byte {
 	t.Helper()
 	var out bytes.Buffer

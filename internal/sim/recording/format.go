@@ -42,7 +42,8 @@ const (
 	LocalStorage Stays = "LocalStorage"
 )
 
-// Pinned says that such a pod belongs to its node, so that another one of it cannot be placed elsewhere.
+// Pinned says that such a pod belongs to its node, so that another one of it
+// cannot be placed elsewhere.
 func (s Stays) Pinned() bool { return s == DaemonSet || s == Mirror }
 
 // Template is what is kept of the pods of one owner that are alike.

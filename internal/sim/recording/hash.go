@@ -14,14 +14,15 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Hasher hides names: the same name becomes the same digits, so that selectors still match what they matched, and nobody
-// without the salt can try names out.
+// Hasher hides names: the same name becomes the same digits, so that selectors
+// still match what they matched, and nobody without the salt can try names out.
 type Hasher struct{ salt []byte }
 
 // NewHasher returns a Hasher that goes by a salt.
 func NewHasher(salt []byte) *Hasher { return &Hasher{salt: slices.Clone(salt)} }
 
-// digestBytes is how much is kept of a digest: two of a million names are alike with odds of one to forty million.
+// digestBytes is how much is kept of a digest: two of a million names are alike
+// with odds of one to forty million.
 const digestBytes = 8
 
 // Name hides a name or the value of a label. The empty one stays.
@@ -126,7 +127,8 @@ func (h *Hasher) template(t Template) Template {
 	return t
 }
 
-// owner hides an owner's name so that the ReplicaSets of one Deployment are still known for that.
+// owner hides an owner's name so that the ReplicaSets of one Deployment are
+// still known for that.
 func (h *Hasher) owner(t *Template) string {
 	hash := t.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
 	family := cluster.FamilyOf(t.Namespace, cluster.Owner{Kind: t.OwnerKind, Name: t.OwnerName}, hash)
@@ -136,7 +138,8 @@ func (h *Hasher) owner(t *Template) string {
 	return h.Name(family.Name) + "-" + h.Name(hash)
 }
 
-// toleration hides a toleration. One that compares numbers tolerates any from then on: digests cannot be compared.
+// toleration hides a toleration. One that compares numbers tolerates any from
+// then on: digests cannot be compared.
 func (h *Hasher) toleration(t *v1.Toleration) {
 	t.Key, t.Value = h.key(t.Key), h.Name(t.Value)
 	switch t.Operator {

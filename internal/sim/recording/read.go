@@ -24,8 +24,8 @@ type decoder struct {
 	buffer []byte
 }
 
-// Read reads a recording, packed or not. An error names the line, counted from 1. One that breaks off is read up to its last
-// whole reading.
+// Read reads a recording, packed or not. An error names the line, counted from
+// 1. One that breaks off is read up to its last whole reading.
 func Read(r io.Reader) (*Recording, error) {
 	unpacked, err := unpack(r)
 	if err != nil {
@@ -69,7 +69,8 @@ func cutBy(err error) string {
 	return ""
 }
 
-// next returns the next line without its end. With an error it returns what there is of one.
+// next returns the next line without its end. With an error it returns what
+// there is of one.
 func (d *decoder) next() ([]byte, error) {
 	d.buffer = d.buffer[:0]
 	for {

@@ -5,14 +5,16 @@ import "math"
 // Recording is what was read.
 type Recording struct {
 	Header Header
-	// Nodes are all that were seen; the first AtFirst of them were there at the first reading.
+	// Nodes are all that were seen; the first AtFirst of them were there at the
+	// first reading.
 	Nodes     []NodeSeries
 	AtFirst   int
 	Templates []Template
 	Pods      []PodSeries
 	// Readings is the number of the last reading, plus one.
 	Readings int
-	// Cut is why the recording ends early, with the line; empty where it was ended.
+	// Cut is why the recording ends early, with the line; empty where it was
+	// ended.
 	Cut string
 }
 
@@ -26,14 +28,16 @@ type NodeSeries struct {
 type PodSeries struct {
 	Name           string
 	Template, Node int
-	// From and Until are the numbers of the first reading that had the pod and of the first one that did not any more; Until is
-	// 0 for a pod that was there at the end.
+	// From and Until are the numbers of the first reading that had the pod and
+	// of the first one that did not any more; Until is 0 for a pod that was
+	// there at the end.
 	From, Until int
 	Used        Series
 	came        bool
 }
 
-// Series holds milli-cores and bytes, a value per reading from the number From on, NaN where nothing is known.
+// Series holds milli-cores and bytes, a value per reading from the number From
+// on, NaN where nothing is known.
 type Series struct {
 	From        int
 	CPU, Memory []float32

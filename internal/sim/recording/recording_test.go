@@ -15,7 +15,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/slim"
 )
 
-// What is written is read again: who was where from when to when, and what each used, with what was not known left open.
+// What is written is read again: who was where from when to when, and what each
+// used, with what was not known left open.
 func TestRoundTrip(t *testing.T) {
 	rec, err := Read(bytes.NewReader(write(t, nil)))
 	if err != nil {
@@ -50,7 +51,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// A pod made by its template is the same to kube-scheduler as the one that was recorded.
+// A pod made by its template is the same to kube-scheduler as the one that was
+// recorded.
 func TestPodOfTemplate(t *testing.T) {
 	object := aPod("secret-web-1", "secret-a", "ReplicaSet", "secret-web")
 	of := TemplateOf(object)
@@ -107,7 +109,8 @@ func TestStays(t *testing.T) {
 	}
 }
 
-// With hashed names nothing of what was given a name can be read, and what matched matches still.
+// With hashed names nothing of what was given a name can be read, and what
+// matched matches still.
 func TestHashedNames(t *testing.T) {
 	packed := write(t, NewHasher([]byte("salt")))
 	for line := range strings.SplitSeq(text(t, packed), "\n") {
@@ -172,7 +175,8 @@ func TestHashedOwners(t *testing.T) {
 	}
 }
 
-// A recording that breaks off anywhere after its first reading is read up to the last whole one.
+// A recording that breaks off anywhere after its first reading is read up to
+// the last whole one.
 func TestCutShort(t *testing.T) {
 	whole := text(t, write(t, nil))
 	lines := strings.SplitAfter(whole, "\n")

@@ -96,7 +96,8 @@ func without(labels map[string]string, keys []string) map[string]string {
 	return rest
 }
 
-// criticalPriority is from where on a pod is critical to the system: scheduling.SystemCriticalPriority.
+// criticalPriority is from where on a pod is critical to the system:
+// scheduling.SystemCriticalPriority.
 const criticalPriority = 2_000_000_000
 
 func stays(pod *v1.Pod) Stays {
@@ -144,7 +145,8 @@ func hostPorts(containers []v1.Container) []v1.ContainerPort {
 	return ports
 }
 
-// Pod makes a pod of the template, without name and node. Its owner's UID is the caller's to give.
+// Pod makes a pod of the template, without name and node. Its owner's UID is
+// the caller's to give.
 func (t *Template) Pod(ownerUID string) *v1.Pod {
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: t.Namespace, GenerateName: cmp.Or(t.OwnerName, "pod"), Labels: t.Labels},

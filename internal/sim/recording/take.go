@@ -18,7 +18,8 @@ const (
 type taker struct {
 	out    *Recording
 	values int
-	// named holds the names of nodes; arrived counts the pods that a reading has placed.
+	// named holds the names of nodes; arrived counts the pods that a reading
+	// has placed.
 	named   map[string]bool
 	arrived int
 }

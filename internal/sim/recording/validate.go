@@ -94,7 +94,8 @@ func podTerms(affinity *v1.Affinity) []*v1.PodAffinityTerm {
 	return terms
 }
 
-// The most that a node has or a pod asks for, in whole units: cores, bytes, pieces.
+// The most that a node has or a pod asks for, in whole units: cores, bytes,
+// pieces.
 const (
 	mostCores  = 1e6
 	mostOfElse = 1e15

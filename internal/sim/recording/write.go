@@ -25,7 +25,8 @@ type PodReading struct {
 	Used   *cluster.Amounts
 }
 
-// Writer writes a recording. It holds no more than the nodes and the pods that are there. It is not safe for concurrent use.
+// Writer writes a recording. It holds no more than the nodes and the pods that
+// are there. It is not safe for concurrent use.
 type Writer struct {
 	packed *gzip.Writer
 	hash   *Hasher
@@ -69,8 +70,9 @@ func (w *Writer) write(l line) error {
 	return nil
 }
 
-// Reading writes one reading and everything new in it, so that all of it can be read if nothing more is written. Its number
-// counts intervals since the start and has to grow. Pods on nodes that are not told of are left out.
+// Reading writes one reading and everything new in it, so that all of it can be
+// read if nothing more is written. Its number counts intervals since the start
+// and has to grow. Pods on nodes that are not reported are left out.
 func (w *Writer) Reading(number int, nodes []NodeReading, pods []PodReading) error {
 	if number <= w.last {
 		return fmt.Errorf("writing reading %d: %d is written already", number, w.last)
@@ -165,7 +167,8 @@ func (w *Writer) newPod(object *v1.Pod) (*written, error) {
 	return pod, w.write(line{Pod: &podLine{ID: pod.id, Template: known.id, Name: name}})
 }
 
-// drop forgets the pods that were not seen, and the templates that no pod is left of.
+// drop forgets the pods that were not seen, and the templates that no pod is
+// left of.
 func (w *Writer) drop(reading *readingLine) {
 	for uid, pod := range w.pods {
 		if pod.seen {

@@ -42,7 +42,8 @@ func newBrowser(t *testing.T) *browser {
 	return nil
 }
 
-// open shows a page and returns what the browser prints; what the page logs, errors included, fails the test.
+// open shows a page and returns what the browser prints; what the page logs,
+// errors included, fails the test.
 func (b *browser) open(t *testing.T, page string, flags ...string) []byte {
 	t.Helper()
 	const patience = 5 * time.Minute // of a machine that is busy with other tests
@@ -148,7 +149,8 @@ func TestBrowserDrawsThePage(t *testing.T) {
 	}
 }
 
-// With the pointer over a heat map the page tells what is below it; nothing is logged meanwhile.
+// With the pointer over a heat map the page tells what is below it; nothing is
+// logged meanwhile.
 func TestBrowserTellsOfCells(t *testing.T) {
 	b := newBrowser(t)
 	page := render(t, heading(), replay())

@@ -7,8 +7,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/sim"
 )
 
-// enough is the share of the hot time that any variant takes away which the best one has to take away at least: beyond it fewer
-// evictions count for more.
+// enough is the share of the hot time that any variant takes away which the
+// best one has to take away at least: beyond it fewer evictions count for more.
 const enough = 0.8
 
 // Rule says in words what Conclude goes by.
@@ -108,7 +108,8 @@ func better(a, b *sim.Result) bool {
 	return a.HotPercent < b.HotPercent
 }
 
-// notable are, of the others, the one that leaves the least hot time and, if it is another, the one that evicts most.
+// notable are, of the others, the one that leaves the least hot time and, if it
+// is another, the one that evicts most.
 func notable(rivals []*sim.Result, best *sim.Result) (chosen []*sim.Result) {
 	var coolest, busiest *sim.Result
 	for _, r := range rivals {

@@ -13,7 +13,8 @@ const (
 	keys      = 16  // entries of the legend that stand below each other
 )
 
-// distribution shows how much of node-time is spent at which usage: a line per variant.
+// distribution shows how much of node-time is spent at which usage: a line per
+// variant.
 type distribution struct {
 	frame
 
@@ -30,7 +31,8 @@ type curve struct {
 	style
 
 	Path string
-	// Facts are what the curve says, in words; Best marks the variant of the verdict.
+	// Facts are what the curve says, in words; Best marks the variant of the
+	// verdict.
 	Facts string
 	Best  bool
 	// KeyX and KeyY are where the curve stands in the legend.

@@ -1,11 +1,12 @@
-// Package report shows what a replay came to: as a table for a terminal, as CSV and JSON for programs, and as a page that
-// opens from disk, with plots.
+// Package report shows what a replay came to: as a table for a terminal, as CSV
+// and JSON for programs, and as a page that opens from disk, with plots.
 //
-// It decides which variant is called the best and how much of a large replay fits into a plot. What is measured, and how, is
-// left to package sim.
+// It decides which variant is called the best and how much of a large replay
+// fits into a plot. What is measured, and how, is left to package sim.
 //
-// Invariants: the same results give the same bytes; a page asks for nothing beyond itself and stays under 3 MB at 5,000 nodes
-// and 288 steps; a figure in a plot stands as text too.
+// Invariants: the same results give the same bytes; a page asks for nothing
+// beyond itself and stays under 3 MB at 5,000 nodes and 288 steps; a figure in
+// a plot stands as text too.
 package report
 
 import (
@@ -19,7 +20,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/sim"
 )
 
-// The variants that do not compete: one is what all others are measured against, the other what none of them reaches.
+// The variants that do not compete: one is what all others are measured
+// against, the other what none of them reaches.
 const (
 	Baseline = "none"
 	Bound    = "oracle"
@@ -33,7 +35,8 @@ type Heading struct {
 	MemoryTrace string `json:"memoryTrace,omitempty"`
 	Pods        int    `json:"pods"`
 	Nodes       int    `json:"nodes"`
-	// Steps is how many were played, WarmUpSteps how many of them were not scored.
+	// Steps is how many were played, WarmUpSteps how many of them were not
+	// scored.
 	Steps       int `json:"steps"`
 	WarmUpSteps int `json:"warmUpSteps"`
 	// Policies names the files, in the order they were given.
@@ -52,8 +55,8 @@ func seconds(s float64) string { return time.Duration(s * float64(time.Second)).
 type Row struct {
 	sim.Result
 
-	// HotMinutesPerEviction is how many minutes of hot nodes each eviction took away, compared with the baseline; nil
-	// without a baseline or an eviction.
+	// HotMinutesPerEviction is how many minutes of hot nodes each eviction took
+	// away, compared with the baseline; nil without a baseline or an eviction.
 	HotMinutesPerEviction *float64 `json:"hotMinutesPerEviction"`
 }
 

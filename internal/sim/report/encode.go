@@ -20,7 +20,8 @@ type document struct {
 	Results    []Row      `json:"results"`
 }
 
-// JSON writes everything, indented unless the usage of nodes was kept, which would make a line of every value.
+// JSON writes everything, indented unless the usage of nodes was kept, which
+// would make a line of every value.
 func JSON(w io.Writer, heading Heading, results []sim.Result) error {
 	made, err := rows(results)
 	if err != nil {
@@ -41,7 +42,8 @@ func JSON(w io.Writer, heading Heading, results []sim.Result) error {
 	return nil
 }
 
-// rounded leaves two digits after the point: the rest is a third of the file and nobody's knowledge.
+// rounded leaves two digits after the point: the rest is a third of the file
+// and nobody's knowledge.
 func rounded(usage [][]float64) [][]float64 {
 	short := make([][]float64, len(usage))
 	for i, row := range usage {
@@ -61,7 +63,8 @@ var columns = []string{
 	"hotMinutesPerEviction", "refused", "deployed",
 }
 
-// CSV writes a line per variant, under a line with the names of the columns. What is not known is empty.
+// CSV writes a line per variant, under a line with the names of the columns.
+// What is not known is empty.
 func CSV(w io.Writer, results []sim.Result) error {
 	made, err := rows(results)
 	if err != nil {

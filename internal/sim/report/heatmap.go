@@ -19,7 +19,8 @@ const (
 	maxColumns = 288
 )
 
-// grid is usage by nodes, the ones that use most first, and time: means over a few of each where there are many.
+// grid is usage by nodes, the ones that use most first, and time: means over a
+// few of each where there are many.
 type grid struct {
 	cells [][]float64
 	// nodes and steps are how many of them a cell is the mean of.
@@ -122,7 +123,8 @@ func cellsInWords(g grid) string {
 	return "Each cell is the mean of " + nodes + " over " + steps + ", so short or single peaks fade."
 }
 
-// draw makes a picture with a dot per cell, which compresses a hundredfold better than shapes.
+// draw makes a picture with a dot per cell, which compresses a hundredfold
+// better than shapes.
 func (g grid) draw(s scale) (template.URL, error) {
 	picture := image.NewPaletted(image.Rect(0, 0, len(g.cells[0]), len(g.cells)), s.palette())
 	for y, row := range g.cells {

@@ -7,7 +7,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/sim"
 )
 
-// landing is where the replacements of a variant came to stand, as a bar of parts.
+// landing is where the replacements of a variant came to stand, as a bar of
+// parts.
 type landing struct {
 	style
 

@@ -168,7 +168,8 @@ func picture(t *testing.T, heatmap *element) image.Image {
 	return drawn
 }
 
-// The first of made's nodes uses most: it stands on top, and the cells above the line have the colours from the line on.
+// The first of made's nodes uses most: it stands on top, and the cells above
+// the line have the colours from the line on.
 func TestHeatMapShowsUsage(t *testing.T) {
 	results := replay()
 	for node := range 6 { // the fullest are moved to the end, so that sorting shows

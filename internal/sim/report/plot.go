@@ -18,7 +18,8 @@ func (p px) String() string { return strconv.FormatFloat(math.Round(float64(p)*1
 // frame is a drawing and where in it the data lies.
 type frame struct{ Width, Height, Left, Top, Right, Bottom px }
 
-// x and y are the places of a share, from 0 to 1, of the data's width from the left and of its height from the bottom.
+// x and y are the places of a share, from 0 to 1, of the data's width from the
+// left and of its height from the bottom.
 func (f frame) x(share float64) px { return f.Left + px(share)*(f.Right-f.Left) }
 
 func (f frame) y(share float64) px { return f.Bottom - px(share)*(f.Bottom-f.Top) }
@@ -68,7 +69,8 @@ func sinceStart(at, every time.Duration) string {
 	return fmt.Sprintf("%d h", at/time.Hour)
 }
 
-// style is how a variant is drawn wherever it appears: a colour of the page and, for those who do not see colours, dashes.
+// style is how a variant is drawn wherever it appears: a colour of the page
+// and, for those who do not see colours, dashes.
 type style struct {
 	// Colour is the number of a colour in page.css.
 	Colour int
@@ -89,7 +91,8 @@ const (
 	otherColours   = 5
 )
 
-// styles gives every variant a colour, in the order of the results; the best one always has the same, and a solid line.
+// styles gives every variant a colour, in the order of the results; the best
+// one always has the same, and a solid line.
 func styles(results []sim.Result, best string) []style {
 	dashes := []string{"7 3", "2 3", "9 3 2 3"}
 	made := make([]style, len(results))

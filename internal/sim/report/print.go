@@ -28,7 +28,7 @@ func share(percent float64) string {
 	return strconv.FormatFloat(percent, 'f', 1, 64)
 }
 
-// points prints percent points or minutes.
+// points prints percentage points or minutes.
 func points(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
 
 // rate prints evictions per pod and day.

@@ -22,7 +22,8 @@ func heading() Heading {
 	}
 }
 
-// made makes a result in which nodes lie apart by a spread around 50 %, the first one highest.
+// made makes a result in which nodes lie apart by a spread around 50 %, the
+// first one highest.
 func made(variant string, spread float64, evictions int) sim.Result {
 	const nodes, pods, steps, warm = 12, 240, 72, 12
 	r := sim.Result{Variant: variant, Nodes: nodes, Pods: pods, Steps: steps - warm, Days: 60. / 288, Evictions: evictions, Landed: evictions}
@@ -56,7 +57,8 @@ func replay() []sim.Result {
 	return []sim.Result{made(Baseline, 40, 0), stray, planned, made(Bound, 5, 900)}
 }
 
-// Hot minutes per eviction of evenkeel: 27.5 % of 12 nodes × 60 steps × 5 minutes are 990, by 6 evictions.
+// Hot minutes per eviction of evenkeel: 27.5 % of 12 nodes × 60 steps × 5
+// minutes are 990, by 6 evictions.
 func TestTable(t *testing.T) {
 	var out bytes.Buffer
 	if err := Table(&out, replay()); err != nil {

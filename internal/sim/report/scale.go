@@ -6,8 +6,10 @@ import (
 	"slices"
 )
 
-// scale gives usage its colour: blues up to the hot line, and from there on, with a leap, yellow to red. Blue against yellow
-// and red, with the lightness rising to the line and falling after it, is told apart by the colour-blind too.
+// scale gives usage its colour: blues up to the hot line, and from there on,
+// with a leap, yellow to red. Blue against yellow and red, with the lightness
+// rising to the line and falling after it, is told apart by the colour-blind
+// too.
 type scale struct {
 	line float64
 	// from holds where each level begins; the last one has no end.

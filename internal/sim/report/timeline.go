@@ -12,7 +12,8 @@ import (
 // maxBars is how many bars a timeline has at most.
 const maxBars = 96
 
-// timeline shows when a variant evicted: bars by the square root, so that tens are seen beside thousands.
+// timeline shows when a variant evicted: bars by the square root, so that tens
+// are seen beside thousands.
 type timeline struct {
 	frame
 	style
@@ -29,7 +30,8 @@ type bar struct {
 	Title               string
 }
 
-// timelines draws all variants that evict to one scale. It returns how long a bar is too.
+// timelines draws all variants that evict to one scale. It returns how long a
+// bar is too.
 func timelines(results []sim.Result, looks []style) (lines []timeline, span string) {
 	f := frame{Width: 960, Height: 96, Left: 48, Top: 8, Right: 930, Bottom: 74}
 	steps, highest := 0, 0
@@ -55,7 +57,8 @@ func timelines(results []sim.Result, looks []style) (lines []timeline, span stri
 	return lines, inWords(time.Duration(per) * sim.Step)
 }
 
-// evicts says whether there are evictions to show; the oracle's moves are none.
+// evicts reports whether there are evictions to show; the oracle's moves are
+// none.
 func evicts(r *sim.Result) bool {
 	return r.Variant != Bound && r.Evictions > 0 && len(r.EvictionsAt) > 0
 }
@@ -100,7 +103,8 @@ func clock(at time.Duration) string {
 	return fmt.Sprintf("%d:%02d h", at/time.Hour, at%time.Hour/time.Minute)
 }
 
-// countTicks marks powers of ten as far as they are apart from the next mark, and the highest count.
+// countTicks marks powers of ten as far as they are apart from the next mark,
+// and the highest count.
 func countTicks(f frame, highest int) []tick {
 	ticks := []tick{{At: f.y(0), Label: "0"}}
 	for at := 1; at < highest; at *= 10 {

@@ -7,19 +7,23 @@ import (
 	"slices"
 )
 
-// Recipe says what Generate makes. Each series is a load of its own: a level, a daily wave, noise and, by chance, bursts. Memory
-// follows at a distance and, by chance, leaks until its program is restarted.
+// Recipe says what Generate makes. Each series is a load of its own: a level, a
+// daily wave, noise and, by chance, bursts. Memory follows at a distance and,
+// by chance, leaks until its program is restarted.
 type Recipe struct {
 	// Series and Steps of five minutes each; StepsPerDay is how long a wave is.
 	Series, Steps int
-	// Group is how many series in a row belong together: they share a wave's phase and are deployed at the same time.
+	// Group is how many series in a row belong together: they share a wave's
+	// phase and are deployed at the same time.
 	Group int
-	// BurstsPerDay is how often a series is at its limit for a while, on average.
+	// BurstsPerDay is how often a series is at its limit for a while, on
+	// average.
 	BurstsPerDay float64
 	// LeakPercent is the share of groups whose memory leaks.
 	LeakPercent float64
-	// StormsPerDay is how often many programs are deployed within a few minutes; StormPercent is the share of groups that take
-	// part. A group that does uses another level from then on.
+	// StormsPerDay is how often many programs are deployed within a few
+	// minutes; StormPercent is the share of groups that take part. A group that
+	// does uses another level from then on.
 	StormsPerDay, StormPercent float64
 	Seed                       uint64
 }
@@ -45,7 +49,8 @@ func (r *Recipe) validate() error {
 	return nil
 }
 
-// Generate makes a trace of CPU and one of memory with as many series. The same Recipe makes the same traces.
+// Generate makes a trace of CPU and one of memory with as many series. The same
+// Recipe makes the same traces.
 func Generate(r Recipe) (cpu, memory *Trace, err error) {
 	if err := r.validate(); err != nil {
 		return nil, nil, err
@@ -69,7 +74,8 @@ func Generate(r Recipe) (cpu, memory *Trace, err error) {
 	return cpu, memory, nil
 }
 
-// storms are the steps in which a storm begins: one at some time in each of as many parts of a day as there are storms.
+// storms are the steps in which a storm begins: one at some time in each of as
+// many parts of a day as there are storms.
 func (r *Recipe) storms() (steps []int) {
 	if r.StormsPerDay == 0 {
 		return nil
@@ -90,7 +96,8 @@ type groupLoad struct {
 	levels []float64
 	// deploys are the steps of those.
 	deploys []int
-	// leak is by how many percent points memory grows in a step, until it is restarted.
+	// leak is by how many percentage points memory grows in a step, until it is
+	// restarted.
 	leak float64
 	base float64
 }

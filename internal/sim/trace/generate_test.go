@@ -6,7 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The same recipe makes the same traces, deploys included; another seed makes others.
+// The same recipe makes the same traces, deploys included; another seed makes
+// others.
 func TestGenerateIsOfItsSeed(t *testing.T) {
 	recipe := DefaultRecipe()
 	recipe.Series, recipe.Steps = 60, 100
@@ -27,8 +28,8 @@ func TestGenerateIsOfItsSeed(t *testing.T) {
 	}
 }
 
-// A storm deploys about its share of the groups within a few minutes, as often a day as asked for, and nothing is deployed
-// without storms.
+// A storm deploys about its share of the groups within a few minutes, as often
+// a day as asked for, and nothing is deployed without storms.
 func TestStorms(t *testing.T) {
 	const days = 4
 	recipe := DefaultRecipe()

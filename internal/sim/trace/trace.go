@@ -1,10 +1,12 @@
-// Package trace reads recorded utilisation: tables of series, each in percent of its own allocation, one value per step.
+// Package trace reads recorded utilisation: tables of series, each in percent
+// of its own allocation, one value per step.
 //
-// It decides what is a sound table and where an unsound one is wrong, down to line and column. What the series drive is left
-// to others.
+// It decides what is a sound table and where an unsound one is wrong, down to
+// line and column. What the series drive is left to others.
 //
-// Format: CSV, compressed by gzip or not, with the header "id,0,1,2,…" and one row "<id>,<v0>,<v1>,…" per series. Values are
-// 0 to MaxPercent; no cell is empty.
+// Format: CSV, compressed by gzip or not, with the header "id,0,1,2,…" and one
+// row "<id>,<v0>,<v1>,…" per series. Values are 0 to MaxPercent; no cell is
+// empty.
 package trace
 
 import (
@@ -23,7 +25,8 @@ import (
 )
 
 const (
-	// MaxPercent is beyond what any recorder means; turbo clocks pass 100 by a little.
+	// MaxPercent is beyond what any recorder means; turbo clocks pass 100 by a
+	// little.
 	MaxPercent = 1000
 	// maxCells bounds what is read: 400 MB in memory.
 	maxCells = 100_000_000
@@ -41,7 +44,8 @@ type Trace struct {
 	Deploys []Deploy
 }
 
-// Deploy says that the programs behind Count series from First on are deployed anew in a step.
+// Deploy says that the programs behind Count series from First on are deployed
+// anew in a step.
 type Deploy struct{ First, Count, Step int }
 
 // Steps is how long each series is.

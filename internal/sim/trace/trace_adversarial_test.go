@@ -78,7 +78,8 @@ func idsOf(t *Trace) []string {
 	return t.IDs
 }
 
-// A compressed file that was cut off ends somewhere; the line is that far or a little before.
+// A compressed file that was cut off ends somewhere; the line is that far or a
+// little before.
 func TestReadNamesTheLineWhereACompressedFileEnds(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("id,0,1\n")

@@ -19,8 +19,8 @@ func (anywhere) Fits(*cluster.Pod, string) (bool, string) { return true, "" }
 
 func (anywhere) Move(*cluster.Pod, string) (func(), error) { return func() {}, nil }
 
-// fleet is a cluster of 32-core nodes with 30 pods each. A tenth is hot and cooled by about 7 moves; the others are at
-// the given percentage.
+// fleet is a cluster of 32-core nodes with 30 pods each. A tenth is hot and
+// cooled by about 7 moves; the others are at the given percentage.
 func fleet(nodes int, coolPercent int64) Input {
 	rng := rand.New(rand.NewPCG(7, 8))
 	in := Input{Placement: anywhere{}}
@@ -49,7 +49,8 @@ func fleet(nodes int, coolPercent int64) Input {
 	return in
 }
 
-// BenchmarkPlan plans with room everywhere, with room for a part of the moves, and with none.
+// BenchmarkPlan plans with room everywhere, with room for a part of the moves,
+// and with none.
 func BenchmarkPlan(b *testing.B) {
 	for _, room := range []struct {
 		name        string

@@ -13,8 +13,8 @@ import (
 // Tests reckon in nodes of 1000 by 1000, so that an amount of 10 is a percent.
 var thousand = cluster.Amounts{1000, 1000}
 
-// levels are the lines that a planner goes by, in percent of allocatable: what a node needs to lose and may take follows
-// from them.
+// levels are the lines that a planner goes by, in percent of allocatable: what
+// a node needs to lose and may take follows from them.
 type levels struct{ reject, evict cluster.Percents }
 
 // shipped are the shipped lines of CPU for both resources.
@@ -81,7 +81,8 @@ func pods(n int, name string, usage cluster.Amounts, change ...func(*strategies.
 	return all
 }
 
-// described renders a plan: moves, declined pods and nodes that stay hot, each with its reason.
+// described renders a plan: moves, declined pods and nodes that stay hot, each
+// with its reason.
 func described(plan strategies.Plan) []string {
 	var lines []string
 	for _, m := range plan.Moves {
@@ -98,7 +99,8 @@ func described(plan strategies.Plan) []string {
 	return lines
 }
 
-// refusing is a Placement that refuses pairs of pod and node, "*" being every pod or node, and counts its moves.
+// refusing is a Placement that refuses pairs of pod and node, "*" being every
+// pod or node, and counts its moves.
 type refusing struct {
 	pairs []string
 	moved map[string]string

@@ -8,11 +8,13 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// smallest returns the fewest pods whose usage covers the need, and among as few the least disrupting, then those of the
-// least weight. The pods together must cover it.
+// smallest returns the fewest pods whose usage covers the need, and among as
+// few the least disrupting, then those of the least weight. The pods together
+// must cover it.
 //
-// With one resource in need the largest pods are the fewest. With several the search deepens by number and gives up after
-// searchSteps in favour of taking the greatest relief first, which may be one or two more than the fewest.
+// With one resource in need the largest pods are the fewest. With several the
+// search deepens by number and gives up after searchSteps in favour of taking
+// the greatest relief first, which may be one or two more than the fewest.
 func smallest(pods []*strategies.Pod, by *scale) []*strategies.Pod {
 	need := by.need
 	ordered := slices.Clone(pods)
@@ -30,7 +32,8 @@ func smallest(pods []*strategies.Pod, by *scale) []*strategies.Pod {
 	return refine(chosen, pods, by)
 }
 
-// greedy takes pods in order until the need is covered, then drops what turned out to be superfluous.
+// greedy takes pods in order until the need is covered, then drops what turned
+// out to be superfluous.
 func greedy(ordered []*strategies.Pod, need cluster.Amounts) []*strategies.Pod {
 	var chosen []*strategies.Pod
 	left := need
@@ -63,7 +66,8 @@ type search struct {
 	pods []*strategies.Pod
 	need cluster.Amounts
 	best int
-	// top[r] sums up the k largest usages of resource r: no k pods can relieve it of more.
+	// top[r] sums up the k largest usages of resource r: no k pods can relieve
+	// it of more.
 	top   [cluster.NumResources][]int64
 	steps int
 	path  []*strategies.Pod
@@ -124,7 +128,8 @@ func (s *search) descend(from, k int, left cluster.Amounts) bool {
 	return false
 }
 
-// refine exchanges chosen pods for others that disrupt less, or as much with less weight, as long as the need stays covered.
+// refine exchanges chosen pods for others that disrupt less, or as much with
+// less weight, as long as the need stays covered.
 func refine(chosen, pods []*strategies.Pod, by *scale) []*strategies.Pod {
 	others := slices.DeleteFunc(slices.Clone(pods), func(pod *strategies.Pod) bool { return slices.Contains(chosen, pod) })
 	slices.SortStableFunc(others, func(a, b *strategies.Pod) int {
@@ -146,7 +151,8 @@ func refine(chosen, pods []*strategies.Pod, by *scale) []*strategies.Pod {
 	return chosen
 }
 
-// relief is the part of the need that a pod carries: the sum over resources of its share in what is needed of each.
+// relief is the part of the need that a pod carries: the sum over resources of
+// its share in what is needed of each.
 func relief(pod *strategies.Pod, need cluster.Amounts) float64 {
 	total := 0.0
 	for r := range need {

@@ -23,7 +23,8 @@ type destination struct {
 	at        cluster.NodeIndex // among the input's nodes
 }
 
-// takes says whether the destination would stay at or under its ceiling with an additional pod.
+// takes reports whether the destination would stay at or under its ceiling with
+// an additional pod.
 func (d *destination) takes(pod cluster.Amounts) bool {
 	for r := range pod {
 		if d.predicted[r]+pod[r] > d.ceiling[r] {
@@ -88,7 +89,8 @@ func newPorts(in *Input, first order) *ports {
 	return p
 }
 
-// compareFill orders destinations; those filled alike in the order of their names, which is that of their indices.
+// compareFill orders destinations; those filled alike in the order of their
+// names, which is that of their indices.
 func (p *ports) compareFill(a, b coolIndex) int {
 	if c := cmp.Compare(p.cool[a].fill, p.cool[b].fill); c != 0 {
 		return c
@@ -96,7 +98,8 @@ func (p *ports) compareFill(a, b coolIndex) int {
 	return cmp.Compare(a, b)
 }
 
-// size orders pods across resources by the share of the first destination that they would take.
+// size orders pods across resources by the share of the first destination that
+// they would take.
 func (p *ports) size(pod *strategies.Pod) float64 {
 	if len(p.cool) == 0 {
 		return 0
@@ -104,7 +107,8 @@ func (p *ports) size(pod *strategies.Pod) float64 {
 	return fill(pod.Usage, p.cool[0].ceiling)
 }
 
-// shift changes what is on a destination and brings it to its place in the order.
+// shift changes what is on a destination and brings it to its place in the
+// order.
 func (p *ports) shift(d *destination, by cluster.Amounts) {
 	from, _ := slices.BinarySearchFunc(p.byFill, d.index, p.compareFill)
 	d.predicted = d.predicted.Plus(by)
@@ -122,12 +126,15 @@ func (p *ports) shift(d *destination, by cluster.Amounts) {
 	p.room.shifted(p, from, to)
 }
 
-// blockSize is how many destinations that follow each other in the order of fill share one entry of room.
+// blockSize is how many destinations that follow each other in the order of
+// fill share one entry of room.
 const blockSize = 64
 
-// room is, for each block of byFill, no less than the most that a destination of it has left of each resource. A pod that
-// needs more of one of them is not offered to the block. Entries grow when destinations move between blocks, and are brought
-// down to the truth when a block turns out to have no place for a pod in spite of its entry.
+// room is, for each block of byFill, no less than the most that a destination
+// of it has left of each resource. A pod that needs more of one of them is not
+// offered to the block. Entries grow when destinations move between blocks, and
+// are brought down to the truth when a block turns out to have no place for a
+// pod in spite of its entry.
 type room []cluster.Amounts
 
 func newRoom(p *ports) room {
@@ -154,7 +161,8 @@ func (r room) admit(b int, headroom cluster.Amounts) {
 	}
 }
 
-// shifted brings the entries up to date after the destinations at the places from to to have moved by one place each.
+// shifted brings the entries up to date after the destinations at the places
+// from to to have moved by one place each.
 func (r room) shifted(p *ports, from, to int) {
 	up := from <= to // then those between have moved down, and each block has got one at its end
 	from, to = min(from, to), max(from, to)
@@ -168,7 +176,7 @@ func (r room) shifted(p *ports, from, to int) {
 	}
 }
 
-// mayTake says whether a destination of the block may have room for a pod.
+// mayTake reports whether a destination of the block may have room for a pod.
 func (r room) mayTake(b int, pod cluster.Amounts) bool {
 	for k := range pod {
 		if pod[k] > r[b][k] {
@@ -183,8 +191,9 @@ func (p *ports) block(b int) (from, to int) {
 	return b * blockSize, min((b+1)*blockSize, len(p.byFill))
 }
 
-// withRoom yields the destinations that a pod would leave at or under their ceilings, in an order. A destination may be shifted
-// only once no further one is asked for.
+// withRoom yields the destinations that a pod would leave at or under their
+// ceilings, in an order. A destination may be shifted only once no further one
+// is asked for.
 func (p *ports) withRoom(pod cluster.Amounts, by order) iter.Seq[*destination] {
 	return func(yield func(*destination) bool) {
 		for b := range p.room {
@@ -199,7 +208,8 @@ func (p *ports) withRoom(pod cluster.Amounts, by order) iter.Seq[*destination] {
 	}
 }
 
-// offer yields the destinations of one block and says whether further ones are wanted.
+// offer yields the destinations of one block and reports whether further ones
+// are wanted.
 func (p *ports) offer(b int, pod cluster.Amounts, by order, yield func(*destination) bool) bool {
 	from, to := p.block(b)
 	found := false
@@ -224,5 +234,5 @@ func (p *ports) offer(b int, pod cluster.Amounts, by order, yield func(*destinat
 	return true
 }
 
-// open says whether a node takes landings.
+// open reports whether a node takes landings.
 func (n *Node) open() bool { return n.State == thresholds.Cool && n.Closed == "" }

@@ -18,8 +18,9 @@ type landing struct {
 	from cluster.NodeIndex // the pod's node among the input's, once the plan holds the landing
 }
 
-// land puts every pod on a destination, the largest first, or none: then it returns the first pod that found no place.
-// Destinations are tried in the order of choice and, where that leaves a pod without one, in the other.
+// land puts every pod on a destination, the largest first, or none: then it
+// returns the first pod that found no place. Destinations are tried in the
+// order of choice and, where that leaves a pod without one, in the other.
 func (p *ports) land(pods []*strategies.Pod) (landed []landing, stuck *strategies.Pod) {
 	if landed, stuck = p.landBy(pods, p.first); stuck == nil {
 		return landed, nil
@@ -46,7 +47,7 @@ func (p *ports) landBy(pods []*strategies.Pod, by order) (landed []landing, stuc
 	return landed, nil
 }
 
-// takes says whether any destination would take the pod now.
+// takes reports whether any destination would take the pod now.
 func (p *ports) takes(pod *strategies.Pod) bool {
 	for to := range p.withRoom(pod.Usage, coolestFirst) {
 		if ok, _ := p.placement.Fits(pod.Pod, to.name); ok {

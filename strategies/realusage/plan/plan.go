@@ -18,12 +18,14 @@ import (
 	"github.com/evenkeel/evenkeel/thresholds"
 )
 
-// New makes the plan: each hot node is cooled with the fewest pods of the lowest sufficient priorities that have a landing,
-// or left alone with the reason: relief that leaves a node hot costs evictions and room that a node which can be cooled
-// needs.
+// New makes the plan: each hot node is cooled with the fewest pods of the
+// lowest sufficient priorities that have a landing, or left alone with the
+// reason: relief that leaves a node hot costs evictions and room that a node
+// which can be cooled needs.
 //
-// Who comes first takes the room. So where the hottest node first leaves a node without landings, or moves more pods than
-// each node alone would have to, other orders are tried as well.
+// Who comes first takes the room. So where the hottest node first leaves a node
+// without landings, or moves more pods than each node alone would have to,
+// other orders are tried as well.
 func New(in Input) strategies.Plan {
 	best := attempt(&in, orders[0])
 	asked := best.ports.asked
@@ -40,7 +42,8 @@ func New(in Input) strategies.Plan {
 	return best.plan()
 }
 
-// sequence is an order in which hot nodes are cooled, and one in which destinations are tried first.
+// sequence is an order in which hot nodes are cooled, and one in which
+// destinations are tried first.
 type sequence struct {
 	leastHotFirst bool
 	destinations  order
@@ -48,7 +51,8 @@ type sequence struct {
 
 var orders = [...]sequence{{false, coolestFirst}, {false, tightestFirst}, {true, coolestFirst}, {true, tightestFirst}}
 
-// orderAsks bounds how many destinations are looked at before another order is tried: below a second with the slowest filters.
+// orderAsks bounds how many destinations are looked at before another order is
+// tried: below a second with the slowest filters.
 const orderAsks = 50_000
 
 // planner is one attempt at a plan.
@@ -59,8 +63,8 @@ type planner struct {
 	notes    []reasons.Reason    // by the input's nodes
 	landed   []landing
 	declined []strategies.Declined
-	// cooled counts the nodes that were cooled, crowded those that were not for want of room, excess the moves beyond what
-	// each node alone would take.
+	// cooled counts the nodes that were cooled, crowded those that were not for
+	// want of room, excess the moves beyond what each node alone would take.
 	cooled, crowded, excess int
 	limited                 bool // the plan is as long as it may be
 }
@@ -95,10 +99,12 @@ func attempt(in *Input, o sequence) *planner {
 	return p
 }
 
-// ideal says that no other order can do better, or should: where the number of moves is limited, the hottest come first.
+// ideal says that no other order can do better, or should: where the number of
+// moves is limited, the hottest come first.
 func (p *planner) ideal() bool { return p.limited || p.crowded == 0 && p.excess == 0 }
 
-// better says whether p cools more nodes than other, or as many with pods of lower priority, or those with fewer moves.
+// better reports whether p cools more nodes than other, or as many with pods of
+// lower priority, or those with fewer moves.
 func (p *planner) better(other *planner) bool {
 	return cmp.Or(cmp.Compare(p.cooled, other.cooled), -cmp.Compare(p.priority(), other.priority()),
 		-cmp.Compare(len(p.landed), len(other.landed))) > 0
@@ -113,7 +119,8 @@ func (p *planner) priority() int32 {
 	return highest
 }
 
-// heat is how far above its evict line a node is, as a factor, by its hottest resource.
+// heat is how far above its evict line a node is, as a factor, by its hottest
+// resource.
 func heat(n *Node) float64 {
 	highest := 0.0
 	for r, need := range n.Need {
@@ -158,7 +165,8 @@ func (p *planner) cool(at cluster.NodeIndex) {
 	p.giveUp(at, movable, need)
 }
 
-// giveUp finds out whether a node is left alone for want of landings or of room for all its moves.
+// giveUp finds out whether a node is left alone for want of landings or of room
+// for all its moves.
 func (p *planner) giveUp(at cluster.NodeIndex, movable []*strategies.Pod, need cluster.Amounts) {
 	landable, stuck := p.landable(movable)
 	if covers(sum(landable), need) {
@@ -173,7 +181,8 @@ func (p *planner) giveUp(at cluster.NodeIndex, movable []*strategies.Pod, need c
 	}
 }
 
-// movable returns the pods that may be moved and declines those whose refusal matters to a person.
+// movable returns the pods that may be moved and declines those whose refusal
+// matters to a person.
 func (p *planner) movable(n *Node, need cluster.Amounts) []*strategies.Pod {
 	var movable []*strategies.Pod
 	for i := range n.Pods {
@@ -192,7 +201,8 @@ func (p *planner) movable(n *Node, need cluster.Amounts) []*strategies.Pod {
 	return movable
 }
 
-// gain is what moving a pod takes off its node in the resources that have to leave, in percent of allocatable.
+// gain is what moving a pod takes off its node in the resources that have to
+// leave, in percent of allocatable.
 func gain(pod *strategies.Pod, n *Node, need cluster.Amounts) float64 {
 	most := 0.0
 	for r, percent := range pod.Usage.PercentOf(n.Allocatable) {
@@ -203,7 +213,8 @@ func gain(pod *strategies.Pod, n *Node, need cluster.Amounts) float64 {
 	return most
 }
 
-// landable separates the pods that have a landing, were they the only move, from those that have none.
+// landable separates the pods that have a landing, were they the only move,
+// from those that have none.
 func (p *planner) landable(pods []*strategies.Pod) (landable, stuck []*strategies.Pod) {
 	for _, pod := range pods {
 		if p.ports.takes(pod) {
@@ -215,9 +226,11 @@ func (p *planner) landable(pods []*strategies.Pod) (landable, stuck []*strategie
 	return landable, stuck
 }
 
-// fewest lands the smallest set of pods that covers the need and has places for all its pods. Those that would find no
-// place even alone are left out, or else the one that found none beside the others, and the next best set is tried; best
-// says that the first would do. Pods that are not chosen are not asked about: with some filters that takes a millisecond.
+// fewest lands the smallest set of pods that covers the need and has places for
+// all its pods. Those that would find no place even alone are left out, or else
+// the one that found none beside the others, and the next best set is tried;
+// best says that the first would do. Pods that are not chosen are not asked
+// about: with some filters that takes a millisecond.
 func (p *planner) fewest(band []*strategies.Pod, by *scale) (landed []landing, best bool) {
 	for best = true; covers(sum(band), by.need); best = false {
 		chosen := smallest(band, by)
@@ -234,8 +247,8 @@ func (p *planner) fewest(band []*strategies.Pod, by *scale) (landed []landing, b
 	return nil, false
 }
 
-// beyondLeast is how many more moves were needed than if there were landings without end; having to resort to a higher
-// priority counts as one.
+// beyondLeast is how many more moves were needed than if there were landings
+// without end; having to resort to a higher priority counts as one.
 func (p *planner) beyondLeast(movable []*strategies.Pod, by *scale, used int32, moves int) int {
 	for _, priority := range priorities(movable) {
 		band := upTo(movable, priority)
@@ -261,7 +274,8 @@ func (p *planner) budget() int {
 	return budget
 }
 
-// leave notes why a node is left alone and declines those of the given pods that might have been moved.
+// leave notes why a node is left alone and declines those of the given pods
+// that might have been moved.
 func (p *planner) leave(at cluster.NodeIndex, why reasons.Reason, pods []*strategies.Pod, need cluster.Amounts) {
 	p.notes[at] = why
 	for _, pod := range pods {
@@ -282,7 +296,8 @@ func (p *planner) declineStuck(at cluster.NodeIndex, pods []*strategies.Pod) {
 	}
 }
 
-// declineCrowded notes that the pods of a node have landings each, but not enough of them together.
+// declineCrowded notes that the pods of a node have landings each, but not
+// enough of them together.
 func (p *planner) declineCrowded(at cluster.NodeIndex, pods []*strategies.Pod) {
 	p.notes[at] = reasons.NoLanding
 	for _, pod := range pods {
@@ -293,7 +308,8 @@ func (p *planner) declineCrowded(at cluster.NodeIndex, pods []*strategies.Pod) {
 	}
 }
 
-// commit enters moves in the plan, as many as the limits leave; what is cut off waits for a later cycle.
+// commit enters moves in the plan, as many as the limits leave; what is cut off
+// waits for a later cycle.
 func (p *planner) commit(at cluster.NodeIndex, landed []landing) {
 	if budget := p.budget(); len(landed) > budget {
 		p.ports.takeBack(landed[budget:])
@@ -308,7 +324,8 @@ func (p *planner) commit(at cluster.NodeIndex, landed []landing) {
 	}
 }
 
-// used is what a node's change is told from: of a hot one what it is hot by, else what is predicted.
+// used is what a node's change is told from: of a hot one what it is hot by,
+// else what is predicted.
 func (n *Node) used() cluster.Amounts {
 	if n.State == thresholds.Hot {
 		return n.Current
@@ -332,7 +349,8 @@ func (p *planner) plan() strategies.Plan {
 	return plan
 }
 
-// moves turns the landings into moves, each from what the ones before it have left, and brings after to what all leave.
+// moves turns the landings into moves, each from what the ones before it have
+// left, and brings after to what all leave.
 func (p *planner) moves(after []cluster.Amounts) []strategies.Move {
 	if len(p.landed) == 0 {
 		return nil

@@ -18,7 +18,8 @@ func everyLine(v float64) levels {
 	return levels{reject: p, evict: p}
 }
 
-// Nothing that a caller can hand in makes the planner panic, hang or move what should not be moved.
+// Nothing that a caller can hand in makes the planner panic, hang or move what
+// should not be moved.
 func TestPlanAdversarial(t *testing.T) {
 	inf := math.Inf(1)
 	cases := map[string]struct {
@@ -99,7 +100,8 @@ func TestPlanAdversarial(t *testing.T) {
 	}
 }
 
-// Needs and ceilings come from outside as amounts; the planner goes by whatever they are.
+// Needs and ceilings come from outside as amounts; the planner goes by whatever
+// they are.
 func TestPlanWithHostileAmounts(t *testing.T) {
 	most, least := cluster.Amounts{math.MaxInt64, math.MaxInt64}, cluster.Amounts{math.MinInt64, math.MinInt64}
 	needs := func(need cluster.Amounts) Node {
@@ -143,7 +145,8 @@ func each(n int, name, what string) []string {
 	return all
 }
 
-// The same pod listed twice is one pod: the Placement refuses the second move, and the plan does not count on it.
+// The same pod listed twice is one pod: the Placement refuses the second move,
+// and the plan does not count on it.
 func TestPlanWithDuplicates(t *testing.T) {
 	h := hot("h", cluster.Amounts{550}, pod("p", cluster.Amounts{100}))
 	h.Pods = append(h.Pods, h.Pods[0])
@@ -154,7 +157,8 @@ func TestPlanWithDuplicates(t *testing.T) {
 	}
 }
 
-// A Placement that takes pods and then fails to move them leaves the plan without moves, not half of one.
+// A Placement that takes pods and then fails to move them leaves the plan
+// without moves, not half of one.
 func TestPlanWithAPlacementThatFails(t *testing.T) {
 	in := Input{Nodes: shipped().on([]Node{cool("c", cluster.Amounts{}), hot("h", cluster.Amounts{600}, pod("p", cluster.Amounts{100}))}), Placement: failing{}}
 	if got := New(in); len(got.Moves) > 0 || got.Nodes[1].Reason != reasons.NoLanding {
@@ -166,7 +170,8 @@ type failing struct{ anywhere }
 
 func (failing) Move(*cluster.Pod, string) (func(), error) { return nil, fmt.Errorf("the pod is gone") }
 
-// FuzzPlan reads nodes and pods from bytes. Whatever they say, the plan is sound and the same when it is made again.
+// FuzzPlan reads nodes and pods from bytes. Whatever they say, the plan is
+// sound and the same when it is made again.
 func FuzzPlan(f *testing.F) {
 	f.Add([]byte{2, 3, 90, 40, 10, 30, 0, 20, 20, 1, 30, 10, 0, 10, 10})
 	f.Add([]byte{1, 1, 255, 255, 255, 255, 2, 0, 0, 0})
@@ -184,7 +189,8 @@ func FuzzPlan(f *testing.F) {
 	})
 }
 
-// inputOf reads an Input: the numbers of hot and cool nodes, and as many bytes as they ask for.
+// inputOf reads an Input: the numbers of hot and cool nodes, and as many bytes
+// as they ask for.
 func inputOf(data []byte) (Input, forbidding) {
 	next := func() int64 {
 		if len(data) == 0 {

@@ -163,7 +163,8 @@ func TestPlan(t *testing.T) {
 			want: []string{"cpu: h -> c", "memory: h -> c"},
 		},
 		"the fewest for two resources are not always the largest": {
-			// 120 above in both: large carries 119+60 and cannot do it with one other; mid0 and mid1 do
+			// 120 above in both: large carries 119+60 and cannot do it with one
+			// other; mid0 and mid1 do
 			nodes: []Node{
 				cool("c0", cluster.Amounts{}),
 				cool("c1", cluster.Amounts{}),
@@ -182,7 +183,8 @@ func TestPlan(t *testing.T) {
 			want: []string{"p0: h -> c1", "p1: h -> c0"},
 		},
 		"large pods come to where they fit, though spreading first took their place": {
-			// 900: both have to go. The 250 only fits beside 350 on c0, where spreading would put it, and the 100 on either
+			// 900: both have to go. The 250 only fits beside 350 on c0, where
+			// spreading would put it, and the 100 on either
 			nodes: []Node{
 				cool("c0", cluster.Amounts{350}), cool("c1", cluster.Amounts{400}),
 				hot("h", cluster.Amounts{550}, pod("large", cluster.Amounts{250}), pod("small", cluster.Amounts{100})),
@@ -219,7 +221,8 @@ func TestPlan(t *testing.T) {
 			want: []string{"p: NoLanding", "h stays: NoLanding"},
 		},
 		"a node that comes first does not take the only landing of another": {
-			// only c0 takes p; c0 and c1 take q; the hottest node's q would go to the coolest, c0
+			// only c0 takes p; c0 and c1 take q; the hottest node's q would go
+			// to the coolest, c0
 			nodes: []Node{
 				cool("c0", cluster.Amounts{350}), cool("c1", cluster.Amounts{400}),
 				hot("h0", cluster.Amounts{600}, pod("p", cluster.Amounts{200})),
@@ -243,7 +246,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// Moves carry what source and destination are at before and after each, and the report what they are at in the end.
+// Moves carry what source and destination are at before and after each, and the
+// report what they are at in the end.
 func TestPlanReports(t *testing.T) {
 	in := Input{
 		Nodes:     shipped().on([]Node{cool("c", cluster.Amounts{100, 100}), hot("h", cluster.Amounts{650, 20}, pods(2, "p", cluster.Amounts{60, 10})...)}),
@@ -271,7 +275,8 @@ func TestPlanReports(t *testing.T) {
 	}
 }
 
-// What a person is told about a pod without a landing names every cause with its number of nodes.
+// What a person is told about a pod without a landing names every cause with
+// its number of nodes.
 func TestRefusalsAreSummedUp(t *testing.T) {
 	in := Input{
 		Nodes: shipped().on([]Node{
@@ -298,8 +303,9 @@ func TestIdleChangesNothing(t *testing.T) {
 	}
 }
 
-// What has to leave is told as amounts and by nothing else: a signal or memory.available can make a node hot that is far
-// under the lines of its resources, and spare one that is over them.
+// What has to leave is told as amounts and by nothing else: a signal or
+// memory.available can make a node hot that is far under the lines of its
+// resources, and spare one that is over them.
 func TestPlanGoesByNeed(t *testing.T) {
 	cases := map[string]struct {
 		need cluster.Amounts
@@ -324,7 +330,8 @@ func TestPlanGoesByNeed(t *testing.T) {
 	}
 }
 
-// A destination takes as much as its own ceiling says: other windows, memory.available and signals have lowered it.
+// A destination takes as much as its own ceiling says: other windows,
+// memory.available and signals have lowered it.
 func TestPlanGoesByCeiling(t *testing.T) {
 	lowered := func(to cluster.Amounts) func(*Node) { return func(n *Node) { n.Ceiling = to } }
 	in := Input{
@@ -342,7 +349,8 @@ func TestPlanGoesByCeiling(t *testing.T) {
 	}
 }
 
-// The hottest node comes first, by how many times over its line it is in the resource that is needed most.
+// The hottest node comes first, by how many times over its line it is in the
+// resource that is needed most.
 func TestPlanHottestFirst(t *testing.T) {
 	a := hot("a", cluster.Amounts{500}, pod("p", cluster.Amounts{200}))
 	b := hot("b", cluster.Amounts{0, 300}, pod("q", cluster.Amounts{0, 200}))

@@ -50,8 +50,8 @@ var shapes = [...]func(*rand.Rand) cluster.Amounts{
 	},
 }
 
-// randomInput is a cluster small enough for the exact optimum: up to 3 hot nodes with up to 4 pods each and up to 4 cool
-// ones of different sizes.
+// randomInput is a cluster small enough for the exact optimum: up to 3 hot
+// nodes with up to 4 pods each and up to 4 cool ones of different sizes.
 func randomInput(rng *rand.Rand) (Input, forbidding) {
 	refused := forbidding{}
 	in := Input{Placement: refused}
@@ -90,7 +90,8 @@ func randomHot(rng *rand.Rand, h int, shape func(*rand.Rand) cluster.Amounts) No
 		})
 		n.Current = n.Current.Plus(n.Pods[k].Usage)
 	}
-	// What cannot be moved brings the node to between 5 % under and 20 % above its line in one resource or both.
+	// What cannot be moved brings the node to between 5 % under and 20 % above
+	// its line in one resource or both.
 	for r := range n.Current {
 		if r == rng.IntN(2) || rng.IntN(3) == 0 {
 			n.Current[r] = max(n.Current[r], int64(600+rng.IntN(250)))
@@ -100,8 +101,8 @@ func randomHot(rng *rand.Rand, h int, shape func(*rand.Rand) cluster.Amounts) No
 	return n
 }
 
-// optimum is the exact answer by trying every assignment: the most hot nodes that can be cooled, and the fewest moves that
-// cool as many.
+// optimum is the exact answer by trying every assignment: the most hot nodes
+// that can be cooled, and the fewest moves that cool as many.
 type optimum struct {
 	in      *Input
 	refused forbidding
@@ -178,8 +179,8 @@ func (o *optimum) isUnder(i int, line cluster.Percents) bool {
 	return true
 }
 
-// Every move has a landing that accepts the pod, no destination is pushed above its ceiling, no source gets a pod, and no
-// pod moves twice.
+// Every move has a landing that accepts the pod, no destination is pushed above
+// its ceiling, no source gets a pod, and no pod moves twice.
 func checkSound(t *testing.T, in *Input, refused forbidding, plan strategies.Plan) {
 	t.Helper()
 	load := map[string]cluster.Amounts{}
@@ -222,8 +223,9 @@ func cooledBy(in *Input, plan strategies.Plan) int {
 	return cooled
 }
 
-// The plan needs on average at most 1 % more moves than the exact optimum where it cools as many nodes, and cools at least
-// 99 of 100 nodes that can be cooled.
+// The plan needs on average at most 1 % more moves than the exact optimum where
+// it cools as many nodes, and cools at least 99 of 100 nodes that can be
+// cooled.
 func TestPlanIsCloseToTheOptimum(t *testing.T) {
 	const clusters = 4000
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -253,8 +255,9 @@ func TestPlanIsCloseToTheOptimum(t *testing.T) {
 	}
 }
 
-// A pod of a higher priority is moved only where those below it do not suffice: with one hot node, whenever some set of
-// the pods below the highest that was moved would have cooled it, by the exact answer.
+// A pod of a higher priority is moved only where those below it do not suffice:
+// with one hot node, whenever some set of the pods below the highest that was
+// moved would have cooled it, by the exact answer.
 func TestPlanSparesHigherPriorities(t *testing.T) {
 	const clusters = 4000
 	rng := rand.New(rand.NewPCG(11, 12))
@@ -293,7 +296,8 @@ func TestPlanSparesHigherPriorities(t *testing.T) {
 	}
 }
 
-// The same input gives the same plan, whatever the order in which a node's pods are listed.
+// The same input gives the same plan, whatever the order in which a node's pods
+// are listed.
 func TestPlanIsDeterministic(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 500 {

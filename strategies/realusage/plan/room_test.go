@@ -12,8 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/thresholds"
 )
 
-// Whatever was landed and taken back, the destinations with room for a pod are those that looking at each of them finds, in
-// the same order.
+// Whatever was landed and taken back, the destinations with room for a pod are
+// those that looking at each of them finds, in the same order.
 func TestWithRoomFindsWhatLookingAtEachFinds(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -44,7 +44,8 @@ func TestWithRoomFindsWhatLookingAtEachFinds(t *testing.T) {
 	}
 }
 
-// randomDestinations are cool nodes of different sizes of which some are full in one resource and empty in the other.
+// randomDestinations are cool nodes of different sizes of which some are full
+// in one resource and empty in the other.
 func randomDestinations(rng *rand.Rand, nodes int) *Input {
 	in := &Input{Placement: anywhere{}}
 	for i := range nodes {
@@ -76,7 +77,8 @@ func names(p *ports, pod cluster.Amounts, by order) []string {
 	return found
 }
 
-// A pod that no destination has room for is not held against each of them again.
+// A pod that no destination has room for is not held against each of them
+// again.
 func TestWithRoomLearns(t *testing.T) {
 	p := newPorts(randomDestinations(rand.New(rand.NewPCG(1, 1)), 64*blockSize), coolestFirst)
 	pod := cluster.Amounts{20_000, 0} // more than any ceiling

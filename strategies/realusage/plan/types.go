@@ -16,12 +16,15 @@ type Node struct {
 	State       thresholds.State
 	// Current is the evidence for hot: what stays on the node, as measured.
 	Current cluster.Amounts
-	// Need is what has to leave a hot node to bring it under its evict lines; zero or less where nothing has to.
+	// Need is what has to leave a hot node to bring it under its evict lines;
+	// zero or less where nothing has to.
 	Need cluster.Amounts
-	// Predicted is what a landing has to reckon with: all pods, with estimates, and moves in flight; Ceiling the most of it
-	// that keeps the node under its reject lines.
+	// Predicted is what a landing has to reckon with: all pods, with estimates,
+	// and moves in flight; Ceiling the most of it that keeps the node under its
+	// reject lines.
 	Predicted, Ceiling cluster.Amounts
-	// Closed is why the node takes no landing although it is cool (cordoned, about to be removed); empty if it may.
+	// Closed is why the node takes no landing although it is cool (cordoned,
+	// about to be removed); empty if it may.
 	Closed string
 	// Pods are the candidates on a hot node; nil on others.
 	Pods []strategies.Pod
@@ -29,7 +32,8 @@ type Node struct {
 
 // Placement answers which nodes would take a pod, moves of this plan included.
 type Placement interface {
-	// Fits says whether the replacement of pod could run on node, and if not, why.
+	// Fits reports whether the replacement of pod could run on node, and if
+	// not, why.
 	Fits(pod *cluster.Pod, node string) (ok bool, why string)
 	// Move applies a move and returns its undo.
 	Move(pod *cluster.Pod, to string) (undo func(), err error)
@@ -39,9 +43,11 @@ type Placement interface {
 type Input struct {
 	// Nodes in the order of their names.
 	Nodes []Node
-	// MaxMoves bounds the plan; 0 means no bound. MaxPerNode bounds the moves from one node; 0 means no bound.
+	// MaxMoves bounds the plan; 0 means no bound. MaxPerNode bounds the moves
+	// from one node; 0 means no bound.
 	MaxMoves, MaxPerNode int
-	// MinGainPercent is the least that a move has to take off its node, of allocatable, in a resource the node is hot by.
+	// MinGainPercent is the least that a move has to take off its node, of
+	// allocatable, in a resource the node is hot by.
 	MinGainPercent float64
 	Placement      Placement
 }

@@ -1,6 +1,7 @@
-// Command controlplane is a whole Kubernetes control plane in one binary: by the name it is called under (argv[0]) it is
-// etcd, kube-apiserver, kube-controller-manager, kube-scheduler or metrics-server. One link step instead of five, and the
-// binary is small because they share their libraries.
+// Command controlplane is a whole Kubernetes control plane in one binary: by
+// the name it is called under (argv[0]) it is etcd, kube-apiserver,
+// kube-controller-manager, kube-scheduler or metrics-server. One link step
+// instead of five, and the binary is small because they share their libraries.
 package main
 
 import (

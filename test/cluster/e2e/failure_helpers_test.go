@@ -36,8 +36,9 @@ func (f *fixture) waitCycles(address string, n float64) {
 	f.Eventually(2*time.Minute, fmt.Sprintf("%v more cycles", n), func(context.Context) bool { return f.cycles(address) >= begin+n })
 }
 
-// podsPerSecond has kube-scheduler, started anew with the extenders, bind pods that wait for it, and returns how many it
-// bound per second from the first to the last. All of them being bound is part of every case.
+// podsPerSecond has kube-scheduler, started anew with the extenders, bind pods
+// that wait for it, and returns how many it bound per second from the first to
+// the last. All of them being bound is part of every case.
 func (f *fixture) podsPerSecond(name string, pods int, extenders []schedulerv1.Extender) float64 {
 	f.T.Helper()
 	if err := f.Shutdown(cluster.Scheduler); err != nil {
@@ -63,10 +64,12 @@ func (f *fixture) podsPerSecond(name string, pods int, extenders []schedulerv1.E
 	}
 }
 
-// watchBindings delivers the time between the first and the last of so many bindings.
+// watchBindings delivers the time between the first and the last of so many
+// bindings.
 func (f *fixture) watchBindings(name string, pods int) <-chan time.Duration {
 	f.T.Helper()
-	// Not a bare watch: the API server ends one that falls behind in such a burst.
+	// Not a bare watch: the API server ends one that falls behind in such a
+	// burst.
 	factory := informers.NewSharedInformerFactoryWithOptions(f.Client(), 0, informers.WithNamespace("shop"),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = "app=" + name }))
 	informer := factory.Core().V1().Pods().Informer()

@@ -16,9 +16,10 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// kube-scheduler is configured without the extender. One pod is evicted, the probe, and none in the cycles after it: by
-// requests the hot nodes look emptiest, so every further one would come straight back. Once kube-scheduler asks, the nodes
-// are cooled.
+// kube-scheduler is configured without the extender. One pod is evicted, the
+// probe, and none in the cycles after it: by requests the hot nodes look
+// emptiest, so every further one would come straight back. Once kube-scheduler
+// asks, the nodes are cooled.
 func TestSteeringAbsentStopsEvicting(t *testing.T) {
 	f := newFixture(t)
 	skew := f.Skew()
@@ -51,8 +52,9 @@ func TestSteeringAbsentStopsEvicting(t *testing.T) {
 	}
 }
 
-// metrics-server is down before anything could be decided: nothing is evicted, the extender neither filters nor prefers,
-// and pods are scheduled. It comes back: the hot nodes are cooled.
+// metrics-server is down before anything could be decided: nothing is evicted,
+// the extender neither filters nor prefers, and pods are scheduled. It comes
+// back: the hot nodes are cooled.
 func TestMetricsServerStopped(t *testing.T) {
 	f := newFixture(t)
 	skew := f.Skew()
@@ -82,7 +84,8 @@ func TestMetricsServerStopped(t *testing.T) {
 	f.Eventually(10*time.Second, "an Event that it is over", func(ctx context.Context) bool { return f.gateEvent(ctx, "UsageGateOpened") })
 }
 
-// gateEvent says whether there is an Event with this reason on the ConfigMap by which Evenkeel is paused.
+// gateEvent reports whether there is an Event with this reason on the ConfigMap
+// by which Evenkeel is paused.
 func (f *fixture) gateEvent(ctx context.Context, reason string) bool {
 	f.T.Helper()
 	events, err := f.Client().EventsV1().Events(evenkeel.Namespace).List(ctx, metav1.ListOptions{})
@@ -94,9 +97,10 @@ func (f *fixture) gateEvent(ctx context.Context, reason string) bool {
 	})
 }
 
-// New pods are scheduled whether Evenkeel answers, does not answer any more or is not there. A frozen process is the
-// dearest: it costs every pod the extender's whole httpTimeout of 200 ms for filter and again for prioritize, so at most
-// 2.5 pods a second.
+// New pods are scheduled whether Evenkeel answers, does not answer any more or
+// is not there. A frozen process is the dearest: it costs every pod the
+// extender's whole httpTimeout of 200 ms for filter and again for prioritize,
+// so at most 2.5 pods a second.
 func TestSchedulingWithoutAnswer(t *testing.T) {
 	f := newFixture(t)
 	if _, err := f.AddNodes(t.Context(), 12, cluster.NodeTemplate{CPU: "32", Memory: "256Gi"}); err != nil {
@@ -129,8 +133,9 @@ func TestSchedulingWithoutAnswer(t *testing.T) {
 	t.Logf("%6.1f pods/s with Evenkeel stopped", f.podsPerSecond("stopped", 150, with))
 }
 
-// All nodes are hot: there is nowhere to go, so nothing is evicted, and the extender rejects none of them, because a pod
-// that runs on a hot node beats one that does not run.
+// All nodes are hot: there is nowhere to go, so nothing is evicted, and the
+// extender rejects none of them, because a pod that runs on a hot node beats
+// one that does not run.
 func TestAllNodesHot(t *testing.T) {
 	f := newFixture(t)
 	nodes, err := f.AddNodes(t.Context(), 4, cluster.NodeTemplate{CPU: "32", Memory: "256Gi"})

@@ -1,5 +1,6 @@
-// Package e2e holds the end-to-end tests: each starts from an empty cluster on one shared real control plane, runs Evenkeel
-// as a process with the rights of the shipped ServiceAccounts, and asserts on what the cluster did.
+// Package e2e holds the end-to-end tests: each starts from an empty cluster on
+// one shared real control plane, runs Evenkeel as a process with the rights of
+// the shipped ServiceAccounts, and asserts on what the cluster did.
 package e2e
 
 import (

@@ -12,8 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// watchPods calls each with the pods of a Deployment in namespace shop, now and after every single change of one of them,
-// until stop, which waits for the last call, or the end of the case.
+// watchPods calls each with the pods of a Deployment in namespace shop, now and
+// after every single change of one of them, until stop, which waits for the
+// last call, or the end of the case.
 func (f *fixture) watchPods(deployment string, each func(pods map[types.UID]*v1.Pod)) (stop func()) {
 	f.T.Helper()
 	selector := metav1.ListOptions{LabelSelector: "app=" + deployment}
@@ -88,7 +89,8 @@ func ready(pod *v1.Pod) bool {
 	return false
 }
 
-// boundAfter is how long a pod waited for its node. The API keeps whole seconds.
+// boundAfter is how long a pod waited for its node. The API keeps whole
+// seconds.
 func boundAfter(t *testing.T, pod *v1.Pod) time.Duration {
 	t.Helper()
 	for _, condition := range pod.Status.Conditions {

@@ -19,8 +19,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// The hot pods have a disruption budget of one and start slowly, so nearly all the time the budget is used up. It is never
-// overdrawn, and the nodes are cooled all the same.
+// The hot pods have a disruption budget of one and start slowly, so nearly all
+// the time the budget is used up. It is never overdrawn, and the nodes are
+// cooled all the same.
 //
 //	hot node: 12 × 2.2 = 26.4 of 32 cores = 82.5 %; under 65 % (20.8 cores) takes three pods from each.
 func TestBudgetIsKeptAndTheNodesAreCooled(t *testing.T) {
@@ -79,7 +80,8 @@ func TestBudgetIsKeptAndTheNodesAreCooled(t *testing.T) {
 	t.Logf("evictions %d, fewest %d; refused by the budget %d", f.Evictions(mark), fewest, f.refusals(mark))
 }
 
-// budget lets as many pods of a Deployment be unavailable, and waits until the controller has counted them.
+// budget lets as many pods of a Deployment be unavailable, and waits until the
+// controller has counted them.
 func (f *fixture) budget(deployment string, maxUnavailable int32) {
 	f.T.Helper()
 	budgets := f.Client().PolicyV1().PodDisruptionBudgets("shop")
@@ -170,8 +172,9 @@ func (f *fixture) priorityClass(name string, value int32) {
 	}
 }
 
-// Hot pods that keep apart by required anti-affinity and take half a minute to end are moved at once, although one of their
-// kind still terminates on what is by usage the best landing.
+// Hot pods that keep apart by required anti-affinity and take half a minute to
+// end are moved at once, although one of their kind still terminates on what is
+// by usage the best landing.
 //
 //	node     db           web
 //	0, 1     10           26 × 0.5  = 23  of 32 cores = 71.9 %; the one db or five web pods cover what has to leave
@@ -204,7 +207,8 @@ func TestLandingsRespectTerminatingPods(t *testing.T) {
 	mark := f.Mark()
 	f.Pause(true) // until one of the pods terminates
 	f.Serve(f.Policy(stage.RealUsage, stage.Fast))
-	// Nearer to the line a single web pod covers what has to leave, and no db pod is planned.
+	// Nearer to the line a single web pod covers what has to leave, and no db
+	// pod is planned.
 	f.Eventually(5*time.Minute, "every node known for what it is", func(context.Context) bool {
 		return f.Are("hot", hot...) && f.Are("cool", nodes[2:]...) && f.Measured(67.5, hot...)
 	})
@@ -241,9 +245,11 @@ func TestLandingsRespectTerminatingPods(t *testing.T) {
 // together is what a watch has seen of pods that are to keep apart.
 type together struct {
 	stop func()
-	// together names the nodes that had two pods at a time, terminating ones included.
+	// together names the nodes that had two pods at a time, terminating ones
+	// included.
 	together []string
-	// besideTerminating counts the pods that were bound while one terminated on the given node.
+	// besideTerminating counts the pods that were bound while one terminated on
+	// the given node.
 	besideTerminating int
 
 	mu    sync.Mutex
@@ -287,7 +293,8 @@ func (f *fixture) watchTogether(terminatingOn string) *together {
 	return w
 }
 
-// spreadDB is a workload that has at most one pod on a node and takes half a minute to end.
+// spreadDB is a workload that has at most one pod on a node and takes half a
+// minute to end.
 func spreadDB() cluster.Workload {
 	db := stage.Workload("db", cluster.Resources{CPU: "1"}, cluster.Resources{CPU: "10"})
 	db.Grace = 30 * time.Second

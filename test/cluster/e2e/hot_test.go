@@ -16,8 +16,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// Two nodes are above 65 % of memory through pods that request little. They are cooled with at most one eviction above the
-// fewest, and nothing goes back.
+// Two nodes are above 65 % of memory through pods that request little. They are
+// cooled with at most one eviction above the fewest, and nothing goes back.
 //
 //	hot node: 12 × 15 GiB + 6 × 1 GiB = 186 of 256 GiB = 72.7 %; under 65 % (166.4 GiB) takes two pods of 15 GiB from each.
 func TestMemoryHotIsCooled(t *testing.T) {
@@ -61,15 +61,16 @@ func TestMemoryHotIsCooled(t *testing.T) {
 	t.Logf("evictions %d, fewest %d", f.Evictions(mark), fewest)
 }
 
-// The case that requests hide: kube-scheduler alone would send every evicted pod, and every new one, straight to the two
-// nodes that burn.
+// The case that requests hide: kube-scheduler alone would send every evicted
+// pod, and every new one, straight to the two nodes that burn.
 func TestRequestSkewIsCooled(t *testing.T) {
 	f := newFixture(t)
 	story, err := scenario.RequestSkew(t.Context(), f.Cluster)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A mean that begins while pods still come is below the truth for a while, on one node and not on the other.
+	// A mean that begins while pods still come is below the truth for a while,
+	// on one node and not on the other.
 	if err := f.WaitMetrics(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +112,8 @@ func TestRequestSkewIsCooled(t *testing.T) {
 	f.checkEvents(before, evictions)
 }
 
-// checkLandings holds the replacements that the API server shows against the moves in Evenkeel's ledger.
+// checkLandings holds the replacements that the API server shows against the
+// moves in Evenkeel's ledger.
 func checkLandings(t *testing.T, story *scenario.Story, moves []stage.Move, before, after map[string]v1.Pod, evictions int) {
 	t.Helper()
 	if len(moves) != evictions {

@@ -14,8 +14,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// Nodes that no eviction can cool stay as they are, with the reason in the plan, while another hot node on the same cluster
-// is cooled: that nothing happens to them is not because nothing happens at all.
+// Nodes that no eviction can cool stay as they are, with the reason in the
+// plan, while another hot node on the same cluster is cooled: that nothing
+// happens to them is not because nothing happens at all.
 //
 //	fast-0, fast-1  12 × 2.2 + 2 × 0.5 = 27.4 of 32 cores = 85.6 %; only these two nodes satisfy the pods' nodeSelector
 //	giant-0         24       + 2 × 0.5 = 25              = 78.1 %; on any other node the pod of 24 would be as hot
@@ -98,13 +99,15 @@ func TestNodesThatCannotBeCooledAreLeftAlone(t *testing.T) {
 	}
 }
 
-// uncoolable are the pods of one workload on one node and why the plan does not move them.
+// uncoolable are the pods of one workload on one node and why the plan does not
+// move them.
 type uncoolable struct {
 	workload, reason, detail string
 	pods                     int
 }
 
-// checkUntouched wants the pods of a node to be the same as before, and no eviction of any to have been tried.
+// checkUntouched wants the pods of a node to be the same as before, and no
+// eviction of any to have been tried.
 func checkUntouched(t *testing.T, requests cluster.Requests, before, after map[string]v1.Pod, node string) {
 	t.Helper()
 	for uid, pod := range before {
@@ -145,7 +148,8 @@ func checkDeclined(t *testing.T, p *stage.Planned, node string, want uncoolable)
 	}
 }
 
-// placeUncoolable sets up the cluster of TestNodesThatCannotBeCooledAreLeftAlone.
+// placeUncoolable sets up the cluster of
+// TestNodesThatCannotBeCooledAreLeftAlone.
 func (f *fixture) placeUncoolable() {
 	f.T.Helper()
 	fastNodes := f.nodes("fast-", 2, "disk", "fast")

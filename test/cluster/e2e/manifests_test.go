@@ -66,7 +66,8 @@ func shippedFiles(t *testing.T, dir string) []string {
 	return files
 }
 
-// shippedObjects decodes every object of the shipped manifests, with unknown fields refused, by file.
+// shippedObjects decodes every object of the shipped manifests, with unknown
+// fields refused, by file.
 func shippedObjects(t *testing.T) map[string][]runtime.Object {
 	t.Helper()
 	files, err := evenkeel.Manifests(t.Context())
@@ -95,7 +96,8 @@ func shippedObjects(t *testing.T) map[string][]runtime.Object {
 	return objects
 }
 
-// templates are the pods that the shipped workloads run, by the workload's kind and name.
+// templates are the pods that the shipped workloads run, by the workload's kind
+// and name.
 func templates(t *testing.T) map[string]v1.PodTemplateSpec {
 	t.Helper()
 	pods := map[string]v1.PodTemplateSpec{}
@@ -131,7 +133,8 @@ func TestManifestsAreAccepted(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// Manifests lists what is applied; the rest tells kustomize or kube-scheduler something.
+	// Manifests lists what is applied; the rest tells kustomize or
+	// kube-scheduler something.
 	dir := deployDir(t)
 	for _, file := range shippedFiles(t, dir) {
 		path := filepath.Join(dir, file)
@@ -141,7 +144,8 @@ func TestManifestsAreAccepted(t *testing.T) {
 	}
 }
 
-// The namespace enforces the restricted Pod Security Standard, and the pods of every workload pass it.
+// The namespace enforces the restricted Pod Security Standard, and the pods of
+// every workload pass it.
 func TestPodsPassTheNamespacesPodSecurity(t *testing.T) {
 	f := newFixture(t)
 	pods := f.Client().CoreV1().Pods(evenkeel.Namespace)
@@ -168,8 +172,8 @@ func TestPodsPassTheNamespacesPodSecurity(t *testing.T) {
 	}
 }
 
-// Each shipped container says what it needs, cannot write to its image, and reads the policy that is mounted; those that
-// run on are probed.
+// Each shipped container says what it needs, cannot write to its image, and
+// reads the policy that is mounted; those that run on are probed.
 func TestContainersAreWellBehaved(t *testing.T) {
 	for name, template := range templates(t) {
 		t.Run(name, func(t *testing.T) {
@@ -199,7 +203,8 @@ func TestContainersAreWellBehaved(t *testing.T) {
 	}
 }
 
-// checkPolicyMount makes sure that the file named on the command line is one that the ConfigMap puts there.
+// checkPolicyMount makes sure that the file named on the command line is one
+// that the ConfigMap puts there.
 func checkPolicyMount(t *testing.T, spec v1.PodSpec) {
 	t.Helper()
 	mounts := spec.Containers[0].VolumeMounts
@@ -211,7 +216,8 @@ func checkPolicyMount(t *testing.T, spec v1.PodSpec) {
 	}
 }
 
-// checkSchedulerMounts makes sure that the second scheduler finds its configuration, and the policy that is named there.
+// checkSchedulerMounts makes sure that the second scheduler finds its
+// configuration, and the policy that is named there.
 func checkSchedulerMounts(t *testing.T, spec v1.PodSpec) {
 	t.Helper()
 	mounted := map[string]string{}
@@ -240,7 +246,8 @@ func checkSchedulerMounts(t *testing.T, spec v1.PodSpec) {
 	}
 }
 
-// checkFlags runs the binary with the shipped arguments as far as it gets without the mounted file: they have to be known.
+// checkFlags runs the binary with the shipped arguments as far as it gets
+// without the mounted file: they have to be known.
 func checkFlags(t *testing.T, args []string) {
 	t.Helper()
 	got := stage.Run(t.Context(), t, t.TempDir(), args...)
@@ -262,7 +269,8 @@ func TestShippedConfigMapHoldsThePolicy(t *testing.T) {
 	}
 }
 
-// Every kustomization names files that are there, and every shipped file is named by one.
+// Every kustomization names files that are there, and every shipped file is
+// named by one.
 func TestKustomizationsAreComplete(t *testing.T) {
 	dir := deployDir(t)
 	named := map[string]bool{"kube-scheduler.yaml": true} // for the control plane, not for kustomize
@@ -302,7 +310,8 @@ func TestKustomizationsAreComplete(t *testing.T) {
 	}
 }
 
-// kube-scheduler understands the shipped configuration, and it is the one that these tests and the demo run with.
+// kube-scheduler understands the shipped configuration, and it is the one that
+// these tests and the demo run with.
 func TestShippedSchedulerConfiguration(t *testing.T) {
 	content := readFile(t, filepath.Join(deployDir(t), "kube-scheduler.yaml"))
 	var config schedulerv1.KubeSchedulerConfiguration
@@ -323,7 +332,8 @@ func TestShippedSchedulerConfiguration(t *testing.T) {
 // access is a verb on a resource, as a role grants it.
 type access struct{ verb, group, resource string }
 
-// grantedAccess lists what the shipped roles grant, by user: roles and ServiceAccounts have the same names.
+// grantedAccess lists what the shipped roles grant, by user: roles and
+// ServiceAccounts have the same names.
 func grantedAccess(t *testing.T) map[string][]access {
 	t.Helper()
 	users := map[string]string{"evenkeel": evenkeelUser, "evenkeel-extender": extenderUser}
@@ -356,7 +366,8 @@ func accesses(rules []rbacv1.PolicyRule) []access {
 	return all
 }
 
-// checkRights makes sure that no request of either ServiceAccount was refused for want of rights since the mark.
+// checkRights makes sure that no request of either ServiceAccount was refused
+// for want of rights since the mark.
 func (f *fixture) checkRights(since cluster.AuditMark) {
 	f.T.Helper()
 	requests, err := f.Audit(since)
@@ -370,7 +381,8 @@ func (f *fixture) checkRights(since cluster.AuditMark) {
 	}
 }
 
-// seldomUsed holds what is granted for what an ordinary run does not do, with what does it.
+// seldomUsed holds what is granted for what an ordinary run does not do, with
+// what does it.
 var seldomUsed = map[access]string{
 	{"get", "scheduling.k8s.io", "priorityclasses"}: "a priorityThreshold by name",
 	{"get", "metrics.k8s.io", "nodes"}:              "an upstream plugin that reads metrics.k8s.io",
@@ -378,8 +390,9 @@ var seldomUsed = map[access]string{
 	{"patch", "events.k8s.io", "events"}:            "an Event that repeats",
 }
 
-// checkRightsAreUsed makes sure that the roles grant nothing that nobody needs. It is for a run of both ServiceAccounts that
-// did all of its work: leading, evicting, telling.
+// checkRightsAreUsed makes sure that the roles grant nothing that nobody needs.
+// It is for a run of both ServiceAccounts that did all of its work: leading,
+// evicting, telling.
 func (f *fixture) checkRightsAreUsed(since cluster.AuditMark) {
 	f.T.Helper()
 	requests, err := f.Audit(since)
@@ -392,7 +405,8 @@ func (f *fixture) checkRightsAreUsed(since cluster.AuditMark) {
 			used[access{r.Verb, r.Group, r.Resource}] = true
 		}
 		for _, a := range granted {
-			// An API server that streams the first list through the watch is not asked for a list.
+			// An API server that streams the first list through the watch is
+			// not asked for a list.
 			streamed := a.verb == "list" && used[access{"watch", a.group, a.resource}]
 			switch why, seldom := seldomUsed[a]; {
 			case used[a] || streamed:

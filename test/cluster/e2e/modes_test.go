@@ -19,8 +19,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// `evenkeel run` as a Job runs it: one cycle, then exit code 0. kube-scheduler asks an `evenkeel extender` of its own, which
-// does not know the plan and sends every replacement to a cool node all the same.
+// `evenkeel run` as a Job runs it: one cycle, then exit code 0. kube-scheduler
+// asks an `evenkeel extender` of its own, which does not know the plan and
+// sends every replacement to a cool node all the same.
 func TestRunAsJob(t *testing.T) {
 	f := newFixture(t)
 	skew := f.Skew()
@@ -41,8 +42,9 @@ func TestRunAsJob(t *testing.T) {
 	}
 }
 
-// `evenkeel run --schedule` runs a cycle when the schedule says so, stays, and ends with exit code 0 when it is stopped.
-// The policy grants one eviction a cycle, so each cycle is seen in the cluster.
+// `evenkeel run --schedule` runs a cycle when the schedule says so, stays, and
+// ends with exit code 0 when it is stopped. The policy grants one eviction a
+// cycle, so each cycle is seen in the cluster.
 func TestRunOnSchedule(t *testing.T) {
 	const every = 6 * time.Second
 	f := newFixture(t)
@@ -73,8 +75,9 @@ func TestRunOnSchedule(t *testing.T) {
 	f.wantExit(p, time.Second)
 }
 
-// Two replicas of `evenkeel serve` behind one address: both answer kube-scheduler, one evicts. It is killed in the middle
-// of its work: the other takes the Lease over and goes on, without losing or repeating a move.
+// Two replicas of `evenkeel serve` behind one address: both answer
+// kube-scheduler, one evicts. It is killed in the middle of its work: the other
+// takes the Lease over and goes on, without losing or repeating a move.
 func TestTwoReplicas(t *testing.T) {
 	f := newFixture(t)
 	skew := f.Skew()
@@ -124,8 +127,9 @@ func TestTwoReplicas(t *testing.T) {
 	t.Logf("evictions %d by the first leader, %d by the second, fewest %d", before, after-before, skew.Fewest)
 }
 
-// The probes and the metrics page of the processes that stay. An extender is ready without usage data: kube-scheduler is
-// better answered neutrally than not at all.
+// The probes and the metrics page of the processes that stay. An extender is
+// ready without usage data: kube-scheduler is better answered neutrally than
+// not at all.
 func TestProbesAndMetrics(t *testing.T) {
 	f := newFixture(t)
 	nodes, err := f.AddNodes(t.Context(), 2, cluster.NodeTemplate{})
@@ -166,7 +170,8 @@ func TestProbesAndMetrics(t *testing.T) {
 	}
 }
 
-// extender runs `evenkeel extender` where kube-scheduler asks, and waits until it answers.
+// extender runs `evenkeel extender` where kube-scheduler asks, and waits until
+// it answers.
 func (f *fixture) extender(policy, metricsAddress string) {
 	f.T.Helper()
 	p := f.Start("extender", "--policy-config-file", policy, "--listen-address", stage.Listen(), "--metrics-address", metricsAddress)
@@ -185,7 +190,8 @@ func (f *fixture) wantExit(p *evenkeel.Process, within time.Duration) {
 	}
 }
 
-// wantLeft fails the case unless every evicted hog was replaced on a node that was not hot.
+// wantLeft fails the case unless every evicted hog was replaced on a node that
+// was not hot.
 func (f *fixture) wantLeft(skew stage.Skewed, evicted int) {
 	f.T.Helper()
 	if err := f.WaitReady(f.T.Context(), "shop", "hog"); err != nil {
@@ -221,7 +227,8 @@ func (f *fixture) leader(ctx context.Context) string {
 	return *lease.Spec.HolderIdentity
 }
 
-// service is to kube-scheduler what a Service is: one address, and behind it the first of the backends that is there.
+// service is to kube-scheduler what a Service is: one address, and behind it
+// the first of the backends that is there.
 func (f *fixture) service(address string, backends ...string) {
 	f.T.Helper()
 	listener, err := new(net.ListenConfig).Listen(f.T.Context(), "tcp", address)
@@ -246,7 +253,8 @@ func (f *fixture) service(address string, backends ...string) {
 	})
 }
 
-// forward carries one connection to the first backend that takes it, until one side closes it or the context ends.
+// forward carries one connection to the first backend that takes it, until one
+// side closes it or the context ends.
 func forward(ctx context.Context, client net.Conn, backends []string) {
 	defer client.Close()
 	server, err := dialFirst(ctx, backends)

@@ -15,8 +15,10 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// `evenkeel record` with the rights of an extender, which may change nothing, and `evenkeel simulate` on what it wrote: two
-// hot nodes of six are found again, and Evenkeel would cool them. Stopped in the middle it leaves a whole file.
+// `evenkeel record` with the rights of an extender, which may change nothing,
+// and `evenkeel simulate` on what it wrote: two hot nodes of six are found
+// again, and Evenkeel would cool them. Stopped in the middle it leaves a whole
+// file.
 func TestRecordAndSimulate(t *testing.T) {
 	f := newFixture(t)
 	skew := f.Skew()

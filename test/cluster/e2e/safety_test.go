@@ -29,7 +29,8 @@ const (
 	extenderUser = "system:serviceaccount:" + evenkeel.Namespace + ":evenkeel-extender"
 )
 
-// mixed runs our plugin beside three of upstream's, which look at other namespaces than ours or cannot concern its pods.
+// mixed runs our plugin beside three of upstream's, which look at other
+// namespaces than ours or cannot concern its pods.
 const mixed = `
 apiVersion: descheduler/v1alpha2
 kind: DeschedulerPolicy
@@ -50,8 +51,8 @@ profiles:
       enabled: [RemoveDuplicates, LowNodeUtilization, RealUsageLowNodeUtilization]
 `
 
-// agents puts a small pod on each of the nodes that nobody may move, as every real node has: metrics-server tells nothing of
-// a node that uses nothing.
+// agents puts a small pod on each of the nodes that nobody may move, as every
+// real node has: metrics-server tells nothing of a node that uses nothing.
 func agents(nodes ...string) cluster.Placement {
 	agent := stage.Workload("agent", cluster.Resources{CPU: "10m"}, cluster.Resources{CPU: "10m", Memory: "16Mi"})
 	agent.Adjust = func(template *v1.PodTemplateSpec) {
@@ -114,7 +115,8 @@ func (f *fixture) podNodes() map[types.UID]string {
 
 var wouldEvict = regexp.MustCompile(`"Would evict pod" .*\bpod="([^/"]+)/([a-z]+)-[^"]*"`)
 
-// toldEvictions counts by workload the pods that a dry run says it would have evicted, each once.
+// toldEvictions counts by workload the pods that a dry run says it would have
+// evicted, each once.
 func toldEvictions(log string) map[string]int {
 	seen, told := map[string]bool{}, map[string]int{}
 	for _, match := range wouldEvict.FindAllStringSubmatch(log, -1) {
@@ -126,8 +128,8 @@ func toldEvictions(log string) map[string]int {
 	return told
 }
 
-// What a dry run and a plan tell, they do not do: not one request of theirs was meant to change anything, whichever plugin
-// wanted the eviction.
+// What a dry run and a plan tell, they do not do: not one request of theirs was
+// meant to change anything, whichever plugin wanted the eviction.
 func TestDryRunAndPlanChangeNothing(t *testing.T) {
 	f := newFixture(t)
 	f.placeMixed()
@@ -142,8 +144,10 @@ func TestDryRunAndPlanChangeNothing(t *testing.T) {
 		t.Fatalf("plan: exit code %d\n%s", planned.Code, planned.Stderr)
 	}
 	f.endsWell(running, time.Minute)
-	// Two hogs bring node-0 from 75 % to 60 %. Of seven twins on four nodes without the taint one node keeps two, rounded up.
-	// LowNodeUtilization takes big pods until node-2 is at or under 60 % of 16 cores, 9.6: four stay, three go.
+	// Two hogs bring node-0 from 75 % to 60 %. Of seven twins on four nodes
+	// without the taint one node keeps two, rounded up. LowNodeUtilization
+	// takes big pods until node-2 is at or under 60 % of 16 cores, 9.6: four
+	// stay, three go.
 	want := map[string]int{"hog": 2, "twin": 5, "big": 3, "stray": 2}
 	if diff := cmp.Diff(want, toldEvictions(running.Log())); diff != "" {
 		t.Errorf("evictions that run --dry-run tells of (-want +got):\n%s", diff)
@@ -204,7 +208,8 @@ func (f *fixture) endsWell(p *evenkeel.Process, within time.Duration) {
 	}
 }
 
-// placeHot makes node-0 of four hot with pods of one Deployment; six of them have to go.
+// placeHot makes node-0 of four hot with pods of one Deployment; six of them
+// have to go.
 //
 //	12 × 1200m = 14.4 of 16 cores = 90 %; under 65 % (10.4 cores) takes four, under 52 % (the policy below) six.
 func (f *fixture) placeHot() {
@@ -231,8 +236,8 @@ lines:
 eviction: {ownerSettle: 0s, nodeSettle: 0s, interval: 3s, cycleDeadline: 3m}
 `
 
-// The kill switch and a SIGTERM both stop a cycle between two of its evictions; when the switch is taken back a later
-// cycle goes on where the other stopped.
+// The kill switch and a SIGTERM both stop a cycle between two of its evictions;
+// when the switch is taken back a later cycle goes on where the other stopped.
 func TestPauseAndStopInTheMiddleOfACycle(t *testing.T) {
 	f := newFixture(t)
 	f.placeHot()
@@ -277,8 +282,9 @@ func TestPauseAndStopInTheMiddleOfACycle(t *testing.T) {
 	f.checkRights(mark)
 }
 
-// silent accepts connections and never answers, as an API server behind a broken load balancer does. It returns its URL
-// and a channel that hears of the first connection.
+// silent accepts connections and never answers, as an API server behind a
+// broken load balancer does. It returns its URL and a channel that hears of the
+// first connection.
 func silent(t *testing.T) (url string, connected <-chan struct{}) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -303,7 +309,8 @@ func silent(t *testing.T) (url string, connected <-chan struct{}) {
 	return "http://" + listener.Addr().String(), first
 }
 
-// A process that is told to stop while it waits for its surroundings ends at once and in good order.
+// A process that is told to stop while it waits for its surroundings ends at
+// once and in good order.
 func TestStopWhileStarting(t *testing.T) {
 	f := newFixture(t)
 	if _, err := f.AddNodes(t.Context(), 2, cluster.NodeTemplate{}); err != nil {
@@ -348,7 +355,8 @@ func (f *fixture) granted(since cluster.AuditMark, verb, resource string) int {
 	return len(requests.By(evenkeelUser).To(verb, resource).Where(func(r cluster.Request) bool { return r.Code < 300 }))
 }
 
-// stopsWell tells a process to stop; it has to end within three seconds, with exit code 0.
+// stopsWell tells a process to stop; it has to end within three seconds, with
+// exit code 0.
 func stopsWell(t *testing.T, p *evenkeel.Process) {
 	t.Helper()
 	asked := time.Now()
@@ -370,10 +378,12 @@ maxNoOfPodsToEvictPerNamespace: 3
 maxNoOfPodsToEvictTotal: 4
 `
 
-// unhurried moves as many pods of an owner at once as it likes, so that only the limits hold it back.
+// unhurried moves as many pods of an owner at once as it likes, so that only
+// the limits hold it back.
 var unhurried = strings.Replace(stage.Fast, "eviction: {", "eviction: {maxInFlightPercentOfOwner: 100, ", 1)
 
-// The limits of the DeschedulerPolicy hold for our plugin as for any other. Four nodes need four evictions each:
+// The limits of the DeschedulerPolicy hold for our plugin as for any other.
+// Four nodes need four evictions each:
 //
 //	10 × 1200m = 12 of 16 cores = 75 %; with a target of 50 % (8 cores) four have to go.
 //
@@ -385,7 +395,8 @@ func TestLimitsOfTheDeschedulerPolicyHold(t *testing.T) {
 		t.Fatal(err)
 	}
 	placements := []cluster.Placement{agents(nodes...)}
-	// The nodes of shop are the hottest, so they come first and reach the limit of their namespace.
+	// The nodes of shop are the hottest, so they come first and reach the limit
+	// of their namespace.
 	for i, namespace := range []string{"shop", "shop", "bank", "bank"} {
 		hog := stage.Workload(fmt.Sprintf("hog%d", i), cluster.Resources{CPU: "100m"}, cluster.Resources{CPU: "1200m", Memory: "64Mi"})
 		if hog.Namespace = namespace; namespace == "shop" {

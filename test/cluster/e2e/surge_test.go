@@ -34,8 +34,9 @@ profiles:
       enabled: [RealUsageLowNodeUtilization]
 `
 
-// The only pod that can cool a node is the only one of its Deployment, and its budget wants one to be there. It asks for a
-// surge, so it goes to the planned node, and at no time is there none.
+// The only pod that can cool a node is the only one of its Deployment, and its
+// budget wants one to be there. It asks for a surge, so it goes to the planned
+// node, and at no time is there none.
 //
 //	node-0: 5 × 1500m that nobody may move + 4000m = 11.5 of 16 cores = 72 %; without the 4000m 47 %
 func TestSinglePodIsMovedWithoutAGap(t *testing.T) {
@@ -90,7 +91,8 @@ func TestSinglePodIsMovedWithoutAGap(t *testing.T) {
 	f.checkRights(mark)
 }
 
-// wantOne gives a Deployment's pods a PodDisruptionBudget that wants one of them, and waits until its controller knows.
+// wantOne gives a Deployment's pods a PodDisruptionBudget that wants one of
+// them, and waits until its controller knows.
 func (f *fixture) wantOne(name string) {
 	f.T.Helper()
 	one := intstr.FromInt32(1)
@@ -110,7 +112,8 @@ func (f *fixture) wantOne(name string) {
 	})
 }
 
-// grant gives Evenkeel the rights of a shipped component for the time of the case.
+// grant gives Evenkeel the rights of a shipped component for the time of the
+// case.
 func (f *fixture) grant(component string) {
 	f.T.Helper()
 	root, err := evenkeel.Root(f.T.Context())
@@ -128,7 +131,8 @@ func (f *fixture) grant(component string) {
 	})
 }
 
-// countReady watches how many pods of a Deployment are ready and not about to go: the fewest and the most at any time.
+// countReady watches how many pods of a Deployment are ready and not about to
+// go: the fewest and the most at any time.
 func (f *fixture) countReady(deployment string) (fewest, most *atomic.Int64) {
 	f.T.Helper()
 	fewest, most = new(atomic.Int64), new(atomic.Int64)

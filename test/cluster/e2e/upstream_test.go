@@ -14,7 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// upstreamPolicy is a policy file as upstream's users have it, without a LoadPolicy.
+// upstreamPolicy is a policy file as upstream's users have it, without a
+// LoadPolicy.
 const upstreamPolicy = `
 apiVersion: "descheduler/v1alpha2"
 kind: "DeschedulerPolicy"
@@ -42,7 +43,8 @@ profiles:
           - "RemovePodsViolatingNodeTaints"
 `
 
-// placeForUpstream sets the scene for upstream's two plugins on four nodes, of which the last one is tainted afterwards:
+// placeForUpstream sets the scene for upstream's two plugins on four nodes, of
+// which the last one is tainted afterwards:
 //
 //	node-0  7 × twin of one ReplicaSet
 //	node-3  stray-a, stray-b, stray-c   tolerate nothing
@@ -78,8 +80,8 @@ func (f *fixture) placeForUpstream() (nodes []string) {
 	return nodes
 }
 
-// A policy file of upstream's runs as it is, at once and without the rights and watches that only our plugin needs, and
-// evicts what upstream's rules give:
+// A policy file of upstream's runs as it is, at once and without the rights and
+// watches that only our plugin needs, and evicts what upstream's rules give:
 //
 //   - RemovePodsViolatingNodeTaints takes every pod off a node whose NoSchedule taints it does not tolerate. DefaultEvictor
 //     protects pods with local storage.
@@ -127,7 +129,8 @@ func TestUpstreamPolicyEvictsWhatUpstreamWould(t *testing.T) {
 	f.checkRights(mark)
 }
 
-// checkOnlyNeeded makes sure that a run without our plugin asks for nothing that only our plugin reads.
+// checkOnlyNeeded makes sure that a run without our plugin asks for nothing
+// that only our plugin reads.
 func (f *fixture) checkOnlyNeeded(requests cluster.Requests) {
 	f.T.Helper()
 	needed := []string{"nodes", "pods", "namespaces"}

@@ -28,8 +28,8 @@ const Namespace = "evenkeel"
 // Accesses are the kubeconfig files of the shipped ServiceAccounts.
 type Accesses struct{ Evenkeel, Extender string }
 
-// Install applies the shipped ServiceAccounts, roles and ConfigMap, and returns kubeconfig files that speak for the
-// ServiceAccounts.
+// Install applies the shipped ServiceAccounts, roles and ConfigMap, and returns
+// kubeconfig files that speak for the ServiceAccounts.
 func Install(ctx context.Context, c *cluster.Cluster) (Accesses, error) {
 	files, err := Manifests(ctx)
 	if err != nil {
@@ -53,7 +53,8 @@ func Install(ctx context.Context, c *cluster.Cluster) (Accesses, error) {
 	return a, err
 }
 
-// Manifests lists the shipped manifests in the order in which they can be applied.
+// Manifests lists the shipped manifests in the order in which they can be
+// applied.
 func Manifests(ctx context.Context) ([]string, error) {
 	root, err := Root(ctx)
 	if err != nil {
@@ -92,7 +93,8 @@ func Components(ctx context.Context) ([]string, error) {
 	return files, nil
 }
 
-// Apply creates or replaces every object of a manifest; with dryRun the API server checks it and stores nothing.
+// Apply creates or replaces every object of a manifest; with dryRun the API
+// server checks it and stores nothing.
 func Apply(ctx context.Context, c *cluster.Cluster, file string, dryRun bool) error {
 	content, err := os.ReadFile(file)
 	if err != nil {

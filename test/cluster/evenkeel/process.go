@@ -1,5 +1,6 @@
-// Package evenkeel runs Evenkeel on a local cluster as its users do: the binary of this checkout as a process of its own,
-// with the token of a ServiceAccount from the shipped manifests and no other rights.
+// Package evenkeel runs Evenkeel on a local cluster as its users do: the binary
+// of this checkout as a process of its own, with the token of a ServiceAccount
+// from the shipped manifests and no other rights.
 package evenkeel
 
 import (
@@ -19,7 +20,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster"
 )
 
-// Build compiles the evenkeel binary of this checkout into binDir and returns its path.
+// Build compiles the evenkeel binary of this checkout into binDir and returns
+// its path.
 func Build(ctx context.Context, binDir string) (path string, err error) {
 	return build(ctx, "./cmd/evenkeel", Binary(binDir))
 }
@@ -27,13 +29,15 @@ func Build(ctx context.Context, binDir string) (path string, err error) {
 // Binary is where Build puts the evenkeel binary.
 func Binary(binDir string) string { return filepath.Join(binDir, "evenkeel") }
 
-// BuildScheduler compiles kube-scheduler with Evenkeel's plugin into binDir and returns its path, whose name is not that of
-// the control plane's own. It takes minutes the first time.
+// BuildScheduler compiles kube-scheduler with Evenkeel's plugin into binDir and
+// returns its path, whose name is not that of the control plane's own. It takes
+// minutes the first time.
 func BuildScheduler(ctx context.Context, binDir string) (path string, err error) {
 	return build(ctx, "./cmd/kube-scheduler", filepath.Join(binDir, "evenkeel-scheduler"))
 }
 
-// build compiles a command of this checkout, one at a time for all that share the folder.
+// build compiles a command of this checkout, one at a time for all that share
+// the folder.
 func build(ctx context.Context, command, path string) (_ string, err error) {
 	root, err := Root(ctx)
 	if err != nil {
@@ -106,7 +110,7 @@ func (p *Process) Wait(ctx context.Context) (int, error) {
 	return -1, p.err
 }
 
-// Ended says whether the process has ended.
+// Ended reports whether the process has ended.
 func (p *Process) Ended() bool {
 	select {
 	case <-p.done:
@@ -128,7 +132,8 @@ func (p *Process) Kill() {
 	<-p.done
 }
 
-// Stop asks the process to end and waits; it is killed when it does not end in time.
+// Stop asks the process to end and waits; it is killed when it does not end in
+// time.
 func (p *Process) Stop() error {
 	_ = p.command.Process.Signal(syscall.SIGTERM) // an error means that it has ended
 	select {

@@ -20,7 +20,8 @@ import (
 // Unit is how a value stands in an annotation.
 type Unit string
 
-// The units in the wild: Crane writes a fraction with five decimals, crane-scheduler-plus a percentage with one.
+// The units in the wild: Crane writes a fraction with five decimals,
+// crane-scheduler-plus a percentage with one.
 const (
 	Fraction Unit = "fraction"
 	Percent  Unit = "percent"
@@ -29,7 +30,8 @@ const (
 // stampLayout ends in a Z that says nothing of the zone.
 const stampLayout = "2006-01-02T15:04:05Z"
 
-// Shanghai is the zone that Crane writes in unless it is told otherwise; it has no summer time.
+// Shanghai is the zone that Crane writes in unless it is told otherwise; it has
+// no summer time.
 func Shanghai() *time.Location { return time.FixedZone("Asia/Shanghai", 8*60*60) }
 
 // AnnotatorConfig says what to write.
@@ -41,9 +43,11 @@ type AnnotatorConfig struct {
 	Location *time.Location
 }
 
-// Annotator writes Crane's annotations on the nodes, once per call of Write. The windows begin as if the nodes had run for
-// five minutes as they are found. Down, Slow and Status leave what was written before as it is, Truncated cuts the values,
-// Missing and its kin remove a node's annotations, and Duplicate and Huge, for which there is no room here, are refused.
+// Annotator writes Crane's annotations on the nodes, once per call of Write.
+// The windows begin as if the nodes had run for five minutes as they are found.
+// Down, Slow and Status leave what was written before as it is, Truncated cuts
+// the values, Missing and its kin remove a node's annotations, and Duplicate
+// and Huge, for which there is no room here, are refused.
 type Annotator struct {
 	faults
 
@@ -139,7 +143,8 @@ func (a *Annotator) annotate(ctx context.Context, node string, remove bool, what
 	return nil
 }
 
-// text writes a percentage in the unit; a fault that takes it for a fraction keeps the unit's look.
+// text writes a percentage in the unit; a fault that takes it for a fraction
+// keeps the unit's look.
 func (a *Annotator) text(percent float64, what fault.Fault) string {
 	value, nan := what.Value(percent)
 	switch {

@@ -13,8 +13,8 @@ type faults struct {
 	ofNodes map[string]fault.Fault
 }
 
-// SetFault changes what is wrong with the nodes given, or else with all, from the next request on. The zero Fault of all
-// nodes mends each of them.
+// SetFault changes what is wrong with the nodes given, or else with all, from
+// the next request on. The zero Fault of all nodes fixes each of them.
 func (f *faults) SetFault(what fault.Fault, nodes ...string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -39,7 +39,8 @@ func (f *faults) of(node string) fault.Fault {
 	return f.all
 }
 
-// passOver says whether a node is one that a fault leaves out by its place in the order of names.
+// passOver reports whether a node is one that a fault leaves out by its place
+// in the order of names.
 func passOver(what fault.Fault, place int) bool {
 	switch what.Kind {
 	case fault.Missing:

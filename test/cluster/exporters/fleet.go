@@ -22,7 +22,8 @@ type fleet struct {
 	handler func(node string) http.Handler
 	// port of a node's server.
 	port func(cluster.NodeTruth) int
-	// secure makes the TLS configuration of a node's server; nil serves plain HTTP.
+	// secure makes the TLS configuration of a node's server; nil serves plain
+	// HTTP.
 	secure func(ip net.IP) (*tls.Config, error)
 
 	mu      sync.Mutex
@@ -30,7 +31,8 @@ type fleet struct {
 	running sync.WaitGroup
 }
 
-// sync starts a server for each node that has none and stops those whose nodes are gone.
+// sync starts a server for each node that has none and stops those whose nodes
+// are gone.
 func (f *fleet) sync(ctx context.Context, nodes []cluster.NodeTruth) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -14,11 +14,13 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// verdictAge is how long the API server's word is kept; a kubelet keeps it for minutes, which no test would wait for.
+// verdictAge is how long the API server's word is kept; a kubelet keeps it for
+// minutes, which no test would wait for.
 const verdictAge = 2 * time.Second
 
-// gate asks the API server who a token belongs to and whether that user may have what is asked for, as a kubelet with
-// webhook authentication and authorization does.
+// gate asks the API server who a token belongs to and whether that user may
+// have what is asked for, as a kubelet with webhook authentication and
+// authorization does.
 type gate struct {
 	client kubernetes.Interface
 
@@ -54,7 +56,8 @@ func (g *gate) admit(subresource string, next http.Handler) http.Handler {
 	})
 }
 
-// judge holds the lock while it asks, so that requests for all nodes at once ask once.
+// judge holds the lock while it asks, so that requests for all nodes at once
+// ask once.
 func (g *gate) judge(ctx context.Context, token, subresource string) (verdict, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -24,13 +24,16 @@ type KubeletsConfig struct {
 	Cluster *cluster.Cluster
 	// Dir gets the certificate authority's file; it must exist.
 	Dir string
-	// WithoutPSI leaves the pressures out, as kubelets before v1.36 do by default.
+	// WithoutPSI leaves the pressures out, as kubelets before v1.36 do by
+	// default.
 	WithoutPSI bool
 }
 
-// Kubelets answers at https://<InternalIP>:<kubelet port> of each node: /stats/summary in the kubelet's format and
-// /metrics/resource, by kwok. As with a kubelet, a bearer token is needed, whose user may get the subresource stats or
-// metrics of nodes. Faults of values touch the node's and the pods' CPU and memory.
+// Kubelets answers at https://<InternalIP>:<kubelet port> of each node:
+// /stats/summary in the kubelet's format and /metrics/resource, by kwok. As
+// with a kubelet, a bearer token is needed, whose user may get the subresource
+// stats or metrics of nodes. Faults of values touch the node's and the pods'
+// CPU and memory.
 type Kubelets struct {
 	faults
 
@@ -90,7 +93,8 @@ func (k *Kubelets) Sync(ctx context.Context) error {
 // Stop ends all kubelets.
 func (k *Kubelets) Stop() error { return k.fleet.stop() }
 
-// SetPressure makes a node report pressures instead of those that follow from its CPU usage.
+// SetPressure makes a node report pressures instead of those that follow from
+// its CPU usage.
 func (k *Kubelets) SetPressure(node string, pressure Pressure) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// sampleEvery is finer than node-metrics's 15 s, for tests are shorter than its users' days.
+	// sampleEvery is finer than node-metrics's 15 s, for tests are shorter than
+	// its users' days.
 	sampleEvery = time.Second
 	// sampledBefore is how long a node is taken to have run as it is found.
 	sampledBefore = 5 * time.Minute
@@ -22,7 +23,7 @@ const (
 // load is the usage of a node in percent of its capacity.
 type load struct{ cpu, memory float64 }
 
-// windows are what the earlier systems tell of a node.
+// windows are what the earlier systems report a node.
 type windows struct{ active, avg5m, max1h, max1d load }
 
 // recorder samples every node from its start until it is stopped.
@@ -130,7 +131,8 @@ func highest(loads []load) load {
 	return top
 }
 
-// values are the windows by their metric names, active only where it is asked for.
+// values are the windows by their metric names, active only where it is asked
+// for.
 func (w windows) values(active bool) map[string]float64 {
 	values := map[string]float64{}
 	add := func(window string, l load) {

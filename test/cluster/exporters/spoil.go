@@ -16,10 +16,12 @@ import (
 // spoiltFields are the values of a summary that faults touch; totals stay true.
 var spoiltFields = []string{"usageNanoCores", "workingSetBytes", "availableBytes"}
 
-// bareNaN stands where a number must not: JSON cannot say it, a broken encoder does.
+// bareNaN stands where a number must not: JSON cannot say it, a broken encoder
+// does.
 const bareNaN = `"-NaN-"`
 
-// spoilSummary applies a fault of values to a summary; place is the node's in the order of names.
+// spoilSummary applies a fault of values to a summary; place is the node's in
+// the order of names.
 func spoilSummary(body []byte, what fault.Fault, place int) ([]byte, error) {
 	missing := passOver(what, place)
 	duplicate := what.Kind == fault.Duplicate

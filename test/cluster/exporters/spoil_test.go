@@ -121,8 +121,8 @@ func TestAnnotationText(t *testing.T) {
 	}
 }
 
-// A node that is first seen counts as having run like that for five minutes; a minute at twice that moves the mean by a
-// fifth and the maximum at once.
+// A node that is first seen counts as having run like that for five minutes; a
+// minute at twice that moves the mean by a fifth and the maximum at once.
 func TestWindowsRememberThePast(t *testing.T) {
 	r := &recorder{loads: map[string][]load{}}
 	steps := func(d time.Duration) int { return int(d / sampleEvery) }

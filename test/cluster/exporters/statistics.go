@@ -23,9 +23,11 @@ type StatisticsConfig struct {
 	Port int
 }
 
-// Statistics answers as crane-scheduler-plus's exporter at http://<InternalIP>:<port>/statistics of each node: percentages
-// of capacity, which begin as if the nodes had run for five minutes as they are found. Missing and its kin leave a node with
-// an empty answer; timestamps, which Shifted would change, are not in the format.
+// Statistics answers as crane-scheduler-plus's exporter at
+// http://<InternalIP>:<port>/statistics of each node: percentages of capacity,
+// which begin as if the nodes had run for five minutes as they are found.
+// Missing and its kin leave a node with an empty answer; timestamps, which
+// Shifted would change, are not in the format.
 type Statistics struct {
 	faults
 

@@ -11,10 +11,12 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster"
 )
 
-// Pressure is the percentage of time in which some task waited for a resource, the same over each window.
+// Pressure is the percentage of time in which some task waited for a resource,
+// the same over each window.
 type Pressure struct{ CPU, Memory, IO float64 }
 
-// pressureOf begins when 70 % of the CPU is used and reaches 60 % at the whole: tasks wait long before nothing is left.
+// pressureOf begins when 70 % of the CPU is used and reaches 60 % at the whole:
+// tasks wait long before nothing is left.
 func pressureOf(node cluster.NodeTruth) Pressure {
 	percent := 100 * float64(node.Used.CPUMilli) / float64(max(1, node.Capacity.CPUMilli))
 	return Pressure{CPU: min(100, 2*max(0, percent-70))}
@@ -63,7 +65,8 @@ func cpuStats(m *meters, key string, used cluster.Amounts, at time.Time) *stats.
 	return &stats.CPUStats{Time: metav1.NewTime(at), UsageNanoCores: &nanoCores, UsageCoreNanoSeconds: &total}
 }
 
-// memoryStats has a page cache of an eighth over the working set, which nobody should count.
+// memoryStats has a page cache of an eighth over the working set, which nobody
+// should count.
 func memoryStats(used cluster.Amounts, at time.Time) *stats.MemoryStats {
 	workingSet := uint64(used.MemoryBytes)
 	usage, resident := workingSet+workingSet/8, workingSet-workingSet/4
@@ -84,7 +87,8 @@ func psi(percent float64) *stats.PSIStats {
 // metersKept bounds meters: far more than the containers of any test.
 const metersKept = 100_000
 
-// meters count CPU time from one answer to the next, as if all between had been used as now.
+// meters count CPU time from one answer to the next, as if all between had been
+// used as now.
 type meters struct {
 	mu    sync.Mutex
 	known map[string]meter

@@ -44,7 +44,8 @@ func newAuthority() (*authority, error) {
 	return &authority{certificate: certificate, key: key, pem: text}, nil
 }
 
-// serverConfig has a certificate for one address and speaks HTTP/1.1 only, so that a fault can hang up.
+// serverConfig has a certificate for one address and speaks HTTP/1.1 only, so
+// that a fault can hang up.
 func (a *authority) serverConfig(ip net.IP) (*tls.Config, error) {
 	if ip == nil {
 		return nil, fmt.Errorf("making a certificate: the node has no address")

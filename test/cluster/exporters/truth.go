@@ -9,7 +9,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster"
 )
 
-// truthAge is how old an answer may be: readers ask all nodes at once, and each answer needs two lists of the whole cluster.
+// truthAge is how old an answer may be: readers ask all nodes at once, and each
+// answer needs two lists of the whole cluster.
 const truthAge = 300 * time.Millisecond
 
 // truths reads the cluster at most a few times a second.

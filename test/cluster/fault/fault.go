@@ -1,7 +1,8 @@
-// Package fault names what can be wrong with a source of usage, and does to an HTTP server whatever can be done without
-// knowing its format: not answering, answering late, with an error, with half of the text or with far too much of it. What
-// needs the format, such as wrong values, is left to the packages that write it: exporters and faultproxy. The zero Fault
-// is none.
+// Package fault names what can be wrong with a source of usage, and does to an
+// HTTP server whatever can be done without knowing its format: not answering,
+// answering late, with an error, with half of the text or with far too much of
+// it. What needs the format, such as wrong values, is left to the packages that
+// write it: exporters and faultproxy. The zero Fault is none.
 package fault
 
 import "time"
@@ -19,18 +20,23 @@ const (
 	Slow Kind = "slow"
 	// Status answers with an HTTP status alone.
 	Status Kind = "status"
-	// Truncated cuts the true answer in the middle, in a well-formed HTTP message.
+	// Truncated cuts the true answer in the middle, in a well-formed HTTP
+	// message.
 	Truncated Kind = "truncated"
-	// Huge answers with 200 MB: the true answer behind that much white space, which a reader without a bound would accept.
+	// Huge answers with 200 MB: the true answer behind that much white space,
+	// which a reader without a bound would accept.
 	Huge Kind = "huge"
 
-	// Missing leaves the values out, and is an empty answer where there is nothing else.
+	// Missing leaves the values out, and is an empty answer where there is
+	// nothing else.
 	Missing Kind = "missing"
-	// HalfMissing leaves out every second node, OneMissing the first one, in order of names.
+	// HalfMissing leaves out every second node, OneMissing the first one, in
+	// order of names.
 	HalfMissing Kind = "half-missing"
 	OneMissing  Kind = "one-missing"
-	// NaN, Negative, Tenfold and Hundredth replace each value: by NaN, by -1, by ten times and by a hundredth of itself.
-	// Tenfold turns 97 % into 970 %, Hundredth a percentage into a fraction.
+	// NaN, Negative, Tenfold and Hundredth replace each value: by NaN, by -1,
+	// by ten times and by a hundredth of itself. Tenfold turns 97 % into 970 %,
+	// Hundredth a percentage into a fraction.
 	NaN       Kind = "nan"
 	Negative  Kind = "negative"
 	Tenfold   Kind = "tenfold"
@@ -46,7 +52,8 @@ type Fault struct {
 	Kind Kind
 	// Delay is how late Slow answers.
 	Delay time.Duration
-	// Shift is what Shifted adds: 8 hours for a clock in Shanghai that is taken for UTC.
+	// Shift is what Shifted adds: 8 hours for a clock in Shanghai that is taken
+	// for UTC.
 	Shift time.Duration
 	// Code is the answer of Status.
 	Code int
@@ -64,7 +71,8 @@ func ShiftedBy(shift time.Duration) Fault { return Fault{Kind: Shifted, Shift: s
 // WithStatus answers with an HTTP error.
 func WithStatus(code int) Fault { return Fault{Kind: Status, Code: code} }
 
-// Value is what the fault makes of a value. nan stands for not a number, which each format writes in its own way.
+// Value is what the fault makes of a value. nan stands for not a number, which
+// each format writes in its own way.
 func (f Fault) Value(truth float64) (value float64, nan bool) {
 	switch f.Kind {
 	case NaN:

@@ -10,7 +10,8 @@ import (
 // hugeBytes is the white space that Huge begins with.
 const hugeBytes = 200 << 20
 
-// Handler does to a server's answers what the fault of the moment asks for; faults that need the format pass.
+// Handler does to a server's answers what the fault of the moment asks for;
+// faults that need the format pass.
 func Handler(current func(*http.Request) Fault, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch f := current(r); f.Kind {

@@ -53,7 +53,8 @@ func spoilAnswer(body []byte, f fault.Fault) ([]byte, error) {
 	return json.Marshal(a)
 }
 
-// nodeOf is the label that tells series of nodes apart; series of pods mostly have none.
+// nodeOf is the label that tells series of nodes apart; series of pods mostly
+// have none.
 func (s series) nodeOf() string {
 	for _, label := range []string{"node", "instance"} {
 		if value, has := s.Metric[label]; has {
@@ -80,7 +81,8 @@ func (a *answer) drop(dropped func(place int) bool) {
 	})
 }
 
-// duplicate adds each series again with half the value and one more label, as a second replica of a scraper would.
+// duplicate adds each series again with half the value and one more label, as a
+// second replica of a scraper would.
 func (a *answer) duplicate() {
 	for _, s := range slices.Clone(a.Data.Result) {
 		again := series{Metric: maps.Clone(s.Metric), Values: slices.Clone(s.Values)}

@@ -1,6 +1,7 @@
-// Package faultproxy stands between a reader and Prometheus, or anything that answers in Prometheus's format, and spoils the
-// answers to queries as a fault.Fault says. What is true is left to the server behind it; answers that are no query's pass
-// unchanged, but for the faults that need no format.
+// Package faultproxy stands between a reader and Prometheus, or anything that
+// answers in Prometheus's format, and spoils the answers to queries as a
+// fault.Fault says. What is true is left to the server behind it; answers that
+// are no query's pass unchanged, but for the faults that need no format.
 package faultproxy
 
 import (
@@ -31,7 +32,8 @@ type Proxy struct {
 	fault fault.Fault
 }
 
-// Start runs a proxy in front of a server's base URL until Stop or the end of the context.
+// Start runs a proxy in front of a server's base URL until Stop or the end of
+// the context.
 func Start(ctx context.Context, target string) (*Proxy, error) {
 	behind, err := url.Parse(target)
 	if err != nil {
@@ -64,7 +66,8 @@ func (p *Proxy) URL() string { return p.url }
 // Requests is how many requests have come so far, answered or not.
 func (p *Proxy) Requests() int64 { return p.requests.Load() }
 
-// SetFault changes what is wrong from the next request on; the zero Fault mends all.
+// SetFault changes what is wrong from the next request on; the zero Fault fixes
+// all.
 func (p *Proxy) SetFault(f fault.Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,6 +1,7 @@
-// Package lane is how command e2e hands cases to a package's test binary, one after the other: each is a line on standard
-// input and runs on the control plane that the binary has started once. Without the variable that the command sets, a test
-// binary runs its cases as `go test` does.
+// Package lane is how command e2e hands cases to a package's test binary, one
+// after the other: each is a line on standard input and runs on the control
+// plane that the binary has started once. Without the variable that the command
+// sets, a test binary runs its cases as `go test` does.
 package lane
 
 import (
@@ -15,19 +16,23 @@ import (
 )
 
 const (
-	// variable tells a test binary that its cases come on standard input. Its value is the folder of what is built.
+	// variable tells a test binary that its cases come on standard input. Its
+	// value is the folder of what is built.
 	variable = "EVENKEEL_E2E_LANE"
 	// done begins the line that ends a case's output; the exit code follows.
 	done = "EVENKEEL-E2E-CASE-ENDED "
 )
 
-// Case is what a test binary is to run: patterns as -test.run and -test.skip take them.
+// Case is what a test binary is to run: patterns as -test.run and -test.skip
+// take them.
 type Case struct{ Run, Skip string }
 
-// BinDir is where everything has been built already, or "" where nobody hands out cases.
+// BinDir is where everything has been built already, or "" where nobody hands
+// out cases.
 func BinDir() string { return os.Getenv(variable) }
 
-// Serve runs each case that comes in and says on out how it ended, until there are no more or the context ends.
+// Serve runs each case that comes in and says on out how it ended, until there
+// are no more or the context ends.
 func Serve(ctx context.Context, m interface{ Run() int }, in io.Reader, out io.Writer) error {
 	cases := json.NewDecoder(bufio.NewReader(in))
 	for ctx.Err() == nil {

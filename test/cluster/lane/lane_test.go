@@ -19,7 +19,8 @@ func (c *chosen) Run() int {
 	return len(c.all) - 1
 }
 
-// Each case that comes in is run with its own patterns, and its end is told with its exit code.
+// Each case that comes in is run with its own patterns, and its end is told
+// with its exit code.
 func TestServe(t *testing.T) {
 	for _, name := range []string{"test.run", "test.skip"} {
 		before := flag.Lookup(name).Value.String()
@@ -72,7 +73,8 @@ func TestServedDies(t *testing.T) {
 	}
 }
 
-// A worker's binary runs case after case, tells what each wrote, and one that dies is told of.
+// A worker's binary runs case after case, tells what each wrote, and one that
+// dies is reported.
 func TestWorker(t *testing.T) {
 	t.Setenv(asServer, "yes")
 	w, err := Start(t.Context(), os.Args[0], ".", t.TempDir(), t.TempDir(), "-test.v")

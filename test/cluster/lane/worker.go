@@ -22,8 +22,8 @@ type Worker struct {
 	pipe    *os.File
 }
 
-// Start runs a test binary in the folder of its package. binDir is where everything has been built, temp a folder for its
-// temporary files.
+// Start runs a test binary in the folder of its package. binDir is where
+// everything has been built, temp a folder for its temporary files.
 func Start(ctx context.Context, binary, dir, binDir, temp string, flags ...string) (*Worker, error) {
 	command := exec.CommandContext(ctx, binary, flags...)
 	command.Dir = dir
@@ -44,7 +44,8 @@ func Start(ctx context.Context, binary, dir, binDir, temp string, flags ...strin
 	return &Worker{command: command, in: in, out: bufio.NewReader(read), pipe: read}, nil
 }
 
-// Run has the binary run a case and returns what it wrote; an error means that it has ended before the case did.
+// Run has the binary run a case and returns what it wrote; an error means that
+// it has ended before the case did.
 func (w *Worker) Run(next Case) (output []byte, code int, err error) {
 	if err := json.NewEncoder(w.in).Encode(next); err != nil {
 		rest, _ := io.ReadAll(w.out)
@@ -64,7 +65,8 @@ func (w *Worker) Run(next Case) (output []byte, code int, err error) {
 	}
 }
 
-// Close tells the binary that there are no more cases and waits until it has stopped its control plane.
+// Close tells the binary that there are no more cases and waits until it has
+// stopped its control plane.
 func (w *Worker) Close() error {
 	_ = w.in.Close() // an error means that it has ended
 	rest, _ := io.ReadAll(w.out)

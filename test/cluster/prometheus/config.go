@@ -21,7 +21,8 @@ const (
 	// targetsFile is read again whenever it changes.
 	targetsFile = "targets.json"
 	rulesFile   = "rules.yaml"
-	// exporterPort is node-exporter's, which instance labels end with; nothing listens there.
+	// exporterPort is node-exporter's, which instance labels end with; nothing
+	// listens there.
 	exporterPort = "9100"
 )
 
@@ -33,7 +34,8 @@ const (
 
 type object = map[string]any
 
-// writeConfig writes the server's configuration, in which only the targets change later.
+// writeConfig writes the server's configuration, in which only the targets
+// change later.
 func (s *Server) writeConfig() error {
 	if err := s.writeRules(); err != nil {
 		return err
@@ -83,7 +85,8 @@ func (s *Server) droppedNames() string {
 // promDuration writes whole milliseconds, the finest that Prometheus reads.
 func promDuration(d time.Duration) string { return fmt.Sprintf("%dms", d.Milliseconds()) }
 
-// SetTargets scrapes the nodes given, or else all there are, from the next second on.
+// SetTargets scrapes the nodes given, or else all there are, from the next
+// second on.
 func (s *Server) SetTargets(ctx context.Context, nodes ...string) error {
 	truths, err := s.nodes(ctx, nodes)
 	if err != nil {

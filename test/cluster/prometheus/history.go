@@ -18,9 +18,11 @@ import (
 )
 
 const (
-	// historyStep is the time between two readings of the past; rates over two minutes need no closer ones.
+	// historyStep is the time between two readings of the past; rates over two
+	// minutes need no closer ones.
 	historyStep = 30 * time.Second
-	// podHistory is how far back pods go: nobody asks more of them, and they are most of the series.
+	// podHistory is how far back pods go: nobody asks more of them, and they
+	// are most of the series.
 	podHistory = 15 * time.Minute
 )
 
@@ -39,8 +41,9 @@ func (p past) reach(longest time.Duration) time.Duration {
 	return longest
 }
 
-// backfill writes Config.History of the present usage into the server's data, which must not exist yet. The past of a counter
-// leads to the value that will be scraped next, else that scrape would look like a reset.
+// backfill writes Config.History of the present usage into the server's data,
+// which must not exist yet. The past of a counter leads to the value that will
+// be scraped next, else that scrape would look like a reset.
 func (s *Server) backfill(ctx context.Context) error {
 	nodes, err := s.config.Cluster.Truth(ctx)
 	if err != nil {
@@ -68,7 +71,8 @@ func (s *Server) backfill(ctx context.Context) error {
 // usageLine is a line of kwok's answer: name, labels if any, value.
 var usageLine = regexp.MustCompile(`(?m)^([a-zA-Z_]+)(?:\{(.*)\})? (\S+)$`)
 
-// podLabels finds the pod of a series in its labels, which are sorted: container, namespace, pod.
+// podLabels finds the pod of a series in its labels, which are sorted:
+// container, namespace, pod.
 var podLabels = regexp.MustCompile(`(container=".*",)?namespace="(.*)",pod="(.*)"`)
 
 // addPast adds what kwok says of a node, as it would be scraped.
@@ -95,7 +99,8 @@ func (s *Server) addPast(families map[string][]past, node cluster.NodeTruth, tex
 	}
 }
 
-// coresOf is how fast a CPU counter of the node, or of the pod or container in its labels, grows.
+// coresOf is how fast a CPU counter of the node, or of the pod or container in
+// its labels, grows.
 func coresOf(node cluster.NodeTruth, labels string) float64 {
 	named := podLabels.FindStringSubmatch(labels)
 	if named == nil {

@@ -1,6 +1,8 @@
-// Package prometheus runs the real Prometheus server against a local cluster: it scrapes what kwok serves of each node, one
-// target per node, and can be stopped and started again on its data. Which names and labels the series have is settled
-// here, by Prometheus's own relabelling; what is asked of it is left to its readers.
+// Package prometheus runs the real Prometheus server against a local cluster:
+// it scrapes what kwok serves of each node, one target per node, and can be
+// stopped and started again on its data. Which names and labels the series have
+// is settled here, by Prometheus's own relabelling; what is asked of it is left
+// to its readers.
 //
 // Series of a node, each with the labels instance, job and, if asked for, node:
 //
@@ -41,7 +43,8 @@ type Instance string
 
 // What instance labels look like in the wild.
 const (
-	// ByAddress is the InternalIP with node-exporter's port, ByIP without a port, ByName the node's name.
+	// ByAddress is the InternalIP with node-exporter's port, ByIP without a
+	// port, ByName the node's name.
 	ByAddress Instance = "address"
 	ByIP      Instance = "ip"
 	ByName    Instance = "name"
@@ -53,19 +56,24 @@ type Config struct {
 	Cluster *cluster.Cluster
 	// Dir keeps configuration, data and log; it must exist.
 	Dir string
-	// ScrapeInterval is 5 s when it is zero. One kwok serves hundreds of nodes a second.
+	// ScrapeInterval is 5 s when it is zero. One kwok serves hundreds of nodes
+	// a second.
 	ScrapeInterval time.Duration
-	// Instance is ByAddress when it is empty. Nodes without an address of their own (cluster.NodeTemplate.OwnAddresses) all
-	// have the same.
+	// Instance is ByAddress when it is empty. Nodes without an address of their
+	// own (cluster.NodeTemplate.OwnAddresses) all have the same.
 	Instance Instance
 	// NodeLabel adds the label node with the node's name.
 	NodeLabel bool
-	// NodeExporter keeps node-exporter's names of what nodes use, not the kubelet's.
+	// NodeExporter keeps node-exporter's names of what nodes use, not the
+	// kubelet's.
 	NodeExporter bool
-	// Rules are recorded with every scrape interval: expressions by the names of their series.
+	// Rules are recorded with every scrape interval: expressions by the names
+	// of their series.
 	Rules map[string]string
-	// History, when positive, is how far back the server knows the nodes' present usage at its first start, as if it had
-	// been running and nothing had changed; of pods it knows 15 minutes. It needs promtool, which is in the same package.
+	// History, when positive, is how far back the server knows the nodes'
+	// present usage at its first start, as if it had been running and nothing
+	// had changed; of pods it knows 15 minutes. It needs promtool, which is in
+	// the same package.
 	History time.Duration
 }
 
@@ -79,14 +87,14 @@ type Server struct {
 	process *cluster.Process
 }
 
-// Installed says whether there is a prometheus to run.
+// Installed reports whether there is a prometheus to run.
 func Installed() bool {
 	_, err := exec.LookPath("prometheus")
 	return err == nil
 }
 
-// Start runs a server that scrapes the nodes given, or else all there are, and waits until it answers. It runs until Stop or
-// the end of the context.
+// Start runs a server that scrapes the nodes given, or else all there are, and
+// waits until it answers. It runs until Stop or the end of the context.
 func Start(ctx context.Context, config Config, nodes ...string) (*Server, error) {
 	if config.Cluster == nil || config.Dir == "" {
 		return nil, errors.New("starting prometheus: it needs a cluster and a folder")
@@ -120,7 +128,8 @@ func (s *Server) URL() string { return s.url }
 // LogPath is where the server logs.
 func (s *Server) LogPath() string { return s.file("prometheus.log") }
 
-// Stop ends the server in good order; Restart brings it back. A server that is down is fine.
+// Stop ends the server in good order; Restart brings it back. A server that is
+// down is fine.
 func (s *Server) Stop() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,7 +139,8 @@ func (s *Server) Stop() error {
 	return s.process.Stop()
 }
 
-// Restart stops the server if it runs and starts it again on the same address and data.
+// Restart stops the server if it runs and starts it again on the same address
+// and data.
 func (s *Server) Restart(ctx context.Context) error {
 	if err := s.Stop(); err != nil {
 		return err

@@ -43,8 +43,9 @@ func (s *Server) Query(ctx context.Context, expression string) ([]Sample, error)
 	return samples, nil
 }
 
-// WaitScraped waits until each of the nodes, or else every target, was scraped twice since this call, so that the rate of a
-// counter is known and is the present one.
+// WaitScraped waits until each of the nodes, or else every target, was scraped
+// twice since this call, so that the rate of a counter is known and is the
+// present one.
 func (s *Server) WaitScraped(ctx context.Context, nodes ...string) error {
 	truths, err := s.nodes(ctx, nodes)
 	if err != nil {

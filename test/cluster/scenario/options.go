@@ -5,7 +5,8 @@ import "github.com/evenkeel/evenkeel/test/cluster"
 // Option changes the nodes of a story.
 type Option func(*cluster.NodeTemplate)
 
-// OwnAddresses gives each node an InternalIP of its own, which package exporters and matching by address need.
+// OwnAddresses gives each node an InternalIP of its own, which package
+// exporters and matching by address need.
 func OwnAddresses() Option {
 	return func(t *cluster.NodeTemplate) { t.OwnAddresses = true }
 }

@@ -16,9 +16,11 @@ import (
 // parallelPatches makes a hundred pods change within a second.
 const parallelPatches = 16
 
-// Spike multiplies the CPU usage of all present pods of a Deployment and returns how to undo it. The Deployment's template
-// stays, for a change of it would replace the pods: replacements use what it says, so a pod that is evicted during a spike
-// comes back without. Undoing passes over pods that are gone.
+// Spike multiplies the CPU usage of all present pods of a Deployment and
+// returns how to undo it. The Deployment's template stays, for a change of it
+// would replace the pods: replacements use what it says, so a pod that is
+// evicted during a spike comes back without. Undoing passes over pods that are
+// gone.
 func Spike(ctx context.Context, c *cluster.Cluster, namespace, deployment string, factor float64) (undo func(context.Context) error, err error) {
 	before, err := cpuUsage(ctx, c, namespace, deployment)
 	if err != nil {

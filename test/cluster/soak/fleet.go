@@ -12,7 +12,8 @@ type Shape struct {
 	Nodes, Pods, Deployments int
 	// Node is what each node has.
 	Node Amounts
-	// MeanCPUPercent and MeanMemoryPercent are how much of all nodes the whole fleet uses on average.
+	// MeanCPUPercent and MeanMemoryPercent are how much of all nodes the whole
+	// fleet uses on average.
 	MeanCPUPercent, MeanMemoryPercent float64
 	Seed                              uint64
 }
@@ -37,7 +38,8 @@ func (s Shape) validate() error {
 type Deployment struct {
 	Name     string
 	Replicas int
-	// First is the number of its first replica among all of the fleet; the others follow.
+	// First is the number of its first replica among all of the fleet; the
+	// others follow.
 	First int
 	// Request is what a pod asks for, Allocation what 100 % of its series is.
 	Request, Allocation Amounts
@@ -46,8 +48,9 @@ type Deployment struct {
 // minReplicas is what the shipped policy leaves movable.
 const minReplicas = 2
 
-// NewFleet returns Deployments of different sizes, whose pods use, on average over the traces, the means of the shape.
-// What a pod asks for says little of what it uses, as in most clusters.
+// NewFleet returns Deployments of different sizes, whose pods use, on average
+// over the traces, the means of the shape. What a pod asks for says little of
+// what it uses, as in most clusters.
 func NewFleet(shape Shape, cpuMeanPercent, memoryMeanPercent float64) ([]Deployment, error) {
 	if err := shape.validate(); err != nil {
 		return nil, err
@@ -78,11 +81,13 @@ func NewFleet(shape Shape, cpuMeanPercent, memoryMeanPercent float64) ([]Deploym
 	return fleet, nil
 }
 
-// maxShareOfNode is the part of a node that one pod at 100 % takes at most, a half: nothing could be done about larger ones.
+// maxShareOfNode is the part of a node that one pod at 100 % takes at most, a
+// half: nothing could be done about larger ones.
 const maxShareOfNode = 2
 
-// allocations shares a sum out among all replicas by weight, none getting more than most. What the largest may not have goes
-// to the others; where that is not enough, the sum is not reached.
+// allocations shares a sum out among all replicas by weight, none getting more
+// than most. What the largest may not have goes to the others; where that is
+// not enough, the sum is not reached.
 func allocations(fleet []Deployment, weights []float64, sum float64, most int64) []int64 {
 	const rounds = 30
 	weight := 0.0
@@ -101,7 +106,8 @@ func allocations(fleet []Deployment, weights []float64, sum float64, most int64)
 	return shares
 }
 
-// sizes shares pods out among Deployments, the largest first: the k-th gets in proportion to k^-0.7, at least minReplicas.
+// sizes shares pods out among Deployments, the largest first: the k-th gets in
+// proportion to k^-0.7, at least minReplicas.
 func sizes(pods, deployments int) []int {
 	const decline = 0.7
 	weights, sum := make([]float64, deployments), 0.0
@@ -122,8 +128,9 @@ func sizes(pods, deployments int) []int {
 	return all
 }
 
-// Place says where the pods stand at the beginning: Deployment by Deployment, each pod on the node with the least asked for,
-// as kube-scheduler would, who sees requests only. The result counts a Deployment's pods per node.
+// Place says where the pods stand at the beginning: Deployment by Deployment,
+// each pod on the node with the least asked for, as kube-scheduler would, who
+// sees requests only. The result counts a Deployment's pods per node.
 func Place(fleet []Deployment, nodes []string, node Amounts) []map[string]int {
 	asked := make([]float64, len(nodes))
 	order := make([]int, len(nodes))

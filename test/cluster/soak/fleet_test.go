@@ -29,7 +29,8 @@ func fleetAndLoad(t *testing.T, cpu *Trace) ([]Deployment, *Load) {
 	return fleet, load
 }
 
-// Over a whole round of the traces the fleet uses what the shape says, however few series there are.
+// Over a whole round of the traces the fleet uses what the shape says, however
+// few series there are.
 func TestFleetUsesTheMeansOfItsShape(t *testing.T) {
 	for name, series := range map[string]int{"a series each": 300, "three replicas to a series": 100} {
 		t.Run(name, func(t *testing.T) {
@@ -43,7 +44,8 @@ func TestFleetUsesTheMeansOfItsShape(t *testing.T) {
 			nodes := int64(shape().Nodes * generatedSteps)
 			cpu := percent(sum.CPUMilli, nodes*shape().Node.CPUMilli)
 			memory := percent(sum.MemoryBytes, nodes*shape().Node.MemoryBytes)
-			// Series differ widely, who follows which is drawn by lot, and 300 are few.
+			// Series differ widely, who follows which is drawn by lot, and 300
+			// are few.
 			if math.Abs(cpu-40) > 6 || math.Abs(memory-30) > 3 {
 				t.Errorf("mean usage %.1f %% of CPU and %.1f %% of memory, want about 40 and 30", cpu, memory)
 			}
@@ -175,8 +177,8 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-// What the heavy may not have goes to the light: of 100, two of weight 9 and eight of weight 1 with at most 20 each get
-// 2 × 20 and 8 × 7.5.
+// What the heavy may not have goes to the light: of 100, two of weight 9 and
+// eight of weight 1 with at most 20 each get 2 × 20 and 8 × 7.5.
 func TestAllocationsReachTheSumUnderTheCap(t *testing.T) {
 	fleet := []Deployment{{Replicas: 2}, {Replicas: 8}}
 	weights := []float64{9, 1}

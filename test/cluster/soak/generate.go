@@ -8,11 +8,13 @@ import (
 const (
 	// generatedSteps is how long generated series are before they begin anew.
 	generatedSteps = 288
-	// dayInSteps is the compressed day of the generator: short enough for a run of an hour to see all of it.
+	// dayInSteps is the compressed day of the generator: short enough for a run
+	// of an hour to see all of it.
 	dayInSteps = 48
 )
 
-// source is a stream of its own for each purpose, so that one more number drawn for one does not change another.
+// source is a stream of its own for each purpose, so that one more number drawn
+// for one does not change another.
 func source(seed uint64, purpose string) *rand.Rand {
 	stream := uint64(14695981039346656037) // FNV-1a
 	for _, c := range []byte(purpose) {
@@ -21,7 +23,8 @@ func source(seed uint64, purpose string) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, stream))
 }
 
-// GenerateCPU makes series of daily waves with their peaks at different times, noise that lasts some steps, and bursts.
+// GenerateCPU makes series of daily waves with their peaks at different times,
+// noise that lasts some steps, and bursts.
 func GenerateCPU(n int, seed uint64) *Trace {
 	random := source(seed, "cpu")
 	trace := &Trace{Name: "generated.cpu"}
@@ -46,7 +49,8 @@ func GenerateCPU(n int, seed uint64) *Trace {
 	return trace
 }
 
-// GenerateMemory makes series that are steady, but for one in twenty that leaks until it starts anew.
+// GenerateMemory makes series that are steady, but for one in twenty that leaks
+// until it starts anew.
 func GenerateMemory(n int, seed uint64) *Trace {
 	random := source(seed, "memory")
 	trace := &Trace{Name: "generated.memory"}

@@ -15,7 +15,8 @@ type LoadConfig struct {
 	Seed uint64
 }
 
-// Load is what every replica uses over time. It is a function of time: asking it changes nothing.
+// Load is what every replica uses over time. It is a function of time: asking
+// it changes nothing.
 type Load struct {
 	config   LoadConfig
 	replicas []replica
@@ -24,14 +25,17 @@ type Load struct {
 // replica is what one of a Deployment's pods uses, whichever pod that is.
 type replica struct {
 	allocation Amounts
-	// cpuSeries and memorySeries are the series it follows, shift where it is in them at the beginning.
+	// cpuSeries and memorySeries are the series it follows, shift where it is
+	// in them at the beginning.
 	cpuSeries, memorySeries, shift int
-	// phase is how far into its step the replica begins: all change at different times, as they do in real life.
+	// phase is how far into its step the replica begins: all change at
+	// different times, as they do in real life.
 	phase time.Duration
 }
 
-// NewLoad gives each replica of the fleet a series. Where there are fewer series than replicas, a series is followed by
-// several that are a part of it apart.
+// NewLoad gives each replica of the fleet a series. Where there are fewer
+// series than replicas, a series is followed by several that are a part of it
+// apart.
 func NewLoad(config LoadConfig) (*Load, error) {
 	switch {
 	case config.Step < time.Second:
@@ -80,7 +84,8 @@ func share(percent float64, of int64) int64 {
 	return max(1, int64(math.Round(percent/100*float64(of))))
 }
 
-// Changed says whether a pod that uses one amount has to be told of another: 5 % and a little, of either resource.
+// Changed reports whether a pod that uses one amount has to be told of another:
+// 5 % and a little, of either resource.
 func Changed(from, to Amounts) bool {
 	const leastCPUMilli, leastMemoryBytes = 10, 8 << 20
 	return changed(from.CPUMilli, to.CPUMilli, leastCPUMilli) || changed(from.MemoryBytes, to.MemoryBytes, leastMemoryBytes)

@@ -26,7 +26,8 @@ type LogErrors struct {
 // maxKinds bounds how many kinds of errors are told apart.
 const maxKinds = 200
 
-// errorLine is klog's text format: severity, month and day, time, thread, place, then the message.
+// errorLine is klog's text format: severity, month and day, time, thread,
+// place, then the message.
 var errorLine = regexp.MustCompile(`^[EF]\d{4} \S+ +\d+ \S+\] (.*)$`)
 
 // Read counts the errors of a log.
@@ -58,7 +59,8 @@ func (l *LogErrors) add(kind string) {
 	l.kinds[kind]++
 }
 
-// kindOf is an error's message without what differs each time; "" for a line that is none.
+// kindOf is an error's message without what differs each time; "" for a line
+// that is none.
 func kindOf(line string) string {
 	if strings.HasPrefix(line, "evenkeel: ") || strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
 		return line

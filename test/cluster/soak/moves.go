@@ -5,8 +5,9 @@ import (
 	"fmt"
 )
 
-// Moves adds up what Evenkeel's processes say on GET /status. They forget what ended long ago, and those that do not evict
-// come to know of a move a little later: each move is counted by the furthest state that any of them told.
+// Moves adds up what Evenkeel's processes say on GET /status. They forget what
+// ended long ago, and those that do not evict come to know of a move a little
+// later: each move is counted by the furthest state that any of them told.
 type Moves struct {
 	known map[moveKey]moveState
 }
@@ -25,7 +26,8 @@ type MoveCounts struct {
 	Landed  int `json:"landed"`
 	OnPlan  int `json:"onPlan"`
 	Expired int `json:"expired"`
-	// Cancelled are those whose eviction was refused or never called, among others.
+	// Cancelled are those whose eviction was refused or never called, among
+	// others.
 	Cancelled int `json:"cancelled"`
 	InFlight  int `json:"inFlight"`
 }

@@ -28,7 +28,8 @@ type Minute struct {
 type Patches struct {
 	Made   int `json:"made"`
 	Failed int `json:"failed"`
-	// MeanMilliseconds is how long one took; LateSeconds is the longest that one waited for its turn.
+	// MeanMilliseconds is how long one took; LateSeconds is the longest that
+	// one waited for its turn.
 	MeanMilliseconds float64 `json:"meanMilliseconds"`
 	LateSeconds      float64 `json:"lateSeconds"`
 }
@@ -45,7 +46,8 @@ type Report struct {
 	Counts Counts     `json:"counts"`
 	Moves  MoveCounts `json:"moves"`
 	Totals Totals     `json:"totals"`
-	// EvictionsPerPodDay is by the run's own clock, EvictionsPerPodTraceDay by that of the trace, whose steps are five minutes.
+	// EvictionsPerPodDay is by the run's own clock, EvictionsPerPodTraceDay by
+	// that of the trace, whose steps are five minutes.
 	EvictionsPerPodDay      float64   `json:"evictionsPerPodDay"`
 	EvictionsPerPodTraceDay float64   `json:"evictionsPerPodTraceDay"`
 	Patches                 Patches   `json:"patches"`

@@ -123,7 +123,8 @@ func TestReportIsWrittenBothWays(t *testing.T) {
 		Timeline:  []Minute{{Minute: 1, Vitals: map[string]*Vitals{"evenkeel-0": nil}}},
 	}
 	report.Finish(time.Minute)
-	// 10 evictions of 100 pods in an hour: 0.1 an hour, 2.4 a day; a minute of the run is five of the trace.
+	// 10 evictions of 100 pods in an hour: 0.1 an hour, 2.4 a day; a minute of
+	// the run is five of the trace.
 	if report.EvictionsPerPodDay < 2.39 || report.EvictionsPerPodDay > 2.41 || report.EvictionsPerPodTraceDay > 0.49 {
 		t.Errorf("%v per pod and day, %v of the trace; want 2.4 and 0.48", report.EvictionsPerPodDay, report.EvictionsPerPodTraceDay)
 	}

@@ -16,7 +16,8 @@ type Pod struct {
 	Created time.Time
 	// Used is what it uses by its annotations.
 	Used Amounts
-	// Evicted says that it goes because of an eviction, Leaving that it is being deleted.
+	// Evicted says that it goes because of an eviction, Leaving that it is
+	// being deleted.
 	Evicted, Leaving bool
 }
 
@@ -30,7 +31,8 @@ type Change struct {
 type Landing struct {
 	Pod  Pod
 	Node string
-	// Boomerang says that the node is one that a pod of the Deployment was evicted from shortly before.
+	// Boomerang says that the node is one that a pod of the Deployment was
+	// evicted from shortly before.
 	Boomerang bool
 	// NodeUsed is what the node's other pods used at that moment.
 	NodeUsed Amounts
@@ -43,7 +45,8 @@ type Counts struct {
 	Deletions  int `json:"deletions"`
 	Landings   int `json:"landings"`
 	Boomerangs int `json:"boomerangs"`
-	// LandedHot counts the landings on nodes above their evict line by true usage.
+	// LandedHot counts the landings on nodes above their evict line by true
+	// usage.
 	LandedHot int `json:"landedHot"`
 	// MostEvicted is how often the replica was evicted that was evicted most.
 	MostEvicted int `json:"mostEvictedReplica"`
@@ -56,11 +59,12 @@ const boomerangWithin = 10 * time.Minute
 type RosterConfig struct {
 	Fleet []Deployment
 	Load  *Load
-	// Hot says whether a node that uses so much is above its evict line.
+	// Hot reports whether a node that uses so much is above its evict line.
 	Hot func(Amounts) bool
 }
 
-// Roster knows which pod plays which replica and where it is. It is safe for concurrent use.
+// Roster knows which pod plays which replica and where it is. It is safe for
+// concurrent use.
 type Roster struct {
 	config RosterConfig
 
@@ -78,7 +82,8 @@ type member struct {
 	Pod
 	// replica is the number in the fleet.
 	replica int
-	// told is what it was last told to use, which its annotations say a moment later.
+	// told is what it was last told to use, which its annotations say a moment
+	// later.
 	told    Amounts
 	initial bool
 	leaving bool
@@ -87,12 +92,13 @@ type member struct {
 // crew is what is known of one Deployment.
 type crew struct {
 	deployment Deployment
-	// free are replicas that nobody plays, the one that was left first in front.
+	// free are replicas that nobody plays, the one that was left first in
+	// front.
 	free []int
 	// left is when a node was last left by an eviction.
 	left map[string]time.Time
-	// extras are pods beyond the Deployment's size, as a surge brings them: each plays along with another pod until a replica
-	// is free.
+	// extras are pods beyond the Deployment's size, as a surge brings them:
+	// each plays along with another pod until a replica is free.
 	extras []*member
 }
 
@@ -119,7 +125,8 @@ func (r *Roster) Begin(now time.Time) {
 	}
 }
 
-// Saw takes in the state of a pod as the watch tells it. The landing is nil unless a replacement was bound just now.
+// Saw takes in the state of a pod as the watch tells it. The landing is nil
+// unless a replacement was bound just now.
 func (r *Roster) Saw(pod Pod, now time.Time) *Landing {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -210,7 +217,8 @@ func (c *crew) take(m *member) {
 	m.replica, c.free = c.free[0], c.free[1:]
 }
 
-// giveBack takes a pod's replica from it, for the pod that waits for one or for the next one that comes.
+// giveBack takes a pod's replica from it, for the pod that waits for one or for
+// the next one that comes.
 func (c *crew) giveBack(m *member) {
 	if i := slices.Index(c.extras, m); i >= 0 {
 		c.extras = slices.Delete(c.extras, i, i+1)
@@ -224,7 +232,8 @@ func (c *crew) giveBack(m *member) {
 	c.extras = slices.Delete(c.extras, 0, 1)
 }
 
-// Due lists, in order of names, the pods whose usage has changed, and takes them for told.
+// Due lists, in order of names, the pods whose usage has changed, and takes
+// them for told.
 func (r *Roster) Due(elapsed time.Duration) []Change {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -264,7 +273,8 @@ func (r *Roster) Usage() map[string]Amounts {
 	return usage
 }
 
-// Pending lists, in order, the names of pods that were created longer ago than given and are bound nowhere.
+// Pending lists, in order, the names of pods that were created longer ago than
+// given and are bound nowhere.
 func (r *Roster) Pending(longerThan time.Duration, now time.Time) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,27 +11,31 @@ type Lines struct {
 	MemoryPercent float64 `json:"memoryPercent"`
 }
 
-// over says whether usage is above the line of either resource.
+// over reports whether usage is above the line of either resource.
 func (l Lines) over(cpuPercent, memoryPercent float64) bool {
 	return cpuPercent > l.CPUPercent || memoryPercent > l.MemoryPercent
 }
 
-// Hot says whether a node of the given size that uses so much is above a line.
+// Hot reports whether a node of the given size that uses so much is above a
+// line.
 func (l Lines) Hot(used, node Amounts) bool {
 	return l.over(percent(used.CPUMilli, node.CPUMilli), percent(used.MemoryBytes, node.MemoryBytes))
 }
 
 func percent(part, whole int64) float64 { return 100 * float64(part) / float64(whole) }
 
-// sustainedWindow is that of the shipped policy: what is hot for less than about half of it is nobody's business.
+// sustainedWindow is that of the shipped policy: what is hot for less than
+// about half of it is nobody's business.
 const sustainedWindow = 5 * time.Minute
 
 // Now is what the nodes are like at one moment.
 type Now struct {
-	// HotNodes are above a line at this moment, SustainedNodes by their means of the last five minutes.
+	// HotNodes are above a line at this moment, SustainedNodes by their means
+	// of the last five minutes.
 	HotNodes       int `json:"hotNodes"`
 	SustainedNodes int `json:"sustainedNodes"`
-	// MeanPercent, DeviationPercent and PeakPercent are of the CPU of all nodes, in percent points of a node.
+	// MeanPercent, DeviationPercent and PeakPercent are of the CPU of all
+	// nodes, in percentage points of a node.
 	MeanPercent      float64 `json:"meanPercent"`
 	DeviationPercent float64 `json:"deviationPercent"`
 	PeakPercent      float64 `json:"peakPercent"`
@@ -44,12 +48,14 @@ type Totals struct {
 	NodeMinutes          float64 `json:"nodeMinutes"`
 	HotNodeMinutes       float64 `json:"hotNodeMinutes"`
 	SustainedNodeMinutes float64 `json:"sustainedHotNodeMinutes"`
-	// MeanPercent, DeviationPercent and MemoryDeviationPercent are means over time.
+	// MeanPercent, DeviationPercent and MemoryDeviationPercent are means over
+	// time.
 	MeanPercent            float64 `json:"meanPercent"`
 	DeviationPercent       float64 `json:"deviationPercent"`
 	MemoryDeviationPercent float64 `json:"memoryDeviationPercent"`
 	PeakPercent            float64 `json:"peakPercent"`
-	// LongestGapSeconds is between two samples: much more than they should be apart, and the machine stood still.
+	// LongestGapSeconds is between two samples: much more than they should be
+	// apart, and the machine stood still.
 	LongestGapSeconds float64 `json:"longestGapSeconds"`
 }
 
@@ -78,7 +84,8 @@ type load struct{ cpuPercent, memoryPercent float64 }
 // NewScore returns a score without samples.
 func NewScore(config ScoreConfig) *Score { return &Score{config: config} }
 
-// Sample adds what the nodes use now; a node that is missing uses nothing. The first sample only starts the clock.
+// Sample adds what the nodes use now; a node that is missing uses nothing. The
+// first sample only starts the clock.
 func (s *Score) Sample(usage map[string]Amounts, at time.Time) Now {
 	loads := make([]load, len(s.config.Nodes))
 	for i, name := range s.config.Nodes {
@@ -145,7 +152,8 @@ func (s *Score) add(now Now, minutes float64) {
 // Totals returns the sums so far.
 func (s *Score) Totals() Totals { return s.totals }
 
-// spread is a running mean and deviation of a population, by Welford's recurrence.
+// spread is a running mean and deviation of a population, by Welford's
+// recurrence.
 type spread struct{ n, average, squares float64 }
 
 func (s *spread) add(value float64) {

@@ -12,7 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/sim/trace"
 )
 
-// Trace is a set of utilisation series of the same length, in percent of each one's own allocation, a value per step.
+// Trace is a set of utilisation series of the same length, in percent of each
+// one's own allocation, a value per step.
 type Trace = trace.Trace
 
 // percentAt is the value of a series at a step; both wrap around.
@@ -21,9 +22,10 @@ func percentAt(t *Trace, series, step int) float64 {
 	return float64(values[step%len(values)])
 }
 
-// FindTraces opens a CPU trace and, where there is one, the memory trace of the same set. The path is that of a CPU file or
-// of a folder, from which the set with the most series is taken, the first by name among equals. The memory trace is nil
-// where the set has none.
+// FindTraces opens a CPU trace and, where there is one, the memory trace of the
+// same set. The path is that of a CPU file or of a folder, from which the set
+// with the most series is taken, the first by name among equals. The memory
+// trace is nil where the set has none.
 func FindTraces(path string) (cpu, memory *Trace, err error) {
 	files := []string{path}
 	if info, err := os.Stat(path); err != nil {

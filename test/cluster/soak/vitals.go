@@ -14,7 +14,8 @@ type Vitals struct {
 	Goroutines int64 `json:"goroutines"`
 }
 
-// ReadVitals reads them from a page in Prometheus' text format. Not every system tells a process's resident memory.
+// ReadVitals reads them from a page in Prometheus' text format. Not every
+// system tells a process's resident memory.
 func ReadVitals(page string) (Vitals, error) {
 	var v Vitals
 	for _, figure := range []struct {
@@ -50,7 +51,7 @@ type Trend struct {
 	Verdict       Flat  `json:"verdict"`
 }
 
-// Flat says whether a figure grew.
+// Flat reports whether a figure grew.
 type Flat string
 
 // The verdicts on a figure.
@@ -93,7 +94,8 @@ type Process struct {
 	RSS        Trend  `json:"rssBytes"`
 	Heap       Trend  `json:"heapBytes"`
 	Goroutines Trend  `json:"goroutines"`
-	// Errors counts the lines of its log that say error, Messages the most frequent of them.
+	// Errors counts the lines of its log that say error, Messages the most
+	// frequent of them.
 	Errors   int       `json:"errors"`
 	Messages []Message `json:"messages,omitempty"`
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Bindings are the pods that were bound, as the API server's audit log tells it: to watch them would cost the API server and
-// the machine more.
+// Bindings are the pods that were bound, as the API server's audit log tells
+// it: to watch them would cost the API server and the machine more.
 type Bindings struct {
 	Count       int
 	First, Last time.Time

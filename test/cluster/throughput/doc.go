@@ -1,6 +1,8 @@
-// Package throughput holds the parts of measuring how many pods per second kube-scheduler places with and without Evenkeel:
-// the variants that are compared, the configuration of kube-scheduler for each, the handlers that decide nothing, what the
-// API server's audit log tells of bindings, and how figures are shown. It starts nothing; command throughput does.
+// Package throughput holds the parts of measuring how many pods per second
+// kube-scheduler places with and without Evenkeel: the variants that are
+// compared, the configuration of kube-scheduler for each, the handlers that
+// decide nothing, what the API server's audit log reports bindings, and how
+// figures are shown. It starts nothing; command throughput does.
 //
 // How a figure comes about:
 //   - One cluster and all handlers stay for all variants; only kube-scheduler is started anew, with the variant's
@@ -15,6 +17,7 @@
 //   - Bound pods stay pending, so that what plays the kubelets takes next to nothing of the machine meanwhile.
 //   - A figure counts only when the handler was asked for every pod and verb, and when the plugin kept pods off hot nodes.
 //
-// Everything shares the machine's processors: kube-scheduler, the handler, the API server and etcd. So the ratio to
-// kube-scheduler alone is less than where the handler has a processor of its own.
+// Everything shares the machine's processors: kube-scheduler, the handler, the
+// API server and etcd. So the ratio to kube-scheduler alone is less than where
+// the handler has a processor of its own.
 package throughput

@@ -18,7 +18,8 @@ const (
 	maxBody = 64 << 20
 	// score is what every node is given.
 	score = 5
-	// MetricsPath is where a handler tells how often it was asked and what that cost.
+	// MetricsPath is where a handler tells how often it was asked and what that
+	// cost.
 	MetricsPath = "/metrics"
 	// AskedMetric is the name of the number of answers.
 	AskedMetric = "neutral_requests_total"
@@ -27,7 +28,8 @@ const (
 // answer makes the reply to one request, or says what is wrong with it.
 type answer func(path string, body []byte, reply *bytes.Buffer) error
 
-// NewHandler makes one of the handlers that decide nothing: it keeps every node and gives each the same score.
+// NewHandler makes one of the handlers that decide nothing: it keeps every node
+// and gives each the same score.
 func NewHandler(kind Handler) (http.Handler, error) {
 	switch kind {
 	case Decoding:
@@ -68,7 +70,8 @@ func (n *neutral) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	n.asked.Add(1)
 	w.Header().Set("Content-Type", "application/json")
-	// In chunks, kube-scheduler would leave the last one unread and make a new connection each time.
+	// In chunks, kube-scheduler would leave the last one unread and make a new
+	// connection each time.
 	w.Header().Set("Content-Length", strconv.Itoa(reply.Len()))
 	_, _ = w.Write(reply.Bytes())
 }
@@ -103,8 +106,9 @@ func decode(path string, body []byte, reply *bytes.Buffer) error {
 
 var namesKey = []byte(`"NodeNames":[`)
 
-// echo looks for the names and copies them. Quotes within a pod's texts are escaped, so the key stands nowhere else, and names
-// of nodes hold nothing that JSON escapes.
+// echo looks for the names and copies them. Quotes within a pod's texts are
+// escaped, so the key stands nowhere else, and names of nodes hold nothing that
+// JSON escapes.
 func echo(path string, body []byte, reply *bytes.Buffer) error {
 	_, names, found := bytes.Cut(body, namesKey)
 	if !found {

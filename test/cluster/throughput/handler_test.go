@@ -34,7 +34,8 @@ func handler(t *testing.T, kind Handler) http.Handler {
 	return h
 }
 
-// Both keep every node and give each the same score, as kube-scheduler reads them.
+// Both keep every node and give each the same score, as kube-scheduler reads
+// them.
 func TestHandlers(t *testing.T) {
 	// A pod that speaks of NodeNames itself, before the ones that count.
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Annotations: map[string]string{"a": `"NodeNames":["no"]`, "b": "]"}}}
@@ -98,7 +99,8 @@ func TestHandlersRefuse(t *testing.T) {
 	}
 }
 
-// kube-scheduler reads one JSON value and closes: in chunks the end would be left unread, and the connection closed.
+// kube-scheduler reads one JSON value and closes: in chunks the end would be
+// left unread, and the connection closed.
 func TestHandlersKeepTheConnection(t *testing.T) {
 	names := strings.Split(strings.Repeat("a-node-with-a-name ", 500), " ")
 	body, err := json.Marshal(extenderv1.ExtenderArgs{Pod: &v1.Pod{}, NodeNames: &names})

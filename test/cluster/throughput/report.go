@@ -11,12 +11,15 @@ import (
 // Figure is what a variant has come to in one round.
 type Figure struct {
 	PodsPerSecond float64
-	// SchedulerMilliPerPod and HandlerMilliPerPod are processor time, in milliseconds. Where other work shares the processors
-	// they are the steadier figures. 0 where a process does not tell. What a handler does beside answering is in it.
+	// SchedulerMilliPerPod and HandlerMilliPerPod are processor time, in
+	// milliseconds. Where other work shares the processors they are the
+	// steadier figures. 0 where a process does not tell. What a handler does
+	// beside answering is in it.
 	SchedulerMilliPerPod, HandlerMilliPerPod float64
 }
 
-// Mean is the figure of several waves of as many pods each, one after the other.
+// Mean is the figure of several waves of as many pods each, one after the
+// other.
 func Mean(waves []Figure) Figure {
 	var mean Figure
 	seconds, n := 0.0, float64(len(waves)) // per pod of every wave

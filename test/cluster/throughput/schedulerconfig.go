@@ -16,9 +16,11 @@ import (
 )
 
 const (
-	// schedulerQPS is beyond what kube-scheduler reaches here: its own throttling must not be what is measured.
+	// schedulerQPS is beyond what kube-scheduler reaches here: its own
+	// throttling must not be what is measured.
 	schedulerQPS = 5000
-	// extenderTimeout is longer than the shipped one, so that no answer is done without on a busy machine.
+	// extenderTimeout is longer than the shipped one, so that no answer is done
+	// without on a busy machine.
 	extenderTimeout = 10 * time.Second
 	// pluginName and extenderWeight are those of the shipped configurations.
 	pluginName     = "EvenkeelLoad"
@@ -26,7 +28,8 @@ const (
 	// ManagedResource is one that no pod requests.
 	ManagedResource v1.ResourceName = "evenkeel.io/steered"
 
-	// LeaseNamespace is that of the Lease without which kube-scheduler does not begin.
+	// LeaseNamespace is that of the Lease without which kube-scheduler does not
+	// begin.
 	LeaseNamespace = metav1.NamespaceSystem
 	// LeaseName is its name.
 	LeaseName = "kube-scheduler"
@@ -42,8 +45,9 @@ type SchedulerConfig struct {
 	PolicyFile, Namespace string
 }
 
-// YAML is the configuration as a file. kube-scheduler waits for its Lease, so that pods may be there before the first is placed;
-// one that is paused instead needs none, and places the pods that name its variant.
+// YAML is the configuration as a file. kube-scheduler waits for its Lease, so
+// that pods may be there before the first is placed; one that is paused instead
+// needs none, and places the pods that name its variant.
 func (c SchedulerConfig) YAML() ([]byte, error) {
 	elect := !c.Variant.Own
 	config := schedulerv1.KubeSchedulerConfiguration{

@@ -17,9 +17,11 @@ type Handler string
 const (
 	// NoHandler leaves kube-scheduler alone.
 	NoHandler Handler = ""
-	// Decoding is a handler that decodes with encoding/json into the Kubernetes types and decides nothing.
+	// Decoding is a handler that decodes with encoding/json into the Kubernetes
+	// types and decides nothing.
 	Decoding Handler = "decoding"
-	// Echoing is a handler that decides nothing and does not even decode: it looks for the names and copies them.
+	// Echoing is a handler that decides nothing and does not even decode: it
+	// looks for the names and copies them.
 	Echoing Handler = "echoing"
 	// Evenkeel is `evenkeel extender`.
 	Evenkeel Handler = "evenkeel"
@@ -31,9 +33,11 @@ type Variant struct {
 	Handler Handler
 	// PrioritizeAlone leaves the filter verb out.
 	PrioritizeAlone bool
-	// Managed has the extender asked only for pods that request a resource, which none does.
+	// Managed has the extender asked only for pods that request a resource,
+	// which none does.
 	Managed bool
-	// Own runs the kube-scheduler that is built with Evenkeel's plugin; Plugin enables the plugin in it.
+	// Own runs the kube-scheduler that is built with Evenkeel's plugin; Plugin
+	// enables the plugin in it.
 	Own, Plugin bool
 }
 
@@ -49,7 +53,8 @@ func (v Variant) Verbs() int {
 	}
 }
 
-// SchedulerName is what pods name that the variant is to place. Those with kube-scheduler of Evenkeel's build run side by side.
+// SchedulerName is what pods name that the variant is to place. Those with
+// kube-scheduler of Evenkeel's build run side by side.
 func (v Variant) SchedulerName() string {
 	if v.Own {
 		return v.Name
@@ -57,7 +62,8 @@ func (v Variant) SchedulerName() string {
 	return v1.DefaultSchedulerName
 }
 
-// Variants are all there are, in the order in which each round runs them: what is compared stands side by side.
+// Variants are all there are, in the order in which each round runs them: what
+// is compared stands side by side.
 func Variants() []Variant {
 	return []Variant{
 		{Name: "none"},
@@ -83,7 +89,8 @@ func Comparisons() []measure.Comparison {
 	)
 }
 
-// Choose picks variants by name, in the order of Variants; an empty list picks all.
+// Choose picks variants by name, in the order of Variants; an empty list picks
+// all.
 func Choose(names []string) ([]Variant, error) {
 	all := Variants()
 	if len(names) == 0 {

@@ -41,7 +41,8 @@ func TestSchedulerConfig(t *testing.T) {
 		Filter, Managed  bool
 		NodeCacheCapable bool
 		Plugin           bool
-		// SideBySide is one that needs no Lease and places the pods that name it.
+		// SideBySide is one that needs no Lease and places the pods that name
+		// it.
 		SideBySide bool
 		Verbs      int
 	}

@@ -54,7 +54,8 @@ func (t *Task) Skip() string {
 	return strings.Join(patterns, "|")
 }
 
-// Differences tells in words what the list has and did not run, and what ran and is not on the list.
+// Differences tells in words what the list has and did not run, and what ran
+// and is not on the list.
 func (t *Task) Differences(ran []string) (words []string) {
 	for _, name := range append([]string{t.Name}, t.Subtests...) {
 		if !slices.Contains(ran, name) {

@@ -1,5 +1,6 @@
-// Package tiers is the list of all end-to-end cases: which tier runs each, and how long it takes. Command e2e runs them by
-// it and fails where the list and what ran differ, so that no case is lost.
+// Package tiers is the list of all end-to-end cases: which tier runs each, and
+// how long it takes. Command e2e runs them by it and fails where the list and
+// what ran differ, so that no case is lost.
 package tiers
 
 import (
@@ -16,7 +17,8 @@ import (
 // Tier says on what occasion a case is run.
 type Tier string
 
-// The tiers. All includes Test; what measures and asserts nothing is run by hand.
+// The tiers. All includes Test; what measures and asserts nothing is run by
+// hand.
 const (
 	Test    Tier = "test"
 	All     Tier = "all"
@@ -34,9 +36,11 @@ type Case struct {
 	Tier Tier
 	// Package is the folder within this module.
 	Package string
-	// Name is as `go test -v` prints it, with the names of subtests behind slashes.
+	// Name is as `go test -v` prints it, with the names of subtests behind
+	// slashes.
 	Name string
-	// Seconds is how long it took when it was last recorded; 0 for a subtest, which its function contains.
+	// Seconds is how long it took when it was last recorded; 0 for a subtest,
+	// which its function contains.
 	Seconds int
 	// Alone is set where other cases beside it would spoil what it measures.
 	Alone bool

@@ -14,10 +14,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The packages whose tests are cases, beside everything under e2e: those that start clusters.
+// The packages whose tests are cases, beside everything under e2e: those that
+// start clusters.
 var others = []string{".", "cmd/throughput"}
 
-// Each test function that needs a cluster is on the list once, and nothing else is.
+// Each test function that needs a cluster is on the list once, and nothing else
+// is.
 func TestListAndCodeAgree(t *testing.T) {
 	cases, err := Cases()
 	if err != nil {
@@ -68,7 +70,8 @@ func functions(t *testing.T) (found []string) {
 	return found
 }
 
-// A subtest is never run without its function, so it cannot be of an earlier tier.
+// A subtest is never run without its function, so it cannot be of an earlier
+// tier.
 func TestSubtestsFollowTheirFunctions(t *testing.T) {
 	cases, err := Cases()
 	if err != nil {
@@ -116,7 +119,8 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// A tier runs its own cases and leaves subtests of others out; all includes test, and nothing includes measure.
+// A tier runs its own cases and leaves subtests of others out; all includes
+// test, and nothing includes measure.
 func TestTasks(t *testing.T) {
 	const text = `test 10 e2e TestA alone
 test - e2e TestA/quick

@@ -28,8 +28,9 @@ func (i instance) log() string     { return filepath.Join(i.home, "log") }
 // upFile holds the path of the kubeconfig from when the cluster is up.
 func (i instance) upFile() string { return filepath.Join(i.home, "up") }
 
-// running is the process id of the cluster's process, or 0. Not the number but the lock on its file tells whether it lives:
-// the kernel drops the lock with the process and may give the number to another.
+// running is the process id of the cluster's process, or 0. Not the number but
+// the lock on its file reports whether it lives: the kernel drops the lock with
+// the process and may give the number to another.
 func (i instance) running() int {
 	file, err := os.Open(i.pidFile())
 	if err != nil {
@@ -88,7 +89,8 @@ func (i instance) announce(kubeconfig string) error {
 	return nil
 }
 
-// detach runs this same command line without --detach in a session of its own and waits until the cluster is up.
+// detach runs this same command line without --detach in a session of its own
+// and waits until the cluster is up.
 func (i instance) detach(ctx context.Context, out io.Writer) error {
 	if i.running() != 0 {
 		return i.alreadyRunning()

@@ -1,5 +1,7 @@
-// Command demo shows what Evenkeel does, on a real control plane on this machine: two nodes burn although they look the
-// emptiest by requests, Evenkeel cools them with the fewest evictions, and kube-scheduler puts every pod where the plan said.
+// Command demo shows what Evenkeel does, on a real control plane on this
+// machine: two nodes burn although they look the emptiest by requests, Evenkeel
+// cools them with the fewest evictions, and kube-scheduler puts every pod where
+// the plan said.
 package main
 
 import (

@@ -10,7 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// writePolicy writes the shipped policy.yaml with the few waits shortened that a newcomer should not have to sit through.
+// writePolicy writes the shipped policy.yaml with the few waits shortened that
+// a newcomer should not have to sit through.
 func writePolicy(ctx context.Context, dir string) (string, error) {
 	root, err := evenkeel.Root(ctx)
 	if err != nil {

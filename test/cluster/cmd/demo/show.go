@@ -70,7 +70,8 @@ func (s *show) close() {
 	}
 }
 
-// raise starts the cluster with a kube-scheduler that asks Evenkeel, and Evenkeel with nothing but its shipped rights.
+// raise starts the cluster with a kube-scheduler that asks Evenkeel, and
+// Evenkeel with nothing but its shipped rights.
 func (s *show) raise(ctx context.Context) (err error) {
 	if s.listen, err = evenkeel.FreeAddress(); err != nil {
 		return err
@@ -124,10 +125,12 @@ func (s *show) before(ctx context.Context) error {
 	return err
 }
 
-// planWait is how long the first plan may take: metrics-server keeps no history, so windows have to fill.
+// planWait is how long the first plan may take: metrics-server keeps no
+// history, so windows have to fill.
 const planWait = 3 * time.Minute
 
-// cool waits for the plan, tells it and each eviction and landing, until every node is under its line.
+// cool waits for the plan, tells it and each eviction and landing, until every
+// node is under its line.
 func (s *show) cool(ctx context.Context) error {
 	s.chapter("The plan")
 	s.say("Evenkeel watches until it is sure: 75 s of samples and three in a row above the line.")
@@ -149,7 +152,8 @@ func (s *show) cool(ctx context.Context) error {
 	}
 }
 
-// newPods shows the other half: pods that nobody evicted are kept off hot nodes as well.
+// newPods shows the other half: pods that nobody evicted are kept off hot nodes
+// as well.
 func (s *show) newPods(ctx context.Context) error {
 	s.chapter("New pods go to cool nodes, too")
 	err := s.cluster.Deploy(ctx, cluster.Workload{

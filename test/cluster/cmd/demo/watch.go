@@ -20,7 +20,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// watch tells evictions and landings as the API server reports them, and counts them.
+// watch tells evictions and landings as the API server reports them, and counts
+// them.
 type watch struct {
 	story  *scenario.Story
 	say    func(string, ...any)
@@ -31,7 +32,8 @@ type watch struct {
 	evicted  map[string]bool
 	landings map[string]string // replacement's UID to its node
 
-	// By Evenkeel's own ledger: replacements on their planned node, on another one, and moves recorded.
+	// By Evenkeel's own ledger: replacements on their planned node, on another
+	// one, and moves recorded.
 	planned, cool, recorded int
 }
 
@@ -118,7 +120,8 @@ func (w *watch) boomerangs() int {
 	return n
 }
 
-// compare holds the landings that the API server showed against the plan in Evenkeel's ledger.
+// compare holds the landings that the API server showed against the plan in
+// Evenkeel's ledger.
 func (w *watch) compare(ctx context.Context, url string) error {
 	_, body, err := evenkeel.Get(ctx, url)
 	if err != nil {

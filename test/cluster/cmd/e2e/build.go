@@ -17,11 +17,13 @@ import (
 
 // workplace is where everything is.
 type workplace struct {
-	// module is the folder of this module, binDir that of what is built, temp one for temporary files.
+	// module is the folder of this module, binDir that of what is built, temp
+	// one for temporary files.
 	module, binDir, temp string
 }
 
-// build compiles everything before the first case, so that no case waits for a compiler or beside one.
+// build compiles everything before the first case, so that no case waits for a
+// compiler or beside one.
 func build(ctx context.Context, tasks []*tiers.Task, progress io.Writer) (w workplace, err error) {
 	if w.module, err = cluster.ModuleDir(ctx); err != nil {
 		return w, err
@@ -70,7 +72,8 @@ func (w *workplace) tests() string { return filepath.Join(w.module, "_build", "e
 
 func (w *workplace) folder(task *tiers.Task) string { return filepath.Join(w.module, task.Package) }
 
-// binary is the test binary of a package, which go names after its folder, or, in the module's root, after the module.
+// binary is the test binary of a package, which go names after its folder, or,
+// in the module's root, after the module.
 func (w *workplace) binary(task *tiers.Task) string {
 	name := path.Base(task.Package)
 	if task.Package == "." {

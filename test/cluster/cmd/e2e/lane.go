@@ -13,11 +13,12 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/tiers"
 )
 
-// testFlags are for every test binary. Subtests in parallel wait more than they work, and a case that hangs is ended with
-// the stacks of its goroutines.
+// testFlags are for every test binary. Subtests in parallel wait more than they
+// work, and a case that hangs is ended with the stacks of its goroutines.
 var testFlags = []string{"-test.v", "-test.parallel=4", "-test.timeout=25m"}
 
-// runner is one of the lanes: it runs one case at a time, on a control plane that it keeps for the next of the same package.
+// runner is one of the lanes: it runs one case at a time, on a control plane
+// that it keeps for the next of the same package.
 type runner struct {
 	workplace
 	worker *lane.Worker
@@ -43,7 +44,8 @@ func (r *runner) run(ctx context.Context, task *tiers.Task) outcome {
 	return result
 }
 
-// hand has a test binary run the case; those of this package's fixtures run many, others one.
+// hand has a test binary run the case; those of this package's fixtures run
+// many, others one.
 func (r *runner) hand(ctx context.Context, task *tiers.Task) (output []byte, code int, err error) {
 	if !shares(task.Package) {
 		return r.single(ctx, task)
@@ -60,7 +62,8 @@ func (r *runner) hand(ctx context.Context, task *tiers.Task) (output []byte, cod
 	return r.worker.Run(lane.Case{Run: task.Run(), Skip: task.Skip()})
 }
 
-// shares reports whether the cases of a package share a control plane: those that stage starts.
+// shares reports whether the cases of a package share a control plane: those
+// that stage starts.
 func shares(of string) bool { return of == "e2e" || strings.HasPrefix(of, "e2e/") }
 
 func (r *runner) single(ctx context.Context, task *tiers.Task) (output []byte, code int, err error) {
@@ -92,12 +95,13 @@ type outcome struct {
 	task   *tiers.Task
 	took   time.Duration
 	output string
-	// failed and skipped are what the output says, ran the names of all that ran, with seconds.
+	// failed and skipped are what the output says, ran the names of all that
+	// ran, with seconds.
 	failed  bool
 	skipped []string
 	ran     []string
 	seconds map[string]float64
-	// problems are those that the case itself does not tell of.
+	// problems are those that the case itself does not report.
 	problems []string
 }
 

@@ -1,6 +1,8 @@
-// Command e2e runs the end-to-end cases of a tier: it compiles each package's test binary once and hands the cases to some
-// lanes, each with a control plane of its own, because cases wait more than they work. What is to run and in which tier is
-// the list of package tiers; a case that is listed and does not run is a failure, as is one that is not listed.
+// Command e2e runs the end-to-end cases of a tier: it compiles each package's
+// test binary once and hands the cases to some lanes, each with a control plane
+// of its own, because cases wait more than they work. What is to run and in
+// which tier is the list of package tiers; a case that is listed and does not
+// run is a failure, as is one that is not listed.
 package main
 
 import (
@@ -105,7 +107,8 @@ func show(tasks []*tiers.Task, out io.Writer) {
 	}
 }
 
-// runAll runs the cases that want to be alone one by one, and the others in lanes.
+// runAll runs the cases that want to be alone one by one, and the others in
+// lanes.
 func runAll(ctx context.Context, w workplace, tasks []*tiers.Task, o options, r *report) {
 	apart := slices.Clone(tasks)
 	apart = slices.DeleteFunc(apart, func(t *tiers.Task) bool { return !t.Alone })

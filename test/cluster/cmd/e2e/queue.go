@@ -8,8 +8,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/tiers"
 )
 
-// queue hands out cases to lanes, the longest of a package first. A lane stays with a package as long as there are cases of
-// it, for another one costs it a new control plane.
+// queue hands out cases to lanes, the longest of a package first. A lane stays
+// with a package as long as there are cases of it, for another one costs it a
+// new control plane.
 type queue struct {
 	mu      sync.Mutex
 	pending map[string][]*tiers.Task
@@ -27,7 +28,8 @@ func newQueue(tasks []*tiers.Task) *queue {
 	return q
 }
 
-// next is the next case of a lane that is with a package, or "" in the beginning; nil when there are no more.
+// next is the next case of a lane that is with a package, or "" in the
+// beginning; nil when there are no more.
 func (q *queue) next(with string) *tiers.Task {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -43,7 +45,8 @@ func (q *queue) next(with string) *tiers.Task {
 	return task
 }
 
-// neediest is the package with the most time left per lane, were there one more. The caller holds mu.
+// neediest is the package with the most time left per lane, were there one
+// more. The caller holds mu.
 func (q *queue) neediest() (name string) {
 	most := -1.0
 	for of, tasks := range q.pending {

@@ -12,8 +12,8 @@ func task(of, name string, seconds int) *tiers.Task {
 	return &tiers.Task{Case: tiers.Case{Tier: tiers.Test, Package: of, Name: name, Seconds: seconds}}
 }
 
-// Two lanes begin with the packages that have most to do, take the longest case first, stay where they are, and in the end
-// help where most is left.
+// Two lanes begin with the packages that have most to do, take the longest case
+// first, stay where they are, and in the end help where most is left.
 func TestQueue(t *testing.T) {
 	q := newQueue([]*tiers.Task{
 		task("a", "TestShort", 10), task("a", "TestLong", 100), task("b", "TestB", 90), task("c", "TestC", 25), task("a", "TestMiddle", 30),

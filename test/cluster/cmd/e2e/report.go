@@ -15,7 +15,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/tiers"
 )
 
-// report collects how the cases went, tells of each as it ends, and of all in the end.
+// report collects how the cases went, reports each as it ends, and of all in
+// the end.
 type report struct {
 	out   io.Writer
 	total int
@@ -24,7 +25,7 @@ type report struct {
 	outcomes []outcome
 }
 
-// add tells of a case; what one wrote that failed is shown in full.
+// add reports a case; what one wrote that failed is shown in full.
 func (r *report) add(o outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -49,7 +50,8 @@ func (o *outcome) word() string {
 	return "ok"
 }
 
-// summarize prints the time of each case, the longest first, and what failed or was skipped once more.
+// summarize prints the time of each case, the longest first, and what failed or
+// was skipped once more.
 func (r *report) summarize(took time.Duration) {
 	slices.SortStableFunc(r.outcomes, func(a, b outcome) int { return cmp.Compare(b.took, a.took) })
 	table := tabwriter.NewWriter(r.out, 0, 0, 2, ' ', 0)
@@ -117,7 +119,8 @@ func (r *report) write(path string) error {
 	return nil
 }
 
-// record brings the seconds and the subtests of what ran up to date in the list. What failed says nothing.
+// record brings the seconds and the subtests of what ran up to date in the
+// list. What failed says nothing.
 func (r *report) record(cases []tiers.Case) []tiers.Case {
 	for i := range r.outcomes {
 		o := &r.outcomes[i]

@@ -14,9 +14,11 @@ import (
 )
 
 const (
-	// patchers bound how many pods are patched at once: the API server shares the machine with what is measured.
+	// patchers bound how many pods are patched at once: the API server shares
+	// the machine with what is measured.
 	patchers = 8
-	// driveEvery is how often usage is looked at; replicas change at different times within their step.
+	// driveEvery is how often usage is looked at; replicas change at different
+	// times within their step.
 	driveEvery = time.Second
 	// patchWithin bounds one patch.
 	patchWithin = 10 * time.Second
@@ -46,7 +48,8 @@ func (d *driver) came() {
 	}
 }
 
-// run goes on until the context ends. A failed patch is tried again with the next look.
+// run goes on until the context ends. A failed patch is tried again with the
+// next look.
 func (d *driver) run(ctx context.Context) error {
 	ticker := time.NewTicker(driveEvery)
 	defer ticker.Stop()
@@ -110,7 +113,8 @@ func (d *driver) patches() soak.Patches {
 	return done
 }
 
-// reset forgets what was counted: what it took to get under way is no part of the run.
+// reset forgets what was counted: what it took to get under way is no part of
+// the run.
 func (d *driver) reset() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -1,6 +1,7 @@
-// Command soak runs Evenkeel for long on a real local cluster whose pods' usage changes all the time, and measures what it
-// does there and whether it stays as small as it began. What is counted and when a run has failed is decided in package
-// soak; docs/soak.md tells how to read it.
+// Command soak runs Evenkeel for long on a real local cluster whose pods' usage
+// changes all the time, and measures what it does there and whether it stays as
+// small as it began. What is counted and when a run has failed is decided in
+// package soak; docs/soak.md tells how to read it.
 package main
 
 import (

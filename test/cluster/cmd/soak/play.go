@@ -34,10 +34,11 @@ type tally struct {
 	complaints int
 }
 
-// play raises everything and runs until the time is over or the context ends. The report is nil when the clock never
-// started.
+// play raises everything and runs until the time is over or the context ends.
+// The report is nil when the clock never started.
 func (s *stage) play(ctx context.Context) (*soak.Report, error) {
-	// An interrupt ends the run, not the cluster: the report is still to be made.
+	// An interrupt ends the run, not the cluster: the report is still to be
+	// made.
 	alive := context.WithoutCancel(ctx)
 	if err := s.raise(alive); err != nil {
 		return nil, err
@@ -62,7 +63,8 @@ func (s *stage) play(ctx context.Context) (*soak.Report, error) {
 	return s.measure(ctx, d)
 }
 
-// settle waits until every pod uses what its series says and metrics-server knows of it.
+// settle waits until every pod uses what its series says and metrics-server
+// knows of it.
 func (s *stage) settle(ctx context.Context, d *driver) error {
 	ctx, cancel := context.WithTimeout(ctx, upWithin)
 	defer cancel()
@@ -112,7 +114,8 @@ func (s *stage) measure(ctx context.Context, d *driver) (*soak.Report, error) {
 	}
 }
 
-// sample looks at the nodes, the pods and the processes. Only a process that cannot be started again is an error.
+// sample looks at the nodes, the pods and the processes. Only a process that
+// cannot be started again is an error.
 func (s *stage) sample(ctx context.Context, t *tally) error {
 	now := time.Now()
 	t.now = t.score.Sample(s.roster.Usage(), now)
@@ -167,7 +170,8 @@ func (s *stage) minute(ctx context.Context, t *tally, d *driver, number int) {
 	s.Tell("%s", minute.Line())
 }
 
-// ledgerSize is how much the ledger's ConfigMap holds; nothing while there is none.
+// ledgerSize is how much the ledger's ConfigMap holds; nothing while there is
+// none.
 func (s *stage) ledgerSize(ctx context.Context) (int, error) {
 	stored, err := s.Cluster.Client().CoreV1().ConfigMaps(evenkeel.Namespace).Get(ctx, ledgerName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

@@ -13,7 +13,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/soak"
 )
 
-// replica is one evenkeel process, which is started again when it ends, as its Deployment would.
+// replica is one evenkeel process, which is started again when it ends, as its
+// Deployment would.
 type replica struct {
 	name            string
 	binary          string
@@ -80,7 +81,7 @@ func (r *replica) stop() error {
 	return r.process.Stop()
 }
 
-// revive starts the process again if it has ended, and says whether it had.
+// revive starts the process again if it has ended, and reports whether it had.
 func (r *replica) revive() (died bool, err error) {
 	if !r.process.Ended() {
 		return false, nil

@@ -105,7 +105,8 @@ func (s *stage) readPolicy(ctx context.Context) error {
 	return err
 }
 
-// raise starts the cluster, puts the fleet on it and starts Evenkeel. The context is that of the processes' whole lives.
+// raise starts the cluster, puts the fleet on it and starts Evenkeel. The
+// context is that of the processes' whole lives.
 func (s *stage) raise(ctx context.Context) error {
 	listen, err := evenkeel.FreeAddress()
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/soak"
 )
 
-// watchPods keeps the roster up to date until the context ends, and returns when it knows every pod. came is called for
-// every pod that is new.
+// watchPods keeps the roster up to date until the context ends, and returns
+// when it knows every pod. came is called for every pod that is new.
 func (s *stage) watchPods(ctx context.Context, came func()) error {
 	factory := informers.NewSharedInformerFactoryWithOptions(s.Cluster.Client(), 0, informers.WithNamespace(namespace))
 	informer := factory.Core().V1().Pods().Informer()
@@ -78,7 +78,8 @@ func quantity(pod *corev1.Pod, annotation string) *resource.Quantity {
 	return &q
 }
 
-// evicted says whether the API server has accepted an eviction of the pod: it notes that before it deletes it.
+// evicted reports whether the API server has accepted an eviction of the pod:
+// it notes that before it deletes it.
 func evicted(pod *corev1.Pod) bool {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.DisruptionTarget && condition.Status == corev1.ConditionTrue && condition.Reason == "EvictionByEvictionAPI" {

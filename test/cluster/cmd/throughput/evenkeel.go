@@ -19,7 +19,8 @@ usage: {sampleInterval: 15s, maxAge: 90s, observationPeriod: 30s}
 hot: {windows: [avg_5m], consecutiveSamples: 1, minWindow: 10s}
 `
 
-// startEvenkeel starts the extender and waits until it knows which nodes are hot.
+// startEvenkeel starts the extender and waits until it knows which nodes are
+// hot.
 func (s *stage) startEvenkeel(ctx context.Context) (*handler, error) {
 	listen, err := evenkeel.FreeAddress()
 	if err != nil {
@@ -43,7 +44,8 @@ func (s *stage) startEvenkeel(ctx context.Context) (*handler, error) {
 	return h, s.waitHot(ctx, http.DefaultClient, h.page)
 }
 
-// waitHot waits until a process's metrics say that the hot nodes are known for hot.
+// waitHot waits until a process's metrics say that the hot nodes are known for
+// hot.
 func (s *stage) waitHot(ctx context.Context, client *http.Client, page string) error {
 	last := 0.0
 	err := eventually(ctx, upWithin, "the hot nodes are known", func(ctx context.Context) (bool, error) {

@@ -18,13 +18,15 @@ const (
 	maxPodsPerNode = 50
 	// hotEvery is how many nodes there are for each hot one.
 	hotEvery = 10
-	// standing holds the pods by which nodes are in use, wave those that a round places.
+	// standing holds the pods by which nodes are in use, wave those that a
+	// round places.
 	standing, wave = "standing", "wave"
 	// waveName is the Deployment of a wave.
 	waveName = "web"
 )
 
-// furnish adds the nodes and puts one pod on each, which uses 90 % of every tenth node and 10 to 50 % of the others.
+// furnish adds the nodes and puts one pod on each, which uses 90 % of every
+// tenth node and 10 to 50 % of the others.
 func (s *stage) furnish(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, upWithin)
 	defer cancel()
@@ -61,8 +63,10 @@ func (s *stage) furnish(ctx context.Context) error {
 	return s.Cluster.EnsureNamespace(ctx, wave)
 }
 
-// pods is the Deployment of so many pods that a variant is to place: about 6 kB each, as kube-scheduler tells an extender.
-// Once bound they stay pending, so that what plays the kubelets, and would run elsewhere, takes none of the machine.
+// pods is the Deployment of so many pods that a variant is to place: about 6 kB
+// each, as kube-scheduler tells an extender. Once bound they stay pending, so
+// that what plays the kubelets, and would run elsewhere, takes none of the
+// machine.
 func pods(v throughput.Variant, count int) cluster.Workload {
 	return cluster.Workload{
 		Namespace: wave, Name: waveName, Replicas: count, SchedulerName: v.SchedulerName(),

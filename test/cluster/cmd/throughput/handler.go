@@ -20,7 +20,8 @@ import (
 // headerWithin bounds how long a handler waits for a request's header.
 const headerWithin = 10 * time.Second
 
-// handlerCommand is this program as one of the handlers that decide nothing, in a process of its own as Evenkeel's is.
+// handlerCommand is this program as one of the handlers that decide nothing, in
+// a process of its own as Evenkeel's is.
 func handlerCommand() *cobra.Command {
 	var kind, listen string
 	c := &cobra.Command{

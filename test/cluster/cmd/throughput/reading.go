@@ -13,11 +13,12 @@ import (
 // handler is who answers kube-scheduler.
 type handler struct {
 	url string
-	// page is that of its metrics, where the metric with the label counts its answers.
+	// page is that of its metrics, where the metric with the label counts its
+	// answers.
 	page, metric, label string
 }
 
-// reading is what processes tell of themselves at one moment.
+// reading is what processes report themselves at one moment.
 type reading struct {
 	asked int
 	// scheduler and handler are the processor time that they have taken.

@@ -17,8 +17,9 @@ import (
 // roundWithin bounds one round of one variant.
 const roundWithin = 10 * time.Minute
 
-// round has a variant place a wave of pods by a kube-scheduler that lives as long, and removes them. All is prepared while
-// kube-scheduler waits for its Lease.
+// round has a variant place a wave of pods by a kube-scheduler that lives as
+// long, and removes them. All is prepared while kube-scheduler waits for its
+// Lease.
 func (s *stage) round(ctx context.Context, v throughput.Variant) (throughput.Figure, error) {
 	ctx, cancel := context.WithTimeout(ctx, roundWithin)
 	defer cancel()

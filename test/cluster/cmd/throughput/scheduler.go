@@ -67,7 +67,8 @@ func (s *stage) startScheduler(ctx context.Context, v throughput.Variant) (*sche
 	return running, nil
 }
 
-// waitScheduler waits until kube-scheduler is ready and the plugin, if there is one, knows the nodes' usage.
+// waitScheduler waits until kube-scheduler is ready and the plugin, if there is
+// one, knows the nodes' usage.
 func (s *stage) waitScheduler(ctx context.Context, running *scheduler) error {
 	err := eventually(ctx, upWithin, "kube-scheduler is ready", func(ctx context.Context) (bool, error) {
 		if running.process.Ended() {

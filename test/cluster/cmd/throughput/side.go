@@ -13,20 +13,25 @@ import (
 )
 
 const (
-	// turns is how many waves a variant places in a round of those that run side by side.
+	// turns is how many waves a variant places in a round of those that run
+	// side by side.
 	turns = 4
-	// catchUp is how long all of them have before a wave to hear of what the last one has left.
+	// catchUp is how long all of them have before a wave to hear of what the
+	// last one has left.
 	catchUp = 500 * time.Millisecond
 )
 
-// sideBySide are kube-schedulers that live until all is measured, and of which none has a processor while another one places
-// pods. Their turns are seconds apart, so that what the machine gives them changes little from one to the next.
+// sideBySide are kube-schedulers that live until all is measured, and of which
+// none has a processor while another one places pods. Their turns are seconds
+// apart, so that what the machine gives them changes little from one to the
+// next.
 type sideBySide struct {
 	*stage
 	all []*scheduler
 }
 
-// startSideBySide starts those kube-schedulers that are compared for what is compiled into them.
+// startSideBySide starts those kube-schedulers that are compared for what is
+// compiled into them.
 func (s *stage) startSideBySide(ctx context.Context) (*sideBySide, error) {
 	side := &sideBySide{stage: s}
 	for _, v := range s.flags.variants {
@@ -106,7 +111,8 @@ func (s *sideBySide) resume() error {
 	return errors.Join(errs...)
 }
 
-// avoided returns an error where a pod is on a hot node: no figure of a way that was not gone.
+// avoided returns an error where a pod is on a hot node: no figure of a way
+// that was not gone.
 func (s *sideBySide) avoided(ctx context.Context) error {
 	list, err := s.Cluster.Client().CoreV1().Pods(wave).List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestMain lets the test binary be a handler, as which the command starts itself.
+// TestMain lets the test binary be a handler, as which the command starts
+// itself.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "handler" {
 		main()
@@ -16,7 +17,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// The whole way on a small cluster: kube-scheduler alone, with a handler that it really asks, and two side by side.
+// The whole way on a small cluster: kube-scheduler alone, with a handler that
+// it really asks, and two side by side.
 func TestRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a whole cluster")

@@ -25,9 +25,10 @@ const (
 	upWithin = 5 * time.Minute
 	// pollEvery is the pace of waiting.
 	pollEvery = 100 * time.Millisecond
-	// nodeLease is longer than any run, to keep what a thousand nodes write out of the figures: kwok renews the Leases of all
-	// at nearly the same time, a quarter of theirs after the last, and that would fall into the rounds of one variant more
-	// often than into those of another.
+	// nodeLease is longer than any run, to keep what a thousand nodes write out
+	// of the figures: kwok renews the Leases of all at nearly the same time, a
+	// quarter of theirs after the last, and that would fall into the rounds of
+	// one variant more often than into those of another.
 	nodeLease = 20 * time.Hour
 )
 
@@ -41,7 +42,8 @@ type stage struct {
 
 	client   *http.Client
 	handlers map[throughput.Handler]*handler
-	// ownKubeconfig speaks for the ServiceAccount of kube-scheduler with the plugin.
+	// ownKubeconfig speaks for the ServiceAccount of kube-scheduler with the
+	// plugin.
 	ownKubeconfig string
 	access        evenkeel.Accesses
 	// hot are the names of the hot nodes.
@@ -74,7 +76,8 @@ func (s *stage) needs(what func(throughput.Variant) bool) bool {
 	return slices.ContainsFunc(s.flags.variants, what)
 }
 
-// play raises the stage and runs the rounds. The report is of what was finished, whatever the error.
+// play raises the stage and runs the rounds. The report is of what was
+// finished, whatever the error.
 func (s *stage) play(ctx context.Context, out io.Writer) (*throughput.Report, error) {
 	report := &throughput.Report{Nodes: s.flags.nodes, Pods: s.flags.pods}
 	if err := s.raise(ctx); err != nil {
@@ -86,7 +89,8 @@ func (s *stage) play(ctx context.Context, out io.Writer) (*throughput.Report, er
 	return report, s.playSideBySide(ctx, report, out)
 }
 
-// playAlone runs the rounds of those variants whose kube-scheduler is started for each.
+// playAlone runs the rounds of those variants whose kube-scheduler is started
+// for each.
 func (s *stage) playAlone(ctx context.Context, report *throughput.Report, out io.Writer) error {
 	alone := slices.DeleteFunc(slices.Clone(s.flags.variants), func(v throughput.Variant) bool { return v.Own })
 	for round := range s.flags.rounds {
@@ -128,7 +132,8 @@ func (s *stage) report(report *throughput.Report, out io.Writer, round int, v th
 	}
 }
 
-// raise starts the cluster, puts nodes in use and starts the handlers. The context is that of the processes' whole lives.
+// raise starts the cluster, puts nodes in use and starts the handlers. The
+// context is that of the processes' whole lives.
 func (s *stage) raise(ctx context.Context) (err error) {
 	if err := s.Start(ctx, cluster.Options{NodeLease: nodeLease}); err != nil {
 		return err
@@ -155,7 +160,8 @@ func (s *stage) raise(ctx context.Context) (err error) {
 	return s.startHandlers(ctx)
 }
 
-// startHandlers starts those that the variants need. They stay, whatever variant runs.
+// startHandlers starts those that the variants need. They stay, whatever
+// variant runs.
 func (s *stage) startHandlers(ctx context.Context) (err error) {
 	for _, v := range s.flags.variants {
 		switch {

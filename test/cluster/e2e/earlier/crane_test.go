@@ -19,7 +19,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/exporters"
 )
 
-// craneShipped is the policy that Crane ships, with limits in a unit, and a hot value that lasts as long as a slow case.
+// craneShipped is the policy that Crane ships, with limits in a unit, and a hot
+// value that lasts as long as a slow case.
 const craneShipped = `apiVersion: scheduler.policy.crane.io/v1alpha1
 kind: DynamicSchedulerPolicy
 spec:
@@ -49,8 +50,9 @@ spec:
 // craneWindows are the windows of an annotated node's figures, in their order.
 var craneWindows = []string{"avg_5m", "max_avg_1h", "max_avg_1d"}
 
-// craneNode is what Crane's controller has written about a node, in percent: of CPU and of memory, each over five minutes, an
-// hour and a day; age is how long ago the mean of five minutes of CPU was written.
+// craneNode is what Crane's controller has written about a node, in percent: of
+// CPU and of memory, each over five minutes, an hour and a day; age is how long
+// ago the mean of five minutes of CPU was written.
 type craneNode struct {
 	cpu, memory [3]float64
 	age         time.Duration
@@ -59,29 +61,36 @@ type craneNode struct {
 	score       int64
 }
 
-// craneNodes are worked by Crane's formula: 20, 30 and 50 % of each resource's weight, half of all each. On the wire a tenth
-// of it goes, without the remainder.
+// craneNodes are worked by Crane's formula: 20, 30 and 50 % of each resource's
+// weight, half of all each. On the wire a tenth of it goes, without the
+// remainder.
 //
 //	score = int( sum of (1-u)*w*100 / 2 ) - 10*hot
 var craneNodes = []craneNode{
 	// CPU 90*0.2 + 80*0.3 + 70*0.5 = 77, memory the same: 154/2 = 77
 	{cpu: [3]float64{10, 20, 30}, memory: [3]float64{10, 20, 30}, kept: true, score: 7},
-	// CPU 50*0.2 + 40*0.3 + 30*0.5 = 37, memory 60*0.2 + 50*0.3 + 40*0.5 = 47: 84/2 = 42; seven pods: 42 - 10*floor(7/3) = 22
+	// CPU 50*0.2 + 40*0.3 + 30*0.5 = 37, memory 60*0.2 + 50*0.3 + 40*0.5 = 47:
+	// 84/2 = 42; seven pods: 42 - 10*floor(7/3) = 22
 	{cpu: [3]float64{50, 60, 70}, memory: [3]float64{40, 50, 60}, kept: true, score: 2},
-	// CPU is above 65 over five minutes. 34*0.2 + 30*0.3 + 28*0.5 = 29.8, memory 80: 109.8/2 = 54.9
+	// CPU is above 65 over five minutes. 34*0.2 + 30*0.3 + 28*0.5 = 29.8,
+	// memory 80: 109.8/2 = 54.9
 	{cpu: [3]float64{66, 70, 72}, memory: [3]float64{20, 20, 20}, score: 5},
-	// Memory is above 75 over an hour. CPU 90, memory 80*0.2 + 24*0.3 + 20*0.5 = 33.2: 123.2/2 = 61.6
+	// Memory is above 75 over an hour. CPU 90, memory 80*0.2 + 24*0.3 + 20*0.5
+	// = 33.2: 123.2/2 = 61.6
 	{cpu: [3]float64{10, 10, 10}, memory: [3]float64{20, 76, 80}, score: 6},
-	// At every limit and above none. 35*0.2 + 25*0.3 + 100*0.5 = 64.5 each: 129/2 = 64.5
+	// At every limit and above none. 35*0.2 + 25*0.3 + 100*0.5 = 64.5 each:
+	// 129/2 = 64.5
 	{cpu: [3]float64{65, 75, 0}, memory: [3]float64{65, 75, 0}, kept: true, score: 6},
-	// The 90 are from 9 minutes ago and good for 3 + 5: they neither refuse nor score. CPU 60*0.3 + 60*0.5 = 48, memory 90: 138/2 = 69
+	// The 90 are from 9 minutes ago and good for 3 + 5: they neither refuse nor
+	// score. CPU 60*0.3 + 60*0.5 = 48, memory 90: 138/2 = 69
 	{cpu: [3]float64{90, 40, 40}, memory: [3]float64{10, 10, 10}, age: 9 * time.Minute, kept: true, score: 6},
 	// Nothing is known: not refused, and scored as if it were full.
 	{bare: true, kept: true, score: 0},
 }
 
-// Crane's users start Evenkeel on their own policy. Annotations as either of both writers has them drive filter and score to
-// the numbers of Crane's formula, and pods land accordingly.
+// Crane's users start Evenkeel on their own policy. Annotations as either of
+// both writers has them drive filter and score to the numbers of Crane's
+// formula, and pods land accordingly.
 func TestCranePolicy(t *testing.T) {
 	cases := map[string]struct {
 		limit5m, limit1h string
@@ -116,7 +125,8 @@ func TestCranePolicy(t *testing.T) {
 	}
 }
 
-// annotate writes what Crane's controller does: a clock's time with a Z that means nothing.
+// annotate writes what Crane's controller does: a clock's time with a Z that
+// means nothing.
 func annotate(t *testing.T, f *stage.Fixture, node string, given *craneNode, format func(float64) string, zone *time.Location) {
 	t.Helper()
 	if given.bare {
@@ -140,7 +150,8 @@ func annotate(t *testing.T, f *stage.Fixture, node string, given *craneNode, for
 	}
 }
 
-// serveCrane starts the extender on a policy, and waits until it knows all nodes but the one that nothing is written about.
+// serveCrane starts the extender on a policy, and waits until it knows all
+// nodes but the one that nothing is written about.
 func serveCrane(t *testing.T, f *stage.Fixture, policy string) {
 	t.Helper()
 	p := f.Start("extender", "--policy-config-file", f.Policy(policy), "--listen-address", stage.Listen(), "--metrics-address", "0")
@@ -179,8 +190,8 @@ func craneAnswers(t *testing.T, f *stage.Fixture, nodes []string) {
 	}
 }
 
-// craneSchedules has kube-scheduler place pods: the least loaded node gets what may go anywhere, and a node above a limit only
-// what may go nowhere else.
+// craneSchedules has kube-scheduler place pods: the least loaded node gets what
+// may go anywhere, and a node above a limit only what may go nowhere else.
 func craneSchedules(t *testing.T, f *stage.Fixture, nodes []string) {
 	t.Helper()
 	least, above := nodes[0], nodes[2]
@@ -205,7 +216,8 @@ func craneSchedules(t *testing.T, f *stage.Fixture, nodes []string) {
 	landed("bound", above, above)
 }
 
-// A policy that cannot be meant is refused before anything starts, by its file, field and value.
+// A policy that cannot be meant is refused before anything starts, by its file,
+// field and value.
 func TestCranePolicyThatContradictsItself(t *testing.T) {
 	f := stage.New(t)
 	path := f.Policy(fmt.Sprintf(craneShipped, "0.65", "75"))

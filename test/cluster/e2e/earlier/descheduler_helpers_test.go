@@ -47,7 +47,8 @@ subjects: [{name: descheduler-sa, kind: ServiceAccount, namespace: kube-system}]
 // deschedulerText is the article about descheduler.
 const deschedulerText = "descheduler.md"
 
-// deschedulerRights returns a kubeconfig file with the rights of the article's RBAC, or where that is not here of one like it.
+// deschedulerRights returns a kubeconfig file with the rights of the article's
+// RBAC, or where that is not here of one like it.
 func deschedulerRights(f *stage.Fixture) string {
 	f.T.Helper()
 	manifest := deschedulerRBAC
@@ -70,7 +71,8 @@ func deschedulerRights(f *stage.Fixture) string {
 	return kubeconfig
 }
 
-// jobEvicts runs the Job once and compares which pods it has evicted: how many of each workload and node.
+// jobEvicts runs the Job once and compares which pods it has evicted: how many
+// of each workload and node.
 func jobEvicts(f *stage.Fixture, args []string, want map[string]int) {
 	f.T.Helper()
 	kubeconfig, homes, mark := deschedulerRights(f), podHomes(f), f.Mark()
@@ -99,8 +101,8 @@ func jobEvicts(f *stage.Fixture, args []string, want map[string]int) {
 	checkJobRequests(f, mark)
 }
 
-// checkJobRequests makes sure that the run watches pods and nodes and nothing else, and that it is forbidden only what it asks
-// for once and can do without.
+// checkJobRequests makes sure that the run watches pods and nodes and nothing
+// else, and that it is forbidden only what it asks for once and can do without.
 func checkJobRequests(f *stage.Fixture, since cluster.AuditMark) {
 	f.T.Helper()
 	requests, err := f.Audit(since)
@@ -150,7 +152,8 @@ func patchNodeTo(t *testing.T, f *stage.Fixture, node, patch string) {
 	}
 }
 
-// placeUnmeasured puts pods where a case wants them; nobody here waits for their usage to be measured.
+// placeUnmeasured puts pods where a case wants them; nobody here waits for
+// their usage to be measured.
 func placeUnmeasured(f *stage.Fixture, placements ...cluster.Placement) {
 	f.T.Helper()
 	if err := f.Cluster.Place(f.T.Context(), placements...); err != nil {

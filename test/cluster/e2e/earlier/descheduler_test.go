@@ -29,8 +29,9 @@ func tenCoreNodes(f *stage.Fixture, n int, labels map[string]string) []string {
 	return names
 }
 
-// Seven pods of one owner are spread over three nodes with at most three on each: four of them leave. Pods of several owners
-// on one node are no duplicates.
+// Seven pods of one owner are spread over three nodes with at most three on
+// each: four of them leave. Pods of several owners on one node are no
+// duplicates.
 func TestV1alpha1RemoveDuplicates(t *testing.T) {
 	f := stage.New(t)
 	names := tenCoreNodes(f, 3, nil)
@@ -42,8 +43,9 @@ func TestV1alpha1RemoveDuplicates(t *testing.T) {
 	jobEvicts(f, []string{"--policy-config-file", policy}, map[string]int{"twin@" + names[0]: 4})
 }
 
-// By requests node-0 has 8 of 10 cores taken, 80 %; the others have 5 %. Three pods of a core each bring it to the target of
-// 50 %. What a pod really uses, which is little here, does not count.
+// By requests node-0 has 8 of 10 cores taken, 80 %; the others have 5 %. Three
+// pods of a core each bring it to the target of 50 %. What a pod really uses,
+// which is little here, does not count.
 func TestV1alpha1LowNodeUtilization(t *testing.T) {
 	f := stage.New(t)
 	names := tenCoreNodes(f, 3, nil)
@@ -62,8 +64,8 @@ func TestV1alpha1LowNodeUtilization(t *testing.T) {
 	jobEvicts(f, []string{"--policy-config-file", policy}, map[string]int{"asking@" + names[0]: 3})
 }
 
-// The pod that minds goes, and not the one it minds; of three that mind each other two go. On the other node nobody is there
-// whom a pod minds.
+// The pod that minds goes, and not the one it minds; of three that mind each
+// other two go. On the other node nobody is there whom a pod minds.
 func TestV1alpha1RemovePodsViolatingInterPodAntiAffinity(t *testing.T) {
 	f := stage.New(t)
 	names := tenCoreNodes(f, 4, nil)
@@ -79,8 +81,8 @@ func TestV1alpha1RemovePodsViolatingInterPodAntiAffinity(t *testing.T) {
 	jobEvicts(f, []string{"--policy-config-file", policy}, map[string]int{"guard@" + names[0]: 1, "rivals@" + names[0]: 2})
 }
 
-// All nodes had a fast disk and a GPU when the pods came; now node-0 has no fast disk, and no node a GPU. A pod goes if there
-// is a node for it.
+// All nodes had a fast disk and a GPU when the pods came; now node-0 has no
+// fast disk, and no node a GPU. A pod goes if there is a node for it.
 func TestV1alpha1RemovePodsViolatingNodeAffinity(t *testing.T) {
 	f := stage.New(t)
 	names := tenCoreNodes(f, 3, map[string]string{"disk": "fast", "gpu": "yes"})
@@ -103,7 +105,8 @@ func TestV1alpha1RemovePodsViolatingNodeAffinity(t *testing.T) {
 	jobEvicts(f, []string{"--policy-config-file", policy}, map[string]int{"reader@" + names[0]: 1})
 }
 
-// Whoever does not tolerate the new taint goes, except who keeps files on the node.
+// Whoever does not tolerate the new taint goes, except who keeps files on the
+// node.
 func TestV1alpha1RemovePodsViolatingNodeTaints(t *testing.T) {
 	f := stage.New(t)
 	names := tenCoreNodes(f, 3, nil)
@@ -124,7 +127,8 @@ func TestV1alpha1RemovePodsViolatingNodeTaints(t *testing.T) {
 	jobEvicts(f, []string{"--policy-config-file", policy}, map[string]int{"stray@" + names[0]: 2})
 }
 
-// deschedulerPolicy and deschedulerArgs are those of a Job as its users have it.
+// deschedulerPolicy and deschedulerArgs are those of a Job as its users have
+// it.
 var (
 	deschedulerPolicy = v1alpha1(`
   "RemoveDuplicates":
@@ -141,14 +145,15 @@ var (
 	deschedulerArgs = []string{"--policy-config-file", "/policy-dir/policy.yaml", "--v", "3"}
 )
 
-// The article's Job, with nothing changed but the program: its ServiceAccount and rights, its ConfigMap, its arguments. Three
-// strategies work at once:
+// The article's Job, with nothing changed but the program: its ServiceAccount
+// and rights, its ConfigMap, its arguments. Three strategies work at once:
 //
 //   - four twins on three nodes make two on each at most, so two go;
 //   - the guard goes, which minds the noisy one;
 //   - no node is over 50 % by requests, so LowNodeUtilization has nothing to do.
 //
-// Why pods went is told by Events, which only the core group's API takes from this ServiceAccount.
+// Why pods went is told by Events, which only the core group's API takes from
+// this ServiceAccount.
 func TestV1alpha1Job(t *testing.T) {
 	f := stage.New(t)
 	policy, args := deschedulerJob(f)
@@ -176,8 +181,9 @@ func TestV1alpha1Job(t *testing.T) {
 	}
 }
 
-// All ten strategies at once find nothing to do on a calm cluster, with the article's rights: none of them needs others. With
-// none enabled nothing is done either.
+// All ten strategies at once find nothing to do on a calm cluster, with the
+// article's rights: none of them needs others. With none enabled nothing is
+// done either.
 func TestV1alpha1EveryStrategyAndNone(t *testing.T) {
 	f := stage.New(t)
 	names := tenCoreNodes(f, 3, nil)
@@ -206,7 +212,8 @@ nodeSelector: kubernetes.io/os=linux
 	}
 }
 
-// deschedulerJob returns the policy in the article's ConfigMap and the arguments of its Job.
+// deschedulerJob returns the policy in the article's ConfigMap and the
+// arguments of its Job.
 func deschedulerJob(f *stage.Fixture) (policy string, args []string) {
 	f.T.Helper()
 	blocks := f.EarlierYAML(deschedulerText)

@@ -26,11 +26,13 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/prometheus"
 )
 
-// usedMemoryPercent is a recording rule as the memory extender's users have it: percent of the machine, by the node's name.
+// usedMemoryPercent is a recording rule as the memory extender's users have it:
+// percent of the machine, by the node's name.
 const usedMemoryPercent = `(1 - node_memory_MemAvailable_bytes / node_memory_MemTotal_bytes) * 100`
 
-// The memory extender's users start Evenkeel with their flags, after their own Policy was converted. Of four nodes of 16 GiB
-// one uses 14 and is refused by their message; the others take what comes.
+// The memory extender's users start Evenkeel with their flags, after their own
+// Policy was converted. Of four nodes of 16 GiB one uses 14 and is refused by
+// their message; the others take what comes.
 //
 //	n0: 14 of 16 GiB = 87.5 %: 87 >= 80, refused; score int((100-87)/10) = 1
 //	n1: 10 of 16 GiB = 62.5 %:                    score int((100-62)/10) = 3
@@ -74,7 +76,8 @@ func TestMemoryPreset(t *testing.T) {
 	}
 }
 
-// registerByPolicy has kube-scheduler ask by what a Policy of the old kind is converted to.
+// registerByPolicy has kube-scheduler ask by what a Policy of the old kind is
+// converted to.
 func registerByPolicy(t *testing.T, f *stage.Fixture) {
 	t.Helper()
 	dir := t.TempDir()
@@ -153,8 +156,8 @@ func memoryPages(t *testing.T, extender *evenkeel.Process) {
 	}
 }
 
-// memorySchedules has kube-scheduler place pods: one that only the loaded node may have waits with the extender's message,
-// others go elsewhere.
+// memorySchedules has kube-scheduler place pods: one that only the loaded node
+// may have waits with the extender's message, others go elsewhere.
 func memorySchedules(t *testing.T, f *stage.Fixture, nodes []string) {
 	t.Helper()
 	ctx := t.Context()

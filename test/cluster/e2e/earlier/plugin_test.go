@@ -26,7 +26,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// memRealUsage is the configuration of the plugin's article, for when that is not at hand.
+// memRealUsage is the configuration of the plugin's article, for when that is
+// not at hand.
 const memRealUsage = `
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -68,11 +69,13 @@ spec:
       schedulerName: mem-real-usage-scheduler
 `
 
-// recordedMemory is what MemRealUsage asks for, recorded as its users record it.
+// recordedMemory is what MemRealUsage asks for, recorded as its users record
+// it.
 const recordedMemory = `avg_over_time(((1 - node_memory_MemAvailable_bytes / node_memory_MemTotal_bytes) * 100)[5m:1m])`
 
-// The article's configuration and Deployment, with only addresses changed: by requests the loaded node is the emptiest, so a
-// stock kube-scheduler prefers it; MemRealUsage places none of the thirty pods there.
+// The article's configuration and Deployment, with only addresses changed: by
+// requests the loaded node is the emptiest, so a stock kube-scheduler prefers
+// it; MemRealUsage places none of the thirty pods there.
 //
 //	n0: 13 of 16 GiB = 81 % used, 0.5 requested: int(81) is the highest, 100 − (81−12)·100/(81−12) = 0
 //	n1…n3: 2 of 16 GiB = 12.5 % used, 8 requested: int(12.5) is the lowest: 100
@@ -119,7 +122,8 @@ func TestMemRealUsage(t *testing.T) {
 	}
 	t.Logf("pods by node: %v", byNode)
 
-	// Without data MemRealUsage refused every pod; here it is neutral, and pods are placed.
+	// Without data MemRealUsage refused every pod; here it is neutral, and pods
+	// are placed.
 	if err := server.Stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -134,8 +138,9 @@ func TestMemRealUsage(t *testing.T) {
 	}
 }
 
-// The case that requests hide, with the scheduling half inside kube-scheduler and no extender: as few evictions as with it, and
-// every replacement on the node that was planned for it.
+// The case that requests hide, with the scheduling half inside kube-scheduler
+// and no extender: as few evictions as with it, and every replacement on the
+// node that was planned for it.
 func TestRequestSkewWithThePlugin(t *testing.T) {
 	f := stage.New(t)
 	ctx := t.Context()
@@ -191,7 +196,8 @@ func TestRequestSkewWithThePlugin(t *testing.T) {
 	}
 }
 
-// shippedScheduler is the configuration of the shipped second scheduler, for the pods of the first.
+// shippedScheduler is the configuration of the shipped second scheduler, for
+// the pods of the first.
 func shippedScheduler(f *stage.Fixture, kubeconfig, policy string) string {
 	f.T.Helper()
 	root, err := evenkeel.Root(f.T.Context())
@@ -211,8 +217,8 @@ func shippedScheduler(f *stage.Fixture, kubeconfig, policy string) string {
 	return config + "\nclientConnection: {kubeconfig: " + kubeconfig + ", qps: 500, burst: 1000}\n"
 }
 
-// startScheduler runs kube-scheduler with the plugin until the case ends, as the article's Deployment does; its log is shown
-// when the case failed.
+// startScheduler runs kube-scheduler with the plugin until the case ends, as
+// the article's Deployment does; its log is shown when the case failed.
 func startScheduler(f *stage.Fixture, kubeconfig, config string) *evenkeel.Process {
 	f.T.Helper()
 	binDir, err := cluster.DefaultBinDir(f.T.Context())
@@ -251,7 +257,8 @@ func startScheduler(f *stage.Fixture, kubeconfig, config string) *evenkeel.Proce
 
 var observed = regexp.MustCompile(`"Observed".* fresh=(\d+)`)
 
-// knows says whether the plugin's newest observation knows the usage of so many nodes.
+// knows reports whether the plugin's newest observation knows the usage of so
+// many nodes.
 func knows(p *evenkeel.Process, nodes int) func(context.Context) bool {
 	return func(context.Context) bool {
 		all := observed.FindAllStringSubmatch(p.Log(), -1)
@@ -291,7 +298,8 @@ func stored(ctx context.Context, f *stage.Fixture) stage.Document {
 	return document
 }
 
-// article is the block of the plugin's article that begins so, else what stands in for it.
+// article is the block of the plugin's article that begins so, else what stands
+// in for it.
 func article(t *testing.T, begin, otherwise string) string {
 	t.Helper()
 	root, err := evenkeel.Root(t.Context())
@@ -320,7 +328,8 @@ func replaced(t *testing.T, text, old, by string) string {
 	return strings.ReplaceAll(text, old, by)
 }
 
-// craneProfile enables crane-scheduler's plugin as its users do, in a scheduler beside the cluster's own.
+// craneProfile enables crane-scheduler's plugin as its users do, in a scheduler
+// beside the cluster's own.
 const craneProfile = `
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -346,7 +355,8 @@ spec:
   priority: [{name: cpu_usage_avg_5m, weight: 1}]
 `
 
-// Crane's plugin, with its own configuration and policy, goes by the annotations that Crane's controller writes.
+// Crane's plugin, with its own configuration and policy, goes by the
+// annotations that Crane's controller writes.
 //
 //	n0: 0.70 > 0.65: refused
 //	n1: 0.50: score int((1−0.5)·100) = 50, n2: 0.10: score 90; times 3 that is 120 points apart

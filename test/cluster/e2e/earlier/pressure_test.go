@@ -49,7 +49,8 @@ const availableRule = `
     LowerIsWorse: true
 `
 
-// presser is `evenkeel nodesync` in dynamicScheduler's place, on nodes of which some are under pressure.
+// presser is `evenkeel nodesync` in dynamicScheduler's place, on nodes of which
+// some are under pressure.
 type presser struct {
 	*stage.Fixture
 	rules, web, metrics string
@@ -57,8 +58,9 @@ type presser struct {
 	since               cluster.AuditMark
 }
 
-// press makes the cluster: by requests hot is the emptiest node, by CPU it is at 82 %, as are marked, which has somebody
-// else's label, and the control plane; the others are at 6 %, full at 80 % of its memory.
+// press makes the cluster: by requests hot is the emptiest node, by CPU it is
+// at 82 %, as are marked, which has somebody else's label, and the control
+// plane; the others are at 6 %, full at 80 % of its memory.
 //
 //	hot node:   12 hog × 2200m = 26.4 of 32 cores = 82.5 %; requests 12 × 250m =  3 cores
 //	other node: 10 bg  ×  200m =  2.0 of 32 cores =  6.3 %; requests 10 × 2    = 20 cores
@@ -101,7 +103,8 @@ func press(t *testing.T, rules string) *presser {
 	return p
 }
 
-// start runs the command with dynamicScheduler's own flags, and no other right than the shipped overlay gives.
+// start runs the command with dynamicScheduler's own flags, and no other right
+// than the shipped overlay gives.
 func (p *presser) start() {
 	p.T.Helper()
 	kubeconfig, err := p.KubeconfigFor(p.T.Context(), evenkeel.Namespace, nodeSyncUser)
@@ -148,7 +151,8 @@ func (p *presser) label(node, value string) {
 	}
 }
 
-// wantPressed waits until these nodes have the label, and no others; /nodes has to say the same.
+// wantPressed waits until these nodes have the label, and no others; /nodes has
+// to say the same.
 func (p *presser) wantPressed(nodes ...string) {
 	p.T.Helper()
 	names, err := json.Marshal(append([]string{}, nodes...))
@@ -189,7 +193,8 @@ func (p *presser) page(ctx context.Context, path, contentType string) string {
 	return string(body)
 }
 
-// patches counts the patches of each node that the process made, and makes sure that it asked for nothing that it may not.
+// patches counts the patches of each node that the process made, and makes sure
+// that it asked for nothing that it may not.
 func (p *presser) patches() map[string]int {
 	p.T.Helper()
 	requests, err := p.Audit(p.since)
@@ -224,8 +229,9 @@ func (p *presser) wantPatches(want map[string]int) {
 	}
 }
 
-// A node above a rule's threshold has the label until it no longer is, and pods with the article's soft affinity go
-// elsewhere meanwhile; others' labels, the control plane and nodes whose label is right are left alone.
+// A node above a rule's threshold has the label until it no longer is, and pods
+// with the article's soft affinity go elsewhere meanwhile; others' labels, the
+// control plane and nodes whose label is right are left alone.
 func TestPressureLabel(t *testing.T) {
 	p := press(t, busyRule(70))
 	p.wantPressed(hotNode)
@@ -250,7 +256,8 @@ func TestPressureLabel(t *testing.T) {
 	p.wantPatches(map[string]int{hotNode: 2})
 }
 
-// The rule file is followed when it changes, "lower is worse" included, and the last good one is kept.
+// The rule file is followed when it changes, "lower is worse" included, and the
+// last good one is kept.
 func TestPressureRulesChange(t *testing.T) {
 	p := press(t, busyRule(95))
 	p.wantPressed()
@@ -290,7 +297,8 @@ func (p *presser) on(deployment string) []string {
 	return nodes
 }
 
-// softAffinity is the affinity of dynamicScheduler's article, read from there if it is at hand.
+// softAffinity is the affinity of dynamicScheduler's article, read from there
+// if it is at hand.
 func softAffinity(t *testing.T) *v1.Affinity {
 	t.Helper()
 	root, err := evenkeel.Root(t.Context())

@@ -68,7 +68,8 @@ func (m *mount) waitCycles(metrics string, n float64) {
 	m.Eventually(time.Minute, "further cycles", func(context.Context) bool { return cycles() >= until })
 }
 
-// waitEvent waits for an Event on the ConfigMap by which evicting is paused, and returns its note.
+// waitEvent waits for an Event on the ConfigMap by which evicting is paused,
+// and returns its note.
 func (m *mount) waitEvent(reason string) (note string) {
 	m.T.Helper()
 	m.Eventually(time.Minute, "an Event "+reason, func(ctx context.Context) bool {
@@ -87,15 +88,17 @@ func (m *mount) waitEvent(reason string) (note string) {
 	return note
 }
 
-// fast is stage.Fast with another line of cpu, and perhaps another pace of samples or evictions.
+// fast is stage.Fast with another line of cpu, and perhaps another pace of
+// samples or evictions.
 func fast(evict int, changes ...string) string {
 	changes = append(changes, "cpu: {low: 45, reject: 60, evict: 65, leave: 60}",
 		fmt.Sprintf("cpu: {low: 45, reject: %d, evict: %d, leave: %d}", evict-5, evict, evict-5))
 	return strings.NewReplacer(changes...).Replace(stage.Fast)
 }
 
-// A running process goes by the policy file as it changes: by lower lines it cools nodes that were not hot before, without a
-// moment in which nothing is known; a file that is wrong is told of and changes nothing.
+// A running process goes by the policy file as it changes: by lower lines it
+// cools nodes that were not hot before, without a moment in which nothing is
+// known; a file that is wrong is reported and changes nothing.
 func TestPolicyFileIsReadAgain(t *testing.T) {
 	f := stage.New(t)
 	skew := f.Skew()
@@ -138,8 +141,9 @@ func TestPolicyFileIsReadAgain(t *testing.T) {
 	f.Eventually(5*time.Minute, "no node above 65 % by the policy before", func(ctx context.Context) bool { return len(f.Hot(ctx, 65)) == 0 })
 }
 
-// Other sources or another pace need other samples. Until there are enough of them kube-scheduler is answered by the old ones,
-// every node known all along, and nothing is evicted.
+// Other sources or another pace need other samples. Until there are enough of
+// them kube-scheduler is answered by the old ones, every node known all along,
+// and nothing is evicted.
 func TestPolicyFileWithOtherSamples(t *testing.T) {
 	f := stage.New(t)
 	skew := f.Skew()
@@ -167,7 +171,8 @@ func TestPolicyFileWithOtherSamples(t *testing.T) {
 	f.Eventually(2*time.Minute, "no node above 65 %", func(ctx context.Context) bool { return len(f.Hot(ctx, 65)) == 0 })
 }
 
-// A cycle is made by one policy: one that changes while it runs is at work after it.
+// A cycle is made by one policy: one that changes while it runs is at work
+// after it.
 func TestPolicyFileChangesDuringACycle(t *testing.T) {
 	f := stage.New(t)
 	skew := f.Skew()
@@ -187,7 +192,8 @@ func TestPolicyFileChangesDuringACycle(t *testing.T) {
 	}
 }
 
-// duplicates and taints are policies of upstream's plugins, for namespaces with a label.
+// duplicates and taints are policies of upstream's plugins, for namespaces with
+// a label.
 func duplicates(namespaces string) string {
 	return upstream("RemoveDuplicates", "balance", namespaces)
 }
@@ -212,8 +218,9 @@ profiles:
 `, namespaces, plugin, point, plugin)
 }
 
-// The profiles of the framework are built anew on the watches there are: another strategy, another selector of namespaces, and
-// one that reads usage where none did.
+// The profiles of the framework are built anew on the watches there are:
+// another strategy, another selector of namespaces, and one that reads usage
+// where none did.
 func TestPolicyFileWithOtherProfiles(t *testing.T) {
 	f := stage.New(t)
 	nodes, err := f.AddNodes(t.Context(), 4, cluster.NodeTemplate{})

@@ -14,15 +14,18 @@ import (
 )
 
 const (
-	// measureVariable, when set, has the cases run that measure and assert nothing.
+	// measureVariable, when set, has the cases run that measure and assert
+	// nothing.
 	measureVariable = "EVENKEEL_MEASURE"
-	// measureUnseen is how long the newcomers are not measured, as where metrics-server's and the kubelet's periods add up.
+	// measureUnseen is how long the newcomers are not measured, as where
+	// metrics-server's and the kubelet's periods add up.
 	measureUnseen = time.Minute
 	// measureFor is how long after the burst it is looked what becomes of it.
 	measureFor = 4 * time.Minute
 )
 
-// lowNodeUtilization is upstream's plugin on the data of metrics-server, with the lines of stage.Fast.
+// lowNodeUtilization is upstream's plugin on the data of metrics-server, with
+// the lines of stage.Fast.
 const lowNodeUtilization = `
 apiVersion: descheduler/v1alpha2
 kind: DeschedulerPolicy
@@ -99,7 +102,8 @@ func (f *fixture) measureUpstream(string) {
 		"--descheduling-interval", "30s")
 }
 
-// hotNodeSeconds sums up for how long nodes are above the evict line by true usage.
+// hotNodeSeconds sums up for how long nodes are above the evict line by true
+// usage.
 func (f *fixture) hotNodeSeconds(d time.Duration) (seconds float64) {
 	f.T.Helper()
 	ctx, cancel := context.WithTimeout(f.T.Context(), d)

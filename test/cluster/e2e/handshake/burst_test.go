@@ -13,13 +13,16 @@ import (
 
 const (
 	burstNodes, burstPods = 12, 200
-	// widestSpread is how far apart the nodes may be in the end, in percent points.
+	// widestSpread is how far apart the nodes may be in the end, in percentage
+	// points.
 	widestSpread = 10.0
 )
 
-// Two hundred pods come at once, each of which uses more than twice what it requests, onto nodes that differ by 28 percent
-// points and of which the idle ones look full by requests. Nothing measures the newcomers until all of them are placed; of
-// the three that ran before them it is known what they use. In the end the nodes are nearly even.
+// Two hundred pods come at once, each of which uses more than twice what it
+// requests, onto nodes that differ by 28 percent points and of which the idle
+// ones look full by requests. Nothing measures the newcomers until all of them
+// are placed; of the three that ran before them it is known what they use. In
+// the end the nodes are nearly even.
 func TestBurst(t *testing.T) {
 	f := newBurst(t, 15*time.Second)
 	serving := f.FreeAddress()
@@ -28,7 +31,8 @@ func TestBurst(t *testing.T) {
 	b.waitKnown()
 	before := b.spreadOf(b.truth())
 	b.come()
-	// On a busy machine an answer may come later than kube-scheduler waits for it.
+	// On a busy machine an answer may come later than kube-scheduler waits for
+	// it.
 	if asked := b.asked(); asked < burstPods*95/100 {
 		t.Errorf("kube-scheduler was answered about %d of %d newcomers", asked, burstPods)
 	}
@@ -51,7 +55,8 @@ func TestBurst(t *testing.T) {
 		before, after, predicted, last)
 }
 
-// newBurst sets the scene. A new pod is bound at once and measured only after a while.
+// newBurst sets the scene. A new pod is bound at once and measured only after a
+// while.
 //
 //	node i:  2+i bg × 800m, that is 5 % to 32.5 % of 32 cores; requests 50m each
 //	node 0 to 5:  1 filler × 10m; requests 8 cores
@@ -85,8 +90,9 @@ func newBurst(t *testing.T, unseen time.Duration) *stage.Fixture {
 	return f
 }
 
-// waitKnown waits until Evenkeel has measured what runs: with the estimate for a single burst pod in place of what it uses, a
-// node's prediction would be 1.2 points off.
+// waitKnown waits until Evenkeel has measured what runs: with the estimate for
+// a single burst pod instead of what it uses, a node's prediction would be 1.2
+// points off.
 func (f *fixture) waitKnown() {
 	f.T.Helper()
 	f.Eventually(2*time.Minute, "Evenkeel knowing what runs, on every node", func(ctx context.Context) bool {
@@ -99,7 +105,8 @@ func (f *fixture) waitKnown() {
 	})
 }
 
-// waitMeasured waits until metrics-server has measured every newcomer, and Evenkeel knows no worse.
+// waitMeasured waits until metrics-server has measured every newcomer, and
+// Evenkeel knows no worse.
 func (f *fixture) waitMeasured() {
 	f.T.Helper()
 	var measured, predicted float64
@@ -116,7 +123,8 @@ func (f *fixture) waitMeasured() {
 	f.T.Fatalf("not within 90 s: every newcomer measured; off the truth by up to %.1f points as measured, %.1f as predicted", measured, predicted)
 }
 
-// siblingsMeasured says whether Evenkeel knows what the pods use that ran before the newcomers.
+// siblingsMeasured reports whether Evenkeel knows what the pods use that ran
+// before the newcomers.
 func (f *fixture) siblingsMeasured() bool {
 	f.T.Helper()
 	for _, pod := range f.Pods(f.T.Context(), "burst") {
@@ -185,7 +193,8 @@ func (f *fixture) predicted() map[string]float64 {
 	return percents
 }
 
-// measured is what metrics-server tells of every node; one that it does not know is missing.
+// measured is what metrics-server reports every node; one that it does not know
+// is missing.
 func (f *fixture) measured() map[string]float64 {
 	f.T.Helper()
 	usage, err := f.MeasuredUsage(f.T.Context())
@@ -212,7 +221,8 @@ func (f *fixture) spreadOf(percents map[string]float64) float64 {
 	return highest - lowest
 }
 
-// farthest is how far a figure of any node is from the truth; what is not known is far from it.
+// farthest is how far a figure of any node is from the truth; what is not known
+// is far from it.
 func (f *fixture) farthest(figures, truth map[string]float64) (farthest float64) {
 	for node, percent := range truth {
 		figure, known := figures[node]

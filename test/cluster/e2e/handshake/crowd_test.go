@@ -14,9 +14,11 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// Twenty pods of one Deployment of 60 are moved in one cycle. While that goes on, twelve others of it are deleted by hand and
-// twenty more are asked for, so that 52 pods come that nothing but their UIDs tells apart. Twenty of them take up the moves,
-// one each; the others are placed by usage; and no node is ever filled above its reject line.
+// Twenty pods of one Deployment of 60 are moved in one cycle. While that goes
+// on, twelve others of it are deleted by hand and twenty more are asked for, so
+// that 52 pods come that nothing but their UIDs tells apart. Twenty of them
+// take up the moves, one each; the others are placed by usage; and no node is
+// ever filled above its reject line.
 //
 //	hot node:   12 hog × 2 + 6 web × 1   = 30   of 32 cores = 93.8 %; under 65 % (20.8) takes 5 hogs off
 //	other node:  1 hog × 2 + 4 bg × 1.4  =  7.6 of 32 cores = 23.8 %; up to 60 % (19.2) it may hold 6 hogs, 72 on all twelve,
@@ -80,7 +82,8 @@ func placeCrowd(f *stage.Fixture, hot, others []string) {
 	}
 }
 
-// disturb asks for more hogs and at the same time deletes those on the given nodes.
+// disturb asks for more hogs and at the same time deletes those on the given
+// nodes.
 func (f *fixture) disturb(added int32, on func(node string) bool) {
 	f.T.Helper()
 	group, ctx := errgroup.WithContext(f.T.Context())
@@ -111,7 +114,8 @@ func (f *fixture) scaleUp(ctx context.Context, deployment string, by int32) erro
 	})
 }
 
-// wantPinned wants so many of the new pods to have been sent to one node, and all others to have been given a choice.
+// wantPinned wants so many of the new pods to have been sent to one node, and
+// all others to have been given a choice.
 func (f *fixture) wantPinned(want int) {
 	f.T.Helper()
 	pinned := 0

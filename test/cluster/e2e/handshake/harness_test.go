@@ -25,7 +25,8 @@ type fixture struct {
 	cooled   time.Duration
 }
 
-// begin watches what happens from here on; the workloads stand, and kube-scheduler asks through the balancer.
+// begin watches what happens from here on; the workloads stand, and
+// kube-scheduler asks through the balancer.
 func begin(f *stage.Fixture, backends ...string) *fixture {
 	f.T.Helper()
 	return &fixture{Fixture: f, history: watch(f), balancer: f.Balance(backends...), mark: f.Mark(), begun: time.Now()}
@@ -38,8 +39,9 @@ func (f *fixture) waitCool(within time.Duration) {
 	f.cooled = time.Since(f.begun)
 }
 
-// waitSettled waits until all pods of the Deployments run and a process knows of no move in flight, and then for so many more
-// cycles, in which too eager a loop would go on.
+// waitSettled waits until all pods of the Deployments run and a process knows
+// of no move in flight, and then for so many more cycles, in which too eager a
+// loop would go on.
 func (f *fixture) waitSettled(listen, metrics string, cycles float64, deployments ...string) {
 	f.T.Helper()
 	f.waitReady(deployments...)
@@ -86,12 +88,13 @@ const (
 // figures are what became of a case's moves.
 type figures struct {
 	Evictions, Landed, OnPlan, Rebooked, Cancelled, Boomerangs int
-	// Answered counts the landed moves by the backend that answered kube-scheduler.
+	// Answered counts the landed moves by the backend that answered
+	// kube-scheduler.
 	Answered map[string]int
 }
 
-// judge holds what a process tells of its moves against what the API server, the pods and kube-scheduler's own questions
-// show, and prints the figures.
+// judge holds what a process reports its moves against what the API server, the
+// pods and kube-scheduler's own questions show, and prints the figures.
 func (f *fixture) judge(moves []stage.Move) figures {
 	f.T.Helper()
 	result := figures{Evictions: f.Evictions(f.mark), Answered: map[string]int{}}
@@ -125,8 +128,9 @@ func (f *fixture) judge(moves []stage.Move) figures {
 	return result
 }
 
-// judgeLanding looks where a replacement landed: on its planned node, or where that was not among the nodes of
-// kube-scheduler's request, on the one node that it was told instead.
+// judgeLanding looks where a replacement landed: on its planned node, or where
+// that was not among the nodes of kube-scheduler's request, on the one node
+// that it was told instead.
 func (f *fixture) judgeLanding(move *stage.Move, result *figures) {
 	f.T.Helper()
 	pod, known := f.history.pod(move.Replacement)
@@ -150,7 +154,8 @@ func (f *fixture) judgeLanding(move *stage.Move, result *figures) {
 	}
 }
 
-// boomerangs counts the pods that came to a node after one of their Deployment was moved from it.
+// boomerangs counts the pods that came to a node after one of their Deployment
+// was moved from it.
 func (f *fixture) boomerangs(sources map[string]bool) (n int) {
 	for _, pod := range f.history.newcomers() {
 		if sources[pod.node] && strings.HasPrefix(pod.name, "hog-") {

@@ -28,8 +28,9 @@ type pod struct {
 	cpuMilli int64
 }
 
-// history follows the pods of namespace shop: where each was bound, and the true usage of every node after every change, so
-// that no peak between two looks is missed.
+// history follows the pods of namespace shop: where each was bound, and the
+// true usage of every node after every change, so that no peak between two
+// looks is missed.
 type history struct {
 	mu   sync.Mutex
 	pods map[string]*pod // by UID

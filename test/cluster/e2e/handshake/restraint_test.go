@@ -17,7 +17,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// Nodes burn and everybody knows it, but nothing is evicted before the blackout is over, and then at once.
+// Nodes burn and everybody knows it, but nothing is evicted before the blackout
+// is over, and then at once.
 func TestBlackout(t *testing.T) {
 	const lasts = 3 * time.Minute
 	fixed := stage.New(t)
@@ -53,11 +54,13 @@ func TestBlackout(t *testing.T) {
 	}
 }
 
-// careful evicts slowly, so that it is seen what becomes of one replacement before the next pod goes.
+// careful evicts slowly, so that it is seen what becomes of one replacement
+// before the next pod goes.
 var careful = strings.Replace(stage.Fast, "eviction: {",
 	"eviction: {interval: 3s, breaker: {maxUnreadyReplacements: 1}, ", 1)
 
-// Replacements that crash stop evicting altogether, with nodes still hot; it goes on by itself when they are well.
+// Replacements that crash stop evicting altogether, with nodes still hot; it
+// goes on by itself when they are well.
 //
 //	hot node:   4 × 3 hog × 2200m = 26.4 of 32 cores = 82.5 %; under 65 % (20.8 cores) takes 3 hogs off
 //	other node: 8 bg × 300m = 2.4 of 32 cores = 7.5 %
@@ -101,7 +104,8 @@ func TestBreaker(t *testing.T) {
 	}
 }
 
-// crashNewcomers has every pod that comes from now on crash, until it is told that all are well.
+// crashNewcomers has every pod that comes from now on crash, until it is told
+// that all are well.
 func (f *fixture) crashNewcomers() (well *atomic.Bool) {
 	well = &atomic.Bool{}
 	done, ctx := make(chan struct{}), f.T.Context()
@@ -126,7 +130,8 @@ func (f *fixture) crashNewcomers() (well *atomic.Bool) {
 	return well
 }
 
-// setHealth has a pod ready, or crashed three times and not ready. A pod that went meanwhile is of no interest.
+// setHealth has a pod ready, or crashed three times and not ready. A pod that
+// went meanwhile is of no interest.
 func (f *fixture) setHealth(ctx context.Context, name string, well bool) {
 	status, restarts := v1.ConditionTrue, int32(0)
 	if !well {

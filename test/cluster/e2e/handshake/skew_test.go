@@ -10,8 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// Two replicas of `evenkeel serve` share the requests of kube-scheduler, one by one. One of them evicts; both send every
-// replacement to its planned node.
+// Two replicas of `evenkeel serve` share the requests of kube-scheduler, one by
+// one. One of them evicts; both send every replacement to its planned node.
 func TestSkewTwoReplicas(t *testing.T) {
 	fixed := stage.New(t)
 	story, err := scenario.RequestSkew(t.Context(), fixed.Cluster)
@@ -43,9 +43,10 @@ func TestSkewTwoReplicas(t *testing.T) {
 	t.Logf("the ledger was written %d times", status.Generation)
 }
 
-// `evenkeel run` as a CronJob runs it: again and again, each a new process that remembers nothing, beside an `evenkeel
-// extender` of its own. The one evicts, the other sends every replacement to its planned node; a run that begins before
-// metrics-server has seen what the last one did evicts nothing for it.
+// `evenkeel run` as a CronJob runs it: again and again, each a new process that
+// remembers nothing, beside an `evenkeel extender` of its own. The one evicts,
+// the other sends every replacement to its planned node; a run that begins
+// before metrics-server has seen what the last one did evicts nothing for it.
 func TestSkewJobs(t *testing.T) {
 	for name, args := range map[string][]string{
 		"the extender says that it was asked":   {"--extender-url", "http://" + stage.Listen()},

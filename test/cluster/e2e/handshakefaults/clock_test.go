@@ -10,9 +10,10 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// Of two replicas, which kube-scheduler asks in turn, the leader's clock is ten minutes ahead; then the follower's is ten
-// minutes behind, which leads then in its turn beside a follower that is ahead. All moves land as planned, and the ledger's
-// times are the API server's.
+// Of two replicas, which kube-scheduler asks in turn, the leader's clock is ten
+// minutes ahead; then the follower's is ten minutes behind, which leads then in
+// its turn beside a follower that is ahead. All moves land as planned, and the
+// ledger's times are the API server's.
 func TestClocksOff(t *testing.T) {
 	f := &fixture{Fixture: stage.New(t)}
 	ahead, behind := f.off(10*time.Minute), f.off(-10*time.Minute)
@@ -87,7 +88,8 @@ func (f *fixture) off(by time.Duration) string {
 	return binary
 }
 
-// differs fails the case unless a replica finds that its clock differs so much from the API server's.
+// differs fails the case unless a replica finds that its clock differs so much
+// from the API server's.
 func (f *fixture) differs(r *replica, by time.Duration) {
 	f.T.Helper()
 	if got := f.Metric(r.metrics, "evenkeel_clock_skew_seconds"); math.Abs(math.Abs(got)-math.Abs(by.Seconds())) > 5 {

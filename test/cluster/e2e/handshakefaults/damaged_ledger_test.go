@@ -19,9 +19,11 @@ import (
 // setAside counts the ledgers that could not be read.
 const setAside = "evenkeel_ledger_set_aside_total"
 
-// Between two evictions of its cycles the leader's ledger is deleted, spoilt in several ways and written to by somebody else.
-// It comes back with all that was evicted; what could not be read is kept beside it and told of; what is others' is left
-// alone. Made immutable, it ends evicting until it can be written again.
+// Between two evictions of its cycles the leader's ledger is deleted, spoilt in
+// several ways and written to by somebody else. It comes back with all that was
+// evicted; what could not be read is kept beside it and reported; what is
+// others' is left alone. Made immutable, it ends evicting until it can be
+// written again.
 func TestLedgerDamaged(t *testing.T) {
 	f := &fixture{Fixture: stage.New(t)}
 	story, err := scenario.RequestSkew(t.Context(), f.Cluster)
@@ -86,7 +88,8 @@ func TestLedgerDamaged(t *testing.T) {
 	t.Logf("%d evictions, fewest %d", len(f.witness.Evictions()), story.FewestEvictions)
 }
 
-// aside says whether the stored object holds this content under one of the keys for what could not be read.
+// aside reports whether the stored object holds this content under one of the
+// keys for what could not be read.
 func (f *fixture) aside(content []byte) bool {
 	for key, kept := range f.stored().BinaryData {
 		if strings.HasPrefix(key, stage.LedgerSetAside) && slices.Equal(kept, content) {
@@ -96,7 +99,8 @@ func (f *fixture) aside(content []byte) bool {
 	return false
 }
 
-// whole waits until the stored ledger can be read and has every pod that was evicted.
+// whole waits until the stored ledger can be read and has every pod that was
+// evicted.
 func (f *fixture) whole() {
 	f.T.Helper()
 	f.Eventually(10*time.Second, "the ledger to be whole again", func(context.Context) bool {
@@ -140,7 +144,8 @@ func (f *fixture) packed(content string) []byte {
 	return packed
 }
 
-// change writes the ledger's ConfigMap as somebody else does, who read it just before.
+// change writes the ledger's ConfigMap as somebody else does, who read it just
+// before.
 func (f *fixture) change(change func(*v1.ConfigMap)) {
 	f.T.Helper()
 	f.Eventually(5*time.Second, "a write that does not conflict", func(ctx context.Context) bool {
@@ -151,7 +156,8 @@ func (f *fixture) change(change func(*v1.ConfigMap)) {
 	})
 }
 
-// spoil writes what is no ledger, and waits until the leader has written it over.
+// spoil writes what is no ledger, and waits until the leader has written it
+// over.
 func (f *fixture) spoil(garbage []byte) {
 	f.T.Helper()
 	f.change(func(stored *v1.ConfigMap) { stored.BinaryData[stage.LedgerKey] = garbage })
@@ -189,7 +195,8 @@ func (f *fixture) immutable(immutable bool) {
 	f.change(func(stored *v1.ConfigMap) { stored.Immutable = &immutable })
 }
 
-// eventAbout says whether there is an Event with this reason on the ledger's ConfigMap.
+// eventAbout reports whether there is an Event with this reason on the ledger's
+// ConfigMap.
 func (f *fixture) eventAbout(ctx context.Context, reason string) bool {
 	f.T.Helper()
 	events, err := f.Client().EventsV1().Events(evenkeel.Namespace).List(ctx, metav1.ListOptions{})

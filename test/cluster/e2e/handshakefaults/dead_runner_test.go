@@ -13,9 +13,11 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// Four runs in a row on the same hot nodes, beside an extender: the first is killed when its moves are on record and none is
-// made, the second when it has made one and nothing says so, the third is told to stop in the middle. The fourth finds all
-// of that and finishes, with as many evictions in all as one run would have needed.
+// Four runs in a row on the same hot nodes, beside an extender: the first is
+// killed when its moves are on record and none is made, the second when it has
+// made one and nothing says so, the third is told to stop in the middle. The
+// fourth finds all of that and finishes, with as many evictions in all as one
+// run would have needed.
 func TestRunnersThatDie(t *testing.T) {
 	f, skew := newFixture(t)
 	policy := f.Policy(stage.RealUsage, paced(2*time.Second))
@@ -25,7 +27,8 @@ func TestRunnersThatDie(t *testing.T) {
 		return f.Start("run", append(shortLease(), args...)...)
 	}
 
-	// Not told of the extender, a run gives it half a second to learn of the moves, which is when this one is killed.
+	// Not told of the extender, a run gives it half a second to learn of the
+	// moves, which is when this one is killed.
 	recorded := f.killedBeforeEvicting(run())
 	asking := []string{"--extender-url", "http://" + stage.Listen()}
 	f.killedBeforeConfirming(run(asking...), recorded)
@@ -43,7 +46,8 @@ func TestRunnersThatDie(t *testing.T) {
 	t.Logf("%d evictions by four runs, fewest %d", len(f.witness.Evictions()), skew.Fewest)
 }
 
-// killedBeforeEvicting kills a run as soon as its intents are stored, and returns them.
+// killedBeforeEvicting kills a run as soon as its intents are stored, and
+// returns them.
 func (f *fixture) killedBeforeEvicting(p *evenkeel.Process) stage.Document {
 	f.T.Helper()
 	f.until(time.Minute, "intents on record", f.witness.When(func() bool {
@@ -60,7 +64,8 @@ func (f *fixture) killedBeforeEvicting(p *evenkeel.Process) stage.Document {
 	return document
 }
 
-// killedBeforeConfirming has a run take the dead one's moves back, and kills it when its first pod goes.
+// killedBeforeConfirming has a run take the dead one's moves back, and kills it
+// when its first pod goes.
 func (f *fixture) killedBeforeConfirming(p *evenkeel.Process, dead stage.Document) {
 	f.T.Helper()
 	f.until(time.Minute, "an eviction", f.witness.When(func() bool { return len(f.witness.Left()) > 0 }))
@@ -118,8 +123,9 @@ func (f *fixture) stoppedInTheMiddle(p *evenkeel.Process) {
 	}
 }
 
-// A run records a move and never comes back, and no other run does either: the extender reserves the usage, and gives it
-// back by itself when the time of the move is over.
+// A run records a move and never comes back, and no other run does either: the
+// extender reserves the usage, and gives it back by itself when the time of the
+// move is over.
 func TestReservationOfADeadRunEnds(t *testing.T) {
 	f, skew := newFixture(t)
 	f.extender(f.Policy(stage.RealUsage, paced(0)))

@@ -16,14 +16,17 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
-// pendingAtMost is how long a replacement may wait for a node once kube-scheduler is there.
+// pendingAtMost is how long a replacement may wait for a node once
+// kube-scheduler is there.
 const pendingAtMost = 10 * time.Second
 
-// kube-scheduler is held back between each of four evictions and the scheduling of the replacement. Meanwhile the extender is
-// killed and started again: the replacement lands on its planned node. Then the planned node is cordoned, heated up and
-// deleted: the replacement lands on another one that is not hot.
+// kube-scheduler is held back between each of four evictions and the scheduling
+// of the replacement. Meanwhile the extender is killed and started again: the
+// replacement lands on its planned node. Then the planned node is cordoned,
+// heated up and deleted: the replacement lands on another one that is not hot.
 //
-// Nodes are judged by their newest sample, for the heat to be known within seconds.
+// Nodes are judged by their newest sample, for the heat to be known within
+// seconds.
 func TestBetweenEvictionAndScheduling(t *testing.T) {
 	f, skew := newFixture(t)
 	policy := f.Policy(stage.RealUsage, strings.Replace(paced(4*time.Second), "windows: [avg_5m]", "windows: [last]", 1))
@@ -67,7 +70,8 @@ func TestBetweenEvictionAndScheduling(t *testing.T) {
 	f.notAgain()
 }
 
-// held has kube-scheduler stopped, and waits for an eviction whose replacement it would have to schedule.
+// held has kube-scheduler stopped, and waits for an eviction whose replacement
+// it would have to schedule.
 func (f *fixture) held() (held stage.Move) {
 	f.T.Helper()
 	if err := f.Shutdown(cluster.Scheduler); err != nil {
@@ -111,7 +115,8 @@ func (f *fixture) lands(held stage.Move) (node string) {
 	return node
 }
 
-// landsElsewhere lets kube-scheduler run; the held replacement has to land on a node that is neither the planned one nor hot.
+// landsElsewhere lets kube-scheduler run; the held replacement has to land on a
+// node that is neither the planned one nor hot.
 func (f *fixture) landsElsewhere(held stage.Move, spoilt string) {
 	f.T.Helper()
 	states := f.States(f.T.Context())
@@ -145,7 +150,8 @@ func (f *fixture) heat(node, cpu string) {
 	}
 }
 
-// bystanders counts the evictions from the node that was heated, which was hot indeed.
+// bystanders counts the evictions from the node that was heated, which was hot
+// indeed.
 func (f *fixture) bystanders(heated string) (n int) {
 	document, _ := f.witness.Document()
 	for _, eviction := range f.witness.Evictions() {

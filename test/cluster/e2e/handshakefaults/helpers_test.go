@@ -15,8 +15,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// paced is stage.Fast that observes as shortly as the policy allows, moves one pod of an owner at a time and leaves so much
-// time between two evictions, for a fault to come in between.
+// paced is stage.Fast that observes as shortly as the policy allows, moves one
+// pod of an owner at a time and leaves so much time between two evictions, for
+// a fault to come in between.
 func paced(interval time.Duration) string {
 	return strings.NewReplacer(
 		"observationPeriod: 25s", "observationPeriod: 10s", "minWindow: 15s", "minWindow: 10s",
@@ -32,7 +33,8 @@ func shortLease() []string {
 	}
 }
 
-// leaseOver is when another process may have the Lease of one that stopped renewing it, by shortLease.
+// leaseOver is when another process may have the Lease of one that stopped
+// renewing it, by shortLease.
 const leaseOver = 5 * time.Second
 
 // fixture is one case's cluster and what it witnesses.
@@ -41,7 +43,8 @@ type fixture struct {
 	witness *stage.Witness
 }
 
-// extender runs `evenkeel extender` where kube-scheduler asks, and waits until it knows all nodes.
+// extender runs `evenkeel extender` where kube-scheduler asks, and waits until
+// it knows all nodes.
 func (f *fixture) extender(policy string) *evenkeel.Process {
 	f.T.Helper()
 	p := f.Start("extender", "--policy-config-file", policy, "--listen-address", stage.Listen(), "--metrics-address", "0")
@@ -64,7 +67,7 @@ func (f *fixture) knows(p *evenkeel.Process, listen string) {
 	})
 }
 
-// until waits for what the witness was asked to tell of.
+// until waits for what the witness was asked to report.
 func (f *fixture) until(within time.Duration, what string, seen <-chan struct{}) {
 	f.T.Helper()
 	timer := time.NewTimer(within)
@@ -76,7 +79,8 @@ func (f *fixture) until(within time.Duration, what string, seen <-chan struct{})
 	}
 }
 
-// stays fails the case if there are more evictions than so many at any time of the next while.
+// stays fails the case if there are more evictions than so many at any time of
+// the next while.
 func (f *fixture) stays(evictions int, during time.Duration) {
 	f.T.Helper()
 	end := time.NewTimer(during)
@@ -95,7 +99,8 @@ func (f *fixture) stays(evictions int, during time.Duration) {
 	}
 }
 
-// cooled waits until no node is above the evict line, by true usage, and all replacements are where they belong.
+// cooled waits until no node is above the evict line, by true usage, and all
+// replacements are where they belong.
 func (f *fixture) cooled(within time.Duration) {
 	f.T.Helper()
 	f.Eventually(within, "no node above 65 % of CPU", func(ctx context.Context) bool { return len(f.Hot(ctx, 65)) == 0 })
@@ -104,7 +109,7 @@ func (f *fixture) cooled(within time.Duration) {
 	}
 }
 
-// allBound says whether each pod that is not about to go has a node.
+// allBound reports whether each pod that is not about to go has a node.
 func (f *fixture) allBound(ctx context.Context) bool {
 	f.T.Helper()
 	for _, pod := range f.PodsByUID(ctx) {
@@ -115,8 +120,9 @@ func (f *fixture) allBound(ctx context.Context) bool {
 	return true
 }
 
-// released waits until none of the processes holds a reservation: every move has landed, was cancelled or has expired. What
-// the stored ledger still has in flight must not have expired.
+// released waits until none of the processes holds a reservation: every move
+// has landed, was cancelled or has expired. What the stored ledger still has in
+// flight must not have expired.
 func (f *fixture) released(listen ...string) {
 	f.T.Helper()
 	for _, address := range listen {
@@ -133,7 +139,8 @@ func (f *fixture) released(listen ...string) {
 	}
 }
 
-// onPlan fails the case unless every evicted pod's replacement was bound to its planned node, and a process knows it.
+// onPlan fails the case unless every evicted pod's replacement was bound to its
+// planned node, and a process knows it.
 func (f *fixture) onPlan(listen string) {
 	f.T.Helper()
 	moves, _ := f.Ledger(listen)
@@ -152,7 +159,8 @@ func (f *fixture) onPlan(listen string) {
 	}
 }
 
-// notAgain fails the case if a pod was evicted that had come in place of an evicted one.
+// notAgain fails the case if a pod was evicted that had come instead of an
+// evicted one.
 func (f *fixture) notAgain() {
 	f.T.Helper()
 	document, _ := f.witness.Document()

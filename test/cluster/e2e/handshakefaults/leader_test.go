@@ -16,7 +16,8 @@ type replica struct {
 	name, listen, metrics string
 }
 
-// replica starts one; requests of kube-scheduler reach it as soon as it says that it is ready.
+// replica starts one; requests of kube-scheduler reach it as soon as it says
+// that it is ready.
 func (f *fixture) replica(service *service, name, binary, policy string) *replica {
 	f.T.Helper()
 	r := &replica{name: name, listen: f.FreeAddress(), metrics: f.FreeAddress()}
@@ -45,8 +46,10 @@ func (f *fixture) by(r *replica) (evictions []stage.Eviction) {
 	return evictions
 }
 
-// The leader freezes in the middle of its cycle for longer than its Lease. The other replica takes its moves over, cancels
-// what was not made and goes on; the old leader wakes up and evicts nothing from when its Lease could have been taken.
+// The leader freezes in the middle of its cycle for longer than its Lease. The
+// other replica takes its moves over, cancels what was not made and goes on;
+// the old leader wakes up and evicts nothing from when its Lease could have
+// been taken.
 func TestLeaderFreezes(t *testing.T) {
 	f, skew := newFixture(t)
 	policy := f.Policy(stage.RealUsage, paced(2*time.Second))
@@ -82,8 +85,9 @@ func TestLeaderFreezes(t *testing.T) {
 	t.Logf("evictions: %d by the first leader, %d by the second, fewest %d", len(f.by(first)), len(f.by(second)), skew.Fewest)
 }
 
-// The API server dies in the middle of a cycle, between two moves, and comes back within the Lease. (A replacement that it
-// fails to bind twice is a pod like any other, and lands off plan.)
+// The API server dies in the middle of a cycle, between two moves, and comes
+// back within the Lease. (A replacement that it fails to bind twice is a pod
+// like any other, and lands off plan.)
 func TestAPIServerRestarts(t *testing.T) {
 	f, skew := newFixture(t)
 	f.witness.AllowGaps()

@@ -16,14 +16,16 @@ import (
 )
 
 const (
-	// patience is how long a backend may take before the next one is asked: two fit into kube-scheduler's 200 ms.
+	// patience is how long a backend may take before the next one is asked: two
+	// fit into kube-scheduler's 200 ms.
 	patience = 90 * time.Millisecond
-	// banned is how long one that did not answer is not asked, as one that failed its readiness probe.
+	// banned is how long one that did not answer is not asked, as one that
+	// failed its readiness probe.
 	banned = 5 * time.Second
 )
 
-// service is to kube-scheduler what a Service is: one address, and behind it replicas in turn, without those that do not
-// answer.
+// service is to kube-scheduler what a Service is: one address, and behind it
+// replicas in turn, without those that do not answer.
 type service struct {
 	client http.Client
 

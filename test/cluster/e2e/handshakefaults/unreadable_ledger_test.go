@@ -14,8 +14,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// A process that starts beside a ledger of a newer version evicts nothing from hot nodes, leaves what is stored as it is, tells
-// of it and goes on answering. Once the key is removed it begins.
+// A process that starts beside a ledger of a newer version evicts nothing from
+// hot nodes, leaves what is stored as it is, tells of it and goes on answering.
+// Once the key is removed it begins.
 func TestLedgerUnreadableAtStart(t *testing.T) {
 	f, skew := newFixture(t)
 	newer := f.packed(`{"format":7,"moves":[]}`)

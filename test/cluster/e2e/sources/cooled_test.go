@@ -14,8 +14,10 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// loadPolicy is a LoadPolicy with these sources, that samples often and lets Deployments that are a minute old be moved.
-// The windows are the shipped ones; with brief, for sources that give none themselves, two samples in a row are enough.
+// loadPolicy is a LoadPolicy with these sources, that samples often and lets
+// Deployments that are a minute old be moved. The windows are the shipped ones;
+// with brief, for sources that give none themselves, two samples in a row are
+// enough.
 func loadPolicy(sources string, brief bool) string {
 	text := "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n" +
 		"lines: {cpu: {}, memory: {low: 45, reject: 60, evict: 65, leave: 60}}\n" +
@@ -31,7 +33,8 @@ func prometheusSource(url string) string {
 	return fmt.Sprintf("{type: Prometheus, maxAge: 20s, timeout: 3s, prometheus: {address: %q}}", url)
 }
 
-// wantCooled waits until no node is above its line by true usage, and stays with it for a while.
+// wantCooled waits until no node is above its line by true usage, and stays
+// with it for a while.
 func wantCooled(t *testing.T, f *stage.Fixture, story *scenario.Story, mark cluster.AuditMark) (evictions int) {
 	t.Helper()
 	f.Eventually(2*time.Minute, "no node above its line", func(ctx context.Context) bool {
@@ -47,7 +50,7 @@ func wantCooled(t *testing.T, f *stage.Fixture, story *scenario.Story, mark clus
 	return evictions
 }
 
-// settled says whether every pod is ready.
+// settled reports whether every pod is ready.
 func settled(ctx context.Context, f *stage.Fixture) bool {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -59,7 +62,8 @@ func settled(ctx context.Context, f *stage.Fixture) bool {
 	return true
 }
 
-// wantLanded wants every move of the serving process to have ended on its planned node.
+// wantLanded wants every move of the serving process to have ended on its
+// planned node.
 func wantLanded(t *testing.T, f *stage.Fixture, story *scenario.Story, evictions int) {
 	t.Helper()
 	planned := 0
@@ -91,7 +95,8 @@ func chosen(f *stage.Fixture) map[string]int {
 	return counts
 }
 
-// Prometheus has windows at the first second: the shipped windows and queries, and nothing to wait for.
+// Prometheus has windows at the first second: the shipped windows and queries,
+// and nothing to wait for.
 func TestPrometheusCoolsRequestSkew(t *testing.T) {
 	f := stage.New(t)
 	story, err := scenario.RequestSkew(t.Context(), f.Cluster, scenario.OwnAddresses())
@@ -135,8 +140,8 @@ func TestPrometheusInAJob(t *testing.T) {
 	}
 }
 
-// Prometheus goes away in the middle of a cycle and comes back: nodes take metrics-server meanwhile, and nothing is moved
-// twice.
+// Prometheus goes away in the middle of a cycle and comes back: nodes take
+// metrics-server meanwhile, and nothing is moved twice.
 func TestPrometheusStopsMidway(t *testing.T) {
 	f := stage.New(t)
 	story, err := scenario.RequestSkew(t.Context(), f.Cluster, scenario.OwnAddresses())
@@ -172,7 +177,8 @@ func TestPrometheusStopsMidway(t *testing.T) {
 	wantLanded(t, f, story, evictions)
 }
 
-// Each source of nodes cools the same skew: kubelets alone, the others with metrics-server for the pods they know nothing of.
+// Each source of nodes cools the same skew: kubelets alone, the others with
+// metrics-server for the pods they know nothing of.
 func TestNodeSourcesCoolRequestSkew(t *testing.T) {
 	for name, tc := range map[string]struct {
 		source, pods string
@@ -232,7 +238,8 @@ func startStatistics(t *testing.T, f *stage.Fixture) string {
 	return ""
 }
 
-// startAnnotator writes annotations as Crane does: fractions, with stamps of another zone that end in Z.
+// startAnnotator writes annotations as Crane does: fractions, with stamps of
+// another zone that end in Z.
 func startAnnotator(t *testing.T, f *stage.Fixture) string {
 	t.Helper()
 	annotator, err := exporters.StartAnnotator(t.Context(), exporters.AnnotatorConfig{Cluster: f.Cluster})

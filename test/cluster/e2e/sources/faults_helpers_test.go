@@ -17,18 +17,20 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// patient is an Evenkeel in a dry run: it tells each second what it would evict, so that one that is well never stops
-// telling, and nothing on the cluster changes.
+// patient is an Evenkeel in a dry run: it tells each second what it would
+// evict, so that one that is well never stops telling, and nothing on the
+// cluster changes.
 type patient struct {
 	*stage.Fixture
 	skew    stage.Skewed
 	process *evenkeel.Process
-	// policy is its policy's file, listen where it serves, metrics the address of its metrics page.
+	// policy is its policy's file, listen where it serves, metrics the address
+	// of its metrics page.
 	policy, listen, metrics string
 }
 
-// spoiltSkew is stage.Skew, but with nodes of which ten times their usage is too much to be true, and a hundredth of it
-// little enough for a fraction.
+// spoiltSkew is stage.Skew, but with nodes of which ten times their usage is
+// too much to be true, and a hundredth of it little enough for a fraction.
 //
 //	hot node:   12 hog × 2200m = 26.4 of 32 cores = 82.5 %; requests 12 × 250m =  3 cores
 //	other node:  8 bg  × 1650m = 13.2 of 32 cores = 41.3 %; requests  8 × 2    = 16 cores; ten times that are 413 %
@@ -49,8 +51,8 @@ func spoiltSkew(t *testing.T, f *stage.Fixture) stage.Skewed {
 	return stage.Skewed{Nodes: nodes, Hot: nodes[:2], Fewest: 6}
 }
 
-// admit starts an Evenkeel with a LoadPolicy for the time of a case. It serves where kube-scheduler does not ask, so that
-// there can be several.
+// admit starts an Evenkeel with a LoadPolicy for the time of a case. It serves
+// where kube-scheduler does not ask, so that there can be several.
 func admit(t *testing.T, f *stage.Fixture, skew stage.Skewed, load string) *patient {
 	t.Helper()
 	own := *f
@@ -98,7 +100,8 @@ func (p *patient) mark() int64 {
 	return info.Size()
 }
 
-// since reads what was told since a mark; with whole, not of the cycle that may have been under way then.
+// since reads what was told since a mark; with whole, not of the cycle that may
+// have been under way then.
 func (p *patient) since(mark int64, whole bool) told {
 	p.T.Helper()
 	file, err := os.Open(p.process.LogPath)
@@ -126,7 +129,8 @@ func (p *patient) since(mark int64, whole bool) told {
 	return all
 }
 
-// wrongful are moves that do not lead from a node that is truly hot to one that truly is not.
+// wrongful are moves that do not lead from a node that is truly hot to one that
+// truly is not.
 func (p *patient) wrongful(moves []moved) []moved {
 	return slices.DeleteFunc(slices.Clone(moves), func(m moved) bool {
 		return slices.Contains(p.skew.Hot, m.from) && !slices.Contains(p.skew.Hot, m.to)
@@ -148,7 +152,8 @@ func (p *patient) evicts(within time.Duration, nodes ...string) {
 	})
 }
 
-// twoCycles waits for two whole cycles and returns what they would have evicted.
+// twoCycles waits for two whole cycles and returns what they would have
+// evicted.
 func (p *patient) twoCycles(mark int64) []moved {
 	p.T.Helper()
 	var got told
@@ -214,7 +219,8 @@ func (p *patient) failed(source string) float64 {
 	return p.Metric(p.metrics, fmt.Sprintf("evenkeel_usage_readings_total{result=%q,source=%q}", "error", source))
 }
 
-// until waits until a condition finds nothing to complain of, and shows its last complaint if it always does.
+// until waits until a condition finds nothing to complain of, and shows its
+// last complaint if it always does.
 func (p *patient) until(within time.Duration, want string, complaint func() string) {
 	p.T.Helper()
 	last := ""
@@ -229,13 +235,14 @@ func (p *patient) until(within time.Duration, want string, complaint func() stri
 	})
 }
 
-// doctorReport is what `evenkeel doctor -o json` prints, as far as cases read it.
+// doctorReport is what `evenkeel doctor -o json` prints, as far as cases read
+// it.
 type doctorReport struct {
 	Problems int
 	Findings []struct{ Check, Level, Subject, Says, Mend string }
 }
 
-// tells says whether a finding that is not fine has a text.
+// tells reports whether a finding that is not fine has a text.
 func (r *doctorReport) tells(text string) bool {
 	for _, finding := range r.Findings {
 		if finding.Level != "ok" && strings.Contains(finding.Subject+" "+finding.Says, text) {

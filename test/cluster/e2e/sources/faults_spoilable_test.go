@@ -68,8 +68,9 @@ func (s *spoilable) setFault(f fault.Fault) {
 // ofValues are the faults that would make nonsense of times.
 var ofValues = []fault.Kind{fault.NaN, fault.Negative, fault.Tenfold, fault.Hundredth, fault.Duplicate}
 
-// handler stands before the proxy because of the queries that ask when nodes were measured: their values are times. Faults
-// of values pass them by, and timestamps that are off are off there.
+// handler stands before the proxy because of the queries that ask when nodes
+// were measured: their values are times. Faults of values pass them by, and
+// timestamps that are off are off there.
 func (s *spoilable) handler(t *testing.T) http.Handler {
 	t.Helper()
 	spoilt, truth := passOn(t, s.proxy.URL()), passOn(t, s.server.URL())

@@ -15,7 +15,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/prometheus"
 )
 
-// spoiltLoad is a LoadPolicy that notices within two samples that its source, whose part is left open, is of no use.
+// spoiltLoad is a LoadPolicy that notices within two samples that its source,
+// whose part is left open, is of no use.
 const spoiltLoad = `
 ---
 apiVersion: evenkeel.io/v1alpha1
@@ -35,14 +36,16 @@ lines:
 eviction: {ownerSettle: 0s, interval: 0s}
 `
 
-// spoiltPrometheus asks for CPU in percent, because only a percentage can be mistaken for a fraction.
+// spoiltPrometheus asks for CPU in percent, because only a percentage can be
+// mistaken for a fraction.
 func spoiltPrometheus(url, nodeLabel string) string {
 	source := fmt.Sprintf(`{type: Prometheus, prometheus: {address: %q, nodeMetrics: Kubelet, nodeLabel: %q, queries: {nodes: {cpu: {
     unit: percent, expr: "100 * irate(node_cpu_usage_seconds_total[2m]) / 32"}}}}}`, url, nodeLabel)
 	return fmt.Sprintf(spoiltLoad, 80, source, "avg_1m")
 }
 
-// No fault of a source costs a wrongful eviction or a rejected node, each says what it is, and all pass without a restart.
+// No fault of a source costs a wrongful eviction or a rejected node, each says
+// what it is, and all pass without a restart.
 func TestFaults(t *testing.T) {
 	f := stage.New(t)
 	skew := spoiltSkew(t, f)
@@ -60,18 +63,22 @@ func TestFaults(t *testing.T) {
 // symptoms are what a fault has to lead to.
 type symptoms struct {
 	fault fault.Fault
-	// gate is why nothing may be evicted; empty where other nodes are still worked on.
+	// gate is why nothing may be evicted; empty where other nodes are still
+	// worked on.
 	gate string
 	// unknown is why nodes are unknown, nodes are their places; nil: all.
 	unknown string
 	nodes   []int
-	// cause is under which samples are skipped; empty where there are none, or where the reading failed.
+	// cause is under which samples are skipped; empty where there are none, or
+	// where the reading failed.
 	cause string
-	// says is a part of the source's error or, with a cause, of an example; doctor a part of what doctor says.
+	// says is a part of the source's error or, with a cause, of an example;
+	// doctor a part of what doctor says.
 	says, doctor string
 	// harmless is set where doctor only warns.
 	harmless bool
-	// unscraped is the place of a node that Prometheus scrapes no longer, in place of a fault.
+	// unscraped is the place of a node that Prometheus scrapes no longer,
+	// instead of a fault.
 	unscraped int
 }
 
@@ -81,7 +88,8 @@ type bed struct {
 	patient *patient
 }
 
-// beds is how many cases of Prometheus run at a time: they wait more than they work.
+// beds is how many cases of Prometheus run at a time: they wait more than they
+// work.
 const beds = 3
 
 func faultsOfPrometheus(t *testing.T, f *stage.Fixture, skew stage.Skewed) {
@@ -175,7 +183,7 @@ func suffer(p *patient, source *spoilable, want symptoms) {
 	}
 }
 
-// inject brings a fault about and returns how to mend it.
+// inject brings a fault about and returns how to fix it.
 func inject(t *testing.T, source *spoilable, want symptoms, nodes []string) (mend func()) {
 	t.Helper()
 	if want.unscraped == 0 {
@@ -228,7 +236,7 @@ func (s *symptoms) missing(p *patient, before vitals) string {
 	return s.unmeasured(p, before)
 }
 
-// unmeasured says which metric does not tell of the fault yet.
+// unmeasured says which metric does not report the fault yet.
 func (s *symptoms) unmeasured(p *patient, before vitals) string {
 	p.T.Helper()
 	now := vitalsOf(p, *s)
@@ -245,7 +253,8 @@ func (s *symptoms) unmeasured(p *patient, before vitals) string {
 	return ""
 }
 
-// checkMoves wants none where the gate is closed, and else none from or to nodes that are unknown.
+// checkMoves wants none where the gate is closed, and else none from or to
+// nodes that are unknown.
 func (s *symptoms) checkMoves(p *patient, moves []moved) {
 	p.T.Helper()
 	if s.gate != "" {

@@ -29,7 +29,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// The sources that other cases read tell the truth of the cluster: a hot node uses 30.9 cores, another 7.5.
+// The sources that other cases read tell the truth of the cluster: a hot node
+// uses 30.9 cores, another 7.5.
 func TestSourcesTellTheTruth(t *testing.T) {
 	f := stage.New(t)
 	story, err := scenario.RequestSkew(t.Context(), f.Cluster, scenario.OwnAddresses())
@@ -72,8 +73,9 @@ func prometheusTellsTheTruth(t *testing.T, f *stage.Fixture, story *scenario.Sto
 	if err := server.WaitScraped(ctx); err != nil {
 		t.Fatal(err)
 	}
-	// A rate between two scrapes is off where one of them was late; that node's next pair is another chance to tell the truth.
-	// With inTurn nodes may take theirs one after the other; all else has to be true of all in one answer.
+	// A rate between two scrapes is off where one of them was late; that node's
+	// next pair is another chance to tell the truth. With inTurn nodes may take
+	// theirs one after the other; all else has to be true of all in one answer.
 	check := func(name, query string, want map[bool]float64, inTurn bool) {
 		t.Helper()
 		told, last := map[string]bool{}, ""
@@ -252,7 +254,8 @@ func kubeletURL(f *stage.Fixture, node string) string {
 	return fmt.Sprintf("https://%s:%d", internalIP(f, node), nodeOf(f.T.Context(), f, node).Status.DaemonEndpoints.KubeletEndpoint.Port)
 }
 
-// reader makes a ServiceAccount that may get one resource and returns its token.
+// reader makes a ServiceAccount that may get one resource and returns its
+// token.
 func reader(f *stage.Fixture, name, resource string) string {
 	f.T.Helper()
 	ctx, client := f.T.Context(), f.Client()

@@ -20,7 +20,8 @@ import (
 
 const evenkeelUser = "system:serviceaccount:" + evenkeel.Namespace + ":evenkeel"
 
-// unmovable is stage.Fast for pods that nobody may move, so that hot nodes stay hot.
+// unmovable is stage.Fast for pods that nobody may move, so that hot nodes stay
+// hot.
 var unmovable = strings.Replace(stage.Fast, "eviction: {", "eviction: {schedulerNames: [nobody], ", 1)
 
 const (
@@ -28,14 +29,16 @@ const (
 	hotTaint                 = "evenkeel.io/hot"
 )
 
-// marks turns the label and the taint on; figures the annotations, renewed every ten seconds.
+// marks turns the label and the taint on; figures the annotations, renewed
+// every ten seconds.
 const (
 	marks   = "nodesync: {label: {enabled: true}, taint: {enabled: true}}\n"
 	figures = "nodesync: {annotations: {enabled: true, windows: [avg_5m], periods: {avg_5m: 10s}}}\n"
 )
 
-// The label and the taint come when a node gets hot and go when it cools, the annotations tell the truth, nothing is patched
-// while nothing changes, and what somebody else wrote stays.
+// The label and the taint come when a node gets hot and go when it cools, the
+// annotations tell the truth, nothing is patched while nothing changes, and
+// what somebody else wrote stays.
 func TestNodeSync(t *testing.T) {
 	f := stage.New(t)
 	f.Component("nodesync")
@@ -145,7 +148,8 @@ func patches(f *stage.Fixture, since cluster.AuditMark) int {
 	return len(requests.By(evenkeelUser).To("patch", "nodes"))
 }
 
-// annotated counts the nodes whose annotations say in Crane's format what the node really uses.
+// annotated counts the nodes whose annotations say in Crane's format what the
+// node really uses.
 func annotated(ctx context.Context, f *stage.Fixture) int {
 	f.T.Helper()
 	truth, err := f.NodeUsage(ctx)
@@ -171,7 +175,8 @@ func annotated(ctx context.Context, f *stage.Fixture) int {
 // near allows for what differs between two samples.
 func near(a, b float64) bool { return a-b < 3 && b-a < 3 }
 
-// checkTop wants `evenkeel top` to tell the truth about every node with the given sources.
+// checkTop wants `evenkeel top` to tell the truth about every node with the
+// given sources.
 func checkTop(t *testing.T, f *stage.Fixture, load string) {
 	t.Helper()
 	policy := f.Policy("apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n" + load)

@@ -14,8 +14,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// shippedPolicy is policy.yaml as users get it, but that these owners, which are a minute old, count as settled: otherwise
-// their age would protect them, not the windows.
+// shippedPolicy is policy.yaml as users get it, but that these owners, which
+// are a minute old, count as settled: otherwise their age would protect them,
+// not the windows.
 func shippedPolicy(t *testing.T) string {
 	t.Helper()
 	root, err := evenkeel.Root(t.Context())
@@ -33,8 +34,8 @@ func shippedPolicy(t *testing.T) string {
 	return strings.Replace(string(content), settle, "ownerSettle: 0s", 1)
 }
 
-// A spike of 50 s evicts nothing with the shipped policy, neither in a loop nor in a Job that starts 35 s into it; the same
-// load kept up is acted on by both.
+// A spike of 50 s evicts nothing with the shipped policy, neither in a loop nor
+// in a Job that starts 35 s into it; the same load kept up is acted on by both.
 //
 //	node-00, node-01: 20 burst × 800m = 16 of 32 cores = 50 %; four times that for 50 s makes the mean of five minutes
 //	                  50 % × (1 + 3 × 50/300) = 75 %, above the evict line of 65 %: the mean alone would be fooled.

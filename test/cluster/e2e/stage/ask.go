@@ -47,8 +47,9 @@ func (f *Fixture) States(context.Context) map[string]string {
 	return states
 }
 
-// Measured says whether the serving Evenkeel has measured all these nodes at the given percent of CPU or more, in its mean of
-// five minutes. A mean that began while pods still came is below the truth for a while.
+// Measured reports whether the serving Evenkeel has measured all these nodes at
+// the given percent of CPU or more, in its mean of five minutes. A mean that
+// began while pods still came is below the truth for a while.
 func (f *Fixture) Measured(atLeast float64, nodes ...string) bool {
 	f.T.Helper()
 	var all []struct {
@@ -63,7 +64,7 @@ func (f *Fixture) Measured(atLeast float64, nodes ...string) bool {
 	return !slices.ContainsFunc(nodes, func(node string) bool { return used[node] < atLeast })
 }
 
-// Are says whether the serving Evenkeel takes all these nodes for the same.
+// Are reports whether the serving Evenkeel takes all these nodes for the same.
 func (f *Fixture) Are(state string, nodes ...string) bool {
 	f.T.Helper()
 	states := f.States(f.T.Context())
@@ -78,7 +79,8 @@ type Planned struct {
 	Nodes    []struct{ Name, State, Reason string }
 }
 
-// Plan runs `evenkeel plan -o json`, which observes for as long as the policy says.
+// Plan runs `evenkeel plan -o json`, which observes for as long as the policy
+// says.
 func (f *Fixture) Plan(ctx context.Context, policy string) Planned {
 	f.T.Helper()
 	command := exec.CommandContext(ctx, Binary(), "plan", "-o", "json",
@@ -96,7 +98,8 @@ func (f *Fixture) Plan(ctx context.Context, policy string) Planned {
 	return plan
 }
 
-// Reasons returns why a plan does not move the pods of a workload on a node, each reason once with one of its details.
+// Reasons returns why a plan does not move the pods of a workload on a node,
+// each reason once with one of its details.
 func (p *Planned) Reasons(node, workload string) (reasons map[string]string, pods int) {
 	reasons = map[string]string{}
 	for _, declined := range p.Declined {
@@ -131,7 +134,8 @@ type Skewed struct {
 	Fewest     int
 }
 
-// Skew makes two of six nodes hot with pods that request little and fills the requests of the others.
+// Skew makes two of six nodes hot with pods that request little and fills the
+// requests of the others.
 //
 //	hot node:   12 hog × 2200m = 26.4 of 32 cores = 82.5 %; requests 12 × 250m =  3 cores; under 65 % (20.8) takes 3 hogs off
 //	other node:  8 bg  ×  300m =  2.4 of 32 cores =  7.5 %; requests  8 × 2    = 16 cores
@@ -155,7 +159,8 @@ func (f *Fixture) Skew() Skewed {
 // ShippedExtender is the entry of kube-scheduler's configuration for Evenkeel.
 func ShippedExtender() schedulerv1.Extender { return cluster.Extender("http://" + Listen()) }
 
-// RestoreScheduler has the next case find kube-scheduler running with the extender.
+// RestoreScheduler has the next case find kube-scheduler running with the
+// extender.
 func (f *Fixture) RestoreScheduler() {
 	f.T.Helper()
 	ctx := context.WithoutCancel(f.T.Context())
@@ -166,7 +171,8 @@ func (f *Fixture) RestoreScheduler() {
 	})
 }
 
-// StopMetricsServer stops metrics-server for the rest of the case, unless the case restarts it.
+// StopMetricsServer stops metrics-server for the rest of the case, unless the
+// case restarts it.
 func (f *Fixture) StopMetricsServer() {
 	f.T.Helper()
 	ctx := context.WithoutCancel(f.T.Context())
@@ -237,7 +243,8 @@ func (f *Fixture) Status(listen string) (status ExtenderStatus) {
 	return status
 }
 
-// Ask posts to a verb what kube-scheduler would about a small pod without an owner.
+// Ask posts to a verb what kube-scheduler would about a small pod without an
+// owner.
 func (f *Fixture) Ask(url string, nodes []string, into any) {
 	f.T.Helper()
 	pod := &v1.Pod{
@@ -279,7 +286,8 @@ func (f *Fixture) Filter(listen string, nodes []string) []string {
 	return *result.NodeNames
 }
 
-// WantNeutral fails the case unless an extender keeps all nodes and scores them alike.
+// WantNeutral fails the case unless an extender keeps all nodes and scores them
+// alike.
 func (f *Fixture) WantNeutral(listen string, nodes []string) {
 	f.T.Helper()
 	if kept := f.Filter(listen, nodes); !slices.Equal(kept, nodes) {

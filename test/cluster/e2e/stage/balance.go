@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	// balanceTime bounds one request to a backend; kube-scheduler gives up long before.
+	// balanceTime bounds one request to a backend; kube-scheduler gives up long
+	// before.
 	balanceTime = 5 * time.Second
 	// balanceBytes bounds a request and a reply: names of nodes and one pod.
 	balanceBytes = 8 << 20
@@ -30,8 +31,9 @@ type Answer struct {
 	Asked, Kept []string
 }
 
-// Balancer stands where kube-scheduler asks and carries every request to another backend than the one before, which no
-// Service would do so strictly: a replacement and the one before it are never answered by the same replica.
+// Balancer stands where kube-scheduler asks and carries every request to
+// another backend than the one before, which no Service would do so strictly: a
+// replacement and the one before it are never answered by the same replica.
 type Balancer struct {
 	backends []string
 	client   *http.Client
@@ -104,7 +106,8 @@ func (b *Balancer) forward(r *http.Request, backend string, body []byte) (code i
 	return response.StatusCode, reply, nil
 }
 
-// note keeps an answer; what is neither request nor reply of /filter is left to kube-scheduler to complain about.
+// note keeps an answer; what is neither request nor reply of /filter is left to
+// kube-scheduler to complain about.
 func (b *Balancer) note(backend string, request, reply []byte) {
 	var asked extenderv1.ExtenderArgs
 	var kept extenderv1.ExtenderFilterResult

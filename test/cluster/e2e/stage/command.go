@@ -21,7 +21,8 @@ type Result struct {
 	Took           time.Duration
 }
 
-// Run runs the binary in dir until it ends; no configuration of the machine reaches it.
+// Run runs the binary in dir until it ends; no configuration of the machine
+// reaches it.
 func Run(ctx context.Context, t *testing.T, dir string, args ...string) Result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, commandTime)

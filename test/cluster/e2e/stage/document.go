@@ -13,8 +13,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// The ConfigMap that holds the ledger, and its keys. They are spelt out here, and the document is read by types of these
-// tests' own, because what is stored outlives the version that wrote it.
+// The ConfigMap that holds the ledger, and its keys. They are spelt out here,
+// and the document is read by types of these tests' own, because what is stored
+// outlives the version that wrote it.
 const (
 	LedgerName     = "evenkeel-ledger"
 	LedgerKey      = "ledger.json.gz"
@@ -59,7 +60,7 @@ type DocumentOwner struct {
 	Name string `json:"Name"`
 }
 
-// InFlight says whether the move holds a reservation.
+// InFlight reports whether the move holds a reservation.
 func (m *DocumentMove) InFlight() bool {
 	return slices.Contains([]string{"Intended", "Evicted", "Booked"}, m.State)
 }

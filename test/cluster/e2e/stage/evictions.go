@@ -17,7 +17,8 @@ import (
 // Eviction is one that the API server has granted.
 type Eviction struct {
 	Namespace, Pod string
-	// Program is the name that the asking process was started under; see StartAs.
+	// Program is the name that the asking process was started under; see
+	// StartAs.
 	Program string
 	// At is when the request came in, by the API server's clock.
 	At time.Time
@@ -46,7 +47,8 @@ func (e *evictionEvent) granted() bool {
 		e.ObjectRef.Resource == "pods" && e.ObjectRef.Subresource == "eviction" && !strings.Contains(e.RequestURI, "dryRun=All")
 }
 
-// Granted lists the evictions that the API server has granted since the mark, in the order of its answers.
+// Granted lists the evictions that the API server has granted since the mark,
+// in the order of its answers.
 func (f *Fixture) Granted(since cluster.AuditMark) []Eviction {
 	f.T.Helper()
 	log, err := os.Open(filepath.Join(f.StateDir(), "audit.log"))

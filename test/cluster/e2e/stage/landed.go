@@ -2,13 +2,14 @@ package stage
 
 import "fmt"
 
-// LedgerStatus is what GET /status tells of the ledger.
+// LedgerStatus is what GET /status reports the ledger.
 type LedgerStatus struct {
 	Generation int64 `json:"generation"`
 	InFlight   int   `json:"inFlight"`
 }
 
-// Ledger asks one process for its ledger: the moves, oldest ended move first, and how far it has followed the stored one.
+// Ledger asks one process for its ledger: the moves, oldest ended move first,
+// and how far it has followed the stored one.
 func (f *Fixture) Ledger(listen string) (moves []Move, status LedgerStatus) {
 	f.T.Helper()
 	var answer struct {
@@ -19,7 +20,8 @@ func (f *Fixture) Ledger(listen string) (moves []Move, status LedgerStatus) {
 	return answer.Moves, answer.Ledger
 }
 
-// InFlight says whether a move still waits for its eviction or its replacement.
+// InFlight reports whether a move still waits for its eviction or its
+// replacement.
 func (m *Move) InFlight() bool {
 	switch m.State {
 	case "Intended", "Evicted", "Booked":

@@ -11,7 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// PauseAnnotation is the kill switch, on the ConfigMap evenkeel-ledger of Evenkeel's namespace.
+// PauseAnnotation is the kill switch, on the ConfigMap evenkeel-ledger of
+// Evenkeel's namespace.
 const PauseAnnotation = "evenkeel.io/paused"
 
 // Pause sets the kill switch, or takes it away again.

@@ -6,8 +6,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/prometheus"
 )
 
-// Prometheus runs a real Prometheus that has scraped the nodes, or all there are, for an hour already, until the case ends;
-// without one on the PATH the case is skipped. Cluster, Dir and History of the config need not be set.
+// Prometheus runs a real Prometheus that has scraped the nodes, or all there
+// are, for an hour already, until the case ends; without one on the PATH the
+// case is skipped. Cluster, Dir and History of the config need not be set.
 func (f *Fixture) Prometheus(config prometheus.Config, nodes ...string) *prometheus.Server {
 	f.T.Helper()
 	if !prometheus.Installed() {

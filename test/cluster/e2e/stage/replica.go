@@ -14,8 +14,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// StartAs is Start with a program that need not be the one under test, under a name of its own: the audit log tells its
-// requests from those of other processes by it.
+// StartAs is Start with a program that need not be the one under test, under a
+// name of its own: the audit log tells its requests from those of other
+// processes by it.
 func (f *Fixture) StartAs(name, binary, command string, args ...string) *evenkeel.Process {
 	f.T.Helper()
 	dir := f.T.TempDir()
@@ -44,7 +45,8 @@ func (f *Fixture) StartAs(name, binary, command string, args ...string) *evenkee
 	return p
 }
 
-// WithClockOff compiles the program with a clock that is off by so much, and returns its path.
+// WithClockOff compiles the program with a clock that is off by so much, and
+// returns its path.
 func WithClockOff(ctx context.Context, offset time.Duration) (path string, err error) {
 	root, err := evenkeel.Root(ctx)
 	if err != nil {
@@ -69,7 +71,7 @@ func WithClockOff(ctx context.Context, offset time.Duration) (path string, err e
 	return path, nil
 }
 
-// Leads says whether a process has the Lease, or had it when it ended.
+// Leads reports whether a process has the Lease, or had it when it ended.
 func Leads(p *evenkeel.Process) bool {
 	leads := false
 	for line := range strings.Lines(p.Log()) {

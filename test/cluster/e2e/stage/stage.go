@@ -1,5 +1,6 @@
-// Package stage is what end-to-end tests stand on: one real control plane per test binary, emptied before each case, with
-// Evenkeel run as a process that has the rights of the shipped ServiceAccounts.
+// Package stage is what end-to-end tests stand on: one real control plane per
+// test binary, emptied before each case, with Evenkeel run as a process that
+// has the rights of the shipped ServiceAccounts.
 package stage
 
 import (
@@ -21,7 +22,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/lane"
 )
 
-// shared is the one control plane of all cases, and what every case needs of it.
+// shared is the one control plane of all cases, and what every case needs of
+// it.
 var shared struct {
 	cluster *cluster.Cluster
 	binary  string
@@ -38,7 +40,8 @@ func Binary() string { return shared.binary }
 // Listen is where kube-scheduler asks; a case's Evenkeel serves there.
 func Listen() string { return shared.listen }
 
-// Main runs a package's cases on a control plane of its own and returns the exit code.
+// Main runs a package's cases on a control plane of its own and returns the
+// exit code.
 func Main(ctx context.Context, m *testing.M) int {
 	flag.Parse()
 	if testing.Short() {
@@ -70,8 +73,8 @@ func run(ctx context.Context, m *testing.M) int {
 	return 0
 }
 
-// Build compiles the control plane and the program under test, unless that has been done for all lanes, and returns the
-// folder where they are.
+// Build compiles the control plane and the program under test, unless that has
+// been done for all lanes, and returns the folder where they are.
 func Build(ctx context.Context) (binDir string, err error) {
 	if binDir = lane.BinDir(); binDir != "" {
 		return binDir, nil
@@ -101,7 +104,8 @@ func start(ctx context.Context) error {
 	return err
 }
 
-// Fixture is one case's cluster, emptied before it, with Evenkeel's rights in place.
+// Fixture is one case's cluster, emptied before it, with Evenkeel's rights in
+// place.
 type Fixture struct {
 	*cluster.Cluster
 	T      *testing.T
@@ -122,7 +126,8 @@ func New(t *testing.T) *Fixture {
 	return &Fixture{Cluster: c, T: t, Access: access}
 }
 
-// Fast is a LoadPolicy whose waits fit a test: metrics-server measures every ten seconds.
+// Fast is a LoadPolicy whose waits fit a test: metrics-server measures every
+// ten seconds.
 const Fast = `
 ---
 apiVersion: evenkeel.io/v1alpha1
@@ -159,8 +164,8 @@ func (f *Fixture) Policy(documents ...string) string {
 	return path
 }
 
-// Start runs a command of Evenkeel with the rights of its ServiceAccount until the case ends; its log is shown when the
-// case failed.
+// Start runs a command of Evenkeel with the rights of its ServiceAccount until
+// the case ends; its log is shown when the case failed.
 func (f *Fixture) Start(command string, args ...string) *evenkeel.Process {
 	f.T.Helper()
 	kubeconfig := f.Access.Evenkeel
@@ -183,7 +188,8 @@ func (f *Fixture) Start(command string, args ...string) *evenkeel.Process {
 	return p
 }
 
-// Serve runs `evenkeel serve` where kube-scheduler asks, and waits until it answers.
+// Serve runs `evenkeel serve` where kube-scheduler asks, and waits until it
+// answers.
 func (f *Fixture) Serve(policy string, args ...string) *evenkeel.Process {
 	f.T.Helper()
 	args = append([]string{
@@ -197,7 +203,8 @@ func (f *Fixture) Serve(policy string, args ...string) *evenkeel.Process {
 	return p
 }
 
-// Eventually polls until the condition holds, or fails the case with what was wanted.
+// Eventually polls until the condition holds, or fails the case with what was
+// wanted.
 func (f *Fixture) Eventually(within time.Duration, want string, condition func(context.Context) bool) {
 	f.T.Helper()
 	ctx, cancel := context.WithTimeout(f.T.Context(), within)
@@ -213,8 +220,9 @@ func (f *Fixture) Eventually(within time.Duration, want string, condition func(c
 	}
 }
 
-// lookAround tells what a case that waited in vain would have to be asked about: the nodes as a serving Evenkeel takes them, and
-// as metrics-server measures them.
+// lookAround tells what a case that waited in vain would have to be asked
+// about: the nodes as a serving Evenkeel takes them, and as metrics-server
+// measures them.
 func (f *Fixture) lookAround() string {
 	var b strings.Builder
 	if status, body, err := evenkeel.Get(f.T.Context(), "http://"+Listen()+"/nodes"); err == nil {
@@ -225,7 +233,8 @@ func (f *Fixture) lookAround() string {
 	return b.String()
 }
 
-// Hot names the nodes whose true usage is above a line in percent, of CPU or memory.
+// Hot names the nodes whose true usage is above a line in percent, of CPU or
+// memory.
 func (f *Fixture) Hot(ctx context.Context, line float64) []string {
 	f.T.Helper()
 	usage, err := f.NodeUsage(ctx)
@@ -277,8 +286,9 @@ func (f *Fixture) Pods(ctx context.Context, deployment string) []v1.Pod {
 	return pods
 }
 
-// Place puts pods where a case wants them, and waits until metrics-server has measured all of them: a reading from before the
-// last of them came would lie in every window of the case.
+// Place puts pods where a case wants them, and waits until metrics-server has
+// measured all of them: a reading from before the last of them came would lie
+// in every window of the case.
 func (f *Fixture) Place(ctx context.Context, placements ...cluster.Placement) error {
 	if err := f.Cluster.Place(ctx, placements...); err != nil {
 		return err

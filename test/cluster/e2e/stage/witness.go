@@ -18,8 +18,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// Witness follows the stored ledger and the pods of namespace shop, to say afterwards what was on record when. It compares
-// by the revisions of what is stored, because clocks may be off.
+// Witness follows the stored ledger and the pods of namespace shop, to say
+// afterwards what was on record when. It compares by the revisions of what is
+// stored, because clocks may be off.
 type Witness struct {
 	f    *Fixture
 	mark cluster.AuditMark
@@ -34,9 +35,11 @@ type Witness struct {
 	waiting  []waiter
 	// told is the story so far, shown when the case fails.
 	told []string
-	// waking orders the two watches: what one of them changes while the other asks is asked about again.
+	// waking orders the two watches: what one of them changes while the other
+	// asks is asked about again.
 	waking sync.Mutex
-	// gaps says that the API server went away, so that a revision may have been missed.
+	// gaps says that the API server went away, so that a revision may have been
+	// missed.
 	gaps bool
 }
 
@@ -76,7 +79,7 @@ func (f *Fixture) Witness() *Witness {
 	return w
 }
 
-// follow tells of each version of an object; gone is set when it was deleted.
+// follow reports each version of an object; gone is set when it was deleted.
 func follow[T any](f *Fixture, informer cache.SharedIndexInformer, tell func(object *T, gone bool)) {
 	f.T.Helper()
 	as := func(object any, gone bool) {
@@ -153,7 +156,8 @@ func revision(object metav1.Object) int64 {
 	return n
 }
 
-// When closes the channel as soon as the condition holds, after whatever the witness sees.
+// When closes the channel as soon as the condition holds, after whatever the
+// witness sees.
 func (w *Witness) When(condition func() bool) <-chan struct{} {
 	next := waiter{holds: condition, done: make(chan struct{})}
 	w.mu.Lock()
@@ -183,7 +187,8 @@ func (w *Witness) wake() {
 	w.mu.Unlock()
 }
 
-// Document is the ledger as it is stored now; false when there is none or it cannot be read.
+// Document is the ledger as it is stored now; false when there is none or it
+// cannot be read.
 func (w *Witness) Document() (Document, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -197,7 +202,8 @@ func (w *Witness) Deleted() int {
 	return w.deleted
 }
 
-// Writers names the processes that have written the ledger, again where another has in between.
+// Writers names the processes that have written the ledger, again where another
+// has in between.
 func (w *Witness) Writers() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -223,7 +229,8 @@ func (w *Witness) Left() (names []string) {
 	return names
 }
 
-// AllowGaps has the witness not insist on having seen every revision: the API server is going to be away.
+// AllowGaps has the witness not insist on having seen every revision: the API
+// server is going to be away.
 func (w *Witness) AllowGaps() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -239,8 +246,8 @@ func (w *Witness) WaitEvictions(within time.Duration, n int) {
 	w.f.Eventually(within, strconv.Itoa(n)+" evictions", func(context.Context) bool { return len(w.Evictions()) >= n })
 }
 
-// Check fails the case where a pod was evicted twice, where one was that no stored ledger had before, or where there are more
-// evictions than so many.
+// Check fails the case where a pod was evicted twice, where one was that no
+// stored ledger had before, or where there are more evictions than so many.
 func (w *Witness) Check(most int) {
 	w.f.T.Helper()
 	evictions := w.Evictions()

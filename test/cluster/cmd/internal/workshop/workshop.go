@@ -1,5 +1,6 @@
-// Package workshop is what commands have in common that raise a cluster on this machine and try something on it: how they
-// end, where they build and log, and that nothing of them is left running. What they try is theirs.
+// Package workshop is what commands have in common that raise a cluster on this
+// machine and try something on it: how they end, where they build and log, and
+// that nothing of them is left running. What they try is theirs.
 package workshop
 
 import (
@@ -25,7 +26,8 @@ const (
 	NodeGiB = 256
 )
 
-// Main runs a command until it ends or is interrupted, says on standard error why it has failed, and returns the exit code.
+// Main runs a command until it ends or is interrupted, says on standard error
+// why it has failed, and returns the exit code.
 func Main(name string, run func(context.Context) error) (code int) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -36,7 +38,8 @@ func Main(name string, run func(context.Context) error) (code int) {
 	return 0
 }
 
-// Command is a command line without arguments or flags yet, whose run writes its result to out and how it goes to progress.
+// Command is a command line without arguments or flags yet, whose run writes
+// its result to out and how it goes to progress.
 func Command(name, short string, run func(ctx context.Context, out, progress io.Writer) error) *cobra.Command {
 	return &cobra.Command{
 		Use:           name,
@@ -70,8 +73,8 @@ func Open(ctx context.Context, name string, progress io.Writer) (*Workshop, erro
 	return &Workshop{BinDir: binDir, name: name, progress: progress}, cluster.Build(ctx, binDir, progress)
 }
 
-// Start makes the folder of logs and starts the cluster, with binaries and state in the workshop. The context is that of the
-// processes' whole lives.
+// Start makes the folder of logs and starts the cluster, with binaries and
+// state in the workshop. The context is that of the processes' whole lives.
 func (w *Workshop) Start(ctx context.Context, options cluster.Options) (err error) {
 	if err := w.makeDir(); err != nil {
 		return err
@@ -112,7 +115,8 @@ func (w *Workshop) Close() error {
 	return errors.Join(errs...)
 }
 
-// CleanUp removes the logs, unless they are to be kept or there was an error, which then says where they are.
+// CleanUp removes the logs, unless they are to be kept or there was an error,
+// which then says where they are.
 func (w *Workshop) CleanUp(err error, keep bool) error {
 	switch {
 	case w.Dir == "":

@@ -11,7 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What began last ends first, and what cannot be stopped keeps nothing else running.
+// What began last ends first, and what cannot be stopped keeps nothing else
+// running.
 func TestClose(t *testing.T) {
 	stuck := errors.New("stuck")
 	var w Workshop
