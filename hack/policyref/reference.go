@@ -97,18 +97,19 @@ func pageOf(c comments, dir string) ([]byte, error) {
 var sourceType = policy.SourceType(kinds.All)
 
 // blocks finds the default value of each type that only one kind of source has,
-// and the kind's example, which is that of all sources for a kind without a
-// type.
+// and the kind's example, if there is one, which is that of all sources for a
+// kind without a type.
 func (g *generator) blocks() map[reflect.Type]reflect.Value {
 	found := map[reflect.Type]reflect.Value{}
 	for _, kind := range kinds.All {
 		block, example := reflect.ValueOf(kind.Default()).Elem(), kebab(kind.Describe().Name)
-		if block.NumField() == 0 {
-			g.examples[sourceType] = append(g.examples[sourceType], example)
-			continue
+		follows := sourceType
+		if block.NumField() > 0 {
+			found[block.Type()], follows = block, block.Type()
 		}
-		found[block.Type()] = block
-		g.examples[block.Type()] = []string{example}
+		if _, err := os.Stat(g.exampleFile(example)); err == nil {
+			g.examples[follows] = append(g.examples[follows], example)
+		}
 	}
 	return found
 }
@@ -211,8 +212,12 @@ func zeroOr(t reflect.Type, field reflect.Value, known map[reflect.Type]reflect.
 }
 
 // example writes a file of policy/testdata/examples, its first comment as text.
+func (g *generator) exampleFile(name string) string {
+	return filepath.Join(g.dir, "testdata", "examples", name+".yaml")
+}
+
 func (g *generator) example(name string) {
-	data, err := os.ReadFile(filepath.Join(g.dir, "testdata", "examples", name+".yaml"))
+	data, err := os.ReadFile(g.exampleFile(name))
 	if err != nil {
 		g.errs = append(g.errs, fmt.Errorf("reading an example: %w", err))
 		return
