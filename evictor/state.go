@@ -14,7 +14,7 @@ import (
 )
 
 // EvictFunc takes one pod through the framework's filters and its evictor.
-type EvictFunc func(ctx context.Context, pod *v1.Pod) error
+type EvictFunc = func(ctx context.Context, pod *v1.Pod) error
 
 // Cycle makes the moves of one plan, a step at a time. It must not be used
 // concurrently.
