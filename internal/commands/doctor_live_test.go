@@ -12,10 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/doctor"
 	"github.com/evenkeel/evenkeel/internal/exit"
-
-	"github.com/evenkeel/evenkeel/internal/app"
 )
 
 // apiServer answers as much of the API as the doctor asks for; nothing but

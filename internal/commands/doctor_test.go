@@ -9,10 +9,9 @@ import (
 
 	"sigs.k8s.io/descheduler/pkg/api"
 
+	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/doctor"
 	"github.com/evenkeel/evenkeel/internal/exit"
-
-	"github.com/evenkeel/evenkeel/internal/app"
 )
 
 // Mistakes on the command line are told before anything is asked.

@@ -9,11 +9,10 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/internal/explain/desk"
-
-	"github.com/evenkeel/evenkeel/internal/app"
 )
 
 // ExplainOptions are the flags of `evenkeel explain` beside the common ones.

@@ -6,11 +6,10 @@ import (
 	"io"
 	"time"
 
+	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/serve"
-
-	"github.com/evenkeel/evenkeel/internal/app"
 )
 
 // Top is `evenkeel top`: it takes one reading, or observes for a while, and

@@ -7,8 +7,8 @@ import (
 	"math/bits"
 )
 
-// Bytes consumes a string and returns its value, nil for a null. It is valid
-// until the next call.
+// Bytes consumes a string and returns its value, nil for a null. Of a stream it
+// is valid until the next call; of a text that SetText gave, as long as that is.
 func (s *Scanner) Bytes() []byte {
 	if s.pos < len(s.data) && s.data[s.pos] == '"' {
 		start := s.pos + 1

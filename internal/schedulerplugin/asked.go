@@ -5,7 +5,6 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/evenkeel/evenkeel/cluster"
-
 	"github.com/evenkeel/evenkeel/internal/steering"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )

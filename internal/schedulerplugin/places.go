@@ -3,11 +3,10 @@ package schedulerplugin
 import (
 	"sync/atomic"
 
-	"github.com/evenkeel/evenkeel/cluster"
-
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/steering"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )

@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 
 	"github.com/evenkeel/evenkeel/cluster"
-
 	"github.com/evenkeel/evenkeel/internal/jsonscan"
 )
 

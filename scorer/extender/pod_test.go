@@ -34,6 +34,11 @@ var podCases = map[string]struct {
 			`"labels":{"controller-revision-hash":"r","pod-template-hash":"h"}}}`,
 		want: Pod{OwnerUID: "u", OwnerKind: "StatefulSet", OwnerName: "s", TemplateHash: "r", CPUMilli: Absent, MemoryBytes: Absent},
 	},
+	"owner: escaped names, which are kept apart until all are read": {
+		pod: `{"metadata":{"ownerReferences":[{"uid":"\u0061-1","kind":"Replica\u0053et","name":"b\u002d2","controller":true},` +
+			`{"uid":"\u0078","kind":"\u0079","name":"\u007a"}]}}`,
+		want: Pod{OwnerUID: "a-1", OwnerKind: "ReplicaSet", OwnerName: "b-2", CPUMilli: Absent, MemoryBytes: Absent},
+	},
 	"scheduler and nomination": {
 		pod:  `{"spec":{"schedulerName":"mine"},"status":{"nominatedNodeName":"n1","phase":"Pending"}}`,
 		want: Pod{SchedulerName: "mine", NominatedNodeName: "n1", CPUMilli: Absent, MemoryBytes: Absent},

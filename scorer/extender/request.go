@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/evenkeel/evenkeel/cluster"
-
 	"github.com/evenkeel/evenkeel/internal/jsonscan"
 )
 

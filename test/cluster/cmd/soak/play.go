@@ -9,10 +9,9 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/evenkeel/evenkeel/test/cluster/cmd/internal/workshop"
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
