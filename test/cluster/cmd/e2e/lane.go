@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -124,4 +125,26 @@ func (o *outcome) read() {
 			o.skipped = append(o.skipped, found[2])
 		}
 	}
+}
+
+// How much of what a failed case wrote is repeated.
+const (
+	maxComplaints    = 30
+	maxComplaintSize = 400 // bytes of a line
+)
+
+// message matches what a case writes by Log, Error or Fatal: the place in the
+// source, and the first line of the text.
+var message = regexp.MustCompile(`(?m)^ +\w+\.go:\d+: .*$`)
+
+// complaints are the problems and the newest messages of the case, without what
+// its processes logged.
+func (o *outcome) complaints() []string {
+	lines := slices.Clone(o.problems)
+	found := message.FindAllString(o.output, -1)
+	for _, line := range found[max(0, len(found)-maxComplaints):] {
+		line = strings.TrimSpace(line)
+		lines = append(lines, line[:min(len(line), maxComplaintSize)])
+	}
+	return lines
 }

@@ -50,8 +50,9 @@ func (o *outcome) word() string {
 	return "ok"
 }
 
-// summarize prints the time of each case, the longest first, and what failed or
-// was skipped once more.
+// summarize prints the time of each case, the longest first, and once more what
+// was skipped or failed and why, because the end of a long output is what CI
+// shows.
 func (r *report) summarize(took time.Duration) {
 	slices.SortStableFunc(r.outcomes, func(a, b outcome) int { return cmp.Compare(b.took, a.took) })
 	table := tabwriter.NewWriter(r.out, 0, 0, 2, ' ', 0)
@@ -72,6 +73,9 @@ func (r *report) summarize(took time.Duration) {
 		if !o.ok() {
 			failed++
 			fmt.Fprintf(r.out, "FAILED: %s %s\n", o.task.Package, o.task.Name)
+			for _, line := range o.complaints() {
+				fmt.Fprintf(r.out, "    %s\n", line)
+			}
 		}
 	}
 	fmt.Fprintf(r.out, "%d cases, %d failed, in %.0f s; one after the other they take %.0f s\n",
