@@ -1,11 +1,24 @@
 package slim
 
 import (
+	"bytes"
+	"maps"
+	"reflect"
+	"slices"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+)
+
+// mostTemplates bounds what is remembered of templates, and mostNames the pool
+// of names. Beyond it all is forgotten: pods keep what they share, and those
+// that come later share among themselves.
+const (
+	mostTemplates = 16384
+	mostNames     = 65536
 )
 
 // template tells the revisions of one owner apart. A Job's pods have the Job
@@ -19,12 +32,12 @@ type template struct {
 type templates struct {
 	mu   sync.Mutex
 	last map[template]*v1.Pod
-	room pairs
+	room comparison
 }
 
 // share gives a pod what it has in common with the pod of its template that
-// came before it, part by part: pods of one template differ in some parts and
-// are equal in the others.
+// came before it, field by field: pods of one template differ in some fields
+// and are equal in the others.
 func (t *templates) share(pod *v1.Pod) {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if owner == nil {
@@ -41,9 +54,9 @@ func (t *templates) share(pod *v1.Pod) {
 		last = &v1.Pod{}
 		t.last[template{owner: types.UID(string(owner.UID)), hash: key.hash}] = last
 	}
-	t.room.shareMeta(&pod.ObjectMeta, &last.ObjectMeta)
-	t.room.shareSpec(&pod.Spec, &last.Spec)
-	t.room.shareStatus(&pod.Status, &last.Status)
+	t.room.share(&pod.ObjectMeta, &last.ObjectMeta)
+	t.room.share(&pod.Spec, &last.Spec)
+	t.room.share(&pod.Status, &last.Status)
 }
 
 func hash(labels map[string]string) string {
@@ -53,45 +66,94 @@ func hash(labels map[string]string) string {
 	return labels["controller-revision-hash"]
 }
 
-func (p *pairs) shareMeta(pod, last *metav1.ObjectMeta) {
-	shareWord(&pod.Namespace, &last.Namespace)
-	shareWords(&pod.Labels, &last.Labels)
-	shareWords(&pod.Annotations, &last.Annotations)
-	shareMost(&pod.OwnerReferences, &last.OwnerReferences, &p.owners, usualOwner)
-	shareList(&pod.Finalizers, &last.Finalizers)
+// message is nearly every struct in a pod: it can write itself as the API server
+// sends it.
+type message interface {
+	Size() int
+	MarshalToSizedBuffer(into []byte) (int, error)
 }
 
-func (p *pairs) shareSpec(pod, last *v1.PodSpec) {
-	shareMost(&pod.Volumes, &last.Volumes, &p.volumes, usualVolume)
-	shareMost(&pod.InitContainers, &last.InitContainers, &p.containers, usualContainer)
-	shareMost(&pod.Containers, &last.Containers, &p.containers, usualContainer)
-	shareWord(&pod.RestartPolicy, &last.RestartPolicy)
-	shareValue(&pod.TerminationGracePeriodSeconds, &last.TerminationGracePeriodSeconds)
-	shareValue(&pod.ActiveDeadlineSeconds, &last.ActiveDeadlineSeconds)
-	shareWord(&pod.DNSPolicy, &last.DNSPolicy)
-	shareWords(&pod.NodeSelector, &last.NodeSelector)
-	shareWord(&pod.ServiceAccountName, &last.ServiceAccountName)
-	shareOne(&pod.SecurityContext, &last.SecurityContext)
-	shareOne(&pod.Affinity, &last.Affinity)
-	shareWord(&pod.SchedulerName, &last.SchedulerName)
-	shareMost(&pod.Tolerations, &last.Tolerations, &p.tolerations, usualToleration)
-	shareWord(&pod.PriorityClassName, &last.PriorityClassName)
-	shareValue(&pod.Priority, &last.Priority)
-	shareList(&pod.ReadinessGates, &last.ReadinessGates)
-	shareValue(&pod.RuntimeClassName, &last.RuntimeClassName)
-	shareValue(&pod.PreemptionPolicy, &last.PreemptionPolicy)
-	shareAmounts(&pod.Overhead, &last.Overhead)
-	shareList(&pod.TopologySpreadConstraints, &last.TopologySpreadConstraints)
-	shareValue(&pod.OS, &last.OS)
-	shareList(&pod.ResourceClaims, &last.ResourceClaims)
-	shareOne(&pod.Resources, &last.Resources)
+// comparison compares values. Messages are written side by side into its room:
+// to compare them by reflection costs several times what decoding the pod did.
+type comparison struct{ a, b []byte }
+
+// share makes each field of a part of a pod that of the last one where they are
+// equal, and else the last one's that of the pod.
+func (c *comparison) share(pod, last any) {
+	of, before := reflect.ValueOf(pod).Elem(), reflect.ValueOf(last).Elem()
+	for i := range of.NumField() {
+		if mine, other := of.Field(i), before.Field(i); c.equal(mine, other) {
+			mine.Set(other)
+		} else {
+			other.Set(mine)
+		}
+	}
 }
 
-func (p *pairs) shareStatus(pod, last *v1.PodStatus) {
-	pod.Phase, pod.QOSClass = known(pod.Phase), known(pod.QOSClass)
-	shareEqual(&pod.Conditions, &last.Conditions)
-	shareMost(&pod.InitContainerStatuses, &last.InitContainerStatuses, &p.statuses, usualStatus)
-	shareMost(&pod.ContainerStatuses, &last.ContainerStatuses, &p.statuses, usualStatus)
-	shareOne(&pod.Resources, &last.Resources)
-	shareAmounts(&pod.AllocatedResources, &last.AllocatedResources)
+// equal reports whether two values are surely equal. What has no elements
+// counts as different: there is nothing to share.
+func (c *comparison) equal(a, b reflect.Value) bool {
+	switch a.Kind() {
+	case reflect.Pointer:
+		return !a.IsNil() && !b.IsNil() && c.equal(a.Elem(), b.Elem())
+	case reflect.Map:
+		return a.Len() > 0 && equalMaps(a.Interface(), b.Interface())
+	case reflect.Slice:
+		for i := range min(a.Len(), b.Len()) {
+			if !c.equal(a.Index(i), b.Index(i)) {
+				return false
+			}
+		}
+		return a.Len() > 0 && a.Len() == b.Len()
+	case reflect.Struct:
+		return c.equalStructs(a.Addr().Interface(), b.Addr().Interface())
+	default:
+		return a.Equal(b)
+	}
+}
+
+func equalMaps(a, b any) bool {
+	if words, ok := a.(map[string]string); ok {
+		other, ok := b.(map[string]string)
+		return ok && maps.Equal(words, other)
+	}
+	return equality.Semantic.DeepEqual(a, b)
+}
+
+func (c *comparison) equalStructs(a, b any) bool {
+	x, ok := a.(message)
+	y, both := b.(message)
+	if !ok || !both {
+		return equality.Semantic.DeepEqual(a, b)
+	}
+	size := x.Size()
+	if y.Size() != size {
+		return false
+	}
+	c.a, c.b = slices.Grow(c.a[:0], size)[:size], slices.Grow(c.b[:0], size)[:size]
+	_, err := x.MarshalToSizedBuffer(c.a)
+	_, other := y.MarshalToSizedBuffer(c.b)
+	return err == nil && other == nil && bytes.Equal(c.a, c.b)
+}
+
+// pool holds one copy of each of a number of strings.
+type pool struct {
+	mu    sync.Mutex
+	known map[string]string
+}
+
+func (p *pool) one(s string) string {
+	if s == "" {
+		return ""
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if known, ok := p.known[s]; ok {
+		return known
+	}
+	if len(p.known) >= mostNames || p.known == nil {
+		p.known = map[string]string{}
+	}
+	p.known[s] = s
+	return s
 }

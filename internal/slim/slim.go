@@ -49,6 +49,7 @@ func (s *Slimmer) Transform(object any) (any, error) {
 		if s.timeless {
 			forgetTransitions(o.Status.Conditions)
 		}
+		o.Status.Phase, o.Status.QOSClass = known(o.Status.Phase), known(o.Status.QOSClass)
 		o.Spec.NodeName = s.nodes.one(o.Spec.NodeName)
 		s.templates.share(o)
 	case *v1.Node:
