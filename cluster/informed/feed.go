@@ -140,7 +140,7 @@ type podFeed struct{ store *Store }
 var _ cache.TransformingStore = podFeed{}
 
 func (f podFeed) Add(object any) error {
-	pod, err := taken(object)
+	pod, err := f.taken(object)
 	if err != nil {
 		return err
 	}
@@ -150,10 +150,10 @@ func (f podFeed) Add(object any) error {
 
 // taken is the record of an object, or the record that the Transformer has made
 // of it.
-func taken(object any) (*cluster.Pod, error) {
+func (f podFeed) taken(object any) (*cluster.Pod, error) {
 	switch pod := object.(type) {
 	case *v1.Pod:
-		return placed(pod), nil
+		return f.store.record(pod), nil
 	case *cluster.Pod:
 		return pod, nil
 	}
@@ -163,7 +163,7 @@ func taken(object any) (*cluster.Pod, error) {
 func (f podFeed) Update(object any) error { return f.Add(object) }
 
 func (f podFeed) Delete(object any) error {
-	pod, err := taken(object)
+	pod, err := f.taken(object)
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (f podFeed) Delete(object any) error {
 func (f podFeed) Replace(objects []any, _ string) error {
 	keep, pods := make(map[podKey]bool, len(objects)), make([]*cluster.Pod, len(objects))
 	for i, object := range objects {
-		pod, err := taken(object)
+		pod, err := f.taken(object)
 		if err != nil {
 			return err
 		}
@@ -185,7 +185,6 @@ func (f podFeed) Replace(objects []any, _ string) error {
 		f.store.setPod(pod)
 	}
 	f.store.listedPods.Store(true)
-	f.store.forgetNewcomers()
 	return nil
 }
 
@@ -196,12 +195,9 @@ func (f podFeed) Resync() error { return nil }
 // that the API server streams is never held whole; one in pages is.
 func (f podFeed) Transformer() cache.TransformFunc {
 	return func(object any) (any, error) {
-		pod, ok := object.(*v1.Pod)
-		if !ok {
-			return object, nil
+		if pod, ok := object.(*v1.Pod); ok {
+			return f.store.record(pod), nil
 		}
-		record := placed(pod)
-		f.store.acquaint(record)
-		return record, nil
+		return object, nil
 	}
 }

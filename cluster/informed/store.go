@@ -44,12 +44,7 @@ type Store struct {
 	// unbound holds the pods that were reported as Created, until they are
 	// bound or gone.
 	unbound map[podKey]*cluster.Pod
-	// templates holds what the pods of one owner and revision have in common,
-	// once.
-	templates templates
-	// newcomers are what the pods of a first list have in common while it comes
-	// in.
-	newcomers newcomers
+	shared  shared // by records
 	// built caches what a Snapshot has taken, per node, until the node changes.
 	built    map[string]*cluster.NodePods
 	onChange func(Change)
@@ -70,8 +65,6 @@ func NewStore(onChange func(Change)) *Store {
 		unbound:  map[podKey]*cluster.Pod{},
 		built:    map[string]*cluster.NodePods{},
 		onChange: onChange,
-
-		templates: templates{},
 	}
 }
 
@@ -101,15 +94,19 @@ func (s *Store) DeleteNode(name string) {
 
 // SetPod adds or changes a pod. A pod that has ended counts as gone; one that
 // is not bound is reported and not kept.
-func (s *Store) SetPod(object *v1.Pod) { s.setPod(placed(object)) }
+func (s *Store) SetPod(object *v1.Pod) { s.setPod(s.record(object)) }
 
-// placed returns the record of a pod; one that has ended is no more than a
-// name.
-func placed(object *v1.Pod) *cluster.Pod {
+// record returns the record of a pod with the strings that others have. One
+// that has ended is no more than a name.
+func (s *Store) record(object *v1.Pod) *cluster.Pod {
 	if ended(object) {
 		return &cluster.Pod{Namespace: object.Namespace, Name: object.Name}
 	}
-	return Pod(object)
+	pod := Pod(object)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shared.join(pod)
+	return pod
 }
 
 func (s *Store) setPod(pod *cluster.Pod) {
@@ -195,14 +192,9 @@ func (s *Store) retainNodes(keep map[string]bool) {
 }
 
 func (s *Store) put(pod *cluster.Pod) {
-	s.templates.share(pod)
-	if node := s.nodes[pod.Node]; node != nil {
-		pod.Node = node.Name
-	}
 	pods := s.writable(pod.Node)
 	i, found := slices.BinarySearchFunc(pods, pod, byKey)
 	if found {
-		s.templates.release(pods[i])
 		pods[i] = pod
 	} else {
 		pods = slices.Insert(pods, i, pod)
@@ -220,7 +212,6 @@ func (s *Store) remove(pod *cluster.Pod) {
 		delete(s.byNode, pod.Node)
 	}
 	delete(s.byKey, keyOf(pod))
-	s.templates.release(pod)
 	s.tell(Change{Removed: pod})
 }
 

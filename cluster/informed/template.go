@@ -11,49 +11,22 @@ type template struct {
 	hash      string
 }
 
-// mostNewcomers bounds what is remembered of a list's templates, and of its
-// nodes.
-const mostNewcomers = 65536
+// mostShared bounds what is remembered of templates, and of nodes. Beyond it
+// all is forgotten: records keep what they share, and those that come later
+// share among themselves.
+const mostShared = 16384
 
-// newcomers let the records of a first list share strings before the Store has
-// any of them: until the list is whole they are kept by the reflector.
-type newcomers struct {
+// shared lets records have the strings of the first that had equal ones.
+type shared struct {
 	templates map[template]template
 	nodes     map[string]string
 }
 
-func templateOf(pod *cluster.Pod) template {
-	return template{pod.Namespace, pod.Owner, pod.TemplateHash}
-}
-
-// templates counts the pods of each template, under the strings of the first.
-type templates map[template]*counted
-
-type counted struct {
-	template
-	pods int
-}
-
-// share counts a pod in and gives it its template's strings.
-func (t templates) share(pod *cluster.Pod) {
-	key := templateOf(pod)
-	known := t[key]
-	if known == nil {
-		known = &counted{template: key}
-		t[key] = known
-	}
-	known.pods++
-	pod.Namespace, pod.Owner, pod.TemplateHash = known.namespace, known.owner, known.hash
-}
-
-// release counts a pod out; a template without pods is forgotten.
-func (t templates) release(pod *cluster.Pod) {
-	key := templateOf(pod)
-	if known := t[key]; known != nil {
-		if known.pods--; known.pods == 0 {
-			delete(t, key)
-		}
-	}
+// join gives a record the strings that others have.
+func (s *shared) join(pod *cluster.Pod) {
+	of := first(&s.templates, template{pod.Namespace, pod.Owner, pod.TemplateHash})
+	pod.Namespace, pod.Owner, pod.TemplateHash = of.namespace, of.owner, of.hash
+	pod.Node = first(&s.nodes, pod.Node)
 }
 
 // first returns the first of the values that were equal to one.
@@ -61,7 +34,7 @@ func first[T comparable](known *map[T]T, value T) T {
 	if one, ok := (*known)[value]; ok {
 		return one
 	}
-	if *known == nil || len(*known) >= mostNewcomers {
+	if *known == nil || len(*known) >= mostShared {
 		*known = map[T]T{}
 	}
 	(*known)[value] = value

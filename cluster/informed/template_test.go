@@ -27,9 +27,9 @@ func listed(i int) *v1.Pod {
 	}
 }
 
-// The records of a first list hold once what they have in common before the
-// list is whole, and are the same records.
-func TestAFirstListSharesStrings(t *testing.T) {
+// The records of a list hold once what they have in common before the list is
+// whole, and are the same records.
+func TestAListSharesStrings(t *testing.T) {
 	for _, known := range []bool{false, true} {
 		store := NewStore(nil)
 		feed := podFeed{store}
@@ -52,10 +52,7 @@ func TestAFirstListSharesStrings(t *testing.T) {
 		shared := map[string]func(*cluster.Pod) string{
 			"namespace": func(p *cluster.Pod) string { return p.Namespace }, "owner": func(p *cluster.Pod) string { return p.Owner.UID },
 			"owner's name": func(p *cluster.Pod) string { return p.Owner.Name }, "kind": func(p *cluster.Pod) string { return p.Owner.Kind },
-			"template": func(p *cluster.Pod) string { return p.TemplateHash },
-		}
-		if !known {
-			shared["node"] = func(p *cluster.Pod) string { return p.Node }
+			"template": func(p *cluster.Pod) string { return p.TemplateHash }, "node": func(p *cluster.Pod) string { return p.Node },
 		}
 		for name, of := range shared {
 			if unsafe.StringData(of(records[0])) != unsafe.StringData(of(records[2])) {
@@ -65,21 +62,20 @@ func TestAFirstListSharesStrings(t *testing.T) {
 	}
 }
 
-// What a first list is remembered by is bounded, and forgotten when the list is
-// whole.
-func TestNewcomersAreForgotten(t *testing.T) {
+// What records share is bounded, whatever comes, and they go on sharing.
+func TestWhatIsSharedIsBounded(t *testing.T) {
 	store := NewStore(nil)
-	for i := range mostNewcomers + 10 {
-		store.acquaint(&cluster.Pod{UID: "u", Namespace: fmt.Sprint(i), Node: fmt.Sprint(i)})
+	for i := range mostShared + 10 {
+		pod := listed(i)
+		pod.Namespace, pod.Spec.NodeName = fmt.Sprint(i), fmt.Sprint(i)
+		if diff := cmp.Diff(Pod(pod), store.record(pod)); diff != "" {
+			t.Fatalf("record (-want +got):\n%s", diff)
+		}
+		if n := len(store.shared.templates); n > mostShared || n == 0 || len(store.shared.nodes) > mostShared {
+			t.Fatalf("remembers %d templates and %d nodes, want at most %d", n, len(store.shared.nodes), mostShared)
+		}
 	}
-	if n := len(store.newcomers.templates); n > mostNewcomers || n == 0 {
-		t.Errorf("remembers %d templates, want at most %d", n, mostNewcomers)
-	}
-	if err := (podFeed{store}).Replace(nil, ""); err != nil {
-		t.Fatal(err)
-	}
-	store.acquaint(&cluster.Pod{UID: "u", Namespace: "late", Node: "n"})
-	if len(store.newcomers.templates)+len(store.newcomers.nodes) > 0 {
-		t.Errorf("remembers %v after the list", store.newcomers)
+	if one, other := store.record(listed(1)), store.record(listed(2)); unsafe.StringData(one.Owner.UID) != unsafe.StringData(other.Owner.UID) {
+		t.Error("two records have an owner each")
 	}
 }
