@@ -82,24 +82,18 @@ func (c *Config) transport() config.HTTPClientConfig {
 
 // authenticate puts the credentials around a transport.
 func (c *Config) authenticate(next http.RoundTripper) http.RoundTripper {
-	var reader config.SecretReader
 	basic := &c.BasicAuth
 	switch {
 	case c.BearerTokenFile != "" || c.BearerTokenSecret != source.SecretKey{}:
-		reader = c.reader("bearerToken", c.BearerTokenFile, c.BearerTokenSecret)
-		next = config.NewAuthorizationCredentialsRoundTripper("Bearer", reader, next)
+		return &authenticating{next: next, credential: c.credential("bearerToken", c.BearerTokenFile, c.BearerTokenSecret)}
 	case basic.Username != "":
-		reader = c.reader("basicAuth.password", basic.PasswordFile, basic.PasswordSecret)
-		next = config.NewBasicAuthRoundTripper(config.NewInlineSecret(basic.Username), reader, next)
+		password := c.credential("basicAuth.password", basic.PasswordFile, basic.PasswordSecret)
+		return &authenticating{next: next, credential: password, username: basic.Username}
 	}
-	next = &cloning{next}
-	if secret, ok := reader.(*secret); ok {
-		next = &renewing{next: next, secret: secret}
-	}
-	return next
+	return &authenticating{next: next}
 }
 
-func (c *Config) reader(field, path string, key source.SecretKey) config.SecretReader {
+func (c *Config) credential(field, path string, key source.SecretKey) credential {
 	if path != "" {
 		return &file{field: field, path: path}
 	}

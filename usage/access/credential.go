@@ -10,23 +10,25 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/common/config"
-
 	"github.com/evenkeel/evenkeel/usage/source"
 )
 
+// credential is a token or password. What was read longer ago than allowed is
+// read anew.
+type credential interface {
+	fetch(ctx context.Context, allowed time.Duration) (string, error)
+}
+
 var (
-	_ config.SecretReader = (*file)(nil)
-	_ config.SecretReader = (*secret)(nil)
-	_ http.RoundTripper   = (*renewing)(nil)
-	_ http.RoundTripper   = (*cloning)(nil)
+	_ credential        = (*file)(nil)
+	_ credential        = (*secret)(nil)
+	_ http.RoundTripper = (*authenticating)(nil)
 )
 
 // file is a credential that is read for each request.
 type file struct{ field, path string }
 
-// Fetch returns what the file holds now.
-func (f *file) Fetch(context.Context) (string, error) {
+func (f *file) fetch(context.Context, time.Duration) (string, error) {
 	content, err := os.ReadFile(f.path)
 	if err != nil {
 		return "", fmt.Errorf("%s.file: %w", f.field, err)
@@ -37,12 +39,6 @@ func (f *file) Fetch(context.Context) (string, error) {
 	}
 	return value, nil
 }
-
-// Description names the credential without its value.
-func (f *file) Description() string { return f.field + " in file " + f.path }
-
-// Immutable is false.
-func (f *file) Immutable() bool { return false }
 
 const (
 	// maxSecretAge is how long the value of a Secret is used.
@@ -67,11 +63,7 @@ type secret struct {
 	at    time.Time
 }
 
-// Fetch returns the value, read anew once a minute.
-func (s *secret) Fetch(ctx context.Context) (string, error) { return s.fetch(ctx, maxSecretAge) }
-
-// fetch returns the value, read anew if it is older than allowed. Requests wait
-// for each other's reading.
+// fetch returns the value. Requests wait for each other's reading.
 func (s *secret) fetch(ctx context.Context, allowed time.Duration) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,84 +86,58 @@ func (s *secret) fetch(ctx context.Context, allowed time.Duration) (string, erro
 	return value, nil
 }
 
-// Description names the credential without its value.
-func (s *secret) Description() string {
-	return fmt.Sprintf("%s in Secret %s/%s, key %q", s.field, s.key.Namespace, s.key.Name, s.key.Key)
+// authenticating adds a credential to requests. What it and the transports
+// below add stays out of the caller's requests: they share headers
+// (github.com/prometheus/common/issues/981), which would grow with each
+// repetition.
+type authenticating struct {
+	next http.RoundTripper
+	// credential is nil where none is sent.
+	credential credential
+	// username is whose password the credential is; empty for a bearer token.
+	username string
 }
 
-// Immutable is false.
-func (s *secret) Immutable() bool { return false }
-
-// renewing reads a Secret anew when a server refuses its value, and asks again
-// if that has changed.
-type renewing struct {
-	next   http.RoundTripper
-	secret *secret
-}
-
-// RoundTrip implements http.RoundTripper.
-func (r *renewing) RoundTrip(request *http.Request) (*http.Response, error) {
+// RoundTrip implements http.RoundTripper. When a server refuses a credential
+// that has changed meanwhile, it is asked again.
+func (a *authenticating) RoundTrip(request *http.Request) (*http.Response, error) {
 	ctx := request.Context()
-	used, err := r.secret.Fetch(ctx)
+	if a.credential == nil {
+		return a.next.RoundTrip(request.Clone(ctx))
+	}
+	value, err := a.credential.fetch(ctx, maxSecretAge)
 	if err != nil {
-		closeBody(request)
+		if request.Body != nil {
+			request.Body.Close()
+		}
 		return nil, err
 	}
-	response, err := r.next.RoundTrip(request)
-	if err != nil || response.StatusCode != http.StatusUnauthorized {
+	response, err := a.next.RoundTrip(a.with(request, value))
+	if err != nil || response.StatusCode != http.StatusUnauthorized || request.Body != nil && request.GetBody == nil {
 		return response, err
 	}
-	value, err := r.secret.fetch(ctx, minSecretAge)
-	again, ok := repeat(request)
-	if err != nil || value == used || !ok {
+	newer, err := a.credential.fetch(ctx, minSecretAge)
+	if err != nil || newer == value {
 		return response, nil //nolint:nilerr // the server's refusal says more
+	}
+	again := a.with(request, newer)
+	if request.Body != nil {
+		if again.Body, err = request.GetBody(); err != nil {
+			return response, nil //nolint:nilerr // the server's refusal says more
+		}
 	}
 	_, _ = io.CopyN(io.Discard, response.Body, 4<<10) // so that the connection can be used again
 	response.Body.Close()
-	return r.next.RoundTrip(again)
+	return a.next.RoundTrip(again)
 }
 
-// CloseIdleConnections lets go of connections that are not in use.
-func (r *renewing) CloseIdleConnections() { closeIdle(r.next) }
-
-// cloning keeps what the transports below add to a request out of the caller's:
-// they share its headers (github.com/prometheus/common/issues/981), which would
-// grow with each repetition.
-type cloning struct{ next http.RoundTripper }
-
-// RoundTrip implements http.RoundTripper.
-func (c *cloning) RoundTrip(request *http.Request) (*http.Response, error) {
-	return c.next.RoundTrip(request.Clone(request.Context()))
-}
-
-// CloseIdleConnections lets go of connections that are not in use.
-func (c *cloning) CloseIdleConnections() { closeIdle(c.next) }
-
-func closeIdle(transport http.RoundTripper) {
-	if t, ok := transport.(interface{ CloseIdleConnections() }); ok {
-		t.CloseIdleConnections()
+// with returns a copy of a request with a credential.
+func (a *authenticating) with(request *http.Request, value string) *http.Request {
+	request = request.Clone(request.Context())
+	if a.username != "" {
+		request.SetBasicAuth(a.username, value)
+	} else {
+		request.Header.Set("Authorization", "Bearer "+value)
 	}
-}
-
-// repeat returns the same request once more, if its body can be had again.
-func repeat(request *http.Request) (*http.Request, bool) {
-	again := request.Clone(request.Context())
-	if request.Body == nil || request.Body == http.NoBody {
-		return again, true
-	}
-	if request.GetBody == nil {
-		return nil, false
-	}
-	body, err := request.GetBody()
-	if err != nil {
-		return nil, false
-	}
-	again.Body = body
-	return again, true
-}
-
-func closeBody(request *http.Request) {
-	if request.Body != nil {
-		request.Body.Close()
-	}
+	return request
 }
