@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/bits"
+	"time"
 )
 
 // Bytes consumes a string and returns its value, nil for a null. Of a stream it
@@ -23,6 +24,18 @@ func (s *Scanner) Bytes() []byte {
 
 // Text is Bytes to be kept: "" for a null.
 func (s *Scanner) Text() string { return string(s.Bytes()) }
+
+// Time consumes a time as encoding/json writes it: the zero one for a null.
+func (s *Scanner) Time() (at time.Time) {
+	text := s.Bytes()
+	if len(text) == 0 || s.err != nil {
+		return at
+	}
+	if err := at.UnmarshalText(text); err != nil {
+		s.Fail(fmt.Errorf("offset %d: %q is no time", s.Offset(), text))
+	}
+	return at
+}
 
 // specialBytes is Bytes for a string that is not plain or not at hand as a
 // whole, and for what is none.

@@ -149,7 +149,7 @@ func (d *summaryDecoder) stats(s *stats) {
 	for key := range d.Object {
 		switch string(key) {
 		case "time":
-			d.time(&s.at)
+			s.at = d.Time()
 		case "usageNanoCores":
 			d.once(&s.usageNanoCores, key)
 		case "usageCoreNanoSeconds":
@@ -189,16 +189,6 @@ func (d *summaryDecoder) once(n *number, key []byte) {
 		return
 	}
 	n.value, n.known = d.Float()
-}
-
-func (d *summaryDecoder) time(at *time.Time) {
-	text := d.Bytes()
-	if len(text) == 0 || d.Err() != nil {
-		return // null: never measured
-	}
-	if err := at.UnmarshalText(text); err != nil {
-		d.Fail(fmt.Errorf("%q is no time", text))
-	}
 }
 
 // windowBytes is how much of a summary is held at a time: of its bytes a tenth

@@ -1,40 +1,29 @@
 package metricsserver
 
 import (
+	"errors"
+	"fmt"
+	"io"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/evenkeel/evenkeel/cluster"
-	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/internal/jsonscan"
 )
 
-// item is what is read of a NodeMetrics or PodMetrics.
+// item is what is read of a NodeMetrics or PodMetrics. It is valid until the
+// next is read.
 type item struct {
-	Metadata struct {
-		Name      string `json:"name"`
-		Namespace string `json:"namespace"`
-	} `json:"metadata"`
-	Timestamp  time.Time  `json:"timestamp"`
-	Usage      quantities `json:"usage"`
-	Containers []struct {
-		Usage quantities `json:"usage"`
-	} `json:"containers"`
-}
-
-// clear empties an item and leaves it the room for containers.
-func (i *item) clear() {
-	containers := i.Containers[:cap(i.Containers)]
-	clear(containers) // what is decoded into an element keeps the fields that the text does not have
-	*i = item{Containers: containers[:0]}
+	namespace, name string
+	at              time.Time
+	usage           quantities
+	containers      []quantities
 }
 
 // quantities are what one container or node uses; empty where the source does
 // not say.
-type quantities struct {
-	CPU    string `json:"cpu"`
-	Memory string `json:"memory"`
-}
+type quantities struct{ cpu, memory string }
 
 // mostOfOne bounds what is read of one container, far above any node, so that
 // sums stay sums.
@@ -43,11 +32,11 @@ const mostOfOne = 1 << 50
 // amounts returns what is used. Not to know one of the resources is to know
 // nothing: unknown is never zero.
 func (q *quantities) amounts() (used cluster.Amounts, ok bool) {
-	cpu, err := resource.ParseQuantity(q.CPU)
+	cpu, err := resource.ParseQuantity(q.cpu)
 	if err != nil {
 		return used, false
 	}
-	memory, err := resource.ParseQuantity(q.Memory)
+	memory, err := resource.ParseQuantity(q.memory)
 	if err != nil {
 		return used, false
 	}
@@ -63,23 +52,106 @@ func bounded(q *resource.Quantity, value func(*resource.Quantity) int64) int64 {
 	return min(value(q), mostOfOne)
 }
 
-// containers sums up a pod's containers. A pod without any is not known to use
+// sum adds up a pod's containers. A pod without any is not known to use
 // nothing.
-func (i *item) containers() (sum cluster.Amounts, ok bool) {
-	for k := range i.Containers {
-		used, ok := i.Containers[k].Usage.amounts()
+func (i *item) sum() (sum cluster.Amounts, ok bool) {
+	for k := range i.containers {
+		used, ok := i.containers[k].amounts()
 		if !ok {
 			return cluster.Amounts{}, false
 		}
 		sum = sum.Plus(used)
 	}
-	return sum, len(i.Containers) > 0
+	return sum, len(i.containers) > 0
 }
 
-func (i *item) sample(used cluster.Amounts) usage.Sample {
-	return usage.Sample{At: i.Timestamp, Used: used}
+const (
+	// windowBytes is how much of a list is held at a time.
+	windowBytes = 64 << 10
+	// maxTextBytes bounds one text, maxDepth how deep values that are skipped
+	// may be nested.
+	maxTextBytes = 1 << 20
+	maxDepth     = 64
+)
+
+// decoder reads the items of a list one by one, so that a list of a large
+// cluster is never held whole.
+type decoder struct {
+	*jsonscan.Scanner
+	one item
 }
 
-func (i *item) readings(used cluster.Amounts) []usage.Reading {
-	return usage.LastReadings(i.Timestamp, used)
+// decodeItems calls visit for each item of a list.
+func decodeItems(body io.Reader, visit func(*item)) error {
+	d := decoder{Scanner: jsonscan.NewReader(windowBytes, jsonscan.Limits{Text: maxTextBytes, Depth: maxDepth})}
+	d.Reset(body)
+	found := false
+	for key := range d.Object {
+		if string(key) != "items" {
+			continue
+		}
+		found = true
+		for range d.Array {
+			if d.item(); d.Err() == nil {
+				visit(&d.one)
+			}
+		}
+	}
+	if err := d.End(); err != nil {
+		return fmt.Errorf("decoding the list: %w", err)
+	}
+	if !found {
+		return errors.New("decoding the list: it has no items")
+	}
+	return nil
+}
+
+func (d *decoder) item() {
+	d.one = item{containers: d.one.containers[:0]}
+	for key := range d.Object {
+		switch string(key) {
+		case "metadata":
+			d.metadata()
+		case "timestamp":
+			d.one.at = d.Time()
+		case "usage":
+			d.one.usage = d.quantities()
+		case "containers":
+			for range d.Array {
+				d.one.containers = append(d.one.containers, d.container())
+			}
+		}
+	}
+}
+
+func (d *decoder) metadata() {
+	for key := range d.Object {
+		switch string(key) {
+		case "namespace":
+			d.one.namespace = d.Text()
+		case "name":
+			d.one.name = d.Text()
+		}
+	}
+}
+
+func (d *decoder) container() (used quantities) {
+	for key := range d.Object {
+		if string(key) == "usage" {
+			used = d.quantities()
+		}
+	}
+	return used
+}
+
+func (d *decoder) quantities() (q quantities) {
+	for key := range d.Object {
+		switch string(key) {
+		case "cpu":
+			q.cpu = d.Text()
+		case "memory":
+			q.memory = d.Text()
+		}
+	}
+	return q
 }

@@ -7,11 +7,10 @@ package metricsserver
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
 	"github.com/evenkeel/evenkeel/cluster"
@@ -32,7 +31,8 @@ func (*Config) New(env *access.Env) (access.Reader, error) {
 	config := rest.CopyConfig(env.REST)
 	config.QPS, config.Burst = float32(env.QueriesPerSecond), max(int(env.QueriesPerSecond), 2)
 	config.ContentType = "application/json"
-	client, err := rest.UnversionedRESTClientFor(withCodec(config))
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion() // for the API server's error answers alone
+	client, err := rest.UnversionedRESTClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("making the metrics.k8s.io client: %w", err)
 	}
@@ -49,10 +49,10 @@ func (s *Source) Sample(ctx context.Context, snapshot *cluster.Snapshot) (usage.
 	batch := roomFor(snapshot)
 	batch.Source, batch.MaxAge = Name, s.env.MaxAge
 	err := s.list(ctx, "nodes", func(item *item) {
-		if used, ok := item.Usage.amounts(); ok {
-			batch.Nodes = append(batch.Nodes, usage.NodeSample{Name: item.Metadata.Name, Readings: item.readings(used)})
+		if used, ok := item.usage.amounts(); ok {
+			batch.Nodes = append(batch.Nodes, usage.NodeSample{Name: item.name, Readings: usage.LastReadings(item.at, used)})
 		} else {
-			batch.Problems.Add(usage.Unreadable, "node "+item.Metadata.Name)
+			batch.Problems.Add(usage.Unreadable, "node "+item.name)
 		}
 	})
 	if err != nil {
@@ -60,13 +60,13 @@ func (s *Source) Sample(ctx context.Context, snapshot *cluster.Snapshot) (usage.
 	}
 	namespace := ""
 	err = s.list(ctx, "pods", func(item *item) {
-		if namespace != item.Metadata.Namespace { // items come by namespace: one string serves them all
-			namespace = item.Metadata.Namespace
+		if namespace != item.namespace { // items come by namespace: one string serves them all
+			namespace = item.namespace
 		}
-		if used, ok := item.containers(); ok {
-			batch.Pods = append(batch.Pods, usage.PodSample{Namespace: namespace, Name: item.Metadata.Name, Last: item.sample(used)})
+		if used, ok := item.sum(); ok {
+			batch.Pods = append(batch.Pods, usage.PodSample{Namespace: namespace, Name: item.name, Last: usage.Sample{At: item.at, Used: used}})
 		} else {
-			batch.Problems.Add(usage.Unreadable, "pod "+item.Metadata.Namespace+"/"+item.Metadata.Name)
+			batch.Problems.Add(usage.Unreadable, "pod "+item.namespace+"/"+item.name)
 		}
 	})
 	if err != nil {
@@ -97,69 +97,6 @@ func (s *Source) list(ctx context.Context, what string, visit func(*item)) (err 
 	defer func() { err = errors.Join(err, body.Close()) }()
 	if err := decodeItems(body, visit); err != nil {
 		return fmt.Errorf("reading metrics of %s: %w", what, err)
-	}
-	return nil
-}
-
-// decodeItems decodes the items of a list one by one, so that a list of a large
-// cluster is never held whole.
-func decodeItems(body io.Reader, visit func(*item)) error {
-	decoder := json.NewDecoder(body)
-	if err := expect(decoder, json.Delim('{')); err != nil {
-		return err
-	}
-	found := false
-	for decoder.More() {
-		key, err := decoder.Token()
-		if err != nil {
-			return fmt.Errorf("decoding the list: %w", err)
-		}
-		if key != "items" {
-			if err := decoder.Decode(new(json.RawMessage)); err != nil {
-				return fmt.Errorf("decoding %q of the list: %w", key, err)
-			}
-			continue
-		}
-		found = true
-		if err := decodeArray(decoder, visit); err != nil {
-			return err
-		}
-	}
-	if !found {
-		return errors.New("decoding the list: it has no items")
-	}
-	return expect(decoder, json.Delim('}'))
-}
-
-func decodeArray(decoder *json.Decoder, visit func(*item)) error {
-	token, err := decoder.Token()
-	if err != nil {
-		return fmt.Errorf("decoding the items: %w", err)
-	}
-	if token == nil {
-		return nil // null: an empty list
-	}
-	if token != json.Delim('[') {
-		return fmt.Errorf("decoding the items: expected an array, got %v", token)
-	}
-	var it item // of all: visit keeps nothing but strings
-	for decoder.More() {
-		it.clear()
-		if err := decoder.Decode(&it); err != nil {
-			return fmt.Errorf("decoding an item: %w", err)
-		}
-		visit(&it)
-	}
-	return expect(decoder, json.Delim(']'))
-}
-
-func expect(decoder *json.Decoder, want json.Delim) error {
-	token, err := decoder.Token()
-	if err != nil {
-		return fmt.Errorf("decoding the list: %w", err)
-	}
-	if token != want {
-		return fmt.Errorf("decoding the list: expected %q, got %v", want, token)
 	}
 	return nil
 }

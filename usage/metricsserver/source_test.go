@@ -177,15 +177,15 @@ func TestSampleFails(t *testing.T) {
 		want string
 	}{
 		"HTML of a proxy":              {metricsAPI{nodes: "<html>busy</html>", pods: empty}, `reading metrics of nodes: decoding the list`},
-		"an empty body":                {metricsAPI{pods: empty}, `reading metrics of nodes: decoding the list: EOF`},
+		"an empty body":                {metricsAPI{pods: empty}, `reading metrics of nodes: decoding the list: offset 0: the text ends`},
 		"a list without items":         {metricsAPI{nodes: `{"kind":"NodeMetricsList"}`, pods: empty}, `it has no items`},
-		"items that are no list":       {metricsAPI{nodes: `{"items":{}}`, pods: empty}, `expected an array`},
-		"an array in the list's place": {metricsAPI{nodes: `[]`, pods: empty}, `expected "{", got [`},
-		"an item that is no object":    {metricsAPI{nodes: `{"items":[7]}`, pods: empty}, `decoding an item`},
-		"a time that is none":          {metricsAPI{nodes: `{"items":[{"timestamp":"yesterday"}]}`, pods: empty}, `decoding an item`},
-		"a number for a quantity":      {metricsAPI{nodes: `{"items":[{"usage":{"cpu":5}}]}`, pods: empty}, `decoding an item`},
+		"items that are no list":       {metricsAPI{nodes: `{"items":{}}`, pods: empty}, `'{' where an array should be`},
+		"an array in the list's place": {metricsAPI{nodes: `[]`, pods: empty}, `'[' where an object should be`},
+		"an item that is no object":    {metricsAPI{nodes: `{"items":[7]}`, pods: empty}, `'7' where an object should be`},
+		"a time that is none":          {metricsAPI{nodes: `{"items":[{"timestamp":"yesterday"}]}`, pods: empty}, `"yesterday" is no time`},
+		"a number for a quantity":      {metricsAPI{nodes: `{"items":[{"usage":{"cpu":5}}]}`, pods: empty}, `'5' where a string should be`},
 		"cut off in the first list":    {metricsAPI{nodes: good[:len(good)/2], pods: empty}, `reading metrics of nodes`},
-		"cut off after the items":      {metricsAPI{nodes: good[:len(good)-1], pods: empty}, `reading metrics of nodes: decoding the list: EOF`},
+		"cut off after the items":      {metricsAPI{nodes: good[:len(good)-1], pods: empty}, `reading metrics of nodes: decoding the list: offset`},
 		"cut off in the second list":   {metricsAPI{nodes: good, pods: `{"items":[{"metadata":{"name":"p`}, `reading metrics of pods`},
 		"metrics-server is away":       {metricsAPI{nodes: "service unavailable", status: http.StatusServiceUnavailable}, `listing metrics of nodes`},
 		"not allowed":                  {metricsAPI{nodes: `{}`, status: http.StatusForbidden}, `listing metrics of nodes`},
@@ -230,7 +230,7 @@ func FuzzDecodeItems(f *testing.F) {
 	f.Add(`{"items":[{"usage":{"cpu":"1e999999"}}]}`)
 	f.Fuzz(func(t *testing.T, body string) {
 		_ = decodeItems(strings.NewReader(body), func(i *item) {
-			for _, amounts := range []func() (cluster.Amounts, bool){i.Usage.amounts, i.containers} {
+			for _, amounts := range []func() (cluster.Amounts, bool){i.usage.amounts, i.sum} {
 				if got, ok := amounts(); !ok && got != (cluster.Amounts{}) {
 					t.Errorf("%v of an item that cannot be read", got)
 				}
@@ -251,7 +251,7 @@ func BenchmarkDecode(b *testing.B) {
 	for b.Loop() {
 		n := 0
 		err := decodeItems(strings.NewReader(body), func(i *item) {
-			if _, ok := i.containers(); ok {
+			if _, ok := i.sum(); ok {
 				n++
 			}
 		})

@@ -1,13 +1,12 @@
 package nodemetrics
 
 import (
-	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/jsonscan"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -44,6 +43,14 @@ type answer struct {
 	values [numColumns]value
 }
 
+const (
+	// windowBytes is how much of an answer is held at a time, and the longest
+	// key.
+	windowBytes = 1 << 10
+	// maxDepth bounds how deep values that are skipped may be nested.
+	maxDepth = 64
+)
+
 // value is one value, if it is known; twice says that there was another under
 // its key.
 type value struct {
@@ -55,64 +62,28 @@ type value struct {
 // is no value.
 func decode(body io.Reader) (answer, error) {
 	var out answer
-	decoder := json.NewDecoder(body)
-	if token, err := decoder.Token(); err != nil {
-		return answer{}, broken(err)
-	} else if token != json.Delim('{') {
-		return answer{}, fmt.Errorf("expected an object, got %v", token)
+	scanner := jsonscan.NewReader(windowBytes, jsonscan.Limits{Text: windowBytes, Depth: maxDepth})
+	scanner.Reset(body)
+	if scanner.Next() != '{' { // a null would pass for an exporter that knows nothing
+		scanner.Unexpected("an object")
 	}
-	for decoder.More() {
-		key, err := decoder.Token()
-		if err != nil {
-			return answer{}, broken(err)
-		}
-		if err := out.member(decoder, key); err != nil {
-			return answer{}, err
+	for key := range scanner.Object {
+		if i := slices.IndexFunc(columns[:], func(c column) bool { return c.key == string(key) }); i >= 0 {
+			out.values[i].enter(scanner.Float())
 		}
 	}
-	if _, err := decoder.Token(); err != nil {
-		return answer{}, broken(err)
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return answer{}, errors.New("there is more after the end")
+	if err := scanner.End(); err != nil {
+		return answer{}, err
 	}
 	return out, nil
 }
 
-// broken says of an end of the text that it should not be there.
-func broken(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
-	}
-	return err
-}
-
-func (a *answer) member(decoder *json.Decoder, key json.Token) error {
-	i := columnOf(key)
-	if i < 0 {
-		return broken(decoder.Decode(new(json.RawMessage)))
-	}
-	var number *float64
-	if err := decoder.Decode(&number); err != nil {
-		return fmt.Errorf("%q: %w", key, broken(err))
-	}
-	v := &a.values[i]
+func (v *value) enter(number float64, known bool) {
 	switch {
-	case number == nil:
+	case !known:
 	case v.known:
 		v.twice = true
 	default:
-		v.number, v.known = *number, true
+		v.number, v.known = number, true
 	}
-	return nil
-}
-
-// columnOf returns the position of a key among the columns, or -1.
-func columnOf(key json.Token) int {
-	for i := range columns {
-		if columns[i].key == key {
-			return i
-		}
-	}
-	return -1
 }
