@@ -52,15 +52,18 @@ func (f *Fanout) get(ctx context.Context, address string, read func(io.Reader) e
 	if response.StatusCode != http.StatusOK {
 		return newStatusError(response)
 	}
-	body := &limited{from: response.Body, left: f.config.MaxResponseBytes, most: f.config.MaxResponseBytes}
+	body := &watched{Reader: http.MaxBytesReader(nil, response.Body, f.config.MaxResponseBytes)}
 	err = read(body)
+	tooLarge, long := errors.AsType[*http.MaxBytesError](body.broken)
 	switch {
 	case ctx.Err() != nil:
 		// Even if it seems complete: a server that sees us hang up may still
 		// end half an answer properly.
 		return context.Cause(ctx)
+	case long:
+		return &ReadError{Err: fmt.Errorf("the answer is longer than %d bytes", tooLarge.Limit)}
 	case body.broken != nil:
-		return body.broken
+		return fmt.Errorf("the answer broke off: %w", body.broken)
 	case err != nil:
 		return &ReadError{Err: err}
 	}
@@ -80,32 +83,17 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// limited reads a body up to a limit, and keeps what broke it off.
-type limited struct {
-	from       io.Reader
-	left, most int64
-	broken     error
+// watched is a body that keeps what broke it off.
+type watched struct {
+	io.Reader
+	broken error
 }
 
 // Read implements io.Reader.
-func (l *limited) Read(p []byte) (int, error) {
-	if l.broken != nil {
-		return 0, l.broken
-	}
-	// One byte more than is left tells an answer of exactly the limit from a
-	// longer one.
-	if int64(len(p)) > l.left+1 {
-		p = p[:l.left+1]
-	}
-	n, err := l.from.Read(p)
-	if int64(n) > l.left {
-		l.broken = &ReadError{Err: fmt.Errorf("the answer is longer than %d bytes", l.most)}
-		return 0, l.broken
-	}
-	l.left -= int64(n)
+func (w *watched) Read(p []byte) (int, error) {
+	n, err := w.Reader.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
-		l.broken = fmt.Errorf("the answer broke off: %w", err)
-		return n, l.broken
+		w.broken = err
 	}
 	return n, err
 }

@@ -51,7 +51,11 @@ func (a *api) ask(ctx context.Context, endpoint string, form url.Values, visit f
 	if endpoint == rangeEndpoint {
 		want = matrix
 	}
-	return decode(&limited{reader: response.Body, left: a.maxBytes, most: a.maxBytes}, want, visit)
+	warnings, err := decode(http.MaxBytesReader(nil, response.Body, a.maxBytes), want, visit)
+	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return nil, fmt.Errorf("the answer is too large: over %d bytes", tooLarge.Limit)
+	}
+	return warnings, err
 }
 
 // send posts a form, because expressions may be longer than a URL; servers and
@@ -91,30 +95,6 @@ func (a *api) do(ctx context.Context, method, endpoint string, form url.Values) 
 		err = wrapped.Err // it would repeat the whole query
 	}
 	return response, err
-}
-
-// errTooLarge says that an answer was broken off.
-var errTooLarge = errors.New("the answer is too large")
-
-// limited reads up to a number of bytes, and fails beyond.
-type limited struct {
-	reader     io.Reader
-	left, most int64
-}
-
-// Read implements io.Reader.
-func (l *limited) Read(p []byte) (int, error) {
-	if l.left < 0 {
-		return 0, fmt.Errorf("%w: over %d bytes", errTooLarge, l.most)
-	}
-	if int64(len(p)) > l.left+1 {
-		p = p[:l.left+1]
-	}
-	n, err := l.reader.Read(p)
-	if l.left -= int64(n); l.left < 0 {
-		return 0, fmt.Errorf("%w: over %d bytes", errTooLarge, l.most)
-	}
-	return n, err
 }
 
 // maxRefusalBytes bounds what is read of an answer that is no result.
