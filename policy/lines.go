@@ -89,6 +89,12 @@ func (l Levels) under(upper Levels) Levels {
 	}
 }
 
+// clone returns a copy whose own levels may be changed.
+func (m MetricLines) clone() MetricLines {
+	m.Levels = m.under(Levels{})
+	return m
+}
+
 // either returns a copy of the first that is not nil.
 func either(first, second *float64) *float64 {
 	for _, value := range []*float64{first, second} {

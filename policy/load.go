@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -149,42 +148,34 @@ func (l *loader) readDeschedulerPolicy(doc document, object map[string]any) {
 	l.file.Descheduler = slices.Clone(doc.text)
 }
 
+// readLoadPolicy checks a document, lays it over the defaults and checks what
+// that gives. Its sources are looked at apart, because only the kinds say which
+// fields they have.
 func (l *loader) readLoadPolicy(object map[string]any) {
-	if errs := l.checkShape(object); len(errs) > 0 {
+	usage := mappingOf(object["usage"])
+	given, path := usage["sources"], field.NewPath("usage", "sources")
+	delete(usage, "sources")
+	errs := shape.Check(nil, object, reflect.TypeFor[LoadPolicy]())
+	errs = append(errs, shape.Check(path, given, reflect.SliceOf(SourceType(l.kinds)))...)
+	if len(errs) == 0 {
+		errs = bounded(object)
+	}
+	if len(errs) > 0 {
 		l.fieldErrors(LoadPolicyKind, errs)
 		return
 	}
-	overlay := overlay{kinds: l.kinds}
-	asJSON, err := json.Marshal(object)
-	if err == nil {
-		err = json.Unmarshal(asJSON, &overlay)
+	over := overlay{kinds: l.kinds}
+	load := over.policy(object)
+	load.Usage.Sources = l.file.Load.Usage.Sources // the defaults
+	if sources, ok := given.([]any); ok {
+		usage["sources"], l.file.SourcesGiven = given, true // the document stays as it was
+		load.Usage.Sources = make([]Source, len(sources))
+		for i, source := range sources {
+			load.Usage.Sources[i] = over.source(mappingOf(source), path.Index(i))
+		}
 	}
-	if err != nil {
-		l.problem("%s: %v", LoadPolicyKind, err)
-		return
-	}
-	l.file.Load, l.file.SourcesGiven = overlay.LoadPolicy, overlay.sourcesGiven
-	l.fieldErrors(LoadPolicyKind, append(overlay.errs, Validate(&l.file.Load, l.kinds)...))
-}
-
-// checkShape checks and cleans a document. Its sources are looked at apart,
-// because only the kinds say which fields they have.
-func (l *loader) checkShape(object map[string]any) field.ErrorList {
-	usage, _ := object["usage"].(map[string]any)
-	sources, given := usage["sources"]
-	delete(usage, "sources")
-	list := reflect.SliceOf(SourceType(l.kinds))
-	errs := shape.Check(nil, object, reflect.TypeFor[LoadPolicy]())
-	errs = append(errs, shape.Check(field.NewPath("usage", "sources"), sources, list)...)
-	if len(errs) > 0 {
-		return errs
-	}
-	shape.DropBlanks(object, reflect.TypeFor[LoadPolicy]())
-	if given && sources != nil {
-		shape.DropBlanks(sources, list)
-		usage["sources"] = sources
-	}
-	return nil
+	l.file.Load = load
+	l.fieldErrors(LoadPolicyKind, append(over.errs, Validate(&load, l.kinds)...))
 }
 
 func (l *loader) fieldErrors(kind string, errs field.ErrorList) {

@@ -1,171 +1,134 @@
 package policy
 
 import (
-	"encoding/json"
-	"slices"
+	"fmt"
+	"maps"
+	"reflect"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/evenkeel/evenkeel/policy/shape"
 	"github.com/evenkeel/evenkeel/usage"
 	"github.com/evenkeel/evenkeel/usage/source"
 )
 
-// overlay decodes a LoadPolicy document over the defaults: an absent field
-// keeps its default, an explicit zero is kept, and a list or mapping that is
-// given replaces the default one as a whole. Laid over once more are the lines
-// of a metric over that metric's defaults, those of a pool over the policy's, a
+// overlay lays a LoadPolicy document over the defaults: an absent field keeps
+// its default, an explicit zero is kept, and a list or mapping that is given
+// replaces the default one as a whole. Laid over once more are the lines of a
+// metric over that metric's defaults, those of a pool over the policy's, a
 // source over the defaults of its type, and periods over the default ones.
+//
+// It works on trees, in which what is absent can be told from what is zero.
 type overlay struct {
-	LoadPolicy
-
 	kinds source.Kinds
-	// sourcesGiven reports whether the document has usage.sources.
-	sourcesGiven bool
 	// errs are the blocks of sources that are of another kind.
 	errs field.ErrorList
 }
 
-var _ json.Unmarshaler = (*overlay)(nil)
-
-// sparsePolicy is a document with the parts that are laid over by hand kept
-// apart: they hide those of the LoadPolicy.
-type sparsePolicy struct {
-	LoadPolicy `json:",inline"`
-
-	Usage     sparseUsage  `json:"usage"`
-	Lines     sparseLines  `json:"lines"`
-	NodePools []sparsePool `json:"nodePools"`
-}
-
-type sparseUsage struct {
-	Usage `json:",inline"`
-
-	Sources []json.RawMessage `json:"sources"`
-}
-
-type sparsePool struct {
-	Name     string               `json:"name"`
-	Selector metav1.LabelSelector `json:"selector"`
-	Lines    sparseLines          `json:"lines"`
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (o *overlay) UnmarshalJSON(data []byte) error {
-	doc := sparsePolicy{LoadPolicy: Default(o.kinds)}
-	doc.Usage.Usage = doc.LoadPolicy.Usage
-	// Decoding into a filled list or mapping would mix old elements with new.
-	doc.Hot.Windows = nil
-	doc.Scoring.Weights = nil
-	doc.Eviction.SchedulerNames = nil
-	doc.NodeSync.Annotations.Windows = nil
-	if err := json.Unmarshal(data, &doc); err != nil {
-		return err
+// policy lays a document without its sources over the defaults.
+func (o *overlay) policy(object map[string]any) LoadPolicy {
+	base := defaults()
+	if mappingOf(object["scoring"])["weights"] != nil {
+		clear(base.Scoring.Weights)
 	}
-
-	defaults := defaults()
-	o.LoadPolicy = doc.LoadPolicy
-	o.Usage = doc.Usage.Usage
-	dropEmpty(&o.Usage.Metrics)
-	dropEmpty(&o.Scoring.HotValue)
-	if m := o.Scoring.Measured; m != nil {
-		dropEmpty(&m.Terms)
-		dropEmpty(&m.Limits)
+	whole := mappingOf(shape.Overlay(o.tree(base), object, reflect.TypeFor[LoadPolicy]()))
+	if object["lines"] != nil {
+		whole["lines"] = o.linesOver(nil, mappingOf(object["lines"]))
 	}
-	dropEmpty(&o.Eviction.Windows)
-	dropEmpty(&o.Eviction.Blackouts)
-	keepSlice(&o.Hot.Windows, defaults.Hot.Windows)
-	keepSlice(&o.Eviction.SchedulerNames, defaults.Eviction.SchedulerNames)
-	keepSlice(&o.NodeSync.Annotations.Windows, defaults.NodeSync.Annotations.Windows)
-	if o.Scoring.Weights == nil {
-		o.Scoring.Weights = defaults.Scoring.Weights
+	pools, _ := whole["nodePools"].([]any)
+	for i, element := range pools {
+		pool := map[string]any{}
+		maps.Copy(pool, mappingOf(element))
+		pool["lines"] = o.linesOver(mappingOf(whole["lines"]), mappingOf(pool["lines"]))
+		pools[i] = pool
 	}
-	o.NodeSync.NodeSelector = compact(o.NodeSync.NodeSelector)
-	o.NodeSync.Annotations.Periods = withPeriods(o.NodeSync.Annotations.Periods, o.NodeSync.Annotations.Windows)
-	o.Lines = defaults.Lines
-	if doc.Lines != nil {
-		o.Lines = doc.Lines.alone()
-	}
-	if err := bounded(&doc); err != nil {
-		return err
-	}
-	for _, pool := range doc.NodePools {
-		o.NodePools = append(o.NodePools, NodePool{
-			Name: pool.Name, Selector: compact(pool.Selector), Lines: pool.Lines.over(o.Lines),
-		})
-	}
-	return o.laySources(doc.Usage.Sources)
-}
-
-// bounded keeps the product of pools and metrics small.
-func bounded(doc *sparsePolicy) error {
-	if len(doc.NodePools) > maxPools {
-		return field.TooMany(field.NewPath("nodePools"), len(doc.NodePools), maxPools)
-	}
-	for i, pool := range doc.NodePools {
-		if len(pool.Lines) > maxMetrics {
-			return field.TooMany(field.NewPath("nodePools").Index(i).Child("lines"), len(pool.Lines), maxMetrics)
+	var p LoadPolicy
+	o.recode(whole, &p)
+	for _, w := range p.NodeSync.Annotations.Windows {
+		if _, ok := p.NodeSync.Annotations.Periods[w]; !ok {
+			p.NodeSync.Annotations.Periods[w] = duration(source.OtherPeriod)
 		}
 	}
-	if len(doc.Lines) > maxMetrics {
-		return field.TooMany(field.NewPath("lines"), len(doc.Lines), maxMetrics)
-	}
-	return nil
+	return p
 }
 
-// laySources lays each source over the defaults of its type.
-func (o *overlay) laySources(given []json.RawMessage) error {
-	if given == nil {
-		return nil // those of the defaults are there already
-	}
-	o.sourcesGiven = true
-	o.Usage.Sources = make([]Source, len(given))
-	for i, raw := range given {
-		source, errs, err := decodeSource(raw, o.kinds, field.NewPath("usage", "sources").Index(i))
-		if err != nil {
-			return err
-		}
-		o.Usage.Sources[i], o.errs = source, append(o.errs, errs...)
-	}
-	return nil
-}
-
-// withPeriods gives every window a period.
-func withPeriods(periods map[usage.Window]metav1.Duration, windows []usage.Window) map[usage.Window]metav1.Duration {
-	for _, w := range windows {
-		if _, ok := periods[w]; !ok {
-			periods[w] = duration(source.OtherPeriod)
+// linesOver lays lines over those below, metric by metric and level by level. A
+// metric that is new starts from its defaults. So does one that turns from
+// levels to distances, or back, because these are numbers of different meaning.
+func (o *overlay) linesOver(below, given map[string]any) any {
+	start := map[string]any{}
+	maps.Copy(start, below)
+	for name, lines := range given {
+		base, known := start[name].(map[string]any)
+		deviation, said := mappingOf(lines)["deviation"].(bool)
+		if !known || said && base["deviation"] != deviation {
+			start[name] = o.tree(plainLines(usage.Metric(name), deviation))
 		}
 	}
-	return periods
+	return shape.Overlay(start, given, reflect.TypeFor[Lines]())
 }
 
-// compact gives empty lists and mappings one form.
-func compact(s metav1.LabelSelector) metav1.LabelSelector {
-	if len(s.MatchLabels) == 0 {
-		s.MatchLabels = nil
+// plainLines are the lines of a metric that is named and nothing else.
+func plainLines(name usage.Metric, deviation bool) MetricLines {
+	switch {
+	case deviation && hasMean(name):
+		return MetricLines{Levels: defaultDistances(), Deviation: true}
+	case deviation:
+		return MetricLines{Deviation: true} // which validation refuses
 	}
-	if len(s.MatchExpressions) == 0 {
-		s.MatchExpressions = nil
-	}
-	for i := range s.MatchExpressions {
-		if len(s.MatchExpressions[i].Values) == 0 {
-			s.MatchExpressions[i].Values = nil
+	return defaults().Lines[name]
+}
+
+// source lays a source over the defaults of its kind. A block of another kind
+// is an error.
+func (o *overlay) source(given map[string]any, path *field.Path) Source {
+	name, _ := given["type"].(string)
+	s := NewSource(name, o.kinds)
+	whole := mappingOf(shape.Overlay(o.tree(s), given, SourceType(o.kinds)))
+	o.recode(whole, &s)
+	for _, kind := range o.kinds.Names() {
+		block := source.Block(kind)
+		switch {
+		case s.Config == nil || whole[block] == nil:
+		case kind == name:
+			o.recode(whole[block], s.Config)
+		default:
+			o.errs = append(o.errs, field.Forbidden(path.Child(block),
+				fmt.Sprintf("only a source of type %s has it; this one is %s", kind, name)))
 		}
 	}
 	return s
 }
 
-// keepSlice sets an absent list to its default; an empty one was given.
-func keepSlice[T any](list *[]T, fallback []T) {
-	if *list == nil {
-		*list = slices.Clone(fallback)
+// bounded keeps the product of pools and metrics small.
+func bounded(object map[string]any) field.ErrorList {
+	pools, _ := object["nodePools"].([]any)
+	if len(pools) > maxPools {
+		return field.ErrorList{field.TooMany(field.NewPath("nodePools"), len(pools), maxPools)}
 	}
+	for i, pool := range pools {
+		if lines := mappingOf(mappingOf(pool)["lines"]); len(lines) > maxMetrics {
+			return field.ErrorList{field.TooMany(field.NewPath("nodePools").Index(i).Child("lines"), len(lines), maxMetrics)}
+		}
+	}
+	if lines := mappingOf(object["lines"]); len(lines) > maxMetrics {
+		return field.ErrorList{field.TooMany(field.NewPath("lines"), len(lines), maxMetrics)}
+	}
+	return nil
 }
 
-// dropEmpty gives a list that holds nothing by default one form.
-func dropEmpty[T any](list *[]T) {
-	if len(*list) == 0 {
-		*list = nil
-	}
+// tree returns a value as a document has it.
+func (o *overlay) tree(value any) (tree map[string]any) {
+	o.recode(value, &tree)
+	return tree
+}
+
+func (o *overlay) recode(from, to any) {
+	o.errs = append(o.errs, shape.Fill(to, from)...)
+}
+
+// mappingOf returns what a document has as a mapping, nil if it is none.
+func mappingOf(value any) map[string]any {
+	mapping, _ := value.(map[string]any)
+	return mapping
 }

@@ -28,8 +28,8 @@ func (a *RealUsageLowNodeUtilizationArgs) Overlay(load *LoadPolicy) (Lines, erro
 	if len(errs) > 0 {
 		return nil, prefixed(errs)
 	}
-	lines := load.Lines.clone()
-	for _, name := range lines.Metrics() {
+	lines := Lines{}
+	for name := range load.Lines {
 		lines[name] = a.metricLines(name, load)
 	}
 	changed := *load

@@ -57,35 +57,6 @@ func (s Source) MarshalJSON() ([]byte, error) {
 	return json.Marshal(fields)
 }
 
-// decodeSource lays a source over the defaults of its kind. A block of another
-// kind is an error.
-func decodeSource(raw json.RawMessage, kinds source.Kinds, path *field.Path) (Source, field.ErrorList, error) {
-	var s Source
-	blocks := map[string]json.RawMessage{}
-	if err := json.Unmarshal(raw, &s); err != nil {
-		return s, nil, err
-	}
-	if err := json.Unmarshal(raw, &blocks); err != nil {
-		return s, nil, err
-	}
-	s.Config = kinds.Default(s.Type)
-	var errs field.ErrorList
-	for _, name := range kinds.Names() {
-		block, given := blocks[source.Block(name)]
-		switch {
-		case !given || s.Config == nil:
-		case name != s.Type:
-			errs = append(errs, field.Forbidden(path.Child(source.Block(name)),
-				fmt.Sprintf("only a source of type %s has it; this one is %s", name, s.Type)))
-		default:
-			if err := json.Unmarshal(block, s.Config); err != nil {
-				return s, nil, err
-			}
-		}
-	}
-	return s, errs, nil
-}
-
 func validateSources(u *Usage, kinds source.Kinds, path *field.Path) field.ErrorList {
 	if len(u.Sources) == 0 {
 		return field.ErrorList{field.Required(path, fmt.Sprintf("must name at least one of %q", kinds.Names()))}

@@ -45,10 +45,10 @@ func TestValidateRefusesWhatOnlyCodeCanWrite(t *testing.T) {
 		"a level left out":           func(p *LoadPolicy) { setCPU(p, Levels{Low: new(1.0)}) },
 		"a pool without lines":       func(p *LoadPolicy) { p.NodePools = []NodePool{pool("a", nil)} },
 		"a pool without a selector": func(p *LoadPolicy) {
-			p.NodePools = []NodePool{{Name: "a", Lines: p.Lines.clone()}}
+			p.NodePools = []NodePool{{Name: "a", Lines: Default(known).Lines}}
 		},
 		"a pool with a line NaN": func(p *LoadPolicy) {
-			p.NodePools = []NodePool{pool("a", p.Lines.clone())}
+			p.NodePools = []NodePool{pool("a", Default(known).Lines)}
 			*p.NodePools[0].Lines[usage.CPU].Evict = math.NaN()
 		},
 		"pools without end": func(p *LoadPolicy) {

@@ -36,7 +36,12 @@ func Decode(object map[string]any, target any) field.ErrorList {
 	if errs := Check(nil, object, reflect.TypeOf(target)); len(errs) > 0 {
 		return errs
 	}
-	raw, err := json.Marshal(object)
+	return Fill(target, object)
+}
+
+// Fill decodes a tree that has been checked.
+func Fill(target, tree any) field.ErrorList {
+	raw, err := json.Marshal(tree)
 	if err == nil {
 		err = json.Unmarshal(raw, target)
 	}
@@ -72,7 +77,7 @@ func Check(path *field.Path, value any, t reflect.Type) field.ErrorList {
 	case reflect.Interface:
 		return nil
 	default:
-		return checkScalar(path, value, t)
+		return checkLeaf(path, value, t)
 	}
 }
 
@@ -87,8 +92,7 @@ func checkStruct(path *field.Path, value any, t reflect.Type) field.ErrorList {
 	if !ok {
 		return mismatch(path, value, "must be a mapping of fields")
 	}
-	types := map[string]reflect.Type{}
-	collectFields(t, types)
+	types := fieldTypes(t)
 	var errs field.ErrorList
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		if fieldType, known := types[name]; known {
@@ -101,9 +105,10 @@ func checkStruct(path *field.Path, value any, t reflect.Type) field.ErrorList {
 	return errs
 }
 
-// collectFields gathers a struct's fields by their JSON names; those of
-// embedded structs count as its own.
-func collectFields(t reflect.Type, types map[string]reflect.Type) {
+// fieldTypes returns a struct's fields by their JSON names; those of embedded
+// structs count as its own.
+func fieldTypes(t reflect.Type) map[string]reflect.Type {
+	types := map[string]reflect.Type{}
 	for _, f := range reflect.VisibleFields(t) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if f.Anonymous && name == "" || !f.IsExported() || name == "-" {
@@ -114,6 +119,7 @@ func collectFields(t reflect.Type, types map[string]reflect.Type) {
 		}
 		types[name] = f.Type
 	}
+	return types
 }
 
 func checkMap(path *field.Path, value any, t reflect.Type) field.ErrorList {
@@ -159,41 +165,58 @@ func checkElement(path *field.Path, value any, t reflect.Type) field.ErrorList {
 	return Check(path, value, t)
 }
 
-// DropBlanks removes the fields that are null from a tree of the shape of t, so
-// that decoding it leaves them as they are.
-func DropBlanks(value any, t reflect.Type) {
-	switch t.Kind() {
-	case reflect.Pointer:
-		DropBlanks(value, t.Elem())
-	case reflect.Slice:
-		list, _ := value.([]any)
-		for _, element := range list {
-			DropBlanks(element, t.Elem())
-		}
-	case reflect.Map:
-		object, _ := value.(map[string]any)
-		for _, element := range object {
-			DropBlanks(element, t.Elem())
-		}
-	case reflect.Struct:
-		object, isObject := value.(map[string]any)
-		if !isObject || decodesItself(t) {
-			return
-		}
-		types := map[string]reflect.Type{}
-		collectFields(t, types)
-		for name, element := range object {
-			if element == nil {
-				delete(object, name)
-			} else {
-				DropBlanks(element, types[name])
-			}
-		}
-	default:
+// Overlay returns a tree of the shape of t with another one laid over it:
+// mappings entry by entry, everything else as a whole. A null leaves what is
+// below, and so does an empty collection where there is nothing below.
+func Overlay(below, above any, t reflect.Type) any {
+	switch {
+	case above == nil:
+		return below
+	case t.Kind() == reflect.Pointer:
+		return Overlay(below, above, t.Elem())
+	case decodesItself(t):
+		return above
 	}
+	switch above := above.(type) {
+	case []any:
+		if len(above) == 0 && below == nil {
+			return nil
+		}
+		list := make([]any, len(above))
+		for i, element := range above {
+			list[i] = Overlay(nil, element, t.Elem())
+		}
+		return list
+	case map[string]any:
+		if len(above) == 0 && below == nil && t.Kind() == reflect.Map {
+			return nil
+		}
+		return overlayMapping(below, above, t)
+	}
+	return above
 }
 
-// checkLeaf tries a type that decodes itself.
+func overlayMapping(below any, above map[string]any, t reflect.Type) map[string]any {
+	whole := map[string]any{}
+	if below, ok := below.(map[string]any); ok {
+		maps.Copy(whole, below)
+	}
+	if t.Kind() == reflect.Map {
+		for name, value := range above {
+			whole[name] = Overlay(whole[name], value, t.Elem())
+		}
+		return whole
+	}
+	types := fieldTypes(t)
+	for name, value := range above {
+		if value = Overlay(whole[name], value, types[name]); value != nil {
+			whole[name] = value
+		}
+	}
+	return whole
+}
+
+// checkLeaf tries a type that has no fields or decodes itself.
 func checkLeaf(path *field.Path, value any, t reflect.Type) field.ErrorList {
 	raw, err := json.Marshal(value)
 	if err == nil {
@@ -202,51 +225,43 @@ func checkLeaf(path *field.Path, value any, t reflect.Type) field.ErrorList {
 	switch {
 	case err == nil:
 		return nil
-	case t == durationType:
-		return mismatch(path, value, `must be a duration with a unit, such as "90s" or "5m"`)
-	case t == quantityType:
-		return mismatch(path, value, `must be a quantity, such as "250m" or "200Mi"`)
+	case decodesItself(t):
+		return mismatch(path, value, wantedText(value, t, err))
 	default:
-		return mismatch(path, value, plainText(value, err))
+		return mismatch(path, value, wantedKind(t))
 	}
 }
 
-// plainText says what is wrong with a value that is to be text, without the
-// value, which stands before it in any case.
-func plainText(value any, err error) string {
+// wantedText says what a type that decodes itself takes, without the value,
+// which stands before it in any case.
+func wantedText(value any, t reflect.Type, err error) string {
 	text, isText := value.(string)
-	if !isText {
+	switch {
+	case t == durationType:
+		return `must be a duration with a unit, such as "90s" or "5m"`
+	case t == quantityType:
+		return `must be a quantity, such as "250m" or "200Mi"`
+	case !isText:
 		return "must be text"
 	}
 	return strings.TrimPrefix(err.Error(), strconv.Quote(text)+" ")
 }
 
-func checkScalar(path *field.Path, value any, t reflect.Type) field.ErrorList {
-	number, _ := value.(json.Number)
-	ok, want := false, ""
+func wantedKind(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
-		_, ok = value.(string)
-		want = "must be text"
+		return "must be text"
 	case reflect.Bool:
-		_, ok = value.(bool)
-		want = "must be true or false"
+		return "must be true or false"
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		_, err := strconv.ParseInt(number.String(), 10, t.Bits())
-		ok, want = err == nil, "must be a whole number"
+		return "must be a whole number"
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		_, err := strconv.ParseUint(number.String(), 10, t.Bits())
-		ok, want = err == nil, "must be a whole number of 0 or more"
+		return "must be a whole number of 0 or more"
 	case reflect.Float32, reflect.Float64:
-		_, err := strconv.ParseFloat(number.String(), t.Bits())
-		ok, want = err == nil, "must be a number"
+		return "must be a number"
 	default:
-		want = fmt.Sprintf("fields of type %s cannot be set", t)
+		return fmt.Sprintf("fields of type %s cannot be set", t)
 	}
-	if ok {
-		return nil
-	}
-	return mismatch(path, value, want)
 }
 
 // mismatch reports a value of a wrong type; collections are named by their kind
