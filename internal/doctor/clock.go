@@ -16,18 +16,17 @@ const skew = 5 * time.Second
 
 // examineClock looks at this machine's clock and at how old the newest samples
 // of nodes are.
-func examineClock(p *Patient) []Finding {
-	findings := p.Clock.examine()
+func examineClock(p *Patient, n *notes) {
+	p.Clock.examine(n)
 	if p.Readings == nil {
-		return findings
+		return
 	}
 	for i := range p.Readings.Sources {
 		reading := &p.Readings.Sources[i]
 		if ages := agesOf(&reading.Batch); reading.Err == nil && len(ages) > 0 {
-			findings = append(findings, p.examineAges(i, ages))
+			p.examineAges(n, i, ages)
 		}
 	}
-	return findings
 }
 
 // ownClock is what a finding about this machine's clock is about.
@@ -36,21 +35,19 @@ const ownClock = "this machine"
 // mendClock says how a clock is set; a pod has its node's.
 const mendClock = "Let NTP set the clock of this machine, or of the node if this is a pod:\n  timedatectl set-ntp true     (or start chronyd)\n  timedatectl timesync-status  (or chronyc tracking)"
 
-func (c *Clock) examine() []Finding {
+func (c *Clock) examine(n *notes) {
 	direction := "behind"
-	switch {
-	case !c.Known:
-		return nil
-	case c.Skew.Abs() <= servertime.Tolerance:
-		return []Finding{fine(CheckClock, ownClock, "Its clock and the API server's are at most about %v apart.", servertime.Tolerance)}
-	case c.Skew < 0:
+	if c.Skew < 0 {
 		direction = "ahead of"
 	}
-	return []Finding{{
-		Check: CheckClock, Level: Warning, Subject: ownClock, Mend: mendClock,
-		Says: fmt.Sprintf("Its clock is %s %s the API server's. Evenkeel reckons with the API server's time; its logs, and "+
-			"other programs on this machine, do not.", seconds(c.Skew.Abs()), direction),
-	}}
+	switch {
+	case !c.Known:
+	case c.Skew.Abs() <= servertime.Tolerance:
+		n.ok(ownClock, "Its clock and the API server's are at most about %v apart.", servertime.Tolerance)
+	default:
+		n.warning(ownClock, "Its clock is %s %s the API server's. Evenkeel reckons with the API server's time; its logs, and "+
+			"other programs on this machine, do not.", seconds(c.Skew.Abs()), direction).fix(mendClock)
+	}
 }
 
 // agesOf returns how old each node's newest reading was when the batch arrived,
@@ -69,23 +66,20 @@ func agesOf(batch *usage.Batch) []time.Duration {
 	return ages
 }
 
-func (p *Patient) examineAges(i int, ages []time.Duration) Finding {
+func (p *Patient) examineAges(n *notes, i int, ages []time.Duration) {
 	maxAge := p.maxAge(i)
 	youngest, median, oldest := ages[0], ages[len(ages)/2], ages[len(ages)-1]
 	said := fmt.Sprintf("The newest samples of %s are %s to %s old, half of them up to %s; maxAge is %s.",
 		count(len(ages), "node"), seconds(youngest), seconds(oldest), seconds(median), maxAge)
-	f := Finding{Check: CheckClock, Level: Warning, Subject: p.sourceName(i), Says: said}
-	switch {
+	switch name := p.sourceName(i); {
 	case youngest < -skew:
-		f.Says = fmt.Sprintf("The newest sample was taken %s from now: a clock or a time zone is wrong. %s", seconds(-youngest), said)
-		f.Mend = mendRefused(&p.Sources[i], usage.Future)
+		n.warning(name, "The newest sample was taken %s from now: a clock or a time zone is wrong. %s", seconds(-youngest), said).
+			fix(mendRefused(&p.Sources[i], usage.Future))
 	case median > maxAge/2:
-		f.Says += " One that is missed makes nodes unknown."
-		f.Mend = mendAge(&p.Sources[i])
+		n.warning(name, "%s One that is missed makes nodes unknown.", said).fix(mendAge(&p.Sources[i]))
 	default:
-		f.Level = OK
+		n.ok(name, "%s", said)
 	}
-	return f
 }
 
 // maxAge is how old a sample of a source may be.

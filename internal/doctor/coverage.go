@@ -13,23 +13,21 @@ import (
 
 // examineCoverage reports whether anything would be evicted on what is known,
 // and why samples were not taken.
-func examineCoverage(p *Patient) []Finding {
+func examineCoverage(p *Patient, n *notes) {
 	if p.Readings == nil {
-		return nil
+		return
 	}
-	gate := p.gate()
-	findings := []Finding{gate}
+	level := p.gate(n)
 	for i := range p.Readings.Sources {
 		if p.Readings.Sources[i].Err == nil {
-			findings = append(findings, p.refused(i, gate.Level)...)
+			p.refused(n, i, level)
 		}
 	}
-	return findings
 }
 
 // gate judges as the observer does, but for windows that are too short: one
-// reading cannot fill them.
-func (p *Patient) gate() Finding {
+// reading cannot fill them. It returns how bad it is.
+func (p *Patient) gate(n *notes) Level {
 	ready := p.Readings.readyNodes()
 	known, unknown := 0, map[reasons.Reason][]string{}
 	for _, i := range ready {
@@ -44,17 +42,15 @@ func (p *Patient) gate() Finding {
 	if len(unknown) > 0 {
 		said += " (" + causes(unknown) + ")"
 	}
-	closed := p.closed(known, len(ready))
+	f, closed := n.ok("", "%s.", said), p.closed(known, len(ready))
+	f.fix(mendCoverage(unknown))
 	switch {
 	case closed != "":
-		return Finding{
-			Check: CheckCoverage, Level: Problem, Subject: string(closed), Says: p.consequence() + ": " + said + ".",
-			Mend: mendCoverage(unknown),
-		}
+		f.Level, f.Subject, f.Says = Problem, string(closed), p.consequence()+": "+f.Says
 	case len(unknown) > 0:
-		return Finding{Check: CheckCoverage, Level: Warning, Says: said + ".", Mend: mendCoverage(unknown)}
+		f.Level = Warning
 	}
-	return fine(CheckCoverage, "", "%s.", said)
+	return f.Level
 }
 
 // consequence is what comes of too little usage.
@@ -116,20 +112,16 @@ var refusals = []usage.Cause{usage.Future, usage.Stale, usage.Absurd, usage.Cont
 
 // refused reports the samples that were not taken; they are as bad as what they
 // lead to.
-func (p *Patient) refused(i int, level Level) []Finding {
-	var findings []Finding
-	for _, cause := range refusals {
-		problem := p.Readings.Sources[i].Problems[cause]
-		if problem.Count == 0 {
-			continue
-		}
-		findings = append(findings, Finding{
-			Check: CheckCoverage, Level: worse(level, Warning), Subject: p.sourceName(i),
-			Says: fmt.Sprintf("%s not taken: %s: %s.", count(problem.Count, "sample"), says[cause], strings.Join(problem.Examples, "; ")),
-			Mend: mendRefused(&p.Sources[i], cause),
-		})
+func (p *Patient) refused(n *notes, i int, level Level) {
+	if level == OK {
+		level = Warning
 	}
-	return findings
+	for _, cause := range refusals {
+		if problem := p.Readings.Sources[i].Problems[cause]; problem.Count > 0 {
+			n.add(level, p.sourceName(i), "%s not taken: %s: %s.", count(problem.Count, "sample"), says[cause], strings.Join(problem.Examples, "; ")).
+				fix(mendRefused(&p.Sources[i], cause))
+		}
+	}
 }
 
 // says puts causes into words.
@@ -140,14 +132,6 @@ var says = map[usage.Cause]string{
 	usage.Contradictory: "in contradiction to what else is known",
 	usage.Unreadable:    "no sense could be made of them",
 	usage.Unreachable:   "no answer",
-}
-
-// worse returns the worse of two levels.
-func worse(a, b Level) Level {
-	if slices.Index(levels, a) < slices.Index(levels, b) {
-		return a
-	}
-	return b
 }
 
 func mendRefused(s *policy.Source, cause usage.Cause) string {

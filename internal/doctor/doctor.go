@@ -9,9 +9,7 @@
 package doctor
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode"
 )
@@ -32,14 +30,6 @@ const (
 	CheckPause       Check = "pause"
 	CheckNodeSync    Check = "nodesync"
 )
-
-// Checks lists every Check in the order in which they are told.
-func Checks() []Check {
-	return []Check{
-		CheckPolicy, CheckPermissions, CheckSources, CheckMatching, CheckCoverage, CheckWindows, CheckClock, CheckExtender,
-		CheckPause, CheckNodeSync,
-	}
-}
 
 // Level is how bad a Finding is.
 type Level string
@@ -77,34 +67,34 @@ type Report struct {
 	Findings []Finding `json:"findings"`
 }
 
-// NewReport sorts findings, the worst first, and makes what they say fit to be
-// shown.
-func NewReport(findings []Finding) *Report {
-	r := &Report{Findings: slices.Clone(findings)}
-	checks := Checks()
-	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
-		return cmp.Or(
-			cmp.Compare(slices.Index(levels, a.Level), slices.Index(levels, b.Level)),
-			cmp.Compare(slices.Index(checks, a.Check), slices.Index(checks, b.Check)),
-		)
-	})
-	for i := range r.Findings {
-		f := &r.Findings[i]
-		f.Subject, f.Says, f.Mend = oneLine(f.Subject), oneLine(f.Says), printable(f.Mend)
-		switch f.Level {
-		case Problem:
-			r.Problems++
-		case Warning:
-			r.Warnings++
-		case OK:
-		}
-	}
-	return r
+// notes are what one check finds.
+type notes struct {
+	check    Check
+	findings []Finding
 }
 
-// fine is a Finding of level OK.
-func fine(check Check, subject, format string, args ...any) Finding {
-	return Finding{Check: check, Level: OK, Subject: subject, Says: fmt.Sprintf(format, args...)}
+// add notes what there is. The Finding may be changed until the next is added.
+func (n *notes) add(level Level, subject, format string, args ...any) *Finding {
+	n.findings = append(n.findings, Finding{Check: n.check, Level: level, Subject: subject, Says: fmt.Sprintf(format, args...)})
+	return &n.findings[len(n.findings)-1]
+}
+
+func (n *notes) ok(subject, format string, args ...any) *Finding {
+	return n.add(OK, subject, format, args...)
+}
+
+func (n *notes) warning(subject, format string, args ...any) *Finding {
+	return n.add(Warning, subject, format, args...)
+}
+
+func (n *notes) problem(subject, format string, args ...any) *Finding {
+	return n.add(Problem, subject, format, args...)
+}
+
+// fix says what to do about it.
+func (f *Finding) fix(mend string) *Finding {
+	f.Mend = mend
+	return f
 }
 
 // maxSays bounds what one Finding says.

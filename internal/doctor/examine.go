@@ -1,13 +1,67 @@
 package doctor
 
+import (
+	"cmp"
+	"slices"
+)
+
+// examination looks at one side of what a check is about.
+type examination struct {
+	check   Check
+	examine func(*Patient, *notes)
+}
+
+// examinations are in the order in which they are reported.
+var examinations = []examination{
+	{CheckPolicy, examinePolicy},
+	{CheckPermissions, examinePermissions},
+	{CheckSources, examineSources},
+	{CheckMatching, examineMatching},
+	{CheckCoverage, examineCoverage},
+	{CheckWindows, examineWindows},
+	{CheckWindows, examineMetrics},
+	{CheckClock, examineClock},
+	{CheckExtender, examineExtender},
+	{CheckExtender, examineSchedulerConfig},
+	{CheckPause, examinePause},
+	{CheckNodeSync, examineNodeSync},
+}
+
 // Examine returns everything that was found.
 func Examine(p *Patient) *Report {
 	var all []Finding
-	for _, check := range []func(*Patient) []Finding{
-		examinePolicy, examinePermissions, examineSources, examineMatching, examineCoverage, examineWindows, examineMetrics,
-		examineClock, examineExtender, examineSchedulerConfig, examinePause, examineNodeSync,
-	} {
-		all = append(all, check(p)...)
+	for _, one := range examinations {
+		n := notes{check: one.check}
+		one.examine(p, &n)
+		all = append(all, n.findings...)
 	}
 	return NewReport(all)
+}
+
+// NewReport sorts findings, the worst first, and makes what they say fit to be
+// shown.
+func NewReport(findings []Finding) *Report {
+	r := &Report{Findings: slices.Clone(findings)}
+	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
+		return cmp.Or(
+			cmp.Compare(slices.Index(levels, a.Level), slices.Index(levels, b.Level)),
+			cmp.Compare(a.Check.order(), b.Check.order()),
+		)
+	})
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		f.Subject, f.Says, f.Mend = oneLine(f.Subject), oneLine(f.Says), printable(f.Mend)
+		switch f.Level {
+		case Problem:
+			r.Problems++
+		case Warning:
+			r.Warnings++
+		case OK:
+		}
+	}
+	return r
+}
+
+func (c Check) order() int {
+	return slices.IndexFunc(examinations, func(e examination) bool { return e.check == c })
 }

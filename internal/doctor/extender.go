@@ -11,58 +11,47 @@ import (
 // without the extender being asked, clocks that differ included.
 const settling = 15 * time.Second
 
-func examineExtender(p *Patient) []Finding {
-	e := &p.Extender
-	switch {
-	case e.URL == "" && p.Mode == ModeNodeSync:
-		return nil // it answers nobody, and nobody's answers matter to it
+func examineExtender(p *Patient, n *notes) {
+	switch e := &p.Extender; {
+	case e.URL == "" && p.Mode == ModeNodeSync: // it answers nobody, and nobody's answers matter to it
 	case e.URL == "" && p.insideScheduler():
-		return []Finding{fine(CheckExtender, "", "Not asked: the configuration has Evenkeel's plugin inside kube-scheduler.")}
+		n.ok("", "Not asked: the configuration has Evenkeel's plugin inside kube-scheduler.")
+	case e.URL == "" && p.Load.Eviction.Steering == policy.SteeringNone:
+		n.ok("", "%s The policy's steering is none: pods are moved all the same, and land where kube-scheduler puts them.", unasked)
 	case e.URL == "":
-		return p.unasked()
+		n.warning("", unasked).fix("kubectl -n evenkeel port-forward service/evenkeel 8888\nevenkeel doctor --extender-url http://127.0.0.1:8888")
 	case e.Err != nil:
-		return []Finding{{
-			Check: CheckExtender, Level: Problem, Subject: e.URL, Says: fmt.Sprintf("It gave no status: %v", e.Err),
-			Mend: "See whether it runs and whether this is its address (--listen-address, 8888 unless said otherwise):\n" +
-				"kubectl -n evenkeel get pods,services\nkubectl -n evenkeel port-forward service/evenkeel 8888   # then --extender-url http://127.0.0.1:8888",
-		}}
+		n.problem(e.URL, "It gave no status: %v", e.Err).
+			fix("See whether it runs and whether this is its address (--listen-address, 8888 unless said otherwise):\n" +
+				"kubectl -n evenkeel get pods,services\nkubectl -n evenkeel port-forward service/evenkeel 8888   # then --extender-url http://127.0.0.1:8888")
+	default:
+		p.examineStatus(n)
 	}
-	wiring := p.wiring()
+}
+
+// unasked is said where no extender's address was given.
+const unasked = "Not checked: whether kube-scheduler asks it is known to the extender alone."
+
+// examineStatus looks at what an extender says of itself.
+func (p *Patient) examineStatus(n *notes) {
+	e := &p.Extender
+	wiring := p.wiring(n)
 	if e.Observes && wiring.Level == OK && p.MovesByUsage && p.Load.Eviction.Steering != policy.SteeringNone {
 		wiring.Level, wiring.Mend = Warning, "Let it answer once you trust it: take --observe away."
 		wiring.Says += " It only observes (--observe): no pod is steered, so a process that evicts stops after its first move."
 	}
-	findings := []Finding{wiring}
 	if e.Gate != "" {
-		findings = append(findings, Finding{
-			Check: CheckExtender, Level: Warning, Subject: e.URL, Says: "It knows too little about usage to score by: " + e.Gate,
-			Mend: "See under sources and coverage; with separate processes, whether the extender has the same policy and permissions.",
-		})
+		n.warning(e.URL, "It knows too little about usage to score by: %s", e.Gate).
+			fix("See under sources and coverage; with separate processes, whether the extender has the same policy and permissions.")
 	}
-	return findings
-}
-
-// unasked is where no extender's address was given.
-func (p *Patient) unasked() []Finding {
-	f := fine(CheckExtender, "", "Not checked: whether kube-scheduler asks it is known to the extender alone.")
-	if p.Load.Eviction.Steering == policy.SteeringNone {
-		f.Says += " The policy's steering is none: pods are moved all the same, and land where kube-scheduler puts them."
-		return []Finding{f}
-	}
-	f.Level = Warning
-	f.Mend = "kubectl -n evenkeel port-forward service/evenkeel 8888\nevenkeel doctor --extender-url http://127.0.0.1:8888"
-	return []Finding{f}
 }
 
 // wiring reports whether kube-scheduler asks.
-func (p *Patient) wiring() Finding {
+func (p *Patient) wiring(n *notes) *Finding {
 	e := &p.Extender
 	if e.Started.IsZero() {
-		return Finding{
-			Check: CheckExtender, Level: Warning, Subject: e.URL,
-			Says: fmt.Sprintf("It does not say when it started; kube-scheduler has asked it %d times.", e.Asked),
-			Mend: "Let extender and doctor be of the same version.",
-		}
+		return n.warning(e.URL, "It does not say when it started; kube-scheduler has asked it %d times.", e.Asked).
+			fix("Let extender and doctor be of the same version.")
 	}
 	since := e.Started
 	if e.LastAsked.After(since) {
@@ -73,29 +62,22 @@ func (p *Patient) wiring() Finding {
 	if !e.LastAsked.IsZero() {
 		said += ", last at " + clock(e.LastAsked)
 	}
+	proof := "no pod was bound since, so nothing is proved"
 	switch {
 	case !known && e.Asked == 0:
-		said += "; whether pods were bound meanwhile could not be seen."
+		proof = "whether pods were bound meanwhile could not be seen"
 	case bound > 0 && e.Asked == 0:
-		return Finding{
-			Check: CheckExtender, Level: Problem, Subject: e.URL,
-			Says: fmt.Sprintf("%s, though %s bound since: kube-scheduler does not ask it.", said, were(bound)),
-			Mend: "Give kube-scheduler a configuration (--config) with this block, and restart it:\n" + Block(e.URL) +
-				"\nCheck it: evenkeel doctor --scheduler-config FILE. On a control plane that allows none: eviction.steering: none.",
-		}
+		return n.problem(e.URL, "%s, though %s bound since: kube-scheduler does not ask it.", said, were(bound)).
+			fix("Give kube-scheduler a configuration (--config) with this block, and restart it:\n" + Block(e.URL) +
+				"\nCheck it: evenkeel doctor --scheduler-config FILE. On a control plane that allows none: eviction.steering: none.")
 	case bound > 0:
-		return Finding{
-			Check: CheckExtender, Level: Warning, Subject: e.URL,
-			Says: fmt.Sprintf("%s; %s bound later: kube-scheduler has stopped asking, asks another replica, or another scheduler placed them.", said, were(bound)),
-			Mend: "Look for the extender's address in kube-scheduler's log; with several replicas behind one Service ask each.",
-		}
+		return n.warning(e.URL, "%s; %s bound later: kube-scheduler has stopped asking, asks another replica, or another scheduler placed them.", said, were(bound)).
+			fix("Look for the extender's address in kube-scheduler's log; with several replicas behind one Service ask each.")
 	case e.Asked > 0:
-		return fine(CheckExtender, e.URL, "%s.", said)
+		return n.ok(e.URL, "%s.", said)
 	}
-	return Finding{
-		Check: CheckExtender, Level: Warning, Subject: e.URL, Says: said + "; no pod was bound since, so nothing is proved.",
-		Mend: "Create a pod and ask again: kubectl run evenkeel-probe --image=registry.k8s.io/pause:3.10 --restart=Never",
-	}
+	return n.warning(e.URL, "%s; %s.", said, proof).
+		fix("Create a pod and ask again: kubectl run evenkeel-probe --image=registry.k8s.io/pause:3.10 --restart=Never")
 }
 
 // boundAfter counts the pods that came after a time and were bound by a

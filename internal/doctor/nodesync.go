@@ -7,25 +7,21 @@ import (
 	"github.com/evenkeel/evenkeel/usage/annotations"
 )
 
-func examineNodeSync(p *Patient) []Finding {
+func examineNodeSync(p *Patient, n *notes) {
 	sync := &p.Load.NodeSync
-	var findings []Finding
 	if p.Mode == ModeNodeSync && !marks(sync) {
-		findings = append(findings, Finding{
-			Check: CheckNodeSync, Level: Problem, Says: "The policy switches no part of it on, so the process ends at once.",
-			Mend: "Switch on what is wanted:\nnodesync:\n  label: {enabled: true}\nTo take back what was written: evenkeel nodesync --remove",
-		})
+		n.problem("", "The policy switches no part of it on, so the process ends at once.").
+			fix("Switch on what is wanted:\nnodesync:\n  label: {enabled: true}\nTo take back what was written: evenkeel nodesync --remove")
 	}
 	if sync.Annotations.Enabled {
-		findings = append(findings, p.echo()...)
+		p.echo(n)
 	}
 	if !sync.Label.Enabled && p.Readings != nil {
-		findings = append(findings, p.leftLabels()...)
+		p.leftLabels(n)
 	}
-	if len(findings) > 0 || !marks(sync) {
-		return findings
+	if len(n.findings) == 0 && marks(sync) {
+		n.ok("", "What is switched on of it does not contradict the usage sources.")
 	}
-	return []Finding{fine(CheckNodeSync, "", "What is switched on of it does not contradict the usage sources.")}
 }
 
 // marks reports whether any part of nodesync is on.
@@ -35,41 +31,33 @@ func marks(sync *policy.NodeSync) bool {
 
 // echo finds annotations that are read as something else than what is written,
 // or that nothing feeds.
-func (p *Patient) echo() []Finding {
+func (p *Patient) echo(n *notes) {
 	written := &p.Load.NodeSync.Annotations
-	var findings []Finding
 	for i := range p.Sources {
 		read, ok := p.Sources[i].Config.(*annotations.Config)
 		if !ok {
 			continue
 		}
 		if i == 0 {
-			findings = append(findings, Finding{
-				Check: CheckNodeSync, Level: Problem, Subject: "annotations",
-				Says: "The first usage source reads the annotations that nodesync writes, so that Evenkeel would believe its own echo.",
-				Mend: "Put what measures in front:\nusage:\n  sources:\n    - type: MetricsServer\n    - type: Annotations",
-			})
+			n.problem("annotations", "The first usage source reads the annotations that nodesync writes, so that Evenkeel would believe its own echo.").
+				fix("Put what measures in front:\nusage:\n  sources:\n    - type: MetricsServer\n    - type: Annotations")
 		}
 		if read.Unit != annotations.Auto && read.Unit != written.Unit {
-			findings = append(findings, mismatch(i, "unit", string(written.Unit), string(read.Unit)))
+			mismatch(n, i, "unit", string(written.Unit), string(read.Unit))
 		}
 		if read.Timezone != "" && read.Timezone != written.Timezone {
-			findings = append(findings, mismatch(i, "timezone", written.Timezone, read.Timezone))
+			mismatch(n, i, "timezone", written.Timezone, read.Timezone)
 		}
 	}
-	return findings
 }
 
-func mismatch(i int, what, written, read string) Finding {
-	return Finding{
-		Check: CheckNodeSync, Level: Problem, Subject: "annotations",
-		Says: fmt.Sprintf("They are written with %s %q and read with %q.", what, written, read),
-		Mend: fmt.Sprintf("Set nodesync.annotations.%s and usage.sources[%d].annotations.%s to the same.", what, i, what),
-	}
+func mismatch(n *notes, i int, what, written, read string) {
+	n.problem("annotations", "They are written with %s %q and read with %q.", what, written, read).
+		fix(fmt.Sprintf("Set nodesync.annotations.%s and usage.sources[%d].annotations.%s to the same.", what, i, what))
 }
 
 // leftLabels finds nodes that carry the label although it is off.
-func (p *Patient) leftLabels() []Finding {
+func (p *Patient) leftLabels(n *notes) {
 	label := &p.Load.NodeSync.Label
 	var nodes []string
 	for _, node := range p.Readings.Snapshot.Nodes {
@@ -77,14 +65,10 @@ func (p *Patient) leftLabels() []Finding {
 			nodes = append(nodes, node.Node.Name)
 		}
 	}
-	if len(nodes) == 0 {
-		return nil
+	if len(nodes) > 0 {
+		n.warning("label", "%s %s=%s although nodesync.label is off: %s.", carry(len(nodes)), label.Key, label.Value, list(nodes)).
+			fix("If an earlier run left it: evenkeel nodesync --remove. If another program writes it, nothing.")
 	}
-	return []Finding{{
-		Check: CheckNodeSync, Level: Warning, Subject: "label",
-		Says: fmt.Sprintf("%s %s=%s although nodesync.label is off: %s.", carry(len(nodes)), label.Key, label.Value, list(nodes)),
-		Mend: "If an earlier run left it: evenkeel nodesync --remove. If another program writes it, nothing.",
-	}}
 }
 
 func carry(n int) string {

@@ -2,22 +2,16 @@ package doctor
 
 import "fmt"
 
-func examinePause(p *Patient) []Finding {
-	if !p.Mode.evicts() {
-		return nil
-	}
+func examinePause(p *Patient, n *notes) {
 	pause := &p.Pause
 	switch {
+	case !p.Mode.evicts():
 	case pause.Err != nil:
-		return []Finding{{
-			Check: CheckPause, Level: Problem,
-			Says: fmt.Sprintf("The kill switch cannot be read, so nothing is evicted: %v", pause.Err), Mend: "See under permissions.",
-		}}
+		n.problem("", "The kill switch cannot be read, so nothing is evicted: %v", pause.Err).fix("See under permissions.")
 	case pause.Paused:
-		return []Finding{{
-			Check: CheckPause, Level: Warning, Says: fmt.Sprintf("Evicting is paused: %s.", pause.Says),
-			Mend: fmt.Sprintf("To go on: kubectl -n %s annotate configmap %s evenkeel.io/paused-", pause.Namespace, pause.ConfigMap),
-		}}
+		n.warning("", "Evicting is paused: %s.", pause.Says).
+			fix(fmt.Sprintf("To go on: kubectl -n %s annotate configmap %s evenkeel.io/paused-", pause.Namespace, pause.ConfigMap))
+	default:
+		n.ok("", "Evicting is not paused.")
 	}
-	return []Finding{fine(CheckPause, "", "Evicting is not paused.")}
 }

@@ -9,33 +9,24 @@ import (
 // serviceAccountPrefix is how the API server calls ServiceAccounts.
 const serviceAccountPrefix = "system:serviceaccount:"
 
-func examinePermissions(p *Patient) []Finding {
+func examinePermissions(p *Patient, n *notes) {
 	rights := &p.Rights
-	var findings []Finding
 	if i := slices.IndexFunc(rights.Answers, func(a Answer) bool { return a.Err != nil }); i >= 0 {
-		findings = append(findings, Finding{
-			Check: CheckPermissions, Level: Problem,
-			Says: fmt.Sprintf("The API server could not be asked about %s: %v", rights.Answers[i].what(), rights.Answers[i].Err),
-			Mend: "Whoever is authenticated may usually create selfsubjectaccessreviews (group authorization.k8s.io); with --as it\n" +
-				"takes the verb impersonate on users, groups and serviceaccounts.",
-		})
+		n.problem("", "The API server could not be asked about %s: %v", rights.Answers[i].what(), rights.Answers[i].Err).
+			fix("Whoever is authenticated may usually create selfsubjectaccessreviews (group authorization.k8s.io); with --as it\n" +
+				"takes the verb impersonate on users, groups and serviceaccounts.")
 	}
 	missing := rights.missing()
 	for _, purpose := range purposes(missing) {
-		findings = append(findings, p.lacking(purpose, missing))
+		p.lacking(n, purpose, missing)
 	}
-	if len(findings) == 0 && len(rights.Answers) > 0 {
-		findings = append(findings, fine(CheckPermissions, "", "%s may do all %d things that %s needs with this policy.",
-			rights.identity(), len(rights.Answers), p.Mode))
+	if len(n.findings) == 0 && len(rights.Answers) > 0 {
+		n.ok("", "%s may do all %d things that %s needs with this policy.", rights.identity(), len(rights.Answers), p.Mode)
 	}
 	if !strings.HasPrefix(rights.Identity, serviceAccountPrefix) && rights.Identity != "" {
-		findings = append(findings, Finding{
-			Check: CheckPermissions, Level: Warning,
-			Says: fmt.Sprintf("What was checked is what %q may do, which is no ServiceAccount: Evenkeel itself may be allowed less.", rights.Identity),
-			Mend: "evenkeel doctor --as system:serviceaccount:evenkeel:evenkeel   # <namespace>:<name> of its ServiceAccount",
-		})
+		n.warning("", "What was checked is what %q may do, which is no ServiceAccount: Evenkeel itself may be allowed less.", rights.Identity).
+			fix("evenkeel doctor --as system:serviceaccount:evenkeel:evenkeel   # <namespace>:<name> of its ServiceAccount")
 	}
-	return findings
 }
 
 func (r *Rights) identity() string {
@@ -66,8 +57,8 @@ func purposes(missing []Answer) []string {
 	return all
 }
 
-// lacking is the Finding about one purpose.
-func (p *Patient) lacking(purpose string, missing []Answer) Finding {
+// lacking notes what is missing for one purpose.
+func (p *Patient) lacking(n *notes, purpose string, missing []Answer) {
 	var lacks []Need
 	var what []string
 	problem := false
@@ -79,15 +70,11 @@ func (p *Patient) lacking(purpose string, missing []Answer) Finding {
 		what = append(what, missing[i].what())
 		problem = problem || p.essential(&missing[i].Need)
 	}
-	f := Finding{
-		Check: CheckPermissions, Level: Problem, Subject: purpose,
-		Says: fmt.Sprintf("It may not %s.", strings.Join(what, ", ")), Mend: ruleText(lacks),
-	}
+	level, otherwise := Problem, ""
 	if !problem {
-		f.Level = Warning
-		f.Says += p.instead(&lacks[0])
+		level, otherwise = Warning, p.instead(&lacks[0])
 	}
-	return f
+	n.add(level, purpose, "It may not %s.%s", strings.Join(what, ", "), otherwise).fix(ruleText(lacks))
 }
 
 // instead says what is done where something that is not essential is lacking.

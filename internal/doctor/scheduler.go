@@ -1,41 +1,35 @@
 package doctor
 
 import (
-	"fmt"
+	"strings"
 
 	schedulerv1 "k8s.io/kube-scheduler/config/v1"
 )
 
-func examineSchedulerConfig(p *Patient) []Finding {
+func examineSchedulerConfig(p *Patient, n *notes) {
 	file := p.SchedulerConfig
 	if file == nil {
-		return nil
+		return
 	}
 	config, err := readSchedulerConfig(file.Data)
 	if err != nil {
-		return []Finding{{
-			Check: CheckExtender, Level: Problem, Subject: file.Name, Says: fmt.Sprintf("kube-scheduler cannot read it as it is meant: %v.", err),
-			Mend: "apiVersion: " + schedulerv1.SchemeGroupVersion.String() + "\nkind: " + schedulerConfigKind,
-		}}
+		n.problem(file.Name, "kube-scheduler cannot read it as it is meant: %v.", err).
+			fix("apiVersion: " + schedulerv1.SchemeGroupVersion.String() + "\nkind: " + schedulerConfigKind)
+		return
 	}
 	says, plugged := "Its extenders entry for Evenkeel is as it should be.", pluggedProfiles(config)
-	var findings []Finding
 	if len(plugged) > 0 {
-		says, findings = "Evenkeel's plugin is enabled as it should be.", p.examinePlugins(config, plugged)
+		says = "Evenkeel's plugin is enabled as it should be."
+		p.examinePlugins(n, config, plugged)
 	} else {
-		findings = entriesOf(config, p)
+		entriesOf(n, config, p)
 	}
-	findings = append(findings, steeredProfiles(config, p, plugged)...)
-	if len(findings) == 0 {
-		findings = append(findings, fine(CheckExtender, file.Name, "%s", says))
+	steeredProfiles(n, config, p, plugged)
+	if len(n.findings) == 0 {
+		n.ok("", "%s", says)
 	}
-	for i := range findings {
-		findings[i].Check = CheckExtender
-		if findings[i].Subject == "" {
-			findings[i].Subject = file.Name
-		} else if findings[i].Subject != file.Name {
-			findings[i].Subject = file.Name + ": " + findings[i].Subject
-		}
+	for i := range n.findings {
+		f := &n.findings[i]
+		f.Subject = strings.TrimSuffix(file.Name+": "+f.Subject, ": ")
 	}
-	return findings
 }

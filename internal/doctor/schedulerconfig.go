@@ -9,10 +9,12 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	schedulerv1 "k8s.io/kube-scheduler/config/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 )
 
@@ -86,30 +88,22 @@ func documents(data []byte) int {
 }
 
 // entriesOf finds the entries for Evenkeel and what is wrong with them.
-func entriesOf(config *schedulerv1.KubeSchedulerConfiguration, p *Patient) []Finding {
+func entriesOf(n *notes, config *schedulerv1.KubeSchedulerConfiguration, p *Patient) {
 	ours, exact := entries(config, p.Extender.URL)
 	if len(ours) == 0 {
-		return []Finding{{
-			Level: Problem, Says: fmt.Sprintf("None of its %s is for Evenkeel, so kube-scheduler does not ask it.", count(len(config.Extenders), "extender")),
-			Mend: Block(p.Extender.URL),
-		}}
+		n.problem("", "None of its %s is for Evenkeel, so kube-scheduler does not ask it.", count(len(config.Extenders), "extender")).
+			fix(Block(p.Extender.URL))
+		return
 	}
-	var findings []Finding
 	if !exact {
-		findings = append(findings, Finding{
-			Level: Warning, Subject: entryName(ours[0]),
-			Says: fmt.Sprintf("urlPrefix is %q, and --extender-url is %q: see that both lead to Evenkeel.",
-				safeURL(config.Extenders[ours[0]].URLPrefix), safeURL(p.Extender.URL)),
-			Mend: "Through a port-forward they differ and nothing is wrong; else correct urlPrefix.",
-		})
+		n.warning(entryName(ours[0]), "urlPrefix is %q, and --extender-url is %q: see that both lead to Evenkeel.",
+			safeURL(config.Extenders[ours[0]].URLPrefix), safeURL(p.Extender.URL)).
+			fix("Through a port-forward they differ and nothing is wrong; else correct urlPrefix.")
 	}
 	if len(ours) > 1 {
-		findings = append(findings, Finding{
-			Level: Warning, Subject: entryName(ours[1]),
-			Says: fmt.Sprintf("%d entries lead to Evenkeel: each costs every pod two requests.", len(ours)), Mend: "Leave one of them.",
-		})
+		n.warning(entryName(ours[1]), "%d entries lead to Evenkeel: each costs every pod two requests.", len(ours)).fix("Leave one of them.")
 	}
-	return append(findings, examineEntry(config, ours[0])...)
+	examineEntry(n, config, ours[0])
 }
 
 // entries returns the places of the entries for Evenkeel: those at the address,
@@ -153,46 +147,36 @@ func safeURL(text string) string {
 // steeredProfiles finds schedulers that the policy takes for steered and that
 // this configuration does not have; where nobody is asked but plugins, those
 // without one.
-func steeredProfiles(config *schedulerv1.KubeSchedulerConfiguration, p *Patient, inside []plugged) []Finding {
-	has := []string{"default-scheduler"}
+func steeredProfiles(n *notes, config *schedulerv1.KubeSchedulerConfiguration, p *Patient, inside []plugged) {
+	has := []string{v1.DefaultSchedulerName}
 	if len(config.Profiles) > 0 {
 		has = nil
 	}
 	for i := range config.Profiles {
 		has = append(has, schedulerName(&config.Profiles[i]))
 	}
-	var findings []Finding
 	if ours, _ := entries(config, p.Extender.URL); len(inside) > 0 && len(ours) == 0 {
-		findings = outsideProfiles(has, inside, p)
+		outsideProfiles(n, has, inside, p)
 	}
 	for _, name := range p.Load.Eviction.SchedulerNames {
 		if !slices.Contains(has, name) {
-			findings = append(findings, Finding{
-				Level: Warning, Subject: "profiles",
-				Says: fmt.Sprintf("The policy moves pods of the scheduler %q, and this configuration has %s only: if no other one asks Evenkeel, their landings are left to chance.",
-					name, list(has)),
-				Mend: "Give the other scheduler the same extenders block, or take it out of eviction.schedulerNames.",
-			})
+			n.warning("profiles", "The policy moves pods of the scheduler %q, and this configuration has %s only: "+
+				"if no other one asks Evenkeel, their landings are left to chance.", name, list(has)).
+				fix("Give the other scheduler the same extenders block, or take it out of eviction.schedulerNames.")
 		}
 	}
-	return findings
 }
 
 // outsideProfiles finds schedulers of the configuration that the policy takes
 // for steered and that have no plugin.
-func outsideProfiles(has []string, inside []plugged, p *Patient) []Finding {
-	var findings []Finding
+func outsideProfiles(n *notes, has []string, inside []plugged, p *Patient) {
 	for _, name := range has {
 		plugs := slices.ContainsFunc(inside, func(profile plugged) bool { return profile.scheduler == name })
 		if !plugs && slices.Contains(p.Load.Eviction.SchedulerNames, name) {
-			findings = append(findings, Finding{
-				Level: Warning, Subject: "profiles",
-				Says: fmt.Sprintf("The policy moves pods of the scheduler %q, whose profile has no plugin of Evenkeel's: their landings are left to chance.", name),
-				Mend: "Enable the plugin there too, or take the scheduler out of eviction.schedulerNames.",
-			})
+			n.warning("profiles", "The policy moves pods of the scheduler %q, whose profile has no plugin of Evenkeel's: their landings are left to chance.", name).
+				fix("Enable the plugin there too, or take the scheduler out of eviction.schedulerNames.")
 		}
 	}
-	return findings
 }
 
 // plugged is a profile of kube-scheduler that has Evenkeel inside.
@@ -205,8 +189,5 @@ type plugged struct {
 }
 
 func schedulerName(profile *schedulerv1.KubeSchedulerProfile) string {
-	if profile.SchedulerName == nil {
-		return "default-scheduler"
-	}
-	return *profile.SchedulerName
+	return ptr.Deref(profile.SchedulerName, v1.DefaultSchedulerName)
 }

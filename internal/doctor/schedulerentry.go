@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"strings"
@@ -22,115 +23,71 @@ const (
 	lightest, heaviest = 5, 50
 )
 
+// fixedWeight is the line for a weight that is out of scale.
+var fixedWeight = fmt.Sprintf("weight: %d", shippedWeight)
+
 // mistake is one thing that can be wrong with the entry.
 type mistake struct {
-	made  func(*schedulerv1.Extender) bool
+	made  bool
 	level Level
 	says  string
 	mend  string
 }
 
-// mistakes are looked for one by one.
-var mistakes = []mistake{
-	{
-		func(e *schedulerv1.Extender) bool { return e.FilterVerb != filterVerb }, Problem,
-		"filterVerb is not filter: hot nodes keep getting pods, and a replacement is not sent where it was planned to go, because landings are booked at filter.",
-		"filterVerb: filter",
-	},
-	{
-		func(e *schedulerv1.Extender) bool { return e.PrioritizeVerb != prioritizeVerb }, Problem,
-		"prioritizeVerb is not prioritize: pods are kept off hot nodes, but do not go to the coolest.", "prioritizeVerb: prioritize",
-	},
-	{
-		func(e *schedulerv1.Extender) bool { return !e.NodeCacheCapable }, Problem,
-		"nodeCacheCapable is not true: whole nodes are sent with each pod, which takes scheduling down to a few pods a second, and kube-scheduler's own scores then see nodes without pods.",
-		"nodeCacheCapable: true",
-	},
-	{
-		func(e *schedulerv1.Extender) bool { return !e.Ignorable }, Problem,
-		"ignorable is not true: while Evenkeel is away, no pod is scheduled.", "ignorable: true",
-	},
-	{
-		func(e *schedulerv1.Extender) bool { return e.HTTPTimeout.Duration <= 0 }, Problem,
-		"httpTimeout is not set and so is 5s: an extender that hangs costs each pod ten seconds.", "httpTimeout: " + shippedTimeout,
-	},
-	{
-		func(e *schedulerv1.Extender) bool { return e.HTTPTimeout.Duration > mostTimeout }, Problem,
-		"httpTimeout is above 1s: an extender that hangs costs each pod twice as much.", "httpTimeout: " + shippedTimeout,
-	},
-	{
-		func(e *schedulerv1.Extender) bool { return e.PrioritizeVerb != "" && e.Weight <= 0 }, Problem,
-		"weight is not above 0: kube-scheduler does not start with it.", fmt.Sprintf("weight: %d", shippedWeight),
-	},
-	{
-		func(e *schedulerv1.Extender) bool { return e.Weight > 0 && e.Weight < lightest }, Warning,
-		"weight is low: the whole range of Evenkeel's scores is worth 100 times the weight, that of the default plugins up to 1400 points.",
-		fmt.Sprintf("weight: %d", shippedWeight),
-	},
-	{
-		func(e *schedulerv1.Extender) bool { return e.Weight > heaviest }, Warning,
-		"weight is high: real usage overrules spreading and affinity wherever nodes differ at all.", fmt.Sprintf("weight: %d", shippedWeight),
-	},
-	{
-		func(e *schedulerv1.Extender) bool { return e.PreemptVerb != "" }, Problem,
-		"preemptVerb is set: Evenkeel does not serve it, so that preemption goes wrong.", "Take preemptVerb out.",
-	},
-	{
-		func(e *schedulerv1.Extender) bool { return e.BindVerb != "" }, Problem,
-		"bindVerb is set: Evenkeel does not bind, so that no pod would be.", "Take bindVerb out.",
-	},
-	{
-		func(e *schedulerv1.Extender) bool { return len(e.ManagedResources) > 0 }, Problem,
-		"managedResources is set: kube-scheduler asks about pods only that request these resources.", "Take managedResources out.",
-	},
-	{
-		func(e *schedulerv1.Extender) bool { return e.EnableHTTPS && !hasCA(e) }, Warning,
-		"enableHTTPS without an authority: kube-scheduler then takes any certificate.", "tlsConfig: {caFile: /path/to/ca.crt}",
-	},
-	{
-		func(e *schedulerv1.Extender) bool { return e.TLSConfig != nil && e.TLSConfig.Insecure && hasCA(e) }, Problem,
-		"tlsConfig has an authority and insecure as well: kube-scheduler does not start with both.", "Take insecure out of tlsConfig.",
-	},
-	{
-		func(e *schedulerv1.Extender) bool {
-			return e.TLSConfig != nil && e.TLSConfig.Insecure && !hasCA(e) && !e.EnableHTTPS
-		}, Warning,
-		"tlsConfig.insecure takes any certificate.", "tlsConfig: {caFile: /path/to/ca.crt}",
-	},
-	{
-		func(e *schedulerv1.Extender) bool { return e.EnableHTTPS && strings.HasPrefix(e.URLPrefix, "http://") }, Problem,
-		"enableHTTPS is true, but urlPrefix begins with http://, which is what is spoken.", "urlPrefix: https://...",
-	},
-	{
-		func(e *schedulerv1.Extender) bool { return !isURL(e.URLPrefix) }, Problem,
-		"urlPrefix is not a URL that begins with http:// or https:// and names a host.", "urlPrefix: http://<ClusterIP of the Service>:8888",
-	},
-	{
-		func(e *schedulerv1.Extender) bool { return isServiceName(e.URLPrefix) }, Warning,
-		"urlPrefix has a Service's name, which kube-scheduler cannot resolve where it runs in the host's network.",
-		"kubectl -n evenkeel get service evenkeel   # and write its ClusterIP",
-	},
+// mistakesOfUse are those in what the extender is asked for.
+func mistakesOfUse(e *schedulerv1.Extender) []mistake {
+	return []mistake{
+		{e.FilterVerb != filterVerb, Problem, "filterVerb is not filter: hot nodes keep getting pods, and a replacement is not sent where it was " +
+			"planned to go, because landings are booked at filter.", "filterVerb: filter"},
+		{e.PrioritizeVerb != prioritizeVerb, Problem, "prioritizeVerb is not prioritize: pods are kept off hot nodes, but do not go to the coolest.",
+			"prioritizeVerb: prioritize"},
+		{!e.NodeCacheCapable, Problem, "nodeCacheCapable is not true: whole nodes are sent with each pod, which takes scheduling down to a few pods a " +
+			"second, and kube-scheduler's own scores then see nodes without pods.", "nodeCacheCapable: true"},
+		{!e.Ignorable, Problem, "ignorable is not true: while Evenkeel is away, no pod is scheduled.", "ignorable: true"},
+		{e.PrioritizeVerb != "" && e.Weight <= 0, Problem, "weight is not above 0: kube-scheduler does not start with it.", fixedWeight},
+		{e.Weight > 0 && e.Weight < lightest, Warning, "weight is low: the whole range of Evenkeel's scores is worth 100 times the weight, that of the " +
+			"default plugins up to 1400 points.", fixedWeight},
+		{e.Weight > heaviest, Warning, "weight is high: real usage overrules spreading and affinity wherever nodes differ at all.", fixedWeight},
+		{e.PreemptVerb != "", Problem, "preemptVerb is set: Evenkeel does not serve it, so that preemption goes wrong.", "Take preemptVerb out."},
+		{e.BindVerb != "", Problem, "bindVerb is set: Evenkeel does not bind, so that no pod would be.", "Take bindVerb out."},
+		{len(e.ManagedResources) > 0, Problem, "managedResources is set: kube-scheduler asks about pods only that request these resources.",
+			"Take managedResources out."},
+	}
+}
+
+// mistakesOfReach are those in how the extender is reached.
+func mistakesOfReach(e *schedulerv1.Extender) []mistake {
+	tls := cmp.Or(e.TLSConfig, &schedulerv1.ExtenderTLSConfig{})
+	hasCA, timeout := tls.CAFile != "" || len(tls.CAData) > 0, "httpTimeout: "+shippedTimeout
+	return []mistake{
+		{e.HTTPTimeout.Duration <= 0, Problem, "httpTimeout is not set and so is 5s: an extender that hangs costs each pod ten seconds.", timeout},
+		{e.HTTPTimeout.Duration > mostTimeout, Problem, "httpTimeout is above 1s: an extender that hangs costs each pod twice as much.", timeout},
+		{e.EnableHTTPS && !hasCA, Warning, "enableHTTPS without an authority: kube-scheduler then takes any certificate.",
+			"tlsConfig: {caFile: /path/to/ca.crt}"},
+		{tls.Insecure && hasCA, Problem, "tlsConfig has an authority and insecure as well: kube-scheduler does not start with both.",
+			"Take insecure out of tlsConfig."},
+		{tls.Insecure && !hasCA && !e.EnableHTTPS, Warning, "tlsConfig.insecure takes any certificate.", "tlsConfig: {caFile: /path/to/ca.crt}"},
+		{e.EnableHTTPS && strings.HasPrefix(e.URLPrefix, "http://"), Problem, "enableHTTPS is true, but urlPrefix begins with http://, which is what is spoken.",
+			"urlPrefix: https://..."},
+		{!isURL(e.URLPrefix), Problem, "urlPrefix is not a URL that begins with http:// or https:// and names a host.",
+			"urlPrefix: http://<ClusterIP of the Service>:8888"},
+		{isServiceName(e.URLPrefix), Warning, "urlPrefix has a Service's name, which kube-scheduler cannot resolve where it runs in the host's network.",
+			"kubectl -n evenkeel get service evenkeel   # and write its ClusterIP"},
+	}
 }
 
 // examineEntry finds what is wrong with the entry for Evenkeel.
-func examineEntry(config *schedulerv1.KubeSchedulerConfiguration, i int) []Finding {
-	entry := &config.Extenders[i]
-	var findings []Finding
-	for k := range mistakes {
-		m := &mistakes[k]
-		if !m.made(entry) {
-			continue
+func examineEntry(n *notes, config *schedulerv1.KubeSchedulerConfiguration, i int) {
+	entry, name := &config.Extenders[i], entryName(i)
+	for _, m := range append(mistakesOfUse(entry), mistakesOfReach(entry)...) {
+		if m.made {
+			n.add(m.level, name, "%s", m.says).fix(m.mend)
 		}
-		findings = append(findings, Finding{Level: m.level, Subject: entryName(i), Says: m.says, Mend: m.mend})
 	}
 	if behind := after(config, i); len(behind) > 0 {
-		findings = append(findings, Finding{
-			Level: Problem, Subject: entryName(i),
-			Says: fmt.Sprintf("%s asked after it and may refuse the node that was booked for a pod: Evenkeel has to be the last one.", areAsked(behind)),
-			Mend: "Move the entry to the end of extenders. kube-scheduler asks those that are ignorable after all others.",
-		})
+		n.problem(name, "%s asked after it and may refuse the node that was booked for a pod: Evenkeel has to be the last one.", areAsked(behind)).
+			fix("Move the entry to the end of extenders. kube-scheduler asks those that are ignorable after all others.")
 	}
-	return findings
 }
 
 // after returns the extenders that filter after the given one: in their order,
@@ -155,10 +112,6 @@ func areAsked(entries []string) string {
 		return entries[0] + " is"
 	}
 	return list(entries) + " are"
-}
-
-func hasCA(e *schedulerv1.Extender) bool {
-	return e.TLSConfig != nil && (e.TLSConfig.CAFile != "" || len(e.TLSConfig.CAData) > 0)
 }
 
 func isURL(text string) bool {

@@ -1,12 +1,14 @@
 package doctor
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	schedulerv1 "k8s.io/kube-scheduler/config/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/evenkeel/evenkeel/internal/migration/compat"
 )
@@ -76,82 +78,69 @@ func (p *plugged) name() string { return fmt.Sprintf("profiles[%d]", p.place) }
 
 // examinePlugins finds what is wrong with Evenkeel's plugins, and entries of
 // extenders beside them.
-func (p *Patient) examinePlugins(config *schedulerv1.KubeSchedulerConfiguration, profiles []plugged) []Finding {
-	findings := p.doubled(config, profiles)
+func (p *Patient) examinePlugins(n *notes, config *schedulerv1.KubeSchedulerConfiguration, profiles []plugged) {
+	p.doubled(n, config, profiles)
 	for i := range profiles {
 		profile := &profiles[i]
-		if len(profile.plugins) > 1 && profile.plugins[0] == loadPlugin {
-			findings = append(findings, Finding{
-				Level: Warning, Subject: profile.name(),
-				Says: fmt.Sprintf("It has %s: each of them scores real usage, which counts that much more.", strings.Join(profile.plugins, " and ")),
-				Mend: "Leave " + loadPlugin + " alone.",
-			})
+		if profile.plugins[0] != loadPlugin {
+			continue
 		}
-		if profile.plugins[0] == loadPlugin {
-			findings = append(findings, p.examineLoadPlugin(profile)...)
+		if len(profile.plugins) > 1 {
+			n.warning(profile.name(), "It has %s: each of them scores real usage, which counts that much more.", strings.Join(profile.plugins, " and ")).
+				fix("Leave " + loadPlugin + " alone.")
 		}
+		p.examineLoadPlugin(n, profile)
 	}
-	return findings
 }
 
 // doubled finds extenders that count what the plugin has counted: all profiles
 // of a configuration have the same ones.
-func (p *Patient) doubled(config *schedulerv1.KubeSchedulerConfiguration, profiles []plugged) []Finding {
+func (p *Patient) doubled(n *notes, config *schedulerv1.KubeSchedulerConfiguration, profiles []plugged) {
 	ours, exact := entries(config, p.Extender.URL)
 	if len(ours) == 0 {
-		return nil
+		return
 	}
 	level, lead := Problem, "and "+entryName(ours[0])+" asks Evenkeel about the same pods:"
 	if !exact || p.Extender.URL == "" { // many extenders have such verbs
 		level, lead = Warning, "and "+entryName(ours[0])+" has the verbs of Evenkeel's extender: if it is that,"
 	}
-	var findings []Finding
 	for i := range profiles {
-		findings = append(findings, Finding{
-			Level: level, Subject: profiles[i].name(),
-			Says: fmt.Sprintf("The scheduler %q has the plugin %s inside, %s real usage counts twice, and each pod costs two requests.",
-				profiles[i].scheduler, strings.Join(profiles[i].plugins, " and "), lead),
-			Mend: "Take the entry out of extenders; or, where a profile without the plugin needs it, the plugin out of this profile.",
-		})
+		n.add(level, profiles[i].name(), "The scheduler %q has the plugin %s inside, %s real usage counts twice, and each pod costs two requests.",
+			profiles[i].scheduler, strings.Join(profiles[i].plugins, " and "), lead).
+			fix("Take the entry out of extenders; or, where a profile without the plugin needs it, the plugin out of this profile.")
 	}
-	return findings
 }
 
 // examineLoadPlugin finds parts of the plugin that are switched off, weights
 // that are out of scale and a ledger of others.
-func (p *Patient) examineLoadPlugin(profile *plugged) []Finding {
-	var findings []Finding
-	add := func(says, mend string) {
-		findings = append(findings, Finding{Level: Warning, Subject: profile.name(), Says: loadPlugin + " " + says, Mend: mend})
+func (p *Patient) examineLoadPlugin(n *notes, profile *plugged) {
+	warn := func(format string, args ...any) *Finding {
+		return n.warning(profile.name(), loadPlugin+" "+format, args...)
 	}
 	const whole = "Enable it by multiPoint alone:\nplugins:\n  multiPoint:\n    enabled: [{name: EvenkeelLoad, weight: 15}]"
 	plugins := profile.profile.Plugins
 	if profile.at(&plugins.Filter, loadPlugin) == nil {
-		add("does not filter: hot nodes keep getting pods, and a replacement is not sent where it was planned to go.", whole)
+		warn("does not filter: hot nodes keep getting pods, and a replacement is not sent where it was planned to go.").fix(whole)
 	}
 	switch score := profile.at(&plugins.Score, loadPlugin); {
 	case score == nil:
-		add("does not score: pods are kept off hot nodes, but do not go to the coolest.", whole)
+		warn("does not score: pods are kept off hot nodes, but do not go to the coolest.").fix(whole)
 	case weightOf(score) < lightest:
-		add(fmt.Sprintf("has a weight of %d, which is low: its scores are worth up to 100 times that, those of the default plugins up to 1400 points.",
-			weightOf(score)), fmt.Sprintf("weight: %d", shippedWeight))
+		warn("has a weight of %d, which is low: its scores are worth up to 100 times that, those of the default plugins up to 1400 points.",
+			weightOf(score)).fix(fixedWeight)
 	case weightOf(score) > heaviest:
-		add(fmt.Sprintf("has a weight of %d, which is high: real usage overrules spreading and affinity wherever nodes differ at all.",
-			weightOf(score)), fmt.Sprintf("weight: %d", shippedWeight))
+		warn("has a weight of %d, which is high: real usage overrules spreading and affinity wherever nodes differ at all.",
+			weightOf(score)).fix(fixedWeight)
 	}
 	if of := profile.ledgerNamespace(); of != "" && p.Pause.Namespace != "" && of != p.Pause.Namespace {
-		add(fmt.Sprintf("reads the moves in flight in the namespace %q, and what evicts keeps them in %q: replacements are placed like any other pod.",
-			of, p.Pause.Namespace), fmt.Sprintf("pluginConfig: [{name: %s, args: {namespace: %s}}]", loadPlugin, p.Pause.Namespace))
+		warn("reads the moves in flight in the namespace %q, and what evicts keeps them in %q: replacements are placed like any other pod.",
+			of, p.Pause.Namespace).fix(fmt.Sprintf("pluginConfig: [{name: %s, args: {namespace: %s}}]", loadPlugin, p.Pause.Namespace))
 	}
-	return findings
 }
 
 // weightOf is what a plugin weighs; kube-scheduler takes none for 1.
 func weightOf(plugin *schedulerv1.Plugin) int32 {
-	if plugin.Weight == nil || *plugin.Weight == 0 {
-		return 1
-	}
-	return *plugin.Weight
+	return cmp.Or(ptr.Deref(plugin.Weight, 0), 1)
 }
 
 // ledgerNamespace is where the plugin is told to look for moves; empty where

@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -10,54 +9,34 @@ import (
 	"github.com/evenkeel/evenkeel/usage/source"
 )
 
-func examineSources(p *Patient) []Finding {
+func examineSources(p *Patient, n *notes) {
 	if p.Readings == nil {
-		return []Finding{p.unlisted(CheckSources)}
+		n.problem("", "It could not be checked: %s", p.Unlisted).fix("Mend what the check of permissions says, then ask again.")
+		return
 	}
-	var findings []Finding
 	for i := range p.Readings.Sources {
-		findings = append(findings, p.examineSource(i)...)
-	}
-	return findings
-}
-
-// unlisted is the Finding of a check for which nodes and pods have to be known.
-func (p *Patient) unlisted(check Check) Finding {
-	return Finding{
-		Check: check, Level: Problem, Says: "It could not be checked: " + p.Unlisted,
-		Mend: "Mend what the check of permissions says, then ask again.",
+		p.examineSource(n, i)
 	}
 }
 
-func (p *Patient) examineSource(i int) []Finding {
+func (p *Patient) examineSource(n *notes, i int) {
 	reading, name := &p.Readings.Sources[i], p.sourceName(i)
 	nodes, pods := len(reading.Batch.Nodes), len(reading.Batch.Pods)
 	switch {
 	case reading.Err != nil:
-		return []Finding{{
-			Check: CheckSources, Level: Problem, Subject: name,
-			Says: fmt.Sprintf("It gave no reading: %v", reading.Err), Mend: mendSource(&p.Sources[i], reading.Err),
-		}}
+		n.problem(name, "It gave no reading: %v", reading.Err).fix(mendSource(&p.Sources[i], reading.Err))
 	case nodes == 0:
-		return []Finding{{
-			Check: CheckSources, Level: Problem, Subject: name,
-			Says: fmt.Sprintf("It answered within %s and told of no node.", rounded(reading.Took)),
-			Mend: advice(&p.Sources[i], source.Empty, "No ready node answered with usage. See what is said of it under coverage."),
-		}}
+		n.problem(name, "It answered within %s and told of no node.", rounded(reading.Took)).
+			fix(advice(&p.Sources[i], source.Empty, "No ready node answered with usage. See what is said of it under coverage."))
+	case p.complete(n, i):
+		n.ok(name, "It answered within %s and told of %s and %s.", rounded(reading.Took), count(nodes, "node"), count(pods, "pod"))
 	}
-	findings := p.incomplete(i)
-	if len(findings) == 0 {
-		findings = append(findings, fine(CheckSources, name, "It answered within %s and told of %s and %s.",
-			rounded(reading.Took), count(nodes, "node"), count(pods, "pod")))
-	}
-	return findings
 }
 
-// incomplete finds the resources that are judged and that a source does not
-// report every node it knows.
-func (p *Patient) incomplete(i int) []Finding {
-	reading := &p.Readings.Sources[i]
-	var findings []Finding
+// complete reports whether a source tells the resources that are judged of
+// every node it knows, and notes those that it does not.
+func (p *Patient) complete(n *notes, i int) bool {
+	reading, complete := &p.Readings.Sources[i], true
 	for _, metric := range p.needed() {
 		with := nodesWith(&reading.Batch, metric)
 		if with == len(reading.Batch.Nodes) {
@@ -67,14 +46,12 @@ func (p *Patient) incomplete(i int) []Finding {
 		if with == 0 {
 			level = Problem
 		}
-		findings = append(findings, Finding{
-			Check: CheckSources, Level: level, Subject: p.sourceName(i),
-			Says: fmt.Sprintf("It told of %s, but %s of %d only: without it a node is unknown.",
-				count(len(reading.Batch.Nodes), "node"), metric, with),
-			Mend: strings.ReplaceAll(advice(&p.Sources[i], source.Lacking, "Put a source that has it in front, or take METRIC out of lines."), "METRIC", string(metric)),
-		})
+		complete = false
+		mend := advice(&p.Sources[i], source.Lacking, "Put a source that has it in front, or take METRIC out of lines.")
+		n.add(level, p.sourceName(i), "It told of %s, but %s of %d only: without it a node is unknown.", count(len(reading.Batch.Nodes), "node"), metric, with).
+			fix(strings.ReplaceAll(mend, "METRIC", string(metric)))
 	}
-	return findings
+	return complete
 }
 
 func nodesWith(batch *usage.Batch, metric usage.Metric) int {

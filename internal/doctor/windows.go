@@ -17,9 +17,9 @@ const longWindow = 10 * time.Minute
 
 // examineWindows finds judged windows that no source gives, so that they fill
 // only while a process runs.
-func examineWindows(p *Patient) []Finding {
+func examineWindows(p *Patient, n *notes) {
 	if p.Readings == nil || p.answered() == 0 {
-		return nil
+		return
 	}
 	var given, fills, long []string
 	for _, window := range p.judgedWindows() {
@@ -32,38 +32,30 @@ func examineWindows(p *Patient) []Finding {
 			fills = append(fills, window.String())
 		}
 	}
-	var findings []Finding
 	if len(given) > 0 {
-		findings = append(findings, fine(CheckWindows, list(given), "The sources give them, so that a process knows them from its first reading on."))
+		n.ok(list(given), "The sources give them, so that a process knows them from its first reading on.")
 	}
 	if len(fills) > 0 {
-		findings = append(findings, p.filling(fills))
+		p.filling(n, list(fills))
 	}
 	if len(long) > 0 {
-		findings = append(findings, Finding{
-			Check: CheckWindows, Level: Warning, Subject: list(long),
-			Says: "No source gives or remembers them: they are summed up in the process, and until it has run that long they say less than their name.",
-			Mend: "Put a source with a history in front: Prometheus or Annotations.\nusage:\n  sources:\n    - type: Prometheus\n      prometheus:\n        address: http://...",
-		})
+		n.warning(list(long), "No source gives or remembers them: they are summed up in the process, and until it has run that long they say less than their name.").
+			fix("Put a source with a history in front: Prometheus or Annotations.\nusage:\n  sources:\n    - type: Prometheus\n      prometheus:\n        address: http://...")
 	}
-	return findings
 }
 
 // filling is about short windows, or windows that are filled from a source's
 // history.
-func (p *Patient) filling(windows []string) Finding {
-	if p.remembers() {
-		return fine(CheckWindows, list(windows), "They are summed up in the process and filled from a source's history at its start.")
+func (p *Patient) filling(n *notes, windows string) {
+	switch {
+	case p.remembers():
+		n.ok(windows, "They are summed up in the process and filled from a source's history at its start.")
+	case p.Mode == ModeRun:
+		n.warning(windows, "No source gives them, so a one-shot run samples for %v (usage.observationPeriod) before it decides.", p.Load.Usage.ObservationPeriod.Duration).
+			fix("Nothing, if that is short enough. With a source that has a history (Prometheus, Annotations) it decides at once.")
+	default:
+		n.ok(windows, "They are summed up in the process, from %v after its start on.", p.Load.Hot.MinWindow.Duration)
 	}
-	period := p.Load.Usage.ObservationPeriod.Duration
-	if p.Mode == ModeRun {
-		return Finding{
-			Check: CheckWindows, Level: Warning, Subject: list(windows),
-			Says: fmt.Sprintf("No source gives them, so a one-shot run samples for %v (usage.observationPeriod) before it decides.", period),
-			Mend: "Nothing, if that is short enough. With a source that has a history (Prometheus, Annotations) it decides at once.",
-		}
-	}
-	return fine(CheckWindows, list(windows), "They are summed up in the process, from %v after its start on.", p.Load.Hot.MinWindow.Duration)
 }
 
 // judgedWindows are those that the policy judges by.
@@ -124,12 +116,11 @@ func (p *Patient) remembers() bool {
 }
 
 // examineMetrics finds metrics with lines that no source delivers.
-func examineMetrics(p *Patient) []Finding {
+func examineMetrics(p *Patient, n *notes) {
 	if p.Readings == nil || p.answered() == 0 {
-		return nil
+		return
 	}
 	judged := p.judged()
-	var findings []Finding
 	for k, metric := range p.Readings.View.Signals {
 		if !judged[metric] {
 			continue
@@ -139,19 +130,13 @@ func examineMetrics(p *Patient) []Finding {
 		switch {
 		case known == 0:
 		case with == known:
-			findings = append(findings, Finding{Check: CheckWindows, Level: OK, Subject: string(metric), Says: says})
+			n.ok(string(metric), "%s", says)
 		case with == 0:
-			findings = append(findings, Finding{
-				Check: CheckWindows, Level: Problem, Subject: string(metric),
-				Says: "It has lines, and no source tells it of any node: nothing is judged by it.", Mend: p.mendSignal(metric),
-			})
+			n.problem(string(metric), "It has lines, and no source tells it of any node: nothing is judged by it.").fix(mendSignal(metric))
 		default:
-			findings = append(findings, Finding{
-				Check: CheckWindows, Level: Warning, Subject: string(metric), Says: says + " The others are not judged by it.", Mend: p.mendSignal(metric),
-			})
+			n.warning(string(metric), "%s The others are not judged by it.", says).fix(mendSignal(metric))
 		}
 	}
-	return findings
 }
 
 // nodesTelling counts the nodes with usage, and those of them that tell a
@@ -173,7 +158,7 @@ func (p *Patient) nodesTelling(signal int) (known, with int) {
 // pressures are the metrics that kubelets know too.
 var pressures = []usage.Metric{usage.CPUPressure, usage.MemoryPressure, usage.IOPressure}
 
-func (p *Patient) mendSignal(metric usage.Metric) string {
+func mendSignal(metric usage.Metric) string {
 	query := fmt.Sprintf("a Prometheus source with an expression for it:\nusage:\n  sources:\n    - type: Prometheus\n      prometheus:\n"+
 		"        queries:\n          nodes:\n            %s: {expr: ...}", metric)
 	if !slices.Contains(pressures, metric) {
