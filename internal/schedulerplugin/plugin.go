@@ -266,7 +266,7 @@ func (p *Plugin) open(cycle fwk.CycleState, pod *v1.Pod) *asked {
 	if judge == nil {
 		return &asked{cycle: cycle}
 	}
-	return &asked{cycle: cycle, steering: judge.Consider(describe(pod))}
+	return &asked{cycle: cycle, steering: judge.Consider(steering.Describe(pod))}
 }
 
 // keep has what was opened found again.

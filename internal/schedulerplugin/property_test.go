@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/steering"
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 	"github.com/evenkeel/evenkeel/usage"
@@ -68,7 +69,7 @@ func (s *stand) askExtender(pod *v1.Pod) (kept []string, scores map[string]int8)
 			names = append(names, name)
 		}
 	}
-	round, asked := s.judge.Begin(), describe(pod)
+	round, asked := s.judge.Begin(), steering.Describe(pod)
 	nodes, reasons := indices(round, names), make([]extender.Reject, len(names))
 	round.Filter(asked, nodes, reasons)
 	for i, reason := range reasons {

@@ -166,8 +166,8 @@ func TestAMoveWaitsForItsBudget(t *testing.T) {
 	to := func(i int) string { return w.nodes[(w.replicas[i].node+1)%len(w.nodes)].Name }
 	moves := []strategies.Move{e.planned(0, to(0)), e.planned(1, to(1)), e.planned(12, to(12))}
 	e.Execute(t.Context(), realusage.Made{Plan: strategies.Plan{Moves: moves}}, e.evict)
-	if e.err != nil || e.tally.landed != 3 || e.tally.refused > 0 {
-		t.Fatalf("%d of 3 landed, %d were refused: %v", e.tally.landed, e.tally.refused, e.err)
+	if e.err != nil || e.tally.Landed != 3 || e.tally.Refused > 0 {
+		t.Fatalf("%d of 3 landed, %d were refused: %v", e.tally.Landed, e.tally.Refused, e.err)
 	}
 	for k, want := range []time.Duration{10 * time.Second, 40 * time.Second, 20 * time.Second} {
 		move, _ := e.observer.Ledger().Get(moves[k].UID)

@@ -154,7 +154,7 @@ func (e *evenkeel) evict(_ context.Context, pod *v1.Pod) error {
 	case err == nil:
 		e.tally.moved(move.From, node, move.To, replica)
 	case apierrors.IsTooManyRequests(err):
-		e.tally.refused++
+		e.tally.Refused++
 	default:
 		e.err = fmt.Errorf("evicting pod %q: %w", move.Pod, err)
 	}

@@ -17,17 +17,13 @@ type moved struct {
 	from, to int // -1 where the replacement fitted nowhere
 }
 
-// tally counts moves.
+// tally counts moves, into what there is of the result.
 type tally struct {
-	world      *world
-	step       int
-	moves      []moved
-	landed     int
-	planned    int // landed moves that had a plan
-	onPlan     int
-	boomerangs int
-	pending    int
-	refused    int
+	Result
+
+	world *world
+	step  int
+	moves []moved
 	// left holds, by replica, the node it was moved off last and in which step.
 	left map[int]moved
 }
@@ -40,19 +36,19 @@ func (t *tally) moved(from, to, plan string, replica int) {
 	w := t.world
 	move := moved{step: t.step, from: w.index[from], to: -1}
 	if to == "" {
-		t.pending++
+		t.Pending++
 	} else {
 		move.to = w.index[to]
-		t.landed++
+		t.Landed++
 	}
 	if plan != "" && to != "" {
-		t.planned++
+		t.Planned++
 		if plan == to {
-			t.onPlan++
+			t.OnPlan++
 		}
 	}
 	if last, ok := t.left[replica]; ok && last.from == move.to && time.Duration(t.step-last.step)*Step < boomerangTime || move.to == move.from {
-		t.boomerangs++
+		t.Boomerangs++
 	}
 	t.left[replica] = move
 	t.moves = append(t.moves, move)
@@ -91,7 +87,8 @@ type Result struct {
 	// EvictionsPerPodAndDay is the rate of restarts.
 	EvictionsPerPodAndDay float64 `json:"evictionsPerPodAndDay"`
 	Landed                int     `json:"landed"`
-	// OnPlan is how many of Planned landed where the plan said.
+	// OnPlan is how many of Planned, the landed moves that had a plan, landed
+	// where it said.
 	OnPlan     int `json:"onPlan"`
 	Planned    int `json:"planned"`
 	Boomerangs int `json:"boomerangs"`
@@ -116,13 +113,10 @@ func (t *tally) result(c *Config, name string) Result {
 	demands := w.usage.demands
 	warm := min(c.WarmUp, len(demands)-1)
 	scored := demands[warm:]
-	r := Result{
-		Variant: name, Nodes: len(w.nodes), Pods: len(w.replicas), Memory: w.fleet.Memory, Steps: len(scored),
-		Days:   float64(len(scored)) * Step.Hours() / 24,
-		Landed: t.landed, OnPlan: t.onPlan, Planned: t.planned, Boomerangs: t.boomerangs, Pending: t.pending,
-		Refused: t.refused, Deployed: w.deployed,
-		Evictions: len(t.moves), EvictionsAt: make([]int, len(demands)),
-	}
+	r := t.Result
+	r.Variant, r.Nodes, r.Pods, r.Memory, r.Steps = name, len(w.nodes), len(w.replicas), w.fleet.Memory, len(scored)
+	r.Days, r.Deployed = float64(len(scored))*Step.Hours()/24, w.deployed
+	r.Evictions, r.EvictionsAt = len(t.moves), make([]int, len(demands))
 	for _, move := range t.moves {
 		r.EvictionsAt[move.step]++
 		if helped(demands, move, c.HotLinePercent) {

@@ -86,7 +86,7 @@ func (u *upstream) evict(_ context.Context, pod *v1.Pod) error {
 	case err == nil:
 		u.tally.moved(from, to, "", replica)
 	case apierrors.IsTooManyRequests(err):
-		u.tally.refused++
+		u.tally.Refused++
 	}
 	return err
 }

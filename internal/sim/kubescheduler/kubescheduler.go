@@ -128,12 +128,13 @@ func (s *Scheduler) filter(state fwk.CycleState, pod *v1.Pod, known []remembered
 // fits reports whether a node takes the pod, and brings what is known of it up
 // to date.
 func (s *Scheduler) fits(state fwk.CycleState, pod *v1.Pod, i int, known []remembered) bool {
-	if known != nil && known[i].version == s.nodes.versions[i] {
+	version := s.nodes.infos[i].GetGeneration()
+	if known != nil && known[i].version == version {
 		return known[i].fits
 	}
 	fits := s.plugins.RunFilterPlugins(s.ctx, state, pod, s.nodes.infos[i]).IsSuccess()
 	if known != nil {
-		known[i] = remembered{version: s.nodes.versions[i], fits: fits}
+		known[i] = remembered{version: version, fits: fits}
 	}
 	return fits
 }

@@ -21,7 +21,7 @@ type kind struct{ cpuMilli, memoryBytes int64 }
 
 // remembered is what the plugins said of a node.
 type remembered struct {
-	version int64 // of the node; 0 of none
+	version int64 // the node's generation; 0 of none
 	score   int32
 	fits    bool
 	scored  bool

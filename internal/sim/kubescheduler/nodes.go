@@ -14,19 +14,13 @@ import (
 
 // nodes are the nodes with their pods, as the plugins list them.
 type nodes struct {
-	infos []fwk.NodeInfo // in the order of their names
-	names []string
-	own   []*framework.NodeInfo // the same as infos
-	// versions change with their nodes.
-	versions []int64
-	byName   map[string]int
+	infos  []fwk.NodeInfo // in the order of their names
+	names  []string
+	byName map[string]*framework.NodeInfo // the same as infos
 	// bare says that no node has a taint or is cordoned.
 	bare bool
 	// affinePods counts the pods with affinity or anti-affinity.
 	affinePods int
-	// affine and repelling count the pods with affinity, and with required
-	// anti-affinity, per node.
-	affine, repelling map[string]int
 }
 
 var (
@@ -36,61 +30,48 @@ var (
 )
 
 func newNodes(known []*v1.Node) *nodes {
-	n := &nodes{byName: map[string]int{}, bare: true, affine: map[string]int{}, repelling: map[string]int{}}
+	n := &nodes{byName: map[string]*framework.NodeInfo{}, bare: true}
 	sorted := slices.SortedFunc(slices.Values(known), func(a, b *v1.Node) int { return strings.Compare(a.Name, b.Name) })
-	for i, node := range sorted {
+	for _, node := range sorted {
 		info := framework.NewNodeInfo()
 		info.SetNode(node)
-		n.infos, n.own = append(n.infos, info), append(n.own, info)
-		n.names, n.versions = append(n.names, node.Name), append(n.versions, 1)
-		n.byName[node.Name] = i
+		n.infos, n.names, n.byName[node.Name] = append(n.infos, info), append(n.names, node.Name), info
 		n.bare = n.bare && len(node.Spec.Taints) == 0 && !node.Spec.Unschedulable
 	}
 	return n
 }
 
 func (n *nodes) add(pod *v1.Pod) error {
-	info, err := n.changed(pod)
+	info, err := n.of(pod)
 	if err != nil {
 		return err
 	}
+	n.affinePods -= len(info.PodsWithAffinity)
 	info.AddPod(pod)
-	n.count(pod, 1)
+	n.affinePods += len(info.PodsWithAffinity)
 	return nil
 }
 
 func (n *nodes) remove(ctx context.Context, pod *v1.Pod) error {
-	info, err := n.changed(pod)
+	info, err := n.of(pod)
 	if err != nil {
 		return err
 	}
-	n.count(pod, -1)
+	n.affinePods -= len(info.PodsWithAffinity)
+	defer func() { n.affinePods += len(info.PodsWithAffinity) }()
 	if err := info.RemovePod(klog.FromContext(ctx), pod); err != nil {
 		return fmt.Errorf("removing pod %q: %w", pod.Name, err)
 	}
 	return nil
 }
 
-// changed returns the node of a bound pod, which is about to change.
-func (n *nodes) changed(pod *v1.Pod) (*framework.NodeInfo, error) {
-	i, ok := n.byName[pod.Spec.NodeName]
+// of returns the node of a bound pod.
+func (n *nodes) of(pod *v1.Pod) (*framework.NodeInfo, error) {
+	info, ok := n.byName[pod.Spec.NodeName]
 	if !ok {
 		return nil, fmt.Errorf("pod %q is bound to node %q, which is not known", pod.Name, pod.Spec.NodeName)
 	}
-	n.versions[i]++
-	return n.own[i], nil
-}
-
-func (n *nodes) count(pod *v1.Pod, by int) {
-	affinity := pod.Spec.Affinity
-	if affinity == nil || affinity.PodAffinity == nil && affinity.PodAntiAffinity == nil {
-		return
-	}
-	n.affinePods += by
-	n.affine[pod.Spec.NodeName] += by
-	if anti := affinity.PodAntiAffinity; anti != nil && len(anti.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
-		n.repelling[pod.Spec.NodeName] += by
-	}
+	return info, nil
 }
 
 // NodeInfos returns the lister of nodes.
@@ -107,21 +88,23 @@ func (n *nodes) List() ([]fwk.NodeInfo, error) { return n.infos, nil }
 
 // HavePodsWithAffinityList returns the nodes with a pod that has affinity or
 // anti-affinity.
-func (n *nodes) HavePodsWithAffinityList() ([]fwk.NodeInfo, error) { return n.with(n.affine), nil }
+func (n *nodes) HavePodsWithAffinityList() ([]fwk.NodeInfo, error) {
+	return n.with(fwk.NodeInfo.GetPodsWithAffinity), nil
+}
 
 // HavePodsWithRequiredAntiAffinityList returns the nodes with a pod that has
 // required anti-affinity.
 func (n *nodes) HavePodsWithRequiredAntiAffinityList() ([]fwk.NodeInfo, error) {
-	return n.with(n.repelling), nil
+	return n.with(fwk.NodeInfo.GetPodsWithRequiredAntiAffinity), nil
 }
 
-func (n *nodes) with(counts map[string]int) []fwk.NodeInfo {
-	if len(counts) == 0 {
+func (n *nodes) with(pods func(fwk.NodeInfo) []fwk.PodInfo) []fwk.NodeInfo {
+	if n.affinePods == 0 {
 		return nil
 	}
 	var some []fwk.NodeInfo
 	for _, info := range n.infos {
-		if counts[info.Node().Name] > 0 {
+		if len(pods(info)) > 0 {
 			some = append(some, info)
 		}
 	}
@@ -130,8 +113,8 @@ func (n *nodes) with(counts map[string]int) []fwk.NodeInfo {
 
 // Get returns a node.
 func (n *nodes) Get(name string) (fwk.NodeInfo, error) {
-	if i, ok := n.byName[name]; ok {
-		return n.infos[i], nil
+	if info, ok := n.byName[name]; ok {
+		return info, nil
 	}
 	return nil, fmt.Errorf("node %q is not known", name)
 }

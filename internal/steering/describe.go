@@ -1,4 +1,4 @@
-package schedulerplugin
+package steering
 
 import (
 	"time"
@@ -10,8 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// describe returns what the extender would have read of the pod.
-func describe(pod *v1.Pod) *extender.Pod {
+// Describe returns what the extender would have read of a pod.
+func Describe(pod *v1.Pod) *extender.Pod {
 	record := informed.Pod(pod)
 	created := ""
 	if !record.Created.IsZero() {
