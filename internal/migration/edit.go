@@ -3,12 +3,12 @@ package migration
 import (
 	"bytes"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/evenkeel/evenkeel/policy"
 )
@@ -30,10 +30,9 @@ func apply(part policy.Part, edits []edit) ([]byte, error) {
 	if err := yaml.Unmarshal(part.Text, &document); err != nil || len(document.Content) != 1 {
 		return nil, errNotSame
 	}
-	want := part.Object
+	want := runtime.DeepCopyJSON(part.Object)
 	for i := range edits {
-		var err error
-		if want, err = edits[i].apply(document.Content[0], want); err != nil {
+		if err := edits[i].apply(document.Content[0], want); err != nil {
 			return nil, err
 		}
 	}
@@ -50,82 +49,42 @@ func (e *edit) isNew(text []byte) bool {
 	return e.value != nil || !bytes.Contains(text, []byte(comment(oneLine(e.comment))))
 }
 
-// apply makes one change. It returns the tree that the document has to have
-// then.
-func (e *edit) apply(root *yaml.Node, tree map[string]any) (map[string]any, error) {
-	key, value := find(root, e.path)
+// apply makes one change in a document and, where it is one of a value, in its
+// tree.
+func (e *edit) apply(root *yaml.Node, tree any) error {
+	key, value, left := find(root, e.path)
 	if e.comment != "" {
-		if key == nil {
+		if key == nil || len(left) > 0 {
 			key = root
 		}
 		if line := comment(oneLine(e.comment)); !strings.Contains(key.HeadComment, line) {
 			key.HeadComment = strings.TrimPrefix(key.HeadComment+"\n"+line, "\n")
 		}
 	}
-	if e.value == nil {
-		return tree, nil
-	}
-	if value == nil {
-		return nil, fmt.Errorf("%s: %w", strings.Join(e.path, "."), errNotSame)
+	switch {
+	case e.value == nil:
+		return nil
+	case len(left) > 0:
+		return fmt.Errorf("%s: %w", strings.Join(e.path, "."), errNotSame)
 	}
 	*value = yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: *e.value, Style: yaml.LiteralStyle, LineComment: value.LineComment}
-	changed, _ := replaced(tree, e.path, *e.value).(map[string]any)
-	return changed, nil
+	replace(tree, e.path, *e.value)
+	return nil
 }
 
-// find returns the nodes that a path leads to: the one that carries comments
-// and the value. They are nil where the path leads over an alias or nowhere.
-// What it passes is written in blocks, which have room for comments and long
-// texts.
-func find(node *yaml.Node, path []string) (key, value *yaml.Node) {
-	value = node
-	for _, name := range path {
-		value.Style &^= yaml.FlowStyle
-		switch value.Kind {
-		case yaml.SequenceNode:
-			i, err := strconv.Atoi(name)
-			if err != nil || i >= len(value.Content) {
-				return nil, nil
+// replace sets the value at a path.
+func replace(tree any, path []string, value string) {
+	for _, name := range path[:len(path)-1] {
+		switch v := tree.(type) {
+		case map[string]any:
+			tree = v[name]
+		case []any:
+			if i, err := strconv.Atoi(name); err == nil && i < len(v) {
+				tree = v[i]
 			}
-			key, value = value.Content[i], value.Content[i]
-		case yaml.MappingNode:
-			key, value = entry(value, name)
-		default:
-			return nil, nil
-		}
-		if value == nil {
-			return nil, nil
 		}
 	}
-	return key, value
-}
-
-func entry(mapping *yaml.Node, name string) (key, value *yaml.Node) {
-	for i := 0; i+1 < len(mapping.Content); i += 2 {
-		if mapping.Content[i].Value == name {
-			return mapping.Content[i], mapping.Content[i+1]
-		}
+	if mapping, ok := tree.(map[string]any); ok {
+		mapping[path[len(path)-1]] = value
 	}
-	return nil, nil
-}
-
-// replaced returns a tree with the value at a path replaced; what does not
-// change is shared.
-func replaced(tree any, path []string, value string) any {
-	if len(path) == 0 {
-		return value
-	}
-	switch v := tree.(type) {
-	case map[string]any:
-		copied := maps.Clone(v)
-		copied[path[0]] = replaced(v[path[0]], path[1:], value)
-		return copied
-	case []any:
-		copied := slices.Clone(v)
-		if i, err := strconv.Atoi(path[0]); err == nil && i < len(copied) {
-			copied[i] = replaced(copied[i], path[1:], value)
-		}
-		return copied
-	}
-	return tree
 }

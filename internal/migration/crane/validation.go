@@ -6,8 +6,9 @@ import (
 	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/evenkeel/evenkeel/policy/check"
 )
 
 // The bounds of what a policy may say; Crane has none, and divides by a count
@@ -56,7 +57,7 @@ func (s *spec) validateSync(path *field.Path) field.ErrorList {
 	}
 	errs := known(path, s.SyncPolicy, func(p syncPolicy) string { return p.Name })
 	for i, p := range s.SyncPolicy {
-		errs = append(errs, within(path.Index(i).Child("period"), p.Period, leastPeriod, mostPeriod)...)
+		errs = append(errs, check.Duration(path.Index(i).Child("period"), p.Period, leastPeriod, mostPeriod)...)
 	}
 	return errs
 }
@@ -83,9 +84,7 @@ func (s *spec) validatePriorities(path *field.Path) field.ErrorList {
 	errs := known(path, s.Priority, func(p priority) string { return p.Name })
 	sum := 0.0
 	for i, p := range s.Priority {
-		if !(p.Weight >= 0 && p.Weight <= mostWeight) {
-			errs = append(errs, field.Invalid(path.Index(i).Child("weight"), p.Weight, fmt.Sprintf("must be from 0 to %d", mostWeight)))
-		}
+		errs = append(errs, check.Between(path.Index(i).Child("weight"), p.Weight, 0, mostWeight)...)
 		sum += p.Weight
 	}
 	if len(errs) == 0 && len(s.Priority) > 0 && sum == 0 {
@@ -98,10 +97,8 @@ func (s *spec) validateHotValues(path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, h := range s.HotValue {
 		at := path.Index(i)
-		errs = append(errs, within(at.Child("timeRange"), h.TimeRange, leastRange, mostRange)...)
-		if h.Count < 1 || h.Count > mostCount {
-			errs = append(errs, field.Invalid(at.Child("count"), h.Count, fmt.Sprintf("must be from 1 to %d", mostCount)))
-		}
+		errs = append(errs, check.Duration(at.Child("timeRange"), h.TimeRange, leastRange, mostRange)...)
+		errs = append(errs, check.Between(at.Child("count"), h.Count, 1, mostCount)...)
 		if slices.ContainsFunc(s.HotValue[:i], func(other hotValue) bool { return other.TimeRange == h.TimeRange }) {
 			errs = append(errs, field.Duplicate(at.Child("timeRange"), h.TimeRange.Duration.String()))
 		}
@@ -125,11 +122,4 @@ func known[T any](path *field.Path, list []T, name func(T) string) field.ErrorLi
 		seen[name] = true
 	}
 	return errs
-}
-
-func within(path *field.Path, value metav1.Duration, least, most time.Duration) field.ErrorList {
-	if value.Duration >= least && value.Duration <= most {
-		return nil
-	}
-	return field.ErrorList{field.Invalid(path, value.Duration.String(), fmt.Sprintf("must be from %s to %s", least, most))}
 }
