@@ -47,12 +47,13 @@ func (w Window) ofSamples() bool { return w.Kind != KindMaxAvg && w.Over <= samp
 
 // push adds a sample; one that is not newer than the newest is ignored.
 func (h *history) push(v value, most limits) {
-	if !h.samples.push(v, most.samples) || most.means == 0 {
+	if !h.samples.push(v.second, v, most.samples) || most.means == 0 {
 		return
 	}
 	bucket := v.second / uint32(meanLength/time.Second)
 	if bucket != h.bucket && h.count > 0 {
-		h.means.push(value{second: h.bucket * uint32(meanLength/time.Second), value: float32(h.sum / float64(h.count))}, most.means)
+		begin := h.bucket * uint32(meanLength/time.Second)
+		h.means.push(begin, value{begin, float32(h.sum / float64(h.count))}, most.means)
 		h.sum, h.count = 0, 0
 	}
 	h.bucket, h.sum, h.count = bucket, h.sum+float64(v.value), h.count+1
@@ -71,16 +72,16 @@ func (h *history) window(w Window, now uint32, scratch *[]float32) (float64, boo
 	collect := func(v value) { values = append(values, v.value) }
 	switch {
 	case w.ofSamples():
-		h.samples.since(since, collect)
+		samplesSince(&h.samples, since, collect)
 	case w.Kind == KindMaxAvg:
 		// The five minutes up to now, and not those that have just begun: a
 		// single sample is no mean.
 		recent := newest.second - min(newest.second, uint32(meanLength/time.Second))
-		h.samples.since(recent, collect)
+		samplesSince(&h.samples, recent, collect)
 		values = append(values[:0], float32(sumUp(Avg5m, values)))
-		h.means.since(since, collect)
+		samplesSince(&h.means, since, collect)
 	default:
-		h.means.since(since, collect)
+		samplesSince(&h.means, since, collect)
 		values = append(values, float32(h.sum/float64(h.count))) // of one sample at least: the newest
 	}
 	*scratch = values

@@ -47,7 +47,7 @@ func (s *Store) advance(in *ingestion, told bool) {
 		return
 	}
 	if in.second < s.newest {
-		s.nodes, s.order, s.index, s.owners, s.families = map[string]*nodeSeries{}, nil, podIndex{}, newOwners(s.owners.seed), nil
+		s.nodes, s.order, s.index, s.owners, s.families = map[string]*nodeSeries{}, nil, newPodIndex(), newOwners(s.owners.seed), nil
 		clear(s.batches)
 	}
 	s.newest = in.second

@@ -142,7 +142,7 @@ func (in *ingestion) take(ns *nodeSeries, src *source, sums podSums) {
 		ns.metrics[m].enter(in, in.read[m])
 	}
 	if in.tells(ns) {
-		ns.system.push(pack(in.second, system), in.store.limits.pod)
+		ns.system.push(in.second, pack(in.second, system), in.store.limits.pod)
 	}
 }
 

@@ -11,11 +11,7 @@ import (
 // podRing is a ring of points for a pod, of which there are a hundred thousand:
 // each takes 8 bytes. It keeps milli-cores and pages to 20 bits: a figure up to
 // a million as it is, a larger one to a millionth of itself.
-type podRing struct {
-	samples []squeezed // in order of time once rotated at next
-	newestAt,
-	next uint32
-}
+type podRing struct{ ring[squeezed] }
 
 // squeezed is a point: the lower 16 bits of its second, then two figures of 24
 // bits.
@@ -58,36 +54,15 @@ func (s squeezed) low() uint16 { return uint16(s >> (2 * figureBits)) } // the h
 // lies further back than 16 bits of seconds tell is forgotten: no window of a
 // pod reaches as far.
 func (r *podRing) push(p point, limit int) bool {
-	if len(r.samples) > 0 && p.second <= r.newestAt {
-		return false
-	}
-	if p.second-r.newestAt > math.MaxUint16 {
+	if p.second > r.newestAt && p.second-r.newestAt > math.MaxUint16 {
 		r.samples, r.next = r.samples[:0], 0
 	}
-	r.newestAt = p.second
-	if len(r.samples) < limit {
-		r.grow(limit)
-		r.samples = append(r.samples, squeeze(p))
-		return true
-	}
-	r.samples[r.next] = squeeze(p)
-	r.next = (r.next + 1) % uint32(len(r.samples)) // at most a limit
-	return true
-}
-
-// grow makes room as a ring does.
-func (r *podRing) grow(limit int) {
-	if len(r.samples) == cap(r.samples) {
-		r.samples = append(make([]squeezed, 0, min(max(2*len(r.samples), 4), limit)), r.samples...)
-	}
+	return r.ring.push(p.second, squeeze(p), limit)
 }
 
 func (r *podRing) newest() (point, bool) {
-	if len(r.samples) == 0 {
-		return point{}, false
-	}
-	s := r.samples[(int(r.next)+len(r.samples)-1)%len(r.samples)]
-	return point{second: r.newestAt, cpuMilli: s.cpuMilli(), pages: s.pages()}, true
+	s, ok := r.ring.newest()
+	return point{second: r.newestAt, cpuMilli: s.cpuMilli(), pages: s.pages()}, ok
 }
 
 // mean returns the mean of the samples not older than the given second, and how

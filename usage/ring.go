@@ -9,28 +9,29 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// stamped is a sample with its time: seconds since the store's epoch.
-type stamped interface{ stamp() uint32 }
-
 // ring keeps the newest samples of one series. Its length is bounded by the
 // store; the oldest sample makes room.
-type ring[S stamped] struct {
+type ring[S any] struct {
 	samples []S // in order of time once rotated at next
-	next    int
+	// newestAt is the second of the newest.
+	newestAt,
+	next uint32
 }
 
-// push adds a sample; one that is not newer than the newest is ignored.
-func (r *ring[S]) push(s S, limit int) bool {
-	if newest, ok := r.newest(); ok && s.stamp() <= newest.stamp() {
+// push adds the sample of a second; one that is not newer than the newest is
+// ignored.
+func (r *ring[S]) push(second uint32, s S, limit int) bool {
+	if len(r.samples) > 0 && second <= r.newestAt {
 		return false
 	}
+	r.newestAt = second
 	if len(r.samples) < limit {
 		r.grow(limit)
 		r.samples = append(r.samples, s)
 		return true
 	}
 	r.samples[r.next] = s
-	r.next = (r.next + 1) % len(r.samples)
+	r.next = (r.next + 1) % uint32(len(r.samples)) // at most a limit
 	return true
 }
 
@@ -47,12 +48,15 @@ func (r *ring[S]) newest() (S, bool) {
 		var none S
 		return none, false
 	}
-	return r.samples[(r.next+len(r.samples)-1)%len(r.samples)], true
+	return r.samples[(int(r.next)+len(r.samples)-1)%len(r.samples)], true
 }
 
-// since visits the samples not older than the given second, in order, and
-// returns how long they span.
-func (r *ring[S]) since(second uint32, visit func(S)) time.Duration {
+// stamped is a sample with its time: seconds since the store's epoch.
+type stamped interface{ stamp() uint32 }
+
+// samplesSince visits the samples of a ring not older than the given second, in order,
+// and returns how long they span.
+func samplesSince[S stamped](r *ring[S], second uint32, visit func(S)) time.Duration {
 	older, newer := notBefore(r.samples[r.next:], second), notBefore(r.samples[:r.next], second)
 	for _, s := range older {
 		visit(s)
@@ -66,8 +70,7 @@ func (r *ring[S]) since(second uint32, visit func(S)) time.Duration {
 	if len(older) == 0 {
 		return 0
 	}
-	last, _ := r.newest()
-	return time.Duration(last.stamp()-older[0].stamp()) * time.Second
+	return time.Duration(r.newestAt-older[0].stamp()) * time.Second
 }
 
 // notBefore cuts off what is older than a second from samples in order.

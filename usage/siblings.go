@@ -38,7 +38,13 @@ func keyOf(seed maphash.Seed, kin *Kin) familyKey {
 	if family == (cluster.Family{}) {
 		return 0
 	}
-	return familyKey(31*maphash.String(seed, family.Name)+maphash.String(seed, family.Namespace)) | 1
+	return familyKey(hashOf(seed, family.Namespace, family.Name)) | 1
+}
+
+// hashOf stands for a name in a namespace: with 64 bits by a secret seed no two
+// of a cluster are taken for one another.
+func hashOf(seed maphash.Seed, namespace, name string) uint64 {
+	return 31*maphash.String(seed, name) + maphash.String(seed, namespace)
 }
 
 // Of returns what a pod with these limits is taken to use: the mean of its

@@ -70,6 +70,7 @@ func NewStore(config Config, epoch time.Time) (*Store, error) {
 		metrics: distinct([]Metric{CPU, Memory}, config.Signals),
 		epoch:   epoch.Add(-2 * MaxReach), // so that no second of interest is before the epoch
 		nodes:   map[string]*nodeSeries{},
+		index:   newPodIndex(),
 		batches: map[string][]*podSeries{},
 		owners:  newOwners(maphash.MakeSeed()),
 	}

@@ -112,15 +112,15 @@ func TestRingKeepsTheNewest(t *testing.T) {
 	var r ring[point]
 	const limit = 22
 	for second := uint32(1); second <= 100; second++ {
-		if !r.push(pack(second, amounts(int64(second), 0)), limit) {
+		if !r.push(second, pack(second, amounts(int64(second), 0)), limit) {
 			t.Fatalf("second %d was refused", second)
 		}
 	}
-	if r.push(pack(100, amounts(1, 0)), limit) || r.push(pack(99, amounts(1, 0)), limit) {
+	if r.push(100, pack(100, amounts(1, 0)), limit) || r.push(99, pack(99, amounts(1, 0)), limit) {
 		t.Error("a sample that is not newer was taken")
 	}
 	var got []uint32
-	span := r.since(0, func(p point) { got = append(got, p.second) })
+	span := samplesSince(&r, 0, func(p point) { got = append(got, p.second) })
 	if len(got) != limit || span != (limit-1)*time.Second {
 		t.Errorf("kept %v over %v, want the last %d seconds", got, span, limit)
 	}

@@ -47,7 +47,7 @@ func (r *reading) measure(ns *nodeSeries, usage *NodeUsage) {
 	}
 	usage.Span = max(min(ns.vouched, Avg5m.Over), usage.Vouched[AtAvg5m])
 	for m := range ns.metrics[:cluster.NumResources] {
-		usage.Span = max(usage.Span, ns.metrics[m].history.samples.since(r.since, func(value) {}))
+		usage.Span = max(usage.Span, samplesSince(&ns.metrics[m].history.samples, r.since, func(value) {}))
 	}
 	for k, row := range usage.Signals {
 		r.signal(&ns.metrics[int(cluster.NumResources)+k], row)
@@ -219,7 +219,7 @@ func (n *NodeUsage) move(w int, left, expected cluster.Amounts) {
 // minutes: what a single odd sample cannot move.
 func (r *reading) median(samples *ring[point]) cluster.Amounts {
 	r.cpuMilli, r.pages = r.cpuMilli[:0], r.pages[:0]
-	samples.since(r.since, func(p point) {
+	samplesSince(samples, r.since, func(p point) {
 		r.cpuMilli, r.pages = append(r.cpuMilli, p.cpuMilli), append(r.pages, p.pages)
 	})
 	if len(r.cpuMilli) == 0 {
