@@ -1,6 +1,9 @@
 package policy
 
 import (
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/evenkeel/evenkeel/policy/check"
@@ -33,6 +36,46 @@ func (p *LoadPolicy) JudgesResources() bool {
 	_, cpu := p.Lines[usage.CPU]
 	_, memory := p.Lines[usage.Memory]
 	return cpu || memory
+}
+
+// AllLines are the lines of the policy and of its pools.
+func (p *LoadPolicy) AllLines() []Lines {
+	all := []Lines{p.Lines}
+	for i := range p.NodePools {
+		all = append(all, p.NodePools[i].Lines)
+	}
+	return all
+}
+
+// Windows are those that lines judge by, each once: those that make a node hot,
+// and the metrics' own.
+func (p *LoadPolicy) Windows(lines Lines) []usage.Window {
+	windows := slices.Clone(p.Hot.Windows)
+	for _, metric := range lines.Metrics() {
+		for _, own := range slices.SortedFunc(maps.Keys(lines[metric].Windows), byName) {
+			if !slices.Contains(windows, own) {
+				windows = append(windows, own)
+			}
+		}
+	}
+	return windows
+}
+
+func byName(a, b usage.Window) int { return strings.Compare(a.String(), b.String()) }
+
+// Windows are those of the terms and of the limits; none without a
+// MeasuredScoring.
+func (m *MeasuredScoring) Windows() (windows []usage.Window) {
+	if m == nil {
+		return nil
+	}
+	for _, term := range m.Terms {
+		windows = append(windows, term.Window)
+	}
+	for _, limit := range m.Limits {
+		windows = append(windows, limit.Window)
+	}
+	return windows
 }
 
 // LowerIsWorse reports whether less of a metric is worse.

@@ -14,6 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/policy/lint"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
@@ -153,18 +154,11 @@ func (r *LintReport) verdict(strict bool) error {
 	}
 	switch {
 	case counts[lint.Error] > 0:
-		return exit.Usagef("lint: %s", plural(counts[lint.Error], "error"))
+		return exit.Usagef("lint: %s", reasons.Count(counts[lint.Error], "error"))
 	case strict && counts[lint.Warning] > 0:
-		return exit.Usagef("lint: %s, and --strict was given", plural(counts[lint.Warning], "warning"))
+		return exit.Usagef("lint: %s, and --strict was given", reasons.Count(counts[lint.Warning], "warning"))
 	}
 	return nil
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // text prints a line per finding and, below, what the policy does.

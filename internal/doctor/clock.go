@@ -7,6 +7,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/internal/servertime"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/usage"
 	"github.com/evenkeel/evenkeel/usage/source"
 )
@@ -70,7 +71,7 @@ func (p *Patient) examineAges(n *notes, i int, ages []time.Duration) {
 	maxAge := p.maxAge(i)
 	youngest, median, oldest := ages[0], ages[len(ages)/2], ages[len(ages)-1]
 	said := fmt.Sprintf("The newest samples of %s are %s to %s old, half of them up to %s; maxAge is %s.",
-		count(len(ages), "node"), seconds(youngest), seconds(oldest), seconds(median), maxAge)
+		reasons.Count(len(ages), "node"), seconds(youngest), seconds(oldest), seconds(median), maxAge)
 	switch name := p.sourceName(i); {
 	case youngest < -skew:
 		n.warning(name, "The newest sample was taken %s from now: a clock or a time zone is wrong. %s", seconds(-youngest), said).

@@ -38,7 +38,7 @@ func (p *Patient) gate(n *notes) Level {
 		}
 		unknown[why] = append(unknown[why], p.Readings.Snapshot.Nodes[i].Node.Name)
 	}
-	said := fmt.Sprintf("%d of %s have fresh and sane usage; %g %% are needed", known, count(len(ready), "ready node"), p.Load.Usage.MinCoveragePercent)
+	said := fmt.Sprintf("%d of %s have fresh and sane usage; %g %% are needed", known, reasons.Count(len(ready), "ready node"), p.Load.Usage.MinCoveragePercent)
 	if len(unknown) > 0 {
 		said += " (" + causes(unknown) + ")"
 	}
@@ -118,7 +118,7 @@ func (p *Patient) refused(n *notes, i int, level Level) {
 	}
 	for _, cause := range refusals {
 		if problem := p.Readings.Sources[i].Problems[cause]; problem.Count > 0 {
-			n.add(level, p.sourceName(i), "%s not taken: %s: %s.", count(problem.Count, "sample"), says[cause], strings.Join(problem.Examples, "; ")).
+			n.add(level, p.sourceName(i), "%s not taken: %s: %s.", reasons.Count(problem.Count, "sample"), says[cause], strings.Join(problem.Examples, "; ")).
 				fix(mendRefused(&p.Sources[i], cause))
 		}
 	}

@@ -124,14 +124,6 @@ func printable(text string) string {
 	}, text)
 }
 
-// count writes a number with its noun.
-func count(n int, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %ss", n, one)
-}
-
 // maxNames bounds the names that are listed.
 const maxNames = 10
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/usage"
 	"github.com/evenkeel/evenkeel/usage/source"
 )
@@ -37,7 +38,7 @@ func (p *Patient) matchNodes(n *notes, i int, anywhere map[string]bool) {
 		has[reading.Batch.Nodes[k].Name] = true
 	}
 	ready := p.Readings.readyNodes()
-	nodes := count(len(ready), "ready node")
+	nodes := reasons.Count(len(ready), "ready node")
 	var without []string
 	level := Warning
 	for _, k := range ready {
@@ -56,7 +57,7 @@ func (p *Patient) matchNodes(n *notes, i int, anywhere map[string]bool) {
 	case len(without) == 0 && stray.Count == 0:
 		n.ok(name, "All %s have a sample.", nodes)
 	case len(without) == 0:
-		n.warning(name, "All %s have a sample, and %s of nodes that this cluster does not have: %s.", nodes, count(stray.Count, "sample"), strays).
+		n.warning(name, "All %s have a sample, and %s of nodes that this cluster does not have: %s.", nodes, reasons.Count(stray.Count, "sample"), strays).
 			fix("Harmless if these are other machines. If the server has several clusters, see to it that only this one's series are asked for.")
 	case stray.Count == 0:
 		n.add(level, name, "%d of %s have no sample: %s.", len(without), nodes, list(without)).fix(mendUnmatched(&p.Sources[i], source.Unmatched))
@@ -90,7 +91,7 @@ func (p *Patient) matchPods(n *notes, i int) {
 	}
 	if float64(measured)*100 < p.Load.Usage.MinCoveragePercent*float64(running) {
 		n.warning(name, "Only %d of %s have a sample: a pod that is not measured is not moved, and a one-shot run waits longer.",
-			measured, count(running, "running pod")).fix(mend)
+			measured, reasons.Count(running, "running pod")).fix(mend)
 	}
 }
 
@@ -131,7 +132,7 @@ func (p *Patient) podsWith(reading *Reading) (running, measured int) {
 // duplicates finds things of which there are several samples.
 func (p *Patient) duplicates(n *notes, i int) {
 	if twice := p.Readings.Sources[i].Problems[usage.Duplicate]; twice.Count > 0 {
-		n.warning(p.sourceName(i), "%s came twice or more: %s.", count(twice.Count, "sample"), strings.Join(twice.Examples, "; ")).
+		n.warning(p.sourceName(i), "%s came twice or more: %s.", reasons.Count(twice.Count, "sample"), strings.Join(twice.Examples, "; ")).
 			fix(advice(&p.Sources[i], source.Duplicates, "See which two report the same node or pod."))
 	}
 }

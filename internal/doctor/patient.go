@@ -134,20 +134,12 @@ func (p *Patient) needed() []usage.Metric {
 // judged are the metrics that have lines, those of the pools included.
 func (p *Patient) judged() map[usage.Metric]bool {
 	judged := map[usage.Metric]bool{}
-	for _, lines := range p.allLines() {
+	for _, lines := range p.Load.AllLines() {
 		for metric := range lines {
 			judged[metric] = true
 		}
 	}
 	return judged
-}
-
-func (p *Patient) allLines() []policy.Lines {
-	all := []policy.Lines{p.Load.Lines}
-	for i := range p.Load.NodePools {
-		all = append(all, p.Load.NodePools[i].Lines)
-	}
-	return all
 }
 
 // Extender is what an extender says of itself.

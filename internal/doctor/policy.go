@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/usage/source"
 )
 
@@ -19,7 +20,7 @@ func examinePolicy(p *Patient, n *notes) {
 		types = append(types, p.sourceName(i))
 	}
 	n.ok(name, "It is valid: usage from %s; lines for %s; %s.",
-		strings.Join(types, ", then "), count(len(p.judged()), "metric"), count(len(p.Load.NodePools), "node pool"))
+		strings.Join(types, ", then "), reasons.Count(len(p.judged()), "metric"), reasons.Count(len(p.Load.NodePools), "node pool"))
 	if p.Mode.evicts() && !p.MovesByUsage {
 		n.warning(name, "No profile enables RealUsageLowNodeUtilization, so nothing is moved by real usage.").
 			fix("Enable it in a profile of the DeschedulerPolicy document:\nplugins:\n  balance:\n    enabled: [RealUsageLowNodeUtilization]")

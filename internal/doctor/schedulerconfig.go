@@ -16,6 +16,8 @@ import (
 	schedulerv1 "k8s.io/kube-scheduler/config/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
+
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 // MaxSchedulerConfigBytes bounds the file: such files have a few kilobytes.
@@ -91,7 +93,7 @@ func documents(data []byte) int {
 func entriesOf(n *notes, config *schedulerv1.KubeSchedulerConfiguration, p *Patient) {
 	ours, exact := entries(config, p.Extender.URL)
 	if len(ours) == 0 {
-		n.problem("", "None of its %s is for Evenkeel, so kube-scheduler does not ask it.", count(len(config.Extenders), "extender")).
+		n.problem("", "None of its %s is for Evenkeel, so kube-scheduler does not ask it.", reasons.Count(len(config.Extenders), "extender")).
 			fix(Block(p.Extender.URL))
 		return
 	}

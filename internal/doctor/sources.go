@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/usage"
 	"github.com/evenkeel/evenkeel/usage/source"
 )
@@ -29,7 +30,7 @@ func (p *Patient) examineSource(n *notes, i int) {
 		n.problem(name, "It answered within %s and told of no node.", rounded(reading.Took)).
 			fix(advice(&p.Sources[i], source.Empty, "No ready node answered with usage. See what is said of it under coverage."))
 	case p.complete(n, i):
-		n.ok(name, "It answered within %s and told of %s and %s.", rounded(reading.Took), count(nodes, "node"), count(pods, "pod"))
+		n.ok(name, "It answered within %s and told of %s and %s.", rounded(reading.Took), reasons.Count(nodes, "node"), reasons.Count(pods, "pod"))
 	}
 }
 
@@ -48,7 +49,7 @@ func (p *Patient) complete(n *notes, i int) bool {
 		}
 		complete = false
 		mend := advice(&p.Sources[i], source.Lacking, "Put a source that has it in front, or take METRIC out of lines.")
-		n.add(level, p.sourceName(i), "It told of %s, but %s of %d only: without it a node is unknown.", count(len(reading.Batch.Nodes), "node"), metric, with).
+		n.add(level, p.sourceName(i), "It told of %s, but %s of %d only: without it a node is unknown.", reasons.Count(len(reading.Batch.Nodes), "node"), metric, with).
 			fix(strings.ReplaceAll(mend, "METRIC", string(metric)))
 	}
 	return complete

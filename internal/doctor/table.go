@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 // The columns of the table: level and check; what is said and how to fix it
@@ -24,7 +26,7 @@ func (r *Report) Table(out io.Writer) error {
 			text.WriteString(strings.TrimRight(fmt.Sprintf(columns, "", "", "> "+strings.TrimRight(line, "\n")), " \n") + "\n")
 		}
 	}
-	fmt.Fprintf(&text, "\n%s, %s.\n", count(r.Problems, "problem"), count(r.Warnings, "warning"))
+	fmt.Fprintf(&text, "\n%s, %s.\n", reasons.Count(r.Problems, "problem"), reasons.Count(r.Warnings, "warning"))
 	if _, err := io.WriteString(out, text.String()); err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}

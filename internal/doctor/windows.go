@@ -2,12 +2,11 @@ package doctor
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -59,35 +58,18 @@ func (p *Patient) filling(n *notes, windows string) {
 }
 
 // judgedWindows are those that the policy judges by.
-func (p *Patient) judgedWindows() []usage.Window {
-	var windows []usage.Window
-	add := func(w usage.Window) {
-		if !slices.Contains(windows, w) {
-			windows = append(windows, w)
-		}
+func (p *Patient) judgedWindows() (windows []usage.Window) {
+	var all []usage.Window
+	for _, lines := range p.Load.AllLines() {
+		all = append(all, p.Load.Windows(lines)...)
 	}
-	for _, w := range p.Load.Hot.Windows {
-		add(w)
-	}
-	for _, lines := range p.allLines() {
-		for _, metric := range lines.Metrics() {
-			for _, w := range slices.SortedFunc(maps.Keys(lines[metric].Windows), byName) {
-				add(w)
-			}
-		}
-	}
-	if measured := p.Load.Scoring.Measured; measured != nil {
-		for _, term := range measured.Terms {
-			add(term.Window)
-		}
-		for _, limit := range measured.Limits {
-			add(limit.Window)
+	for _, window := range append(all, p.Load.Scoring.Measured.Windows()...) {
+		if !slices.Contains(windows, window) {
+			windows = append(windows, window)
 		}
 	}
 	return windows
 }
-
-func byName(a, b usage.Window) int { return strings.Compare(a.String(), b.String()) }
 
 // vouched reports whether sources give a window of as many of the nodes with
 // usage as have to be known.
@@ -126,7 +108,7 @@ func examineMetrics(p *Patient, n *notes) {
 			continue
 		}
 		known, with := p.nodesTelling(k)
-		says := fmt.Sprintf("It has lines, and %d of %s with usage tell it.", with, count(known, "node"))
+		says := fmt.Sprintf("It has lines, and %d of %s with usage tell it.", with, reasons.Count(known, "node"))
 		switch {
 		case known == 0:
 		case with == known:

@@ -34,7 +34,7 @@ func (n *Node) why() string {
 	case thresholds.Cool, thresholds.Warm:
 	}
 	if over != "" {
-		return fmt.Sprintf(", not hot yet: %s, in %d of the %s in a row that make it hot.", over, n.SamplesOver, counted(n.SamplesNeeded, "sample"))
+		return fmt.Sprintf(", not hot yet: %s, in %d of the %s in a row that make it hot.", over, n.SamplesOver, reasons.Count(n.SamplesNeeded, "sample"))
 	}
 	return n.whyNotHot()
 }
@@ -55,15 +55,15 @@ func (n *Node) todo() string {
 	case n.NoPlan != "":
 		return sentence(n.NoPlan)
 	case thresholds.State(n.State) != thresholds.Hot && len(n.Arrive) > 0:
-		return counted(len(n.Arrive), "pod") + " would be moved here."
+		return reasons.Count(len(n.Arrive), "pod") + " would be moved here."
 	case thresholds.State(n.State) != thresholds.Hot && n.Closed != "":
 		return fmt.Sprintf("It takes no moved pods: %s.", n.Closed)
 	case thresholds.State(n.State) != thresholds.Hot:
 		return ""
 	case len(n.Leave) > 0 && n.LeftAlone != "":
-		return fmt.Sprintf("%s would be moved, not enough to cool it (%s).", counted(len(n.Leave), "pod"), because(n.LeftAlone, n.Detail))
+		return fmt.Sprintf("%s would be moved, not enough to cool it (%s).", reasons.Count(len(n.Leave), "pod"), because(n.LeftAlone, n.Detail))
 	case len(n.Leave) > 0:
-		return counted(len(n.Leave), "pod") + " would be moved."
+		return reasons.Count(len(n.Leave), "pod") + " would be moved."
 	case n.LeftAlone != "":
 		return fmt.Sprintf("No pod would be moved (%s).", because(n.LeftAlone, n.Detail))
 	}

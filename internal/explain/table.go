@@ -7,6 +7,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 // Listed is how many rows of a kind a table has; JSON has all.
@@ -120,7 +122,7 @@ func (p *Pod) landingRows(w io.Writer) {
 	if p.ByUsageAlone {
 		by = " by usage alone; kube-scheduler's filters were not asked"
 	}
-	line(w, "\nOf %s %d would take it%s.\n", counted(len(p.Landings), "other node"), taking, by)
+	line(w, "\nOf %s %d would take it%s.\n", reasons.Count(len(p.Landings), "other node"), taking, by)
 	line(w, "NODE\tSTATE\tSCORE\tCPU%%\tWITH IT\tMEM%%\tWITH IT\tREFUSED")
 	for i := range p.Landings[:min(len(p.Landings), Listed)] {
 		l := &p.Landings[i]

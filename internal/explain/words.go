@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"fmt"
 	"strings"
 	"time"
 )
@@ -41,11 +40,4 @@ func since(at *time.Time, now time.Time) string {
 		layout = "2006-01-02 " + layout
 	}
 	return " since " + at.Format(layout)
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -121,30 +121,20 @@ func resourceOf(metric usage.Metric) cluster.Resource {
 
 // Windows are all windows that somebody reads of nodes.
 func Windows(load *policy.LoadPolicy) []usage.Window {
-	windows := slices.Clone(load.Hot.Windows)
-	for _, set := range allLines(load) {
-		for _, metric := range set.Metrics() {
-			windows = append(windows, judgedWindows(load, set[metric])...)
-		}
+	var windows []usage.Window
+	for _, set := range load.AllLines() {
+		windows = append(windows, load.Windows(set)...)
 	}
 	if sync := &load.NodeSync.Annotations; sync.Enabled {
 		windows = append(windows, sync.Windows...)
 	}
-	if measured := load.Scoring.Measured; measured != nil {
-		for _, term := range measured.Terms {
-			windows = append(windows, term.Window)
-		}
-		for _, limit := range measured.Limits {
-			windows = append(windows, limit.Window)
-		}
-	}
-	return windows
+	return append(windows, load.Scoring.Measured.Windows()...)
 }
 
 // Signals are the judged metrics that are neither cpu nor memory.
 func Signals(load *policy.LoadPolicy) []usage.Metric {
 	var signals []usage.Metric
-	for _, set := range allLines(load) {
+	for _, set := range load.AllLines() {
 		for _, metric := range set.Metrics() {
 			if metric != usage.CPU && metric != usage.Memory && metric != policy.MemoryAvailable && !slices.Contains(signals, metric) {
 				signals = append(signals, metric)
@@ -157,7 +147,7 @@ func Signals(load *policy.LoadPolicy) []usage.Metric {
 // optionalResources are those that no line judges; they need not be known.
 func optionalResources(load *policy.LoadPolicy) [cluster.NumResources]bool {
 	optional := [cluster.NumResources]bool{true, true}
-	for _, set := range allLines(load) {
+	for _, set := range load.AllLines() {
 		for metric := range set {
 			optional[cluster.CPU] = optional[cluster.CPU] && metric != usage.CPU
 			optional[cluster.Memory] = optional[cluster.Memory] && metric != usage.Memory && metric != policy.MemoryAvailable

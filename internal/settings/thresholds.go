@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -51,7 +49,7 @@ func rules(load *policy.LoadPolicy, set policy.Lines) []thresholds.Rule {
 	var rules []thresholds.Rule
 	for _, metric := range set.Metrics() {
 		reversed, relieves := load.Usage.LowerIsWorse(metric), relief(load.Usage.Relieves(metric))
-		for _, window := range judgedWindows(load, set[metric]) {
+		for _, window := range load.Windows(policy.Lines{metric: set[metric]}) {
 			rules = append(rules, thresholds.Rule{
 				Metric: metric, Window: window, Levels: levels(set[metric].In(window), reversed),
 				Deviation: set[metric].Deviation, LowerIsWorse: reversed, Relieves: relieves,
@@ -91,27 +89,4 @@ func levels(given policy.Levels, reversed bool) thresholds.Levels {
 func sameLines(a, b *policy.RealUsageLowNodeUtilizationArgs) bool {
 	return a.UseDeviationThresholds == b.UseDeviationThresholds &&
 		maps.Equal(a.Thresholds, b.Thresholds) && maps.Equal(a.TargetThresholds, b.TargetThresholds)
-}
-
-// judgedWindows are those that a policy's lines judge a metric by: those that
-// make a node hot, and its own.
-func judgedWindows(load *policy.LoadPolicy, metric policy.MetricLines) []usage.Window {
-	windows := slices.Clone(load.Hot.Windows)
-	for _, own := range slices.SortedFunc(maps.Keys(metric.Windows), byName) {
-		if !slices.Contains(windows, own) {
-			windows = append(windows, own)
-		}
-	}
-	return windows
-}
-
-func byName(a, b usage.Window) int { return strings.Compare(a.String(), b.String()) }
-
-// allLines are the lines of the policy and of its pools.
-func allLines(load *policy.LoadPolicy) []policy.Lines {
-	all := []policy.Lines{load.Lines}
-	for i := range load.NodePools {
-		all = append(all, load.NodePools[i].Lines)
-	}
-	return all
 }

@@ -99,7 +99,7 @@ func observation(s *Subject) []Finding {
 	const usual = 15 * time.Minute // the longest window of the defaults
 	period := s.load.Usage.ObservationPeriod.Duration
 	var short, long []string
-	for _, w := range judgedWindows(s.load, s.lines) {
+	for _, w := range s.load.Windows(s.lines) {
 		switch {
 		case w.Over > usual && w.Over > period:
 			long = append(long, w.String())

@@ -2,32 +2,14 @@ package lint
 
 import (
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/descheduler/pkg/api"
 
 	"github.com/evenkeel/evenkeel/policy"
-	"github.com/evenkeel/evenkeel/usage"
 )
-
-// judgedWindows are those of hot and those of single metrics.
-func judgedWindows(load *policy.LoadPolicy, lines policy.Lines) []usage.Window {
-	windows := slices.Clone(load.Hot.Windows)
-	for _, metric := range lines.Metrics() {
-		for _, w := range slices.SortedFunc(maps.Keys(lines[metric].Windows), byName) {
-			if !slices.Contains(windows, w) {
-				windows = append(windows, w)
-			}
-		}
-	}
-	return windows
-}
-
-func byName(a, b usage.Window) int { return strings.Compare(a.String(), b.String()) }
 
 // Level says how bad a finding is.
 type Level string

@@ -84,7 +84,7 @@ type measure struct {
 func (m measure) above(load *policy.LoadPolicy) string {
 	var order []string
 	windows := map[string][]string{}
-	for _, w := range judgedWindows(load, policy.Lines{m.metric: m.lines}) {
+	for _, w := range load.Windows(policy.Lines{m.metric: m.lines}) {
 		evict := m.lines.In(w).Evict
 		if evict == nil {
 			continue

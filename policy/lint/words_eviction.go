@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/descheduler/pkg/api"
 
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 func paceWords(s *Subject) []string {
@@ -17,7 +18,7 @@ func paceWords(s *Subject) []string {
 	}
 	var bounds []string
 	if s.args != nil {
-		bounds = append(bounds, fmt.Sprintf("%s a cycle, which ends after %s", count(e.MaxMovesPerCycle, "move"), span(e.CycleDeadline.Duration)))
+		bounds = append(bounds, fmt.Sprintf("%s a cycle, which ends after %s", reasons.Count(e.MaxMovesPerCycle, "move"), span(e.CycleDeadline.Duration)))
 	}
 	for _, hourly := range []struct {
 		most int
@@ -29,7 +30,7 @@ func paceWords(s *Subject) []string {
 		{e.MaxMovesPerHourOfNodePool, " of one node pool"},
 	} {
 		if hourly.most > 0 {
-			bounds = append(bounds, fmt.Sprintf("%s an hour%s", count(hourly.most, "eviction"), hourly.of))
+			bounds = append(bounds, fmt.Sprintf("%s an hour%s", reasons.Count(hourly.most, "eviction"), hourly.of))
 		}
 	}
 	said := []string{}
@@ -38,7 +39,7 @@ func paceWords(s *Subject) []string {
 	}
 	b := &e.Breaker
 	return append(said, fmt.Sprintf("Stops by itself while more than %s wait for a node for over %s, or more than %s are not ready after %s, or more than %s %% of the nodes are not ready.",
-		count(b.MaxPendingReplacements, "replacement"), span(b.PendingAfter.Duration), count(b.MaxUnreadyReplacements, "replacement"),
+		reasons.Count(b.MaxPendingReplacements, "replacement"), span(b.PendingAfter.Duration), reasons.Count(b.MaxUnreadyReplacements, "replacement"),
 		span(b.UnreadyAfter.Duration), number(b.MaxNotReadyPercent)))
 }
 
@@ -186,7 +187,7 @@ func limitsWords(s *Subject) []string {
 		of   string
 	}{{p.MaxNoOfPodsToEvictTotal, "in all"}, {p.MaxNoOfPodsToEvictPerNode, "from one node"}, {p.MaxNoOfPodsToEvictPerNamespace, "of one namespace"}} {
 		if limit.most != nil {
-			limits = append(limits, fmt.Sprintf("%s %s", count(int(min(*limit.most, 1<<31)), "pod"), limit.of))
+			limits = append(limits, fmt.Sprintf("%s %s", reasons.Count(int(min(*limit.most, 1<<31)), "pod"), limit.of))
 		}
 	}
 	var said []string
@@ -197,11 +198,4 @@ func limitsWords(s *Subject) []string {
 		said = append(said, fmt.Sprintf("Looks only at nodes with %q.", *p.NodeSelector))
 	}
 	return said
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

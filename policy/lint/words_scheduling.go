@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 // schedulingWords says what kube-scheduler is answered.
@@ -16,7 +17,7 @@ func schedulingWords(s *Subject) []string {
 		said = measuredWords(m)
 	}
 	for _, h := range s.load.Scoring.HotValue {
-		said = append(said, fmt.Sprintf("Takes ten of a hundred points off a node for every %s bound to it within %s.", count(h.Count, "pod"), span(h.TimeRange.Duration)))
+		said = append(said, fmt.Sprintf("Takes ten of a hundred points off a node for every %s bound to it within %s.", reasons.Count(h.Count, "pod"), span(h.TimeRange.Duration)))
 	}
 	return said
 }
