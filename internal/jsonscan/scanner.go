@@ -118,9 +118,8 @@ func (s *Scanner) Unexpected(want string) {
 func (s *Scanner) Next() byte {
 	for {
 		for ; s.pos < len(s.data); s.pos++ {
-			switch c := s.data[s.pos]; c {
-			case ' ', '\t', '\n', '\r':
-			default:
+			c := s.data[s.pos]
+			if c > ' ' || c != ' ' && c != '\t' && c != '\n' && c != '\r' {
 				return c
 			}
 		}

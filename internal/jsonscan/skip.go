@@ -162,7 +162,10 @@ func (n *nesting) plain(data []byte, pos int) (int, place) {
 				return pos, atKey
 			}
 		}
-		if n.entered(data, value) {
+		if data[value]|0x20 == '{' { // or '['
+			if !n.entered(data, value) {
+				return value, atValue
+			}
 			pos = value + 1
 			continue
 		}
@@ -170,9 +173,11 @@ func (n *nesting) plain(data []byte, pos int) (int, place) {
 		if end >= len(data) {
 			return value, atValue
 		}
-		end = n.left(data, end)
-		if end == len(data) || data[end] != ',' || n.open == 0 {
-			return end, afterValue
+		if data[end] != ',' {
+			end = n.left(data, end)
+			if end == len(data) || data[end] != ',' || n.open == 0 {
+				return end, afterValue
+			}
 		}
 		pos = end + 1
 	}
