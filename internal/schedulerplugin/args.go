@@ -6,9 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/internal/migration/compat"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/policy/shape"
 )
 
 // EvenkeelLoad is the plugin's name. It goes by a policy file of Evenkeel's.
@@ -53,7 +52,7 @@ func read(name string, object runtime.Object) (request, error) {
 	if name == EvenkeelLoad {
 		return readEvenkeelLoad(object)
 	}
-	asked, err := compat.ReadPlugin(name, func(into any, allowed ...string) error { return decode(object, into, allowed...) })
+	asked, err := compat.ReadPlugin(name, func(into any) error { return decode(object, into) })
 	// Earlier plugins leave the ledger alone: their users have granted nothing
 	// for it, and nothing of theirs evicts.
 	return request{path: asked.File, given: asked.Given, text: asked.Text, parts: asked.Given != nil}, err
@@ -61,7 +60,7 @@ func read(name string, object runtime.Object) (request, error) {
 
 func readEvenkeelLoad(object runtime.Object) (request, error) {
 	var args EvenkeelLoadArgs
-	if err := decode(object, &args, "policyConfigFile", "namespace"); err != nil {
+	if err := decode(object, &args); err != nil {
 		return request{}, err
 	}
 	return request{path: args.PolicyConfigFile, namespace: cmp.Or(args.Namespace, os.Getenv("POD_NAMESPACE")), follow: true}, nil
@@ -72,7 +71,7 @@ const maxArgsBytes = 64 << 10
 
 // decode reads args strictly: each field once, by its exact name and of its
 // type. apiVersion and kind, which kube-scheduler has checked, may be there.
-func decode(object runtime.Object, into any, allowed ...string) error {
+func decode(object runtime.Object, into any) error {
 	if object == nil {
 		return nil
 	}
@@ -91,43 +90,16 @@ func decode(object runtime.Object, into any, allowed ...string) error {
 	if err != nil {
 		return fmt.Errorf("args: %s", oneLine(err))
 	}
-	var given map[string]json.RawMessage
+	var given map[string]any
 	if err := json.Unmarshal(text, &given); err != nil {
 		return errors.New("args must be a mapping")
 	}
 	delete(given, "apiVersion")
 	delete(given, "kind")
-	for _, name := range slices.Sorted(maps.Keys(given)) {
-		if !slices.Contains(allowed, name) {
-			return fmt.Errorf("args: field %q is not known; allowed: %s", name, strings.Join(allowed, ", "))
-		}
-		if err := setField(into, name, given[name]); err != nil {
-			return err
-		}
+	if err := shape.Decode(given, into).ToAggregate(); err != nil {
+		return fmt.Errorf("args: %s", oneLine(err))
 	}
 	return nil
-}
-
-// setField decodes one field, so that an error can name it.
-func setField(into any, name string, value json.RawMessage) error {
-	one, err := json.Marshal(map[string]json.RawMessage{name: value})
-	if err == nil {
-		err = json.Unmarshal(one, into)
-	}
-	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fmt.Errorf("args: %s: %s given, must be %s", name, wrong.Value, kindOf(wrong))
-	}
-	if err != nil {
-		return fmt.Errorf("args: %s: %s", name, oneLine(err))
-	}
-	return nil
-}
-
-func kindOf(wrong *json.UnmarshalTypeError) string {
-	if wrong.Type.Kind().String() == "int" {
-		return "a whole number"
-	}
-	return "a string"
 }
 
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

@@ -19,9 +19,9 @@ func TestWrongArgs(t *testing.T) {
 		bomb += fmt.Sprintf("%c: &%c [*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c]\n", i, i, i-1, i-1, i-1, i-1, i-1, i-1, i-1, i-1)
 	}
 	cases := map[string]struct{ plugin, args, want string }{
-		"a field of another plugin":   {EvenkeelLoad, `{"prometheusApiAddr": "http://x"}`, `field "prometheusApiAddr" is not known; allowed: policyConfigFile, namespace`},
-		"a name in other letters":     {EvenkeelLoad, `{"PolicyConfigFile": "x"}`, `field "PolicyConfigFile" is not known`},
-		"a file that is a number":     {EvenkeelLoad, `{"policyConfigFile": 1}`, `policyConfigFile: number given, must be a string`},
+		"a field of another plugin":   {EvenkeelLoad, `{"prometheusApiAddr": "http://x"}`, `prometheusApiAddr: Forbidden: unknown field; allowed here: namespace, policyConfigFile`},
+		"a name in other letters":     {EvenkeelLoad, `{"PolicyConfigFile": "x"}`, `PolicyConfigFile: Forbidden: unknown field`},
+		"a file that is a number":     {EvenkeelLoad, `{"policyConfigFile": 1}`, `policyConfigFile: Invalid value: 1: must be text`},
 		"a field twice":               {EvenkeelLoad, `{"namespace": "a", "namespace": "b"}`, `"namespace" already set`},
 		"a list":                      {compat.Dynamic, `["x"]`, `args must be a mapping`},
 		"a text":                      {compat.Dynamic, `x`, `args must be a mapping`},
@@ -30,8 +30,8 @@ func TestWrongArgs(t *testing.T) {
 		"no args":                     {compat.CPURealUsage, ``, `prometheusApiAddr: Required value`},
 		"an address without a scheme": {compat.MemRealUsage, `{"prometheusApiAddr": "10.0.0.1:9090"}`, `prometheusApiAddr: Invalid value: "10.0.0.1:9090": must be a URL such as`},
 		"an address with a password":  {compat.MemRealUsage, `{"prometheusApiAddr": "http://me:secret@p"}`, `prometheusApiAddr: Invalid value: "...@p"`},
-		"seconds as text":             {compat.MemRealUsage, `{"prometheusApiAddr": "http://p", "queryMetricTimeSeconds": "10s"}`, `queryMetricTimeSeconds: string given, must be a whole number`},
-		"seconds in part":             {compat.MemRealUsage, `{"prometheusApiAddr": "http://p", "queryMetricTimeSeconds": 1.5}`, `queryMetricTimeSeconds: number 1.5 given, must be a whole number`},
+		"seconds as text":             {compat.MemRealUsage, `{"prometheusApiAddr": "http://p", "queryMetricTimeSeconds": "10s"}`, `queryMetricTimeSeconds: Invalid value: "10s": must be a whole number`},
+		"seconds in part":             {compat.MemRealUsage, `{"prometheusApiAddr": "http://p", "queryMetricTimeSeconds": 1.5}`, `queryMetricTimeSeconds: Invalid value: 1.5: must be a whole number`},
 		"no seconds at all":           {compat.MemRealUsage, `{"prometheusApiAddr": "http://p", "queryMetricIntervalSeconds": 0}`, `queryMetricIntervalSeconds: Invalid value: 0: must be a whole number of seconds above 0`},
 		"negative seconds":            {compat.MemRealUsage, `{"prometheusApiAddr": "http://p", "queryMetricTimeSeconds": -1}`, `queryMetricTimeSeconds: Invalid value: -1`},
 		"huge":                        {EvenkeelLoad, `{"namespace": "` + strings.Repeat("x", 1<<20) + `"}`, `at most 65536 are allowed`},

@@ -99,11 +99,7 @@ func (r shadowRound) answer(q *question, nodes []cluster.NodeIndex, amounts clus
 
 // Begin opens a round on the newest observation.
 func (s *Shadow) Begin() extender.Round {
-	r := round{judge: s.judge, index: noNames}
-	if latest := s.judge.observer.Latest(); latest != nil {
-		r.observation, r.index = latest, s.judge.indexOf(latest.Board)
-	}
-	return shadowRound{round: r, shadow: s}
+	return shadowRound{round: s.judge.begin(), shadow: s}
 }
 
 var _ extender.Indexed = shadowRound{}

@@ -392,11 +392,7 @@ func TestFollow(t *testing.T) {
 	d := newDesk()
 	follower := d.store(t, "follower")
 	var told [][]string
-	feed := feed{func(object *v1.ConfigMap) {
-		if document, ok := follower.seen(object); ok {
-			told = append(told, pods(document))
-		}
-	}}
+	handler := follower.handler(func(document ledger.Document) { told = append(told, pods(document)) })
 	write := func(writer string, names ...string) *v1.ConfigMap {
 		object := configMap(func(*v1.ConfigMap) {})
 		document := documentOf(names...)
@@ -406,26 +402,22 @@ func TestFollow(t *testing.T) {
 		}
 		return object
 	}
-	steps := []error{
-		feed.Replace([]any{configMap(func(*v1.ConfigMap) {})}, "1"), // empty
-		feed.Update(write("leader", "a")),
-		feed.Update(write("leader", "a", "b")),
-		feed.Update(write("follower", "a", "b", "c")), // its own
-		feed.Update(configMap(func(c *v1.ConfigMap) { c.BinaryData = map[string][]byte{Key: {1}} })),
-		feed.Delete(configMap(func(*v1.ConfigMap) {})),
-		feed.Add(write("leader", "d")),
-	}
-	if err := errors.Join(steps...); err != nil {
-		t.Fatal(err)
-	}
+	handler.OnAdd(configMap(func(*v1.ConfigMap) {}), true) // empty
+	handler.OnUpdate(nil, write("leader", "a"))
+	handler.OnUpdate(nil, write("leader", "a", "b"))
+	handler.OnUpdate(nil, write("follower", "a", "b", "c")) // its own
+	handler.OnUpdate(nil, configMap(func(c *v1.ConfigMap) { c.BinaryData = map[string][]byte{Key: {1}} }))
+	handler.OnDelete(configMap(func(*v1.ConfigMap) {}))
+	handler.OnAdd(write("leader", "d"), false)
+	other := write("leader", "e")
+	other.Name = "another"
+	handler.OnUpdate(nil, other)
+	handler.OnAdd(&v1.Pod{}, false)
 	if diff := cmp.Diff([][]string{{"a"}, {"a", "b"}, {"d"}}, told); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}
 	if len(d.reported) != 1 || follower.Generation() != 3 {
 		t.Errorf("reported %q, generation %d", d.reported, follower.Generation())
-	}
-	if err := feed.Add(&v1.Pod{}); err == nil {
-		t.Error("a Pod is no ConfigMap")
 	}
 }
 

@@ -18,16 +18,9 @@ const refuseFactor = 4
 
 // verbs answers filter and prioritize.
 type verbs struct {
-	judge    Judge
-	metrics  *metrics
-	maxBytes int64
-	listed   int
-	full     bool
-	budget   time.Duration
-
-	load      atomic.Pointer[loadRefusal]
-	namesOnly bool
-	logBodies bool
+	config  *Config
+	metrics *metrics
+	load    atomic.Pointer[loadRefusal]
 
 	slots     chan struct{} // held while judging
 	inside    atomic.Int64  // requests between arrival and reply
@@ -53,7 +46,7 @@ func (h *verbs) serve(v verb, w http.ResponseWriter, r *http.Request) error {
 	}
 	start := time.Now()
 	got, err := h.exchange(v, w, r)
-	h.metrics.observe(v, got, time.Since(start), h.budget)
+	h.metrics.observe(v, got, time.Since(start), h.config.Budget)
 	return err
 }
 
@@ -86,13 +79,13 @@ func (h *verbs) fill(v verb, e *exchange, r *http.Request) (got result, err erro
 			err = statusError{http.StatusInternalServerError, panicError{value: p, stack: debug.Stack()}}
 		}
 	}()
-	if err := e.read(r, h.maxBytes); err != nil {
+	if err := e.read(r, h.config.MaxBodyBytes); err != nil {
 		if errors.Is(err, errTooLarge) {
 			// Swallow what an honest client still sends, so that it reads the
 			// answer instead of a broken connection.
-			_, _ = io.CopyN(io.Discard, r.Body, 2*h.maxBytes)
+			_, _ = io.CopyN(io.Discard, r.Body, 2*h.config.MaxBodyBytes)
 			return resultTooLarge, statusError{
-				http.StatusRequestEntityTooLarge, fmt.Errorf("%w: more than %d bytes", errTooLarge, h.maxBytes),
+				http.StatusRequestEntityTooLarge, fmt.Errorf("%w: more than %d bytes", errTooLarge, h.config.MaxBodyBytes),
 			}
 		}
 		return resultInvalid, statusError{http.StatusBadRequest, err}
@@ -100,11 +93,11 @@ func (h *verbs) fill(v verb, e *exchange, r *http.Request) (got result, err erro
 	if len(e.body) == 0 {
 		return resultInvalid, statusError{http.StatusBadRequest, errors.New("empty request body")}
 	}
-	if h.logBodies {
+	if h.config.LogBodies {
 		logBody(r, v, e.body)
 	}
 	err = e.req.decode(e.body, h.guide.Load())
-	if v == verbFilter && h.namesOnly && e.req.lacksNames(err) {
+	if v == verbFilter && h.config.NamesOnly && e.req.lacksNames(err) {
 		e.out = append(e.out[:0], noNamesReply...)
 		return resultInvalid, nil
 	}
@@ -131,7 +124,7 @@ func (h *verbs) filter(e *exchange, r *http.Request) result {
 		}
 	}
 	h.metrics.countRejected(e.reasons)
-	listed := h.listed
+	listed := h.config.ListedRejects
 	if none || h.wantsFull(r) { // without a node the pod's event is made of these messages
 		listed = len(e.reasons)
 	}
@@ -162,7 +155,9 @@ func (h *verbs) prioritize(e *exchange, r *http.Request) result {
 
 // wantsFull reports whether nothing is left out of the reply: by configuration,
 // or for the person who asks with curl and "?full".
-func (h *verbs) wantsFull(r *http.Request) bool { return h.full || r.URL.RawQuery == "full" }
+func (h *verbs) wantsFull(r *http.Request) bool {
+	return h.config.FullReplies || r.URL.RawQuery == "full"
+}
 
 // ask runs question in a round of the Judge if there is a free slot, else it
 // leaves the neutral answer that e holds.
@@ -174,7 +169,7 @@ func (h *verbs) ask(e *exchange, question func(Round)) result {
 		h.metrics.neutrals[neutralBusy].Inc()
 		return resultNeutral
 	}
-	round := h.judge.Begin()
+	round := h.config.Judge.Begin()
 	if index := e.resolve(round); index != e.req.guide {
 		h.guide.Store(index)
 	}

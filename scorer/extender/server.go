@@ -52,16 +52,8 @@ func NewServer(config Config) (*Server, error) {
 		return nil, err
 	}
 	h := &verbs{
-		judge:    config.Judge,
+		config:   &config,
 		metrics:  m,
-		maxBytes: config.MaxBodyBytes,
-		listed:   config.ListedRejects,
-		full:     config.FullReplies,
-		budget:   config.Budget,
-
-		namesOnly: config.NamesOnly,
-		logBodies: config.LogBodies,
-
 		slots:    make(chan struct{}, config.MaxConcurrent),
 		jsonType: []string{"application/json"},
 	}

@@ -30,8 +30,8 @@ type PluginPolicy struct {
 	Text  string
 }
 
-// DecodeArgs decodes the args of a plugin strictly; allowed are their fields.
-type DecodeArgs func(into any, allowed ...string) error
+// DecodeArgs decodes the args of a plugin strictly.
+type DecodeArgs func(into any) error
 
 // ReadPlugin reads the args of an earlier plugin.
 func ReadPlugin(name string, decode DecodeArgs) (PluginPolicy, error) {
@@ -49,7 +49,7 @@ func readDynamic(decode DecodeArgs) (PluginPolicy, error) {
 	args := struct {
 		PolicyConfigPath string `json:"policyConfigPath"`
 	}{dynamicPolicy}
-	if err := decode(&args, "policyConfigPath"); err != nil {
+	if err := decode(&args); err != nil {
 		return PluginPolicy{}, err
 	}
 	if args.PolicyConfigPath == "" {
@@ -68,7 +68,7 @@ func readRealUsage(cpu bool, decode DecodeArgs) (PluginPolicy, error) {
 		QueryMetricTimeSeconds     *int   `json:"queryMetricTimeSeconds"`
 		QueryMetricIntervalSeconds *int   `json:"queryMetricIntervalSeconds"`
 	}
-	if err := decode(&args, "prometheusApiAddr", "queryMetricTimeSeconds", "queryMetricIntervalSeconds"); err != nil {
+	if err := decode(&args); err != nil {
 		return PluginPolicy{}, err
 	}
 	preset, errs := presets.RealUsage{

@@ -168,13 +168,19 @@ func (p *planner) cool(at cluster.NodeIndex) {
 // giveUp finds out whether a node is left alone for want of landings or of room
 // for all its moves.
 func (p *planner) giveUp(at cluster.NodeIndex, movable []*strategies.Pod, need cluster.Amounts) {
+	n := &p.in.Nodes[at]
 	landable, stuck := p.landable(movable)
-	if covers(sum(landable), need) {
+	if covers(sum(landable), need) { // each has a landing, but there are not enough of them together
 		p.crowded++
-		p.declineCrowded(at, landable)
+		p.notes[at] = reasons.NoLanding
+		for _, pod := range landable {
+			p.decline(n, pod, reasons.NoLanding, "the cool nodes have no room for as many pods as cooling the node takes")
+		}
 		return
 	}
-	p.declineStuck(at, stuck)
+	for _, pod := range stuck {
+		p.decline(n, pod, reasons.NoLanding, p.ports.refusals(pod))
+	}
 	p.leave(at, reasons.NoLanding, landable, need)
 	if len(p.landed) > 0 {
 		p.crowded++ // perhaps: the room was there before the moves planned so far
@@ -188,11 +194,11 @@ func (p *planner) movable(n *Node, need cluster.Amounts) []*strategies.Pod {
 	for i := range n.Pods {
 		pod := &n.Pods[i]
 		if pod.Refused != "" {
-			p.declined = append(p.declined, strategies.Declined{Pod: *pod, Node: n.Name, Reason: pod.Refused})
+			p.decline(n, pod, pod.Refused, "")
 			continue
 		}
 		if gain(pod, n, need) < p.in.MinGainPercent {
-			p.declined = append(p.declined, strategies.Declined{Pod: *pod, Node: n.Name, Reason: reasons.GainTooSmall})
+			p.decline(n, pod, reasons.GainTooSmall, "")
 			continue
 		}
 		movable = append(movable, pod)
@@ -280,32 +286,14 @@ func (p *planner) leave(at cluster.NodeIndex, why reasons.Reason, pods []*strate
 	p.notes[at] = why
 	for _, pod := range pods {
 		if relief(pod, need) > 0 {
-			p.declined = append(p.declined, strategies.Declined{
-				Pod: *pod, Node: p.in.Nodes[at].Name, Reason: reasons.HotThroughImmovable,
-				Detail: "the node would stay above its evict line without every pod that can be moved",
-			})
+			p.decline(&p.in.Nodes[at], pod, reasons.HotThroughImmovable,
+				"the node would stay above its evict line without every pod that can be moved")
 		}
 	}
 }
 
-func (p *planner) declineStuck(at cluster.NodeIndex, pods []*strategies.Pod) {
-	for _, pod := range pods {
-		p.declined = append(p.declined, strategies.Declined{
-			Pod: *pod, Node: p.in.Nodes[at].Name, Reason: reasons.NoLanding, Detail: p.ports.refusals(pod),
-		})
-	}
-}
-
-// declineCrowded notes that the pods of a node have landings each, but not
-// enough of them together.
-func (p *planner) declineCrowded(at cluster.NodeIndex, pods []*strategies.Pod) {
-	p.notes[at] = reasons.NoLanding
-	for _, pod := range pods {
-		p.declined = append(p.declined, strategies.Declined{
-			Pod: *pod, Node: p.in.Nodes[at].Name, Reason: reasons.NoLanding,
-			Detail: "the cool nodes have no room for as many pods as cooling the node takes",
-		})
-	}
+func (p *planner) decline(n *Node, pod *strategies.Pod, why reasons.Reason, detail string) {
+	p.declined = append(p.declined, strategies.Declined{Pod: *pod, Node: n.Name, Reason: why, Detail: detail})
 }
 
 // commit enters moves in the plan, as many as the limits leave; what is cut off
