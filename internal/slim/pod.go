@@ -10,11 +10,11 @@ import (
 
 // strip takes from a pod what nobody reads. Everything else stays, fields that
 // this version does not know included: a field is only dropped by name.
-func strip(pod *v1.Pod) {
+func (s *Slimmer) strip(pod *v1.Pod) {
 	pod.GenerateName, pod.SelfLink = "", "" //nolint:staticcheck // old servers fill it
 	pod.Annotations = annotations(pod.Annotations)
 	stripSpec(&pod.Spec)
-	stripStatus(&pod.Status)
+	s.stripStatus(&pod.Status)
 }
 
 // read are the prefixes of the annotations that are read: the descheduler's and
@@ -73,10 +73,11 @@ func stripContainers(containers []v1.Container) {
 
 // stripStatus leaves phase, reason, times, claims, conditions and the states of
 // containers.
-func stripStatus(status *v1.PodStatus) {
+func (s *Slimmer) stripStatus(status *v1.PodStatus) {
 	status.Message = ""
 	status.HostIP, status.HostIPs, status.PodIP, status.PodIPs = "", nil, "", nil
-	status.Conditions = conditions(status.Conditions)
+	status.Phase, status.QOSClass = one(&s.words, status.Phase), one(&s.words, status.QOSClass)
+	status.Conditions = s.conditions(status.Conditions)
 	for _, statuses := range [][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses, status.EphemeralContainerStatuses} {
 		stripStatuses(statuses)
 	}
@@ -85,7 +86,7 @@ func stripStatus(status *v1.PodStatus) {
 // conditions keeps what PodLifeTime can ask for: type, status, reason and the
 // time of the last transition. Decoding leaves room for more of them than there
 // are.
-func conditions(all []v1.PodCondition) []v1.PodCondition {
+func (s *Slimmer) conditions(all []v1.PodCondition) []v1.PodCondition {
 	if len(all) == 0 {
 		return nil
 	}
@@ -93,7 +94,7 @@ func conditions(all []v1.PodCondition) []v1.PodCondition {
 	for i := range all {
 		c := &all[i]
 		kept[i] = v1.PodCondition{
-			Type: known(c.Type), Status: known(c.Status), Reason: c.Reason, LastTransitionTime: c.LastTransitionTime,
+			Type: one(&s.words, c.Type), Status: one(&s.words, c.Status), Reason: c.Reason, LastTransitionTime: c.LastTransitionTime,
 		}
 	}
 	return kept
@@ -134,27 +135,3 @@ func stripState(state *v1.ContainerState) {
 
 // running stands for every running container.
 var running v1.ContainerStateRunning
-
-// known returns the constant that a decoded word is equal to, and the word
-// itself where there is none: every pod that is decoded brings words of its
-// own.
-func known[T ~string](word T) T {
-	if constant, ok := words[string(word)]; ok {
-		return T(constant)
-	}
-	return word
-}
-
-// words are those that are in nearly every pod.
-var words = func() map[string]string {
-	constants := []string{
-		string(v1.PodReadyToStartContainers), string(v1.PodInitialized), string(v1.PodReady), string(v1.ContainersReady), string(v1.PodScheduled),
-		string(v1.DisruptionTarget), string(v1.ConditionTrue), string(v1.ConditionFalse), string(v1.ConditionUnknown),
-		string(v1.PodRunning), string(v1.PodPending), string(v1.PodQOSGuaranteed), string(v1.PodQOSBurstable), string(v1.PodQOSBestEffort),
-	}
-	table := make(map[string]string, len(constants))
-	for _, constant := range constants {
-		table[constant] = constant
-	}
-	return table
-}()

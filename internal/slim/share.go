@@ -13,12 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// mostTemplates bounds what is remembered of templates, and mostNames the pool
-// of names. Beyond it all is forgotten: pods keep what they share, and those
+// mostTemplates bounds what is remembered of templates, and mostWords the pool
+// of words. Beyond it all is forgotten: pods keep what they share, and those
 // that come later share among themselves.
 const (
 	mostTemplates = 16384
-	mostNames     = 65536
+	mostWords     = 65536
 )
 
 // template tells the revisions of one owner apart. A Job's pods have the Job
@@ -136,24 +136,26 @@ func (c *comparison) equalStructs(a, b any) bool {
 	return err == nil && other == nil && bytes.Equal(c.a, c.b)
 }
 
-// pool holds one copy of each of a number of strings.
+// pool holds one copy of each of a number of words.
 type pool struct {
 	mu    sync.Mutex
 	known map[string]string
 }
 
-func (p *pool) one(s string) string {
-	if s == "" {
+// one returns the copy of a word: every pod that is decoded brings words of its
+// own.
+func one[T ~string](p *pool, word T) T {
+	if word == "" {
 		return ""
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if known, ok := p.known[s]; ok {
-		return known
+	if known, ok := p.known[string(word)]; ok {
+		return T(known)
 	}
-	if len(p.known) >= mostNames || p.known == nil {
+	if len(p.known) >= mostWords || p.known == nil {
 		p.known = map[string]string{}
 	}
-	p.known[s] = s
-	return s
+	p.known[string(word)] = string(word)
+	return word
 }

@@ -18,7 +18,7 @@ import (
 // Slimmer makes objects small before they are stored. It is safe for concurrent
 // use.
 type Slimmer struct {
-	nodes     pool
+	words     pool
 	templates templates
 	// timeless leaves out since when the conditions of a pod are as they are.
 	timeless bool
@@ -45,12 +45,11 @@ func (s *Slimmer) Transform(object any) (any, error) {
 	}
 	switch o := object.(type) {
 	case *v1.Pod:
-		strip(o)
+		s.strip(o)
 		if s.timeless {
 			forgetTransitions(o.Status.Conditions)
 		}
-		o.Status.Phase, o.Status.QOSClass = known(o.Status.Phase), known(o.Status.QOSClass)
-		o.Spec.NodeName = s.nodes.one(o.Spec.NodeName)
+		o.Spec.NodeName = one(&s.words, o.Spec.NodeName)
 		s.templates.share(o)
 	case *v1.Node:
 		o.Status.Images = nil

@@ -53,7 +53,7 @@ func TestOddPods(t *testing.T) {
 // What is remembered is bounded, whatever comes, and goes on serving.
 func TestMemoryIsBounded(t *testing.T) {
 	s, yes := New(), true
-	for i := range mostNames + 10 {
+	for i := range mostWords + 10 {
 		pod := &v1.Pod{
 			ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: types.UID(fmt.Sprint(i)), Controller: &yes}}},
 			Spec:       v1.PodSpec{NodeName: fmt.Sprint("node-", i)},
@@ -61,8 +61,8 @@ func TestMemoryIsBounded(t *testing.T) {
 		if _, err := s.Transform(pod); err != nil || pod.Spec.NodeName != fmt.Sprint("node-", i) {
 			t.Fatalf("pod %d is on %q, error %v", i, pod.Spec.NodeName, err)
 		}
-		if len(s.templates.last) > mostTemplates || len(s.nodes.known) > mostNames {
-			t.Fatalf("%d templates and %d names are remembered", len(s.templates.last), len(s.nodes.known))
+		if len(s.templates.last) > mostTemplates || len(s.words.known) > mostWords {
+			t.Fatalf("%d templates and %d words are remembered", len(s.templates.last), len(s.words.known))
 		}
 	}
 }
