@@ -8,6 +8,8 @@ package cluster
 
 import (
 	"maps"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -121,17 +123,9 @@ type Snapshot struct {
 
 // Index returns the position of the named node, or -1.
 func (s *Snapshot) Index(name string) int {
-	low, high := 0, len(s.Nodes)
-	for low < high {
-		mid := int(uint(low+high) >> 1)
-		if s.Nodes[mid].Node.Name < name {
-			low = mid + 1
-		} else {
-			high = mid
-		}
+	i, found := slices.BinarySearchFunc(s.Nodes, name, func(n *NodePods, name string) int { return strings.Compare(n.Node.Name, name) })
+	if !found {
+		return -1
 	}
-	if low < len(s.Nodes) && s.Nodes[low].Node.Name == name {
-		return low
-	}
-	return -1
+	return i
 }

@@ -69,15 +69,15 @@ type Fanout struct {
 	client http.Client
 
 	mu    sync.Mutex
-	round uint64
+	round mark
 	marks map[string]mark // by node
 }
 
-// mark is what is remembered of a node from one round to the next.
-type mark struct {
-	failed bool
-	asked  uint64 // the round
-}
+// mark is what is remembered of a node from one round to the next: the round in
+// which it was asked last, in front of which failed puts those that did.
+type mark uint64
+
+const failed mark = 1 << 63
 
 // New returns a Fanout.
 func New(config Config) (*Fanout, error) {

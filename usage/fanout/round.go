@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"sync"
-	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Ask puts all requests and returns what went wrong with each, in their order:
@@ -19,25 +19,23 @@ func (f *Fanout) Ask(ctx context.Context, requests []Request, read ReadFunc) []e
 
 	order := f.order(requests)
 	errs, asked := make([]error, len(requests)), make([]bool, len(requests))
-	var next atomic.Int64
-	var workers sync.WaitGroup
-	for range min(f.config.Concurrency, len(requests)) {
-		workers.Go(func() {
-			for k := next.Add(1) - 1; int(k) < len(order); k = next.Add(1) - 1 {
-				i := order[k]
-				switch {
-				case requests[i].Err != nil:
-					errs[i] = requests[i].Err
-				case ctx.Err() != nil:
-					errs[i] = context.Cause(ctx)
-				default:
-					asked[i] = true
-					errs[i] = f.ask(ctx, requests[i], func(fallback bool, body io.Reader) error { return read(i, fallback, body) })
-				}
+	var workers errgroup.Group
+	workers.SetLimit(f.config.Concurrency)
+	for _, i := range order {
+		workers.Go(func() error {
+			switch {
+			case requests[i].Err != nil:
+				errs[i] = requests[i].Err
+			case ctx.Err() != nil:
+				errs[i] = context.Cause(ctx)
+			default:
+				asked[i] = true
+				errs[i] = f.ask(ctx, requests[i], func(fallback bool, body io.Reader) error { return read(i, fallback, body) })
 			}
+			return nil
 		})
 	}
-	workers.Wait()
+	_ = workers.Wait() // each has an error of its own
 	f.remember(requests, errs, asked)
 	return errs
 }
@@ -50,16 +48,7 @@ func (f *Fanout) order(requests []Request) []int {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortFunc(order, func(i, j int) int {
-		a, b := f.marks[requests[i].Node], f.marks[requests[j].Node]
-		if a.failed != b.failed {
-			if a.failed {
-				return 1
-			}
-			return -1
-		}
-		return cmp.Or(cmp.Compare(a.asked, b.asked), cmp.Compare(i, j))
-	})
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(f.marks[requests[i].Node], f.marks[requests[j].Node]) })
 	return order
 }
 
@@ -71,10 +60,13 @@ func (f *Fanout) remember(requests []Request, errs []error, asked []bool) {
 	f.round++
 	marks := make(map[string]mark, len(requests))
 	for i, request := range requests {
-		if asked[i] {
-			marks[request.Node] = mark{failed: errs[i] != nil, asked: f.round}
-		} else {
+		switch {
+		case !asked[i]:
 			marks[request.Node] = f.marks[request.Node]
+		case errs[i] != nil:
+			marks[request.Node] = failed | f.round
+		default:
+			marks[request.Node] = f.round
 		}
 	}
 	f.marks = marks
