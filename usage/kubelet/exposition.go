@@ -21,10 +21,7 @@ type exposition struct {
 	node part
 	// pods are in the order of the node's pods in the snapshot.
 	pods []podParts
-	// strangers counts pods that the snapshot does not have on this node;
-	// stranger is one of them.
-	strangers int
-	stranger  string
+	strangers
 }
 
 // part is what a node, a pod or a container uses: CPU as a counter of seconds,
@@ -88,8 +85,10 @@ func (x *exposition) enter(line *line, own *index) error {
 	into := &x.node
 	if line.kind != ofNode {
 		i, ok := own.find(line.namespace, line.pod)
+		if !ok && line.kind == ofPod && line.memory { // once of its lines
+			x.strangers.add(line.namespace, line.pod)
+		}
 		if !ok {
-			x.passOver(line)
 			return nil
 		}
 		into = x.pods[i].part(line)
@@ -118,16 +117,6 @@ func (p *podParts) part(line *line) *part {
 	return &p.containers[len(p.containers)-1]
 }
 
-// passOver counts a pod that is not the node's, once of its lines.
-func (x *exposition) passOver(line *line) {
-	if line.kind != ofPod || !line.memory {
-		return
-	}
-	if x.strangers++; x.strangers == 1 {
-		x.stranger = string(line.namespace) + "/" + string(line.pod)
-	}
-}
-
 // kind is what a line is about.
 type kind uint8
 
@@ -140,11 +129,10 @@ const (
 
 // line is one sample; its bytes hold until the next is read.
 type line struct {
-	kind                      kind
-	memory                    bool
-	name                      string
-	namespace, pod, container []byte
-	value                     point
+	kind                            kind
+	memory                          bool
+	name, namespace, pod, container []byte
+	value                           point
 }
 
 // parseLine reads name{labels} value timestamp. Lines of other metrics and
@@ -154,9 +142,10 @@ func parseLine(text []byte) (l line, err error) {
 	if end <= 0 {
 		return line{}, nil
 	}
-	if !l.named(text[:end]) {
+	if l = wanted[string(text[:end])]; l.kind == other {
 		return line{}, nil
 	}
+	l.name = text[:end]
 	rest := text[end:]
 	if rest[0] == '{' {
 		if rest, err = l.labels(rest[1:]); err != nil {
@@ -181,24 +170,14 @@ func parseLine(text []byte) (l line, err error) {
 	return l, nil
 }
 
-// named sets what a line of this name is about; ok is false if it is not
-// wanted.
-func (l *line) named(name []byte) (ok bool) {
-	switch string(name) {
-	case "node_cpu_usage_seconds_total":
-		l.kind, l.name = ofNode, "node_cpu_usage_seconds_total"
-	case "node_memory_working_set_bytes":
-		l.kind, l.memory, l.name = ofNode, true, "node_memory_working_set_bytes"
-	case "pod_cpu_usage_seconds_total":
-		l.kind, l.name = ofPod, "pod_cpu_usage_seconds_total"
-	case "pod_memory_working_set_bytes":
-		l.kind, l.memory, l.name = ofPod, true, "pod_memory_working_set_bytes"
-	case "container_cpu_usage_seconds_total":
-		l.kind, l.name = ofContainer, "container_cpu_usage_seconds_total"
-	case "container_memory_working_set_bytes":
-		l.kind, l.memory, l.name = ofContainer, true, "container_memory_working_set_bytes"
-	}
-	return l.kind != other
+// wanted are the lines that are wanted, by their names.
+var wanted = map[string]line{
+	"node_cpu_usage_seconds_total":       {kind: ofNode},
+	"node_memory_working_set_bytes":      {kind: ofNode, memory: true},
+	"pod_cpu_usage_seconds_total":        {kind: ofPod},
+	"pod_memory_working_set_bytes":       {kind: ofPod, memory: true},
+	"container_cpu_usage_seconds_total":  {kind: ofContainer},
+	"container_memory_working_set_bytes": {kind: ofContainer, memory: true},
 }
 
 // labels reads the labels and returns what follows them. Values are taken as

@@ -18,6 +18,19 @@ func newIndex(node *cluster.NodePods) index {
 	return x
 }
 
+// strangers are the pods that the snapshot does not have on this node, of which
+// one is known by name.
+type strangers struct {
+	count   int
+	example string
+}
+
+func (s *strangers) add(namespace, name []byte) {
+	if s.count++; s.count == 1 {
+		s.example = string(namespace) + "/" + string(name)
+	}
+}
+
 // find returns the position of a pod among the node's.
 func (x *index) find(namespace, name []byte) (int, bool) {
 	i, ok := x.byName[podName{string(namespace), string(name)}]

@@ -59,7 +59,7 @@ type scrape struct {
 // rated makes a report of an exposition and the counters for the next one.
 func rated(node *cluster.NodePods, x *exposition, before counters, received time.Time) (*report, counters) {
 	s := scrape{before: before, after: make(counters, 1+len(node.Pods)), received: received, report: &report{node: node}}
-	s.report.strangers(x.strangers, x.stranger)
+	s.report.strangers(x.strangers)
 	s.node(&x.node)
 	for i, pod := range node.Pods {
 		s.pod(pod, &x.pods[i])

@@ -60,9 +60,9 @@ func (r *report) pod(pod *cluster.Pod, cpuMilli, memoryBytes point) {
 }
 
 // strangers counts pods that the snapshot does not have on this node.
-func (r *report) strangers(count int, example string) {
-	for range count {
-		r.problems.Add(usage.UnmatchedPod, fmt.Sprintf("pod %q on node %q", example, r.node.Node.Name))
+func (r *report) strangers(s strangers) {
+	for range s.count {
+		r.problems.Add(usage.UnmatchedPod, fmt.Sprintf("pod %q on node %q", s.example, r.node.Node.Name))
 	}
 }
 
@@ -77,7 +77,7 @@ func summarized(node *cluster.NodePods, s *summary) *report {
 		r.problems.Add(usage.UnmatchedNode, fmt.Sprintf("node %q: %q answered at its address", node.Node.Name, s.nodeName))
 		return r
 	}
-	r.strangers(s.strangers, s.stranger)
+	r.strangers(s.strangers)
 	starting := s.cpu.starting()
 	switch {
 	case starting:

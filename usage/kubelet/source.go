@@ -84,7 +84,7 @@ func sourceOf(config settings, client *http.Client) (*Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kubelet source: %w", err)
 	}
-	return &Source{config: config, fanout: asker}, nil
+	return &Source{config: config, fanout: asker, nodes: map[string]memory{}}, nil
 }
 
 // Name returns the source's name.

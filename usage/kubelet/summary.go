@@ -16,10 +16,7 @@ type summary struct {
 	cpu, memory, io stats
 	// pods are in the order of the node's pods in the snapshot.
 	pods []podStats
-	// strangers counts pods that the snapshot does not have on this node;
-	// stranger is one of them.
-	strangers int
-	stranger  string
+	strangers
 }
 
 // stats are CPU, memory or IO stats, as far as they are wanted.
@@ -111,9 +108,7 @@ func (d *summaryDecoder) pod() {
 		d.out.pods[i].merge(pod)
 		return
 	}
-	if d.out.strangers++; d.out.strangers == 1 {
-		d.out.stranger = string(d.namespace) + "/" + string(d.name)
-	}
+	d.out.strangers.add(d.namespace, d.name)
 }
 
 // reference reads a podRef and returns the UID in it.

@@ -2,6 +2,8 @@ package kubelet
 
 import (
 	"cmp"
+	"maps"
+	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/usage/fanout"
@@ -58,18 +60,12 @@ func (s *Source) request(t *target) fanout.Request {
 // node that did not answer keeps its counters, which are of use until the gap
 // is too long, but not its refusal: perhaps it serves its summary by now.
 func (s *Source) remember(snapshot *cluster.Snapshot, targets []target, errs []error) {
-	nodes := make(map[string]memory, len(snapshot.Nodes))
-	for _, node := range snapshot.Nodes {
-		if kept, ok := s.nodes[node.Node.Name]; ok {
-			nodes[node.Node.Name] = kept
-		}
-	}
 	for i := range targets {
-		if errs[i] == nil {
-			nodes[targets[i].node.Node.Name] = targets[i].memory
-		} else {
-			nodes[targets[i].node.Node.Name] = memory{counters: targets[i].memory.counters}
+		kept := targets[i].memory
+		if errs[i] != nil {
+			kept.refused = time.Time{}
 		}
+		s.nodes[targets[i].node.Node.Name] = kept
 	}
-	s.nodes = nodes
+	maps.DeleteFunc(s.nodes, func(name string, _ memory) bool { return snapshot.Index(name) < 0 })
 }
