@@ -10,11 +10,11 @@ import (
 
 // strip takes from a pod what nobody reads. Everything else stays, fields that
 // this version does not know included: a field is only dropped by name.
-func (s *Slimmer) strip(pod *v1.Pod) {
+func strip(pod *v1.Pod, words *pool) {
 	pod.GenerateName, pod.SelfLink = "", "" //nolint:staticcheck // old servers fill it
 	pod.Annotations = annotations(pod.Annotations)
 	stripSpec(&pod.Spec)
-	s.stripStatus(&pod.Status)
+	stripStatus(&pod.Status, words)
 }
 
 // read are the prefixes of the annotations that are read: the descheduler's and
@@ -73,11 +73,11 @@ func stripContainers(containers []v1.Container) {
 
 // stripStatus leaves phase, reason, times, claims, conditions and the states of
 // containers.
-func (s *Slimmer) stripStatus(status *v1.PodStatus) {
+func stripStatus(status *v1.PodStatus, words *pool) {
 	status.Message = ""
 	status.HostIP, status.HostIPs, status.PodIP, status.PodIPs = "", nil, "", nil
-	status.Phase, status.QOSClass = one(&s.words, status.Phase), one(&s.words, status.QOSClass)
-	status.Conditions = s.conditions(status.Conditions)
+	status.Phase, status.QOSClass = one(words, status.Phase), one(words, status.QOSClass)
+	status.Conditions = conditions(status.Conditions, words)
 	for _, statuses := range [][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses, status.EphemeralContainerStatuses} {
 		stripStatuses(statuses)
 	}
@@ -86,7 +86,7 @@ func (s *Slimmer) stripStatus(status *v1.PodStatus) {
 // conditions keeps what PodLifeTime can ask for: type, status, reason and the
 // time of the last transition. Decoding leaves room for more of them than there
 // are.
-func (s *Slimmer) conditions(all []v1.PodCondition) []v1.PodCondition {
+func conditions(all []v1.PodCondition, words *pool) []v1.PodCondition {
 	if len(all) == 0 {
 		return nil
 	}
@@ -94,7 +94,7 @@ func (s *Slimmer) conditions(all []v1.PodCondition) []v1.PodCondition {
 	for i := range all {
 		c := &all[i]
 		kept[i] = v1.PodCondition{
-			Type: one(&s.words, c.Type), Status: one(&s.words, c.Status), Reason: c.Reason, LastTransitionTime: c.LastTransitionTime,
+			Type: one(words, c.Type), Status: one(words, c.Status), Reason: c.Reason, LastTransitionTime: c.LastTransitionTime,
 		}
 	}
 	return kept

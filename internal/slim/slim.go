@@ -45,7 +45,7 @@ func (s *Slimmer) Transform(object any) (any, error) {
 	}
 	switch o := object.(type) {
 	case *v1.Pod:
-		s.strip(o)
+		strip(o, &s.words)
 		if s.timeless {
 			forgetTransitions(o.Status.Conditions)
 		}

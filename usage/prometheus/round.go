@@ -25,24 +25,20 @@ const (
 // is still good.
 func (s *Source) answer(ctx context.Context, r *round, i int) error {
 	query, now := &s.nodeQueries[i], s.config.Now()
-	s.mu.Lock()
-	kept, ok := s.kept[query]
-	s.mu.Unlock()
-	age := now.Sub(kept.asked)
-	if ok && age >= 0 && age < min(query.window.Over/keptPart, maxKept) {
-		r.answers[i] = kept
-		return nil
+	if kept := s.kept[i].Load(); kept != nil {
+		if age := now.Sub(kept.asked); age >= 0 && age < min(query.window.Over/keptPart, maxKept) {
+			r.answers[i] = kept
+			return nil
+		}
 	}
 	c := newColumn(query, r.snapshot, r.index, 1)
 	if err := s.instant(ctx, query.expression, c.instant, &c.problems); err != nil {
 		return fmt.Errorf("asking for %s of nodes: %w", query, err)
 	}
 	c.finish()
-	r.answers[i] = keptAnswer{now, c.evaluated, c.names(), c.problems, c.unmatched}
+	r.answers[i] = &keptAnswer{now, c.evaluated, c.names(), c.problems, c.unmatched}
 	if query.window.Over > alwaysAsked {
-		s.mu.Lock()
-		s.kept[query] = r.answers[i]
-		s.mu.Unlock()
+		s.kept[i].Store(r.answers[i])
 	}
 	return nil
 }
@@ -81,7 +77,7 @@ type round struct {
 	index    *nodeIndex
 	queries  []nodeQuery
 	// answers are parallel to queries; stamps are one per expression.
-	answers  []keptAnswer
+	answers  []*keptAnswer
 	stamps   []stamps
 	problems usage.Problems
 }
@@ -89,7 +85,7 @@ type round struct {
 func (s *Source) newRound(snapshot *cluster.Snapshot) *round {
 	r := &round{
 		snapshot: snapshot, index: newNodeIndex(snapshot, s.config.NodeLabel),
-		queries: s.nodeQueries, answers: make([]keptAnswer, len(s.nodeQueries)),
+		queries: s.nodeQueries, answers: make([]*keptAnswer, len(s.nodeQueries)),
 	}
 	for i := range s.nodeQueries {
 		if expression := s.nodeQueries[i].stamp; expression != "" && r.stampsOf(expression) == nil {
@@ -149,7 +145,7 @@ func (r *round) readings(node string) []usage.Reading {
 // five minutes by the clock: until it has been, the newest mean is the highest
 // there is.
 func (r *round) value(query int, node string) (value float64, at time.Time, ok bool) {
-	answer := &r.answers[query]
+	answer := r.answers[query]
 	value, ok = answer.values[node]
 	if floor := r.queries[query].floor; floor >= 0 {
 		if newest, have := r.answers[floor].values[node]; have && (!ok || newest > value) {

@@ -16,7 +16,7 @@ func (s *Source) Sample(ctx context.Context, snapshot *cluster.Snapshot) (usage.
 	group.SetLimit(s.config.parallel)
 	var pods *podTable
 	group.Go(func() (err error) {
-		pods, err = s.pods(ctx, s.expectedPods())
+		pods, err = s.pods(ctx, int(s.podCount.Load()))
 		return err
 	})
 	for i := range r.answers {
@@ -32,18 +32,6 @@ func (s *Source) Sample(ctx context.Context, snapshot *cluster.Snapshot) (usage.
 	r.problems.Merge(pods.problems)
 	batch.Problems = r.problems
 	batch.Received = s.config.Now()
-	s.expectPods(len(batch.Pods))
+	s.podCount.Store(int64(len(batch.Pods)))
 	return batch, nil
-}
-
-func (s *Source) expectedPods() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.podCount
-}
-
-func (s *Source) expectPods(count int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.podCount = count
 }

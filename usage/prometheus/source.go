@@ -23,7 +23,7 @@ import (
 	"errors"
 	"net/url"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -39,11 +39,10 @@ type Source struct {
 	nodeQueries []nodeQuery
 	podQueries  []podQuery
 
-	mu sync.Mutex
-	// kept are the answers of long windows, one per query.
-	kept map[*nodeQuery]keptAnswer
-	// pods is how many pods there were last, to make room for as many.
-	podCount int
+	// kept are the answers of long windows, parallel to nodeQueries.
+	kept []atomic.Pointer[keptAnswer]
+	// podCount is how many pods there were last, to make room for as many.
+	podCount atomic.Int64
 }
 
 // New returns a Source. Nothing is asked yet.
@@ -80,7 +79,7 @@ func sourceOf(config settings) (*Source, error) {
 	}
 	burst := max(config.parallel, int(config.QueriesPerSecond))
 	return &Source{
-		config: config, nodeQueries: nodeQueries, podQueries: config.podQueries(), kept: map[*nodeQuery]keptAnswer{},
+		config: config, nodeQueries: nodeQueries, podQueries: config.podQueries(), kept: make([]atomic.Pointer[keptAnswer], len(nodeQueries)),
 		api: &api{
 			client: config.client, base: base, timeout: config.Timeout, maxBytes: config.maxBytes,
 			limiter: rate.NewLimiter(rate.Limit(config.QueriesPerSecond), burst),
