@@ -1,9 +1,7 @@
 package policy
 
 import (
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/evenkeel/evenkeel/policy/check"
@@ -52,7 +50,7 @@ func (p *LoadPolicy) AllLines() []Lines {
 func (p *LoadPolicy) Windows(lines Lines) []usage.Window {
 	windows := slices.Clone(p.Hot.Windows)
 	for _, metric := range lines.Metrics() {
-		for _, own := range slices.SortedFunc(maps.Keys(lines[metric].Windows), byName) {
+		for _, own := range check.SortedWindows(lines[metric].Windows) {
 			if !slices.Contains(windows, own) {
 				windows = append(windows, own)
 			}
@@ -60,8 +58,6 @@ func (p *LoadPolicy) Windows(lines Lines) []usage.Window {
 	}
 	return windows
 }
-
-func byName(a, b usage.Window) int { return strings.Compare(a.String(), b.String()) }
 
 // Windows are those of the terms and of the limits; none without a
 // MeasuredScoring.

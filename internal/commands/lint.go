@@ -91,18 +91,11 @@ func lintFile(name string, data []byte, now time.Time) []PolicyReport {
 		}
 		report := PolicyReport{Name: fmt.Sprintf("%s: %s", name, part.Place), Is: part.Found, Findings: []lint.Finding{}, Does: []string{}}
 		for _, note := range part.Notes {
-			report.Findings = append(report.Findings, lint.Finding{Level: levelOf(note.Lossy), Field: note.Field, Text: note.Text})
+			report.Findings = append(report.Findings, lint.FindingOf(note))
 		}
 		reports = append(reports, report)
 	}
 	return reports
-}
-
-func levelOf(lossy bool) lint.Level {
-	if lossy {
-		return lint.Warning
-	}
-	return lint.Note
 }
 
 func lintPolicy(p migration.Policy, now time.Time) PolicyReport {

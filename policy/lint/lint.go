@@ -9,17 +9,13 @@ package lint
 
 // Examine returns what there is to know about a policy and, in sentences, what
 // it will do.
-func Examine(s Subject) (findings []Finding, does []string) {
-	s.prepare()
-	for _, check := range []func(*Subject) []Finding{
-		converted, scope, plugins, levels, hot, observation, pace, times, steering, sources, measured,
+func Examine(of Subject) (findings []Finding, does []string) {
+	s := newSurvey(of)
+	for _, part := range []func(){
+		s.converted, s.scope, s.plugins, s.levels, s.hot, s.observation, s.pace, s.times, s.steering, s.sources, s.measured,
+		s.readsWords, s.evictsWords, s.landsWords, s.paceWords, s.timesWords, s.pluginsWords, s.limitsWords, s.schedulingWords, s.syncWords,
 	} {
-		findings = append(findings, check(&s)...)
+		part()
 	}
-	for _, words := range []func(*Subject) []string{
-		readsWords, evictsWords, landsWords, paceWords, timesWords, pluginsWords, limitsWords, schedulingWords, syncWords,
-	} {
-		does = append(does, words(&s)...)
-	}
-	return findings, does
+	return s.findings, s.does
 }

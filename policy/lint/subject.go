@@ -3,6 +3,7 @@ package lint
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -34,6 +35,15 @@ type Finding struct {
 	Text string `json:"text"`
 }
 
+// FindingOf is the note of a converter as a finding.
+func FindingOf(n policy.Note) Finding {
+	level := Note
+	if n.Lossy {
+		level = Warning
+	}
+	return Finding{Level: level, Field: n.Field, Text: n.Text}
+}
+
 // Subject is a valid policy.
 type Subject struct {
 	// File is the policy as policy.Load gave it.
@@ -42,6 +52,11 @@ type Subject struct {
 	Profiles *api.DeschedulerPolicy
 	// Now is the time from which on windows of time are looked at.
 	Now time.Time
+}
+
+// survey gathers what there is to know about a policy and what it will do.
+type survey struct {
+	Subject
 
 	load *policy.LoadPolicy
 	// args are those of RealUsageLowNodeUtilization; nil if nothing is moved by
@@ -49,26 +64,48 @@ type Subject struct {
 	args *policy.RealUsageLowNodeUtilizationArgs
 	// lines are those of the policy with args laid over.
 	lines policy.Lines
+
+	findings []Finding
+	does     []string
 }
 
-func (s *Subject) prepare() {
-	s.load, s.lines = &s.File.Load, s.File.Load.Lines
+func newSurvey(of Subject) *survey {
+	s := &survey{Subject: of, load: &of.File.Load, lines: of.File.Load.Lines}
 	if s.Profiles == nil {
-		return
+		return s
 	}
 	for _, profile := range s.Profiles.Profiles {
 		if !slices.Contains(profile.Plugins.Balance.Enabled, policy.RealUsageLowNodeUtilizationName) {
 			continue
 		}
-		args, _ := configOf(&profile, policy.RealUsageLowNodeUtilizationName).(*policy.RealUsageLowNodeUtilizationArgs)
-		if args == nil {
-			args = &policy.RealUsageLowNodeUtilizationArgs{}
+		s.args, _ = configOf(&profile, policy.RealUsageLowNodeUtilizationName).(*policy.RealUsageLowNodeUtilizationArgs)
+		if s.args == nil {
+			s.args = &policy.RealUsageLowNodeUtilizationArgs{}
 		}
-		s.args = args
-		if lines, err := args.Overlay(s.load); err == nil {
+		if lines, err := s.args.Overlay(s.load); err == nil {
 			s.lines = lines
 		}
-		return
+		break
+	}
+	return s
+}
+
+func (s *survey) warn(field, format string, args ...any) {
+	s.findings = append(s.findings, Finding{Level: Warning, Field: field, Text: fmt.Sprintf(format, args...)})
+}
+
+func (s *survey) note(field, format string, args ...any) {
+	s.findings = append(s.findings, Finding{Level: Note, Field: field, Text: fmt.Sprintf(format, args...)})
+}
+
+func (s *survey) say(format string, args ...any) {
+	s.does = append(s.does, fmt.Sprintf(format, args...))
+}
+
+// sayOf says something of a list, and nothing of an empty one.
+func (s *survey) sayOf(list []string, separator, format string) {
+	if len(list) > 0 {
+		s.say(format, strings.Join(list, separator))
 	}
 }
 
@@ -80,12 +117,4 @@ func configOf(profile *api.DeschedulerProfile, plugin string) runtime.Object {
 		}
 	}
 	return nil
-}
-
-func warn(field, format string, args ...any) []Finding {
-	return []Finding{{Level: Warning, Field: field, Text: fmt.Sprintf(format, args...)}}
-}
-
-func note(field, format string, args ...any) []Finding {
-	return []Finding{{Level: Note, Field: field, Text: fmt.Sprintf(format, args...)}}
 }

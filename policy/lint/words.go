@@ -10,14 +10,14 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-func readsWords(s *Subject) []string {
+func (s *survey) readsWords() {
 	u := &s.load.Usage
 	var names []string
 	for i := range u.Sources {
 		names = append(names, sourceName(&u.Sources[i]))
 	}
-	return []string{fmt.Sprintf("Reads usage from %s every %s; a node without a sample of the last %s is unknown and left alone.",
-		strings.Join(names, ", else from "), span(u.SampleInterval.Duration), span(u.MaxAge.Duration))}
+	s.say("Reads usage from %s every %s; a node without a sample of the last %s is unknown and left alone.",
+		strings.Join(names, ", else from "), span(u.SampleInterval.Duration), span(u.MaxAge.Duration))
 }
 
 func sourceName(source *policy.Source) string {
@@ -28,47 +28,45 @@ func sourceName(source *policy.Source) string {
 }
 
 // evictsWords says what makes a node hot and what ends that.
-func evictsWords(s *Subject) []string {
+func (s *survey) evictsWords() {
 	does := "Evicts from"
 	switch sync := &s.load.NodeSync; {
 	case s.args == nil && !sync.Label.Enabled && !sync.Taint.Enabled:
-		return nil
+		return
 	case s.args == nil:
 		does = "Calls hot those"
 	}
-	said := s.hot(s.lines, does+" nodes")
+	before := len(s.does)
+	s.hotWords(s.lines, does+" nodes")
 	for i := range s.load.NodePools {
 		pool := &s.load.NodePools[i]
-		said = append(said, s.hot(pool.Lines, fmt.Sprintf("%s nodes of pool %s", does, pool.Name))...)
+		s.hotWords(pool.Lines, fmt.Sprintf("%s nodes of pool %s", does, pool.Name))
 	}
-	if len(said) == 0 {
-		said = []string{"Calls no node hot: no metric has an evict line."}
+	if len(s.does) == before {
+		s.say("Calls no node hot: no metric has an evict line.")
 	}
 	if s.args != nil && s.load.Usage.MinCoveragePercent > 0 {
-		said = append(said, fmt.Sprintf("Evicts nothing while less than %s %% of the ready nodes are known.", number(s.load.Usage.MinCoveragePercent)))
+		s.say("Evicts nothing while less than %s %% of the ready nodes are known.", number(s.load.Usage.MinCoveragePercent))
 	}
-	return said
 }
 
-// hot says which nodes are hot by some lines. does is what is done with them.
-func (s *Subject) hot(lines policy.Lines, does string) []string {
-	var said []string
-	for _, metric := range lines.Metrics() {
-		m := measure{metric: metric, lines: lines[metric], reversed: s.load.Usage.LowerIsWorse(metric), unit: unitOf(metric)}
+// hotWords say which nodes are hot by some lines. does is what is done with
+// them.
+func (s *survey) hotWords(lines policy.Lines, does string) {
+	for _, m := range s.measures(lines) {
 		above := m.above(s.load)
 		if above == "" {
 			continue
 		}
-		text := fmt.Sprintf("%s whose %s is %s for %s", does, metric, above, samples(s.load))
+		text := fmt.Sprintf("%s whose %s is %s for %s", does, m.metric, above, samples(s.load))
 		if m.lines.Evict != nil && s.args != nil {
 			text += fmt.Sprintf(", until it is predicted %s", m.level(*m.lines.Evict, "at or below", "at or above"))
 		}
 		if m.lines.Leave != nil && m.lines.Evict != nil && *m.lines.Leave != *m.lines.Evict {
 			text += fmt.Sprintf("; such a node counts as hot until it is %s", m.level(*m.lines.Leave, "below", "above"))
 		}
-		said = append(said, text+".")
+		s.say("%s.", text)
 	}
-	return said
 }
 
 // measure puts the levels of one metric into words.
@@ -77,6 +75,14 @@ type measure struct {
 	lines    policy.MetricLines
 	reversed bool
 	unit     string
+}
+
+func (s *survey) measures(lines policy.Lines) []measure {
+	var all []measure
+	for _, metric := range lines.Metrics() {
+		all = append(all, measure{metric: metric, lines: lines[metric], reversed: s.load.Usage.LowerIsWorse(metric), unit: unitOf(metric)})
+	}
+	return all
 }
 
 // above says when the metric is over its evict line, in every window that is
@@ -122,32 +128,33 @@ func unitOf(metric usage.Metric) string {
 	}
 }
 
-func landsWords(s *Subject) []string {
+func (s *survey) landsWords() {
 	if s.args == nil {
-		return nil
+		return
 	}
-	var cool, ceiling []string
-	for _, metric := range s.lines.Metrics() {
-		m := measure{metric: metric, lines: s.lines[metric], reversed: s.load.Usage.LowerIsWorse(metric), unit: unitOf(metric)}
-		if low := m.lines.Low; low != nil {
-			if m.lines.Deviation {
-				cool = append(cool, fmt.Sprintf("%s is at least %s points below the mean", metric, number(*low)))
-			} else {
-				cool = append(cool, fmt.Sprintf("%s is %s", metric, m.level(*low, "at or below", "at or above")))
-			}
+	var cool []string
+	for _, m := range s.measures(s.lines) {
+		switch low := m.lines.Low; {
+		case low == nil:
+		case m.lines.Deviation:
+			cool = append(cool, fmt.Sprintf("%s is at least %s points below the mean", m.metric, number(*low)))
+		default:
+			cool = append(cool, fmt.Sprintf("%s is %s", m.metric, m.level(*low, "at or below", "at or above")))
 		}
+	}
+	s.sayOf(cool, " and ", "Moves pods only to nodes whose %s.")
+	s.sayOf(s.rejected(), " or ", "Lands no pod where %s with it.")
+}
+
+// rejected says what is predicted of nodes above their reject lines.
+func (s *survey) rejected() []string {
+	var rejected []string
+	for _, m := range s.measures(s.lines) {
 		if reject := m.lines.Reject; reject != nil {
-			ceiling = append(ceiling, fmt.Sprintf("%s would be predicted %s", metric, m.level(*reject, "above", "below")))
+			rejected = append(rejected, fmt.Sprintf("%s would be predicted %s", m.metric, m.level(*reject, "above", "below")))
 		}
 	}
-	var said []string
-	if len(cool) > 0 {
-		said = append(said, fmt.Sprintf("Moves pods only to nodes whose %s.", strings.Join(cool, " and ")))
-	}
-	if len(ceiling) > 0 {
-		said = append(said, fmt.Sprintf("Lands no pod where %s with it.", strings.Join(ceiling, " or ")))
-	}
-	return said
+	return rejected
 }
 
 // samples says how long a node has to be over a line.

@@ -1,8 +1,10 @@
 package lint
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/descheduler/pkg/api"
@@ -11,10 +13,11 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-func paceWords(s *Subject) []string {
+func (s *survey) paceWords() {
 	e := &s.load.Eviction
 	if s.Profiles == nil {
-		return []string{"Evicts nothing: there is no DeschedulerPolicy."}
+		s.say("Evicts nothing: there is no DeschedulerPolicy.")
+		return
 	}
 	var bounds []string
 	if s.args != nil {
@@ -33,70 +36,49 @@ func paceWords(s *Subject) []string {
 			bounds = append(bounds, fmt.Sprintf("%s an hour%s", reasons.Count(hourly.most, "eviction"), hourly.of))
 		}
 	}
-	said := []string{}
-	if len(bounds) > 0 {
-		said = append(said, fmt.Sprintf("Makes at most %s.", strings.Join(bounds, "; ")))
-	}
+	s.sayOf(bounds, "; ", "Makes at most %s.")
 	b := &e.Breaker
-	return append(said, fmt.Sprintf("Stops by itself while more than %s wait for a node for over %s, or more than %s are not ready after %s, or more than %s %% of the nodes are not ready.",
+	s.say("Stops by itself while more than %s wait for a node for over %s, or more than %s are not ready after %s, or more than %s %% of the nodes are not ready.",
 		reasons.Count(b.MaxPendingReplacements, "replacement"), span(b.PendingAfter.Duration), reasons.Count(b.MaxUnreadyReplacements, "replacement"),
-		span(b.UnreadyAfter.Duration), number(b.MaxNotReadyPercent)))
+		span(b.UnreadyAfter.Duration), number(b.MaxNotReadyPercent))
 }
 
-func timesWords(s *Subject) []string {
+func (s *survey) timesWords() {
 	if s.Profiles == nil {
-		return nil
+		return
 	}
-	var said []string
-	if windows := s.load.Eviction.Windows; len(windows) > 0 {
-		said = append(said, fmt.Sprintf("Evicts only at these times: %s.", periods(windows)))
-	}
-	if blackouts := s.load.Eviction.Blackouts; len(blackouts) > 0 {
-		said = append(said, fmt.Sprintf("Never evicts at these times: %s.", periods(blackouts)))
-	}
-	return said
+	s.sayOf(periods(s.load.Eviction.Windows), ", ", "Evicts only at these times: %s.")
+	s.sayOf(periods(s.load.Eviction.Blackouts), ", ", "Never evicts at these times: %s.")
 }
 
-func periods(list []policy.Period) string {
+func periods(list []policy.Period) []string {
 	texts := make([]string, len(list))
 	for i, p := range list {
-		zone := p.TimeZone
-		if zone == "" {
-			zone = "UTC"
-		}
-		texts[i] = fmt.Sprintf("for %s from %q on (%s)", span(p.Duration.Duration), p.Schedule, zone)
+		texts[i] = fmt.Sprintf("for %s from %q on (%s)", span(p.Duration.Duration), p.Schedule, cmp.Or(p.TimeZone, "UTC"))
 	}
-	return strings.Join(texts, ", ")
+	return texts
 }
 
 // pluginsWords names upstream's plugins and whom they spare.
-func pluginsWords(s *Subject) []string {
+func (s *survey) pluginsWords() {
 	if s.Profiles == nil {
-		return nil
+		return
 	}
-	var said []string
+	runs := "Runs"
+	if s.args != nil {
+		runs = "Also runs"
+	}
 	for i := range s.Profiles.Profiles {
 		profile := &s.Profiles.Profiles[i]
-		var names []string
-		for _, set := range []api.PluginSet{profile.Plugins.Deschedule, profile.Plugins.Balance} {
-			for _, name := range set.Enabled {
-				if name != policy.RealUsageLowNodeUtilizationName {
-					names = append(names, name)
-				}
-			}
-		}
+		names := slices.Concat(profile.Plugins.Deschedule.Enabled, profile.Plugins.Balance.Enabled)
+		names = slices.DeleteFunc(names, func(name string) bool { return name == policy.RealUsageLowNodeUtilizationName })
 		if len(names) > 0 {
-			also := "Runs"
-			if s.args != nil {
-				also = "Also runs"
-			}
-			said = append(said, fmt.Sprintf("%s %s (profile %s).", also, strings.Join(names, ", "), profile.Name))
+			s.say("%s %s (profile %s).", runs, strings.Join(names, ", "), profile.Name)
 		}
 		if spared := evictorArgs(profile).words(); spared != "" {
-			said = append(said, fmt.Sprintf("Profile %s %s.", profile.Name, spared))
+			s.say("Profile %s %s.", profile.Name, spared)
 		}
 	}
-	return said
 }
 
 // defaultEvictor is what counts of DefaultEvictor's arguments, whose type drags
@@ -131,35 +113,24 @@ func evictorArgs(profile *api.DeschedulerProfile) defaultEvictor {
 
 func (d defaultEvictor) words() string {
 	var spares, evicts []string
-	if d.MinReplicas > 1 {
-		spares = append(spares, fmt.Sprintf("pods of workloads with fewer than %d replicas", d.MinReplicas))
-	}
-	if d.MinPodAge != "" {
-		spares = append(spares, "pods younger than "+d.MinPodAge)
-	}
-	if d.NodeSelector != "" {
-		spares = append(spares, fmt.Sprintf("pods on nodes other than %q", d.NodeSelector))
-	}
-	for _, p := range d.PodProtections.ExtraEnabled {
-		spares = append(spares, "pods of the kind "+p)
-	}
 	for _, p := range []struct {
-		set  bool
-		pods string
-	}{{d.IgnorePvcPods, "pods with a volume claim"}, {d.IgnorePodsWithoutPDB, "pods without a PodDisruptionBudget"}} {
-		if p.set {
-			spares = append(spares, p.pods)
-		}
-	}
-	for _, p := range []struct {
+		list *[]string
 		set  bool
 		pods string
 	}{
-		{d.EvictLocalStoragePods, "pods with local storage"}, {d.EvictDaemonSetPods, "pods of DaemonSets"},
-		{d.EvictSystemCriticalPods, "system critical pods"}, {d.EvictFailedBarePods, "failed pods without an owner"},
+		{&spares, d.MinReplicas > 1, fmt.Sprintf("pods of workloads with fewer than %d replicas", d.MinReplicas)},
+		{&spares, d.MinPodAge != "", "pods younger than " + d.MinPodAge},
+		{&spares, d.NodeSelector != "", fmt.Sprintf("pods on nodes other than %q", d.NodeSelector)},
+		{&spares, len(d.PodProtections.ExtraEnabled) > 0, "pods of the kind " + strings.Join(d.PodProtections.ExtraEnabled, ", pods of the kind ")},
+		{&spares, d.IgnorePvcPods, "pods with a volume claim"},
+		{&spares, d.IgnorePodsWithoutPDB, "pods without a PodDisruptionBudget"},
+		{&evicts, d.EvictLocalStoragePods, "pods with local storage"},
+		{&evicts, d.EvictDaemonSetPods, "pods of DaemonSets"},
+		{&evicts, d.EvictSystemCriticalPods, "system critical pods"},
+		{&evicts, d.EvictFailedBarePods, "failed pods without an owner"},
 	} {
 		if p.set {
-			evicts = append(evicts, p.pods)
+			*p.list = append(*p.list, p.pods)
 		}
 	}
 	for _, p := range d.PodProtections.DefaultDisabled {
@@ -176,10 +147,10 @@ func (d defaultEvictor) words() string {
 }
 
 // limitsWords are the limits that stand at the top of the DeschedulerPolicy.
-func limitsWords(s *Subject) []string {
+func (s *survey) limitsWords() {
 	p := s.Profiles
 	if p == nil {
-		return nil
+		return
 	}
 	var limits []string
 	for _, limit := range []struct {
@@ -190,12 +161,8 @@ func limitsWords(s *Subject) []string {
 			limits = append(limits, fmt.Sprintf("%s %s", reasons.Count(int(min(*limit.most, 1<<31)), "pod"), limit.of))
 		}
 	}
-	var said []string
-	if len(limits) > 0 {
-		said = append(said, fmt.Sprintf("Evicts at most %s in one cycle.", strings.Join(limits, ", ")))
-	}
+	s.sayOf(limits, ", ", "Evicts at most %s in one cycle.")
 	if p.NodeSelector != nil && *p.NodeSelector != "" {
-		said = append(said, fmt.Sprintf("Looks only at nodes with %q.", *p.NodeSelector))
+		s.say("Looks only at nodes with %q.", *p.NodeSelector)
 	}
-	return said
 }
