@@ -3,6 +3,7 @@ package cluster
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Resource is a kind of usage that Evenkeel evens out.
@@ -78,11 +79,7 @@ type Percents [NumResources]float64
 
 // Max returns the highest of the percentages.
 func (p Percents) Max() float64 {
-	highest := p[0]
-	for _, v := range p[1:] {
-		highest = max(highest, v)
-	}
-	return highest
+	return slices.Max(p[:])
 }
 
 // CeilingOf returns the largest amounts of whole that are not above the

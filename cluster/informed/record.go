@@ -4,10 +4,12 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	nodeutil "k8s.io/component-helpers/node/util"
 	resourcehelper "k8s.io/component-helpers/resource"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	qoshelper "k8s.io/kubernetes/pkg/apis/core/v1/helper/qos"
+	"k8s.io/utils/ptr"
 
 	"github.com/evenkeel/evenkeel/cluster"
 )
@@ -23,10 +25,12 @@ var leavingTaints = map[string]bool{
 
 // Node returns the record of a Node.
 func Node(object *v1.Node) cluster.Node {
+	_, ready := nodeutil.GetNodeCondition(&object.Status, v1.NodeReady)
 	node := cluster.Node{
 		Name:        object.Name,
 		Allocatable: Amounts(object.Status.Allocatable),
 		Capacity:    Amounts(object.Status.Capacity),
+		Ready:       ready != nil && ready.Status == v1.ConditionTrue,
 		Schedulable: !object.Spec.Unschedulable,
 		KubeletPort: object.Status.DaemonEndpoints.KubeletEndpoint.Port,
 		Labels:      object.Labels,
@@ -39,11 +43,6 @@ func Node(object *v1.Node) cluster.Node {
 			node.InternalIP = address.Address
 		case address.Type == v1.NodeHostName && node.Hostname == "":
 			node.Hostname = address.Address
-		}
-	}
-	for _, condition := range object.Status.Conditions {
-		if condition.Type == v1.NodeReady {
-			node.Ready = condition.Status == v1.ConditionTrue
 		}
 	}
 	for _, taint := range object.Spec.Taints {
@@ -82,12 +81,11 @@ func Pod(object *v1.Pod) *cluster.Pod {
 		Node:        object.Spec.NodeName,
 		Requests:    Amounts(resourcehelper.PodRequests(object, resourcehelper.PodResourcesOptions{})),
 		Limits:      Amounts(resourcehelper.PodLimits(object, resourcehelper.PodResourcesOptions{})),
-		QoS:         qos(object),
+		Priority:    ptr.Deref(object.Spec.Priority, 0),
+		QoS:         classes[qoshelper.GetPodQOS(object)],
 		Created:     object.CreationTimestamp.Time,
 		Terminating: object.DeletionTimestamp != nil,
-	}
-	if object.Spec.Priority != nil {
-		pod.Priority = *object.Spec.Priority
+		Ready:       podutil.IsPodReady(object),
 	}
 	if object.Status.StartTime != nil {
 		pod.Started = object.Status.StartTime.Time
@@ -95,11 +93,6 @@ func Pod(object *v1.Pod) *cluster.Pod {
 	if owner := metav1.GetControllerOfNoCopy(object); owner != nil {
 		pod.Owner = cluster.Owner{UID: string(owner.UID), Kind: owner.Kind, Name: owner.Name}
 		pod.TemplateHash = templateHash(object.Labels, owner.Kind)
-	}
-	for _, condition := range object.Status.Conditions {
-		if condition.Type == v1.PodReady {
-			pod.Ready = condition.Status == v1.ConditionTrue
-		}
 	}
 	return pod
 }
@@ -115,35 +108,10 @@ func templateHash(labels map[string]string, ownerKind string) string {
 
 // Amounts converts quantities at the edge: milli-cores and bytes.
 func Amounts(list v1.ResourceList) cluster.Amounts {
-	return cluster.Amounts{
-		cluster.CPU:    quantity(list, v1.ResourceCPU, (*resource.Quantity).MilliValue),
-		cluster.Memory: quantity(list, v1.ResourceMemory, (*resource.Quantity).Value),
-	}
+	return cluster.Amounts{cluster.CPU: list.Cpu().MilliValue(), cluster.Memory: list.Memory().Value()}
 }
 
-func quantity(list v1.ResourceList, name v1.ResourceName, value func(*resource.Quantity) int64) int64 {
-	q, ok := list[name]
-	if !ok {
-		return 0
-	}
-	return value(&q)
-}
-
-func qos(object *v1.Pod) cluster.QoS {
-	class := object.Status.QOSClass
-	if class == "" {
-		class = qoshelper.GetPodQOS(object)
-	}
-	switch class {
-	case v1.PodQOSGuaranteed:
-		return cluster.Guaranteed
-	case v1.PodQOSBurstable:
-		return cluster.Burstable
-	case v1.PodQOSBestEffort:
-	}
-	return cluster.BestEffort
-}
-
-func ended(object *v1.Pod) bool {
-	return object.Status.Phase == v1.PodSucceeded || object.Status.Phase == v1.PodFailed
+// classes are the records of quality-of-service classes.
+var classes = map[v1.PodQOSClass]cluster.QoS{
+	v1.PodQOSGuaranteed: cluster.Guaranteed, v1.PodQOSBurstable: cluster.Burstable, v1.PodQOSBestEffort: cluster.BestEffort,
 }

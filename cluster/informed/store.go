@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"github.com/evenkeel/evenkeel/cluster"
 )
@@ -99,7 +100,7 @@ func (s *Store) SetPod(object *v1.Pod) { s.setPod(s.record(object)) }
 // record returns the record of a pod with the strings that others have. One
 // that has ended is no more than a name.
 func (s *Store) record(object *v1.Pod) *cluster.Pod {
-	if ended(object) {
+	if podutil.IsPodTerminal(object) {
 		return &cluster.Pod{Namespace: object.Namespace, Name: object.Name}
 	}
 	pod := Pod(object)

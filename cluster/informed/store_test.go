@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"github.com/evenkeel/evenkeel/cluster"
 )
@@ -339,7 +340,7 @@ func checkStore(t *testing.T, s *Store, last map[string]*v1.Pod) {
 	firsts, want := map[template]string{}, 0
 	for name, pod := range last {
 		held := s.byKey[podKey{"ns", name}]
-		if pod.Spec.NodeName == "" || ended(pod) {
+		if pod.Spec.NodeName == "" || podutil.IsPodTerminal(pod) {
 			if held != nil {
 				t.Fatalf("pod %s is still held", name)
 			}

@@ -1,6 +1,9 @@
 package servertime
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 const (
 	// Quorum is how many answers in a row have to agree: a proxy with a wrong
@@ -72,16 +75,8 @@ func hear(date, sent, received time.Time) (answer, bool) {
 type answers []answer
 
 func (a *answers) add(heard answer) {
-	kept := (*a)[:0]
-	for _, old := range *a {
-		if heard.at.Sub(old.at) <= maxAnswerAge {
-			kept = append(kept, old)
-		}
-	}
-	if len(kept) >= maxAnswers {
-		kept = append(kept[:0], kept[len(kept)-maxAnswers+1:]...)
-	}
-	*a = append(kept, heard)
+	kept := slices.DeleteFunc(append(*a, heard), func(old answer) bool { return heard.at.Sub(old.at) > maxAnswerAge })
+	*a = slices.Delete(kept, 0, max(len(kept)-maxAnswers, 0))
 }
 
 // agreed returns what the newest answers agree on, as far back as they do;

@@ -1,8 +1,8 @@
 package prometheus
 
 import (
-	"bytes"
 	"fmt"
+	"net"
 
 	"github.com/evenkeel/evenkeel/cluster"
 )
@@ -69,25 +69,20 @@ func (x *nodeIndex) find(s *series) (node int, ok bool) {
 func (x *nodeIndex) named(value []byte) (int, bool) {
 	node, ok := x.byKey[string(value)]
 	if !ok {
-		node, ok = x.byKey[string(host(value))]
+		node, ok = x.byKey[host(string(value))]
 	}
 	return node, ok && node != ambiguous
 }
 
 // host cuts the port off host:port and [address]:port. An address with several
 // colons and no brackets has none.
-func host(value []byte) []byte {
-	if value[0] == '[' {
-		if end := bytes.IndexByte(value, ']'); end > 0 {
-			return value[1:end]
+func host(value string) string {
+	for _, address := range []string{value, value + ":0"} {
+		if host, _, err := net.SplitHostPort(address); err == nil {
+			return host
 		}
-		return value
 	}
-	first := bytes.IndexByte(value, ':')
-	if first < 0 || bytes.IndexByte(value[first+1:], ':') >= 0 {
-		return value
-	}
-	return value[:first]
+	return value
 }
 
 // example names a series that belongs to no node by the label that should have
