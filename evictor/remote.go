@@ -3,6 +3,7 @@ package evictor
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -37,21 +38,49 @@ const (
 func (r *RemoteExtender) Status(ctx context.Context, podUID string) (status RemoteStatus, err error) {
 	ctx, cancel := context.WithTimeout(ctx, remoteTimeout)
 	defer cancel()
-	address := strings.TrimSuffix(r.URL, "/") + "/status?pod=" + url.QueryEscape(podUID)
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	address, err := ParseExtenderURL(r.URL)
 	if err != nil {
-		return status, fmt.Errorf("asking the extender: %w", err)
+		return status, fmt.Errorf("asking the extender at %q: %w", r.URL, err)
+	}
+	address = address.JoinPath("status")
+	address.RawQuery = url.Values{"pod": {podUID}}.Encode()
+	err = AskExtender(ctx, address, maxStatusBytes, &status)
+	return status, err
+}
+
+// ParseExtenderURL reads the address of an extender.
+func ParseExtenderURL(text string) (*url.URL, error) {
+	address, err := url.Parse(text)
+	if err != nil || address.Scheme != "http" && address.Scheme != "https" || address.Host == "" {
+		return nil, errors.New("it is not a URL that begins with http:// or https:// and names a host")
+	}
+	return address, nil
+}
+
+// maxRefusalBytes is how much of a refusal is told.
+const maxRefusalBytes = 400
+
+// AskExtender reads what an extender answers at an address into a value, as
+// JSON of so many bytes at most. The caller bounds the time that it takes.
+func AskExtender(ctx context.Context, address *url.URL, most int64, into any) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
+	if err != nil {
+		return fmt.Errorf("asking %s: the address is not a URL", address.Redacted())
 	}
 	response, err := http.DefaultClient.Do(request)
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		err = wrapped.Err // it would repeat the address
+	}
 	if err != nil {
-		return status, fmt.Errorf("asking the extender: %w", err)
+		return fmt.Errorf("asking %s: %w", address.Redacted(), err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
-		return status, fmt.Errorf("asking the extender: %s", response.Status)
+		why, _ := io.ReadAll(io.LimitReader(response.Body, maxRefusalBytes))
+		return fmt.Errorf("asking %s: %s: %s", address.Redacted(), response.Status, strings.Join(strings.Fields(string(why)), " "))
 	}
-	if err := json.NewDecoder(io.LimitReader(response.Body, maxStatusBytes)).Decode(&status); err != nil {
-		return status, fmt.Errorf("reading the extender's status: %w", err)
+	if err := json.NewDecoder(io.LimitReader(response.Body, most)).Decode(into); err != nil {
+		return fmt.Errorf("reading the answer of %s: %w", address.Redacted(), err)
 	}
-	return status, nil
+	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"slices"
 	"time"
 
@@ -119,7 +118,7 @@ func (e *examination) examine(ctx context.Context, patient *doctor.Patient) erro
 		return err
 	}
 	if wanted.ExtenderURL != "" {
-		patient.Extender = probe.Extender(ctx, http.DefaultClient, wanted.ExtenderURL)
+		patient.Extender = probe.Extender(ctx, wanted.ExtenderURL)
 	}
 	patient.Pause = e.pause(ctx)
 	patient.Clock = doctor.Clock{Known: look.Kube.Clock.Known(), Skew: look.Kube.Clock.Skew()}

@@ -2,13 +2,11 @@ package commands
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
-	"strings"
 
+	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/explain"
@@ -56,37 +54,16 @@ const maxExplanationBytes = 32 << 20
 
 // askToExplain has a running process explain.
 func askToExplain(ctx context.Context, base string, s explain.Subject) (explain.Explanation, error) {
-	address, err := url.Parse(base)
-	if err != nil || address.Scheme != "http" && address.Scheme != "https" || address.Host == "" {
-		return nil, exit.Usagef("--extender-url: it is not a URL that begins with http:// or https:// and names a host")
+	address, err := evictor.ParseExtenderURL(base)
+	if err != nil {
+		return nil, exit.Usagef("--extender-url: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*desk.Timeout)
 	defer cancel()
-	path := []string{"explain", s.Kind, url.PathEscape(s.Name)}
-	if s.Kind == explain.KindPod {
-		path = []string{"explain", s.Kind, url.PathEscape(s.Namespace), url.PathEscape(s.Name)}
+	told := s.Unexplained()
+	address = address.JoinPath("explain", s.Kind, url.PathEscape(s.Namespace), url.PathEscape(s.Name))
+	if err := evictor.AskExtender(ctx, address, maxExplanationBytes, told); err != nil {
+		return nil, fmt.Errorf("asking for an explanation: %w", err)
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.JoinPath(path...).String(), nil)
-	if err != nil {
-		return nil, errors.New("asking for an explanation: the address is not a URL")
-	}
-	response, err := http.DefaultClient.Do(request)
-	if wrapped, ok := errors.AsType[*url.Error](err); ok {
-		err = wrapped.Err // it would repeat the address
-	}
-	if err != nil {
-		return nil, fmt.Errorf("asking %s for an explanation: %w", address.Redacted(), err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode != http.StatusOK {
-		return nil, refusedToExplain(response)
-	}
-	return s.Decode(io.LimitReader(response.Body, maxExplanationBytes))
-}
-
-// refusedToExplain says why no explanation came: the first bytes of the answer
-// say it in one line.
-func refusedToExplain(response *http.Response) error {
-	why, _ := io.ReadAll(io.LimitReader(response.Body, 400))
-	return fmt.Errorf("asking for an explanation: %s: %s", response.Status, strings.Join(strings.Fields(string(why)), " "))
+	return told, nil
 }
