@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,6 +25,10 @@ import (
 
 // EventReason is the reason of the Event on an evicted pod.
 const EventReason = "EvictedFromHotNode"
+
+// keptCalls is how many calls are remembered: as many as a policy may let fail
+// in a row.
+const keptCalls = 100
 
 // ClientConfig is what a Client depends on.
 type ClientConfig struct {
@@ -45,9 +50,9 @@ type ClientConfig struct {
 // Client makes evictions, under any policy. It is safe for concurrent use.
 type Client struct {
 	config ClientConfig
-	calls  calls
 
-	mu sync.Mutex
+	mu    sync.Mutex
+	calls []safeguards.Call // the newest, oldest first
 	// evicted holds the UIDs of the pods that were evicted in this cycle, or
 	// would have been in a dry run.
 	evicted map[string]bool
@@ -96,9 +101,9 @@ func (c *Client) Evicted(podUID string) bool {
 
 // Calls implements Evictions.
 func (c *Client) Calls() []safeguards.Call {
-	c.calls.mu.Lock()
-	defer c.calls.mu.Unlock()
-	return append([]safeguards.Call(nil), c.calls.kept...)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.calls)
 }
 
 // ResetCycle forgets what was evicted.
@@ -170,7 +175,7 @@ func (c *Client) call(ctx context.Context, eviction *policyv1.Eviction, pod *v1.
 		return &reasons.Refusal{Reason: reasons.MoveCancelled, Detail: "its owner wants fewer pods, or its time is over"}
 	}
 	err := c.post(ctx, eviction, pod)
-	c.calls.add(c.config.Clock.Now(), err)
+	c.ended(err)
 	if err != nil && refused(err) {
 		if !recorded {
 			c.config.Ledger.Cancel(a.move.PodUID, c.config.Clock.Now())
@@ -200,6 +205,17 @@ func (c *Client) Commit(ctx context.Context) error {
 		return &reasons.Refusal{Reason: reasons.LedgerUnwritable, Detail: err.Error()}
 	}
 	return nil
+}
+
+// ended remembers how a call ended. A pod that is gone or is another one by now
+// tells nothing of the API server.
+func (c *Client) ended(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	refused := apierrors.IsTooManyRequests(err)
+	failed := err != nil && !refused && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err)
+	c.calls = append(c.calls, safeguards.Call{At: c.config.Clock.Now(), Refused: refused, Err: failed})
+	c.calls = slices.Clone(c.calls[max(0, len(c.calls)-keptCalls):])
 }
 
 // refused reports whether the API server answered that it did not evict.

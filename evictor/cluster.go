@@ -23,7 +23,7 @@ type Cluster interface {
 	// Budgets returns the PodDisruptionBudgets that select the pod.
 	Budgets(pod *v1.Pod) []*policyv1.PodDisruptionBudget
 	// Replacement returns how the pod is that took a move up.
-	Replacement(move *ledger.Move) Replacement
+	Replacement(move *ledger.Move) ledger.Replacement
 	// Session opens a what-if on the cluster as it is now.
 	Session(ctx context.Context) (*placement.Session, error)
 }
@@ -46,12 +46,6 @@ type Owner struct {
 	// Deployment is the one that may be scaled to have another pod beside this;
 	// empty without.
 	Deployment string
-}
-
-// Replacement is how the pod is that took a move up; zero where it is gone.
-type Replacement struct {
-	Exists, Ready, Terminating bool
-	Restarts                   int
 }
 
 // gone reports whether a pod is not there any more as it was, or leaves.

@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/policy/calendar"
@@ -134,4 +135,13 @@ func (e *Evictor) progress() {
 	if e.config.Progress != nil {
 		e.config.Progress()
 	}
+}
+
+// find returns the newest observation and where it has a node; negative where it
+// does not.
+func (e *Evictor) find(node string) (latest *observer.Observation, i int) {
+	if latest = e.config.Observer.Latest(); latest == nil {
+		return nil, -1
+	}
+	return latest, latest.View.Snapshot.Index(node)
 }

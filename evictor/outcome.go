@@ -53,8 +53,7 @@ func judgeable(move *ledger.Move, now time.Time, after time.Duration) bool {
 // outcomeFacts gathers what a move is judged by; not ok while its source or its
 // destination is there and not measured.
 func (e *Evictor) outcomeFacts(latest *observer.Observation, move *ledger.Move) (facts ledger.OutcomeFacts, ok bool) {
-	r := e.config.Cluster.Replacement(move)
-	facts = ledger.OutcomeFacts{Now: e.config.Clock.Now(), Exists: r.Exists, Ready: r.Ready, Restarts: r.Restarts}
+	facts = ledger.OutcomeFacts{Now: e.config.Clock.Now(), Replacement: e.config.Cluster.Replacement(move)}
 	snapshot := latest.View.Snapshot
 	if from := snapshot.Index(move.From); from >= 0 {
 		if !latest.View.Nodes[from].Known() {

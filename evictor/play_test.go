@@ -143,9 +143,9 @@ func (p *play) Budgets(pod *v1.Pod) []*policyv1.PodDisruptionBudget {
 	return (&Watched{budgets: policylisters.NewPodDisruptionBudgetLister(p.budgets)}).Budgets(pod)
 }
 
-func (p *play) Replacement(move *ledger.Move) Replacement {
+func (p *play) Replacement(move *ledger.Move) ledger.Replacement {
 	_, unready := p.unready.Load(move.Replacement)
-	r := Replacement{Exists: true, Ready: !unready}
+	r := ledger.Replacement{Exists: true, Ready: !unready}
 	if p.config.lost {
 		pod := p.config.pod(move.Namespace, move.ReplacementName)
 		r.Exists, r.Terminating = pod != nil && string(pod.UID) == move.Replacement, pod != nil && pod.DeletionTimestamp != nil

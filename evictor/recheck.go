@@ -97,11 +97,7 @@ func (e *Evictor) stillHot(latest *observer.Observation, node int) bool {
 
 // used is what a node is measured at; zero where that is not known.
 func (e *Evictor) used(node string) cluster.Amounts {
-	latest := e.config.Observer.Latest()
-	if latest == nil {
-		return cluster.Amounts{}
-	}
-	i := latest.View.Snapshot.Index(node)
+	latest, i := e.find(node)
 	if i < 0 || !latest.View.Nodes[i].Known() {
 		return cluster.Amounts{}
 	}

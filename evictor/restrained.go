@@ -35,14 +35,11 @@ func (e *Evictor) restrained() *safeguards.Verdict {
 
 // facts are what the safeguards go by.
 func (e *Evictor) facts(now time.Time) safeguards.Facts {
-	facts := safeguards.Facts{CycleStart: e.cycleStart, Calls: e.config.Evictions.Calls()}
+	facts := safeguards.Facts{
+		CycleStart: e.cycleStart, Calls: e.config.Evictions.Calls(), Replacement: e.config.Cluster.Replacement,
+	}
 	facts.InFlight, facts.Ended = e.ledger().Moves()
 	facts.InFlight, facts.Ended = asRestrained(facts.InFlight), asRestrained(facts.Ended)
-	names := make(map[string]*ledger.Move, len(facts.Ended))
-	for i := range facts.Ended {
-		names[facts.Ended[i].Replacement] = &facts.Ended[i]
-	}
-	facts.Health = func(uid string) safeguards.Health { return e.health(names[uid]) }
 	if latest := e.config.Observer.Latest(); latest != nil {
 		facts.Nodes = len(latest.View.Nodes)
 		for i := range latest.View.Snapshot.Nodes {
@@ -57,14 +54,6 @@ func (e *Evictor) facts(now time.Time) safeguards.Facts {
 		}
 	}
 	return facts
-}
-
-func (e *Evictor) health(move *ledger.Move) safeguards.Health {
-	if move == nil || move.ReplacementName == "" {
-		return safeguards.Health{}
-	}
-	r := e.config.Cluster.Replacement(move)
-	return safeguards.Health{Known: r.Exists, Ready: r.Ready, Restarts: r.Restarts}
 }
 
 // asRestrained shows moves with a surge for what they are to the safeguards.
@@ -108,11 +97,7 @@ func (e *Evictor) refuseByRestraint(pod *v1.Pod) reasons.Reason {
 
 // pool names the node pool of a node.
 func (e *Evictor) pool(node string) string {
-	latest := e.config.Observer.Latest()
-	if latest == nil {
-		return ""
-	}
-	if i := latest.View.Snapshot.Index(node); i >= 0 {
+	if latest, i := e.find(node); i >= 0 {
 		return latest.Lines.Pool(i)
 	}
 	return ""

@@ -273,8 +273,8 @@ func TestRestraintOfSurges(t *testing.T) {
 			if move.Recorded.IsZero() {
 				move.Recorded = ago(3)
 			}
-			facts := safeguards.Facts{Health: func(string) safeguards.Health { // it is ready once its predecessor goes, and gone after a failure
-				return safeguards.Health{Known: move.Surging() && move.State == ledger.Landed, Ready: !move.Evicted.IsZero()}
+			facts := safeguards.Facts{Replacement: func(*ledger.Move) ledger.Replacement { // it is ready once its predecessor goes, and gone after a failure
+				return ledger.Replacement{Exists: move.Surging() && move.State == ledger.Landed, Ready: !move.Evicted.IsZero()}
 			}}
 			if seen := asRestrained([]ledger.Move{move}); move.InFlight() {
 				facts.InFlight = seen

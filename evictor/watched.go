@@ -108,12 +108,12 @@ func selects(budget *policyv1.PodDisruptionBudget, pod *v1.Pod) bool {
 }
 
 // Replacement implements Cluster.
-func (w *Watched) Replacement(move *ledger.Move) Replacement {
+func (w *Watched) Replacement(move *ledger.Move) ledger.Replacement {
 	pod := w.Pod(move.Namespace, move.ReplacementName)
 	if pod == nil || string(pod.UID) != move.Replacement {
-		return Replacement{}
+		return ledger.Replacement{}
 	}
-	r := Replacement{Exists: true, Ready: podutil.IsPodReady(pod), Terminating: pod.DeletionTimestamp != nil}
+	r := ledger.Replacement{Exists: true, Ready: podutil.IsPodReady(pod), Terminating: pod.DeletionTimestamp != nil}
 	for i := range pod.Status.ContainerStatuses {
 		r.Restarts += int(pod.Status.ContainerStatuses[i].RestartCount)
 	}

@@ -6,15 +6,19 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
+// Replacement is how the pod is that took a move up; zero where it is gone.
+type Replacement struct {
+	Exists, Ready, Terminating bool
+	Restarts                   int
+}
+
 // OutcomeFacts are what a move that landed is judged by, some time after. A
 // move whose source is not measured now, though it is there, is better judged
 // later.
 type OutcomeFacts struct {
 	// Now becomes the time of the judgement.
 	Now time.Time
-	// Exists, Ready and Restarts are those of the replacement.
-	Exists, Ready bool
-	Restarts      int
+	Replacement
 	// SourceUsed is what the source uses now, zero where it is gone or not
 	// measured; SourceHot says that it is hot.
 	SourceUsed cluster.Amounts

@@ -18,7 +18,7 @@ func TestAssess(t *testing.T) {
 	landed := Move{State: Landed, Node: "cool", Intent: Intent{
 		From: "hot", To: "cool", Usage: cluster.Amounts{2200, gib}, FromUsed: cluster.Amounts{9000, 20 * gib},
 	}}
-	good := OutcomeFacts{Now: now, Exists: true, Ready: true, SourceUsed: cluster.Amounts{6800, 19 * gib}}
+	good := OutcomeFacts{Now: now, Replacement: Replacement{Exists: true, Ready: true}, SourceUsed: cluster.Amounts{6800, 19 * gib}}
 	helped := Outcome{Judged: now, Planned: true, SourceCooler: true, DestinationUnder: true, Healthy: true}
 	hot := func(used cluster.Amounts) func(*Move, *OutcomeFacts) {
 		return func(_ *Move, f *OutcomeFacts) { f.SourceHot, f.SourceUsed = true, used }

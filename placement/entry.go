@@ -127,9 +127,14 @@ type lens struct {
 type nodeView struct {
 	*framework.NodeInfo
 
-	lens                 *lens
-	podsEpoch, antiEpoch uint64
-	pods, anti           []fwk.PodInfo
+	lens       *lens
+	pods, anti focused
+}
+
+// focused are pods that are in focus for one epoch of the lens.
+type focused struct {
+	epoch uint64
+	pods  []fwk.PodInfo
 }
 
 // overlay is what a session has changed on a node.

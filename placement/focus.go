@@ -13,7 +13,7 @@ func (s *snapshot) focusDomains(t *template) []fwk.NodeInfo {
 		return s.views
 	}
 	for _, n := range s.domainsBy(t.domains) {
-		if n.view.podsEpoch != s.lens.epoch { // else it is in focus already
+		if n.view.pods.epoch != s.lens.epoch { // else it is in focus already
 			s.lens.buffer = append(s.lens.buffer, n.view)
 		}
 	}
@@ -36,9 +36,6 @@ func (s *snapshot) domainsBy(keys []string) []*nodeEntry {
 		found = append(found, n)
 	}
 	if len(s.domains) < maxDomains {
-		if s.domains == nil {
-			s.domains = domains{}
-		}
 		s.domains[name] = found
 	}
 	return found
@@ -81,7 +78,7 @@ func (s *snapshot) focus(t *template, w world) {
 	}
 	for _, g := range t.anti {
 		for _, p := range g.members {
-			if p.visible(w) && p.node.view.addAnti(p) {
+			if p.visible(w) && p.node.view.anti.add(l.epoch, p) {
 				l.antiNodes = append(l.antiNodes, p.node.view)
 			}
 		}
@@ -98,7 +95,7 @@ func (s *snapshot) focusPods(g *group, w world) {
 	}
 	g.podsEpoch = s.lens.epoch
 	for _, p := range g.members {
-		if p.visible(w) && p.node.view.addPod(p) {
+		if p.visible(w) && p.node.view.pods.add(s.lens.epoch, p) {
 			s.lens.buffer = append(s.lens.buffer, p.node.view)
 		}
 	}

@@ -54,37 +54,27 @@ var _ fwk.NodeInfo = (*nodeView)(nil)
 
 // GetPods returns the pods in focus.
 func (v *nodeView) GetPods() []fwk.PodInfo {
-	if v.podsEpoch != v.lens.epoch {
-		return nil
-	}
-	return v.pods
+	return v.pods.in(v.lens.epoch)
 }
 
 // GetPodsWithRequiredAntiAffinity returns those of the pods with required
 // anti-affinity that are in focus.
 func (v *nodeView) GetPodsWithRequiredAntiAffinity() []fwk.PodInfo {
-	if v.antiEpoch != v.lens.epoch {
+	return v.anti.in(v.lens.epoch)
+}
+
+func (f *focused) in(epoch uint64) []fwk.PodInfo {
+	if f.epoch != epoch {
 		return nil
 	}
-	return v.anti
+	return f.pods
 }
 
-// addPod brings a pod into focus and reports whether it is the node's first.
-func (v *nodeView) addPod(p *podEntry) bool {
-	first := v.podsEpoch != v.lens.epoch
-	if first {
-		v.podsEpoch, v.pods = v.lens.epoch, v.pods[:0]
+// add brings a pod into focus. It reports whether it is the first one.
+func (f *focused) add(epoch uint64, p *podEntry) (first bool) {
+	if first = f.epoch != epoch; first {
+		f.epoch, f.pods = epoch, f.pods[:0]
 	}
-	v.pods = append(v.pods, p)
-	return first
-}
-
-// addAnti does the same for a pod with required anti-affinity.
-func (v *nodeView) addAnti(p *podEntry) bool {
-	first := v.antiEpoch != v.lens.epoch
-	if first {
-		v.antiEpoch, v.anti = v.lens.epoch, v.anti[:0]
-	}
-	v.anti = append(v.anti, p)
+	f.pods = append(f.pods, p)
 	return first
 }

@@ -101,16 +101,9 @@ func (n *nodeEntry) differs() bool { return n.overlay != nil && n.overlay.left >
 // never updated by subtraction: NodeInfo forgets a host port with the first of
 // two pods that hold it.
 func (n *nodeEntry) rebuild() {
-	kept := n.pods[:0]
+	n.pods = slices.DeleteFunc(n.pods, func(p *podEntry) bool { return p.node != n })
+	n.info = newNodeInfo(n.node, len(n.pods))
 	for _, p := range n.pods {
-		if p.node == n {
-			kept = append(kept, p)
-		}
-	}
-	clear(n.pods[len(kept):])
-	n.pods = kept
-	n.info = newNodeInfo(n.node, len(kept))
-	for _, p := range kept {
 		n.info.AddPodInfo(p)
 	}
 	n.view.NodeInfo = n.info

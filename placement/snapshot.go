@@ -3,6 +3,7 @@ package placement
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -56,7 +57,7 @@ func (s *snapshot) sync(nodes []*v1.Node, pods []*v1.Pod) error {
 
 // syncNodes returns how many nodes it had to leave out.
 func (s *snapshot) syncNodes(nodes []*v1.Node) (bad int) {
-	s.views, s.domains = s.views[:0], nil
+	s.views, s.domains = s.views[:0], domains{}
 	for _, node := range nodes {
 		if node == nil || node.Name == "" {
 			bad++
@@ -195,15 +196,8 @@ func (s *snapshot) count(p *podEntry, g *group) {
 func (s *snapshot) discount(p *podEntry) {
 	p.group.remove(p)
 	for key := range claimKeys(p.pod) {
-		users := s.claims[key]
-		kept := users[:0]
-		for _, u := range users {
-			if u != p {
-				kept = append(kept, u)
-			}
-		}
-		clear(users[len(kept):])
-		if s.claims[key] = kept; len(kept) == 0 {
+		s.claims[key] = slices.DeleteFunc(s.claims[key], func(user *podEntry) bool { return user == p })
+		if len(s.claims[key]) == 0 {
 			delete(s.claims, key)
 		}
 	}

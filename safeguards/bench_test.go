@@ -17,7 +17,7 @@ func crowd() Facts {
 			owned(fmt.Sprintf("rs-%d", i%500)), in(fmt.Sprintf("ns-%d", i%50)), from(fmt.Sprintf("node-%d", i%200)), pool(fmt.Sprintf("pool-%d", i%4)))
 	}
 	f := facts(moves...)
-	f.Health = func(string) Health { return Health{Known: true, Ready: true} }
+	f.Replacement = func(*ledger.Move) ledger.Replacement { return ledger.Replacement{Exists: true, Ready: true} }
 	f.Calls = calls("....................", time.Minute)
 	return f
 }

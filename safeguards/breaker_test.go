@@ -93,7 +93,7 @@ func TestClosedByNodes(t *testing.T) {
 // As many troubled replacements as are allowed keep their owners alone from
 // being moved.
 func TestClosedByReplacements(t *testing.T) {
-	unready := func(string) Health { return Health{Known: true} }
+	unready := func(*ledger.Move) ledger.Replacement { return ledger.Replacement{Exists: true} }
 	cases := map[string]struct {
 		moves []ledger.Move
 		owner reasons.Reason
@@ -108,7 +108,7 @@ func TestClosedByReplacements(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			f := facts(tc.moves...)
-			f.Health = unready
+			f.Replacement = unready
 			v := New(config()).At(f, noon)
 			reason, detail := v.Closed()
 			expect(t, "closed", reason, tc.want, detail, "")

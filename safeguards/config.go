@@ -59,8 +59,8 @@ type Facts struct {
 	CycleStart time.Time
 	// Nodes counts the nodes, NotReady those of them that are not ready.
 	Nodes, NotReady int
-	// Health, which may be nil, tells how the replacement with a UID is.
-	Health func(replacementUID string) Health
+	// Replacement, which may be nil, tells how a move's replacement is.
+	Replacement func(move *ledger.Move) ledger.Replacement
 	// Calls are the latest eviction calls: at least 20, and as many as
 	// Breaker.MaxErrors.
 	Calls []Call
@@ -68,15 +68,6 @@ type Facts struct {
 	// Opens is when it allows it again, zero where that is not known.
 	Closed string
 	Opens  time.Time
-}
-
-// Health is how a replacement is.
-type Health struct {
-	// Known is false for a pod that is gone.
-	Known, Ready bool
-	Restarts     int
-	// Bound is when it was given its node; zero for when its move landed.
-	Bound time.Time
 }
 
 // Call is an eviction call and its answer.

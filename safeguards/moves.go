@@ -24,7 +24,7 @@ func (v *Verdict) take(move *ledger.Move, facts *Facts) {
 	if v.isPending(move) {
 		v.count(move, move.Pod, &v.pending, func(o *owner) *trouble { return &o.pending })
 	}
-	if v.isUnready(move, facts.Health) {
+	if v.isUnready(move, facts.Replacement) {
 		v.count(move, move.ReplacementName, &v.unready, func(o *owner) *trouble { return &o.unready })
 	}
 }
@@ -133,18 +133,14 @@ func (v *Verdict) isPending(move *ledger.Move) bool {
 
 // isUnready reports whether a replacement does not get ready in time, or
 // crashes. One that is gone says nothing.
-func (v *Verdict) isUnready(move *ledger.Move, health func(string) Health) bool {
+func (v *Verdict) isUnready(move *ledger.Move, replacement func(*ledger.Move) ledger.Replacement) bool {
 	after := v.config.Breaker.UnreadyAfter
-	if health == nil || move.State != ledger.Landed || !within(move.Ended, v.now, sum(after, unreadyFor)) {
+	if replacement == nil || move.State != ledger.Landed || !within(move.Ended, v.now, sum(after, unreadyFor)) {
 		return false
 	}
-	is := health(move.Replacement)
-	if !is.Known || is.Ready {
-		return is.Known && is.Restarts >= crashLoop
+	is := replacement(move)
+	if !is.Exists || is.Ready {
+		return is.Exists && is.Restarts >= crashLoop
 	}
-	bound := is.Bound
-	if bound.IsZero() {
-		bound = move.Ended
-	}
-	return is.Restarts > 0 || v.now.Sub(bound) > after
+	return is.Restarts > 0 || v.now.Sub(move.Ended) > after
 }

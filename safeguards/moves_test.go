@@ -213,30 +213,28 @@ func TestUnready(t *testing.T) {
 	old, young := landed(6*time.Minute), landed(4*time.Minute)
 	cases := map[string]struct {
 		move   ledger.Move
-		health Health
+		health ledger.Replacement
 		want   bool
 	}{
-		"ready":                            {move: move(1, old), health: Health{Known: true, Ready: true}},
+		"ready":                            {move: move(1, old), health: ledger.Replacement{Exists: true, Ready: true}},
 		"gone":                             {move: move(1, old)},
-		"gone, with restarts":              {move: move(1, old), health: Health{Restarts: 9}},
-		"not ready":                        {move: move(1, old), health: Health{Known: true}, want: true},
-		"not ready yet":                    {move: move(1, young), health: Health{Known: true}},
-		"exactly as long as it may take":   {move: move(1, landed(5*time.Minute)), health: Health{Known: true}},
-		"landed late in the ledger":        {move: move(1, young), health: Health{Known: true, Bound: ago(6 * time.Minute)}, want: true},
-		"landed early in the ledger":       {move: move(1, old), health: Health{Known: true, Bound: ago(4 * time.Minute)}},
-		"restarted and not ready":          {move: move(1, young), health: Health{Known: true, Restarts: 1}, want: true},
-		"restarted and ready again":        {move: move(1, old), health: Health{Known: true, Ready: true, Restarts: 2}},
-		"between two crashes":              {move: move(1, old), health: Health{Known: true, Ready: true, Restarts: crashLoop}, want: true},
-		"not ready for more than an hour":  {move: move(1, landed(65*time.Minute)), health: Health{Known: true}},
-		"not ready for almost an hour now": {move: move(1, landed(65*time.Minute-time.Second)), health: Health{Known: true}, want: true},
-		"of a move that expired":           {move: move(1, expired(6*time.Minute)), health: Health{Known: true}},
+		"gone, with restarts":              {move: move(1, old), health: ledger.Replacement{Restarts: 9}},
+		"not ready":                        {move: move(1, old), health: ledger.Replacement{Exists: true}, want: true},
+		"not ready yet":                    {move: move(1, young), health: ledger.Replacement{Exists: true}},
+		"exactly as long as it may take":   {move: move(1, landed(5*time.Minute)), health: ledger.Replacement{Exists: true}},
+		"restarted and not ready":          {move: move(1, young), health: ledger.Replacement{Exists: true, Restarts: 1}, want: true},
+		"restarted and ready again":        {move: move(1, old), health: ledger.Replacement{Exists: true, Ready: true, Restarts: 2}},
+		"between two crashes":              {move: move(1, old), health: ledger.Replacement{Exists: true, Ready: true, Restarts: crashLoop}, want: true},
+		"not ready for more than an hour":  {move: move(1, landed(65*time.Minute)), health: ledger.Replacement{Exists: true}},
+		"not ready for almost an hour now": {move: move(1, landed(65*time.Minute-time.Second)), health: ledger.Replacement{Exists: true}, want: true},
+		"of a move that expired":           {move: move(1, expired(6*time.Minute)), health: ledger.Replacement{Exists: true}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			f := facts(tc.move)
-			f.Health = func(uid string) Health {
-				if uid != "new-uid-1" {
-					t.Errorf("asked for the health of %q", uid)
+			f.Replacement = func(of *ledger.Move) ledger.Replacement {
+				if of.Replacement != "new-uid-1" {
+					t.Errorf("asked for the health of %q", of.Replacement)
 				}
 				return tc.health
 			}

@@ -82,7 +82,7 @@ func TestHugeDurations(t *testing.T) {
 	f := facts(move(1, judged(9*time.Hour, false)), move(2, judged(8*time.Hour, false)), move(3, evicted(time.Hour), owned("rs-2"), from("far")))
 	f.InFlight[0].TTL = huge
 	f.Calls = calls("eeeee", 5*time.Hour)
-	f.Health = func(string) Health { return Health{Known: true} }
+	f.Replacement = func(*ledger.Move) ledger.Replacement { return ledger.Replacement{Exists: true} }
 	v := New(all).At(f, noon)
 	for what, tc := range map[string]struct {
 		ask  func(string) (reasons.Reason, string)
@@ -165,8 +165,8 @@ func FuzzVerdict(f *testing.F) {
 		for i := range facts.InFlight {
 			facts.InFlight[i].TTL = time.Duration(wait)
 		}
-		facts.Health = func(string) Health {
-			return Health{Known: d(2) == 0, Ready: d(2) == 0, Restarts: d(9), Bound: d.past(time.Duration(wait))}
+		facts.Replacement = func(*ledger.Move) ledger.Replacement {
+			return ledger.Replacement{Exists: d(2) == 0, Ready: d(2) == 0, Restarts: d(9)}
 		}
 		v := New(c).At(facts, noon.Add(time.Duration(shift)))
 		agree(t, v, facts)

@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/evenkeel/evenkeel/internal/migration/compat"
-	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/policy/shape"
 )
 
@@ -35,16 +34,9 @@ type EvenkeelLoadArgs struct {
 
 // request is what the args of a plugin ask for.
 type request struct {
-	// path is the policy's file; given is a policy that is in none, and text
-	// what it says.
-	path      string
-	given     *policy.File
-	text      string
-	namespace string
-	// parts says that the plugin may be the only one that scores.
-	parts bool
-	// follow says that moves of the process that evicts count.
-	follow bool
+	SideConfig
+	// text is what the given policy says.
+	text string
 }
 
 // read turns the args of a plugin into a policy.
@@ -55,7 +47,7 @@ func read(name string, object runtime.Object) (request, error) {
 	asked, err := compat.ReadPlugin(name, func(into any) error { return decode(object, into) })
 	// Earlier plugins leave the ledger alone: their users have granted nothing
 	// for it, and nothing of theirs evicts.
-	return request{path: asked.File, given: asked.Given, text: asked.Text, parts: asked.Given != nil}, err
+	return request{SideConfig{PolicyFile: asked.File, Given: asked.Given}, asked.Text}, err
 }
 
 func readEvenkeelLoad(object runtime.Object) (request, error) {
@@ -63,7 +55,8 @@ func readEvenkeelLoad(object runtime.Object) (request, error) {
 	if err := decode(object, &args); err != nil {
 		return request{}, err
 	}
-	return request{path: args.PolicyConfigFile, namespace: cmp.Or(args.Namespace, os.Getenv("POD_NAMESPACE")), follow: true}, nil
+	namespace := cmp.Or(args.Namespace, os.Getenv("POD_NAMESPACE"))
+	return request{SideConfig: SideConfig{PolicyFile: args.PolicyConfigFile, Namespace: namespace, Follow: true}}, nil
 }
 
 // maxArgsBytes bounds the args.

@@ -73,7 +73,7 @@ func FuzzArgs(f *testing.F) {
 	f.Fuzz(func(t *testing.T, args string) {
 		for _, name := range Names() {
 			asked, err := read(name, &runtime.Unknown{Raw: []byte(args)})
-			if err == nil && name != EvenkeelLoad && asked.path == "" && asked.given == nil {
+			if err == nil && name != EvenkeelLoad && asked.PolicyFile == "" && asked.Given == nil {
 				t.Errorf("%s: %q asks for no policy", name, args)
 			}
 		}

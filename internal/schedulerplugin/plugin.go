@@ -22,9 +22,12 @@ import (
 	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/rest"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/evenkeel/evenkeel/internal/steering"
+	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
@@ -58,6 +61,22 @@ var (
 	_ fwk.ReservePlugin     = (*Plugin)(nil)
 	_ fwk.EnqueueExtensions = (*Plugin)(nil)
 )
+
+// SideConfig is what an observing half is made of.
+type SideConfig struct {
+	// Name tells it from others of the process, in logs and metrics.
+	Name string
+	// PolicyFile is the policy's path; Given is a policy that is in no file.
+	PolicyFile string
+	Given      *policy.File
+	// Namespace of the ledger; Follow reports whether it counts.
+	Namespace string
+	Follow    bool
+	// REST is how kube-scheduler reaches the API server, Informers what it
+	// watches of it.
+	REST      *rest.Config
+	Informers informers.SharedInformerFactory
+}
 
 // Side is the observing half of one policy.
 type Side interface {

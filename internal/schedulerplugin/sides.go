@@ -7,29 +7,9 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
-
-	"github.com/evenkeel/evenkeel/policy"
 )
-
-// SideConfig is what an observing half is made of.
-type SideConfig struct {
-	// Name tells it from others of the process, in logs and metrics.
-	Name string
-	// PolicyFile is the policy's path; Given is a policy that is in no file.
-	PolicyFile string
-	Given      *policy.File
-	// Namespace of the ledger; Follow reports whether it counts.
-	Namespace string
-	Follow    bool
-	// REST is how kube-scheduler reaches the API server, Informers what it
-	// watches of it.
-	REST      *rest.Config
-	Informers informers.SharedInformerFactory
-}
 
 // MakeSide makes an observing half. An error means that the policy is wrong;
 // what is out of reach is tried again by Run.
@@ -66,23 +46,22 @@ func (s *Sides) New(ctx context.Context, name string, args runtime.Object, handl
 	if err != nil {
 		return nil, fmt.Errorf("plugin %q: %w", name, err)
 	}
-	return &Plugin{name: name, host: handle, side: observing, parts: asked.parts}, nil
+	// A plugin whose args are the policy may be the only one that scores.
+	return &Plugin{name: name, host: handle, side: observing, parts: asked.Given != nil}, nil
 }
 
 func (s *Sides) side(ctx context.Context, name string, asked request, handle fwk.Handle) (Side, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key := sideKey{path: asked.path, text: asked.text, namespace: asked.namespace, follow: asked.follow}
+	key := sideKey{path: asked.PolicyFile, text: asked.text, namespace: asked.Namespace, follow: asked.Follow}
 	if known := s.byKey[key]; known != nil {
 		return known, nil
 	}
 	if len(s.byKey) > 0 {
 		name = fmt.Sprintf("%s-%d", name, len(s.byKey)+1)
 	}
-	made, err := s.make(ctx, SideConfig{
-		Name: name, PolicyFile: asked.path, Given: asked.given, Namespace: asked.namespace, Follow: asked.follow,
-		REST: handle.KubeConfig(), Informers: handle.SharedInformerFactory(),
-	})
+	asked.Name, asked.REST, asked.Informers = name, handle.KubeConfig(), handle.SharedInformerFactory()
+	made, err := s.make(ctx, asked.SideConfig)
 	if err != nil {
 		return nil, err
 	}

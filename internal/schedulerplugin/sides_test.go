@@ -170,7 +170,7 @@ func TestTheirConfigurationIsTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := asked.given.Load.Usage.Sources[0].Config.(*prometheus.Config).Address; got != "http://10.96.0.102:9090" {
+	if got := asked.Given.Load.Usage.Sources[0].Config.(*prometheus.Config).Address; got != "http://10.96.0.102:9090" {
 		t.Errorf("Prometheus is at %q", got)
 	}
 }

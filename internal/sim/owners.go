@@ -78,12 +78,12 @@ func (e *evenkeel) Budgets(pod *v1.Pod) []*policyv1.PodDisruptionBudget {
 
 // Replacement implements evictor.Cluster: a pod is ready some time after it was
 // bound, and never restarts.
-func (e *evenkeel) Replacement(move *ledger.Move) evictor.Replacement {
+func (e *evenkeel) Replacement(move *ledger.Move) ledger.Replacement {
 	i, ok := e.world.byName(move.ReplacementName)
 	if !ok || string(e.world.replicas[i].pod.UID) != move.Replacement {
-		return evictor.Replacement{}
+		return ledger.Replacement{}
 	}
-	return evictor.Replacement{Exists: true, Ready: !e.world.replicas[i].ready.After(e.clock)}
+	return ledger.Replacement{Exists: true, Ready: !e.world.replicas[i].ready.After(e.clock)}
 }
 
 // Session implements evictor.Cluster.

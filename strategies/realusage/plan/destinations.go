@@ -67,12 +67,7 @@ type ports struct {
 
 func newPorts(in *Input, first order) *ports {
 	p := &ports{placement: in.Placement, first: first}
-	size := 0
-	for i := range in.Nodes {
-		if in.Nodes[i].open() {
-			size++
-		}
-	}
+	size := len(in.Nodes)
 	p.cool, p.byFill, p.left = make([]destination, 0, size), make([]coolIndex, 0, size), make([]cluster.Amounts, 0, size)
 	for i := range in.Nodes {
 		if n := &in.Nodes[i]; n.open() {
