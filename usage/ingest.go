@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"hash/maphash"
 	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
@@ -111,22 +112,11 @@ func (in *ingestion) pods(node *cluster.NodePods, told time.Time) podSums {
 			}
 		}
 		in.add(&sums, ps, pod, told)
-		sums.members += member(pod)
+		if !pod.Started.IsZero() {
+			sums.members += maphash.String(in.store.owners.seed, pod.UID)
+		}
 	}
 	return sums
-}
-
-// member is a number for a running pod, 0 for one that has not started.
-func member(pod *cluster.Pod) uint64 {
-	if pod.Started.IsZero() {
-		return 0
-	}
-	const offset, prime = 14695981039346656037, 1099511628211 // FNV-1a
-	hash := uint64(offset)
-	for i := range len(pod.UID) {
-		hash = (hash ^ uint64(pod.UID[i])) * prime
-	}
-	return hash
 }
 
 // pod takes in one pod's sample, unless there is something wrong with it.

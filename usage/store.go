@@ -66,8 +66,8 @@ func NewStore(config Config, epoch time.Time) (*Store, error) {
 	}
 	s := &Store{
 		config:  config,
-		windows: distinct([]Window{Last, Avg5m}, config.Windows),
-		metrics: distinct([]Metric{CPU, Memory}, config.Signals),
+		windows: Distinct([]Window{Last, Avg5m}, config.Windows),
+		metrics: Distinct([]Metric{CPU, Memory}, config.Signals),
 		epoch:   epoch.Add(-2 * MaxReach), // so that no second of interest is before the epoch
 		nodes:   map[string]*nodeSeries{},
 		index:   newPodIndex(),
@@ -78,8 +78,8 @@ func NewStore(config Config, epoch time.Time) (*Store, error) {
 	return s, nil
 }
 
-// distinct appends what is not there yet.
-func distinct[T comparable](list, more []T) []T {
+// Distinct appends what is not there yet.
+func Distinct[T comparable](list, more []T) []T {
 	for _, v := range more {
 		if !slices.Contains(list, v) {
 			list = append(list, v)

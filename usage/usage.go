@@ -137,28 +137,22 @@ type Problem struct {
 type Problems map[Cause]Problem
 
 // Add counts one sample that was not taken; example names it for a person.
-func (p *Problems) Add(cause Cause, example string) {
-	if *p == nil {
-		*p = Problems{}
-	}
-	problem := (*p)[cause]
-	problem.Count++
-	if len(problem.Examples) < maxExamples {
-		problem.Examples = append(problem.Examples, example)
-	}
-	(*p)[cause] = problem
-}
+func (p *Problems) Add(cause Cause, example string) { p.add(cause, 1, example) }
 
 // Merge adds all that another counted.
 func (p *Problems) Merge(other Problems) {
 	for cause, problem := range other {
-		if *p == nil {
-			*p = Problems{}
-		}
-		sum := (*p)[cause]
-		sum.Count += problem.Count
-		room := max(min(maxExamples-len(sum.Examples), len(problem.Examples)), 0)
-		sum.Examples = append(sum.Examples, problem.Examples[:room]...)
-		(*p)[cause] = sum
+		p.add(cause, problem.Count, problem.Examples...)
 	}
+}
+
+func (p *Problems) add(cause Cause, count int, examples ...string) {
+	if *p == nil {
+		*p = Problems{}
+	}
+	sum := (*p)[cause]
+	sum.Count += count
+	room := max(min(maxExamples-len(sum.Examples), len(examples)), 0)
+	sum.Examples = append(sum.Examples, examples[:room]...)
+	(*p)[cause] = sum
 }

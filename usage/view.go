@@ -82,22 +82,14 @@ type Told [cluster.NumResources]float64
 // Known reports whether the node's usage may be relied on.
 func (n *NodeUsage) Known() bool { return n.Unknown == "" }
 
-// unknownFor is why a node is unknown whose sample was refused for a cause.
-func unknownFor(cause Cause, otherwise reasons.Reason) reasons.Reason {
-	switch cause {
-	case Stale:
-		return reasons.UsageStale
-	case Future:
-		return reasons.UsageFromTheFuture
-	case Absurd:
-		return reasons.UsageAbsurd
-	case Contradictory:
-		return reasons.UsageContradictory
-	case Duplicate:
-		return reasons.UsageAmbiguous
-	default:
-		return otherwise
-	}
+// refusals are why a node is unknown whose sample was refused, where the cause
+// says it.
+var refusals = map[Cause]reasons.Reason{
+	Stale:         reasons.UsageStale,
+	Future:        reasons.UsageFromTheFuture,
+	Absurd:        reasons.UsageAbsurd,
+	Contradictory: reasons.UsageContradictory,
+	Duplicate:     reasons.UsageAmbiguous,
 }
 
 // PodUsage is one pod's reading.

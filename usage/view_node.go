@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -130,9 +131,9 @@ func (r *reading) unknown(ns *nodeSeries, node *cluster.Node, usage *NodeUsage) 
 	case ns == nil:
 		return reasons.NoUsageSample
 	case ns.newest.measured == 0:
-		return unknownFor(ns.refused, reasons.NoUsageSample)
+		return cmp.Or(refusals[ns.refused], reasons.NoUsageSample)
 	case !ns.newest.fresh(r.second):
-		return unknownFor(ns.refused, reasons.UsageStale)
+		return cmp.Or(refusals[ns.refused], reasons.UsageStale)
 	case usage.Span < r.store.config.MinWindow:
 		return reasons.WindowTooShort
 	}

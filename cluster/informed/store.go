@@ -7,6 +7,7 @@
 package informed
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -247,11 +248,7 @@ func byKey(a, b *cluster.Pod) int {
 func (s *Store) Observe(use func(*cluster.Snapshot)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	names := make([]string, 0, len(s.nodes))
-	for name := range s.nodes {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(s.nodes))
 	snapshot := &cluster.Snapshot{Nodes: make([]*cluster.NodePods, len(names))}
 	for i, name := range names {
 		built := s.built[name]

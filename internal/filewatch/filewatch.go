@@ -60,7 +60,11 @@ func Run(ctx context.Context, config Config) error {
 			return nil
 		case <-ticker.C:
 		}
-		found, content, err := read(config.Path, config.MaxBytes)
+		content, err := read(config.Path, config.MaxBytes)
+		found := state{content: string(content)}
+		if err != nil {
+			found.failure = err.Error()
+		}
 		if found == last && found != told && config.Changed(ctx, content, err) {
 			told = found
 		}
@@ -68,15 +72,7 @@ func Run(ctx context.Context, config Config) error {
 	}
 }
 
-func read(path string, most int64) (state, []byte, error) {
-	content, err := readBounded(path, most)
-	if err != nil {
-		return state{failure: err.Error()}, nil, err
-	}
-	return state{content: string(content)}, content, nil
-}
-
-func readBounded(path string, most int64) ([]byte, error) {
+func read(path string, most int64) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("reading the file again: %w", err)

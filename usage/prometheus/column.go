@@ -3,6 +3,7 @@ package prometheus
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
@@ -107,12 +108,9 @@ const (
 // agree reports whether two values are of one node as two servers see it.
 func (c *column) agree(a, b float64, node *cluster.Node) bool {
 	whole := 0.0
-	switch metric := c.query.metric; metric {
-	case usage.CPU:
-		whole = float64(node.Capacity[cluster.CPU])
-	case usage.Memory:
-		whole = float64(node.Capacity[cluster.Memory])
-	case usage.CPUPressure, usage.MemoryPressure, usage.IOPressure:
+	if resource, ok := resourceOf(c.query.metric); ok {
+		whole = float64(node.Capacity[resource])
+	} else if slices.Contains(presetMetrics, c.query.metric) {
 		whole = 100
 	}
 	return math.Abs(a-b) <= max(agreePart*max(math.Abs(a), math.Abs(b)), agreePercent/100.0*whole)

@@ -93,7 +93,7 @@ func (s *Source) History(ctx context.Context, snapshot *cluster.Snapshot, since 
 // historyQueries returns one query per metric, of what it is now.
 func (s *Source) historyQueries() []nodeQuery {
 	var queries []nodeQuery
-	for _, metric := range unique(s.config.Metrics) {
+	for _, metric := range usage.Distinct(nil, s.config.Metrics) {
 		if query, err := s.config.nodeQuery(metric, usage.Last); err == nil {
 			queries = append(queries, query)
 		}

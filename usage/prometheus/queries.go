@@ -30,18 +30,15 @@ func (q *nodeQuery) String() string { return string(q.metric) + " " + q.window.S
 // window.
 func (c *settings) nodeQueries() ([]nodeQuery, error) {
 	var queries []nodeQuery
-	for _, metric := range unique(c.Metrics) {
+	for _, metric := range usage.Distinct(nil, c.Metrics) {
 		ofMetric, err := c.metricQueries(metric)
 		if err != nil {
 			return nil, err
 		}
-		begin, newest := len(queries), slices.IndexFunc(ofMetric, isAvg5m)
-		for _, query := range ofMetric {
-			if query.floor = -1; newest >= 0 && isMaxAvg(query) {
-				query.floor = begin + newest
-			}
-			queries = append(queries, query)
-		}
+		queries = append(queries, ofMetric...)
+	}
+	for i, of := range queries {
+		queries[i].floor = slices.IndexFunc(queries, func(q nodeQuery) bool { return isMaxAvg(of) && isAvg5m(q) && q.metric == of.metric })
 	}
 	return queries, nil
 }
@@ -50,7 +47,7 @@ func (c *settings) nodeQueries() ([]nodeQuery, error) {
 // of five minutes is asked for, the newest is too, if it can be.
 func (c *settings) metricQueries(metric usage.Metric) ([]nodeQuery, error) {
 	var queries []nodeQuery
-	for _, window := range unique(c.Windows) {
+	for _, window := range usage.Distinct(nil, c.Windows) {
 		query, err := c.nodeQuery(metric, window)
 		if err != nil {
 			return nil, err
@@ -133,15 +130,4 @@ func (c *settings) podQueries() []podQuery {
 		}
 	}
 	return queries
-}
-
-// unique returns the values without repetitions.
-func unique[T comparable](values []T) []T {
-	var once []T
-	for _, v := range values {
-		if !slices.Contains(once, v) {
-			once = append(once, v)
-		}
-	}
-	return once
 }

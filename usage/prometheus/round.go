@@ -45,15 +45,14 @@ func (s *Source) answer(ctx context.Context, r *round, i int) error {
 
 // stamps are the times at which nodes were measured last.
 type stamps struct {
-	expression string
-	at         map[string]time.Time
-	problems   usage.Problems
+	at       map[string]time.Time
+	problems usage.Problems
 }
 
 // stamp asks when the nodes were measured last. Of two servers' times the older
 // counts.
-func (s *Source) stamp(ctx context.Context, r *round, i int) error {
-	found := &r.stamps[i]
+func (s *Source) stamp(ctx context.Context, r *round, expression string) error {
+	found := r.stamps[expression]
 	visit := func(series *series) {
 		node, ok := r.index.find(series)
 		if !ok || len(series.points) == 0 {
@@ -65,7 +64,7 @@ func (s *Source) stamp(ctx context.Context, r *round, i int) error {
 			found.at[name] = at
 		}
 	}
-	if err := s.instant(ctx, found.expression, visit, &found.problems); err != nil {
+	if err := s.instant(ctx, expression, visit, &found.problems); err != nil {
 		return fmt.Errorf("asking when nodes were measured: %w", err)
 	}
 	return nil
@@ -76,32 +75,23 @@ type round struct {
 	snapshot *cluster.Snapshot
 	index    *nodeIndex
 	queries  []nodeQuery
-	// answers are parallel to queries; stamps are one per expression.
+	// answers are parallel to queries; stamps are by expression.
 	answers  []*keptAnswer
-	stamps   []stamps
+	stamps   map[string]*stamps
 	problems usage.Problems
 }
 
 func (s *Source) newRound(snapshot *cluster.Snapshot) *round {
 	r := &round{
 		snapshot: snapshot, index: newNodeIndex(snapshot, s.config.NodeLabel),
-		queries: s.nodeQueries, answers: make([]*keptAnswer, len(s.nodeQueries)),
+		queries: s.nodeQueries, answers: make([]*keptAnswer, len(s.nodeQueries)), stamps: map[string]*stamps{},
 	}
 	for i := range s.nodeQueries {
-		if expression := s.nodeQueries[i].stamp; expression != "" && r.stampsOf(expression) == nil {
-			r.stamps = append(r.stamps, stamps{expression: expression, at: make(map[string]time.Time, len(snapshot.Nodes))})
+		if expression := s.nodeQueries[i].stamp; expression != "" && r.stamps[expression] == nil {
+			r.stamps[expression] = &stamps{at: make(map[string]time.Time, len(snapshot.Nodes))}
 		}
 	}
 	return r
-}
-
-func (r *round) stampsOf(expression string) *stamps {
-	for i := range r.stamps {
-		if r.stamps[i].expression == expression {
-			return &r.stamps[i]
-		}
-	}
-	return nil
 }
 
 // nodes puts the answers together and collects what was wrong with them; every
@@ -128,7 +118,7 @@ func (r *round) readings(node string) []usage.Reading {
 		}
 		query := &r.queries[i]
 		if query.stamp != "" {
-			if at, ok = r.stampsOf(query.stamp).at[node]; !ok {
+			if at, ok = r.stamps[query.stamp].at[node]; !ok {
 				r.problems.Add(usage.Stale, fmt.Sprintf("%s of node %q: no longer scraped", query, node))
 				continue
 			}
@@ -163,8 +153,8 @@ func (r *round) collect() {
 		r.problems.Merge(r.answers[i].problems)
 		maps.Copy(unmatched, r.answers[i].unmatched)
 	}
-	for i := range r.stamps {
-		r.problems.Merge(r.stamps[i].problems)
+	for _, expression := range slices.Sorted(maps.Keys(r.stamps)) {
+		r.problems.Merge(r.stamps[expression].problems)
 	}
 	for _, example := range slices.Sorted(maps.Keys(unmatched)) {
 		r.problems.Add(usage.UnmatchedNode, example)

@@ -22,8 +22,8 @@ func (s *Source) Sample(ctx context.Context, snapshot *cluster.Snapshot) (usage.
 	for i := range r.answers {
 		group.Go(func() error { return s.answer(ctx, r, i) })
 	}
-	for i := range r.stamps {
-		group.Go(func() error { return s.stamp(ctx, r, i) })
+	for expression := range r.stamps {
+		group.Go(func() error { return s.stamp(ctx, r, expression) })
 	}
 	if err := group.Wait(); err != nil {
 		return usage.Batch{}, err
