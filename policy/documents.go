@@ -11,16 +11,33 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// document is one YAML document of a file.
-type document struct {
-	// startLine counts the lines of the file before the document.
-	startLine int
-	// text is the document without its markers.
-	text []byte
+// Part is one document of a file, before anybody asks what it means.
+type Part struct {
+	// SkippedLines counts the lines of the file before its text.
+	SkippedLines int
+	// Text is the document without its markers.
+	Text []byte
+	// Object is the document as a JSON tree whose numbers are json.Number; nil
+	// if it is nothing but blank lines and comments.
+	Object map[string]any
+}
+
+// ReadParts cuts a YAML file into its documents and reads them as Load does,
+// but takes any kind. The error, if any, is an *Error that holds every mistake
+// found.
+func ReadParts(fileName string, data []byte) ([]Part, error) {
+	parts, problems := split(data)
+	for i := range parts {
+		problems = append(problems, parts[i].read()...)
+	}
+	if len(problems) > 0 {
+		return nil, NewError(fileName, problems)
+	}
+	return parts, nil
 }
 
 // split cuts a file into its documents, or says why it is none.
-func split(data []byte) ([]document, []string) {
+func split(data []byte) ([]Part, []string) {
 	switch {
 	case len(data) > MaxFileBytes:
 		return nil, []string{fmt.Sprintf("the file has %d bytes; at most %d are allowed", len(data), MaxFileBytes)}
@@ -37,21 +54,21 @@ func split(data []byte) ([]document, []string) {
 // splitDocuments cuts a YAML stream at its document markers: lines that start
 // with "---" or "..." at the first column, which YAML reserves for that even
 // inside block scalars. Content behind a marker belongs to the next document.
-func splitDocuments(data []byte) []document {
-	docs := []document{{}}
+func splitDocuments(data []byte) []Part {
+	docs := []Part{{}}
 	line := 0
 	for text := range bytes.Lines(normalizeNewlines(data)) {
 		line++
 		if isMarker(text) {
 			text = text[len("---"):]
 			if len(bytes.TrimSpace(text)) == 0 {
-				docs = append(docs, document{startLine: line})
+				docs = append(docs, Part{SkippedLines: line})
 				continue
 			}
-			docs = append(docs, document{startLine: line - 1})
+			docs = append(docs, Part{SkippedLines: line - 1})
 		}
 		last := &docs[len(docs)-1]
-		last.text = append(last.text, text...)
+		last.Text = append(last.Text, text...)
 	}
 	return docs
 }
@@ -72,29 +89,29 @@ func isMarker(line []byte) bool {
 	return len(rest) == 0 || rest[0] == ' ' || rest[0] == '\t' || rest[0] == '\n'
 }
 
-// mapping returns the document as a mapping, nil if it is nothing but blank
-// lines and comments, or what is wrong with it.
-func (d document) mapping() (map[string]any, []string) {
-	tree, problems := d.parse()
+// read parses the document or returns what is wrong with it.
+func (p *Part) read() (problems []string) {
+	tree, problems := p.parse()
 	if len(problems) > 0 || tree == nil {
-		return nil, problems
+		return problems
 	}
 	object, ok := tree.(map[string]any)
 	if !ok {
-		return nil, []string{fmt.Sprintf("line %d: the document must be a mapping with apiVersion and kind", d.startLine+1)}
+		return []string{fmt.Sprintf("line %d: the document must be a mapping with apiVersion and kind", p.SkippedLines+1)}
 	}
-	return object, nil
+	p.Object = object
+	return nil
 }
 
 // parse returns the document as a generic tree, whose numbers are json.Number,
 // or what is wrong with its YAML, one problem per line.
-func (d document) parse() (tree any, problems []string) {
+func (p *Part) parse() (tree any, problems []string) {
 	// Blank lines instead of the documents before make the parser's line
 	// numbers those of the file.
-	padded := append(bytes.Repeat([]byte("\n"), d.startLine), d.text...)
+	padded := append(bytes.Repeat([]byte("\n"), p.SkippedLines), p.Text...)
 	asJSON, err := yaml.YAMLToJSONStrict(padded)
 	if err != nil {
-		return nil, d.syntaxProblems(err)
+		return nil, p.syntaxProblems(err)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(asJSON))
 	decoder.UseNumber()
@@ -105,9 +122,9 @@ func (d document) parse() (tree any, problems []string) {
 }
 
 // syntaxProblems turns the YAML parser's errors into single lines.
-func (d document) syntaxProblems(err error) []string {
+func (p *Part) syntaxProblems(err error) []string {
 	if _, notFinite := errors.AsType[*json.UnsupportedValueError](err); notFinite {
-		return d.notANumberProblems()
+		return p.notANumberProblems()
 	}
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	list, isList := strings.CutPrefix(text, "unmarshal errors:\n")
@@ -123,10 +140,10 @@ func (d document) syntaxProblems(err error) []string {
 
 // notANumberProblems finds the lines with YAML's spellings of infinity and NaN,
 // for which JSON has no value and the parser no line number.
-func (d document) notANumberProblems() []string {
+func (p *Part) notANumberProblems() []string {
 	var problems []string
-	number := d.startLine
-	for text := range bytes.Lines(d.text) {
+	number := p.SkippedLines
+	for text := range bytes.Lines(p.Text) {
 		number++
 		lower := bytes.ToLower(text)
 		if bytes.Contains(lower, []byte(".nan")) || bytes.Contains(lower, []byte(".inf")) {

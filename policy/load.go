@@ -49,11 +49,11 @@ type File struct {
 // found.
 func Load(fileName string, data []byte, kinds source.Kinds, converters ...Converter) (*File, error) {
 	l := loader{kinds: kinds, file: File{Name: fileName, Load: Default(kinds)}, seen: map[documentType]int{}}
-	docs, problems := split(data)
+	parts, problems := split(data)
 	if len(problems) > 0 {
 		return nil, NewError(fileName, problems)
 	}
-	l.readAll(docs, converters)
+	l.readAll(parts, converters)
 	if len(l.problems) > 0 {
 		return nil, NewError(fileName, l.problems)
 	}
@@ -72,35 +72,32 @@ func (l *loader) problem(format string, args ...any) {
 	l.problems = append(l.problems, fmt.Sprintf(format, args...))
 }
 
-func (l *loader) readAll(docs []document, converters []Converter) {
-	for _, doc := range docs {
-		l.read(doc, converters)
+func (l *loader) readAll(parts []Part, converters []Converter) {
+	for i := range parts {
+		l.problems = append(l.problems, parts[i].read()...)
+		if parts[i].Object != nil { // neither wrong nor nothing but comments
+			l.read(&parts[i], converters)
+		}
 	}
 	if len(l.seen) == 0 && len(l.problems) == 0 {
 		l.problem("the file holds no document; expected %s, %s or both", deschedulerPolicyType, loadPolicyType)
 	}
 }
 
-func (l *loader) read(doc document, converters []Converter) {
-	object, problems := doc.mapping()
-	l.problems = append(l.problems, problems...)
-	if object == nil {
-		return // it is wrong, or nothing but blank lines and comments
-	}
-	line := doc.startLine + 1
-	if doc, object = l.convert(doc, object, converters); object == nil {
+func (l *loader) read(part *Part, converters []Converter) {
+	if !l.convert(part, converters) {
 		return
 	}
-	found := typeOf(object)
+	line, found := part.SkippedLines+1, typeOf(part.Object)
 	if first, again := l.seen[found]; again {
 		l.problem("line %d: a second %s; the first begins on line %d and only one is allowed", line, found, first)
 		return
 	}
 	switch found {
 	case deschedulerPolicyType:
-		l.readDeschedulerPolicy(doc, object)
+		l.readDeschedulerPolicy(part)
 	case loadPolicyType:
-		l.readLoadPolicy(object)
+		l.readLoadPolicy(part.Object)
 	default:
 		l.problem("line %d: apiVersion %q with kind %q is not known; allowed: %s, %s",
 			line, found.apiVersion, found.kind, deschedulerPolicyType, loadPolicyType)
@@ -109,27 +106,28 @@ func (l *loader) read(doc document, converters []Converter) {
 	l.seen[found] = line
 }
 
-// convert returns a document in the current format, or no object and the
-// problems.
-func (l *loader) convert(doc document, object map[string]any, converters []Converter) (document, map[string]any) {
+// convert brings a document into the current format, and reports whether it is
+// of it then.
+func (l *loader) convert(part *Part, converters []Converter) bool {
 	for _, convert := range converters {
-		converted, errs := convert(object)
+		converted, errs := convert(part.Object)
 		if converted == nil {
 			continue
 		}
 		if len(errs) > 0 {
 			l.fieldErrors(converted.Format, errs)
-			return doc, nil
+			return false
 		}
 		text, err := yaml.Marshal(converted.Object)
 		if err != nil {
 			l.problem("%s: %v", converted.Format, err)
-			return doc, nil
+			return false
 		}
 		l.file.Converted = append(l.file.Converted, *converted)
-		return document{startLine: doc.startLine, text: text}, converted.Object
+		part.Text, part.Object = text, converted.Object
+		return true
 	}
-	return doc, object
+	return true
 }
 
 func typeOf(object map[string]any) documentType {
@@ -138,14 +136,14 @@ func typeOf(object map[string]any) documentType {
 	return documentType{apiVersion, kind}
 }
 
-func (l *loader) readDeschedulerPolicy(doc document, object map[string]any) {
+func (l *loader) readDeschedulerPolicy(part *Part) {
 	var p v1alpha2.DeschedulerPolicy
-	errs := shape.Decode(object, &p)
+	errs := shape.Decode(part.Object, &p)
 	if len(errs) == 0 && len(p.Profiles) == 0 {
 		errs = append(errs, field.Required(field.NewPath("profiles"), "without a profile nothing would ever run"))
 	}
 	l.fieldErrors(deschedulerPolicyKind, errs)
-	l.file.Descheduler = slices.Clone(doc.text)
+	l.file.Descheduler = slices.Clone(part.Text)
 }
 
 // readLoadPolicy checks a document, lays it over the defaults and checks what

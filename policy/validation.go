@@ -25,30 +25,31 @@ const (
 // Validate returns everything that is wrong with a complete LoadPolicy, whose
 // sources are of these kinds.
 func Validate(p *LoadPolicy, kinds source.Kinds) field.ErrorList {
-	var errs field.ErrorList
-	errs = append(errs, validateUsage(p, kinds, field.NewPath("usage"))...)
-	errs = append(errs, validateLines(p, field.NewPath("lines"))...)
-	errs = append(errs, validatePools(p, field.NewPath("nodePools"))...)
-	errs = append(errs, check.Between(field.NewPath("minGapPercent"), p.MinGapPercent, 1, 50)...)
-	errs = append(errs, validateHot(&p.Hot, field.NewPath("hot"))...)
-	errs = append(errs, validateScoring(&p.Scoring, field.NewPath("scoring"))...)
-	errs = append(errs, validateEviction(&p.Eviction, field.NewPath("eviction"))...)
-	errs = append(errs, validateNodeSync(&p.NodeSync, field.NewPath("nodesync"))...)
-	return errs
+	return slices.Concat(
+		validateUsage(p, kinds, field.NewPath("usage")),
+		validateLines(p, field.NewPath("lines")),
+		validatePools(p, field.NewPath("nodePools")),
+		check.Between(field.NewPath("minGapPercent"), p.MinGapPercent, 1, 50),
+		validateHot(&p.Hot, field.NewPath("hot")),
+		validateScoring(&p.Scoring, field.NewPath("scoring")),
+		validateEviction(&p.Eviction, field.NewPath("eviction")),
+		validateNodeSync(&p.NodeSync, field.NewPath("nodesync")),
+	)
 }
 
 func validateUsage(p *LoadPolicy, kinds source.Kinds, path *field.Path) field.ErrorList {
 	u := &p.Usage
-	errs := validateSources(u, kinds, path.Child("sources"))
-	errs = append(errs, validateMetrics(u, path.Child("metrics"))...)
-	errs = append(errs, check.Duration(path.Child("sampleInterval"), u.SampleInterval, 5*time.Second, 5*time.Minute)...)
-	errs = append(errs, check.Duration(path.Child("maxAge"), u.MaxAge, time.Second, time.Hour)...)
-	errs = append(errs, u.longerThanSamples(path.Child("maxAge"), u.MaxAge)...)
-	errs = append(errs, check.Percent(path.Child("minCoveragePercent"), u.MinCoveragePercent)...)
-	errs = append(errs, check.Positive(path.Child("queriesPerSecond"), u.QueriesPerSecond, 1000)...)
-	errs = append(errs, check.Duration(path.Child("timeout"), u.Timeout, 100*time.Millisecond, 5*time.Minute)...)
-	errs = append(errs, validateObservation(p, path.Child("observationPeriod"))...)
-	return errs
+	return slices.Concat(
+		validateSources(u, kinds, path.Child("sources")),
+		validateMetrics(u, path.Child("metrics")),
+		check.Duration(path.Child("sampleInterval"), u.SampleInterval, 5*time.Second, 5*time.Minute),
+		check.Duration(path.Child("maxAge"), u.MaxAge, time.Second, time.Hour),
+		u.longerThanSamples(path.Child("maxAge"), u.MaxAge),
+		check.Percent(path.Child("minCoveragePercent"), u.MinCoveragePercent),
+		check.Positive(path.Child("queriesPerSecond"), u.QueriesPerSecond, 1000),
+		check.Duration(path.Child("timeout"), u.Timeout, 100*time.Millisecond, 5*time.Minute),
+		validateObservation(p, path.Child("observationPeriod")),
+	)
 }
 
 // validateObservation makes sure that a one-shot run can see what it needs to
@@ -72,11 +73,11 @@ func validateObservation(p *LoadPolicy, path *field.Path) field.ErrorList {
 }
 
 func validateHot(h *Hot, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	errs = append(errs, validateHotWindows(h.Windows, path.Child("windows"))...)
-	errs = append(errs, check.Between(path.Child("consecutiveSamples"), h.ConsecutiveSamples, 1, 100)...)
-	errs = append(errs, check.Duration(path.Child("minWindow"), h.MinWindow, time.Second, fullWindow)...)
-	return errs
+	return slices.Concat(
+		validateHotWindows(h.Windows, path.Child("windows")),
+		check.Between(path.Child("consecutiveSamples"), h.ConsecutiveSamples, 1, 100),
+		check.Duration(path.Child("minWindow"), h.MinWindow, time.Second, fullWindow),
+	)
 }
 
 // validateHotWindows makes sure that a node can cool down: its longest look
@@ -98,17 +99,17 @@ func validateHotWindows(windows []usage.Window, path *field.Path) field.ErrorLis
 }
 
 func validateScoring(s *Scoring, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	errs = append(errs, validateWeights(s.Weights, path.Child("weights"))...)
 	estimate := path.Child("estimate")
-	errs = append(errs, check.Positive(estimate.Child("cpuPercentOfRequest"), s.Estimate.CPUPercentOfRequest, 1000)...)
-	errs = append(errs, check.Positive(estimate.Child("memoryPercentOfRequest"), s.Estimate.MemoryPercentOfRequest, 1000)...)
-	errs = append(errs, check.NotNegative(estimate.Child("defaultCPU"), s.Estimate.DefaultCPU)...)
-	errs = append(errs, check.NotNegative(estimate.Child("defaultMemory"), s.Estimate.DefaultMemory)...)
-	errs = append(errs, validateHotValue(s.HotValue, path.Child("hotValue"))...)
-	errs = append(errs, check.Between(path.Child("dampPercent"), s.DampPercent, 0, 50)...)
-	errs = append(errs, validateMeasured(s.Measured, path.Child("measured"))...)
-	return errs
+	return slices.Concat(
+		validateWeights(s.Weights, path.Child("weights")),
+		check.Positive(estimate.Child("cpuPercentOfRequest"), s.Estimate.CPUPercentOfRequest, 1000),
+		check.Positive(estimate.Child("memoryPercentOfRequest"), s.Estimate.MemoryPercentOfRequest, 1000),
+		check.NotNegative(estimate.Child("defaultCPU"), s.Estimate.DefaultCPU),
+		check.NotNegative(estimate.Child("defaultMemory"), s.Estimate.DefaultMemory),
+		validateHotValue(s.HotValue, path.Child("hotValue")),
+		check.Between(path.Child("dampPercent"), s.DampPercent, 0, 50),
+		validateMeasured(s.Measured, path.Child("measured")),
+	)
 }
 
 func validateWeights(weights map[v1.ResourceName]int64, path *field.Path) field.ErrorList {

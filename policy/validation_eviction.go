@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -20,23 +21,27 @@ const (
 )
 
 func validateEviction(e *Eviction, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	errs = append(errs, check.OneOf(path.Child("steering"), e.Steering, SteeringRequired, SteeringNone)...)
-	errs = append(errs, validatePace(e, path)...)
-	errs = append(errs, validateBudgets(e, path)...)
-	errs = append(errs, check.Between(path.Child("minGainPercent"), e.MinGainPercent, 0, 50)...)
-	errs = append(errs, check.Duration(path.Child("nodeSettle"), e.NodeSettle, 0, time.Hour)...)
-	errs = append(errs, validateCooldown(&e.Cooldown, path.Child("cooldown"))...)
-	errs = append(errs, check.Duration(path.Child("outcomeAfter"), e.OutcomeAfter, 30*time.Second, time.Hour)...)
-	errs = append(errs, validateTimes(e.Windows, path.Child("windows"))...)
-	errs = append(errs, validateTimes(e.Blackouts, path.Child("blackouts"))...)
-	errs = append(errs, validateBreaker(&e.Breaker, path.Child("breaker"))...)
-	errs = append(errs, check.Percent(path.Child("maxInFlightPercentOfOwner"), e.MaxInFlightPercentOfOwner)...)
-	errs = append(errs, check.Duration(path.Child("moveTTL"), e.MoveTTL, 10*time.Second, time.Hour)...)
-	errs = append(errs, check.Duration(path.Child("sourceAvoidance"), e.SourceAvoidance, 0, day)...)
-	errs = append(errs, check.Duration(path.Child("ownerSettle"), e.OwnerSettle, 0, day)...)
-	errs = append(errs, check.Names(path.Child("schedulerNames"), e.SchedulerNames)...)
-	return errs
+	return slices.Concat(
+		check.OneOf(path.Child("steering"), e.Steering, SteeringRequired, SteeringNone),
+		validatePace(e, path),
+		check.Between(path.Child("maxMovesPerCycle"), e.MaxMovesPerCycle, 1, 500),
+		check.Between(path.Child("maxMovesPerHour"), e.MaxMovesPerHour, 0, maxMovesAnHour),
+		check.Between(path.Child("maxMovesPerHourOfNamespace"), e.MaxMovesPerHourOfNamespace, 0, maxMovesAnHour),
+		check.Between(path.Child("maxMovesPerHourOfOwner"), e.MaxMovesPerHourOfOwner, 0, maxMovesAnHour),
+		check.Between(path.Child("maxMovesPerHourOfNodePool"), e.MaxMovesPerHourOfNodePool, 0, maxMovesAnHour),
+		check.Between(path.Child("minGainPercent"), e.MinGainPercent, 0, 50),
+		check.Duration(path.Child("nodeSettle"), e.NodeSettle, 0, time.Hour),
+		validateCooldown(&e.Cooldown, path.Child("cooldown")),
+		check.Duration(path.Child("outcomeAfter"), e.OutcomeAfter, 30*time.Second, time.Hour),
+		validateTimes(e.Windows, path.Child("windows")),
+		validateTimes(e.Blackouts, path.Child("blackouts")),
+		validateBreaker(&e.Breaker, path.Child("breaker")),
+		check.Percent(path.Child("maxInFlightPercentOfOwner"), e.MaxInFlightPercentOfOwner),
+		check.Duration(path.Child("moveTTL"), e.MoveTTL, 10*time.Second, time.Hour),
+		check.Duration(path.Child("sourceAvoidance"), e.SourceAvoidance, 0, day),
+		check.Duration(path.Child("ownerSettle"), e.OwnerSettle, 0, day),
+		check.Names(path.Child("schedulerNames"), e.SchedulerNames),
+	)
 }
 
 func validatePace(e *Eviction, path *field.Path) field.ErrorList {
@@ -47,14 +52,6 @@ func validatePace(e *Eviction, path *field.Path) field.ErrorList {
 			fmt.Sprintf("must be shorter than cycleDeadline (%s)", e.CycleDeadline.Duration)))
 	}
 	return errs
-}
-
-func validateBudgets(e *Eviction, path *field.Path) field.ErrorList {
-	errs := check.Between(path.Child("maxMovesPerCycle"), e.MaxMovesPerCycle, 1, 500)
-	errs = append(errs, check.Between(path.Child("maxMovesPerHour"), e.MaxMovesPerHour, 0, maxMovesAnHour)...)
-	errs = append(errs, check.Between(path.Child("maxMovesPerHourOfNamespace"), e.MaxMovesPerHourOfNamespace, 0, maxMovesAnHour)...)
-	errs = append(errs, check.Between(path.Child("maxMovesPerHourOfOwner"), e.MaxMovesPerHourOfOwner, 0, maxMovesAnHour)...)
-	return append(errs, check.Between(path.Child("maxMovesPerHourOfNodePool"), e.MaxMovesPerHourOfNodePool, 0, maxMovesAnHour)...)
 }
 
 func validateCooldown(c *Cooldown, path *field.Path) field.ErrorList {
@@ -112,13 +109,14 @@ func validateSchedule(text string, path *field.Path) field.ErrorList {
 }
 
 func validateBreaker(b *Breaker, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	errs = append(errs, check.Between(path.Child("maxPendingReplacements"), b.MaxPendingReplacements, 0, 500)...)
-	errs = append(errs, check.Duration(path.Child("pendingAfter"), b.PendingAfter, 10*time.Second, time.Hour)...)
-	errs = append(errs, check.Between(path.Child("maxUnreadyReplacements"), b.MaxUnreadyReplacements, 0, 500)...)
-	errs = append(errs, check.Duration(path.Child("unreadyAfter"), b.UnreadyAfter, 10*time.Second, time.Hour)...)
-	errs = append(errs, check.Percent(path.Child("maxRefusedPercent"), b.MaxRefusedPercent)...)
-	errs = append(errs, check.Between(path.Child("maxErrors"), b.MaxErrors, 1, 100)...)
-	errs = append(errs, check.Duration(path.Child("rest"), b.Rest, 10*time.Second, day)...)
-	return append(errs, check.Percent(path.Child("maxNotReadyPercent"), b.MaxNotReadyPercent)...)
+	return slices.Concat(
+		check.Between(path.Child("maxPendingReplacements"), b.MaxPendingReplacements, 0, 500),
+		check.Duration(path.Child("pendingAfter"), b.PendingAfter, 10*time.Second, time.Hour),
+		check.Between(path.Child("maxUnreadyReplacements"), b.MaxUnreadyReplacements, 0, 500),
+		check.Duration(path.Child("unreadyAfter"), b.UnreadyAfter, 10*time.Second, time.Hour),
+		check.Percent(path.Child("maxRefusedPercent"), b.MaxRefusedPercent),
+		check.Between(path.Child("maxErrors"), b.MaxErrors, 1, 100),
+		check.Duration(path.Child("rest"), b.Rest, 10*time.Second, day),
+		check.Percent(path.Child("maxNotReadyPercent"), b.MaxNotReadyPercent),
+	)
 }

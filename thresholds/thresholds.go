@@ -40,6 +40,8 @@ func NoLevels() Levels {
 	return Levels{inf, inf, inf, inf}
 }
 
+func (l Levels) negated() Levels { return Levels{-l.Low, -l.Reject, -l.Evict, -l.Leave} }
+
 // MemoryAvailable is the metric of what the kubelet counts as available, in
 // percent of capacity: capacity less the working set. Less of it is worse. It
 // is read off Memory, so every source has it.
@@ -136,6 +138,7 @@ type group struct {
 	resource cluster.Resource
 	signal   int // place in the View's Signals
 	rules    []rule
+	evicting []rule // those with an evict line
 }
 
 type kind uint8
@@ -197,9 +200,13 @@ func (s *Set) resolvePool(r *Resolved, p int) pool {
 		}
 		one := rule{window: window, levels: levels, flip: given.LowerIsWorse}
 		if one.flip {
-			one.levels = Levels{-levels.Low, -levels.Reject, -levels.Evict, -levels.Leave}
+			one.levels = levels.negated()
 		}
-		resolved.groups[k].rules = append(resolved.groups[k].rules, one)
+		group := &resolved.groups[k]
+		group.rules = append(group.rules, one)
+		if !math.IsInf(one.levels.Evict, 1) {
+			group.evicting = append(group.evicting, one)
+		}
 	}
 	return resolved
 }

@@ -22,18 +22,13 @@ func (r *Resolved) worse(i int, g *group, one *rule, amounts []cluster.Amounts) 
 // over reports whether a metric is above its evict line in every window that
 // has one.
 func (r *Resolved) over(i int, g *group) bool {
-	lines := 0
-	for k := range g.rules {
-		one := &g.rules[k]
-		if math.IsInf(one.levels.Evict, 1) {
-			continue
-		}
-		lines++
+	for k := range g.evicting {
+		one := &g.evicting[k]
 		if !(r.worse(i, g, one, r.view.Nodes[i].Current) > one.levels.Evict) { // also when NaN
 			return false
 		}
 	}
-	return lines > 0
+	return len(g.evicting) > 0
 }
 
 // Over returns the first metric of a node that is above its evict line in every
@@ -83,12 +78,8 @@ func (r *Resolved) Vouched(i int) (shortest time.Duration) {
 		if !r.over(i, &groups[k]) {
 			continue
 		}
-		for j := range groups[k].rules {
-			if math.IsInf(groups[k].rules[j].levels.Evict, 1) {
-				continue
-			}
-			vouched := r.view.Nodes[i].Vouched[groups[k].rules[j].window]
-			if !found || vouched < shortest {
+		for _, one := range groups[k].evicting {
+			if vouched := r.view.Nodes[i].Vouched[one.window]; !found || vouched < shortest {
 				shortest, found = vouched, true
 			}
 		}
@@ -113,11 +104,8 @@ func (r *Resolved) Need(i int, left cluster.Amounts) cluster.Amounts {
 
 func (r *Resolved) needOf(i int, g *group) int64 {
 	least := int64(math.MaxInt64)
-	for k := range g.rules {
-		one := &g.rules[k]
-		if !math.IsInf(one.levels.Evict, 1) {
-			least = min(least, r.needIn(i, g, one))
-		}
+	for k := range g.evicting {
+		least = min(least, r.needIn(i, g, &g.evicting[k]))
 	}
 	return least
 }
@@ -221,7 +209,7 @@ func (r *Resolved) Of(i int, metric usage.Metric, window usage.Window) (Levels, 
 				continue
 			}
 			if one.flip {
-				return Levels{-one.levels.Low, -one.levels.Reject, -one.levels.Evict, -one.levels.Leave}, true
+				return one.levels.negated(), true
 			}
 			return one.levels, true
 		}
@@ -285,11 +273,8 @@ func (r *Resolved) Evidence(i int) []Evidence {
 		if !r.over(i, g) {
 			continue
 		}
-		for j := range g.rules {
-			one := &g.rules[j]
-			if math.IsInf(one.levels.Evict, 1) {
-				continue
-			}
+		for j := range g.evicting {
+			one := &g.evicting[j]
 			e := Evidence{
 				Percent: g.kind != ofSignal || strings.HasSuffix(string(g.metric), ".pressure"),
 				Metric:  g.metric, Window: r.view.Windows[one.window], Below: one.flip,

@@ -11,7 +11,7 @@ import (
 // any, is a *policy.Error that holds every mistake found.
 func ConvertFile(fileName string, data []byte, kinds source.Kinds) (*Result, error) {
 	c := &converter{fileName: fileName, kinds: kinds}
-	text := c.stream(place{}, data)
+	text := c.stream("", data)
 	if len(c.problems) == 0 && len(c.result.Parts) == 0 {
 		c.problems = append(c.problems, "the file holds no document; expected "+expected)
 	}

@@ -66,7 +66,7 @@ func findTexts(object map[string]any, path []string) (found []finding) {
 		if text, _ := data[key].(string); holdsPolicy(text) {
 			found = append(found, finding{
 				object: objectName(object), path: append(slices.Clone(path), key), text: text,
-				place: place{value: fmt.Sprintf("%s %s[%q]", objectName(object), field, shorten(key))},
+				place: place(fmt.Sprintf("%s %s[%q]", objectName(object), field, shorten(key))),
 			})
 		}
 	}

@@ -57,25 +57,22 @@ type Result struct {
 	Policies []Policy
 }
 
-// place is where a stream of documents stands in a file.
-type place struct {
-	// value names the entry of a manifest that holds the stream; empty for the
-	// file itself.
-	value string
-}
+// place is where a stream of documents stands in a file: the entry of a manifest
+// that holds it; empty for the file itself.
+type place string
 
 // of names a line of the stream.
 func (p place) of(line int) string {
-	if p.value == "" {
+	if p == "" {
 		return fmt.Sprintf("line %d", line)
 	}
-	return fmt.Sprintf("%s, line %d", p.value, line)
+	return fmt.Sprintf("%s, line %d", p, line)
 }
 
 // problem names a mistake in the stream.
 func (p place) problem(text string) string {
-	if p.value == "" {
+	if p == "" {
 		return text
 	}
-	return p.value + ": " + text
+	return string(p) + ": " + text
 }

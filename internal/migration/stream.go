@@ -42,8 +42,8 @@ func (c *converter) stream(at place, data []byte) []byte {
 	}
 	if len(s.policies) > 0 {
 		name := c.fileName
-		if at.value != "" {
-			name += ": " + at.value
+		if at != "" {
+			name += ": " + string(at)
 		}
 		c.result.Policies = append(c.result.Policies, Policy{Name: name, Is: strings.Join(s.names, ", "), Data: s.originals.Bytes()})
 	}
@@ -149,7 +149,7 @@ const maxValues = 100
 // changed by hand.
 func (s *stream) manifest(part policy.Part) []byte {
 	var found []finding
-	if s.at.value == "" { // not inside of another one
+	if s.at == "" { // not inside of another one
 		found = findIn(part.Object, nil)
 	}
 	if len(found) == 0 {
