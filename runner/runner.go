@@ -17,8 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/descheduler/pkg/api"
 	"sigs.k8s.io/descheduler/pkg/descheduler/evictions"
 	"sigs.k8s.io/descheduler/pkg/descheduler/metricscollector"
@@ -95,16 +97,12 @@ func New(ctx context.Context, config Config) (*Runner, error) {
 	if config.Policy == nil || config.Client == nil || config.Informers == nil || config.PodsOnNode == nil || config.Now == nil {
 		return nil, errors.New("runner: Policy, Client, Informers, PodsOnNode and Now must be set")
 	}
-	r := &Runner{config: config, selector: labels.Everything()}
-	if s := config.Policy.NodeSelector; s != nil {
-		selector, err := labels.Parse(*s)
-		if err != nil {
-			return nil, fmt.Errorf("reading nodeSelector %q: %w", *s, err)
-		}
-		r.selector = selector
+	selector, err := NodeSelector(config.Policy.NodeSelector)
+	if err != nil {
+		return nil, err
 	}
+	r := &Runner{config: config, selector: selector}
 	pods := config.Informers.Core().V1().Pods().Informer()
-	var err error
 	r.podEvictor, err = evictions.NewPodEvictor(ctx, config.Client, config.Events, pods, features.DefaultMutableFeatureGate, r.limits())
 	if err != nil {
 		return nil, fmt.Errorf("making the pod evictor: %w", err)
@@ -159,7 +157,7 @@ func (r *Runner) unevicted(assigned podutil.GetPodsAssignedToNodeFunc) podutil.G
 func (r *Runner) Cycle(ctx context.Context) error {
 	started := r.config.Now()
 	r.podEvictor.ResetCounters()
-	nodes, err := r.readyNodes()
+	nodes, err := ReadyNodes(r.config.Informers.Core().V1().Nodes().Lister(), r.selector)
 	if err != nil {
 		return err
 	}
@@ -182,8 +180,18 @@ func (r *Runner) Cycle(ctx context.Context) error {
 	return err
 }
 
-func (r *Runner) readyNodes() ([]*v1.Node, error) {
-	nodes, err := r.config.Informers.Core().V1().Nodes().Lister().List(r.selector)
+// NodeSelector reads a policy's nodeSelector; nil chooses all nodes.
+func NodeSelector(text *string) (labels.Selector, error) {
+	selector, err := labels.Parse(ptr.Deref(text, ""))
+	if err != nil {
+		return nil, fmt.Errorf("reading nodeSelector %q: %w", *text, err)
+	}
+	return selector, nil
+}
+
+// ReadyNodes are the nodes that a cycle is about, in the order of their names.
+func ReadyNodes(from listers.NodeLister, selector labels.Selector) ([]*v1.Node, error) {
+	nodes, err := from.List(selector)
 	if err != nil {
 		return nil, fmt.Errorf("listing nodes: %w", err)
 	}

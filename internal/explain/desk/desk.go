@@ -12,15 +12,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/klog/v2"
-	nodeutil "sigs.k8s.io/descheduler/pkg/descheduler/node"
 
 	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/runner"
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 	"github.com/evenkeel/evenkeel/strategies"
@@ -101,7 +99,11 @@ func (d *Desk) facts(o strategies.Observed) (*explain.Facts, error) {
 // Study makes a plan to explain by; nothing of it is carried out.
 func (d *Desk) Study(ctx context.Context, by *realusage.Plugin, s explain.Subject) (*explain.Facts, error) {
 	terms := d.terms.Load()
-	nodes, err := d.eligible(terms)
+	selector, err := runner.NodeSelector(terms.Selector)
+	if err != nil {
+		return nil, err
+	}
+	nodes, err := runner.ReadyNodes(d.nodes, selector)
 	if err != nil {
 		return nil, err
 	}
@@ -122,29 +124,6 @@ func (d *Desk) Study(ctx context.Context, by *realusage.Plugin, s explain.Subjec
 		Pod: made.Pod, Protection: made.Protection, Landings: made.Landings,
 	}
 	return f, nil
-}
-
-// eligible are the nodes that a cycle would be about.
-func (d *Desk) eligible(terms *Terms) ([]*v1.Node, error) {
-	selector := labels.Everything()
-	if s := terms.Selector; s != nil {
-		parsed, err := labels.Parse(*s)
-		if err != nil {
-			return nil, fmt.Errorf("reading nodeSelector %q: %w", *s, err)
-		}
-		selector = parsed
-	}
-	nodes, err := d.nodes.List(selector)
-	if err != nil {
-		return nil, fmt.Errorf("listing nodes: %w", err)
-	}
-	ready := make([]*v1.Node, 0, len(nodes))
-	for _, node := range nodes {
-		if nodeutil.IsReady(node) {
-			ready = append(ready, node)
-		}
-	}
-	return ready, nil
 }
 
 // Judged is told each plan of a cycle: it keeps who makes plans, and tells the

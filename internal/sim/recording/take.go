@@ -24,13 +24,23 @@ type taker struct {
 	arrived int
 }
 
-func (d *taker) node(n *nodeLine) error {
+// follows says what is wrong with the number of something that comes after so
+// many others.
+func follows(what string, id, others, most int) error {
 	switch {
-	case n.ID != len(d.out.Nodes):
-		return fmt.Errorf("node %d follows on %d others", n.ID, len(d.out.Nodes))
-	case n.ID >= maxNodes:
-		return fmt.Errorf("more than %d nodes", maxNodes)
-	case n.Name == "":
+	case id != others:
+		return fmt.Errorf("%s %d follows on %d others", what, id, others)
+	case id >= most:
+		return fmt.Errorf("more than %d %ss", most, what)
+	}
+	return nil
+}
+
+func (d *taker) node(n *nodeLine) error {
+	if err := follows("node", n.ID, len(d.out.Nodes), maxNodes); err != nil {
+		return err
+	}
+	if n.Name == "" {
 		return fmt.Errorf("node %d has no name", n.ID)
 	}
 	if err := n.validate(); err != nil {
@@ -45,11 +55,8 @@ func (d *taker) node(n *nodeLine) error {
 }
 
 func (d *taker) template(t *templateLine) error {
-	switch {
-	case t.ID != len(d.out.Templates):
-		return fmt.Errorf("template %d follows on %d others", t.ID, len(d.out.Templates))
-	case t.ID >= maxPods:
-		return fmt.Errorf("more than %d templates", maxPods)
+	if err := follows("template", t.ID, len(d.out.Templates), maxPods); err != nil {
+		return err
 	}
 	if err := t.validate(); err != nil {
 		return fmt.Errorf("template %d: %w", t.ID, err)
@@ -59,12 +66,10 @@ func (d *taker) template(t *templateLine) error {
 }
 
 func (d *taker) pod(p *podLine) error {
-	switch {
-	case p.ID != len(d.out.Pods):
-		return fmt.Errorf("pod %d follows on %d others", p.ID, len(d.out.Pods))
-	case p.ID >= maxPods:
-		return fmt.Errorf("more than %d pods", maxPods)
-	case p.Template < 0 || p.Template >= len(d.out.Templates):
+	if err := follows("pod", p.ID, len(d.out.Pods), maxPods); err != nil {
+		return err
+	}
+	if p.Template < 0 || p.Template >= len(d.out.Templates) {
 		return fmt.Errorf("pod %d: template %d is not known", p.ID, p.Template)
 	}
 	d.out.Pods = append(d.out.Pods, PodSeries{Name: p.Name, Template: p.Template})
