@@ -20,7 +20,7 @@ func (n *Node) Table(out io.Writer) error {
 	line(w, "%s", n.Summary)
 	line(w, "")
 	metricRows(w, n.Metrics)
-	limitRows(w, n.Limits)
+	rows(w, "MEASURED LIMIT\tWINDOW\tUSES\tKEEPS PODS OFF\tNOW", n.Limits, (*Limit).row)
 	line(w, "")
 	line(w, "samples over the evict line\t%d in a row, %d make it hot", n.SamplesOver, n.SamplesNeeded)
 	if n.HasToLeave != nil {
@@ -37,11 +37,11 @@ func (n *Node) Table(out io.Writer) error {
 	if n.Pool != "" {
 		line(w, "node pool\t%s", n.Pool)
 	}
-	plannedRows(w, "WOULD LEAVE", n.Leave)
-	plannedRows(w, "WOULD COME", n.Arrive)
-	moveRows(w, "LEAVING", n.MovesFrom)
-	moveRows(w, "COMING", n.MovesTo)
-	declinedRows(w, n.Declined)
+	rows(w, "WOULD LEAVE"+plannedColumns, n.Leave, (*PlannedMove).row)
+	rows(w, "WOULD COME"+plannedColumns, n.Arrive, (*PlannedMove).row)
+	rows(w, "LEAVING"+moveColumns, n.MovesFrom, (*Move).row)
+	rows(w, "COMING"+moveColumns, n.MovesTo, (*Move).row)
+	rows(w, "NOT MOVED\tREASON\tDETAIL", n.Declined, (*Declined).row)
 	return flush(w)
 }
 
@@ -62,7 +62,7 @@ func (p *Pod) Table(out io.Writer) error {
 		line(w, "uses\t%s, %s: %.1f %% cpu and %.1f %% memory of its node", p.Usage, measured, p.NodePercent.CPU, p.NodePercent.Memory)
 	}
 	p.landingRows(w)
-	moveRows(w, "MOVES OF ITS OWNER", p.Moves)
+	rows(w, "MOVES OF ITS OWNER"+moveColumns, p.Moves, (*Move).row)
 	return flush(w)
 }
 
@@ -84,22 +84,62 @@ func metricRows(w io.Writer, metrics []Metric) {
 	}
 }
 
-func limitRows(w io.Writer, limits []Limit) {
-	if len(limits) == 0 {
+// rows prints a header and a row for each of the first items; nothing where
+// there are none.
+func rows[T any](w io.Writer, header string, items []T, row func(*T) string) {
+	if len(items) == 0 {
 		return
 	}
-	line(w, "\nMEASURED LIMIT\tWINDOW\tUSES\tKEEPS PODS OFF\tNOW")
-	for i := range limits {
-		l := &limits[i]
-		uses, now := "-", "no"
-		if l.Percent != nil {
-			uses = fmt.Sprintf("%.1f %%", *l.Percent)
-		}
-		if l.Passed {
-			now = "yes"
-		}
-		line(w, "%s\t%s\t%s\t%s\t%s", l.Metric, l.Window, uses, l.bound(), now)
+	line(w, "\n%s", header)
+	for i := range items[:min(len(items), Listed)] {
+		line(w, "%s", row(&items[i]))
 	}
+	if more := len(items) - Listed; more > 0 {
+		line(w, "and %d more; -o json lists all", more)
+	}
+}
+
+// The columns of moves behind the first, which says what they are.
+const (
+	plannedColumns = "\tUSES\tFROM\tTO"
+	moveColumns    = "\tSTATE\tFROM\tPLANNED TO\tNODE\tRECORDED\tOUTCOME"
+)
+
+func (m *PlannedMove) row() string {
+	return fmt.Sprintf("%s/%s\t%s\t%s\t%s", m.Namespace, m.Pod, m.Usage, m.From, m.To)
+}
+
+func (m *Move) row() string {
+	return fmt.Sprintf("%s/%s\t%s\t%s\t%s\t%s\t%s\t%s", m.Namespace, m.Pod, m.State, m.From, cmp.Or(m.To, "-"), cmp.Or(m.Node, "-"), stamp(m.Recorded), m.Outcome)
+}
+
+func (d *Declined) row() string {
+	return fmt.Sprintf("%s/%s\t%s\t%s", d.Namespace, d.Pod, d.Reason, d.Detail)
+}
+
+func (l *Limit) row() string {
+	uses, now := "-", "no"
+	if l.Percent != nil {
+		uses = fmt.Sprintf("%.1f %%", *l.Percent)
+	}
+	if l.Passed {
+		now = "yes"
+	}
+	return fmt.Sprintf("%s\t%s\t%s\t%s\t%s", l.Metric, l.Window, uses, l.bound(), now)
+}
+
+func (l *Landing) row() string {
+	score, refused := "-", cmp.Or(l.Refused, "-")
+	if l.Score != nil {
+		score = fmt.Sprint(*l.Score)
+	}
+	if l.Planned {
+		refused = "planned"
+	}
+	if l.Detail != "" {
+		refused += ": " + l.Detail
+	}
+	return fmt.Sprintf("%s\t%s\t%s\t%s\t%s", l.Node, l.State, score, l.percentCells(), refused)
 }
 
 func (m *Metric) cell(v *float64) string { return m.text("%.1f", v, "-") }
@@ -122,23 +162,8 @@ func (p *Pod) landingRows(w io.Writer) {
 	if p.ByUsageAlone {
 		by = " by usage alone; kube-scheduler's filters were not asked"
 	}
-	line(w, "\nOf %s %d would take it%s.\n", reasons.Count(len(p.Landings), "other node"), taking, by)
-	line(w, "NODE\tSTATE\tSCORE\tCPU%%\tWITH IT\tMEM%%\tWITH IT\tREFUSED")
-	for i := range p.Landings[:min(len(p.Landings), Listed)] {
-		l := &p.Landings[i]
-		score, refused := "-", cmp.Or(l.Refused, "-")
-		if l.Score != nil {
-			score = fmt.Sprint(*l.Score)
-		}
-		if l.Planned {
-			refused = "planned"
-		}
-		if l.Detail != "" {
-			refused += ": " + l.Detail
-		}
-		line(w, "%s\t%s\t%s\t%s\t%s", l.Node, l.State, score, l.percentCells(), refused)
-	}
-	more(w, len(p.Landings))
+	line(w, "\nOf %s %d would take it%s.", reasons.Count(len(p.Landings), "other node"), taking, by)
+	rows(w, "NODE\tSTATE\tSCORE\tCPU%\tWITH IT\tMEM%\tWITH IT\tREFUSED", p.Landings, (*Landing).row)
 }
 
 func (l *Landing) percentCells() string {
@@ -146,42 +171,6 @@ func (l *Landing) percentCells() string {
 		return "-\t-\t-\t-"
 	}
 	return fmt.Sprintf("%.1f\t%.1f\t%.1f\t%.1f", l.Before.CPU, l.After.CPU, l.Before.Memory, l.After.Memory)
-}
-
-func plannedRows(w io.Writer, header string, moves []PlannedMove) {
-	if len(moves) == 0 {
-		return
-	}
-	line(w, "\n%s\tUSES\tFROM\tTO", header)
-	for i := range moves[:min(len(moves), Listed)] {
-		m := &moves[i]
-		line(w, "%s/%s\t%s\t%s\t%s", m.Namespace, m.Pod, m.Usage, m.From, m.To)
-	}
-	more(w, len(moves))
-}
-
-func moveRows(w io.Writer, header string, moves []Move) {
-	if len(moves) == 0 {
-		return
-	}
-	line(w, "\n%s\tSTATE\tFROM\tPLANNED TO\tNODE\tRECORDED\tOUTCOME", header)
-	for i := range moves[:min(len(moves), Listed)] {
-		m := &moves[i]
-		line(w, "%s/%s\t%s\t%s\t%s\t%s\t%s\t%s", m.Namespace, m.Pod, m.State, m.From, cmp.Or(m.To, "-"), cmp.Or(m.Node, "-"), stamp(m.Recorded), m.Outcome)
-	}
-	more(w, len(moves))
-}
-
-func declinedRows(w io.Writer, declined []Declined) {
-	if len(declined) == 0 {
-		return
-	}
-	line(w, "\nNOT MOVED\tREASON\tDETAIL")
-	for i := range declined[:min(len(declined), Listed)] {
-		d := &declined[i]
-		line(w, "%s/%s\t%s\t%s", d.Namespace, d.Pod, d.Reason, d.Detail)
-	}
-	more(w, len(declined))
 }
 
 // String says an outcome in words; that of none is a dash.
@@ -215,12 +204,6 @@ func stamp(at *time.Time) string {
 		return "-"
 	}
 	return at.Format(time.RFC3339)
-}
-
-func more(w io.Writer, rows int) {
-	if rows > Listed {
-		line(w, "and %d more; -o json lists all", rows-Listed)
-	}
 }
 
 func line(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format+"\n", args...) }
