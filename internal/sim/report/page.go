@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"strconv"
 	"strings"
 
 	"github.com/evenkeel/evenkeel/internal/sim"
@@ -40,15 +39,15 @@ type page struct {
 // tableRow is a variant in the table; bars are in percent of the widest.
 type tableRow struct {
 	style
+	*Row
 
-	Best                              bool
-	Aside                             bool // it does not compete
-	Hot, Unserved, Deviation, DevHour string
-	MemoryHot, MemoryDevHour          string
-	Evictions, Rate, Saved, OnPlan    string
-	Boomerangs, Helped, Lost, Peak    string
-	HotBar, RateBar                   px
+	Best            bool
+	Aside           bool // it does not compete
+	HotBar, RateBar px
 }
+
+// formats are how the page writes figures.
+var formats = template.FuncMap{"share": share, "points": points, "rate": rate, "withUnit": withUnit}
 
 // HTML writes a page that needs nothing beside itself.
 func HTML(w io.Writer, heading Heading, results []sim.Result) error {
@@ -56,7 +55,7 @@ func HTML(w io.Writer, heading Heading, results []sim.Result) error {
 	if err != nil {
 		return err
 	}
-	text, err := template.New("report").Parse(pageText)
+	text, err := template.New("report").Funcs(formats).Parse(pageText)
 	if err != nil {
 		return fmt.Errorf("reading the page's template: %w", err)
 	}
@@ -127,18 +126,10 @@ func tableRows(made []Row, looks []style, best string) []tableRow {
 	for i := range made {
 		r := &made[i]
 		cells[i] = tableRow{
-			style: looks[i], Best: r.Variant == best, Aside: r.Variant == Bound,
-			Hot: share(r.HotPercent), Unserved: share(r.UnservedPercent), Deviation: points(r.CPUDeviation), DevHour: points(r.CPUDeviationHour),
-			MemoryHot: share(r.MemoryHotPercent), MemoryDevHour: points(r.MemoryDeviationHour),
-			Evictions: strconv.Itoa(r.Evictions), Rate: rate(r.EvictionsPerPodAndDay), Saved: "–", OnPlan: withUnit(r.OnPlan, r.Planned),
-			Boomerangs: strconv.Itoa(r.Boomerangs), Helped: withUnit(r.Helped, r.Evictions), Lost: share(r.LostPercent), Peak: points(r.PeakCPUPercent),
-			HotBar: percentOf(r.HotPercent, widestHot),
+			style: looks[i], Row: r, Best: r.Variant == best, Aside: r.Variant == Bound, HotBar: percentOf(r.HotPercent, widestHot),
 		}
 		if r.Variant != Bound {
 			cells[i].RateBar = percentOf(r.EvictionsPerPodAndDay, widestRate)
-		}
-		if r.HotMinutesPerEviction != nil {
-			cells[i].Saved = points(*r.HotMinutesPerEviction)
 		}
 	}
 	return cells
