@@ -21,7 +21,9 @@ const settleTimeout = 5 * time.Second
 // BeginCycle says that moves recorded from now on belong together: they settle
 // none of each other's nodes. Outcomes that are due are judged first.
 func (e *Evictor) BeginCycle(ctx context.Context) {
-	e.beginCycle()
+	e.mu.Lock()
+	e.cycleStart, e.verdict = e.config.Clock.Now(), nil
+	e.mu.Unlock()
 	e.JudgeMoves(ctx)
 }
 

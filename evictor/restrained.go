@@ -14,14 +14,6 @@ import (
 // verdictAge is how long a verdict is good for while no move changes.
 const verdictAge = time.Second
 
-// beginCycle lets the moves of the cycle that begins settle none of its own
-// nodes.
-func (e *Evictor) beginCycle() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.cycleStart, e.verdict = e.config.Clock.Now(), nil
-}
-
 // restrained returns what the safeguards allow now.
 func (e *Evictor) restrained() *safeguards.Verdict {
 	now, revision := e.config.Clock.Now(), e.ledger().Revision()
@@ -78,20 +70,11 @@ func asRestrained(moves []ledger.Move) []ledger.Move {
 // refuseByRestraint returns why nothing of a pod's owner, node, namespace or
 // node pool may be evicted now.
 func (e *Evictor) refuseByRestraint(pod *v1.Pod) reasons.Reason {
-	verdict, owner := e.restrained(), ""
+	intent := ledger.Intent{Namespace: pod.Namespace, From: pod.Spec.NodeName, Pool: e.pool(pod.Spec.NodeName)}
 	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
-		owner = string(ref.UID)
+		intent.Owner.UID = string(ref.UID)
 	}
-	if reason, _ := verdict.Owner(owner); reason != "" {
-		return reason
-	}
-	if reason, _ := verdict.Node(pod.Spec.NodeName); reason != "" {
-		return reason
-	}
-	if reason, _ := verdict.Namespace(pod.Namespace); reason != "" {
-		return reason
-	}
-	reason, _ := verdict.Pool(e.pool(pod.Spec.NodeName))
+	reason, _ := e.restrained().Around(&intent)
 	return reason
 }
 

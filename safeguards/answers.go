@@ -13,14 +13,14 @@ import (
 // where some may. Moves that are recorded but not made have used their share of
 // the hour; whether one of them may still be made is for Refuse to say.
 func (v *Verdict) Closed() (reasons.Reason, string) {
-	return v.closed(v.all.intended)
+	return v.closed(v.used(party{}).intended)
 }
 
 func (v *Verdict) closed(intended int) (reasons.Reason, string) {
 	if len(v.closures) > 0 {
 		return v.closures[0].reason, v.closures[0].detail
 	}
-	return budget{reasons.MovesPerHour, v.config.MaxPerHour}.refuses(&v.all, intended)
+	return v.refuses(party{}, intended)
 }
 
 // Until is when Closed ends by itself; zero where it says nothing or nobody
@@ -47,28 +47,28 @@ func (v *Verdict) Left() int {
 	if v.config.MaxPerHour == 0 {
 		return -1
 	}
-	return max(0, v.config.MaxPerHour-v.all.evicted-v.all.intended)
+	all := v.used(party{})
+	return max(0, v.config.MaxPerHour-all.evicted-all.intended)
 }
 
 // Owner says why no further pod of an owner may be evicted.
 func (v *Verdict) Owner(uid string) (reasons.Reason, string) {
-	if o := v.owners[uid]; o != nil {
-		return v.owner(o, o.intended)
-	}
-	return "", ""
+	return v.owner(uid, v.used(party{ofOwner, uid}).intended)
 }
 
-func (v *Verdict) owner(o *owner, intended int) (reasons.Reason, string) {
-	switch {
-	case o.unready.count > 0:
-		return reasons.OwnerReplacementUnready, fmt.Sprintf("%d replacements are not ready or crash, such as %q", o.unready.count, o.unready.example)
-	case o.pending.count > 0:
-		return reasons.OwnerReplacementPending, fmt.Sprintf("%d replacements are without a node, such as that of %q", o.pending.count, o.pending.example)
+func (v *Verdict) owner(uid string, intended int) (reasons.Reason, string) {
+	if o := v.owners[uid]; o != nil {
+		switch {
+		case o.unready.count > 0:
+			return reasons.OwnerReplacementUnready, fmt.Sprintf("%d replacements are not ready or crash, such as %q", o.unready.count, o.unready.example)
+		case o.pending.count > 0:
+			return reasons.OwnerReplacementPending, fmt.Sprintf("%d replacements are without a node, such as that of %q", o.pending.count, o.pending.example)
+		}
+		if reason, detail := v.coolsDown(o); reason != "" {
+			return reason, detail
+		}
 	}
-	if reason, detail := v.coolsDown(o); reason != "" {
-		return reason, detail
-	}
-	return budget{reasons.OwnerMovesPerHour, v.config.MaxPerHourOfOwner}.refuses(&o.hour, intended)
+	return v.refuses(party{ofOwner, uid}, intended)
 }
 
 // Node says why no pod may be moved off a node. Whether one may be moved to it
@@ -80,21 +80,23 @@ func (v *Verdict) Node(name string) (reasons.Reason, string) {
 	return "", ""
 }
 
-// Namespace says why no further pod of a namespace may be evicted.
-func (v *Verdict) Namespace(name string) (reasons.Reason, string) {
-	if h := v.namespaces[name]; h != nil {
-		return budget{reasons.NamespaceMovesPerHour, v.config.MaxPerHourOfNamespace}.refuses(h, h.intended)
-	}
-	return "", ""
+// Around says why nothing more of the owner, the node, the namespace or the node
+// pool of an intent may be evicted; empty where something may.
+func (v *Verdict) Around(intent *ledger.Intent) (reasons.Reason, string) {
+	return v.around(intent, v.intended(intent))
 }
 
-// Pool says why no further pod may be moved off the nodes of a pool; those in
-// none are one.
-func (v *Verdict) Pool(name string) (reasons.Reason, string) {
-	if h := v.pools[name]; h != nil {
-		return budget{reasons.NodePoolMovesPerHour, v.config.MaxPerHourOfPool}.refuses(h, h.intended)
+func (v *Verdict) around(intent *ledger.Intent, ahead counts) (reasons.Reason, string) {
+	if reason, detail := v.owner(intent.Owner.UID, ahead[ofOwner]); reason != "" {
+		return reason, detail
 	}
-	return "", ""
+	if reason, detail := v.Node(intent.From); reason != "" {
+		return reason, detail
+	}
+	if reason, detail := v.refuses(party{ofNamespace, intent.Namespace}, ahead[ofNamespace]); reason != "" {
+		return reason, detail
+	}
+	return v.refuses(party{ofPool, intent.Pool}, ahead[ofPool])
 }
 
 // Refuse says why a move may not be made, the most telling reason first; empty
@@ -106,21 +108,8 @@ func (v *Verdict) Refuse(intent *ledger.Intent) (reasons.Reason, string) {
 	if !recorded {
 		ahead = v.intended(intent)
 	}
-	if reason, detail := v.closed(ahead.all); reason != "" {
+	if reason, detail := v.closed(ahead[everything]); reason != "" {
 		return reason, detail
 	}
-	if o := v.owners[intent.Owner.UID]; o != nil {
-		if reason, detail := v.owner(o, ahead.owner); reason != "" {
-			return reason, detail
-		}
-	}
-	if reason, detail := v.Node(intent.From); reason != "" {
-		return reason, detail
-	}
-	namespace := budget{reasons.NamespaceMovesPerHour, v.config.MaxPerHourOfNamespace}
-	if reason, detail := namespace.refuses(v.namespaces[intent.Namespace], ahead.namespace); reason != "" {
-		return reason, detail
-	}
-	pool := budget{reasons.NodePoolMovesPerHour, v.config.MaxPerHourOfPool}
-	return pool.refuses(v.pools[intent.Pool], ahead.pool)
+	return v.around(intent, ahead)
 }

@@ -125,3 +125,15 @@ func expect(t *testing.T, what string, reason, want reasons.Reason, detail, word
 		t.Errorf("%s: %q in detail %q, want %q", what, reason, detail, words)
 	}
 }
+
+// spent is what a budget says of any further move of a party.
+func (v *Verdict) spent(s scope, name string) (reasons.Reason, string) {
+	p := party{s, name}
+	return v.refuses(p, v.used(p).intended)
+}
+
+func (v *Verdict) ofNamespace(name string) (reasons.Reason, string) {
+	return v.spent(ofNamespace, name)
+}
+
+func (v *Verdict) ofPool(name string) (reasons.Reason, string) { return v.spent(ofPool, name) }

@@ -15,6 +15,21 @@ type budget struct {
 	limit  int
 }
 
+func (c *Config) budget(s scope) budget {
+	return [scopes]budget{
+		everything:  {reasons.MovesPerHour, c.MaxPerHour},
+		ofOwner:     {reasons.OwnerMovesPerHour, c.MaxPerHourOfOwner},
+		ofNamespace: {reasons.NamespaceMovesPerHour, c.MaxPerHourOfNamespace},
+		ofPool:      {reasons.NodePoolMovesPerHour, c.MaxPerHourOfPool},
+	}[s]
+}
+
+// partiesOf are those against whose budgets a move counts. Pods without an
+// owner share none.
+func partiesOf(intent *ledger.Intent) [scopes]party {
+	return [scopes]party{{}, {ofOwner, intent.Owner.UID}, {ofNamespace, intent.Namespace}, {ofPool, intent.Pool}}
+}
+
 // evictedAt is when a move's pod was evicted, as far as is known; zero where it
 // was not.
 func evictedAt(move *ledger.Move) time.Time {
@@ -35,44 +50,45 @@ func (v *Verdict) spend(move *ledger.Move) {
 	if !intended && !within(at, v.now, time.Hour) {
 		return
 	}
-	budgets := []*hour{&v.all, entry(v.namespaces, move.Namespace), entry(v.pools, move.Pool)}
-	if owner := v.ownerOf(move); owner != nil {
-		budgets = append(budgets, &owner.hour)
-	}
 	if intended {
 		v.before[move.PodUID] = v.intended(&move.Intent)
-		for _, h := range budgets {
-			h.intended++
-		}
-		return
+	} else {
+		v.evictions = append(v.evictions, at)
 	}
-	v.evictions = append(v.evictions, at)
-	for _, h := range budgets {
-		if h.evicted++; h.evicted == 1 || at.Before(h.oldest) {
+	for _, p := range partiesOf(&move.Intent) {
+		if p == (party{scope: ofOwner}) {
+			continue
+		}
+		h := entry(v.hours, p)
+		if intended {
+			h.intended++
+		} else if h.evicted++; h.evicted == 1 || at.Before(h.oldest) {
 			h.oldest = at
 		}
 	}
 }
 
 // intended counts what is recorded so far and shares a budget with an intent.
-func (v *Verdict) intended(intent *ledger.Intent) counts {
-	c := counts{all: v.all.intended}
-	if h := v.namespaces[intent.Namespace]; h != nil {
-		c.namespace = h.intended
-	}
-	if h := v.pools[intent.Pool]; h != nil {
-		c.pool = h.intended
-	}
-	if o := v.owners[intent.Owner.UID]; o != nil {
-		c.owner = o.intended
+func (v *Verdict) intended(intent *ledger.Intent) (c counts) {
+	for s, p := range partiesOf(intent) {
+		c[s] = v.used(p).intended
 	}
 	return c
 }
 
+// used is what a party has used of its budget.
+func (v *Verdict) used(p party) hour {
+	if h := v.hours[p]; h != nil {
+		return *h
+	}
+	return hour{}
+}
+
 // refuses reports whether a budget is used up, with as many intended moves
 // counted as given.
-func (b budget) refuses(h *hour, intended int) (reasons.Reason, string) {
-	if h == nil || b.limit == 0 || h.evicted+intended < b.limit {
+func (v *Verdict) refuses(p party, intended int) (reasons.Reason, string) {
+	b, h := v.config.budget(p.scope), v.used(p)
+	if b.limit == 0 || h.evicted+intended < b.limit {
 		return "", ""
 	}
 	detail := fmt.Sprintf("%d moves within the hour, at most %d", h.evicted+intended, b.limit)
@@ -85,7 +101,8 @@ func (b budget) refuses(h *hour, intended int) (reasons.Reason, string) {
 // freeAgain is when the hour allows a move again, once it is used up; zero
 // where that depends on moves yet to be made.
 func (v *Verdict) freeAgain() time.Time {
-	excess := v.all.evicted + v.all.intended - v.config.MaxPerHour
+	all := v.used(party{})
+	excess := all.evicted + all.intended - v.config.MaxPerHour
 	if v.config.MaxPerHour == 0 || excess < 0 || excess >= len(v.evictions) {
 		return time.Time{}
 	}
@@ -94,7 +111,7 @@ func (v *Verdict) freeAgain() time.Time {
 }
 
 // entry returns what a map holds for a key, making it.
-func entry[T any](all map[string]*T, key string) *T {
+func entry[K comparable, T any](all map[K]*T, key K) *T {
 	if all[key] == nil {
 		all[key] = new(T)
 	}

@@ -97,8 +97,8 @@ func TestBudgetsOfOne(t *testing.T) {
 			expect(t, "refused", reason, tc.want, detail, words)
 			asked := map[reasons.Reason]func() (reasons.Reason, string){
 				reasons.OwnerMovesPerHour:     func() (reasons.Reason, string) { return v.Owner(tc.intent.Owner.UID) },
-				reasons.NamespaceMovesPerHour: func() (reasons.Reason, string) { return v.Namespace(tc.intent.Namespace) },
-				reasons.NodePoolMovesPerHour:  func() (reasons.Reason, string) { return v.Pool(tc.intent.Pool) },
+				reasons.NamespaceMovesPerHour: func() (reasons.Reason, string) { return v.ofNamespace(tc.intent.Namespace) },
+				reasons.NodePoolMovesPerHour:  func() (reasons.Reason, string) { return v.ofPool(tc.intent.Pool) },
 			}
 			for reason, ask := range asked {
 				want := reasons.Reason("")

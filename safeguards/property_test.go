@@ -91,19 +91,19 @@ func (v *Verdict) reasons() map[string]bool {
 	for _, c := range v.closures {
 		note("all", c.reason)
 	}
-	reason, _ := budget{reasons.MovesPerHour, v.config.MaxPerHour}.refuses(&v.all, v.all.intended)
+	reason, _ := v.spent(everything, "")
 	note("all", reason)
 	for i := range 5 {
 		name := func(prefix string) string { return fmt.Sprintf("%s-%d", prefix, i) }
 		if i == 0 {
 			name = func(string) string { return "" }
 		}
-		for prefix, ask := range map[string]func(string) (reasons.Reason, string){"node": v.Node, "ns": v.Namespace, "pool": v.Pool} {
+		for prefix, ask := range map[string]func(string) (reasons.Reason, string){"node": v.Node, "ns": v.ofNamespace, "pool": v.ofPool} {
 			reason, _ := ask(name(prefix))
 			note(prefix+name(prefix), reason)
 		}
 		if o := v.owners[name("rs")]; o != nil {
-			for _, one := range o.apart(v) {
+			for _, one := range o.apart(v, name("rs")) {
 				note(name("rs"), one)
 			}
 		}
@@ -112,9 +112,9 @@ func (v *Verdict) reasons() map[string]bool {
 }
 
 // apart are an owner's reasons, also those that a more telling one hides.
-func (o *owner) apart(v *Verdict) []reasons.Reason {
+func (o *owner) apart(v *Verdict, uid string) []reasons.Reason {
 	cooling, _ := v.coolsDown(o)
-	spent, _ := budget{reasons.OwnerMovesPerHour, v.config.MaxPerHourOfOwner}.refuses(&o.hour, o.intended)
+	spent, _ := v.spent(ofOwner, uid)
 	found := []reasons.Reason{cooling, spent}
 	if o.unready.count > 0 {
 		found = append(found, reasons.OwnerReplacementUnready)
@@ -169,8 +169,8 @@ func TestRefuseJoinsAll(t *testing.T) {
 			v.Closed,
 			func() (reasons.Reason, string) { return v.Owner(intent.Owner.UID) },
 			func() (reasons.Reason, string) { return v.Node(intent.From) },
-			func() (reasons.Reason, string) { return v.Namespace(intent.Namespace) },
-			func() (reasons.Reason, string) { return v.Pool(intent.Pool) },
+			func() (reasons.Reason, string) { return v.ofNamespace(intent.Namespace) },
+			func() (reasons.Reason, string) { return v.ofPool(intent.Pool) },
 		} {
 			if reason, _ := ask(); reason != "" && want == "" {
 				want = reason

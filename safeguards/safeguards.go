@@ -47,7 +47,7 @@ func New(config Config) *Rules {
 func (r *Rules) At(facts Facts, now time.Time) *Verdict {
 	v := &Verdict{
 		config: &r.config, now: now, owners: map[string]*owner{}, nodes: map[string]settling{},
-		namespaces: map[string]*hour{}, pools: map[string]*hour{}, before: map[string]counts{},
+		hours: map[party]*hour{}, before: map[string]counts{},
 	}
 	for _, moves := range [...][]ledger.Move{facts.Ended, facts.InFlight} {
 		for i := range moves {

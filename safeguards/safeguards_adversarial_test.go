@@ -194,7 +194,7 @@ func agree(t *testing.T, v *Verdict, facts Facts) {
 			t.Fatalf("refused for %q without a word", reason)
 		}
 	}
-	if most := v.config.MaxPerHour - v.all.evicted; v.config.MaxPerHour > 0 && allowed > max(0, most) {
+	if most := v.config.MaxPerHour - v.used(party{}).evicted; v.config.MaxPerHour > 0 && allowed > max(0, most) {
 		t.Fatalf("%d moves allowed at once, the hour has %d left", allowed, most)
 	}
 	v.reasons()

@@ -14,10 +14,8 @@ type Verdict struct {
 	now      time.Time
 	closures []closure // the most telling first
 
-	all        hour
-	namespaces map[string]*hour
-	pools      map[string]*hour
-	owners     map[string]*owner
+	hours  map[party]*hour
+	owners map[string]*owner
 	// before holds, by the UID of its pod, what was intended before each
 	// intended move: of several that exceed a budget together the first may be
 	// made.
@@ -39,6 +37,24 @@ type closure struct {
 	until  time.Time
 }
 
+// scope is what an hourly budget is for.
+type scope int
+
+const (
+	everything scope = iota
+	ofOwner
+	ofNamespace
+	ofPool
+	scopes
+)
+
+// party is one that has a budget: an owner, a namespace, a pool, where those
+// in none are one, or all together.
+type party struct {
+	scope scope
+	name  string
+}
+
 // hour is what somebody has used of an hourly budget.
 type hour struct {
 	evicted int
@@ -51,13 +67,10 @@ type hour struct {
 
 // counts are how many intended moves count against each budget that concerns a
 // move.
-type counts struct {
-	all, namespace, owner, pool int
-}
+type counts [scopes]int
 
 // owner is what the moves of one owner's pods came to.
 type owner struct {
-	hour
 	// unhelpful counts the newest cycles in a row with moves that did not help,
 	// the last of which was known not to at since; cycle is when the newest of
 	// them was recorded.

@@ -2,9 +2,11 @@ package realusage
 
 import (
 	"context"
+	"encoding/json"
+	"math"
 	"strings"
 
-	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
@@ -22,8 +24,9 @@ func protection(ctx context.Context, args runtime.Object, handle frameworktypes.
 	}
 	given = given.DeepCopy()
 	given.NamespaceLabelSelector = nil // no check of Filter's, and it would add an index to the watch
-	heard := &listener{}
-	built, err := defaultevictor.New(klog.NewContext(ctx, logr.New(heard)), given, handle)
+	var heard struct{ Checks string }
+	logger := funcr.NewJSON(func(line string) { _ = json.Unmarshal([]byte(line), &heard) }, funcr.Options{Verbosity: math.MaxInt})
+	built, err := defaultevictor.New(klog.NewContext(ctx, logger), given, handle)
 	if err != nil {
 		return ""
 	}
@@ -31,34 +34,5 @@ func protection(ctx context.Context, args runtime.Object, handle frameworktypes.
 	if !ok || filter.Filter(pod) {
 		return ""
 	}
-	return strings.Trim(heard.checks, "[]")
+	return strings.Trim(heard.Checks, "[]")
 }
-
-// listener is a log that keeps the checks that it is told of.
-type listener struct{ checks string }
-
-var _ logr.LogSink = (*listener)(nil)
-
-// Init implements logr.LogSink.
-func (*listener) Init(logr.RuntimeInfo) {}
-
-// Enabled implements logr.LogSink.
-func (*listener) Enabled(int) bool { return true }
-
-// Info implements logr.LogSink.
-func (l *listener) Info(_ int, _ string, keysAndValues ...any) {
-	for i := 0; i+1 < len(keysAndValues); i += 2 {
-		if checks, ok := keysAndValues[i+1].(string); ok && keysAndValues[i] == "checks" {
-			l.checks = checks
-		}
-	}
-}
-
-// Error implements logr.LogSink.
-func (*listener) Error(error, string, ...any) {}
-
-// WithValues implements logr.LogSink.
-func (l *listener) WithValues(...any) logr.LogSink { return l }
-
-// WithName implements logr.LogSink.
-func (l *listener) WithName(string) logr.LogSink { return l }
