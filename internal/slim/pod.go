@@ -10,11 +10,11 @@ import (
 
 // strip takes from a pod what nobody reads. Everything else stays, fields that
 // this version does not know included: a field is only dropped by name.
-func strip(pod *v1.Pod, words *pool) {
+func strip(pod *v1.Pod, words *pool, timeless bool) {
 	pod.GenerateName, pod.SelfLink = "", "" //nolint:staticcheck // old servers fill it
 	pod.Annotations = annotations(pod.Annotations)
 	stripSpec(&pod.Spec)
-	stripStatus(&pod.Status, words)
+	stripStatus(&pod.Status, words, timeless)
 }
 
 // read are the prefixes of the annotations that are read: the descheduler's and
@@ -73,11 +73,11 @@ func stripContainers(containers []v1.Container) {
 
 // stripStatus leaves phase, reason, times, claims, conditions and the states of
 // containers.
-func stripStatus(status *v1.PodStatus, words *pool) {
+func stripStatus(status *v1.PodStatus, words *pool, timeless bool) {
 	status.Message = ""
 	status.HostIP, status.HostIPs, status.PodIP, status.PodIPs = "", nil, "", nil
 	status.Phase, status.QOSClass = one(words, status.Phase), one(words, status.QOSClass)
-	status.Conditions = conditions(status.Conditions, words)
+	status.Conditions = conditions(status.Conditions, words, timeless)
 	for _, statuses := range [][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses, status.EphemeralContainerStatuses} {
 		stripStatuses(statuses)
 	}
@@ -86,24 +86,19 @@ func stripStatus(status *v1.PodStatus, words *pool) {
 // conditions keeps what PodLifeTime can ask for: type, status, reason and the
 // time of the last transition. Decoding leaves room for more of them than there
 // are.
-func conditions(all []v1.PodCondition, words *pool) []v1.PodCondition {
+func conditions(all []v1.PodCondition, words *pool, timeless bool) []v1.PodCondition {
 	if len(all) == 0 {
 		return nil
 	}
 	kept := make([]v1.PodCondition, len(all))
 	for i := range all {
 		c := &all[i]
-		kept[i] = v1.PodCondition{
-			Type: one(words, c.Type), Status: one(words, c.Status), Reason: c.Reason, LastTransitionTime: c.LastTransitionTime,
+		kept[i] = v1.PodCondition{Type: one(words, c.Type), Status: one(words, c.Status), Reason: c.Reason}
+		if !timeless {
+			kept[i].LastTransitionTime = c.LastTransitionTime
 		}
 	}
 	return kept
-}
-
-func forgetTransitions(conditions []v1.PodCondition) {
-	for i := range conditions {
-		conditions[i].LastTransitionTime = metav1.Time{}
-	}
 }
 
 // stripStatuses leaves names, states, restarts, readiness and resources, which

@@ -45,10 +45,7 @@ func (s *Slimmer) Transform(object any) (any, error) {
 	}
 	switch o := object.(type) {
 	case *v1.Pod:
-		strip(o, &s.words)
-		if s.timeless {
-			forgetTransitions(o.Status.Conditions)
-		}
+		strip(o, &s.words, s.timeless)
 		o.Spec.NodeName = one(&s.words, o.Spec.NodeName)
 		s.templates.share(o)
 	case *v1.Node:

@@ -56,6 +56,13 @@ func (s *Source) period(window usage.Window) time.Duration {
 	return source.OtherPeriod
 }
 
+// DefaultPeriod returns how often a writer writes a window unless a policy says
+// otherwise.
+func DefaultPeriod(window usage.Window) time.Duration {
+	c := Config{Periods: source.Periods()}
+	return c.source(nil).period(window)
+}
+
 // location returns the zone of the writer's clock.
 func (s *Source) location(found []item, now time.Time) *time.Location {
 	if s.zone != nil || len(found) == 0 {

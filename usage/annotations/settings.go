@@ -1,8 +1,6 @@
 package annotations
 
 import (
-	"time"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -56,15 +54,4 @@ func (c *Config) Describe() source.Description {
 			source.WrongUnit: source.Snippet(Name, "unit: fraction   # or percent"),
 		},
 	}
-}
-
-// DefaultPeriod returns how often a writer writes a window unless a policy says
-// otherwise.
-func DefaultPeriod(window usage.Window) time.Duration {
-	for known, period := range source.Periods() {
-		if known.Over == window.Over {
-			return period.Duration
-		}
-	}
-	return source.OtherPeriod
 }
