@@ -12,7 +12,6 @@
 package fanout
 
 import (
-	"cmp"
 	"errors"
 	"io"
 	"net/http"
@@ -20,16 +19,7 @@ import (
 	"time"
 )
 
-// What holds where a Config says nothing.
-const (
-	DefaultConcurrency      = 25
-	DefaultTimeout          = 5 * time.Second
-	DefaultMaxResponseBytes = 16 << 20
-	// roundTimeouts is how many timeouts of one node a round may take.
-	roundTimeouts = 3
-)
-
-// Config says how nodes are asked. Only the Client must be given.
+// Config says how nodes are asked.
 type Config struct {
 	// Client carries the credentials. Its transport should keep an idle
 	// connection per node for longer than the time between two rounds, else
@@ -40,7 +30,7 @@ type Config struct {
 	// Concurrency is how many nodes are asked at the same time.
 	Concurrency int
 	// Timeout bounds one node's answer, fallback included, RoundTimeout the
-	// whole round; it is three times Timeout if 0.
+	// whole round.
 	Timeout, RoundTimeout time.Duration
 	// MaxResponseBytes bounds an answer, after decompression; a longer one is
 	// an error.
@@ -84,13 +74,9 @@ func New(config Config) (*Fanout, error) {
 	if config.Client == nil {
 		return nil, errors.New("fanout: Client must be set")
 	}
-	if config.Concurrency < 0 || config.Timeout < 0 || config.RoundTimeout < 0 || config.MaxResponseBytes < 0 {
-		return nil, errors.New("fanout: Concurrency, Timeout, RoundTimeout and MaxResponseBytes must not be negative")
+	if config.Concurrency <= 0 || config.Timeout <= 0 || config.RoundTimeout <= 0 || config.MaxResponseBytes <= 0 {
+		return nil, errors.New("fanout: Concurrency, Timeout, RoundTimeout and MaxResponseBytes must be positive")
 	}
-	config.Concurrency = cmp.Or(config.Concurrency, DefaultConcurrency)
-	config.Timeout = cmp.Or(config.Timeout, DefaultTimeout)
-	config.RoundTimeout = cmp.Or(config.RoundTimeout, roundTimeouts*config.Timeout)
-	config.MaxResponseBytes = cmp.Or(config.MaxResponseBytes, DefaultMaxResponseBytes)
 	f := &Fanout{config: config, client: *config.Client}
 	f.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return f, nil

@@ -40,6 +40,18 @@ func newFanout(t *testing.T, config Config, respond transport) *Fanout {
 	if config.Client == nil {
 		config.Client = &http.Client{Transport: respond}
 	}
+	if config.Concurrency == 0 {
+		config.Concurrency = 25
+	}
+	if config.Timeout == 0 {
+		config.Timeout = 5 * time.Second
+	}
+	if config.RoundTimeout == 0 {
+		config.RoundTimeout = 3 * config.Timeout
+	}
+	if config.MaxResponseBytes == 0 {
+		config.MaxResponseBytes = 16 << 20
+	}
 	f, err := New(config)
 	if err != nil {
 		t.Fatal(err)

@@ -131,7 +131,10 @@ func (k *kubelets) source(change ...func(*settings)) *Source {
 
 // newSettings are the defaults.
 func newSettings() settings {
-	config := settings{Env: access.Env{Now: func() time.Time { return clock }}}
+	config := settings{
+		Env:              access.Env{Now: func() time.Time { return clock }, Timeout: 5 * time.Second, Interval: 15 * time.Second},
+		maxResponseBytes: maxResponseBytes,
+	}
 	config.Config = *new(Config).Default().(*Config)
 	return config
 }

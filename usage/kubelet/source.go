@@ -36,6 +36,8 @@ const (
 	// accept is what both endpoints serve. The text format is asked for by
 	// version, as others have other times.
 	accept = "application/json, text/plain;version=0.0.4;q=0.9"
+	// maxResponseBytes is far above a summary of as many pods as a node has.
+	maxResponseBytes = 16 << 20
 	// refusalLasts is for how long a kubelet that refused its summary is not
 	// asked for it again.
 	refusalLasts = 10 * time.Minute
@@ -73,7 +75,7 @@ func (c *Config) New(env *access.Env) (access.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sourceOf(settings{Config: *c, Env: *env}, client)
+	return sourceOf(settings{Config: *c, Env: *env, maxResponseBytes: maxResponseBytes}, client)
 }
 
 func sourceOf(config settings, client *http.Client) (*Source, error) {

@@ -242,8 +242,8 @@ func TestNeedsAreChecked(t *testing.T) {
 		want   string
 	}{
 		"no client":           {func(*settings) {}, nil, "Client must be set"},
-		"a negative timeout":  {func(c *settings) { c.Timeout = -1 }, &http.Client{}, "must not be negative"},
-		"negative body limit": {func(c *settings) { c.maxResponseBytes = -1 }, &http.Client{}, "must not be negative"},
+		"a negative timeout":  {func(c *settings) { c.Timeout = -1 }, &http.Client{}, "must be positive"},
+		"negative body limit": {func(c *settings) { c.maxResponseBytes = -1 }, &http.Client{}, "must be positive"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -63,7 +63,7 @@ func exportersWith(t *testing.T, change func(*Config, *access.Env), handlers ...
 	}}
 	t.Cleanup(transport.CloseIdleConnections)
 	config := new(Config).Default().(*Config)
-	env := access.Env{Timeout: 30 * time.Second, MaxAge: time.Minute, Now: func() time.Time { return clock }}
+	env := access.Env{Timeout: 30 * time.Second, Interval: 90 * time.Second, MaxAge: time.Minute, Now: func() time.Time { return clock }}
 	if change != nil {
 		change(config, &env)
 	}
