@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/prometheus/common/config"
 
@@ -24,9 +23,8 @@ import (
 // Config says how to reach a server. What it says of files, Secrets and headers
 // is valid.
 type Config struct {
-	// Name tells the clients of a process apart; UserAgent is what they call
-	// themselves.
-	Name, UserAgent string
+	// Name tells the clients of a process apart.
+	Name string
 	// A bearer token authenticates, or else a user name and password.
 	BearerTokenFile   string
 	BearerTokenSecret source.SecretKey
@@ -34,32 +32,25 @@ type Config struct {
 	TLS               source.TLS
 	// Headers are added to each request, such as X-Scope-OrgID.
 	Headers map[string]string
-	// ReadSecret must be set where a Secret is named.
-	ReadSecret ReadSecret
-	// Now tells the time.
-	Now func() time.Time
 }
 
-// New returns a client. Files of certificates must be there already; tokens and
-// passwords are first read with the first request.
-func New(c Config) (*http.Client, error) {
+// Client returns a client for a source, which calls itself what the process
+// does. Files of certificates must be there already; tokens and passwords are
+// first read with the first request.
+func (e *Env) Client(c Config) (*http.Client, error) {
 	secret := c.BearerTokenSecret != source.SecretKey{} || c.BasicAuth.PasswordSecret != source.SecretKey{}
 	switch {
-	case c.Now == nil:
-		return nil, errors.New("no clock is given")
-	case secret && c.ReadSecret == nil:
-		return nil, errors.New("nobody is given to read Secrets")
+	case e.Now == nil:
+		return nil, errors.New("making its client: no clock is given")
+	case secret && e.ReadSecret == nil:
+		return nil, errors.New("making its client: nobody is given to read Secrets")
 	}
-	options := []config.HTTPClientOption{}
-	if c.UserAgent != "" {
-		options = append(options, config.WithUserAgent(c.UserAgent))
-	}
-	transport, err := config.NewRoundTripperFromConfig(c.transport(), c.Name, options...)
+	transport, err := config.NewRoundTripperFromConfig(c.transport(), c.Name, config.WithUserAgent(e.REST.UserAgent))
 	if err != nil {
-		return nil, fmt.Errorf("tls: %w", err)
+		return nil, fmt.Errorf("making its client: tls: %w", err)
 	}
 	return &http.Client{
-		Transport:     c.authenticate(transport),
+		Transport:     e.authenticate(&c, transport),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}, nil
 }
@@ -81,21 +72,21 @@ func (c *Config) transport() config.HTTPClientConfig {
 }
 
 // authenticate puts the credentials around a transport.
-func (c *Config) authenticate(next http.RoundTripper) http.RoundTripper {
+func (e *Env) authenticate(c *Config, next http.RoundTripper) http.RoundTripper {
 	basic := &c.BasicAuth
 	switch {
 	case c.BearerTokenFile != "" || c.BearerTokenSecret != source.SecretKey{}:
-		return &authenticating{next: next, credential: c.credential("bearerToken", c.BearerTokenFile, c.BearerTokenSecret)}
+		return &authenticating{next: next, credential: e.credential("bearerToken", c.BearerTokenFile, c.BearerTokenSecret)}
 	case basic.Username != "":
-		password := c.credential("basicAuth.password", basic.PasswordFile, basic.PasswordSecret)
+		password := e.credential("basicAuth.password", basic.PasswordFile, basic.PasswordSecret)
 		return &authenticating{next: next, credential: password, username: basic.Username}
 	}
 	return &authenticating{next: next}
 }
 
-func (c *Config) credential(field, path string, key source.SecretKey) credential {
+func (e *Env) credential(field, path string, key source.SecretKey) credential {
 	if path != "" {
 		return &file{field: field, path: path}
 	}
-	return &secret{field: field, key: key, read: c.ReadSecret, now: c.Now}
+	return &secret{field: field, key: key, read: e.ReadSecret, now: e.Now}
 }

@@ -25,13 +25,13 @@ func TestInvalidConfigs(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			tc.config.Now = newClock().time
-			if _, err := New(tc.config); err == nil || !strings.Contains(err.Error(), tc.want) {
+			setup := given{Config: tc.config, Now: newClock().time}
+			if _, err := setup.client(); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
 		})
 	}
-	if _, err := New(Config{}); err == nil || !strings.Contains(err.Error(), "no clock is given") {
+	if _, err := new(given).client(); err == nil || !strings.Contains(err.Error(), "no clock is given") {
 		t.Errorf("got %v without a clock", err)
 	}
 }

@@ -21,6 +21,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/evenkeel/evenkeel/usage/source"
 )
 
@@ -48,12 +50,25 @@ func inSecret() source.SecretKey {
 	return source.SecretKey{Namespace: "monitoring", Name: "prometheus", Key: "token"}
 }
 
-func newClient(t *testing.T, config Config) *http.Client {
+// given is what clients are made of.
+type given struct {
+	Config
+	ReadSecret ReadSecret
+	UserAgent  string
+	Now        func() time.Time
+}
+
+func (g *given) client() (*http.Client, error) {
+	env := Env{REST: &rest.Config{UserAgent: g.UserAgent}, ReadSecret: g.ReadSecret, Now: g.Now}
+	return env.Client(g.Config)
+}
+
+func newClient(t *testing.T, config given) *http.Client {
 	t.Helper()
 	if config.Now == nil {
 		config.Now = newClock().time
 	}
-	client, err := New(config)
+	client, err := config.client()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,19 +113,19 @@ func only(authorization *string) http.HandlerFunc {
 
 func TestAuthentication(t *testing.T) {
 	cases := map[string]struct {
-		config Config
+		config given
 		want   string
 	}{
-		"nothing":           {Config{}, ""},
-		"a token in a file": {Config{BearerTokenFile: write(t, "token", "sesame\n")}, "Bearer sesame"},
+		"nothing":           {given{}, ""},
+		"a token in a file": {given{Config: Config{BearerTokenFile: write(t, "token", "sesame\n")}}, "Bearer sesame"},
 		"a token in a Secret": {
-			Config{BearerTokenSecret: inSecret(), ReadSecret: (&vault{value: "sesame\n"}).read}, "Bearer sesame",
+			given{Config: Config{BearerTokenSecret: inSecret()}, ReadSecret: (&vault{value: "sesame\n"}).read}, "Bearer sesame",
 		},
 		"a password in a file": {
-			Config{BasicAuth: source.BasicAuth{Username: "ali", PasswordFile: write(t, "password", "sesame")}}, "Basic YWxpOnNlc2FtZQ==",
+			given{Config: Config{BasicAuth: source.BasicAuth{Username: "ali", PasswordFile: write(t, "password", "sesame")}}}, "Basic YWxpOnNlc2FtZQ==",
 		},
 		"a password in a Secret": {
-			Config{BasicAuth: source.BasicAuth{Username: "ali", PasswordSecret: inSecret()}, ReadSecret: (&vault{value: "sesame"}).read}, "Basic YWxpOnNlc2FtZQ==",
+			given{Config: Config{BasicAuth: source.BasicAuth{Username: "ali", PasswordSecret: inSecret()}}, ReadSecret: (&vault{value: "sesame"}).read}, "Basic YWxpOnNlc2FtZQ==",
 		},
 	}
 	for name, tc := range cases {
@@ -129,7 +144,7 @@ func TestTokenFileIsTakenUpWhenItChanges(t *testing.T) {
 	server := httptest.NewServer(only(&want))
 	defer server.Close()
 	path := write(t, "token", "one")
-	client := newClient(t, Config{BearerTokenFile: path})
+	client := newClient(t, given{Config: Config{BearerTokenFile: path}})
 	for _, token := range []string{"one", "two"} {
 		if err := os.WriteFile(path, []byte(token), 0o600); err != nil {
 			t.Fatal(err)
@@ -148,7 +163,7 @@ func TestSecretIsReadSeldom(t *testing.T) {
 	server := httptest.NewServer(only(&want))
 	defer server.Close()
 	now, secret := newClock(), &vault{value: "one"}
-	client := newClient(t, Config{BearerTokenSecret: inSecret(), ReadSecret: secret.read, Now: now.time})
+	client := newClient(t, given{Config: Config{BearerTokenSecret: inSecret()}, ReadSecret: secret.read, Now: now.time})
 	steps := []struct {
 		what          string
 		after         time.Duration
@@ -177,14 +192,14 @@ func TestSecretIsReadSeldom(t *testing.T) {
 
 func TestCredentialThatIsNotThere(t *testing.T) {
 	cases := map[string]struct {
-		config Config
+		config given
 		want   string
 	}{
-		"no file":             {Config{BearerTokenFile: "/nowhere/token"}, "bearerToken.file: open /nowhere/token"},
-		"an empty file":       {Config{BearerTokenFile: write(t, "token", " \n")}, "bearerToken.file: "},
-		"no Secret":           {Config{BearerTokenSecret: inSecret(), ReadSecret: (&vault{err: errors.New("forbidden")}).read}, "bearerToken.secret: forbidden"},
-		"an empty Secret":     {Config{BearerTokenSecret: inSecret(), ReadSecret: (&vault{}).read}, `bearerToken.secret: Secret monitoring/prometheus has no value "token"`},
-		"no file for a login": {Config{BasicAuth: source.BasicAuth{Username: "ali", PasswordFile: "/nowhere"}}, "basicAuth.password.file: open /nowhere"},
+		"no file":             {given{Config: Config{BearerTokenFile: "/nowhere/token"}}, "bearerToken.file: open /nowhere/token"},
+		"an empty file":       {given{Config: Config{BearerTokenFile: write(t, "token", " \n")}}, "bearerToken.file: "},
+		"no Secret":           {given{Config: Config{BearerTokenSecret: inSecret()}, ReadSecret: (&vault{err: errors.New("forbidden")}).read}, "bearerToken.secret: forbidden"},
+		"an empty Secret":     {given{Config: Config{BearerTokenSecret: inSecret()}, ReadSecret: (&vault{}).read}, `bearerToken.secret: Secret monitoring/prometheus has no value "token"`},
+		"no file for a login": {given{Config: Config{BasicAuth: source.BasicAuth{Username: "ali", PasswordFile: "/nowhere"}}}, "basicAuth.password.file: open /nowhere"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -205,7 +220,7 @@ func TestHeaders(t *testing.T) {
 	var got http.Header
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.Header }))
 	defer server.Close()
-	client := newClient(t, Config{Headers: map[string]string{"X-Scope-OrgID": "blue"}, UserAgent: "evenkeel"})
+	client := newClient(t, given{Config: Config{Headers: map[string]string{"X-Scope-OrgID": "blue"}}, UserAgent: "evenkeel"})
 	if _, err := post(t, client, server.URL); err != nil {
 		t.Fatal(err)
 	}
@@ -220,9 +235,9 @@ func TestRequestsAreLeftAsTheyAre(t *testing.T) {
 	var got []string
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.Header.Values("X-Scope-OrgID") }))
 	defer server.Close()
-	client := newClient(t, Config{
+	client := newClient(t, given{Config: Config{
 		BearerTokenFile: write(t, "token", "sesame"), Headers: map[string]string{"X-Scope-OrgID": "blue"},
-	})
+	}})
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -245,7 +260,7 @@ func TestRedirectionsAreNotFollowed(t *testing.T) {
 	defer elsewhere.Close()
 	server := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
 	defer server.Close()
-	client := newClient(t, Config{BearerTokenFile: write(t, "token", "sesame")})
+	client := newClient(t, given{Config: Config{BearerTokenFile: write(t, "token", "sesame")}})
 	if status, err := post(t, client, server.URL); err != nil || status != http.StatusTemporaryRedirect {
 		t.Errorf("got %d, %v", status, err)
 	}
@@ -301,7 +316,7 @@ func TestTLS(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := post(t, newClient(t, Config{TLS: tc.tls}), server.URL)
+			_, err := post(t, newClient(t, given{Config: Config{TLS: tc.tls}}), server.URL)
 			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
@@ -317,7 +332,7 @@ func TestChangedAuthorityIsTakenUp(t *testing.T) {
 	defer server.Close()
 	other, _ := identity(t)
 	caFile := write(t, "ca.crt", other)
-	client := newClient(t, Config{TLS: source.TLS{CAFile: caFile}})
+	client := newClient(t, given{Config: Config{TLS: source.TLS{CAFile: caFile}}})
 	if _, err := post(t, client, server.URL); err == nil {
 		t.Error("another authority is trusted")
 	}

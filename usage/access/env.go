@@ -2,8 +2,6 @@ package access
 
 import (
 	"context"
-	"fmt"
-	"net/http"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -40,15 +38,4 @@ type Env struct {
 	// those without a series without a reading: for queries that give no series
 	// where there is nothing to be said.
 	NodesOnly, EveryNode bool
-}
-
-// Client returns a client for a source, which calls itself what the process
-// does.
-func (e *Env) Client(config Config) (*http.Client, error) {
-	config.UserAgent, config.ReadSecret, config.Now = e.REST.UserAgent, e.ReadSecret, e.Now
-	client, err := New(config)
-	if err != nil {
-		return nil, fmt.Errorf("making its client: %w", err)
-	}
-	return client, nil
 }
