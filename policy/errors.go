@@ -33,24 +33,29 @@ func NewError(fileName string, problems []string) *Error {
 			e.Problems = append(e.Problems, fmt.Sprintf("and %d more", len(problems)-maxProblems))
 			break
 		}
-		e.Problems = append(e.Problems, oneLine(problem))
+		e.Problems = append(e.Problems, OneLine(shorten(problem)))
 	}
 	return e
 }
 
-// oneLine takes out of a problem what would end its line or move the cursor,
-// and the middle of one that is too long.
-func oneLine(problem string) string {
-	if len(problem) > maxProblemBytes {
-		half := maxProblemBytes / 2
-		problem = strings.ToValidUTF8(problem[:half]+" ... "+problem[len(problem)-half:], "")
+// shorten takes the middle out of a problem that is too long.
+func shorten(problem string) string {
+	if len(problem) <= maxProblemBytes {
+		return problem
 	}
+	half := maxProblemBytes / 2
+	return strings.ToValidUTF8(problem[:half]+" ... "+problem[len(problem)-half:], "")
+}
+
+// OneLine replaces whatever could be taken for the end of a line, or move the
+// cursor.
+func OneLine(text string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+		if unicode.IsControl(r) || strings.ContainsRune("\u2028\u2029\ufeff\ufffd", r) {
 			return ' '
 		}
 		return r
-	}, problem)
+	}, text)
 }
 
 // Error returns one line per mistake, each starting with the file name.

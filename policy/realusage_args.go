@@ -67,6 +67,31 @@ func (a *RealUsageLowNodeUtilizationArgs) DeepCopy() *RealUsageLowNodeUtilizatio
 	return &out
 }
 
+// RealUsageArgs returns the arguments of every profile that enables the plugin.
+func RealUsageArgs(p *api.DeschedulerPolicy) (all []*RealUsageLowNodeUtilizationArgs) {
+	for i := range p.Profiles {
+		if !slices.Contains(p.Profiles[i].Plugins.Balance.Enabled, RealUsageLowNodeUtilizationName) {
+			continue
+		}
+		given, _ := ArgsOf(&p.Profiles[i], RealUsageLowNodeUtilizationName)
+		if args, ok := given.(*RealUsageLowNodeUtilizationArgs); ok {
+			all = append(all, args)
+		}
+	}
+	return all
+}
+
+// ArgsOf returns a plugin's arguments, and whether the profile has an entry for
+// them.
+func ArgsOf(profile *api.DeschedulerProfile, plugin string) (args runtime.Object, configured bool) {
+	for _, config := range profile.PluginConfigs {
+		if config.Name == plugin {
+			return config.Args, true
+		}
+	}
+	return nil, false
+}
+
 // SetDefaults_RealUsageLowNodeUtilizationArgs is the plugin's defaulter. It
 // changes nothing: what is absent comes from the LoadPolicy, in Overlay.
 func SetDefaults_RealUsageLowNodeUtilizationArgs(runtime.Object) {}

@@ -253,7 +253,7 @@ func (a *App) wireObserver() error {
 
 // observerConfig is what the policy says about observing.
 func (a *App) observerConfig() (observer.Config, error) {
-	config, err := settings.Observing(a.load, policyfile.RealUsageArgs(a.profiles))
+	config, err := settings.Observing(a.load, policy.RealUsageArgs(a.profiles))
 	if err != nil {
 		return config, policyfile.Invalid(a.options.PolicyFile, err.Error())
 	}

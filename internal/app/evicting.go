@@ -108,7 +108,7 @@ func (a *App) wireRunner(ctx context.Context) error {
 
 // readsUsage reports whether a plugin of the policy is Evenkeel's own, which
 // moves pods by real usage.
-func (a *App) readsUsage() bool { return len(policyfile.RealUsageArgs(a.profiles)) > 0 }
+func (a *App) readsUsage() bool { return len(policy.RealUsageArgs(a.profiles)) > 0 }
 
 func (a *App) wireEvictor() error {
 	settings, err := evictor.SettingsOf(&a.load.Eviction)

@@ -107,7 +107,7 @@ func (a *App) prepare(ctx context.Context, content []byte) (*App, error) {
 	if next.observing, err = next.observerConfig(); err != nil {
 		return nil, err
 	}
-	policyfile.LogNotes(ctx, file)
+	policyfile.TellNotes(ctx, file, nil)
 	if a.parts.evicting {
 		if err := next.wireRunner(ctx); err != nil {
 			return nil, err

@@ -17,6 +17,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
+	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
@@ -104,7 +105,7 @@ type examination struct {
 func (e *examination) examine(ctx context.Context, patient *doctor.Patient) error {
 	look, wanted := e.look, e.wanted
 	patient.Load, patient.Sources = look.Load, look.AskedSources()
-	patient.MovesByUsage = len(policyfile.RealUsageArgs(look.Profiles)) > 0
+	patient.MovesByUsage = len(policy.RealUsageArgs(look.Profiles)) > 0
 	client, err := look.Kube.As(wanted.As)
 	if err != nil {
 		return err

@@ -117,7 +117,7 @@ func lintPolicy(p migration.Policy, now time.Time) PolicyReport {
 				Text: fmt.Sprintf("whether there is a priority class %q is not checked; that takes an API server", class.Name),
 			})
 		}
-		if _, err := settings.Lines(&file.Load, policyfile.RealUsageArgs(subject.Profiles)); err != nil {
+		if _, err := settings.Lines(&file.Load, policy.RealUsageArgs(subject.Profiles)); err != nil {
 			return invalid(p.Name, err)
 		}
 	}

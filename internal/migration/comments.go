@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/evenkeel/evenkeel/policy"
 )
 
 // comment makes lines a comment. Each of them is one line already.
@@ -32,7 +34,7 @@ func attach(root *yaml.Node, path, text string) bool {
 		return false
 	}
 	if len(left) > 0 {
-		text = oneLine(path[places[len(names)-len(left)][0]:]) + ": " + text
+		text = policy.OneLine(path[places[len(names)-len(left)][0]:]) + ": " + text
 	}
 	key.HeadComment = strings.TrimPrefix(key.HeadComment+"\n"+comment(text), "\n")
 	return true

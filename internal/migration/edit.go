@@ -46,7 +46,7 @@ func apply(part policy.Part, edits []edit) ([]byte, error) {
 // isNew reports whether there is anything to do: not so for a comment that is
 // there already.
 func (e *edit) isNew(text []byte) bool {
-	return e.value != nil || !bytes.Contains(text, []byte(comment(oneLine(e.comment))))
+	return e.value != nil || !bytes.Contains(text, []byte(comment(policy.OneLine(e.comment))))
 }
 
 // apply makes one change in a document and, where it is one of a value, in its
@@ -57,7 +57,7 @@ func (e *edit) apply(root *yaml.Node, tree any) error {
 		if key == nil || len(left) > 0 {
 			key = root
 		}
-		if line := comment(oneLine(e.comment)); !strings.Contains(key.HeadComment, line) {
+		if line := comment(policy.OneLine(e.comment)); !strings.Contains(key.HeadComment, line) {
 			key.HeadComment = strings.TrimPrefix(key.HeadComment+"\n"+line, "\n")
 		}
 	}

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"strings"
-	"unicode"
 
 	"github.com/evenkeel/evenkeel/policy"
 )
@@ -74,15 +72,5 @@ func shorten(text string) string {
 	if runes := []rune(text); len(runes) > most {
 		text = string(runes[:most]) + "..."
 	}
-	return oneLine(text)
-}
-
-// oneLine replaces everything that YAML could take for the end of a line.
-func oneLine(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || r == '\ufeff' || r == unicode.ReplacementChar {
-			return ' '
-		}
-		return r
-	}, text)
+	return policy.OneLine(text)
 }

@@ -23,10 +23,10 @@ func write(doc policy.Conversion) ([]byte, error) {
 	head := []string{"Converted from " + doc.Format + " by evenkeel convert."}
 	lost := []string{"Not as before:"}
 	for _, note := range doc.Notes {
-		text, placed := oneLine(note.Text), false
+		text, placed := policy.OneLine(note.Text), false
 		if note.Field != "" {
 			placed = attach(root, note.Field, text)
-			text = oneLine(note.Field) + ": " + text
+			text = policy.OneLine(note.Field) + ": " + text
 		}
 		switch {
 		case note.Lossy:

@@ -11,35 +11,18 @@ import (
 )
 
 // TellNotes prints what became of documents of earlier systems for a person who
-// waits for it, or logs it.
+// waits for it. Without one it logs it.
 func TellNotes(ctx context.Context, file *policy.File, out io.Writer) {
-	if out == nil {
-		LogNotes(ctx, file)
-	} else {
-		printNotes(out, file)
-	}
-}
-
-// LogNotes logs what became of documents of earlier systems.
-func LogNotes(ctx context.Context, file *policy.File) {
 	logger := klog.FromContext(ctx)
 	for _, document := range file.Converted {
 		for _, note := range document.Notes {
-			message := "Policy of an earlier system: changed"
+			message, kind, at := "Policy of an earlier system: changed", "note", note.Field
 			if note.Lossy {
-				message = "Warning: policy of an earlier system: not done any more"
+				message, kind = "Warning: policy of an earlier system: not done any more", "warning"
 			}
-			logger.Info(message, "file", NameOf(file), "format", document.Format, "field", note.Field, "change", note.Text)
-		}
-	}
-}
-
-func printNotes(out io.Writer, file *policy.File) {
-	for _, document := range file.Converted {
-		for _, note := range document.Notes {
-			kind, at := "note", note.Field
-			if note.Lossy {
-				kind = "warning"
+			if out == nil {
+				logger.Info(message, "file", NameOf(file), "format", document.Format, "field", note.Field, "change", note.Text)
+				continue
 			}
 			if at != "" {
 				at += ": "

@@ -71,11 +71,12 @@ func Profiles(file *policy.File, client kubernetes.Interface, registry pluginreg
 // find while it is built.
 func checkProfiles(p *api.DeschedulerPolicy, registry pluginregistry.Registry) error {
 	var errs []error
-	for _, profile := range p.Profiles {
+	for i := range p.Profiles {
+		profile := &p.Profiles[i]
 		for _, name := range enabled(profile) {
 			if _, ok := registry[name]; !ok {
 				errs = append(errs, fmt.Errorf("profile %q enables plugin %q, which does not exist", profile.Name, name))
-			} else if !configured(profile, name) {
+			} else if _, configured := policy.ArgsOf(profile, name); !configured {
 				errs = append(errs, fmt.Errorf("profile %q enables plugin %q without an entry in pluginConfig", profile.Name, name))
 			}
 		}
@@ -83,13 +84,9 @@ func checkProfiles(p *api.DeschedulerPolicy, registry pluginregistry.Registry) e
 	return errors.Join(errs...)
 }
 
-func enabled(profile api.DeschedulerProfile) []string {
+func enabled(profile *api.DeschedulerProfile) []string {
 	p := profile.Plugins
 	return slices.Concat(p.PreSort.Enabled, p.Sort.Enabled, p.Deschedule.Enabled, p.Balance.Enabled, p.Filter.Enabled, p.PreEvictionFilter.Enabled)
-}
-
-func configured(profile api.DeschedulerProfile, name string) bool {
-	return slices.ContainsFunc(profile.PluginConfigs, func(c api.PluginConfig) bool { return c.Name == name })
 }
 
 // Invalid reports what is wrong with a policy, one problem to a line of the

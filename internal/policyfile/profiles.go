@@ -14,21 +14,6 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/realusage"
 )
 
-// RealUsageArgs are the arguments of every enabled RealUsageLowNodeUtilization.
-func RealUsageArgs(p *api.DeschedulerPolicy) []*policy.RealUsageLowNodeUtilizationArgs {
-	var all []*policy.RealUsageLowNodeUtilizationArgs
-	for _, profile := range p.Profiles {
-		for _, name := range profile.Plugins.Balance.Enabled {
-			for _, config := range profile.PluginConfigs {
-				if args, ok := config.Args.(*policy.RealUsageLowNodeUtilizationArgs); ok && config.Name == name {
-					all = append(all, args)
-				}
-			}
-		}
-	}
-	return all
-}
-
 // KeepOnlyRealUsage leaves RealUsageLowNodeUtilization alone enabled, in the
 // first profile that has it or, when none does, in one of its own.
 func KeepOnlyRealUsage(p *api.DeschedulerPolicy) {
@@ -60,16 +45,8 @@ func KeepOnlyRealUsage(p *api.DeschedulerPolicy) {
 // moves pods by usage.
 func Protection(p *api.DeschedulerPolicy) runtime.Object {
 	for i := range p.Profiles {
-		args, moves := runtime.Object(nil), false
-		for _, config := range p.Profiles[i].PluginConfigs {
-			switch config.Name {
-			case defaultevictor.PluginName:
-				args = config.Args
-			case realusage.Name:
-				moves = true
-			}
-		}
-		if moves {
+		if _, moves := policy.ArgsOf(&p.Profiles[i], realusage.Name); moves {
+			args, _ := policy.ArgsOf(&p.Profiles[i], defaultevictor.PluginName)
 			return args
 		}
 	}

@@ -2,11 +2,9 @@ package lint
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/descheduler/pkg/api"
 
 	"github.com/evenkeel/evenkeel/policy"
@@ -74,18 +72,11 @@ func newSurvey(of Subject) *survey {
 	if s.Profiles == nil {
 		return s
 	}
-	for _, profile := range s.Profiles.Profiles {
-		if !slices.Contains(profile.Plugins.Balance.Enabled, policy.RealUsageLowNodeUtilizationName) {
-			continue
-		}
-		s.args, _ = configOf(&profile, policy.RealUsageLowNodeUtilizationName).(*policy.RealUsageLowNodeUtilizationArgs)
-		if s.args == nil {
-			s.args = &policy.RealUsageLowNodeUtilizationArgs{}
-		}
+	if all := policy.RealUsageArgs(s.Profiles); len(all) > 0 {
+		s.args = all[0]
 		if lines, err := s.args.Overlay(s.load); err == nil {
 			s.lines = lines
 		}
-		break
 	}
 	return s
 }
@@ -107,14 +98,4 @@ func (s *survey) sayOf(list []string, separator, format string) {
 	if len(list) > 0 {
 		s.say(format, strings.Join(list, separator))
 	}
-}
-
-// configOf returns a plugin's arguments, nil if the profile has none.
-func configOf(profile *api.DeschedulerProfile, plugin string) runtime.Object {
-	for _, config := range profile.PluginConfigs {
-		if config.Name == plugin {
-			return config.Args
-		}
-	}
-	return nil
 }

@@ -101,7 +101,8 @@ type defaultEvictor struct {
 
 func evictorArgs(profile *api.DeschedulerProfile) defaultEvictor {
 	var args defaultEvictor
-	raw, err := json.Marshal(configOf(profile, "DefaultEvictor"))
+	given, _ := policy.ArgsOf(profile, "DefaultEvictor")
+	raw, err := json.Marshal(given)
 	if err == nil {
 		err = json.Unmarshal(raw, &args)
 	}

@@ -77,14 +77,7 @@ func (s Memory) usage() map[string]any {
 		"maxAge":         "180s",
 		// Long enough for three samples, which a process that evicts wants.
 		"observationPeriod": "180s",
-		"sources": []any{map[string]any{
-			"type": "Prometheus",
-			"prometheus": map[string]any{
-				"address":   s.PrometheusURL,
-				"nodeLabel": "instance",
-				"queries":   map[string]any{"nodes": map[string]any{"memory": query}},
-			},
-		}},
+		"sources":           prometheus(s.PrometheusURL, "instance", "memory", query),
 	}
 }
 

@@ -49,4 +49,16 @@ func validateURL(setting, address string) field.ErrorList {
 		"must be a URL such as http://prometheus.monitoring:9090, without user, query and fragment")}
 }
 
+// prometheus is a source that has one metric of nodes, by a query.
+func prometheus(address, nodeLabel, metric string, query map[string]any) []any {
+	return []any{map[string]any{
+		"type": "Prometheus",
+		"prometheus": map[string]any{
+			"address":   address,
+			"nodeLabel": nodeLabel,
+			"queries":   map[string]any{"nodes": map[string]any{metric: query}},
+		},
+	}}
+}
+
 func number(n float64) json.Number { return json.Number(strconv.FormatFloat(n, 'f', -1, 64)) }

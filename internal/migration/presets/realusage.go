@@ -90,11 +90,9 @@ func (s RealUsage) note(document *policy.Conversion, interval, timeout int) {
 }
 
 func (s RealUsage) validate() field.ErrorList {
-	var errs field.ErrorList
+	errs := validateURL(nameAddress, s.PrometheusURL)
 	if s.PrometheusURL == "" {
-		errs = append(errs, field.Required(field.NewPath(nameAddress), "must be the URL of Prometheus, such as http://prometheus.monitoring:9090"))
-	} else {
-		errs = validateURL(nameAddress, s.PrometheusURL)
+		errs = field.ErrorList{field.Required(field.NewPath(nameAddress), "must be the URL of Prometheus, such as http://prometheus.monitoring:9090")}
 	}
 	for _, seconds := range []struct {
 		name  string
@@ -117,14 +115,7 @@ func (s RealUsage) usage(interval, timeout int) map[string]any {
 		"timeout":           seconds(timeout),
 		"maxAge":            seconds(maxAge),
 		"observationPeriod": seconds(max(samples*interval, minObservation)),
-		"sources": []any{map[string]any{
-			"type": "Prometheus",
-			"prometheus": map[string]any{
-				"address":   s.PrometheusURL,
-				"nodeLabel": "node",
-				"queries":   map[string]any{"nodes": map[string]any{s.metric(): query}},
-			},
-		}},
+		"sources":           prometheus(s.PrometheusURL, "node", s.metric(), query),
 	}
 }
 
