@@ -41,7 +41,7 @@ type DoctorOptions struct {
 
 // Validate reports the first mistake in the flags.
 func (o *DoctorOptions) Validate() error {
-	if err := ValidFormat(o.Format); err != nil {
+	if err := validFormat(o.Format, Formats); err != nil {
 		return err
 	}
 	if !slices.Contains(doctor.Modes(), doctor.Mode(o.Mode)) {

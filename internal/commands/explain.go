@@ -27,7 +27,7 @@ type ExplainOptions struct {
 // Explain is `evenkeel explain node NAME` and `evenkeel explain pod
 // NAMESPACE/NAME`: it says why, and changes nothing.
 func Explain(ctx context.Context, options app.Options, wanted ExplainOptions, words []string, out io.Writer) error {
-	if err := ValidFormat(wanted.Format); err != nil {
+	if err := validFormat(wanted.Format, Formats); err != nil {
 		return err
 	}
 	s, err := explain.ParseSubject(words)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -48,8 +47,8 @@ type PolicyReport struct {
 // Lint is `evenkeel lint`: what is wrong with policies, what looks wrong, and
 // what they do. It asks nobody.
 func Lint(options LintOptions, in io.Reader, out io.Writer, now time.Time) error {
-	if !slices.Contains(strings.Split(LintFormats, "|"), options.Format) {
-		return exit.Usagef("--output: %q is not one of %s", options.Format, LintFormats)
+	if err := validFormat(options.Format, LintFormats); err != nil {
+		return err
 	}
 	if len(options.Files) == 0 {
 		return exit.Usagef("lint: name at least one file, or - for the standard input")

@@ -114,12 +114,12 @@ func write(out io.Writer, format string, value any, table func(io.Writer) error)
 	return table(out)
 }
 
-// ValidFormat reports a format that -o does not take.
-func ValidFormat(format string) error {
-	if slices.Contains(strings.Split(Formats, "|"), format) {
+// validFormat reports a format that is none of those that -o takes.
+func validFormat(format, formats string) error {
+	if slices.Contains(strings.Split(formats, "|"), format) {
 		return nil
 	}
-	return exit.Usagef("--output: %q is not one of %s", format, Formats)
+	return exit.Usagef("--output: %q is not one of %s", format, formats)
 }
 
 func (p *PlanReport) table(out io.Writer) error {
@@ -223,7 +223,7 @@ func line(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, forma
 
 // Plan is `evenkeel plan`: it observes, plans, prints and changes nothing.
 func Plan(ctx context.Context, options app.Options, format string, out, progress io.Writer) error {
-	if err := ValidFormat(format); err != nil {
+	if err := validFormat(format, Formats); err != nil {
 		return err
 	}
 	made, err := app.PlanOnce(ctx, options, progress)

@@ -27,8 +27,8 @@ import (
 // Simulate is `evenkeel simulate`: it replays usage in virtual time and tells
 // what each variant comes to.
 func Simulate(ctx context.Context, o SimulateOptions, out, progress io.Writer) error {
-	if !slices.Contains(strings.Split(SimulateFormats, "|"), o.Output) {
-		return exit.Usagef("output format %q: allowed are %s", o.Output, SimulateFormats)
+	if err := validFormat(o.Output, SimulateFormats); err != nil {
+		return err
 	}
 	o.Shape.Seed, o.Recipe.Seed = o.Run.Seed, o.Run.Seed
 	err := o.fleet()

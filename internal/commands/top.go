@@ -15,7 +15,7 @@ import (
 // Top is `evenkeel top`: it takes one reading, or observes for a while, and
 // prints each node.
 func Top(ctx context.Context, options app.Options, format string, observe time.Duration, out io.Writer) error {
-	if err := ValidFormat(format); err != nil {
+	if err := validFormat(format, Formats); err != nil {
 		return err
 	}
 	look, err := app.Open(ctx, options)

@@ -16,9 +16,9 @@ func examinePermissions(p *Patient, n *notes) {
 			fix("Whoever is authenticated may usually create selfsubjectaccessreviews (group authorization.k8s.io); with --as it\n" +
 				"takes the verb impersonate on users, groups and serviceaccounts.")
 	}
-	missing := rights.missing()
-	for _, purpose := range purposes(missing) {
-		p.lacking(n, purpose, missing)
+	purposes, lacks := rights.missing()
+	for _, purpose := range purposes {
+		p.lacking(n, purpose, lacks[purpose])
 	}
 	if len(n.findings) == 0 && len(rights.Answers) > 0 {
 		n.ok("", "%s may do all %d things that %s needs with this policy.", rights.identity(), len(rights.Answers), p.Mode)
@@ -36,39 +36,30 @@ func (r *Rights) identity() string {
 	return fmt.Sprintf("%q", r.Identity)
 }
 
-func (r *Rights) missing() []Answer {
-	var missing []Answer
+// missing are the needs that are not granted by what they are for, and what
+// that is in the order of the needs.
+func (r *Rights) missing() (purposes []string, lacks map[string][]Need) {
+	lacks = map[string][]Need{}
 	for i := range r.Answers {
-		if !r.Answers[i].Allowed && r.Answers[i].Err == nil {
-			missing = append(missing, r.Answers[i])
+		a := &r.Answers[i]
+		if a.Allowed || a.Err != nil {
+			continue
 		}
-	}
-	return missing
-}
-
-// purposes lists what is lacked for, in the order of the needs.
-func purposes(missing []Answer) []string {
-	var all []string
-	for i := range missing {
-		if !slices.Contains(all, missing[i].For) {
-			all = append(all, missing[i].For)
+		if lacks[a.For] == nil {
+			purposes = append(purposes, a.For)
 		}
+		lacks[a.For] = append(lacks[a.For], a.Need)
 	}
-	return all
+	return purposes, lacks
 }
 
 // lacking notes what is missing for one purpose.
-func (p *Patient) lacking(n *notes, purpose string, missing []Answer) {
-	var lacks []Need
+func (p *Patient) lacking(n *notes, purpose string, lacks []Need) {
 	var what []string
 	problem := false
-	for i := range missing {
-		if missing[i].For != purpose {
-			continue
-		}
-		lacks = append(lacks, missing[i].Need)
-		what = append(what, missing[i].what())
-		problem = problem || p.essential(&missing[i].Need)
+	for i := range lacks {
+		what = append(what, lacks[i].what())
+		problem = problem || p.essential(&lacks[i])
 	}
 	level, otherwise := Problem, ""
 	if !problem {

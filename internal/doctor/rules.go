@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,9 +9,12 @@ import (
 
 // rule is a rule of a role: needs that differ in their resources only.
 type rule struct {
-	namespace, group, name string
-	resources, verbs       []string
+	objects
+	resources, verbs []string
 }
+
+// objects are where a rule's resources are.
+type objects struct{ namespace, group, name string }
 
 // ruleText says which rules have to be added to which role.
 func ruleText(lacks []Need) string {
@@ -33,18 +37,11 @@ func roleOf(namespace string) string {
 }
 
 func (r *rule) yaml() string {
-	text := fmt.Sprintf("- apiGroups: [%s]\n  resources: [%s]\n", quoted(r.group), strings.Join(r.resources, ", "))
+	text := fmt.Sprintf("- apiGroups: [%s]\n  resources: [%s]\n", cmp.Or(r.group, `""`), strings.Join(r.resources, ", "))
 	if r.name != "" {
 		text += fmt.Sprintf("  resourceNames: [%s]\n", r.name)
 	}
 	return text + fmt.Sprintf("  verbs: [%s]\n", strings.Join(r.verbs, ", "))
-}
-
-func quoted(group string) string {
-	if group == "" {
-		return `""`
-	}
-	return group
 }
 
 // rulesOf puts the verbs of each resource together, and then the resources that
@@ -53,18 +50,17 @@ func rulesOf(lacks []Need) []rule {
 	var single []rule
 	for i := range lacks {
 		need := &lacks[i]
-		at := slices.IndexFunc(single, func(r rule) bool { return r.sameObjects(need) && r.resources[0] == need.Resource })
+		of := objects{need.Namespace, need.Group, need.Name}
+		at := slices.IndexFunc(single, func(r rule) bool { return r.objects == of && r.resources[0] == need.Resource })
 		if at < 0 {
 			at = len(single)
-			single = append(single, rule{namespace: need.Namespace, group: need.Group, name: need.Name, resources: []string{need.Resource}})
+			single = append(single, rule{objects: of, resources: []string{need.Resource}})
 		}
 		single[at].verbs = append(single[at].verbs, need.Verb)
 	}
 	var merged []rule
 	for _, one := range single {
-		at := slices.IndexFunc(merged, func(r rule) bool {
-			return r.namespace == one.namespace && r.group == one.group && r.name == one.name && slices.Equal(r.verbs, one.verbs)
-		})
+		at := slices.IndexFunc(merged, func(r rule) bool { return r.objects == one.objects && slices.Equal(r.verbs, one.verbs) })
 		if at < 0 {
 			merged = append(merged, one)
 			continue
@@ -73,8 +69,4 @@ func rulesOf(lacks []Need) []rule {
 	}
 	slices.SortStableFunc(merged, func(a, b rule) int { return strings.Compare(a.namespace, b.namespace) })
 	return merged
-}
-
-func (r *rule) sameObjects(need *Need) bool {
-	return r.namespace == need.Namespace && r.group == need.Group && r.name == need.Name
 }

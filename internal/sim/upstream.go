@@ -108,6 +108,7 @@ func (l nodeLister) List(labels.Selector) ([]*v1.Node, error) { return l.world.n
 // memory that are added to nodes.
 type metricsClient struct {
 	versioned.Interface
+	typed.MetricsV1beta1Interface
 
 	world *world
 	apart []int64
@@ -130,20 +131,15 @@ func tellApart(past [][]cluster.Amounts, turns []int) []int64 {
 	return added
 }
 
-func (c metricsClient) MetricsV1beta1() typed.MetricsV1beta1Interface {
-	return metricsAPI{metricsClient: c}
+func (c metricsClient) MetricsV1beta1() typed.MetricsV1beta1Interface { return c }
+
+func (c metricsClient) NodeMetricses() typed.NodeMetricsInterface {
+	return nodeMetrics{metricsClient: c}
 }
 
-type metricsAPI struct {
-	typed.MetricsV1beta1Interface
-	metricsClient
+func (c metricsClient) PodMetricses(string) typed.PodMetricsInterface {
+	return podMetrics{world: c.world}
 }
-
-func (a metricsAPI) NodeMetricses() typed.NodeMetricsInterface {
-	return nodeMetrics{metricsClient: a.metricsClient}
-}
-
-func (a metricsAPI) PodMetricses(string) typed.PodMetricsInterface { return podMetrics{world: a.world} }
 
 type nodeMetrics struct {
 	typed.NodeMetricsInterface

@@ -38,20 +38,15 @@ func NewPanel(config PanelConfig) (*Panel, error) {
 	if len(config.Sources) == 0 || config.Now == nil {
 		return nil, errors.New("panel: Sources and Now must be set")
 	}
-	p := &Panel{config: config, alone: make([]*usage.Store, len(config.Sources))}
-	for i := range p.alone {
+	stores := make([]*usage.Store, len(config.Sources)+1)
+	for i := range stores {
 		store, err := usage.NewStore(config.Usage, config.Now())
 		if err != nil {
 			return nil, fmt.Errorf("making the usage store: %w", err)
 		}
-		p.alone[i] = store
+		stores[i] = store
 	}
-	all, err := usage.NewStore(config.Usage, config.Now())
-	if err != nil {
-		return nil, fmt.Errorf("making the usage store: %w", err)
-	}
-	p.all = all
-	return p, nil
+	return &Panel{config: config, all: stores[0], alone: stores[1:]}, nil
 }
 
 // Ask takes one reading of every source. Sources whose counters have to be read
