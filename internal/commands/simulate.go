@@ -103,12 +103,12 @@ func (o *SimulateOptions) variants() ([]sim.Variant, error) {
 	return all, nil
 }
 
-func upstreamArgs(low, high api.Percentage, metrics *nodeutilization.MetricsUtilization) *sim.Upstream {
-	return &sim.Upstream{Args: &nodeutilization.LowNodeUtilizationArgs{
+func upstreamArgs(low, high api.Percentage, metrics *nodeutilization.MetricsUtilization) *nodeutilization.LowNodeUtilizationArgs {
+	return &nodeutilization.LowNodeUtilizationArgs{
 		Thresholds:         api.ResourceThresholds{"cpu": low, "memory": low},
 		TargetThresholds:   api.ResourceThresholds{"cpu": high, "memory": high},
 		MetricsUtilization: metrics,
-	}}
+	}
 }
 
 // policyVariant is a policy file as both halves go by it. Thresholds in a

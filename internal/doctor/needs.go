@@ -47,9 +47,9 @@ const (
 // Needs lists what the process has to be allowed to do.
 func (p *Process) Needs() []Need {
 	var n needs
-	n.add(Need{Resource: "nodes", For: forWatching}, "list", "watch")
+	n.watch(forWatching, "", "nodes")
 	if !p.NodesOnly {
-		n.add(Need{Resource: "pods", For: forWatching}, "list", "watch")
+		n.watch(forWatching, "", "pods")
 	}
 	for i := range p.Sources {
 		n.source(p.Sources[i].Config.Describe())
@@ -77,6 +77,13 @@ func (n *needs) add(need Need, verbs ...string) {
 	}
 }
 
+// watch adds what following resources needs.
+func (n *needs) watch(purpose, group string, resources ...string) {
+	for _, resource := range resources {
+		n.add(Need{Group: group, Resource: resource, For: purpose}, "list", "watch")
+	}
+}
+
 // source adds what one usage source needs of the API server; credentials that
 // the policy gives it are its own.
 func (n *needs) source(d source.Description) {
@@ -90,7 +97,7 @@ func (n *needs) source(d source.Description) {
 
 // eviction adds what running cycles needs.
 func (p *Process) eviction(n *needs) {
-	n.add(Need{Resource: "namespaces", For: forWatching}, "list", "watch")
+	n.watch(forWatching, "", "namespaces")
 	n.add(Need{Resource: "pods/eviction", For: forEvicting}, "create")
 	n.add(Need{Resource: "pods", For: forEvicting}, "get")
 	n.add(Need{Resource: "configmaps", Namespace: p.Namespace, Name: p.ConfigMapName, For: forLedger}, "get", "list", "watch", "update")
@@ -130,22 +137,11 @@ func (p *Process) marking(n *needs) {
 
 // moves adds what planning moves needs.
 func (p *Process) moves(n *needs) {
-	watched := []Need{
-		{Group: "apps", Resource: "replicasets", For: forOwners},
-		{Group: "apps", Resource: "statefulsets", For: forOwners},
-		{Group: "policy", Resource: "poddisruptionbudgets", For: forOwners},
-		{Resource: "persistentvolumeclaims", For: forPlacement},
-		{Resource: "persistentvolumes", For: forPlacement},
-	}
-	for _, resource := range []string{"storageclasses", "csinodes", "csidrivers", "csistoragecapacities", "volumeattachments"} {
-		watched = append(watched, Need{Group: "storage.k8s.io", Resource: resource, For: forPlacement})
-	}
+	n.watch(forOwners, "apps", "replicasets", "statefulsets")
+	n.watch(forOwners, "policy", "poddisruptionbudgets")
+	n.watch(forPlacement, "", "persistentvolumeclaims", "persistentvolumes")
+	n.watch(forPlacement, "storage.k8s.io", "storageclasses", "csinodes", "csidrivers", "csistoragecapacities", "volumeattachments")
 	if p.DynamicResources {
-		for _, resource := range []string{"resourceclaims", "resourceslices", "deviceclasses"} {
-			watched = append(watched, Need{Group: "resource.k8s.io", Resource: resource, For: forPlacement})
-		}
-	}
-	for _, need := range watched {
-		n.add(need, "list", "watch")
+		n.watch(forPlacement, "resource.k8s.io", "resourceclaims", "resourceslices", "deviceclasses")
 	}
 }

@@ -30,8 +30,9 @@ type Variant struct {
 	// Steers that it answers kube-scheduler.
 	Policy         *Policy
 	Evicts, Steers bool
-	// Upstream is upstream's LowNodeUtilization; nil for none of it.
-	Upstream *Upstream
+	// Upstream are the arguments of upstream's LowNodeUtilization; nil for none
+	// of it.
+	Upstream *nodeutilization.LowNodeUtilizationArgs
 	// Oracle moves pods every hour to where the coming hour wants them.
 	Oracle bool
 }
@@ -104,9 +105,4 @@ func (c *Config) validateShares() error {
 		return fmt.Errorf("a hot line of %v %%: above 0 to 100 are possible", c.HotLinePercent)
 	}
 	return nil
-}
-
-// Upstream is upstream's LowNodeUtilization with its own arguments.
-type Upstream struct {
-	Args *nodeutilization.LowNodeUtilizationArgs
 }

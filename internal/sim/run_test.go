@@ -39,11 +39,11 @@ func config(t *testing.T, variants ...sim.Variant) sim.Config {
 	}
 }
 
-var upstream = &sim.Upstream{Args: &nodeutilization.LowNodeUtilizationArgs{
+var upstream = &nodeutilization.LowNodeUtilizationArgs{
 	Thresholds:         api.ResourceThresholds{"cpu": 45, "memory": 45},
 	TargetThresholds:   api.ResourceThresholds{"cpu": 55, "memory": 55},
 	MetricsUtilization: &nodeutilization.MetricsUtilization{Source: api.KubernetesMetrics},
-}}
+}
 
 // The same run twice is the same, and all variants begin alike.
 func TestRunCanBeRepeated(t *testing.T) {

@@ -36,10 +36,10 @@ type upstream struct {
 // own, only its calls take time.
 const upstreamPace = 20 * time.Millisecond
 
-func newUpstream(ctx context.Context, config *Upstream, seed uint64, w *world, t *tally) (*upstream, error) {
+func newUpstream(ctx context.Context, args *nodeutilization.LowNodeUtilizationArgs, seed uint64, w *world, t *tally) (*upstream, error) {
 	u := &upstream{world: w, tally: t, random: rand.New(rand.NewPCG(seed, 4))} // reproducible on purpose
 	u.handle = &handle{world: w, by: u}
-	plugin, err := nodeutilization.NewLowNodeUtilization(ctx, config.Args, u.handle)
+	plugin, err := nodeutilization.NewLowNodeUtilization(ctx, args, u.handle)
 	if err != nil {
 		return nil, fmt.Errorf("making upstream's LowNodeUtilization: %w", err)
 	}

@@ -27,7 +27,7 @@ type decoder struct {
 // Read reads a recording, packed or not. An error names the line, counted from
 // 1. One that breaks off is read up to its last whole reading.
 func Read(r io.Reader) (*Recording, error) {
-	unpacked, err := unpack(r)
+	unpacked, err := Unpack(r)
 	if err != nil {
 		return nil, err
 	}
@@ -46,10 +46,11 @@ func Read(r io.Reader) (*Recording, error) {
 	}
 }
 
-func unpack(r io.Reader) (io.Reader, error) {
+// Unpack reads what may be compressed by gzip.
+func Unpack(r io.Reader) (io.Reader, error) {
 	buffered := bufio.NewReader(r)
 	if magic, err := buffered.Peek(2); err != nil || !bytes.Equal(magic, []byte{0x1f, 0x8b}) {
-		return buffered, nil //nolint:nilerr // a file this short is no gzip; the reader of lines says what it lacks
+		return buffered, nil //nolint:nilerr // a file this short is no gzip; whoever reads on says what it lacks
 	}
 	unpacked, err := gzip.NewReader(buffered)
 	if err != nil {

@@ -10,9 +10,6 @@
 package trace
 
 import (
-	"bufio"
-	"bytes"
-	"compress/gzip"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -22,6 +19,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/evenkeel/evenkeel/internal/sim/recording"
 )
 
 const (
@@ -87,7 +86,7 @@ func Open(path string) (*Trace, error) {
 
 // Read reads a trace. An error names the line, counted from 1.
 func Read(r io.Reader) (*Trace, error) {
-	unpacked, err := unpack(r)
+	unpacked, err := recording.Unpack(r)
 	if err != nil {
 		return nil, err
 	}
@@ -101,18 +100,6 @@ func Read(r io.Reader) (*Trace, error) {
 		return nil, fmt.Errorf(`line 1: the header is %.40q; it has to be "id" and one number per step`, strings.Join(header, ","))
 	}
 	return readRows(table, len(header)-1, maxCells)
-}
-
-func unpack(r io.Reader) (io.Reader, error) {
-	buffered := bufio.NewReader(r)
-	if magic, err := buffered.Peek(2); err != nil || !bytes.Equal(magic, []byte{0x1f, 0x8b}) {
-		return buffered, nil //nolint:nilerr // a file this short is no gzip; the table's reader says what it lacks
-	}
-	unpacked, err := gzip.NewReader(buffered)
-	if err != nil {
-		return nil, fmt.Errorf("line 1: not gzip after all: %w", err)
-	}
-	return unpacked, nil
 }
 
 // readRows reads at most so many cells.
