@@ -3,6 +3,7 @@ package informed
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
@@ -18,31 +19,34 @@ func (s *Store) Attach(factory informers.SharedInformerFactory) (synced func() b
 	if err != nil {
 		return nil, err
 	}
-	pods, err := factory.Core().V1().Pods().Informer().AddEventHandler(handler(podFeed{s}))
+	pods, err := attach(factory.Core().V1().Pods().Informer(), podFeed{s}, &s.listedPods)
 	if err != nil {
 		return nil, fmt.Errorf("watching pods: %w", err)
 	}
-	return func() bool {
-		if pods.HasSynced() {
-			s.listedPods.Store(true)
-		}
-		return nodes() && s.Synced()
-	}, nil
+	return func() bool { return pods() && nodes() }, nil
 }
 
 // AttachNodes feeds the Store's nodes from shared informers; its pods are
 // reflected, or left out. It returns a function that reports whether the nodes
 // have been delivered.
 func (s *Store) AttachNodes(factory informers.SharedInformerFactory) (synced func() bool, err error) {
-	nodes, err := factory.Core().V1().Nodes().Informer().AddEventHandler(handler(nodeFeed{s}))
+	nodes, err := attach(factory.Core().V1().Nodes().Informer(), nodeFeed{s}, &s.listedNodes)
 	if err != nil {
 		return nil, fmt.Errorf("watching nodes: %w", err)
 	}
+	return nodes, nil
+}
+
+func attach(informer cache.SharedInformer, to cache.ReflectorStore, listed *atomic.Bool) (synced func() bool, err error) {
+	registration, err := informer.AddEventHandler(handler(to))
+	if err != nil {
+		return nil, err
+	}
 	return func() bool {
-		if nodes.HasSynced() {
-			s.listedNodes.Store(true)
+		if registration.HasSynced() {
+			listed.Store(true)
 		}
-		return s.listedNodes.Load()
+		return listed.Load()
 	}, nil
 }
 

@@ -36,28 +36,23 @@ func convert(value float64, unit source.Unit, metric usage.Metric, node *cluster
 		return 0, usage.Absurd
 	}
 	resource, ofResource := resourceOf(metric)
-	scale := 1.0
-	switch unit {
-	case source.Cores:
-		scale = 1000
-	case source.Percent:
-		if value > mostPercent && ofResource {
-			return 0, usage.Absurd
-		}
-		scale = 0.01
-	case source.Fraction:
-		if value > mostFraction {
-			return 0, usage.Contradictory // a percentage, most likely
-		}
-	case source.Milli, source.Bytes, source.None, source.Auto:
+	switch {
+	case unit == source.Cores:
+		return value * 1000, ""
+	case unit == source.Percent && ofResource && value > mostPercent:
+		return 0, usage.Absurd
+	case unit == source.Fraction && value > mostFraction:
+		return 0, usage.Contradictory // a percentage, most likely
+	case unit == source.Percent:
+		value *= 0.01
+	case unit != source.Fraction:
+		return value, ""
 	}
 	switch {
-	case unit != source.Percent && unit != source.Fraction:
-		return value * scale, ""
 	case !ofResource:
-		return value * scale * 100, ""
+		return value * 100, ""
 	case node.Capacity[resource] <= 0:
 		return 0, usage.Unreadable
 	}
-	return value * scale * float64(node.Capacity[resource]), ""
+	return value * float64(node.Capacity[resource]), ""
 }
