@@ -71,11 +71,10 @@ func newFramework(ctx context.Context, cfg Config, lister fwk.SharedLister) (fra
 	return plugins, synced, err
 }
 
-// newProfile is the default profile reduced to PreFilter and Filter.
+// newProfile is the default profile reduced to the plugins that filter.
 func newProfile(dynamicResources bool) (*config.KubeSchedulerProfile, error) {
-	filters := filterNames(dynamicResources)
 	return NewProfile(func(*config.Plugins) *config.Plugins {
-		return &config.Plugins{PreFilter: PluginSet(withPreFilter(filters)...), Filter: PluginSet(filters...)}
+		return &config.Plugins{MultiPoint: PluginSet(filterNames(dynamicResources)...)}
 	})
 }
 
@@ -95,20 +94,6 @@ func NewProfile(choose func(defaults *config.Plugins) *config.Plugins) (*config.
 	return &config.KubeSchedulerProfile{
 		SchedulerName: profile.SchedulerName, Plugins: plugins, PluginConfig: pluginArgs(profile.PluginConfig),
 	}, nil
-}
-
-// withPreFilter leaves out the filters that have no PreFilter step, which the
-// framework refuses to be given one for.
-func withPreFilter(filters []string) []string {
-	var out []string
-	for _, name := range filters {
-		switch name {
-		case names.NodeUnschedulable, names.NodeName, names.TaintToleration:
-		default:
-			out = append(out, name)
-		}
-	}
-	return out
 }
 
 // PluginSet enables plugins with their default weights.

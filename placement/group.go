@@ -65,48 +65,6 @@ func (g *group) shareRequests(pod *v1.Pod) *fwk.PodResource {
 	return &own
 }
 
-// replacementRequests returns what the pod's replacement requests: the same as
-// the pod, unless that is counted with what its status reports a resize or of
-// claims, which the replacement begins without.
-func (p *podEntry) replacementRequests(replacement *v1.Pod) *fwk.PodResource {
-	if countedBySpec(p.pod) {
-		return p.requests
-	}
-	return p.group.shareRequests(replacement)
-}
-
-func countedBySpec(pod *v1.Pod) bool {
-	return pod.Status.Resources == nil && len(pod.Status.NodeAllocatableResourceClaimStatuses) == 0 &&
-		statusesAgree(pod.Spec.Containers, pod.Status.ContainerStatuses) &&
-		statusesAgree(pod.Spec.InitContainers, pod.Status.InitContainerStatuses)
-}
-
-// statusesAgree reports whether every container that reports resources reports
-// those that it was created with.
-func statusesAgree(containers []v1.Container, statuses []v1.ContainerStatus) bool {
-	for i := range statuses {
-		told := &statuses[i]
-		if told.Resources == nil {
-			continue
-		}
-		spec, ok := requestsOf(containers, told.Name)
-		if !ok || !sameList(spec, told.Resources.Requests) ||
-			told.AllocatedResources != nil && !sameList(spec, told.AllocatedResources) {
-			return false
-		}
-	}
-	return true
-}
-
-func requestsOf(containers []v1.Container, name string) (requests v1.ResourceList, ok bool) {
-	for i := range containers {
-		if containers[i].Name == name {
-			return containers[i].Resources.Requests, true
-		}
-	}
-	return nil, false
-}
-
 func sameRequests(a, b *fwk.PodResource) bool {
 	return a.Non0CPU == b.Non0CPU && a.Non0Mem == b.Non0Mem &&
 		a.Resource.GetMilliCPU() == b.Resource.GetMilliCPU() &&

@@ -15,7 +15,7 @@ import (
 func sameSpec(a, b *v1.PodSpec) bool {
 	return maps.Equal(a.NodeSelector, b.NodeSelector) &&
 		sameNodeAffinity(a.Affinity, b.Affinity) &&
-		slices.EqualFunc(a.Tolerations, b.Tolerations, sameToleration) &&
+		slices.EqualFunc(a.Tolerations, b.Tolerations, func(x, y v1.Toleration) bool { return x.MatchToleration(&y) }) &&
 		sameContainers(a.Containers, b.Containers) &&
 		sameContainers(a.InitContainers, b.InitContainers) &&
 		sameList(a.Overhead, b.Overhead) &&
@@ -36,10 +36,6 @@ func sameNodeAffinity(a, b *v1.Affinity) bool {
 		y = b.NodeAffinity
 	}
 	return x == y || equality.Semantic.DeepEqual(x, y)
-}
-
-func sameToleration(a, b v1.Toleration) bool {
-	return a.Key == b.Key && a.Operator == b.Operator && a.Value == b.Value && a.Effect == b.Effect
 }
 
 func sameContainers(a, b []v1.Container) bool {
