@@ -87,24 +87,11 @@ func (w *Watched) Budgets(pod *v1.Pod) []*policyv1.PodDisruptionBudget {
 	if w.budgets == nil {
 		return nil
 	}
-	all, err := w.budgets.PodDisruptionBudgets(pod.Namespace).List(labels.Everything())
+	selecting, err := w.budgets.GetPodPodDisruptionBudgets(pod)
 	if err != nil {
-		return nil // the lister reads a cache and cannot fail
-	}
-	var selecting []*policyv1.PodDisruptionBudget
-	for _, budget := range all {
-		if selects(budget, pod) {
-			selecting = append(selecting, budget)
-		}
+		return nil // none does: the lister reads a cache and cannot fail otherwise
 	}
 	return selecting
-}
-
-// selects follows policy/v1: an empty selector selects every pod of the
-// namespace, none selects no pod.
-func selects(budget *policyv1.PodDisruptionBudget, pod *v1.Pod) bool {
-	selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
-	return err == nil && selector.Matches(labels.Set(pod.Labels))
 }
 
 // Replacement implements Cluster.

@@ -6,9 +6,12 @@
 package steering
 
 import (
+	"context"
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/observer"
@@ -183,19 +186,12 @@ func (r round) match(moves *ledger.Ledger, pod ledger.Pod, now time.Time) (ledge
 	if !moves.Overtaken(pod) {
 		return moves.Match(pod, now)
 	}
-	late, again := time.NewTimer(watchLag), time.NewTicker(watchEvery)
-	defer late.Stop()
-	defer again.Stop()
-	for {
-		select {
-		case <-late.C:
-			return moves.MatchUnseen(pod, now)
-		case <-again.C:
-		}
-		if !moves.Overtaken(pod) {
-			return moves.Match(pod, now)
-		}
+	err := wait.PollUntilContextTimeout(context.Background(), watchEvery, watchLag, false,
+		func(context.Context) (seen bool, err error) { return !moves.Overtaken(pod), nil })
+	if err != nil {
+		return moves.MatchUnseen(pod, now)
 	}
+	return moves.Match(pod, now)
 }
 
 // presume reckons with a pod on the node that kube-scheduler is likely to

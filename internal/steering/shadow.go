@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/internal/observer"
@@ -54,26 +55,20 @@ func NewShadow(judge *Judge, reg prometheus.Registerer) (*Shadow, error) {
 
 // Run compares after each observation until the context ends.
 func (s *Shadow) Run(ctx context.Context) error {
-	ticker := time.NewTicker(time.Second)
-	defer ticker.Stop()
 	logger := klog.FromContext(ctx).V(2)
 	var last *observer.Observation
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
+	wait.UntilWithContext(ctx, func(context.Context) {
 		latest := s.judge.observer.Latest()
 		if latest == nil || latest == last {
-			continue
+			return
 		}
 		last = latest
 		for _, placement := range s.Settle(latest) {
 			logger.Info("Placement compared", "pod", klog.KRef(placement.Namespace, placement.Pod), "verdict", placement.Comparison,
 				"scoreGap", placement.ScoreGap, "chosen", placement.Chosen, "best", placement.Best, "rejected", placement.Rejected)
 		}
-	}
+	}, time.Second)
+	return nil
 }
 
 // Settle compares the answers with where an observation has their pods, and
