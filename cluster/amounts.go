@@ -114,3 +114,26 @@ func ceiling(percent float64, whole int64) int64 {
 func (a Amounts) InWords() string {
 	return fmt.Sprintf("%dm cpu, %d Mi memory", a[CPU], a[Memory]>>20)
 }
+
+// Charge is what a pod takes of its node: what it is expected to use, and what
+// it asks for.
+type Charge struct{ Usage, Requests Amounts }
+
+// What a pod that asks for nothing counts as asking for where kube-scheduler
+// scores nodes by requests (NonMissingContainerRequests of
+// k8s.io/kubernetes/pkg/scheduler/util).
+var minRequests = Amounts{CPU: 100, Memory: 200 << 20}
+
+// NewCharge returns the charge of a pod with these requests, as kube-scheduler
+// counts them when it scores.
+func NewCharge(usage, requests Amounts) Charge {
+	for r := range requests {
+		if requests[r] <= 0 {
+			requests[r] = minRequests[r]
+		}
+	}
+	return Charge{usage, requests}
+}
+
+// Back is what undoes a charge.
+func (c Charge) Back() Charge { return Charge{Amounts{}.Minus(c.Usage), Amounts{}.Minus(c.Requests)} }

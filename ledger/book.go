@@ -13,9 +13,9 @@ import (
 // likely to choose for it. It is this process's alone: kube-scheduler places a
 // hundred pods before the watch reports the first.
 type presumption struct {
-	node    string
-	amounts cluster.Amounts
-	at      time.Time
+	node   string
+	charge cluster.Charge
+	at     time.Time
 }
 
 const (
@@ -87,15 +87,15 @@ func (b *book) reserve(move *Move, node string) {
 		return
 	}
 	if move.Node != "" {
-		b.reserves(move.Node, cluster.Amounts{}.Minus(move.Usage))
+		b.reserves(move.Node, cluster.Charge{Usage: move.Usage}.Back())
 	}
 	if node != "" {
-		b.reserves(node, move.Usage)
+		b.reserves(node, cluster.Charge{Usage: move.Usage})
 	}
 	move.Node = node
 }
 
-func (b *book) reserves(node string, by cluster.Amounts) {
+func (b *book) reserves(node string, by cluster.Charge) {
 	if b.config.Listener != nil {
 		b.config.Listener.Reserved(node, by)
 	}
@@ -201,7 +201,7 @@ func (b *book) land(move *Move, node string, now time.Time) {
 func (b *book) forget(podUID string) {
 	if p, ok := b.presumed[podUID]; ok {
 		delete(b.presumed, podUID)
-		b.reserves(p.node, cluster.Amounts{}.Minus(p.amounts))
+		b.reserves(p.node, p.charge.Back())
 	}
 }
 
@@ -235,8 +235,10 @@ type Config struct {
 
 // Listener is told what changes, under the ledger's lock.
 type Listener interface {
-	// Reserved is told by how much a node's reserved usage changes.
-	Reserved(node string, by cluster.Amounts)
+	// Reserved is told by how much that changes which is reserved on a node: the
+	// usage of a move, and of a pod that kube-scheduler is placing its requests
+	// too.
+	Reserved(node string, by cluster.Charge)
 	// Ended is told every move that ends.
 	Ended(move Move)
 }

@@ -37,8 +37,8 @@ type told struct{ *books }
 
 var _ Listener = told{}
 
-func (t told) Reserved(node string, by cluster.Amounts) {
-	t.sums[node] = t.sums[node].Plus(by)
+func (t told) Reserved(node string, by cluster.Charge) {
+	t.sums[node] = t.sums[node].Plus(by.Usage)
 	if t.sums[node] == (cluster.Amounts{}) {
 		delete(t.sums, node)
 	}
@@ -49,7 +49,7 @@ func (t told) Ended(move Move) { t.ends = append(t.ends, move.State) }
 // reserved sums up what the Ledger says it reserves now.
 func (b *books) reserved() map[string]cluster.Amounts {
 	sums := map[string]cluster.Amounts{}
-	b.Reserved(func(node string, by cluster.Amounts) { sums[node] = sums[node].Plus(by) }, func() {})
+	b.Reserved(func(node string, by cluster.Charge) { sums[node] = sums[node].Plus(by.Usage) }, func() {})
 	maps.DeleteFunc(sums, func(_ string, sum cluster.Amounts) bool { return sum == cluster.Amounts{} })
 	return sums
 }

@@ -215,18 +215,18 @@ func (l *Ledger) Avoid(ownerUID string, now time.Time, visit func(node string)) 
 	}
 }
 
-// Presume reserves a pod's usage on the node it is likely to be bound to, until
+// Presume reserves a pod's charge on the node it is likely to be bound to, until
 // it is bound, gone or asked about again. A pod that takes up a move has its
 // reservation already.
-func (l *Ledger) Presume(podUID, node string, amounts cluster.Amounts, now time.Time) {
+func (l *Ledger) Presume(podUID, node string, charge cluster.Charge, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.forget(podUID)
 	if podUID == "" || len(l.presumed) >= maxPresumed {
 		return
 	}
-	l.presumed[podUID] = presumption{node, amounts, now}
-	l.reserves(node, amounts)
+	l.presumed[podUID] = presumption{node, charge, now}
+	l.reserves(node, charge)
 }
 
 // Unpresume ends the reservation of a pod that is asked about again: it counts

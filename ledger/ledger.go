@@ -170,19 +170,19 @@ func (l *Ledger) SetHold(hold Hold) {
 	}
 }
 
-// Reserved calls visit with the usage that moves in flight reserve, move by
+// Reserved calls visit with what moves in flight reserve, move by
 // move, and then publish, before any further change is reported to the
 // Listener: what publish makes visible and what follows add up.
-func (l *Ledger) Reserved(visit func(node string, by cluster.Amounts), publish func()) {
+func (l *Ledger) Reserved(visit func(node string, by cluster.Charge), publish func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, move := range l.inFlight {
 		if move.Node != "" {
-			visit(move.Node, move.Usage)
+			visit(move.Node, cluster.Charge{Usage: move.Usage})
 		}
 	}
 	for _, p := range l.presumed {
-		visit(p.node, p.amounts)
+		visit(p.node, p.charge)
 	}
 	publish()
 }

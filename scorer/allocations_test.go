@@ -24,7 +24,7 @@ func TestAnswersDoNotAllocate(t *testing.T) {
 		"Accepts": func() { b.Accepts(7, pod) },
 		"Score":   func() { b.Score(request, pod, scores) },
 		"Best":    func() { b.Best(request, pod, func(i cluster.NodeIndex) bool { return i == 3 }) },
-		"Adjust":  func() { b.Adjust("q", pod) },
+		"Adjust":  func() { b.Adjust("q", cluster.Charge{Usage: pod}) },
 		"Node":    func() { b.Node(name) },
 	} {
 		if got := testing.AllocsPerRun(100, answer); got != 0 {

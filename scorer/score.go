@@ -99,20 +99,35 @@ func (b *Board) weigh(nodes []cluster.NodeIndex, pod cluster.Amounts, scores []i
 }
 
 // Likeliest returns the node that kube-scheduler is going to choose, as far as
-// scores tell: of those with the highest score the coolest with the pod on it.
-// It returns -1 where no node is known.
-func (b *Board) Likeliest(nodes []cluster.NodeIndex, pod cluster.Amounts, scores []int8) cluster.NodeIndex {
-	best, top, lowest := cluster.NodeIndex(-1), int8(-1), math.Inf(1)
+// it can be told from here: of those with the highest score the one that its
+// own plugins like best, which is where the least is requested. It returns -1
+// where no node is known.
+func (b *Board) Likeliest(nodes []cluster.NodeIndex, requests cluster.Amounts, scores []int8) cluster.NodeIndex {
+	best, top, most := cluster.NodeIndex(-1), int8(-1), math.Inf(-1)
 	for k, i := range nodes {
-		if scores[k] < top {
+		if scores[k] < top || i < 0 || int(i) >= len(b.gauges) || !b.gauges[i].known {
 			continue
 		}
-		load, _, known := b.loadWith(i, pod)
-		if known && (scores[k] > top || load < lowest) {
-			best, top, lowest = i, scores[k], load
+		if free := b.free(i, requests); scores[k] > top || free > most {
+			best, top, most = i, scores[k], free
 		}
 	}
 	return best
+}
+
+// free is how much of a node is not requested with such a pod on it, in percent
+// of allocatable, the mean of the resources: what NodeResourcesFit scores by
+// default (LeastAllocated).
+func (b *Board) free(i cluster.NodeIndex, requests cluster.Amounts) float64 {
+	for r := range requests {
+		requests[r] += b.requested[i][r].Load()
+	}
+	percents := requests.PercentOf(b.nodes[i].allocatable)
+	sum := 0.0
+	for _, percent := range percents {
+		sum += max(0, 100-percent)
+	}
+	return sum / float64(len(percents))
 }
 
 // fill turns loads into scores. With lines, nodes over theirs get none.

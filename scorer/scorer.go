@@ -13,6 +13,7 @@ import (
 	"iter"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
@@ -42,6 +43,9 @@ type Board struct {
 	index  map[string]cluster.NodeIndex
 	nodes  []node
 	gauges []gauge
+	// requested is what the pods of each node ask for, which is what
+	// kube-scheduler's own plugins score by.
+	requested []requested
 	// shares are the weights of the resources, one in all.
 	shares cluster.Percents
 	// siblings is what pods are taken to use by those that are like them.
@@ -54,6 +58,14 @@ type Board struct {
 	standings []standing
 }
 
+type requested [cluster.NumResources]atomic.Int64
+
+func (r *requested) add(by cluster.Amounts) {
+	for k := range by {
+		r[k].Add(by[k])
+	}
+}
+
 type node struct {
 	name        string
 	allocatable cluster.Amounts
@@ -64,14 +76,15 @@ type node struct {
 // take.
 func NewBoard(view *usage.View, resolved *thresholds.Resolved, config Config) *Board {
 	b := &Board{
-		config:   config,
-		index:    make(map[string]cluster.NodeIndex, len(view.Nodes)),
-		nodes:    make([]node, len(view.Nodes)),
-		gauges:   make([]gauge, len(view.Nodes)),
-		siblings: view.Siblings,
-		shares:   shares(config.Weights),
-		hot:      newHotValue(view.Snapshot, view.At, config.HotValue),
-		measured: config.Measured,
+		config:    config,
+		index:     make(map[string]cluster.NodeIndex, len(view.Nodes)),
+		nodes:     make([]node, len(view.Nodes)),
+		gauges:    make([]gauge, len(view.Nodes)),
+		requested: make([]requested, len(view.Nodes)),
+		siblings:  view.Siblings,
+		shares:    shares(config.Weights),
+		hot:       newHotValue(view.Snapshot, view.At, config.HotValue),
+		measured:  config.Measured,
 	}
 	if config.Measured != nil {
 		b.standings = config.Measured.standings(view)
@@ -80,6 +93,9 @@ func NewBoard(view *usage.View, resolved *thresholds.Resolved, config Config) *B
 		info := &view.Snapshot.Nodes[i].Node
 		b.index[info.Name] = cluster.NodeIndex(i)
 		b.nodes[i] = node{name: info.Name, allocatable: info.Allocatable, predicted: thresholds.Careful(&view.Nodes[i])}
+		for _, pod := range view.Snapshot.Nodes[i].Pods {
+			b.requested[i].add(cluster.NewCharge(cluster.Amounts{}, pod.Requests).Requests)
+		}
 		b.gauges[i].set(b.nodes[i].predicted, resolved.Ceiling(i), info.Allocatable, view.Nodes[i].Known())
 	}
 	return b
@@ -132,17 +148,18 @@ func (b *Board) Siblings(kin usage.Kin, limits cluster.Amounts) (cluster.Amounts
 	return b.siblings.Of(kin, limits)
 }
 
-// Adjust adds to (or, with negative amounts, takes from) the predicted usage of
-// a node. Safe for concurrent use; a name that the board does not know is
-// ignored.
-func (b *Board) Adjust(name string, by cluster.Amounts) {
+// Adjust adds to (or, with negative amounts, takes from) what is predicted to
+// be used and what is requested on a node. Safe for concurrent use; a name that
+// the board does not know is ignored.
+func (b *Board) Adjust(name string, by cluster.Charge) {
 	i, ok := b.index[name]
 	if !ok {
 		return
 	}
-	for r := range by {
-		b.gauges[i].used[r].Add(by[r])
+	for r := range by.Usage {
+		b.gauges[i].used[r].Add(by.Usage[r])
 	}
+	b.requested[i].add(by.Requests)
 }
 
 // Predicted returns the predicted usage of a node with the adjustments since

@@ -34,7 +34,7 @@ func TestAccepts(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			b := boardOf(t, testConfig(), tc.node)
-			b.Adjust("a", tc.adjust)
+			b.Adjust("a", cluster.Charge{Usage: tc.adjust})
 			if got := b.Accepts(0, pod); got != tc.want {
 				t.Errorf("accepts: %v, want %v", got, tc.want)
 			}
@@ -209,9 +209,9 @@ func TestBoardNames(t *testing.T) {
 	if !b.SameNodes(boardOf(t, testConfig(), unknown, at{9, 9})) || b.SameNodes(boardOf(t, testConfig(), at{0, 0})) {
 		t.Error("SameNodes compares more or less than names")
 	}
-	b.Adjust("zz", cluster.Amounts{1, 1})
-	b.Adjust("b", cluster.Amounts{100, 1})
-	b.Adjust("b", cluster.Amounts{-40, 1})
+	b.Adjust("zz", cluster.Charge{Usage: cluster.Amounts{1, 1}})
+	b.Adjust("b", cluster.Charge{Usage: cluster.Amounts{100, 1}})
+	b.Adjust("b", cluster.Charge{Usage: cluster.Amounts{-40, 1}})
 	if got := b.Adjusted(1); got != (cluster.Amounts{60, 2}) {
 		t.Errorf("adjusted by %v, want 60 and 2", got)
 	}
@@ -317,5 +317,49 @@ func TestPredictedIsCareful(t *testing.T) {
 	b := testConfig().board(t, view)
 	if got, known := b.Predicted(0); !known || got != (cluster.Amounts{100, 9}) {
 		t.Errorf("predicted %v, want 100 and 9", got)
+	}
+}
+
+// Where scores tie, kube-scheduler's own plugins decide, which like the node
+// best where the least is requested; what came and went since the observation
+// counts.
+func TestLikeliest(t *testing.T) {
+	requests := cluster.Amounts{500, 2 * gib}
+	full := cluster.NewCharge(cluster.Amounts{}, cluster.Amounts{8000, 80 * gib})
+	cases := map[string]struct {
+		charged map[string]cluster.Charge
+		back    []string // what is taken off again
+		scores  []int8
+		want    cluster.NodeIndex
+	}{
+		"the highest score wins whatever is requested": {charged: map[string]cluster.Charge{"b": full}, scores: []int8{9, 10, 8, 10}, want: 1},
+		"a tie goes to what is requested less":         {charged: map[string]cluster.Charge{"a": full, "b": full}, scores: []int8{10, 10, 10, 10}, want: 2},
+		"what went is free again":                      {charged: map[string]cluster.Charge{"a": full, "b": full}, back: []string{"a"}, scores: []int8{10, 10, 9, 10}, want: 0},
+		"usage is no request": {
+			charged: map[string]cluster.Charge{"a": {Usage: cluster.Amounts{3000, 0}}, "b": cluster.NewCharge(cluster.Amounts{}, cluster.Amounts{})},
+			scores:  []int8{10, 10, 9, 10}, want: 0,
+		},
+		"none is known": {scores: []int8{0, 0, 0, 10}, want: -1},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			nodes := []at{{10, 10}, {10, 10}, {10, 10}, unknown}
+			if tc.want < 0 {
+				nodes = []at{unknown, unknown, unknown, unknown}
+			}
+			b := boardOf(t, testConfig(), nodes...)
+			for name, charge := range tc.charged {
+				b.Adjust(name, charge)
+			}
+			for _, name := range tc.back {
+				b.Adjust(name, tc.charged[name].Back())
+			}
+			if got := b.Likeliest(indices(4), requests, tc.scores); got != tc.want {
+				t.Errorf("got node %d, want %d", got, tc.want)
+			}
+		})
+	}
+	if got := boardOf(t, testConfig(), at{10, 10}).Likeliest([]cluster.NodeIndex{-1}, requests, []int8{10}); got != -1 {
+		t.Errorf("a node that the board does not know is %d, want -1", got)
 	}
 }

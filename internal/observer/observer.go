@@ -60,7 +60,7 @@ func New(config Config) (*Observer, error) {
 // booked is what the ledger tells an Observer.
 type booked struct{ *Observer }
 
-func (b booked) Reserved(node string, by cluster.Amounts) {
+func (b booked) Reserved(node string, by cluster.Charge) {
 	if latest := b.Latest(); latest != nil {
 		latest.Board.Adjust(node, by)
 	}
@@ -213,7 +213,7 @@ func (o *Observer) added(pod *cluster.Pod, now time.Time) {
 			Requests: pod.Requests, Limits: pod.Limits,
 		})
 		latest.charged[pod.UID] = amounts
-		latest.Board.Adjust(pod.Node, amounts)
+		latest.Board.Adjust(pod.Node, cluster.NewCharge(amounts, pod.Requests))
 		latest.Board.Bound(pod.Node, now)
 	}
 }
@@ -229,7 +229,7 @@ func (o *Observer) removed(pod *cluster.Pod) {
 		amounts, ok = latest.predictedOf(pod)
 	}
 	if ok {
-		latest.Board.Adjust(pod.Node, cluster.Amounts{}.Minus(amounts))
+		latest.Board.Adjust(pod.Node, cluster.NewCharge(amounts, pod.Requests).Back())
 	}
 }
 

@@ -124,7 +124,7 @@ func TestADeployDuringAMove(t *testing.T) {
 				t.Errorf("%d pods were deployed, %d are away, %v waits", w.deployed, w.missing(3, w.now), w.replicas[3].waiting)
 			}
 			inFlight, ended := e.observer.Ledger().Moves()
-			e.observer.Ledger().Reserved(func(node string, by cluster.Amounts) { t.Errorf("node %s has %v reserved", node, by) }, func() {})
+			e.observer.Ledger().Reserved(func(node string, by cluster.Charge) { t.Errorf("node %s has %v reserved", node, by) }, func() {})
 			if len(inFlight) > 0 || len(ended) != 1 || ended[0].State != ledger.Cancelled {
 				t.Errorf("in flight: %+v; ended: %+v", inFlight, ended)
 			}

@@ -1,8 +1,15 @@
 package steering
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/evenkeel/evenkeel/cluster"
 )
@@ -39,5 +46,49 @@ func TestPodsOfABurstCountAtOnce(t *testing.T) {
 		if used, _ := board.Predicted(board.Node([]byte(node))); used[cluster.CPU] != 1000 {
 			t.Errorf("%s is predicted at %v long after; none of the pods came", node, used)
 		}
+	}
+}
+
+// kube-scheduler's own plugins decide where our scores tie: nodes on which
+// little is requested get those pods, and the next answer knows it. Half of the
+// pods are seen bound at once, half much later.
+func TestPodsOfABurstCountWhereOtherPluginsPutThem(t *testing.T) {
+	const pods, usage, cores = 60, 200, 10_000
+	b := newBridge(t)
+	nodes, used, requested := []string{"a", "b", "c", "d", "e", "f"}, map[string]int64{}, map[string]int64{}
+	for i, node := range nodes {
+		used[node] = int64(500 + 400*i)
+		b.node(node, used[node])
+		if i < 3 { // cool by usage, full by requests
+			requested[node] = 6000
+			b.bindTo(idle(fmt.Sprintf("idle-%d", i), requested[node]), node)
+		}
+	}
+	b.observe()
+	for n := range pods {
+		pod := strange(fmt.Sprintf("p%d", n), 235) // 200m is expected
+		scores := b.prioritize(pod, nodes...)
+		total := func(node string) int64 { return 150*int64(scores[node]) + 100 - (requested[node]+235)*100/cores }
+		chosen := slices.MaxFunc(nodes, func(x, y string) int { return cmp.Compare(total(x), total(y)) })
+		used[chosen], requested[chosen] = used[chosen]+usage, requested[chosen]+235
+		if n%2 == 0 {
+			b.bindTo(idle(pod.UID, 235), chosen)
+		}
+	}
+	least, most := int64(cores), int64(0)
+	for _, cpuMilli := range used {
+		least, most = min(least, cpuMilli), max(most, cpuMilli)
+	}
+	if most-least > 3*usage {
+		t.Errorf("the nodes are at %v, want them within three pods of each other", used)
+	}
+}
+
+// idle is a pod that requests much and is not measured.
+func idle(uid string, cpuMilli int64) *v1.Pod {
+	request := v1.ResourceList{v1.ResourceCPU: *resource.NewMilliQuantity(cpuMilli, resource.DecimalSI)}
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: uid, UID: types.UID(uid)},
+		Spec:       v1.PodSpec{Containers: []v1.Container{{Resources: v1.ResourceRequirements{Requests: request}}}},
 	}
 }

@@ -164,7 +164,7 @@ func (c *Cycle) Reserve(node string) {
 	case c.moving:
 		c.round.judge.observer.Ledger().Book(c.move.PodUID, node, c.move.Usage)
 	default:
-		c.round.presume(&c.pod, i, c.amounts)
+		c.round.presume(&c.pod, i, chargeOf(&c.pod, c.amounts))
 	}
 }
 

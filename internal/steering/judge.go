@@ -139,7 +139,7 @@ func (r round) Filter(pod *extender.Pod, nodes []cluster.NodeIndex, reasons []ex
 		}
 	}
 	if left == 1 { // kube-scheduler asks nothing more
-		r.presume(pod, only, amounts)
+		r.presume(pod, only, chargeOf(pod, amounts))
 	}
 }
 
@@ -197,9 +197,9 @@ func (r round) match(moves *ledger.Ledger, pod ledger.Pod, now time.Time) (ledge
 // presume reckons with a pod on the node that kube-scheduler is likely to
 // choose, from now on: what it chooses is known only when the pod is seen
 // bound, and by then it has placed many others.
-func (r round) presume(pod *extender.Pod, node cluster.NodeIndex, amounts cluster.Amounts) {
+func (r round) presume(pod *extender.Pod, node cluster.NodeIndex, charge cluster.Charge) {
 	if node >= 0 {
-		r.judge.observer.Ledger().Presume(pod.UID, r.observation.Board.Name(node), amounts, r.judge.now())
+		r.judge.observer.Ledger().Presume(pod.UID, r.observation.Board.Name(node), charge, r.judge.now())
 	}
 }
 
@@ -270,7 +270,8 @@ func (r round) Prioritize(pod *extender.Pod, nodes []cluster.NodeIndex, scores [
 		move, ok = r.judge.observer.Ledger().Match(ledgerPod(pod), r.judge.now())
 	}
 	if !ok {
-		r.presume(pod, board.Likeliest(nodes, amounts, scores), amounts)
+		charge := chargeOf(pod, amounts)
+		r.presume(pod, board.Likeliest(nodes, charge.Requests, scores), charge)
 		return
 	}
 	if to := r.destination(move, nodes); to >= 0 {
@@ -281,6 +282,10 @@ func (r round) Prioritize(pod *extender.Pod, nodes []cluster.NodeIndex, scores [
 			}
 		}
 	}
+}
+
+func chargeOf(pod *extender.Pod, amounts cluster.Amounts) cluster.Charge {
+	return cluster.NewCharge(amounts, cluster.Amounts{pod.CPUMilli, pod.MemoryBytes})
 }
 
 func (r round) estimate(pod *extender.Pod) cluster.Amounts {

@@ -172,19 +172,25 @@ func TestLanding(t *testing.T) {
 			booked:  "b",
 		},
 		"with the request's coolest node where the planned one is over its ceiling": {
-			play:    func(b *bridge) { b.observer.Latest().Board.Adjust("c", cluster.Amounts{4000, 0}) },
+			play: func(b *bridge) {
+				b.observer.Latest().Board.Adjust("c", cluster.Charge{Usage: cluster.Amounts{4000, 0}})
+			},
 			request: []string{"hot", "b", "c", "d"},
 			want:    said{"hot": notThere, "b": keep, "c": notThere, "d": notThere},
 			booked:  "b",
 		},
 		"never with its source, though it were the coolest": {
-			play:    func(b *bridge) { b.observer.Latest().Board.Adjust("hot", cluster.Amounts{-7000, 0}) },
+			play: func(b *bridge) {
+				b.observer.Latest().Board.Adjust("hot", cluster.Charge{Usage: cluster.Amounts{-7000, 0}})
+			},
 			request: []string{"hot", "d"},
 			want:    said{"hot": notThere, "d": keep},
 			booked:  "d",
 		},
 		"like any other pod where no node of the request will do": {
-			play:    func(b *bridge) { b.observer.Latest().Board.Adjust("d", cluster.Amounts{4000, 0}) },
+			play: func(b *bridge) {
+				b.observer.Latest().Board.Adjust("d", cluster.Charge{Usage: cluster.Amounts{4000, 0}})
+			},
 			request: []string{"hot", "d"},
 			want:    said{"hot": isSource, "d": tooHot},
 			booked:  "c",
