@@ -106,7 +106,7 @@ func validateScoring(s *Scoring, path *field.Path) field.ErrorList {
 		check.Positive(estimate.Child("memoryPercentOfRequest"), s.Estimate.MemoryPercentOfRequest, 1000),
 		check.NotNegative(estimate.Child("defaultCPU"), s.Estimate.DefaultCPU),
 		check.NotNegative(estimate.Child("defaultMemory"), s.Estimate.DefaultMemory),
-		validateHotValue(s.HotValue, path.Child("hotValue")),
+		ValidateHotValues(s.HotValue, path.Child("hotValue")),
 		check.Between(path.Child("dampPercent"), s.DampPercent, 0, 50),
 		validateMeasured(s.Measured, path.Child("measured")),
 	)
@@ -130,7 +130,8 @@ func validateWeights(weights map[v1.ResourceName]int64, path *field.Path) field.
 // maxHotValues bounds the terms of the hot value: each costs every score.
 const maxHotValues = 10
 
-func validateHotValue(list []HotValue, path *field.Path) field.ErrorList {
+// ValidateHotValues checks the terms of the hot value.
+func ValidateHotValues(list []HotValue, path *field.Path) field.ErrorList {
 	if len(list) > maxHotValues {
 		return field.ErrorList{field.TooMany(path, len(list), maxHotValues)}
 	}

@@ -9,6 +9,7 @@ package check
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -92,4 +93,18 @@ func Valid(path *field.Path, value string, check func(string) []string) field.Er
 	}
 	message, _, _ := strings.Cut(messages[0], " (e.g. ")
 	return field.ErrorList{field.Invalid(path, value, message)}
+}
+
+// URL checks the address of a server. An error shows no password.
+func URL(path *field.Path, address string) field.ErrorList {
+	parsed, err := url.Parse(address)
+	if err == nil && (parsed.Scheme == "http" || parsed.Scheme == "https") && parsed.Hostname() != "" &&
+		parsed.User == nil && parsed.RawQuery == "" && !parsed.ForceQuery && !strings.Contains(address, "#") {
+		return nil
+	}
+	if at := strings.LastIndexByte(address, '@'); at >= 0 {
+		address = "..." + address[at:] // what stands before it may be a password
+	}
+	return field.ErrorList{field.Invalid(path, address,
+		"must be a URL such as https://prometheus.monitoring:9090/prefix, without user, query and fragment")}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -109,7 +108,10 @@ func (*Config) Default() source.Config {
 
 // Validate implements source.Config.
 func (c *Config) Validate(path *field.Path, metrics []usage.Metric) field.ErrorList {
-	errs := validateAddress(path.Child("address"), c.Address)
+	var errs field.ErrorList
+	if c.Address != "" {
+		errs = check.URL(path.Child("address"), c.Address)
+	}
 	errs = append(errs, c.validateLogin(path)...)
 	errs = append(errs, c.TLS.Validate(path.Child("tls"), strings.HasPrefix(c.Address, "http:"))...)
 	errs = append(errs, source.ValidateHeaders(path.Child("headers"), c.Headers)...)
@@ -122,22 +124,6 @@ func (c *Config) Validate(path *field.Path, metrics []usage.Metric) field.ErrorL
 	errs = append(errs, check.Duration(path.Child("rateWindow"), c.RateWindow, 10*time.Second, 10*time.Minute)...)
 	errs = append(errs, validateQueries(path.Child("queries", "nodes"), c.Queries.Nodes, false, append(slices.Clone(presetMetrics), metrics...))...)
 	return append(errs, validateQueries(path.Child("queries", "pods"), c.Queries.Pods, true, presetMetrics[:2])...)
-}
-
-func validateAddress(path *field.Path, address string) field.ErrorList {
-	if address == "" {
-		return nil
-	}
-	parsed, err := url.Parse(address)
-	if err == nil && (parsed.Scheme == "http" || parsed.Scheme == "https") && parsed.Hostname() != "" &&
-		parsed.User == nil && parsed.RawQuery == "" && !parsed.ForceQuery && !strings.Contains(address, "#") {
-		return nil
-	}
-	if at := strings.LastIndexByte(address, '@'); at >= 0 {
-		address = "..." + address[at:] // what stands before it may be a password
-	}
-	return field.ErrorList{field.Invalid(path, address,
-		"must be a URL such as https://prometheus.monitoring:9090/prefix, without user, query and fragment")}
 }
 
 // validateLogin makes sure that there is one way of logging in at most.

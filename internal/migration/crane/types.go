@@ -19,10 +19,10 @@ type document struct {
 }
 
 type spec struct {
-	SyncPolicy []syncPolicy `json:"syncPolicy"`
-	Predicate  []predicate  `json:"predicate"`
-	Priority   []priority   `json:"priority"`
-	HotValue   []hotValue   `json:"hotValue"`
+	SyncPolicy []syncPolicy      `json:"syncPolicy"`
+	Predicate  []predicate       `json:"predicate"`
+	Priority   []priority        `json:"priority"`
+	HotValue   []policy.HotValue `json:"hotValue"`
 }
 
 // syncPolicy is how often the controller renews an annotation.
@@ -41,11 +41,6 @@ type predicate struct {
 type priority struct {
 	Name   string  `json:"name"`
 	Weight float64 `json:"weight"`
-}
-
-type hotValue struct {
-	TimeRange metav1.Duration `json:"timeRange"`
-	Count     int32           `json:"count"`
 }
 
 // avg5m is the window that says how things are now.

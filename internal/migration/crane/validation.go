@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/policy/check"
 )
 
@@ -15,10 +16,7 @@ import (
 // of zero.
 const (
 	leastPeriod, mostPeriod = 10 * time.Second, 24 * time.Hour
-	leastRange, mostRange   = 10 * time.Second, time.Hour
 	mostWeight              = 1000
-	mostCount               = 1000
-	mostHotValues           = 10
 )
 
 func (s *spec) validate(path *field.Path) field.ErrorList {
@@ -28,7 +26,7 @@ func (s *spec) validate(path *field.Path) field.ErrorList {
 	errs := s.validateSync(path.Child("syncPolicy"))
 	errs = append(errs, s.validatePredicates(path.Child("predicate"))...)
 	errs = append(errs, s.validatePriorities(path.Child("priority"))...)
-	return append(errs, s.validateHotValues(path.Child("hotValue"))...)
+	return append(errs, policy.ValidateHotValues(s.HotValue, path.Child("hotValue"))...)
 }
 
 // validateLengths makes sure that there are not more mistakes than anybody
@@ -42,7 +40,6 @@ func (s *spec) validateLengths(path *field.Path) field.ErrorList {
 		{"syncPolicy", len(s.SyncPolicy), len(metrics)},
 		{"predicate", len(s.Predicate), len(metrics)},
 		{"priority", len(s.Priority), len(metrics)},
-		{"hotValue", len(s.HotValue), mostHotValues},
 	} {
 		if list.len > list.most {
 			errs = append(errs, field.TooMany(path.Child(list.name), list.len, list.most))
@@ -89,19 +86,6 @@ func (s *spec) validatePriorities(path *field.Path) field.ErrorList {
 	}
 	if len(errs) == 0 && len(s.Priority) > 0 && sum == 0 {
 		errs = append(errs, field.Required(path, "at least one must have a weight above 0"))
-	}
-	return errs
-}
-
-func (s *spec) validateHotValues(path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	for i, h := range s.HotValue {
-		at := path.Index(i)
-		errs = append(errs, check.Duration(at.Child("timeRange"), h.TimeRange, leastRange, mostRange)...)
-		errs = append(errs, check.Between(at.Child("count"), h.Count, 1, mostCount)...)
-		if slices.ContainsFunc(s.HotValue[:i], func(other hotValue) bool { return other.TimeRange == h.TimeRange }) {
-			errs = append(errs, field.Duplicate(at.Child("timeRange"), h.TimeRange.Duration.String()))
-		}
 	}
 	return errs
 }

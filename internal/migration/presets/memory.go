@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/policy/check"
 )
 
 // MemoryMessage is what kube-scheduler tells about a node that is kept out.
@@ -59,7 +60,7 @@ func (s Memory) Preset() (policy.Conversion, field.ErrorList) {
 }
 
 func (s Memory) validate() field.ErrorList {
-	errs := validateURL(NameURL, s.PrometheusURL)
+	errs := check.URL(field.NewPath(NameURL), s.PrometheusURL)
 	if strings.TrimSpace(s.Metric) == "" {
 		errs = append(errs, field.Required(field.NewPath(NameMetric), "must name the series that is a node's memory usage in percent"))
 	}

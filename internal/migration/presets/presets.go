@@ -10,11 +10,8 @@ package presets
 import (
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"strconv"
-	"strings"
 
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
 	"github.com/evenkeel/evenkeel/policy"
@@ -33,20 +30,6 @@ func Load(name string, preset policy.Conversion, kinds source.Kinds) (*policy.Fi
 	}
 	file.Converted = append(file.Converted, preset)
 	return file, string(text), nil
-}
-
-// validateURL checks the address of a Prometheus. An error shows no password.
-func validateURL(setting, address string) field.ErrorList {
-	parsed, err := url.Parse(address)
-	if err == nil && (parsed.Scheme == "http" || parsed.Scheme == "https") && parsed.Hostname() != "" &&
-		parsed.User == nil && parsed.RawQuery == "" && !parsed.ForceQuery && !strings.Contains(address, "#") {
-		return nil
-	}
-	if at := strings.LastIndexByte(address, '@'); at >= 0 {
-		address = "..." + address[at:]
-	}
-	return field.ErrorList{field.Invalid(field.NewPath(setting), address,
-		"must be a URL such as http://prometheus.monitoring:9090, without user, query and fragment")}
 }
 
 // prometheus is a source that has one metric of nodes, by a query.

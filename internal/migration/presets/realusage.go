@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/policy/check"
 )
 
 // The names of the settings of MemRealUsage and CpuRealUsage.
@@ -90,7 +91,7 @@ func (s RealUsage) note(document *policy.Conversion, interval, timeout int) {
 }
 
 func (s RealUsage) validate() field.ErrorList {
-	errs := validateURL(nameAddress, s.PrometheusURL)
+	errs := check.URL(field.NewPath(nameAddress), s.PrometheusURL)
 	if s.PrometheusURL == "" {
 		errs = field.ErrorList{field.Required(field.NewPath(nameAddress), "must be the URL of Prometheus, such as http://prometheus.monitoring:9090")}
 	}
