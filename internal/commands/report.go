@@ -88,8 +88,7 @@ func planReport(made realusage.Made) PlanReport {
 		n := &made.Plan.Nodes[i]
 		node := NodeReport{Name: n.Name, State: string(n.State), Reason: string(n.Reason)}
 		if n.State != thresholds.Unknown {
-			before, after := explain.PercentsOf(n.Before), explain.PercentsOf(n.After)
-			node.Before, node.After = &before, &after
+			node.Before, node.After = new(explain.PercentsOf(n.Before)), new(explain.PercentsOf(n.After))
 		}
 		report.Nodes = append(report.Nodes, node)
 	}

@@ -42,12 +42,10 @@ func (f *Facts) observed(i int) Node {
 		Ceiling: ceiling(f.Board.Ceiling(board)), InFlight: AmountsOf(f.Board.Adjusted(board)), Closed: info.Closed(),
 	}
 	if told(read) {
-		need := AmountsOf(f.Lines.Need(i, cluster.Amounts{}).AtLeastZero())
-		n.Over, n.HasToLeave = thresholds.InWords(f.Lines.Evidence(i)), &need
+		n.Over, n.HasToLeave = thresholds.InWords(f.Lines.Evidence(i)), new(AmountsOf(f.Lines.Need(i, cluster.Amounts{}).AtLeastZero()))
 	}
 	if predicted, known := f.Board.Predicted(board); known {
-		used, percent := AmountsOf(predicted), PercentsOf(predicted.PercentOf(info.Allocatable))
-		n.Predicted, n.PredictedPercent = &used, &percent
+		n.Predicted, n.PredictedPercent = new(AmountsOf(predicted)), new(PercentsOf(predicted.PercentOf(info.Allocatable)))
 	}
 	return n
 }
@@ -69,8 +67,7 @@ func (f *Facts) addPlan(n *Node) {
 	}
 	n.Closed = planned.Closed
 	if planned.State == thresholds.Hot {
-		need := AmountsOf(planned.Need.AtLeastZero()) // without what left since the node was observed
-		n.HasToLeave = &need
+		n.HasToLeave = new(AmountsOf(planned.Need.AtLeastZero())) // without what left since the node was observed
 	}
 	left := f.Planned.left(n.Name)
 	n.LeftAlone, n.Detail = string(left), left.Sentence()

@@ -34,8 +34,7 @@ func (f *Facts) addLandings(p *Pod, record *cluster.Pod, used cluster.Amounts) {
 			Planned: p.Move != nil && p.Move.To == l.Node, Refused: string(l.Refused), Detail: cmp.Or(l.Detail, cmp.Or(f.limited(l), l.Refused.Sentence())),
 		}
 		if l.State != thresholds.Unknown {
-			before, after := PercentsOf(l.Before), PercentsOf(l.After)
-			p.Landings[i].Before, p.Landings[i].After = &before, &after
+			p.Landings[i].Before, p.Landings[i].After = new(PercentsOf(l.Before)), new(PercentsOf(l.After))
 		}
 	}
 	f.score(p.Landings, used)
@@ -78,8 +77,7 @@ func (f *Facts) score(landings []Landing, used cluster.Amounts) {
 	scores := make([]int8, len(nodes))
 	f.Board.Score(nodes, used, scores)
 	for i, l := range taking {
-		score := int(scores[i])
-		l.Score = &score
+		l.Score = new(int(scores[i]))
 	}
 }
 

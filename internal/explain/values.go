@@ -68,8 +68,7 @@ func finite(v float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil
 	}
-	v = round(v)
-	return &v
+	return new(round(v))
 }
 
 // moment returns a time for JSON, nil for none.
@@ -77,6 +76,5 @@ func moment(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}
-	t = t.UTC()
-	return &t
+	return new(t.UTC())
 }

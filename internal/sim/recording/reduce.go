@@ -2,9 +2,11 @@ package recording
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	resourcehelper "k8s.io/component-helpers/resource"
@@ -59,7 +61,7 @@ var ownLabels = []string{
 func TemplateOf(object *v1.Pod) Template {
 	spec := &object.Spec
 	t := Template{
-		Namespace: object.Namespace, Stays: stays(object), Labels: object.Labels,
+		Namespace: object.Namespace, Stays: stays(object), Labels: maps.Clone(object.Labels),
 		Requests:     positive(resourcehelper.PodRequests(object, resourcehelper.PodResourcesOptions{})),
 		Limits:       positive(resourcehelper.PodLimits(object, resourcehelper.PodResourcesOptions{})),
 		Ports:        hostPorts(spec.Containers),
@@ -77,23 +79,8 @@ func TemplateOf(object *v1.Pod) Template {
 	if t.Stays.Pinned() {
 		t.Affinity = nil // its node's name, which the pod's node says
 	}
-	for _, label := range ownLabels {
-		if _, ok := t.Labels[label]; ok {
-			t.Labels = without(t.Labels, ownLabels)
-			break
-		}
-	}
+	maps.DeleteFunc(t.Labels, func(key, _ string) bool { return slices.Contains(ownLabels, key) })
 	return t
-}
-
-func without(labels map[string]string, keys []string) map[string]string {
-	rest := make(map[string]string, len(labels))
-	for key, value := range labels {
-		if !slices.Contains(keys, key) {
-			rest[key] = value
-		}
-	}
-	return rest
 }
 
 // criticalPriority is from where on a pod is critical to the system:
@@ -118,19 +105,14 @@ func stays(pod *v1.Pod) Stays {
 	return ""
 }
 
-// positive leaves out what is asked for in no amount.
+// positive takes out what is asked for in no amount; nil is what is left of
+// nothing.
 func positive(list v1.ResourceList) v1.ResourceList {
-	var kept v1.ResourceList
-	for name, amount := range list {
-		if amount.Sign() <= 0 {
-			continue
-		}
-		if kept == nil {
-			kept = v1.ResourceList{}
-		}
-		kept[name] = amount
+	maps.DeleteFunc(list, func(_ v1.ResourceName, amount resource.Quantity) bool { return amount.Sign() <= 0 })
+	if len(list) == 0 {
+		return nil
 	}
-	return kept
+	return list
 }
 
 func hostPorts(containers []v1.Container) []v1.ContainerPort {

@@ -1,8 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
-	"math"
+	"slices"
 
 	"github.com/evenkeel/evenkeel/internal/sim"
 )
@@ -76,60 +77,39 @@ func reference(base *sim.Result, rivals []*sim.Result) float64 {
 	if base != nil {
 		return base.HotPercent
 	}
-	from := 0.0
-	for _, r := range rivals {
-		from = max(from, r.HotPercent)
-	}
-	return from
+	return slices.MaxFunc(rivals, byHeat).HotPercent
 }
 
 func choose(rivals []*sim.Result, from float64) *sim.Result {
-	least := math.Inf(1)
-	for _, r := range rivals {
-		least = min(least, r.HotPercent)
-	}
-	most := least
-	if from > least {
-		most = from - enough*(from-least)
-	}
-	var best *sim.Result
-	for _, r := range rivals {
-		if r.HotPercent <= most && (best == nil || better(r, best)) {
-			best = r
-		}
-	}
-	return best
+	least := slices.MinFunc(rivals, byHeat).HotPercent
+	most := max(least, from-enough*(from-least))
+	return slices.MinFunc(without(rivals, func(r *sim.Result) bool { return r.HotPercent > most }), func(a, b *sim.Result) int {
+		return cmp.Or(byRate(a, b), byHeat(a, b))
+	})
 }
 
-func better(a, b *sim.Result) bool {
-	if a.EvictionsPerPodAndDay != b.EvictionsPerPodAndDay {
-		return a.EvictionsPerPodAndDay < b.EvictionsPerPodAndDay
-	}
-	return a.HotPercent < b.HotPercent
+func byHeat(a, b *sim.Result) int { return cmp.Compare(a.HotPercent, b.HotPercent) }
+
+func byRate(a, b *sim.Result) int {
+	return cmp.Compare(a.EvictionsPerPodAndDay, b.EvictionsPerPodAndDay)
+}
+
+func without(rivals []*sim.Result, drop func(*sim.Result) bool) []*sim.Result {
+	return slices.DeleteFunc(slices.Clone(rivals), drop)
 }
 
 // notable are, of the others, the one that leaves the least hot time and, if it
 // is another, the one that evicts most.
-func notable(rivals []*sim.Result, best *sim.Result) (chosen []*sim.Result) {
-	var coolest, busiest *sim.Result
-	for _, r := range rivals {
-		if r == best {
-			continue
-		}
-		if coolest == nil || r.HotPercent < coolest.HotPercent {
-			coolest = r
-		}
-		if busiest == nil || r.EvictionsPerPodAndDay > busiest.EvictionsPerPodAndDay {
-			busiest = r
-		}
+func notable(rivals []*sim.Result, best *sim.Result) []*sim.Result {
+	others := without(rivals, func(r *sim.Result) bool { return r == best })
+	if len(others) == 0 {
+		return nil
 	}
-	if coolest != nil {
-		chosen = append(chosen, coolest)
+	coolest, busiest := slices.MinFunc(others, byHeat), slices.MaxFunc(others, byRate)
+	if busiest != coolest && byRate(busiest, best) > 0 {
+		return []*sim.Result{coolest, busiest}
 	}
-	if busiest != coolest && busiest.EvictionsPerPodAndDay > best.EvictionsPerPodAndDay {
-		chosen = append(chosen, busiest)
-	}
-	return chosen
+	return []*sim.Result{coolest}
 }
 
 func cost(best, base *sim.Result) string {

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -50,10 +51,5 @@ func (r *Row) cells(memory bool) []string {
 }
 
 func withMemory(results []sim.Result) bool {
-	for i := range results {
-		if results[i].Memory {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(results, func(r sim.Result) bool { return r.Memory })
 }
