@@ -55,6 +55,9 @@ const (
 	sampleReach = time.Hour
 )
 
+// means are the kinds of windows that are named by a word.
+var means = map[string]Kind{"avg": KindAvg, "max_avg": KindMaxAvg}
+
 var windowName = regexp.MustCompile(`^(avg|max_avg|p([1-9][0-9]?))_([1-9][0-9]{0,4})([smhd])$`)
 
 // WindowNames says in words what ParseWindow takes.
@@ -70,16 +73,11 @@ func ParseWindow(name string) (Window, error) {
 	if parts == nil {
 		return Window{}, fmt.Errorf("%q is not a window; allowed: %s", name, WindowNames)
 	}
-	count, _ := strconv.Atoi(parts[3]) // the pattern has bounded it
-	w := Window{Kind: KindQuantile, Over: time.Duration(count) * units[parts[4]]}
-	switch parts[1] {
-	case "avg":
-		w.Kind = KindAvg
-	case "max_avg":
-		w.Kind = KindMaxAvg
-	default:
-		p, _ := strconv.Atoi(parts[2])
-		w.Percentile = uint8(p) // two digits
+	count, _ := strconv.Atoi(parts[3])      // the pattern has bounded it
+	percentile, _ := strconv.Atoi(parts[2]) // two digits, or nothing
+	w := Window{Kind: KindQuantile, Percentile: uint8(percentile), Over: time.Duration(count) * units[parts[4]]}
+	if kind, ok := means[parts[1]]; ok {
+		w.Kind = kind
 	}
 	least := MinReach
 	if w.Kind == KindMaxAvg {

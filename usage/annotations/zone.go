@@ -80,18 +80,13 @@ func (z *zones) oldest(stamp Value) *time.Location {
 // onlyOne reports whether all zones in which a stamp is not from the future
 // agree on when it was.
 func (z *zones) onlyOne(stamp Value, now time.Time) bool {
-	var first time.Time
+	var times []time.Time
 	for _, zone := range z.candidates {
-		at := stamp.In(zone)
-		switch {
-		case now.Sub(at) < -skew:
-		case first.IsZero():
-			first = at
-		case !first.Equal(at):
-			return false
+		if at := stamp.In(zone); now.Sub(at) >= -skew {
+			times = append(times, at)
 		}
 	}
-	return !first.IsZero()
+	return len(times) > 0 && !slices.ContainsFunc(times, func(at time.Time) bool { return !at.Equal(times[0]) })
 }
 
 // possible reports whether there is a zone in which a stamp is not from the

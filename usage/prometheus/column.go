@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/usage"
@@ -32,17 +31,13 @@ const maxUnmatched = 4096
 // column holds what one query says of all nodes, at one time or, read back from
 // history, at several.
 type column struct {
-	query *nodeQuery
-	nodes []*cluster.NodePods
-	index *nodeIndex
-	steps int
-	cells []cell
-	// evaluated is the time that an instant query was answered for.
-	evaluated time.Time
-	problems  usage.Problems
-	// unmatched are series of no node, by example.
-	unmatched map[string]bool
-	series    int
+	keptAnswer
+	query  *nodeQuery
+	nodes  []*cluster.NodePods
+	index  *nodeIndex
+	steps  int
+	cells  []cell
+	series int
 	// proper is set by values that are not fit for fractions.
 	proper bool
 }
@@ -50,7 +45,7 @@ type column struct {
 func newColumn(query *nodeQuery, snapshot *cluster.Snapshot, index *nodeIndex, steps int) *column {
 	return &column{
 		query: query, nodes: snapshot.Nodes, index: index, steps: steps,
-		cells: make([]cell, len(snapshot.Nodes)*steps), unmatched: map[string]bool{},
+		cells: make([]cell, len(snapshot.Nodes)*steps), keptAnswer: keptAnswer{unmatched: map[string]bool{}},
 	}
 }
 

@@ -8,11 +8,9 @@ import (
 )
 
 // nodeLabels are the labels that may name a node, the surest first.
-func nodeLabels() []string {
-	return []string{
-		"node", "nodename", "node_name", "kubernetes_node", "kubernetes_io_hostname", "instance", "hostname", "host",
-		"exported_node", "exported_instance",
-	}
+var nodeLabels = []string{
+	"node", "nodename", "node_name", "kubernetes_node", "kubernetes_io_hostname", "instance", "hostname", "host",
+	"exported_node", "exported_instance",
 }
 
 // ambiguous stands for nodes that share an address.
@@ -28,7 +26,7 @@ type nodeIndex struct {
 // nodes share names neither; a name is a name though, whatever else is called
 // so.
 func newNodeIndex(snapshot *cluster.Snapshot, label string) *nodeIndex {
-	index := &nodeIndex{labels: nodeLabels(), byKey: make(map[string]int, 3*len(snapshot.Nodes))}
+	index := &nodeIndex{labels: nodeLabels, byKey: make(map[string]int, 3*len(snapshot.Nodes))}
 	if label != "" {
 		index.labels = []string{label}
 	}

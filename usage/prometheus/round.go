@@ -36,7 +36,9 @@ func (s *Source) answer(ctx context.Context, r *round, i int) error {
 		return fmt.Errorf("asking for %s of nodes: %w", query, err)
 	}
 	c.finish()
-	r.answers[i] = &keptAnswer{now, c.evaluated, c.names(), c.problems, c.unmatched}
+	kept := c.keptAnswer
+	kept.asked, kept.values = now, c.names()
+	r.answers[i] = &kept
 	if query.window.Over > alwaysAsked {
 		s.kept[i].Store(r.answers[i])
 	}

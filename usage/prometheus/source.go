@@ -99,11 +99,13 @@ func (s *Source) instant(ctx context.Context, expression string, visit func(*ser
 	return err
 }
 
-// keptAnswer is a column without what it was made with.
+// keptAnswer is what is kept of a column.
 type keptAnswer struct {
-	asked     time.Time
-	evaluated time.Time
-	values    map[string]float64
-	problems  usage.Problems
+	// evaluated is the time that an instant query was answered for.
+	asked, evaluated time.Time
+	// values are by node name.
+	values   map[string]float64
+	problems usage.Problems
+	// unmatched are series of no node, by example.
 	unmatched map[string]bool
 }
