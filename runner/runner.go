@@ -11,62 +11,27 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
 	listers "k8s.io/client-go/listers/core/v1"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/descheduler/pkg/api"
 	"sigs.k8s.io/descheduler/pkg/descheduler/evictions"
-	"sigs.k8s.io/descheduler/pkg/descheduler/metricscollector"
 	nodeutil "sigs.k8s.io/descheduler/pkg/descheduler/node"
 	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
 	"sigs.k8s.io/descheduler/pkg/features"
-	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
 	"sigs.k8s.io/descheduler/pkg/framework/profile"
 	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
-
-	promapi "github.com/prometheus/client_golang/api"
 )
 
-// Config is what a Runner depends on.
-type Config struct {
-	Policy *api.DeschedulerPolicy
-	// Instance tells the plugins of this Runner from those of others on the
-	// same Informers, which keep what they index under it for ever.
-	Instance string
-	Registry pluginregistry.Registry
-	// Client is what plugins see and evict through: the evictor's Gate.
-	Client kubernetes.Interface
-	// Informers are started by the caller, after New.
-	Informers informers.SharedInformerFactory
-	// PodsOnNode finds the pods of a node; see the function of that name.
-	PodsOnNode podutil.GetPodsAssignedToNodeFunc
-	Events     events.EventRecorder
-	// Evicted reports whether a pod was evicted in this cycle; plugins do not
-	// see it any more.
-	Evicted func(podUID string) bool
-	// Collector serves upstream plugins that read metrics.k8s.io; nil when the
-	// policy names no such provider.
-	Collector *metricscollector.MetricsCollector
-	// Prometheus serves upstream plugins that read Prometheus; nil when the
-	// policy names no such provider.
-	Prometheus func() promapi.Client
-	DryRun     bool
-	Metrics    *Metrics
-	Now        func() time.Time
-}
-
-// Runner runs cycles. Its methods must not be called concurrently.
+// Runner runs cycles, one at a time.
 type Runner struct {
 	config     Config
 	selector   labels.Selector
 	podEvictor *evictions.PodEvictor
+	providers  *providers
 	profiles   []runnable
 }
 
@@ -102,6 +67,9 @@ func New(ctx context.Context, config Config) (*Runner, error) {
 		return nil, err
 	}
 	r := &Runner{config: config, selector: selector}
+	if r.providers, err = newProviders(config, selector); err != nil {
+		return nil, err
+	}
 	pods := config.Informers.Core().V1().Pods().Informer()
 	r.podEvictor, err = evictions.NewPodEvictor(ctx, config.Client, config.Events, pods, features.DefaultMutableFeatureGate, r.limits())
 	if err != nil {
@@ -113,8 +81,8 @@ func New(ctx context.Context, config Config) (*Runner, error) {
 			profile.WithSharedInformerFactory(config.Informers),
 			profile.WithPodEvictor(r.podEvictor),
 			profile.WithGetPodsAssignedToNodeFnc(r.unevicted(config.PodsOnNode)),
-			profile.WithMetricsCollector(config.Collector),
-			profile.WithPrometheusClient(config.Prometheus),
+			profile.WithMetricsCollector(r.providers.collector),
+			profile.WithPrometheusClient(r.providers.clients()),
 			profile.WithProfileInstanceID(fmt.Sprintf("%s-%d", config.Instance, i)))
 		if err != nil {
 			return nil, fmt.Errorf("building profile %q: %w", p.Name, err)
@@ -152,9 +120,20 @@ func (r *Runner) unevicted(assigned podutil.GetPodsAssignedToNodeFunc) podutil.G
 	}
 }
 
+// Collect reads metrics.k8s.io until the context ends, where the policy names
+// it.
+func (r *Runner) Collect(ctx context.Context) {
+	if r.providers.collector != nil {
+		r.providers.collector.Run(ctx)
+	}
+}
+
 // Cycle runs all Deschedule plugins of all profiles and then all Balance
 // plugins. An error of one plugin does not keep the others from running.
 func (r *Runner) Cycle(ctx context.Context) error {
+	if err := r.providers.ready(ctx); err != nil {
+		return err
+	}
 	started := r.config.Now()
 	r.podEvictor.ResetCounters()
 	nodes, err := ReadyNodes(r.config.Informers.Core().V1().Nodes().Lister(), r.selector)

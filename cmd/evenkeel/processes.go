@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/evenkeel/evenkeel/internal/app"
+	"github.com/evenkeel/evenkeel/internal/commands"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/migration/compat"
 )
@@ -93,7 +94,7 @@ func nodeSyncCommand(run func(context.Context, app.Options) error) *cobra.Comman
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if remove {
-				return app.RemoveNodeSync(c.Context(), options, c.OutOrStdout())
+				return commands.RemoveNodeSync(c.Context(), options, c.OutOrStdout())
 			}
 			if err := earlier.Settle(c.Flags()); err != nil {
 				return exit.Usage(err)

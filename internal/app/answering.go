@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/internal/steering"
 	"github.com/evenkeel/evenkeel/scorer/extender"
@@ -36,16 +37,30 @@ func (a *App) extenderServer() (*extender.Server, func(context.Context) error, e
 	}, nil
 }
 
-// untilStopped is a task with nothing to do: one that ends ends the process.
-func untilStopped(ctx context.Context) error {
-	<-ctx.Done()
-	return nil
+// server makes the server for a judge, with the reports that go with it.
+func (a *App) server(config extender.Config) (*extender.Server, error) {
+	config.Address = a.options.ListenAddress
+	config.TLS = extender.TLS{CertFile: a.options.TLSCertFile, KeyFile: a.options.TLSKeyFile, ClientCAFile: a.options.ClientCAs}
+	config.Nodes, config.Explain = extender.Report(a.reports().Nodes), extender.Report(a.desk.Explain)
+	config.Registerer = a.registry
+	a.answer(&config)
+	server, err := extender.NewServer(config)
+	if err != nil {
+		return nil, exit.Usage(err)
+	}
+	a.answers = server
+	return server, nil
+}
+
+// reports are what this process can tell.
+func (a *App) reports() *serve.Reports {
+	return &serve.Reports{Observer: a.observer, Authority: a.authority, Policies: a.policies, Judge: a.judge, Started: a.started}
 }
 
 // answer sets how kube-scheduler is answered, as far as the policy and the
 // options say it.
 func (a *App) answer(config *extender.Config) {
-	if measured := a.load.Scoring.Measured; measured != nil {
+	if measured := a.current().load.Scoring.Measured; measured != nil {
 		config.LoadMessage, config.RejectAll = measured.Message, measured.RejectAll
 	}
 	config.LogBodies = a.options.LogBodies

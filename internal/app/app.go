@@ -6,32 +6,25 @@ package app
 
 import (
 	"context"
-	"fmt"
 	"io"
-	"maps"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/events"
-	"sigs.k8s.io/descheduler/pkg/api"
 	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
-	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
 
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/announce"
 	"github.com/evenkeel/evenkeel/internal/authority"
 	"github.com/evenkeel/evenkeel/internal/explain/desk"
 	"github.com/evenkeel/evenkeel/internal/kube"
-	"github.com/evenkeel/evenkeel/internal/nodesync"
 	"github.com/evenkeel/evenkeel/internal/observer"
-	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/internal/serve"
-	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/internal/steering"
 	"github.com/evenkeel/evenkeel/placement"
-	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/runner"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
@@ -52,39 +45,15 @@ type parts struct {
 	execute func(ctx context.Context, made realusage.Made)
 }
 
-// App is one policy in a process, wired and not started. It does not change:
-// another policy is another App of the same process, which takes its place.
+// App is what lasts as long as the process does, whatever the policy.
 type App struct {
-	*process
-	load     *policy.LoadPolicy
-	profiles *api.DeschedulerPolicy
-	plugins  pluginregistry.Registry
-	// content is that of the policy's file.
-	content []byte
-	// sourcesGiven says that the policy names its usage sources.
-	sourcesGiven bool
-	// number tells this App from the others of the process: 1 for the first.
-	number int
-	// observing is how it is to be observed once this App takes another one's
-	// place.
-	observing observer.Config
-	// retired is closed when another App takes this one's place.
-	retired chan struct{}
-
-	// The rest is nil in a process that does not evict.
-	evictor   *evictor.Evictor
-	runner    *runner.Runner
-	providers *providers
-	nodeSync  *nodesync.Syncer // nil in a dry run
-}
-
-// process is what lasts as long as the process does, whatever the policy.
-type process struct {
 	options Options
 	parts   parts
-	// active is the App whose policy is at work.
-	active atomic.Pointer[App]
-	reload reload
+	// active is the policy at work.
+	active atomic.Pointer[generation]
+	// cycling is held during a cycle and while a policy is put to work, so that
+	// a cycle is made by one policy.
+	cycling sync.Mutex
 
 	kube      *kube.Connection
 	registry  *prometheus.Registry
@@ -131,149 +100,46 @@ type evictingMetrics struct {
 	runner  *runner.Metrics
 }
 
-// newApp reads the policy and wires what the parts need. Mistakes in flags or
-// policy are reported before the API server is asked for anything.
-func newApp(ctx context.Context, options Options, needs parts) (*App, error) {
-	if err := options.Validate(); err != nil {
-		return nil, err
-	}
-	file, content, err := policyOf(&options)
-	if err != nil {
-		return nil, err
-	}
-	a := (&process{options: options, parts: needs, registry: serve.NewRegistry()}).newPolicy(file, content, 1)
-	a.active.Store(a)
-	if a.kube, err = options.connect(); err != nil {
-		return nil, err
-	}
-	a.kube.Clock.Export(a.registry)
-	a.started, a.begun = a.kube.Clock.Now(), a.kube.Clock.Local()
-	a.health = serve.NewHealth(a.kube.Clock.Local)
-	policyfile.SetupPlugins()
-	return a, a.wire(ctx, file)
-}
+// current is the policy at work.
+func (a *App) current() *generation { return a.active.Load() }
 
-// wire makes what the parts need.
-func (a *App) wire(ctx context.Context, file *policy.File) error {
-	policyfile.TellNotes(ctx, file, a.parts.notes)
-	if err := a.read(ctx, file); err != nil {
-		return err
-	}
-	a.wireEvents()
-	if err := a.wireObserver(); err != nil {
-		return err
-	}
-	if err := a.wireAuthority(); err != nil {
-		return err
-	}
-	if err := a.kube.Reach(ctx); err != nil {
-		return err
-	}
-	a.started = a.kube.Clock.Now() // what it was before was perhaps another clock's
-	if a.parts.serving {
-		a.judge = steering.NewJudge(a.observer, a.kube.Clock.Now)
-	}
-	if a.parts.marking {
-		return a.wireMarking()
-	}
-	if !a.parts.evicting {
-		a.desk = desk.New(a.observer, nil, a.terms())
-		return nil
-	}
-	if err := a.wireEvicting(); err != nil {
-		return err
-	}
-	a.desk = desk.New(a.observer, a.informers.Core().V1().Nodes().Lister(), a.terms())
-	return a.wireRunner(ctx)
-}
-
-// newPolicy makes an App that nothing is wired of.
-func (p *process) newPolicy(file *policy.File, content []byte, number int) *App {
-	return &App{
-		process: p, load: &file.Load, content: content, sourcesGiven: file.SourcesGiven, number: number, retired: make(chan struct{}),
-	}
-}
-
-// read decodes the DeschedulerPolicy, whose plugins are to be built with this
-// App's own dependencies.
-func (a *App) read(ctx context.Context, file *policy.File) error {
-	checking, cancel := context.WithTimeout(ctx, kube.ReachTimeout)
-	defer cancel()
-	if err := policyfile.CheckPriorityClasses(checking, a.kube.Client, file); err != nil {
-		return err
-	}
-	a.plugins = maps.Clone(pluginregistry.PluginRegistry)
-	delete(a.plugins, realusage.Name)
-	realusage.Register(a.plugins, a.pluginDeps(a.parts.execute))
-	if file.Descheduler == nil && (!a.parts.evicting || a.parts.onlyRealUsage) {
-		a.profiles = &api.DeschedulerPolicy{}
-	} else {
-		profiles, err := policyfile.Profiles(file, a.kube.Client, a.plugins)
+// eachPolicy runs a task for the policy at work, and again for each that takes
+// its place, until the context ends.
+func (a *App) eachPolicy(ctx context.Context, task func(context.Context, *generation) error) error {
+	for ctx.Err() == nil {
+		g := a.current()
+		running, stop := context.WithCancel(ctx)
+		go func() {
+			select {
+			case <-g.retired:
+				stop()
+			case <-running.Done():
+			}
+		}()
+		err := task(running, g)
+		if err == nil {
+			<-running.Done() // what ended by itself begins again only under another policy
+		}
+		stop()
 		if err != nil {
 			return err
 		}
-		a.profiles = profiles
-	}
-	if a.parts.onlyRealUsage {
-		policyfile.KeepOnlyRealUsage(a.profiles)
 	}
 	return nil
 }
 
-// wireEvents makes what tells persons; a dry run tells the API server nothing.
-func (a *App) wireEvents() {
-	switch {
-	case !a.parts.evicting:
-	case a.options.DryRun:
-		a.recorder = &events.FakeRecorder{}
-	default:
-		a.events = announce.NewLog(a.kube.Client)
-		a.recorder = a.events
+// stop ends what was started without a context.
+func (a *App) stop() {
+	if a.events != nil {
+		a.events.Shutdown()
 	}
-	a.announcer = announce.NewAnnouncer(a.recorder, a.options.Namespace)
-	a.policies = announce.NewPolicies(a.options.PolicyFile, a.announcer, a.kube.Clock.Now, a.registry)
+	if a.informers != nil {
+		a.informers.Shutdown()
+	}
 }
 
-func (a *App) wireObserver() error {
-	config, err := a.observerConfig()
-	if err != nil {
-		return err
-	}
-	a.outcomes = evictor.NewOutcomes(a.registry)
-	config.Listener = struct {
-		*evictor.Outcomes
-		*announce.Announcer
-	}{a.outcomes, a.announcer}
-	config.Now, config.Metrics = a.kube.Clock.Now, observer.NewMetrics(a.registry)
-	if a.observer, err = observer.New(config); err != nil {
-		return fmt.Errorf("making the observer: %w", err)
-	}
+// untilStopped is a task with nothing to do: one that ends ends the process.
+func untilStopped(ctx context.Context) error {
+	<-ctx.Done()
 	return nil
-}
-
-// observerConfig is what the policy says about observing.
-func (a *App) observerConfig() (observer.Config, error) {
-	config, err := settings.Observing(a.load, policy.RealUsageArgs(a.profiles))
-	if err != nil {
-		return config, policyfile.Invalid(a.options.PolicyFile, err.Error())
-	}
-	config.Usage.SignalsOnly = a.signalsOnly()
-	config.Reads = a.samples()
-	config.Sources, err = a.makeSources()
-	return config, err
-}
-
-// callTimeout bounds each call to the API server around an eviction.
-const callTimeout = 30 * time.Second
-
-// terms are what of the policy is explained by.
-func (a *App) terms() *desk.Terms {
-	terms := &desk.Terms{
-		SamplesNeeded: a.load.Hot.ConsecutiveSamples, Selector: a.profiles.NodeSelector,
-		Protection: policyfile.Protection(a.profiles), MovesByUsage: a.readsUsage(),
-	}
-	if measured := settings.Measured(a.load.Scoring.Measured); measured != nil {
-		terms.Limits = measured.Limits
-	}
-	return terms
 }

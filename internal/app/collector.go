@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // By how many percent the heap may grow before garbage is collected. Go's
@@ -32,24 +34,15 @@ func setCollector(percent int) {
 	}
 }
 
-// settleCollector collects more often once nodes and pods are known. It lasts
-// as long as the process.
-func (a *App) settleCollector(ctx context.Context) error {
-	ticker := time.NewTicker(time.Second)
-	defer ticker.Stop()
-	for settled := false; ; {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
+// settleCollector makes the task that collects more often once nodes and pods
+// are known. It lasts as long as the process.
+func settleCollector(known func() bool) func(context.Context) error {
+	return func(ctx context.Context) error {
+		err := wait.PollUntilContextCancel(ctx, time.Second, false, func(context.Context) (bool, error) { return known(), nil })
+		if err == nil {
+			wait.UntilWithContext(ctx, func(context.Context) { setCollector(settledPercent(liveBytes())) }, collectEvery)
 		}
-		if !settled && a.observer.Store().Synced() {
-			settled = true
-			ticker.Reset(collectEvery)
-		}
-		if settled {
-			setCollector(settledPercent(liveBytes()))
-		}
+		return nil
 	}
 }
 

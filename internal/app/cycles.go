@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/internal/exit"
@@ -27,7 +28,7 @@ func (a *App) cycles(ctx context.Context) error {
 		return nil
 	}
 	if !a.options.loops() {
-		return errors.Join(a.cycle(ctx), a.syncNodesOnce(ctx))
+		return a.once(ctx)
 	}
 	schedule, err := a.options.schedule()
 	if err != nil {
@@ -39,7 +40,7 @@ func (a *App) cycles(ctx context.Context) error {
 			return a.authority.Keep(ctx, func(ctx context.Context) { a.current().evictor.JudgeMoves(ctx) })
 		})
 	}
-	group.Go(func() error { return a.eachPolicy(ctx, syncNodes) })
+	group.Go(func() error { return a.publish(ctx) })
 	group.Go(func() error {
 		runner.Loop(ctx, schedule, a.kube.Clock.Now, a.health.Progress, a.nextCycle)
 		return nil
@@ -47,46 +48,38 @@ func (a *App) cycles(ctx context.Context) error {
 	return group.Wait()
 }
 
-// syncNodes publishes usage on nodes as a policy wants it.
-func syncNodes(ctx context.Context, a *App) error {
-	if a.nodeSync == nil {
-		return nil
+// once runs one cycle and publishes what it has seen.
+func (a *App) once(ctx context.Context) error {
+	err := a.cycle(ctx)
+	if syncer := a.current().nodeSync; syncer != nil && ctx.Err() == nil {
+		err = errors.Join(err, syncer.Sync(ctx))
 	}
-	return a.nodeSync.Run(ctx)
+	return err
 }
 
 // nextCycle runs a cycle by the policy at work.
-func (p *process) nextCycle(ctx context.Context) {
-	if !p.current().awaitUsage(ctx, io.Discard) {
+func (a *App) nextCycle(ctx context.Context) {
+	if !a.awaitUsage(ctx, io.Discard) {
 		return
 	}
-	p.reload.cycling.Lock()
-	defer p.reload.cycling.Unlock()
-	if err := p.current().cycle(ctx); err != nil {
+	a.cycling.Lock()
+	defer a.cycling.Unlock()
+	if err := a.cycle(ctx); err != nil {
 		klog.FromContext(ctx).Error(err, "Cycle failed")
 	}
 }
 
-// syncNodesOnce publishes what a one-shot run has seen.
-func (a *App) syncNodesOnce(ctx context.Context) error {
-	if a.nodeSync != nil && ctx.Err() == nil {
-		return a.nodeSync.Sync(ctx)
-	}
-	return nil
-}
-
+// cycle runs one cycle by the policy at work.
 func (a *App) cycle(ctx context.Context) error {
+	g := a.current()
 	a.health.Progress()
 	a.observer.Ledger().Expire(a.kube.Clock.Now()) // without samples nothing else does
 	a.evictions.ResetCycle()
 	if err := a.takeLedger(ctx); err != nil {
 		return err
 	}
-	a.evictor.BeginCycle(ctx)
-	if err := a.providers.ready(ctx); err != nil {
-		return err
-	}
-	return a.runner.Cycle(ctx)
+	g.evictor.BeginCycle(ctx)
+	return g.runner.Cycle(ctx)
 }
 
 // awaitUsage waits until sources with history have told enough, or for the
@@ -96,44 +89,37 @@ func (a *App) cycle(ctx context.Context) error {
 // waited for twice as long and then left to the gate. It returns false when the
 // context ended.
 func (a *App) awaitUsage(ctx context.Context, progress io.Writer) bool {
-	if !a.readsUsage() {
+	g := a.current()
+	if !g.readsUsage() {
 		a.waited = false
 	}
-	if a.waited || !a.readsUsage() {
+	if a.waited || !g.readsUsage() {
 		return true
 	}
-	period := a.load.Usage.ObservationPeriod.Duration
+	period := g.load.Usage.ObservationPeriod.Duration
 	started := a.kube.Clock.Local()
-	ticker := time.NewTicker(250 * time.Millisecond)
-	defer ticker.Stop()
 	told := false
-	for {
+	err := wait.PollUntilContextCancel(ctx, 250*time.Millisecond, true, func(context.Context) (bool, error) {
 		a.health.Progress()
 		// The newest observation has to be one that the whole period was
 		// sampled for; a replica that takes the Lease over has observed all
 		// along.
 		latest := a.observer.Latest()
-		ripe := latest != nil && latest.Ripe(period, a.load.Usage.MinCoveragePercent)
-		if ripe || a.kube.Clock.Local().Sub(started) > 2*period {
-			a.waited = true
-			return true
-		}
-		if latest != nil && !told {
+		ripe := latest != nil && latest.Ripe(period, g.load.Usage.MinCoveragePercent)
+		a.waited = ripe || a.kube.Clock.Local().Sub(started) > 2*period
+		if latest != nil && !a.waited && !told {
 			_, _ = fmt.Fprintf(progress, "Observing real usage for up to %v, until its windows have filled.\n", 2*period)
 			told = true
 		}
-		select {
-		case <-ctx.Done():
-			return false
-		case <-ticker.C:
-		}
-	}
+		return a.waited, nil
+	})
+	return err == nil
 }
 
 // takeLedger reads what is stored, as the one process that writes it from now
 // on, and scales back what a predecessor left scaled up.
 func (a *App) takeLedger(ctx context.Context) error {
-	if err := a.authority.Take(ctx, a.readsUsage()); err != nil {
+	if err := a.authority.Take(ctx, a.current().readsUsage()); err != nil {
 		return err
 	}
 	if !a.options.DryRun && !a.authority.Alone() {

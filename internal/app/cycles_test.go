@@ -18,7 +18,6 @@ import (
 	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/internal/servertime"
 	"github.com/evenkeel/evenkeel/policy"
-	"github.com/evenkeel/evenkeel/usage"
 	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
@@ -54,13 +53,15 @@ func waitingForUsage(t *testing.T) *App {
 		t.Fatal(err)
 	}
 	clock := servertime.New(time.Now)
-	a := (&process{
+	a := &App{
 		parts: parts{evicting: true}, registry: serve.NewRegistry(), begun: clock.Local(), health: serve.NewHealth(clock.Local),
 		kube: &kube.Connection{REST: &rest.Config{Host: "http://127.0.0.1:1"}, Client: fake.NewClientset(), Clock: clock},
-	}).newPolicy(file, []byte(byUsage), 1)
-	if err := a.read(t.Context(), file); err != nil {
+	}
+	g, err := a.read(t.Context(), file, []byte(byUsage), 1)
+	if err != nil {
 		t.Fatal(err)
 	}
+	a.active.Store(g)
 	a.announcer = announce.NewAnnouncer(nil, "")
 	if err := a.wireObserver(); err != nil {
 		t.Fatal(err)
@@ -82,31 +83,13 @@ func TestAwaitUsageWhileTheClockIsSet(t *testing.T) {
 				if !<-done {
 					t.Error("the context has not ended")
 				}
-				want := 2 * a.load.Usage.ObservationPeriod.Duration
+				want := 2 * a.current().load.Usage.ObservationPeriod.Duration
 				if took := time.Since(began); took < want || took > want+time.Second {
 					t.Errorf("waited for %v, want %v", took, want)
 				}
 			})
 		})
 	}
-}
-
-// A window counts as looked at for its whole length once that has really
-// passed.
-func TestPublishesWhileTheClockIsSet(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := waitingForUsage(t)
-		window, read := usage.Window{Over: 15 * time.Minute}, &usage.NodeUsage{Vouched: make([]time.Duration, 1)}
-		correct(t, a.kube.Clock, time.Hour)
-		if a.publishes(read, 0, window) {
-			t.Error("published at once")
-		}
-		time.Sleep(15 * time.Minute)
-		correct(t, a.kube.Clock, -time.Hour)
-		if !a.publishes(read, 0, window) {
-			t.Error("not published after its length")
-		}
-	})
 }
 
 // Observations are progress, also those whose times are before the last one's.

@@ -6,18 +6,17 @@ import (
 	"fmt"
 	"strconv"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
 
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/authority"
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/internal/slim"
 	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/runner"
-	"github.com/evenkeel/evenkeel/strategies/realusage"
 )
 
 // wireAuthority makes what reports whether this process may evict.
@@ -33,23 +32,16 @@ func (a *App) wireAuthority() (err error) {
 	}
 	a.authority, err = authority.New(authority.Config{
 		Client: a.kube.Client, Namespace: namespace, Lease: a.lease, Moves: a.observer, Clock: a.kube.Clock, Registry: a.registry,
-		Remote: a.remote(), DryRun: a.options.DryRun,
+		Remote: a.options.remote(), DryRun: a.options.DryRun,
 		Report: a.announcer.LedgerLost,
 	})
 	return err
 }
 
-// remote is the separate extender, nil without one.
-func (a *App) remote() *evictor.RemoteExtender {
-	if a.options.ExtenderURL == "" {
-		return nil
-	}
-	return &evictor.RemoteExtender{URL: a.options.ExtenderURL}
-}
-
 // wireEvicting makes what evicts under any policy.
 func (a *App) wireEvicting() error {
-	a.informers = informers.NewSharedInformerFactoryWithOptions(a.kube.Client, 0, informers.WithTransform(a.slimmer().Transform))
+	a.transitions = policyfile.ReadsTransitions(a.current().profiles)
+	a.informers = informers.NewSharedInformerFactoryWithOptions(a.kube.Client, 0, informers.WithTransform(slimmer(a.transitions).Transform))
 	synced, err := a.observer.Store().Attach(a.informers)
 	if err != nil {
 		return fmt.Errorf("feeding the observer: %w", err)
@@ -64,7 +56,7 @@ func (a *App) wireEvicting() error {
 		Authority: a.authority,
 		Events:    a.recorder,
 		DryRun:    a.options.DryRun,
-		Timeout:   callTimeout,
+		Timeout:   kube.CallTimeout,
 		// A call may not last into the time when others could hold the Lease.
 		CallTimeout: a.lease.Margin(),
 		Clock:       a.kube.Clock,
@@ -78,7 +70,7 @@ func (a *App) wireEvicting() error {
 }
 
 func (a *App) newSteering() evictor.Steering {
-	s := &evictor.ExtenderSteering{Observer: a.observer, Several: a.options.LeaderElect, Remote: a.remote()}
+	s := &evictor.ExtenderSteering{Observer: a.observer, Several: a.options.LeaderElect, Remote: a.options.remote()}
 	if a.judge != nil {
 		s.Here = a.judge
 	}
@@ -87,43 +79,39 @@ func (a *App) newSteering() evictor.Steering {
 
 // wireRunner makes what evicts under this policy, requests the informers it
 // needs and leaves starting them to run.
-func (a *App) wireRunner(ctx context.Context) error {
-	if err := a.checkTransitions(); err != nil {
+func (a *App) wireRunner(ctx context.Context, g *generation) error {
+	if !a.transitions && policyfile.ReadsTransitions(g.profiles) {
+		return policyfile.Invalid(a.options.PolicyFile, transitionsUnknown)
+	}
+	if err := a.wireNodeSync(g); err != nil {
 		return err
 	}
-	if err := a.wireNodeSync(); err != nil {
+	if err := a.wireEvictor(g); err != nil {
 		return err
 	}
-	if err := a.wireEvictor(); err != nil {
-		return err
-	}
-	policyfile.RequestProtections(a.informers, a.profiles)
-	if a.readsUsage() {
+	policyfile.RequestProtections(a.informers, g.profiles)
+	if g.readsUsage() {
 		if err := a.wireFilters(ctx); err != nil {
 			return err
 		}
 	}
-	return a.wireFramework(ctx)
+	return a.wireFramework(ctx, g)
 }
 
-// readsUsage reports whether a plugin of the policy is Evenkeel's own, which
-// moves pods by real usage.
-func (a *App) readsUsage() bool { return len(policy.RealUsageArgs(a.profiles)) > 0 }
-
-func (a *App) wireEvictor() error {
-	settings, err := evictor.SettingsOf(&a.load.Eviction)
+func (a *App) wireEvictor(g *generation) error {
+	settings, err := evictor.SettingsOf(&g.load.Eviction)
 	if err != nil {
 		return exit.Usagef("%s: %w", a.options.PolicyFile, err)
 	}
-	settings.GracePeriodSeconds = a.profiles.GracePeriodSeconds
+	settings.GracePeriodSeconds = g.profiles.GracePeriodSeconds
 	config := evictor.Config{
 		Observer: a.observer, Cluster: a.cluster, Evictions: a.evictions, Scaler: a.scaler, Clock: a.kube.Clock,
 		Settings: settings, Metrics: a.metrics.evictor, Outcomes: a.outcomes, Progress: a.health.Progress,
 	}
-	if a.load.Eviction.Steering == policy.SteeringRequired {
+	if g.load.Eviction.Steering == policy.SteeringRequired {
 		config.Steering = a.steering
 	}
-	if a.evictor, err = evictor.New(config); err != nil {
+	if g.evictor, err = evictor.New(config); err != nil {
 		return fmt.Errorf("making the evictor: %w", err)
 	}
 	return nil
@@ -146,89 +134,43 @@ func (a *App) wireFilters(ctx context.Context) error {
 	return a.cluster.WatchOwners(a.filters)
 }
 
-func (a *App) wireFramework(ctx context.Context) (err error) {
-	if a.providers, err = a.newProviders(a.informers); err != nil {
-		return err
-	}
+func (a *App) wireFramework(ctx context.Context, g *generation) (err error) {
 	if a.podsOnNode == nil {
 		if a.podsOnNode, err = runner.PodsOnNode(a.informers); err != nil {
 			return err
 		}
 	}
-	config := runner.Config{
-		Policy:     a.profiles,
-		Instance:   strconv.Itoa(a.number),
-		Registry:   a.plugins,
-		Client:     a.evictions.Clientset(a.evictor),
+	g.runner, err = runner.New(ctx, runner.Config{
+		Policy:     g.profiles,
+		Instance:   strconv.Itoa(g.number),
+		Registry:   g.plugins,
+		Client:     a.evictions.Clientset(g.evictor),
+		REST:       a.kube.REST,
 		Informers:  a.informers,
 		PodsOnNode: a.podsOnNode,
 		Events:     a.recorder,
 		Evicted:    a.evictions.Evicted,
-		Collector:  a.providers.collector,
 		DryRun:     a.options.DryRun,
 		Metrics:    a.metrics.runner,
 		Now:        a.kube.Clock.Local, // a cycle's duration is all that it is asked for
-	}
-	if a.providers.prometheus != nil {
-		config.Prometheus = a.providers.prometheus.get
-	}
-	if a.runner, err = runner.New(ctx, config); err != nil {
+	})
+	if err != nil {
 		return policyfile.Invalid(a.options.PolicyFile, err.Error())
 	}
 	return nil
 }
 
-// pluginDeps joins RealUsageLowNodeUtilization to the evicting half. execute,
-// when given, is told the plan in its place.
-func (a *App) pluginDeps(execute func(context.Context, realusage.Made)) func() realusage.Deps {
-	return func() realusage.Deps {
-		e := &a.load.Eviction
-		return realusage.Deps{
-			Half: a.evictor, Executor: &planExecutor{app: a, told: execute},
-			Options: realusage.Options{
-				MaxMoves: e.MaxMovesPerCycle, MinGainPercent: e.MinGainPercent, EvictJobs: e.EvictJobs, SchedulerNames: e.SchedulerNames,
-			},
-		}
-	}
-}
-
-// planExecutor has a plan made, or tells it where it is only wanted to be
-// known.
-type planExecutor struct {
-	app  *App
-	told func(context.Context, realusage.Made)
-}
-
-var _ realusage.Executor = (*planExecutor)(nil)
-
-// Execute implements realusage.Executor.
-func (p *planExecutor) Execute(ctx context.Context, made realusage.Made, evict func(context.Context, *v1.Pod) error) {
-	if p.told != nil {
-		p.told(ctx, made)
-		return
-	}
-	p.app.desk.Judged(ctx, &made)
-	p.app.evictor.Execute(ctx, &made.Plan, evict)
-}
-
 // slimmer makes pods small. Since when their conditions are as they are is kept
 // only where the policy that the process begins with goes by it: it would be a
 // tenth of what a pod takes.
-func (a *App) slimmer() *slim.Slimmer {
-	a.transitions = policyfile.ReadsTransitions(a.profiles)
-	if a.transitions {
+func slimmer(transitions bool) *slim.Slimmer {
+	if transitions {
 		return slim.New()
 	}
 	return slim.New().WithoutTransitions()
 }
 
-// checkTransitions refuses a policy for which pods would have to be read again:
-// PodLifeTime would take none of those known.
-func (a *App) checkTransitions() error {
-	if a.transitions || !policyfile.ReadsTransitions(a.profiles) {
-		return nil
-	}
-	return policyfile.Invalid(a.options.PolicyFile,
-		"PodLifeTime: conditions: minTimeSinceLastTransitionSeconds was not in the policy that this process began with, and so it did "+
-			"not keep the times that this goes by; it takes effect with a restart")
-}
+// transitionsUnknown is what is wrong with a policy for which pods would have to
+// be read again: PodLifeTime would take none of those known.
+const transitionsUnknown = "PodLifeTime: conditions: minTimeSinceLastTransitionSeconds was not in the policy that this process began " +
+	"with, and so it did not keep the times that this goes by; it takes effect with a restart"

@@ -10,13 +10,20 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
 
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/announce"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/ledger/configmap"
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 // startingApp is an App that is about to evict, beside a stored ledger with
@@ -26,11 +33,10 @@ func startingApp(t *testing.T, content []byte, change ...func(*Options)) (a *App
 	a, recorder = waitingForUsage(t), events.NewFakeRecorder(10)
 	a.options.Namespace, a.recorder = "ns", recorder
 	a.announcer = announce.NewAnnouncer(recorder, "ns")
-	a.active.Store(a)
 	for _, c := range change {
 		c(&a.options)
 	}
-	for _, wire := range []func() error{a.wireAuthority, a.wireEvicting, a.wireEvictor} {
+	for _, wire := range []func() error{a.wireAuthority, a.wireEvicting, func() error { return a.wireEvictor(a.current()) }} {
 		if err := wire(); err != nil {
 			t.Fatal(err)
 		}
@@ -174,5 +180,30 @@ func TestLoopsOutliveAnUnreadableLedger(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// What a leader does goes by the policy at work when it begins, not by the one
+// that the process began with: here the first needs no ledger and the next one
+// does, so that one that may not be read is no reason to go on alone.
+func TestALeaderBeginsByThePolicyAtWork(t *testing.T) {
+	a, _ := startingApp(t, nil)
+	next := a.current()
+	file, err := policy.Load("policy.yaml", []byte(byDuplicates), kinds.All)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := a.read(t.Context(), file, []byte(byDuplicates), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.kube.Client.(*fake.Clientset).PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, evictor.ConfigMapName, nil)
+	})
+	a.active.Store(first)
+	leading := a.cycles // the Lease is waited for, and the policy changes meanwhile
+	a.active.Store(next)
+	if err := leading(t.Context()); !apierrors.IsForbidden(err) || a.authority.Alone() {
+		t.Errorf("it leads with %v, alone %v", err, a.authority.Alone())
 	}
 }

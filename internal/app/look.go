@@ -6,9 +6,6 @@ import (
 	"io"
 
 	"golang.org/x/sync/errgroup"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/descheduler/pkg/api"
 
 	"github.com/evenkeel/evenkeel/cluster"
@@ -42,18 +39,19 @@ func Open(ctx context.Context, options Options) (*Look, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Look{Kube: a.kube, Observer: a.observer, Load: a.load, Profiles: a.profiles, Usage: a.usageConfig(), app: a}, nil
+	g := a.current()
+	return &Look{Kube: a.kube, Observer: a.observer, Load: g.load, Profiles: g.profiles, Usage: g.usageConfig(), app: a}, nil
 }
 
 // AskedSources are the usage sources in their order, wherever the policy names
 // them.
-func (l *Look) AskedSources() []policy.Source { return l.app.askedSources() }
+func (l *Look) AskedSources() []policy.Source { return l.app.current().askedSources() }
 
 // ReadSources are these with what is laid under them by the DeschedulerPolicy.
 func (l *Look) ReadSources() []policy.Source { return provided(l.AskedSources(), l.Profiles) }
 
 // Sources makes what asks them.
-func (l *Look) Sources() ([]observer.Source, error) { return l.app.makeSources() }
+func (l *Look) Sources() ([]observer.Source, error) { return l.app.makeSources(l.app.current()) }
 
 // Run observes and runs a task until that ends.
 func (l *Look) Run(ctx context.Context, tasks ...func(context.Context) error) error {
@@ -67,17 +65,16 @@ func (l *Look) Reflect(ctx context.Context) error { return l.app.reflect(ctx) }
 // at. It is nil where listed, which is asked again and again, ends the wait
 // before they have come.
 func (l *Look) List(ctx context.Context, late func() bool) *cluster.Snapshot {
-	a := l.app
 	listing, cancel := context.WithCancel(ctx)
 	group := errgroup.Group{}
-	group.Go(func() error { return a.list(listing) })
+	group.Go(func() error { return l.list(listing) })
 	defer func() {
 		cancel()
 		_ = group.Wait() // it always returns nil
-		a.stop()
+		l.app.stop()
 	}()
-	store := a.observer.Store()
-	for !a.listed() {
+	store := l.Observer.Store()
+	for !l.listed() {
 		if late() {
 			return nil
 		}
@@ -88,29 +85,21 @@ func (l *Look) List(ctx context.Context, late func() bool) *cluster.Snapshot {
 }
 
 // list feeds the store as the process does that is examined.
-func (a *App) list(ctx context.Context) error {
+func (l *Look) list(ctx context.Context) error {
+	a := l.app
 	if !a.parts.marking {
 		return a.reflect(ctx)
 	}
 	a.informers.Start(ctx.Done())
-	return feedPods(ctx, a)
+	return a.feedPods(ctx, a.current())
 }
 
 // listed reports whether the store knows nodes and pods.
-func (a *App) listed() bool {
-	for _, synced := range a.synced {
+func (l *Look) listed() bool {
+	for _, synced := range l.app.synced {
 		synced() // which tells the store
 	}
-	return a.observer.Store().Synced()
-}
-
-// reflect feeds the store by watches of its own.
-func (a *App) reflect(ctx context.Context) error {
-	client := a.kube.Client.CoreV1().RESTClient()
-	a.observer.Store().Reflect(ctx,
-		cache.NewListWatchFromClient(client, "nodes", metav1.NamespaceAll, fields.Everything()),
-		cache.NewListWatchFromClient(client, "pods", metav1.NamespaceAll, fields.Everything()))
-	return nil
+	return l.Observer.Store().Synced()
 }
 
 // PlanOnce observes, plans as a cycle would and returns the plan, which is nil

@@ -3,99 +3,40 @@ package app
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
-	"time"
 
 	"golang.org/x/sync/errgroup"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/migration/compat"
-	"github.com/evenkeel/evenkeel/internal/policyfile"
+	"github.com/evenkeel/evenkeel/internal/nodesync"
 	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/internal/slim"
-	"github.com/evenkeel/evenkeel/policy"
-	"github.com/evenkeel/evenkeel/usage"
-	"github.com/evenkeel/evenkeel/usage/kinds"
-	"github.com/evenkeel/evenkeel/usage/prometheus"
 )
 
-// Marking is what `evenkeel nodesync` lays over its policy, and where it
-// reports nodes.
-type Marking struct {
-	// Prometheus is the address of the policy's Prometheus source, where it is
-	// not empty.
-	Prometheus string
-	// Interval is the time between two samples, where it is not 0.
-	Interval time.Duration
-	// WebAddress serves /nodes and /status; "0" serves nothing.
-	WebAddress string
-}
-
-// NodeSync is `evenkeel nodesync`: it observes and publishes on nodes, and does
-// nothing else.
-func NodeSync(ctx context.Context, options Options) error {
-	a, err := newApp(ctx, options, parts{marking: true})
-	if err != nil {
-		return exit.UnlessStopped(ctx, err)
-	}
-	if !a.publishesUsage() {
-		return exit.Usagef("%s: the policy switches no part of nodesync on; what an earlier one wrote is taken back with --remove",
-			options.PolicyFile)
-	}
-	return a.start(ctx, a.tellMarks, a.mark, a.watchPolicy)
-}
-
-// amend lays the flags over the policy.
-func (m *Marking) amend(file *policy.File) error {
-	if m == nil {
+// wireNodeSync makes what publishes usage on nodes. Where the policy asks for
+// nothing, it takes back what an earlier policy asked for.
+func (a *App) wireNodeSync(g *generation) (err error) {
+	if a.options.DryRun {
 		return nil
 	}
-	u := &file.Load.Usage
-	if m.Prometheus != "" {
-		i := slices.IndexFunc(u.Sources, func(s policy.Source) bool { return s.Type == prometheus.Name })
-		if i < 0 {
-			return m.wrong(file, fmt.Sprintf("--prom: there is no usage source of type %s", prometheus.Name))
-		}
-		u.Sources[i].Config.(*prometheus.Config).Address = m.Prometheus
+	wanted := settings.NodeSync(&g.load.NodeSync)
+	if a.parts.marking {
+		wanted.Record = nodesync.ApartRecordKey
 	}
-	if m.Interval != 0 {
-		u.SampleInterval = metav1.Duration{Duration: m.Interval}
-		u.MaxAge.Duration = max(u.MaxAge.Duration, staleAfter*m.Interval)
-		u.ObservationPeriod.Duration = max(u.ObservationPeriod.Duration, time.Duration(file.Load.Hot.ConsecutiveSamples)*m.Interval)
+	reader := &nodesync.Reader{
+		Observer: a.observer, Lister: a.informers.Core().V1().Nodes().Lister(), Load: g.load, Clock: a.kube.Clock, Begun: a.begun,
 	}
-	var wrong []string
-	for _, err := range policy.Validate(&file.Load, kinds.All) {
-		wrong = append(wrong, "with --prom and --seconds: "+err.Error())
-	}
-	if len(wrong) > 0 {
-		return m.wrong(file, wrong...)
+	g.nodeSync, err = nodesync.New(nodesync.Config{
+		Policy: wanted, Client: a.kube.Client, Nodes: reader.Nodes, Now: a.kube.Clock.Now,
+		Interval: g.load.Usage.SampleInterval.Duration, Registerer: a.registry,
+	})
+	if err != nil {
+		return exit.Usagef("%s: %w", a.options.PolicyFile, err)
 	}
 	return nil
-}
-
-func (m *Marking) wrong(file *policy.File, problems ...string) error {
-	return policyfile.Invalid(policyfile.NameOf(file), strings.Join(problems, "\n"))
-}
-
-// staleAfter is how many intervals a sample is good for at least.
-const staleAfter = 3
-
-// signalsOnly says that nothing needs to be known of cpu, memory and pods.
-func (a *App) signalsOnly() bool {
-	return a.parts.marking && !a.load.JudgesResources() && !a.load.NodeSync.Annotations.Enabled
-}
-
-func (a *App) usageConfig() usage.Config {
-	config := settings.Usage(a.load)
-	config.SignalsOnly = a.signalsOnly()
-	return config
 }
 
 // wireMarking makes what publishes on nodes, and requests their informer.
@@ -106,7 +47,7 @@ func (a *App) wireMarking() error {
 		return fmt.Errorf("feeding the observer: %w", err)
 	}
 	a.synced = append(a.synced, synced)
-	return a.wireNodeSync()
+	return a.wireNodeSync(a.current())
 }
 
 // mark observes and publishes, as leader where asked for.
@@ -115,61 +56,40 @@ func (a *App) mark(ctx context.Context) error {
 		return exit.UnlessStopped(ctx, err)
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return a.eachPolicy(ctx, feedPods) })
-	group.Go(func() error { return a.eachPolicy(ctx, observe) })
+	group.Go(func() error { return a.eachPolicy(ctx, a.feedPods) })
+	group.Go(func() error { return a.eachPolicy(ctx, a.observe) })
 	group.Go(func() error { return a.heartbeat(ctx) })
 	a.health.Ready()
 	group.Go(func() error {
-		sync := func(ctx context.Context) error { return a.eachPolicy(ctx, syncNodes) }
 		if a.options.LeaderElect {
-			return a.lead(ctx, sync)
+			return a.lease.Lead(ctx, a.publish)
 		}
-		return sync(ctx)
+		return a.publish(ctx)
 	})
 	return group.Wait()
 }
 
-// feedPods feeds the observer with pods, if the policy judges anything that
-// they have a part in.
-func feedPods(ctx context.Context, a *App) error {
-	store := a.observer.Store()
-	if a.signalsOnly() {
-		store.WithoutPods()
-		return nil
-	}
-	store.ReflectPods(ctx, cache.NewListWatchFromClient(a.kube.Client.CoreV1().RESTClient(), "pods", metav1.NamespaceAll, fields.Everything()))
-	return nil
+// publish writes usage on nodes as the policy at work wants it.
+func (a *App) publish(ctx context.Context) error {
+	return a.eachPolicy(ctx, func(ctx context.Context, g *generation) error { return g.publish(ctx) })
 }
 
-// policyOf returns the policy that the options name, with its text: what is
-// given has none.
-func policyOf(options *Options) (*policy.File, []byte, error) {
-	if options.Given != nil {
-		return options.Given, nil, nil
+// feedPods feeds the observer with pods, if the policy judges anything that
+// they have a part in.
+func (a *App) feedPods(ctx context.Context, g *generation) error {
+	if g.signalsOnly {
+		a.observer.Store().WithoutPods()
+		return nil
 	}
-	file, content, err := policyfile.Read(options.PolicyFile)
-	if err != nil {
-		return nil, nil, err
-	}
-	return file, content, options.Marking.amend(file)
+	a.observer.Store().ReflectPods(ctx, a.kube.ListWatch("pods"))
+	return nil
 }
 
 // tellMarks serves /nodes and /status until the context ends.
 func (a *App) tellMarks(ctx context.Context) error {
-	return serve.Listen(ctx, a.options.Marking.WebAddress, "/nodes and /status", compat.NodePages(a.marked))
-}
-
-// marked lists the nodes that carry the label, whoever put it there.
-func (a *App) marked() (value string, nodes []string, err error) {
-	label := &a.current().load.NodeSync.Label
-	objects, err := a.informers.Core().V1().Nodes().Lister().List(labels.SelectorFromSet(labels.Set{label.Key: label.Value}))
-	if err != nil {
-		return "", nil, fmt.Errorf("listing nodes: %w", err)
-	}
-	nodes = make([]string, 0, len(objects))
-	for _, object := range objects {
-		nodes = append(nodes, object.Name)
-	}
-	slices.Sort(nodes)
-	return label.Value, nodes, nil
+	return serve.Listen(ctx, a.options.Marking.WebAddress, "/nodes and /status", compat.NodePages(func() (string, []string, error) {
+		label := &a.current().load.NodeSync.Label
+		nodes, err := nodesync.Labelled(a.informers.Core().V1().Nodes().Lister(), labels.Set{label.Key: label.Value})
+		return label.Value, nodes, err
+	}))
 }

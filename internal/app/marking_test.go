@@ -92,8 +92,8 @@ func TestSignalsOnly(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			a := &App{process: &process{parts: tc.parts}, load: &file.Load}
-			if got := a.signalsOnly(); got != tc.want || a.usageConfig().SignalsOnly != tc.want {
+			g := newGeneration(file, nil, 1, tc.parts.marking)
+			if got := g.signalsOnly; got != tc.want || g.usageConfig().SignalsOnly != tc.want {
 				t.Errorf("signals only: %v, want %v", got, tc.want)
 			}
 		})

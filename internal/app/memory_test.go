@@ -71,10 +71,11 @@ func memoryApp(t *testing.T, address string, threshold float64, now func() time.
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &App{
-		process: &process{options: options, kube: &kube.Connection{REST: &rest.Config{}, Clock: servertime.New(now)}, registry: serve.NewRegistry()},
-		load:    &file.Load, sourcesGiven: true, profiles: &api.DeschedulerPolicy{},
-	}
+	a := &App{options: options, kube: &kube.Connection{REST: &rest.Config{}, Clock: servertime.New(now)}, registry: serve.NewRegistry()}
+	g := newGeneration(file, nil, 1, false)
+	g.sourcesGiven, g.profiles = true, &api.DeschedulerPolicy{}
+	a.active.Store(g)
+	return a
 }
 
 // machines are nodes of 8 GB of which pods may have 6.
@@ -164,11 +165,11 @@ func TestMemoryPresetJudges(t *testing.T) {
 // boardAt samples once, and judges at a time.
 func boardAt(t *testing.T, a *App, snapshot *cluster.Snapshot, at func() time.Time) *scorer.Board {
 	t.Helper()
-	set, err := settings.Lines(a.load, nil)
+	set, err := settings.Lines(a.current().load, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sources, err := a.makeSources()
+	sources, err := a.makeSources(a.current())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +177,7 @@ func boardAt(t *testing.T, a *App, snapshot *cluster.Snapshot, at func() time.Ti
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := usage.NewStore(settings.Usage(a.load), a.kube.Clock.Now())
+	store, err := usage.NewStore(settings.Usage(a.current().load), a.kube.Clock.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +185,7 @@ func boardAt(t *testing.T, a *App, snapshot *cluster.Snapshot, at func() time.Ti
 		t.Errorf("problems: %v", problems)
 	}
 	view := store.View(snapshot, at(), nil)
-	return scorer.NewBoard(view, set.Resolve(view), settings.Scorer(a.load))
+	return scorer.NewBoard(view, set.Resolve(view), settings.Scorer(a.current().load))
 }
 
 // The preset answers over HTTP as the extender did; a policy of one's own says
@@ -205,7 +206,8 @@ func TestMemoryPresetAnswers(t *testing.T) {
 		t.Errorf("metrics: status %d: %s", recorder.Code, body)
 	}
 
-	a.options, a.load.Scoring.Measured.Message, a.load.Scoring.Measured.RejectAll = Options{LogBodies: true}, "full", false
+	measured := a.current().load.Scoring.Measured
+	a.options, measured.Message, measured.RejectAll = Options{LogBodies: true}, "full", false
 	config = extender.Config{}
 	a.answer(&config)
 	if config.LoadMessage != "full" || config.RejectAll || config.NamesOnly || config.FullReplies || !config.LogBodies || config.Pages != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 
+	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/policy"
@@ -181,8 +182,16 @@ func (o *Options) schedule() (runner.Schedule, error) {
 	return runner.Every(o.Interval), nil
 }
 
-// connect reaches for the API server, without a request.
-func (o *Options) connect() (*kube.Connection, error) {
+// remote is the separate extender, nil without one.
+func (o *Options) remote() *evictor.RemoteExtender {
+	if o.ExtenderURL == "" {
+		return nil
+	}
+	return &evictor.RemoteExtender{URL: o.ExtenderURL}
+}
+
+// Connect reaches for the API server, without a request.
+func (o *Options) Connect() (*kube.Connection, error) {
 	if o.REST != nil {
 		config := rest.CopyConfig(o.REST)
 		config.ContentConfig, config.RateLimiter = rest.ContentConfig{}, nil // each client has its own

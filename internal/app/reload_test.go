@@ -47,7 +47,8 @@ func evictAt(percent int) string {
 // reloading is a process that evicts over a fake API server, begun with a
 // policy.
 type reloading struct {
-	*App
+	reload
+	first  *generation
 	t      *testing.T
 	client *fake.Clientset
 	events *events.FakeRecorder
@@ -62,22 +63,22 @@ func newReloading(t *testing.T, content string) *reloading {
 	options := Options{PolicyFile: path, Interval: time.Minute, Namespace: "kube-system", DryRun: true}
 	file, read, err := policyfile.Read(path)
 	r.must(err)
-	p := &process{
+	r.App = &App{
 		options: options, parts: parts{evicting: true}, registry: serve.NewRegistry(), started: time.Now(), health: serve.NewHealth(time.Now),
 		kube: &kube.Connection{REST: &rest.Config{Host: "http://127.0.0.1:1"}, Client: client, Clock: servertime.New(time.Now)},
 	}
-	r.App = p.newPolicy(file, read, 1)
-	p.active.Store(r.App)
 	policyfile.SetupPlugins()
-	r.must(r.read(t.Context(), file))
+	r.first, err = r.read(t.Context(), file, read, 1)
+	r.must(err)
+	r.active.Store(r.first)
 	r.recorder = r.events
 	r.announcer = announce.NewAnnouncer(r.events, "kube-system")
 	r.policies = announce.NewPolicies(path, r.announcer, time.Now, r.registry)
 	r.must(r.wireObserver())
 	r.must(r.wireAuthority())
 	r.must(r.wireEvicting())
-	r.desk = desk.New(r.observer, r.informers.Core().V1().Nodes().Lister(), r.terms())
-	r.must(r.wireRunner(t.Context()))
+	r.desk = desk.New(r.observer, r.informers.Core().V1().Nodes().Lister(), r.first.terms())
+	r.must(r.wireRunner(t.Context(), r.first))
 	r.must(r.kube.Start(t.Context(), r.informers, r.synced...))
 	r.announcer.Evicting()
 	return r
@@ -203,7 +204,7 @@ func TestPolicyChanges(t *testing.T) {
 				if tc.gone != nil {
 					content = nil
 				}
-				if done := r.policyChanged(t.Context(), content, tc.gone); done != tc.done {
+				if done := r.changed(t.Context(), content, tc.gone); done != tc.done {
 					t.Errorf("step %d: done %v, want %v", i, done, tc.done)
 				}
 				if got := r.evictLine(); got != tc.line {
@@ -239,7 +240,7 @@ func TestPolicyIsTriedAgain(t *testing.T) {
 	})
 	named := strings.Replace(byUsage, "pluginConfig: [", "pluginConfig: [{name: DefaultEvictor, args: {priorityThreshold: {name: low}}}, ", 1)
 	for range 2 {
-		if r.policyChanged(t.Context(), []byte(named), nil) {
+		if r.changed(t.Context(), []byte(named), nil) {
 			t.Error("done with a policy that is right")
 		}
 	}
@@ -250,7 +251,7 @@ func TestPolicyIsTriedAgain(t *testing.T) {
 		t.Errorf("/status says %q, want %q", got, want)
 	}
 	away = false
-	if !r.policyChanged(t.Context(), []byte(named), nil) { // which there is not
+	if !r.changed(t.Context(), []byte(named), nil) { // which there is not
 		t.Error("not done with a policy that names a priority class that does not exist")
 	}
 }
@@ -259,20 +260,20 @@ func TestPolicyIsTriedAgain(t *testing.T) {
 // cycle, the gate and the owners at once.
 func TestPolicyChangesBetweenCycles(t *testing.T) {
 	r := newReloading(t, byUsage+evictAt(60)+"eviction: {ownerSettle: 1m}\n")
-	r.reload.cycling.Lock() // a cycle runs
+	r.cycling.Lock() // a cycle runs
 	changed := make(chan bool)
 	go func() {
-		changed <- r.policyChanged(t.Context(), []byte(byUsage+evictAt(50)+"eviction: {ownerSettle: 2m}\n"), nil)
+		changed <- r.changed(t.Context(), []byte(byUsage+evictAt(50)+"eviction: {ownerSettle: 2m}\n"), nil)
 	}()
 	select {
 	case <-changed:
 		t.Fatal("changed during a cycle")
 	case <-time.After(200 * time.Millisecond):
 	}
-	if r.current() != r.App || r.current().load.Eviction.OwnerSettle.Duration != time.Minute {
+	if r.current() != r.first || r.current().load.Eviction.OwnerSettle.Duration != time.Minute {
 		t.Error("the next policy is at work during the cycle")
 	}
-	r.reload.cycling.Unlock()
+	r.cycling.Unlock()
 	if !<-changed || r.evictLine() != 50 || r.current().load.Eviction.OwnerSettle.Duration != 2*time.Minute {
 		t.Errorf("after the cycle: evicting above %v, owners settle %v; want 50 and 2m", r.evictLine(), r.current().load.Eviction.OwnerSettle.Duration)
 	}
@@ -281,7 +282,7 @@ func TestPolicyChangesBetweenCycles(t *testing.T) {
 
 func (r *reloading) nextCycleOf(t *testing.T) {
 	t.Helper()
-	if err := r.current().cycle(t.Context()); err != nil {
+	if err := r.cycle(t.Context()); err != nil {
 		t.Errorf("a cycle by the new policy: %v", err)
 	}
 }
@@ -293,8 +294,8 @@ func TestEachPolicy(t *testing.T) {
 	running := make(chan float64)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- r.eachPolicy(ctx, func(ctx context.Context, a *App) error {
-			line := *a.load.Lines["cpu"].Evict
+		ended <- r.eachPolicy(ctx, func(ctx context.Context, g *generation) error {
+			line := *g.load.Lines["cpu"].Evict
 			running <- line
 			if line == 55 {
 				return nil // one that ends by itself
@@ -305,7 +306,7 @@ func TestEachPolicy(t *testing.T) {
 	}()
 	got := []float64{<-running}
 	for _, percent := range []int{55, 50} {
-		r.policyChanged(t.Context(), []byte(byUsage+evictAt(percent)), nil)
+		r.changed(t.Context(), []byte(byUsage+evictAt(percent)), nil)
 		got = append(got, <-running)
 	}
 	if diff := cmp.Diff([]float64{60, 55, 50}, got); diff != "" {
@@ -315,7 +316,7 @@ func TestEachPolicy(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	failing := r.eachPolicy(t.Context(), func(context.Context, *App) error { return kube.ErrNotSynced })
+	failing := r.eachPolicy(t.Context(), func(context.Context, *generation) error { return kube.ErrNotSynced })
 	if !errors.Is(failing, kube.ErrNotSynced) {
 		t.Errorf("a task that failed: %v", failing)
 	}
@@ -364,7 +365,7 @@ func TestSamples(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if same := reflect.DeepEqual(r.samples(), next.samples()); same != tc.same {
+			if same := reflect.DeepEqual(r.first.samples(), next.samples()); same != tc.same {
 				t.Errorf("samples go together: %v, want %v", same, tc.same)
 			}
 		})

@@ -2,17 +2,10 @@ package app
 
 import (
 	"context"
-	"errors"
-	"time"
 
 	"golang.org/x/sync/errgroup"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/klog/v2"
 
-	"github.com/evenkeel/evenkeel/internal/authority"
 	"github.com/evenkeel/evenkeel/internal/exit"
-	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
@@ -24,7 +17,7 @@ func Run(ctx context.Context, options Options) error {
 	if err != nil {
 		return exit.UnlessStopped(ctx, err)
 	}
-	return a.start(ctx, a.evict, a.settleCollector)
+	return a.start(ctx, a.evict, settleCollector(a.observer.Store().Synced))
 }
 
 // Serve is `evenkeel serve`: every replica answers kube-scheduler, the leader
@@ -42,7 +35,7 @@ func Serve(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
-	return a.start(ctx, server.Run, a.evict, a.settleCollector)
+	return a.start(ctx, server.Run, a.evict, settleCollector(a.observer.Store().Synced))
 }
 
 // Extender is `evenkeel extender`: it answers kube-scheduler and never evicts.
@@ -58,22 +51,21 @@ func Extender(ctx context.Context, options Options) error {
 		return err
 	}
 	a.health.Ready() // an extender that knows nothing answers neutrally, which is better than not at all
-	return a.start(ctx, server.Run, a.reflect, a.authority.Follow, a.heartbeat, compare, a.watchPolicy, a.settleCollector)
+	return a.start(ctx, server.Run, a.reflect, a.authority.Follow, a.heartbeat, compare, a.watchPolicy, settleCollector(a.observer.Store().Synced))
 }
 
-// server makes the server for a judge, with the reports that go with it.
-func (a *App) server(config extender.Config) (*extender.Server, error) {
-	config.Address = a.options.ListenAddress
-	config.TLS = extender.TLS{CertFile: a.options.TLSCertFile, KeyFile: a.options.TLSKeyFile, ClientCAFile: a.options.ClientCAs}
-	config.Nodes, config.Explain = extender.Report(a.reports().Nodes), extender.Report(a.desk.Explain)
-	config.Registerer = a.registry
-	a.answer(&config)
-	server, err := extender.NewServer(config)
+// NodeSync is `evenkeel nodesync`: it observes and publishes on nodes, and does
+// nothing else.
+func NodeSync(ctx context.Context, options Options) error {
+	a, err := newApp(ctx, options, parts{marking: true})
 	if err != nil {
-		return nil, exit.Usage(err)
+		return exit.UnlessStopped(ctx, err)
 	}
-	a.answers = server
-	return server, nil
+	if !a.current().publishesUsage() {
+		return exit.Usagef("%s: the policy switches no part of nodesync on; what an earlier one wrote is taken back with --remove",
+			options.PolicyFile)
+	}
+	return a.start(ctx, a.tellMarks, a.mark, a.watchPolicy)
 }
 
 // start runs the process's tasks until one of them ends or fails or the context
@@ -92,46 +84,11 @@ func (a *App) start(ctx context.Context, tasks ...func(context.Context) error) e
 		})
 	}
 	if a.informers == nil {
-		group.Go(func() error { return a.eachPolicy(running, observe) })
+		group.Go(func() error { return a.eachPolicy(running, a.observe) })
 	}
 	err := group.Wait()
 	a.stop()
 	return exit.UnlessStopped(ctx, err)
-}
-
-func (a *App) stop() {
-	if a.events != nil {
-		a.events.Shutdown()
-	}
-	if a.informers != nil {
-		a.informers.Shutdown()
-	}
-}
-
-// observe observes usage where a policy needs it.
-func observe(ctx context.Context, a *App) error {
-	if a.parts.evicting && a.judge == nil && !a.readsUsage() && !a.publishesUsage() {
-		return nil
-	}
-	return a.observer.Run(ctx)
-}
-
-// heartbeat reports progress while observations come.
-func (a *App) heartbeat(ctx context.Context) error {
-	ticker := time.NewTicker(time.Second)
-	defer ticker.Stop()
-	var seen *observer.Observation // not its time, which is by a clock that may be set back
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
-		if latest := a.observer.Latest(); latest != seen {
-			seen = latest
-			a.health.Progress()
-		}
-	}
 }
 
 // evict starts what evicting needs and runs cycles, as leader where asked for.
@@ -150,9 +107,12 @@ func (a *App) evict(ctx context.Context) error {
 		return exit.UnlessStopped(ctx, err)
 	}
 	a.health.Ready()
-	group.Go(func() error { return a.eachPolicy(ctx, observe) })
+	group.Go(func() error { return a.eachPolicy(ctx, a.observe) })
 	group.Go(func() error {
-		return a.eachPolicy(ctx, func(ctx context.Context, a *App) error { return a.providers.run(ctx) })
+		return a.eachPolicy(ctx, func(ctx context.Context, g *generation) error {
+			g.runner.Collect(ctx)
+			return nil
+		})
 	})
 	if a.options.loops() {
 		group.Go(func() error { return a.watchPolicy(ctx) })
@@ -162,43 +122,14 @@ func (a *App) evict(ctx context.Context) error {
 	}
 	group.Go(func() error {
 		defer cancel()
-		if a.options.LeaderElect && !a.options.DryRun && !a.withoutLease(ctx) {
-			return a.lead(ctx, a.cycles)
+		// Descheduler's first Jobs had no right to the Lease and no need: their
+		// plugins know of no other process. Whoever moves pods by real usage, or
+		// goes on evicting, needs it.
+		needed := a.current().readsUsage() || a.options.loops()
+		if a.options.LeaderElect && !a.options.DryRun && (needed || !a.lease.Forbidden(ctx)) {
+			return a.lease.Lead(ctx, a.cycles)
 		}
 		return a.cycles(ctx)
 	})
 	return group.Wait()
-}
-
-// lead does the work of a leader while this process holds the Lease.
-func (a *App) lead(ctx context.Context, work func(context.Context) error) error {
-	err := a.lease.Lead(ctx, work)
-	if wrong, ok := errors.AsType[*authority.ConfigError](err); ok {
-		return exit.Usage(wrong.Unwrap())
-	}
-	return err
-}
-
-// reports are what this process can tell.
-func (a *App) reports() *serve.Reports {
-	return &serve.Reports{Observer: a.observer, Authority: a.authority, Policies: a.policies, Judge: a.judge, Started: a.started}
-}
-
-// withoutLease says that this process runs its one cycle without the Lease,
-// because it may not even read it. Descheduler's first Jobs had no right to it
-// and no need: their plugins know of no other process. Whoever moves pods by
-// real usage, or goes on evicting, needs it.
-func (a *App) withoutLease(ctx context.Context) bool {
-	if a.readsUsage() || a.options.loops() {
-		return false
-	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	_, err := a.kube.Client.CoordinationV1().Leases(a.options.Namespace).Get(ctx, a.options.LeaseName, metav1.GetOptions{})
-	if !apierrors.IsForbidden(err) {
-		return false
-	}
-	klog.FromContext(ctx).Info("Running without the Lease, so nothing keeps another process from evicting at the same time",
-		"reason", err.Error())
-	return true
 }

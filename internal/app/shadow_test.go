@@ -45,10 +45,12 @@ func extenderApp(t *testing.T, options Options) *App {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &App{process: &process{
+	a := &App{
 		options: options, registry: prometheus.NewRegistry(), observer: watching, policies: &announce.Policies{}, kube: &kube.Connection{Clock: servertime.New(time.Now)}, started: time.Now(),
 		judge: steering.NewJudge(watching, time.Now),
-	}, load: &policy.LoadPolicy{}}
+	}
+	a.active.Store(&generation{load: &policy.LoadPolicy{}})
+	return a
 }
 
 // With --observe the requests are the shadow's and nobody's that was steered;

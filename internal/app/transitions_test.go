@@ -27,15 +27,15 @@ func TestTransitionsAreKeptForThosePoliciesThatReadThem(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newReloading(t, tc.policy)
 			at := metav1.Unix(1_900_000_000, 0)
-			out, err := r.slimmer().Transform(&v1.Pod{Status: v1.PodStatus{Conditions: []v1.PodCondition{{Type: v1.PodReady, LastTransitionTime: at}}}})
+			out, err := slimmer(r.transitions).Transform(&v1.Pod{Status: v1.PodStatus{Conditions: []v1.PodCondition{{Type: v1.PodReady, LastTransitionTime: at}}}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if got := !out.(*v1.Pod).Status.Conditions[0].LastTransitionTime.IsZero(); got != tc.kept {
 				t.Errorf("times kept %t, want %t", got, tc.kept)
 			}
-			r.policyChanged(t.Context(), []byte(policyWith("reason: Completed, minTimeSinceLastTransitionSeconds: 60")), nil)
-			if diff := cmp.Diff(tc.kept, r.current() != r.App); diff != "" {
+			r.changed(t.Context(), []byte(policyWith("reason: Completed, minTimeSinceLastTransitionSeconds: 60")), nil)
+			if diff := cmp.Diff(tc.kept, r.current() != r.first); diff != "" {
 				t.Errorf("another policy that reads them is gone by (-want +got):\n%s", diff)
 			}
 		})

@@ -12,12 +12,16 @@ import (
 	"sync/atomic"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
+
+	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/kube"
 )
 
 // LeaseConfig is which Lease a process evicts under.
@@ -75,7 +79,7 @@ func (l *Lease) Lead(ctx context.Context, work func(context.Context) error) erro
 	}
 	elector, err := leaderelection.NewLeaderElector(config)
 	if err != nil {
-		return &ConfigError{fmt.Errorf("leader election: %w", err)}
+		return exit.Usagef("leader election: %w", err)
 	}
 	l.elector.Store(elector)
 	defer context.AfterFunc(ctx, func() {
@@ -96,12 +100,6 @@ func (l *Lease) Lead(ctx context.Context, work func(context.Context) error) erro
 	}
 	return err
 }
-
-// ConfigError is a mistake in the flags of the election.
-type ConfigError struct{ error }
-
-// Unwrap returns the mistake.
-func (e *ConfigError) Unwrap() error { return e.error }
 
 // term is one time of leading: whether it began, and whether its work ended by
 // itself.
@@ -129,6 +127,19 @@ func (l *Lease) election(ctx context.Context) leaderelection.LeaderElectionConfi
 			},
 		},
 	}
+}
+
+// Forbidden reports whether this process may not even read the Lease.
+func (l *Lease) Forbidden(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, kube.CallTimeout)
+	defer cancel()
+	_, err := l.config.Client.CoordinationV1().Leases(l.config.Namespace).Get(ctx, l.config.Name, metav1.GetOptions{})
+	if !apierrors.IsForbidden(err) {
+		return false
+	}
+	klog.FromContext(ctx).Info("Running without the Lease, so nothing keeps another process from evicting at the same time",
+		"reason", err.Error())
+	return true
 }
 
 // Margin is how long before others may take the Lease a leader that cannot

@@ -7,11 +7,15 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/evenkeel/evenkeel/internal/exit"
@@ -98,6 +102,29 @@ func (c *Connection) Reach(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// ListWatch lists and watches all objects of a core resource.
+func (c *Connection) ListWatch(resource string) cache.ListerWatcher {
+	return cache.NewListWatchFromClient(c.Client.CoreV1().RESTClient(), resource, metav1.NamespaceAll, fields.Everything())
+}
+
+// CallTimeout bounds one call to the API server.
+const CallTimeout = 30 * time.Second
+
+// Secret reads one value of a Secret.
+func (c *Connection) Secret(ctx context.Context, namespace, name, key string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
+	defer cancel()
+	secret, err := c.Client.CoreV1().Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return "", fmt.Errorf("reading Secret %s/%s: %w", namespace, name, err)
+	}
+	value, ok := secret.Data[key]
+	if !ok {
+		return "", fmt.Errorf("reading Secret %s/%s: it has no key %q", namespace, name, key)
+	}
+	return strings.TrimSpace(string(value)), nil
 }
 
 // As returns a client that asks in somebody's name; without a name in one's

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/cluster"
@@ -94,10 +95,9 @@ func (o *Observer) Latest() *Observation { return o.latest.Load() }
 // Run samples until the context ends. The first sample is taken as soon as
 // nodes and pods are known.
 func (o *Observer) Run(ctx context.Context) error {
-	for !o.store.Synced() {
-		if !sleep(ctx, 20*time.Millisecond) {
-			return nil
-		}
+	known := func(context.Context) (bool, error) { return o.store.Synced(), nil }
+	if wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, known) != nil {
+		return nil
 	}
 	interval := o.interval()
 	ticker := time.NewTicker(interval)
@@ -120,17 +120,6 @@ func (o *Observer) interval() time.Duration {
 	o.sampling.Lock()
 	defer o.sampling.Unlock()
 	return o.at.config.SampleInterval
-}
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
 }
 
 // Sample takes one reading and publishes the Observation that follows from it.

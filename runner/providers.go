@@ -1,25 +1,23 @@
-package app
+package runner
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	promapi "github.com/prometheus/client_golang/api"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	metricsclient "k8s.io/metrics/pkg/client/clientset/versioned"
 	"sigs.k8s.io/descheduler/pkg/api"
 	deschedulerclient "sigs.k8s.io/descheduler/pkg/descheduler/client"
 	"sigs.k8s.io/descheduler/pkg/descheduler/metricscollector"
-
-	"github.com/evenkeel/evenkeel/internal/exit"
 )
 
 // providers are the policy's metricsProviders, for upstream plugins that read
@@ -29,47 +27,42 @@ type providers struct {
 	prometheus *prometheusProvider                // nil unless the policy names Prometheus
 }
 
-func (a *App) newProviders(factory informers.SharedInformerFactory) (*providers, error) {
-	p := &providers{}
-	kubernetesMetrics := a.profiles.MetricsCollector != nil && a.profiles.MetricsCollector.Enabled
-	for _, provider := range a.profiles.MetricsProviders {
-		switch {
-		case provider.Source == api.KubernetesMetrics:
-			kubernetesMetrics = true
-		case provider.Source == api.PrometheusMetrics && provider.Prometheus != nil && provider.Prometheus.URL != "":
-			p.prometheus = newPrometheusProvider(a.kube.Client, provider.Prometheus)
+// PrometheusOf is the Prometheus of a policy's metricsProviders; nil where they
+// name none.
+func PrometheusOf(policy *api.DeschedulerPolicy) *api.Prometheus {
+	for _, provider := range policy.MetricsProviders {
+		if provider.Source == api.PrometheusMetrics && provider.Prometheus != nil && provider.Prometheus.URL != "" {
+			return provider.Prometheus
 		}
 	}
+	return nil
+}
+
+// newProviders makes those of the policy. nodes are what the collector looks
+// at.
+func newProviders(config Config, nodes labels.Selector) (*providers, error) {
+	p := &providers{}
+	if server := PrometheusOf(config.Policy); server != nil {
+		p.prometheus = newPrometheusProvider(config.Client, server)
+	}
+	kubernetesMetrics := config.Policy.MetricsCollector != nil && config.Policy.MetricsCollector.Enabled ||
+		slices.ContainsFunc(config.Policy.MetricsProviders, func(m api.MetricsProvider) bool { return m.Source == api.KubernetesMetrics })
 	if !kubernetesMetrics {
 		return p, nil
 	}
-	client, err := metricsclient.NewForConfig(rest.CopyConfig(a.kube.REST))
+	client, err := metricsclient.NewForConfig(rest.CopyConfig(config.REST))
 	if err != nil {
 		return nil, fmt.Errorf("making the metrics client: %w", err)
 	}
-	selector := labels.Everything()
-	if s := a.profiles.NodeSelector; s != nil {
-		if selector, err = labels.Parse(*s); err != nil {
-			return nil, exit.Usagef("nodeSelector: %w", err)
-		}
-	}
-	p.collector = metricscollector.NewMetricsCollector(factory.Core().V1().Nodes().Lister(), client, selector)
+	p.collector = metricscollector.NewMetricsCollector(config.Informers.Core().V1().Nodes().Lister(), client, nodes)
 	return p, nil
-}
-
-// run collects until the context ends.
-func (p *providers) run(ctx context.Context) error {
-	if p.collector != nil {
-		p.collector.Run(ctx)
-	}
-	return nil
 }
 
 // collectorTimeout is how long the first collection may take.
 const collectorTimeout = time.Minute
 
 // ready waits for the first collection and reads the token for Prometheus
-// again; call it before each cycle.
+// again, before each cycle.
 func (p *providers) ready(ctx context.Context) error {
 	if p.collector != nil {
 		err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, collectorTimeout, true, func(context.Context) (bool, error) {
@@ -85,9 +78,12 @@ func (p *providers) ready(ctx context.Context) error {
 	return nil
 }
 
-// prometheusTokenKey is the key of a Secret under which upstream's policies
+// secretTimeout bounds reading a token.
+const secretTimeout = 30 * time.Second
+
+// PrometheusTokenKey is the key of a Secret under which upstream's policies
 // keep the token.
-const prometheusTokenKey = "prometheusAuthToken"
+const PrometheusTokenKey = "prometheusAuthToken"
 
 // prometheusProvider makes upstream's own Prometheus client, with the token of
 // the Secret that the policy names, else of the pod's ServiceAccount. It is
@@ -120,15 +116,15 @@ func serviceAccountToken(context.Context) (string, error) {
 
 func secretToken(client kubernetes.Interface, ref api.SecretReference) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
-		ctx, cancel := context.WithTimeout(ctx, callTimeout)
+		ctx, cancel := context.WithTimeout(ctx, secretTimeout)
 		defer cancel()
 		secret, err := client.CoreV1().Secrets(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 		if err != nil {
 			return "", fmt.Errorf("reading the token for Prometheus: %w", err)
 		}
-		token := string(secret.Data[prometheusTokenKey])
+		token := string(secret.Data[PrometheusTokenKey])
 		if token == "" {
-			return "", fmt.Errorf("reading the token for Prometheus: Secret %s/%s has no %q", ref.Namespace, ref.Name, prometheusTokenKey)
+			return "", fmt.Errorf("reading the token for Prometheus: Secret %s/%s has no %q", ref.Namespace, ref.Name, PrometheusTokenKey)
 		}
 		return token, nil
 	}
@@ -154,5 +150,11 @@ func (p *prometheusProvider) refresh(ctx context.Context) error {
 	return nil
 }
 
-// get returns the client of this cycle.
-func (p *prometheusProvider) get() promapi.Client { return p.client }
+// clients returns how plugins come by this cycle's client of Prometheus; nil
+// unless the policy names it.
+func (p *providers) clients() func() promapi.Client {
+	if p.prometheus == nil {
+		return nil
+	}
+	return func() promapi.Client { return p.prometheus.client }
+}

@@ -1,4 +1,4 @@
-package app
+package runner
 
 import (
 	"net/http"
@@ -16,7 +16,7 @@ import (
 func TestPrometheusProviderFollowsTheToken(t *testing.T) {
 	secret := &v1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "monitoring", Name: "token"},
-		Data:       map[string][]byte{prometheusTokenKey: []byte("first")},
+		Data:       map[string][]byte{PrometheusTokenKey: []byte("first")},
 	}
 	client := fake.NewClientset(secret)
 	p := newPrometheusProvider(client, &api.Prometheus{
@@ -29,7 +29,7 @@ func TestPrometheusProviderFollowsTheToken(t *testing.T) {
 		return made, &http.Transport{}, err
 	}
 	for _, token := range []string{"first", "first", "second"} {
-		secret.Data[prometheusTokenKey] = []byte(token)
+		secret.Data[PrometheusTokenKey] = []byte(token)
 		if _, err := client.CoreV1().Secrets("monitoring").Update(t.Context(), secret, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}

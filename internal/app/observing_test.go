@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/descheduler/pkg/api"
 
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/runner"
 	"github.com/evenkeel/evenkeel/usage/kinds"
 	"github.com/evenkeel/evenkeel/usage/prometheus"
 	"github.com/evenkeel/evenkeel/usage/source"
@@ -20,7 +21,7 @@ func TestProvidedPrometheus(t *testing.T) {
 			URL: "http://theirs", AuthToken: &api.AuthToken{SecretReference: &api.SecretReference{Namespace: "mon", Name: "token"}},
 		},
 	}}}
-	token := source.SecretKey{Namespace: "mon", Name: "token", Key: prometheusTokenKey}
+	token := source.SecretKey{Namespace: "mon", Name: "token", Key: runner.PrometheusTokenKey}
 	own := source.SecretKey{Namespace: "mon", Name: "own", Key: "k"}
 	cases := map[string]struct {
 		given, want prometheus.Config

@@ -1,0 +1,62 @@
+package app
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/evenkeel/evenkeel/internal/policyfile"
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/usage/kinds"
+	"github.com/evenkeel/evenkeel/usage/prometheus"
+)
+
+// Marking is what `evenkeel nodesync` lays over its policy, and where it
+// reports nodes.
+type Marking struct {
+	// Prometheus is the address of the policy's Prometheus source, where it is
+	// not empty.
+	Prometheus string
+	// Interval is the time between two samples, where it is not 0.
+	Interval time.Duration
+	// WebAddress serves /nodes and /status; "0" serves nothing.
+	WebAddress string
+}
+
+// amend lays the flags over the policy.
+func (m *Marking) amend(file *policy.File) error {
+	if m == nil {
+		return nil
+	}
+	u := &file.Load.Usage
+	if m.Prometheus != "" {
+		i := slices.IndexFunc(u.Sources, func(s policy.Source) bool { return s.Type == prometheus.Name })
+		if i < 0 {
+			return m.wrong(file, fmt.Sprintf("--prom: there is no usage source of type %s", prometheus.Name))
+		}
+		u.Sources[i].Config.(*prometheus.Config).Address = m.Prometheus
+	}
+	if m.Interval != 0 {
+		u.SampleInterval = metav1.Duration{Duration: m.Interval}
+		u.MaxAge.Duration = max(u.MaxAge.Duration, staleAfter*m.Interval)
+		u.ObservationPeriod.Duration = max(u.ObservationPeriod.Duration, time.Duration(file.Load.Hot.ConsecutiveSamples)*m.Interval)
+	}
+	var wrong []string
+	for _, err := range policy.Validate(&file.Load, kinds.All) {
+		wrong = append(wrong, "with --prom and --seconds: "+err.Error())
+	}
+	if len(wrong) > 0 {
+		return m.wrong(file, wrong...)
+	}
+	return nil
+}
+
+func (m *Marking) wrong(file *policy.File, problems ...string) error {
+	return policyfile.Invalid(policyfile.NameOf(file), strings.Join(problems, "\n"))
+}
+
+// staleAfter is how many intervals a sample is good for at least.
+const staleAfter = 3
