@@ -5,6 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/evenkeel/evenkeel/policy/calendar"
 	"github.com/evenkeel/evenkeel/usage"
 	"github.com/evenkeel/evenkeel/usage/source"
 )
@@ -222,20 +223,7 @@ type Cooldown struct {
 }
 
 // Period is a recurring time, such as every night.
-type Period struct {
-	// Schedule is when it begins, as a cron expression of five fields (minute,
-	// hour, day of the month, month, day of the week) or a shorthand such as
-	// @daily; @every has no fixed times. A time that the clocks of the zone are
-	// set forward over begins when they are; one that they are set back over
-	// begins twice. Required.
-	Schedule string `json:"schedule"`
-	// Duration is how long it lasts each time, whatever the clocks show then:
-	// 1m to 168h, a week. Required.
-	Duration metav1.Duration `json:"duration"`
-	// TimeZone is the zone that the schedule is read in, by its name in the
-	// IANA database, such as Europe/Berlin. UTC when it is not given.
-	TimeZone string `json:"timeZone,omitempty"`
-}
+type Period = calendar.Period
 
 // Breaker says when evicting stops by itself; it goes on by itself when the
 // cause is gone.

@@ -84,15 +84,7 @@ func validateTimes(list []Period, path *field.Path) field.ErrorList {
 // Calendar reads the windows and blackouts, which takes longer than asking
 // them.
 func (e *Eviction) Calendar() (*calendar.Calendar, error) {
-	return calendar.New(periods(e.Windows), periods(e.Blackouts))
-}
-
-func periods(list []Period) []calendar.Period {
-	read := make([]calendar.Period, len(list))
-	for i, p := range list {
-		read[i] = calendar.Period{Schedule: p.Schedule, Duration: p.Duration.Duration, TimeZone: p.TimeZone}
-	}
-	return read
+	return calendar.New(e.Windows, e.Blackouts)
 }
 
 func validateSchedule(text string, path *field.Path) field.ErrorList {

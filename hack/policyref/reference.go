@@ -68,10 +68,10 @@ func reference(dir string) ([]byte, error) {
 	return pageOf(c, dir)
 }
 
-// folders are those of the package policy, in dir, and of the settings of
-// sources.
+// folders are those of the packages policy, in dir, and calendar, and of the
+// settings of sources.
 func folders(dir string) []string {
-	all := []string{dir}
+	all := []string{dir, filepath.Join(dir, "calendar")}
 	for _, kind := range append(source.Kinds{nil}, kinds.All...) {
 		t := reflect.TypeFor[source.Description]()
 		if kind != nil {

@@ -1,6 +1,7 @@
 package calendar
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/robfig/cron/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/evenkeel/evenkeel/policy/check"
 )
@@ -44,21 +46,19 @@ func newRecurrence(p *Period) (*recurrence, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the schedule %w", err)
 	}
-	zoneName := p.TimeZone
-	if zoneName == "" {
-		zoneName = time.UTC.String()
-	}
+	zoneName := cmp.Or(p.TimeZone, time.UTC.String())
 	zone := check.Location(zoneName)
 	if zone == nil {
 		return nil, fmt.Errorf("time zone %q is not known", p.TimeZone)
 	}
-	if d := p.Duration; d < MinDuration || d > MaxDuration {
+	duration := p.Duration.Duration
+	if duration < MinDuration || duration > MaxDuration {
 		return nil, fmt.Errorf("the duration must be from %s to %s", MinDuration, MaxDuration)
 	}
 	days := *spec
 	days.Hour, days.Minute = 1<<0, 1<<0
 	r := &recurrence{
-		name: fmt.Sprintf("%q in %s", p.Schedule, zoneName), duration: p.Duration, zone: zone,
+		name: fmt.Sprintf("%q in %s", p.Schedule, zoneName), duration: duration, zone: zone,
 		days: &days, begins: beginsOf(spec),
 	}
 	for _, begin := range r.begins {
@@ -169,12 +169,18 @@ func (r *recurrence) ofChangedDay(wallDay, t time.Time, yield func(span) bool) b
 	return true
 }
 
-// Period is a recurring time.
+// Period is a recurring time, such as every night.
 type Period struct {
-	// Schedule is when it begins, as a cron expression of five fields.
-	Schedule string
-	// Duration is how long it lasts: MinDuration to MaxDuration.
-	Duration time.Duration
-	// TimeZone is the zone that the schedule is read in; UTC when empty.
-	TimeZone string
+	// Schedule is when it begins, as a cron expression of five fields (minute,
+	// hour, day of the month, month, day of the week) or a shorthand such as
+	// @daily; @every has no fixed times. A time that the clocks of the zone are
+	// set forward over begins when they are; one that they are set back over
+	// begins twice. Required.
+	Schedule string `json:"schedule"`
+	// Duration is how long it lasts each time, whatever the clocks show then:
+	// 1m to 168h, a week. Required.
+	Duration metav1.Duration `json:"duration"`
+	// TimeZone is the zone that the schedule is read in, by its name in the
+	// IANA database, such as Europe/Berlin. UTC when it is not given.
+	TimeZone string `json:"timeZone,omitempty"`
 }

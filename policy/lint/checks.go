@@ -36,17 +36,19 @@ func (s *survey) scope() {
 
 // plugins finds plugins that work against each other.
 func (s *survey) plugins() {
-	if s.Profiles == nil {
+	if s.args == nil {
 		return
 	}
-	for i, profile := range s.Profiles.Profiles {
-		path := fmt.Sprintf("profiles[%d].plugins.balance.enabled", i)
-		for _, name := range profile.Plugins.Balance.Enabled {
-			if s.args != nil && (name == "LowNodeUtilization" || name == "HighNodeUtilization") {
-				s.warn(path, "%s moves pods by other measures than %s and may undo its moves", name, policy.RealUsageLowNodeUtilizationName)
+	for i := range s.Profiles.Profiles {
+		profile := &s.Profiles.Profiles[i]
+		enabled := profile.Plugins.Balance.Enabled
+		for _, name := range enabled {
+			if name == "LowNodeUtilization" || name == "HighNodeUtilization" {
+				s.warn(fmt.Sprintf("profiles[%d].plugins.balance.enabled", i),
+					"%s moves pods by other measures than %s and may undo its moves", name, policy.RealUsageLowNodeUtilizationName)
 			}
 		}
-		if s.args != nil && slices.Contains(profile.Plugins.Balance.Enabled, policy.RealUsageLowNodeUtilizationName) && evictorArgs(&profile).MinReplicas < 2 {
+		if slices.Contains(enabled, policy.RealUsageLowNodeUtilizationName) && evictorArgs(profile).MinReplicas < 2 {
 			s.note(fmt.Sprintf("profiles[%d].pluginConfig", i),
 				"DefaultEvictor has no minReplicas of 2 or more: a workload with one replica is down while it moves")
 		}

@@ -9,6 +9,7 @@
 package shape
 
 import (
+	"bytes"
 	"encoding"
 	"encoding/json"
 	"fmt"
@@ -39,11 +40,14 @@ func Decode(object map[string]any, target any) field.ErrorList {
 	return Fill(target, object)
 }
 
-// Fill decodes a tree that has been checked.
-func Fill(target, tree any) field.ErrorList {
-	raw, err := json.Marshal(tree)
+// Fill decodes a tree that has been checked into a value, or makes a tree of a
+// value, whose numbers then are json.Number.
+func Fill(target, from any) field.ErrorList {
+	raw, err := json.Marshal(from)
 	if err == nil {
-		err = json.Unmarshal(raw, target)
+		decoder := json.NewDecoder(bytes.NewReader(raw))
+		decoder.UseNumber()
+		err = decoder.Decode(target)
 	}
 	if err != nil {
 		return field.ErrorList{field.InternalError(nil, err)}

@@ -20,32 +20,29 @@ const (
 )
 
 func (s *spec) validate(path *field.Path) field.ErrorList {
-	if errs := s.validateLengths(path); len(errs) > 0 {
+	// There are not more mistakes than anybody reads.
+	errs := slices.Concat(
+		notMore(path.Child("syncPolicy"), len(s.SyncPolicy)),
+		notMore(path.Child("predicate"), len(s.Predicate)),
+		notMore(path.Child("priority"), len(s.Priority)),
+	)
+	if len(errs) > 0 {
 		return errs
 	}
-	errs := s.validateSync(path.Child("syncPolicy"))
-	errs = append(errs, s.validatePredicates(path.Child("predicate"))...)
-	errs = append(errs, s.validatePriorities(path.Child("priority"))...)
-	return append(errs, policy.ValidateHotValues(s.HotValue, path.Child("hotValue"))...)
+	return slices.Concat(
+		s.validateSync(path.Child("syncPolicy")),
+		s.validatePredicates(path.Child("predicate")),
+		s.validatePriorities(path.Child("priority")),
+		policy.ValidateHotValues(s.HotValue, path.Child("hotValue")),
+	)
 }
 
-// validateLengths makes sure that there are not more mistakes than anybody
-// reads.
-func (s *spec) validateLengths(path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	for _, list := range []struct {
-		name      string
-		len, most int
-	}{
-		{"syncPolicy", len(s.SyncPolicy), len(metrics)},
-		{"predicate", len(s.Predicate), len(metrics)},
-		{"priority", len(s.Priority), len(metrics)},
-	} {
-		if list.len > list.most {
-			errs = append(errs, field.TooMany(path.Child(list.name), list.len, list.most))
-		}
+// notMore checks that a list is not longer than one of all metrics.
+func notMore(path *field.Path, n int) field.ErrorList {
+	if n <= len(metrics) {
+		return nil
 	}
-	return errs
+	return field.ErrorList{field.TooMany(path, n, len(metrics))}
 }
 
 func (s *spec) validateSync(path *field.Path) field.ErrorList {

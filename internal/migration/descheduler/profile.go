@@ -3,6 +3,7 @@ package descheduler
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -62,19 +63,15 @@ func (c *conversion) noteUnused(s *subject) {
 
 // empty reports whether a value is the same as none.
 func empty(value any) bool {
-	switch v := value.(type) {
-	case nil:
+	v := reflect.ValueOf(value)
+	switch v.Kind() {
+	case reflect.Invalid: // null
 		return true
-	case bool:
-		return !v
-	case string:
-		return v == ""
-	case []any:
-		return len(v) == 0
-	case map[string]any:
-		return len(v) == 0
+	case reflect.Slice, reflect.Map:
+		return v.Len() == 0
+	default:
+		return v.IsZero()
 	}
-	return false
 }
 
 // evictorArgs are the strategy's DefaultEvictor: what the top level says of all

@@ -47,7 +47,7 @@ func Convert(object map[string]any) (policy.Conversion, field.ErrorList) {
 	document.Add("", "kube-scheduler reads this file by --config; --policy-config-file and --policy-configmap are gone since Kubernetes 1.23")
 	document.Add("", "beside --config the flag --kubeconfig counts no more: set clientConnection.kubeconfig here")
 	p.convertAffinity(&document)
-	p.convertExtenders(object["extenders"], &document)
+	p.convertExtenders(&document)
 	p.lose(&document)
 	return document, nil
 }
@@ -69,15 +69,13 @@ func (p *legacyPolicy) convertAffinity(document *policy.Conversion) {
 	document.Add("profiles[0].pluginConfig[0].args.hardPodAffinityWeight", "was hardPodAffinitySymmetricWeight")
 }
 
-func (p *legacyPolicy) convertExtenders(raw any, document *policy.Conversion) {
+func (p *legacyPolicy) convertExtenders(document *policy.Conversion) {
 	if len(p.Extenders) == 0 {
 		return
 	}
 	var extenders []any
-	list, _ := raw.([]any)
 	for i := range p.Extenders {
-		given, _ := list[i].(map[string]any)
-		extenders = append(extenders, p.Extenders[i].convert(given, document, fmt.Sprintf("extenders[%d]", i)))
+		extenders = append(extenders, p.Extenders[i].convert(document, fmt.Sprintf("extenders[%d]", i)))
 	}
 	document.Object["extenders"] = extenders
 }

@@ -1,17 +1,18 @@
 package scheduler
 
 import (
-	"encoding/json"
 	"strconv"
 	"time"
 
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/policy/shape"
 )
 
-// convert returns an extender as it is written today; at is its place, raw what
-// stands there.
-func (e *legacy) convert(raw map[string]any, document *policy.Conversion, at string) map[string]any {
-	out := said(raw)
+// convert returns an extender as it is written today, without what says
+// nothing; at is its place.
+func (e *legacy) convert(document *policy.Conversion, at string) map[string]any {
+	var out map[string]any
+	_ = shape.Fill(&out, e) // as it was read, so it can be written
 	if e.EnableHTTPS {
 		out["enableHTTPS"] = true
 	}
@@ -21,35 +22,6 @@ func (e *legacy) convert(raw map[string]any, document *policy.Conversion, at str
 	}
 	e.note(document, at)
 	return out
-}
-
-// said leaves out of a mapping what says nothing.
-func said(raw map[string]any) map[string]any {
-	out := map[string]any{}
-	for name, value := range raw {
-		switch v := value.(type) {
-		case map[string]any:
-			out[name] = said(v)
-		case []any:
-			if list := saidOfEach(v); len(list) > 0 {
-				out[name] = list
-			}
-		case nil, bool, string, json.Number:
-			if v != nil && v != false && v != "" && v != json.Number("0") {
-				out[name] = v
-			}
-		}
-	}
-	return out
-}
-
-func saidOfEach(raw []any) []any {
-	var list []any
-	for _, element := range raw {
-		object, _ := element.(map[string]any)
-		list = append(list, said(object))
-	}
-	return list
 }
 
 // note says what is written otherwise, and what Evenkeel's own entry has.

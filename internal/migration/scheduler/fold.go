@@ -16,7 +16,7 @@ var properNames = func() map[string]string {
 	names := map[string]string{}
 	for _, t := range []reflect.Type{reflect.TypeFor[legacy](), reflect.TypeFor[tls](), reflect.TypeFor[resource]()} {
 		for f := range t.Fields() {
-			name := f.Tag.Get("json")
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			names[strings.ToLower(name)] = name
 		}
 	}

@@ -24,32 +24,32 @@ type namedPart struct {
 
 // legacy is an extender of a Policy.
 type legacy struct {
-	URLPrefix        string     `json:"urlPrefix"`
-	FilterVerb       string     `json:"filterVerb"`
-	PreemptVerb      string     `json:"preemptVerb"`
-	PrioritizeVerb   string     `json:"prioritizeVerb"`
-	Weight           int64      `json:"weight"`
-	BindVerb         string     `json:"bindVerb"`
-	EnableHTTPS      bool       `json:"enableHttps"`
-	TLSConfig        *tls       `json:"tlsConfig"`
-	HTTPTimeout      int64      `json:"httpTimeout"` // nanoseconds
-	NodeCacheCapable bool       `json:"nodeCacheCapable"`
-	ManagedResources []resource `json:"managedResources"`
-	Ignorable        bool       `json:"ignorable"`
+	URLPrefix        string     `json:"urlPrefix,omitempty"`
+	FilterVerb       string     `json:"filterVerb,omitempty"`
+	PreemptVerb      string     `json:"preemptVerb,omitempty"`
+	PrioritizeVerb   string     `json:"prioritizeVerb,omitempty"`
+	Weight           int64      `json:"weight,omitempty"`
+	BindVerb         string     `json:"bindVerb,omitempty"`
+	EnableHTTPS      bool       `json:"enableHttps,omitempty"`
+	TLSConfig        *tls       `json:"tlsConfig,omitempty"`
+	HTTPTimeout      int64      `json:"httpTimeout,omitempty"` // nanoseconds
+	NodeCacheCapable bool       `json:"nodeCacheCapable,omitempty"`
+	ManagedResources []resource `json:"managedResources,omitempty"`
+	Ignorable        bool       `json:"ignorable,omitempty"`
 }
 
 type tls struct {
-	Insecure   bool   `json:"insecure"`
-	ServerName string `json:"serverName"`
-	CertFile   string `json:"certFile"`
-	KeyFile    string `json:"keyFile"`
-	CAFile     string `json:"caFile"`
-	CertData   string `json:"certData"` // in base64
-	KeyData    string `json:"keyData"`
-	CAData     string `json:"caData"`
+	Insecure   bool   `json:"insecure,omitempty"`
+	ServerName string `json:"serverName,omitempty"`
+	CertFile   string `json:"certFile,omitempty"`
+	KeyFile    string `json:"keyFile,omitempty"`
+	CAFile     string `json:"caFile,omitempty"`
+	CertData   string `json:"certData,omitempty"` // in base64
+	KeyData    string `json:"keyData,omitempty"`
+	CAData     string `json:"caData,omitempty"`
 }
 
 type resource struct {
-	Name               string `json:"name"`
-	IgnoredByScheduler bool   `json:"ignoredByScheduler"`
+	Name               string `json:"name,omitempty"`
+	IgnoredByScheduler bool   `json:"ignoredByScheduler,omitempty"`
 }
