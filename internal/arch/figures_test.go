@@ -12,7 +12,7 @@ import (
 // Limits of the product's figures. Where a goal is not reached yet, the limit
 // is what there is: it is lowered with each step and never raised.
 const (
-	maxCode            = 40_619 // goal: 40,500 lines without blanks and comments
+	maxCode            = 40_564 // goal: 40,500 lines without blanks and comments
 	maxPackageLines    = 3_000
 	maxMethods         = 40
 	maxFuncFields      = 40 // goal: 40, clocks aside

@@ -187,7 +187,7 @@ func (e *examination) readUsage(ctx context.Context, patient *doctor.Patient) er
 		return fmt.Errorf("asking the usage sources: %w", err)
 	}
 	patient.Readings = panel.Ask(ctx, snapshot)
-	if !panel.Incomplete(patient.Readings) {
+	if !patient.Incomplete() {
 		return nil
 	}
 	pause := min(look.Load.Usage.SampleInterval.Duration, longestPause)

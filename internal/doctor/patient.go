@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
@@ -82,8 +83,6 @@ type Reading struct {
 	// Problems are the samples that were not taken, by the source itself and by
 	// the usage store.
 	Problems usage.Problems
-	// View is what this source tells by itself; nil where there is an Err.
-	View *usage.View
 }
 
 // names counts the sources' names: a type of which there is one needs no
@@ -129,6 +128,24 @@ func (p *Patient) needed() []usage.Metric {
 		}
 	}
 	return needed
+}
+
+// Incomplete reports whether a source reported nodes without a resource that the
+// policy judges by, so that a second reading may tell more.
+func (p *Patient) Incomplete() bool {
+	return slices.ContainsFunc(p.Readings.Sources, func(r Reading) bool {
+		return slices.ContainsFunc(p.needed(), func(metric usage.Metric) bool { return nodesWith(&r.Batch, metric) < len(r.Batch.Nodes) })
+	})
+}
+
+func nodesWith(batch *usage.Batch, metric usage.Metric) int {
+	n := 0
+	for i := range batch.Nodes {
+		if slices.ContainsFunc(batch.Nodes[i].Readings, func(r usage.Reading) bool { return r.Metric == metric }) {
+			n++
+		}
+	}
+	return n
 }
 
 // judged are the metrics that have lines, those of the pools included.

@@ -3,11 +3,13 @@ package doctor
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/usage/source"
 )
@@ -43,32 +45,23 @@ func exposed(n *notes, d source.Description) {
 	}
 }
 
-// emptyPools finds node pools that no node is in.
+// emptyPools finds node pools that no node is in: the first that matches a node
+// takes it.
 func (p *Patient) emptyPools(n *notes) {
-	if p.Readings == nil || len(p.Load.NodePools) == 0 {
+	if p.Readings == nil {
 		return
 	}
-	nodes := make([]int, len(p.Load.NodePools))
-	for _, node := range p.Readings.Snapshot.Nodes {
-		if at := p.poolOf(node.Node.Labels); at >= 0 {
-			nodes[at]++
-		}
-	}
+	nodes := p.Readings.Snapshot.Nodes
 	for i := range p.Load.NodePools {
-		if pool := &p.Load.NodePools[i]; nodes[i] == 0 {
+		pool := &p.Load.NodePools[i]
+		selector, err := metav1.LabelSelectorAsSelector(&pool.Selector)
+		others := slices.DeleteFunc(slices.Clone(nodes), func(node *cluster.NodePods) bool {
+			return err == nil && selector.Matches(labels.Set(node.Node.Labels))
+		})
+		if len(others) == len(nodes) {
 			n.warning(fmt.Sprintf("nodePools[%d] %q", i, pool.Name), "No node is in it: its selector matches none, or pools before it take them all.").
 				fix(fmt.Sprintf("kubectl get nodes -l %q", metav1.FormatLabelSelector(&pool.Selector)))
 		}
+		nodes = others
 	}
-}
-
-// poolOf returns the first pool that matches, or -1.
-func (p *Patient) poolOf(nodeLabels map[string]string) int {
-	for i := range p.Load.NodePools {
-		selector, err := metav1.LabelSelectorAsSelector(&p.Load.NodePools[i].Selector)
-		if err == nil && selector.Matches(labels.Set(nodeLabels)) {
-			return i
-		}
-	}
-	return -1
 }

@@ -51,12 +51,8 @@ func (p *plugged) enables(name string) bool {
 	if plugins == nil {
 		return false
 	}
-	for _, set := range []*schedulerv1.PluginSet{&plugins.Filter, &plugins.Score, &plugins.Reserve, &plugins.PreFilter, &plugins.PreScore} {
-		if p.at(set, name) != nil {
-			return true
-		}
-	}
-	return false
+	sets := []*schedulerv1.PluginSet{&plugins.Filter, &plugins.Score, &plugins.Reserve, &plugins.PreFilter, &plugins.PreScore}
+	return slices.ContainsFunc(sets, func(set *schedulerv1.PluginSet) bool { return p.at(set, name) != nil })
 }
 
 // at returns how the plugin is enabled at an extension point, by it or by

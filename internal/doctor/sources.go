@@ -1,12 +1,10 @@
 package doctor
 
 import (
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/evenkeel/evenkeel/reasons"
-	"github.com/evenkeel/evenkeel/usage"
 	"github.com/evenkeel/evenkeel/usage/source"
 )
 
@@ -53,16 +51,6 @@ func (p *Patient) complete(n *notes, i int) bool {
 			fix(strings.ReplaceAll(mend, "METRIC", string(metric)))
 	}
 	return complete
-}
-
-func nodesWith(batch *usage.Batch, metric usage.Metric) int {
-	n := 0
-	for i := range batch.Nodes {
-		if slices.ContainsFunc(batch.Nodes[i].Readings, func(r usage.Reading) bool { return r.Metric == metric }) {
-			n++
-		}
-	}
-	return n
 }
 
 // rounded writes how long an answer took.

@@ -3,6 +3,8 @@ package explain
 import (
 	"cmp"
 	"strings"
+
+	"k8s.io/utils/ptr"
 )
 
 // Landing is what one node is to a pod, were it the only one that is moved.
@@ -27,7 +29,7 @@ type Landing struct {
 // compareLandings puts the planned landing first, then the others that take the
 // pod by their score, then the rest.
 func compareLandings(a, b Landing) int {
-	return cmp.Or(cmp.Compare(a.rank(), b.rank()), -cmp.Compare(scoreOf(&a), scoreOf(&b)),
+	return cmp.Or(cmp.Compare(a.rank(), b.rank()), -cmp.Compare(ptr.Deref(a.Score, -1), ptr.Deref(b.Score, -1)),
 		strings.Compare(a.Refused, b.Refused), strings.Compare(a.Node, b.Node))
 }
 
@@ -39,11 +41,4 @@ func (l *Landing) rank() int {
 		return 1
 	}
 	return 2
-}
-
-func scoreOf(l *Landing) int {
-	if l.Score == nil {
-		return -1
-	}
-	return *l.Score
 }

@@ -84,10 +84,8 @@ func (f *Facts) score(landings []Landing, used cluster.Amounts) {
 // FindPod returns the record of a pod that is bound to a node; nil if there is
 // none.
 func FindPod(view *usage.View, namespace, name string) *cluster.Pod {
-	if pod, _, _ := find(view, namespace, name); pod != nil {
-		return pod
-	}
-	return nil
+	pod, _, _ := find(view, namespace, name)
+	return pod
 }
 
 func find(view *usage.View, namespace, name string) (pod *cluster.Pod, i, j int) {

@@ -22,9 +22,8 @@ func (w *world) land(pod *v1.Pod, name string, at time.Time) (*v1.Pod, error) {
 	bound := new(*pod) // nobody changes what they share
 	bound.Spec.NodeName = name
 	bound.ResourceVersion += ".1"
-	started := metav1.NewTime(at)
 	bound.Status = v1.PodStatus{
-		Phase: v1.PodRunning, StartTime: &started, Conditions: []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue}},
+		Phase: v1.PodRunning, StartTime: new(metav1.NewTime(at)), Conditions: []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue}},
 	}
 	if err := w.scheduler.Add(bound); err != nil {
 		return nil, err

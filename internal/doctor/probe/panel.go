@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
@@ -83,28 +82,4 @@ func (p *Panel) judge(r *doctor.Readings, i int) {
 	}
 	problems := p.alone[i].Ingest(r.Snapshot, reading.Batch)
 	reading.Problems = problems[reading.Batch.Source]
-	reading.View = p.alone[i].View(r.Snapshot, r.At, nil)
-}
-
-// Incomplete reports whether a source reported nodes without the resources that
-// the policy judges, so that a second reading may tell more.
-func (p *Panel) Incomplete(r *doctor.Readings) bool {
-	for i := range r.Sources {
-		for k := range r.Sources[i].Batch.Nodes {
-			if !p.complete(&r.Sources[i].Batch.Nodes[k]) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func (p *Panel) complete(sample *usage.NodeSample) bool {
-	for resource, metric := range []usage.Metric{cluster.CPU: usage.CPU, cluster.Memory: usage.Memory} {
-		has := slices.ContainsFunc(sample.Readings, func(r usage.Reading) bool { return r.Metric == metric })
-		if !has && !p.config.Usage.Optional[resource] {
-			return false
-		}
-	}
-	return true
 }

@@ -22,8 +22,10 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/doctor"
 	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -235,7 +237,7 @@ func TestPanelAsksEverySource(t *testing.T) {
 	second := &scripted{name: "second", batches: []usage.Batch{sample(good, "p", "gone")}}
 	broken := &scripted{name: "broken", err: errors.New("down")}
 	r := newPanel(t, first, broken, second).Ask(t.Context(), snapshot())
-	if r.Sources[1].Err == nil || len(r.Sources[1].Batch.Nodes) != 0 || r.Sources[1].View != nil {
+	if r.Sources[1].Err == nil || len(r.Sources[1].Batch.Nodes) != 0 {
 		t.Errorf("broken: got %+v", r.Sources[1])
 	}
 	if got := r.Sources[0].Problems; len(got) != 0 {
@@ -255,11 +257,15 @@ func TestPanelIncomplete(t *testing.T) {
 	counters := sample(cluster.Amounts{cluster.CPU: 4000, cluster.Memory: 20 << 30})
 	counters.Nodes[0].Readings = counters.Nodes[0].Readings[1:] // no CPU yet
 	source := &scripted{name: "s", batches: []usage.Batch{counters, sample(cluster.Amounts{cluster.CPU: 4000, cluster.Memory: 20 << 30})}}
-	panel := newPanel(t, source)
-	if r := panel.Ask(t.Context(), snapshot()); !panel.Incomplete(r) || r.View.Nodes[0].Unknown != reasons.NoUsageSample {
+	panel, load := newPanel(t, source), policy.Default(kinds.All)
+	incomplete := func(r *doctor.Readings) bool {
+		patient := doctor.Patient{Load: &load, Readings: r}
+		return patient.Incomplete()
+	}
+	if r := panel.Ask(t.Context(), snapshot()); !incomplete(r) || r.View.Nodes[0].Unknown != reasons.NoUsageSample {
 		t.Errorf("first reading: got %+v", r.View.Nodes[0])
 	}
-	if r := panel.Ask(t.Context(), snapshot()); panel.Incomplete(r) || r.View.Nodes[0].Unknown != reasons.WindowTooShort {
+	if r := panel.Ask(t.Context(), snapshot()); incomplete(r) || r.View.Nodes[0].Unknown != reasons.WindowTooShort {
 		t.Errorf("second reading: got %+v", r.View.Nodes[0])
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 
 	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/internal/observer"
@@ -230,15 +231,8 @@ func (d *Desk) logJudged(ctx context.Context, made *realusage.Made) {
 }
 
 func logNode(logger klog.Logger, n *explain.Node) {
-	var hasToLeave, predicted explain.Amounts
-	var since time.Time
-	if n.Since != nil {
-		since = *n.Since
-	}
-	if n.HasToLeave != nil && n.Predicted != nil { // as of every hot node
-		hasToLeave, predicted = *n.HasToLeave, *n.Predicted
-	}
-	logger.Info("Node judged", "node", klog.KRef("", n.Name), "state", n.State, "since", since, "summary", n.Summary,
-		"over", strings.Join(n.Over, "; "), "samplesOver", n.SamplesOver, "hasToLeave", hasToLeave, "predicted", predicted,
-		"ceiling", n.Ceiling, "moves", len(n.Leave), "leftAlone", n.LeftAlone, "declined", len(n.Declined))
+	none := explain.Amounts{} // of no hot node
+	logger.Info("Node judged", "node", klog.KRef("", n.Name), "state", n.State, "since", ptr.Deref(n.Since, time.Time{}), "summary", n.Summary,
+		"over", strings.Join(n.Over, "; "), "samplesOver", n.SamplesOver,
+		"hasToLeave", ptr.Deref(n.HasToLeave, none), "predicted", ptr.Deref(n.Predicted, none), "ceiling", n.Ceiling, "moves", len(n.Leave), "leftAlone", n.LeftAlone, "declined", len(n.Declined))
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	resourcehelper "k8s.io/component-helpers/resource"
+	"k8s.io/utils/ptr"
 )
 
 // NodeOf keeps of a Node what a replay needs.
@@ -62,16 +63,13 @@ func TemplateOf(object *v1.Pod) Template {
 	spec := &object.Spec
 	t := Template{
 		Namespace: object.Namespace, Stays: stays(object), Labels: maps.Clone(object.Labels),
-		Requests:     positive(resourcehelper.PodRequests(object, resourcehelper.PodResourcesOptions{})),
-		Limits:       positive(resourcehelper.PodLimits(object, resourcehelper.PodResourcesOptions{})),
-		Ports:        hostPorts(spec.Containers),
+		Requests: positive(resourcehelper.PodRequests(object, resourcehelper.PodResourcesOptions{})),
+		Limits:   positive(resourcehelper.PodLimits(object, resourcehelper.PodResourcesOptions{})),
+		Ports:    hostPorts(spec.Containers), Priority: ptr.Deref(spec.Priority, 0),
 		NodeSelector: spec.NodeSelector, Affinity: spec.Affinity, Tolerations: spec.Tolerations, Spread: spec.TopologySpreadConstraints,
 	}
 	if spec.SchedulerName != v1.DefaultSchedulerName {
 		t.SchedulerName = spec.SchedulerName
-	}
-	if spec.Priority != nil {
-		t.Priority = *spec.Priority
 	}
 	if owner := metav1.GetControllerOfNoCopy(object); owner != nil && t.Stays != Mirror {
 		t.OwnerKind, t.OwnerName = owner.Kind, owner.Name
@@ -95,7 +93,7 @@ func stays(pod *v1.Pod) Stays {
 		return Mirror
 	case owner != nil && owner.Kind == "DaemonSet":
 		return DaemonSet
-	case pod.Spec.Priority != nil && *pod.Spec.Priority >= criticalPriority:
+	case ptr.Deref(pod.Spec.Priority, 0) >= criticalPriority:
 		return Critical
 	case owner == nil:
 		return NoOwner
