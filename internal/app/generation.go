@@ -1,8 +1,6 @@
 package app
 
 import (
-	"context"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/descheduler/pkg/api"
 	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
@@ -67,14 +65,6 @@ func (g *generation) readsUsage() bool { return len(policy.RealUsageArgs(g.profi
 func (g *generation) publishesUsage() bool {
 	given := &g.load.NodeSync
 	return given.Annotations.Enabled || given.Label.Enabled || given.Taint.Enabled
-}
-
-// publish writes usage on nodes as the policy wants it, until the context ends.
-func (g *generation) publish(ctx context.Context) error {
-	if g.nodeSync == nil {
-		return nil
-	}
-	return g.nodeSync.Run(ctx)
 }
 
 func (g *generation) usageConfig() usage.Config {

@@ -71,7 +71,12 @@ func (a *App) mark(ctx context.Context) error {
 
 // publish writes usage on nodes as the policy at work wants it.
 func (a *App) publish(ctx context.Context) error {
-	return a.eachPolicy(ctx, func(ctx context.Context, g *generation) error { return g.publish(ctx) })
+	return a.eachPolicy(ctx, func(ctx context.Context, g *generation) error {
+		if g.nodeSync == nil {
+			return nil
+		}
+		return g.nodeSync.Run(ctx)
+	})
 }
 
 // feedPods feeds the observer with pods, if the policy judges anything that

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 )
 
@@ -53,23 +54,20 @@ type progress struct {
 }
 
 func (f *firstLists) await(ctx context.Context) error {
-	ticker := time.NewTicker(ListsPoll)
-	defer ticker.Stop()
-	for {
-		kinds := f.missing()
+	var kinds []string
+	err := wait.PollUntilContextCancel(ctx, ListsPoll, true, func(context.Context) (there bool, stalled error) {
+		kinds = f.missing()
 		at := progress{kinds: len(kinds), feeds: f.unfed(), bytes: f.arrived(resources(kinds)...)}
-		if at.kinds+at.feeds == 0 {
-			return nil
+		there = at.kinds+at.feeds == 0
+		if !there && f.patience.Over(at, StallTimeout) {
+			stalled = fmt.Errorf("nothing new for %v", StallTimeout)
 		}
-		if f.patience.Over(at, StallTimeout) {
-			return fmt.Errorf("%w: nothing new for %v%s", ErrNotSynced, StallTimeout, named(kinds))
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%w: %w%s", ErrNotSynced, ctx.Err(), named(kinds))
-		case <-ticker.C:
-		}
+		return there, stalled
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %w%s", ErrNotSynced, err, named(kinds))
 	}
+	return nil
 }
 
 // missing are the kinds whose first list is not complete, in order.

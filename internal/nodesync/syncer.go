@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/klog/v2"
@@ -99,18 +100,12 @@ func New(config Config) (*Syncer, error) {
 // Run makes one pass after another until the context ends. What goes wrong with
 // a node is logged and tried again.
 func (s *Syncer) Run(ctx context.Context) error {
-	ticker := time.NewTicker(s.config.Interval)
-	defer ticker.Stop()
-	for {
+	wait.NonSlidingUntilWithContext(ctx, func(ctx context.Context) {
 		if err := s.pass(ctx); err != nil && ctx.Err() == nil {
 			klog.FromContext(ctx).Error(err, "Nodes could not be synced")
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
-	}
+	}, s.config.Interval)
+	return nil
 }
 
 // due is a node that has to be changed.

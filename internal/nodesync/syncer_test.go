@@ -274,3 +274,29 @@ func TestNewRefusesAndRegisters(t *testing.T) {
 		})
 	}
 }
+
+// A Syncer under another policy counts on where the one before it was, and so
+// does one that is tried and never put to work.
+func TestSyncersOfOneProcessShareTheirMetrics(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	for range 3 {
+		m, err := newMetrics(registry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.patched([]Kind{KindLabel}, resultSuccess)
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var total float64
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			total += metric.GetCounter().GetValue()
+		}
+	}
+	if total != 3 {
+		t.Errorf("%v patches are counted, want 3", total)
+	}
+}

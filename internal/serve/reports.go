@@ -73,7 +73,7 @@ func SourceReports(o *observer.Observation) []SourceReport {
 	reports := make([]SourceReport, len(o.Sources))
 	for i := range o.Sources {
 		s := &o.Sources[i]
-		reports[i] = SourceReport{Name: s.Name, Asked: s.Asked, Nodes: s.Nodes, Pods: s.Pods}
+		reports[i] = SourceReport{Name: s.Name, Asked: s.Asked, Nodes: s.Nodes, Pods: s.Pods, Problems: map[string]ProblemReport{}}
 		if s.Err != nil {
 			reports[i].Error = s.Err.Error()
 		}
@@ -83,9 +83,6 @@ func SourceReports(o *observer.Observation) []SourceReport {
 			}
 		}
 		for cause, problem := range s.Problems {
-			if reports[i].Problems == nil {
-				reports[i].Problems = map[string]ProblemReport{}
-			}
 			reports[i].Problems[string(cause)] = ProblemReport{Count: problem.Count, Examples: problem.Examples}
 		}
 	}
@@ -203,15 +200,12 @@ func nodeStatus(o *observer.Observation, i int) NodeStatus {
 	if read.Sampled.IsZero() {
 		return status
 	}
-	status.Used = map[string]explain.Percents{}
+	status.Used, status.Signals = map[string]explain.Percents{}, map[string]float64{}
 	for w, window := range o.View.Windows {
 		status.Used[window.String()] = explain.PercentsOf(read.Measured[w].PercentOf(node.Allocatable))
 	}
 	for k, signal := range o.View.Signals {
 		if v := read.Signals[k][usage.AtLast]; !math.IsNaN(v) {
-			if status.Signals == nil {
-				status.Signals = map[string]float64{}
-			}
 			status.Signals[string(signal)] = round1(v)
 		}
 	}
