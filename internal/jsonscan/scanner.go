@@ -26,6 +26,9 @@ type Limits struct {
 // ofText are the limits of a text that is at hand: those of encoding/json.
 var ofText = Limits{Text: 1 << 31, Depth: 10000}
 
+// OfAnswers are limits for what a server answers.
+var OfAnswers = Limits{Text: 1 << 20, Depth: 64}
+
 // noMark says that no value is being kept.
 const noMark = -1
 

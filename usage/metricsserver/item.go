@@ -65,14 +65,8 @@ func (i *item) sum() (sum cluster.Amounts, ok bool) {
 	return sum, len(i.containers) > 0
 }
 
-const (
-	// windowBytes is how much of a list is held at a time.
-	windowBytes = 64 << 10
-	// maxTextBytes bounds one text, maxDepth how deep values that are skipped
-	// may be nested.
-	maxTextBytes = 1 << 20
-	maxDepth     = 64
-)
+// windowBytes is how much of a list is held at a time.
+const windowBytes = 64 << 10
 
 // decoder reads the items of a list one by one, so that a list of a large
 // cluster is never held whole.
@@ -83,7 +77,7 @@ type decoder struct {
 
 // decodeItems calls visit for each item of a list.
 func decodeItems(body io.Reader, visit func(*item)) error {
-	d := decoder{Scanner: jsonscan.NewReader(windowBytes, jsonscan.Limits{Text: maxTextBytes, Depth: maxDepth})}
+	d := decoder{Scanner: jsonscan.NewReader(windowBytes, jsonscan.OfAnswers)}
 	d.Reset(body)
 	found := false
 	for key := range d.Object {

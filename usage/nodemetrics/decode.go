@@ -43,13 +43,8 @@ type answer struct {
 	values [numColumns]value
 }
 
-const (
-	// windowBytes is how much of an answer is held at a time, and the longest
-	// key.
-	windowBytes = 1 << 10
-	// maxDepth bounds how deep values that are skipped may be nested.
-	maxDepth = 64
-)
+// windowBytes is how much of an answer is held at a time.
+const windowBytes = 1 << 10
 
 // value is one value, if it is known; twice says that there was another under
 // its key.
@@ -62,7 +57,7 @@ type value struct {
 // is no value.
 func decode(body io.Reader) (answer, error) {
 	var out answer
-	scanner := jsonscan.NewReader(windowBytes, jsonscan.Limits{Text: windowBytes, Depth: maxDepth})
+	scanner := jsonscan.NewReader(windowBytes, jsonscan.OfAnswers)
 	scanner.Reset(body)
 	if scanner.Next() != '{' { // a null would pass for an exporter that knows nothing
 		scanner.Unexpected("an object")

@@ -32,7 +32,7 @@ var faults = map[string]struct {
 	"a string":           {body(`{"cpu_usage_active":"50"}`), usage.Unreadable, "where a number should be"},
 	"beyond all numbers": {body(`{"cpu_usage_active":1e999}`), usage.Unreadable, "1e999\" is no number"},
 	"two texts":          {body(`{"cpu_usage_active":50}{}`), usage.Unreadable, "'{' where the end should be"},
-	"an endless key":     {body(`{"` + strings.Repeat("k", 2*maxResponseBytes)), usage.Unreadable, "over 1024 bytes"},
+	"an endless key":     {body(`{"` + strings.Repeat("k", 2*maxResponseBytes)), usage.Unreadable, "longer than 1048576 bytes"},
 	"an endless value":   {body(`{"x":"` + strings.Repeat("v", 2*maxResponseBytes)), usage.Unreadable, "longer than 1048576 bytes"},
 	"nested deeply":      {body(`{"x":` + strings.Repeat("[", 100_000)), usage.Unreadable, "nested deeper than 64"},
 }

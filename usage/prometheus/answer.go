@@ -102,16 +102,14 @@ type decoder struct {
 const (
 	// windowBytes is how much of a body is held at a time.
 	windowBytes = 64 << 10
-	// maxTextBytes bounds one text, and all labels of one series.
-	maxTextBytes = 1 << 20
-	// maxDepth bounds how deep values that are skipped may be nested.
-	maxDepth = 64
+	// maxLabelBytes bounds all labels of one series.
+	maxLabelBytes = 1 << 20
 )
 
 // decode calls visit for each series of a result and returns the server's
 // warnings. What was visited is void if there is an error.
 func decode(body io.Reader, want string, visit func(*series)) ([]string, error) {
-	d := &decoder{Scanner: jsonscan.NewReader(windowBytes, jsonscan.Limits{Text: maxTextBytes, Depth: maxDepth}), want: want, visit: visit}
+	d := &decoder{Scanner: jsonscan.NewReader(windowBytes, jsonscan.OfAnswers), want: want, visit: visit}
 	d.Reset(body)
 	d.answer()
 	if err := d.End(); err != nil {
@@ -222,8 +220,8 @@ func (d *decoder) labels() {
 		d.one.text = append(d.one.text, d.Bytes()...)
 		l.end = len(d.one.text)
 		d.one.labels = append(d.one.labels, l)
-		if len(d.one.text) > maxTextBytes {
-			d.Fail(fmt.Errorf("a series has labels of over %d bytes", maxTextBytes))
+		if len(d.one.text) > maxLabelBytes {
+			d.Fail(fmt.Errorf("a series has labels of over %d bytes", maxLabelBytes))
 		}
 	}
 }

@@ -43,15 +43,6 @@ func newPodTable(config *settings, expected int) *podTable {
 	}
 }
 
-// begin turns to the answer of a query, finish ends it.
-func (t *podTable) begin(query *podQuery) { t.query, t.series = query, 0 }
-
-func (t *podTable) finish() {
-	if t.series == 0 {
-		t.problems.Add(usage.Unreadable, nothing(t.query.expression))
-	}
-}
-
 // instant takes in a series.
 func (t *podTable) instant(s *series) {
 	t.series++
@@ -157,11 +148,13 @@ func (s *Source) pods(ctx context.Context, expected int) (*podTable, error) {
 	table := newPodTable(&s.config, expected)
 	for i := range s.podQueries {
 		query := &s.podQueries[i]
-		table.begin(query)
+		table.query, table.series = query, 0
 		if err := s.instant(ctx, query.expression, table.instant, &table.problems); err != nil {
 			return nil, fmt.Errorf("asking for %s %s of pods: %w", query.metric, query.window, err)
 		}
-		table.finish()
+		if table.series == 0 {
+			table.problems.Add(usage.Unreadable, nothing(query.expression))
+		}
 	}
 	return table, nil
 }
