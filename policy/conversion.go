@@ -1,6 +1,11 @@
 package policy
 
-import "k8s.io/apimachinery/pkg/util/validation/field"
+import (
+	"encoding/json"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
 
 // Converter returns what a document of an earlier system means today, or
 // everything that is wrong with it. It returns nothing for a document of no
@@ -38,3 +43,6 @@ func (c *Conversion) Add(field, text string) {
 func (c *Conversion) Lose(field, text string) {
 	c.Notes = append(c.Notes, Note{Field: field, Text: text, Lossy: true})
 }
+
+// Number is a number as a document holds it.
+func Number(v float64) json.Number { return json.Number(strconv.FormatFloat(v, 'f', -1, 64)) }

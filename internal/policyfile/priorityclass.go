@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/policy/shape"
 )
 
 // PriorityClass is one that a profile names as its threshold.
@@ -72,8 +73,8 @@ func withoutPriorityClasses(document []byte) ([]byte, []PriorityClass, error) {
 		return nil, nil, err
 	}
 	var classes []PriorityClass
-	for i, profile := range mappings(tree["profiles"]) {
-		for j, config := range mappings(profile["pluginConfig"]) {
+	for i, profile := range shape.Mappings(tree["profiles"]) {
+		for j, config := range shape.Mappings(profile["pluginConfig"]) {
 			args, _ := config["args"].(map[string]any)
 			threshold, _ := args["priorityThreshold"].(map[string]any)
 			name, _ := threshold["name"].(string)
@@ -91,14 +92,4 @@ func withoutPriorityClasses(document []byte) ([]byte, []PriorityClass, error) {
 	}
 	changed, err := json.Marshal(tree)
 	return changed, classes, err
-}
-
-func mappings(list any) []map[string]any {
-	items, _ := list.([]any)
-	var found []map[string]any
-	for _, item := range items {
-		object, _ := item.(map[string]any)
-		found = append(found, object)
-	}
-	return found
 }

@@ -279,3 +279,13 @@ func mismatch(path *field.Path, value any, want string) field.ErrorList {
 	}
 	return field.ErrorList{field.TypeInvalid(path, value, want)}
 }
+
+// Mappings returns the mappings of a list; one that is none is nil.
+func Mappings(list any) []map[string]any {
+	items, _ := list.([]any)
+	found := make([]map[string]any, len(items))
+	for i, item := range items {
+		found[i], _ = item.(map[string]any)
+	}
+	return found
+}

@@ -99,7 +99,7 @@ func (c *conversion) terms() []any {
 			c.out.Add(field.NewPath("scoring", "measured", "terms").Index(len(terms)).String(),
 				given.Name+" is not in syncPolicy, so Crane took it for unknown; here it counts where its annotation is fresh")
 		}
-		terms = append(terms, map[string]any{"metric": metric.name, "window": metric.window, "weight": number(given.Weight)})
+		terms = append(terms, map[string]any{"metric": metric.name, "window": metric.window, "weight": policy.Number(given.Weight)})
 	}
 	if len(terms) == 0 {
 		c.out.Add("scoring.measured.terms", "there is no priority, so no node is preferred")
@@ -110,7 +110,7 @@ func (c *conversion) terms() []any {
 func (c *conversion) hotValue() []any {
 	terms := make([]any, 0, len(c.in.Spec.HotValue))
 	for _, given := range c.in.Spec.HotValue {
-		terms = append(terms, map[string]any{"timeRange": given.TimeRange.Duration.String(), "count": number(float64(given.Count))})
+		terms = append(terms, map[string]any{"timeRange": given.TimeRange.Duration.String(), "count": policy.Number(float64(given.Count))})
 	}
 	if len(terms) > 0 {
 		c.out.Add("scoring.hotValue", "pods count from when they are seen on their node, without Events and node_hot_value")

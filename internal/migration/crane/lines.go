@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/evenkeel/evenkeel/policy"
 )
 
 const (
@@ -50,7 +52,7 @@ func inPercent(limit float64) float64 {
 func measuredLimits(limits []limit) []any {
 	list := make([]any, len(limits))
 	for i, l := range limits {
-		list[i] = map[string]any{"metric": l.name, "window": l.window, "abovePercent": number(l.percent)}
+		list[i] = map[string]any{"metric": l.name, "window": l.window, "abovePercent": policy.Number(l.percent)}
 	}
 	return list
 }
@@ -88,7 +90,7 @@ func linesOf(limits []limit) map[string]any {
 			now = l.percent
 			continue
 		}
-		windows[l.window] = map[string]any{"reject": number(l.percent), "evict": number(l.percent)}
+		windows[l.window] = map[string]any{"reject": policy.Number(l.percent), "evict": policy.Number(l.percent)}
 	}
 	reject := min(now, 100-minGapPercent)
 	leave := min(least, reject)
@@ -97,7 +99,7 @@ func linesOf(limits []limit) map[string]any {
 		low = leave / 2
 	}
 	levels := map[string]any{
-		"low": number(low), "reject": number(reject), "evict": number(min(reject+gapPercent, 100)), "leave": number(leave),
+		"low": policy.Number(low), "reject": policy.Number(reject), "evict": policy.Number(min(reject+gapPercent, 100)), "leave": policy.Number(leave),
 	}
 	if len(windows) > 0 {
 		levels["windows"] = windows

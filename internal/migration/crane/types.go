@@ -1,9 +1,7 @@
 package crane
 
 import (
-	"encoding/json"
 	"slices"
-	"strconv"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -121,9 +119,6 @@ func (u unit) noun() string {
 	}
 	return string(u)
 }
-
-// number is a number as a document holds it.
-func number(v float64) json.Number { return json.Number(strconv.FormatFloat(v, 'f', -1, 64)) }
 
 // conversion is one document on its way.
 type conversion struct {

@@ -97,18 +97,18 @@ func (s Memory) lines() map[string]any {
 		low = reject / 2
 	}
 	return map[string]any{"memory": map[string]any{
-		"low":    number(low),
-		"reject": number(reject),
-		"evict":  number(reject + gapPercent),
-		"leave":  number(reject),
+		"low":    policy.Number(low),
+		"reject": policy.Number(reject),
+		"evict":  policy.Number(reject + gapPercent),
+		"leave":  policy.Number(reject),
 	}}
 }
 
 func (s Memory) measured() map[string]any {
 	return map[string]any{
 		"formula":   "MemoryLoad",
-		"terms":     []any{map[string]any{"metric": "memory", "window": "last", "weight": number(1)}},
-		"limits":    []any{map[string]any{"metric": "memory", "window": "last", "fromPercent": number(s.from())}},
+		"terms":     []any{map[string]any{"metric": "memory", "window": "last", "weight": policy.Number(1)}},
+		"limits":    []any{map[string]any{"metric": "memory", "window": "last", "fromPercent": policy.Number(s.from())}},
 		"message":   MemoryMessage,
 		"rejectAll": true,
 	}

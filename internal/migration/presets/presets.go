@@ -8,9 +8,7 @@
 package presets
 
 import (
-	"encoding/json"
 	"fmt"
-	"strconv"
 
 	"sigs.k8s.io/yaml"
 
@@ -43,5 +41,3 @@ func prometheus(address, nodeLabel, metric string, query map[string]any) []any {
 		},
 	}}
 }
-
-func number(n float64) json.Number { return json.Number(strconv.FormatFloat(n, 'f', -1, 64)) }

@@ -123,14 +123,14 @@ func (s RealUsage) usage(interval, timeout int) map[string]any {
 // lines are out of reach of what is usual.
 func (s RealUsage) lines() map[string]any {
 	return map[string]any{s.metric(): map[string]any{
-		"low": number(77), "reject": number(97), "evict": number(100), "leave": number(97),
+		"low": policy.Number(77), "reject": policy.Number(97), "evict": policy.Number(100), "leave": policy.Number(97),
 	}}
 }
 
 func (s RealUsage) measured() map[string]any {
 	return map[string]any{
 		"formula": "MinMax",
-		"terms":   []any{map[string]any{"metric": s.metric(), "window": window, "weight": number(1)}},
+		"terms":   []any{map[string]any{"metric": s.metric(), "window": window, "weight": policy.Number(1)}},
 	}
 }
 

@@ -49,7 +49,7 @@ func Convert(object map[string]any) (policy.Conversion, field.ErrorList) {
 	if apiVersion != today {
 		renewLock(&doc)
 	}
-	for i, profile := range mappings(doc.Object["profiles"]) {
+	for i, profile := range shape.Mappings(doc.Object["profiles"]) {
 		p := profiler{doc: &doc, path: fmt.Sprintf("profiles[%d]", i), earlier: apiVersion != today}
 		p.profile(profile)
 	}

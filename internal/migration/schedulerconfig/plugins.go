@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/policy/shape"
 )
 
 // compiledIn are the plugins of earlier systems that the kube-scheduler which
@@ -58,7 +59,7 @@ func (p *profiler) profile(profile map[string]any) {
 	}
 	if items, ok := profile["pluginConfig"].([]any); ok {
 		profile["pluginConfig"] = p.keep(items, "pluginConfig")
-		p.renewArgs(mappings(profile["pluginConfig"]))
+		p.renewArgs(shape.Mappings(profile["pluginConfig"]))
 	}
 }
 

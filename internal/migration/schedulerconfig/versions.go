@@ -15,13 +15,3 @@ var (
 	today    = schedulerv1.SchemeGroupVersion.String()
 	versions = []string{Group + "/v1beta1", Group + "/v1beta2", Group + "/v1beta3"}
 )
-
-// mappings returns the mappings of a list.
-func mappings(list any) []map[string]any {
-	items, _ := list.([]any)
-	found := make([]map[string]any, len(items))
-	for i, item := range items {
-		found[i], _ = item.(map[string]any)
-	}
-	return found
-}
