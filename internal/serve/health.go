@@ -4,7 +4,6 @@ package serve
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -15,7 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"k8s.io/component-base/metrics/legacyregistry"
-	"k8s.io/klog/v2"
+
+	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
 // stuckAfter is how long a process may show no progress before /livez fails. A
@@ -99,19 +99,7 @@ func Listen(ctx context.Context, address, what string, handler http.Handler) err
 		Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 1 << 16,
 	}
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
-	select {
-	case err := <-failed:
-		return fmt.Errorf("serving %s: %w", listener.Addr(), err)
-	case <-ctx.Done():
-	}
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-	defer cancel()
-	if err := server.Shutdown(ending); err != nil {
-		klog.FromContext(ctx).V(2).Info("Requests were cut off", "error", err)
-	}
-	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
+	if err := extender.Serve(ctx, server, listener, 5*time.Second); err != nil {
 		return fmt.Errorf("serving %s: %w", listener.Addr(), err)
 	}
 	return nil

@@ -32,7 +32,7 @@ type Shadow struct {
 
 	mu      sync.Mutex // held for no longer than it takes to look up one pod, or to settle those that were found
 	pending *questions
-	recent  placements
+	recent  []Placement // oldest first
 	counts  map[Comparison]int64
 }
 
@@ -120,7 +120,9 @@ func (s *Shadow) bound(observation *observer.Observation) map[string]string {
 func inOrder(a, b Placement) int { return cmp.Or(a.Asked.Compare(b.Asked), cmp.Compare(a.UID, b.UID)) }
 
 func (s *Shadow) settle(placement *Placement) {
-	s.recent.add(*placement)
+	if s.recent = append(s.recent, *placement); len(s.recent) > maxPlacements {
+		s.recent = slices.Delete(s.recent, 0, 1)
+	}
 	s.count(placement.Comparison)
 	if placement.ScoreGap != nil {
 		s.metrics.gap.Observe(float64(*placement.ScoreGap))

@@ -94,23 +94,3 @@ func (q *question) compare(node string, seen time.Time) Placement {
 	}
 	return placement
 }
-
-// placements are the newest ones.
-type placements struct {
-	ring [maxPlacements]Placement
-	n    int // all so far
-}
-
-func (p *placements) add(placement Placement) {
-	p.ring[p.n%len(p.ring)] = placement
-	p.n++
-}
-
-// newestFirst returns a copy.
-func (p *placements) newestFirst() []Placement {
-	list := make([]Placement, 0, min(p.n, len(p.ring)))
-	for back := range min(p.n, len(p.ring)) {
-		list = append(list, p.ring[(p.n-1-back)%len(p.ring)])
-	}
-	return list
-}

@@ -1,6 +1,9 @@
 package steering
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // ShadowSummary counts what was compared since the process started.
 type ShadowSummary struct {
@@ -32,7 +35,9 @@ func (s *Shadow) Summary() ShadowSummary {
 func (s *Shadow) Report() ShadowReport {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return ShadowReport{ShadowSummary: s.summary(), Recent: s.recent.newestFirst()}
+	newest := append([]Placement{}, s.recent...)
+	slices.Reverse(newest)
+	return ShadowReport{ShadowSummary: s.summary(), Recent: newest}
 }
 
 func (s *Shadow) summary() ShadowSummary {

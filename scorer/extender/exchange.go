@@ -1,6 +1,7 @@
 package extender
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -17,16 +18,14 @@ const (
 	maxPooledNodes = 1 << 15
 )
 
-// A buffer of firstRead bytes is allocated on the client's word alone; beyond
-// that it grows readGrowth times when it is full, up to what was announced.
-const (
-	firstRead  = 256 << 10
-	readGrowth = 8
-)
+// firstRead bytes are allocated on the client's word alone. Beyond that the
+// buffer grows with what comes.
+const firstRead = 256 << 10
 
 // exchange holds everything one request needs, to be used again for the next.
 type exchange struct {
-	body    []byte
+	body    bytes.Buffer
+	source  io.LimitedReader // of the body
 	req     request
 	nodes   []cluster.NodeIndex
 	reasons []Reject
@@ -36,7 +35,7 @@ type exchange struct {
 
 // poolable says that the exchange is not too large to be kept.
 func (e *exchange) poolable() bool {
-	return cap(e.body) <= maxPooledBytes && cap(e.out) <= maxPooledBytes && cap(e.req.names) <= maxPooledNodes
+	return e.body.Cap() <= maxPooledBytes && cap(e.out) <= maxPooledBytes && cap(e.req.names) <= maxPooledNodes
 }
 
 // errTooLarge is a body above the limit.
@@ -44,33 +43,22 @@ var errTooLarge = errors.New("request body too large")
 
 // read takes in the body of r, at most limit bytes.
 func (e *exchange) read(r *http.Request, limit int64) error {
-	e.body = e.body[:0]
+	e.body.Reset()
 	if r.ContentLength > limit {
 		return errTooLarge
 	}
-	// The size to be expected, and one byte more, so that the end is seen
-	// without growing.
-	expected := int(limit) + 1
-	if r.ContentLength >= 0 {
-		expected = int(r.ContentLength) + 1
+	expected := min(max(r.ContentLength, 0), firstRead)
+	e.body.Grow(int(expected) + bytes.MinRead) // the rest lets the end be seen without growing
+	e.source = io.LimitedReader{R: r.Body, N: limit + 1}
+	_, err := e.body.ReadFrom(&e.source)
+	e.source.R = nil // the pool holds no connection
+	if err != nil {
+		return fmt.Errorf("reading the request body: %w", err)
 	}
-	e.body = slices.Grow(e.body, min(expected, firstRead))
-	for {
-		if len(e.body) == cap(e.body) {
-			e.body = slices.Grow(e.body, max(1, min(expected, readGrowth*len(e.body))-len(e.body)))
-		}
-		n, err := r.Body.Read(e.body[len(e.body):cap(e.body)])
-		e.body = e.body[:len(e.body)+n]
-		if int64(len(e.body)) > limit {
-			return errTooLarge
-		}
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("reading the request body: %w", err)
-		}
+	if int64(e.body.Len()) > limit {
+		return errTooLarge
 	}
+	return nil
 }
 
 // resolve looks up the nodes of the request, and returns the Index to guide the

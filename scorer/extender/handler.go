@@ -90,13 +90,13 @@ func (h *verbs) fill(v verb, e *exchange, r *http.Request) (got result, err erro
 		}
 		return resultInvalid, statusError{http.StatusBadRequest, err}
 	}
-	if len(e.body) == 0 {
+	if e.body.Len() == 0 {
 		return resultInvalid, statusError{http.StatusBadRequest, errors.New("empty request body")}
 	}
 	if h.config.LogBodies {
-		logBody(r, v, e.body)
+		logBody(r, v, e.body.Bytes())
 	}
-	err = e.req.decode(e.body, h.guide.Load())
+	err = e.req.decode(e.body.Bytes(), h.guide.Load())
 	if v == verbFilter && h.config.NamesOnly && e.req.lacksNames(err) {
 		e.out = append(e.out[:0], noNamesReply...)
 		return resultInvalid, nil

@@ -79,23 +79,31 @@ func (s *Server) Run(ctx context.Context) error {
 		return err
 	}
 	server := s.httpServer(ctx)
-	logger := klog.FromContext(ctx)
-	logger.Info("Serving kube-scheduler", "address", listener.Addr().String(), "tls", s.tls != nil)
+	klog.FromContext(ctx).Info("Serving kube-scheduler", "address", listener.Addr().String(), "tls", s.tls != nil)
+	if err := Serve(ctx, server, listener, s.config.ShutdownTimeout); err != nil {
+		return fmt.Errorf("serving the extender: %w", err)
+	}
+	return nil
+}
+
+// Serve serves until the context ends, and then gives requests some time to
+// finish.
+func Serve(ctx context.Context, server *http.Server, listener net.Listener, grace time.Duration) error {
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	select {
 	case err := <-served:
-		return fmt.Errorf("serving the extender: %w", err)
+		return err
 	case <-ctx.Done():
 	}
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.config.ShutdownTimeout)
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	if err := server.Shutdown(grace); err != nil {
-		logger.Info("Closing connections that are still busy", "reason", err.Error())
+	if err := server.Shutdown(ending); err != nil {
+		klog.FromContext(ctx).Info("Closing connections that are still busy", "reason", err.Error())
 		_ = server.Close()
 	}
 	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serving the extender: %w", err)
+		return err
 	}
 	return nil
 }
