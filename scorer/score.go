@@ -14,11 +14,11 @@ import (
 func (b *Board) Best(nodes []cluster.NodeIndex, pod cluster.Amounts, excluded func(cluster.NodeIndex) bool) cluster.NodeIndex {
 	best, lowest := cluster.NodeIndex(-1), math.Inf(1)
 	for _, i := range nodes {
-		load, under, known := b.loadWith(i, pod)
-		if !known || !under || b.full(i) || excluded(i) {
+		if !b.known(i) || b.full(i) || excluded(i) {
 			continue
 		}
-		if load < lowest || load == lowest && i < best {
+		load, under := b.gauges[i].load(pod[cluster.CPU], pod[cluster.Memory], b.shares[cluster.CPU], b.shares[cluster.Memory])
+		if under && (load < lowest || load == lowest && i < best) {
 			best, lowest = i, load
 		}
 	}
@@ -83,7 +83,7 @@ func (b *Board) weigh(nodes []cluster.NodeIndex, pod cluster.Amounts, scores []i
 	under.reset()
 	cpuShare, memShare := b.shares[cluster.CPU], b.shares[cluster.Memory]
 	for k, i := range nodes {
-		if i < 0 || int(i) >= len(b.gauges) || !b.gauges[i].known {
+		if !b.known(i) {
 			scores[k] = unknownScore
 			continue
 		}
@@ -105,7 +105,7 @@ func (b *Board) weigh(nodes []cluster.NodeIndex, pod cluster.Amounts, scores []i
 func (b *Board) Likeliest(nodes []cluster.NodeIndex, requests cluster.Amounts, scores []int8) cluster.NodeIndex {
 	best, top, most := cluster.NodeIndex(-1), int8(-1), math.Inf(-1)
 	for k, i := range nodes {
-		if scores[k] < top || i < 0 || int(i) >= len(b.gauges) || !b.gauges[i].known {
+		if scores[k] < top || !b.known(i) {
 			continue
 		}
 		if free := b.free(i, requests); scores[k] > top || free > most {
@@ -122,12 +122,11 @@ func (b *Board) free(i cluster.NodeIndex, requests cluster.Amounts) float64 {
 	for r := range requests {
 		requests[r] += b.requested[i][r].Load()
 	}
-	percents := requests.PercentOf(b.nodes[i].allocatable)
 	sum := 0.0
-	for _, percent := range percents {
+	for _, percent := range requests.PercentOf(b.nodes[i].allocatable) {
 		sum += max(0, 100-percent)
 	}
-	return sum / float64(len(percents))
+	return sum / float64(cluster.NumResources)
 }
 
 // fill turns loads into scores. With lines, nodes over theirs get none.
@@ -148,14 +147,9 @@ func (b *Board) fill(scores []int8, loads []float64, span scale, lines bool) {
 	given.fill(scores)
 }
 
-// loadWith returns the load of a node with a pod on it, and whether it is under
-// the reject line.
-func (b *Board) loadWith(i cluster.NodeIndex, pod cluster.Amounts) (load float64, under, known bool) {
-	if i < 0 || int(i) >= len(b.gauges) || !b.gauges[i].known {
-		return 0, true, false
-	}
-	load, under = b.gauges[i].load(pod[cluster.CPU], pod[cluster.Memory], b.shares[cluster.CPU], b.shares[cluster.Memory])
-	return load, under, true
+// known reports whether the board knows a node and its usage.
+func (b *Board) known(i cluster.NodeIndex) bool {
+	return i >= 0 && int(i) < len(b.gauges) && b.gauges[i].known
 }
 
 // HotValue returns the points of MaxScore that a node loses for the pods it was
