@@ -93,9 +93,11 @@ func NewBoard(view *usage.View, resolved *thresholds.Resolved, config Config) *B
 		info := &view.Snapshot.Nodes[i].Node
 		b.index[info.Name] = cluster.NodeIndex(i)
 		b.nodes[i] = node{name: info.Name, allocatable: info.Allocatable, predicted: thresholds.Careful(&view.Nodes[i])}
+		var asked cluster.Charge
 		for _, pod := range view.Snapshot.Nodes[i].Pods {
-			b.requested[i].add(cluster.NewCharge(cluster.Amounts{}, pod.Requests).Requests)
+			asked.Requests = asked.Requests.Plus(cluster.NewCharge(asked.Usage, pod.Requests).Requests)
 		}
+		b.requested[i].add(asked.Requests)
 		b.gauges[i].set(b.nodes[i].predicted, resolved.Ceiling(i), info.Allocatable, view.Nodes[i].Known())
 	}
 	return b

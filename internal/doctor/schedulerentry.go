@@ -36,6 +36,7 @@ type mistake struct {
 
 // mistakesOfUse are those in what the extender is asked for.
 func mistakesOfUse(e *schedulerv1.Extender) []mistake {
+	const timeout = "httpTimeout: " + shippedTimeout
 	return []mistake{
 		{e.FilterVerb != filterVerb, Problem, "filterVerb is not filter: hot nodes keep getting pods, and a replacement is not sent where it was " +
 			"planned to go, because landings are booked at filter.", "filterVerb: filter"},
@@ -44,6 +45,8 @@ func mistakesOfUse(e *schedulerv1.Extender) []mistake {
 		{!e.NodeCacheCapable, Problem, "nodeCacheCapable is not true: whole nodes are sent with each pod, which takes scheduling down to a few pods a " +
 			"second, and kube-scheduler's own scores then see nodes without pods.", "nodeCacheCapable: true"},
 		{!e.Ignorable, Problem, "ignorable is not true: while Evenkeel is away, no pod is scheduled.", "ignorable: true"},
+		{e.HTTPTimeout.Duration <= 0, Problem, "httpTimeout is not set and so is 5s: an extender that hangs costs each pod ten seconds.", timeout},
+		{e.HTTPTimeout.Duration > mostTimeout, Problem, "httpTimeout is above 1s: an extender that hangs costs each pod twice as much.", timeout},
 		{e.PrioritizeVerb != "" && e.Weight <= 0, Problem, "weight is not above 0: kube-scheduler does not start with it.", fixedWeight},
 		{e.Weight > 0 && e.Weight < lightest, Warning, "weight is low: the whole range of Evenkeel's scores is worth 100 times the weight, that of the " +
 			"default plugins up to 1400 points.", fixedWeight},
@@ -58,10 +61,8 @@ func mistakesOfUse(e *schedulerv1.Extender) []mistake {
 // mistakesOfReach are those in how the extender is reached.
 func mistakesOfReach(e *schedulerv1.Extender) []mistake {
 	tls := cmp.Or(e.TLSConfig, &schedulerv1.ExtenderTLSConfig{})
-	hasCA, timeout := tls.CAFile != "" || len(tls.CAData) > 0, "httpTimeout: "+shippedTimeout
+	hasCA := tls.CAFile != "" || len(tls.CAData) > 0
 	return []mistake{
-		{e.HTTPTimeout.Duration <= 0, Problem, "httpTimeout is not set and so is 5s: an extender that hangs costs each pod ten seconds.", timeout},
-		{e.HTTPTimeout.Duration > mostTimeout, Problem, "httpTimeout is above 1s: an extender that hangs costs each pod twice as much.", timeout},
 		{e.EnableHTTPS && !hasCA, Warning, "enableHTTPS without an authority: kube-scheduler then takes any certificate.",
 			"tlsConfig: {caFile: /path/to/ca.crt}"},
 		{tls.Insecure && hasCA, Problem, "tlsConfig has an authority and insecure as well: kube-scheduler does not start with both.",

@@ -28,7 +28,7 @@ func (s *Scanner) Text() string { return string(s.Bytes()) }
 // Time consumes a time as encoding/json writes it: the zero one for a null.
 func (s *Scanner) Time() (at time.Time) {
 	text := s.Bytes()
-	if len(text) == 0 || s.err != nil {
+	if text == nil || s.err != nil {
 		return at
 	}
 	if err := at.UnmarshalText(text); err != nil {

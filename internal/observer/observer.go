@@ -215,11 +215,9 @@ func (o *Observer) removed(pod *cluster.Pod) {
 	amounts, ok := latest.charged[pod.UID]
 	delete(latest.charged, pod.UID)
 	if !ok {
-		amounts, ok = latest.predictedOf(pod)
+		amounts, _ = latest.predictedOf(pod)
 	}
-	if ok {
-		latest.Board.Adjust(pod.Node, cluster.NewCharge(amounts, pod.Requests).Back())
-	}
+	latest.Board.Adjust(pod.Node, cluster.NewCharge(amounts, pod.Requests).Back())
 }
 
 // Unmeasured is a pod that is not measured yet.

@@ -1,14 +1,13 @@
 package slim
 
 import (
-	"bytes"
 	"maps"
 	"reflect"
-	"slices"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -32,7 +31,6 @@ type template struct {
 type templates struct {
 	mu   sync.Mutex
 	last map[template]*v1.Pod
-	room comparison
 }
 
 // share gives a pod what it has in common with the pod of its template that
@@ -54,9 +52,9 @@ func (t *templates) share(pod *v1.Pod) {
 		last = &v1.Pod{}
 		t.last[template{owner: types.UID(string(owner.UID)), hash: key.hash}] = last
 	}
-	t.room.share(&pod.ObjectMeta, &last.ObjectMeta)
-	t.room.share(&pod.Spec, &last.Spec)
-	t.room.share(&pod.Status, &last.Status)
+	share(&pod.ObjectMeta, &last.ObjectMeta)
+	share(&pod.Spec, &last.Spec)
+	share(&pod.Status, &last.Status)
 }
 
 func hash(labels map[string]string) string {
@@ -66,23 +64,12 @@ func hash(labels map[string]string) string {
 	return labels["controller-revision-hash"]
 }
 
-// message is nearly every struct in a pod: it can write itself as the API server
-// sends it.
-type message interface {
-	Size() int
-	MarshalToSizedBuffer(into []byte) (int, error)
-}
-
-// comparison compares values. Messages are written side by side into its room:
-// to compare them by reflection costs several times what decoding the pod did.
-type comparison struct{ a, b []byte }
-
 // share makes each field of a part of a pod that of the last one where they are
-// equal, and else the last one's that of the pod.
-func (c *comparison) share(pod, last any) {
+// equal, and else the last one's that of the pod. What is empty is not shared.
+func share(pod, last any) {
 	of, before := reflect.ValueOf(pod).Elem(), reflect.ValueOf(last).Elem()
 	for i := range of.NumField() {
-		if mine, other := of.Field(i), before.Field(i); c.equal(mine, other) {
+		if mine, other := of.Field(i), before.Field(i); !mine.IsZero() && equal(mine, other) {
 			mine.Set(other)
 		} else {
 			other.Set(mine)
@@ -90,50 +77,54 @@ func (c *comparison) share(pod, last any) {
 	}
 }
 
-// equal reports whether two values are surely equal. What has no elements
-// counts as different: there is nothing to share.
-func (c *comparison) equal(a, b reflect.Value) bool {
+// equal reports whether two values are surely equal. It only reads: what it
+// compares is stored, and others read it too.
+func equal(a, b reflect.Value) bool {
 	switch a.Kind() {
 	case reflect.Pointer:
-		return !a.IsNil() && !b.IsNil() && c.equal(a.Elem(), b.Elem())
+		return a.Pointer() == b.Pointer() || !a.IsNil() && !b.IsNil() && equal(a.Elem(), b.Elem())
 	case reflect.Map:
-		return a.Len() > 0 && equalMaps(a.Interface(), b.Interface())
+		return a.Len() == b.Len() && equalMaps(a.Interface(), b.Interface())
 	case reflect.Slice:
 		for i := range min(a.Len(), b.Len()) {
-			if !c.equal(a.Index(i), b.Index(i)) {
+			if !equal(a.Index(i), b.Index(i)) {
 				return false
 			}
 		}
-		return a.Len() > 0 && a.Len() == b.Len()
+		return a.Len() == b.Len()
 	case reflect.Struct:
-		return c.equalStructs(a.Addr().Interface(), b.Addr().Interface())
+		return equalStructs(a, b)
 	default:
 		return a.Equal(b)
 	}
 }
 
 func equalMaps(a, b any) bool {
-	if words, ok := a.(map[string]string); ok {
-		other, ok := b.(map[string]string)
-		return ok && maps.Equal(words, other)
-	}
-	return equality.Semantic.DeepEqual(a, b)
-}
-
-func (c *comparison) equalStructs(a, b any) bool {
-	x, ok := a.(message)
-	y, both := b.(message)
-	if !ok || !both {
+	switch a := a.(type) {
+	case map[string]string:
+		return maps.Equal(a, b.(map[string]string))
+	case v1.ResourceList:
+		return maps.Equal(a, b.(v1.ResourceList))
+	default:
 		return equality.Semantic.DeepEqual(a, b)
 	}
-	size := x.Size()
-	if y.Size() != size {
-		return false
+}
+
+// equalStructs goes through the fields; times and quantities have some of their
+// own that say no more.
+func equalStructs(a, b reflect.Value) bool {
+	switch x := a.Addr().Interface().(type) {
+	case *resource.Quantity:
+		return *x == *b.Addr().Interface().(*resource.Quantity)
+	case *metav1.Time:
+		return x.Time.Equal(b.Addr().Interface().(*metav1.Time).Time)
 	}
-	c.a, c.b = slices.Grow(c.a[:0], size)[:size], slices.Grow(c.b[:0], size)[:size]
-	_, err := x.MarshalToSizedBuffer(c.a)
-	_, other := y.MarshalToSizedBuffer(c.b)
-	return err == nil && other == nil && bytes.Equal(c.a, c.b)
+	for i := range a.NumField() {
+		if !equal(a.Field(i), b.Field(i)) {
+			return false
+		}
+	}
+	return true
 }
 
 // pool holds one copy of each of a number of words.

@@ -6,7 +6,6 @@
 package steering
 
 import (
-	"context"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -186,9 +185,8 @@ func (r round) match(moves *ledger.Ledger, pod ledger.Pod, now time.Time) (ledge
 	if !moves.Overtaken(pod) {
 		return moves.Match(pod, now)
 	}
-	err := wait.PollUntilContextTimeout(context.Background(), watchEvery, watchLag, false,
-		func(context.Context) (seen bool, err error) { return !moves.Overtaken(pod), nil })
-	if err != nil {
+	looks := wait.Backoff{Duration: watchEvery, Factor: 1, Steps: int(watchLag / watchEvery)}
+	if err := wait.ExponentialBackoff(looks, func() (seen bool, err error) { return !moves.Overtaken(pod), nil }); err != nil {
 		return moves.MatchUnseen(pod, now)
 	}
 	return moves.Match(pod, now)

@@ -111,6 +111,7 @@ func (d *decoder) item() {
 		case "usage":
 			d.one.usage = d.quantities()
 		case "containers":
+			d.one.containers = d.one.containers[:0] // of two such keys the last counts
 			for range d.Array {
 				d.one.containers = append(d.one.containers, d.container())
 			}

@@ -51,3 +51,28 @@ func TestNamespacesAreTold(t *testing.T) {
 		t.Errorf("namespaces (-want +got):\n%s", diff)
 	}
 }
+
+// A key that comes twice counts as it is said last, and a list whose times are
+// empty is not read: what is not known must not pass for a time.
+func TestOddItems(t *testing.T) {
+	const head = `{"metadata":{"name":"p","namespace":"ns"},"timestamp":"2026-03-01T12:00:00Z",`
+	once := head + `"containers":[{"usage":{"cpu":"1","memory":"1Gi"}}]}`
+	twice := head + `"containers":[{"usage":{"cpu":"9","memory":"9Gi"}}],"containers":[{"usage":{"cpu":"1","memory":"1Gi"}}]}`
+	sample := func(item string) (usage.Batch, error) {
+		return newSource(t, &metricsAPI{nodes: nodeList(), pods: podList(item)}).Sample(t.Context(), nil)
+	}
+	want, err := sample(once)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := sample(twice)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want.Pods, got.Pods); diff != "" {
+		t.Errorf("containers given twice (-once +twice):\n%s", diff)
+	}
+	if _, err := sample(`{"metadata":{"name":"p"},"timestamp":""}`); err == nil {
+		t.Error("a time that is empty was read")
+	}
+}

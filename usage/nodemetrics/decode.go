@@ -53,8 +53,8 @@ type value struct {
 	known, twice bool
 }
 
-// decode reads one answer. Keys that mean nothing here may have any value; null
-// is no value.
+// decode reads one answer. Keys that mean nothing here may have any value that is
+// not nested deeper than the scanner goes; null is no value.
 func decode(body io.Reader) (answer, error) {
 	var out answer
 	scanner := jsonscan.NewReader(windowBytes, jsonscan.OfAnswers)

@@ -1,0 +1,79 @@
+package slim
+
+import (
+	"math"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// A pod that is stored is read by others while the next of its template is
+// compared with it. Not even what a quantity keeps to print itself is written.
+func TestStoredPodIsNotWrittenTo(t *testing.T) {
+	s, limit := New(), resource.NewQuantity(math.MaxInt64, resource.BinarySI)
+	untouched := *limit
+	for _, size := range []*resource.Quantity{limit, new(untouched)} {
+		pod := &v1.Pod{
+			ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: "rs", Kind: "ReplicaSet", Controller: new(true)}}},
+			Spec: v1.PodSpec{Volumes: []v1.Volume{{Name: "cache", VolumeSource: v1.VolumeSource{
+				EmptyDir: &v1.EmptyDirVolumeSource{SizeLimit: size},
+			}}}},
+		}
+		if _, err := s.Transform(pod); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if *limit != untouched {
+		t.Errorf("the stored pod has %#v, had %#v", *limit, untouched)
+	}
+}
+
+// What compares pods goes through fields, and may not look into those of other
+// packages: times and quantities alone have such.
+func TestFieldsOfPodsCanBeCompared(t *testing.T) {
+	compared := []reflect.Type{reflect.TypeFor[resource.Quantity](), reflect.TypeFor[metav1.Time]()}
+	seen := map[reflect.Type]bool{}
+	var walk func(of reflect.Type)
+	walk = func(of reflect.Type) {
+		if seen[of] || slices.Contains(compared, of) {
+			return
+		}
+		seen[of] = true
+		switch of.Kind() {
+		case reflect.Pointer, reflect.Slice:
+			walk(of.Elem())
+		case reflect.Struct:
+			for field := range of.Fields() {
+				if !field.IsExported() {
+					t.Errorf("%s.%s cannot be compared", of, field.Name)
+				} else {
+					walk(field.Type)
+				}
+			}
+		case reflect.Interface, reflect.Func, reflect.Chan:
+			t.Errorf("%s cannot be compared", of)
+		default: // a plain value or a map of these
+		}
+	}
+	walk(reflect.TypeFor[v1.Pod]())
+	if len(seen) < 100 {
+		t.Errorf("%d types were seen, pods have more", len(seen))
+	}
+}
+
+// Equal is what is surely equal: times at another place of the world are.
+func TestEqualTimes(t *testing.T) {
+	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	a := v1.PodCondition{LastTransitionTime: metav1.NewTime(noon)}
+	b := v1.PodCondition{LastTransitionTime: metav1.NewTime(noon.In(time.FixedZone("east", 8*3600)))}
+	c := v1.PodCondition{LastTransitionTime: metav1.NewTime(noon.Add(time.Second))}
+	of := func(condition *v1.PodCondition) reflect.Value { return reflect.ValueOf(condition).Elem() }
+	if !equal(of(&a), of(&b)) || equal(of(&a), of(&c)) {
+		t.Error("times are not compared as times")
+	}
+}
