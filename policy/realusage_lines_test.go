@@ -135,6 +135,7 @@ func FuzzRealUsageOverlay(f *testing.F) {
 	f.Add(10.0, 15.0, 3.0, true, false)
 	f.Add(100.0, 0.0, 50.0, true, true)
 	f.Add(20.0, 50.0, 1.0, false, true)
+	f.Add(21.6, 20.166666666666668, 3.5555555555555554, true, true) // evict - (evict - gap) is less than gap
 	f.Fuzz(func(t *testing.T, low, evict, gap float64, deviation, over bool) {
 		load := Default(known)
 		load.MinGapPercent = gap

@@ -119,7 +119,7 @@ func (r ruler) gapOf(l Levels, below string, path *field.Path) field.ErrorList {
 		said += " % of it"
 	}
 	switch {
-	case reject+gap <= evict:
+	case reject+gap <= evict, reject <= evict-gap: // the same, but for how it is rounded
 		return nil
 	case r.gap == 0:
 		return field.ErrorList{field.Invalid(path.Child("reject"), *l.Reject,
