@@ -3,6 +3,8 @@ package presets
 import (
 	"math"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -63,6 +65,9 @@ func (s Memory) validate() field.ErrorList {
 	errs := check.URL(field.NewPath(NameURL), s.PrometheusURL)
 	if strings.TrimSpace(s.Metric) == "" {
 		errs = append(errs, field.Required(field.NewPath(NameMetric), "must name the series that is a node's memory usage in percent"))
+	}
+	if !utf8.ValidString(s.Metric) || strings.ContainsFunc(s.Metric, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }) {
+		errs = append(errs, field.Invalid(field.NewPath(NameMetric), s.Metric, "must be text without control characters"))
 	}
 	if !(s.ThresholdPercent > 0 && s.ThresholdPercent <= 100) { // also when NaN
 		errs = append(errs, field.Invalid(field.NewPath(NameThreshold), s.ThresholdPercent, "must be percent: above 0, at most 100"))

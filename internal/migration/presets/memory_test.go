@@ -117,6 +117,8 @@ func TestMemoryPresetRefuses(t *testing.T) {
 		"control characters":         {func(s *presets.Memory) { s.PrometheusURL = "http://p\x00\n" }, "prometheus_url"},
 		"a password":                 {func(s *presets.Memory) { s.PrometheusURL = "http://me:secret@p" }, `"...@p"`},
 		"blanks for a metric":        {func(s *presets.Memory) { s.Metric = " \t" }, "prometheus_memory_metrics: Required value"},
+		"a control character":        {func(s *presets.Memory) { s.Metric = "a\x7fb" }, "must be text without control characters"},
+		"no text":                    {func(s *presets.Memory) { s.Metric = "a\xff" }, "must be text without control characters"},
 		"nothing kept":               {func(s *presets.Memory) { s.ThresholdPercent = 0 }, "prometheus_memory_threshold: Invalid value: 0"},
 		"less than nothing":          {func(s *presets.Memory) { s.ThresholdPercent = -1 }, "prometheus_memory_threshold: Invalid value: -1"},
 		"more than all":              {func(s *presets.Memory) { s.ThresholdPercent = 100.5 }, "prometheus_memory_threshold: Invalid value: 100.5"},
@@ -142,6 +144,7 @@ func TestMemoryPresetRefuses(t *testing.T) {
 func FuzzMemoryPreset(f *testing.F) {
 	f.Add("http://127.0.0.1:9090", "HostMemoryUsagePercent", 80.0)
 	f.Add("https://[::1]:9090/a%20b", `max by (instance) (x{a="b"})`, 0.001)
+	f.Add("http://p", "a\x7f\xff", 80.0)
 	f.Add("http://p:99999/\u00e9", "{{}", 99.999)
 	f.Fuzz(func(t *testing.T, address, metric string, threshold float64) {
 		preset, errs := presets.Memory{PrometheusURL: address, Metric: metric, ThresholdPercent: threshold}.Preset()
