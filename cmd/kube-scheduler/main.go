@@ -24,7 +24,7 @@ func main() { os.Exit(run()) }
 
 func run() int {
 	sides := schedulerplugin.NewSides(func(ctx context.Context, config schedulerplugin.SideConfig) (schedulerplugin.Side, error) {
-		return app.NewInside(ctx, app.InsideConfig(config))
+		return app.NewInside(ctx, config)
 	})
 	code := cli.Run(scheduler.NewSchedulerCommand(plugins(sides)...))
 	sides.Wait()

@@ -118,7 +118,7 @@ func (a *App) eachPolicy(ctx context.Context, task func(context.Context, *genera
 		}()
 		err := task(running, g)
 		if err == nil {
-			<-running.Done() // what ended by itself begins again only under another policy
+			<-running.Done() // a task that has ended starts again only under another policy
 		}
 		stop()
 		if err != nil {

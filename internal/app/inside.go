@@ -7,46 +7,29 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/rest"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/schedulerplugin"
 	"github.com/evenkeel/evenkeel/internal/steering"
-	"github.com/evenkeel/evenkeel/policy"
 )
-
-// InsideConfig is what the scheduling half is made of inside another process.
-type InsideConfig struct {
-	// Name tells it from others of the process, in logs and metrics.
-	Name string
-	// PolicyFile is the policy's path; Given is a policy that is in no file.
-	PolicyFile string
-	Given      *policy.File
-	// Namespace of the ledger; Follow reports whether moves of the process that
-	// evicts count.
-	Namespace string
-	Follow    bool
-	// REST is how the process reaches the API server, Informers what it watches
-	// of it.
-	REST      *rest.Config
-	Informers informers.SharedInformerFactory
-}
 
 // Inside is the scheduling half inside another process, which asks it directly.
 // It serves nothing and never evicts.
 type Inside struct {
-	config InsideConfig
+	config schedulerplugin.SideConfig
 	// app is nil until the API server was reached.
 	app atomic.Pointer[App]
 }
 
+var _ schedulerplugin.Side = (*Inside)(nil)
+
 // NewInside makes the half of a policy. It fails for mistakes in the policy
 // only: an API server that cannot be reached is tried again by Run, and until
 // then there is no Judge.
-func NewInside(ctx context.Context, config InsideConfig) (*Inside, error) {
+func NewInside(ctx context.Context, config schedulerplugin.SideConfig) (*Inside, error) {
 	in := &Inside{config: config}
 	err := in.make(ctx)
 	if exit.Code(err) == exit.Misuse {

@@ -21,7 +21,7 @@ func insideOf(t *testing.T, host, text string) (*Inside, error) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return NewInside(t.Context(), InsideConfig{
+	return NewInside(t.Context(), schedulerplugin.SideConfig{
 		Name: "test", PolicyFile: path, REST: &rest.Config{Host: host, ContentConfig: rest.ContentConfig{ContentType: "application/vnd.kubernetes.protobuf"}},
 	})
 }
