@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Resource is a kind of usage that Evenkeel evens out.
+// Resource is a kind of usage that Evenkeel balances.
 type Resource uint8
 
 // The resources, in the order in which Amounts holds them.
@@ -57,9 +57,8 @@ func (a Amounts) AtLeastZero() Amounts {
 	return a
 }
 
-// PercentOf returns each amount in percent of the same amount of whole. An
-// amount of a whole that is not positive counts as full (100) when anything is
-// used of it and as empty (0) otherwise.
+// PercentOf returns each amount as a percentage of that of whole. If whole's is
+// not positive, any usage counts as full (100) and none as empty (0).
 func (a Amounts) PercentOf(whole Amounts) Percents {
 	var p Percents
 	for r := range a {
@@ -103,7 +102,7 @@ func ceiling(percent float64, whole int64) int64 {
 	if line >= math.MaxInt64 {
 		return math.MaxInt64
 	}
-	most := int64(line) + 1 // the line may have come out a trifle low
+	most := int64(line) + 1 // rounding may have made the line slightly low
 	for most > 0 && 100*float64(most)/float64(whole) > percent {
 		most--
 	}
@@ -115,11 +114,10 @@ func (a Amounts) InWords() string {
 	return fmt.Sprintf("%dm cpu, %d Mi memory", a[CPU], a[Memory]>>20)
 }
 
-// Charge is what a pod takes of its node: what it is expected to use, and what
-// it asks for.
+// Charge is what a pod adds to its node: its expected usage and its requests.
 type Charge struct{ Usage, Requests Amounts }
 
-// What a pod that asks for nothing counts as asking for where kube-scheduler
+// minRequests are what a pod without requests counts as where kube-scheduler
 // scores nodes by requests (NonMissingContainerRequests of
 // k8s.io/kubernetes/pkg/scheduler/util).
 var minRequests = Amounts{CPU: 100, Memory: 200 << 20}
@@ -135,5 +133,5 @@ func NewCharge(usage, requests Amounts) Charge {
 	return Charge{usage, requests}
 }
 
-// Back is what undoes a charge.
+// Back returns the charge that undoes c.
 func (c Charge) Back() Charge { return Charge{Amounts{}.Minus(c.Usage), Amounts{}.Minus(c.Requests)} }

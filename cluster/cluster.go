@@ -1,5 +1,5 @@
-// Package cluster holds the values that Evenkeel knows a cluster by: nodes,
-// pods and their owners, as compact records.
+// Package cluster holds Evenkeel's view of a cluster: nodes, pods and their
+// owners, as compact records.
 //
 // It decides nothing and does no I/O; cluster/informed builds its values from a
 // live cluster. A Snapshot is immutable: whoever holds one may read it without
@@ -13,22 +13,21 @@ import (
 	"time"
 )
 
-// Node is what the deciding rooms need of a Node.
+// Node is the part of a Node that decisions need.
 type Node struct {
 	Name        string
 	Allocatable Amounts
-	// Capacity is what the machine has, of which Allocatable is what pods may
-	// have.
+	// Capacity is the machine's total, Allocatable the part for pods.
 	Capacity Amounts
-	// InternalIP and Hostname are the node's addresses of these types, empty
-	// where it has none; KubeletPort is where its kubelet listens, 0 where the
-	// node does not say.
+	// InternalIP and Hostname are the node's addresses of these types, empty if
+	// it has none; KubeletPort is its kubelet's port, 0 if the node does not
+	// state it.
 	InternalIP, Hostname string
 	KubeletPort          int32
 	// Labels must not be changed.
 	Labels map[string]string
-	// UsageAnnotations are the annotations that carry usage or say where to get
-	// it; they must not be changed.
+	// UsageAnnotations are the annotations that carry usage or say where to
+	// read it; they must not be changed.
 	UsageAnnotations map[string]string
 	// Ready is the node's Ready condition.
 	Ready bool
@@ -39,11 +38,11 @@ type Node struct {
 	Leaving string
 }
 
-// NodeIndex is the place of a node in a Snapshot, and wherever figures of its
-// nodes are kept in that order. A negative one is no node of it.
+// NodeIndex is a node's index in a Snapshot, and in any slice of figures in
+// that order. A negative one is no node.
 type NodeIndex int32
 
-// Closed says why the node takes no moved pod whatever its usage; empty where
+// Closed returns why the node takes no moved pod whatever its usage; empty if
 // it may take one.
 func (n *Node) Closed() string {
 	switch {
@@ -57,8 +56,8 @@ func (n *Node) Closed() string {
 	return ""
 }
 
-// ResourceMetricsPath is the annotation by which a node says where its kubelet
-// serves resource metrics, as metrics-server reads it.
+// ResourceMetricsPath is the annotation with the path of a node's resource
+// metrics on its kubelet, as metrics-server reads it.
 const ResourceMetricsPath = "metrics.k8s.io/resource-metrics-path"
 
 // Equal reports whether two records are the same.
@@ -92,14 +91,14 @@ type Pod struct {
 	UID, Namespace, Name string
 	Node                 string
 	Owner                Owner
-	// TemplateHash tells the revisions of one owner apart (pod-template-hash or
-	// controller-revision-hash).
+	// TemplateHash distinguishes the revisions of one owner (pod-template-hash
+	// or controller-revision-hash).
 	TemplateHash     string
 	Requests, Limits Amounts
 	Priority         int32
 	QoS              QoS
-	// Created and Started (zero until the kubelet has started it) are times of
-	// the API server's and the node's clock.
+	// Created and Started (zero until the kubelet has started it) are by the
+	// API server's and the node's clock.
 	Created, Started time.Time
 	// Terminating is true from the moment a deletion time is set.
 	Terminating bool

@@ -9,41 +9,41 @@ import (
 	"github.com/evenkeel/evenkeel/safeguards"
 )
 
-// What the evicting half asks of others, beside the Cluster.
+// What the evicting half needs from other packages, besides the Cluster.
 
-// Observer is where the newest observation and the ledger of moves come from.
+// Observer provides the newest observation and the ledger of moves.
 type Observer interface {
 	// Latest returns the newest observation, nil before the first.
 	Latest() *observer.Observation
 	Ledger() *ledger.Ledger
 }
 
-// Clock tells the time twice: as the API server has it, and by a clock that is
-// never set, for how long something takes.
+// Clock has two times: Now is the API server's, Local is a clock that is never
+// set and measures durations.
 type Clock interface {
 	Now() time.Time
 	Local() time.Time
 }
 
-// Authority is what has to agree before anything is evicted.
+// Authority must agree before anything is evicted.
 type Authority interface {
 	// Paused returns why evicting is paused.
 	Paused(ctx context.Context) error
-	// Leads returns why this process must not evict any more.
+	// Leads returns why this process may no longer evict.
 	Leads() error
-	// Commit stores what the ledger holds, for others to know before an
-	// eviction. Stored reports whether that has worked lately.
+	// Commit stores the ledger, so that others see it before an eviction.
+	// Stored reports whether that succeeded recently.
 	Commit(ctx context.Context) error
 	Stored() bool
-	// Announced waits until those who answer kube-scheduler know what was
-	// stored.
+	// Announced waits until the processes that answer kube-scheduler have read
+	// what was stored.
 	Announced(ctx context.Context)
 }
 
-// Evictions is what a cycle asks of the client that evicts.
+// Evictions is how a cycle uses the client that evicts.
 type Evictions interface {
-	// Commit stores the ledger; nothing is evicted that is not stored.
-	// Announced waits until the others know of it.
+	// Commit stores the ledger; nothing is evicted before it is stored.
+	// Announced waits until the other processes have read it.
 	Commit(ctx context.Context) error
 	Announced(ctx context.Context)
 	// Permits returns why nothing may be changed now.
@@ -53,48 +53,46 @@ type Evictions interface {
 	Evicted(podUID string) bool
 	// Calls returns how the newest eviction calls ended, oldest first.
 	Calls() []safeguards.Call
-	// DryRun reports whether evictions are told and not made.
+	// DryRun reports whether evictions are only logged.
 	DryRun() bool
 }
 
-// Proof is what is known of whether kube-scheduler was steered when it placed a
-// replacement.
+// Proof says whether kube-scheduler was steered when it placed a replacement.
 type Proof int
 
-// What can be known of steering.
+// The degrees of Proof.
 const (
-	// Unproven: the replacement landed well, but nobody knows whether that was
-	// chance.
+	// Unproven: the replacement landed well, possibly by chance.
 	Unproven Proof = iota
 	// Steered: the extender was asked.
 	Steered
-	// NotSteered: the extender was not asked, or the replacement landed where
-	// no extender would have let it.
+	// NotSteered: the extender was not asked, or the replacement landed on a
+	// node that no extender would have allowed.
 	NotSteered
 )
 
 // Steering finds out whether kube-scheduler is steered.
 type Steering interface {
-	// Proves judges a move that landed.
+	// Proves judges a landed move.
 	Proves(ctx context.Context, move *ledger.Move) Proof
-	// Asked counts the requests of kube-scheduler that were answered, as far as
-	// known; 0 where it is not.
+	// Asked counts the kube-scheduler requests that were answered; 0 if that is
+	// not known.
 	Asked(ctx context.Context) int64
 }
 
-// Scale is how many pods a Deployment wants, and which version of it says so.
+// Scale is a Deployment's replica count and resourceVersion.
 type Scale struct {
 	Replicas int32
 	Version  string
 }
 
-// Scaler reads and sets how many pods Deployments want.
+// Scaler reads and sets the replica counts of Deployments.
 type Scaler interface {
-	// Scale returns what a Deployment wants.
+	// Scale returns a Deployment's scale.
 	Scale(ctx context.Context, namespace, deployment string) (Scale, error)
-	// SetScale sets what it wants. It fails with a conflict if the Deployment
-	// is not of the given version any more.
+	// SetScale sets it. It fails with a conflict if the Deployment is no longer
+	// at the given version.
 	SetScale(ctx context.Context, namespace, deployment string, to Scale) error
-	// Forbidden reports whether scaling was forbidden lately.
+	// Forbidden reports whether scaling was recently forbidden.
 	Forbidden() bool
 }

@@ -9,26 +9,26 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// headroom is how many of the pods that one budget selects may be unavailable
-// beyond those that are.
+// headroom is how many more of the pods that a budget selects may become
+// unavailable.
 func headroom(budget *policyv1.PodDisruptionBudget) int {
 	if budget.Status.ObservedGeneration < budget.Generation {
-		return 0 // the controller has not seen the budget as it is now
+		return 0 // the controller has not seen this version of the budget
 	}
 	return int(budget.Status.DisruptionsAllowed)
 }
 
-// never reports whether a budget leaves no room however many pods are
+// neverAllows reports whether a budget leaves no room even if all its pods are
 // available, so that waiting is pointless.
-func never(budget *policyv1.PodDisruptionBudget) bool {
+func neverAllows(budget *policyv1.PodDisruptionBudget) bool {
 	return budget.Status.ObservedGeneration >= budget.Generation && budget.Status.ExpectedPods > 0 &&
 		budget.Status.DesiredHealthy >= budget.Status.ExpectedPods
 }
 
-// neverWithSurge is never for a pod that is joined by another one before it
-// goes.
-func neverWithSurge(budget *policyv1.PodDisruptionBudget) bool {
-	if !never(budget) {
+// neverAllowsWithSurge is neverAllows for a pod that gets a second one before
+// it is evicted.
+func neverAllowsWithSurge(budget *policyv1.PodDisruptionBudget) bool {
+	if !neverAllows(budget) {
 		return false
 	}
 	pods := int(budget.Status.ExpectedPods) + 1
@@ -42,8 +42,8 @@ func neverWithSurge(budget *policyv1.PodDisruptionBudget) bool {
 	return desired >= pods
 }
 
-// scaled is a number of pods or a percentage of them, rounded up as the
-// disruption controller does; one that cannot be read is all.
+// scaled resolves a number or percentage of pods, rounded up as the disruption
+// controller does. An unreadable value counts as all pods.
 func scaled(value *intstr.IntOrString, pods int) int {
 	n, err := intstr.GetScaledValueFromIntOrPercent(value, pods, true)
 	if err != nil {
@@ -52,15 +52,15 @@ func scaled(value *intstr.IntOrString, pods int) int {
 	return n
 }
 
-// ownerLimit is how many of an owner's pods may be on the move at once where no
-// budget says it: max(1, percent of replicas).
+// ownerLimit is how many of an owner's pods may be moving at once if no budget
+// limits them: max(1, percent of replicas).
 func ownerLimit(replicas int, percent float64) int {
 	return max(1, int(math.Floor(float64(replicas)*percent/100)))
 }
 
-// room reports whether a move has to wait, or why it is never made, for the
-// sake of its pod's owner: its one budget decides, and without a budget how
-// many of the owner's pods are on the move.
+// room reports whether a move has to wait for its owner, or why it is never
+// made. The pod's one budget decides; without one, the number of the owner's
+// pods that are moving does.
 func room(budgets []*policyv1.PodDisruptionBudget, moving func() int, limit int) (reason reasons.Reason, wait bool) {
 	switch len(budgets) {
 	case 0:

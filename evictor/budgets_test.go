@@ -60,7 +60,7 @@ func TestNever(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			pdb := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Generation: tc.generation}, Status: tc.status}
-			if got := never(pdb); got != tc.want {
+			if got := neverAllows(pdb); got != tc.want {
 				t.Errorf("never: %v, want %v", got, tc.want)
 			}
 		})

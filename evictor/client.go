@@ -26,8 +26,8 @@ import (
 // EventReason is the reason of the Event on an evicted pod.
 const EventReason = "EvictedFromHotNode"
 
-// keptCalls is how many calls are remembered: as many as a policy may let fail
-// in a row.
+// keptCalls is how many calls are remembered: the most consecutive failures
+// that a policy may allow.
 const keptCalls = 100
 
 // ClientConfig is what a Client depends on.
@@ -35,13 +35,13 @@ type ClientConfig struct {
 	Kube      kubernetes.Interface
 	Ledger    *ledger.Ledger
 	Authority Authority
-	// Events tells about evicted pods.
+	// Events records the evicted pods.
 	Events events.EventRecorder
-	// DryRun makes the Client answer as if every eviction succeeded, without a
-	// call that changes anything.
+	// DryRun makes the Client report success for every eviction without a call
+	// that changes anything.
 	DryRun bool
 	// Timeout bounds an eviction with all its calls, CallTimeout the eviction
-	// call itself; 5 s where it is zero.
+	// call alone; 5s if zero.
 	Timeout, CallTimeout time.Duration
 	Clock                Clock
 	Metrics              *Metrics
@@ -54,17 +54,17 @@ type Client struct {
 	mu    sync.Mutex
 	calls []safeguards.Call // the newest, oldest first
 	// evicted holds the UIDs of the pods that were evicted in this cycle, or
-	// would have been in a dry run.
+	// would have been without the dry run.
 	evicted map[string]bool
 }
 
 var _ Evictions = (*Client)(nil)
 
-// attempt is one eviction on its way through the framework and what came of it.
-// The framework flattens errors, so they are handed back here.
+// attempt is one eviction on its way through the framework, and its result. The
+// framework flattens errors, so err returns the original.
 type attempt struct {
 	move Move
-	// unplanned: an upstream plugin evicts.
+	// unplanned: the eviction is an upstream plugin's.
 	unplanned bool
 	made      bool
 	err       error
@@ -72,7 +72,7 @@ type attempt struct {
 
 type attemptKey struct{}
 
-// withAttempt lets a move pass the framework under its own intent.
+// withAttempt carries a move and its intent through the framework.
 func withAttempt(ctx context.Context, a *attempt) context.Context {
 	return context.WithValue(ctx, attemptKey{}, a)
 }
@@ -113,7 +113,7 @@ func (c *Client) ResetCycle() {
 	c.evicted = map[string]bool{}
 }
 
-// evict is the one place where Evenkeel evicts.
+// evict is the only place where Evenkeel evicts.
 func (c *Client) evict(ctx context.Context, e *Evictor, eviction *policyv1.Eviction) error {
 	a, planned := ctx.Value(attemptKey{}).(*attempt)
 	if !planned {
@@ -153,10 +153,9 @@ func (c *Client) try(ctx context.Context, e *Evictor, eviction *policyv1.Evictio
 	return c.call(ctx, eviction, pod, a)
 }
 
-// call makes the eviction call for a move that is on record. The move of an
-// upstream plugin is recorded here. A planned move was recorded with its plan:
-// one that is not in flight any more was cancelled or expired since, and is not
-// made.
+// call makes the eviction call for a recorded move. An upstream plugin's move
+// is recorded here. A planned move was recorded with its plan; if it is no
+// longer in flight, it was cancelled or has expired and is not made.
 func (c *Client) call(ctx context.Context, eviction *policyv1.Eviction, pod *v1.Pod, a *attempt) error {
 	recorded := c.config.Ledger.Moving(a.move.PodUID)
 	if a.unplanned && !recorded {
@@ -182,7 +181,7 @@ func (c *Client) call(ctx context.Context, eviction *policyv1.Eviction, pod *v1.
 		}
 		return err
 	}
-	c.config.Ledger.Accepted(a.move.PodUID, c.config.Clock.Now()) // where the answer got lost the eviction may have happened
+	c.config.Ledger.Accepted(a.move.PodUID, c.config.Clock.Now()) // if the answer got lost, the eviction may have happened
 	if err != nil {
 		return fmt.Errorf("evicting pod %q: %w", a.move.Namespace+"/"+a.move.Pod, err)
 	}
@@ -207,8 +206,8 @@ func (c *Client) Commit(ctx context.Context) error {
 	return nil
 }
 
-// ended remembers how a call ended. A pod that is gone or is another one by now
-// tells nothing of the API server.
+// ended remembers the result of a call. A pod that is gone or was replaced
+// under its name says nothing about the API server.
 func (c *Client) ended(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -218,9 +217,8 @@ func (c *Client) ended(err error) {
 	c.calls = slices.Clone(c.calls[max(0, len(c.calls)-keptCalls):])
 }
 
-// refused reports whether the API server answered that it did not evict.
-// Without an answer, or with one that reports a timeout on the way, it may
-// have.
+// refused reports whether the API server answered that it did not evict. After
+// no answer, or a timeout on the way, it may have evicted.
 func refused(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) {
@@ -230,11 +228,11 @@ func refused(err error) bool {
 	return code != http.StatusBadGateway && code != http.StatusGatewayTimeout
 }
 
-// post creates the eviction under the pod's UID, so that a namesake is never
-// hit, and without client-go's hidden retries on 429: waiting for a
-// PodDisruptionBudget is the Cycle's business. A call that has begun is waited
-// for when the process is told to end, for less time than a Lease takes to be
-// taken over, so that its answer is known.
+// post creates the eviction with the pod's UID as a precondition, so that it
+// never hits a namesake. It disables client-go's hidden retries on 429, because
+// Cycle waits for PodDisruptionBudgets. When the process is told to stop, a
+// call in progress still gets its answer; its timeout is shorter than a Lease
+// takeover.
 func (c *Client) post(ctx context.Context, eviction *policyv1.Eviction, pod *v1.Pod) error {
 	if err := ctx.Err(); err != nil {
 		return &reasons.Refusal{Reason: reasons.Stopping, Detail: err.Error()}
@@ -255,7 +253,7 @@ func (c *Client) post(ctx context.Context, eviction *policyv1.Eviction, pod *v1.
 // Announced implements Evictions.
 func (c *Client) Announced(ctx context.Context) { c.config.Authority.Announced(ctx) }
 
-// leads says that this process must not evict any more.
+// leads returns an error if this process may no longer evict.
 func (c *Client) leads() error {
 	if err := c.config.Authority.Leads(); err != nil {
 		return &reasons.Refusal{Reason: reasons.NotLeader, Detail: err.Error()}

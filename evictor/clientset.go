@@ -8,8 +8,8 @@ import (
 	policyv1client "k8s.io/client-go/kubernetes/typed/policy/v1"
 )
 
-// Clientset returns the clientset for the framework's PodEvictor: the given
-// one, with the eviction call led through the Client, under a policy.
+// Clientset returns a clientset for the framework's PodEvictor. It is the given
+// one, except that eviction calls go through the Client, under a policy.
 func (c *Client) Clientset(e *Evictor) kubernetes.Interface {
 	return checkedClientset{c.config.Kube, checked{c, e}}
 }

@@ -12,22 +12,22 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// tick is how soon a cycle that waits for a budget or a landing looks again.
+// tick is how often a cycle checks what it waits for: a budget or a landing.
 const tick = 200 * time.Millisecond
 
-// settleTimeout bounds storing the results of a cycle that was told to end.
+// settleTimeout bounds storing the results of a cycle that was told to stop.
 const settleTimeout = 5 * time.Second
 
-// BeginCycle says that moves recorded from now on belong together: they settle
-// none of each other's nodes. Outcomes that are due are judged first.
+// BeginCycle starts a cycle, whose moves settle none of each other's nodes. It
+// first judges the outcomes that are due.
 func (e *Evictor) BeginCycle(ctx context.Context) {
 	e.mu.Lock()
 	e.cycleStart, e.verdict = e.config.Clock.Now(), nil
 	e.mu.Unlock()
-	e.JudgeMoves(ctx)
+	e.AssessMoves(ctx)
 }
 
-// Begin puts a plan's moves on record, for Step to make them.
+// Begin records a plan's moves, for Step to make them.
 func (e *Evictor) Begin(ctx context.Context, p *strategies.Plan, evict EvictFunc) *Cycle {
 	moves := make([]Move, 0, len(p.Moves))
 	for i := range p.Moves {
@@ -39,11 +39,11 @@ func (e *Evictor) Begin(ctx context.Context, p *strategies.Plan, evict EvictFunc
 func (e *Evictor) begin(ctx context.Context, moves []Move, evict EvictFunc) *Cycle {
 	c := &Cycle{
 		Evictor: e, evict: evict, left: moves,
-		deadline: e.config.Clock.Local().Add(e.config.Settings.Deadline),
-		probing:  e.config.Steering != nil && !e.config.Evictions.DryRun(),
-		spent:    map[string]bool{},
-		resting:  map[string]respite{},
-		surges:   map[string]*surge{},
+		deadline:   e.config.Clock.Local().Add(e.config.Settings.Deadline),
+		probing:    e.config.Steering != nil && !e.config.Evictions.DryRun(),
+		exhausted:  map[string]bool{},
+		backingOff: map[string]backoff{},
+		surges:     map[string]*surge{},
 	}
 	reason := c.held(ctx)
 	if reason == "" {
@@ -55,8 +55,8 @@ func (e *Evictor) begin(ctx context.Context, moves []Move, evict EvictFunc) *Cyc
 	return c
 }
 
-// record enters the moves in the ledger, stores it and gives those who answer
-// kube-scheduler time to learn of them.
+// record enters the moves in the ledger, stores it and gives the processes that
+// answer kube-scheduler time to read it.
 func (c *Cycle) record(ctx context.Context) reasons.Reason {
 	if c.config.Evictions.DryRun() || len(c.left) == 0 {
 		return ""
@@ -67,26 +67,26 @@ func (c *Cycle) record(ctx context.Context) reasons.Reason {
 	}
 	c.ledger().Record(c.config.Clock.Now(), intents...)
 	if err := c.config.Evictions.Commit(ctx); err != nil {
-		klog.FromContext(ctx).Error(err, "Nothing is evicted that is not on record")
+		klog.FromContext(ctx).Error(err, "Storing the ledger failed, so nothing is evicted")
 		return reasonOf(err)
 	}
 	c.config.Evictions.Announced(ctx)
 	return ""
 }
 
-// Next is when a Cycle wants its next Step.
+// Next says when a Cycle wants its next Step.
 type Next struct {
-	// Wait is how long from now.
+	// Wait is how long to wait from now.
 	Wait time.Duration
-	// Blocked: no move may be made before the cluster changes; Wait is then how
-	// soon to look again.
+	// Blocked: no move may be made before the cluster changes. Wait is then the
+	// time until the next check.
 	Blocked bool
-	// Over: there is no next Step, only End.
+	// Over: only End is left to call.
 	Over bool
 }
 
-// Step does the next thing that may be done now: it makes at most one move.
-// Time passes between two Steps, by a clock or a replay's.
+// Step makes at most one move. Time passes between two Steps, on a clock or in
+// a replay.
 func (c *Cycle) Step(ctx context.Context) Next {
 	c.progress()
 	switch {
@@ -114,9 +114,9 @@ func (c *Cycle) Step(ctx context.Context) Next {
 // Left returns the moves that are neither made nor given up.
 func (c *Cycle) Left() []Move { return c.left }
 
-// End brings what was begun to an end and returns what became of the moves. It
-// takes what was not made off the record and stores the results, also when the
-// process is told to end.
+// End finishes the cycle and returns the outcomes of its moves. It removes
+// moves that were not made from the ledger and stores the results, even when
+// the process is told to stop.
 func (c *Cycle) End(ctx context.Context) []Outcome {
 	c.leaveAll(reasons.CycleDeadline)
 	c.endSurges(ctx)
@@ -136,8 +136,8 @@ func (c *Cycle) End(ctx context.Context) []Outcome {
 	return c.outcomes
 }
 
-// next makes the first move that may be made now. It returns false when every
-// one has to wait.
+// next makes the first move that may be made now. It returns false if all have
+// to wait.
 func (c *Cycle) next(ctx context.Context) bool {
 	for i := 0; i < len(c.left) && c.stop == "" && ctx.Err() == nil; {
 		move := c.left[i]
@@ -163,9 +163,9 @@ func (c *Cycle) next(ctx context.Context) bool {
 	return false
 }
 
-// check returns why a move is not to be made, or that it has to wait.
+// check returns why a move must not be made, or that it has to wait.
 func (c *Cycle) check(ctx context.Context, move *Move) (reason reasons.Reason, wait bool) {
-	if c.spent["node/"+move.From] || c.spent["namespace/"+move.Namespace] {
+	if c.exhausted["node/"+move.From] || c.exhausted["namespace/"+move.Namespace] {
 		return reasons.EvictionLimit, false
 	}
 	pod := c.config.Cluster.Pod(move.Namespace, move.Pod)
@@ -179,15 +179,15 @@ func (c *Cycle) check(ctx context.Context, move *Move) (reason reasons.Reason, w
 	if move.Surge != "" {
 		return c.checkSurge(ctx, move, budgets)
 	}
-	if r, refused := c.resting[move.PodUID]; refused && !r.over(budgets, c.config.Clock.Local()) {
+	if r, refused := c.backingOff[move.PodUID]; refused && !r.over(budgets, c.config.Clock.Local()) {
 		return "", true
 	}
 	replicas := c.config.Cluster.Owner(pod).Replicas
 	return room(budgets, func() int { return c.inFlight(move.Owner.UID) }, ownerLimit(replicas, c.config.Settings.OwnerPercent))
 }
 
-// make takes one move through the framework. It returns again when the API
-// server's answer asks to try later.
+// make takes one move through the framework. It returns again if the API
+// server's answer asks for a retry.
 func (c *Cycle) make(ctx context.Context, move Move) (outcome Outcome, again bool) {
 	pod := c.config.Cluster.Pod(move.Namespace, move.Pod)
 	if pod == nil {
@@ -196,16 +196,16 @@ func (c *Cycle) make(ctx context.Context, move Move) (outcome Outcome, again boo
 	a := &attempt{move: move}
 	err := c.evict(withAttempt(ctx, a), pod)
 	if a.err != nil {
-		err = a.err // as the API server or the Client said it, before the framework flattened it
+		err = a.err // the original, which the framework flattened
 	}
 	if err == nil {
-		if a.made && move.Surge == "" { // a surge has been the probe when it landed
+		if a.made && move.Surge == "" { // a surge was its own probe when it landed
 			c.startProbe(pod)
 		}
 		return Outcome{Move: move}, false
 	}
 	if apierrors.IsTooManyRequests(err) {
-		c.resting[move.PodUID] = newRespite(err, c.config.Cluster.Budgets(pod), c.config.Clock.Local())
+		c.backingOff[move.PodUID] = newBackoff(err, c.config.Cluster.Budgets(pod), c.config.Clock.Local())
 		return Outcome{}, true
 	}
 	return Outcome{Move: move, Reason: c.classify(err, &move), Err: err}, false

@@ -1,15 +1,15 @@
 // Package evictor is the evicting half: it decides whether, when and in what
 // order planned moves are made, and makes them through the eviction API.
 //
-// An Evictor goes by one policy. It says what may be moved, takes a plan, and
-// makes its moves one at a time, each checked again just before its call, paced
-// by what PodDisruptionBudgets and owners allow. It stops when kube-scheduler
-// turns out not to be steered. A Cycle is its step function: told what time it
-// is, it does the next thing or says how long to wait, so that a clock drives
-// it in production and virtual time in a replay. A Client stands between the
+// An Evictor applies one policy. It says what may be moved and makes a plan's
+// moves one at a time. It checks each again just before its call, paced by what
+// PodDisruptionBudgets and owners allow, and stops when it finds that
+// kube-scheduler is not steered. A Cycle is its step function: given the time,
+// it does the next thing or says how long to wait, so a clock drives it in
+// production and virtual time in a replay. A Client sits between the
 // descheduler framework and the API server, so that upstream plugins' evictions
-// pass the same pause switch, recheck, ledger record and dry run. Which moves
-// to make is planned elsewhere.
+// pass the same pause switch, recheck, ledger record and dry run. Other
+// packages plan which moves to make.
 package evictor
 
 import (
@@ -29,22 +29,22 @@ type Config struct {
 	Observer  Observer
 	Cluster   Cluster
 	Evictions Evictions
-	// Steering proves that kube-scheduler is steered; nil where the policy does
-	// not ask for it.
+	// Steering proves that kube-scheduler is steered; nil if the policy does
+	// not require it.
 	Steering Steering
-	// Scaler serves moves that ask for a surge; nil refuses them.
+	// Scaler serves moves that request a surge; if nil, they are refused.
 	Scaler   Scaler
 	Clock    Clock
 	Settings Settings
 	Metrics  *Metrics
-	// Outcomes counts what becomes of moves; nil does not.
+	// Outcomes counts the outcomes of moves; may be nil.
 	Outcomes *Outcomes
-	// Progress is called whenever a cycle is alive, so that a long, paced one
-	// is not taken for a hang; may be nil.
+	// Progress is called while a cycle makes progress, so that a long, paced
+	// one is not taken for a hang; may be nil.
 	Progress func()
 }
 
-// Settings are what a policy says about evicting.
+// Settings are a policy's settings for evicting.
 type Settings struct {
 	// Interval is the least time between two evictions, Deadline how long a
 	// cycle may take, MoveTTL how long beyond its grace period a move may be in
@@ -53,23 +53,23 @@ type Settings struct {
 	// ProbeTimeout is how long beyond its grace period the first replacement of
 	// a cycle may take to be bound.
 	ProbeTimeout time.Duration
-	// OwnerSettle is how long an owner is left alone after it was rolled out or
-	// scaled, OutcomeAfter how long after its landing a move is judged.
+	// OwnerSettle is how long an owner is left alone after a rollout or
+	// scaling, OutcomeAfter how long after its landing a move is judged.
 	OwnerSettle, OutcomeAfter time.Duration
-	// OwnerPercent is the share of an owner's replicas that may be on the move
-	// where no budget says it.
+	// OwnerPercent is the share of an owner's replicas that may be moving at
+	// once if no budget limits them.
 	OwnerPercent float64
-	// GracePeriodSeconds overrides that of the pods; nil does not.
+	// GracePeriodSeconds overrides that of the pods, unless nil.
 	GracePeriodSeconds *int64
 	Safeguards         *safeguards.Rules
-	// Calendar says when evicting is allowed; nil says always.
+	// Calendar says when evicting is allowed; nil means always.
 	Calendar *calendar.Calendar
 }
 
 // probeTimeout is the ProbeTimeout of every policy.
 const probeTimeout = 45 * time.Second
 
-// SettingsOf reads a policy.
+// SettingsOf returns the Settings of a policy.
 func SettingsOf(e *policy.Eviction) (Settings, error) {
 	calendar, err := e.Calendar()
 	if err != nil {
@@ -104,20 +104,19 @@ func safeguardsOf(e *policy.Eviction) *safeguards.Rules {
 	})
 }
 
-// Evictor is the evicting half under one policy. Its questions may be asked
-// concurrently; there is one Cycle at a time.
+// Evictor is the evicting half under one policy. Its queries are safe for
+// concurrent use; only one Cycle runs at a time.
 type Evictor struct {
 	config Config
 
 	mu         sync.Mutex
 	cycleStart time.Time
-	// verdict is what the safeguards said at a time, of a revision of the
-	// ledger.
+	// verdict is the safeguards' verdict at a time, for a ledger revision.
 	verdict  *safeguards.Verdict
 	at       time.Time
 	revision int64
-	// toldForbidden: the log has it that Deployments may not be scaled.
-	toldForbidden bool
+	// forbiddenLogged: the log already reports that scaling is forbidden.
+	forbiddenLogged bool
 }
 
 // New returns an Evictor.
@@ -137,8 +136,8 @@ func (e *Evictor) progress() {
 	}
 }
 
-// find returns the newest observation and where it has a node; negative where it
-// does not.
+// find returns the newest observation and a node's index in it, -1 if it has
+// none.
 func (e *Evictor) find(node string) (latest *observer.Observation, i int) {
 	if latest = e.config.Observer.Latest(); latest == nil {
 		return nil, -1

@@ -9,8 +9,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// Execute makes the moves of a plan, driven by the clock, and logs what became
-// of them.
+// Execute makes the moves of a plan, driven by the clock, and logs the
+// outcomes.
 func (e *Evictor) Execute(ctx context.Context, p *strategies.Plan, evict EvictFunc) {
 	logger, done := klog.FromContext(ctx), 0
 	for _, outcome := range e.Begin(ctx, p, evict).run(ctx) {
@@ -24,7 +24,7 @@ func (e *Evictor) Execute(ctx context.Context, p *strategies.Plan, evict EvictFu
 	logger.Info("Plan carried out", "planned", len(p.Moves), "evicted", done, "dryRun", e.config.Evictions.DryRun())
 }
 
-// run steps until the cycle is over or the process is told to end.
+// run steps until the cycle is over or the process is told to stop.
 func (c *Cycle) run(ctx context.Context) []Outcome {
 	for ctx.Err() == nil {
 		next := c.Step(ctx)
@@ -36,7 +36,7 @@ func (c *Cycle) run(ctx context.Context) []Outcome {
 	return c.End(ctx)
 }
 
-// Sleep waits for a time or until the context ends.
+// Sleep waits for d or until the context ends.
 func Sleep(ctx context.Context, d time.Duration) {
 	if d <= 0 {
 		return

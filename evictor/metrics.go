@@ -10,7 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Metrics tells what was evicted and what was not. A nil Metrics is silent.
+// Metrics counts evictions and unmade moves. A nil Metrics does nothing.
 type Metrics struct {
 	evictions *prometheus.CounterVec
 	left      *prometheus.CounterVec
@@ -54,7 +54,7 @@ func (m *Metrics) leave(reason reasons.Reason) {
 	}
 }
 
-// Outcomes counts what becomes of moves, as a process sees it.
+// Outcomes counts the outcomes of moves, as this process sees them.
 type Outcomes struct {
 	ended  *prometheus.CounterVec
 	judged *prometheus.CounterVec
@@ -107,7 +107,7 @@ func howEnded(move *ledger.Move) string {
 	return landedElsewhere
 }
 
-// answers are the questions that a move is judged by.
+// answers returns the criteria for judging a move, and which it met.
 func answers(o *ledger.Outcome) map[string]bool {
 	return map[string]bool{
 		"helped": o.Helped(), "source_cooler": o.SourceCooler, "destination_under_line": o.DestinationUnder, "healthy": o.Healthy,
@@ -127,8 +127,7 @@ func (o *Outcomes) count(outcome *ledger.Outcome) {
 	}
 }
 
-// reasonOf returns the Reason behind an error, EvictionFailed when there is
-// none.
+// reasonOf returns the Reason in an error, EvictionFailed if it has none.
 func reasonOf(err error) reasons.Reason {
 	if refusal, ok := errors.AsType[*reasons.Refusal](err); ok {
 		return refusal.Reason

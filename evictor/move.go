@@ -5,17 +5,17 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Move is a planned move with what to tell about it.
+// Move is a planned move with its message.
 type Move struct {
 	ledger.Intent
 	// Surge names the Deployment that is scaled up before its only pod is
-	// evicted; empty for a pod that is just evicted.
+	// evicted; empty for a pod without a surge.
 	Surge string
-	// Message says in words, with the numbers, why the pod is evicted.
+	// Message explains the eviction with its numbers.
 	Message string
 }
 
-// Outcome is what became of a Move: evicted when Reason is empty.
+// Outcome is the result of a Move: evicted if Reason is empty.
 type Outcome struct {
 	Move   Move
 	Reason reasons.Reason

@@ -12,7 +12,7 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// move makes a Move of a planned one.
+// move turns a planned move into a Move.
 func (e *Evictor) move(m *strategies.Move) Move {
 	set, surge := &e.config.Settings, ""
 	pod := e.config.Cluster.Pod(m.Namespace, m.Name)
@@ -41,7 +41,7 @@ func (e *Evictor) message(m *strategies.Move) string {
 	return m.Sentence(nil)
 }
 
-// grace returns the time a pod is given to end.
+// grace returns the time a pod has to terminate.
 func grace(pod *v1.Pod, options *metav1.DeleteOptions) time.Duration {
 	seconds := int64(v1.DefaultTerminationGracePeriodSeconds)
 	if pod.Spec.TerminationGracePeriodSeconds != nil {
@@ -53,8 +53,8 @@ func grace(pod *v1.Pod, options *metav1.DeleteOptions) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// unplanned is the move of an upstream plugin: it names no destination, the
-// extender finds one.
+// unplanned is an upstream plugin's move. It names no destination; the extender
+// finds one.
 func (e *Evictor) unplanned(pod *v1.Pod, eviction *policyv1.Eviction) Move {
 	record := informed.Pod(pod)
 	return Move{Intent: ledger.Intent{

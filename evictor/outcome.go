@@ -11,9 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/thresholds"
 )
 
-// JudgeMoves looks at what the moves that landed have brought, once their
-// measurements are in.
-func (e *Evictor) JudgeMoves(ctx context.Context) {
+// AssessMoves judges the moves that landed, once measurements cover them.
+func (e *Evictor) AssessMoves(ctx context.Context) {
 	latest := e.config.Observer.Latest()
 	if latest == nil || latest.Blocked != "" {
 		return
@@ -21,7 +20,7 @@ func (e *Evictor) JudgeMoves(ctx context.Context) {
 	_, ended := e.ledger().Moves()
 	for i := range ended {
 		move := &ended[i]
-		if !judgeable(move, e.config.Clock.Now(), e.config.Settings.OutcomeAfter) {
+		if !assessable(move, e.config.Clock.Now(), e.config.Settings.OutcomeAfter) {
 			continue
 		}
 		facts, ok := e.outcomeFacts(latest, move)
@@ -29,7 +28,7 @@ func (e *Evictor) JudgeMoves(ctx context.Context) {
 			continue
 		}
 		outcome := ledger.Assess(*move, facts)
-		e.ledger().Judge(move.PodUID, outcome)
+		e.ledger().SetOutcome(move.PodUID, outcome)
 		e.config.Outcomes.count(&outcome)
 		klog.FromContext(ctx).V(2).Info("Move judged", "pod", klog.KRef(move.Namespace, move.Pod), "node", move.From,
 			"destination", move.Node, "planned", outcome.Planned, "sourceCooler", outcome.SourceCooler,
@@ -37,9 +36,9 @@ func (e *Evictor) JudgeMoves(ctx context.Context) {
 	}
 }
 
-// judgeable reports whether a move that landed is to be judged now: once both
-// its replacement is there and its pod is gone for as long as given.
-func judgeable(move *ledger.Move, now time.Time, after time.Duration) bool {
+// assessable reports whether to judge a landed move now: once its replacement
+// has been there, and its pod gone, for the given time.
+func assessable(move *ledger.Move, now time.Time, after time.Duration) bool {
 	if move.State != ledger.Landed || move.Outcome != nil || move.Surging() {
 		return false
 	}
@@ -50,8 +49,8 @@ func judgeable(move *ledger.Move, now time.Time, after time.Duration) bool {
 	return now.Sub(since) >= after
 }
 
-// outcomeFacts gathers what a move is judged by; not ok while its source or its
-// destination is there and not measured.
+// outcomeFacts gathers the facts to judge a move by; ok is false while its
+// source or its destination exists but is not measured.
 func (e *Evictor) outcomeFacts(latest *observer.Observation, move *ledger.Move) (facts ledger.OutcomeFacts, ok bool) {
 	facts = ledger.OutcomeFacts{Now: e.config.Clock.Now(), Replacement: e.config.Cluster.Replacement(move)}
 	snapshot := latest.View.Snapshot

@@ -11,15 +11,15 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// PauseAnnotation on Evenkeel's ConfigMap stops every eviction, whatever its
-// value but "false".
+// PauseAnnotation on Evenkeel's ConfigMap stops every eviction, with any value
+// other than "false".
 const PauseAnnotation = "evenkeel.io/paused"
 
-// ConfigMapName is the name of Evenkeel's one ConfigMap, in its own namespace.
+// ConfigMapName is the name of Evenkeel's only ConfigMap, in its own namespace.
 const ConfigMapName = "evenkeel-ledger"
 
-// Paused returns why evicting is paused, nil if it is not. A ConfigMap that
-// does not exist pauses nothing; one that cannot be read pauses.
+// Paused returns why evicting is paused, nil if it is not. A missing ConfigMap
+// pauses nothing; one that cannot be read pauses.
 func Paused(ctx context.Context, client kubernetes.Interface, namespace string) error {
 	object, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, ConfigMapName, metav1.GetOptions{})
 	switch {

@@ -11,13 +11,13 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// probeAgainAfter is how long evicting rests after a failed probe when nothing
-// is heard of kube-scheduler meanwhile.
+// probeAgainAfter is how long evictions stay on hold after a failed probe
+// unless kube-scheduler asks an extender in the meantime.
 const probeAgainAfter = 30 * time.Minute
 
-// held returns why this cycle must not evict; empty when it may. A failed probe
-// is remembered from one cycle to the next, in the ledger, so by one-shot runs
-// too: a probe in every cycle would evict a pod per interval for ever without
+// held returns why this cycle must not evict; empty if it may. The ledger
+// remembers a failed probe from one cycle to the next, even for one-shot runs.
+// A probe in every cycle would keep evicting one pod per interval without
 // cooling anything.
 func (c *Cycle) held(ctx context.Context) reasons.Reason {
 	hold := c.ledger().Hold()
@@ -25,7 +25,7 @@ func (c *Cycle) held(ctx context.Context) reasons.Reason {
 		return ""
 	}
 	if reason := holds(hold, c.config.Clock.Now(), c.asked(ctx)); reason != "" {
-		klog.FromContext(ctx).Info("Evicting rests until kube-scheduler asks the extender", "reason", reason,
+		klog.FromContext(ctx).Info("Evictions on hold until kube-scheduler asks the extender", "reason", reason,
 			"since", hold.Since, "probeAgainAt", hold.Until)
 		return reason
 	}
@@ -33,8 +33,8 @@ func (c *Cycle) held(ctx context.Context) reasons.Reason {
 	return ""
 }
 
-// holds returns why evicting rests at the given time and number of requests
-// answered; empty when it may be tried again.
+// holds returns why evictions are on hold at the given time and number of
+// answered requests; empty if they may be tried again.
 func holds(hold ledger.Hold, now time.Time, asked int64) reasons.Reason {
 	if asked > hold.Asked || !now.Before(hold.Until) {
 		return ""
@@ -42,7 +42,7 @@ func holds(hold ledger.Hold, now time.Time, asked int64) reasons.Reason {
 	return reasons.Reason(hold.Reason)
 }
 
-// keep holds the cycles to come if this one ended with a failed probe.
+// keep puts the next cycles on hold if this one ended with a failed probe.
 func (c *Cycle) keep(ctx context.Context) {
 	if c.stop != reasons.SteeringAbsent && c.stop != reasons.ProbeNotLanded {
 		return
@@ -50,7 +50,7 @@ func (c *Cycle) keep(ctx context.Context) {
 	now := c.config.Clock.Now()
 	hold := ledger.Hold{Reason: string(c.stop), Since: now, Until: now.Add(probeAgainAfter), Asked: c.asked(ctx)}
 	c.ledger().SetHold(hold)
-	message := "kube-scheduler does not ask the extender; replacements go where requests say"
+	message := "kube-scheduler does not ask the extender, so it places replacements by requests alone"
 	if c.stop == reasons.ProbeNotLanded {
 		message = "The replacement of the first evicted pod was not bound in time"
 	}
@@ -71,7 +71,7 @@ func (c *Cycle) startProbe(pod *v1.Pod) {
 	}
 }
 
-// probed reports whether evicting may go on after the probe, or sets stop.
+// probed reports whether the probe is over; a failed one sets stop.
 func (c *Cycle) probed(ctx context.Context) bool {
 	move, ok := c.ledger().Get(c.probe)
 	switch {
@@ -79,7 +79,7 @@ func (c *Cycle) probed(ctx context.Context) bool {
 		c.probe = ""
 		c.learn(ctx, &move)
 		return true
-	case ok && move.State == ledger.Cancelled: // its owner wants no replacement; the next move is a probe too
+	case ok && move.State == ledger.Cancelled: // its owner wants no replacement, so the next move is the probe
 		c.probe = ""
 		return true
 	case !ok || !move.InFlight() || c.config.Clock.Local().After(c.probeBy):

@@ -11,7 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// Observe returns the newest observation as a strategy plans on it.
+// Observe returns the newest observation in the form that strategies plan on.
 func (e *Evictor) Observe() strategies.Observed {
 	latest := e.config.Observer.Latest()
 	if latest == nil {
@@ -19,18 +19,18 @@ func (e *Evictor) Observe() strategies.Observed {
 	}
 	observed := strategies.Observed{
 		View: latest.View, Board: latest.Board, States: latest.States, Lines: latest.Lines, Closed: latest.Closed(),
-		MaxMoves: e.restrained().Left(),
+		MaxMoves: e.allowance().Left(),
 	}
-	if reason, detail := e.restrained().Closed(); reason != "" && observed.Closed == "" {
+	if reason, detail := e.allowance().Closed(); reason != "" && observed.Closed == "" {
 		observed.Closed = fmt.Sprintf("%s: %s", reason, detail)
 	}
 	return observed
 }
 
-// Allow is the last question about an eviction before its call, upstream
-// plugins' included, which name no destination and judge readiness themselves.
+// Allow is the last check of an eviction before its call. It covers those of
+// upstream plugins, which name no destination and judge readiness themselves.
 func (e *Evictor) Allow(intent *ledger.Intent) (reason reasons.Reason, detail string) {
-	if reason, detail = e.restrained().Refuse(intent); reason != "" {
+	if reason, detail = e.allowance().Refuse(intent); reason != "" {
 		return reason, detail
 	}
 	if intent.To != "" && e.lastReady(intent.Namespace, intent.Pod) {
@@ -39,8 +39,8 @@ func (e *Evictor) Allow(intent *ledger.Intent) (reason reasons.Reason, detail st
 	return "", ""
 }
 
-// recheck returns why a planned move should not be made any more, on what is
-// known just before its call.
+// recheck returns why a planned move should no longer be made, by what is known
+// just before its call.
 func (e *Evictor) recheck(move *Move) reasons.Reason {
 	latest := e.config.Observer.Latest()
 	if latest == nil || latest.Blocked != "" {
@@ -58,7 +58,7 @@ func (e *Evictor) recheck(move *Move) reasons.Reason {
 	case !e.lands(latest, to, move):
 		return reasons.LandingGone
 	}
-	reason, _ := e.restrained().Refuse(&move.Intent)
+	reason, _ := e.allowance().Refuse(&move.Intent)
 	return reason
 }
 
@@ -71,13 +71,13 @@ func (e *Evictor) lands(latest *observer.Observation, to int, move *Move) bool {
 	}
 	arriving := move.Usage
 	if e.Moving(move.PodUID) {
-		arriving = cluster.Amounts{} // it is reserved, and so part of what is predicted
+		arriving = cluster.Amounts{} // its reservation is part of the prediction
 	}
 	return latest.Board.Lands(cluster.NodeIndex(to), arriving)
 }
 
 // stillHot reports whether a node is above its evict line without the pods that
-// were evicted or went since it was observed.
+// were evicted or left since the observation.
 func (e *Evictor) stillHot(latest *observer.Observation, node int) bool {
 	info, read := latest.View.Snapshot.Nodes[node], &latest.View.Nodes[node]
 	var left cluster.Amounts
@@ -95,7 +95,7 @@ func (e *Evictor) stillHot(latest *observer.Observation, node int) bool {
 	return false
 }
 
-// used is what a node is measured at; zero where that is not known.
+// used returns a node's measured usage; zero if not known.
 func (e *Evictor) used(node string) cluster.Amounts {
 	latest, i := e.find(node)
 	if i < 0 || !latest.View.Nodes[i].Known() {
@@ -104,7 +104,7 @@ func (e *Evictor) used(node string) cluster.Amounts {
 	return current(latest.View, i)
 }
 
-// current is what a node is measured at, without what has left since.
+// current returns a node's measured usage without pods that have left since.
 func current(view *usage.View, node int) cluster.Amounts {
 	return view.Nodes[node].Current[usage.AtAvg5m]
 }

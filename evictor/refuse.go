@@ -13,8 +13,8 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Refuse returns why a pod may not be moved: its owner or its budgets forbid
-// it, or it is not the time. It is empty for a pod that may.
+// Refuse returns why a pod may not be moved: its owner, a budget or a safeguard
+// forbids it. It is empty for a pod that may.
 func (e *Evictor) Refuse(pod *v1.Pod) reasons.Reason {
 	owner := e.config.Cluster.Owner(pod)
 	if reason := e.refuseByBudgets(pod, &owner); reason != "" {
@@ -26,21 +26,21 @@ func (e *Evictor) Refuse(pod *v1.Pod) reasons.Reason {
 	if surges(pod, &owner) != "" && e.config.Scaler != nil && e.config.Scaler.Forbidden() {
 		return reasons.SurgeFailed
 	}
-	return e.refuseByRestraint(pod)
+	return e.refuseBySafeguards(pod)
 }
 
 func (e *Evictor) refuseByBudgets(pod *v1.Pod, owner *Owner) reasons.Reason {
 	switch budgets := e.config.Cluster.Budgets(pod); {
 	case len(budgets) > 1:
 		return reasons.SeveralPodDisruptionBudgets
-	case len(budgets) == 1 && never(budgets[0]) && (surges(pod, owner) == "" || neverWithSurge(budgets[0])):
+	case len(budgets) == 1 && neverAllows(budgets[0]) && (surges(pod, owner) == "" || neverAllowsWithSurge(budgets[0])):
 		return reasons.PodDisruptionBudgetForbids
 	}
 	return ""
 }
 
-// refuseByOwner lets pods of a controller that nobody watches pass: whether it
-// recreates its pods is its users' knowledge.
+// refuseByOwner accepts pods of unwatched controllers: only their users know
+// whether the controller recreates its pods.
 func (e *Evictor) refuseByOwner(pod *v1.Pod, owner *Owner) reasons.Reason {
 	settling := func(since time.Time) bool {
 		return !since.IsZero() && e.config.Clock.Now().Sub(since) < e.config.Settings.OwnerSettle
@@ -52,7 +52,7 @@ func (e *Evictor) refuseByOwner(pod *v1.Pod, owner *Owner) reasons.Reason {
 		return ""
 	case owner.RollingOut:
 		return reasons.OwnerRollingOut
-	case missed(pod, owner, owner.Ready):
+	case isLastReady(pod, owner, owner.Ready):
 		return reasons.LastReadyReplica
 	case settling(owner.Created):
 		return reasons.OwnerRollingOut
@@ -62,21 +62,21 @@ func (e *Evictor) refuseByOwner(pod *v1.Pod, owner *Owner) reasons.Reason {
 	return ""
 }
 
-// missed reports whether a pod is the last ready one of an owner that wants
-// several.
-func missed(pod *v1.Pod, owner *Owner, ready int) bool {
+// isLastReady reports whether a pod is the last ready one of an owner that
+// wants several.
+func isLastReady(pod *v1.Pod, owner *Owner, ready int) bool {
 	return owner.Replicas > 1 && ready <= 1 && podutil.IsPodReady(pod)
 }
 
-// lastReady reports the same by the pods themselves, without those that this
-// cycle has evicted.
+// lastReady reports the same, judged by the pods themselves without those
+// evicted in this cycle.
 func (e *Evictor) lastReady(namespace, name string) bool {
 	pod := e.config.Cluster.Pod(namespace, name)
 	if pod == nil {
 		return false
 	}
 	owner := e.config.Cluster.Owner(pod)
-	if owner.UID == "" || !missed(pod, &owner, 1) {
+	if owner.UID == "" || !isLastReady(pod, &owner, 1) {
 		return false
 	}
 	others, err := e.config.Cluster.Siblings(pod)
@@ -87,16 +87,15 @@ func (e *Evictor) lastReady(namespace, name string) bool {
 	})
 }
 
-// surgedReplicas is how many pods a Deployment wants whose only pod is moved by
-// a surge, before and after it.
+// surgedReplicas is how many pods a Deployment wants before and after a surge.
 const surgedReplicas = 1
 
-// surgeAnnotation with the value "true" asks for a surge: that another pod is
+// surgeAnnotation with the value "true" requests a surge: a second pod must be
 // ready before this one, the only one of its Deployment, is evicted.
 const surgeAnnotation = "evenkeel.io/surge"
 
-// surges returns the Deployment that is to be scaled up before a pod is
-// evicted; empty for a pod that does not ask for it or is not the only one.
+// surges returns the Deployment to scale up before a pod is evicted; empty for
+// a pod that does not request it or is not the only one.
 func surges(pod *v1.Pod, owner *Owner) (deployment string) {
 	if pod.Annotations[surgeAnnotation] != "true" || owner.Replicas != surgedReplicas {
 		return ""
@@ -104,26 +103,26 @@ func surges(pod *v1.Pod, owner *Owner) (deployment string) {
 	return owner.Deployment
 }
 
-// Surges reports whether another pod is ready before this one is evicted.
+// Surges reports whether a second pod becomes ready before this one is evicted.
 func (e *Evictor) Surges(pod *v1.Pod) bool {
 	owner := e.config.Cluster.Owner(pod)
 	return surges(pod, &owner) != ""
 }
 
-// Session opens a what-if on the cluster as it is now.
+// Session opens a what-if session on the current cluster.
 func (e *Evictor) Session(ctx context.Context) (*placement.Session, error) {
 	return e.config.Cluster.Session(ctx)
 }
 
-// Moving reports whether a pod is on the move already.
+// Moving reports whether a pod is already being moved.
 func (e *Evictor) Moving(podUID string) bool { return e.ledger().Moving(podUID) }
 
 // preferNoEviction is upstream's annotation for pods that should be moved last.
 const preferNoEviction = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
 
-// Disruption orders pods of one priority: first those that do not ask to be
-// left, then those whose budget has room, then by quality of service, then
-// those whose owner has many others.
+// Disruption orders pods of equal priority: first those without
+// preferNoEviction, then those whose budget has room, then by quality of
+// service, then those whose owner has many others.
 func (e *Evictor) Disruption(pod *v1.Pod) int64 {
 	var cost int64
 	if _, asks := pod.Annotations[preferNoEviction]; asks {

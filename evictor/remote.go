@@ -12,29 +12,29 @@ import (
 	"time"
 )
 
-// RemoteExtender is an extender in a process of its own, asked by HTTP.
+// RemoteExtender is an extender in a separate process, reached by HTTP.
 type RemoteExtender struct{ URL string }
 
-// RemoteStatus is what of an extender's status evicting goes by.
+// RemoteStatus is the part of an extender's status that the evictor uses.
 type RemoteStatus struct {
-	// Asked counts the requests of kube-scheduler, PodAsked reports whether it
-	// asked about the given pod.
+	// Asked counts kube-scheduler's requests. PodAsked reports whether one of
+	// them was about the given pod.
 	Asked    int64 `json:"asked"`
 	PodAsked bool  `json:"podAsked"`
 	Ledger   struct {
-		// Generation is that of the newest stored ledger it has read.
+		// Generation is that of the newest stored ledger that it has read.
 		Generation int64 `json:"generation"`
 	} `json:"ledger"`
 }
 
 const (
-	// remoteTimeout bounds the question to a separate extender.
+	// remoteTimeout bounds a request to a separate extender.
 	remoteTimeout = 5 * time.Second
 	// maxStatusBytes bounds its answer.
 	maxStatusBytes = 1 << 20
 )
 
-// Status reads the extender's status, with what it knows about one pod.
+// Status reads the extender's status, including what it knows about one pod.
 func (r *RemoteExtender) Status(ctx context.Context, podUID string) (status RemoteStatus, err error) {
 	ctx, cancel := context.WithTimeout(ctx, remoteTimeout)
 	defer cancel()
@@ -57,12 +57,12 @@ func ParseExtenderURL(text string) (*url.URL, error) {
 	return address, nil
 }
 
-// maxRefusalBytes is how much of a refusal is told.
+// maxRefusalBytes is how much of an error response is reported.
 const maxRefusalBytes = 400
 
-// AskExtender reads what an extender answers at an address into a value, as
-// JSON of so many bytes at most. The caller bounds the time that it takes.
-func AskExtender(ctx context.Context, address *url.URL, most int64, into any) error {
+// AskExtender decodes an extender's JSON response into a value. It reads at
+// most maxBytes; the caller bounds the time.
+func AskExtender(ctx context.Context, address *url.URL, maxBytes int64, into any) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
 	if err != nil {
 		return fmt.Errorf("asking %s: the address is not a URL", address.Redacted())
@@ -79,7 +79,7 @@ func AskExtender(ctx context.Context, address *url.URL, most int64, into any) er
 		why, _ := io.ReadAll(io.LimitReader(response.Body, maxRefusalBytes))
 		return fmt.Errorf("asking %s: %s: %s", address.Redacted(), response.Status, strings.Join(strings.Fields(string(why)), " "))
 	}
-	if err := json.NewDecoder(io.LimitReader(response.Body, most)).Decode(into); err != nil {
+	if err := json.NewDecoder(io.LimitReader(response.Body, maxBytes)).Decode(into); err != nil {
 		return fmt.Errorf("reading the answer of %s: %w", address.Redacted(), err)
 	}
 	return nil

@@ -10,12 +10,12 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 )
 
-// scaleAttempts is how often a scale is set anew that has changed meanwhile.
+// scaleAttempts is how often a scale is set after conflicts.
 const scaleAttempts = 5
 
-// scaleBack ends a surge: a Deployment that wants one more than before is
-// brought back. One that wants anything else is left alone, because somebody
-// else has scaled it since. It returns the scale that it found.
+// scaleBack ends a surge: it scales a Deployment that wants one more than
+// before back. It leaves any other scale alone, because somebody else has set
+// it since. It returns the scale that it found.
 func scaleBack(ctx context.Context, scaler Scaler, namespace string, surge ledger.Surge) (found Scale, err error) {
 	for range scaleAttempts {
 		found, err = scaler.Scale(ctx, namespace, surge.Deployment)

@@ -16,31 +16,31 @@ import (
 )
 
 const (
-	// surgeForbiddenFor is how long pods that ask for a surge are not moved
-	// once the API server has forbidden to scale.
+	// surgeForbiddenFor is how long pods that request a surge are not moved
+	// after the API server has forbidden scaling.
 	surgeForbiddenFor = 30 * time.Minute
-	// settleSurgeTimeout bounds bringing back one Deployment that a predecessor
-	// has scaled up.
+	// settleSurgeTimeout bounds scaling back one Deployment that a predecessor
+	// scaled up.
 	settleSurgeTimeout = 10 * time.Second
 )
 
-// DeploymentScaler scales Deployments through their scale, which needs a
-// permission of its own.
+// DeploymentScaler scales Deployments through their scale subresource, which
+// needs its own permission.
 type DeploymentScaler struct {
 	kube  kubernetes.Interface
 	clock Clock
 	// callTimeout bounds a call that sets a scale, so that it ends before
-	// another process may hold the Lease.
+	// another process can acquire the Lease.
 	callTimeout time.Duration
-	// forbidden is when the API server last forbade it, in nanoseconds; 0 for
-	// never.
+	// forbidden is when the API server last forbade scaling, in Unix
+	// nanoseconds; 0 for never.
 	forbidden atomic.Int64
 }
 
 var _ Scaler = (*DeploymentScaler)(nil)
 
-// NewDeploymentScaler returns a DeploymentScaler whose calls that change
-// anything end in time; five seconds where that is zero.
+// NewDeploymentScaler returns a DeploymentScaler. callTimeout bounds each call
+// that changes something; zero means scaleTimeout.
 func NewDeploymentScaler(kube kubernetes.Interface, clock Clock, callTimeout time.Duration) *DeploymentScaler {
 	if callTimeout <= 0 {
 		callTimeout = scaleTimeout
@@ -52,7 +52,7 @@ func NewDeploymentScaler(kube kubernetes.Interface, clock Clock, callTimeout tim
 func (s *DeploymentScaler) Scale(ctx context.Context, namespace, deployment string) (Scale, error) {
 	scale, err := s.kube.AppsV1().Deployments(namespace).GetScale(ctx, deployment, metav1.GetOptions{})
 	if err != nil {
-		return Scale{}, s.heed(fmt.Errorf("reading the scale: %w", err))
+		return Scale{}, s.noteForbidden(fmt.Errorf("reading the scale: %w", err))
 	}
 	return Scale{Replicas: scale.Spec.Replicas, Version: scale.ResourceVersion}, nil
 }
@@ -66,13 +66,13 @@ func (s *DeploymentScaler) SetScale(ctx context.Context, namespace, deployment s
 		Spec:       autoscalingv1.ScaleSpec{Replicas: to.Replicas},
 	}
 	if _, err := s.kube.AppsV1().Deployments(namespace).UpdateScale(ctx, deployment, scale, metav1.UpdateOptions{}); err != nil {
-		return s.heed(fmt.Errorf("setting the scale: %w", err))
+		return s.noteForbidden(fmt.Errorf("setting the scale: %w", err))
 	}
 	return nil
 }
 
-// heed remembers that scaling is forbidden.
-func (s *DeploymentScaler) heed(err error) error {
+// noteForbidden remembers that scaling is forbidden.
+func (s *DeploymentScaler) noteForbidden(err error) error {
 	if apierrors.IsForbidden(err) {
 		s.forbidden.Store(s.clock.Now().UnixNano())
 	}
@@ -85,8 +85,8 @@ func (s *DeploymentScaler) Forbidden() bool {
 	return at != 0 && s.clock.Now().Sub(time.Unix(0, at)) < surgeForbiddenFor
 }
 
-// SettleSurges scales back what a predecessor, or a cycle whose calls failed,
-// left scaled up.
+// SettleSurges scales back the Deployments that a predecessor, or a cycle with
+// failed calls, left scaled up.
 func (s *DeploymentScaler) SettleSurges(ctx context.Context, moves *ledger.Ledger) {
 	for _, move := range moves.Surges() {
 		if err := s.settle(ctx, &move); err != nil {

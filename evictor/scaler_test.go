@@ -276,7 +276,7 @@ func TestRestraintOfSurges(t *testing.T) {
 			facts := safeguards.Facts{Replacement: func(*ledger.Move) ledger.Replacement { // it is ready once its predecessor goes, and gone after a failure
 				return ledger.Replacement{Exists: move.Surging() && move.State == ledger.Landed, Ready: !move.Evicted.IsZero()}
 			}}
-			if seen := asRestrained([]ledger.Move{move}); move.InFlight() {
+			if seen := forSafeguards([]ledger.Move{move}); move.InFlight() {
 				facts.InFlight = seen
 			} else {
 				facts.Ended = seen
@@ -316,7 +316,7 @@ func TestJudgeable(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := judgeable(&tc.move, noon, 5*time.Minute); got != tc.want {
+			if got := assessable(&tc.move, noon, 5*time.Minute); got != tc.want {
 				t.Errorf("%v, want %v", got, tc.want)
 			}
 		})

@@ -34,7 +34,7 @@ func seen(t testing.TB, hotMilli int64) *observer.Observation {
 		}})
 		used := []cluster.Amounts{{n.cpu, 1 << 30}, {n.cpu, 1 << 30}}
 		view.Nodes = append(view.Nodes, usage.NodeUsage{
-			Measured: used, Current: used, Predicted: used, Vouched: make([]time.Duration, 2), Sampled: time.Now(),
+			Measured: used, Current: used, Predicted: used, SourceSpan: make([]time.Duration, 2), Sampled: time.Now(),
 		})
 		states[n.name] = thresholds.NodeState{State: n.state}
 	}

@@ -24,22 +24,22 @@ type Cycle struct {
 	evict    EvictFunc
 	left     []Move
 	outcomes []Outcome
-	// deadline and all times below are local ones.
+	// deadline and all times below are from Clock.Local.
 	deadline time.Time
-	// probing holds evictions back until the replacement of the last one proved
-	// that kube-scheduler is steered.
+	// probing holds back further evictions until the last one's replacement has
+	// proved that kube-scheduler is steered.
 	probing bool
-	// probe is the UID of the pod whose replacement is waited for, until
+	// probe is the UID of the pod whose replacement the cycle waits for, until
 	// probeBy.
 	probe   string
 	probeBy time.Time
-	// spent holds the limits of the DeschedulerPolicy that are reached, by
+	// exhausted holds the DeschedulerPolicy limits that are reached, by
 	// "node/…" or "namespace/…".
-	spent map[string]bool
-	// resting holds the moves that the API server refused for now, surges those
-	// whose Deployments are scaled up, by the UIDs of their pods.
-	resting map[string]respite
-	surges  map[string]*surge
+	exhausted map[string]bool
+	// backingOff holds the moves that the API server refused for now, surges
+	// those whose Deployments are scaled up. Both are keyed by pod UID.
+	backingOff map[string]backoff
+	surges     map[string]*surge
 	// stop is why no more moves are made.
 	stop reasons.Reason
 }
@@ -49,20 +49,20 @@ type Cycle struct {
 type surge struct {
 	move  Move
 	until time.Time
-	// announced is closed once those who answer kube-scheduler had time to
-	// learn that a replacement comes.
+	// announced is closed once the processes that answer kube-scheduler had
+	// time to learn of the surge.
 	announced chan struct{}
 	cancel    context.CancelFunc
 	attempts  int
-	// called: a call to scale up may have been accepted; scaled: it was.
+	// called: a scale-up call may have been accepted. scaled: it was.
 	called, scaled bool
-	// proved: the landing was asked whether it proves steering.
-	proved bool
-	looked time.Time
+	// proved: the landing was checked as a proof of steering.
+	proved  bool
+	checked time.Time
 }
 
-// inFlight counts an owner's pods on the move: evicted and not landed, or
-// landed and not ready.
+// inFlight counts an owner's moving pods: evicted but not landed, or landed but
+// not ready.
 func (c *Cycle) inFlight(ownerUID string) int {
 	now, n := c.config.Clock.Now(), 0
 	for _, m := range c.ledger().MovesOf(ownerUID) {
@@ -73,26 +73,26 @@ func (c *Cycle) inFlight(ownerUID string) int {
 	return n
 }
 
-// ready reports whether the pod that took a move up is ready; one that is gone
-// holds nothing up.
+// ready reports whether a move's replacement is ready; one that is gone holds
+// nothing up.
 func (c *Cycle) ready(move *ledger.Move) bool {
 	r := c.config.Cluster.Replacement(move)
 	return !r.Exists || r.Ready
 }
 
-// classify finds the reason behind a failed eviction and notes what it means
-// for the other moves.
+// classify returns the reason for a failed eviction and notes its effect on the
+// other moves.
 func (c *Cycle) classify(err error, move *Move) reasons.Reason {
 	if _, ok := errors.AsType[*evictions.EvictionTotalLimitError](err); ok {
 		c.stop = reasons.EvictionLimit
 		return reasons.EvictionLimit
 	}
 	if _, ok := errors.AsType[*evictions.EvictionNodeLimitError](err); ok {
-		c.spent["node/"+move.From] = true
+		c.exhausted["node/"+move.From] = true
 		return reasons.EvictionLimit
 	}
 	if _, ok := errors.AsType[*evictions.EvictionNamespaceLimitError](err); ok {
-		c.spent["namespace/"+move.Namespace] = true
+		c.exhausted["namespace/"+move.Namespace] = true
 		return reasons.EvictionLimit
 	}
 	reason := reasonOf(err)
@@ -104,13 +104,13 @@ func (c *Cycle) classify(err error, move *Move) reasons.Reason {
 	return reason
 }
 
-// learn takes a landing for the proof of steering that it is.
+// learn judges whether a landing proves steering.
 func (c *Cycle) learn(ctx context.Context, move *ledger.Move) {
 	switch c.config.Steering.Proves(ctx, move) {
 	case Steered:
 		c.probing = false
 	case NotSteered:
 		c.stop = reasons.SteeringAbsent
-	case Unproven: // the next move is a probe too
+	case Unproven: // the next move is a probe as well
 	}
 }

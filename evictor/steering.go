@@ -10,21 +10,21 @@ import (
 	"github.com/evenkeel/evenkeel/thresholds"
 )
 
-// inference judges landings where nobody can be asked. It lasts as long as the
-// process.
+// inference judges landings when no extender can be asked. It lasts as long as
+// the process.
 type inference struct {
 	mu sync.Mutex
-	// luck is how likely it is that replacements landed as planned without
-	// kube-scheduler having been steered.
-	luck float64
+	// chance is the probability that replacements landed as planned without
+	// kube-scheduler being steered.
+	chance float64
 }
 
-// luckAtMost is how likely landings as planned may be by chance to prove that
-// kube-scheduler is steered.
-const luckAtMost = 0.05
+// chanceAtMost is the highest probability of landing as planned by chance at
+// which kube-scheduler counts as steered.
+const chanceAtMost = 0.05
 
-// judge judges by the landing: one that no extender would have allowed shows
-// that none was asked, a good one proves nothing.
+// judge judges a landing. One that no extender would have allowed shows that
+// none was asked; a good one proves nothing.
 func (i *inference) judge(move *ledger.Move, states map[string]thresholds.NodeState) Proof {
 	if move.Node == move.From || states[move.Node].State == thresholds.Hot {
 		return NotSteered
@@ -32,14 +32,14 @@ func (i *inference) judge(move *ledger.Move, states map[string]thresholds.NodeSt
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if move.To == "" || move.Node != move.To {
-		i.luck = 1
+		i.chance = 1
 		return Unproven
 	}
 	return i.unlikely(states)
 }
 
-// unlikely takes a landing as planned for what it is: one of the cool nodes, by
-// chance, or steered.
+// unlikely updates chance for a landing as planned: by chance, each cool node
+// is equally likely.
 func (i *inference) unlikely(states map[string]thresholds.NodeState) Proof {
 	cool := 0
 	for _, state := range states {
@@ -47,30 +47,29 @@ func (i *inference) unlikely(states map[string]thresholds.NodeState) Proof {
 			cool++
 		}
 	}
-	if i.luck <= 0 || i.luck > 1 {
-		i.luck = 1
+	if i.chance <= 0 || i.chance > 1 {
+		i.chance = 1
 	}
-	if i.luck /= float64(max(cool, 1)); i.luck <= luckAtMost {
+	if i.chance /= float64(max(cool, 1)); i.chance <= chanceAtMost {
 		return Steered
 	}
 	return Unproven
 }
 
-// Answers knows what kube-scheduler asked this process.
+// Answers knows the requests that this process answered.
 type Answers interface {
-	// AskedAbout reports whether kube-scheduler asked about a pod lately.
+	// AskedAbout reports whether kube-scheduler recently asked about a pod.
 	AskedAbout(podUID string) bool
-	// Asked counts the requests answered.
+	// Asked counts the answered requests.
 	Asked() int64
 }
 
-// ExtenderSteering proves steering by an extender: it is known in this process,
-// or a separate extender knows, or it is inferred from where a replacement
-// landed.
+// ExtenderSteering proves steering by an extender: this process knows, or a
+// separate extender does, or it is inferred from where a replacement landed.
 type ExtenderSteering struct {
 	Observer Observer
-	// Here is what this process was asked; nil where it answers nobody.
-	// Several: other replicas answer kube-scheduler too.
+	// Here knows this process's requests; nil if it answers none. Several:
+	// other replicas answer kube-scheduler too.
 	Here    Answers
 	Several bool
 	// Remote is a separate extender; nil without.
@@ -90,7 +89,7 @@ func (s *ExtenderSteering) Proves(ctx context.Context, move *ledger.Move) Proof 
 		status, err := s.Remote.Status(ctx, move.Replacement)
 		switch {
 		case err != nil:
-			klog.FromContext(ctx).Error(err, "Asking the extender whether it was asked failed, inferring from the landing")
+			klog.FromContext(ctx).Error(err, "Reading the extender's status failed, judging by the landing alone")
 		case status.PodAsked:
 			return Steered
 		case s.Here == nil || !s.Several:
@@ -115,7 +114,7 @@ func (s *ExtenderSteering) Asked(ctx context.Context) (asked int64) {
 	if s.Remote != nil {
 		status, err := s.Remote.Status(ctx, "")
 		if err != nil {
-			klog.FromContext(ctx).Error(err, "Asking the extender how often it was asked failed")
+			klog.FromContext(ctx).Error(err, "Reading the extender's request count failed")
 		}
 		asked += status.Asked
 	}

@@ -16,15 +16,15 @@ import (
 const (
 	// maxSurges is how many Deployments are scaled up at a time.
 	maxSurges = 5
-	// scaleLook is how often it is looked at whether somebody else scales a
-	// Deployment meanwhile.
-	scaleLook = 5 * time.Second
+	// scaleCheckInterval is how often a surge checks whether somebody else has
+	// scaled the Deployment.
+	scaleCheckInterval = 5 * time.Second
 	// scaleTimeout bounds each call that reads or sets a scale,
-	// scaleBackTimeout all that bring Deployments back at the end.
+	// scaleBackTimeout all those that scale Deployments back at the end.
 	scaleTimeout, scaleBackTimeout = 5 * time.Second, 5 * time.Second
 )
 
-// checkSurge is check for a move that asks for a surge.
+// checkSurge is check for a move that requests a surge.
 func (c *Cycle) checkSurge(ctx context.Context, move *Move, budgets []*policyv1.PodDisruptionBudget) (reason reasons.Reason, wait bool) {
 	switch {
 	case len(budgets) > 1:
@@ -37,8 +37,8 @@ func (c *Cycle) checkSurge(ctx context.Context, move *Move, budgets []*policyv1.
 	return c.surge(ctx, move, budgets)
 }
 
-// surge takes the next step of a move that asks for a surge: wait while there
-// is none to be taken, no reason and no wait once the pod may be evicted.
+// surge takes the next step of a move that requests a surge. It returns wait if
+// there is none yet, and neither reason nor wait once the pod may be evicted.
 func (c *Cycle) surge(ctx context.Context, move *Move, budgets []*policyv1.PodDisruptionBudget) (reason reasons.Reason, wait bool) {
 	s := c.surges[move.PodUID]
 	switch {
@@ -54,23 +54,23 @@ func (c *Cycle) surge(ctx context.Context, move *Move, budgets []*policyv1.PodDi
 	if reason, wait := c.surged(ctx, s); wait || reason != "" {
 		return reason, wait
 	}
-	r, refused := c.resting[move.PodUID]
+	r, refused := c.backingOff[move.PodUID]
 	if refused && !r.over(budgets, c.config.Clock.Local()) || len(budgets) == 1 && headroom(budgets[0]) <= 0 {
 		return "", true
 	}
-	return c.surgeLook(ctx, s, 0)
+	return c.checkScale(ctx, s, 0)
 }
 
 var (
-	errSurgeTime     = errors.New("the replacement was not ready, or its predecessor not allowed to go, in time")
-	errSurgeMove     = errors.New("the replacement is not expected any more")
+	errSurgeTime     = errors.New("the replacement was not ready, or the pod could not be evicted, in time")
+	errSurgeMove     = errors.New("the replacement is no longer expected")
 	errSurgeGone     = errors.New("the replacement is gone")
 	errSurgeScaled   = errors.New("somebody else has scaled the Deployment")
-	errSurgeConflict = errors.New("the Deployment changes all the time")
+	errSurgeConflict = errors.New("the Deployment keeps changing")
 )
 
-// beginSurge puts the surge on record, so that a successor scales back what
-// this process might not.
+// beginSurge records the surge, so that a successor can scale back if this
+// process does not.
 func (c *Cycle) beginSurge(ctx context.Context, move *Move) (reasons.Reason, bool) {
 	if !c.ledger().BeginSurge(move.PodUID, ledger.Surge{Deployment: move.Surge, Replicas: surgedReplicas}) {
 		return reasons.PodChanged, false
@@ -89,7 +89,7 @@ func (c *Cycle) beginSurge(ctx context.Context, move *Move) (reasons.Reason, boo
 	return "", true
 }
 
-// scaleUp has the Deployment make the replacement.
+// scaleUp scales the Deployment up to get the replacement.
 func (c *Cycle) scaleUp(ctx context.Context, s *surge) (reasons.Reason, bool) {
 	select {
 	case <-s.announced:
@@ -110,7 +110,7 @@ func (c *Cycle) scaleUp(ctx context.Context, s *surge) (reasons.Reason, bool) {
 	err = c.setScale(ctx, s, to)
 	switch {
 	case err == nil:
-		s.called, s.scaled, s.looked = true, true, c.config.Clock.Local()
+		s.called, s.scaled, s.checked = true, true, c.config.Clock.Local()
 		klog.FromContext(ctx).Info("Scaled up for a move", "deployment", klog.KRef(s.move.Namespace, s.move.Surge),
 			"pod", klog.KRef(s.move.Namespace, s.move.Pod), "node", s.move.From, "destination", s.move.To)
 		return "", true
@@ -120,7 +120,7 @@ func (c *Cycle) scaleUp(ctx context.Context, s *surge) (reasons.Reason, bool) {
 		}
 		err = errSurgeConflict
 	case !refused(err):
-		s.called = true // without an answer it may have been accepted
+		s.called = true // an unanswered call may have been accepted
 	}
 	return c.surgeFailed(ctx, s, err), false
 }
@@ -132,7 +132,7 @@ func (c *Cycle) surged(ctx context.Context, s *surge) (reasons.Reason, bool) {
 	case !ok || move.State == ledger.Cancelled || move.State == ledger.Expired:
 		return c.surgeFailed(ctx, s, errSurgeMove), false
 	case move.State != ledger.Landed:
-		reason, _ := c.surgeLook(ctx, s, scaleLook)
+		reason, _ := c.checkScale(ctx, s, scaleCheckInterval)
 		return reason, reason == ""
 	}
 	if c.proves(ctx, s, move); c.stop != "" {
@@ -142,14 +142,13 @@ func (c *Cycle) surged(ctx context.Context, s *surge) (reasons.Reason, bool) {
 	case !r.Exists || r.Terminating:
 		return c.surgeFailed(ctx, s, errSurgeGone), false
 	case !r.Ready:
-		reason, _ := c.surgeLook(ctx, s, scaleLook)
+		reason, _ := c.checkScale(ctx, s, scaleCheckInterval)
 		return reason, reason == ""
 	}
 	return "", false
 }
 
-// proves takes the landing for the probe that it is: nobody had to be evicted
-// for it.
+// proves uses the landing as the probe, which costs no eviction.
 func (c *Cycle) proves(ctx context.Context, s *surge, move ledger.Move) {
 	if s.proved || !c.probing {
 		return
@@ -158,14 +157,14 @@ func (c *Cycle) proves(ctx context.Context, s *surge, move ledger.Move) {
 	c.learn(ctx, &move)
 }
 
-// surgeLook gives up if somebody else has scaled the Deployment. It asks for
-// the scale unless it has lately; where it cannot be read it waits.
-func (c *Cycle) surgeLook(ctx context.Context, s *surge, lately time.Duration) (reason reasons.Reason, wait bool) {
+// checkScale fails the surge if somebody else has scaled the Deployment. It
+// reads the scale at most once per interval; if that fails, it waits.
+func (c *Cycle) checkScale(ctx context.Context, s *surge, interval time.Duration) (reason reasons.Reason, wait bool) {
 	now := c.config.Clock.Local()
-	if lately > 0 && now.Sub(s.looked) < lately {
+	if interval > 0 && now.Sub(s.checked) < interval {
 		return "", false
 	}
-	s.looked = now
+	s.checked = now
 	scale, err := c.scale(ctx, s)
 	if err != nil {
 		klog.FromContext(ctx).V(2).Info("Reading the scale of a Deployment failed",
@@ -178,22 +177,22 @@ func (c *Cycle) surgeLook(ctx context.Context, s *surge, lately time.Duration) (
 	return "", false
 }
 
-// surgeFailed says why a surge comes to nothing; what was scaled up is scaled
-// back when the move is dropped. A missing permission is said once.
+// surgeFailed logs why a surge fails, a missing permission only once. When the
+// move is dropped, its Deployment is scaled back.
 func (c *Cycle) surgeFailed(ctx context.Context, s *surge, err error) reasons.Reason {
 	logger := klog.FromContext(ctx)
 	if !apierrors.IsForbidden(err) {
 		logger.Info("Surge failed", "deployment", klog.KRef(s.move.Namespace, s.move.Surge),
 			"pod", klog.KRef(s.move.Namespace, s.move.Pod), "error", err.Error())
-	} else if !c.toldForbidden {
-		c.toldForbidden = true
-		logger.Error(err, "Deployments may not be scaled, so pods that ask for a surge are not moved")
+	} else if !c.forbiddenLogged {
+		c.forbiddenLogged = true
+		logger.Error(err, "Scaling Deployments is forbidden, so pods that request a surge are not moved")
 	}
 	return reasons.SurgeFailed
 }
 
-// endSurge brings the Deployment of a move back to what it was, if there is
-// one. What fails is tried again when the cycle ends, and then by the next one.
+// endSurge scales a move's Deployment back, if it has one. A failure is retried
+// when the cycle ends, and then by the next cycle.
 func (c *Cycle) endSurge(ctx context.Context, podUID string) error {
 	s := c.surges[podUID]
 	if s == nil {
@@ -217,23 +216,23 @@ func (c *Cycle) endSurge(ctx context.Context, podUID string) error {
 	return nil
 }
 
-var errSurgeUnsure = errors.New("a call to scale it up was not answered and may yet be carried out")
+var errSurgeUnsure = errors.New("a scale-up call was not answered and may still take effect")
 
-// endSurges brings back every Deployment that is still scaled up, in bounded
-// time also when the process is told to end.
+// endSurges scales back every Deployment that is still scaled up, in bounded
+// time, even when the process is told to stop.
 func (c *Cycle) endSurges(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), scaleBackTimeout)
 	defer cancel()
 	for podUID, s := range c.surges {
 		if err := c.endSurge(ctx, podUID); err != nil {
-			klog.FromContext(ctx).Error(err, "Deployment was not scaled back, the next cycle will try again",
+			klog.FromContext(ctx).Error(err, "Deployment was not scaled back, the next cycle will retry",
 				"deployment", klog.KRef(s.move.Namespace, s.move.Surge))
 		}
 	}
 }
 
-// setScale makes the call and waits for its answer also when the process is
-// told to end: what is scaled up has to be known.
+// setScale makes the call and waits for its answer even when the process is
+// told to stop, so that it is known what was scaled up.
 func (c *Cycle) setScale(ctx context.Context, s *surge, to Scale) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), scaleTimeout)
 	defer cancel()

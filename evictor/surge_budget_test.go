@@ -41,7 +41,7 @@ func TestNeverWithSurge(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := neverWithSurge(tc.pdb); got != tc.want {
+			if got := neverAllowsWithSurge(tc.pdb); got != tc.want {
 				t.Errorf("%v, want %v", got, tc.want)
 			}
 		})

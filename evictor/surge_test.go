@@ -253,13 +253,13 @@ func TestSurgesAtATime(t *testing.T) {
 	})
 }
 
-// While a replacement is waited for, its Deployment is looked at every five
-// seconds and not at every tick.
+// While a move waits for its replacement, it reads the Deployment's scale every
+// five seconds and not at every tick.
 func TestSurgeLooksSeldom(t *testing.T) {
 	surging(t, func(t *testing.T, p *surgePlay) {
 		p.readyIn = -1
 		p.run(t.Context(), "a")
-		if lasted := int(time.Since(p.start) / scaleLook); p.reads > lasted+2 || p.reads < lasted/2 {
+		if lasted := int(time.Since(p.start) / scaleCheckInterval); p.reads > lasted+2 || p.reads < lasted/2 {
 			t.Errorf("asked for the scale %d times in %v", p.reads, time.Since(p.start))
 		}
 	})

@@ -24,13 +24,13 @@ import (
 	"github.com/evenkeel/evenkeel/placement"
 )
 
-// Watched is the Cluster as informers have it. It lasts as long as the process.
+// Watched is the Cluster from informers. It lasts as long as the process.
 type Watched struct {
 	factory informers.SharedInformerFactory
 	ledger  *ledger.Ledger
 	clock   Clock
 
-	// The rest is nil until WatchOwners.
+	// The fields up to mu are nil until WatchOwners.
 	replicaSets  appslisters.ReplicaSetLister
 	statefulSets appslisters.StatefulSetLister
 	budgets      policylisters.PodDisruptionBudgetLister
@@ -42,14 +42,14 @@ type Watched struct {
 
 var _ Cluster = (*Watched)(nil)
 
-// NewWatched returns the Cluster of informers, which the caller starts.
+// NewWatched returns a Watched over informers that the caller starts.
 func NewWatched(factory informers.SharedInformerFactory, moves *ledger.Ledger, clock Clock) *Watched {
 	return &Watched{factory: factory, ledger: moves, clock: clock, scaled: map[types.UID]time.Time{}}
 }
 
-// WatchOwners requests what moving pods by plan needs beside the pods: owners,
+// WatchOwners requests what planned moves need besides the pods: owners,
 // budgets and kube-scheduler's filters. Upstream's plugins need none of it. It
-// may be called again.
+// may be called more than once.
 func (w *Watched) WatchOwners(filters *placement.Filters) error {
 	if w.filters != nil {
 		return nil
@@ -89,7 +89,7 @@ func (w *Watched) Budgets(pod *v1.Pod) []*policyv1.PodDisruptionBudget {
 	}
 	selecting, err := w.budgets.GetPodPodDisruptionBudgets(pod)
 	if err != nil {
-		return nil // none does: the lister reads a cache and cannot fail otherwise
+		return nil // none selects it: the lister reads a cache and has no other error
 	}
 	return selecting
 }
@@ -160,9 +160,9 @@ func ofReplicaSet(set *appsv1.ReplicaSet) Owner {
 	return o
 }
 
-// rollingOut reports whether a ReplicaSet's Deployment is replacing it or being
-// scaled: the Deployment controller notes on each ReplicaSet how many replicas
-// the whole Deployment wants.
+// rollingOut reports whether a ReplicaSet's Deployment is replacing or scaling
+// it. The Deployment controller annotates each ReplicaSet with the replicas
+// that the whole Deployment wants.
 func rollingOut(set *appsv1.ReplicaSet) bool {
 	if set.Status.ObservedGeneration < set.Generation || int(set.Status.Replicas) != wanted(set) {
 		return true
@@ -179,8 +179,8 @@ func ofStatefulSet(set *appsv1.StatefulSet) Owner {
 	}
 }
 
-// updated notes a change of scale. An owner that wants fewer pods replaces as
-// many fewer of those that were evicted.
+// updated notes a change of scale. An owner that wants fewer pods replaces that
+// many fewer of its evicted ones.
 func (w *Watched) updated(before, after any) {
 	fewer := wanted(before) - wanted(after)
 	if fewer == 0 {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes deploy/base/policy-configmap.yaml, the ConfigMap that holds policy.yaml as it stands. Run by `make update-deploy`.
+# Writes deploy/base/policy-configmap.yaml, the ConfigMap that holds an exact copy of policy.yaml. Run by `make update-deploy`.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// newestEnded returns the newest move of each pod that has ended here.
+// newestEnded returns the newest ended move of each pod.
 func (b *book) newestEnded() map[string]*Move {
 	newest := make(map[string]*Move, len(b.ended))
 	for _, move := range b.ended {
@@ -17,53 +17,53 @@ func (b *book) newestEnded() map[string]*Move {
 	return newest
 }
 
-// hear takes in one move as another process tells it; ended is the newest of
-// the same pod that has ended here, nil for none.
-func (b *book) hear(told, ended *Move, now time.Time) {
-	mine := b.byPod[told.PodUID]
-	if mine != nil && told.Recorded.After(mine.Recorded) { // over for the writer, and begun again
-		b.end(mine, Cancelled, now)
-		mine = nil
+// merge takes in a move from another process. ended is the newest move of the
+// same pod that has ended here, nil if there is none.
+func (b *book) merge(theirs, ended *Move, now time.Time) {
+	ours := b.byPod[theirs.PodUID]
+	if ours != nil && theirs.Recorded.After(ours.Recorded) { // the writer ended it and recorded a new one
+		b.end(ours, Cancelled, now)
+		ours = nil
 	}
 	switch {
-	case mine != nil && told.Recorded.Before(mine.Recorded): // a former attempt
-	case mine != nil:
-		b.catchUp(mine, told, now)
-	case ended != nil && !told.Recorded.After(ended.Recorded):
+	case ours != nil && theirs.Recorded.Before(ours.Recorded): // an earlier attempt
+	case ours != nil:
+		b.catchUp(ours, theirs, now)
+	case ended != nil && !theirs.Recorded.After(ended.Recorded):
 		if ended.Outcome == nil {
-			ended.Outcome = told.Outcome
+			ended.Outcome = theirs.Outcome
 		}
-		b.learnSurge(ended, told)
-	case told.InFlight():
-		b.adopt(told, now)
+		b.learnSurge(ended, theirs)
+	case theirs.InFlight():
+		b.adopt(theirs, now)
 	default:
-		if told.State == Landed {
-			b.freed(told.Replacement, told)
+		if theirs.State == Landed {
+			b.release(theirs.Replacement, theirs)
 		}
-		b.ended = append(b.ended, told)
-		b.learnSurge(told, told)
+		b.ended = append(b.ended, theirs)
+		b.learnSurge(theirs, theirs)
 	}
 }
 
-// adopt takes a move of another process into flight, reserved where that has
-// it, unless its time is over here.
-func (b *book) adopt(told *Move, now time.Time) {
-	if now.After(told.Expires()) {
-		told.State, told.Ended, told.Node = Expired, now, ""
-		b.ended = append(b.ended, told)
-		b.learnSurge(told, told)
+// adopt takes another process's move into flight, reserved where that process
+// reserved it, unless it has expired here.
+func (b *book) adopt(theirs *Move, now time.Time) {
+	if now.After(theirs.Expires()) {
+		theirs.State, theirs.Ended, theirs.Node = Expired, now, ""
+		b.ended = append(b.ended, theirs)
+		b.learnSurge(theirs, theirs)
 		return
 	}
-	node := told.Node
-	b.freed(told.Replacement, told)
-	told.Attempts, told.Asked, told.late = 0, false, true // those are the other process's
-	b.enter(told, node)
-	b.learnSurge(told, told)
+	node := theirs.Node
+	b.release(theirs.Replacement, theirs)
+	theirs.Attempts, theirs.Asked, theirs.late = 0, false, true // these belong to the other process
+	b.enter(theirs, node)
+	b.learnSurge(theirs, theirs)
 }
 
-// freed takes a pod from the move that it has replaced here, because it
-// replaced that of taker for the process that decides.
-func (b *book) freed(podUID string, taker *Move) {
+// release detaches a pod from the move that it replaced here, because it is the
+// replacement of taker for the process that decides.
+func (b *book) release(podUID string, taker *Move) {
 	if podUID == "" {
 		return
 	}
@@ -88,58 +88,58 @@ func (b *book) freed(podUID string, taker *Move) {
 	}
 }
 
-// catchUp brings a move in flight here to what another process knows of it.
-func (b *book) catchUp(mine, told *Move, now time.Time) {
-	b.learnSurge(mine, told)
-	if told.Replacement != "" && told.Replacement != mine.Replacement {
-		b.freed(told.Replacement, mine)
-		mine.Replacement, mine.ReplacementName, mine.guessed, mine.late = told.Replacement, told.ReplacementName, false, true
+// catchUp updates a move in flight to what another process knows of it.
+func (b *book) catchUp(ours, theirs *Move, now time.Time) {
+	b.learnSurge(ours, theirs)
+	if theirs.Replacement != "" && theirs.Replacement != ours.Replacement {
+		b.release(theirs.Replacement, ours)
+		ours.Replacement, ours.ReplacementName, ours.guessed, ours.late = theirs.Replacement, theirs.ReplacementName, false, true
 	}
 	switch {
-	case told.State.rank() <= mine.State.rank():
-	case told.InFlight():
-		mine.State, mine.Evicted, mine.late = told.State, told.Evicted, true
-		if told.Node != "" {
-			b.reserve(mine, told.Node)
+	case theirs.State.rank() <= ours.State.rank():
+	case theirs.InFlight():
+		ours.State, ours.Evicted, ours.late = theirs.State, theirs.Evicted, true
+		if theirs.Node != "" {
+			b.reserve(ours, theirs.Node)
 		}
 	default:
-		if told.State == Landed {
-			b.freed(told.Replacement, mine)
-			b.reserve(mine, told.Node)
-			mine.Replacement, mine.ReplacementName, mine.guessed = told.Replacement, told.ReplacementName, false
+		if theirs.State == Landed {
+			b.release(theirs.Replacement, ours)
+			b.reserve(ours, theirs.Node)
+			ours.Replacement, ours.ReplacementName, ours.guessed = theirs.Replacement, theirs.ReplacementName, false
 		}
-		b.end(mine, told.State, now)
-		mine.Ended, mine.Evicted, mine.Outcome = told.Ended, told.Evicted, told.Outcome
+		b.end(ours, theirs.State, now)
+		ours.Ended, ours.Evicted, ours.Outcome = theirs.Ended, theirs.Evicted, theirs.Outcome
 	}
 }
 
 // learnSurge takes in what another process knows of a move's surge.
-func (b *book) learnSurge(mine, told *Move) {
-	if mine == nil || told.Surge == nil || !told.Recorded.Equal(mine.Recorded) || mine.Surge != nil && mine.Surge.Done {
+func (b *book) learnSurge(ours, theirs *Move) {
+	if ours == nil || theirs.Surge == nil || !theirs.Recorded.Equal(ours.Recorded) || ours.Surge != nil && ours.Surge.Done {
 		return
 	}
-	mine.Surge = told.Surge
-	if mine.Evicted.IsZero() {
-		mine.Evicted = told.Evicted
+	ours.Surge = theirs.Surge
+	if ours.Evicted.IsZero() {
+		ours.Evicted = theirs.Evicted
 	}
-	if mine.Surging() {
-		b.surging[mine.PodUID] = mine
+	if ours.Surging() {
+		b.surging[ours.PodUID] = ours
 	} else {
-		delete(b.surging, mine.PodUID)
+		delete(b.surging, ours.PodUID)
 	}
 }
 
-// keepSurges forgets those that the process which scales has forgotten.
+// keepSurges forgets the surges that the scaling process has forgotten.
 func (b *book) keepSurges(d *Document) {
-	told := map[string]bool{}
+	surging := map[string]bool{}
 	for i := range d.Moves {
-		told[d.Moves[i].PodUID] = told[d.Moves[i].PodUID] || d.Moves[i].Surging()
+		surging[d.Moves[i].PodUID] = surging[d.Moves[i].PodUID] || d.Moves[i].Surging()
 	}
-	maps.DeleteFunc(b.surging, func(podUID string, _ *Move) bool { return !told[podUID] })
+	maps.DeleteFunc(b.surging, func(podUID string, _ *Move) bool { return !surging[podUID] })
 }
 
-// Export returns the ledger as a Document, without generation, writer and time,
-// which are the writer's.
+// Export returns the ledger as a Document, without the generation, writer and
+// time, which the writer sets.
 func (l *Ledger) Export() Document {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -150,27 +150,27 @@ func (l *Ledger) Export() Document {
 	return document
 }
 
-// Adopt brings the ledger to what another process has written: moves that are
-// new here, and what became of the others. What this process has seen itself
-// stands: documents come late.
+// Adopt merges what another process has written: moves that are new here, and
+// the results of others. What this process has seen itself takes precedence,
+// because documents arrive late.
 func (l *Ledger) Adopt(d Document, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.hold = d.Hold
 	before := l.newestEnded()
 	for i := range d.Moves {
-		told := d.Moves[i]
-		if told.Outcome != nil {
-			told.Outcome = new(*told.Outcome)
+		theirs := d.Moves[i]
+		if theirs.Outcome != nil {
+			theirs.Outcome = new(*theirs.Outcome)
 		}
-		l.hear(&told, before[told.PodUID], now)
+		l.merge(&theirs, before[theirs.PodUID], now)
 	}
 	slices.SortStableFunc(l.ended, func(a, b *Move) int { return a.Ended.Compare(b.Ended) })
 	l.keepSurges(&d)
 	l.prune(now)
 }
 
-// forgetGuess leaves out what others are to learn when the watch has told it.
+// forgetGuess drops a guess: others learn the replacement from the watch.
 func (m *Move) forgetGuess() {
 	if m.guessed {
 		m.vacate()

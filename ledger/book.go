@@ -9,8 +9,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// presumption is what a pod is going to use on the node that kube-scheduler is
-// likely to choose for it. It is this process's alone: kube-scheduler places a
+// presumption is a pod's expected charge on the node that kube-scheduler is
+// likely to choose for it. Only this process knows it: kube-scheduler places a
 // hundred pods before the watch reports the first.
 type presumption struct {
 	node   string
@@ -19,41 +19,41 @@ type presumption struct {
 }
 
 const (
-	// presumeFor is how long a pod that is not seen bound is reckoned with
-	// where it was likely to go.
+	// presumeFor is how long a pod that is not yet seen bound is charged to its
+	// likely node.
 	presumeFor = 10 * time.Second
-	// maxPresumed bounds the pods that are reckoned with.
+	// maxPresumed bounds the number of presumed pods.
 	maxPresumed = 10_000
 )
 
-// book is what a Ledger knows.
+// book is the content of a Ledger.
 type book struct {
 	config Config
-	// busy counts moves that a scheduling request could concern, so that
-	// requests in quiet times take no lock.
+	// busy counts moves that may concern a scheduling request, so that requests
+	// take no lock if there are none.
 	busy atomic.Int64
-	// revision counts changes that others have to know.
+	// revision counts changes that other processes have to learn.
 	revision atomic.Int64
 
-	inFlight []*Move          // in the order of their recording
-	byPod    map[string]*Move // those in flight, by the UID of the pod that is moved
+	inFlight []*Move          // in the order in which they were recorded
+	byPod    map[string]*Move // those in flight, by the UID of the moved pod
 	ended    []*Move          // oldest first
 	expected map[string]cluster.Amounts
-	// passed holds the pods that replace nothing: they came when no move of
-	// their owner was open.
+	// passed holds the pods that replace nothing: no move of their owner was
+	// open when they came.
 	passed map[string]passed
-	// told counts what the watch reported pods that matter here, so that it is
-	// known what came first.
-	told int64
-	hold Hold
-	// presumed holds pods that kube-scheduler is placing, by UID.
+	// reports counts the watch's reports of pods that matter here, to keep
+	// their order.
+	reports int64
+	hold    Hold
+	// presumed holds the pods that kube-scheduler is placing, by UID.
 	presumed map[string]presumption
-	// surging holds the moves for which a Deployment may still be scaled up, in
-	// flight or landed, by the UID of their pod.
+	// surging holds the moves, in flight or landed, whose Deployment may still
+	// be scaled up, by the UID of their pod.
 	surging map[string]*Move
 }
 
-// enter takes a move into flight.
+// enter adds a move in flight.
 func (b *book) enter(move *Move, node string) {
 	b.inFlight = append(b.inFlight, move)
 	b.byPod[move.PodUID] = move
@@ -63,11 +63,11 @@ func (b *book) enter(move *Move, node string) {
 	b.reserve(move, node)
 }
 
-// leaves notes that the watch has reported a move's pod that it leaves.
+// leaves notes that the watch has reported that a move's pod is leaving.
 func (b *book) leaves(move *Move) {
 	if !move.gone {
-		b.told++
-		move.gone, move.left = true, b.told
+		b.reports++
+		move.gone, move.left = true, b.reports
 	}
 }
 
@@ -101,8 +101,8 @@ func (b *book) reserves(node string, by cluster.Charge) {
 	}
 }
 
-// end takes a move out of flight. A landed move keeps its Node: the pod is
-// there, only the reservation ends.
+// end takes a move out of flight. A landed move keeps its Node, where the pod
+// is; only the reservation ends.
 func (b *book) end(move *Move, state State, now time.Time) {
 	node := move.Node
 	b.reserve(move, "")
@@ -118,7 +118,7 @@ func (b *book) end(move *Move, state State, now time.Time) {
 		move.vacate()
 	}
 	if move.Replacement != "" {
-		b.passed[move.Replacement] = passed{pod: Pod{OwnerUID: move.Owner.UID}} // it has had its move
+		b.passed[move.Replacement] = passed{pod: Pod{OwnerUID: move.Owner.UID}} // it already has a move
 	}
 	b.ended = append(b.ended, move)
 	b.revision.Add(1)
@@ -127,8 +127,8 @@ func (b *book) end(move *Move, state State, now time.Time) {
 	}
 }
 
-// prune forgets ended moves beyond the bound, and what they expected, and
-// counts who still matters to a request.
+// prune forgets ended moves beyond the bound and what they expected, and
+// recounts busy.
 func (b *book) prune(now time.Time) {
 	if excess := len(b.ended) - b.config.KeepEnded; excess > 0 {
 		b.ended = slices.Clone(b.ended[excess:])
@@ -148,19 +148,19 @@ func (b *book) prune(now time.Time) {
 	b.busy.Store(int64(busy))
 }
 
-// avoids reports whether the owner of a move is still kept away from its
-// source; a move that was never made avoids nothing.
+// avoids reports whether a move's owner is still kept away from its source; a
+// move that was never made avoids nothing.
 func (b *book) avoids(move *Move, now time.Time) bool {
 	return !move.Evicted.IsZero() && move.State != Cancelled && now.Sub(move.Evicted) < b.config.SourceAvoidance
 }
 
-// expectFor is how long a landed replacement is expected to use what its
-// predecessor was measured at, unless it is measured itself before: two windows
-// of five minutes.
+// expectFor is how long a landed replacement is expected to use its
+// predecessor's measured usage, until it is measured itself: two windows of
+// five minutes.
 const expectFor = 10 * time.Minute
 
-// moving returns the move of a pod that is in flight or, having landed, waits
-// for its pod to leave.
+// moving returns a pod's move that is in flight or, having landed, waits for
+// the pod to leave.
 func (b *book) moving(podUID string) *Move {
 	if move := b.byPod[podUID]; move != nil {
 		return move
@@ -168,18 +168,18 @@ func (b *book) moving(podUID string) *Move {
 	return b.surging[podUID]
 }
 
-// concerns reports whether a move of the owner is in flight, so that it matters
-// which of its pods are no replacements.
+// concerns reports whether the owner has a move in flight, so that its pods
+// that replace nothing matter.
 func (b *book) concerns(ownerUID string) bool {
 	return slices.ContainsFunc(b.inFlight, func(move *Move) bool { return move.Owner.UID == ownerUID })
 }
 
-// landed reports whether a pod has replaced another one already.
+// landed reports whether a pod is the replacement of a landed move.
 func (b *book) landed(podUID string) bool {
 	return slices.ContainsFunc(b.ended, func(m *Move) bool { return m.State == Landed && m.Replacement == podUID })
 }
 
-// replacing returns the move in flight that a pod is known to replace.
+// replacing returns the move in flight whose known replacement is the pod.
 func (b *book) replacing(podUID string) *Move {
 	for _, move := range b.inFlight {
 		if move.Replacement == podUID {
@@ -217,15 +217,15 @@ func (b *book) forgetOld(now time.Time) {
 type passed struct {
 	pod  Pod
 	node string // empty until it is bound
-	// came is when the watch reported it, in the ledger's count of what it was
-	// told; 0 for one that can replace nothing.
+	// came is when the watch reported it, by the ledger's count of reports; 0
+	// for a pod that can replace nothing.
 	came int64
 }
 
-// Config bounds a Ledger.
+// Config configures a Ledger.
 type Config struct {
 	// SourceAvoidance is how long an owner's pods are kept away from the node
-	// one was moved from.
+	// that one was moved from.
 	SourceAvoidance time.Duration
 	// KeepEnded is how many ended moves are remembered.
 	KeepEnded int
@@ -233,25 +233,25 @@ type Config struct {
 	Listener Listener
 }
 
-// Listener is told what changes, under the ledger's lock.
+// Listener receives changes, under the ledger's lock.
 type Listener interface {
-	// Reserved is told by how much that changes which is reserved on a node: the
-	// usage of a move, and of a pod that kube-scheduler is placing its requests
-	// too.
+	// Reserved receives the change of what is reserved on a node: a move's
+	// usage or, for a pod that kube-scheduler is placing, its usage and
+	// requests.
 	Reserved(node string, by cluster.Charge)
-	// Ended is told every move that ends.
+	// Ended receives every move that ends.
 	Ended(move Move)
 }
 
-// Hold is why evicting rests from one cycle to the next; the zero value holds
-// nothing.
+// Hold is why evictions are on hold from one cycle to the next; zero for no
+// hold.
 type Hold struct {
 	Reason string    `json:"reason,omitempty"`
 	Since  time.Time `json:"since,omitzero"`
-	// Until is when it ends by itself.
+	// Until is when it expires.
 	Until time.Time `json:"until,omitzero"`
-	// Asked is how many requests of kube-scheduler the extender had answered by
-	// then.
+	// Asked is how many requests of kube-scheduler the extender had answered
+	// when the hold began.
 	Asked int64 `json:"asked,omitempty"`
 }
 

@@ -10,32 +10,32 @@ import (
 	"time"
 )
 
-// Document is a Ledger as it is stored: by the one process that evicts, for all
-// others and for the next one.
+// Document is a Ledger as stored by the one process that evicts, for all others
+// and its successor.
 type Document struct {
-	// Format is the version of this type, of which there is one.
+	// Format is the version of this type; there is only one.
 	Format int `json:"format"`
-	// Generation counts the writes, Writer names the process of this one,
-	// Written is when it was.
+	// Generation counts the writes; Writer names the process that made this
+	// one, at the time Written.
 	Generation int64     `json:"generation"`
 	Writer     string    `json:"writer"`
 	Written    time.Time `json:"written"`
 	Hold       Hold      `json:"hold,omitzero"`
-	// Moves are those in flight and then those that ended, oldest first each.
+	// Moves are those in flight, then those that ended, oldest first each.
 	Moves []Move `json:"moves"`
 }
 
 const (
 	// Format is the version of Document that this package reads and writes.
 	Format = 1
-	// MaxEncodedBytes bounds what Encode returns: a ConfigMap holds a MiB in
+	// MaxEncodedBytes bounds what Encode returns: a ConfigMap holds 1 MiB in
 	// all.
 	MaxEncodedBytes = 600 << 10
 	// maxDecodedBytes bounds what Decode unpacks.
 	maxDecodedBytes = 32 << 20
-	// maxMoves bounds what Decode takes.
+	// maxMoves bounds the moves that Decode accepts.
 	maxMoves = 20_000
-	// maxDuration bounds the waits of a move.
+	// maxDuration bounds a move's Wait and TTL.
 	maxDuration = 7 * 24 * time.Hour
 )
 
@@ -50,9 +50,9 @@ func (d *Document) InFlight() int {
 	return n
 }
 
-// Encode returns the document as compressed JSON of at most MaxEncodedBytes;
-// the oldest outcomes make room. It fails where the moves in flight alone do
-// not fit.
+// Encode returns the document as compressed JSON of at most MaxEncodedBytes,
+// dropping the oldest ended moves if needed. It fails if the moves in flight
+// alone do not fit.
 func (d Document) Encode() ([]byte, error) {
 	d.Format = Format
 	inFlight := d.InFlight()
@@ -86,8 +86,7 @@ func pack(d *Document) ([]byte, error) {
 	return packed.Bytes(), nil
 }
 
-// Decode reads what Encode wrote. It takes nothing that a Ledger could not have
-// written.
+// Decode reads what Encode wrote. It rejects what a Ledger cannot have written.
 func Decode(packed []byte) (Document, error) {
 	r, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
@@ -128,7 +127,7 @@ func (d *Document) validate() error {
 		}
 		if move.Replacement != "" && (move.InFlight() || move.State == Landed) {
 			if replacing[move.Replacement] {
-				return fmt.Errorf("move %d of the ledger: pod %q replaces two", i, move.Replacement)
+				return fmt.Errorf("move %d of the ledger: pod %q replaces two pods", i, move.Replacement)
 			}
 			replacing[move.Replacement] = true
 		}

@@ -13,12 +13,12 @@ import (
 // any other pod.
 const MaxAttempts = 2
 
-// Quiet says that no request can concern the ledger; it takes no lock.
+// Quiet reports whether no request can concern the ledger; it takes no lock.
 func (l *Ledger) Quiet() bool { return l.busy.Load() == 0 }
 
-// Created says that the watch saw a pod that is not bound yet. The oldest open
-// move of its owner and template is its, or none ever: every process sees pods
-// come in the same order and pairs them alike.
+// Created notes that the watch saw a pod that is not bound yet. It is paired
+// with the oldest open move of its owner and template now or never: every
+// process sees pods come in the same order and so makes the same pairs.
 func (l *Ledger) Created(pod Pod) {
 	if l.Quiet() {
 		return
@@ -30,16 +30,16 @@ func (l *Ledger) Created(pod Pod) {
 	}
 }
 
-// Match returns the move that a pod being scheduled takes up, binding it to the
-// pod's UID if the watch has not. It returns false for a pod like any other,
-// also after MaxAttempts.
+// Match returns the move that a pod being scheduled takes up, and binds it to
+// the pod's UID if the watch has not. It returns false for an unrelated pod and
+// after MaxAttempts.
 func (l *Ledger) Match(pod Pod, now time.Time) (Move, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return answer(l.pair(&pod), now)
 }
 
-// answer is what is said of a move to a request about its replacement.
+// answer returns what a request about a move's replacement learns.
 func answer(move *Move, now time.Time) (Move, bool) {
 	if move == nil || move.Attempts >= MaxAttempts || now.After(move.Expires()) {
 		return Move{}, false
@@ -48,9 +48,9 @@ func answer(move *Move, now time.Time) (Move, bool) {
 	return *move, true
 }
 
-// Overtaken says that a request about a pod came before the watch reported the
-// pod, while moves of its owner are in flight: which of them it takes up, if
-// any, is known when the watch has caught up.
+// Overtaken reports whether a request about a pod came before the watch
+// reported the pod, while its owner has moves in flight. Only once the watch
+// has caught up is it known which of them it takes up, if any.
 func (l *Ledger) Overtaken(pod Pod) bool {
 	if l.Quiet() {
 		return false
@@ -63,10 +63,9 @@ func (l *Ledger) Overtaken(pod Pod) bool {
 	return slices.ContainsFunc(l.inFlight, func(move *Move) bool { return move.mayTake(&pod) })
 }
 
-// MatchUnseen is Match for a pod that the watch does not report in time: by a
-// guess it takes the oldest move that it may be the replacement for, rather one
-// whose pod is known to be evicted. What the watch tells then stands against
-// the guess.
+// MatchUnseen is Match for a pod that the watch does not report in time. It
+// guesses that the pod replaces the oldest move possible, preferably one whose
+// pod is known to be evicted. A later report of the watch overrides the guess.
 func (l *Ledger) MatchUnseen(pod Pod, now time.Time) (Move, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -80,8 +79,8 @@ func (l *Ledger) MatchUnseen(pod Pod, now time.Time) (Move, bool) {
 	return answer(move, now)
 }
 
-// Book reserves the move's usage at the node that kube-scheduler was answered
-// with. A move whose pod was never measured takes the estimate for its usage.
+// Book reserves the move's usage on the node that kube-scheduler was given. A
+// move whose pod was never measured reserves the estimate.
 func (l *Ledger) Book(podUID, node string, estimate cluster.Amounts) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -95,12 +94,12 @@ func (l *Ledger) Book(podUID, node string, estimate cluster.Amounts) {
 	}
 	l.reserve(move, node)
 	move.Attempts++
-	if move.State != Intended || move.Surging() { // else it is a guess, and its pod may stay
+	if move.State != Intended || move.Surging() { // otherwise it is a guess, and its pod may stay
 		move.State = Booked
 	}
 }
 
-// Bound says that a pod was bound to a node. If it takes up a move, the move
+// Bound notes that a pod was bound to a node. If it takes up a move, the move
 // lands and its reservation ends. Bound also recognises a replacement that
 // kube-scheduler never asked about.
 func (l *Ledger) Bound(pod Pod, node string, now time.Time) (Move, bool) {
@@ -116,9 +115,9 @@ func (l *Ledger) Bound(pod Pod, node string, now time.Time) (Move, bool) {
 	return *move, true
 }
 
-// Reconcile brings the moves in flight to what the cluster looks like, for what
-// happened before this process watched it or knew of a move: pods that left,
-// and replacements that were bound.
+// Reconcile updates the moves in flight from the cluster, for pods that left
+// and replacements that were bound before this process watched it or knew of
+// the move.
 func (l *Ledger) Reconcile(snapshot *cluster.Snapshot, now time.Time) {
 	if l.Quiet() {
 		return
@@ -159,8 +158,8 @@ func left(snapshot *cluster.Snapshot, move *Move) bool {
 	return true
 }
 
-// candidates are the pods of the given owners, in the order in which the API
-// server made them.
+// candidates returns the pods of the given owners, in the order in which the
+// API server created them.
 func candidates(snapshot *cluster.Snapshot, owners map[string]bool) []*cluster.Pod {
 	var pods []*cluster.Pod
 	for _, node := range snapshot.Nodes {
@@ -176,9 +175,9 @@ func candidates(snapshot *cluster.Snapshot, owners map[string]bool) []*cluster.P
 	return pods
 }
 
-// Gone says that a pod was deleted. A move that waits for it to be bound waits
-// for another one: for the next that comes, or for one that came already where
-// its owner had made one too many.
+// Gone notes that a pod was deleted. A move that waits for it to be bound waits
+// for another: the next one, or one that came already if its owner had created
+// one too many.
 func (l *Ledger) Gone(podUID string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -190,7 +189,7 @@ func (l *Ledger) Gone(podUID string, now time.Time) {
 	}
 }
 
-// Expects returns what a pod that took up a move is expected to use.
+// Expects returns the expected usage of a pod that took up a move.
 func (l *Ledger) Expects(podUID string) (cluster.Amounts, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -198,8 +197,7 @@ func (l *Ledger) Expects(podUID string) (cluster.Amounts, bool) {
 	return amounts, ok
 }
 
-// Avoid calls visit with each node that the owner's pods are to be kept away
-// from for a while.
+// Avoid calls visit with each node that the owner's pods should avoid for now.
 func (l *Ledger) Avoid(ownerUID string, now time.Time, visit func(node string)) {
 	if ownerUID == "" {
 		return
@@ -215,9 +213,8 @@ func (l *Ledger) Avoid(ownerUID string, now time.Time, visit func(node string)) 
 	}
 }
 
-// Presume reserves a pod's charge on the node it is likely to be bound to, until
-// it is bound, gone or asked about again. A pod that takes up a move has its
-// reservation already.
+// Presume reserves a pod's charge on its likely node, until it is bound, gone
+// or asked about again. A pod that takes up a move has its reservation already.
 func (l *Ledger) Presume(podUID, node string, charge cluster.Charge, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -229,8 +226,8 @@ func (l *Ledger) Presume(podUID, node string, charge cluster.Charge, now time.Ti
 	l.reserves(node, charge)
 }
 
-// Unpresume ends the reservation of a pod that is asked about again: it counts
-// once.
+// Unpresume ends the reservation of a pod that is asked about again, so that it
+// counts once.
 func (l *Ledger) Unpresume(podUID string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

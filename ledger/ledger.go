@@ -4,12 +4,12 @@
 //
 // A move is recorded before its eviction. Pods of one template are
 // interchangeable, so a replacement is matched by owner and count and then
-// bound to its UID, in the order in which the API server made the pods, so that
-// every process comes to the same pairs. Until it is seen on a node, its usage
-// is reserved where it was booked. One process writes: its Ledger is exported
-// as a Document, which the others adopt. The ledger does no I/O and never asks
-// for the time; it is safe for concurrent use, because the evictor, the
-// extender and the pod watch meet in it.
+// bound to its UID, in the order in which the API server created the pods, so
+// that every process makes the same pairs. Until it is seen on a node, its
+// usage is reserved where it was booked. One process writes: its Ledger is
+// exported as a Document, which the others adopt. The ledger does no I/O and
+// never asks for the time. It is safe for concurrent use, because the evictor,
+// the extender and the pod watch share it.
 package ledger
 
 import (
@@ -21,12 +21,11 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// DefaultKeepEnded is how many ended moves are remembered where nothing else is
-// said.
+// DefaultKeepEnded is how many ended moves are remembered by default.
 const DefaultKeepEnded = 2000
 
-// Ledger holds moves. The zero value is not usable; see New. Its methods lock,
-// those of its book expect the lock to be held.
+// Ledger holds moves. Create it with New. Its methods lock; those of its book
+// expect the lock to be held.
 type Ledger struct {
 	mu sync.Mutex
 	book
@@ -44,19 +43,19 @@ func New(config Config) *Ledger {
 }
 
 // SetSourceAvoidance changes how long an owner's pods are kept away from the
-// node one was moved from.
+// node that one was moved from.
 func (l *Ledger) SetSourceAvoidance(d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.config.SourceAvoidance = d
 }
 
-// Revision counts the changes that others have to know: what is to be written
-// again when it has grown.
+// Revision counts the changes that others have to learn. When it has grown, the
+// ledger has to be written again.
 func (l *Ledger) Revision() int64 { return l.revision.Load() }
 
 // Record enters intents and reserves their usage at their destinations. Call it
-// before the evictions. A pod that is on the move already is left as it is.
+// before the evictions. It skips pods that are already being moved.
 func (l *Ledger) Record(now time.Time, intents ...Intent) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -67,7 +66,7 @@ func (l *Ledger) Record(now time.Time, intents ...Intent) {
 	}
 }
 
-// Accepted says that the API server accepted a pod's eviction, or may have.
+// Accepted notes that the API server accepted a pod's eviction, or may have.
 func (l *Ledger) Accepted(podUID string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,8 +75,8 @@ func (l *Ledger) Accepted(podUID string, now time.Time) {
 	}
 }
 
-// Leaves says that the watch saw a pod terminate or go. The replacement of a
-// move is expected from then on.
+// Leaves notes that the watch saw a pod terminate or go. From then on the
+// replacement of its move is expected.
 func (l *Ledger) Leaves(podUID string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,8 +90,8 @@ func (l *Ledger) Leaves(podUID string, now time.Time) {
 	}
 }
 
-// Cancel ends a move whose eviction did not happen, and releases what it
-// reserved. A move whose pod leaves stays in flight.
+// Cancel ends a move whose eviction did not happen and releases its
+// reservation. A move whose pod is leaving stays in flight.
 func (l *Ledger) Cancel(podUID string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -101,8 +100,8 @@ func (l *Ledger) Cancel(podUID string, now time.Time) {
 	}
 }
 
-// CancelIntended ends the moves that were never made: of a cycle that is over,
-// or of a process that is gone.
+// CancelIntended ends the moves that were never made, by a cycle that is over
+// or a process that is gone.
 func (l *Ledger) CancelIntended(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,9 +112,8 @@ func (l *Ledger) CancelIntended(now time.Time) {
 	}
 }
 
-// CancelOwner ends the oldest in-flight moves of an owner that have no
-// replacement yet, as many as given: the owner was scaled down and will not
-// create them.
+// CancelOwner ends up to count of an owner's oldest in-flight moves without a
+// replacement: the owner was scaled down and will not create one.
 func (l *Ledger) CancelOwner(ownerUID string, count int, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -127,7 +125,7 @@ func (l *Ledger) CancelOwner(ownerUID string, count int, now time.Time) {
 	}
 }
 
-// Expire ends the moves whose time is over. Call it at every observation.
+// Expire ends the moves that have expired. Call it at every observation.
 func (l *Ledger) Expire(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -140,8 +138,8 @@ func (l *Ledger) Expire(now time.Time) {
 	l.prune(now)
 }
 
-// Judge keeps the outcome of a move that landed.
-func (l *Ledger) Judge(podUID string, outcome Outcome) {
+// SetOutcome records the outcome of a landed move.
+func (l *Ledger) SetOutcome(podUID string, outcome Outcome) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, move := range slices.Backward(l.ended) {
@@ -153,14 +151,14 @@ func (l *Ledger) Judge(podUID string, outcome Outcome) {
 	}
 }
 
-// Hold returns why evicting rests.
+// Hold returns why evictions are on hold.
 func (l *Ledger) Hold() Hold {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.hold
 }
 
-// SetHold makes evicting rest, or with the zero value go on.
+// SetHold puts evictions on hold; the zero value ends the hold.
 func (l *Ledger) SetHold(hold Hold) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -170,9 +168,9 @@ func (l *Ledger) SetHold(hold Hold) {
 	}
 }
 
-// Reserved calls visit with what moves in flight reserve, move by
-// move, and then publish, before any further change is reported to the
-// Listener: what publish makes visible and what follows add up.
+// Reserved calls visit with each reservation, and then publish before the
+// Listener receives any further change: what publish makes visible and later
+// changes add up.
 func (l *Ledger) Reserved(visit func(node string, by cluster.Charge), publish func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -187,16 +185,16 @@ func (l *Ledger) Reserved(visit func(node string, by cluster.Charge), publish fu
 	publish()
 }
 
-// Expected returns, by UID, what replacements that landed are expected to use
-// until they are measured.
+// Expected returns, by UID, the expected usage of landed replacements that are
+// not measured yet.
 func (l *Ledger) Expected() map[string]cluster.Amounts {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return maps.Clone(l.expected)
 }
 
-// MovesOf returns copies of an owner's moves, those in flight first, oldest
-// first.
+// MovesOf returns copies of an owner's moves, first those in flight, each
+// oldest first.
 func (l *Ledger) MovesOf(ownerUID string) []Move {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -211,8 +209,8 @@ func (l *Ledger) MovesOf(ownerUID string) []Move {
 	return moves
 }
 
-// Moving reports whether a pod is being moved away, its replacement being there
-// already or not.
+// Moving reports whether a pod is being moved away, even if its replacement has
+// come already.
 func (l *Ledger) Moving(podUID string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -234,8 +232,8 @@ func (l *Ledger) Get(podUID string) (Move, bool) {
 	return Move{}, false
 }
 
-// Moves returns copies of the moves in flight and of the ended ones that are
-// remembered, oldest first.
+// Moves returns copies of the moves in flight and of the remembered ended ones,
+// oldest first.
 func (l *Ledger) Moves() (inFlight, ended []Move) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,20 +8,20 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// maxSurgeReplicas bounds what a stored Surge may say.
+// maxSurgeReplicas bounds the replicas of a stored Surge.
 const maxSurgeReplicas = 1000
 
-// State is how far a move has come.
+// State is the progress of a move.
 type State string
 
 // The states of a move. Intended, Evicted and Booked are in flight.
 const (
-	// Intended: recorded; the eviction is yet to be called, or was and nobody
-	// knows the answer.
+	// Intended: recorded; the eviction was not called yet, or its answer is
+	// unknown.
 	Intended State = "Intended"
-	// Evicted: the pod leaves its node; no replacement has been given one.
+	// Evicted: the pod is leaving its node; no replacement has a node yet.
 	Evicted State = "Evicted"
-	// Booked: kube-scheduler asked for the replacement and was given a node.
+	// Booked: kube-scheduler asked about the replacement and was given a node.
 	Booked State = "Booked"
 	// Landed: the replacement is bound to a node.
 	Landed State = "Landed"
@@ -32,14 +32,14 @@ const (
 	Expired State = "Expired"
 )
 
-// Pod is what the ledger needs of a pod that is being scheduled or was bound.
+// Pod is what the ledger needs to know of a pod being scheduled or bound.
 type Pod struct {
 	UID, Namespace, Name, OwnerUID, OwnerKind, TemplateHash string
-	// Created is when the API server made it; zero where that is not known.
+	// Created is when the API server created it; zero if not known.
 	Created time.Time
 }
 
-// rank orders states by how far they have come; 0 is no state.
+// rank orders states by progress; 0 is no valid state.
 func (s State) rank() int {
 	switch s {
 	case Intended:
@@ -61,31 +61,31 @@ func (s State) InFlight() bool { return s.rank() >= 1 && s.rank() <= 3 }
 type Intent struct {
 	Namespace string `json:"namespace"`
 	Pod       string `json:"pod"`
-	// PodUID names the move: a pod is moved once.
+	// PodUID identifies the move: a pod is moved once.
 	PodUID       string        `json:"podUID"`
 	Owner        cluster.Owner `json:"owner"`
 	TemplateHash string        `json:"templateHash,omitempty"`
-	// Usage is what the pod was measured at; its replacement is expected to use
-	// as much. Zero is not known.
+	// Usage is the pod's measured usage, which its replacement is expected to
+	// have too. Zero is not known.
 	Usage cluster.Amounts `json:"usage"`
 	From  string          `json:"from"`
 	// Pool is the node pool of From; empty for nodes in none.
 	Pool string `json:"pool,omitempty"`
-	// FromUsed is what From was measured at when the move was planned; zero is
-	// not known.
+	// FromUsed is From's measured usage when the move was planned; zero is not
+	// known.
 	FromUsed cluster.Amounts `json:"fromUsed"`
 	// To is the planned destination; empty for an eviction by a plugin that
 	// plans none.
 	To string `json:"to,omitempty"`
-	// Wait is how long after it was recorded the eviction may be called.
+	// Wait is how long after recording the eviction may be called.
 	Wait time.Duration `json:"wait"`
 	// TTL is how long after its eviction the move may be in flight: the pod's
 	// grace period plus a margin.
 	TTL time.Duration `json:"ttl"`
 }
 
-// Move is an Intent and what became of it. Times are those of the API server's
-// clock, as far as the process knows it.
+// Move is an Intent and its progress. Times are by the API server's clock, as
+// far as this process knows it.
 type Move struct {
 	Intent `json:",inline"`
 	State  State `json:"state"`
@@ -93,7 +93,7 @@ type Move struct {
 	// bound.
 	Node string `json:"node,omitempty"`
 	// Replacement is the UID of the pod that takes the move up, ReplacementName
-	// its name; empty until one was seen.
+	// its name; both are empty until one is seen.
 	Replacement     string `json:"replacement,omitempty"`
 	ReplacementName string `json:"replacementName,omitempty"`
 	// Asked says that kube-scheduler asked this process where the replacement
@@ -106,30 +106,28 @@ type Move struct {
 	Recorded time.Time `json:"recorded"`
 	Evicted  time.Time `json:"evicted,omitzero"`
 	Ended    time.Time `json:"ended,omitzero"`
-	// Outcome is what came of a move that landed; nil until it was judged.
+	// Outcome is the judged result of a landed move; nil until then.
 	Outcome *Outcome `json:"outcome,omitempty"`
-	// Surge is nil but for a move whose replacement comes before its pod
-	// leaves.
+	// Surge is nil unless the move's replacement comes before its pod leaves.
 	Surge *Surge `json:"surge,omitempty"`
 
-	// gone says that the watch has told that the pod leaves. Only that opens a
-	// move: what the watch tells, all processes are told in the same order.
+	// gone says that the watch has reported the pod leaving. Only that opens a
+	// move: all processes get such reports in the same order.
 	gone bool
-	// left is when the watch told so, in the ledger's count of what it was
-	// told.
+	// left is when that was, by the ledger's count of reports.
 	left int64
 	// late says that this process may have missed how the pod left and its
 	// replacement came.
 	late bool
-	// guessed says that the replacement is one that kube-scheduler asked about
-	// before the watch reported it.
+	// guessed says that kube-scheduler asked about the replacement before the
+	// watch reported it.
 	guessed bool
 }
 
 // InFlight reports whether the move still holds a reservation.
 func (m *Move) InFlight() bool { return m.State.InFlight() }
 
-// Expires is when the move is given up.
+// Expires returns when the move is given up.
 func (m *Move) Expires() time.Time {
 	if m.Evicted.IsZero() {
 		return m.Recorded.Add(m.Wait + m.TTL)
@@ -137,8 +135,8 @@ func (m *Move) Expires() time.Time {
 	return m.Evicted.Add(m.TTL)
 }
 
-// open reports whether a pod that is created now may be the move's replacement:
-// its pod leaves, or its Deployment is scaled up.
+// open reports whether a pod created now may be the move's replacement: its pod
+// is leaving, or its Deployment is scaled up.
 func (m *Move) open() bool {
 	if m.taken() || !m.InFlight() {
 		return false
@@ -146,20 +144,18 @@ func (m *Move) open() bool {
 	return m.Surging() || m.gone && m.State != Intended
 }
 
-// taken says that the move has its replacement for good.
+// taken reports whether the move has its final replacement.
 func (m *Move) taken() bool { return m.Replacement != "" && !m.guessed }
 
-// measured reports whether the move knows what its pod used; nothing is not
-// known to be used by any pod.
+// measured reports whether the move knows its pod's usage. No pod uses nothing.
 func (m *Move) measured() bool { return m.Usage != cluster.Amounts{} }
 
-// takes reports whether a pod may be this move's replacement: of the same owner
-// and template, and for a StatefulSet's of the same name. Controllers make pods
-// in their own namespace only; who may make pods in another one can name any
-// owner.
+// takes reports whether a pod may be this move's replacement: it has the same
+// owner and template and, for a StatefulSet, the same name. The namespace must
+// match too, because whoever may create pods elsewhere can name any owner.
 func (m *Move) takes(pod *Pod) bool { return m.open() && m.mayTake(pod) }
 
-// mayTake says the same of a pod that is to be bound later than the move opens.
+// mayTake is takes for a pod that is bound after the move opens.
 func (m *Move) mayTake(pod *Pod) bool {
 	if m.taken() || pod.OwnerUID == "" || m.Owner.UID != pod.OwnerUID || m.Namespace != pod.Namespace {
 		return false
@@ -180,32 +176,30 @@ func (m *Move) Surging() bool { return m.Surge != nil && !m.Surge.Done }
 // about to be, and the pod stayed.
 func (m *Move) SurgeFailed() bool { return m.Surge != nil && m.Surge.Done && m.Evicted.IsZero() }
 
-// vacate takes the replacement from a move.
+// vacate clears a move's replacement.
 func (m *Move) vacate() {
 	m.Replacement, m.ReplacementName, m.Attempts, m.guessed = "", "", 0, false
 }
 
-// take gives a move its replacement, instead of one that was guessed.
+// take gives a move its replacement, dropping a guessed one.
 func (m *Move) take(pod *Pod) {
 	m.vacate()
 	m.Replacement, m.ReplacementName = pod.UID, pod.Name
 }
 
-// clockSlack is by how much times of different clocks may differ that are said
-// to be the same: the API server's are whole seconds, and a process knows its
-// clock to about two.
+// clockSlack is how far two clocks may disagree on the same time: the API
+// server's times are whole seconds, and a process knows its clock to about two.
 const clockSlack = 3 * time.Second
 
 // Surge says that a Deployment is scaled up for a move, so that the replacement
-// comes before the pod leaves. A Surge is never changed; a Move is given
-// another one.
+// comes before the pod leaves. A Surge is never changed, only replaced.
 type Surge struct {
 	// Deployment is in the namespace of the move.
 	Deployment string `json:"deployment"`
-	// Replicas is how many pods it wanted before, and is to want again; it is
+	// Replicas is how many pods it wants before and after; in between it is
 	// scaled to one more.
 	Replicas int32 `json:"replicas"`
-	// Done says that nothing is left to be scaled back.
+	// Done says that there is nothing left to scale back.
 	Done bool `json:"done,omitempty"`
 }
 
@@ -220,16 +214,15 @@ func (s *Surge) validate() error {
 	return nil
 }
 
-// Outcome is what a move that landed has brought, some time after.
+// Outcome is the result of a landed move, judged some time later.
 type Outcome struct {
 	Judged time.Time `json:"judged"`
-	// Planned: the replacement is where the plan said.
+	// Planned: the replacement is on the planned node.
 	Planned bool `json:"planned"`
 	// SourceCooler: the source uses less than when the move was planned, or is
-	// not hot any more.
+	// no longer hot.
 	SourceCooler bool `json:"sourceCooler"`
-	// DestinationUnder: the node of the replacement is not above its evict
-	// line.
+	// DestinationUnder: the replacement's node is not above its evict line.
 	DestinationUnder bool `json:"destinationUnder"`
 	// Healthy: the replacement is ready and has not restarted.
 	Healthy bool `json:"healthy"`

@@ -6,45 +6,43 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Replacement is how the pod is that took a move up; zero where it is gone.
+// Replacement is the state of a move's replacement; zero if it is gone.
 type Replacement struct {
 	Exists, Ready, Terminating bool
 	Restarts                   int
 }
 
-// OutcomeFacts are what a move that landed is judged by, some time after. A
-// move whose source is not measured now, though it is there, is better judged
-// later.
+// OutcomeFacts are what a landed move is judged by, some time later. If its
+// source exists but is not measured now, judge the move later.
 type OutcomeFacts struct {
-	// Now becomes the time of the judgement.
+	// Now becomes the time of judgement.
 	Now time.Time
 	Replacement
-	// SourceUsed is what the source uses now, zero where it is gone or not
-	// measured; SourceHot says that it is hot.
+	// SourceUsed is the source's usage now, zero if it is gone or not measured;
+	// SourceHot says that it is hot.
 	SourceUsed cluster.Amounts
 	SourceHot  bool
-	// DestinationOver says that the node of the replacement is above its evict
-	// line.
+	// DestinationOver says that the replacement's node is above its evict line.
 	DestinationOver bool
 }
 
-// Assess judges what a move that landed has brought.
+// Assess judges a landed move.
 func Assess(move Move, facts OutcomeFacts) Outcome {
 	return Outcome{
 		Judged:           facts.Now,
 		Planned:          move.To != "" && move.Node == move.To,
 		SourceCooler:     !facts.SourceHot || move.relieved(facts.SourceUsed),
 		DestinationUnder: !facts.DestinationOver,
-		// A replacement that was deleted since, as by a scale-down, says
-		// nothing against the move.
+		// A replacement deleted since, for example by a scale-down, does not
+		// count against the move.
 		Healthy: !facts.Exists || facts.Ready && facts.Restarts <= 0,
 	}
 }
 
 // relieved reports whether the source uses less than when the move was planned:
-// by at least half of what the pod used, in the resource of which the pod used
-// the largest share, because other pods come and go meanwhile. What is not
-// known relieves nobody.
+// by at least half of the pod's usage, because other pods come and go, in the
+// resource of which the pod used the largest share. Unknown usage counts as no
+// relief.
 func (m *Move) relieved(sourceUsed cluster.Amounts) bool {
 	largest, relieved := 0.0, false
 	for r, moved := range m.Usage {

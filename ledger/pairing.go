@@ -6,7 +6,7 @@ import (
 )
 
 // settle returns the move that a pod replaces now that the watch has reported
-// it, whichever was guessed before.
+// it, overriding any guess.
 func (b *book) settle(pod *Pod) *Move {
 	guess := b.replacing(pod.UID)
 	if guess == nil || !guess.guessed {
@@ -29,8 +29,7 @@ func (b *book) settle(pod *Pod) *Move {
 	return move
 }
 
-// pair returns the move that a pod replaces, giving it one if it has none and
-// may.
+// pair returns the move that a pod replaces, assigning one if possible.
 func (b *book) pair(pod *Pod) *Move {
 	if pod.UID == "" || pod.OwnerUID == "" {
 		return nil
@@ -50,8 +49,8 @@ func (b *book) pair(pod *Pod) *Move {
 	return nil
 }
 
-// guess returns the oldest move without a replacement that a pod may be for, of
-// those whose pods are evicted if there is one.
+// guess returns the oldest move without a replacement that a pod may belong to,
+// preferring moves whose pods are evicted.
 func (b *book) guess(pod *Pod) *Move {
 	var guess *Move
 	for _, move := range b.inFlight {
@@ -66,24 +65,23 @@ func (b *book) guess(pod *Pod) *Move {
 	return guess
 }
 
-// pass remembers that a pod is no replacement, as long as it could be taken for
-// one.
+// pass remembers that a pod is no replacement, for as long as it could be taken
+// for one.
 func (b *book) pass(pod *Pod, node string) {
 	if !b.concerns(pod.OwnerUID) {
 		return
 	}
 	known, ok := b.passed[pod.UID]
 	if !ok {
-		b.told++
-		known = passed{pod: *pod, came: b.told}
+		b.reports++
+		known = passed{pod: *pod, came: b.reports}
 	}
 	known.node = node
 	b.passed[pod.UID] = known
 }
 
-// boundBefore takes in a pod that was bound before its move was known. What was
-// seen to come while a move was known is settled, so only moves that came late
-// look back.
+// boundBefore takes in a pod that was bound before its move was known. Pods
+// that came while a move was known are settled, so only late moves look back.
 func (b *book) boundBefore(pod *Pod, node string, now time.Time) {
 	move := b.replacing(pod.UID)
 	if _, passed := b.passed[pod.UID]; move == nil && !passed && !b.landed(pod.UID) {
@@ -100,8 +98,8 @@ func (b *book) boundBefore(pod *Pod, node string, now time.Time) {
 	}
 }
 
-// takeOver gives a move the first pod that came after its pod left and replaces
-// nothing.
+// takeOver gives a move the first pod that came after its pod left and that
+// replaces nothing.
 func (b *book) takeOver(move *Move, now time.Time) {
 	if !move.gone || move.Surging() {
 		return
@@ -111,7 +109,7 @@ func (b *book) takeOver(move *Move, now time.Time) {
 		if pod.came <= move.left || !move.takes(&pod.pod) || first != nil && pod.came > first.came {
 			continue
 		}
-		if b.replacing(uid) == nil && !b.landed(uid) { // another process may have told so
+		if b.replacing(uid) == nil && !b.landed(uid) { // another process may have paired it
 			first = new(pod)
 		}
 	}

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// BeginSurge says that a Deployment is about to be scaled up for a move that is
-// recorded: the pod that comes next is its replacement. It returns false for a
-// move that is not in flight, or whose pod leaves already.
+// BeginSurge notes that a Deployment is about to be scaled up for a recorded
+// move: the next pod that comes is its replacement. It returns false for a move
+// that is not in flight, or whose pod is already leaving.
 func (l *Ledger) BeginSurge(podUID string, surge Surge) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -24,8 +24,8 @@ func (l *Ledger) BeginSurge(podUID string, surge Surge) bool {
 	return true
 }
 
-// EndSurge says that the Deployment is as it was, or is somebody else's to
-// scale. A move whose pod stayed is over: it was made for nothing.
+// EndSurge notes that the Deployment is scaled back, or left to whoever scaled
+// it since. A move whose pod stayed ends as well: it was made for nothing.
 func (l *Ledger) EndSurge(podUID string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -47,8 +47,8 @@ func (l *Ledger) EndSurge(podUID string, now time.Time) {
 	}
 }
 
-// Surges returns copies of the moves for which a Deployment may still be scaled
-// up, oldest first.
+// Surges returns copies of the moves whose Deployment may still be scaled up,
+// oldest first.
 func (l *Ledger) Surges() []Move {
 	l.mu.Lock()
 	defer l.mu.Unlock()

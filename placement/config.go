@@ -7,13 +7,13 @@ import (
 
 // Config says what the filters read besides nodes and pods.
 type Config struct {
-	// Client is handed to the plugins. No filter calls it; it may be nil.
+	// Client is passed to the plugins. No filter calls it; it may be nil.
 	Client kubernetes.Interface
 
-	// Informers gives the listers for namespaces, claims, volumes and storage
-	// objects. New requests all that the plugins need, so the factory must be
-	// started after New and synced before the first Session. With nil the
-	// listers stay empty: pods with claims are refused.
+	// Informers provides listers for namespaces, claims, volumes and storage
+	// objects. New requests all that the plugins need, so start the factory
+	// after New and sync it before the first Session. If nil, the listers stay
+	// empty and pods with claims are refused.
 	Informers informers.SharedInformerFactory
 
 	// DynamicResources says that the cluster serves resource.k8s.io/v1.

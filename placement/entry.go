@@ -7,8 +7,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// world is one of the two states of the cluster that a replacement is judged
-// in.
+// world is one of the two states of the cluster in which a replacement is
+// judged.
 type world int
 
 const (
@@ -18,9 +18,9 @@ const (
 	terminating
 )
 
-// podEntry is a pod on a node. It is the fwk.PodInfo that plugins see: its
-// parsed affinity terms belong to its group and its requests are shared with
-// equal pods of the group, so that a pod costs little more than its pointer.
+// podEntry is a pod on a node. It is the fwk.PodInfo that plugins see. Its
+// parsed affinity terms belong to its group and equal pods of the group share
+// its requests, so that a pod costs little more than its pointer.
 type podEntry struct {
 	pod      *v1.Pod
 	node     *nodeEntry
@@ -32,7 +32,7 @@ type podEntry struct {
 	generation uint64
 	// moved: a session has moved the pod away, so it is not in the world gone.
 	moved bool
-	// hidden: left out of both worlds while a state is computed without it.
+	// hidden: excluded from both worlds while a state is computed without it.
 	hidden bool
 }
 
@@ -78,13 +78,13 @@ type nodeEntry struct {
 
 	generation uint64
 	dirty      bool
-	// overlay is what an open session has changed, nil for nothing.
+	// overlay holds the changes of an open session, nil if none.
 	overlay *overlay
 }
 
-// group is the pods that selectors and affinity terms cannot tell apart: the
-// same namespace, labels and affinity to pods. A Deployment's replicas are one
-// group; StatefulSet pods, whose labels carry their name, are one each.
+// group holds pods that selectors and affinity terms cannot tell apart: same
+// namespace, labels and pod affinity. A Deployment's replicas are one group;
+// StatefulSet pods, whose labels contain their name, are one each.
 type group struct {
 	namespace string
 	labels    labels.Set
@@ -93,37 +93,37 @@ type group struct {
 	members   []*podEntry
 	requests  []*fwk.PodResource
 
-	// version counts the session's moves of members, for states that depend
-	// on them.
+	// version counts the session's moves of members, for states that depend on
+	// them.
 	version uint64
 	// podsEpoch marks the group as already in focus.
 	podsEpoch uint64
 }
 
 // lens is the SharedLister through which the plugins' PreFilter steps see the
-// snapshot. Before each of them it is focused on the nodes and pods that can
+// snapshot. Before each step it is focused on the nodes and pods that can
 // change the result: counting the few pods that a selector matches, found in an
-// index, costs microseconds where walking all pods costs milliseconds.
+// index, costs microseconds instead of the milliseconds of walking all pods.
 //
-// What the plugins ask for is fixed by their code: PodTopologySpread reads the
-// nodes, of which one of each domain says as much as all where labels alone
-// decide, and the pods its selectors match, InterPodAffinity the nodes with
-// pods that its terms match and those with pods whose anti-affinity terms match
-// the incoming pod, VolumeRestrictions whether a claim is in use.
+// The plugins' code fixes what they read. PodTopologySpread reads the pods that
+// its selectors match, and the nodes; if labels alone decide, one node of each
+// domain says as much as all. InterPodAffinity reads the nodes with pods that
+// its terms match, and those with pods whose anti-affinity terms match the
+// incoming pod. VolumeRestrictions reads whether a claim is in use.
 type lens struct {
-	// epoch counts focusings. Pods that a view holds from an earlier one are
-	// out of date, which saves clearing all views each time.
+	// epoch counts focusings. A view's pods from an earlier epoch are out of
+	// date, which saves clearing all views each time.
 	epoch     uint64
 	nodes     []fwk.NodeInfo
 	antiNodes []fwk.NodeInfo
-	// claims are the users of each claim, of which those in world count.
+	// claims are the users of each claim; those in world count.
 	claims map[string][]*podEntry
 	world  world
 
-	buffer []fwk.NodeInfo // for nodes, where it is not the list of them all
+	buffer []fwk.NodeInfo // for nodes, unless it is the list of all
 }
 
-// nodeView is a node with only the pods that are in focus.
+// nodeView is a node with only the pods in focus.
 type nodeView struct {
 	*framework.NodeInfo
 
@@ -131,16 +131,16 @@ type nodeView struct {
 	pods, anti focused
 }
 
-// focused are pods that are in focus for one epoch of the lens.
+// focused holds pods that are in focus for one epoch of the lens.
 type focused struct {
 	epoch uint64
 	pods  []fwk.PodInfo
 }
 
-// overlay is what a session has changed on a node.
+// overlay holds a session's changes to a node.
 type overlay struct {
 	left    int // pods of the node that have moved away
 	arrived []*podEntry
-	// infos are the node's sums by world, nil when out of date.
+	// infos holds the node's sums by world, nil if out of date.
 	infos [2]*framework.NodeInfo
 }

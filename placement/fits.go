@@ -30,7 +30,7 @@ func (s *Session) Fits(pod *v1.Pod, node string) Result {
 	return v
 }
 
-// worldsDiffer reports whether the second world can bring another result.
+// worldsDiffer reports whether the second world may give another result.
 func (s *Session) worldsDiffer(n *nodeEntry) bool {
 	t := s.last.template.like
 	return !t.shared || len(t.affinity) > 0 || len(t.anti) > 0 || n.differs() || n == s.last.pod.node

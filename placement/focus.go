@@ -6,21 +6,21 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// focusDomains adds to the nodes in focus one of each domain, and returns all
-// nodes where the template's domains do not tell which of them count.
+// focusDomains adds one node of each domain to those in focus. It returns all
+// nodes if the template's domains do not determine which ones count.
 func (s *snapshot) focusDomains(t *template) []fwk.NodeInfo {
 	if len(t.domains) == 0 {
 		return s.views
 	}
 	for _, n := range s.domainsBy(t.domains) {
-		if n.view.pods.epoch != s.lens.epoch { // else it is in focus already
+		if n.view.pods.epoch != s.lens.epoch { // otherwise it is already in focus
 			s.lens.buffer = append(s.lens.buffer, n.view)
 		}
 	}
 	return s.lens.buffer
 }
 
-// domainsBy returns a node of each domain, found once until the next Sync.
+// domainsBy returns one node of each domain, cached until the next Sync.
 func (s *snapshot) domainsBy(keys []string) []*nodeEntry {
 	name := strings.Join(keys, "\x00")
 	if found, ok := s.domains[name]; ok {
@@ -41,10 +41,10 @@ func (s *snapshot) domainsBy(keys []string) []*nodeEntry {
 	return found
 }
 
-// maxDomains bounds the lists of keys whose domains are remembered.
+// maxDomains bounds the cached lists of keys.
 const maxDomains = 64
 
-// domainOf joins the values of the keys; ok says that the node has them all.
+// domainOf joins the values of the keys; ok reports whether the node has all.
 func domainOf(labels map[string]string, keys []string) (domain string, ok bool) {
 	if len(keys) == 1 {
 		domain, ok = labels[keys[0]]
@@ -57,12 +57,12 @@ func domainOf(labels map[string]string, keys []string) (domain string, ok bool) 
 			return "", false
 		}
 		values.WriteString(value)
-		values.WriteByte(0) // no label's value holds it
+		values.WriteByte(0) // no label value contains it
 	}
 	return values.String(), true
 }
 
-// focus brings into view the pods that count for the template in a world.
+// focus brings the pods that count for the template in a world into view.
 // Spread constraints are judged in the world gone only.
 func (s *snapshot) focus(t *template, w world) {
 	l := s.lens

@@ -19,13 +19,13 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 )
 
-// InitMetrics creates kube-scheduler's process-wide metrics, which its
-// framework reads, once and without registering them.
+// InitMetrics creates, once, the process-wide metrics that kube-scheduler's
+// framework reads, without registering them.
 var InitMetrics = sync.OnceFunc(metrics.InitMetrics)
 
-// filterNames are the filters of the default profile in its order, cheap ones
-// first. NodeDeclaredFeatures is not among them: clusters before 1.36 do not
-// run it, and their nodes declare nothing.
+// filterNames returns the filters of the default profile in its order, cheap
+// ones first. NodeDeclaredFeatures is left out: clusters before 1.36 do not run
+// it, and their nodes declare nothing.
 func filterNames(dynamicResources bool) []string {
 	filters := []string{
 		names.NodeUnschedulable,
@@ -71,15 +71,15 @@ func newFramework(ctx context.Context, cfg Config, lister fwk.SharedLister) (fra
 	return plugins, synced, err
 }
 
-// newProfile is the default profile reduced to the plugins that filter.
+// newProfile returns the default profile reduced to the plugins that filter.
 func newProfile(dynamicResources bool) (*config.KubeSchedulerProfile, error) {
 	return NewProfile(func(*config.Plugins) *config.Plugins {
 		return &config.Plugins{MultiPoint: PluginSet(filterNames(dynamicResources)...)}
 	})
 }
 
-// NewProfile is kube-scheduler's default profile with some of its plugins, and
-// the two without which a framework cannot be built.
+// NewProfile returns kube-scheduler's default profile with some of its plugins
+// and the two that every framework requires.
 func NewProfile(choose func(defaults *config.Plugins) *config.Plugins) (*config.KubeSchedulerProfile, error) {
 	defaults, err := latest.Default()
 	if err != nil {
@@ -105,9 +105,9 @@ func PluginSet(pluginNames ...string) config.PluginSet {
 	return set
 }
 
-// pluginArgs are the defaults, except that PodTopologySpread gets no default
-// constraints: the default ones only score, yet would need informers for
-// Services and four kinds of workloads.
+// pluginArgs returns the defaults, except that PodTopologySpread gets no
+// default constraints. These only score, but would need informers for Services
+// and four kinds of workloads.
 func pluginArgs(defaults []config.PluginConfig) []config.PluginConfig {
 	args := make([]config.PluginConfig, 0, len(defaults))
 	for _, c := range defaults {

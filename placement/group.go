@@ -18,8 +18,8 @@ const maxRequestVariants = 8
 func newGroup(pod *v1.Pod) *group {
 	g := &group{namespace: pod.Namespace, labels: pod.Labels, affinity: podAffinity(pod)}
 	if g.affinity != nil {
-		// A term that does not parse is left out here as kube-scheduler leaves
-		// it out of its cache; the pod itself is refused by PreFilter.
+		// A term that does not parse is dropped, as in kube-scheduler's cache;
+		// PreFilter refuses the pod itself.
 		_ = g.terms.Update(pod)
 		g.terms.Pod = nil
 	}
@@ -50,8 +50,8 @@ func sameAffinity(a, b *v1.Affinity) bool {
 		equality.Semantic.DeepEqual(a.PodAntiAffinity, b.PodAntiAffinity)
 }
 
-// shareRequests returns what the pod requests, as one value for all members
-// that request the same.
+// shareRequests returns the pod's requests as one value shared by all members
+// with the same requests.
 func (g *group) shareRequests(pod *v1.Pod) *fwk.PodResource {
 	own := (&framework.PodInfo{Pod: pod}).CalculateResource()
 	for _, r := range g.requests {
@@ -86,8 +86,8 @@ func (g *group) remove(p *podEntry) {
 	g.members = g.members[:last]
 }
 
-// countsAlike reports whether a newer version of the pod adds up to the same on
-// its node and is in the same group, as when only its status has changed.
+// countsAlike reports whether a newer version of the pod is in the same group
+// and changes none of its node's sums, as when only its status has changed.
 func (p *podEntry) countsAlike(newer *v1.Pod) bool {
 	return p.group.holds(newer) && p.group.shareRequests(newer) == p.requests &&
 		slices.Equal(util.GetHostPorts(p.pod), util.GetHostPorts(newer)) &&
@@ -95,7 +95,7 @@ func (p *podEntry) countsAlike(newer *v1.Pod) bool {
 		len(p.pod.Status.NodeAllocatableResourceClaimStatuses)+len(newer.Status.NodeAllocatableResourceClaimStatuses) == 0
 }
 
-// claimKeys yields "namespace/name" of each claim that the pod's volumes name.
+// claimKeys yields "namespace/name" of each claim in the pod's volumes.
 func claimKeys(pod *v1.Pod) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for i := range pod.Spec.Volumes {

@@ -15,8 +15,8 @@ type podIndex struct {
 	seed   maphash.Seed
 	byHash map[uint64][]*group
 	spaces map[string]*space
-	// anti holds required anti-affinity terms by one label that they demand,
-	// antiOther those that demand none.
+	// anti holds required anti-affinity terms by a label that they require,
+	// antiOther those that require none.
 	anti      map[label][]antiTerm
 	antiOther []antiTerm
 }
@@ -28,8 +28,8 @@ type antiTerm struct {
 	term  *fwk.AffinityTerm
 }
 
-// space is the groups of a namespace. byLabel is built for a label's key when a
-// selector first asks for it.
+// space holds the groups of a namespace. byLabel is built per label key when a
+// selector first needs it.
 type space struct {
 	groups  []*group
 	byLabel map[string]map[string][]*group
@@ -44,7 +44,7 @@ func newPodIndex() *podIndex {
 	}
 }
 
-// groupOf returns the group of the pod, which it creates when it is the first.
+// groupOf returns the group of the pod, creating it for the first one.
 func (x *podIndex) groupOf(pod *v1.Pod) *group {
 	h := x.hash(pod)
 	for _, g := range x.byHash[h] {
@@ -57,7 +57,7 @@ func (x *podIndex) groupOf(pod *v1.Pod) *group {
 	return g
 }
 
-// hash adds up the hashes of the labels, which have no order.
+// hash sums the hashes of the labels, because labels have no order.
 func (x *podIndex) hash(pod *v1.Pod) uint64 {
 	h := maphash.String(x.seed, pod.Namespace)
 	for k, v := range pod.Labels {
@@ -85,7 +85,7 @@ func (x *podIndex) insert(h uint64, g *group) {
 }
 
 func (x *podIndex) insertAnti(t antiTerm) {
-	key, values := demanded(t.term.Selector)
+	key, values := required(t.term.Selector)
 	if key == "" {
 		x.antiOther = append(x.antiOther, t)
 		return
@@ -95,9 +95,9 @@ func (x *podIndex) insertAnti(t antiTerm) {
 	}
 }
 
-// demanded returns a label key and the values of which a pod must have one to
-// be matched, or an empty key when the selector has no such requirement.
-func demanded(selector labels.Selector) (string, []string) {
+// required returns a label key and the values of which a pod must have one to
+// match, or an empty key if the selector has no such requirement.
+func required(selector labels.Selector) (string, []string) {
 	requirements, _ := selector.Requirements()
 	for i := range requirements {
 		op := requirements[i].Operator()
@@ -126,7 +126,7 @@ func (s *space) match(selector labels.Selector, visit func(*group)) {
 			}
 		}
 	}
-	key, values := demanded(selector)
+	key, values := required(selector)
 	if key == "" {
 		visitMatching(s.groups)
 		return
@@ -191,8 +191,8 @@ func mayApply(term *fwk.AffinityTerm, namespace string) bool {
 	return term.Namespaces.Has(namespace)
 }
 
-// compacted returns the index without its empty groups once they are the
-// majority, else the index itself.
+// compacted returns the index without its empty groups if most are empty, or
+// else the index itself.
 func (x *podIndex) compacted() *podIndex {
 	total, empty := 0, 0
 	for _, groups := range x.byHash {

@@ -44,7 +44,7 @@ func (l *lens) IsPVCUsedByPods(key string) bool {
 	return slices.ContainsFunc(l.claims[key], func(p *podEntry) bool { return p.visible(l.world) })
 }
 
-// blur drops what the lens was focused on before.
+// blur drops the previous focus.
 func (l *lens) blur() {
 	l.epoch++
 	l.nodes, l.antiNodes, l.claims = nil, l.antiNodes[:0], nil
@@ -57,8 +57,8 @@ func (v *nodeView) GetPods() []fwk.PodInfo {
 	return v.pods.in(v.lens.epoch)
 }
 
-// GetPodsWithRequiredAntiAffinity returns those of the pods with required
-// anti-affinity that are in focus.
+// GetPodsWithRequiredAntiAffinity returns the pods with required anti-affinity
+// that are in focus.
 func (v *nodeView) GetPodsWithRequiredAntiAffinity() []fwk.PodInfo {
 	return v.anti.in(v.lens.epoch)
 }
@@ -70,7 +70,7 @@ func (f *focused) in(epoch uint64) []fwk.PodInfo {
 	return f.pods
 }
 
-// add brings a pod into focus. It reports whether it is the first one.
+// add brings a pod into focus. It reports whether the pod is the first one.
 func (f *focused) add(epoch uint64, p *podEntry) (first bool) {
 	if first = f.epoch != epoch; first {
 		f.epoch, f.pods = epoch, f.pods[:0]

@@ -6,10 +6,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Move applies a move: the pod leaves its node, though it is still terminating
-// there in the second world, and its replacement is assumed on dest, whether it
-// fits or not. The returned function undoes just this move; moves may be undone
-// in any order, and an undone pod may be moved again.
+// Move applies a move: the pod leaves its node, although it is still
+// terminating there in the second world, and its replacement is assumed on
+// dest, whether or not it fits. The returned function undoes only this move.
+// Moves may be undone in any order, and an undone pod may be moved again.
 func (s *Session) Move(pod *v1.Pod, dest string) (undo func(), err error) {
 	old, to, err := s.lookUp(pod, dest)
 	if err != nil {
@@ -17,7 +17,7 @@ func (s *Session) Move(pod *v1.Pod, dest string) (undo func(), err error) {
 	}
 	snap := s.filters.snapshot
 	t := s.templateOf(old)
-	if t.requests == nil { // not the pod's: its status may report a resize or claims, which the replacement begins without
+	if t.requests == nil { // not the pod's: its status may have a resize or claims, which the replacement starts without
 		t.requests = old.group.shareRequests(t.replacement)
 	}
 	m := &move{old: old, replacement: &podEntry{pod: t.replacement, node: to, requests: t.requests}}
@@ -44,14 +44,14 @@ func (s *Session) undo(m *move) {
 	s.bump(m.old.group)
 }
 
-// bump makes states that depend on the group out of date.
+// bump invalidates states that depend on the group.
 func (s *Session) bump(g *group) {
 	g.version++
 	s.version++
 }
 
-// Close undoes what the session did and lets others use the snapshot. Closing
-// twice is allowed; other uses of a closed session are refused.
+// Close undoes the session's moves and releases the snapshot. It may be called
+// twice; other uses of a closed session are refused.
 func (s *Session) Close() {
 	if s.closed {
 		return

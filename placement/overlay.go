@@ -8,7 +8,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// touch returns the node's overlay for a change.
+// touch returns the node's overlay for a change and invalidates its sums.
 func (n *nodeEntry) touch() *overlay {
 	if n.overlay == nil {
 		n.overlay = &overlay{}
@@ -17,8 +17,8 @@ func (n *nodeEntry) touch() *overlay {
 	return n.overlay
 }
 
-// arrive adds a replacement. Sums that are up to date stay so: adding to them
-// is exact, only taking away is not.
+// arrive adds a replacement. It keeps the sums up to date: adding to them is
+// exact, only subtracting is not.
 func (n *nodeEntry) arrive(p *podEntry) {
 	if n.overlay == nil {
 		n.overlay = &overlay{}
@@ -37,7 +37,7 @@ func (o *overlay) remove(p *podEntry) {
 	}
 }
 
-// settle drops an overlay that holds no change any more.
+// settle drops an overlay without changes.
 func (n *nodeEntry) settle() {
 	if n.overlay.left == 0 && len(n.overlay.arrived) == 0 {
 		n.overlay = nil
@@ -59,8 +59,8 @@ func (n *nodeEntry) infoIn(w world) *framework.NodeInfo {
 	return o.infos[w]
 }
 
-// changed sums up the node as it is in a world. Where pods have only come the
-// sums of those that were there before are taken as they are.
+// changed sums up the node as it is in a world. If pods have only arrived, it
+// starts from the existing sums.
 func (n *nodeEntry) changed(w world) *framework.NodeInfo {
 	if n.overlay.left > 0 {
 		return n.sum(w, nil)
@@ -94,12 +94,12 @@ func (n *nodeEntry) sum(w world, except *podEntry) *framework.NodeInfo {
 	return info
 }
 
-// differs reports whether the node is not the same in both worlds.
+// differs reports whether the node differs between the two worlds.
 func (n *nodeEntry) differs() bool { return n.overlay != nil && n.overlay.left > 0 }
 
-// rebuild drops the pods that have left and computes the sums anew. Sums are
-// never updated by subtraction: NodeInfo forgets a host port with the first of
-// two pods that hold it.
+// rebuild drops the pods that have left and recomputes the sums. Sums are never
+// updated by subtraction: NodeInfo forgets a host port with the first of two
+// pods that hold it.
 func (n *nodeEntry) rebuild() {
 	n.pods = slices.DeleteFunc(n.pods, func(p *podEntry) bool { return p.node != n })
 	n.info = newNodeInfo(n.node, len(n.pods))

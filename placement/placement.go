@@ -3,22 +3,20 @@
 //
 // It runs the filter plugins of the default profile, compiled in, over a
 // snapshot of nodes and pods that Sync keeps up to date. A Session applies
-// moves to that snapshot as a what-if, so that a plan of many moves is checked
-// with the effect each has on the next. Usage, priorities and scores are other
-// packages' business; so are pods that cannot be moved at all (DaemonSets,
-// mirror pods).
+// moves to that snapshot as a what-if, so that each move of a plan is checked
+// with the effect of those before it. Usage, priorities, scores and pods that
+// cannot be moved at all (DaemonSets, mirror pods) are left to other packages.
 //
-// A replacement must be acceptable in two worlds, because kube-scheduler meets
-// it in either: in the first, the pods moved so far and the pod in question are
-// gone; in the second they are still terminating where they were, where
-// anti-affinity, host ports, requests and ReadWriteOncePod claims count them.
-// Spread constraints never count a terminating pod, so they are judged in the
-// first world only. StatefulSet pods are recreated after the old pod is gone:
-// they are judged without it in both worlds.
+// A replacement must be acceptable in two worlds, because kube-scheduler may
+// see it in either. In the first, the pods moved so far and the pod in question
+// are gone. In the second they are still terminating where they were, and
+// anti-affinity, host ports, requests and ReadWriteOncePod claims still count
+// them. Spread constraints never count a terminating pod, so they are judged in
+// the first world only. StatefulSet pods are recreated after the old pod is
+// gone, so they are judged without it in both worlds.
 //
 // Invariants: results equal those of kube-scheduler's plugins over the whole
-// snapshot; what a Session did leaves no trace once it is closed; no input
-// makes the package panic.
+// snapshot; a closed Session leaves no trace; no input makes the package panic.
 package placement
 
 import (
@@ -33,15 +31,15 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// Filters holds the plugins and the snapshot they run on. Its methods may be
-// called from several goroutines; a Session has the snapshot to itself.
+// Filters holds the plugins and their snapshot. Its methods may be called from
+// several goroutines; a Session has exclusive use of the snapshot.
 type Filters struct {
-	// mu guards all fields. Begin takes it and Session.Close gives it back.
+	// mu guards all fields. Begin locks it and Session.Close unlocks it.
 	mu sync.Mutex
 
-	// ctx is what plugins are called with. It carries a logger that discards,
-	// and is never cancelled: a plugin that stops halfway would leave a wrong
-	// count behind, not an error.
+	// ctx is passed to the plugins. Its logger discards, and it is never
+	// cancelled: a plugin that stops halfway would leave a wrong count, not an
+	// error.
 	ctx context.Context
 
 	plugins          framework.Framework
@@ -68,7 +66,7 @@ func New(ctx context.Context, cfg Config) (*Filters, error) {
 }
 
 // HasSynced reports whether the plugins' own caches have caught up with the
-// informers, which is to be waited for once after the informers have synced.
+// informers. Wait for it once after the informers have synced.
 func (f *Filters) HasSynced() bool {
 	for _, done := range f.synced {
 		if !done() {
@@ -78,12 +76,11 @@ func (f *Filters) HasSynced() bool {
 	return true
 }
 
-// Sync brings the snapshot to these nodes and pods. Both lists are complete;
-// what is missing from them is dropped, what is unchanged (the same pointer, or
-// the same UID and resourceVersion) is kept. Pods that are unassigned, finished
-// or on a node that is not listed are left out, as kube-scheduler does. Sync
-// waits for an open Session to be closed. The objects must not be changed
-// afterwards.
+// Sync updates the snapshot to these complete lists of nodes and pods. What is
+// missing from them is dropped; what is unchanged (the same pointer, or the
+// same UID and resourceVersion) is kept. Like kube-scheduler, it leaves out
+// pods that are unassigned, finished or on an unlisted node. It waits for an
+// open Session to be closed. The objects must not be changed afterwards.
 func (f *Filters) Sync(nodes []*v1.Node, pods []*v1.Pod) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -7,9 +7,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// replacementOf returns the pod that the controller will create instead of
-// this one, as kube-scheduler will see it: nothing that the old pod acquired
-// after its creation.
+// replacementOf returns the pod that the controller will create instead of this
+// one, as kube-scheduler will see it: without anything that the old pod
+// acquired after its creation.
 func replacementOf(pod *v1.Pod) *v1.Pod {
 	r := &v1.Pod{ObjectMeta: pod.ObjectMeta, Spec: pod.Spec}
 	r.UID = pod.UID + "-replacement"
@@ -29,8 +29,8 @@ func isStateful(pod *v1.Pod) bool {
 	return owner != nil && owner.Kind == "StatefulSet"
 }
 
-// isShareable reports whether pods with an equal spec get equal results. That
-// is not so for pods with volumes or claims of their own.
+// isShareable reports whether pods with an equal spec get equal results. Pods
+// with their own volumes or claims do not.
 func isShareable(spec *v1.PodSpec, dynamicResources bool) bool {
 	if len(spec.ResourceClaims) > 0 {
 		return false

@@ -17,10 +17,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/util/assumecache"
 )
 
-// newResourceManager gives the plugins their view of claims, slices and device
-// classes, or an empty one where the cluster has no such API. The functions it
-// returns report whether the handlers behind it have caught up with the
-// informers.
+// newResourceManager returns the plugins' view of claims, slices and device
+// classes, or an empty one if the cluster has no such API. The returned
+// functions report whether its handlers have caught up with the informers.
 func newResourceManager(ctx context.Context, cfg Config, factory informers.SharedInformerFactory) (fwk.SharedDRAManager, []cache.InformerSynced, error) {
 	if !cfg.DynamicResources {
 		return noResources{}, nil, nil
@@ -38,8 +37,8 @@ func newResourceManager(ctx context.Context, cfg Config, factory informers.Share
 	}
 	synced := []cache.InformerSynced{claims.AddEventHandler(cache.ResourceEventHandlerFuncs{}).HasSynced}
 	manager := dynamicresources.NewDRAManager(ctx, claims, slices, factory)
-	// The scheduler feeds the resolver of extended resources from its own
-	// event handlers; without them it would know no device class.
+	// The scheduler feeds the resolver of extended resources from its own event
+	// handlers; without them it would know no device class.
 	if handler, ok := manager.DeviceClassResolver().(cache.ResourceEventHandler); ok {
 		registration, err := api.DeviceClasses().Informer().AddEventHandler(handler)
 		if err != nil {
@@ -50,9 +49,9 @@ func newResourceManager(ctx context.Context, cfg Config, factory informers.Share
 	return manager, synced, nil
 }
 
-// noResources stands in for the manager where DynamicResources is left out:
-// NodeResourcesFit asks it for every pod whether a device class serves one of
-// the extended resources. Nothing else is asked of it.
+// noResources replaces the manager when DynamicResources is left out: for every
+// pod, NodeResourcesFit asks it whether a device class serves one of the
+// extended resources. It gets no other calls.
 type noResources struct{}
 
 var (

@@ -7,7 +7,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 )
 
-// reasonNoDynamicResources refuses pods with resource claims where the cluster
+// reasonNoDynamicResources refuses pods with resource claims if the cluster
 // does not serve the API that their plugin reads.
 const reasonNoDynamicResources = "the cluster does not serve resource.k8s.io/v1, which the pod's resource claims need"
 
@@ -15,12 +15,12 @@ const reasonNoDynamicResources = "the cluster does not serve resource.k8s.io/v1,
 type Result struct {
 	// OK says that every filter accepts the replacement on the node.
 	OK bool
-	// Plugin is the filter that refused it, empty when this package did.
+	// Plugin is the filter that refused it, empty if this package did.
 	Plugin string
 	// Reason is the plugin's message.
 	Reason string
-	// Terminating says that the node would do once the old pods are gone and
-	// was refused only because they still count while they terminate.
+	// Terminating says that the node was refused only because the old pods
+	// still count while they terminate.
 	Terminating bool
 }
 

@@ -7,8 +7,8 @@ import (
 )
 
 // Session applies moves to the snapshot as a what-if and answers for the
-// outcome. It has the snapshot to itself until it is closed, and is for one
-// goroutine.
+// result. It has exclusive use of the snapshot until it is closed, and is for
+// one goroutine.
 type Session struct {
 	filters   *Filters
 	closed    bool
@@ -24,12 +24,12 @@ type move struct {
 	old, replacement *podEntry
 }
 
-// Why Move and Fits refuse what is asked of a Session.
+// Why Move and Fits refuse a call.
 var (
 	errSessionClosed = errors.New("the session is closed")
 	errUnknownPod    = errors.New("the pod is not on a node of the snapshot")
 	errUnknownNode   = errors.New("the node is not in the snapshot")
-	errAlreadyMoved  = errors.New("the pod was moved in this session already")
+	errAlreadyMoved  = errors.New("the pod was already moved in this session")
 )
 
 func (s *Session) lookUp(pod *v1.Pod, node string) (*podEntry, *nodeEntry, error) {
@@ -48,8 +48,8 @@ func (s *Session) lookUp(pod *v1.Pod, node string) (*podEntry, *nodeEntry, error
 	return p, n, nil
 }
 
-// entry returns the pod as the snapshot holds it, nil where it does not. It is
-// mostly the one that was asked about last.
+// entry returns the snapshot's entry of a pod, nil if it has none. Mostly it is
+// the pod asked about last.
 func (s *Session) entry(pod *v1.Pod) *podEntry {
 	switch {
 	case pod == nil:
@@ -60,8 +60,8 @@ func (s *Session) entry(pod *v1.Pod) *podEntry {
 	return s.filters.snapshot.pods[keyOf(pod)]
 }
 
-// prepared is the states for the pod that was asked about last: callers ask
-// about one pod and several nodes in turn.
+// prepared holds the states for the pod asked about last: callers ask about one
+// pod and several nodes in turn.
 type prepared struct {
 	pod      *podEntry
 	template *template
@@ -69,11 +69,11 @@ type prepared struct {
 	states   [2]*state // by world, nil until needed
 }
 
-// size is what a plain template is found by among the others.
+// size is the key of plain templates.
 type size struct{ milliCPU, memory int64 }
 
 // Begin opens a what-if session on the current snapshot. It waits for the
-// session before it to be closed.
+// previous session to be closed.
 func (f *Filters) Begin() *Session {
 	f.mu.Lock()
 	return &Session{

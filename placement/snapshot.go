@@ -10,15 +10,15 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// snapshot is the nodes and their pods, indexed for the lens.
+// snapshot holds the nodes and their pods, indexed for the lens.
 type snapshot struct {
 	generation uint64
 	nodes      map[string]*nodeEntry
 	views      []fwk.NodeInfo // of all nodes
 	domains    domains
 	pods       map[types.UID]*podEntry
-	// byObject finds what is listed again unchanged without a look at it: of
-	// the pods of a large cluster, nearly all, none is in a cache.
+	// byObject finds pods that are listed again unchanged without reading them:
+	// in a large cluster, nearly all are, and none is in a CPU cache.
 	byObject map[*v1.Pod]*podEntry
 	index    *podIndex
 	claims   map[string][]*podEntry // users of "namespace/name"
@@ -36,7 +36,7 @@ func newSnapshot() *snapshot {
 	}
 }
 
-// errSkipped reports input that cannot be placed in the snapshot.
+// errSkipped reports input that the snapshot cannot hold.
 var errSkipped = errors.New("nil or unnamed object")
 
 func (s *snapshot) sync(nodes []*v1.Node, pods []*v1.Pod) error {
@@ -153,7 +153,7 @@ func samePod(a, b *v1.Pod) bool {
 	return a == b || (a.ResourceVersion != "" && a.ResourceVersion == b.ResourceVersion)
 }
 
-// keyOf is the UID, or the name where a pod has none.
+// keyOf returns the UID, or the name of a pod without one.
 func keyOf(pod *v1.Pod) types.UID {
 	if pod.UID != "" {
 		return pod.UID
@@ -178,14 +178,14 @@ func (s *snapshot) detach(p *podEntry) {
 	p.node = nil
 }
 
-// renew lets go of an older copy of a pod.
+// renew replaces an older copy of a pod.
 func (s *snapshot) renew(p *podEntry, pod *v1.Pod) {
 	delete(s.byObject, p.pod)
 	p.pod = pod
 	s.byObject[pod] = p
 }
 
-// count puts a pod into the indexes, discount takes it out.
+// count adds a pod to the indexes, discount removes it.
 func (s *snapshot) count(p *podEntry, g *group) {
 	g.add(p)
 	for key := range claimKeys(p.pod) {
@@ -205,6 +205,6 @@ func (s *snapshot) discount(p *podEntry) {
 
 // domains holds, for a list of topology keys, one node of each combination of
 // their values. PodTopologySpread counts pods by domain and reads nodes without
-// a matching pod only to learn which domains there are: one node of each tells
-// it that as well as thousands.
+// a matching pod only to learn which domains exist. One node of each is enough
+// for that.
 type domains map[string][]*nodeEntry

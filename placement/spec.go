@@ -11,7 +11,7 @@ import (
 
 // sameSpec reports whether the filters see no difference between two shareable
 // specs of pods in the same group. Specs of one controller's pods usually share
-// their parts, which makes most comparisons one of pointers.
+// their parts, so most comparisons compare pointers.
 func sameSpec(a, b *v1.PodSpec) bool {
 	return maps.Equal(a.NodeSelector, b.NodeSelector) &&
 		sameNodeAffinity(a.Affinity, b.Affinity) &&

@@ -34,7 +34,7 @@ func (f *Filters) preFilter(t *template, w world) *state {
 	return st
 }
 
-// without derives the state in which one pod is gone from the one with it.
+// without derives the state without one pod from the state with it.
 func (f *Filters) without(st *state, replacement *v1.Pod, p *podEntry) *state {
 	if st.refused != nil {
 		return st

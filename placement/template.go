@@ -10,28 +10,28 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// template stands for the pods whose replacements the filters cannot tell
-// apart, and keeps what PreFilter computed for them. A pod with volumes or
-// claims of its own has a template to itself.
+// template represents pods whose replacements the filters cannot tell apart,
+// and keeps what PreFilter computed for them. A pod with its own volumes or
+// claims has its own template.
 type template struct {
 	replacement *v1.Pod
 	requests    *fwk.PodResource // of the replacement, nil until it is moved
 	shared      bool
-	refused     *Result // whatever the node
+	refused     *Result // on every node
 
 	// spread and affinity are the groups that the replacement's own constraints
 	// match, anti those whose required anti-affinity may match the replacement.
 	spread, affinity, anti []*group
 	groups                 map[*group]struct{} // all of these
 	spreads                bool                // has constraints that filter
-	// domains are the topology keys of those constraints where nothing else
-	// says which nodes count, else nil.
+	// domains are the topology keys of those constraints if nothing else
+	// determines which nodes count, or else nil.
 	domains []string
-	// subtractable: a state without one pod may be derived from the state with
-	// it through the plugins' RemovePod.
+	// subtractable: the state without one pod may be derived from the state
+	// with it by the plugins' RemovePod.
 	subtractable bool
 
-	// like is the template whose states serve for this one, mostly itself.
+	// like is the template whose states this one uses, mostly itself.
 	like *template
 
 	base    [2]*state // by world
@@ -39,13 +39,13 @@ type template struct {
 }
 
 // plain reports whether the filters see nothing of the replacement but what
-// sameSpec compares: whatever labels such pods have, they get equal results.
+// sameSpec compares: such pods get equal results whatever their labels.
 func (t *template) plain() bool {
 	return t.shared && t.refused == nil && len(t.groups) == 0 && podAffinity(t.replacement) == nil &&
 		len(t.replacement.Spec.TopologySpreadConstraints) == 0
 }
 
-// newTemplate finds out which pods the filters will count for the replacement.
+// newTemplate finds which pods the filters will count for the replacement.
 func newTemplate(x *podIndex, pod *v1.Pod, dynamicResources bool) *template {
 	t := &template{replacement: replacementOf(pod), subtractable: true}
 	t.like = t
@@ -125,8 +125,8 @@ func (t *template) currentVersion() uint64 {
 	return sum
 }
 
-// domainsOf returns the topology keys of the constraints that filter, or nil
-// where a node counts or not by more than its having these labels.
+// domainsOf returns the topology keys of the constraints that filter, or nil if
+// more than having these labels decides whether a node counts.
 func domainsOf(spec *v1.PodSpec) []string {
 	if len(spec.NodeSelector) > 0 || spec.Affinity != nil && spec.Affinity.NodeAffinity != nil {
 		return nil
@@ -146,11 +146,11 @@ func domainsOf(spec *v1.PodSpec) []string {
 	return slices.Compact(keys)
 }
 
-// state is what PreFilter leaves for Filter.
+// state is the result of PreFilter for Filter.
 type state struct {
 	cycle   fwk.CycleState
 	refused *Result // on every node
-	// nodes are the only ones that PreFilter leaves, nil for all; plugins are
+	// nodes are the only nodes that PreFilter leaves, nil for all; plugins are
 	// those that narrowed them.
 	nodes   sets.Set[string]
 	plugins string

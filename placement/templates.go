@@ -2,7 +2,7 @@ package placement
 
 import fwk "k8s.io/kube-scheduler/framework"
 
-// prepare drops states that are another pod's or out of date.
+// prepare drops states that are out of date or another pod's.
 func (s *Session) prepare(p *podEntry) {
 	if s.last.pod == p && s.last.version == s.version {
 		return
@@ -35,8 +35,8 @@ func (s *Session) templateOf(p *podEntry) *template {
 	return t
 }
 
-// standIn returns a template that the filters cannot tell from a plain one: of
-// another workload that asks for as much, or itself if it is the first.
+// standIn returns a template that the filters cannot tell from a plain one:
+// another workload's with equal requests, or t itself if it is the first.
 func (s *Session) standIn(t *template, requests *fwk.PodResource) *template {
 	asked := size{requests.Resource.GetMilliCPU(), requests.Resource.GetMemory()}
 	for _, other := range s.plain[asked] {

@@ -7,30 +7,30 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Converter returns what a document of an earlier system means today, or
-// everything that is wrong with it. It returns nothing for a document of no
-// form that it knows.
+// Converter converts a document of a legacy system into the current format, or
+// returns all its mistakes. It returns nothing for a document in a format that
+// it does not know.
 type Converter func(object map[string]any) (*Conversion, field.ErrorList)
 
-// Conversion is what one document of an earlier system means today.
+// Conversion is one document of a legacy system in the current format.
 type Conversion struct {
-	// Format names the earlier form.
+	// Format names the legacy format.
 	Format string
 	// Object is the document in the current format, as a JSON tree: maps,
 	// slices, strings, bools and json.Number.
 	Object map[string]any
-	// Notes say what changed on the way, in the order of the earlier document.
+	// Notes say what changed, in the order of the legacy document.
 	Notes []Note
 }
 
-// Note is one change between the earlier document and today's.
+// Note is one change between the legacy document and the current one.
 type Note struct {
 	// Field is the path in Object that the note is about, such as
 	// scoring.measured.terms[0]; empty for the document as a whole.
 	Field string
 	// Text says what changed and why, in one sentence without a period.
 	Text string
-	// Lossy says that something the earlier system did is not done any more.
+	// Lossy says that something the legacy system did is no longer done.
 	Lossy bool
 }
 
@@ -39,10 +39,10 @@ func (c *Conversion) Add(field, text string) {
 	c.Notes = append(c.Notes, Note{Field: field, Text: text})
 }
 
-// Lose appends a note about something that is not done any more.
+// Lose appends a note about something that is no longer done.
 func (c *Conversion) Lose(field, text string) {
 	c.Notes = append(c.Notes, Note{Field: field, Text: text, Lossy: true})
 }
 
-// Number is a number as a document holds it.
+// Number returns a number as a document holds it.
 func Number(v float64) json.Number { return json.Number(strconv.FormatFloat(v, 'f', -1, 64)) }

@@ -11,15 +11,15 @@ import (
 	"github.com/evenkeel/evenkeel/usage/source"
 )
 
-// Default returns a complete LoadPolicy. Every call returns a copy of its own.
+// Default returns a complete LoadPolicy. Every call returns a new copy.
 func Default(kinds source.Kinds) LoadPolicy {
 	p := defaults()
 	p.Usage.Sources = []Source{NewSource(defaultSource, kinds)}
 	return p
 }
 
-// defaults is the only place that holds default values, apart from those of the
-// sources, which name their own.
+// defaults is the only place that holds default values, except for those of the
+// sources, which hold their own.
 func defaults() LoadPolicy {
 	return LoadPolicy{
 		TypeMeta: metav1.TypeMeta{APIVersion: GroupVersion, Kind: LoadPolicyKind},

@@ -2,15 +2,15 @@
 // DeschedulerPolicy that upstream's plugins know) and what real usage means
 // (the LoadPolicy, which the evicting half and the scheduling half share).
 //
-// It decides whether a policy is sound and what it says. Reading files,
-// building plugins and acting on the values are left to others.
+// It decides whether a policy is valid and what it says. Others read files,
+// build plugins and act on the values.
 //
 // Invariants:
-//   - Load accepts only what it understands completely: an unknown field, a key
-//     set twice, a wrong type or a value out of range is an error that names the
+//   - Load accepts only what it fully understands: an unknown field, a key set
+//     twice, a wrong type or a value out of range is an error that names the
 //     place, never a silent default.
 //   - A LoadPolicy that Load returned is complete and passes Validate, so its
-//     readers check nothing again: cpu and memory have all levels, a pool has
-//     every line that applies to its nodes, a source the block of its type.
+//     readers need not check it again: cpu and memory have all levels, a pool
+//     has every line that applies to its nodes, a source the block of its type.
 //   - The package is pure: same bytes in, same values out.
 package policy

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Part is one document of a file, before anybody asks what it means.
+// Part is one document of a file, before it is interpreted.
 type Part struct {
 	// SkippedLines counts the lines of the file before its text.
 	SkippedLines int
@@ -22,8 +22,8 @@ type Part struct {
 	Object map[string]any
 }
 
-// ReadParts cuts a YAML file into its documents and reads them as Load does,
-// but takes any kind. The error, if any, is an *Error that holds every mistake
+// ReadParts splits a YAML file into its documents and reads them as Load does,
+// but accepts any kind. The error, if any, is an *Error with every mistake
 // found.
 func ReadParts(fileName string, data []byte) ([]Part, error) {
 	parts, problems := split(data)
@@ -36,7 +36,7 @@ func ReadParts(fileName string, data []byte) ([]Part, error) {
 	return parts, nil
 }
 
-// split cuts a file into its documents, or says why it is none.
+// split splits a file into its documents, or says why it cannot.
 func split(data []byte) ([]Part, []string) {
 	switch {
 	case len(data) > MaxFileBytes:
@@ -51,9 +51,9 @@ func split(data []byte) ([]Part, []string) {
 	return docs, nil
 }
 
-// splitDocuments cuts a YAML stream at its document markers: lines that start
+// splitDocuments splits a YAML stream at its document markers: lines that start
 // with "---" or "..." at the first column, which YAML reserves for that even
-// inside block scalars. Content behind a marker belongs to the next document.
+// inside block scalars. Content after a marker belongs to the next document.
 func splitDocuments(data []byte) []Part {
 	docs := []Part{{}}
 	line := 0
@@ -106,8 +106,8 @@ func (p *Part) read() (problems []string) {
 // parse returns the document as a generic tree, whose numbers are json.Number,
 // or what is wrong with its YAML, one problem per line.
 func (p *Part) parse() (tree any, problems []string) {
-	// Blank lines instead of the documents before make the parser's line
-	// numbers those of the file.
+	// Blank lines replace the documents before this one, so that the parser's
+	// line numbers are those of the file.
 	padded := append(bytes.Repeat([]byte("\n"), p.SkippedLines), p.Text...)
 	asJSON, err := yaml.YAMLToJSONStrict(padded)
 	if err != nil {
@@ -139,7 +139,7 @@ func (p *Part) syntaxProblems(err error) []string {
 }
 
 // notANumberProblems finds the lines with YAML's spellings of infinity and NaN,
-// for which JSON has no value and the parser no line number.
+// for which JSON has no value and the parser gives no line number.
 func (p *Part) notANumberProblems() []string {
 	var problems []string
 	number := p.SkippedLines
@@ -156,7 +156,7 @@ func (p *Part) notANumberProblems() []string {
 	return problems
 }
 
-// MaxFileBytes bounds a policy file: what fits into a ConfigMap.
+// MaxFileBytes bounds a policy file to what fits into a ConfigMap.
 const MaxFileBytes = 1 << 20
 
 // maxDocuments bounds the documents of a file, blank ones included.

@@ -17,15 +17,15 @@ type Error struct {
 
 var _ error = (*Error)(nil)
 
-// maxProblems bounds an error message: whoever has made more mistakes than this
-// has given us a file of another kind.
+// maxProblems bounds an error message: a file with more mistakes than this is
+// of another kind.
 const maxProblems = 50
 
-// maxProblemBytes bounds one problem, which may repeat what the file says.
+// maxProblemBytes bounds one problem, which may quote the file.
 const maxProblemBytes = 2000
 
-// NewError returns an Error of the first problems, each on a line of its own;
-// of more it tells the number.
+// NewError returns an Error with the first problems, one per line, and the
+// number of the others.
 func NewError(fileName string, problems []string) *Error {
 	e := &Error{File: fileName}
 	for i, problem := range problems {
@@ -38,7 +38,7 @@ func NewError(fileName string, problems []string) *Error {
 	return e
 }
 
-// shorten takes the middle out of a problem that is too long.
+// shorten cuts the middle out of a problem that is too long.
 func shorten(problem string) string {
 	if len(problem) <= maxProblemBytes {
 		return problem
@@ -47,8 +47,7 @@ func shorten(problem string) string {
 	return strings.ToValidUTF8(problem[:half]+" ... "+problem[len(problem)-half:], "")
 }
 
-// OneLine replaces whatever could be taken for the end of a line, or move the
-// cursor.
+// OneLine replaces whatever could end a line or move the cursor.
 func OneLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || strings.ContainsRune("\u2028\u2029\ufeff\ufffd", r) {
@@ -68,7 +67,7 @@ func (e *Error) Error() string {
 }
 
 // IsInvalid reports whether err says that a policy file is wrong, as opposed to
-// unreadable: the user has to edit it, trying again is of no use.
+// unreadable: the user has to edit it, and a retry is no use.
 func IsInvalid(err error) bool {
 	_, invalid := errors.AsType[*Error](err)
 	return invalid

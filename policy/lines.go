@@ -73,8 +73,8 @@ func (l Lines) Metrics() []usage.Metric {
 	return slices.Sorted(maps.Keys(l))
 }
 
-// In returns the levels by which a window is judged: its own, and the metric's
-// where it has none.
+// In returns the levels that judge a window: its own, or the metric's if it has
+// none.
 func (m MetricLines) In(w usage.Window) Levels {
 	return m.Levels.under(m.Windows[w])
 }
@@ -109,7 +109,7 @@ func (m MetricLines) hasEvict() bool {
 	return m.any(func(l Levels) bool { return l.Evict != nil })
 }
 
-// any reports whether the metric's own levels or those of a window are so.
+// any reports whether the metric's own levels or those of a window satisfy so.
 func (m MetricLines) any(so func(Levels) bool) bool {
 	if so(m.Levels) {
 		return true

@@ -16,7 +16,7 @@ import (
 // deschedulerPolicyKind is the kind of upstream's policy document.
 const deschedulerPolicyKind = "DeschedulerPolicy"
 
-// documentType tells the kinds of documents apart.
+// documentType identifies a kind of document.
 type documentType struct{ apiVersion, kind string }
 
 var (
@@ -26,7 +26,7 @@ var (
 
 func (t documentType) String() string { return t.apiVersion + " " + t.kind }
 
-// File is what a policy file says.
+// File is the content of a policy file.
 type File struct {
 	// Name is the file's name as the user gave it, for messages.
 	Name string
@@ -35,18 +35,17 @@ type File struct {
 	// SourcesGiven reports whether the file has usage.sources; if not, the
 	// DeschedulerPolicy's metricsProviders may say where usage is.
 	SourcesGiven bool
-	// Descheduler is the DeschedulerPolicy document as it stands in the file,
-	// nil if there is none. Its plugins' arguments have not been looked into.
+	// Descheduler is the DeschedulerPolicy document as in the file, nil if
+	// there is none. Its plugins' arguments are not checked.
 	Descheduler []byte
-	// Converted are the documents of earlier systems that the file holds.
+	// Converted are the documents of legacy systems in the file.
 	Converted []Conversion
 }
 
 // Load reads a policy file: YAML documents, at most one DeschedulerPolicy and
-// at most one LoadPolicy, whose sources are of these kinds; converters bring
-// documents of earlier systems into these forms first. fileName is used in
-// messages only. The error, if any, is an *Error that holds every mistake
-// found.
+// at most one LoadPolicy, whose sources are of these kinds. converters first
+// bring documents of legacy systems into these formats. fileName is used in
+// messages only. The error, if any, is an *Error with every mistake found.
 func Load(fileName string, data []byte, kinds source.Kinds, converters ...Converter) (*File, error) {
 	l := loader{kinds: kinds, file: File{Name: fileName, Load: Default(kinds)}, seen: map[documentType]int{}}
 	parts, problems := split(data)
@@ -60,7 +59,7 @@ func Load(fileName string, data []byte, kinds source.Kinds, converters ...Conver
 	return &l.file, nil
 }
 
-// loader gathers the documents of one file and everything wrong with them.
+// loader gathers the documents of one file and all their mistakes.
 type loader struct {
 	kinds    source.Kinds
 	file     File
@@ -75,7 +74,7 @@ func (l *loader) problem(format string, args ...any) {
 func (l *loader) readAll(parts []Part, converters []Converter) {
 	for i := range parts {
 		l.problems = append(l.problems, parts[i].read()...)
-		if parts[i].Object != nil { // neither wrong nor nothing but comments
+		if parts[i].Object != nil { // readable, and not only comments
 			l.read(&parts[i], converters)
 		}
 	}
@@ -106,8 +105,8 @@ func (l *loader) read(part *Part, converters []Converter) {
 	l.seen[found] = line
 }
 
-// convert brings a document into the current format, and reports whether it is
-// of it then.
+// convert brings a document into the current format, or reports its mistakes
+// and returns false.
 func (l *loader) convert(part *Part, converters []Converter) bool {
 	for _, convert := range converters {
 		converted, errs := convert(part.Object)
@@ -146,9 +145,9 @@ func (l *loader) readDeschedulerPolicy(part *Part) {
 	l.file.Descheduler = slices.Clone(part.Text)
 }
 
-// readLoadPolicy checks a document, lays it over the defaults and checks what
-// that gives. Its sources are looked at apart, because only the kinds say which
-// fields they have.
+// readLoadPolicy checks a document, lays it over the defaults and checks the
+// result. It handles sources separately, because only the kinds know their
+// fields.
 func (l *loader) readLoadPolicy(object map[string]any) {
 	usage := mappingOf(object["usage"])
 	given, path := usage["sources"], field.NewPath("usage", "sources")
@@ -166,7 +165,7 @@ func (l *loader) readLoadPolicy(object map[string]any) {
 	load := over.policy(object)
 	load.Usage.Sources = l.file.Load.Usage.Sources // the defaults
 	if sources, ok := given.([]any); ok {
-		usage["sources"], l.file.SourcesGiven = given, true // the document stays as it was
+		usage["sources"], l.file.SourcesGiven = given, true // restores the document
 		load.Usage.Sources = make([]Source, len(sources))
 		for i, source := range sources {
 			load.Usage.Sources[i] = over.source(mappingOf(source), path.Index(i))

@@ -6,23 +6,22 @@ import "github.com/evenkeel/evenkeel/usage"
 type Formula string
 
 // The formulas. u is a term's usage in percent of capacity, w its weight;
-// scores are 0 to 100. kube-scheduler is told a tenth of them, without the
-// remainder.
+// scores are 0 to 100. kube-scheduler gets a tenth of them, rounded down.
 const (
-	// FormulaCrane is the weighted mean of what is free,
-	// less ten for each point of the hot value. A term that is not known adds
-	// nothing and keeps its weight.
+	// FormulaCrane is the weighted mean of what is free, less ten for each
+	// point of the hot value. An unknown term adds nothing and keeps its
+	// weight.
 	//
 	//	score = int(sum (100-u)*w / sum w) - 10*hot    at least 0
 	FormulaCrane Formula = "Crane"
-	// FormulaMemoryLoad is what is free of the only term, cut to a whole
-	// percent, in steps of ten; 10 where it is not known.
+	// FormulaMemoryLoad is what is free of the only term, truncated to a whole
+	// percent, in steps of ten; 10 if it is unknown.
 	//
 	//	score = 10 * int((100-int(u))/10)
 	FormulaMemoryLoad Formula = "MemoryLoad"
-	// FormulaMinMax is the only term, cut to a
-	// whole percent, spread over the nodes of a request; 0 where all are equal.
-	// A node that is not known scores as the median of the known ones.
+	// FormulaMinMax is the only term, truncated to a whole percent, spread over
+	// the nodes of a request; 0 if all are equal. An unknown node scores as the
+	// median of the known ones.
 	//
 	//	score = 100 - int((int(u)-min)*100/(max-min))
 	FormulaMinMax Formula = "MinMax"

@@ -11,7 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// RelievesNone says of a metric that no move helps.
+// RelievesNone says that no move relieves a metric.
 const RelievesNone usage.Metric = "none"
 
 // validateMetrics checks the metrics that the policy adds.
@@ -47,13 +47,14 @@ func validateMetric(u *Usage, metric Metric, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// hasMean reports whether a mean over nodes of different size makes sense.
+// hasMean reports whether a metric has a meaningful mean over nodes of
+// different size.
 func hasMean(name usage.Metric) bool { return name == usage.CPU || name == usage.Memory }
 
 // maxMetrics bounds the metrics that a policy adds.
 const maxMetrics = 100
 
-// knownMetrics are the metrics that lines may name without more.
+// knownMetrics are the metrics that lines may name without usage.metrics.
 func knownMetrics() []usage.Metric {
 	return []usage.Metric{usage.CPU, usage.Memory, MemoryAvailable, usage.CPUPressure, usage.MemoryPressure, usage.IOPressure}
 }

@@ -13,15 +13,15 @@ import (
 )
 
 // overlay lays a LoadPolicy document over the defaults: an absent field keeps
-// its default, an explicit zero is kept, and a list or mapping that is given
-// replaces the default one as a whole. Laid over once more are the lines of a
-// metric over that metric's defaults, those of a pool over the policy's, a
-// source over the defaults of its type, and periods over the default ones.
+// its default, an explicit zero is kept, and a given list or mapping replaces
+// the default as a whole. Merged instead are the lines of a metric with its
+// defaults, those of a pool with the policy's, a source with the defaults of
+// its type, and periods with the default ones.
 //
-// It works on trees, in which what is absent can be told from what is zero.
+// It works on trees, in which an absent value differs from a zero.
 type overlay struct {
 	kinds source.Kinds
-	// errs are the blocks of sources that are of another kind.
+	// errs reports source blocks that belong to another kind.
 	errs field.ErrorList
 }
 
@@ -53,28 +53,28 @@ func (o *overlay) policy(object map[string]any) LoadPolicy {
 }
 
 // linesOver lays lines over those below, metric by metric and level by level. A
-// metric that is new starts from its defaults. So does one that turns from
-// levels to distances, or back, because these are numbers of different meaning.
+// new metric starts from its defaults. So does one that switches between levels
+// and distances, because those numbers mean different things.
 func (o *overlay) linesOver(below, given map[string]any) any {
 	start := map[string]any{}
 	maps.Copy(start, below)
 	for name, lines := range given {
 		base, known := start[name].(map[string]any)
-		deviation, said := mappingOf(lines)["deviation"].(bool)
-		if !known || said && base["deviation"] != deviation {
+		deviation, isSet := mappingOf(lines)["deviation"].(bool)
+		if !known || isSet && base["deviation"] != deviation {
 			start[name] = o.tree(plainLines(usage.Metric(name), deviation))
 		}
 	}
 	return shape.Overlay(start, given, reflect.TypeFor[Lines]())
 }
 
-// plainLines are the lines of a metric that is named and nothing else.
+// plainLines are the lines of a metric that is only named.
 func plainLines(name usage.Metric, deviation bool) MetricLines {
 	switch {
 	case deviation && hasMean(name):
 		return MetricLines{Levels: defaultDistances(), Deviation: true}
 	case deviation:
-		return MetricLines{Deviation: true} // which validation refuses
+		return MetricLines{Deviation: true} // which validation rejects
 	}
 	return defaults().Lines[name]
 }
@@ -100,7 +100,7 @@ func (o *overlay) source(given map[string]any, path *field.Path) Source {
 	return s
 }
 
-// bounded keeps the product of pools and metrics small.
+// bounded limits the product of pools and metrics.
 func bounded(object map[string]any) field.ErrorList {
 	pools, _ := object["nodePools"].([]any)
 	if len(pools) > maxPools {
@@ -117,7 +117,7 @@ func bounded(object map[string]any) field.ErrorList {
 	return nil
 }
 
-// tree returns a value as a document has it.
+// tree returns a value as it is in a document.
 func (o *overlay) tree(value any) (tree map[string]any) {
 	o.recode(value, &tree)
 	return tree
@@ -127,7 +127,7 @@ func (o *overlay) recode(from, to any) {
 	o.errs = append(o.errs, shape.Fill(to, from)...)
 }
 
-// mappingOf returns what a document has as a mapping, nil if it is none.
+// mappingOf returns a value as a mapping, nil if it is not one.
 func mappingOf(value any) map[string]any {
 	mapping, _ := value.(map[string]any)
 	return mapping

@@ -8,11 +8,11 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// The methods below answer what takes more than one field to know. They expect
-// a LoadPolicy that is valid.
+// The methods below answer questions that take more than one field. They expect
+// a valid LoadPolicy.
 
-// MaxAgeOf returns how old a sample of a source may be; 0 means that the source
-// itself knows.
+// MaxAgeOf returns how old a sample of a source may be; 0 leaves that to the
+// source itself.
 func (u *Usage) MaxAgeOf(s *Source) time.Duration {
 	if s.MaxAge.Duration != 0 || s.Config.Describe().DatesValues {
 		return s.MaxAge.Duration
@@ -45,8 +45,8 @@ func (p *LoadPolicy) AllLines() []Lines {
 	return all
 }
 
-// Windows are those that lines judge by, each once: those that make a node hot,
-// and the metrics' own.
+// Windows returns the windows that lines judge by, each once: those that make a
+// node hot, and the metrics' own.
 func (p *LoadPolicy) Windows(lines Lines) []usage.Window {
 	windows := slices.Clone(p.Hot.Windows)
 	for _, metric := range lines.Metrics() {
@@ -59,7 +59,7 @@ func (p *LoadPolicy) Windows(lines Lines) []usage.Window {
 	return windows
 }
 
-// Windows are those of the terms and of the limits; none without a
+// Windows returns those of the terms and of the limits; none without a
 // MeasuredScoring.
 func (m *MeasuredScoring) Windows() (windows []usage.Window) {
 	if m == nil {
@@ -81,7 +81,7 @@ func (u *Usage) LowerIsWorse(name usage.Metric) bool {
 }
 
 // Relieves returns which usage a move has to take off a node to bring a metric
-// down: usage.CPU, usage.Memory, RelievesNone, or "" where nobody has said.
+// down: usage.CPU, usage.Memory, RelievesNone, or "" if that is unknown.
 func (u *Usage) Relieves(name usage.Metric) usage.Metric {
 	if metric, listed := u.metric(name); listed && metric.Relieves != "" {
 		return metric.Relieves
@@ -105,5 +105,5 @@ func (u *Usage) metric(name usage.Metric) (Metric, bool) {
 	return Metric{}, false
 }
 
-// Location returns the zone of the stamps.
+// Location returns the zone of the time stamps.
 func (a *NodeSyncAnnotations) Location() *time.Location { return check.Location(a.Timezone) }

@@ -137,7 +137,7 @@ func validateDeviation(args *RealUsageLowNodeUtilizationArgs) field.ErrorList {
 		"useDeviationThresholds needs thresholds, targetThresholds or both")}
 }
 
-// validateOrder compares what can be compared without the LoadPolicy.
+// validateOrder compares thresholds as far as possible without the LoadPolicy.
 func validateOrder(args *RealUsageLowNodeUtilizationArgs, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, name := range slices.Sorted(maps.Keys(args.Thresholds)) {
@@ -150,7 +150,7 @@ func validateOrder(args *RealUsageLowNodeUtilizationArgs, path *field.Path) fiel
 	return errs
 }
 
-// prefixed joins field errors to one error whose lines name the plugin.
+// prefixed joins field errors into one error whose lines name the plugin.
 func prefixed(errs field.ErrorList) error {
 	joined := make([]error, len(errs))
 	for i, err := range errs {

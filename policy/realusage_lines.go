@@ -13,14 +13,14 @@ import (
 )
 
 // Overlay returns the lines the plugin judges nodes by: those of the
-// LoadPolicy, with the arguments laid over. Node pools are not touched: whoever
-// gave a pool lines of its own meant that pool.
+// LoadPolicy, with the arguments laid over. It does not change node pools:
+// lines of a pool were set for that pool.
 //
-// A moved evict line takes the leave line along and pushes the reject line down
-// where minGapPercent asks for it; nothing ever raises the reject line above
-// the LoadPolicy's, because the scheduling side goes by that one. With
+// An evict line that moves takes the leave line along and lowers the reject
+// line as minGapPercent requires. Nothing ever raises the reject line above the
+// LoadPolicy's, because the scheduling side applies that one. With
 // useDeviationThresholds the metrics that thresholds name become deviations,
-// and reject follows evict: two distances from different means do not compare.
+// and reject follows evict: distances from different means do not compare.
 func (a *RealUsageLowNodeUtilizationArgs) Overlay(load *LoadPolicy) (Lines, error) {
 	var errs field.ErrorList
 	errs = append(errs, judged(a.Thresholds, load.Lines, field.NewPath("thresholds"))...)
@@ -75,14 +75,14 @@ func (a *RealUsageLowNodeUtilizationArgs) metricLines(name usage.Metric, load *L
 	if switched && lines.Deviation {
 		*lines.Reject = max(0, *lines.Evict-load.MinGapPercent)
 	}
-	if !lines.Deviation && *lines.Leave <= *lines.Low { // nobody set it there: the evict line took it along
+	if !lines.Deviation && *lines.Leave <= *lines.Low { // not an explicit value: the evict line took it along
 		*lines.Leave = min(*lines.Evict, (*lines.Low+*lines.Evict)/2)
 	}
 	return lines
 }
 
 // moveEvict moves the evict line of complete lines; the leave line keeps its
-// distance to it. Distances from a mean end at the mean.
+// distance from it. Distances from a mean are at least 0.
 func (m *MetricLines) moveEvict(evict, minGapPercent float64) {
 	*m.Leave += evict - *m.Evict
 	*m.Evict = evict

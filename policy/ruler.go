@@ -31,7 +31,7 @@ func (r ruler) all(lines MetricLines, path *field.Path) field.ErrorList {
 		errs = append(errs, r.ranges(lines.Windows[w], at)...)
 	}
 	if len(errs) > 0 {
-		return errs // comparing them would only repeat it
+		return errs // comparing them would only repeat the mistake
 	}
 	errs = r.order(lines.Levels, path)
 	if lines.Leave != nil && !lines.hasEvict() {
@@ -40,8 +40,8 @@ func (r ruler) all(lines MetricLines, path *field.Path) field.ErrorList {
 	if len(errs) > 0 {
 		return errs
 	}
-	// No landing can be planned by what was highest in an hour, so there
-	// nothing fills a node up to its evict line: the gap is for the present.
+	// No move is planned by an hour's maximum, so nothing fills a node up to an
+	// evict line there: the gap is only for current usage.
 	r.gap = 0
 	for _, w := range windows {
 		errs = append(errs, r.order(lines.In(w), path.Child("windows").Key(w.String()))...)
@@ -66,11 +66,11 @@ func (r ruler) ranges(l Levels, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// order checks low < reject, reject + gap <= evict and low < leave <= evict, of
-// those that are there.
+// order checks low < reject, reject + gap <= evict and low < leave <= evict, as
+// far as they are set.
 func (r ruler) order(l Levels, path *field.Path) field.ErrorList {
 	if r.deviation {
-		l.Low = nil // it lies on the other side of the mean
+		l.Low = nil // it is on the other side of the mean
 	}
 	above, below := "above", "below"
 	if r.reversed {
@@ -91,7 +91,7 @@ func (r ruler) order(l Levels, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// lowOf checks the low line against the next one that is there.
+// lowOf checks the low line against the next one that is set.
 func (r ruler) lowOf(l Levels, below string, path *field.Path) field.ErrorList {
 	name, next := "reject", l.Reject
 	if next == nil {
@@ -113,20 +113,20 @@ func (r ruler) gapOf(l Levels, below string, path *field.Path) field.ErrorList {
 	if r.reversed {
 		reject, evict = -reject, -evict
 	}
-	said := fmt.Sprint(gap)
+	text := fmt.Sprint(gap)
 	if !r.percent {
 		gap *= math.Abs(evict) / 100
-		said += " % of it"
+		text += " % of it"
 	}
 	switch {
-	case reject+gap <= evict, reject <= evict-gap: // the same, but for how it is rounded
+	case reject+gap <= evict, reject <= evict-gap: // the same except for rounding
 		return nil
 	case r.gap == 0:
 		return field.ErrorList{field.Invalid(path.Child("reject"), *l.Reject,
 			fmt.Sprintf("must be %s the evict line (%v) or at it", below, *l.Evict))}
 	}
 	return field.ErrorList{field.Invalid(path.Child("reject"), *l.Reject,
-		fmt.Sprintf("must be at least minGapPercent (%s) %s the evict line (%v)", said, below, *l.Evict))}
+		fmt.Sprintf("must be at least minGapPercent (%s) %s the evict line (%v)", text, below, *l.Evict))}
 }
 
 func (r ruler) less(a, b float64) bool {

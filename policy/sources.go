@@ -18,7 +18,7 @@ import (
 // defaultSource is the kind of source of a policy that names none.
 const defaultSource = "MetricsServer"
 
-// NewSource returns a source of a kind with the defaults of everything else.
+// NewSource returns a source of a kind with its defaults.
 func NewSource(name string, kinds source.Kinds) Source {
 	return Source{Type: name, Config: kinds.Default(name)}
 }
@@ -90,8 +90,8 @@ func validateSource(u *Usage, s *Source, path *field.Path) field.ErrorList {
 	return append(validateSourceTimes(u, s, path), s.Config.Validate(block, names)...)
 }
 
-// validateSourceTimes checks what every source may have instead of what usage
-// says; 0s takes that.
+// validateSourceTimes checks what a source may override of usage; 0s does not
+// override.
 func validateSourceTimes(u *Usage, s *Source, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if s.MaxAge.Duration != 0 {
@@ -119,7 +119,7 @@ func (u *Usage) longerThanSamples(path *field.Path, maxAge metav1.Duration) fiel
 		fmt.Sprintf("must be longer than sampleInterval (%s), or every node is unknown between two samples", u.SampleInterval.Duration))}
 }
 
-// measures reports whether a source has a metric beside cpu and memory.
+// measures reports whether a source has a metric besides cpu and memory.
 func (u *Usage) measures(name usage.Metric) bool {
 	return slices.ContainsFunc(u.Sources, func(s Source) bool {
 		return s.Config != nil && slices.Contains(s.Config.Describe().Signals, name)

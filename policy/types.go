@@ -141,7 +141,7 @@ const (
 	// SteeringRequired stops evicting when a replacement was bound without the
 	// extender having been asked.
 	SteeringRequired Steering = "required"
-	// SteeringNone evicts without that check: landings are hoped for only.
+	// SteeringNone evicts without that check: destinations are left to chance.
 	SteeringNone Steering = "none"
 )
 

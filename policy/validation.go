@@ -52,8 +52,8 @@ func validateUsage(p *LoadPolicy, kinds source.Kinds, path *field.Path) field.Er
 	)
 }
 
-// validateObservation makes sure that a one-shot run can see what it needs to
-// call a node hot: a window long enough to count, and samples enough in a row.
+// validateObservation checks that a one-shot run can call a node hot: that it
+// sees a window long enough to count, and enough samples in a row.
 func validateObservation(p *LoadPolicy, path *field.Path) field.ErrorList {
 	period := p.Usage.ObservationPeriod
 	errs := check.Duration(path, period, time.Second, time.Hour)
@@ -61,8 +61,8 @@ func validateObservation(p *LoadPolicy, path *field.Path) field.ErrorList {
 		errs = append(errs, field.Invalid(path, period.Duration.String(),
 			fmt.Sprintf("must be at least hot.minWindow (%s), or a one-shot run never decides", p.Hot.MinWindow.Duration)))
 	}
-	// Compared as a division: the product could overflow before its factors
-	// have been found out of range.
+	// Compares by division: the product could overflow before its factors are
+	// known to be in range.
 	interval := p.Usage.SampleInterval.Duration
 	if interval > 0 && period.Duration/interval < time.Duration(p.Hot.ConsecutiveSamples) {
 		errs = append(errs, field.Invalid(path, period.Duration.String(),
@@ -80,8 +80,8 @@ func validateHot(h *Hot, path *field.Path) field.ErrorList {
 	)
 }
 
-// validateHotWindows makes sure that a node can cool down: its longest look
-// back is no matter as long as one window forgets soon.
+// validateHotWindows checks that a node can cool down: long windows do not
+// matter as long as one forgets soon.
 func validateHotWindows(windows []usage.Window, path *field.Path) field.ErrorList {
 	errs := check.Windows(path, windows)
 	if len(errs) > 0 {

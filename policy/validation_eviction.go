@@ -14,8 +14,8 @@ import (
 const (
 	// maxPeriods bounds the windows and the blackouts.
 	maxPeriods = 50
-	// maxMovesAnHour bounds the hourly budgets: more than the ledger remembers
-	// could not be counted.
+	// maxMovesAnHour bounds the hourly budgets: the ledger does not remember
+	// more moves.
 	maxMovesAnHour = 2000
 	day            = 24 * time.Hour
 )
@@ -81,7 +81,7 @@ func validateTimes(list []Period, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// Calendar reads the windows and blackouts, which takes longer than asking
+// Calendar parses the windows and blackouts, which takes longer than using
 // them.
 func (e *Eviction) Calendar() (*calendar.Calendar, error) {
 	return calendar.New(e.Windows, e.Blackouts)

@@ -11,7 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// maxPools is the most that a policy may hold; far more than anybody needs.
+// maxPools bounds the pools of a policy; it is far more than anybody needs.
 const maxPools = 100
 
 func validateLines(p *LoadPolicy, path *field.Path) field.ErrorList {
@@ -69,8 +69,8 @@ func validateSelector(pool *NodePool, path *field.Path) field.ErrorList {
 	return metav1validation.ValidateLabelSelector(&pool.Selector, metav1validation.LabelSelectorValidationOptions{}, path)
 }
 
-// brokenMetrics are those whose lines are wrong in the policy already: to say
-// so again for every pool that inherits them helps nobody.
+// brokenMetrics are those whose lines are wrong in the policy already: every
+// pool that inherits them would only repeat the mistake.
 func brokenMetrics(p *LoadPolicy) []usage.Metric {
 	var broken []usage.Metric
 	for name, lines := range p.Lines {
@@ -116,7 +116,8 @@ func validateMetricLines(p *LoadPolicy, name usage.Metric, lines MetricLines, pa
 	return errs
 }
 
-// judgeable reports a metric that nobody knows or nobody measures.
+// judgeable returns an error for a metric that is unknown or that no source
+// measures.
 func judgeable(p *LoadPolicy, name usage.Metric, path *field.Path) field.ErrorList {
 	_, listed := p.Usage.metric(name)
 	switch known := knownMetrics(); {
@@ -132,7 +133,7 @@ func judgeable(p *LoadPolicy, name usage.Metric, path *field.Path) field.ErrorLi
 	return nil
 }
 
-// complete reports what only code can leave out, and lines that say nothing.
+// complete reports levels that only code can leave out, and lines without any.
 func complete(name usage.Metric, lines MetricLines, path *field.Path) field.ErrorList {
 	switch {
 	case hasMean(name) && (lines.Low == nil || lines.Reject == nil || lines.Evict == nil || lines.Leave == nil):
@@ -143,5 +144,5 @@ func complete(name usage.Metric, lines MetricLines, path *field.Path) field.Erro
 	return field.ErrorList{field.Required(path, "at least one of low, reject, evict and leave must be set")}
 }
 
-// Names that users give to things.
+// poolName matches the names of pools.
 var poolName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)

@@ -16,7 +16,7 @@ const (
 	// maxMeasured bounds the terms and the limits: each costs every
 	// observation.
 	maxMeasured = 20
-	// maxMessage bounds a message in bytes: it stands in every refusal.
+	// maxMessage bounds a message in bytes: every refusal repeats it.
 	maxMessage = 200
 	// maxTermWeight bounds the weight of a term.
 	maxTermWeight = 1000
@@ -90,13 +90,13 @@ func validateBound(limit MeasuredLimit, path *field.Path) field.ErrorList {
 	return field.ErrorList{field.Required(path, "must have abovePercent or fromPercent")}
 }
 
-// measurable checks what a term or a limit looks at.
+// measurable checks the metric and window of a term or limit.
 func measurable(path *field.Path, metric usage.Metric, window usage.Window) field.ErrorList {
 	errs := check.OneOf(path.Child("metric"), metric, usage.CPU, usage.Memory)
 	return append(errs, check.Window(path.Child("window"), window)...)
 }
 
-// validateMessage checks what ends in events and logs: one line of text.
+// validateMessage checks a text for events and logs: one line.
 func validateMessage(message string, path *field.Path) field.ErrorList {
 	switch {
 	case len(message) > maxMessage:

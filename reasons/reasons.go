@@ -53,12 +53,12 @@ const (
 	MoveLimit    Reason = "MoveLimit"
 	NodeLeaving  Reason = "NodeLeaving"
 	GainTooSmall Reason = "GainTooSmall"
-	// HotThroughImmovable is of a node as well: moving every pod that may be
-	// moved would leave it above its evict line.
+	// HotThroughImmovable also applies to nodes: moving every pod that may be
+	// moved would leave the node above its evict line.
 	HotThroughImmovable Reason = "HotThroughImmovable"
 )
 
-// Why explain says that a pod stays, beside the planner's own reasons.
+// Why a pod stays, according to explain, besides the planner's own reasons.
 const (
 	NotPlanned    Reason = "NotPlanned"
 	Terminating   Reason = "Terminating"
@@ -89,7 +89,7 @@ const (
 	MovesPerHour        Reason = "MovesPerHour"
 )
 
-// Why nothing of one owner, node, namespace or node pool may be evicted.
+// Why nothing from one owner, node, namespace or node pool may be evicted.
 const (
 	OwnerReplacementUnready Reason = "OwnerReplacementUnready"
 	OwnerReplacementPending Reason = "OwnerReplacementPending"

@@ -2,7 +2,7 @@ package reasons
 
 import "fmt"
 
-// Refusal is the error of something that is not done for a reason.
+// Refusal is the error for something that is not done for a reason.
 type Refusal struct {
 	Reason Reason
 	Detail string

@@ -1,7 +1,6 @@
 package reasons
 
-// sentences are the reasons in words. "It" is the pod, the node or the move
-// that the reason is about.
+// sentences explains each reason. "It" is the pod, node or move concerned.
 var sentences = map[Reason]string{
 	NoUsageSample:      "no usage source has reported it",
 	UsageStale:         "its newest usage is too old",
@@ -89,6 +88,5 @@ var sentences = map[Reason]string{
 	EvictionFailed:        "the API server refused the eviction or could not be reached",
 }
 
-// Sentence says a reason in words that follow "because"; empty where there are
-// none.
+// Sentence returns words that may follow "because"; empty if there are none.
 func (r Reason) Sentence() string { return sentences[r] }

@@ -2,7 +2,7 @@ package reasons
 
 import "fmt"
 
-// Count writes a number with its noun.
+// Count formats a number with its noun, plural unless n is 1.
 func Count(n int, one string) string {
 	if n == 1 {
 		return "1 " + one

@@ -15,21 +15,21 @@ import (
 // Config is what a Runner depends on.
 type Config struct {
 	Policy *api.DeschedulerPolicy
-	// Instance tells the plugins of this Runner from those of others on the
-	// same Informers, which keep what they index under it for ever.
+	// Instance distinguishes this Runner's plugins from those of other Runners
+	// on the same Informers, which keep indexes under this name for ever.
 	Instance string
 	Registry pluginregistry.Registry
-	// Client is what plugins see and evict through: the evictor's Gate.
+	// Client is what plugins read and evict through: the evictor's Clientset.
 	Client kubernetes.Interface
-	// REST is how metrics.k8s.io is reached, for upstream plugins that read it.
+	// REST reaches metrics.k8s.io, for upstream plugins that read it.
 	REST *rest.Config
 	// Informers are started by the caller, after New.
 	Informers informers.SharedInformerFactory
 	// PodsOnNode finds the pods of a node; see the function of that name.
 	PodsOnNode podutil.GetPodsAssignedToNodeFunc
 	Events     events.EventRecorder
-	// Evicted reports whether a pod was evicted in this cycle; plugins do not
-	// see it any more.
+	// Evicted reports whether a pod was evicted in this cycle and is to be
+	// hidden from plugins.
 	Evicted func(podUID string) bool
 	DryRun  bool
 	Metrics *Metrics

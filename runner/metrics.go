@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// Metrics tells about cycles. A nil Metrics is silent.
+// Metrics measures cycles. A nil Metrics does nothing.
 type Metrics struct {
 	cycles   *prometheus.CounterVec
 	duration prometheus.Histogram

@@ -27,8 +27,8 @@ type providers struct {
 	prometheus *prometheusProvider                // nil unless the policy names Prometheus
 }
 
-// PrometheusOf is the Prometheus of a policy's metricsProviders; nil where they
-// name none.
+// PrometheusOf returns the Prometheus of a policy's metricsProviders; nil if
+// they have none.
 func PrometheusOf(policy *api.DeschedulerPolicy) *api.Prometheus {
 	for _, provider := range policy.MetricsProviders {
 		if provider.Source == api.PrometheusMetrics && provider.Prometheus != nil && provider.Prometheus.URL != "" {
@@ -38,8 +38,8 @@ func PrometheusOf(policy *api.DeschedulerPolicy) *api.Prometheus {
 	return nil
 }
 
-// newProviders makes those of the policy. nodes are what the collector looks
-// at.
+// newProviders returns the policy's providers. nodes selects the nodes that the
+// collector reads.
 func newProviders(config Config, nodes labels.Selector) (*providers, error) {
 	p := &providers{}
 	if server := PrometheusOf(config.Policy); server != nil {
@@ -58,18 +58,18 @@ func newProviders(config Config, nodes labels.Selector) (*providers, error) {
 	return p, nil
 }
 
-// collectorTimeout is how long the first collection may take.
+// collectorTimeout bounds the first collection.
 const collectorTimeout = time.Minute
 
-// ready waits for the first collection and reads the token for Prometheus
-// again, before each cycle.
+// ready waits for the first collection and rereads the Prometheus token. It is
+// called before each cycle.
 func (p *providers) ready(ctx context.Context) error {
 	if p.collector != nil {
 		err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, collectorTimeout, true, func(context.Context) (bool, error) {
 			return p.collector.HasSynced(), nil
 		})
 		if err != nil {
-			return errors.New("metricsProviders: KubernetesMetrics has delivered nothing")
+			return errors.New("metricsProviders: KubernetesMetrics has returned no metrics")
 		}
 	}
 	if p.prometheus != nil {
@@ -81,13 +81,13 @@ func (p *providers) ready(ctx context.Context) error {
 // secretTimeout bounds reading a token.
 const secretTimeout = 30 * time.Second
 
-// PrometheusTokenKey is the key of a Secret under which upstream's policies
-// keep the token.
+// PrometheusTokenKey is the Secret key under which upstream's policies keep the
+// token.
 const PrometheusTokenKey = "prometheusAuthToken"
 
-// prometheusProvider makes upstream's own Prometheus client, with the token of
-// the Secret that the policy names, else of the pod's ServiceAccount. It is
-// used by cycles, one at a time.
+// prometheusProvider makes upstream's own Prometheus client, with the token
+// from the Secret that the policy names, or else from the pod's ServiceAccount.
+// Cycles use it one at a time.
 type prometheusProvider struct {
 	url       string
 	readToken func(context.Context) (string, error)
@@ -130,7 +130,7 @@ func secretToken(client kubernetes.Interface, ref api.SecretReference) func(cont
 	}
 }
 
-// refresh reads the token and makes a new client when it has changed.
+// refresh rereads the token and makes a new client if it has changed.
 func (p *prometheusProvider) refresh(ctx context.Context) error {
 	token, err := p.readToken(ctx)
 	if err != nil {
@@ -150,8 +150,8 @@ func (p *prometheusProvider) refresh(ctx context.Context) error {
 	return nil
 }
 
-// clients returns how plugins come by this cycle's client of Prometheus; nil
-// unless the policy names it.
+// clients returns a function that returns this cycle's Prometheus client; nil
+// unless the policy names Prometheus.
 func (p *providers) clients() func() promapi.Client {
 	if p.prometheus == nil {
 		return nil

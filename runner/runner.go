@@ -1,8 +1,8 @@
 // Package runner runs descheduling cycles: it builds the descheduler
 // framework's profiles from a DeschedulerPolicy once and runs all their plugins
-// per cycle, as upstream's own runner does, but over informers, a clientset and
-// a pace that are Evenkeel's. When to run is Schedule's, what to evict the
-// plugins', how to evict the evictor's business.
+// per cycle. It works as upstream's own runner does, but with Evenkeel's
+// informers, clientset and pace. Schedule decides when to run, the plugins what
+// to evict, the evictor how.
 package runner
 
 import (
@@ -40,14 +40,13 @@ type runnable struct {
 	plugins
 }
 
-// plugins are those of a profile as the framework runs them.
+// plugins are a profile's plugins as the framework runs them.
 type plugins interface {
 	RunDeschedulePlugins(ctx context.Context, nodes []*v1.Node) *frameworktypes.Status
 	RunBalancePlugins(ctx context.Context, nodes []*v1.Node) *frameworktypes.Status
 }
 
-// PodsOnNode indexes pods by their nodes, which can be done only once for the
-// same informers.
+// PodsOnNode indexes pods by node. Call it only once for the same informers.
 func PodsOnNode(factory informers.SharedInformerFactory) (podutil.GetPodsAssignedToNodeFunc, error) {
 	find, err := podutil.BuildGetPodsAssignedToNodeFunc(factory.Core().V1().Pods().Informer())
 	if err != nil {
@@ -56,8 +55,7 @@ func PodsOnNode(factory informers.SharedInformerFactory) (podutil.GetPodsAssigne
 	return find, nil
 }
 
-// New builds the profiles. It requests the informers that the enabled plugins
-// need.
+// New builds the profiles and requests the informers of the enabled plugins.
 func New(ctx context.Context, config Config) (*Runner, error) {
 	if config.Policy == nil || config.Client == nil || config.Informers == nil || config.PodsOnNode == nil || config.Now == nil {
 		return nil, errors.New("runner: Policy, Client, Informers, PodsOnNode and Now must be set")
@@ -120,7 +118,7 @@ func (r *Runner) unevicted(assigned podutil.GetPodsAssignedToNodeFunc) podutil.G
 	}
 }
 
-// Collect reads metrics.k8s.io until the context ends, where the policy names
+// Collect reads metrics.k8s.io until the context ends, if the policy asks for
 // it.
 func (r *Runner) Collect(ctx context.Context) {
 	if r.providers.collector != nil {
@@ -129,7 +127,7 @@ func (r *Runner) Collect(ctx context.Context) {
 }
 
 // Cycle runs all Deschedule plugins of all profiles and then all Balance
-// plugins. An error of one plugin does not keep the others from running.
+// plugins. An error in one plugin does not stop the others.
 func (r *Runner) Cycle(ctx context.Context) error {
 	if err := r.providers.ready(ctx); err != nil {
 		return err
@@ -142,7 +140,7 @@ func (r *Runner) Cycle(ctx context.Context) error {
 	}
 	logger := klog.FromContext(ctx)
 	if len(nodes) < 2 {
-		logger.Info("Cycle skipped, it takes two ready nodes", "readyNodes", len(nodes))
+		logger.Info("Cycle skipped, it needs two ready nodes", "readyNodes", len(nodes))
 		return nil
 	}
 	var errs []error
@@ -159,7 +157,7 @@ func (r *Runner) Cycle(ctx context.Context) error {
 	return err
 }
 
-// NodeSelector reads a policy's nodeSelector; nil chooses all nodes.
+// NodeSelector parses a policy's nodeSelector; nil selects all nodes.
 func NodeSelector(text *string) (labels.Selector, error) {
 	selector, err := labels.Parse(ptr.Deref(text, ""))
 	if err != nil {
@@ -168,7 +166,7 @@ func NodeSelector(text *string) (labels.Selector, error) {
 	return selector, nil
 }
 
-// ReadyNodes are the nodes that a cycle is about, in the order of their names.
+// ReadyNodes returns the nodes that a cycle handles, ordered by name.
 func ReadyNodes(from listers.NodeLister, selector labels.Selector) ([]*v1.Node, error) {
 	nodes, err := from.List(selector)
 	if err != nil {

@@ -8,21 +8,20 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// Schedule says when the next cycle is due. Its times are those of the
-// process's time zone.
+// Schedule says when the next cycle is due, in the process's time zone.
 type Schedule interface {
 	// Next returns when the next cycle is due after now.
 	Next(now time.Time) time.Time
 }
 
-// Every is a Schedule of fixed steps from the end of one cycle to the start of
-// the next; its first cycle is due at once.
+// Every is a Schedule with a fixed interval from the end of one cycle to the
+// start of the next. The first cycle is due at once.
 type Every time.Duration
 
 // Next implements Schedule.
 func (e Every) Next(now time.Time) time.Time { return now.Add(time.Duration(e)) }
 
-// ParseSchedule reads a cron expression of five fields, with the descriptors
+// ParseSchedule parses a cron expression of five fields, with the descriptors
 // and the CRON_TZ= prefix of robfig/cron.
 func ParseSchedule(expression string) (Schedule, error) {
 	schedule, err := cron.ParseStandard(expression)
@@ -30,15 +29,15 @@ func ParseSchedule(expression string) (Schedule, error) {
 		return nil, fmt.Errorf("reading schedule %q: %w", expression, err)
 	}
 	if schedule.Next(time.Now()).IsZero() {
-		return nil, fmt.Errorf("reading schedule %q: there is no such day within five years", expression)
+		return nil, fmt.Errorf("reading schedule %q: it matches no day within five years", expression)
 	}
 	return schedule, nil
 }
 
-// Loop calls cycle whenever the schedule says so until the context ends. Cycles
-// never overlap: what falls due while one runs is skipped, and a clock that is
-// set back is not waited for. alive is called at least every minute, so that a
-// long wait is not taken for a hang.
+// Loop calls cycle whenever the schedule is due until the context ends. Cycles
+// never overlap: those that fall due while one runs are skipped. If the clock
+// is set back, Loop does not wait for it to catch up. It calls alive at least
+// every minute, so that a long wait is not taken for a hang.
 func Loop(ctx context.Context, schedule Schedule, now func() time.Time, alive func(), cycle func(context.Context)) {
 	due := now()
 	if _, steps := schedule.(Every); !steps {

@@ -9,9 +9,9 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Closed says why no further move may be planned, with the particulars; empty
-// where some may. Moves that are recorded but not made have used their share of
-// the hour; whether one of them may still be made is for Refuse to say.
+// Closed returns why no further move may be planned, with details; empty if one
+// may be. Moves that are recorded but not made count against the hour. Refuse
+// decides whether one of them may still be made.
 func (v *Verdict) Closed() (reasons.Reason, string) {
 	return v.closed(v.used(party{}).intended)
 }
@@ -23,8 +23,8 @@ func (v *Verdict) closed(intended int) (reasons.Reason, string) {
 	return v.refuses(party{}, intended)
 }
 
-// Until is when Closed ends by itself; zero where it says nothing or nobody
-// knows.
+// Until returns when Closed ends; zero if Closed is empty or the end is not
+// known.
 func (v *Verdict) Until() time.Time {
 	closures := v.closures
 	if v.Left() == 0 {
@@ -42,7 +42,7 @@ func (v *Verdict) Until() time.Time {
 	return latest
 }
 
-// Left is how many further moves the hour allows; -1 where it has no bound.
+// Left returns how many further moves the hour allows; -1 if unlimited.
 func (v *Verdict) Left() int {
 	if v.config.MaxPerHour == 0 {
 		return -1
@@ -51,7 +51,7 @@ func (v *Verdict) Left() int {
 	return max(0, v.config.MaxPerHour-all.evicted-all.intended)
 }
 
-// Owner says why no further pod of an owner may be evicted.
+// Owner returns why no further pod of an owner may be evicted.
 func (v *Verdict) Owner(uid string) (reasons.Reason, string) {
 	return v.owner(uid, v.used(party{ofOwner, uid}).intended)
 }
@@ -71,8 +71,8 @@ func (v *Verdict) owner(uid string, intended int) (reasons.Reason, string) {
 	return v.refuses(party{ofOwner, uid}, intended)
 }
 
-// Node says why no pod may be moved off a node. Whether one may be moved to it
-// is for prediction to say.
+// Node returns why no pod may be moved off a node. Predicted usage decides
+// whether one may be moved to it.
 func (v *Verdict) Node(name string) (reasons.Reason, string) {
 	if s, ok := v.nodes[name]; ok {
 		return reasons.NodeSettling, fmt.Sprintf("until %s, after the move of %q", stamp(s.since.Add(v.config.NodeSettle)), s.pod)
@@ -80,8 +80,8 @@ func (v *Verdict) Node(name string) (reasons.Reason, string) {
 	return "", ""
 }
 
-// Around says why nothing more of the owner, the node, the namespace or the node
-// pool of an intent may be evicted; empty where something may.
+// Around returns why nothing more of an intent's owner, node, namespace or node
+// pool may be evicted; empty if something may.
 func (v *Verdict) Around(intent *ledger.Intent) (reasons.Reason, string) {
 	return v.around(intent, v.intended(intent))
 }
@@ -99,10 +99,9 @@ func (v *Verdict) around(intent *ledger.Intent, ahead counts) (reasons.Reason, s
 	return v.refuses(party{ofPool, intent.Pool}, ahead[ofPool])
 }
 
-// Refuse says why a move may not be made, the most telling reason first; empty
-// where it may. A move that is recorded counts neither itself nor what is
-// intended after it, so of a cycle's moves as many may be made as the budgets
-// have left.
+// Refuse returns the most informative reason why a move may not be made; empty
+// if it may. A recorded move counts neither itself nor what is intended after
+// it, so a cycle may make as many of its moves as the budgets have left.
 func (v *Verdict) Refuse(intent *ledger.Intent) (reasons.Reason, string) {
 	ahead, recorded := v.before[intent.PodUID]
 	if !recorded {

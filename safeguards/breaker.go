@@ -9,17 +9,17 @@ import (
 )
 
 const (
-	// judgedCalls is over how many of the latest calls the share of refused
-	// ones is taken.
-	judgedCalls = 20
-	// fewestCalls have to lie within callsWithin of the latest for their
-	// answers to mean something.
-	fewestCalls = 5
+	// recentCalls is how many of the latest calls the share of refusals is
+	// computed over.
+	recentCalls = 20
+	// At least minCalls must lie within callsWithin of the latest for their
+	// share to be meaningful.
+	minCalls    = 5
 	callsWithin = 10 * time.Minute
 )
 
-// close finds out why nothing may be evicted, but for the hour's budget, which
-// depends on whom it concerns.
+// close collects why nothing may be evicted. The hour's budget is left out,
+// because it depends on what is evicted.
 func (v *Verdict) close(facts *Facts) {
 	b, calls := &v.config.Breaker, v.calls(facts.Calls)
 	for _, c := range []closure{
@@ -51,7 +51,7 @@ func (b *Breaker) notReady(facts *Facts) closure {
 		facts.NotReady, facts.Nodes, b.MaxNotReadyPercent)}
 }
 
-// calls returns the calls to reckon with, oldest first.
+// calls returns the calls with a plausible time, oldest first.
 func (v *Verdict) calls(calls []Call) []Call {
 	all := make([]Call, 0, len(calls))
 	for _, call := range calls {
@@ -63,22 +63,22 @@ func (v *Verdict) calls(calls []Call) []Call {
 	return all
 }
 
-// failed closes after failures in a row.
+// failed closes after consecutive failures.
 func (b *Breaker) failed(calls []Call, now time.Time) closure {
-	row := 0
+	failures := 0
 	for i := len(calls) - 1; i >= 0 && calls[i].Err; i-- {
-		row++
+		failures++
 	}
-	if b.MaxErrors == 0 || row < b.MaxErrors || !within(calls[len(calls)-1].At, now, b.Rest) {
+	if b.MaxErrors == 0 || failures < b.MaxErrors || !within(calls[len(calls)-1].At, now, b.Rest) {
 		return closure{}
 	}
-	return closure{reasons.APIErrors, fmt.Sprintf("%d eviction calls failed in a row", row), calls[len(calls)-1].At.Add(b.Rest)}
+	return closure{reasons.APIErrors, fmt.Sprintf("%d eviction calls failed in a row", failures), calls[len(calls)-1].At.Add(b.Rest)}
 }
 
-// refused closes after many refusals. Whether there were calls enough is asked
-// as of the latest, not of now: none are made while evicting rests.
+// refused closes after many refusals. Calls are counted back from the latest,
+// not from now, because none are made while evicting rests.
 func (b *Breaker) refused(calls []Call, now time.Time) closure {
-	calls = calls[max(0, len(calls)-judgedCalls):]
+	calls = calls[max(0, len(calls)-recentCalls):]
 	recent, refused, last := 0, 0, time.Time{}
 	for _, call := range calls {
 		if calls[len(calls)-1].At.Sub(call.At) <= callsWithin {
@@ -89,7 +89,7 @@ func (b *Breaker) refused(calls []Call, now time.Time) closure {
 			last = call.At
 		}
 	}
-	if recent < fewestCalls || !within(last, now, b.Rest) {
+	if recent < minCalls || !within(last, now, b.Rest) {
 		return closure{}
 	}
 	if percent := 100 * float64(refused) / float64(len(calls)); !(percent > b.MaxRefusedPercent) {
@@ -99,9 +99,9 @@ func (b *Breaker) refused(calls []Call, now time.Time) closure {
 		refused, len(calls), b.MaxRefusedPercent), last.Add(b.Rest)}
 }
 
-func tooMany(reason reasons.Reason, t *trouble, most int) closure {
-	if t.count <= most {
+func tooMany(reason reasons.Reason, t *trouble, limit int) closure {
+	if t.count <= limit {
 		return closure{}
 	}
-	return closure{reason: reason, detail: fmt.Sprintf("%d replacements, such as that of %q, at most %d", t.count, t.example, most)}
+	return closure{reason: reason, detail: fmt.Sprintf("%d replacements, such as that of %q, at most %d", t.count, t.example, limit)}
 }

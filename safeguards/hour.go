@@ -24,14 +24,14 @@ func (c *Config) budget(s scope) budget {
 	}[s]
 }
 
-// partiesOf are those against whose budgets a move counts. Pods without an
-// owner share none.
+// partiesOf returns the parties whose budgets a move counts against. Pods
+// without an owner share no owner budget.
 func partiesOf(intent *ledger.Intent) [scopes]party {
 	return [scopes]party{{}, {ofOwner, intent.Owner.UID}, {ofNamespace, intent.Namespace}, {ofPool, intent.Pool}}
 }
 
-// evictedAt is when a move's pod was evicted, as far as is known; zero where it
-// was not.
+// evictedAt returns when a move's pod was evicted, as far as is known; zero if
+// it was not.
 func evictedAt(move *ledger.Move) time.Time {
 	switch move.State {
 	case ledger.Evicted, ledger.Booked, ledger.Landed:
@@ -43,8 +43,8 @@ func evictedAt(move *ledger.Move) time.Time {
 	return move.Evicted
 }
 
-// spend counts a move against the budgets of the hour.
-func (v *Verdict) spend(move *ledger.Move) {
+// charge counts a move against the hour's budgets.
+func (v *Verdict) charge(move *ledger.Move) {
 	at := evictedAt(move)
 	intended := at.IsZero() && move.State == ledger.Intended
 	if !intended && !within(at, v.now, time.Hour) {
@@ -68,7 +68,7 @@ func (v *Verdict) spend(move *ledger.Move) {
 	}
 }
 
-// intended counts what is recorded so far and shares a budget with an intent.
+// intended counts the recorded intents that share a budget with this one.
 func (v *Verdict) intended(intent *ledger.Intent) (c counts) {
 	for s, p := range partiesOf(intent) {
 		c[s] = v.used(p).intended
@@ -76,7 +76,7 @@ func (v *Verdict) intended(intent *ledger.Intent) (c counts) {
 	return c
 }
 
-// used is what a party has used of its budget.
+// used returns what a party has used of its budget.
 func (v *Verdict) used(p party) hour {
 	if h := v.hours[p]; h != nil {
 		return *h
@@ -84,8 +84,8 @@ func (v *Verdict) used(p party) hour {
 	return hour{}
 }
 
-// refuses reports whether a budget is used up, with as many intended moves
-// counted as given.
+// refuses reports whether a budget is used up, counting the given number of
+// intended moves.
 func (v *Verdict) refuses(p party, intended int) (reasons.Reason, string) {
 	b, h := v.config.budget(p.scope), v.used(p)
 	if b.limit == 0 || h.evicted+intended < b.limit {
@@ -98,8 +98,8 @@ func (v *Verdict) refuses(p party, intended int) (reasons.Reason, string) {
 	return b.reason, detail
 }
 
-// freeAgain is when the hour allows a move again, once it is used up; zero
-// where that depends on moves yet to be made.
+// freeAgain returns when a used-up hour allows a move again; zero if that
+// depends on moves not yet made.
 func (v *Verdict) freeAgain() time.Time {
 	all := v.used(party{})
 	excess := all.evicted + all.intended - v.config.MaxPerHour
@@ -110,7 +110,7 @@ func (v *Verdict) freeAgain() time.Time {
 	return v.evictions[excess].Add(time.Hour)
 }
 
-// entry returns what a map holds for a key, making it.
+// entry returns a map's value for a key, creating it if needed.
 func entry[K comparable, T any](all map[K]*T, key K) *T {
 	if all[key] == nil {
 		all[key] = new(T)

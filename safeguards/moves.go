@@ -8,17 +8,17 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// crashLoop is from how many restarts on a replacement counts as unready also
-// in the moments in which it is ready.
+// crashLoop is the number of restarts at which a replacement counts as unready
+// even while it is ready.
 const crashLoop = 3
 
-// unreadyFor is how long a replacement that does not become ready is evicting's
-// business, from when it should have been.
+// unreadyFor is how long a replacement counts as unready after the time by
+// which it should have been ready.
 const unreadyFor = time.Hour
 
-// take takes a move into account.
+// take adds a move to the verdict.
 func (v *Verdict) take(move *ledger.Move, facts *Facts) {
-	v.spend(move)
+	v.charge(move)
 	v.learn(move)
 	v.settle(move, facts.CycleStart)
 	if v.isPending(move) {
@@ -36,7 +36,7 @@ func (v *Verdict) count(move *ledger.Move, name string, all *trouble, of func(*o
 	}
 }
 
-// learn lengthens the row of an owner's moves that did not help, or ends it.
+// learn extends an owner's streak of moves that did not help, or ends it.
 func (v *Verdict) learn(move *ledger.Move) {
 	at, helped := time.Time{}, false
 	switch {
@@ -53,7 +53,7 @@ func (v *Verdict) learn(move *ledger.Move) {
 		owner.unhelpful, owner.since, owner.cycle = 0, time.Time{}, time.Time{}
 		return
 	}
-	if owner.unhelpful == 0 || !move.Recorded.Equal(owner.cycle) { // the moves of one cycle are one mistake
+	if owner.unhelpful == 0 || !move.Recorded.Equal(owner.cycle) { // the moves of one cycle count once
 		owner.unhelpful++
 	}
 	owner.cycle = move.Recorded
@@ -62,32 +62,32 @@ func (v *Verdict) learn(move *ledger.Move) {
 	}
 }
 
-// rest is how long an owner rests after as many moves in a row that did not
-// help.
-func (c *Cooldown) rest(unhelpful int) time.Duration {
+// after returns how long an owner is left alone after the given number of
+// unhelpful moves in a row.
+func (c *Cooldown) after(unhelpful int) time.Duration {
 	if unhelpful <= 0 || c.Base <= 0 {
 		return 0
 	}
-	rest := c.Base
+	cooldown := c.Base
 	for range unhelpful - 1 {
-		if rest > c.Max/2 {
+		if cooldown > c.Max/2 {
 			return c.Max
 		}
-		rest *= 2
+		cooldown *= 2
 	}
-	return rest
+	return cooldown
 }
 
-// coolsDown reports whether and how long an owner rests.
+// coolsDown reports whether, and until when, an owner is left alone.
 func (v *Verdict) coolsDown(o *owner) (reasons.Reason, string) {
-	rest := v.config.Cooldown.rest(o.unhelpful)
-	if !within(o.since, v.now, rest) {
+	cooldown := v.config.Cooldown.after(o.unhelpful)
+	if !within(o.since, v.now, cooldown) {
 		return "", ""
 	}
-	return reasons.OwnerCoolingDown, fmt.Sprintf("until %s, after moves of %d cycles in a row that did not help", stamp(o.since.Add(rest)), o.unhelpful)
+	return reasons.OwnerCoolingDown, fmt.Sprintf("until %s, after moves of %d cycles in a row that did not help", stamp(o.since.Add(cooldown)), o.unhelpful)
 }
 
-// settle notes which nodes a move touched, and when last.
+// settle notes which nodes a move touched, and when it last did.
 func (v *Verdict) settle(move *ledger.Move, cycleStart time.Time) {
 	evicted := evictedAt(move)
 	if evicted.IsZero() || !cycleStart.IsZero() && !move.Recorded.Before(cycleStart) {
@@ -114,9 +114,9 @@ func (v *Verdict) touch(node string, at time.Time, move *ledger.Move) {
 	}
 }
 
-// isPending reports whether a replacement is without a node for too long, or
-// was so lately until its move expired. A replacement may be made only after
-// the pod's grace period.
+// isPending reports whether a replacement has been without a node for too long,
+// or recently was until its move expired. It may be created only after the
+// pod's grace period.
 func (v *Verdict) isPending(move *ledger.Move) bool {
 	b := &v.config.Breaker
 	switch move.State {
@@ -131,8 +131,8 @@ func (v *Verdict) isPending(move *ledger.Move) bool {
 	return false
 }
 
-// isUnready reports whether a replacement does not get ready in time, or
-// crashes. One that is gone says nothing.
+// isUnready reports whether a replacement is not ready in time, or crashes. One
+// that is gone does not count.
 func (v *Verdict) isUnready(move *ledger.Move, replacement func(*ledger.Move) ledger.Replacement) bool {
 	after := v.config.Breaker.UnreadyAfter
 	if replacement == nil || move.State != ledger.Landed || !within(move.Ended, v.now, sum(after, unreadyFor)) {

@@ -91,7 +91,7 @@ func TestRest(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := New(Config{Cooldown: tc.cooldown}).config.Cooldown.rest(tc.unhelpful); got != tc.want {
+			if got := New(Config{Cooldown: tc.cooldown}).config.Cooldown.after(tc.unhelpful); got != tc.want {
 				t.Errorf("rest %v, want %v", got, tc.want)
 			}
 		})

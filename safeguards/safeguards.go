@@ -1,17 +1,17 @@
-// Package safeguards reports whether anything may be evicted now, and of whom:
-// hourly budgets, cooldowns of owners whose moves did not help, nodes whose
-// measurements have to catch up, and the breaker that stops evicting when it
-// does harm.
+// Package safeguards decides whether anything may be evicted now, and whose
+// pods: hourly budgets, cooldowns of owners whose moves did not help, nodes
+// whose measurements have to catch up, and the breaker that stops evicting when
+// it does harm.
 //
-// It decides nothing about usage, fit or PodDisruptionBudgets, and what the
-// calendar says is told it. All it knows comes from the moves that the ledger
-// remembers and a few facts beside them, so a process that starts is as
-// restrained as the one that ended. Values in, values out: it never asks for
-// the time and keeps nothing from one Verdict to the next.
+// It decides nothing about usage, fit or PodDisruptionBudgets, and takes the
+// calendar's answer as input. All it knows comes from the moves in the ledger
+// and a few other facts, so a new process applies the same limits as the one
+// before it. Values in, values out: it never asks for the time and keeps
+// nothing from one Verdict to the next.
 //
-// What has happened restrains for a stated time and then no more, however late
-// somebody looks. A time more than an hour ahead of now is a clock's mistake
-// and restrains nobody, or it would do so until then.
+// What has happened counts for a stated time and then no more, however late the
+// question comes. A time more than an hour ahead of now is a clock error and is
+// ignored; otherwise it would count until then.
 package safeguards
 
 import (
@@ -20,12 +20,12 @@ import (
 	"github.com/evenkeel/evenkeel/ledger"
 )
 
-// Rules are a Config to judge by. They are safe for concurrent use.
+// Rules apply a Config. They are safe for concurrent use.
 type Rules struct {
 	config Config
 }
 
-// New returns Rules by a Config; what is negative in it counts as 0.
+// New returns the Rules of a Config; negative values count as 0.
 func New(config Config) *Rules {
 	c := config
 	for _, bound := range []*int{
@@ -43,7 +43,7 @@ func New(config Config) *Rules {
 	return &Rules{config: c}
 }
 
-// At judges the facts at a time. The Verdict holds on to none of them.
+// At judges the facts at a time. The Verdict retains none of them.
 func (r *Rules) At(facts Facts, now time.Time) *Verdict {
 	v := &Verdict{
 		config: &r.config, now: now, owners: map[string]*owner{}, nodes: map[string]settling{},

@@ -5,17 +5,16 @@ import (
 	"time"
 )
 
-// aheadAtMost is by how much clocks may differ for a time to be taken
-// seriously.
-const aheadAtMost = time.Hour
+// maxClockSkew is how far ahead of now a time may be without being ignored.
+const maxClockSkew = time.Hour
 
-// within reports whether a time is less than d ago, or somewhat ahead.
+// within reports whether a time is less than d ago, or plausibly ahead.
 func within(t, now time.Time, d time.Duration) bool {
 	return known(t, now) && now.Sub(t) < d
 }
 
-// known reports whether a time is one to reckon with.
-func known(t, now time.Time) bool { return !t.IsZero() && t.Sub(now) <= aheadAtMost }
+// known reports whether a time is set and plausible.
+func known(t, now time.Time) bool { return !t.IsZero() && t.Sub(now) <= maxClockSkew }
 
 // sum adds durations that are not negative.
 func sum(a, b time.Duration) time.Duration {
@@ -25,5 +24,5 @@ func sum(a, b time.Duration) time.Duration {
 	return a + b
 }
 
-// stamp prints a time as details have it.
+// stamp formats a time for details.
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -7,21 +7,20 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// Verdict is what may be evicted at one time. It does not change and is safe
-// for concurrent use; each question is answered in constant time.
+// Verdict is what may be evicted at one time. It is immutable and safe for
+// concurrent use; each query takes constant time.
 type Verdict struct {
 	config   *Config
 	now      time.Time
-	closures []closure // the most telling first
+	closures []closure // the most informative first
 
 	hours  map[party]*hour
 	owners map[string]*owner
-	// before holds, by the UID of its pod, what was intended before each
-	// intended move: of several that exceed a budget together the first may be
-	// made.
+	// before holds, by pod UID, what was intended before each intended move: of
+	// several that exceed a budget together, the first may be made.
 	before map[string]counts
-	// evictions are the times of the hour's, hourEnds is when a used-up hour
-	// allows a move again.
+	// evictions are the times of the hour's evictions, hourEnds is when a
+	// used-up hour allows a move again.
 	evictions []time.Time
 	hourEnds  time.Time
 
@@ -29,15 +28,14 @@ type Verdict struct {
 	pending, unready trouble
 }
 
-// closure is why nothing may be evicted, and until when; zero where that is not
-// known.
+// closure is why nothing may be evicted, and until when; zero if not known.
 type closure struct {
 	reason reasons.Reason
 	detail string
 	until  time.Time
 }
 
-// scope is what an hourly budget is for.
+// scope is what an hourly budget covers.
 type scope int
 
 const (
@@ -48,40 +46,38 @@ const (
 	scopes
 )
 
-// party is one that has a budget: an owner, a namespace, a pool, where those
-// in none are one, or all together.
+// party is what has a budget: an owner, a namespace, a pool (nodes in none
+// share one), or everything.
 type party struct {
 	scope scope
 	name  string
 }
 
-// hour is what somebody has used of an hourly budget.
+// hour is what a party has used of its hourly budget.
 type hour struct {
 	evicted int
-	// intended are recorded and about to be evicted: they take their share in
-	// advance.
+	// intended moves are recorded but not yet evicted: they count in advance.
 	intended int
-	// oldest is when the first of the evicted was.
+	// oldest is the time of the earliest eviction.
 	oldest time.Time
 }
 
-// counts are how many intended moves count against each budget that concerns a
-// move.
+// counts is how many intended moves count against each of a move's budgets.
 type counts [scopes]int
 
-// owner is what the moves of one owner's pods came to.
+// owner is the result of one owner's moves.
 type owner struct {
-	// unhelpful counts the newest cycles in a row with moves that did not help,
-	// the last of which was known not to at since; cycle is when the newest of
-	// them was recorded.
+	// unhelpful counts the latest consecutive cycles with moves that did not
+	// help. since is when that was last found, cycle when the newest of these
+	// moves was recorded.
 	unhelpful    int
 	since, cycle time.Time
 	pending      trouble
 	unready      trouble
 }
 
-// trouble counts replacements that keep the breaker from closing, with the
-// first as an example.
+// trouble counts replacements that may stop evicting, with the first as an
+// example.
 type trouble struct {
 	count   int
 	example string
@@ -93,7 +89,7 @@ func (t *trouble) add(move *ledger.Move, name string) {
 	}
 }
 
-// settling is when a node was last touched by a move, and of which pod.
+// settling is when a move last touched a node, and of which pod.
 type settling struct {
 	since time.Time
 	pod   string

@@ -1,7 +1,7 @@
 //go:build !race
 
-// Under the race detector pools forget at random, so that counting says
-// nothing.
+// Under the race detector pools drop items at random, so counting is
+// meaningless.
 
 package scorer
 

@@ -6,18 +6,17 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// gauge is what of a node a request reads, and nothing else: a request asks for
-// thousands, and one cache line each is most of what they cost. Its methods
-// name the two resources instead of going through them, and take amounts apart
-// from each other, because arrays stay in memory and numbers in registers: that
-// halves what asking a node costs.
+// gauge holds what a request reads of a node, and nothing else: a request asks
+// for thousands of nodes, and one cache line for each is most of its cost. Its
+// methods name the two resources instead of looping over them, and take the
+// amounts as separate arguments, because arrays stay in memory and numbers in
+// registers. That halves the cost of asking a node.
 type gauge struct {
-	// used is the predicted usage with all that happened since: pods bound or
-	// gone, moves reserved or released.
+	// used is the predicted usage with all changes since: pods bound or gone,
+	// moves reserved or released.
 	used [cluster.NumResources]atomic.Int64
-	// ceiling is the most that may be predicted, perUnit what one unit of usage
-	// is in percent: what comparing and dividing would give, without the
-	// divisions.
+	// ceiling is the highest predicted usage allowed. perUnit is one unit of
+	// usage in percent, so that requests multiply instead of dividing.
 	ceiling cluster.Amounts
 	perUnit cluster.Percents
 	known   bool
@@ -35,15 +34,15 @@ func (g *gauge) set(predicted, ceiling, allocatable cluster.Amounts, known bool)
 }
 
 // takes reports whether the node stays at or under its ceiling with that much
-// more on it.
+// more usage.
 func (g *gauge) takes(cpuMilli, memBytes int64) bool {
 	return !g.known || g.used[cluster.CPU].Load()+cpuMilli <= g.ceiling[cluster.CPU] &&
 		g.used[cluster.Memory].Load()+memBytes <= g.ceiling[cluster.Memory]
 }
 
-// load sums the predicted percentages with that much more on the node up in one
-// figure, half the dominant resource, half the mean, whose weights are cpuShare
-// and the rest.
+// load returns one figure for the predicted percentages with that much more
+// usage: half the dominant resource, half the mean weighted by cpuShare and
+// memShare.
 func (g *gauge) load(cpuMilli, memBytes int64, cpuShare, memShare float64) (load float64, under bool) {
 	cpuMilli += g.used[cluster.CPU].Load()
 	memBytes += g.used[cluster.Memory].Load()

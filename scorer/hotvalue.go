@@ -15,19 +15,18 @@ type HotTerm struct {
 	Count  int
 }
 
-// hotValue counts the bindings of each node, for scores to drop before the
-// pods' usage is measured. The nil value is of a Board without terms.
+// hotValue counts the bindings of each node, so that scores drop before the
+// pods' usage is measured. It is nil for a Board without terms.
 //
-// What counts is set when the Board is made and grows by Bound until the next
-// Board: a binding leaves a term with the first Board that is made after its
-// time is over. It so counts for up to the time between two Boards too long,
-// and never too short. Nothing is kept between Boards: a pod that went is
-// counted until the next one, and a pod that was bound long after it was
-// created drops out with the next one, because the time of the binding itself
-// stands nowhere.
+// Counts are set when the Board is made, and Bound adds to them until the next
+// Board. A binding leaves a term with the first Board made after its time is
+// over, so it may count too long, by up to the time between two Boards, but
+// never too short. Nothing is kept between Boards: a pod that left is counted
+// until the next one, and a pod bound long after it was created drops out with
+// the next one, because the time of binding is not recorded anywhere.
 type hotValue struct {
 	terms []hotTerm
-	// bound has one counter per node and term, those of a node side by side.
+	// bound has one counter per node and term, grouped by node.
 	bound []atomic.Int32
 }
 

@@ -101,7 +101,7 @@ func TestBound(t *testing.T) {
 		{"a", 0, 0},                // 4/5 + 1/2
 		{"b", 0, 0},                // of another node
 		{"zz", 0, 0},               // of a node that is not known
-		{"a", 10 * time.Minute, 0}, // told late
+		{"a", 10 * time.Minute, 0}, // reported late
 		{"a", 0, 2},                // 5/5 + 2/2
 		{"a", 2 * time.Minute, 2},  // 6/5 + 2/2
 		{"a", -time.Minute, 2},     // 7/5 + 3/2
@@ -162,8 +162,8 @@ func TestHotValueOfStrangers(t *testing.T) {
 	}
 }
 
-// Hot values order equals by usage; they are no reason to refuse a landing or
-// to choose another.
+// Hot values order equals by usage; they are no reason to refuse a destination
+// or to choose another.
 func TestHotValueLeavesLandingsAlone(t *testing.T) {
 	b := boundBoard(t, []HotTerm{{Within: time.Minute, Count: 1}}, times(50, 0), []time.Duration{})
 	if !b.Accepts(0, pod) || b.Best(indices(2), pod, func(cluster.NodeIndex) bool { return false }) != 0 {

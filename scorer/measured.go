@@ -7,8 +7,7 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// Formula is how measured usage becomes a score; policy.Formula says what each
-// does.
+// Formula is how measured usage becomes a score; see policy.Formula.
 type Formula uint8
 
 // The formulas.
@@ -18,26 +17,27 @@ const (
 	FormulaMinMax
 )
 
-// Measured judges nodes by measured windows instead of predicted usage.
-// Percentages are of a node's capacity.
+// Measured scores and limits nodes by measured windows instead of predicted
+// usage. Percentages are of a node's capacity.
 type Measured struct {
 	Formula Formula
-	// Terms are what is scored. MemoryLoad and MinMax take the first.
+	// Terms are the windows that are scored. MemoryLoad and MinMax use only the
+	// first.
 	Terms []Term
-	// Limits are what keeps pods off a node, any one of them.
+	// Limits keep pods off a node; one that is passed is enough.
 	Limits []Limit
 }
 
-// Term is one window of usage that is scored. A window that the View does not
-// have is never known.
+// Term is one scored window of usage. A window that the View does not have is
+// always unknown.
 type Term struct {
 	Resource cluster.Resource
 	Window   usage.Window
 	Weight   float64
 }
 
-// Limit is one window of usage that keeps pods off a node: above Percent, or
-// from Percent on. One that is not known keeps none off.
+// Limit keeps pods off a node whose usage over one window is above Percent or,
+// with From, at Percent. Unknown usage keeps none off.
 type Limit struct {
 	Resource cluster.Resource
 	Window   usage.Window
@@ -45,19 +45,19 @@ type Limit struct {
 	From     bool
 }
 
-// standing is what measured windows say of a node.
+// standing is the result of the measured windows for one node.
 type standing struct {
-	// score is that of the formula, from 0 to 100; with MinMax it is the usage
-	// in whole percent, -1 where it is not known.
+	// score is the formula's, from 0 to 100. With MinMax it is the usage in
+	// whole percent, -1 if unknown.
 	score int16
-	// full says that a limit is passed.
+	// full reports whether a limit is passed.
 	full bool
 }
 
-// mostPercent is far more usage than any node is measured at.
+// mostPercent is far above any usage that a node can have.
 const mostPercent = 10_000
 
-// standings judges every node of a view.
+// standings evaluates every node of a view.
 func (m *Measured) standings(view *usage.View) []standing {
 	all := make([]standing, len(view.Nodes))
 	for i := range all {
@@ -69,20 +69,20 @@ func (m *Measured) standings(view *usage.View) []standing {
 
 func (m *Measured) full(node reader) bool {
 	for i := range m.Limits {
-		if _, passed := m.Limits[i].judge(node); passed {
+		if _, passed := m.Limits[i].check(node); passed {
 			return true
 		}
 	}
 	return false
 }
 
-// Judge returns what a node of a view uses of its capacity, in percent, and
-// whether that passes the limit. What is not known is NaN and passes none.
-func (l *Limit) Judge(view *usage.View, node int) (percent float64, passed bool) {
-	return l.judge(reader{view, node})
+// Check returns a node's usage in percent of its capacity, and whether that
+// passes the limit. Unknown usage is NaN and never passes.
+func (l *Limit) Check(view *usage.View, node int) (percent float64, passed bool) {
+	return l.check(reader{view, node})
 }
 
-func (l *Limit) judge(node reader) (percent float64, passed bool) {
+func (l *Limit) check(node reader) (percent float64, passed bool) {
 	percent = node.share(l.Resource, l.Window) / perPercent
 	return percent, percent > l.Percent || l.From && percent == l.Percent
 }
@@ -105,7 +105,7 @@ func (m *Measured) score(node reader) int16 {
 //
 //	score = int( sum of (1-u)*w*100 / sum of w )    u: usage as a fraction of capacity; a term not known adds to w alone
 func (m *Measured) crane(node reader) int16 {
-	const lost = 1e-9 // what computing may have taken off a whole point
+	const lost = 1e-9 // floating-point error that may hide a whole point
 	var free, weights float64
 	for i := range m.Terms {
 		term := &m.Terms[i]
@@ -126,26 +126,26 @@ type reader struct {
 	node int
 }
 
-// Shares are counted in hundred-millionths of a node: finer than any source
-// writes, and coarse enough to undo what turning a percentage into cores or
-// bytes and back has changed in its last digits.
+// Shares are in hundred-millionths of a node: finer than any source writes, and
+// coarse enough to hide the rounding error of converting a percentage to cores
+// or bytes and back.
 const (
 	perWhole   = 1e8
 	perPercent = 1e6
 )
 
-// share is how much of its capacity a node uses, NaN where that is not known.
+// share returns how much of its capacity a node uses, NaN if unknown.
 func (r reader) share(resource cluster.Resource, window usage.Window) float64 {
-	told, place := r.view.Nodes[r.node].Told, r.view.WindowIndex(window)
+	reported, place := r.view.Nodes[r.node].Reported, r.view.WindowIndex(window)
 	whole := r.view.Snapshot.Nodes[r.node].Node.Capacity[resource]
-	if place < 0 || place >= len(told) || whole <= 0 {
+	if place < 0 || place >= len(reported) || whole <= 0 {
 		return math.NaN()
 	}
-	return math.Round(told[place][resource] / float64(whole) * perWhole)
+	return math.Round(reported[place][resource] / float64(whole) * perWhole)
 }
 
-// wholePercent is the usage of the first term without the fraction of a
-// percent, -1 where it is not known.
+// wholePercent returns the usage of the first term in percent, rounded down, -1
+// if unknown.
 func (r reader) wholePercent(terms []Term) int16 {
 	if len(terms) == 0 {
 		return -1

@@ -21,16 +21,15 @@ var (
 	nan   = math.NaN()
 )
 
-// told is what sources report a node in percent: of CPU and of memory, each
-// over five minutes, an hour and a day.
+// told is the usage of a node that sources report, in percent: CPU and memory,
+// each over five minutes, an hour and a day.
 type told [cluster.NumResources][3]float64
 
-// untold is a node of which nothing is told.
+// untold is a node without reported usage.
 var untold = told{{nan, nan, nan}, {nan, nan, nan}}
 
-// measuredView has one node per entry, of 10 cores and 100 GiB, of which a
-// tenth more than there is allocatable is used by nobody: what is told is of
-// capacity.
+// measuredView has one node per entry, of 10 cores and 100 GiB, of which 90 %
+// are allocatable. Reported usage is of capacity.
 func measuredView(nodes ...told) *usage.View {
 	infos, reads := make([]cluster.Node, len(nodes)), make([]usage.NodeUsage, len(nodes))
 	for i, n := range nodes {
@@ -38,9 +37,9 @@ func measuredView(nodes ...told) *usage.View {
 			Name: fmt.Sprintf("n%d", i), Allocatable: cluster.Amounts{9_000, 90 * gib}, Capacity: cluster.Amounts{10_000, 100 * gib},
 		}
 		reads[i] = predicted(cluster.Amounts{1_000, 10 * gib})
-		reads[i].Told = []usage.Told{{nan, nan}}
+		reads[i].Reported = []usage.Reported{{nan, nan}}
 		for w := range 3 {
-			reads[i].Told = append(reads[i].Told, usage.Told{n[0][w] / 100 * 10_000, n[1][w] / 100 * 100 * gib})
+			reads[i].Reported = append(reads[i].Reported, usage.Reported{n[0][w] / 100 * 10_000, n[1][w] / 100 * 100 * gib})
 		}
 	}
 	view := viewOf(infos, reads)
@@ -281,7 +280,7 @@ func TestLimitsAreMetExactly(t *testing.T) {
 		view := measuredView(told{})
 		capacity := 1 + rng.Int64N(4096*gib)
 		view.Snapshot.Nodes[0].Node.Capacity[cluster.Memory] = capacity
-		view.Nodes[0].Told[usage.AtAvg5m][cluster.Memory] = percent / 100 * float64(capacity)
+		view.Nodes[0].Reported[usage.AtAvg5m][cluster.Memory] = percent / 100 * float64(capacity)
 		limit := Limit{Resource: cluster.Memory, Window: usage.Avg5m, Percent: percent}
 		from := limit
 		from.From = true
@@ -292,8 +291,8 @@ func TestLimitsAreMetExactly(t *testing.T) {
 	}
 }
 
-// Scheduling goes by measured windows alone; a planned landing keeps to the
-// lines as well.
+// Scheduling uses measured windows alone; a planned destination also keeps to
+// the lines.
 func TestLandingsKeepToLinesAsWell(t *testing.T) {
 	b := measuring(craneConfig()).board(t, measuredView(told{}))
 	large := cluster.Amounts{8_000, 0}
@@ -335,7 +334,7 @@ func TestBothScoresRankAlike(t *testing.T) {
 	}
 }
 
-// randomBoard has nodes of all sorts, some with pods bound lately.
+// randomBoard has nodes of all sorts, some with recently bound pods.
 func randomBoard(t *testing.T, rng *rand.Rand, measured *Measured) *Board {
 	t.Helper()
 	nodes := make([]told, rng.IntN(12))
@@ -374,7 +373,7 @@ func TestCraneScoresToTheLastDigit(t *testing.T) {
 	for range 3000 {
 		capacity := cluster.Amounts{1 + rng.Int64N(256_000), 1 + rng.Int64N(4096*gib)}
 		reading := predicted(cluster.Amounts{})
-		reading.Told = make([]usage.Told, 4)
+		reading.Reported = make([]usage.Reported, 4)
 		free := int64(0)
 		even := rng.IntN(2) == 0 // whole percentages hit whole scores
 		for _, term := range measured.Terms {
@@ -385,13 +384,13 @@ func TestCraneScoresToTheLastDigit(t *testing.T) {
 			free += (100_000 - used) * int64(math.Round(term.Weight*10))
 			at := map[usage.Window]int{usage.Avg5m: 1, max1h: 2, max1d: 3}[term.Window]
 			fraction := float64(used) / 100_000
-			reading.Told[at][term.Resource] = 100 * fraction / 100 * float64(capacity[term.Resource]) // as the source does
+			reading.Reported[at][term.Resource] = 100 * fraction / 100 * float64(capacity[term.Resource]) // as the source does
 		}
 		view := viewOf([]cluster.Node{{Name: "n", Allocatable: capacity, Capacity: capacity}}, []usage.NodeUsage{reading})
 		view.Windows = append(view.Windows, max1h, max1d)
 		hundred, _ := scoresOf(by.board(t, view))
 		if want := free * 100 / (100_000 * 20); int64(hundred[0]) != want {
-			t.Fatalf("score %d, want %d of %v", hundred[0], want, reading.Told)
+			t.Fatalf("score %d, want %d of %v", hundred[0], want, reading.Reported)
 		}
 	}
 }
@@ -400,7 +399,7 @@ func TestCraneScoresToTheLastDigit(t *testing.T) {
 func TestMeasuredOfNothing(t *testing.T) {
 	view := measuredView(told{{50, 50, 50}, {50, 50, 50}}, told{})
 	view.Snapshot.Nodes[0].Node.Capacity = cluster.Amounts{}
-	view.Nodes[1].Told = nil
+	view.Nodes[1].Reported = nil
 	elsewhere := craneConfig()
 	for i := range elsewhere.Terms {
 		elsewhere.Terms[i].Window.Over++

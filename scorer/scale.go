@@ -5,14 +5,14 @@ import "math"
 // MaxScore is the highest score of the extender protocol.
 const MaxScore = 10
 
-// maxScore100 is the highest score of a scheduler plugin, scoreStep what one
-// point on the wire is worth of it.
+// maxScore100 is the highest score of a scheduler plugin; scoreStep is its
+// share for one point on the wire.
 const (
 	maxScore100 = 100
 	scoreStep   = maxScore100 / MaxScore
 )
 
-// What stands in the place of a score until fill has seen it.
+// The placeholders for scores that fill has not seen yet.
 const (
 	unknownScore int8 = -1 - iota
 	overLine
@@ -25,7 +25,7 @@ func (s *scale) reset() { s.coolest, s.hottest = math.Inf(1), math.Inf(-1) }
 
 func (s *scale) add(load float64) { s.coolest, s.hottest = min(s.coolest, load), max(s.hottest, load) }
 
-// tally counts the scores that were given.
+// tally counts how often each score was given.
 type tally struct {
 	count [maxScore100 + 1]int32
 	n     int32
@@ -36,7 +36,7 @@ func (t *tally) add(score int8) {
 	t.n++
 }
 
-// fill gives the nodes that are unknown the median of the others.
+// fill gives unknown nodes the median score of the others.
 func (t *tally) fill(scores []int8) {
 	if int(t.n) == len(scores) {
 		return
@@ -49,8 +49,8 @@ func (t *tally) fill(scores []int8) {
 	}
 }
 
-// median returns the lower median of the counted scores, the middle when there
-// are none.
+// median returns the lower median of the counted scores, or the middle of the
+// range when there are none.
 func (t *tally) median() int8 {
 	seen := int32(0)
 	for score, count := range t.count {
@@ -61,8 +61,8 @@ func (t *tally) median() int8 {
 	return maxScore100 / 2
 }
 
-// spreader turns loads into scores: a straight line, because there is one per
-// node.
+// spreader turns loads into scores along a straight line, which is cheap enough
+// to run for every node.
 type spreader struct{ start, slope float64 }
 
 func newSpreader(span scale, damp float64) spreader {
@@ -79,9 +79,8 @@ func newSpreader(span scale, damp float64) spreader {
 	return spreader{start: middle + slope*span.hottest - middle*strength, slope: slope}
 }
 
-// score leaves the fraction of a point out, but for what computing may have
-// taken off a whole one: rounded to tens once more it is the score that
-// rounding once would have given.
+// score rounds down to whole points, with an allowance for floating-point
+// error. Rounding the result to tens gives the same score as rounding once.
 func (s spreader) score(load float64) int8 {
 	const lost = 1e-9
 	score := s.start

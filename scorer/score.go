@@ -8,8 +8,8 @@ import (
 )
 
 // Best returns the node of a request that would be the coolest with the pod on
-// it among those that are known and where it may land, except the excluded one,
-// or -1. Hot values do not count. Ties go to the lower index, so the answer is
+// it, or -1. Nodes that are unknown, full or excluded do not qualify. Hot
+// values do not count. Ties go to the lower index, so the answer is
 // deterministic.
 func (b *Board) Best(nodes []cluster.NodeIndex, pod cluster.Amounts, excluded func(cluster.NodeIndex) bool) cluster.NodeIndex {
 	best, lowest := cluster.NodeIndex(-1), math.Inf(1)
@@ -25,9 +25,9 @@ func (b *Board) Best(nodes []cluster.NodeIndex, pod cluster.Amounts, excluded fu
 	return best
 }
 
-// Score writes one score from 0 to MaxScore per node of the request: what
-// Score100 says in steps of ten, to the nearest where predicted usage is
-// scored, and without the remainder where measured usage is.
+// Score writes one score from 0 to MaxScore per node of the request: that of
+// Score100 in steps of ten, rounded to the nearest for predicted usage and down
+// for measured usage.
 func (b *Board) Score(nodes []cluster.NodeIndex, pod cluster.Amounts, scores []int8) {
 	b.Score100(nodes, pod, scores)
 	half := int8(scoreStep / 2)
@@ -41,13 +41,13 @@ func (b *Board) Score(nodes []cluster.NodeIndex, pod cluster.Amounts, scores []i
 
 // Score100 writes one score from 0 to 100 per node of the request: 100 for the
 // coolest, 0 for the hottest of those under the reject line and for all above
-// it, linear between, because absolute percentages would tie in the steps of
-// ten that an extender has. When the request's nodes hardly differ the spread
-// shrinks towards the middle, so that a few percent of usage do not overrule
-// every other plugin. Unknown nodes get the median of the known ones. Where the
-// board judges by measured windows their formula is the score instead of all
-// that. From every score, those of unknown nodes too, ten times the node's hot
-// value is taken off in the end, down to 0.
+// it, linear between, because absolute percentages would tie in an extender's
+// steps of ten. When the request's nodes hardly differ the spread shrinks
+// towards the middle, so that a few percent of usage do not overrule every
+// other plugin. Unknown nodes get the median of the known ones. A board that
+// uses measured windows scores by their formula instead. Finally every score,
+// even of an unknown node, drops by ten times the node's hot value, to 0 at the
+// lowest.
 //
 //	load  = (max over r of p_r + weighted mean of p_r) / 2    p_r: predicted percent of allocatable with the pod
 //	score = 50 + (100·(hottest−load)/(hottest−coolest) − 50) · min(1, (hottest−coolest)/DampPercent) − 10·hot
@@ -68,16 +68,16 @@ func (b *Board) scorePredicted(nodes []cluster.NodeIndex, pod cluster.Amounts, s
 	defer b.scratch.Put(scratch)
 	*scratch = slices.Grow((*scratch)[:0], len(nodes))[:len(nodes)]
 	all, under := b.weigh(nodes, pod, scores, *scratch)
-	if under.coolest > under.hottest { // every known node is above the line: the least hot is still the best
+	if under.coolest > under.hottest { // every known node is above the line: the least hot is the best
 		b.fill(scores[:len(nodes)], *scratch, all, false)
 	} else {
 		b.fill(scores[:len(nodes)], *scratch, under, true)
 	}
 }
 
-// weigh writes the nodes' loads with the pod, and as their scores what else
-// fill has to know of them. It returns the span of all loads and of those under
-// the reject line.
+// weigh writes the nodes' loads with the pod, and the placeholder scores that
+// fill needs. It returns the span of all loads and of those under the reject
+// line.
 func (b *Board) weigh(nodes []cluster.NodeIndex, pod cluster.Amounts, scores []int8, loads []float64) (all, under scale) {
 	all.reset()
 	under.reset()
@@ -98,10 +98,9 @@ func (b *Board) weigh(nodes []cluster.NodeIndex, pod cluster.Amounts, scores []i
 	return all, under
 }
 
-// Likeliest returns the node that kube-scheduler is going to choose, as far as
-// it can be told from here: of those with the highest score the one that its
-// own plugins like best, which is where the least is requested. It returns -1
-// where no node is known.
+// Likeliest returns the node that kube-scheduler will most likely choose: of
+// those with the highest score, the one that its own plugins prefer, which is
+// where the least is requested. It returns -1 if no node is known.
 func (b *Board) Likeliest(nodes []cluster.NodeIndex, requests cluster.Amounts, scores []int8) cluster.NodeIndex {
 	best, top, most := cluster.NodeIndex(-1), int8(-1), math.Inf(-1)
 	for k, i := range nodes {
@@ -115,9 +114,9 @@ func (b *Board) Likeliest(nodes []cluster.NodeIndex, requests cluster.Amounts, s
 	return best
 }
 
-// free is how much of a node is not requested with such a pod on it, in percent
-// of allocatable, the mean of the resources: what NodeResourcesFit scores by
-// default (LeastAllocated).
+// free returns how much of a node is unrequested with such a pod on it, in
+// percent of allocatable, as the mean of the resources. NodeResourcesFit scores
+// that by default (LeastAllocated).
 func (b *Board) free(i cluster.NodeIndex, requests cluster.Amounts) float64 {
 	for r := range requests {
 		requests[r] += b.requested[i][r].Load()
@@ -129,7 +128,7 @@ func (b *Board) free(i cluster.NodeIndex, requests cluster.Amounts) float64 {
 	return sum / float64(cluster.NumResources)
 }
 
-// fill turns loads into scores. With lines, nodes over theirs get none.
+// fill turns loads into scores. With lines, nodes over their line get 0.
 func (b *Board) fill(scores []int8, loads []float64, span scale, lines bool) {
 	var given tally
 	spread := newSpreader(span, b.config.DampPercent)
@@ -152,8 +151,8 @@ func (b *Board) known(i cluster.NodeIndex) bool {
 	return i >= 0 && int(i) < len(b.gauges) && b.gauges[i].known
 }
 
-// HotValue returns the points of MaxScore that a node loses for the pods it was
-// given lately, whether or not its usage is known.
+// HotValue returns how many points of MaxScore a node loses for recently bound
+// pods, whether or not its usage is known.
 //
 //	hot = sum over the terms of floor(n / count)    n: pods bound to the node within the term's time
 func (b *Board) HotValue(i cluster.NodeIndex) int {
@@ -163,19 +162,19 @@ func (b *Board) HotValue(i cluster.NodeIndex) int {
 	return b.hot.of(i)
 }
 
-// chill takes the hot values off scores from 0 to 100, as Crane does: ten for
+// chill subtracts hot values from scores of 0 to 100, as Crane does: ten for
 // each point.
 func (b *Board) chill(nodes []cluster.NodeIndex, scores []int8) {
 	if b.hot == nil {
 		return
 	}
 	for k, i := range nodes {
-		scores[k] -= int8(min(scoreStep*b.HotValue(i), int(scores[k]))) // at most a score
+		scores[k] -= int8(min(scoreStep*b.HotValue(i), int(scores[k]))) // at most the score, so it fits
 	}
 }
 
 // scoreMeasured writes scores from 0 to 100 by measured windows. A node that
-// the board does not know stands as one of which nothing is measured.
+// the board does not know counts as unmeasured.
 func (b *Board) scoreMeasured(nodes []cluster.NodeIndex, scores []int8) {
 	if b.measured.Formula == FormulaMinMax {
 		b.scoreMinMax(nodes, scores)

@@ -1,11 +1,11 @@
 // Package scorer decides which nodes of a request may take a pod and how good
-// each is, by predicted real usage or, where a policy asks for what earlier
-// systems did, by measured windows.
+// each is: by predicted real usage or, where a policy asks for the rules of
+// legacy systems, by measured windows.
 //
 // It is the schedule-time half of Evenkeel, as values: a Board is built from
 // one usage.View, adjusted by bindings and moves in flight as they happen, and
-// answers Filter and Score without a lock and without allocating. What is
-// unknown is neutral: never rejected, never preferred. The HTTP side is
+// answers Filter and Score without a lock and without allocating. Unknown nodes
+// are neutral: never rejected, never preferred. The HTTP side is
 // scorer/extender.
 package scorer
 
@@ -23,37 +23,37 @@ import (
 
 // Config is how a Board scores.
 type Config struct {
-	// Weights of the resources in the mean part of a score; all zero counts as
-	// all equal.
+	// Weights of the resources in the mean part of a score; all zero means all
+	// equal.
 	Weights cluster.Percents
 	// DampPercent is the spread of usage, in percentage points, below which
-	// scores shrink towards their middle.
+	// scores shrink towards the middle.
 	DampPercent float64
-	// HotValue are the terms by which nodes that were given pods in quick
-	// succession score lower; none for not at all.
+	// HotValue are the terms that lower the scores of nodes which got many pods
+	// recently; with none, no score is lowered.
 	HotValue []HotTerm
-	// Measured judges by measured windows; nil for by predicted usage.
+	// Measured makes the Board use measured windows; nil uses predicted usage.
 	Measured *Measured
 }
 
-// Board is the predicted usage of every node at one observation. Everything but
-// what the gauges show and the bindings counted for the hot value is immutable.
+// Board is the predicted usage of every node at one observation. Only the
+// amounts of the adjustments and the bindings counted for the hot value change.
 type Board struct {
 	config Config
 	index  map[string]cluster.NodeIndex
 	nodes  []node
 	gauges []gauge
-	// requested is what the pods of each node ask for, which is what
-	// kube-scheduler's own plugins score by.
+	// requested is what the pods of each node request, by which
+	// kube-scheduler's own plugins score.
 	requested []requested
-	// shares are the weights of the resources, one in all.
+	// shares are the weights of the resources; they add up to 1.
 	shares cluster.Percents
-	// siblings is what pods are taken to use by those that are like them.
+	// siblings estimates a pod's usage by that of similar pods.
 	siblings usage.Siblings
 	hot      *hotValue // nil without terms
 	scratch  sync.Pool // of *[]float64: the loads of a request's nodes
-	// measured is nil where predicted usage decides; standings are what it says
-	// of the nodes.
+	// measured is nil where predicted usage decides; standings are its results,
+	// by node.
 	measured  *Measured
 	standings []standing
 }
@@ -72,8 +72,7 @@ type node struct {
 	predicted   cluster.Amounts
 }
 
-// NewBoard returns the board of a view, whose lines say what each node may
-// take.
+// NewBoard returns the board of a view; resolved holds each node's ceiling.
 func NewBoard(view *usage.View, resolved *thresholds.Resolved, config Config) *Board {
 	b := &Board{
 		config:    config,
@@ -92,7 +91,7 @@ func NewBoard(view *usage.View, resolved *thresholds.Resolved, config Config) *B
 	for i := range view.Nodes {
 		info := &view.Snapshot.Nodes[i].Node
 		b.index[info.Name] = cluster.NodeIndex(i)
-		b.nodes[i] = node{name: info.Name, allocatable: info.Allocatable, predicted: thresholds.Careful(&view.Nodes[i])}
+		b.nodes[i] = node{name: info.Name, allocatable: info.Allocatable, predicted: thresholds.ForPlacing(&view.Nodes[i])}
 		var asked cluster.Charge
 		for _, pod := range view.Snapshot.Nodes[i].Pods {
 			asked.Requests = asked.Requests.Plus(cluster.NewCharge(asked.Usage, pod.Requests).Requests)
@@ -121,7 +120,7 @@ func (b *Board) Len() int { return len(b.nodes) }
 
 // Node returns the index of a node, or -1.
 func (b *Board) Node(name []byte) cluster.NodeIndex {
-	if i, ok := b.index[string(name)]; ok { // no allocation: the compiler looks the bytes up as they are
+	if i, ok := b.index[string(name)]; ok { // the compiler does not allocate the string
 		return i
 	}
 	return -1
@@ -144,15 +143,14 @@ func (b *Board) SameNodes(other *Board) bool {
 	return slices.EqualFunc(b.nodes, other.nodes, func(x, y node) bool { return x.name == y.name })
 }
 
-// Siblings returns what a pod with these limits is taken to use by the pods
-// that it is like.
+// Siblings returns the estimated usage of a pod with these limits, from the
+// usage of similar pods.
 func (b *Board) Siblings(kin usage.Kin, limits cluster.Amounts) (cluster.Amounts, bool) {
 	return b.siblings.Of(kin, limits)
 }
 
-// Adjust adds to (or, with negative amounts, takes from) what is predicted to
-// be used and what is requested on a node. Safe for concurrent use; a name that
-// the board does not know is ignored.
+// Adjust adds to the predicted usage and the requests of a node; negative
+// amounts subtract. It is safe for concurrent use and ignores unknown names.
 func (b *Board) Adjust(name string, by cluster.Charge) {
 	i, ok := b.index[name]
 	if !ok {
@@ -189,9 +187,8 @@ func (b *Board) With(i cluster.NodeIndex, pod cluster.Amounts) (cluster.Percents
 }
 
 // Accepts reports whether kube-scheduler may put a pod of the given usage on a
-// node: whether the node stays at or under the reject line with it or, where
-// the board judges by measured windows, is within their limits. A node that is
-// unknown accepts.
+// node: whether the node stays at or under the reject line with it or, with
+// measured windows, is within their limits. An unknown node accepts.
 func (b *Board) Accepts(i cluster.NodeIndex, pod cluster.Amounts) bool {
 	if b.Measured() {
 		return !b.full(i)
@@ -199,8 +196,8 @@ func (b *Board) Accepts(i cluster.NodeIndex, pod cluster.Amounts) bool {
 	return b.under(i, pod)
 }
 
-// Refused goes through the places in a list of those nodes that do not accept a
-// pod of the given usage.
+// Refused yields the positions, in a list of nodes, of those that do not accept
+// a pod of the given usage.
 func (b *Board) Refused(nodes []cluster.NodeIndex, pod cluster.Amounts) iter.Seq[int] {
 	if b.Measured() {
 		return func(yield func(int) bool) {
@@ -222,9 +219,8 @@ func (b *Board) Refused(nodes []cluster.NodeIndex, pod cluster.Amounts) iter.Seq
 	}
 }
 
-// AppendRefused appends the nodes that do not accept a pod of the given usage
-// to a list, and returns it. Asking about all nodes in a row costs a fraction
-// of asking about each.
+// AppendRefused appends all nodes that do not accept a pod of the given usage
+// to a list, and returns it. That costs a fraction of asking about each node.
 func (b *Board) AppendRefused(nodes []cluster.NodeIndex, pod cluster.Amounts) []cluster.NodeIndex {
 	if b.Measured() {
 		for i := range b.standings {
@@ -243,8 +239,8 @@ func (b *Board) AppendRefused(nodes []cluster.NodeIndex, pod cluster.Amounts) []
 	return nodes
 }
 
-// Lands reports whether a planned move may end on a node: whatever the board
-// judges by, its predicted usage has to stay at or under the reject line.
+// Lands reports whether a planned move may end on a node: even with measured
+// windows its predicted usage must stay at or under the reject line.
 func (b *Board) Lands(i cluster.NodeIndex, pod cluster.Amounts) bool {
 	return !b.full(i) && b.under(i, pod)
 }
@@ -253,7 +249,7 @@ func (b *Board) under(i cluster.NodeIndex, pod cluster.Amounts) bool {
 	return i < 0 || int(i) >= len(b.gauges) || b.gauges[i].takes(pod[cluster.CPU], pod[cluster.Memory])
 }
 
-// Ceiling returns the most that a node may be predicted at.
+// Ceiling returns the highest predicted usage that a node may have.
 func (b *Board) Ceiling(i cluster.NodeIndex) cluster.Amounts {
 	if i < 0 || int(i) >= len(b.nodes) {
 		return cluster.Amounts{}
@@ -261,7 +257,7 @@ func (b *Board) Ceiling(i cluster.NodeIndex) cluster.Amounts {
 	return b.gauges[i].ceiling
 }
 
-// Adjusted returns what bindings and moves have changed on a node since the
+// Adjusted returns how bindings and moves have changed a node's usage since the
 // observation.
 func (b *Board) Adjusted(i cluster.NodeIndex) cluster.Amounts {
 	var by cluster.Amounts
@@ -274,8 +270,8 @@ func (b *Board) Adjusted(i cluster.NodeIndex) cluster.Amounts {
 	return by
 }
 
-// Bound counts a pod that was bound to a node since the observation. Safe for
-// concurrent use; a name that the board does not know is ignored.
+// Bound counts a pod that was bound to a node since the observation. It is safe
+// for concurrent use and ignores unknown names.
 func (b *Board) Bound(name string, at time.Time) {
 	if b.hot == nil {
 		return
@@ -285,11 +281,11 @@ func (b *Board) Bound(name string, at time.Time) {
 	}
 }
 
-// Measured reports whether the board judges by measured windows.
+// Measured reports whether the board uses measured windows.
 func (b *Board) Measured() bool { return b.measured != nil }
 
-// full reports whether a node is above a limit of a measured window. What is
-// not known is not.
+// full reports whether a node is above a limit of a measured window. An unknown
+// node is not.
 func (b *Board) full(i cluster.NodeIndex) bool {
 	return i >= 0 && int(i) < len(b.standings) && b.standings[i].full
 }

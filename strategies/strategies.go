@@ -1,6 +1,6 @@
-// Package strategies is what all strategies share, as values: what they plan
-// on, what a plan is, and how a move is told. A strategy is a folder below this
-// one; it makes a Plan of an Observed, and the evicting half carries it out.
+// Package strategies holds the values that all strategies share: what they plan
+// on, a plan, and the sentence for a move. A strategy is a folder below this
+// one; it makes a Plan from an Observed, and the evicting half carries it out.
 package strategies
 
 import (
@@ -14,20 +14,20 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// Observed is what a strategy plans on.
+// Observed is the input of a strategy.
 type Observed struct {
 	View   *usage.View
 	Board  *scorer.Board
 	States map[string]thresholds.NodeState
 	Lines  *thresholds.Resolved
-	// Closed is why nothing may be evicted now; empty when it may.
+	// Closed is why nothing may be evicted now; empty if something may.
 	Closed string
-	// MaxMoves is how many moves may be made beside the policy's bound;
-	// negative for no further bound.
+	// MaxMoves bounds the moves in addition to the policy's own bound; negative
+	// for no additional bound.
 	MaxMoves int
 }
 
-// PodsOnHotNodes counts the pods that may have to be looked at.
+// PodsOnHotNodes counts the pods on hot nodes, moved or not.
 func (o *Observed) PodsOnHotNodes() (pods int) {
 	for _, info := range o.View.Snapshot.Nodes {
 		if o.States[info.Node.Name].State == thresholds.Hot {
@@ -40,11 +40,11 @@ func (o *Observed) PodsOnHotNodes() (pods int) {
 // Pod is one pod of a hot node.
 type Pod struct {
 	*cluster.Pod
-	// Usage is what the pod was measured at.
+	// Usage is the pod's measured usage.
 	Usage cluster.Amounts
-	// Refused is why the pod may not be moved; empty when it may.
+	// Refused is why the pod may not be moved; empty if it may.
 	Refused reasons.Reason
-	// Disruption orders pods of one priority: lower is moved first.
+	// Disruption orders pods of equal priority: lower is moved first.
 	Disruption int64
 }
 
@@ -53,12 +53,12 @@ type Move struct {
 	Pod
 	From, To string
 	Reason   reasons.Reason
-	// FromPercent and ToPercent are the source and the destination before and
-	// after this move, in the order of the plan.
+	// The usage of source and destination before and after this move, in the
+	// order of the plan.
 	FromBefore, FromAfter, ToBefore, ToAfter cluster.Percents
 }
 
-// Sentence says with the numbers why the pod is moved: it goes into the pod's
+// Sentence explains with numbers why the pod is moved. It becomes the pod's
 // Event.
 func (m *Move) Sentence(evidence []thresholds.Evidence) string {
 	hottest := cluster.CPU
@@ -74,7 +74,7 @@ type Declined struct {
 	Pod
 	Node   string
 	Reason reasons.Reason
-	// Detail says more for a person, such as which filter refused it where.
+	// Detail explains more to a reader, such as which filter refused it where.
 	Detail string
 }
 

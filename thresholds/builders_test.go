@@ -91,8 +91,8 @@ func viewOf(nodes ...node) *usage.View {
 			Allocatable: cluster.Amounts{10_000, 100 * gib}, Capacity: cluster.Amounts{10_000, 120 * gib}, Labels: n.labels,
 		}
 		read := usage.NodeUsage{
-			Vouched: []time.Duration{0, 5 * time.Minute, time.Hour},
-			Signals: [][]float64{{n.io, n.io, n.io}, {n.swap, n.swap, n.swap}},
+			SourceSpan: []time.Duration{0, 5 * time.Minute, time.Hour},
+			Signals:    [][]float64{{n.io, n.io, n.io}, {n.swap, n.swap, n.swap}},
 		}
 		for _, used := range [][2]int64{n.last, n.average, n.highest} {
 			current := cluster.Amounts{used[0], used[1] * gib}

@@ -7,7 +7,7 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// State is what a node's usage makes of it.
+// State is how a node's usage is classified.
 type State string
 
 // The states of a node.
@@ -18,16 +18,16 @@ const (
 	Unknown State = "unknown"
 )
 
-// HotRule is when a node is called hot.
+// HotRule sets when a node is hot.
 type HotRule struct {
 	// ConsecutiveSamples is how many samples in a row must be over the evict
-	// line, one each SampleInterval. A window that a source summed up itself
-	// counts as the samples that it is made of.
+	// line, one each SampleInterval. A window that a source computed counts as
+	// the samples it is made of.
 	ConsecutiveSamples int
 	SampleInterval     time.Duration
 }
 
-// NodeState is a node's state and how it came to it.
+// NodeState is a node's state and what led to it.
 type NodeState struct {
 	State State
 	Since time.Time
@@ -41,9 +41,9 @@ type NodeState struct {
 	Unknown reasons.Reason
 }
 
-// Classify gives each node its state, by name, from the states before. Call it
-// once per reading; a reading that brings nothing new of a node counts for
-// nothing there.
+// Classify returns each node's state, by name, from the previous states. Call
+// it once per reading; a reading with nothing new of a node does not count
+// there.
 func (r *Resolved) Classify(before map[string]NodeState, rule HotRule) map[string]NodeState {
 	after := make(map[string]NodeState, len(r.view.Nodes))
 	for i := range r.view.Nodes {
@@ -77,8 +77,8 @@ func (r *Resolved) classify(before NodeState, i int, rule HotRule) NodeState {
 	return next
 }
 
-// overInARow counts on where a new sample is over the evict line. Samples of a
-// window that is still too short count: what they lack is company, not truth.
+// overInARow counts consecutive samples over the evict line. Samples of a
+// window that is still too short count: they are valid, only few.
 func (r *Resolved) overInARow(before NodeState, i int, rule HotRule) (int, usage.Metric) {
 	read := &r.view.Nodes[i]
 	if !r.view.Snapshot.Nodes[i].Node.Ready || !read.Known() && read.Unknown != reasons.WindowTooShort {
@@ -91,10 +91,10 @@ func (r *Resolved) overInARow(before NodeState, i int, rule HotRule) (int, usage
 	case read.Sampled.Equal(before.Sampled):
 		return before.Over, metric
 	}
-	return before.Over + 1 + rule.samplesIn(r.Vouched(i)), metric
+	return before.Over + 1 + rule.samplesIn(r.SourceSpan(i)), metric
 }
 
-// samplesIn is how many samples a source has taken for us in a time.
+// samplesIn is how many of our samples a source's time span is worth.
 func (h HotRule) samplesIn(d time.Duration) int {
 	if h.SampleInterval <= 0 {
 		return 0
@@ -102,8 +102,8 @@ func (h HotRule) samplesIn(d time.Duration) int {
 	return int(d / h.SampleInterval)
 }
 
-// Keep carries states over a sample that could not be taken: nothing is
-// counted, but what is no longer known is unknown.
+// Keep carries states over a failed sample: nothing is counted, but nodes that
+// are no longer known become Unknown.
 func Keep(before map[string]NodeState, view *usage.View) map[string]NodeState {
 	after := make(map[string]NodeState, len(view.Nodes))
 	for i := range view.Nodes {

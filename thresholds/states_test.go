@@ -27,9 +27,9 @@ type seen struct {
 	unknown              reasons.Reason
 	notReady             bool
 	again                bool // the source had nothing newer
-	// vouched is how long the source itself has looked for avg and the median
-	// of five minutes, which is avg as well.
-	vouched, vouchedMedian time.Duration
+	// sourceSpan is the time that the source itself observed for avg and the
+	// median of five minutes, which is avg as well.
+	sourceSpan, medianSpan time.Duration
 	pressure               float64 // the signal, over every window
 }
 
@@ -43,10 +43,10 @@ func viewAt(now, sampled time.Time, s seen) *usage.View {
 		Snapshot: &cluster.Snapshot{Nodes: []*cluster.NodePods{{Node: cluster.Node{Name: "n", Allocatable: cluster.Amounts{1000, 1000}, Capacity: cluster.Amounts{1000, 1000}, Ready: !s.notReady}}}},
 		Nodes: []usage.NodeUsage{{
 			Unknown: s.unknown, Sampled: sampled,
-			Current:   []cluster.Amounts{{s.last}, {s.avg}, {s.avg}},
-			Predicted: []cluster.Amounts{predicted, predicted, predicted},
-			Vouched:   []time.Duration{0, s.vouched, s.vouchedMedian},
-			Signals:   [][]float64{{s.pressure, s.pressure, s.pressure}},
+			Current:    []cluster.Amounts{{s.last}, {s.avg}, {s.avg}},
+			Predicted:  []cluster.Amounts{predicted, predicted, predicted},
+			SourceSpan: []time.Duration{0, s.sourceSpan, s.medianSpan},
+			Signals:    [][]float64{{s.pressure, s.pressure, s.pressure}},
 		}},
 	}
 }

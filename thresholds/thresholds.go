@@ -1,11 +1,11 @@
-// Package thresholds holds the levels of usage that mean something, the one
-// definition of hot for both sides of scheduling: per metric and window,
-// absolute or as distances from the mean, per pool of nodes.
+// Package thresholds holds the levels of usage, the one definition of hot for
+// both sides of scheduling: per metric and window, absolute or as distances
+// from the mean, per pool of nodes.
 //
-// A Set is what the policy says; Resolve reads it against a usage.View and
+// A Set holds the policy's lines; Resolve reads them against a usage.View and
 // answers, node by node, whether it is over its evict lines, what has to leave
-// it, and how much it may take. It keeps no state: what makes a node hot over
-// time is the strategy's business.
+// it, and how much it may take. The package keeps no state: Classify is given
+// the states before.
 package thresholds
 
 import (
@@ -18,15 +18,15 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// Levels are the four lines of one metric over one window; +Inf where there is
-// none. In percent of allocatable for cpu and memory, of capacity for
-// memory.available, else in the metric's own unit. Of a metric of which less is
-// worse the order is the reverse and -Inf means none.
+// Levels are the four lines of one metric over one window, +Inf for none. They
+// are in percent of allocatable for cpu and memory, of capacity for
+// memory.available, else in the metric's own unit. If less of a metric is
+// worse, the order is reversed and -Inf means none.
 type Levels struct {
 	// Low: at or below it on every metric a node is cool.
 	Low float64
-	// Reject: predicted above it a node takes no more pods while others will
-	// do.
+	// Reject: predicted above it a node takes no more pods while others
+	// qualify.
 	Reject float64
 	// Evict: above it in every window of a metric a node is over.
 	Evict float64
@@ -42,9 +42,9 @@ func NoLevels() Levels {
 
 func (l Levels) negated() Levels { return Levels{-l.Low, -l.Reject, -l.Evict, -l.Leave} }
 
-// MemoryAvailable is the metric of what the kubelet counts as available, in
-// percent of capacity: capacity less the working set. Less of it is worse. It
-// is read off Memory, so every source has it.
+// MemoryAvailable is the memory that the kubelet counts as available, in
+// percent of capacity: capacity minus the working set. Less of it is worse. It
+// is derived from Memory, so every source has it.
 const MemoryAvailable usage.Metric = "memory.available"
 
 // Rule judges one metric over one window.
@@ -53,18 +53,17 @@ type Rule struct {
 	Window usage.Window
 	Levels Levels
 	// Deviation makes the levels distances from the mean: Low below it, the
-	// others above it. All four have to be given.
+	// others above it. All four are required.
 	Deviation bool
-	// LowerIsWorse turns every comparison round.
+	// LowerIsWorse reverses every comparison.
 	LowerIsWorse bool
-	// Relieves is the resource of which a move takes off a signal: so much of
-	// it, in proportion, as the signal is over its line; Nothing where no move
-	// helps. Only for metrics that are no resources.
+	// Relieves is the resource whose usage a move takes away to lower a signal,
+	// in proportion to the signal's excess over its line; Nothing if no move
+	// helps. Only for metrics that are not resources.
 	Relieves cluster.Resource
 }
 
-// Nothing is what relieves a signal that a node is hot by and keeps its pods
-// with.
+// Nothing is for a signal that makes a node hot and that no move relieves.
 const Nothing = cluster.NumResources
 
 // Pool is a set of nodes that are judged alike.
@@ -76,19 +75,19 @@ type Pool struct {
 	Rules   []Rule
 }
 
-// Set is what a policy says of lines.
+// Set holds the lines of a policy.
 type Set struct {
 	pools []Pool
-	// gapPercent keeps lines that are distances from a mean near 0 or 100
-	// apart.
+	// gapPercent keeps lines apart that are distances from a mean near 0 or
+	// 100.
 	gapPercent float64
 }
 
 // New returns a Set. A node is judged by the first pool that it matches, so the
-// last pool has to match every node.
+// last pool must match every node.
 func New(pools []Pool, gapPercent float64) (*Set, error) {
 	if len(pools) == 0 || pools[len(pools)-1].Matches != nil {
-		return nil, errors.New("lines: the last pool has to match every node")
+		return nil, errors.New("lines: the last pool must match every node")
 	}
 	for p := range pools {
 		for i := range pools[p].Rules {
@@ -100,16 +99,16 @@ func New(pools []Pool, gapPercent float64) (*Set, error) {
 	return &Set{pools: pools, gapPercent: gapPercent}, nil
 }
 
-// check finds what no policy says.
+// check rejects what no policy can say.
 func (r *Rule) check() error {
 	resource := r.Metric == usage.CPU || r.Metric == usage.Memory
 	infinite := func(level float64) bool { return math.IsInf(level, 0) }
 	levels := []float64{r.Levels.Low, r.Levels.Reject, r.Levels.Evict, r.Levels.Leave}
 	switch {
 	case r.Relieves > Nothing:
-		return errors.New("relieves no resource that there is")
+		return errors.New("relieves an unknown resource")
 	case resource && r.LowerIsWorse, r.Metric == MemoryAvailable && !r.LowerIsWorse:
-		return errors.New("is turned round")
+		return errors.New("has the wrong direction")
 	case r.Deviation && (!resource || slices.ContainsFunc(levels, infinite)):
 		return errors.New("cannot be judged by distances from the mean")
 	}
@@ -130,13 +129,12 @@ type pool struct {
 	groups []group
 }
 
-// group is what judges one metric: every window has to be over for the metric
-// to be.
+// group holds the rules of one metric, which is over if every window is.
 type group struct {
 	metric   usage.Metric
 	kind     kind
 	resource cluster.Resource
-	signal   int // place in the View's Signals
+	signal   int // index in the View's Signals
 	rules    []rule
 	evicting []rule // those with an evict line
 }
@@ -151,13 +149,13 @@ const (
 
 // rule is one window of a group, turned so that higher is worse.
 type rule struct {
-	window int // place in the View's Windows
+	window int // index in the View's Windows
 	levels Levels
 	flip   bool
 }
 
 // Resolve reads the lines against a View. Rules for windows or signals that the
-// View does not have judge nothing.
+// View does not have are ignored.
 func (s *Set) Resolve(view *usage.View) *Resolved {
 	r := &Resolved{view: view, pools: make([]pool, len(s.pools)), of: make([]uint16, len(view.Nodes))}
 	for i := range view.Nodes {
@@ -227,9 +225,9 @@ func groupOf(given *Rule, view *usage.View) (group, bool) {
 	return g, true
 }
 
-// around turns distances from a mean into levels. A mean near 0 or 100 is no
-// mistake, so it must not end as lines out of order; at the lower end the evict
-// line is held up, because nodes that use next to nothing are not hot.
+// around turns distances from a mean into levels. A mean near 0 or 100 is
+// legitimate and must not put the lines out of order. At the lower end the
+// evict line is raised, because nodes that use next to nothing are not hot.
 func (s *Set) around(mean float64, by Levels) Levels {
 	evict := max(2*s.gapPercent, min(mean+by.Evict, 100))
 	reject := min(mean+by.Reject, evict-s.gapPercent)
@@ -258,8 +256,8 @@ func (r *Resolved) mean(p int, g *group, window int) float64 {
 	return sum / weights
 }
 
-// value is what a group's metric is on a node, by the given amounts, which
-// signals have no use for; NaN where it is not known.
+// value is a group's metric on a node, by the given amounts, which signals
+// ignore; NaN if unknown.
 func (r *Resolved) value(i int, g *group, window int, amounts []cluster.Amounts) float64 {
 	node := &r.view.Snapshot.Nodes[i].Node
 	switch g.kind {

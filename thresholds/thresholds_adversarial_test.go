@@ -23,8 +23,8 @@ func askAll(t *testing.T, r *Resolved, i int) {
 	r.Left(i)
 	r.Cool(i)
 	r.Ceiling(i)
-	if vouched := r.Vouched(i); vouched < 0 {
-		t.Fatalf("node %d: vouched for %v", i, vouched)
+	if sourceSpan := r.SourceSpan(i); sourceSpan < 0 {
+		t.Fatalf("node %d: source span %v", i, sourceSpan)
 	}
 	for _, e := range r.Evidence(i) {
 		if !hot || math.IsNaN(e.Value) || e.String() == "" {

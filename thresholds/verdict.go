@@ -32,7 +32,7 @@ func (r *Resolved) over(i int, g *group) bool {
 }
 
 // Over returns the first metric of a node that is above its evict line in every
-// window, by what is measured and stays.
+// window, by its current usage.
 func (r *Resolved) Over(i int) (usage.Metric, bool) {
 	groups := r.pools[r.of[i]].groups
 	for k := range groups {
@@ -44,7 +44,7 @@ func (r *Resolved) Over(i int) (usage.Metric, bool) {
 }
 
 // Left reports whether a node is at or below its leave line on every metric and
-// window. What is not known holds nobody back.
+// window. Unknown values do not keep it hot.
 func (r *Resolved) Left(i int) bool {
 	return r.under(i, r.view.Nodes[i].Current, func(l *Levels) float64 { return l.Leave })
 }
@@ -68,10 +68,10 @@ func (r *Resolved) under(i int, amounts []cluster.Amounts, level func(*Levels) f
 	return true
 }
 
-// Vouched is how long sources themselves have looked at what makes a node hot:
-// the shortest of the windows by which it is over, 0 where one of them was
-// summed up here.
-func (r *Resolved) Vouched(i int) (shortest time.Duration) {
+// SourceSpan is the time that sources themselves observed for what makes a node
+// hot: the shortest of the windows by which it is over, 0 if one of them was
+// computed here.
+func (r *Resolved) SourceSpan(i int) (shortest time.Duration) {
 	groups := r.pools[r.of[i]].groups
 	found := false
 	for k := range groups {
@@ -79,17 +79,17 @@ func (r *Resolved) Vouched(i int) (shortest time.Duration) {
 			continue
 		}
 		for _, one := range groups[k].evicting {
-			if vouched := r.view.Nodes[i].Vouched[one.window]; !found || vouched < shortest {
-				shortest, found = vouched, true
+			if sourceSpan := r.view.Nodes[i].SourceSpan[one.window]; !found || sourceSpan < shortest {
+				shortest, found = sourceSpan, true
 			}
 		}
 	}
 	return shortest
 }
 
-// Need is what has to leave a node to bring every metric that is over under its
-// evict line, with what has left since the View already gone. A metric that is
-// judged over several windows is under when one of them is.
+// Need is what must leave a node to bring every metric that is over down to its
+// evict line, apart from what has left since the View. A metric that is judged
+// over several windows is down when one of them is.
 func (r *Resolved) Need(i int, left cluster.Amounts) cluster.Amounts {
 	var need cluster.Amounts
 	groups := r.pools[r.of[i]].groups
@@ -110,14 +110,14 @@ func (r *Resolved) needOf(i int, g *group) int64 {
 	return least
 }
 
-// needIn is what has to leave for one window. A signal is taken to be in
-// proportion to the resource that relieves it.
+// needIn is what has to leave for one window. A signal is assumed to be
+// proportional to the resource that relieves it.
 func (r *Resolved) needIn(i int, g *group, one *rule) int64 {
 	node := &r.view.Snapshot.Nodes[i].Node
 	used := r.view.Nodes[i].Current[one.window][g.resource]
 	switch g.kind {
 	case ofAvailable:
-		return used - ceiling(100+one.levels.Evict, node.Capacity[g.resource]) // the level is turned: minus the percentage
+		return used - ceiling(100+one.levels.Evict, node.Capacity[g.resource]) // the level is minus the percentage
 	case ofSignal:
 		return int64(math.Ceil(float64(used) * excess(r.worse(i, g, one, nil), one)))
 	case ofResource:
@@ -125,8 +125,8 @@ func (r *Resolved) needIn(i int, g *group, one *rule) int64 {
 	return used - ceiling(one.levels.Evict, node.Allocatable[g.resource])
 }
 
-// excess is how far a signal is beyond its evict line, as a fraction of the
-// whole: of the value where higher is worse, of the line where lower is.
+// excess is how far a signal is beyond its evict line, as a fraction: of the
+// value if higher is worse, of the line if lower is.
 func excess(worse float64, one *rule) float64 {
 	whole := worse
 	if one.flip {
@@ -138,28 +138,27 @@ func excess(worse float64, one *rule) float64 {
 	return min(max((worse-one.levels.Evict)/whole, 0), 1)
 }
 
-// ceiling is the most that is not above a percentage of a whole.
+// ceiling is the largest amount that is not above a percentage of a whole.
 func ceiling(percent float64, whole int64) int64 {
 	return cluster.Percents{percent}.CeilingOf(cluster.Amounts{whole})[0]
 }
 
-// Careful is what a node is predicted at for placing pods: the higher of the
+// ForPlacing is what a node is predicted at for placing pods: the higher of the
 // last sample and the mean of five minutes.
-func Careful(n *usage.NodeUsage) cluster.Amounts {
-	careful := n.Predicted[usage.AtAvg5m]
+func ForPlacing(n *usage.NodeUsage) cluster.Amounts {
+	predicted := n.Predicted[usage.AtAvg5m]
 	for k, v := range n.Predicted[usage.AtLast] {
-		careful[k] = max(careful[k], v)
+		predicted[k] = max(predicted[k], v)
 	}
-	return careful
+	return predicted
 }
 
-// Ceiling is the most that a node may be predicted at, in Careful's terms, to
-// stay at or under every reject line: the resources' own lines, and as much
-// less as other windows leave room for less. A signal beyond its reject line
-// leaves none.
+// Ceiling is the most that a node may be predicted at, as by ForPlacing, to
+// stay at or under every reject line. A window predicted higher than ForPlacing
+// lowers it by the difference. A signal beyond its reject line makes it zero.
 func (r *Resolved) Ceiling(i int) cluster.Amounts {
 	most := cluster.Amounts{math.MaxInt64, math.MaxInt64}
-	careful := Careful(&r.view.Nodes[i])
+	predicted := ForPlacing(&r.view.Nodes[i])
 	groups := r.pools[r.of[i]].groups
 	for k := range groups {
 		g := &groups[k]
@@ -174,15 +173,15 @@ func (r *Resolved) Ceiling(i int) cluster.Amounts {
 				}
 				continue
 			}
-			most[g.resource] = min(most[g.resource], r.ceilingIn(i, g, one, careful[g.resource]))
+			most[g.resource] = min(most[g.resource], r.ceilingIn(i, g, one, predicted[g.resource]))
 		}
 	}
 	return most
 }
 
-// ceilingIn is the ceiling by one window. Short windows are judged by the
-// careful figure itself.
-func (r *Resolved) ceilingIn(i int, g *group, one *rule, careful int64) int64 {
+// ceilingIn is the ceiling by one window, given what ForPlacing predicts. Short
+// windows are judged by that figure itself.
+func (r *Resolved) ceilingIn(i int, g *group, one *rule, predicted int64) int64 {
 	node := &r.view.Snapshot.Nodes[i].Node
 	line := ceiling(one.levels.Reject, node.Allocatable[g.resource])
 	if g.kind == ofAvailable {
@@ -191,7 +190,7 @@ func (r *Resolved) ceilingIn(i int, g *group, one *rule, careful int64) int64 {
 	if one.window == usage.AtLast || one.window == usage.AtAvg5m {
 		return line
 	}
-	beyond := r.view.Nodes[i].Predicted[one.window][g.resource] - careful
+	beyond := r.view.Nodes[i].Predicted[one.window][g.resource] - predicted
 	return line - max(beyond, 0)
 }
 
@@ -233,14 +232,14 @@ type Evidence struct {
 
 // InWords returns each piece of evidence in words.
 func InWords(evidence []Evidence) []string {
-	said := make([]string, len(evidence))
+	words := make([]string, len(evidence))
 	for i := range evidence {
-		said[i] = evidence[i].String()
+		words[i] = evidence[i].String()
 	}
-	return said
+	return words
 }
 
-// String says it in words.
+// String returns the evidence in words.
 func (e Evidence) String() string {
 	than := "above"
 	if e.Below {

@@ -202,7 +202,7 @@ func TestNeedIsEnoughAndNotTooMuch(t *testing.T) {
 	}
 }
 
-// The most that a node may be predicted at, in terms of the careful figure.
+// The most that a node may be predicted at, as by ForPlacing.
 func TestCeiling(t *testing.T) {
 	most := int64(math.MaxInt64)
 	nan := math.NaN()
@@ -251,10 +251,10 @@ func TestCeilingKeepsRejectLines(t *testing.T) {
 		rules := []Rule{rejectAt(usage.CPU, usage.Avg5m, 60+30*rng.Float64()), rejectAt(usage.CPU, hour, 60+30*rng.Float64())}
 		view := viewOf(n)
 		r := setOf(t, rules...).Resolve(view)
-		room := r.Ceiling(0)[0] - Careful(&view.Nodes[0])[0]
+		room := r.Ceiling(0)[0] - ForPlacing(&view.Nodes[0])[0]
 		beyond := func(more int64) bool {
 			for _, rule := range rules {
-				used := Careful(&view.Nodes[0])[0]
+				used := ForPlacing(&view.Nodes[0])[0]
 				if rule.Window == hour {
 					used = max(used, n.highest[0])
 				}
@@ -273,7 +273,7 @@ func TestCeilingKeepsRejectLines(t *testing.T) {
 
 // What sources themselves have looked at is the shortest window that makes a
 // node hot; windows without a line have no say.
-func TestVouched(t *testing.T) {
+func TestSourceSpan(t *testing.T) {
 	cpu5m, cpuHour := evictAt(usage.CPU, usage.Avg5m, 65), evictAt(usage.CPU, hour, 65)
 	cases := map[string]struct {
 		rules []Rule
@@ -288,27 +288,27 @@ func TestVouched(t *testing.T) {
 		"a metric that is not":    {[]Rule{cpuHour, evictAt(usage.Memory, usage.Last, 65)}, steady(9000, 0), time.Hour},
 		"the shorter of two hots": {[]Rule{cpuHour, evictAt(usage.Memory, usage.Avg5m, 65)}, steady(9000, 90), 5 * time.Minute},
 		"an hour summed up in here": {[]Rule{cpuHour}, node{highest: [2]int64{9000, 0}, change: func(_ *cluster.Node, read *usage.NodeUsage) {
-			read.Vouched[2] = 0
+			read.SourceSpan[2] = 0
 		}}, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := resolve(t, tc.node, tc.rules...).Vouched(0); got != tc.want {
-				t.Errorf("vouched for %v, want %v", got, tc.want)
+			if got := resolve(t, tc.node, tc.rules...).SourceSpan(0); got != tc.want {
+				t.Errorf("source span %v, want %v", got, tc.want)
 			}
 		})
 	}
 }
 
-func TestCareful(t *testing.T) {
+func TestForPlacing(t *testing.T) {
 	n := node{last: [2]int64{9000, 10}, average: [2]int64{3000, 40}, highest: [2]int64{9999, 99}, more: [2]int64{500, 1}}
-	if got, want := Careful(&viewOf(n).Nodes[0]), (cluster.Amounts{9500, 41 * gib}); got != want {
-		t.Errorf("careful %v, want %v", got, want)
+	if got, want := ForPlacing(&viewOf(n).Nodes[0]), (cluster.Amounts{9500, 41 * gib}); got != want {
+		t.Errorf("ForPlacing is %v, want %v", got, want)
 	}
 	view := viewOf(n)
-	Careful(&view.Nodes[0])
+	ForPlacing(&view.Nodes[0])
 	if view.Nodes[0].Predicted[usage.AtAvg5m] != (cluster.Amounts{3500, 41 * gib}) {
-		t.Error("reading the careful figure changed the view")
+		t.Error("ForPlacing changed the view")
 	}
 }
 

@@ -95,14 +95,14 @@ func TestChangeOfSource(t *testing.T) {
 		return readBy("second", second).measuredAt(second-25).node("n1", amounts(5000, 4)).Batch
 	}
 	type heard struct {
-		source  string
-		age     time.Duration
-		cpu     [3]int64
-		vouched time.Duration
+		source     string
+		age        time.Duration
+		cpu        [3]int64
+		sourceSpan time.Duration
 	}
 	hear := func(second int) heard {
 		got := node1(store, snapshot, second)
-		h := heard{source: got.Source, age: got.Age, vouched: got.Vouched[2]}
+		h := heard{source: got.Source, age: got.Age, sourceSpan: got.SourceSpan[2]}
 		for w := range h.cpu {
 			h.cpu[w] = got.Measured[w][0]
 		}

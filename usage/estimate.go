@@ -2,21 +2,21 @@ package usage
 
 import "github.com/evenkeel/evenkeel/cluster"
 
-// Estimate says what a pod is taken to use before it was measured and no
-// sibling of it was: a share of its request, else a default, per resource.
+// Estimate is the assumed usage of a pod if neither it nor a sibling was
+// measured: a share of its request, else a default, per resource.
 type Estimate struct {
 	// PercentOfRequest is the share of the request, 0 to 100.
 	PercentOfRequest cluster.Percents
-	// Default is used where a pod requests nothing of a resource; it never
-	// exceeds the limit.
+	// Default is used if a pod requests nothing of a resource; it never exceeds
+	// the limit.
 	Default cluster.Amounts
 }
 
 // Of returns the estimate for a pod.
 func (e Estimate) Of(pod *cluster.Pod) cluster.Amounts { return e.For(pod.Requests, pod.Limits) }
 
-// mostEstimated bounds an estimate, far above any node, so that sums with an
-// absurd request stay sums.
+// mostEstimated caps an estimate far above any node, so that an absurd request
+// cannot overflow a sum.
 const mostEstimated = 1 << 50
 
 // For returns the estimate for these requests and limits.

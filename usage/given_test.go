@@ -25,14 +25,14 @@ func TestGivenWindowsWin(t *testing.T) {
 		}
 		store.Ingest(snapshot, b.Batch)
 	}
-	vouched := []time.Duration{0, 5 * time.Minute, time.Hour}
+	sourceSpan := []time.Duration{0, 5 * time.Minute, time.Hour}
 	cases := map[string]struct {
-		second  int
-		want    []cluster.Amounts
-		vouched []time.Duration
+		second     int
+		want       []cluster.Amounts
+		sourceSpan []time.Duration
 	}{
-		"fresh":          {150, []cluster.Amounts{amounts(4000, 4000), amounts(7000, 7000), amounts(9000, 9000)}, vouched},
-		"90 s old":       {240, []cluster.Amounts{amounts(4000, 4000), amounts(7000, 7000), amounts(9000, 9000)}, vouched},
+		"fresh":          {150, []cluster.Amounts{amounts(4000, 4000), amounts(7000, 7000), amounts(9000, 9000)}, sourceSpan},
+		"90 s old":       {240, []cluster.Amounts{amounts(4000, 4000), amounts(7000, 7000), amounts(9000, 9000)}, sourceSpan},
 		"stale at last":  {301, []cluster.Amounts{amounts(4000, 4000), amounts(4000, 4000), amounts(4000, 4000)}, make([]time.Duration, 3)},
 		"stale for 60 s": {300, []cluster.Amounts{amounts(4000, 4000), amounts(4000, 4000), amounts(4000, 4000)}, make([]time.Duration, 3)},
 	}
@@ -42,8 +42,8 @@ func TestGivenWindowsWin(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got.Measured); diff != "" {
 				t.Errorf("measured (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(tc.vouched, got.Vouched); diff != "" {
-				t.Errorf("vouched (-want +got):\n%s", diff)
+			if diff := cmp.Diff(tc.sourceSpan, got.SourceSpan); diff != "" {
+				t.Errorf("sourceSpan (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -58,9 +58,9 @@ func TestOnlyMeansAreEnough(t *testing.T) {
 	nan := math.NaN()
 	want := &NodeUsage{
 		Source: "test", Sampled: at(0), Age: 20 * time.Second, Span: 5 * time.Minute,
-		Measured: []cluster.Amounts{amounts(4000, 4000), amounts(4000, 4000), amounts(4000, 4000), amounts(4000, 4000)},
-		Vouched:  []time.Duration{0, 5 * time.Minute, 0, 0},
-		Told:     []Told{{nan, nan}, {4000, 4000 * mib}, {nan, nan}, {nan, nan}},
+		Measured:   []cluster.Amounts{amounts(4000, 4000), amounts(4000, 4000), amounts(4000, 4000), amounts(4000, 4000)},
+		SourceSpan: []time.Duration{0, 5 * time.Minute, 0, 0},
+		Reported:   []Reported{{nan, nan}, {4000, 4000 * mib}, {nan, nan}, {nan, nan}},
 	}
 	want.Current, want.Predicted = want.Measured, want.Measured
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.EquateNaNs()); diff != "" {
@@ -77,13 +77,13 @@ func TestOnlyMeansAreEnough(t *testing.T) {
 	}
 }
 
-// A mean of one resource does not vouch for samples of the other.
+// A mean of one resource says nothing about samples of the other.
 func TestMeanOfOneResource(t *testing.T) {
 	store, snapshot := newStore(t), snapshotOf(nodeWith("n1"))
 	store.Ingest(snapshot, readAt(0).reading("n1", CPU, Last, 4000).reading("n1", Memory, Avg5m, gib).Batch)
 	got := node1(store, snapshot, 0)
-	if got.Unknown != reasons.WindowTooShort || got.Span != 0 || got.Vouched[AtAvg5m] != 0 {
-		t.Errorf("%q after %v, vouched for %v; want one sample of cpu to be too short", got.Unknown, got.Span, got.Vouched)
+	if got.Unknown != reasons.WindowTooShort || got.Span != 0 || got.SourceSpan[AtAvg5m] != 0 {
+		t.Errorf("%q after %v with source spans %v; want one sample of cpu to be too short", got.Unknown, got.Span, got.SourceSpan)
 	}
 }
 

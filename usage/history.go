@@ -13,22 +13,21 @@ type value struct {
 
 func (v value) stamp() uint32 { return v.second }
 
-// history keeps one metric of one node: single samples for windows that reach
-// back up to sampleReach, means of five minutes for those beyond and for the
-// highest of such means.
+// history keeps one metric of one node: single samples for windows of up to
+// sampleReach, five-minute means for longer windows and for KindMaxAvg.
 type history struct {
 	samples, means ring[value]
-	// sum and count make up the mean of the five minutes that sample number
-	// bucket has begun.
+	// sum and count make up the unfinished mean of the five-minute interval
+	// with the number bucket.
 	bucket uint32
 	sum    float64
 	count  int
 }
 
-// limits bound the rings: a history's, and that of a pod.
+// limits are the lengths of the rings: a history's two and a pod's.
 type limits struct{ samples, means, pod int }
 
-// limitsFor returns how many samples, one each interval, and means the windows
+// limitsFor returns how many samples, one per interval, and means the windows
 // need.
 func limitsFor(windows []Window, interval time.Duration) limits {
 	reach, means := Avg5m.Over, time.Duration(0)
@@ -59,9 +58,9 @@ func (h *history) push(v value, most limits) {
 	h.bucket, h.sum, h.count = bucket, h.sum+float64(v.value), h.count+1
 }
 
-// window reads a window at a second; scratch is room to sort in. Where nothing
-// was sampled since the window began the newest sample stands for it: whoever
-// asks knows that it is fresh. It is false where there is none.
+// window reads a window at a second, sorting in scratch. If nothing was sampled
+// since the window began, it returns the newest sample: callers know that it is
+// fresh. It returns false if there is no sample.
 func (h *history) window(w Window, now uint32, scratch *[]float32) (float64, bool) {
 	newest, ok := h.samples.newest()
 	since := now - min(now, uint32(w.Over/time.Second))
@@ -74,15 +73,15 @@ func (h *history) window(w Window, now uint32, scratch *[]float32) (float64, boo
 	case w.ofSamples():
 		samplesSince(&h.samples, since, collect)
 	case w.Kind == KindMaxAvg:
-		// The five minutes up to now, and not those that have just begun: a
-		// single sample is no mean.
+		// The last five minutes, not the bucket that has just begun: a single
+		// sample is no mean.
 		recent := newest.second - min(newest.second, uint32(meanLength/time.Second))
 		samplesSince(&h.samples, recent, collect)
 		values = append(values[:0], float32(sumUp(Avg5m, values)))
 		samplesSince(&h.means, since, collect)
 	default:
 		samplesSince(&h.means, since, collect)
-		values = append(values, float32(h.sum/float64(h.count))) // of one sample at least: the newest
+		values = append(values, float32(h.sum/float64(h.count))) // at least the newest sample
 	}
 	*scratch = values
 	return sumUp(w, values), true
@@ -104,8 +103,8 @@ func sumUp(w Window, values []float32) float64 {
 	return sum / float64(len(values))
 }
 
-// quantile returns the lower quantile, so that no single odd sample can pass
-// for the median of an even number. It sorts.
+// quantile returns the lower quantile, so that no outlier can become the median
+// of an even number of samples. It sorts.
 func quantile(values []float32, percentile int) float32 {
 	slices.Sort(values)
 	return values[(len(values)-1)*percentile/100]

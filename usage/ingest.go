@@ -7,13 +7,12 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Ingest takes in what the sources had at one moment, first choice first,
-// matched against the snapshot of the same moment: each node and each pod takes
-// the first fresh and sane sample. Series of nodes and pods that are no longer
-// in the snapshot are dropped, so the store is bounded by the cluster. Batches
-// from before the newest ones mean that the clock went backwards: what was kept
-// has no age any more, and the store starts anew. It returns the problems per
-// source.
+// Ingest stores the sources' Batches of one moment, in order of preference,
+// matched against the snapshot of the same moment. Each node and each pod takes
+// the first fresh and plausible sample. Series of nodes and pods that left the
+// snapshot are dropped, so the cluster bounds the store. Batches older than the
+// newest ones mean that the clock went backwards: stored samples then have no
+// age, and the store starts over. Ingest returns the problems per source.
 func (s *Store) Ingest(snapshot *cluster.Snapshot, batches ...Batch) map[string]Problems {
 	in := ingestion{store: s, sources: make([]source, len(batches)), read: newReadings(len(s.metrics), len(s.windows))}
 	for i := range batches {
@@ -42,9 +41,9 @@ func (s *Store) Ingest(snapshot *cluster.Snapshot, batches ...Batch) map[string]
 	return problems
 }
 
-// advance moves the store's clock, and starts anew where it went backwards.
-func (s *Store) advance(in *ingestion, told bool) {
-	if !told {
+// advance moves the store's clock and starts over if it went backwards.
+func (s *Store) advance(in *ingestion, hasBatches bool) {
+	if !hasBatches {
 		return
 	}
 	if in.second < s.newest {
@@ -53,11 +52,11 @@ func (s *Store) advance(in *ingestion, told bool) {
 	}
 	s.newest = in.second
 	if in.hasPods {
-		s.told = in.second
+		s.newestPods = in.second
 	}
 }
 
-// node takes in one node and its pods. The system's share is what the node used
+// node ingests one node and its pods. The system's share is what the node used
 // beyond its pods.
 func (in *ingestion) node(node *cluster.NodePods) *nodeSeries {
 	ns := in.store.nodes[node.Node.Name]
@@ -67,7 +66,7 @@ func (in *ingestion) node(node *cluster.NodePods) *nodeSeries {
 			ns.metrics[m].given = make([]given, len(in.store.windows))
 		}
 	}
-	sums := in.pods(node, in.told(node.Node.Name))
+	sums := in.pods(node, in.measuredAt(node.Node.Name))
 	if ns.members != sums.members {
 		ns.members, ns.changed = sums.members, in.second
 	}
@@ -88,9 +87,9 @@ func (in *ingestion) node(node *cluster.NodePods) *nodeSeries {
 	return ns
 }
 
-// told is when the node was measured by the source that is asked first; zero
-// where none reports it.
-func (in *ingestion) told(name string) time.Time {
+// measuredAt returns when the first source that reports the node measured it;
+// zero if none does.
+func (in *ingestion) measuredAt(name string) time.Time {
 	for i := range in.sources {
 		if k, ok := in.sources[i].nodes[name]; ok && len(in.sources[i].batch.Nodes[k].Readings) > 0 {
 			return in.sources[i].batch.Nodes[k].Readings[0].At
@@ -99,8 +98,8 @@ func (in *ingestion) told(name string) time.Time {
 	return time.Time{}
 }
 
-// pods takes in the pods of a node that was measured at a time.
-func (in *ingestion) pods(node *cluster.NodePods, told time.Time) podSums {
+// pods ingests the pods of a node; measured is when the node was measured.
+func (in *ingestion) pods(node *cluster.NodePods, measured time.Time) podSums {
 	var sums podSums
 	for _, pod := range node.Pods {
 		ps, taken := in.series[in.next], false
@@ -111,7 +110,7 @@ func (in *ingestion) pods(node *cluster.NodePods, told time.Time) podSums {
 				taken = taken || in.pod(ps, pod, src, &src.batch.Pods[k-1], node.Node.Allocatable)
 			}
 		}
-		in.add(&sums, ps, pod, told)
+		in.add(&sums, ps, pod, measured)
 		if !pod.Started.IsZero() {
 			sums.members += maphash.String(in.store.owners.seed, pod.UID)
 		}
@@ -119,7 +118,7 @@ func (in *ingestion) pods(node *cluster.NodePods, told time.Time) podSums {
 	return sums
 }
 
-// pod takes in one pod's sample, unless there is something wrong with it.
+// pod ingests one pod's sample unless it is rejected.
 func (in *ingestion) pod(ps *podSeries, pod *cluster.Pod, src *source, sample *PodSample, allocatable cluster.Amounts) bool {
 	last, stamp, ok := in.podSample(pod, src, &sample.Last, allocatable)
 	if !ok && !sample.Last.At.IsZero() {
@@ -138,7 +137,7 @@ func (in *ingestion) pod(ps *podSeries, pod *cluster.Pod, src *source, sample *P
 		case averaged:
 			ps.given = average
 		case !ps.newest.fresh(in.second):
-			ps.given = point{} // between it and this sample nobody looked
+			ps.given = point{} // nobody measured between it and this sample
 		}
 		ps.newest = stamp
 		ps.used.push(last, in.store.limits.pod)
@@ -146,14 +145,14 @@ func (in *ingestion) pod(ps *podSeries, pod *cluster.Pod, src *source, sample *P
 	return ok
 }
 
-// ofNamesake reports whether a mean of five minutes is in part that of the pod
-// of the same name before.
+// ofNamesake reports whether a five-minute mean still covers the previous pod
+// of the same name.
 func ofNamesake(pod *cluster.Pod, at time.Time) bool {
 	return pod.Owner.Kind == "StatefulSet" && at.Sub(pod.Started) < Avg5m.Over
 }
 
-// podSample checks one sample of a pod. One from before the pod started is of a
-// namesake, which is no mistake.
+// podSample checks one sample of a pod. One from before the pod started is a
+// namesake's and no problem.
 func (in *ingestion) podSample(pod *cluster.Pod, src *source, sample *Sample, allocatable cluster.Amounts) (point, sampled, bool) {
 	if sample.At.IsZero() || pod.Started.IsZero() || sample.At.Before(pod.Started) {
 		return point{}, sampled{}, false
@@ -169,12 +168,12 @@ func (in *ingestion) podSample(pod *cluster.Pod, src *source, sample *Sample, al
 	return pack(in.second, sample.Used), stamp, true
 }
 
-// add adds a running pod to the sums; one that is not measured yet, but ran
-// when its node was, with its estimate, so that it does not pass for system.
-func (in *ingestion) add(sums *podSums, ps *podSeries, pod *cluster.Pod, told time.Time) {
+// add adds a running pod to the sums. An unmeasured one that ran when its node
+// was measured adds its estimate, so as not to count as system.
+func (in *ingestion) add(sums *podSums, ps *podSeries, pod *cluster.Pod, measured time.Time) {
 	newest, ok := ps.used.newest()
 	if !ok {
-		if !pod.Started.IsZero() && !told.Before(pod.Started) {
+		if !pod.Started.IsZero() && !measured.Before(pod.Started) {
 			estimate := in.store.config.Estimate.Of(pod)
 			sums.used, sums.average = sums.used.Plus(estimate), sums.average.Plus(estimate)
 		}
@@ -190,8 +189,8 @@ func (in *ingestion) add(sums *podSums, ps *podSeries, pod *cluster.Pod, told ti
 	}
 }
 
-// podMean is the mean of five minutes of a pod that was sampled: as given, else
-// over its samples.
+// podMean is a sampled pod's five-minute mean: as given by the source, else
+// computed from its samples.
 func (s *Store) podMean(ps *podSeries, now uint32) cluster.Amounts {
 	average, _, ok := ps.mean(now - uint32(Avg5m.Over/time.Second))
 	if !ok {

@@ -7,9 +7,9 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// sample takes in a node's sample of one source. Where an earlier source had
-// one, only what that lacked is taken: a window with history, another metric.
-// It returns whether the node took this source's sample for its own.
+// sample ingests one source's sample of a node. If an earlier source had one,
+// only what that one lacks is used: a window with history, another metric. It
+// reports whether this source's sample became the node's own.
 func (in *ingestion) sample(ns *nodeSeries, node *cluster.NodePods, src *source, sample *NodeSample, sums podSums, have bool) bool {
 	refused := in.check(node, src, sample)
 	if refused != "" {
@@ -35,8 +35,8 @@ func (in *ingestion) sample(ns *nodeSeries, node *cluster.NodePods, src *source,
 	return false
 }
 
-// check sorts the readings and leaves out those with something wrong; it
-// returns what was wrong last.
+// check sorts the readings, drops the rejected ones and returns the last cause
+// of a rejection.
 func (in *ingestion) check(node *cluster.NodePods, src *source, sample *NodeSample) (wrong Cause) {
 	for m := range in.read {
 		clear(in.read[m])
@@ -45,7 +45,7 @@ func (in *ingestion) check(node *cluster.NodePods, src *source, sample *NodeSamp
 		reading := &sample.Readings[i]
 		m, w := slices.Index(in.store.metrics, reading.Metric), slices.Index(in.store.windows, reading.Window)
 		if m < 0 || w < 0 {
-			continue // nobody asked for it
+			continue // not requested
 		}
 		stamp, cause := in.stamp(src, reading.At)
 		switch {
@@ -58,21 +58,21 @@ func (in *ingestion) check(node *cluster.NodePods, src *source, sample *NodeSamp
 			wrong = cause
 			continue
 		}
-		in.read[m][w] = given{value: reading.Value, sampled: stamp, vouched: vouchedFor(reading, stamp)}
+		in.read[m][w] = given{value: reading.Value, sampled: stamp, validFor: validity(reading, stamp)}
 	}
 	return wrong
 }
 
-// vouchedFor is how many seconds after it was measured the source of a reading
-// stands by it.
-func vouchedFor(reading *Reading, stamp sampled) uint32 {
+// validity returns for how many seconds after its measurement the source
+// considers a reading valid.
+func validity(reading *Reading, stamp sampled) uint32 {
 	if reading.MaxAge <= 0 {
 		return stamp.maxAge
 	}
 	return min(stamp.maxAge, clamp32(int64(reading.MaxAge/time.Second)))
 }
 
-// complete reports whether every resource that is judged has a reading.
+// complete reports whether every judged resource has a reading.
 func (in *ingestion) complete() bool {
 	known := false
 	for resource := range cluster.NumResources {
@@ -85,8 +85,8 @@ func (in *ingestion) complete() bool {
 	return known
 }
 
-// shortest returns the index of the window that says most about now: last, else
-// the one that reaches back least.
+// shortest returns the index of the most current window: last, else the one
+// that reaches back least.
 func (s *Store) shortest(read []given) (int, bool) {
 	best := -1
 	for w := range read {
@@ -97,15 +97,15 @@ func (s *Store) shortest(read []given) (int, bool) {
 	return best, best >= 0
 }
 
-// What a node uses may lag behind what its pods use by a sample; more than this
-// is a mistake of unit or of identity.
+// A node's usage may lag behind its pods' by one sample. A larger difference
+// means a wrong unit or a wrong node.
 const (
 	contradictoryFactor  = 3
 	contradictoryPercent = 10
 )
 
-// contradicts reports whether the node seems to use far less than was measured
-// of its pods.
+// contradicts reports whether a node's readings are far below its pods'
+// measured usage.
 func (in *ingestion) contradicts(pods, allocatable cluster.Amounts) bool {
 	for resource := range cluster.NumResources {
 		highest, known := 0.0, false
@@ -122,45 +122,45 @@ func (in *ingestion) contradicts(pods, allocatable cluster.Amounts) bool {
 	return false
 }
 
-// take enters a source's readings as the node's own, if they are new: a source
-// that has nothing newer lets age grow.
+// take stores a source's new readings as the node's own. Without new ones the
+// node's age keeps growing.
 func (in *ingestion) take(ns *nodeSeries, src *source, sums podSums) {
-	system, newest, vouched := in.present(sums)
+	system, newest, sourceSpan := in.present(sums)
 	if in.store.config.SignalsOnly {
-		newest, vouched = in.answered(src), Avg5m.Over
+		newest, sourceSpan = in.answered(src), Avg5m.Over
 	}
 	changed := ns.source != src.batch.Source
 	if !changed && newest.measured <= ns.newest.measured {
 		return
 	}
 	if changed || in.store.config.SignalsOnly {
-		ns.forget() // windows that the former source gave are not this one's
+		ns.forget() // the previous source's windows are not this one's
 	}
-	ns.source, ns.newest, ns.arrived, ns.vouched = src.batch.Source, newest, in.second, vouched
+	ns.source, ns.newest, ns.arrived, ns.sourceSpan = src.batch.Source, newest, in.second, sourceSpan
 	ns.pods = sums.sampled
 	for m := range in.read {
 		ns.metrics[m].enter(in, in.read[m])
 	}
-	if in.tells(ns) {
+	if in.canDeriveSystem(ns) {
 		ns.system.push(in.second, pack(in.second, system), in.store.limits.pod)
 	}
 }
 
-// tells reports whether what belongs to no pod can be told from the difference
-// of a node and its pods. A mean of five minutes still holds what pods used
-// that have gone since, and holds too little of those that have come.
-func (in *ingestion) tells(ns *nodeSeries) bool {
+// canDeriveSystem reports whether system usage can be derived as a node's usage
+// minus its pods'. A five-minute mean still includes pods that have left, and
+// too little of those that have come.
+func (in *ingestion) canDeriveSystem(ns *nodeSeries) bool {
 	if !in.hasPods {
 		return false
 	}
 	settled := in.second-ns.changed >= uint32(Avg5m.Over/time.Second)
-	return ns.vouched == 0 || settled || len(ns.system.samples) == 0
+	return ns.sourceSpan == 0 || settled || len(ns.system.samples) == 0
 }
 
-// present is what the readings say of now: what belongs to no pod, as old as
-// the older of the resources, and how far back all of them reach: 0 where one
-// is a sample, else the time that they are means of.
-func (in *ingestion) present(sums podSums) (system cluster.Amounts, newest sampled, vouched time.Duration) {
+// present returns the system usage by the readings, the older of the resources'
+// times, and how far back all readings reach: 0 if one is a sample, else the
+// time that they are means of.
+func (in *ingestion) present(sums podSums) (system cluster.Amounts, newest sampled, sourceSpan time.Duration) {
 	for resource := range system {
 		w, ok := in.store.shortest(in.read[resource])
 		if !ok {
@@ -171,23 +171,23 @@ func (in *ingestion) present(sums podSums) (system cluster.Amounts, newest sampl
 			pods = sums.average[resource]
 		}
 		system[resource] = max(int64(g.value)-pods, 0)
-		if newest.measured == 0 || over < vouched {
-			vouched = over
+		if newest.measured == 0 || over < sourceSpan {
+			sourceSpan = over
 		}
 		if newest.measured == 0 || g.measured < newest.measured {
 			newest = g.sampled
 		}
 	}
-	return system, newest, vouched
+	return system, newest, sourceSpan
 }
 
-// answered is the time at which a source reported its nodes.
+// answered is when a source reported its nodes.
 func (in *ingestion) answered(src *source) sampled {
 	stamp, _ := in.stamp(src, src.batch.Received)
 	return stamp
 }
 
-// enter keeps the windows that a source gave and feeds the in-process ones.
+// enter stores the source's windows and feeds the in-process ones.
 func (m *metricSeries) enter(in *ingestion, read []given) {
 	w, ok := in.store.shortest(read)
 	if !ok {
@@ -207,8 +207,8 @@ func (ns *nodeSeries) forget() {
 	}
 }
 
-// fill keeps what a source has of windows and signals that the node's own
-// source, and the sources before this one, lack.
+// fill stores the windows and signals that neither the node's own source nor
+// the sources before this one provide.
 func (in *ingestion) fill(ns *nodeSeries) {
 	for m, read := range in.read {
 		series := &ns.metrics[m]
@@ -229,11 +229,11 @@ func (in *ingestion) fill(ns *nodeSeries) {
 	}
 }
 
-// closed reports whether a window is not to be filled: its node's own source
-// gave it lately, or another source just now.
+// closed reports whether a window must not be filled: its node's own source
+// provided it recently, or another source just now.
 func (g *given) closed(now uint32) bool { return g.fresh(now) && (g.filled == 0 || g.filled == now) }
 
-// closed says the same of all windows of a metric.
+// closed reports whether any window of a metric is closed.
 func (m *metricSeries) closed(now uint32) bool {
 	return slices.ContainsFunc(m.given, func(g given) bool { return g.closed(now) })
 }

@@ -14,12 +14,12 @@ type ingestion struct {
 	second  uint32
 	series  []*podSeries   // of all pods, in the snapshot's order
 	adopted []*cluster.Pod // parallel to series while they are matched
-	next    int            // place in series of the pod that comes next
+	next    int            // index in series of the next pod
 	hasPods bool
 	read    readings // of the node at hand
 }
 
-// stamp checks the time of a sample and says what is wrong with it.
+// stamp checks the time of a sample and returns the cause if it is rejected.
 func (in *ingestion) stamp(src *source, at time.Time) (sampled, Cause) {
 	age := src.batch.Received.Sub(at)
 	switch {
@@ -35,21 +35,21 @@ func (in *ingestion) stamp(src *source, at time.Time) (sampled, Cause) {
 	}, ""
 }
 
-// podSums is what the pods of a node add up to.
+// podSums adds up the pods of a node.
 type podSums struct {
-	// members tells one set of running pods from another.
+	// members identifies the set of running pods.
 	members uint64
-	// used is what they are taken to use by their newest samples, with
-	// estimates for those that have none; average the same by their means.
+	// used sums the pods' newest samples, with estimates for pods without one;
+	// average sums their means in the same way.
 	used, average cluster.Amounts
-	// sampled is what was measured of them newest, without estimates.
+	// sampled sums the fresh newest samples, without estimates.
 	sampled cluster.Amounts
-	// least is what was measured of them at least.
+	// least sums the lower of the fresh newest sample and the mean.
 	least cluster.Amounts
 }
 
-// absurdFactor is how many times its allocatable a node, or one pod on it, may
-// seem to use before the sample is taken for a mistake.
+// absurdFactor is how many times a node's allocatable the node, or one pod on
+// it, may seem to use before the sample is rejected.
 const absurdFactor = 4
 
 func absurd(used, allocatable cluster.Amounts) bool {
@@ -61,14 +61,14 @@ func absurd(used, allocatable cluster.Amounts) bool {
 	return false
 }
 
-// absurdValue is absurd for one reading; those of signals have to be numbers
-// that a history can hold. A resource or a pressure is not negative; what a
-// policy's own query tells may be.
+// absurdValue is absurd for one reading; a signal must be a number that a
+// history can hold. Resources and pressures are never negative; the result of a
+// policy's own query may be.
 func (in *ingestion) absurdValue(metric int, v float64, allocatable cluster.Amounts) bool {
 	least, most := 0.0, float64(math.MaxFloat32)
 	switch name := in.store.metrics[metric]; {
 	case metric < len(allocatable):
-		most = mostEstimated // whatever the node is, it is not that large
+		most = mostEstimated // no node is that large
 		if allocatable[metric] > 0 {
 			most = absurdFactor * float64(allocatable[metric])
 		}
@@ -91,14 +91,14 @@ func newReadings(metrics, windows int) readings {
 	return r
 }
 
-// source is one Batch with an index of what it has.
+// source is one Batch with an index.
 type source struct {
 	batch  *Batch
 	second uint32
 	maxAge time.Duration
 	nodes  map[string]listPlace
-	// pods has, parallel to ingestion.series, the place of the pod in the
-	// Batch, counted from 1; 0 where it has none.
+	// pods, parallel to ingestion.series, holds each pod's place in the Batch,
+	// counted from 1; 0 if it has none.
 	pods     []listPlace
 	problems Problems
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// adopt gives every pod of the snapshot its series, and forgets those of pods
+// adopt assigns every pod of the snapshot its series and drops those of pods
 // that are gone.
 func (in *ingestion) adopt(snapshot *cluster.Snapshot) {
 	in.series = make([]*podSeries, 0, len(in.store.order))
@@ -42,7 +42,7 @@ func (in *ingestion) adopt(snapshot *cluster.Snapshot) {
 func (in *ingestion) forget() {
 	for _, ps := range in.store.order {
 		if ps.place == gone {
-			continue // the snapshot before had it twice
+			continue // it was in the previous snapshot twice
 		}
 		if place := int(ps.place); place >= len(in.series) || in.series[place] != ps {
 			in.store.index.remove(ps)
@@ -52,7 +52,7 @@ func (in *ingestion) forget() {
 	}
 }
 
-// open indexes what a Batch has.
+// open indexes a Batch.
 func (in *ingestion) open(batch *Batch) source {
 	src := source{
 		batch: batch, second: in.store.second(batch.Received), maxAge: batch.MaxAge,
@@ -74,8 +74,7 @@ func (in *ingestion) open(batch *Batch) source {
 	return src
 }
 
-// match finds the places of the pods' samples in a Batch, as source.pods has
-// them.
+// match returns the places of the pods' samples in a Batch, as in source.pods.
 func (in *ingestion) match(batch *Batch, problems *Problems) []listPlace {
 	places := make([]listPlace, len(in.series))
 	if len(batch.Pods) == 0 {
@@ -98,8 +97,8 @@ func (in *ingestion) match(batch *Batch, problems *Problems) []listPlace {
 	return places
 }
 
-// unmatched counts the nodes that are not in the snapshot; those that are have
-// left the index.
+// unmatched counts the nodes that are not in the snapshot; the others have been
+// removed from the index.
 func (src *source) unmatched() {
 	for i := range src.batch.Nodes {
 		name := src.batch.Nodes[i].Name

@@ -6,9 +6,9 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// owners numbers the owners of pods from 1, so that what belongs to one is
-// found without hashing its UID for each of its pods. One without pods is
-// forgotten, and its number given to another.
+// owners numbers the owners of pods from 1, so that an owner's data is found
+// without hashing its UID for each of its pods. An owner without pods is
+// dropped and its number reused.
 type owners struct {
 	seed    maphash.Seed
 	numbers map[string]ownerNumber // by UID
@@ -26,8 +26,8 @@ type knownOwner struct {
 	family familyKey
 }
 
-// nobody is the number of pods without an owner.
-const nobody ownerNumber = 0
+// noOwner is the number of pods without an owner.
+const noOwner ownerNumber = 0
 
 func newOwners(seed maphash.Seed) owners {
 	return owners{seed: seed, numbers: map[string]ownerNumber{}, list: make([]knownOwner, 1)}
@@ -36,7 +36,7 @@ func newOwners(seed maphash.Seed) owners {
 // hold returns the number of a pod's owner, and counts the pod.
 func (o *owners) hold(pod *cluster.Pod) ownerNumber {
 	if pod.Owner.UID == "" {
-		return nobody
+		return noOwner
 	}
 	number, ok := o.numbers[pod.Owner.UID]
 	if !ok {
@@ -53,9 +53,9 @@ func (o *owners) hold(pod *cluster.Pod) ownerNumber {
 	return number
 }
 
-// release counts a pod of an owner no longer.
+// release removes one pod from its owner's count.
 func (o *owners) release(number ownerNumber) {
-	if number == nobody {
+	if number == noOwner {
 		return
 	}
 	if o.list[number].pods--; o.list[number].pods == 0 {

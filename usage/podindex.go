@@ -2,8 +2,8 @@ package usage
 
 import "hash/maphash"
 
-// podIndex finds pods' series by name. It holds hashes by a secret seed instead
-// of names, which take several times as much.
+// podIndex finds pods' series by name. It holds hashes with a secret seed
+// instead of names, which take several times the memory.
 type podIndex struct {
 	seed   maphash.Seed
 	series map[uint64]*podSeries
@@ -21,12 +21,12 @@ func (x *podIndex) pod(namespace, name string) *podSeries {
 	return nil
 }
 
-// add adds the series of a pod, instead of one of the same name.
+// add adds the series of a pod, replacing one of the same name.
 func (x *podIndex) add(ps *podSeries) {
 	x.series[hashOf(x.seed, ps.pod.Namespace, ps.pod.Name)] = ps
 }
 
-// remove removes a series, unless another one has its name by now.
+// remove removes a series unless another one has taken its name.
 func (x *podIndex) remove(ps *podSeries) {
 	if x.pod(ps.pod.Namespace, ps.pod.Name) == ps {
 		delete(x.series, hashOf(x.seed, ps.pod.Namespace, ps.pod.Name))

@@ -8,9 +8,9 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// podRing is a ring of points for a pod, of which there are a hundred thousand:
-// each takes 8 bytes. It keeps milli-cores and pages to 20 bits: a figure up to
-// a million as it is, a larger one to a millionth of itself.
+// podRing is a pod's ring of points, 8 bytes each because there may be a
+// hundred thousand pods. Milli-cores and pages keep 20 bits: numbers of up to a
+// million are exact, larger ones accurate to a millionth.
 type podRing struct{ ring[squeezed] }
 
 // squeezed is a point: the lower 16 bits of its second, then two figures of 24
@@ -26,7 +26,7 @@ func squeeze(p point) squeezed {
 	return squeezed(p.second)<<(2*figureBits) | squeezed(figure(p.cpuMilli))<<figureBits | squeezed(figure(p.pages))
 }
 
-// figure writes a number by its first 20 bits and how many were left out.
+// figure encodes a number as its 20 leading bits and how many were dropped.
 func figure(v uint32) uint32 {
 	left := max(bits.Len32(v)-fractionBits, 0)
 	if left == 0 {
@@ -50,9 +50,9 @@ func (s squeezed) pages() uint32 { return unfigure(uint32(s) & (1<<figureBits - 
 // low is the lower 16 bits of the second.
 func (s squeezed) low() uint16 { return uint16(s >> (2 * figureBits)) } // the highest 16 bits
 
-// push adds a sample; one that is not newer than the newest is ignored. What
-// lies further back than 16 bits of seconds tell is forgotten: no window of a
-// pod reaches as far.
+// push adds a sample; one that is not newer than the newest is ignored. Samples
+// further back than 16 bits of seconds are dropped: no window of a pod reaches
+// that far.
 func (r *podRing) push(p point, limit int) bool {
 	if p.second > r.newestAt && p.second-r.newestAt > math.MaxUint16 {
 		r.samples, r.next = r.samples[:0], 0

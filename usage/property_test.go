@@ -98,8 +98,8 @@ func checkView(t *testing.T, view *View) {
 	if node.Known() && (node.Source == "" || node.Sampled.IsZero() || node.Age < 0 || node.Span < 75*time.Second) {
 		t.Fatalf("known of %q with age %v and span %v", node.Source, node.Age, node.Span)
 	}
-	if n := len(view.Windows); len(node.Measured) != n || len(node.Current) != n || len(node.Predicted) != n || len(node.Vouched) != n {
-		t.Fatalf("%d windows, and %d, %d, %d, %d", n, len(node.Measured), len(node.Current), len(node.Predicted), len(node.Vouched))
+	if n := len(view.Windows); len(node.Measured) != n || len(node.Current) != n || len(node.Predicted) != n || len(node.SourceSpan) != n {
+		t.Fatalf("%d windows, and %d, %d, %d, %d", n, len(node.Measured), len(node.Current), len(node.Predicted), len(node.SourceSpan))
 	}
 	for w := range view.Windows {
 		for _, used := range []cluster.Amounts{node.System, node.Measured[w], node.Current[w], node.Predicted[w]} {
@@ -113,8 +113,8 @@ func checkView(t *testing.T, view *View) {
 				t.Fatalf("%s: current %v, measured %v and predicted %v are out of order", view.Windows[w], node.Current[w], node.Measured[w], node.Predicted[w])
 			}
 		}
-		if node.Vouched[w] < 0 || node.Vouched[w] > view.Windows[w].Over {
-			t.Fatalf("%s is vouched for %v", view.Windows[w], node.Vouched[w])
+		if node.SourceSpan[w] < 0 || node.SourceSpan[w] > view.Windows[w].Over {
+			t.Fatalf("%s has a source span of %v", view.Windows[w], node.SourceSpan[w])
 		}
 		for s := range view.Signals {
 			if v := node.Signals[s][w]; math.IsInf(v, 0) || v < 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// reading is one View in the making.
+// reading is a View under construction.
 type reading struct {
 	store         *Store
 	now           time.Time
@@ -16,24 +16,24 @@ type reading struct {
 	expected      map[string]cluster.Amounts
 	newest        []newest
 	owners        []measuredOf // by number
-	next          int          // place in the store's order of the pod that comes next
+	next          int          // index in the store's order of the next pod
 	scratch       []float32
 	cpuMilli      []uint32
 	pages         []uint32
 
 	// What the nodes' slices are cut from.
-	amounts []cluster.Amounts
-	told    []Told
-	vouched []time.Duration
-	values  []float64
-	rows    [][]float64
+	amounts    []cluster.Amounts
+	reported   []Reported
+	sourceSpan []time.Duration
+	values     []float64
+	rows       [][]float64
 }
 
 func (r *reading) makeRoom(nodes int) {
 	windows, signals := len(r.store.windows), len(r.store.metrics)-int(cluster.NumResources)
 	r.amounts = make([]cluster.Amounts, 3*nodes*windows)
-	r.told = make([]Told, nodes*windows)
-	r.vouched = make([]time.Duration, nodes*windows)
+	r.reported = make([]Reported, nodes*windows)
+	r.sourceSpan = make([]time.Duration, nodes*windows)
 	r.values = slices.Repeat([]float64{math.NaN()}, nodes*windows*signals)
 	r.rows = make([][]float64, nodes*signals)
 }
@@ -45,7 +45,7 @@ func cut[T any](from *[]T, n int) []T {
 	return taken
 }
 
-// newest is what the pods of a node used by their newest samples.
+// newest sums the newest samples of a node's pods.
 type newest struct {
 	sampled    []bool // by pod
 	stays, all cluster.Amounts

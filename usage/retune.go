@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Retune goes on by another Config with the samples there are. What is sampled,
-// and how often, must be the same.
+// Retune applies another Config and keeps the samples. What is sampled, and how
+// often, must stay the same.
 func (s *Store) Retune(config Config) error {
 	other, err := NewStore(config, s.epoch)
 	if err != nil {
@@ -14,7 +14,7 @@ func (s *Store) Retune(config Config) error {
 	}
 	same := config.SampleInterval == s.config.SampleInterval && slices.Equal(other.windows, s.windows) && slices.Equal(other.metrics, s.metrics)
 	if !same {
-		return errors.New("usage store: other windows, signals or another interval need other samples")
+		return errors.New("retuning the usage store: windows, signals and sample interval must not change")
 	}
 	s.config = config
 	return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// ring keeps the newest samples of one series. Its length is bounded by the
-// store; the oldest sample makes room.
+// ring keeps the newest samples of one series. The store bounds its length; a
+// new sample replaces the oldest.
 type ring[S any] struct {
 	samples []S // in order of time once rotated at next
 	// newestAt is the second of the newest.
@@ -54,7 +54,7 @@ func (r *ring[S]) newest() (S, bool) {
 // stamped is a sample with its time: seconds since the store's epoch.
 type stamped interface{ stamp() uint32 }
 
-// samplesSince visits the samples of a ring not older than the given second, in order,
+// samplesSince visits the samples not older than the given second, in order,
 // and returns how long they span.
 func samplesSince[S stamped](r *ring[S], second uint32, visit func(S)) time.Duration {
 	older, newer := notBefore(r.samples[r.next:], second), notBefore(r.samples[:r.next], second)
@@ -73,13 +73,13 @@ func samplesSince[S stamped](r *ring[S], second uint32, visit func(S)) time.Dura
 	return time.Duration(r.newestAt-older[0].stamp()) * time.Second
 }
 
-// notBefore cuts off what is older than a second from samples in order.
+// notBefore drops samples older than a second from samples in order.
 func notBefore[S stamped](samples []S, second uint32) []S {
 	from, _ := slices.BinarySearchFunc(samples, second, func(s S, t uint32) int { return cmp.Compare(s.stamp(), t) })
 	return samples[from:]
 }
 
-// memoryUnit is the grain in which pods' rings keep memory: a page, so that 32
+// memoryUnit is the resolution of memory in pods' rings: a page, so that 32
 // bits reach 16 TiB.
 const memoryUnit = 4096
 

@@ -9,20 +9,20 @@ import (
 // listPlace is the place of a node or pod in a snapshot or in a Batch.
 type listPlace int32
 
-// gone is the place of a pod that is not in the snapshot last taken in.
+// gone is the place of a pod that is not in the last snapshot.
 const gone listPlace = -1
 
-// podSeries is what was sampled of one pod.
+// podSeries holds the samples of one pod.
 type podSeries struct {
-	pod    *cluster.Pod // of the snapshot last taken in
+	pod    *cluster.Pod // of the last snapshot
 	newest sampled
 	used   podRing
-	place  listPlace // among the pods of the snapshot last taken in, or gone
-	// inBatch is its place in the Batch that reported it last.
+	place  listPlace // among the pods of the last snapshot, or gone
+	// inBatch is its place in the last Batch that reported it.
 	inBatch listPlace
 	owner   ownerNumber
-	// given is the newest mean of five minutes that a source itself gave, if
-	// there were samples ever since; its second is 0 where there is none.
+	// given is the newest five-minute mean from a source, if samples followed
+	// it without a gap; its second is 0 if there is none.
 	given point
 }
 
@@ -30,10 +30,10 @@ func (p *podSeries) isOf(namespace, name string) bool {
 	return p.pod.Name == name && p.pod.Namespace == namespace
 }
 
-// mean is the mean of the samples since a second: as the source gave it with
-// the newest of them, else summed up here. It returns how long the pod was
-// looked at, if it is as old: a source that gave a mean had looked for five
-// minutes, and that remains true when the next source gives samples alone.
+// mean returns the mean since a second: the source's if it came with the newest
+// sample, else computed here. span is how long the pod was observed, if it is
+// that old: a source that gave a mean had observed five minutes, which stays
+// true when the next source gives only samples.
 func (p *podSeries) mean(since uint32) (used cluster.Amounts, span time.Duration, ok bool) {
 	if p.given.second == 0 {
 		return p.used.mean(since)
@@ -59,26 +59,25 @@ func (s sampled) fresh(now uint32) bool {
 	return s.measured != 0 && uint64(now) <= uint64(s.second)+uint64(s.maxAge)
 }
 
-// nodeSeries is what was sampled of one node.
+// nodeSeries holds the samples of one node.
 type nodeSeries struct {
 	source string
 	newest sampled
-	// refused is what was wrong with the sample last offered, if it was not
-	// taken.
+	// refused is why the last sample was rejected, if it was.
 	refused Cause
 	// arrived is the second in which the newest sample arrived.
 	arrived uint32
-	// vouched is how far back the source's own windows reach, where it gives no
+	// sourceSpan is how far back the source's own windows reach, if it gives no
 	// single samples.
-	vouched time.Duration
-	metrics []metricSeries // parallel to Store.metrics
-	// members tells the running pods, changed is the second in which they were
-	// last seen to be others.
+	sourceSpan time.Duration
+	metrics    []metricSeries // parallel to Store.metrics
+	// members identifies the running pods; changed is the second in which they
+	// were last seen to change.
 	members uint64
 	changed uint32
-	// system is what belonged to no pod.
+	// system is usage outside all pods.
 	system ring[point]
-	// pods is what its pods used when it was sampled last, as far as they were.
+	// pods is the measured usage of its pods when it was sampled last.
 	pods cluster.Amounts
 }
 
@@ -87,18 +86,18 @@ type metricSeries struct {
 	given   []given // parallel to Store.windows
 }
 
-// given is a window that a source gave.
+// given is a window from a source.
 type given struct {
 	value float64
 	sampled
-	// vouched is after how many seconds the source no longer stands by it.
-	vouched uint32
+	// validFor is for how many seconds the source considers it valid.
+	validFor uint32
 	// filled is the second in which another source than the node's own gave it;
-	// 0 where its own did.
+	// 0 if its own did.
 	filled uint32
 }
 
-// told reports whether the source still stands by it.
-func (g *given) told(now uint32) bool {
-	return g.fresh(now) && uint64(now) <= uint64(g.second)+uint64(g.vouched)
+// valid reports whether the source still considers it valid.
+func (g *given) valid(now uint32) bool {
+	return g.fresh(now) && uint64(now) <= uint64(g.second)+uint64(g.validFor)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Kin says which other pods a pod is like.
+// Kin identifies the pods that a pod is like.
 type Kin struct {
 	Namespace    string
 	Owner        cluster.Owner
@@ -16,21 +16,21 @@ type Kin struct {
 
 func kinOf(pod *cluster.Pod) Kin { return Kin{pod.Namespace, pod.Owner, pod.TemplateHash} }
 
-// Siblings is what pods that are not measured themselves are taken to use by
-// those that are like them. It is immutable.
+// Siblings holds the assumed usage of pods that are not measured themselves, by
+// pods like them. It is immutable.
 type Siblings struct {
-	// owners holds the mean of each owner's measured pods, where there are
-	// enough to go by.
+	// owners holds the mean of each owner's measured pods, where enough are
+	// measured.
 	owners map[string]cluster.Amounts
-	// families holds the version of each Deployment that is known best, by the
+	// families holds the best-known version of each Deployment, by the
 	// Deployment's key.
 	families map[familyKey]version
 	seed     maphash.Seed
 }
 
-// familyKey stands for a Deployment, in a quarter of the room that its names
-// take: 0 for none, else a hash of 63 bits by a secret seed, so that no two
-// Deployments are taken for one another.
+// familyKey identifies a Deployment in a quarter of the memory of its names: 0
+// for none, else a 63-bit hash with a secret seed, so that no two Deployments
+// are confused.
 type familyKey uint64
 
 func keyOf(seed maphash.Seed, kin *Kin) familyKey {
@@ -41,15 +41,15 @@ func keyOf(seed maphash.Seed, kin *Kin) familyKey {
 	return familyKey(hashOf(seed, family.Namespace, family.Name)) | 1
 }
 
-// hashOf stands for a name in a namespace: with 64 bits by a secret seed no two
-// of a cluster are taken for one another.
+// hashOf identifies a name in a namespace: 64 bits with a secret seed keep the
+// names of a cluster from being confused.
 func hashOf(seed maphash.Seed, namespace, name string) uint64 {
 	return 31*maphash.String(seed, name) + maphash.String(seed, namespace)
 }
 
-// Of returns what a pod with these limits is taken to use: the mean of its
-// owner's measured pods or, until enough of those are measured, that of the
-// version of its Deployment that is known best, as far as the limits allow it.
+// Of returns the assumed usage of a pod with these limits: the mean of its
+// owner's measured pods or, until enough of those are measured, that of its
+// Deployment's best-known version, capped by the limits.
 func (s *Siblings) Of(kin Kin, limits cluster.Amounts) (cluster.Amounts, bool) {
 	if used, ok := s.owners[kin.Owner.UID]; ok {
 		return used, true
@@ -70,40 +70,40 @@ func (s *Siblings) Of(kin Kin, limits cluster.Amounts) (cluster.Amounts, bool) {
 	return used, true
 }
 
-// version is what was measured of the pods of one owner, as one version of a
+// version is the measured usage of one owner's pods, as one version of a
 // Deployment.
 type version struct {
 	owner string
 	pods  uint32
-	// used is their mean, and when it was.
+	// used is their mean, with its time.
 	used point
 }
 
 const (
-	// enoughPods of a version tell what it uses, however many there were of
-	// another.
+	// enoughPods is how many pods make a version conclusive, however many
+	// another one has.
 	enoughPods = 3
-	// versionAge is how long a version is remembered that has no measured pods
-	// any more: until those of the next one, which may have to be pulled and to
-	// warm up first, are measured.
+	// versionAge is how long a version is remembered after its last measured
+	// pod: until pods of the next one, which may have to be pulled and to warm
+	// up first, are measured.
 	versionAge = time.Hour
-	// mostRemembered bounds the Deployments that are remembered and have no
-	// measured pods; beyond it none is.
+	// mostRemembered bounds the remembered Deployments without measured pods;
+	// beyond it none is remembered.
 	mostRemembered = 16384
 )
 
-// tells reports whether a version is known well enough to be judged by itself,
-// where another one is known as well.
-func (v *version) tells(other *version) bool {
+// conclusive reports whether a version is known well enough to be used although
+// another one is known as well.
+func (v *version) conclusive(other *version) bool {
 	return v.owner == other.owner || v.pods >= min(enoughPods, other.pods)
 }
 
-// better says which of two versions that are measured now is known better.
+// better reports whether v is known better than other, both measured now.
 func (v *version) better(other *version) bool {
 	return v.pods > other.pods || v.pods == other.pods && v.owner > other.owner
 }
 
-// measuredOf is what an owner's measured pods add up to.
+// measuredOf sums up an owner's measured pods.
 type measuredOf struct {
 	used cluster.Amounts
 	pods int64

@@ -10,49 +10,49 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Config says how samples are kept and when they are good enough.
+// Config sets how samples are kept and when they suffice.
 type Config struct {
 	// SampleInterval is how often Batches are expected; it bounds the rings.
 	SampleInterval time.Duration
 	// MaxAge is how old the newest sample of a node or pod may be; beyond it
-	// the node or pod is unknown. A Batch may say otherwise for its source.
+	// the node or pod is unknown. A Batch may override it.
 	MaxAge time.Duration
 	// MinWindow is how long the samples must span before they count.
 	MinWindow time.Duration
-	// Windows are wanted of nodes beside Last and Avg5m.
+	// Windows are read of nodes in addition to Last and Avg5m.
 	Windows []Window
-	// Signals are metrics wanted of nodes beside CPU and Memory.
+	// Signals are metrics read of nodes in addition to CPU and Memory.
 	Signals []Metric
-	// Optional resources need not be known for a node to be: nobody judges by
-	// them. They count as zero where they are not.
+	// Optional resources may be missing from a known node, because no rule
+	// judges them. They then count as zero.
 	Optional [cluster.NumResources]bool
-	// SignalsOnly says that nobody judges by a resource at all. A node is then
-	// known as soon as a source reports it, if only that it has nothing to
-	// tell: a signal that is not in the newest sample is not there.
+	// SignalsOnly means that no rule judges any resource. A node is then known
+	// once a source reports it, even without readings: a signal missing from
+	// the newest sample is absent.
 	SignalsOnly bool
-	// Estimate stands in for pods that have not been measured long enough.
+	// Estimate applies to pods that have not been measured long enough.
 	Estimate Estimate
 }
 
 // Store keeps samples per node and pod. It is not safe for concurrent use.
 type Store struct {
-	config  Config
-	windows []Window // Last, Avg5m and the configured ones
-	metrics []Metric // CPU, Memory and the configured ones
-	epoch   time.Time
-	limits  limits
-	newest  uint32 // the second of the newest Batch
-	told    uint32 // the second of the newest Batch with pods
-	nodes   map[string]*nodeSeries
-	order   []*podSeries // of all pods, in the order of the snapshot last taken in
-	index   podIndex     // of order
+	config     Config
+	windows    []Window // Last, Avg5m and the configured ones
+	metrics    []Metric // CPU, Memory and the configured ones
+	epoch      time.Time
+	limits     limits
+	newest     uint32 // the second of the newest Batch
+	newestPods uint32 // the second of the newest Batch with pods
+	nodes      map[string]*nodeSeries
+	order      []*podSeries // of all pods, in the order of the last snapshot
+	index      podIndex     // of order
 	// batches hold the pods of each source's newest Batch that had any, in the
-	// Batch's order; nil where it had none to match.
+	// Batch's order; nil for a sample without a pod.
 	batches map[string][]*podSeries
 	owners  owners // of order
-	// families are those of the View last made.
+	// families are those of the last View.
 	families map[familyKey]version
-	// lacking is how many ready nodes got no sample of the last Batches.
+	// lacking is how many ready nodes got no sample from the last Batches.
 	lacking int
 }
 
@@ -78,7 +78,7 @@ func NewStore(config Config, epoch time.Time) (*Store, error) {
 	return s, nil
 }
 
-// Distinct appends what is not there yet.
+// Distinct appends the elements that are not in the list yet.
 func Distinct[T comparable](list, more []T) []T {
 	for _, v := range more {
 		if !slices.Contains(list, v) {
@@ -94,7 +94,7 @@ func (s *Store) Windows() []Window { return slices.Clone(s.windows) }
 // Metrics returns the metrics that are read of nodes, CPU and Memory first.
 func (s *Store) Metrics() []Metric { return slices.Clone(s.metrics) }
 
-// Lacking is how many ready nodes got no sample of the Batches last taken in.
+// Lacking is how many ready nodes got no sample from the last Batches.
 func (s *Store) Lacking() int { return s.lacking }
 
 func (s *Store) second(t time.Time) uint32 { return clamp32(int64(t.Sub(s.epoch) / time.Second)) }
@@ -103,10 +103,10 @@ func (s *Store) time(second uint32) time.Time {
 	return s.epoch.Add(time.Duration(second) * time.Second)
 }
 
-// Span is a piece of the past that windows are made of.
+// Span is a stretch of the past that windows are computed from.
 type Span struct{ Since, Step time.Duration }
 
-// Spans returns the past that fills every window, the furthest back first:
+// Spans returns the spans that fill every window, the furthest back first:
 // means for long windows, then samples.
 func (s *Store) Spans() []Span {
 	var spans []Span
@@ -116,9 +116,9 @@ func (s *Store) Spans() []Span {
 	return append(spans, Span{Since: time.Duration(s.limits.samples-2) * s.config.SampleInterval, Step: s.config.SampleInterval})
 }
 
-// series returns the series of a pod, or nil. Pods come mostly in the order of
-// the snapshot last taken in; next is the place that is tried first, because
-// looking a pod up costs more than all else that is done with it.
+// series returns the series of a pod, or nil. Pods mostly come in the order of
+// the last snapshot; next is the place that is tried first, because a lookup
+// costs more than everything else done with a pod.
 func (s *Store) series(pod *cluster.Pod, next *int) *podSeries {
 	if *next < len(s.order) && s.order[*next].pod.UID == pod.UID && pod.UID != "" {
 		*next++
@@ -132,9 +132,9 @@ func (s *Store) series(pod *cluster.Pod, next *int) *podSeries {
 	return ps
 }
 
-// sampled returns the series of a sample's pod, or nil. Samples come mostly in
-// the order in which the same source reported them before; next is the place
-// there that is tried first.
+// sampled returns the series of a sample's pod, or nil. Samples mostly come in
+// the order of the same source's previous Batch; next is the place there that
+// is tried first.
 func (s *Store) sampled(sample *PodSample, before []*podSeries, next *int) *podSeries {
 	if *next < len(before) {
 		if ps := before[*next]; ps != nil && ps.place != gone && ps.isOf(sample.Namespace, sample.Name) {

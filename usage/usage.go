@@ -1,6 +1,5 @@
-// Package usage turns samples of real usage into what the deciding rooms may
-// rely on: windows with an age, per node and per pod, where missing is never
-// zero.
+// Package usage turns samples of real usage into what decisions may rely on:
+// windows with an age, per node and per pod, where missing is never zero.
 //
 // A Store keeps samples in bounded rings; a View is the immutable reading of a
 // Store against a cluster.Snapshot. Both sides of Evenkeel, the strategy and
@@ -17,7 +16,7 @@ import (
 // Metric names something that is measured of a node.
 type Metric string
 
-// The metrics that Evenkeel knows by itself; a policy can name others.
+// The built-in metrics; a policy can name others.
 const (
 	// CPU is in milli-cores, Memory in bytes: the working set.
 	CPU    Metric = "cpu"
@@ -29,23 +28,23 @@ const (
 	IOPressure     Metric = "io.pressure"
 )
 
-// Reading is one value that a source has of a node: a metric over a window.
+// Reading is one value of a node from a source: a metric over a window.
 type Reading struct {
 	Metric Metric
 	Window Window
-	// At is when it was measured, by the clock of whoever measured.
+	// At is when it was measured, by the clock of the measuring side.
 	At time.Time
 	// Value is in milli-cores for CPU, bytes for Memory, else in the metric's
 	// own unit.
 	Value float64
-	// MaxAge is how old this window may become before its source no longer
-	// vouches for it; zero means what the Batch says. How long the node itself
-	// counts as known is the Batch's in any case.
+	// MaxAge is for how long its source considers this window valid; zero means
+	// the Batch's MaxAge. Whether the node counts as known depends on the Batch
+	// in any case.
 	MaxAge time.Duration
 }
 
-// LastReadings are the readings of a source that knows the newest value of cpu
-// and memory.
+// LastReadings returns the readings of a source that knows the newest value of
+// cpu and memory.
 func LastReadings(at time.Time, used cluster.Amounts) []Reading {
 	return []Reading{
 		{Metric: CPU, Window: Last, At: at, Value: float64(used[cluster.CPU])},
@@ -53,9 +52,8 @@ func LastReadings(at time.Time, used cluster.Amounts) []Reading {
 	}
 }
 
-// NodeSample is what a source has of a whole node, system daemons included.
-// Readings of one metric and window count once; others of the same are
-// duplicates.
+// NodeSample is a source's sample of a whole node, system daemons included. The
+// first reading of a metric and window counts; others are duplicates.
 type NodeSample struct {
 	Name     string
 	Readings []Reading
@@ -63,15 +61,14 @@ type NodeSample struct {
 
 // Sample is what a source measured of one pod.
 type Sample struct {
-	// At is when it was measured, by the clock of whoever measured; zero where
+	// At is when it was measured, by the clock of the measuring side; zero if
 	// there is no such sample.
 	At   time.Time
 	Used cluster.Amounts
 }
 
-// PodSample is what a source has of one pod: the last value, the mean of five
-// minutes, or both. A mean of five minutes may be given of a pod that is
-// younger, if it is the mean of its life.
+// PodSample is a source's sample of one pod: the last value, the mean of five
+// minutes, or both. A younger pod may have a mean if it is that of its life.
 type PodSample struct {
 	Namespace, Name string
 	Last, Avg5m     Sample
@@ -83,22 +80,22 @@ type Batch struct {
 	Source string
 	// Received is when the reading arrived, by this process's clock.
 	Received time.Time
-	// MaxAge is how old a sample of this source may be; zero means what the
-	// Store's Config says.
+	// MaxAge is how old a sample of this source may be; zero means the MaxAge
+	// of the Store's Config.
 	MaxAge time.Duration
 	Nodes  []NodeSample
 	Pods   []PodSample
-	// Problems are what the source itself had to leave out.
+	// Problems are the samples that the source itself left out.
 	Problems Problems
 }
 
-// Cause is what is wrong with a sample that was not taken.
+// Cause is why a sample was rejected.
 type Cause string
 
-// The causes for which samples are not taken.
+// The causes for which samples are rejected.
 const (
-	// Stale samples are older than MaxAge, Future ones newer than the clock by
-	// as much.
+	// Stale samples are older than MaxAge, Future ones are that far ahead of
+	// the clock.
 	Stale  Cause = "stale"
 	Future Cause = "future"
 	// Absurd samples are negative, not finite, or far more than the node has.
@@ -110,9 +107,9 @@ const (
 	// cluster.
 	UnmatchedNode Cause = "unmatched_node"
 	UnmatchedPod  Cause = "unmatched_pod"
-	// Duplicate samples are of what has one already in the same Batch.
+	// Duplicate samples repeat one in the same Batch.
 	Duplicate Cause = "duplicate"
-	// Unreadable is what no sense could be made of, Unreachable what did not
+	// Unreadable samples could not be interpreted, Unreachable servers did not
 	// answer.
 	Unreadable  Cause = "unreadable"
 	Unreachable Cause = "unreachable"
@@ -126,20 +123,19 @@ func Causes() []Cause {
 // maxExamples bounds the examples of a Problem.
 const maxExamples = 5
 
-// Problem is how many samples were not taken for one cause, and a few of them
-// by name.
+// Problem counts the samples rejected for one cause and names a few of them.
 type Problem struct {
 	Count    int
 	Examples []string
 }
 
-// Problems holds one Problem per Cause. The zero value is ready to be added to.
+// Problems holds one Problem per Cause. The zero value is ready for use.
 type Problems map[Cause]Problem
 
-// Add counts one sample that was not taken; example names it for a person.
+// Add counts one rejected sample; example names it for people.
 func (p *Problems) Add(cause Cause, example string) { p.add(cause, 1, example) }
 
-// Merge adds all that another counted.
+// Merge adds the counts of other.
 func (p *Problems) Merge(other Problems) {
 	for cause, problem := range other {
 		p.add(cause, problem.Count, problem.Examples...)

@@ -14,7 +14,7 @@ func (r *reading) node(view *View, i int) {
 	node, usage := view.Snapshot.Nodes[i], &view.Nodes[i]
 	windows := len(view.Windows)
 	usage.Measured, usage.Current, usage.Predicted = cut(&r.amounts, windows), cut(&r.amounts, windows), cut(&r.amounts, windows)
-	usage.Told, usage.Vouched = cut(&r.told, windows), cut(&r.vouched, windows)
+	usage.Reported, usage.SourceSpan = cut(&r.reported, windows), cut(&r.sourceSpan, windows)
 	usage.Signals = cut(&r.rows, len(view.Signals))
 	for k := range usage.Signals {
 		usage.Signals[k] = cut(&r.values, windows)
@@ -24,18 +24,18 @@ func (r *reading) node(view *View, i int) {
 		r.measure(ns, usage)
 	}
 	usage.Unknown = r.unknown(ns, &node.Node, usage)
-	r.tell(ns, usage)
-	told := r.podsTold(ns, node.Pods, usage.Pods)
+	r.readReported(ns, usage)
+	reported := r.podsReported(ns, node.Pods, usage.Pods)
 	totals := r.podTotals(view, i, ns)
 	copy(usage.Current, usage.Measured)
 	copy(usage.Predicted, usage.Measured)
-	if told {
+	if reported {
 		usage.shift(&totals, ns.pods)
 	}
 }
 
-// measure reads the windows of a node: as the source gave them lately, else
-// summed up here.
+// measure reads the windows of a node: the source's if it gave them recently,
+// else computed here.
 func (r *reading) measure(ns *nodeSeries, usage *NodeUsage) {
 	usage.Source = ns.source
 	if ns.newest.measured != 0 {
@@ -44,9 +44,9 @@ func (r *reading) measure(ns *nodeSeries, usage *NodeUsage) {
 	}
 	usage.System = r.median(&ns.system)
 	for w := range usage.Measured {
-		usage.Measured[w], usage.Vouched[w] = r.resources(ns, w)
+		usage.Measured[w], usage.SourceSpan[w] = r.resources(ns, w)
 	}
-	usage.Span = max(min(ns.vouched, Avg5m.Over), usage.Vouched[AtAvg5m])
+	usage.Span = max(min(ns.sourceSpan, Avg5m.Over), usage.SourceSpan[AtAvg5m])
 	for m := range ns.metrics[:cluster.NumResources] {
 		usage.Span = max(usage.Span, samplesSince(&ns.metrics[m].history.samples, r.since, func(value) {}))
 	}
@@ -55,9 +55,9 @@ func (r *reading) measure(ns *nodeSeries, usage *NodeUsage) {
 	}
 }
 
-// resources reads a window of the resources, and how long the source itself has
-// looked for all of them.
-func (r *reading) resources(ns *nodeSeries, w int) (used cluster.Amounts, vouched time.Duration) {
+// resources reads a window of the resources, and the time that the source
+// itself observed for all of them.
+func (r *reading) resources(ns *nodeSeries, w int) (used cluster.Amounts, sourceSpan time.Duration) {
 	known := false
 	for m := range used {
 		series := &ns.metrics[m]
@@ -69,28 +69,28 @@ func (r *reading) resources(ns *nodeSeries, w int) (used cluster.Amounts, vouche
 			continue
 		}
 		used[m] = int64(v)
-		if !known || by < vouched {
-			vouched = by
+		if !known || by < sourceSpan {
+			sourceSpan = by
 		}
 		known = true
 	}
-	return used, vouched
+	return used, sourceSpan
 }
 
-// tell reads the windows that are known by themselves: those that a source
-// vouches for and, of a node that is sampled, those summed up here.
-func (r *reading) tell(ns *nodeSeries, usage *NodeUsage) {
-	for w := range usage.Told {
-		for m := range usage.Told[w] {
-			usage.Told[w][m] = math.NaN()
+// readReported reads the windows that are known themselves: those that a source
+// still considers valid and, for sampled nodes, those computed here.
+func (r *reading) readReported(ns *nodeSeries, usage *NodeUsage) {
+	for w := range usage.Reported {
+		for m := range usage.Reported[w] {
+			usage.Reported[w][m] = math.NaN()
 			if ns == nil {
 				continue
 			}
 			series := &ns.metrics[m]
-			if given := &series.given[w]; given.told(r.second) {
-				usage.Told[w][m] = given.value
-			} else if usage.Known() && series.given[AtLast].told(r.second) {
-				usage.Told[w][m], _ = series.history.window(r.store.windows[w], r.second, &r.scratch)
+			if given := &series.given[w]; given.valid(r.second) {
+				usage.Reported[w][m] = given.value
+			} else if usage.Known() && series.given[AtLast].valid(r.second) {
+				usage.Reported[w][m], _ = series.history.window(r.store.windows[w], r.second, &r.scratch)
 			}
 		}
 	}
@@ -107,15 +107,14 @@ func (r *reading) signal(series *metricSeries, row []float64) {
 	}
 }
 
-// fresh reports whether a source has lately reported a metric, over whatever
-// window.
+// fresh reports whether a source recently reported a metric over any window.
 func (m *metricSeries) fresh(now uint32) bool {
 	return slices.ContainsFunc(m.given, func(g given) bool { return g.fresh(now) })
 }
 
-// window reads a window of one metric, and how long the source itself has
-// looked for it.
-func (r *reading) window(series *metricSeries, w int) (v float64, vouched time.Duration, ok bool) {
+// window reads a window of one metric, and the time that the source itself
+// observed for it.
+func (r *reading) window(series *metricSeries, w int) (v float64, sourceSpan time.Duration, ok bool) {
 	window := r.store.windows[w]
 	if given := &series.given[w]; given.fresh(r.second) {
 		return given.value, window.Over, true
@@ -140,10 +139,10 @@ func (r *reading) unknown(ns *nodeSeries, node *cluster.Node, usage *NodeUsage) 
 	return ""
 }
 
-// podTotals are a node's pods now: those that stay, as far as they were
-// measured, and all, with estimates for the others. By their means of five
-// minutes, and by their newest samples: there a pod that ran when the node was
-// sampled needs no estimate, it is part of what the node used.
+// podTotals sums up a node's pods now: those that stay, if measured, and all,
+// with estimates for the others. It does so by five-minute means and by newest
+// samples. There a pod that ran when the node was sampled needs no estimate:
+// the node's usage includes it.
 type podTotals struct {
 	stays, all             cluster.Amounts
 	staysNewest, allNewest cluster.Amounts
@@ -155,7 +154,7 @@ func (r *reading) podTotals(view *View, i int, ns *nodeSeries) podTotals {
 	for j, pod := range view.Snapshot.Nodes[i].Pods {
 		p := &view.Nodes[i].Pods[j]
 		if !pod.Terminating {
-			t.stays = t.stays.Plus(p.Used) // nothing where nothing was measured
+			t.stays = t.stays.Plus(p.Used) // zero if it was not measured
 		}
 		if !p.Measured {
 			p.Used = r.estimate(pod, &view.Siblings, p.Used)
@@ -168,8 +167,8 @@ func (r *reading) podTotals(view *View, i int, ns *nodeSeries) podTotals {
 	return t
 }
 
-// ranThen reports whether a pod ran all the time that its node was sampled for
-// last: what is measured of CPU is a rate between two looks.
+// ranThen reports whether a pod ran during the whole interval of its node's
+// last sample: CPU is measured as a rate between two readings.
 func (r *reading) ranThen(pod *cluster.Pod, ns *nodeSeries) bool {
 	if ns == nil || ns.newest.measured == 0 || pod.Started.IsZero() {
 		return false
@@ -177,10 +176,10 @@ func (r *reading) ranThen(pod *cluster.Pod, ns *nodeSeries) bool {
 	return !r.store.time(ns.newest.second).Before(pod.Started.Add(r.store.config.SampleInterval))
 }
 
-// podsTold reports whether a node's pods are measured these days. Where they
-// are not, its own figures have to do: pods that nobody measures have not left.
-func (r *reading) podsTold(ns *nodeSeries, pods []*cluster.Pod, usage []PodUsage) bool {
-	if ns == nil || len(ns.system.samples) == 0 || r.store.told < r.since {
+// podsReported reports whether a node's pods are currently measured. If not,
+// its own figures must suffice: unmeasured pods have not left.
+func (r *reading) podsReported(ns *nodeSeries, pods []*cluster.Pod, usage []PodUsage) bool {
+	if ns == nil || len(ns.system.samples) == 0 || r.store.newestPods < r.since {
 		return false
 	}
 	due := false
@@ -193,9 +192,9 @@ func (r *reading) podsTold(ns *nodeSeries, pods []*cluster.Pod, usage []PodUsage
 	return !due
 }
 
-// shift turns what was measured of a node into what is left of it and what is
-// to be expected, by the pods that came and went: since its newest sample, when
-// they were the given, for that, and within five minutes for all windows.
+// shift derives Current and Predicted from Measured by the pods that came and
+// went. Last counts from its newest sample, by what the pods used then; the
+// other windows count over five minutes.
 func (n *NodeUsage) shift(t *podTotals, then cluster.Amounts) {
 	average := n.Measured[AtAvg5m]
 	left, expected := n.System.Plus(t.stays).Minus(average), n.System.Plus(t.all).Minus(average)
@@ -217,7 +216,7 @@ func (n *NodeUsage) move(w int, left, expected cluster.Amounts) {
 }
 
 // median returns the lower median per resource over the samples of five
-// minutes: what a single odd sample cannot move.
+// minutes, which no single outlier can move.
 func (r *reading) median(samples *ring[point]) cluster.Amounts {
 	r.cpuMilli, r.pages = r.cpuMilli[:0], r.pages[:0]
 	samplesSince(samples, r.since, func(p point) {

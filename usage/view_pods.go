@@ -2,7 +2,7 @@ package usage
 
 import "github.com/evenkeel/evenkeel/cluster"
 
-// measurePods reads what is known of pods, and adds up those of each owner.
+// measurePods reads the usage of pods and adds it up for each owner.
 func (r *reading) measurePods(view *View) {
 	total := 0
 	for _, node := range view.Snapshot.Nodes {
@@ -22,7 +22,7 @@ func (r *reading) measurePods(view *View) {
 			usage := r.pod(pod, ps)
 			view.Nodes[i].Pods[j] = usage
 			r.newest[i].add(j, pod, ps)
-			if usage.Measured && ps.owner != nobody {
+			if usage.Measured && ps.owner != noOwner {
 				r.owners[ps.owner].add(usage.Used)
 			}
 		}
@@ -37,9 +37,9 @@ func (r *reading) pod(pod *cluster.Pod, ps *podSeries) PodUsage {
 	return usage
 }
 
-// estimate stands in for a pod not measured long enough: what it is expected to
-// use as the replacement of a measured pod, else what its siblings do, else its
-// requests with the stated factors; never less than what was already seen of
+// estimate returns the assumed usage of a pod not measured long enough: what is
+// expected of it as a replacement of a measured pod, else its siblings' usage,
+// else the configured Estimate; never less than what was already measured of
 // it.
 func (r *reading) estimate(pod *cluster.Pod, siblings *Siblings, seen cluster.Amounts) cluster.Amounts {
 	amounts, ok := r.expected[pod.UID]

@@ -18,7 +18,7 @@ func (r *reading) siblings() Siblings {
 		}
 		owner := &r.store.owners.list[number]
 		own := r.version(owner.uid, m)
-		if known, ok := siblings.families[owner.family]; !ok || own.tells(&known) {
+		if known, ok := siblings.families[owner.family]; !ok || own.conclusive(&known) {
 			siblings.owners[owner.uid] = m.mean()
 		}
 	}
@@ -30,9 +30,8 @@ func (r *reading) version(owner string, m *measuredOf) version {
 	return version{owner: owner, pods: clamp32(m.pods), used: pack(r.second, m.mean())}
 }
 
-// families finds the version of each Deployment that is known best: of those
-// measured now the one with the most pods, unless one is remembered beside
-// which that does not tell enough.
+// families returns the best-known version of each Deployment: the one with the
+// most measured pods now, unless it is inconclusive next to a remembered one.
 func (r *reading) families() map[familyKey]version {
 	families := make(map[familyKey]version, len(r.store.families))
 	for number := range r.owners {
@@ -49,8 +48,7 @@ func (r *reading) families() map[familyKey]version {
 	return families
 }
 
-// remember adds the versions that were known better than those that are
-// measured now.
+// remember adds the versions that were known better than those measured now.
 func (r *reading) remember(families map[familyKey]version) {
 	gone := map[familyKey]version{}
 	for family, before := range r.store.families {
@@ -60,7 +58,7 @@ func (r *reading) remember(families map[familyKey]version) {
 		switch now, ok := families[family]; {
 		case !ok:
 			gone[family] = before
-		case !now.tells(&before):
+		case !now.conclusive(&before):
 			families[family] = before
 		}
 	}

@@ -8,8 +8,8 @@ import (
 
 // View reads the store against a snapshot. expected holds, by pod UID, usage
 // known from elsewhere (a replacement uses what the pod it replaces was
-// measured at); it may be nil. What Deployments were read at is remembered for
-// their next versions.
+// measured at); it may be nil. The usage of Deployments is remembered for their
+// next versions.
 func (s *Store) View(snapshot *cluster.Snapshot, now time.Time, expected map[string]cluster.Amounts) *View {
 	r := reading{store: s, now: now, second: s.second(now), expected: expected}
 	r.since = r.second - min(r.second, uint32(Avg5m.Over/time.Second))

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Kind is how a Window sums up the samples it reaches back over.
+// Kind is how a Window aggregates the samples it reaches back over.
 type Kind uint8
 
 // The kinds of windows.
@@ -23,7 +23,7 @@ const (
 	KindQuantile
 )
 
-// Window is a way of summing up the samples of the last minutes, hours or day.
+// Window is an aggregation of the samples of the last minutes, hours or day.
 // Windows are compared with ==.
 type Window struct {
 	Kind Kind
@@ -48,19 +48,19 @@ var (
 const (
 	MinReach = time.Minute
 	MaxReach = 24 * time.Hour
-	// meanLength is the grain of KindMaxAvg.
+	// meanLength is the resolution of KindMaxAvg.
 	meanLength = 5 * time.Minute
 	// sampleReach is how far back single samples are kept; windows that reach
 	// further are made of means of five minutes.
 	sampleReach = time.Hour
 )
 
-// means are the kinds of windows that are named by a word.
+// means maps the names of mean windows to their kinds.
 var means = map[string]Kind{"avg": KindAvg, "max_avg": KindMaxAvg}
 
 var windowName = regexp.MustCompile(`^(avg|max_avg|p([1-9][0-9]?))_([1-9][0-9]{0,4})([smhd])$`)
 
-// WindowNames says in words what ParseWindow takes.
+// WindowNames describes what ParseWindow accepts.
 const WindowNames = "last, avg_<time>, max_avg_<time> and p<1 to 99>_<time> with a time from 1m to 1d such as 5m, 1h or 1d"
 
 // ParseWindow reads the name of a window: last, avg_5m, max_avg_1h, p95_1h and
@@ -92,8 +92,8 @@ func ParseWindow(name string) (Window, error) {
 // MarshalText writes the window by its name.
 func (w Window) MarshalText() ([]byte, error) { return []byte(w.String()), nil }
 
-// UnmarshalText takes a window only by its one name, so that no window can
-// stand in a mapping twice.
+// UnmarshalText accepts a window only by its canonical name, so that no mapping
+// can hold a window twice.
 func (w *Window) UnmarshalText(text []byte) error {
 	parsed, err := ParseWindow(string(text))
 	if err != nil {
@@ -122,7 +122,7 @@ func (w Window) String() string {
 	return "last"
 }
 
-// reach writes a time in the largest unit that holds it whole.
+// reach formats a duration in the largest unit that divides it.
 func reach(d time.Duration) string {
 	switch {
 	case d%(24*time.Hour) == 0:

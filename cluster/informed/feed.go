@@ -50,10 +50,10 @@ func attach(informer cache.SharedInformer, to cache.ReflectorStore, listed *atom
 	}, nil
 }
 
-// WithoutPods says that no pod will be reported.
+// WithoutPods counts the pods as delivered, because none will be.
 func (s *Store) WithoutPods() { s.listedPods.Store(true) }
 
-// Reflect feeds the Store by reflectors of its own until the context ends: no
+// Reflect feeds the Store by its own reflectors until the context ends: no
 // object is kept, only its record.
 func (s *Store) Reflect(ctx context.Context, nodes, pods cache.ListerWatcher) {
 	done := make(chan struct{})
@@ -70,9 +70,9 @@ func (s *Store) ReflectPods(ctx context.Context, pods cache.ListerWatcher) {
 	cache.NewReflectorWithOptions(pods, &v1.Pod{}, podFeed{s}, cache.ReflectorOptions{Name: "pods"}).RunWithContext(ctx)
 }
 
-// Synced reports whether the first list of nodes and of pods has been taken in.
-// Attached to shared informers it becomes true when the function that Attach
-// returned finds it so.
+// Synced reports whether the first list of nodes and of pods has been stored.
+// With shared informers, a call of the function that Attach returned makes it
+// true.
 func (s *Store) Synced() bool { return s.listedNodes.Load() && s.listedPods.Load() }
 
 func handler(store cache.ReflectorStore) cache.ResourceEventHandlerFuncs {
@@ -144,7 +144,7 @@ type podFeed struct{ store *Store }
 var _ cache.TransformingStore = podFeed{}
 
 func (f podFeed) Add(object any) error {
-	pod, err := f.taken(object)
+	pod, err := f.recordOf(object)
 	if err != nil {
 		return err
 	}
@@ -152,9 +152,9 @@ func (f podFeed) Add(object any) error {
 	return nil
 }
 
-// taken is the record of an object, or the record that the Transformer has made
-// of it.
-func (f podFeed) taken(object any) (*cluster.Pod, error) {
+// recordOf returns the record of an object; the Transformer may have made it
+// already.
+func (f podFeed) recordOf(object any) (*cluster.Pod, error) {
 	switch pod := object.(type) {
 	case *v1.Pod:
 		return f.store.record(pod), nil
@@ -167,7 +167,7 @@ func (f podFeed) taken(object any) (*cluster.Pod, error) {
 func (f podFeed) Update(object any) error { return f.Add(object) }
 
 func (f podFeed) Delete(object any) error {
-	pod, err := f.taken(object)
+	pod, err := f.recordOf(object)
 	if err != nil {
 		return err
 	}
@@ -178,13 +178,13 @@ func (f podFeed) Delete(object any) error {
 func (f podFeed) Replace(objects []any, _ string) error {
 	keep, pods := make(map[podKey]bool, len(objects)), make([]*cluster.Pod, len(objects))
 	for i, object := range objects {
-		pod, err := f.taken(object)
+		pod, err := f.recordOf(object)
 		if err != nil {
 			return err
 		}
 		pods[i], keep[keyOf(pod)] = pod, true
 	}
-	f.store.retainPods(keep) // first, because what is new in a list has come after what is gone went
+	f.store.retainPods(keep) // first: deleted pods left before the new ones came
 	for _, pod := range pods {
 		f.store.setPod(pod)
 	}
@@ -195,8 +195,8 @@ func (f podFeed) Replace(objects []any, _ string) error {
 func (f podFeed) Resync() error { return nil }
 
 // Transformer makes the record before a reflector holds the object: even a pod
-// without all that no record needs is ten times its record. So a first list
-// that the API server streams is never held whole; one in pages is.
+// stripped to what records need is ten times its record. So a first list that
+// the API server streams is never held whole; a paged one is.
 func (f podFeed) Transformer() cache.TransformFunc {
 	return func(object any) (any, error) {
 		if pod, ok := object.(*v1.Pod); ok {

@@ -56,8 +56,8 @@ func Node(object *v1.Node) cluster.Node {
 	return node
 }
 
-// usageAnnotations keeps what usage sources read of a node's annotations:
-// Crane's figures, and metrics-server's path.
+// usageAnnotations keeps the annotations that usage sources read: Crane's
+// figures, and metrics-server's path.
 func usageAnnotations(all map[string]string) map[string]string {
 	var kept map[string]string
 	for key, value := range all {
@@ -97,8 +97,8 @@ func Pod(object *v1.Pod) *cluster.Pod {
 	return pod
 }
 
-// templateHash returns the label by which a controller of this kind tells its
-// templates apart.
+// templateHash returns the label by which a controller of this kind
+// distinguishes its templates.
 func templateHash(labels map[string]string, ownerKind string) string {
 	if ownerKind == "StatefulSet" || ownerKind == "DaemonSet" {
 		return labels["controller-revision-hash"]
@@ -111,7 +111,7 @@ func Amounts(list v1.ResourceList) cluster.Amounts {
 	return cluster.Amounts{cluster.CPU: list.Cpu().MilliValue(), cluster.Memory: list.Memory().Value()}
 }
 
-// classes are the records of quality-of-service classes.
+// classes maps quality-of-service classes to those of records.
 var classes = map[v1.PodQOSClass]cluster.QoS{
 	v1.PodQOSGuaranteed: cluster.Guaranteed, v1.PodQOSBurstable: cluster.Burstable, v1.PodQOSBestEffort: cluster.BestEffort,
 }

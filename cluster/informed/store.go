@@ -1,6 +1,6 @@
-// Package informed builds cluster values from what the API server says.
+// Package informed builds cluster values from the API server's objects.
 //
-// A Store is fed with Node and Pod objects, by a reflector of its own (the
+// A Store is fed with Node and Pod objects, by its own reflectors (the
 // extender, which needs nothing else of them) or by the event handlers of
 // shared informers (the runner, whose plugins need whole objects anyway), and
 // keeps only records. It decides nothing.
@@ -19,9 +19,9 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Change is what became of one pod. Exactly one field is set.
+// Change is what happened to one pod. Exactly one field is set.
 type Change struct {
-	// Created: it exists and is not bound yet. It may be told more than once.
+	// Created: it exists and is not bound yet. It may be reported repeatedly.
 	Created *cluster.Pod
 	// Added: it is bound to a node.
 	Added *cluster.Pod
@@ -37,36 +37,35 @@ type Change struct {
 type Store struct {
 	mu    sync.Mutex
 	nodes map[string]*cluster.Node
-	// byNode holds each node's pods in the order of their keys. A slice is
-	// replaced, never changed, once a Snapshot has it: while the node is lent,
-	// which it stays whatever becomes of the node itself.
-	byNode map[string][]*cluster.Pod
-	lent   map[string]bool
-	byKey  map[podKey]*cluster.Pod
+	// byNode holds each node's pods in the order of their keys. Once a Snapshot
+	// has a slice, it is replaced, never changed: inSnapshot marks its node,
+	// even after the node itself is gone.
+	byNode     map[string][]*cluster.Pod
+	inSnapshot map[string]bool
+	byKey      map[podKey]*cluster.Pod
 	// unbound holds the pods that were reported as Created, until they are
 	// bound or gone.
 	unbound map[podKey]*cluster.Pod
 	shared  shared // by records
-	// built caches what a Snapshot has taken, per node, until the node changes.
+	// built caches each node's part of a Snapshot until the node changes.
 	built    map[string]*cluster.NodePods
 	onChange func(Change)
 
-	// listed says that the first list of nodes and of pods has arrived.
+	// listedNodes and listedPods: the first list has arrived.
 	listedNodes, listedPods atomic.Bool
 }
 
 // NewStore returns an empty Store. onChange, which may be nil, is called under
-// the Store's lock for every pod that comes to a node or goes; it must not call
-// the Store.
+// the Store's lock for every Change; it must not call the Store.
 func NewStore(onChange func(Change)) *Store {
 	return &Store{
-		nodes:    map[string]*cluster.Node{},
-		byNode:   map[string][]*cluster.Pod{},
-		lent:     map[string]bool{},
-		byKey:    map[podKey]*cluster.Pod{},
-		unbound:  map[podKey]*cluster.Pod{},
-		built:    map[string]*cluster.NodePods{},
-		onChange: onChange,
+		nodes:      map[string]*cluster.Node{},
+		byNode:     map[string][]*cluster.Pod{},
+		inSnapshot: map[string]bool{},
+		byKey:      map[podKey]*cluster.Pod{},
+		unbound:    map[podKey]*cluster.Pod{},
+		built:      map[string]*cluster.NodePods{},
+		onChange:   onChange,
 	}
 }
 
@@ -95,11 +94,11 @@ func (s *Store) DeleteNode(name string) {
 }
 
 // SetPod adds or changes a pod. A pod that has ended counts as gone; one that
-// is not bound is reported and not kept.
+// is not bound is reported, but is in no Snapshot.
 func (s *Store) SetPod(object *v1.Pod) { s.setPod(s.record(object)) }
 
-// record returns the record of a pod with the strings that others have. One
-// that has ended is no more than a name.
+// record returns the record of a pod, sharing equal strings with others. One
+// that has ended is reduced to its name.
 func (s *Store) record(object *v1.Pod) *cluster.Pod {
 	if podutil.IsPodTerminal(object) {
 		return &cluster.Pod{Namespace: object.Namespace, Name: object.Name}
@@ -107,7 +106,7 @@ func (s *Store) record(object *v1.Pod) *cluster.Pod {
 	pod := Pod(object)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.shared.join(pod)
+	s.shared.intern(pod)
 	return pod
 }
 
@@ -126,7 +125,7 @@ func (s *Store) setPod(pod *cluster.Pod) {
 			s.remove(old)
 		}
 		s.unbound[keyOf(pod)] = pod
-		s.tell(Change{Created: pod})
+		s.notify(Change{Created: pod})
 		return
 	}
 	delete(s.unbound, keyOf(pod))
@@ -141,9 +140,9 @@ func (s *Store) setPod(pod *cluster.Pod) {
 	s.put(pod)
 	switch {
 	case old == nil:
-		s.tell(Change{Added: pod})
+		s.notify(Change{Added: pod})
 	case pod.Terminating && !old.Terminating:
-		s.tell(Change{Leaving: pod})
+		s.notify(Change{Leaving: pod})
 	}
 }
 
@@ -163,7 +162,7 @@ func (s *Store) DeletePod(namespace, name string) {
 // drop forgets a pod that was never bound.
 func (s *Store) drop(pod *cluster.Pod) {
 	delete(s.unbound, keyOf(pod))
-	s.tell(Change{Dropped: pod})
+	s.notify(Change{Dropped: pod})
 }
 
 // retainPods forgets every pod whose key is not in keep.
@@ -214,21 +213,21 @@ func (s *Store) remove(pod *cluster.Pod) {
 		delete(s.byNode, pod.Node)
 	}
 	delete(s.byKey, keyOf(pod))
-	s.tell(Change{Removed: pod})
+	s.notify(Change{Removed: pod})
 }
 
 // writable returns the node's pods as a slice that no Snapshot shares.
 func (s *Store) writable(node string) []*cluster.Pod {
 	pods := s.byNode[node]
-	if s.lent[node] {
+	if s.inSnapshot[node] {
 		pods = slices.Clone(pods)
-		delete(s.lent, node)
+		delete(s.inSnapshot, node)
 	}
 	delete(s.built, node)
 	return pods
 }
 
-func (s *Store) tell(change Change) {
+func (s *Store) notify(change Change) {
 	if s.onChange != nil {
 		s.onChange(change)
 	}
@@ -242,9 +241,9 @@ func byKey(a, b *cluster.Pod) int {
 	return strings.Compare(a.Name, b.Name)
 }
 
-// Observe takes a Snapshot and calls use with it while no change can come
-// between: what use publishes and what onChange reports afterwards add up. Only
-// nodes that changed since the last Snapshot cost anything but a pointer.
+// Observe calls use with a Snapshot while changes are locked out, so that what
+// use publishes and what onChange reports afterwards add up. Nodes that have
+// not changed since the last Snapshot cost only a pointer.
 func (s *Store) Observe(use func(*cluster.Snapshot)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -256,7 +255,7 @@ func (s *Store) Observe(use func(*cluster.Snapshot)) {
 			built = &cluster.NodePods{Node: *s.nodes[name], Pods: s.byNode[name]}
 			s.built[name] = built
 			if len(built.Pods) > 0 {
-				s.lent[name] = true
+				s.inSnapshot[name] = true
 			}
 		}
 		snapshot.Nodes[i] = built

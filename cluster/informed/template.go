@@ -3,33 +3,33 @@ package informed
 import "github.com/evenkeel/evenkeel/cluster"
 
 // template is what the pods of one owner and revision have in common. Every
-// object of a watch brings strings of its own; kept once per template they are
-// a third of what a record takes.
+// watched object brings its own strings; kept once per template they are a
+// third of what a record takes.
 type template struct {
 	namespace string
 	owner     cluster.Owner
 	hash      string
 }
 
-// mostShared bounds what is remembered of templates, and of nodes. Beyond it
-// all is forgotten: records keep what they share, and those that come later
-// share among themselves.
+// mostShared bounds the remembered templates, and the nodes. Beyond it all are
+// forgotten: records keep what they share, and later ones share among
+// themselves.
 const mostShared = 16384
 
-// shared lets records have the strings of the first that had equal ones.
+// shared lets records share the first of several equal strings.
 type shared struct {
 	templates map[template]template
 	nodes     map[string]string
 }
 
-// join gives a record the strings that others have.
-func (s *shared) join(pod *cluster.Pod) {
+// intern replaces a record's strings by shared ones.
+func (s *shared) intern(pod *cluster.Pod) {
 	of := first(&s.templates, template{pod.Namespace, pod.Owner, pod.TemplateHash})
 	pod.Namespace, pod.Owner, pod.TemplateHash = of.namespace, of.owner, of.hash
 	pod.Node = first(&s.nodes, pod.Node)
 }
 
-// first returns the first of the values that were equal to one.
+// first returns the first of the values that were equal to value.
 func first[T comparable](known *map[T]T, value T) T {
 	if one, ok := (*known)[value]; ok {
 		return one

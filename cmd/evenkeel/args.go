@@ -9,8 +9,8 @@ import (
 // version is set by the linker.
 var version = "dev"
 
-// knownCommand refuses what is left on the command line when no command was
-// found: a misspelt one.
+// knownCommand rejects the arguments left when no command matched: a misspelt
+// one.
 func knownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

@@ -67,7 +67,7 @@ func newSimulateCommand() *cobra.Command {
 	return c
 }
 
-// progressOf is where progress is drawn: nowhere but on a terminal.
+// progressOf returns where to draw progress: a terminal, or nil.
 func progressOf(c *cobra.Command) io.Writer {
 	if file, ok := c.ErrOrStderr().(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		return file

@@ -1,6 +1,6 @@
-// Command evenkeel keeps a Kubernetes cluster on an even keel by real usage.
-// The files hold commands that look, read files, or stay; what they do is wired
-// in internal/app.
+// Command evenkeel balances Kubernetes nodes by real usage. Its files hold
+// commands that look, that read files, and that keep running; internal/app
+// wires what they do.
 package main
 
 import (

@@ -51,28 +51,28 @@ func newExtenderCommand() *cobra.Command { return extenderCommand(app.Extender) 
 // extenderCommand runs what the command line asks for.
 func extenderCommand(run func(context.Context, app.Options) error) *cobra.Command {
 	var options app.Options
-	var earlier compat.Extender
+	var legacy compat.Extender
 	c := &cobra.Command{
 		Use:   "extender",
 		Short: "Answer kube-scheduler's filter and prioritize requests; never evict",
 		Args:  noArgs,
 		PersistentPreRunE: func(c *cobra.Command, args []string) error {
-			preset, err := earlier.Settle(c.Flags())
+			preset, err := legacy.Settle(c.Flags())
 			if err != nil {
 				return exit.Usage(err)
 			}
-			options.Given, options.MemoryOnly, options.LogBodies = preset, preset != nil, earlier.LogBodies
+			options.Given, options.MemoryOnly, options.LogBodies = preset, preset != nil, legacy.LogBodies
 			return c.Root().PersistentPreRunE(c, args)
 		},
 		RunE: func(c *cobra.Command, _ []string) error {
-			earlier.Tell(c.Context())
+			legacy.Tell(c.Context())
 			return run(c.Context(), options)
 		},
 	}
 	options.AddCommon(c.Flags())
 	options.AddMetrics(c.Flags())
 	options.AddExtender(c.Flags())
-	earlier.Add(c.Flags())
+	legacy.Add(c.Flags())
 	c.Flags().BoolVar(&options.Observe, "observe", false, "Change nothing: answer neutrally, and compare where kube-scheduler puts pods with what it would have been told.")
 	return c
 }
@@ -82,7 +82,7 @@ func newNodeSyncCommand() *cobra.Command { return nodeSyncCommand(app.NodeSync) 
 // nodeSyncCommand runs what the command line asks for.
 func nodeSyncCommand(run func(context.Context, app.Options) error) *cobra.Command {
 	var options app.Options
-	var earlier compat.NodeSync
+	var legacy compat.NodeSync
 	var remove bool
 	c := &cobra.Command{
 		Use:   "nodesync",
@@ -96,17 +96,17 @@ func nodeSyncCommand(run func(context.Context, app.Options) error) *cobra.Comman
 			if remove {
 				return commands.RemoveNodeSync(c.Context(), options, c.OutOrStdout())
 			}
-			if err := earlier.Settle(c.Flags()); err != nil {
+			if err := legacy.Settle(c.Flags()); err != nil {
 				return exit.Usage(err)
 			}
-			options.Marking = &app.Marking{Prometheus: earlier.Prometheus, Interval: earlier.Interval, WebAddress: earlier.WebAddress}
+			options.Marking = &app.Marking{Prometheus: legacy.Prometheus, Interval: legacy.Interval, WebAddress: legacy.WebAddress}
 			return run(c.Context(), options)
 		},
 	}
 	options.AddCommon(c.Flags())
 	options.AddMetrics(c.Flags())
 	options.AddMarking(c.Flags())
-	earlier.Add(c.Flags())
+	legacy.Add(c.Flags())
 	c.Flags().BoolVar(&remove, "remove", false, "Remove everything that nodesync wrote.")
 	return c
 }

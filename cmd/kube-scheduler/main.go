@@ -1,7 +1,8 @@
 // Command kube-scheduler is the stock kube-scheduler with Evenkeel's scheduling
 // half compiled in as one plugin, registered as EvenkeelLoad and under the
-// names of earlier plugins. Flags and configuration are kube-scheduler's own; a
-// profile that enables none of the names is placed exactly as by the stock one.
+// names of legacy plugins. Flags and configuration are kube-scheduler's own. A
+// profile that enables none of the names places pods exactly as the stock one
+// does.
 package main
 
 import (

@@ -7,24 +7,23 @@ import (
 	"github.com/evenkeel/evenkeel/hack/measure"
 )
 
-// aspect is what of a row has to keep its goal.
+// aspect is the part of a row that its goal applies to.
 type aspect int
 
 const (
-	// told has no goal.
-	told aspect = iota
+	// informational has no goal.
+	informational aspect = iota
 	// value is the figure itself, at most the goal.
 	value
-	// speedup is how often the figure goes into the one beside it, at least the
-	// goal.
+	// speedup is the rival's figure divided by this one, at least the goal.
 	speedup
-	// share is what part the figure is of the one beside it, at least the goal.
+	// share is this figure divided by the rival's, at least the goal.
 	share
 	// growth is the same, at most the goal.
 	growth
 )
 
-// goal is what a row has to keep.
+// goal is the goal of a row.
 type goal struct {
 	of   aspect
 	want float64
@@ -34,27 +33,26 @@ type goal struct {
 type row struct {
 	label  string
 	figure measure.Series
-	// beside is the figure's floor or rival, taken so many times (0 is once);
-	// besideLabel says what it is.
+	// beside is the floor or rival that the figure is compared with, multiplied
+	// by times (0 means 1); besideLabel describes it.
 	beside      measure.Series
 	besideLabel string
 	times       float64
 	goal        goal
 }
 
-// result is what a row comes to. Without a figure, or without the rival that
-// its goal is about, nothing is held or missed.
+// result is a row's outcome. Without a figure, or without the rival that its
+// goal refers to, the goal is neither held nor missed.
 type result struct {
 	figure, beside, ratio float64
-	// measured and rival say that there is a figure, and one beside it.
+	// measured and rival report whether there are figures of either side.
 	measured, rival bool
 }
 
 func (r result) compared() bool { return r.measured && r.rival }
 
-// evaluate reads a row's medians. The ratio is the median of those of each
-// round; where one side has other rounds than the other, it is the ratio of the
-// medians.
+// evaluate computes a row's medians. The ratio is the median over the rounds,
+// or that of the medians if the two sides have different numbers of rounds.
 func (r row) evaluate(all measure.Figures) result {
 	mine, theirs := all[r.figure], r.rivals(all)
 	got := result{figure: measure.Median(mine), beside: measure.Median(theirs), measured: len(mine) > 0, rival: len(theirs) > 0}
@@ -71,7 +69,7 @@ func (r row) evaluate(all measure.Figures) result {
 	return got
 }
 
-// rivals are the values beside the row's own, as many times as the row says.
+// rivals returns the rival's values, multiplied by times.
 func (r row) rivals(all measure.Figures) []float64 {
 	values := slices.Clone(all[r.beside])
 	for i := range values {
@@ -80,19 +78,19 @@ func (r row) rivals(all measure.Figures) []float64 {
 	return values
 }
 
-// verdict reports whether a row keeps its goal, in the table's words.
+// verdict returns whether a row holds its goal, in the table's words.
 func (r row) verdict(got result) string {
 	switch {
 	case !got.measured:
 		return "not run"
-	case r.goal.of == told:
+	case r.goal.of == informational:
 		return ""
 	case r.goal.of != value && !got.compared():
 		return "nothing beside"
 	}
 	held := false
 	switch r.goal.of {
-	case told: // has no verdict
+	case informational: // has no verdict
 	case value:
 		held = got.figure <= r.goal.want
 	case speedup, share:
@@ -106,13 +104,13 @@ func (r row) verdict(got result) string {
 	return missed
 }
 
-// missed is the verdict that --check fails with.
+// missed is the verdict on which --check fails.
 const missed = "missed"
 
-// text is the goal in the table's words.
+// text formats the goal for the table.
 func (g goal) text(unit string) string {
 	switch g.of {
-	case told:
+	case informational:
 	case value:
 		return "at most " + inUnit(g.want, unit)
 	case speedup:

@@ -1,12 +1,11 @@
-// Command bench measures Evenkeel and prints one table: each figure beside its
-// floor or its rival, measured in the same run, and whether it keeps its goal.
+// Command bench measures Evenkeel and prints one table: each figure next to its
+// floor or rival, measured in the same run, and whether it holds its goal.
 //
-// Everything speaks Go's benchmark format: suite.go lists the packages with
+// Everything uses Go's benchmark format. suite.go lists the packages with
 // benchmarks and the commands that measure whole processes; their lines are
-// kept in a file, which benchstat reads as well. rows.go says which of the
-// figures are shown, what they are compared with and what they have to keep.
-// This program decides nothing else: what is measured, and how, is up to the
-// benchmarks.
+// kept in a file, which benchstat reads as well. rows.go lists the figures to
+// show, what they are compared with and their goals. The benchmarks decide what
+// is measured, and how.
 package main
 
 import (
@@ -24,7 +23,7 @@ import (
 	"github.com/evenkeel/evenkeel/hack/measure"
 )
 
-// errMissed is what --check fails with.
+// errMissed is the error of --check.
 var errMissed = errors.New("a goal is missed")
 
 // options are the flags.
@@ -71,7 +70,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	return o.table(out)
 }
 
-// measure runs the suite and keeps its lines.
+// measure runs the suite and saves its lines.
 func (o *options) measure(ctx context.Context, progress io.Writer) error {
 	only, err := regexp.Compile(o.only)
 	if err != nil {
@@ -85,7 +84,7 @@ func (o *options) measure(ctx context.Context, progress io.Writer) error {
 	return errors.Join(r.run(ctx), file.Close())
 }
 
-// table prints what a saved run comes to.
+// table prints the results of a saved run.
 func (o *options) table(out io.Writer) error {
 	file, err := os.Open(o.from)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/evenkeel/evenkeel/hack/measure"
 )
 
-// The packages that the figures come from.
+// The packages that measure.
 const (
 	steering     = "internal/steering"
 	observing    = "internal/observer"
@@ -17,8 +17,8 @@ const (
 	throughput   = "test/cluster/cmd/throughput"
 )
 
-// rows are the table. Goals are the project's own and stand in
-// docs/benchmarks.md with what each figure means.
+// rows are the table's. Goals are the project's own; docs/benchmarks.md lists
+// them with the meaning of each figure.
 var rows = join(
 	extenderRows("filter", 5000, 6), extenderRows("filter", 500, 3.5),
 	extenderRows("prioritize", 5000, 6), extenderRows("prioritize", 500, 3.5),
@@ -32,8 +32,8 @@ func join(groups ...[]row) (all []row) {
 	return all
 }
 
-// extenderRows are the figures of one verb beside the handler that only decodes
-// and answers, and beside the machine's floor.
+// extenderRows compares one verb with the handler that only decodes and
+// answers, and with the machine's floor.
 func extenderRows(verb string, names int, faster float64) []row {
 	at := func(handler, unit string) measure.Series {
 		return measure.Series{Package: steering, Name: fmt.Sprintf("Loopback/%s/names=%d/%s", verb, names, handler), Unit: unit}
@@ -77,7 +77,7 @@ func planRows() []row {
 		},
 		{label: "plan, spread and anti-affinity, 5,000 nodes", figure: at("mixed", 5000, "evenkeel"), goal: goal{value, 5e9}},
 	}
-	goals := map[string]goal{"room": {value, 20e6}} // all 3,500 moves; where hardly any is possible, more is tried
+	goals := map[string]goal{"room": {value, 20e6}} // all 3,500 moves; the crowded fleets need more attempts
 	for _, room := range []string{"room", "crowded", "full"} {
 		all = append(all, row{
 			label: "plan, pure part, " + room + ", 5,000 nodes", figure: measure.Series{Package: purePlanning, Name: "Plan/" + room + "/nodes=5000", Unit: "ns/op"}, goal: goals[room],
@@ -91,7 +91,7 @@ func observationRows() []row {
 		return measure.Series{Package: observing, Name: fmt.Sprintf("Sample/nodes=%d", nodes), Unit: "ns/op"}
 	}
 	return []row{{
-		label: "observation, 5,000 nodes", figure: at(5000), besideLabel: "50 times that of 100", beside: at(100), times: 50, goal: goal{of: told},
+		label: "observation, 5,000 nodes", figure: at(5000), besideLabel: "50 times that of 100", beside: at(100), times: 50, goal: goal{of: informational},
 	}}
 }
 

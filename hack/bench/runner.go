@@ -15,19 +15,19 @@ import (
 	"github.com/evenkeel/evenkeel/hack/measure"
 )
 
-// maxTime is how long a step may take.
+// maxTime limits a step.
 const maxTime = 2 * time.Hour
 
 // runner runs the suite, in the module's folder.
 type runner struct {
 	*options
 	only     *regexp.Regexp
-	raw      io.Writer // what is printed in Go's benchmark format, and around it
+	raw      io.Writer // benchmark lines and the output around them
 	progress io.Writer
 }
 
 // run builds everything, then measures package after package, round after
-// round, so that noise of the machine meets all alike; commands make their own
+// round, so that the machine's noise hits all alike; commands run their own
 // rounds.
 func (r *runner) run(ctx context.Context) error {
 	chosen := r.chosen()

@@ -1,15 +1,14 @@
 package main
 
-// entry is something to run that prints lines in Go's benchmark format: the
-// benchmarks of a package, or a command.
+// entry is a benchmark package or a command, which prints lines in Go's
+// benchmark format.
 type entry struct {
-	// name is what --only selects by.
+	// name is matched by --only.
 	name string
-	// pkg is the package that is measured, or the command's, relative to the
-	// module.
+	// pkg is the measured package or the command's, relative to the module.
 	pkg string
-	// pattern selects benchmarks of the package, quick those of a quick run;
-	// without quick the entry is left out of it.
+	// pattern selects benchmarks of the package, quick those of a quick run,
+	// which skips entries without it.
 	pattern, quick string
 
 	// build and command are the command lines of a measurement of whole
@@ -17,12 +16,12 @@ type entry struct {
 	dir     string
 	build   []string
 	command string
-	// rounds is the command's flag for making all rounds by itself; without it,
-	// it is run once, because it takes long and its figures hardly differ.
+	// rounds is the command's flag for the number of rounds. Without it the
+	// command runs once, because it takes long and its figures hardly vary.
 	rounds string
 }
 
-// suite is all that is measured, whole processes last.
+// suite lists all measurements, whole processes last.
 var suite = []entry{
 	{
 		name: "extender", pkg: steering,

@@ -43,7 +43,7 @@ func ratioText(got result, of aspect) string {
 	}
 }
 
-// inUnit writes a figure in a unit of the benchmark format as people read it.
+// inUnit formats a figure in a unit of the benchmark format for people.
 func inUnit(figure float64, unit string) string {
 	if name, ok := strings.CutSuffix(unit, "ns/op"); ok && name == "" || strings.HasSuffix(unit, "-ns") {
 		return duration(figure)
@@ -59,7 +59,7 @@ func inUnit(figure float64, unit string) string {
 	return fmt.Sprintf("%.0f %s", figure, unit)
 }
 
-// duration writes nanoseconds with three digits.
+// duration formats nanoseconds with three digits.
 func duration(ns float64) string {
 	for _, u := range []struct {
 		name string

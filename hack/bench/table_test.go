@@ -14,8 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/hack/measure"
 )
 
-// TestTable pins the table of some rows: what is held, missed, not measured, or
-// without its rival is told apart.
+// TestTable pins the table of some rows: held, missed, not measured, or without
+// a rival.
 func TestTable(t *testing.T) {
 	at := func(name, unit string) measure.Series { return measure.Series{Package: "p", Name: name, Unit: unit} }
 	measured := measure.Figures{
@@ -65,7 +65,7 @@ func words(table string) (lines []string) {
 }
 
 // TestRowsAskForWhatTheSuiteMeasures verifies that each figure is of a package
-// that the suite knows, and is told once.
+// that the suite knows, and is listed once.
 func TestRowsAskForWhatTheSuiteMeasures(t *testing.T) {
 	known, labels := map[string]bool{}, map[string]bool{}
 	for _, e := range suite {

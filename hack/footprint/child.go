@@ -15,12 +15,12 @@ import (
 	"github.com/evenkeel/evenkeel/hack/measure"
 )
 
-// child is a process that is measured, or that serves.
+// child is a measured or serving process.
 type child struct {
 	command *exec.Cmd
 	lines   chan string
 	log     *os.File
-	// ended is closed when the process has closed its end.
+	// ended is closed when the process has closed its output.
 	ended chan struct{}
 }
 
@@ -52,14 +52,14 @@ func start(ctx context.Context, logPath, program string, args ...string) (*child
 		for scanner := bufio.NewScanner(out); scanner.Scan(); {
 			select {
 			case c.lines <- scanner.Text():
-			default: // nobody reads on
+			default: // nobody reads it
 			}
 		}
 	}()
 	return c, nil
 }
 
-// line is the next line that the process writes.
+// line returns the next line that the process writes.
 func (c *child) line(ctx context.Context) (string, error) {
 	select {
 	case <-ctx.Done():
@@ -74,7 +74,7 @@ func (c *child) line(ctx context.Context) (string, error) {
 
 func (c *child) gone() error { return errors.New("the process has ended; see " + c.log.Name()) }
 
-// wait asks from time to time whether something is so, until it is.
+// wait polls a condition until it holds.
 func (c *child) wait(ctx context.Context, done func() bool) error {
 	ticker := time.NewTicker(2 * time.Second)
 	defer ticker.Stop()
@@ -90,23 +90,22 @@ func (c *child) wait(ctx context.Context, done func() bool) error {
 	return nil
 }
 
-// stop asks the process to end and waits; it is killed when it does not end in
-// time.
+// stop asks the process to end, waits, and kills it after a timeout.
 func (c *child) stop() {
-	_ = c.command.Process.Signal(os.Interrupt) // an error means that it has ended
+	_ = c.command.Process.Signal(os.Interrupt) // an error means that it ended already
 	patience := time.AfterFunc(10*time.Second, func() { _ = c.command.Process.Kill() })
 	defer patience.Stop()
 	for range c.lines {
-		// until it has closed its end
+		// until it has closed its output
 	}
 	_ = c.command.Wait() // how it ended does not matter
 	c.log.Close()
 }
 
-// memory is what a process holds of the machine's, in bytes.
+// memory is the memory of a process, in bytes.
 type memory struct{ resident, peak int64 }
 
-// memory reads it from the kernel.
+// memory reads the process's memory from the kernel.
 func (c *child) memory() (memory, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.command.Process.Pid))
 	if err != nil {
@@ -124,7 +123,7 @@ func (c *child) memory() (memory, error) {
 		}
 	}
 	if m.resident == 0 || m.peak == 0 {
-		return memory{}, errors.New("reading the memory of a process: the kernel does not tell; has it ended?")
+		return memory{}, errors.New("reading the memory of a process: no VmRSS or VmHWM; has it ended?")
 	}
 	return m, nil
 }

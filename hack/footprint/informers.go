@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// restConfig speaks protobuf, as evenkeel does: it is the lighter way.
+// restConfig uses protobuf, as evenkeel does: it needs less memory than JSON.
 func restConfig(url string) *rest.Config {
 	return &rest.Config{
 		Host: url, QPS: 50, Burst: 100,
@@ -22,7 +22,7 @@ func restConfig(url string) *rest.Config {
 	}
 }
 
-// synced is what watchOnly writes when it knows all.
+// synced is what watchOnly writes once its caches are synced.
 const synced = "synced"
 
 // watchOnly runs shared informers for nodes and pods, as client-go makes them,
@@ -51,8 +51,8 @@ func watchOnly(ctx context.Context, url string, stripped bool, out io.Writer) er
 	return nil
 }
 
-// strip takes from an object what neither a filter of kube-scheduler nor a
-// plugin of the descheduler reads, as far as that can be done object by object.
+// strip removes from an object what neither a filter of kube-scheduler nor a
+// plugin of the descheduler reads, as far as one object at a time allows.
 func strip(object any) (any, error) {
 	switch o := object.(type) {
 	case *v1.Node:

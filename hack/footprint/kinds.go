@@ -10,24 +10,23 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// heartbeatSeconds is how often a kubelet reports its node's status when
-// nothing happens.
+// heartbeatSeconds is the interval at which a kubelet reports an unchanged node
+// status.
 const heartbeatSeconds = 300
 
-// kind is what is served under one path.
+// kind is the kind of object served under one path.
 type kind struct {
 	schema.GroupVersionKind
 	count int
 	make  func(i, version int) runtime.Object
-	// updates is how many change each second, births how many go and are
-	// followed by a new one.
+	// updates is how many change per second, births how many are replaced.
 	updates, births float64
-	// renew makes the next object with this index a new one.
+	// renew replaces the object with this index by a new one.
 	renew func(i int)
 }
 
-// kinds are what is served, by path. Of what evenkeel watches and this cluster
-// has none there are empty lists.
+// kinds returns what is served, by path. Kinds that evenkeel watches but this
+// cluster lacks have empty lists.
 func (s *server) kinds() map[string]*kind {
 	core, apps := schema.GroupVersion{Version: "v1"}, schema.GroupVersion{Group: "apps", Version: "v1"}
 	kinds := map[string]*kind{
@@ -78,12 +77,12 @@ var emptyKinds = map[string]schema.GroupVersionKind{
 	"/apis/resource.k8s.io/v1/deviceclasses":       {Group: "resource.k8s.io", Version: "v1", Kind: "DeviceClass"},
 }
 
-// groups are the API's groups as discovery tells them.
+// groups is the discovery document of the API groups.
 const groups = `{"kind":"APIGroupList","apiVersion":"v1","groups":[` +
 	`{"name":"apps","versions":[{"groupVersion":"apps/v1","version":"v1"}]},{"name":"policy","versions":[{"groupVersion":"policy/v1","version":"v1"}]},` +
 	`{"name":"resource.k8s.io","versions":[{"groupVersion":"resource.k8s.io/v1","version":"v1"}]}]}`
 
-// list makes the list that a page is.
+// list makes the list object of a page.
 func (k *kind) list(items []runtime.Object, version, rest string) (runtime.Object, error) {
 	gvk := k.GroupVersionKind
 	gvk.Kind += "List"
@@ -104,7 +103,7 @@ func (k *kind) list(items []runtime.Object, version, rest string) (runtime.Objec
 	return list, nil
 }
 
-// bookmark makes an object without content, which says how far a watch is.
+// bookmark makes an object without content, which reports a watch's progress.
 func (k *kind) bookmark(version string, initial bool) (runtime.Object, error) {
 	object, err := scheme.Scheme.New(k.GroupVersionKind)
 	if err != nil {

@@ -67,7 +67,7 @@ func TestPodsBelongToServedReplicaSets(t *testing.T) {
 	}
 }
 
-// Pods go and others come in their places; there are always as many.
+// Pods are replaced; their number stays the same.
 func TestPodsAreReplaced(t *testing.T) {
 	f := &fleet{nodes: 3, podsPerNode: 2, churn: 60 * 100 * 20, watchList: true}
 	fake := httptest.NewServer(newServer(f).handler())

@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// negotiate returns the first of the formats that the client names which this
-// server has: protobuf or JSON.
+// negotiate returns the client's first accepted format that this server has:
+// protobuf or JSON.
 func negotiate(r *http.Request) (runtime.SerializerInfo, error) {
 	accepted := r.Header.Get("Accept")
 	for media := range strings.SplitSeq(accepted, ",") {
@@ -24,7 +24,7 @@ func negotiate(r *http.Request) (runtime.SerializerInfo, error) {
 	return runtime.SerializerInfo{}, fmt.Errorf("none of %q is served", accepted)
 }
 
-// list answers with a page of at most the limit that the client asks for.
+// list answers with a page up to the limit that the client asks for.
 func (s *server) list(w http.ResponseWriter, r *http.Request, k *kind, media runtime.SerializerInfo) {
 	from, _ := strconv.Atoi(r.FormValue("continue"))
 	limit, _ := strconv.Atoi(r.FormValue("limit"))
@@ -51,7 +51,7 @@ func (s *server) list(w http.ResponseWriter, r *http.Request, k *kind, media run
 	_, _ = body.WriteTo(w)
 }
 
-// refuse answers as an API server does that has no streamed lists.
+// refuse answers like an API server without streamed lists.
 func refuse(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusUnprocessableEntity)

@@ -1,14 +1,13 @@
 // Command footprint measures the memory of `evenkeel extender` and `evenkeel
-// serve` on a large cluster against that of a process with nothing but
-// client-go's shared informers for nodes and pods. Each runs as a process of
-// its own, one after the other, without a variable of the environment that sets
-// the garbage collector, and watches the same fake API server, which is a
-// process of its own as well. Every tenth node is hot, so that serve, in a dry
-// run, plans moves in every cycle.
+// serve` on a large cluster against a process with only client-go's shared
+// informers for nodes and pods. Each runs in its own process, one after the
+// other, without environment variables that tune the garbage collector, and
+// watches the same fake API server, in another process. Every tenth node is
+// hot, so that serve, in a dry run, plans moves in every cycle.
 //
-// It decides what is compared and for how long. What a cluster looks like
-// stands in objects.go; the fake serves what the two ask for and nothing else.
-// Figures are read from /proc, so it runs on Linux alone.
+// It decides what is compared and for how long. objects.go describes the
+// cluster; the fake serves only what the two ask for. Figures are read from
+// /proc, so it only runs on Linux.
 package main
 
 import (
@@ -29,16 +28,16 @@ type options struct {
 	sources []string
 	settle  time.Duration
 	binary  string
-	// apiServer is where the role informers finds the API server.
+	// apiServer is the URL of the API server for the role informers.
 	apiServer string
-	// stripped lets the informers keep of pods no more than any filter or
-	// plugin reads.
+	// stripped lets the informers keep only the parts of pods that some filter
+	// or plugin reads.
 	stripped bool
 	role     string
 	// commands are the commands of evenkeel to measure.
 	commands []string
 	bare     bool
-	// empty measures a cluster of one node and one pod as well.
+	// empty also measures a cluster of one node and one pod.
 	empty bool
 	// lines prints Go benchmark lines below the table.
 	lines bool

@@ -17,18 +17,18 @@ import (
 // subject is a process to measure.
 type subject struct {
 	name string
-	// begin starts it and returns once it knows the whole cluster.
+	// begin starts it and returns once it has synced the whole cluster.
 	begin func(ctx context.Context, b *bench) (*child, error)
 }
 
-// bench is where a subject is measured: a folder and a served cluster.
+// bench is the environment of a subject: a folder and a served cluster.
 type bench struct {
 	*options
 	folder, self, url string
 	fleet             fleet
 }
 
-// row is a line of the table: with hardly any cluster, and with the whole.
+// row is a line of the table: on an almost empty cluster and on the whole.
 type row struct {
 	name        string
 	idle, whole memory
@@ -67,7 +67,7 @@ func compare(ctx context.Context, o *options, out io.Writer) error {
 	return errors.Join(o.print(out, rows), os.RemoveAll(folder))
 }
 
-// subjects are what is measured, in this order.
+// subjects returns what is measured, in this order.
 func (o *options) subjects() ([]subject, error) {
 	var subjects []subject
 	if o.bare {
@@ -138,7 +138,7 @@ func (o *options) print(out io.Writer, rows []row) error {
 	return nil
 }
 
-// printLines writes the table as the lines of Go benchmarks, for benchstat.
+// printLines prints the table as Go benchmark lines, for benchstat.
 func printLines(out io.Writer, rows []row) {
 	fmt.Fprintln(out)
 	name := strings.NewReplacer(", ", "/", " ", "-")

@@ -12,16 +12,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// fleet is the cluster that is served. Objects are made when they are asked
-// for, always the same.
+// fleet is the served cluster. Objects are made on request, always the same.
 type fleet struct {
 	nodes, podsPerNode int
-	// updates is how many pods change each second, churn what percentage is
-	// replaced each minute.
+	// updates is how many pods change per second, churn the percentage that is
+	// replaced per minute.
 	updates   int
 	churn     float64
 	watchList bool
-	// births counts how often each pod was replaced; nil for never.
+	// births counts how often each pod was replaced; nil if never.
 	births []atomic.Int32
 }
 
@@ -33,10 +32,10 @@ func nodeName(i int) string {
 
 func address(i int) string { return fmt.Sprintf("10.%d.%d.%d", i>>16, i>>8&255, i&255) }
 
-// workload is the Deployment that pod i is of; there are as many as nodes.
+// workload returns the Deployment of pod i; there are as many as nodes.
 func (f *fleet) workload(i int) int { return (i/f.podsPerNode + i%f.podsPerNode) % f.nodes }
 
-// namespaces are as many as teams.
+// namespaces is the number of namespaces, one per team.
 const namespaces = 200
 
 func (f *fleet) namespace(i int) string { return fmt.Sprintf("team-%03d", f.workload(i)%namespaces) }
@@ -45,10 +44,10 @@ func (f *fleet) podName(i int) string {
 	return fmt.Sprintf("%s-%c%05x", f.replicaSet(i), 'a'+f.birth(i)%26, i)
 }
 
-// bear puts a new pod in pod i's place.
+// bear replaces pod i by a new one.
 func (f *fleet) bear(i int) { f.births[i].Add(1) }
 
-// birth is how many pods had pod i's place before.
+// birth returns how often pod i was replaced.
 func (f *fleet) birth(i int) int {
 	if f.births == nil {
 		return 0
@@ -62,7 +61,7 @@ func (f *fleet) podUID(i int) types.UID {
 
 func (f *fleet) replicaSet(i int) string { return fmt.Sprintf("service-%05d-6c9f4d7b8", f.workload(i)) }
 
-// epoch is when all began.
+// epoch returns the creation time of all objects.
 func epoch() metav1.Time {
 	return metav1.NewTime(time.Now().Add(-48 * time.Hour).Truncate(time.Second))
 }
@@ -75,7 +74,7 @@ func quantities(of ...string) v1.ResourceList {
 	return list
 }
 
-// node makes a node as a cloud provider's are.
+// node makes a node like those of a cloud provider.
 func node(i, version int) *v1.Node {
 	return &v1.Node{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
@@ -135,7 +134,7 @@ func nodeConditions(version int) []v1.NodeCondition {
 	}
 }
 
-// images are as many as a kubelet reports.
+// images returns as many images as a kubelet reports.
 func images() []v1.ContainerImage {
 	list := make([]v1.ContainerImage, 50)
 	for i := range list {
@@ -147,7 +146,7 @@ func images() []v1.ContainerImage {
 
 func uid(of string, i int) string { return fmt.Sprintf("%08x-4d5e-4f70-8192-%012x", len(of), i) }
 
-// managed are the entries of those who have written an object.
+// managed returns the managedFields entries of an object's writers.
 func managed(managers ...string) []metav1.ManagedFieldsEntry {
 	at := epoch()
 	entries := make([]metav1.ManagedFieldsEntry, len(managers))
@@ -160,8 +159,7 @@ func managed(managers ...string) []metav1.ManagedFieldsEntry {
 	return entries
 }
 
-// written is what one writer's entry says, of the length that it has in the
-// wild.
+// written is one writer's entry, of realistic length.
 const written = `{"f:metadata":{"f:annotations":{".":{},"f:checksum/config":{},"f:prometheus.io/port":{},"f:prometheus.io/scrape":{}},` +
 	`"f:generateName":{},"f:labels":{".":{},"f:app.kubernetes.io/component":{},"f:app.kubernetes.io/instance":{},"f:app.kubernetes.io/name":{},` +
 	`"f:pod-template-hash":{}},"f:ownerReferences":{".":{},"k:{\"uid\":\"5e1c2a3b-4d5e-4f70-8192-000000000000\"}":{}}},"f:spec":{"f:affinity":{},` +

@@ -20,7 +20,7 @@ type server struct {
 	version atomic.Int64 // the newest resourceVersion
 }
 
-// firstVersion is the resourceVersion of everything that has not changed yet.
+// firstVersion is the resourceVersion of unchanged objects.
 const firstVersion = 1000
 
 func newServer(f *fleet) *server {
@@ -53,7 +53,7 @@ func (s *server) handler() http.Handler {
 	return mux
 }
 
-// objects answers a list or a watch.
+// objects answers a list or a watch request.
 func (s *server) objects(w http.ResponseWriter, r *http.Request, k *kind) {
 	media, err := negotiate(r)
 	switch {
@@ -68,8 +68,8 @@ func (s *server) objects(w http.ResponseWriter, r *http.Request, k *kind) {
 	}
 }
 
-// serve answers on an address of loopback until the context ends; its URL is
-// the first line of out.
+// serve listens on a loopback address until the context ends; it writes its URL
+// as the first line of out.
 func serve(ctx context.Context, f *fleet, out io.Writer) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

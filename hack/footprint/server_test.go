@@ -115,7 +115,7 @@ func TestReflectorsKeepRecords(t *testing.T) {
 	}
 }
 
-// What the fake serves as usage is taken without a complaint.
+// The fake's usage is accepted without a complaint.
 func TestUsageIsSane(t *testing.T) {
 	url := newFake(t, true)
 	median := usage.Window{Kind: usage.KindQuantile, Percentile: 50, Over: usage.Avg5m.Over}

@@ -21,22 +21,22 @@ func beginInformers(stripped bool) func(context.Context, *bench) (*child, error)
 		}
 		line, err := c.line(ctx)
 		if err == nil && line != synced {
-			err = fmt.Errorf("the informers say %q", line)
+			err = fmt.Errorf("unexpected output %q of the informers", line)
 		}
 		return c, err
 	}
 }
 
-// evenkeelArgs are what an evenkeel command is started with beside addresses
-// and files. What evicts does so in a dry run: it plans the moves off all hot
-// nodes, each with a landing that the filters accept, and makes none.
+// evenkeelArgs are a command's arguments other than addresses and files. Those
+// that evict do so in a dry run: each plans the moves off all hot nodes, with a
+// destination that the filters accept, and makes none.
 var evenkeelArgs = map[string][]string{
 	"extender": nil,
 	"serve":    {"--dry-run", "--descheduling-interval=20s"},
 }
 
-// beginEvenkeel starts a command of evenkeel and waits until it has done all
-// that it does.
+// beginEvenkeel starts a command of evenkeel and waits until it has done
+// everything it does.
 func beginEvenkeel(command, source string) func(context.Context, *bench) (*child, error) {
 	return func(ctx context.Context, b *bench) (*child, error) {
 		config, err := b.configure(source)
@@ -62,14 +62,14 @@ func beginEvenkeel(command, source string) func(context.Context, *bench) (*child
 	}
 }
 
-// planned is what the log says of a plan with moves.
+// planned matches the log of a plan with moves.
 var planned = regexp.MustCompile(`"Plan carried out".* planned=[1-9]`)
 
 // waitPlanned waits until a plan was made.
 func waitPlanned(ctx context.Context, c *child) error {
 	err := c.wait(ctx, func() bool {
-		said, err := os.ReadFile(c.log.Name())
-		return err == nil && planned.Match(said)
+		log, err := os.ReadFile(c.log.Name())
+		return err == nil && planned.Match(log)
 	})
 	if err != nil {
 		return fmt.Errorf("waiting for a plan: %w", err)
@@ -79,8 +79,8 @@ func waitPlanned(ctx context.Context, c *child) error {
 
 type files struct{ kube, policy string }
 
-// configure writes what evenkeel reads: the shipped policy but for a short
-// first window and as many moves as it may have.
+// configure writes evenkeel's files: the shipped policy, but with a short first
+// window and a higher limit of moves.
 func (b *bench) configure(source string) (files, error) {
 	f := files{kube: filepath.Join(b.folder, "kubeconfig"), policy: filepath.Join(b.folder, "policy.yaml")}
 	kube := fmt.Sprintf(`apiVersion: v1
@@ -119,7 +119,7 @@ eviction:
 	return f, errors.Join(os.WriteFile(f.kube, []byte(kube), 0o600), os.WriteFile(f.policy, []byte(policy), 0o600))
 }
 
-// waitFresh waits until a process knows the usage of every node.
+// waitFresh waits until a process has fresh usage of every node.
 func (b *bench) waitFresh(ctx context.Context, c *child, url string) error {
 	err := c.wait(ctx, func() bool {
 		fresh, err := freshNodes(ctx, url)
@@ -159,7 +159,7 @@ func freshNodes(ctx context.Context, url string) (int, error) {
 	return fresh, nil
 }
 
-// freeAddress returns an address of loopback that nobody listens on.
+// freeAddress returns an unused loopback address.
 func freeAddress(ctx context.Context) (string, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

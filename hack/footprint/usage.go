@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// What nodes and pods use. Every tenth node's pods use so much that the node is
-// hot, and can be cooled by moving a few.
+// Usage of nodes and pods. Every tenth node's pods use so much that the node is
+// hot, and moving a few cools it.
 const (
 	podMilli    = 250
 	hotPodMilli = 830
@@ -52,7 +52,7 @@ func (s *server) podMetrics(w http.ResponseWriter, _ *http.Request) {
 	})
 }
 
-// query answers the questions that a Prometheus source asks by default.
+// query answers the default queries of a Prometheus source.
 func (s *server) query(w http.ResponseWriter, r *http.Request) {
 	query, now := r.FormValue("query"), time.Now()
 	kind, ok := s.answer(query, now)
@@ -74,14 +74,14 @@ func (s *server) query(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// answered is what a query is about and the value of every series.
+// answered is what a query is about, with the value of each series.
 type answered struct {
 	key    string
 	ofPods bool
 	value  func(i int) string
 }
 
-// answer finds what a query asks for.
+// answer finds the series that a query asks for.
 func (s *server) answer(query string, now time.Time) (answered, bool) {
 	always := func(value int) func(int) string { return func(int) string { return strconv.Itoa(value) } }
 	for _, known := range []answered{
@@ -100,7 +100,7 @@ func (s *server) answer(query string, now time.Time) (answered, bool) {
 
 func cores(milli int) string { return fmt.Sprintf("%.6f", float64(milli)/1000) }
 
-// queryRange knows nothing of the past.
+// queryRange has no history.
 func (s *server) queryRange(w http.ResponseWriter, _ *http.Request) {
 	items(w, `{"status":"success","data":{"resultType":"matrix","result":[`, `]}}`, 0, nil)
 }

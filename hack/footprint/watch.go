@@ -14,12 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// bookmarkEvery is how often a watch is told how far it is, as API servers do
-// about once a minute.
+// bookmarkEvery is the interval of bookmarks, as API servers send them about
+// once a minute.
 const bookmarkEvery = time.Minute
 
-// watch streams events: all objects first if the client wants them so, then
-// changes until its time is over.
+// watch streams events: first all objects if the client asks for them, then
+// changes until the timeout.
 func (s *server) watch(w http.ResponseWriter, r *http.Request, k *kind, media runtime.SerializerInfo) {
 	w.Header().Set("Content-Type", media.MediaType+";stream=watch")
 	stream := newStream(w, media)
@@ -69,7 +69,7 @@ func (s *server) changes(r *http.Request, k *kind, stream *stream) {
 	}
 }
 
-// pace ticks so many times a second, practically never for none.
+// pace ticks so many times per second, practically never for 0.
 func pace(k *kind, perSecond float64) *time.Ticker {
 	if k.count == 0 || perSecond <= 0 {
 		return time.NewTicker(1000 * time.Hour)
@@ -77,7 +77,7 @@ func pace(k *kind, perSecond float64) *time.Ticker {
 	return time.NewTicker(time.Duration(float64(time.Second) / perSecond))
 }
 
-// replace lets an object go and a new one come.
+// replace deletes an object and adds a new one.
 func (s *server) replace(k *kind, i int, stream *stream) error {
 	if err := stream.send(watch.Deleted, k.make(i, s.next())); err != nil {
 		return err
@@ -86,13 +86,13 @@ func (s *server) replace(k *kind, i int, stream *stream) error {
 	return stream.send(watch.Added, k.make(i, s.next()))
 }
 
-// stream writes events in a format.
+// stream encodes and writes events.
 type stream struct {
 	media   runtime.SerializerInfo
 	out     *bufio.Writer
 	frames  io.Writer
 	control *http.ResponseController
-	// object and event are room to encode in.
+	// object and event are encoding buffers.
 	object, event bytes.Buffer
 }
 

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// revisions is how many ReplicaSets a Deployment has; all but the first are of
-// earlier revisions and have no pods.
+// revisions is the number of ReplicaSets per Deployment; all but the first are
+// old and have no pods.
 const revisions = 3
 
 func namespace(i, version int) *v1.Namespace {
@@ -27,10 +27,10 @@ func namespace(i, version int) *v1.Namespace {
 	}
 }
 
-// revision makes the ReplicaSet i, with the template of its pods.
+// revision makes ReplicaSet i, with the template of its pods.
 func (f *fleet) revision(i, version int) *appsv1.ReplicaSet {
 	workload, old := i/revisions, i%revisions
-	pod := f.pod(workload*f.podsPerNode, version) // the first pod of a node is of the workload with the node's number
+	pod := f.pod(workload*f.podsPerNode, version) // the first pod of node n belongs to workload n
 	meta := metav1.ObjectMeta{
 		Name: pod.OwnerReferences[0].Name, Namespace: pod.Namespace, UID: pod.OwnerReferences[0].UID, Generation: 2,
 		ResourceVersion: strconv.Itoa(version), CreationTimestamp: epoch(), Labels: pod.Labels, ManagedFields: managed("kube-controller-manager"),
@@ -55,7 +55,7 @@ func (f *fleet) revision(i, version int) *appsv1.ReplicaSet {
 
 // budget makes the PodDisruptionBudget of a workload.
 func (f *fleet) budget(i, version int) *policyv1.PodDisruptionBudget {
-	pod, most := f.pod(i*f.podsPerNode, version), intstr.FromString("10%")
+	pod, share := f.pod(i*f.podsPerNode, version), intstr.FromString("10%")
 	all := int32(f.podsPerNode) // far fewer than 2^31
 	return &policyv1.PodDisruptionBudget{
 		TypeMeta: metav1.TypeMeta{APIVersion: "policy/v1", Kind: "PodDisruptionBudget"},
@@ -64,7 +64,7 @@ func (f *fleet) budget(i, version int) *policyv1.PodDisruptionBudget {
 			ResourceVersion: strconv.Itoa(version), CreationTimestamp: epoch(), ManagedFields: managed("kube-controller-manager"),
 		},
 		Spec: policyv1.PodDisruptionBudgetSpec{
-			MaxUnavailable: &most, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app.kubernetes.io/name": pod.Labels["app.kubernetes.io/name"]}},
+			MaxUnavailable: &share, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app.kubernetes.io/name": pod.Labels["app.kubernetes.io/name"]}},
 		},
 		Status: policyv1.PodDisruptionBudgetStatus{
 			ObservedGeneration: 1, CurrentHealthy: all, DesiredHealthy: all - all/10, ExpectedPods: all, DisruptionsAllowed: all / 10,
@@ -73,7 +73,7 @@ func (f *fleet) budget(i, version int) *policyv1.PodDisruptionBudget {
 }
 
 func csiNode(i, version int) *storagev1.CSINode {
-	most := int32(25)
+	volumes := int32(25)
 	return &storagev1.CSINode{
 		TypeMeta: metav1.TypeMeta{APIVersion: "storage.k8s.io/v1", Kind: "CSINode"},
 		ObjectMeta: metav1.ObjectMeta{
@@ -82,7 +82,7 @@ func csiNode(i, version int) *storagev1.CSINode {
 		},
 		Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{
 			Name: "ebs.csi.aws.com", NodeID: fmt.Sprintf("i-%017x", i), TopologyKeys: []string{"topology.kubernetes.io/zone"},
-			Allocatable: &storagev1.VolumeNodeResources{Count: &most},
+			Allocatable: &storagev1.VolumeNodeResources{Count: &volumes},
 		}}},
 	}
 }

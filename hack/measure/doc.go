@@ -1,8 +1,8 @@
-// Package measure is what the commands that measure have in common: bench and
-// footprint here, soak and throughput on a local cluster.
+// Package measure is shared by the commands that measure: bench and footprint
+// here, soak and throughput on a local cluster.
 //
-// It has their statistics, the order in which rounds are run, Go's benchmark
-// format as it is written and read, what metrics pages say, how tables are
-// laid out, and the goals that more than one of them shows. What is measured,
-// how, and for how long is up to each command.
+// It has their statistics, the order of subjects in a round, a reader and
+// writer for Go's benchmark format, a reader for metrics pages, the layout of
+// tables, and the goals that more than one of them shows. Each command decides
+// what it measures, how, and for how long.
 package measure

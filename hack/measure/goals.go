@@ -1,14 +1,13 @@
 package measure
 
-// Comparison sets a variant of kube-scheduler beside another by the pods that
-// each binds per second. AtLeast is the ratio that is wanted; 0 where there is
-// no goal.
+// Comparison compares two variants of kube-scheduler by the pods that each
+// binds per second. AtLeast is the required ratio; 0 means no goal.
 type Comparison struct {
 	Of, Beside string
 	AtLeast    float64
 }
 
-// SchedulerGoals are the comparisons with a goal.
+// SchedulerGoals returns the comparisons with a goal.
 func SchedulerGoals() []Comparison {
 	return []Comparison{
 		{Of: "evenkeel", Beside: "neutral", AtLeast: 0.95},

@@ -9,25 +9,23 @@ import (
 	"strings"
 )
 
-// Module is the path of the module, as Go's benchmarks print it before that of
-// a package.
+// Module is the module's path, which Go's benchmarks print before a package's.
 const Module = "github.com/evenkeel/evenkeel"
 
-// Series is a figure that is measured again and again.
+// Series is a figure that is measured repeatedly.
 type Series struct {
 	// Package is relative to the module. Name is the benchmark's, without
 	// "Benchmark" and without the number of processors.
 	Package, Name, Unit string
 }
 
-// Figures are the values of each series, in the order in which they were
-// measured.
+// Figures holds the values of each series, in the order of measurement.
 type Figures map[Series][]float64
 
-// Value is a figure as it stands in a line, with its digits.
+// Value is a figure as a line has it, with its digits.
 type Value struct{ Number, Unit string }
 
-// Line writes figures in Go's benchmark format.
+// Line formats figures in Go's benchmark format.
 func Line(name string, values ...Value) string {
 	fields := []string{"Benchmark" + name, "1"}
 	for _, v := range values {
@@ -36,14 +34,14 @@ func Line(name string, values ...Value) string {
 	return strings.Join(fields, " ")
 }
 
-// processors is what the testing package adds to a benchmark's name.
+// processors matches what the testing package appends to a benchmark's name.
 var processors = regexp.MustCompile(`-\d+$`)
 
-// iterations tells a benchmark's figures from what else may follow its name.
+// iterations matches the number that precedes a benchmark's figures.
 var iterations = regexp.MustCompile(`^\d+$`)
 
-// ParseLines reads lines in Go's benchmark format. All others mean nothing to
-// it, but for those that name the package.
+// ParseLines reads lines in Go's benchmark format, and the package from "pkg:"
+// lines. It ignores all others.
 func ParseLines(from io.Reader) (Figures, error) {
 	found, pkg := Figures{}, ""
 	lines := bufio.NewScanner(from)
@@ -60,9 +58,9 @@ func ParseLines(from io.Reader) (Figures, error) {
 	return found, lines.Err()
 }
 
-// add takes in a line: a name, a number of iterations, then values with their
-// units. A name alone is what the testing package prints when a benchmark has
-// more to say.
+// add parses a line: a name, a number of iterations, then values with their
+// units. The testing package prints a name alone if the benchmark writes output
+// of its own.
 func (f Figures) add(pkg string, fields []string) error {
 	if len(fields) < 2 || !strings.HasPrefix(fields[0], "Benchmark") {
 		return nil
@@ -78,7 +76,7 @@ func (f Figures) add(pkg string, fields []string) error {
 	for i := 0; i < len(values); i += 2 {
 		value, err := strconv.ParseFloat(values[i], 64)
 		if err != nil {
-			return fmt.Errorf("benchmark %q: %q is no number", fields[0], values[i])
+			return fmt.Errorf("benchmark %q: %q is not a number", fields[0], values[i])
 		}
 		key := Series{Package: pkg, Name: name, Unit: values[i+1]}
 		f[key] = append(f[key], value)

@@ -6,8 +6,8 @@ import (
 )
 
 // Metric adds up the samples of a metric, in Prometheus' text format, whose
-// labels contain the given text; without a text, all of them. It reports
-// whether there is any.
+// labels contain the given text; an empty text selects all. It reports whether
+// there are any.
 func Metric(page, name, label string) (sum float64, found bool) {
 	for line := range strings.Lines(page) {
 		rest, ok := strings.CutPrefix(line, name)

@@ -31,7 +31,7 @@ func TestMedian(t *testing.T) {
 	}
 }
 
-// Numbers of bytes are as whole as they were, however many.
+// Medians of integers stay integers, however many there are.
 func TestMedianOfWholeNumbers(t *testing.T) {
 	const most = int64(1<<63 - 1)
 	if got := Median([]int64{most, most - 2}); got != most-1 {
@@ -39,7 +39,7 @@ func TestMedianOfWholeNumbers(t *testing.T) {
 	}
 }
 
-// A round that only one of them has says nothing of both.
+// A round that only one of them has is no comparison.
 func TestRatios(t *testing.T) {
 	if diff := cmp.Diff([]float64{1.2, 1.1}, Ratios([]float64{120, 55}, []float64{100, 50, 80})); diff != "" {
 		t.Errorf("ratios (-want +got):\n%s", diff)

@@ -100,8 +100,8 @@ func oneLine(doc *ast.CommentGroup) string {
 	return strings.Join(strings.Fields(doc.Text()), " ")
 }
 
-// of returns the comment stored under a key, with the Go name that it begins
-// with replaced by the one policies use.
+// of returns the comment stored under a key. It replaces the Go name at the
+// start with the name in policies.
 func (c comments) of(key, goName, name string) (string, error) {
 	text := c[key]
 	if text == "" {
@@ -113,7 +113,7 @@ func (c comments) of(key, goName, name string) (string, error) {
 	return escape(text), nil
 }
 
-// escape keeps the signs of a comment from being read as markup.
+// escape escapes markup in a comment.
 func escape(text string) string {
 	return strings.NewReplacer("<", "&lt;", ">", "&gt;", "|", `\|`, "*", `\*`).Replace(text)
 }

@@ -2,8 +2,8 @@
 // fields and their comments from the Go types, the defaults from policy.Load,
 // the examples from policy/testdata/examples. Run it in the project's folder.
 //
-// It decides how the reference looks; what the fields mean stands in package
-// policy alone. A field without a comment is an error.
+// It decides how the reference looks; package policy alone says what the fields
+// mean. A field without a comment is an error.
 package main
 
 import (
@@ -19,7 +19,7 @@ func main() {
 	}
 }
 
-// target is the file that run writes.
+// target is the output file.
 func target(root string) string { return filepath.Join(root, "docs", "policy.md") }
 
 func run(root string) error {

@@ -51,7 +51,7 @@ func TestReferenceNeedsEveryComment(t *testing.T) {
 	}
 }
 
-// Every example stands in the reference, so that none is kept for nobody.
+// Every example is in the reference.
 func TestReferenceHasEveryExample(t *testing.T) {
 	page, err := reference(filepath.Join(root, "policy"))
 	if err != nil {

@@ -41,7 +41,7 @@ hot and cool mean and how pods are moved; it is described here. Both halves of E
 // header begins every LoadPolicy.
 const header = "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\n"
 
-// examples are the files that follow a section.
+// examples are the example files to append to a section.
 var examples = map[reflect.Type][]string{
 	reflect.TypeFor[policy.NodePool]():        {"lines"},
 	reflect.TypeFor[policy.MeasuredScoring](): {"measured"},
@@ -49,7 +49,7 @@ var examples = map[reflect.Type][]string{
 	reflect.TypeFor[policy.NodeSync]():        {"nodesync", "nodesync-marks"},
 }
 
-// generator writes the page section by section and gathers what is missing.
+// generator writes the page section by section and collects errors.
 type generator struct {
 	comments comments
 	dir      string
@@ -59,7 +59,7 @@ type generator struct {
 	errs     []error
 }
 
-// reference makes the page from the sources in dir and those of the kinds.
+// reference makes the page from the sources in dir and of the source kinds.
 func reference(dir string) ([]byte, error) {
 	c, err := readComments(folders(dir)...)
 	if err != nil {
@@ -68,8 +68,8 @@ func reference(dir string) ([]byte, error) {
 	return pageOf(c, dir)
 }
 
-// folders are those of the packages policy, in dir, and calendar, and of the
-// settings of sources.
+// folders returns the folders of the packages policy, in dir, and calendar, and
+// of the settings of sources.
 func folders(dir string) []string {
 	all := []string{dir, filepath.Join(dir, "calendar")}
 	for _, kind := range append(source.Kinds{nil}, kinds.All...) {
@@ -96,9 +96,9 @@ func pageOf(c comments, dir string) ([]byte, error) {
 // sourceType has the blocks of all kinds of sources.
 var sourceType = policy.SourceType(kinds.All)
 
-// blocks finds the default value of each type that only one kind of source has,
-// and the kind's example, if there is one, which is that of all sources for a
-// kind without a type.
+// blocks returns the default value of each type that belongs to one kind of
+// source. It also registers the kind's example, if any; that of a kind without
+// a type goes to the section of all sources.
 func (g *generator) blocks() map[reflect.Type]reflect.Value {
 	found := map[reflect.Type]reflect.Value{}
 	for _, kind := range kinds.All {
@@ -120,8 +120,8 @@ type child struct {
 	value reflect.Value
 }
 
-// section writes the table of a struct and then the sections of the structs in
-// it. prefix is how its fields' paths begin.
+// section writes the table of a struct and then the sections of its structs.
+// prefix is the path of its fields.
 func (g *generator) section(title, prefix string, value reflect.Value, known map[reflect.Type]reflect.Value) {
 	t := value.Type()
 	g.titles[t] = title
@@ -178,15 +178,14 @@ func (g *generator) rows(prefix string, value reflect.Value, known map[reflect.T
 	return children
 }
 
-// lineDefaults writes the levels that cpu and memory have where a policy is
-// silent.
+// lineDefaults writes the default levels of cpu and memory.
 func (g *generator) lineDefaults() {
 	g.out.WriteString("\nDefaults of the levels:\n\n| | low | reject | evict | leave |\n|---|---|---|---|---|\n")
 	for _, deviation := range []bool{false, true} {
 		text := fmt.Sprintf("%slines: {cpu: {deviation: %v}, memory: {deviation: %v}}\n", header, deviation, deviation)
 		file, err := policy.Load("lines", []byte(text), kinds.All)
 		if err != nil {
-			g.errs = append(g.errs, fmt.Errorf("learning the defaults of lines: %w", err))
+			g.errs = append(g.errs, fmt.Errorf("loading the defaults of lines: %w", err))
 			return
 		}
 		for _, name := range file.Load.Lines.Metrics() {
@@ -199,8 +198,8 @@ func (g *generator) lineDefaults() {
 	}
 }
 
-// zeroOr returns the default value of a struct that a field holds, if there is
-// one.
+// zeroOr returns the default value of a struct that a field holds, or its zero
+// value.
 func zeroOr(t reflect.Type, field reflect.Value, known map[reflect.Type]reflect.Value) reflect.Value {
 	if field.Type() == t {
 		return field
@@ -211,7 +210,7 @@ func zeroOr(t reflect.Type, field reflect.Value, known map[reflect.Type]reflect.
 	return reflect.Zero(t)
 }
 
-// example writes a file of policy/testdata/examples, its first comment as text.
+// exampleFile returns the path of an example.
 func (g *generator) exampleFile(name string) string {
 	return filepath.Join(g.dir, "testdata", "examples", name+".yaml")
 }

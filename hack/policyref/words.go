@@ -17,7 +17,7 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// leaves are types with a name of their own and no section.
+// leaves are types that have a name but no section.
 var leaves = map[reflect.Type]string{
 	reflect.TypeFor[metav1.Duration]():               "duration",
 	reflect.TypeFor[resource.Quantity]():             "quantity",
@@ -37,8 +37,8 @@ func fields(t reflect.Type) bool {
 	return !leaf && t.Kind() == reflect.Struct
 }
 
-// element returns what a list, mapping or pointer holds in the end, and the
-// path of it.
+// element returns the innermost element type of a list, mapping or pointer, and
+// its path.
 func element(t reflect.Type, path string) (reflect.Type, string) {
 	if _, leaf := leaves[t]; leaf {
 		return t, path
@@ -85,7 +85,7 @@ func (g *generator) typeName(t reflect.Type) string {
 	}
 }
 
-// kebab writes the name of a kind of source as its example's file is called.
+// kebab converts the name of a source kind to that of its example's file.
 func kebab(name string) string {
 	var text strings.Builder
 	for i, r := range name {
@@ -97,7 +97,7 @@ func kebab(name string) string {
 	return text.String()
 }
 
-// anchor is how a heading is linked to.
+// anchor returns the anchor of a heading.
 func anchor(title string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_' {
@@ -107,7 +107,7 @@ func anchor(title string) string {
 	}, title)
 }
 
-// code writes the titles that are paths as code.
+// code formats titles that are paths as code.
 func code(title, prefix string) string {
 	if prefix == "" {
 		return title
@@ -122,7 +122,7 @@ var (
 	spaces  = strings.NewReplacer(":", ": ", ",", ", ")
 )
 
-// shown writes a default the way a policy would.
+// shown formats a default the way a policy would.
 func shown(v reflect.Value) string {
 	if v.Kind() == reflect.Pointer && v.IsNil() || v.Kind() == reflect.Map && v.IsNil() || v.Kind() == reflect.Slice && v.IsNil() {
 		return "none"

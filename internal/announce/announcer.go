@@ -1,5 +1,6 @@
-// Package announce tells persons what becomes of a process: in its log, and by
-// Events of the process that evicts, on the ConfigMap by which it is paused.
+// Package announce informs people about the state of a process: in its log and,
+// from the evicting process, by Events on the ConfigMap that also holds the
+// pause annotation.
 package announce
 
 import (
@@ -18,32 +19,33 @@ import (
 
 // The reasons of Events.
 const (
-	// gateOpened: usage is known well enough to evict on again.
+	// gateOpened: usage is good enough to evict on again.
 	gateOpened = "UsageGateOpened"
-	// ledgerSetAside and ledgerUnreadable: a content is no ledger. The process
-	// that holds the ledger sets it aside, any other one evicts nothing.
+	// ledgerSetAside and ledgerUnreadable: the stored content is not a ledger.
+	// The process that holds the ledger sets it aside; any other process evicts
+	// nothing.
 	ledgerSetAside   = "LedgerSetAside"
 	ledgerUnreadable = "LedgerUnreadable"
 )
 
-// Announcer tells by Events. It is safe for concurrent use.
+// Announcer writes Events. It is safe for concurrent use.
 type Announcer struct {
 	recorder  events.EventRecorder // nil in a process that never evicts
 	namespace string
 
 	mu       sync.Mutex
 	evicting bool
-	closed   *observer.Observation // by which the gate closed; nil while it is open
+	closed   *observer.Observation // that closed the gate; nil while it is open
 }
 
-// NewAnnouncer returns an Announcer by a recorder, which may be nil, for a
-// namespace's ConfigMap.
+// NewAnnouncer returns an Announcer for a namespace's ConfigMap. The recorder
+// may be nil.
 func NewAnnouncer(recorder events.EventRecorder, namespace string) *Announcer {
 	return &Announcer{recorder: recorder, namespace: namespace}
 }
 
-// Gated is told when usage becomes too poor to evict on, when it is good again
-// and when the reason changes.
+// Gated is called when usage becomes too poor to evict on, when it is good
+// again and when the reason changes.
 func (a *Announcer) Gated(o *observer.Observation) {
 	klog.LoggerWithName(klog.Background(), "usage").V(2).Info("Usage gate changed", "gate", o.Blocked, "detail", o.Closed())
 	a.mu.Lock()
@@ -61,7 +63,7 @@ func (a *Announcer) Gated(o *observer.Observation) {
 	}
 }
 
-// Evicting makes this process the one that tells by Events.
+// Evicting makes this process the one that writes Events.
 func (a *Announcer) Evicting() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -70,7 +72,7 @@ func (a *Announcer) Evicting() {
 	}
 }
 
-// LedgerLost tells why the stored ledger cannot be read.
+// LedgerLost reports why the stored ledger cannot be read.
 func (a *Announcer) LedgerLost(err error) {
 	reason := ledgerSetAside
 	if errors.Is(err, configmap.ErrUnreadable) {
@@ -79,7 +81,7 @@ func (a *Announcer) LedgerLost(err error) {
 	a.event(v1.EventTypeWarning, reason, err.Error())
 }
 
-// policy tells about the policy file, in the process that evicts.
+// policy writes an Event about the policy file, in the evicting process only.
 func (a *Announcer) policy(kind, reason, note string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -88,7 +90,7 @@ func (a *Announcer) policy(kind, reason, note string) {
 	}
 }
 
-// mostNote is how long the note of an Event may be.
+// mostNote is the longest note of an Event, in bytes.
 const mostNote = 1024
 
 func (a *Announcer) event(kind, reason, note string) {

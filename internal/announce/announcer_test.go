@@ -12,8 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// Only the process that evicts tells by Events, of a gate that closed before it
-// began as well, and of an opening only where it reported a closing.
+// Only the evicting process writes Events, even of a gate that closed before it
+// began, and of an opening only where it reported a closing.
 func TestGateIsToldByEvents(t *testing.T) {
 	recorder := events.NewFakeRecorder(10)
 	a := NewAnnouncer(recorder, "ns")

@@ -18,17 +18,17 @@ import (
 	"github.com/evenkeel/evenkeel/evictor"
 )
 
-// Log writes Events by the API of today and, where only that of the core group
-// is granted, as it was to the first deschedulers, by that one.
+// Log writes Events by the events.k8s.io API and, where only the core group is
+// granted, as for legacy deschedulers, by that one.
 type Log struct {
 	events.EventRecorder
 	events.EventSinkImpl
 	broadcaster events.EventBroadcaster
 	client      kubernetes.Interface
-	// told and answered count the Events that were recorded and the API
-	// server's answers; one that repeats others has none.
-	told, answered atomic.Int64
-	// last is when the last one was recorded.
+	// recorded and answered count the recorded Events and the API server's
+	// responses; a repeated Event gets none.
+	recorded, answered atomic.Int64
+	// last is when the last Event was recorded.
 	last atomic.Pointer[time.Time]
 }
 
@@ -45,12 +45,12 @@ func NewLog(client kubernetes.Interface) *Log {
 	return l
 }
 
-// eventsTimeout is how long after its last Event a process does not end before
-// that is written.
+// eventsTimeout is how long after its last Event a process waits for that to be
+// written before it ends.
 const eventsTimeout = 3 * time.Second
 
-// Start begins to write, until finish is called: what was told just before is
-// written, whether the context has ended or not.
+// Start begins to write, until finish is called. finish waits for the last
+// Events to be written, even if the context has ended.
 func (l *Log) Start(ctx context.Context) (finish func(), err error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	if err := l.broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
@@ -59,7 +59,7 @@ func (l *Log) Start(ctx context.Context) (finish func(), err error) {
 	}
 	return func() {
 		defer cancel()
-		for last := l.last.Load(); last != nil && l.answered.Load() < l.told.Load() && time.Since(*last) < eventsTimeout; {
+		for last := l.last.Load(); last != nil && l.answered.Load() < l.recorded.Load() && time.Since(*last) < eventsTimeout; {
 			evictor.Sleep(ctx, eventsTimeout/100)
 		}
 	}, nil
@@ -69,7 +69,7 @@ func (l *Log) Start(ctx context.Context) (finish func(), err error) {
 func (l *Log) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
 	now := time.Now()
 	l.last.Store(&now)
-	l.told.Add(1)
+	l.recorded.Add(1)
 	l.EventRecorder.Eventf(regarding, related, kind, reason, action, note, args...)
 }
 
@@ -81,12 +81,12 @@ func (l *Log) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Even
 		return created, err
 	}
 	if _, core := l.client.CoreV1().Events(event.Namespace).Create(ctx, coreEvent(event), metav1.CreateOptions{}); core != nil {
-		return nil, err // of today's API: that is the one to grant
+		return nil, err // of events.k8s.io: that is the one to grant
 	}
 	return event, nil
 }
 
-// coreEvent is an Event as the core group has it.
+// coreEvent converts an Event to the core group.
 func coreEvent(event *eventsv1.Event) *v1.Event {
 	at := metav1.NewTime(event.EventTime.Time)
 	return &v1.Event{
@@ -107,5 +107,5 @@ func coreEvent(event *eventsv1.Event) *v1.Event {
 	}
 }
 
-// Shutdown ends what Start began.
+// Shutdown stops the recording.
 func (l *Log) Shutdown() { l.broadcaster.Shutdown() }

@@ -15,19 +15,19 @@ import (
 	"github.com/evenkeel/evenkeel/internal/exit"
 )
 
-// The reasons of Events about a policy file that has changed.
+// The reasons of Events about a changed policy file.
 const (
-	// policyReloaded: it is gone by.
+	// policyReloaded: it is in effect.
 	policyReloaded = "PolicyReloaded"
-	// policyInvalid: it is wrong, and the policy before it stays at work.
+	// policyInvalid: it is invalid, and the previous policy stays in effect.
 	policyInvalid = "PolicyInvalid"
-	// policyNotLoaded: it could not be put to work for a reason outside of it,
-	// which is tried again.
+	// policyNotLoaded: it could not be applied for a reason outside of it, and
+	// is retried.
 	policyNotLoaded = "PolicyNotLoaded"
 )
 
-// Policies tells which policies a process has gone by, and why it does not go
-// by the newest.
+// Policies reports which policies a process has applied, and why it does not
+// apply the newest.
 type Policies struct {
 	file      string
 	announcer *Announcer
@@ -38,31 +38,30 @@ type Policies struct {
 	status PolicyStatus
 }
 
-// PolicyStatus is what a process says of its policy.
+// PolicyStatus is what a process reports about its policy.
 type PolicyStatus struct {
-	// Generation counts the policies that the process has gone by; 1 is the one
-	// it began with.
+	// Generation counts the policies that the process has applied; 1 is the one
+	// it started with.
 	Generation int `json:"generation"`
-	// Problem is why the policy file is not gone by now that it has changed;
-	// empty when it is.
+	// Problem is why the changed policy file is not in effect; empty if it is.
 	Problem string `json:"problem,omitempty"`
 }
 
-// NewPolicies begins with the policy that the process begins with.
+// NewPolicies counts the policy that the process starts with.
 func NewPolicies(file string, announcer *Announcer, now func() time.Time, registry prometheus.Registerer) *Policies {
 	p := &Policies{file: file, announcer: announcer, now: now, metrics: newPolicyMetrics(registry)}
 	p.loaded(1)
 	return p
 }
 
-// Status is what to say of the policy.
+// Status returns what to report about the policy.
 func (p *Policies) Status() PolicyStatus {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.status
 }
 
-// loaded notes that the file is gone by, and how many policies that makes more.
+// loaded records that the file is in effect, and adds to the generation.
 func (p *Policies) loaded(more int) (generation int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,19 +73,19 @@ func (p *Policies) loaded(more int) (generation int) {
 	return p.status.Generation
 }
 
-// Taken tells that the changed file is gone by; another reports whether its
-// policy is another one than before.
+// Taken reports that the changed file is in effect; another is whether its
+// policy differs from the one before.
 func (p *Policies) Taken(ctx context.Context, another bool) {
 	more := 0
 	if another {
 		more = 1
 	}
-	klog.FromContext(ctx).Info("The changed policy is at work", "file", p.file, "generation", p.loaded(more))
+	klog.FromContext(ctx).Info("Policy reloaded", "file", p.file, "generation", p.loaded(more))
 	p.announcer.policy(v1.EventTypeNormal, policyReloaded, fmt.Sprintf("%s has changed and is gone by.", p.file))
 }
 
-// Refused tells why the changed file is not gone by; of a problem that stays it
-// tells once.
+// Refused reports why the changed file is not in effect. It reports a lasting
+// problem once.
 func (p *Policies) Refused(ctx context.Context, err error) {
 	result, reason := "error", policyNotLoaded
 	if exit.Code(err) == exit.Misuse {
@@ -95,18 +94,18 @@ func (p *Policies) Refused(ctx context.Context, err error) {
 	p.metrics.loads.WithLabelValues(result).Inc()
 	p.metrics.valid.Set(0)
 	p.mu.Lock()
-	told := p.status.Problem == err.Error()
+	reported := p.status.Problem == err.Error()
 	p.status.Problem = err.Error()
 	p.mu.Unlock()
-	if told {
+	if reported {
 		return
 	}
-	klog.FromContext(ctx).Error(err, "The changed policy is not gone by, the one before it stays at work", "file", p.file)
+	klog.FromContext(ctx).Error(err, "Reloading the policy failed, so the previous one stays in effect", "file", p.file)
 	first, _, _ := strings.Cut(err.Error(), "\n")
 	p.announcer.policy(v1.EventTypeWarning, reason, first)
 }
 
-// policyMetrics report the policies read.
+// policyMetrics count and describe policy loads.
 type policyMetrics struct {
 	loads                    *prometheus.CounterVec
 	generation, taken, valid prometheus.Gauge

@@ -14,19 +14,19 @@ import (
 	"github.com/evenkeel/evenkeel/usage/prometheus"
 )
 
-// Marking is what `evenkeel nodesync` lays over its policy, and where it
-// reports nodes.
+// Marking is how the flags of `evenkeel nodesync` override its policy, and
+// where it reports nodes.
 type Marking struct {
-	// Prometheus is the address of the policy's Prometheus source, where it is
-	// not empty.
+	// Prometheus, if not empty, overrides the address of the policy's
+	// Prometheus source.
 	Prometheus string
-	// Interval is the time between two samples, where it is not 0.
+	// Interval, if not 0, overrides the time between two samples.
 	Interval time.Duration
 	// WebAddress serves /nodes and /status; "0" serves nothing.
 	WebAddress string
 }
 
-// amend lays the flags over the policy.
+// amend applies the flags to the policy.
 func (m *Marking) amend(file *policy.File) error {
 	if m == nil {
 		return nil
@@ -35,7 +35,7 @@ func (m *Marking) amend(file *policy.File) error {
 	if m.Prometheus != "" {
 		i := slices.IndexFunc(u.Sources, func(s policy.Source) bool { return s.Type == prometheus.Name })
 		if i < 0 {
-			return m.wrong(file, fmt.Sprintf("--prom: there is no usage source of type %s", prometheus.Name))
+			return m.invalid(file, fmt.Sprintf("--prom: there is no usage source of type %s", prometheus.Name))
 		}
 		u.Sources[i].Config.(*prometheus.Config).Address = m.Prometheus
 	}
@@ -49,14 +49,14 @@ func (m *Marking) amend(file *policy.File) error {
 		wrong = append(wrong, "with --prom and --seconds: "+err.Error())
 	}
 	if len(wrong) > 0 {
-		return m.wrong(file, wrong...)
+		return m.invalid(file, wrong...)
 	}
 	return nil
 }
 
-func (m *Marking) wrong(file *policy.File, problems ...string) error {
+func (m *Marking) invalid(file *policy.File, problems ...string) error {
 	return policyfile.Invalid(policyfile.NameOf(file), strings.Join(problems, "\n"))
 }
 
-// staleAfter is how many intervals a sample is good for at least.
+// staleAfter is how many intervals a sample stays valid at least.
 const staleAfter = 3

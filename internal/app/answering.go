@@ -12,20 +12,20 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// extenderServer makes the server of a separate extender, and the task that
-// goes with it: with --observe one that answers neutrally, and the comparison
-// of its answers with what kube-scheduler does.
+// extenderServer makes the server of a separate extender and its task. With
+// --observe the server answers neutrally, and the task compares its answers
+// with kube-scheduler's choices.
 func (a *App) extenderServer() (*extender.Server, func(context.Context) error, error) {
 	if !a.options.Observe {
-		server, err := a.server(extender.Config{Judge: a.judge, Status: extender.Report(a.reports().Status)})
+		server, err := a.server(extender.Config{Answerer: a.answerer, Status: extender.Report(a.reports().Status)})
 		return server, untilStopped, err
 	}
-	shadow, err := steering.NewShadow(a.judge, a.registry)
+	shadow, err := steering.NewShadow(a.answerer, a.registry)
 	if err != nil {
 		return nil, nil, err
 	}
 	server, err := a.server(extender.Config{
-		Judge: shadow, Status: a.reports().Shadow(shadow),
+		Answerer: shadow, Status: a.reports().Shadow(shadow),
 		Shadow: extender.Report(func(*http.Request) (any, error) { return shadow.Report(), nil }),
 	})
 	if err != nil {
@@ -37,11 +37,11 @@ func (a *App) extenderServer() (*extender.Server, func(context.Context) error, e
 	}, nil
 }
 
-// server makes the server for a judge, with the reports that go with it.
+// server makes the server for an Answerer, with its reports.
 func (a *App) server(config extender.Config) (*extender.Server, error) {
 	config.Address = a.options.ListenAddress
 	config.TLS = extender.TLS{CertFile: a.options.TLSCertFile, KeyFile: a.options.TLSKeyFile, ClientCAFile: a.options.ClientCAs}
-	config.Nodes, config.Explain = extender.Report(a.reports().Nodes), extender.Report(a.desk.Explain)
+	config.Nodes, config.Explain = extender.Report(a.reports().Nodes), extender.Report(a.explainer.Explain)
 	config.Registerer = a.registry
 	a.answer(&config)
 	server, err := extender.NewServer(config)
@@ -52,13 +52,12 @@ func (a *App) server(config extender.Config) (*extender.Server, error) {
 	return server, nil
 }
 
-// reports are what this process can tell.
+// reports returns the reports of this process.
 func (a *App) reports() *serve.Reports {
-	return &serve.Reports{Observer: a.observer, Authority: a.authority, Policies: a.policies, Judge: a.judge, Started: a.started}
+	return &serve.Reports{Observer: a.observer, Authority: a.authority, Policies: a.policies, Answerer: a.answerer, Started: a.started}
 }
 
-// answer sets how kube-scheduler is answered, as far as the policy and the
-// options say it.
+// answer applies the policy and the options to how kube-scheduler is answered.
 func (a *App) answer(config *extender.Config) {
 	if measured := a.current().load.Scoring.Measured; measured != nil {
 		config.LoadMessage, config.RejectAll = measured.Message, measured.RejectAll

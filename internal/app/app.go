@@ -1,7 +1,7 @@
 // Package app wires Evenkeel's rooms into processes: which informers start, who
 // leads, what is served, and what changes with another policy. It decides
-// nothing about nodes or pods and prints nothing; what commands see of a
-// process is Look.
+// nothing about nodes or pods and prints nothing. Commands look into a process
+// through Look.
 package app
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/announce"
 	"github.com/evenkeel/evenkeel/internal/authority"
-	"github.com/evenkeel/evenkeel/internal/explain/desk"
+	"github.com/evenkeel/evenkeel/internal/explain/live"
 	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/serve"
@@ -30,29 +30,29 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/realusage"
 )
 
-// parts says what a process needs.
+// parts is what a process needs.
 type parts struct {
 	evicting bool // runs cycles
 	serving  bool // answers kube-scheduler
-	marking  bool // does nothing but publish on nodes
-	// onlyRealUsage leaves every other plugin of the policy out: plan shows
-	// what Evenkeel's own would do.
+	marking  bool // only publishes on nodes
+	// onlyRealUsage drops every other plugin of the policy: plan shows what
+	// Evenkeel's own would do.
 	onlyRealUsage bool
-	// notes is where to print what became of an earlier system's policy,
-	// instead of the log.
+	// notes is where to print how a legacy policy was converted, instead of the
+	// log.
 	notes io.Writer
-	// execute replaces the Executor: plan prints instead.
+	// execute replaces the Executor: plan only prints.
 	execute func(ctx context.Context, made realusage.Made)
 }
 
-// App is what lasts as long as the process does, whatever the policy.
+// App is what lives as long as the process, whatever the policy.
 type App struct {
 	options Options
 	parts   parts
-	// active is the policy at work.
+	// active is the policy in effect.
 	active atomic.Pointer[generation]
-	// cycling is held during a cycle and while a policy is put to work, so that
-	// a cycle is made by one policy.
+	// cycling is held during a cycle and while a policy takes effect, so that
+	// each cycle uses one policy.
 	cycling sync.Mutex
 
 	kube      *kube.Connection
@@ -60,25 +60,26 @@ type App struct {
 	announcer *announce.Announcer
 	policies  *announce.Policies
 	observer  *observer.Observer
-	judge     *steering.Judge
-	answers   *extender.Server // by the judge; nil in a process that answers nobody
+	answerer  *steering.Answerer
+	answers   *extender.Server // nil in a process that does not answer kube-scheduler
 	health    *serve.Health
-	// started is when the process was, begun the same by the local clock.
+	// started is when the process started; begun is the same by the local
+	// clock.
 	started, begun time.Time
 
 	lease     *authority.Lease
 	authority *authority.Authority
-	// desk answers what is asked to be explained; nil in a process that is not
-	// asked.
-	desk     *desk.Desk
-	outcomes *evictor.Outcomes
-	// waited says that usage has been waited for; the cycles' own.
+	// explainer answers requests to explain; nil in a process without them.
+	explainer *live.Explainer
+	outcomes  *evictor.Outcomes
+	// waited reports whether the process has waited for usage; only cycles use
+	// it.
 	waited bool
 
-	// The rest is nil in a process that does not evict.
+	// The fields below are nil in a process that does not evict.
 	informers informers.SharedInformerFactory
-	// transitions says that the pods of informers tell since when their
-	// conditions are as they are.
+	// transitions reports whether the informers keep the transition times of
+	// pod conditions.
 	transitions bool
 	synced      []func() bool
 	filters     *placement.Filters
@@ -87,8 +88,8 @@ type App struct {
 	steering    evictor.Steering
 	scaler      *evictor.DeploymentScaler
 	metrics     evictingMetrics
-	// podsOnNode serves the framework's plugins from an index, which can be
-	// added only once.
+	// podsOnNode serves the framework's plugins from an index, which can only
+	// be added once.
 	podsOnNode podutil.GetPodsAssignedToNodeFunc
 	events     *announce.Log // nil in a dry run
 	recorder   events.EventRecorder
@@ -100,11 +101,11 @@ type evictingMetrics struct {
 	runner  *runner.Metrics
 }
 
-// current is the policy at work.
+// current returns the policy in effect.
 func (a *App) current() *generation { return a.active.Load() }
 
-// eachPolicy runs a task for the policy at work, and again for each that takes
-// its place, until the context ends.
+// eachPolicy runs a task for the policy in effect, and again for each that
+// replaces it, until the context ends.
 func (a *App) eachPolicy(ctx context.Context, task func(context.Context, *generation) error) error {
 	for ctx.Err() == nil {
 		g := a.current()
@@ -118,7 +119,7 @@ func (a *App) eachPolicy(ctx context.Context, task func(context.Context, *genera
 		}()
 		err := task(running, g)
 		if err == nil {
-			<-running.Done() // a task that has ended starts again only under another policy
+			<-running.Done() // a finished task starts again only under another policy
 		}
 		stop()
 		if err != nil {
@@ -138,7 +139,8 @@ func (a *App) stop() {
 	}
 }
 
-// untilStopped is a task with nothing to do: one that ends ends the process.
+// untilStopped is a task that does nothing but last, because a task that
+// returns ends the process.
 func untilStopped(ctx context.Context) error {
 	<-ctx.Done()
 	return nil

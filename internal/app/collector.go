@@ -10,31 +10,30 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// By how many percent the heap may grow before garbage is collected. Go's
-// default of 100 holds as much room free as is used. While the first lists come
-// in nearly all is garbage, and to collect it often costs much; afterwards
-// hardly anything is, and what lives lives long.
+// The heap growth in percent before garbage is collected. Go's default of 100
+// reserves as much memory as is used. While the first lists arrive nearly
+// everything is garbage, and collecting it often is expensive. Afterwards there
+// is hardly any garbage, and live objects live long.
 const (
 	collectFilling = 40
 	collectSettled = 20
 	collectLoosely = 100
-	// collectRoomBytes is what a settled heap may grow by in any case: that of
-	// a small cluster would be collected all the time.
+	// collectRoomBytes is what a settled heap may always grow by: otherwise
+	// that of a small cluster would be collected all the time.
 	collectRoomBytes = 32 << 20
 )
 
-// collectEvery is how often the room is measured out anew.
+// collectEvery is how often the percentage is recalculated.
 const collectEvery = time.Minute
 
-// setCollector sets how often garbage is collected, unless the environment says
-// so.
+// setCollector sets how often garbage is collected, unless GOGC is set.
 func setCollector(percent int) {
 	if _, given := os.LookupEnv("GOGC"); !given {
 		debug.SetGCPercent(percent)
 	}
 }
 
-// settleCollector makes the task that collects more often once nodes and pods
+// settleCollector returns the task that collects more often once nodes and pods
 // are known. It lasts as long as the process.
 func settleCollector(known func() bool) func(context.Context) error {
 	return func(ctx context.Context) error {
@@ -46,8 +45,8 @@ func settleCollector(known func() bool) func(context.Context) error {
 	}
 }
 
-// settledPercent leaves a small heap room enough to be collected seldom, and a
-// large one a fifth.
+// settledPercent lets a small heap grow enough to be collected rarely, and a
+// large one by a fifth.
 func settledPercent(live uint64) int {
 	if live <= collectRoomBytes {
 		return collectLoosely
@@ -55,7 +54,7 @@ func settledPercent(live uint64) int {
 	return max(collectSettled, int(collectRoomBytes*100/live)) // below 100
 }
 
-// liveBytes is what was left when garbage was last collected.
+// liveBytes returns the size of the heap after the last collection.
 func liveBytes() uint64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)

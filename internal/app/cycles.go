@@ -16,12 +16,12 @@ import (
 	"github.com/evenkeel/evenkeel/runner"
 )
 
-// cycles waits until usage has been observed for long enough and runs one cycle
-// or many.
+// cycles waits until usage has been observed for long enough, and then runs one
+// cycle or many.
 func (a *App) cycles(ctx context.Context) error {
 	a.announcer.Evicting()
 	err := a.takeLedger(ctx)
-	if held := a.options.loops() && errors.Is(err, configmap.ErrUnreadable); err != nil && !held { // each cycle tries again
+	if held := a.options.loops() && errors.Is(err, configmap.ErrUnreadable); err != nil && !held { // each cycle retries
 		return err
 	}
 	if !a.awaitUsage(ctx, io.Discard) {
@@ -37,7 +37,7 @@ func (a *App) cycles(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	if !a.options.DryRun {
 		group.Go(func() error {
-			return a.authority.Keep(ctx, func(ctx context.Context) { a.current().evictor.JudgeMoves(ctx) })
+			return a.authority.Keep(ctx, func(ctx context.Context) { a.current().evictor.AssessMoves(ctx) })
 		})
 	}
 	group.Go(func() error { return a.publish(ctx) })
@@ -48,7 +48,7 @@ func (a *App) cycles(ctx context.Context) error {
 	return group.Wait()
 }
 
-// once runs one cycle and publishes what it has seen.
+// once runs one cycle and publishes the usage on nodes.
 func (a *App) once(ctx context.Context) error {
 	err := a.cycle(ctx)
 	if syncer := a.current().nodeSync; syncer != nil && ctx.Err() == nil {
@@ -57,7 +57,7 @@ func (a *App) once(ctx context.Context) error {
 	return err
 }
 
-// nextCycle runs a cycle by the policy at work.
+// nextCycle waits for usage and runs a cycle by the policy in effect.
 func (a *App) nextCycle(ctx context.Context) {
 	if !a.awaitUsage(ctx, io.Discard) {
 		return
@@ -69,11 +69,11 @@ func (a *App) nextCycle(ctx context.Context) {
 	}
 }
 
-// cycle runs one cycle by the policy at work.
+// cycle runs one cycle by the policy in effect.
 func (a *App) cycle(ctx context.Context) error {
 	g := a.current()
 	a.health.Progress()
-	a.observer.Ledger().Expire(a.kube.Clock.Now()) // without samples nothing else does
+	a.observer.Ledger().Expire(a.kube.Clock.Now()) // without samples nothing else does this
 	a.evictions.ResetCycle()
 	if err := a.takeLedger(ctx); err != nil {
 		return err
@@ -82,11 +82,11 @@ func (a *App) cycle(ctx context.Context) error {
 	return g.runner.Cycle(ctx)
 }
 
-// awaitUsage waits until sources with history have told enough, or for the
+// awaitUsage waits until sources with history have reported enough, or for the
 // policy's observation period, counted from the first reading: windows from a
-// source without history have to fill first, those of most pods too, because a
-// pod that is not measured is not moved. A source that delivers too little is
-// waited for twice as long and then left to the gate. It returns false when the
+// source without history have to fill first, also those of most pods, because
+// an unmeasured pod is not moved. If a source delivers too little it waits
+// twice as long and then leaves the matter to the gate. It returns false if the
 // context ended.
 func (a *App) awaitUsage(ctx context.Context, progress io.Writer) bool {
 	g := a.current()
@@ -98,26 +98,25 @@ func (a *App) awaitUsage(ctx context.Context, progress io.Writer) bool {
 	}
 	period := g.load.Usage.ObservationPeriod.Duration
 	started := a.kube.Clock.Local()
-	told := false
+	reported := false
 	err := wait.PollUntilContextCancel(ctx, 250*time.Millisecond, true, func(context.Context) (bool, error) {
 		a.health.Progress()
-		// The newest observation has to be one that the whole period was
-		// sampled for; a replica that takes the Lease over has observed all
-		// along.
+		// The newest observation must cover the whole period. A replica that
+		// takes over the Lease has observed all along.
 		latest := a.observer.Latest()
 		ripe := latest != nil && latest.Ripe(period, g.load.Usage.MinCoveragePercent)
 		a.waited = ripe || a.kube.Clock.Local().Sub(started) > 2*period
-		if latest != nil && !a.waited && !told {
+		if latest != nil && !a.waited && !reported {
 			_, _ = fmt.Fprintf(progress, "Observing real usage for up to %v, until its windows have filled.\n", 2*period)
-			told = true
+			reported = true
 		}
 		return a.waited, nil
 	})
 	return err == nil
 }
 
-// takeLedger reads what is stored, as the one process that writes it from now
-// on, and scales back what a predecessor left scaled up.
+// takeLedger reads the stored ledger, as the one process that writes it from
+// now on, and scales back what a predecessor left scaled up.
 func (a *App) takeLedger(ctx context.Context) error {
 	if err := a.authority.Take(ctx, a.current().readsUsage()); err != nil {
 		return err

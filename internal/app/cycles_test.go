@@ -44,7 +44,7 @@ func correct(t *testing.T, clock *servertime.Clock, off time.Duration) {
 	}
 }
 
-// waitingForUsage is a process whose sources tell nothing.
+// waitingForUsage is a process whose sources report nothing.
 func waitingForUsage(t *testing.T) *App {
 	t.Helper()
 	policyfile.SetupPlugins()

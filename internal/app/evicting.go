@@ -19,7 +19,7 @@ import (
 	"github.com/evenkeel/evenkeel/runner"
 )
 
-// wireAuthority makes what reports whether this process may evict.
+// wireAuthority makes the Lease and the Authority.
 func (a *App) wireAuthority() (err error) {
 	namespace := cmp.Or(a.options.Namespace, DefaultNamespace)
 	a.lease, err = authority.NewLease(authority.LeaseConfig{
@@ -38,7 +38,7 @@ func (a *App) wireAuthority() (err error) {
 	return err
 }
 
-// wireEvicting makes what evicts under any policy.
+// wireEvicting makes the parts of evicting that do not depend on the policy.
 func (a *App) wireEvicting() error {
 	a.transitions = policyfile.ReadsTransitions(a.current().profiles)
 	a.informers = informers.NewSharedInformerFactoryWithOptions(a.kube.Client, 0, informers.WithTransform(slimmer(a.transitions).Transform))
@@ -57,7 +57,7 @@ func (a *App) wireEvicting() error {
 		Events:    a.recorder,
 		DryRun:    a.options.DryRun,
 		Timeout:   kube.CallTimeout,
-		// A call may not last into the time when others could hold the Lease.
+		// A call must end before another process could hold the Lease.
 		CallTimeout: a.lease.Margin(),
 		Clock:       a.kube.Clock,
 		Metrics:     a.metrics.evictor,
@@ -71,14 +71,14 @@ func (a *App) wireEvicting() error {
 
 func (a *App) newSteering() evictor.Steering {
 	s := &evictor.ExtenderSteering{Observer: a.observer, Several: a.options.LeaderElect, Remote: a.options.remote()}
-	if a.judge != nil {
-		s.Here = a.judge
+	if a.answerer != nil {
+		s.Here = a.answerer
 	}
 	return s
 }
 
-// wireRunner makes what evicts under this policy, requests the informers it
-// needs and leaves starting them to run.
+// wireRunner makes the parts that evict under this policy and requests the
+// informers that they need. It does not start these.
 func (a *App) wireRunner(ctx context.Context, g *generation) error {
 	if !a.transitions && policyfile.ReadsTransitions(g.profiles) {
 		return policyfile.Invalid(a.options.PolicyFile, transitionsUnknown)
@@ -117,7 +117,7 @@ func (a *App) wireEvictor(g *generation) error {
 	return nil
 }
 
-// wireFilters makes what moving pods by real usage needs beside the pods.
+// wireFilters makes what moving pods by real usage needs in addition to pods.
 // Upstream's plugins need none of it.
 func (a *App) wireFilters(ctx context.Context) error {
 	if a.filters == nil {
@@ -152,7 +152,7 @@ func (a *App) wireFramework(ctx context.Context, g *generation) (err error) {
 		Evicted:    a.evictions.Evicted,
 		DryRun:     a.options.DryRun,
 		Metrics:    a.metrics.runner,
-		Now:        a.kube.Clock.Local, // a cycle's duration is all that it is asked for
+		Now:        a.kube.Clock.Local, // it only measures the duration of cycles
 	})
 	if err != nil {
 		return policyfile.Invalid(a.options.PolicyFile, err.Error())
@@ -160,9 +160,9 @@ func (a *App) wireFramework(ctx context.Context, g *generation) (err error) {
 	return nil
 }
 
-// slimmer makes pods small. Since when their conditions are as they are is kept
-// only where the policy that the process begins with goes by it: it would be a
-// tenth of what a pod takes.
+// slimmer makes pods small. They keep the transition times of their conditions
+// only if the policy at the start uses these, because they would take a tenth
+// of a pod's memory.
 func slimmer(transitions bool) *slim.Slimmer {
 	if transitions {
 		return slim.New()
@@ -170,7 +170,7 @@ func slimmer(transitions bool) *slim.Slimmer {
 	return slim.New().WithoutTransitions()
 }
 
-// transitionsUnknown is what is wrong with a policy for which pods would have to
-// be read again: PodLifeTime would take none of those known.
+// transitionsUnknown is the error of a policy that needs all pods to be read
+// again: PodLifeTime would select none of the known pods.
 const transitionsUnknown = "PodLifeTime: conditions: minTimeSinceLastTransitionSeconds was not in the policy that this process began " +
 	"with, and so it did not keep the times that this goes by; it takes effect with a restart"

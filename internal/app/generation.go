@@ -6,7 +6,7 @@ import (
 	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
 
 	"github.com/evenkeel/evenkeel/evictor"
-	"github.com/evenkeel/evenkeel/internal/explain/desk"
+	"github.com/evenkeel/evenkeel/internal/explain/live"
 	"github.com/evenkeel/evenkeel/internal/nodesync"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
@@ -19,35 +19,33 @@ import (
 	"github.com/evenkeel/evenkeel/usage/prometheus"
 )
 
-// generation is one policy and what a process makes of it. It does not change:
-// another policy is another generation, which takes its place.
+// generation is one policy and what a process makes from it. It does not
+// change: another policy is another generation, which replaces it.
 type generation struct {
 	load     *policy.LoadPolicy
 	profiles *api.DeschedulerPolicy
 	plugins  pluginregistry.Registry
-	// content is that of the policy's file.
+	// content is that of the policy file.
 	content []byte
-	// sourcesGiven says that the policy names its usage sources.
+	// sourcesGiven reports whether the policy names its usage sources.
 	sourcesGiven bool
-	// signalsOnly says that nothing needs to be known of cpu, memory and pods.
+	// signalsOnly reports whether cpu, memory and pods are not needed.
 	signalsOnly bool
-	// number tells this generation from the others of the process: 1 for the
-	// first.
+	// number counts the generations of the process, from 1.
 	number int
-	// observing is how it is to be observed once this generation takes another
-	// one's place.
+	// observing configures the Observer once this generation replaces another.
 	observing observer.Config
-	// retired is closed when another generation takes this one's place.
+	// retired is closed when another generation replaces this one.
 	retired chan struct{}
 
-	// The rest is nil in a process that does not evict.
+	// The fields below are nil in a process that does not evict.
 	evictor  *evictor.Evictor
 	runner   *runner.Runner
 	nodeSync *nodesync.Syncer // nil in a dry run
 }
 
-// newGeneration makes one that nothing is wired of. marking says that the
-// process does nothing but publish on nodes.
+// newGeneration returns a generation that is not wired yet. marking reports
+// whether the process only publishes on nodes.
 func newGeneration(file *policy.File, content []byte, number int, marking bool) *generation {
 	load := &file.Load
 	return &generation{
@@ -56,12 +54,11 @@ func newGeneration(file *policy.File, content []byte, number int, marking bool) 
 	}
 }
 
-// readsUsage reports whether a plugin of the policy is Evenkeel's own, which
-// moves pods by real usage.
+// readsUsage reports whether the policy has Evenkeel's own plugin, which moves
+// pods by real usage.
 func (g *generation) readsUsage() bool { return len(policy.RealUsageArgs(g.profiles)) > 0 }
 
-// publishesUsage reports whether the policy asks for anything to be written to
-// nodes.
+// publishesUsage reports whether the policy makes Evenkeel write to nodes.
 func (g *generation) publishesUsage() bool {
 	given := &g.load.NodeSync
 	return given.Annotations.Enabled || given.Label.Enabled || given.Taint.Enabled
@@ -73,9 +70,9 @@ func (g *generation) usageConfig() usage.Config {
 	return config
 }
 
-// terms are what of the policy is explained by.
-func (g *generation) terms() *desk.Terms {
-	terms := &desk.Terms{
+// terms returns the parts of the policy that explanations use.
+func (g *generation) terms() *live.Terms {
+	terms := &live.Terms{
 		SamplesNeeded: g.load.Hot.ConsecutiveSamples, Selector: g.profiles.NodeSelector,
 		Protection: policyfile.Protection(g.profiles), MovesByUsage: g.readsUsage(),
 	}
@@ -85,14 +82,14 @@ func (g *generation) terms() *desk.Terms {
 	return terms
 }
 
-// samples is what samples of usage depend on: what is read, from where and for
-// which windows.
+// samples is everything that usage samples depend on: what is read, from where
+// and for which windows.
 type samples struct {
 	usage     policy.Usage
 	windows   []usage.Window
 	signals   []usage.Metric
 	providers []api.MetricsProvider
-	// signalsOnly says that neither cpu nor memory is read.
+	// signalsOnly reports whether neither cpu nor memory is read.
 	signalsOnly bool
 }
 
@@ -101,13 +98,13 @@ func (g *generation) samples() samples {
 		usage: g.load.Usage, windows: settings.Windows(g.load), signals: settings.Signals(g.load), providers: g.profiles.MetricsProviders,
 		signalsOnly: g.signalsOnly,
 	}
-	// These judge what was read; signals has the metrics that are.
+	// These apply after reading; signals has the metrics that are read.
 	s.usage.ObservationPeriod, s.usage.MinCoveragePercent, s.usage.Metrics = metav1.Duration{}, 0, nil
 	return s
 }
 
-// askedSources are the usage sources in their order: those of the policy, or
-// upstream's metricsProviders where it names none.
+// askedSources returns the usage sources in order: those of the policy or, if
+// it names none, upstream's metricsProviders.
 func (g *generation) askedSources() []policy.Source {
 	var sources []policy.Source
 	for _, provider := range g.profiles.MetricsProviders {

@@ -26,8 +26,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
-// startingApp is an App that is about to evict, beside a stored ledger with
-// this content; nil stores none.
+// startingApp is an App that is about to evict, with a stored ledger of this
+// content; nil stores none.
 func startingApp(t *testing.T, content []byte, change ...func(*Options)) (a *App, recorder *events.FakeRecorder) {
 	t.Helper()
 	a, recorder = waitingForUsage(t), events.NewFakeRecorder(10)
@@ -72,7 +72,7 @@ func (a *App) store(t *testing.T, content []byte) {
 	}
 }
 
-// told are the Events so far.
+// told returns the Events so far.
 func told(recorder *events.FakeRecorder) (all []string) {
 	for len(recorder.Events) > 0 {
 		all = append(all, <-recorder.Events)

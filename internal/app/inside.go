@@ -16,19 +16,19 @@ import (
 	"github.com/evenkeel/evenkeel/internal/steering"
 )
 
-// Inside is the scheduling half inside another process, which asks it directly.
-// It serves nothing and never evicts.
+// Inside is the scheduling half inside another process, which calls it
+// directly. It serves nothing and never evicts.
 type Inside struct {
 	config schedulerplugin.SideConfig
-	// app is nil until the API server was reached.
+	// app is nil until the API server has been reached.
 	app atomic.Pointer[App]
 }
 
 var _ schedulerplugin.Side = (*Inside)(nil)
 
-// NewInside makes the half of a policy. It fails for mistakes in the policy
-// only: an API server that cannot be reached is tried again by Run, and until
-// then there is no Judge.
+// NewInside makes the half for a policy. It fails only for mistakes in the
+// policy: Run retries an API server that cannot be reached, and until then
+// there is no Answerer.
 func NewInside(ctx context.Context, config schedulerplugin.SideConfig) (*Inside, error) {
 	in := &Inside{config: config}
 	err := in.make(ctx)
@@ -41,16 +41,16 @@ func NewInside(ctx context.Context, config schedulerplugin.SideConfig) (*Inside,
 	return in, nil
 }
 
-// Judge returns what answers for pods; nil until it can be asked.
-func (in *Inside) Judge() *steering.Judge {
+// Answerer returns what answers for pods; nil until it is ready.
+func (in *Inside) Answerer() *steering.Answerer {
 	if a := in.app.Load(); a != nil {
-		return a.judge
+		return a.answerer
 	}
 	return nil
 }
 
-// Refusal returns what the policy tells about a node above a measured limit,
-// empty for the usual, and whether a pod waits when all nodes are.
+// Refusal returns the policy's message for a node above a measured limit, empty
+// for the default, and whether a pod waits when all nodes are above it.
 func (in *Inside) Refusal() (message string, all bool) {
 	if a := in.app.Load(); a != nil {
 		if measured := a.current().load.Scoring.Measured; measured != nil {
@@ -70,11 +70,10 @@ func (in *Inside) make(ctx context.Context) error {
 	return err
 }
 
-// tryAgain is the time between two attempts to reach the API server at the
-// start.
+// tryAgain is the time between two attempts to reach the API server at startup.
 const tryAgain = 5 * time.Second
 
-// Run observes until the context ends, and goes by the policy as it changes.
+// Run observes until the context ends, and applies changes of the policy.
 func (in *Inside) Run(ctx context.Context) error {
 	for in.app.Load() == nil && ctx.Err() == nil {
 		evictor.Sleep(ctx, tryAgain)
@@ -84,7 +83,7 @@ func (in *Inside) Run(ctx context.Context) error {
 	}
 	a := in.app.Load()
 	if a == nil {
-		return nil // stopped before
+		return nil // stopped before it was reached
 	}
 	synced, err := a.observer.Store().Attach(in.config.Informers)
 	if err != nil {
@@ -98,14 +97,14 @@ func (in *Inside) Run(ctx context.Context) error {
 	return a.start(ctx, tasks...)
 }
 
-// awaitSync lets observing begin when the process's watches have delivered, and
+// awaitSync lets observing begin when the process's watches have synced, and
 // then waits for the end.
 func awaitSync(ctx context.Context, synced func() bool) error {
 	_ = wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(context.Context) (bool, error) { return synced(), nil })
 	return untilStopped(ctx)
 }
 
-// export puts Evenkeel's metrics on the process's own page, by policy.
+// export adds Evenkeel's metrics to the process's own, labelled by policy.
 func (in *Inside) export(registry *prometheus.Registry) {
 	legacyregistry.RawMustRegister(prometheus.WrapCollectorWith(prometheus.Labels{"policy": in.config.Name}, registry))
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/schedulerplugin"
 )
 
 // insideOf makes the half for a policy's text against an API server.
@@ -33,7 +34,7 @@ scoring:
   measured: {formula: MinMax, terms: [{metric: cpu, window: avg_5m, weight: 1}], message: too much load, rejectAll: true}
 `
 
-// An API server that answers is all that is needed to be asked.
+// The half needs only an API server that answers.
 func TestInside(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/version" {
@@ -47,7 +48,7 @@ func TestInside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if in.Judge() == nil {
+	if in.Answerer() == nil {
 		t.Error("there is nobody to ask")
 	}
 	if message, all := in.Refusal(); message != "too much load" || !all {
@@ -64,7 +65,7 @@ func TestInsideWithoutTheAPIServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if in.Judge() != nil {
+	if in.Answerer() != nil {
 		t.Error("somebody can be asked")
 	}
 	if message, all := in.Refusal(); message != "" || all {

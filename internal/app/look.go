@@ -17,7 +17,7 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// What a command gets that looks at a cluster and changes nothing.
+// What commands use that look at a cluster and change nothing.
 
 // Look is a process that observes.
 type Look struct {
@@ -30,7 +30,7 @@ type Look struct {
 	app *App
 }
 
-// Open wires a process that observes; it is not started.
+// Open wires a process that observes, without starting it.
 func Open(ctx context.Context, options Options) (*Look, error) {
 	options.LeaderElect, options.MetricsAddress = false, "0"
 	needs := parts{marking: options.Marking != nil}
@@ -43,17 +43,18 @@ func Open(ctx context.Context, options Options) (*Look, error) {
 	return &Look{Kube: a.kube, Observer: a.observer, Load: g.load, Profiles: g.profiles, Usage: g.usageConfig(), app: a}, nil
 }
 
-// AskedSources are the usage sources in their order, wherever the policy names
+// AskedSources returns the usage sources in order, wherever the policy names
 // them.
 func (l *Look) AskedSources() []policy.Source { return l.app.current().askedSources() }
 
-// ReadSources are these with what is laid under them by the DeschedulerPolicy.
+// ReadSources returns the same sources, completed with settings of the
+// DeschedulerPolicy.
 func (l *Look) ReadSources() []policy.Source { return provided(l.AskedSources(), l.Profiles) }
 
-// Sources makes what asks them.
+// Sources makes the readers of these sources.
 func (l *Look) Sources() ([]observer.Source, error) { return l.app.makeSources(l.app.current()) }
 
-// Run observes and runs a task until that ends.
+// Run observes and runs tasks until one of them ends.
 func (l *Look) Run(ctx context.Context, tasks ...func(context.Context) error) error {
 	return l.app.start(ctx, tasks...)
 }
@@ -61,16 +62,15 @@ func (l *Look) Run(ctx context.Context, tasks ...func(context.Context) error) er
 // Reflect feeds the observer with nodes and pods, until the context ends.
 func (l *Look) Reflect(ctx context.Context) error { return l.app.reflect(ctx) }
 
-// List takes one snapshot of nodes and pods, as the process does that is looked
-// at. It is nil where listed, which is asked again and again, ends the wait
-// before they have come.
+// List returns one snapshot of nodes and pods, listed as the inspected process
+// does. It polls late, and returns nil if that is true before they have come.
 func (l *Look) List(ctx context.Context, late func() bool) *cluster.Snapshot {
 	listing, cancel := context.WithCancel(ctx)
 	group := errgroup.Group{}
 	group.Go(func() error { return l.list(listing) })
 	defer func() {
 		cancel()
-		_ = group.Wait() // it always returns nil
+		_ = group.Wait() // always nil
 		l.app.stop()
 	}()
 	store := l.Observer.Store()
@@ -84,7 +84,7 @@ func (l *Look) List(ctx context.Context, late func() bool) *cluster.Snapshot {
 	return snapshot
 }
 
-// list feeds the store as the process does that is examined.
+// list feeds the store as the inspected process does.
 func (l *Look) list(ctx context.Context) error {
 	a := l.app
 	if !a.parts.marking {
@@ -97,14 +97,13 @@ func (l *Look) list(ctx context.Context) error {
 // listed reports whether the store knows nodes and pods.
 func (l *Look) listed() bool {
 	for _, synced := range l.app.synced {
-		synced() // which tells the store
+		synced() // which marks the store as synced
 	}
 	return l.Observer.Store().Synced()
 }
 
-// PlanOnce observes, plans as a cycle would and returns the plan, which is nil
-// where none was made. Nothing of it is carried out. progress is told what
-// takes time.
+// PlanOnce observes, plans as a cycle would and returns the plan without
+// executing it; nil if none was made. It reports to progress what takes time.
 func PlanOnce(ctx context.Context, options Options, progress io.Writer) (made *realusage.Made, err error) {
 	_, err = rehearse(ctx, options, progress, func(_ context.Context, _ *App, m realusage.Made) { made = &m })
 	if err != nil || made == nil {
@@ -113,17 +112,17 @@ func PlanOnce(ctx context.Context, options Options, progress io.Writer) (made *r
 	return made, nil
 }
 
-// ExplainOnce does the same to explain something by the plan.
+// ExplainOnce does the same, and explains a subject by the plan.
 func ExplainOnce(ctx context.Context, options Options, progress io.Writer, s explain.Subject) (planned *explain.Facts, err error) {
 	var failed error
 	a, err := rehearse(ctx, options, progress, func(ctx context.Context, a *App, made realusage.Made) {
-		planned, failed = a.desk.Study(ctx, made.By, s)
+		planned, failed = a.explainer.Study(ctx, made.By, s)
 	})
 	if err := errors.Join(err, ctx.Err(), failed); err != nil {
 		return nil, err
 	}
 	if planned == nil {
-		if planned, err = a.desk.Latest(); err != nil {
+		if planned, err = a.explainer.Latest(); err != nil {
 			return nil, err
 		}
 		planned.NoPlan = "no plan was made; it takes two ready nodes"
@@ -132,11 +131,11 @@ func ExplainOnce(ctx context.Context, options Options, progress io.Writer, s exp
 }
 
 // rehearse runs one cycle up to its plan.
-func rehearse(ctx context.Context, options Options, progress io.Writer, told func(context.Context, *App, realusage.Made)) (a *App, err error) {
+func rehearse(ctx context.Context, options Options, progress io.Writer, planned func(context.Context, *App, realusage.Made)) (a *App, err error) {
 	options.DryRun, options.LeaderElect, options.MetricsAddress = true, false, "0"
 	a, err = newApp(ctx, options, parts{
 		evicting: true, onlyRealUsage: true, notes: progress,
-		execute: func(ctx context.Context, made realusage.Made) { told(ctx, a, made) },
+		execute: func(ctx context.Context, made realusage.Made) { planned(ctx, a, made) },
 	})
 	if err != nil {
 		return nil, err

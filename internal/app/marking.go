@@ -16,8 +16,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/slim"
 )
 
-// wireNodeSync makes what publishes usage on nodes. Where the policy asks for
-// nothing, it takes back what an earlier policy asked for.
+// wireNodeSync makes the Syncer that publishes usage on nodes. Where the policy
+// asks for nothing, the Syncer removes what an earlier policy asked for.
 func (a *App) wireNodeSync(g *generation) (err error) {
 	if a.options.DryRun {
 		return nil
@@ -39,7 +39,7 @@ func (a *App) wireNodeSync(g *generation) (err error) {
 	return nil
 }
 
-// wireMarking makes what publishes on nodes, and requests their informer.
+// wireMarking makes the Syncer, and requests the informer of nodes.
 func (a *App) wireMarking() error {
 	a.informers = informers.NewSharedInformerFactoryWithOptions(a.kube.Client, 0, informers.WithTransform(slim.New().Transform))
 	synced, err := a.observer.Store().AttachNodes(a.informers)
@@ -50,7 +50,7 @@ func (a *App) wireMarking() error {
 	return a.wireNodeSync(a.current())
 }
 
-// mark observes and publishes, as leader where asked for.
+// mark observes and publishes, as leader with --leader-elect.
 func (a *App) mark(ctx context.Context) error {
 	if err := a.kube.Start(ctx, a.informers, a.synced...); err != nil {
 		return exit.UnlessStopped(ctx, err)
@@ -69,7 +69,7 @@ func (a *App) mark(ctx context.Context) error {
 	return group.Wait()
 }
 
-// publish writes usage on nodes as the policy at work wants it.
+// publish writes usage on nodes according to the policy in effect.
 func (a *App) publish(ctx context.Context) error {
 	return a.eachPolicy(ctx, func(ctx context.Context, g *generation) error {
 		if g.nodeSync == nil {
@@ -79,8 +79,8 @@ func (a *App) publish(ctx context.Context) error {
 	})
 }
 
-// feedPods feeds the observer with pods, if the policy judges anything that
-// they have a part in.
+// feedPods feeds the observer with pods, if the policy uses anything that
+// depends on them.
 func (a *App) feedPods(ctx context.Context, g *generation) error {
 	if g.signalsOnly {
 		a.observer.Store().WithoutPods()
@@ -90,8 +90,8 @@ func (a *App) feedPods(ctx context.Context, g *generation) error {
 	return nil
 }
 
-// tellMarks serves /nodes and /status until the context ends.
-func (a *App) tellMarks(ctx context.Context) error {
+// serveMarks serves /nodes and /status until the context ends.
+func (a *App) serveMarks(ctx context.Context) error {
 	return serve.Listen(ctx, a.options.Marking.WebAddress, "/nodes and /status", compat.NodePages(func() (string, []string, error) {
 		label := &a.current().load.NodeSync.Label
 		nodes, err := nodesync.Labelled(a.informers.Core().V1().Nodes().Lister(), labels.Set{label.Key: label.Value})

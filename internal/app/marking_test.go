@@ -65,9 +65,9 @@ func TestAmend(t *testing.T) {
 	}
 }
 
-// Only a process that does nothing but publish goes by signals alone, and only
-// by a policy that needs nothing else: whoever evicts or answers kube-scheduler
-// would take what is not measured for nothing.
+// Only a process that only publishes uses signals alone, and only with a policy
+// that needs nothing else: one that evicts or answers kube-scheduler would take
+// unmeasured usage for zero.
 func TestSignalsOnly(t *testing.T) {
 	const figures = "\nnodesync: {annotations: {enabled: true}}\n"
 	own := "apiVersion: evenkeel.io/v1alpha1\nkind: LoadPolicy\nusage:\n" +

@@ -162,7 +162,7 @@ func TestMemoryPresetJudges(t *testing.T) {
 	}
 }
 
-// boardAt samples once, and judges at a time.
+// boardAt samples once, and returns the board at a time.
 func boardAt(t *testing.T, a *App, snapshot *cluster.Snapshot, at func() time.Time) *scorer.Board {
 	t.Helper()
 	set, err := settings.Lines(a.current().load, nil)
@@ -188,8 +188,8 @@ func boardAt(t *testing.T, a *App, snapshot *cluster.Snapshot, at func() time.Ti
 	return scorer.NewBoard(view, set.Resolve(view), settings.Scorer(a.current().load))
 }
 
-// The preset answers over HTTP as the extender did; a policy of one's own says
-// itself what is told.
+// The preset answers over HTTP as the extender did; a custom policy has its own
+// message.
 func TestMemoryPresetAnswers(t *testing.T) {
 	a := memoryApp(t, "http://127.0.0.1:9090", 80, time.Now)
 	var config extender.Config

@@ -42,15 +42,15 @@ func (a *App) wireObserver() error {
 	return nil
 }
 
-// observe observes usage where a policy needs it.
+// observe observes usage if the policy needs it.
 func (a *App) observe(ctx context.Context, g *generation) error {
-	if a.parts.evicting && a.judge == nil && !g.readsUsage() && !g.publishesUsage() {
+	if a.parts.evicting && a.answerer == nil && !g.readsUsage() && !g.publishesUsage() {
 		return nil
 	}
 	return a.observer.Run(ctx)
 }
 
-// reflect feeds the observer by watches of its own.
+// reflect feeds the observer from its own watches.
 func (a *App) reflect(ctx context.Context) error {
 	a.observer.Store().Reflect(ctx, a.kube.ListWatch("nodes"), a.kube.ListWatch("pods"))
 	return nil
@@ -58,7 +58,7 @@ func (a *App) reflect(ctx context.Context) error {
 
 // heartbeat reports progress while observations come.
 func (a *App) heartbeat(ctx context.Context) error {
-	var seen *observer.Observation // not its time, which is by a clock that may be set back
+	var seen *observer.Observation // compared by pointer: its time is by a clock that may be set back
 	wait.UntilWithContext(ctx, func(context.Context) {
 		if latest := a.observer.Latest(); latest != seen {
 			seen = latest
@@ -68,7 +68,7 @@ func (a *App) heartbeat(ctx context.Context) error {
 	return nil
 }
 
-// observerConfig is what a policy says about observing.
+// observerConfig returns the policy's settings for observing.
 func (a *App) observerConfig(g *generation) (observer.Config, error) {
 	config, err := settings.Observing(g.load, policy.RealUsageArgs(g.profiles))
 	if err != nil {
@@ -80,7 +80,7 @@ func (a *App) observerConfig(g *generation) (observer.Config, error) {
 	return config, err
 }
 
-// makeSources makes the usage sources in their order.
+// makeSources makes the usage sources, in order.
 func (a *App) makeSources(g *generation) ([]observer.Source, error) {
 	var sources []observer.Source
 	for i, asked := range provided(g.askedSources(), g.profiles) {
@@ -93,7 +93,7 @@ func (a *App) makeSources(g *generation) ([]observer.Source, error) {
 	return sources, nil
 }
 
-// sourceEnv is what a source is given to read with.
+// sourceEnv returns what a source needs to read.
 func (a *App) sourceEnv(g *generation, source *policy.Source) *access.Env {
 	u := &g.load.Usage
 	env := access.Env{
@@ -101,7 +101,7 @@ func (a *App) sourceEnv(g *generation, source *policy.Source) *access.Env {
 		Timeout: u.TimeoutOf(source), MaxAge: u.MaxAgeOf(source), Interval: u.SampleInterval.Duration, QueriesPerSecond: u.QueriesPerSecond,
 		NodesOnly: a.options.MemoryOnly || g.signalsOnly, EveryNode: g.signalsOnly,
 	}
-	if !g.signalsOnly { // means of five minutes are always needed
+	if !g.signalsOnly { // five-minute means are always needed
 		env.Windows, env.Metrics = []usage.Window{usage.Avg5m}, []usage.Metric{usage.CPU, usage.Memory}
 	}
 	for _, w := range settings.Windows(g.load) {
@@ -110,13 +110,13 @@ func (a *App) sourceEnv(g *generation, source *policy.Source) *access.Env {
 		}
 	}
 	if env.Metrics = append(env.Metrics, settings.Signals(g.load)...); a.options.MemoryOnly {
-		env.Metrics = []usage.Metric{usage.Memory} // nothing else is judged, and others' names need not be there
+		env.Metrics = []usage.Metric{usage.Memory} // nothing else is used, and the names of others need not exist
 	}
 	return &env
 }
 
-// provided lays the Prometheus of upstream's metricsProviders under the
-// sources.
+// provided completes Prometheus sources without an address with the server of
+// upstream's metricsProviders.
 func provided(sources []policy.Source, profiles *api.DeschedulerPolicy) []policy.Source {
 	server := runner.PrometheusOf(profiles)
 	sources = slices.Clone(sources)
@@ -137,8 +137,8 @@ func provided(sources []policy.Source, profiles *api.DeschedulerPolicy) []policy
 // serviceAccountTokenFile is where a pod finds the token of its ServiceAccount.
 const serviceAccountTokenFile = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 
-// providedToken is what upstream authenticates with: the token of the Secret
-// that the policy names, else of the pod's ServiceAccount.
+// providedToken returns what upstream authenticates with: the token of the
+// Secret that the policy names, else that of the pod's ServiceAccount.
 func providedToken(server *api.Prometheus) (file string, secret source.SecretKey) {
 	if server.AuthToken != nil && server.AuthToken.SecretReference != nil {
 		ref := server.AuthToken.SecretReference

@@ -18,7 +18,7 @@ import (
 )
 
 // Options are the process's flags. Everything about what is hot and how to move
-// stands in the policy.
+// is in the policy.
 type Options struct {
 	PolicyFile string
 	Kubeconfig string
@@ -29,8 +29,8 @@ type Options struct {
 	DryRun   bool
 	Interval time.Duration
 	Schedule string
-	// ExtenderURL is where a separate extender is asked whether kube-scheduler
-	// asked it.
+	// ExtenderURL is that of a separate extender, which reports whether
+	// kube-scheduler calls it.
 	ExtenderURL string
 
 	LeaderElect   bool
@@ -39,21 +39,21 @@ type Options struct {
 	RetryPeriod   time.Duration
 	LeaseName     string
 
-	// Marking, if set, is what `evenkeel nodesync` lays over the policy.
+	// Marking, if set, overrides the policy for `evenkeel nodesync`.
 	Marking *Marking
 
-	// Observe answers kube-scheduler neutrally and compares.
+	// Observe answers kube-scheduler neutrally and compares its choices.
 	Observe bool
 
-	// MemoryOnly asks Prometheus for nothing but the memory of nodes.
-	// kube-scheduler is answered with names and every score, and metrics are
-	// served beside the answers.
+	// MemoryOnly queries Prometheus for the memory of nodes only. Answers to
+	// kube-scheduler have names and every score, and metrics are served on the
+	// same port.
 	MemoryOnly bool
-	// Given, if set, is a policy that is in no file, and REST how the process
-	// that this one is part of reaches the API server.
+	// Given, if set, is a policy without a file; REST is how the host process
+	// reaches the API server.
 	Given *policy.File
 	REST  *rest.Config
-	// LogBodies logs what kube-scheduler asks.
+	// LogBodies logs kube-scheduler's requests.
 	LogBodies bool
 
 	ListenAddress                      string
@@ -71,7 +71,7 @@ func (o *Options) AddCommon(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Namespace, "namespace", namespaceFromEnvironment(), "Namespace of Evenkeel's Lease and ConfigMap.")
 }
 
-// AddKubeconfig adds the flag of every command that speaks to the API server.
+// AddKubeconfig adds the flag of every command that uses the API server.
 func (o *Options) AddKubeconfig(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "File with kube configuration; without it $KUBECONFIG, else the pod's ServiceAccount.")
 }
@@ -98,7 +98,7 @@ func (o *Options) addLease(flags *pflag.FlagSet, name string) {
 	flags.StringVar(&o.LeaseName, "leader-elect-resource-name", name, "Name of the Lease.")
 }
 
-// AddMarking adds the flags of nodesync as a process of its own.
+// AddMarking adds the flags of nodesync as a separate process.
 func (o *Options) AddMarking(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.LeaderElect, "leader-elect", false, "Write only while holding the Lease, so that several replicas may run.")
 	o.addLease(flags, "evenkeel-nodesync")
@@ -171,10 +171,10 @@ func (o *Options) validateAddresses() error {
 	return nil
 }
 
-// loops reports whether cycles go on until the process is stopped.
+// loops reports whether cycles repeat until the process is stopped.
 func (o *Options) loops() bool { return o.Interval > 0 || o.Schedule != "" }
 
-// schedule returns when cycles run. The flags are valid.
+// schedule returns when cycles run. The flags must be valid.
 func (o *Options) schedule() (runner.Schedule, error) {
 	if o.Schedule != "" {
 		return runner.ParseSchedule(o.Schedule)
@@ -182,7 +182,7 @@ func (o *Options) schedule() (runner.Schedule, error) {
 	return runner.Every(o.Interval), nil
 }
 
-// remote is the separate extender, nil without one.
+// remote returns the separate extender, or nil.
 func (o *Options) remote() *evictor.RemoteExtender {
 	if o.ExtenderURL == "" {
 		return nil
@@ -190,11 +190,11 @@ func (o *Options) remote() *evictor.RemoteExtender {
 	return &evictor.RemoteExtender{URL: o.ExtenderURL}
 }
 
-// Connect reaches for the API server, without a request.
+// Connect prepares the connection to the API server, without a request.
 func (o *Options) Connect() (*kube.Connection, error) {
 	if o.REST != nil {
 		config := rest.CopyConfig(o.REST)
-		config.ContentConfig, config.RateLimiter = rest.ContentConfig{}, nil // each client has its own
+		config.ContentConfig, config.RateLimiter = rest.ContentConfig{}, nil // each client makes its own
 		return kube.Connect(config)
 	}
 	config, err := kube.Config(o.Kubeconfig)

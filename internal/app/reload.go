@@ -12,20 +12,20 @@ import (
 	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
-// reload is how a process comes to another policy when its file changes.
+// reload applies another policy when the policy file changes.
 type reload struct {
 	*App
-	// prepared is of the content tried last. It is kept when it could not be put
-	// to work for a reason outside of the policy, so that what it indexes is not
-	// indexed again with every try. tried counts those made.
+	// prepared is the generation of the content tried last. It is kept if a
+	// reason outside the policy kept it from taking effect, so that retries do
+	// not build its indexes again. tried counts the generations prepared.
 	prepared *generation
 	tried    int
 }
 
-// watchPolicy goes by the policy file as it changes.
+// watchPolicy applies changes of the policy file.
 func (a *App) watchPolicy(ctx context.Context) error {
 	known := a.current().content
-	if known == nil { // the policy is none of a file
+	if known == nil { // the policy has no file
 		return untilStopped(ctx)
 	}
 	r := &reload{App: a}
@@ -34,9 +34,9 @@ func (a *App) watchPolicy(ctx context.Context) error {
 	})
 }
 
-// changed puts another policy to work, or keeps the one at work and says why.
-// It is not done with a content that is right and could not be put to work: the
-// API server may be away.
+// changed applies another policy, or keeps the current one and reports why. It
+// is not done with valid content that could not be applied: the API server may
+// be unavailable.
 func (r *reload) changed(ctx context.Context, content []byte, err error) (done bool) {
 	another := false
 	if err == nil {
@@ -53,18 +53,18 @@ func (r *reload) changed(ctx context.Context, content []byte, err error) (done b
 	return true
 }
 
-// replace puts a content to work and reports whether it is another one. The
-// policy is checked as the first one was.
+// replace applies content and reports whether it has changed. The policy is
+// checked like the first one.
 func (r *reload) replace(ctx context.Context, content []byte) (another bool, err error) {
 	if bytes.Equal(content, r.current().content) {
-		return false, nil // it was something else for a while
+		return false, nil // it was different for a while
 	}
 	if r.prepared == nil || !bytes.Equal(r.prepared.content, content) {
 		if r.prepared, err = r.prepare(ctx, content); err != nil {
 			return false, err
 		}
 	}
-	if r.parts.evicting { // for what plugins watch that were not enabled so far
+	if r.parts.evicting { // for informers of newly enabled plugins
 		if err := r.kube.Start(ctx, r.informers, r.synced...); err != nil {
 			return false, err
 		}
@@ -72,7 +72,7 @@ func (r *reload) replace(ctx context.Context, content []byte) (another bool, err
 	return true, r.yield()
 }
 
-// prepare makes the generation of another policy, nil where it cannot.
+// prepare makes the generation of another policy.
 func (r *reload) prepare(ctx context.Context, content []byte) (*generation, error) {
 	file, err := migration.Load(r.options.PolicyFile, content, kinds.All)
 	if err != nil {
@@ -89,7 +89,7 @@ func (r *reload) prepare(ctx context.Context, content []byte) (*generation, erro
 	if next.observing, err = r.observerConfig(next); err != nil {
 		return nil, err
 	}
-	policyfile.TellNotes(ctx, file, nil)
+	policyfile.PrintNotes(ctx, file, nil)
 	switch {
 	case r.parts.evicting:
 		err = r.wireRunner(ctx, next)
@@ -102,8 +102,8 @@ func (r *reload) prepare(ctx context.Context, content []byte) (*generation, erro
 	return next, nil
 }
 
-// yield puts the prepared policy to work in the current one's place, between
-// two cycles and between two observations.
+// yield replaces the current policy with the prepared one, between two cycles
+// and between two observations.
 func (r *reload) yield() error {
 	r.cycling.Lock()
 	defer r.cycling.Unlock()
@@ -114,8 +114,8 @@ func (r *reload) yield() error {
 	if measured := next.load.Scoring.Measured; r.answers != nil && measured != nil {
 		r.answers.SetLoad(measured.Message, measured.RejectAll)
 	}
-	if r.desk != nil {
-		r.desk.Follow(next.terms())
+	if r.explainer != nil {
+		r.explainer.Follow(next.terms())
 	}
 	r.authority.Reconsider()
 	close(r.active.Swap(next).retired)

@@ -22,7 +22,7 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"github.com/evenkeel/evenkeel/internal/announce"
-	"github.com/evenkeel/evenkeel/internal/explain/desk"
+	"github.com/evenkeel/evenkeel/internal/explain/live"
 	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/internal/serve"
@@ -77,7 +77,7 @@ func newReloading(t *testing.T, content string) *reloading {
 	r.must(r.wireObserver())
 	r.must(r.wireAuthority())
 	r.must(r.wireEvicting())
-	r.desk = desk.New(r.observer, r.informers.Core().V1().Nodes().Lister(), r.first.terms())
+	r.explainer = live.New(r.observer, r.informers.Core().V1().Nodes().Lister(), r.first.terms())
 	r.must(r.wireRunner(t.Context(), r.first))
 	r.must(r.kube.Start(t.Context(), r.informers, r.synced...))
 	r.announcer.Evicting()
@@ -91,7 +91,7 @@ func (r *reloading) must(err error) {
 	}
 }
 
-// told returns the Events recorded since it was asked last.
+// told returns the Events recorded since the last call.
 func (r *reloading) told() []string {
 	var told []string
 	for len(r.events.Events) > 0 {
@@ -118,15 +118,15 @@ func (r *reloading) state() string {
 		values["ok"], values["invalid"], values["error"], values["generation"], values["last_load_successful"])
 }
 
-// evictLine is the line of the policy at work.
+// evictLine is the line of the policy in effect.
 func (r *reloading) evictLine() float64 { return *r.current().load.Lines["cpu"].Evict }
 
-// Each content of the file is gone by or refused as a whole, reported by an
-// Event and counted; what was refused leaves the policy before it at work.
+// Each content of the file is applied or refused as a whole, reported by an
+// Event and counted; if it is refused the previous policy stays in effect.
 func TestPolicyChanges(t *testing.T) {
 	type step struct {
 		content string
-		gone    error // in place of a content
+		gone    error // instead of content
 		done    bool
 		line    float64
 		event   string // its beginning; empty for none
@@ -287,7 +287,7 @@ func (r *reloading) nextCycleOf(t *testing.T) {
 	}
 }
 
-// Tasks run for the policy at work alone, one at a time.
+// Tasks run for the policy in effect only, one at a time.
 func TestEachPolicy(t *testing.T) {
 	r := newReloading(t, byUsage+evictAt(60))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -298,7 +298,7 @@ func TestEachPolicy(t *testing.T) {
 			line := *g.load.Lines["cpu"].Evict
 			running <- line
 			if line == 55 {
-				return nil // one that ends by itself
+				return nil // one that ends on its own
 			}
 			<-ctx.Done()
 			return nil
@@ -342,8 +342,8 @@ func TestWatchPolicy(t *testing.T) {
 	}
 }
 
-// What samples depend on tells policies apart whose samples do not go together,
-// and only those.
+// What samples depend on distinguishes policies with incompatible samples, and
+// only those.
 func TestSamples(t *testing.T) {
 	cases := map[string]struct {
 		content string
@@ -380,7 +380,7 @@ func TestFactsHaveMeasuredLimits(t *testing.T) {
 	} {
 		r := newReloading(t, content)
 		r.observer.Sample(t.Context())
-		f, err := r.desk.Latest()
+		f, err := r.explainer.Latest()
 		if err != nil {
 			t.Fatal(err)
 		}

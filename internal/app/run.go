@@ -20,8 +20,8 @@ func Run(ctx context.Context, options Options) error {
 	return a.start(ctx, a.evict, settleCollector(a.observer.Store().Synced))
 }
 
-// Serve is `evenkeel serve`: every replica answers kube-scheduler, the leader
-// evicts.
+// Serve is `evenkeel serve`: every replica answers kube-scheduler, and the
+// leader evicts.
 func Serve(ctx context.Context, options Options) error {
 	if !options.loops() {
 		return exit.Usagef("serve needs --descheduling-interval or --schedule")
@@ -31,7 +31,7 @@ func Serve(ctx context.Context, options Options) error {
 	if err != nil {
 		return exit.UnlessStopped(ctx, err)
 	}
-	server, err := a.server(extender.Config{Judge: a.judge, Status: extender.Report(a.reports().Status)})
+	server, err := a.server(extender.Config{Answerer: a.answerer, Status: extender.Report(a.reports().Status)})
 	if err != nil {
 		return err
 	}
@@ -50,12 +50,11 @@ func Extender(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
-	a.health.Ready() // an extender that knows nothing answers neutrally, which is better than not at all
+	a.health.Ready() // an extender without usage answers neutrally, which is better than not at all
 	return a.start(ctx, server.Run, a.reflect, a.authority.Follow, a.heartbeat, compare, a.watchPolicy, settleCollector(a.observer.Store().Synced))
 }
 
-// NodeSync is `evenkeel nodesync`: it observes and publishes on nodes, and does
-// nothing else.
+// NodeSync is `evenkeel nodesync`: it only observes and publishes on nodes.
 func NodeSync(ctx context.Context, options Options) error {
 	a, err := newApp(ctx, options, parts{marking: true})
 	if err != nil {
@@ -65,11 +64,11 @@ func NodeSync(ctx context.Context, options Options) error {
 		return exit.Usagef("%s: the policy switches no part of nodesync on; what an earlier one wrote is taken back with --remove",
 			options.PolicyFile)
 	}
-	return a.start(ctx, a.tellMarks, a.mark, a.watchPolicy)
+	return a.start(ctx, a.serveMarks, a.mark, a.watchPolicy)
 }
 
-// start runs the process's tasks until one of them ends or fails or the context
-// does, and waits for all.
+// start runs the process's tasks until one of them returns or the context ends,
+// and waits for all.
 func (a *App) start(ctx context.Context, tasks ...func(context.Context) error) error {
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -79,7 +78,7 @@ func (a *App) start(ctx context.Context, tasks ...func(context.Context) error) e
 	})
 	for _, task := range tasks {
 		group.Go(func() error {
-			defer cancel() // one task done is the process done
+			defer cancel() // the first task that returns ends the process
 			return task(running)
 		})
 	}
@@ -91,7 +90,8 @@ func (a *App) start(ctx context.Context, tasks ...func(context.Context) error) e
 	return exit.UnlessStopped(ctx, err)
 }
 
-// evict starts what evicting needs and runs cycles, as leader where asked for.
+// evict starts what evicting needs and runs cycles, as leader with
+// --leader-elect.
 func (a *App) evict(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	ctx, cancel := context.WithCancel(ctx)
@@ -117,14 +117,14 @@ func (a *App) evict(ctx context.Context) error {
 	if a.options.loops() {
 		group.Go(func() error { return a.watchPolicy(ctx) })
 	}
-	if a.judge != nil {
+	if a.answerer != nil {
 		group.Go(func() error { return a.authority.Follow(ctx) })
 	}
 	group.Go(func() error {
 		defer cancel()
-		// Descheduler's first Jobs had no right to the Lease and no need: their
-		// plugins know of no other process. Whoever moves pods by real usage, or
-		// goes on evicting, needs it.
+		// Legacy Jobs of descheduler have no permission for the Lease and do
+		// not need it: their plugins know of no other process. A process that
+		// moves pods by real usage, or repeats cycles, needs it.
 		needed := a.current().readsUsage() || a.options.loops()
 		if a.options.LeaderElect && !a.options.DryRun && (needed || !a.lease.Forbidden(ctx)) {
 			return a.lease.Lead(ctx, a.cycles)

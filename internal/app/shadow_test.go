@@ -23,7 +23,7 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// silent is a usage source that tells nothing.
+// silent is a usage source that reports nothing.
 type silent struct{}
 
 func (silent) Name() string { return "silent" }
@@ -47,14 +47,14 @@ func extenderApp(t *testing.T, options Options) *App {
 	}
 	a := &App{
 		options: options, registry: prometheus.NewRegistry(), observer: watching, policies: &announce.Policies{}, kube: &kube.Connection{Clock: servertime.New(time.Now)}, started: time.Now(),
-		judge: steering.NewJudge(watching, time.Now),
+		answerer: steering.NewAnswerer(watching, time.Now),
 	}
 	a.active.Store(&generation{load: &policy.LoadPolicy{}})
 	return a
 }
 
-// With --observe the requests are the shadow's and nobody's that was steered;
-// without it they are the judge's.
+// With --observe the Shadow counts the requests and no pod counts as steered;
+// without it the Answerer counts them.
 func TestExtenderServer(t *testing.T) {
 	type told struct {
 		Asked  int64

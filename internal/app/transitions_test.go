@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The times of conditions are kept where the policy goes by them, and then
-// another policy may as well.
+// The times of conditions are kept if the policy uses them, and then another
+// policy may as well.
 func TestTransitionsAreKeptForThosePoliciesThatReadThem(t *testing.T) {
 	policyWith := func(condition string) string {
 		return upstreamHead + "  pluginConfig: [{name: PodLifeTime, args: {conditions: [{" + condition + "}]}}]\n" +

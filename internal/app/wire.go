@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
 
 	"github.com/evenkeel/evenkeel/internal/announce"
-	"github.com/evenkeel/evenkeel/internal/explain/desk"
+	"github.com/evenkeel/evenkeel/internal/explain/live"
 	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/internal/serve"
@@ -19,8 +19,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/realusage"
 )
 
-// newApp reads the policy and wires what the parts need. Mistakes in flags or
-// policy are reported before the API server is asked for anything.
+// newApp reads the policy and wires what the parts need. It reports mistakes in
+// flags or policy before it sends any request to the API server.
 func newApp(ctx context.Context, options Options, needs parts) (*App, error) {
 	if err := options.Validate(); err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func newApp(ctx context.Context, options Options, needs parts) (*App, error) {
 
 // wire makes what the parts need.
 func (a *App) wire(ctx context.Context, file *policy.File, content []byte) error {
-	policyfile.TellNotes(ctx, file, a.parts.notes)
+	policyfile.PrintNotes(ctx, file, a.parts.notes)
 	g, err := a.read(ctx, file, content, 1)
 	if err != nil {
 		return err
@@ -58,25 +58,26 @@ func (a *App) wire(ctx context.Context, file *policy.File, content []byte) error
 	if err := a.kube.Reach(ctx); err != nil {
 		return err
 	}
-	a.started = a.kube.Clock.Now() // what it was before was perhaps another clock's
+	a.started = a.kube.Clock.Now() // before Reach it may have been by another clock
 	if a.parts.serving {
-		a.judge = steering.NewJudge(a.observer, a.kube.Clock.Now)
+		a.answerer = steering.NewAnswerer(a.observer, a.kube.Clock.Now)
 	}
 	if a.parts.marking {
 		return a.wireMarking()
 	}
 	if !a.parts.evicting {
-		a.desk = desk.New(a.observer, nil, g.terms())
+		a.explainer = live.New(a.observer, nil, g.terms())
 		return nil
 	}
 	if err := a.wireEvicting(); err != nil {
 		return err
 	}
-	a.desk = desk.New(a.observer, a.informers.Core().V1().Nodes().Lister(), g.terms())
+	a.explainer = live.New(a.observer, a.informers.Core().V1().Nodes().Lister(), g.terms())
 	return a.wireRunner(ctx, g)
 }
 
-// wireEvents makes what tells persons; a dry run tells the API server nothing.
+// wireEvents makes the recorder of Events and the announcers; a dry run sends
+// no Events.
 func (a *App) wireEvents() {
 	switch {
 	case !a.parts.evicting:
@@ -90,8 +91,8 @@ func (a *App) wireEvents() {
 	a.policies = announce.NewPolicies(a.options.PolicyFile, a.announcer, a.kube.Clock.Now, a.registry)
 }
 
-// policyOf returns the policy that the options name, with its text: what is
-// given has none.
+// policyOf returns the policy that the options name, and its content; a Given
+// policy has none.
 func policyOf(options *Options) (*policy.File, []byte, error) {
 	if options.Given != nil {
 		return options.Given, nil, nil
@@ -104,7 +105,7 @@ func policyOf(options *Options) (*policy.File, []byte, error) {
 }
 
 // read makes a generation of a policy and decodes the DeschedulerPolicy, whose
-// plugins are to be built with the generation's own dependencies.
+// plugins use the generation's own dependencies.
 func (a *App) read(ctx context.Context, file *policy.File, content []byte, number int) (g *generation, err error) {
 	checking, cancel := context.WithTimeout(ctx, kube.ReachTimeout)
 	defer cancel()
@@ -135,8 +136,7 @@ func (a *App) read(ctx context.Context, file *policy.File, content []byte, numbe
 	return g, nil
 }
 
-// planExecutor has a plan made, or tells it where it is only wanted to be
-// known.
+// planExecutor executes a plan, or passes it to parts.execute if that is set.
 type planExecutor struct {
 	app    *App
 	policy *generation
@@ -146,10 +146,10 @@ var _ realusage.Executor = (*planExecutor)(nil)
 
 // Execute implements realusage.Executor.
 func (p *planExecutor) Execute(ctx context.Context, made realusage.Made, evict func(context.Context, *v1.Pod) error) {
-	if told := p.app.parts.execute; told != nil {
-		told(ctx, made)
+	if execute := p.app.parts.execute; execute != nil {
+		execute(ctx, made)
 		return
 	}
-	p.app.desk.Judged(ctx, &made)
+	p.app.explainer.Judged(ctx, &made)
 	p.policy.evictor.Execute(ctx, &made.Plan, evict)
 }

@@ -1,6 +1,6 @@
-// Package authority knows whether this process may evict: whether it holds the
-// Lease, whether evicting is paused, and whether what it is about to do is on
-// record. It keeps the ledgers of all processes together: the one that evicts
+// Package authority decides whether this process may evict: whether it holds
+// the Lease, whether evicting is paused, and whether the next eviction is
+// recorded. It keeps the ledgers of all processes in sync: the one that evicts
 // writes, the others follow.
 package authority
 
@@ -24,16 +24,16 @@ import (
 	"github.com/evenkeel/evenkeel/internal/kube"
 )
 
-// LeaseConfig is which Lease a process evicts under.
+// LeaseConfig configures the Lease that a process evicts under.
 type LeaseConfig struct {
 	Client          kubernetes.Interface
 	Namespace, Name string
-	// Elect: there is an election at all; without one this process is the only
-	// one.
+	// Elect reports whether there is an election; without one this process is
+	// the only one.
 	Elect                                bool
 	Duration, RenewDeadline, RetryPeriod time.Duration
-	// Waiting runs while the Lease is waited for, until its context ends: that
-	// is progress too.
+	// Waiting runs while the process waits for the Lease, until its context
+	// ends: waiting counts as progress.
 	Waiting func(context.Context) error
 }
 
@@ -45,7 +45,8 @@ type Lease struct {
 	elector atomic.Pointer[leaderelection.LeaderElector]
 }
 
-// NewLease names this process, unlike any other before and after it.
+// NewLease returns a Lease with an identity that is unique across processes and
+// restarts.
 func NewLease(config LeaseConfig) (*Lease, error) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -54,15 +55,15 @@ func NewLease(config LeaseConfig) (*Lease, error) {
 	return &Lease{config: config, identity: host + "_" + string(uuid.NewUUID())}, nil
 }
 
-// Identity names this process, in the Lease and in the ledger.
+// Identity returns the name of this process in the Lease and in the ledger.
 func (l *Lease) Identity() string { return l.identity }
 
-// Lead does the work of a leader while this process holds the Lease. Losing it
-// ends the process, as it does for other controllers: what is in flight is then
-// somebody else's.
+// Lead runs the work of a leader while this process holds the Lease. Losing the
+// Lease ends the process, as in other controllers: moves in flight then belong
+// to the next leader.
 func (l *Lease) Lead(ctx context.Context, work func(context.Context) error) error {
-	// The Lease is renewed until the work has ended: a process that is told to
-	// stop first brings what it does to an end.
+	// The Lease is renewed until the work has ended: a stopping process first
+	// finishes what it is doing.
 	leading, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	term := &term{finished: make(chan error, 1)}
@@ -101,8 +102,8 @@ func (l *Lease) Lead(ctx context.Context, work func(context.Context) error) erro
 	return err
 }
 
-// term is one time of leading: whether it began, and whether its work ended by
-// itself.
+// term is one period of leadership: whether it began, and whether its work
+// ended on its own.
 type term struct {
 	started, done atomic.Bool
 	finished      chan error
@@ -129,7 +130,8 @@ func (l *Lease) election(ctx context.Context) leaderelection.LeaderElectionConfi
 	}
 }
 
-// Forbidden reports whether this process may not even read the Lease.
+// Forbidden reports whether this process lacks the permission to read the
+// Lease.
 func (l *Lease) Forbidden(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, kube.CallTimeout)
 	defer cancel()
@@ -142,8 +144,8 @@ func (l *Lease) Forbidden(ctx context.Context) bool {
 	return true
 }
 
-// Margin is how long before others may take the Lease a leader that cannot
-// renew it gives up; an eviction call may last as long.
+// Margin returns how long before others may take the Lease a leader that cannot
+// renew it gives up. An eviction call may last that long.
 func (l *Lease) Margin() time.Duration {
 	const most = 5 * time.Second
 	if !l.config.Elect {
@@ -154,9 +156,9 @@ func (l *Lease) Margin() time.Duration {
 
 var errLeaseLost = errors.New("the Lease is lost, or may be taken by another process at any moment")
 
-// Leads returns why this process must not evict any more. Contexts end late in
-// a process that was stopped for a while; the time since the Lease was renewed
-// does not lie.
+// Leads returns an error if this process must not evict any more. In a process
+// that was suspended contexts end late; the time since the last renewal is
+// reliable.
 func (l *Lease) Leads() error {
 	elector := l.elector.Load()
 	if elector == nil {

@@ -24,48 +24,47 @@ type Config struct {
 	Client    kubernetes.Interface
 	Namespace string
 	Lease     *Lease
-	// Moves is the ledger of this process and takes in stored ones.
+	// Moves has the ledger of this process and adopts stored ones.
 	Moves    Moves
 	Clock    evictor.Clock
 	Registry prometheus.Registerer
-	// Remote is a separate extender; nil without.
+	// Remote is a separate extender, or nil.
 	Remote *evictor.RemoteExtender
 	DryRun bool
-	// Report is told why the stored ledger cannot be read.
+	// Report receives the reason why the stored ledger cannot be read.
 	Report func(error)
 }
 
-// Moves is the ledger of this process and takes in what others have stored.
+// Moves has the ledger of this process and adopts what others have stored.
 type Moves interface {
 	Ledger() *ledger.Ledger
 	Adopt(document ledger.Document)
 }
 
-// Authority knows whether this process may evict. It lasts as long as the
+// Authority decides whether this process may evict. It lives as long as the
 // process.
 type Authority struct {
 	config Config
 	store  *configmap.Store
-	// saved is the ledger's revision that was stored last.
+	// saved is the ledger revision stored last.
 	saved atomic.Int64
-	// unwritable: storing failed last time.
+	// unwritable reports whether the last attempt to store failed.
 	unwritable atomic.Bool
-	// alone: the stored ledger is not for this process. It may not read it, and
-	// runs upstream's plugins only or changes nothing.
+	// alone reports whether this process does not use the stored ledger: it may
+	// not read it, and runs only upstream's plugins or changes nothing.
 	alone atomic.Bool
 }
 
 var _ evictor.Authority = (*Authority)(nil)
 
 const (
-	// ledgerTimeout bounds each call about the stored ledger.
+	// ledgerTimeout bounds each API call for the stored ledger.
 	ledgerTimeout = 5 * time.Second
-	// flushInterval is how soon a change of the ledger is stored outside of a
-	// cycle.
+	// flushInterval is how soon a ledger change outside of a cycle is stored.
 	flushInterval = time.Second
-	// announceWait is how long after the ledger was stored the first pod is
-	// evicted, so that all who answer kube-scheduler have it by then;
-	// announceTimeout how long a separate extender is waited for that can be
+	// announceWait is the time between storing the ledger and evicting the
+	// first pod, so that all processes that answer kube-scheduler have it by
+	// then. announceTimeout bounds the wait for a separate extender that can be
 	// asked.
 	announceWait    = 500 * time.Millisecond
 	announceTimeout = 3 * time.Second
@@ -100,25 +99,25 @@ func New(config Config) (*Authority, error) {
 	return a, nil
 }
 
-// Generation is that of the newest stored ledger that was read or written.
+// Generation returns that of the newest stored ledger that was read or written.
 func (a *Authority) Generation() int64 { return a.store.Generation() }
 
-// Follow takes in what the process that evicts writes, until the context ends.
+// Follow adopts what the evicting process writes, until the context ends.
 func (a *Authority) Follow(ctx context.Context) error {
 	a.store.Follow(ctx, func(document ledger.Document) {
 		if a.config.Lease.Elected() {
-			return // who evicts has the last word, and reads what is stored at the beginning of a cycle
+			return // the evicting process is authoritative, and reads the stored ledger when a cycle begins
 		}
 		a.config.Moves.Adopt(document)
 	})
 	return nil
 }
 
-// Take reads what is stored, as the one process that writes it from now on.
-// What a predecessor intended and has not done is not done any more. A process
-// that needs no ledger goes on without one that it may not read. Where what is
-// stored is no ledger it fails, but for a dry run, which evicts nothing anyway:
-// holds, cooldowns and pods on the move would be forgotten.
+// Take reads the stored ledger, as the one process that writes it from now on.
+// It cancels moves that a predecessor intended and has not made. A process that
+// needs no ledger continues without one that it may not read. If the stored
+// document is not a ledger Take fails, because holds, cooldowns and pods in
+// flight would be lost; a dry run evicts nothing and continues.
 func (a *Authority) Take(ctx context.Context, needed bool) error {
 	if a.alone.Load() {
 		return nil
@@ -145,11 +144,11 @@ func (a *Authority) Take(ctx context.Context, needed bool) error {
 	return nil
 }
 
-// Alone reports whether the stored ledger is not for this process.
+// Alone reports whether this process does not use the stored ledger.
 func (a *Authority) Alone() bool { return a.alone.Load() }
 
-// Reconsider has the next Take try to read the ledger again: another policy may
-// need it.
+// Reconsider makes the next Take try to read the ledger again: another policy
+// may need it.
 func (a *Authority) Reconsider() { a.alone.Store(false) }
 
 // Leads implements evictor.Authority.
@@ -177,31 +176,31 @@ func (a *Authority) Commit(ctx context.Context) error {
 func (a *Authority) Stored() bool { return !a.unwritable.Load() }
 
 // Keep stores what changes between cycles (landings, cancellations, outcomes)
-// until the context ends. judge is called before each look.
-func (a *Authority) Keep(ctx context.Context, judge func(context.Context)) error {
+// until the context ends. It calls assess before each check.
+func (a *Authority) Keep(ctx context.Context, assess func(context.Context)) error {
 	ticker := time.NewTicker(flushInterval)
 	defer ticker.Stop()
-	said := ""
+	logged := ""
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
 		}
-		judge(ctx)
+		assess(ctx)
 		if a.config.Moves.Ledger().Revision() == a.saved.Load() {
 			continue
 		}
 		err := a.Commit(ctx)
-		if err != nil && ctx.Err() == nil && err.Error() != said {
+		if err != nil && ctx.Err() == nil && err.Error() != logged {
 			klog.FromContext(ctx).Error(err, "Storing the ledger failed")
 		}
-		said = fmt.Sprint(err)
+		logged = fmt.Sprint(err)
 	}
 }
 
-// Announced implements evictor.Authority: a separate extender says that it
-// knows what was stored, others have had the time that a watch takes.
+// Announced implements evictor.Authority: it waits until a separate extender
+// reports the stored ledger or, without one, as long as a watch takes.
 func (a *Authority) Announced(ctx context.Context) {
 	if a.config.Remote == nil {
 		evictor.Sleep(ctx, announceWait)
@@ -219,8 +218,7 @@ func (a *Authority) Announced(ctx context.Context) {
 }
 
 // Paused implements evictor.Authority. The pause annotation is on the ledger's
-// ConfigMap; for a process that goes on without the right to that there is
-// none.
+// ConfigMap; a process that may not read that ignores the annotation.
 func (a *Authority) Paused(ctx context.Context) error {
 	if a.alone.Load() {
 		_, err := a.config.Client.CoreV1().ConfigMaps(a.config.Namespace).Get(ctx, evictor.ConfigMapName, metav1.GetOptions{})

@@ -12,18 +12,17 @@ import (
 	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
-// Standard is the file name that stands for the standard input or output.
+// Standard is the file name that means standard input or output.
 const Standard = "-"
 
 // ConvertOptions are the flags of `evenkeel convert`.
 type ConvertOptions struct {
-	// From and To are the files to read and to write; Standard for the
-	// process's own.
+	// From and To are the files to read and to write, or Standard.
 	From, To string
 }
 
-// Convert is `evenkeel convert`: a file of any earlier system in, today's out.
-// What became of each document goes to progress.
+// Convert is `evenkeel convert`: it converts a file of any legacy system to the
+// current format, and reports each document to progress.
 func Convert(options ConvertOptions, in io.Reader, out, progress io.Writer) error {
 	name, data, err := readInput(options.From, in)
 	if err != nil {
@@ -70,8 +69,7 @@ func withField(field, text string) string {
 	return field + ": " + text
 }
 
-// readInput reads a file that a command was given, and no more of it than a
-// policy may have.
+// readInput reads a command's input, up to the size that a policy may have.
 func readInput(path string, in io.Reader) (name string, data []byte, err error) {
 	name = path
 	if path == Standard {

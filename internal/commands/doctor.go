@@ -21,21 +21,21 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// DoctorOptions are the flags of `evenkeel doctor` beside the common ones.
+// DoctorOptions are the flags of `evenkeel doctor` besides the common ones.
 type DoctorOptions struct {
 	// Format is one of Formats.
 	Format string
 	// Mode is the command whose process is examined: run, serve, extender or
 	// nodesync.
 	Mode string
-	// Prometheus is the --prom of nodesync; empty without.
+	// Prometheus is the --prom of nodesync, if given.
 	Prometheus string
-	// As is whose permissions are checked; empty: those of whoever asks.
+	// As is the user whose permissions are checked; empty means the caller.
 	As string
-	// ExtenderURL is where the extender is asked about itself, SchedulerConfig
-	// a file with kube-scheduler's configuration; both may be empty.
+	// ExtenderURL is the extender to query, SchedulerConfig a file with
+	// kube-scheduler's configuration; both may be empty.
 	ExtenderURL, SchedulerConfig string
-	// Progress is told what takes time.
+	// Progress receives notes about slow steps.
 	Progress io.Writer
 }
 
@@ -55,13 +55,12 @@ func (o *DoctorOptions) Validate() error {
 
 func (o *DoctorOptions) marks() bool { return doctor.Mode(o.Mode) == doctor.ModeNodeSync }
 
-// defaultLeaseName is the Lease's name unless a flag of the process says
-// otherwise.
+// defaultLeaseName is the Lease's name unless a flag of the process sets it.
 const defaultLeaseName = "evenkeel"
 
-// Doctor is `evenkeel doctor`: it looks at the policy on the cluster, says what
-// is wrong and how to fix it, and changes nothing. It is an error if a problem
-// was found.
+// Doctor is `evenkeel doctor`: it checks the policy on the cluster, reports
+// what is wrong and how to fix it, and changes nothing. It returns an error if
+// it found a problem.
 func Doctor(ctx context.Context, options app.Options, wanted DoctorOptions, out io.Writer) error {
 	if err := wanted.Validate(); err != nil {
 		return err
@@ -95,7 +94,7 @@ func Doctor(ctx context.Context, options app.Options, wanted DoctorOptions, out 
 	return nil
 }
 
-// examination gathers what a doctor judges.
+// examination gathers what package doctor judges.
 type examination struct {
 	look    *app.Look
 	options *app.Options
@@ -126,7 +125,7 @@ func (e *examination) examine(ctx context.Context, patient *doctor.Patient) erro
 	return ctx.Err()
 }
 
-// needs lists what the process has to be allowed to do.
+// needs lists the permissions that the process requires.
 func (e *examination) needs(patient *doctor.Patient) ([]doctor.Need, error) {
 	file, _, err := policyfile.Read(e.options.PolicyFile)
 	if err != nil {
@@ -154,8 +153,7 @@ func collectsMetrics(profiles *api.DeschedulerPolicy) bool {
 }
 
 const (
-	// listTimeout is how long nothing may come of the first lists of nodes and
-	// pods.
+	// listTimeout bounds a stall of the first lists of nodes and pods.
 	listTimeout = 30 * time.Second
 	// longestPause bounds the wait for a second reading.
 	longestPause = 30 * time.Second
@@ -163,8 +161,8 @@ const (
 	pauseTimeout = 30 * time.Second
 )
 
-// readUsage asks every usage source once, and once more where counters have to
-// be read twice.
+// readUsage queries every usage source once, and again if counters have to be
+// read twice.
 func (e *examination) readUsage(ctx context.Context, patient *doctor.Patient) error {
 	look := e.look
 	if e.wanted.As == "" {
@@ -201,7 +199,7 @@ func (e *examination) readUsage(ctx context.Context, patient *doctor.Patient) er
 	return nil
 }
 
-// mayNotList says why nodes and pods cannot be known; empty where they can.
+// mayNotList returns why nodes and pods cannot be listed; empty if they can.
 func mayNotList(rights *doctor.Rights) string {
 	for i := range rights.Answers {
 		answer := &rights.Answers[i]

@@ -143,7 +143,7 @@ func TestNotesAreTold(t *testing.T) {
 	}
 	file.Converted[0].Lose("x", "something is gone")
 	var out bytes.Buffer
-	policyfile.TellNotes(t.Context(), file, &out)
+	policyfile.PrintNotes(t.Context(), file, &out)
 	for _, want := range []string{
 		"policy.yaml: descheduler/v1alpha1: note: profiles[0]: weight is left out: it never had an effect.\n",
 		"policy.yaml: descheduler/v1alpha1: warning: x: something is gone.\n",
@@ -153,7 +153,7 @@ func TestNotesAreTold(t *testing.T) {
 		}
 	}
 	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
-	policyfile.TellNotes(klog.NewContext(t.Context(), logger), file, nil)
+	policyfile.PrintNotes(klog.NewContext(t.Context(), logger), file, nil)
 	sink, ok := logger.GetSink().(ktesting.Underlier)
 	if !ok {
 		t.Fatal("no log to look at")

@@ -10,22 +10,22 @@ import (
 	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/explain"
-	"github.com/evenkeel/evenkeel/internal/explain/desk"
+	"github.com/evenkeel/evenkeel/internal/explain/live"
 )
 
-// ExplainOptions are the flags of `evenkeel explain` beside the common ones.
+// ExplainOptions are the flags of `evenkeel explain` besides the common ones.
 type ExplainOptions struct {
 	// Format is one of Formats.
 	Format string
-	// ExtenderURL is a running process to ask; empty: this one observes and
-	// plans itself.
+	// ExtenderURL is a running process to ask. If it is empty, this process
+	// observes and plans.
 	ExtenderURL string
-	// Progress is told what takes time.
+	// Progress receives notes about slow steps.
 	Progress io.Writer
 }
 
 // Explain is `evenkeel explain node NAME` and `evenkeel explain pod
-// NAMESPACE/NAME`: it says why, and changes nothing.
+// NAMESPACE/NAME`: it explains, and changes nothing.
 func Explain(ctx context.Context, options app.Options, wanted ExplainOptions, words []string, out io.Writer) error {
 	if err := validFormat(wanted.Format, Formats); err != nil {
 		return err
@@ -34,36 +34,36 @@ func Explain(ctx context.Context, options app.Options, wanted ExplainOptions, wo
 	if err != nil {
 		return exit.Usage(err)
 	}
-	var told explain.Explanation
+	var explanation explain.Explanation
 	if wanted.ExtenderURL != "" {
-		told, err = askToExplain(ctx, wanted.ExtenderURL, s)
+		explanation, err = askToExplain(ctx, wanted.ExtenderURL, s)
 	} else if planned, failed := app.ExplainOnce(ctx, options, wanted.Progress, s); failed != nil {
 		return failed
 	} else {
-		told, err = s.Explain(planned)
+		explanation, err = s.Explain(planned)
 	}
 	if err != nil {
 		return err
 	}
-	return write(out, wanted.Format, told, told.Table)
+	return write(out, wanted.Format, explanation, explanation.Table)
 }
 
-// maxExplanationBytes bounds an explanation that another process gives: of 5000
-// nodes it is about one MiB.
+// maxExplanationBytes bounds an explanation from another process: for 5000
+// nodes it has about one MiB.
 const maxExplanationBytes = 32 << 20
 
-// askToExplain has a running process explain.
+// askToExplain asks a running process for the explanation.
 func askToExplain(ctx context.Context, base string, s explain.Subject) (explain.Explanation, error) {
 	address, err := evictor.ParseExtenderURL(base)
 	if err != nil {
 		return nil, exit.Usagef("--extender-url: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, 2*desk.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, 2*live.Timeout)
 	defer cancel()
-	told := s.Unexplained()
+	explanation := s.Unexplained()
 	address = address.JoinPath("explain", s.Kind, url.PathEscape(s.Namespace), url.PathEscape(s.Name))
-	if err := evictor.AskExtender(ctx, address, maxExplanationBytes, told); err != nil {
+	if err := evictor.AskExtender(ctx, address, maxExplanationBytes, explanation); err != nil {
 		return nil, fmt.Errorf("asking for an explanation: %w", err)
 	}
-	return told, nil
+	return explanation, nil
 }

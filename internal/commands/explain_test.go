@@ -18,7 +18,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/explain"
-	"github.com/evenkeel/evenkeel/internal/explain/desk"
+	"github.com/evenkeel/evenkeel/internal/explain/live"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/internal/steering"
@@ -72,8 +72,8 @@ func answering(t *testing.T) string {
 	t.Helper()
 	o := watching(t)
 	server, err := extender.NewServer(extender.Config{
-		Judge:   steering.NewJudge(o, time.Now),
-		Explain: extender.Report(desk.New(o, nil, &desk.Terms{}).Explain),
+		Answerer: steering.NewAnswerer(o, time.Now),
+		Explain:  extender.Report(live.New(o, nil, &live.Terms{}).Explain),
 	})
 	if err != nil {
 		t.Fatal(err)

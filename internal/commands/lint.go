@@ -17,14 +17,14 @@ import (
 	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
-// LintFormats are what -o of `evenkeel lint` takes.
+// LintFormats are the output formats of `evenkeel lint`.
 const LintFormats = "text|json"
 
 // LintOptions are the flags of `evenkeel lint`.
 type LintOptions struct {
 	Files  []string
 	Format string
-	// Strict takes warnings for errors.
+	// Strict treats warnings as errors.
 	Strict bool
 }
 
@@ -33,19 +33,18 @@ type LintReport struct {
 	Policies []PolicyReport `json:"policies"`
 }
 
-// PolicyReport is what there is to know about one policy, or about what else a
-// file holds.
+// PolicyReport reports on one policy, or on another document of a file.
 type PolicyReport struct {
-	// Name is the file, and the place in it where it is not all of it.
+	// Name is the file, and the place in it unless it is the whole file.
 	Name string `json:"name"`
-	// Is says what it is: apiVersion and kind.
+	// Is holds its apiVersion and kind.
 	Is       string         `json:"is,omitempty"`
 	Findings []lint.Finding `json:"findings"`
 	Does     []string       `json:"does"`
 }
 
-// Lint is `evenkeel lint`: what is wrong with policies, what looks wrong, and
-// what they do. It asks nobody.
+// Lint is `evenkeel lint`: it reports what is wrong with policies, what looks
+// wrong, and what they do. It needs no cluster.
 func Lint(options LintOptions, in io.Reader, out io.Writer, now time.Time) error {
 	if err := validFormat(options.Format, LintFormats); err != nil {
 		return err
@@ -72,8 +71,8 @@ func Lint(options LintOptions, in io.Reader, out io.Writer, now time.Time) error
 	return report.verdict(options.Strict)
 }
 
-// lintFile examines each policy of a file, and tells what else converting it
-// would say.
+// lintFile examines each policy of a file, and adds the notes on its other
+// documents.
 func lintFile(name string, data []byte, now time.Time) []PolicyReport {
 	result, err := migration.ConvertFile(name, data, kinds.All)
 	if err != nil {
@@ -136,7 +135,8 @@ func invalid(name string, err error) PolicyReport {
 	return report
 }
 
-// verdict is the command's error: mistakes, and with strict warnings too.
+// verdict is the command's error: for mistakes, and with strict for warnings
+// too.
 func (r *LintReport) verdict(strict bool) error {
 	counts := map[lint.Level]int{}
 	for i := range r.Policies {

@@ -10,8 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/nodesync"
 )
 
-// RemoveNodeSync is `evenkeel nodesync --remove`: it takes off the nodes what
-// nodesync wrote.
+// RemoveNodeSync is `evenkeel nodesync --remove`: it removes what nodesync
+// wrote to nodes.
 func RemoveNodeSync(ctx context.Context, options app.Options, out io.Writer) error {
 	connection, err := options.Connect()
 	if err != nil {

@@ -29,7 +29,7 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// waitFor waits; false when the context ended meanwhile.
+// waitFor waits, and reports whether the context is still alive.
 func waitFor(ctx context.Context, d time.Duration) bool {
 	evictor.Sleep(ctx, d)
 	return ctx.Err() == nil
@@ -42,16 +42,16 @@ type recorder struct {
 	synced  func() bool
 	nodes   listers.NodeLister
 	pods    listers.PodLister
-	// now is the API server's time, which may be set; how long something takes
-	// is measured by local, which may not.
+	// now is the API server's time, which may be set. local may not: it
+	// measures how long something takes.
 	now, local func() time.Time
-	// arrived counts what has come of the first lists.
+	// arrived counts what the first lists have delivered.
 	arrived func() int64
 	wait    func(ctx context.Context, d time.Duration) bool
 	out     io.Writer
 }
 
-// run records until the time is over or the context ends.
+// run records until the time is up or the context ends.
 func (r *recorder) run(ctx context.Context) (err error) {
 	if err := r.begin(ctx); err != nil || ctx.Err() != nil {
 		return err
@@ -79,8 +79,8 @@ func (r *recorder) run(ctx context.Context) (err error) {
 	return err
 }
 
-// begin waits until nodes and pods are known and so is what some node uses;
-// after a while without anything new it is enough that usage is read.
+// begin waits until nodes and pods and the usage of some node are known. After
+// a stall it is enough that usage was read, fresh or not.
 func (r *recorder) begin(ctx context.Context) error {
 	still := kube.Patience[int64]{Now: r.local}
 	for {
@@ -104,7 +104,7 @@ func (r *recorder) create() (*os.File, error) {
 	if r.options.Force {
 		flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
 	}
-	const onlyOwner = 0o600 // it tells of everything that runs
+	const onlyOwner = 0o600 // it shows everything that runs
 	file, err := os.OpenFile(r.options.Out, flags, onlyOwner)
 	switch {
 	case errors.Is(err, fs.ErrExist):
@@ -115,10 +115,10 @@ func (r *recorder) create() (*os.File, error) {
 	return file, nil
 }
 
-// readings takes a reading each time one is due. After a standstill the numbers
-// of those that were missed are left out.
+// readings takes a reading each time one is due. After a standstill it skips
+// the numbers of the missed ones.
 func (r *recorder) readings(ctx context.Context, w *recording.Writer, start time.Time) (count int, err error) {
-	const look = time.Second // so that a machine that stood still is noticed
+	const look = time.Second // to notice that the machine stood still
 	for last := -1; ; {
 		passed := r.local().Sub(start)
 		if number := int(passed / r.options.Interval); number > last {
@@ -164,15 +164,15 @@ func (r *recorder) take(w *recording.Writer, number int) error {
 	return w.Reading(number, readings, bound)
 }
 
-// known is usage that is known.
-type known struct {
+// measuredUsage is the usage that is known.
+type measuredUsage struct {
 	nodes map[string]*cluster.Amounts
 	pods  map[types.UID]*cluster.Amounts
 }
 
-// usedOf is what is measured, by the mean of five minutes.
-func usedOf(view *usage.View) known {
-	k := known{map[string]*cluster.Amounts{}, map[types.UID]*cluster.Amounts{}}
+// usedOf returns the measured usage, as the mean of five minutes.
+func usedOf(view *usage.View) measuredUsage {
+	k := measuredUsage{map[string]*cluster.Amounts{}, map[types.UID]*cluster.Amounts{}}
 	for i, node := range view.Snapshot.Nodes {
 		if view.Nodes[i].Known() {
 			k.nodes[node.Node.Name] = &view.Nodes[i].Measured[usage.AtAvg5m]
@@ -189,7 +189,7 @@ func usedOf(view *usage.View) known {
 // saltBytes is the length of a random salt.
 const saltBytes = 32
 
-// hasher hides names where that is asked for; else it is nil.
+// hasher returns what hides names; nil unless --hash-names is set.
 func (r *recorder) hasher() (*recording.Hasher, error) {
 	switch {
 	case !r.options.HashNames:
@@ -205,8 +205,8 @@ func (r *recorder) hasher() (*recording.Hasher, error) {
 }
 
 // Record is `evenkeel record`: it observes usage as `top` does and writes what
-// nodes, pods and usage did into a file. It changes nothing in the cluster.
-// Being stopped ends the recording in good order.
+// nodes, pods and usage did into a file. It changes nothing in the cluster. A
+// recording that is stopped early is still valid.
 func Record(ctx context.Context, options app.Options, record RecordOptions, out io.Writer) error {
 	if err := record.validate(); err != nil {
 		return exit.Usage(err)

@@ -38,11 +38,11 @@ const leastInterval = 5 * time.Second
 func (o *RecordOptions) validate() error {
 	switch {
 	case o.Out == "":
-		return errors.New("--out: a file to write is wanted")
+		return errors.New("--out: a file to write is required")
 	case o.Interval < leastInterval || o.Interval > recording.Mean || recording.Mean%o.Interval != 0 || o.Interval%time.Second != 0:
-		return fmt.Errorf("--interval %v: %v is wanted, or whole seconds from %v on that go into it without a rest", o.Interval, recording.Mean, leastInterval)
+		return fmt.Errorf("--interval %v: must be %v, or whole seconds from %v on that divide it evenly", o.Interval, recording.Mean, leastInterval)
 	case o.For < 0 || o.For > 0 && o.For < o.Interval:
-		return fmt.Errorf("--for %v: 0, which is until stopped, or at least the interval of %v is wanted", o.For, o.Interval)
+		return fmt.Errorf("--for %v: must be 0, which records until stopped, or at least the interval of %v", o.For, o.Interval)
 	case o.Salt != "" && !o.HashNames:
 		return errors.New("--salt goes with --hash-names")
 	}
@@ -52,5 +52,5 @@ func (o *RecordOptions) validate() error {
 	return nil
 }
 
-// recordedSlim is what of objects is stored for a recording.
+// recordedSlim reduces objects to what a recording needs.
 func recordedSlim() cache.TransformFunc { return slim.New().WithoutTransitions().Transform }

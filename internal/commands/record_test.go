@@ -352,7 +352,7 @@ func TestSimulateRefusesRecordings(t *testing.T) {
 	}{
 		"one that is not there": {[]string{"--recording", filepath.Join(dir, "none")}, "none"},
 		"another version":       {[]string{"--recording", broken}, "broken.evenkeel.gz: line 1: version 9"},
-		"one that is too short": {[]string{"--recording", short}, "short.evenkeel.gz: 2 readings in 1m0s"},
+		"one that is too short": {[]string{"--recording", short}, "short.evenkeel.gz: 2 readings, 1m0s apart"},
 		"one beside a trace":    {[]string{"--recording", short, "--trace", "day.csv"}, "--trace does not go with --recording"},
 		"one of other nodes":    {[]string{"--recording", short, "--nodes", "7"}, "--nodes does not go with --recording"},
 		"stretching nothing":    {[]string{"--stretch"}, "--stretch goes with --recording"},
@@ -382,7 +382,7 @@ func TestReplayOfACutRecording(t *testing.T) {
 	text := unpacked(t, file)
 	writeText(t, file, text[:len(text)-10])
 	results, notes := replayed(t, file)
-	if !strings.Contains(notes, "the last line is not whole") || !strings.Contains(notes, "12 readings") || results["none"].Steps == 0 {
+	if !strings.Contains(notes, "the last line is incomplete") || !strings.Contains(notes, "12 readings") || results["none"].Steps == 0 {
 		t.Errorf("notes %q, %+v", notes, results["none"])
 	}
 }

@@ -1,7 +1,7 @@
 // Package commands holds the commands that look and print: those that read
 // files (lint, convert, simulate) and those that observe a cluster and change
-// nothing (plan, top, doctor, explain, record). The wiring of processes does
-// not know them.
+// nothing (plan, top, doctor, explain, record). internal/app does not import
+// it.
 package commands
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// Formats are what -o takes.
+// Formats are the values of -o.
 const Formats = "table|json|yaml"
 
 // PlanReport is a plan as `evenkeel plan` prints it.
@@ -113,7 +113,7 @@ func write(out io.Writer, format string, value any, table func(io.Writer) error)
 	return table(out)
 }
 
-// validFormat reports a format that is none of those that -o takes.
+// validFormat returns an error for a format that -o does not take.
 func validFormat(format, formats string) error {
 	if slices.Contains(strings.Split(formats, "|"), format) {
 		return nil
@@ -193,7 +193,7 @@ func topRow(windows []usage.Window, n *serve.NodeStatus) []string {
 	return append(row, fmt.Sprintf("%+dm", n.InFlight.CPUMilli), fmt.Sprintf("%ds", n.AgeSeconds), fmt.Sprintf("%ds", n.WindowSeconds), n.Source)
 }
 
-// sourcesTable prints what was wrong with the last reading, if anything was.
+// sourcesTable prints the problems of the last reading, if it had any.
 func sourcesTable(out io.Writer, o *observer.Observation) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	if closed := o.Closed(); closed != "" {

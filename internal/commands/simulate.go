@@ -24,8 +24,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
-// Simulate is `evenkeel simulate`: it replays usage in virtual time and tells
-// what each variant comes to.
+// Simulate is `evenkeel simulate`: it replays usage in virtual time and reports
+// the results of each variant.
 func Simulate(ctx context.Context, o SimulateOptions, out, progress io.Writer) error {
 	if err := validFormat(o.Output, SimulateFormats); err != nil {
 		return err
@@ -65,7 +65,7 @@ func (o *SimulateOptions) heading() report.Heading {
 	return h
 }
 
-// variants are the comparisons in the order asked for, and the policies.
+// variants returns the comparisons in the given order, then the policies.
 func (o *SimulateOptions) variants() ([]sim.Variant, error) {
 	load := policy.Default(kinds.All)
 	own, err := simPolicy(&load)
@@ -96,7 +96,7 @@ func (o *SimulateOptions) variants() ([]sim.Variant, error) {
 			return nil, err
 		}
 		if slices.ContainsFunc(all, func(other sim.Variant) bool { return other.Name == variant.Name }) {
-			return nil, exit.Usagef("--policy %s: there is a variant %q already; files to compare need names of their own", file, variant.Name)
+			return nil, exit.Usagef("--policy %s: there is a variant %q already; files to compare need different names", file, variant.Name)
 		}
 		all = append(all, variant)
 	}
@@ -111,9 +111,9 @@ func upstreamArgs(low, high api.Percentage, metrics *nodeutilization.MetricsUtil
 	}
 }
 
-// policyVariant is a policy file as both halves go by it. Thresholds in a
-// DeschedulerPolicy are left out: they need upstream's loader, which asks the
-// API server.
+// policyVariant is a policy file as both halves apply it. It ignores thresholds
+// in a DeschedulerPolicy: they need upstream's loader, which asks the API
+// server.
 func policyVariant(path string) (sim.Variant, error) {
 	file, _, err := policyfile.Read(path)
 	if err != nil {
@@ -148,7 +148,7 @@ func (o *SimulateOptions) writeReport(heading report.Heading, results []sim.Resu
 	return report.HTML(file, heading, results)
 }
 
-// bar draws how far a run is, once for each percent.
+// bar draws the progress of a run, once per percent.
 func bar(w io.Writer) func(variant string, step, steps int) {
 	if w == nil {
 		return nil
@@ -169,7 +169,7 @@ func bar(w io.Writer) func(variant string, step, steps int) {
 	}
 }
 
-// simPolicy is a LoadPolicy as a replay takes it.
+// simPolicy makes a LoadPolicy into what a replay needs.
 func simPolicy(load *policy.LoadPolicy) (*sim.Policy, error) {
 	args := &policy.RealUsageLowNodeUtilizationArgs{}
 	policy.SetDefaults_RealUsageLowNodeUtilizationArgs(args)

@@ -14,7 +14,7 @@ import (
 
 // SimulateOptions are the flags of `evenkeel simulate`.
 type SimulateOptions struct {
-	// Trace and MemoryTrace are files; without a Trace one is generated.
+	// Trace and MemoryTrace are files; if Trace is empty, one is generated.
 	Trace, MemoryTrace string
 	// Recording is a file that `evenkeel record` wrote; Stretch plays each of
 	// its readings as a step.
@@ -28,8 +28,7 @@ type SimulateOptions struct {
 	Output, Report string
 	// Version is the program's.
 	Version string
-	// Notes, which may be nil, is where it is told what a recording leaves
-	// open.
+	// Notes, which may be nil, receives what a recording leaves open.
 	Notes io.Writer
 
 	flags *pflag.FlagSet
@@ -53,7 +52,7 @@ func NewSimulateOptions() SimulateOptions {
 // SimulateFormats are the output formats of `evenkeel simulate`.
 const SimulateFormats = "table|json|csv"
 
-// comparisons are what can be compared, beside the policies.
+// comparisons are the variants that --compare knows by name.
 var comparisons = []string{"none", "upstream-requests", "upstream-metrics", "evict-only", "extender-only", "evenkeel", "oracle"}
 
 // AddTo defines the flags.

@@ -11,12 +11,12 @@ import (
 	"github.com/evenkeel/evenkeel/internal/sim/recording"
 )
 
-// ownShape are the flags that say what a recording says itself.
+// ownShape are the flags for what a recording defines itself.
 var ownShape = []string{
 	"trace", "memory-trace", "generate-series", "pods-per-node", "nodes", "pods", "replicas-per-owner", "mean-cpu", "mean-memory", "requested",
 }
 
-// fleet makes what is replayed of a recording, a trace or nothing.
+// fleet makes the fleet to replay: recorded, from a trace or generated.
 func (o *SimulateOptions) fleet() error {
 	if o.Recording != "" {
 		return o.recordedFleet()
@@ -39,7 +39,7 @@ func (o *SimulateOptions) fleet() error {
 func (o *SimulateOptions) recordedFleet() error {
 	for _, name := range ownShape {
 		if o.flags != nil && o.flags.Changed(name) {
-			return fmt.Errorf("--%s does not go with --recording, which tells of its own nodes and pods", name)
+			return fmt.Errorf("--%s does not go with --recording, which has its own nodes and pods", name)
 		}
 	}
 	rec, err := openRecording(o.Recording)
@@ -72,22 +72,22 @@ func openRecording(path string) (*recording.Recording, error) {
 	return rec, nil
 }
 
-// note tells what of a recording is not replayed as it was.
+// note reports what is not replayed as it was recorded.
 func (o *SimulateOptions) note(rec *recording.Recording, assumed sim.Assumed) {
 	if o.Notes == nil {
 		return
 	}
-	tell := func(format string, args ...any) { _, _ = fmt.Fprintf(o.Notes, o.Recording+": "+format+"\n", args...) }
+	printf := func(format string, args ...any) { _, _ = fmt.Fprintf(o.Notes, o.Recording+": "+format+"\n", args...) }
 	if rec.Cut != "" {
-		tell("%s: what was recorded until then is replayed, %d readings", rec.Cut, rec.Readings)
+		printf("%s: what was recorded until then is replayed, %d readings", rec.Cut, rec.Readings)
 	}
 	if assumed.LaterNodes > 0 {
-		tell("%d nodes that came later are left out, with %d pods of theirs", assumed.LaterNodes, assumed.LaterPods)
+		printf("%d nodes that came later are left out, with %d pods of theirs", assumed.LaterNodes, assumed.LaterPods)
 	}
 	if assumed.Unmeasured > 0 {
-		tell("%d of %d pods were never measured: each uses what others like it do, or what it requests", assumed.Unmeasured, len(rec.Pods))
+		printf("%d of %d pods were never measured: each uses what others like it do, or what it requests", assumed.Unmeasured, len(rec.Pods))
 	}
 	if o.Stretch {
-		tell("a reading every %v is played as %v: shares of time are right, figures per day and the pace of evictions are not", rec.Header.Interval(), sim.Step)
+		printf("a reading every %v is played as %v: shares of time are right, figures per day and the pace of evictions are not", rec.Header.Interval(), sim.Step)
 	}
 }

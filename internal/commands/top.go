@@ -48,8 +48,8 @@ func Top(ctx context.Context, options app.Options, format string, observe time.D
 	})
 }
 
-// topTimeout is how long the first reading may take once nodes and pods are
-// known, or nothing may come of them.
+// topTimeout bounds the first reading once nodes and pods are known, and a
+// stall of their lists.
 const topTimeout = 30 * time.Second
 
 // watchNodes waits until nodes are known and usage has been read for the given
@@ -64,8 +64,8 @@ func watchNodes(ctx context.Context, look *app.Look, observe time.Duration) {
 	}
 }
 
-// nodeWatch is a wait for readings. It goes by when they were seen: their own
-// times are by a clock that may be set.
+// nodeWatch waits for readings. It uses the times at which it saw them: their
+// own are of a clock that may be set.
 type nodeWatch struct {
 	latest  func() *observer.Observation
 	arrived func() int64
@@ -73,8 +73,8 @@ type nodeWatch struct {
 	local   func() time.Time
 
 	still kube.Patience[int64]
-	// newest is the last one that was seen, at its time; first when the first
-	// one with nodes was.
+	// newest is the last one seen, and at is when. first is when the first one
+	// with nodes was seen.
 	newest *observer.Observation
 	at     time.Time
 	first  time.Time

@@ -12,11 +12,11 @@ import (
 	"github.com/evenkeel/evenkeel/usage/source"
 )
 
-// skew is how far clocks may be apart without a word.
+// skew is how far apart clocks may be before it is reported.
 const skew = 5 * time.Second
 
-// examineClock looks at this machine's clock and at how old the newest samples
-// of nodes are.
+// examineClock checks this machine's clock and the age of the nodes' newest
+// samples.
 func examineClock(p *Patient, n *notes) {
 	p.Clock.examine(n)
 	if p.Readings == nil {
@@ -30,11 +30,11 @@ func examineClock(p *Patient, n *notes) {
 	}
 }
 
-// ownClock is what a finding about this machine's clock is about.
+// ownClock is the subject of findings about this machine's clock.
 const ownClock = "this machine"
 
-// mendClock says how a clock is set; a pod has its node's.
-const mendClock = "Let NTP set the clock of this machine, or of the node if this is a pod:\n  timedatectl set-ntp true     (or start chronyd)\n  timedatectl timesync-status  (or chronyc tracking)"
+// fixClock says how to set a clock; a pod has its node's.
+const fixClock = "Let NTP set the clock of this machine, or of the node if this is a pod:\n  timedatectl set-ntp true     (or start chronyd)\n  timedatectl timesync-status  (or chronyc tracking)"
 
 func (c *Clock) examine(n *notes) {
 	direction := "behind"
@@ -47,12 +47,12 @@ func (c *Clock) examine(n *notes) {
 		n.ok(ownClock, "Its clock and the API server's are at most about %v apart.", servertime.Tolerance)
 	default:
 		n.warning(ownClock, "Its clock is %s %s the API server's. Evenkeel reckons with the API server's time; its logs, and "+
-			"other programs on this machine, do not.", seconds(c.Skew.Abs()), direction).fix(mendClock)
+			"other programs on this machine, do not.", seconds(c.Skew.Abs()), direction).fix(fixClock)
 	}
 }
 
-// agesOf returns how old each node's newest reading was when the batch arrived,
-// the youngest first.
+// agesOf returns the ages of the nodes' newest readings when the batch arrived,
+// youngest first.
 func agesOf(batch *usage.Batch) []time.Duration {
 	var ages []time.Duration
 	for i := range batch.Nodes {
@@ -70,16 +70,16 @@ func agesOf(batch *usage.Batch) []time.Duration {
 func (p *Patient) examineAges(n *notes, i int, ages []time.Duration) {
 	maxAge := p.maxAge(i)
 	youngest, median, oldest := ages[0], ages[len(ages)/2], ages[len(ages)-1]
-	said := fmt.Sprintf("The newest samples of %s are %s to %s old, half of them up to %s; maxAge is %s.",
+	summary := fmt.Sprintf("The newest samples of %s are %s to %s old, half of them up to %s; maxAge is %s.",
 		reasons.Count(len(ages), "node"), seconds(youngest), seconds(oldest), seconds(median), maxAge)
 	switch name := p.sourceName(i); {
 	case youngest < -skew:
-		n.warning(name, "The newest sample was taken %s from now: a clock or a time zone is wrong. %s", seconds(-youngest), said).
-			fix(mendRefused(&p.Sources[i], usage.Future))
+		n.warning(name, "The newest sample was taken %s from now: a clock or a time zone is wrong. %s", seconds(-youngest), summary).
+			fix(fixRefused(&p.Sources[i], usage.Future))
 	case median > maxAge/2:
-		n.warning(name, "%s One that is missed makes nodes unknown.", said).fix(mendAge(&p.Sources[i]))
+		n.warning(name, "%s One that is missed makes nodes unknown.", summary).fix(fixAge(&p.Sources[i]))
 	default:
-		n.ok(name, "%s", said)
+		n.ok(name, "%s", summary)
 	}
 }
 
@@ -93,7 +93,7 @@ func (p *Patient) maxAge(i int) time.Duration {
 
 func seconds(d time.Duration) string { return d.Round(time.Second).String() }
 
-func mendAge(s *policy.Source) string {
+func fixAge(s *policy.Source) string {
 	why := "Let the source measure more often"
 	if how := advice(s, source.Old, ""); how != "" {
 		why += " (" + how + ")"

@@ -2,10 +2,9 @@
 // what is wrong and how to fix it.
 //
 // It decides what is a problem and what to do about it: values in, Findings
-// out. Gathering the values, which takes an API server, usage sources and
-// files, is left to doctor/probe and to the command. Nothing here changes
-// anything, and nothing that a server sent is repeated without being made one
-// line of printable characters of bounded length.
+// out. doctor/probe and the command gather the values from the API server,
+// usage sources and files. Nothing here changes anything. Text from a server is
+// reduced to one line of printable characters of bounded length.
 package doctor
 
 import (
@@ -40,23 +39,22 @@ const (
 	OK Level = "ok"
 	// Warning: it works, but not as well as it could, or not for long.
 	Warning Level = "warning"
-	// Problem: Evenkeel does not do what the policy says until it is mended.
+	// Problem: Evenkeel does not do what the policy says until it is fixed.
 	Problem Level = "problem"
 )
 
-// levels are in the order in which they are told.
+// levels are in the order of a report.
 var levels = []Level{Problem, Warning, OK}
 
-// Finding is one thing that was looked at.
+// Finding is one thing that was checked.
 type Finding struct {
 	Check Check `json:"check"`
 	Level Level `json:"level"`
-	// Subject is what of the check it is about: a source, a window, a file; it
-	// may be empty.
+	// Subject is what it is about: a source, a window, a file; may be empty.
 	Subject string `json:"subject,omitempty"`
-	// Says is what there is, in one sentence.
+	// Says describes it in one sentence.
 	Says string `json:"says"`
-	// Mend is what to do, of one or more lines; empty where all is well.
+	// Mend is how to fix it, in one or more lines; empty if all is well.
 	Mend string `json:"mend,omitempty"`
 }
 
@@ -73,7 +71,7 @@ type notes struct {
 	findings []Finding
 }
 
-// add notes what there is. The Finding may be changed until the next is added.
+// add appends a Finding, which may be changed until the next is added.
 func (n *notes) add(level Level, subject, format string, args ...any) *Finding {
 	n.findings = append(n.findings, Finding{Check: n.check, Level: level, Subject: subject, Says: fmt.Sprintf(format, args...)})
 	return &n.findings[len(n.findings)-1]
@@ -91,16 +89,16 @@ func (n *notes) problem(subject, format string, args ...any) *Finding {
 	return n.add(Problem, subject, format, args...)
 }
 
-// fix says what to do about it.
-func (f *Finding) fix(mend string) *Finding {
-	f.Mend = mend
+// fix sets how to fix it.
+func (f *Finding) fix(how string) *Finding {
+	f.Mend = how
 	return f
 }
 
 // maxSays bounds what one Finding says.
 const maxSays = 800
 
-// oneLine makes one line of whatever a text has.
+// oneLine makes a text one line of bounded length.
 func oneLine(text string) string {
 	text = strings.Join(strings.Fields(printable(text)), " ")
 	if runes := []rune(text); len(runes) > maxSays {
@@ -109,7 +107,7 @@ func oneLine(text string) string {
 	return text
 }
 
-// printable drops what could do more to a terminal than being read.
+// printable drops what could control a terminal.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -127,7 +125,7 @@ func printable(text string) string {
 // maxNames bounds the names that are listed.
 const maxNames = 10
 
-// list names things, at most maxNames of them.
+// list joins names, at most maxNames of them.
 func list(names []string) string {
 	if more := len(names) - maxNames; more > 0 {
 		return strings.Join(names[:maxNames], ", ") + fmt.Sprintf(" and %d more", more)

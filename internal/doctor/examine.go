@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// examination looks at one side of what a check is about.
+// examination covers one aspect of a check.
 type examination struct {
 	check   Check
 	examine func(*Patient, *notes)
@@ -27,7 +27,7 @@ var examinations = []examination{
 	{CheckNodeSync, examineNodeSync},
 }
 
-// Examine returns everything that was found.
+// Examine runs all examinations.
 func Examine(p *Patient) *Report {
 	var all []Finding
 	for _, one := range examinations {
@@ -38,8 +38,7 @@ func Examine(p *Patient) *Report {
 	return NewReport(all)
 }
 
-// NewReport sorts findings, the worst first, and makes what they say fit to be
-// shown.
+// NewReport sorts findings, the worst first, and makes their texts printable.
 func NewReport(findings []Finding) *Report {
 	r := &Report{Findings: slices.Clone(findings)}
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int {

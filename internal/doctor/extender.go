@@ -7,13 +7,13 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// settling is for how long after its start a new pod may have been placed
-// without the extender being asked, clocks that differ included.
+// settling is how long after the extender started or was last asked a new pod
+// may be placed without a request, clock skew included.
 const settling = 15 * time.Second
 
 func examineExtender(p *Patient, n *notes) {
 	switch e := &p.Extender; {
-	case e.URL == "" && p.Mode == ModeNodeSync: // it answers nobody, and nobody's answers matter to it
+	case e.URL == "" && p.Mode == ModeNodeSync: // it neither answers nor needs an extender
 	case e.URL == "" && p.insideScheduler():
 		n.ok("", "Not asked: the configuration has Evenkeel's plugin inside kube-scheduler.")
 	case e.URL == "" && p.Load.Eviction.Steering == policy.SteeringNone:
@@ -29,10 +29,10 @@ func examineExtender(p *Patient, n *notes) {
 	}
 }
 
-// unasked is said where no extender's address was given.
+// unasked is the finding if no extender's address was given.
 const unasked = "Not checked: whether kube-scheduler asks it is known to the extender alone."
 
-// examineStatus looks at what an extender says of itself.
+// examineStatus checks what an extender reports about itself.
 func (p *Patient) examineStatus(n *notes) {
 	e := &p.Extender
 	wiring := p.wiring(n)
@@ -46,7 +46,7 @@ func (p *Patient) examineStatus(n *notes) {
 	}
 }
 
-// wiring reports whether kube-scheduler asks.
+// wiring reports whether kube-scheduler asks the extender.
 func (p *Patient) wiring(n *notes) *Finding {
 	e := &p.Extender
 	if e.Started.IsZero() {
@@ -58,30 +58,30 @@ func (p *Patient) wiring(n *notes) *Finding {
 		since = e.LastAsked
 	}
 	bound, known := p.boundAfter(since.Add(settling))
-	said := fmt.Sprintf("It runs since %s and was asked %d times by kube-scheduler", clock(e.Started), e.Asked)
+	summary := fmt.Sprintf("It runs since %s and was asked %d times by kube-scheduler", clock(e.Started), e.Asked)
 	if !e.LastAsked.IsZero() {
-		said += ", last at " + clock(e.LastAsked)
+		summary += ", last at " + clock(e.LastAsked)
 	}
 	proof := "no pod was bound since, so nothing is proved"
 	switch {
 	case !known && e.Asked == 0:
 		proof = "whether pods were bound meanwhile could not be seen"
 	case bound > 0 && e.Asked == 0:
-		return n.problem(e.URL, "%s, though %s bound since: kube-scheduler does not ask it.", said, were(bound)).
+		return n.problem(e.URL, "%s, though %s bound since: kube-scheduler does not ask it.", summary, were(bound)).
 			fix("Give kube-scheduler a configuration (--config) with this block, and restart it:\n" + Block(e.URL) +
 				"\nCheck it: evenkeel doctor --scheduler-config FILE. On a control plane that allows none: eviction.steering: none.")
 	case bound > 0:
-		return n.warning(e.URL, "%s; %s bound later: kube-scheduler has stopped asking, asks another replica, or another scheduler placed them.", said, were(bound)).
+		return n.warning(e.URL, "%s; %s bound later: kube-scheduler has stopped asking, asks another replica, or another scheduler placed them.", summary, were(bound)).
 			fix("Look for the extender's address in kube-scheduler's log; with several replicas behind one Service ask each.")
 	case e.Asked > 0:
-		return n.ok(e.URL, "%s.", said)
+		return n.ok(e.URL, "%s.", summary)
 	}
-	return n.warning(e.URL, "%s; %s.", said, proof).
+	return n.warning(e.URL, "%s; %s.", summary, proof).
 		fix("Create a pod and ask again: kubectl run evenkeel-probe --image=registry.k8s.io/pause:3.10 --restart=Never")
 }
 
-// boundAfter counts the pods that came after a time and were bound by a
-// scheduler; static pods are not.
+// boundAfter counts the pods that were created after a time and bound by a
+// scheduler, which static pods are not.
 func (p *Patient) boundAfter(since time.Time) (bound int, known bool) {
 	if p.Readings == nil {
 		return 0, false

@@ -7,8 +7,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage/source"
 )
 
-// mendSource says what to do about a source that gave no reading.
-func mendSource(s *policy.Source, err error) string {
+// fixSource says how to fix a source that gave no reading.
+func fixSource(s *policy.Source, err error) string {
 	text, d := strings.ToLower(err.Error()), s.Config.Describe()
 	own := d.Hints
 	if own == nil {
@@ -17,15 +17,15 @@ func mendSource(s *policy.Source, err error) string {
 	for _, hint := range own {
 		for _, part := range hint.Texts {
 			if strings.Contains(text, part) {
-				return mend(&d, hint)
+				return textOf(&d, hint)
 			}
 		}
 	}
 	return "See the error; `evenkeel doctor` asks again each time."
 }
 
-// mend is what a hint advises for a source.
-func mend(d *source.Description, hint source.Hint) string {
+// textOf is the advice of a hint for a source.
+func textOf(d *source.Description, hint source.Hint) string {
 	advice := d.Advice[hint.Topic]
 	switch {
 	case hint.Topic == source.Forbidden && advice == "":
@@ -39,10 +39,10 @@ func mend(d *source.Description, hint source.Hint) string {
 	return strings.ReplaceAll(text, "WITHIN ", source.Snippet(d.Name, ""))
 }
 
-// hints are for sources that are spoken to over HTTP. The first whose text is
-// in the error is taken: the nearer a text is to the cause, the further up it
-// stands. BESIDE and WITHIN stand for where a line goes in the policy: beside a
-// source's settings, or within them.
+// hints are for sources that are reached over HTTP. The first whose text is in
+// the error applies: the nearer a text is to the cause, the further up it is.
+// BESIDE and WITHIN say where a line goes in the policy: beside a source's
+// settings, or within them.
 var hints = []source.Hint{
 	{
 		Texts:  []string{"unknown authority", "self-signed", "self signed"},

@@ -29,8 +29,8 @@ func examineMatching(p *Patient, n *notes) {
 	}
 }
 
-// matchNodes finds ready nodes that a source has nothing of, and series that
-// are of no node.
+// matchNodes finds ready nodes without a sample, and series that belong to no
+// node.
 func (p *Patient) matchNodes(n *notes, i int, anywhere map[string]bool) {
 	reading, name := &p.Readings.Sources[i], p.sourceName(i)
 	has := make(map[string]bool, len(reading.Batch.Nodes))
@@ -60,23 +60,23 @@ func (p *Patient) matchNodes(n *notes, i int, anywhere map[string]bool) {
 		n.warning(name, "All %s have a sample, and %s of nodes that this cluster does not have: %s.", nodes, reasons.Count(stray.Count, "sample"), strays).
 			fix("Harmless if these are other machines. If the server has several clusters, see to it that only this one's series are asked for.")
 	case stray.Count == 0:
-		n.add(level, name, "%d of %s have no sample: %s.", len(without), nodes, list(without)).fix(mendUnmatched(&p.Sources[i], source.Unmatched))
+		n.add(level, name, "%d of %s have no sample: %s.", len(without), nodes, list(without)).fix(fixUnmatched(&p.Sources[i], source.Unmatched))
 	default:
 		n.add(level, name, "%d of %s have no sample: %s; %d series belong to no node: %s.", len(without), nodes, list(without), stray.Count, strays).
-			fix(mendUnmatched(&p.Sources[i], source.Stray))
+			fix(fixUnmatched(&p.Sources[i], source.Stray))
 	}
 }
 
-// mendUnmatched is for nodes without a sample. Stray samples may be theirs.
-func mendUnmatched(s *policy.Source, topic source.Topic) string {
+// fixUnmatched is for nodes without a sample. Stray samples may be theirs.
+func fixUnmatched(s *policy.Source, topic source.Topic) string {
 	return advice(s, topic, advice(s, source.Unmatched, "These nodes do not answer: see what is said of them under coverage."))
 }
 
-// mostUnmatchedPercent is the share of series of pods that may be of pods which
-// have just gone.
+// mostUnmatchedPercent is the share of pods' series that may belong to pods
+// that have just gone.
 const mostUnmatchedPercent = 20
 
-// matchPods finds series that are of no pod, and running pods that have none.
+// matchPods finds series that belong to no pod, and running pods without one.
 func (p *Patient) matchPods(n *notes, i int) {
 	reading, name := &p.Readings.Sources[i], p.sourceName(i)
 	stray := reading.Problems[usage.UnmatchedPod]
@@ -85,30 +85,30 @@ func (p *Patient) matchPods(n *notes, i int) {
 		return
 	}
 	running, measured := p.podsWith(reading)
-	mend := advice(&p.Sources[i], source.Pods, "Pods that have just started or ended are normal; else see the source's log.")
+	remedy := advice(&p.Sources[i], source.Pods, "Pods that have just started or ended are normal; else see the source's log.")
 	if total := stray.Count + measured; 100*stray.Count > mostUnmatchedPercent*total {
-		n.warning(name, "%d of %d samples of pods belong to no running pod: %s.", stray.Count, total, strings.Join(stray.Examples, "; ")).fix(mend)
+		n.warning(name, "%d of %d samples of pods belong to no running pod: %s.", stray.Count, total, strings.Join(stray.Examples, "; ")).fix(remedy)
 	}
 	if float64(measured)*100 < p.Load.Usage.MinCoveragePercent*float64(running) {
 		n.warning(name, "Only %d of %s have a sample: a pod that is not measured is not moved, and a one-shot run waits longer.",
-			measured, reasons.Count(running, "running pod")).fix(mend)
+			measured, reasons.Count(running, "running pod")).fix(remedy)
 	}
 }
 
-// noPods is for sources that have nodes only. That is in their nature, unless
-// they are all there is.
+// noPods reports sources that have only nodes. That is normal, unless no other
+// source has pods.
 func (p *Patient) noPods(n *notes, i int) {
 	running, _ := p.podsWith(&p.Readings.Sources[i])
 	measures := func(r Reading) bool { return len(r.Batch.Pods) > 0 }
 	if i > 0 || running == 0 || slices.ContainsFunc(p.Readings.Sources, measures) {
-		return // of several such sources it is said of the first
+		return // of several such sources the first is reported
 	}
 	n.warning(p.sourceName(i), "No source tells what pods use: their usage is estimated from their requests, and none is moved by what it really uses.").
 		fix("Add a source that measures pods behind it: MetricsServer, Kubelet or Prometheus.\nusage:\n  sources:\n    - type: " +
 			p.sourceName(i) + "\n    - type: MetricsServer")
 }
 
-// podsWith counts the running pods, and those of them that a source has.
+// podsWith counts the running pods, and how many of them a source has.
 func (p *Patient) podsWith(reading *Reading) (running, measured int) {
 	type key struct{ namespace, name string }
 	has := make(map[key]bool, len(reading.Batch.Pods))
@@ -129,7 +129,7 @@ func (p *Patient) podsWith(reading *Reading) (running, measured int) {
 	return running, measured
 }
 
-// duplicates finds things of which there are several samples.
+// duplicates finds nodes and pods that have several samples.
 func (p *Patient) duplicates(n *notes, i int) {
 	if twice := p.Readings.Sources[i].Problems[usage.Duplicate]; twice.Count > 0 {
 		n.warning(p.sourceName(i), "%s came twice or more: %s.", reasons.Count(twice.Count, "sample"), strings.Join(twice.Examples, "; ")).

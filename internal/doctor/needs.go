@@ -7,17 +7,16 @@ import (
 	"github.com/evenkeel/evenkeel/usage/source"
 )
 
-// Process is what decides what a process needs.
+// Process is what the needs of a process depend on.
 type Process struct {
 	Mode    Mode
 	Load    *policy.LoadPolicy
 	Sources []policy.Source
-	// Namespace holds the Lease, LeaseName is its name, and the ConfigMap,
-	// ConfigMapName.
+	// Namespace holds the Lease LeaseName and the ConfigMap ConfigMapName.
 	Namespace, LeaseName, ConfigMapName string
 	// LeaderElect says that a Lease is taken.
 	LeaderElect bool
-	// MovesByUsage says that RealUsageLowNodeUtilization runs.
+	// MovesByUsage says that RealUsageLowNodeUtilization is enabled.
 	MovesByUsage bool
 	// CollectsMetrics says that upstream's plugins read metrics.k8s.io
 	// themselves.
@@ -26,7 +25,7 @@ type Process struct {
 	PriorityClasses bool
 	// DynamicResources says that the API server knows resource claims.
 	DynamicResources bool
-	// NodesOnly says that nothing has to be known of pods.
+	// NodesOnly says that the process does not read pods.
 	NodesOnly bool
 }
 
@@ -44,7 +43,7 @@ const (
 	forPlugins   = "metrics for upstream's plugins (metricsProviders)"
 )
 
-// Needs lists what the process has to be allowed to do.
+// Needs lists the permissions that the process requires.
 func (p *Process) Needs() []Need {
 	var n needs
 	n.watch(forWatching, "", "nodes")
@@ -77,14 +76,14 @@ func (n *needs) add(need Need, verbs ...string) {
 	}
 }
 
-// watch adds what following resources needs.
+// watch adds what watching resources needs.
 func (n *needs) watch(purpose, group string, resources ...string) {
 	for _, resource := range resources {
 		n.add(Need{Group: group, Resource: resource, For: purpose}, "list", "watch")
 	}
 }
 
-// source adds what one usage source needs of the API server; credentials that
+// source adds what one usage source needs from the API server. Credentials that
 // the policy gives it are its own.
 func (n *needs) source(d source.Description) {
 	for _, right := range d.Rights {
@@ -128,7 +127,7 @@ func (p *Process) lease(n *needs) {
 	n.add(lease, "get", "update")
 }
 
-// marking adds what writing on nodes needs.
+// marking adds what writing to nodes needs.
 func (p *Process) marking(n *needs) {
 	if marks(&p.Load.NodeSync) {
 		n.add(Need{Resource: "nodes", For: forNodeSync}, "get", "patch")

@@ -29,8 +29,8 @@ func marks(sync *policy.NodeSync) bool {
 	return sync.Annotations.Enabled || sync.Label.Enabled || sync.Taint.Enabled
 }
 
-// echo finds annotations that are read as something else than what is written,
-// or that nothing feeds.
+// echo finds annotations that are read differently from how they are written,
+// or that no other source feeds.
 func (p *Patient) echo(n *notes) {
 	written := &p.Load.NodeSync.Annotations
 	for i := range p.Sources {

@@ -28,26 +28,25 @@ func Modes() []Mode { return []Mode{ModeRun, ModeServe, ModeExtender, ModeNodeSy
 // evicts reports whether the process runs cycles.
 func (m Mode) evicts() bool { return m == ModeRun || m == ModeServe }
 
-// Patient is everything that is examined.
+// Patient holds everything that is examined.
 type Patient struct {
 	Mode       Mode
-	PolicyFile string // empty where the defaults hold
+	PolicyFile string // empty: the defaults apply
 	Load       *policy.LoadPolicy
-	// Sources are those that are asked, in their order: the policy's, or
-	// upstream's metricsProviders.
+	// Sources are those that are asked, in order: the policy's, or upstream's
+	// metricsProviders.
 	Sources []policy.Source
 	// MovesByUsage says that a profile of the policy has
 	// RealUsageLowNodeUtilization.
 	MovesByUsage bool
 
 	Rights Rights
-	// Readings are nil where nodes and pods could not be listed; Unlisted says
+	// Readings are nil if nodes and pods could not be listed; Unlisted says
 	// why.
 	Readings *Readings
 	Unlisted string
 	Extender Extender
-	// SchedulerConfig is kube-scheduler's configuration; nil where none was
-	// given.
+	// SchedulerConfig is kube-scheduler's configuration; nil if not given.
 	SchedulerConfig *SchedulerConfig
 	Pause           Pause
 	Clock           Clock
@@ -55,47 +54,45 @@ type Patient struct {
 
 // Clock is how this machine's clock compares with the API server's.
 type Clock struct {
-	// Known says that the API server told its time often enough.
+	// Known says that the API server has sent its time often enough.
 	Known bool
 	// Skew is the API server's time less this machine's; zero up to
 	// servertime.Tolerance.
 	Skew time.Duration
 }
 
-// Readings is what all usage sources had at one moment, each asked whatever the
-// others had.
+// Readings are those of all usage sources at one moment. Every source is asked,
+// whatever the others returned.
 type Readings struct {
 	At       time.Time
 	Snapshot *cluster.Snapshot
 	// Sources is parallel to Patient.Sources.
 	Sources []Reading
-	// View is what they tell together, first choice first.
+	// View combines them, the first choice first.
 	View *usage.View
 }
 
-// Reading is what one usage source had.
+// Reading is what one usage source returned.
 type Reading struct {
 	Took time.Duration
 	Err  error
-	// Remembers says that the source knows the past.
+	// Remembers says that the source has history.
 	Remembers bool
 	Batch     usage.Batch
-	// Problems are the samples that were not taken, by the source itself and by
-	// the usage store.
+	// Problems are the samples that the source itself or the usage store
+	// rejected.
 	Problems usage.Problems
 }
 
-// names counts the sources' names: a type of which there is one needs no
-// number.
+// sourceName names a source by its type: no policy has two of one type.
 func (p *Patient) sourceName(i int) string { return p.Sources[i].Type }
 
-// advice is what a source's description advises about something that is wrong
-// with it, else what holds for any source.
+// advice returns a source's own advice on a topic, or the general one.
 func advice(s *policy.Source, topic source.Topic, otherwise string) string {
 	return cmp.Or(s.Config.Describe().Advice[topic], otherwise)
 }
 
-// answered is how many sources could be read.
+// answered counts the sources that could be read.
 func (p *Patient) answered() int {
 	n := 0
 	for i := range p.Readings.Sources {
@@ -106,7 +103,7 @@ func (p *Patient) answered() int {
 	return n
 }
 
-// readyNodes returns the places of the ready nodes.
+// readyNodes returns the indices of the ready nodes.
 func (r *Readings) readyNodes() []int {
 	var ready []int
 	for i, node := range r.Snapshot.Nodes {
@@ -117,7 +114,7 @@ func (r *Readings) readyNodes() []int {
 	return ready
 }
 
-// needed are the resources that the policy judges by: without them a node is
+// needed are the resources that the policy judges by: a node without them is
 // unknown.
 func (p *Patient) needed() []usage.Metric {
 	needed := []usage.Metric{}
@@ -130,8 +127,8 @@ func (p *Patient) needed() []usage.Metric {
 	return needed
 }
 
-// Incomplete reports whether a source reported nodes without a resource that the
-// policy judges by, so that a second reading may tell more.
+// Incomplete reports whether a source reported nodes without a resource that
+// the policy judges by, so that a second reading may add it.
 func (p *Patient) Incomplete() bool {
 	return slices.ContainsFunc(p.Readings.Sources, func(r Reading) bool {
 		return slices.ContainsFunc(p.needed(), func(metric usage.Metric) bool { return nodesWith(&r.Batch, metric) < len(r.Batch.Nodes) })
@@ -148,7 +145,7 @@ func nodesWith(batch *usage.Batch, metric usage.Metric) int {
 	return n
 }
 
-// judged are the metrics that have lines, those of the pools included.
+// judged are the metrics that have lines, in the policy or its pools.
 func (p *Patient) judged() map[usage.Metric]bool {
 	judged := map[usage.Metric]bool{}
 	for _, lines := range p.Load.AllLines() {
@@ -159,44 +156,43 @@ func (p *Patient) judged() map[usage.Metric]bool {
 	return judged
 }
 
-// Extender is what an extender says of itself.
+// Extender is what an extender reports about itself.
 type Extender struct {
-	// URL is where it was asked; empty where it was not.
+	// URL is where it was asked; empty if it was not.
 	URL string
 	// Err is why it gave no answer.
 	Err error
 	// Started is when it started, LastAsked when kube-scheduler last asked;
-	// zero where it does not say.
+	// zero if it does not say.
 	Started, LastAsked time.Time
-	// Asked counts the requests of kube-scheduler since.
+	// Asked counts the requests of kube-scheduler since its start.
 	Asked int64
 	// Observes says that it answers neutrally (--observe), so that no pod is
 	// steered.
 	Observes bool
-	// Gate says why it would evict nothing; empty where it would.
+	// Gate says why it would evict nothing; empty if it would evict.
 	Gate string
 }
 
-// Need is one thing that a process has to be allowed to do.
+// Need is one permission that a process needs.
 type Need struct {
 	Verb, Group string
-	// Resource may carry a subresource behind a slash.
+	// Resource may have a subresource after a slash.
 	Resource string
 	// Namespace and Name narrow it down; empty means all.
 	Namespace, Name string
-	// For says what for.
+	// For is its purpose.
 	For string
-	// Source is the usage source that alone needs it; empty where the process
-	// does.
+	// Source is the usage source that needs it; empty if the process does.
 	Source string
-	// Without is what is done where only others of its source with such a
-	// sentence are granted; empty for a need that no other stands in for.
+	// Without says what happens if only other needs of its source with such a
+	// sentence are granted; empty for a need that no other can replace.
 	Without string
 }
 
-// Pause is what the kill switch says.
+// Pause is the state of the kill switch.
 type Pause struct {
-	// Paused says that nothing is evicted, Says which annotation tells so.
+	// Paused says that nothing is evicted, Says which annotation set it.
 	Paused bool
 	Says   string
 	// Err is why it could not be read, which pauses too.
@@ -205,14 +201,14 @@ type Pause struct {
 	Namespace, ConfigMap string
 }
 
-// Rights is what the API server says of what a process needs.
+// Rights are the API server's answers about the needs of a process.
 type Rights struct {
-	// Identity is who was asked about.
+	// Identity is the user whose rights were checked.
 	Identity string
 	Answers  []Answer
 }
 
-// Answer is what the API server says of one Need.
+// Answer is the API server's answer about one Need.
 type Answer struct {
 	Need
 	Allowed bool

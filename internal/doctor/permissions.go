@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// serviceAccountPrefix is how the API server calls ServiceAccounts.
+// serviceAccountPrefix begins the user names of ServiceAccounts.
 const serviceAccountPrefix = "system:serviceaccount:"
 
 func examinePermissions(p *Patient, n *notes) {
@@ -36,8 +36,8 @@ func (r *Rights) identity() string {
 	return fmt.Sprintf("%q", r.Identity)
 }
 
-// missing are the needs that are not granted by what they are for, and what
-// that is in the order of the needs.
+// missing returns the needs that are not granted, by purpose, and the purposes
+// in the order of the needs.
 func (r *Rights) missing() (purposes []string, lacks map[string][]Need) {
 	lacks = map[string][]Need{}
 	for i := range r.Answers {
@@ -53,7 +53,7 @@ func (r *Rights) missing() (purposes []string, lacks map[string][]Need) {
 	return purposes, lacks
 }
 
-// lacking notes what is missing for one purpose.
+// lacking reports what is missing for one purpose.
 func (p *Patient) lacking(n *notes, purpose string, lacks []Need) {
 	var what []string
 	problem := false
@@ -68,7 +68,7 @@ func (p *Patient) lacking(n *notes, purpose string, lacks []Need) {
 	n.add(level, purpose, "It may not %s.%s", strings.Join(what, ", "), otherwise).fix(ruleText(lacks))
 }
 
-// instead says what is done where something that is not essential is lacking.
+// instead says what happens without a need that is not essential.
 func (p *Patient) instead(need *Need) string {
 	if need.Without == "" || !p.Rights.any(need.Source) {
 		return " The other sources are asked instead."
@@ -76,7 +76,7 @@ func (p *Patient) instead(need *Need) string {
 	return " " + need.Without
 }
 
-// essential reports whether the process does not do its work without it.
+// essential reports whether the process cannot work without it.
 func (p *Patient) essential(need *Need) bool {
 	if need.Source == "" {
 		return true
@@ -87,25 +87,24 @@ func (p *Patient) essential(need *Need) bool {
 	return need.Without == "" || !p.Rights.any(need.Source)
 }
 
-// any reports whether one of a source's needs is granted that stand in for each
-// other.
+// any reports whether any of a source's interchangeable needs is granted.
 func (r *Rights) any(source string) bool {
 	return slices.ContainsFunc(r.Answers, func(a Answer) bool {
 		return a.Allowed && a.Without != "" && a.Source == source
 	})
 }
 
-// what says it in words: "list pods", "get secrets monitoring/token".
+// what describes it: "list pods", "get secrets monitoring/token".
 func (n *Need) what() string {
-	said := n.Verb + " " + n.Resource
+	text := n.Verb + " " + n.Resource
 	if n.Group != "" {
-		said += "." + n.Group
+		text += "." + n.Group
 	}
 	switch {
 	case n.Name != "":
-		said += " " + n.Namespace + "/" + n.Name
+		text += " " + n.Namespace + "/" + n.Name
 	case n.Namespace != "":
-		said += " in " + n.Namespace
+		text += " in " + n.Namespace
 	}
-	return said
+	return text
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/usage/source"
 )
 
-// examinePolicy finds what a policy that is valid may still not have meant.
+// examinePolicy finds what a valid policy may not intend.
 func examinePolicy(p *Patient, n *notes) {
 	name := cmp.Or(p.PolicyFile, "the built-in defaults")
 	var types []string
@@ -33,8 +33,8 @@ func examinePolicy(p *Patient, n *notes) {
 	p.emptyPools(n)
 }
 
-// exposed finds credentials that are sent in the clear and servers that are not
-// checked.
+// exposed finds credentials sent in the clear and servers that are not
+// verified.
 func exposed(n *notes, d source.Description) {
 	if d.TLS.InsecureSkipVerify {
 		n.warning(d.Name, "Its certificate is not checked (insecureSkipVerify): anybody between could make up usage, and is sent the token.").
@@ -45,7 +45,7 @@ func exposed(n *notes, d source.Description) {
 	}
 }
 
-// emptyPools finds node pools that no node is in: the first that matches a node
+// emptyPools finds node pools without nodes: the first that matches a node
 // takes it.
 func (p *Patient) emptyPools(n *notes) {
 	if p.Readings == nil {

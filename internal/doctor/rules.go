@@ -16,7 +16,7 @@ type rule struct {
 // objects are where a rule's resources are.
 type objects struct{ namespace, group, name string }
 
-// ruleText says which rules have to be added to which role.
+// ruleText says which rules to add to which role.
 func ruleText(lacks []Need) string {
 	var text strings.Builder
 	rules := rulesOf(lacks)
@@ -44,8 +44,8 @@ func (r *rule) yaml() string {
 	return text + fmt.Sprintf("  verbs: [%s]\n", strings.Join(r.verbs, ", "))
 }
 
-// rulesOf puts the verbs of each resource together, and then the resources that
-// have the same; cluster-wide ones first.
+// rulesOf merges the verbs of each resource, and then resources with the same
+// verbs; cluster-wide ones first.
 func rulesOf(lacks []Need) []rule {
 	var single []rule
 	for i := range lacks {

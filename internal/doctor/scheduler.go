@@ -17,16 +17,16 @@ func examineSchedulerConfig(p *Patient, n *notes) {
 			fix("apiVersion: " + schedulerv1.SchemeGroupVersion.String() + "\nkind: " + schedulerConfigKind)
 		return
 	}
-	says, plugged := "Its extenders entry for Evenkeel is as it should be.", pluggedProfiles(config)
+	summary, plugged := "Its extenders entry for Evenkeel is as it should be.", pluggedProfiles(config)
 	if len(plugged) > 0 {
-		says = "Evenkeel's plugin is enabled as it should be."
+		summary = "Evenkeel's plugin is enabled as it should be."
 		p.examinePlugins(n, config, plugged)
 	} else {
 		entriesOf(n, config, p)
 	}
 	steeredProfiles(n, config, p, plugged)
 	if len(n.findings) == 0 {
-		n.ok("", "%s", says)
+		n.ok("", "%s", summary)
 	}
 	for i := range n.findings {
 		f := &n.findings[i]

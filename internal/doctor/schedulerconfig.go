@@ -28,8 +28,8 @@ const (
 	schedulerConfigPrefix = "kubescheduler.config.k8s.io/"
 )
 
-// readSchedulerConfig decodes strictly, as kube-scheduler does: a field that it
-// does not know, or that is there twice, keeps it from starting.
+// readSchedulerConfig decodes strictly, as kube-scheduler does: an unknown or
+// repeated field keeps it from starting.
 func readSchedulerConfig(data []byte) (*schedulerv1.KubeSchedulerConfiguration, error) {
 	switch {
 	case len(data) > MaxSchedulerConfigBytes:
@@ -54,8 +54,8 @@ func readSchedulerConfig(data []byte) (*schedulerv1.KubeSchedulerConfiguration, 
 	return decodeSchedulerConfig(data)
 }
 
-// decodeSchedulerConfig decodes by the code that kube-scheduler uses, for which
-// the case of letters matters. Plugins' arguments are not looked into.
+// decodeSchedulerConfig decodes with kube-scheduler's own code, which is
+// case-sensitive. It does not check plugins' arguments.
 func decodeSchedulerConfig(data []byte) (*schedulerv1.KubeSchedulerConfiguration, error) {
 	scheme := runtime.NewScheme()
 	if err := schedulerv1.AddToScheme(scheme); err != nil {
@@ -73,7 +73,7 @@ func decodeSchedulerConfig(data []byte) (*schedulerv1.KubeSchedulerConfiguration
 	return config, nil
 }
 
-// documents counts the YAML documents that hold something.
+// documents counts the YAML documents that are not empty.
 func documents(data []byte) int {
 	n, open := 0, false
 	for line := range bytes.Lines(data) {
@@ -108,9 +108,9 @@ func entriesOf(n *notes, config *schedulerv1.KubeSchedulerConfiguration, p *Pati
 	examineEntry(n, config, ours[0])
 }
 
-// entries returns the places of the entries for Evenkeel: those at the address,
-// else those that have its verbs; exact is false where an address was given and
-// no entry has it.
+// entries returns the indices of the entries for Evenkeel: those at the
+// address, else those that have its verbs. exact is false if an address was
+// given and no entry has it.
 func entries(config *schedulerv1.KubeSchedulerConfiguration, address string) (ours []int, exact bool) {
 	var alike []int
 	for i := range config.Extenders {
@@ -137,7 +137,7 @@ func sameHost(a, b string) bool {
 	return err == nil && other == nil && left.Host != "" && strings.EqualFold(left.Host, right.Host)
 }
 
-// safeURL leaves out what could be a password.
+// safeURL hides what could be a password.
 func safeURL(text string) string {
 	parsed, err := url.Parse(text)
 	if err != nil {
@@ -146,9 +146,9 @@ func safeURL(text string) string {
 	return parsed.Redacted()
 }
 
-// steeredProfiles finds schedulers that the policy takes for steered and that
-// this configuration does not have; where nobody is asked but plugins, those
-// without one.
+// steeredProfiles finds schedulers that the policy expects to be steered and
+// that this configuration does not have. If only plugins are asked, it also
+// finds those without one.
 func steeredProfiles(n *notes, config *schedulerv1.KubeSchedulerConfiguration, p *Patient, inside []plugged) {
 	has := []string{v1.DefaultSchedulerName}
 	if len(config.Profiles) > 0 {
@@ -169,8 +169,8 @@ func steeredProfiles(n *notes, config *schedulerv1.KubeSchedulerConfiguration, p
 	}
 }
 
-// outsideProfiles finds schedulers of the configuration that the policy takes
-// for steered and that have no plugin.
+// outsideProfiles finds schedulers of the configuration that the policy expects
+// to be steered and that have no plugin.
 func outsideProfiles(n *notes, has []string, inside []plugged, p *Patient) {
 	for _, name := range has {
 		plugs := slices.ContainsFunc(inside, func(profile plugged) bool { return profile.scheduler == name })

@@ -10,31 +10,31 @@ import (
 	schedulerv1 "k8s.io/kube-scheduler/config/v1"
 )
 
-// What Evenkeel serves, and what the shipped configuration has.
+// What Evenkeel serves, and the values of the shipped configuration.
 const (
 	filterVerb     = "filter"
 	prioritizeVerb = "prioritize"
 	shippedWeight  = 15
 	shippedTimeout = "200ms"
 	mostTimeout    = time.Second
-	// Below lightest, a point of Evenkeel's (10 times the weight) is drowned by
-	// the default plugins, whose weights sum up to 12 to 14 times 100; above
+	// Below lightest, the default plugins, whose weights sum up to 12 to 14
+	// times 100, drown a point of Evenkeel's (10 times the weight). Above
 	// heaviest nothing else counts.
 	lightest, heaviest = 5, 50
 )
 
-// fixedWeight is the line for a weight that is out of scale.
+// fixedWeight is the line that fixes a weight that is out of scale.
 var fixedWeight = fmt.Sprintf("weight: %d", shippedWeight)
 
 // mistake is one thing that can be wrong with the entry.
 type mistake struct {
-	made  bool
-	level Level
-	says  string
-	mend  string
+	made    bool
+	level   Level
+	summary string
+	remedy  string
 }
 
-// mistakesOfUse are those in what the extender is asked for.
+// mistakesOfUse are mistakes in what the extender is asked for.
 func mistakesOfUse(e *schedulerv1.Extender) []mistake {
 	const timeout = "httpTimeout: " + shippedTimeout
 	return []mistake{
@@ -58,7 +58,7 @@ func mistakesOfUse(e *schedulerv1.Extender) []mistake {
 	}
 }
 
-// mistakesOfReach are those in how the extender is reached.
+// mistakesOfReach are mistakes in how the extender is reached.
 func mistakesOfReach(e *schedulerv1.Extender) []mistake {
 	tls := cmp.Or(e.TLSConfig, &schedulerv1.ExtenderTLSConfig{})
 	hasCA := tls.CAFile != "" || len(tls.CAData) > 0
@@ -82,7 +82,7 @@ func examineEntry(n *notes, config *schedulerv1.KubeSchedulerConfiguration, i in
 	entry, name := &config.Extenders[i], entryName(i)
 	for _, m := range append(mistakesOfUse(entry), mistakesOfReach(entry)...) {
 		if m.made {
-			n.add(m.level, name, "%s", m.says).fix(m.mend)
+			n.add(m.level, name, "%s", m.summary).fix(m.remedy)
 		}
 	}
 	if behind := after(config, i); len(behind) > 0 {
@@ -131,7 +131,8 @@ func isServiceName(text string) bool {
 
 func entryName(i int) string { return fmt.Sprintf("extenders[%d]", i) }
 
-// Block is the entry that kube-scheduler's configuration needs for an extender.
+// Block returns the entry that kube-scheduler's configuration needs for an
+// extender.
 func Block(url string) string {
 	if url == "" {
 		url = "http://127.0.0.1:8888"

@@ -13,12 +13,11 @@ import (
 	"github.com/evenkeel/evenkeel/internal/migration/compat"
 )
 
-// loadPlugin is the name of Evenkeel's plugin inside kube-scheduler that goes
-// by a policy.
+// loadPlugin is Evenkeel's plugin inside kube-scheduler that reads a policy.
 const loadPlugin = "EvenkeelLoad"
 
-// pluggedProfiles finds the profiles in which a plugin of Evenkeel's is enabled
-// for anything.
+// pluggedProfiles finds the profiles that enable a plugin of Evenkeel's
+// anywhere.
 func pluggedProfiles(config *schedulerv1.KubeSchedulerConfiguration) []plugged {
 	var found []plugged
 	for i := range config.Profiles {
@@ -55,8 +54,8 @@ func (p *plugged) enables(name string) bool {
 	return slices.ContainsFunc(sets, func(set *schedulerv1.PluginSet) bool { return p.at(set, name) != nil })
 }
 
-// at returns how the plugin is enabled at an extension point, by it or by
-// multiPoint; nil where it is not.
+// at returns how the plugin is enabled at an extension point, directly or by
+// multiPoint; nil if it is not.
 func (p *plugged) at(set *schedulerv1.PluginSet, name string) *schedulerv1.Plugin {
 	named := func(plugin schedulerv1.Plugin) bool { return plugin.Name == name }
 	if i := slices.IndexFunc(set.Enabled, named); i >= 0 {
@@ -72,8 +71,8 @@ func (p *plugged) at(set *schedulerv1.PluginSet, name string) *schedulerv1.Plugi
 
 func (p *plugged) name() string { return fmt.Sprintf("profiles[%d]", p.place) }
 
-// examinePlugins finds what is wrong with Evenkeel's plugins, and entries of
-// extenders beside them.
+// examinePlugins finds mistakes in Evenkeel's plugins, and extenders that
+// duplicate them.
 func (p *Patient) examinePlugins(n *notes, config *schedulerv1.KubeSchedulerConfiguration, profiles []plugged) {
 	p.doubled(n, config, profiles)
 	for i := range profiles {
@@ -89,8 +88,8 @@ func (p *Patient) examinePlugins(n *notes, config *schedulerv1.KubeSchedulerConf
 	}
 }
 
-// doubled finds extenders that count what the plugin has counted: all profiles
-// of a configuration have the same ones.
+// doubled finds extenders that count usage again after the plugin: all profiles
+// of a configuration share them.
 func (p *Patient) doubled(n *notes, config *schedulerv1.KubeSchedulerConfiguration, profiles []plugged) {
 	ours, exact := entries(config, p.Extender.URL)
 	if len(ours) == 0 {
@@ -107,8 +106,8 @@ func (p *Patient) doubled(n *notes, config *schedulerv1.KubeSchedulerConfigurati
 	}
 }
 
-// examineLoadPlugin finds parts of the plugin that are switched off, weights
-// that are out of scale and a ledger of others.
+// examineLoadPlugin finds parts of the plugin that are off, weights that are
+// out of scale, and a ledger in another namespace.
 func (p *Patient) examineLoadPlugin(n *notes, profile *plugged) {
 	warn := func(format string, args ...any) *Finding {
 		return n.warning(profile.name(), loadPlugin+" "+format, args...)
@@ -134,13 +133,13 @@ func (p *Patient) examineLoadPlugin(n *notes, profile *plugged) {
 	}
 }
 
-// weightOf is what a plugin weighs; kube-scheduler takes none for 1.
+// weightOf returns a plugin's weight; kube-scheduler reads none as 1.
 func weightOf(plugin *schedulerv1.Plugin) int32 {
 	return cmp.Or(ptr.Deref(plugin.Weight, 0), 1)
 }
 
-// ledgerNamespace is where the plugin is told to look for moves; empty where
-// its arguments do not say.
+// ledgerNamespace is where the plugin reads moves; empty if its arguments do
+// not say.
 func (p *plugged) ledgerNamespace() string {
 	var args struct {
 		Namespace string `json:"namespace"`

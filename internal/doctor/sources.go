@@ -23,7 +23,7 @@ func (p *Patient) examineSource(n *notes, i int) {
 	nodes, pods := len(reading.Batch.Nodes), len(reading.Batch.Pods)
 	switch {
 	case reading.Err != nil:
-		n.problem(name, "It gave no reading: %v", reading.Err).fix(mendSource(&p.Sources[i], reading.Err))
+		n.problem(name, "It gave no reading: %v", reading.Err).fix(fixSource(&p.Sources[i], reading.Err))
 	case nodes == 0:
 		n.problem(name, "It answered within %s and told of no node.", rounded(reading.Took)).
 			fix(advice(&p.Sources[i], source.Empty, "No ready node answered with usage. See what is said of it under coverage."))
@@ -32,8 +32,8 @@ func (p *Patient) examineSource(n *notes, i int) {
 	}
 }
 
-// complete reports whether a source tells the resources that are judged of
-// every node it knows, and notes those that it does not.
+// complete reports whether a source has the judged resources of all its nodes,
+// and notes those that it lacks.
 func (p *Patient) complete(n *notes, i int) bool {
 	reading, complete := &p.Readings.Sources[i], true
 	for _, metric := range p.needed() {
@@ -46,9 +46,9 @@ func (p *Patient) complete(n *notes, i int) bool {
 			level = Problem
 		}
 		complete = false
-		mend := advice(&p.Sources[i], source.Lacking, "Put a source that has it in front, or take METRIC out of lines.")
+		remedy := advice(&p.Sources[i], source.Lacking, "Put a source that has it in front, or take METRIC out of lines.")
 		n.add(level, p.sourceName(i), "It told of %s, but %s of %d only: without it a node is unknown.", reasons.Count(len(reading.Batch.Nodes), "node"), metric, with).
-			fix(strings.ReplaceAll(mend, "METRIC", string(metric)))
+			fix(strings.ReplaceAll(remedy, "METRIC", string(metric)))
 	}
 	return complete
 }

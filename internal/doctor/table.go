@@ -8,8 +8,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// The columns of the table: level and check; what is said and how to fix it
-// stand in the third.
+// The columns of the table: level, check, and what was found with its fix.
 const columns = "%-9s%-13s%s\n"
 
 // Table prints the report for a person.
@@ -17,11 +16,11 @@ func (r *Report) Table(out io.Writer) error {
 	var text strings.Builder
 	for i := range r.Findings {
 		f := &r.Findings[i]
-		says := f.Says
+		sentence := f.Says
 		if f.Subject != "" {
-			says = f.Subject + ": " + says
+			sentence = f.Subject + ": " + sentence
 		}
-		fmt.Fprintf(&text, columns, f.Level, f.Check, says)
+		fmt.Fprintf(&text, columns, f.Level, f.Check, sentence)
 		for line := range strings.Lines(f.Mend) {
 			text.WriteString(strings.TrimRight(fmt.Sprintf(columns, "", "", "> "+strings.TrimRight(line, "\n")), " \n") + "\n")
 		}

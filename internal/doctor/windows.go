@@ -10,12 +10,12 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// longWindow is from where on a window that starts empty says less than its
-// name for too long to be waited for.
+// longWindow is the length from which a window that starts empty takes too long
+// to fill.
 const longWindow = 10 * time.Minute
 
-// examineWindows finds judged windows that no source gives, so that they fill
-// only while a process runs.
+// examineWindows finds judged windows that no source provides, so that they
+// fill only while a process runs.
 func examineWindows(p *Patient, n *notes) {
 	if p.Readings == nil || p.answered() == 0 {
 		return
@@ -23,7 +23,7 @@ func examineWindows(p *Patient, n *notes) {
 	var given, fills, long []string
 	for _, window := range p.judgedWindows() {
 		switch {
-		case window == usage.Last || p.vouched(window):
+		case window == usage.Last || p.sourceSpan(window):
 			given = append(given, window.String())
 		case window.Over > longWindow && !p.remembers():
 			long = append(long, window.String())
@@ -43,8 +43,7 @@ func examineWindows(p *Patient, n *notes) {
 	}
 }
 
-// filling is about short windows, or windows that are filled from a source's
-// history.
+// filling reports short windows, and windows filled from a source's history.
 func (p *Patient) filling(n *notes, windows string) {
 	switch {
 	case p.remembers():
@@ -57,7 +56,7 @@ func (p *Patient) filling(n *notes, windows string) {
 	}
 }
 
-// judgedWindows are those that the policy judges by.
+// judgedWindows are the windows that the policy judges by.
 func (p *Patient) judgedWindows() (windows []usage.Window) {
 	var all []usage.Window
 	for _, lines := range p.Load.AllLines() {
@@ -71,28 +70,28 @@ func (p *Patient) judgedWindows() (windows []usage.Window) {
 	return windows
 }
 
-// vouched reports whether sources give a window of as many of the nodes with
-// usage as have to be known.
-func (p *Patient) vouched(window usage.Window) bool {
+// sourceSpan reports whether sources provide a window for at least
+// minCoveragePercent of the nodes with usage.
+func (p *Patient) sourceSpan(window usage.Window) bool {
 	w := p.Readings.View.WindowIndex(window)
 	if w < 0 {
 		return false
 	}
-	known, vouched := 0, 0
+	known, sourceSpan := 0, 0
 	for i := range p.Readings.View.Nodes {
 		node := &p.Readings.View.Nodes[i]
 		if node.Sampled.IsZero() {
 			continue
 		}
 		known++
-		if node.Vouched[w] >= window.Over {
-			vouched++
+		if node.SourceSpan[w] >= window.Over {
+			sourceSpan++
 		}
 	}
-	return known > 0 && 100*float64(vouched) >= p.Load.Usage.MinCoveragePercent*float64(known)
+	return known > 0 && 100*float64(sourceSpan) >= p.Load.Usage.MinCoveragePercent*float64(known)
 }
 
-// remembers reports whether a source that answers knows the past.
+// remembers reports whether a source that answers has history.
 func (p *Patient) remembers() bool {
 	return slices.ContainsFunc(p.Readings.Sources, func(r Reading) bool { return r.Err == nil && r.Remembers })
 }
@@ -107,23 +106,22 @@ func examineMetrics(p *Patient, n *notes) {
 		if !judged[metric] {
 			continue
 		}
-		known, with := p.nodesTelling(k)
-		says := fmt.Sprintf("It has lines, and %d of %s with usage tell it.", with, reasons.Count(known, "node"))
+		known, with := p.nodesReporting(k)
+		summary := fmt.Sprintf("It has lines, and %d of %s with usage tell it.", with, reasons.Count(known, "node"))
 		switch {
 		case known == 0:
 		case with == known:
-			n.ok(string(metric), "%s", says)
+			n.ok(string(metric), "%s", summary)
 		case with == 0:
-			n.problem(string(metric), "It has lines, and no source tells it of any node: nothing is judged by it.").fix(mendSignal(metric))
+			n.problem(string(metric), "It has lines, and no source tells it of any node: nothing is judged by it.").fix(fixSignal(metric))
 		default:
-			n.warning(string(metric), "%s The others are not judged by it.", says).fix(mendSignal(metric))
+			n.warning(string(metric), "%s The others are not judged by it.", summary).fix(fixSignal(metric))
 		}
 	}
 }
 
-// nodesTelling counts the nodes with usage, and those of them that tell a
-// signal.
-func (p *Patient) nodesTelling(signal int) (known, with int) {
+// nodesReporting counts the nodes with usage, and those that report a signal.
+func (p *Patient) nodesReporting(signal int) (known, with int) {
 	for i := range p.Readings.View.Nodes {
 		node := &p.Readings.View.Nodes[i]
 		if node.Sampled.IsZero() {
@@ -137,10 +135,10 @@ func (p *Patient) nodesTelling(signal int) (known, with int) {
 	return known, with
 }
 
-// pressures are the metrics that kubelets know too.
+// pressures are the metrics that kubelets have, too.
 var pressures = []usage.Metric{usage.CPUPressure, usage.MemoryPressure, usage.IOPressure}
 
-func mendSignal(metric usage.Metric) string {
+func fixSignal(metric usage.Metric) string {
 	query := fmt.Sprintf("a Prometheus source with an expression for it:\nusage:\n  sources:\n    - type: Prometheus\n      prometheus:\n"+
 		"        queries:\n          nodes:\n            %s: {expr: ...}", metric)
 	if !slices.Contains(pressures, metric) {

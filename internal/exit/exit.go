@@ -1,5 +1,5 @@
-// Package exit says how a process ends: which exit code goes with an error that
-// a command returned.
+// Package exit maps the error that a command returned to the exit code of the
+// process.
 package exit
 
 import (
@@ -15,7 +15,7 @@ const (
 	OK = 0
 	// Failure: the command could not do its work.
 	Failure = 1
-	// Misuse: the command line or the policy is wrong.
+	// Misuse: the command line or the policy is invalid.
 	Misuse = 2
 )
 
@@ -29,7 +29,7 @@ func (e usageError) Unwrap() error { return e.error }
 // there.
 func Usage(err error) error { return usageError{err} }
 
-// Usagef makes an error of that kind.
+// Usagef formats such an error.
 func Usagef(format string, args ...any) error { return Usage(fmt.Errorf(format, args...)) }
 
 // Code returns the exit code for what a command returned.
@@ -43,8 +43,8 @@ func Code(err error) int {
 	return Failure
 }
 
-// UnlessStopped drops an error that only says that the process was told to stop
-// meanwhile.
+// UnlessStopped drops an error that only reports that the process was stopped
+// in the meantime.
 func UnlessStopped(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil

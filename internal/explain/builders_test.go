@@ -54,7 +54,7 @@ func newHarbor(t testing.TB) *harbor {
 func (h *harbor) node(name string, state thresholds.State, last, average, median int64, change ...func(*cluster.Node, *usage.NodeUsage)) {
 	record := cluster.Node{Name: name, Allocatable: wholeNode, Capacity: wholeNode, Ready: true, Schedulable: true}
 	read := usage.NodeUsage{
-		Source: "prometheus", Sampled: now, Age: 12 * time.Second, Span: 5 * time.Minute, Vouched: make([]time.Duration, 3),
+		Source: "prometheus", Sampled: now, Age: 12 * time.Second, Span: 5 * time.Minute, SourceSpan: make([]time.Duration, 3),
 		Signals: [][]float64{{1.26, math.NaN(), math.NaN()}},
 	}
 	for _, cpu := range []int64{last, average, median} {

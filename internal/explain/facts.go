@@ -1,11 +1,10 @@
-// Package explain says, as values, why a node is what it is and why a pod would
-// be moved or not: what was measured, the lines that judge it, the plan and the
-// ledger, put together from what a process knows at one moment.
+// Package explain says, as values, why a node has its state and why a pod would
+// be moved or not. It combines what a process knows at one moment: what was
+// measured, the lines that judge it, the plan and the ledger.
 //
 // It decides nothing: every reason comes from the rooms that decide. It does no
-// I/O and never asks for the time. Its values are what the command, the
-// extender's GET /explain and the log print; the sentence that matters most is
-// their Summary.
+// I/O and never asks for the time. The command, the extender's GET /explain and
+// the log print its values, of which the Summary matters most.
 package explain
 
 import (
@@ -20,10 +19,10 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// ErrUnknown is reported a node or pod that is not known.
+// ErrUnknown is returned for a node or pod that is not known.
 var ErrUnknown = errors.New("not known")
 
-// Facts are what a process knows when it is asked.
+// Facts is what a process knows when it is asked.
 type Facts struct {
 	View   *usage.View
 	Board  *scorer.Board
@@ -35,27 +34,27 @@ type Facts struct {
 	SamplesNeeded int
 	// InFlight and Ended are the ledger's moves, oldest first.
 	InFlight, Ended []ledger.Move
-	// Planned is what a cycle would do now; nil where no plan could be made,
-	// which NoPlan then says why.
+	// Planned is what a cycle would do now. It is nil if no plan could be made;
+	// NoPlan then says why.
 	Planned *Planned
 	NoPlan  string
 }
 
-// Planned is a plan and what it was made of.
+// Planned is a plan and its input.
 type Planned struct {
 	Input plan.Input
 	Plan  strategies.Plan
-	// Closed is why nothing was planned; empty where it was.
+	// Closed is why nothing was planned; empty if something was.
 	Closed string
-	// Pod is the pod asked about as the planner sees it; nil where none was.
-	// Protection is what protects it, in the DefaultEvictor's words, Landings
-	// what the other nodes are to it.
+	// Pod is the pod asked about as the planner sees it; nil if none was.
+	// Protection is what protects it, in the DefaultEvictor's words. Landings
+	// judge each other node as its destination.
 	Pod        *strategies.Pod
 	Protection string
 	Landings   []plan.Landing
 }
 
-// node returns the planner's view of a node; nil where it has none.
+// node returns the planner's view of a node; nil if it has none.
 func (p *Planned) node(name string) *plan.Node {
 	if p == nil {
 		return nil
@@ -68,7 +67,7 @@ func (p *Planned) node(name string) *plan.Node {
 	return nil
 }
 
-// left is why a hot node is left alone; empty where it is not.
+// left is why a hot node is left alone; empty if it is not.
 func (p *Planned) left(node string) reasons.Reason {
 	for i := range p.Plan.Nodes {
 		if p.Plan.Nodes[i].Name == node {
@@ -78,7 +77,7 @@ func (p *Planned) left(node string) reasons.Reason {
 	return ""
 }
 
-// without says why nothing is planned; empty where something is.
+// without says why nothing is planned; empty if something is.
 func (f *Facts) without() string {
 	switch {
 	case f.Planned == nil && f.NoPlan != "":

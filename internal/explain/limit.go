@@ -15,7 +15,7 @@ import (
 type Limit struct {
 	Metric string `json:"metric"`
 	Window string `json:"window"`
-	// Percent is what the node uses, absent where no source has told.
+	// Percent is what the node uses; absent if no source reported it.
 	Percent *float64 `json:"percent,omitempty"`
 	// AbovePercent or FromPercent is the limit, as the policy writes it.
 	AbovePercent *float64 `json:"abovePercent,omitempty"`
@@ -24,17 +24,17 @@ type Limit struct {
 	Passed bool `json:"passed"`
 }
 
-// limits tells how a node stands to the policy's limits.
+// limits compares a node with the policy's limits.
 func (f *Facts) limits(i int) []Limit {
-	var told []Limit
+	var list []Limit
 	for k := range f.Limits {
-		told = append(told, f.limit(&f.Limits[k], i))
+		list = append(list, f.limit(&f.Limits[k], i))
 	}
-	return told
+	return list
 }
 
 func (f *Facts) limit(given *scorer.Limit, i int) Limit {
-	percent, passed := given.Judge(f.View, i)
+	percent, passed := given.Check(f.View, i)
 	l := Limit{Metric: string(usage.CPU), Window: given.Window.String(), Percent: finite(percent), Passed: passed}
 	if given.Resource == cluster.Memory {
 		l.Metric = string(usage.Memory)
@@ -47,7 +47,7 @@ func (f *Facts) limit(given *scorer.Limit, i int) Limit {
 	return l
 }
 
-// bound says the limit in words.
+// bound puts the limit into words.
 func (l *Limit) bound() string {
 	if l.FromPercent != nil {
 		return fmt.Sprintf("from %g %%", *l.FromPercent)
@@ -55,8 +55,7 @@ func (l *Limit) bound() string {
 	return fmt.Sprintf("above %g %%", *l.AbovePercent)
 }
 
-// limited says by which limit a node is refused for its usage; empty where none
-// is passed.
+// limited says which limit a node is refused for; empty if none is passed.
 func (f *Facts) limited(l *plan.Landing) string {
 	i := f.View.Snapshot.Index(l.Node)
 	if i < 0 || l.Refused != reasons.AboveRejectLine {

@@ -22,10 +22,10 @@ func limited(t testing.TB) *harbor {
 	for i := range h.view.Nodes {
 		read := &h.view.Nodes[i]
 		for _, used := range read.Measured {
-			read.Told = append(read.Told, [2]float64{float64(used[cluster.CPU]), float64(used[cluster.Memory])})
+			read.Reported = append(read.Reported, [2]float64{float64(used[cluster.CPU]), float64(used[cluster.Memory])})
 		}
 	}
-	h.view.Nodes[2].Told[0] = [2]float64{math.NaN(), 20 * gib}
+	h.view.Nodes[2].Reported[0] = [2]float64{math.NaN(), 20 * gib}
 	h.limits = []scorer.Limit{
 		{Resource: cluster.CPU, Window: usage.Avg5m, Percent: 65},
 		{Resource: cluster.CPU, Window: usage.Last, Percent: 83, From: true},

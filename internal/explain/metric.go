@@ -13,22 +13,24 @@ import (
 // Metric is one metric of a node over every window.
 type Metric struct {
 	Name string `json:"name"`
-	// Percent says that its values are percentages: of allocatable, or of
+	// Percent says that its values are percentages of allocatable, or of
 	// capacity for memory.available.
 	Percent bool `json:"percent"`
 	// LowerIsWorse says that values below the lines are the bad ones.
 	LowerIsWorse bool `json:"lowerIsWorse,omitempty"`
 	// Over says that it is beyond its evict line in every window that has one,
-	// which is what makes a node hot.
+	// which makes a node hot.
 	Over    bool     `json:"over"`
 	Windows []Window `json:"windows"`
 }
 
-// Window is a metric over one window; what is not known, or no line, is absent.
+// Window is a metric over one window; unknown values and missing lines are
+// absent.
 type Window struct {
 	Window string `json:"window"`
-	// Measured is as measured, Current without what has left since, Predicted
-	// with all that came. Signals, which belong to no pod, are only measured.
+	// Measured is as measured, Current without the pods that left since,
+	// Predicted with those that came. Signals, which belong to no pod, are only
+	// measured.
 	Measured  *float64 `json:"measured,omitempty"`
 	Current   *float64 `json:"current,omitempty"`
 	Predicted *float64 `json:"predicted,omitempty"`
@@ -37,14 +39,14 @@ type Window struct {
 	Reject *float64 `json:"reject,omitempty"`
 	Evict  *float64 `json:"evict,omitempty"`
 	Leave  *float64 `json:"leave,omitempty"`
-	// AboveEvict, AboveLeave and AboveLow say of which lines it is beyond; the
-	// low line judges what is predicted.
+	// AboveEvict, AboveLeave and AboveLow say which lines it is beyond; the low
+	// line judges what is predicted.
 	AboveEvict bool `json:"aboveEvict,omitempty"`
 	AboveLeave bool `json:"aboveLeave,omitempty"`
 	AboveLow   bool `json:"aboveLow,omitempty"`
 }
 
-// metrics reports everything that was measured of a node or has a line.
+// metrics returns every metric that was measured of a node or has a line.
 func (f *Facts) metrics(i int) []Metric {
 	over := map[usage.Metric]bool{}
 	for _, e := range f.Lines.Evidence(i) {
@@ -99,8 +101,8 @@ func (f *Facts) window(i int, metric usage.Metric, w int) (one Window, judged, r
 	return one, true, reversed
 }
 
-// lowerIsWorse reads off levels which way round they are: a line that is not
-// given is out of reach, and the low line is the farthest from the evict line.
+// lowerIsWorse derives the direction from the levels: a line that is not given
+// is out of reach, and the low line is the farthest from the evict line.
 func lowerIsWorse(l thresholds.Levels) bool {
 	for _, level := range []float64{l.Low, l.Reject, l.Evict, l.Leave} {
 		if math.IsInf(level, 0) {
@@ -110,14 +112,14 @@ func lowerIsWorse(l thresholds.Levels) bool {
 	return l.Low > l.Evict
 }
 
-// value is a metric over a window, in the unit that its lines are written in;
-// NaN where it is not known.
+// value is a metric over a window, in the unit of its lines; NaN if it is not
+// known.
 func (f *Facts) value(i int, metric usage.Metric, w int, used []cluster.Amounts) float64 {
 	node, read := &f.View.Snapshot.Nodes[i].Node, &f.View.Nodes[i]
 	if k := f.View.SignalIndex(metric); k >= 0 {
 		return read.Signals[k][w]
 	}
-	if !told(read) {
+	if !usable(read) {
 		return math.NaN()
 	}
 	resource := cluster.CPU
@@ -135,6 +137,6 @@ func (f *Facts) value(i int, metric usage.Metric, w int, used []cluster.Amounts)
 	return 100 * float64(part) / float64(whole)
 }
 
-// told reports whether what is measured of a node means anything: also in a
-// window that is still filling, but not when it is too old or was refused.
-func told(read *usage.NodeUsage) bool { return read.Known() || read.Unknown == reasons.WindowTooShort }
+// usable reports whether a node's measured usage means anything: also in a
+// window that is still filling, but not if it is too old or was rejected.
+func usable(n *usage.NodeUsage) bool { return n.Known() || n.Unknown == reasons.WindowTooShort }

@@ -15,7 +15,7 @@ type Move struct {
 	Owner     string `json:"owner"`
 	State     string `json:"state"`
 	From      string `json:"from"`
-	// To is where it was planned to, Node where it is booked or has landed.
+	// To is the planned destination, Node where it is booked or has landed.
 	To          string  `json:"to,omitempty"`
 	Node        string  `json:"node,omitempty"`
 	Replacement string  `json:"replacement,omitempty"`
@@ -28,7 +28,7 @@ type Move struct {
 	Outcome  *Outcome   `json:"outcome,omitempty"`
 }
 
-// Outcome is what came of a move that landed.
+// Outcome is the result of a move that landed.
 type Outcome struct {
 	// Helped is true if all but Planned are.
 	Helped           bool `json:"helped"`
@@ -52,8 +52,8 @@ func moveOf(m *ledger.Move) Move {
 	return move
 }
 
-// moves returns the ledger's moves that a condition picks: those in flight and
-// then those that ended, the newest first each.
+// moves returns the ledger's moves that match a condition: those in flight and
+// then those that ended, each newest first.
 func (f *Facts) moves(pick func(*ledger.Move) bool) []Move {
 	picked := []Move{}
 	for _, all := range [...][]ledger.Move{f.InFlight, f.Ended} {
@@ -74,13 +74,13 @@ type PlannedMove struct {
 	To        string  `json:"to"`
 	Reason    string  `json:"reason"`
 	Usage     Amounts `json:"usage"`
-	// ToBefore and ToAfter are what the destination is predicted at, in the
-	// order of the plan.
+	// ToBefore and ToAfter are the destination's predicted usage, in the order
+	// of the plan.
 	ToBefore Percents `json:"toBefore"`
 	ToAfter  Percents `json:"toAfter"`
 }
 
-// plannedMoves returns the plan's moves that a condition picks.
+// plannedMoves returns the plan's moves that match a condition.
 func (f *Facts) plannedMoves(pick func(*strategies.Move) bool) []PlannedMove {
 	picked := []PlannedMove{}
 	if f.Planned == nil {

@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// Node is what there is to say of a node.
+// Node is the explanation of a node.
 type Node struct {
 	// Summary says what matters most in words.
 	Summary string `json:"summary"`
@@ -26,30 +26,30 @@ type Node struct {
 	// SamplesNeeded make it hot.
 	SamplesOver   int `json:"samplesOver"`
 	SamplesNeeded int `json:"samplesNeeded"`
-	// Over is everything by which it is over its evict lines, in words.
+	// Over lists, in words, how it is over its evict lines.
 	Over    []string `json:"over"`
 	Metrics []Metric `json:"metrics"`
 	// Limits are the policy's limits by measured usage; any that is passed
-	// keeps pods off the node, those of DaemonSets excepted.
+	// keeps pods off the node, except those of DaemonSets.
 	Limits []Limit `json:"measuredLimits,omitempty"`
-	// HasToLeave is what has to leave to bring it under its evict lines, absent
-	// where its usage is not known.
+	// HasToLeave is what has to leave to bring it under its evict lines; absent
+	// if its usage is not known.
 	HasToLeave *Amounts `json:"hasToLeave,omitempty"`
-	// Predicted is what a landing reckons with, absent where that is not known;
-	// Ceiling the most of it that keeps the node under its reject lines.
+	// Predicted is the usage that a planned move assumes; absent if that is not
+	// known. Ceiling is the most that keeps the node under its reject lines.
 	Predicted        *Amounts  `json:"predicted,omitempty"`
 	PredictedPercent *Percents `json:"predictedPercent,omitempty"`
 	Ceiling          Ceiling   `json:"ceiling"`
-	// InFlight is what bindings and moves have changed since it was observed.
+	// InFlight is what bindings and moves changed since it was observed.
 	InFlight Amounts `json:"inFlight"`
-	// Closed is why it takes no landing whatever its usage; empty where it may.
+	// Closed is why it takes no moved pods whatever its usage; empty if it may.
 	Closed string `json:"closed,omitempty"`
-	// MovesFrom and MovesTo are those of the ledger that are in flight.
+	// MovesFrom and MovesTo are the ledger's moves in flight.
 	MovesFrom []Move `json:"movesFrom"`
 	MovesTo   []Move `json:"movesTo"`
 	// NoPlan is why there is no plan; what follows is empty then.
 	NoPlan string `json:"noPlan,omitempty"`
-	// LeftAlone is why it is hot and not cooled, Detail says it in words.
+	// LeftAlone is why it is hot and not cooled; Detail puts it into words.
 	LeftAlone string `json:"leftAlone,omitempty"`
 	Detail    string `json:"detail,omitempty"`
 	// Leave and Arrive are the moves that a cycle would make now, Declined the

@@ -29,7 +29,7 @@ func (f *Facts) inFlight(pick func(*ledger.Move) bool) []Move {
 	return f.moves(func(m *ledger.Move) bool { return m.InFlight() && pick(m) })
 }
 
-// observed says what is known of a node by its usage.
+// observed explains a node by its usage.
 func (f *Facts) observed(i int) Node {
 	info, read := &f.View.Snapshot.Nodes[i].Node, &f.View.Nodes[i]
 	state := f.States[info.Name]
@@ -41,7 +41,7 @@ func (f *Facts) observed(i int) Node {
 		SamplesOver: state.Over, SamplesNeeded: max(f.SamplesNeeded, 1), Over: []string{}, Metrics: f.metrics(i), Limits: f.limits(i),
 		Ceiling: ceiling(f.Board.Ceiling(board)), InFlight: AmountsOf(f.Board.Adjusted(board)), Closed: info.Closed(),
 	}
-	if told(read) {
+	if usable(read) {
 		n.Over, n.HasToLeave = thresholds.InWords(f.Lines.Evidence(i)), new(AmountsOf(f.Lines.Need(i, cluster.Amounts{}).AtLeastZero()))
 	}
 	if predicted, known := f.Board.Predicted(board); known {
@@ -50,7 +50,7 @@ func (f *Facts) observed(i int) Node {
 	return n
 }
 
-// addPlan says what a cycle would do about a node.
+// addPlan adds what a cycle would do about a node.
 func (f *Facts) addPlan(n *Node) {
 	n.Declined = []Declined{}
 	n.Leave = f.plannedMoves(func(m *strategies.Move) bool { return m.From == n.Name })
@@ -67,7 +67,7 @@ func (f *Facts) addPlan(n *Node) {
 	}
 	n.Closed = planned.Closed
 	if planned.State == thresholds.Hot {
-		n.HasToLeave = new(AmountsOf(planned.Need.AtLeastZero())) // without what left since the node was observed
+		n.HasToLeave = new(AmountsOf(planned.Need.AtLeastZero())) // excludes what left since the node was observed
 	}
 	left := f.Planned.left(n.Name)
 	n.LeftAlone, n.Detail = string(left), left.Sentence()

@@ -16,8 +16,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// addLandings says what the other nodes are to a pod: by the plan's own eyes
-// where there is one, else by usage alone.
+// addLandings judges the other nodes as destinations of a pod: as the plan does
+// if there is one, else by usage alone.
 func (f *Facts) addLandings(p *Pod, record *cluster.Pod, used cluster.Amounts) {
 	var landings []plan.Landing
 	if f.Planned != nil {
@@ -41,7 +41,7 @@ func (f *Facts) addLandings(p *Pod, record *cluster.Pod, used cluster.Amounts) {
 	slices.SortStableFunc(p.Landings, compareLandings)
 }
 
-// byUsage says what nodes are to a pod without asking kube-scheduler's filters.
+// byUsage judges destinations without asking kube-scheduler's filters.
 func (f *Facts) byUsage(record *cluster.Pod, used cluster.Amounts) []plan.Landing {
 	var landings []plan.Landing
 	for i := range f.View.Nodes {
@@ -121,8 +121,7 @@ func OfPod(f *Facts, namespace, name string) (Pod, error) {
 	return p, nil
 }
 
-// remembered explains a pod that only the ledger knows: one that was moved
-// away.
+// remembered explains a pod that only the ledger knows because it was moved.
 func (f *Facts) remembered(namespace, name string) (Pod, error) {
 	p := Pod{
 		Namespace: namespace, Name: name, Instead: []PlannedMove{}, Landings: []Landing{},
@@ -161,8 +160,8 @@ func (f *Facts) moving(podUID string) bool {
 	return slices.ContainsFunc(f.InFlight, func(m ledger.Move) bool { return m.PodUID == podUID })
 }
 
-// stays says why a pod that is not planned to be moved is not, the most telling
-// reason first.
+// stays says why a pod is not planned to be moved, the most specific reason
+// first.
 func (f *Facts) stays(record *cluster.Pod) (reasons.Reason, string) {
 	switch {
 	case record.Terminating:
@@ -188,7 +187,7 @@ func (f *Facts) refused() string {
 	return f.Planned.Pod.Refused.Sentence()
 }
 
-// spared says why the plan leaves out a pod that may be moved.
+// spared says why the plan does not move a pod that may be moved.
 func (f *Facts) spared(record *cluster.Pod) (reasons.Reason, string) {
 	node := f.Planned.node(record.Node)
 	switch {
@@ -211,7 +210,7 @@ func (f *Facts) spared(record *cluster.Pod) (reasons.Reason, string) {
 	return left, left.Sentence()
 }
 
-// instead names the moves that do without a pod.
+// instead lists the moves that make moving a pod unnecessary.
 func instead(moves []PlannedMove) string {
 	const most = 5
 	named := make([]string, 0, most+1)

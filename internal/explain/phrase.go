@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// lineKind is a kind of line that makes a node what it is.
+// lineKind is a kind of line that decides a node's state.
 type lineKind string
 
 const (
@@ -15,8 +15,8 @@ const (
 	lowLine   lineKind = "low line"
 )
 
-// read reports whether a window is beyond the line, what of it is judged, and
-// where the line is.
+// read reports whether a window is beyond the line, the value that is judged,
+// and where the line is.
 func (k lineKind) read(m *Metric, w *Window) (beyond bool, value, at *float64) {
 	switch k {
 	case evictLine:
@@ -28,9 +28,9 @@ func (k lineKind) read(m *Metric, w *Window) (beyond bool, value, at *float64) {
 	return w.AboveLow, cmp.Or(w.Predicted, w.Measured), w.Low
 }
 
-// phrases says which metrics are beyond a kind of line, in which windows.
+// phrases lists the metrics that are beyond a kind of line, and their windows.
 func phrases(metrics []Metric, kind lineKind) []string {
-	var said []string
+	var list []string
 	for i := range metrics {
 		m := &metrics[i]
 		var beyond []*Window
@@ -40,14 +40,14 @@ func phrases(metrics []Metric, kind lineKind) []string {
 			}
 		}
 		if len(beyond) > 0 {
-			said = append(said, kind.phrase(m, beyond))
+			list = append(list, kind.phrase(m, beyond))
 		}
 	}
-	return said
+	return list
 }
 
-// phrase says it of one metric: "cpu avg_5m 81.2 % and p50_5m 80.9 % are above
-// the evict line 65 %".
+// phrase covers one metric: "cpu avg_5m 81.2 % and p50_5m 80.9 % are above the
+// evict line 65 %".
 func (k lineKind) phrase(m *Metric, beyond []*Window) string {
 	parts, lines := make([]string, len(beyond)), make([]string, len(beyond))
 	for i, w := range beyond {
@@ -67,10 +67,10 @@ func (k lineKind) phrase(m *Metric, beyond []*Window) string {
 	return fmt.Sprintf("%s %s %s %s %s", m.Name, enumerated(parts), verb, m.than(), line)
 }
 
-// partPhrases says which metrics are beyond their evict line in some windows
-// and in which they are not.
+// partPhrases lists the metrics that are beyond their evict line in some
+// windows only, and the windows in which they are not.
 func partPhrases(metrics []Metric) []string {
-	var said []string
+	var list []string
 	for i := range metrics {
 		m := &metrics[i]
 		var beyond []*Window
@@ -90,9 +90,9 @@ func partPhrases(metrics []Metric) []string {
 		if len(others) == 1 {
 			verb = "is"
 		}
-		said = append(said, fmt.Sprintf("%s, but %s %s not", evictLine.phrase(m, beyond), enumerated(others), verb))
+		list = append(list, fmt.Sprintf("%s, but %s %s not", evictLine.phrase(m, beyond), enumerated(others), verb))
 	}
-	return said
+	return list
 }
 
 func (m *Metric) than() string {

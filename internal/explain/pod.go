@@ -1,6 +1,6 @@
 package explain
 
-// Pod is what there is to say of a pod.
+// Pod is the explanation of a pod.
 type Pod struct {
 	// Summary says what matters most in words.
 	Summary   string `json:"summary"`
@@ -11,27 +11,27 @@ type Pod struct {
 	Node      string `json:"node,omitempty"`
 	NodeState string `json:"nodeState,omitempty"`
 	Priority  int32  `json:"priority"`
-	// Usage is what it was measured at, or an estimate where Measured is false;
-	// NodePercent is that of its node's allocatable, MeasuredSeconds how long
-	// samples reach back.
+	// Usage is measured, or an estimate if Measured is false. NodePercent is
+	// its share of the node's allocatable, MeasuredSeconds how long samples
+	// reach back.
 	Usage           Amounts  `json:"usage"`
 	NodePercent     Percents `json:"nodePercent"`
 	Measured        bool     `json:"measured"`
 	MeasuredSeconds int      `json:"measuredSeconds"`
 	// Candidate says that it may be moved.
 	Candidate bool `json:"candidate"`
-	// Move is what a cycle would do with it now; absent where it would stay.
+	// Move is what a cycle would do with it now; absent if it would stay.
 	Move *PlannedMove `json:"move,omitempty"`
-	// Reason is why it would stay, Detail says it in words; Instead are the
-	// moves that cool its node without it.
+	// Reason is why it would stay, and Detail puts it into words. Instead are
+	// the moves that cool its node without it.
 	Reason  string        `json:"reason,omitempty"`
 	Detail  string        `json:"detail,omitempty"`
 	Instead []PlannedMove `json:"instead"`
-	// Landings are what the other nodes are to it, the best first. ByUsageAlone
-	// says that kube-scheduler's filters were not asked.
+	// Landings judge the other nodes as its destination, the best first.
+	// ByUsageAlone says that kube-scheduler's filters were not asked.
 	Landings     []Landing `json:"landings"`
 	ByUsageAlone bool      `json:"byUsageAlone,omitempty"`
-	// Moves are its owner's in the ledger, those in flight first, the newest
-	// first each.
+	// Moves are its owner's in the ledger: those in flight first, then those
+	// that ended, each newest first.
 	Moves []Move `json:"moves"`
 }

@@ -16,10 +16,10 @@ const (
 	KindPod  = "pod"
 )
 
-// errSubject says what can be asked about.
+// errSubject lists what can be asked about.
 var errSubject = errors.New("explain takes `node NAME` or `pod NAMESPACE/NAME`")
 
-// ParseSubject reads the words of the command line.
+// ParseSubject parses the arguments of the command line.
 func ParseSubject(words []string) (Subject, error) {
 	if len(words) != 2 {
 		return Subject{}, fmt.Errorf("%w, got %d words", errSubject, len(words))
@@ -34,7 +34,7 @@ func ParseSubject(words []string) (Subject, error) {
 	return Subject{}, fmt.Errorf("%w, got %.80q %.80q", errSubject, kind, name)
 }
 
-// SubjectOfPath reads the path of a request.
+// SubjectOfPath parses the path of a request.
 func SubjectOfPath(path string) (Subject, error) {
 	kind, name, _ := strings.Cut(strings.TrimPrefix(path, "/explain/"), "/")
 	s, err := ParseSubject([]string{kind, name})
@@ -44,7 +44,7 @@ func SubjectOfPath(path string) (Subject, error) {
 	return s, nil
 }
 
-// Explain says what there is to say.
+// Explain returns the subject's explanation.
 func (s Subject) Explain(f *Facts) (Explanation, error) {
 	if s.Kind == KindNode {
 		n, err := OfNode(f, s.Name)
@@ -54,7 +54,7 @@ func (s Subject) Explain(f *Facts) (Explanation, error) {
 	return &p, err
 }
 
-// Unexplained is what an explanation of another process is read into.
+// Unexplained returns an empty Explanation to decode another process's into.
 func (s Subject) Unexplained() Explanation {
 	if s.Kind == KindNode {
 		return &Node{}

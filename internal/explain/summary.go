@@ -11,8 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/thresholds"
 )
 
-// summary says of a node what it is and why, and then what would be done about
-// it.
+// summary gives a node's state and why, and then what would be done about it.
 func (n *Node) summary(now time.Time) string {
 	return strings.TrimSpace(n.name(now) + n.why() + " " + n.todo())
 }
@@ -70,7 +69,7 @@ func (n *Node) todo() string {
 	return "No pod has to be moved."
 }
 
-// summary says of a pod whether it would be moved and why, or why not.
+// summary says whether a pod would be moved and why, or why not.
 func (p *Pod) summary() string {
 	name := p.Namespace + "/" + p.Name
 	if p.Move != nil {
@@ -87,19 +86,19 @@ func (p *Pod) summary() string {
 	return fmt.Sprintf("%s would not be moved (%s). %s.", name, because(p.Reason, p.Detail), where)
 }
 
-// summaryOfMoved says what became of a pod that was moved away.
+// summaryOfMoved says what became of a pod that was moved.
 func (p *Pod) summaryOfMoved() string {
 	m := &p.Moves[0]
 	name := p.Namespace + "/" + p.Name
 	if m.Pod != p.Name {
 		return fmt.Sprintf("%s replaces %s, which was moved off %s (%s), and runs on no node that is known yet.", name, m.Pod, m.From, m.State)
 	}
-	said := fmt.Sprintf("%s runs no more: its move off %s, planned to %s, is %s", name, m.From, cmp.Or(m.To, "nowhere"), m.State)
+	text := fmt.Sprintf("%s runs no more: its move off %s, planned to %s, is %s", name, m.From, cmp.Or(m.To, "nowhere"), m.State)
 	switch {
 	case ledger.State(m.State) == ledger.Landed:
-		said += fmt.Sprintf(": %s replaces it on %s", cmp.Or(m.Replacement, "a pod"), m.Node)
+		text += fmt.Sprintf(": %s replaces it on %s", cmp.Or(m.Replacement, "a pod"), m.Node)
 	case m.Replacement != "":
-		said += fmt.Sprintf(": %s replaces it, booked on %s", m.Replacement, cmp.Or(m.Node, "no node"))
+		text += fmt.Sprintf(": %s replaces it, booked on %s", m.Replacement, cmp.Or(m.Node, "no node"))
 	}
-	return said + "."
+	return text + "."
 }

@@ -14,7 +14,7 @@ import (
 // Listed is how many rows of a kind a table has; JSON has all.
 const Listed = 20
 
-// Table prints a node for persons.
+// Table prints a node for people.
 func (n *Node) Table(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	line(w, "%s", n.Summary)
@@ -45,7 +45,7 @@ func (n *Node) Table(out io.Writer) error {
 	return flush(w)
 }
 
-// Table prints a pod for persons.
+// Table prints a pod for people.
 func (p *Pod) Table(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	line(w, "%s", p.Summary)
@@ -84,7 +84,7 @@ func metricRows(w io.Writer, metrics []Metric) {
 	}
 }
 
-// rows prints a header and a row for each of the first items; nothing where
+// rows prints a header and a row for each of the first items, or nothing if
 // there are none.
 func rows[T any](w io.Writer, header string, items []T, row func(*T) string) {
 	if len(items) == 0 {
@@ -99,7 +99,7 @@ func rows[T any](w io.Writer, header string, items []T, row func(*T) string) {
 	}
 }
 
-// The columns of moves behind the first, which says what they are.
+// The columns of moves after the first, which names their kind.
 const (
 	plannedColumns = "\tUSES\tFROM\tTO"
 	moveColumns    = "\tSTATE\tFROM\tPLANNED TO\tNODE\tRECORDED\tOUTCOME"
@@ -146,8 +146,8 @@ func (m *Metric) cell(v *float64) string { return m.text("%.1f", v, "-") }
 
 func (m *Metric) lineCell(v *float64) string { return m.text("%g", v, "-") }
 
-// landingRows prints the nodes that take the pod, and of the others how many
-// refuse it for which reason with the first few.
+// landingRows prints how many other nodes would take the pod, and the first
+// Listed of all of them.
 func (p *Pod) landingRows(w io.Writer) {
 	if len(p.Landings) == 0 {
 		return
@@ -173,7 +173,7 @@ func (l *Landing) percentCells() string {
 	return fmt.Sprintf("%.1f\t%.1f\t%.1f\t%.1f", l.Before.CPU, l.After.CPU, l.Before.Memory, l.After.Memory)
 }
 
-// String says an outcome in words; that of none is a dash.
+// String puts an outcome into words; a nil one is a dash.
 func (o *Outcome) String() string {
 	if o == nil {
 		return "-"

@@ -35,7 +35,7 @@ func TestTables(t *testing.T) {
 		}
 		return &p
 	}
-	for name, told := range map[string]table{
+	for name, usable := range map[string]table{
 		"node-hot":     node(fleet(t).planned(""), "n1"),
 		"node-cool":    node(fleet(t).planned(""), "n4"),
 		"node-limits":  node(limited(t).facts(), "n3"),
@@ -47,7 +47,7 @@ func TestTables(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got bytes.Buffer
-			if err := told.Table(&got); err != nil {
+			if err := usable.Table(&got); err != nil {
 				t.Fatal(err)
 			}
 			golden := filepath.Join("testdata", name+".txt")

@@ -63,7 +63,7 @@ func PercentsOf(p cluster.Percents) Percents {
 
 func round(v float64) float64 { return math.Round(v*10) / 10 }
 
-// finite returns a value for JSON, nil for what is not known or has no bound.
+// finite returns a value for JSON; nil if it is unknown or infinite.
 func finite(v float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil
@@ -71,7 +71,7 @@ func finite(v float64) *float64 {
 	return new(round(v))
 }
 
-// moment returns a time for JSON, nil for none.
+// moment returns a time for JSON; nil for the zero time.
 func moment(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// sentence makes of words one that begins with a capital letter and ends with a
-// full stop.
+// sentence makes words begin with a capital letter and end with a period.
 func sentence(words string) string {
 	if words == "" {
 		return ""
@@ -30,7 +29,7 @@ func because(reason, detail string) string {
 	return reason + ": " + detail
 }
 
-// since says from when on, with the day where it is another.
+// since says when a state began, with the date unless it is today.
 func since(at *time.Time, now time.Time) string {
 	if at == nil {
 		return ""

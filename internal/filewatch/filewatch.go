@@ -1,11 +1,11 @@
-// Package filewatch tells when a file has another content. It decides when a
-// change is over; what the content means is left to who is told.
+// Package filewatch reports when the content of a file changes. It decides when
+// a change is complete; the caller interprets the content.
 //
-// The file is read every few seconds rather than watched: a mounted ConfigMap
-// is changed by swapping a symbolic link two folders up, an editor replaces or
-// overwrites, and network file systems tell nobody. A content is reported only
-// after it was read twice in a row, so that half of a write is not taken for
-// all of it.
+// The file is polled every few seconds rather than watched: a mounted ConfigMap
+// changes by swapping a symbolic link two folders up, an editor replaces or
+// overwrites, and network file systems send no notifications. Content is
+// reported only after it was read twice in a row, so that a partial write is
+// not taken for a complete one.
 package filewatch
 
 import (
@@ -20,23 +20,23 @@ import (
 // DefaultInterval is the time between two readings.
 const DefaultInterval = 2 * time.Second
 
-// Config says what is watched.
+// Config configures Run.
 type Config struct {
 	Path string
-	// Interval is DefaultInterval where it is zero.
+	// Interval is the time between two readings; 0 means DefaultInterval.
 	Interval time.Duration
-	// MaxBytes bounds what is read; a longer file is an error.
+	// MaxBytes bounds the content; a longer file is an error.
 	MaxBytes int64
-	// Known is the content that is not reported: the one that was read before
-	// the watch began.
+	// Known is the content that was read before the watch began, which is not
+	// reported.
 	Known []byte
-	// Changed is told each content, or why there is none, and reports whether
-	// it is done with it; if not it is told again after the next reading. No
-	// reading is made meanwhile.
+	// Changed receives new content, or the reason why there is none, and
+	// reports whether it is done with it; if not it is called again after the
+	// next reading. The file is not read in the meantime.
 	Changed func(ctx context.Context, content []byte, err error) (done bool)
 }
 
-// state is what a reading found.
+// state is the result of a reading.
 type state struct {
 	content string
 	failure string
@@ -52,8 +52,8 @@ func Run(ctx context.Context, config Config) error {
 	}
 	ticker := time.NewTicker(config.Interval)
 	defer ticker.Stop()
-	told := state{content: string(config.Known)}
-	last := told
+	reported := state{content: string(config.Known)}
+	last := reported
 	for {
 		select {
 		case <-ctx.Done():
@@ -65,8 +65,8 @@ func Run(ctx context.Context, config Config) error {
 		if err != nil {
 			found.failure = err.Error()
 		}
-		if found == last && found != told && config.Changed(ctx, content, err) {
-			told = found
+		if found == last && found != reported && config.Changed(ctx, content, err) {
+			reported = found
 		}
 		last = found
 	}

@@ -26,8 +26,8 @@ func (s *Scanner) Float() (value float64, ok bool) {
 	return value, err == nil
 }
 
-// Number consumes a number and returns it as it is written, nil for a null. It
-// is valid until the next call.
+// Number consumes a number and returns its text, nil for a null. The text is
+// valid until the next call.
 func (s *Scanner) Number() []byte {
 	switch c := s.Next(); {
 	case c == 'n':
@@ -66,7 +66,7 @@ func (s *Scanner) skipNumber() {
 	}
 }
 
-// skipOne consumes a byte if it is c, and reports whether it was.
+// skipOne consumes the next byte if it is c, and reports whether it was.
 func (s *Scanner) skipOne(c byte) bool {
 	if rest := s.hold(1); len(rest) == 0 || rest[0] != c {
 		return false
@@ -106,7 +106,7 @@ func plainNumber(data []byte, pos int) int {
 	return end
 }
 
-// digitsEnd returns the index of the first byte from i on that is no digit.
+// digitsEnd returns the index of the first byte from i on that is not a digit.
 func digitsEnd(data []byte, i int) int {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	for ; i+8 <= len(data); i += 8 {

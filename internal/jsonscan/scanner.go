@@ -1,11 +1,11 @@
-// Package jsonscan reads JSON front to back in one pass and takes out what is
-// asked for, without making values of the rest. It accepts what encoding/json
-// accepts, also in what is skipped, and reads strings as encoding/json does.
+// Package jsonscan reads JSON front to back in one pass and extracts only the
+// requested values. It accepts what encoding/json accepts, even in skipped
+// values, and decodes strings as encoding/json does.
 //
-// A Scanner walks a text that is at hand, or one that a reader gives, of which
-// it holds a window. Each method consumes one value. The first error stops the
-// Scanner: from then on it finds nothing more, every loop ends, and Err has the
-// error. So nothing that was read counts before End has returned nil.
+// A Scanner walks a text in memory, or one from a reader, of which it holds a
+// window. Each method consumes one value. The first error stops the Scanner:
+// from then on it finds nothing more, every loop ends, and Err returns the
+// error. So do not use anything that was read before End has returned nil.
 package jsonscan
 
 import (
@@ -15,60 +15,59 @@ import (
 	"io"
 )
 
-// Limits bound what one text can make a Scanner hold.
+// Limits bound the memory that one text can make a Scanner use.
 type Limits struct {
-	// Text is the most bytes of a string or a number that is not skipped.
+	// Text is the most bytes in a string or a number that is not skipped.
 	Text int
 	// Depth is how deep brackets may be nested.
 	Depth int
 }
 
-// ofText are the limits of a text that is at hand: those of encoding/json.
+// ofText are the limits of a text in memory: those of encoding/json.
 var ofText = Limits{Text: 1 << 31, Depth: 10000}
 
-// OfAnswers are limits for what a server answers.
+// OfAnswers are limits for the responses of servers.
 var OfAnswers = Limits{Text: 1 << 20, Depth: 64}
 
-// noMark says that no value is being kept.
+// noMark means that no value is being kept.
 const noMark = -1
 
-// Scanner walks one JSON text. The zero value has an empty one.
+// Scanner walks one JSON text. The zero value has an empty text.
 type Scanner struct {
-	// data[pos:] is what is at hand of the text and not consumed; passed bytes
-	// came before data.
+	// data[pos:] is in memory and not consumed; passed bytes came before data.
 	data        []byte
 	pos, passed int
-	// mark is where the value begins that fill has to keep, or noMark.
+	// mark is the start of the value that fill has to keep, or noMark.
 	mark   int
 	limits Limits
-	// depth is how many brackets are open around what is at pos.
+	// depth is how many brackets are open at pos.
 	depth int
 
-	// src gives what follows data, into buffer, until it is nil. broken is why
-	// it gives no more, nil at the proper end.
+	// src provides what follows data, into buffer; it is nil after its end.
+	// broken is why it failed, nil at the proper end.
 	src    io.Reader
 	buffer []byte
 	broken error
 
-	// scratch has the key read last where the window has moved on.
+	// scratch holds the last key if the window may have moved on.
 	scratch []byte
 	err     error
 }
 
-// NewReader returns a Scanner for texts that readers give, with a window of so
-// many bytes. Reset makes it read one.
+// NewReader returns a Scanner for texts from readers, with a window of so many
+// bytes. Reset makes it read one.
 func NewReader(window int, limits Limits) *Scanner {
 	return &Scanner{buffer: make([]byte, window), limits: limits}
 }
 
-// Reset makes s read the text that src gives. A window that grew for a long
-// string stays as large.
+// Reset makes s read the text from src. A window that grew for a long string
+// keeps its size.
 func (s *Scanner) Reset(src io.Reader) {
 	*s = Scanner{src: src, buffer: s.buffer, scratch: s.scratch, limits: s.limits, mark: noMark}
 }
 
-// SetText makes s read a text that is at hand, with the limits of
-// encoding/json. What Bytes returns then stays valid as long as the text.
+// SetText makes s read a text in memory, with the limits of encoding/json. What
+// Bytes returns then stays valid as long as the text.
 func (s *Scanner) SetText(text []byte) {
 	*s = Scanner{data: text, scratch: s.scratch, limits: ofText, mark: noMark}
 }
@@ -76,8 +75,7 @@ func (s *Scanner) SetText(text []byte) {
 // Offset returns how many bytes have been consumed.
 func (s *Scanner) Offset() int { return s.passed + s.pos }
 
-// Advance consumes so many bytes of a text that is at hand, which the caller
-// has read by itself.
+// Advance consumes n bytes of a text in memory that the caller has read itself.
 func (s *Scanner) Advance(n int) { s.pos = min(s.pos+n, len(s.data)) }
 
 // Err returns the first error.
@@ -116,8 +114,8 @@ func (s *Scanner) Unexpected(want string) {
 	}
 }
 
-// Next skips white space and returns the byte after it without consuming it.
-// At the end it returns 0, which no value begins with.
+// Next skips white space and returns the byte after it without consuming it. At
+// the end it returns 0, with which no value begins.
 func (s *Scanner) Next() byte {
 	for {
 		for ; s.pos < len(s.data); s.pos++ {
@@ -132,7 +130,7 @@ func (s *Scanner) Next() byte {
 	}
 }
 
-// literal consumes a word. It reports whether it was there.
+// literal consumes a word. It reports whether the word was there.
 func (s *Scanner) literal(word string) bool {
 	switch rest := s.hold(len(word)); {
 	case bytes.HasPrefix(rest, []byte(word)):
@@ -145,7 +143,7 @@ func (s *Scanner) literal(word string) bool {
 	return false
 }
 
-// hold returns what is at hand, at least n bytes unless the text ends before.
+// hold returns what is in memory, at least n bytes unless the text ends before.
 func (s *Scanner) hold(n int) []byte {
 	for len(s.data)-s.pos < n && s.fill() {
 		continue
@@ -153,7 +151,7 @@ func (s *Scanner) hold(n int) []byte {
 	return s.data[s.pos:]
 }
 
-// marked returns what was consumed since the mark, and takes the mark away.
+// marked returns what was consumed since the mark, and removes the mark.
 func (s *Scanner) marked() []byte {
 	if s.mark == noMark {
 		return nil // the Scanner has failed
@@ -170,8 +168,8 @@ func tooLong(offset, limit int) error {
 	return fmt.Errorf("offset %d: a string or number of over %d bytes", offset, limit)
 }
 
-// fill reads on when what is at hand does not suffice, and keeps what is not
-// consumed. It reports whether there is more.
+// fill reads more of the text into memory and keeps what is not consumed. It
+// reports whether there is more.
 func (s *Scanner) fill() bool {
 	if s.src == nil {
 		return false
@@ -192,7 +190,7 @@ func (s *Scanner) fill() bool {
 	return s.read(kept)
 }
 
-// read adds to what is kept in the buffer.
+// read appends to what is kept in the buffer.
 func (s *Scanner) read(kept int) bool {
 	for range 100 {
 		n, err := s.src.Read(s.buffer[kept:])

@@ -108,7 +108,7 @@ func TestSkipKnowsItsDepth(t *testing.T) {
 	}
 }
 
-// A text that breaks off is told from one that ends too early.
+// A text that breaks off differs from one that ends too early.
 func TestTextsThatBreakOff(t *testing.T) {
 	errBroken := errors.New("connection reset")
 	for _, text := range []string{"", "{", `{"k"`, `{"k":`, `{"k":"v`, `{"k":1`, `{"k":tr`, `{"k":"v"}`, `{"k":"v"} `, `"\u00`} {

@@ -2,14 +2,14 @@ package jsonscan
 
 import "fmt"
 
-// nesting are the brackets that are open in a value that is skipped, at most so
-// many: a bit for each, the innermost lowest, which is set for an object.
+// nesting is a stack of the open brackets in a skipped value, at most "most" of
+// them. Each has a bit, the innermost the lowest, which is set for an object.
 type nesting struct {
 	objects    uint64
 	open, most int
 }
 
-// levels is how many brackets a nesting holds.
+// levels is how many brackets a nesting can hold.
 const levels = 64
 
 func (n *nesting) push(bracket byte) {
@@ -27,7 +27,7 @@ func (n *nesting) pop() {
 
 func (n *nesting) inObject() bool { return n.objects&1 != 0 }
 
-// end is the bracket that closes the innermost one.
+// end returns the bracket that closes the innermost one.
 func (n *nesting) end() byte {
 	if n.inObject() {
 		return '}'
@@ -64,7 +64,7 @@ func (s *Scanner) skipScalar(c byte) {
 }
 
 // skipNested consumes an object or array that is nested no deeper than depth:
-// so many levels of it in this loop, and what is deeper by recursion.
+// the first levels in this loop, and deeper ones by recursion.
 func (s *Scanner) skipNested(depth int) {
 	n := nesting{most: min(depth, levels)}
 	for {
@@ -94,8 +94,8 @@ func (s *Scanner) failDepth() {
 	s.Fail(fmt.Errorf("offset %d: nested deeper than %d", s.Offset(), s.limits.Depth))
 }
 
-// skipMore consumes what follows a value: closing brackets, and a comma. It
-// reports whether there was one.
+// skipMore consumes what follows a value: closing brackets and a comma. It
+// reports whether there was a comma.
 func (s *Scanner) skipMore(n *nesting) bool {
 	for n.open > 0 {
 		switch s.Next() {
@@ -113,8 +113,8 @@ func (s *Scanner) skipMore(n *nesting) bool {
 	return false
 }
 
-// skipPlain consumes what is plain, and a key before a value that is not. It
-// reports whether a value is due; after the last member there is none.
+// skipPlain consumes plain members, and the key of one whose value is not
+// plain. It reports whether a value follows; after the last member none does.
 func (s *Scanner) skipPlain(n *nesting) bool {
 	if n.open == 0 {
 		return true
@@ -140,7 +140,7 @@ func (s *Scanner) skipKey() {
 	s.pos++
 }
 
-// place is where in an object or array the scanner stands.
+// place is the scanner's position in an object or array.
 type place uint8
 
 const (
@@ -150,9 +150,9 @@ const (
 )
 
 // plain consumes members and elements as long as keys and strings are plain,
-// numbers have no exponent, and there is no white space, which most of a
-// Kubernetes object is made of. It returns the position it got to and what is
-// to be found there: what begins with something else, or what follows a value.
+// numbers have no exponent, and there is no white space, which is most of a
+// Kubernetes object. It returns the position that it reached and what is there:
+// a key or value that is not plain, or what follows a value.
 func (n *nesting) plain(data []byte, pos int) (int, place) {
 	for pos < len(data) {
 		value := pos
@@ -187,8 +187,8 @@ func (n *nesting) plain(data []byte, pos int) (int, place) {
 	return pos, atValue
 }
 
-// entered goes into the object or array that a value is, if it has members that
-// begin with a quote or a brace and stands without white space.
+// entered enters a value that is an object or array, if its first member begins
+// with a quote or a brace and there is no white space.
 func (n *nesting) entered(data []byte, value int) bool {
 	if value+1 >= len(data) || n.open >= n.most {
 		return false
@@ -202,7 +202,7 @@ func (n *nesting) entered(data []byte, value int) bool {
 }
 
 // left leaves the objects and arrays that end at a position, and returns where
-// the last did.
+// the last one ends.
 func (n *nesting) left(data []byte, end int) int {
 	for end < len(data) && n.open > 0 && data[end] == n.end() {
 		n.pop()
@@ -211,8 +211,8 @@ func (n *nesting) left(data []byte, end int) int {
 	return end
 }
 
-// plainScalar returns the end of a plain string, a plain number or null, or
-// that of data if there is none.
+// plainScalar returns the end of a plain string, a plain number or null, or the
+// end of data if there is none.
 func plainScalar(data []byte, pos int) int {
 	switch data[pos] {
 	case '"':

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Bytes consumes a string and returns its value, nil for a null. Of a stream it
-// is valid until the next call; of a text that SetText gave, as long as that is.
+// Bytes consumes a string and returns its value, nil for a null. The value is
+// valid until the next call or, after SetText, as long as the text.
 func (s *Scanner) Bytes() []byte {
 	if s.pos < len(s.data) && s.data[s.pos] == '"' {
 		start := s.pos + 1
@@ -22,10 +22,10 @@ func (s *Scanner) Bytes() []byte {
 	return s.specialBytes()
 }
 
-// Text is Bytes to be kept: "" for a null.
+// Text is like Bytes, but returns a copy: "" for a null.
 func (s *Scanner) Text() string { return string(s.Bytes()) }
 
-// Time consumes a time as encoding/json writes it: the zero one for a null.
+// Time consumes a time as encoding/json writes it: the zero time for a null.
 func (s *Scanner) Time() (at time.Time) {
 	text := s.Bytes()
 	if text == nil || s.err != nil {
@@ -37,8 +37,8 @@ func (s *Scanner) Time() (at time.Time) {
 	return at
 }
 
-// specialBytes is Bytes for a string that is not plain or not at hand as a
-// whole, and for what is none.
+// specialBytes is Bytes for a string that is not plain or not completely in
+// memory, and for a value that is not a string.
 func (s *Scanner) specialBytes() []byte {
 	switch s.Next() {
 	case '"':
@@ -106,7 +106,7 @@ func (s *Scanner) skipEscape() {
 	}
 }
 
-// cutOff says that a text ends too early.
+// cutOff means that the text ends too early.
 const cutOff = -1
 
 // escapeLen returns the length of the escape sequence that data begins with, 0
@@ -133,15 +133,16 @@ func escapeLen(data []byte) int {
 }
 
 // PlainEnd returns the index of the first byte from i on that is a quote, a
-// backslash, a control character or not ASCII: where what stands for itself in
-// a string ends.
+// backslash, a control character or not ASCII: the end of the part of a string
+// that needs no decoding.
 func PlainEnd(data []byte, i int) int {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	for ; i+8 <= len(data); i += 8 {
 		x := binary.LittleEndian.Uint64(data[i:])
-		// A byte's high bit is set where subtracting n borrows, that is where
-		// the byte is below n; false hits come only above a true one. With its
-		// second bit flipped the quote is next to the control characters.
+		// A byte's high bit is set where subtracting n borrows, which means
+		// that the byte is below n; false hits occur only above a true one.
+		// With its second bit flipped the quote is next to the control
+		// characters.
 		low, slash := x^(2*ones), x^('\\'*ones)
 		stop := (low-('"'-1)*ones)&^low | (slash-ones)&^slash
 		if stop = (stop | x) & high; stop != 0 {

@@ -1,7 +1,7 @@
 package jsonscan
 
-// Object goes through the members of an object; a null has none. The loop's
-// body consumes the value, or leaves it to be skipped. It must not break.
+// Object yields the members of an object; a null has none. The loop's body
+// consumes the value, or leaves it to be skipped. It must not break.
 func (s *Scanner) Object(yield func(key []byte) bool) {
 	if !s.enter('{', '}', "an object") {
 		return
@@ -21,8 +21,8 @@ func (s *Scanner) Object(yield func(key []byte) bool) {
 	}
 }
 
-// Array goes through the elements of an array, by index; a null has none. As
-// with Object, the loop's body consumes an element or leaves it.
+// Array yields the indices of an array's elements; a null has none. As with
+// Object, the loop's body consumes an element or leaves it.
 func (s *Scanner) Array(yield func(i int) bool) {
 	if !s.enter('[', ']', "an array") {
 		return
@@ -41,8 +41,8 @@ func (s *Scanner) Array(yield func(i int) bool) {
 	}
 }
 
-// enter goes into an object or array; an empty one, and a null, is consumed as
-// a whole.
+// enter enters an object or array; it consumes an empty one, or a null,
+// completely.
 func (s *Scanner) enter(begin, end byte, what string) bool {
 	switch s.Next() {
 	case begin:
@@ -81,8 +81,8 @@ func (s *Scanner) more(end byte) bool {
 	return false
 }
 
-// key consumes a key, its colon and white space. Most stand without any, and
-// are at hand with the byte that follows.
+// key consumes a key, its colon and white space. Most keys have no white space,
+// and are in memory together with the next byte.
 func (s *Scanner) key() []byte {
 	if s.pos < len(s.data) && s.data[s.pos] == '"' {
 		start := s.pos + 1

@@ -12,14 +12,14 @@ import (
 )
 
 // arrivals counts the bytes of lists and watches that the API server has sent,
-// by resource, so that a list that takes long is told from one that does not
-// come. It is safe for concurrent use.
+// by resource, to distinguish a list that takes long from one that does not
+// arrive. It is safe for concurrent use.
 type arrivals struct {
 	mu    sync.Mutex
 	bytes map[string]*atomic.Int64
 }
 
-// of sums up what has come of some resources.
+// of returns how many bytes of some resources have arrived.
 func (a *arrivals) of(resources ...string) (sum int64) {
 	for _, resource := range resources {
 		sum += a.counter(resource).Load()
@@ -51,8 +51,7 @@ type countingTransport struct {
 
 var _ net.RoundTripperWrapper = (*countingTransport)(nil)
 
-// RoundTrip implements http.RoundTripper. What the server says when it refuses
-// is not counted.
+// RoundTrip implements http.RoundTripper. It does not count error responses.
 func (c *countingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := c.next.RoundTrip(request)
 	if err != nil || response.StatusCode != http.StatusOK || request.Method != http.MethodGet {
@@ -64,7 +63,7 @@ func (c *countingTransport) RoundTrip(request *http.Request) (*http.Response, er
 	return response, nil
 }
 
-// WrappedRoundTripper lets client-go look below.
+// WrappedRoundTripper lets client-go unwrap the RoundTripper.
 func (c *countingTransport) WrappedRoundTripper() http.RoundTripper { return c.next }
 
 type countedBody struct {
@@ -78,10 +77,10 @@ func (b *countedBody) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// listed is the resource that is listed or watched in the whole cluster under a
-// path: /api/v1/pods, /apis/apps/v1/replicasets, and the same behind a prefix.
-// It is empty for any other path, so there are no more resources than the API
-// server has.
+// listed returns the resource that a path lists or watches in the whole
+// cluster: /api/v1/pods, /apis/apps/v1/replicasets, and the same after a
+// prefix. It is empty for any other path, so there are no more resources than
+// the API server has.
 func listed(url string) string {
 	parts := strings.Split(path.Clean(url), "/")
 	n := len(parts)

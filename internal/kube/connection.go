@@ -1,6 +1,6 @@
-// Package kube is how a process reaches the API server: its client, its clock,
-// and how far the first lists of what it watches have come. It knows nothing of
-// what is asked for.
+// Package kube connects a process to the API server: its client, its clock, and
+// the progress of the first lists of its watches. It does not know what the
+// requests are for.
 package kube
 
 import (
@@ -22,24 +22,23 @@ import (
 	"github.com/evenkeel/evenkeel/internal/servertime"
 )
 
-// The API server is asked at most so often; usage sources have a limit of their
-// own.
+// The limits of requests to the API server; usage sources have their own.
 const (
 	clientQPS   = 50
 	clientBurst = 100
 )
 
-// Connection is what a process has of the API server.
+// Connection is a process's access to the API server.
 type Connection struct {
-	// REST is for further clients. Their answers do not set the clock: kubelets
-	// and aggregated APIs answer with the time of clocks of their own, through
-	// the API server too.
+	// REST is for further clients. Their responses do not set the clock:
+	// kubelets and aggregated APIs respond with the time of their own clocks,
+	// even through the API server.
 	REST   *rest.Config
 	Client kubernetes.Interface
-	// Clock is the API server's, as far as its answers tell it.
+	// Clock is the API server's, as far as its responses show it.
 	Clock *servertime.Clock
 
-	arrivals arrivals // of the client's
+	arrivals arrivals // of Client
 }
 
 // Connect makes the client, without a request.
@@ -62,8 +61,8 @@ func Connect(config *rest.Config) (*Connection, error) {
 	return c, nil
 }
 
-// Config says how the API server is reached by a file with kube configuration;
-// without one by $KUBECONFIG, else as a pod does.
+// Config returns how to reach the API server by a kubeconfig file; without one
+// by $KUBECONFIG, else as a pod does.
 func Config(kubeconfig string) (*rest.Config, error) {
 	if kubeconfig != "" {
 		if _, err := os.Stat(kubeconfig); err != nil {
@@ -85,9 +84,9 @@ func Config(kubeconfig string) (*rest.Config, error) {
 // ReachTimeout is how long the API server may take to answer at all.
 const ReachTimeout = 10 * time.Second
 
-// Reach asks the API server for its version, so that one that is not there is
-// told in one line. It does so until the clock is known, before anything is
-// judged by it.
+// Reach asks the API server for its version, so that an unreachable one is
+// reported in one line. It asks often enough to know the clock before anything
+// depends on that.
 func (c *Connection) Reach(ctx context.Context) error {
 	config := rest.CopyConfig(c.REST)
 	config.Timeout = ReachTimeout
@@ -127,8 +126,8 @@ func (c *Connection) Secret(ctx context.Context, namespace, name, key string) (s
 	return strings.TrimSpace(string(value)), nil
 }
 
-// As returns a client that asks in somebody's name; without a name in one's
-// own.
+// As returns a client that impersonates a user; without a name it returns
+// Client.
 func (c *Connection) As(name string) (kubernetes.Interface, error) {
 	if name == "" {
 		return c.Client, nil

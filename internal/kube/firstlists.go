@@ -16,38 +16,37 @@ import (
 )
 
 const (
-	// StallTimeout is how long first lists may bring nothing.
+	// StallTimeout is how long first lists may bring nothing new.
 	StallTimeout = 2 * time.Minute
-	// ListsPoll is how often they are looked at.
+	// ListsPoll is how often they are checked.
 	ListsPoll = 20 * time.Millisecond
 )
 
-// ErrNotSynced is the error when first lists brought nothing for too long.
+// ErrNotSynced is the error if first lists brought nothing for too long.
 var ErrNotSynced = errors.New("the watches of the API server did not deliver in time")
 
 // Start starts the informers that were requested of a factory and waits until
-// all of them have delivered and what they feed has taken it in. However long
-// that takes, it fails only when nothing has come for StallTimeout of what is
-// still missing.
+// all of them have synced and their consumers have, too. However long that
+// takes, it fails only if nothing of what is missing has arrived for
+// StallTimeout.
 func (c *Connection) Start(ctx context.Context, factory informers.SharedInformerFactory, synced ...func() bool) error {
 	factory.Start(ctx.Done())
 	waiting := firstLists{factory: factory, synced: synced, arrived: c.arrivals.of, patience: Patience[progress]{Now: c.Clock.Local}}
 	return waiting.await(ctx)
 }
 
-// firstLists are those of all watches.
+// firstLists are the first lists of all watches.
 type firstLists struct {
 	factory informers.SharedInformerFactory
-	// synced report whether what is fed by the informers has taken everything
-	// in.
+	// synced report whether the informers' consumers have synced.
 	synced  []func() bool
 	arrived func(resources ...string) int64
 
 	patience Patience[progress]
 }
 
-// progress is how far first lists have come: how many kinds and feeds are
-// missing, and how many bytes of those kinds have come.
+// progress is that of the first lists: how many kinds and consumers are
+// missing, and how many bytes of those kinds have arrived.
 type progress struct {
 	kinds, feeds int
 	bytes        int64
@@ -70,10 +69,10 @@ func (f *firstLists) await(ctx context.Context) error {
 	return nil
 }
 
-// missing are the kinds whose first list is not complete, in order.
+// missing returns the kinds whose first list is incomplete, sorted.
 func (f *firstLists) missing() []string {
 	over := make(chan struct{})
-	close(over) // WaitForCacheSync is asked how it stands, not to wait
+	close(over) // WaitForCacheSync must report the state without waiting
 	var kinds []string
 	for kind, synced := range f.factory.WaitForCacheSync(over) {
 		if !synced {
@@ -100,7 +99,7 @@ func kindOf(object reflect.Type) string {
 	return object.Name()
 }
 
-// resources are the names of kinds in paths.
+// resources returns the names of kinds in paths.
 func resources(kinds []string) []string {
 	names := make([]string, len(kinds))
 	for i, kind := range kinds {
@@ -117,8 +116,8 @@ func named(kinds []string) string {
 	return " of " + strings.Join(kinds, ", ")
 }
 
-// FirstPods returns how to count what has come of the first lists of nodes and
-// pods. The count stands still once they are there.
+// FirstPods returns a function that counts the bytes of the first lists of
+// nodes and pods. The count stays the same once they are complete.
 func (c *Connection) FirstPods(synced func() bool) func() int64 {
 	return func() int64 {
 		if synced() {
@@ -128,15 +127,14 @@ func (c *Connection) FirstPods(synced func() bool) func() int64 {
 	}
 }
 
-// Patience is how long something may stay as it is.
+// Patience measures how long something has stayed the same.
 type Patience[T comparable] struct {
 	Now   func() time.Time
 	seen  T
 	since time.Time
 }
 
-// Over reports whether what is seen now was all that there was to see for as
-// long as the limit.
+// Over reports whether seen has not changed for at least the limit.
 func (p *Patience[T]) Over(seen T, limit time.Duration) bool {
 	now := p.Now()
 	if p.since.IsZero() || seen != p.seen {

@@ -86,7 +86,7 @@ func TestFirstLists(t *testing.T) {
 	}
 }
 
-// A process that is told to stop says so, and what it was waiting for.
+// A process that is stopped reports that, and what it was waiting for.
 func TestFirstListsStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())

@@ -9,7 +9,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// comment makes lines a comment. Each of them is one line already.
+// comment turns lines into a comment; none may contain a line break.
 func comment(lines ...string) string {
 	for i, line := range lines {
 		lines[i] = strings.TrimSpace("# " + line)
@@ -20,9 +20,9 @@ func comment(lines ...string) string {
 // steps matches the steps of a path: name, [3], [a.key].
 var steps = regexp.MustCompile(`[^.\[\]]+|\[[^\]]*\]`)
 
-// attach puts a comment at the field that path leads to, or as near to it as
-// the document goes; what is left of the path then stands in the comment. It
-// reports whether there was any such place.
+// attach puts a comment at the field that path leads to, or at the nearest one
+// that exists; the comment then begins with the rest of the path. It reports
+// whether it found a place.
 func attach(root *yaml.Node, path, text string) bool {
 	places := steps.FindAllStringIndex(path, -1)
 	names := make([]string, len(places))
@@ -40,8 +40,7 @@ func attach(root *yaml.Node, path, text string) bool {
 	return true
 }
 
-// lift moves the comment of the first field of a list's item in front of its
-// dash.
+// lift moves the comment of a list item's first field in front of the dash.
 func lift(node *yaml.Node) {
 	for _, child := range node.Content {
 		lift(child)

@@ -1,19 +1,19 @@
-// Package migration is the wing for files of earlier systems: the one place
-// that knows of them. It brings their files into the current format, text in,
-// text out, and gives the policy's loader what it needs to take them as they
-// are. It decides which documents of a file are converted, where the notes of
-// the converters stand as comments, and what becomes of the rest of the file.
-// What a document of an earlier system means is left to the packages below, one
-// for each form; whether it is valid to package policy.
+// Package migration is the only part that knows files of legacy systems. It
+// converts them into the current format, text in, text out, and lets the
+// policy's loader read them as they are. It decides which documents of a file
+// are converted, where comments hold the converters' notes, and what becomes of
+// the rest of the file. The packages below it, one per format, decide what a
+// legacy document means; package policy decides whether it is valid.
 //
 // Invariants:
-//   - What a file's policies mean is the same before and after, because both are
-//     read by Load and the converters are those that it uses.
-//   - What is not converted stays byte by byte; where something inside of a
-//     manifest changes, everything else in it keeps its meaning, which is checked.
-//   - Converting what has been converted changes nothing.
-//   - Nothing is lost silently: what has no equal here, or means something else,
-//     is a note.
-//   - A converter takes only what it understands completely, as policy does: an
+//   - A file's policies mean the same before and after: Load reads both, with
+//     the same converters.
+//   - Documents that are not converted keep every byte. If something inside a
+//     manifest changes, everything else in it keeps its meaning, which is
+//     checked.
+//   - Converting a converted file changes nothing.
+//   - Nothing is lost silently: whatever has no equivalent, or means something
+//     else, gets a note.
+//   - A converter accepts only what it fully understands, as policy does: an
 //     unknown field or a value of a wrong type is an error with its path.
 package migration

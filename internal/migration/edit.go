@@ -20,8 +20,8 @@ type edit struct {
 	comment string
 }
 
-// apply makes changes in a document and leaves the rest of it as it is:
-// comments, order and style of its values.
+// apply edits a document and keeps the rest of it: comments, order and style of
+// its values.
 func apply(part policy.Part, edits []edit) ([]byte, error) {
 	if !slices.ContainsFunc(edits, func(e edit) bool { return e.isNew(part.Text) }) {
 		return part.Text, nil
@@ -43,14 +43,13 @@ func apply(part policy.Part, edits []edit) ([]byte, error) {
 	return text, sameTree(want, text)
 }
 
-// isNew reports whether there is anything to do: not so for a comment that is
-// there already.
+// isNew reports whether there is anything to do: not for a comment that exists
+// already.
 func (e *edit) isNew(text []byte) bool {
 	return e.value != nil || !bytes.Contains(text, []byte(comment(policy.OneLine(e.comment))))
 }
 
-// apply makes one change in a document and, where it is one of a value, in its
-// tree.
+// apply makes one change in a document and, if it sets a value, in its tree.
 func (e *edit) apply(root *yaml.Node, tree any) error {
 	key, value, left := find(root, e.path)
 	if e.comment != "" {

@@ -12,17 +12,17 @@ import (
 	"github.com/evenkeel/evenkeel/usage/source"
 )
 
-// convertFunc returns what a document of one earlier form means today, or
-// everything that is wrong with it.
+// convertFunc converts a document of one legacy format into the current one, or
+// returns all its mistakes.
 type convertFunc func(object map[string]any) (policy.Conversion, field.ErrorList)
 
-// Load reads a policy file as policy.Load does, and takes what earlier systems
-// had instead of a document of the current format.
+// Load reads a policy file as policy.Load does, and also accepts documents of
+// legacy formats.
 func Load(fileName string, data []byte, kinds source.Kinds) (*policy.File, error) {
 	return policy.Load(fileName, data, kinds, convert)
 }
 
-// convert is the policy.Converter of all earlier forms.
+// convert is the policy.Converter of all legacy formats.
 func convert(object map[string]any) (*policy.Conversion, field.ErrorList) {
 	to := converterOf(object)
 	if to == nil {
@@ -32,8 +32,8 @@ func convert(object map[string]any) (*policy.Conversion, field.ErrorList) {
 	return &converted, errs
 }
 
-// converterOf returns what converts a document of an earlier form into one of a
-// policy file, nil for any other document.
+// converterOf returns the converter of a document of a legacy policy format;
+// nil for any other document.
 func converterOf(object map[string]any) convertFunc {
 	switch apiVersion, kind := typeOf(object); {
 	case apiVersion == "descheduler/v1alpha1" && kind == "DeschedulerPolicy":
@@ -46,15 +46,15 @@ func converterOf(object map[string]any) convertFunc {
 	return nil
 }
 
-// typeOf returns what a document says that it is.
+// typeOf returns a document's declared type.
 func typeOf(object map[string]any) (apiVersion, kind string) {
 	apiVersion, _ = object["apiVersion"].(string)
 	kind, _ = object["kind"].(string)
 	return apiVersion, kind
 }
 
-// policyKinds are the kinds that Load takes, of any version: a version that
-// it does not know is its error to tell.
+// policyKinds are the kinds that Load takes, of any version: Load reports
+// versions that it does not know.
 var policyKinds = map[string]string{
 	policy.LoadPolicyKind:    "evenkeel.io/",
 	"DeschedulerPolicy":      "descheduler/",

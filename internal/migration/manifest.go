@@ -13,8 +13,8 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// isManifest tells objects of Kubernetes from configuration files: they have
-// metadata, and lists of them have items.
+// isManifest reports whether this is a Kubernetes object, not a configuration
+// file: objects have metadata, and lists of them have items.
 func isManifest(object map[string]any) bool {
 	apiVersion, kind := typeOf(object)
 	_, meta := object["metadata"].(map[string]any)
@@ -22,22 +22,21 @@ func isManifest(object map[string]any) bool {
 	return apiVersion != "" && kind != "" && (meta || items && strings.HasSuffix(kind, "List"))
 }
 
-// finding is what there is to do in a manifest: to convert a text, or to mark
-// what has to be changed by hand.
+// finding is one task in a manifest: converting a text, or marking what has to
+// be changed by hand.
 type finding struct {
-	// object is how messages call the object.
+	// object names the object in messages.
 	object string
-	// path leads to a text that holds policies; place is how messages call it.
+	// path leads to a text that holds policies; place names it in messages.
 	path  []string
 	text  string
 	place place
-	// marks say what to change, notes say it in messages.
+	// marks say what to change; notes say the same in messages.
 	marks []edit
 	notes []policy.Note
 }
 
-// findIn finds what there is to do in an object of Kubernetes or a list of
-// them.
+// findIn finds the tasks in a Kubernetes object or a list of them.
 func findIn(object map[string]any, path []string) []finding {
 	kind, _ := object["kind"].(string)
 	items, isList := object["items"].([]any)
@@ -73,11 +72,11 @@ func findTexts(object map[string]any, path []string) (found []finding) {
 	return found
 }
 
-// mentioned finds text that is meant as a policy, readable or not.
+// mentioned matches text that is meant as a policy, readable or not.
 var mentioned = regexp.MustCompile(`(?m)^[\s{]*["']?(kind["']?\s*:\s*["']?(LoadPolicy|DeschedulerPolicy|DynamicSchedulerPolicy|KubeSchedulerConfiguration)\b|Rulename["']?\s*:)`)
 
-// holdsPolicy reports whether a value is to be converted. Text that is meant as
-// a policy and cannot be read is, so that its mistake is told.
+// holdsPolicy reports whether to convert a value. That includes unreadable text
+// that is meant as a policy, so that its mistake is reported.
 func holdsPolicy(text string) bool {
 	parts, err := policy.ReadParts("", []byte(text))
 	if err != nil {
@@ -89,7 +88,7 @@ func holdsPolicy(text string) bool {
 	})
 }
 
-// findPrograms finds the containers that run an earlier system.
+// findPrograms finds the containers that run a legacy system.
 func findPrograms(object map[string]any, path []string) []finding {
 	spec, below := podSpec(object)
 	containers, _ := spec["containers"].([]any)
@@ -112,7 +111,7 @@ func findPrograms(object map[string]any, path []string) []finding {
 	return []finding{found}
 }
 
-// podSpec returns the pod that an object makes, and where it stands in it.
+// podSpec returns the spec of the pods that an object makes, and its path.
 func podSpec(object map[string]any) (spec map[string]any, path []string) {
 	switch object["kind"] {
 	case "CronJob":

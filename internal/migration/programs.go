@@ -7,31 +7,30 @@ import (
 	"strings"
 )
 
-// program is what takes the place of a program of an earlier system.
+// program describes what replaces a program of a legacy system.
 type program struct {
-	// binaries and images are its names; those that other programs have as well
-	// are left out.
+	// binaries and images are its names, without those that other programs
+	// share.
 	binaries, images []string
-	// image says what to put instead of its own; command is what takes the
-	// place of its binary.
+	// image says what replaces its image; command replaces its binary.
 	image, command string
-	// knows are the flags that its successor takes; nil if it takes all.
-	knows []string
+	// flags are those that its successor accepts; nil if it accepts all.
+	flags []string
 }
 
-// The images that take the place of others.
+// The images that replace others.
 const (
 	ourImage       = "put the image of deploy/Dockerfile here"
 	schedulerImage = "put the image that deploy/Dockerfile makes with --target kube-scheduler here"
 )
 
-// programs are looked through in this order.
+// programs are matched in this order.
 var programs = []program{
 	{
 		binaries: []string{"descheduler"}, images: []string{"descheduler"},
 		image:   ourImage,
 		command: `["/evenkeel", "run"]`,
-		knows:   RunFlags,
+		flags:   RunFlags,
 	},
 	{
 		binaries: []string{"kube-scheduler-extender"}, images: []string{"kube-scheduler-extender"},
@@ -59,13 +58,13 @@ var programs = []program{
 	},
 }
 
-// RunFlags are the flags of the earlier descheduler that `evenkeel run` takes.
+// RunFlags are the flags of descheduler that `evenkeel run` accepts.
 var RunFlags = []string{
 	"descheduling-interval", "dry-run", "kubeconfig", "leader-elect", "leader-elect-lease-duration",
 	"leader-elect-renew-deadline", "leader-elect-resource-name", "leader-elect-retry-period", "logging-format", "policy-config-file", "v", "vmodule",
 }
 
-// programOf returns the earlier program that a container runs, nil for any
+// programOf returns the legacy program that a container runs; nil for any
 // other.
 func programOf(container map[string]any) *program {
 	image, _ := container["image"].(string)
@@ -115,15 +114,15 @@ func (p *program) marks(container map[string]any) []mark {
 	return marks
 }
 
-// unknown returns the flags among words that the successor does not take.
+// unknown returns the flags among words that the successor does not accept.
 func (p *program) unknown(words []string) []string {
-	if p.knows == nil {
+	if p.flags == nil {
 		return nil
 	}
 	var unknown []string
 	for _, word := range words {
 		flag, _, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
-		if strings.HasPrefix(word, "-") && !slices.Contains(p.knows, flag) {
+		if strings.HasPrefix(word, "-") && !slices.Contains(p.flags, flag) {
 			unknown = append(unknown, "--"+shorten(flag))
 		}
 	}

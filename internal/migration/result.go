@@ -6,28 +6,28 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// Action says what became of a document.
+// Action says what was done with a document.
 type Action string
 
 // The actions.
 const (
-	// Converted: it was of an earlier form.
+	// Converted: it was in a legacy format.
 	Converted Action = "converted"
-	// Current: it is of the current format already, and is as it was.
+	// Current: it is in the current format already and unchanged.
 	Current Action = "current"
-	// Marked: it is as it was but for comments that say what to change in it.
+	// Marked: it is unchanged except for comments on what to change in it.
 	Marked Action = "marked"
-	// Kept: it is no policy, and is as it was.
+	// Kept: it is not a policy, and unchanged.
 	Kept Action = "kept"
 )
 
-// Part says what became of one document of a file.
+// Part says what was done with one document of a file.
 type Part struct {
-	// Place says where it stands, such as line 12.
+	// Place says where it is, such as line 12.
 	Place string
 	// Found is what it is, such as descheduler/v1alpha1 DeschedulerPolicy.
 	Found string
-	// Action is what became of it.
+	// Action is what was done with it.
 	Action Action
 	// Policy says that it is one of the documents of a Policy.
 	Policy bool
@@ -35,9 +35,9 @@ type Part struct {
 	Notes []policy.Note
 }
 
-// Policy is a policy that a file holds: the file itself, or a value in it.
+// Policy is a policy in a file: the file itself, or a value in it.
 type Policy struct {
-	// Name is what messages call it.
+	// Name names it in messages.
 	Name string
 	// Is says what it is made of, such as descheduler/v1alpha1
 	// DeschedulerPolicy.
@@ -50,14 +50,13 @@ type Policy struct {
 type Result struct {
 	// Text is the whole file.
 	Text []byte
-	// Parts are its documents, and the values inside of them that hold
-	// policies.
+	// Parts are its documents, and the values inside them that hold policies.
 	Parts []Part
-	// Policies are what it has for Load.
+	// Policies are those that it holds for Load.
 	Policies []Policy
 }
 
-// place is where a stream of documents stands in a file: the entry of a manifest
+// place is where a stream of documents is in a file: the entry of a manifest
 // that holds it; empty for the file itself.
 type place string
 

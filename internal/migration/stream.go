@@ -11,7 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/usage/source"
 )
 
-// converter gathers what is found in one file.
+// converter gathers the results for one file.
 type converter struct {
 	fileName string
 	kinds    source.Kinds
@@ -53,7 +53,7 @@ func (c *converter) stream(at place, data []byte) []byte {
 	return out.Bytes()
 }
 
-// fail takes over the problems of an error.
+// fail adds the problems of an error.
 func (c *converter) fail(at place, err error) {
 	for _, problem := range problemsOf(err) {
 		c.problems = append(c.problems, at.problem(problem))
@@ -67,7 +67,7 @@ type stream struct {
 	at place
 	// policies are the lines on which each kind of policy begins.
 	policies map[string]int
-	// originals holds the policies as they were, on the lines where they were.
+	// originals holds the unconverted policies, on their original lines.
 	originals bytes.Buffer
 	lines     int      // written to originals
 	names     []string // of the policies
@@ -114,17 +114,17 @@ func (s *stream) policy(part policy.Part) []byte {
 	s.remember(part)
 	text := part.Text
 	if len(file.Converted) == 0 {
-		s.tell(part, name(part.Object, kind), Current)
+		s.report(part, name(part.Object, kind), Current)
 	} else {
 		text = s.converted(part, file.Converted[0])
 	}
-	told := &s.result.Parts[len(s.result.Parts)-1]
-	told.Policy = true
-	s.names = append(s.names, told.Found)
+	last := &s.result.Parts[len(s.result.Parts)-1]
+	last.Policy = true
+	s.names = append(s.names, last.Found)
 	return text
 }
 
-// remember keeps a policy as it was, on the lines where it was.
+// remember keeps an unconverted policy, on its original lines.
 func (s *stream) remember(part policy.Part) {
 	if s.lines > 0 {
 		s.originals.WriteString("---\n")
@@ -141,19 +141,19 @@ func (s *stream) remember(part policy.Part) {
 	}
 }
 
-// maxValues bounds the values of a file that are converted; each takes about a
+// maxValues bounds the converted values of a file; each takes about a
 // millisecond.
 const maxValues = 100
 
-// manifest converts the policies inside of a manifest and marks what has to be
+// manifest converts the policies inside a manifest and marks what has to be
 // changed by hand.
 func (s *stream) manifest(part policy.Part) []byte {
 	var found []finding
-	if s.at == "" { // not inside of another one
+	if s.at == "" { // not inside another one
 		found = findIn(part.Object, nil)
 	}
 	if len(found) == 0 {
-		s.tell(part, name(part.Object, ""), Kept)
+		s.report(part, name(part.Object, ""), Kept)
 		return part.Text
 	}
 	var edits []edit
@@ -169,10 +169,10 @@ func (s *stream) manifest(part policy.Part) []byte {
 	return text
 }
 
-// edits are what a finding changes in its manifest.
+// edits are the changes for a finding in its manifest.
 func (s *stream) edits(part policy.Part, found *finding) []edit {
 	if len(found.marks) > 0 {
-		s.tell(part, found.object, Marked, found.notes...)
+		s.report(part, found.object, Marked, found.notes...)
 		return found.marks
 	}
 	switch s.values++; {
@@ -189,7 +189,7 @@ func (s *stream) edits(part policy.Part, found *finding) []edit {
 	return []edit{{path: found.path, value: &converted}}
 }
 
-// other converts a document that is none of Evenkeel's own files.
+// other converts a document that is not a file of Evenkeel's.
 func (s *stream) other(part policy.Part, convert convertFunc) []byte {
 	doc, errs := convert(part.Object)
 	for _, err := range errs {
@@ -199,7 +199,7 @@ func (s *stream) other(part policy.Part, convert convertFunc) []byte {
 		return nil
 	}
 	if schedulerconfig.Is(part.Object) && schedulerconfig.Current(part.Object) {
-		s.tell(part, name(part.Object, doc.Format), Current, doc.Notes...)
+		s.report(part, name(part.Object, doc.Format), Current, doc.Notes...)
 		return part.Text
 	}
 	return s.converted(part, doc)
@@ -208,7 +208,7 @@ func (s *stream) other(part policy.Part, convert convertFunc) []byte {
 // converted writes a converted document, with its notes as comments.
 func (s *stream) converted(part policy.Part, doc policy.Conversion) []byte {
 	s.changed = true
-	s.tell(part, name(part.Object, doc.Format), Converted, doc.Notes...)
+	s.report(part, name(part.Object, doc.Format), Converted, doc.Notes...)
 	text, err := write(doc)
 	if err != nil {
 		s.problems = append(s.problems, s.at.problem(fmt.Sprintf("line %d: %v", lineOf(part), err)))
@@ -217,6 +217,6 @@ func (s *stream) converted(part policy.Part, doc policy.Conversion) []byte {
 	return text
 }
 
-func (s *stream) tell(part policy.Part, found string, action Action, notes ...policy.Note) {
+func (s *stream) report(part policy.Part, found string, action Action, notes ...policy.Note) {
 	s.result.Parts = append(s.result.Parts, Part{Place: s.at.of(lineOf(part)), Found: found, Action: action, Notes: notes})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// Help names the forms that are converted, for a help text.
+// Help names the formats that are converted, for a help text.
 const Help = "a DeschedulerPolicy of v1alpha1, Crane's DynamicSchedulerPolicy, dynamicScheduler's rules, kube-scheduler's Policy\n" +
 	"or its KubeSchedulerConfiguration of a beta version"
 
@@ -19,7 +19,7 @@ const expected = "a DeschedulerPolicy (descheduler/v1alpha1 or v1alpha2), a Load
 
 func lineOf(part policy.Part) int {
 	line := part.SkippedLines + 1
-	for text := range bytes.Lines(part.Text) { // comments in front belong to nobody
+	for text := range bytes.Lines(part.Text) { // skips leading comments
 		trimmed := bytes.TrimSpace(text)
 		if len(trimmed) > 0 && trimmed[0] != '#' {
 			break
@@ -38,7 +38,7 @@ func typeText(object map[string]any) string {
 	return fmt.Sprintf("apiVersion %q with kind %q", shorten(apiVersion), shorten(kind))
 }
 
-// name is how a part calls its document.
+// name names a document in its part.
 func name(object map[string]any, fallback string) string {
 	apiVersion, kind := typeOf(object)
 	if apiVersion == "" && kind == "" {
@@ -47,7 +47,7 @@ func name(object map[string]any, fallback string) string {
 	return shorten(apiVersion + " " + kind)
 }
 
-// objectName is how messages call an object of Kubernetes.
+// objectName names a Kubernetes object in messages.
 func objectName(object map[string]any) string {
 	kind, _ := object["kind"].(string)
 	meta, _ := object["metadata"].(map[string]any)
@@ -66,7 +66,7 @@ func problemsOf(err error) []string {
 	return []string{err.Error()}
 }
 
-// shorten keeps messages to one readable line.
+// shorten reduces a text to one readable line.
 func shorten(text string) string {
 	const most = 100
 	if runes := []rune(text); len(runes) > most {

@@ -16,7 +16,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// write returns a converted document as YAML: a head that says what it was and
+// write returns a converted document as YAML: a header with its old format and
 // what could not be kept, and each note at its field.
 func write(doc policy.Conversion) ([]byte, error) {
 	root := nodeOf(doc.Object)
@@ -47,7 +47,7 @@ func write(doc policy.Conversion) ([]byte, error) {
 	return text, sameTree(doc.Object, text)
 }
 
-// nodeOf returns a JSON tree as YAML, keys in an order that reads well.
+// nodeOf returns a JSON tree as YAML, with keys in a readable order.
 func nodeOf(value any) *yaml.Node {
 	switch v := value.(type) {
 	case map[string]any:
@@ -73,8 +73,8 @@ func nodeOf(value any) *yaml.Node {
 	}
 }
 
-// plain are the strings that no version of YAML takes for anything else, if
-// they are none of reserved.
+// plain matches the strings that every version of YAML reads as strings, unless
+// they are reserved.
 var (
 	plain    = regexp.MustCompile(`^[A-Za-z_/][A-Za-z0-9_./-]*$`)
 	reserved = []string{"y", "yes", "n", "no", "on", "off", "true", "false", "null"}
@@ -88,8 +88,8 @@ func stringNode(text string) *yaml.Node {
 	return node
 }
 
-// firstKeys are the fields that a reader looks for first; the others follow in
-// the order of the alphabet.
+// firstKeys are the fields that a reader looks for first; the others follow
+// alphabetically.
 var firstKeys = []string{
 	"apiVersion", "kind", "metadata", "name", "type", "metric", "window", "usage", "sources", "lines", "low", "reject", "evict", "leave",
 	"hot", "scoring", "formula",
@@ -122,10 +122,10 @@ func encode(node *yaml.Node) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// errNotSame says that text would not mean what it should.
+// errNotSame reports that text would change its meaning.
 var errNotSame = errors.New("its YAML cannot be written again without a change of meaning; write it without anchors and tags")
 
-// sameTree makes sure that text says what want says.
+// sameTree checks that text means the same as want.
 func sameTree(want any, text []byte) error {
 	parts, err := policy.ReadParts("", text)
 	if err != nil || len(parts) != 1 || !same(want, any(parts[0].Object)) {
@@ -134,7 +134,7 @@ func sameTree(want any, text []byte) error {
 	return nil
 }
 
-// same compares JSON trees; numbers by value.
+// same compares JSON trees, numbers by value.
 func same(a, b any) bool {
 	left, err := json.Marshal(a)
 	right, other := json.Marshal(b)

@@ -12,13 +12,13 @@ import (
 	"github.com/evenkeel/evenkeel/usage/annotations"
 )
 
-// Object is what is on a node, all of one resourceVersion.
+// Object is what is on a node, at one resourceVersion.
 type Object struct {
 	Name, UID string
 	// ResourceVersion may be empty; the node is then read before it is changed.
 	ResourceVersion string
-	// Labels, Annotations and Taints are never changed. Needed of Annotations
-	// are the record and the keys that annotations.ParseKey knows.
+	// Labels, Annotations and Taints are never modified. Annotations need only
+	// the record and the keys that annotations.ParseKey knows.
 	Labels, Annotations map[string]string
 	Taints              []v1.Taint
 }
@@ -34,44 +34,44 @@ func ObjectOf(node *v1.Node) Object {
 // Node is what is on a node and what is known of it.
 type Node struct {
 	Object
-	// Known reports whether usage is known; Hot, if it is, whether it is hot by
-	// the lines of eviction, between entering and leaving included.
+	// Known reports whether usage is known. Hot, if it is, reports whether the
+	// node is hot by the lines of eviction, hysteresis included.
 	Known, Hot bool
-	// Out says that the policy leaves the node out: nothing is to be on it.
+	// Out reports whether the policy excludes the node: nothing is published on
+	// it.
 	Out bool
-	// At is when what Percent holds was measured, at the latest; it is the
-	// stamp of the annotations.
+	// At is the latest time at which Percent was measured; it is the timestamp
+	// of the annotations.
 	At time.Time
-	// Percent is usage in percent of capacity. Windows that were read from
-	// annotations in the first place must not be here: writing them back would
-	// make them look fresh for ever.
+	// Percent is usage in percent of capacity. It must not have windows that
+	// were read from annotations: writing them back would make them look fresh
+	// forever.
 	Percent map[usage.Window]cluster.Percents
 }
 
-// Foreign is a key that we would write if it did not hold another writer's
-// value.
+// Foreign is a key that is not written because it holds another writer's value.
 type Foreign struct {
 	Kind Kind
 	Key  string
 }
 
-// Decision is what is to be done with a node.
+// Decision is what to change on a node.
 type Decision struct {
 	Patch   Patch
 	Foreign []Foreign
-	// Corrupt says that the node's record could not be read.
+	// Corrupt reports whether the node's record could not be read.
 	Corrupt bool
 }
 
-// maxAhead is how far the clock of whoever measured may be ahead of ours.
+// maxAhead is how far the clock that stamped a measurement may be ahead of
+// ours.
 const maxAhead = time.Minute
 
-// highestPercent is above what a node can use; what says more is no
-// measurement.
+// highestPercent is above what a node can use; higher values are not
+// measurements.
 const highestPercent = 150
 
-// Decide says what has to change on a node for it to be as the policy wants it
-// at a time.
+// Decide returns what has to change on a node to match the policy at a time.
 func Decide(policy Policy, node Node, now time.Time) Decision {
 	key := policy.recordKey()
 	owned, corrupt := readRecord(node.Annotations, key)
@@ -103,22 +103,22 @@ func Decide(policy Policy, node Node, now time.Time) Decision {
 	case !owns.empty() && text != current:
 		patch.record, patch.recordChanged = &text, true
 	case owns.empty() && exists && !corrupt:
-		// A corrupt record stays for a person to look at.
+		// A corrupt record stays for a person to inspect.
 		patch.recordChanged = true
 	}
 	return decision
 }
 
-// wish is what a key is to have: a value, or if keep whatever we gave it
+// wish is the wanted value of a key, or with keep the value that we wrote
 // before.
 type wish struct {
 	value string
 	keep  bool
 }
 
-// reconcile returns what to change of what a node has, what of it is then ours,
-// and the keys that another writer has taken. What is ours and wished for by
-// nobody goes.
+// reconcile returns what to change on a node, which keys and values are then
+// ours, and the keys that another writer has taken. Keys of ours that are not
+// wanted are removed.
 func reconcile(have, ours map[string]string, want map[string]wish) (changes, map[string]string, []string) {
 	changed, owns := changes{}, map[string]string{}
 	var foreign []string
@@ -147,8 +147,8 @@ func reconcile(have, ours map[string]string, want map[string]wish) (changes, map
 	return changed, owns, foreign
 }
 
-// standing returns what of the recorded is still as it was recorded; the rest
-// is gone or another writer's by now.
+// standing returns the recorded keys that still have their recorded value; the
+// others are gone or another writer's.
 func standing(have, recorded map[string]string) map[string]string {
 	ours := map[string]string{}
 	for key, value := range recorded {
@@ -159,7 +159,7 @@ func standing(have, recorded map[string]string) map[string]string {
 	return ours
 }
 
-// wishes returns what the mark wants of a node.
+// wishes returns the wanted keys of the mark on a node.
 func (m Mark) wishes(node Node) map[string]wish {
 	switch {
 	case !m.Enabled:
@@ -172,8 +172,8 @@ func (m Mark) wishes(node Node) map[string]wish {
 	return nil
 }
 
-// wishes returns what the annotations of a node are to be: rewritten if their
-// time has come, else as they are.
+// wishes returns the wanted annotations of a node: rewritten if due, else as
+// they are.
 func (a Annotations) wishes(node Node, ours map[string]string, now time.Time) map[string]wish {
 	if !a.Enabled {
 		return nil
@@ -195,24 +195,24 @@ func (a Annotations) wishes(node Node, ours map[string]string, now time.Time) ma
 
 var published = map[usage.Metric]cluster.Resource{usage.CPU: cluster.CPU, usage.Memory: cluster.Memory}
 
-// due reports whether a window has to be written. Time is cut into periods,
-// each node's shifted by its name, so that the nodes of a cluster come one
-// after the other; the longer periods begin together with a shorter one if they
-// are multiples of it, so that one patch does. A period is that of the
-// measurement, not of the writing, which is always a little later.
+// due reports whether a window has to be written. Time is divided into periods,
+// shifted by the node's name, so that the nodes of a cluster are written one
+// after the other. Longer periods that are multiples of a shorter one begin
+// together with it, so that one patch is enough. The period is that of the
+// measurement, not of the write, which is always a little later.
 func (a Annotations) due(node Node, window usage.Window, written string, now time.Time) bool {
 	period := a.period(window)
 	if node.At.Sub(now) > maxAhead || !now.Before(node.At.Add(period+annotations.Grace)) {
-		return false // readers would not believe it
+		return false // readers would reject it
 	}
 	value, cause := annotations.Parse(written)
-	if cause != "" || value.Told() != a.Unit {
+	if cause != "" || value.Reported() != a.Unit {
 		return true
 	}
 	location := cmp.Or(a.Location, time.UTC)
 	last := value.In(location)
 	if last.Sub(now) > maxAhead {
-		return true // written for another location
+		return true // written in another time zone
 	}
 	shift := shiftOf(node.Name)
 	return node.At.After(last) && slot(node.At, shift, period) != slot(last, shift, period)
@@ -228,8 +228,8 @@ func shiftOf(name string) int64 {
 	return int64(hash.Sum32())
 }
 
-// softTaints returns the values of the taints with the effect PreferNoSchedule;
-// others with the same key are other taints.
+// softTaints returns the values of the taints with the effect PreferNoSchedule,
+// by key. A taint with the same key and another effect is a different taint.
 func softTaints(taints []v1.Taint) map[string]string {
 	soft := map[string]string{}
 	for _, taint := range taints {

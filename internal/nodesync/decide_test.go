@@ -17,7 +17,7 @@ import (
 	"github.com/evenkeel/evenkeel/usage/annotations"
 )
 
-// object makes what a node has and what its record says of labels.
+// object returns what a node has, and labels that its record has.
 func object(labels map[string]string, r record) Object {
 	o := Object{Name: "a", ResourceVersion: "7", Labels: labels}
 	if !r.empty() {

@@ -1,10 +1,10 @@
 package nodesync
 
-// maxExamples bounds the nodes that a log line names.
+// maxExamples is how many nodes a log line names at most.
 const maxExamples = 5
 
-// findings are the keys that other writers hold and the records that cannot be
-// read, with how many nodes have them.
+// findings count the nodes with keys of other writers and with unreadable
+// records.
 type findings map[Foreign]*finding
 
 type finding struct {
@@ -12,7 +12,7 @@ type finding struct {
 	examples []string
 }
 
-// corruptRecord is the finding of records that cannot be read.
+// corruptRecord is the key of unreadable records.
 var corruptRecord = Foreign{Kind: KindRecord}
 
 func (f findings) add(node string, decision Decision) {

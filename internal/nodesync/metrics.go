@@ -7,26 +7,26 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// result is how the change of a node ended.
+// result is the result of changing a node.
 type result uint8
 
 const (
 	resultSuccess  result = iota
-	resultGone            // the node is deleted
+	resultGone            // the node was deleted
 	resultConflict        // others changed the node each time
 	resultError
 	numResults
 )
 
-// resultNothing is that there was no patch: read again, the node was as it
-// should be.
+// resultNothing means that there was no patch, because the node, read again,
+// was as it should be.
 const resultNothing = numResults
 
 var resultLabels = [numResults]string{
 	resultSuccess: "success", resultGone: "gone", resultConflict: "conflict", resultError: "error",
 }
 
-// metrics are the package's, with every label value present from the start.
+// metrics are the package's metrics, with every label value set from the start.
 type metrics struct {
 	patches *prometheus.CounterVec
 	foreign *prometheus.GaugeVec
@@ -34,8 +34,8 @@ type metrics struct {
 	waiting prometheus.Gauge
 }
 
-// newMetrics registers with reg, which may be nil. A Syncer that takes another
-// one's place counts on where that one was.
+// newMetrics registers with reg, which may be nil. A Syncer that replaces
+// another continues its counters.
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
 		patches: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -63,7 +63,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	return m, errors.Join(register(reg, &m.patches), register(reg, &m.foreign), register(reg, &m.corrupt), register(reg, &m.waiting))
 }
 
-// register takes the collector that is there already, if it is of the kind.
+// register reuses a collector of the same type that is already registered.
 func register[C prometheus.Collector](reg prometheus.Registerer, c *C) error {
 	err := reg.Register(*c)
 	if there, again := errors.AsType[prometheus.AlreadyRegisteredError](err); again {

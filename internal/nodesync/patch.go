@@ -12,7 +12,7 @@ import (
 // Kind is what a patch changes.
 type Kind uint8
 
-// The kinds of what a patch changes.
+// The kinds of changes.
 const (
 	KindAnnotations Kind = iota
 	KindLabel
@@ -29,14 +29,14 @@ var kindLabels = [numKinds]string{
 // String returns the kind's name in metrics and logs.
 func (k Kind) String() string { return kindLabels[k] }
 
-// changes are keys with the value that each is to have, nil to go.
+// changes maps keys to their new values; nil removes the key.
 type changes map[string]*string
 
 // Patch is what has to change on a node. The zero Patch changes nothing.
 type Patch struct {
 	labels, annotations, taints changes
-	// record is the new text of the annotation recordKey; nil to remove it if
-	// recordChanged.
+	// record is the new text of the annotation recordKey; if recordChanged, nil
+	// removes it.
 	record        *string
 	recordKey     string
 	recordChanged bool
@@ -47,7 +47,7 @@ type Patch struct {
 // Empty reports whether there is nothing to do.
 func (p *Patch) Empty() bool { return len(p.Kinds()) == 0 }
 
-// Urgent reports whether the patch changes more than figures, which are
+// Urgent reports whether the patch changes more than annotations, which are
 // rewritten all the time.
 func (p *Patch) Urgent() bool { return len(p.labels)+len(p.taints) > 0 }
 
@@ -65,8 +65,8 @@ func (p *Patch) Kinds() []Kind {
 	return kinds
 }
 
-// body returns the JSON merge patch. It holds only at the resourceVersion that
-// was decided on, because what is decided is what another writer has not
+// body returns the JSON merge patch. It applies only to the resourceVersion
+// that was decided on, because the decision depends on what other writers have
 // written.
 func (p *Patch) body(resourceVersion string) ([]byte, error) {
 	metadata := map[string]any{"resourceVersion": resourceVersion}
@@ -92,7 +92,7 @@ func (p *Patch) body(resourceVersion string) ([]byte, error) {
 	return body, nil
 }
 
-// applied returns a node's taints with changes of those with the effect
+// applied returns a node's taints with the changes of those with the effect
 // PreferNoSchedule; the others keep their order.
 func applied(taints []v1.Taint, changed changes) []v1.Taint {
 	var all []v1.Taint

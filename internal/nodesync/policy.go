@@ -1,27 +1,26 @@
-// Package nodesync publishes what Evenkeel knows of nodes on the nodes
-// themselves, for readers that know nothing of Evenkeel: windows of usage as
-// Crane-format annotations, a label and a taint on hot nodes.
+// Package nodesync publishes what Evenkeel knows about nodes on the nodes
+// themselves, for readers that do not know Evenkeel: windows of usage as
+// Crane-format annotations, and a label and a taint on hot nodes.
 //
-// Decide is pure and says what one node is to have; Syncer makes it so, on the
-// leader alone; Remove takes it all away again. What is hot is decided
-// elsewhere, hysteresis included, and so is what was used.
+// Decide is pure and determines what one node should have; Syncer applies it,
+// on the leader only; Remove removes everything again. Other packages decide
+// what is hot, hysteresis included, and measure usage.
 //
 // Invariants: what another writer put on a node is never changed or removed,
-// not even where it has the same key; nothing is patched that is as it should
-// be; of an unknown node nothing is changed, since nothing known is no reason
-// to.
+// not even under the same key; a node that is as it should be is not patched;
+// an unknown node is not changed, because unknown usage is no reason to.
 //
-// What was written is recorded on the node, in an annotation with keys and
-// values, and is ours only while the value is the recorded one. Server-side
-// apply with a field manager would keep such a record too, but it cannot own
-// one taint (the API declares the list atomic), fails whole where another
-// writer has changed one of its keys, and is lost on the caches and tools that
-// drop managedFields. Every patch holds the resourceVersion that was decided
-// on, so that nothing written in between is overwritten; a conflict means to
-// read the node and decide again.
+// An annotation on the node records the keys and values that were written. A
+// key is ours only while it has the recorded value. Server-side apply with a
+// field manager would keep such a record too, but it cannot own one taint (the
+// API declares the list atomic), fails completely if another writer has changed
+// one of its keys, and is lost in caches and tools that drop managedFields.
+// Every patch has the resourceVersion that was decided on, so that nothing
+// written in between is overwritten. After a conflict the node is read and
+// decided again.
 //
-// It needs the permissions get, list and patch of nodes; watching them is the
-// caller's.
+// It needs the permissions to get, list and patch nodes; the caller watches
+// them.
 package nodesync
 
 import (
@@ -35,34 +34,34 @@ import (
 	"github.com/evenkeel/evenkeel/usage/annotations"
 )
 
-// Policy is what to publish. The zero Policy publishes nothing and takes away
-// what was published before.
+// Policy is what to publish. The zero Policy publishes nothing and removes what
+// was published before.
 type Policy struct {
 	Annotations Annotations
 	Label       Mark
 	Taint       Mark
-	// Record is the annotation that says what is ours: ApartRecordKey, or
-	// RecordKey where it is empty.
+	// Record is the annotation that records what is ours: ApartRecordKey or, if
+	// empty, RecordKey.
 	Record string
 }
 
 func (p Policy) recordKey() string { return cmp.Or(p.Record, RecordKey) }
 
-// Annotations says which windows to publish in Crane's format.
+// Annotations are the windows to publish in Crane's format.
 type Annotations struct {
 	Enabled bool
 	Windows []usage.Window
 	// Unit is annotations.Fraction or annotations.Percent.
 	Unit annotations.Unit
-	// Location is the zone whose clock the stamps show; nil is UTC.
+	// Location is the time zone of the timestamps; nil is UTC.
 	Location *time.Location
-	// Periods are how often a window is written; those missing are as
-	// annotations.DefaultPeriod has it.
+	// Periods are how often windows are written; a missing one is that of
+	// annotations.DefaultPeriod.
 	Periods map[usage.Window]time.Duration
 }
 
-// Mark is a label or a taint with the effect PreferNoSchedule, there while its
-// node is hot.
+// Mark is a label, or a taint with the effect PreferNoSchedule, that a node has
+// while it is hot.
 type Mark struct {
 	Enabled    bool
 	Key, Value string
@@ -72,7 +71,7 @@ const (
 	minPeriod = 10 * time.Second
 )
 
-// Validate says what is wrong with a policy.
+// Validate reports what is wrong with a policy.
 func (p Policy) Validate() error {
 	var errs []error
 	if !slices.Contains(recordKeys(), p.recordKey()) {

@@ -19,18 +19,18 @@ import (
 	"github.com/evenkeel/evenkeel/usage/annotations"
 )
 
-// Reader reads what is on nodes and known of them.
+// Reader reads what is on nodes and what is known about them.
 type Reader struct {
 	Observer *observer.Observer
 	Lister   corelisters.NodeLister
 	Load     *policy.LoadPolicy
 	Clock    *servertime.Clock
 	// Begun is when the process began to observe, by the local clock, which is
-	// never set.
+	// never adjusted.
 	Begun time.Time
 }
 
-// Nodes joins what is on the nodes with what is known of them.
+// Nodes combines what is on the nodes with what is known about them.
 func (r *Reader) Nodes() []Node {
 	latest := r.Observer.Latest()
 	if latest == nil {
@@ -42,7 +42,7 @@ func (r *Reader) Nodes() []Node {
 	}
 	selector, err := metav1.LabelSelectorAsSelector(&r.Load.NodeSync.NodeSelector)
 	if err != nil {
-		return nil // which no policy passes validation with
+		return nil // validation rules this out
 	}
 	nodes := make([]Node, 0, len(objects))
 	for _, object := range objects {
@@ -73,11 +73,11 @@ func (r *Reader) node(object *v1.Node, latest *observer.Observation, i int) Node
 	return node
 }
 
-// publishes reports whether a window is worth passing on: looked at for its
-// whole length, by the source or here, and not read from annotations, which
-// would look fresh for ever.
+// publishes reports whether a window should be published: it must cover its
+// whole length, by the source or here, and must not be read from annotations,
+// which would look fresh forever.
 func (r *Reader) publishes(read *usage.NodeUsage, w int, window usage.Window) bool {
-	if read.Vouched[w] == 0 {
+	if read.SourceSpan[w] == 0 {
 		return window.Over <= usage.Avg5m.Over || r.Clock.Local().Sub(r.Begun) >= window.Over
 	}
 	readsAnnotations := false
@@ -91,7 +91,7 @@ func (r *Reader) publishes(read *usage.NodeUsage, w int, window usage.Window) bo
 	return !readsAnnotations
 }
 
-// Labelled lists the nodes that carry a label, whoever put it there.
+// Labelled lists the nodes that have a label, whoever put it there.
 func Labelled(lister corelisters.NodeLister, label labels.Set) ([]string, error) {
 	objects, err := lister.List(labels.SelectorFromSet(label))
 	if err != nil {

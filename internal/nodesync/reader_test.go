@@ -41,7 +41,7 @@ func TestPublishesWhileTheClockIsSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clock := servertime.New(time.Now)
 		r := &Reader{Load: &policy.LoadPolicy{}, Clock: clock, Begun: clock.Local()}
-		window, read := usage.Window{Over: 15 * time.Minute}, &usage.NodeUsage{Vouched: make([]time.Duration, 1)}
+		window, read := usage.Window{Over: 15 * time.Minute}, &usage.NodeUsage{SourceSpan: make([]time.Duration, 1)}
 		correct(t, clock, time.Hour)
 		if r.publishes(read, 0, window) {
 			t.Error("published at once")

@@ -9,18 +9,18 @@ import (
 	"github.com/evenkeel/evenkeel/usage/annotations"
 )
 
-// RecordKey is the annotation that says what of a node is ours: of the process
-// that evicts. One that does nothing but publish has ApartRecordKey, so that
-// neither takes back what the other wrote.
+// RecordKey is the annotation that records what the evicting process wrote on a
+// node. A process that only publishes uses ApartRecordKey, so that neither
+// removes what the other wrote.
 const (
 	RecordKey      = "evenkeel.io/nodesync"
 	ApartRecordKey = "evenkeel.io/nodesync-apart"
 )
 
-// maxWindows bounds what is published of a node.
+// maxWindows is how many windows of a node are published at most.
 const maxWindows = 16
 
-// recordKeys are all there are.
+// recordKeys returns all keys of records.
 func recordKeys() []string { return []string{RecordKey, ApartRecordKey} }
 
 const (
@@ -28,7 +28,7 @@ const (
 	maxRecordEntries = 3 * maxWindows
 )
 
-// record is what we wrote on a node: keys and values.
+// record is the keys and values that we wrote on a node.
 type record struct {
 	Labels      map[string]string `json:"labels,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
@@ -36,9 +36,10 @@ type record struct {
 	Taints map[string]string `json:"taints,omitempty"`
 }
 
-// readRecord returns what the annotations of a node say is ours. A record that
-// cannot be ours, which is one that names what we never write, owns nothing: to
-// trust it would be to remove for others what they may not remove themselves.
+// readRecord returns the record in the annotations of a node. A record that
+// cannot be ours, because it names keys that we never write, owns nothing:
+// trusting it would let others make us remove what they may not remove
+// themselves.
 func readRecord(nodeAnnotations map[string]string, key string) (owned record, corrupt bool) {
 	text, exists := nodeAnnotations[key]
 	if !exists {
@@ -71,19 +72,19 @@ func (r record) plausible() bool {
 
 func (r record) empty() bool { return len(r.Labels)+len(r.Annotations)+len(r.Taints) == 0 }
 
-// text returns the record as it is written; equal records have equal texts.
+// text returns the record as JSON; equal records have equal texts.
 func (r record) text() string {
 	text, err := json.Marshal(r)
 	if err != nil {
-		return "" // maps of strings always have a text
+		return "" // maps of strings can always be encoded
 	}
 	return string(text)
 }
 
-// markProblem says why a label or taint may not be written; it is empty if it
-// may. Keys of Kubernetes itself are refused: components trust them, and the
-// API server keeps kubelets from changing some that the record of a node, which
-// a kubelet may write, must not be a way around.
+// markProblem returns why a label or taint may not be written; empty if it may.
+// Keys of Kubernetes itself are refused: components trust them, and the API
+// server keeps kubelets from changing some of them. A kubelet may write a
+// node's record, which must not be a way around that.
 func markProblem(key, value string) string {
 	problems := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...)
 	domain, _, prefixed := strings.Cut(key, "/")

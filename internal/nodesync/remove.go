@@ -17,27 +17,27 @@ const (
 	listTimeout = 30 * time.Second
 )
 
-// Report is what Remove did.
+// Report counts what Remove did.
 type Report struct {
-	// Nodes counts the nodes that were changed; the rest what was taken off
+	// Nodes counts the changed nodes; the others count what was removed from
 	// them.
 	Nodes, Annotations, Labels, Taints int
-	// Corrupt names nodes whose record could not be read: it was removed, but
-	// what else is there was left.
+	// Corrupt names nodes whose record could not be read: the record was
+	// removed, everything else was left.
 	Corrupt []string
 }
 
-// Remove takes everything off all nodes that the records say is ours, and the
-// records. What another writer has changed since is left. It may be run again,
-// and has nothing to do then; it should not be while a Syncer is at work.
+// Remove removes from all nodes everything that the records say is ours, and
+// the records. It leaves what another writer has changed since. Running it
+// again has no effect. It should not run at the same time as a Syncer.
 func Remove(ctx context.Context, client kubernetes.Interface) (Report, error) {
 	w := writer{
 		nodes: client.CoreV1().Nodes(), timeout: DefaultTimeout,
 		limiter: flowcontrol.NewTokenBucketRateLimiter(DefaultQueriesPerSecond, concurrency),
 	}
 	var report Report
-	// All are listed before the first is changed: changing takes longer than
-	// the API server keeps a list.
+	// All are listed before the first is changed: changing them takes longer
+	// than the API server keeps a list.
 	recorded, err := w.recorded(ctx)
 	if err != nil {
 		return report, fmt.Errorf("listing nodes: %w", err)
@@ -60,7 +60,7 @@ type recordedNode struct {
 	key string
 }
 
-// recorded lists the nodes that have a record, once for each.
+// recorded lists the nodes that have records, once per record.
 func (w *writer) recorded(ctx context.Context) ([]recordedNode, error) {
 	var recorded []recordedNode
 	for next := ""; ; {

@@ -24,14 +24,14 @@ const (
 	// DefaultTimeout bounds one call.
 	DefaultTimeout = 5 * time.Second
 	// DefaultQueriesPerSecond bounds the calls. It writes the annotations of
-	// 5,000 nodes in 250 s: not every 3 minutes as the shortest period is, but
-	// well within the 8 minutes for which readers believe them.
+	// 5,000 nodes in 250 s: longer than the shortest period of 3 minutes, but
+	// well within the 8 minutes for which readers accept them.
 	DefaultQueriesPerSecond = 20
-	// concurrency is how many calls are on their way at once.
+	// concurrency is how many calls are in flight at once.
 	concurrency = 4
 	// maxFailures is how many changes may fail in a row before a pass gives up:
-	// the API server is away or the permission lacking, and the nodes left
-	// would only fail too.
+	// the API server is unavailable or the permission missing, so the other
+	// nodes would fail too.
 	maxFailures = 5
 )
 
@@ -39,32 +39,31 @@ const (
 type Config struct {
 	Policy Policy
 	Client kubernetes.Interface
-	// Nodes returns what is on the nodes and known of them, at the moment; nil
+	// Nodes returns what is on the nodes and what is known about them now; nil
 	// while nothing is known.
 	Nodes func() []Node
 	Now   func() time.Time
-	// Interval, Timeout and QueriesPerSecond are the defaults where they are
-	// zero.
+	// Interval, Timeout and QueriesPerSecond default if they are 0.
 	Interval, Timeout time.Duration
 	QueriesPerSecond  float32
-	// Registerer takes the metrics; it may be nil.
+	// Registerer registers the metrics; it may be nil.
 	Registerer prometheus.Registerer
 }
 
-// Syncer makes nodes as its Policy wants them. Only one may be at work in a
-// cluster: the leader's.
+// Syncer keeps nodes as its Policy wants them. Only one may run in a cluster:
+// the leader's.
 type Syncer struct {
 	config  Config
 	writer  writer
 	metrics *metrics
-	// budget is how many nodes a pass changes at most, so that what is urgent
-	// never waits behind a long pass.
+	// budget is how many nodes a pass changes at most, so that urgent changes
+	// never wait for a long pass.
 	budget int
 	// failed are the nodes that could not be changed in the last pass; they
-	// come last in the next. told are the foreign keys and corrupt records that
-	// have been logged.
+	// come last in the next. logged are the foreign keys and corrupt records
+	// that have been logged.
 	failed map[string]bool
-	told   map[string]bool
+	logged map[string]bool
 }
 
 // New returns a Syncer.
@@ -97,25 +96,24 @@ func New(config Config) (*Syncer, error) {
 	}, nil
 }
 
-// Run makes one pass after another until the context ends. What goes wrong with
-// a node is logged and tried again.
+// Run makes one pass after another until the context ends. It logs and retries
+// nodes that fail.
 func (s *Syncer) Run(ctx context.Context) error {
 	wait.NonSlidingUntilWithContext(ctx, func(ctx context.Context) {
 		if err := s.pass(ctx); err != nil && ctx.Err() == nil {
-			klog.FromContext(ctx).Error(err, "Nodes could not be synced")
+			klog.FromContext(ctx).Error(err, "Syncing nodes failed")
 		}
 	}, s.config.Interval)
 	return nil
 }
 
-// due is a node that has to be changed.
+// due is a node to change.
 type due struct {
 	node   Node
 	urgent bool
 }
 
-// pass looks at every node once and changes those that are not as they should
-// be.
+// pass checks every node once and changes those that are not as they should be.
 func (s *Syncer) pass(ctx context.Context) error {
 	work := s.decide(klog.FromContext(ctx))
 	s.metrics.waiting.Set(float64(max(0, len(work)-s.budget)))
@@ -150,9 +148,9 @@ func (s *Syncer) change(ctx context.Context, node Node) error {
 	return err
 }
 
-// decide returns the nodes to be changed: hot and no longer hot ones first,
-// then those measured longest ago, and those at the end that failed last time,
-// lest they keep others from their turn.
+// decide returns the nodes to change: first those that became hot or are no
+// longer hot, then those measured longest ago. Nodes that failed in the last
+// pass come at the end, so that they do not delay others.
 func (s *Syncer) decide(logger klog.Logger) []due {
 	var work []due
 	found := findings{}
@@ -163,7 +161,7 @@ func (s *Syncer) decide(logger klog.Logger) []due {
 			work = append(work, due{node, decision.Patch.Urgent()})
 		}
 	}
-	s.tell(logger, found)
+	s.report(logger, found)
 	slices.SortFunc(work, func(a, b due) int {
 		return cmp.Or(
 			compareBools(s.failed[a.node.Name], s.failed[b.node.Name]),
@@ -175,32 +173,32 @@ func (s *Syncer) decide(logger klog.Logger) []due {
 	return work
 }
 
-// tell exports findings and logs those that the last pass did not have.
-func (s *Syncer) tell(logger klog.Logger, found findings) {
+// report exports findings and logs those that the last pass did not have.
+func (s *Syncer) report(logger klog.Logger, found findings) {
 	var byKind [numKinds]int
-	told := map[string]bool{}
+	logged := map[string]bool{}
 	for what, f := range found {
 		byKind[what.Kind] += f.nodes
 		name := what.Kind.String() + " " + what.Key
-		told[name] = true
+		logged[name] = true
 		switch {
-		case s.told[name]:
+		case s.logged[name]:
 		case what == corruptRecord:
-			logger.Info("Records of what nodesync wrote cannot be read and count as empty", "annotation", s.config.Policy.recordKey(),
+			logger.Info("Treating unreadable nodesync records as empty", "annotation", s.config.Policy.recordKey(),
 				"nodes", f.nodes, "examples", strings.Join(f.examples, " "))
 		default:
-			logger.Info("Key is another writer's and left alone", "kind", what.Kind, "key", what.Key,
+			logger.Info("Leaving another writer's key unchanged", "kind", what.Kind, "key", what.Key,
 				"nodes", f.nodes, "examples", strings.Join(f.examples, " "))
 		}
 	}
-	s.told = told
+	s.logged = logged
 	for _, kind := range []Kind{KindAnnotations, KindLabel, KindTaint} {
 		s.metrics.foreign.WithLabelValues(kind.String()).Set(float64(byKind[kind]))
 	}
 	s.metrics.corrupt.Set(float64(byKind[KindRecord]))
 }
 
-// Sync makes one pass, for a process that does not stay.
+// Sync makes one pass, for a process that does not keep running.
 func (s *Syncer) Sync(ctx context.Context) error { return s.pass(ctx) }
 
 // compareBools orders false before true.

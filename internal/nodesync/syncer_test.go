@@ -192,8 +192,8 @@ func TestOrderAndBudget(t *testing.T) {
 	}
 }
 
-// Another writer's key is logged once, however long it stands, and again once
-// it has been away; it counts all the time.
+// Another writer's key is logged once, however long it stays, and again once it
+// has been away; it counts all the time.
 func TestForeignKeysAreToldOnce(t *testing.T) {
 	a := newAPI(t, v1Node("a", labelled("status", "mine")), v1Node("b", labelled("status", "theirs")))
 	s := newSyncer(t, a, marking(), a.state(t, func(o Object) Node {
@@ -201,7 +201,7 @@ func TestForeignKeysAreToldOnce(t *testing.T) {
 		return hot(measured(o, noon))
 	}))
 	logged := 0
-	logger := countingLogger(func(line string) { logged += strings.Count(line, "left alone") })
+	logger := countingLogger(func(line string) { logged += strings.Count(line, "key unchanged") })
 	s.decide(logger)
 	s.decide(logger)
 	if logged != 2 { // one for the label, one for the taint

@@ -13,23 +13,22 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// maxAttempts is how often a node is read again because others changed it.
+// maxAttempts is how often changing a node is tried while others change it.
 const maxAttempts = 4
 
 const fieldManager = "evenkeel-nodesync"
 
 var nodesResource = schema.GroupResource{Resource: "nodes"}
 
-// writer changes nodes, one call at a time, as fast as it may.
+// writer changes nodes, at the rate of its limiter.
 type writer struct {
 	nodes   corev1.NodeInterface
 	limiter flowcontrol.RateLimiter
 	timeout time.Duration
 }
 
-// apply changes a node as decide says, which is asked again whenever the node
-// turns out to be another than the given. The patch is the last that was
-// decided on.
+// apply changes a node as decide says. It calls decide again whenever the node
+// has changed. The returned patch is the last one decided on.
 func (w *writer) apply(ctx context.Context, object Object, decide func(Object) Patch) (Patch, result, error) {
 	var patch Patch
 	var err error
@@ -56,8 +55,8 @@ func (w *writer) apply(ctx context.Context, object Object, decide func(Object) P
 	return patch, r, err
 }
 
-// read returns the node as it is now; one that only has the name of the given
-// is not it.
+// read returns the current node. One with the same name but another UID counts
+// as not found.
 func (w *writer) read(ctx context.Context, object Object) (Object, error) {
 	if err := w.limiter.Wait(ctx); err != nil {
 		return Object{}, err
@@ -88,8 +87,8 @@ func (w *writer) patch(ctx context.Context, object Object, patch *Patch) error {
 	return err
 }
 
-// outcome tells how a change ended by its error. A node that is gone needs no
-// change, and one that others keep changing has its turn again in the next
+// outcome returns the result of a change from its error. A node that is gone
+// needs no change, and one that others keep changing is tried again in the next
 // pass; neither is an error.
 func outcome(err error) (result, error) {
 	switch {

@@ -38,7 +38,7 @@ func (l listening) Gated(o *Observation) { l(o) }
 
 func (listening) Ended(ledger.Move) {}
 
-// meter is a Source that says what a test makes it say.
+// meter is a Source that reports what a test sets.
 type meter struct {
 	name  string
 	clock func() time.Time

@@ -49,7 +49,7 @@ func (h *harbor) sourcesOf() map[string]string {
 	return from
 }
 
-// spoil makes a source say what cannot be of some nodes.
+// spoil makes a source report impossible values for some nodes.
 func spoil(names ...string) func(*usage.Batch) {
 	return func(batch *usage.Batch) {
 		for i := range batch.Nodes {
@@ -199,7 +199,7 @@ func TestChainTakesOver(t *testing.T) {
 var errSecond = errors.New("connection refused")
 
 // With every source down what is known ages until the gate closes; what is
-// wrong with each is said.
+// wrong with each is reported.
 func TestChainAllDown(t *testing.T) {
 	h := newHarbor(t, also("second"))
 	h.everybody(map[string]int64{"n1": 3000, "n2": 3000})
@@ -277,7 +277,7 @@ func TestSlowSourceAtTheEnd(t *testing.T) {
 	})
 }
 
-// What each source brought is told, with what was wrong with it.
+// The result of each source is reported, with what was wrong with it.
 func TestSourceStatus(t *testing.T) {
 	h := newHarbor(t, also("second", "third"))
 	h.everybody(map[string]int64{"n1": 3000, "n2": 3000})

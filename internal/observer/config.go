@@ -11,35 +11,35 @@ import (
 
 // Config is what an Observer depends on.
 type Config struct {
-	// Sources in the order of choice: a node and a pod take the first that has
-	// a fresh and sane sample.
+	// Sources are in order of preference: each node and pod uses the first that
+	// has a fresh and plausible sample.
 	Sources []Source
-	// Reads is what the samples depend on: those taken under configurations
-	// with deeply equal Reads go together.
+	// Reads is everything that samples depend on: samples are compatible if the
+	// Reads of their configurations are deeply equal.
 	Reads  any
 	Usage  usage.Config
 	Scorer scorer.Config
 	// Lines are the one definition of hot.
 	Lines *thresholds.Set
 	Hot   thresholds.HotRule
-	// HotWindows are those that make a node hot.
+	// HotWindows are the windows that can make a node hot.
 	HotWindows     []usage.Window
 	MinCoverage    float64 // percent of ready nodes with fresh usage below which nothing is evicted
 	SampleInterval time.Duration
-	// ObservationPeriod is how long new sources without a memory are watched
-	// before they take over from others.
+	// ObservationPeriod is how long new sources without history are observed
+	// before they replace others.
 	ObservationPeriod time.Duration
-	Ledger            ledger.Config // the Listener is the observer's own
+	Ledger            ledger.Config // its Listener is set by the observer
 	// Listener may be nil.
 	Listener Listener
 	Now      func() time.Time
 	Metrics  *Metrics
 }
 
-// Listener is told what others count and report.
+// Listener receives what others count and report.
 type Listener interface {
-	// Gated is told when the gate closes, opens or changes its reason.
+	// Gated is called when the gate closes, opens or changes its reason.
 	Gated(o *Observation)
-	// Ended is told every move that ends, under the ledger's lock.
+	// Ended is called for every move that ends, under the ledger's lock.
 	Ended(move ledger.Move)
 }

@@ -26,7 +26,7 @@ func (h *harbor) removeNodes() {
 	}
 }
 
-// Why nothing may be evicted is said with the numbers that it follows from.
+// The reason why nothing may be evicted has the numbers that it follows from.
 func TestClosed(t *testing.T) {
 	cases := map[string]struct {
 		play func(*harbor) // after two minutes of all well; two more minutes follow
@@ -105,8 +105,8 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// Who wants to know of the gate is told when it closes, opens or changes its
-// reason, and not at every sample.
+// The listener is called when the gate closes, opens or changes its reason, and
+// not at every sample.
 func TestGated(t *testing.T) {
 	var told []string
 	h := newHarbor(t, func(_ *harbor, config *Config) {
@@ -256,7 +256,7 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// lastOnly makes the source tell single values of the first nodes.
+// lastOnly makes the source report single values of the first nodes.
 func lastOnly(nodes int) func(*usage.Batch) {
 	return func(batch *usage.Batch) {
 		for i := range min(nodes, len(batch.Nodes)) {

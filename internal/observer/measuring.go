@@ -15,14 +15,13 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// measuring is one configuration with the samples taken under it. It publishes
-// nothing.
+// measuring is one configuration with its samples. It publishes nothing.
 type measuring struct {
 	config  Config
 	usage   *usage.Store
 	batches int
 	first   time.Time
-	last    *Observation // the newest one made
+	last    *Observation // the newest
 }
 
 func newMeasuring(config Config, now time.Time) (*measuring, error) {
@@ -36,8 +35,8 @@ func newMeasuring(config Config, now time.Time) (*measuring, error) {
 	return &measuring{config: config, usage: readings}, nil
 }
 
-// retune goes on by a configuration that reads the same, with the samples and
-// the sources it has.
+// retune applies a configuration with the same Reads, and keeps the samples and
+// sources.
 func (m *measuring) retune(config Config) error {
 	if len(config.Sources) == 0 || config.Lines == nil || config.SampleInterval <= 0 {
 		return errors.New("observer: Sources, Lines and SampleInterval must be set")
@@ -50,7 +49,7 @@ func (m *measuring) retune(config Config) error {
 	return nil
 }
 
-// ingest takes a reading in.
+// ingest adds a reading to the usage store.
 func (m *measuring) ingest(snapshot *cluster.Snapshot, read *reading, now time.Time) {
 	for _, past := range read.history {
 		m.usage.Ingest(snapshot, past)
@@ -58,14 +57,14 @@ func (m *measuring) ingest(snapshot *cluster.Snapshot, read *reading, now time.T
 	if len(read.batches) == 0 {
 		return
 	}
-	read.tell(m.usage.Ingest(snapshot, read.batches...))
-	read.letGo()
+	read.setProblems(m.usage.Ingest(snapshot, read.batches...))
+	read.release()
 	if m.batches++; m.first.IsZero() && read.nodes() > 0 {
 		m.first = now
 	}
 }
 
-// observation is the Observation that follows from a reading.
+// observation returns the Observation for a reading.
 func (m *measuring) observation(snapshot *cluster.Snapshot, now time.Time, read *reading, expected map[string]cluster.Amounts) *Observation {
 	view := m.usage.View(snapshot, now, expected)
 	resolved := m.config.Lines.Resolve(view)
@@ -83,8 +82,8 @@ func (m *measuring) observation(snapshot *cluster.Snapshot, now time.Time, read 
 	return next
 }
 
-// states classifies after a new reading. Without one no sample is counted:
-// nodes keep their state until they are unknown.
+// states classifies the nodes after a new reading. Without one no sample
+// counts: nodes keep their state until they are unknown.
 func (m *measuring) states(view *usage.View, resolved *thresholds.Resolved, fresh bool) map[string]thresholds.NodeState {
 	var before map[string]thresholds.NodeState
 	if m.last != nil {
@@ -98,7 +97,7 @@ func (m *measuring) states(view *usage.View, resolved *thresholds.Resolved, fres
 
 func (m *measuring) gate(next *Observation) reasons.Reason {
 	fresh, seen := next.Fresh, next.Fresh+next.Unknown()[reasons.WindowTooShort]
-	if next.Batches == 0 { // what is known then is the past alone
+	if next.Batches == 0 { // only history is known yet
 		fresh, seen = 0, 0
 	}
 	enough := func(nodes int) bool {
@@ -117,10 +116,10 @@ func (m *measuring) gate(next *Observation) reasons.Reason {
 	return reasons.UsageCoverageTooLow
 }
 
-// settled reports whether the sources themselves vouch for as many samples as
-// make a node hot, on as many nodes as have to be known.
+// settled reports whether the sources themselves cover as many samples as make
+// a node hot, on enough of the known nodes.
 func (m *measuring) settled(view *usage.View) bool {
-	known, vouched := 0, 0
+	known, sourceSpan := 0, 0
 	for i := range view.Nodes {
 		read := &view.Nodes[i]
 		if !read.Known() {
@@ -130,17 +129,17 @@ func (m *measuring) settled(view *usage.View) bool {
 		settled := true
 		for _, window := range m.config.HotWindows {
 			w := view.WindowIndex(window)
-			settled = settled && w >= 0 && 1+int(read.Vouched[w]/m.config.SampleInterval) >= m.config.Hot.ConsecutiveSamples
+			settled = settled && w >= 0 && 1+int(read.SourceSpan[w]/m.config.SampleInterval) >= m.config.Hot.ConsecutiveSamples
 		}
 		if settled {
-			vouched++
+			sourceSpan++
 		}
 	}
-	return known > 0 && 100*float64(vouched) >= m.config.MinCoverage*float64(known)
+	return known > 0 && 100*float64(sourceSpan) >= m.config.MinCoverage*float64(known)
 }
 
-// read asks the sources in order, each only while those before left something
-// open.
+// read asks the sources in order, each only if those before left something
+// missing.
 func (m *measuring) read(ctx context.Context, snapshot *cluster.Snapshot, now func() time.Time) reading {
 	r := reading{now: now, sources: make([]SourceStatus, len(m.config.Sources))}
 	if m.batches == 0 {
@@ -160,8 +159,8 @@ func (m *measuring) read(ctx context.Context, snapshot *cluster.Snapshot, now fu
 	return r
 }
 
-// past is what the first source with a memory knows of the time before this
-// process: windows that are summed up here are filled with it.
+// past returns what the first source with history knows of the time before this
+// process; it fills the windows that are computed here.
 func (m *measuring) past(ctx context.Context, snapshot *cluster.Snapshot, now time.Time) []usage.Batch {
 	for _, source := range m.config.Sources {
 		historian, ok := source.(Historian)
@@ -177,7 +176,7 @@ func (m *measuring) past(ctx context.Context, snapshot *cluster.Snapshot, now ti
 	return nil
 }
 
-// pastOf reads one piece of the past after the other, each up to where the next
+// pastOf reads one span of history after the other, each up to where the next
 // begins.
 func (m *measuring) pastOf(ctx context.Context, source Historian, snapshot *cluster.Snapshot, now time.Time) ([]usage.Batch, error) {
 	var past []usage.Batch

@@ -11,7 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// Metrics tells what is observed. A nil Metrics is silent.
+// Metrics reports what is observed. A nil Metrics does nothing.
 type Metrics struct {
 	nodes     *prometheus.GaugeVec
 	gated     *prometheus.GaugeVec

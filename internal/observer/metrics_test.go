@@ -23,7 +23,7 @@ func compare(t *testing.T, registry *prometheus.Registry, want string, names ...
 	}
 }
 
-// Metrics tell the states, the gate and what was left out; a nil Metrics is
+// Metrics show the states, the gate and what was left out; a nil Metrics is
 // silent.
 func TestMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()

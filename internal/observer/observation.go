@@ -14,51 +14,51 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// Observation is everything that is decided on, at one moment. Only its Board
-// changes, by what happens until the next.
+// Observation is everything that decisions are based on, at one moment. Only
+// its Board changes until the next Observation.
 type Observation struct {
 	At     time.Time
 	View   *usage.View
 	Board  *scorer.Board
 	States map[string]thresholds.NodeState
-	// Lines are what the nodes were judged by.
+	// Lines are the thresholds that the nodes were classified by.
 	Lines *thresholds.Resolved
-	// Ready counts the ready nodes, Fresh those of them whose usage is known.
+	// Ready counts the ready nodes; Fresh counts those of them whose usage is
+	// known.
 	Ready, Fresh int
-	// Pods counts the pods on nodes whose usage is known, Measured those of
-	// them that were measured long enough.
+	// Pods counts the pods on nodes whose usage is known; Measured counts those
+	// of them that were measured long enough.
 	Pods, Measured int
-	// Batches counts the complete readings so far, First is when the first of
-	// them that reported a node was made.
+	// Batches counts the complete readings so far; First is the time of the
+	// first one that reported a node.
 	Batches int
 	First   time.Time
-	// Settled says that sources with history have looked at nodes for as long
-	// as a node has to be over its lines, so that nothing is gained by watching
-	// on.
+	// Settled reports whether sources with history cover as long as a node has
+	// to be over its lines, so that further waiting gains nothing.
 	Settled bool
-	// Sources reports each source what the last reading brought, those not
-	// asked included.
+	// Sources has the result of the last reading of each source, including
+	// those that were not asked.
 	Sources []SourceStatus
-	// Gate is why nothing may be evicted on this observation; empty when it
-	// may.
+	// Blocked is why nothing may be evicted on this observation; empty if
+	// evicting is allowed.
 	Blocked reasons.Reason
-	// Changing says that a new policy's sources and windows are being observed,
-	// and that this is still by the old ones.
+	// Changing reports whether a new policy's sources and windows are being
+	// observed while this Observation still uses the old ones.
 	Changing bool
 
 	estimate usage.Estimate
-	// charged is what the board was adjusted by for pods that came since;
-	// changes come under the store's lock.
+	// charged is the adjustment of the board for each pod that came since; it
+	// is guarded by the store's lock.
 	charged map[string]cluster.Amounts
 }
 
-// Blockers lists every reason for which usage is too poor to evict on.
+// Blockers returns every reason for which usage is not good enough to evict on.
 func Blockers() []reasons.Reason {
 	return []reasons.Reason{reasons.UsageSourceUnavailable, reasons.NoUsageData, reasons.UsageCoverageTooLow, reasons.UsageWindowsFilling}
 }
 
-// SourceError is what the last reading failed with where no source could be
-// read; nil where one could.
+// SourceError returns the errors of the last reading if no source could be
+// read, else nil.
 func (o *Observation) SourceError() error {
 	var all []error
 	for i := range o.Sources {
@@ -73,7 +73,7 @@ func (o *Observation) SourceError() error {
 	return errors.Join(all...)
 }
 
-// Closed says in words why nothing may be evicted; empty where it may.
+// Closed describes why nothing may be evicted; empty if evicting is allowed.
 func (o *Observation) Closed() string {
 	if o.Blocked == "" {
 		return ""
@@ -81,17 +81,17 @@ func (o *Observation) Closed() string {
 	if o.Changing && o.Blocked == reasons.UsageWindowsFilling {
 		return fmt.Sprintf("%s: the policy names other sources or windows than before, which are being observed", o.Blocked)
 	}
-	said := fmt.Sprintf("%s: %d of %d ready nodes have fresh usage", o.Blocked, o.Fresh, o.Ready)
+	text := fmt.Sprintf("%s: %d of %d ready nodes have fresh usage", o.Blocked, o.Fresh, o.Ready)
 	if why := o.unknowns(); why != "" {
-		said += " (" + why + ")"
+		text += " (" + why + ")"
 	}
 	if err := o.SourceError(); err != nil {
-		said += "; " + strings.ReplaceAll(err.Error(), "\n", "; ")
+		text += "; " + strings.ReplaceAll(err.Error(), "\n", "; ")
 	}
-	return said
+	return text
 }
 
-// unknowns counts the ready nodes that are unknown by their reason.
+// unknowns lists how many ready nodes are unknown, by reason.
 func (o *Observation) unknowns() string {
 	counts := o.Unknown()
 	reasons := make([]string, 0, len(counts))
@@ -102,7 +102,7 @@ func (o *Observation) unknowns() string {
 	return strings.Join(reasons, ", ")
 }
 
-// Unknown counts the ready nodes that are unknown by their reason.
+// Unknown counts the unknown ready nodes by reason.
 func (o *Observation) Unknown() map[reasons.Reason]int {
 	counts := map[reasons.Reason]int{}
 	for i := range o.View.Nodes {
@@ -113,7 +113,7 @@ func (o *Observation) Unknown() map[reasons.Reason]int {
 	return counts
 }
 
-// predictedOf returns what the view predicted a pod with.
+// predictedOf returns the usage that the view predicted for a pod.
 func (o *Observation) predictedOf(pod *cluster.Pod) (cluster.Amounts, bool) {
 	i := o.View.Snapshot.Index(pod.Node)
 	if i < 0 {
@@ -128,9 +128,9 @@ func (o *Observation) predictedOf(pod *cluster.Pod) (cluster.Amounts, bool) {
 }
 
 // Ripe reports whether there are enough samples to decide on: enough nodes and
-// pods are known, by sources with a memory or for as long as given.
+// pods are known, by sources with history or for the given period.
 func (o *Observation) Ripe(period time.Duration, minCoverage float64) bool {
-	// Until the gate opens it is not known for how long the sources have told.
+	// Until the gate opens it is unknown how much time the sources cover.
 	return o.Blocked == "" && (o.Settled || o.At.Sub(o.First) >= period) &&
 		100*float64(o.Measured) >= minCoverage*float64(o.Pods)
 }

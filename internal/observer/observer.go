@@ -1,9 +1,9 @@
-// Package observer measures: it samples usage at a steady pace, reads it
-// against the cluster and publishes one immutable Observation that both halves
-// of Evenkeel decide on. Between two samples it keeps the published board true
-// to what the pod watch and the ledger report. Under another policy it goes on
-// with the samples it has, or answers by the old ones until there are enough of
-// the new. It never evicts and never answers a request.
+// Package observer measures: it samples usage at a steady pace, combines it
+// with the cluster's state and publishes one immutable Observation that both
+// halves of Evenkeel decide on. Between two samples it keeps the published
+// board up to date with the pod watch and the ledger. Under a new policy it
+// keeps the samples it has, or uses the old ones until there are enough new
+// ones. It never evicts and never answers a request.
 package observer
 
 import (
@@ -33,16 +33,16 @@ type Observer struct {
 	latest   atomic.Pointer[Observation]
 
 	// sampling is held while a sample is taken and while the configuration
-	// changes; it guards what follows.
+	// changes; it guards the fields below.
 	sampling sync.Mutex
 	at       *measuring     // whose Observations are published
-	next     *measuring     // takes over once it knows enough; mostly nil
+	next     *measuring     // replaces "at" when it knows enough; usually nil
 	since    time.Time      // when next began
-	told     reasons.Reason // the gate last reported
+	reported reasons.Reason // the gate last reported
 }
 
-// New returns an Observer with its Store, to be fed with nodes and pods, and
-// its Ledger.
+// New returns an Observer with its Store, which the caller feeds with nodes and
+// pods, and its Ledger.
 func New(config Config) (*Observer, error) {
 	if config.Now == nil {
 		return nil, errors.New("observer: Now must be set")
@@ -58,7 +58,7 @@ func New(config Config) (*Observer, error) {
 	return o, nil
 }
 
-// booked is what the ledger tells an Observer.
+// booked is the ledger's listener.
 type booked struct{ *Observer }
 
 func (b booked) Reserved(node string, by cluster.Charge) {
@@ -73,14 +73,14 @@ func (b booked) Ended(move ledger.Move) {
 	}
 }
 
-// Store returns the store that has to be fed with nodes and pods.
+// Store returns the store that the caller has to feed with nodes and pods.
 func (o *Observer) Store() *informed.Store { return o.store }
 
 // Ledger returns the ledger of moves in flight.
 func (o *Observer) Ledger() *ledger.Ledger { return o.ledger }
 
-// Adopt brings the ledger to what the process that evicts has written, and to
-// what the cluster looks like.
+// Adopt brings the ledger in line with what the evicting process has written,
+// and with the cluster.
 func (o *Observer) Adopt(document ledger.Document) {
 	now := o.now()
 	o.ledger.Adopt(document, now)
@@ -104,7 +104,7 @@ func (o *Observer) Run(ctx context.Context) error {
 	defer ticker.Stop()
 	for {
 		o.Sample(ctx)
-		if now := o.interval(); now != interval { // another policy's sources have taken over
+		if now := o.interval(); now != interval { // a new policy's sources are in use
 			interval = now
 			ticker.Reset(interval)
 		}
@@ -122,8 +122,8 @@ func (o *Observer) interval() time.Duration {
 	return o.at.config.SampleInterval
 }
 
-// Sample takes one reading and publishes the Observation that follows from it.
-// A reading that fails leaves the usage known so far to age.
+// Sample takes one reading and publishes its Observation. If the reading fails,
+// the known usage ages.
 func (o *Observer) Sample(ctx context.Context) {
 	o.sampling.Lock()
 	defer o.sampling.Unlock()
@@ -136,8 +136,8 @@ func (o *Observer) Sample(ctx context.Context) {
 	})
 }
 
-// observe takes a reading and makes an Observation. use is called with it while
-// no change can come between, and reports whether it was published.
+// observe takes a reading and makes an Observation. It calls use with that
+// under the store's lock; use reports whether it was published.
 func (o *Observer) observe(ctx context.Context, m *measuring, use func(*Observation) bool) (published bool) {
 	started := o.now()
 	var before *cluster.Snapshot
@@ -158,12 +158,12 @@ func (o *Observer) observe(ctx context.Context, m *measuring, use func(*Observat
 	}
 	latest := o.Latest()
 	o.metrics.observe(latest, now.Sub(started))
-	o.tell(latest)
+	o.report(latest)
 	klog.FromContext(ctx).V(3).Info("Observed", "nodes", len(latest.View.Nodes), "fresh", latest.Fresh, "gate", latest.Blocked)
 	return true
 }
 
-// publish makes an Observation the newest. It is called under the store's lock.
+// publish makes an Observation the latest. It is called under the store's lock.
 func (o *Observer) publish(made *Observation) {
 	if o.next != nil {
 		made.Changing = true
@@ -174,9 +174,8 @@ func (o *Observer) publish(made *Observation) {
 	o.ledger.Reserved(made.Board.Adjust, func() { o.latest.Store(made) })
 }
 
-// changed keeps the ledger and the published board true between samples: a pod
-// that came is charged with what it is expected to use, one that went is taken
-// off.
+// changed keeps the ledger and the published board up to date between samples:
+// a new pod is charged with its expected usage, one that left is discharged.
 func (o *Observer) changed(change informed.Change) {
 	now := o.now()
 	switch {
@@ -220,16 +219,16 @@ func (o *Observer) removed(pod *cluster.Pod) {
 	latest.Board.Adjust(pod.Node, cluster.NewCharge(amounts, pod.Requests).Back())
 }
 
-// Unmeasured is a pod that is not measured yet.
+// Unmeasured is a pod without measured usage.
 type Unmeasured struct {
 	UID              string
 	Kin              usage.Kin
 	Requests, Limits cluster.Amounts
 }
 
-// Estimate returns what a pod that is not measured yet is expected to use: what
-// its predecessor used, else what its siblings do, else its requests with the
-// policy's factors.
+// Estimate returns the expected usage of an unmeasured pod: that of its
+// predecessor, else that of its siblings, else its requests with the policy's
+// factors.
 func (o *Observer) Estimate(on *Observation, pod *Unmeasured) cluster.Amounts {
 	if amounts, ok := o.ledger.Expects(pod.UID); ok {
 		return amounts
@@ -240,19 +239,19 @@ func (o *Observer) Estimate(on *Observation, pod *Unmeasured) cluster.Amounts {
 	return on.estimate.For(pod.Requests, pod.Limits)
 }
 
-// tell reports a change of the gate. That windows fill for a while after the
-// start is no news.
-func (o *Observer) tell(latest *Observation) {
-	if latest.Blocked == reasons.UsageWindowsFilling || latest.Blocked == o.told {
+// report reports a change of the gate. Windows that fill after the start are
+// not worth reporting.
+func (o *Observer) report(latest *Observation) {
+	if latest.Blocked == reasons.UsageWindowsFilling || latest.Blocked == o.reported {
 		return
 	}
-	o.told = latest.Blocked
+	o.reported = latest.Blocked
 	if o.listener != nil {
 		o.listener.Gated(latest)
 	}
 }
 
-// tryNext samples for the next policy and reports whether it has taken over.
+// tryNext samples for the next policy and reports whether that is now in use.
 func (o *Observer) tryNext(ctx context.Context) bool {
 	period := o.next.config.ObservationPeriod
 	return o.observe(ctx, o.next, func(made *Observation) bool {

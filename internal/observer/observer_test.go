@@ -77,7 +77,7 @@ func TestObservations(t *testing.T) {
 }
 
 // A reading that fails counts for nothing: a node is as hot as it was, though a
-// pod has left it meanwhile, until a sample says otherwise.
+// pod has left it meanwhile, until a sample shows otherwise.
 func TestStatesWithoutAReading(t *testing.T) {
 	h := newHarbor(t)
 	h.node("n1", 7000)

@@ -6,12 +6,12 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Reconfigure goes on by another policy. Now, the Listener and Metrics stay as
-// they were made with.
+// Reconfigure applies another policy. Now, Listener and Metrics stay as they
+// were in New.
 //
-// Where the samples go together the new lines, scores and limits hold at once.
-// Else what is published goes on by the old policy, and nothing is evicted on
-// it, until the new sources have told enough.
+// If the samples are compatible the new lines, scores and limits apply at once.
+// Otherwise Observations still follow the old policy, and nothing is evicted on
+// them, until the new sources have reported enough.
 func (o *Observer) Reconfigure(config Config) error {
 	o.sampling.Lock()
 	defer o.sampling.Unlock()
@@ -35,7 +35,7 @@ func (o *Observer) reconfigure(config Config) (err error) {
 	if err != nil {
 		return err
 	}
-	if o.at.last == nil { // nobody has been answered yet
+	if o.at.last == nil { // nothing has been published yet
 		o.at = next
 		return nil
 	}
@@ -43,7 +43,7 @@ func (o *Observer) reconfigure(config Config) (err error) {
 	return nil
 }
 
-// refresh publishes what is known anew, without a reading.
+// refresh publishes a new Observation of what is known, without a reading.
 func (o *Observer) refresh() {
 	if o.at.last == nil {
 		return

@@ -144,7 +144,7 @@ func TestReconfigureSources(t *testing.T) {
 func TestReconfigureTakesOver(t *testing.T) {
 	cases := map[string]struct {
 		next func(*harbor) Source
-		// after is when the next source is at work, with which gate.
+		// after is when the next source is in use, with which gate.
 		after time.Duration
 		gate  reasons.Reason
 	}{
@@ -257,7 +257,7 @@ func TestReconfigureBeforeTheFirstSample(t *testing.T) {
 	}
 }
 
-// What cannot be gone by changes nothing.
+// A configuration that cannot be applied changes nothing.
 func TestReconfigureIsChecked(t *testing.T) {
 	cases := map[string]func(*Config){
 		"no sources":                  func(c *Config) { c.Sources = nil },

@@ -12,35 +12,35 @@ import (
 
 // Source delivers readings of real usage.
 type Source interface {
-	// Name is the source's name in policies, output and metrics.
+	// Name returns the source's name in policies, output and metrics.
 	Name() string
-	// Sample returns one reading. The snapshot tells which nodes there are and
-	// how to reach and recognise them.
+	// Sample returns one reading. The snapshot has the nodes, and how to reach
+	// and recognise them.
 	Sample(ctx context.Context, snapshot *cluster.Snapshot) (usage.Batch, error)
 }
 
-// Historian is a Source that knows the past.
+// Historian is a Source with history.
 type Historian interface {
 	Source
 	// History returns past readings of nodes, oldest first, one per step.
 	History(ctx context.Context, snapshot *cluster.Snapshot, since time.Time, step time.Duration) ([]usage.Batch, error)
 }
 
-// SourceStatus is what the last reading of a source brought.
+// SourceStatus is the result of the last reading of a source.
 type SourceStatus struct {
 	Name string
-	// Asked is false where the sources before had everything.
+	// Asked is false if the sources before had everything.
 	Asked bool
-	// Err is why there is no reading.
+	// Err is why the reading failed.
 	Err error
-	// Nodes and Pods count what it reported.
+	// Nodes and Pods count those that it reported.
 	Nodes, Pods int
-	// Problems are the samples that were not taken.
+	// Problems are the rejected samples.
 	Problems usage.Problems
 	Took     time.Duration
 }
 
-// reading is what the sources had at one moment.
+// reading is what the sources reported at one moment.
 type reading struct {
 	now     func() time.Time
 	history []usage.Batch
@@ -55,7 +55,7 @@ func (r *reading) ask(ctx context.Context, i int, source Source, snapshot *clust
 	status.Asked, status.Err, status.Took = true, err, r.now().Sub(began)
 	if err != nil {
 		if ctx.Err() == nil {
-			klog.FromContext(ctx).Error(err, "Reading usage failed, what is known ages", "source", status.Name)
+			klog.FromContext(ctx).Error(err, "Reading usage failed, so the known usage ages", "source", status.Name)
 		}
 		return
 	}
@@ -63,16 +63,16 @@ func (r *reading) ask(ctx context.Context, i int, source Source, snapshot *clust
 	r.batches = append(r.batches, batch)
 }
 
-// tell enters what the store made of the readings.
-func (r *reading) tell(problems map[string]usage.Problems) {
+// setProblems records which samples the store rejected.
+func (r *reading) setProblems(problems map[string]usage.Problems) {
 	for i := range r.sources {
 		r.sources[i].Problems = problems[r.sources[i].Name]
 	}
 }
 
-// letGo lets the garbage collector have what was taken in: what is made of it
-// next takes as much.
-func (r *reading) letGo() {
+// release frees the ingested batches for the garbage collector, because the
+// Observation that is made next takes as much memory.
+func (r *reading) release() {
 	clear(r.batches)
 	r.history = nil
 }
@@ -85,16 +85,16 @@ func (r *reading) nodes() int {
 	return n
 }
 
-// wanted is what sources still have to report.
+// wanted is what the sources still have to report.
 type wanted struct {
-	// nodes are ready nodes with the place of the source that they were last
-	// taken from. What sources before it say of them was not believed then, so
-	// it does not settle the matter.
+	// nodes maps each ready node to the index of the source that its usage was
+	// last taken from. The samples of earlier sources were rejected then, so
+	// those sources do not satisfy it.
 	nodes map[string]int
 	pods  int
 }
 
-// place notes which source each node was last taken from.
+// place records which source each node was last taken from.
 func (w *wanted) place(view *usage.View, sources []Source) {
 	places := make(map[string]int, len(sources))
 	for i, source := range sources {
@@ -108,7 +108,7 @@ func (w *wanted) place(view *usage.View, sources []Source) {
 	}
 }
 
-// take strikes out what the source at a place reported.
+// take removes what the source at an index reported.
 func (w *wanted) take(place int, batch *usage.Batch) {
 	for i := range batch.Nodes {
 		if last, ok := w.nodes[batch.Nodes[i].Name]; ok && last <= place {

@@ -10,15 +10,15 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// TellNotes prints what became of documents of earlier systems for a person who
-// waits for it. Without one it logs it.
-func TellNotes(ctx context.Context, file *policy.File, out io.Writer) {
+// PrintNotes prints to out how legacy documents were converted, or logs it if
+// out is nil.
+func PrintNotes(ctx context.Context, file *policy.File, out io.Writer) {
 	logger := klog.FromContext(ctx)
 	for _, document := range file.Converted {
 		for _, note := range document.Notes {
-			message, kind, at := "Policy of an earlier system: changed", "note", note.Field
+			message, kind, at := "Converted a setting of a legacy policy", "note", note.Field
 			if note.Lossy {
-				message, kind = "Warning: policy of an earlier system: not done any more", "warning"
+				message, kind = "Warning: dropped a setting of a legacy policy", "warning"
 			}
 			if out == nil {
 				logger.Info(message, "file", NameOf(file), "format", document.Format, "field", note.Field, "change", note.Text)

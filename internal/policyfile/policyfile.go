@@ -1,7 +1,7 @@
 // Package policyfile reads a policy from disk: the LoadPolicy by our own
-// loader, the DeschedulerPolicy by upstream's. It says what the profiles of the
-// latter ask of a process; what the former means to each room is for package
-// settings to say.
+// loader, the DeschedulerPolicy by upstream's. It determines what the latter's
+// profiles require of a process; package settings translates the former for
+// each room.
 package policyfile
 
 import (
@@ -24,15 +24,15 @@ import (
 	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
-// SetupPlugins sets up the framework's registry, which is global, before
-// anything is decoded.
+// SetupPlugins sets up the framework's registry, which is global. It must be
+// called before anything is decoded.
 var SetupPlugins = sync.OnceFunc(func() {
 	descheduler.SetupPlugins()
 	realusage.Register(pluginregistry.PluginRegistry, func() realusage.Deps { return realusage.Deps{} })
 })
 
-// Read reads the policy file and returns its content too; without one the
-// defaults hold.
+// Read reads the policy file and also returns its content; without one the
+// defaults apply.
 func Read(path string) (*policy.File, []byte, error) {
 	if path == "" {
 		return &policy.File{Load: policy.Default(kinds.All)}, nil, nil
@@ -67,8 +67,8 @@ func Profiles(file *policy.File, client kubernetes.Interface, registry pluginreg
 	return loaded, nil
 }
 
-// checkProfiles finds, before anything starts, what the framework would only
-// find while it is built.
+// checkProfiles reports, before anything starts, mistakes that the framework
+// would only report while it is built.
 func checkProfiles(p *api.DeschedulerPolicy, registry pluginregistry.Registry) error {
 	var errs []error
 	for i := range p.Profiles {
@@ -89,8 +89,8 @@ func enabled(profile *api.DeschedulerProfile) []string {
 	return slices.Concat(p.PreSort.Enabled, p.Sort.Enabled, p.Deschedule.Enabled, p.Balance.Enabled, p.Filter.Enabled, p.PreEvictionFilter.Enabled)
 }
 
-// Invalid reports what is wrong with a policy, one problem to a line of the
-// text.
+// Invalid returns the error of an invalid policy, with one problem per line of
+// the text.
 func Invalid(name, text string) error {
 	wrong := &policy.Error{File: name}
 	for line := range strings.Lines(text) {
@@ -99,7 +99,7 @@ func Invalid(name, text string) error {
 	return wrong
 }
 
-// NameOf is what to call a policy, which may be of no file.
+// NameOf returns the name of a policy in messages, even if it has no file.
 func NameOf(file *policy.File) string {
 	if file.Name == "" {
 		return "policy"

@@ -17,15 +17,15 @@ import (
 	"github.com/evenkeel/evenkeel/policy/shape"
 )
 
-// PriorityClass is one that a profile names as its threshold.
+// PriorityClass is a priority class that a profile names as its threshold.
 type PriorityClass struct {
-	// Profile names the profile, Path is where in the document it names the
+	// Profile names the profile; Path is where in the document it names the
 	// class.
 	Profile, Path, Name string
 }
 
-// PriorityClasses are the priority classes that a policy names. What cannot be
-// decoded is left to upstream's loader to report.
+// PriorityClasses returns the priority classes that a policy names. Upstream's
+// loader reports what cannot be decoded.
 func PriorityClasses(file *policy.File) []PriorityClass {
 	_, classes, err := withoutPriorityClasses(file.Descheduler)
 	if err != nil {
@@ -35,8 +35,8 @@ func PriorityClasses(file *policy.File) []PriorityClass {
 }
 
 // CheckPriorityClasses looks up the priority classes that the policy names.
-// Upstream's loader does so later, but takes an API server that does not answer
-// for a mistake in the policy.
+// Upstream's loader does so later, but reports an unreachable API server as a
+// mistake in the policy.
 func CheckPriorityClasses(ctx context.Context, client kubernetes.Interface, file *policy.File) error {
 	for _, class := range PriorityClasses(file) {
 		_, err := client.SchedulingV1().PriorityClasses().Get(ctx, class.Name, metav1.GetOptions{})
@@ -50,9 +50,9 @@ func CheckPriorityClasses(ctx context.Context, client kubernetes.Interface, file
 	return nil
 }
 
-// OfflineProfiles decodes the DeschedulerPolicy as Profiles does, without an
-// API server. It leaves out the priority classes, which that would have to be
-// asked for, and returns them.
+// OfflineProfiles decodes the DeschedulerPolicy like Profiles, without an API
+// server. It leaves out the priority classes, which need the API server, and
+// returns them.
 func OfflineProfiles(file *policy.File) (*api.DeschedulerPolicy, []PriorityClass, error) {
 	document, classes, err := withoutPriorityClasses(file.Descheduler)
 	if err != nil {
@@ -65,8 +65,8 @@ func OfflineProfiles(file *policy.File) (*api.DeschedulerPolicy, []PriorityClass
 }
 
 // withoutPriorityClasses returns a DeschedulerPolicy without the priority
-// classes that it names as thresholds, and these. A threshold that also has a
-// value is left for upstream's loader to refuse.
+// classes that it names as thresholds, and those classes. It keeps a threshold
+// that also has a value, which upstream's loader refuses.
 func withoutPriorityClasses(document []byte) ([]byte, []PriorityClass, error) {
 	var tree map[string]any
 	if err := yaml.Unmarshal(document, &tree); err != nil {

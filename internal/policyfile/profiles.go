@@ -14,8 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/realusage"
 )
 
-// KeepOnlyRealUsage leaves RealUsageLowNodeUtilization alone enabled, in the
-// first profile that has it or, when none does, in one of its own.
+// KeepOnlyRealUsage leaves only RealUsageLowNodeUtilization enabled, in the
+// first profile that has it or, if none does, in a new profile.
 func KeepOnlyRealUsage(p *api.DeschedulerPolicy) {
 	p.MetricsProviders, p.MetricsCollector = nil, nil // it reads the observer
 	for i := range p.Profiles {
@@ -41,7 +41,7 @@ func KeepOnlyRealUsage(p *api.DeschedulerPolicy) {
 	}}
 }
 
-// Protection returns the DefaultEvictor's arguments of the first profile that
+// Protection returns the DefaultEvictor's arguments in the first profile that
 // moves pods by usage.
 func Protection(p *api.DeschedulerPolicy) runtime.Object {
 	for i := range p.Profiles {
@@ -53,9 +53,9 @@ func Protection(p *api.DeschedulerPolicy) runtime.Object {
 	return nil
 }
 
-// RequestProtections requests the informers behind DefaultEvictor's
-// protections. The plugin itself asks for them only when it looks at a pod,
-// which is after the informers were started.
+// RequestProtections requests the informers that DefaultEvictor's protections
+// need. The plugin itself requests them only when it checks a pod, after the
+// informers have started.
 func RequestProtections(factory informers.SharedInformerFactory, p *api.DeschedulerPolicy) {
 	for args := range argsOf[*defaultevictor.DefaultEvictorArgs](p) {
 		extra := args.PodProtections.ExtraEnabled
@@ -69,15 +69,15 @@ func RequestProtections(factory informers.SharedInformerFactory, p *api.Deschedu
 	}
 }
 
-// protectsStorageClasses reports whether claims have to be known: only by their
-// storage classes are some protected and some not.
+// protectsStorageClasses reports whether protection depends on the storage
+// classes of claims, so that claims have to be known.
 func protectsStorageClasses(args *defaultevictor.DefaultEvictorArgs) bool {
 	config := args.PodProtections.Config
 	return config != nil && config.PodsWithPVC != nil && len(config.PodsWithPVC.ProtectedStorageClasses) > 0
 }
 
-// ReadsTransitions reports whether PodLifeTime is told to go by the time since
-// a condition of a pod changed; no other plugin can be.
+// ReadsTransitions reports whether PodLifeTime uses the time since a condition
+// of a pod changed; no other plugin can.
 func ReadsTransitions(p *api.DeschedulerPolicy) bool {
 	for args := range argsOf[*podlifetime.PodLifeTimeArgs](p) {
 		if slices.ContainsFunc(args.Conditions, func(f podlifetime.PodConditionFilter) bool { return f.MinTimeSinceLastTransitionSeconds != nil }) {
@@ -87,7 +87,7 @@ func ReadsTransitions(p *api.DeschedulerPolicy) bool {
 	return false
 }
 
-// argsOf are the arguments of a type, of all profiles.
+// argsOf yields the arguments of a type in all profiles.
 func argsOf[T runtime.Object](p *api.DeschedulerPolicy) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for _, profile := range p.Profiles {

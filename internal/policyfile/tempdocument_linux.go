@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tempDocument puts data where a path leads to it without touching a file
-// system: the image's root is read-only.
+// tempDocument returns a path to data without writing to a file system, because
+// the image's root is read-only.
 func tempDocument(data []byte) (path string, remove func(), err error) {
 	fd, err := unix.MemfdCreate("descheduler-policy", unix.MFD_CLOEXEC)
 	if err != nil {

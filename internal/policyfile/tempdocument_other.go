@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// tempDocument puts data into a temporary file.
+// tempDocument writes data to a temporary file.
 func tempDocument(data []byte) (path string, remove func(), err error) {
 	file, err := os.CreateTemp("", "descheduler-policy-*.yaml")
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/evenkeel/evenkeel/policy/shape"
 )
 
-// EvenkeelLoad is the plugin's name. It goes by a policy file of Evenkeel's.
+// EvenkeelLoad is the name of the plugin that uses an Evenkeel policy file.
 const EvenkeelLoad = "EvenkeelLoad"
 
 // Names returns all names that the plugin is registered under.
@@ -25,17 +25,17 @@ func Names() []string { return append([]string{EvenkeelLoad}, compat.PluginNames
 // EvenkeelLoadArgs are the args of EvenkeelLoad.
 type EvenkeelLoadArgs struct {
 	// PolicyConfigFile is the policy file, as in --policy-config-file. Without
-	// one the defaults hold.
+	// one the defaults apply.
 	PolicyConfigFile string `json:"policyConfigFile"`
-	// Namespace is where the process that evicts keeps its ledger; empty is
+	// Namespace is where the evicting process keeps its ledger; empty means
 	// that of this pod, else kube-system.
 	Namespace string `json:"namespace"`
 }
 
-// request is what the args of a plugin ask for.
+// request is what the args of a plugin configure.
 type request struct {
 	SideConfig
-	// text is what the given policy says.
+	// text is the content of the given policy.
 	text string
 }
 
@@ -45,8 +45,8 @@ func read(name string, object runtime.Object) (request, error) {
 		return readEvenkeelLoad(object)
 	}
 	asked, err := compat.ReadPlugin(name, func(into any) error { return decode(object, into) })
-	// Earlier plugins leave the ledger alone: their users have granted nothing
-	// for it, and nothing of theirs evicts.
+	// Legacy plugins do not use the ledger: their users have granted no access
+	// to it, and none of them evicts.
 	return request{SideConfig{PolicyFile: asked.File, Given: asked.Given}, asked.Text}, err
 }
 
@@ -62,15 +62,15 @@ func readEvenkeelLoad(object runtime.Object) (request, error) {
 // maxArgsBytes bounds the args.
 const maxArgsBytes = 64 << 10
 
-// decode reads args strictly: each field once, by its exact name and of its
-// type. apiVersion and kind, which kube-scheduler has checked, may be there.
+// decode reads args strictly: each field once, with its exact name and type. It
+// allows apiVersion and kind, which kube-scheduler has checked.
 func decode(object runtime.Object, into any) error {
 	if object == nil {
 		return nil
 	}
 	unknown, ok := object.(*runtime.Unknown)
 	if !ok {
-		return fmt.Errorf("args are of type %T, which is another plugin's", object)
+		return fmt.Errorf("args have type %T of another plugin", object)
 	}
 	raw := bytes.TrimSpace(unknown.Raw)
 	if len(raw) == 0 || bytes.Equal(raw, []byte("null")) {
@@ -79,7 +79,7 @@ func decode(object runtime.Object, into any) error {
 	if len(raw) > maxArgsBytes {
 		return fmt.Errorf("args have %d bytes; at most %d are allowed", len(raw), maxArgsBytes)
 	}
-	text, err := yaml.YAMLToJSONStrict(raw) // refuses a field that is given twice
+	text, err := yaml.YAMLToJSONStrict(raw) // rejects duplicate fields
 	if err != nil {
 		return fmt.Errorf("args: %s", oneLine(err))
 	}

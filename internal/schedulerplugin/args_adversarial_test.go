@@ -11,7 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/migration/compat"
 )
 
-// Args are read strictly: what is wrong is told in one line that names the
+// Args are read strictly: mistakes are reported in one line that names the
 // field and what is allowed.
 func TestWrongArgs(t *testing.T) {
 	bomb := "a: &a [x,x,x,x,x,x,x,x,x]\n"

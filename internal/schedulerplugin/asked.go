@@ -9,32 +9,31 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// asked is what is known of a pod in one of its scheduling cycles. Copies of
+// asked is the state of a pod in one of its scheduling cycles. Copies of
 // kube-scheduler's state share it.
 type asked struct {
-	// cycle is the state that it was opened for; copies of it have another.
+	// cycle is the state that it was opened for, which differs from its copies.
 	cycle fwk.CycleState
-	// steering is nil where nobody can be asked yet.
+	// steering is nil while the Side has no Answerer.
 	steering *steering.Cycle
-	// places are nil where no PreFilter was asked; then nodes are judged one by
+	// places are nil if PreFilter was not called; nodes are then checked one by
 	// one.
 	places *places
-	// refused says of each node that is known why it is refused; nil where none
-	// is.
+	// refused is why each known node is refused; nil if none is.
 	refused []extender.Reject
 	// left are the nodes that are scored.
-	left    []fwk.NodeInfo
-	landing once[string]
-	others  once[bool]
+	left        []fwk.NodeInfo
+	destination once[string]
+	others      once[bool]
 }
 
 var _ fwk.StateData = (*asked)(nil)
 
-// Clone returns the same: nothing of it depends on which pods a node holds.
+// Clone returns the same: nothing in it depends on which pods a node has.
 func (a *asked) Clone() fwk.StateData { return a }
 
-// judge judges all nodes at once, and reports whether the filter has to be
-// asked about them one by one.
+// judge checks all nodes at once, and reports whether Filter must be called for
+// each.
 func (a *asked) judge(known *placesCache, nodes []fwk.NodeInfo) bool {
 	if a.steering == nil || a.steering.Neutral() {
 		return false
@@ -44,7 +43,7 @@ func (a *asked) judge(known *placesCache, nodes []fwk.NodeInfo) bool {
 	return a.refused != nil || a.steering.Replaces()
 }
 
-// reject says why a node, looked at by itself, is not for the pod.
+// reject returns why a node, considered alone, is refused.
 func (a *asked) reject(node *v1.Node) extender.Reject {
 	place := a.place(node)
 	if a.places == nil {
@@ -66,8 +65,8 @@ func (a *asked) place(node *v1.Node) cluster.NodeIndex {
 	return a.steering.Node(node.Name)
 }
 
-// among returns the indices of nodes that are scored, which come in the order
-// in which PreScore has seen them.
+// among returns the indices of scored nodes, which usually come in the order
+// that PreScore received.
 func (a *asked) among(scores fwk.NodeScoreList) []cluster.NodeIndex {
 	places := make([]cluster.NodeIndex, len(scores))
 	for k := range scores {

@@ -30,11 +30,11 @@ type stand struct {
 	*Plugin
 	t        testing.TB
 	observer *observer.Observer
-	judge    *steering.Judge
+	answerer *steering.Answerer
 	now      time.Time
 	used     map[string]int64 // CPU of nodes in milli-cores; a node that is not listed is not measured
 	nodes    []fwk.NodeInfo
-	// others says what the filters of all other plugins say of a node; nil
+	// others is the answer of all other plugins' filters about a node; nil
 	// passes all.
 	others func(node string) bool
 	mu     sync.Mutex
@@ -67,21 +67,21 @@ func newStand(t testing.TB, scoring ...scorer.Config) *stand {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.judge = steering.NewJudge(s.observer, clock)
-	s.Plugin = &Plugin{name: EvenkeelLoad, host: s, side: &half{judge: s.judge}}
+	s.answerer = steering.NewAnswerer(s.observer, clock)
+	s.Plugin = &Plugin{name: EvenkeelLoad, host: s, side: &half{answerer: s.answerer}}
 	return s
 }
 
 // half is an observing half that only answers.
 type half struct {
-	judge   *steering.Judge
-	message string
-	all     bool
+	answerer *steering.Answerer
+	message  string
+	all      bool
 }
 
-func (h *half) Judge() *steering.Judge    { return h.judge }
-func (h *half) Refusal() (string, bool)   { return h.message, h.all }
-func (h *half) Run(context.Context) error { return nil }
+func (h *half) Answerer() *steering.Answerer { return h.answerer }
+func (h *half) Refusal() (string, bool)      { return h.message, h.all }
+func (h *half) Run(context.Context) error    { return nil }
 
 type source func(context.Context, *cluster.Snapshot) (usage.Batch, error)
 
@@ -156,15 +156,15 @@ func strange(uid, cpu string) *v1.Pod {
 	}
 }
 
-// outcome is what kube-scheduler is told in one cycle.
+// outcome is what kube-scheduler receives in one cycle.
 type outcome struct {
 	cycle fwk.CycleState
-	// feasible are the nodes that pass, in order; refused says why the others
-	// do not.
+	// feasible are the nodes that pass, in order; refused is why the others do
+	// not.
 	feasible []string
 	refused  map[string]string
 	scores   map[string]int64
-	// preScored says that PreScore is asked too.
+	// preScored reports whether PreScore is called too.
 	preScored bool
 }
 
@@ -241,7 +241,7 @@ func (s *stand) unscored(names []string) map[string]int64 {
 	return scores
 }
 
-// predicted is how much CPU a node is reckoned with, in milli-cores.
+// predicted is the predicted CPU usage of a node, in milli-cores.
 func (s *stand) predicted(node string) int64 {
 	board := s.observer.Latest().Board
 	amounts, _ := board.Predicted(board.Node([]byte(node)))

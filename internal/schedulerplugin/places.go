@@ -11,10 +11,10 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// places say at which index of the board a node is, by its object: to read and
-// hash hundreds of names for each pod is most of what asking about nodes costs.
-// An object is replaced when the node changes, so that one which is missing
-// means nothing.
+// places maps Node objects to indices of the board: reading and hashing
+// hundreds of names for each pod is most of the cost of asking about nodes. An
+// object is replaced when the node changes, so a missing one does not mean that
+// the node is unknown.
 type places struct {
 	list  []fwk.NodeInfo
 	index *extender.Index
@@ -23,7 +23,7 @@ type places struct {
 	missed atomic.Int32
 }
 
-// placesCache keeps places until other nodes come or too many objects are new.
+// placesCache keeps places until the nodes change or too many objects are new.
 type placesCache struct{ newest atomic.Pointer[places] }
 
 // of returns the places of all nodes of a cycle.
@@ -41,18 +41,18 @@ func (c *placesCache) of(cycle *steering.Cycle, list []fwk.NodeInfo) *places {
 	return made
 }
 
-// staleOne in so many nodes may be missed before the places are found anew.
+// staleOne: if more than one in staleOne nodes is missed, places are rebuilt.
 const staleOne = 16
 
-// hold reports whether the places are those of a list and an index.
-// kube-scheduler makes a new list when nodes come or go.
+// hold reports whether the places are still valid for a list and an index.
+// kube-scheduler makes a new list when nodes are added or removed.
 func (p *places) hold(index *extender.Index, list []fwk.NodeInfo) bool {
 	return p.index == index && len(p.list) == len(list) && (len(list) == 0 || &p.list[0] == &list[0]) &&
 		int(p.missed.Load()) <= len(list)/staleOne
 }
 
-// find returns the index of a node, which is -1 where the board does not know
-// it, and whether it was found.
+// find returns the index of a node, -1 if the board does not know it, and
+// whether the object was found.
 func (p *places) find(node *v1.Node) (cluster.NodeIndex, bool) {
 	place, ok := p.of[node]
 	if !ok {

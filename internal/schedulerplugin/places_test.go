@@ -11,8 +11,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// Judging all nodes at once, and finding them by their objects, says what
-// asking about each by its name says.
+// Checking all nodes at once, and finding them by their objects, gives the same
+// result as asking about each by its name.
 func TestJudgingAtOnceAgrees(t *testing.T) {
 	refused := 0
 	for seed := range uint64(120) {
@@ -41,8 +41,8 @@ func TestJudgingAtOnceAgrees(t *testing.T) {
 	}
 }
 
-// While nodes come, go and change, each is judged by itself, whatever was found
-// of the nodes before.
+// While nodes come, go and change, each is checked by its own usage, whatever
+// was found about the nodes before.
 func TestNodesThatComeAndChange(t *testing.T) {
 	s := newStand(t)
 	s.node("hot", 9000)
@@ -57,7 +57,7 @@ func TestNodesThatComeAndChange(t *testing.T) {
 		info.(*nodeInfo).node = info.Node().DeepCopy()
 	}
 	want([]string{"cool"}, map[string]string{"hot": hotMessage})
-	s.node("also-hot", 9000) // the board is not yet told of it
+	s.node("also-hot", 9000) // the board does not know of it yet
 	want([]string{"also-hot", "cool"}, map[string]string{"hot": hotMessage})
 	s.observe()
 	want([]string{"cool"}, map[string]string{"hot": hotMessage, "also-hot": hotMessage})

@@ -2,16 +2,19 @@
 // one plugin of its framework, over the same observation, board and ledger as
 // the extender, without a round trip and with scores ten times as fine.
 //
-// It decides nothing about usage: what a node is to a pod says
-// internal/steering. It knows how kube-scheduler asks: node by node, in
-// parallel, before it is known which nodes other plugins leave. It leaves
-// observing to whoever makes it.
+// It decides nothing about usage: internal/steering says whether a node suits a
+// pod. It knows how kube-scheduler asks: node by node, in parallel, before it
+// is known which nodes pass the other plugins. Its Side observes.
 //
 // Invariants:
-//   - A pod is never failed for lack of data or by an error of Evenkeel's; what is not known is neutral.
-//   - A node is refused only if another one would take the pod, unless the policy says rejectAll. So nothing is refused
-//     before the other plugins have been asked about another node, and a refused node is never a candidate for preemption.
-//   - What is reckoned with a pod is booked when its node is chosen (Reserve), and taken back when it does not come to it.
+//   - No pod ever fails for lack of data or because of an error in Evenkeel;
+//     unknown nodes are neutral.
+//   - A node is refused only if another one would take the pod, unless the
+//     policy says rejectAll. So no node is refused before the other plugins
+//     have been asked about another one, and a refused node is never a
+//     candidate for preemption.
+//   - A pod is charged to its node when that is chosen (Reserve), and
+//     discharged if it is not bound there.
 package schedulerplugin
 
 import (
@@ -31,24 +34,24 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// Plugin is one plugin of one profile. It works with any part of its extension
-// points enabled: with score alone it prefers nodes, with filter it keeps pods
-// off them as well, and with reserve it reckons at once with what was placed.
+// Plugin is one plugin of one profile. It works with any subset of its
+// extension points enabled: score prefers nodes, filter also keeps pods off
+// them, and reserve charges placed pods at once.
 type Plugin struct {
 	name string
 	host host
 	side Side
-	// parts says that of nodes with the same score one is picked for each pod,
-	// where no other plugin tells them apart.
+	// parts reports whether the plugin picks one of the nodes with equal scores
+	// for each pod, because no other plugin distinguishes them.
 	parts bool
 
-	// opening keeps two nodes that are asked about at once from opening two
-	// cycles for a pod.
+	// opening keeps concurrent calls for two nodes from opening two cycles for
+	// a pod.
 	opening sync.Mutex
-	// newest is what was opened last: a profile places one pod after the other,
-	// and asks about each of hundreds of nodes.
+	// newest is the cycle opened last: a profile places one pod after the
+	// other, and asks about hundreds of nodes for each.
 	newest atomic.Pointer[asked]
-	// places tell nodes apart without reading their names.
+	// places identifies nodes without reading their names.
 	places placesCache
 }
 
@@ -62,39 +65,39 @@ var (
 	_ fwk.EnqueueExtensions = (*Plugin)(nil)
 )
 
-// SideConfig is what an observing half is made of.
+// SideConfig configures a Side.
 type SideConfig struct {
-	// Name tells it from others of the process, in logs and metrics.
+	// Name distinguishes it from others of the process, in logs and metrics.
 	Name string
-	// PolicyFile is the policy's path; Given is a policy that is in no file.
+	// PolicyFile is the policy's path; Given is a policy without a file.
 	PolicyFile string
 	Given      *policy.File
-	// Namespace of the ledger; Follow reports whether it counts.
+	// Namespace is that of the ledger; Follow reports whether the ledger is
+	// used.
 	Namespace string
 	Follow    bool
-	// REST is how kube-scheduler reaches the API server, Informers what it
-	// watches of it.
+	// REST is how kube-scheduler reaches the API server; Informers are its
+	// watches.
 	REST      *rest.Config
 	Informers informers.SharedInformerFactory
 }
 
 // Side is the observing half of one policy.
 type Side interface {
-	// Judge returns what answers for pods; nil until it can be asked.
-	Judge() *steering.Judge
-	// Refusal returns what is told about a node above a measured limit, empty
-	// for the usual, and whether a pod waits when all nodes are.
+	// Answerer returns what answers for pods; nil until it is ready.
+	Answerer() *steering.Answerer
+	// Refusal returns the message for a node above a measured limit, empty for
+	// the default, and whether a pod waits when all nodes are above it.
 	Refusal() (message string, all bool)
-	// Run observes until the context ends, and goes by the policy as it
-	// changes.
+	// Run observes until the context ends, and applies changes of the policy.
 	Run(ctx context.Context) error
 }
 
-// Name is the name that the plugin is registered under.
+// Name returns the name that the plugin is registered under.
 func (p *Plugin) Name() string { return p.name }
 
-// PreFilter opens the pod's cycle and judges all nodes. Where none is refused
-// it has the filter skipped.
+// PreFilter opens the pod's cycle and checks all nodes. If none is refused it
+// makes kube-scheduler skip the filter.
 func (p *Plugin) PreFilter(_ context.Context, cycle fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	opened := p.open(cycle, pod)
 	refuses := opened.judge(&p.places, nodes)
@@ -105,13 +108,12 @@ func (p *Plugin) PreFilter(_ context.Context, cycle fwk.CycleState, pod *v1.Pod,
 	return nil, nil
 }
 
-// PreFilterExtensions returns nil: what other pods a node holds changes nothing
-// of what it really uses.
+// PreFilterExtensions returns nil: other pods added to or removed from a node,
+// as a what-if, do not change its real usage.
 func (p *Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
-// Filter refuses nodes that are not for the pod: hot ones, those its
-// predecessor was moved away from, and for a replacement all but the one it
-// belongs to.
+// Filter refuses nodes for the pod: hot ones, those its predecessor was moved
+// away from, and for a replacement all but its destination.
 func (p *Plugin) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) *fwk.Status {
 	asked := p.of(cycle, pod)
 	if asked.steering == nil {
@@ -120,7 +122,7 @@ func (p *Plugin) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, 
 	node := info.Node()
 	if asked.steering.Replaces() && !isProbe(ctx) {
 		look := &probe{host: p.host, ctx: ctx, cycle: cycle, pod: pod, asked: asked}
-		if to := look.landing(); to != "" {
+		if to := look.destination(); to != "" {
 			if node.Name == to {
 				return nil
 			}
@@ -128,7 +130,7 @@ func (p *Plugin) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, 
 		}
 	}
 	reject := asked.reject(node)
-	if reject == extender.RejectNone || isProbe(ctx) { // a context takes long to search, and most nodes are not refused
+	if reject == extender.RejectNone || isProbe(ctx) { // isProbe comes last: searching a context is slow, and most nodes are not refused
 		return nil
 	}
 	message, all := p.refusal(reject)
@@ -145,7 +147,7 @@ func (p *Plugin) Filter(ctx context.Context, cycle fwk.CycleState, pod *v1.Pod, 
 	return refuse(message)
 }
 
-// refusal returns what is told about a node that is refused, and whether it is
+// refusal returns the message for a refused node, and whether it is refused
 // even if no other node takes the pod.
 func (p *Plugin) refusal(reject extender.Reject) (message string, all bool) {
 	if reject != extender.RejectLoad {
@@ -155,13 +157,13 @@ func (p *Plugin) refusal(reject extender.Reject) (message string, all bool) {
 	return cmp.Or(message, reject.Message()), all
 }
 
-// refuse tells why, as something that no preemption would mend.
+// refuse returns the status for a message: preemption would not help.
 func refuse(message string) *fwk.Status {
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, message)
 }
 
-// PreScore keeps which nodes are left for the pod. Where nothing is known it
-// has scoring skipped.
+// PreScore records which nodes are left for the pod. If nothing is known it
+// makes kube-scheduler skip scoring.
 func (p *Plugin) PreScore(_ context.Context, cycle fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
 	asked := p.of(cycle, pod)
 	if asked.steering == nil || asked.steering.Neutral() && !p.parts {
@@ -197,9 +199,9 @@ func (p *Plugin) NormalizeScore(_ context.Context, cycle fwk.CycleState, pod *v1
 	return nil
 }
 
-// partTies takes a point off all but one of the best, another one for each pod.
-// kube-scheduler takes the first of equals, so that all pods until the next
-// measurement would go to one node.
+// partTies subtracts a point from all but one of the best, a different one for
+// each pod. kube-scheduler takes the first of equals, so all pods until the
+// next measurement would go to one node.
 func partTies(points []int8, podUID string) {
 	var best []int
 	for i := range points {
@@ -214,15 +216,15 @@ func partTies(points []int8, podUID string) {
 		return
 	}
 	hash := fnv.New32a()
-	_, _ = hash.Write([]byte(podUID)) // it never fails
+	_, _ = hash.Write([]byte(podUID)) // never fails
 	top := max(points[best[0]], 1)
 	for _, i := range best {
 		points[i] = top - 1
 	}
-	points[best[int(hash.Sum32()%uint32(len(best)))]] = top // fewer nodes than 2^32
+	points[best[int(hash.Sum32()%uint32(len(best)))]] = top // there are fewer than 2^32 nodes
 }
 
-// Reserve reckons with the pod on its node from now on.
+// Reserve charges the pod to its node.
 func (p *Plugin) Reserve(_ context.Context, cycle fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
 	if asked := p.of(cycle, pod); asked.steering != nil {
 		asked.steering.Reserve(node)
@@ -230,15 +232,15 @@ func (p *Plugin) Reserve(_ context.Context, cycle fwk.CycleState, pod *v1.Pod, n
 	return nil
 }
 
-// Unreserve takes back what Reserve has reckoned with.
+// Unreserve undoes Reserve.
 func (p *Plugin) Unreserve(_ context.Context, cycle fwk.CycleState, pod *v1.Pod, _ string) {
 	if asked := p.of(cycle, pod); asked.steering != nil {
 		asked.steering.Unreserve()
 	}
 }
 
-// EventsToRegister names what may make a refused node take the pod: usage falls
-// when pods go, and other nodes come.
+// EventsToRegister lists what may make a pod schedulable: usage falls when pods
+// leave, and other nodes appear.
 func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
 		{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: fwk.Delete}},
@@ -246,11 +248,11 @@ func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, 
 	}, nil
 }
 
-// key is the name of the plugin, by which it is enabled once in a profile.
+// key is the plugin's name, which is unique in a profile.
 func (p *Plugin) key() fwk.StateKey { return fwk.StateKey(p.name) }
 
-// of returns what was opened for the pod in this cycle; where no PreFilter has,
-// it is opened now.
+// of returns what was opened for the pod in this cycle; if PreFilter has not
+// run, it is opened now.
 func (p *Plugin) of(cycle fwk.CycleState, pod *v1.Pod) *asked {
 	if known := p.newest.Load(); known != nil && known.cycle == cycle {
 		return known
@@ -270,7 +272,7 @@ func (p *Plugin) of(cycle fwk.CycleState, pod *v1.Pod) *asked {
 
 func (p *Plugin) read(cycle fwk.CycleState) *asked {
 	data, err := cycle.Read(p.key())
-	if err != nil { // there is none yet
+	if err != nil { // not opened yet
 		return nil
 	}
 	known, ok := data.(*asked)
@@ -281,14 +283,14 @@ func (p *Plugin) read(cycle fwk.CycleState) *asked {
 }
 
 func (p *Plugin) open(cycle fwk.CycleState, pod *v1.Pod) *asked {
-	judge := p.side.Judge()
-	if judge == nil {
+	answerer := p.side.Answerer()
+	if answerer == nil {
 		return &asked{cycle: cycle}
 	}
-	return &asked{cycle: cycle, steering: judge.Consider(steering.Describe(pod))}
+	return &asked{cycle: cycle, steering: answerer.Consider(steering.Describe(pod))}
 }
 
-// keep has what was opened found again.
+// keep stores what was opened, for of to find.
 func (p *Plugin) keep(opened *asked) {
 	opened.cycle.Write(p.key(), opened)
 	p.newest.Store(opened)

@@ -116,7 +116,7 @@ func TestReserveCountsAtOnce(t *testing.T) {
 		t.Errorf("scores %v, want b preferred now", second.scores)
 	}
 	s.Unreserve(t.Context(), first.cycle, strange("p", "500m"), "a")
-	s.Unreserve(t.Context(), first.cycle, strange("p", "500m"), "a") // it may be told twice
+	s.Unreserve(t.Context(), first.cycle, strange("p", "500m"), "a") // it may be called twice
 	if s.predicted("a") != 2000 {
 		t.Errorf("a is reckoned with %dm after Unreserve, want 2000m", s.predicted("a"))
 	}
@@ -232,18 +232,18 @@ func TestPartsOfThePlugin(t *testing.T) {
 	if diff := cmp.Diff(map[string]int64{"cool": 100, "warm": 0, "hot": 0}, s.score(strange("p", "500m"), alone)); diff != "" {
 		t.Errorf("scores (-want +got):\n%s", diff)
 	}
-	asked := s.judge.Asked()
+	asked := s.answerer.Asked()
 	both := outcome{cycle: &cycleState{}, refused: map[string]string{}}
 	s.filter(strange("q", "500m"), &both, false)
 	both.scores = s.score(strange("q", "500m"), both)
 	s.want(both, []string{"cool", "warm"}, map[string]string{"hot": hotMessage})
-	if s.judge.Asked() != asked+1 {
-		t.Errorf("%d cycles were opened for one pod", s.judge.Asked()-asked)
+	if s.answerer.Asked() != asked+1 {
+		t.Errorf("%d cycles were opened for one pod", s.answerer.Asked()-asked)
 	}
 }
 
-// Where the plugin alone scores, pods are spread over nodes that are alike:
-// nothing else would tell them apart.
+// If the plugin alone scores, pods are spread over equal nodes, because nothing
+// else distinguishes them.
 func TestEqualNodesTakeTurns(t *testing.T) {
 	for name, tc := range map[string]struct{ used, worse int64 }{
 		"two of three are the best": {2000, 6000},
@@ -292,8 +292,8 @@ func TestCopiesOfTheStateAgree(t *testing.T) {
 	s.want(copied, got.feasible, got.refused)
 }
 
-// With rejectAll a pod waits when every node is above a measured limit, and is
-// told so in the policy's words.
+// With rejectAll a pod waits when every node is above a measured limit, with
+// the policy's message.
 func TestRejectAll(t *testing.T) {
 	limit := scorer.Config{Measured: &scorer.Measured{
 		Formula: scorer.FormulaCrane, Limits: []scorer.Limit{{Window: usage.Avg5m, Percent: 50}},
@@ -311,7 +311,7 @@ func TestRejectAll(t *testing.T) {
 			s.node("a", 7000)
 			s.node("b", 8000)
 			s.observe()
-			s.side = &half{judge: s.judge, message: "too much load", all: tc.rejectAll}
+			s.side = &half{answerer: s.answerer, message: "too much load", all: tc.rejectAll}
 			s.want(s.schedule(strange("p", "100m")), tc.feasible, tc.refused)
 			daemon := strange("d", "100m")
 			daemon.OwnerReferences = webPod("").OwnerReferences

@@ -11,11 +11,10 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// probe finds out, from within the filter, what the filters of all other
-// plugins say about nodes. kube-scheduler asks for one node at a time and stops
-// when it has enough, so what is known of the others has to be found out here.
-// It costs their filters for a few nodes more, and only for pods that a node is
-// refused to.
+// probe runs the filters of all other plugins on nodes, from within Filter.
+// kube-scheduler asks about one node at a time and stops when it has enough, so
+// the plugin has to find out about the others itself. That costs their filters
+// for a few more nodes, and only for pods that a node is refused for.
 type probe struct {
 	host  host
 	ctx   context.Context //nolint:containedctx // lives as long as one call of Filter
@@ -24,8 +23,8 @@ type probe struct {
 	asked *asked
 }
 
-// probing marks the context in which the filters are asked by the plugin
-// itself, which then passes every node.
+// probing marks the context in which the plugin itself runs the filters. Its
+// own filter then passes every node.
 type probing struct{}
 
 // host is what the plugin needs of kube-scheduler.
@@ -37,18 +36,18 @@ type host interface {
 
 func isProbe(ctx context.Context) bool { return ctx.Value(probing{}) != nil }
 
-// takes reports whether all other filters pass a node.
+// takes reports whether a node passes all other filters.
 func (l *probe) takes(node fwk.NodeInfo) bool {
-	// kube-scheduler cancels the context when it has found nodes enough; what
-	// is found here is kept for the pod.
+	// kube-scheduler cancels the context when it has found enough nodes, but
+	// the result here is kept for the pod.
 	ctx := context.WithValue(context.WithoutCancel(l.ctx), probing{}, true)
 	return l.host.RunFilterPluginsWithNominatedPods(ctx, l.cycle, l.pod, node).IsSuccess()
 }
 
-// landing returns the node that a replacement belongs to, empty where there is
+// destination returns the node that a replacement belongs on, empty if there is
 // none.
-func (l *probe) landing() string {
-	return l.asked.landing.do(func() string {
+func (l *probe) destination() string {
+	return l.asked.destination.do(func() string {
 		nodes := l.nodes()
 		byName := make(map[string]fwk.NodeInfo, len(nodes))
 		names := make([]string, len(nodes))
@@ -60,8 +59,8 @@ func (l *probe) landing() string {
 	})
 }
 
-// others reports whether there is a node that Evenkeel does not refuse and all
-// other filters pass.
+// others reports whether there is a node that Evenkeel does not refuse and that
+// passes all other filters.
 func (l *probe) others() bool {
 	return l.asked.others.do(func() bool {
 		nodes := l.nodes()
@@ -70,12 +69,12 @@ func (l *probe) others() bool {
 	})
 }
 
-// triedFirst is how many nodes are tried one after the other: one of them
-// mostly will do, and costs less than goroutines do.
+// triedFirst is how many nodes are tried sequentially: one of them usually
+// passes, and that costs less than goroutines.
 const triedFirst = 8
 
-// free reports whether Evenkeel does not refuse a node and all other filters
-// pass it.
+// free reports whether Evenkeel does not refuse a node and it passes all other
+// filters.
 func (l *probe) free(node fwk.NodeInfo) bool {
 	return l.asked.reject(node.Node()) == extender.RejectNone && l.takes(node)
 }
@@ -94,7 +93,7 @@ func (l *probe) anyFree(nodes []fwk.NodeInfo) bool {
 	return found.Load()
 }
 
-// nodes are those of the cycle. Where they cannot be listed there are none, so
+// nodes returns the nodes of the cycle. If listing fails there are none, so
 // that none is refused.
 func (l *probe) nodes() []fwk.NodeInfo {
 	nodes, err := l.host.SnapshotSharedLister().NodeInfos().List()

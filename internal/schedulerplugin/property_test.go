@@ -69,7 +69,7 @@ func (s *stand) askExtender(pod *v1.Pod) (kept []string, scores map[string]int8)
 			names = append(names, name)
 		}
 	}
-	round, asked := s.judge.Begin(), steering.Describe(pod)
+	round, asked := s.answerer.Begin(), steering.Describe(pod)
 	nodes, reasons := indices(round, names), make([]extender.Reject, len(names))
 	round.Filter(asked, nodes, reasons)
 	for i, reason := range reasons {

@@ -31,7 +31,7 @@ const hotMilli = 9000
 // BenchmarkSchedulePod is kube-scheduler's own cycle for one pod of a
 // Deployment, up to the choice of a node, on nodes of which a tenth is hot:
 // without the plugin, without it but with taints that keep the pod off the same
-// nodes, and with it. What it says is steadier than pods per second on a whole
+// nodes, and with it. Its results are steadier than pods per second on a whole
 // cluster.
 func BenchmarkSchedulePod(b *testing.B) {
 	for _, nodes := range []int{100, 1000, 5000} {
@@ -85,7 +85,7 @@ func newWhole(b *testing.B, s *stand, plugin, tainted bool) *whole {
 		plugins.MultiPoint.Enabled = append(plugins.MultiPoint.Enabled, config.Plugin{Name: EvenkeelLoad, Weight: 15})
 	}
 	registry := frameworkruntime.Registry{EvenkeelLoad: func(_ context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
-		return &Plugin{name: EvenkeelLoad, host: handle, side: &half{judge: s.judge}}, nil
+		return &Plugin{name: EvenkeelLoad, host: handle, side: &half{answerer: s.answerer}}, nil
 	}}
 	informed := informers.NewSharedInformerFactory(client, 0)
 	recorders := profile.NewRecorderFactory(events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()}))

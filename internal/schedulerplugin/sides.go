@@ -11,11 +11,11 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// MakeSide makes an observing half. An error means that the policy is wrong;
-// what is out of reach is tried again by Run.
+// MakeSide makes a Side. An error means that the policy is invalid; Run retries
+// what cannot be reached.
 type MakeSide func(ctx context.Context, config SideConfig) (Side, error)
 
-// Sides makes plugins. Those with one policy share one observing half, whatever
+// Sides makes plugins. Plugins with the same policy share one Side, whatever
 // their names and profiles.
 type Sides struct {
 	make MakeSide
@@ -25,18 +25,18 @@ type Sides struct {
 	running sync.WaitGroup
 }
 
-// sideKey is all that a side depends on.
+// sideKey is everything that a Side depends on.
 type sideKey struct {
 	path, text, namespace string
 	follow                bool
 }
 
-// NewSides returns Sides without any.
+// NewSides returns empty Sides.
 func NewSides(newSide MakeSide) *Sides { return &Sides{make: newSide, byKey: map[sideKey]Side{}} }
 
-// New makes the plugin of a name for a profile of kube-scheduler, and starts
-// the observing half that it needs if it is not running yet. It fails for
-// mistakes in args or policy only.
+// New makes the named plugin for a profile of kube-scheduler, and starts the
+// Side that it needs unless that is running. It fails only for mistakes in args
+// or policy.
 func (s *Sides) New(ctx context.Context, name string, args runtime.Object, handle fwk.Handle) (*Plugin, error) {
 	asked, err := read(name, args)
 	if err != nil {
@@ -68,12 +68,12 @@ func (s *Sides) side(ctx context.Context, name string, asked request, handle fwk
 	s.byKey[key] = made
 	s.running.Go(func() {
 		if err := made.Run(ctx); err != nil && !errors.Is(err, context.Canceled) {
-			klog.FromContext(ctx).Error(err, "Observing ended; pods are placed without regard to usage", "policy", name)
+			klog.FromContext(ctx).Error(err, "Observing ended, so pods are placed without regard to usage", "policy", name)
 		}
 	})
 	return made, nil
 }
 
-// Wait waits until all observing halves have ended, which they do with the
-// context that they were made with.
+// Wait waits until all Sides have ended, which they do with the context that
+// they were made with.
 func (s *Sides) Wait() { s.running.Wait() }

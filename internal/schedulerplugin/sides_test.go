@@ -141,7 +141,7 @@ func TestRealUsageArgs(t *testing.T) {
 	}
 }
 
-// The configuration that the plugin's users have is taken as it stands.
+// The configuration that the plugin's users have works unchanged.
 func TestTheirConfigurationIsTaken(t *testing.T) {
 	text := testkit.EarlierSystem(t, "mem-real-usage-scheduler.md")
 	var config struct {

@@ -1,5 +1,5 @@
-// Package serve answers what is asked of a process over HTTP: probes, metrics,
-// and what it knows of nodes and moves.
+// Package serve answers HTTP requests to a process: probes, metrics, and
+// reports on nodes and moves.
 package serve
 
 import (
@@ -19,7 +19,7 @@ import (
 )
 
 // stuckAfter is how long a process may show no progress before /livez fails. A
-// paced cycle and a wait for the next one count as progress all along.
+// paced cycle and waiting for the next one count as progress.
 const stuckAfter = 5 * time.Minute
 
 // Health answers the probes.
@@ -29,18 +29,18 @@ type Health struct {
 	ready atomic.Bool
 }
 
-// NewHealth returns a Health that counts from now on, by a clock that is never
-// set.
+// NewHealth returns a Health that counts from now on. The clock must be
+// monotonic.
 func NewHealth(now func() time.Time) *Health {
 	h := &Health{now: now}
 	h.Progress()
 	return h
 }
 
-// Progress tells that the process goes on.
+// Progress records that the process made progress.
 func (h *Health) Progress() { h.last.Store(new(h.now())) }
 
-// Livez answers whether there was progress lately.
+// Livez answers whether there was recent progress.
 func (h *Health) Livez(w http.ResponseWriter, _ *http.Request) {
 	if age := h.now().Sub(*h.last.Load()); age > stuckAfter {
 		http.Error(w, fmt.Sprintf("no progress for %v", age.Truncate(time.Second)), http.StatusServiceUnavailable)
@@ -57,7 +57,7 @@ func (h *Health) readyz(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte("ok\n"))
 }
 
-// Ready tells that the process can do its work.
+// Ready records that the process can do its work.
 func (h *Health) Ready() { h.ready.Store(true) }
 
 // NewRegistry returns a registry for the metrics of a process.
@@ -67,7 +67,7 @@ func NewRegistry() *prometheus.Registry {
 	return registry
 }
 
-// Probes has /metrics, /livez and /readyz.
+// Probes serves /metrics, /livez and /readyz.
 func Probes(health *Health, registry prometheus.Gatherer) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", Metrics(registry))
@@ -77,15 +77,15 @@ func Probes(health *Health, registry prometheus.Gatherer) http.Handler {
 	return mux
 }
 
-// Metrics is the page of metrics: upstream's and client-go's beside Evenkeel's
-// own.
+// Metrics serves Evenkeel's metrics together with upstream's and client-go's.
 func Metrics(registry prometheus.Gatherer) http.Handler {
 	gatherers := prometheus.Gatherers{registry, legacyregistry.DefaultGatherer}
 	return promhttp.HandlerFor(gatherers, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 }
 
 // Listen serves on an address until the context ends and then lets requests
-// finish. An empty address and "0" serve nothing. what names the pages.
+// finish. An empty address and "0" serve nothing. what names the pages in
+// errors.
 func Listen(ctx context.Context, address, what string, handler http.Handler) error {
 	if address == "" || address == "0" {
 		<-ctx.Done()

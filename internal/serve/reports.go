@@ -16,59 +16,60 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// Status is what GET /status of an extender answers.
+// Status is the response to GET /status of an extender.
 type Status struct {
 	// Started is when the process started.
 	Started string `json:"started"`
-	// Asked counts filter and prioritize requests since the process started,
+	// Asked counts filter and prioritize requests since the process started;
 	// LastAsked is when the newest came.
 	Asked     int64  `json:"asked"`
 	LastAsked string `json:"lastAsked,omitempty"`
-	// PodAsked answers ?pod=UID: whether kube-scheduler asked about this pod
-	// lately.
+	// PodAsked answers ?pod=UID: whether kube-scheduler recently asked about
+	// this pod.
 	PodAsked bool `json:"podAsked,omitempty"`
 	// Observed is when usage was last read; empty before the first reading.
 	Observed string `json:"observed,omitempty"`
-	// Gate is why nothing would be evicted now; empty when it would. GateDetail
-	// says it in words.
+	// Gate is why nothing would be evicted now; empty if evicting is allowed.
+	// GateDetail explains it.
 	Gate       string `json:"gate,omitempty"`
 	GateDetail string `json:"gateDetail,omitempty"`
-	// Sources tells what the last reading of each usage source brought.
+	// Sources has the result of the last reading of each usage source.
 	Sources []SourceReport `json:"sources,omitempty"`
-	// ReadyNodes counts the ready nodes, FreshNodes those whose usage is known.
+	// ReadyNodes counts the ready nodes; FreshNodes counts those whose usage is
+	// known.
 	ReadyNodes int `json:"readyNodes"`
 	FreshNodes int `json:"freshNodes"`
-	// Policy tells which policy is at work.
+	// Policy reports which policy is in effect.
 	Policy announce.PolicyStatus `json:"policy"`
 	// Ledger reports the stored ledger.
 	Ledger LedgerReport `json:"ledger"`
-	// Moves lists the moves in flight and those that ended lately.
+	// Moves lists the moves in flight and those that ended recently.
 	Moves []MoveStatus `json:"moves,omitempty"`
 }
 
-// SourceReport is what the last reading of a usage source brought.
+// SourceReport is the result of the last reading of a usage source.
 type SourceReport struct {
 	Name string `json:"name"`
-	// Asked is false where the sources before it had everything.
+	// Asked is false if the sources before it had everything.
 	Asked bool   `json:"asked"`
 	Error string `json:"error,omitempty"`
-	// Nodes and Pods count what it reported, Chosen the known nodes whose usage
-	// is taken from it.
+	// Nodes and Pods count those that it reported; Chosen counts the known
+	// nodes whose usage is taken from it.
 	Nodes  int `json:"nodes"`
 	Pods   int `json:"pods"`
 	Chosen int `json:"chosenNodes"`
-	// Problems are the samples that were not taken, by cause.
+	// Problems are the rejected samples, by cause.
 	Problems map[string]ProblemReport `json:"problems,omitempty"`
 }
 
-// ProblemReport is how many samples were not taken for one cause, and a few of
-// them by name.
+// ProblemReport is how many samples were rejected for one cause, with a few
+// examples by name.
 type ProblemReport struct {
 	Count    int      `json:"count"`
 	Examples []string `json:"examples"`
 }
 
-// SourceReports tells what the last reading of each source brought.
+// SourceReports returns the result of the last reading of each source.
 func SourceReports(o *observer.Observation) []SourceReport {
 	reports := make([]SourceReport, len(o.Sources))
 	for i := range o.Sources {
@@ -103,14 +104,14 @@ type MoveStatus struct {
 	Usage       explain.Amounts `json:"usage"`
 }
 
-// Reports tells what a process knows.
+// Reports answers the pages that report what a process knows.
 type Reports struct {
 	Observer  *observer.Observer
 	Authority *authority.Authority
 	Policies  *announce.Policies
-	// Judge is nil in a process that nobody asks.
-	Judge *steering.Judge
-	// Started is when the process was.
+	// Answerer is nil in a process that does not answer kube-scheduler.
+	Answerer *steering.Answerer
+	// Started is when the process started.
 	Started time.Time
 }
 
@@ -119,12 +120,12 @@ func (p *Reports) Status(r *http.Request) (any, error) { return p.status(r), nil
 
 func (p *Reports) status(r *http.Request) Status {
 	status := Status{Started: p.Started.UTC().Format(time.RFC3339), Policy: p.Policies.Status()}
-	if p.Judge != nil {
-		status.Asked = p.Judge.Asked()
-		if at := p.Judge.LastAsked(); !at.IsZero() {
+	if p.Answerer != nil {
+		status.Asked = p.Answerer.Asked()
+		if at := p.Answerer.LastAsked(); !at.IsZero() {
 			status.LastAsked = at.UTC().Format(time.RFC3339)
 		}
-		status.PodAsked = p.Judge.AskedAbout(r.URL.Query().Get("pod"))
+		status.PodAsked = p.Answerer.AskedAbout(r.URL.Query().Get("pod"))
 	}
 	if latest := p.Observer.Latest(); latest != nil {
 		status.Observed = latest.At.UTC().Format(time.RFC3339)
@@ -147,37 +148,38 @@ func moveStatus(m *ledger.Move) MoveStatus {
 	}
 }
 
-// NodeStatus is one node as GET /nodes and `evenkeel top` tell it.
+// NodeStatus is one node as GET /nodes and `evenkeel top` report it.
 type NodeStatus struct {
 	Name  string `json:"name"`
 	State string `json:"state"`
-	// Since is when the node came to its state.
+	// Since is when the node entered its state.
 	Since string `json:"since,omitempty"`
 	// Unknown is why the state is unknown.
 	Unknown string `json:"unknownReason,omitempty"`
 	Source  string `json:"source,omitempty"`
-	// AgeSeconds is how old the newest sample is, WindowSeconds how long the
-	// samples reach back.
+	// AgeSeconds is how old the newest sample is; WindowSeconds is how far back
+	// the samples reach.
 	AgeSeconds    int `json:"ageSeconds"`
 	WindowSeconds int `json:"windowSeconds"`
-	// Used is the measured usage per window, Predicted what placing one more
-	// pod reckons with, in percent of allocatable.
+	// Used is the measured usage per window; Predicted is the usage that
+	// placing one more pod assumes. Both are in percent of allocatable.
 	Used      map[string]explain.Percents `json:"used,omitempty"`
 	Predicted explain.Percents            `json:"predicted"`
-	// Signals are the newest values of the judged metrics that are neither cpu
-	// nor memory, in their own units.
+	// Signals are the newest values of the policy's metrics other than cpu and
+	// memory, in their own units.
 	Signals map[string]float64 `json:"signals,omitempty"`
-	// Pool is the node pool whose lines judge the node; empty for the policy's
-	// own.
+	// Pool is the node pool whose lines apply to the node; empty for the
+	// policy's own.
 	Pool string `json:"pool,omitempty"`
-	// InFlight is what bindings and moves have changed since the observation.
+	// InFlight is how bindings and moves have changed the usage since the
+	// observation.
 	InFlight explain.Amounts `json:"inFlight"`
 }
 
 // Nodes answers GET /nodes.
 func (p *Reports) Nodes(*http.Request) (any, error) { return NodeStatuses(p.Observer.Latest()), nil }
 
-// NodeStatuses tells what was observed of each node.
+// NodeStatuses returns what was observed of each node.
 func NodeStatuses(latest *observer.Observation) []NodeStatus {
 	if latest == nil {
 		return []NodeStatus{}
@@ -220,9 +222,9 @@ type LedgerReport struct {
 	// Generation is that of the newest document it has read or written.
 	Generation int64 `json:"generation"`
 	InFlight   int   `json:"inFlight"`
-	// Hold is why evicting rests; empty when it does not.
+	// Hold is why evicting is on hold; empty if it is not.
 	Hold string `json:"hold,omitempty"`
-	// HoldUntil is when it goes on by itself.
+	// HoldUntil is when it resumes automatically.
 	HoldUntil string `json:"holdUntil,omitempty"`
 }
 
@@ -237,15 +239,15 @@ func (p *Reports) ledgerReport(inFlight []ledger.Move) LedgerReport {
 	return report
 }
 
-// ShadowStatus is what GET /status answers while answers are neutral. Its Asked
-// stays 0 and its PodAsked false: no pod was steered, and a process that evicts
-// must not take kube-scheduler's requests for steering.
+// ShadowStatus is the response to GET /status while answers are neutral. Its
+// Asked stays 0 and its PodAsked false: no pod was steered, and an evicting
+// process must not mistake kube-scheduler's requests for steering.
 type ShadowStatus struct {
 	Status
 	Shadow steering.ShadowSummary `json:"shadow"`
 }
 
-// Shadow answers GET /status while a shadow answers kube-scheduler.
+// Shadow answers GET /status while a Shadow answers kube-scheduler.
 func (p *Reports) Shadow(shadow *steering.Shadow) extender.Report {
 	return func(r *http.Request) (any, error) {
 		return ShadowStatus{Status: p.status(r), Shadow: shadow.Summary()}, nil

@@ -6,38 +6,38 @@ import (
 )
 
 const (
-	// Quorum is how many answers in a row have to agree: a proxy with a wrong
-	// clock of its own may give one in between.
+	// Quorum is how many consecutive responses have to agree: one in between
+	// may be from a proxy with a wrong clock.
 	Quorum = 3
-	// maxAnswers and maxAnswerAge bound what is remembered. The shorter time
-	// is, the less do clocks drift in it.
+	// maxAnswers and maxAnswerAge bound the remembered responses. Clocks drift
+	// less in a shorter time.
 	maxAnswers   = 20
 	maxAnswerAge = 2 * time.Minute
-	// slow is how long an answer may take. The longer it does, the less it says
-	// about when the server looked at its clock.
+	// slow is how long a response may take. The longer it takes, the less
+	// certain is when the server read its clock.
 	slow = 5 * time.Second
-	// maxSkew bounds what is believed; clocks that are further apart could not
-	// agree on certificates either.
+	// maxSkew is the largest plausible skew; clocks that are further apart
+	// could not agree on certificates either.
 	maxSkew = 365 * 24 * time.Hour
-	// dateUnit is how coarse a server tells its time.
+	// dateUnit is the resolution of a server's Date.
 	dateUnit = time.Second
 )
 
-// Tolerance is by how much the local clock may be off without being corrected.
+// Tolerance is the largest skew of the local clock that is not corrected.
 const Tolerance = 2 * time.Second
 
-// span is where the skew lies, bounds included.
+// span is the range of the possible skew, bounds included.
 type span struct{ low, high time.Duration }
 
 func (s span) intersect(other span) span { return span{max(s.low, other.low), min(s.high, other.high)} }
 
 func (s span) empty() bool { return s.low > s.high }
 
-// distance is how far a skew is from the nearest that is possible.
+// distance returns how far a skew is from the nearest possible one.
 func (s span) distance(skew time.Duration) time.Duration { return max(s.low-skew, skew-s.high, 0) }
 
-// correction is what the local clock is corrected by: nothing where it may be
-// right to within Tolerance.
+// correction returns the correction of the local clock: 0 if that may be right
+// to within Tolerance.
 func (s span) correction() time.Duration {
 	if s.distance(0) <= Tolerance {
 		return 0
@@ -45,16 +45,16 @@ func (s span) correction() time.Duration {
 	return s.low + (s.high-s.low)/2
 }
 
-// answer is what one answer of the server tells: within which bounds the skew
-// lies, and when that was heard.
+// answer is the evidence of one response: the bounds of the skew, and when it
+// was received.
 type answer struct {
 	span span
 	at   time.Time // local
 }
 
-// hear returns what an answer with the given Date tells that was asked for and
-// received at local times; false where that is nothing. The server looked at
-// its clock in between, and read a time in [date, date + dateUnit), so
+// hear returns the evidence of a response with the given Date that was
+// requested and received at local times, or false if it has none. The server
+// read its clock in between, at a time in [date, date + dateUnit), so
 //
 //	date - received <= skew <= date + dateUnit - sent.
 func hear(date, sent, received time.Time) (answer, bool) {
@@ -62,7 +62,7 @@ func hear(date, sent, received time.Time) (answer, bool) {
 	if took < 0 || took > slow {
 		return answer{}, false
 	}
-	// Sub saturates; within maxSkew nothing can overflow.
+	// Sub saturates; within maxSkew nothing overflows.
 	heard := span{low: date.Sub(received), high: date.Sub(sent)}
 	if heard.low < -maxSkew || heard.high > maxSkew {
 		return answer{}, false
@@ -71,7 +71,7 @@ func hear(date, sent, received time.Time) (answer, bool) {
 	return answer{span: heard, at: received}, true
 }
 
-// answers are the newest, oldest first.
+// answers are the newest responses, oldest first.
 type answers []answer
 
 func (a *answers) add(heard answer) {
@@ -79,8 +79,8 @@ func (a *answers) add(heard answer) {
 	*a = slices.Delete(kept, 0, max(len(kept)-maxAnswers, 0))
 }
 
-// agreed returns what the newest answers agree on, as far back as they do;
-// false where those are fewer than Quorum.
+// agreed returns the span that the newest answers agree on, as far back as they
+// do, or false if fewer than Quorum do.
 func (a answers) agreed() (span, bool) {
 	if len(a) == 0 {
 		return span{}, false

@@ -1,16 +1,15 @@
-// Package servertime tells a process the time of the API server's clock.
+// Package servertime gives a process the time of the API server's clock.
 //
 // Evenkeel compares times of several machines: its own, those in objects'
 // metadata and those of samples. On a machine whose clock is minutes off, all
-// of these comparisons would be wrong together. Answers of the API server carry
-// its time in whole seconds; this package decides from them by how much the
-// local clock is off, and corrects it only by what is certain: several answers
-// in a row have to agree, and on more than Tolerance. It leaves to others which
-// clients speak to the API server itself: kubelets, aggregated APIs and proxied
-// requests bring the time of somebody else's clock.
+// of these comparisons would be wrong. Responses of the API server carry its
+// time in whole seconds. From them this package determines the skew of the
+// local clock, and corrects it only by what is certain: several consecutive
+// responses have to agree on more than Tolerance. Callers must wrap only
+// clients of the API server itself: kubelets, aggregated APIs and proxied
+// requests bring the time of other clocks.
 //
-// The correction may jump, so what waits or measures how long something takes
-// asks Local.
+// The correction may jump, so waits and measured durations must use Local.
 package servertime
 
 import (
@@ -25,8 +24,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// offset, a duration, puts the local clock wrong; it is set at link time by
-// tests that need processes whose clocks differ.
+// offset, a duration, shifts the local clock; tests that need processes whose
+// clocks differ set it at link time.
 var offset string
 
 // LocalClock returns now, shifted by the offset that the binary was linked
@@ -55,23 +54,23 @@ type Clock struct {
 	answers answers
 }
 
-// New returns a Clock that shows what now does until answers have been read.
+// New returns a Clock that equals now until responses have been read.
 func New(now func() time.Time) *Clock { return &Clock{local: now} }
 
-// Now is the time of the API server's clock, as far as it is known.
+// Now returns the time of the API server's clock, as far as it is known.
 func (c *Clock) Now() time.Time { return c.local().Add(c.Skew()) }
 
-// Local is the time of the local clock. No correction makes it jump.
+// Local returns the time of the local clock. No correction makes it jump.
 func (c *Clock) Local() time.Time { return c.local() }
 
-// Skew is the time of the API server less the local one, as it is corrected
-// for: zero within Tolerance.
+// Skew returns the corrected difference, API server's time minus local time: 0
+// within Tolerance.
 func (c *Clock) Skew() time.Duration { return time.Duration(c.correction.Load()) }
 
-// Known reports whether enough answers have agreed to tell the skew.
+// Known reports whether enough responses have agreed to know the skew.
 func (c *Clock) Known() bool { return c.known.Load() }
 
-// Export registers the clock's metric; a nil registerer takes none.
+// Export registers the clock's metric, unless the registerer is nil.
 func (c *Clock) Export(reg prometheus.Registerer) {
 	promauto.With(reg).NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "evenkeel_clock_skew_seconds",
@@ -79,8 +78,7 @@ func (c *Clock) Export(reg prometheus.Registerer) {
 	}, func() float64 { return c.Skew().Seconds() })
 }
 
-// learn takes in what one answer says and corrects the clock where several
-// agree that it is off.
+// learn adds one answer and corrects the clock if several agree that it is off.
 func (c *Clock) learn(ctx context.Context, heard answer) {
 	before, after, changed := c.estimate(heard)
 	if !changed {
@@ -88,10 +86,10 @@ func (c *Clock) learn(ctx context.Context, heard answer) {
 	}
 	logger := klog.FromContext(ctx)
 	if after == 0 {
-		logger.Info("Clock agrees with the API server's again; not corrected any more", "before", before)
+		logger.Info("Clock agrees with the API server's again, so it is no longer corrected", "before", before)
 		return
 	}
-	logger.Info("Clock differs from the API server's; corrected", "skew", after, "before", before)
+	logger.Info("Clock differs from the API server's and is corrected", "skew", after, "before", before)
 }
 
 func (c *Clock) estimate(heard answer) (before, after time.Duration, changed bool) {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Answers that tell no time of the API server's leave the clock as it is, and
-// come through unchanged.
+// Responses without a time of the API server leave the clock as it is, and come
+// through unchanged.
 func TestTellsNothing(t *testing.T) {
 	date := func(value string) func(http.Header) {
 		return func(h http.Header) { h["Date"] = []string{value} }

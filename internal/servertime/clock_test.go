@@ -140,10 +140,10 @@ func TestFollowsTheClock(t *testing.T) {
 		changes bool
 		want    string
 	}{
-		{time.Minute, true, `Clock differs from the API server's; corrected`},
+		{time.Minute, true, `Clock differs from the API server's and is corrected`},
 		{time.Minute + time.Second, false, ""},
 		{time.Minute - time.Second, false, ""},
-		{2 * time.Minute, true, `Clock differs from the API server's; corrected`},
+		{2 * time.Minute, true, `Clock differs from the API server's and is corrected`},
 		{0, true, `Clock agrees with the API server's again`},
 		{time.Second, false, ""},
 	}
@@ -230,7 +230,8 @@ func TestKeepsTheMonotonicReading(t *testing.T) {
 	}
 }
 
-// In a bubble nothing takes any time, so all answers of a second tell the same.
+// In a bubble nothing takes any time, so all responses of a second are the
+// same.
 func TestAnswersInNoTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWire(-time.Minute)

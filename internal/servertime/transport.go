@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/net"
 )
 
-// Wrap returns a RoundTripper that reads the Date of what rt answers. It
-// changes neither requests nor answers.
+// Wrap returns a RoundTripper that reads the Date of rt's responses. It changes
+// neither requests nor responses.
 func (c *Clock) Wrap(rt http.RoundTripper) http.RoundTripper { return &reader{clock: c, next: rt} }
 
 type reader struct {
@@ -30,7 +30,7 @@ func (r *reader) RoundTrip(request *http.Request) (*http.Response, error) {
 	received := r.clock.local()
 	date, bad := http.ParseTime(response.Header.Get("Date"))
 	if bad != nil {
-		return response, nil //nolint:nilerr // an answer without a time is an answer
+		return response, nil //nolint:nilerr // a response without a Date is not an error
 	}
 	if heard, ok := hear(date, sent, received); ok {
 		r.clock.learn(request.Context(), heard)
@@ -38,12 +38,12 @@ func (r *reader) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// speaks reports whether an answer may be the API server's own and of now: what
-// stands in front of a server that is away answers with a status of 5xx, what
-// stores answers says how old they are.
+// speaks reports whether a response may be the API server's own and current: a
+// proxy answers for an unavailable server with a 5xx status, and a cache sets
+// Age.
 func speaks(response *http.Response) bool {
 	return response.StatusCode < http.StatusInternalServerError && response.Header.Get("Age") == ""
 }
 
-// WrappedRoundTripper lets client-go look below.
+// WrappedRoundTripper lets client-go unwrap the RoundTripper.
 func (r *reader) WrappedRoundTripper() http.RoundTripper { return r.next }

@@ -1,5 +1,5 @@
-// Package settings says what a LoadPolicy means to each room that goes by it. A
-// policy has the words of its users; the rooms know nothing of it and have
+// Package settings translates a LoadPolicy into the settings of each room. A
+// policy uses the words of its users; the rooms know nothing of it and use
 // their own.
 package settings
 
@@ -20,15 +20,14 @@ import (
 	"github.com/evenkeel/evenkeel/usage/annotations"
 )
 
-// resourceNames maps the policy's names of resources to the ones that are
-// computed with.
+// resourceNames maps resources to the names that the policy uses for them.
 var resourceNames = map[cluster.Resource]corev1.ResourceName{
 	cluster.CPU:    corev1.ResourceCPU,
 	cluster.Memory: corev1.ResourceMemory,
 }
 
-// Observing is what a policy says about observing. args are those of the
-// plugin, in every profile that enables it.
+// Observing returns the settings of the Observer. args are those of the plugin,
+// in every profile that enables it.
 func Observing(load *policy.LoadPolicy, args []*policy.RealUsageLowNodeUtilizationArgs) (observer.Config, error) {
 	set, err := Lines(load, args)
 	if err != nil {
@@ -47,7 +46,7 @@ func Observing(load *policy.LoadPolicy, args []*policy.RealUsageLowNodeUtilizati
 	}, nil
 }
 
-// Usage is what of usage is kept.
+// Usage returns the settings of the usage store.
 func Usage(load *policy.LoadPolicy) usage.Config {
 	return usage.Config{
 		SampleInterval: load.Usage.SampleInterval.Duration,
@@ -69,7 +68,7 @@ func Usage(load *policy.LoadPolicy) usage.Config {
 	}
 }
 
-// Scorer is how nodes are scored.
+// Scorer returns how nodes are scored.
 func Scorer(load *policy.LoadPolicy) scorer.Config {
 	config := scorer.Config{DampPercent: load.Scoring.DampPercent}
 	for r, name := range resourceNames {
@@ -88,7 +87,7 @@ var formulas = map[policy.Formula]scorer.Formula{
 	policy.FormulaMinMax:     scorer.FormulaMinMax,
 }
 
-// Measured is how nodes are scored by what was measured alone; nil where they
+// Measured returns how nodes are scored by measured usage alone; nil if they
 // are not.
 func Measured(given *policy.MeasuredScoring) *scorer.Measured {
 	if given == nil {
@@ -119,7 +118,7 @@ func resourceOf(metric usage.Metric) cluster.Resource {
 	return cluster.CPU
 }
 
-// Windows are all windows that somebody reads of nodes.
+// Windows returns all windows of nodes that are used anywhere.
 func Windows(load *policy.LoadPolicy) []usage.Window {
 	var windows []usage.Window
 	for _, set := range load.AllLines() {
@@ -131,7 +130,7 @@ func Windows(load *policy.LoadPolicy) []usage.Window {
 	return append(windows, load.Scoring.Measured.Windows()...)
 }
 
-// Signals are the judged metrics that are neither cpu nor memory.
+// Signals returns the metrics with lines that are neither cpu nor memory.
 func Signals(load *policy.LoadPolicy) []usage.Metric {
 	var signals []usage.Metric
 	for _, set := range load.AllLines() {
@@ -144,7 +143,8 @@ func Signals(load *policy.LoadPolicy) []usage.Metric {
 	return signals
 }
 
-// optionalResources are those that no line judges; they need not be known.
+// optionalResources returns the resources that have no lines; they need not be
+// known.
 func optionalResources(load *policy.LoadPolicy) [cluster.NumResources]bool {
 	optional := [cluster.NumResources]bool{true, true}
 	for _, set := range load.AllLines() {
@@ -156,7 +156,7 @@ func optionalResources(load *policy.LoadPolicy) [cluster.NumResources]bool {
 	return optional
 }
 
-// NodeSync is what a policy has published on nodes.
+// NodeSync returns what a policy publishes on nodes.
 func NodeSync(given *policy.NodeSync) nodesync.Policy {
 	out := nodesync.Policy{
 		Annotations: nodesync.Annotations{

@@ -16,7 +16,7 @@ import (
 )
 
 // viewAt is a view of one known node with 10 cores and 100 bytes of which it
-// uses the given percentages, in the windows that the default policy judges by.
+// uses the given percentages, in the windows of the default policy's lines.
 func viewAt(cpu, memory int64, labels map[string]string) *usage.View {
 	used := cluster.Amounts{cluster.CPU: cpu * 100, cluster.Memory: memory}
 	all := []cluster.Amounts{used, used, used}

@@ -15,9 +15,9 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// Lines returns the one definition of hot. Arguments of the plugin lie over the
-// LoadPolicy's lines for both sides; two profiles that ask for different ones
-// are a mistake. Pools keep their own.
+// Lines returns the one definition of hot. Arguments of the plugin override the
+// LoadPolicy's lines for both halves; two profiles with different ones are a
+// mistake. Pools keep their own.
 func Lines(load *policy.LoadPolicy, all []*policy.RealUsageLowNodeUtilizationArgs) (*thresholds.Set, error) {
 	base := load.Lines
 	for i, args := range all {
@@ -59,7 +59,7 @@ func rules(load *policy.LoadPolicy, set policy.Lines) []thresholds.Rule {
 	return rules
 }
 
-// relief is the resource of which a move takes off a metric.
+// relief returns the resource whose moved usage lowers a metric.
 func relief(by usage.Metric) cluster.Resource {
 	switch by {
 	case usage.Memory:
@@ -71,7 +71,7 @@ func relief(by usage.Metric) cluster.Resource {
 	}
 }
 
-// levels converts levels; one that is not given is out of reach.
+// levels converts levels; one that is not given becomes infinite.
 func levels(given policy.Levels, reversed bool) thresholds.Levels {
 	none := math.Inf(1)
 	if reversed {

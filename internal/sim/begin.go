@@ -12,7 +12,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/sim/kubescheduler"
 )
 
-// settle binds the pods whose first node the fleet says.
+// settle binds the pods whose first node the fleet names.
 func (w *world) settle() error {
 	for i := range w.replicas {
 		if home := w.replicas[i].Home; home != "" && w.replicas[i].From == 0 {
@@ -29,7 +29,7 @@ func newWorld(ctx context.Context, fleet *Fleet, config kubescheduler.Config, ga
 	w := &world{
 		fleet: fleet, index: map[string]int{}, gap: gap, byUID: map[types.UID]int{}, names: map[string]int{}, containers: map[cluster.Amounts][]v1.Container{},
 		replicas: make([]replica, len(fleet.Replicas)), assigned: make([][]*v1.Pod, fleet.Nodes),
-		start: beginning, began: beginning, now: beginning, usage: newMeter(fleet), owners: make([]owning, fleet.Owners),
+		start: beginning, began: beginning, now: beginning, usage: newMeter(fleet), owners: make([]ownerState, fleet.Owners),
 		maxUnavailable: noBudget,
 	}
 	for i := range fleet.Nodes {
@@ -49,9 +49,9 @@ func newWorld(ctx context.Context, fleet *Fleet, config kubescheduler.Config, ga
 	return w, nil
 }
 
-// populate places the first pods of the replicas that are there from the
-// beginning, without anybody watching: where the fleet says it, and the others
-// as kube-scheduler has it.
+// populate places the first pods of the replicas that exist from the start: on
+// the node that the fleet names, otherwise where kube-scheduler puts them. No
+// watcher sees it.
 func (w *world) populate() error {
 	if err := w.settle(); err != nil {
 		return err
@@ -63,7 +63,7 @@ func (w *world) populate() error {
 		pod := w.newPod(i, w.start.Add(-24*time.Hour))
 		node, err := w.scheduler.Place(pod)
 		if err != nil {
-			return fmt.Errorf("placing pod %d of %d at first: %w", w.made, len(w.replicas), err)
+			return fmt.Errorf("placing initial pod %d of %d: %w", w.made, len(w.replicas), err)
 		}
 		if err := w.bind(i, pod, node, w.start.Add(-24*time.Hour)); err != nil {
 			return err
@@ -72,14 +72,14 @@ func (w *world) populate() error {
 	return nil
 }
 
-// adopt takes the places of another world's pods over.
+// adopt binds pods to the nodes that they have in another world.
 func (w *world) adopt(places []string) error {
 	began := w.start.Add(-24 * time.Hour)
 	for _, i := range byPlace(places) {
 		if places[i] == "" {
 			continue
 		}
-		w.made = i // so that the order does not show in the names
+		w.made = i // names do not depend on the order
 		if err := w.bind(i, w.newPod(i, began), places[i], began); err != nil {
 			return err
 		}

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// bind gives a replica's pod its node.
+// bind binds a replica's pod to a node.
 func (w *world) bind(i int, pod *v1.Pod, name string, at time.Time) error {
 	bound, err := w.land(pod, name, at)
 	if err != nil {
@@ -17,9 +17,9 @@ func (w *world) bind(i int, pod *v1.Pod, name string, at time.Time) error {
 	return nil
 }
 
-// land puts a pod on a node, and everybody is told.
+// land puts a pod on a node and notifies the scheduler and the watcher.
 func (w *world) land(pod *v1.Pod, name string, at time.Time) (*v1.Pod, error) {
-	bound := new(*pod) // nobody changes what they share
+	bound := new(*pod) // what they share is read-only
 	bound.Spec.NodeName = name
 	bound.ResourceVersion += ".1"
 	bound.Status = v1.PodStatus{
@@ -28,11 +28,11 @@ func (w *world) land(pod *v1.Pod, name string, at time.Time) (*v1.Pod, error) {
 	if err := w.scheduler.Add(bound); err != nil {
 		return nil, err
 	}
-	w.tell(bound)
+	w.notify(bound)
 	return bound, nil
 }
 
-// seat makes a pod that is on a node the one that fills a replica.
+// seat makes a bound pod the one that fills a replica.
 func (w *world) seat(i int, bound *v1.Pod, at time.Time) {
 	r := &w.replicas[i]
 	r.pod, r.node, r.waiting, r.born = bound, w.index[bound.Spec.NodeName], nil, at
@@ -41,7 +41,7 @@ func (w *world) seat(i int, bound *v1.Pod, at time.Time) {
 	w.byUID[bound.UID], w.names[bound.Name] = i, i
 }
 
-// runs says from when on a replica's pod, bound now, is there for its work.
+// runs sets when a replica's pod, bound now, begins to use its demand.
 func (w *world) runs(i int, now time.Time, away time.Duration) {
 	r := &w.replicas[i]
 	r.away, r.ready, r.from = away, now.Add(away), now.Sub(w.began)+away

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// missing counts the pods of an owner that are wanted and not ready.
+// missing counts the wanted pods of an owner that are not ready.
 func (w *world) missing(owner int, now time.Time) (n int) {
 	for _, i := range w.owners[owner].replicas {
 		if r := &w.replicas[i]; r.Lives(w.step) && (r.node < 0 || r.ready.After(now)) {
@@ -18,8 +18,8 @@ func (w *world) missing(owner int, now time.Time) (n int) {
 	return n
 }
 
-// budget is an owner's PodDisruptionBudget as the disruption controller keeps
-// it, in a list that is empty without one. It is good until the next call.
+// budget returns an owner's PodDisruptionBudget as the disruption controller
+// keeps it, or an empty list without one. It is valid until the next call.
 func (w *world) budget(owner int, now time.Time) []*policyv1.PodDisruptionBudget {
 	if w.maxUnavailable >= noBudget {
 		return nil
@@ -32,7 +32,7 @@ func (w *world) budget(owner int, now time.Time) []*policyv1.PodDisruptionBudget
 	expected := w.wanted(owner)
 	away, err := intstr.GetScaledValueFromIntOrPercent(o.budget[0].Spec.MaxUnavailable, expected, true) // up, as the controller does
 	if err != nil {
-		away = 0 // Config keeps it in bounds
+		away = 0 // never: Config.Validate checked the range
 	}
 	s := &o.budget[0].Status
 	s.ExpectedPods, s.DesiredHealthy = int32(expected), int32(expected-away) // a fleet has fewer than 2^31 pods
@@ -41,14 +41,14 @@ func (w *world) budget(owner int, now time.Time) []*policyv1.PodDisruptionBudget
 	return o.budget
 }
 
-// spent says that the API server refuses to evict one more pod of an owner.
-func (w *world) spent(owner int, now time.Time) bool {
+// exhausted reports whether the API server refuses to evict an owner's pod.
+func (w *world) exhausted(owner int, now time.Time) bool {
 	budgets := w.budget(owner, now)
 	return len(budgets) > 0 && budgets[0].Status.DisruptionsAllowed <= 0
 }
 
-// nextReady is when the next pod of an owner that is on its way will be ready;
-// false where none is.
+// nextReady returns when the next starting pod of an owner becomes ready; false
+// if none is starting.
 func (w *world) nextReady(owner int, now time.Time) (next time.Time, ok bool) {
 	for _, i := range w.owners[owner].replicas {
 		r := &w.replicas[i]

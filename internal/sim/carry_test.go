@@ -32,7 +32,7 @@ var (
 	allHot = thresholds.Levels{Low: 1, Reject: 99, Evict: 2, Leave: 1}
 )
 
-// steered is a world with Evenkeel on both sides, after a first reading.
+// steered returns a world with Evenkeel on both sides, after a first reading.
 func steered(t *testing.T, fleet *Fleet, levels thresholds.Levels, settle time.Duration) (*world, *evenkeel) {
 	t.Helper()
 	set, err := thresholds.New([]thresholds.Pool{{Name: "default", Rules: []thresholds.Rule{
@@ -58,7 +58,7 @@ func steered(t *testing.T, fleet *Fleet, levels thresholds.Levels, settle time.D
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := newWorld(t.Context(), fleet, kubescheduler.Config{Seed: 1, Extender: asked{e.judge}, Weight: 15}, 30*time.Second)
+	w, err := newWorld(t.Context(), fleet, kubescheduler.Config{Seed: 1, Extender: directExtender{e.answerer}, Weight: 15}, 30*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func steered(t *testing.T, fleet *Fleet, levels thresholds.Levels, settle time.D
 	return w, e
 }
 
-// planned is a move of a replica's pod.
+// planned returns a move of a replica's pod.
 func (e *evenkeel) planned(replica int, to string) strategies.Move {
 	pod := e.world.replicas[replica].pod
 	return strategies.Move{
@@ -90,8 +90,8 @@ func (e *evenkeel) planned(replica int, to string) strategies.Move {
 	}
 }
 
-// A deploy of the owner of a pod that is on the move leaves nothing behind: no
-// move in flight, no usage reserved, no pod without a node, whether the pod was
+// A deploy of the owner of a moving pod leaves nothing behind: no move in
+// flight, no usage reserved, no pod without a node, whether the pod was about
 // to be evicted or its replacement fitted nowhere.
 func TestADeployDuringAMove(t *testing.T) {
 	for name, evicted := range map[string]bool{"before the eviction": false, "while the replacement waits for a node": true} {
@@ -132,8 +132,7 @@ func TestADeployDuringAMove(t *testing.T) {
 	}
 }
 
-// The pods of an owner that is being deployed are left alone, and for a while
-// after.
+// The pods of an owner are left alone during a deploy and for a while after.
 func TestAnOwnerIsLeftAloneAfterADeploy(t *testing.T) {
 	for _, tc := range []struct {
 		after, settle time.Duration
@@ -158,8 +157,8 @@ func TestAnOwnerIsLeftAloneAfterADeploy(t *testing.T) {
 	}
 }
 
-// A move waits while its owner's budget has no room and goes on when it has;
-// others go first.
+// A move waits while its owner's budget is exhausted and continues when it is
+// not; others go first.
 func TestAMoveWaitsForItsBudget(t *testing.T) {
 	w, e := steered(t, fleetOf(t, 40, 50), allHot, 0)
 	w.maxUnavailable = 10

@@ -13,56 +13,55 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/realusage"
 )
 
-// Policy is a policy as Evenkeel's rooms take it.
+// Policy is a policy in the form that Evenkeel's packages take.
 type Policy struct {
-	// Observer lacks Sources, Now, Listener and Metrics, which a run has of its
-	// own.
+	// Observer lacks Sources, Now, Listener and Metrics: each run sets its own.
 	Observer observer.Config
 	Args     *policy.RealUsageLowNodeUtilizationArgs
 	Options  realusage.Options
 	Evicting evictor.Settings
 }
 
-// Variant is who evicts and who places.
+// Variant says who evicts and who places.
 type Variant struct {
 	Name string
-	// Policy is Evenkeel's; nil for none of it. Evicts says that it evicts,
-	// Steers that it answers kube-scheduler.
+	// Policy is Evenkeel's; nil leaves Evenkeel out. Evicts lets it evict,
+	// Steers lets it answer kube-scheduler.
 	Policy         *Policy
 	Evicts, Steers bool
-	// Upstream are the arguments of upstream's LowNodeUtilization; nil for none
-	// of it.
+	// Upstream holds the arguments of upstream's LowNodeUtilization; nil leaves
+	// it out.
 	Upstream *nodeutilization.LowNodeUtilizationArgs
-	// Oracle moves pods every hour to where the coming hour wants them.
+	// Oracle moves pods every hour to where the coming hour's usage suits best.
 	Oracle bool
 }
 
-// Config is a run.
+// Config describes a run.
 type Config struct {
 	Fleet    *Fleet
 	Variants []Variant
-	// Steps is how many to play; 0 plays the whole trace.
+	// Steps is the number of steps to play; 0 plays the whole trace.
 	Steps int
 	// WarmUp is how many steps pass before anything is scored.
 	WarmUp int
-	// Every is the time between two cycles, a multiple of Step; Lag how late in
-	// its step a cycle runs, on what was measured up to the step's beginning;
-	// Gap how long a pod is away when it is moved.
+	// Every is the time between two cycles, a multiple of Step. Lag is how late
+	// in its step a cycle runs, on what was measured up to the step's
+	// beginning. Gap is how long a moved pod is away.
 	Every, Lag, Gap time.Duration
 	// HotLinePercent is the usage above which node-time counts as hot.
 	HotLinePercent float64
-	// ExtenderWeight is that of kube-scheduler's configuration.
+	// ExtenderWeight is the weight in kube-scheduler's configuration.
 	ExtenderWeight int64
-	// DeploysPerDay is how often each owner is deployed anew, on average,
-	// beside what the fleet says.
+	// DeploysPerDay is how often each owner is deployed per day, on average, in
+	// addition to the fleet's own deploys.
 	DeploysPerDay float64
-	// MaxUnavailablePercent is what each owner's PodDisruptionBudget lets be
-	// away of its pods, rounded up; 100 for none.
+	// MaxUnavailablePercent is the maxUnavailable of each owner's
+	// PodDisruptionBudget, rounded up; 100 means no budget.
 	MaxUnavailablePercent int
 	Seed                  uint64
 	// KeepUsage keeps the usage of every node and step in the results.
 	KeepUsage bool
-	// Progress, which may be nil, is reported every step.
+	// Progress, which may be nil, is called after every step.
 	Progress func(variant string, step, steps int)
 }
 
@@ -77,32 +76,32 @@ const (
 	DefaultMaxUnavailable = 10
 )
 
-// Validate says what cannot be played.
+// Validate reports the first setting that cannot be played.
 func (c *Config) Validate() error {
 	switch {
 	case c.Fleet == nil || len(c.Fleet.Replicas) == 0:
-		return errors.New("a fleet with at least one pod is wanted")
+		return errors.New("the fleet has no pods")
 	case len(c.Variants) == 0:
-		return errors.New("at least one variant is wanted")
+		return errors.New("no variant to play")
 	case c.Every < Step || c.Every%Step != 0:
-		return fmt.Errorf("%v between cycles: a multiple of %v is wanted", c.Every, Step)
+		return fmt.Errorf("%v between cycles: must be a multiple of %v", c.Every, Step)
 	case c.Lag < 0 || c.Lag >= Step || c.Gap < 0 || c.Gap > time.Hour:
-		return fmt.Errorf("a lag of %v, a gap of %v: a lag under %v and a gap of at most 1h are wanted", c.Lag, c.Gap, Step)
+		return fmt.Errorf("a lag of %v, a gap of %v: the lag must be below %v and the gap at most 1h", c.Lag, c.Gap, Step)
 	case c.Steps < 0 || c.WarmUp < 0:
 		return errors.New("steps cannot be negative")
 	}
 	return c.validateShares()
 }
 
-// validateShares is careful with NaN: it is in no range.
+// validateShares rejects NaN too: every comparison with it is false.
 func (c *Config) validateShares() error {
 	switch {
-	case !(c.DeploysPerDay >= 0 && c.DeploysPerDay <= mostDeploys):
-		return fmt.Errorf("%v deploys of each owner a day: 0 to %d are possible", c.DeploysPerDay, mostDeploys)
+	case !(c.DeploysPerDay >= 0 && c.DeploysPerDay <= maxDeploysPerDay):
+		return fmt.Errorf("%v deploys per owner per day: must be 0 to %d", c.DeploysPerDay, maxDeploysPerDay)
 	case c.MaxUnavailablePercent < 0 || c.MaxUnavailablePercent > noBudget:
-		return fmt.Errorf("budgets of %d %%: 0 to %d are possible", c.MaxUnavailablePercent, noBudget)
+		return fmt.Errorf("maxUnavailable of %d%%: must be 0 to %d", c.MaxUnavailablePercent, noBudget)
 	case !(c.HotLinePercent > 0 && c.HotLinePercent <= 100):
-		return fmt.Errorf("a hot line of %v %%: above 0 to 100 are possible", c.HotLinePercent)
+		return fmt.Errorf("a hot line of %v%%: must be above 0 and at most 100", c.HotLinePercent)
 	}
 	return nil
 }

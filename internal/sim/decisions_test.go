@@ -92,7 +92,7 @@ func TestDecisionsAreAsBefore(t *testing.T) {
 	}
 }
 
-// generated is a day of usage that was made up, on nodes sized for a mean.
+// generated returns a day of generated usage, on nodes sized for a mean.
 func generated(t *testing.T, series int, meanCPU float64) *Fleet {
 	t.Helper()
 	recipe := trace.DefaultRecipe()
@@ -166,7 +166,7 @@ func shipped(t *testing.T) *Policy {
 	}
 }
 
-// chronicle writes down what is decided.
+// chronicle records decisions.
 type chronicle struct {
 	t      *testing.T
 	text   strings.Builder
@@ -176,7 +176,7 @@ type chronicle struct {
 	told   map[string]string // what was last written of a move
 }
 
-// witness writes plans down before they are carried out.
+// witness records plans before they are executed.
 type witness struct {
 	chronicle *chronicle
 	evenkeel  *evenkeel
@@ -211,8 +211,8 @@ func decisions(t *testing.T, c *Config, v *Variant) string {
 	return r.text.String()
 }
 
-// listen is where the chronicle is tied to how plans are carried out and
-// kube-scheduler is answered.
+// listen connects the chronicle to plan execution and to the answers to
+// kube-scheduler.
 func (r *chronicle) listen() {
 	e := r.player.evenkeel
 	var err error
@@ -222,7 +222,7 @@ func (r *chronicle) listen() {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if r.server, err = extender.NewServer(extender.Config{Judge: e.judge, FullReplies: true, ListedRejects: 1000}); err != nil {
+	if r.server, err = extender.NewServer(extender.Config{Answerer: e.answerer, FullReplies: true, ListedRejects: 1000}); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -262,7 +262,7 @@ func short(names []string) string {
 	return fmt.Sprintf("%s (%d, %08x)", names[0], len(names), crc32.ChecksumIEEE([]byte(strings.Join(names, "\n"))))
 }
 
-// moves writes what became of moves since it was last asked.
+// moves records what became of moves since the last call.
 func (r *chronicle) moves() {
 	inFlight, ended := r.player.evenkeel.observer.Ledger().Moves()
 	all := slices.Concat(inFlight, ended)
@@ -289,8 +289,8 @@ func clockOf(at time.Time) string {
 	return at.UTC().Format("02T15:04:05.000")
 }
 
-// ask asks for a pod of nobody's and for one more of an owner that is known, as
-// kube-scheduler does over HTTP, about every node.
+// ask asks about every node for a pod without an owner and for one more of a
+// known owner, as kube-scheduler does over HTTP.
 func (r *chronicle) ask() {
 	w := r.player.world
 	stranger := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "stranger", UID: "stranger"}}

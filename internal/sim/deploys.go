@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// mostDeploys bounds how often a day an owner is deployed.
-const mostDeploys = 288
+// maxDeploysPerDay bounds how often an owner is deployed per day.
+const maxDeploysPerDay = 288
 
-// deploys are those of a run, in the order of their times: what the fleet says,
-// and perDay more of each owner by lot. They are the same whoever evicts.
+// deploys returns the deploys of a run in time order: the fleet's own, and
+// perDay more of each owner at random times. They do not depend on who evicts.
 func deploys(fleet *Fleet, perDay float64, steps int, seed uint64) []Deploy {
 	end := time.Duration(steps) * Step
 	random := rand.New(rand.NewPCG(seed, 3)) // reproducible on purpose

@@ -1,15 +1,15 @@
-// Package sim replays usage through a cluster in virtual time: what the pods of
-// a fleet use is taken from a trace, who evicts and who places them is a
-// Variant, and what came of it is measured. Evenkeel's own rooms decide as in
-// production, and so do kube-scheduler's plugins and upstream's descheduler
-// plugins; only doing is replaced: an eviction restarts its pod at once, for a
+// Package sim replays usage through a cluster in virtual time. A trace says
+// what the pods of a fleet use, a Variant says who evicts and who places them,
+// and the outcome is measured. Evenkeel's own packages decide as in production,
+// and so do kube-scheduler's plugins and upstream's descheduler plugins. Only
+// the execution is simulated: an eviction restarts its pod at once, for a
 // stated time, unless a PodDisruptionBudget forbids it, and rollouts replace
 // pods a few at a time.
 //
 // Invariants: time is the step of the trace and an offset within it, never the
-// machine's; the same Config gives the same Result; variants of one run begin
-// with the same pods on the same nodes; demand goes with the replica, never
-// with the pod, so a replacement goes on where its predecessor stopped; deploys
+// machine's; the same Config gives the same Result; all variants of a run begin
+// with the same pods on the same nodes; demand belongs to the replica, not to
+// the pod, so a replacement continues where its predecessor stopped; deploys
 // come at the same times whoever evicts.
 package sim
 

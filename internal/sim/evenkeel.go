@@ -19,19 +19,19 @@ import (
 )
 
 // evenkeel observes a world, steers its kube-scheduler and evicts, as its
-// Variant says. Production's own rooms decide; here is what they ask.
+// Variant says. Production's packages decide; this is their environment.
 type evenkeel struct {
 	policy   *Policy
 	world    *world
 	source   *source
 	tally    *tally
 	observer *observer.Observer
-	judge    *steering.Judge
+	answerer *steering.Answerer
 	filters  *placement.Filters
 	evictor  *evictor.Evictor
 	plugin   *realusage.Plugin
-	// clock is the time of the run, began when the cycle began, step when its
-	// step did.
+	// clock is the time of the run, began the start of the cycle, step the
+	// start of its step.
 	clock, began, step time.Time
 	err                error
 }
@@ -51,7 +51,7 @@ func newEvenkeel(ctx context.Context, p *Policy, tally *tally) (*evenkeel, error
 	if e.observer, err = observer.New(config); err != nil {
 		return nil, fmt.Errorf("making the observer: %w", err)
 	}
-	e.judge = steering.NewJudge(e.observer, e.Now)
+	e.answerer = steering.NewAnswerer(e.observer, e.Now)
 	if e.filters, err = placement.New(ctx, placement.Config{}); err != nil {
 		return nil, fmt.Errorf("building kube-scheduler's filters: %w", err)
 	}
@@ -69,7 +69,7 @@ func (e *evenkeel) Now() time.Time { return e.clock }
 // Local implements evictor.Clock: in virtual time there is one clock.
 func (e *evenkeel) Local() time.Time { return e.clock }
 
-// join watches a world, whose pods stand.
+// join starts to watch a world whose pods are placed.
 func (e *evenkeel) join(w *world) (err error) {
 	e.world, e.source.world, e.clock = w, w, w.start
 	store := e.observer.Store()
@@ -86,13 +86,13 @@ func (e *evenkeel) join(w *world) (err error) {
 	return err
 }
 
-// observe takes a reading at an offset of a step.
+// observe takes a sample at an offset within a step.
 func (e *evenkeel) observe(ctx context.Context, step time.Time, offset time.Duration) {
 	e.step, e.clock = step, step.Add(offset)
 	e.observer.Sample(ctx)
 }
 
-// cycle plans and carries the plan out.
+// cycle plans and executes the plan.
 func (e *evenkeel) cycle(ctx context.Context) error {
 	e.began, e.err = e.clock, nil
 	e.observer.Ledger().Expire(e.clock)
@@ -123,11 +123,11 @@ func (e *evenkeel) Execute(ctx context.Context, made realusage.Made, evict func(
 	}
 }
 
-// inTime reports whether something may still be done at a time: in the step.
+// inTime reports whether a time is still within the step.
 func (e *evenkeel) inTime(at time.Time) bool { return !at.IsZero() && at.Sub(e.step) < Step }
 
-// changes is when the world changes for an owner of moves that wait; zero if
-// never.
+// changes returns the next time at which a pod of a waiting move's owner
+// becomes ready; zero if none will.
 func (e *evenkeel) changes(moves []evictor.Move) (at time.Time) {
 	for i := range moves {
 		replica, ok := e.world.replicaOf(moves[i].PodUID)
@@ -142,7 +142,7 @@ func (e *evenkeel) changes(moves []evictor.Move) (at time.Time) {
 }
 
 // evict ends a pod and has its replacement placed, as the API server and the
-// controllers do.
+// controllers would.
 func (e *evenkeel) evict(_ context.Context, pod *v1.Pod) error {
 	move, _ := e.observer.Ledger().Get(string(pod.UID))
 	if reason, detail := e.evictor.Allow(&move.Intent); reason != "" {

@@ -10,24 +10,24 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Fleet is what a run is about: nodes, and replicas with a series each.
+// Fleet is the nodes of a run and its replicas, each with a usage series.
 type Fleet struct {
 	Name  string
 	Nodes int
-	// Capacity is what every node has; of nodes of several sizes the mean.
+	// Capacity is the capacity of every node, or the mean if sizes differ.
 	Capacity cluster.Amounts
 	Replicas []Replica
-	// machines are the nodes, in the order of their names.
+	// machines holds the nodes, sorted by name.
 	machines []machine
-	// Owners is how many ReplicaSets there are.
+	// Owners is the number of ReplicaSets.
 	Owners int
-	// Deploys are in the order of nothing; At is a multiple of Step, and when
-	// in the step goes by lot.
+	// Deploys are in no particular order; At is a multiple of Step, and the
+	// time within the step is random.
 	Deploys []Deploy
-	// Steps is how long the trace is.
+	// Steps is the length of the trace.
 	Steps int
-	// Memory says that memory is replayed; else every pod uses a constant,
-	// small amount of it.
+	// Memory says that memory is replayed; otherwise every pod uses the same
+	// small amount.
 	Memory bool
 	seed   uint64
 }
@@ -36,29 +36,29 @@ type Fleet struct {
 type Replica struct {
 	Owner    int
 	Requests cluster.Amounts
-	// Home is the node on which the replica's first pod is found when the run
-	// begins; empty has kube-scheduler place it. It counts for replicas that
-	// are there from the first step on.
+	// Home is the node of the replica's first pod when the run begins; if
+	// empty, kube-scheduler places it. It only applies to replicas that exist
+	// from the first step on.
 	Home string
-	// Fixed says that nobody may evict the pod.
+	// Fixed pods must not be evicted.
 	Fixed bool
-	// From is the step in which the replica's first pod is created, and Until
-	// the one in which its last pod is deleted and nothing follows; with 0 it
-	// stays to the end.
+	// From is the step in which the replica's first pod is created. Until is
+	// the step in which its last pod is deleted without a successor; 0 means
+	// that it stays to the end.
 	From, Until int
-	// template is what the replica's pods are made by; nil for a plain one.
+	// template is the template of the replica's pods; nil for plain ones.
 	template *v1.Pod
-	// allocation is what 100 % of the series is.
+	// allocation is the amount that 100% of the series means.
 	allocation  cluster.Percents
 	cpu, memory []float32
-	// shift is by how many steps the series is read later.
+	// shift is the number of steps by which the series is read ahead.
 	shift int
 }
 
-// Lives reports whether the replica is there in a step.
+// Lives reports whether the replica exists in a step.
 func (r *Replica) Lives(step int) bool { return step >= r.From && (r.Until == 0 || step < r.Until) }
 
-// meanPods is how many replicas there are on average over the first steps.
+// meanPods returns the mean number of replicas over the first steps.
 func (f *Fleet) meanPods(steps int) float64 {
 	lived := 0
 	for i := range f.Replicas {
@@ -72,7 +72,7 @@ func (f *Fleet) meanPods(steps int) float64 {
 	return float64(max(1, lived)) / float64(max(1, steps))
 }
 
-// Demand is what a replica would use in a step.
+// Demand returns what a replica would use in a step.
 func (r *Replica) Demand(step int) cluster.Amounts {
 	if !r.Lives(step) {
 		return cluster.Amounts{}
@@ -87,36 +87,36 @@ func (r *Replica) Demand(step int) cluster.Amounts {
 }
 
 const (
-	// podCores is what a series is taken to have of CPU, podBytes of memory:
-	// figures are in percent, so any will do.
+	// podCores and podBytes are the allocation, in milli-cores and bytes, that
+	// a series is assumed to have: its values are percentages, so any will do.
 	podCores = 1000
 	podBytes = 4 << 30
-	// stillBytes is what a pod uses of memory where none is replayed.
+	// stillBytes is the memory of a pod if memory is not replayed.
 	stillBytes = 64 << 20
 )
 
-// order is in which order the replicas are placed at first.
+// order returns the order in which the replicas are first placed.
 func (f *Fleet) order() []int { return rand.New(rand.NewPCG(f.seed, 2)).Perm(len(f.Replicas)) }
 
-// Deploy says that an owner gets another version: all its pods are made anew, a
-// few at a time, as a Deployment does it.
+// Deploy is the rollout of a new version of an owner: all its pods are
+// replaced, a few at a time, as a Deployment does it.
 type Deploy struct {
 	Owner int
-	// At is how long after the beginning.
+	// At is the time since the beginning.
 	At time.Duration
 }
 
 // machine is one node of a fleet.
 type machine struct {
 	node *v1.Node
-	// capacity is what its percentages are of: what pods may have. most is what
-	// can be measured at most.
-	capacity, most cluster.Amounts
-	// system is what it uses beside its pods, a value per step.
+	// capacity is what percentages refer to: the allocatable amount. maxUsage
+	// is the most that can be measured.
+	capacity, maxUsage cluster.Amounts
+	// system is the usage outside of pods, one value per step.
 	system []cluster.Amounts
 }
 
-// system is what a node uses in a step beside its pods.
+// system returns what a node uses in a step outside of its pods.
 func (f *Fleet) system(i, step int) cluster.Amounts {
 	if used := f.machines[i].system; len(used) > 0 {
 		return used[step%len(used)]
@@ -124,7 +124,7 @@ func (f *Fleet) system(i, step int) cluster.Amounts {
 	return cluster.Amounts{}
 }
 
-// weight is how much a node has to the mean of all; 1 where all are alike.
+// weight returns a node's capacity relative to the mean; 1 if all are alike.
 func (f *Fleet) weight(i int) (weight cluster.Percents) {
 	capacity := f.machines[i].capacity
 	for k := range weight {

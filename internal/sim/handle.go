@@ -13,12 +13,12 @@ import (
 	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
 )
 
-// evicting is who evicts in a world: Evenkeel or upstream's plugin.
+// evicting is what evicts in a world: Evenkeel or upstream's plugin.
 type evicting interface {
 	evict(ctx context.Context, pod *v1.Pod) error
 }
 
-// handle is what the descheduler framework's plugins see of a world.
+// handle is what plugins of the descheduler framework see of a world.
 type handle struct {
 	world     *world
 	by        evicting
@@ -61,7 +61,7 @@ func (h *handle) GetPodsAssignedToNodeFunc() podutil.GetPodsAssignedToNodeFunc {
 	}
 }
 
-// Filter implements frameworktypes.Evictor: pods that are fixed stay.
+// Filter implements frameworktypes.Evictor: fixed pods stay.
 func (h *handle) Filter(pod *v1.Pod) bool {
 	i, ok := h.world.byName(pod.Name)
 	return ok && !h.world.replicas[i].Fixed

@@ -11,16 +11,16 @@ import (
 	"github.com/evenkeel/evenkeel/internal/sim/kubescheduler"
 )
 
-// evict ends a pod and has its replacement placed. It returns the node of the
-// replacement, empty where none fits. As the API server it refuses what a
+// evict ends a pod and has its replacement placed. It returns the replacement's
+// node, or "" if none fits. Like the API server it refuses what a
 // PodDisruptionBudget forbids.
 func (w *world) evict(uid types.UID, now time.Time) (node string, err error) {
 	i, ok := w.byUID[uid]
 	if !ok {
 		return "", errGone
 	}
-	if w.spent(w.replicas[i].Owner, now) {
-		return "", apierrors.NewTooManyRequests("the PodDisruptionBudget has no room", 0)
+	if w.exhausted(w.replicas[i].Owner, now) {
+		return "", apierrors.NewTooManyRequests("the PodDisruptionBudget allows no disruption", 0)
 	}
 	if err := w.depart(i, now); err != nil {
 		return "", err
@@ -28,7 +28,7 @@ func (w *world) evict(uid types.UID, now time.Time) (node string, err error) {
 	return w.replace(i, now, w.gap)
 }
 
-// depart ends a replica's pod, and everybody is told.
+// depart ends a replica's pod and notifies the scheduler and the watcher.
 func (w *world) depart(i int, now time.Time) error {
 	r := &w.replicas[i]
 	w.usage.leaves(r, now.Sub(w.began))
@@ -38,12 +38,12 @@ func (w *world) depart(i int, now time.Time) error {
 	}
 	leaving := new(*old)
 	leaving.DeletionTimestamp = new(metav1.NewTime(now))
-	w.tell(leaving)
+	w.notify(leaving)
 	w.forget(old)
 	return nil
 }
 
-// detach takes a replica's pod off its node.
+// detach removes a replica's pod from its node.
 func (w *world) detach(i int) error {
 	r := &w.replicas[i]
 	if err := w.scheduler.Remove(r.pod); err != nil {
@@ -60,13 +60,13 @@ func (w *world) detach(i int) error {
 	return nil
 }
 
-// replace has a pod placed for a replica that has none, which runs some time
-// after. Where it fits nowhere it waits.
+// replace creates a pod for a replica without one and has it placed; it runs
+// after the time away. If no node fits, the pod waits.
 func (w *world) replace(i int, now time.Time, away time.Duration) (string, error) {
 	r := &w.replicas[i]
 	if r.waiting == nil {
 		r.waiting = w.newPod(i, now)
-		w.tell(r.waiting)
+		w.notify(r.waiting)
 	}
 	node, err := w.scheduler.Place(r.waiting)
 	if errors.Is(err, kubescheduler.ErrUnschedulable) {
@@ -82,8 +82,8 @@ func (w *world) replace(i int, now time.Time, away time.Duration) (string, error
 	return node, nil
 }
 
-// giveUp takes back the pod of a replica that waits for a node, because its
-// owner wants another one instead.
+// giveUp deletes a replica's pod that waits for a node, because its owner wants
+// another one instead.
 func (w *world) giveUp(i int) {
 	r := &w.replicas[i]
 	if r.waiting == nil {

@@ -10,14 +10,14 @@ func newMeter(fleet *Fleet) *meter {
 	return &meter{fleet: fleet, now: make([]cluster.Percents, fleet.Nodes)}
 }
 
-// leaves charges a node with what a pod used on it until now.
+// leaves charges a pod's usage up to now to the node that it leaves.
 func (m *meter) leaves(r *replica, offset time.Duration) {
 	m.until(r, offset)
 	r.since = offset
 }
 
-// until reckons up what a replica used, or could not use, from when it was last
-// done until an offset of the step.
+// until adds up what a replica used, or could not use, since the last call up
+// to an offset of the step.
 func (m *meter) until(r *replica, offset time.Duration) {
 	if r.node < 0 {
 		m.lose(r, max(0, offset-r.since))
@@ -35,7 +35,7 @@ func (m *meter) charge(r *replica, d time.Duration) {
 	}
 }
 
-// lose notes what a replica could not use.
+// lose records what a replica could not use.
 func (m *meter) lose(r *replica, d time.Duration) {
 	share := float64(d) / float64(Step)
 	for k := range r.demand {
@@ -54,7 +54,7 @@ func (m *meter) end(w *world) {
 		system, machine := m.fleet.system(i, len(m.past)), &m.fleet.machines[i]
 		for k := range m.now[i] {
 			m.now[i][k] += float64(system[k])
-			measured[i][k] = min(int64(m.now[i][k]), machine.most[k])
+			measured[i][k] = min(int64(m.now[i][k]), machine.maxUsage[k])
 			demands[i][k] = 100 * m.now[i][k] / float64(machine.capacity[k])
 		}
 		m.now[i] = cluster.Percents{}

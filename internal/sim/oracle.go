@@ -8,16 +8,16 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// oracle knows what is to come.
+// oracle knows the future usage.
 type oracle struct {
 	world *world
 	tally *tally
 	steps int // of the run
 }
 
-// arrange puts every replica where the coming hour wants it: those with the
-// most to use first, each on the node with the least to do by then. Moves are
-// for nothing, so what it comes to is what no balancer reaches.
+// arrange puts every replica where the coming hour's usage suits best: those
+// that will use most first, each on the node with the least load so far. Moves
+// are free, so no balancer reaches the result.
 func (o *oracle) arrange(step int, now time.Time) error {
 	w := o.world
 	loads, coming := o.coming(step)
@@ -49,8 +49,8 @@ func (o *oracle) arrange(step int, now time.Time) error {
 	return nil
 }
 
-// coming sums up what nodes by themselves and replicas use in the hour from a
-// step on, in percent of a node of the mean size.
+// coming sums up what nodes outside of their pods, and replicas, use in the
+// hour from a step on, in percent of a node of the mean size.
 func (o *oracle) coming(step int) (nodes, replicas []cluster.Percents) {
 	fleet := o.world.fleet
 	nodes, replicas = make([]cluster.Percents, fleet.Nodes), make([]cluster.Percents, len(fleet.Replicas))
@@ -74,7 +74,7 @@ func plus(a, b cluster.Percents) cluster.Percents {
 	return a
 }
 
-// over is a load of a node with so many times the mean size.
+// over divides a load by a node's weight.
 func over(load, weight cluster.Percents) cluster.Percents {
 	for k := range load {
 		load[k] /= weight[k]

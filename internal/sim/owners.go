@@ -27,8 +27,8 @@ func (e *evenkeel) DeletePod(pod *v1.Pod) { e.observer.Store().DeletePod(pod.Nam
 // Passed implements watcher.
 func (e *evenkeel) Passed(now time.Time) { e.clock = now }
 
-// ScaledDown implements watcher: an owner that wants fewer pods replaces as
-// many fewer of those that were evicted.
+// ScaledDown implements watcher: an owner that wants fewer pods replaces that
+// many fewer of its evicted ones.
 func (e *evenkeel) ScaledDown(ownerUID string, by int) {
 	e.observer.Ledger().CancelOwner(ownerUID, by, e.clock)
 }
@@ -76,8 +76,8 @@ func (e *evenkeel) Budgets(pod *v1.Pod) []*policyv1.PodDisruptionBudget {
 	return nil
 }
 
-// Replacement implements evictor.Cluster: a pod is ready some time after it was
-// bound, and never restarts.
+// Replacement implements evictor.Cluster: a pod becomes ready some time after
+// it was bound, and never restarts.
 func (e *evenkeel) Replacement(move *ledger.Move) ledger.Replacement {
 	i, ok := e.world.byName(move.ReplacementName)
 	if !ok || string(e.world.replicas[i].pod.UID) != move.Replacement {
@@ -89,7 +89,7 @@ func (e *evenkeel) Replacement(move *ledger.Move) ledger.Replacement {
 // Session implements evictor.Cluster.
 func (e *evenkeel) Session(context.Context) (*placement.Session, error) {
 	if err := e.filters.Sync(e.world.nodes, e.world.pods()); err != nil {
-		return nil, fmt.Errorf("bringing the filters up to date: %w", err)
+		return nil, fmt.Errorf("syncing the filters: %w", err)
 	}
 	return e.filters.Begin(), nil
 }

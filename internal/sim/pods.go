@@ -32,7 +32,7 @@ func (w *world) newPod(i int, at time.Time) *v1.Pod {
 	}
 }
 
-// containersOf returns the container of pods that request the same, which they
+// containersOf returns the container list that pods with the same requests
 // share.
 func (w *world) containersOf(requests cluster.Amounts) []v1.Container {
 	containers := w.containers[requests]
@@ -43,7 +43,7 @@ func (w *world) containersOf(requests cluster.Amounts) []v1.Container {
 	return containers
 }
 
-// podOf makes a pod by its replica's template.
+// podOf makes a pod from its replica's template.
 func (w *world) podOf(r *replica, at time.Time) *v1.Pod {
 	pod := r.template.DeepCopy()
 	pod.Name = fmt.Sprintf("%s-%06d", pod.GenerateName, w.made)
@@ -52,7 +52,7 @@ func (w *world) podOf(r *replica, at time.Time) *v1.Pod {
 	return pod
 }
 
-// version is the newest of an owner whose pods are plain.
+// version returns the newest version of an owner with plain pods.
 func (w *world) version(owner int) *plain {
 	o := &w.owners[owner]
 	if o.plain == nil || o.plainAs != o.template {
@@ -67,8 +67,8 @@ func (w *world) version(owner int) *plain {
 	return o.plain
 }
 
-// versioned makes a recorded pod one of its owner's newest version. One of the
-// version that was recorded stays as it was.
+// versioned turns a recorded pod into one of its owner's newest version. A pod
+// of the recorded version stays as it is.
 func (w *world) versioned(pod *v1.Pod, owner int) *v1.Pod {
 	number := w.owners[owner].template
 	if number == 0 || len(pod.OwnerReferences) == 0 {

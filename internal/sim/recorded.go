@@ -16,9 +16,9 @@ import (
 	"github.com/evenkeel/evenkeel/internal/sim/recording"
 )
 
-// NewRecordedFleet makes the fleet of a recording: its nodes, with what they
-// use beside their pods, and its pods, where they were at first and as long as
-// they were there.
+// NewRecordedFleet makes the fleet of a recording: its nodes, with their usage
+// outside of pods, and its pods, on their first nodes and for their recorded
+// lifetimes.
 func NewRecordedFleet(r Recorded) (*Fleet, Assumed, error) {
 	b := recordedFleet{Recorded: &r, per: 1, fleet: &Fleet{Name: r.Name, Memory: true, seed: r.Seed}}
 	if !r.Stretch {
@@ -27,15 +27,15 @@ func NewRecordedFleet(r Recorded) (*Fleet, Assumed, error) {
 	b.fleet.Steps = (r.Recording.Readings-1)/b.per + 1
 	switch {
 	case b.fleet.Steps < 2:
-		return nil, b.assumed, fmt.Errorf("%d readings in %v: at least two steps of %v are wanted, unless each reading is played as one",
+		return nil, b.assumed, fmt.Errorf("%d readings, %v apart: must cover two steps of %v, unless each reading is played as one step",
 			r.Recording.Readings, r.Recording.Header.Interval(), Step)
 	case r.Recording.AtFirst == 0:
-		return nil, b.assumed, errors.New("the first reading tells of no node")
+		return nil, b.assumed, errors.New("the first reading lists no node")
 	}
 	b.nodes()
 	b.pods()
 	if len(b.fleet.Replicas) == 0 {
-		return nil, b.assumed, errors.New("the recording tells of no pod")
+		return nil, b.assumed, errors.New("the recording has no pod")
 	}
 	b.system()
 	b.sort()
@@ -48,17 +48,16 @@ func (b *recordedFleet) nodes() {
 	for i := range rec.Nodes[:rec.AtFirst] {
 		m := machine{node: rec.Nodes[i].Object()}
 		m.capacity = informed.Amounts(m.node.Status.Allocatable)
-		m.most = informed.Amounts(m.node.Status.Capacity)
-		for k := range m.most {
-			m.most[k] = max(m.most[k], m.capacity[k])
+		m.maxUsage = informed.Amounts(m.node.Status.Capacity)
+		for k := range m.maxUsage {
+			m.maxUsage[k] = max(m.maxUsage[k], m.capacity[k])
 			b.fleet.Capacity[k] += max(1, m.capacity[k]/int64(rec.AtFirst))
 		}
 		b.fleet.machines = append(b.fleet.machines, m)
 	}
 }
 
-// pods makes a replica of each pod: what replaces it after it went is another
-// one.
+// pods makes a replica of each pod: a pod that replaced it is another replica.
 func (b *recordedFleet) pods() {
 	rec := b.Recording
 	b.measure()
@@ -89,7 +88,7 @@ func (b *recordedFleet) pods() {
 	b.single()
 }
 
-// ownerKey names the owner of a pod; a pod without one is its own.
+// ownerKey identifies the owner of a pod; a pod without one is its own.
 func ownerKey(t *recording.Template, pod int) string {
 	if t.OwnerName == "" {
 		return strconv.Itoa(pod)
@@ -97,7 +96,7 @@ func ownerKey(t *recording.Template, pod int) string {
 	return t.Namespace + "/" + t.OwnerKind + "/" + t.OwnerName
 }
 
-// pinned is a template whose pods go to one node, as a DaemonSet's do.
+// pinned returns a template whose pods go to one node, like a DaemonSet's.
 func pinned(template *v1.Pod, node string) *v1.Pod {
 	pod := template.DeepCopy()
 	pod.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{
@@ -109,7 +108,7 @@ func pinned(template *v1.Pod, node string) *v1.Pod {
 }
 
 // single fixes the pods of owners that never have two at once: the shipped
-// policy does not evict those.
+// policy does not evict them.
 func (b *recordedFleet) single() {
 	most := make([]int, b.fleet.Owners)
 	changes := make([]map[int]int, b.fleet.Owners)
@@ -136,7 +135,7 @@ func (b *recordedFleet) single() {
 	}
 }
 
-// sort puts the nodes in the order of their names.
+// sort orders the nodes by name.
 func (b *recordedFleet) sort() {
 	slices.SortFunc(b.fleet.machines, func(x, y machine) int { return strings.Compare(x.node.Name, y.node.Name) })
 	for k := range b.fleet.Capacity {

@@ -8,9 +8,9 @@ import (
 	"github.com/evenkeel/evenkeel/internal/sim/recording"
 )
 
-// odd is a recording that is sound and like no cluster: more is requested and
-// used than there is, a node is not ready, another repels everything, a
-// selector selects nothing, and pods come to where nothing fits.
+// odd returns a valid recording unlike any cluster: more is requested and used
+// than there is, a node is not ready, another repels everything, a selector
+// selects nothing, and pods are bound where nothing fits.
 const odd = `{"header":{"version":1,"start":"2026-03-02T09:30:00Z","intervalSeconds":300}}
 {"node":{"id":0,"name":"a","ready":false,"allocatable":{"cpu":"1m","memory":"1"}}}
 {"node":{"id":1,"name":"b","ready":true,"unschedulable":true,"allocatable":{"cpu":"4","memory":"8Gi","pods":"0"},"taints":[{"key":"k","effect":"NoExecute"}]}}
@@ -28,8 +28,7 @@ const odd = `{"header":{"version":1,"start":"2026-03-02T09:30:00Z","intervalSeco
 {"reading":{"number":9,"gone":[0,2,3]}}
 `
 
-// A recording like no cluster is replayed to the end, with figures that are
-// figures.
+// A recording unlike any cluster is replayed to the end, with finite figures.
 func TestOddRecordings(t *testing.T) {
 	rec, err := recording.Read(strings.NewReader(odd))
 	if err != nil {

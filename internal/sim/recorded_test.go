@@ -21,13 +21,13 @@ import (
 const gib = 1 << 30
 
 // live is a cluster to be recorded: big and small nodes, of which node 0 is
-// crowded, and what they use beside their pods.
+// crowded, and their usage outside of pods.
 type live struct {
 	interval time.Duration
 	nodes    []*v1.Node
-	// pods says who is there in a reading, with what they use.
+	// pods returns the pods in a reading, with their usage.
 	pods func(reading int) []recording.PodReading
-	// unknown says that nobody knows what a node uses in a reading.
+	// unknown reports whether a node's usage in a reading is unknown.
 	unknown func(node, reading int) bool
 }
 
@@ -130,8 +130,8 @@ func played(t *testing.T, fleet *sim.Fleet, variants ...sim.Variant) []sim.Resul
 	return results
 }
 
-// With nobody who moves anything every node is replayed at what it was recorded
-// at, in percent of its own size.
+// If nothing moves, every node is replayed at what it was recorded at, in
+// percent of its own size.
 func TestRecordedNodesAreReplayed(t *testing.T) {
 	const readings = 20
 	l := crowd(sim.Step)
@@ -155,7 +155,7 @@ func TestRecordedNodesAreReplayed(t *testing.T) {
 	}
 }
 
-// Pods that nobody may evict stay; an oracle moves the others off the crowded
+// Pods that may not be evicted stay; an oracle moves the others off the crowded
 // node, to where there is most room for its size.
 func TestRecordedPodsAreMoved(t *testing.T) {
 	fleet, _, err := sim.NewRecordedFleet(sim.Recorded{Recording: crowd(sim.Step).record(t, 30)})
@@ -184,8 +184,8 @@ func TestRecordedPodsAreMoved(t *testing.T) {
 	}
 }
 
-// Pods that are the only one of their owner are moved by nobody, though the
-// same pods of one owner are.
+// Pods that are the only one of their owner are never moved, though the same
+// pods of one owner are.
 func TestRecordedSinglesStay(t *testing.T) {
 	for name, tc := range map[string]struct {
 		owner func(i int) string
@@ -218,7 +218,7 @@ func TestRecordedSinglesStay(t *testing.T) {
 }
 
 // Pods that came later are placed then, those that went are gone, and a pinned
-// one comes to its own node.
+// one is placed on its node.
 func TestRecordedComingAndGoing(t *testing.T) {
 	l := crowd(sim.Step)
 	always := l.pods
@@ -260,8 +260,8 @@ func TestRecordedComingAndGoing(t *testing.T) {
 	}
 }
 
-// What nobody measured is taken from what is known: the value before, the first
-// one after, what others like it use, a request.
+// Unmeasured usage is filled in: from the value before, the first one after,
+// others of the template, or the request.
 func TestRecordedGaps(t *testing.T) {
 	l := crowd(sim.Step)
 	always := l.pods
@@ -295,8 +295,7 @@ func TestRecordedGaps(t *testing.T) {
 	}
 }
 
-// Shorter intervals come to the same steps, unless each reading is played as
-// one.
+// Shorter intervals give the same steps, unless each reading is played as one.
 func TestRecordedIntervals(t *testing.T) {
 	rec := crowd(time.Minute).record(t, 12)
 	fleet, _, err := sim.NewRecordedFleet(sim.Recorded{Recording: rec})

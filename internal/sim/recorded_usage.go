@@ -8,7 +8,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/sim/recording"
 )
 
-// replica is a pod's life in steps, with what it used.
+// replica returns a pod's lifetime in steps, with what it used.
 func (b *recordedFleet) replica(p *recording.PodSeries) Replica {
 	r := Replica{From: p.From / b.per, Until: p.Until / b.per, allocation: cluster.Percents{1, 1}}
 	if p.Until > 0 {
@@ -24,12 +24,12 @@ func (b *recordedFleet) replica(p *recording.PodSeries) Replica {
 	}
 	template := &b.Recording.Templates[p.Template]
 	r.Requests = informed.Amounts(template.Requests)
-	otherwise, measured := b.means[p.Template]
+	fallback, measured := b.means[p.Template]
 	if !measured {
-		otherwise = cluster.Percents{float64(r.Requests[cluster.CPU]), float64(r.Requests[cluster.Memory])}
+		fallback = cluster.Percents{float64(r.Requests[cluster.CPU]), float64(r.Requests[cluster.Memory])}
 	}
 	var known bool
-	r.cpu, r.memory, known = b.steps(&p.Used, r.From, end, otherwise)
+	r.cpu, r.memory, known = b.steps(&p.Used, r.From, end, fallback)
 	if !known {
 		b.assumed.Unmeasured++
 	}
@@ -39,7 +39,7 @@ func (b *recordedFleet) replica(p *recording.PodSeries) Replica {
 	return r
 }
 
-// measure finds what measured pods of each template use on average.
+// measure computes the mean usage of the measured pods of each template.
 func (b *recordedFleet) measure() {
 	sums, counts := map[int]cluster.Percents{}, map[int]float64{}
 	for i := range b.Recording.Pods {
@@ -62,10 +62,10 @@ func (b *recordedFleet) measure() {
 
 func isNaN(v float32) bool { return math.IsNaN(float64(v)) }
 
-// steps is a series by steps: of each the newest value that is known, else the
-// value of the step before, at first of the step after. A series without any
-// value is otherwise throughout.
-func (b *recordedFleet) steps(s *recording.Series, from, end int, otherwise cluster.Percents) (cpu, memory []float32, known bool) {
+// steps converts a series to steps: each takes its newest known value,
+// otherwise the value of the step before. Steps before the first known value
+// take that one. A series without any value takes fallback throughout.
+func (b *recordedFleet) steps(s *recording.Series, from, end int, fallback cluster.Percents) (cpu, memory []float32, known bool) {
 	cpu, memory = make([]float32, end-from), make([]float32, end-from)
 	c, m := float32(math.NaN()), float32(math.NaN())
 	first := len(cpu)
@@ -78,7 +78,7 @@ func (b *recordedFleet) steps(s *recording.Series, from, end int, otherwise clus
 		cpu[k], memory[k] = c, m
 	}
 	if first == len(cpu) {
-		c, m = float32(otherwise[cluster.CPU]), float32(otherwise[cluster.Memory])
+		c, m = float32(fallback[cluster.CPU]), float32(fallback[cluster.Memory])
 	} else {
 		c, m = cpu[first], memory[first]
 	}
@@ -88,8 +88,8 @@ func (b *recordedFleet) steps(s *recording.Series, from, end int, otherwise clus
 	return cpu, memory, first < len(cpu)
 }
 
-// system is what nodes use beside their pods: what was measured of the node
-// without what its pods used then.
+// system computes the nodes' usage outside of pods: what was measured of the
+// node, less what its pods used then.
 func (b *recordedFleet) system() {
 	steps := b.fleet.Steps
 	for n := range b.fleet.machines {
@@ -119,35 +119,34 @@ func (b *recordedFleet) system() {
 	}
 }
 
-// Recorded says how a fleet is made of a recording.
+// Recorded describes how to make a fleet from a recording.
 type Recorded struct {
 	Name      string
 	Recording *recording.Recording
-	// Stretch plays every reading as a step of its own, however little time is
-	// between two.
+	// Stretch plays every reading as one step, however short the interval.
 	Stretch bool
 	Seed    uint64
 }
 
-// Assumed is what a recording does not tell, or a replay does not do.
+// Assumed counts what a recording lacks or a replay leaves out.
 type Assumed struct {
 	// LaterNodes came after the first reading and are left out, with the
-	// LaterPods that belong to them.
+	// LaterPods that are bound to them.
 	LaterNodes, LaterPods int
 	// Unmeasured pods were never measured: they use what others of their
-	// template do, else what they request.
+	// template use, or else what they request.
 	Unmeasured int
 }
 
-// recordedFleet is a fleet that is being made.
+// recordedFleet is a fleet under construction.
 type recordedFleet struct {
 	*Recorded
-	// per is how many readings make a step.
+	// per is the number of readings per step.
 	per     int
 	fleet   *Fleet
 	assumed Assumed
 	// node is the recorded node of each replica.
 	node []int
-	// means hold what measured pods of a template use on average.
+	// means holds the mean usage of measured pods by template.
 	means map[int]cluster.Percents
 }

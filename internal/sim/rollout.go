@@ -12,12 +12,12 @@ import (
 	"github.com/evenkeel/evenkeel/internal/sim/kubescheduler"
 )
 
-// surgePercent is the share of an owner's pods that a rollout makes before as
-// many old ones go: a Deployment's default.
+// surgePercent is the share of an owner's pods that a rollout creates before it
+// removes as many old ones: a Deployment's default.
 const surgePercent = 25
 
-// until lets time pass, and with it the rollouts go on. What was due while
-// nobody looked happens now.
+// until advances the time and with it the rollouts. Steps that fell due in
+// between happen now.
 func (w *world) until(now time.Time) error {
 	for {
 		r := w.dueBy(now)
@@ -35,8 +35,8 @@ func (w *world) until(now time.Time) error {
 	}
 }
 
-// dueBy takes out the rollout that goes on first, or that begins first, by a
-// time; nil without one.
+// dueBy removes and returns the rollout that continues or begins first, if that
+// is due by a time; nil otherwise.
 func (w *world) dueBy(now time.Time) *rollout {
 	next := -1
 	for k := range w.rollouts {
@@ -58,8 +58,7 @@ func (w *world) dueBy(now time.Time) *rollout {
 	return nil
 }
 
-// begin starts a rollout; one of the same owner that is still going on ends
-// with it.
+// begin starts a rollout, which ends an unfinished one of the same owner.
 func (w *world) begin(d Deploy) *rollout {
 	o := &w.owners[d.Owner]
 	w.rollouts = slices.DeleteFunc(w.rollouts, func(r *rollout) bool { return r.owner == d.Owner })
@@ -68,25 +67,25 @@ func (w *world) begin(d Deploy) *rollout {
 	return &rollout{due: w.start.Add(d.At), owner: d.Owner, template: o.template, left: w.deployable(o.replicas)}
 }
 
-// deployable leaves out the replicas whose pods stay where they are.
+// deployable drops the replicas whose pods must stay where they are.
 func (w *world) deployable(replicas []int) []int {
 	return slices.DeleteFunc(slices.Clone(replicas), func(i int) bool { return w.replicas[i].Fixed })
 }
 
-// newcomer is a pod that stands beside the one that it takes over from.
+// newcomer is a pod that runs next to the one it takes over from.
 type newcomer struct {
 	replica int
 	pod     *v1.Pod
 }
 
-// roll replaces the next pods of a rollout: new ones are placed while the old
-// ones are there, which go when the new ones are ready. What they use passes
-// from one to the other at once.
+// roll replaces the next pods of a rollout: it places new ones while the old
+// ones exist, and the old ones go when the new ones are ready. The demand
+// passes from one to the other at once.
 func (w *world) roll(r *rollout) error {
 	o := &w.owners[r.owner]
 	r.left = slices.DeleteFunc(r.left, func(i int) bool { return !w.replicas[i].Lives(w.step) })
-	most := int(math.Ceil(surgePercent / 100.0 * float64(w.wanted(r.owner))))
-	batch, rest := r.left[:min(most, len(r.left))], r.left[min(most, len(r.left)):]
+	surge := int(math.Ceil(surgePercent / 100.0 * float64(w.wanted(r.owner))))
+	batch, remaining := r.left[:min(surge, len(r.left))], r.left[min(surge, len(r.left)):]
 	newcomers, waiting, err := w.surge(batch)
 	if err != nil {
 		return err
@@ -95,19 +94,19 @@ func (w *world) roll(r *rollout) error {
 		return err
 	}
 	w.deployed += len(batch) - len(waiting)
-	r.left = append(waiting, rest...)
+	r.left = append(waiting, remaining...)
 	if o.rolling = len(r.left) > 0; !o.rolling {
 		return nil
 	}
 	if r.due = w.now.Add(w.gap); len(waiting) == len(batch) {
-		r.due = w.now.Add(Step) // nothing fits: somebody has to make room first
+		r.due = w.now.Add(Step) // nothing fits until something makes room
 	}
 	w.rollouts = append(w.rollouts, r)
 	return nil
 }
 
-// surge places new pods of replicas beside their old ones. A replica that has
-// none is filled; waiting are those whose new pod fits nowhere.
+// surge places new pods of replicas next to their old ones. A replica without a
+// pod is filled; waiting lists those whose new pod fits nowhere.
 func (w *world) surge(batch []int) (newcomers []newcomer, waiting []int, err error) {
 	for _, i := range batch {
 		if w.replicas[i].node < 0 {
@@ -118,7 +117,7 @@ func (w *world) surge(batch []int) (newcomers []newcomer, waiting []int, err err
 			continue
 		}
 		pod := w.newPod(i, w.now)
-		w.tell(pod)
+		w.notify(pod)
 		node, err := w.scheduler.Place(pod)
 		if errors.Is(err, kubescheduler.ErrUnschedulable) {
 			w.forget(pod)
@@ -136,7 +135,7 @@ func (w *world) surge(batch []int) (newcomers []newcomer, waiting []int, err err
 	return newcomers, waiting, nil
 }
 
-// takeOver has old pods go and new ones stand in their places.
+// takeOver replaces old pods by the new ones.
 func (w *world) takeOver(newcomers []newcomer) error {
 	for _, n := range newcomers {
 		if w.watcher != nil {

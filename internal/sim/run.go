@@ -11,8 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/sim/kubescheduler"
 )
 
-// Run plays all variants, one after the other. Every one begins with the same
-// pods on the same nodes.
+// Run plays all variants, one after the other. Each begins with the same pods
+// on the same nodes.
 func Run(ctx context.Context, c Config) ([]Result, error) {
 	if c.Steps == 0 && c.Fleet != nil {
 		c.Steps = c.Fleet.Steps
@@ -20,7 +20,7 @@ func Run(ctx context.Context, c Config) ([]Result, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(klog.NewContext(ctx, logr.Discard())) // every step of upstream's plugin logs every node
+	ctx, cancel := context.WithCancel(klog.NewContext(ctx, logr.Discard())) // upstream's plugin logs every node in every step
 	defer cancel()
 	places, err := firstPlaces(ctx, &c)
 	if err != nil {
@@ -37,7 +37,7 @@ func Run(ctx context.Context, c Config) ([]Result, error) {
 	return results, nil
 }
 
-// firstPlaces has kube-scheduler alone place all pods.
+// firstPlaces lets kube-scheduler alone place all pods.
 func firstPlaces(ctx context.Context, c *Config) ([]string, error) {
 	w, err := newWorld(ctx, c.Fleet, kubescheduler.Config{Seed: c.Seed}, c.Gap)
 	if err != nil {
@@ -49,7 +49,7 @@ func firstPlaces(ctx context.Context, c *Config) ([]string, error) {
 	return w.places(), nil
 }
 
-// player is a variant at play.
+// player plays one variant.
 type player struct {
 	config   *Config
 	variant  *Variant
@@ -85,7 +85,7 @@ func (p *player) build(ctx context.Context, places []string) (err error) {
 			return err
 		}
 		if p.variant.Steers {
-			scheduling.Extender = asked{p.evenkeel.judge}
+			scheduling.Extender = directExtender{p.evenkeel.answerer}
 		}
 	}
 	if p.world, err = newWorld(ctx, p.config.Fleet, scheduling, p.config.Gap); err != nil {
@@ -119,11 +119,11 @@ func (p *player) step(ctx context.Context, step int) error {
 	return nil
 }
 
-// cycle has whoever evicts act on what was measured until the step began.
+// cycle lets the variant's evictor act on what was measured before the step.
 func (p *player) cycle(ctx context.Context, step int, begins time.Time) error {
 	due := time.Duration(step)*Step%p.config.Every == 0
 	if p.evenkeel != nil && step > 0 {
-		p.evenkeel.observe(ctx, begins, p.config.Lag) // demand is still that of the step before
+		p.evenkeel.observe(ctx, begins, p.config.Lag) // demand is still the previous step's
 	}
 	if err := p.world.proceed(step, begins.Add(p.config.Lag)); err != nil {
 		return err

@@ -66,7 +66,7 @@ func TestRunCanBeRepeated(t *testing.T) {
 	}
 }
 
-// What the replicas demand is on some node or lost in a restart, whoever moves
+// What the replicas demand is on some node or lost in a restart, whatever moves
 // them.
 func TestDemandIsKept(t *testing.T) {
 	c := config(t, sim.Variant{Name: "none"}, sim.Variant{Name: "upstream", Upstream: upstream}, sim.Variant{Name: "oracle", Oracle: true})

@@ -9,17 +9,17 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// source tells what was measured of the world up to the end of the last step,
-// as a Prometheus does that is asked for windows: nodes by every window that is
-// wanted, pods by their mean of five minutes.
+// source reports what was measured of the world up to the end of the last step,
+// as a Prometheus queried by windows would: nodes by every required window,
+// pods by their five-minute mean.
 type source struct {
 	world   *world
 	windows []usage.Window
 	now     func() time.Time
 
 	values []float64
-	// order is that of the replicas by their first nodes: whoever reads pods
-	// node by node finds the next one nearby.
+	// order sorts the replicas by their first nodes: reading pods node by node
+	// then finds the next one nearby in memory.
 	order []int
 }
 
@@ -47,7 +47,7 @@ func (s *source) Sample(context.Context, *cluster.Snapshot) (usage.Batch, error)
 	return batch, nil
 }
 
-// window sums up what a node was measured at.
+// window aggregates a node's measurements over a window.
 func (s *source) window(past [][]cluster.Amounts, node, resource int, window usage.Window) float64 {
 	rows := past[max(0, len(past)-max(1, int(window.Over/Step))):]
 	s.values = s.values[:0]
@@ -69,8 +69,8 @@ func (s *source) window(past [][]cluster.Amounts, node, resource int, window usa
 	return sum / float64(len(s.values))
 }
 
-// pods reports the pods that ran in the last step: of the youngest the mean of
-// their lives.
+// pods reports the pods that ran in the last step; younger ones with the mean
+// over their lifetime.
 func (s *source) pods(at time.Time) []usage.PodSample {
 	pods := make([]usage.PodSample, 0, len(s.world.replicas))
 	if s.order == nil {

@@ -9,16 +9,16 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// asked is the extender as kube-scheduler asks it, without the wire between
-// them.
-type asked struct{ judge *steering.Judge }
+// directExtender is the extender as kube-scheduler calls it, without HTTP in
+// between.
+type directExtender struct{ answerer *steering.Answerer }
 
-var _ kubescheduler.Extender = asked{}
+var _ kubescheduler.Extender = directExtender{}
 
-// Filter implements kubescheduler.Extender. Where every node is rejected all
-// are kept, as the reply does.
-func (a asked) Filter(pod *v1.Pod, nodes []string) []int {
-	round := a.judge.Begin()
+// Filter implements kubescheduler.Extender. If every node is rejected, it keeps
+// them all, like the HTTP reply.
+func (a directExtender) Filter(pod *v1.Pod, nodes []string) []int {
+	round := a.answerer.Begin()
 	reasons := make([]extender.Reject, len(nodes))
 	round.Filter(steering.Describe(pod), places(round, nodes), reasons)
 	kept := make([]int, 0, len(nodes))
@@ -36,8 +36,8 @@ func (a asked) Filter(pod *v1.Pod, nodes []string) []int {
 }
 
 // Prioritize implements kubescheduler.Extender.
-func (a asked) Prioritize(pod *v1.Pod, nodes []string) []int64 {
-	round := a.judge.Begin()
+func (a directExtender) Prioritize(pod *v1.Pod, nodes []string) []int64 {
+	round := a.answerer.Begin()
 	scores := make([]int8, len(nodes))
 	round.Prioritize(steering.Describe(pod), places(round, nodes), scores)
 	points := make([]int64, len(nodes))

@@ -2,7 +2,7 @@ package sim
 
 import "time"
 
-// advance begins a step: what ends with the one before goes.
+// advance begins a step and removes the pods that end with the previous one.
 func (w *world) advance(step int) error {
 	w.step, w.began = step, w.start.Add(time.Duration(step)*Step)
 	w.now = w.began
@@ -26,7 +26,7 @@ func (w *world) advance(step int) error {
 	return nil
 }
 
-// proceed begins a step and brings it to a time in it.
+// proceed begins a step and advances it to a time within it.
 func (w *world) proceed(step int, now time.Time) error {
 	if err := w.advance(step); err != nil {
 		return err
@@ -38,8 +38,8 @@ func (w *world) proceed(step int, now time.Time) error {
 	return w.until(now)
 }
 
-// pending places the pods of replicas that begin with this step, and tries to
-// place those that fitted nowhere before.
+// pending places the pods of replicas that begin in this step, and retries
+// those that fitted nowhere before.
 func (w *world) pending(now time.Time) error {
 	for i := range w.replicas {
 		r := &w.replicas[i]
@@ -48,7 +48,7 @@ func (w *world) pending(now time.Time) error {
 		}
 		away := w.gap
 		if r.From == w.step && w.step > 0 {
-			away = 0 // its usage says when it began
+			away = 0 // its usage shows when it began
 		}
 		if _, err := w.replace(i, now, away); err != nil {
 			return err

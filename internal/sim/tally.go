@@ -7,31 +7,31 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// boomerangTime is how long after it was moved off a node a replica must not
-// come back to it.
+// boomerangTime is how long a replica must not return to a node it was moved
+// off.
 const boomerangTime = time.Hour
 
-// moved is one move that was made.
+// moved is one executed move.
 type moved struct {
 	step     int
 	from, to int // -1 where the replacement fitted nowhere
 }
 
-// tally counts moves, into what there is of the result.
+// tally counts moves into a partial Result.
 type tally struct {
 	Result
 
 	world *world
 	step  int
 	moves []moved
-	// left holds, by replica, the node it was moved off last and in which step.
+	// left holds, by replica, its last move off a node.
 	left map[int]moved
 }
 
 func newTally() *tally { return &tally{left: map[int]moved{}} }
 
-// moved notes a move; plan is empty for one without a planned destination. The
-// pod is the one that was evicted.
+// moved records a move of a replica's evicted pod; plan is empty if the move
+// had no planned destination.
 func (t *tally) moved(from, to, plan string, replica int) {
 	w := t.world
 	move := moved{step: t.step, from: w.index[from], to: -1}
@@ -54,26 +54,26 @@ func (t *tally) moved(from, to, plan string, replica int) {
 	t.moves = append(t.moves, move)
 }
 
-// Result is what a variant came to. Shares and deviations are means over the
+// Result is the outcome of a variant. Shares and deviations are means over the
 // scored steps; docs/simulate.md has the formulas.
 type Result struct {
 	Variant string `json:"variant"`
 	Nodes   int    `json:"nodes"`
 	Pods    int    `json:"pods"`
-	// Memory says that memory was replayed too; without it the figures of
-	// memory mean nothing.
+	// Memory says that memory was replayed too; without it the memory figures
+	// are meaningless.
 	Memory bool `json:"memory"`
-	// Steps is how many were scored; those before are to warm up.
+	// Steps is the number of scored steps, after the warm-up.
 	Steps int     `json:"steps"`
 	Days  float64 `json:"days"`
 	// HotPercent is the share of node-time above the hot line, UnservedPercent
 	// the share of CPU demand above what nodes have.
 	HotPercent      float64 `json:"hotPercent"`
 	UnservedPercent float64 `json:"unservedPercent"`
-	// LostPercent is the share of CPU demand that fell into restarts.
+	// LostPercent is the share of CPU demand lost to restarts.
 	LostPercent float64 `json:"lostPercent"`
-	// CPUDeviation is the standard deviation across nodes in percentage points,
-	// of means of five minutes; CPUDeviationHour that of hourly means.
+	// CPUDeviation is the standard deviation across nodes, in percentage
+	// points, of five-minute means; CPUDeviationHour that of hourly means.
 	CPUDeviation        float64 `json:"cpuDeviation"`
 	CPUDeviationHour    float64 `json:"cpuDeviationHour"`
 	MemoryDeviation     float64 `json:"memoryDeviation"`
@@ -87,27 +87,27 @@ type Result struct {
 	// EvictionsPerPodAndDay is the rate of restarts.
 	EvictionsPerPodAndDay float64 `json:"evictionsPerPodAndDay"`
 	Landed                int     `json:"landed"`
-	// OnPlan is how many of Planned, the landed moves that had a plan, landed
-	// where it said.
+	// OnPlan is how many of Planned, the landed moves with a planned
+	// destination, landed there.
 	OnPlan     int `json:"onPlan"`
 	Planned    int `json:"planned"`
 	Boomerangs int `json:"boomerangs"`
 	// Helped is how many moves left their source cooler in the hour after than
-	// in the one before, and their destination not hot.
+	// in the hour before, and their destination not hot.
 	Helped  int `json:"helped"`
 	Pending int `json:"pending"`
 	// Refused counts evictions that a PodDisruptionBudget forbade, Deployed the
 	// pods that deploys replaced.
 	Refused  int `json:"refused"`
 	Deployed int `json:"deployed"`
-	// Usage is CPU demand in percent, a row per step with a value per node, the
-	// nodes in order.
+	// Usage is CPU demand in percent, one row per step with a value per node,
+	// in the order of the nodes.
 	Usage [][]float64 `json:"usage,omitempty"`
 	// EvictionsAt counts the evictions of each step.
 	EvictionsAt []int `json:"evictionsAt,omitempty"`
 }
 
-// result sums a run up.
+// result summarizes a run.
 func (t *tally) result(c *Config, name string) Result {
 	w := t.world
 	demands := w.usage.demands
@@ -142,7 +142,7 @@ func (t *tally) result(c *Config, name string) Result {
 	return r
 }
 
-// shares counts node-time above the line, and demand above what there is.
+// shares counts node-time above the line, and demand above capacity.
 func (r *Result) shares(rows [][]cluster.Percents, fleet *Fleet, line float64) {
 	var hot, memoryHot, over, all float64
 	for _, row := range rows {
@@ -175,7 +175,7 @@ func totalCPU(rows [][]cluster.Percents, fleet *Fleet) (total float64) {
 	return total
 }
 
-// deviations are the mean standard deviations across nodes of means over so
+// deviations returns the mean standard deviations across nodes of means over so
 // many steps.
 func deviations(rows [][]cluster.Percents, per int) (cpu, memory float64) {
 	n := 0
@@ -220,7 +220,7 @@ func helped(rows [][]cluster.Percents, move moved, line float64) bool {
 	return cooler && there[cluster.CPU] <= line && there[cluster.Memory] <= line
 }
 
-// meanOf is the mean of a node over the steps of a range that there are.
+// meanOf returns the mean of a node over those steps of a range that exist.
 func meanOf(rows [][]cluster.Percents, node, from, to int) (mean cluster.Percents) {
 	rows = rows[min(max(from, 0), len(rows)):min(max(to, 0), len(rows))]
 	for _, row := range rows {

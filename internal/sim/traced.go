@@ -15,28 +15,27 @@ import (
 	"github.com/evenkeel/evenkeel/internal/sim/trace"
 )
 
-// Shape says how a fleet is made of a trace.
+// Shape describes how to make a fleet from a trace.
 type Shape struct {
-	// PodsPerNode is how many pods there are to a node; the number of nodes
-	// follows from it, unless Nodes says it.
+	// PodsPerNode sets the number of nodes unless Nodes does.
 	PodsPerNode float64
 	Nodes       int
-	// MeanCPUPercent and MeanMemoryPercent are how much of all nodes the fleet
-	// uses on average: nodes are sized for it.
+	// MeanCPUPercent and MeanMemoryPercent are the mean usage of all nodes:
+	// nodes are sized for it.
 	MeanCPUPercent, MeanMemoryPercent float64
-	// ReplicasPerOwner is how many pods share a ReplicaSet.
+	// ReplicasPerOwner is the number of pods per ReplicaSet.
 	ReplicasPerOwner int
 	// RequestPercent is the share of all nodes that the pods request together.
 	// Each requests in proportion to its allocation, whatever it uses.
 	RequestPercent float64
-	// Pods is how many there are; with 0 as many as the trace has series. More
-	// pods than series share them, a part of the trace apart.
+	// Pods is the number of pods; 0 means one per series. More pods than series
+	// share them, shifted in time.
 	Pods int
-	// Seed decides in which order pods are placed at first.
+	// Seed determines the order in which pods are first placed.
 	Seed uint64
 }
 
-// DefaultShape is the one that results are compared by.
+// DefaultShape returns the shape on which results are compared.
 func DefaultShape() Shape {
 	return Shape{
 		PodsPerNode: 20, MeanCPUPercent: 50, MeanMemoryPercent: 50, ReplicasPerOwner: 10, RequestPercent: 80, Seed: 1,
@@ -46,29 +45,29 @@ func DefaultShape() Shape {
 func (s *Shape) validate() error {
 	switch {
 	case s.Nodes < 0 || s.Nodes > 10_000:
-		return fmt.Errorf("%d nodes: 0, which counts by pods, to 10000 are possible", s.Nodes)
+		return fmt.Errorf("%d nodes: must be 1 to 10000, or 0 to derive it from the pods", s.Nodes)
 	case s.Nodes == 0 && !(s.PodsPerNode >= 1 && s.PodsPerNode <= 250):
-		return fmt.Errorf("%v pods a node: 1 to 250 are possible", s.PodsPerNode)
+		return fmt.Errorf("%v pods per node: must be 1 to 250", s.PodsPerNode)
 	case s.Pods < 0 || s.Pods > 500_000:
-		return fmt.Errorf("%d pods: 0, which is one per series, to 500000 are possible", s.Pods)
+		return fmt.Errorf("%d pods: must be 1 to 500000, or 0 for one per series", s.Pods)
 	case !(s.MeanCPUPercent > 0 && s.MeanCPUPercent <= 100) || !(s.MeanMemoryPercent > 0 && s.MeanMemoryPercent <= 100):
-		return fmt.Errorf("a mean of %v %% CPU and %v %% memory: above 0 to 100 are possible", s.MeanCPUPercent, s.MeanMemoryPercent)
+		return fmt.Errorf("a mean of %v%% CPU and %v%% memory: both must be above 0 and at most 100", s.MeanCPUPercent, s.MeanMemoryPercent)
 	case s.ReplicasPerOwner < 1:
-		return fmt.Errorf("%d replicas per owner: at least 1", s.ReplicasPerOwner)
+		return fmt.Errorf("%d replicas per owner: must be at least 1", s.ReplicasPerOwner)
 	case !(s.RequestPercent > 0 && s.RequestPercent <= 100):
-		return fmt.Errorf("%v %% requested: above 0 to 100 are possible", s.RequestPercent)
+		return fmt.Errorf("%v%% requested: must be above 0 and at most 100", s.RequestPercent)
 	}
 	return nil
 }
 
-// NewFleet makes a fleet of a trace of CPU and, where it is not nil, one of
+// NewFleet makes a fleet from a trace of CPU and, if it is not nil, a trace of
 // memory with as many series.
 func NewFleet(shape Shape, cpu, memory *trace.Trace) (*Fleet, error) {
 	if err := shape.validate(); err != nil {
 		return nil, err
 	}
 	if cpu.Steps() == 0 {
-		return nil, errors.New("a trace of CPU with at least one series and step is wanted")
+		return nil, errors.New("the CPU trace has no series or no steps")
 	}
 	if err := paired(cpu, memory); err != nil {
 		return nil, err
@@ -90,33 +89,33 @@ func NewFleet(shape Shape, cpu, memory *trace.Trace) (*Fleet, error) {
 		return nil, err
 	}
 	for i := range fleet.Nodes {
-		fleet.machines = append(fleet.machines, machine{node: newNode(i, fleet.Capacity), capacity: fleet.Capacity, most: fleet.Capacity})
+		fleet.machines = append(fleet.machines, machine{node: newNode(i, fleet.Capacity), capacity: fleet.Capacity, maxUsage: fleet.Capacity})
 	}
 	return fleet, nil
 }
 
-// paired says what keeps a trace of memory, nil for none, from being that of
-// the same series as one of CPU.
+// paired returns an error unless the memory trace is nil or has the same series
+// as the CPU trace.
 func paired(cpu, memory *trace.Trace) error {
 	switch {
 	case memory == nil:
 		return nil
 	case len(memory.Series) != len(cpu.Series) || memory.Steps() != cpu.Steps():
-		return fmt.Errorf("%q has %d series of %d steps and %q %d of %d: as many are wanted of CPU and memory",
+		return fmt.Errorf("%q has %d series of %d steps and %q %d of %d: CPU and memory must have the same number",
 			cpu.Name, len(cpu.Series), cpu.Steps(), memory.Name, len(memory.Series), memory.Steps())
 	}
 	for i := range min(len(cpu.IDs), len(memory.IDs)) {
 		if cpu.IDs[i] != memory.IDs[i] {
-			return fmt.Errorf("series %d is %q in %q and %q in %q: the same are wanted of CPU and memory",
+			return fmt.Errorf("series %d is %q in %q and %q in %q: CPU and memory must have the same series",
 				i+1, cpu.IDs[i], cpu.Name, memory.IDs[i], memory.Name)
 		}
 	}
 	return nil
 }
 
-// apart is by how many steps a series is read later each time it is used again:
-// no divisor of a day.
-const apart = 37
+// seriesShift is how many steps further a series is shifted each time it is
+// reused: no divisor of a day.
+const seriesShift = 37
 
 func newReplica(shape *Shape, i int, cpu, memory *trace.Trace) Replica {
 	series := i % len(cpu.Series)
@@ -124,15 +123,15 @@ func newReplica(shape *Shape, i int, cpu, memory *trace.Trace) Replica {
 	if memory != nil {
 		allocation[cluster.Memory] = podBytes
 	}
-	r := Replica{Owner: i / shape.ReplicasPerOwner, allocation: allocation, cpu: cpu.Series[series], shift: i / len(cpu.Series) * apart}
+	r := Replica{Owner: i / shape.ReplicasPerOwner, allocation: allocation, cpu: cpu.Series[series], shift: i / len(cpu.Series) * seriesShift}
 	if memory != nil {
 		r.memory = memory.Series[series]
 	}
 	return r
 }
 
-// size gives nodes what makes the fleet use the wanted mean of them, and pods
-// their requests.
+// size sets the capacity of nodes, so that usage has the wanted mean, and the
+// requests of pods.
 func (f *Fleet) size(shape *Shape) error {
 	var used, allocated cluster.Percents
 	for i := range f.Replicas {
@@ -154,7 +153,7 @@ func (f *Fleet) size(shape *Shape) error {
 	for k := range wanted {
 		capacity := used[k] / float64(f.Nodes) / (wanted[k] / 100)
 		if !(capacity >= 1) || capacity > math.MaxInt64/1e6 {
-			return fmt.Errorf("nodes of %v %s: the trace uses next to nothing, or too much", capacity, cluster.Resource(k))
+			return fmt.Errorf("nodes of %v %s: the trace uses almost nothing, or too much", capacity, cluster.Resource(k))
 		}
 		f.Capacity[k] = int64(capacity)
 	}
@@ -164,7 +163,7 @@ func (f *Fleet) size(shape *Shape) error {
 			share := r.allocation[k] / allocated[k]
 			r.Requests[k] = int64(share * shape.RequestPercent / 100 * float64(f.Capacity[k]) * float64(f.Nodes))
 			if r.Requests[k] > f.Capacity[k] {
-				return fmt.Errorf("%d pods on %d nodes: one would request more %s than a node has; more pods, fewer nodes or a smaller share requested are wanted",
+				return fmt.Errorf("%d pods on %d nodes: one would request more %s than a node has; use more pods, fewer nodes or a smaller requested share",
 					len(f.Replicas), f.Nodes, cluster.Resource(k))
 			}
 		}
@@ -180,13 +179,13 @@ func mean(series []float32) float64 {
 	return sum / float64(max(1, len(series)))
 }
 
-// deploysOf tells when the owners of a fleet are deployed, by what a trace
-// knows of the series of their first replicas.
+// deploysOf returns the deploys of a fleet's owners, from what the trace knows
+// of the series of their first replicas.
 func deploysOf(shape *Shape, pods int, cpu *trace.Trace) (all []Deploy) {
 	steps := cpu.Steps()
 	for _, d := range cpu.Deploys {
 		for i := 0; i < pods; i += shape.ReplicasPerOwner {
-			series, shift := i%len(cpu.Series), i/len(cpu.Series)*apart
+			series, shift := i%len(cpu.Series), i/len(cpu.Series)*seriesShift
 			if series < d.First || series >= d.First+d.Count {
 				continue
 			}

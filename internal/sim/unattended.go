@@ -6,8 +6,8 @@ import (
 	"github.com/evenkeel/evenkeel/safeguards"
 )
 
-// unattended is the evicting client of a run: nobody pauses it, and nothing has
-// to be stored.
+// unattended is the evicting client of a run: nothing pauses it, and nothing
+// has to be stored.
 type unattended struct{}
 
 // Commit implements evictor.Evictions.

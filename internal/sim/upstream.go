@@ -27,13 +27,13 @@ type upstream struct {
 	tally  *tally
 	handle *handle
 	plugin frameworktypes.BalancePlugin
-	// clock is the time of the next eviction, began when the step did.
+	// clock is the time of the next eviction, began the start of the step.
 	clock, began time.Time
 	random       *rand.Rand
 }
 
-// upstreamPace is the time between two of its evictions: it has no pace of its
-// own, only its calls take time.
+// upstreamPace is the time between two of its evictions: it does not pace them,
+// only its calls take time.
 const upstreamPace = 20 * time.Millisecond
 
 func newUpstream(ctx context.Context, args *nodeutilization.LowNodeUtilizationArgs, seed uint64, w *world, t *tally) (*upstream, error) {
@@ -52,13 +52,13 @@ func newUpstream(ctx context.Context, args *nodeutilization.LowNodeUtilizationAr
 }
 
 // cycle balances on what was measured in the last step. Upstream's collector
-// takes a moving mean every five seconds, which is within 0.2 % of the newest
-// value after five minutes of the same: a new one that has collected once
-// stands for it.
+// takes a moving mean every five seconds. After five minutes of a constant
+// value that is within 0.2% of it, so a new collector that has collected once
+// gives the same.
 func (u *upstream) cycle(ctx context.Context, now time.Time) error {
 	u.clock, u.began = now, now.Truncate(Step)
 	u.handle.collector = metricscollector.NewMetricsCollector(nodeLister{world: u.world},
-		metricsClient{world: u.world, apart: tellApart(u.world.usage.past, u.random.Perm(len(u.world.nodes)))}, labels.Everything())
+		metricsClient{world: u.world, offsets: distinguish(u.world.usage.past, u.random.Perm(len(u.world.nodes)))}, labels.Everything())
 	if err := u.handle.collector.Collect(ctx); err != nil {
 		return fmt.Errorf("collecting metrics for upstream: %w", err)
 	}
@@ -70,7 +70,7 @@ func (u *upstream) cycle(ctx context.Context, now time.Time) error {
 
 func (u *upstream) evict(_ context.Context, pod *v1.Pod) error {
 	if u.clock.Sub(u.began) >= Step-upstreamPace {
-		return fmt.Errorf("the cycle's time is over")
+		return fmt.Errorf("the cycle has run out of time")
 	}
 	u.clock = u.clock.Add(upstreamPace)
 	if err := u.world.until(u.clock); err != nil {
@@ -101,22 +101,22 @@ type nodeLister struct {
 func (l nodeLister) List(labels.Selector) ([]*v1.Node, error) { return l.world.nodes, nil }
 
 // metricsClient serves what metrics.k8s.io would: the means of the last step.
-// What nobody asks for is not there.
+// Methods that upstream does not call are missing.
 //
-// Of nodes that are equally hot upstream takes one first by chance, by Go's
-// order of maps. So that a run can be repeated none are: apart are the bytes of
-// memory that are added to nodes.
+// Upstream picks among equally hot nodes by Go's random map order. So that a
+// run can be repeated no two nodes are equal: offsets holds the bytes of memory
+// that are added to each.
 type metricsClient struct {
 	versioned.Interface
 	typed.MetricsV1beta1Interface
 
-	world *world
-	apart []int64
+	world   *world
+	offsets []int64
 }
 
-// tellApart tells nodes apart, in order of turns, by what upstream goes by: the
-// sum of their milliCPU and bytes.
-func tellApart(past [][]cluster.Amounts, turns []int) []int64 {
+// distinguish makes the sums of milliCPU and bytes that upstream sorts by
+// unique, in the order of turns.
+func distinguish(past [][]cluster.Amounts, turns []int) []int64 {
 	if len(past) == 0 {
 		return nil
 	}
@@ -149,10 +149,10 @@ type nodeMetrics struct {
 func (m nodeMetrics) Get(_ context.Context, name string, _ metav1.GetOptions) (*v1beta1.NodeMetrics, error) {
 	past, i := m.world.usage.past, m.world.index[name]
 	if len(past) == 0 {
-		return nil, fmt.Errorf("node %q is not measured yet", name)
+		return nil, fmt.Errorf("node %q has no measurement yet", name)
 	}
 	used := past[len(past)-1][i]
-	used[cluster.Memory] += m.apart[i]
+	used[cluster.Memory] += m.offsets[i]
 	return &v1beta1.NodeMetrics{ObjectMeta: metav1.ObjectMeta{Name: name}, Usage: listOf(used)}, nil
 }
 

@@ -11,8 +11,8 @@ import (
 )
 
 // version is the ReplicaSet of one version of an owner, named as a Deployment
-// names it: by its own name and the hash of the template, which the pods have
-// as a label.
+// names it: by the owner's name and the hash of the template, which its pods
+// carry as a label.
 type version struct {
 	set, hash string
 	uid       types.UID
@@ -21,7 +21,7 @@ type version struct {
 // newVersion names a version of an owner, counted from 0.
 func newVersion(owner string, uid types.UID, number int) version {
 	sum := fnv.New32a()
-	_, _ = sum.Write([]byte(owner + "/" + strconv.Itoa(number))) // it never fails
+	_, _ = sum.Write([]byte(owner + "/" + strconv.Itoa(number))) // never fails
 	hash := rand.SafeEncodeString(strconv.FormatUint(uint64(sum.Sum32()), 10))
 	if number > 0 {
 		uid += types.UID(fmt.Sprintf("-v%d", number+1))
@@ -29,7 +29,7 @@ func newVersion(owner string, uid types.UID, number int) version {
 	return version{set: owner + "-" + hash, hash: hash, uid: uid}
 }
 
-// plain is what the plain pods of a version share: nobody changes it.
+// plain is what the plain pods of a version share, read-only.
 type plain struct {
 	version
 	labels map[string]string

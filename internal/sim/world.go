@@ -15,13 +15,13 @@ import (
 	"github.com/evenkeel/evenkeel/internal/sim/kubescheduler"
 )
 
-// watcher is reported pods as a watch of the API server reports them.
+// watcher receives pods as a watch of the API server reports them.
 type watcher interface {
 	SetPod(pod *v1.Pod)
 	DeletePod(pod *v1.Pod)
-	// ScaledDown reports an owner that wants fewer pods.
+	// ScaledDown reports that an owner wants fewer pods.
 	ScaledDown(ownerUID string, by int)
-	// Passed tells what time it is before a rollout goes on.
+	// Passed sets the time before a rollout continues.
 	Passed(now time.Time)
 }
 
@@ -33,28 +33,27 @@ type world struct {
 	scheduler *kubescheduler.Scheduler
 	watcher   watcher // may be nil
 	gap       time.Duration
-	// maxUnavailable is the share of an owner's pods, in percent, that its
-	// PodDisruptionBudget lets be away.
+	// maxUnavailable is the maxUnavailable of an owner's PodDisruptionBudget,
+	// in percent.
 	maxUnavailable int
 	replicas       []replica
 	byUID          map[types.UID]int
 	names          map[string]int
-	// assigned holds the pods of each node, in no order that means anything but
-	// always the same.
+	// assigned holds the pods of each node, in an arbitrary but reproducible
+	// order.
 	assigned [][]*v1.Pod
 	usage    *meter
-	owners   []owning
-	// deploys are still to come, rollouts on their way; deployed counts the
-	// pods that they replaced.
+	owners   []ownerState
+	// deploys are yet to come, rollouts in progress; deployed counts the pods
+	// that they replaced.
 	deploys  []Deploy
 	rollouts []*rollout
 	deployed int
-	// step began at began; now is how far it is.
+	// step began at began; now is the time reached within it.
 	step              int
 	start, began, now time.Time
-	made              int // pods so far
-	// containers are shared by the pods that request the same: nobody changes
-	// them.
+	made              int // pods created so far
+	// containers are shared by the pods with the same requests, read-only.
 	containers map[cluster.Amounts][]v1.Container
 }
 
@@ -63,18 +62,18 @@ type replica struct {
 	*Replica
 	pod  *v1.Pod
 	node int // -1 without one
-	// place is where the pod stands among those of its node.
+	// place is the pod's index among those of its node.
 	place int
-	// demand is of this step; from is when in the step the pod begins to use
-	// it, since when its usage is not reckoned up yet.
+	// demand is this step's; from is when in the step the pod begins to use it,
+	// since up to when its usage has been added up.
 	demand      cluster.Amounts
 	from, since time.Duration
-	// last is what it demanded in the step before.
+	// last is the demand of the previous step.
 	last cluster.Amounts
 	// waiting is a pod that fits on no node.
 	waiting *v1.Pod
-	// born is when the pod was bound, away how long after it begins to run,
-	// ready when that is.
+	// born is when the pod was bound, away how long after that it begins to
+	// run, ready when that is.
 	born, ready time.Time
 	away        time.Duration
 }
@@ -84,9 +83,9 @@ const namespace = "fleet"
 // beginning is when every run begins: a Monday.
 var beginning = time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 
-// byPlace orders replicas by their nodes. Pods that are made together lie
-// together in memory, and with many of them most of the time that a step takes
-// is spent on reaching them, node by node.
+// byPlace orders replicas by their nodes. Pods that are created together lie
+// together in memory, and with many pods a step spends most of its time on
+// reaching them, node by node.
 func byPlace(places []string) []int {
 	order := make([]int, len(places))
 	for i := range order {
@@ -109,7 +108,7 @@ func (w *world) places() []string {
 // pods lists the bound pods, node by node.
 func (w *world) pods() []*v1.Pod { return slices.Concat(w.assigned...) }
 
-// byName finds a bound pod's place by its name.
+// byName finds a bound pod's replica by name.
 func (w *world) byName(name string) (int, bool) {
 	i, ok := w.names[name]
 	return i, ok
@@ -119,21 +118,21 @@ func (w *world) byName(name string) (int, bool) {
 // would forbid nothing, so that there is none.
 const noBudget = 100
 
-// errGone says that a pod is not there any more.
+// errGone means that a pod no longer exists.
 var errGone = errors.New("the pod is gone")
 
 // meter adds up what nodes and pods use.
 type meter struct {
 	fleet *Fleet
-	// now is what each node's pods demand in the step, by the time they spend
-	// on it.
+	// now is what each node's pods demand in the step, weighted by the time
+	// they spend on it.
 	now []cluster.Percents
 	// lost is what replicas would have used while they had no running pod.
 	lost cluster.Percents
-	// past holds what each node was measured at, a row per step, nodes in
-	// order: at most what it has.
+	// past holds what each node was measured at, a row per step, in the order
+	// of the nodes; capped at the node's capacity.
 	past [][]cluster.Amounts
-	// demands holds what each node was asked for, in percent of what it has.
+	// demands holds the demand on each node, in percent of its capacity.
 	demands [][]cluster.Percents
 }
 
@@ -144,32 +143,32 @@ func ownerOf(pod *v1.Pod) string {
 	return ""
 }
 
-// rollout is a Deploy on its way.
+// rollout is a Deploy in progress.
 type rollout struct {
 	// due is when the next pods are replaced.
 	due   time.Time
 	owner int
-	// template is the one that comes in.
+	// template is the number of the new version.
 	template int
-	// left are the replicas whose pods are still of the one before.
+	// left lists the replicas whose pods still have the old version.
 	left []int
 }
 
-// owning is what is known of an owner.
-type owning struct {
+// ownerState is the state of an owner.
+type ownerState struct {
 	replicas []int
-	// template counts its versions; rolled is when the last one began to come
-	// in, rolling says that it still does.
+	// template counts its versions; rolled is when the last rollout began,
+	// rolling whether it is still in progress.
 	template int
 	rolled   time.Time
 	rolling  bool
-	// plain is the newest version of plain pods, as which template it was.
+	// plain is the newest version of plain pods, plainAs its number.
 	plain   *plain
 	plainAs int
 	budget  []*policyv1.PodDisruptionBudget
 }
 
-// wanted is how many pods an owner wants now.
+// wanted returns how many pods an owner wants now.
 func (w *world) wanted(owner int) (n int) {
 	for _, i := range w.owners[owner].replicas {
 		if w.replicas[i].Lives(w.step) {
@@ -186,7 +185,7 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-func (w *world) tell(pod *v1.Pod) {
+func (w *world) notify(pod *v1.Pod) {
 	if w.watcher != nil {
 		w.watcher.SetPod(pod)
 	}
@@ -198,7 +197,7 @@ func (w *world) forget(pod *v1.Pod) {
 	}
 }
 
-// replicaOf finds a pod's place.
+// replicaOf finds a pod's replica.
 func (w *world) replicaOf(uid string) (int, bool) {
 	i, ok := w.byUID[types.UID(uid)]
 	return i, ok

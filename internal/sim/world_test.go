@@ -45,7 +45,7 @@ func fleetOf(t *testing.T, pods int, requested float64) *Fleet {
 	return fleet
 }
 
-// settled is a world whose first pods stand, with somebody who looks on.
+// settled returns a world whose first pods are placed, with an onlooker.
 func settled(t *testing.T, fleet *Fleet, gap time.Duration) (*world, *onlooker) {
 	t.Helper()
 	w, err := newWorld(t.Context(), fleet, kubescheduler.Config{Seed: 1}, gap)
@@ -63,10 +63,10 @@ func settled(t *testing.T, fleet *Fleet, gap time.Duration) (*world, *onlooker) 
 	return w, o
 }
 
-// Whatever happens to pods at the same time, the books are right: every replica
-// that is there has one pod of its owner's newest version, on a node or
-// waiting; the watch reports those and no others; what is demanded is on a node
-// or lost; and evictions leave no more pods away than budgets allow.
+// Whatever happens to pods at the same time, the state stays consistent: every
+// replica that exists has one pod of its owner's newest version, on a node or
+// waiting; the watch reports those and no others; demand is on a node or lost;
+// and evictions leave no more pods away than budgets allow.
 func TestWorldKeepsItsBooks(t *testing.T) {
 	waited := 0
 	for seed := range uint64(8) {
@@ -99,7 +99,7 @@ func TestWorldKeepsItsBooks(t *testing.T) {
 	}
 }
 
-// books plays a world at random and looks at it after every act.
+// books plays a world at random and checks it after every act.
 type books struct {
 	*world
 	*onlooker
@@ -185,8 +185,7 @@ func (b *books) check(t *testing.T) {
 	}
 }
 
-// reckon compares what was demanded with what nodes were asked for and what was
-// lost.
+// reckon compares the replicas' demand with that on nodes and the lost one.
 func (b *books) reckon(t *testing.T, step int) {
 	t.Helper()
 	for i := range b.replicas {
@@ -229,8 +228,8 @@ func TestARolloutWaitsForRoom(t *testing.T) {
 	}
 }
 
-// Deploys are of the seed alone, in the order of their times, within the run,
-// and about as many as asked for.
+// Deploys depend on the seed only, and are in time order, within the run, and
+// about as many as asked for.
 func TestDeploysAreDrawn(t *testing.T) {
 	fleet := fleetOf(t, 1000, 50)
 	fleet.Deploys = []Deploy{{Owner: 3, At: 2 * Step}, {Owner: 4, At: 400 * Step}}

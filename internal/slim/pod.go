@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// strip takes from a pod what nobody reads. Everything else stays, fields that
-// this version does not know included: a field is only dropped by name.
+// strip removes from a pod what nobody reads. Everything else stays, including
+// fields that this version does not know: a field is only dropped by name.
 func strip(pod *v1.Pod, words *pool, timeless bool) {
 	pod.GenerateName, pod.SelfLink = "", "" //nolint:staticcheck // old servers fill it
 	pod.Annotations = annotations(pod.Annotations)
@@ -17,8 +17,8 @@ func strip(pod *v1.Pod, words *pool, timeless bool) {
 	stripStatus(&pod.Status, words, timeless)
 }
 
-// read are the prefixes of the annotations that are read: the descheduler's and
-// Evenkeel's own, and those by which mirror and static pods are known.
+// read are the prefixes of the annotations that are read: the descheduler's,
+// Evenkeel's own, and those that mark mirror and static pods.
 var read = []string{"descheduler.alpha.kubernetes.io/", "evenkeel.io/", "kubernetes.io/config."}
 
 func annotations(all map[string]string) map[string]string {
@@ -35,8 +35,7 @@ func annotations(all map[string]string) map[string]string {
 	return kept
 }
 
-// stripSpec leaves what decides where a pod may run and whether it may be
-// moved.
+// stripSpec keeps what decides where a pod may run and whether it may be moved.
 func stripSpec(spec *v1.PodSpec) {
 	spec.DeprecatedServiceAccount, spec.Subdomain = "", ""
 	spec.AutomountServiceAccountToken, spec.EnableServiceLinks, spec.ShareProcessNamespace, spec.SetHostnameAsFQDN = nil, nil, nil, nil
@@ -46,9 +45,8 @@ func stripSpec(spec *v1.PodSpec) {
 	stripContainers(spec.Containers)
 }
 
-// volumes leaves out those that every node can mount: no filter and no
-// protection of pods looks at them, and most pods have one whose name is their
-// own.
+// volumes drops those that every node can mount: no filter and no protection of
+// pods reads them, and most pods have one with a unique name.
 func volumes(all []v1.Volume) []v1.Volume {
 	var kept []v1.Volume
 	for i := range all {
@@ -59,7 +57,7 @@ func volumes(all []v1.Volume) []v1.Volume {
 	return slices.Clip(kept)
 }
 
-// stripContainers leaves names, images, ports, resources and whatever else may
+// stripContainers keeps names, images, ports, resources and whatever else may
 // restrict where a container runs. RemoveDuplicates compares images.
 func stripContainers(containers []v1.Container) {
 	for i := range containers {
@@ -71,7 +69,7 @@ func stripContainers(containers []v1.Container) {
 	}
 }
 
-// stripStatus leaves phase, reason, times, claims, conditions and the states of
+// stripStatus keeps phase, reason, times, claims, conditions and the states of
 // containers.
 func stripStatus(status *v1.PodStatus, words *pool, timeless bool) {
 	status.Message = ""
@@ -83,9 +81,9 @@ func stripStatus(status *v1.PodStatus, words *pool, timeless bool) {
 	}
 }
 
-// conditions keeps what PodLifeTime can ask for: type, status, reason and the
-// time of the last transition. Decoding leaves room for more of them than there
-// are.
+// conditions keeps what PodLifeTime can select by: type, status, reason and the
+// time of the last transition. The new slice is exact; decoding leaves spare
+// capacity.
 func conditions(all []v1.PodCondition, words *pool, timeless bool) []v1.PodCondition {
 	if len(all) == 0 {
 		return nil
@@ -101,9 +99,9 @@ func conditions(all []v1.PodCondition, words *pool, timeless bool) []v1.PodCondi
 	return kept
 }
 
-// stripStatuses leaves names, states, restarts, readiness and resources, which
-// an in-place resize may have changed. Since when a container runs is not read;
-// without it the containers of most replicas are in equal states.
+// stripStatuses keeps names, states, restarts, readiness and resources, which
+// an in-place resize may have changed. Nobody reads when a container started;
+// without that time the containers of most replicas are in equal states.
 func stripStatuses(statuses []v1.ContainerStatus) {
 	for i := range statuses {
 		s := &statuses[i]
@@ -114,7 +112,7 @@ func stripStatuses(statuses []v1.ContainerStatus) {
 	}
 }
 
-// stripState leaves what a container waits for, and how it ended.
+// stripState keeps what a container waits for, and how it ended.
 func stripState(state *v1.ContainerState) {
 	if state.Running != nil {
 		state.Running = &running
@@ -128,5 +126,5 @@ func stripState(state *v1.ContainerState) {
 	}
 }
 
-// running stands for every running container.
+// running is the state of every running container.
 var running v1.ContainerStateRunning

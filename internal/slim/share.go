@@ -12,30 +12,28 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// mostTemplates bounds what is remembered of templates, and mostWords the pool
-// of words. Beyond it all is forgotten: pods keep what they share, and those
-// that come later share among themselves.
+// mostTemplates bounds the remembered templates, and mostWords the pool of
+// words. Beyond that everything is forgotten: pods keep what they share, and
+// later ones share among themselves.
 const (
 	mostTemplates = 16384
 	mostWords     = 65536
 )
 
-// template tells the revisions of one owner apart. A Job's pods have the Job
-// alone.
+// template identifies one revision of an owner. A Job's pods have only the Job.
 type template struct {
 	owner types.UID
 	hash  string
 }
 
-// templates remember what the pods of a template last looked like.
+// templates remember the fields of the last pod of each template.
 type templates struct {
 	mu   sync.Mutex
 	last map[template]*v1.Pod
 }
 
-// share gives a pod what it has in common with the pod of its template that
-// came before it, field by field: pods of one template differ in some fields
-// and are equal in the others.
+// share makes a pod share its fields with the previous pod of its template
+// where they are equal: pods of one template differ in some fields only.
 func (t *templates) share(pod *v1.Pod) {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if owner == nil {
@@ -64,8 +62,8 @@ func hash(labels map[string]string) string {
 	return labels["controller-revision-hash"]
 }
 
-// share makes each field of a part of a pod that of the last one where they are
-// equal, and else the last one's that of the pod. What is empty is not shared.
+// share replaces each field of a part of a pod by that of the last pod if they
+// are equal. Otherwise, or if the field is empty, the last pod takes the field.
 func share(pod, last any) {
 	of, before := reflect.ValueOf(pod).Elem(), reflect.ValueOf(last).Elem()
 	for i := range of.NumField() {
@@ -77,8 +75,8 @@ func share(pod, last any) {
 	}
 }
 
-// equal reports whether two values are surely equal. It only reads: what it
-// compares is stored, and others read it too.
+// equal reports whether two values are certainly equal. It only reads, because
+// the values are stored and read concurrently.
 func equal(a, b reflect.Value) bool {
 	switch a.Kind() {
 	case reflect.Pointer:
@@ -110,8 +108,8 @@ func equalMaps(a, b any) bool {
 	}
 }
 
-// equalStructs goes through the fields; times and quantities have some of their
-// own that say no more.
+// equalStructs compares field by field, except times and quantities: some of
+// their fields do not matter.
 func equalStructs(a, b reflect.Value) bool {
 	switch x := a.Addr().Interface().(type) {
 	case *resource.Quantity:
@@ -127,14 +125,14 @@ func equalStructs(a, b reflect.Value) bool {
 	return true
 }
 
-// pool holds one copy of each of a number of words.
+// pool holds one copy of each word.
 type pool struct {
 	mu    sync.Mutex
 	known map[string]string
 }
 
-// one returns the copy of a word: every pod that is decoded brings words of its
-// own.
+// one returns the shared copy of a word, because decoding makes a new one for
+// every pod.
 func one[T ~string](p *pool, word T) T {
 	if word == "" {
 		return ""

@@ -1,12 +1,12 @@
 // Package slim decides what is kept of the objects that shared informers store:
-// what a filter of kube-scheduler, a plugin of the descheduler or Evenkeel
-// itself reads, and nothing else; and it lets the pods of one template hold
-// what they have in common once. It leaves alone what the fields mean.
+// only what a filter of kube-scheduler, a plugin of the descheduler or Evenkeel
+// itself reads. Pods of one template share what they have in common. It does
+// not interpret fields.
 //
-// What is kept of a pod, and why, is listed in pod.go. Of its owner nothing is
-// read but how many replicas it wants and has, what it belongs to and what its
-// controller notes in annotations. Objects of informers are read and never
-// written to, so sharing parts of them changes nothing for whoever reads them.
+// What is kept of a pod, and why, is listed in pod.go. Of its owner only the
+// wanted and actual replicas, its own owner and its controller's annotations
+// are read. Objects of informers are never written to, so readers do not notice
+// that parts are shared.
 package slim
 
 import (
@@ -15,29 +15,29 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 )
 
-// Slimmer makes objects small before they are stored. It is safe for concurrent
+// Slimmer shrinks objects before they are stored. It is safe for concurrent
 // use.
 type Slimmer struct {
 	words     pool
 	templates templates
-	// timeless leaves out since when the conditions of a pod are as they are.
+	// timeless drops the transition times of a pod's conditions.
 	timeless bool
 }
 
 // New returns a Slimmer.
 func New() *Slimmer { return &Slimmer{} }
 
-// WithoutTransitions lets a Slimmer that has not been used yet leave out since
-// when the conditions of a pod are as they are. They are then the same in
-// nearly all pods of a template, and a tenth of what a pod takes. One plugin of
-// the descheduler can be told to go by these times.
+// WithoutTransitions makes an unused Slimmer drop the transition times of a
+// pod's conditions. The conditions are then equal in nearly all pods of a
+// template, and are a tenth of a pod's memory. One plugin of the descheduler
+// can use these times.
 func (s *Slimmer) WithoutTransitions() *Slimmer {
 	s.timeless = true
 	return s
 }
 
-// Transform is a cache.TransformFunc: it changes the object, which nobody else
-// has seen yet, and returns it.
+// Transform is a cache.TransformFunc: it changes and returns the object, which
+// nobody else has seen yet.
 func (s *Slimmer) Transform(object any) (any, error) {
 	if accessor, err := meta.Accessor(object); err == nil {
 		accessor.SetManagedFields(nil)

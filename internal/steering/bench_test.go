@@ -42,7 +42,7 @@ func BenchmarkHandler(b *testing.B) {
 }
 
 func benchmarkHandler(b *testing.B, bridge *bridge, path string, body []byte) {
-	server, err := extender.NewServer(extender.Config{Judge: bridge.Judge})
+	server, err := extender.NewServer(extender.Config{Answerer: bridge.Answerer})
 	if err != nil {
 		b.Fatal(err)
 	}

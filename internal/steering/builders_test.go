@@ -20,9 +20,10 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// bridge is a Judge over a cluster of 10-core nodes whose usage a test sets.
+// bridge is an Answerer over a cluster of 10-core nodes with usage set by
+// tests.
 type bridge struct {
-	*Judge
+	*Answerer
 	t        testing.TB
 	observer *observer.Observer
 	now      time.Time
@@ -58,7 +59,7 @@ func newBridge(t testing.TB, change ...func(*observer.Config)) *bridge {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.observer, b.Judge = o, NewJudge(o, clock)
+	b.observer, b.Answerer = o, NewAnswerer(o, clock)
 	return b
 }
 
@@ -148,7 +149,7 @@ func strange(uid string, cpuMilli int64) *extender.Pod {
 	return &extender.Pod{Namespace: "ns", Name: uid, UID: uid, CPUMilli: cpuMilli, MemoryBytes: extender.Absent}
 }
 
-// filter asks for the pod and returns what is said of each node, by name.
+// filter asks for the pod and returns the answer about each node, by name.
 func (b *bridge) filter(pod *extender.Pod, names ...string) map[string]extender.Reject {
 	round, nodes := b.open(names)
 	reasons := make([]extender.Reject, len(names))

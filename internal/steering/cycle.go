@@ -9,37 +9,38 @@ import (
 )
 
 // Cycle answers for one pod inside kube-scheduler. It decides by the same board
-// and ledger as a round, but is asked node by node and is told what was chosen,
-// so nothing is booked or reckoned with before Reserve. After Begin it may be
-// asked by several goroutines at once.
+// and ledger as a round, but kube-scheduler asks it node by node and reports
+// its choice, so nothing is booked or presumed before Reserve. Once returned by
+// Consider it is safe for concurrent use.
 type Cycle struct {
 	round   round
 	pod     extender.Pod
 	amounts cluster.Amounts
-	// move is what the pod takes up; moving says that there is one.
+	// move is the one that the pod is the replacement of; moving reports
+	// whether there is one.
 	move   ledger.Move
 	moving bool
 	// sources are the nodes that pods of the same owner were moved away from.
 	sources []cluster.NodeIndex
 }
 
-// Consider opens a Cycle on the newest observation. Where the watch has not
-// reported the pod yet it waits a moment for it.
-func (j *Judge) Consider(pod *extender.Pod) *Cycle {
-	c := &Cycle{round: j.begin(), pod: *pod}
-	j.note(pod.UID)
+// Consider opens a Cycle on the newest observation. If the watch has not
+// reported the pod yet, Consider waits a moment for it.
+func (a *Answerer) Consider(pod *extender.Pod) *Cycle {
+	c := &Cycle{round: a.begin(), pod: *pod}
+	a.note(pod.UID)
 	if c.round.observation == nil {
 		return c
 	}
-	moves := j.observer.Ledger()
+	moves := a.observer.Ledger()
 	moves.Unpresume(pod.UID)
 	c.amounts = c.round.estimate(pod)
 	if moves.Quiet() {
 		return c
 	}
-	now := j.now()
+	now := a.now()
 	if c.move, c.moving = c.round.match(moves, ledgerPod(pod), now); c.moving && c.move.Usage == (cluster.Amounts{}) {
-		c.move.Usage = c.amounts // evicted by a plugin that measures nothing
+		c.move.Usage = c.amounts // evicted by a plugin that measures no usage
 	}
 	moves.Avoid(pod.OwnerUID, now, func(node string) {
 		c.sources = append(c.sources, c.round.observation.Board.Node([]byte(node)))
@@ -47,16 +48,16 @@ func (j *Judge) Consider(pod *extender.Pod) *Cycle {
 	return c
 }
 
-// Neutral says that nothing is known yet, so that no node is refused and none
-// preferred.
+// Neutral reports whether there is no observation yet, so that no node is
+// rejected and none preferred.
 func (c *Cycle) Neutral() bool { return c.round.observation == nil }
 
-// Replaces reports whether the pod takes up a move, so that one node is to be
-// found for it.
+// Replaces reports whether the pod is the replacement of a move, which Land
+// finds one node for.
 func (c *Cycle) Replaces() bool { return c.moving }
 
-// Index is that of the nodes which are known. It changes when they do, and
-// stays the same while they do.
+// Index returns the Index of the known nodes. It is the same as long as they
+// are.
 func (c *Cycle) Index() *extender.Index { return c.round.index }
 
 // Node returns the index of a node, or -1. Before the first observation no node
@@ -68,8 +69,8 @@ func (c *Cycle) Node(name string) cluster.NodeIndex {
 	return c.round.observation.Board.Node([]byte(name))
 }
 
-// Reject says why the node at an index, looked at by itself, is not for the
-// pod.
+// Reject returns why the node at an index, considered alone, is rejected for
+// the pod.
 func (c *Cycle) Reject(node cluster.NodeIndex) extender.Reject {
 	if c.Neutral() || node < 0 {
 		return extender.RejectNone
@@ -82,13 +83,13 @@ func (c *Cycle) Reject(node cluster.NodeIndex) extender.Reject {
 	return reasons[0]
 }
 
-// Rejects returns what Reject returns for each node that is known, by index; it
-// may be nil where it refuses none.
+// Rejects returns the result of Reject for each known node, by index; it may be
+// nil if none is rejected.
 func (c *Cycle) Rejects() []extender.Reject {
 	if c.Neutral() {
 		return nil
 	}
-	var room [256]cluster.NodeIndex // mostly enough, and not on the heap
+	var room [256]cluster.NodeIndex // usually enough, and not on the heap
 	full, why := room[:0], c.round.reason(&c.pod)
 	if why != extender.RejectNone {
 		full = c.round.observation.Board.AppendRefused(full, c.amounts)
@@ -108,10 +109,9 @@ func (c *Cycle) Rejects() []extender.Reject {
 	return reasons
 }
 
-// Land returns where a pod that takes up a move belongs: the planned
-// destination while it is under its ceiling, else the node that would be the
-// coolest with the pod on it, among those that take it. It returns an empty
-// name when there is none.
+// Land returns the node for a replacement: the planned destination while it is
+// under its ceiling, else the node that would be the coolest with the pod on
+// it, of those that take it. It returns an empty name if there is none.
 func (c *Cycle) Land(nodes []string, takes func(node string) bool) string {
 	if !c.moving {
 		return ""
@@ -134,14 +134,14 @@ func (c *Cycle) Land(nodes []string, takes func(node string) bool) string {
 	return ""
 }
 
-// maxTries is how many nodes a replacement tries before it is placed like any
+// maxTries is how many nodes Land tries before a replacement is placed like any
 // other pod.
 const maxTries = 32
 
 // bestScore is the highest score of a scheduler plugin.
 const bestScore = 100
 
-// Score writes one score from 0 to bestScore per node, given by index.
+// Score writes one score from 0 to bestScore per node.
 func (c *Cycle) Score(nodes []cluster.NodeIndex, scores []int8) {
 	clear(scores)
 	if c.Neutral() {
@@ -156,23 +156,23 @@ func (c *Cycle) Score(nodes []cluster.NodeIndex, scores []int8) {
 	c.round.observation.Board.Score100(nodes, c.amounts, scores)
 }
 
-// Reserve reckons with the pod on the node that was chosen: a move is booked
-// there, any other pod is presumed there until the watch tells.
+// Reserve charges the pod to the chosen node: a move is booked there, any other
+// pod is presumed there until the watch shows it bound.
 func (c *Cycle) Reserve(node string) {
 	switch i := c.Node(node); {
 	case c.Neutral():
 	case c.moving:
-		c.round.judge.observer.Ledger().Book(c.move.PodUID, node, c.move.Usage)
+		c.round.answerer.observer.Ledger().Book(c.move.PodUID, node, c.move.Usage)
 	default:
 		c.round.presume(&c.pod, i, chargeOf(&c.pod, c.amounts))
 	}
 }
 
-// Unreserve takes back what Reserve reckoned with. A booked move keeps its
-// place: its replacement comes again.
+// Unreserve undoes Reserve. A booked move stays booked, because its replacement
+// will be scheduled again.
 func (c *Cycle) Unreserve() {
 	if !c.Neutral() && !c.moving {
-		c.round.judge.observer.Ledger().Unpresume(c.pod.UID)
+		c.round.answerer.observer.Ledger().Unpresume(c.pod.UID)
 	}
 }
 

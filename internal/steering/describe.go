@@ -10,7 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// Describe returns what the extender would have read of a pod.
+// Describe returns the pod as the extender would have decoded it.
 func Describe(pod *v1.Pod) *extender.Pod {
 	record := informed.Pod(pod)
 	created := ""

@@ -84,7 +84,7 @@ func (c *client) request() error {
 }
 
 // head reads lines up to an empty one. The first must begin with a prefix; the
-// length is -1 where none is told.
+// length is -1 if none is given.
 func (c *client) head(prefix string) (length int, err error) {
 	length = -1
 	for first := true; ; first = false {

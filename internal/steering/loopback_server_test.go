@@ -26,7 +26,7 @@ const (
 	// loopbackHandler is the environment variable that makes TestLoopbackServer
 	// serve.
 	loopbackHandler = "EVENKEEL_LOOPBACK_HANDLER"
-	// mallocsPath is where a server tells how many allocations it has made.
+	// mallocsPath is where a server reports how many allocations it has made.
 	mallocsPath = "/mallocs"
 )
 
@@ -58,7 +58,7 @@ func TestLoopbackServer(t *testing.T) {
 func serveLoopback(ctx context.Context, t *testing.T, handler string, listener net.Listener) error {
 	if handler == "evenkeel" {
 		server, err := extender.NewServer(extender.Config{
-			Judge: loopbackBridge(t).Judge, Listener: listener, ShutdownTimeout: time.Second,
+			Answerer: loopbackBridge(t).Answerer, Listener: listener, ShutdownTimeout: time.Second,
 			Pages: map[string]http.Handler{mallocsPath: http.HandlerFunc(tellMallocs)},
 		})
 		if err != nil {
@@ -141,7 +141,7 @@ func scoreAlike(args *extenderv1.ExtenderArgs) extenderv1.HostPriorityList {
 	return list
 }
 
-// answerNothing reads the request and has nothing to say.
+// answerNothing reads the request and replies with an empty body.
 func answerNothing(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }
 
 // answerSocket answers one connection by a thread that blocks in the kernel,

@@ -12,8 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// byCrane judges by CPU over five minutes: no pods above 30 % of capacity,
-// which is 20 cores here.
+// byCrane limits CPU over five minutes: no pods above 30 % of capacity, which
+// is 20 cores here.
 func byCrane(config *observer.Config) {
 	config.Scorer.Measured = &scorer.Measured{
 		Formula: scorer.FormulaCrane,
@@ -22,8 +22,8 @@ func byCrane(config *observer.Config) {
 	}
 }
 
-// Where the policy judges by measured windows, a pod's own usage does not
-// count, nor do the lines.
+// If the policy uses measured windows, neither a pod's own usage nor the lines
+// count.
 func TestFilterByMeasuredWindows(t *testing.T) {
 	b := newBridge(t, byCrane)
 	b.node("cool", 2000)  // 10 %
@@ -69,7 +69,7 @@ func TestLimitsDoNotHoldForDaemons(t *testing.T) {
 	}
 }
 
-// A planned landing is no exception: a destination above a limit is rebooked.
+// Planned destinations are no exception: one above a limit is rebooked.
 func TestLandingKeepsToTheLimits(t *testing.T) {
 	b := newBridge(t, func(config *observer.Config) {
 		byCrane(config)

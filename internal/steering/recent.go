@@ -2,10 +2,10 @@ package steering
 
 import "sync"
 
-// recentPods is how many pods the judge remembers having been asked about.
+// recentPods is how many pods an Answerer remembers being asked about.
 const recentPods = 4096
 
-// recent is a bounded set of pod UIDs: the oldest makes room.
+// recent is a bounded set of pod UIDs that drops the oldest.
 type recent struct {
 	mu    sync.Mutex
 	ring  []string

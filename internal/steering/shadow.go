@@ -17,39 +17,39 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// Shadow is an extender's Judge that changes nothing: it keeps every node and
-// prefers none, remembers what its Judge would have answered, and compares that
-// with where kube-scheduler put the pod, once the watch has seen it bound. It
-// takes up no move and books nothing: what kube-scheduler does is then its own
-// doing, so the Judge does not count as asked either. It is safe for concurrent
+// Shadow implements extender.Answerer without influence: it keeps every node,
+// prefers none and records what its Answerer would have answered. Once the
+// watch shows the pod bound, it compares that with kube-scheduler's choice. It
+// matches no move and books nothing, because the choice is kube-scheduler's
+// alone; nor do its requests count as the Answerer's. It is safe for concurrent
 // use.
 type Shadow struct {
-	judge   *Judge
-	metrics *shadowMetrics
-	scratch sync.Pool    // of *scratch
-	asked   atomic.Int64 // requests
-	last    atomic.Int64 // unix seconds of the newest request
+	answerer *Answerer
+	metrics  *shadowMetrics
+	scratch  sync.Pool    // of *scratch
+	asked    atomic.Int64 // requests
+	last     atomic.Int64 // unix seconds of the newest request
 
-	mu      sync.Mutex // held for no longer than it takes to look up one pod, or to settle those that were found
+	mu      sync.Mutex // held only to look up one pod, or to settle those that were found
 	pending *questions
 	recent  []Placement // oldest first
 	counts  map[Comparison]int64
 }
 
-var _ extender.Judge = (*Shadow)(nil)
+var _ extender.Answerer = (*Shadow)(nil)
 
-// NewShadow returns a Shadow of what a Judge would answer and registers its
-// metrics; a nil registerer keeps them private.
-func NewShadow(judge *Judge, reg prometheus.Registerer) (*Shadow, error) {
-	if judge == nil {
-		return nil, errors.New("steering: a Shadow needs a Judge")
+// NewShadow returns a Shadow of an Answerer and registers its metrics; a nil
+// registerer keeps them private.
+func NewShadow(answerer *Answerer, reg prometheus.Registerer) (*Shadow, error) {
+	if answerer == nil {
+		return nil, errors.New("steering: a Shadow needs an Answerer")
 	}
 	metrics, err := newShadowMetrics(reg)
 	if err != nil {
 		return nil, err
 	}
 	return &Shadow{
-		judge: judge, metrics: metrics, pending: newQuestions(maxQuestions, maxAnswers), counts: map[Comparison]int64{},
+		answerer: answerer, metrics: metrics, pending: newQuestions(maxQuestions, maxAnswers), counts: map[Comparison]int64{},
 	}, nil
 }
 
@@ -58,7 +58,7 @@ func (s *Shadow) Run(ctx context.Context) error {
 	logger := klog.FromContext(ctx).V(2)
 	var last *observer.Observation
 	wait.UntilWithContext(ctx, func(context.Context) {
-		latest := s.judge.observer.Latest()
+		latest := s.answerer.observer.Latest()
 		if latest == nil || latest == last {
 			return
 		}
@@ -71,9 +71,9 @@ func (s *Shadow) Run(ctx context.Context) error {
 	return nil
 }
 
-// Settle compares the answers with where an observation has their pods, and
-// gives up on those that were asked for too long ago. It returns the placements
-// that it has compared.
+// Settle compares the recorded answers with the nodes that an observation has
+// their pods on, and gives up on requests that are too old. It returns the
+// compared placements.
 func (s *Shadow) Settle(observation *observer.Observation) []Placement {
 	bound := s.bound(observation)
 	s.mu.Lock()
@@ -82,7 +82,7 @@ func (s *Shadow) Settle(observation *observer.Observation) []Placement {
 	for uid, node := range bound {
 		asked := s.pending.take(uid)
 		if asked == nil {
-			continue // it made room meanwhile
+			continue // dropped in the meantime
 		}
 		settled = append(settled, asked.compare(node, observation.At))
 	}
@@ -90,15 +90,15 @@ func (s *Shadow) Settle(observation *observer.Observation) []Placement {
 	for i := range settled {
 		s.settle(&settled[i])
 	}
-	for range s.pending.expire(s.judge.now().Add(-maxPending)) {
+	for range s.pending.expire(s.answerer.now().Add(-maxPending)) {
 		s.count(Unbound)
 	}
 	s.metrics.pending.Set(float64(s.pending.len()))
 	return settled
 }
 
-// bound finds the nodes of the pods that were asked for. Looking through all
-// pods of a cluster takes milliseconds, in which requests are not held up.
+// bound finds the nodes of the pending pods. Searching all pods of a cluster
+// takes milliseconds, so it does not hold the lock, which would delay requests.
 func (s *Shadow) bound(observation *observer.Observation) map[string]string {
 	s.mu.Lock()
 	wanted := s.pending.uids()

@@ -7,7 +7,7 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// scratch is what one answer is worked out in.
+// scratch holds the buffers for one answer.
 type scratch struct {
 	reasons []extender.Reject
 	kept    []cluster.NodeIndex
@@ -22,8 +22,8 @@ func (s *scratch) resize(n int) {
 	clear(s.reasons)
 }
 
-// advise works out what a Judge that takes up no move answers: which nodes its
-// filter rejects, and the scores of the rest.
+// advise determines the answer of an Answerer without moves: which nodes its
+// filter rejects, and the scores of the others.
 func (r shadowRound) advise(pod *extender.Pod, nodes []cluster.NodeIndex, now time.Time) *question {
 	q := &question{namespace: pod.Namespace, name: pod.Name, uid: pod.UID, at: now, candidates: len(nodes)}
 	if r.observation == nil {
@@ -38,7 +38,7 @@ func (r shadowRound) advise(pod *extender.Pod, nodes []cluster.NodeIndex, now ti
 	work.resize(len(nodes))
 	amounts := r.estimate(pod)
 	r.reject(pod, amounts, nodes, work.reasons)
-	r.tellRejected(q, nodes, work)
+	r.splitRejected(q, nodes, work)
 	if len(work.kept) == 0 {
 		q.allRejected, work.kept = true, append(work.kept, nodes...)
 		clear(work.reasons)
@@ -48,29 +48,29 @@ func (r shadowRound) advise(pod *extender.Pod, nodes []cluster.NodeIndex, now ti
 	return q
 }
 
-// reject is a Judge's filter without moves.
+// reject is the Answerer's filter without moves.
 func (r shadowRound) reject(pod *extender.Pod, amounts cluster.Amounts, nodes []cluster.NodeIndex, reasons []extender.Reject) {
-	if !r.judge.observer.Ledger().Quiet() {
-		r.avoidSource(pod, nodes, reasons, r.judge.now())
+	if !r.answerer.observer.Ledger().Quiet() {
+		r.avoidSource(pod, nodes, reasons, r.answerer.now())
 	}
 	r.rejectFull(pod, amounts, nodes, reasons)
 }
 
-// tellRejected counts the rejected nodes and leaves the others in work.kept.
-func (r shadowRound) tellRejected(q *question, nodes []cluster.NodeIndex, work *scratch) {
+// splitRejected counts the rejected nodes and puts the others in work.kept.
+func (r shadowRound) splitRejected(q *question, nodes []cluster.NodeIndex, work *scratch) {
 	for k, i := range nodes {
 		if work.reasons[k] == extender.RejectNone {
 			work.kept = append(work.kept, i)
 			continue
 		}
 		q.rejected++
-		if len(q.examples) < maxExamples { // only nodes that the board has are rejected
+		if len(q.examples) < maxExamples { // rejected nodes are always on the board
 			q.examples = append(q.examples, RejectedNode{Node: r.observation.Board.Name(i), Reason: work.reasons[k].String()})
 		}
 	}
 }
 
-// answer keeps what would have been said of each node, and the best of them.
+// answer records the answer for each node, and the best node.
 func (r shadowRound) answer(q *question, nodes []cluster.NodeIndex, amounts cluster.Amounts, work *scratch) {
 	q.answers = make([]answer, len(nodes))
 	best, kept := -1, 0
@@ -99,33 +99,33 @@ func (r shadowRound) answer(q *question, nodes []cluster.NodeIndex, amounts clus
 
 // Begin opens a round on the newest observation.
 func (s *Shadow) Begin() extender.Round {
-	return shadowRound{round: s.judge.begin(), shadow: s}
+	return shadowRound{round: s.answerer.begin(), shadow: s}
 }
 
 var _ extender.Indexed = shadowRound{}
 
-// shadowRound leaves every answer as it arrives, which is neutral.
+// shadowRound leaves every answer as it arrives: neutral.
 type shadowRound struct {
 	round
 	shadow *Shadow
 }
 
-// Filter keeps all nodes and remembers what would have been answered.
+// Filter keeps all nodes and records what the answer would have been.
 func (r shadowRound) Filter(pod *extender.Pod, nodes []cluster.NodeIndex, _ []extender.Reject) {
 	r.ask(pod, nodes)
 }
 
-// Prioritize prefers no node and remembers what would have been answered.
+// Prioritize prefers no node and records what the answer would have been.
 func (r shadowRound) Prioritize(pod *extender.Pod, nodes []cluster.NodeIndex, _ []int8) {
 	r.ask(pod, nodes)
 }
 
-// ask remembers the answer to one request; the newest about a pod counts.
+// ask records the answer to one request; for a pod only the newest counts.
 func (r shadowRound) ask(pod *extender.Pod, nodes []cluster.NodeIndex) {
-	s, now := r.shadow, r.judge.now()
+	s, now := r.shadow, r.answerer.now()
 	s.asked.Add(1)
 	s.last.Store(now.Unix())
-	if pod.UID == "" { // it could not be recognised when it is bound
+	if pod.UID == "" { // it could not be recognised once bound
 		return
 	}
 	asked := r.advise(pod, nodes, now)

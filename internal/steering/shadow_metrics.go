@@ -7,7 +7,7 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// shadowMetrics has every comparison from the start.
+// shadowMetrics has a counter for every comparison from the start.
 type shadowMetrics struct {
 	placements map[Comparison]prometheus.Counter
 	gap        prometheus.Histogram

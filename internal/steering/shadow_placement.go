@@ -6,12 +6,11 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// Comparison is how a placement of kube-scheduler compares with what would have
-// been answered.
+// Comparison is how a placement of kube-scheduler compares with the answer that
+// it would have received.
 type Comparison string
 
-// The comparisons. All but the last two are about a pod that was seen on a
-// node.
+// The comparisons. All but the last two are of a pod that was seen on a node.
 const (
 	// Best: no node of the request would have had a higher score.
 	Best Comparison = "best"
@@ -22,10 +21,10 @@ const (
 	// Unmeasured: the usage of the pod's node is not known, or the node was not
 	// in the request.
 	Unmeasured Comparison = "unknown"
-	// Unbound: the pod was on no node for ten minutes after it was last asked
-	// for, or went before it was seen on one.
+	// Unbound: the pod was not seen on a node within ten minutes of the last
+	// request for it, or was deleted before.
 	Unbound Comparison = "unbound"
-	// Dropped: the answer made room for newer ones before the pod was seen.
+	// Dropped: the answer was dropped for newer ones before the pod was seen.
 	Dropped Comparison = "dropped"
 )
 
@@ -34,36 +33,37 @@ func Comparisons() []Comparison {
 	return []Comparison{Best, BetterKnown, WouldReject, Unmeasured, Unbound, Dropped}
 }
 
-// Placement is where kube-scheduler put a pod, beside what it would have been
-// told.
+// Placement is where kube-scheduler put a pod, with the answer that it would
+// have received.
 type Placement struct {
 	Namespace string `json:"namespace"`
 	Pod       string `json:"pod"`
 	UID       string `json:"uid"`
-	// Asked is when kube-scheduler last asked, Seen when the pod was first
+	// Asked is when kube-scheduler last asked; Seen is when the pod was first
 	// observed on its node.
 	Asked      time.Time  `json:"asked"`
 	Seen       time.Time  `json:"seen"`
 	Comparison Comparison `json:"verdict"`
-	// ScoreGap is by how many points of ten the best score is above that of the
-	// node chosen; a rejected node has none of them. It is missing where there
-	// is nothing to compare.
+	// ScoreGap is how many points of ten the best score is above that of the
+	// chosen node; a rejected node counts as 0. It is missing if there is
+	// nothing to compare.
 	ScoreGap *int       `json:"scoreGap,omitempty"`
 	Chosen   Considered `json:"chosen"`
-	// Best is the node that would have had the highest score, of equals the
-	// coolest; missing before the first observation.
+	// Best is the node with the highest score, of equals the coolest; missing
+	// before the first observation.
 	Best *Considered `json:"best,omitempty"`
-	// Candidates counts the nodes of the request, Rejected those that the
-	// filter would have rejected, RejectedNodes names a few of them.
+	// Candidates counts the nodes of the request; Rejected counts those that
+	// the filter would have rejected, of which RejectedNodes lists a few.
 	Candidates    int            `json:"candidates"`
 	Rejected      int            `json:"rejected"`
 	RejectedNodes []RejectedNode `json:"rejectedNodes,omitempty"`
-	// AllRejected says that it would have rejected all, which is answered by
-	// keeping all.
+	// AllRejected reports that the filter would have rejected all nodes, so
+	// that the reply would have kept all.
 	AllRejected bool `json:"allRejected,omitempty"`
 }
 
-// compare judges the node that kube-scheduler chose.
+// compare returns how the node that kube-scheduler chose compares with the
+// answer.
 func (q *question) compare(node string, seen time.Time) Placement {
 	placement := Placement{
 		Namespace: q.namespace, Pod: q.name, UID: q.uid, Asked: q.at, Seen: seen, Comparison: Unmeasured, Best: q.best,
@@ -80,7 +80,7 @@ func (q *question) compare(node string, seen time.Time) Placement {
 		return placement
 	}
 	gap := 0
-	if q.best != nil { // nil where only nodes that nobody knows would have been kept
+	if q.best != nil { // nil if only unknown nodes would have been kept
 		gap = *q.best.Score - int(chosen.score)
 		placement.ScoreGap = &gap
 	}

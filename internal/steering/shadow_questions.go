@@ -10,24 +10,23 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// The bounds of what a Shadow remembers.
+// The limits of a Shadow's memory.
 const (
-	// maxQuestions is how many pods may wait to be seen on a node, and
-	// maxAnswers how many nodes their requests may have named in all: 16 MB of
-	// answers.
+	// maxQuestions is how many pods may be pending, and maxAnswers how many
+	// nodes their requests may have named in total: 16 MB of answers.
 	maxQuestions = 4096
 	maxAnswers   = 1 << 20
-	// maxPending is for how long a pod is waited for after it was last asked
-	// for.
+	// maxPending is how long a pod may be pending after the last request for
+	// it.
 	maxPending = 10 * time.Minute
-	// maxPlacements is how many placements are shown, maxExamples how many
-	// rejected nodes are named with each.
+	// maxPlacements is how many placements are reported; maxExamples is how
+	// many rejected nodes each of them lists.
 	maxPlacements = 200
 	maxExamples   = 10
 )
 
-// questions are the requests whose pods were not seen on a node yet: one per
-// pod, in the order in which they were asked.
+// questions holds the requests whose pods have not been seen on a node yet: one
+// per pod, in the order in which they came.
 type questions struct {
 	maxPods, maxAnswers int
 	byUID               map[string]*list.Element
@@ -41,8 +40,8 @@ func newQuestions(maxPods, maxAnswers int) *questions {
 
 func (q *questions) len() int { return q.order.Len() }
 
-// add enters a request instead of an older one about the same pod. It returns
-// those that made room: the oldest, but never the new one.
+// add adds a request, replacing an older one about the same pod. It returns
+// those dropped to stay within the limits: the oldest, but never the new one.
 func (q *questions) add(asked *question) (dropped []*question) {
 	q.take(asked.uid)
 	q.byUID[asked.uid] = q.order.PushBack(asked)
@@ -83,7 +82,7 @@ func (q *questions) expire(before time.Time) (expired []*question) {
 	return expired
 }
 
-// uids returns the pods that are waited for.
+// uids returns the pending pods.
 func (q *questions) uids() map[string]struct{} {
 	uids := make(map[string]struct{}, len(q.byUID))
 	for uid := range q.byUID {
@@ -92,7 +91,8 @@ func (q *questions) uids() map[string]struct{} {
 	return uids
 }
 
-// question is a request about a pod with what would have been answered.
+// question is a request about a pod with the answer that it would have
+// received.
 type question struct {
 	namespace, name, uid string
 	at                   time.Time
@@ -100,18 +100,18 @@ type question struct {
 	// observation.
 	index   *extender.Index
 	answers []answer
-	// candidates counts the nodes of the request, rejected those that the
-	// filter would have rejected, a few of them named.
+	// candidates counts the nodes of the request; rejected counts those that
+	// the filter would have rejected, of which examples lists a few.
 	candidates, rejected int
 	examples             []RejectedNode
-	// allRejected says that there was no other node: the reply would have kept
-	// them all.
+	// allRejected reports that all nodes were rejected, so that the reply would
+	// have kept them all.
 	allRejected bool
 	best        *Considered
 }
 
-// answer is what would have been said of one node. There are as many as nodes
-// in a request, so it is small.
+// answer is the answer about one node. There is one per node of a request, so
+// it is small.
 type answer struct {
 	node      cluster.NodeIndex
 	score     int8
@@ -120,8 +120,8 @@ type answer struct {
 	predicted [cluster.NumResources]float32 // percent of allocatable with the pod
 }
 
-// before orders answers by score, equal ones by what is known and how cool the
-// node is.
+// before orders answers by score, then known nodes first, then the coolest
+// first.
 func (a *answer) before(b *answer) bool {
 	switch {
 	case a.score != b.score:
@@ -141,16 +141,16 @@ func (a *answer) hottest() float32 {
 	return hottest
 }
 
-// Considered is a node of a request as it would have been answered for.
+// Considered is a node of a request with the answer that it would have got.
 type Considered struct {
 	Node string `json:"node"`
-	// Score is 0 to 10; missing where the node would have been rejected or was
-	// not in the request.
+	// Score is 0 to 10; missing if the node would have been rejected or was not
+	// in the request.
 	Score *int `json:"score,omitempty"`
 	// Rejected is why the filter would have kept the pod off the node.
 	Rejected string `json:"rejected,omitempty"`
-	// Predicted is the node's usage with the pod on it, as it was known when
-	// kube-scheduler asked; missing where it was not.
+	// Predicted is the node's usage with the pod on it, as of the request;
+	// missing if it was unknown.
 	Predicted *PredictedPercent `json:"predictedPercent,omitempty"`
 }
 
@@ -166,8 +166,8 @@ type RejectedNode struct {
 	Reason string `json:"reason"`
 }
 
-// find returns the answer about a node; nil where the request did not have it
-// or it was not known by then.
+// find returns the answer about a node, or nil if the request did not name it
+// or the node was unknown then.
 func (q *question) find(node string) *answer {
 	if q.index == nil {
 		return nil
@@ -197,5 +197,5 @@ func (a *answer) considered(node string) Considered {
 	return c
 }
 
-// tenths rounds to what is worth printing.
+// tenths rounds to one decimal place.
 func tenths(percent float32) float64 { return math.Round(float64(percent)*10) / 10 }

@@ -5,33 +5,33 @@ import (
 	"time"
 )
 
-// ShadowSummary counts what was compared since the process started.
+// ShadowSummary counts requests and placements since the process started.
 type ShadowSummary struct {
-	// Asked counts the requests that were answered neutrally, LastAsked is when
-	// the newest came.
+	// Asked counts the requests answered neutrally; LastAsked is when the
+	// newest came.
 	Asked     int64     `json:"asked"`
 	LastAsked time.Time `json:"lastAsked,omitzero"`
-	// Pending counts the pods that were not seen on a node yet.
+	// Pending counts the pods that have not been seen on a node yet.
 	Pending int `json:"pending"`
 	// Placements counts the others by comparison.
 	Placements map[Comparison]int64 `json:"placements"`
 }
 
-// ShadowReport is what was compared, the newest placements one by one.
+// ShadowReport is the summary with the newest placements.
 type ShadowReport struct {
 	ShadowSummary
-	// Recent are the newest placements, the newest first.
+	// Recent lists the newest placements, newest first.
 	Recent []Placement `json:"recent"`
 }
 
-// Summary counts what was compared.
+// Summary returns the counts.
 func (s *Shadow) Summary() ShadowSummary {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.summary()
 }
 
-// Report tells what was compared.
+// Report returns the counts and the newest placements.
 func (s *Shadow) Report() ShadowReport {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -27,11 +27,11 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// newShadow shadows a bridge's Judge.
+// newShadow shadows a bridge's Answerer.
 func newShadow(t testing.TB, b *bridge) (*Shadow, *prometheus.Registry) {
 	t.Helper()
 	registry := prometheus.NewRegistry()
-	s, err := NewShadow(b.Judge, registry)
+	s, err := NewShadow(b.Answerer, registry)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func shadowed(t testing.TB) *bridge {
 
 var everyNode = []string{"cool", "cooler", "warm", "hot", "hotter", "silent", "nobody-knows"}
 
-// How the choice of kube-scheduler compares. Nothing is said of memory, so a
+// How the choice of kube-scheduler compares. Memory is not reported, so a
 // node's load is (p + p/2) / 2 of its CPU.
 //
 //	score = 10·(hottest−load)/(hottest−coolest) = 10·(48.5−p)/(48.5−13.5): cooler 10, cool 8.6 = 9, warm 0, and the median 9
@@ -255,7 +255,7 @@ func TestShadowTakesUpNoMove(t *testing.T) {
 		t.Errorf("moves (-before +after):\n%s", diff)
 	}
 	if b.Asked() != 0 || b.AskedAbout("new") || !b.LastAsked().IsZero() {
-		t.Error("the Judge counts as asked")
+		t.Error("the Answerer counts as asked")
 	}
 	b.bind("new", "cooler")
 	b.sample()
@@ -292,11 +292,11 @@ func TestShadowIsNeutralByteForByte(t *testing.T) {
 			}
 		}
 	}
-	// and the Judge itself would have answered otherwise, or this test could
+	// and the Answerer itself would have answered otherwise, or this test could
 	// not fail
 	body := named(t, replacement(), everyNode...)
-	if reply(t, late.Judge, "/filter", body) == reply(t, neutral{}, "/filter", body) {
-		t.Error("the Judge is neutral")
+	if reply(t, late.Answerer, "/filter", body) == reply(t, neutral{}, "/filter", body) {
+		t.Error("the Answerer is neutral")
 	}
 }
 
@@ -331,9 +331,9 @@ func whole(t testing.TB, pod *v1.Pod, names ...string) []byte {
 }
 
 // reply is the status and the body.
-func reply(t testing.TB, judge extender.Judge, path string, body []byte) string {
+func reply(t testing.TB, answerer extender.Answerer, path string, body []byte) string {
 	t.Helper()
-	server, err := extender.NewServer(extender.Config{Judge: judge})
+	server, err := extender.NewServer(extender.Config{Answerer: answerer})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,7 +342,7 @@ func reply(t testing.TB, judge extender.Judge, path string, body []byte) string 
 	return fmt.Sprintf("%d %s", w.Code, w.Body)
 }
 
-// The metrics and the report tell the same.
+// The metrics and the report agree.
 func TestShadowTells(t *testing.T) {
 	b := shadowed(t)
 	s, registry := newShadow(t, b)
@@ -413,13 +413,13 @@ func gaps(t testing.TB, registry *prometheus.Registry) string {
 func TestNewShadowRefuses(t *testing.T) {
 	b := newBridge(t)
 	_, registry := newShadow(t, b)
-	if _, err := NewShadow(b.Judge, registry); err == nil {
+	if _, err := NewShadow(b.Answerer, registry); err == nil {
 		t.Error("want an error for metrics that are registered already")
 	}
 	if _, err := NewShadow(nil, nil); err == nil {
-		t.Error("want an error without a Judge")
+		t.Error("want an error without an Answerer")
 	}
-	if _, err := NewShadow(b.Judge, nil); err != nil {
+	if _, err := NewShadow(b.Answerer, nil); err != nil {
 		t.Errorf("without a registerer: %v", err)
 	}
 }
@@ -464,7 +464,7 @@ func BenchmarkShadow(b *testing.B) {
 
 func benchmarkShadow(b *testing.B, path string, names int) {
 	shadow, _ := newShadow(b, benchBridge(b))
-	server, err := extender.NewServer(extender.Config{Judge: shadow})
+	server, err := extender.NewServer(extender.Config{Answerer: shadow})
 	if err != nil {
 		b.Fatal(err)
 	}

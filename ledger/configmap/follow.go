@@ -11,8 +11,8 @@ import (
 )
 
 // Follow calls adopt with every ledger that another process writes, until the
-// context ends. A ConfigMap that is deleted changes nothing: what is known
-// stays until its time is over.
+// context ends. Deleting the ConfigMap changes nothing: known moves stay until
+// they expire.
 func (s *Store) Follow(ctx context.Context, adopt func(ledger.Document)) {
 	list := cache.NewListWatchFromClient(s.config.Client.CoreV1().RESTClient(), "configmaps", s.config.Namespace,
 		fields.OneTermEqualSelector("metadata.name", s.config.Name))
@@ -35,7 +35,7 @@ func (s *Store) handler(adopt func(ledger.Document)) cache.ResourceEventHandler 
 	return cache.ResourceEventHandlerFuncs{AddFunc: take, UpdateFunc: func(_, object any) { take(object) }}
 }
 
-// seen reads an object that the watch delivered.
+// seen reads an object from the watch.
 func (s *Store) seen(object *v1.ConfigMap) (ledger.Document, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,5 +44,5 @@ func (s *Store) seen(object *v1.ConfigMap) (ledger.Document, bool) {
 		return document, false
 	}
 	s.newest = max(s.newest, document.Generation)
-	return document, document.Writer != s.config.Writer // what this process wrote it knows
+	return document, document.Writer != s.config.Writer // it knows what it wrote itself
 }

@@ -1,12 +1,12 @@
-// Package configmap stores the ledger in one ConfigMap, which the process that
-// evicts writes and all others follow.
+// Package configmap stores the ledger in one ConfigMap, which the evicting
+// process writes and all others follow.
 //
-// It writes its own keys only: what else the object holds, the annotation that
-// pauses evictions first of all, stays as it is. Content under its key that it
-// cannot read is reported. The process that holds the ledger in memory sets it
-// aside under another key and writes the ledger anew; any other one writes
-// nothing until it can be read. A write by anybody else since the last one is a
-// conflict: then this process is not the one that evicts.
+// It writes its own keys only and preserves everything else in the object,
+// above all the annotation that pauses evictions. It reports content under its
+// key that it cannot read. The process that holds the ledger in memory sets
+// such content aside under another key and rewrites the ledger; any other
+// process writes nothing until it can be read. A write by another process since
+// the last one is a conflict: this process is then not the one that evicts.
 package configmap
 
 import (
@@ -28,46 +28,43 @@ import (
 const (
 	// Key holds the ledger, as package ledger encodes it.
 	Key = "ledger.json.gz"
-	// SetAsideKey holds what was found under Key and could not be read; what is
-	// found so after it stands under this key with a number behind it, up to
-	// maxSetAside.
+	// SetAsideKey holds unreadable content found under Key. Later such content
+	// gets this key with a number appended, up to maxSetAside.
 	SetAsideKey = "ledger.set-aside"
 
-	// Keys for persons.
+	// Keys for human readers.
 	generationKey = "generation"
 	writerKey     = "writer"
 	writtenKey    = "written"
 	inFlightKey   = "inFlight"
 
-	// maxSetAsideBytes is how much is kept of what could not be read,
-	// maxSetAside how many of it: there is room for both beside the largest
-	// ledger.
+	// maxSetAsideBytes is how much of unreadable content is kept, maxSetAside
+	// how many times. The largest ledger leaves room for both.
 	maxSetAsideBytes = 100 << 10
 	maxSetAside      = 3
-	// attempts is how often a write is tried again whose object was changed by
-	// others than a writer of the ledger.
+	// attempts is how often a write is tried when something other than a ledger
+	// writer changes the object.
 	attempts = 4
 )
 
-// ErrTaken says that another process has written the ledger since this one read
-// it.
-var ErrTaken = errors.New("another process writes the ledger")
+// ErrTaken means that another process has written the ledger since this one
+// read it.
+var ErrTaken = errors.New("another process has written the ledger")
 
-// ErrUnreadable says that what is stored cannot be read, and that this process
-// does not hold what it was.
+// ErrUnreadable means that the stored ledger cannot be read, and that this
+// process does not hold its content.
 var ErrUnreadable = errors.New("the stored ledger cannot be read")
 
 // Config is what a Store depends on.
 type Config struct {
 	Client          kubernetes.Interface
 	Namespace, Name string
-	// Writer names this process in what it writes.
+	// Writer names this process in the stored ledger.
 	Writer string
 	// Timeout bounds each call.
 	Timeout time.Duration
 	Now     func() time.Time
-	// Report is told what was found and could not be read, once each; nil for
-	// nobody.
+	// Report receives what could not be read, once each; may be nil.
 	Report func(error)
 }
 
@@ -76,11 +73,11 @@ type Store struct {
 	config Config
 
 	mu sync.Mutex
-	// generation is that of the document this process has loaded or saved last,
-	// newest that of the newest it knows of.
+	// generation is that of the document that this process last loaded or
+	// saved, newest that of the newest one it knows of.
 	generation, newest int64
 	// held says that this process has read or written the whole ledger, so that
-	// it can restore one that is damaged.
+	// it can restore a damaged one.
 	held bool
 	// reported is the resourceVersion of the content last reported.
 	reported string
@@ -94,17 +91,16 @@ func New(config Config) (*Store, error) {
 	return &Store{config: config}, nil
 }
 
-// Generation is that of the newest document read or written.
+// Generation returns that of the newest document read or written.
 func (s *Store) Generation() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.newest
 }
 
-// Load reads the ledger in order to write it from now on. Without a ConfigMap
-// it returns an empty document, as it does for content that cannot be read in a
-// process that holds the ledger. In any other process that fails with
-// ErrUnreadable.
+// Load reads the ledger for a process that will write it. Without a ConfigMap
+// it returns an empty document. For unreadable content it does the same in a
+// process that holds the ledger, and fails with ErrUnreadable in any other.
 func (s *Store) Load(ctx context.Context) (ledger.Document, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,8 +123,8 @@ func (s *Store) Load(ctx context.Context) (ledger.Document, error) {
 	return document, nil
 }
 
-// Save writes the ledger under the next generation. It fails with ErrTaken
-// where another process has written meanwhile.
+// Save writes the ledger under the next generation. It fails with ErrTaken if
+// another process has written in the meantime.
 func (s *Store) Save(ctx context.Context, document ledger.Document) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,7 +170,7 @@ func (s *Store) knows(generation int64) {
 	s.newest = max(s.newest, generation)
 }
 
-// claim sees to it that nobody else's content is overwritten.
+// claim ensures that nobody else's content is overwritten.
 func (s *Store) claim(object *v1.ConfigMap) error {
 	found, err := s.read(object)
 	switch {
@@ -183,7 +179,7 @@ func (s *Store) claim(object *v1.ConfigMap) error {
 	case err != nil:
 		setAside(object)
 	case found.Generation <= s.generation:
-	case found.Writer == s.config.Writer: // written, and the answer got lost
+	case found.Writer == s.config.Writer: // written, but the answer got lost
 		s.generation = found.Generation
 	default:
 		return fmt.Errorf("%w: %q wrote generation %d, after %d", ErrTaken, found.Writer, found.Generation, s.generation)
@@ -211,9 +207,9 @@ func fill(object *v1.ConfigMap, document ledger.Document) error {
 	return nil
 }
 
-// setAside keeps what could not be read, as far as there is room, where it is
-// not read again. The oldest are worth most: they are somebody's, while what
-// follows is likely of the same making.
+// setAside moves unreadable content, as far as there is room, to a key that is
+// not read. The oldest is worth most: it is somebody's, while later content
+// probably has the same origin.
 func setAside(object *v1.ConfigMap) {
 	content, ok := object.BinaryData[Key]
 	if !ok {
@@ -227,8 +223,8 @@ func setAside(object *v1.ConfigMap) {
 	object.BinaryData[key] = content[:min(len(content), maxSetAsideBytes)]
 }
 
-// freeKey is where the next unreadable content goes: the first key that is
-// free, else the last.
+// freeKey returns the key for the next unreadable content: the first free one,
+// or the last.
 func freeKey(object *v1.ConfigMap) string {
 	key := SetAsideKey
 	for n := 2; n <= maxSetAside; n++ {
@@ -241,8 +237,8 @@ func freeKey(object *v1.ConfigMap) string {
 	return key
 }
 
-// read returns the ledger of an object, empty where it has none, and reports
-// what cannot be read.
+// read returns the ledger of an object, empty if it has none, and reports
+// unreadable content.
 func (s *Store) read(object *v1.ConfigMap) (ledger.Document, error) {
 	packed, ok := object.BinaryData[Key]
 	if _, foreign := object.Data[Key]; !ok && !foreign {
@@ -260,18 +256,18 @@ func (s *Store) read(object *v1.ConfigMap) (ledger.Document, error) {
 	return document, nil
 }
 
-// unreadable says what becomes of content that cannot be read.
+// unreadable explains what happens to content that cannot be read.
 func (s *Store) unreadable(cause error) error {
 	object := s.config.Namespace + "/" + s.config.Name
 	if s.held {
-		return fmt.Errorf("key %q of ConfigMap %q is no ledger, it is set aside under %q at the next write: %w",
+		return fmt.Errorf("key %q of ConfigMap %q is not a ledger, the next write sets it aside under %q: %w",
 			Key, object, SetAsideKey, cause)
 	}
 	return fmt.Errorf("%w: key %q of ConfigMap %q: %w; a process that starts or takes over evicts nothing until the key is "+
-		"restored, or removed to begin with an empty ledger", ErrUnreadable, Key, object, cause)
+		"restored, or removed to start with an empty ledger", ErrUnreadable, Key, object, cause)
 }
 
-// get returns the object, nil where there is none.
+// get returns the object, nil if there is none.
 func (s *Store) get(ctx context.Context) (*v1.ConfigMap, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
 	defer cancel()

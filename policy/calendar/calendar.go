@@ -1,6 +1,6 @@
-// Package calendar decides whether a time is within recurring periods: in the
-// windows and the blackouts of a policy, in their time zones, over changes of
-// the clocks.
+// Package calendar decides whether a time is within recurring periods: the
+// windows and blackouts of a policy, in their time zones and across clock
+// changes.
 package calendar
 
 import (
@@ -11,18 +11,18 @@ import (
 const (
 	// calendarReach is how far ahead a Calendar looks.
 	calendarReach = 366 * day
-	// maxLeaps bounds how many begins and ends without effect a Calendar looks
-	// behind; a policy of a hundred periods that all but touch has a million.
+	// maxLeaps bounds how many begins and ends without effect a Calendar skips;
+	// a policy of a hundred periods that almost touch has a million.
 	maxLeaps = 500
 )
 
-// Calendar says at which times evicting is allowed.
+// Calendar says when evicting is allowed.
 type Calendar struct {
 	windows, blackouts []*recurrence
 }
 
-// New reads the windows and blackouts, which takes longer than asking them. An
-// error names the period, such as eviction.windows[0].
+// New parses the windows and blackouts, which takes longer than a call of Open.
+// An error names the period, such as eviction.windows[0].
 func New(windows, blackouts []Period) (*Calendar, error) {
 	open, err := recurrences("windows", windows)
 	if err != nil {
@@ -48,10 +48,10 @@ func recurrences(name string, periods []Period) ([]*recurrence, error) {
 }
 
 // Open reports whether evicting is allowed: in any window, if there are
-// windows, and in no blackout. why is in words what forbids it, empty if
-// nothing does. changes is when the answer changes next; the zero time if it
-// does not within a year, or only after hundreds of begins and ends that change
-// nothing. Until then it need not be asked again.
+// windows, and in no blackout. why puts what forbids it into words, and is
+// empty if nothing does. changes is when the answer changes next; the zero time
+// if it does not within a year, or only after hundreds of begins and ends that
+// change nothing. Until then the answer stays valid.
 func (c *Calendar) Open(now time.Time) (open bool, why string, changes time.Time) {
 	if year := now.Year(); year < 2 || year > 9999 { // the zero time is of the year 1
 		return false, fmt.Sprintf("the clock is in the year %d", year), time.Time{}
@@ -75,19 +75,19 @@ func (c *Calendar) Open(now time.Time) (open bool, why string, changes time.Time
 func (c *Calendar) at(t, limit time.Time) standing {
 	s := standing{blackout: cover(c.blackouts, t, limit)}
 	if s.blackout.in || len(c.windows) == 0 {
-		s.window.in = true // whatever it is
+		s.window.in = true // windows do not matter
 		return s
 	}
 	s.window = cover(c.windows, t, limit)
 	return s
 }
 
-// standing is what windows and blackouts say about one time.
+// standing is the state of windows and blackouts at one time.
 type standing struct{ window, blackout coverage }
 
 func (s standing) open() bool { return s.window.in && !s.blackout.in }
 
-// until returns how long nothing about it changes.
+// until returns until when it does not change.
 func (s standing) until() time.Time {
 	switch {
 	case s.blackout.in:
@@ -115,8 +115,8 @@ func (s standing) why() string {
 	}
 }
 
-// coverage is what a list of periods says about one time: whether it is in any
-// of them, how long that stays so at least, and the one that says it.
+// coverage says whether a time is in any of a list of periods, until when at
+// least that stays so, and which period decides it.
 type coverage struct {
 	in    bool
 	until time.Time
@@ -137,8 +137,8 @@ func cover(list []*recurrence, t, limit time.Time) coverage {
 	return best
 }
 
-// yieldsTo prefers a period that t is in, of these the one that lasts longest,
-// and of the others the one that begins first.
+// yieldsTo prefers a period that t is in; of those the one that lasts longest,
+// of the others the one that begins first.
 func (c coverage) yieldsTo(in bool, until time.Time) bool {
 	switch {
 	case c.by == nil:
@@ -152,7 +152,7 @@ func (c coverage) yieldsTo(in bool, until time.Time) bool {
 	}
 }
 
-// later compares times of which the zero one is later than all others.
+// later compares times; the zero time is later than all others.
 func later(a, b time.Time) bool {
 	return !b.IsZero() && (a.IsZero() || a.After(b))
 }

@@ -14,28 +14,27 @@ import (
 	"github.com/evenkeel/evenkeel/policy/check"
 )
 
-// MinDuration and MaxDuration bound how long a period lasts: the longer one may
+// MinDuration and MaxDuration bound how long a period lasts: the longer it may
 // be, the further back its begins matter.
 const (
 	MinDuration = time.Minute
 	MaxDuration = 7 * day
 )
 
-// recurrence is a Period that has been read.
+// recurrence is a parsed Period.
 type recurrence struct {
 	name     string
 	duration time.Duration
 	zone     *time.Location
-	// days comes at midnight of each day on which the period begins.
+	// days fires at midnight of each day on which the period begins.
 	days *cron.SpecSchedule
 	// begins are the wall times of such a day, from midnight.
 	begins []time.Duration
-	// runs are the spans of such a day, from midnight, where no clock is
-	// changed.
+	// runs are the spans of such a day, from midnight, if no clock changes.
 	runs []run
 }
 
-// run is a span of a day that begins of the same period fill without a gap.
+// run is a span of a day that begins of one period fill without a gap.
 type run struct{ begin, end time.Duration }
 
 // span is from begin until just before end.
@@ -67,7 +66,7 @@ func newRecurrence(p *Period) (*recurrence, error) {
 	return r, nil
 }
 
-// beginsOf reads the sets of hours and minutes, a bit for each.
+// beginsOf reads the bit sets of hours and minutes.
 func beginsOf(spec *cron.SpecSchedule) []time.Duration {
 	var begins []time.Duration
 	for hour := range 24 {
@@ -88,8 +87,8 @@ func (r *recurrence) addRun(begin time.Duration) []run {
 	return append(r.runs, run{begin, begin + r.duration})
 }
 
-// at reports whether t is in the period, and until when that stays as it is:
-// the zero time if that is after the limit.
+// at reports whether t is in the period, and until when that stays so: the zero
+// time if that is after the limit.
 func (r *recurrence) at(t, limit time.Time) (in bool, until time.Time) {
 	until = t
 	for s := range r.spans(t, limit) {
@@ -121,7 +120,7 @@ func ifIn(in bool, until time.Time) time.Time {
 // the first ones after the limit.
 func (r *recurrence) spans(t, limit time.Time) iter.Seq[span] {
 	return func(yield func(span) bool) {
-		// One day more: clocks that are set back over midnight.
+		// One more day, for clocks that are set back over midnight.
 		wall := r.dayFrom(wallDayOf(t.Add(-r.duration), r.zone).Add(-day))
 		for !wall.IsZero() && wall.Before(limit.Add(2*day)) {
 			if !r.ofDay(wall, t, yield) {
@@ -132,8 +131,8 @@ func (r *recurrence) spans(t, limit time.Time) iter.Seq[span] {
 	}
 }
 
-// dayFrom returns the first day on which the period begins, from a given one
-// on.
+// dayFrom returns the first day, from a given one on, on which the period
+// begins.
 func (r *recurrence) dayFrom(wallDay time.Time) time.Time {
 	return r.days.Next(wallDay.Add(-time.Second))
 }

@@ -12,8 +12,8 @@ import (
 // MaxScheduleBytes bounds a cron expression, which messages repeat.
 const MaxScheduleBytes = 200
 
-// ParseSchedule reads a cron expression as times on the clock, without a zone.
-// The parser it uses must not see every text: it panics on some that name one.
+// ParseSchedule parses a cron expression as wall times, without a zone. It
+// rejects zones before it calls the cron parser, which panics on some of them.
 func ParseSchedule(text string) (*cron.SpecSchedule, error) {
 	switch {
 	case len(text) > MaxScheduleBytes:
@@ -35,7 +35,7 @@ func ParseSchedule(text string) (*cron.SpecSchedule, error) {
 	if spec.Minute == 0 || spec.Hour == 0 || spec.Dom == 0 || spec.Month == 0 || spec.Dow == 0 {
 		return nil, errors.New("must have no field that names nothing")
 	}
-	// Next looks five years ahead, and the fourth of these has a 29 February.
+	// Next looks five years ahead, and the fourth of them has a 29 February.
 	if spec.Next(time.Date(2001, time.January, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
 		return nil, errors.New("must come at some time; there is no such date")
 	}

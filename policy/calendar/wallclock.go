@@ -2,11 +2,11 @@ package calendar
 
 import "time"
 
-// A wall time is what a clock shows somewhere: a time.Time in UTC whose fields
-// are meant, not the instant. Schedules are read on it, because there each day
-// has 24 hours and each hour comes once.
+// A wall time is what a clock shows somewhere: a time.Time in UTC that stands
+// for its fields, not for the instant. Schedules use wall times, in which each
+// day has 24 hours and each hour comes once.
 
-// zoneReach is further than any zone is from UTC.
+// zoneReach is more than the offset of any zone from UTC.
 const zoneReach = 16 * time.Hour
 
 // wallDayOf returns the day that the clocks of a zone show at t.
@@ -15,17 +15,17 @@ func wallDayOf(t time.Time, zone *time.Location) time.Time {
 	return time.Date(year, month, date, 0, 0, 0, 0, time.UTC)
 }
 
-// steadyOffset returns how far a zone is from UTC all through a day, if its
-// clocks are not changed near it.
+// steadyOffset returns a zone's offset from UTC throughout a day, if its clocks
+// do not change near that day.
 func steadyOffset(wallDay time.Time, zone *time.Location) (offset time.Duration, steady bool) {
 	before := wallDay.Add(-zoneReach).In(zone)
 	_, end := before.ZoneBounds()
 	return offsetOf(before), end.IsZero() || end.After(wallDay.Add(day+zoneReach))
 }
 
-// instantsOf returns when the clocks of a zone show a wall time. Where they are
-// set back over it that is twice, and where they are set forward over it, it is
-// the moment when they are.
+// instantsOf returns when the clocks of a zone show a wall time. If they are
+// set back over it, that is twice; if they are set forward over it, it is the
+// moment of the change.
 func instantsOf(wall time.Time, zone *time.Location) []time.Time {
 	before := offsetOf(wall.Add(-zoneReach).In(zone))
 	after := offsetOf(wall.Add(zoneReach).In(zone))

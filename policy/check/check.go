@@ -1,10 +1,10 @@
-// Package check holds the checks that settings of all kinds are validated with.
-// Each returns the errors that it finds, as a list to append, and names the
-// field, its value and what is allowed. What a setting means is left to whoever
-// declares it.
+// Package check holds the checks that validate settings of all kinds. Each
+// returns the errors that it finds, as a list to append, and names the field,
+// its value and what is allowed. The package that declares a setting decides
+// what it means.
 //
-// Bounds are inclusive, and NaN, which compares with nothing, is outside of all
-// of them.
+// Bounds are inclusive. NaN, which compares with nothing, is outside all of
+// them.
 package check
 
 import (
@@ -59,7 +59,7 @@ func NotNegative(path *field.Path, value resource.Quantity) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, value.String(), "must be 0 or more")}
 }
 
-// OneOf checks a value of which there are a few.
+// OneOf checks a value against those that are allowed.
 func OneOf[T ~string](path *field.Path, value T, allowed ...T) field.ErrorList {
 	if slices.Contains(allowed, value) {
 		return nil
@@ -84,8 +84,8 @@ func Names(path *field.Path, list []string) field.ErrorList {
 	return errs
 }
 
-// Valid reports the first thing that one of Kubernetes' own checks finds wrong,
-// without the pattern that follows after an example.
+// Valid reports the first mistake that one of Kubernetes' own checks finds,
+// without the examples and the pattern that follow.
 func Valid(path *field.Path, value string, check func(string) []string) field.ErrorList {
 	messages := check(value)
 	if len(messages) == 0 {
@@ -95,7 +95,7 @@ func Valid(path *field.Path, value string, check func(string) []string) field.Er
 	return field.ErrorList{field.Invalid(path, value, message)}
 }
 
-// URL checks the address of a server. An error shows no password.
+// URL checks the address of a server. Its error never shows a password.
 func URL(path *field.Path, address string) field.ErrorList {
 	parsed, err := url.Parse(address)
 	if err == nil && (parsed.Scheme == "http" || parsed.Scheme == "https") && parsed.Hostname() != "" &&
@@ -103,7 +103,7 @@ func URL(path *field.Path, address string) field.ErrorList {
 		return nil
 	}
 	if at := strings.LastIndexByte(address, '@'); at >= 0 {
-		address = "..." + address[at:] // what stands before it may be a password
+		address = "..." + address[at:] // what precedes it may be a password
 	}
 	return field.ErrorList{field.Invalid(path, address,
 		"must be a URL such as https://prometheus.monitoring:9090/prefix, without user, query and fragment")}

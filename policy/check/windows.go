@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	// The zones of the world, so that a name that is sound on one machine is
-	// sound on all, images without a zone database included.
+	// All time zones, so that a name that is valid on one machine is valid on
+	// all, including images without a zone database.
 	_ "time/tzdata"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,7 +15,7 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// Window refuses what only code can write: a Window that has no name.
+// Window rejects what only code can write: a Window without a name.
 func Window(path *field.Path, w usage.Window) field.ErrorList {
 	parsed, err := usage.ParseWindow(w.String())
 	if err == nil && parsed == w {
@@ -39,7 +39,7 @@ func Windows(path *field.Path, list []usage.Window) field.ErrorList {
 	return errs
 }
 
-// Periods checks how often windows are renewed.
+// Periods checks the periods at which windows are renewed.
 func Periods(path *field.Path, periods map[usage.Window]metav1.Duration) field.ErrorList {
 	var errs field.ErrorList
 	for _, w := range SortedWindows(periods) {
@@ -50,7 +50,7 @@ func Periods(path *field.Path, periods map[usage.Window]metav1.Duration) field.E
 	return errs
 }
 
-// SortedWindows returns the keys of a map in the order of their names.
+// SortedWindows returns the keys of a map, sorted by name.
 func SortedWindows[V any](m map[usage.Window]V) []usage.Window {
 	windows := make([]usage.Window, 0, len(m))
 	for w := range m {
@@ -68,8 +68,8 @@ func Zone(path *field.Path, name string) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, name, `must be a name of the IANA time zone database, such as "UTC" or "Asia/Shanghai"`)}
 }
 
-// Location returns the named zone, nil for a name that is none. The zone of
-// this machine has no name: it would differ from one machine to the next.
+// Location returns the named zone; nil for an unknown name. It rejects Local,
+// which would differ from one machine to the next.
 func Location(name string) *time.Location {
 	if name == "" || name == "Local" {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// converted are the notes of converters.
+// converted adds the notes of converters.
 func (s *survey) converted() {
 	for _, doc := range s.File.Converted {
 		for _, n := range doc.Notes {
@@ -21,14 +21,14 @@ func (s *survey) converted() {
 	}
 }
 
-// scope finds policies without anything to run.
+// scope finds policies with nothing to run.
 func (s *survey) scope() {
-	const says = "there is no DeschedulerPolicy, so run and serve have nothing to run"
+	const message = "there is no DeschedulerPolicy, so run and serve have nothing to run"
 	switch {
 	case s.Profiles == nil && len(s.File.Converted) > 0:
-		s.note("", says+"; the earlier system did not evict either")
+		s.note("", message+"; the earlier system did not evict either")
 	case s.Profiles == nil:
-		s.warn("", says)
+		s.warn("", message)
 	case s.args == nil:
 		s.note("profiles", "no profile enables %s, so nothing is moved by real usage", policy.RealUsageLowNodeUtilizationName)
 	}
@@ -55,7 +55,7 @@ func (s *survey) plugins() {
 	}
 }
 
-// levels finds lines that leave no room.
+// levels finds lines that leave no headroom.
 func (s *survey) levels() {
 	const nearlyFull = 90
 	for _, metric := range s.lines.Metrics() {
@@ -67,7 +67,7 @@ func (s *survey) levels() {
 	}
 }
 
-// hot finds rules that call a node hot or cool by chance.
+// hot finds rules by which noise makes a node hot or cool.
 func (s *survey) hot() {
 	windows := s.load.Hot.Windows
 	last := func(w usage.Window) bool { return w.Kind == usage.KindLast }
@@ -80,7 +80,7 @@ func (s *survey) hot() {
 	}
 }
 
-// observation finds windows that a one-shot run has not seen.
+// observation finds windows that are longer than a one-shot run observes.
 func (s *survey) observation() {
 	if s.args == nil || slices.ContainsFunc(s.load.Usage.Sources, remembers) {
 		return
@@ -96,19 +96,19 @@ func (s *survey) observation() {
 			short = append(short, w.String())
 		}
 	}
-	const says = "a one-shot run samples for %s and judges %s by that, because no source knows the past"
+	const message = "a one-shot run samples for %s and judges %s by that, because no source knows the past"
 	switch {
 	case len(long) > 0:
-		s.warn("usage.observationPeriod", says, span(period), strings.Join(long, " and "))
+		s.warn("usage.observationPeriod", message, span(period), strings.Join(long, " and "))
 	case len(short) > 0:
-		s.note("usage.observationPeriod", says, span(period), strings.Join(short, " and "))
+		s.note("usage.observationPeriod", message, span(period), strings.Join(short, " and "))
 	}
 }
 
-// remembers reports whether a source covers the time before it was first asked.
+// remembers reports whether a source covers the time before its first query.
 func remembers(source policy.Source) bool { return source.Config.Describe().GivesWindows }
 
-// pace finds evicting without bounds, and usage that is out of date too soon.
+// pace finds evictions without bounds, and usage that expires too soon.
 func (s *survey) pace() {
 	e, u := &s.load.Eviction, &s.load.Usage
 	if s.Profiles != nil && e.MaxMovesPerHour == 0 {
@@ -126,7 +126,7 @@ func (s *survey) pace() {
 	}
 }
 
-// times finds calendars that never let anything happen.
+// times finds calendars that never allow evictions.
 func (s *survey) times() {
 	calendar, err := s.load.Eviction.Calendar()
 	if err != nil || s.Profiles == nil {
@@ -139,7 +139,7 @@ func (s *survey) times() {
 	s.warn("eviction.windows", "nothing is evicted within a year: %s", why)
 }
 
-// steering finds landings that are left to chance.
+// steering finds moves whose destination is left to chance.
 func (s *survey) steering() {
 	if s.args == nil {
 		return
@@ -162,7 +162,7 @@ func (s *survey) measured() {
 	s.note("scoring.measured.rejectAll", "pods wait while all nodes are above a limit")
 }
 
-// hasProvider reports whether the DeschedulerPolicy knows a Prometheus.
+// hasProvider reports whether the DeschedulerPolicy names a Prometheus.
 func hasProvider(p *api.DeschedulerPolicy) bool {
 	return p != nil && slices.ContainsFunc(p.MetricsProviders, func(m api.MetricsProvider) bool { return m.Prometheus != nil })
 }

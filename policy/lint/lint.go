@@ -1,14 +1,13 @@
-// Package lint says what a policy will do, in words, and what of it may not
-// have been meant. It decides what is suspicious; whether a policy is valid is
-// left to package policy and to the plugins' own validation, which come first.
+// Package lint says in words what a policy will do, and what may be unintended.
+// It decides what is suspicious. Package policy and the plugins' own
+// validation, which come first, decide whether a policy is valid.
 //
 // Invariants:
 //   - The policy that the project ships gives no warning.
-//   - Words are made from the same values that the processes go by.
+//   - Words are made from the same values that the processes use.
 package lint
 
-// Examine returns what there is to know about a policy and, in sentences, what
-// it will do.
+// Examine returns findings about a policy and, in sentences, what it will do.
 func Examine(of Subject) (findings []Finding, does []string) {
 	s := newSurvey(of)
 	for _, part := range []func(){

@@ -7,8 +7,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage/source"
 )
 
-// sources finds sources that anybody between could answer for, or that are not
-// told where to ask.
+// sources finds sources that anybody in between could impersonate, or that have
+// no address.
 func (s *survey) sources() {
 	for i := range s.load.Usage.Sources {
 		d := s.load.Usage.Sources[i].Config.Describe()

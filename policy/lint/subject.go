@@ -15,7 +15,7 @@ type Level string
 
 // The levels.
 const (
-	// Error: the policy is not taken.
+	// Error: the policy is rejected.
 	Error Level = "error"
 	// Warning: something is lost, or looks like a mistake.
 	Warning Level = "warning"
@@ -33,7 +33,7 @@ type Finding struct {
 	Text string `json:"text"`
 }
 
-// FindingOf is the note of a converter as a finding.
+// FindingOf turns a converter's note into a finding.
 func FindingOf(n policy.Note) Finding {
 	level := Note
 	if n.Lossy {
@@ -44,15 +44,15 @@ func FindingOf(n policy.Note) Finding {
 
 // Subject is a valid policy.
 type Subject struct {
-	// File is the policy as policy.Load gave it.
+	// File is the policy as policy.Load returned it.
 	File *policy.File
 	// Profiles is its DeschedulerPolicy, decoded; nil if it has none.
 	Profiles *api.DeschedulerPolicy
-	// Now is the time from which on windows of time are looked at.
+	// Now is the time from which windows of time are checked.
 	Now time.Time
 }
 
-// survey gathers what there is to know about a policy and what it will do.
+// survey gathers findings about a policy and what it will do.
 type survey struct {
 	Subject
 
@@ -93,7 +93,7 @@ func (s *survey) say(format string, args ...any) {
 	s.does = append(s.does, fmt.Sprintf(format, args...))
 }
 
-// sayOf says something of a list, and nothing of an empty one.
+// sayOf adds a sentence about a list unless it is empty.
 func (s *survey) sayOf(list []string, separator, format string) {
 	if len(list) > 0 {
 		s.say(format, strings.Join(list, separator))

@@ -50,7 +50,7 @@ func (s *survey) evictsWords() {
 	}
 }
 
-// hotWords say which nodes are hot by some lines. does is what is done with
+// hotWords says which nodes are hot by some lines. does is what happens to
 // them.
 func (s *survey) hotWords(lines policy.Lines, does string) {
 	for _, m := range s.measures(lines) {
@@ -85,8 +85,8 @@ func (s *survey) measures(lines policy.Lines) []measure {
 	return all
 }
 
-// above says when the metric is over its evict line, in every window that is
-// judged; empty if it has none.
+// above says when the metric is over its evict line, in every judged window;
+// empty if it has none.
 func (m measure) above(load *policy.LoadPolicy) string {
 	var order []string
 	windows := map[string][]string{}
@@ -107,7 +107,7 @@ func (m measure) above(load *policy.LoadPolicy) string {
 	return strings.Join(order, " and ")
 }
 
-// level puts one level into words, with the word that fits the metric's order.
+// level puts one level into words; reversed replaces word if less is worse.
 func (m measure) level(value float64, word, reversed string) string {
 	if m.reversed {
 		word = reversed
@@ -118,7 +118,7 @@ func (m measure) level(value float64, word, reversed string) string {
 	return fmt.Sprintf("%s %s%s", word, number(value), m.unit)
 }
 
-// unitOf is what a metric's levels count.
+// unitOf is the unit of a metric's levels.
 func unitOf(metric usage.Metric) string {
 	switch metric {
 	case usage.CPU, usage.Memory, usage.CPUPressure, usage.MemoryPressure, usage.IOPressure, policy.MemoryAvailable:
@@ -146,7 +146,7 @@ func (s *survey) landsWords() {
 	s.sayOf(s.rejected(), " or ", "Lands no pod where %s with it.")
 }
 
-// rejected says what is predicted of nodes above their reject lines.
+// rejected says what is predicted for nodes above their reject lines.
 func (s *survey) rejected() []string {
 	var rejected []string
 	for _, m := range s.measures(s.lines) {
@@ -174,7 +174,7 @@ func windowNames(windows []usage.Window) string {
 	return strings.Join(names, " and ")
 }
 
-// span writes a duration without the zeros that Go puts behind it.
+// span writes a duration without Go's trailing zero units.
 func span(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {

@@ -59,7 +59,7 @@ func periods(list []policy.Period) []string {
 	return texts
 }
 
-// pluginsWords names upstream's plugins and whom they spare.
+// pluginsWords names upstream's plugins and the pods that they spare.
 func (s *survey) pluginsWords() {
 	if s.Profiles == nil {
 		return
@@ -81,8 +81,8 @@ func (s *survey) pluginsWords() {
 	}
 }
 
-// defaultEvictor is what counts of DefaultEvictor's arguments, whose type drags
-// a client along.
+// defaultEvictor is the relevant part of DefaultEvictor's arguments, whose type
+// pulls in a client.
 type defaultEvictor struct {
 	NodeSelector            string `json:"nodeSelector"`
 	MinReplicas             uint   `json:"minReplicas"`
@@ -137,17 +137,17 @@ func (d defaultEvictor) words() string {
 	for _, p := range d.PodProtections.DefaultDisabled {
 		evicts = append(evicts, "pods that "+p+" would protect")
 	}
-	var said []string
+	var clauses []string
 	if len(spares) > 0 {
-		said = append(said, "spares "+strings.Join(spares, ", "))
+		clauses = append(clauses, "spares "+strings.Join(spares, ", "))
 	}
 	if len(evicts) > 0 {
-		said = append(said, "does not spare "+strings.Join(evicts, ", "))
+		clauses = append(clauses, "does not spare "+strings.Join(evicts, ", "))
 	}
-	return strings.Join(said, "; it ")
+	return strings.Join(clauses, "; it ")
 }
 
-// limitsWords are the limits that stand at the top of the DeschedulerPolicy.
+// limitsWords describes the limits at the top of the DeschedulerPolicy.
 func (s *survey) limitsWords() {
 	p := s.Profiles
 	if p == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// schedulingWords says what kube-scheduler is answered.
+// schedulingWords describes the answers to kube-scheduler.
 func (s *survey) schedulingWords() {
 	if m := s.load.Scoring.Measured; m != nil {
 		s.measuredWords(m)
@@ -22,7 +22,7 @@ func (s *survey) schedulingWords() {
 	}
 }
 
-// predictedWords is scoring by predicted usage.
+// predictedWords describes scoring by predicted usage.
 func (s *survey) predictedWords() {
 	var weights []string
 	for _, name := range slices.Sorted(maps.Keys(s.load.Scoring.Weights)) {
@@ -34,7 +34,7 @@ func (s *survey) predictedWords() {
 	s.sayOf(weights, " and ", "Prefers nodes with the least predicted %s.")
 }
 
-// measuredWords is scoring by measured windows.
+// measuredWords describes scoring by measured windows.
 func (s *survey) measuredWords(m *policy.MeasuredScoring) {
 	var terms, limits []string
 	for _, t := range m.Terms {

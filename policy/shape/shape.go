@@ -1,11 +1,11 @@
 // Package shape compares documents with the Go types they are about to be
 // decoded into. It decides whether every field is known and every value has the
-// right type; what the values mean is left to the packages whose types they
-// are.
+// right type; the packages that own the types decide what the values mean.
 //
 // Invariants:
-//   - All mistakes are reported, each with its whole path and what is allowed there.
-//   - What has passed Check is decoded without an error.
+//   - All mistakes are reported, each with its whole path and what is allowed
+//     there.
+//   - A document that passes Check decodes without an error.
 package shape
 
 import (
@@ -32,7 +32,7 @@ var (
 )
 
 // Decode checks a document and decodes it into target, a pointer to a struct. A
-// document with mistakes leaves target as it was.
+// document with mistakes leaves target unchanged.
 func Decode(object map[string]any, target any) field.ErrorList {
 	if errs := Check(nil, object, reflect.TypeOf(target)); len(errs) > 0 {
 		return errs
@@ -40,8 +40,8 @@ func Decode(object map[string]any, target any) field.ErrorList {
 	return Fill(target, object)
 }
 
-// Fill decodes a tree that has been checked into a value, or makes a tree of a
-// value, whose numbers then are json.Number.
+// Fill decodes a checked tree into a value, or turns a value into a tree, whose
+// numbers are json.Number.
 func Fill(target, from any) field.ErrorList {
 	raw, err := json.Marshal(from)
 	if err == nil {
@@ -55,10 +55,10 @@ func Fill(target, from any) field.ErrorList {
 	return nil
 }
 
-// Check compares a generic JSON tree with the Go type it is about to be
-// decoded into and reports every unknown field and every value of a wrong type.
-// Unlike a strict JSON decoder it does not stop at the first mistake, names the
-// whole path through lists and maps, and tells what is allowed there. Names are
+// Check compares a generic JSON tree with the Go type it is about to be decoded
+// into and reports every unknown field and every value of a wrong type. Unlike
+// a strict JSON decoder it does not stop at the first mistake, names the whole
+// path through lists and maps, and lists what is allowed there. Names are
 // compared exactly. A null is an absent value; an element of a list or mapping
 // that decodes itself cannot be absent.
 func Check(path *field.Path, value any, t reflect.Type) field.ErrorList {
@@ -85,7 +85,7 @@ func Check(path *field.Path, value any, t reflect.Type) field.ErrorList {
 	}
 }
 
-// decodesItself tells a leaf, such as a duration, from what has fields.
+// decodesItself reports whether a type is a leaf, such as a duration.
 func decodesItself(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
 	return p.Implements(unmarshalerType) || p.Implements(textUnmarshalerType)
@@ -109,8 +109,8 @@ func checkStruct(path *field.Path, value any, t reflect.Type) field.ErrorList {
 	return errs
 }
 
-// fieldTypes returns a struct's fields by their JSON names; those of embedded
-// structs count as its own.
+// fieldTypes returns a struct's fields by JSON name; those of embedded structs
+// count as its own.
 func fieldTypes(t reflect.Type) map[string]reflect.Type {
 	types := map[string]reflect.Type{}
 	for _, f := range reflect.VisibleFields(t) {
@@ -154,7 +154,7 @@ func checkSlice(path *field.Path, value any, t reflect.Type) field.ErrorList {
 	return errs
 }
 
-// checkKey tries a key that decodes itself.
+// checkKey checks a key that decodes itself.
 func checkKey(path *field.Path, key string, t reflect.Type) field.ErrorList {
 	if !decodesItself(t) {
 		return nil
@@ -170,8 +170,8 @@ func checkElement(path *field.Path, value any, t reflect.Type) field.ErrorList {
 }
 
 // Overlay returns a tree of the shape of t with another one laid over it:
-// mappings entry by entry, everything else as a whole. A null leaves what is
-// below, and so does an empty collection where there is nothing below.
+// mappings entry by entry, everything else as a whole. A null keeps what is
+// below, and so does an empty collection if nothing is below.
 func Overlay(below, above any, t reflect.Type) any {
 	switch {
 	case above == nil:
@@ -220,7 +220,7 @@ func overlayMapping(below any, above map[string]any, t reflect.Type) map[string]
 	return whole
 }
 
-// checkLeaf tries a type that has no fields or decodes itself.
+// checkLeaf checks a value whose type has no fields or decodes itself.
 func checkLeaf(path *field.Path, value any, t reflect.Type) field.ErrorList {
 	raw, err := json.Marshal(value)
 	if err == nil {
@@ -236,8 +236,8 @@ func checkLeaf(path *field.Path, value any, t reflect.Type) field.ErrorList {
 	}
 }
 
-// wantedText says what a type that decodes itself takes, without the value,
-// which stands before it in any case.
+// wantedText says what a type that decodes itself accepts, without the value,
+// which the message shows already.
 func wantedText(value any, t reflect.Type, err error) string {
 	text, isText := value.(string)
 	switch {
@@ -268,8 +268,8 @@ func wantedKind(t reflect.Type) string {
 	}
 }
 
-// mismatch reports a value of a wrong type; collections are named by their kind
-// instead of being printed.
+// mismatch reports a value of a wrong type. It names collections by their kind
+// and does not print them.
 func mismatch(path *field.Path, value any, want string) field.ErrorList {
 	switch value.(type) {
 	case map[string]any:
@@ -280,7 +280,7 @@ func mismatch(path *field.Path, value any, want string) field.ErrorList {
 	return field.ErrorList{field.TypeInvalid(path, value, want)}
 }
 
-// Mappings returns the mappings of a list; one that is none is nil.
+// Mappings returns the mappings of a list, with nil for other elements.
 func Mappings(list any) []map[string]any {
 	items, _ := list.([]any)
 	found := make([]map[string]any, len(items))

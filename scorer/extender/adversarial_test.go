@@ -68,7 +68,7 @@ var hostileBodies = map[string]struct {
 // TestHostileBodies verifies that a request which makes no sense is refused by
 // both verbs with a status of 400 and one line that says why.
 func TestHostileBodies(t *testing.T) {
-	s := newTestServer(t, Config{Judge: newFakeJudge("a", "b")})
+	s := newTestServer(t, Config{Answerer: newFakeAnswerer("a", "b")})
 	for name, tc := range hostileBodies {
 		t.Run(name, func(t *testing.T) {
 			for _, path := range []string{"/filter", "/prioritize"} {
@@ -88,7 +88,7 @@ func TestHostileBodies(t *testing.T) {
 // that no changed byte makes for a panic, and that whatever is answered with
 // 200 keeps at least one node.
 func TestEveryCutAndFlip(t *testing.T) {
-	s := newTestServer(t, Config{Judge: newFakeJudge("a", "b").reject(RejectHot, "a", "b")})
+	s := newTestServer(t, Config{Answerer: newFakeAnswerer("a", "b").reject(RejectHot, "a", "b")})
 	body := []byte(`{"Pod":{"metadata":{"name":"p"},"spec":{"containers":[{"resources":{"requests":{"cpu":"1.5"}}}]}},` +
 		`"Nodes":null,"NodeNames":["a","b"]}`)
 	for i := range body {
@@ -116,7 +116,7 @@ func TestEveryCutAndFlip(t *testing.T) {
 // TestTooLarge verifies that a client which sends 50 MB reads a 413, whether it
 // announces the length or not.
 func TestTooLarge(t *testing.T) {
-	server := httptest.NewServer(newTestServer(t, Config{Judge: newFakeJudge("a")}))
+	server := httptest.NewServer(newTestServer(t, Config{Answerer: newFakeAnswerer("a")}))
 	t.Cleanup(server.Close)
 	const size = 50 << 20
 	for name, length := range map[string]int64{"announced": size, "in chunks": -1} {
@@ -152,7 +152,7 @@ func (endless) Read(p []byte) (int, error) {
 // TestBrokenBody verifies that a client which breaks off gets, and costs, no
 // more than an error.
 func TestBrokenBody(t *testing.T) {
-	s := newTestServer(t, Config{Judge: newFakeJudge("a")})
+	s := newTestServer(t, Config{Answerer: newFakeAnswerer("a")})
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/filter", brokenReader{})
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, r)
@@ -168,7 +168,7 @@ func (brokenReader) Read([]byte) (int, error) { return 0, errors.New("connection
 // TestMethodsAndPaths verifies what is served where, and how the rest is
 // refused.
 func TestMethodsAndPaths(t *testing.T) {
-	s := newTestServer(t, Config{Judge: newFakeJudge("a")})
+	s := newTestServer(t, Config{Answerer: newFakeAnswerer("a")})
 	body := `{"Pod":{},"NodeNames":["a"]}`
 	for _, tc := range []struct {
 		method, path string

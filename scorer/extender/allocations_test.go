@@ -1,7 +1,7 @@
 //go:build !race
 
-// Under the race detector pools forget at random, so that counting says
-// nothing.
+// Under the race detector pools drop items at random, so counting is
+// meaningless.
 
 package extender
 
@@ -20,7 +20,7 @@ func TestAllocations(t *testing.T) {
 	for _, path := range []string{"/filter", "/prioritize"} {
 		for _, size := range []int{100, 5000} {
 			names := nodeNames(size)
-			s := newTestServer(t, Config{Judge: spreadJudge(names)})
+			s := newTestServer(t, Config{Answerer: spreadJudge(names)})
 			body := namesRequest(t, realisticPod(), names...)
 			reader := strings.NewReader("")
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, nil)

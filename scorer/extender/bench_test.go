@@ -17,28 +17,28 @@ import (
 var benchSizes = []int{100, 500, 1000, 5000}
 
 // spreadJudge rejects every tenth node and spreads the scores.
-func spreadJudge(names []string) Judge {
-	j := newFakeJudge(names...)
+func spreadJudge(names []string) Answerer {
+	j := newFakeAnswerer(names...)
 	for i := range names {
 		j.scores[i] = int8(i % (maxScore + 1))
 		if i%10 == 0 {
 			j.rejects[i] = RejectHot
 		}
 	}
-	return indexedJudge{j}
+	return indexedAnswerer{j}
 }
 
 func benchServer(b *testing.B, names []string) *Server {
 	b.Helper()
-	s, err := NewServer(Config{Judge: spreadJudge(names)})
+	s, err := NewServer(Config{Answerer: spreadJudge(names)})
 	if err != nil {
 		b.Fatal(err)
 	}
 	return s
 }
 
-// BenchmarkHandler measures the handler alone. How fast it is over a connection
-// and beside a handler that decides nothing stands in internal/steering.
+// BenchmarkHandler measures the handler alone. internal/steering measures how
+// fast it is over a connection, compared with a handler that decides nothing.
 func BenchmarkHandler(b *testing.B) {
 	for _, path := range []string{"/filter", "/prioritize"} {
 		for _, size := range benchSizes {

@@ -25,7 +25,7 @@ func TestLogBodies(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
-			s := newTestServer(t, Config{Judge: newFakeJudge("a"), LogBodies: tc.log})
+			s := newTestServer(t, Config{Answerer: newFakeAnswerer("a"), LogBodies: tc.log})
 			r := httptest.NewRequestWithContext(klog.NewContext(t.Context(), logger), http.MethodPost, "/filter", strings.NewReader(tc.body))
 			s.ServeHTTP(httptest.NewRecorder(), r)
 			buffered, ok := logger.GetSink().(ktesting.Underlier)
@@ -34,7 +34,7 @@ func TestLogBodies(t *testing.T) {
 			}
 			got := ""
 			for _, entry := range buffered.GetBuffer().Data() {
-				if entry.Message == "Was asked" {
+				if entry.Message == "Request received" {
 					got, _ = entry.ParameterKVList[len(entry.ParameterKVList)-1].(string)
 				}
 			}

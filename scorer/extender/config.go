@@ -22,9 +22,10 @@ const (
 	DefaultShutdownTimeout = 5 * time.Second
 )
 
-// Config configures a Server. Zero fields take their default; Judge is needed.
+// Config configures a Server. Zero fields take their defaults; Answerer is
+// required.
 type Config struct {
-	Judge Judge
+	Answerer Answerer
 
 	// Address to listen on, unless Listener is given.
 	Address string
@@ -32,54 +33,55 @@ type Config struct {
 	Listener net.Listener
 	TLS      TLS
 
-	// Nodes, Status and Shadow are the pages /nodes, /status and /shadow; nil
-	// has none there.
+	// Nodes, Status and Shadow serve /nodes, /status and /shadow; nil means no
+	// such page.
 	Nodes, Status, Shadow http.Handler
-	// Explain is every page below /explain/.
+	// Explain serves every path below /explain/.
 	Explain http.Handler
 
 	// Registerer of the metrics; nil keeps them private.
 	Registerer prometheus.Registerer
 
-	// LoadMessage is what kube-scheduler tells about a node that is rejected
-	// for RejectLoad; empty takes the message of that reason.
+	// LoadMessage is what kube-scheduler reports about a node that is rejected
+	// for RejectLoad; empty uses that reason's own message.
 	LoadMessage string
-	// RejectAll lets a request go without a node when every one of its nodes is
-	// rejected for RejectLoad. Else all are kept then.
+	// RejectAll leaves a request without a node when every one of its nodes is
+	// rejected for RejectLoad. Otherwise all are kept.
 	RejectAll bool
-	// NamesOnly answers a filter request without node names by an error in its
-	// reply, as extenders did that understood nothing else. Else whole nodes do
-	// as well, and a request with neither is refused.
+	// NamesOnly answers a filter request without node names with an error in
+	// the reply, as legacy extenders did that read only names. Otherwise whole
+	// nodes are accepted too, and only a request with neither is refused.
 	NamesOnly bool
-	// LogBodies logs what is asked, the first 4 kB of it. A pod's environment
-	// is part of it.
+	// LogBodies logs the first 4 KiB of each request. That includes the pod's
+	// environment.
 	LogBodies bool
-	// Pages are served at further paths, each exactly as it is given.
+	// Pages are served at further paths, which must match exactly.
 	Pages map[string]http.Handler
 
 	// MaxBodyBytes is the largest request accepted.
 	MaxBodyBytes int64
-	// MaxConcurrent is how many requests are judged at once. Above it answers
-	// are neutral, above four times of it requests are refused.
+	// MaxConcurrent is how many requests are evaluated at once. Above it
+	// answers are neutral; above four times that, requests are refused.
 	MaxConcurrent int
 	// ListedRejects is how many rejected nodes a filter reply names with their
 	// reason; negative for none. See FullReplies.
 	ListedRejects int
-	// FullReplies names every rejected node in filter replies and every node
-	// in prioritize replies. kube-scheduler decides the same without, and
-	// decoding the replies is most of what an extender costs it.
+	// FullReplies names every rejected node in filter replies and every node in
+	// prioritize replies. kube-scheduler decides the same without it, and
+	// decoding the replies is most of an extender's cost to it.
 	FullReplies bool
-	// Budget is the time per request above which it is counted as late. It
-	// should be the httpTimeout of kube-scheduler's extender entry.
+	// Budget is the time above which a request counts as late. It should be the
+	// httpTimeout of kube-scheduler's extender entry.
 	Budget time.Duration
-	// ShutdownTimeout is how long Run waits for requests when it is stopped.
+	// ShutdownTimeout is how long Run waits for requests in flight when it
+	// stops.
 	ShutdownTimeout time.Duration
 }
 
-// complete returns c with defaults, or what is wrong with it.
+// complete returns c with defaults, or an error that says what is invalid.
 func (c Config) complete() (Config, error) {
-	if c.Judge == nil {
-		return c, errors.New("extender: Judge is missing")
+	if c.Answerer == nil {
+		return c, errors.New("extender: Answerer is missing")
 	}
 	c.Address = cmp.Or(c.Address, DefaultAddress)
 	c.MaxBodyBytes = cmp.Or(c.MaxBodyBytes, DefaultMaxBodyBytes)

@@ -12,7 +12,7 @@ var (
 
 var errNotQuantity = errors.New("neither a string nor a number where a quantity should be")
 
-// readContainers hands what each container asks for to add.
+// readContainers calls add with what each container asks for.
 func (r *reader) readContainers(add func(containerResources)) {
 	for range r.scan.Array {
 		c := containerResources{requests: noAmounts, limits: noAmounts}

@@ -2,18 +2,18 @@
 // take this pod (filter), and how much each is to be preferred (prioritize).
 //
 // It decides nothing about usage. It reads the request in one pass over its
-// bytes, asks a Judge by node index, and writes the reply. What it guarantees
-// whatever the Judge says, or the client sends:
+// bytes, asks an Answerer by node index, and writes the reply. Whatever the
+// Answerer returns or the client sends, it guarantees:
 //
 //   - scheduling never suffers from lack of data: an unknown node is kept, an
-//     overloaded server keeps all nodes, and unless Config.RejectAll says so
-//     a request is never answered with no node at all;
-//   - a request that makes no sense gets a status other than 200 and one line,
-//     which kube-scheduler passes over when the extender is ignorable;
+//     overloaded server keeps all nodes, and without Config.RejectAll a reply
+//     never rejects every node;
+//   - an invalid request gets a status other than 200 and one line, which
+//     kube-scheduler ignores when the extender is ignorable;
 //   - the work per request does not allocate in proportion to the node names.
 //
-// The wire format is that of k8s.io/kube-scheduler/extender/v1. Replies leave
-// out what kube-scheduler takes for granted: a node that a filter reply does
-// not mention counts as failed and unresolvable (no preemption), and a node
-// that a prioritize reply does not mention scores 0.
+// The wire format is that of k8s.io/kube-scheduler/extender/v1. Replies omit
+// what kube-scheduler assumes anyway: a node that a filter reply does not
+// mention counts as failed and unresolvable (no preemption), and a node that a
+// prioritize reply does not mention scores 0.
 package extender

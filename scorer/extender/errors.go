@@ -9,7 +9,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// statusError is an error with the HTTP status it is answered with.
+// statusError is an error with its HTTP status.
 type statusError struct {
 	code int
 	err  error
@@ -18,7 +18,7 @@ type statusError struct {
 func (e statusError) Error() string { return e.err.Error() }
 func (e statusError) Unwrap() error { return e.err }
 
-// panicError is a panic of the Judge.
+// panicError is a recovered panic of the Answerer.
 type panicError struct {
 	value any
 	stack []byte
@@ -26,7 +26,7 @@ type panicError struct {
 
 func (e panicError) Error() string { return fmt.Sprintf("the scorer panicked: %v", e.value) }
 
-// notAllowed says which methods would have been right.
+// notAllowed returns the error that lists the allowed methods.
 func notAllowed(w http.ResponseWriter, methods ...string) error {
 	w.Header().Set("Allow", strings.Join(methods, ", "))
 	return statusError{http.StatusMethodNotAllowed, fmt.Errorf("use %s", strings.Join(methods, " or "))}

@@ -11,18 +11,19 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// The most a pooled exchange keeps between requests: enough for 30,000 nodes by
-// name, or the 500 whole nodes that kube-scheduler sends of a cluster of 5,000.
+// The most that a pooled exchange keeps between requests: enough for 30,000
+// node names, or for the 500 whole nodes that kube-scheduler sends in a cluster
+// of 5,000.
 const (
 	maxPooledBytes = 4 << 20
 	maxPooledNodes = 1 << 15
 )
 
-// firstRead bytes are allocated on the client's word alone. Beyond that the
-// buffer grows with what comes.
+// firstRead is how many bytes the client's Content-Length alone may allocate.
+// Beyond that the buffer grows with what arrives.
 const firstRead = 256 << 10
 
-// exchange holds everything one request needs, to be used again for the next.
+// exchange holds everything that one request needs, reused for the next.
 type exchange struct {
 	body    bytes.Buffer
 	source  io.LimitedReader // of the body
@@ -33,7 +34,7 @@ type exchange struct {
 	out     []byte
 }
 
-// poolable says that the exchange is not too large to be kept.
+// poolable reports whether the exchange is small enough to keep.
 func (e *exchange) poolable() bool {
 	return e.body.Cap() <= maxPooledBytes && cap(e.out) <= maxPooledBytes && cap(e.req.names) <= maxPooledNodes
 }
@@ -41,17 +42,17 @@ func (e *exchange) poolable() bool {
 // errTooLarge is a body above the limit.
 var errTooLarge = errors.New("request body too large")
 
-// read takes in the body of r, at most limit bytes.
+// read reads the body of r, at most limit bytes.
 func (e *exchange) read(r *http.Request, limit int64) error {
 	e.body.Reset()
 	if r.ContentLength > limit {
 		return errTooLarge
 	}
 	expected := min(max(r.ContentLength, 0), firstRead)
-	e.body.Grow(int(expected) + bytes.MinRead) // the rest lets the end be seen without growing
+	e.body.Grow(int(expected) + bytes.MinRead) // MinRead lets ReadFrom see the end without growing
 	e.source = io.LimitedReader{R: r.Body, N: limit + 1}
 	_, err := e.body.ReadFrom(&e.source)
-	e.source.R = nil // the pool holds no connection
+	e.source.R = nil // the pool must not hold the connection
 	if err != nil {
 		return fmt.Errorf("reading the request body: %w", err)
 	}
@@ -61,8 +62,8 @@ func (e *exchange) read(r *http.Request, limit int64) error {
 	return nil
 }
 
-// resolve looks up the nodes of the request, and returns the Index to guide the
-// next one by.
+// resolve looks up the nodes of the request, and returns the Index that guides
+// the next request.
 func (e *exchange) resolve(round Round) *Index {
 	n := len(e.req.names)
 	e.nodes = slices.Grow(e.nodes[:0], n)[:n]
@@ -91,7 +92,7 @@ func (e *exchange) clearReasons() {
 	clear(e.reasons)
 }
 
-// clearScores scores all nodes alike.
+// clearScores gives all nodes the score 0.
 func (e *exchange) clearScores() {
 	n := len(e.req.names)
 	e.scores = slices.Grow(e.scores[:0], n)[:n]
@@ -112,7 +113,7 @@ func (e *exchange) keepUnknown() (kept int) {
 	return kept
 }
 
-// keepUnlessLoad undoes rejections but those for the load and returns how many
+// keepUnlessLoad undoes all rejections except RejectLoad and returns how many
 // nodes are kept.
 func (e *exchange) keepUnlessLoad() (kept int) {
 	for i, reason := range e.reasons {

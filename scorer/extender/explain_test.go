@@ -9,10 +9,10 @@ import (
 )
 
 // Explanations have every path below theirs, whatever its last element, and no
-// other; what is not there is told apart from what cannot be told now.
+// other. What does not exist differs from what is unavailable now.
 func TestExplain(t *testing.T) {
 	s := newTestServer(t, Config{
-		Judge: newFakeJudge("a"),
+		Answerer: newFakeAnswerer("a"),
 		Explain: Report(func(r *http.Request) (any, error) {
 			switch r.URL.Path {
 			case "/explain/node/filter":
@@ -41,7 +41,7 @@ func TestExplain(t *testing.T) {
 			t.Errorf("%s %s: status %d with %q, want %d", tc.method, tc.path, w.Code, w.Body, tc.code)
 		}
 	}
-	none := newTestServer(t, Config{Judge: newFakeJudge("a")})
+	none := newTestServer(t, Config{Answerer: newFakeAnswerer("a")})
 	w := httptest.NewRecorder()
 	none.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/explain/node/a", http.NoBody))
 	if w.Code != http.StatusNotFound {

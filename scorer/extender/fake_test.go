@@ -12,8 +12,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/testkit"
 )
 
-// fakeJudge knows some nodes, and for each the answer. It is its own Round.
-type fakeJudge struct {
+// fakeAnswerer knows some nodes, and for each the answer. It is its own Round.
+type fakeAnswerer struct {
 	names   []string
 	index   *Index
 	rejects []Reject
@@ -24,19 +24,19 @@ type fakeJudge struct {
 }
 
 var (
-	_ Judge   = (*fakeJudge)(nil)
-	_ Round   = (*fakeJudge)(nil)
-	_ Indexed = indexedJudge{}
+	_ Answerer = (*fakeAnswerer)(nil)
+	_ Round    = (*fakeAnswerer)(nil)
+	_ Indexed  = indexedAnswerer{}
 )
 
-// indexedJudge is a fakeJudge that shows its index.
-type indexedJudge struct{ *fakeJudge }
+// indexedAnswerer is a fakeAnswerer that shows its index.
+type indexedAnswerer struct{ *fakeAnswerer }
 
-func (j indexedJudge) Begin() Round  { return j }
-func (j indexedJudge) Index() *Index { return j.index }
+func (j indexedAnswerer) Begin() Round  { return j }
+func (j indexedAnswerer) Index() *Index { return j.index }
 
-func newFakeJudge(names ...string) *fakeJudge {
-	return &fakeJudge{
+func newFakeAnswerer(names ...string) *fakeAnswerer {
+	return &fakeAnswerer{
 		names:   names,
 		index:   NewIndex(names),
 		rejects: make([]Reject, len(names)),
@@ -44,25 +44,25 @@ func newFakeJudge(names ...string) *fakeJudge {
 	}
 }
 
-func (j *fakeJudge) reject(reason Reject, names ...string) *fakeJudge {
+func (j *fakeAnswerer) reject(reason Reject, names ...string) *fakeAnswerer {
 	for _, name := range names {
 		j.rejects[slices.Index(j.names, name)] = reason
 	}
 	return j
 }
 
-func (j *fakeJudge) score(points int8, names ...string) *fakeJudge {
+func (j *fakeAnswerer) score(points int8, names ...string) *fakeAnswerer {
 	for _, name := range names {
 		j.scores[slices.Index(j.names, name)] = points
 	}
 	return j
 }
 
-func (j *fakeJudge) Begin() Round { return j }
+func (j *fakeAnswerer) Begin() Round { return j }
 
-func (j *fakeJudge) Node(name []byte) cluster.NodeIndex { return j.index.Find(name) }
+func (j *fakeAnswerer) Node(name []byte) cluster.NodeIndex { return j.index.Find(name) }
 
-func (j *fakeJudge) Filter(pod *Pod, nodes []cluster.NodeIndex, reasons []Reject) {
+func (j *fakeAnswerer) Filter(pod *Pod, nodes []cluster.NodeIndex, reasons []Reject) {
 	if j.before != nil {
 		j.before(pod)
 	}
@@ -75,7 +75,7 @@ func (j *fakeJudge) Filter(pod *Pod, nodes []cluster.NodeIndex, reasons []Reject
 	}
 }
 
-func (j *fakeJudge) Prioritize(pod *Pod, nodes []cluster.NodeIndex, scores []int8) {
+func (j *fakeAnswerer) Prioritize(pod *Pod, nodes []cluster.NodeIndex, scores []int8) {
 	if j.before != nil {
 		j.before(pod)
 	}

@@ -152,7 +152,7 @@ func unanswerable(args extenderv1.ExtenderArgs) error {
 	return nil
 }
 
-// hasNullName says that err may be about a null in NodeNames, which
+// hasNullName reports whether err may be about a null in NodeNames, which
 // encoding/json reads as an empty name.
 func hasNullName(args extenderv1.ExtenderArgs, err error) bool {
 	return args.NodeNames != nil && strings.Contains(err.Error(), "NodeNames: ") && strings.Contains(err.Error(), "'n' where a string")
@@ -204,8 +204,8 @@ func podOf(pod *v1.Pod) Pod {
 	return p
 }
 
-// absurd says that some amount is negative or beyond what int64 holds, where
-// the extender saturates and Kubernetes wraps around.
+// absurd reports whether some amount is negative or beyond int64, where the
+// extender saturates and Kubernetes wraps around.
 func absurd(pod *v1.Pod) bool {
 	found := false
 	look := func(lists ...v1.ResourceList) {

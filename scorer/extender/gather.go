@@ -7,17 +7,17 @@ import (
 )
 
 // gatherUpTo is the longest reply, in bytes without its header, that is sent in
-// one piece. One of more fills the socket's buffer, so that its reader had
-// better begin early.
+// one piece. A longer one fills the socket's buffer, so its reader should start
+// early.
 const gatherUpTo = 32 << 10
 
 // gathering is a connection that sends a reply in one piece. net/http sends the
-// first 4 kB by themselves, so that whoever waits for the reply is woken twice,
-// which takes longer than judging 500 nodes.
+// first 4 KiB separately, which wakes the waiting client twice and takes longer
+// than evaluating 500 nodes.
 type gathering struct {
 	net.Conn
-	// on is set while a reply is written, which one goroutine does; held is
-	// what was written of it.
+	// on is set while one goroutine writes a reply; held is what it has written
+	// so far.
 	on   bool
 	held []byte
 }
@@ -43,13 +43,13 @@ func (c *gathering) reply(w http.ResponseWriter, body []byte) error {
 		_, err = c.Conn.Write(c.held)
 	}
 	if err != nil {
-		_ = c.Conn.Close() // what is sent next would be taken for the rest of it
+		_ = c.Conn.Close() // the client would take the next reply for the rest of this one
 	}
 	c.held = c.held[:0]
 	return err
 }
 
-// gatheringListener makes connections that gather.
+// gatheringListener accepts gathering connections.
 type gatheringListener struct{ net.Listener }
 
 // Accept implements net.Listener.
@@ -61,7 +61,7 @@ func (l gatheringListener) Accept() (net.Conn, error) {
 	return &gathering{Conn: conn}, nil
 }
 
-// connKey is where a request's context has its connection, if that gathers.
+// connKey is the context key of a request's gathering connection.
 type connKey struct{}
 
 func withConn(ctx context.Context, conn net.Conn) context.Context {
@@ -71,8 +71,8 @@ func withConn(ctx context.Context, conn net.Conn) context.Context {
 	return ctx
 }
 
-// send writes a response, in one piece where the connection can and it is
-// short.
+// send writes a response, in one piece if it is short and the connection
+// gathers.
 func send(w http.ResponseWriter, r *http.Request, body []byte) error {
 	if c, ok := r.Context().Value(connKey{}).(*gathering); ok && len(body) <= gatherUpTo {
 		return c.reply(w, body)

@@ -16,7 +16,7 @@ import (
 func TestRepliesInOnePiece(t *testing.T) {
 	names := nodeNames(3000)
 	listener := &countingListener{Listener: listen(t)}
-	s := newTestServer(t, Config{Judge: newFakeJudge(names...), Listener: listener})
+	s := newTestServer(t, Config{Answerer: newFakeAnswerer(names...), Listener: listener})
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// refuseFactor times the number of requests judged at once may be in the house
-// at all; further ones are refused unread, which bounds the memory of buffers.
+// refuseFactor times MaxConcurrent is how many requests may be in progress.
+// Further ones are refused unread, which bounds the memory of buffers.
 const refuseFactor = 4
 
 // verbs answers filter and prioritize.
@@ -22,7 +22,7 @@ type verbs struct {
 	metrics *metrics
 	load    atomic.Pointer[loadRefusal]
 
-	slots     chan struct{} // held while judging
+	slots     chan struct{} // held while the Answerer is asked
 	inside    atomic.Int64  // requests between arrival and reply
 	exchanges sync.Pool     // of *exchange
 
@@ -31,15 +31,15 @@ type verbs struct {
 	jsonType []string // header value, made once
 }
 
-// loadRefusal is how nodes are refused for RejectLoad.
+// loadRefusal holds the settings of RejectLoad.
 type loadRefusal struct {
-	// message is as it stands in JSON.
+	// message is already escaped for JSON.
 	message string
-	// all lets a request go without a node.
+	// all allows every node of a request to be rejected.
 	all bool
 }
 
-// serve reads, judges and answers one request.
+// serve answers one request and measures it.
 func (h *verbs) serve(v verb, w http.ResponseWriter, r *http.Request) error {
 	if r.Method != http.MethodPost {
 		return notAllowed(w, http.MethodPost)
@@ -70,8 +70,8 @@ func (h *verbs) exchange(v verb, w http.ResponseWriter, r *http.Request) (result
 	return got, nil
 }
 
-// fill leaves the reply in e.out. After an error e must not be used again: a
-// Judge that panicked may still hold parts of it.
+// fill leaves the reply in e.out. After an error e must not be reused: an
+// Answerer that panicked may still hold parts of it.
 func (h *verbs) fill(v verb, e *exchange, r *http.Request) (got result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -81,8 +81,8 @@ func (h *verbs) fill(v verb, e *exchange, r *http.Request) (got result, err erro
 	}()
 	if err := e.read(r, h.config.MaxBodyBytes); err != nil {
 		if errors.Is(err, errTooLarge) {
-			// Swallow what an honest client still sends, so that it reads the
-			// answer instead of a broken connection.
+			// Discard what a well-behaved client still sends, so that it reads
+			// the reply instead of a broken connection.
 			_, _ = io.CopyN(io.Discard, r.Body, 2*h.config.MaxBodyBytes)
 			return resultTooLarge, statusError{
 				http.StatusRequestEntityTooLarge, fmt.Errorf("%w: more than %d bytes", errTooLarge, h.config.MaxBodyBytes),
@@ -125,15 +125,15 @@ func (h *verbs) filter(e *exchange, r *http.Request) result {
 	}
 	h.metrics.countRejected(e.reasons)
 	listed := h.config.ListedRejects
-	if none || h.wantsFull(r) { // without a node the pod's event is made of these messages
+	if none || h.wantsFull(r) { // without a node the pod's event consists of these messages
 		listed = len(e.reasons)
 	}
 	e.out = filterReply{req: &e.req, reasons: e.reasons, listed: listed, loadMessage: load.message}.appendTo(e.out[:0])
 	return got
 }
 
-// relent keeps nodes after all were rejected: those that keepUnlessLoad has
-// left, or all.
+// relent keeps nodes after all were rejected: those that keepUnlessLoad kept,
+// or all.
 func (h *verbs) relent(e *exchange, kept bool) result {
 	why := neutralAllRejected
 	if len(e.reasons) == 1 {
@@ -153,13 +153,13 @@ func (h *verbs) prioritize(e *exchange, r *http.Request) result {
 	return got
 }
 
-// wantsFull reports whether nothing is left out of the reply: by configuration,
-// or for the person who asks with curl and "?full".
+// wantsFull reports whether the reply must be complete: by configuration, or
+// for a person who uses curl with "?full".
 func (h *verbs) wantsFull(r *http.Request) bool {
 	return h.config.FullReplies || r.URL.RawQuery == "full"
 }
 
-// ask runs question in a round of the Judge if there is a free slot, else it
+// ask runs question in a Round of the Answerer if a slot is free. Otherwise it
 // leaves the neutral answer that e holds.
 func (h *verbs) ask(e *exchange, question func(Round)) result {
 	select {
@@ -169,7 +169,7 @@ func (h *verbs) ask(e *exchange, question func(Round)) result {
 		h.metrics.neutrals[neutralBusy].Inc()
 		return resultNeutral
 	}
-	round := h.config.Judge.Begin()
+	round := h.config.Answerer.Begin()
 	if index := e.resolve(round); index != e.req.guide {
 		h.guide.Store(index)
 	}
@@ -181,5 +181,5 @@ func (h *verbs) write(w http.ResponseWriter, r *http.Request, body []byte) {
 	header := w.Header()
 	header["Content-Type"] = h.jsonType
 	header["Content-Length"] = []string{strconv.Itoa(len(body))}
-	_ = send(w, r, body) // a client that does not read its reply is none of our business
+	_ = send(w, r, body) // a client that does not read its reply is not our error
 }

@@ -6,13 +6,13 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Index finds nodes by name, for a Round to answer Node with. It is made when
-// the set of nodes changes, and may be used by many goroutines.
+// Index finds nodes by name. It is rebuilt when the set of nodes changes, and
+// is safe for concurrent use.
 //
-// Looking up the names is the largest part of a request, and most of what a map
-// needs for it goes into fetching the stored name to compare. An Index compares
-// 64 bits of a seeded hash instead: known names never meet, and a name that is
-// not known passes for a known one with a probability below 2^-45.
+// Looking up names is the largest part of a request, and a map spends most of
+// that time fetching the stored name to compare. An Index compares 64 bits of a
+// seeded hash instead: known names never collide, and an unknown name is
+// mistaken for a known one with a probability below 2^-45.
 type Index struct {
 	seed  maphash.Seed
 	slots []slot // open addressing; a power of two, at most half taken
@@ -25,8 +25,8 @@ type slot struct {
 	node cluster.NodeIndex
 }
 
-// NewIndex returns an Index in which the node names[i] has the index i; of a
-// name that occurs twice the first counts.
+// NewIndex returns an Index in which the node names[i] has the index i. If a
+// name occurs twice the first counts.
 func NewIndex(names []string) *Index {
 	size := 2
 	for size < 2*len(names)+1 {
@@ -40,7 +40,7 @@ func NewIndex(names []string) *Index {
 	}
 }
 
-// fill enters all names. It reports whether each has a hash of its own.
+// fill enters all names. It reports whether their hashes are distinct.
 func (x *Index) fill(names []string) bool {
 	for i, name := range names {
 		hash := maphash.String(x.seed, name)
@@ -64,7 +64,7 @@ func (x *Index) Find(name []byte) cluster.NodeIndex {
 	return -1
 }
 
-// slot returns the slot with this hash, or the free one where it would be.
+// slot returns the slot with this hash, or the free slot where it belongs.
 func (x *Index) slot(hash uint64) *slot {
 	last := uint64(len(x.slots) - 1)
 	for at := hash; ; at++ {

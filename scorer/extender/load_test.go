@@ -15,45 +15,45 @@ const loadHigh = "node memory load high"
 
 // TestLoad verifies what becomes of nodes that are rejected for their load.
 func TestLoad(t *testing.T) {
-	rejecting := func(load ...string) *fakeJudge { return newFakeJudge("a", "b", "c").reject(RejectLoad, load...) }
+	rejecting := func(load ...string) *fakeAnswerer { return newFakeAnswerer("a", "b", "c").reject(RejectLoad, load...) }
 	for name, tc := range map[string]struct {
 		config Config
 		nodes  string
 		want   string
 	}{
 		"the message is the one that was asked for": {
-			config: Config{Judge: rejecting("a"), LoadMessage: loadHigh}, nodes: `["a","b"]`,
+			config: Config{Answerer: rejecting("a"), LoadMessage: loadHigh}, nodes: `["a","b"]`,
 			want: `{"NodeNames":["b"],"FailedAndUnresolvableNodes":{"a":"node memory load high"}}`,
 		},
 		"else one of its own": {
-			config: Config{Judge: rejecting("a")}, nodes: `["a","b"]`,
+			config: Config{Answerer: rejecting("a")}, nodes: `["a","b"]`,
 			want: `{"NodeNames":["b"],"FailedAndUnresolvableNodes":{"a":"node load above the policy's limit"}}`,
 		},
 		"a message with everything in it": {
-			config: Config{Judge: rejecting("a"), LoadMessage: "\"a\\\n\x00<é\xff"}, nodes: `["a","b"]`,
+			config: Config{Answerer: rejecting("a"), LoadMessage: "\"a\\\n\x00<é\xff"}, nodes: `["a","b"]`,
 			want: `{"NodeNames":["b"],"FailedAndUnresolvableNodes":{"a":"\"a\\\n\u0000\u003cé\ufffd"}}`,
 		},
 		"not all of a request, unless that is wanted": {
-			config: Config{Judge: rejecting("a", "b")}, nodes: `["a","b"]`, want: `{"NodeNames":["a","b"]}`,
+			config: Config{Answerer: rejecting("a", "b")}, nodes: `["a","b"]`, want: `{"NodeNames":["a","b"]}`,
 		},
 		"all of a request": {
-			config: Config{Judge: rejecting("a", "b"), RejectAll: true, LoadMessage: loadHigh}, nodes: `["a","b"]`,
+			config: Config{Answerer: rejecting("a", "b"), RejectAll: true, LoadMessage: loadHigh}, nodes: `["a","b"]`,
 			want: `{"NodeNames":[],"FailedAndUnresolvableNodes":{"a":"node memory load high","b":"node memory load high"}}`,
 		},
 		"the only node": {
-			config: Config{Judge: rejecting("a"), RejectAll: true, LoadMessage: loadHigh}, nodes: `["a"]`,
+			config: Config{Answerer: rejecting("a"), RejectAll: true, LoadMessage: loadHigh}, nodes: `["a"]`,
 			want: `{"NodeNames":[],"FailedAndUnresolvableNodes":{"a":"node memory load high"}}`,
 		},
 		"with none left each is told, whatever the limit": {
-			config: Config{Judge: rejecting("a", "b"), RejectAll: true, LoadMessage: "x", ListedRejects: -1}, nodes: `["a","b"]`,
+			config: Config{Answerer: rejecting("a", "b"), RejectAll: true, LoadMessage: "x", ListedRejects: -1}, nodes: `["a","b"]`,
 			want: `{"NodeNames":[],"FailedAndUnresolvableNodes":{"a":"x","b":"x"}}`,
 		},
 		"a reason that is no limit yields before a request loses all": {
-			config: Config{Judge: rejecting("a").reject(RejectSource, "b").reject(RejectHot, "c"), RejectAll: true, LoadMessage: "x"},
+			config: Config{Answerer: rejecting("a").reject(RejectSource, "b").reject(RejectHot, "c"), RejectAll: true, LoadMessage: "x"},
 			nodes:  `["a","b","c"]`, want: `{"NodeNames":["b","c"],"FailedAndUnresolvableNodes":{"a":"x"}}`,
 		},
 		"an unknown node is kept": {
-			config: Config{Judge: rejecting("a"), RejectAll: true, LoadMessage: "x"}, nodes: `["a","?"]`,
+			config: Config{Answerer: rejecting("a"), RejectAll: true, LoadMessage: "x"}, nodes: `["a","?"]`,
 			want: `{"NodeNames":["?"],"FailedAndUnresolvableNodes":{"a":"x"}}`,
 		},
 	} {
@@ -73,7 +73,7 @@ func TestLoad(t *testing.T) {
 // TestRejectAllOfWholeNodes verifies that nothing is left of a list of whole
 // nodes.
 func TestRejectAllOfWholeNodes(t *testing.T) {
-	s := newTestServer(t, Config{Judge: newFakeJudge("a").reject(RejectLoad, "a"), RejectAll: true, LoadMessage: "x"})
+	s := newTestServer(t, Config{Answerer: newFakeAnswerer("a").reject(RejectLoad, "a"), RejectAll: true, LoadMessage: "x"})
 	_, got := post(t, s, "/filter", []byte(`{"Pod":{},"Nodes":{"items":[{"metadata":{"name":"a"}}]}}`))
 	if want := `{"Nodes":{"items":[]},"FailedAndUnresolvableNodes":{"a":"x"}}` + "\n"; got != want {
 		t.Errorf("reply %q, want %q", got, want)
@@ -83,7 +83,7 @@ func TestRejectAllOfWholeNodes(t *testing.T) {
 // TestSetLoad verifies that another policy's message and rule hold from then
 // on.
 func TestSetLoad(t *testing.T) {
-	s := newTestServer(t, Config{Judge: newFakeJudge("a").reject(RejectLoad, "a"), RejectAll: true, LoadMessage: "x"})
+	s := newTestServer(t, Config{Answerer: newFakeAnswerer("a").reject(RejectLoad, "a"), RejectAll: true, LoadMessage: "x"})
 	body := []byte(`{"Pod":{},"NodeNames":["a"]}`)
 	for _, step := range []struct {
 		set  func()
@@ -101,10 +101,10 @@ func TestSetLoad(t *testing.T) {
 	}
 }
 
-// TestNamesOnly verifies that a filter request without node names is told so in
-// the reply, and nothing else is.
+// TestNamesOnly verifies that the reply to a filter request without node names
+// reports that, and no other reply does.
 func TestNamesOnly(t *testing.T) {
-	s := newTestServer(t, Config{Judge: newFakeJudge("a"), NamesOnly: true})
+	s := newTestServer(t, Config{Answerer: newFakeAnswerer("a"), NamesOnly: true})
 	for name, tc := range map[string]struct {
 		path, body string
 		code       int
@@ -137,7 +137,7 @@ func TestNamesOnly(t *testing.T) {
 
 // TestPages verifies that further pages are served, and change no other.
 func TestPages(t *testing.T) {
-	s := newTestServer(t, Config{Judge: newFakeJudge("a"), Pages: map[string]http.Handler{"/": Text("hello\n")}})
+	s := newTestServer(t, Config{Answerer: newFakeAnswerer("a"), Pages: map[string]http.Handler{"/": Text("hello\n")}})
 	for name, tc := range map[string]struct {
 		method, path, want string
 		code               int

@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// verb is what kube-scheduler asks.
+// verb is the kind of a kube-scheduler request.
 type verb uint8
 
 const (
@@ -26,12 +26,12 @@ type result uint8
 
 const (
 	resultOK         result = iota
-	resultNeutral           // answered, but without the Judge's say
+	resultNeutral           // answered without following the Answerer
 	resultInvalid           // 400: not a request that can be answered
 	resultTooLarge          // 413
 	resultOverloaded        // 503: too many requests at once
-	resultGone              // the client did not wait
-	resultPanic             // 500: the Judge panicked
+	resultGone              // the client hung up before the reply
+	resultPanic             // 500: the Answerer panicked
 	resultCount
 )
 
@@ -42,13 +42,13 @@ var resultLabels = [resultCount]string{
 
 func (r result) String() string { return resultLabels[r] }
 
-// neutral is why the Judge's answer was not used.
+// neutral is the reason why the Answerer's answer was not used.
 type neutral uint8
 
 const (
-	neutralBusy        neutral = iota // too many requests are being judged
+	neutralBusy        neutral = iota // MaxConcurrent requests are being evaluated
 	neutralAllRejected                // it would have rejected every node
-	neutralOneNode                    // the same with a single node, as for a nominated one
+	neutralOneNode                    // the same with a single node, such as a nominated one
 	neutralCount
 )
 
@@ -58,7 +58,7 @@ var neutralLabels = [neutralCount]string{
 
 func (n neutral) String() string { return neutralLabels[n] }
 
-// metrics are the package's, with every label value present from the start.
+// metrics are the package's metrics, with every label value set from the start.
 type metrics struct {
 	requests   [verbCount][resultCount]prometheus.Counter
 	latency    [verbCount]prometheus.Observer
@@ -67,8 +67,8 @@ type metrics struct {
 	neutrals   [neutralCount]prometheus.Counter
 }
 
-// latencyBuckets are in seconds, from 50 µs to the 200 ms that kube-scheduler
-// is told to wait.
+// latencyBuckets are in seconds, from 50 µs to the 200 ms of kube-scheduler's
+// configured httpTimeout.
 var latencyBuckets = []float64{
 	50e-6, 100e-6, 200e-6, 500e-6, 1e-3, 2e-3, 5e-3, 10e-3, 20e-3, 50e-3, 100e-3, 200e-3,
 }
@@ -94,7 +94,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	for r := RejectNone + 1; r < rejectCount; r++ {
 		m.rejected[r] = rejected.WithLabelValues(r.String())
 	}
-	// Index RejectNone counts reasons this package does not know.
+	// Index RejectNone counts reasons that this package does not know.
 	m.rejected[RejectNone] = rejected.WithLabelValues(rejectCount.String())
 	for n := range neutralCount {
 		m.neutrals[n] = neutrals.WithLabelValues(n.String())
@@ -108,7 +108,7 @@ func counters(name, help string, labels ...string) *prometheus.CounterVec {
 	}, labels)
 }
 
-// Register registers metrics; a nil reg does without.
+// Register registers metrics; with a nil reg it does nothing.
 func Register(reg prometheus.Registerer, collectors ...prometheus.Collector) error {
 	if reg == nil {
 		return nil

@@ -12,15 +12,15 @@ import (
 
 func TestMetrics(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
-	judge := newFakeJudge("a", "b", "c").reject(RejectHot, "a", "b")
-	s := newTestServer(t, Config{Judge: judge, Registerer: reg, MaxBodyBytes: 1000, Budget: time.Nanosecond})
+	answerer := newFakeAnswerer("a", "b", "c").reject(RejectHot, "a", "b")
+	s := newTestServer(t, Config{Answerer: answerer, Registerer: reg, MaxBodyBytes: 1000, Budget: time.Nanosecond})
 	post(t, s, "/filter", []byte(`{"Pod":{},"NodeNames":["a","b","c"]}`))
 	post(t, s, "/filter", []byte(`{"Pod":{},"NodeNames":["a","b"]}`))
 	post(t, s, "/filter", []byte(`{"Pod":{},"NodeNames":["a"]}`))
 	post(t, s, "/filter", []byte(`{`))
 	post(t, s, "/prioritize", []byte(`{"Pod":{},"NodeNames":["a","b","c"]}`))
 	post(t, s, "/prioritize", make([]byte, 1001))
-	judge.before = func(*Pod) { panic("boom") }
+	answerer.before = func(*Pod) { panic("boom") }
 	if code, _ := post(t, s, "/prioritize", []byte(`{"Pod":{},"NodeNames":["a"]}`)); code != http.StatusInternalServerError {
 		t.Errorf("status %d, want 500", code)
 	}
@@ -63,7 +63,7 @@ evenkeel_extender_requests_total{result="TooLarge",verb="prioritize"} 1
 		"evenkeel_extender_rejected_nodes_total", "evenkeel_extender_requests_total"); err != nil {
 		t.Error(err)
 	}
-	if _, err := NewServer(Config{Judge: judge, Registerer: reg}); err == nil {
+	if _, err := NewServer(Config{Answerer: answerer, Registerer: reg}); err == nil {
 		t.Error("registering twice is not an error")
 	}
 }

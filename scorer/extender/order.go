@@ -8,19 +8,19 @@ import (
 	"github.com/evenkeel/evenkeel/internal/jsonscan"
 )
 
-// order is in which order requests name the nodes of an Index. kube-scheduler
-// goes through its nodes in an order that hardly changes, and names those of a
-// request in it, so that a name is most often the one that came after its
-// predecessor before: to compare it costs a fraction of what finding its end,
-// hashing it and looking it up cost.
+// order is the order in which requests name the nodes of an Index.
+// kube-scheduler lists nodes in an order that hardly changes, so a name is
+// mostly followed by the same name as in the request before. Comparing with
+// that one costs a fraction of finding the name's end, hashing it and looking
+// it up.
 type order struct {
-	// quoted are the names as they stand in a request, one behind the other;
-	// that of node i lies from ends[i] to ends[i+1]. It is empty for a name
-	// that is escaped in JSON.
+	// quoted holds the names, quoted as in a request, one after the other; that
+	// of node i is from ends[i] to ends[i+1]. It is empty for a name that JSON
+	// escapes.
 	quoted []byte
 	ends   []uint32
-	// after[i] is one more than the node that came after node i; 0 as long as
-	// none has.
+	// after[i] is one more than the node that last came after node i; 0 if none
+	// has.
 	after []atomic.Int32
 }
 
@@ -35,8 +35,8 @@ func newOrder(names []string) order {
 	return o
 }
 
-// next returns the node that came after the given one, and its length, if text
-// begins with its name; else -1.
+// next returns the node that last came after the given one, and the length of
+// its quoted name, if text begins with that; else -1.
 func (o *order) next(node cluster.NodeIndex, text []byte) (next cluster.NodeIndex, length int) {
 	if node < 0 {
 		return -1, 0
@@ -52,8 +52,7 @@ func (o *order) next(node cluster.NodeIndex, text []byte) (next cluster.NodeInde
 	return next, len(name)
 }
 
-// learn notes that next came after node. Either may be unknown, a negative
-// number.
+// learn records that next came after node. Either may be unknown (negative).
 func (o *order) learn(node, next cluster.NodeIndex) {
 	if node >= 0 && next >= 0 {
 		o.after[node].Store(int32(next + 1))

@@ -49,7 +49,7 @@ func someOf(rnd *rand.Rand, all []string) []string {
 func TestNodesAreFoundAgainInANewIndex(t *testing.T) {
 	before, after := NewIndex([]string{"a", "b", "c"}), NewIndex([]string{"c", "b"})
 	var e exchange
-	for range 2 { // the second goes by what the first has learned
+	for range 2 { // the second uses what the first has learned
 		if err := e.req.decode(namesRequest(t, realisticPod(), "a", "b", "c"), before); err != nil {
 			t.Fatal(err)
 		}

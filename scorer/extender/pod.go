@@ -8,7 +8,7 @@ var (
 	statusFields = []string{"nominatedNodeName"}
 )
 
-// readPod fills in a pod. It reports whether there is one.
+// readPod fills in a pod. It reports whether the value is not null.
 func (r *reader) readPod(pod *Pod) bool {
 	given := r.scan.Next() != 'n'
 	acc := newResources()
@@ -49,10 +49,10 @@ func (r *reader) readMeta(pod *Pod) {
 	pod.TemplateHash = labels.of(pod.OwnerKind)
 }
 
-// hashLabels are the labels that tell revisions of an owner apart.
+// hashLabels are the labels that distinguish revisions of an owner.
 type hashLabels struct{ template, revision string }
 
-// of returns the one that the owner's kind sets.
+// of returns the label that the owner's kind sets.
 func (h hashLabels) of(ownerKind string) string {
 	if ownerKind == "StatefulSet" || ownerKind == "DaemonSet" {
 		return h.revision

@@ -10,13 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// The units that amounts are counted in: so many to one core, or byte.
+// The units in which amounts are counted, per core and per byte.
 const (
 	cpuUnits    int64 = 1e9
 	memoryUnits int64 = 1e3
 )
 
-// The longest quantity and the most digits of its exponent that are looked at.
+// The longest quantity and the most exponent digits that are parsed.
 // resource.ParseQuantity takes minutes for "1e-999999999".
 const (
 	maxQuantityLen    = 64
@@ -25,9 +25,9 @@ const (
 
 var errQuantityLength = errors.New("too long")
 
-// parseQuantity returns text in units of 1/perOne, rounded up. What is negative
-// counts as 0, what is too large as the largest number: no API server admits
-// the first, and no node has the second.
+// parseQuantity returns text in units of 1/perOne, rounded up. Negative
+// quantities, which no API server admits, become 0; those too large for int64,
+// which no node has, become math.MaxInt64.
 func parseQuantity(text []byte, perOne int64) (int64, error) {
 	if n, ok := plainQuantity(text, uint64(perOne)); ok {
 		return n, nil
@@ -50,8 +50,8 @@ func parseQuantity(text []byte, perOne int64) (int64, error) {
 	return q.ScaledValue(resource.Milli), nil
 }
 
-// exponentDigits counts the digits at the end of text if an exponent's e comes
-// before them.
+// exponentDigits counts the characters after the last e or E of text, 0 without
+// one.
 func exponentDigits(text []byte) int {
 	if i := bytes.LastIndexAny(text, "eE"); i >= 0 {
 		return len(text) - 1 - i
@@ -59,7 +59,7 @@ func exponentDigits(text []byte) int {
 	return 0
 }
 
-// plainQuantity handles the forms that pods have in practice: up to 15 digits,
+// plainQuantity parses the forms that pods use in practice: up to 15 digits,
 // with or without a fraction, and a suffix from m to Pi.
 //
 //	units = digits * factor(suffix) * perOne / (10^fraction * divisor(suffix))
@@ -90,8 +90,9 @@ func plainQuantity(text []byte, perOne uint64) (int64, bool) {
 	return int64(quotient), true
 }
 
-// plainNumber splits text into its digits, the count of those behind the point
-// and the suffix. A fraction below 0 says that it is not such a number.
+// plainNumber splits text into its digits, how many of them are after the
+// point, and the suffix. A negative fraction means that text is not such a
+// number.
 func plainNumber(text []byte) (digits uint64, fraction int, suffix []byte) {
 	const maxLen = 16 // 15 digits and a point, or 16 digits: below 2^64
 	i, point := 0, -1
@@ -115,8 +116,8 @@ func plainNumber(text []byte) (digits uint64, fraction int, suffix []byte) {
 	return digits, fraction, text[i:]
 }
 
-// suffixFactor returns what a suffix multiplies with and divides by; a factor
-// of 0 stands for a suffix not known here.
+// suffixFactor returns what a suffix multiplies and divides by; the factor is 0
+// for an unknown suffix.
 func suffixFactor(suffix []byte) (factor, divisor uint64) {
 	switch string(suffix) {
 	case "":

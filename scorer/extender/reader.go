@@ -13,11 +13,11 @@ import (
 type reader struct {
 	body []byte
 	scan jsonscan.Scanner
-	// where in the request the scanner has failed: the fields around it.
+	// where lists the fields around the place where the scanner failed.
 	where string
 }
 
-// reset begins with a new body.
+// reset starts with a new body.
 func (r *reader) reset(body []byte) {
 	r.body, r.where = body, ""
 	r.scan.SetText(body)
@@ -31,12 +31,12 @@ func (r *reader) end() error {
 	return nil
 }
 
-// errRepeated is a key that occurs twice in an object the extender reads. What
-// encoding/json makes of that depends on the order and on stale values.
+// errRepeated is a key that occurs twice in an object that the extender reads.
+// encoding/json's result for that depends on the order and on stale values.
 var errRepeated = errors.New("key occurs twice")
 
-// members goes through the members of an object that have one of these names.
-// The loop's body consumes the value, or leaves it to be skipped. It must not
+// members yields the members of an object that have one of these names. The
+// loop's body consumes the value, or leaves it to be skipped. It must not
 // break.
 func (r *reader) members(names []string) iter.Seq[string] {
 	return func(yield func(name string) bool) {
@@ -60,8 +60,8 @@ func (r *reader) members(names []string) iter.Seq[string] {
 	}
 }
 
-// indexOf returns the index of the name that a key stands for, as encoding/json
-// matches them (upper and lower case alike), or -1.
+// indexOf returns the index of the name that matches a key, ignoring case like
+// encoding/json, or -1.
 func indexOf(names []string, key []byte) int {
 	for i, name := range names {
 		if string(key) == name || foldEqual(key, name) {
@@ -71,8 +71,8 @@ func indexOf(names []string, key []byte) int {
 	return -1
 }
 
-// foldEqual compares without regard to case. Most keys differ in the first
-// letter, so that is looked at before the Unicode rules.
+// foldEqual compares ignoring case. Most keys differ in the first letter, so it
+// checks that before applying the Unicode rules.
 func foldEqual(key []byte, name string) bool {
 	if len(key) == 0 || key[0] < 0x80 && key[0]|0x20 != name[0]|0x20 {
 		return false

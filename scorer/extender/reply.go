@@ -8,15 +8,15 @@ import (
 // maxScore is the best score on the wire (extenderv1.MaxExtenderPriority).
 const maxScore = 10
 
-// filterReply is what a filter reply is made from.
+// filterReply holds the parts of a filter reply.
 type filterReply struct {
 	req     *request
 	reasons []Reject
-	// listed is how many rejected nodes are named with their reason. Those
-	// left out count as failed and unresolvable just the same; only their
-	// message is missing should the pod stay unscheduled after all.
+	// listed is how many rejected nodes are named with their reason. Those left
+	// out count as failed and unresolvable all the same; only their message is
+	// missing if the pod stays unscheduled.
 	listed int
-	// loadMessage is that of RejectLoad, as it stands in JSON.
+	// loadMessage is that of RejectLoad, escaped for JSON.
 	loadMessage string
 }
 
@@ -41,8 +41,8 @@ func (f filterReply) appendTo(dst []byte) []byte {
 	return append(dst, "}\n"...)
 }
 
-// appendKept copies the kept elements, neighbours together with what stands
-// between them in the request: with nothing rejected that is one copy.
+// appendKept copies the kept elements. It copies adjacent ones together with
+// the bytes between them, so with nothing rejected there is one copy.
 func (f filterReply) appendKept(dst []byte, at func(i int) span) []byte {
 	first := len(dst)
 	for i := 0; i < len(f.reasons); i++ {
@@ -94,16 +94,16 @@ func (f filterReply) message(reason Reject) string {
 	return reason.Message()
 }
 
-// inJSON returns a text as it stands between the quotes of a JSON string.
+// inJSON returns a text escaped for JSON, without the quotes.
 func inJSON(text string) string {
 	quoted, err := json.Marshal(text)
-	if err != nil { // no text is beyond JSON
+	if err != nil { // cannot happen: any text can be encoded
 		return ""
 	}
 	return string(quoted[1 : len(quoted)-1])
 }
 
-// appendName writes the name of node i as it was quoted in the request.
+// appendName writes the name of node i, quoted as in the request.
 func (r *request) appendName(dst []byte, i int) []byte {
 	name := r.names[i]
 	if name.end == 0 {
@@ -112,26 +112,26 @@ func (r *request) appendName(dst []byte, i int) []byte {
 	return append(dst, r.body[name.start:name.end]...)
 }
 
-// scoreTexts are the ends of the elements of a HostPriorityList, with the comma
-// to the next.
+// scoreTexts are the ends of the elements of a HostPriorityList, each with the
+// comma before the next.
 var scoreTexts = [maxScore + 1]string{
 	`,"Score":0},`, `,"Score":1},`, `,"Score":2},`, `,"Score":3},`, `,"Score":4},`, `,"Score":5},`,
 	`,"Score":6},`, `,"Score":7},`, `,"Score":8},`, `,"Score":9},`, `,"Score":10},`,
 }
 
-// prioritizeReply is what a prioritize reply is made from.
+// prioritizeReply holds the parts of a prioritize reply.
 type prioritizeReply struct {
 	req    *request
 	scores []int8
-	// full names every node with its score as the Judge gave it.
+	// full names every node with its score as the Answerer gave it.
 	full bool
 }
 
 // appendTo writes a HostPriorityList. kube-scheduler adds the scores to those
 // of its plugins, so only their differences count: unless full, the lowest
-// score of the request is taken off all, and nodes that then have 0 are left
-// out. All equal gives an empty list, as if there were no extender: equal
-// totals are then ordered as kube-scheduler does by itself.
+// score of the request is subtracted from all, and nodes that then have 0 are
+// left out. Equal scores give an empty list, so that kube-scheduler orders the
+// nodes as if there were no extender.
 func (p prioritizeReply) appendTo(dst []byte) []byte {
 	base := int8(0)
 	if !p.full {
@@ -162,5 +162,5 @@ func lowest(scores []int8) int8 {
 	return low
 }
 
-// clampScore keeps a score within the range of the wire.
+// clampScore limits a score to the protocol's range.
 func clampScore(score int8) int8 { return max(0, min(score, maxScore)) }

@@ -14,59 +14,59 @@ import (
 func TestFilterReply(t *testing.T) {
 	hot := RejectHot.Message()
 	for name, tc := range map[string]struct {
-		judge  *fakeJudge
-		listed int
-		nodes  string // NodeNames of the request
-		query  string
-		want   string
+		answerer *fakeAnswerer
+		listed   int
+		nodes    string // NodeNames of the request
+		query    string
+		want     string
 	}{
 		"nothing rejected: the names come back as they were": {
-			judge: newFakeJudge("a", "b"), nodes: `[ "a" , "b"]`, want: `{"NodeNames":["a" , "b"]}`,
+			answerer: newFakeAnswerer("a", "b"), nodes: `[ "a" , "b"]`, want: `{"NodeNames":["a" , "b"]}`,
 		},
 		"hot nodes are left out and named with the reason": {
-			judge: newFakeJudge("a", "b", "c", "d").reject(RejectHot, "b", "c"), nodes: `["a","b","c","d"]`,
+			answerer: newFakeAnswerer("a", "b", "c", "d").reject(RejectHot, "b", "c"), nodes: `["a","b","c","d"]`,
 			want: `{"NodeNames":["a","d"],"FailedAndUnresolvableNodes":{"b":"` + hot + `","c":"` + hot + `"}}`,
 		},
 		"the first and the last rejected": {
-			judge: newFakeJudge("a", "b", "c").reject(RejectSource, "a", "c"), nodes: `["a","b","c"]`,
+			answerer: newFakeAnswerer("a", "b", "c").reject(RejectSource, "a", "c"), nodes: `["a","b","c"]`,
 			want: `{"NodeNames":["b"],"FailedAndUnresolvableNodes":{"a":"` + RejectSource.Message() + `","c":"` + RejectSource.Message() + `"}}`,
 		},
 		"a destination alone": {
-			judge: newFakeJudge("a", "b").reject(RejectNotDestination, "a"), nodes: `["a","b"]`,
+			answerer: newFakeAnswerer("a", "b").reject(RejectNotDestination, "a"), nodes: `["a","b"]`,
 			want: `{"NodeNames":["b"],"FailedAndUnresolvableNodes":{"a":"` + RejectNotDestination.Message() + `"}}`,
 		},
 		"more rejected than are listed": {
-			judge: newFakeJudge("a", "b", "c").reject(RejectHot, "a", "b"), nodes: `["a","b","c"]`, listed: 1,
+			answerer: newFakeAnswerer("a", "b", "c").reject(RejectHot, "a", "b"), nodes: `["a","b","c"]`, listed: 1,
 			want: `{"NodeNames":["c"],"FailedAndUnresolvableNodes":{"a":"` + hot + `"}}`,
 		},
 		"more rejected than are listed, but all are asked for": {
-			judge: newFakeJudge("a", "b", "c").reject(RejectHot, "a", "b"), nodes: `["a","b","c"]`, listed: 1, query: "?full",
+			answerer: newFakeAnswerer("a", "b", "c").reject(RejectHot, "a", "b"), nodes: `["a","b","c"]`, listed: 1, query: "?full",
 			want: `{"NodeNames":["c"],"FailedAndUnresolvableNodes":{"a":"` + hot + `","b":"` + hot + `"}}`,
 		},
 		"none listed": {
-			judge: newFakeJudge("a", "b").reject(RejectHot, "a"), nodes: `["a","b"]`, listed: -1, want: `{"NodeNames":["b"]}`,
+			answerer: newFakeAnswerer("a", "b").reject(RejectHot, "a"), nodes: `["a","b"]`, listed: -1, want: `{"NodeNames":["b"]}`,
 		},
 		"all rejected: all are kept": {
-			judge: newFakeJudge("a", "b").reject(RejectHot, "a", "b"), nodes: `["a","b"]`, want: `{"NodeNames":["a","b"]}`,
+			answerer: newFakeAnswerer("a", "b").reject(RejectHot, "a", "b"), nodes: `["a","b"]`, want: `{"NodeNames":["a","b"]}`,
 		},
 		"the only node rejected: it is kept": {
-			judge: newFakeJudge("a").reject(RejectSource, "a"), nodes: `["a"]`, want: `{"NodeNames":["a"]}`,
+			answerer: newFakeAnswerer("a").reject(RejectSource, "a"), nodes: `["a"]`, want: `{"NodeNames":["a"]}`,
 		},
-		"unknown nodes are kept, whatever the judge says": {
-			judge: newFakeJudge("a").reject(RejectHot, "a"), nodes: `["x","a","y"]`,
+		"unknown nodes are kept, whatever the answerer says": {
+			answerer: newFakeAnswerer("a").reject(RejectHot, "a"), nodes: `["x","a","y"]`,
 			want: `{"NodeNames":["x","y"],"FailedAndUnresolvableNodes":{"a":"` + hot + `"}}`,
 		},
 		"escaped names are recognised and come back as they were": {
-			judge: newFakeJudge("a", "b").reject(RejectHot, "a"), nodes: `["\u0061","\u0062"]`,
+			answerer: newFakeAnswerer("a", "b").reject(RejectHot, "a"), nodes: `["\u0061","\u0062"]`,
 			want: `{"NodeNames":["\u0062"],"FailedAndUnresolvableNodes":{"\u0061":"` + hot + `"}}`,
 		},
 		"a reason that is not in the table": {
-			judge: newFakeJudge("a", "b").reject(200, "a"), nodes: `["a","b"]`,
+			answerer: newFakeAnswerer("a", "b").reject(200, "a"), nodes: `["a","b"]`,
 			want: `{"NodeNames":["b"],"FailedAndUnresolvableNodes":{"a":"rejected by evenkeel"}}`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newTestServer(t, Config{Judge: tc.judge, ListedRejects: tc.listed})
+			s := newTestServer(t, Config{Answerer: tc.answerer, ListedRejects: tc.listed})
 			code, got := post(t, s, "/filter"+tc.query, []byte(`{"Pod":{},"Nodes":null,"NodeNames":`+tc.nodes+`}`))
 			if want := tc.want + "\n"; code != http.StatusOK || got != want {
 				t.Errorf("status %d\n got %s want %s", code, got, want)
@@ -77,36 +77,36 @@ func TestFilterReply(t *testing.T) {
 
 func TestPrioritizeReply(t *testing.T) {
 	for name, tc := range map[string]struct {
-		judge *fakeJudge
-		nodes string
-		query string
-		want  string
+		answerer *fakeAnswerer
+		nodes    string
+		query    string
+		want     string
 	}{
 		"the lowest score is taken off all": {
 			// 3 is the lowest: 10-3, 3-3 (left out), 4-3.
-			judge: newFakeJudge("a", "b", "c").score(10, "a").score(3, "b").score(4, "c"), nodes: `["a","b","c"]`,
+			answerer: newFakeAnswerer("a", "b", "c").score(10, "a").score(3, "b").score(4, "c"), nodes: `["a","b","c"]`,
 			want: `[{"Host":"a","Score":7},{"Host":"c","Score":1}]`,
 		},
 		"with the lowest at 0 the scores stand": {
-			judge: newFakeJudge("a", "b").score(10, "b"), nodes: `["a","b"]`, want: `[{"Host":"b","Score":10}]`,
+			answerer: newFakeAnswerer("a", "b").score(10, "b"), nodes: `["a","b"]`, want: `[{"Host":"b","Score":10}]`,
 		},
 		"all alike: nothing to say": {
-			judge: newFakeJudge("a", "b").score(5, "a", "b"), nodes: `["a","b"]`, want: `[]`,
+			answerer: newFakeAnswerer("a", "b").score(5, "a", "b"), nodes: `["a","b"]`, want: `[]`,
 		},
 		"asked for everything": {
-			judge: newFakeJudge("a", "b").score(7, "a"), nodes: `["a","b","x"]`, query: "?full",
+			answerer: newFakeAnswerer("a", "b").score(7, "a"), nodes: `["a","b","x"]`, query: "?full",
 			want: `[{"Host":"a","Score":7},{"Host":"b","Score":0},{"Host":"x","Score":5}]`,
 		},
 		"scores outside the range of the wire are brought into it": {
-			judge: newFakeJudge("a", "b").score(100, "a").score(-100, "b"), nodes: `["a","b"]`, want: `[{"Host":"a","Score":10}]`,
+			answerer: newFakeAnswerer("a", "b").score(100, "a").score(-100, "b"), nodes: `["a","b"]`, want: `[{"Host":"a","Score":10}]`,
 		},
-		"unknown nodes get the judge's neutral score": {
-			judge: newFakeJudge("a", "b").score(10, "a"), nodes: `["a","x","b"]`,
+		"unknown nodes get the answerer's neutral score": {
+			answerer: newFakeAnswerer("a", "b").score(10, "a"), nodes: `["a","x","b"]`,
 			want: `[{"Host":"a","Score":10},{"Host":"x","Score":5}]`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newTestServer(t, Config{Judge: tc.judge})
+			s := newTestServer(t, Config{Answerer: tc.answerer})
 			code, got := post(t, s, "/prioritize"+tc.query, []byte(`{"Pod":{},"NodeNames":`+tc.nodes+`}`))
 			if want := tc.want + "\n"; code != http.StatusOK || got != want {
 				t.Errorf("status %d\n got %s want %s", code, got, want)
@@ -117,8 +117,8 @@ func TestPrioritizeReply(t *testing.T) {
 
 // TestWholeNodes verifies that Node objects come back byte by byte.
 func TestWholeNodes(t *testing.T) {
-	judge := newFakeJudge("a", "b", "c").reject(RejectHot, "b").score(9, "c")
-	s := newTestServer(t, Config{Judge: judge})
+	answerer := newFakeAnswerer("a", "b", "c").reject(RejectHot, "b").score(9, "c")
+	s := newTestServer(t, Config{Answerer: answerer})
 	body := []byte(`{"Pod":{},"Nodes":{"metadata":{},"items":[` +
 		`{"metadata":{"name":"a","x":[1,2]}}, {"metadata":{"name":"b"}},{"spec":{"y":"\u00e9"},"metadata":{"name":"c"}},{}]},"NodeNames":null}`)
 	want := `{"Nodes":{"items":[{"metadata":{"name":"a","x":[1,2]}},{"spec":{"y":"\u00e9"},"metadata":{"name":"c"}},{}]},` +
@@ -134,7 +134,7 @@ func TestWholeNodes(t *testing.T) {
 
 // TestNamesAndNodes verifies that names win over whole nodes in either order.
 func TestNamesAndNodes(t *testing.T) {
-	s := newTestServer(t, Config{Judge: newFakeJudge()})
+	s := newTestServer(t, Config{Answerer: newFakeAnswerer()})
 	nodes := `"Nodes":{"items":[{"metadata":{"name":"whole"}}]}`
 	for body, want := range map[string]string{
 		`{"Pod":{},` + nodes + `,"NodeNames":["n"]}`: `{"NodeNames":["n"]}`,
@@ -150,10 +150,10 @@ func TestNamesAndNodes(t *testing.T) {
 
 // TestPooledExchanges verifies that nothing of one request shows in the next.
 func TestPooledExchanges(t *testing.T) {
-	judge := newFakeJudge("a", "b").reject(RejectHot, "b")
+	answerer := newFakeAnswerer("a", "b").reject(RejectHot, "b")
 	var got Pod
-	judge.before = func(pod *Pod) { got = *pod }
-	s := newTestServer(t, Config{Judge: judge})
+	answerer.before = func(pod *Pod) { got = *pod }
+	s := newTestServer(t, Config{Answerer: answerer})
 	nodes := &v1.NodeList{Items: []v1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, {ObjectMeta: metav1.ObjectMeta{Name: "b"}}}}
 	post(t, s, "/filter", marshal(t, extenderv1.ExtenderArgs{Pod: realisticPod(), Nodes: nodes}))
 	_, reply := post(t, s, "/filter", []byte(`{"Pod":{},"NodeNames":["x"]}`))

@@ -8,12 +8,12 @@ import (
 	"net/http"
 )
 
-// Report is a page: it returns a value to be shown as JSON. The request's query
-// may narrow it down.
+// Report is a page: it returns a value to be served as JSON. The request's
+// query may narrow it down.
 type Report func(r *http.Request) (any, error)
 
-// ErrNotFound is what a Report's error wraps when what was asked for is not
-// there, as opposed to not being told now.
+// ErrNotFound is wrapped by a Report's error if the requested object does not
+// exist, as opposed to being unavailable now.
 var ErrNotFound = errors.New("not found")
 
 // ServeHTTP implements http.Handler.

@@ -9,14 +9,14 @@ import (
 	"github.com/evenkeel/evenkeel/internal/jsonscan"
 )
 
-// maxNodes bounds what one request makes the server hold. Kubernetes supports
-// 5,000 nodes, the largest clusters shown have 130,000.
+// maxNodes bounds the memory of one request. Kubernetes supports 5,000 nodes;
+// the largest clusters demonstrated have 130,000.
 const maxNodes = 1 << 18
 
-// notLooked marks a name that was decoded without looking it up.
+// notLooked marks a name that has not been looked up yet.
 const notLooked = -2
 
-// The requests that are valid JSON and yet cannot be answered.
+// The errors of requests that are valid JSON but cannot be answered.
 var (
 	errNoPod     = errors.New("the request names no pod")
 	errNoNodes   = errors.New("the request names no nodes: both NodeNames and Nodes are empty")
@@ -26,16 +26,16 @@ var (
 // span is a range of bytes in the request body.
 type span struct{ start, end uint32 }
 
-// nodeName is a node's name as it is quoted in the request body, quotes
-// included; an empty span is a node without a name.
+// nodeName is a node's name in the request body, quotes included; an empty span
+// is a node without a name.
 type nodeName struct {
 	span
-	// plain says that the bytes between the quotes are the name.
+	// plain reports whether the bytes between the quotes are the name.
 	plain bool
 }
 
-// request is a decoded ExtenderArgs. Names and nodes stay byte ranges into the
-// body. The zero value is ready; decode may be called again and again.
+// request is a decoded ExtenderArgs. Names and nodes are byte ranges of the
+// body. The zero value is ready to use; decode may be called repeatedly.
 type request struct {
 	reader
 
@@ -43,9 +43,9 @@ type request struct {
 	hasPod bool
 
 	names []nodeName
-	// guide is the Index by which found was filled while decoding: the nodes of
-	// the names, -1 for those that it does not know, notLooked for those that
-	// are still to be looked up. Both may lack.
+	// guide is the Index that fills found while decoding; it may be nil. found
+	// has the node of each name: -1 if guide does not know it, notLooked if it
+	// has not been looked up yet.
 	guide *Index
 	found []cluster.NodeIndex
 	// nodes are the whole Node objects, in the order of names; empty when the
@@ -61,7 +61,7 @@ var (
 )
 
 // decode reads body, which must stay unchanged while the request is in use. It
-// looks names up in guide, which may be nil, as it goes.
+// looks names up in guide, unless that is nil.
 func (r *request) decode(body []byte, guide *Index) error {
 	*r = request{reader: r.reader, names: r.names[:0], nodes: r.nodes[:0], guide: guide, found: r.found[:0]}
 	r.reset(body)
@@ -81,7 +81,7 @@ func (r *request) decode(body []byte, guide *Index) error {
 	return r.check()
 }
 
-// check refuses what cannot be answered.
+// check returns an error for a request that cannot be answered.
 func (r *request) check() error {
 	switch {
 	case !r.hasPod:
@@ -98,8 +98,8 @@ func (r *request) lacksNames(err error) bool {
 	return errors.Is(err, errNoNodes) || err == nil && len(r.nodes) > 0
 }
 
-// readNames reads the node names of a nodeCacheCapable request. Names win over
-// whole nodes that came before, if there are any.
+// readNames reads the node names of a nodeCacheCapable request. If there are
+// any, they replace whole nodes that came before.
 func (r *request) readNames() {
 	names, nodes, found := r.names, r.nodes, r.found
 	if len(nodes) > 0 {
@@ -114,9 +114,8 @@ func (r *request) readNames() {
 	}
 }
 
-// readPlainNames consumes names as long as they are plain and followed by a
-// comma and no white space, which is what kube-scheduler sends but for the last
-// name.
+// readPlainNames consumes names while they are plain and followed by a comma
+// without white space, as kube-scheduler sends all but the last.
 func (r *request) readPlainNames() {
 	from := r.scan.Offset()
 	data, pos, names, found := r.body, from, r.names, r.found
@@ -146,8 +145,8 @@ func (r *request) readPlainNames() {
 	r.names, r.found = names, found
 }
 
-// readNodes reads the NodeList of a request that is not nodeCacheCapable. If
-// names came before it, it is not needed.
+// readNodes reads the NodeList of a request that is not nodeCacheCapable. It is
+// ignored if names came before.
 func (r *request) readNodes() {
 	if len(r.names) > 0 {
 		return
@@ -159,7 +158,7 @@ func (r *request) readNodes() {
 	}
 }
 
-// readNode reads one Node: its name, and where it stands.
+// readNode reads one Node: its name and its byte range.
 func (r *request) readNode() {
 	r.scan.Next()
 	start := r.scan.Offset()
@@ -194,8 +193,7 @@ func (r *request) addName(name nodeName) {
 	r.names, r.found = append(r.names, name), append(r.found, notLooked)
 }
 
-// nodeName returns the name of node i as the client meant it, valid until the
-// next decode.
+// nodeName returns the unescaped name of node i, valid until the next decode.
 func (r *request) nodeName(i int) []byte {
 	name := r.names[i]
 	if name.plain {
@@ -204,7 +202,8 @@ func (r *request) nodeName(i int) []byte {
 	return r.specialName(name)
 }
 
-// specialName returns a name with escapes, or that of a node without one.
+// specialName returns a name that has escapes, or nil for a node without a
+// name.
 func (r *request) specialName(name nodeName) []byte {
 	if name.end == 0 {
 		return nil

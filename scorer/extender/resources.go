@@ -10,13 +10,13 @@ const (
 )
 
 // amounts holds cpu in 1/1e9 cores and memory in 1/1000 bytes, each Absent if
-// not mentioned. In units this fine the parts add up as exactly as in
-// resource.Quantity; 9e9 cores and 9e15 bytes are the most there can be.
+// not mentioned. These units add up as exactly as resource.Quantity does. The
+// largest amounts are 9e9 cores and 9e15 bytes.
 type amounts [resourceCount]int64
 
 var noAmounts = amounts{Absent, Absent}
 
-// plus adds two lists of amounts; what neither mentions stays Absent.
+// plus adds amounts. One that neither list mentions stays Absent.
 func (a amounts) plus(b amounts) amounts {
 	for i := range a {
 		switch {
@@ -56,9 +56,9 @@ type containerResources struct {
 	restarts         bool // an init container with restartPolicy Always: a sidecar
 }
 
-// tally follows one kind of amounts, requests or limits, through the containers
-// of a pod. The rule is that of k8s.io/component-helpers/resource: containers
-// and sidecars add up; an init container needs its own plus that of the
+// tally sums one kind of amounts, requests or limits, over the containers of a
+// pod. The rule is that of k8s.io/component-helpers/resource: containers and
+// sidecars add up; an init container needs its own amounts plus those of the
 // sidecars started before it; the pod needs the larger of both.
 type tally struct{ sum, sidecars, init amounts }
 
@@ -72,7 +72,7 @@ func (t *tally) addInit(a amounts, sidecar bool) {
 	t.init = t.init.larger(a.plus(t.sidecars))
 }
 
-// resources gathers a pod's requests and limits in whatever order they come.
+// resources gathers a pod's requests and limits, in any order.
 type resources struct {
 	requests, limits       tally
 	podRequests, podLimits amounts
@@ -97,8 +97,8 @@ func (a *resources) addInit(c containerResources) {
 	a.limits.addInit(c.limits, c.restarts)
 }
 
-// total returns what the pod requests and is limited to. Overhead raises only
-// limits that are set.
+// total returns the pod's requests and limits. Overhead raises only limits that
+// are set.
 func (a *resources) total() (requests, limits amounts) {
 	requests = a.requests.sum.larger(a.requests.init).or(a.podRequests).plus(a.overhead)
 	limits = a.limits.sum.larger(a.limits.init).or(a.podLimits)

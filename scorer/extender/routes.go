@@ -7,19 +7,20 @@ import (
 	"strings"
 )
 
-// explainPath is what everything that is explained is found below.
+// explainPath is the prefix of all paths that Config.Explain serves.
 const explainPath = "/explain/"
 
-// routes finds the handler of a path. The verbs are known by the last element,
-// because kube-scheduler puts its urlPrefix before it; the rest is exact.
+// routes finds the handler of a path. A verb is recognised by the last element,
+// because kube-scheduler puts its urlPrefix before it; other paths match
+// exactly.
 type routes struct {
 	filter, prioritize http.Handler
 	exact              map[string]http.Handler
-	explain            http.Handler // nil where nothing is explained
+	explain            http.Handler // nil without such pages
 }
 
 func newRoutes(h *verbs, config *Config) *routes {
-	live := Text("ok\n") // who can be asked can answer, with or without usage data
+	live := Text("ok\n") // a running server can answer, with or without usage data
 	r := &routes{
 		explain: config.Explain,
 		filter: adapter(func(w http.ResponseWriter, r *http.Request) error {
@@ -30,7 +31,7 @@ func newRoutes(h *verbs, config *Config) *routes {
 		}),
 		exact: map[string]http.Handler{
 			"/livez": live, "/readyz": live, "/healthz": live,
-			"/healthcheck": Text("OK\n"), // where earlier extenders had it
+			"/healthcheck": Text("OK\n"), // the path of legacy extenders
 		},
 	}
 	for path, report := range map[string]http.Handler{"/nodes": config.Nodes, "/status": config.Status, "/shadow": config.Shadow} {

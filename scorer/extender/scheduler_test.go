@@ -20,10 +20,10 @@ import (
 // understands the replies, with names and with whole nodes on the wire.
 func TestKubeScheduler(t *testing.T) {
 	names := nodeNames(300)
-	judge := newFakeJudge(names...).reject(RejectHot, names[0], names[7], names[299]).score(8, names[1]).score(3, names[2])
+	answerer := newFakeAnswerer(names...).reject(RejectHot, names[0], names[7], names[299]).score(8, names[1]).score(3, names[2])
 	var asked Pod
-	judge.before = func(pod *Pod) { asked = *pod }
-	server := httptest.NewServer(newTestServer(t, Config{Judge: judge}))
+	answerer.before = func(pod *Pod) { asked = *pod }
+	server := httptest.NewServer(newTestServer(t, Config{Answerer: answerer}))
 	t.Cleanup(server.Close)
 	pod := realisticPod()
 
@@ -63,8 +63,8 @@ func TestKubeScheduler(t *testing.T) {
 // TestKubeSchedulerKeepsNodes verifies that nothing the server can answer makes
 // kube-scheduler believe that no node is left.
 func TestKubeSchedulerKeepsNodes(t *testing.T) {
-	judge := newFakeJudge("a", "b").reject(RejectHot, "a", "b")
-	server := httptest.NewServer(newTestServer(t, Config{Judge: judge}))
+	answerer := newFakeAnswerer("a", "b").reject(RejectHot, "a", "b")
+	server := httptest.NewServer(newTestServer(t, Config{Answerer: answerer}))
 	t.Cleanup(server.Close)
 	for name, cacheCapable := range map[string]bool{"names": true, "whole nodes": false} {
 		t.Run(name, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestKubeSchedulerKeepsNodes(t *testing.T) {
 		})
 	}
 	t.Run("a panic is an error, which ignorable passes over", func(t *testing.T) {
-		judge.before = func(*Pod) { panic("boom") }
+		answerer.before = func(*Pod) { panic("boom") }
 		client := schedulerClient(t, server.URL, true)
 		if _, _, _, err := client.Filter(realisticPod(), nodeInfos([]string{"a"})); err == nil || !client.IsIgnorable() {
 			t.Errorf("error %v, ignorable %t", err, client.IsIgnorable())

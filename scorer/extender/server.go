@@ -16,8 +16,8 @@ import (
 )
 
 // The limits of a connection. kube-scheduler's client drops idle connections
-// after 90 s; the server waits longer, because a request sent on a connection
-// that the server is just closing fails and is not repeated.
+// after 90 s. The server waits longer, because a request sent while the server
+// closes the connection fails and is not repeated.
 const (
 	readHeaderTimeout = 5 * time.Second
 	readTimeout       = 15 * time.Second
@@ -62,17 +62,17 @@ func NewServer(config Config) (*Server, error) {
 	return s, nil
 }
 
-// SetLoad replaces LoadMessage and RejectAll of the configuration, also while
-// requests are answered.
+// SetLoad replaces LoadMessage and RejectAll of the configuration. It may be
+// called while requests are answered.
 func (s *Server) SetLoad(message string, rejectAll bool) {
 	s.verbs.load.Store(&loadRefusal{inJSON(cmp.Or(message, RejectLoad.Message())), rejectAll})
 }
 
-// ServeHTTP answers one request, for those who bring their own listener.
+// ServeHTTP answers one request, for callers that have their own listener.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.routes.ServeHTTP(w, r) }
 
-// Run listens and serves until ctx ends, then waits for requests under way, at
-// most the ShutdownTimeout. It returns nil when it was stopped by ctx.
+// Run listens and serves until ctx ends, then waits for requests in flight, at
+// most ShutdownTimeout. It returns nil if ctx stopped it.
 func (s *Server) Run(ctx context.Context) error {
 	listener, err := s.listen(ctx)
 	if err != nil {
@@ -86,8 +86,8 @@ func (s *Server) Run(ctx context.Context) error {
 	return nil
 }
 
-// Serve serves until the context ends, and then gives requests some time to
-// finish.
+// Serve serves until the context ends, and then gives requests a grace period
+// to finish.
 func Serve(ctx context.Context, server *http.Server, listener net.Listener, grace time.Duration) error {
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
@@ -117,13 +117,13 @@ func (s *Server) listen(ctx context.Context) (net.Listener, error) {
 		}
 	}
 	if s.tls != nil {
-		return tls.NewListener(listener, s.tls), nil // TLS sends by records of its own
+		return tls.NewListener(listener, s.tls), nil // TLS splits replies into records anyway
 	}
 	return gatheringListener{listener}, nil
 }
 
 func (s *Server) httpServer(ctx context.Context) *http.Server {
-	// HTTP/1.1 only: kube-scheduler has a request or two under way at a time
+	// HTTP/1.1 only: kube-scheduler has a request or two in flight at a time
 	// and gains nothing from streams.
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
@@ -143,7 +143,7 @@ func (s *Server) httpServer(ctx context.Context) *http.Server {
 	}
 }
 
-// serverLog passes on what net/http has to say, such as failed TLS handshakes.
+// serverLog logs what net/http reports, such as failed TLS handshakes.
 type serverLog struct{ logger klog.Logger }
 
 // Write implements io.Writer for the log package: one call per message.

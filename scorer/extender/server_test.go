@@ -23,21 +23,21 @@ import (
 )
 
 func TestConfig(t *testing.T) {
-	judge := newFakeJudge()
+	answerer := newFakeAnswerer()
 	for name, tc := range map[string]struct {
 		config Config
 		want   string
 	}{
-		"all defaults":                     {Config{Judge: judge}, ""},
-		"no judge":                         {Config{}, "Judge is missing"},
-		"a negative limit":                 {Config{Judge: judge, MaxBodyBytes: -1}, "MaxBodyBytes"},
-		"a limit beyond 32 bits":           {Config{Judge: judge, MaxBodyBytes: 1 << 32}, "MaxBodyBytes"},
-		"negative concurrency":             {Config{Judge: judge, MaxConcurrent: -1}, "MaxConcurrent"},
-		"a negative budget":                {Config{Judge: judge, Budget: -1}, "negative duration"},
-		"a certificate without its key":    {Config{Judge: judge, TLS: TLS{CertFile: "x"}}, "both"},
-		"a client CA without certificate":  {Config{Judge: judge, TLS: TLS{ClientCAFile: "x"}}, "client CA"},
-		"a certificate that is not there":  {Config{Judge: judge, TLS: TLS{CertFile: "x", KeyFile: "y"}}, "loading the serving certificate"},
-		"a listener needs no free address": {Config{Judge: judge, Address: "nowhere"}, ""},
+		"all defaults":                     {Config{Answerer: answerer}, ""},
+		"no answerer":                      {Config{}, "Answerer is missing"},
+		"a negative limit":                 {Config{Answerer: answerer, MaxBodyBytes: -1}, "MaxBodyBytes"},
+		"a limit beyond 32 bits":           {Config{Answerer: answerer, MaxBodyBytes: 1 << 32}, "MaxBodyBytes"},
+		"negative concurrency":             {Config{Answerer: answerer, MaxConcurrent: -1}, "MaxConcurrent"},
+		"a negative budget":                {Config{Answerer: answerer, Budget: -1}, "negative duration"},
+		"a certificate without its key":    {Config{Answerer: answerer, TLS: TLS{CertFile: "x"}}, "both"},
+		"a client CA without certificate":  {Config{Answerer: answerer, TLS: TLS{ClientCAFile: "x"}}, "client CA"},
+		"a certificate that is not there":  {Config{Answerer: answerer, TLS: TLS{CertFile: "x", KeyFile: "y"}}, "loading the serving certificate"},
+		"a listener needs no free address": {Config{Answerer: answerer, Address: "nowhere"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := NewServer(tc.config)
@@ -59,10 +59,10 @@ func errText(err error) string {
 // ends, it waits for the request under way.
 func TestRun(t *testing.T) {
 	judging, release := make(chan struct{}), make(chan struct{})
-	judge := newFakeJudge("a")
-	judge.before = func(*Pod) { close(judging); <-release }
+	answerer := newFakeAnswerer("a")
+	answerer.before = func(*Pod) { close(judging); <-release }
 	listener := listen(t)
-	s := newTestServer(t, Config{Judge: judge, Listener: listener})
+	s := newTestServer(t, Config{Answerer: answerer, Listener: listener})
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
@@ -91,7 +91,7 @@ func TestRun(t *testing.T) {
 
 func TestRunAddressTaken(t *testing.T) {
 	listener := listen(t)
-	s := newTestServer(t, Config{Judge: newFakeJudge(), Address: listener.Addr().String()})
+	s := newTestServer(t, Config{Answerer: newFakeAnswerer(), Address: listener.Addr().String()})
 	if err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "listening for kube-scheduler") {
 		t.Errorf("error %v", err)
 	}
@@ -102,8 +102,8 @@ func TestRunAddressTaken(t *testing.T) {
 func TestTLS(t *testing.T) {
 	pki := newPKI(t)
 	address := runServer(t, Config{
-		Judge: newFakeJudge(),
-		TLS:   TLS{CertFile: pki.certFile, KeyFile: pki.keyFile, ClientCAFile: pki.caFile},
+		Answerer: newFakeAnswerer(),
+		TLS:      TLS{CertFile: pki.certFile, KeyFile: pki.keyFile, ClientCAFile: pki.caFile},
 	})
 	cert, err := tls.LoadX509KeyPair(pki.certFile, pki.keyFile)
 	if err != nil {
@@ -165,9 +165,9 @@ func TestCertificateRotation(t *testing.T) {
 // slots: first neutral answers at once, then refusals.
 func TestBusy(t *testing.T) {
 	judging, release := make(chan struct{}), make(chan struct{})
-	judge := newFakeJudge("a", "b").reject(RejectHot, "a").score(9, "b")
-	judge.before = func(*Pod) { judging <- struct{}{}; <-release }
-	s := newTestServer(t, Config{Judge: judge, MaxConcurrent: 1})
+	answerer := newFakeAnswerer("a", "b").reject(RejectHot, "a").score(9, "b")
+	answerer.before = func(*Pod) { judging <- struct{}{}; <-release }
+	s := newTestServer(t, Config{Answerer: answerer, MaxConcurrent: 1})
 	body := []byte(`{"Pod":{},"NodeNames":["a","b"]}`)
 	first := make(chan string, 1)
 	go func() {
@@ -208,18 +208,18 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestPanic verifies that a panic of the Judge ends one request only.
+// TestPanic verifies that a panic of the Answerer ends one request only.
 func TestPanic(t *testing.T) {
-	judge := newFakeJudge("a")
-	judge.before = func(*Pod) { panic("boom") }
-	s := newTestServer(t, Config{Judge: judge, MaxConcurrent: 1})
+	answerer := newFakeAnswerer("a")
+	answerer.before = func(*Pod) { panic("boom") }
+	s := newTestServer(t, Config{Answerer: answerer, MaxConcurrent: 1})
 	body := []byte(`{"Pod":{},"NodeNames":["a"]}`)
 	for _, path := range []string{"/filter", "/prioritize", "/filter"} {
 		if code, reply := post(t, s, path, body); code != http.StatusInternalServerError || reply != "the scorer panicked: boom\n" {
 			t.Errorf("%s: status %d with %q, want 500", path, code, reply)
 		}
 	}
-	judge.before = nil
+	answerer.before = nil
 	if code, reply := post(t, s, "/filter", body); code != http.StatusOK {
 		t.Errorf("status %d with %q, want 200", code, reply)
 	}
@@ -227,9 +227,9 @@ func TestPanic(t *testing.T) {
 
 // TestClientGone verifies that nothing is booked for a client that left.
 func TestClientGone(t *testing.T) {
-	judge := newFakeJudge("a")
-	judge.before = func(*Pod) { t.Error("the judge was asked") }
-	s := newTestServer(t, Config{Judge: judge})
+	answerer := newFakeAnswerer("a")
+	answerer.before = func(*Pod) { t.Error("the answerer was asked") }
+	s := newTestServer(t, Config{Answerer: answerer})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/filter", strings.NewReader(`{"Pod":{},"NodeNames":["a"]}`))
@@ -242,9 +242,9 @@ func TestClientGone(t *testing.T) {
 
 func TestReports(t *testing.T) {
 	s := newTestServer(t, Config{
-		Judge:  newFakeJudge(),
-		Nodes:  Report(func(*http.Request) (any, error) { return map[string]int{"a": 1}, nil }),
-		Status: Report(func(*http.Request) (any, error) { return nil, errors.New("not yet") }),
+		Answerer: newFakeAnswerer(),
+		Nodes:    Report(func(*http.Request) (any, error) { return map[string]int{"a": 1}, nil }),
+		Status:   Report(func(*http.Request) (any, error) { return nil, errors.New("not yet") }),
 	})
 	for path, want := range map[string]struct {
 		code int

@@ -11,13 +11,13 @@ import (
 )
 
 // certificateAge is how long a loaded certificate is used before its file is
-// looked at again. Rotated certificates take effect without a restart.
+// read again. Rotated certificates take effect without a restart.
 const certificateAge = time.Minute
 
 // TLS names the files to serve HTTPS with; all empty serves plain HTTP.
 type TLS struct {
 	CertFile, KeyFile string
-	// ClientCAFile makes clients present a certificate signed by this CA.
+	// ClientCAFile requires clients to present a certificate signed by this CA.
 	ClientCAFile string
 }
 
@@ -33,7 +33,7 @@ func (t TLS) validate() error {
 	return nil
 }
 
-// config reads the files; nil if TLS is not enabled.
+// config reads the files. It returns nil if TLS is not enabled.
 func (t TLS) config() (*tls.Config, error) {
 	if !t.enabled() {
 		return nil, nil
@@ -58,9 +58,9 @@ func (t TLS) config() (*tls.Config, error) {
 	return c, nil
 }
 
-// certificateSource loads the certificate and loads it anew when it is old.
-// apiserver's dynamiccertificates would too, but takes controllers that run
-// beside the server.
+// certificateSource loads the certificate and reloads it when it is old.
+// apiserver's dynamiccertificates does that too, but needs controllers that run
+// with the server.
 type certificateSource struct {
 	files TLS
 
@@ -70,7 +70,7 @@ type certificateSource struct {
 }
 
 // get returns the certificate. While the files cannot be read, such as in the
-// middle of a rotation, the one loaded before serves on.
+// middle of a rotation, it returns the one loaded before.
 func (s *certificateSource) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

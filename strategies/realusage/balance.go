@@ -14,8 +14,8 @@ import (
 
 var _ frameworktypes.BalancePlugin = (*Plugin)(nil)
 
-// Balance plans on the newest observation and has the plan executed. Nodes are
-// those that the policy's nodeSelector leaves.
+// Balance plans on the newest observation and has the plan executed. nodes are
+// those that match the policy's nodeSelector.
 func (p *Plugin) Balance(ctx context.Context, nodes []*v1.Node) *frameworktypes.Status {
 	study, err := p.Study(ctx, nodes, Asked{})
 	if err != nil {

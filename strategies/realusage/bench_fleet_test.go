@@ -81,7 +81,7 @@ func (f *fleet) add(i, nodes int, decorate func(int, *v1.Pod)) {
 	info := &cluster.NodePods{Node: cluster.Node{
 		Name: node.Name, Allocatable: informed.Amounts(node.Status.Allocatable), Ready: true, Schedulable: true,
 	}}
-	read := usage.NodeUsage{Sampled: time.Unix(1, 0), Vouched: make([]time.Duration, 2)}
+	read := usage.NodeUsage{Sampled: time.Unix(1, 0), SourceSpan: make([]time.Duration, 2)}
 	used := cluster.Amounts{150, 1 << 30} // the system's
 	for k := range benchPods {
 		pod := benchPod(i, k, nodes)

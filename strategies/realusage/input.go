@@ -17,19 +17,19 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// gathering puts together what a plan is made of.
+// gathering collects the input of a plan.
 type gathering struct {
 	*Plugin
 
 	observed strategies.Observed
-	// byUID are the objects on the node that is looked at.
+	// byUID holds the API objects of the current node's pods.
 	byUID map[string]*v1.Pod
-	// objects are those of the pods that may be moved, which the scheduler's
-	// filters need.
+	// objects holds the API objects of the pods that may be moved, for the
+	// scheduler's filters.
 	objects map[*cluster.Pod]*v1.Pod
 }
 
-// input also returns the objects of the pods that may be moved.
+// input also returns the API objects of the pods that may be moved.
 func (p *Plugin) input(observed strategies.Observed, nodes []*v1.Node) (plan.Input, map[*cluster.Pod]*v1.Pod, error) {
 	g := &gathering{
 		Plugin: p, observed: observed, byUID: map[string]*v1.Pod{}, objects: make(map[*cluster.Pod]*v1.Pod, observed.PodsOnHotNodes()),
@@ -59,7 +59,7 @@ func (p *Plugin) input(observed strategies.Observed, nodes []*v1.Node) (plan.Inp
 	return in, g.objects, nil
 }
 
-// node is a node of the view as the planner sees it.
+// node converts a node of the view for the planner.
 func (g *gathering) node(i int) (plan.Node, error) {
 	info, read := g.observed.View.Snapshot.Nodes[i], &g.observed.View.Nodes[i]
 	node := plan.Node{
@@ -84,10 +84,10 @@ func (g *gathering) node(i int) (plan.Node, error) {
 	return node, nil
 }
 
-// pods are the candidates of a hot node, and what has left or is leaving it
-// since it was observed: that is no cause for further moves. Pods that were
-// terminating then are neither: they are not part of what the node was judged
-// by.
+// pods returns the candidates of a hot node, and the usage that has left or is
+// leaving it since the observation, which justifies no further moves. Pods that
+// were already terminating then count as neither, because the node was not
+// judged by them.
 func (g *gathering) pods(info *cluster.NodePods, read *usage.NodeUsage) (pods []strategies.Pod, left cluster.Amounts, err error) {
 	if err := g.list(info.Node.Name); err != nil {
 		return nil, left, err
@@ -100,7 +100,7 @@ func (g *gathering) pods(info *cluster.NodePods, read *usage.NodeUsage) (pods []
 		pod := strategies.Pod{Pod: record, Usage: read.Pods[j].Used}
 		object := g.byUID[record.UID]
 		if object == nil || object.DeletionTimestamp != nil || g.deps.Half.Moving(record.UID) {
-			left = left.Plus(pod.Usage) // at least what it was counted with; the next sample knows better
+			left = left.Plus(pod.Usage) // a lower bound, until the next sample
 			continue
 		}
 		pod.Refused = g.refuse(object, record, &read.Pods[j])
@@ -129,7 +129,7 @@ func (g *gathering) list(node string) error {
 	return nil
 }
 
-// refuse says why a pod may not be moved, the most telling reason first.
+// refuse returns the most informative reason why a pod may not be moved.
 func (p *Plugin) refuse(object *v1.Pod, record *cluster.Pod, read *usage.PodUsage) reasons.Reason {
 	switch {
 	case utils.IsMirrorPod(object) || isStatic(object):
@@ -156,21 +156,20 @@ func (p *Plugin) refuse(object *v1.Pod, record *cluster.Pod, read *usage.PodUsag
 	return ""
 }
 
-// isStatic says what upstream's IsStaticPod says, which makes an error of every
-// pod that does not tell its source.
+// isStatic is upstream's IsStaticPod without its error for every pod that does
+// not state its source.
 func isStatic(object *v1.Pod) bool {
-	source, told := object.Annotations[configSource]
-	return told && source != "api"
+	source, ok := object.Annotations[configSource]
+	return ok && source != "api"
 }
 
-// configSource is the annotation by which a kubelet tells from where it has a
-// pod.
+// configSource is the annotation in which a kubelet states a pod's source.
 const configSource = "kubernetes.io/config.source"
 
-// filtered is the pod as the framework's filters are asked about it. The
-// DefaultEvictor's minReplicas is there to spare single pods the gap that a
-// surge does not leave, and no argument exempts pods from this one check; but
-// it passes over pods with more than one owner, and no other check counts them.
+// filtered returns the pod to show to the framework's filters. The
+// DefaultEvictor's minReplicas spares single pods a gap that a surge does not
+// leave, and no argument exempts pods from this check alone. But the check
+// skips pods with more than one owner, and no other check counts owners.
 func (p *Plugin) filtered(object *v1.Pod) *v1.Pod {
 	if len(object.OwnerReferences) == 0 || !p.deps.Half.Surges(object) {
 		return object

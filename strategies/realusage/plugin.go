@@ -1,7 +1,7 @@
 // Package realusage is RealUsageLowNodeUtilization as a plugin of the
-// descheduler framework: it gathers what the planner needs of the framework and
-// the cluster, has the plan made and hands it to an Executor. Deciding is left
-// to its package plan.
+// descheduler framework. It gathers the planner's input from the framework and
+// the cluster, has the plan made and hands it to an Executor. All decisions are
+// left to its package plan.
 package realusage
 
 import (
@@ -24,28 +24,27 @@ import (
 // Name is the plugin's name in a DeschedulerPolicy.
 const Name = policy.RealUsageLowNodeUtilizationName
 
-// Half is the evicting half as the plugin asks it.
+// Half is the evicting half as the plugin uses it.
 type Half interface {
-	// Observe returns what is known now and whether it is good enough to evict
-	// on.
+	// Observe returns what is known now and whether that suffices to evict.
 	Observe() strategies.Observed
-	// Session opens a what-if session on the cluster as it is now.
+	// Session opens a what-if session on the current cluster.
 	Session(ctx context.Context) (*placement.Session, error)
-	// Refuse returns why a pod may not be moved beyond what this package knows;
-	// empty when it may.
+	// Refuse returns why a pod may not be moved, for reasons outside this
+	// package; empty if it may.
 	Refuse(pod *v1.Pod) reasons.Reason
-	// Disruption orders pods of one priority: lower is moved first.
+	// Disruption orders pods of equal priority: lower is moved first.
 	Disruption(pod *v1.Pod) int64
-	// Surges reports whether another pod is ready before this one is evicted.
+	// Surges reports whether a pod is evicted only once a second is ready.
 	Surges(pod *v1.Pod) bool
-	// Moving reports whether a pod is on the move already.
+	// Moving reports whether a pod is already being moved.
 	Moving(podUID string) bool
 }
 
-// Executor does with a plan what is to be done: make its moves or print them.
+// Executor carries out a plan: it makes its moves or prints them.
 type Executor interface {
-	// Execute is given evict, which takes one pod through the framework's
-	// filters and evictor.
+	// Execute gets evict, which takes one pod through the framework's filters
+	// and evictor.
 	Execute(ctx context.Context, made Made, evict func(context.Context, *v1.Pod) error)
 }
 
@@ -57,16 +56,16 @@ type Deps struct {
 	Options Options
 }
 
-// Made is a plan with what it was made on.
+// Made is a plan and its input.
 type Made struct {
 	Plan     strategies.Plan
 	Observed strategies.Observed
-	// Closed is why no plan was made; empty when one was.
+	// Closed is why no plan was made; empty if one was.
 	Closed string
-	// Input is what the plan was made of, without its Placement; empty where
-	// none was made.
+	// Input is the plan's input without its Placement; empty if there is no
+	// plan.
 	Input plan.Input
-	// By is the plugin that made it, to be asked why.
+	// By is the plugin that made it, which can explain it.
 	By *Plugin
 }
 
@@ -78,9 +77,9 @@ type Options struct {
 	SchedulerNames []string
 }
 
-// Register adds the plugin to a registry of the framework. deps is called when
-// the plugin is built, because a policy has to be decoded, which takes the
-// registration, before there is anything to depend on.
+// Register adds the plugin to a registry of the framework. deps is called only
+// when the plugin is built: decoding a policy already needs the registration,
+// before the dependencies exist.
 func Register(registry pluginregistry.Registry, deps func() Deps) {
 	build := func(_ context.Context, args runtime.Object, handle frameworktypes.Handle) (frameworktypes.Plugin, error) {
 		return New(args, handle, deps())
@@ -100,7 +99,7 @@ type Plugin struct {
 func New(object runtime.Object, handle frameworktypes.Handle, deps Deps) (*Plugin, error) {
 	args, ok := object.(*policy.RealUsageLowNodeUtilizationArgs)
 	if !ok {
-		return nil, fmt.Errorf("%s: want its own arguments, got %T", Name, object)
+		return nil, fmt.Errorf("%s: unexpected arguments of type %T", Name, object)
 	}
 	if deps.Half == nil || deps.Executor == nil {
 		return nil, errors.New("realusage: Half and Executor must be set")

@@ -14,18 +14,18 @@ import (
 	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
 )
 
-// protection returns which checks of the DefaultEvictor a pod fails, in the
-// DefaultEvictor's words; empty where it does not say. The DefaultEvictor tells
-// them to its log alone, so one of its own is asked that logs to here.
+// protection returns the DefaultEvictor checks that a pod fails, in the
+// DefaultEvictor's words; empty if unknown. The DefaultEvictor only logs them,
+// so this builds one whose log it can read.
 func protection(ctx context.Context, args runtime.Object, handle frameworktypes.Handle, pod *v1.Pod) string {
 	given, ok := args.(*defaultevictor.DefaultEvictorArgs)
 	if !ok {
 		return ""
 	}
 	given = given.DeepCopy()
-	given.NamespaceLabelSelector = nil // no check of Filter's, and it would add an index to the watch
-	var heard struct{ Checks string }
-	logger := funcr.NewJSON(func(line string) { _ = json.Unmarshal([]byte(line), &heard) }, funcr.Options{Verbosity: math.MaxInt})
+	given.NamespaceLabelSelector = nil // Filter does not check it, and it would add an index to the watch
+	var logged struct{ Checks string }
+	logger := funcr.NewJSON(func(line string) { _ = json.Unmarshal([]byte(line), &logged) }, funcr.Options{Verbosity: math.MaxInt})
 	built, err := defaultevictor.New(klog.NewContext(ctx, logger), given, handle)
 	if err != nil {
 		return ""
@@ -34,5 +34,5 @@ func protection(ctx context.Context, args runtime.Object, handle frameworktypes.
 	if !ok || filter.Filter(pod) {
 		return ""
 	}
-	return strings.Trim(heard.Checks, "[]")
+	return strings.Trim(logged.Checks, "[]")
 }

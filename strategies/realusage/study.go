@@ -16,30 +16,30 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// Asked is what a Study is to answer beside the plan.
+// Asked is what a Study should answer besides the plan.
 type Asked struct {
-	// Pod is the one asked about; nil for none.
+	// Pod is the pod asked about; nil for none.
 	Pod *cluster.Pod
-	// Protection are the DefaultEvictor's arguments, to tell which of its
-	// checks protects the pod; nil leaves that out.
+	// Protection holds the DefaultEvictor's arguments, to find which of its
+	// checks protect the pod; nil skips that.
 	Protection runtime.Object
 }
 
-// Study is a plan with what it makes of one pod, for those who ask why.
+// Study is a plan and its effect on one pod, as an explanation.
 type Study struct {
 	Made Made
-	// Pod is the pod asked about as the planner sees it, on whatever node; nil
-	// if none was asked about or it is gone.
+	// Pod is the pod asked about as the planner sees it, on any node; nil if
+	// none was asked about or it is gone.
 	Pod *strategies.Pod
-	// Protection is which checks of the DefaultEvictor protect the pod, in its
+	// Protection lists the DefaultEvictor checks that protect the pod, in its
 	// words.
 	Protection string
-	// Landings are what the other nodes are to the pod.
+	// Landings says for each other node whether it would take the pod.
 	Landings []plan.Landing
 }
 
-// Study plans as Balance does and has nothing carried out. It may be called
-// while Balance runs.
+// Study plans as Balance does but executes nothing. It may be called while
+// Balance runs.
 func (p *Plugin) Study(ctx context.Context, nodes []*v1.Node, asked Asked) (Study, error) {
 	observed := p.deps.Half.Observe()
 	study := Study{Made: Made{Observed: observed, Closed: observed.Closed, By: p}}
@@ -66,7 +66,7 @@ func (p *Plugin) Study(ctx context.Context, nodes []*v1.Node, asked Asked) (Stud
 	return study, p.try(ctx, &study, objects)
 }
 
-// try plans and looks for landings in a what-if session.
+// try plans and finds the pod's landings in a what-if session.
 func (p *Plugin) try(ctx context.Context, study *Study, objects map[*cluster.Pod]*v1.Pod) error {
 	session, err := p.deps.Half.Session(ctx)
 	if err != nil {
@@ -82,7 +82,7 @@ func (p *Plugin) try(ctx context.Context, study *Study, objects map[*cluster.Pod
 	return nil
 }
 
-// judge finds the pod that is asked about and sees it as the planner does.
+// judge finds the pod asked about and evaluates it as the planner does.
 func (p *Plugin) judge(ctx context.Context, study *Study, asked Asked) *v1.Pod {
 	if asked.Pod == nil {
 		return nil
@@ -116,8 +116,7 @@ func (p *Plugin) object(pod *cluster.Pod) *v1.Pod {
 	return nil
 }
 
-// readingOf returns what a pod was measured at, nil where the view does not
-// hold it.
+// readingOf returns a pod's measured usage, nil if the view does not have it.
 func readingOf(view *usage.View, pod *cluster.Pod) *usage.PodUsage {
 	i := view.Snapshot.Index(pod.Node)
 	if i < 0 {

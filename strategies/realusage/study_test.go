@@ -46,7 +46,7 @@ func newYard(t *testing.T, change ...func(*v1.Pod)) *yard {
 		node := benchNode(i)
 		y.nodes = append(y.nodes, node)
 		info := &cluster.NodePods{Node: cluster.Node{Name: node.Name, Allocatable: informed.Amounts(node.Status.Allocatable), Ready: true, Schedulable: true}}
-		read, used := usage.NodeUsage{Sampled: time.Unix(1, 0), Vouched: make([]time.Duration, 2)}, cluster.Amounts{}
+		read, used := usage.NodeUsage{Sampled: time.Unix(1, 0), SourceSpan: make([]time.Duration, 2)}, cluster.Amounts{}
 		for k := range 3 {
 			pod := benchPod(i, k, 3)
 			pod.Spec.SchedulerName = v1.DefaultSchedulerName

@@ -28,9 +28,9 @@ type user struct {
 	master bool
 }
 
-// newUsers gives each part an identity of its own, so that the audit log tells
-// them apart. kube-scheduler lives on the role that Kubernetes ships for it;
-// the others are in system:masters.
+// newUsers gives each part its own identity, so that the audit log
+// distinguishes them. kube-scheduler has only the role that Kubernetes ships
+// for it; the others are in system:masters.
 func newUsers() map[Part]user {
 	users := map[Part]user{
 		adminPart:         {name: AdminUser, master: true},
@@ -46,7 +46,7 @@ func newUsers() map[Part]user {
 	return users
 }
 
-// adminPart is the key of the administrator among the parts' users.
+// adminPart is the administrator's key among the parts' users.
 const adminPart Part = "admin"
 
 func tokenFile(users map[Part]user) string {
@@ -61,15 +61,15 @@ func tokenFile(users map[Part]user) string {
 	return lines.String()
 }
 
-// Kubeconfig is the path of the administrator's kubeconfig file.
+// Kubeconfig returns the path of the administrator's kubeconfig file.
 func (c *Cluster) Kubeconfig() string { return c.kubeconfigOf(adminPart) }
 
 func (c *Cluster) kubeconfigOf(part Part) string {
 	return filepath.Join(c.dir, string(part)+".kubeconfig")
 }
 
-// KubeconfigFor writes a kubeconfig file that speaks for a ServiceAccount, with
-// a token from the TokenRequest API, and returns its path.
+// KubeconfigFor writes a kubeconfig file for a ServiceAccount, with a token
+// from the TokenRequest API, and returns its path.
 func (c *Cluster) KubeconfigFor(ctx context.Context, namespace, serviceAccount string) (string, error) {
 	seconds := int64(serviceAccountTokenSeconds)
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}

@@ -8,27 +8,27 @@ import (
 )
 
 const (
-	// nodeAnnotation marks the nodes that kwok plays.
+	// nodeAnnotation marks the nodes that kwok simulates.
 	nodeAnnotation, nodeAnnotationValue = "kwok.x-k8s.io/node", "fake"
 	// metricResolution is the shortest that metrics-server accepts.
 	metricResolution = "10s"
 	// apiQPS and apiBurst keep the parts' own throttling out of tests.
 	apiQPS, apiBurst = "500", "1000"
 	// nodeMonitorGrace is long: a loaded machine may delay kwok's Leases, or a
-	// measurement do without their renewals, and nothing here wants its nodes
-	// lost for that.
+	// measurement may skip their renewals, and neither must make the nodes
+	// count as lost.
 	nodeMonitorGrace = 24 * time.Hour
 )
 
-// URL is where a part listens: http://127.0.0.1:port for kwok and etcd, https
-// for the others.
+// URL returns where a part listens: http://127.0.0.1:port for kwok and etcd,
+// https for the others.
 func (c *Cluster) URL(part Part) string { return c.urlOf(part) }
 
-// UsageURL is where kwok serves the usage of a node as a kubelet's resource
-// metrics, and, in the same answer, by the names of node-exporter.
+// UsageURL returns where kwok serves the usage of a node: as a kubelet's
+// resource metrics and, in the same answer, under node-exporter's names.
 func (c *Cluster) UsageURL(node string) string { return c.urlOf(Kwok) + usagePath(node) }
 
-// urlOf is where a part listens.
+// urlOf returns where a part listens.
 func (c *Cluster) urlOf(part Part) string {
 	scheme := "https"
 	if part == Etcd || part == Kwok {
@@ -53,7 +53,7 @@ func readyPath(part Part) string {
 
 func (c *Cluster) file(name string) string { return filepath.Join(c.dir, name) }
 
-// arguments is the command line of a part.
+// arguments returns the command line of a part.
 func (c *Cluster) arguments(part Part) []string {
 	switch part {
 	case Etcd:
@@ -93,8 +93,7 @@ func (c *Cluster) arguments(part Part) []string {
 		return append(c.servingArguments(part),
 			"--kubeconfig="+c.kubeconfigOf(part),
 			"--kubelet-use-node-status-port",
-			// Nodes with addresses of their own name kwok's as the external
-			// one.
+			// Nodes with their own addresses name kwok's as the external one.
 			"--kubelet-preferred-address-types=ExternalIP,InternalIP",
 			"--deprecated-kubelet-completely-insecure",
 			"--kubelet-request-timeout=5s",
@@ -105,8 +104,8 @@ func (c *Cluster) arguments(part Part) []string {
 	}
 }
 
-// servingArguments are common to the parts that serve by the API server's
-// library.
+// servingArguments returns the arguments of parts that use the API server's
+// serving library.
 func (c *Cluster) servingArguments(part Part) []string {
 	return []string{
 		"--bind-address=" + loopback,
@@ -123,7 +122,7 @@ func (c *Cluster) apiServerArguments() []string {
 		"--bind-address=" + loopback,
 		"--secure-port=" + strconv.Itoa(c.ports[APIServer]),
 		"--tls-cert-file=" + c.file("serving.crt"), "--tls-private-key-file=" + c.file("serving.key"),
-		// Nobody has such a certificate, but every part looks for this
+		// No client has such a certificate, but every part looks for this
 		// authority and complains without it.
 		"--client-ca-file=" + c.file("ca.crt"),
 		// The kubernetes Service must not point to loopback, and no pod runs
@@ -144,8 +143,8 @@ func (c *Cluster) apiServerArguments() []string {
 		"--proxy-client-key-file=" + c.file("front-proxy.key"),
 		"--audit-policy-file=" + c.file("audit.yaml"),
 		"--audit-log-path=" + c.auditLog(),
-		// In megabytes: large enough never to rotate, for a rotated file would
-		// hide requests from Audit.
+		// In megabytes: large enough never to rotate, because a rotated file
+		// would hide requests from Audit.
 		"--audit-log-maxsize=100000",
 	}
 }

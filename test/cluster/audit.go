@@ -15,23 +15,21 @@ import (
 // AuditMark is a position in the audit log.
 type AuditMark int64
 
-// Request is one request that the API server has answered, or a watch that it
-// has begun to serve.
+// Request is a request that the API server has answered, or a watch that it has
+// begun to serve.
 type Request struct {
-	// User is, for a ServiceAccount,
-	// "system:serviceaccount:<namespace>:<name>".
+	// User of a ServiceAccount is "system:serviceaccount:<namespace>:<name>".
 	User, Verb string
 	// Group is the API group, empty for the core API. Resource includes the
-	// subresource: "pods", "pods/eviction". A path when no resource was asked
-	// for.
+	// subresource: "pods", "pods/eviction". For other requests it is the path.
 	Group, Resource, Namespace, Name string
 	// Code is the HTTP status.
 	Code int
-	// DryRun tells that nothing was to be stored.
+	// DryRun means that nothing was to be stored.
 	DryRun bool
 }
 
-// Requests are in the order of their answers.
+// Requests are ordered by their answers.
 type Requests []Request
 
 // auditEvent is the part of audit.k8s.io/v1 Event that Request needs.
@@ -57,10 +55,10 @@ type auditEvent struct {
 
 func (c *Cluster) auditLog() string { return c.file("audit.log") }
 
-// AuditPath is the file of the audit log, for whoever follows it as it grows.
+// AuditPath returns the path of the audit log, for following it as it grows.
 func (c *Cluster) AuditPath() string { return c.auditLog() }
 
-// AuditMark is the present end of the audit log.
+// AuditMark returns the current end of the audit log.
 func (c *Cluster) AuditMark() (AuditMark, error) {
 	info, err := os.Stat(c.auditLog())
 	if err != nil {
@@ -142,7 +140,7 @@ func (r Requests) To(verb, resource string) Requests {
 	return r.Where(func(request Request) bool { return request.Verb == verb && request.Resource == resource })
 }
 
-// Writes keeps the requests that were meant to change what is stored, whether
+// Writes keeps the requests that were meant to change stored objects, whether
 // or not they were allowed to. Reviews and tokens are created without being
 // stored.
 func (r Requests) Writes() Requests {

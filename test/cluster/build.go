@@ -28,8 +28,8 @@ const (
 	progressEvery = 5 * time.Second
 )
 
-// ModuleDir is the folder of this module's sources. The working directory must
-// lie inside the module, as it does for its tests and for `go run -C`.
+// ModuleDir returns the folder of this module's sources. The working directory
+// must be inside the module, as it is for its tests and for `go run -C`.
 func ModuleDir(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", modulePath).Output()
 	if err != nil {
@@ -38,8 +38,8 @@ func ModuleDir(ctx context.Context) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// DefaultBinDir is where tests and the cluster command share the built
-// binaries.
+// DefaultBinDir returns the folder of the binaries that tests and the cluster
+// command share.
 func DefaultBinDir(ctx context.Context) (string, error) {
 	dir, err := ModuleDir(ctx)
 	if err != nil {
@@ -50,7 +50,7 @@ func DefaultBinDir(ctx context.Context) (string, error) {
 
 // Build compiles the control plane and kwok into binDir, with a line of
 // progress every few seconds. It takes minutes the first time and under a
-// second when nothing has changed, which the go command itself finds out.
+// second if the go command finds nothing changed.
 func Build(ctx context.Context, binDir string, progress io.Writer) (err error) {
 	moduleDir, err := ModuleDir(ctx)
 	if err != nil {
@@ -76,8 +76,8 @@ func Build(ctx context.Context, binDir string, progress io.Writer) (err error) {
 	return nil
 }
 
-// compileArguments are those of `go build` for everything at once, so that both
-// binaries share what they have in common.
+// compileArguments returns the arguments of one `go build` for both binaries,
+// so that they share common packages.
 func compileArguments(binDir string) []string {
 	const version = "k8s.io/component-base/version"
 	ldflags := fmt.Sprintf("-s -w -X %[1]s.gitVersion=%[2]s -X %[1]s.gitMajor=%[3]s -X %[1]s.gitMinor=%[4]s",
@@ -104,8 +104,8 @@ func compile(ctx context.Context, moduleDir, binDir string, progress io.Writer) 
 	return nil
 }
 
-// built reports whether the binaries are there: the go command may have them in
-// its cache alone.
+// built reports whether the binaries exist: the go command may have them only
+// in its cache.
 func built(binDir string) bool {
 	for _, name := range []string{"controlplane", "kwok"} {
 		if _, err := os.Stat(filepath.Join(binDir, name)); err != nil {
@@ -115,19 +115,19 @@ func built(binDir string) bool {
 	return true
 }
 
-// countStale counts the packages that the build cache lacks, by a build that
+// countStale counts the packages that the build cache lacks, using a build that
 // only prints its commands.
 func countStale(ctx context.Context, moduleDir string, arguments []string) (int, error) {
 	command := exec.CommandContext(ctx, "go", append([]string{"build", "-n"}, arguments...)...)
 	command.Dir = moduleDir
-	// The commands come on standard error; so does what is wrong.
+	// Commands and errors both come on standard error.
 	out, err := command.CombinedOutput()
 	if err != nil {
-		return 0, fmt.Errorf("looking for what is to be built: %w: %s", err, out[max(0, len(out)-tailBytes):])
+		return 0, fmt.Errorf("counting the packages to build: %w: %s", err, out[max(0, len(out)-tailBytes):])
 	}
 	stale := 0
 	for line := range bytes.Lines(out) {
-		// A package's commands stand under the headline "# its/import/path".
+		// A package's commands follow the headline "# its/import/path".
 		if bytes.HasPrefix(line, []byte("# ")) && !bytes.HasPrefix(line, []byte("# import config")) {
 			stale++
 		}
@@ -148,8 +148,8 @@ func link(target, name string) error {
 	return nil
 }
 
-// withStderr adds what a command wrote before it failed, which says more than
-// its exit code.
+// withStderr adds a failed command's standard error, which says more than its
+// exit code.
 func withStderr(err error) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && len(exit.Stderr) > 0 {

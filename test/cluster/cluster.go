@@ -24,10 +24,10 @@ type Cluster struct {
 	options Options
 	dir     string
 	ports   map[Part]int
-	// peerPort is etcd's second listener, which nobody uses.
+	// peerPort is etcd's second listener, which is not used.
 	peerPort int
 	caPEM    []byte
-	// removeDir is set when the state folder is ours to remove.
+	// removeDir is set if the state folder is ours to remove.
 	removeDir bool
 
 	config  *rest.Config
@@ -150,7 +150,7 @@ func (c *Cluster) Stop() error {
 		for _, part := range slices.Backward(parts()) {
 			switch p := c.processes[part]; {
 			case p == nil:
-			case part == APIServer: // it may drain watches for long, and nothing that it would lose is needed any more
+			case part == APIServer: // it may drain watches for long, and nothing that it loses is needed
 				p.StopWithin(drainGrace)
 			default:
 				errs = append(errs, p.Stop())
@@ -164,23 +164,23 @@ func (c *Cluster) Stop() error {
 	return c.stopError
 }
 
-// Client speaks as the administrator without client-side throttling.
+// Client acts as the administrator, without client-side throttling.
 func (c *Cluster) Client() kubernetes.Interface { return c.client }
 
 // MetricsClient reads metrics.k8s.io as the administrator.
 func (c *Cluster) MetricsClient() metricsclient.Interface { return c.metrics }
 
-// Config is a copy of the administrator's client configuration.
+// Config returns a copy of the administrator's client configuration.
 func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
 
-// StateDir is the folder of certificates, kubeconfig files, logs and the
+// StateDir returns the folder of certificates, kubeconfig files, logs and the
 // database.
 func (c *Cluster) StateDir() string { return c.dir }
 
-// LogPath is the file that a part logs to.
+// LogPath returns the log file of a part.
 func (c *Cluster) LogPath(part Part) string { return filepath.Join(c.dir, string(part)+".log") }
 
-// Metrics is what a part serves on /metrics at the moment, as text.
+// Metrics returns a part's current /metrics page.
 func (c *Cluster) Metrics(ctx context.Context, part Part) (string, error) {
 	body, status, err := c.get(ctx, c.urlOf(part)+"/metrics")
 	if err != nil {

@@ -1,15 +1,14 @@
 // Package cluster builds and runs a real local Kubernetes cluster on loopback,
-// from nothing but Go and its modules: etcd, kube-apiserver,
-// kube-controller-manager, kube-scheduler and metrics-server in one multi-call
-// binary, and kwok, which plays the kubelets of as many nodes as a test wants.
-// Every decision that Evenkeel depends on is therefore taken by the real code:
-// admission, RBAC, disruption budgets, scheduling, the metrics pipeline. Only
-// containers are not run; what they would use is written on their pods as
-// annotations.
+// using only Go and its modules: etcd, kube-apiserver, kube-controller-manager,
+// kube-scheduler and metrics-server in one multi-call binary, and kwok, which
+// simulates the kubelets of any number of nodes. The real code therefore makes
+// every decision that Evenkeel depends on: admission, RBAC, disruption budgets,
+// scheduling, the metrics pipeline. Only containers do not run; annotations on
+// their pods say what they would use.
 //
-// The package leaves to its callers what to put on the cluster and what to
-// expect of it (package scenario has the shared stories). Its invariants:
-// nothing listens outside loopback, everything started is stopped in reverse
-// order on Stop, on the end of the context, on a failed Start, and children die
-// with their parent; a state folder that it did not make is never emptied.
+// Callers decide what to put on the cluster and what to expect of it (package
+// scenario has shared scenarios). Invariants: nothing listens outside loopback;
+// everything started is stopped in reverse order on Stop, at the end of the
+// context and on a failed Start; children die with their parent; a state folder
+// that the package did not make is never emptied.
 package cluster

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// ExtenderScored tells by kube-scheduler's own metrics whether it has asked an
-// extender for scores since its start: this series exists only from then on. It
-// has none for filter requests, and asks for no scores when filtering left one
-// node.
+// ExtenderScored reports whether kube-scheduler has asked an extender for
+// scores since its start: only then does this series of its metrics exist.
+// There is none for filter requests, and kube-scheduler asks for no scores when
+// filtering left one node.
 func (c *Cluster) ExtenderScored(ctx context.Context) (bool, error) {
 	metrics, err := c.Metrics(ctx, Scheduler)
 	if err != nil {

@@ -26,8 +26,8 @@ func (c *Cluster) Kill(part Part) error {
 	return nil
 }
 
-// Shutdown stops a part in good order and leaves it down until Restart. A part
-// that is down already is fine.
+// Shutdown stops a part gracefully and leaves it down until Restart. It is fine
+// if the part is down already.
 func (c *Cluster) Shutdown(part Part) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

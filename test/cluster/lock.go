@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// Lock keeps other processes that build into binDir out until it is released:
-// test binaries run at the same time, and share what they build. It is released
-// by the end of the process, too.
+// Lock keeps other processes from building into binDir until it is released or
+// the process ends: test binaries run at the same time and share what they
+// build.
 func Lock(binDir string) (release func() error, err error) {
 	if err := os.MkdirAll(binDir, 0o755); err != nil {
 		return nil, fmt.Errorf("making the folder for binaries: %w", err)

@@ -11,7 +11,7 @@ import (
 // tailBytes is enough for the compiler's errors at the end of a build.
 const tailBytes = 8 << 10
 
-// buildMeter counts the packages that `go build -v` names and keeps the end of
+// buildMeter counts the packages that `go build -v` names, and keeps the end of
 // the output for an error message.
 type buildMeter struct {
 	out     io.Writer

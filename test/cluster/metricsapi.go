@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// registerMetricsAPI makes metrics.k8s.io lead to metrics-server, whether it
-// runs or not. An ExternalName Service is the aggregator's way to a server
-// outside of any pod.
+// registerMetricsAPI routes metrics.k8s.io to metrics-server, whether it runs
+// or not. An ExternalName Service lets the aggregator reach a server outside of
+// any pod.
 func (c *Cluster) registerMetricsAPI(ctx context.Context) error {
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: "metrics-server", Namespace: metav1.NamespaceSystem},
@@ -22,7 +22,7 @@ func (c *Cluster) registerMetricsAPI(ctx context.Context) error {
 	if _, err := c.client.CoreV1().Services(service.Namespace).Create(ctx, service, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("creating the Service of metrics-server: %w", err)
 	}
-	// Plain JSON spares the aggregator's client library.
+	// Plain JSON avoids the aggregator's client library.
 	body, err := json.Marshal(map[string]any{
 		"apiVersion": "apiregistration.k8s.io/v1",
 		"kind":       "APIService",
@@ -46,10 +46,10 @@ func (c *Cluster) registerMetricsAPI(ctx context.Context) error {
 }
 
 // WaitMetrics waits until metrics.k8s.io serves every running pod, and the node
-// of each with a reading made after this call: of a node without pods kwok has
-// nothing to tell. kwok charges the time between two readings at the usage
-// found at the later one, so such a sample is true already. metrics-server
-// reads every 10 seconds and needs two readings of a new node or pod: 10 to 20
+// of each with a reading made after this call; kwok reports nothing for a node
+// without pods. kwok charges the time between two readings at the usage found
+// at the later one, so such a sample is already true. metrics-server reads
+// every 10 seconds and needs two readings of a new node or pod: 10 to 20
 // seconds for those.
 func (c *Cluster) WaitMetrics(ctx context.Context) error {
 	// The API's timestamps are whole seconds.
@@ -74,9 +74,8 @@ func (c *Cluster) WaitMetrics(ctx context.Context) error {
 }
 
 // wakeKwok reads the usage of one node that has a pod. kwok begins to watch
-// pods for their usage only when it is first asked for it, and misses all of
-// them in that first answer: without this, that would be metrics-server's first
-// reading.
+// pods for their usage when it is first asked, and misses all of them in that
+// first answer. Without this call, metrics-server's first reading would get it.
 func (c *Cluster) wakeKwok(ctx context.Context) error {
 	pods, err := c.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "status.phase=Running", Limit: 1})
 	if err != nil {
@@ -91,7 +90,7 @@ func (c *Cluster) wakeKwok(ctx context.Context) error {
 	return nil
 }
 
-// missingMetrics says what metrics.k8s.io lacks yet, or "".
+// missingMetrics describes what metrics.k8s.io still lacks, or returns "".
 func (c *Cluster) missingMetrics(ctx context.Context, since time.Time) (string, error) {
 	measured, err := c.metrics.MetricsV1beta1().NodeMetricses().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -130,7 +129,7 @@ func (c *Cluster) missingPodMetrics(ctx context.Context, pods []corev1.Pod) (str
 	return "", nil
 }
 
-// MeasuredUsage is what metrics.k8s.io reports per node at the moment, in
+// MeasuredUsage returns what metrics.k8s.io currently reports per node, in
 // percent of allocatable.
 func (c *Cluster) MeasuredUsage(ctx context.Context) (map[string]NodeLoad, error) {
 	nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
@@ -159,8 +158,8 @@ func (c *Cluster) MeasuredUsage(ctx context.Context) (map[string]NodeLoad, error
 	return loads, nil
 }
 
-// usagePath is where kwok serves the usage of a node, all nodes being on one
-// port.
+// usagePath returns the path under which kwok serves a node's usage, all nodes
+// being on one port.
 func usagePath(node string) string { return "/metrics/nodes/" + node + "/metrics/resource" }
 
 func percent(part, whole int64) float64 {

@@ -15,19 +15,19 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// parallelRequests keeps a thousand nodes or pods quick to create without
-// flooding a small machine.
+// parallelRequests creates a thousand nodes or pods quickly without flooding a
+// small machine.
 const parallelRequests = 16
 
-// internalIPAnnotation tells the stage in files/kwok.yaml that a node has an
-// address of its own.
+// internalIPAnnotation holds a node's own address for the stage in
+// files/kwok.yaml.
 const internalIPAnnotation = "evenkeel.io/test-internal-ip"
 
-// NodeTemplate describes alike nodes.
+// NodeTemplate describes identical nodes.
 type NodeTemplate struct {
-	// NamePrefix comes before the number: node-00, node-01 … Empty: "node-".
+	// NamePrefix precedes the number: node-00, node-01 … Empty: "node-".
 	NamePrefix string
-	// CPU and Memory are quantities, of capacity and allocatable alike. Empty:
+	// CPU and Memory are quantities, for capacity and allocatable alike. Empty:
 	// 32 cores, 256Gi.
 	CPU, Memory string
 	// Pods the node may hold; 0: 110.
@@ -35,16 +35,16 @@ type NodeTemplate struct {
 	Labels      map[string]string
 	Annotations map[string]string
 	Taints      []corev1.Taint
-	// OwnAddresses gives each node an InternalIP of its own, which no other
-	// process with a cluster gives away. All of 127.0.0.0/8 is loopback on
-	// Linux without any setting. kwok stays where it is, which such a node
-	// names as its ExternalIP; what listens at the InternalIP and the kubelet's
-	// port is left to package exporters.
+	// OwnAddresses gives each node its own InternalIP, which no other process
+	// with a cluster uses. All of 127.0.0.0/8 is loopback on Linux without
+	// configuration. kwok keeps its address, which such a node has as its
+	// ExternalIP; package exporters listens at the InternalIP and the kubelet's
+	// port.
 	OwnAddresses bool
 }
 
-// AddNodes creates n nodes, numbered from 0 with as many digits as the last one
-// has, and waits until each is ready and schedulable. It returns their names in
+// AddNodes creates n nodes, numbered from 0 with as many digits as the last
+// one, and waits until each is ready and schedulable. It returns their names in
 // order.
 func (c *Cluster) AddNodes(ctx context.Context, n int, template NodeTemplate) ([]string, error) {
 	capacity, err := template.capacity()
@@ -103,7 +103,7 @@ func (t NodeTemplate) capacity() (corev1.ResourceList, error) {
 	return capacity, nil
 }
 
-// addresses are those of n nodes, or nil where they share kwok's.
+// addresses returns the addresses of n nodes, or nil if they share kwok's.
 func (t NodeTemplate) addresses(n int) ([]netip.Addr, error) {
 	if !t.OwnAddresses {
 		return nil, nil
@@ -115,7 +115,7 @@ func (t NodeTemplate) addresses(n int) ([]netip.Addr, error) {
 	return nodeAddresses(first, n)
 }
 
-// nodeAddresses are those of n nodes, counted up from the first.
+// nodeAddresses returns n addresses, counting up from the first.
 func nodeAddresses(first string, n int) ([]netip.Addr, error) {
 	next, err := netip.ParseAddr(first)
 	if err != nil {
@@ -124,7 +124,7 @@ func nodeAddresses(first string, n int) ([]netip.Addr, error) {
 	addresses := make([]netip.Addr, n)
 	for i := range addresses {
 		if !next.IsLoopback() || next.String() == loopback {
-			return nil, fmt.Errorf("giving nodes the addresses from %q: %s is not a free loopback address", first, next)
+			return nil, fmt.Errorf("assigning node addresses from %q: %s is not a free loopback address", first, next)
 		}
 		addresses[i], next = next, next.Next()
 	}

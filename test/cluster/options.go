@@ -10,14 +10,14 @@ import (
 )
 
 // Options says what to start. The zero value plus BinDir is a whole cluster
-// whose scheduler asks no extender.
+// whose scheduler calls no extender.
 type Options struct {
 	// BinDir is where Build put the binaries.
 	BinDir string
-	// StateDir keeps certificates, the database and logs. Empty: a temporary
-	// folder that Stop removes. A folder that holds anything else is refused.
+	// StateDir holds certificates, the database and logs. Empty: a temporary
+	// folder that Stop removes. A folder that holds anything else is rejected.
 	StateDir string
-	// Extenders of kube-scheduler, in the order in which it asks them.
+	// Extenders of kube-scheduler, in the order in which it calls them.
 	Extenders []schedulerv1.Extender
 	// PercentageOfNodesToScore of kube-scheduler; 0 leaves its adaptive
 	// default.
@@ -28,9 +28,9 @@ type Options struct {
 	// WithoutMetricsServer leaves metrics-server stopped; Restart(ctx,
 	// MetricsServer) starts it later.
 	WithoutMetricsServer bool
-	// NodeLease is how long a node's Lease lasts, which is renewed at a quarter
-	// of it: on a thousand nodes that is work to be seen. 0: 40 seconds, as a
-	// kubelet has it.
+	// NodeLease is how long a node's Lease lasts; it is renewed at a quarter of
+	// that, which on a thousand nodes is noticeable work. 0: 40 seconds, as on
+	// a kubelet.
 	NodeLease time.Duration
 }
 
@@ -52,8 +52,8 @@ func (o Options) validate() error {
 	return nil
 }
 
-// Extender is the configuration that Evenkeel ships for its extender at the
-// given URL.
+// Extender returns the configuration that Evenkeel ships for its extender, at
+// the given URL.
 func Extender(url string) schedulerv1.Extender {
 	return schedulerv1.Extender{
 		URLPrefix:        url,
@@ -66,7 +66,7 @@ func Extender(url string) schedulerv1.Extender {
 	}
 }
 
-// Part is one process of the cluster, by the name of its command.
+// Part is one process of the cluster, named after its command.
 type Part string
 
 // The parts in the order in which they are started.
@@ -83,7 +83,7 @@ func parts() []Part {
 	return []Part{Etcd, APIServer, ControllerManager, Scheduler, Kwok, MetricsServer}
 }
 
-// controlPlaneParts are the names under which the multi-call binary is linked.
+// controlPlaneParts returns the link names of the multi-call binary.
 func controlPlaneParts() []Part {
 	return []Part{Etcd, APIServer, ControllerManager, Scheduler, MetricsServer}
 }

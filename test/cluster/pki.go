@@ -72,7 +72,7 @@ func certificateTemplate(name string, serial int64) *x509.Certificate {
 }
 
 // writePKI makes everything the parts need in dir: ca.crt, serving.{crt,key}
-// for whatever listens, front-proxy-ca.crt and front-proxy.{crt,key} for
+// for all listeners, front-proxy-ca.crt and front-proxy.{crt,key} for
 // aggregated APIs, service-account.{pub,key} for tokens. It returns the PEM of
 // ca.crt.
 func writePKI(dir string) ([]byte, error) {
@@ -88,8 +88,8 @@ func writePKI(dir string) ([]byte, error) {
 		return nil, err
 	}
 
-	// An authority of its own: whoever holds a certificate of it may speak for
-	// any user.
+	// A separate authority: whoever holds a certificate of it may act as any
+	// user.
 	proxyCA, err := newAuthority("evenkeel-test-front-proxy-ca")
 	if err != nil {
 		return nil, err

@@ -12,18 +12,17 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Placement is a workload with the number of its pods per node; Replicas
-// follows from it.
+// Placement is a workload with the number of its pods per node, from which
+// Replicas follows.
 type Placement struct {
 	Workload
 	On map[string]int
 }
 
 // Place creates workloads with an exact initial placement and waits until their
-// pods are ready. Nothing in the pods pins them: while kube-scheduler is
-// stopped Place binds them through the API that kube-scheduler itself uses, so
-// replacements go wherever kube-scheduler sends them. A scheduler that was down
-// before stays down.
+// pods are ready. Nothing pins the pods: Place stops kube-scheduler and binds
+// them through the same API, so replacements go wherever kube-scheduler sends
+// them. A scheduler that was down before stays down.
 func (c *Cluster) Place(ctx context.Context, placements ...Placement) error {
 	restart := c.Running(Scheduler)
 	if restart {
@@ -70,7 +69,7 @@ func (c *Cluster) bindAll(ctx context.Context, p Placement) error {
 	return group.Wait()
 }
 
-// slots lists a node once per pod that it shall hold, in order.
+// slots lists a node once per pod that it gets, in order.
 func (p Placement) slots() []string {
 	var slots []string
 	for node, pods := range p.On {

@@ -17,13 +17,13 @@ import (
 
 const (
 	loopback = "127.0.0.1"
-	// pollEvery is the pace of waiting for a local process: short, since most
+	// pollEvery is the polling interval for local processes: short, since most
 	// waits end within a second.
 	pollEvery = 50 * time.Millisecond
 
-	// firstPort to firstPort + blocks*blockPorts lie below the ports that Linux
-	// gives to outgoing connections, so that none of those is in the way when a
-	// part comes back on its port.
+	// firstPort to firstPort + blocks*blockPorts are below the ports that Linux
+	// gives to outgoing connections, so that none of those occupies a part's
+	// port while it restarts.
 	firstPort, blockPorts, blocks = 20000, 200, 60
 )
 
@@ -32,18 +32,17 @@ var block struct {
 	mu sync.Mutex
 	// lock is open for as long as the process lives.
 	lock *os.File
-	// number is from 0, next the place within the block that is tried next.
+	// number counts from 0; next is the offset within the block to try next.
 	number, next int
 }
 
-// takeBlock makes a block of ports ours, if none is yet. The caller holds
+// takeBlock acquires a block of ports unless there is one. The caller holds
 // block.mu.
 func takeBlock() error {
 	if block.lock != nil {
 		return nil
 	}
-	// Shared by all users of the machine's temporary folder; not by TMPDIR,
-	// which may be of one process.
+	// Shared by all processes of this user, unlike TMPDIR, which may differ.
 	dir := filepath.Join("/tmp", fmt.Sprintf("evenkeel-ports-%d", os.Getuid()))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("making the folder of port locks: %w", err)
@@ -60,11 +59,11 @@ func takeBlock() error {
 		block.lock, block.number = lock, number
 		return nil
 	}
-	return errors.New("locking a block of ports: all are taken")
+	return errors.New("locking a block of ports: all are in use")
 }
 
-// FreePort returns a port on loopback that nobody listens on and that no other
-// process with a cluster is given.
+// FreePort returns an unused loopback port that no other process with a cluster
+// is given.
 func FreePort() (int, error) {
 	block.mu.Lock()
 	defer block.mu.Unlock()
@@ -80,11 +79,11 @@ func FreePort() (int, error) {
 		}
 		return port, listener.Close()
 	}
-	return 0, errors.New("finding a free port: all of this process are taken")
+	return 0, errors.New("finding a free port: all of this process's are in use")
 }
 
-// firstNodeAddress is the first of the loopback addresses that this process may
-// give to nodes; see NodeTemplate.
+// firstNodeAddress returns the first of the loopback addresses that this
+// process may give to nodes; see NodeTemplate.
 func firstNodeAddress() (string, error) {
 	block.mu.Lock()
 	defer block.mu.Unlock()
@@ -94,7 +93,7 @@ func firstNodeAddress() (string, error) {
 	return fmt.Sprintf("127.%d.0.1", 1+block.number), nil
 }
 
-// freePorts picks n different ports that nobody listens on.
+// freePorts returns n different unused ports.
 func freePorts(n int) ([]int, error) {
 	ports := make([]int, n)
 	for i := range ports {

@@ -10,26 +10,25 @@ import (
 	"time"
 )
 
-// stopGrace is how long a part may take to end by itself; the API server drains
-// its watches for some seconds.
+// stopGrace is how long a part may take to end; the API server drains its
+// watches for some seconds.
 const stopGrace = 15 * time.Second
 
-// drainGrace is how long the API server may take when the whole cluster is
-// stopped for good.
+// drainGrace is how long the API server may take when the whole cluster stops.
 const drainGrace = 5 * time.Second
 
-// Process is one running program, writing to its own log file.
+// Process is one running program with its log file.
 type Process struct {
 	name    string
 	logPath string
 	command *exec.Cmd
-	// done is closed when the process has ended; err is valid from then on.
+	// done is closed when the process has ended; only then is err valid.
 	done chan struct{}
 	err  error
 }
 
-// StartProcess runs a program that ends with us; name stands for it in errors.
-// The log is added to.
+// StartProcess runs a program that ends with us; errors use the name. The log
+// is appended to.
 func StartProcess(name, path string, args []string, logPath string) (*Process, error) {
 	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -50,23 +49,23 @@ func StartProcess(name, path string, args []string, logPath string) (*Process, e
 	return p, nil
 }
 
-// Stop asks the process to end, waits, and kills it when it does not.
+// Stop asks the process to end, waits, and kills it on timeout.
 func (p *Process) Stop() error {
 	if p.StopWithin(stopGrace) {
 		return nil
 	}
-	return fmt.Errorf("stopping %s: killed, it did not end within %s", p.name, stopGrace)
+	return fmt.Errorf("stopping %s: killed, because it did not end within %s", p.name, stopGrace)
 }
 
-// StopWithin is Stop with a grace period of its own. It reports whether the
-// process ended without being killed.
+// StopWithin is Stop with another grace period. It reports whether the process
+// ended without being killed.
 func (p *Process) StopWithin(grace time.Duration) bool {
 	if p.Ended() {
 		return true
 	}
-	// An error means that it ended in between, which the wait below sees.
+	// An error means that it has just ended, which the wait below notices.
 	_ = p.command.Process.Signal(syscall.SIGTERM)
-	_ = p.command.Process.Signal(syscall.SIGCONT) // one that is paused would not hear of it
+	_ = p.command.Process.Signal(syscall.SIGCONT) // a paused process would not get SIGTERM
 	select {
 	case <-p.done:
 		return true
@@ -76,10 +75,10 @@ func (p *Process) StopWithin(grace time.Duration) bool {
 	}
 }
 
-// Pause takes the processors from the process until Resume.
+// Pause stops the process's execution until Resume.
 func (p *Process) Pause() error { return p.signal(syscall.SIGSTOP) }
 
-// Resume lets a process go on that Pause has stopped.
+// Resume continues a process that Pause stopped.
 func (p *Process) Resume() error { return p.signal(syscall.SIGCONT) }
 
 func (p *Process) signal(signal syscall.Signal) error {
@@ -105,8 +104,8 @@ func (p *Process) Ended() bool {
 	}
 }
 
-// Failure describes a process that ended by itself, with the last lines of its
-// log.
+// Failure describes a process that ended unexpectedly, with the last lines of
+// its log.
 func (p *Process) Failure() error {
 	const lastLines = 15
 	ended := p.err

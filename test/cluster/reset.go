@@ -18,7 +18,7 @@ import (
 // Reset empties the cluster between two cases and waits until all is gone:
 // workloads, pods, disruption budgets, ConfigMaps, Leases and Events outside
 // the system's namespaces, every node, and every other namespace except those
-// in keep. RBAC and priority classes stay: they name things and harm nobody.
+// in keep. RBAC and priority classes stay: they do no harm.
 func (c *Cluster) Reset(ctx context.Context, keep ...string) error {
 	namespaces, err := c.userNamespaces(ctx)
 	if err != nil {
@@ -62,7 +62,7 @@ func (c *Cluster) userNamespaces(ctx context.Context) ([]string, error) {
 }
 
 // emptyNamespace deletes owners before pods, so that nothing is replaced
-// meanwhile, and pods without their grace.
+// meanwhile, and pods without a grace period.
 func (c *Cluster) emptyNamespace(ctx context.Context, namespace string) error {
 	var (
 		core, apps, batch = c.client.CoreV1(), c.client.AppsV1(), c.client.BatchV1()
@@ -127,8 +127,8 @@ func (c *Cluster) waitEmpty(ctx context.Context, keep []string) error {
 	return nil
 }
 
-// leftover names something that a reset should have removed, or "". A pod that
-// its owner's last act created meanwhile is deleted here again.
+// leftover names something that a reset should have removed, or returns "". It
+// deletes again pods that their owner created meanwhile.
 func (c *Cluster) leftover(ctx context.Context, keep []string) (string, error) {
 	pods, err := c.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -17,11 +17,11 @@ import (
 //go:embed files/*.yaml
 var files embed.FS
 
-// stateMarker tells a folder that may be emptied from somebody's home.
+// stateMarker marks a folder as safe to empty.
 const stateMarker = ".evenkeel-test-cluster"
 
-// openState makes the state folder, or empties the one that an earlier cluster
-// left. ours reports whether it is temporary.
+// openState makes the state folder, or empties that of an earlier cluster. ours
+// reports whether it is temporary.
 func openState(dir string) (path string, ours bool, err error) {
 	if dir == "" {
 		path, err = os.MkdirTemp("", "evenkeel-cluster-")
@@ -54,7 +54,7 @@ func emptyState(path string) error {
 
 func removeState(path string) error {
 	if _, err := os.Stat(filepath.Join(path, stateMarker)); err != nil {
-		return fmt.Errorf("refusing to empty %q, which no cluster made: %w", path, err)
+		return fmt.Errorf("emptying %q, which no cluster made: %w", path, err)
 	}
 	return os.RemoveAll(path)
 }

@@ -13,11 +13,11 @@ import (
 // Amounts are CPU in milli-cores and memory in bytes.
 type Amounts struct{ CPUMilli, MemoryBytes int64 }
 
-// NodeTruth is a node and all that runs on it at one moment, whether or not
-// anything has measured it.
+// NodeTruth is a node and everything that runs on it at one moment, whether or
+// not it has been measured.
 type NodeTruth struct {
 	Name string
-	// InternalIP and KubeletPort are where its kubelet would be asked.
+	// InternalIP and KubeletPort are its kubelet's address.
 	InternalIP  string
 	KubeletPort int32
 	Capacity    Amounts
@@ -26,7 +26,7 @@ type NodeTruth struct {
 	Pods []PodTruth
 }
 
-// PodTruth is a pod that runs; one that is being deleted runs until it is gone.
+// PodTruth is a running pod; one that is being deleted runs until it is gone.
 type PodTruth struct {
 	Namespace, Name, UID string
 	Containers           []string
@@ -34,8 +34,8 @@ type PodTruth struct {
 	Used Amounts
 }
 
-// Truth is what every node and pod really uses, as kwok reports it to whoever
-// scrapes, in order of names.
+// Truth returns what every node and pod really uses, as scrapes of kwok show
+// it, sorted by name.
 func (c *Cluster) Truth(ctx context.Context) ([]NodeTruth, error) {
 	nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -11,16 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// NodeLoad is how loaded a node is, in percent of its allocatable.
+// NodeLoad is the load of a node, in percent of its allocatable.
 type NodeLoad struct {
 	CPUPercent    float64
 	MemoryPercent float64
-	// Pods that run on the node, and those that are being deleted, which the
-	// percentages leave out.
+	// Pods run on the node; the percentages leave out Terminating ones, which
+	// are being deleted.
 	Pods, Terminating int
 }
 
-// SetUsage changes what a live pod uses; an empty quantity stays as it is.
+// SetUsage changes what a live pod uses; an empty quantity is left unchanged.
 func (c *Cluster) SetUsage(ctx context.Context, namespace, pod string, usage Resources) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": usage.annotations()}})
 	if err != nil {
@@ -33,8 +33,8 @@ func (c *Cluster) SetUsage(ctx context.Context, namespace, pod string, usage Res
 	return nil
 }
 
-// NodeUsage is the true usage of every node at this moment: what the pods bound
-// to it use by their annotations, whether or not anything has measured it yet.
+// NodeUsage returns the current true usage of every node: what its bound pods
+// use by their annotations, whether or not it has been measured.
 func (c *Cluster) NodeUsage(ctx context.Context) (map[string]NodeLoad, error) {
 	nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -80,8 +80,8 @@ func trueUsage(nodes []corev1.Node, pods []corev1.Pod) (map[string]NodeLoad, err
 	return known, nil
 }
 
-// podUsage is what kwok is configured to report: the annotations, or 1m and
-// 1Mi, for each container.
+// podUsage returns what kwok is configured to report: the annotations, or 1m
+// and 1Mi, for each container.
 func podUsage(pod *corev1.Pod) (cpu, memory resource.Quantity, err error) {
 	read := func(annotation, fallback string) (resource.Quantity, error) {
 		text, set := pod.Annotations[annotation]

@@ -18,8 +18,8 @@ const (
 	// GraceLabel with the value "true" makes kwok keep a deleted pod for its
 	// grace period; other pods go at once.
 	GraceLabel = "evenkeel.io/test-grace"
-	// ReadyAfterAnnotation holds how long a bound pod takes to be ready, such
-	// as "2s"; other pods are ready at once.
+	// ReadyAfterAnnotation holds how long a bound pod takes to become ready,
+	// such as "2s"; other pods are ready at once.
 	ReadyAfterAnnotation = "evenkeel.io/test-ready-after"
 	// appLabel carries the workload's name and selects its pods.
 	appLabel = "app"
@@ -36,12 +36,12 @@ type Resources struct{ CPU, Memory string }
 
 // Workload describes a Deployment of one-container pods.
 type Workload struct {
-	// Namespace is made when it does not exist. Empty: "default".
+	// Namespace is created if it does not exist. Empty: "default".
 	Namespace string
 	Name      string
 	Replicas  int
 	Requests  Resources
-	// Usage is what each pod really uses; it stands in the template, so that
+	// Usage is what each pod really uses; it is in the template, so that
 	// replacements use the same.
 	Usage Resources
 	// Grace, when positive, is how long a deleted pod still counts on its node.
@@ -50,7 +50,7 @@ type Workload struct {
 	SchedulerName     string
 	NodeSelector      map[string]string
 	Affinity          *corev1.Affinity
-	// Adjust changes anything else of the pod template.
+	// Adjust changes anything else in the pod template.
 	Adjust func(*corev1.PodTemplateSpec)
 }
 
@@ -69,7 +69,7 @@ func (c *Cluster) Deploy(ctx context.Context, w Workload) error {
 	return c.WaitReady(ctx, w.namespace(), w.Name)
 }
 
-// Create creates the Deployment, and its namespace if need be, without waiting
+// Create creates the Deployment, and its namespace if needed, without waiting
 // for pods.
 func (c *Cluster) Create(ctx context.Context, w Workload) error {
 	if err := c.EnsureNamespace(ctx, w.namespace()); err != nil {
@@ -164,7 +164,7 @@ func (c *Cluster) WaitReady(ctx context.Context, namespace, name string) error {
 	return nil
 }
 
-// EnsureNamespace makes a namespace that pods can be created in.
+// EnsureNamespace creates a namespace if needed, ready for pods.
 func (c *Cluster) EnsureNamespace(ctx context.Context, name string) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	_, err := c.client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})

@@ -2,12 +2,12 @@
 // trust: bearer token, basic authentication, CA, client certificate and extra
 // headers.
 //
-// It decides when credentials are read anew: files for every request, so that
-// rotated ones are taken up; Secrets at most once a minute, and at once when a
-// server answers 401. Certificates are checked unless that is switched off by
-// name, and redirections are not followed: they would end at a login page, or
-// take the token elsewhere. Time limits are left to the contexts of the
-// requests; getting at Secrets is left to the caller.
+// It decides when credentials are read again: files for every request, so that
+// rotated ones are used; Secrets at most once a minute, and at once when a
+// server answers 401. Certificates are checked unless explicitly disabled.
+// Redirects are not followed: they would end at a login page or take the token
+// elsewhere. The contexts of requests set time limits; the caller gives access
+// to Secrets.
 package access
 
 import (
@@ -20,10 +20,10 @@ import (
 	"github.com/evenkeel/evenkeel/usage/source"
 )
 
-// Config says how to reach a server. What it says of files, Secrets and headers
-// is valid.
+// Config is how to reach a server. Its files, Secrets and headers are already
+// validated.
 type Config struct {
-	// Name tells the clients of a process apart.
+	// Name identifies the client within the process.
 	Name string
 	// A bearer token authenticates, or else a user name and password.
 	BearerTokenFile   string
@@ -34,20 +34,20 @@ type Config struct {
 	Headers map[string]string
 }
 
-// Client returns a client for a source, which calls itself what the process
-// does. Files of certificates must be there already; tokens and passwords are
-// first read with the first request.
+// Client returns a client for a source, with the process's user agent.
+// Certificate files must exist already; tokens and passwords are first read
+// with the first request.
 func (e *Env) Client(c Config) (*http.Client, error) {
 	secret := c.BearerTokenSecret != source.SecretKey{} || c.BasicAuth.PasswordSecret != source.SecretKey{}
 	switch {
 	case e.Now == nil:
-		return nil, errors.New("making its client: no clock is given")
+		return nil, errors.New("making the HTTP client: Now must be set")
 	case secret && e.ReadSecret == nil:
-		return nil, errors.New("making its client: nobody is given to read Secrets")
+		return nil, errors.New("making the HTTP client: ReadSecret must be set")
 	}
 	transport, err := config.NewRoundTripperFromConfig(c.transport(), c.Name, config.WithUserAgent(e.REST.UserAgent))
 	if err != nil {
-		return nil, fmt.Errorf("making its client: tls: %w", err)
+		return nil, fmt.Errorf("making the HTTP client: tls: %w", err)
 	}
 	return &http.Client{
 		Transport:     e.authenticate(&c, transport),
@@ -71,7 +71,7 @@ func (c *Config) transport() config.HTTPClientConfig {
 	}
 }
 
-// authenticate puts the credentials around a transport.
+// authenticate wraps a transport with the credentials.
 func (e *Env) authenticate(c *Config, next http.RoundTripper) http.RoundTripper {
 	basic := &c.BasicAuth
 	switch {

@@ -15,9 +15,9 @@ func TestInvalidConfigs(t *testing.T) {
 		config Config
 		want   string
 	}{
-		"nobody to read a token": {Config{BearerTokenSecret: inSecret()}, "to read Secrets"},
+		"nobody to read a token": {Config{BearerTokenSecret: inSecret()}, "ReadSecret must be set"},
 		"nobody to read Secrets": {
-			Config{BasicAuth: source.BasicAuth{Username: "ali", PasswordSecret: inSecret()}}, "to read Secrets",
+			Config{BasicAuth: source.BasicAuth{Username: "ali", PasswordSecret: inSecret()}}, "ReadSecret must be set",
 		},
 		"a missing authority":       {Config{TLS: source.TLS{CAFile: "/nowhere/ca.crt"}}, "open /nowhere/ca.crt"},
 		"an authority that is none": {Config{TLS: source.TLS{CAFile: nonsense}}, "tls: unable to use specified CA cert"},
@@ -31,7 +31,7 @@ func TestInvalidConfigs(t *testing.T) {
 			}
 		})
 	}
-	if _, err := new(given).client(); err == nil || !strings.Contains(err.Error(), "no clock is given") {
+	if _, err := new(given).client(); err == nil || !strings.Contains(err.Error(), "Now must be set") {
 		t.Errorf("got %v without a clock", err)
 	}
 }

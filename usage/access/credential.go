@@ -13,8 +13,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage/source"
 )
 
-// credential is a token or password. What was read longer ago than allowed is
-// read anew.
+// credential is a token or password. A value read longer ago than allowed is
+// read again.
 type credential interface {
 	fetch(ctx context.Context, allowed time.Duration) (string, error)
 }
@@ -43,7 +43,7 @@ func (f *file) fetch(context.Context, time.Duration) (string, error) {
 const (
 	// maxSecretAge is how long the value of a Secret is used.
 	maxSecretAge = time.Minute
-	// minSecretAge is how long it is used even though it is refused, so that a
+	// minSecretAge is how long it is used even if it is refused, so that a
 	// wrong one does not keep the API server busy.
 	minSecretAge = 5 * time.Second
 )
@@ -63,7 +63,7 @@ type secret struct {
 	at    time.Time
 }
 
-// fetch returns the value. Requests wait for each other's reading.
+// fetch returns the value. Concurrent requests wait for one read.
 func (s *secret) fetch(ctx context.Context, allowed time.Duration) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,10 +86,9 @@ func (s *secret) fetch(ctx context.Context, allowed time.Duration) (string, erro
 	return value, nil
 }
 
-// authenticating adds a credential to requests. What it and the transports
-// below add stays out of the caller's requests: they share headers
-// (github.com/prometheus/common/issues/981), which would grow with each
-// repetition.
+// authenticating adds a credential to copies of requests. The caller's requests
+// must not change, because the transports below share headers with them
+// (github.com/prometheus/common/issues/981), which would grow with each retry.
 type authenticating struct {
 	next http.RoundTripper
 	// credential is nil where none is sent.
@@ -98,8 +97,8 @@ type authenticating struct {
 	username string
 }
 
-// RoundTrip implements http.RoundTripper. When a server refuses a credential
-// that has changed meanwhile, it is asked again.
+// RoundTrip implements http.RoundTripper. If a server refuses a credential that
+// has changed since, the request is retried.
 func (a *authenticating) RoundTrip(request *http.Request) (*http.Response, error) {
 	ctx := request.Context()
 	if a.credential == nil {
@@ -126,7 +125,7 @@ func (a *authenticating) RoundTrip(request *http.Request) (*http.Response, error
 			return response, nil //nolint:nilerr // the server's refusal says more
 		}
 	}
-	_, _ = io.CopyN(io.Discard, response.Body, 4<<10) // so that the connection can be used again
+	_, _ = io.CopyN(io.Discard, response.Body, 4<<10) // so that the connection can be reused
 	response.Body.Close()
 	return a.next.RoundTrip(again)
 }

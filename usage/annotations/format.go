@@ -15,31 +15,30 @@ type Unit = source.Unit
 
 // The units of annotations.
 const (
-	// Auto tells the unit from how a number is written.
+	// Auto derives the unit from how a number is written.
 	Auto = source.Auto
 	// Fraction is 0 to 1 with five decimals, Percent 0 to 100 with one.
 	Fraction = source.Fraction
 	Percent  = source.Percent
 )
 
-// decimals is how many each unit is written with; writers differ in it, which
-// is how Auto tells them apart.
+// decimals is how many decimals each unit is written with, by which Auto tells
+// writers apart.
 var decimals = map[Unit]int{Fraction: 5, Percent: 1}
 
 const (
-	// stampLayout ends in a Z that means nothing: writers put the time of
-	// whatever zone they run in before it.
+	// stampLayout ends in a Z that means nothing: writers put the time of their
+	// own zone before it.
 	stampLayout = "2006-01-02T15:04:05Z"
-	// minStamp is how short a stamp Crane's readers still look at.
+	// minStamp is the shortest stamp that Crane's readers accept.
 	minStamp = 5
 	// maxValue is longer than any value that a writer makes.
 	maxValue = 64
-	// highestFraction is how much a machine can plausibly use of itself as a
-	// fraction: measuring is not exact. Above it a number can only be a
-	// percentage.
+	// highestFraction is the highest plausible usage as a fraction, allowing
+	// for inexact measurements. A higher number can only be a percentage.
 	highestFraction = 1.5
-	// highestPercent is where a percentage is surely none; Linux counts some
-	// CPU time twice, but not so much.
+	// highestPercent is above any real percentage; Linux counts some CPU time
+	// twice, but not so much.
 	highestPercent = 400
 )
 
@@ -48,12 +47,12 @@ var prefixes = map[usage.Metric]string{usage.CPU: "cpu_usage_", usage.Memory: "m
 
 // Value is an annotation's value as it is written.
 type Value struct {
-	// Number is what stands before the comma, Decimals how many digits follow
-	// its point.
+	// Number is the part before the comma, Decimals how many digits follow its
+	// point.
 	Number   float64
 	Decimals int
-	// Wall is what a clock on the writer's wall showed, as if it hung in UTC;
-	// In turns it into a time.
+	// Wall is the time that the writer's clock showed, as if in UTC; In
+	// converts it to a time.
 	Wall time.Time
 }
 
@@ -67,8 +66,8 @@ func Key(metric usage.Metric, window usage.Window) string {
 	return prefix + window.String()
 }
 
-// ParseKey is the reverse of Key. Keys that mean no metric and window are not
-// ours to judge, so it does not say why.
+// ParseKey is the reverse of Key. It gives no error, because other keys are not
+// ours to judge.
 func ParseKey(key string) (usage.Metric, usage.Window, bool) {
 	for metric, prefix := range prefixes {
 		name, found := strings.CutPrefix(key, prefix)
@@ -81,9 +80,9 @@ func ParseKey(key string) (usage.Metric, usage.Window, bool) {
 	return "", usage.Window{}, false
 }
 
-// Format writes an annotation's value: a percentage in a unit, and when it was
-// measured as a clock in location shows it (nil: UTC). Auto is written as
-// Fraction, which is what Crane's own readers want.
+// Format returns an annotation's value: a percentage in a unit, and when it was
+// measured by a clock in location (nil: UTC). Auto is written as Fraction,
+// which Crane's own readers expect.
 func Format(percent float64, unit Unit, at time.Time, location *time.Location) string {
 	if location == nil {
 		location = time.UTC
@@ -94,8 +93,7 @@ func Format(percent float64, unit Unit, at time.Time, location *time.Location) s
 	return strconv.FormatFloat(percent, 'f', decimals[unit], 64) + "," + at.In(location).Format(stampLayout)
 }
 
-// Parse reads an annotation's value. The cause is empty if there is nothing
-// wrong with it.
+// Parse reads an annotation's value. The cause is empty if the value is valid.
 func Parse(text string) (Value, usage.Cause) {
 	number, stamp, found := strings.Cut(text, ",")
 	if !found || len(text) > maxValue || len(stamp) < minStamp || strings.Contains(stamp, ",") {
@@ -125,8 +123,8 @@ func Parse(text string) (Value, usage.Cause) {
 	return value, ""
 }
 
-// plain reports whether a number has digits, at most one point and a minus: no
-// exponents, no hexadecimals.
+// plain reports whether a number has only digits, at most one point and a
+// minus: no exponents, no hexadecimals.
 func plain(number string) bool {
 	digits := strings.TrimPrefix(number, "-")
 	whole, part, _ := strings.Cut(digits, ".")
@@ -134,8 +132,8 @@ func plain(number string) bool {
 	return whole != "" && strings.IndexFunc(whole+part, notDigit) < 0
 }
 
-// Told is the unit that the writing of a value tells, or Auto if it tells none.
-func (v Value) Told() Unit {
+// Reported is the unit that a value's notation implies, else Auto.
+func (v Value) Reported() Unit {
 	switch {
 	case v.Decimals == decimals[Fraction]:
 		return Fraction
@@ -145,12 +143,12 @@ func (v Value) Told() Unit {
 	return Auto
 }
 
-// Percent returns the value in percent, given what the policy says about its
-// unit, and the unit it was read in. The cause is empty if that makes sense.
+// Percent returns the value in percent, given the unit that the policy states,
+// and the unit it was read in. The cause is empty if they are consistent.
 func (v Value) Percent(stated Unit) (percent float64, unit Unit, cause usage.Cause) {
 	unit = stated
 	if stated != Fraction && stated != Percent {
-		unit = v.Told()
+		unit = v.Reported()
 	}
 	crane := v.Decimals == decimals[Fraction] && v.Number <= highestFraction
 	plus := v.Decimals == decimals[Percent] && v.Number > 1
@@ -165,9 +163,9 @@ func (v Value) Percent(stated Unit) (percent float64, unit Unit, cause usage.Cau
 	return v.Number, unit, ""
 }
 
-// In returns when a value was written if its writer's clock shows the time of a
-// location. Where clocks are put back and show an hour twice it is the earlier
-// time, so that a value is never taken for fresher than it is.
+// In returns when a value was written if its writer's clock is in a location.
+// If clocks were put back and an hour occurs twice, it is the earlier time, so
+// that a value never seems fresher than it is.
 func (v Value) In(location *time.Location) time.Time {
 	year, month, day := v.Wall.Date()
 	hour, minute, second := v.Wall.Clock()

@@ -10,7 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/usage/source"
 )
 
-// item is one annotation on its way to be a reading.
+// item is one annotation on its way to becoming a reading.
 type item struct {
 	node    *cluster.Node
 	key     string
@@ -91,7 +91,7 @@ func (s *Source) location(found []item, now time.Time) *time.Location {
 	return s.zones.choose(newest[len(newest)/outliers], now, shortest+Grace)
 }
 
-// fresh returns the items whose time has come and whose writer is not overdue.
+// fresh returns the items that are neither from the future nor overdue.
 func fresh(found []item, location *time.Location, now time.Time, problems *usage.Problems) []item {
 	kept := found[:0]
 	for _, it := range found {
@@ -109,9 +109,8 @@ func fresh(found []item, location *time.Location, now time.Time, problems *usage
 	return kept
 }
 
-// agreeing returns the items of the unit that most are in: there is one writer,
-// and where there are two one of them cannot be read. Half against half neither
-// can.
+// agreeing returns the items in the majority's unit: there is one writer, and
+// of two writers one cannot be read. With a tie neither can.
 func agreeing(found []item, stated Unit, problems *usage.Problems) []item {
 	count := map[Unit]int{}
 	units := make([]Unit, 0, len(found))
@@ -140,7 +139,7 @@ func agreeing(found []item, stated Unit, problems *usage.Problems) []item {
 	return good
 }
 
-// samples turns percentages of capacity into amounts, node by node.
+// samples converts percentages of capacity into amounts, node by node.
 func samples(found []item, problems *usage.Problems) []usage.NodeSample {
 	var nodes []usage.NodeSample
 	for i := range found {

@@ -1,13 +1,13 @@
 // Package annotations reads usage from annotations of nodes, as Crane's
 // controller, its relatives and Evenkeel's own nodesync write them:
-// cpu_usage_avg_5m: "0.38542,2026-11-21T14:00:00Z". It asks nobody; the
+// cpu_usage_avg_5m: "0.38542,2026-11-21T14:00:00Z". It sends no requests; the
 // annotations come with the snapshot.
 //
-// It decides what only the text can tell: whether a number is a fraction or a
-// percentage, in which zone the writer's clock hangs although its stamps end in
-// Z, and whether a value is older than its writer's period allows. What cannot
-// be told for sure is left out and counted, never guessed to be fresher or
-// smaller. Everything else is left to usage.Store.
+// It decides what only the text shows: whether a number is a fraction or a
+// percentage, which zone the writer's clock is in although its stamps end in Z,
+// and whether a value is older than its writer's period allows. What is
+// uncertain is left out and counted, never guessed to be fresher or smaller.
+// Everything else is left to usage.Store.
 package annotations
 
 import (
@@ -19,24 +19,24 @@ import (
 	"github.com/evenkeel/evenkeel/usage/source"
 )
 
-// Grace is how long after its period a value is still good, as Crane's readers
-// have it.
+// Grace is how long after its period a value is still valid, as in Crane's
+// readers.
 const Grace = 5 * time.Minute
 
 const (
-	// maxReadings bounds what is taken of one node: whoever may annotate a node
+	// maxReadings bounds the readings of one node: whoever may annotate a node
 	// could name thousands of windows.
 	maxReadings = 32
 	// outliers is the share of the nodes, one in so many, whose stamps may be
-	// newer than what the zone is told by: one node with a wrong clock must not
-	// decide for all.
+	// newer than the one that decides the zone: one node with a wrong clock
+	// must not decide for all.
 	outliers = 20
 )
 
 // Source reads usage. It is safe for concurrent use.
 type Source struct {
 	unit Unit
-	// zone is that of the writer's clock; nil finds it out from the stamps.
+	// zone is that of the writer's clock; nil detects it from the stamps.
 	zone    *time.Location
 	now     func() time.Time
 	periods map[time.Duration]time.Duration // by how far back a window reaches

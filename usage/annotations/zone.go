@@ -9,24 +9,23 @@ import (
 const skew = time.Minute
 
 // shanghai is what Crane's clock shows unless its $TZ says otherwise. It has
-// known no summer time since 1991, and an image without a time zone database
-// must know it too.
+// had no daylight saving time since 1991, and must work in an image without a
+// time zone database.
 var shanghai = time.FixedZone("Asia/Shanghai", 8*60*60)
 
-// zones finds out in which zone the writer's clock hangs.
+// zones detects the zone of the writer's clock.
 //
 // The rule: a stamp cannot be from the future, so a zone in which the newest
-// stamps are is out. Of the others it is the one in which the newest stamp is
-// youngest, provided that it is as young as a writer at work keeps it; if there
-// is none, the one that makes all stamps oldest. Zones are remembered: one that
-// all others were out against, or in which a stamp that was new since the last
-// look is as young as it must be, stays until another is proven in the same
-// way.
+// stamp would be is excluded. Of the others, the one in which it is youngest
+// wins, if it is as young as an active writer keeps it; else the one that makes
+// all stamps oldest. A zone is proven if all others were excluded, or if a
+// stamp that is new since the last look is as young there as it must be. It
+// then stays until another is proven or it is excluded.
 //
 // The trap: to a reader that has just started, the stamps of a writer in
-// Shanghai that stopped 8 hours ago look like those of a writer in UTC that is
-// at work. They pass for fresh until they are a period and five minutes older.
-// Stating the location closes it.
+// Shanghai that stopped 8 hours ago look like those of an active writer in UTC.
+// They seem fresh until they are a period and five minutes older. Stating the
+// location avoids this.
 type zones struct {
 	candidates []*time.Location
 	// newest is the newest stamp of the last look, at is when that was.
@@ -34,9 +33,9 @@ type zones struct {
 	proven     *time.Location
 }
 
-// choose returns the zone by the newest stamp of a batch; atWork is how old
-// that can be while its writer is at work.
-func (z *zones) choose(newest Value, now time.Time, atWork time.Duration) *time.Location {
+// choose returns the zone by the newest stamp of a batch; activeAge is how old
+// that can be while its writer is active.
+func (z *zones) choose(newest Value, now time.Time, activeAge time.Duration) *time.Location {
 	isNew, elapsed := !z.at.IsZero() && newest.Wall.After(z.newest), now.Sub(z.at)
 	z.newest, z.at = newest.Wall, now
 	if isNew {
@@ -49,7 +48,7 @@ func (z *zones) choose(newest Value, now time.Time, atWork time.Duration) *time.
 		return z.proven
 	}
 	z.proven = nil
-	zone := z.youngest(newest, now, atWork)
+	zone := z.youngest(newest, now, activeAge)
 	if zone == nil {
 		return z.oldest(newest)
 	}

@@ -9,11 +9,11 @@ import (
 	"net/url"
 )
 
-// drained is how much of what a reader has left is read on, so that the
-// connection can be used again.
-const drained = 4 << 10
+// maxDrain is how much of an unread rest of a body is read, so that the
+// connection can be reused.
+const maxDrain = 4 << 10
 
-// ask puts one request, and its fallback if it is refused.
+// ask sends one request, and its fallback if it is refused.
 func (f *Fanout) ask(ctx context.Context, request Request, read func(fallback bool, body io.Reader) error) error {
 	late := fmt.Errorf("no answer within %v: %w", f.config.Timeout, context.DeadlineExceeded)
 	ctx, cancel := context.WithTimeoutCause(ctx, f.config.Timeout, late)
@@ -29,8 +29,8 @@ func (f *Fanout) ask(ctx context.Context, request Request, read func(fallback bo
 	return nil
 }
 
-// refused reports whether the node has answered, but does not serve this or
-// does not let us see it.
+// refused reports whether the node answered but does not serve or does not
+// allow the request.
 func refused(err error) bool {
 	status, ok := errors.AsType[*StatusError](err)
 	return ok && (status.Code == http.StatusForbidden || status.Code == http.StatusNotFound)
@@ -46,7 +46,7 @@ func (f *Fanout) get(ctx context.Context, address string, read func(io.Reader) e
 	}
 	response, err := f.client.Do(request)
 	if err != nil {
-		return because(ctx, err)
+		return causeOf(ctx, err)
 	}
 	defer func() { _ = response.Body.Close() }() // nothing was written
 	if response.StatusCode != http.StatusOK {
@@ -58,7 +58,7 @@ func (f *Fanout) get(ctx context.Context, address string, read func(io.Reader) e
 	switch {
 	case ctx.Err() != nil:
 		// Even if it seems complete: a server that sees us hang up may still
-		// end half an answer properly.
+		// end a partial answer properly.
 		return context.Cause(ctx)
 	case long:
 		return &ReadError{Err: fmt.Errorf("the answer is longer than %d bytes", tooLarge.Limit)}
@@ -67,13 +67,13 @@ func (f *Fanout) get(ctx context.Context, address string, read func(io.Reader) e
 	case err != nil:
 		return &ReadError{Err: err}
 	}
-	_, _ = io.CopyN(io.Discard, body, drained) // at worst the connection is not used again
+	_, _ = io.CopyN(io.Discard, body, maxDrain) // at worst the connection is not reused
 	return nil
 }
 
-// because returns why an exchange broke off, in the words of whoever ended it
-// and without repeating the URL.
-func because(ctx context.Context, err error) error {
+// causeOf returns why an exchange failed: the context's cause if it ended, else
+// the error without the URL.
+func causeOf(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -83,7 +83,7 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// watched is a body that keeps what broke it off.
+// watched is a body that keeps its read error.
 type watched struct {
 	io.Reader
 	broken error

@@ -11,8 +11,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// saidBytes is how much of an error's body is kept; a kubelet says in it which
-// permission is missing.
+// saidBytes bounds what is kept of an error's body, in which a kubelet names
+// the missing permission.
 const saidBytes = 200
 
 // StatusError is an answer other than 200.
@@ -32,7 +32,7 @@ func (e *StatusError) Error() string {
 }
 
 func newStatusError(response *http.Response) *StatusError {
-	said, _ := io.ReadAll(io.LimitReader(response.Body, saidBytes)) // what came says enough
+	said, _ := io.ReadAll(io.LimitReader(response.Body, saidBytes)) // a partial body is enough
 	return &StatusError{Code: response.StatusCode, Said: line(string(said))}
 }
 
@@ -47,7 +47,7 @@ func line(text string) string {
 	return strings.Join(strings.Fields(printable), " ")
 }
 
-// ReadError is an answer that came, and that no sense could be made of.
+// ReadError is an answer that arrived but could not be interpreted.
 type ReadError struct{ Err error }
 
 // Error implements error.
@@ -56,9 +56,9 @@ func (e *ReadError) Error() string { return e.Err.Error() }
 // Unwrap returns what is wrong with the answer.
 func (e *ReadError) Unwrap() error { return e.Err }
 
-// Cause returns under which cause an error of Ask is counted: Unreadable for a
-// whole answer that made no sense, Unreachable for none, a broken one or a
-// refusal.
+// Cause returns the cause that an error of Ask counts as: Unreadable for a
+// whole answer that could not be interpreted, Unreachable for a missing or
+// broken one or a refusal.
 func Cause(err error) usage.Cause {
 	if _, ok := errors.AsType[*ReadError](err); ok {
 		return usage.Unreadable
@@ -66,8 +66,8 @@ func Cause(err error) usage.Cause {
 	return usage.Unreachable
 }
 
-// Tally counts what Ask says went wrong, naming the nodes. Only if no node at
-// all was read is that an error: the first.
+// Tally counts the errors of Ask, naming the nodes. It returns an error, with
+// the first of them, only if no node was read.
 func Tally(requests []Request, errs []error, problems *usage.Problems) error {
 	failed, first := 0, -1
 	for i, err := range errs {

@@ -1,14 +1,14 @@
 // Package fanout asks every node of a cluster one question over HTTP, for
-// sources whose numbers lie on the nodes themselves.
+// sources whose numbers are on the nodes themselves.
 //
 // It decides in which order nodes are asked, how many at a time and for how
-// long; what is asked and what an answer means is the source's. A node that
-// hangs costs the others nothing but one place for its own timeout, and the
-// whole round ends in time however many hang: nodes that failed last time are
-// asked last, the longest unasked of them first, so that the dead ones can
-// neither keep the living from being asked nor those that recovered. Answers
-// are read as they arrive and never held. Redirects are not followed, because
-// they would carry credentials to wherever a node says.
+// long; the source decides what is asked and what an answer means. A node that
+// hangs occupies one worker for its own timeout, and the round ends in time
+// however many hang. Nodes that failed last time are asked last, the longest
+// unasked first, so that dead nodes keep neither healthy nor recovered ones
+// from being asked. Answers are read as they arrive and never held. Redirects
+// are not followed, because they would carry credentials to wherever a node
+// points.
 package fanout
 
 import (
@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// Config says how nodes are asked.
+// Config sets how nodes are asked.
 type Config struct {
 	// Client carries the credentials. Its transport should keep an idle
 	// connection per node for longer than the time between two rounds, else
@@ -41,7 +41,7 @@ type Config struct {
 type Request struct {
 	// Node is its name.
 	Node string
-	// Err says why the node cannot be asked; it is returned as it is.
+	// Err is why the node cannot be asked; it is returned unchanged.
 	Err error
 	// URL is asked first, Fallback instead of it if the node answers that it
 	// does not have (404) or allow (403) the first.
@@ -49,8 +49,8 @@ type Request struct {
 }
 
 // ReadFunc reads the answer to the request of an index, to the end. It is
-// called from several goroutines at once, but never twice at the same time for
-// one index. fallback says which of the Request's URLs answered.
+// called concurrently, but never twice at the same time for one index. fallback
+// reports whether the Request's Fallback answered.
 type ReadFunc func(index int, fallback bool, body io.Reader) error
 
 // Fanout asks nodes. It is safe for concurrent use.
@@ -63,8 +63,8 @@ type Fanout struct {
 	marks map[string]mark // by node
 }
 
-// mark is what is remembered of a node from one round to the next: the round in
-// which it was asked last, in front of which failed puts those that did.
+// mark is what is kept of a node between rounds: the round in which it was last
+// asked. The bit failed puts nodes that failed behind the others.
 type mark uint64
 
 const failed mark = 1 << 63

@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Ask puts all requests and returns what went wrong with each, in their order:
-// nil where the answer was read. Every call of read has returned by then.
+// Ask sends all requests and returns their errors in the same order, nil for an
+// answer that was read. Every call of read has returned by then.
 func (f *Fanout) Ask(ctx context.Context, requests []Request, read ReadFunc) []error {
-	over := fmt.Errorf("no answer before the round of %v was over: %w", f.config.RoundTimeout, context.DeadlineExceeded)
+	over := fmt.Errorf("no answer before the end of the %v round: %w", f.config.RoundTimeout, context.DeadlineExceeded)
 	ctx, cancel := context.WithTimeoutCause(ctx, f.config.RoundTimeout, over)
 	defer cancel()
 
@@ -40,7 +40,7 @@ func (f *Fanout) Ask(ctx context.Context, requests []Request, read ReadFunc) []e
 	return errs
 }
 
-// order returns the indices of the requests in the order in which they are put.
+// order returns the indices of the requests in the order to send them.
 func (f *Fanout) order(requests []Request) []int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -52,8 +52,8 @@ func (f *Fanout) order(requests []Request) []int {
 	return order
 }
 
-// remember notes how the requests went. Those of earlier rounds are forgotten,
-// so it is bounded by the cluster.
+// remember records the outcomes of the requests. It forgets nodes of earlier
+// rounds, so the cluster bounds it.
 func (f *Fanout) remember(requests []Request, errs []error, asked []bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

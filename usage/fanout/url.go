@@ -11,7 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// errNoAddress is a node that cannot be asked.
+// errNoAddress means that a node cannot be asked.
 var errNoAddress = errors.New("it has neither an InternalIP nor a Hostname address")
 
 // Endpoint is what is asked of a node.

@@ -1,6 +1,6 @@
-// Package kinds lists the kinds of usage sources. A new one is a package beside
-// this and a line here: policies, lint, doctor and the reference of the policy
-// go by its description.
+// Package kinds lists the kinds of usage sources. A new one is a package next
+// to this and a line here: policies, lint, doctor and the policy reference use
+// its description.
 package kinds
 
 import (
@@ -30,7 +30,7 @@ type maker interface {
 	New(env *access.Env) (access.Reader, error)
 }
 
-// New makes the reader of a source, which asks nothing yet.
+// New makes the reader of a source and sends no request yet.
 func New(config source.Config, env *access.Env) (access.Reader, error) {
 	if env.REST == nil || env.Now == nil || env.Timeout <= 0 || env.Interval <= 0 || env.QueriesPerSecond <= 0 {
 		return nil, errors.New("REST, Now, Timeout, Interval and QueriesPerSecond must be set")

@@ -16,12 +16,12 @@ import (
 // under a kilobyte.
 const maxLine = 64 << 10
 
-// exposition is what is wanted of a kubelet's /metrics/resource.
+// exposition is the used part of a kubelet's /metrics/resource.
 type exposition struct {
 	node part
 	// pods are in the order of the node's pods in the snapshot.
 	pods []podParts
-	strangers
+	unmatched
 }
 
 // part is what a node, a pod or a container uses: CPU as a counter of seconds,
@@ -37,10 +37,10 @@ type podParts struct {
 	containers []part
 }
 
-// decodeExposition reads metrics in Prometheus's text format as far as they are
-// about the node and the pods that the snapshot has on it. A text that ends
-// within a line is cut off: its last value may be half a number. Prometheus' own
-// parser takes five times as long and allocates twenty times as much.
+// decodeExposition reads the metrics of the node and its pods in the snapshot,
+// in Prometheus's text format. A text that ends within a line is rejected: its
+// last value may be truncated. Prometheus's own parser takes five times as long
+// and allocates twenty times as much.
 func decodeExposition(from io.Reader, node *cluster.NodePods) (*exposition, error) {
 	out := &exposition{pods: make([]podParts, len(node.Pods))}
 	own := newIndex(node)
@@ -70,7 +70,7 @@ func decodeExposition(from io.Reader, node *cluster.NodePods) (*exposition, erro
 	return out, nil
 }
 
-// wholeLines splits like bufio.ScanLines, but takes no line without its end.
+// wholeLines splits like bufio.ScanLines, but rejects a line without its end.
 func wholeLines(data []byte, atEOF bool) (advance int, token []byte, err error) {
 	if i := bytes.IndexByte(data, '\n'); i >= 0 {
 		return i + 1, data[:i], nil
@@ -81,13 +81,13 @@ func wholeLines(data []byte, atEOF bool) (advance int, token []byte, err error) 
 	return 0, nil, nil
 }
 
-// enter puts a line's value where it belongs.
+// enter stores a line's value where it belongs.
 func (x *exposition) enter(line *line, own *index) error {
 	into := &x.node
 	if line.kind != ofNode {
 		i, ok := own.find(line.namespace, line.pod)
-		if !ok && line.kind == ofPod && line.memory { // once of its lines
-			x.strangers.add(line.namespace, line.pod)
+		if !ok && line.kind == ofPod && line.memory { // once per pod
+			x.unmatched.add(line.namespace, line.pod)
 		}
 		if !ok {
 			return nil
@@ -128,7 +128,7 @@ const (
 	ofContainer
 )
 
-// line is one sample; its bytes hold until the next is read.
+// line is one sample; its bytes are valid until the next is read.
 type line struct {
 	kind                            kind
 	memory                          bool
@@ -137,7 +137,7 @@ type line struct {
 }
 
 // parseLine reads name{labels} value timestamp. Lines of other metrics and
-// comments are not looked at.
+// comments are skipped.
 func parseLine(text []byte) (l line, err error) {
 	end := bytes.IndexAny(text, "{ \t")
 	if end <= 0 {
@@ -171,7 +171,7 @@ func parseLine(text []byte) (l line, err error) {
 	return l, nil
 }
 
-// wanted are the lines that are wanted, by their names.
+// wanted are the lines that are read, by their names.
 var wanted = map[string]line{
 	"node_cpu_usage_seconds_total":       {kind: ofNode},
 	"node_memory_working_set_bytes":      {kind: ofNode, memory: true},
@@ -181,9 +181,8 @@ var wanted = map[string]line{
 	"container_memory_working_set_bytes": {kind: ofContainer, memory: true},
 }
 
-// labels reads the labels and returns what follows them. Values are taken as
-// they are written: names of pods and containers have nothing that would be
-// escaped.
+// labels reads the labels and returns what follows them. Values are not
+// unescaped: names of pods and containers have nothing to escape.
 func (l *line) labels(text []byte) (rest []byte, err error) {
 	for {
 		text = bytes.TrimLeft(text, " \t,")

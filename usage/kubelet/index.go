@@ -18,20 +18,20 @@ func newIndex(node *cluster.NodePods) index {
 	return x
 }
 
-// strangers are the pods that the snapshot does not have on this node, of which
-// one is known by name.
-type strangers struct {
+// unmatched counts the pods that the snapshot does not have on this node and
+// names one of them.
+type unmatched struct {
 	count   int
 	example string
 }
 
-func (s *strangers) add(namespace, name []byte) {
+func (s *unmatched) add(namespace, name []byte) {
 	if s.count++; s.count == 1 {
 		s.example = string(namespace) + "/" + string(name)
 	}
 }
 
-// find returns the position of a pod among the node's.
+// find returns the index of a pod among the node's.
 func (x *index) find(namespace, name []byte) (int, bool) {
 	i, ok := x.byName[podName{string(namespace), string(name)}]
 	return i, ok

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// number is a value that may be missing, which is not zero.
+// number is a value that may be missing; missing is not zero.
 type number struct {
 	value float64
 	known bool
 }
 
-// sane reports whether the number is an amount of something.
+// sane reports whether the number is a finite amount, not negative.
 func (n number) sane() bool { return n.value >= 0 && !math.IsInf(n.value, 1) }
 
 // point is a number with the time at which it was measured.
@@ -20,14 +20,14 @@ type point struct {
 	at time.Time
 }
 
-// mostOfOne bounds what is read of one pod, far above any node, so that sums
-// stay sums.
+// mostOfOne caps what is read of one pod, far above any node, so that sums
+// cannot overflow.
 const mostOfOne = 1 << 50
 
 // amount rounds up, as Kubernetes does: a little is not nothing.
 func amount(value float64) int64 { return int64(math.Ceil(min(value, mostOfOne))) }
 
-// older returns the earlier of two times: what is made of two measurements is
+// older returns the earlier of two times: a value made of two measurements is
 // as old as the older one.
 func older(a, b time.Time) time.Time {
 	if b.Before(a) {

@@ -7,16 +7,16 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// A rate needs two readings of a counter that are at least minStep apart, or
-// the error of the clock would be in it, and at most maxGap, beyond which it
-// says nothing of now.
+// A rate needs two readings of a counter: at least minStep apart, or clock
+// errors would distort it, and at most maxGap, beyond which it says nothing
+// about now.
 const (
 	minStep = time.Second
 	maxGap  = 5 * time.Minute
 )
 
-// counter is the last reading of a counter of CPU seconds, and the rate that it
-// and the one before gave.
+// counter is the last reading of a counter of CPU seconds, and the rate since
+// the one before.
 type counter struct {
 	seconds float64
 	at      time.Time
@@ -24,7 +24,7 @@ type counter struct {
 }
 
 // next returns the counter after another reading. A reading that is hardly
-// newer changes nothing, so that the last rate is given again with its old
+// newer changes nothing, so that the last rate is returned again with its old
 // time. After a reset, a step back in time or a gap there is no rate until the
 // reading after it.
 func (c counter) next(reading point) counter {
@@ -41,8 +41,8 @@ func (c counter) next(reading point) counter {
 }
 
 // seriesKey names a counter within its node: the node's own has neither field,
-// a pod's has no container. The UID keeps a pod's counter from being taken for
-// that of its namesake.
+// a pod's has no container. The UID keeps the counters of pods of the same name
+// apart.
 type seriesKey struct{ uid, container string }
 
 // counters are those of one node's last scrape.
@@ -56,10 +56,10 @@ type scrape struct {
 	report        *report
 }
 
-// rated makes a report of an exposition and the counters for the next one.
+// rated turns an exposition into a report and the counters for the next one.
 func rated(node *cluster.NodePods, x *exposition, before counters, received time.Time) (*report, counters) {
 	s := scrape{before: before, after: make(counters, 1+len(node.Pods)), received: received, report: &report{node: node}}
-	s.report.strangers(x.strangers)
+	s.report.unmatched(x.unmatched)
 	s.node(&x.node)
 	for i, pod := range node.Pods {
 		s.pod(pod, &x.pods[i])
@@ -82,8 +82,8 @@ func (s *scrape) node(p *part) {
 	}
 }
 
-// pod takes a pod as one where the kubelet does, and else its containers, all
-// of them.
+// pod uses a pod's own values if the kubelet has them, else the sum of all its
+// containers.
 func (s *scrape) pod(pod *cluster.Pod, p *podParts) {
 	if !p.whole.cpu.known && !p.whole.memory.known && len(p.containers) == 0 {
 		return
@@ -109,14 +109,14 @@ func (s *scrape) milli(key seriesKey, reading point) point {
 	case !reading.known:
 		return point{}
 	case !reading.sane():
-		return reading // for what it is
+		return reading // to be rejected as absurd
 	}
 	c := s.before[key].next(reading)
 	s.after[key] = c
 	return point{number{value: c.cores.value * 1000, known: c.cores.known}, c.at}
 }
 
-// total sums parts up; it is unknown if one of them is, or if there are none.
+// total sums up parts; it is unknown if one of them is, or if there are none.
 func total(parts []part, value func(part) point) (sum point) {
 	for i := range parts {
 		p := value(parts[i])

@@ -8,7 +8,7 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// report is what one node's answer comes to.
+// report is the result of one node's answer.
 type report struct {
 	node     *cluster.NodePods
 	readings []usage.Reading
@@ -25,8 +25,7 @@ func (r *report) podProblem(cause usage.Cause, pod *cluster.Pod, why string) {
 	r.problems.Add(cause, fmt.Sprintf("pod %q: %s", pod.Key(), why))
 }
 
-// reading takes in a value of the node. What is missing is none; the caller
-// says so where it is due.
+// reading adds a value of the node. The caller reports missing ones.
 func (r *report) reading(reading usage.Reading) {
 	value := number{value: reading.Value, known: true}
 	switch {
@@ -39,8 +38,7 @@ func (r *report) reading(reading usage.Reading) {
 	}
 }
 
-// pod takes in both amounts of a pod: not to know one of them is to know
-// nothing.
+// pod adds both amounts of a pod; a pod that lacks one is left out.
 func (r *report) pod(pod *cluster.Pod, cpuMilli, memoryBytes point) {
 	at := older(cpuMilli.at, memoryBytes.at)
 	switch {
@@ -59,25 +57,25 @@ func (r *report) pod(pod *cluster.Pod, cpuMilli, memoryBytes point) {
 	}
 }
 
-// strangers counts pods that the snapshot does not have on this node.
-func (r *report) strangers(s strangers) {
+// unmatched counts pods that the snapshot does not have on this node.
+func (r *report) unmatched(s unmatched) {
 	for range s.count {
 		r.problems.Add(usage.UnmatchedPod, fmt.Sprintf("pod %q on node %q", s.example, r.node.Node.Name))
 	}
 }
 
-// nanoToMilli makes milli-cores of nano-cores.
+// nanoToMilli converts nano-cores to milli-cores.
 const nanoToMilli = 1e-6
 
-// summarized makes a report of a summary.
+// summarized turns a summary into a report.
 func summarized(node *cluster.NodePods, s *summary) *report {
 	r := &report{node: node}
 	if s.nodeName != "" && s.nodeName != node.Node.Name {
-		// Its address has gone to another machine, or leads to one.
+		// Its address now belongs, or leads, to another machine.
 		r.problems.Add(usage.UnmatchedNode, fmt.Sprintf("node %q: %q answered at its address", node.Node.Name, s.nodeName))
 		return r
 	}
-	r.strangers(s.strangers)
+	r.unmatched(s.unmatched)
 	starting := s.cpu.starting()
 	switch {
 	case starting:
@@ -96,10 +94,10 @@ func summarized(node *cluster.NodePods, s *summary) *report {
 	return r
 }
 
-// starting says that a kubelet gave zero instead of a usage it does not know:
+// starting reports whether a kubelet gave zero for a usage it does not know:
 // CPU usage is the difference of two housekeepings, and after the first it
-// reports zero beside the counter since boot. No machine that runs a kubelet
-// uses none.
+// reports zero along with the counter since boot. No machine that runs a
+// kubelet uses no CPU.
 func (s *stats) starting() bool {
 	return s.usageNanoCores.known && s.usageNanoCores.value == 0 && s.coreNanoSeconds.known && s.coreNanoSeconds.value > 0
 }
@@ -113,8 +111,7 @@ func (r *report) memory(s *stats) {
 	case s.availableBytes.known && capacity > 0:
 		reading.Value = capacity - s.availableBytes.value
 		if reading.Value < 0 {
-			// Also when the kubelet took more from its limit than there was,
-			// and came out near 2^64.
+			// Also if the kubelet's subtraction underflowed to near 2^64.
 			r.nodeProblem(usage.Contradictory, "%.0f bytes of memory are available, of %.0f", s.availableBytes.value, capacity)
 			return
 		}
@@ -127,9 +124,9 @@ func (r *report) memory(s *stats) {
 	r.reading(reading)
 }
 
-// pressures reads what the kubelet says of PSI, if anything. On a kernel
-// without PSI it says zero throughout; a machine that runs has waited for a CPU
-// at some time, so the total of CPU tells.
+// pressures reads the kubelet's PSI, if any. On a kernel without PSI it is zero
+// throughout. Any running machine has waited for a CPU at some time, so a CPU
+// total of zero means no PSI.
 func (r *report) pressures(s *summary) {
 	if s.cpu.waited.known && s.cpu.waited.value == 0 {
 		return
@@ -167,8 +164,8 @@ func (r *report) podStats(pod *cluster.Pod, s *podStats, starting bool) {
 	}
 }
 
-// times fills in the time at which an answer came, for formats that may leave
-// it out.
+// times sets a missing time to that of the answer's arrival, for formats that
+// may leave it out.
 func (p *point) times(received time.Time) {
 	if p.at.IsZero() {
 		p.at = received

@@ -10,8 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage/fanout"
 )
 
-// Sample returns one reading of all ready nodes that answer and of their pods;
-// it is an error if none does.
+// Sample returns one reading of all ready nodes that answer and of their pods,
+// or an error if none does.
 func (s *Source) Sample(ctx context.Context, snapshot *cluster.Snapshot) (usage.Batch, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -86,21 +86,21 @@ func (c *Config) Describe() source.Description {
 		}}
 	}
 	if d.Rights = append(d.Rights, metrics); c.BearerTokenFile != "" {
-		d.Rights = nil // the rights are those of whose token it is
+		d.Rights = nil // the token's owner has rights of its own
 	}
 	return d
 }
 
-// client speaks to kubelets with the credentials that Evenkeel has for the API
-// server, unless the policy gives others; kubelets' certificates are checked
-// against the cluster's authority in the same way.
+// client returns a client with Evenkeel's credentials for the API server,
+// unless the policy gives others. Kubelets' certificates are checked against
+// the cluster's authority in the same way.
 func (c *Config) client(api *rest.Config) (*http.Client, error) {
 	own := rest.CopyConfig(api)
-	if c.Scheme == source.HTTP { // our own credentials are not for everybody to read
+	if c.Scheme == source.HTTP { // never send our own credentials in clear text
 		own = &rest.Config{UserAgent: api.UserAgent}
 	}
 	own.TLSClientConfig.ServerName = c.TLS.ServerName
-	own.QPS, own.Burst, own.Timeout = -1, 0, 0 // the source bounds itself
+	own.QPS, own.Burst, own.Timeout = -1, 0, 0 // the source sets its own limits
 	if c.BearerTokenFile != "" {
 		own.BearerToken, own.BearerTokenFile = "", c.BearerTokenFile
 	}

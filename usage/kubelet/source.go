@@ -1,22 +1,21 @@
-// Package kubelet reads usage from the kubelets themselves, each asked
-// directly: /stats/summary, or /metrics/resource where that is not served or
-// not allowed. It needs no monitoring stack, only network access to the nodes'
-// kubelet ports.
+// Package kubelet reads usage directly from each node's kubelet:
+// /stats/summary, or /metrics/resource if that is not served or not allowed. It
+// needs no monitoring stack, only network access to the nodes' kubelet ports.
 //
 // It decides what a kubelet's numbers mean: memory in use is what the kubelet's
 // own eviction formula leaves unavailable, CPU is what it last measured, and
-// what it has not measured yet is left out, never zero. A kubelet is believed
+// what it has not measured yet is left out, never zero. A kubelet is trusted
 // about its own node and the pods that the snapshot has on it, nothing else.
-// Credentials, TLS and freshness are others' business.
+// Credentials, TLS and freshness are left to others.
 //
-// A role that reads like this needs, on the core API group:
+// It needs a role with one of these rules, on the core API group:
 //
 //	resources: [nodes/stats]     verbs: [get]   # /stats/summary
 //	resources: [nodes/metrics]   verbs: [get]   # /metrics/resource
 //
-// One of them is enough. It never needs nodes/proxy, which would allow running
-// commands in every pod. Pressure (PSI) comes with /stats/summary only, from
-// kubelets with the feature KubeletPSI.
+// It never needs nodes/proxy, which would allow running commands in every pod.
+// Pressure (PSI) comes with /stats/summary only, from kubelets with the feature
+// KubeletPSI.
 package kubelet
 
 import (
@@ -33,17 +32,17 @@ const (
 	summaryPath  = "/stats/summary"
 	resourcePath = "/metrics/resource"
 	defaultPort  = 10250
-	// accept is what both endpoints serve. The text format is asked for by
-	// version, as others have other times.
+	// accept is what both endpoints serve. The text format's version is fixed,
+	// because others write times differently.
 	accept = "application/json, text/plain;version=0.0.4;q=0.9"
 	// maxResponseBytes is far above a summary of as many pods as a node has.
 	maxResponseBytes = 16 << 20
-	// refusalLasts is for how long a kubelet that refused its summary is not
-	// asked for it again.
+	// refusalLasts is how long a kubelet that refused its summary is not asked
+	// for it again.
 	refusalLasts = 10 * time.Minute
 )
 
-// settings are what the policy says and what the process gives.
+// settings are the policy's Config and the process's Env.
 type settings struct {
 	Config
 	access.Env

@@ -10,16 +10,16 @@ import (
 	"github.com/evenkeel/evenkeel/internal/jsonscan"
 )
 
-// summary is what is wanted of a /stats/summary.
+// summary is the used part of a /stats/summary.
 type summary struct {
 	nodeName        string
 	cpu, memory, io stats
 	// pods are in the order of the node's pods in the snapshot.
 	pods []podStats
-	strangers
+	unmatched
 }
 
-// stats are CPU, memory or IO stats, as far as they are wanted.
+// stats are CPU, memory or IO stats, as far as they are used.
 type stats struct {
 	at                              time.Time
 	usageNanoCores, coreNanoSeconds number
@@ -28,8 +28,8 @@ type stats struct {
 }
 
 type podStats struct {
-	// seen says that there is something of the pod, exact that it is of this
-	// very UID, twice that there is more of it.
+	// seen: there are stats of the pod; exact: they are of its UID; twice:
+	// there are several.
 	seen, exact, twice bool
 	cpu, memory        stats
 }
@@ -43,10 +43,9 @@ type summaryDecoder struct {
 	out             summary
 }
 
-// decodeSummary reads a summary as far as it is about the node and the pods
-// that the snapshot has on it: a kubelet is not asked about the pods of others.
-// Where a number is given twice, neither can be believed, and the whole summary
-// is not.
+// decodeSummary reads the stats of the node and its pods in the snapshot: a
+// kubelet is not asked about other nodes' pods. If a number is given twice,
+// neither is trusted, and the whole summary is rejected.
 func decodeSummary(from io.Reader, scanner *jsonscan.Scanner, node *cluster.NodePods) (*summary, error) {
 	scanner.Reset(from)
 	d := summaryDecoder{Scanner: scanner, own: newIndex(node)}
@@ -108,7 +107,7 @@ func (d *summaryDecoder) pod() {
 		d.out.pods[i].merge(pod)
 		return
 	}
-	d.out.strangers.add(d.namespace, d.name)
+	d.out.unmatched.add(d.namespace, d.name)
 }
 
 // reference reads a podRef and returns the UID in it.
@@ -126,9 +125,9 @@ func (d *summaryDecoder) reference() (uid string) {
 	return uid
 }
 
-// merge takes in what is said of a pod. A kubelet may still report a
-// predecessor by the same name; static pods have another UID with it than with
-// the API server, so a UID decides between two but is not demanded of one.
+// merge adds the stats of a pod. A kubelet may still report a predecessor of
+// the same name. Static pods have different UIDs in the kubelet and the API
+// server, so a UID decides between two but is not required of one.
 func (p *podStats) merge(o podStats) {
 	switch {
 	case !p.seen || o.exact && !p.exact:
@@ -139,7 +138,7 @@ func (p *podStats) merge(o podStats) {
 	}
 }
 
-// stats reads a block of stats; what is not in it keeps unknown.
+// stats reads a block of stats; what is not in it stays unknown.
 func (d *summaryDecoder) stats(s *stats) {
 	for key := range d.Object {
 		switch string(key) {
@@ -186,8 +185,8 @@ func (d *summaryDecoder) once(n *number, key []byte) {
 	n.value, n.known = d.Float()
 }
 
-// windowBytes is how much of a summary is held at a time: of its bytes a tenth
-// is wanted.
+// windowBytes is how much of a summary is held at a time: a tenth of its bytes
+// is used.
 const windowBytes = 16 << 10
 
 // newScanner returns a Scanner for summaries. A namespace and a name have 253

@@ -9,11 +9,11 @@ import (
 	"github.com/evenkeel/evenkeel/usage/fanout"
 )
 
-// target is a node that is asked. Its answer is read by one goroutine, which
-// alone touches it meanwhile.
+// target is a node that is asked. Only the goroutine that reads its answer
+// touches it meanwhile.
 type target struct {
 	node *cluster.NodePods
-	// resource says that only resource metrics are asked for.
+	// resource means that only resource metrics are asked for.
 	resource bool
 	memory   memory
 	report   *report
@@ -57,8 +57,8 @@ func (s *Source) request(t *target) fanout.Request {
 }
 
 // remember keeps what the next reading needs, of nodes in the snapshot only. A
-// node that did not answer keeps its counters, which are of use until the gap
-// is too long, but not its refusal: perhaps it serves its summary by now.
+// node that did not answer keeps its counters, which are useful until the gap
+// is too long, but not its refusal: it may serve its summary by now.
 func (s *Source) remember(snapshot *cluster.Snapshot, targets []target, errs []error) {
 	for i := range targets {
 		kept := targets[i].memory

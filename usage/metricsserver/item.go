@@ -12,8 +12,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/jsonscan"
 )
 
-// item is what is read of a NodeMetrics or PodMetrics. It is valid until the
-// next is read.
+// item is one NodeMetrics or PodMetrics. It is valid until the next is read.
 type item struct {
 	namespace, name string
 	at              time.Time
@@ -21,16 +20,15 @@ type item struct {
 	containers      []quantities
 }
 
-// quantities are what one container or node uses; empty where the source does
-// not say.
+// quantities are what one container or node uses; empty if missing.
 type quantities struct{ cpu, memory string }
 
-// mostOfOne bounds what is read of one container, far above any node, so that
-// sums stay sums.
+// mostOfOne caps what is read of one container, far above any node, so that
+// sums cannot overflow.
 const mostOfOne = 1 << 50
 
-// amounts returns what is used. Not to know one of the resources is to know
-// nothing: unknown is never zero.
+// amounts returns the usage, if both resources are known: unknown is never
+// zero.
 func (q *quantities) amounts() (used cluster.Amounts, ok bool) {
 	cpu, err := resource.ParseQuantity(q.cpu)
 	if err != nil {
@@ -52,8 +50,7 @@ func bounded(q *resource.Quantity, value func(*resource.Quantity) int64) int64 {
 	return min(value(q), mostOfOne)
 }
 
-// sum adds up a pod's containers. A pod without any is not known to use
-// nothing.
+// sum adds up a pod's containers. A pod without any is unknown, not idle.
 func (i *item) sum() (sum cluster.Amounts, ok bool) {
 	for k := range i.containers {
 		used, ok := i.containers[k].amounts()

@@ -1,8 +1,8 @@
 // Package metricsserver reads usage from the metrics.k8s.io API, as
 // metrics-server serves it: one LIST for nodes and one for pods per sample. It
-// keeps no state and decides nothing. A list that breaks off is an error,
-// because half a reading would pass pods off as idle; a node or pod of which no
-// sense can be made is left out of it and counted.
+// keeps no state and decides nothing. An incomplete list is an error, because
+// half a reading would make pods look idle. A node or pod that cannot be
+// interpreted is left out and counted.
 package metricsserver
 
 import (
@@ -26,12 +26,12 @@ type Source struct {
 	client rest.Interface
 }
 
-// New returns a Source, whose requests to the API server count by themselves.
+// New returns a Source with its own rate limit at the API server.
 func (*Config) New(env *access.Env) (access.Reader, error) {
 	config := rest.CopyConfig(env.REST)
 	config.QPS, config.Burst = float32(env.QueriesPerSecond), max(int(env.QueriesPerSecond), 2)
 	config.ContentType = "application/json"
-	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion() // for the API server's error answers alone
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion() // only for the API server's error answers
 	client, err := rest.UnversionedRESTClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("making the metrics.k8s.io client: %w", err)
@@ -76,8 +76,8 @@ func (s *Source) Sample(ctx context.Context, snapshot *cluster.Snapshot) (usage.
 	return batch, nil
 }
 
-// roomFor returns a Batch with room for what a cluster has: a slice that grows
-// to it leaves several times its size to the garbage collector.
+// roomFor returns a Batch with room for the cluster: a slice that grows to it
+// leaves several times its size to the garbage collector.
 func roomFor(snapshot *cluster.Snapshot) usage.Batch {
 	if snapshot == nil {
 		return usage.Batch{}

@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	// mostFraction is the highest value that may pass for a fraction, with some
-	// room for overshoot; no cluster uses so few percent of its memory.
+	// mostFraction is the highest value that may be a fraction, with some room
+	// for overshoot; no cluster uses so few percent of its memory.
 	mostFraction = 1.5
-	// mostPercent is the highest value that may pass for a percentage.
+	// mostPercent is the highest value that may be a percentage.
 	mostPercent = 400
 )
 
 // fractions reports whether values that should be percentages are fractions:
-// all of all nodes are that low, memory included. A node by itself may be that
-// idle, and CPU of a whole cluster.
+// all nodes' values are that low, memory included. A single node may be that
+// idle, and so may the CPU of a whole cluster.
 func fractions(answers []answer) bool {
 	memory := false
 	for i := range answers {
@@ -32,11 +32,10 @@ func fractions(answers []answer) bool {
 	return memory
 }
 
-// converter makes readings of answers.
+// converter turns answers into readings.
 type converter struct {
 	unit source.Unit
-	// tooLow says that no value can be believed, because they look like
-	// fractions.
+	// tooLow rejects all values, because they look like fractions.
 	tooLow   bool
 	problems *usage.Problems
 }
@@ -63,8 +62,8 @@ func (c *converter) readings(node *cluster.Node, a *answer) []usage.Reading {
 	return readings
 }
 
-// wrong says for which cause a value is left out, and in words why; no cause if
-// it is not.
+// wrong returns the cause for which a value is left out, and why in words; no
+// cause if it is kept.
 func (c *converter) wrong(v value, capacity int64) (cause usage.Cause, why string) {
 	switch {
 	case v.twice:

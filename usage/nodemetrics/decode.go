@@ -37,7 +37,7 @@ func maxAvg(over time.Duration) usage.Window {
 	return usage.Window{Kind: usage.KindMaxAvg, Over: over}
 }
 
-// answer is what one exporter says, in columns.
+// answer holds one exporter's values, in columns.
 type answer struct {
 	at     time.Time
 	values [numColumns]value
@@ -46,20 +46,19 @@ type answer struct {
 // windowBytes is how much of an answer is held at a time.
 const windowBytes = 1 << 10
 
-// value is one value, if it is known; twice says that there was another under
-// its key.
+// value is one value, if it is known; twice means that its key occurs again.
 type value struct {
 	number       float64
 	known, twice bool
 }
 
-// decode reads one answer. Keys that mean nothing here may have any value that is
-// not nested deeper than the scanner goes; null is no value.
+// decode reads one answer. Unknown keys may have any value within the scanner's
+// depth; null is no value.
 func decode(body io.Reader) (answer, error) {
 	var out answer
 	scanner := jsonscan.NewReader(windowBytes, jsonscan.OfAnswers)
 	scanner.Reset(body)
-	if scanner.Next() != '{' { // a null would pass for an exporter that knows nothing
+	if scanner.Next() != '{' { // a null would look like an exporter that knows nothing
 		scanner.Unexpected("an object")
 	}
 	for key := range scanner.Object {

@@ -2,13 +2,12 @@
 // runs on every node: GET /statistics, a flat JSON object of percentages of the
 // node's total, of nodes only.
 //
-// It decides which windows the keys are, converts percentages by the node's
-// capacity and refuses a unit that cannot be: some deployments give fractions
-// for percentages. The format has no time, so a value is as old as the answer.
-// Two things cannot be told from it: the exporter's first sample of CPU is the
-// mean since boot, and its max_avg windows hold the highest sample of 15
-// seconds, not the highest mean of five minutes, so they run higher than those
-// of other sources.
+// It maps the keys to windows, converts percentages by the node's capacity and
+// rejects an impossible unit: some deployments give fractions for percentages.
+// The format has no time, so a value is as old as the answer. Two things cannot
+// be seen in it: the exporter's first sample of CPU is the mean since boot, and
+// its max_avg windows hold the highest sample of 15 seconds, not the highest
+// mean of five minutes, so they are higher than those of other sources.
 package nodemetrics
 
 import (
@@ -57,8 +56,8 @@ func (c *Config) source(env *access.Env, client *http.Client) (*Source, error) {
 // Name returns the source's name.
 func (s *Source) Name() string { return Name }
 
-// Sample returns one reading of all ready nodes whose exporter answers; it is
-// an error if none does.
+// Sample returns one reading of all ready nodes whose exporter answers, or an
+// error if none does.
 func (s *Source) Sample(ctx context.Context, snapshot *cluster.Snapshot) (usage.Batch, error) {
 	nodes, requests := s.requests(snapshot)
 	answers := make([]answer, len(nodes))
@@ -73,7 +72,7 @@ func (s *Source) Sample(ctx context.Context, snapshot *cluster.Snapshot) (usage.
 	if err := fanout.Tally(requests, errs, &batch.Problems); err != nil {
 		return usage.Batch{}, err
 	}
-	// What failed has no values, and so has no say in the unit.
+	// Failed answers have no values, so they do not affect the unit.
 	c := converter{unit: s.config.Unit, tooLow: s.config.Unit == source.Percent && fractions(answers), problems: &batch.Problems}
 	for i, node := range nodes {
 		if readings := c.readings(node, &answers[i]); errs[i] == nil && len(readings) > 0 {

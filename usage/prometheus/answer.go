@@ -12,20 +12,19 @@ import (
 	"github.com/evenkeel/evenkeel/internal/jsonscan"
 )
 
-// The kinds of results that are asked for.
+// The kinds of results that are requested.
 const (
 	vector = "vector"
 	matrix = "matrix"
 )
 
-// point is one value of a series, which is not a number where the server has
-// one that is none.
+// point is one value of a series, NaN if the server's is not a number.
 type point struct {
 	at    time.Time
 	value float64
 }
 
-// span is where a label's name and value lie in series.text.
+// span locates a label's name and value in series.text.
 type span struct{ name, middle, end int }
 
 // series is one series of an answer. It is valid until the next is read.
@@ -45,8 +44,7 @@ func (s *series) label(name string) []byte {
 	return nil
 }
 
-// maxShownBytes bounds what is shown to a person of a text that a server has
-// sent.
+// maxShownBytes bounds how much of a server's text is shown to people.
 const maxShownBytes = 200
 
 // String names the series as a person would write it.
@@ -66,7 +64,7 @@ func (s *series) String() string {
 	return shown(b.String())
 }
 
-// shown shortens a text for a person.
+// shown shortens a text for people.
 func shown(text string) string {
 	text = strings.ToValidUTF8(strings.Map(printable, text), "?")
 	if len(text) <= maxShownBytes {
@@ -107,7 +105,7 @@ const (
 )
 
 // decode calls visit for each series of a result and returns the server's
-// warnings. What was visited is void if there is an error.
+// warnings. On an error, discard what was visited.
 func decode(body io.Reader, want string, visit func(*series)) ([]string, error) {
 	d := &decoder{Scanner: jsonscan.NewReader(windowBytes, jsonscan.OfAnswers), want: want, visit: visit}
 	d.Reset(body)
@@ -167,7 +165,7 @@ func (d *decoder) inData() {
 	}
 }
 
-// once makes sure that a member that has series is not there twice: they would
+// once rejects a second occurrence of a member that has series: they would
 // count twice.
 func (d *decoder) once(seen *bool, name string) {
 	if *seen {
@@ -185,8 +183,8 @@ func (d *decoder) warning() {
 	}
 }
 
-// element reads one series and has it visited. Histograms are passed over: such
-// a series comes without points.
+// element reads and visits one series. Histograms are skipped: such a series
+// has no points.
 func (d *decoder) element() {
 	d.one.text, d.one.labels, d.one.points = d.one.text[:0], d.one.labels[:0], d.one.points[:0]
 	for key := range d.Object {
@@ -195,12 +193,12 @@ func (d *decoder) element() {
 			d.labels()
 		case "value":
 			if d.want != vector || len(d.one.points) > 0 {
-				d.Fail(errors.New("the result has a value where none is due"))
+				d.Fail(errors.New("the result has an unexpected value"))
 			}
 			d.point()
 		case "values":
 			if d.want != matrix || len(d.one.points) > 0 {
-				d.Fail(errors.New("the result has values where none are due"))
+				d.Fail(errors.New("the result has unexpected values"))
 			}
 			for range d.Array {
 				d.point()
@@ -247,7 +245,7 @@ func (d *decoder) point() {
 }
 
 // time reads a time into d.stamp. All series of a vector have the same, so it
-// is understood once.
+// is parsed once.
 func (d *decoder) time() {
 	word := d.Number()
 	if d.Err() != nil || len(word) > 0 && string(word) == string(d.stampText) {
@@ -256,14 +254,14 @@ func (d *decoder) time() {
 	seconds, err := strconv.ParseFloat(string(word), 64)
 	at, ok := stampOf(seconds)
 	if err != nil || !ok {
-		d.Fail(fmt.Errorf("%q is no time", shown(string(word))))
+		d.Fail(fmt.Errorf("%q is not a time", shown(string(word))))
 		return
 	}
 	d.stampText, d.stamp = append(d.stampText[:0], word...), at
 }
 
-// stampOf turns seconds since 1970 into a time, if it lies within four digits'
-// years.
+// stampOf converts Unix seconds into a time, if its year has at most four
+// digits.
 func stampOf(seconds float64) (time.Time, bool) {
 	const most = 253402300799
 	if !(seconds >= 0 && seconds <= most) {

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// api asks one server, bounded in time, rate and size.
+// api queries one server, bounded in time, rate and size.
 type api struct {
 	client   *http.Client
 	base     *url.URL
@@ -30,11 +30,11 @@ type api struct {
 	getOnly atomic.Bool
 }
 
-// ask sends a form to an endpoint and has the series of the result visited.
-// What was visited is void if there is an error.
+// ask sends a form to an endpoint and visits the series of the result. On an
+// error, discard what was visited.
 func (a *api) ask(ctx context.Context, endpoint string, form url.Values, visit func(*series)) ([]string, error) {
 	if err := a.limiter.Wait(ctx); err != nil {
-		return nil, fmt.Errorf("waiting for a turn: %w", err)
+		return nil, fmt.Errorf("waiting for the rate limiter: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
@@ -59,7 +59,7 @@ func (a *api) ask(ctx context.Context, endpoint string, form url.Values, visit f
 }
 
 // send posts a form, because expressions may be longer than a URL; servers and
-// proxies that take no POST are asked by GET.
+// proxies that refuse POST are asked by GET.
 func (a *api) send(ctx context.Context, endpoint string, form url.Values) (*http.Response, error) {
 	if !a.getOnly.Load() {
 		response, err := a.do(ctx, http.MethodPost, endpoint, form)
@@ -97,24 +97,23 @@ func (a *api) do(ctx context.Context, method, endpoint string, form url.Values) 
 	return response, err
 }
 
-// maxRefusalBytes bounds what is read of an answer that is no result.
+// maxRefusalBytes bounds how much of an error answer is read.
 const maxRefusalBytes = 16 << 10
 
-// refusal says why a server did not answer, in its own words as far as they are
-// fit to be shown.
+// refusal returns the server's error, with its message if that is safe to show.
 func refusal(response *http.Response) error {
-	said := "the server answered " + strconv.Itoa(response.StatusCode) + " " + http.StatusText(response.StatusCode)
+	text := "the server answered " + strconv.Itoa(response.StatusCode) + " " + http.StatusText(response.StatusCode)
 	if to := response.Header.Get("Location"); to != "" && response.StatusCode/100 == 3 {
 		if target, err := url.Parse(to); err == nil {
-			said += ", pointing to " + strconv.Quote(shown(target.Scheme+"://"+target.Host)) + "; redirections are not followed"
+			text += ", pointing to " + strconv.Quote(shown(target.Scheme+"://"+target.Host)) + "; redirections are not followed"
 		}
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxRefusalBytes))
 	why := reason(response.Header.Get("Content-Type"), body)
 	if err != nil || why == "" || reveals(response.Request, string(body)) {
-		return errors.New(said)
+		return errors.New(text)
 	}
-	return errors.New(said + ": " + why)
+	return errors.New(text + ": " + why)
 }
 
 // reason finds the message in the body of a refusal: the API's own, or plain
@@ -134,7 +133,7 @@ func reason(contentType string, body []byte) string {
 	return shown(string(line))
 }
 
-// reveals reports whether a text repeats what the request authenticated with.
+// reveals reports whether a text repeats the request's credential.
 func reveals(request *http.Request, text string) bool {
 	if request == nil {
 		return false

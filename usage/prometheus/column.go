@@ -10,8 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage/source"
 )
 
-// cell is what one query says of one node at one time. A node that has two
-// truths has none.
+// cell is one query's value of one node at one time. A node with two
+// contradicting values has none.
 type cell struct {
 	value float64
 	state cellState
@@ -25,11 +25,11 @@ const (
 	disputed
 )
 
-// maxUnmatched bounds the series without a node that are told apart.
+// maxUnmatched bounds the distinct series without a node that are kept.
 const maxUnmatched = 4096
 
-// column holds what one query says of all nodes, at one time or, read back from
-// history, at several.
+// column holds one query's values of all nodes, at one time or, from history,
+// at several.
 type column struct {
 	keptAnswer
 	query  *nodeQuery
@@ -38,8 +38,8 @@ type column struct {
 	steps  int
 	cells  []cell
 	series int
-	// proper is set by values that are not fit for fractions.
-	proper bool
+	// notFraction is set by values that cannot be fractions.
+	notFraction bool
 }
 
 func newColumn(query *nodeQuery, snapshot *cluster.Snapshot, index *nodeIndex, steps int) *column {
@@ -49,7 +49,7 @@ func newColumn(query *nodeQuery, snapshot *cluster.Snapshot, index *nodeIndex, s
 	}
 }
 
-// find returns the node of a series, and notes it if there is none.
+// find returns the node of a series, and records a series without one.
 func (c *column) find(s *series) (int, bool) {
 	c.series++
 	node, ok := c.index.find(s)
@@ -59,7 +59,7 @@ func (c *column) find(s *series) (int, bool) {
 	return node, ok
 }
 
-// instant takes in a series of an instant query.
+// instant adds a series of an instant query.
 func (c *column) instant(s *series) {
 	node, ok := c.find(s)
 	if !ok {
@@ -73,7 +73,7 @@ func (c *column) instant(s *series) {
 	c.set(node, 0, s.points[0].value)
 }
 
-// set enters a value.
+// set stores a value.
 func (c *column) set(node, step int, raw float64) {
 	of := &c.nodes[node].Node
 	value, cause := convert(raw, c.query.unit, c.query.metric, of)
@@ -81,7 +81,7 @@ func (c *column) set(node, step int, raw float64) {
 		c.problems.Add(cause, fmt.Sprintf("%s of node %q: %v %s", c.query, of.Name, raw, c.query.unit))
 		return
 	}
-	c.proper = c.proper || raw <= 0 || raw > fractionLike
+	c.notFraction = c.notFraction || raw <= 0 || raw > fractionLike
 	at := &c.cells[node*c.steps+step]
 	switch {
 	case at.state == empty:
@@ -93,14 +93,14 @@ func (c *column) set(node, step int, raw float64) {
 }
 
 const (
-	// agreePart is how far two servers that measure the same may lie apart, of
-	// the value; agreePercent of the whole, so that they agree on idle nodes as
-	// well.
+	// agreePart is by how much of the value two servers that measure the same
+	// may differ; agreePercent is of the whole, so that they agree on idle
+	// nodes as well.
 	agreePart    = 0.10
 	agreePercent = 5
 )
 
-// agree reports whether two values are of one node as two servers see it.
+// agree reports whether two values may be one node's as two servers see it.
 func (c *column) agree(a, b float64, node *cluster.Node) bool {
 	whole := 0.0
 	if resource, ok := resourceOf(c.query.metric); ok {
@@ -111,14 +111,14 @@ func (c *column) agree(a, b float64, node *cluster.Node) bool {
 	return math.Abs(a-b) <= max(agreePart*max(math.Abs(a), math.Abs(b)), agreePercent/100.0*whole)
 }
 
-// finish looks at the column as a whole. Percentages that are nowhere above 1.5
-// and nowhere 0 are fractions: used by so little everywhere, no cluster needs
-// evening out.
+// finish checks the column as a whole. Percentages that are all above 0 and at
+// most 1.5 are fractions: a cluster that uses so little everywhere needs no
+// balancing.
 func (c *column) finish() {
 	if c.series == 0 {
 		c.problems.Add(usage.Unreadable, nothing(c.query.expression))
 	}
-	if _, ofResource := resourceOf(c.query.metric); !ofResource || c.query.unit != source.Percent || c.proper {
+	if _, ofResource := resourceOf(c.query.metric); !ofResource || c.query.unit != source.Percent || c.notFraction {
 		return
 	}
 	for i := range c.cells {
@@ -130,7 +130,7 @@ func (c *column) finish() {
 	}
 }
 
-// nothing reports a query without an answer, as a person would type it.
+// nothing describes a query without an answer, as a person would type it.
 func nothing(expression string) string { return `query "` + shown(expression) + `" returned nothing` }
 
 // names returns the known values by node name.

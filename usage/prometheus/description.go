@@ -22,7 +22,7 @@ func (c *Config) Describe() source.Description {
 	}
 }
 
-// rights are those to read the Secrets that hold its credentials.
+// rights returns those to read the Secrets that hold its credentials.
 func (c *Config) rights() []source.Right {
 	var rights []source.Right
 	for _, secret := range []source.SecretKey{c.BearerTokenSecret, c.BasicAuth.PasswordSecret} {
@@ -33,8 +33,8 @@ func (c *Config) rights() []source.Right {
 	return rights
 }
 
-// advice is what to do about what is wrong. measured is the series by which
-// nodes are measured.
+// advice returns how to fix problems. measured is a series by which nodes are
+// measured.
 func advice(measured string) map[source.Topic]string {
 	const expression = "usage:\n  sources:\n    - type: Prometheus\n      prometheus:\n        queries:\n          nodes:\n"
 	return map[source.Topic]string{

@@ -9,16 +9,16 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// base is the expression of what a metric is now, and the one whose times say
-// when it was measured.
+// base holds the expression of a metric's current value and the one whose times
+// say when it was measured.
 type base struct{ now, stamp string }
 
-// nodeBase returns a preset's expression of a node's metric, empty where it has
+// nodeBase returns a preset's expressions of a node's metric, empty if it has
 // none.
 //
 // Counters are read by irate and not by rate: rate divides by its whole range
-// even where the data has just begun, so a server that started a minute ago
-// would tell a fraction of the truth. Means are made of irate by subqueries.
+// even if the data has just begun, so a server that started a minute ago would
+// report a fraction of the usage. Means are made of irate by subqueries.
 func (c *Config) nodeBase(metric usage.Metric) base {
 	available := selector("node_memory_MemAvailable_bytes")
 	switch c.NodeMetrics {
@@ -39,9 +39,9 @@ func (c *Config) nodeBase(metric usage.Metric) base {
 	return base{}
 }
 
-// podBase returns the expression of what pods use of a resource.
+// podBase returns the expression of a resource's usage by pods.
 //
-// The inner max takes a container once that is scraped twice: by cAdvisor and
+// The inner max counts a container once if it is scraped twice: by cAdvisor and
 // the resource endpoint, which share these names, or by two servers. Series of
 // whole pods (no container) and of the sandbox (POD) are left out: they would
 // count twice.
@@ -67,8 +67,8 @@ func (c *Config) irate(name string, matchers ...string) string {
 	return "irate(" + selector(name, matchers...) + "[" + duration(c.RateWindow.Duration) + "])"
 }
 
-// over returns the expression of a window over what another expression is now,
-// looked at once every step.
+// over returns the expression of a window over another expression, evaluated
+// once every step.
 func over(now string, w usage.Window, step time.Duration) string {
 	switch w.Kind {
 	case usage.KindAvg:
@@ -83,8 +83,8 @@ func over(now string, w usage.Window, step time.Duration) string {
 	return now
 }
 
-// stepOf returns how often a window of nodes looks: often enough for its mean
-// to be true, seldom enough for the server.
+// stepOf returns the step of a window of nodes: short enough for an accurate
+// mean, long enough for the server.
 func stepOf(w usage.Window) time.Duration {
 	switch {
 	case w.Over <= 10*time.Minute:
@@ -95,11 +95,10 @@ func stepOf(w usage.Window) time.Duration {
 	return 5 * time.Minute
 }
 
-// podStep is how often a window of pods looks: there are many.
+// podStep is the step of a window of pods: there are many.
 const podStep = time.Minute
 
-// duration writes a time as PromQL does, in the largest unit that holds it
-// whole.
+// duration formats a duration for PromQL, in the largest unit that divides it.
 func duration(d time.Duration) string {
 	for _, unit := range []struct {
 		length time.Duration

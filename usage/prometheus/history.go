@@ -15,22 +15,22 @@ import (
 )
 
 const (
-	// maxSteps bounds the steps of a history, maxHistoryReadings all that is
-	// read of it.
+	// maxSteps bounds the steps of a history, maxHistoryReadings all of its
+	// readings.
 	maxSteps           = 200
 	maxHistoryReadings = 1 << 20
 	minStep            = time.Second
 )
 
-// grid is a row of times at even steps.
+// grid is a sequence of times at even steps.
 type grid struct {
 	start time.Time
 	step  time.Duration
 	steps int
 }
 
-// newGrid returns the times from since to now, in longer steps where there
-// would be too many.
+// newGrid returns the times from since to now, with longer steps if there would
+// be too many.
 func newGrid(since, now time.Time, step time.Duration, most int) grid {
 	length := now.Sub(since)
 	if length < 0 {
@@ -46,13 +46,13 @@ func newGrid(since, now time.Time, step time.Duration, most int) grid {
 
 func (g grid) at(i int) time.Time { return g.start.Add(time.Duration(i) * g.step) }
 
-// index returns the step that a time is of.
+// index returns the step that a time belongs to.
 func (g grid) index(at time.Time) (int, bool) {
 	i := int(math.Round(float64(at.Sub(g.start)) / float64(g.step)))
 	return i, i >= 0 && i < g.steps && at.Sub(g.at(i)).Abs() < g.step/2
 }
 
-// form is the question for an expression at all times of the grid.
+// form returns the range query for an expression over the grid.
 func (g grid) form(expression string) url.Values {
 	seconds := func(ms int64) string { return strconv.FormatFloat(float64(ms)/1000, 'f', 3, 64) }
 	return url.Values{
@@ -64,9 +64,9 @@ func (g grid) form(expression string) url.Values {
 }
 
 // History returns past readings of nodes, oldest first, one Batch per step with
-// Received as that step's time. Steps are made longer where there would be more
-// than 200 of them, or too many readings in all. Metrics that are asked for by
-// windows alone have no history.
+// Received as that step's time. Steps become longer if there would be more than
+// 200 of them, or too many readings in all. Metrics that are queried by windows
+// alone have no history.
 func (s *Source) History(ctx context.Context, snapshot *cluster.Snapshot, since time.Time, step time.Duration) ([]usage.Batch, error) {
 	queries := s.historyQueries()
 	if len(queries) == 0 || len(snapshot.Nodes) == 0 {
@@ -90,7 +90,7 @@ func (s *Source) History(ctx context.Context, snapshot *cluster.Snapshot, since 
 	return s.batches(columns, g), nil
 }
 
-// historyQueries returns one query per metric, of what it is now.
+// historyQueries returns one query per metric, for its current value.
 func (s *Source) historyQueries() []nodeQuery {
 	var queries []nodeQuery
 	for _, metric := range usage.Distinct(nil, s.config.Metrics) {
@@ -115,14 +115,14 @@ func (s *Source) past(ctx context.Context, c *column, g grid) error {
 		}
 	})
 	if err != nil {
-		return fmt.Errorf("asking for the history of %s: %w", c.query.metric, err)
+		return fmt.Errorf("querying the history of %s: %w", c.query.metric, err)
 	}
 	c.finish()
 	return nil
 }
 
-// batches turns columns into a Batch per step. What was wrong is told by the
-// samples that follow.
+// batches turns columns into a Batch per step. The samples that follow report
+// the problems.
 func (s *Source) batches(columns []*column, g grid) []usage.Batch {
 	batches := make([]usage.Batch, 0, g.steps)
 	for step := range g.steps {

@@ -7,13 +7,13 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// nodeLabels are the labels that may name a node, the surest first.
+// nodeLabels are the labels that may name a node, the most reliable first.
 var nodeLabels = []string{
 	"node", "nodename", "node_name", "kubernetes_node", "kubernetes_io_hostname", "instance", "hostname", "host",
 	"exported_node", "exported_instance",
 }
 
-// ambiguous stands for nodes that share an address.
+// ambiguous marks an address that several nodes share.
 const ambiguous = -1
 
 // nodeIndex finds the node that a series is about.
@@ -22,9 +22,9 @@ type nodeIndex struct {
 	byKey  map[string]int
 }
 
-// newNodeIndex knows nodes by name, host name and internal address. What two
-// nodes share names neither; a name is a name though, whatever else is called
-// so.
+// newNodeIndex indexes nodes by name, host name and internal address. An
+// address that two nodes share identifies neither, but a node's name always
+// identifies that node.
 func newNodeIndex(snapshot *cluster.Snapshot, label string) *nodeIndex {
 	index := &nodeIndex{labels: nodeLabels, byKey: make(map[string]int, 3*len(snapshot.Nodes))}
 	if label != "" {
@@ -50,7 +50,7 @@ func (x *nodeIndex) add(key string, node int) {
 	x.byKey[key] = node
 }
 
-// find returns the node that the first fitting label names.
+// find returns the node that the first matching label names.
 func (x *nodeIndex) find(s *series) (node int, ok bool) {
 	for _, label := range x.labels {
 		value := s.label(label)

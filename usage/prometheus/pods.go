@@ -12,8 +12,8 @@ import (
 
 type podKey struct{ namespace, name string }
 
-// podParts are what has been seen of a pod: a bit per window and resource, and
-// whether anything about it was wrong.
+// podParts records what has been seen of a pod: a bit per window and resource,
+// and whether anything about it was wrong.
 type podParts uint8
 
 const (
@@ -22,7 +22,7 @@ const (
 	wrong      podParts = 1 << 7
 )
 
-// podTable puts together what several queries say of the same pods.
+// podTable merges the answers to several queries about the same pods.
 type podTable struct {
 	namespaceLabel, podLabel string
 	index                    map[podKey]int32
@@ -30,7 +30,7 @@ type podTable struct {
 	parts                    []podParts
 	namespaces               map[string]string
 	problems                 usage.Problems
-	// query is the one whose answer is read, series how many it had.
+	// query is the one whose answer is being read, series its count so far.
 	query  *podQuery
 	series int
 }
@@ -43,7 +43,7 @@ func newPodTable(config *settings, expected int) *podTable {
 	}
 }
 
-// instant takes in a series.
+// instant adds a series.
 func (t *podTable) instant(s *series) {
 	t.series++
 	namespace, name := s.label(t.namespaceLabel), s.label(t.podLabel)
@@ -70,8 +70,8 @@ func (t *podTable) add(namespace, name []byte) int32 {
 	return i
 }
 
-// set enters a value. Two for the same are no sum of a pod's containers:
-// nothing is believed of such a pod.
+// set stores a value. Two values for the same are no sum of a pod's containers,
+// so such a pod is rejected.
 func (t *podTable) set(i int32, p point) {
 	pod, metric := &t.pods[i], t.query.metric
 	resource, _ := resourceOf(metric)
@@ -97,8 +97,8 @@ func (t *podTable) set(i int32, p point) {
 	}
 }
 
-// podAmount returns a value in milli-cores or bytes. Negative ones are the
-// Store's to judge.
+// podAmount returns a value in milli-cores or bytes. The Store judges negative
+// ones.
 func podAmount(value float64, unit source.Unit) (int64, bool) {
 	const most = 1 << 53
 	if unit == source.Cores {
@@ -110,8 +110,8 @@ func podAmount(value float64, unit source.Unit) (int64, bool) {
 	return int64(math.Round(value)), true
 }
 
-// result returns the pods of which all is known, and counts the others. To know
-// one resource is to know nothing.
+// result returns the pods with complete windows, and counts the others. A
+// window with only one resource is dropped.
 func (t *podTable) result() []usage.PodSample {
 	kept := t.pods[:0]
 	for i := range t.pods {
@@ -142,15 +142,15 @@ func (t *podTable) result() []usage.PodSample {
 	return kept
 }
 
-// pods asks for all pods, one query after the other: they share a table, and
-// are the heaviest for the server.
+// pods queries all pods, one query after the other: they share a table, and are
+// the heaviest for the server.
 func (s *Source) pods(ctx context.Context, expected int) (*podTable, error) {
 	table := newPodTable(&s.config, expected)
 	for i := range s.podQueries {
 		query := &s.podQueries[i]
 		table.query, table.series = query, 0
 		if err := s.instant(ctx, query.expression, table.instant, &table.problems); err != nil {
-			return nil, fmt.Errorf("asking for %s %s of pods: %w", query.metric, query.window, err)
+			return nil, fmt.Errorf("querying %s %s of pods: %w", query.metric, query.window, err)
 		}
 		if table.series == 0 {
 			table.problems.Add(usage.Unreadable, nothing(query.expression))

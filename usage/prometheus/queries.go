@@ -10,24 +10,23 @@ import (
 	"github.com/evenkeel/evenkeel/usage/source"
 )
 
-// nodeQuery is one question about all nodes.
+// nodeQuery is one query about all nodes.
 type nodeQuery struct {
 	metric     usage.Metric
 	window     usage.Window
 	unit       source.Unit
 	expression string
-	// stamp is the expression of when each node was measured; empty where the
-	// time of the evaluation has to do.
+	// stamp is the expression of when each node was measured; empty if the time
+	// of the evaluation is used instead.
 	stamp string
-	// floor is the query of the mean of five minutes below which this one's
-	// highest cannot be, -1 if there is none.
+	// floor is the index of the query for the five-minute mean that this one's
+	// maximum cannot be below; -1 if there is none.
 	floor int
 }
 
 func (q *nodeQuery) String() string { return string(q.metric) + " " + q.window.String() }
 
-// nodeQueries returns what is asked about nodes, one query per metric and
-// window.
+// nodeQueries returns the queries about nodes, one per metric and window.
 func (c *settings) nodeQueries() ([]nodeQuery, error) {
 	var queries []nodeQuery
 	for _, metric := range usage.Distinct(nil, c.Metrics) {
@@ -43,8 +42,8 @@ func (c *settings) nodeQueries() ([]nodeQuery, error) {
 	return queries, nil
 }
 
-// metricQueries returns what is asked about one metric. Where the highest mean
-// of five minutes is asked for, the newest is too, if it can be.
+// metricQueries returns the queries about one metric. The highest five-minute
+// mean also needs the newest, if there is an expression for it.
 func (c *settings) metricQueries(metric usage.Metric) ([]nodeQuery, error) {
 	var queries []nodeQuery
 	for _, window := range usage.Distinct(nil, c.Windows) {
@@ -77,7 +76,7 @@ func (c *settings) nodeQuery(metric usage.Metric, window usage.Window) (nodeQuer
 		query.expression, query.stamp = over(preset.now, window, stepOf(window)), "timestamp("+preset.stamp+")"
 	}
 	if window == usage.Last && override.Expr != "" && plainStamp(override.Expr) == "" {
-		query.stamp = "" // it would be the time of the evaluation, for a second query
+		query.stamp = "" // a second query would only return the time of the evaluation
 	}
 	if whole := override.Windows[window]; whole != "" {
 		query.expression = whole
@@ -102,7 +101,7 @@ func plainStamp(expression string) string {
 	return "timestamp(" + expression + ")"
 }
 
-// podQuery is one question about all pods.
+// podQuery is one query about all pods.
 type podQuery struct {
 	metric     usage.Metric
 	window     usage.Window
@@ -110,8 +109,8 @@ type podQuery struct {
 	expression string
 }
 
-// podQueries returns what is asked about pods: means always, samples only if
-// they are asked of nodes.
+// podQueries returns the queries about pods: means always, samples only if
+// nodes are asked for them.
 func (c *settings) podQueries() []podQuery {
 	if c.NodesOnly {
 		return nil

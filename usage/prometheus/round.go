@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// alwaysAsked is the length up to which windows are asked for at every
+	// alwaysAsked is the length up to which windows are queried at every
 	// sample.
 	alwaysAsked = 10 * time.Minute
-	// keptPart is the part of its length for which a longer window's answer is
-	// good, maxKept the most.
+	// keptPart divides a longer window's length into the time for which its
+	// answer is valid; maxKept is the most.
 	keptPart = 20
 	maxKept  = 10 * time.Minute
 )
 
-// answer asks for one metric and window of all nodes, or takes the answer that
-// is still good.
+// answer queries one metric and window of all nodes, or reuses the answer that
+// is still valid.
 func (s *Source) answer(ctx context.Context, r *round, i int) error {
 	query, now := &s.nodeQueries[i], s.config.Now()
 	if kept := s.kept[i].Load(); kept != nil {
@@ -33,7 +33,7 @@ func (s *Source) answer(ctx context.Context, r *round, i int) error {
 	}
 	c := newColumn(query, r.snapshot, r.index, 1)
 	if err := s.instant(ctx, query.expression, c.instant, &c.problems); err != nil {
-		return fmt.Errorf("asking for %s of nodes: %w", query, err)
+		return fmt.Errorf("querying %s of nodes: %w", query, err)
 	}
 	c.finish()
 	kept := c.keptAnswer
@@ -51,8 +51,8 @@ type stamps struct {
 	problems usage.Problems
 }
 
-// stamp asks when the nodes were measured last. Of two servers' times the older
-// counts.
+// stamp queries when the nodes were last measured. Of two servers' times the
+// older counts.
 func (s *Source) stamp(ctx context.Context, r *round, expression string) error {
 	found := r.stamps[expression]
 	visit := func(series *series) {
@@ -67,12 +67,12 @@ func (s *Source) stamp(ctx context.Context, r *round, expression string) error {
 		}
 	}
 	if err := s.instant(ctx, expression, visit, &found.problems); err != nil {
-		return fmt.Errorf("asking when nodes were measured: %w", err)
+		return fmt.Errorf("querying when nodes were measured: %w", err)
 	}
 	return nil
 }
 
-// round is one sample in the making.
+// round is one sample under construction.
 type round struct {
 	snapshot *cluster.Snapshot
 	index    *nodeIndex
@@ -96,8 +96,8 @@ func (s *Source) newRound(snapshot *cluster.Snapshot) *round {
 	return r
 }
 
-// nodes puts the answers together and collects what was wrong with them; every
-// reports nodes without a reading too.
+// nodes merges the answers and collects their problems; every includes nodes
+// without a reading.
 func (r *round) nodes(every bool) []usage.NodeSample {
 	r.collect()
 	var nodes []usage.NodeSample
@@ -109,8 +109,8 @@ func (r *round) nodes(every bool) []usage.NodeSample {
 	return nodes
 }
 
-// readings returns what is known of a node. What is no longer scraped is left
-// out: its windows are of the past.
+// readings returns the readings of a node. Metrics that are no longer scraped
+// are left out: their windows are of the past.
 func (r *round) readings(node string) []usage.Reading {
 	var readings []usage.Reading
 	for i := range r.queries {
@@ -133,9 +133,8 @@ func (r *round) readings(node string) []usage.Reading {
 	return readings
 }
 
-// value returns what a query says of a node. A highest mean is looked at every
-// five minutes by the clock: until it has been, the newest mean is the highest
-// there is.
+// value returns a query's value for a node. A highest mean is evaluated every
+// five minutes by the clock; until then a newer mean may be the highest.
 func (r *round) value(query int, node string) (value float64, at time.Time, ok bool) {
 	answer := r.answers[query]
 	value, ok = answer.values[node]
@@ -147,8 +146,7 @@ func (r *round) value(query int, node string) (value float64, at time.Time, ok b
 	return value, answer.evaluated, ok
 }
 
-// collect adds up what was wrong; a series that no query could match counts
-// once.
+// collect adds up the problems; a series that no query could match counts once.
 func (r *round) collect() {
 	unmatched := map[string]bool{}
 	for i := range r.answers {

@@ -126,7 +126,7 @@ func (c *Config) Validate(path *field.Path, metrics []usage.Metric) field.ErrorL
 	return append(errs, validateQueries(path.Child("queries", "pods"), c.Queries.Pods, true, presetMetrics[:2])...)
 }
 
-// validateLogin makes sure that there is one way of logging in at most.
+// validateLogin allows one way of logging in at most.
 func (c *Config) validateLogin(path *field.Path) field.ErrorList {
 	var ways []string
 	if c.BearerTokenFile != "" {
@@ -155,11 +155,10 @@ func validateLabel(path *field.Path, name string) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, name, "must be the name of a label: letters, digits and '_', no digit first")}
 }
 
-// presetMetrics are those that there are built-in queries for, the ones of pods
-// first.
+// presetMetrics are those with built-in queries, the ones of pods first.
 var presetMetrics = []usage.Metric{usage.CPU, usage.Memory, usage.CPUPressure, usage.MemoryPressure, usage.IOPressure}
 
-// validateQueries checks the queries of nodes, or of pods, which may be of the
+// validateQueries checks the queries of nodes or pods, which must be of the
 // known metrics.
 func validateQueries(path *field.Path, queries map[usage.Metric]Query, pods bool, known []usage.Metric) field.ErrorList {
 	var errs field.ErrorList
@@ -194,7 +193,7 @@ func (q *Query) validate(path *field.Path, pods bool) field.ErrorList {
 	return errs
 }
 
-// unit returns what the numbers count.
+// unit returns the unit of the query's numbers.
 func (q *Query) unit(metric usage.Metric) source.Unit {
 	if q.Unit != "" {
 		return q.Unit
@@ -218,7 +217,7 @@ func unitsOf(metric usage.Metric, pod bool) []source.Unit {
 // Name is the source's name in policies, output and metrics.
 const Name = "Prometheus"
 
-// settings are what the policy says and what the process gives.
+// settings are the policy's Config and the process's Env.
 type settings struct {
 	Config
 	access.Env

@@ -1,21 +1,21 @@
-// Package prometheus reads usage from whatever speaks the Prometheus HTTP API:
-// Prometheus itself, Thanos, Mimir, VictoriaMetrics. The server works out the
+// Package prometheus reads usage from servers with the Prometheus HTTP API:
+// Prometheus itself, Thanos, Mimir, VictoriaMetrics. The server computes the
 // windows, so that a process knows them at its first sample.
 //
 // It decides how to ask, which node a series is about and what unit a value is
-// in. Whether a sample is too old or more than its node has is left to
-// usage.Store, credentials to the http.Client that it is given.
+// in. usage.Store decides whether a sample is too old or more than its node
+// has; the given http.Client handles credentials.
 //
-// An answer that did not arrive whole is an error of the whole sample: half a
-// reading would pass pods off as idle. A series of which no sense can be made
-// is left out and counted; nothing is ever taken for zero. A node's readings
-// are as old as the node's last scrape, not as the query: a mean of a day would
-// otherwise outlive its node by a day.
+// An incomplete answer fails the whole sample: half a reading would make pods
+// look idle. A series that cannot be interpreted is left out and counted;
+// nothing is ever taken for zero. A node's readings are as old as the node's
+// last scrape, not as the query: a mean of a day would otherwise outlive its
+// node by a day.
 //
-// Windows of over ten minutes are asked for again once a twentieth of their
-// length has passed, at most ten minutes; until then the last answer is passed
-// on for the nodes that are still scraped. One such query costs the server as
-// much as hundreds of the short ones.
+// Windows of over ten minutes are queried again after a twentieth of their
+// length, at most ten minutes; until then the last answer is reused for the
+// nodes that are still scraped. One such query costs the server as much as
+// hundreds of short ones.
 package prometheus
 
 import (
@@ -41,11 +41,11 @@ type Source struct {
 
 	// kept are the answers of long windows, parallel to nodeQueries.
 	kept []atomic.Pointer[keptAnswer]
-	// podCount is how many pods there were last, to make room for as many.
+	// podCount is the last number of pods, the expected size of the next table.
 	podCount atomic.Int64
 }
 
-// New returns a Source. Nothing is asked yet.
+// New returns a Source and sends no query yet.
 func (c *Config) New(env *access.Env) (access.Reader, error) {
 	if c.Address == "" {
 		return nil, errors.New("prometheus.address: must be set, because the DeschedulerPolicy's metricsProviders name no Prometheus; nodesync takes it from --prom as well")
@@ -75,7 +75,7 @@ func sourceOf(config settings) (*Source, error) {
 	}
 	base, err := url.Parse(config.Address)
 	if err != nil {
-		return nil, errors.New("address is not a URL") // what is wrong could be a password
+		return nil, errors.New("address is not a URL") // the error could contain a password
 	}
 	burst := max(config.parallel, int(config.QueriesPerSecond))
 	return &Source{
@@ -101,7 +101,7 @@ func (s *Source) instant(ctx context.Context, expression string, visit func(*ser
 
 // keptAnswer is what is kept of a column.
 type keptAnswer struct {
-	// evaluated is the time that an instant query was answered for.
+	// evaluated is the evaluation time of an instant query.
 	asked, evaluated time.Time
 	// values are by node name.
 	values   map[string]float64

@@ -12,8 +12,8 @@ const (
 	// mostPercent and mostFraction are beyond what any node can use.
 	mostPercent  = 400
 	mostFraction = 4
-	// fractionLike is a percentage that, seen on all nodes, gives away a
-	// fraction.
+	// fractionLike is the percentage that gives fractions away: no node's is
+	// above it.
 	fractionLike = 1.5
 )
 
@@ -29,8 +29,8 @@ func resourceOf(metric usage.Metric) (cluster.Resource, bool) {
 	}
 }
 
-// convert turns a value into the metric's own unit. With a cause, it is to be
-// left out.
+// convert turns a value into the metric's own unit. If it returns a cause, the
+// value must be left out.
 func convert(value float64, unit source.Unit, metric usage.Metric, node *cluster.Node) (float64, usage.Cause) {
 	if math.IsNaN(value) || math.IsInf(value, 0) {
 		return 0, usage.Absurd

@@ -52,7 +52,7 @@ type TLS struct {
 	InsecureSkipVerify bool `json:"insecureSkipVerify"`
 }
 
-// Validate checks what is set; plain says that TLS is not spoken.
+// Validate checks what is set; plain means that TLS is not used.
 func (t *TLS) Validate(path *field.Path, plain bool) field.ErrorList {
 	if *t == (TLS{}) {
 		return nil
@@ -123,7 +123,7 @@ func (s SecretKey) Validate(path *field.Path) field.ErrorList {
 
 var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$")
 
-// ValidateHeaders checks what is sent with each request.
+// ValidateHeaders checks the headers sent with each request.
 func ValidateHeaders(path *field.Path, headers map[string]string) field.ErrorList {
 	var errs field.ErrorList
 	for _, name := range slices.Sorted(maps.Keys(headers)) {

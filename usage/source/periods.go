@@ -8,8 +8,8 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// OtherPeriod is how often windows are taken to be renewed that have no period
-// of their own.
+// OtherPeriod is the assumed renewal period of windows that have none of their
+// own.
 const OtherPeriod = 15 * time.Minute
 
 // Periods returns how often Crane's controller renews its windows.

@@ -1,10 +1,10 @@
-// Package source says what a usage source is: its settings, which know their
-// defaults and what is wrong with them, and what everybody else has to know of
-// it. The policy, lint, doctor and the reference of the policy ask the
-// description; none of them knows a source by its name.
+// Package source defines what a usage source is: its settings, which know their
+// defaults and what is wrong with them, and what others need to know about it.
+// The policy, lint, doctor and the policy reference use the description; none
+// of them knows a source by its name.
 //
-// Reading usage is left to the source's own package, which declares the
-// settings beside the reader, and to what lists the kinds there are.
+// The source's own package reads usage and declares the settings. Package kinds
+// lists the kinds.
 package source
 
 import (
@@ -20,17 +20,17 @@ import (
 // fields are what a policy says of it. A kind without fields has no block in a
 // policy.
 type Config interface {
-	// Default returns the settings of a source of which a policy says nothing.
+	// Default returns the settings of an unconfigured source.
 	Default() Config
 	// Validate returns everything that is wrong with the settings. metrics are
 	// those that the policy adds.
 	Validate(path *field.Path, metrics []usage.Metric) field.ErrorList
-	// Describe returns what others have to know of a source with these
+	// Describe returns what others need to know about a source with these
 	// settings.
 	Describe() Description
 }
 
-// Description is what others have to know of a source.
+// Description is what others need to know about a source.
 type Description struct {
 	// Name is the kind of source, as policies, output and metrics have it.
 	Name string
@@ -41,17 +41,17 @@ type Description struct {
 	TLS TLS
 	// GivesWindows reports whether windows are known from the first sample on.
 	GivesWindows bool
-	// DatesValues reports whether each value says by itself how long it is
-	// good.
+	// DatesValues reports whether each value carries its own period of
+	// validity.
 	DatesValues bool
-	// Signals are the metrics beside cpu and memory.
+	// Signals are the metrics other than cpu and memory.
 	Signals []usage.Metric
-	// Rights are what the process needs of the API server to read it.
+	// Rights are what the process needs from the API server to read it.
 	Rights []Right
-	// Hints are what to do about errors, instead of those for servers that are
+	// Hints are the advice about errors, replacing that for servers that are
 	// asked over HTTP.
 	Hints []Hint
-	// Advice is what to do about what is wrong with the source.
+	// Advice is how to fix what is wrong with the source.
 	Advice map[Topic]string
 }
 
@@ -66,20 +66,20 @@ type Server struct {
 // Right is one thing that the API server has to allow.
 type Right struct {
 	Verb, Group string
-	// Resource may carry a subresource behind a slash.
+	// Resource may carry a subresource after a slash.
 	Resource string
 	// Namespace and Name narrow it down; empty means all.
 	Namespace, Name string
-	// Without says what is done where only other rights with such a sentence
-	// are granted; empty for one that is needed.
+	// Without describes the effect of lacking this right when another right
+	// with such a sentence is granted; empty if the right is required.
 	Without string
 }
 
-// Hint is what to do about errors with one of these texts in small letters.
+// Hint is the advice about errors with one of these lower-case texts.
 type Hint struct {
 	Texts  []string
 	Advice string
-	// Topic has more to say about it, behind Advice.
+	// Topic selects more advice, appended to Advice.
 	Topic Topic
 }
 

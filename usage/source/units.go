@@ -15,7 +15,7 @@ const (
 	Fraction Unit = "fraction"
 	// None takes the number as it is.
 	None Unit = "none"
-	// Auto tells percent and fraction apart by how the number is written.
+	// Auto distinguishes percent and fraction by how the number is written.
 	Auto Unit = "auto"
 )
 

@@ -16,23 +16,23 @@ const (
 	maxStatusBytes  = 4 << 20
 )
 
-// status is what is read of an extender's GET /status.
+// status is the part of an extender's GET /status that is read.
 type status struct {
 	Started    string `json:"started"`
 	Asked      *int64 `json:"asked"`
 	LastAsked  string `json:"lastAsked"`
 	GateDetail string `json:"gateDetail"`
 	Gate       string `json:"gate"`
-	// Shadow is there where it answers neutrally, and counts what it was asked
-	// all the same.
+	// Shadow is set if it answers neutrally, and counts the requests that it
+	// got all the same.
 	Shadow *struct {
 		Asked     int64  `json:"asked"`
 		LastAsked string `json:"lastAsked"`
 	} `json:"shadow"`
 }
 
-// Extender asks the extender at a base URL about itself. Why it could not is
-// told in what is returned.
+// Extender asks the extender at a base URL about itself. If it cannot, the
+// result says why.
 func Extender(ctx context.Context, base string) doctor.Extender {
 	address, err := evictor.ParseExtenderURL(base)
 	if err != nil {
@@ -46,7 +46,7 @@ func Extender(ctx context.Context, base string) doctor.Extender {
 		e.Err = fmt.Errorf("reading /status: %w", err)
 		return e
 	case answer.Asked == nil:
-		e.Err = errors.New("what answers there is no extender of Evenkeel's: its /status does not say how often it was asked")
+		e.Err = errors.New("the server there is no extender of Evenkeel's: its /status does not say how often it was asked")
 		return e
 	}
 	e.Asked, e.Gate = *answer.Asked, cmp.Or(answer.GateDetail, answer.Gate)
@@ -57,7 +57,7 @@ func Extender(ctx context.Context, base string) doctor.Extender {
 	return e
 }
 
-// moment reads a time; zero where there is none.
+// moment parses a time; it is zero if there is none.
 func moment(text string) time.Time {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {

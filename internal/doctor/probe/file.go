@@ -9,8 +9,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/doctor"
 )
 
-// SchedulerConfig reads a file with kube-scheduler's configuration, up to a
-// little more than what is allowed.
+// SchedulerConfig reads a file with kube-scheduler's configuration, up to one
+// byte more than is allowed.
 func SchedulerConfig(path string) (config *doctor.SchedulerConfig, err error) {
 	file, err := os.Open(path)
 	if err != nil {

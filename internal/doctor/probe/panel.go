@@ -1,7 +1,7 @@
 // Package probe gathers what package doctor judges: it asks every usage source,
 // the API server about permissions, and an extender about itself. It decides
-// nothing and changes nothing; each question is bounded in time and in the size
-// of its answer, by itself or by whom it hands the question on to.
+// nothing and changes nothing. Each question is bounded in time and in the size
+// of its answer, here or in the client that it uses.
 package probe
 
 import (
@@ -23,9 +23,9 @@ type PanelConfig struct {
 	Now     func() time.Time
 }
 
-// Panel asks all usage sources, also those that a process would not because the
-// ones before had everything. What each tells is judged by itself, and all
-// together as a process would. It is not safe for concurrent use.
+// Panel asks all usage sources, also those that a process would skip because
+// earlier ones had everything. It judges each source alone, and all together as
+// a process would. It is not safe for concurrent use.
 type Panel struct {
 	config PanelConfig
 	alone  []*usage.Store // parallel to the Sources
@@ -74,7 +74,7 @@ func (p *Panel) Ask(ctx context.Context, snapshot *cluster.Snapshot) *doctor.Rea
 	return r
 }
 
-// judge lets the usage store say what it makes of one source.
+// judge collects what the usage store rejects of one source.
 func (p *Panel) judge(r *doctor.Readings, i int) {
 	reading := &r.Sources[i]
 	if reading.Err != nil {

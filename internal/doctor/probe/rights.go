@@ -22,8 +22,8 @@ const (
 	reviewsAtOnce = 8
 )
 
-// Rights asks the API server what its client may do of the needs. A question
-// that fails is told in its Answer.
+// Rights asks the API server which of the needs its client is granted. The
+// Answer to a question that fails has the error.
 func Rights(ctx context.Context, client kubernetes.Interface, needs []doctor.Need) doctor.Rights {
 	rights := doctor.Rights{Answers: make([]doctor.Answer, len(needs)), Identity: identity(ctx, client)}
 	var group errgroup.Group
@@ -54,8 +54,8 @@ func review(ctx context.Context, client kubernetes.Interface, need doctor.Need) 
 	return doctor.Answer{Need: need, Allowed: answer.Status.Allowed && !answer.Status.Denied}
 }
 
-// identity is who the API server takes the client for; empty where it does not
-// say, as before Kubernetes 1.28.
+// identity is who the client is to the API server; empty if that does not say,
+// as before Kubernetes 1.28.
 func identity(ctx context.Context, client kubernetes.Interface) string {
 	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
 	defer cancel()

@@ -16,10 +16,10 @@ import (
 	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
-// Extender are the flags of kube-scheduler-extender. Those of Prometheus choose
-// its policy as a preset; the others stand for today's.
+// Extender holds the flags of kube-scheduler-extender. Those about Prometheus
+// select its policy as a preset; the others map to current flags.
 type Extender struct {
-	// LogBodies logs what kube-scheduler asks.
+	// LogBodies logs kube-scheduler's requests.
 	LogBodies bool
 
 	settings presets.Memory
@@ -27,14 +27,14 @@ type Extender struct {
 	level    string
 	format   string
 
-	// notes say which flag means less than it did.
+	// notes say which flags mean less than they did.
 	notes []string
 }
 
-// policyFlag is the flag of today's for a policy of one's own.
+// policyFlag is the current flag for a policy file.
 const policyFlag = "policy-config-file"
 
-// The flags that are no settings of the policy.
+// The flags that are not settings of the policy.
 const (
 	listenFlag = "listen_address"
 	bodyFlag   = "log_request_body"
@@ -58,8 +58,8 @@ func (e *Extender) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&e.format, formatFlag, "", `As --logging-format, such as "logger:stderr?json=true".`)
 }
 
-// presetFlags choose the preset; otherFlags have variables that count with it
-// only. Of each its variable.
+// presetFlags select the preset; otherFlags have variables that only count with
+// it. Each entry is a flag and its variable.
 var (
 	presetFlags = [][2]string{
 		{presets.NameURL, "PROMETHEUS_URL"},
@@ -69,8 +69,8 @@ var (
 	otherFlags = [][2]string{{listenFlag, "LISTEN_ADDRESS"}, {bodyFlag, "LOG_REQUEST_BODY"}}
 )
 
-// Settle sets today's flags to what these and the environment mean. It returns
-// the preset's policy, nil if nothing chooses it.
+// Settle sets the current flags to what these and the environment mean. It
+// returns the preset's policy; nil if nothing selects it.
 func (e *Extender) Settle(flags *pflag.FlagSet) (*policy.File, error) {
 	preset, err := e.preset(flags)
 	if err != nil {
@@ -85,7 +85,7 @@ func (e *Extender) preset(flags *pflag.FlagSet) (*policy.File, error) {
 		return nil, err
 	}
 	if flags.Lookup(policyFlag).Value.String() != "" {
-		return nil, fmt.Errorf("%s and --%s exclude each other: the one is the memory preset, the other a policy of one's own",
+		return nil, fmt.Errorf("%s and --%s exclude each other: the former selects the memory preset, the latter a policy file",
 			strings.Join(chosen, ", "), policyFlag)
 	}
 	if _, err := fromEnvironment(flags, otherFlags); err != nil {
@@ -99,8 +99,8 @@ func (e *Extender) preset(flags *pflag.FlagSet) (*policy.File, error) {
 	return file, err
 }
 
-// fromEnvironment sets the flags that are not given by their variables and
-// returns what is given of either.
+// fromEnvironment sets flags that are not given from their variables. It
+// returns the flags and variables that are given.
 func fromEnvironment(flags *pflag.FlagSet, named [][2]string) (given []string, err error) {
 	for _, name := range named {
 		flag, variable := name[0], name[1]
@@ -130,7 +130,7 @@ func (e *Extender) settleAddress(flags *pflag.FlagSet) error {
 	return flags.Set("listen-address", e.listen)
 }
 
-// settleLevel leaves what --v says as it is.
+// settleLevel does not override --v.
 func (e *Extender) settleLevel(flags *pflag.FlagSet) error {
 	verbosity := "0"
 	switch e.level {
@@ -150,7 +150,7 @@ func (e *Extender) settleLevel(flags *pflag.FlagSet) error {
 	return flags.Set("v", verbosity)
 }
 
-// settleFormat leaves what --logging-format says as it is.
+// settleFormat does not override --logging-format.
 func (e *Extender) settleFormat(flags *pflag.FlagSet) error {
 	if e.format == "" {
 		return nil
@@ -172,9 +172,9 @@ func (e *Extender) settleFormat(flags *pflag.FlagSet) error {
 	return flags.Set("logging-format", "json")
 }
 
-// Tell logs which flags mean less than they did.
+// Tell logs the flags that mean less than they did.
 func (e *Extender) Tell(ctx context.Context) {
 	for _, note := range e.notes {
-		klog.FromContext(ctx).Info("A flag means less than it did", "flag", note)
+		klog.FromContext(ctx).Info("Flag has lost part of its meaning", "flag", note)
 	}
 }

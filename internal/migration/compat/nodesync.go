@@ -10,21 +10,21 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// What usage.sampleInterval may be.
+// The bounds of usage.sampleInterval.
 const (
 	minSeconds = 5
 	maxSeconds = 300
 )
 
-// NodeSync are the flags of dynamicScheduler, which all work on today's
-// policies as well.
+// NodeSync holds the flags of dynamicScheduler, which also work with current
+// policies.
 type NodeSync struct {
-	// Prometheus is the address of the policy's Prometheus source, where it is
-	// not empty.
+	// Prometheus overrides the address of the policy's Prometheus source,
+	// unless it is empty.
 	Prometheus string
-	// WebAddress serves NodePages; "0" serves nothing.
+	// WebAddress is where NodePages are served; "0" serves nothing.
 	WebAddress string
-	// Interval is the time between two samples, where it is not 0.
+	// Interval overrides the time between two samples, unless it is 0.
 	Interval time.Duration
 
 	file    string
@@ -43,7 +43,7 @@ func (n *NodeSync) Add(flags *pflag.FlagSet) {
 	flags.IntVarP(&n.seconds, "seconds", "s", 10, "Seconds between two samples, in place of the policy's usage.sampleInterval: 5 to 300.")
 }
 
-// Settle sets today's flags to what these mean.
+// Settle sets the current flags to what these mean.
 func (n *NodeSync) Settle(flags *pflag.FlagSet) error {
 	switch own := flags.Lookup(policyFlag).Value; {
 	case own.String() != "" && flags.Changed("rules"):
@@ -65,9 +65,9 @@ func (n *NodeSync) Settle(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// WithGoFlags gives the flags of dynamicScheduler that were written with one
-// dash, as Go's own flag package reads them, the second one. No other command
-// has such flags.
+// WithGoFlags adds the second dash to flags of dynamicScheduler that were
+// written with one, as Go's own flag package allows. No other command has such
+// flags.
 func WithGoFlags(args []string) []string {
 	if len(args) == 0 || args[0] != "nodesync" {
 		return args

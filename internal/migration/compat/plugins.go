@@ -9,21 +9,21 @@ import (
 	"github.com/evenkeel/evenkeel/usage/kinds"
 )
 
-// The names of earlier plugins of kube-scheduler, whose args Evenkeel's takes.
+// The names of legacy kube-scheduler plugins, whose args Evenkeel's accepts.
 const (
-	// MemRealUsage and CPURealUsage are those of one project.
+	// MemRealUsage and CPURealUsage belong to one project.
 	MemRealUsage = "MemRealUsage"
 	CPURealUsage = "CpuRealUsage"
 	// Dynamic is crane-scheduler's.
 	Dynamic = "Dynamic"
 )
 
-// PluginNames returns the names of earlier plugins.
+// PluginNames returns the names of legacy plugins.
 func PluginNames() []string { return []string{Dynamic, MemRealUsage, CPURealUsage} }
 
-// PluginPolicy is the policy that an earlier plugin's args ask for.
+// PluginPolicy is the policy that a legacy plugin's args ask for.
 type PluginPolicy struct {
-	// File is its path. Given, if set, is a policy in no file, and Text its
+	// File is its path. Given, if set, is a policy without a file, and Text its
 	// text.
 	File  string
 	Given *policy.File
@@ -33,7 +33,7 @@ type PluginPolicy struct {
 // DecodeArgs decodes the args of a plugin strictly.
 type DecodeArgs func(into any) error
 
-// ReadPlugin reads the args of an earlier plugin.
+// ReadPlugin reads the args of a legacy plugin.
 func ReadPlugin(name string, decode DecodeArgs) (PluginPolicy, error) {
 	if name == Dynamic {
 		return readDynamic(decode)
@@ -41,7 +41,7 @@ func ReadPlugin(name string, decode DecodeArgs) (PluginPolicy, error) {
 	return readRealUsage(name == CPURealUsage, decode)
 }
 
-// dynamicPolicy is where crane-scheduler's plugin looks for its policy.
+// dynamicPolicy is the default policy path of crane-scheduler's plugin.
 const dynamicPolicy = "/etc/kubernetes/dynamic-scheduler-policy.yaml"
 
 func readDynamic(decode DecodeArgs) (PluginPolicy, error) {
@@ -58,8 +58,8 @@ func readDynamic(decode DecodeArgs) (PluginPolicy, error) {
 	return PluginPolicy{File: args.PolicyConfigPath}, nil
 }
 
-// defaultSeconds is how long a query may take, and the time between two, where
-// the args do not say.
+// defaultSeconds is the default of a query's timeout and of the time between
+// two queries.
 const defaultSeconds = 10
 
 func readRealUsage(cpu bool, decode DecodeArgs) (PluginPolicy, error) {

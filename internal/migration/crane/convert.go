@@ -1,13 +1,12 @@
 // Package crane converts a DynamicSchedulerPolicy, which crane-scheduler and
 // crane-scheduler-plus read, into the current format: annotations as the source
-// of usage, its predicates and priorities as scoring by measured windows, its
-// hot value as it is, and lines at its predicates, which it had none of. It
-// decides what the policy means here; annotations, scores and refusals are
-// those of any other policy.
+// of usage, predicates and priorities as scoring by measured windows, the hot
+// value as it is, and new lines at its predicates. It decides what the policy
+// means here; annotations, scores and refusals work as in any other policy.
 //
 // Invariants:
-//   - Limits are all fractions or all percentages; which of them says what the
-//     annotations count as well.
+//   - Limits are all fractions or all percentages; the annotations use the same
+//     unit.
 //   - No planned move ends where a predicate would refuse the pod.
 package crane
 
@@ -21,12 +20,11 @@ import (
 // Format names what this package converts.
 const Format = "scheduler.policy.crane.io/v1alpha1"
 
-// message is what kube-scheduler tells about a node above a limit. Crane's own
-// names the metric and the node; kube-scheduler counts nodes by their text.
+// message is what kube-scheduler reports for a node above a limit. Crane's own
+// names the metric and the node, but kube-scheduler groups nodes by this text.
 const message = "node load is too high"
 
-// Convert returns what the document means today, or everything that is wrong
-// with it.
+// Convert returns the document in the current format, or all its mistakes.
 func Convert(object map[string]any) (policy.Conversion, field.ErrorList) {
 	c := conversion{out: policy.Conversion{Format: Format}}
 	if errs := shape.Decode(object, &c.in); len(errs) > 0 {
@@ -54,7 +52,7 @@ func (c *conversion) convert() {
 		"annotations are read and not written: keep crane-scheduler-controller, or enable this with Prometheus or another source before Annotations")
 }
 
-// source is where Crane's controller writes to.
+// source is the annotations that Crane's controller writes.
 func (c *conversion) source() map[string]any {
 	const at = "usage.sources[0].annotations"
 	unit := c.in.Spec.unit()

@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	// gapPercent is how far above the reject line pods are moved away, and
+	// gapPercent is how far the evict line is above the reject line, and
 	// minGapPercent the least that it may be.
 	gapPercent    = 5
 	minGapPercent = 3
-	// coolPercent is how far below it a node counts as cool.
+	// coolPercent is how far below the leave line a node counts as cool.
 	coolPercent = 15
 )
 
@@ -24,7 +24,7 @@ type limit struct {
 	percent float64
 }
 
-// limits are the predicates that Crane goes by.
+// limits are the predicates that Crane applies.
 func (c *conversion) limits() []limit {
 	var limits []limit
 	for i, given := range c.in.Spec.Predicate {
@@ -40,7 +40,7 @@ func (c *conversion) limits() []limit {
 	return limits
 }
 
-// inPercent undoes what multiplying changes in the last digits: 0.29 is 29.
+// inPercent undoes the rounding error of multiplying: 0.29 is 29.
 func inPercent(limit float64) float64 {
 	if unitOf(limit) == fraction {
 		limit *= 100
@@ -57,8 +57,8 @@ func measuredLimits(limits []limit) []any {
 	return list
 }
 
-// lines are what planned moves keep to. Only what has a limit is judged;
-// without any, what is synced is judged by the lines of the house.
+// lines are the lines for planned moves. Only metrics with a limit are judged;
+// without any limit, the synced metrics get the default lines.
 func (c *conversion) lines(limits []limit) map[string]any {
 	lines := map[string]any{}
 	for _, name := range []string{"cpu", "memory"} {
@@ -80,8 +80,8 @@ func (c *conversion) lines(limits []limit) map[string]any {
 }
 
 // linesOf puts the reject lines of a metric at its limits, and the others
-// around them. The lowest limit bounds all, because a node is cool and leaves
-// by every window.
+// around them. The lowest limit bounds low and leave, because those apply to
+// every window.
 func linesOf(limits []limit) map[string]any {
 	least := slices.MinFunc(limits, func(a, b limit) int { return cmp.Compare(a.percent, b.percent) }).percent
 	now, windows := least, map[string]any{}

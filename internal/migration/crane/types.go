@@ -29,8 +29,8 @@ type syncPolicy struct {
 	Period metav1.Duration `json:"period"`
 }
 
-// predicate keeps pods off a node that uses more. The field is misspelt in
-// Crane, and so in every policy.
+// predicate keeps pods off a node that uses more. Crane misspells the field,
+// and so does every policy.
 type predicate struct {
 	Name            string  `json:"name"`
 	MaxLimitPercent float64 `json:"maxLimitPecent"`
@@ -41,13 +41,13 @@ type priority struct {
 	Weight float64 `json:"weight"`
 }
 
-// avg5m is the window that says how things are now.
+// avg5m is the window of current usage.
 const avg5m = "avg_5m"
 
 // metric is what an annotation of Crane reports.
 type metric struct{ name, window string }
 
-// metrics are all that Crane knows, by their annotations.
+// metrics are all that Crane knows, by annotation.
 var metrics = map[string]metric{
 	"cpu_usage_avg_5m":     {"cpu", avg5m},
 	"cpu_usage_max_avg_1h": {"cpu", "max_avg_1h"},
@@ -61,7 +61,7 @@ func (s *spec) synced(name string) bool {
 	return slices.ContainsFunc(s.SyncPolicy, func(p syncPolicy) bool { return p.Name == name })
 }
 
-// periodBefore is the longest period of the same window before a metric.
+// periodBefore is the longest period of the same window listed before a metric.
 func (s *spec) periodBefore(name string) (longest time.Duration, found bool) {
 	for _, p := range s.SyncPolicy {
 		if p.Name == name {
@@ -74,7 +74,7 @@ func (s *spec) periodBefore(name string) (longest time.Duration, found bool) {
 	return longest, found
 }
 
-// unit is what limits count, and so the annotations that they are compared
+// unit is the unit of limits, and of the annotations that they are compared
 // with.
 type unit string
 
@@ -91,7 +91,7 @@ func unitOf(limit float64) unit {
 	return fraction
 }
 
-// unit is that of the first limit. Whether the others agree has been checked.
+// unit is that of the first limit; validate checked that the others agree.
 func (s *spec) unit() unit {
 	for _, p := range s.Predicate {
 		if p.MaxLimitPercent > 0 {
@@ -112,7 +112,7 @@ func (u unit) note() string {
 	return "there is no limit that would tell the unit, so annotations are told apart by how they are written"
 }
 
-// noun is what a number of the unit is called.
+// noun names a number of the unit.
 func (u unit) noun() string {
 	if u == percent {
 		return "percentage"
@@ -120,7 +120,7 @@ func (u unit) noun() string {
 	return string(u)
 }
 
-// conversion is one document on its way.
+// conversion is one document being converted.
 type conversion struct {
 	in  document
 	out policy.Conversion

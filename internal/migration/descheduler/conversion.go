@@ -6,13 +6,13 @@ import (
 	"github.com/evenkeel/evenkeel/policy"
 )
 
-// evictor is the plugin that says which pods may be evicted at all.
+// evictor is the plugin that decides which pods may be evicted at all.
 const evictor = "DefaultEvictor"
 
-// conversion is one document on its way.
+// conversion is one document being converted.
 type conversion struct {
 	in       document
-	raw      map[string]any // in, as it stands in the file
+	raw      map[string]any // in, as in the file
 	out      policy.Conversion
 	profiles []any
 	errs     field.ErrorList
@@ -38,10 +38,10 @@ func within(object map[string]any, names ...string) map[string]any {
 // subject is the strategy that is being converted.
 type subject struct {
 	kind kind
-	// params are its parameters; raw, as they stand in the file.
+	// params are its parameters; raw, as in the file.
 	params params
 	raw    map[string]any
-	// from is where they stand; to is where its plugin's arguments will.
+	// from is their path; to is the path of its plugin's arguments.
 	from *field.Path
 	to   string
 }
@@ -64,15 +64,15 @@ const (
 	balance    = "balance"
 )
 
-// kind is a strategy, which is a plugin of the same name today.
+// kind is a strategy, now a plugin of the same name.
 type kind struct {
 	name, point string
-	// classic strategies are those that there were from the beginning.
+	// classic strategies existed from the beginning.
 	classic bool
-	// neverFits says that the strategy never asked whether a pod fits
+	// neverFits says that the strategy never checked whether a pod fits
 	// elsewhere.
 	neverFits bool
-	// params are those that it looks at besides the common ones.
+	// params are those that it reads besides the common ones.
 	params []string
 	// args makes its plugin's arguments.
 	args func(c *conversion, s *subject) map[string]any

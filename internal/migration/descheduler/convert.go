@@ -1,14 +1,14 @@
 // Package descheduler converts a DeschedulerPolicy of v1alpha1, which
-// descheduler itself does not read any more, into one of v1alpha2. It decides
-// which plugin with which arguments a strategy is; running plugins is left to
-// descheduler's own code.
+// descheduler itself no longer reads, into one of v1alpha2. It decides which
+// plugin and arguments a strategy becomes; descheduler's own code runs the
+// plugins.
 //
 // Invariants:
-//   - Each enabled strategy becomes one profile, with DefaultEvictor as the top
-//     level and the strategy's parameters make it; no strategy sees another's.
-//   - Every field of the last version of v1alpha1 is taken over, found to mean
-//     nothing to its strategy, which is noted, or refused.
-//   - Numbers stand in the outcome as they stood in the document.
+//   - Each enabled strategy becomes one profile. Its DefaultEvictor combines
+//     the top level with the strategy's parameters; no strategy sees another's.
+//   - Every field of the last version of v1alpha1 is converted, rejected, or
+//     noted as meaningless to its strategy.
+//   - Numbers keep the spelling that they have in the document.
 package descheduler
 
 import (
@@ -25,8 +25,7 @@ import (
 // Format names what this package converts.
 const Format = "descheduler/v1alpha1"
 
-// Convert returns what the document means today, or everything that is wrong
-// with it.
+// Convert returns the document in the current format, or all its mistakes.
 func Convert(object map[string]any) (policy.Conversion, field.ErrorList) {
 	c := conversion{out: policy.Conversion{Format: Format}, raw: object}
 	if errs := shape.Decode(object, &c.in); len(errs) > 0 {
@@ -37,7 +36,7 @@ func Convert(object map[string]any) (policy.Conversion, field.ErrorList) {
 	return c.out, c.errs
 }
 
-// checkNames refuses strategies that there never were, enabled or not.
+// checkNames rejects strategies that never existed, enabled or not.
 func (c *conversion) checkNames() {
 	var known []string
 	for _, k := range kinds() {
@@ -67,7 +66,7 @@ func (c *conversion) convert() {
 	c.out.Object["profiles"] = c.profiles
 }
 
-// noteWhole notes what is about no single strategy.
+// noteWhole adds the notes about no single strategy.
 func (c *conversion) noteWhole() {
 	c.out.Add("", "evictions by descheduler's own plugins, too, keep to the LoadPolicy's budgets, cooldowns and breaker")
 	var absent []string

@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// commonParams are what every strategy's evictor is made of.
+// commonParams are the parameters that go into every strategy's evictor.
 var commonParams = []string{"namespaces", "thresholdPriority", "thresholdPriorityClassName", "nodeFit"}
 
-// profile makes an enabled strategy a profile of its own.
+// profile turns an enabled strategy into a profile.
 func (c *conversion) profile(k kind, named strategy) {
 	at := fmt.Sprintf("profiles[%d]", len(c.profiles))
 	s := subject{
@@ -51,7 +51,7 @@ func (c *conversion) checkCommon(s *subject) {
 	}
 }
 
-// noteUnused notes the parameters that mean something to other strategies only.
+// noteUnused adds notes on parameters that only other strategies use.
 func (c *conversion) noteUnused(s *subject) {
 	for _, name := range slices.Sorted(maps.Keys(s.raw)) {
 		if empty(s.raw[name]) || slices.Contains(commonParams, name) || slices.Contains(s.kind.params, name) {
@@ -61,7 +61,7 @@ func (c *conversion) noteUnused(s *subject) {
 	}
 }
 
-// empty reports whether a value is the same as none.
+// empty reports whether a value means the same as none.
 func empty(value any) bool {
 	v := reflect.ValueOf(value)
 	switch v.Kind() {
@@ -74,8 +74,8 @@ func empty(value any) bool {
 	}
 }
 
-// evictorArgs are the strategy's DefaultEvictor: what the top level says of all
-// pods, and the strategy's own threshold and fit.
+// evictorArgs are the arguments of the strategy's DefaultEvictor: the top
+// level's protections, and the strategy's own threshold and fit.
 func (c *conversion) evictorArgs(s *subject, at string) map[string]any {
 	args := map[string]any{}
 	if protections := c.protections(at + ".podProtections"); len(protections) > 0 {
@@ -96,17 +96,17 @@ func (c *conversion) evictorArgs(s *subject, at string) map[string]any {
 		c.out.Add(at, fmt.Sprintf("nodeFit is left out: %s never looked at it", s.kind.name))
 	default:
 		args["nodeFit"] = true
-		take(args, c.raw, "nodeSelector") // a fit was looked for among the selected nodes only
+		take(args, c.raw, "nodeSelector") // only the selected nodes were checked for a fit
 	}
 	return args
 }
 
-// protections are which pods the top level says may be evicted or not.
+// protections are the top level's rules on which pods may be evicted.
 func (c *conversion) protections(at string) map[string]any {
 	protections := map[string]any{}
 	for _, flag := range []struct {
-		set                  bool
-		earlier, list, today string
+		set                   bool
+		legacy, list, current string
 	}{
 		{c.in.EvictLocalStoragePods, "evictLocalStoragePods", "defaultDisabled", "PodsWithLocalStorage"},
 		{c.in.EvictDaemonSetPods, "evictDaemonSetPods", "defaultDisabled", "DaemonSetPods"},
@@ -118,9 +118,9 @@ func (c *conversion) protections(at string) map[string]any {
 			continue
 		}
 		list, _ := protections[flag.list].([]any)
-		protections[flag.list] = append(list, flag.today)
+		protections[flag.list] = append(list, flag.current)
 		if len(c.profiles) == 0 { // the same in every profile
-			c.out.Add(at, fmt.Sprintf("%s is written as %s: %s", flag.earlier, flag.list, flag.today))
+			c.out.Add(at, fmt.Sprintf("%s is written as %s: %s", flag.legacy, flag.list, flag.current))
 		}
 	}
 	return protections

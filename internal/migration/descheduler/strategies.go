@@ -2,7 +2,7 @@ package descheduler
 
 import "k8s.io/apimachinery/pkg/util/validation/field"
 
-// kinds are all strategies, in the order in which their profiles stand.
+// kinds are all strategies, in the order of their profiles.
 func kinds() []kind {
 	return []kind{
 		{name: "RemoveDuplicates", point: balance, classic: true, params: []string{"removeDuplicates"}, args: duplicatesArgs},
@@ -38,7 +38,7 @@ func duplicatesArgs(c *conversion, s *subject) map[string]any {
 	return args
 }
 
-// selectorArgs are those that every strategy but a few takes.
+// selectorArgs are those that most strategies take.
 func selectorArgs(_ *conversion, s *subject) map[string]any {
 	args := map[string]any{}
 	take(args, s.raw, "namespaces", "labelSelector")

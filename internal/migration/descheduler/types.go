@@ -26,7 +26,7 @@ type strategy struct {
 	Params  *params `json:"params"`
 }
 
-// params are the parameters of all strategies; each looks at some of them.
+// params are the parameters of all strategies; each uses some of them.
 type params struct {
 	NodeResourceUtilizationThresholds utilization           `json:"nodeResourceUtilizationThresholds"`
 	NodeAffinityType                  []string              `json:"nodeAffinityType"`

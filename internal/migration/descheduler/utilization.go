@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// unlimited is the percentage that no node is over.
+// unlimited is a percentage that no node exceeds.
 const unlimited = 100
 
 func lowArgs(c *conversion, s *subject) map[string]any {
@@ -20,7 +20,7 @@ func lowArgs(c *conversion, s *subject) map[string]any {
 	take(args, raw, "useDeviationThresholds", "targetThresholds")
 	c.checkPercents(path.Child("targetThresholds"), given.TargetThresholds, within(raw, "targetThresholds"))
 	if len(given.Thresholds) == 0 || len(given.TargetThresholds) == 0 {
-		return args // is told already
+		return args // is reported already
 	}
 	c.checkPairs(path, given)
 	if !given.UseDeviationThresholds {
@@ -38,7 +38,7 @@ func highArgs(c *conversion, s *subject) map[string]any {
 	return args
 }
 
-// utilizationArgs are what both strategies about utilization have in common.
+// utilizationArgs are the arguments that both utilization strategies share.
 func (c *conversion) utilizationArgs(s *subject) map[string]any {
 	given, raw := &s.params.NodeResourceUtilizationThresholds, within(s.raw, "nodeResourceUtilizationThresholds")
 	path := s.from.Child("nodeResourceUtilizationThresholds")
@@ -59,7 +59,7 @@ func (c *conversion) utilizationArgs(s *subject) map[string]any {
 	return args
 }
 
-// noteUnnamed notes which of the classic resources limit nothing.
+// noteUnnamed notes the classic resources that limit nothing.
 func (c *conversion) noteUnnamed(s *subject, given *utilization) {
 	var unnamed []string
 	for _, name := range []string{"cpu", "memory", "pods"} {
@@ -91,7 +91,7 @@ func (c *conversion) checkPercents(path *field.Path, percents map[string]float64
 }
 
 // checkPairs compares the two thresholds of each resource. As deviations they
-// are distances to both sides of the mean, and both are needed.
+// are distances on both sides of the mean, and both are needed.
 func (c *conversion) checkPairs(path *field.Path, given *utilization) {
 	low, high := given.Thresholds, given.TargetThresholds
 	if given.UseDeviationThresholds {
@@ -107,8 +107,8 @@ func (c *conversion) checkPairs(path *field.Path, given *utilization) {
 	}
 }
 
-// completePair gives a resource that only one of the two maps names a threshold
-// that never limits in the other one, as the first versions did.
+// completePair adds a resource that only one of the two maps names to the
+// other, with a threshold that never limits, as the first versions did.
 func (c *conversion) completePair(s *subject, args map[string]any) {
 	for _, pair := range [][2]string{{"thresholds", "targetThresholds"}, {"targetThresholds", "thresholds"}} {
 		whole, other := maps.Clone(within(args, pair[0])), within(args, pair[1])

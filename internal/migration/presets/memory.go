@@ -12,36 +12,35 @@ import (
 	"github.com/evenkeel/evenkeel/policy/check"
 )
 
-// MemoryMessage is what kube-scheduler tells about a node that is kept out.
+// MemoryMessage is what kube-scheduler reports for a node that is kept out.
 const MemoryMessage = "node memory load high"
 
-// The names of the settings, by which its users know them.
+// The names of the settings, as its users know them.
 const (
 	NameURL       = "prometheus_url"
 	NameMetric    = "prometheus_memory_metrics"
 	NameThreshold = "prometheus_memory_threshold"
 )
 
-// Memory are the settings of kube-scheduler-extender, which kept pods off nodes
-// by a Prometheus metric of their memory.
+// Memory holds the settings of kube-scheduler-extender, which kept pods off
+// nodes by a Prometheus metric of their memory.
 type Memory struct {
 	// PrometheusURL is the server's base URL.
 	PrometheusURL string
-	// Metric is the series, or the expression, that is a node's memory usage in
-	// percent, with the node's name in the label instance.
+	// Metric is the series or expression for a node's memory usage in percent,
+	// with the node's name in the label instance.
 	Metric string
-	// ThresholdPercent is the usage from which on a node is kept out: above 0,
-	// at most 100.
+	// ThresholdPercent is the usage at which a node is kept out: above 0, at
+	// most 100.
 	ThresholdPercent float64
 }
 
-// DefaultMemory returns the settings that it had when nothing was given.
+// DefaultMemory returns the defaults of kube-scheduler-extender.
 func DefaultMemory() Memory {
 	return Memory{PrometheusURL: "http://127.0.0.1:9090", Metric: "HostMemoryUsagePercent", ThresholdPercent: 80}
 }
 
-// Preset returns the LoadPolicy that the settings mean, or everything that is
-// wrong with them.
+// Preset returns the LoadPolicy for the settings, or all their mistakes.
 func (s Memory) Preset() (policy.Conversion, field.ErrorList) {
 	document := policy.Conversion{Format: "kube-scheduler-extender settings"}
 	if errs := s.validate(); len(errs) > 0 {
@@ -75,26 +74,27 @@ func (s Memory) validate() field.ErrorList {
 	return errs
 }
 
-// usage is read once a minute, and counts for three.
+// usage is read once a minute, and is valid for three.
 func (s Memory) usage() map[string]any {
 	query := map[string]any{"unit": "percent", "expr": s.Metric}
 	return map[string]any{
 		"sampleInterval": "60s",
 		"maxAge":         "180s",
-		// Long enough for three samples, which a process that evicts wants.
+		// Long enough for the three samples that a process that evicts needs.
 		"observationPeriod": "180s",
 		"sources":           prometheus(s.PrometheusURL, "instance", "memory", query),
 	}
 }
 
 const (
-	// gapPercent is the least that policies ask for between reject and evict.
+	// gapPercent is the least that policies require between reject and evict.
 	gapPercent = 3
 	// coolPercent is how far below the reject line a node counts as cool.
 	coolPercent = 20
 )
 
-// lines are around the threshold: what is kept out here is never planned to.
+// lines are around the threshold: no move is planned to a node that is kept
+// out.
 func (s Memory) lines() map[string]any {
 	reject := min(s.ThresholdPercent, 100-gapPercent)
 	low := reject - coolPercent
@@ -119,6 +119,6 @@ func (s Memory) measured() map[string]any {
 	}
 }
 
-// from is the threshold for usage that is not cut to a whole percent first, as
-// it was there.
+// from is the threshold for usage that is not truncated to a whole percent
+// first, as it was there.
 func (s Memory) from() float64 { return math.Ceil(s.ThresholdPercent) }

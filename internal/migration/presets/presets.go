@@ -1,10 +1,9 @@
-// Package presets says what the settings of earlier systems that had no policy
-// file mean as a LoadPolicy.
+// Package presets turns the settings of legacy systems that had no policy file
+// into a LoadPolicy.
 //
-// It decides the policy; where settings come from (flags, environment, args of
-// a plugin) and what is answered over HTTP are left to others. Invariant:
-// whatever Preset returns without an error is a LoadPolicy that package policy
-// takes.
+// It decides the policy. Others read the settings (flags, environment, args of
+// a plugin) and answer over HTTP. Invariant: whatever Preset returns without an
+// error is a LoadPolicy that package policy accepts.
 package presets
 
 import (
@@ -16,7 +15,7 @@ import (
 	"github.com/evenkeel/evenkeel/usage/source"
 )
 
-// Load returns a preset as a policy file of that name, with its text.
+// Load returns a preset as a policy file with the given name, and its text.
 func Load(name string, preset policy.Conversion, kinds source.Kinds) (*policy.File, string, error) {
 	text, err := yaml.Marshal(preset.Object)
 	if err != nil {
@@ -30,7 +29,7 @@ func Load(name string, preset policy.Conversion, kinds source.Kinds) (*policy.Fi
 	return file, string(text), nil
 }
 
-// prometheus is a source that has one metric of nodes, by a query.
+// prometheus returns a source for one metric of nodes, by a query.
 func prometheus(address, nodeLabel, metric string, query map[string]any) []any {
 	return []any{map[string]any{
 		"type": "Prometheus",

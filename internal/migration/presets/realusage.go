@@ -17,10 +17,10 @@ const (
 	nameInterval = "queryMetricIntervalSeconds"
 )
 
-// RealUsage are the args of the scheduler plugins MemRealUsage and
-// CpuRealUsage, which preferred nodes by a recorded mean of Prometheus'.
+// RealUsage holds the args of the scheduler plugins MemRealUsage and
+// CpuRealUsage, which preferred nodes by a mean that Prometheus recorded.
 type RealUsage struct {
-	// CPU tells CpuRealUsage from MemRealUsage.
+	// CPU selects CpuRealUsage instead of MemRealUsage.
 	CPU           bool
 	PrometheusURL string
 	// TimeoutSeconds bounds a query, IntervalSeconds is the time between two.
@@ -44,17 +44,16 @@ func (s RealUsage) metric() string {
 }
 
 const (
-	// minInterval and maxInterval are what policies allow between two samples,
-	// maxTimeout what they allow a query to take; all in seconds.
+	// minInterval and maxInterval bound the time between two samples in a
+	// policy, maxTimeout bounds a query; all in seconds.
 	minInterval, maxInterval = 5, 300
 	maxTimeout               = 300
-	// maxAge is how long Prometheus itself takes the last value of a series for
-	// its newest; the samples of a policy must be more frequent.
+	// maxAge is just above how long Prometheus itself keeps the last value of a
+	// series current; the samples of a policy must be more frequent.
 	maxAge = 305
-	// samples is how many of them a process that evicts wants.
+	// samples is how many of them a process that evicts needs.
 	samples = 3
-	// minObservation is the least that policies allow for observing, in
-	// seconds.
+	// minObservation is the least observationPeriod of a policy, in seconds.
 	minObservation = 90
 )
 
@@ -78,7 +77,7 @@ func (s RealUsage) Preset() (policy.Conversion, field.ErrorList) {
 	return document, nil
 }
 
-// note tells what is not as it was there.
+// note adds notes about what is not as it was there.
 func (s RealUsage) note(document *policy.Conversion, interval, timeout int) {
 	if interval != s.IntervalSeconds {
 		document.Add("usage.sampleInterval", fmt.Sprintf("%s %d becomes %ds, the nearest that is allowed", nameInterval, s.IntervalSeconds, interval))
@@ -120,7 +119,7 @@ func (s RealUsage) usage(interval, timeout int) map[string]any {
 	}
 }
 
-// lines are out of reach of what is usual.
+// lines are out of reach of usual usage.
 func (s RealUsage) lines() map[string]any {
 	return map[string]any{s.metric(): map[string]any{
 		"low": policy.Number(77), "reject": policy.Number(97), "evict": policy.Number(100), "leave": policy.Number(97),

@@ -1,14 +1,14 @@
 // Package pressure converts the rules of dynamicScheduler into the current
 // format: one metric per rule, an evict line at its threshold that relieves
 // nothing, and the label that nodesync keeps on nodes above it. It decides what
-// rules mean here; asking Prometheus, judging and labelling are done as for any
+// rules mean here; querying Prometheus, judging and labelling work as for any
 // other policy.
 //
 // Invariants:
-//   - Only the rules make the label: nothing else is judged, so nothing else is
-//     asked for, and no pod is moved for it.
-//   - As there, a node is under pressure when any series of a rule is beyond its
-//     threshold, and no longer when none is, in the very next sample.
+//   - Only the rules set the label: nothing else is judged or queried, and no
+//     pod is moved.
+//   - As there, a node is under pressure while any series of a rule is beyond
+//     its threshold, and no longer in the first sample in which none is.
 package pressure
 
 import (
@@ -35,8 +35,7 @@ func Is(object map[string]any) bool {
 	return rules
 }
 
-// Convert returns what the document means today, or everything that is wrong
-// with it.
+// Convert returns the document in the current format, or all its mistakes.
 func Convert(object map[string]any) (policy.Conversion, field.ErrorList) {
 	converted := policy.Conversion{Format: Format}
 	var given rules
@@ -105,7 +104,7 @@ func (g *rules) loadPolicy(named map[string]string, converted *policy.Conversion
 	}
 }
 
-// noteAll tells what is another than it was, whatever the rules.
+// noteAll adds the notes that hold for all rules.
 func noteAll(d *policy.Conversion) {
 	d.Add("usage.sources[0].prometheus.address", "is not in a rule file: it comes from --prom, or has to be written here")
 	d.Add("usage.sources[0].prometheus.nodeLabel",

@@ -11,13 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// maxName is how long the name of a metric may be.
+// maxName bounds the name of a metric.
 const maxName = 63
 
-// known are the names that mean something already.
+// known are the names that are taken.
 var known = []string{"cpu", "memory", "memory.available", "cpu.pressure", "memory.pressure", "io.pressure"}
 
-// nameAll gives each rule the name of a metric, as near to its own as can be.
+// nameAll gives each rule the name of a metric, as close to its own as
+// possible.
 func nameAll(given map[string]rule, path *field.Path) (map[string]string, field.ErrorList) {
 	named, taken := make(map[string]string, len(given)), map[string]string{}
 	var errs field.ErrorList
@@ -36,7 +37,7 @@ func nameAll(given map[string]rule, path *field.Path) (map[string]string, field.
 	return named, errs
 }
 
-// metricName makes a name valid; it is empty where nothing of it is.
+// metricName makes a name valid; it is empty if nothing valid is left.
 func metricName(original string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {

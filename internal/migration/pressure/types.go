@@ -21,7 +21,7 @@ type rules struct {
 type rule struct {
 	Promsql   string
 	Threshold *float64
-	// LowerIsWorse is not of dynamicScheduler: its text asks for
+	// LowerIsWorse is new: dynamicScheduler's documentation asks for
 	// memory.available, which its rules could not judge.
 	LowerIsWorse bool
 }
@@ -40,8 +40,8 @@ func (r rule) validate(path *field.Path) field.ErrorList {
 	return errs
 }
 
-// expression keeps of several series of a node the one that is worst. The query
-// stands on lines of its own, because it may end in a comment.
+// expression keeps the worst of a node's series. The query is on separate
+// lines, because it may end in a comment.
 func (r rule) expression() string {
 	worst := "max"
 	if r.LowerIsWorse {
@@ -50,5 +50,5 @@ func (r rule) expression() string {
 	return fmt.Sprintf("%s by (%s) (\n%s\n)", worst, nodeLabel, strings.TrimSpace(r.Promsql))
 }
 
-// nodeLabel is the label by which dynamicScheduler told nodes apart.
+// nodeLabel is the label by which dynamicScheduler distinguished nodes.
 const nodeLabel = "instance"

@@ -1,11 +1,10 @@
-// Package scheduler converts kube-scheduler's Policy of apiVersion v1, by which
-// extenders were registered until Kubernetes 1.22, into a
+// Package scheduler converts kube-scheduler's Policy of apiVersion v1, which
+// registered extenders until Kubernetes 1.22, into a
 // KubeSchedulerConfiguration.
 //
-// It decides what the extenders' entries are today and says what became of the
-// rest; which filters and scores a profile runs is left to its owner.
-// Invariant: whatever Convert returns without an error, today's kube-scheduler
-// takes.
+// It converts the extenders' entries and says what became of the rest; which
+// filters and scores a profile runs is left to its owner. Invariant: current
+// kube-schedulers accept whatever Convert returns without an error.
 package scheduler
 
 import (
@@ -28,8 +27,7 @@ func Is(object map[string]any) bool {
 	return object["apiVersion"] == "v1" && object["kind"] == "Policy"
 }
 
-// Convert returns what the document means today, or everything that is wrong
-// with it.
+// Convert returns the document in the current format, or all its mistakes.
 func Convert(object map[string]any) (policy.Conversion, field.ErrorList) {
 	document := policy.Conversion{Format: Format}
 	object, errs := unfold(object)
@@ -52,7 +50,7 @@ func Convert(object map[string]any) (policy.Conversion, field.ErrorList) {
 	return document, nil
 }
 
-// profileName is whose pods a Policy was about.
+// profileName is the scheduler whose pods a Policy was about.
 const profileName = "default-scheduler"
 
 func (p *legacyPolicy) convertAffinity(document *policy.Conversion) {
@@ -80,7 +78,7 @@ func (p *legacyPolicy) convertExtenders(document *policy.Conversion) {
 	document.Object["extenders"] = extenders
 }
 
-// lose says what has no equal.
+// lose adds the notes about what has no equivalent.
 func (p *legacyPolicy) lose(document *policy.Conversion) {
 	if p.Predicates != nil {
 		document.Lose("", "predicates ("+names(p.Predicates)+") are left out: all default filters run; which do is said by profiles[].plugins today")
@@ -93,7 +91,7 @@ func (p *legacyPolicy) lose(document *policy.Conversion) {
 	}
 }
 
-// names lists parts for a person.
+// names lists parts for people.
 func names(parts []namedPart) string {
 	const most = 8
 	var list []string

@@ -8,8 +8,8 @@ import (
 	"github.com/evenkeel/evenkeel/policy/shape"
 )
 
-// convert returns an extender as it is written today, without what says
-// nothing; at is its place.
+// convert returns an extender in the current format, without empty fields; at
+// is its path.
 func (e *legacy) convert(document *policy.Conversion, at string) map[string]any {
 	var out map[string]any
 	_ = shape.Fill(&out, e) // as it was read, so it can be written
@@ -24,7 +24,7 @@ func (e *legacy) convert(document *policy.Conversion, at string) map[string]any 
 	return out
 }
 
-// note says what is written otherwise, and what Evenkeel's own entry has.
+// note adds notes about what changed, and about the values of Evenkeel's entry.
 func (e *legacy) note(document *policy.Conversion, at string) {
 	if e.EnableHTTPS {
 		document.Add(at+".enableHTTPS", "was enableHttps")

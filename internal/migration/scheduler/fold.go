@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// properNames are the fields of extenders in their proper case, by their names
-// in small letters.
+// properNames are the fields of extenders in their proper case, by their
+// lower-case names.
 var properNames = func() map[string]string {
 	names := map[string]string{}
 	for _, t := range []reflect.Type{reflect.TypeFor[legacy](), reflect.TypeFor[tls](), reflect.TypeFor[resource]()} {
@@ -24,9 +24,9 @@ var properNames = func() map[string]string {
 }()
 
 // unfold returns a Policy with the fields of its extenders in their proper
-// case. kube-scheduler read them in any, and there are files that rely on it:
-// BindVerb, enableHTTPS. Two fields that differ in case alone are an error. The
-// document itself stays as it is.
+// case. kube-scheduler accepted any case, and there are files that rely on it:
+// BindVerb, enableHTTPS. Two fields that differ only in case are an error. The
+// document itself is not changed.
 func unfold(object map[string]any) (map[string]any, field.ErrorList) {
 	if object["extenders"] == nil {
 		return object, nil

@@ -1,7 +1,7 @@
 package scheduler
 
-// policy is kube-scheduler's Policy of apiVersion v1, which is gone since
-// Kubernetes 1.23.
+// legacyPolicy is kube-scheduler's Policy of apiVersion v1, which Kubernetes
+// 1.23 removed.
 type legacyPolicy struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -15,7 +15,7 @@ type legacyPolicy struct {
 	AlwaysCheckAllPredicates       bool        `json:"alwaysCheckAllPredicates"`
 }
 
-// namedPart is a predicate or a priority. Of its argument nothing is kept.
+// namedPart is a predicate or a priority. Its argument is dropped.
 type namedPart struct {
 	Name     string         `json:"name"`
 	Weight   int64          `json:"weight"`

@@ -73,8 +73,8 @@ func (e *legacy) validateResources(seen map[string]bool, path *field.Path) field
 	return errs
 }
 
-// extended reports whether a resource is one that a cluster adds to Kubernetes'
-// own.
+// extended reports whether a name is that of an extended resource, which a
+// cluster adds to Kubernetes' own.
 func extended(name string) bool {
 	const quota = "requests." // what quotas put before a name
 	return strings.Contains(name, "/") && !strings.Contains(name, "kubernetes.io/") && !strings.HasPrefix(name, quota) &&

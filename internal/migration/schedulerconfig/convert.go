@@ -1,8 +1,7 @@
 // Package schedulerconfig converts a KubeSchedulerConfiguration of a beta
-// version into v1. Arguments of plugins stay as they are: those of earlier
-// systems' plugins are known to the kube-scheduler that Evenkeel builds, and
-// those of kube-scheduler's own have not changed but for their version.
-// Arguments are left to the plugins to check.
+// version into v1. Arguments of plugins stay as they are: the kube-scheduler
+// that Evenkeel builds knows those of legacy systems' plugins, and those of
+// kube-scheduler's own changed only in version. The plugins check them.
 package schedulerconfig
 
 import (
@@ -26,37 +25,37 @@ func Is(object map[string]any) bool {
 	return object["kind"] == Kind && strings.HasPrefix(apiVersion, Group+"/")
 }
 
-// Current reports whether a configuration is of today's version.
-func Current(object map[string]any) bool { return object["apiVersion"] == today }
+// Current reports whether a configuration has the current version.
+func Current(object map[string]any) bool { return object["apiVersion"] == currentVersion }
 
-// Convert returns the configuration in today's version, or everything that is
-// wrong with it. One that is of today's version already is checked only.
+// Convert returns the configuration in the current version, or all its
+// mistakes. One that has the current version already is only checked.
 func Convert(object map[string]any) (policy.Conversion, field.ErrorList) {
 	apiVersion, _ := object["apiVersion"].(string)
 	doc := policy.Conversion{Format: Kind + " of " + apiVersion}
-	if apiVersion != today && !slices.Contains(versions, apiVersion) {
-		return doc, field.ErrorList{field.NotSupported(field.NewPath("apiVersion"), apiVersion, append([]string{today}, versions...))}
+	if apiVersion != currentVersion && !slices.Contains(versions, apiVersion) {
+		return doc, field.ErrorList{field.NotSupported(field.NewPath("apiVersion"), apiVersion, append([]string{currentVersion}, versions...))}
 	}
 	doc.Object = runtime.DeepCopyJSON(object)
-	if apiVersion != today {
-		doc.Object["apiVersion"] = today
+	if apiVersion != currentVersion {
+		doc.Object["apiVersion"] = currentVersion
 		doc.Add("apiVersion", "was "+apiVersion+", which kube-scheduler does not read any more")
 		dropAddresses(&doc)
 	}
 	if errs := shape.Check(nil, doc.Object, reflect.TypeFor[schedulerv1.KubeSchedulerConfiguration]()); len(errs) > 0 {
 		return doc, errs
 	}
-	if apiVersion != today {
+	if apiVersion != currentVersion {
 		renewLock(&doc)
 	}
 	for i, profile := range shape.Mappings(doc.Object["profiles"]) {
-		p := profiler{doc: &doc, path: fmt.Sprintf("profiles[%d]", i), earlier: apiVersion != today}
+		p := profiler{doc: &doc, path: fmt.Sprintf("profiles[%d]", i), legacy: apiVersion != currentVersion}
 		p.profile(profile)
 	}
 	return doc, nil
 }
 
-// dropAddresses takes out the fields that v1 does not have.
+// dropAddresses removes the fields that v1 does not have.
 func dropAddresses(doc *policy.Conversion) {
 	for _, name := range []string{"healthzBindAddress", "metricsBindAddress"} {
 		value, there := doc.Object[name]
@@ -72,7 +71,7 @@ func dropAddresses(doc *policy.Conversion) {
 	}
 }
 
-// renewLock replaces kinds of locks that kube-scheduler does not know any more.
+// renewLock replaces kinds of locks that kube-scheduler no longer knows.
 func renewLock(doc *policy.Conversion) {
 	election, _ := doc.Object["leaderElection"].(map[string]any)
 	lock, _ := election["resourceLock"].(string)

@@ -10,8 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/policy/shape"
 )
 
-// compiledIn are the plugins of earlier systems that the kube-scheduler which
-// Evenkeel builds knows, and its own.
+// compiledIn are the plugins of legacy systems, and Evenkeel's own, that the
+// kube-scheduler that Evenkeel builds knows.
 var compiledIn = []string{"CpuRealUsage", "Dynamic", "EvenkeelLoad", "MemRealUsage"}
 
 // builtIn are the plugins of kube-scheduler itself.
@@ -22,8 +22,8 @@ var builtIn = []string{
 	"TopologyPlacementGenerator", "VolumeBinding", "VolumeRestrictions", "VolumeZone",
 }
 
-// gone says what does the work of plugins that kube-scheduler had under the
-// beta versions and does not have today.
+// gone names replacements for plugins that kube-scheduler had under the beta
+// versions and no longer has.
 var gone = map[string]string{
 	"AzureDiskLimits":             "NodeVolumeLimits, which is on by default, counts the volumes of CSI drivers",
 	"CinderLimits":                "NodeVolumeLimits, which is on by default, counts the volumes of CSI drivers",
@@ -41,10 +41,10 @@ var gone = map[string]string{
 
 // profiler converts one profile in place.
 type profiler struct {
-	doc     *policy.Conversion
-	path    string
-	earlier bool
-	noted   []string
+	doc    *policy.Conversion
+	path   string
+	legacy bool
+	noted  []string
 }
 
 func (p *profiler) profile(profile map[string]any) {
@@ -63,7 +63,7 @@ func (p *profiler) profile(profile map[string]any) {
 	}
 }
 
-// keep returns the entries whose plugins still exist and tells about the
+// keep returns the entries whose plugins still exist, and adds notes about the
 // others.
 func (p *profiler) keep(items []any, where string) []any {
 	kept := make([]any, 0, len(items))
@@ -73,7 +73,7 @@ func (p *profiler) keep(items []any, where string) []any {
 		at := fmt.Sprintf("%s.%s[%d]", p.path, where, len(kept))
 		instead, isGone := gone[name]
 		switch {
-		case isGone && p.earlier:
+		case isGone && p.legacy:
 			p.drop(where, name, instead)
 			continue
 		case slices.Contains(compiledIn, name):
@@ -102,13 +102,13 @@ func (p *profiler) once(name, at, text string) {
 	}
 }
 
-// renewArgs brings the version that arguments name along.
+// renewArgs updates the version that arguments name.
 func (p *profiler) renewArgs(configs []map[string]any) {
 	for i, config := range configs {
 		args, _ := config["args"].(map[string]any)
 		version, _ := args["apiVersion"].(string)
 		if slices.Contains(versions, version) {
-			args["apiVersion"] = today
+			args["apiVersion"] = currentVersion
 			p.doc.Add(fmt.Sprintf("%s.pluginConfig[%d].args.apiVersion", p.path, i), "was "+version)
 		}
 	}

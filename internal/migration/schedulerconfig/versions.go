@@ -9,9 +9,9 @@ const (
 	Kind = "KubeSchedulerConfiguration"
 )
 
-// today is the version that kube-scheduler reads, versions are those that it
-// does not read any more.
+// currentVersion is the version that kube-scheduler reads; versions are those
+// that it no longer reads.
 var (
-	today    = schedulerv1.SchemeGroupVersion.String()
-	versions = []string{Group + "/v1beta1", Group + "/v1beta2", Group + "/v1beta3"}
+	currentVersion = schedulerv1.SchemeGroupVersion.String()
+	versions       = []string{Group + "/v1beta1", Group + "/v1beta2", Group + "/v1beta3"}
 )

@@ -14,8 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/placement"
 )
 
-// filters and scores are those of the default profile, less what needs volumes,
-// claims or images, which a replay has none of.
+// filters and scores are those of the default profile, less those that need
+// volumes, claims or images, which a replay lacks.
 var (
 	filters = []string{
 		names.NodeUnschedulable, names.NodeName, names.TaintToleration, names.NodeAffinity, names.NodePorts,
@@ -28,8 +28,8 @@ var (
 	}
 )
 
-// newFramework gives PodTopologySpread no default constraints: a replay gives
-// nodes no zones.
+// newFramework gives PodTopologySpread no default constraints, as nodes of a
+// replay have no zones.
 func newFramework(ctx context.Context, nodes *nodes) (framework.Framework, error) {
 	placement.InitMetrics()
 	profile, err := placement.NewProfile(func(defaults *config.Plugins) *config.Plugins {

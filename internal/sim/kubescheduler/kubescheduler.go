@@ -1,11 +1,11 @@
-// Package kubescheduler places pods as kube-scheduler would: the filter and
-// score plugins of its default profile, compiled in, its sample of nodes and
-// the scores of an extender at its weight, on nodes and pods that are told to
-// it.
+// Package kubescheduler places pods as kube-scheduler would: with the
+// compiled-in filter and score plugins of its default profile, its sample of
+// nodes and the weighted scores of an extender, on the nodes and pods that the
+// caller reports.
 //
-// It decides where one pod goes, given where all others are. Queues, preemption
-// and binding are left out: a pod that fits nowhere stays without a node. Ties
-// go by a seed, so that a run can be repeated.
+// It decides where one pod goes, given where all others are. It leaves out
+// queues, preemption and binding: a pod that fits nowhere stays without a node.
+// A seed breaks ties, so that a run can be repeated.
 package kubescheduler
 
 import (
@@ -21,21 +21,21 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// Extender is who is asked beside the plugins.
+// Extender is called in addition to the plugins.
 type Extender interface {
-	// Filter returns the places of those nodes that are left for a pod.
+	// Filter returns the ascending indices of the nodes left for a pod.
 	Filter(pod *v1.Pod, nodes []string) (kept []int)
 	// Prioritize returns a score from 0 to 10 for each node.
 	Prioritize(pod *v1.Pod, nodes []string) []int64
 }
 
-// Config says how pods are placed.
+// Config configures how pods are placed.
 type Config struct {
 	// Extender may be nil. Weight is its weight in kube-scheduler's
-	// configuration: a point counts ten times as much.
+	// configuration; a point counts ten times as much.
 	Extender Extender
 	Weight   int64
-	// Seed decides between nodes of the same score.
+	// Seed breaks ties between nodes of the same score.
 	Seed uint64
 }
 
@@ -47,18 +47,18 @@ type Scheduler struct {
 	nodes   *nodes
 	random  *rand.Rand
 	memo    memo
-	// start is where the search for feasible nodes goes on.
+	// start is where the search for feasible nodes continues.
 	start int
 
-	feasible []int // places of nodes
-	unscored []int // places in feasible
+	feasible []int // indices of nodes
+	unscored []int // indices in feasible
 	infos    []fwk.NodeInfo
 	names    []string
 	scores   []int64
 }
 
-// New returns a Scheduler that knows these nodes. Goroutines that its plugins
-// start end with ctx.
+// New returns a Scheduler for these nodes. Goroutines that its plugins start
+// end with ctx.
 func New(ctx context.Context, config Config, known []*v1.Node) (*Scheduler, error) {
 	ctx = klog.NewContext(ctx, logr.Discard())
 	nodes := newNodes(known)
@@ -72,13 +72,13 @@ func New(ctx context.Context, config Config, known []*v1.Node) (*Scheduler, erro
 	}, nil
 }
 
-// Add reports a pod that is bound to a node.
+// Add reports a pod that was bound to a node.
 func (s *Scheduler) Add(pod *v1.Pod) error { return s.nodes.add(pod) }
 
-// Remove tells that a bound pod is gone.
+// Remove reports that a bound pod is gone.
 func (s *Scheduler) Remove(pod *v1.Pod) error { return s.nodes.remove(s.ctx, pod) }
 
-// ErrUnschedulable says that a pod fits on no node.
+// ErrUnschedulable means that a pod fits on no node.
 var ErrUnschedulable = errors.New("no node fits")
 
 // Place returns the node for a pod that has none.
@@ -125,8 +125,7 @@ func (s *Scheduler) filter(state fwk.CycleState, pod *v1.Pod, known []remembered
 	return nil
 }
 
-// fits reports whether a node takes the pod, and brings what is known of it up
-// to date.
+// fits reports whether a node takes the pod, and updates what is remembered.
 func (s *Scheduler) fits(state fwk.CycleState, pod *v1.Pod, i int, known []remembered) bool {
 	version := s.nodes.infos[i].GetGeneration()
 	if known != nil && known[i].version == version {
@@ -145,7 +144,7 @@ const (
 	fewestPercent = 5
 )
 
-// wantedOf is among how many feasible nodes kube-scheduler chooses by default.
+// wantedOf returns how many feasible nodes kube-scheduler looks for by default.
 func wantedOf(all int) int {
 	if all < fewestNodes {
 		return all
@@ -160,7 +159,7 @@ func (s *Scheduler) askFilter(pod *v1.Pod) {
 	}
 	kept := s.config.Extender.Filter(pod, s.feasibleNames())
 	for k, place := range kept {
-		s.feasible[k] = s.feasible[place] // places come in order
+		s.feasible[k] = s.feasible[place] // indices are ascending
 	}
 	s.feasible = s.feasible[:len(kept)]
 }
@@ -194,7 +193,7 @@ func (s *Scheduler) score(state fwk.CycleState, pod *v1.Pod, known []remembered)
 	return nil
 }
 
-// scoreAnew has the plugins score the nodes whose scores are not known.
+// scoreAnew lets the plugins score the nodes whose scores are not remembered.
 func (s *Scheduler) scoreAnew(state fwk.CycleState, pod *v1.Pod, known []remembered) error {
 	if len(s.unscored) == 0 {
 		return nil
@@ -216,8 +215,8 @@ func (s *Scheduler) scoreAnew(state fwk.CycleState, pod *v1.Pod, known []remembe
 	return nil
 }
 
-// pointValue is what kube-scheduler makes of an extender's point: 0 to 10
-// become 0 to 100.
+// pointValue scales an extender's points of 0 to 10 to 0 to 100, as
+// kube-scheduler does.
 const pointValue = 10
 
 // choose returns one of the nodes with the highest score.

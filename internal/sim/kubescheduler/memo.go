@@ -2,37 +2,37 @@ package kubescheduler
 
 import v1 "k8s.io/api/core/v1"
 
-// memo remembers what the plugins said of nodes that have not changed since,
-// for pods that are alike to them. Placing a pod changes one node, so that of
-// the hundreds which kube-scheduler looks at for the next pod all but a few are
-// known.
+// memo remembers the plugins' verdicts on nodes that have not changed since,
+// for pods that are alike to them. Placing a pod changes one node, so for the
+// next pod all but a few of the hundreds of nodes that kube-scheduler looks at
+// are known.
 type memo struct {
 	known map[kind][]remembered
-	// most is how many kinds of pods are kept; those that come later are judged
+	// maxKinds is how many kinds of pods are kept; later ones are evaluated
 	// anew each time.
-	most int
+	maxKinds int
 }
 
-// mostRemembered bounds what a memo holds: 32 MiB.
-const mostRemembered = 1 << 21
+// maxRemembered bounds what a memo holds: 32 MiB.
+const maxRemembered = 1 << 21
 
-// kind is all that the plugins go by in a plain pod.
+// kind is all of a plain pod that the plugins depend on.
 type kind struct{ cpuMilli, memoryBytes int64 }
 
-// remembered is what the plugins said of a node.
+// remembered is the plugins' verdict on a node.
 type remembered struct {
-	version int64 // the node's generation; 0 of none
+	version int64 // the node's generation; 0 if unknown
 	score   int32
 	fits    bool
 	scored  bool
 }
 
 func newMemo(nodes int) memo {
-	return memo{known: map[kind][]remembered{}, most: mostRemembered / max(1, nodes)}
+	return memo{known: map[kind][]remembered{}, maxKinds: maxRemembered / max(1, nodes)}
 }
 
-// of returns what is known for a pod, one per node, to be read and completed;
-// nil where it cannot be kept.
+// of returns what is known for a pod, one entry per node, for the caller to
+// read and fill in; nil if it cannot be kept.
 func (m *memo) of(pod *v1.Pod, nodes *nodes) []remembered {
 	if !nodes.bare || nodes.affinePods > 0 {
 		return nil
@@ -42,15 +42,15 @@ func (m *memo) of(pod *v1.Pod, nodes *nodes) []remembered {
 		return nil
 	}
 	known, ok := m.known[kind]
-	if !ok && len(m.known) < m.most {
+	if !ok && len(m.known) < m.maxKinds {
 		known = make([]remembered, len(nodes.infos))
 		m.known[kind] = known
 	}
 	return known
 }
 
-// kindOf reports whether what the plugins make of a pod depends on its requests
-// and on one node at a time alone, provided that nodes have no taints and no
+// kindOf reports whether the plugins' verdict on a pod depends only on its
+// requests and on one node at a time, provided that nodes have no taints and no
 // pod has affinity.
 func kindOf(pod *v1.Pod) (k kind, plain bool) {
 	spec := &pod.Spec

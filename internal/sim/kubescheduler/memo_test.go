@@ -38,8 +38,8 @@ func newPod(i int, milli, mebibytes int64) *v1.Pod {
 	}
 }
 
-// oddities are what makes the plugins look at more than requests, or at several
-// nodes together.
+// oddities make the plugins look at more than requests, or at several nodes
+// together.
 var oddities = []func(pod *v1.Pod){
 	func(pod *v1.Pod) {
 		pod.Spec.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{
@@ -74,7 +74,7 @@ var oddities = []func(pod *v1.Pod){
 	},
 }
 
-// pair is a Scheduler beside one that remembers nothing.
+// pair is a Scheduler and one without a memo.
 type pair struct {
 	t           *testing.T
 	random      *rand.Rand
@@ -126,7 +126,7 @@ func newPair(t *testing.T, seed uint64) *pair {
 		}
 		*s = made
 	}
-	p.anew.memo.most = 0
+	p.anew.memo.maxKinds = 0
 	return p
 }
 
@@ -186,10 +186,10 @@ func TestMemoryChangesNothing(t *testing.T) {
 	}
 }
 
-// Kinds that come after the bound is reached are placed all the same.
+// Kinds beyond the limit are placed all the same.
 func TestMemoryIsBounded(t *testing.T) {
 	p := newPair(t, 0)
-	p.with.memo.most = 2
+	p.with.memo.maxKinds = 2
 	for range 200 {
 		p.place(false)
 	}
@@ -213,7 +213,7 @@ func BenchmarkPlace(b *testing.B) {
 					b.Fatal(err)
 				}
 				if how == "anew" {
-					scheduler.memo.most = 0
+					scheduler.memo.maxKinds = 0
 				}
 				b.ReportAllocs()
 				for i := 0; b.Loop(); i++ {

@@ -17,7 +17,7 @@ type nodes struct {
 	infos  []fwk.NodeInfo // in the order of their names
 	names  []string
 	byName map[string]*framework.NodeInfo // the same as infos
-	// bare says that no node has a taint or is cordoned.
+	// bare means that no node has a taint or is cordoned.
 	bare bool
 	// affinePods counts the pods with affinity or anti-affinity.
 	affinePods int
@@ -69,7 +69,7 @@ func (n *nodes) remove(ctx context.Context, pod *v1.Pod) error {
 func (n *nodes) of(pod *v1.Pod) (*framework.NodeInfo, error) {
 	info, ok := n.byName[pod.Spec.NodeName]
 	if !ok {
-		return nil, fmt.Errorf("pod %q is bound to node %q, which is not known", pod.Name, pod.Spec.NodeName)
+		return nil, fmt.Errorf("pod %q is bound to node %q, which is unknown", pod.Name, pod.Spec.NodeName)
 	}
 	return info, nil
 }
@@ -116,8 +116,8 @@ func (n *nodes) Get(name string) (fwk.NodeInfo, error) {
 	if info, ok := n.byName[name]; ok {
 		return info, nil
 	}
-	return nil, fmt.Errorf("node %q is not known", name)
+	return nil, fmt.Errorf("node %q is unknown", name)
 }
 
-// IsPVCUsedByPods says that no claim is in use: there are none.
+// IsPVCUsedByPods returns false: there are no claims.
 func (n *nodes) IsPVCUsedByPods(string) bool { return false }

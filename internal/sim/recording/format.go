@@ -9,14 +9,14 @@ import (
 // Header is the first line.
 type Header struct {
 	Version int `json:"version"`
-	// Start is when the reading with the number 0 was taken.
+	// Start is when reading 0 was taken.
 	Start           time.Time `json:"start"`
 	IntervalSeconds int       `json:"intervalSeconds"`
-	// Hashed says that names are hidden.
+	// Hashed means that names are hidden.
 	Hashed bool `json:"hashed,omitempty"`
 }
 
-// Interval is the time between two readings.
+// Interval returns the time between two readings.
 func (h *Header) Interval() time.Duration { return time.Duration(h.IntervalSeconds) * time.Second }
 
 // Node is what is kept of a Node.
@@ -30,7 +30,7 @@ type Node struct {
 	Capacity      v1.ResourceList   `json:"capacity,omitempty"`
 }
 
-// Stays is why nobody may evict a pod; empty where it may be evicted.
+// Stays is why a pod may not be evicted; empty if it may.
 type Stays string
 
 // The reasons for a pod to stay: those of the shipped policy's DefaultEvictor.
@@ -42,11 +42,11 @@ const (
 	LocalStorage Stays = "LocalStorage"
 )
 
-// Pinned says that such a pod belongs to its node, so that another one of it
+// Pinned reports whether such a pod belongs to its node, so that its successor
 // cannot be placed elsewhere.
 func (s Stays) Pinned() bool { return s == DaemonSet || s == Mirror }
 
-// Template is what is kept of the pods of one owner that are alike.
+// Template is what is kept of alike pods of one owner.
 type Template struct {
 	Namespace string `json:"namespace"`
 	// OwnerKind and OwnerName are those of the controller, empty without one.
@@ -90,7 +90,7 @@ type podLine struct {
 	Name     string `json:"name"`
 }
 
-// readingLine holds pairs in Came and triples in Nodes and Pods.
+// readingLine holds pairs in Came, and triples in Nodes and Pods.
 type readingLine struct {
 	Number int     `json:"number"`
 	Came   []int   `json:"came,omitempty"`

@@ -14,15 +14,15 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// Hasher hides names: the same name becomes the same digits, so that selectors
-// still match what they matched, and nobody without the salt can try names out.
+// Hasher hides names. The same name becomes the same digits, so selectors still
+// match what they matched, and names cannot be guessed without the salt.
 type Hasher struct{ salt []byte }
 
-// NewHasher returns a Hasher that goes by a salt.
+// NewHasher returns a Hasher with a salt.
 func NewHasher(salt []byte) *Hasher { return &Hasher{salt: slices.Clone(salt)} }
 
-// digestBytes is how much is kept of a digest: two of a million names are alike
-// with odds of one to forty million.
+// digestBytes is how much of a digest is kept: the odds that two of a million
+// names collide are one to forty million.
 const digestBytes = 8
 
 // Name hides a name or the value of a label. The empty one stays.
@@ -35,7 +35,7 @@ func (h *Hasher) Name(name string) string {
 	return hex.EncodeToString(mac.Sum(nil)[:digestBytes])
 }
 
-// keptKeys are the keys of labels and taints that mean the same everywhere.
+// keptKeys are label and taint keys with the same meaning in every cluster.
 var keptKeys = map[string]bool{
 	v1.LabelHostname: true, v1.LabelTopologyZone: true, v1.LabelTopologyRegion: true, v1.LabelInstanceTypeStable: true,
 	v1.LabelOSStable: true, v1.LabelArchStable: true, v1.TaintNodeNotReady: true, v1.TaintNodeUnreachable: true,
@@ -45,7 +45,7 @@ var keptKeys = map[string]bool{
 	appsv1.DefaultDeploymentUniqueLabelKey: true, "controller-revision-hash": true, metav1.ObjectNameField: true,
 }
 
-// key hides the key of a label or a taint, unless it is everybody's.
+// key hides the key of a label or a taint, unless it is a well-known one.
 func (h *Hasher) key(key string) string {
 	if key == "" || keptKeys[key] {
 		return key
@@ -100,7 +100,7 @@ func (h *Hasher) node(n Node) Node {
 	return n
 }
 
-// keptKinds are the owners that everybody has.
+// keptKinds are the owner kinds that every cluster has.
 var keptKinds = []string{"", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "ReplicationController"}
 
 func (h *Hasher) template(t Template) Template {
@@ -127,8 +127,8 @@ func (h *Hasher) template(t Template) Template {
 	return t
 }
 
-// owner hides an owner's name so that the ReplicaSets of one Deployment are
-// still known for that.
+// owner hides an owner's name such that the ReplicaSets of one Deployment can
+// still be recognized as related.
 func (h *Hasher) owner(t *Template) string {
 	hash := t.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
 	family := cluster.FamilyOf(t.Namespace, cluster.Owner{Kind: t.OwnerKind, Name: t.OwnerName}, hash)
@@ -138,8 +138,8 @@ func (h *Hasher) owner(t *Template) string {
 	return h.Name(family.Name) + "-" + h.Name(hash)
 }
 
-// toleration hides a toleration. One that compares numbers tolerates any from
-// then on: digests cannot be compared.
+// toleration hides a toleration. One that compares numbers then tolerates any
+// value: digests cannot be compared.
 func (h *Hasher) toleration(t *v1.Toleration) {
 	t.Key, t.Value = h.key(t.Key), h.Name(t.Value)
 	switch t.Operator {

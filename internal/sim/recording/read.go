@@ -14,7 +14,7 @@ import (
 // maxLineBytes bounds a line.
 const maxLineBytes = 64 << 20
 
-// decoder goes through the lines.
+// decoder reads line by line.
 type decoder struct {
 	taker
 
@@ -24,8 +24,8 @@ type decoder struct {
 	buffer []byte
 }
 
-// Read reads a recording, packed or not. An error names the line, counted from
-// 1. One that breaks off is read up to its last whole reading.
+// Read reads a recording, compressed or not. An error names the line, counted
+// from 1. A truncated one is read up to its last complete reading.
 func Read(r io.Reader) (*Recording, error) {
 	unpacked, err := Unpack(r)
 	if err != nil {
@@ -50,7 +50,7 @@ func Read(r io.Reader) (*Recording, error) {
 func Unpack(r io.Reader) (io.Reader, error) {
 	buffered := bufio.NewReader(r)
 	if magic, err := buffered.Peek(2); err != nil || !bytes.Equal(magic, []byte{0x1f, 0x8b}) {
-		return buffered, nil //nolint:nilerr // a file this short is no gzip; whoever reads on says what it lacks
+		return buffered, nil //nolint:nilerr // a file this short is not gzip; reading on reports what it lacks
 	}
 	unpacked, err := gzip.NewReader(buffered)
 	if err != nil {
@@ -59,19 +59,19 @@ func Unpack(r io.Reader) (io.Reader, error) {
 	return unpacked, nil
 }
 
-// cutBy says how an error ends a recording; empty for one that does not.
+// cutBy describes how an error truncates a recording; empty for other errors.
 func cutBy(err error) string {
 	switch {
 	case errors.Is(err, io.EOF):
-		return "the last line is not whole"
+		return "the last line is incomplete"
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return "the compressed file ends too early"
+		return "the compressed file is truncated"
 	}
 	return ""
 }
 
-// next returns the next line without its end. With an error it returns what
-// there is of one.
+// next returns the next line without its end, or with an error what there is of
+// it.
 func (d *decoder) next() ([]byte, error) {
 	d.buffer = d.buffer[:0]
 	for {
@@ -100,7 +100,7 @@ func (d *decoder) end(cut string, early bool) (*Recording, error) {
 	if early {
 		d.out.Cut = fmt.Sprintf("line %d: %s", d.line, cut)
 	}
-	d.out.Pods = d.out.Pods[:d.arrived] // the others' reading was not written any more
+	d.out.Pods = d.out.Pods[:d.arrived] // the reading that places the others is missing
 	return d.out, nil
 }
 
@@ -110,7 +110,7 @@ func (d *decoder) take(text []byte) error {
 	strict.DisallowUnknownFields()
 	if err := strict.Decode(&l); err != nil {
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return errors.New("no whole JSON object")
+			return errors.New("not a complete JSON object")
 		}
 		return err
 	}
@@ -127,11 +127,11 @@ func (d *decoder) header(l *line) error {
 	h := l.Header
 	switch {
 	case h == nil || l.count() != 1:
-		return errors.New("no header: this is no recording")
+		return errors.New("no header: this is not a recording")
 	case h.Version != Version:
-		return fmt.Errorf("version %d: only %d can be read", h.Version, Version)
+		return fmt.Errorf("version %d: must be %d", h.Version, Version)
 	case h.IntervalSeconds < 1 || h.IntervalSeconds > int(Mean/time.Second):
-		return fmt.Errorf("an interval of %d seconds: 1 to %v are possible", h.IntervalSeconds, Mean.Seconds())
+		return fmt.Errorf("an interval of %d seconds: must be 1 to %v", h.IntervalSeconds, Mean.Seconds())
 	}
 	d.out.Header, d.begun = *h, true
 	return nil
@@ -150,7 +150,7 @@ func (l *line) count() int {
 func (d *decoder) record(l *line) error {
 	switch {
 	case l.count() != 1:
-		return fmt.Errorf("%d of node, template, pod and reading: one is wanted", l.count())
+		return fmt.Errorf("%d of node, template, pod and reading: must be one", l.count())
 	case l.Node != nil:
 		return d.node(l.Node)
 	case l.Template != nil:

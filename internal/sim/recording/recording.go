@@ -5,16 +5,16 @@ import "math"
 // Recording is what was read.
 type Recording struct {
 	Header Header
-	// Nodes are all that were seen; the first AtFirst of them were there at the
-	// first reading.
+	// Nodes are all nodes seen; the first AtFirst of them were in the first
+	// reading.
 	Nodes     []NodeSeries
 	AtFirst   int
 	Templates []Template
 	Pods      []PodSeries
 	// Readings is the number of the last reading, plus one.
 	Readings int
-	// Cut is why the recording ends early, with the line; empty where it was
-	// ended.
+	// Cut says why and at which line the recording is truncated; empty if it is
+	// not.
 	Cut string
 }
 
@@ -29,15 +29,15 @@ type PodSeries struct {
 	Name           string
 	Template, Node int
 	// From and Until are the numbers of the first reading that had the pod and
-	// of the first one that did not any more; Until is 0 for a pod that was
-	// there at the end.
+	// of the first one that no longer did; Until is 0 for a pod that was there
+	// at the end.
 	From, Until int
 	Used        Series
 	came        bool
 }
 
-// Series holds milli-cores and bytes, a value per reading from the number From
-// on, NaN where nothing is known.
+// Series holds milli-cores and bytes, one value per reading from number From
+// on; NaN if unknown.
 type Series struct {
 	From        int
 	CPU, Memory []float32
@@ -45,7 +45,7 @@ type Series struct {
 
 var nan = float32(math.NaN())
 
-// At is what is known of a reading.
+// At returns the usage of a reading, NaN if unknown.
 func (s *Series) At(number int) (cpu, memory float32) {
 	if k := number - s.From; k >= 0 && k < len(s.CPU) {
 		return s.CPU[k], s.Memory[k]

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Every mistake is told with its line.
+// Every mistake is reported with its line.
 func TestHostileRecordings(t *testing.T) {
 	const (
 		node     = `{"node":{"id":0,"name":"a","ready":true,"allocatable":{"cpu":"8","memory":"32Gi"}}}`
@@ -25,22 +25,22 @@ func TestHostileRecordings(t *testing.T) {
 		"an endless interval":     {`{"header":{"version":1,"start":"2026-03-02T09:30:00Z","intervalSeconds":9000000000000}}` + "\n", "line 1: "},
 		"a header alone":          {header + "\n", "ends without a reading"},
 		"two headers":             {header + "\n" + header + "\n", "line 2: a second header"},
-		"a blank line":            {header + "\n\n", "line 2: no whole JSON object"},
-		"half an object":          {header + "\n{\"node\":\n", "line 2: no whole JSON object"},
+		"a blank line":            {header + "\n\n", "line 2: not a complete JSON object"},
+		"half an object":          {header + "\n{\"node\":\n", "line 2: not a complete JSON object"},
 		"two objects":             {header + "\n" + node + node + "\n", "line 2: more than one"},
 		"nothing in it":           {header + "\n{}\n", "line 2: 0 of node"},
 		"null":                    {header + "\nnull\n", "line 2: 0 of node"},
 		"two in one":              {header + "\n" + strings.Replace(node, `{"node"`, `{"pod":{"id":0,"template":0,"name":"p"},"node"`, 1) + "\n", "line 2: 2 of node"},
 		"an unknown field":        {header + "\n{\"planet\":{}}\n", `line 2: json: unknown field "planet"`},
 		"a node out of order":     {header + "\n" + strings.Replace(node, `"id":0`, `"id":7`, 1) + "\n", "line 2: node 7 follows on 0"},
-		"a node twice":            {header + "\n" + node + "\n" + strings.Replace(node, `"id":0`, `"id":1`, 1) + "\n", `line 3: node "a" is there already`},
+		"a node twice":            {header + "\n" + node + "\n" + strings.Replace(node, `"id":0`, `"id":1`, 1) + "\n", `line 3: node "a" is listed twice`},
 		"a node without a name":   {header + "\n" + strings.Replace(node, `"a"`, `""`, 1) + "\n", "line 2: node 0 has no name"},
 		"a node without CPU":      {header + "\n" + strings.Replace(node, `"cpu":"8",`, "", 1) + "\n", "line 2: node \"a\": 0 of cpu"},
 		"a node of less than no":  {header + "\n" + strings.Replace(node, `"8"`, `"-8"`, 1) + "\n", "line 2: node \"a\": -8 of cpu"},
 		"a node of 1e30 cores":    {header + "\n" + strings.Replace(node, `"8"`, `"1e30"`, 1) + "\n", "line 2: node \"a\""},
 		"an amount that is none":  {header + "\n" + strings.Replace(node, `"8"`, `"many"`, 1) + "\n", "line 2: "},
-		"a pod of no template":    {header + "\n" + pod + "\n", "line 2: pod 0: template 0 is not known"},
-		"a reason that is none":   {header + "\n" + strings.Replace(template, `"namespace"`, `"stays":"Lazy","namespace"`, 1) + "\n", `line 2: template 0: it stays for "Lazy"`},
+		"a pod of no template":    {header + "\n" + pod + "\n", "line 2: pod 0: template 0 is unknown"},
+		"a reason that is none":   {header + "\n" + strings.Replace(template, `"namespace"`, `"stays":"Lazy","namespace"`, 1) + "\n", `line 2: template 0: stays is "Lazy"`},
 		"a selector that is none": {header + "\n" + strings.Replace(template, `"namespace"`, `"affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"z","labelSelector":{"matchExpressions":[{"key":"a","operator":"Like"}]}}]}},"namespace"`, 1) + "\n", "line 2: template 0: term 0"},
 		"a node selector of none": {header + "\n" + strings.Replace(template, `"namespace"`, `"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"a","operator":"Like"}]}]}}},"namespace"`, 1) + "\n", "line 2: template 0: required node affinity"},
 		"a spread of nothing":     {header + "\n" + strings.Replace(template, `"namespace"`, `"topologySpreadConstraints":[{"topologyKey":"z","maxSkew":0,"whenUnsatisfiable":"DoNotSchedule"}],"namespace"`, 1) + "\n", "line 2: template 0: topologySpreadConstraints[0]"},
@@ -55,29 +55,29 @@ func TestHostileRecordings(t *testing.T) {
 	for name, tc := range map[string]struct{ reading, want string }{
 		"not the first":          {`{"number":3}`, "reading 3 follows on -1"},
 		"of a negative number":   {`{"number":-1}`, "reading -1 follows"},
-		"without a pod":          {`{"number":0}`, "1 pods were told of before and did not come"},
-		"of an unknown pod":      {`{"number":0,"came":[9,0]}`, "came: pod 9 is not known"},
-		"on an unknown node":     {`{"number":0,"came":[0,4]}`, "node 4 is not known"},
-		"of a pod twice":         {`{"number":0,"came":[0,0,0,0]}`, "pod 0 has come before"},
+		"without a pod":          {`{"number":0}`, "1 pods were announced but did not come"},
+		"of an unknown pod":      {`{"number":0,"came":[9,0]}`, "came: pod 9 is unknown"},
+		"on an unknown node":     {`{"number":0,"came":[0,4]}`, "node 4 is unknown"},
+		"of a pod twice":         {`{"number":0,"came":[0,0,0,0]}`, "pod 0 came before"},
 		"of half a pair":         {`{"number":0,"came":[0]}`, "pairs of a pod and a node"},
-		"of half a triple":       {`{"number":0,"came":[0,0],"pods":[0,1]}`, "pods: triples"},
-		"of what nobody told of": {`{"number":0,"came":[0,0],"pods":[1,1,1]}`, "pods: 1 is not known"},
-		"of a negative pod":      {`{"number":0,"came":[0,0],"pods":[-1,1,1]}`, "pods: -1 is not known"},
-		"of one pod twice":       {`{"number":0,"came":[0,0],"pods":[0,1,1,0,1,1]}`, "pods: 0 is told of twice"},
+		"of half a triple":       {`{"number":0,"came":[0,0],"pods":[0,1]}`, "pods: must be triples"},
+		"of what nobody told of": {`{"number":0,"came":[0,0],"pods":[1,1,1]}`, "pods: 1 is unknown"},
+		"of a negative pod":      {`{"number":0,"came":[0,0],"pods":[-1,1,1]}`, "pods: -1 is unknown"},
+		"of one pod twice":       {`{"number":0,"came":[0,0],"pods":[0,1,1,0,1,1]}`, "pods: 0 is listed twice"},
 		"of negative usage":      {`{"number":0,"came":[0,0],"pods":[0,-1,1]}`, "0 uses -1 milli-cores"},
 		"of usage without end":   {`{"number":0,"came":[0,0],"pods":[0,1,9000000000000000000]}`, "pods: 0 uses"},
 		"of usage that is none":  {`{"number":0,"came":[0,0],"pods":[0,NaN,1]}`, "invalid character"},
 		"of parts":               {`{"number":0,"came":[0,0],"pods":[0,1.5,1]}`, "line 5: json: cannot unmarshal number 1.5"},
-		"of an unknown node":     {`{"number":0,"came":[0,0],"nodes":[1,1,1]}`, "nodes: 1 is not known"},
+		"of an unknown node":     {`{"number":0,"came":[0,0],"nodes":[1,1,1]}`, "nodes: 1 is unknown"},
 		"of one that goes":       {`{"number":0,"came":[0,0],"gone":[0]}`, "gone: pod 0 comes in the same reading"},
-		"of a ghost":             {`{"number":0,"came":[0,0],"gone":[5]}`, "gone: pod 5 is not known"},
+		"of a ghost":             {`{"number":0,"came":[0,0],"gone":[5]}`, "gone: pod 5 is unknown"},
 	} {
 		t.Run("a reading "+name, func(t *testing.T) { wantError(t, sound+`{"reading":`+tc.reading+"}\n", "line 5: ", tc.want) })
 	}
 	for name, tc := range map[string]struct{ reading, want string }{
 		"of the same number": {`{"number":0}`, "reading 0 follows on 0"},
 		"after a century":    {`{"number":9999999}`, "reading 9999999 follows on 0"},
-		"of one that went":   {`{"number":1,"gone":[0],"pods":[0,1,1]}`, "pods: 0 is not known"},
+		"of one that went":   {`{"number":1,"gone":[0],"pods":[0,1,1]}`, "pods: 0 is unknown"},
 		"of two farewells":   {`{"number":1,"gone":[0,0]}`, "pod 0 is gone already"},
 	} {
 		t.Run("a second reading "+name, func(t *testing.T) {
@@ -99,7 +99,7 @@ func wantError(t *testing.T, text string, want ...string) {
 	}
 }
 
-// A gap before what is known costs memory: it is bounded.
+// A gap before a known value costs memory: it is bounded.
 func TestGapsAreBounded(t *testing.T) {
 	d := taker{out: &Recording{Nodes: []NodeSeries{{}}}, values: maxValues - 10}
 	if err := d.used(10, []int64{0, 1, 1}, d.nodeSeries); err == nil || !strings.Contains(err.Error(), "more than") {
@@ -107,7 +107,7 @@ func TestGapsAreBounded(t *testing.T) {
 	}
 }
 
-// A file that was changed is not taken for one that breaks off.
+// A corrupted file is not mistaken for a truncated one.
 func TestDamagedFile(t *testing.T) {
 	packed := write(t, nil)
 	packed[len(packed)-5] ^= 1 // in the checksum

@@ -16,7 +16,7 @@ import (
 )
 
 // What is written is read again: who was where from when to when, and what each
-// used, with what was not known left open.
+// used, with unknown values left open.
 func TestRoundTrip(t *testing.T) {
 	rec, err := Read(bytes.NewReader(write(t, nil)))
 	if err != nil {
@@ -51,8 +51,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// A pod made by its template is the same to kube-scheduler as the one that was
-// recorded.
+// A pod made from its template is the same to kube-scheduler as the recorded
+// one.
 func TestPodOfTemplate(t *testing.T) {
 	object := aPod("secret-web-1", "secret-a", "ReplicaSet", "secret-web")
 	of := TemplateOf(object)
@@ -109,8 +109,7 @@ func TestStays(t *testing.T) {
 	}
 }
 
-// With hashed names nothing of what was given a name can be read, and what
-// matched matches still.
+// With hashed names no name can be read, and what matched still matches.
 func TestHashedNames(t *testing.T) {
 	packed := write(t, NewHasher([]byte("salt")))
 	for line := range strings.SplitSeq(text(t, packed), "\n") {
@@ -175,8 +174,8 @@ func TestHashedOwners(t *testing.T) {
 	}
 }
 
-// A recording that breaks off anywhere after its first reading is read up to
-// the last whole one.
+// A recording that is truncated anywhere after its first reading is read up to
+// the last complete one.
 func TestCutShort(t *testing.T) {
 	whole := text(t, write(t, nil))
 	lines := strings.SplitAfter(whole, "\n")

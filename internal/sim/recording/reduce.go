@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// NodeOf keeps of a Node what a replay needs.
+// NodeOf reduces a Node to what a replay needs.
 func NodeOf(object *v1.Node) Node {
 	node := Node{
 		Name: object.Name, Labels: object.Labels, Unschedulable: object.Spec.Unschedulable,
@@ -33,7 +33,7 @@ func NodeOf(object *v1.Node) Node {
 
 func local(volume *v1.Volume) bool { return volume.HostPath != nil || volume.EmptyDir != nil }
 
-// Object is the Node again.
+// Object restores the Node.
 func (n *Node) Object() *v1.Node {
 	ready := v1.ConditionFalse
 	if n.Ready {
@@ -53,12 +53,12 @@ func (n *Node) Object() *v1.Node {
 	}
 }
 
-// ownLabels are those that tell the pods of one owner apart.
+// ownLabels are the labels that distinguish pods of one owner.
 var ownLabels = []string{
 	"statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index", "batch.kubernetes.io/job-completion-index",
 }
 
-// TemplateOf keeps of a Pod what is the same for all that are like it.
+// TemplateOf reduces a Pod to what it shares with all that are alike.
 func TemplateOf(object *v1.Pod) Template {
 	spec := &object.Spec
 	t := Template{
@@ -75,13 +75,13 @@ func TemplateOf(object *v1.Pod) Template {
 		t.OwnerKind, t.OwnerName = owner.Kind, owner.Name
 	}
 	if t.Stays.Pinned() {
-		t.Affinity = nil // its node's name, which the pod's node says
+		t.Affinity = nil // it only names the node, which is recorded with the pod
 	}
 	maps.DeleteFunc(t.Labels, func(key, _ string) bool { return slices.Contains(ownLabels, key) })
 	return t
 }
 
-// criticalPriority is from where on a pod is critical to the system:
+// criticalPriority is the priority from which on a pod is system-critical:
 // scheduling.SystemCriticalPriority.
 const criticalPriority = 2_000_000_000
 
@@ -103,8 +103,7 @@ func stays(pod *v1.Pod) Stays {
 	return ""
 }
 
-// positive takes out what is asked for in no amount; nil is what is left of
-// nothing.
+// positive removes resources without an amount; it returns nil if none is left.
 func positive(list v1.ResourceList) v1.ResourceList {
 	maps.DeleteFunc(list, func(_ v1.ResourceName, amount resource.Quantity) bool { return amount.Sign() <= 0 })
 	if len(list) == 0 {
@@ -125,8 +124,8 @@ func hostPorts(containers []v1.Container) []v1.ContainerPort {
 	return ports
 }
 
-// Pod makes a pod of the template, without name and node. Its owner's UID is
-// the caller's to give.
+// Pod makes a pod of the template, without a name or a node. The caller gives
+// its owner's UID.
 func (t *Template) Pod(ownerUID string) *v1.Pod {
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: t.Namespace, GenerateName: cmp.Or(t.OwnerName, "pod"), Labels: t.Labels},

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// What is taken at most.
+// Limits of a recording.
 const (
 	maxNodes    = 10_000
 	maxPods     = 2_000_000
@@ -14,7 +14,7 @@ const (
 	maxValues = 100_000_000
 )
 
-// taker puts together what the lines say.
+// taker assembles the lines.
 type taker struct {
 	out    *Recording
 	values int
@@ -24,14 +24,14 @@ type taker struct {
 	arrived int
 }
 
-// follows says what is wrong with the number of something that comes after so
-// many others.
-func follows(what string, id, others, most int) error {
+// follows returns an error if an item's number is not the number of others
+// before it, or is too high.
+func follows(what string, id, others, limit int) error {
 	switch {
 	case id != others:
 		return fmt.Errorf("%s %d follows on %d others", what, id, others)
-	case id >= most:
-		return fmt.Errorf("more than %d %ss", most, what)
+	case id >= limit:
+		return fmt.Errorf("more than %d %ss", limit, what)
 	}
 	return nil
 }
@@ -47,7 +47,7 @@ func (d *taker) node(n *nodeLine) error {
 		return fmt.Errorf("node %q: %w", n.Name, err)
 	}
 	if d.named[n.Name] {
-		return fmt.Errorf("node %q is there already", n.Name)
+		return fmt.Errorf("node %q is listed twice", n.Name)
 	}
 	d.named[n.Name] = true
 	d.out.Nodes = append(d.out.Nodes, NodeSeries{Node: n.Node})
@@ -70,7 +70,7 @@ func (d *taker) pod(p *podLine) error {
 		return err
 	}
 	if p.Template < 0 || p.Template >= len(d.out.Templates) {
-		return fmt.Errorf("pod %d: template %d is not known", p.ID, p.Template)
+		return fmt.Errorf("pod %d: template %d is unknown", p.ID, p.Template)
 	}
 	d.out.Pods = append(d.out.Pods, PodSeries{Name: p.Name, Template: p.Template})
 	return nil
@@ -100,24 +100,24 @@ func (d *taker) reading(r *readingLine) error {
 
 func (d *taker) came(r *readingLine) error {
 	if len(r.Came)%pair != 0 {
-		return errors.New("pairs of a pod and a node are wanted")
+		return errors.New("must be pairs of a pod and a node")
 	}
 	for k := 0; k < len(r.Came); k += pair {
 		id, node := r.Came[k], r.Came[k+1]
 		switch {
 		case id < 0 || id >= len(d.out.Pods):
-			return fmt.Errorf("pod %d is not known", id)
+			return fmt.Errorf("pod %d is unknown", id)
 		case d.out.Pods[id].came:
-			return fmt.Errorf("pod %d has come before", id)
+			return fmt.Errorf("pod %d came before", id)
 		case node < 0 || node >= len(d.out.Nodes):
-			return fmt.Errorf("pod %d: node %d is not known", id, node)
+			return fmt.Errorf("pod %d: node %d is unknown", id, node)
 		}
 		p := &d.out.Pods[id]
 		p.came, p.Node, p.From, p.Used.From = true, node, r.Number, r.Number
 		d.arrived++
 	}
 	if d.arrived < len(d.out.Pods) {
-		return fmt.Errorf("%d pods were told of before and did not come", len(d.out.Pods)-d.arrived)
+		return fmt.Errorf("%d pods were announced but did not come", len(d.out.Pods)-d.arrived)
 	}
 	return nil
 }
@@ -126,7 +126,7 @@ func (d *taker) gone(r *readingLine) error {
 	for _, id := range r.Gone {
 		switch {
 		case id < 0 || id >= len(d.out.Pods) || !d.out.Pods[id].came:
-			return fmt.Errorf("pod %d is not known", id)
+			return fmt.Errorf("pod %d is unknown", id)
 		case d.out.Pods[id].Until > 0:
 			return fmt.Errorf("pod %d is gone already", id)
 		case d.out.Pods[id].From == r.Number:
@@ -151,7 +151,7 @@ func (d *taker) podSeries(id int64) (*Series, bool) {
 	return &d.out.Pods[id].Used, true
 }
 
-// The most that anything uses: a million cores, a pebibyte.
+// Upper limits of usage: a million cores, a pebibyte.
 const (
 	maxMilli = 1_000_000_000
 	maxKiB   = 1 << 40
@@ -159,18 +159,18 @@ const (
 
 func (d *taker) used(number int, triples []int64, seriesOf func(int64) (*Series, bool)) error {
 	if len(triples)%triple != 0 {
-		return errors.New("triples of a number, CPU and memory are wanted")
+		return errors.New("must be triples of a number, CPU and memory")
 	}
 	for k := 0; k < len(triples); k += triple {
 		id, milli, memory := triples[k], triples[k+1], triples[k+2]
 		series, ok := seriesOf(id)
 		switch {
 		case !ok:
-			return fmt.Errorf("%d is not known", id)
+			return fmt.Errorf("%d is unknown", id)
 		case len(series.CPU) > number-series.From:
-			return fmt.Errorf("%d is told of twice", id)
+			return fmt.Errorf("%d is listed twice", id)
 		case milli < 0 || milli > maxMilli || memory < 0 || memory > maxKiB:
-			return fmt.Errorf("%d uses %d milli-cores and %d KiB: 0 to %d and %d are possible", id, milli, memory, maxMilli, int64(maxKiB))
+			return fmt.Errorf("%d uses %d milli-cores and %d KiB: must be 0 to %d and 0 to %d", id, milli, memory, maxMilli, int64(maxKiB))
 		}
 		if d.values += number - series.From + 1 - len(series.CPU); d.values > maxValues {
 			return fmt.Errorf("more than %d values", maxValues)

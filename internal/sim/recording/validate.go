@@ -9,7 +9,7 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 )
 
-// validate says what kube-scheduler's plugins could make nothing of.
+// validate reports what kube-scheduler's plugins could not process.
 func (n *Node) validate() error {
 	for _, resource := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
 		if amount := n.Allocatable[resource]; amount.Sign() <= 0 {
@@ -23,7 +23,7 @@ func (t *Template) validate() error {
 	switch t.Stays {
 	case "", DaemonSet, Mirror, NoOwner, Critical, LocalStorage:
 	default:
-		return fmt.Errorf("it stays for %q, which is no reason", t.Stays)
+		return fmt.Errorf("stays is %q, which is not a known reason", t.Stays)
 	}
 	if err := errors.Join(validateList(t.Requests), validateList(t.Limits)); err != nil {
 		return err
@@ -33,7 +33,7 @@ func (t *Template) validate() error {
 			return fmt.Errorf("topologySpreadConstraints[%d]: %w", i, err)
 		}
 		if t.Spread[i].MaxSkew < 1 {
-			return fmt.Errorf("topologySpreadConstraints[%d]: a skew of %d", i, t.Spread[i].MaxSkew)
+			return fmt.Errorf("topologySpreadConstraints[%d]: maxSkew is %d", i, t.Spread[i].MaxSkew)
 		}
 	}
 	return t.validateAffinity()
@@ -74,7 +74,7 @@ func (t *Template) validateAffinity() error {
 	return nil
 }
 
-// podTerms are all terms of pod affinity and anti-affinity.
+// podTerms returns all terms of pod affinity and anti-affinity.
 func podTerms(affinity *v1.Affinity) []*v1.PodAffinityTerm {
 	var terms []*v1.PodAffinityTerm
 	add := func(required []v1.PodAffinityTerm, preferred []v1.WeightedPodAffinityTerm) {
@@ -94,21 +94,21 @@ func podTerms(affinity *v1.Affinity) []*v1.PodAffinityTerm {
 	return terms
 }
 
-// The most that a node has or a pod asks for, in whole units: cores, bytes,
-// pieces.
+// Upper limits of what a node has or a pod requests, in whole units: cores,
+// bytes, pieces.
 const (
-	mostCores  = 1e6
-	mostOfElse = 1e15
+	maxCores = 1e6
+	maxOther = 1e15
 )
 
 func validateList(list v1.ResourceList) error {
 	for name, amount := range list {
-		most := mostOfElse
+		limit := maxOther
 		if name == v1.ResourceCPU {
-			most = mostCores
+			limit = maxCores
 		}
-		if amount.Sign() < 0 || amount.AsApproximateFloat64() > most {
-			return fmt.Errorf("%s of %q: 0 to %g are possible", amount.String(), name, most)
+		if amount.Sign() < 0 || amount.AsApproximateFloat64() > limit {
+			return fmt.Errorf("%s of %q: must be 0 to %g", amount.String(), name, limit)
 		}
 	}
 	return nil

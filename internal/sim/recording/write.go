@@ -13,20 +13,20 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// NodeReading is a Node with what it used; nil where that is not known.
+// NodeReading is a Node with its usage; nil if unknown.
 type NodeReading struct {
 	Object *v1.Node
 	Used   *cluster.Amounts
 }
 
-// PodReading is a bound Pod with what it used; nil where that is not known.
+// PodReading is a bound Pod with its usage; nil if unknown.
 type PodReading struct {
 	Object *v1.Pod
 	Used   *cluster.Amounts
 }
 
-// Writer writes a recording. It holds no more than the nodes and the pods that
-// are there. It is not safe for concurrent use.
+// Writer writes a recording. It only holds the nodes and pods that exist. It is
+// not safe for concurrent use.
 type Writer struct {
 	packed *gzip.Writer
 	hash   *Hasher
@@ -34,22 +34,22 @@ type Writer struct {
 	nodes     map[string]int
 	pods      map[types.UID]*written
 	templates map[string]*template
-	// made counts the nodes, templates and pods so far.
+	// madeTemplates and madePods count the templates and pods written so far.
 	madeTemplates, madePods int
 	last                    int
 }
 
-// written is a pod that is there.
+// written is a pod that exists.
 type written struct {
 	id       int
 	template string
 	seen     bool
 }
 
-// template is one that pods of are there.
+// template is a template of existing pods.
 type template struct{ id, uses int }
 
-// NewWriter begins a recording. With a Hasher names are hidden.
+// NewWriter begins a recording. A Hasher, if not nil, hides names.
 func NewWriter(w io.Writer, header Header, hash *Hasher) (*Writer, error) {
 	header.Version, header.Hashed = Version, hash != nil
 	out := &Writer{
@@ -71,8 +71,8 @@ func (w *Writer) write(l line) error {
 }
 
 // Reading writes one reading and everything new in it, so that all of it can be
-// read if nothing more is written. Its number counts intervals since the start
-// and has to grow. Pods on nodes that are not reported are left out.
+// read even if nothing follows. Its number counts intervals since the start and
+// must grow. Pods on nodes that are not reported are left out.
 func (w *Writer) Reading(number int, nodes []NodeReading, pods []PodReading) error {
 	if number <= w.last {
 		return fmt.Errorf("writing reading %d: %d is written already", number, w.last)
@@ -108,7 +108,7 @@ func appendUsed(list []int64, id int, used *cluster.Amounts) []int64 {
 	return append(list, int64(id), max(0, used[cluster.CPU]), max(0, used[cluster.Memory])/kib)
 }
 
-// node returns the number of a node, which is written when it is new.
+// node returns the number of a node, and writes a new one.
 func (w *Writer) node(object *v1.Node) (int, error) {
 	if id, ok := w.nodes[object.Name]; ok {
 		return id, nil
@@ -167,8 +167,7 @@ func (w *Writer) newPod(object *v1.Pod) (*written, error) {
 	return pod, w.write(line{Pod: &podLine{ID: pod.id, Template: known.id, Name: name}})
 }
 
-// drop forgets the pods that were not seen, and the templates that no pod is
-// left of.
+// drop forgets the pods that were not seen, and the templates without a pod.
 func (w *Writer) drop(reading *readingLine) {
 	for uid, pod := range w.pods {
 		if pod.seen {

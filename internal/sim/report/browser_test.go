@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// browsers are the names that a Chromium without a window goes by.
+// browsers are the names of headless Chromium.
 var browsers = []string{"chromium-headless-shell", "headless_shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable"}
 
 // browser runs Chromium on pages; it skips the test where there is none.
@@ -149,8 +149,8 @@ func TestBrowserDrawsThePage(t *testing.T) {
 	}
 }
 
-// With the pointer over a heat map the page tells what is below it; nothing is
-// logged meanwhile.
+// With the pointer over a heat map the page describes what is below it; nothing
+// is logged meanwhile.
 func TestBrowserTellsOfCells(t *testing.T) {
 	b := newBrowser(t)
 	page := render(t, heading(), replay())

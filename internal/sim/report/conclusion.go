@@ -8,22 +8,22 @@ import (
 	"github.com/evenkeel/evenkeel/internal/sim"
 )
 
-// enough is the share of the hot time that any variant takes away which the
-// best one has to take away at least: beyond it fewer evictions count for more.
+// enough is the minimum share that the best variant must remove of the hot time
+// that any variant removes; beyond it fewer evictions count for more.
 const enough = 0.8
 
-// Rule says in words what Conclude goes by.
+// Rule describes the criteria of Conclude.
 const Rule = "The best variant is the one with the fewest evictions among those that take away at least four fifths of the hot " +
 	"time that any of them takes away. none and oracle do not compete."
 
-// Conclusion says which variant is the best, and what it costs.
+// Conclusion names the best variant and its cost.
 type Conclusion struct {
 	// Best is a variant's name.
 	Best      string   `json:"best"`
 	Sentences []string `json:"sentences"`
 }
 
-// Conclude compares the variants. It says nothing where there are none.
+// Conclude compares the variants. Without any the conclusion is empty.
 func Conclude(results []sim.Result) Conclusion {
 	base, bound := find(results, Baseline), find(results, Bound)
 	rivals := competing(results)
@@ -51,7 +51,7 @@ func Conclude(results []sim.Result) Conclusion {
 	return v
 }
 
-// alone is the conclusion where nothing competes.
+// alone is the conclusion if no variant competes.
 func alone(base, bound *sim.Result) (v Conclusion) {
 	if base != nil {
 		v.Best = Baseline
@@ -72,7 +72,7 @@ func competing(results []sim.Result) (rivals []*sim.Result) {
 	return rivals
 }
 
-// reference is the hot time that is to be taken away.
+// reference is the hot time to be removed.
 func reference(base *sim.Result, rivals []*sim.Result) float64 {
 	if base != nil {
 		return base.HotPercent
@@ -98,8 +98,8 @@ func without(rivals []*sim.Result, drop func(*sim.Result) bool) []*sim.Result {
 	return slices.DeleteFunc(slices.Clone(rivals), drop)
 }
 
-// notable are, of the others, the one that leaves the least hot time and, if it
-// is another, the one that evicts most.
+// notable returns, of the others, the one with the least hot time and, if it is
+// another, the one that evicts most.
 func notable(rivals []*sim.Result, best *sim.Result) []*sim.Result {
 	others := without(rivals, func(r *sim.Result) bool { return r == best })
 	if len(others) == 0 {

@@ -8,12 +8,12 @@ import (
 )
 
 const (
-	binPoints = 2   // percent points of usage
-	maxUsage  = 150 // what is above is counted into the last bin
-	keys      = 16  // entries of the legend that stand below each other
+	binPoints = 2   // percentage points of usage
+	maxUsage  = 150 // higher usage counts in the last bin
+	keys      = 16  // entries per column of the legend
 )
 
-// distribution shows how much of node-time is spent at which usage: a line per
+// distribution shows how node-time is distributed over usage: a line per
 // variant.
 type distribution struct {
 	frame
@@ -23,7 +23,7 @@ type distribution struct {
 	Shares  []tick
 	HotLine px
 	Hot     string
-	// HotWidth is from the line to the right end.
+	// HotWidth is the width from the line to the right end.
 	HotWidth px
 }
 
@@ -31,21 +31,20 @@ type curve struct {
 	style
 
 	Path string
-	// Facts are what the curve says, in words; Best marks the variant of the
-	// verdict.
+	// Facts describe the curve in words; Best marks the variant of the verdict.
 	Facts string
 	Best  bool
-	// KeyX and KeyY are where the curve stands in the legend.
+	// KeyX and KeyY are the curve's position in the legend.
 	KeyX, KeyY px
 }
 
-// KeyEnd and KeyText are where its dash in the legend ends and its name begins.
+// KeyEnd is where the dash in the legend ends.
 func (c curve) KeyEnd() px { return c.KeyX + 30 }
 
-// KeyText belongs to KeyEnd.
+// KeyText is where the name in the legend begins.
 func (c curve) KeyText() px { return c.KeyX + 36 }
 
-// KeyBase is the line that its name is written on.
+// KeyBase is the baseline of the name.
 func (c curve) KeyBase() px { return c.KeyY + 4 }
 
 func distributionOf(results []sim.Result, looks []style, line float64, best string) *distribution {
@@ -97,7 +96,7 @@ func usageEnd(results []sim.Result, line float64) float64 {
 	return end
 }
 
-// binned is the share of node-time by usage, in percent.
+// binned returns the share of node-time per bin of usage, in percent.
 func binned(r *sim.Result, end float64) []float64 {
 	if len(r.Usage) == 0 || r.Steps == 0 || r.Nodes == 0 {
 		return nil
@@ -133,7 +132,7 @@ func shareTicks(f frame, top float64) (ticks []tick) {
 	return ticks
 }
 
-// roundStep is the next of 1, 2, 5, 10, … times a power of ten.
+// roundStep returns the least 1, 2 or 5 times a power of ten from a minimum on.
 func roundStep(least float64) float64 {
 	step := 1e-3
 	for i := 0; step < least; i++ {

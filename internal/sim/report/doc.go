@@ -1,12 +1,12 @@
-// Package report shows what a replay came to: as a table for a terminal, as CSV
-// and JSON for programs, and as a page that opens from disk, with plots.
+// Package report shows the results of a replay: as a table for a terminal, as
+// CSV and JSON for programs, and as a page with plots that opens from disk.
 //
-// It decides which variant is called the best and how much of a large replay
-// fits into a plot. What is measured, and how, is left to package sim.
+// It decides which variant is the best and how much of a large replay fits into
+// a plot. What is measured, and how, is left to package sim.
 //
-// Invariants: the same results give the same bytes; a page asks for nothing
-// beyond itself and stays under 3 MB at 5,000 nodes and 288 steps; a figure in
-// a plot stands as text too.
+// Invariants: the same results give the same bytes; a page loads nothing else
+// and stays under 3 MB at 5,000 nodes and 288 steps; every figure in a plot is
+// there as text too.
 package report
 
 import (
@@ -20,14 +20,14 @@ import (
 	"github.com/evenkeel/evenkeel/internal/sim"
 )
 
-// The variants that do not compete: one is what all others are measured
-// against, the other what none of them reaches.
+// The variants that do not compete: one is the baseline of all others, the
+// other a bound that none of them reaches.
 const (
 	Baseline = "none"
 	Bound    = "oracle"
 )
 
-// Heading says what was replayed.
+// Heading describes the replay.
 type Heading struct {
 	Version string `json:"version"`
 	Trace   string `json:"trace"`
@@ -39,24 +39,24 @@ type Heading struct {
 	// scored.
 	Steps       int `json:"steps"`
 	WarmUpSteps int `json:"warmUpSteps"`
-	// Policies names the files, in the order they were given.
+	// Policies are the file names, in the order given.
 	Policies       []string `json:"policies,omitempty"`
 	Seed           uint64   `json:"seed"`
 	HotLinePercent float64  `json:"hotLinePercent"`
 	LagSeconds     float64  `json:"lagSeconds"`
 	GapSeconds     float64  `json:"gapSeconds"`
-	// CycleSeconds is the time between two cycles of whoever evicts.
+	// CycleSeconds is the time between two evicting cycles.
 	CycleSeconds float64 `json:"cycleSeconds"`
 }
 
 func seconds(s float64) string { return time.Duration(s * float64(time.Second)).String() }
 
-// Row is a result and what follows from comparing it with the others.
+// Row is a result and how it compares with the others.
 type Row struct {
 	sim.Result
 
-	// HotMinutesPerEviction is how many minutes of hot nodes each eviction took
-	// away, compared with the baseline; nil without a baseline or an eviction.
+	// HotMinutesPerEviction is how many minutes of hot nodes each eviction
+	// saved, compared with the baseline; nil without a baseline or an eviction.
 	HotMinutesPerEviction *float64 `json:"hotMinutesPerEviction"`
 }
 
@@ -90,7 +90,7 @@ func find(results []sim.Result, variant string) *sim.Result {
 	return nil
 }
 
-// check refuses results that cannot be shown; a run makes none of them.
+// check rejects results that cannot be shown; a run never returns such.
 func check(results []sim.Result) error {
 	if len(results) == 0 {
 		return errors.New("there are no results to show")

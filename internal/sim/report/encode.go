@@ -13,15 +13,15 @@ import (
 	"github.com/evenkeel/evenkeel/internal/sim"
 )
 
-// document is what JSON writes.
+// document is the JSON output.
 type document struct {
 	Heading    Heading    `json:"heading"`
 	Conclusion Conclusion `json:"verdict"`
 	Results    []Row      `json:"results"`
 }
 
-// JSON writes everything, indented unless the usage of nodes was kept, which
-// would make a line of every value.
+// JSON writes everything. It indents only without the usage of nodes, each
+// value of which would take a line.
 func JSON(w io.Writer, heading Heading, results []sim.Result) error {
 	made, err := rows(results)
 	if err != nil {
@@ -42,8 +42,7 @@ func JSON(w io.Writer, heading Heading, results []sim.Result) error {
 	return nil
 }
 
-// rounded leaves two digits after the point: the rest is a third of the file
-// and nobody's knowledge.
+// rounded keeps two decimals: more are noise, and a third of the file.
 func rounded(usage [][]float64) [][]float64 {
 	short := make([][]float64, len(usage))
 	for i, row := range usage {
@@ -55,7 +54,7 @@ func rounded(usage [][]float64) [][]float64 {
 	return short
 }
 
-// columns of the CSV, by the names of the JSON; new ones are added at the end.
+// columns of the CSV, by their JSON names; new ones are added at the end.
 var columns = []string{
 	"variant", "nodes", "pods", "memory", "steps", "days", "hotPercent", "unservedPercent", "lostPercent",
 	"cpuDeviation", "cpuDeviationHour", "memoryDeviation", "memoryDeviationHour", "memoryHotPercent", "peakCPUPercent",
@@ -63,15 +62,14 @@ var columns = []string{
 	"hotMinutesPerEviction", "refused", "deployed",
 }
 
-// CSV writes a line per variant, under a line with the names of the columns.
-// What is not known is empty.
+// CSV writes a header and a line per variant. Unknown values are empty.
 func CSV(w io.Writer, results []sim.Result) error {
 	made, err := rows(results)
 	if err != nil {
 		return err
 	}
 	table := csv.NewWriter(w)
-	_ = table.Write(columns) // Error tells
+	_ = table.Write(columns) // Error reports it
 	for i := range made {
 		row := reflect.ValueOf(made[i])
 		cells := make([]string, len(columns))

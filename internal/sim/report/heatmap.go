@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// maxRows and maxColumns bound a heat map.
+	// maxRows and maxColumns limit a heat map.
 	maxRows    = 200
 	maxColumns = 288
 )
 
-// grid is usage by nodes, the ones that use most first, and time: means over a
-// few of each where there are many.
+// grid is usage by node, highest first, and time: means over several of each if
+// there are many.
 type grid struct {
 	cells [][]float64
-	// nodes and steps are how many of them a cell is the mean of.
+	// nodes and steps are how many of them a cell averages.
 	nodes, steps int
 }
 
@@ -41,8 +41,8 @@ func gridOf(r *sim.Result) grid {
 	return g
 }
 
-// groups is how many of n share a place where there are at most so many places.
-func groups(n, most int) int { return max(1, (n+most-1)/most) }
+// groups returns how many of n items have to share each of so many places.
+func groups(n, places int) int { return max(1, (n+places-1)/places) }
 
 // byMean lists the nodes, highest mean over the scored steps first.
 func byMean(r *sim.Result) []int {
@@ -59,7 +59,7 @@ func byMean(r *sim.Result) []int {
 	return order
 }
 
-// scored is the usage that counts.
+// scored returns the usage of the scored steps.
 func scored(r *sim.Result) [][]float64 { return r.Usage[max(0, len(r.Usage)-r.Steps):] }
 
 func meanCell(rows [][]float64, nodes []int) float64 {
@@ -72,7 +72,7 @@ func meanCell(rows [][]float64, nodes []int) float64 {
 	return sum / float64(len(rows)*len(nodes))
 }
 
-// heatMap is one variant's.
+// heatMap is the heat map of a variant.
 type heatMap struct {
 	frame
 	style
@@ -83,7 +83,7 @@ type heatMap struct {
 	Columns int
 	Rows    int
 	Times   []tick
-	// WarmUp is the width of what was not scored.
+	// WarmUp is the width of the steps that were not scored.
 	WarmUp px
 }
 
@@ -123,7 +123,7 @@ func cellsInWords(g grid) string {
 	return "Each cell is the mean of " + nodes + " over " + steps + ", so short or single peaks fade."
 }
 
-// draw makes a picture with a dot per cell, which compresses a hundredfold
+// draw makes an image with a pixel per cell, which compresses a hundred times
 // better than shapes.
 func (g grid) draw(s scale) (template.URL, error) {
 	picture := image.NewPaletted(image.Rect(0, 0, len(g.cells[0]), len(g.cells)), s.palette())

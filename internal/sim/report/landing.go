@@ -7,8 +7,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/sim"
 )
 
-// landing is where the replacements of a variant came to stand, as a bar of
-// parts.
+// landing shows where a variant's replacements landed, as a bar of parts.
 type landing struct {
 	style
 
@@ -17,7 +16,7 @@ type landing struct {
 }
 
 type part struct {
-	// Class is the part's in page.css.
+	// Class is the CSS class in page.css.
 	Class  string
 	X      px
 	Width  px

@@ -16,10 +16,10 @@ var pageText string
 //go:embed page.css
 var pageStyle string
 
-// page is what the template shows.
+// page is the template's input.
 type page struct {
 	Heading Heading
-	// Played says what was replayed, Timing how.
+	// Played describes what was replayed, Timing how.
 	Played, Timing string
 	Style          template.CSS
 	Conclusion     Conclusion
@@ -36,7 +36,7 @@ type page struct {
 	Landings       []landing
 }
 
-// tableRow is a variant in the table; bars are in percent of the widest.
+// tableRow is a variant in the table; bars are in percent of the longest.
 type tableRow struct {
 	style
 	*Row
@@ -46,10 +46,10 @@ type tableRow struct {
 	HotBar, RateBar px
 }
 
-// formats are how the page writes figures.
+// formats are the template's number formats.
 var formats = template.FuncMap{"share": share, "points": points, "rate": rate, "withUnit": withUnit}
 
-// HTML writes a page that needs nothing beside itself.
+// HTML writes a self-contained page.
 func HTML(w io.Writer, heading Heading, results []sim.Result) error {
 	p, err := newPage(heading, results)
 	if err != nil {
@@ -72,11 +72,11 @@ func newPage(heading Heading, results []sim.Result) (*page, error) {
 	}
 	line := heading.HotLinePercent
 	if !(line > 0 && line <= 100) {
-		return nil, fmt.Errorf("a hot line of %v %%: above 0 to 100 are possible", line)
+		return nil, fmt.Errorf("a hot line of %v%%: must be above 0 and at most 100", line)
 	}
 	conclusion := Conclude(results)
 	for i, sentence := range conclusion.Sentences {
-		conclusion.Sentences[i] = strings.ReplaceAll(sentence, " %", "\u00a0%") // no line ends between a number and its unit
+		conclusion.Sentences[i] = strings.ReplaceAll(sentence, " %", "\u00a0%") // no line break between a number and its unit
 	}
 	looks, colours := styles(results, conclusion.Best), newScale(line)
 	p := &page{
@@ -118,7 +118,7 @@ func tableRows(made []Row, looks []style, best string) []tableRow {
 	widestHot, widestRate := 0.0, 0.0
 	for i := range made {
 		widestHot = max(widestHot, made[i].HotPercent)
-		if made[i].Variant != Bound { // whose moves cost nothing, and would make all others look cheap
+		if made[i].Variant != Bound { // its free moves would make all others look cheap
 			widestRate = max(widestRate, made[i].EvictionsPerPodAndDay)
 		}
 	}
@@ -135,7 +135,7 @@ func tableRows(made []Row, looks []style, best string) []tableRow {
 	return cells
 }
 
-// withUnit is a share with its unit, or a dash that stands alone.
+// withUnit returns a share with its unit, or a dash alone.
 func withUnit(part, whole int) string {
 	if whole == 0 {
 		return "–"

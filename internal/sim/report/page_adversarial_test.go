@@ -51,7 +51,7 @@ func TestHostileResultsAreRefused(t *testing.T) {
 	}
 }
 
-// What there is little of makes a page all the same.
+// Minimal results give a valid page.
 func TestSparseResultsMakeAPage(t *testing.T) {
 	for name, spoil := range map[string]func(*sim.Result){
 		"no usage was kept":         func(r *sim.Result) { r.Usage = nil },

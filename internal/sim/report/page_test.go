@@ -106,7 +106,7 @@ func TestPageHasEveryPlot(t *testing.T) {
 	}
 }
 
-// Whoever does not see a drawing is told what it shows.
+// Drawings have text alternatives.
 func TestDrawingsAreTold(t *testing.T) {
 	root := parse(t, render(t, heading(), replay()))
 	texts := map[string]string{}
@@ -134,7 +134,7 @@ func TestDrawingsAreTold(t *testing.T) {
 	}
 }
 
-// A page that is opened from disk asks nobody for anything.
+// A page that is opened from disk loads nothing.
 func TestPageIsSelfContained(t *testing.T) {
 	page := string(render(t, heading(), replay()))
 	root := parse(t, []byte(page))
@@ -168,8 +168,8 @@ func picture(t *testing.T, heatmap *element) image.Image {
 	return drawn
 }
 
-// The first of made's nodes uses most: it stands on top, and the cells above
-// the line have the colours from the line on.
+// The first of made's nodes uses most: it is on top, and the cells above the
+// line have the colours from the line on.
 func TestHeatMapShowsUsage(t *testing.T) {
 	results := replay()
 	for node := range 6 { // the fullest are moved to the end, so that sorting shows

@@ -9,28 +9,28 @@ import (
 	"github.com/evenkeel/evenkeel/internal/sim"
 )
 
-// px is a length or a place in a drawing, in its units.
+// px is a length or a position in a drawing, in its units.
 type px float64
 
-// String writes a tenth of a unit at most: finer than any screen shows.
+// String rounds to a tenth of a unit: finer than any screen shows.
 func (p px) String() string { return strconv.FormatFloat(math.Round(float64(p)*10)/10, 'f', -1, 64) }
 
-// frame is a drawing and where in it the data lies.
+// frame is a drawing with the bounds of its data.
 type frame struct{ Width, Height, Left, Top, Right, Bottom px }
 
-// x and y are the places of a share, from 0 to 1, of the data's width from the
-// left and of its height from the bottom.
+// x and y convert a share, from 0 to 1, of the data's width from the left and
+// of its height from the bottom into a position.
 func (f frame) x(share float64) px { return f.Left + px(share)*(f.Right-f.Left) }
 
 func (f frame) y(share float64) px { return f.Bottom - px(share)*(f.Bottom-f.Top) }
 
-// InnerWidth and InnerHeight are the size of where the data lies.
+// InnerWidth is the width of the data.
 func (f frame) InnerWidth() px { return f.Right - f.Left }
 
-// InnerHeight belongs to InnerWidth.
+// InnerHeight is the height of the data.
 func (f frame) InnerHeight() px { return f.Bottom - f.Top }
 
-// Middle is halfway across the data.
+// Middle is the horizontal centre of the data.
 func (f frame) Middle() px { return (f.Left + f.Right) / 2 }
 
 // tick is a mark on an axis.
@@ -39,7 +39,7 @@ type tick struct {
 	Label string
 }
 
-// timeTicks marks the time since the first step, along the width of a frame.
+// timeTicks marks the time since the first step, along the frame's width.
 func timeTicks(f frame, steps int) (ticks []tick) {
 	total := time.Duration(steps) * sim.Step
 	if total <= 0 {
@@ -69,18 +69,18 @@ func sinceStart(at, every time.Duration) string {
 	return fmt.Sprintf("%d h", at/time.Hour)
 }
 
-// style is how a variant is drawn wherever it appears: a colour of the page
-// and, for those who do not see colours, dashes.
+// style is how a variant is drawn everywhere: in a colour of the page and, for
+// the colour-blind, with dashes.
 type style struct {
-	// Colour is the number of a colour in page.css.
+	// Colour is the index of a colour in page.css.
 	Colour int
 	// Dashes is a stroke-dasharray.
 	Dashes string
-	// Name is what the variant is called.
+	// Name is the variant's.
 	Name string
 }
 
-// Class is the class that gives the colour.
+// Class returns the CSS class of the colour.
 func (s style) Class() string { return "c" + strconv.Itoa(s.Colour) }
 
 const (
@@ -92,7 +92,7 @@ const (
 )
 
 // styles gives every variant a colour, in the order of the results; the best
-// one always has the same, and a solid line.
+// one always gets the same one and a solid line.
 func styles(results []sim.Result, best string) []style {
 	dashes := []string{"7 3", "2 3", "9 3 2 3"}
 	made := make([]style, len(results))

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// plain keeps a name from spoiling the table it stands in.
+// plain replaces characters of a name that would break the table.
 func plain(name string) string {
 	return strings.Map(func(r rune) rune {
 		if !strconv.IsPrint(r) {
@@ -15,7 +15,7 @@ func plain(name string) string {
 	}, name)
 }
 
-// share prints percent with as many digits as tell something.
+// share formats a percentage with significant digits only.
 func share(percent float64) string {
 	switch {
 	case percent == 0:
@@ -28,10 +28,10 @@ func share(percent float64) string {
 	return strconv.FormatFloat(percent, 'f', 1, 64)
 }
 
-// points prints percentage points or minutes.
+// points formats percentage points or minutes.
 func points(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
 
-// rate prints evictions per pod and day.
+// rate formats evictions per pod per day.
 func rate(v float64) string {
 	switch {
 	case v == 0:
@@ -46,7 +46,7 @@ func rate(v float64) string {
 	return strconv.FormatFloat(v, 'f', 1, 64)
 }
 
-// ratio prints a share in percent; a dash where there is nothing to share.
+// ratio formats a share in percent; a dash if the whole is zero.
 func ratio(part, whole int) string {
 	if whole == 0 {
 		return "-"

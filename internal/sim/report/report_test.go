@@ -95,7 +95,7 @@ func TestTableShowsMemoryWhereItWasReplayed(t *testing.T) {
 	}
 }
 
-// Every column of the CSV is named as in the JSON, and says the same.
+// Every column of the CSV has the name and value of the JSON.
 func TestCSVAndJSONAgree(t *testing.T) {
 	var asJSON, asCSV bytes.Buffer
 	if err := JSON(&asJSON, heading(), replay()); err != nil {

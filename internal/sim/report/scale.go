@@ -6,19 +6,18 @@ import (
 	"slices"
 )
 
-// scale gives usage its colour: blues up to the hot line, and from there on,
-// with a leap, yellow to red. Blue against yellow and red, with the lightness
-// rising to the line and falling after it, is told apart by the colour-blind
-// too.
+// scale maps usage to colours: blues up to the hot line and, after a leap,
+// yellow to red above it. The colour-blind too can distinguish blue from yellow
+// and red, with lightness that rises to the line and falls after it.
 type scale struct {
 	line float64
-	// from holds where each level begins; the last one has no end.
+	// from holds the start of each level; the last one is open-ended.
 	from []float64
-	// cool is how many levels lie below the line.
+	// cool is the number of levels below the line.
 	cool int
 }
 
-const levelWidth = 5 // percent points
+const levelWidth = 5 // percentage points
 
 func newScale(line float64) scale {
 	s := scale{line: line}
@@ -33,7 +32,7 @@ func newScale(line float64) scale {
 	return s
 }
 
-// level finds the level of a usage; what lies on the line is not above it.
+// level returns the level of a usage; a usage on the line is not above it.
 func (s scale) level(percent float64) uint8 {
 	at, found := slices.BinarySearch(s.from, percent)
 	if !found || percent == s.line {
@@ -66,14 +65,14 @@ func (s scale) colour(level int) color.RGBA {
 	return beyond
 }
 
-// blend is the i-th of n colours from one to another.
+// blend returns the i-th of n colours from one to another.
 func blend(from, to color.RGBA, i, n int) color.RGBA {
 	share := float64(i) / float64(max(1, n-1))
 	mix := func(a, b uint8) uint8 { return uint8(float64(a) + share*(float64(b)-float64(a))) }
 	return color.RGBA{mix(from.R, to.R), mix(from.G, to.G), mix(from.B, to.B), 255}
 }
 
-// swatch is a level in the legend.
+// swatch is a level of the legend.
 type swatch struct {
 	X, LabelX px
 	Fill      string
@@ -82,7 +81,7 @@ type swatch struct {
 	Label string
 }
 
-// legend lays the levels out next to each other.
+// legend lays out the levels next to each other.
 func (s scale) legend() (swatches []swatch) {
 	for i, from := range s.from {
 		c := s.colour(i)

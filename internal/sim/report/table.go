@@ -11,7 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/sim"
 )
 
-// Table writes a row per variant, and the verdict below.
+// Table writes a row per variant, followed by the verdict.
 func Table(w io.Writer, results []sim.Result) error {
 	made, err := rows(results)
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 	"github.com/evenkeel/evenkeel/internal/sim"
 )
 
-// maxBars is how many bars a timeline has at most.
+// maxBars is the maximum number of bars of a timeline.
 const maxBars = 96
 
-// timeline shows when a variant evicted: bars by the square root, so that tens
-// are seen beside thousands.
+// timeline shows when a variant evicted: bars on a square-root scale, so that
+// tens remain visible next to thousands.
 type timeline struct {
 	frame
 	style
@@ -30,8 +30,8 @@ type bar struct {
 	Title               string
 }
 
-// timelines draws all variants that evict to one scale. It returns how long a
-// bar is too.
+// timelines draws all evicting variants to one scale. It also returns the
+// duration of a bar.
 func timelines(results []sim.Result, looks []style) (lines []timeline, span string) {
 	f := frame{Width: 960, Height: 96, Left: 48, Top: 8, Right: 930, Bottom: 74}
 	steps, highest := 0, 0
@@ -57,8 +57,8 @@ func timelines(results []sim.Result, looks []style) (lines []timeline, span stri
 	return lines, inWords(time.Duration(per) * sim.Step)
 }
 
-// evicts reports whether there are evictions to show; the oracle's moves are
-// none.
+// evicts reports whether there are evictions to show; the oracle's moves do not
+// count.
 func evicts(r *sim.Result) bool {
 	return r.Variant != Bound && r.Evictions > 0 && len(r.EvictionsAt) > 0
 }
@@ -98,13 +98,13 @@ func bars(f frame, counts []int, per, highest int) (made []bar) {
 	return made
 }
 
-// clock is a time since the start.
+// clock formats a time since the start.
 func clock(at time.Duration) string {
 	return fmt.Sprintf("%d:%02d h", at/time.Hour, at%time.Hour/time.Minute)
 }
 
-// countTicks marks powers of ten as far as they are apart from the next mark,
-// and the highest count.
+// countTicks marks the highest count and the powers of ten that are far enough
+// from the next mark.
 func countTicks(f frame, highest int) []tick {
 	ticks := []tick{{At: f.y(0), Label: "0"}}
 	for at := 1; at < highest; at *= 10 {

@@ -7,28 +7,28 @@ import (
 	"slices"
 )
 
-// Recipe says what Generate makes. Each series is a load of its own: a level, a
-// daily wave, noise and, by chance, bursts. Memory follows at a distance and,
-// by chance, leaks until its program is restarted.
+// Recipe describes what Generate makes. Each series has a level, a daily wave,
+// noise and random bursts. Memory follows CPU slowly and, for some groups,
+// leaks until the program restarts.
 type Recipe struct {
-	// Series and Steps of five minutes each; StepsPerDay is how long a wave is.
+	// Series and Steps, of five minutes each, are the size of the trace.
 	Series, Steps int
-	// Group is how many series in a row belong together: they share a wave's
-	// phase and are deployed at the same time.
+	// Group is the number of consecutive series that belong together: they
+	// share a wave's phase and are deployed at the same time.
 	Group int
-	// BurstsPerDay is how often a series is at its limit for a while, on
+	// BurstsPerDay is how often a series reaches its limit for a while, on
 	// average.
 	BurstsPerDay float64
 	// LeakPercent is the share of groups whose memory leaks.
 	LeakPercent float64
 	// StormsPerDay is how often many programs are deployed within a few
-	// minutes; StormPercent is the share of groups that take part. A group that
-	// does uses another level from then on.
+	// minutes; StormPercent is the share of groups that take part. The level of
+	// such a group changes.
 	StormsPerDay, StormPercent float64
 	Seed                       uint64
 }
 
-// DefaultRecipe is a day of a fleet that has all of it.
+// DefaultRecipe returns a day of a fleet with all of these.
 func DefaultRecipe() Recipe {
 	return Recipe{Series: 1000, Steps: stepsPerDay, Group: 10, BurstsPerDay: 1, LeakPercent: 10, StormsPerDay: 2, StormPercent: 10, Seed: 1}
 }
@@ -38,19 +38,19 @@ const stepsPerDay = 288
 func (r *Recipe) validate() error {
 	switch {
 	case r.Series < 1 || r.Steps < 1 || r.Series > maxCells/r.Steps:
-		return fmt.Errorf("%d series of %d steps: 1 to %d values are possible", r.Series, r.Steps, maxCells)
+		return fmt.Errorf("%d series of %d steps: must be 1 to %d values", r.Series, r.Steps, maxCells)
 	case r.Group < 1:
-		return fmt.Errorf("groups of %d series: at least 1", r.Group)
+		return fmt.Errorf("groups of %d series: must be at least 1", r.Group)
 	case !(r.BurstsPerDay >= 0 && r.BurstsPerDay <= stepsPerDay) || !(r.StormsPerDay >= 0 && r.StormsPerDay <= stepsPerDay):
-		return fmt.Errorf("%v bursts and %v storms a day: 0 to %d are possible", r.BurstsPerDay, r.StormsPerDay, stepsPerDay)
+		return fmt.Errorf("%v bursts and %v storms per day: both must be 0 to %d", r.BurstsPerDay, r.StormsPerDay, stepsPerDay)
 	case !(r.LeakPercent >= 0 && r.LeakPercent <= 100) || !(r.StormPercent >= 0 && r.StormPercent <= 100):
-		return fmt.Errorf("leaks in %v %% of the groups, storms of %v %%: 0 to 100 are possible", r.LeakPercent, r.StormPercent)
+		return fmt.Errorf("leaks in %v%% of the groups, storms of %v%%: both must be 0 to 100", r.LeakPercent, r.StormPercent)
 	}
 	return nil
 }
 
 // Generate makes a trace of CPU and one of memory with as many series. The same
-// Recipe makes the same traces.
+// Recipe gives the same traces.
 func Generate(r Recipe) (cpu, memory *Trace, err error) {
 	if err := r.validate(); err != nil {
 		return nil, nil, err
@@ -74,8 +74,8 @@ func Generate(r Recipe) (cpu, memory *Trace, err error) {
 	return cpu, memory, nil
 }
 
-// storms are the steps in which a storm begins: one at some time in each of as
-// many parts of a day as there are storms.
+// storms returns the steps in which storms begin: one at a random time in each
+// of as many parts of a day as there are storms.
 func (r *Recipe) storms() (steps []int) {
 	if r.StormsPerDay == 0 {
 		return nil
@@ -87,16 +87,16 @@ func (r *Recipe) storms() (steps []int) {
 	return steps
 }
 
-// stormSteps is how long a storm takes.
+// stormSteps is the duration of a storm.
 const stormSteps = 3
 
 // groupLoad is what the series of a group share.
 type groupLoad struct {
-	// levels are the mean of each step, which a deployment changes.
+	// levels holds the mean of each step, which a deployment changes.
 	levels []float64
-	// deploys are the steps of those.
+	// deploys holds the steps of the deployments.
 	deploys []int
-	// leak is by how many percentage points memory grows in a step, until it is
+	// leak is how many percentage points memory grows per step, until it is
 	// restarted.
 	leak float64
 	base float64

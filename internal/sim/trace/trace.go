@@ -1,7 +1,7 @@
-// Package trace reads recorded utilisation: tables of series, each in percent
+// Package trace reads recorded utilization: tables of series, each in percent
 // of its own allocation, one value per step.
 //
-// It decides what is a sound table and where an unsound one is wrong, down to
+// It decides whether a table is valid and, if not, where it is wrong, down to
 // line and column. What the series drive is left to others.
 //
 // Format: CSV, compressed by gzip or not, with the header "id,0,1,2,…" and one
@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// MaxPercent is beyond what any recorder means; turbo clocks pass 100 by a
+	// MaxPercent is more than any recorder means; turbo clocks exceed 100 by a
 	// little.
 	MaxPercent = 1000
 	// maxCells bounds what is read: 400 MB in memory.
@@ -33,21 +33,21 @@ const (
 
 // Trace is a set of series of the same length.
 type Trace struct {
-	// Name is the file's without its endings.
+	// Name is the file's without its extensions.
 	Name string
 	// IDs names the series, in the order of Series.
 	IDs []string
 	// Series holds percent of the series' own allocation, one value per step.
 	Series [][]float32
-	// Deploys are known of generated traces only.
+	// Deploys are only known for generated traces.
 	Deploys []Deploy
 }
 
-// Deploy says that the programs behind Count series from First on are deployed
-// anew in a step.
+// Deploy is a step in which the programs behind Count series from First on are
+// deployed anew.
 type Deploy struct{ First, Count, Step int }
 
-// Steps is how long each series is.
+// Steps returns the length of each series.
 func (t *Trace) Steps() int {
 	if t == nil || len(t.Series) == 0 {
 		return 0
@@ -55,7 +55,7 @@ func (t *Trace) Steps() int {
 	return len(t.Series[0])
 }
 
-// MeanPercent is the mean of all values; 0 without any.
+// MeanPercent returns the mean of all values; 0 without any.
 func (t *Trace) MeanPercent() float64 {
 	sum := 0.0
 	for _, series := range t.Series {
@@ -97,13 +97,13 @@ func Read(r io.Reader) (*Trace, error) {
 		return nil, tableError(table, 1, err)
 	}
 	if len(header) < 2 || header[0] != "id" || slices.ContainsFunc(header[1:], isNoNumber) {
-		return nil, fmt.Errorf(`line 1: the header is %.40q; it has to be "id" and one number per step`, strings.Join(header, ","))
+		return nil, fmt.Errorf(`line 1: the header is %.40q: must be "id" and one number per step`, strings.Join(header, ","))
 	}
 	return readRows(table, len(header)-1, maxCells)
 }
 
-// readRows reads at most so many cells.
-func readRows(table *csv.Reader, steps, most int) (*Trace, error) {
+// readRows reads up to a limit of cells.
+func readRows(table *csv.Reader, steps, limit int) (*Trace, error) {
 	trace := &Trace{}
 	for line := 2; ; line++ {
 		row, err := table.Read()
@@ -114,9 +114,9 @@ func readRows(table *csv.Reader, steps, most int) (*Trace, error) {
 			return trace, nil
 		case err != nil:
 			return nil, tableError(table, line, err)
-		case (len(trace.Series)+1)*steps > most:
+		case (len(trace.Series)+1)*steps > limit:
 			at, _ := table.FieldPos(0)
-			return nil, fmt.Errorf("line %d: more than %d values", at, most)
+			return nil, fmt.Errorf("line %d: more than %d values", at, limit)
 		}
 		series, err := parseSeries(row[1:])
 		if err != nil {
@@ -127,14 +127,14 @@ func readRows(table *csv.Reader, steps, most int) (*Trace, error) {
 	}
 }
 
-// tableError says where the table is broken.
+// tableError adds to an error where the table is broken.
 func tableError(table *csv.Reader, line int, err error) error {
 	if broken, ok := errors.AsType[*csv.ParseError](err); ok {
 		if errors.Is(err, csv.ErrFieldCount) {
-			return fmt.Errorf("line %d: as many cells as in the header are wanted, %d", broken.Line, table.FieldsPerRecord)
+			return fmt.Errorf("line %d: must have as many cells as the header, %d", broken.Line, table.FieldsPerRecord)
 		}
 		if broken.StartLine != broken.Line {
-			return fmt.Errorf("line %d: a row that begins here goes on to line %d: %w", broken.StartLine, broken.Line, broken.Err)
+			return fmt.Errorf("line %d: a row that begins here continues to line %d: %w", broken.StartLine, broken.Line, broken.Err)
 		}
 		return fmt.Errorf("line %d, column %d: %w", broken.Line, broken.Column, broken.Err)
 	}
@@ -142,7 +142,7 @@ func tableError(table *csv.Reader, line int, err error) error {
 	case errors.Is(err, io.EOF):
 		return fmt.Errorf("line %d: the trace is empty", line)
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("line %d: the compressed file ends too early", line)
+		return fmt.Errorf("line %d: the compressed file is truncated", line)
 	}
 	return fmt.Errorf("line %d: %w", line, err)
 }
@@ -152,14 +152,14 @@ func parseSeries(cells []string) ([]float32, error) {
 	for i, cell := range cells {
 		value, err := strconv.ParseFloat(cell, 64)
 		if err != nil || isNoNumber(cell) || value < 0 || value > MaxPercent {
-			return nil, fmt.Errorf("step %d: %.40q is no percentage from 0 to %d", i, cell, MaxPercent)
+			return nil, fmt.Errorf("step %d: %.40q is not a percentage from 0 to %d", i, cell, MaxPercent)
 		}
 		series[i] = float32(value)
 	}
 	return series, nil
 }
 
-// isNoNumber says that a cell is not written in decimal digits.
+// isNoNumber reports whether a cell is not written in decimal digits.
 func isNoNumber(cell string) bool {
 	return cell == "" || strings.Trim(cell, "0123456789.+-eE") != ""
 }

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// Whatever is wrong with a trace, the error says on which line.
+// Every error names the line.
 func TestReadNamesTheLineOfAMistake(t *testing.T) {
 	whole := packed(t, "id,0,1\n"+strings.Repeat("a,1.5,2.25\n", 5000))
 	flipped := bytes.Clone(whole)
@@ -27,36 +27,36 @@ func TestReadNamesTheLineOfAMistake(t *testing.T) {
 		"an empty file":              {[]byte(""), "line 1: the trace is empty"},
 		"nothing but line ends":      {[]byte("\n\n\n"), "line 1: the trace is empty"},
 		"a header alone":             {[]byte("id,0,1\n"), "line 2: the trace ends without a series"},
-		"no header":                  {[]byte("a,1,2\nb,1,2\n"), `line 1: the header is "a,1,2"; it has to be "id" and one number per step`},
-		"a header without steps":     {[]byte("id\na\n"), `line 1: the header is "id"; it has to be "id" and one number per step`},
-		"prose":                      {[]byte("This is no trace at all, but a letter to somebody else.\n"), `line 1: the header is "This is no trace at all, but a letter to"; it has to be "id" and one number per step`},
-		"a row that is too short":    {[]byte("id,0,1\na,1,2\nb,1\n"), "line 3: as many cells as in the header are wanted, 3"},
-		"a row that is too long":     {[]byte("id,0,1\na,1,2\nb,1,2,3\n"), "line 3: as many cells as in the header are wanted, 3"},
-		"a row after an empty line":  {[]byte("id,0,1\na,1,2\n\n\nb,1\n"), "line 5: as many cells as in the header are wanted, 3"},
-		"text for a number":          {[]byte("id,0,1\na,1,2\nb,1,busy\n"), `line 3: series "b": step 1: "busy" is no percentage from 0 to 1000`},
-		"an empty cell":              {[]byte("id,0,1\na,,2\n"), `line 2: series "a": step 0: "" is no percentage from 0 to 1000`},
-		"a number with its unit":     {[]byte("id,0\na,5%\n"), `line 2: series "a": step 0: "5%" is no percentage from 0 to 1000`},
-		"a decimal comma":            {[]byte("id;0\na;5,5\n"), `line 1: the header is "id;0"; it has to be "id" and one number per step`},
-		"not a number":               {[]byte("id,0,1\na,1,2\nb,NaN,2\n"), `line 3: series "b": step 0: "NaN" is no percentage from 0 to 1000`},
-		"without an end":             {[]byte("id,0\na,Inf\n"), `line 2: series "a": step 0: "Inf" is no percentage from 0 to 1000`},
-		"below zero":                 {[]byte("id,0\na,-0.01\n"), `line 2: series "a": step 0: "-0.01" is no percentage from 0 to 1000`},
-		"a billion percent":          {[]byte("id,0,1\na,1,1e9\n"), `line 2: series "a": step 1: "1e9" is no percentage from 0 to 1000`},
-		"beyond any float":           {[]byte("id,0\na,1e999\n"), `line 2: series "a": step 0: "1e999" is no percentage from 0 to 1000`},
-		"a header of names":          {[]byte("id,cpu,mem\na,1,2\n"), `line 1: the header is "id,cpu,mem"; it has to be "id" and one number per step`},
-		"a header that rings a bell": {[]byte("id,\a\x1b[2J\na,1\n"), `line 1: the header is "id,\a\x1b[2J"; it has to be "id" and one number per step`},
-		"a hexadecimal number":       {[]byte("id,0\na,0x1p3\n"), `line 2: series "a": step 0: "0x1p3" is no percentage from 0 to 1000`},
-		"digits in groups":           {[]byte("id,0\na,1_0\n"), `line 2: series "a": step 0: "1_0" is no percentage from 0 to 1000`},
-		"a hexadecimal name":         {[]byte("id,0\na,0x\n"), `line 2: series "a": step 0: "0x" is no percentage from 0 to 1000`},
-		"a cell of a megabyte":       {[]byte("id,0\na," + strings.Repeat("9", 1<<20) + "\n"), `line 2: series "a": step 0: "` + strings.Repeat("9", 40) + `" is no percentage from 0 to 1000`},
-		"a name of a megabyte":       {[]byte("id,0\n" + strings.Repeat("n", 1<<20) + ",x\n"), `line 2: series "` + strings.Repeat("n", 60) + `": step 0: "x" is no percentage from 0 to 1000`},
-		"a quote that does not end":  {[]byte("id,0\na,1\n\"b,2\nc,3\n"), `line 3: a row that begins here goes on to line 4: extraneous or missing " in quoted-field`},
+		"no header":                  {[]byte("a,1,2\nb,1,2\n"), `line 1: the header is "a,1,2": must be "id" and one number per step`},
+		"a header without steps":     {[]byte("id\na\n"), `line 1: the header is "id": must be "id" and one number per step`},
+		"prose":                      {[]byte("This is no trace at all, but a letter to somebody else.\n"), `line 1: the header is "This is no trace at all, but a letter to": must be "id" and one number per step`},
+		"a row that is too short":    {[]byte("id,0,1\na,1,2\nb,1\n"), "line 3: must have as many cells as the header, 3"},
+		"a row that is too long":     {[]byte("id,0,1\na,1,2\nb,1,2,3\n"), "line 3: must have as many cells as the header, 3"},
+		"a row after an empty line":  {[]byte("id,0,1\na,1,2\n\n\nb,1\n"), "line 5: must have as many cells as the header, 3"},
+		"text for a number":          {[]byte("id,0,1\na,1,2\nb,1,busy\n"), `line 3: series "b": step 1: "busy" is not a percentage from 0 to 1000`},
+		"an empty cell":              {[]byte("id,0,1\na,,2\n"), `line 2: series "a": step 0: "" is not a percentage from 0 to 1000`},
+		"a number with its unit":     {[]byte("id,0\na,5%\n"), `line 2: series "a": step 0: "5%" is not a percentage from 0 to 1000`},
+		"a decimal comma":            {[]byte("id;0\na;5,5\n"), `line 1: the header is "id;0": must be "id" and one number per step`},
+		"not a number":               {[]byte("id,0,1\na,1,2\nb,NaN,2\n"), `line 3: series "b": step 0: "NaN" is not a percentage from 0 to 1000`},
+		"without an end":             {[]byte("id,0\na,Inf\n"), `line 2: series "a": step 0: "Inf" is not a percentage from 0 to 1000`},
+		"below zero":                 {[]byte("id,0\na,-0.01\n"), `line 2: series "a": step 0: "-0.01" is not a percentage from 0 to 1000`},
+		"a billion percent":          {[]byte("id,0,1\na,1,1e9\n"), `line 2: series "a": step 1: "1e9" is not a percentage from 0 to 1000`},
+		"beyond any float":           {[]byte("id,0\na,1e999\n"), `line 2: series "a": step 0: "1e999" is not a percentage from 0 to 1000`},
+		"a header of names":          {[]byte("id,cpu,mem\na,1,2\n"), `line 1: the header is "id,cpu,mem": must be "id" and one number per step`},
+		"a header that rings a bell": {[]byte("id,\a\x1b[2J\na,1\n"), `line 1: the header is "id,\a\x1b[2J": must be "id" and one number per step`},
+		"a hexadecimal number":       {[]byte("id,0\na,0x1p3\n"), `line 2: series "a": step 0: "0x1p3" is not a percentage from 0 to 1000`},
+		"digits in groups":           {[]byte("id,0\na,1_0\n"), `line 2: series "a": step 0: "1_0" is not a percentage from 0 to 1000`},
+		"a hexadecimal name":         {[]byte("id,0\na,0x\n"), `line 2: series "a": step 0: "0x" is not a percentage from 0 to 1000`},
+		"a cell of a megabyte":       {[]byte("id,0\na," + strings.Repeat("9", 1<<20) + "\n"), `line 2: series "a": step 0: "` + strings.Repeat("9", 40) + `" is not a percentage from 0 to 1000`},
+		"a name of a megabyte":       {[]byte("id,0\n" + strings.Repeat("n", 1<<20) + ",x\n"), `line 2: series "` + strings.Repeat("n", 60) + `": step 0: "x" is not a percentage from 0 to 1000`},
+		"a quote that does not end":  {[]byte("id,0\na,1\n\"b,2\nc,3\n"), `line 3: a row that begins here continues to line 4: extraneous or missing " in quoted-field`},
 		"a quote within a cell":      {[]byte("id,0\na,1\nb\"c,2\n"), `line 3, column 2: bare " in non-quoted-field`},
-		"a name over three lines":    {[]byte("id,0\n\"a\nb\nc\",x\n"), `line 2: series "a\nb\nc": step 0: "x" is no percentage from 0 to 1000`},
-		"after a name over lines":    {[]byte("id,0\n\"a\nb\",1\nc,x\n"), `line 4: series "c": step 0: "x" is no percentage from 0 to 1000`},
-		"compressed, cut off early":  {whole[:14], "line 1: the compressed file ends too early"},
+		"a name over three lines":    {[]byte("id,0\n\"a\nb\nc\",x\n"), `line 2: series "a\nb\nc": step 0: "x" is not a percentage from 0 to 1000`},
+		"after a name over lines":    {[]byte("id,0\n\"a\nb\",1\nc,x\n"), `line 4: series "c": step 0: "x" is not a percentage from 0 to 1000`},
+		"compressed, cut off early":  {whole[:14], "line 1: the compressed file is truncated"},
 		"compressed, a header alone": {whole[:5], "line 1: not gzip after all: unexpected EOF"},
 		"compressed, empty":          {packed(t, ""), "line 1: the trace is empty"},
-		"compressed, a mistake":      {packed(t, "id,0\na,1\nb,x\n"), `line 3: series "b": step 0: "x" is no percentage from 0 to 1000`},
+		"compressed, a mistake":      {packed(t, "id,0\na,1\nb,x\n"), `line 3: series "b": step 0: "x" is not a percentage from 0 to 1000`},
 		"compressed, wrong checksum": {flipped, "line 5002: gzip: invalid checksum"},
 		"the mark of gzip alone":     {[]byte{0x1f, 0x8b}, "line 1: not gzip after all: unexpected EOF"},
 		"gzip of another kind":       {[]byte{0x1f, 0x8b, 7, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3}, "line 1: not gzip after all: gzip: invalid header"},
@@ -90,7 +90,7 @@ func TestReadNamesTheLineWhereACompressedFileEnds(t *testing.T) {
 	}
 	whole := packed(t, text.String())
 	_, err := Read(bytes.NewReader(whole[:len(whole)/2]))
-	if err == nil || !regexp.MustCompile(`^line \d{4,5}: the compressed file ends too early$`).MatchString(err.Error()) {
+	if err == nil || !regexp.MustCompile(`^line \d{4,5}: the compressed file is truncated$`).MatchString(err.Error()) {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -150,7 +150,7 @@ func TestOpenNamesTheFile(t *testing.T) {
 	if err := os.WriteFile(bad, []byte("id,0\na,x\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	want := bad + `: line 2: series "a": step 0: "x" is no percentage from 0 to 1000`
+	want := bad + `: line 2: series "a": step 0: "x" is not a percentage from 0 to 1000`
 	if _, err := Open(bad); err == nil || err.Error() != want {
 		t.Errorf("of a bad file the error is\n  %v\nwant\n  %s", err, want)
 	}
@@ -178,7 +178,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Whatever is read is a sound table, or an error names a line.
+// Reading gives a valid table, or an error that names a line.
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		"id,0,1\na,1,2\nb,3,4.5\n", "id,0\n", "", "id,0\na,NaN\n", "id,0\n\"a\nb\",1\nc,x\n", "id,0,1\na,1\n", "id\na\n", "\x1f\x8b\x08\x00",

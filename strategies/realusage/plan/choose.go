@@ -8,13 +8,13 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// smallest returns the fewest pods whose usage covers the need, and among as
-// few the least disrupting, then those of the least weight. The pods together
-// must cover it.
+// smallest returns the fewest pods whose usage covers the need; among equally
+// few, the least disruptive, then those of least weight. All pods together must
+// cover it.
 //
-// With one resource in need the largest pods are the fewest. With several the
-// search deepens by number and gives up after searchSteps in favour of taking
-// the greatest relief first, which may be one or two more than the fewest.
+// If one resource is needed, the largest pods are the fewest. If several are,
+// the search deepens by number of pods and after searchSteps falls back to
+// greedy, which may take one or two more than the fewest.
 func smallest(pods []*strategies.Pod, by *scale) []*strategies.Pod {
 	need := by.need
 	ordered := slices.Clone(pods)
@@ -32,8 +32,8 @@ func smallest(pods []*strategies.Pod, by *scale) []*strategies.Pod {
 	return refine(chosen, pods, by)
 }
 
-// greedy takes pods in order until the need is covered, then drops what turned
-// out to be superfluous.
+// greedy takes the pod of greatest relief, ties in order, until the need is
+// covered. It then drops pods that became superfluous.
 func greedy(ordered []*strategies.Pod, need cluster.Amounts) []*strategies.Pod {
 	var chosen []*strategies.Pod
 	left := need
@@ -50,15 +50,15 @@ func greedy(ordered []*strategies.Pod, need cluster.Amounts) []*strategies.Pod {
 		remaining = slices.Delete(remaining, best, best+1)
 	}
 	for i := range slices.Backward(chosen) {
-		rest := slices.Delete(slices.Clone(chosen), i, i+1)
-		if covers(sum(rest), need) {
-			chosen = rest
+		others := slices.Delete(slices.Clone(chosen), i, i+1)
+		if covers(sum(others), need) {
+			chosen = others
 		}
 	}
 	return chosen
 }
 
-// searchSteps bounds the search for fewer pods: about a millisecond.
+// searchSteps bounds the search for fewer pods to about a millisecond.
 const searchSteps = 20_000
 
 // search looks for fewer than best pods that cover the need.
@@ -66,8 +66,8 @@ type search struct {
 	pods []*strategies.Pod
 	need cluster.Amounts
 	best int
-	// top[r] sums up the k largest usages of resource r: no k pods can relieve
-	// it of more.
+	// top[r][k] is the sum of the k largest usages of resource r, the most that
+	// any k pods can relieve.
 	top   [cluster.NumResources][]int64
 	steps int
 	path  []*strategies.Pod
@@ -128,8 +128,8 @@ func (s *search) descend(from, k int, left cluster.Amounts) bool {
 	return false
 }
 
-// refine exchanges chosen pods for others that disrupt less, or as much with
-// less weight, as long as the need stays covered.
+// refine replaces chosen pods by others that disrupt less, or as much with less
+// weight, as long as the need stays covered.
 func refine(chosen, pods []*strategies.Pod, by *scale) []*strategies.Pod {
 	others := slices.DeleteFunc(slices.Clone(pods), func(pod *strategies.Pod) bool { return slices.Contains(chosen, pod) })
 	slices.SortStableFunc(others, func(a, b *strategies.Pod) int {
@@ -151,8 +151,8 @@ func refine(chosen, pods []*strategies.Pod, by *scale) []*strategies.Pod {
 	return chosen
 }
 
-// relief is the part of the need that a pod carries: the sum over resources of
-// its share in what is needed of each.
+// relief is how much of the need a pod covers: the sum over resources of its
+// usage's share of the need, at most 1 each.
 func relief(pod *strategies.Pod, need cluster.Amounts) float64 {
 	total := 0.0
 	for r := range need {

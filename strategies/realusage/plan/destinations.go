@@ -10,21 +10,21 @@ import (
 	"github.com/evenkeel/evenkeel/thresholds"
 )
 
-// coolIndex is the place of a destination among all.
+// coolIndex is the index of a destination.
 type coolIndex int32
 
-// destination is a cool node with what the plan has landed on it so far.
+// destination is a cool node with the pods that the plan has placed on it.
 type destination struct {
 	name      string
-	ceiling   cluster.Amounts // the most that may be predicted
+	ceiling   cluster.Amounts // the highest prediction allowed
 	predicted cluster.Amounts
-	fill      float64           // by which destinations are ordered
+	fill      float64           // destinations are ordered by it
 	index     coolIndex         // among the destinations
 	at        cluster.NodeIndex // among the input's nodes
 }
 
-// takes reports whether the destination would stay at or under its ceiling with
-// an additional pod.
+// takes reports whether the destination would stay at or below its ceiling with
+// another pod.
 func (d *destination) takes(pod cluster.Amounts) bool {
 	for r := range pod {
 		if d.predicted[r]+pod[r] > d.ceiling[r] {
@@ -34,10 +34,10 @@ func (d *destination) takes(pod cluster.Amounts) bool {
 	return true
 }
 
-// headroom is what a destination has left under its ceiling.
+// headroom returns what a destination has left below its ceiling.
 func (d *destination) headroom() cluster.Amounts { return d.ceiling.Minus(d.predicted) }
 
-// fill returns how much of a ceiling amounts are, 1 being all of it.
+// fill returns the fullest resource's share of its ceiling, 1 being full.
 func fill(used, ceiling cluster.Amounts) float64 {
 	highest := 0.0
 	for r := range used {
@@ -46,7 +46,7 @@ func fill(used, ceiling cluster.Amounts) float64 {
 	return highest
 }
 
-// order says in which order destinations are tried.
+// order is the order in which destinations are tried.
 type order bool
 
 const (
@@ -54,19 +54,19 @@ const (
 	tightestFirst order = false
 )
 
-// ports are the destinations of a plan.
-type ports struct {
+// destinations are the destinations of a plan.
+type destinations struct {
 	placement Placement
 	cool      []destination
-	byFill    []coolIndex       // indices of cool, coolest first; numbers, because they are shifted at every landing
-	left      []cluster.Amounts // the headroom of each of cool, side by side, because every landing reads many
+	byFill    []coolIndex       // indices of cool, coolest first; indices, because every landing shifts them
+	left      []cluster.Amounts // the headroom of each of cool, contiguous because every landing reads many
 	room      room
 	first     order
-	asked     int // how many destinations were looked at for a pod
+	examined  int // how many destinations were examined for pods
 }
 
-func newPorts(in *Input, first order) *ports {
-	p := &ports{placement: in.Placement, first: first}
+func newDestinations(in *Input, first order) *destinations {
+	p := &destinations{placement: in.Placement, first: first}
 	size := len(in.Nodes)
 	p.cool, p.byFill, p.left = make([]destination, 0, size), make([]coolIndex, 0, size), make([]cluster.Amounts, 0, size)
 	for i := range in.Nodes {
@@ -84,27 +84,25 @@ func newPorts(in *Input, first order) *ports {
 	return p
 }
 
-// compareFill orders destinations; those filled alike in the order of their
-// names, which is that of their indices.
-func (p *ports) compareFill(a, b coolIndex) int {
+// compareFill orders destinations by fill, then by index, which is by name.
+func (p *destinations) compareFill(a, b coolIndex) int {
 	if c := cmp.Compare(p.cool[a].fill, p.cool[b].fill); c != 0 {
 		return c
 	}
 	return cmp.Compare(a, b)
 }
 
-// size orders pods across resources by the share of the first destination that
-// they would take.
-func (p *ports) size(pod *strategies.Pod) float64 {
+// size makes pods comparable across resources: the share of the first
+// destination's ceiling that they would take.
+func (p *destinations) size(pod *strategies.Pod) float64 {
 	if len(p.cool) == 0 {
 		return 0
 	}
 	return fill(pod.Usage, p.cool[0].ceiling)
 }
 
-// shift changes what is on a destination and brings it to its place in the
-// order.
-func (p *ports) shift(d *destination, by cluster.Amounts) {
+// shift changes the prediction of a destination and re-sorts it.
+func (p *destinations) shift(d *destination, by cluster.Amounts) {
 	from, _ := slices.BinarySearchFunc(p.byFill, d.index, p.compareFill)
 	d.predicted = d.predicted.Plus(by)
 	d.fill, p.left[d.index] = fill(d.predicted, d.ceiling), d.headroom()
@@ -121,18 +119,17 @@ func (p *ports) shift(d *destination, by cluster.Amounts) {
 	p.room.shifted(p, from, to)
 }
 
-// blockSize is how many destinations that follow each other in the order of
-// fill share one entry of room.
+// blockSize is how many consecutive destinations in byFill share one entry of
+// room.
 const blockSize = 64
 
-// room is, for each block of byFill, no less than the most that a destination
-// of it has left of each resource. A pod that needs more of one of them is not
-// offered to the block. Entries grow when destinations move between blocks, and
-// are brought down to the truth when a block turns out to have no place for a
-// pod in spite of its entry.
+// room is, for each block of byFill, an upper bound of each resource's headroom
+// on its destinations. A block whose bound is too small for a pod is skipped.
+// Bounds grow when destinations move between blocks. A block that finds no
+// destination for a pod despite its bound gets its exact one again.
 type room []cluster.Amounts
 
-func newRoom(p *ports) room {
+func newRoom(p *destinations) room {
 	blocks := make(room, (len(p.byFill)+blockSize-1)/blockSize)
 	for b := range blocks {
 		blocks.measure(p, b)
@@ -140,8 +137,8 @@ func newRoom(p *ports) room {
 	return blocks
 }
 
-// measure brings a block's entry to what is true now.
-func (r room) measure(p *ports, b int) {
+// measure sets a block's bound to the current maximum.
+func (r room) measure(p *destinations, b int) {
 	from, to := p.block(b)
 	r[b] = p.left[p.byFill[from]]
 	for _, i := range p.byFill[from+1 : to] {
@@ -149,17 +146,17 @@ func (r room) measure(p *ports, b int) {
 	}
 }
 
-// admit raises a block's entry to include a destination.
+// admit raises a block's bound to include a destination.
 func (r room) admit(b int, headroom cluster.Amounts) {
 	for k := range headroom {
 		r[b][k] = max(r[b][k], headroom[k])
 	}
 }
 
-// shifted brings the entries up to date after the destinations at the places
-// from to to have moved by one place each.
-func (r room) shifted(p *ports, from, to int) {
-	up := from <= to // then those between have moved down, and each block has got one at its end
+// shifted updates the bounds after the destinations at the places from to to
+// have moved by one place each.
+func (r room) shifted(p *destinations, from, to int) {
+	up := from <= to // then those in between moved down, and each block got a new last one
 	from, to = min(from, to), max(from, to)
 	for b := from / blockSize; b <= to/blockSize; b++ {
 		first, end := p.block(b)
@@ -181,21 +178,21 @@ func (r room) mayTake(b int, pod cluster.Amounts) bool {
 	return true
 }
 
-// block returns the places that a block spans.
-func (p *ports) block(b int) (from, to int) {
+// block returns the range of places of a block.
+func (p *destinations) block(b int) (from, to int) {
 	return b * blockSize, min((b+1)*blockSize, len(p.byFill))
 }
 
-// withRoom yields the destinations that a pod would leave at or under their
-// ceilings, in an order. A destination may be shifted only once no further one
-// is asked for.
-func (p *ports) withRoom(pod cluster.Amounts, by order) iter.Seq[*destination] {
+// withRoom yields, in the given order, the destinations that would stay at or
+// below their ceilings with a pod. Shift a destination only after taking the
+// last one.
+func (p *destinations) withRoom(pod cluster.Amounts, by order) iter.Seq[*destination] {
 	return func(yield func(*destination) bool) {
 		for b := range p.room {
 			if by == tightestFirst {
 				b = len(p.room) - 1 - b
 			}
-			p.asked++
+			p.examined++
 			if p.room.mayTake(b, pod) && !p.offer(b, pod, by, yield) {
 				return
 			}
@@ -203,9 +200,9 @@ func (p *ports) withRoom(pod cluster.Amounts, by order) iter.Seq[*destination] {
 	}
 }
 
-// offer yields the destinations of one block and reports whether further ones
-// are wanted.
-func (p *ports) offer(b int, pod cluster.Amounts, by order, yield func(*destination) bool) bool {
+// offer yields the destinations of one block and reports whether more are
+// wanted.
+func (p *destinations) offer(b int, pod cluster.Amounts, by order, yield func(*destination) bool) bool {
 	from, to := p.block(b)
 	found := false
 	for i := range to - from {
@@ -213,7 +210,7 @@ func (p *ports) offer(b int, pod cluster.Amounts, by order, yield func(*destinat
 		if by == tightestFirst {
 			place = to - 1 - i
 		}
-		p.asked++
+		p.examined++
 		d := &p.cool[p.byFill[place]]
 		if !d.takes(pod) {
 			continue
@@ -229,5 +226,5 @@ func (p *ports) offer(b int, pod cluster.Amounts, by order, yield func(*destinat
 	return true
 }
 
-// open reports whether a node takes landings.
+// open reports whether a node takes pods.
 func (n *Node) open() bool { return n.State == thresholds.Cool && n.Closed == "" }

@@ -10,18 +10,18 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// landing is a pod on a destination, with the way back.
+// landing is a pod on a destination, with its undo.
 type landing struct {
 	pod  *strategies.Pod
 	to   *destination
 	undo func()
-	from cluster.NodeIndex // the pod's node among the input's, once the plan holds the landing
+	from cluster.NodeIndex // the pod's node, once the landing is in the plan
 }
 
-// land puts every pod on a destination, the largest first, or none: then it
-// returns the first pod that found no place. Destinations are tried in the
-// order of choice and, where that leaves a pod without one, in the other.
-func (p *ports) land(pods []*strategies.Pod) (landed []landing, stuck *strategies.Pod) {
+// land puts every pod on a destination, the largest first. If one finds no
+// place, it puts none and returns that pod. If the preferred order of
+// destinations leaves a pod without a place, the other order is tried.
+func (p *destinations) land(pods []*strategies.Pod) (landed []landing, stuck *strategies.Pod) {
 	if landed, stuck = p.landBy(pods, p.first); stuck == nil {
 		return landed, nil
 	}
@@ -31,7 +31,7 @@ func (p *ports) land(pods []*strategies.Pod) (landed []landing, stuck *strategie
 	return nil, stuck
 }
 
-func (p *ports) landBy(pods []*strategies.Pod, by order) (landed []landing, stuck *strategies.Pod) {
+func (p *destinations) landBy(pods []*strategies.Pod, by order) (landed []landing, stuck *strategies.Pod) {
 	pods = slices.Clone(pods)
 	slices.SortStableFunc(pods, func(a, b *strategies.Pod) int {
 		return cmp.Or(-cmp.Compare(p.size(a), p.size(b)), compareKey(a, b))
@@ -48,7 +48,7 @@ func (p *ports) landBy(pods []*strategies.Pod, by order) (landed []landing, stuc
 }
 
 // takes reports whether any destination would take the pod now.
-func (p *ports) takes(pod *strategies.Pod) bool {
+func (p *destinations) takes(pod *strategies.Pod) bool {
 	for to := range p.withRoom(pod.Usage, coolestFirst) {
 		if ok, _ := p.placement.Fits(pod.Pod, to.name); ok {
 			return true
@@ -57,7 +57,7 @@ func (p *ports) takes(pod *strategies.Pod) bool {
 	return false
 }
 
-func (p *ports) landOne(pod *strategies.Pod, by order) (landing, bool) {
+func (p *destinations) landOne(pod *strategies.Pod, by order) (landing, bool) {
 	for to := range p.withRoom(pod.Usage, by) {
 		if ok, _ := p.placement.Fits(pod.Pod, to.name); !ok {
 			continue
@@ -73,15 +73,15 @@ func (p *ports) landOne(pod *strategies.Pod, by order) (landing, bool) {
 }
 
 // takeBack undoes landings, newest first.
-func (p *ports) takeBack(landed []landing) {
+func (p *destinations) takeBack(landed []landing) {
 	for _, l := range slices.Backward(landed) {
 		l.undo()
 		p.shift(l.to, cluster.Amounts{}.Minus(l.pod.Usage))
 	}
 }
 
-// refusals sums up, for a person, why no destination takes a pod.
-func (p *ports) refusals(pod *strategies.Pod) string {
+// refusals sums up why no destination takes a pod, for a reader.
+func (p *destinations) refusals(pod *strategies.Pod) string {
 	if len(p.cool) == 0 {
 		return "no node is cool"
 	}

@@ -7,22 +7,21 @@ import (
 	"github.com/evenkeel/evenkeel/thresholds"
 )
 
-// Landing is what one node is to a pod, were it the only one that is moved.
+// Landing says whether one node would take a pod if nothing else moved.
 type Landing struct {
 	Node  string
 	State thresholds.State
-	// Before and After are what the node is predicted at without the pod and
-	// with it.
+	// Before and After are the node's predicted usage without and with the pod.
 	Before, After cluster.Percents
-	// Refused is why the node does not take the pod; empty where it does.
-	// Detail says more for a person.
+	// Refused is why the node does not take the pod; empty if it does. Detail
+	// explains more to a reader.
 	Refused reasons.Reason
 	Detail  string
 }
 
-// Landings says of every node but the pod's own whether it would take the pod
-// and, if not, why: the first of the reasons that the planner goes by. Nothing
-// is moved. Without a Placement filters refuse nothing.
+// Landings reports for every node but the pod's own whether it would take the
+// pod, or the first reason of the planner why not. Nothing is moved. Without a
+// Placement, filters refuse nothing.
 func Landings(in *Input, pod *strategies.Pod) []Landing {
 	landings := make([]Landing, 0, len(in.Nodes))
 	for i := range in.Nodes {

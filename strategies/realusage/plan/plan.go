@@ -1,9 +1,9 @@
-// Package plan decides, as values, which pods to move where: the pure part of
+// Package plan decides which pods to move where: the pure part of
 // RealUsageLowNodeUtilization.
 //
-// New makes a Plan of the fewest moves, each with a named destination. Same
-// input, same plan. What would take a pod is asked of a Placement, what may be
-// moved comes in as Refused; nothing is evicted here.
+// New makes a Plan of the fewest moves, each with a named destination. The same
+// input gives the same plan. A Placement answers what would take a pod, and
+// Refused says which pods may not be moved. Nothing is evicted here.
 package plan
 
 import (
@@ -18,23 +18,23 @@ import (
 	"github.com/evenkeel/evenkeel/thresholds"
 )
 
-// New makes the plan: each hot node is cooled with the fewest pods of the
-// lowest sufficient priorities that have a landing, or left alone with the
-// reason: relief that leaves a node hot costs evictions and room that a node
-// which can be cooled needs.
+// New makes the plan. It cools each hot node with the fewest pods of the lowest
+// sufficient priorities that have a destination. If that cannot cool a node, it
+// is left alone with the reason: partial relief costs evictions, and room that
+// a node which can be cooled needs.
 //
-// Who comes first takes the room. So where the hottest node first leaves a node
-// without landings, or moves more pods than each node alone would have to,
-// other orders are tried as well.
+// Nodes that come first take the room. So if starting with the hottest leaves a
+// node without destinations, or moves more pods than each node alone would
+// need, other orders are tried as well.
 func New(in Input) strategies.Plan {
 	best := attempt(&in, orders[0])
-	asked := best.ports.asked
+	examined := best.destinations.examined
 	for _, o := range orders[1:] {
-		if best.ideal() || asked > orderAsks {
+		if best.ideal() || examined > maxExamined {
 			break
 		}
 		other := attempt(&in, o)
-		asked += other.ports.asked
+		examined += other.destinations.examined
 		if other.better(best) {
 			best = other
 		}
@@ -42,8 +42,8 @@ func New(in Input) strategies.Plan {
 	return best.plan()
 }
 
-// sequence is an order in which hot nodes are cooled, and one in which
-// destinations are tried first.
+// sequence is an order in which to cool hot nodes and one in which to try
+// destinations first.
 type sequence struct {
 	leastHotFirst bool
 	destinations  order
@@ -51,26 +51,26 @@ type sequence struct {
 
 var orders = [...]sequence{{false, coolestFirst}, {false, tightestFirst}, {true, coolestFirst}, {true, tightestFirst}}
 
-// orderAsks bounds how many destinations are looked at before another order is
-// tried: below a second with the slowest filters.
-const orderAsks = 50_000
+// maxExamined is how many destinations may be examined before no other order is
+// tried: less than a second with the slowest filters.
+const maxExamined = 50_000
 
 // planner is one attempt at a plan.
 type planner struct {
-	in       *Input
-	ports    *ports
-	hot      []cluster.NodeIndex // places of the input's nodes
-	notes    []reasons.Reason    // by the input's nodes
-	landed   []landing
-	declined []strategies.Declined
-	// cooled counts the nodes that were cooled, crowded those that were not for
-	// want of room, excess the moves beyond what each node alone would take.
+	in           *Input
+	destinations *destinations
+	hot          []cluster.NodeIndex // indices of the input's nodes
+	notes        []reasons.Reason    // by the input's nodes
+	landed       []landing
+	declined     []strategies.Declined
+	// cooled counts the nodes that were cooled, crowded those left hot for lack
+	// of room, excess the moves beyond what each node alone would need.
 	cooled, crowded, excess int
-	limited                 bool // the plan is as long as it may be
+	limited                 bool // the plan has reached its limit
 }
 
 func newPlanner(in *Input, by order) *planner {
-	p := &planner{in: in, ports: newPorts(in, by), notes: make([]reasons.Reason, len(in.Nodes))}
+	p := &planner{in: in, destinations: newDestinations(in, by), notes: make([]reasons.Reason, len(in.Nodes))}
 	for i := range p.in.Nodes {
 		if p.in.Nodes[i].State == thresholds.Hot {
 			p.hot = append(p.hot, cluster.NodeIndex(i))
@@ -79,7 +79,7 @@ func newPlanner(in *Input, by order) *planner {
 	return p
 }
 
-// attempt plans in one order and leaves the Placement as it was.
+// attempt plans in one order and leaves the Placement unchanged.
 func attempt(in *Input, o sequence) *planner {
 	p := newPlanner(in, o.destinations)
 	slices.SortStableFunc(p.hot, func(i, j cluster.NodeIndex) int {
@@ -99,18 +99,18 @@ func attempt(in *Input, o sequence) *planner {
 	return p
 }
 
-// ideal says that no other order can do better, or should: where the number of
-// moves is limited, the hottest come first.
+// ideal reports whether no other order can, or should, do better: if the number
+// of moves is limited, the hottest nodes come first.
 func (p *planner) ideal() bool { return p.limited || p.crowded == 0 && p.excess == 0 }
 
 // better reports whether p cools more nodes than other, or as many with pods of
-// lower priority, or those with fewer moves.
+// lower priority, or else with fewer moves.
 func (p *planner) better(other *planner) bool {
 	return cmp.Or(cmp.Compare(p.cooled, other.cooled), -cmp.Compare(p.priority(), other.priority()),
 		-cmp.Compare(len(p.landed), len(other.landed))) > 0
 }
 
-// priority is the highest of those that are moved.
+// priority returns the highest priority of the moved pods.
 func (p *planner) priority() int32 {
 	highest := int32(math.MinInt32)
 	for i := range p.landed {
@@ -119,8 +119,8 @@ func (p *planner) priority() int32 {
 	return highest
 }
 
-// heat is how far above its evict line a node is, as a factor, by its hottest
-// resource.
+// heat returns how far a node is above its evict line, as a factor, in its
+// hottest resource.
 func heat(n *Node) float64 {
 	highest := 0.0
 	for r, need := range n.Need {
@@ -136,7 +136,7 @@ func (p *planner) cool(at cluster.NodeIndex) {
 	n := &p.in.Nodes[at]
 	need := n.Need.AtLeastZero()
 	if !positive(need) {
-		return // held hot by its leave line alone: state, no cause for a move
+		return // only its leave line keeps it hot, which justifies no move
 	}
 	movable := p.movable(n, need)
 	if !covers(sum(movable), need) {
@@ -165,12 +165,12 @@ func (p *planner) cool(at cluster.NodeIndex) {
 	p.giveUp(at, movable, need)
 }
 
-// giveUp finds out whether a node is left alone for want of landings or of room
-// for all its moves.
+// giveUp records whether a node is left alone because pods lack destinations or
+// because there is no room for all of its moves.
 func (p *planner) giveUp(at cluster.NodeIndex, movable []*strategies.Pod, need cluster.Amounts) {
 	n := &p.in.Nodes[at]
 	landable, stuck := p.landable(movable)
-	if covers(sum(landable), need) { // each has a landing, but there are not enough of them together
+	if covers(sum(landable), need) { // each alone has a destination, but not all together
 		p.crowded++
 		p.notes[at] = reasons.NoLanding
 		for _, pod := range landable {
@@ -179,16 +179,16 @@ func (p *planner) giveUp(at cluster.NodeIndex, movable []*strategies.Pod, need c
 		return
 	}
 	for _, pod := range stuck {
-		p.decline(n, pod, reasons.NoLanding, p.ports.refusals(pod))
+		p.decline(n, pod, reasons.NoLanding, p.destinations.refusals(pod))
 	}
 	p.leave(at, reasons.NoLanding, landable, need)
 	if len(p.landed) > 0 {
-		p.crowded++ // perhaps: the room was there before the moves planned so far
+		p.crowded++ // possibly: earlier moves of the plan may have taken the room
 	}
 }
 
-// movable returns the pods that may be moved and declines those whose refusal
-// matters to a person.
+// movable returns the pods that may be moved and declines the others with their
+// reasons.
 func (p *planner) movable(n *Node, need cluster.Amounts) []*strategies.Pod {
 	var movable []*strategies.Pod
 	for i := range n.Pods {
@@ -207,8 +207,8 @@ func (p *planner) movable(n *Node, need cluster.Amounts) []*strategies.Pod {
 	return movable
 }
 
-// gain is what moving a pod takes off its node in the resources that have to
-// leave, in percent of allocatable.
+// gain returns what moving a pod takes off its node in the resources that have
+// to leave, in percent of allocatable.
 func gain(pod *strategies.Pod, n *Node, need cluster.Amounts) float64 {
 	most := 0.0
 	for r, percent := range pod.Usage.PercentOf(n.Allocatable) {
@@ -219,11 +219,11 @@ func gain(pod *strategies.Pod, n *Node, need cluster.Amounts) float64 {
 	return most
 }
 
-// landable separates the pods that have a landing, were they the only move,
-// from those that have none.
+// landable separates the pods that would have a destination as the only move
+// from those that would not.
 func (p *planner) landable(pods []*strategies.Pod) (landable, stuck []*strategies.Pod) {
 	for _, pod := range pods {
-		if p.ports.takes(pod) {
+		if p.destinations.takes(pod) {
 			landable = append(landable, pod)
 		} else {
 			stuck = append(stuck, pod)
@@ -233,14 +233,14 @@ func (p *planner) landable(pods []*strategies.Pod) (landable, stuck []*strategie
 }
 
 // fewest lands the smallest set of pods that covers the need and has places for
-// all its pods. Those that would find no place even alone are left out, or else
-// the one that found none beside the others, and the next best set is tried;
-// best says that the first would do. Pods that are not chosen are not asked
-// about: with some filters that takes a millisecond.
+// all of them. If a set does not fit, the next best is tried without its pods
+// that have no place even alone, or else without the first that found none.
+// best says that the first set fitted. Pods that are not chosen are not
+// checked, because some filters take a millisecond per check.
 func (p *planner) fewest(band []*strategies.Pod, by *scale) (landed []landing, best bool) {
 	for best = true; covers(sum(band), by.need); best = false {
 		chosen := smallest(band, by)
-		landed, stuck := p.ports.land(chosen)
+		landed, stuck := p.destinations.land(chosen)
 		if stuck == nil {
 			return landed, best
 		}
@@ -253,8 +253,8 @@ func (p *planner) fewest(band []*strategies.Pod, by *scale) (landed []landing, b
 	return nil, false
 }
 
-// beyondLeast is how many more moves were needed than if there were landings
-// without end; having to resort to a higher priority counts as one.
+// beyondLeast returns how many more moves were needed than with unlimited room;
+// resorting to a higher priority counts as one.
 func (p *planner) beyondLeast(movable []*strategies.Pod, by *scale, used int32, moves int) int {
 	for _, priority := range priorities(movable) {
 		band := upTo(movable, priority)
@@ -281,7 +281,7 @@ func (p *planner) budget() int {
 }
 
 // leave notes why a node is left alone and declines those of the given pods
-// that might have been moved.
+// that would have relieved it.
 func (p *planner) leave(at cluster.NodeIndex, why reasons.Reason, pods []*strategies.Pod, need cluster.Amounts) {
 	p.notes[at] = why
 	for _, pod := range pods {
@@ -296,11 +296,11 @@ func (p *planner) decline(n *Node, pod *strategies.Pod, why reasons.Reason, deta
 	p.declined = append(p.declined, strategies.Declined{Pod: *pod, Node: n.Name, Reason: why, Detail: detail})
 }
 
-// commit enters moves in the plan, as many as the limits leave; what is cut off
-// waits for a later cycle.
+// commit adds moves to the plan, up to its limits; the rest waits for a later
+// cycle.
 func (p *planner) commit(at cluster.NodeIndex, landed []landing) {
 	if budget := p.budget(); len(landed) > budget {
-		p.ports.takeBack(landed[budget:])
+		p.destinations.takeBack(landed[budget:])
 		landed = landed[:budget]
 		p.notes[at], p.limited = reasons.MoveLimit, true
 	} else {
@@ -312,8 +312,8 @@ func (p *planner) commit(at cluster.NodeIndex, landed []landing) {
 	}
 }
 
-// used is what a node's change is told from: of a hot one what it is hot by,
-// else what is predicted.
+// used returns the usage that a node's change is reported from: what makes it
+// hot if it is, its prediction otherwise.
 func (n *Node) used() cluster.Amounts {
 	if n.State == thresholds.Hot {
 		return n.Current
@@ -337,8 +337,8 @@ func (p *planner) plan() strategies.Plan {
 	return plan
 }
 
-// moves turns the landings into moves, each from what the ones before it have
-// left, and brings after to what all leave.
+// moves turns the landings into moves, each starting from the usage that the
+// earlier ones left, and updates after to the final usage.
 func (p *planner) moves(after []cluster.Amounts) []strategies.Move {
 	if len(p.landed) == 0 {
 		return nil
@@ -360,16 +360,16 @@ func (p *planner) moves(after []cluster.Amounts) []strategies.Move {
 
 func (p *planner) scale(n *Node, need cluster.Amounts) *scale {
 	s := &scale{need: need, allocatable: n.Allocatable}
-	coolest := p.ports.byFill[:min(nearest, len(p.ports.byFill))]
+	coolest := p.destinations.byFill[:min(nearest, len(p.destinations.byFill))]
 	for r := range need {
 		s.steep[r] = share(n.Current[r], n.Allocatable[r])
 		for _, i := range coolest {
-			d := &p.ports.cool[i]
+			d := &p.destinations.cool[i]
 			s.steep[r] -= share(d.predicted[r], p.in.Nodes[d.at].Allocatable[r]) / float64(len(coolest))
 		}
 	}
 	return s
 }
 
-// Idle is the plan that does nothing, with the nodes as they are.
+// Idle returns the plan that does nothing, with the nodes as they are.
 func Idle(in Input) strategies.Plan { return newPlanner(&in, coolestFirst).plan() }

@@ -17,7 +17,7 @@ import (
 func TestWithRoomFindsWhatLookingAtEachFinds(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		p := newPorts(randomDestinations(rng, 1+rng.IntN(300)), coolestFirst)
+		p := newDestinations(randomDestinations(rng, 1+rng.IntN(300)), coolestFirst)
 		for step := range 200 {
 			pod := cluster.Amounts{rng.Int64N(9_000), rng.Int64N(9_000)}
 			if rng.IntN(2) == 0 { // one that fits exactly
@@ -56,7 +56,7 @@ func randomDestinations(rng *rand.Rand, nodes int) *Input {
 	return in
 }
 
-func looked(p *ports, pod cluster.Amounts, by order) []string {
+func looked(p *destinations, pod cluster.Amounts, by order) []string {
 	var found []string
 	for _, i := range p.byFill {
 		if p.cool[i].takes(pod) {
@@ -69,7 +69,7 @@ func looked(p *ports, pod cluster.Amounts, by order) []string {
 	return found
 }
 
-func names(p *ports, pod cluster.Amounts, by order) []string {
+func names(p *destinations, pod cluster.Amounts, by order) []string {
 	var found []string
 	for d := range p.withRoom(pod, by) {
 		found = append(found, d.name)
@@ -77,17 +77,16 @@ func names(p *ports, pod cluster.Amounts, by order) []string {
 	return found
 }
 
-// A pod that no destination has room for is not held against each of them
-// again.
+// A pod for which no destination has room is not compared with each again.
 func TestWithRoomLearns(t *testing.T) {
-	p := newPorts(randomDestinations(rand.New(rand.NewPCG(1, 1)), 64*blockSize), coolestFirst)
+	p := newDestinations(randomDestinations(rand.New(rand.NewPCG(1, 1)), 64*blockSize), coolestFirst)
 	pod := cluster.Amounts{20_000, 0} // more than any ceiling
 	ask := func() int {
-		before := p.asked
+		before := p.examined
 		if found := names(p, pod, coolestFirst); found != nil {
 			t.Fatalf("found %v", found)
 		}
-		return p.asked - before
+		return p.examined - before
 	}
 	p.shift(&p.cool[0], cluster.Amounts{-30_000, 0})
 	p.shift(&p.cool[0], cluster.Amounts{30_000, 0})
@@ -98,7 +97,7 @@ func TestWithRoomLearns(t *testing.T) {
 
 // Without a destination there is no room, and nothing breaks.
 func TestWithRoomOfNothing(t *testing.T) {
-	if got := names(newPorts(&Input{}, coolestFirst), cluster.Amounts{}, tightestFirst); got != nil {
+	if got := names(newDestinations(&Input{}, coolestFirst), cluster.Amounts{}, tightestFirst); got != nil {
 		t.Errorf("got %v", got)
 	}
 }

@@ -8,24 +8,24 @@ import (
 // scale weighs the pods of one hot node against each other.
 type scale struct {
 	need, allocatable cluster.Amounts
-	// steep is by how much the node is above the coolest destinations, in
-	// shares of allocatable.
+	// steep is how far the node is above the coolest destinations, in shares of
+	// allocatable.
 	steep cluster.Percents
 }
 
-// othersWeigh is what the squares of the resources that nobody needs weigh
-// against usage of those in need. A figure chose it: docs/tuning.md.
+// othersWeigh is the weight of the squares of resources not in need relative to
+// usage of those in need. It was tuned by measurement: docs/tuning.md.
 const othersWeigh = 2
 
-// nearest is how many of the coolest destinations stand for the one where a pod
+// nearest is how many of the coolest destinations represent the one where a pod
 // will land.
 const nearest = 4
 
-// weight is what speaks against a pod when others cover the need as well: what
-// it uses of the resources in need, because more would leave than has to, and
-// by how much its move would raise the sum over nodes of the squares of the
-// others. Moving m from a node at a to one at b changes a² + b² by 2m(b − a +
-// m), all in shares of allocatable.
+// weight is the cost of choosing a pod when others cover the need as well. It
+// adds the pod's usage of resources in need, since more would leave than has
+// to, and the rise in the sum over nodes of the squares of the others. Moving m
+// from a node at a to one at b changes a² + b² by 2m(b − a + m), all in shares
+// of allocatable.
 func (s *scale) weight(pod *strategies.Pod) float64 {
 	total := 0.0
 	for r := range s.need {

@@ -17,20 +17,20 @@ type Node struct {
 	// Current is the evidence for hot: what stays on the node, as measured.
 	Current cluster.Amounts
 	// Need is what has to leave a hot node to bring it under its evict lines;
-	// zero or less where nothing has to.
+	// zero or less if nothing has to.
 	Need cluster.Amounts
-	// Predicted is what a landing has to reckon with: all pods, with estimates,
-	// and moves in flight; Ceiling the most of it that keeps the node under its
-	// reject lines.
+	// Predicted is what a landing has to allow for: all pods, with estimates,
+	// and moves in flight. Ceiling is the most of it that keeps the node under
+	// its reject lines.
 	Predicted, Ceiling cluster.Amounts
-	// Closed is why the node takes no landing although it is cool (cordoned,
-	// about to be removed); empty if it may.
+	// Closed is why the node takes no pods although it is cool (cordoned, about
+	// to be removed); empty if it does.
 	Closed string
 	// Pods are the candidates on a hot node; nil on others.
 	Pods []strategies.Pod
 }
 
-// Placement answers which nodes would take a pod, moves of this plan included.
+// Placement answers which nodes would take a pod, given this plan's moves.
 type Placement interface {
 	// Fits reports whether the replacement of pod could run on node, and if
 	// not, why.
@@ -46,8 +46,8 @@ type Input struct {
 	// MaxMoves bounds the plan; 0 means no bound. MaxPerNode bounds the moves
 	// from one node; 0 means no bound.
 	MaxMoves, MaxPerNode int
-	// MinGainPercent is the least that a move has to take off its node, of
-	// allocatable, in a resource the node is hot by.
+	// MinGainPercent is the least that a move must take off its node, in
+	// percent of allocatable, in a resource the node is hot by.
 	MinGainPercent float64
 	Placement      Placement
 }

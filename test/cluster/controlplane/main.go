@@ -1,6 +1,6 @@
-// Command controlplane is a whole Kubernetes control plane in one binary: by
-// the name it is called under (argv[0]) it is etcd, kube-apiserver,
-// kube-controller-manager, kube-scheduler or metrics-server. One link step
+// Command controlplane is a whole Kubernetes control plane in one binary:
+// called as (argv[0]) etcd, kube-apiserver, kube-controller-manager,
+// kube-scheduler or metrics-server, it runs that. This takes one link step
 // instead of five, and the binary is small because they share their libraries.
 package main
 

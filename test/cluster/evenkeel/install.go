@@ -22,14 +22,14 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster"
 )
 
-// Namespace is where the shipped manifests put Evenkeel.
+// Namespace is Evenkeel's in the shipped manifests.
 const Namespace = "evenkeel"
 
 // Accesses are the kubeconfig files of the shipped ServiceAccounts.
 type Accesses struct{ Evenkeel, Extender string }
 
 // Install applies the shipped ServiceAccounts, roles and ConfigMap, and returns
-// kubeconfig files that speak for the ServiceAccounts.
+// kubeconfig files for the ServiceAccounts.
 func Install(ctx context.Context, c *cluster.Cluster) (Accesses, error) {
 	files, err := Manifests(ctx)
 	if err != nil {
@@ -53,7 +53,7 @@ func Install(ctx context.Context, c *cluster.Cluster) (Accesses, error) {
 	return a, err
 }
 
-// Manifests lists the shipped manifests in the order in which they can be
+// Manifests lists the shipped manifests in an order in which they can be
 // applied.
 func Manifests(ctx context.Context) ([]string, error) {
 	root, err := Root(ctx)
@@ -94,7 +94,7 @@ func Components(ctx context.Context) ([]string, error) {
 }
 
 // Apply creates or replaces every object of a manifest; with dryRun the API
-// server checks it and stores nothing.
+// server only validates it.
 func Apply(ctx context.Context, c *cluster.Cluster, file string, dryRun bool) error {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -126,7 +126,7 @@ func apply(ctx context.Context, client dynamic.Interface, mapper meta.RESTMapper
 	kind := object.GroupVersionKind()
 	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
-		return fmt.Errorf("finding its resource: %w", err)
+		return fmt.Errorf("looking up its resource: %w", err)
 	}
 	options := metav1.ApplyOptions{FieldManager: "evenkeel-test", Force: true}
 	if dryRun {
@@ -139,7 +139,7 @@ func apply(ctx context.Context, client dynamic.Interface, mapper meta.RESTMapper
 		_, err = resource.Apply(ctx, object.GetName(), object, options)
 	}
 	if apierrors.IsConflict(err) {
-		return fmt.Errorf("somebody else owns it: %w", err)
+		return fmt.Errorf("resolving a conflict with another owner: %w", err)
 	}
 	return err
 }

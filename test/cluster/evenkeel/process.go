@@ -1,5 +1,5 @@
 // Package evenkeel runs Evenkeel on a local cluster as its users do: the binary
-// of this checkout as a process of its own, with the token of a ServiceAccount
+// of this checkout as a separate process, with the token of a ServiceAccount
 // from the shipped manifests and no other rights.
 package evenkeel
 
@@ -26,18 +26,18 @@ func Build(ctx context.Context, binDir string) (path string, err error) {
 	return build(ctx, "./cmd/evenkeel", Binary(binDir))
 }
 
-// Binary is where Build puts the evenkeel binary.
+// Binary returns the path of Build's binary.
 func Binary(binDir string) string { return filepath.Join(binDir, "evenkeel") }
 
 // BuildScheduler compiles kube-scheduler with Evenkeel's plugin into binDir and
-// returns its path, whose name is not that of the control plane's own. It takes
+// returns its path, whose name differs from the control plane's own. It takes
 // minutes the first time.
 func BuildScheduler(ctx context.Context, binDir string) (path string, err error) {
 	return build(ctx, "./cmd/kube-scheduler", filepath.Join(binDir, "evenkeel-scheduler"))
 }
 
-// build compiles a command of this checkout, one at a time for all that share
-// the folder.
+// build compiles a command of this checkout, one at a time among all processes
+// that share the folder.
 func build(ctx context.Context, command, path string) (_ string, err error) {
 	root, err := Root(ctx)
 	if err != nil {
@@ -56,7 +56,7 @@ func build(ctx context.Context, command, path string) (_ string, err error) {
 	return path, nil
 }
 
-// Root is the folder of Evenkeel's own module.
+// Root returns the folder of Evenkeel's own module.
 func Root(ctx context.Context) (string, error) {
 	module, err := cluster.ModuleDir(ctx)
 	if err != nil {
@@ -67,7 +67,7 @@ func Root(ctx context.Context) (string, error) {
 
 // Process is one running evenkeel.
 type Process struct {
-	// LogPath is where standard output and error go.
+	// LogPath is the file of standard output and error.
 	LogPath string
 	command *exec.Cmd
 	done    chan struct{}
@@ -94,7 +94,7 @@ func Start(binary, logPath string, args ...string) (*Process, error) {
 	return p, nil
 }
 
-// Wait waits until the process has ended by itself and returns its exit code.
+// Wait waits until the process ends and returns its exit code.
 func (p *Process) Wait(ctx context.Context) (int, error) {
 	select {
 	case <-p.done:
@@ -120,22 +120,21 @@ func (p *Process) Ended() bool {
 	}
 }
 
-// Freeze stops the process without ending it; Thaw lets it go on.
+// Freeze suspends the process; Thaw resumes it.
 func (p *Process) Freeze() error { return p.command.Process.Signal(syscall.SIGSTOP) }
 
-// Thaw lets a frozen process go on.
+// Thaw resumes a frozen process.
 func (p *Process) Thaw() error { return p.command.Process.Signal(syscall.SIGCONT) }
 
 // Kill ends the process at once.
 func (p *Process) Kill() {
-	_ = p.command.Process.Kill() // an error means that it has ended
+	_ = p.command.Process.Kill() // an error means that it ended already
 	<-p.done
 }
 
-// Stop asks the process to end and waits; it is killed when it does not end in
-// time.
+// Stop asks the process to end, waits, and kills it on timeout.
 func (p *Process) Stop() error {
-	_ = p.command.Process.Signal(syscall.SIGTERM) // an error means that it has ended
+	_ = p.command.Process.Signal(syscall.SIGTERM) // an error means that it ended already
 	select {
 	case <-p.done:
 		return nil
@@ -154,7 +153,7 @@ func (p *Process) Log() string {
 	return string(content)
 }
 
-// FreeAddress returns an address on loopback that nobody listens on.
+// FreeAddress returns an unused loopback address.
 func FreeAddress() (string, error) {
 	port, err := cluster.FreePort()
 	if err != nil {

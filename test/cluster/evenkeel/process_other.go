@@ -4,5 +4,5 @@ package evenkeel
 
 import "syscall"
 
-// attributes puts the process in a group of its own.
+// attributes puts the process in its own group.
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

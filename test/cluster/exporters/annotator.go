@@ -17,7 +17,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/fault"
 )
 
-// Unit is how a value stands in an annotation.
+// Unit is the format of a value in an annotation.
 type Unit string
 
 // The units in the wild: Crane writes a fraction with five decimals,
@@ -27,11 +27,11 @@ const (
 	Percent  Unit = "percent"
 )
 
-// stampLayout ends in a Z that says nothing of the zone.
+// stampLayout ends in a Z that does not mean UTC.
 const stampLayout = "2006-01-02T15:04:05Z"
 
-// Shanghai is the zone that Crane writes in unless it is told otherwise; it has
-// no summer time.
+// Shanghai returns the zone that Crane writes in by default; it has no daylight
+// saving time.
 func Shanghai() *time.Location { return time.FixedZone("Asia/Shanghai", 8*60*60) }
 
 // AnnotatorConfig says what to write.
@@ -44,10 +44,10 @@ type AnnotatorConfig struct {
 }
 
 // Annotator writes Crane's annotations on the nodes, once per call of Write.
-// The windows begin as if the nodes had run for five minutes as they are found.
-// Down, Slow and Status leave what was written before as it is, Truncated cuts
+// The windows begin as if the nodes had been in their first state for five
+// minutes. Down, Slow and Status leave the existing annotations, Truncated cuts
 // the values, Missing and its kin remove a node's annotations, and Duplicate
-// and Huge, for which there is no room here, are refused.
+// and Huge, which annotations cannot express, are rejected.
 type Annotator struct {
 	faults
 
@@ -56,7 +56,7 @@ type Annotator struct {
 	recorder *recorder
 }
 
-// StartAnnotator begins to sample the nodes and writes nothing yet.
+// StartAnnotator begins to sample the nodes but writes nothing yet.
 func StartAnnotator(ctx context.Context, config AnnotatorConfig) (*Annotator, error) {
 	if config.Unit == "" {
 		config.Unit = Fraction
@@ -143,8 +143,8 @@ func (a *Annotator) annotate(ctx context.Context, node string, remove bool, what
 	return nil
 }
 
-// text writes a percentage in the unit; a fault that takes it for a fraction
-// keeps the unit's look.
+// text formats a percentage in the unit; a fault that turns it into a fraction
+// keeps the unit's format.
 func (a *Annotator) text(percent float64, what fault.Fault) string {
 	value, nan := what.Value(percent)
 	switch {

@@ -6,15 +6,15 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/fault"
 )
 
-// faults holds what is wrong with each node.
+// faults holds the fault of each node.
 type faults struct {
 	mu      sync.Mutex
 	all     fault.Fault
 	ofNodes map[string]fault.Fault
 }
 
-// SetFault changes what is wrong with the nodes given, or else with all, from
-// the next request on. The zero Fault of all nodes fixes each of them.
+// SetFault changes the fault of the given nodes, or else of all, from the next
+// request on. The zero Fault of all nodes fixes each of them.
 func (f *faults) SetFault(what fault.Fault, nodes ...string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -39,8 +39,8 @@ func (f *faults) of(node string) fault.Fault {
 	return f.all
 }
 
-// passOver reports whether a node is one that a fault leaves out by its place
-// in the order of names.
+// passOver reports whether a fault leaves out a node because of its place in
+// the order of names.
 func passOver(what fault.Fault, place int) bool {
 	switch what.Kind {
 	case fault.Missing:

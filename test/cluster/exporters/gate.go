@@ -14,13 +14,12 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// verdictAge is how long the API server's word is kept; a kubelet keeps it for
-// minutes, which no test would wait for.
+// verdictAge is how long the API server's verdict is cached; a kubelet caches
+// it for minutes, too long for a test.
 const verdictAge = 2 * time.Second
 
-// gate asks the API server who a token belongs to and whether that user may
-// have what is asked for, as a kubelet with webhook authentication and
-// authorization does.
+// gate asks the API server for a token's user and whether that user has access,
+// as a kubelet with webhook authentication and authorization does.
 type gate struct {
 	client kubernetes.Interface
 
@@ -35,7 +34,7 @@ type verdict struct {
 	reason string
 }
 
-// admit lets those pass who may get a subresource of nodes.
+// admit passes requests of users who may get a subresource of nodes.
 func (g *gate) admit(subresource string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
@@ -56,8 +55,8 @@ func (g *gate) admit(subresource string, next http.Handler) http.Handler {
 	})
 }
 
-// judge holds the lock while it asks, so that requests for all nodes at once
-// ask once.
+// judge holds the lock during its request, so that simultaneous requests for
+// all nodes ask once.
 func (g *gate) judge(ctx context.Context, token, subresource string) (verdict, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

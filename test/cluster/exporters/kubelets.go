@@ -19,21 +19,20 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/fault"
 )
 
-// KubeletsConfig says whose kubelets to play.
+// KubeletsConfig configures Kubelets.
 type KubeletsConfig struct {
 	Cluster *cluster.Cluster
 	// Dir gets the certificate authority's file; it must exist.
 	Dir string
-	// WithoutPSI leaves the pressures out, as kubelets before v1.36 do by
-	// default.
+	// WithoutPSI omits the pressures, as kubelets before v1.36 do by default.
 	WithoutPSI bool
 }
 
 // Kubelets answers at https://<InternalIP>:<kubelet port> of each node:
-// /stats/summary in the kubelet's format and /metrics/resource, by kwok. As
-// with a kubelet, a bearer token is needed, whose user may get the subresource
-// stats or metrics of nodes. Faults of values touch the node's and the pods'
-// CPU and memory.
+// /stats/summary in the kubelet's format and, from kwok, /metrics/resource.
+// Like a kubelet it requires a bearer token whose user may get the subresource
+// stats or metrics of nodes. Faults of values affect CPU and memory of the node
+// and its pods.
 type Kubelets struct {
 	faults
 
@@ -48,7 +47,7 @@ type Kubelets struct {
 	pressure map[string]Pressure
 }
 
-// StartKubelets plays the kubelets of all present nodes.
+// StartKubelets simulates the kubelets of all present nodes.
 func StartKubelets(ctx context.Context, config KubeletsConfig) (*Kubelets, error) {
 	ca, err := newAuthority()
 	if err != nil {
@@ -73,10 +72,10 @@ func StartKubelets(ctx context.Context, config KubeletsConfig) (*Kubelets, error
 	return k, nil
 }
 
-// CAFile is the authority that signed the kubelets' certificates.
+// CAFile returns the file of the authority for the kubelets' certificates.
 func (k *Kubelets) CAFile() string { return filepath.Join(k.config.Dir, "kubelet-ca.crt") }
 
-// Sync follows nodes that came or went.
+// Sync adapts to nodes that came or went.
 func (k *Kubelets) Sync(ctx context.Context) error {
 	nodes, err := k.config.Cluster.Truth(ctx)
 	if err != nil {
@@ -84,7 +83,7 @@ func (k *Kubelets) Sync(ctx context.Context) error {
 	}
 	for _, node := range nodes {
 		if node.InternalIP == "127.0.0.1" {
-			return fmt.Errorf("playing the kubelet of node %q: it has no address of its own", node.Name)
+			return fmt.Errorf("simulating the kubelet of node %q: it has no address of its own", node.Name)
 		}
 	}
 	return k.fleet.sync(ctx, nodes)
@@ -93,7 +92,7 @@ func (k *Kubelets) Sync(ctx context.Context) error {
 // Stop ends all kubelets.
 func (k *Kubelets) Stop() error { return k.fleet.stop() }
 
-// SetPressure makes a node report pressures instead of those that follow from
+// SetPressure makes a node report these pressures instead of those derived from
 // its CPU usage.
 func (k *Kubelets) SetPressure(node string, pressure Pressure) {
 	k.mu.Lock()
@@ -145,7 +144,7 @@ func (k *Kubelets) summary(node string) http.Handler {
 	})
 }
 
-// resource asks kwok.
+// resource forwards to kwok.
 func (k *Kubelets) resource(node string) http.Handler {
 	return &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {

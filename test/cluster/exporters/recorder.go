@@ -11,10 +11,9 @@ import (
 )
 
 const (
-	// sampleEvery is finer than node-metrics's 15 s, for tests are shorter than
-	// its users' days.
+	// sampleEvery is shorter than node-metrics's 15 s, because tests are short.
 	sampleEvery = time.Second
-	// sampledBefore is how long a node is taken to have run as it is found.
+	// sampledBefore is how long a node is assumed to have run unchanged.
 	sampledBefore = 5 * time.Minute
 	// samplesKept reaches back an hour and a half.
 	samplesKept = 5400
@@ -23,7 +22,7 @@ const (
 // load is the usage of a node in percent of its capacity.
 type load struct{ cpu, memory float64 }
 
-// windows are what the earlier systems report a node.
+// windows are a node's values that the legacy systems report.
 type windows struct{ active, avg5m, max1h, max1d load }
 
 // recorder samples every node from its start until it is stopped.
@@ -57,7 +56,7 @@ func (r *recorder) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			_ = r.sample(ctx) // the API server may be down for a case; what was known stays
+			_ = r.sample(ctx) // the API server may be down in a case; old samples stay
 		}
 	}
 }
@@ -96,7 +95,7 @@ func loadOf(node cluster.NodeTruth) load {
 	}
 }
 
-// of sums a node up as node-metrics does: the maxima are of single samples.
+// of summarizes a node as node-metrics does: the maxima are of single samples.
 func (r *recorder) of(node string) (windows, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -131,8 +130,7 @@ func highest(loads []load) load {
 	return top
 }
 
-// values are the windows by their metric names, active only where it is asked
-// for.
+// values returns the windows by their metric names, active only on request.
 func (w windows) values(active bool) map[string]float64 {
 	values := map[string]float64{}
 	add := func(window string, l load) {

@@ -13,11 +13,11 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/fault"
 )
 
-// spoiltFields are the values of a summary that faults touch; totals stay true.
+// spoiltFields are values of a summary that faults change, unlike totals.
 var spoiltFields = []string{"usageNanoCores", "workingSetBytes", "availableBytes"}
 
-// bareNaN stands where a number must not: JSON cannot say it, a broken encoder
-// does.
+// bareNaN is a placeholder for NaN, which JSON cannot express but a broken
+// encoder writes.
 const bareNaN = `"-NaN-"`
 
 // spoilSummary applies a fault of values to a summary; place is the node's in
@@ -61,7 +61,7 @@ func spoilTree(tree any, what fault.Fault, missing bool) {
 	}
 }
 
-// spoilNumber keeps numbers whole, as the format wants them.
+// spoilNumber keeps numbers whole, as the format requires.
 func spoilNumber(truth float64, what fault.Fault) any {
 	value, nan := what.Value(truth)
 	if nan {

@@ -16,18 +16,18 @@ import (
 // StatisticsPort is where crane-scheduler-plus deploys its exporter.
 const StatisticsPort = 19101
 
-// StatisticsConfig says whose exporters to play.
+// StatisticsConfig configures Statistics.
 type StatisticsConfig struct {
 	Cluster *cluster.Cluster
 	// Port is StatisticsPort when it is zero.
 	Port int
 }
 
-// Statistics answers as crane-scheduler-plus's exporter at
+// Statistics answers like crane-scheduler-plus's exporter at
 // http://<InternalIP>:<port>/statistics of each node: percentages of capacity,
-// which begin as if the nodes had run for five minutes as they are found.
-// Missing and its kin leave a node with an empty answer; timestamps, which
-// Shifted would change, are not in the format.
+// which begin as if the nodes had been in their first state for five minutes.
+// Missing and its kin make a node's answer empty; Shifted has no effect,
+// because the format has no timestamps.
 type Statistics struct {
 	faults
 
@@ -37,7 +37,7 @@ type Statistics struct {
 	fleet    fleet
 }
 
-// StartStatistics plays the exporters of all present nodes.
+// StartStatistics simulates the exporters of all present nodes.
 func StartStatistics(ctx context.Context, config StatisticsConfig) (*Statistics, error) {
 	if config.Port == 0 {
 		config.Port = StatisticsPort
@@ -55,7 +55,7 @@ func StartStatistics(ctx context.Context, config StatisticsConfig) (*Statistics,
 	return s, nil
 }
 
-// Sync follows nodes that came or went.
+// Sync adapts to nodes that came or went.
 func (s *Statistics) Sync(ctx context.Context) error {
 	nodes, err := s.config.Cluster.Truth(ctx)
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *Statistics) statistics(node string) http.Handler {
 	})
 }
 
-// statisticsText writes what encoding/json refuses to: NaN and a name twice.
+// statisticsText writes what encoding/json rejects: NaN and duplicate names.
 func statisticsText(values map[string]float64, what fault.Fault) string {
 	var members []string
 	for _, name := range slices.Sorted(maps.Keys(values)) {

@@ -12,20 +12,20 @@ import (
 )
 
 // Pressure is the percentage of time in which some task waited for a resource,
-// the same over each window.
+// the same in each window.
 type Pressure struct{ CPU, Memory, IO float64 }
 
-// pressureOf begins when 70 % of the CPU is used and reaches 60 % at the whole:
-// tasks wait long before nothing is left.
+// pressureOf starts at 70% of the CPU and reaches 60% at full use: tasks wait
+// long before nothing is left.
 func pressureOf(node cluster.NodeTruth) Pressure {
 	percent := 100 * float64(node.Used.CPUMilli) / float64(max(1, node.Capacity.CPUMilli))
 	return Pressure{CPU: min(100, 2*max(0, percent-70))}
 }
 
-// running is how long everything claims to have run.
+// running is how long everything pretends to have run.
 const running = time.Hour
 
-// summaryOf is what a kubelet answers on /stats/summary at a moment.
+// summaryOf returns a kubelet's answer to /stats/summary at a moment.
 func summaryOf(node cluster.NodeTruth, at time.Time, m *meters) stats.Summary {
 	summary := stats.Summary{Node: stats.NodeStats{
 		NodeName: node.Name, StartTime: metav1.NewTime(at.Add(-running)),
@@ -65,8 +65,8 @@ func cpuStats(m *meters, key string, used cluster.Amounts, at time.Time) *stats.
 	return &stats.CPUStats{Time: metav1.NewTime(at), UsageNanoCores: &nanoCores, UsageCoreNanoSeconds: &total}
 }
 
-// memoryStats has a page cache of an eighth over the working set, which nobody
-// should count.
+// memoryStats adds a page cache of an eighth of the working set, which readers
+// should ignore.
 func memoryStats(used cluster.Amounts, at time.Time) *stats.MemoryStats {
 	workingSet := uint64(used.MemoryBytes)
 	usage, resident := workingSet+workingSet/8, workingSet-workingSet/4
@@ -78,7 +78,7 @@ func addPressure(summary *stats.Summary, p Pressure) {
 	node.CPU.PSI, node.Memory.PSI, node.IO.PSI = psi(p.CPU), psi(p.Memory), psi(p.IO)
 }
 
-// psi has no total, which readers of averages do not need.
+// psi omits the total, which readers of averages do not need.
 func psi(percent float64) *stats.PSIStats {
 	rounded := math.Round(100*percent) / 100
 	return &stats.PSIStats{Some: stats.PSIData{Avg10: rounded, Avg60: rounded, Avg300: rounded}}
@@ -87,8 +87,8 @@ func psi(percent float64) *stats.PSIStats {
 // metersKept bounds meters: far more than the containers of any test.
 const metersKept = 100_000
 
-// meters count CPU time from one answer to the next, as if all between had been
-// used as now.
+// meters counts CPU time from one answer to the next, as if usage had been
+// constant in between.
 type meters struct {
 	mu    sync.Mutex
 	known map[string]meter

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// certificateLife is far longer than a test runs.
+// certificateLife is far longer than any test runs.
 const certificateLife = 24 * time.Hour
 
 // authority signs the kubelets' certificates; its key stays in memory.
@@ -44,8 +44,8 @@ func newAuthority() (*authority, error) {
 	return &authority{certificate: certificate, key: key, pem: text}, nil
 }
 
-// serverConfig has a certificate for one address and speaks HTTP/1.1 only, so
-// that a fault can hang up.
+// serverConfig has a certificate for one address and only uses HTTP/1.1, so
+// that a fault can close the connection.
 func (a *authority) serverConfig(ip net.IP) (*tls.Config, error) {
 	if ip == nil {
 		return nil, fmt.Errorf("making a certificate: the node has no address")

@@ -1,8 +1,8 @@
-// Package fault names what can be wrong with a source of usage, and does to an
-// HTTP server whatever can be done without knowing its format: not answering,
+// Package fault defines what can be wrong with a source of usage, and applies
+// to an HTTP server whatever needs no knowledge of its format: not answering,
 // answering late, with an error, with half of the text or with far too much of
-// it. What needs the format, such as wrong values, is left to the packages that
-// write it: exporters and faultproxy. The zero Fault is none.
+// it. Faults that need the format, such as wrong values, are left to the
+// packages that write it: exporters and faultproxy. The zero Fault is none.
 package fault
 
 import "time"
@@ -12,13 +12,13 @@ type Kind string
 
 // The kinds of faults. Those up to Huge work on any HTTP server.
 const (
-	// None passes everything on as it is.
+	// None changes nothing.
 	None Kind = ""
 	// Down closes each connection without an answer.
 	Down Kind = "down"
-	// Slow answers truly, but late.
+	// Slow answers correctly, but late.
 	Slow Kind = "slow"
-	// Status answers with an HTTP status alone.
+	// Status answers with only an HTTP status.
 	Status Kind = "status"
 	// Truncated cuts the true answer in the middle, in a well-formed HTTP
 	// message.
@@ -27,15 +27,15 @@ const (
 	// which a reader without a bound would accept.
 	Huge Kind = "huge"
 
-	// Missing leaves the values out, and is an empty answer where there is
-	// nothing else.
+	// Missing omits the values, and gives an empty answer if nothing else is in
+	// it.
 	Missing Kind = "missing"
-	// HalfMissing leaves out every second node, OneMissing the first one, in
-	// order of names.
+	// HalfMissing omits every second node, OneMissing the first one, in order
+	// of names.
 	HalfMissing Kind = "half-missing"
 	OneMissing  Kind = "one-missing"
 	// NaN, Negative, Tenfold and Hundredth replace each value: by NaN, by -1,
-	// by ten times and by a hundredth of itself. Tenfold turns 97 % into 970 %,
+	// by ten times and by a hundredth of itself. Tenfold turns 97% into 970%,
 	// Hundredth a percentage into a fraction.
 	NaN       Kind = "nan"
 	Negative  Kind = "negative"
@@ -47,32 +47,32 @@ const (
 	Duplicate Kind = "duplicate"
 )
 
-// Fault is a Kind with what it takes.
+// Fault is a Kind with its parameters.
 type Fault struct {
 	Kind Kind
 	// Delay is how late Slow answers.
 	Delay time.Duration
-	// Shift is what Shifted adds: 8 hours for a clock in Shanghai that is taken
-	// for UTC.
+	// Shift is what Shifted adds: 8 hours for a clock in Shanghai that is
+	// mistaken for UTC.
 	Shift time.Duration
-	// Code is the answer of Status.
+	// Code is the HTTP status of Status.
 	Code int
 }
 
-// OfKind is a fault that takes nothing.
+// OfKind returns a fault without parameters.
 func OfKind(kind Kind) Fault { return Fault{Kind: kind} }
 
-// SlowBy answers late.
+// SlowBy returns a fault that answers late.
 func SlowBy(delay time.Duration) Fault { return Fault{Kind: Slow, Delay: delay} }
 
-// ShiftedBy answers with wrong timestamps.
+// ShiftedBy returns a fault with wrong timestamps.
 func ShiftedBy(shift time.Duration) Fault { return Fault{Kind: Shifted, Shift: shift} }
 
-// WithStatus answers with an HTTP error.
+// WithStatus returns a fault that answers with an HTTP error.
 func WithStatus(code int) Fault { return Fault{Kind: Status, Code: code} }
 
-// Value is what the fault makes of a value. nan stands for not a number, which
-// each format writes in its own way.
+// Value applies the fault to a value. nan means not a number, which each format
+// writes in its own way.
 func (f Fault) Value(truth float64) (value float64, nan bool) {
 	switch f.Kind {
 	case NaN:
@@ -88,7 +88,7 @@ func (f Fault) Value(truth float64) (value float64, nan bool) {
 	}
 }
 
-// Time is what the fault makes of a timestamp.
+// Time applies the fault to a timestamp.
 func (f Fault) Time(at time.Time) time.Time {
 	if f.Kind == Shifted {
 		return at.Add(f.Shift)

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// hugeBytes is the white space that Huge begins with.
+// hugeBytes is the length of the white space at the start of Huge.
 const hugeBytes = 200 << 20
 
-// Handler does to a server's answers what the fault of the moment asks for;
-// faults that need the format pass.
+// Handler applies the current fault to a server's answers; faults that need the
+// format change nothing.
 func Handler(current func(*http.Request) Fault, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch f := current(r); f.Kind {
@@ -33,7 +33,7 @@ func Handler(current func(*http.Request) Fault, next http.Handler) http.Handler 
 	})
 }
 
-// hangUp needs a server that speaks HTTP/1.1 only.
+// hangUp closes the connection, which only works on HTTP/1.1.
 func hangUp(w http.ResponseWriter) {
 	connection, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -43,7 +43,7 @@ func hangUp(w http.ResponseWriter) {
 	_ = connection.Close()
 }
 
-// waited is false when the client has gone meanwhile.
+// waited reports whether the client is still there after the delay.
 func waited(r *http.Request, delay time.Duration) bool {
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
@@ -82,7 +82,7 @@ type Answer struct {
 	header http.Header
 }
 
-// Record lets a handler answer into memory, uncompressed.
+// Record records a handler's uncompressed answer in memory.
 func Record(next http.Handler, r *http.Request) *Answer {
 	answer := &Answer{Code: http.StatusOK, header: http.Header{}}
 	plain := r.Clone(r.Context())

@@ -11,7 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/fault"
 )
 
-// answer is Prometheus's answer to a query, with its series as they are.
+// answer is Prometheus's answer to a query, with its series unchanged.
 type answer struct {
 	Status string `json:"status"`
 	Data   struct {
@@ -53,8 +53,8 @@ func spoilAnswer(body []byte, f fault.Fault) ([]byte, error) {
 	return json.Marshal(a)
 }
 
-// nodeOf is the label that tells series of nodes apart; series of pods mostly
-// have none.
+// nodeOf returns the label that distinguishes series of nodes; series of pods
+// mostly have none.
 func (s series) nodeOf() string {
 	for _, label := range []string{"node", "instance"} {
 		if value, has := s.Metric[label]; has {
@@ -64,7 +64,7 @@ func (s series) nodeOf() string {
 	return ""
 }
 
-// drop leaves out the series of nodes by their place in the order of names.
+// drop removes the series of nodes by their place in the order of names.
 func (a *answer) drop(dropped func(place int) bool) {
 	nodes := map[string]bool{}
 	for _, s := range a.Data.Result {

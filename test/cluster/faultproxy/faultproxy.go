@@ -1,7 +1,7 @@
-// Package faultproxy stands between a reader and Prometheus, or anything that
-// answers in Prometheus's format, and spoils the answers to queries as a
-// fault.Fault says. What is true is left to the server behind it; answers that
-// are no query's pass unchanged, but for the faults that need no format.
+// Package faultproxy sits between a reader and Prometheus, or anything that
+// answers in Prometheus's format, and corrupts the answers to queries according
+// to a fault.Fault. The truth comes from the server behind it; answers to
+// anything but queries pass unchanged, except for faults that need no format.
 package faultproxy
 
 import (
@@ -37,7 +37,7 @@ type Proxy struct {
 func Start(ctx context.Context, target string) (*Proxy, error) {
 	behind, err := url.Parse(target)
 	if err != nil {
-		return nil, fmt.Errorf("reading the address to stand in front of: %w", err)
+		return nil, fmt.Errorf("parsing the target address: %w", err)
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -46,7 +46,7 @@ func Start(ctx context.Context, target string) (*Proxy, error) {
 	p := &Proxy{url: "http://" + listener.Addr().String(), done: make(chan struct{})}
 	reverse := &httputil.ReverseProxy{
 		Rewrite:  func(r *httputil.ProxyRequest) { r.SetURL(behind) },
-		ErrorLog: log.New(io.Discard, "", 0), // a server behind that is down is a case, answered with 502
+		ErrorLog: log.New(io.Discard, "", 0), // a target that is down is a case, answered with 502
 	}
 	p.server = &http.Server{
 		Handler:           fault.Handler(p.current, p.spoil(reverse)),
@@ -63,10 +63,10 @@ func Start(ctx context.Context, target string) (*Proxy, error) {
 // URL is the proxy's base URL.
 func (p *Proxy) URL() string { return p.url }
 
-// Requests is how many requests have come so far, answered or not.
+// Requests returns the number of requests so far, answered or not.
 func (p *Proxy) Requests() int64 { return p.requests.Load() }
 
-// SetFault changes what is wrong from the next request on; the zero Fault fixes
+// SetFault changes the fault from the next request on; the zero Fault fixes
 // all.
 func (p *Proxy) SetFault(f fault.Fault) {
 	p.mu.Lock()
@@ -74,7 +74,7 @@ func (p *Proxy) SetFault(f fault.Fault) {
 	p.fault = f
 }
 
-// Stop ends the proxy and cuts the answers under way.
+// Stop ends the proxy and cuts off unfinished answers.
 func (p *Proxy) Stop() error {
 	err := p.server.Close()
 	<-p.done

@@ -16,23 +16,22 @@ import (
 )
 
 const (
-	// variable tells a test binary that its cases come on standard input. Its
-	// value is the folder of what is built.
+	// variable makes a test binary read its cases from standard input. Its
+	// value is the folder of the binaries.
 	variable = "EVENKEEL_E2E_LANE"
-	// done begins the line that ends a case's output; the exit code follows.
+	// done starts the line that ends a case's output; the exit code follows.
 	done = "EVENKEEL-E2E-CASE-ENDED "
 )
 
-// Case is what a test binary is to run: patterns as -test.run and -test.skip
-// take them.
+// Case is what a test binary is to run: patterns for -test.run and -test.skip.
 type Case struct{ Run, Skip string }
 
-// BinDir is where everything has been built already, or "" where nobody hands
-// out cases.
+// BinDir returns the folder of the finished build, or "" if cases are not
+// handed out.
 func BinDir() string { return os.Getenv(variable) }
 
-// Serve runs each case that comes in and says on out how it ended, until there
-// are no more or the context ends.
+// Serve runs each incoming case and writes to out how it ended, until there are
+// no more or the context ends.
 func Serve(ctx context.Context, m interface{ Run() int }, in io.Reader, out io.Writer) error {
 	cases := json.NewDecoder(bufio.NewReader(in))
 	for ctx.Err() == nil {

@@ -22,8 +22,8 @@ type Worker struct {
 	pipe    *os.File
 }
 
-// Start runs a test binary in the folder of its package. binDir is where
-// everything has been built, temp a folder for its temporary files.
+// Start runs a test binary in the folder of its package. binDir is the folder
+// of the binaries, temp a folder for its temporary files.
 func Start(ctx context.Context, binary, dir, binDir, temp string, flags ...string) (*Worker, error) {
 	command := exec.CommandContext(ctx, binary, flags...)
 	command.Dir = dir
@@ -44,12 +44,12 @@ func Start(ctx context.Context, binary, dir, binDir, temp string, flags ...strin
 	return &Worker{command: command, in: in, out: bufio.NewReader(read), pipe: read}, nil
 }
 
-// Run has the binary run a case and returns what it wrote; an error means that
-// it has ended before the case did.
+// Run lets the binary run a case and returns its output; an error means that
+// the binary ended before the case did.
 func (w *Worker) Run(next Case) (output []byte, code int, err error) {
 	if err := json.NewEncoder(w.in).Encode(next); err != nil {
-		rest, _ := io.ReadAll(w.out)
-		return rest, 1, fmt.Errorf("handing out a case: %w", err)
+		remaining, _ := io.ReadAll(w.out)
+		return remaining, 1, fmt.Errorf("handing out a case: %w", err)
 	}
 	var all bytes.Buffer
 	for {
@@ -60,19 +60,19 @@ func (w *Worker) Run(next Case) (output []byte, code int, err error) {
 		}
 		all.WriteString(line)
 		if err != nil {
-			return all.Bytes(), 1, fmt.Errorf("the test binary ended within the case: %w", err)
+			return all.Bytes(), 1, fmt.Errorf("the test binary ended during the case: %w", err)
 		}
 	}
 }
 
-// Close tells the binary that there are no more cases and waits until it has
-// stopped its control plane.
+// Close signals the end of cases to the binary and waits until it has stopped
+// its control plane.
 func (w *Worker) Close() error {
 	_ = w.in.Close() // an error means that it has ended
-	rest, _ := io.ReadAll(w.out)
+	remaining, _ := io.ReadAll(w.out)
 	err := errors.Join(w.command.Wait(), w.pipe.Close())
 	if _, failed := errors.AsType[*exec.ExitError](err); failed {
-		return fmt.Errorf("%w\n%s", err, rest)
+		return fmt.Errorf("%w\n%s", err, remaining)
 	}
 	return err
 }

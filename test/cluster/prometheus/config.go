@@ -18,10 +18,10 @@ import (
 const (
 	// job is the job label of every series.
 	job = "nodes"
-	// targetsFile is read again whenever it changes.
+	// targetsFile is reread whenever it changes.
 	targetsFile = "targets.json"
 	rulesFile   = "rules.yaml"
-	// exporterPort is node-exporter's, which instance labels end with; nothing
+	// exporterPort is node-exporter's, with which instance labels end; nothing
 	// listens there.
 	exporterPort = "9100"
 )
@@ -34,8 +34,7 @@ const (
 
 type object = map[string]any
 
-// writeConfig writes the server's configuration, in which only the targets
-// change later.
+// writeConfig writes the server's configuration; only the targets change later.
 func (s *Server) writeConfig() error {
 	if err := s.writeRules(); err != nil {
 		return err
@@ -61,7 +60,7 @@ func (s *Server) writeConfig() error {
 	return s.replace("prometheus.yaml", content)
 }
 
-// writeRules writes the recording rules, in the order of their names.
+// writeRules writes the recording rules, sorted by name.
 func (s *Server) writeRules() error {
 	rules := make([]object, 0, len(s.config.Rules))
 	for _, name := range slices.Sorted(maps.Keys(s.config.Rules)) {
@@ -74,7 +73,7 @@ func (s *Server) writeRules() error {
 	return s.replace(rulesFile, content)
 }
 
-// droppedNames matches the names of series that are not kept.
+// droppedNames returns a pattern for the series that are not kept.
 func (s *Server) droppedNames() string {
 	if s.config.NodeExporter {
 		return kubeletNames
@@ -82,11 +81,10 @@ func (s *Server) droppedNames() string {
 	return exporterNames
 }
 
-// promDuration writes whole milliseconds, the finest that Prometheus reads.
+// promDuration formats whole milliseconds, Prometheus's finest unit.
 func promDuration(d time.Duration) string { return fmt.Sprintf("%dms", d.Milliseconds()) }
 
-// SetTargets scrapes the nodes given, or else all there are, from the next
-// second on.
+// SetTargets scrapes the given nodes, or else all, from the next second on.
 func (s *Server) SetTargets(ctx context.Context, nodes ...string) error {
 	truths, err := s.nodes(ctx, nodes)
 	if err != nil {
@@ -109,7 +107,7 @@ func (s *Server) SetTargets(ctx context.Context, nodes ...string) error {
 	return s.replace(targetsFile, content)
 }
 
-// nodes finds the nodes by their names, or all when none is named.
+// nodes finds nodes by name, or all if no name is given.
 func (s *Server) nodes(ctx context.Context, names []string) ([]cluster.NodeTruth, error) {
 	truths, err := s.config.Cluster.Truth(ctx)
 	if err != nil {
@@ -124,7 +122,7 @@ func (s *Server) nodes(ctx context.Context, names []string) ([]cluster.NodeTruth
 	return truths, nil
 }
 
-// labels are those that every series of a node has, without the job.
+// labels returns the labels of a node's series, except the job.
 func (s *Server) labels(node cluster.NodeTruth) map[string]string {
 	labels := map[string]string{}
 	switch s.config.Instance {

@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	// historyStep is the time between two readings of the past; rates over two
-	// minutes need no closer ones.
+	// historyStep is the interval of the history; two-minute rates need no
+	// shorter one.
 	historyStep = 30 * time.Second
-	// podHistory is how far back pods go: nobody asks more of them, and they
-	// are most of the series.
+	// podHistory is how far back pods go: no query needs more, and they are
+	// most of the series.
 	podHistory = 15 * time.Minute
 )
 
-// past is one series as it is now, with how much it grows in a second.
+// past is the current value of one series with its growth per second.
 type past struct {
 	labels    string
 	at        time.Time
@@ -42,8 +42,8 @@ func (p past) reach(longest time.Duration) time.Duration {
 }
 
 // backfill writes Config.History of the present usage into the server's data,
-// which must not exist yet. The past of a counter leads to the value that will
-// be scraped next, else that scrape would look like a reset.
+// which must not exist yet. A counter's history must lead to its next scraped
+// value, or that scrape would look like a reset.
 func (s *Server) backfill(ctx context.Context) error {
 	nodes, err := s.config.Cluster.Truth(ctx)
 	if err != nil {
@@ -71,11 +71,11 @@ func (s *Server) backfill(ctx context.Context) error {
 // usageLine is a line of kwok's answer: name, labels if any, value.
 var usageLine = regexp.MustCompile(`(?m)^([a-zA-Z_]+)(?:\{(.*)\})? (\S+)$`)
 
-// podLabels finds the pod of a series in its labels, which are sorted:
-// container, namespace, pod.
+// podLabels matches the pod in a series' labels, which are sorted: container,
+// namespace, pod.
 var podLabels = regexp.MustCompile(`(container=".*",)?namespace="(.*)",pod="(.*)"`)
 
-// addPast adds what kwok says of a node, as it would be scraped.
+// addPast adds kwok's series of a node, as they would be scraped.
 func (s *Server) addPast(families map[string][]past, node cluster.NodeTruth, text string) {
 	dropped := regexp.MustCompile("^" + s.droppedNames() + "$")
 	labels := s.labels(node)
@@ -99,8 +99,8 @@ func (s *Server) addPast(families map[string][]past, node cluster.NodeTruth, tex
 	}
 }
 
-// coresOf is how fast a CPU counter of the node, or of the pod or container in
-// its labels, grows.
+// coresOf returns the growth rate of a CPU counter of the node, or of the pod
+// or container in its labels.
 func coresOf(node cluster.NodeTruth, labels string) float64 {
 	named := podLabels.FindStringSubmatch(labels)
 	if named == nil {
@@ -119,7 +119,7 @@ func coresOf(node cluster.NodeTruth, labels string) float64 {
 	return 0
 }
 
-// openMetrics writes the past of all series, one family after the other.
+// openMetrics formats the history of all series, family by family.
 func openMetrics(families map[string][]past, reach time.Duration) []byte {
 	var text bytes.Buffer
 	for _, family := range slices.Sorted(maps.Keys(families)) {

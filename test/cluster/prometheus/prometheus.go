@@ -1,8 +1,7 @@
 // Package prometheus runs the real Prometheus server against a local cluster:
-// it scrapes what kwok serves of each node, one target per node, and can be
-// stopped and started again on its data. Which names and labels the series have
-// is settled here, by Prometheus's own relabelling; what is asked of it is left
-// to its readers.
+// it scrapes kwok's metrics, one target per node, and can be stopped and
+// restarted with its data. It decides the names and labels of the series, by
+// Prometheus's own relabelling; readers decide what to query.
 //
 // Series of a node, each with the labels instance, job and, if asked for, node:
 //
@@ -38,7 +37,7 @@ const (
 	readyWithin = 30 * time.Second
 )
 
-// Instance says what the instance label of a node's series holds.
+// Instance is the format of the instance label of a node's series.
 type Instance string
 
 // What instance labels look like in the wild.
@@ -52,28 +51,27 @@ const (
 
 // Config says what to scrape and how to name it.
 type Config struct {
-	// Cluster is what is scraped.
+	// Cluster is the cluster to scrape.
 	Cluster *cluster.Cluster
-	// Dir keeps configuration, data and log; it must exist.
+	// Dir holds configuration, data and log; it must exist.
 	Dir string
-	// ScrapeInterval is 5 s when it is zero. One kwok serves hundreds of nodes
-	// a second.
+	// ScrapeInterval is 5 s by default. One kwok serves hundreds of nodes per
+	// second.
 	ScrapeInterval time.Duration
-	// Instance is ByAddress when it is empty. Nodes without an address of their
-	// own (cluster.NodeTemplate.OwnAddresses) all have the same.
+	// Instance is ByAddress by default. Nodes without their own address
+	// (cluster.NodeTemplate.OwnAddresses) all have the same.
 	Instance Instance
 	// NodeLabel adds the label node with the node's name.
 	NodeLabel bool
-	// NodeExporter keeps node-exporter's names of what nodes use, not the
+	// NodeExporter keeps node-exporter's names of node usage, not the
 	// kubelet's.
 	NodeExporter bool
-	// Rules are recorded with every scrape interval: expressions by the names
-	// of their series.
+	// Rules are recorded at every scrape interval: expressions by the names of
+	// their series.
 	Rules map[string]string
-	// History, when positive, is how far back the server knows the nodes'
-	// present usage at its first start, as if it had been running and nothing
-	// had changed; of pods it knows 15 minutes. It needs promtool, which is in
-	// the same package.
+	// History, if positive, is how far back the server knows the nodes' present
+	// usage at its first start, as if nothing had changed since; for pods that
+	// is 15 minutes. It needs promtool, which is in the same package.
 	History time.Duration
 }
 
@@ -87,17 +85,17 @@ type Server struct {
 	process *cluster.Process
 }
 
-// Installed reports whether there is a prometheus to run.
+// Installed reports whether prometheus is on the PATH.
 func Installed() bool {
 	_, err := exec.LookPath("prometheus")
 	return err == nil
 }
 
-// Start runs a server that scrapes the nodes given, or else all there are, and
-// waits until it answers. It runs until Stop or the end of the context.
+// Start runs a server that scrapes the given nodes, or else all, and waits
+// until it answers. It runs until Stop or the end of the context.
 func Start(ctx context.Context, config Config, nodes ...string) (*Server, error) {
 	if config.Cluster == nil || config.Dir == "" {
-		return nil, errors.New("starting prometheus: it needs a cluster and a folder")
+		return nil, errors.New("starting prometheus: Cluster or Dir is not set")
 	}
 	if config.ScrapeInterval == 0 {
 		config.ScrapeInterval = 5 * time.Second
@@ -122,14 +120,14 @@ func Start(ctx context.Context, config Config, nodes ...string) (*Server, error)
 	return s, nil
 }
 
-// URL is the base of the server's API.
+// URL returns the base URL of the server's API.
 func (s *Server) URL() string { return s.url }
 
-// LogPath is where the server logs.
+// LogPath returns the server's log file.
 func (s *Server) LogPath() string { return s.file("prometheus.log") }
 
-// Stop ends the server in good order; Restart brings it back. A server that is
-// down is fine.
+// Stop ends the server gracefully; Restart brings it back. It is fine if the
+// server is down.
 func (s *Server) Stop() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,7 +190,7 @@ func (s *Server) launch(ctx context.Context, address string) error {
 
 func (s *Server) file(name string) string { return filepath.Join(s.config.Dir, name) }
 
-// replace writes a file at once, for the server may read it at any time.
+// replace writes a file atomically, because the server may read it at any time.
 func (s *Server) replace(name string, content []byte) error {
 	next := s.file(name + ".next")
 	if err := os.WriteFile(next, content, 0o644); err != nil {

@@ -14,13 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Sample is one series of a query's answer.
+// Sample is one series of a query result.
 type Sample struct {
 	Labels map[string]string
 	Value  float64
 }
 
-// Query asks for the present value of an expression that gives a vector.
+// Query returns the current value of an expression that gives a vector.
 func (s *Server) Query(ctx context.Context, expression string) ([]Sample, error) {
 	var result struct {
 		Result []struct {
@@ -29,14 +29,14 @@ func (s *Server) Query(ctx context.Context, expression string) ([]Sample, error)
 		} `json:"result"`
 	}
 	if err := s.get(ctx, "/api/v1/query?query="+url.QueryEscape(expression), &result); err != nil {
-		return nil, fmt.Errorf("asking prometheus for %q: %w", expression, err)
+		return nil, fmt.Errorf("querying prometheus for %q: %w", expression, err)
 	}
 	samples := make([]Sample, 0, len(result.Result))
 	for _, series := range result.Result {
 		text, _ := series.Value[1].(string)
 		value, err := strconv.ParseFloat(text, 64)
 		if err != nil {
-			return nil, fmt.Errorf("asking prometheus for %q: reading a value: %w", expression, err)
+			return nil, fmt.Errorf("querying prometheus for %q: reading a value: %w", expression, err)
 		}
 		samples = append(samples, Sample{Labels: series.Metric, Value: value})
 	}
@@ -44,8 +44,7 @@ func (s *Server) Query(ctx context.Context, expression string) ([]Sample, error)
 }
 
 // WaitScraped waits until each of the nodes, or else every target, was scraped
-// twice since this call, so that the rate of a counter is known and is the
-// present one.
+// twice since this call, so that counters have a current rate.
 func (s *Server) WaitScraped(ctx context.Context, nodes ...string) error {
 	truths, err := s.nodes(ctx, nodes)
 	if err != nil {
@@ -96,7 +95,7 @@ func (s *Server) targets(ctx context.Context) ([]target, error) {
 	return slices.DeleteFunc(result.ActiveTargets, func(t target) bool { return !strings.Contains(t.ScrapeURL, "/metrics/nodes/") }), err
 }
 
-// get reads the data of an answer of the API.
+// get reads the data of an API response.
 func (s *Server) get(ctx context.Context, path string, data any) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+path, nil)
 	if err != nil {

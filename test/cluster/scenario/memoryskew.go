@@ -7,15 +7,15 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster"
 )
 
-// MemorySkew is RequestSkew's twin in memory, with the same percentages: CPU is
-// idle, and two of twelve nodes run at 96.6 % of memory through pods that
-// request little of it.
+// MemorySkew is RequestSkew for memory, with the same percentages: CPU is idle,
+// and two of twelve nodes are at 96.6% of memory because of pods that request
+// little of it.
 //
 //	hot node:   5 web × 7.2Gi + 12 hog × 17.6Gi = 247.2 of 256Gi = 96.6 %; requests  5 × 1.6Gi + 12 × 2Gi  =  32Gi
 //	other node: 5 web × 7.2Gi + 10 bg  ×  2.4Gi =  60.0 of 256Gi = 23.4 %; requests  5 × 1.6Gi + 10 × 16Gi = 168Gi
 //
-// Under 65 % (166.4Gi) a hot node keeps 130.4Gi of hogs, that is 7: five must
-// go from each, ten in all.
+// Under 65% (166.4Gi) a hot node keeps 130.4Gi of hogs, that is 7: five must go
+// from each, ten in all.
 func MemorySkew(ctx context.Context, c *cluster.Cluster, options ...Option) (*Story, error) {
 	nodes, err := c.AddNodes(ctx, 12, template(options))
 	if err != nil {

@@ -1,7 +1,6 @@
-// Package scenario holds the stories that the demo and the end-to-end tests
-// share: what stands on the cluster at their beginning and what the best
-// possible end of them is. It places workloads and leaves watching and judging
-// to its callers.
+// Package scenario holds the scenarios that the demo and the end-to-end tests
+// share: the cluster's initial state and the best possible outcome. It places
+// workloads; callers watch and evaluate.
 package scenario
 
 import (
@@ -13,26 +12,26 @@ import (
 
 // Story is a prepared cluster and what can be achieved on it.
 type Story struct {
-	// Nodes in order, and those of them that are hot at the beginning.
+	// Nodes are sorted; Hot are those that are hot at the beginning.
 	Nodes, Hot []string
 	// HotPercent and CoolPercent are the true CPU usage of hot and other nodes
 	// at the beginning.
 	HotPercent, CoolPercent float64
 	// EvictLinePercent is the CPU usage up to which a node counts as cooled.
 	EvictLinePercent float64
-	// FewestEvictions is the least number of evictions that brings every node
+	// FewestEvictions is the minimum number of evictions that brings every node
 	// under the line.
 	FewestEvictions int
 }
 
 // RequestSkew is the case that requests hide: two of twelve nodes look emptiest
-// by requests while they run at 97 % of CPU, so kube-scheduler alone sends
-// every evicted pod straight back to them.
+// by requests while they run at 97% of CPU, so kube-scheduler alone sends every
+// evicted pod straight back to them.
 //
 //	hot node:   5 web × 900m + 12 hog × 2200m = 30.9 of 32 cores = 96.6 %; requests  5 × 200m + 12 × 250m =  4 cores
 //	other node: 5 web × 900m + 10 bg  ×  300m =  7.5 of 32 cores = 23.4 %; requests  5 × 200m + 10 × 2    = 21 cores
 //
-// Under 65 % (20.8 cores) a hot node keeps 16.3 cores of hogs, that is 7: five
+// Under 65% (20.8 cores) a hot node keeps 16.3 cores of hogs, that is 7: five
 // must go from each, ten in all.
 func RequestSkew(ctx context.Context, c *cluster.Cluster, options ...Option) (*Story, error) {
 	nodes, err := c.AddNodes(ctx, 12, template(options))

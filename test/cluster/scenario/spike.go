@@ -13,14 +13,13 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster"
 )
 
-// parallelPatches makes a hundred pods change within a second.
+// parallelPatches lets a hundred pods change within a second.
 const parallelPatches = 16
 
 // Spike multiplies the CPU usage of all present pods of a Deployment and
-// returns how to undo it. The Deployment's template stays, for a change of it
-// would replace the pods: replacements use what it says, so a pod that is
-// evicted during a spike comes back without. Undoing passes over pods that are
-// gone.
+// returns a function to undo it. The Deployment's template stays, because
+// changing it would replace the pods: a pod that is evicted during a spike
+// comes back without it. Undoing skips pods that are gone.
 func Spike(ctx context.Context, c *cluster.Cluster, namespace, deployment string, factor float64) (undo func(context.Context) error, err error) {
 	before, err := cpuUsage(ctx, c, namespace, deployment)
 	if err != nil {
@@ -39,7 +38,7 @@ func Spike(ctx context.Context, c *cluster.Cluster, namespace, deployment string
 	return undo, setCPU(ctx, c, namespace, during)
 }
 
-// cpuUsage is what each pod uses, by its name.
+// cpuUsage returns what each pod uses, by name.
 func cpuUsage(ctx context.Context, c *cluster.Cluster, namespace, deployment string) (map[string]string, error) {
 	pods, err := c.Client().CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=" + deployment})
 	if err != nil {

@@ -1,18 +1,17 @@
-// Package soak is the measuring stick of a long run on a local cluster: it says
-// what the cluster is made of, what every replica uses at every moment, and
-// what came of it.
+// Package soak is the measuring part of a long run on a local cluster: it
+// defines the cluster and what every replica uses at every moment, and
+// evaluates the outcome.
 //
-// It decides which Deployments there are and where their pods stand at the
+// It decides which Deployments there are and where their pods are at the
 // beginning (Fleet), what each replica uses over time (Load, from a recorded or
-// a generated Trace), which pod plays which replica (Roster), and what is
-// counted and when a run has failed (Score, Vitals, Report). Starting clusters
-// and processes, watching and patching is left to cmd/soak. Its invariants: the
-// same Shape and the same Trace give the same Fleet and Load, so that a run and
-// its baseline differ in nothing else; a series belongs to a replica and never
-// to a pod, so that an evicted pod's replacement goes on where it stopped; all
-// that is counted comes from the API server's own watch, except where Evenkeel
-// is asked for its plan; nothing grows with the number of pods that came and
-// went, but only with the length of the run.
+// a generated Trace), which pod acts as which replica (Roster), and what is
+// counted and when a run has failed (Score, Vitals, Report). cmd/soak starts
+// clusters and processes, watches and patches. Invariants: the same Shape and
+// Trace give the same Fleet and Load, so that a run and its baseline differ in
+// nothing else; a series belongs to a replica, never to a pod, so that an
+// evicted pod's replacement continues it; all counts come from the API server's
+// own watch, except Evenkeel's plan; memory grows with the length of the run,
+// not with the number of pods that came and went.
 package soak
 
 // Amounts are CPU in milli-cores and memory in bytes.

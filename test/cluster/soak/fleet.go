@@ -7,13 +7,13 @@ import (
 	"slices"
 )
 
-// Shape is how large a run is.
+// Shape is the size of a run.
 type Shape struct {
 	Nodes, Pods, Deployments int
-	// Node is what each node has.
+	// Node is the capacity of each node.
 	Node Amounts
-	// MeanCPUPercent and MeanMemoryPercent are how much of all nodes the whole
-	// fleet uses on average.
+	// MeanCPUPercent and MeanMemoryPercent are the fleet's mean usage of all
+	// nodes.
 	MeanCPUPercent, MeanMemoryPercent float64
 	Seed                              uint64
 }
@@ -29,7 +29,7 @@ func (s Shape) validate() error {
 	case s.Node.CPUMilli <= 0 || s.Node.MemoryBytes <= 0:
 		return fmt.Errorf("shape of the run: nodes of %d milli-cores and %d bytes", s.Node.CPUMilli, s.Node.MemoryBytes)
 	case !(s.MeanCPUPercent > 0 && s.MeanCPUPercent < 100) || !(s.MeanMemoryPercent > 0 && s.MeanMemoryPercent < 100):
-		return fmt.Errorf("shape of the run: a mean of %v %% CPU and %v %% memory, want more than 0 and less than 100", s.MeanCPUPercent, s.MeanMemoryPercent)
+		return fmt.Errorf("shape of the run: a mean of %v%% CPU and %v%% memory, want more than 0 and less than 100", s.MeanCPUPercent, s.MeanMemoryPercent)
 	}
 	return nil
 }
@@ -38,25 +38,24 @@ func (s Shape) validate() error {
 type Deployment struct {
 	Name     string
 	Replicas int
-	// First is the number of its first replica among all of the fleet; the
-	// others follow.
+	// First is the number of its first replica in the fleet; the others follow.
 	First int
-	// Request is what a pod asks for, Allocation what 100 % of its series is.
+	// Request is what a pod requests, Allocation what 100% of its series means.
 	Request, Allocation Amounts
 }
 
-// minReplicas is what the shipped policy leaves movable.
+// minReplicas is the least that the shipped policy treats as movable.
 const minReplicas = 2
 
-// NewFleet returns Deployments of different sizes, whose pods use, on average
-// over the traces, the means of the shape. What a pod asks for says little of
-// what it uses, as in most clusters.
+// NewFleet returns Deployments of different sizes whose pods use, on average
+// over the traces, the means of the shape. As in most clusters, what a pod
+// requests hardly depends on what it uses.
 func NewFleet(shape Shape, cpuMeanPercent, memoryMeanPercent float64) ([]Deployment, error) {
 	if err := shape.validate(); err != nil {
 		return nil, err
 	}
 	if !(cpuMeanPercent > 0) || !(memoryMeanPercent > 0) {
-		return nil, fmt.Errorf("traces with a mean of %v %% CPU and %v %% memory drive nothing", cpuMeanPercent, memoryMeanPercent)
+		return nil, fmt.Errorf("traces with a mean of %v%% CPU and %v%% memory: both must be above 0", cpuMeanPercent, memoryMeanPercent)
 	}
 	random := source(shape.Seed, "fleet")
 	fleet := make([]Deployment, shape.Deployments)
@@ -81,14 +80,14 @@ func NewFleet(shape Shape, cpuMeanPercent, memoryMeanPercent float64) ([]Deploym
 	return fleet, nil
 }
 
-// maxShareOfNode is the part of a node that one pod at 100 % takes at most, a
-// half: nothing could be done about larger ones.
+// maxShareOfNode limits a pod at 100% to this fraction of a node, a half:
+// larger ones could not be balanced.
 const maxShareOfNode = 2
 
-// allocations shares a sum out among all replicas by weight, none getting more
-// than most. What the largest may not have goes to the others; where that is
-// not enough, the sum is not reached.
-func allocations(fleet []Deployment, weights []float64, sum float64, most int64) []int64 {
+// allocations distributes a sum over all replicas by weight, with a limit for
+// each. The excess of the largest goes to the others; if that is not enough,
+// the sum is not reached.
+func allocations(fleet []Deployment, weights []float64, sum float64, limit int64) []int64 {
 	const rounds = 30
 	weight := 0.0
 	for i, d := range fleet {
@@ -98,7 +97,7 @@ func allocations(fleet []Deployment, weights []float64, sum float64, most int64)
 	for range rounds {
 		given := 0.0
 		for i, d := range fleet {
-			shares[i] = int64(min(weights[i]*unit, float64(most)))
+			shares[i] = int64(min(weights[i]*unit, float64(limit)))
 			given += float64(shares[i]) * float64(d.Replicas)
 		}
 		unit *= sum / max(given, 1)
@@ -106,8 +105,8 @@ func allocations(fleet []Deployment, weights []float64, sum float64, most int64)
 	return shares
 }
 
-// sizes shares pods out among Deployments, the largest first: the k-th gets in
-// proportion to k^-0.7, at least minReplicas.
+// sizes distributes pods over Deployments, the largest first: the k-th gets a
+// share proportional to k^-0.7, at least minReplicas.
 func sizes(pods, deployments int) []int {
 	const decline = 0.7
 	weights, sum := make([]float64, deployments), 0.0
@@ -122,15 +121,15 @@ func sizes(pods, deployments int) []int {
 		all[i] = minReplicas + more
 		left -= more
 	}
-	for i := range left { // what rounding down has left over
+	for i := range left { // the remainder of rounding down
 		all[i%deployments]++
 	}
 	return all
 }
 
-// Place says where the pods stand at the beginning: Deployment by Deployment,
-// each pod on the node with the least asked for, as kube-scheduler would, who
-// sees requests only. The result counts a Deployment's pods per node.
+// Place places the pods at the beginning: Deployment by Deployment, each pod on
+// the node with the least requests, like kube-scheduler. The result counts a
+// Deployment's pods per node.
 func Place(fleet []Deployment, nodes []string, node Amounts) []map[string]int {
 	asked := make([]float64, len(nodes))
 	order := make([]int, len(nodes))

@@ -6,15 +6,15 @@ import (
 )
 
 const (
-	// generatedSteps is how long generated series are before they begin anew.
+	// generatedSteps is the number of steps before generated series repeat.
 	generatedSteps = 288
 	// dayInSteps is the compressed day of the generator: short enough for a run
 	// of an hour to see all of it.
 	dayInSteps = 48
 )
 
-// source is a stream of its own for each purpose, so that one more number drawn
-// for one does not change another.
+// source returns a separate random stream for each purpose, so that drawing
+// more numbers for one does not change another.
 func source(seed uint64, purpose string) *rand.Rand {
 	stream := uint64(14695981039346656037) // FNV-1a
 	for _, c := range []byte(purpose) {
@@ -49,8 +49,8 @@ func GenerateCPU(n int, seed uint64) *Trace {
 	return trace
 }
 
-// GenerateMemory makes series that are steady, but for one in twenty that leaks
-// until it starts anew.
+// GenerateMemory makes steady series, except that one in twenty leaks until it
+// restarts.
 func GenerateMemory(n int, seed uint64) *Trace {
 	random := source(seed, "memory")
 	trace := &Trace{Name: "generated.memory"}

@@ -6,36 +6,34 @@ import (
 	"time"
 )
 
-// LoadConfig says what drives a fleet.
+// LoadConfig describes what drives a fleet.
 type LoadConfig struct {
 	Fleet       []Deployment
 	CPU, Memory *Trace
-	// Step is how long a step of the traces lasts in the run.
+	// Step is the duration of a trace's step in the run.
 	Step time.Duration
 	Seed uint64
 }
 
-// Load is what every replica uses over time. It is a function of time: asking
-// it changes nothing.
+// Load is what every replica uses over time. It is a pure function of time.
 type Load struct {
 	config   LoadConfig
 	replicas []replica
 }
 
-// replica is what one of a Deployment's pods uses, whichever pod that is.
+// replica is what one of a Deployment's replicas uses, whichever pod it is.
 type replica struct {
 	allocation Amounts
-	// cpuSeries and memorySeries are the series it follows, shift where it is
-	// in them at the beginning.
+	// cpuSeries and memorySeries are the series that it follows, shift its
+	// initial position in them.
 	cpuSeries, memorySeries, shift int
-	// phase is how far into its step the replica begins: all change at
-	// different times, as they do in real life.
+	// phase is the replica's initial offset within a step, so that all change
+	// at different times, as in real life.
 	phase time.Duration
 }
 
-// NewLoad gives each replica of the fleet a series. Where there are fewer
-// series than replicas, a series is followed by several that are a part of it
-// apart.
+// NewLoad gives each replica of the fleet a series. If there are fewer series
+// than replicas, several replicas follow one at different offsets.
 func NewLoad(config LoadConfig) (*Load, error) {
 	switch {
 	case config.Step < time.Second:
@@ -50,7 +48,7 @@ func NewLoad(config LoadConfig) (*Load, error) {
 		for range d.Replicas {
 			i := len(l.replicas)
 			r := replica{allocation: d.Allocation, cpuSeries: order[i%len(order)], phase: time.Duration(random.Int64N(int64(config.Step)))}
-			// Where memory was recorded, too, it is that of the same machine.
+			// Recorded memory is from the same machine as the CPU.
 			r.memorySeries = r.cpuSeries
 			if round := i / len(order); round > 0 {
 				rounds := (sizeOf(config.Fleet) + len(order) - 1) / len(order)
@@ -70,7 +68,7 @@ func sizeOf(fleet []Deployment) int {
 	return n
 }
 
-// At is what a replica of the fleet uses when a run has lasted so long.
+// At returns what a replica of the fleet uses after a time.
 func (l *Load) At(number int, elapsed time.Duration) Amounts {
 	r := &l.replicas[number]
 	step := int((max(elapsed, 0)+r.phase)/l.config.Step) + r.shift
@@ -84,8 +82,8 @@ func share(percent float64, of int64) int64 {
 	return max(1, int64(math.Round(percent/100*float64(of))))
 }
 
-// Changed reports whether a pod that uses one amount has to be told of another:
-// 5 % and a little, of either resource.
+// Changed reports whether usage differs enough to be updated: by 5% and a
+// little, of either resource.
 func Changed(from, to Amounts) bool {
 	const leastCPUMilli, leastMemoryBytes = 10, 8 << 20
 	return changed(from.CPUMilli, to.CPUMilli, leastCPUMilli) || changed(from.MemoryBytes, to.MemoryBytes, leastMemoryBytes)

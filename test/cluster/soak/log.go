@@ -23,7 +23,7 @@ type LogErrors struct {
 	kinds map[string]int
 }
 
-// maxKinds bounds how many kinds of errors are told apart.
+// maxKinds bounds the number of kinds of errors.
 const maxKinds = 200
 
 // errorLine is klog's text format: severity, month and day, time, thread,
@@ -59,8 +59,8 @@ func (l *LogErrors) add(kind string) {
 	l.kinds[kind]++
 }
 
-// kindOf is an error's message without what differs each time; "" for a line
-// that is none.
+// kindOf returns an error's message without the varying parts; "" for other
+// lines.
 func kindOf(line string) string {
 	if strings.HasPrefix(line, "evenkeel: ") || strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
 		return line
@@ -79,7 +79,7 @@ func kindOf(line string) string {
 	return message[:min(len(message), longest)]
 }
 
-// Total is how many errors there were.
+// Total returns the number of errors.
 func (l *LogErrors) Total() int { return l.total }
 
 // Most returns the n most frequent kinds.

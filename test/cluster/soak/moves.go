@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// Moves adds up what Evenkeel's processes say on GET /status. They forget what
-// ended long ago, and those that do not evict come to know of a move a little
-// later: each move is counted by the furthest state that any of them told.
+// Moves adds up what Evenkeel's processes report on GET /status. They forget
+// old moves, and those that do not evict learn of moves a little late: each
+// move counts with the furthest state that any of them reported.
 type Moves struct {
 	known map[moveKey]moveState
 }
@@ -20,19 +20,18 @@ type moveState struct {
 	planned bool
 }
 
-// MoveCounts are the moves by what became of them.
+// MoveCounts counts the moves by their outcome.
 type MoveCounts struct {
 	All     int `json:"all"`
 	Landed  int `json:"landed"`
 	OnPlan  int `json:"onPlan"`
 	Expired int `json:"expired"`
-	// Cancelled are those whose eviction was refused or never called, among
-	// others.
+	// Cancelled includes those whose eviction was refused or never called.
 	Cancelled int `json:"cancelled"`
 	InFlight  int `json:"inFlight"`
 }
 
-// Read takes in one answer.
+// Read adds one answer.
 func (m *Moves) Read(status []byte) error {
 	var answer struct {
 		Moves []struct{ Namespace, Pod, From, To, Node, State string }
@@ -45,9 +44,9 @@ func (m *Moves) Read(status []byte) error {
 	}
 	for _, move := range answer.Moves {
 		key := moveKey{move.Namespace, move.Pod, move.From}
-		told := moveState{rank: rank(move.State), state: move.State, planned: move.To != "" && move.To == move.Node}
-		if told.rank > m.known[key].rank {
-			m.known[key] = told
+		reported := moveState{rank: rank(move.State), state: move.State, planned: move.To != "" && move.To == move.Node}
+		if reported.rank > m.known[key].rank {
+			m.known[key] = reported
 		}
 	}
 	return nil
@@ -64,7 +63,7 @@ func rank(state string) int {
 	}
 }
 
-// Counts adds them up.
+// Counts returns the totals.
 func (m *Moves) Counts() MoveCounts {
 	counts := MoveCounts{All: len(m.known)}
 	for _, move := range m.known {

@@ -7,8 +7,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// LinesOf reads the evict lines of a policy file, whose defaults are those of
-// the shipped one.
+// LinesOf reads the evict lines of a policy file, with the shipped policy's as
+// defaults.
 func LinesOf(policy []byte) (Lines, error) {
 	lines := Lines{CPUPercent: 65, MemoryPercent: 80}
 	for document := range bytes.SplitSeq(policy, []byte("\n---")) {

@@ -12,7 +12,7 @@ import (
 	"github.com/evenkeel/evenkeel/hack/measure"
 )
 
-// Minute is what is told every minute.
+// Minute is the report of one minute.
 type Minute struct {
 	Minute int `json:"minute"`
 	Now    Now `json:"now"`
@@ -24,17 +24,17 @@ type Minute struct {
 	LedgerKB float64            `json:"ledgerKB"`
 }
 
-// Patches say what changing the pods' usage has cost.
+// Patches is the cost of changing the pods' usage.
 type Patches struct {
 	Made   int `json:"made"`
 	Failed int `json:"failed"`
-	// MeanMilliseconds is how long one took; LateSeconds is the longest that
-	// one waited for its turn.
+	// MeanMilliseconds is the mean duration of a patch; LateSeconds is the
+	// longest delay before one.
 	MeanMilliseconds float64 `json:"meanMilliseconds"`
 	LateSeconds      float64 `json:"lateSeconds"`
 }
 
-// Report is what a run has brought.
+// Report is the result of a run.
 type Report struct {
 	Baseline bool    `json:"baseline"`
 	Trace    string  `json:"trace"`
@@ -46,8 +46,8 @@ type Report struct {
 	Counts Counts     `json:"counts"`
 	Moves  MoveCounts `json:"moves"`
 	Totals Totals     `json:"totals"`
-	// EvictionsPerPodDay is by the run's own clock, EvictionsPerPodTraceDay by
-	// that of the trace, whose steps are five minutes.
+	// EvictionsPerPodDay is in the run's time, EvictionsPerPodTraceDay in that
+	// of the trace, whose steps are five minutes.
 	EvictionsPerPodDay      float64   `json:"evictionsPerPodDay"`
 	EvictionsPerPodTraceDay float64   `json:"evictionsPerPodTraceDay"`
 	Patches                 Patches   `json:"patches"`
@@ -55,16 +55,16 @@ type Report struct {
 	LedgerPeakBytes         int       `json:"ledgerPeakBytes"`
 	Processes               []Process `json:"processes"`
 	Timeline                []Minute  `json:"timeline"`
-	// Pending are pods that stayed so.
+	// Pending are pods that stayed pending.
 	Pending []string `json:"pending,omitempty"`
-	// Failures are why the run has failed; empty when it has not.
+	// Failures are the reasons why the run has failed; empty if it has not.
 	Failures []string `json:"failures"`
 }
 
-// traceStep is how long a step of a trace was when it was recorded.
+// traceStep is the duration of a recorded step of a trace.
 const traceStep = 5 * time.Minute
 
-// Finish works out what follows from the rest, and judges.
+// Finish computes the derived figures and the failures.
 func (r *Report) Finish(step time.Duration) {
 	if r.Minutes > 0 && r.Pods > 0 {
 		perMinute := float64(r.Counts.Evictions) / float64(r.Pods) / r.Minutes
@@ -154,7 +154,7 @@ func share100(part, whole float64) float64 {
 	return 100 * part / whole
 }
 
-// Line is the minute as one line of text.
+// Line formats the minute as one line of text.
 func (m *Minute) Line() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%3d min  hot %d now, %d by 5 min  CPU %.1f ± %.1f %%, peak %.0f %%  evicted %d  landed %d, on plan %d of %d, boomerangs %d  patches %d",

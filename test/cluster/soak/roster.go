@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// Pod is what the roster has to know of a pod of the fleet.
+// Pod is what the roster needs of a pod of the fleet.
 type Pod struct {
 	UID, Name, Deployment string
 	// Node is empty until the pod is bound.
 	Node    string
 	Created time.Time
-	// Used is what it uses by its annotations.
+	// Used is its usage by its annotations.
 	Used Amounts
-	// Evicted says that it goes because of an eviction, Leaving that it is
+	// Evicted means that it goes because of an eviction, Leaving that it is
 	// being deleted.
 	Evicted, Leaving bool
 }
 
-// Change is a pod that has to be told what it uses now.
+// Change is a pod whose usage has to be updated.
 type Change struct {
 	UID, Name string
 	Used      Amounts
@@ -31,39 +31,38 @@ type Change struct {
 type Landing struct {
 	Pod  Pod
 	Node string
-	// Boomerang says that the node is one that a pod of the Deployment was
-	// evicted from shortly before.
+	// Boomerang means that a pod of the Deployment was evicted from the node
+	// shortly before.
 	Boomerang bool
 	// NodeUsed is what the node's other pods used at that moment.
 	NodeUsed Amounts
 }
 
-// Counts are what happened to the pods since Begin.
+// Counts counts what happened to the pods since Begin.
 type Counts struct {
 	Evictions int `json:"evictions"`
-	// Deletions are pods that went without having been evicted.
+	// Deletions counts pods that went without an eviction.
 	Deletions  int `json:"deletions"`
 	Landings   int `json:"landings"`
 	Boomerangs int `json:"boomerangs"`
-	// LandedHot counts the landings on nodes above their evict line by true
-	// usage.
+	// LandedHot counts landings on nodes above their evict line by true usage.
 	LandedHot int `json:"landedHot"`
-	// MostEvicted is how often the replica was evicted that was evicted most.
+	// MostEvicted is the highest number of evictions of a replica.
 	MostEvicted int `json:"mostEvictedReplica"`
 }
 
 // boomerangWithin is the shipped policy's eviction.sourceAvoidance.
 const boomerangWithin = 10 * time.Minute
 
-// RosterConfig says what a roster holds.
+// RosterConfig configures a Roster.
 type RosterConfig struct {
 	Fleet []Deployment
 	Load  *Load
-	// Hot reports whether a node that uses so much is above its evict line.
+	// Hot reports whether a node with this usage is above its evict line.
 	Hot func(Amounts) bool
 }
 
-// Roster knows which pod plays which replica and where it is. It is safe for
+// Roster tracks which pod acts as which replica and where it is. It is safe for
 // concurrent use.
 type Roster struct {
 	config RosterConfig
@@ -80,29 +79,28 @@ type Roster struct {
 // member is a pod on the roster.
 type member struct {
 	Pod
-	// replica is the number in the fleet.
+	// replica is its number in the fleet.
 	replica int
-	// told is what it was last told to use, which its annotations say a moment
+	// sent is the last usage patched, which appears in its annotations a moment
 	// later.
-	told    Amounts
+	sent    Amounts
 	initial bool
 	leaving bool
 }
 
-// crew is what is known of one Deployment.
+// crew is the state of one Deployment.
 type crew struct {
 	deployment Deployment
-	// free are replicas that nobody plays, the one that was left first in
-	// front.
+	// free are replicas without a pod, the one that was left first in front.
 	free []int
-	// left is when a node was last left by an eviction.
+	// left is when an eviction last left a node.
 	left map[string]time.Time
-	// extras are pods beyond the Deployment's size, as a surge brings them:
-	// each plays along with another pod until a replica is free.
+	// extras are pods beyond the Deployment's size, as a surge creates them:
+	// each uses what another pod does until a replica is free.
 	extras []*member
 }
 
-// NewRoster returns a roster on which no replica is played.
+// NewRoster returns a roster without pods.
 func NewRoster(config RosterConfig) *Roster {
 	r := &Roster{config: config, pods: map[string]*member{}, crews: map[string]*crew{}, evicted: make([]int, sizeOf(config.Fleet))}
 	for _, d := range config.Fleet {
@@ -115,7 +113,7 @@ func NewRoster(config RosterConfig) *Roster {
 	return r
 }
 
-// Begin makes evictions and landings count from now on.
+// Begin starts to count evictions and landings.
 func (r *Roster) Begin(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -125,8 +123,8 @@ func (r *Roster) Begin(now time.Time) {
 	}
 }
 
-// Saw takes in the state of a pod as the watch tells it. The landing is nil
-// unless a replacement was bound just now.
+// Saw processes the state of a pod as the watch reports it. The landing is nil
+// unless a replacement was just bound.
 func (r *Roster) Saw(pod Pod, now time.Time) *Landing {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -136,7 +134,7 @@ func (r *Roster) Saw(pod Pod, now time.Time) *Landing {
 	}
 	m := r.pods[pod.UID]
 	if m == nil {
-		m = &member{Pod: pod, told: pod.Used, initial: r.began.IsZero()}
+		m = &member{Pod: pod, sent: pod.Used, initial: r.began.IsZero()}
 		m.Node = ""
 		c.take(m)
 		r.pods[pod.UID] = m
@@ -154,7 +152,7 @@ func (r *Roster) Saw(pod Pod, now time.Time) *Landing {
 	return landing
 }
 
-// Gone takes a pod off the roster.
+// Gone removes a pod from the roster.
 func (r *Roster) Gone(pod Pod, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -167,7 +165,7 @@ func (r *Roster) Gone(pod Pod, now time.Time) {
 	delete(r.pods, pod.UID)
 }
 
-// leave frees the replica of a pod that goes, once.
+// leave frees the replica of a leaving pod, once.
 func (r *Roster) leave(c *crew, m *member, now time.Time) {
 	if m.leaving {
 		return
@@ -217,8 +215,8 @@ func (c *crew) take(m *member) {
 	m.replica, c.free = c.free[0], c.free[1:]
 }
 
-// giveBack takes a pod's replica from it, for the pod that waits for one or for
-// the next one that comes.
+// giveBack frees a pod's replica for a pod that waits for one or for the next
+// one that comes.
 func (c *crew) giveBack(m *member) {
 	if i := slices.Index(c.extras, m); i >= 0 {
 		c.extras = slices.Delete(c.extras, i, i+1)
@@ -232,8 +230,8 @@ func (c *crew) giveBack(m *member) {
 	c.extras = slices.Delete(c.extras, 0, 1)
 }
 
-// Due lists, in order of names, the pods whose usage has changed, and takes
-// them for told.
+// Due lists, sorted by name, the pods whose usage has changed, and records it
+// as sent.
 func (r *Roster) Due(elapsed time.Duration) []Change {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -242,8 +240,8 @@ func (r *Roster) Due(elapsed time.Duration) []Change {
 		if m.leaving {
 			continue
 		}
-		if now := r.config.Load.At(m.replica, elapsed); Changed(m.told, now) {
-			m.told = now
+		if now := r.config.Load.At(m.replica, elapsed); Changed(m.sent, now) {
+			m.sent = now
 			due = append(due, Change{UID: uid, Name: m.Name, Used: now})
 		}
 	}
@@ -251,16 +249,16 @@ func (r *Roster) Due(elapsed time.Duration) []Change {
 	return due
 }
 
-// Untold takes back that a pod was told what it uses; it will be due again.
+// Untold reverts that a pod's usage was sent; it will be due again.
 func (r *Roster) Untold(uid string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if m := r.pods[uid]; m != nil {
-		m.told = m.Used
+		m.sent = m.Used
 	}
 }
 
-// Usage is what the pods of each node use; nodes without pods are missing.
+// Usage returns what the pods of each node use; nodes without pods are missing.
 func (r *Roster) Usage() map[string]Amounts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -273,8 +271,7 @@ func (r *Roster) Usage() map[string]Amounts {
 	return usage
 }
 
-// Pending lists, in order, the names of pods that were created longer ago than
-// given and are bound nowhere.
+// Pending lists the sorted names of unbound pods that are older than given.
 func (r *Roster) Pending(longerThan time.Duration, now time.Time) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

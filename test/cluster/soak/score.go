@@ -24,11 +24,11 @@ func (l Lines) Hot(used, node Amounts) bool {
 
 func percent(part, whole int64) float64 { return 100 * float64(part) / float64(whole) }
 
-// sustainedWindow is that of the shipped policy: what is hot for less than
-// about half of it is nobody's business.
+// sustainedWindow is the shipped policy's: a node that is hot for less than
+// about half of it need not be cooled.
 const sustainedWindow = 5 * time.Minute
 
-// Now is what the nodes are like at one moment.
+// Now is the state of the nodes at one moment.
 type Now struct {
 	// HotNodes are above a line at this moment, SustainedNodes by their means
 	// of the last five minutes.
@@ -43,7 +43,7 @@ type Now struct {
 	MemoryDeviationPercent float64 `json:"memoryDeviationPercent"`
 }
 
-// Totals are what the nodes were like over time.
+// Totals describes the nodes over time.
 type Totals struct {
 	NodeMinutes          float64 `json:"nodeMinutes"`
 	HotNodeMinutes       float64 `json:"hotNodeMinutes"`
@@ -54,28 +54,28 @@ type Totals struct {
 	DeviationPercent       float64 `json:"deviationPercent"`
 	MemoryDeviationPercent float64 `json:"memoryDeviationPercent"`
 	PeakPercent            float64 `json:"peakPercent"`
-	// LongestGapSeconds is between two samples: much more than they should be
-	// apart, and the machine stood still.
+	// LongestGapSeconds is between two samples: if it is much longer than their
+	// interval, the machine stalled.
 	LongestGapSeconds float64 `json:"longestGapSeconds"`
 }
 
-// ScoreConfig says what is scored.
+// ScoreConfig configures a Score.
 type ScoreConfig struct {
 	Nodes []string
 	Node  Amounts
 	Lines Lines
-	// Every is how far samples are apart.
+	// Every is the interval of samples.
 	Every time.Duration
 }
 
 // Score sums up samples of the nodes' true usage.
 type Score struct {
 	config ScoreConfig
-	// recent are the samples of the sustained window, the oldest first.
+	// recent holds the samples of the sustained window, the oldest first.
 	recent [][]load
 	last   time.Time
 	totals Totals
-	// minutes weigh the means of the totals.
+	// minutes is the weight of the means in the totals.
 	minutes float64
 }
 
@@ -93,8 +93,8 @@ func (s *Score) Sample(usage map[string]Amounts, at time.Time) Now {
 		loads[i] = load{percent(used.CPUMilli, s.config.Node.CPUMilli), percent(used.MemoryBytes, s.config.Node.MemoryBytes)}
 	}
 	s.recent = append(s.recent, loads)
-	if most := max(1, int(sustainedWindow/s.config.Every)); len(s.recent) > most {
-		s.recent = append(s.recent[:0], s.recent[len(s.recent)-most:]...)
+	if keep := max(1, int(sustainedWindow/s.config.Every)); len(s.recent) > keep {
+		s.recent = append(s.recent[:0], s.recent[len(s.recent)-keep:]...)
 	}
 	now := s.describe(loads)
 	if !s.last.IsZero() {

@@ -12,27 +12,27 @@ import (
 	"github.com/evenkeel/evenkeel/internal/sim/trace"
 )
 
-// Trace is a set of utilisation series of the same length, in percent of each
-// one's own allocation, a value per step.
+// Trace is a set of utilization series of the same length, in percent of each
+// one's own allocation, one value per step.
 type Trace = trace.Trace
 
-// percentAt is the value of a series at a step; both wrap around.
+// percentAt returns the value of a series at a step; both wrap around.
 func percentAt(t *Trace, series, step int) float64 {
 	values := t.Series[series%len(t.Series)]
 	return float64(values[step%len(values)])
 }
 
-// FindTraces opens a CPU trace and, where there is one, the memory trace of the
-// same set. The path is that of a CPU file or of a folder, from which the set
-// with the most series is taken, the first by name among equals. The memory
-// trace is nil where the set has none.
+// FindTraces opens a CPU trace and, if there is one, the memory trace of the
+// same set. The path is that of a CPU file or of a folder. Of a folder's sets
+// it takes the one with the most series, the first by name among equals. The
+// memory trace is nil if the set has none.
 func FindTraces(path string) (cpu, memory *Trace, err error) {
 	files := []string{path}
 	if info, err := os.Stat(path); err != nil {
-		return nil, nil, fmt.Errorf("looking for traces: %w", err)
+		return nil, nil, fmt.Errorf("finding traces: %w", err)
 	} else if info.IsDir() {
 		if files, err = filepath.Glob(filepath.Join(path, "*.cpu.csv*")); err != nil {
-			return nil, nil, fmt.Errorf("looking for traces: %w", err)
+			return nil, nil, fmt.Errorf("finding traces: %w", err)
 		}
 	}
 	chosen := ""
@@ -46,7 +46,7 @@ func FindTraces(path string) (cpu, memory *Trace, err error) {
 		}
 	}
 	if cpu == nil {
-		return nil, nil, fmt.Errorf("looking for traces: folder %q has no *.cpu.csv or *.cpu.csv.gz", path)
+		return nil, nil, fmt.Errorf("finding traces: folder %q has no *.cpu.csv or *.cpu.csv.gz", path)
 	}
 	twin := strings.Replace(chosen, ".cpu.csv", ".mem.csv", 1)
 	if twin == chosen {

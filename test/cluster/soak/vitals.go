@@ -15,7 +15,7 @@ type Vitals struct {
 }
 
 // ReadVitals reads them from a page in Prometheus' text format. Not every
-// system tells a process's resident memory.
+// system reports a process's resident memory.
 func ReadVitals(page string) (Vitals, error) {
 	var v Vitals
 	for _, figure := range []struct {
@@ -39,7 +39,7 @@ func ReadVitals(page string) (Vitals, error) {
 	return v, nil
 }
 
-// Trend is what became of one figure of a process over a run.
+// Trend is the development of one figure of a process over a run.
 type Trend struct {
 	Start  int64 `json:"start"`
 	Middle int64 `json:"middle"`
@@ -63,13 +63,13 @@ const (
 )
 
 const (
-	// leastSamples are what a verdict takes: four in each quarter.
+	// leastSamples is the minimum for a verdict: four in each quarter.
 	leastSamples = 16
-	// slackPercent is what a median may vary by without being called growth.
+	// slackPercent is how much a median may vary without counting as growth.
 	slackPercent = 10
 )
 
-// NewTrend judges samples in the order of time. Growth below slack is none.
+// NewTrend evaluates samples in time order. Growth below slack counts as none.
 func NewTrend(samples []int64, slack int64) Trend {
 	n := len(samples)
 	if n == 0 {
@@ -87,15 +87,14 @@ func NewTrend(samples []int64, slack int64) Trend {
 	return t
 }
 
-// Process is what became of one evenkeel process over a run.
+// Process summarizes one evenkeel process over a run.
 type Process struct {
 	Name       string `json:"name"`
 	Restarts   int    `json:"restarts"`
 	RSS        Trend  `json:"rssBytes"`
 	Heap       Trend  `json:"heapBytes"`
 	Goroutines Trend  `json:"goroutines"`
-	// Errors counts the lines of its log that say error, Messages the most
-	// frequent of them.
+	// Errors counts the errors in its log; Messages are the most frequent ones.
 	Errors   int       `json:"errors"`
 	Messages []Message `json:"messages,omitempty"`
 }
@@ -105,7 +104,7 @@ const (
 	slackGoroutines = 10
 )
 
-// NewProcess sums up a process by the samples of its vitals.
+// NewProcess summarizes a process from the samples of its vitals.
 func NewProcess(name string, restarts int, samples []Vitals, log *LogErrors) Process {
 	pick := func(of func(Vitals) int64) []int64 {
 		values := make([]int64, len(samples))

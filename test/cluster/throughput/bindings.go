@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// Bindings are the pods that were bound, as the API server's audit log tells
-// it: to watch them would cost the API server and the machine more.
+// Bindings counts the pods that were bound, from the API server's audit log: a
+// watch would cost the API server and the machine more.
 type Bindings struct {
 	Count       int
 	First, Last time.Time
-	// rest is the beginning of a line that is not complete yet.
-	rest []byte
+	// partial is the beginning of an incomplete line.
+	partial []byte
 }
 
-// bindingMark stands in the lines of bindings, whatever else does.
+// bindingMark occurs in all lines of bindings.
 var bindingMark = []byte(`"subresource":"binding"`)
 
-// binding is what a line of the log says.
+// binding is a line of the log.
 type binding struct {
 	StageTimestamp time.Time `json:"stageTimestamp"`
 	ObjectRef      struct {
@@ -34,17 +34,17 @@ type binding struct {
 	} `json:"responseStatus"`
 }
 
-// Read takes in what the log has grown by.
+// Read reads the growth of the log.
 func (b *Bindings) Read(log io.Reader) error {
 	grown, err := io.ReadAll(log)
 	if err != nil {
 		return fmt.Errorf("reading the audit log: %w", err)
 	}
-	text := append(b.rest, grown...)
+	text := append(b.partial, grown...)
 	for {
 		line, after, complete := bytes.Cut(text, []byte{'\n'})
 		if !complete {
-			b.rest = bytes.Clone(text)
+			b.partial = bytes.Clone(text)
 			return nil
 		}
 		text = after
@@ -68,7 +68,7 @@ func (b *Bindings) take(line []byte) error {
 	if b.Count++; b.Count == 1 {
 		b.First, b.Last = one.StageTimestamp, one.StageTimestamp
 	}
-	// The log is written by many at once, so it is not quite in order.
+	// The log has concurrent writers, so it is not quite in order.
 	if one.StageTimestamp.Before(b.First) {
 		b.First = one.StageTimestamp
 	}
@@ -78,11 +78,11 @@ func (b *Bindings) take(line []byte) error {
 	return nil
 }
 
-// PodsPerSecond is the rate from the first binding to the last.
+// PodsPerSecond returns the rate from the first binding to the last.
 func (b *Bindings) PodsPerSecond() (float64, error) {
 	took := b.Last.Sub(b.First)
 	if b.Count < 2 || took <= 0 {
-		return 0, errors.New("two bindings at different times at least are needed for a rate")
+		return 0, errors.New("computing a rate: fewer than two bindings at different times")
 	}
 	return float64(b.Count-1) / took.Seconds(), nil
 }

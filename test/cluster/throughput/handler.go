@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	// maxBody bounds a request of kube-scheduler's.
+	// maxBody bounds a request of kube-scheduler.
 	maxBody = 64 << 20
-	// score is what every node is given.
+	// score is the score of every node.
 	score = 5
-	// MetricsPath is where a handler tells how often it was asked and what that
+	// MetricsPath is where a handler reports its number of requests and their
 	// cost.
 	MetricsPath = "/metrics"
-	// AskedMetric is the name of the number of answers.
+	// AskedMetric counts the answers.
 	AskedMetric = "neutral_requests_total"
 )
 
-// answer makes the reply to one request, or says what is wrong with it.
+// answer writes the reply to one request, or returns what is wrong with it.
 type answer func(path string, body []byte, reply *bytes.Buffer) error
 
 // NewHandler makes one of the handlers that decide nothing: it keeps every node
@@ -38,7 +38,7 @@ func NewHandler(kind Handler) (http.Handler, error) {
 		return newNeutral(echo), nil
 	case NoHandler, Evenkeel:
 	}
-	return nil, fmt.Errorf("there is no handler %q that decides nothing", kind)
+	return nil, fmt.Errorf("unknown neutral handler %q", kind)
 }
 
 // neutral answers and counts.
@@ -70,8 +70,8 @@ func (n *neutral) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	n.asked.Add(1)
 	w.Header().Set("Content-Type", "application/json")
-	// In chunks, kube-scheduler would leave the last one unread and make a new
-	// connection each time.
+	// With chunks, kube-scheduler would leave the last one unread and open a
+	// new connection each time.
 	w.Header().Set("Content-Length", strconv.Itoa(reply.Len()))
 	_, _ = w.Write(reply.Bytes())
 }
@@ -85,7 +85,7 @@ func (n *neutral) buffer() *bytes.Buffer {
 	return b
 }
 
-// decode goes by the Kubernetes types, as an extender is usually written.
+// decode uses the Kubernetes types, as extenders usually do.
 func decode(path string, body []byte, reply *bytes.Buffer) error {
 	var args extenderv1.ExtenderArgs
 	if err := json.Unmarshal(body, &args); err != nil {
@@ -106,9 +106,9 @@ func decode(path string, body []byte, reply *bytes.Buffer) error {
 
 var namesKey = []byte(`"NodeNames":[`)
 
-// echo looks for the names and copies them. Quotes within a pod's texts are
-// escaped, so the key stands nowhere else, and names of nodes hold nothing that
-// JSON escapes.
+// echo finds the names and copies them. Quotes within a pod's texts are
+// escaped, so the key occurs nowhere else, and names of nodes contain nothing
+// that JSON escapes.
 func echo(path string, body []byte, reply *bytes.Buffer) error {
 	_, names, found := bytes.Cut(body, namesKey)
 	if !found {

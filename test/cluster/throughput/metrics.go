@@ -7,19 +7,17 @@ import (
 	"github.com/evenkeel/evenkeel/hack/measure"
 )
 
-// cpuMetric is what every process that tells its metrics names the processor
-// time that it has taken, in seconds.
+// cpuMetric is the usual name of a process's processor time, in seconds.
 const cpuMetric = "process_cpu_seconds_total"
 
-// CPU is the processor time that a process has taken, by its metrics; 0 where
-// they do not tell.
+// CPU returns a process's processor time from its metrics page; 0 if missing.
 func CPU(page string) time.Duration {
 	seconds, _ := measure.Metric(page, cpuMetric, "")
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// ownCPU is the processor time that this process has taken; 0 where the system
-// does not tell.
+// ownCPU returns this process's processor time; 0 if the system does not report
+// it.
 func ownCPU() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

@@ -8,18 +8,17 @@ import (
 	"github.com/evenkeel/evenkeel/hack/measure"
 )
 
-// Figure is what a variant has come to in one round.
+// Figure is the result of a variant in one round.
 type Figure struct {
 	PodsPerSecond float64
 	// SchedulerMilliPerPod and HandlerMilliPerPod are processor time, in
-	// milliseconds. Where other work shares the processors they are the
-	// steadier figures. 0 where a process does not tell. What a handler does
-	// beside answering is in it.
+	// milliseconds; 0 if a process does not report it. If other work shares the
+	// processors they are the steadier figures. The handler's includes what it
+	// does besides answering.
 	SchedulerMilliPerPod, HandlerMilliPerPod float64
 }
 
-// Mean is the figure of several waves of as many pods each, one after the
-// other.
+// Mean combines the figures of successive waves with the same number of pods.
 func Mean(waves []Figure) Figure {
 	var mean Figure
 	seconds, n := 0.0, float64(len(waves)) // per pod of every wave
@@ -39,7 +38,7 @@ type Report struct {
 	Figures map[string][]Figure
 }
 
-// Add notes a variant's figure of one more round.
+// Add adds a variant's figure of another round.
 func (r *Report) Add(variant string, figure Figure) {
 	if r.Figures == nil {
 		r.Figures = map[string][]Figure{}
@@ -47,7 +46,7 @@ func (r *Report) Add(variant string, figure Figure) {
 	r.Figures[variant] = append(r.Figures[variant], figure)
 }
 
-// BenchLine is one figure in the format of Go's benchmarks.
+// BenchLine formats one figure in Go's benchmark format.
 func (r *Report) BenchLine(variant string, f Figure) string {
 	milli := func(value float64) string { return fmt.Sprintf("%.3f", value) }
 	return measure.Line(fmt.Sprintf("Throughput/nodes=%d/%s", r.Nodes, variant),
@@ -56,7 +55,7 @@ func (r *Report) BenchLine(variant string, f Figure) string {
 		measure.Value{Number: milli(f.HandlerMilliPerPod), Unit: "handler-cpu-ms/pod"})
 }
 
-// Ratios are those of two variants' pods per second, round by round.
+// Ratios returns the ratios of two variants' pods per second, round by round.
 func (r *Report) Ratios(of, beside string) []float64 {
 	return measure.Ratios(r.rates(of), r.rates(beside))
 }
@@ -65,7 +64,7 @@ func (r *Report) rates(variant string) []float64 {
 	return r.figures(variant, func(f Figure) float64 { return f.PodsPerSecond })
 }
 
-// figures takes one number out of each round.
+// figures returns one number of each round.
 func (r *Report) figures(variant string, number func(Figure) float64) []float64 {
 	var numbers []float64
 	for _, f := range r.Figures[variant] {
@@ -74,7 +73,7 @@ func (r *Report) figures(variant string, number func(Figure) float64) []float64 
 	return numbers
 }
 
-// Table writes the figures and how they compare.
+// Table writes the figures and their comparisons.
 func (r *Report) Table(out io.Writer) error {
 	fmt.Fprintf(out, "Pods per second of kube-scheduler, %d pods at a time on %d nodes\n\n", r.Pods, r.Nodes)
 	table := [][]string{{"variant", "median", "rounds", "CPU ms per pod: kube-scheduler", "handler"}}

@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// schedulerQPS is beyond what kube-scheduler reaches here: its own
-	// throttling must not be what is measured.
+	// schedulerQPS is more than kube-scheduler reaches here: its own throttling
+	// must not be what is measured.
 	schedulerQPS = 5000
-	// extenderTimeout is longer than the shipped one, so that no answer is done
-	// without on a busy machine.
+	// extenderTimeout is longer than the shipped one, so that no answer is
+	// skipped on a busy machine.
 	extenderTimeout = 10 * time.Second
 	// pluginName and extenderWeight are those of the shipped configurations.
 	pluginName     = "EvenkeelLoad"
@@ -28,25 +28,25 @@ const (
 	// ManagedResource is one that no pod requests.
 	ManagedResource v1.ResourceName = "evenkeel.io/steered"
 
-	// LeaseNamespace is that of the Lease without which kube-scheduler does not
-	// begin.
+	// LeaseNamespace is the namespace of kube-scheduler's Lease, which it needs
+	// to begin.
 	LeaseNamespace = metav1.NamespaceSystem
-	// LeaseName is its name.
+	// LeaseName is the name of that Lease.
 	LeaseName = "kube-scheduler"
 )
 
-// SchedulerConfig is what the configuration of kube-scheduler is made from.
+// SchedulerConfig holds the inputs of kube-scheduler's configuration.
 type SchedulerConfig struct {
 	Variant    Variant
 	Kubeconfig string
-	// HandlerURL is of the variant's handler, if it has one.
+	// HandlerURL is the URL of the variant's handler, if it has one.
 	HandlerURL string
 	// PolicyFile and Namespace are for the plugin.
 	PolicyFile, Namespace string
 }
 
-// YAML is the configuration as a file. kube-scheduler waits for its Lease, so
-// that pods may be there before the first is placed; one that is paused instead
+// YAML returns the configuration as a file. kube-scheduler waits for its Lease,
+// so that pods can exist before the first is placed; one that is paused instead
 // needs none, and places the pods that name its variant.
 func (c SchedulerConfig) YAML() ([]byte, error) {
 	elect := !c.Variant.Own

@@ -10,7 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/hack/measure"
 )
 
-// Handler is who answers kube-scheduler as its extender.
+// Handler is kube-scheduler's extender.
 type Handler string
 
 // The handlers.
@@ -21,7 +21,7 @@ const (
 	// types and decides nothing.
 	Decoding Handler = "decoding"
 	// Echoing is a handler that decides nothing and does not even decode: it
-	// looks for the names and copies them.
+	// finds the names and copies them.
 	Echoing Handler = "echoing"
 	// Evenkeel is `evenkeel extender`.
 	Evenkeel Handler = "evenkeel"
@@ -31,17 +31,17 @@ const (
 type Variant struct {
 	Name    string
 	Handler Handler
-	// PrioritizeAlone leaves the filter verb out.
+	// PrioritizeAlone omits the filter verb.
 	PrioritizeAlone bool
-	// Managed has the extender asked only for pods that request a resource,
-	// which none does.
+	// Managed restricts the extender to pods that request a resource, which
+	// none does.
 	Managed bool
 	// Own runs the kube-scheduler that is built with Evenkeel's plugin; Plugin
 	// enables the plugin in it.
 	Own, Plugin bool
 }
 
-// Verbs is how often the handler is asked for each pod.
+// Verbs returns how often the handler is called for each pod.
 func (v Variant) Verbs() int {
 	switch {
 	case v.Handler == NoHandler || v.Managed:
@@ -53,8 +53,8 @@ func (v Variant) Verbs() int {
 	}
 }
 
-// SchedulerName is what pods name that the variant is to place. Those with
-// kube-scheduler of Evenkeel's build run side by side.
+// SchedulerName returns the scheduler that a variant's pods name. Those with
+// Evenkeel's build of kube-scheduler run side by side.
 func (v Variant) SchedulerName() string {
 	if v.Own {
 		return v.Name
@@ -62,8 +62,8 @@ func (v Variant) SchedulerName() string {
 	return v1.DefaultSchedulerName
 }
 
-// Variants are all there are, in the order in which each round runs them: what
-// is compared stands side by side.
+// Variants returns all variants, in the order in which each round runs them:
+// compared ones are adjacent.
 func Variants() []Variant {
 	return []Variant{
 		{Name: "none"},
@@ -79,7 +79,7 @@ func Variants() []Variant {
 	}
 }
 
-// Comparisons are those that are shown.
+// Comparisons returns the comparisons to show.
 func Comparisons() []measure.Comparison {
 	return append(measure.SchedulerGoals(),
 		measure.Comparison{Of: "neutral", Beside: "none"},

@@ -9,13 +9,13 @@ import (
 // Task is a test function as a tier runs it.
 type Task struct {
 	Case
-	// Subtests are the names of those that are to run.
+	// Subtests are the names of the subtests to run.
 	Subtests []string
-	// left are those that belong to other tiers.
+	// left are the subtests of other tiers.
 	left []string
 }
 
-// Tasks are the test functions of a tier, in the order of the list.
+// Tasks returns the test functions of a tier, in the order of the list.
 func Tasks(cases []Case, tier Tier) []*Task {
 	var tasks []*Task
 	by := map[[2]string]*Task{}
@@ -38,10 +38,10 @@ func Tasks(cases []Case, tier Tier) []*Task {
 	return tasks
 }
 
-// Run is the pattern for -test.run.
+// Run returns the pattern for -test.run.
 func (t *Task) Run() string { return "^" + t.Name + "$" }
 
-// Skip is the pattern for -test.skip: the subtests that other tiers run.
+// Skip returns the pattern for -test.skip: the subtests that other tiers run.
 func (t *Task) Skip() string {
 	patterns := make([]string, len(t.left))
 	for i, name := range t.left {
@@ -54,8 +54,8 @@ func (t *Task) Skip() string {
 	return strings.Join(patterns, "|")
 }
 
-// Differences tells in words what the list has and did not run, and what ran
-// and is not on the list.
+// Differences describes which listed subtests did not run, and which that ran
+// are not listed.
 func (t *Task) Differences(ran []string) (words []string) {
 	for _, name := range append([]string{t.Name}, t.Subtests...) {
 		if !slices.Contains(ran, name) {

@@ -1,6 +1,6 @@
 // Package tiers is the list of all end-to-end cases: which tier runs each, and
-// how long it takes. Command e2e runs them by it and fails where the list and
-// what ran differ, so that no case is lost.
+// how long it takes. Command e2e runs them by it and fails if the list and what
+// ran differ, so that no case is lost.
 package tiers
 
 import (
@@ -14,21 +14,21 @@ import (
 	"text/tabwriter"
 )
 
-// Tier says on what occasion a case is run.
+// Tier is the occasion on which a case runs.
 type Tier string
 
-// The tiers. All includes Test; what measures and asserts nothing is run by
-// hand.
+// The tiers. All includes Test; cases that measure and assert nothing are run
+// by hand.
 const (
 	Test    Tier = "test"
 	All     Tier = "all"
 	Measure Tier = "measure"
 )
 
-// includes reports whether who runs a tier runs the cases of another.
+// includes reports whether running a tier runs the cases of another.
 func (t Tier) includes(other Tier) bool { return t == other || t == All && other == Test }
 
-// alone marks a case that is run with nothing beside it.
+// alone marks a case that no other may run at the same time as.
 const alone = "alone"
 
 // Case is a test function, or one of its subtests.
@@ -36,13 +36,12 @@ type Case struct {
 	Tier Tier
 	// Package is the folder within this module.
 	Package string
-	// Name is as `go test -v` prints it, with the names of subtests behind
-	// slashes.
+	// Name is as `go test -v` prints it, with subtests after slashes.
 	Name string
-	// Seconds is how long it took when it was last recorded; 0 for a subtest,
-	// which its function contains.
+	// Seconds is the duration when it was last recorded; 0 for a subtest, which
+	// its function includes.
 	Seconds int
-	// Alone is set where other cases beside it would spoil what it measures.
+	// Alone is set if simultaneous cases would distort its measurements.
 	Alone bool
 }
 
@@ -58,7 +57,7 @@ func (c Case) IsSubtest() bool { return c.Function() != c.Name }
 //go:embed cases.txt
 var list string
 
-// Cases is the list.
+// Cases returns the list.
 func Cases() ([]Case, error) { return Read(strings.NewReader(list)) }
 
 // Read reads a list as Write writes it.

@@ -25,12 +25,12 @@ func (i instance) state() string   { return filepath.Join(i.home, "state") }
 func (i instance) pidFile() string { return filepath.Join(i.home, "pid") }
 func (i instance) log() string     { return filepath.Join(i.home, "log") }
 
-// upFile holds the path of the kubeconfig from when the cluster is up.
+// upFile holds the path of the kubeconfig once the cluster is up.
 func (i instance) upFile() string { return filepath.Join(i.home, "up") }
 
-// running is the process id of the cluster's process, or 0. Not the number but
-// the lock on its file reports whether it lives: the kernel drops the lock with
-// the process and may give the number to another.
+// running returns the process id of the cluster's process, or 0. The lock on
+// its file, not the number, shows whether it lives: the kernel drops the lock
+// with the process and may reuse the number.
 func (i instance) running() int {
 	file, err := os.Open(i.pidFile())
 	if err != nil {
@@ -51,7 +51,7 @@ func (i instance) running() int {
 	return pid
 }
 
-// claim takes the home folder for this process, until release or its end.
+// claim reserves the home folder for this process, until release or its end.
 func (i instance) claim() (release func(), err error) {
 	if err := os.MkdirAll(i.home, 0o755); err != nil {
 		return nil, fmt.Errorf("making the cluster's home: %w", err)
@@ -69,7 +69,7 @@ func (i instance) claim() (release func(), err error) {
 	}
 	if err := errors.Join(file.Truncate(0), os.RemoveAll(i.upFile())); err != nil {
 		release()
-		return nil, fmt.Errorf("clearing what an earlier cluster left: %w", err)
+		return nil, fmt.Errorf("removing the files of an earlier cluster: %w", err)
 	}
 	if _, err := fmt.Fprintln(file, os.Getpid()); err != nil {
 		release()
@@ -89,8 +89,8 @@ func (i instance) announce(kubeconfig string) error {
 	return nil
 }
 
-// detach runs this same command line without --detach in a session of its own
-// and waits until the cluster is up.
+// detach runs the same command line without --detach in a new session and waits
+// until the cluster is up.
 func (i instance) detach(ctx context.Context, out io.Writer) error {
 	if i.running() != 0 {
 		return i.alreadyRunning()
@@ -144,7 +144,7 @@ func (i instance) await(ctx context.Context, out io.Writer, ended <-chan error) 
 	}
 }
 
-// stop asks the cluster's process to end and waits until it has.
+// stop asks the cluster's process to end and waits for it.
 func (i instance) stop(ctx context.Context, out io.Writer) error {
 	pid := i.running()
 	if pid == 0 {

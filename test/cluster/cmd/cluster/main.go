@@ -1,8 +1,7 @@
 // Command cluster starts and stops the local test cluster by hand: `up` builds
 // it, starts it with nodes and stays in the foreground until Ctrl-C, or in the
-// background with --detach until `down`. What a cluster is and how it is run is
-// package cluster's; this command keeps a process id and a log beside its state
-// folder.
+// background with --detach until `down`. Package cluster runs the cluster; this
+// command keeps a process id and a log next to its state folder.
 package main
 
 import (

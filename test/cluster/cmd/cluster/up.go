@@ -47,7 +47,7 @@ func up(ctx context.Context, i instance, flags upFlags, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// Before detaching, so that the progress of the first build is seen.
+	// Before detaching, so that the progress of the first build is visible.
 	if err := cluster.Build(ctx, binDir, out); err != nil {
 		return err
 	}

@@ -1,5 +1,5 @@
 // Command demo shows what Evenkeel does, on a real control plane on this
-// machine: two nodes burn although they look the emptiest by requests, Evenkeel
+// machine: two nodes are hot although they look emptiest by requests, Evenkeel
 // cools them with the fewest evictions, and kube-scheduler puts every pod where
 // the plan said.
 package main
@@ -12,7 +12,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/cmd/internal/workshop"
 )
 
-// limit is how long the story may take once everything is built.
+// limit bounds the demo once everything is built.
 const limit = 6 * time.Minute
 
 func main() { os.Exit(workshop.Main("\ndemo", run)) }

@@ -10,8 +10,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// writePolicy writes the shipped policy.yaml with the few waits shortened that
-// a newcomer should not have to sit through.
+// writePolicy writes the shipped policy.yaml with a few waits shortened, so
+// that the demo takes minutes.
 func writePolicy(ctx context.Context, dir string) (string, error) {
 	root, err := evenkeel.Root(ctx)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// show is the story and what it needs.
+// show is the scenario with its state.
 type show struct {
 	out     io.Writer
 	started time.Time
@@ -70,8 +70,8 @@ func (s *show) close() {
 	}
 }
 
-// raise starts the cluster with a kube-scheduler that asks Evenkeel, and
-// Evenkeel with nothing but its shipped rights.
+// raise starts the cluster with a kube-scheduler that calls Evenkeel, and
+// Evenkeel with only its shipped rights.
 func (s *show) raise(ctx context.Context) (err error) {
 	if s.listen, err = evenkeel.FreeAddress(); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (s *show) raise(ctx context.Context) (err error) {
 	return s.server.WaitServing(ctx, "http://"+s.listen+"/livez")
 }
 
-// before waits until metrics-server measures every node and draws them.
+// before waits until metrics-server measures every node, and draws them.
 func (s *show) before(ctx context.Context) error {
 	if err := s.cluster.WaitMetrics(ctx); err != nil {
 		return err
@@ -125,12 +125,12 @@ func (s *show) before(ctx context.Context) error {
 	return err
 }
 
-// planWait is how long the first plan may take: metrics-server keeps no
-// history, so windows have to fill.
+// planWait bounds the wait for the first plan: metrics-server keeps no history,
+// so windows have to fill.
 const planWait = 3 * time.Minute
 
-// cool waits for the plan, tells it and each eviction and landing, until every
-// node is under its line.
+// cool waits for the plan and prints it and each eviction and landing, until
+// every node is under its line.
 func (s *show) cool(ctx context.Context) error {
 	s.chapter("The plan")
 	s.say("Evenkeel watches until it is sure: 75 s of samples and three in a row above the line.")
@@ -152,8 +152,7 @@ func (s *show) cool(ctx context.Context) error {
 	}
 }
 
-// newPods shows the other half: pods that nobody evicted are kept off hot nodes
-// as well.
+// newPods shows the other half: new pods are kept off hot nodes as well.
 func (s *show) newPods(ctx context.Context) error {
 	s.chapter("New pods go to cool nodes, too")
 	err := s.cluster.Deploy(ctx, cluster.Workload{
@@ -182,7 +181,7 @@ func (s *show) after(ctx context.Context) error {
 	return s.watch.compare(ctx, "http://"+s.listen+"/status")
 }
 
-// verdict sums up, and is an error when the story did not end well.
+// verdict prints a summary, and returns an error if the demo did not end well.
 func (s *show) verdict() error {
 	usage, err := s.cluster.NodeUsage(context.Background())
 	if err != nil {
@@ -237,7 +236,7 @@ func (s *show) say(format string, args ...any) { fmt.Fprintf(s.out, "  "+format+
 
 const barWidth = 50
 
-// bars draws one bar per node, with the evict line in it.
+// bars draws a bar per node with the evict line in it.
 func (s *show) bars(usage map[string]cluster.NodeLoad) {
 	line := int(s.story.EvictLinePercent / 100 * barWidth)
 	for _, name := range s.story.Nodes {
@@ -250,7 +249,7 @@ func (s *show) bars(usage map[string]cluster.NodeLoad) {
 		} else {
 			bar[line] = '│'
 		}
-		pods := "" // metrics-server does not tell how many
+		pods := "" // metrics-server does not report their number
 		if load.Pods > 0 {
 			pods = fmt.Sprintf("  %d pods", load.Pods)
 		}

@@ -20,20 +20,20 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// watch tells evictions and landings as the API server reports them, and counts
-// them.
+// watch prints evictions and landings as the API server reports them, and
+// counts them.
 type watch struct {
 	story  *scenario.Story
 	say    func(string, ...any)
 	cancel context.CancelFunc
 
 	mu       sync.Mutex
-	initial  map[string]bool // UIDs of the pods that were there before
+	initial  map[string]bool // UIDs of the pods that existed before
 	evicted  map[string]bool
 	landings map[string]string // replacement's UID to its node
 
-	// By Evenkeel's own ledger: replacements on their planned node, on another
-	// one, and moves recorded.
+	// By Evenkeel's ledger: replacements on their planned node, on another one,
+	// and moves recorded.
 	planned, cool, recorded int
 }
 
@@ -68,7 +68,7 @@ func newWatch(ctx context.Context, c *cluster.Cluster, story *scenario.Story, sa
 
 func (w *watch) stop() { w.cancel() }
 
-// event tells an eviction with the reason that Evenkeel wrote on the pod.
+// event prints an eviction with the reason in Evenkeel's Event.
 func (w *watch) event(e *eventsv1.Event) {
 	if e.Reason != "EvictedFromHotNode" {
 		return
@@ -81,7 +81,7 @@ func (w *watch) event(e *eventsv1.Event) {
 	}
 }
 
-// seen tells a landing.
+// seen prints a landing.
 func (w *watch) seen(pod *v1.Pod) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -107,7 +107,7 @@ func (w *watch) landed() int {
 
 func (w *watch) settled() bool { return w.landed() == w.evictions() }
 
-// boomerangs counts replacements that went back to a node that was hot.
+// boomerangs counts replacements that returned to a node that was hot.
 func (w *watch) boomerangs() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -120,7 +120,7 @@ func (w *watch) boomerangs() int {
 	return n
 }
 
-// compare holds the landings that the API server showed against the plan in
+// compare compares the landings that the API server reported with the plan in
 // Evenkeel's ledger.
 func (w *watch) compare(ctx context.Context, url string) error {
 	_, body, err := evenkeel.Get(ctx, url)

@@ -16,15 +16,15 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/tiers"
 )
 
-// workplace is where everything is.
+// workplace holds the folders in use.
 type workplace struct {
-	// module is the folder of this module, binDir that of what is built, temp
+	// module is the folder of this module, binDir that of the binaries, temp
 	// one for temporary files.
 	module, binDir, temp string
 }
 
 // build compiles everything before the first case, so that no case waits for a
-// compiler or beside one.
+// compiler or runs at the same time as one.
 func build(ctx context.Context, tasks []*tiers.Task, progress io.Writer) (w workplace, err error) {
 	if w.module, err = cluster.ModuleDir(ctx); err != nil {
 		return w, err
@@ -50,15 +50,15 @@ func build(ctx context.Context, tasks []*tiers.Task, progress io.Writer) (w work
 	return w, nil
 }
 
-// Where there is room, temporary files are kept in memory.
+// Temporary files are kept in memory if there is enough.
 const (
 	inMemory    = "/dev/shm"
 	minInMemory = 8 << 30 // bytes; six lanes write some 2 GiB
 )
 
-// scratch is the folder for temporary files, "" for the usual one. A disk that
-// has just taken a build is slow for minutes, and every API server waits for
-// its etcd to write.
+// scratch returns the folder for temporary files, "" for the default. A disk is
+// slow for minutes after a build, and every API server waits for its etcd to
+// write.
 func scratch() string {
 	var room syscall.Statfs_t
 	if os.Getenv("TMPDIR") != "" || syscall.Statfs(inMemory, &room) != nil {
@@ -93,8 +93,8 @@ func (w *workplace) tests() string { return filepath.Join(w.module, "_build", "e
 
 func (w *workplace) folder(task *tiers.Task) string { return filepath.Join(w.module, task.Package) }
 
-// binary is the test binary of a package, which go names after its folder, or,
-// in the module's root, after the module.
+// binary returns the test binary of a package, which go names after its folder
+// or, in the module's root, after the module.
 func (w *workplace) binary(task *tiers.Task) string {
 	name := path.Base(task.Package)
 	if task.Package == "." {

@@ -14,12 +14,12 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/tiers"
 )
 
-// testFlags are for every test binary. Subtests in parallel wait more than they
-// work, and a case that hangs is ended with the stacks of its goroutines.
+// testFlags are for every test binary. Parallel subtests mostly wait. A case
+// that hangs is ended with the stacks of its goroutines.
 var testFlags = []string{"-test.v", "-test.parallel=4", "-test.timeout=25m"}
 
-// runner is one of the lanes: it runs one case at a time, on a control plane
-// that it keeps for the next of the same package.
+// runner is one lane: it runs one case at a time, on a control plane that it
+// keeps for the next case of the same package.
 type runner struct {
 	workplace
 	worker *lane.Worker
@@ -39,20 +39,20 @@ func (r *runner) run(ctx context.Context, task *tiers.Task) outcome {
 		result.problems = append(result.problems, "the test binary says that the case failed")
 	}
 	if !result.ok() {
-		// Who knows what a case that failed has left behind.
+		// A failed case may have left anything behind.
 		_ = r.close()
 	}
 	return result
 }
 
-// hand has a test binary run the case; those of this package's fixtures run
-// many, others one.
+// hand lets a test binary run the case; those of packages that share a control
+// plane run many, others one.
 func (r *runner) hand(ctx context.Context, task *tiers.Task) (output []byte, code int, err error) {
 	if !shares(task.Package) {
 		return r.single(ctx, task)
 	}
 	if r.with != task.Package {
-		_ = r.close() // how the control plane of other cases ends is not this case's
+		_ = r.close() // how another package's control plane ends does not concern this case
 	}
 	if r.worker == nil {
 		if r.worker, err = lane.Start(ctx, r.binary(task), r.folder(task), r.binDir, r.temp, testFlags...); err != nil {
@@ -63,8 +63,8 @@ func (r *runner) hand(ctx context.Context, task *tiers.Task) (output []byte, cod
 	return r.worker.Run(lane.Case{Run: task.Run(), Skip: task.Skip()})
 }
 
-// shares reports whether the cases of a package share a control plane: those
-// that stage starts.
+// shares reports whether a package's cases share a control plane: those that
+// use package stage.
 func shares(of string) bool { return of == "e2e" || strings.HasPrefix(of, "e2e/") }
 
 func (r *runner) single(ctx context.Context, task *tiers.Task) (output []byte, code int, err error) {
@@ -96,8 +96,8 @@ type outcome struct {
 	task   *tiers.Task
 	took   time.Duration
 	output string
-	// failed and skipped are what the output says, ran the names of all that
-	// ran, with seconds.
+	// failed and skipped are as in the output, ran the names of all that ran,
+	// with seconds.
 	failed  bool
 	skipped []string
 	ran     []string
@@ -110,7 +110,7 @@ func (o *outcome) ok() bool { return !o.failed && len(o.problems) == 0 }
 
 var verdict = regexp.MustCompile(`(?m)^ *--- (PASS|FAIL|SKIP): (\S+) \(([0-9.]+s)\)$`)
 
-// read finds in the output what ran and how it ended.
+// read parses from the output what ran and how it ended.
 func (o *outcome) read() {
 	for _, found := range verdict.FindAllStringSubmatch(o.output, -1) {
 		took, err := time.ParseDuration(found[3])
@@ -127,18 +127,18 @@ func (o *outcome) read() {
 	}
 }
 
-// How much of what a failed case wrote is repeated.
+// Limits of the repeated output of a failed case.
 const (
 	maxComplaints    = 30
 	maxComplaintSize = 400 // bytes of a line
 )
 
-// message matches what a case writes by Log, Error or Fatal: the place in the
-// source, and the first line of the text.
+// message matches output of Log, Error or Fatal: the place in the source, and
+// the first line of the text.
 var message = regexp.MustCompile(`(?m)^ +\w+\.go:\d+: .*$`)
 
-// complaints are the problems and the newest messages of the case, without what
-// its processes logged.
+// complaints returns the problems and the last messages of the case, without
+// its processes' logs.
 func (o *outcome) complaints() []string {
 	lines := slices.Clone(o.problems)
 	found := message.FindAllString(o.output, -1)

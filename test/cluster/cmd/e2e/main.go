@@ -1,8 +1,8 @@
 // Command e2e runs the end-to-end cases of a tier: it compiles each package's
-// test binary once and hands the cases to some lanes, each with a control plane
-// of its own, because cases wait more than they work. What is to run and in
-// which tier is the list of package tiers; a case that is listed and does not
-// run is a failure, as is one that is not listed.
+// test binary once and hands the cases to several lanes, each with its own
+// control plane, because cases mostly wait. Package tiers lists what to run in
+// which tier; a listed case that does not run is a failure, as is a case that
+// is not listed.
 package main
 
 import (
@@ -84,7 +84,7 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	return err
 }
 
-// choose are the test functions of the tier that match.
+// choose returns the test functions of the tier that match.
 func choose(cases []tiers.Case, o options) ([]*tiers.Task, error) {
 	pattern, err := regexp.Compile(o.match)
 	if err != nil {
@@ -107,8 +107,7 @@ func show(tasks []*tiers.Task, out io.Writer) {
 	}
 }
 
-// runAll runs the cases that want to be alone one by one, and the others in
-// lanes.
+// runAll runs the cases marked alone one by one, and the others in lanes.
 func runAll(ctx context.Context, w workplace, tasks []*tiers.Task, o options, r *report) {
 	apart := slices.Clone(tasks)
 	apart = slices.DeleteFunc(apart, func(t *tiers.Task) bool { return !t.Alone })
@@ -122,10 +121,10 @@ func runAll(ctx context.Context, w workplace, tasks []*tiers.Task, o options, r 
 			return nil
 		})
 	}
-	_ = lanes.Wait() // a lane has no errors but those of its cases
+	_ = lanes.Wait() // a lane only has the errors of its cases
 }
 
-// drain is a lane: it runs cases of the queue until there are none.
+// drain is a lane: it runs cases of the queue until it is empty.
 func drain(ctx context.Context, w workplace, q *queue, o options, r *report) {
 	lane := runner{workplace: w}
 	for with := ""; ctx.Err() == nil; {
@@ -146,7 +145,7 @@ func drain(ctx context.Context, w workplace, q *queue, o options, r *report) {
 	}
 }
 
-// compare holds what ran against the list, unless the list is to follow.
+// compare compares what ran with the list, unless the list is being updated.
 func (o *outcome) compare(with options) {
 	if o.failed {
 		return

@@ -9,8 +9,8 @@ import (
 )
 
 // queue hands out cases to lanes, the longest of a package first. A lane stays
-// with a package as long as there are cases of it, for another one costs it a
-// new control plane.
+// with a package as long as it has cases, because another one needs a new
+// control plane.
 type queue struct {
 	mu      sync.Mutex
 	pending map[string][]*tiers.Task
@@ -28,8 +28,8 @@ func newQueue(tasks []*tiers.Task) *queue {
 	return q
 }
 
-// next is the next case of a lane that is with a package, or "" in the
-// beginning; nil when there are no more.
+// next returns the next case for a lane that is with a package, or "" at first;
+// nil if there are no more.
 func (q *queue) next(with string) *tiers.Task {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -45,18 +45,18 @@ func (q *queue) next(with string) *tiers.Task {
 	return task
 }
 
-// neediest is the package with the most time left per lane, were there one
+// neediest returns the package with the most time left per lane if it had one
 // more. The caller holds mu.
 func (q *queue) neediest() (name string) {
-	most := -1.0
+	longest := -1.0
 	for of, tasks := range q.pending {
 		left := 0
 		for _, task := range tasks {
 			left += task.Seconds
 		}
 		share := float64(left) / float64(1+q.lanes[of])
-		if len(tasks) > 0 && (share > most || share == most && of < name) {
-			name, most = of, share
+		if len(tasks) > 0 && (share > longest || share == longest && of < name) {
+			name, longest = of, share
 		}
 	}
 	return name

@@ -15,8 +15,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/tiers"
 )
 
-// report collects how the cases went, reports each as it ends, and of all in
-// the end.
+// report collects the outcomes, reports each as it ends, and all at the end.
 type report struct {
 	out   io.Writer
 	total int
@@ -25,7 +24,7 @@ type report struct {
 	outcomes []outcome
 }
 
-// add reports a case; what one wrote that failed is shown in full.
+// add reports a case, with the full output if it failed.
 func (r *report) add(o outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -39,7 +38,7 @@ func (r *report) add(o outcome) {
 	fmt.Fprintf(r.out, "%3d/%d %-4s %6.1fs %s %s\n", len(r.outcomes), r.total, o.word(), o.took.Seconds(), o.task.Package, o.task.Name)
 }
 
-// word is the outcome in short.
+// word returns the outcome as a word.
 func (o *outcome) word() string {
 	switch {
 	case !o.ok():
@@ -50,9 +49,8 @@ func (o *outcome) word() string {
 	return "ok"
 }
 
-// summarize prints the time of each case, the longest first, and once more what
-// was skipped or failed and why, because the end of a long output is what CI
-// shows.
+// summarize prints the time of each case, the longest first, and repeats what
+// was skipped or failed and why, because CI shows the end of a long output.
 func (r *report) summarize(took time.Duration) {
 	slices.SortStableFunc(r.outcomes, func(a, b outcome) int { return cmp.Compare(b.took, a.took) })
 	table := tabwriter.NewWriter(r.out, 0, 0, 2, ' ', 0)
@@ -82,7 +80,7 @@ func (r *report) summarize(took time.Duration) {
 		len(r.outcomes), failed, took.Seconds(), sum.Seconds())
 }
 
-// err says how many cases failed.
+// err returns an error if cases failed or did not run.
 func (r *report) err() error {
 	failed := 0
 	for i := range r.outcomes {
@@ -99,7 +97,7 @@ func (r *report) err() error {
 	return nil
 }
 
-// write writes all as JSON, a line per function and subtest.
+// write writes all outcomes as JSON, a line per function and subtest.
 func (r *report) write(path string) error {
 	file, err := os.Create(path)
 	if err != nil {
@@ -123,8 +121,8 @@ func (r *report) write(path string) error {
 	return nil
 }
 
-// record brings the seconds and the subtests of what ran up to date in the
-// list. What failed says nothing.
+// record updates the seconds and subtests of the list from what ran. It ignores
+// failed cases.
 func (r *report) record(cases []tiers.Case) []tiers.Case {
 	for i := range r.outcomes {
 		o := &r.outcomes[i]

@@ -13,27 +13,27 @@ import (
 )
 
 const (
-	// patchers bound how many pods are patched at once: the API server shares
-	// the machine with what is measured.
+	// patchers bounds how many pods are patched at once: the API server shares
+	// the machine with the measured processes.
 	patchers = 8
-	// driveEvery is how often usage is looked at; replicas change at different
-	// times within their step.
+	// driveEvery is the interval of checking usage; replicas change at
+	// different times within their step.
 	driveEvery = time.Second
 	// patchWithin bounds one patch.
 	patchWithin = 10 * time.Second
 )
 
-// driver tells pods what they use.
+// driver updates the usage on pods.
 type driver struct {
 	stage *stage
-	// nudge makes it look at once: a pod has come.
+	// nudge makes it check at once, because a pod has come.
 	nudge chan struct{}
-	// ready is closed once every pod was told for the first time.
+	// ready is closed once every pod has its first usage.
 	ready chan struct{}
 
 	mu    sync.Mutex
 	done  soak.Patches
-	spent time.Duration
+	total time.Duration
 }
 
 func newDriver(s *stage) *driver {
@@ -47,8 +47,8 @@ func (d *driver) came() {
 	}
 }
 
-// run goes on until the context ends. A failed patch is tried again with the
-// next look.
+// run continues until the context ends. A failed patch is retried at the next
+// check.
 func (d *driver) run(ctx context.Context) error {
 	ticker := time.NewTicker(driveEvery)
 	defer ticker.Stop()
@@ -65,7 +65,7 @@ func (d *driver) run(ctx context.Context) error {
 	}
 }
 
-// look tells all pods whose usage has changed.
+// look patches all pods whose usage has changed.
 func (d *driver) look(ctx context.Context) {
 	began := time.Now()
 	due := d.stage.roster.Due(began.Sub(d.stage.started))
@@ -99,7 +99,7 @@ func (d *driver) patch(ctx context.Context, change soak.Change, late time.Durati
 		return
 	}
 	d.done.Made++
-	d.spent += time.Since(began)
+	d.total += time.Since(began)
 }
 
 func (d *driver) patches() soak.Patches {
@@ -107,15 +107,14 @@ func (d *driver) patches() soak.Patches {
 	defer d.mu.Unlock()
 	done := d.done
 	if done.Made > 0 {
-		done.MeanMilliseconds = float64(d.spent.Microseconds()) / 1000 / float64(done.Made)
+		done.MeanMilliseconds = float64(d.total.Microseconds()) / 1000 / float64(done.Made)
 	}
 	return done
 }
 
-// reset forgets what was counted: what it took to get under way is no part of
-// the run.
+// reset resets the counts: the start-up is not part of the run.
 func (d *driver) reset() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.done, d.spent = soak.Patches{}, 0
+	d.done, d.total = soak.Patches{}, 0
 }

@@ -1,7 +1,7 @@
 // Command soak runs Evenkeel for long on a real local cluster whose pods' usage
-// changes all the time, and measures what it does there and whether it stays as
-// small as it began. What is counted and when a run has failed is decided in
-// package soak; docs/soak.md tells how to read it.
+// changes continuously, and measures what it does and whether it stays as small
+// as it began. Package soak decides what is counted and when a run has failed;
+// docs/soak.md explains how to read it.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/soak"
 )
 
-// tracesVariable names the folder with traces when no flag does.
+// tracesVariable names the folder of traces if no flag does.
 const tracesVariable = "EVENKEEL_TRACES"
 
 // flags are the command line.

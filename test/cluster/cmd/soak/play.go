@@ -21,7 +21,7 @@ import (
 // ledgerName is the ConfigMap in which Evenkeel keeps its moves.
 const ledgerName = "evenkeel-ledger"
 
-// tally is what a run adds up.
+// tally is the running state of a measurement.
 type tally struct {
 	score      *soak.Score
 	moves      soak.Moves
@@ -33,11 +33,10 @@ type tally struct {
 	complaints int
 }
 
-// play raises everything and runs until the time is over or the context ends.
-// The report is nil when the clock never started.
+// play starts everything and runs until the time is over or the context ends.
+// The report is nil if the clock never started.
 func (s *stage) play(ctx context.Context) (*soak.Report, error) {
-	// An interrupt ends the run, not the cluster: the report is still to be
-	// made.
+	// An interrupt ends the run, not the cluster, which the report still needs.
 	alive := context.WithoutCancel(ctx)
 	if err := s.raise(alive); err != nil {
 		return nil, err
@@ -53,7 +52,7 @@ func (s *stage) play(ctx context.Context) (*soak.Report, error) {
 	group.Go(func() error { return d.run(driving) })
 	defer func() {
 		stop()
-		_ = group.Wait() // it only ends, it does not fail
+		_ = group.Wait() // it never fails
 	}()
 	if err := s.settle(ctx, d); err != nil {
 		return nil, err
@@ -62,14 +61,14 @@ func (s *stage) play(ctx context.Context) (*soak.Report, error) {
 	return s.measure(ctx, d)
 }
 
-// settle waits until every pod uses what its series says and metrics-server
-// knows of it.
+// settle waits until every pod uses what its series says and metrics-server has
+// measured it.
 func (s *stage) settle(ctx context.Context, d *driver) error {
 	ctx, cancel := context.WithTimeout(ctx, upWithin)
 	defer cancel()
 	select {
 	case <-ctx.Done():
-		return fmt.Errorf("telling pods what they use: %w", ctx.Err())
+		return fmt.Errorf("setting the usage of pods: %w", ctx.Err())
 	case <-d.ready:
 	}
 	if err := s.Cluster.WaitMetrics(ctx); err != nil {
@@ -113,8 +112,8 @@ func (s *stage) measure(ctx context.Context, d *driver) (*soak.Report, error) {
 	}
 }
 
-// sample looks at the nodes, the pods and the processes. Only a process that
-// cannot be started again is an error.
+// sample measures the nodes, the pods and the processes. It only returns an
+// error if a process cannot be restarted.
 func (s *stage) sample(ctx context.Context, t *tally) error {
 	now := time.Now()
 	t.now = t.score.Sample(s.roster.Usage(), now)
@@ -140,7 +139,7 @@ func (s *stage) sample(ctx context.Context, t *tally) error {
 	return nil
 }
 
-// complain tells what could not be measured, but not without end.
+// complain reports what could not be measured, up to a limit.
 func (s *stage) complain(t *tally, err error) {
 	const most = 20
 	if err == nil || errors.Is(err, context.Canceled) {
@@ -169,8 +168,7 @@ func (s *stage) minute(ctx context.Context, t *tally, d *driver, number int) {
 	s.Tell("%s", minute.Line())
 }
 
-// ledgerSize is how much the ledger's ConfigMap holds; nothing while there is
-// none.
+// ledgerSize returns the size of the ledger's ConfigMap; 0 if there is none.
 func (s *stage) ledgerSize(ctx context.Context) (int, error) {
 	stored, err := s.Cluster.Client().CoreV1().ConfigMaps(evenkeel.Namespace).Get(ctx, ledgerName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -190,7 +188,7 @@ func (s *stage) ledgerSize(ctx context.Context) (int, error) {
 }
 
 func (s *stage) sumUp(t *tally, d *driver, elapsed time.Duration) (*soak.Report, error) {
-	t.score.Sample(s.roster.Usage(), time.Now()) // what has passed since the last sample counts, too
+	t.score.Sample(s.roster.Usage(), time.Now()) // the time since the last sample counts, too
 	report := t.report
 	report.Minutes = elapsed.Minutes()
 	report.Counts, report.Moves, report.Totals = s.roster.Counts(), t.moves.Counts(), t.score.Totals()

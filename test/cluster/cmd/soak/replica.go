@@ -13,7 +13,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/soak"
 )
 
-// replica is one evenkeel process, which is started again when it ends, as its
+// replica is one evenkeel process, which is restarted when it ends, as its
 // Deployment would.
 type replica struct {
 	name            string
@@ -81,7 +81,7 @@ func (r *replica) stop() error {
 	return r.process.Stop()
 }
 
-// revive starts the process again if it has ended, and reports whether it had.
+// revive restarts the process if it has ended, and reports whether it had.
 func (r *replica) revive() (died bool, err error) {
 	if !r.process.Ended() {
 		return false, nil
@@ -91,7 +91,7 @@ func (r *replica) revive() (died bool, err error) {
 	return true, r.start()
 }
 
-// measure takes a sample of the process's own figures.
+// measure samples the process's own metrics.
 func (r *replica) measure(ctx context.Context) error {
 	page, err := workshop.Fetch(ctx, http.DefaultClient, "http://"+r.metrics+"/metrics")
 	if err != nil {
@@ -105,7 +105,7 @@ func (r *replica) measure(ctx context.Context) error {
 	return nil
 }
 
-// sumUp tells what became of the process.
+// sumUp summarizes the process.
 func (r *replica) sumUp() (soak.Process, error) {
 	var log soak.LogErrors
 	var errs []error

@@ -23,7 +23,7 @@ const (
 	upWithin = 10 * time.Minute
 )
 
-// stage is a cluster with the fleet on it and Evenkeel beside it.
+// stage is a cluster with the fleet, and Evenkeel.
 type stage struct {
 	*workshop.Workshop
 	flags  flags
@@ -42,7 +42,7 @@ type stage struct {
 	started time.Time
 }
 
-// newStage prepares all that needs no cluster.
+// newStage prepares everything that needs no cluster.
 func newStage(ctx context.Context, f flags, progress io.Writer) (_ *stage, err error) {
 	s := &stage{flags: f, binary: f.binary}
 	if err := s.prepareLoad(); err != nil {
@@ -106,7 +106,7 @@ func (s *stage) readPolicy(ctx context.Context) error {
 }
 
 // raise starts the cluster, puts the fleet on it and starts Evenkeel. The
-// context is that of the processes' whole lives.
+// processes live as long as the context.
 func (s *stage) raise(ctx context.Context) error {
 	listen, err := evenkeel.FreeAddress()
 	if err != nil {
@@ -128,7 +128,7 @@ func (s *stage) raise(ctx context.Context) error {
 	return s.startEvenkeel(ctx, listen)
 }
 
-// furnish adds the nodes and the fleet, exactly where soak.Place wants it.
+// furnish adds the nodes and the fleet, exactly where soak.Place puts it.
 func (s *stage) furnish(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, upWithin)
 	defer cancel()

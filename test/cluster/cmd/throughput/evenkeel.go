@@ -11,7 +11,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// policy shortens the waits of the default one; samples come as often.
+// policy shortens the default waits, but keeps the sampling interval.
 const policy = `
 apiVersion: evenkeel.io/v1alpha1
 kind: LoadPolicy
@@ -19,8 +19,7 @@ usage: {sampleInterval: 15s, maxAge: 90s, observationPeriod: 30s}
 hot: {windows: [avg_5m], consecutiveSamples: 1, minWindow: 10s}
 `
 
-// startEvenkeel starts the extender and waits until it knows which nodes are
-// hot.
+// startEvenkeel starts the extender and waits until it knows the hot nodes.
 func (s *stage) startEvenkeel(ctx context.Context) (*handler, error) {
 	listen, err := evenkeel.FreeAddress()
 	if err != nil {
@@ -44,8 +43,7 @@ func (s *stage) startEvenkeel(ctx context.Context) (*handler, error) {
 	return h, s.waitHot(ctx, http.DefaultClient, h.page)
 }
 
-// waitHot waits until a process's metrics say that the hot nodes are known for
-// hot.
+// waitHot waits until a process's metrics show the hot nodes as hot.
 func (s *stage) waitHot(ctx context.Context, client *http.Client, page string) error {
 	last := 0.0
 	err := eventually(ctx, upWithin, "the hot nodes are known", func(ctx context.Context) (bool, error) {

@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	// maxPodsPerNode keeps a round's pods within what nodes have left.
+	// maxPodsPerNode keeps a round's pods within the nodes' free capacity.
 	maxPodsPerNode = 50
-	// hotEvery is how many nodes there are for each hot one.
+	// hotEvery is the number of nodes per hot one.
 	hotEvery = 10
-	// standing holds the pods by which nodes are in use, wave those that a
-	// round places.
+	// standing is the namespace of the pods that use the nodes, wave that of
+	// the pods that a round places.
 	standing, wave = "standing", "wave"
 	// waveName is the Deployment of a wave.
 	waveName = "web"
 )
 
-// furnish adds the nodes and puts one pod on each, which uses 90 % of every
-// tenth node and 10 to 50 % of the others.
+// furnish adds the nodes and puts one pod on each, which uses 90% of every
+// tenth node and 10 to 50% of the others.
 func (s *stage) furnish(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, upWithin)
 	defer cancel()
@@ -63,10 +63,10 @@ func (s *stage) furnish(ctx context.Context) error {
 	return s.Cluster.EnsureNamespace(ctx, wave)
 }
 
-// pods is the Deployment of so many pods that a variant is to place: about 6 kB
-// each, as kube-scheduler tells an extender. Once bound they stay pending, so
-// that what plays the kubelets, and would run elsewhere, takes none of the
-// machine.
+// pods returns the Deployment of the pods that a variant is to place: about 6
+// kB each in kube-scheduler's requests to an extender. Once bound they stay
+// pending, so that the simulated kubelets, which would run elsewhere, use no
+// processor time.
 func pods(v throughput.Variant, count int) cluster.Workload {
 	return cluster.Workload{
 		Namespace: wave, Name: waveName, Replicas: count, SchedulerName: v.SchedulerName(),
@@ -82,7 +82,7 @@ func pods(v throughput.Variant, count int) cluster.Workload {
 	}
 }
 
-// dress gives a container what real ones have.
+// dress gives a container realistic fields.
 func dress(c *v1.Container) {
 	for i := range 12 {
 		c.Env = append(c.Env, v1.EnvVar{Name: fmt.Sprintf("SETTING_%02d", i), Value: fmt.Sprintf("https://service-%02d.shop.svc.cluster.local:8443/api", i)})

@@ -17,11 +17,11 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/throughput"
 )
 
-// headerWithin bounds how long a handler waits for a request's header.
+// headerWithin bounds the wait for a request's header.
 const headerWithin = 10 * time.Second
 
-// handlerCommand is this program as one of the handlers that decide nothing, in
-// a process of its own as Evenkeel's is.
+// handlerCommand runs this program as one of the handlers that decide nothing,
+// in its own process like Evenkeel.
 func handlerCommand() *cobra.Command {
 	var kind, listen string
 	c := &cobra.Command{

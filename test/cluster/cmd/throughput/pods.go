@@ -10,7 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster"
 )
 
-// createPods creates a wave and waits until every pod of it is there.
+// createPods creates a wave and waits until all its pods exist.
 func (s *stage) createPods(ctx context.Context, w cluster.Workload) error {
 	if err := s.Cluster.Create(ctx, w); err != nil {
 		return err

@@ -10,18 +10,18 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/throughput"
 )
 
-// handler is who answers kube-scheduler.
+// handler is an extender of kube-scheduler.
 type handler struct {
 	url string
-	// page is that of its metrics, where the metric with the label counts its
+	// page is its metrics page, where the metric with the label counts its
 	// answers.
 	page, metric, label string
 }
 
-// reading is what processes report themselves at one moment.
+// reading holds what the processes report about themselves at one moment.
 type reading struct {
 	asked int
-	// scheduler and handler are the processor time that they have taken.
+	// scheduler and handler are their processor time.
 	scheduler, handler time.Duration
 }
 
@@ -37,12 +37,12 @@ func (s *stage) read(ctx context.Context, scheduler *scheduler) (reading, error)
 	if err != nil {
 		return reading{}, err
 	}
-	var told reading
+	var result reading
 	if h := s.handlers[scheduler.variant.Handler]; h != nil {
-		if told, err = h.read(ctx); err != nil {
+		if result, err = h.read(ctx); err != nil {
 			return reading{}, err
 		}
 	}
-	told.scheduler = throughput.CPU(text)
-	return told, nil
+	result.scheduler = throughput.CPU(text)
+	return result, nil
 }

@@ -17,8 +17,8 @@ import (
 // roundWithin bounds one round of one variant.
 const roundWithin = 10 * time.Minute
 
-// round has a variant place a wave of pods by a kube-scheduler that lives as
-// long, and removes them. All is prepared while kube-scheduler waits for its
+// round lets a variant place a wave of pods with a new kube-scheduler, and
+// removes them. Everything is prepared while kube-scheduler waits for its
 // Lease.
 func (s *stage) round(ctx context.Context, v throughput.Variant) (throughput.Figure, error) {
 	ctx, cancel := context.WithTimeout(ctx, roundWithin)
@@ -51,7 +51,7 @@ func (s *stage) measure(ctx context.Context, scheduler *scheduler, pods int, beg
 	if err != nil {
 		return figure, err
 	}
-	// No figure of a way that was not gone.
+	// A figure only counts if the handler was called.
 	asked, want := after.asked-before.asked, scheduler.variant.Verbs()*pods
 	if asked < want || want == 0 && asked > 0 {
 		return figure, fmt.Errorf("the handler was asked %d times for %d pods, want %d", asked, pods, want)
@@ -99,7 +99,7 @@ func (s *stage) openAudit() (*os.File, error) {
 	return log, nil
 }
 
-// holdLease takes the Lease, for long, so that no kube-scheduler begins.
+// holdLease takes the Lease for long, so that no kube-scheduler begins.
 func (s *stage) holdLease(ctx context.Context) error {
 	if err := s.releaseLease(ctx); err != nil {
 		return err

@@ -21,7 +21,7 @@ type scheduler struct {
 	url     string
 }
 
-// startScheduler starts kube-scheduler and waits until it could begin.
+// startScheduler starts kube-scheduler and waits until it is ready to begin.
 func (s *stage) startScheduler(ctx context.Context, v throughput.Variant) (*scheduler, error) {
 	config := throughput.SchedulerConfig{
 		Variant: v, PolicyFile: s.policy, Namespace: evenkeel.Namespace,

@@ -13,25 +13,23 @@ import (
 )
 
 const (
-	// turns is how many waves a variant places in a round of those that run
-	// side by side.
+	// turns is how many waves a side-by-side variant places per round.
 	turns = 4
-	// catchUp is how long all of them have before a wave to hear of what the
-	// last one has left.
+	// catchUp is how long all have before a wave to process the previous one's
+	// removal.
 	catchUp = 500 * time.Millisecond
 )
 
-// sideBySide are kube-schedulers that live until all is measured, and of which
-// none has a processor while another one places pods. Their turns are seconds
-// apart, so that what the machine gives them changes little from one to the
-// next.
+// sideBySide are kube-schedulers that run until everything is measured, paused
+// while another one places pods. Their turns are seconds apart, so that the
+// machine's speed varies little from one to the next.
 type sideBySide struct {
 	*stage
 	all []*scheduler
 }
 
-// startSideBySide starts those kube-schedulers that are compared for what is
-// compiled into them.
+// startSideBySide starts the kube-schedulers that are compared for their
+// compiled-in plugins.
 func (s *stage) startSideBySide(ctx context.Context) (*sideBySide, error) {
 	side := &sideBySide{stage: s}
 	for _, v := range s.flags.variants {
@@ -48,7 +46,7 @@ func (s *stage) startSideBySide(ctx context.Context) (*sideBySide, error) {
 	return side, nil
 }
 
-// round has each variant place its pods in turns: there, back, there, and back.
+// round lets the variants place their pods in turns, in alternating order.
 func (s *sideBySide) round(ctx context.Context, number int) (map[string]throughput.Figure, error) {
 	ctx, cancel := context.WithTimeout(ctx, roundWithin)
 	defer cancel()
@@ -69,14 +67,14 @@ func (s *sideBySide) round(ctx context.Context, number int) (map[string]throughp
 	return figures, nil
 }
 
-// wave has one of them place its share of a round's pods, and removes them.
+// wave lets one of them place its share of a round's pods, and removes them.
 func (s *sideBySide) wave(ctx context.Context, k *scheduler) (throughput.Figure, error) {
 	select {
 	case <-ctx.Done():
 		return throughput.Figure{}, ctx.Err()
 	case <-time.After(catchUp):
 	}
-	for _, other := range s.all { // whoever's turn it is, so that all are alike before theirs
+	for _, other := range s.all { // in every turn, so that all start alike
 		if err := s.waitScheduler(ctx, other); err != nil {
 			return throughput.Figure{}, err
 		}
@@ -111,12 +109,12 @@ func (s *sideBySide) resume() error {
 	return errors.Join(errs...)
 }
 
-// avoided returns an error where a pod is on a hot node: no figure of a way
-// that was not gone.
+// avoided returns an error if a pod is on a hot node: a figure only counts if
+// the plugin worked.
 func (s *sideBySide) avoided(ctx context.Context) error {
 	list, err := s.Cluster.Client().CoreV1().Pods(wave).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return fmt.Errorf("listing what was placed: %w", err)
+		return fmt.Errorf("listing the placed pods: %w", err)
 	}
 	for i := range list.Items {
 		if node := list.Items[i].Spec.NodeName; s.hot[node] {

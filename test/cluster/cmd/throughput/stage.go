@@ -25,14 +25,14 @@ const (
 	upWithin = 5 * time.Minute
 	// pollEvery is the pace of waiting.
 	pollEvery = 100 * time.Millisecond
-	// nodeLease is longer than any run, to keep what a thousand nodes write out
-	// of the figures: kwok renews the Leases of all at nearly the same time, a
-	// quarter of theirs after the last, and that would fall into the rounds of
-	// one variant more often than into those of another.
+	// nodeLease is longer than any run, which keeps the writes of a thousand
+	// nodes out of the figures: kwok renews all Leases at nearly the same time,
+	// a quarter of their duration after the last, which would hit the rounds of
+	// one variant more often than those of another.
 	nodeLease = 20 * time.Hour
 )
 
-// stage is a cluster whose nodes are in use, with every handler beside it.
+// stage is a cluster whose nodes are in use, with all handlers.
 type stage struct {
 	*workshop.Workshop
 	flags     flags
@@ -42,7 +42,7 @@ type stage struct {
 
 	client   *http.Client
 	handlers map[throughput.Handler]*handler
-	// ownKubeconfig speaks for the ServiceAccount of kube-scheduler with the
+	// ownKubeconfig is for the ServiceAccount of kube-scheduler with the
 	// plugin.
 	ownKubeconfig string
 	access        evenkeel.Accesses
@@ -52,7 +52,7 @@ type stage struct {
 	runs int
 }
 
-// newStage prepares all that needs no cluster.
+// newStage prepares everything that needs no cluster.
 func newStage(ctx context.Context, f flags, progress io.Writer) (*stage, error) {
 	s := &stage{flags: f, binary: f.binary, scheduler: f.scheduler, handlers: map[throughput.Handler]*handler{}, hot: map[string]bool{}}
 	var err error
@@ -76,7 +76,7 @@ func (s *stage) needs(what func(throughput.Variant) bool) bool {
 	return slices.ContainsFunc(s.flags.variants, what)
 }
 
-// play raises the stage and runs the rounds. The report is of what was
+// play starts the stage and runs the rounds. The report covers what was
 // finished, whatever the error.
 func (s *stage) play(ctx context.Context, out io.Writer) (*throughput.Report, error) {
 	report := &throughput.Report{Nodes: s.flags.nodes, Pods: s.flags.pods}
@@ -89,8 +89,8 @@ func (s *stage) play(ctx context.Context, out io.Writer) (*throughput.Report, er
 	return report, s.playSideBySide(ctx, report, out)
 }
 
-// playAlone runs the rounds of those variants whose kube-scheduler is started
-// for each.
+// playAlone runs the rounds of the variants that start their own
+// kube-scheduler.
 func (s *stage) playAlone(ctx context.Context, report *throughput.Report, out io.Writer) error {
 	alone := slices.DeleteFunc(slices.Clone(s.flags.variants), func(v throughput.Variant) bool { return v.Own })
 	for round := range s.flags.rounds {
@@ -133,7 +133,7 @@ func (s *stage) report(report *throughput.Report, out io.Writer, round int, v th
 }
 
 // raise starts the cluster, puts nodes in use and starts the handlers. The
-// context is that of the processes' whole lives.
+// processes live as long as the context.
 func (s *stage) raise(ctx context.Context) (err error) {
 	if err := s.Start(ctx, cluster.Options{NodeLease: nodeLease}); err != nil {
 		return err
@@ -160,8 +160,8 @@ func (s *stage) raise(ctx context.Context) (err error) {
 	return s.startHandlers(ctx)
 }
 
-// startHandlers starts those that the variants need. They stay, whatever
-// variant runs.
+// startHandlers starts the handlers that the variants need. They run
+// throughout.
 func (s *stage) startHandlers(ctx context.Context) (err error) {
 	for _, v := range s.flags.variants {
 		switch {
@@ -178,7 +178,7 @@ func (s *stage) startHandlers(ctx context.Context) (err error) {
 	return nil
 }
 
-// eventually polls until what is wanted holds.
+// eventually polls until a condition holds.
 func eventually(ctx context.Context, within time.Duration, want string, holds wait.ConditionWithContextFunc) error {
 	if err := wait.PollUntilContextTimeout(ctx, pollEvery, within, true, holds); err != nil {
 		return fmt.Errorf("waiting until %s: %w", want, err)

@@ -71,7 +71,7 @@ func TestMemoryPreset(t *testing.T) {
 	memoryAnswers(t, f, nodes)
 	memoryPages(t, extender)
 	memorySchedules(t, f, nodes)
-	if log := extender.Log(); !strings.Contains(log, `"Was asked"`) || !strings.Contains(log, `verb="prioritize"`) {
+	if log := extender.Log(); !strings.Contains(log, `"Request received"`) || !strings.Contains(log, `verb="prioritize"`) {
 		t.Error("what kube-scheduler asked is not logged")
 	}
 }

@@ -35,7 +35,7 @@ func (f *Fixture) Moves() []Move {
 	return status.Moves
 }
 
-// States asks the serving Evenkeel what it takes each node for.
+// States asks the serving Evenkeel for the state of each node.
 func (f *Fixture) States(context.Context) map[string]string {
 	f.T.Helper()
 	var nodes []struct{ Name, State string }
@@ -48,8 +48,8 @@ func (f *Fixture) States(context.Context) map[string]string {
 }
 
 // Measured reports whether the serving Evenkeel has measured all these nodes at
-// the given percent of CPU or more, in its mean of five minutes. A mean that
-// began while pods still came is below the truth for a while.
+// the given percentage of CPU or more, in its five-minute mean. A mean that
+// began while pods still came is too low for a while.
 func (f *Fixture) Measured(atLeast float64, nodes ...string) bool {
 	f.T.Helper()
 	var all []struct {
@@ -64,14 +64,14 @@ func (f *Fixture) Measured(atLeast float64, nodes ...string) bool {
 	return !slices.ContainsFunc(nodes, func(node string) bool { return used[node] < atLeast })
 }
 
-// Are reports whether the serving Evenkeel takes all these nodes for the same.
+// Are reports whether the serving Evenkeel has all these nodes in a state.
 func (f *Fixture) Are(state string, nodes ...string) bool {
 	f.T.Helper()
 	states := f.States(f.T.Context())
 	return !slices.ContainsFunc(nodes, func(node string) bool { return states[node] != state })
 }
 
-// Planned is what `plan -o json` prints, as far as cases read it.
+// Planned is the output of `plan -o json`, as far as cases read it.
 type Planned struct {
 	Closed   string
 	Moves    []struct{ Pod, From, To string }
@@ -125,7 +125,7 @@ func (f *Fixture) PodsByUID(ctx context.Context) map[string]v1.Pod {
 	return pods
 }
 
-// Impatient is Fast with the shortest observation that the policy allows.
+// Impatient is Fast with the shortest observation that policies allow.
 var Impatient = strings.NewReplacer("observationPeriod: 25s", "observationPeriod: 10s", "minWindow: 15s", "minWindow: 10s").Replace(Fast)
 
 // Skewed is a cluster whose hot nodes look emptiest by requests.
@@ -156,11 +156,10 @@ func (f *Fixture) Skew() Skewed {
 	return Skewed{Nodes: nodes, Hot: nodes[:2], Fewest: 6}
 }
 
-// ShippedExtender is the entry of kube-scheduler's configuration for Evenkeel.
+// ShippedExtender returns kube-scheduler's configuration for Evenkeel.
 func ShippedExtender() schedulerv1.Extender { return cluster.Extender("http://" + Listen()) }
 
-// RestoreScheduler has the next case find kube-scheduler running with the
-// extender.
+// RestoreScheduler restores kube-scheduler with the extender for the next case.
 func (f *Fixture) RestoreScheduler() {
 	f.T.Helper()
 	ctx := context.WithoutCancel(f.T.Context())
@@ -189,7 +188,7 @@ func (f *Fixture) StopMetricsServer() {
 	})
 }
 
-// FreeAddress is an address on which nobody listens yet.
+// FreeAddress returns an unused address.
 func (f *Fixture) FreeAddress() string {
 	f.T.Helper()
 	address, err := evenkeel.FreeAddress()
@@ -199,7 +198,7 @@ func (f *Fixture) FreeAddress() string {
 	return address
 }
 
-// Metric reads one series of a process's metrics page, 0 when it is not there.
+// Metric reads one series of a process's metrics page; 0 if it is missing.
 func (f *Fixture) Metric(address, series string) float64 {
 	f.T.Helper()
 	status, body, err := evenkeel.Get(f.T.Context(), "http://"+address+"/metrics")
@@ -236,14 +235,14 @@ type ExtenderStatus struct {
 	FreshNodes int   `json:"freshNodes"`
 }
 
-// Status asks for GET /status.
+// Status fetches GET /status.
 func (f *Fixture) Status(listen string) (status ExtenderStatus) {
 	f.T.Helper()
 	f.Fetch("http://"+listen+"/status", &status)
 	return status
 }
 
-// Ask posts to a verb what kube-scheduler would about a small pod without an
+// Ask posts to a verb what kube-scheduler would for a small pod without an
 // owner.
 func (f *Fixture) Ask(url string, nodes []string, into any) {
 	f.T.Helper()
@@ -286,8 +285,8 @@ func (f *Fixture) Filter(listen string, nodes []string) []string {
 	return *result.NodeNames
 }
 
-// WantNeutral fails the case unless an extender keeps all nodes and scores them
-// alike.
+// WantNeutral fails the case unless an extender keeps all nodes and gives them
+// the same score.
 func (f *Fixture) WantNeutral(listen string, nodes []string) {
 	f.T.Helper()
 	if kept := f.Filter(listen, nodes); !slices.Equal(kept, nodes) {

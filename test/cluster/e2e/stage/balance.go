@@ -17,23 +17,23 @@ import (
 )
 
 const (
-	// balanceTime bounds one request to a backend; kube-scheduler gives up long
-	// before.
+	// balanceTime bounds one request to a backend; kube-scheduler gives up much
+	// earlier.
 	balanceTime = 5 * time.Second
 	// balanceBytes bounds a request and a reply: names of nodes and one pod.
 	balanceBytes = 8 << 20
 )
 
-// Answer is what a backend told kube-scheduler about one pod in /filter.
+// Answer is a backend's answer to kube-scheduler about one pod in /filter.
 type Answer struct {
 	Backend string
 	// Asked are the nodes of the request, Kept those of the reply.
 	Asked, Kept []string
 }
 
-// Balancer stands where kube-scheduler asks and carries every request to
-// another backend than the one before, which no Service would do so strictly: a
-// replacement and the one before it are never answered by the same replica.
+// Balancer receives kube-scheduler's requests and sends each to the next
+// backend, more strictly than a Service: a replacement and the one before it
+// are never answered by the same replica.
 type Balancer struct {
 	backends []string
 	client   *http.Client
@@ -66,14 +66,14 @@ func (f *Fixture) Balance(backends ...string) *Balancer {
 	return b
 }
 
-// ServeHTTP carries one request to the next backend.
+// ServeHTTP forwards one request to the next backend.
 func (b *Balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	request, err := io.ReadAll(http.MaxBytesReader(w, r.Body, balanceBytes))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	backend := b.backends[int(b.next.Add(1)%uint64(len(b.backends)))] // less than the number of backends
+	backend := b.backends[int(b.next.Add(1)%uint64(len(b.backends)))] // fits: less than the number of backends
 	code, reply, err := b.forward(r, backend, request)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadGateway)
@@ -84,19 +84,19 @@ func (b *Balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_, _ = w.Write(reply) // an error means that nobody waits for it any more
+	_, _ = w.Write(reply) // an error means that the client has gone
 }
 
 func (b *Balancer) forward(r *http.Request, backend string, body []byte) (code int, reply []byte, err error) {
 	url := "http://" + backend + r.URL.RequestURI()
 	request, err := http.NewRequestWithContext(r.Context(), r.Method, url, bytes.NewReader(body))
 	if err != nil {
-		return 0, nil, fmt.Errorf("carrying a request to %s: %w", backend, err)
+		return 0, nil, fmt.Errorf("forwarding a request to %s: %w", backend, err)
 	}
 	request.Header = r.Header.Clone()
 	response, err := b.client.Do(request)
 	if err != nil {
-		return 0, nil, fmt.Errorf("carrying a request to %s: %w", backend, err)
+		return 0, nil, fmt.Errorf("forwarding a request to %s: %w", backend, err)
 	}
 	defer response.Body.Close()
 	reply, err = io.ReadAll(io.LimitReader(response.Body, balanceBytes))
@@ -106,8 +106,8 @@ func (b *Balancer) forward(r *http.Request, backend string, body []byte) (code i
 	return response.StatusCode, reply, nil
 }
 
-// note keeps an answer; what is neither request nor reply of /filter is left to
-// kube-scheduler to complain about.
+// note records an answer; kube-scheduler complains itself about anything that
+// is not a request and reply of /filter.
 func (b *Balancer) note(backend string, request, reply []byte) {
 	var asked extenderv1.ExtenderArgs
 	var kept extenderv1.ExtenderFilterResult
@@ -123,7 +123,7 @@ func (b *Balancer) note(backend string, request, reply []byte) {
 	b.answers[uid] = append(b.answers[uid], Answer{Backend: backend, Asked: *asked.NodeNames, Kept: *kept.NodeNames})
 }
 
-// Answers returns what was answered about a pod, oldest first.
+// Answers returns the answers about a pod, oldest first.
 func (b *Balancer) Answers(podUID string) []Answer {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -11,18 +11,18 @@ import (
 	"time"
 )
 
-// commandTime bounds a command that has to end by itself.
+// commandTime bounds a command that should end.
 const commandTime = 2 * time.Minute
 
-// Result is what a command that ends by itself left behind.
+// Result is the result of a command that ended.
 type Result struct {
 	Code           int
 	Stdout, Stderr string
 	Took           time.Duration
 }
 
-// Run runs the binary in dir until it ends; no configuration of the machine
-// reaches it.
+// Run runs the binary in dir until it ends, isolated from the machine's
+// configuration.
 func Run(ctx context.Context, t *testing.T, dir string, args ...string) Result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, commandTime)

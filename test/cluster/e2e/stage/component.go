@@ -9,7 +9,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// Component applies the rights of a shipped component for the time of the case.
+// Component applies a shipped component's rights while the case runs.
 func (f *Fixture) Component(name string) {
 	f.T.Helper()
 	root, err := evenkeel.Root(f.T.Context())

@@ -13,8 +13,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// The ConfigMap that holds the ledger, and its keys. They are spelt out here,
-// and the document is read by types of these tests' own, because what is stored
+// The ConfigMap that holds the ledger, and its keys. They are repeated here,
+// and the tests read the document with their own types, because stored data
 // outlives the version that wrote it.
 const (
 	LedgerName     = "evenkeel-ledger"
@@ -65,7 +65,7 @@ func (m *DocumentMove) InFlight() bool {
 	return slices.Contains([]string{"Intended", "Evicted", "Booked"}, m.State)
 }
 
-// Expires is when the reservation has to be over.
+// Expires is when the reservation must end.
 func (m *DocumentMove) Expires() time.Time {
 	if m.Evicted.IsZero() {
 		return m.Recorded.Add(m.Wait + m.TTL)
@@ -73,7 +73,7 @@ func (m *DocumentMove) Expires() time.Time {
 	return m.Evicted.Add(m.TTL)
 }
 
-// String tells the moves but those that were cancelled, in a line each.
+// String lists the moves, except cancelled ones, in a line each.
 func (d *Document) String() string {
 	lines := []string{fmt.Sprintf("generation %d of %s, %d moves", d.Generation, d.Writer, len(d.Moves))}
 	for _, m := range d.Moves {
@@ -121,7 +121,7 @@ func ReadDocument(stored *v1.ConfigMap) (Document, error) {
 	return d, nil
 }
 
-// Packed is JSON as the ledger's ConfigMap holds it.
+// Packed compresses JSON as in the ledger's ConfigMap.
 func Packed(content []byte) ([]byte, error) {
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)

@@ -8,9 +8,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// EarlierYAML returns the blocks of YAML in the text about an earlier system
-// with that file name, in order. The texts stand beside the checkout and not in
-// it: where they do not, there are none.
+// EarlierYAML returns the YAML blocks in the text about a legacy system with
+// that file name, in order. The texts are not part of the checkout but next to
+// it; without them there are none.
 func (f *Fixture) EarlierYAML(name string) []string {
 	f.T.Helper()
 	root, err := evenkeel.Root(f.T.Context())

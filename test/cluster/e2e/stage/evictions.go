@@ -14,10 +14,10 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster"
 )
 
-// Eviction is one that the API server has granted.
+// Eviction is an eviction that the API server has granted.
 type Eviction struct {
 	Namespace, Pod string
-	// Program is the name that the asking process was started under; see
+	// Program is the name that the requesting process was started under; see
 	// StartAs.
 	Program string
 	// At is when the request came in, by the API server's clock.

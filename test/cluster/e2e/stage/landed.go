@@ -2,7 +2,7 @@ package stage
 
 import "fmt"
 
-// LedgerStatus is what GET /status reports the ledger.
+// LedgerStatus is what GET /status reports about the ledger.
 type LedgerStatus struct {
 	Generation int64 `json:"generation"`
 	InFlight   int   `json:"inFlight"`
@@ -30,7 +30,7 @@ func (m *Move) InFlight() bool {
 	return false
 }
 
-// String is the move in a line.
+// String formats the move as a line.
 func (m *Move) String() string {
 	return fmt.Sprintf("move of %s from %s to %s: %s at %q, replacement %q", m.Pod, m.From, m.To, m.State, m.Node, m.Replacement)
 }

@@ -15,7 +15,7 @@ import (
 // Evenkeel's namespace.
 const PauseAnnotation = "evenkeel.io/paused"
 
-// Pause sets the kill switch, or takes it away again.
+// Pause sets or removes the kill switch.
 func (f *Fixture) Pause(paused bool) {
 	f.T.Helper()
 	const name = "evenkeel-ledger"

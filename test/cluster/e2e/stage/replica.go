@@ -14,9 +14,8 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// StartAs is Start with a program that need not be the one under test, under a
-// name of its own: the audit log tells its requests from those of other
-// processes by it.
+// StartAs is Start with any program, under a name by which the audit log
+// distinguishes its requests from those of other processes.
 func (f *Fixture) StartAs(name, binary, command string, args ...string) *evenkeel.Process {
 	f.T.Helper()
 	dir := f.T.TempDir()
@@ -34,7 +33,7 @@ func (f *Fixture) StartAs(name, binary, command string, args ...string) *evenkee
 		f.T.Fatal(err)
 	}
 	f.T.Cleanup(func() {
-		_ = p.Thaw() // a frozen process could not be stopped; fails when it has ended
+		_ = p.Thaw() // a frozen process cannot be stopped; Thaw fails if it has ended
 		if err := p.Stop(); err != nil {
 			f.T.Error(err)
 		}
@@ -45,7 +44,7 @@ func (f *Fixture) StartAs(name, binary, command string, args ...string) *evenkee
 	return p
 }
 
-// WithClockOff compiles the program with a clock that is off by so much, and
+// WithClockOff compiles the program with a clock that is off by an offset, and
 // returns its path.
 func WithClockOff(ctx context.Context, offset time.Duration) (path string, err error) {
 	root, err := evenkeel.Root(ctx)

@@ -1,4 +1,4 @@
-// Package stage is what end-to-end tests stand on: one real control plane per
+// Package stage is the base of end-to-end tests: one real control plane per
 // test binary, emptied before each case, with Evenkeel run as a process that
 // has the rights of the shipped ServiceAccounts.
 package stage
@@ -22,8 +22,7 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/lane"
 )
 
-// shared is the one control plane of all cases, and what every case needs of
-// it.
+// shared is the control plane of all cases, and what every case needs of it.
 var shared struct {
 	cluster *cluster.Cluster
 	binary  string
@@ -73,8 +72,8 @@ func run(ctx context.Context, m *testing.M) int {
 	return 0
 }
 
-// Build compiles the control plane and the program under test, unless that has
-// been done for all lanes, and returns the folder where they are.
+// Build compiles the control plane and the program under test, unless that was
+// done for all lanes, and returns the folder of the binaries.
 func Build(ctx context.Context) (binDir string, err error) {
 	if binDir = lane.BinDir(); binDir != "" {
 		return binDir, nil
@@ -104,8 +103,8 @@ func start(ctx context.Context) error {
 	return err
 }
 
-// Fixture is one case's cluster, emptied before it, with Evenkeel's rights in
-// place.
+// Fixture is the cluster of a case, emptied before it, with Evenkeel's rights
+// in place.
 type Fixture struct {
 	*cluster.Cluster
 	T      *testing.T
@@ -126,8 +125,8 @@ func New(t *testing.T) *Fixture {
 	return &Fixture{Cluster: c, T: t, Access: access}
 }
 
-// Fast is a LoadPolicy whose waits fit a test: metrics-server measures every
-// ten seconds.
+// Fast is a LoadPolicy with waits short enough for a test: metrics-server
+// measures every ten seconds.
 const Fast = `
 ---
 apiVersion: evenkeel.io/v1alpha1
@@ -188,8 +187,8 @@ func (f *Fixture) Start(command string, args ...string) *evenkeel.Process {
 	return p
 }
 
-// Serve runs `evenkeel serve` where kube-scheduler asks, and waits until it
-// answers.
+// Serve runs `evenkeel serve` where kube-scheduler sends requests, and waits
+// until it answers.
 func (f *Fixture) Serve(policy string, args ...string) *evenkeel.Process {
 	f.T.Helper()
 	args = append([]string{
@@ -204,7 +203,7 @@ func (f *Fixture) Serve(policy string, args ...string) *evenkeel.Process {
 }
 
 // Eventually polls until the condition holds, or fails the case with what was
-// wanted.
+// expected.
 func (f *Fixture) Eventually(within time.Duration, want string, condition func(context.Context) bool) {
 	f.T.Helper()
 	ctx, cancel := context.WithTimeout(f.T.Context(), within)
@@ -220,9 +219,8 @@ func (f *Fixture) Eventually(within time.Duration, want string, condition func(c
 	}
 }
 
-// lookAround tells what a case that waited in vain would have to be asked
-// about: the nodes as a serving Evenkeel takes them, and as metrics-server
-// measures them.
+// lookAround returns the state that a case waited for in vain: the nodes as a
+// serving Evenkeel sees them, and as metrics-server measures them.
 func (f *Fixture) lookAround() string {
 	var b strings.Builder
 	if status, body, err := evenkeel.Get(f.T.Context(), "http://"+Listen()+"/nodes"); err == nil {
@@ -287,8 +285,8 @@ func (f *Fixture) Pods(ctx context.Context, deployment string) []v1.Pod {
 }
 
 // Place puts pods where a case wants them, and waits until metrics-server has
-// measured all of them: a reading from before the last of them came would lie
-// in every window of the case.
+// measured all of them: an earlier reading, without some of them, would be in
+// every window of the case.
 func (f *Fixture) Place(ctx context.Context, placements ...cluster.Placement) error {
 	if err := f.Cluster.Place(ctx, placements...); err != nil {
 		return err

@@ -18,9 +18,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// Witness follows the stored ledger and the pods of namespace shop, to say
-// afterwards what was on record when. It compares by the revisions of what is
-// stored, because clocks may be off.
+// Witness follows the stored ledger and the pods of namespace shop, to check
+// afterwards what was recorded when. It compares revisions of stored objects,
+// because clocks may be off.
 type Witness struct {
 	f    *Fixture
 	mark cluster.AuditMark
@@ -33,19 +33,19 @@ type Witness struct {
 	recorded map[string]int64 // the revision of the first ledger that has a pod, by its UID
 	pods     map[string]seen  // by name: those of a Deployment never come twice
 	waiting  []waiter
-	// told is the story so far, shown when the case fails.
-	told []string
+	// log lists all events so far, shown when the case fails.
+	log []string
 	// waking orders the two watches: what one of them changes while the other
-	// asks is asked about again.
+	// checks conditions is checked again.
 	waking sync.Mutex
-	// gaps says that the API server went away, so that a revision may have been
+	// gaps means that the API server was away, so that a revision may have been
 	// missed.
 	gaps bool
 }
 
 type seen struct {
 	uid, node string
-	// left is the revision at which the pod began to go, 0 before.
+	// left is the revision at which the pod's deletion began, 0 before.
 	left int64
 }
 
@@ -54,7 +54,7 @@ type waiter struct {
 	done  chan struct{}
 }
 
-// Witness begins to follow; evictions count from now on.
+// Witness starts to follow; evictions count from now on.
 func (f *Fixture) Witness() *Witness {
 	f.T.Helper()
 	w := &Witness{f: f, mark: f.Mark(), recorded: map[string]int64{}, pods: map[string]seen{}}
@@ -73,21 +73,21 @@ func (f *Fixture) Witness() *Witness {
 		ledgers.Shutdown()
 		pods.Shutdown()
 		if f.T.Failed() {
-			f.T.Logf("what was stored:\n%s", strings.Join(w.told, "\n"))
+			f.T.Logf("what was stored:\n%s", strings.Join(w.log, "\n"))
 		}
 	})
 	return w
 }
 
 // follow reports each version of an object; gone is set when it was deleted.
-func follow[T any](f *Fixture, informer cache.SharedIndexInformer, tell func(object *T, gone bool)) {
+func follow[T any](f *Fixture, informer cache.SharedIndexInformer, report func(object *T, gone bool)) {
 	f.T.Helper()
 	as := func(object any, gone bool) {
 		if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
 			object = last.Obj
 		}
 		if typed, ok := object.(*T); ok {
-			tell(typed, gone)
+			report(typed, gone)
 		}
 	}
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -107,13 +107,13 @@ func (w *Witness) ledger(stored *v1.ConfigMap, gone bool) {
 	case gone:
 		w.present = false
 		w.deleted++
-		w.tell("the ledger is gone")
+		w.record("the ledger is gone")
 	case err != nil:
 		w.present = false
-		w.tell("no ledger: %v", err)
+		w.record("no ledger: %v", err)
 	default:
 		w.latest, w.present = document, true
-		w.tell("%s", document.String())
+		w.record("%s", document.String())
 		if n := len(w.writers); n == 0 || w.writers[n-1] != document.Writer {
 			w.writers = append(w.writers, document.Writer)
 		}
@@ -132,7 +132,7 @@ func (w *Witness) pod(pod *v1.Pod, gone bool) {
 	known, old := w.pods[pod.Name]
 	known.uid = string(pod.UID)
 	if !old || known.node != pod.Spec.NodeName || gone {
-		w.tell("pod %s %s on %q, gone %t", pod.Name, pod.UID, pod.Spec.NodeName, gone)
+		w.record("pod %s %s on %q, gone %t", pod.Name, pod.UID, pod.Spec.NodeName, gone)
 	}
 	known.node = pod.Spec.NodeName
 	if known.left == 0 && (gone || pod.DeletionTimestamp != nil) {
@@ -143,9 +143,9 @@ func (w *Witness) pod(pod *v1.Pod, gone bool) {
 	w.wake()
 }
 
-// tell adds to the story. The caller holds mu.
-func (w *Witness) tell(format string, args ...any) {
-	w.told = append(w.told, time.Now().Format("15:04:05.000 ")+fmt.Sprintf(format, args...))
+// record adds an event. The caller holds mu.
+func (w *Witness) record(format string, args ...any) {
+	w.log = append(w.log, time.Now().Format("15:04:05.000 ")+fmt.Sprintf(format, args...))
 }
 
 func revision(object metav1.Object) int64 {
@@ -156,8 +156,8 @@ func revision(object metav1.Object) int64 {
 	return n
 }
 
-// When closes the channel as soon as the condition holds, after whatever the
-// witness sees.
+// When closes the channel as soon as the condition holds, which it checks after
+// every event.
 func (w *Witness) When(condition func() bool) <-chan struct{} {
 	next := waiter{holds: condition, done: make(chan struct{})}
 	w.mu.Lock()
@@ -187,7 +187,7 @@ func (w *Witness) wake() {
 	w.mu.Unlock()
 }
 
-// Document is the ledger as it is stored now; false when there is none or it
+// Document returns the ledger as it is stored now; false if there is none or it
 // cannot be read.
 func (w *Witness) Document() (Document, bool) {
 	w.mu.Lock()
@@ -202,22 +202,22 @@ func (w *Witness) Deleted() int {
 	return w.deleted
 }
 
-// Writers names the processes that have written the ledger, again where another
-// has in between.
+// Writers lists the processes that have written the ledger, again after another
+// one wrote in between.
 func (w *Witness) Writers() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.writers)
 }
 
-// UID is that of a pod, by its name.
+// UID returns the UID of a pod by name.
 func (w *Witness) UID(pod string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.pods[pod].uid
 }
 
-// Left names the pods of a workload that have begun to go.
+// Left lists the pods of a workload whose deletion has begun.
 func (w *Witness) Left() (names []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -229,25 +229,25 @@ func (w *Witness) Left() (names []string) {
 	return names
 }
 
-// AllowGaps has the witness not insist on having seen every revision: the API
-// server is going to be away.
+// AllowGaps lets the witness miss revisions: the API server is going to be
+// away.
 func (w *Witness) AllowGaps() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.gaps = true
 }
 
-// Evictions lists what the API server has granted since the witness began.
+// Evictions lists the evictions granted since the witness began.
 func (w *Witness) Evictions() []Eviction { return w.f.Granted(w.mark) }
 
-// WaitEvictions waits until so many evictions were granted in all.
+// WaitEvictions waits for a total number of granted evictions.
 func (w *Witness) WaitEvictions(within time.Duration, n int) {
 	w.f.T.Helper()
 	w.f.Eventually(within, strconv.Itoa(n)+" evictions", func(context.Context) bool { return len(w.Evictions()) >= n })
 }
 
-// Check fails the case where a pod was evicted twice, where one was that no
-// stored ledger had before, or where there are more evictions than so many.
+// Check fails the case if a pod was evicted twice or before a stored ledger had
+// it, or if there are more evictions than most.
 func (w *Witness) Check(most int) {
 	w.f.T.Helper()
 	evictions := w.Evictions()

@@ -11,11 +11,11 @@ import (
 const (
 	// fetchWithin bounds a request for a page: the machine is busy.
 	fetchWithin = 10 * time.Second
-	// maxPage is how much of a page is read, in bytes.
+	// maxPage is the maximum of a page that is read, in bytes.
 	maxPage = 64 << 20
 )
 
-// Fetch gets a page of a process, such as its metrics.
+// Fetch reads a page of a process, such as its metrics.
 func Fetch(ctx context.Context, client *http.Client, url string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchWithin)
 	defer cancel()
@@ -23,7 +23,7 @@ func Fetch(ctx context.Context, client *http.Client, url string) (string, error)
 	if err != nil {
 		return "", fmt.Errorf("fetching %s: %w", url, err)
 	}
-	// Packing a page would cost the one that tells what it costs.
+	// Compression would cost the measured process processor time.
 	request.Header.Set("Accept-Encoding", "identity")
 	response, err := client.Do(request)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package workshop is what commands have in common that raise a cluster on this
-// machine and try something on it: how they end, where they build and log, and
-// that nothing of them is left running. What they try is theirs.
+// Package workshop is shared by commands that start a cluster on this machine
+// and try something on it: how they end, where they build and log, and that
+// nothing is left running. What they try is up to them.
 package workshop
 
 import (
@@ -26,8 +26,8 @@ const (
 	NodeGiB = 256
 )
 
-// Main runs a command until it ends or is interrupted, says on standard error
-// why it has failed, and returns the exit code.
+// Main runs a command until it ends or is interrupted, prints its error on
+// standard error, and returns the exit code.
 func Main(name string, run func(context.Context) error) (code int) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -38,8 +38,8 @@ func Main(name string, run func(context.Context) error) (code int) {
 	return 0
 }
 
-// Command is a command line without arguments or flags yet, whose run writes
-// its result to out and how it goes to progress.
+// Command returns a command without arguments or flags yet, whose run writes
+// its result to out and its progress to progress.
 func Command(name, short string, run func(ctx context.Context, out, progress io.Writer) error) *cobra.Command {
 	return &cobra.Command{
 		Use:           name,
@@ -51,11 +51,11 @@ func Command(name, short string, run func(ctx context.Context, out, progress io.
 	}
 }
 
-// Workshop is a folder of logs, and what runs there.
+// Workshop is a folder of logs, with the processes that write them.
 type Workshop struct {
-	// BinDir is the folder of what is built.
+	// BinDir is the folder of the binaries.
 	BinDir string
-	// Dir, the folder of logs, and Cluster are there from Start on.
+	// Dir, the folder of logs, and Cluster are set by Start.
 	Dir     string
 	Cluster *cluster.Cluster
 
@@ -64,7 +64,7 @@ type Workshop struct {
 	stops    []func() error
 }
 
-// Open builds what a cluster consists of.
+// Open builds the cluster's binaries.
 func Open(ctx context.Context, name string, progress io.Writer) (*Workshop, error) {
 	binDir, err := cluster.DefaultBinDir(ctx)
 	if err != nil {
@@ -74,7 +74,7 @@ func Open(ctx context.Context, name string, progress io.Writer) (*Workshop, erro
 }
 
 // Start makes the folder of logs and starts the cluster, with binaries and
-// state in the workshop. The context is that of the processes' whole lives.
+// state in the workshop. The processes live as long as the context.
 func (w *Workshop) Start(ctx context.Context, options cluster.Options) (err error) {
 	if err := w.makeDir(); err != nil {
 		return err
@@ -94,18 +94,18 @@ func (w *Workshop) makeDir() (err error) {
 	return nil
 }
 
-// AddNodes adds nodes that are all alike and returns their names.
+// AddNodes adds identical nodes and returns their names.
 func (w *Workshop) AddNodes(ctx context.Context, count int) ([]string, error) {
 	return w.Cluster.AddNodes(ctx, count, cluster.NodeTemplate{CPU: fmt.Sprint(NodeCores), Memory: fmt.Sprintf("%dGi", NodeGiB)})
 }
 
-// Tell tells how it goes, in a line.
+// Tell writes a line of progress.
 func (w *Workshop) Tell(format string, args ...any) { fmt.Fprintf(w.progress, format+"\n", args...) }
 
-// OnClose has Close stop something.
+// OnClose registers a function for Close to call.
 func (w *Workshop) OnClose(stop func() error) { w.stops = append(w.stops, stop) }
 
-// Close stops everything in the reverse order of OnClose, whatever fails.
+// Close calls all functions of OnClose in reverse order, whatever fails.
 func (w *Workshop) Close() error {
 	var errs []error
 	for _, stop := range slices.Backward(w.stops) {
@@ -116,7 +116,7 @@ func (w *Workshop) Close() error {
 }
 
 // CleanUp removes the logs, unless they are to be kept or there was an error,
-// which then says where they are.
+// to which it adds their location.
 func (w *Workshop) CleanUp(err error, keep bool) error {
 	switch {
 	case w.Dir == "":

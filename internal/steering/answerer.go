@@ -1,7 +1,7 @@
-// Package steering answers kube-scheduler: it joins the newest observation and
-// the ledger into the extender's Judge. A pod that replaces a moved one is
-// answered with its landing and booked there; any other pod is kept off hot
-// nodes, and for a while off the node that one of its owner's pods was just
+// Package steering answers kube-scheduler: it combines the newest observation
+// and the ledger into the extender's Answerer. A pod that replaces a moved one
+// gets its planned destination and is booked there. Any other pod is kept off
+// hot nodes, and for a while off the node that one of its owner's pods was just
 // moved from.
 package steering
 
@@ -20,9 +20,9 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// Judge is the extender's Judge over an Observer. It is safe for concurrent
-// use.
-type Judge struct {
+// Answerer implements extender.Answerer over an Observer. It is safe for
+// concurrent use.
+type Answerer struct {
 	observer *observer.Observer
 	now      func() time.Time
 	asked    atomic.Int64
@@ -32,25 +32,25 @@ type Judge struct {
 }
 
 var (
-	_ extender.Judge   = (*Judge)(nil)
-	_ extender.Indexed = round{}
+	_ extender.Answerer = (*Answerer)(nil)
+	_ extender.Indexed  = round{}
 )
 
-// NewJudge returns a Judge.
-func NewJudge(o *observer.Observer, now func() time.Time) *Judge {
-	return &Judge{observer: o, now: now, recent: newRecent(recentPods)}
+// NewAnswerer returns an Answerer.
+func NewAnswerer(o *observer.Observer, now func() time.Time) *Answerer {
+	return &Answerer{observer: o, now: now, recent: newRecent(recentPods)}
 }
 
-// Begin opens a round on the newest observation. Before the first everything is
-// unknown, which is neutral.
-func (j *Judge) Begin() extender.Round { return j.begin() }
+// Begin opens a round on the newest observation. Before the first observation
+// everything is unknown, so answers are neutral.
+func (a *Answerer) Begin() extender.Round { return a.begin() }
 
-func (j *Judge) begin() round {
-	observation := j.observer.Latest()
+func (a *Answerer) begin() round {
+	observation := a.observer.Latest()
 	if observation == nil {
-		return round{judge: j, index: noNames}
+		return round{answerer: a, index: noNames}
 	}
-	return round{judge: j, observation: observation, index: j.indexOf(observation.Board)}
+	return round{answerer: a, observation: observation, index: a.indexOf(observation.Board)}
 }
 
 // names is the index of one board's nodes; boards with the same nodes share it.
@@ -61,8 +61,8 @@ type names struct {
 
 var noNames = extender.NewIndex(nil)
 
-func (j *Judge) indexOf(board *scorer.Board) *extender.Index {
-	last := j.names.Load()
+func (a *Answerer) indexOf(board *scorer.Board) *extender.Index {
+	last := a.names.Load()
 	if last != nil && last.board == board {
 		return last.index
 	}
@@ -72,34 +72,34 @@ func (j *Judge) indexOf(board *scorer.Board) *extender.Index {
 	} else {
 		next.index = extender.NewIndex(board.Names())
 	}
-	j.names.Store(next)
+	a.names.Store(next)
 	return next.index
 }
 
-// Asked counts the filter and prioritize requests answered so far.
-func (j *Judge) Asked() int64 { return j.asked.Load() }
+// Asked returns how many filter and prioritize requests were answered so far.
+func (a *Answerer) Asked() int64 { return a.asked.Load() }
 
-// LastAsked is when the newest request came, to the second; zero before the
-// first.
-func (j *Judge) LastAsked() time.Time {
-	if last := j.last.Load(); last != 0 {
+// LastAsked returns when the newest request came, to the second; zero before
+// the first.
+func (a *Answerer) LastAsked() time.Time {
+	if last := a.last.Load(); last != 0 {
 		return time.Unix(last, 0)
 	}
 	return time.Time{}
 }
 
 // note counts a request about a pod.
-func (j *Judge) note(podUID string) {
-	j.asked.Add(1)
-	j.last.Store(j.now().Unix())
-	j.recent.add(podUID)
+func (a *Answerer) note(podUID string) {
+	a.asked.Add(1)
+	a.last.Store(a.now().Unix())
+	a.recent.add(podUID)
 }
 
-// AskedAbout reports whether kube-scheduler asked about this pod lately.
-func (j *Judge) AskedAbout(podUID string) bool { return j.recent.has(podUID) }
+// AskedAbout reports whether kube-scheduler recently asked about this pod.
+func (a *Answerer) AskedAbout(podUID string) bool { return a.recent.has(podUID) }
 
 type round struct {
-	judge       *Judge
+	answerer    *Answerer
 	observation *observer.Observation
 	index       *extender.Index
 }
@@ -110,18 +110,18 @@ func (r round) Index() *extender.Index { return r.index }
 // Node returns the index of a node, or -1.
 func (r round) Node(name []byte) cluster.NodeIndex { return r.index.Find(name) }
 
-// Filter marks the nodes that are not for the pod. kube-scheduler calls it
-// before it chooses, and with one node left it never calls Prioritize, so this
-// is where a landing is booked.
+// Filter marks the rejected nodes. kube-scheduler calls it before it chooses,
+// and with one node left it never calls Prioritize, so Filter books the
+// destination of a move.
 func (r round) Filter(pod *extender.Pod, nodes []cluster.NodeIndex, reasons []extender.Reject) {
-	r.judge.note(pod.UID)
+	r.answerer.note(pod.UID)
 	if r.observation == nil {
 		return
 	}
-	moves := r.judge.observer.Ledger()
+	moves := r.answerer.observer.Ledger()
 	moves.Unpresume(pod.UID)
 	if !moves.Quiet() {
-		now := r.judge.now()
+		now := r.answerer.now()
 		if move, ok := r.match(moves, ledgerPod(pod), now); ok {
 			if r.land(pod, move, nodes, reasons) {
 				return
@@ -137,14 +137,14 @@ func (r round) Filter(pod *extender.Pod, nodes []cluster.NodeIndex, reasons []ex
 			left, only = left+1, i
 		}
 	}
-	if left == 1 { // kube-scheduler asks nothing more
+	if left == 1 { // kube-scheduler will not call Prioritize
 		r.presume(pod, only, chargeOf(pod, amounts))
 	}
 }
 
-// reason is why nodes that have no room are not for the pod, RejectNone where
-// they are for it all the same: limits of measured windows do not hold for pods
-// of DaemonSets, each of which has one node alone, and would wait for ever.
+// reason returns why full nodes are rejected for the pod, or RejectNone if they
+// are kept: pods of DaemonSets are exempt from limits of measured windows,
+// because each fits one node only and would wait forever.
 func (r round) reason(pod *extender.Pod) extender.Reject {
 	switch {
 	case !r.observation.Board.Measured():
@@ -156,31 +156,32 @@ func (r round) reason(pod *extender.Pod) extender.Reject {
 	}
 }
 
-// rejectFull marks the nodes that have no room.
+// rejectFull marks the nodes that are full.
 func (r round) rejectFull(pod *extender.Pod, amounts cluster.Amounts, nodes []cluster.NodeIndex, reasons []extender.Reject) {
 	board, why := r.observation.Board, r.reason(pod)
 	if why == extender.RejectNone {
 		return
 	}
 	for k := range board.Refused(nodes, amounts) {
-		// A limit counts whatever else there is against a node, because others
-		// yield where a request would lose all its nodes.
+		// RejectLoad overrides other reasons, because those yield where a
+		// request would lose all its nodes.
 		if reasons[k] == extender.RejectNone || why == extender.RejectLoad {
 			reasons[k] = why
 		}
 	}
 }
 
-// watchLag is how long a request waits for the watch that it has overtaken,
-// well within kube-scheduler's patience of 200 ms; watchEvery is how often it
-// looks.
+// watchLag is how long a request waits for the pod watch that it has overtaken,
+// well within kube-scheduler's timeout of 200 ms. watchEvery is the polling
+// interval.
 const (
 	watchLag   = 80 * time.Millisecond
 	watchEvery = 2 * time.Millisecond
 )
 
-// match finds the move that a pod takes up. Where the request has overtaken the
-// watch it waits a moment, because all replicas pair pods in the watch's order.
+// match finds the move that a pod is the replacement of. If the request has
+// overtaken the watch it waits a moment, because all replicas pair pods in the
+// watch's order.
 func (r round) match(moves *ledger.Ledger, pod ledger.Pod, now time.Time) (ledger.Move, bool) {
 	if !moves.Overtaken(pod) {
 		return moves.Match(pod, now)
@@ -192,21 +193,21 @@ func (r round) match(moves *ledger.Ledger, pod ledger.Pod, now time.Time) (ledge
 	return moves.Match(pod, now)
 }
 
-// presume reckons with a pod on the node that kube-scheduler is likely to
-// choose, from now on: what it chooses is known only when the pod is seen
-// bound, and by then it has placed many others.
+// presume charges a pod to the node that kube-scheduler is likely to choose.
+// Its choice is known only when the watch shows the pod bound, and by then it
+// has placed many others.
 func (r round) presume(pod *extender.Pod, node cluster.NodeIndex, charge cluster.Charge) {
 	if node >= 0 {
-		r.judge.observer.Ledger().Presume(pod.UID, r.observation.Board.Name(node), charge, r.judge.now())
+		r.answerer.observer.Ledger().Presume(pod.UID, r.observation.Board.Name(node), charge, r.answerer.now())
 	}
 }
 
-// land answers with the planned destination alone if it is in the request and
-// under its ceiling, else with the request's best node, and books the answer.
-// It returns false when no node of the request will do.
+// land keeps only the planned destination if that is in the request and under
+// its ceiling, else only the request's best node, and books it. It returns
+// false if no node of the request qualifies.
 func (r round) land(pod *extender.Pod, move ledger.Move, nodes []cluster.NodeIndex, reasons []extender.Reject) bool {
 	board := r.observation.Board
-	if move.Usage == (cluster.Amounts{}) { // evicted by a plugin that measures nothing
+	if move.Usage == (cluster.Amounts{}) { // evicted by a plugin that measures no usage
 		move.Usage = r.estimate(pod)
 	}
 	to := r.destination(move, nodes)
@@ -222,13 +223,13 @@ func (r round) land(pod *extender.Pod, move ledger.Move, nodes []cluster.NodeInd
 			reasons[k] = extender.RejectNotDestination
 		}
 	}
-	r.judge.observer.Ledger().Book(move.PodUID, board.Name(to), move.Usage)
+	r.answerer.observer.Ledger().Book(move.PodUID, board.Name(to), move.Usage)
 	return true
 }
 
-// destination returns where the move is reserved, if the request has the node
-// and it is still under its ceiling; the reservation itself is already part of
-// what the node is predicted at.
+// destination returns the node where the move is reserved, if the request has
+// that node and it is still under its ceiling; the reservation is already part
+// of its predicted usage. Otherwise it returns -1.
 func (r round) destination(move ledger.Move, nodes []cluster.NodeIndex) cluster.NodeIndex {
 	if move.Node == "" {
 		return -1
@@ -244,7 +245,7 @@ func (r round) destination(move ledger.Move, nodes []cluster.NodeIndex) cluster.
 }
 
 func (r round) avoidSource(pod *extender.Pod, nodes []cluster.NodeIndex, reasons []extender.Reject, now time.Time) {
-	r.judge.observer.Ledger().Avoid(pod.OwnerUID, now, func(node string) {
+	r.answerer.observer.Ledger().Avoid(pod.OwnerUID, now, func(node string) {
 		source := r.observation.Board.Node([]byte(node))
 		for k, i := range nodes {
 			if i >= 0 && i == source {
@@ -254,18 +255,19 @@ func (r round) avoidSource(pod *extender.Pod, nodes []cluster.NodeIndex, reasons
 	})
 }
 
-// Prioritize scores by predicted usage; a booked node comes first.
+// Prioritize scores the nodes; a booked destination gets the only score above
+// 0.
 func (r round) Prioritize(pod *extender.Pod, nodes []cluster.NodeIndex, scores []int8) {
-	r.judge.note(pod.UID)
+	r.answerer.note(pod.UID)
 	if r.observation == nil {
 		return
 	}
-	r.judge.observer.Ledger().Unpresume(pod.UID)
+	r.answerer.observer.Ledger().Unpresume(pod.UID)
 	board, amounts := r.observation.Board, r.estimate(pod)
 	board.Score(nodes, amounts, scores)
 	move, ok := ledger.Move{}, false
-	if !r.judge.observer.Ledger().Quiet() {
-		move, ok = r.judge.observer.Ledger().Match(ledgerPod(pod), r.judge.now())
+	if !r.answerer.observer.Ledger().Quiet() {
+		move, ok = r.answerer.observer.Ledger().Match(ledgerPod(pod), r.answerer.now())
 	}
 	if !ok {
 		charge := chargeOf(pod, amounts)
@@ -288,7 +290,7 @@ func chargeOf(pod *extender.Pod, amounts cluster.Amounts) cluster.Charge {
 
 func (r round) estimate(pod *extender.Pod) cluster.Amounts {
 	atLeastZero := func(v int64) int64 { return max(v, 0) }
-	return r.judge.observer.Estimate(r.observation, &observer.Unmeasured{
+	return r.answerer.observer.Estimate(r.observation, &observer.Unmeasured{
 		UID: pod.UID,
 		Kin: usage.Kin{
 			Namespace: pod.Namespace, Owner: cluster.Owner{UID: pod.OwnerUID, Kind: pod.OwnerKind, Name: pod.OwnerName},
@@ -300,7 +302,7 @@ func (r round) estimate(pod *extender.Pod) cluster.Amounts {
 }
 
 func ledgerPod(pod *extender.Pod) ledger.Pod {
-	created, _ := time.Parse(time.RFC3339, pod.Created) // a time that cannot be read is not known
+	created, _ := time.Parse(time.RFC3339, pod.Created) // an invalid time counts as unknown
 	return ledger.Pod{
 		UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, OwnerUID: pod.OwnerUID, OwnerKind: pod.OwnerKind,
 		TemplateHash: pod.TemplateHash, Created: created,

@@ -1,4 +1,4 @@
-package desk
+package live
 
 import (
 	"bytes"
@@ -100,7 +100,7 @@ func TestJudgedIsLogged(t *testing.T) {
 // that fails badly ends nothing else.
 func TestDesk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var d Desk
+		var d Explainer
 		release := make(chan struct{})
 		began := time.Now()
 		slow := func(context.Context) (*explain.Facts, error) { <-release; return &explain.Facts{}, nil }
@@ -144,8 +144,8 @@ func answering(t *testing.T) string {
 	t.Helper()
 	o := watching(t)
 	server, err := extender.NewServer(extender.Config{
-		Judge:   steering.NewJudge(o, time.Now),
-		Explain: extender.Report(New(o, nil, &Terms{}).Explain),
+		Answerer: steering.NewAnswerer(o, time.Now),
+		Explain:  extender.Report(New(o, nil, &Terms{}).Explain),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,7 @@
-// Package desk is where a process is asked to explain. It gathers what is known
-// of nodes and pods, with a plan where the process makes plans; what it means
-// in words is for package explain to say.
-package desk
+// Package live answers requests to explain in a running process. It gathers
+// what is known of nodes and pods, with a plan if the process makes plans.
+// Package explain puts that into words.
+package live
 
 import (
 	"context"
@@ -27,7 +27,7 @@ import (
 	"github.com/evenkeel/evenkeel/thresholds"
 )
 
-// Terms are what of a policy is explained by.
+// Terms are what an explanation needs of a policy.
 type Terms struct {
 	// SamplesNeeded is how many samples in a row make a node hot.
 	SamplesNeeded int
@@ -37,19 +37,19 @@ type Terms struct {
 	Selector *string
 	// Protection is the DefaultEvictor's arguments.
 	Protection runtime.Object
-	// MovesByUsage: cycles make plans to explain by.
+	// MovesByUsage says that cycles make plans to explain with.
 	MovesByUsage bool
 }
 
-// Desk explains. It lasts as long as the process.
-type Desk struct {
+// Explainer explains. It lasts as long as the process.
+type Explainer struct {
 	observer *observer.Observer
 	// nodes is nil in a process that makes no plans.
 	nodes listers.NodeLister
 	terms atomic.Pointer[Terms]
-	// by makes plans once the process has run a cycle.
-	by   atomic.Pointer[realusage.Plugin]
-	busy atomic.Bool
+	// planner makes plans once the process has run a cycle.
+	planner atomic.Pointer[realusage.Plugin]
+	busy    atomic.Bool
 }
 
 const (
@@ -59,64 +59,64 @@ const (
 	judgedPerCycle = 50
 )
 
-// New returns a Desk. nodes is nil in a process that makes no plans.
-func New(from *observer.Observer, nodes listers.NodeLister, terms *Terms) *Desk {
-	d := &Desk{observer: from, nodes: nodes}
-	d.Follow(terms)
-	return d
+// New returns an Explainer. nodes is nil in a process that makes no plans.
+func New(from *observer.Observer, nodes listers.NodeLister, terms *Terms) *Explainer {
+	e := &Explainer{observer: from, nodes: nodes}
+	e.Follow(terms)
+	return e
 }
 
-// Follow explains by another policy from now on.
-func (d *Desk) Follow(terms *Terms) {
-	d.terms.Store(terms)
+// Follow switches to another policy.
+func (e *Explainer) Follow(terms *Terms) {
+	e.terms.Store(terms)
 	if !terms.MovesByUsage {
-		d.by.Store(nil)
+		e.planner.Store(nil)
 	}
 }
 
-// Latest are what this process knows now, without a plan: also one that evicts
-// nothing.
-func (d *Desk) Latest() (*explain.Facts, error) {
-	o := d.observer.Latest()
+// Latest returns what this process knows now, without a plan. It also works in
+// a process that evicts nothing.
+func (e *Explainer) Latest() (*explain.Facts, error) {
+	o := e.observer.Latest()
 	if o == nil {
-		return d.facts(strategies.Observed{})
+		return e.facts(strategies.Observed{})
 	}
-	return d.facts(strategies.Observed{View: o.View, Board: o.Board, States: o.States, Lines: o.Lines})
+	return e.facts(strategies.Observed{View: o.View, Board: o.Board, States: o.States, Lines: o.Lines})
 }
 
-// facts are what was observed, with the ledger.
-func (d *Desk) facts(o strategies.Observed) (*explain.Facts, error) {
+// facts combines what was observed with the ledger.
+func (e *Explainer) facts(o strategies.Observed) (*explain.Facts, error) {
 	if o.View == nil {
 		return nil, errors.New("usage has not been read yet")
 	}
-	terms := d.terms.Load()
+	terms := e.terms.Load()
 	f := &explain.Facts{
 		View: o.View, Board: o.Board, States: o.States, Lines: o.Lines, SamplesNeeded: terms.SamplesNeeded, Limits: terms.Limits,
 	}
-	f.InFlight, f.Ended = d.observer.Ledger().Moves()
+	f.InFlight, f.Ended = e.observer.Ledger().Moves()
 	return f, nil
 }
 
-// Study makes a plan to explain by; nothing of it is carried out.
-func (d *Desk) Study(ctx context.Context, by *realusage.Plugin, s explain.Subject) (*explain.Facts, error) {
-	terms := d.terms.Load()
+// Study makes a plan to explain with, which is never carried out.
+func (e *Explainer) Study(ctx context.Context, planner *realusage.Plugin, s explain.Subject) (*explain.Facts, error) {
+	terms := e.terms.Load()
 	selector, err := runner.NodeSelector(terms.Selector)
 	if err != nil {
 		return nil, err
 	}
-	nodes, err := runner.ReadyNodes(d.nodes, selector)
+	nodes, err := runner.ReadyNodes(e.nodes, selector)
 	if err != nil {
 		return nil, err
 	}
 	asked := realusage.Asked{Protection: terms.Protection}
-	if o := d.observer.Latest(); o != nil && s.Kind == explain.KindPod {
+	if o := e.observer.Latest(); o != nil && s.Kind == explain.KindPod {
 		asked.Pod = explain.FindPod(o.View, s.Namespace, s.Name)
 	}
-	made, err := by.Study(ctx, nodes, asked)
+	made, err := planner.Study(ctx, nodes, asked)
 	if err != nil {
 		return nil, fmt.Errorf("planning to explain: %w", err)
 	}
-	f, err := d.facts(made.Made.Observed)
+	f, err := e.facts(made.Made.Observed)
 	if err != nil {
 		return nil, err
 	}
@@ -127,55 +127,55 @@ func (d *Desk) Study(ctx context.Context, by *realusage.Plugin, s explain.Subjec
 	return f, nil
 }
 
-// Judged is told each plan of a cycle: it keeps who makes plans, and tells the
-// log of what was judged.
-func (d *Desk) Judged(ctx context.Context, made *realusage.Made) {
+// Judged receives each plan of a cycle. It keeps the plan's maker and logs what
+// was judged.
+func (e *Explainer) Judged(ctx context.Context, made *realusage.Made) {
 	if made.By != nil {
-		d.by.Store(made.By)
+		e.planner.Store(made.By)
 	}
-	d.logJudged(ctx, made)
+	e.logJudged(ctx, made)
 }
 
 // Explain answers GET /explain/node/NAME and GET /explain/pod/NAMESPACE/NAME.
-func (d *Desk) Explain(r *http.Request) (any, error) {
+func (e *Explainer) Explain(r *http.Request) (any, error) {
 	s, err := explain.SubjectOfPath(r.URL.Path)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", extender.ErrNotFound, err)
 	}
-	f, err := d.knowing(r.Context(), s)
+	f, err := e.knowing(r.Context(), s)
 	if err != nil {
 		return nil, err
 	}
-	told, err := s.Explain(f)
+	explanation, err := s.Explain(f)
 	if errors.Is(err, explain.ErrUnknown) {
 		return nil, fmt.Errorf("%w: %w", extender.ErrNotFound, err)
 	}
-	return told, err
+	return explanation, err
 }
 
-// knowing are the facts to explain by, with a plan where this process makes
+// knowing returns the facts to explain with, and a plan if this process makes
 // plans.
-func (d *Desk) knowing(ctx context.Context, s explain.Subject) (*explain.Facts, error) {
-	by := d.by.Load()
-	if by != nil {
-		return d.study(ctx, func(ctx context.Context) (*explain.Facts, error) { return d.Study(ctx, by, s) })
+func (e *Explainer) knowing(ctx context.Context, s explain.Subject) (*explain.Facts, error) {
+	planner := e.planner.Load()
+	if planner != nil {
+		return e.study(ctx, func(ctx context.Context) (*explain.Facts, error) { return e.Study(ctx, planner, s) })
 	}
-	f, err := d.Latest()
+	f, err := e.Latest()
 	if err != nil {
 		return nil, err
 	}
 	f.NoPlan = "this replica has run no cycle: another one leads, or the first is to come"
-	if d.nodes == nil {
+	if e.nodes == nil {
 		f.NoPlan = "this process only answers kube-scheduler and makes no plan; ask the one that evicts, or run explain without --extender-url"
 	}
 	return f, nil
 }
 
-// study makes one plan at a time and does not wait for it for long: a what-if
-// has kube-scheduler's filters to itself, and a cycle may hold them. A plan
-// that nobody waits for any more keeps others from being made until it is done.
-func (d *Desk) study(ctx context.Context, makeFacts func(context.Context) (*explain.Facts, error)) (*explain.Facts, error) {
-	if !d.busy.CompareAndSwap(false, true) {
+// study makes one plan at a time and waits for it up to Timeout: a what-if
+// needs kube-scheduler's filters to itself, and a cycle may hold them. A plan
+// that nobody waits for any more still blocks others until it is done.
+func (e *Explainer) study(ctx context.Context, makeFacts func(context.Context) (*explain.Facts, error)) (*explain.Facts, error) {
+	if !e.busy.CompareAndSwap(false, true) {
 		return nil, errors.New("another explanation is being made; ask again")
 	}
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
@@ -186,10 +186,10 @@ func (d *Desk) study(ctx context.Context, makeFacts func(context.Context) (*expl
 	}
 	done := make(chan result, 1)
 	go func() {
-		defer d.busy.Store(false)
+		defer e.busy.Store(false)
 		defer func() {
-			if p := recover(); p != nil { // a question must not end the process that evicts
-				done <- result{err: fmt.Errorf("making the plan to explain by: %v", p)}
+			if p := recover(); p != nil { // a request must not crash the process that evicts
+				done <- result{err: fmt.Errorf("making the plan to explain with: %v", p)}
 			}
 		}()
 		facts, err := makeFacts(ctx)
@@ -199,29 +199,29 @@ func (d *Desk) study(ctx context.Context, makeFacts func(context.Context) (*expl
 	case made := <-done:
 		return made.facts, made.err
 	case <-ctx.Done():
-		return nil, fmt.Errorf("making the plan to explain by: %w", ctx.Err())
+		return nil, fmt.Errorf("making the plan to explain with: %w", ctx.Err())
 	}
 }
 
-// logJudged tells the log about the hot nodes of a cycle.
-func (d *Desk) logJudged(ctx context.Context, made *realusage.Made) {
+// logJudged logs the hot nodes of a cycle.
+func (e *Explainer) logJudged(ctx context.Context, made *realusage.Made) {
 	logger := klog.FromContext(ctx).V(2)
 	if !logger.Enabled() {
 		return
 	}
-	f, err := d.facts(made.Observed)
+	f, err := e.facts(made.Observed)
 	if err != nil {
 		return // nothing was observed, so nothing was judged
 	}
 	f.Planned = &explain.Planned{Input: made.Input, Plan: made.Plan, Closed: made.Closed}
-	told := 0
+	logged := 0
 	for i := range f.View.Nodes {
 		name := f.View.Snapshot.Nodes[i].Node.Name
 		if f.States[name].State != thresholds.Hot {
 			continue
 		}
-		if told++; told > judgedPerCycle {
-			logger.Info("More nodes were judged hot than are told of", "told", judgedPerCycle)
+		if logged++; logged > judgedPerCycle {
+			logger.Info("More nodes were judged hot than are logged", "logged", judgedPerCycle)
 			return
 		}
 		if n, err := explain.OfNode(f, name); err == nil {

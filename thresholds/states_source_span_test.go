@@ -10,12 +10,12 @@ import (
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// A window that the source summed up itself stands for the samples that it is
-// made of; one that was summed up here has to be seen often enough. The window
-// that is vouched for least decides.
+// A window that the source computed counts as the samples that it is made of;
+// one that was computed here has to be seen often enough. The window with the
+// shortest source span decides.
 func TestClassifyVouched(t *testing.T) {
 	given := func(v int64, mean, median time.Duration) seen {
-		return seen{last: v, avg: v, vouched: mean, vouchedMedian: median}
+		return seen{last: v, avg: v, sourceSpan: mean, medianSpan: median}
 	}
 	whole := usage.Avg5m.Over
 	cases := map[string]struct {
@@ -58,8 +58,8 @@ func TestClassifyVouched(t *testing.T) {
 			samples: 30,
 			want:    []State{Warm, Hot}, // 21 and 42
 		},
-		"what is repeated is not vouched for again": {
-			seen:    []seen{given(700, whole, whole), {last: 700, avg: 700, vouched: whole, vouchedMedian: whole, again: true}},
+		"a repeated reading adds no source span": {
+			seen:    []seen{given(700, whole, whole), {last: 700, avg: 700, sourceSpan: whole, medianSpan: whole, again: true}},
 			samples: 30,
 			want:    []State{Warm, Warm},
 		},
@@ -68,13 +68,13 @@ func TestClassifyVouched(t *testing.T) {
 			samples: 30,
 			want:    []State{Warm, Warm, Warm},
 		},
-		"without an interval nothing is vouched for": {
+		"without an interval there is no source span": {
 			seen:     []seen{given(700, whole, whole), given(700, whole, whole), given(700, whole, whole)},
 			interval: -1,
 			want:     []State{Warm, Warm, Hot},
 		},
-		"unknown is unknown, whatever is vouched for": {
-			seen: []seen{{last: 700, avg: 700, vouched: whole, vouchedMedian: whole, unknown: reasons.UsageStale}},
+		"unknown is unknown, whatever the source span": {
+			seen: []seen{{last: 700, avg: 700, sourceSpan: whole, medianSpan: whole, unknown: reasons.UsageStale}},
 			want: []State{Unknown},
 		},
 	}

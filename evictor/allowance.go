@@ -11,11 +11,11 @@ import (
 	"github.com/evenkeel/evenkeel/safeguards"
 )
 
-// verdictAge is how long a verdict is good for while no move changes.
+// verdictAge is how long a verdict stays valid while no move changes.
 const verdictAge = time.Second
 
-// restrained returns what the safeguards allow now.
-func (e *Evictor) restrained() *safeguards.Verdict {
+// allowance returns what the safeguards allow now.
+func (e *Evictor) allowance() *safeguards.Verdict {
 	now, revision := e.config.Clock.Now(), e.ledger().Revision()
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -25,13 +25,13 @@ func (e *Evictor) restrained() *safeguards.Verdict {
 	return e.verdict
 }
 
-// facts are what the safeguards go by.
+// facts returns the input of the safeguards.
 func (e *Evictor) facts(now time.Time) safeguards.Facts {
 	facts := safeguards.Facts{
 		CycleStart: e.cycleStart, Calls: e.config.Evictions.Calls(), Replacement: e.config.Cluster.Replacement,
 	}
 	facts.InFlight, facts.Ended = e.ledger().Moves()
-	facts.InFlight, facts.Ended = asRestrained(facts.InFlight), asRestrained(facts.Ended)
+	facts.InFlight, facts.Ended = forSafeguards(facts.InFlight), forSafeguards(facts.Ended)
 	if latest := e.config.Observer.Latest(); latest != nil {
 		facts.Nodes = len(latest.View.Nodes)
 		for i := range latest.View.Snapshot.Nodes {
@@ -48,11 +48,10 @@ func (e *Evictor) facts(now time.Time) safeguards.Facts {
 	return facts
 }
 
-// asRestrained shows moves with a surge for what they are to the safeguards.
-// Until its pod is evicted nothing has been taken from anybody, though its
-// replacement may have landed; and one that failed is a move that did not help,
-// so that its owner cools down.
-func asRestrained(moves []ledger.Move) []ledger.Move {
+// forSafeguards adapts moves with a surge. Until its pod is evicted such a move
+// has disrupted nothing, even if its replacement has landed. One that failed
+// counts as a move that did not help, so its owner cools down.
+func forSafeguards(moves []ledger.Move) []ledger.Move {
 	for i := range moves {
 		switch move := &moves[i]; {
 		case move.SurgeFailed():
@@ -67,14 +66,14 @@ func asRestrained(moves []ledger.Move) []ledger.Move {
 	return moves
 }
 
-// refuseByRestraint returns why nothing of a pod's owner, node, namespace or
+// refuseBySafeguards returns why nothing of a pod's owner, node, namespace or
 // node pool may be evicted now.
-func (e *Evictor) refuseByRestraint(pod *v1.Pod) reasons.Reason {
+func (e *Evictor) refuseBySafeguards(pod *v1.Pod) reasons.Reason {
 	intent := ledger.Intent{Namespace: pod.Namespace, From: pod.Spec.NodeName, Pool: e.pool(pod.Spec.NodeName)}
 	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
 		intent.Owner.UID = string(ref.UID)
 	}
-	reason, _ := e.restrained().Around(&intent)
+	reason, _ := e.allowance().Around(&intent)
 	return reason
 }
 

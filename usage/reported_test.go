@@ -15,24 +15,24 @@ import (
 // single windows are judged.
 func TestToldIsWhatSourcesStandBy(t *testing.T) {
 	hour := Window{Kind: KindMaxAvg, Over: time.Hour}
-	nothing := Told{math.NaN(), math.NaN()}
+	nothing := Reported{math.NaN(), math.NaN()}
 	cases := map[string]struct {
 		readings []Reading
 		at       int // the second of the view, after one reading at 0
-		want     []Told
+		want     []Reported
 	}{
-		"no reading": {want: []Told{nothing, nothing, nothing}},
+		"no reading": {want: []Reported{nothing, nothing, nothing}},
 		"every window by itself": {
 			readings: []Reading{{Metric: CPU, Window: Avg5m, Value: 0}, {Metric: CPU, Window: hour, Value: 70.5}, {Metric: Memory, Window: Avg5m, Value: 9.25}},
-			want:     []Told{nothing, {0, 9.25}, {70.5, math.NaN()}},
+			want:     []Reported{nothing, {0, 9.25}, {70.5, math.NaN()}},
 		},
 		"an hour does not stand for five minutes": {
 			readings: []Reading{{Metric: CPU, Window: hour, Value: 70}, {Metric: Memory, Window: hour, Value: 8}},
-			want:     []Told{nothing, nothing, {70, 8}},
+			want:     []Reported{nothing, nothing, {70, 8}},
 		},
 		"one resource without the other": {
 			readings: []Reading{{Metric: Memory, Window: Avg5m, Value: 8}},
-			want:     []Told{nothing, {math.NaN(), 8}, nothing},
+			want:     []Reported{nothing, {math.NaN(), 8}, nothing},
 		},
 		"five minutes are over before the hour is": {
 			readings: []Reading{
@@ -40,17 +40,17 @@ func TestToldIsWhatSourcesStandBy(t *testing.T) {
 				{Metric: Memory, Window: Avg5m, Value: 5}, {Metric: Memory, Window: hour, Value: 7},
 			},
 			at:   9,
-			want: []Told{nothing, {math.NaN(), 5}, {70, 7}},
+			want: []Reported{nothing, {math.NaN(), 5}, {70, 7}},
 		},
 		"a window is good to the last second": {
 			readings: []Reading{{Metric: CPU, Window: Avg5m, Value: 50, MaxAge: 8 * time.Second}, {Metric: Memory, Window: Avg5m, Value: 5}},
 			at:       8,
-			want:     []Told{nothing, {50, 5}, nothing},
+			want:     []Reported{nothing, {50, 5}, nothing},
 		},
 		"no window outlives its batch": {
 			readings: []Reading{{Metric: CPU, Window: Avg5m, Value: 50, MaxAge: time.Hour}, {Metric: Memory, Window: Avg5m, Value: 5}},
 			at:       91, // newStore has a MaxAge of 90 s
-			want:     []Told{nothing, nothing, nothing},
+			want:     []Reported{nothing, nothing, nothing},
 		},
 	}
 	for name, tc := range cases {
@@ -62,7 +62,7 @@ func TestToldIsWhatSourcesStandBy(t *testing.T) {
 			if tc.readings != nil {
 				store.Ingest(snapshot, Batch{Source: "s", Received: at(0), Nodes: []NodeSample{{Name: "n1", Readings: tc.readings}}})
 			}
-			got := store.View(snapshot, at(tc.at), nil).Nodes[0].Told
+			got := store.View(snapshot, at(tc.at), nil).Nodes[0].Reported
 			if diff := cmp.Diff(tc.want, got, cmpopts.EquateNaNs()); diff != "" {
 				t.Errorf("told (-want +got):\n%s", diff)
 			}
@@ -74,7 +74,7 @@ func TestToldIsWhatSourcesStandBy(t *testing.T) {
 // known once the node is, until it is not.
 func TestToldOfSamples(t *testing.T) {
 	store, snapshot := newStore(t, wanting(t, "max_avg_1h")), snapshotOf(nodeWith("n1"))
-	told := func(second int) []Told { return store.View(snapshot, at(second), nil).Nodes[0].Told }
+	told := func(second int) []Reported { return store.View(snapshot, at(second), nil).Nodes[0].Reported }
 	feed(store, snapshot, 0, 0, amounts(3000, 100), map[string]cluster.Amounts{})
 	if got := told(1); !math.IsNaN(got[AtAvg5m][cluster.CPU]) {
 		t.Errorf("%v is told of one sample", got)

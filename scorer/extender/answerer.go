@@ -6,8 +6,8 @@ import "github.com/evenkeel/evenkeel/cluster"
 // resource, as opposed to asking for 0.
 const Absent int64 = -1
 
-// Pod is what the extender reads of the pod in a request. The object is used
-// again after the call: a Judge copies what it keeps (the strings may be kept).
+// Pod is what the extender reads of the pod in a request. It is reused after
+// the call: an Answerer must copy what it keeps (the strings may be kept).
 type Pod struct {
 	Namespace, Name, UID string
 
@@ -16,7 +16,7 @@ type Pod struct {
 
 	// Created is metadata.creationTimestamp as it was sent, in RFC 3339.
 	Created string
-	// TemplateHash tells apart the revisions of one owner: the label
+	// TemplateHash distinguishes the revisions of one owner: the label
 	// controller-revision-hash for pods of StatefulSets and DaemonSets, else
 	// pod-template-hash.
 	TemplateHash string
@@ -32,23 +32,23 @@ type Pod struct {
 	LimitCPUMilli, LimitMemoryBytes int64
 }
 
-// Judge opens rounds. It is asked by several goroutines at once.
-type Judge interface {
+// Answerer opens a Round for each request. It is safe for concurrent use.
+type Answerer interface {
 	// Begin opens a round on the newest observation.
 	Begin() Round
 }
 
-// Round answers one request. It is used by one goroutine.
+// Round answers one request. One goroutine uses it.
 type Round interface {
 	// Node returns the index of the named node, or a negative number if it is
 	// unknown. It must not keep name.
 	Node(name []byte) cluster.NodeIndex
 
-	// Filter sets reasons[i] to say why nodes[i] is not for the pod; the
+	// Filter sets reasons[i] to the reason why nodes[i] is rejected; the
 	// reasons arrive as RejectNone. A negative index is an unknown node, which
 	// is kept whatever its reason. If every node is rejected the reply keeps
-	// them all (but see RejectLoad), so a Round that books a place books it
-	// only on a node it keeps.
+	// them all (but see RejectLoad), so a Round must book a place only on a
+	// node it keeps.
 	Filter(pod *Pod, nodes []cluster.NodeIndex, reasons []Reject)
 
 	// Prioritize sets scores[i], 0 to 10, higher for the better node; the
@@ -57,14 +57,14 @@ type Round interface {
 	Prioritize(pod *Pod, nodes []cluster.NodeIndex, scores []int8)
 }
 
-// Indexed is a Round that finds nodes by an Index. The Index is then used in
-// place of Node, which saves a call for each name.
+// Indexed is a Round that finds nodes by an Index. The Index replaces Node,
+// which saves a call for each name.
 type Indexed interface {
 	Round
 	Index() *Index
 }
 
-// Reject is why a node is not for a pod.
+// Reject is the reason why a node is rejected for a pod.
 type Reject uint8
 
 // The reasons to reject a node.
@@ -75,19 +75,19 @@ const (
 	RejectHot
 	// RejectSource is the node the pod's predecessor was moved away from.
 	RejectSource
-	// RejectNotDestination is any node but the planned landing of a move.
+	// RejectNotDestination is any node but the planned destination of a move.
 	RejectNotDestination
 	// RejectLoad is a node whose measured usage is above a limit of the policy.
-	// Its message is the Config's LoadMessage, and alone among the reasons it
-	// may cost a request all its nodes, if the Config says so.
+	// Its message is Config.LoadMessage. With Config.RejectAll it is the only
+	// reason that can reject every node of a request.
 	RejectLoad
 
 	rejectCount
 )
 
 // rejectTexts holds the label value and the message of each reason. The
-// messages are written into JSON as they are, so they need no escaping. That of
-// RejectLoad is the default of Config.LoadMessage.
+// messages go into JSON unescaped, so they must not need escaping. RejectLoad's
+// is the default of Config.LoadMessage.
 var rejectTexts = [rejectCount]struct{ label, message string }{
 	RejectNone:           {"None", ""},
 	RejectHot:            {"Hot", "node real usage above the reject line"},
@@ -96,7 +96,7 @@ var rejectTexts = [rejectCount]struct{ label, message string }{
 	RejectLoad:           {"Load", "node load above the policy's limit"},
 }
 
-// String returns the reason as used in metric labels.
+// String returns the metric label value of the reason.
 func (r Reject) String() string {
 	if r >= rejectCount {
 		return "Unknown"
