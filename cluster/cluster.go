@@ -68,17 +68,6 @@ func (n *Node) Equal(o *Node) bool {
 		maps.Equal(n.Labels, o.Labels) && maps.Equal(n.UsageAnnotations, o.UsageAnnotations)
 }
 
-// QoS is a pod's quality-of-service class in the order in which pods are
-// spared: the least disruption first.
-type QoS uint8
-
-// The quality-of-service classes.
-const (
-	BestEffort QoS = iota
-	Burstable
-	Guaranteed
-)
-
 // Owner is a pod's controller; pods of one Owner and template are
 // interchangeable.
 type Owner struct {
@@ -96,7 +85,6 @@ type Pod struct {
 	TemplateHash     string
 	Requests, Limits Amounts
 	Priority         int32
-	QoS              QoS
 	// Created and Started (zero until the kubelet has started it) are by the
 	// API server's and the node's clock.
 	Created, Started time.Time

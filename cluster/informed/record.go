@@ -8,7 +8,6 @@ import (
 	nodeutil "k8s.io/component-helpers/node/util"
 	resourcehelper "k8s.io/component-helpers/resource"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
-	qoshelper "k8s.io/kubernetes/pkg/apis/core/v1/helper/qos"
 	"k8s.io/utils/ptr"
 
 	"github.com/evenkeel/evenkeel/cluster"
@@ -82,7 +81,6 @@ func Pod(object *v1.Pod) *cluster.Pod {
 		Requests:    Amounts(resourcehelper.PodRequests(object, resourcehelper.PodResourcesOptions{})),
 		Limits:      Amounts(resourcehelper.PodLimits(object, resourcehelper.PodResourcesOptions{})),
 		Priority:    ptr.Deref(object.Spec.Priority, 0),
-		QoS:         classes[qoshelper.GetPodQOS(object)],
 		Created:     object.CreationTimestamp.Time,
 		Terminating: object.DeletionTimestamp != nil,
 		Ready:       podutil.IsPodReady(object),
@@ -109,9 +107,4 @@ func templateHash(labels map[string]string, ownerKind string) string {
 // Amounts converts quantities at the edge: milli-cores and bytes.
 func Amounts(list v1.ResourceList) cluster.Amounts {
 	return cluster.Amounts{cluster.CPU: list.Cpu().MilliValue(), cluster.Memory: list.Memory().Value()}
-}
-
-// classes maps quality-of-service classes to those of records.
-var classes = map[v1.PodQOSClass]cluster.QoS{
-	v1.PodQOSGuaranteed: cluster.Guaranteed, v1.PodQOSBurstable: cluster.Burstable, v1.PodQOSBestEffort: cluster.BestEffort,
 }

@@ -113,7 +113,7 @@ func TestPodRecord(t *testing.T) {
 		UID: "uid-p", Namespace: "ns", Name: "p", Node: "n1",
 		Owner: cluster.Owner{UID: "rs-1", Kind: "ReplicaSet", Name: "web"}, TemplateHash: "h1",
 		Requests: cluster.Amounts{360, 0}, Limits: cluster.Amounts{0, 3 << 30}, // no limit stays none, overhead or not
-		Priority: 1000, QoS: cluster.Burstable, Created: time.Unix(100, 0), Started: time.Unix(110, 0), Ready: true,
+		Priority: 1000, Created: time.Unix(100, 0), Started: time.Unix(110, 0), Ready: true,
 	}
 	if diff := cmp.Diff(want, Pod(object)); diff != "" {
 		t.Errorf("record (-want +got):\n%s", diff)
@@ -148,28 +148,6 @@ func TestPodOwners(t *testing.T) {
 			got := Pod(aPod("p", "n1", func(p *v1.Pod) { p.OwnerReferences, p.Labels = tc.refs, both }))
 			if got.Owner != tc.want.Owner || got.TemplateHash != tc.want.TemplateHash {
 				t.Errorf("owner %+v of template %q, want %+v of %q", got.Owner, got.TemplateHash, tc.want.Owner, tc.want.TemplateHash)
-			}
-		})
-	}
-}
-
-func TestQoS(t *testing.T) {
-	guaranteed := func(p *v1.Pod) {
-		all := v1.ResourceList{v1.ResourceCPU: resource.MustParse("1"), v1.ResourceMemory: resource.MustParse("1Gi")}
-		p.Spec.Containers = []v1.Container{{Resources: v1.ResourceRequirements{Requests: all, Limits: all}}}
-	}
-	cases := map[string]struct {
-		change func(*v1.Pod)
-		want   cluster.QoS
-	}{
-		"as the status says":      {func(p *v1.Pod) { p.Status.QOSClass = v1.PodQOSGuaranteed }, cluster.Guaranteed},
-		"computed without status": {guaranteed, cluster.Guaranteed},
-		"nothing asked for":       {func(*v1.Pod) {}, cluster.BestEffort},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			if got := Pod(aPod("p", "n1", tc.change)).QoS; got != tc.want {
-				t.Errorf("class %d, want %d", got, tc.want)
 			}
 		})
 	}
