@@ -102,30 +102,25 @@ func (b *Board) weigh(nodes []cluster.NodeIndex, pod cluster.Amounts, scores []i
 // those with the highest score, the one that its own plugins prefer, which is
 // where the least is requested. It returns -1 if no node is known.
 func (b *Board) Likeliest(nodes []cluster.NodeIndex, requests cluster.Amounts, scores []int8) cluster.NodeIndex {
-	best, top, most := cluster.NodeIndex(-1), int8(-1), math.Inf(-1)
+	best, top, least := cluster.NodeIndex(-1), int8(-1), math.Inf(1)
 	for k, i := range nodes {
-		if scores[k] < top || !b.known(i) {
-			continue
-		}
-		if free := b.free(i, requests); scores[k] > top || free > most {
-			best, top, most = i, scores[k], free
+		if score := scores[k]; score >= top && b.known(i) {
+			if share := b.requestedWith(i, requests[cluster.CPU], requests[cluster.Memory]); score > top || share < least {
+				best, top, least = i, score, share
+			}
 		}
 	}
 	return best
 }
 
-// free returns how much of a node is unrequested with such a pod on it, in
-// percent of allocatable, as the mean of the resources. NodeResourcesFit scores
-// that by default (LeastAllocated).
-func (b *Board) free(i cluster.NodeIndex, requests cluster.Amounts) float64 {
-	for r := range requests {
-		requests[r] += b.requested[i][r].Load()
-	}
-	sum := 0.0
-	for _, percent := range requests.PercentOf(b.nodes[i].allocatable) {
-		sum += max(0, 100-percent)
-	}
-	return sum / float64(cluster.NumResources)
+// requestedWith returns how much of a node is requested with such a pod on it,
+// in percent of allocatable, as the sum over the resources. NodeResourcesFit
+// prefers the least by default (LeastAllocated). See gauge for the arguments.
+func (b *Board) requestedWith(i cluster.NodeIndex, cpuMilli, memBytes int64) float64 {
+	r, perUnit := &b.requested[i], &b.gauges[i].perUnit
+	cpu := float64(r[cluster.CPU].Load()+cpuMilli) * perUnit[cluster.CPU]
+	mem := float64(r[cluster.Memory].Load()+memBytes) * perUnit[cluster.Memory]
+	return min(cpu, 100) + min(mem, 100)
 }
 
 // fill turns loads into scores. With lines, nodes over their line get 0.

@@ -116,11 +116,20 @@ func (s *Scanner) Unexpected(want string) {
 
 // Next skips white space and returns the byte after it without consuming it. At
 // the end it returns 0, with which no value begins.
-func (s *Scanner) Next() byte {
+func (s *Scanner) Next() (c byte) {
+	if s.pos < len(s.data) {
+		c = s.data[s.pos]
+	}
+	if c <= ' ' {
+		return s.afterSpace()
+	}
+	return c // the function is short enough to be inlined
+}
+
+func (s *Scanner) afterSpace() byte {
 	for {
 		for ; s.pos < len(s.data); s.pos++ {
-			c := s.data[s.pos]
-			if c > ' ' || c != ' ' && c != '\t' && c != '\n' && c != '\r' {
+			if c := s.data[s.pos]; c != ' ' && c != '\t' && c != '\n' && c != '\r' {
 				return c
 			}
 		}

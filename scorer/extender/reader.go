@@ -61,21 +61,20 @@ func (r *reader) members(names []string) iter.Seq[string] {
 }
 
 // indexOf returns the index of the name that matches a key, ignoring case like
-// encoding/json, or -1.
+// encoding/json, or -1. Most keys differ in the first letter, so it checks that
+// before applying the Unicode rules.
 func indexOf(names []string, key []byte) int {
+	if len(key) == 0 {
+		return -1
+	}
+	first := key[0] | 0x20
 	for i, name := range names {
-		if string(key) == name || foldEqual(key, name) {
+		if key[0] < 0x80 && first != name[0]|0x20 {
+			continue
+		}
+		if string(key) == name || bytes.EqualFold(key, []byte(name)) {
 			return i
 		}
 	}
 	return -1
-}
-
-// foldEqual compares ignoring case. Most keys differ in the first letter, so it
-// checks that before applying the Unicode rules.
-func foldEqual(key []byte, name string) bool {
-	if len(key) == 0 || key[0] < 0x80 && key[0]|0x20 != name[0]|0x20 {
-		return false
-	}
-	return bytes.EqualFold(key, []byte(name))
 }
