@@ -33,9 +33,16 @@ type Node struct {
 	Ready bool
 	// Schedulable is false while the node is cordoned.
 	Schedulable bool
-	// Leaving names the taint or annotation by which an autoscaler announced
-	// that it will remove the node; empty otherwise.
-	Leaving string
+	// Taints are the keys of the node's taints; Deleting is true from the moment
+	// a deletion time is set.
+	Taints   []string
+	Deleting bool
+	// Leaving and ClosedBy are what a TaintRule makes of these. Leaving names
+	// what says that the node is being drained for removal: nothing is moved
+	// there, and nothing away, because its pods are moved anyway. ClosedBy names
+	// a taint under which nothing should land; the node is relieved as any
+	// other. Both are empty for most nodes.
+	Leaving, ClosedBy string
 }
 
 // NodeIndex is a node's index in a Snapshot, and in any slice of figures in
@@ -52,6 +59,8 @@ func (n *Node) Closed() string {
 		return "Cordoned"
 	case n.Leaving != "":
 		return "Leaving: " + n.Leaving
+	case n.ClosedBy != "":
+		return "Tainted: " + n.ClosedBy
 	}
 	return ""
 }
@@ -64,7 +73,8 @@ const ResourceMetricsPath = "metrics.k8s.io/resource-metrics-path"
 func (n *Node) Equal(o *Node) bool {
 	return n.Name == o.Name && n.Allocatable == o.Allocatable && n.Capacity == o.Capacity &&
 		n.InternalIP == o.InternalIP && n.Hostname == o.Hostname && n.KubeletPort == o.KubeletPort &&
-		n.Ready == o.Ready && n.Schedulable == o.Schedulable && n.Leaving == o.Leaving &&
+		n.Ready == o.Ready && n.Schedulable == o.Schedulable && n.Deleting == o.Deleting &&
+		n.Leaving == o.Leaving && n.ClosedBy == o.ClosedBy && slices.Equal(n.Taints, o.Taints) &&
 		maps.Equal(n.Labels, o.Labels) && maps.Equal(n.UsageAnnotations, o.UsageAnnotations)
 }
 

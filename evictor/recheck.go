@@ -66,7 +66,7 @@ func (e *Evictor) recheck(move *Move) reasons.Reason {
 func (e *Evictor) lands(latest *observer.Observation, to int, move *Move) bool {
 	node := &latest.View.Snapshot.Nodes[to].Node
 	_, known := latest.Board.Predicted(cluster.NodeIndex(to))
-	if !known || !node.Ready || !node.Schedulable || node.Leaving != "" {
+	if !known || node.Closed() != "" {
 		return false
 	}
 	arriving := move.Usage

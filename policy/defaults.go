@@ -99,6 +99,19 @@ func defaultEviction() Eviction {
 		SourceAvoidance:           duration(10 * time.Minute),
 		OwnerSettle:               duration(3 * time.Minute),
 		SchedulerNames:            []string{v1.DefaultSchedulerName},
+		LeavingTaints:             []string{"ToBeDeletedByClusterAutoscaler", "karpenter.sh/disruption", "karpenter.sh/disrupted"},
+		ClosingTaints: []string{
+			"DeletionCandidateOfClusterAutoscaler",
+			"aws-node-termination-handler/*",
+			"cloud.google.com/impending-node-termination",
+			"node.kubernetes.io/out-of-service",
+			"node.cluster.x-k8s.io/outdated-revision",
+			"deployment.machine.sapcloud.io/prefer-no-schedule",
+			"UpdateInProgress",
+			"medik8s.io/drain",
+			"weave.works/kured-node-reboot",
+		},
+		RecreatingControllers: []string{},
 	}
 }
 

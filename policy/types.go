@@ -210,6 +210,23 @@ type Eviction struct {
 	// SchedulerNames are the schedulers that ask our extender; pods of any
 	// other are left alone. At least one, each once.
 	SchedulerNames []string `json:"schedulerNames"`
+	// LeavingTaints are the keys of taints on nodes that an autoscaler is
+	// draining: no pod is moved there, and none away, because the autoscaler
+	// does. A key that ends in * stands for all that begin so. At most 50, each
+	// once.
+	LeavingTaints []string `json:"leavingTaints"`
+	// ClosingTaints are the keys of taints on nodes where nothing should land,
+	// whatever their effect, such as those of nodes that will soon be removed:
+	// no pod is moved there and such nodes score 0, but they are relieved as any
+	// other. A key that ends in * stands for all that begin so. At most 50, each
+	// once.
+	ClosingTaints []string `json:"closingTaints"`
+	// RecreatingControllers are further kinds of controllers that start another
+	// pod in place of an evicted one, as Kind.group, such as
+	// CloneSet.apps.kruise.io. ReplicaSets, StatefulSets and
+	// ReplicationControllers are known to; pods of any other controller are left
+	// alone, but for Jobs with evictJobs. At most 50, each once.
+	RecreatingControllers []string `json:"recreatingControllers"`
 }
 
 // Cooldown is a rest that grows with every further move that does not help.

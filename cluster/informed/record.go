@@ -13,16 +13,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// leavingTaints announce that an autoscaler is about to remove a node. The
-// first two are cluster-autoscaler's, the others Karpenter's.
-var leavingTaints = map[string]bool{
-	"ToBeDeletedByClusterAutoscaler":       true,
-	"DeletionCandidateOfClusterAutoscaler": true,
-	"karpenter.sh/disruption":              true,
-	"karpenter.sh/disrupted":               true,
-}
-
-// Node returns the record of a Node.
+// Node returns the record of a Node. What its taints mean is up to a TaintRule.
 func Node(object *v1.Node) cluster.Node {
 	_, ready := nodeutil.GetNodeCondition(&object.Status, v1.NodeReady)
 	node := cluster.Node{
@@ -33,6 +24,7 @@ func Node(object *v1.Node) cluster.Node {
 		Schedulable: !object.Spec.Unschedulable,
 		KubeletPort: object.Status.DaemonEndpoints.KubeletEndpoint.Port,
 		Labels:      object.Labels,
+		Deleting:    object.DeletionTimestamp != nil,
 
 		UsageAnnotations: usageAnnotations(object.Annotations),
 	}
@@ -44,13 +36,8 @@ func Node(object *v1.Node) cluster.Node {
 			node.Hostname = address.Address
 		}
 	}
-	for _, taint := range object.Spec.Taints {
-		if leavingTaints[taint.Key] {
-			node.Leaving = taint.Key
-		}
-	}
-	if object.DeletionTimestamp != nil {
-		node.Leaving = "deletionTimestamp"
+	for i := range object.Spec.Taints {
+		node.Taints = append(node.Taints, object.Spec.Taints[i].Key)
 	}
 	return node
 }

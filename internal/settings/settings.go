@@ -39,6 +39,7 @@ func Observing(load *policy.LoadPolicy, args []*policy.RealUsageLowNodeUtilizati
 		Lines:             set,
 		Hot:               thresholds.HotRule{ConsecutiveSamples: load.Hot.ConsecutiveSamples, SampleInterval: load.Usage.SampleInterval.Duration},
 		HotWindows:        load.Hot.Windows,
+		Taints:            cluster.TaintRule{Leaving: load.Eviction.LeavingTaints, Closing: load.Eviction.ClosingTaints},
 		MinCoverage:       load.Usage.MinCoveragePercent,
 		SampleInterval:    load.Usage.SampleInterval.Duration,
 		ObservationPeriod: load.Usage.ObservationPeriod.Duration,

@@ -159,6 +159,38 @@ func TestStudyWhileClosed(t *testing.T) {
 	}
 }
 
+// A hot node that something drains is left to that; one that a taint only
+// closes is relieved as any other. Neither takes a pod.
+func TestStudyOfTaintedNodes(t *testing.T) {
+	closed := func(n *cluster.Node) { n.ClosedBy = "DeletionCandidateOfClusterAutoscaler" }
+	leaving := func(n *cluster.Node) { n.Leaving = "ToBeDeletedByClusterAutoscaler" }
+	cases := map[string]struct {
+		change  map[int]func(*cluster.Node)
+		moves   int
+		landing reasons.Reason // of the first cool node
+	}{
+		"the hot node is closed":           {map[int]func(*cluster.Node){0: closed}, 1, ""},
+		"the hot node is drained":          {map[int]func(*cluster.Node){0: leaving}, 0, ""},
+		"a cool node is closed":            {map[int]func(*cluster.Node){1: closed}, 1, reasons.NodeClosed},
+		"a cool node is drained":           {map[int]func(*cluster.Node){1: leaving}, 1, reasons.NodeClosed},
+		"every cool node is closed":        {map[int]func(*cluster.Node){1: closed, 2: closed}, 0, reasons.NodeClosed},
+		"the hot one and a cool one are":   {map[int]func(*cluster.Node){0: closed, 1: closed}, 1, reasons.NodeClosed},
+		"all nodes are, as a shared taint": {map[int]func(*cluster.Node){0: closed, 1: closed, 2: closed}, 0, reasons.NodeClosed},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			y := newYard(t)
+			for i, change := range tc.change {
+				change(&y.observed.View.Snapshot.Nodes[i].Node)
+			}
+			study := y.study(t, 0, 2)
+			if len(study.Made.Plan.Moves) != tc.moves || study.Landings[0].Refused != tc.landing {
+				t.Errorf("moves %+v, first landing refused for %q", study.Made.Plan.Moves, study.Landings[0].Refused)
+			}
+		})
+	}
+}
+
 // What protects a pod is told in the DefaultEvictor's own words.
 func TestProtection(t *testing.T) {
 	y := newYard(t, func(pod *v1.Pod) {
@@ -207,6 +239,8 @@ func (h *fakeHalf) Session(context.Context) (*placement.Session, error) {
 }
 
 func (h *fakeHalf) Refuse(*v1.Pod) reasons.Reason { return "" }
+
+func (h *fakeHalf) Protection(*v1.Pod) (reasons.Reason, string) { return "", "" }
 
 func (h *fakeHalf) Disruption(pod *v1.Pod) int64 {
 	if h.disruption == nil {
