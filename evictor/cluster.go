@@ -20,6 +20,8 @@ type Cluster interface {
 	Siblings(pod *v1.Pod) ([]*v1.Pod, error)
 	// Owner returns what is known of a pod's controller.
 	Owner(pod *v1.Pod) Owner
+	// Namespace returns the annotations of a Namespace.
+	Namespace(name string) map[string]string
 	// Budgets returns the PodDisruptionBudgets that select the pod.
 	Budgets(pod *v1.Pod) []*policyv1.PodDisruptionBudget
 	// Replacement returns the state of a move's replacement.
@@ -37,6 +39,11 @@ type Owner struct {
 	// Replicas is how many pods it wants, 0 if not known. Ready is how many are
 	// ready, as its status reports.
 	Replicas, Ready int
+	// Annotations are its own; those of a ReplicaSet include its Deployment's.
+	Annotations map[string]string
+	// Deleting: it is being deleted. ScaledDown: it wants fewer pods than there
+	// are.
+	Deleting, ScaledDown bool
 	// RollingOut: it is replacing its pods, being replaced or not at its scale.
 	RollingOut bool
 	// Created is when it was created or last rolled out. Scaled is when its

@@ -17,6 +17,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/policy"
@@ -62,6 +64,9 @@ type Settings struct {
 	// GracePeriodSeconds overrides that of the pods, unless nil.
 	GracePeriodSeconds *int64
 	Safeguards         *safeguards.Rules
+	// Recreating are further controllers that start another pod in place of an
+	// evicted one.
+	Recreating []schema.GroupKind
 	// Calendar says when evicting is allowed; nil means always.
 	Calendar *calendar.Calendar
 }
@@ -75,10 +80,15 @@ func SettingsOf(e *policy.Eviction) (Settings, error) {
 	if err != nil {
 		return Settings{}, err
 	}
+	var recreating []schema.GroupKind
+	for _, kind := range e.RecreatingControllers {
+		recreating = append(recreating, schema.ParseGroupKind(kind))
+	}
 	return Settings{
 		Interval: e.Interval.Duration, Deadline: e.CycleDeadline.Duration, MoveTTL: e.MoveTTL.Duration,
 		ProbeTimeout: probeTimeout, OwnerSettle: e.OwnerSettle.Duration, OutcomeAfter: e.OutcomeAfter.Duration,
 		OwnerPercent: e.MaxInFlightPercentOfOwner, Safeguards: safeguardsOf(e), Calendar: calendar,
+		Recreating: recreating,
 	}, nil
 }
 

@@ -139,6 +139,8 @@ func (p *play) Siblings(*v1.Pod) ([]*v1.Pod, error) { return nil, nil }
 
 func (p *play) Owner(pod *v1.Pod) Owner { return Owner{Replicas: p.config.replicas(pod)} }
 
+func (p *play) Namespace(string) map[string]string { return nil }
+
 func (p *play) Budgets(pod *v1.Pod) []*policyv1.PodDisruptionBudget {
 	return (&Watched{budgets: policylisters.NewPodDisruptionBudgetLister(p.budgets)}).Budgets(pod)
 }

@@ -33,7 +33,15 @@ func (e *Evictor) Allow(intent *ledger.Intent) (reason reasons.Reason, detail st
 	if reason, detail = e.allowance().Refuse(intent); reason != "" {
 		return reason, detail
 	}
-	if intent.To != "" && e.lastReady(intent.Namespace, intent.Pod) {
+	if intent.To == "" {
+		return "", ""
+	}
+	if pod := e.config.Cluster.Pod(intent.Namespace, intent.Pod); pod != nil {
+		if reason, detail = e.Protection(pod); reason != "" {
+			return reason, detail
+		}
+	}
+	if e.lastReady(intent.Namespace, intent.Pod) {
 		return reasons.LastReadyReplica, "its owner wants several, and no other one is ready"
 	}
 	return "", ""

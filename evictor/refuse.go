@@ -6,17 +6,23 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+	"k8s.io/kubernetes/pkg/apis/core/helper"
 
 	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/safeguards"
 )
 
-// Refuse returns why a pod may not be moved: its owner, a budget or a safeguard
-// forbids it. It is empty for a pod that may.
+// Refuse returns why a pod may not be moved: it is protected, or its owner, a
+// budget or a safeguard forbids it. It is empty for a pod that may.
 func (e *Evictor) Refuse(pod *v1.Pod) reasons.Reason {
 	owner := e.config.Cluster.Owner(pod)
+	if reason, _ := e.protected(pod, &owner); reason != "" {
+		return reason
+	}
 	if reason := e.refuseByBudgets(pod, &owner); reason != "" {
 		return reason
 	}
@@ -29,6 +35,18 @@ func (e *Evictor) Refuse(pod *v1.Pod) reasons.Reason {
 	return e.refuseBySafeguards(pod)
 }
 
+func (e *Evictor) protected(pod *v1.Pod, owner *Owner) (reasons.Reason, string) {
+	words := safeguards.Words{Owner: owner.Annotations, Namespace: e.config.Cluster.Namespace(pod.Namespace)}
+	return safeguards.Protected(pod, words, e.config.Settings.Recreating, e.config.Clock.Now())
+}
+
+// Protection returns why a pod must not be moved whatever else is moved, and
+// what says so, such as the key of an annotation; empty if nothing does.
+func (e *Evictor) Protection(pod *v1.Pod) (reasons.Reason, string) {
+	owner := e.config.Cluster.Owner(pod)
+	return e.protected(pod, &owner)
+}
+
 func (e *Evictor) refuseByBudgets(pod *v1.Pod, owner *Owner) reasons.Reason {
 	switch budgets := e.config.Cluster.Budgets(pod); {
 	case len(budgets) > 1:
@@ -39,8 +57,8 @@ func (e *Evictor) refuseByBudgets(pod *v1.Pod, owner *Owner) reasons.Reason {
 	return ""
 }
 
-// refuseByOwner accepts pods of unwatched controllers: only their users know
-// whether the controller recreates its pods.
+// refuseByOwner accepts pods of unwatched controllers: that they recreate their
+// pods is all that the policy knows of them.
 func (e *Evictor) refuseByOwner(pod *v1.Pod, owner *Owner) reasons.Reason {
 	settling := func(since time.Time) bool {
 		return !since.IsZero() && e.config.Clock.Now().Sub(since) < e.config.Settings.OwnerSettle
@@ -50,6 +68,10 @@ func (e *Evictor) refuseByOwner(pod *v1.Pod, owner *Owner) reasons.Reason {
 		return reasons.OwnerUnknown
 	case owner.UID == "":
 		return ""
+	case owner.Deleting:
+		return reasons.OwnerDeleting
+	case owner.ScaledDown:
+		return reasons.OwnerScaledDown
 	case owner.RollingOut:
 		return reasons.OwnerRollingOut
 	case isLastReady(pod, owner, owner.Ready):
@@ -121,17 +143,17 @@ func (e *Evictor) Moving(podUID string) bool { return e.ledger().Moving(podUID) 
 const preferNoEviction = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
 
 // Disruption orders pods of equal priority: first those without
-// preferNoEviction, then those whose budget has room, then by quality of
-// service, then those whose owner has many others.
+// preferNoEviction, then those whose budget has room, then those of a lower
+// deletion cost, then by quality of service, then those whose owner has many
+// others.
 func (e *Evictor) Disruption(pod *v1.Pod) int64 {
-	var cost int64
+	stated, _ := helper.GetDeletionCostFromPodAnnotations(pod.Annotations) // 0 for one that its owner would not take either
+	cost := int64(stated) << 26
 	if _, asks := pod.Annotations[preferNoEviction]; asks {
-		cost += 1 << 40
+		cost += 1 << 61
 	}
-	for _, budget := range e.config.Cluster.Budgets(pod) {
-		if budget.Status.DisruptionsAllowed <= 0 {
-			cost += 1 << 32
-		}
+	if slices.ContainsFunc(e.config.Cluster.Budgets(pod), func(b *policyv1.PodDisruptionBudget) bool { return b.Status.DisruptionsAllowed <= 0 }) {
+		cost += 1 << 60
 	}
 	switch pod.Status.QOSClass {
 	case v1.PodQOSGuaranteed:

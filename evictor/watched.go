@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	appslisters "k8s.io/client-go/listers/apps/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	policylisters "k8s.io/client-go/listers/policy/v1"
 	"k8s.io/client-go/tools/cache"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
@@ -33,6 +34,8 @@ type Watched struct {
 	// The fields up to mu are nil until WatchOwners.
 	replicaSets  appslisters.ReplicaSetLister
 	statefulSets appslisters.StatefulSetLister
+	controllers  corelisters.ReplicationControllerLister
+	namespaces   corelisters.NamespaceLister
 	budgets      policylisters.PodDisruptionBudgetLister
 	filters      *placement.Filters
 
@@ -54,7 +57,7 @@ func (w *Watched) WatchOwners(filters *placement.Filters) error {
 	if w.filters != nil {
 		return nil
 	}
-	apps := w.factory.Apps().V1()
+	apps, core := w.factory.Apps().V1(), w.factory.Core().V1()
 	handler := cache.ResourceEventHandlerFuncs{UpdateFunc: w.updated, DeleteFunc: w.deleted}
 	if _, err := apps.ReplicaSets().Informer().AddEventHandler(handler); err != nil {
 		return fmt.Errorf("watching ReplicaSets: %w", err)
@@ -62,6 +65,10 @@ func (w *Watched) WatchOwners(filters *placement.Filters) error {
 	if _, err := apps.StatefulSets().Informer().AddEventHandler(handler); err != nil {
 		return fmt.Errorf("watching StatefulSets: %w", err)
 	}
+	if _, err := core.ReplicationControllers().Informer().AddEventHandler(handler); err != nil {
+		return fmt.Errorf("watching ReplicationControllers: %w", err)
+	}
+	w.controllers, w.namespaces = core.ReplicationControllers().Lister(), core.Namespaces().Lister()
 	w.replicaSets, w.statefulSets = apps.ReplicaSets().Lister(), apps.StatefulSets().Lister()
 	w.budgets = w.factory.Policy().V1().PodDisruptionBudgets().Lister()
 	w.filters = filters
@@ -92,6 +99,18 @@ func (w *Watched) Budgets(pod *v1.Pod) []*policyv1.PodDisruptionBudget {
 		return nil // none selects it: the lister reads a cache and has no other error
 	}
 	return selecting
+}
+
+// Namespace implements Cluster.
+func (w *Watched) Namespace(name string) map[string]string {
+	if w.namespaces == nil {
+		return nil
+	}
+	namespace, err := w.namespaces.Get(name)
+	if err != nil {
+		return nil // it is new: the lister reads a cache and has no other error
+	}
+	return namespace.Annotations
 }
 
 // Replacement implements Cluster.
@@ -140,6 +159,11 @@ func (w *Watched) Owner(pod *v1.Pod) Owner {
 			return w.withScale(set, ofStatefulSet(set))
 		}
 		return Owner{Missing: true}
+	case "ReplicationController":
+		if set, err := w.controllers.ReplicationControllers(pod.Namespace).Get(ref.Name); err == nil && set.UID == ref.UID {
+			return w.withScale(set, ofReplicationController(set))
+		}
+		return Owner{Missing: true}
 	}
 	return Owner{}
 }
@@ -149,11 +173,12 @@ func (w *Watched) withScale(object metav1.Object, o Owner) Owner {
 	defer w.mu.Unlock()
 	o.UID, o.Replicas, o.Created = string(object.GetUID()), wanted(object), object.GetCreationTimestamp().Time
 	o.Scaled = w.scaled[object.GetUID()]
+	o.Annotations, o.Deleting = object.GetAnnotations(), object.GetDeletionTimestamp() != nil
 	return o
 }
 
 func ofReplicaSet(set *appsv1.ReplicaSet) Owner {
-	o := Owner{Ready: int(set.Status.ReadyReplicas), RollingOut: rollingOut(set)}
+	o := Owner{Ready: int(set.Status.ReadyReplicas), RollingOut: rollingOut(set), ScaledDown: int(set.Status.Replicas) > wanted(set)}
 	if ref := metav1.GetControllerOfNoCopy(set); ref != nil && ref.Kind == "Deployment" {
 		o.Deployment = ref.Name
 	}
@@ -171,10 +196,21 @@ func rollingOut(set *appsv1.ReplicaSet) bool {
 	return err == nil && desired != wanted(set)
 }
 
+// ofReplicationController: one that is rolled out is scaled, as the rolling
+// update of old clients and OpenShift's DeploymentConfigs do it.
+func ofReplicationController(set *v1.ReplicationController) Owner {
+	s := &set.Status
+	return Owner{
+		Ready: int(s.ReadyReplicas), ScaledDown: int(s.Replicas) > wanted(set),
+		RollingOut: s.ObservedGeneration < set.Generation || int(s.Replicas) != wanted(set),
+	}
+}
+
 func ofStatefulSet(set *appsv1.StatefulSet) Owner {
 	s := &set.Status
 	return Owner{
 		Ready:      int(s.ReadyReplicas),
+		ScaledDown: int(s.Replicas) > wanted(set),
 		RollingOut: s.CurrentRevision != s.UpdateRevision || s.ObservedGeneration < set.Generation,
 	}
 }
@@ -212,6 +248,8 @@ func wanted(object any) int {
 	case *appsv1.ReplicaSet:
 		replicas = owner.Spec.Replicas
 	case *appsv1.StatefulSet:
+		replicas = owner.Spec.Replicas
+	case *v1.ReplicationController:
 		replicas = owner.Spec.Replicas
 	}
 	if replicas == nil {

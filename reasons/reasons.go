@@ -45,6 +45,14 @@ const (
 	PodDisruptionBudgetForbids  Reason = "PodDisruptionBudgetForbids"
 	NamespaceExcluded           Reason = "NamespaceExcluded"
 	ResourceClaimsNotSupported  Reason = "ResourceClaimsNotSupported"
+	EvictionDeclined            Reason = "EvictionDeclined"
+	DisruptionDeclined          Reason = "DisruptionDeclined"
+	EvictedInBackground         Reason = "EvictedInBackground"
+	PodGroupMember              Reason = "PodGroupMember"
+	ControllerUnknown           Reason = "ControllerUnknown"
+	RestartPolicyNotAlways      Reason = "RestartPolicyNotAlways"
+	OwnerDeleting               Reason = "OwnerDeleting"
+	OwnerScaledDown             Reason = "OwnerScaledDown"
 )
 
 // Why a plan does not move a pod that it might.

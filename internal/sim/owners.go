@@ -68,6 +68,9 @@ func (e *evenkeel) Owner(pod *v1.Pod) evictor.Owner {
 	}
 }
 
+// Namespace implements evictor.Cluster: recordings keep no Namespaces.
+func (e *evenkeel) Namespace(string) map[string]string { return nil }
+
 // Budgets implements evictor.Cluster.
 func (e *evenkeel) Budgets(pod *v1.Pod) []*policyv1.PodDisruptionBudget {
 	if i, ok := e.world.replicaOf(string(pod.UID)); ok {

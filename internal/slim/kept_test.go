@@ -67,6 +67,8 @@ func TestAnnotationsThatAreReadAreKept(t *testing.T) {
 	kept := map[string]string{
 		"descheduler.alpha.kubernetes.io/evict": "true", "descheduler.alpha.kubernetes.io/prefer-no-eviction": "true",
 		"descheduler.alpha.kubernetes.io/request-evict-only": "", "descheduler.alpha.kubernetes.io/eviction-in-progress": "",
+		"cluster-autoscaler.kubernetes.io/safe-to-evict": "false", "karpenter.sh/do-not-disrupt": "1h", v1.PodDeletionCost: "1",
+		"scheduling.k8s.io/group-name": "a", "jobset.sigs.k8s.io/jobset-name": "a",
 		"evenkeel.io/surge": "true", v1.MirrorPodAnnotationKey: "0123", "kubernetes.io/config.source": "file",
 	}
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{

@@ -18,8 +18,14 @@ func strip(pod *v1.Pod, words *pool, timeless bool) {
 }
 
 // read are the prefixes of the annotations that are read: the descheduler's,
-// Evenkeel's own, and those that mark mirror and static pods.
-var read = []string{"descheduler.alpha.kubernetes.io/", "evenkeel.io/", "kubernetes.io/config."}
+// Evenkeel's own, those that mark mirror and static pods, what autoscalers and
+// controllers are told of a pod, and those that make it a member of a group.
+var read = []string{
+	"descheduler.alpha.kubernetes.io/", "evenkeel.io/", "kubernetes.io/config.",
+	"cluster-autoscaler.kubernetes.io/safe-to-evict", "karpenter.sh/", v1.PodDeletionCost,
+	"scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name", "volcano.sh/job-name", "jobset.sigs.k8s.io/jobset-name",
+	"yunikorn.apache.org/task-group-name", "gang.scheduling.koordinator.sh/name",
+}
 
 func annotations(all map[string]string) map[string]string {
 	var kept map[string]string
