@@ -118,3 +118,56 @@ func TestWhatIsEvictedIsNotReady(t *testing.T) {
 		t.Error("it is not the last one, though the other was evicted")
 	}
 }
+
+// What protects a pod by then keeps it just before its eviction, if that is
+// planned. Upstream's plugins go by their own rules.
+func TestProtectedPodsStay(t *testing.T) {
+	forbidden := func(pod *v1.Pod) { pod.Annotations = map[string]string{"evenkeel.io/evict": "false"} }
+	cases := map[string]struct {
+		pod     *v1.Pod
+		objects []any
+		to      string
+		want    reasons.Reason
+	}{
+		"nothing protects it":                {replica("a"), nil, "cool", ""},
+		"the pod forbids it":                 {replica("a", forbidden), nil, "cool", reasons.EvictionDeclined},
+		"its Namespace forbids it":           {replica("a"), []any{namespace("ns", "false")}, "cool", reasons.EvictionDeclined},
+		"an upstream plugin does not ask it": {replica("a", forbidden), []any{namespace("ns", "false")}, "", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newEstate(t, tc.pod, replica("b"))
+			e.add(t, replicaSet(2))
+			for _, object := range tc.objects {
+				e.add(t, object)
+			}
+			intent := ledger.Intent{Namespace: "ns", Pod: "a", PodUID: "a", Owner: cluster.Owner{UID: "rs-1", Kind: "ReplicaSet", Name: "web"}, From: "hot", To: tc.to}
+			if got, _ := e.Allow(&intent); got != tc.want {
+				t.Errorf("refused for %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// A destination that a taint has closed since the plan takes no pod any more.
+func TestClosedNodesAreNoLandings(t *testing.T) {
+	e := newEstate(t)
+	for name, tc := range map[string]struct {
+		change func(*cluster.Node)
+		want   bool
+	}{
+		"open":    {func(*cluster.Node) {}, true},
+		"tainted": {func(n *cluster.Node) { n.ClosedBy = "aws-node-termination-handler/spot-itn" }, false},
+		"drained": {func(n *cluster.Node) { n.Leaving = "karpenter.sh/disrupted" }, false},
+		"cordon":  {func(n *cluster.Node) { n.Schedulable = false }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			latest := seen(t, 9700)
+			to := latest.View.Snapshot.Index("cool")
+			tc.change(&latest.View.Snapshot.Nodes[to].Node)
+			if got := e.lands(latest, to, &Move{}); got != tc.want {
+				t.Errorf("lands: %t, want %t", got, tc.want)
+			}
+		})
+	}
+}

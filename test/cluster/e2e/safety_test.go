@@ -86,14 +86,20 @@ func (f *fixture) placeMixed() {
 	if err != nil {
 		f.T.Fatal(err)
 	}
-	f.taint(nodes[3])
+	f.taint(nodes[3], noNewPods)
 }
 
-// taint keeps new pods off a node; those that are there stay.
-func (f *fixture) taint(node string) {
+// noNewPods keeps new pods off a node; those that are there stay.
+var noNewPods = v1.Taint{Key: "maintenance", Effect: v1.TaintEffectNoSchedule}
+
+// taint gives a node its only taint.
+func (f *fixture) taint(node string, taint v1.Taint) {
 	f.T.Helper()
-	patch := []byte(`{"spec":{"taints":[{"key":"maintenance","effect":"NoSchedule"}]}}`)
-	_, err := f.Client().CoreV1().Nodes().Patch(f.T.Context(), node, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"taints": []v1.Taint{taint}}})
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	_, err = f.Client().CoreV1().Nodes().Patch(f.T.Context(), node, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
 	if err != nil {
 		f.T.Fatal(err)
 	}
