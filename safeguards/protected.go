@@ -108,24 +108,36 @@ func (w *Words) decline(pod *v1.Pod) string {
 }
 
 func no(annotations map[string]string, key string) bool {
-	yes, err := strconv.ParseBool(annotations[key])
+	word := annotations[key]
+	if word == "" { // of most pods, and an error would cost
+		return false
+	}
+	yes, err := strconv.ParseBool(word)
 	return err == nil && !yes
 }
 
 // autoscalers returns the annotation by which an autoscaler would leave a pod
 // alone, read as that autoscaler reads it.
 func autoscalers(pod *v1.Pod, now time.Time) string {
-	span, err := time.ParseDuration(pod.Annotations[doNotDisrupt])
-	starting := pod.Status.StartTime == nil || now.Before(pod.Status.StartTime.Add(span))
 	switch {
 	case pod.Annotations[safeToEvict] == "false":
 		return safeToEvict
-	case pod.Annotations[doNotDisrupt] == "true", err == nil && span > 0 && starting:
+	case undisturbed(pod, now):
 		return doNotDisrupt
 	case pod.Annotations[doNotEvict] == "true":
 		return doNotEvict
 	}
 	return ""
+}
+
+// undisturbed reports whether Karpenter would not disrupt a pod, or not yet.
+func undisturbed(pod *v1.Pod, now time.Time) bool {
+	word := pod.Annotations[doNotDisrupt]
+	if word == "" || word == "true" {
+		return word != ""
+	}
+	span, err := time.ParseDuration(word)
+	return err == nil && span > 0 && (pod.Status.StartTime == nil || now.Before(pod.Status.StartTime.Add(span)))
 }
 
 // groupOf returns what makes a pod a member of a group.
