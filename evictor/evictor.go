@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/ledger"
@@ -125,6 +126,10 @@ type Evictor struct {
 	verdict  *safeguards.Verdict
 	at       time.Time
 	revision int64
+	// tallies are the tallies of owners at a time, for a ledger revision.
+	tallies    map[types.UID]tally
+	talliedAt  time.Time
+	talliedFor int64
 	// forbiddenLogged: the log already reports that scaling is forbidden.
 	forbiddenLogged bool
 }

@@ -38,6 +38,7 @@ type Watched struct {
 	namespaces   corelisters.NamespaceLister
 	budgets      policylisters.PodDisruptionBudgetLister
 	filters      *placement.Filters
+	pods         cache.Indexer
 
 	mu     sync.Mutex
 	scaled map[types.UID]time.Time // when the number of replicas was last seen to change
@@ -68,6 +69,11 @@ func (w *Watched) WatchOwners(filters *placement.Filters) error {
 	if _, err := core.ReplicationControllers().Informer().AddEventHandler(handler); err != nil {
 		return fmt.Errorf("watching ReplicationControllers: %w", err)
 	}
+	pods := core.Pods().Informer()
+	if err := pods.AddIndexers(cache.Indexers{byController: controllerOf}); err != nil {
+		return fmt.Errorf("indexing pods by controller: %w", err)
+	}
+	w.pods = pods.GetIndexer()
 	w.controllers, w.namespaces = core.ReplicationControllers().Lister(), core.Namespaces().Lister()
 	w.replicaSets, w.statefulSets = apps.ReplicaSets().Lister(), apps.StatefulSets().Lister()
 	w.budgets = w.factory.Policy().V1().PodDisruptionBudgets().Lister()
@@ -84,9 +90,38 @@ func (w *Watched) Pod(namespace, name string) *v1.Pod {
 	return pod
 }
 
-// Siblings implements Cluster.
-func (w *Watched) Siblings(pod *v1.Pod) ([]*v1.Pod, error) {
-	return w.factory.Core().V1().Pods().Lister().Pods(pod.Namespace).List(labels.Everything())
+// byController names the index of pods by the UID of their controller.
+const byController = "evenkeel.io/controller"
+
+func controllerOf(object any) ([]string, error) {
+	pod, ok := object.(*v1.Pod)
+	if !ok {
+		return nil, nil
+	}
+	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
+		return []string{string(ref.UID)}, nil
+	}
+	return nil, nil
+}
+
+// Siblings implements Cluster. Whoever may create pods in another namespace can
+// name any controller there, so only those of the pod's own count.
+func (w *Watched) Siblings(pod *v1.Pod) []*v1.Pod {
+	ref := metav1.GetControllerOfNoCopy(pod)
+	if ref == nil || w.pods == nil {
+		return nil
+	}
+	objects, err := w.pods.ByIndex(byController, string(ref.UID))
+	if err != nil {
+		return nil // WatchOwners added the index
+	}
+	siblings := make([]*v1.Pod, 0, len(objects))
+	for _, object := range objects {
+		if sibling, ok := object.(*v1.Pod); ok && sibling.Namespace == pod.Namespace {
+			siblings = append(siblings, sibling)
+		}
+	}
+	return siblings
 }
 
 // Budgets implements Cluster.
@@ -178,7 +213,7 @@ func (w *Watched) withScale(object metav1.Object, o Owner) Owner {
 }
 
 func ofReplicaSet(set *appsv1.ReplicaSet) Owner {
-	o := Owner{Ready: int(set.Status.ReadyReplicas), RollingOut: rollingOut(set), ScaledDown: int(set.Status.Replicas) > wanted(set)}
+	o := Owner{RollingOut: rollingOut(set), ScaledDown: int(set.Status.Replicas) > wanted(set)}
 	if ref := metav1.GetControllerOfNoCopy(set); ref != nil && ref.Kind == "Deployment" {
 		o.Deployment = ref.Name
 	}
@@ -187,29 +222,26 @@ func ofReplicaSet(set *appsv1.ReplicaSet) Owner {
 
 // rollingOut reports whether a ReplicaSet's Deployment is replacing or scaling
 // it. The Deployment controller annotates each ReplicaSet with the replicas
-// that the whole Deployment wants.
+// that the whole Deployment wants. Pods that are missing count as unavailable:
+// each eviction makes one miss for a moment.
 func rollingOut(set *appsv1.ReplicaSet) bool {
-	if set.Status.ObservedGeneration < set.Generation || int(set.Status.Replicas) != wanted(set) {
+	if set.Status.ObservedGeneration < set.Generation {
 		return true
 	}
 	desired, err := strconv.Atoi(set.Annotations["deployment.kubernetes.io/desired-replicas"])
 	return err == nil && desired != wanted(set)
 }
 
-// ofReplicationController: one that is rolled out is scaled, as the rolling
-// update of old clients and OpenShift's DeploymentConfigs do it.
+// ofReplicationController: one that is rolled out is scaled down, as old clients
+// and OpenShift's DeploymentConfigs do it.
 func ofReplicationController(set *v1.ReplicationController) Owner {
 	s := &set.Status
-	return Owner{
-		Ready: int(s.ReadyReplicas), ScaledDown: int(s.Replicas) > wanted(set),
-		RollingOut: s.ObservedGeneration < set.Generation || int(s.Replicas) != wanted(set),
-	}
+	return Owner{ScaledDown: int(s.Replicas) > wanted(set), RollingOut: s.ObservedGeneration < set.Generation}
 }
 
 func ofStatefulSet(set *appsv1.StatefulSet) Owner {
 	s := &set.Status
 	return Owner{
-		Ready:      int(s.ReadyReplicas),
 		ScaledDown: int(s.Replicas) > wanted(set),
 		RollingOut: s.CurrentRevision != s.UpdateRevision || s.ObservedGeneration < set.Generation,
 	}

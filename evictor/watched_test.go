@@ -1,6 +1,7 @@
 package evictor
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -39,7 +40,7 @@ func (a at) Now() time.Time { return time.Time(a) }
 
 func (a at) Local() time.Time { return time.Time(a) }
 
-func newEstate(t *testing.T, pods ...*v1.Pod) *estate {
+func newEstate(t testing.TB, pods ...*v1.Pod) *estate {
 	t.Helper()
 	kube := fake.NewClientset()
 	e := &estate{factory: informers.NewSharedInformerFactory(fake.NewClientset(), 0), ledger: ledger.New(ledger.Config{})}
@@ -71,7 +72,7 @@ func newEstate(t *testing.T, pods ...*v1.Pod) *estate {
 	return e
 }
 
-func (e *estate) add(t *testing.T, object any) {
+func (e *estate) add(t testing.TB, object any) {
 	t.Helper()
 	var err error
 	switch o := object.(type) {
@@ -96,7 +97,7 @@ func replicaSet(replicas int32, change ...func(*appsv1.ReplicaSet)) *appsv1.Repl
 	rs := &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "rs-1", CreationTimestamp: metav1.Time{Time: noon.Add(-time.Hour)}},
 		Spec:       appsv1.ReplicaSetSpec{Replicas: &replicas},
-		Status:     appsv1.ReplicaSetStatus{Replicas: replicas, ReadyReplicas: replicas},
+		Status:     appsv1.ReplicaSetStatus{Replicas: replicas},
 	}
 	for _, c := range change {
 		c(rs)
@@ -109,7 +110,7 @@ func statefulSet(change ...func(*appsv1.StatefulSet)) *appsv1.StatefulSet {
 	s := &appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "sts-1", CreationTimestamp: metav1.Time{Time: noon.Add(-time.Hour)}},
 		Spec:       appsv1.StatefulSetSpec{Replicas: &replicas},
-		Status:     appsv1.StatefulSetStatus{CurrentRevision: "1", UpdateRevision: "1", ReadyReplicas: replicas},
+		Status:     appsv1.StatefulSetStatus{CurrentRevision: "1", UpdateRevision: "1", Replicas: replicas},
 	}
 	for _, c := range change {
 		c(s)
@@ -157,7 +158,7 @@ func budget(name string, status policyv1.PodDisruptionBudgetStatus) *policyv1.Po
 
 // Whose pods may not be moved, and why.
 func TestOwnersRefuse(t *testing.T) {
-	room := policyv1.PodDisruptionBudgetStatus{ExpectedPods: 3, DesiredHealthy: 2}
+	room := policyv1.PodDisruptionBudgetStatus{ExpectedPods: 3, DesiredHealthy: 2, DisruptionsAllowed: 1}
 	cases := map[string]struct {
 		objects []any
 		pod     *v1.Pod
@@ -168,8 +169,8 @@ func TestOwnersRefuse(t *testing.T) {
 			objects: []any{replicaSet(3, func(rs *appsv1.ReplicaSet) { rs.CreationTimestamp.Time = noon.Add(-time.Minute) })},
 			pod:     ownedBy("ReplicaSet", "rs-1"), want: reasons.OwnerRollingOut,
 		},
-		"not all of its pods there yet": {
-			objects: []any{replicaSet(3, func(rs *appsv1.ReplicaSet) { rs.Status.Replicas = 2 })},
+		"more pods than it wants": {
+			objects: []any{replicaSet(3, func(rs *appsv1.ReplicaSet) { rs.Status.Replicas = 4 })},
 			pod:     ownedBy("ReplicaSet", "rs-1"), want: reasons.OwnerRollingOut,
 		},
 		"not seen by its controller": {
@@ -219,7 +220,7 @@ func TestOwnersRefuse(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			e := newEstate(t)
+			e := newEstate(t, slices.Concat(replicas(2), []*v1.Pod{replica("s-0", inStatefulSet), replica("s-1", inStatefulSet)})...)
 			for _, object := range tc.objects {
 				e.add(t, object)
 			}
@@ -245,7 +246,7 @@ func TestOwnersScaled(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			e := newEstate(t)
+			e := newEstate(t, replicas(4)...)
 			e.add(t, replicaSet(5))
 			for _, pod := range []string{"a", "b", "c"} {
 				e.ledger.Record(noon, ledger.Intent{PodUID: pod, Owner: cluster.Owner{UID: "rs-1", Kind: "ReplicaSet"}, TTL: time.Hour})

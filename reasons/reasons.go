@@ -43,6 +43,7 @@ const (
 	PodUsageUnknown             Reason = "PodUsageUnknown"
 	SeveralPodDisruptionBudgets Reason = "SeveralPodDisruptionBudgets"
 	PodDisruptionBudgetForbids  Reason = "PodDisruptionBudgetForbids"
+	MinAvailableUnreadable      Reason = "MinAvailableUnreadable"
 	NamespaceExcluded           Reason = "NamespaceExcluded"
 	ResourceClaimsNotSupported  Reason = "ResourceClaimsNotSupported"
 	EvictionDeclined            Reason = "EvictionDeclined"
@@ -53,6 +54,14 @@ const (
 	RestartPolicyNotAlways      Reason = "RestartPolicyNotAlways"
 	OwnerDeleting               Reason = "OwnerDeleting"
 	OwnerScaledDown             Reason = "OwnerScaledDown"
+)
+
+// Why a pod is not moved for now: too few others may be missing with it.
+const (
+	PodDisruptionBudgetExhausted Reason = "PodDisruptionBudgetExhausted"
+	OwnerPodsUnavailable         Reason = "OwnerPodsUnavailable"
+	LastReadyReplica             Reason = "LastReadyReplica"
+	BelowMinAvailable            Reason = "BelowMinAvailable"
 )
 
 // Why a plan does not move a pod that it might.
@@ -114,7 +123,6 @@ const (
 	PauseUnreadable       Reason = "PauseUnreadable"
 	PodChanged            Reason = "PodChanged"
 	MoveCancelled         Reason = "MoveCancelled"
-	LastReadyReplica      Reason = "LastReadyReplica"
 	SourceNoLongerHot     Reason = "SourceNoLongerHot"
 	SourceUsageUnknown    Reason = "SourceUsageUnknown"
 	LandingGone           Reason = "LandingGone"
