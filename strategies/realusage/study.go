@@ -93,7 +93,12 @@ func (p *Plugin) judge(ctx context.Context, study *Study, asked Asked) *v1.Pod {
 		return nil
 	}
 	pod := &strategies.Pod{Pod: asked.Pod, Usage: read.Used}
-	if pod.Refused = p.refuse(object, asked.Pod, read); pod.Refused == "" {
+	pod.Refused = p.refuse(object, asked.Pod, read)
+	switch {
+	case pod.Refused != "":
+	case !p.handle.Evictor().PreEvictionFilter(object):
+		pod.Refused = reasons.PreEvictionFilter
+	default:
 		pod.Disruption = p.deps.Half.Disruption(object)
 	}
 	if pod.Refused == reasons.ProtectedByDefaultEvictor && asked.Protection != nil {

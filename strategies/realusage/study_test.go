@@ -8,6 +8,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
@@ -34,12 +35,27 @@ type yard struct {
 	pods       map[string][]*v1.Pod
 	observed   strategies.Observed
 	protection *defaultevictor.DefaultEvictorArgs
+	before     *preEviction
+	refused    map[string]reasons.Reason
 	executed   int
+}
+
+// preEviction is the DefaultEvictor with a pre-eviction filter that refuses the
+// pods of an owner.
+type preEviction struct {
+	frameworktypes.EvictorPlugin
+	refuses types.UID
+	asked   []string
+}
+
+func (p *preEviction) PreEvictionFilter(pod *v1.Pod) bool {
+	p.asked = append(p.asked, pod.Name)
+	return len(pod.OwnerReferences) == 0 || pod.OwnerReferences[0].UID != p.refuses
 }
 
 func newYard(t *testing.T, change ...func(*v1.Pod)) *yard {
 	t.Helper()
-	y := &yard{pods: map[string][]*v1.Pod{}, protection: &defaultevictor.DefaultEvictorArgs{}}
+	y := &yard{refused: map[string]reasons.Reason{}, pods: map[string][]*v1.Pod{}, protection: &defaultevictor.DefaultEvictorArgs{}}
 	view := &usage.View{Snapshot: &cluster.Snapshot{}, Windows: []usage.Window{usage.Last, usage.Avg5m}}
 	states, all := map[string]thresholds.NodeState{}, []*v1.Pod(nil)
 	for i := range 3 {
@@ -98,9 +114,10 @@ func (y *yard) build(t *testing.T, filters *placement.Filters) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	handle.EvictorFilterImpl = evictor.(frameworktypes.EvictorPlugin)
+	y.before = &preEviction{EvictorPlugin: evictor.(frameworktypes.EvictorPlugin)}
+	handle.EvictorFilterImpl = y.before
 	y.Plugin, err = New(&policy.RealUsageLowNodeUtilizationArgs{}, handle, Deps{
-		Half:    &fakeHalf{observed: &y.observed, session: filters.Begin},
+		Half:    &fakeHalf{observed: &y.observed, session: filters.Begin, refused: y.refused},
 		Options: Options{SchedulerNames: []string{v1.DefaultSchedulerName}}, Executor: executorFunc(func(Made) { y.executed++ }),
 	})
 	if err != nil {
@@ -219,12 +236,13 @@ func TestStudyOfAPodThatIsGone(t *testing.T) {
 	}
 }
 
-// fakeHalf is an evicting half that refuses nothing.
+// fakeHalf is an evicting half.
 type fakeHalf struct {
 	observed   *strategies.Observed
 	session    func() *placement.Session
 	disruption func(*v1.Pod) int64
 	surges     func(*v1.Pod) bool
+	refused    map[string]reasons.Reason // by pod
 }
 
 var _ Half = (*fakeHalf)(nil)
@@ -238,7 +256,7 @@ func (h *fakeHalf) Session(context.Context) (*placement.Session, error) {
 	return h.session(), nil
 }
 
-func (h *fakeHalf) Refuse(*v1.Pod) reasons.Reason { return "" }
+func (h *fakeHalf) Refuse(pod *v1.Pod) reasons.Reason { return h.refused[pod.Name] }
 
 func (h *fakeHalf) Protection(*v1.Pod) (reasons.Reason, string) { return "", "" }
 
