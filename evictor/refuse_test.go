@@ -61,7 +61,7 @@ func inBackground(pod *v1.Pod) {
 }
 
 func ofAThing(pod *v1.Pod) {
-	pod.OwnerReferences[0].Kind, pod.OwnerReferences[0].UID = "Thing", "thing-1"
+	pod.OwnerReferences[0].Kind, pod.OwnerReferences[0].UID = "CloneSet", "clones-1"
 }
 
 // asking is for at least so many available pods.

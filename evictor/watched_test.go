@@ -130,9 +130,14 @@ func replicationController(change ...func(*v1.ReplicationController)) *v1.Replic
 	return rc
 }
 
+func replicated(pod *v1.Pod) {
+	ref := &pod.OwnerReferences[0]
+	ref.APIVersion, ref.Kind, ref.UID = "v1", "ReplicationController", "rc-1"
+}
+
 func inReplicationController() *v1.Pod {
-	pod := ownedBy("ReplicationController", "rc-1")
-	pod.OwnerReferences[0].APIVersion = "v1"
+	pod := ownedBy("ReplicaSet", "rs-1")
+	replicated(pod)
 	return pod
 }
 
@@ -171,7 +176,7 @@ func TestOwnersRefuse(t *testing.T) {
 		},
 		"more pods than it wants": {
 			objects: []any{replicaSet(3, func(rs *appsv1.ReplicaSet) { rs.Status.Replicas = 4 })},
-			pod:     ownedBy("ReplicaSet", "rs-1"), want: reasons.OwnerRollingOut,
+			pod:     ownedBy("ReplicaSet", "rs-1"), want: reasons.OwnerScaledDown,
 		},
 		"not seen by its controller": {
 			objects: []any{replicaSet(3, func(rs *appsv1.ReplicaSet) { rs.Generation = 2 })},
@@ -200,7 +205,7 @@ func TestOwnersRefuse(t *testing.T) {
 		"a settled ReplicationController":           {objects: []any{replicationController()}, pod: inReplicationController()},
 		"a ReplicationController nobody knows":      {pod: inReplicationController(), want: reasons.OwnerUnknown},
 		"a ReplicationController below its pods":    {objects: []any{replicationController(func(rc *v1.ReplicationController) { rc.Status.Replicas = 4 })}, pod: inReplicationController(), want: reasons.OwnerScaledDown},
-		"a ReplicationController that is scaled up": {objects: []any{replicationController(func(rc *v1.ReplicationController) { rc.Status.Replicas = 2 })}, pod: inReplicationController(), want: reasons.OwnerRollingOut},
+		"a ReplicationController that is scaled up": {objects: []any{replicationController(func(rc *v1.ReplicationController) { rc.Spec.Replicas = new(int32(4)) })}, pod: inReplicationController(), want: reasons.OwnerPodsUnavailable},
 		"an owner that forbids it": {
 			objects: []any{replicaSet(3, func(rs *appsv1.ReplicaSet) { rs.Annotations = map[string]string{"evenkeel.io/evict": "false"} })},
 			pod:     ownedBy("ReplicaSet", "rs-1"), want: reasons.EvictionDeclined,
@@ -220,7 +225,9 @@ func TestOwnersRefuse(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			e := newEstate(t, slices.Concat(replicas(2), []*v1.Pod{replica("s-0", inStatefulSet), replica("s-1", inStatefulSet)})...)
+			e := newEstate(t, slices.Concat(replicas(2), []*v1.Pod{
+				replica("s-0", inStatefulSet), replica("s-1", inStatefulSet), replica("r-0", replicated), replica("r-1", replicated),
+			})...)
 			for _, object := range tc.objects {
 				e.add(t, object)
 			}
@@ -277,11 +284,6 @@ func TestDisruptionOrder(t *testing.T) {
 		pod.Annotations = map[string]string{v1.PodDeletionCost: cost}
 		return pod
 	}
-	busy := budget("busy", policyv1.PodDisruptionBudgetStatus{})
-	busy.Spec.Selector.MatchLabels = map[string]string{"app": "busy"}
-	e.add(t, busy)
-	budgeted := valued("-2147483648", ownedBy("ReplicaSet", "rs-1"))
-	budgeted.Labels = map[string]string{"app": "busy"}
 	ordered := map[string]*v1.Pod{
 		"0 of the lowest cost":     valued("-2147483648", withQoS(v1.PodQOSGuaranteed, ownedBy("ReplicaSet", "rs-1"))),
 		"0b of a lower cost":       valued("-1", withQoS(v1.PodQOSGuaranteed, ownedBy("ReplicaSet", "rs-1"))),
@@ -292,8 +294,7 @@ func TestDisruptionOrder(t *testing.T) {
 		"5 guaranteed":             withQoS(v1.PodQOSGuaranteed, ownedBy("ReplicaSet", "rs-1")),
 		"6 of a higher cost":       valued("1", withQoS(v1.PodQOSBestEffort, ownedBy("ReplicaSet", "rs-1"))),
 		"7 of the highest cost":    valued("2147483647", withQoS(v1.PodQOSBestEffort, ownedBy("ReplicaSet", "rs-1"))),
-		"8 its budget has no room": budgeted,
-		"9 asks not to be evicted": reluctant,
+		"8 asks not to be evicted": reluctant,
 	}
 	costs := map[string]int64{}
 	for name, pod := range ordered {
