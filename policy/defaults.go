@@ -29,7 +29,7 @@ func defaults() LoadPolicy {
 			MinCoveragePercent: 80,
 			QueriesPerSecond:   5,
 			Timeout:            duration(10 * time.Second),
-			ObservationPeriod:  duration(90 * time.Second),
+			ObservationPeriod:  duration(150 * time.Second),
 		},
 		Lines: Lines{
 			usage.CPU:    {Levels: levels(45, 60, 65, 60)},
@@ -43,7 +43,8 @@ func defaults() LoadPolicy {
 				{Kind: usage.KindAvg, Over: 15 * time.Minute},
 			},
 			ConsecutiveSamples: 3,
-			MinWindow:          duration(75 * time.Second),
+			MinWindow:          duration(150 * time.Second),
+			Startup:            duration(3 * time.Minute),
 		},
 		Scoring: Scoring{
 			Weights: map[v1.ResourceName]int64{v1.ResourceCPU: 1, v1.ResourceMemory: 1},

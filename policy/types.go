@@ -87,6 +87,11 @@ type Hot struct {
 	// MinWindow is the span of samples below which a partly filled window is
 	// unknown: 1s to 5m.
 	MinWindow metav1.Duration `json:"minWindow"`
+	// Startup is how long after a node became ready, or a pod's newest
+	// container started, usage is no evidence: 0s to 1h. Such a node is not
+	// hot. Such a pod is not moved, and counts for no more than its siblings
+	// or, without any, its requests with the factors of scoring.estimate.
+	Startup metav1.Duration `json:"startup"`
 }
 
 // Scoring says how nodes are compared when a pod is placed.

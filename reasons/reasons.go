@@ -41,6 +41,7 @@ const (
 	OwnerJustScaled             Reason = "OwnerJustScaled"
 	OwnerUnknown                Reason = "OwnerUnknown"
 	PodUsageUnknown             Reason = "PodUsageUnknown"
+	PodStarting                 Reason = "PodStarting"
 	SeveralPodDisruptionBudgets Reason = "SeveralPodDisruptionBudgets"
 	PodDisruptionBudgetForbids  Reason = "PodDisruptionBudgetForbids"
 	MinAvailableUnreadable      Reason = "MinAvailableUnreadable"

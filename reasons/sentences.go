@@ -27,6 +27,7 @@ var sentences = map[Reason]string{
 	OwnerJustScaled:             "its owner was scaled a moment ago",
 	OwnerUnknown:                "its owner is not known to the watch",
 	PodUsageUnknown:             "it was not measured long enough to know what it uses",
+	PodStarting:                 "one of its containers started too recently to tell what it will use",
 	SeveralPodDisruptionBudgets: "several PodDisruptionBudgets select it; the API server refuses to evict such a pod",
 	PodDisruptionBudgetForbids:  "its PodDisruptionBudget never allows an eviction",
 	MinAvailableUnreadable:      "its annotation evenkeel.io/min-available, or its owner's, is no number of pods and no percentage",

@@ -49,6 +49,9 @@ type Options struct {
 	// kube-scheduler have names and every score, and metrics are served on the
 	// same port.
 	MemoryOnly bool
+	// Recording counts startups as any other usage: all that nodes and pods use
+	// is recorded.
+	Recording bool
 	// Given, if set, is a policy without a file; REST is how the host process
 	// reaches the API server.
 	Given *policy.File

@@ -28,7 +28,7 @@ func TestOnlyTheseFieldsOfAPodAreDropped(t *testing.T) {
 		"TerminationMessagePath", "TerminationMessagePolicy", "VolumeMounts", "WorkingDir",
 	}
 	status := []string{
-		"ContainerID", "Image", "ImageID", "LastTerminationState.Running.StartedAt", "LastTerminationState.Terminated.ContainerID",
+		"ContainerID", "Image", "ImageID", "LastTerminationState.Terminated.ContainerID",
 		"LastTerminationState.Terminated.Message", "LastTerminationState.Terminated.StartedAt", "LastTerminationState.Waiting.Message",
 		"State.Running.StartedAt", "State.Terminated.ContainerID", "State.Terminated.Message", "State.Terminated.StartedAt",
 		"State.Waiting.Message", "User", "VolumeMounts",

@@ -6,6 +6,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/evenkeel/evenkeel/cluster"
 )
 
 // strip removes from a pod what nobody reads. Everything else stays, including
@@ -83,7 +85,7 @@ func stripStatus(status *v1.PodStatus, words *pool, timeless bool) {
 	status.Phase, status.QOSClass = one(words, status.Phase), one(words, status.QOSClass)
 	status.Conditions = conditions(status.Conditions, words, timeless)
 	for _, statuses := range [][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses, status.EphemeralContainerStatuses} {
-		stripStatuses(statuses)
+		stripStatuses(statuses, status.StartTime)
 	}
 }
 
@@ -106,13 +108,17 @@ func conditions(all []v1.PodCondition, words *pool, timeless bool) []v1.PodCondi
 }
 
 // stripStatuses keeps names, states, restarts, readiness and resources, which
-// an in-place resize may have changed. Nobody reads when a container started;
-// without that time the containers of most replicas are in equal states.
-func stripStatuses(statuses []v1.ContainerStatus) {
+// an in-place resize may have changed. When a container started is kept only if
+// it was not promptly after its pod, so that the containers of most replicas
+// are in equal states.
+func stripStatuses(statuses []v1.ContainerStatus, pod *metav1.Time) {
 	for i := range statuses {
 		s := &statuses[i]
 		s.Image, s.ImageID, s.ContainerID = "", "", ""
 		s.VolumeMounts, s.User = nil, nil
+		if r := s.State.Running; r != nil && (pod == nil || r.StartedAt.Sub(pod.Time) <= cluster.PromptStart) {
+			s.State.Running = &running
+		}
 		stripState(&s.State)
 		stripState(&s.LastTerminationState)
 	}
@@ -120,9 +126,6 @@ func stripStatuses(statuses []v1.ContainerStatus) {
 
 // stripState keeps what a container waits for, and how it ended.
 func stripState(state *v1.ContainerState) {
-	if state.Running != nil {
-		state.Running = &running
-	}
 	if w := state.Waiting; w != nil {
 		w.Message = ""
 	}
@@ -132,5 +135,5 @@ func stripState(state *v1.ContainerState) {
 	}
 }
 
-// running is the state of every running container.
+// running is the state of a running container without its time.
 var running v1.ContainerStateRunning

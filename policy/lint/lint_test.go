@@ -56,9 +56,9 @@ func TestFindings(t *testing.T) {
 		"an evict line nearly at the top":  {load: "lines: {cpu: {evict: 95}}", balance: []string{ours}, want: "warning lines.cpu.evict: 95 % is nearly all there is"},
 		"one sample decides":               {load: "hot: {windows: [last], consecutiveSamples: 1}", balance: []string{ours}, want: "warning hot.windows: only last decides, 1 sample"},
 		"averages alone decide":            {load: "hot: {windows: [avg_5m]}", balance: []string{ours}, want: "note hot.windows: averages alone decide"},
-		"a long window of a forgetful one": {load: "hot: {windows: [last, max_avg_1h]}", balance: []string{ours}, want: "warning usage.observationPeriod: a one-shot run samples for 1m30s and judges max_avg_1h by that"},
+		"a long window of a forgetful one": {load: "hot: {windows: [last, max_avg_1h]}", balance: []string{ours}, want: "warning usage.observationPeriod: a one-shot run samples for 2m30s and judges max_avg_1h by that"},
 		"a usual window of a forgetful one": {
-			balance: []string{ours}, want: "note usage.observationPeriod: a one-shot run samples for 1m30s and judges avg_5m and p50_5m and avg_15m",
+			balance: []string{ours}, want: "note usage.observationPeriod: a one-shot run samples for 2m30s and judges avg_5m and p50_5m and avg_15m",
 		},
 		"no bound": {load: "eviction: {maxMovesPerHour: 0}", balance: []string{"RemoveDuplicates"}, want: "warning eviction.maxMovesPerHour: 0 is no bound"},
 		"moving in the dark": {

@@ -167,6 +167,8 @@ func (p *Plugin) refuse(object *v1.Pod, record *cluster.Pod, read *usage.PodUsag
 		return reasons.SchedulerNotSteered
 	case p.args.EvictableNamespaces != nil && slices.Contains(p.args.EvictableNamespaces.Exclude, object.Namespace):
 		return reasons.NamespaceExcluded
+	case read.Starting:
+		return reasons.PodStarting
 	case !read.Measured:
 		return reasons.PodUsageUnknown
 	}
