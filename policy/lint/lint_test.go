@@ -169,6 +169,7 @@ nodesync: {label: {enabled: true}, taint: {enabled: true}, annotations: {enabled
 		t.Errorf("what it does (-want +got):\n%s", diff)
 	}
 	for _, want := range []string{
+		"Takes no usage as evidence that is of the first 3m after a node became ready or a pod's newest container started.",
 		"Moves pods only to nodes whose cpu is at or below 40 % and memory is at least 5 points below the mean.",
 		"Lands no pod where cpu would be predicted above 55 % or disk.free would be predicted below 20 or memory would be predicted above the mean plus 8 points with it.",
 		"Makes at most 1 move a cycle, which ends after 10m; 300 evictions an hour; 5 evictions an hour of one controller.",
