@@ -236,7 +236,7 @@ const paced = `
 apiVersion: evenkeel.io/v1alpha1
 kind: LoadPolicy
 usage: {sampleInterval: 5s, maxAge: 35s, observationPeriod: 20s}
-hot: {windows: [avg_5m], consecutiveSamples: 2, minWindow: 15s}
+hot: {windows: [avg_5m], consecutiveSamples: 2, minWindow: 15s, startup: 0s}
 lines:
   cpu: {low: 40, reject: 48, evict: 52, leave: 50}
 eviction: {ownerSettle: 0s, nodeSettle: 0s, interval: 3s, cycleDeadline: 3m}
