@@ -2,6 +2,7 @@ package evictor
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -119,21 +120,29 @@ func (c *Cycle) Step(ctx context.Context) Next {
 }
 
 // wait waits until a move may be made, but not for long: everybody else's
-// moves wait for the end of the cycle. A surge ends by itself.
+// moves wait for the end of the cycle. Moves of this process that are on their
+// way make room when they are ready, and a surge ends without this limit.
 func (c *Cycle) wait() Next {
 	now := c.config.Clock.Local()
-	if c.waits.IsZero() || len(c.surges) > 0 {
+	if len(c.surges) > 0 || c.expectsRoom() {
+		c.waits = time.Time{}
+		return Next{Wait: tick, Blocked: true, Until: c.deadline}
+	}
+	if c.waits.IsZero() {
 		c.waits = now
 	}
 	until := c.waits.Add(waitLimit)
-	switch {
-	case len(c.surges) > 0:
-		until = c.deadline
-	case !now.Before(until):
+	if !now.Before(until) {
 		c.leaveAll(reasons.CycleDeadline)
 		return Next{Over: true}
 	}
 	return Next{Wait: tick, Blocked: true, Until: until}
+}
+
+// expectsRoom reports whether a move waits for others of its owner that are on
+// their way.
+func (c *Cycle) expectsRoom() bool {
+	return slices.ContainsFunc(c.left, func(m Move) bool { return c.inFlight(m.Owner.UID) > 0 })
 }
 
 // Left returns the moves that are neither made nor given up.

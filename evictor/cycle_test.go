@@ -131,14 +131,14 @@ func TestExecutor(t *testing.T) {
 			want:    []string{"b", "a"},
 			evicted: []string{"!a@0.0", "b@0.0", "!a@3.0", "a@4.0"},
 		},
-		"what has to wait for more than half a minute is left": {
+		"what waits for a move of its owner that is on its way is made": {
 			play: func(p *play) {
 				p.config.replicas = func(*v1.Pod) int { return 2 }
-				p.landsIn = 31 * time.Second
+				p.landsIn = 31*time.Second + tick/2
 			},
 			moves:   []string{"a", "b"},
-			want:    []string{"a", "b: CycleDeadline"},
-			evicted: []string{"a@0.0"},
+			want:    []string{"a", "b"},
+			evicted: []string{"a@0.0", "b@31.2"},
 		},
 		"a budget that takes pods one by one, each for less than that": {
 			play: func(p *play) {
