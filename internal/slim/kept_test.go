@@ -220,3 +220,18 @@ func join(path string, field *reflect.StructField) string {
 	}
 	return path + "." + field.Name
 }
+
+// When a container started is kept only where it was not promptly after its
+// pod: then it cannot be told from the pod's own start.
+func TestLateStartsAreKept(t *testing.T) {
+	began := time.Unix(1_800_000_000, 0)
+	for after, kept := range map[time.Duration]bool{0: false, 10 * time.Second: false, 11 * time.Second: true, time.Hour: true} {
+		pod := full("a")
+		pod.Status.StartTime = &metav1.Time{Time: began}
+		pod.Status.ContainerStatuses[0].State.Running.StartedAt.Time = began.Add(after)
+		got := slimmed(t, slim.New(), pod).Status.ContainerStatuses[0].State.Running
+		if got == nil || !got.StartedAt.IsZero() != kept {
+			t.Errorf("after %v: %v, want it kept: %v", after, got, kept)
+		}
+	}
+}
