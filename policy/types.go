@@ -197,8 +197,8 @@ type Eviction struct {
 	// Breaker says when evicting stops by itself.
 	Breaker Breaker `json:"breaker"`
 	// MaxInFlightPercentOfOwner is the share of an owner's replicas that may be
-	// on the move at once when no PodDisruptionBudget says it; always at least
-	// one pod: 0 to 100.
+	// on the move, unready, pending or terminating at once when no
+	// PodDisruptionBudget says it; always at least one pod: 0 to 100.
 	MaxInFlightPercentOfOwner float64 `json:"maxInFlightPercentOfOwner"`
 	// MoveTTL is how long after its grace period a move may take before its
 	// reservation lapses: 10s to 1h.
