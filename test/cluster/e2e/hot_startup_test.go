@@ -25,9 +25,15 @@ func TestStartingPodsAreNoHeat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = f.Place(t.Context(), cluster.Placement{
-		Workload: stage.Workload("burst", cluster.Resources{CPU: "250m"}, cluster.Resources{CPU: "2200m"}), On: stage.On(12, nodes[0]),
-	})
+	err = f.Place(t.Context(),
+		cluster.Placement{
+			Workload: stage.Workload("burst", cluster.Resources{CPU: "250m"}, cluster.Resources{CPU: "2200m"}), On: stage.On(12, nodes[0]),
+		},
+		// metrics-server leaves out nodes that use nothing.
+		cluster.Placement{
+			Workload: stage.Workload("idle", cluster.Resources{CPU: "250m"}, cluster.Resources{CPU: "300m"}), On: stage.On(1, nodes[1:]...),
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
