@@ -181,10 +181,14 @@ func (f *Facts) stays(record *cluster.Pod) (reasons.Reason, string) {
 }
 
 func (f *Facts) refused() string {
-	if f.Planned.Protection != "" {
-		return "the DefaultEvictor protects it: " + f.Planned.Protection
+	refused, protection := f.Planned.Pod.Refused, f.Planned.Protection
+	switch {
+	case protection == "":
+		return refused.Sentence()
+	case refused == reasons.ProtectedByDefaultEvictor:
+		return "the DefaultEvictor protects it: " + protection
 	}
-	return f.Planned.Pod.Refused.Sentence()
+	return refused.Sentence() + ": " + protection
 }
 
 // spared says why the plan does not move a pod that may be moved.

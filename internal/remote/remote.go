@@ -1,4 +1,6 @@
-package evictor
+// Package remote asks an extender that runs in a process of its own, by HTTP:
+// whether kube-scheduler asked it, and what it explains.
+package remote
 
 import (
 	"context"
@@ -12,11 +14,11 @@ import (
 	"time"
 )
 
-// RemoteExtender is an extender in a separate process, reached by HTTP.
-type RemoteExtender struct{ URL string }
+// Extender is an extender in a separate process, reached by HTTP.
+type Extender struct{ URL string }
 
-// RemoteStatus is the part of an extender's status that the evictor uses.
-type RemoteStatus struct {
+// Status is the part of an extender's status that the evictor uses.
+type Status struct {
 	// Asked counts kube-scheduler's requests. PodAsked reports whether one of
 	// them was about the given pod.
 	Asked    int64 `json:"asked"`
@@ -28,28 +30,28 @@ type RemoteStatus struct {
 }
 
 const (
-	// remoteTimeout bounds a request to a separate extender.
-	remoteTimeout = 5 * time.Second
+	// timeout bounds a request to a separate extender.
+	timeout = 5 * time.Second
 	// maxStatusBytes bounds its answer.
 	maxStatusBytes = 1 << 20
 )
 
 // Status reads the extender's status, including what it knows about one pod.
-func (r *RemoteExtender) Status(ctx context.Context, podUID string) (status RemoteStatus, err error) {
-	ctx, cancel := context.WithTimeout(ctx, remoteTimeout)
+func (r *Extender) Status(ctx context.Context, podUID string) (status Status, err error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	address, err := ParseExtenderURL(r.URL)
+	address, err := ParseURL(r.URL)
 	if err != nil {
 		return status, fmt.Errorf("asking the extender at %q: %w", r.URL, err)
 	}
 	address = address.JoinPath("status")
 	address.RawQuery = url.Values{"pod": {podUID}}.Encode()
-	err = AskExtender(ctx, address, maxStatusBytes, &status)
+	err = Ask(ctx, address, maxStatusBytes, &status)
 	return status, err
 }
 
-// ParseExtenderURL reads the address of an extender.
-func ParseExtenderURL(text string) (*url.URL, error) {
+// ParseURL reads the address of an extender.
+func ParseURL(text string) (*url.URL, error) {
 	address, err := url.Parse(text)
 	if err != nil || address.Scheme != "http" && address.Scheme != "https" || address.Host == "" {
 		return nil, errors.New("it is not a URL that begins with http:// or https:// and names a host")
@@ -60,9 +62,9 @@ func ParseExtenderURL(text string) (*url.URL, error) {
 // maxRefusalBytes is how much of an error response is reported.
 const maxRefusalBytes = 400
 
-// AskExtender decodes an extender's JSON response into a value. It reads at
+// Ask decodes an extender's JSON response into a value. It reads at
 // most maxBytes; the caller bounds the time.
-func AskExtender(ctx context.Context, address *url.URL, maxBytes int64, into any) error {
+func Ask(ctx context.Context, address *url.URL, maxBytes int64, into any) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
 	if err != nil {
 		return fmt.Errorf("asking %s: the address is not a URL", address.Redacted())

@@ -1,0 +1,156 @@
+package evictor
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+	"sigs.k8s.io/descheduler/pkg/descheduler/evictions"
+
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
+)
+
+// minAvailableAnnotation on a pod or its owner is the least number of the
+// owner's pods that must be available, or the least percentage of its replicas.
+const minAvailableAnnotation = "evenkeel.io/min-available"
+
+// passing are the reasons that end when other pods become available, so that
+// moves wait for it.
+var passing = []reasons.Reason{
+	reasons.PodDisruptionBudgetExhausted, reasons.OwnerPodsUnavailable, reasons.LastReadyReplica, reasons.BelowMinAvailable,
+}
+
+func passes(reason reasons.Reason) bool { return slices.Contains(passing, reason) }
+
+// tallyOf counts the pods of a pod's owner, the pod included.
+func (e *Evictor) tallyOf(pod *v1.Pod) (n tally) {
+	for _, sibling := range e.config.Cluster.Siblings(pod) {
+		switch {
+		case e.available(sibling):
+			n.available++
+		case !podutil.IsPodTerminal(sibling):
+			n.missing++
+		}
+	}
+	return n
+}
+
+// rememberedTally is tallyOf for those who ask about many pods of one owner: a
+// plan, and a step of a cycle.
+func (e *Evictor) rememberedTally(pod *v1.Pod) tally {
+	ref := metav1.GetControllerOfNoCopy(pod)
+	if ref == nil {
+		return tally{}
+	}
+	now, revision := e.config.Clock.Now(), e.ledger().Revision()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if age := now.Sub(e.talliedAt); e.tallies == nil || revision != e.talliedFor || age < 0 || age > verdictAge {
+		e.tallies, e.talliedAt, e.talliedFor = map[types.UID]tally{}, now, revision
+	}
+	n, ok := e.tallies[ref.UID]
+	if !ok {
+		n = e.tallyOf(pod)
+		e.tallies[ref.UID] = n
+	}
+	return n
+}
+
+func (e *Evictor) forgetTallies() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.tallies = nil
+}
+
+// available reports whether a pod is ready and, as far as is known, stays so.
+func (e *Evictor) available(pod *v1.Pod) bool {
+	return podutil.IsPodReady(pod) && !disrupted(pod) && !e.ledger().Leaving(string(pod.UID))
+}
+
+// disrupted reports whether a pod is terminating or about to: the API server,
+// the scheduler's preemption and the taint manager say so by a condition, an
+// eviction in the background by an annotation.
+func disrupted(pod *v1.Pod) bool {
+	_, target := podutil.GetPodCondition(&pod.Status, v1.DisruptionTarget)
+	_, background := pod.Annotations[evictions.EvictionInProgressAnnotationKey]
+	return pod.DeletionTimestamp != nil || background || target != nil && target.Status == v1.ConditionTrue
+}
+
+// refuseByAvailability returns why a pod has to stay until more of its owner's
+// other pods are available. A budget takes the place of the owner's limit, and
+// a surge makes one more pod available first.
+func (e *Evictor) refuseByAvailability(pod *v1.Pod, owner *Owner, n tally, budgeted, surge bool) reasons.Reason {
+	if e.available(pod) {
+		n.available--
+	} else {
+		n.missing--
+	}
+	replicas, away := owner.Replicas, owner.Replicas-1-n.available
+	if replicas == 0 {
+		replicas, away = n.available+n.missing+1, n.missing+e.inFlight(controllerUID(pod))
+	}
+	if surge {
+		replicas, n.available = replicas+1, n.available+1
+	}
+	least, ok := minAvailable(pod, owner, replicas)
+	switch {
+	case !ok:
+		return reasons.MinAvailableUnreadable
+	case replicas > 1 && n.available <= 0:
+		return reasons.LastReadyReplica
+	case n.available < least:
+		return reasons.BelowMinAvailable
+	case !budgeted && away >= ownerLimit(replicas, e.config.Settings.OwnerPercent):
+		return reasons.OwnerPodsUnavailable
+	}
+	return ""
+}
+
+// minAvailable returns how many pods must be available by the annotations of a
+// pod and its owner, the greater if both have one. It returns false if one
+// cannot be read.
+func minAvailable(pod *v1.Pod, owner *Owner, replicas int) (least int, ok bool) {
+	for _, annotations := range []map[string]string{pod.Annotations, owner.Annotations} {
+		text, given := annotations[minAvailableAnnotation]
+		if !given {
+			continue
+		}
+		value := intstr.Parse(text)
+		n, err := intstr.GetScaledValueFromIntOrPercent(&value, replicas, true)
+		if err != nil || n < 0 {
+			return 0, false
+		}
+		least = max(least, n)
+	}
+	return least, true
+}
+
+func controllerUID(pod *v1.Pod) string {
+	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
+		return string(ref.UID)
+	}
+	return ""
+}
+
+// inFlight counts an owner's moving pods: evicted but not landed, or landed but
+// not ready.
+func (e *Evictor) inFlight(ownerUID string) int {
+	now, n := e.config.Clock.Now(), 0
+	for _, m := range e.ledger().MovesOf(ownerUID) {
+		if m.InFlight() && m.State != ledger.Intended || m.State == ledger.Landed && now.Sub(m.Ended) < m.TTL && !e.ready(&m) {
+			n++
+		}
+	}
+	return n
+}
+
+// ready reports whether a move's replacement is ready; one that is gone holds
+// nothing up.
+func (e *Evictor) ready(move *ledger.Move) bool {
+	r := e.config.Cluster.Replacement(move)
+	return !r.Exists || r.Ready
+}
