@@ -6,7 +6,6 @@ import (
 
 	"k8s.io/klog/v2"
 
-	"github.com/evenkeel/evenkeel/internal/remote"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/thresholds"
 )
@@ -74,7 +73,7 @@ type ExtenderSteering struct {
 	Here    Answers
 	Several bool
 	// Remote is a separate extender; nil without.
-	Remote *remote.Extender
+	Remote *RemoteExtender
 
 	inference inference
 }

@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	appslisters "k8s.io/client-go/listers/apps/v1"
-	corelisters "k8s.io/client-go/listers/core/v1"
 	policylisters "k8s.io/client-go/listers/policy/v1"
 	"k8s.io/client-go/tools/cache"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
@@ -34,11 +33,8 @@ type Watched struct {
 	// The fields up to mu are nil until WatchOwners.
 	replicaSets  appslisters.ReplicaSetLister
 	statefulSets appslisters.StatefulSetLister
-	controllers  corelisters.ReplicationControllerLister
-	namespaces   corelisters.NamespaceLister
 	budgets      policylisters.PodDisruptionBudgetLister
 	filters      *placement.Filters
-	pods         cache.Indexer
 
 	mu     sync.Mutex
 	scaled map[types.UID]time.Time // when the number of replicas was last seen to change
@@ -58,7 +54,7 @@ func (w *Watched) WatchOwners(filters *placement.Filters) error {
 	if w.filters != nil {
 		return nil
 	}
-	apps, core := w.factory.Apps().V1(), w.factory.Core().V1()
+	apps := w.factory.Apps().V1()
 	handler := cache.ResourceEventHandlerFuncs{UpdateFunc: w.updated, DeleteFunc: w.deleted}
 	if _, err := apps.ReplicaSets().Informer().AddEventHandler(handler); err != nil {
 		return fmt.Errorf("watching ReplicaSets: %w", err)
@@ -66,15 +62,6 @@ func (w *Watched) WatchOwners(filters *placement.Filters) error {
 	if _, err := apps.StatefulSets().Informer().AddEventHandler(handler); err != nil {
 		return fmt.Errorf("watching StatefulSets: %w", err)
 	}
-	if _, err := core.ReplicationControllers().Informer().AddEventHandler(handler); err != nil {
-		return fmt.Errorf("watching ReplicationControllers: %w", err)
-	}
-	pods := core.Pods().Informer()
-	if err := pods.AddIndexers(cache.Indexers{byController: controllerOf}); err != nil {
-		return fmt.Errorf("indexing pods by controller: %w", err)
-	}
-	w.pods = pods.GetIndexer()
-	w.controllers, w.namespaces = core.ReplicationControllers().Lister(), core.Namespaces().Lister()
 	w.replicaSets, w.statefulSets = apps.ReplicaSets().Lister(), apps.StatefulSets().Lister()
 	w.budgets = w.factory.Policy().V1().PodDisruptionBudgets().Lister()
 	w.filters = filters
@@ -90,38 +77,9 @@ func (w *Watched) Pod(namespace, name string) *v1.Pod {
 	return pod
 }
 
-// byController names the index of pods by the UID of their controller.
-const byController = "evenkeel.io/controller"
-
-func controllerOf(object any) ([]string, error) {
-	pod, ok := object.(*v1.Pod)
-	if !ok {
-		return nil, nil
-	}
-	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
-		return []string{string(ref.UID)}, nil
-	}
-	return nil, nil
-}
-
-// Siblings implements Cluster. Whoever may create pods in another namespace can
-// name any controller there, so only those of the pod's own count.
-func (w *Watched) Siblings(pod *v1.Pod) []*v1.Pod {
-	ref := metav1.GetControllerOfNoCopy(pod)
-	if ref == nil || w.pods == nil {
-		return nil
-	}
-	objects, err := w.pods.ByIndex(byController, string(ref.UID))
-	if err != nil {
-		return nil // WatchOwners added the index
-	}
-	siblings := make([]*v1.Pod, 0, len(objects))
-	for _, object := range objects {
-		if sibling, ok := object.(*v1.Pod); ok && sibling.Namespace == pod.Namespace {
-			siblings = append(siblings, sibling)
-		}
-	}
-	return siblings
+// Siblings implements Cluster.
+func (w *Watched) Siblings(pod *v1.Pod) ([]*v1.Pod, error) {
+	return w.factory.Core().V1().Pods().Lister().Pods(pod.Namespace).List(labels.Everything())
 }
 
 // Budgets implements Cluster.
@@ -134,18 +92,6 @@ func (w *Watched) Budgets(pod *v1.Pod) []*policyv1.PodDisruptionBudget {
 		return nil // none selects it: the lister reads a cache and has no other error
 	}
 	return selecting
-}
-
-// Namespace implements Cluster.
-func (w *Watched) Namespace(name string) map[string]string {
-	if w.namespaces == nil {
-		return nil
-	}
-	namespace, err := w.namespaces.Get(name)
-	if err != nil {
-		return nil // it is new: the lister reads a cache and has no other error
-	}
-	return namespace.Annotations
 }
 
 // Replacement implements Cluster.
@@ -194,11 +140,6 @@ func (w *Watched) Owner(pod *v1.Pod) Owner {
 			return w.withScale(set, ofStatefulSet(set))
 		}
 		return Owner{Missing: true}
-	case "ReplicationController":
-		if set, err := w.controllers.ReplicationControllers(pod.Namespace).Get(ref.Name); err == nil && set.UID == ref.UID {
-			return w.withScale(set, ofReplicationController(set))
-		}
-		return Owner{Missing: true}
 	}
 	return Owner{}
 }
@@ -208,12 +149,11 @@ func (w *Watched) withScale(object metav1.Object, o Owner) Owner {
 	defer w.mu.Unlock()
 	o.UID, o.Replicas, o.Created = string(object.GetUID()), wanted(object), object.GetCreationTimestamp().Time
 	o.Scaled = w.scaled[object.GetUID()]
-	o.Annotations, o.Deleting = object.GetAnnotations(), object.GetDeletionTimestamp() != nil
 	return o
 }
 
 func ofReplicaSet(set *appsv1.ReplicaSet) Owner {
-	o := Owner{RollingOut: rollingOut(set), ScaledDown: int(set.Status.Replicas) > wanted(set)}
+	o := Owner{Ready: int(set.Status.ReadyReplicas), RollingOut: rollingOut(set)}
 	if ref := metav1.GetControllerOfNoCopy(set); ref != nil && ref.Kind == "Deployment" {
 		o.Deployment = ref.Name
 	}
@@ -222,27 +162,19 @@ func ofReplicaSet(set *appsv1.ReplicaSet) Owner {
 
 // rollingOut reports whether a ReplicaSet's Deployment is replacing or scaling
 // it. The Deployment controller annotates each ReplicaSet with the replicas
-// that the whole Deployment wants. Pods that are missing count as unavailable:
-// each eviction makes one miss for a moment.
+// that the whole Deployment wants.
 func rollingOut(set *appsv1.ReplicaSet) bool {
-	if set.Status.ObservedGeneration < set.Generation {
+	if set.Status.ObservedGeneration < set.Generation || int(set.Status.Replicas) != wanted(set) {
 		return true
 	}
 	desired, err := strconv.Atoi(set.Annotations["deployment.kubernetes.io/desired-replicas"])
 	return err == nil && desired != wanted(set)
 }
 
-// ofReplicationController: one that is rolled out is scaled down, as old clients
-// and OpenShift's DeploymentConfigs do it.
-func ofReplicationController(set *v1.ReplicationController) Owner {
-	s := &set.Status
-	return Owner{ScaledDown: int(s.Replicas) > wanted(set), RollingOut: s.ObservedGeneration < set.Generation}
-}
-
 func ofStatefulSet(set *appsv1.StatefulSet) Owner {
 	s := &set.Status
 	return Owner{
-		ScaledDown: int(s.Replicas) > wanted(set),
+		Ready:      int(s.ReadyReplicas),
 		RollingOut: s.CurrentRevision != s.UpdateRevision || s.ObservedGeneration < set.Generation,
 	}
 }
@@ -280,8 +212,6 @@ func wanted(object any) int {
 	case *appsv1.ReplicaSet:
 		replicas = owner.Spec.Replicas
 	case *appsv1.StatefulSet:
-		replicas = owner.Spec.Replicas
-	case *v1.ReplicationController:
 		replicas = owner.Spec.Replicas
 	}
 	if replicas == nil {

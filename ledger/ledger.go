@@ -217,14 +217,6 @@ func (l *Ledger) Moving(podUID string) bool {
 	return l.moving(podUID) != nil
 }
 
-// Leaving reports whether a pod that is being moved was evicted already.
-func (l *Ledger) Leaving(podUID string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	move := l.byPod[podUID]
-	return move != nil && !move.Evicted.IsZero()
-}
-
 // Get returns a copy of the newest move of a pod.
 func (l *Ledger) Get(podUID string) (Move, bool) {
 	l.mu.Lock()

@@ -153,17 +153,11 @@ func (r *reading) podTotals(view *View, i int, ns *nodeSeries) podTotals {
 	t := podTotals{staysNewest: newest.stays, allNewest: newest.all}
 	for j, pod := range view.Snapshot.Nodes[i].Pods {
 		p := &view.Nodes[i].Pods[j]
-		measured := p.Used // zero if it was not
-		if !p.Measured {
-			estimate := r.estimate(pod, &view.Siblings)
-			for k := range estimate {
-				p.Used[k] = max(measured[k], estimate[k])
-			}
-			measured = p.evidence(measured, estimate)
-			t.staysNewest = t.staysNewest.Minus(r.excess(p, pod, estimate))
-		}
 		if !pod.Terminating {
-			t.stays = t.stays.Plus(measured)
+			t.stays = t.stays.Plus(p.Used) // zero if it was not measured
+		}
+		if !p.Measured {
+			p.Used = r.estimate(pod, &view.Siblings, p.Used)
 		}
 		t.all = t.all.Plus(p.Used)
 		if !newest.sampled[j] && !r.ranThen(pod, ns) {
@@ -171,16 +165,6 @@ func (r *reading) podTotals(view *View, i int, ns *nodeSeries) podTotals {
 		}
 	}
 	return t
-}
-
-// excess is what a starting pod's newest sample has beyond its evidence.
-func (r *reading) excess(p *PodUsage, pod *cluster.Pod, estimate cluster.Amounts) cluster.Amounts {
-	next := 0
-	if ps := r.store.series(pod, &next); p.Starting && !pod.Terminating && ps != nil {
-		newest, _ := ps.used.newest()
-		return newest.amounts().Minus(p.evidence(newest.amounts(), estimate))
-	}
-	return cluster.Amounts{}
 }
 
 // ranThen reports whether a pod ran during the whole interval of its node's
@@ -200,7 +184,7 @@ func (r *reading) podsReported(ns *nodeSeries, pods []*cluster.Pod, usage []PodU
 	}
 	due := false
 	for j, pod := range pods {
-		if usage[j].Measured || usage[j].Starting {
+		if usage[j].Measured {
 			return true
 		}
 		due = due || !pod.Started.IsZero() && r.now.Sub(pod.Started) > r.store.config.MinWindow+r.store.config.MaxAge

@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 
+	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/kube"
-	"github.com/evenkeel/evenkeel/internal/remote"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/runner"
 )
@@ -49,9 +49,6 @@ type Options struct {
 	// kube-scheduler have names and every score, and metrics are served on the
 	// same port.
 	MemoryOnly bool
-	// Recording counts startups as any other usage: all that nodes and pods use
-	// is recorded.
-	Recording bool
 	// Given, if set, is a policy without a file; REST is how the host process
 	// reaches the API server.
 	Given *policy.File
@@ -186,11 +183,11 @@ func (o *Options) schedule() (runner.Schedule, error) {
 }
 
 // remote returns the separate extender, or nil.
-func (o *Options) remote() *remote.Extender {
+func (o *Options) remote() *evictor.RemoteExtender {
 	if o.ExtenderURL == "" {
 		return nil
 	}
-	return &remote.Extender{URL: o.ExtenderURL}
+	return &evictor.RemoteExtender{URL: o.ExtenderURL}
 }
 
 // Connect prepares the connection to the API server, without a request.

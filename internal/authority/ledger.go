@@ -15,7 +15,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/evictor"
-	"github.com/evenkeel/evenkeel/internal/remote"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/ledger/configmap"
 )
@@ -30,7 +29,7 @@ type Config struct {
 	Clock    evictor.Clock
 	Registry prometheus.Registerer
 	// Remote is a separate extender, or nil.
-	Remote *remote.Extender
+	Remote *evictor.RemoteExtender
 	DryRun bool
 	// Report receives the reason why the stored ledger cannot be read.
 	Report func(error)

@@ -181,14 +181,10 @@ func (f *Facts) stays(record *cluster.Pod) (reasons.Reason, string) {
 }
 
 func (f *Facts) refused() string {
-	refused, protection := f.Planned.Pod.Refused, f.Planned.Protection
-	switch {
-	case protection == "":
-		return refused.Sentence()
-	case refused == reasons.ProtectedByDefaultEvictor:
-		return "the DefaultEvictor protects it: " + protection
+	if f.Planned.Protection != "" {
+		return "the DefaultEvictor protects it: " + f.Planned.Protection
 	}
-	return refused.Sentence() + ": " + protection
+	return f.Planned.Pod.Refused.Sentence()
 }
 
 // spared says why the plan does not move a pod that may be moved.

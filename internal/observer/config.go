@@ -3,7 +3,6 @@ package observer
 import (
 	"time"
 
-	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/thresholds"
@@ -24,9 +23,7 @@ type Config struct {
 	Lines *thresholds.Set
 	Hot   thresholds.HotRule
 	// HotWindows are the windows that can make a node hot.
-	HotWindows []usage.Window
-	// Taints says what the taints of nodes mean.
-	Taints         cluster.TaintRule
+	HotWindows     []usage.Window
 	MinCoverage    float64 // percent of ready nodes with fresh usage below which nothing is evicted
 	SampleInterval time.Duration
 	// ObservationPeriod is how long new sources without history are observed

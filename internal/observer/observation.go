@@ -26,8 +26,8 @@ type Observation struct {
 	// Ready counts the ready nodes; Fresh counts those of them whose usage is
 	// known.
 	Ready, Fresh int
-	// Pods counts the pods on nodes whose usage is known, without starting
-	// ones; Measured counts those of them that were measured long enough.
+	// Pods counts the pods on nodes whose usage is known; Measured counts those
+	// of them that were measured long enough.
 	Pods, Measured int
 	// Batches counts the complete readings so far; First is the time of the
 	// first one that reported a node.
@@ -153,12 +153,9 @@ func podCoverage(view *usage.View) (pods, measured int) {
 		if !view.Nodes[i].Known() {
 			continue
 		}
-		for _, pod := range view.Nodes[i].Pods {
-			if pod.Starting {
-				continue // waiting for it is no use: others start meanwhile
-			}
+		for j := range view.Nodes[i].Pods {
 			pods++
-			if pod.Measured {
+			if view.Nodes[i].Pods[j].Measured {
 				measured++
 			}
 		}

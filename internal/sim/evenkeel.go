@@ -118,9 +118,7 @@ func (e *evenkeel) Execute(ctx context.Context, made realusage.Made, evict func(
 			return
 		}
 		if at = at.Add(next.Wait); next.Blocked {
-			if at = e.changes(cycle.Left()); at.After(next.Until) {
-				return // the cycle ends before anything changes
-			}
+			at = e.changes(cycle.Left())
 		}
 	}
 }

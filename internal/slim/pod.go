@@ -6,8 +6,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/evenkeel/evenkeel/cluster"
 )
 
 // strip removes from a pod what nobody reads. Everything else stays, including
@@ -20,14 +18,8 @@ func strip(pod *v1.Pod, words *pool, timeless bool) {
 }
 
 // read are the prefixes of the annotations that are read: the descheduler's,
-// Evenkeel's own, those that mark mirror and static pods, what autoscalers and
-// controllers are told of a pod, and those that make it a member of a group.
-var read = []string{
-	"descheduler.alpha.kubernetes.io/", "evenkeel.io/", "kubernetes.io/config.",
-	"cluster-autoscaler.kubernetes.io/safe-to-evict", "karpenter.sh/", v1.PodDeletionCost,
-	"scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name", "volcano.sh/job-name", "jobset.sigs.k8s.io/jobset-name",
-	"yunikorn.apache.org/task-group-name", "gang.scheduling.koordinator.sh/name",
-}
+// Evenkeel's own, and those that mark mirror and static pods.
+var read = []string{"descheduler.alpha.kubernetes.io/", "evenkeel.io/", "kubernetes.io/config."}
 
 func annotations(all map[string]string) map[string]string {
 	var kept map[string]string
@@ -85,7 +77,7 @@ func stripStatus(status *v1.PodStatus, words *pool, timeless bool) {
 	status.Phase, status.QOSClass = one(words, status.Phase), one(words, status.QOSClass)
 	status.Conditions = conditions(status.Conditions, words, timeless)
 	for _, statuses := range [][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses, status.EphemeralContainerStatuses} {
-		stripStatuses(statuses, status.StartTime)
+		stripStatuses(statuses)
 	}
 }
 
@@ -108,17 +100,13 @@ func conditions(all []v1.PodCondition, words *pool, timeless bool) []v1.PodCondi
 }
 
 // stripStatuses keeps names, states, restarts, readiness and resources, which
-// an in-place resize may have changed. When a container started is kept only if
-// it was not promptly after its pod, so that the containers of most replicas
-// are in equal states.
-func stripStatuses(statuses []v1.ContainerStatus, pod *metav1.Time) {
+// an in-place resize may have changed. Nobody reads when a container started;
+// without that time the containers of most replicas are in equal states.
+func stripStatuses(statuses []v1.ContainerStatus) {
 	for i := range statuses {
 		s := &statuses[i]
 		s.Image, s.ImageID, s.ContainerID = "", "", ""
 		s.VolumeMounts, s.User = nil, nil
-		if r := s.State.Running; r != nil && (pod == nil || r.StartedAt.Sub(pod.Time) <= cluster.PromptStart) {
-			s.State.Running = &running
-		}
 		stripState(&s.State)
 		stripState(&s.LastTerminationState)
 	}
@@ -126,6 +114,9 @@ func stripStatuses(statuses []v1.ContainerStatus, pod *metav1.Time) {
 
 // stripState keeps what a container waits for, and how it ended.
 func stripState(state *v1.ContainerState) {
+	if state.Running != nil {
+		state.Running = &running
+	}
 	if w := state.Waiting; w != nil {
 		w.Message = ""
 	}
@@ -135,5 +126,5 @@ func stripState(state *v1.ContainerState) {
 	}
 }
 
-// running is the state of a running container without its time.
+// running is the state of every running container.
 var running v1.ContainerStateRunning

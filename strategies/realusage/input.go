@@ -27,20 +27,12 @@ type gathering struct {
 	// objects holds the API objects of the pods that may be moved, for the
 	// scheduler's filters.
 	objects map[*cluster.Pod]*v1.Pod
-	// passing holds what the pre-eviction filters said.
-	passing map[template]bool
 }
-
-// template is what the pre-eviction filters distinguish pods by: the
-// DefaultEvictor's, the only one that there is, asks for the namespace's labels
-// and for another node that the pod fits on.
-type template struct{ owner, hash, node string }
 
 // input also returns the API objects of the pods that may be moved.
 func (p *Plugin) input(observed strategies.Observed, nodes []*v1.Node) (plan.Input, map[*cluster.Pod]*v1.Pod, error) {
 	g := &gathering{
-		Plugin: p, observed: observed, byUID: map[string]*v1.Pod{}, passing: map[template]bool{},
-		objects: make(map[*cluster.Pod]*v1.Pod, observed.PodsOnHotNodes()),
+		Plugin: p, observed: observed, byUID: map[string]*v1.Pod{}, objects: make(map[*cluster.Pod]*v1.Pod, observed.PodsOnHotNodes()),
 	}
 	eligible := make(map[string]struct{}, len(nodes))
 	for _, node := range nodes {
@@ -112,9 +104,6 @@ func (g *gathering) pods(info *cluster.NodePods, read *usage.NodeUsage) (pods []
 			continue
 		}
 		pod.Refused = g.refuse(object, record, &read.Pods[j])
-		if pod.Refused == "" && !g.passes(object, record) {
-			pod.Refused = reasons.PreEvictionFilter
-		}
 		if info.Node.Leaving != "" {
 			pod.Refused = reasons.NodeLeaving
 		}
@@ -125,18 +114,6 @@ func (g *gathering) pods(info *cluster.NodePods, read *usage.NodeUsage) (pods []
 		pods = append(pods, pod)
 	}
 	return pods, left, nil
-}
-
-// passes asks the pre-eviction filters, once for pods that are alike: they may
-// look at every node for an answer, and they log it.
-func (g *gathering) passes(object *v1.Pod, record *cluster.Pod) bool {
-	like := template{record.Owner.UID, record.TemplateHash, record.Node}
-	passes, asked := g.passing[like]
-	if !asked {
-		passes = g.handle.Evictor().PreEvictionFilter(object)
-		g.passing[like] = passes
-	}
-	return passes
 }
 
 // list looks up the objects of the pods on a node.
@@ -167,8 +144,6 @@ func (p *Plugin) refuse(object *v1.Pod, record *cluster.Pod, read *usage.PodUsag
 		return reasons.SchedulerNotSteered
 	case p.args.EvictableNamespaces != nil && slices.Contains(p.args.EvictableNamespaces.Exclude, object.Namespace):
 		return reasons.NamespaceExcluded
-	case read.Starting:
-		return reasons.PodStarting
 	case !read.Measured:
 		return reasons.PodUsageUnknown
 	}

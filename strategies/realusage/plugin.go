@@ -33,9 +33,6 @@ type Half interface {
 	// Refuse returns why a pod may not be moved, for reasons outside this
 	// package; empty if it may.
 	Refuse(pod *v1.Pod) reasons.Reason
-	// Protection returns why a pod is protected whatever else is moved, and what
-	// says so, such as the key of an annotation; empty if nothing does.
-	Protection(pod *v1.Pod) (reasons.Reason, string)
 	// Disruption orders pods of equal priority: lower is moved first.
 	Disruption(pod *v1.Pod) int64
 	// Surges reports whether a pod is evicted only once a second is ready.

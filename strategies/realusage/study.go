@@ -1,7 +1,6 @@
 package realusage
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
@@ -33,7 +32,7 @@ type Study struct {
 	// none was asked about or it is gone.
 	Pod *strategies.Pod
 	// Protection lists the DefaultEvictor checks that protect the pod, in its
-	// words, or says what else does.
+	// words.
 	Protection string
 	// Landings says for each other node whether it would take the pod.
 	Landings []plan.Landing
@@ -93,19 +92,11 @@ func (p *Plugin) judge(ctx context.Context, study *Study, asked Asked) *v1.Pod {
 		return nil
 	}
 	pod := &strategies.Pod{Pod: asked.Pod, Usage: read.Used}
-	pod.Refused = p.refuse(object, asked.Pod, read)
-	switch {
-	case pod.Refused != "":
-	case !p.handle.Evictor().PreEvictionFilter(object):
-		pod.Refused = reasons.PreEvictionFilter
-	default:
+	if pod.Refused = p.refuse(object, asked.Pod, read); pod.Refused == "" {
 		pod.Disruption = p.deps.Half.Disruption(object)
 	}
 	if pod.Refused == reasons.ProtectedByDefaultEvictor && asked.Protection != nil {
 		study.Protection = protection(ctx, asked.Protection, p.handle, p.filtered(object))
-	}
-	if reason, detail := p.deps.Half.Protection(object); reason == pod.Refused {
-		study.Protection = cmp.Or(study.Protection, detail)
 	}
 	study.Pod = pod
 	return object

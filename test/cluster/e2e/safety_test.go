@@ -86,20 +86,14 @@ func (f *fixture) placeMixed() {
 	if err != nil {
 		f.T.Fatal(err)
 	}
-	f.taint(nodes[3], noNewPods)
+	f.taint(nodes[3])
 }
 
-// noNewPods keeps new pods off a node; those that are there stay.
-var noNewPods = v1.Taint{Key: "maintenance", Effect: v1.TaintEffectNoSchedule}
-
-// taint gives a node its only taint.
-func (f *fixture) taint(node string, taint v1.Taint) {
+// taint keeps new pods off a node; those that are there stay.
+func (f *fixture) taint(node string) {
 	f.T.Helper()
-	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"taints": []v1.Taint{taint}}})
-	if err != nil {
-		f.T.Fatal(err)
-	}
-	_, err = f.Client().CoreV1().Nodes().Patch(f.T.Context(), node, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	patch := []byte(`{"spec":{"taints":[{"key":"maintenance","effect":"NoSchedule"}]}}`)
+	_, err := f.Client().CoreV1().Nodes().Patch(f.T.Context(), node, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
 	if err != nil {
 		f.T.Fatal(err)
 	}
@@ -236,7 +230,7 @@ const paced = `
 apiVersion: evenkeel.io/v1alpha1
 kind: LoadPolicy
 usage: {sampleInterval: 5s, maxAge: 35s, observationPeriod: 20s}
-hot: {windows: [avg_5m], consecutiveSamples: 2, minWindow: 15s, startup: 0s}
+hot: {windows: [avg_5m], consecutiveSamples: 2, minWindow: 15s}
 lines:
   cpu: {low: 40, reject: 48, evict: 52, leave: 50}
 eviction: {ownerSettle: 0s, nodeSettle: 0s, interval: 3s, cycleDeadline: 3m}

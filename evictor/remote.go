@@ -1,6 +1,4 @@
-// Package remote asks an extender that runs in a process of its own, by HTTP:
-// whether kube-scheduler asked it, and what it explains.
-package remote
+package evictor
 
 import (
 	"context"
@@ -14,11 +12,11 @@ import (
 	"time"
 )
 
-// Extender is an extender in a separate process, reached by HTTP.
-type Extender struct{ URL string }
+// RemoteExtender is an extender in a separate process, reached by HTTP.
+type RemoteExtender struct{ URL string }
 
-// Status is the part of an extender's status that the evictor uses.
-type Status struct {
+// RemoteStatus is the part of an extender's status that the evictor uses.
+type RemoteStatus struct {
 	// Asked counts kube-scheduler's requests. PodAsked reports whether one of
 	// them was about the given pod.
 	Asked    int64 `json:"asked"`
@@ -30,28 +28,28 @@ type Status struct {
 }
 
 const (
-	// timeout bounds a request to a separate extender.
-	timeout = 5 * time.Second
+	// remoteTimeout bounds a request to a separate extender.
+	remoteTimeout = 5 * time.Second
 	// maxStatusBytes bounds its answer.
 	maxStatusBytes = 1 << 20
 )
 
 // Status reads the extender's status, including what it knows about one pod.
-func (r *Extender) Status(ctx context.Context, podUID string) (status Status, err error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+func (r *RemoteExtender) Status(ctx context.Context, podUID string) (status RemoteStatus, err error) {
+	ctx, cancel := context.WithTimeout(ctx, remoteTimeout)
 	defer cancel()
-	address, err := ParseURL(r.URL)
+	address, err := ParseExtenderURL(r.URL)
 	if err != nil {
 		return status, fmt.Errorf("asking the extender at %q: %w", r.URL, err)
 	}
 	address = address.JoinPath("status")
 	address.RawQuery = url.Values{"pod": {podUID}}.Encode()
-	err = Ask(ctx, address, maxStatusBytes, &status)
+	err = AskExtender(ctx, address, maxStatusBytes, &status)
 	return status, err
 }
 
-// ParseURL reads the address of an extender.
-func ParseURL(text string) (*url.URL, error) {
+// ParseExtenderURL reads the address of an extender.
+func ParseExtenderURL(text string) (*url.URL, error) {
 	address, err := url.Parse(text)
 	if err != nil || address.Scheme != "http" && address.Scheme != "https" || address.Host == "" {
 		return nil, errors.New("it is not a URL that begins with http:// or https:// and names a host")
@@ -62,9 +60,9 @@ func ParseURL(text string) (*url.URL, error) {
 // maxRefusalBytes is how much of an error response is reported.
 const maxRefusalBytes = 400
 
-// Ask decodes an extender's JSON response into a value. It reads at
+// AskExtender decodes an extender's JSON response into a value. It reads at
 // most maxBytes; the caller bounds the time.
-func Ask(ctx context.Context, address *url.URL, maxBytes int64, into any) error {
+func AskExtender(ctx context.Context, address *url.URL, maxBytes int64, into any) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
 	if err != nil {
 		return fmt.Errorf("asking %s: the address is not a URL", address.Redacted())
