@@ -20,7 +20,7 @@ func TestAllocations(t *testing.T) {
 	for _, path := range []string{"/filter", "/prioritize"} {
 		for _, size := range []int{100, 5000} {
 			names := nodeNames(size)
-			s := newTestServer(t, Config{Answerer: spreadJudge(names)})
+			s := newTestServer(t, Config{Answerer: spreadAnswerer(names)})
 			body := namesRequest(t, realisticPod(), names...)
 			reader := strings.NewReader("")
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, nil)

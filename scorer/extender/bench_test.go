@@ -16,8 +16,8 @@ import (
 
 var benchSizes = []int{100, 500, 1000, 5000}
 
-// spreadJudge rejects every tenth node and spreads the scores.
-func spreadJudge(names []string) Answerer {
+// spreadAnswerer rejects every tenth node and spreads the scores.
+func spreadAnswerer(names []string) Answerer {
 	j := newFakeAnswerer(names...)
 	for i := range names {
 		j.scores[i] = int8(i % (maxScore + 1))
@@ -30,7 +30,7 @@ func spreadJudge(names []string) Answerer {
 
 func benchServer(b *testing.B, names []string) *Server {
 	b.Helper()
-	s, err := NewServer(Config{Answerer: spreadJudge(names)})
+	s, err := NewServer(Config{Answerer: spreadAnswerer(names)})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -54,7 +54,7 @@ func emptyState(path string) error {
 
 func removeState(path string) error {
 	if _, err := os.Stat(filepath.Join(path, stateMarker)); err != nil {
-		return fmt.Errorf("emptying %q, which no cluster made: %w", path, err)
+		return fmt.Errorf("refusing to empty %q, which no cluster made: %w", path, err)
 	}
 	return os.RemoveAll(path)
 }
