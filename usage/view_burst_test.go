@@ -30,3 +30,30 @@ func TestNewcomersCountOnceInEveryWindow(t *testing.T) {
 		}
 	}
 }
+
+// A node is sampled seconds after pods have started on it, and their own first
+// samples come later. What the node uses beyond its other pods is theirs, and
+// counts once; what it does not show of them yet is expected on top.
+func TestNewcomersThatOnlyTheNodeTellsOfCountOnce(t *testing.T) {
+	bg := aPod("bg", owner("bg"))
+	young := func(name string) *cluster.Pod {
+		return aPod(name, startedAt(302), owner("burst"), requesting(amounts(5000, 100)))
+	}
+	without, with := snapshotOf(nodeWith("n1", bg)), snapshotOf(nodeWith("n1", bg, young("a"), young("b")))
+	for name, tc := range map[string]struct{ node, want int64 }{
+		"all of their usage shows":                {10_500, 10_500},
+		"half of it shows":                        {6250, 10_500},
+		"none of it shows":                        {2000, 10_500},
+		"more than was expected of them":          {13_000, 13_000},
+		"less than before, as the others let off": {1000, 9500},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := newStore(t)
+			feed(store, without, 0, 300, amounts(2000, 200), map[string]cluster.Amounts{"bg": amounts(2000, 200)})
+			store.Ingest(with, readAt(305).node("n1", amounts(tc.node, 300)).pod("bg", amounts(2000, 200)).Batch)
+			if got := node1(store, with, 305).Predicted[AtLast][cluster.CPU]; got != tc.want {
+				t.Errorf("predicted at %dm, want %dm", got, tc.want)
+			}
+		})
+	}
+}

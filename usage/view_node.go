@@ -142,7 +142,8 @@ func (r *reading) unknown(ns *nodeSeries, node *cluster.Node, usage *NodeUsage) 
 // podTotals sums up a node's pods now: those that stay, if measured, and all,
 // with estimates for the others. It does so by five-minute means and by newest
 // samples. There a pod that ran when the node was sampled needs no estimate:
-// the node's usage includes it.
+// the node's usage includes it. Of one that had just started, the node's usage
+// includes what neither the other pods nor the system account for.
 type podTotals struct {
 	stays, all             cluster.Amounts
 	staysNewest, allNewest cluster.Amounts
@@ -151,6 +152,7 @@ type podTotals struct {
 func (r *reading) podTotals(view *View, i int, ns *nodeSeries) podTotals {
 	newest := &r.newest[i]
 	t := podTotals{staysNewest: newest.stays, allNewest: newest.all}
+	var ran, began cluster.Amounts // without a sample of their own
 	for j, pod := range view.Snapshot.Nodes[i].Pods {
 		p := &view.Nodes[i].Pods[j]
 		if !pod.Terminating {
@@ -160,20 +162,32 @@ func (r *reading) podTotals(view *View, i int, ns *nodeSeries) podTotals {
 			p.Used = r.estimate(pod, &view.Siblings, p.Used)
 		}
 		t.all = t.all.Plus(p.Used)
-		if !newest.sampled[j] && !r.ranThen(pod, ns) {
+		switch {
+		case newest.sampled[j]:
+		case r.ranThen(pod, ns, r.store.config.SampleInterval):
+			ran = ran.Plus(p.Used)
+		case r.ranThen(pod, ns, 0):
+			began = began.Plus(p.Used)
+		default:
 			t.allNewest = t.allNewest.Plus(p.Used)
 		}
+	}
+	if began != (cluster.Amounts{}) {
+		usage := &view.Nodes[i]
+		included := usage.Measured[AtLast].Minus(usage.System).Minus(ns.pods).Minus(ran).AtLeastZero()
+		t.allNewest = t.allNewest.Plus(began.Minus(included).AtLeastZero())
 	}
 	return t
 }
 
-// ranThen reports whether a pod ran during the whole interval of its node's
-// last sample: CPU is measured as a rate between two readings.
-func (r *reading) ranThen(pod *cluster.Pod, ns *nodeSeries) bool {
+// ranThen reports whether a pod had run for a time when its node was last
+// sampled. CPU is measured as a rate between two readings, so a node's sample
+// includes all of a pod's usage only if that ran for a whole interval.
+func (r *reading) ranThen(pod *cluster.Pod, ns *nodeSeries, atLeast time.Duration) bool {
 	if ns == nil || ns.newest.measured == 0 || pod.Started.IsZero() {
 		return false
 	}
-	return !r.store.time(ns.newest.second).Before(pod.Started.Add(r.store.config.SampleInterval))
+	return !r.store.time(ns.newest.second).Before(pod.Started.Add(atLeast))
 }
 
 // podsReported reports whether a node's pods are currently measured. If not,
