@@ -10,6 +10,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/thresholds"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
@@ -262,5 +263,40 @@ func lastOnly(nodes int) func(*usage.Batch) {
 		for i := range min(nodes, len(batch.Nodes)) {
 			batch.Nodes[i].Readings = usage.LastReadings(batch.Received, cluster.Amounts{3000, 0})
 		}
+	}
+}
+
+// Measured long enough are four of five pods of all, and of each hot node: in
+// place of its large ones, not measured yet, many small ones would be moved.
+func TestRipe(t *testing.T) {
+	for name, tc := range map[string]struct {
+		unmeasured string
+		want       bool
+	}{
+		"half of a hot node's":  {"n0", false},
+		"half of a cool node's": {"n1", true},
+		"none":                  {"", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarbor(t)
+			h.tenNodes()
+			h.nodes["n0"] = cluster.Amounts{9000, 0}
+			for i := range 10 {
+				node := fmt.Sprintf("n%d", i)
+				for _, pod := range []string{"a", "b", "c", "d"} {
+					h.pod(node+pod, node, "rs-"+pod)
+					if node != tc.unmeasured || pod < "c" {
+						h.pods[node+pod] = cluster.Amounts{1000, 0}
+					}
+				}
+			}
+			h.pass(150 * time.Second)
+			if state := h.Latest().States["n0"].State; state != thresholds.Hot {
+				t.Fatalf("n0 is %s", state)
+			}
+			if got := h.Latest().Ripe(75*time.Second, 80); got != tc.want {
+				t.Errorf("ripe %v, want %v", got, tc.want)
+			}
+		})
 	}
 }

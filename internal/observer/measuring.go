@@ -75,7 +75,6 @@ func (m *measuring) observation(snapshot *cluster.Snapshot, now time.Time, read 
 	}
 	next.States = m.states(view, resolved, len(read.batches) > 0)
 	next.Ready, next.Fresh = coverage(view)
-	next.Pods, next.Measured = podCoverage(view)
 	next.Settled = m.settled(view)
 	next.Blocked = m.gate(next)
 	m.last = next

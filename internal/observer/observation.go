@@ -26,9 +26,6 @@ type Observation struct {
 	// Ready counts the ready nodes; Fresh counts those of them whose usage is
 	// known.
 	Ready, Fresh int
-	// Pods counts the pods on nodes whose usage is known; Measured counts those
-	// of them that were measured long enough.
-	Pods, Measured int
 	// Batches counts the complete readings so far; First is the time of the
 	// first one that reported a node.
 	Batches int
@@ -131,8 +128,32 @@ func (o *Observation) predictedOf(pod *cluster.Pod) (cluster.Amounts, bool) {
 // pods are known, by sources with history or for the given period.
 func (o *Observation) Ripe(period time.Duration, minCoverage float64) bool {
 	// Until the gate opens it is unknown how much time the sources cover.
-	return o.Blocked == "" && (o.Settled || o.At.Sub(o.First) >= period) &&
-		100*float64(o.Measured) >= minCoverage*float64(o.Pods)
+	return o.Blocked == "" && (o.Settled || o.At.Sub(o.First) >= period) && o.podsCovered(minCoverage)
+}
+
+// podsCovered reports whether so many percent of the pods have been measured
+// for long enough: of all and of each hot node's, because otherwise many small
+// ones would be moved in place of few large ones.
+func (o *Observation) podsCovered(percent float64) bool {
+	pods, measured := 0, 0
+	for i := range o.View.Nodes {
+		node := &o.View.Nodes[i]
+		if !node.Known() {
+			continue
+		}
+		here := 0
+		for j := range node.Pods {
+			if node.Pods[j].Measured {
+				here++
+			}
+		}
+		hot := o.States[o.View.Snapshot.Nodes[i].Node.Name].State == thresholds.Hot
+		if hot && 100*float64(here) < percent*float64(len(node.Pods)) {
+			return false
+		}
+		pods, measured = pods+len(node.Pods), measured+here
+	}
+	return 100*float64(measured) >= percent*float64(pods)
 }
 
 func coverage(view *usage.View) (ready, fresh int) {
@@ -146,19 +167,4 @@ func coverage(view *usage.View) (ready, fresh int) {
 		}
 	}
 	return ready, fresh
-}
-
-func podCoverage(view *usage.View) (pods, measured int) {
-	for i := range view.Nodes {
-		if !view.Nodes[i].Known() {
-			continue
-		}
-		for j := range view.Nodes[i].Pods {
-			pods++
-			if view.Nodes[i].Pods[j].Measured {
-				measured++
-			}
-		}
-	}
-	return pods, measured
 }
