@@ -52,21 +52,24 @@ func scaled(value *intstr.IntOrString, pods int) int {
 	return n
 }
 
-// ownerLimit is how many of an owner's pods may be moving at once if no budget
-// limits them: max(1, percent of replicas).
+// ownerLimit is how many of an owner's pods may be unavailable at once if no
+// budget limits them: max(1, percent of replicas).
 func ownerLimit(replicas int, percent float64) int {
 	return max(1, int(math.Floor(float64(replicas)*percent/100)))
 }
 
-// room reports whether a move has to wait for its owner, or why it is never
-// made. The pod's one budget decides; without one, the number of the owner's
-// pods that are moving does.
-func room(budgets []*policyv1.PodDisruptionBudget, moving func() int, limit int) (reason reasons.Reason, wait bool) {
-	switch len(budgets) {
-	case 0:
-		return "", moving() >= limit
-	case 1:
-		return "", headroom(budgets[0]) <= 0
+// refuseByBudgets returns why the budgets of a pod forbid its eviction, now or
+// for ever.
+func refuseByBudgets(budgets []*policyv1.PodDisruptionBudget, surge bool) reasons.Reason {
+	switch {
+	case len(budgets) == 0:
+		return ""
+	case len(budgets) > 1:
+		return reasons.SeveralPodDisruptionBudgets
+	case neverAllows(budgets[0]) && (!surge || neverAllowsWithSurge(budgets[0])):
+		return reasons.PodDisruptionBudgetForbids
+	case headroom(budgets[0]) <= 0 && !surge:
+		return reasons.PodDisruptionBudgetExhausted
 	}
-	return reasons.SeveralPodDisruptionBudgets, false
+	return ""
 }

@@ -173,8 +173,7 @@ func (c *Client) call(ctx context.Context, eviction *policyv1.Eviction, pod *v1.
 	if !c.config.Ledger.Moving(a.move.PodUID) {
 		return &reasons.Refusal{Reason: reasons.MoveCancelled, Detail: "its owner wants fewer pods, or its time is over"}
 	}
-	err := c.post(ctx, eviction, pod)
-	c.ended(err)
+	err := c.postOnce(ctx, eviction, pod, a)
 	if err != nil && refused(err) {
 		if !recorded {
 			c.config.Ledger.Cancel(a.move.PodUID, c.config.Clock.Now())
@@ -193,6 +192,17 @@ func (c *Client) call(ctx context.Context, eviction *policyv1.Eviction, pod *v1.
 		c.config.Events.Eventf(pod, nil, v1.EventTypeNormal, EventReason, "Evicting", "%s", a.move.Message)
 	}
 	return nil
+}
+
+// postOnce posts an eviction and remembers the answer. A denial ends the move.
+func (c *Client) postOnce(ctx context.Context, eviction *policyv1.Eviction, pod *v1.Pod, a *attempt) error {
+	err := c.post(ctx, eviction, pod)
+	if words, denied := safeguards.Denial(err); denied {
+		c.config.Ledger.Deny(a.move.PodUID, words, c.config.Clock.Now())
+		return &reasons.Refusal{Reason: reasons.EvictionDenied, Detail: words}
+	}
+	c.ended(err)
+	return err
 }
 
 // Commit implements Evictions.
@@ -217,9 +227,12 @@ func (c *Client) ended(err error) {
 	c.calls = slices.Clone(c.calls[max(0, len(c.calls)-keptCalls):])
 }
 
-// refused reports whether the API server answered that it did not evict. After
-// no answer, or a timeout on the way, it may have evicted.
+// refused reports whether the API server answered that it did not evict, or was
+// not asked. After no answer, or a timeout on the way, it may have evicted.
 func refused(err error) bool {
+	if _, ours := errors.AsType[*reasons.Refusal](err); ours {
+		return true
+	}
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) {
 		return false

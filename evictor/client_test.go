@@ -289,6 +289,56 @@ func TestClientByAnswer(t *testing.T) {
 	}
 }
 
+// What admission control denies ends the move, with its words in the ledger, and
+// says nothing about the API server. A missing right does.
+func TestClientRemembersDenials(t *testing.T) {
+	for name, tc := range map[string]struct {
+		code    int
+		reason  metav1.StatusReason
+		message string
+		denied  bool
+	}{
+		"a webhook": {
+			http.StatusForbidden, metav1.StatusReasonForbidden, `admission webhook "guard.acme.io" denied the request: not in office hours`, true,
+		},
+		"a webhook with a code of its own, without explanation": {
+			http.StatusBadRequest, metav1.StatusReasonBadRequest, `admission webhook "guard.acme.io" denied the request without explanation`, true,
+		},
+		"a ValidatingAdmissionPolicy": {
+			http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
+			`pods "web-1" is forbidden: ValidatingAdmissionPolicy 'guard' with binding 'guard' denied request: not in office hours`, true,
+		},
+		"a right that is missing": {
+			http.StatusForbidden, metav1.StatusReasonForbidden, `pods "web-1" is forbidden: User "evenkeel" cannot create resource "pods/eviction"`, false,
+		},
+		"a webhook that cannot be reached": {
+			http.StatusInternalServerError, metav1.StatusReasonInternalError, `failed calling webhook "guard.acme.io": connection refused`, false,
+		},
+		"a budget whose webhook says no for now": {
+			http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, `admission webhook "guard.acme.io" denied the request: one at a time`, false,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAPI(t, aPod("web-1"))
+			a.answer = func(w http.ResponseWriter, _ *http.Request) {
+				answer(w, tc.code, &metav1.Status{
+					TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure,
+					Code: int32(tc.code), Reason: tc.reason, Message: tc.message,
+				})
+			}
+			gate := newGate(t, a)
+			attempt, _ := planned(t, gate, moveOf("web-1"))
+			move, _ := gate.config.Ledger.Get("uid-web-1")
+			if denied := reasonOf(attempt.err) == reasons.EvictionDenied; denied != tc.denied || (move.Denied == tc.message) != tc.denied {
+				t.Errorf("error %v, the move says %q, want a denial: %v", attempt.err, move.Denied, tc.denied)
+			}
+			if (move.State == ledger.Cancelled) != tc.denied || (len(gate.Calls()) == 0) != tc.denied {
+				t.Errorf("move is %q and %d calls are remembered", move.State, len(gate.Calls()))
+			}
+		})
+	}
+}
+
 // A call that takes longer than its timeout is a lost answer.
 func TestClientTimeout(t *testing.T) {
 	a := newAPI(t, aPod("web-1"))

@@ -2,6 +2,7 @@ package evictor
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +15,10 @@ import (
 
 // tick is how often a cycle checks what it waits for: a budget or a landing.
 const tick = 200 * time.Millisecond
+
+// waitLimit is how long a cycle goes on while none of its moves may be made.
+// After it the rest is planned anew, from a newer observation.
+const waitLimit = 30 * time.Second
 
 // settleTimeout bounds storing the results of a cycle that was told to stop.
 const settleTimeout = 5 * time.Second
@@ -38,7 +43,7 @@ func (e *Evictor) Begin(ctx context.Context, p *strategies.Plan, evict EvictFunc
 
 func (e *Evictor) begin(ctx context.Context, moves []Move, evict EvictFunc) *Cycle {
 	c := &Cycle{
-		Evictor: e, evict: evict, left: moves,
+		Evictor: e, evict: evict, left: moves, began: e.config.Clock.Now(),
 		deadline:   e.config.Clock.Local().Add(e.config.Settings.Deadline),
 		probing:    e.config.Steering != nil && !e.config.Evictions.DryRun(),
 		exhausted:  map[string]bool{},
@@ -79,8 +84,10 @@ type Next struct {
 	// Wait is how long to wait from now.
 	Wait time.Duration
 	// Blocked: no move may be made before the cluster changes. Wait is then the
-	// time until the next check.
+	// time until the next check. Until is when the cycle ends if nothing changes,
+	// by Clock.Local.
 	Blocked bool
+	Until   time.Time
 	// Over: only End is left to call.
 	Over bool
 }
@@ -99,16 +106,43 @@ func (c *Cycle) Step(ctx context.Context) Next {
 		c.leaveAll(reasons.CycleDeadline)
 		return Next{Over: true}
 	case c.probe != "" && !c.probed(ctx):
-		return Next{Wait: tick, Blocked: true}
+		return Next{Wait: tick, Blocked: true, Until: c.probeBy}
 	}
 	made := c.next(ctx)
 	switch {
 	case len(c.left) == 0 || c.stop != "":
 		return Next{}
 	case made:
+		c.waits = time.Time{}
 		return Next{Wait: c.config.Settings.Interval}
 	}
-	return Next{Wait: tick, Blocked: true}
+	return c.wait()
+}
+
+// wait waits until a move may be made, but not for long: everybody else's
+// moves wait for the end of the cycle. Moves of this process that are on their
+// way make room when they are ready, and a surge ends without this limit.
+func (c *Cycle) wait() Next {
+	now := c.config.Clock.Local()
+	if len(c.surges) > 0 || c.expectsRoom() {
+		c.waits = time.Time{}
+		return Next{Wait: tick, Blocked: true, Until: c.deadline}
+	}
+	if c.waits.IsZero() {
+		c.waits = now
+	}
+	until := c.waits.Add(waitLimit)
+	if !now.Before(until) {
+		c.leaveAll(reasons.CycleDeadline)
+		return Next{Over: true}
+	}
+	return Next{Wait: tick, Blocked: true, Until: until}
+}
+
+// expectsRoom reports whether a move waits for others of its owner that are on
+// their way.
+func (c *Cycle) expectsRoom() bool {
+	return slices.ContainsFunc(c.left, func(m Move) bool { return c.inFlight(m.Owner.UID) > 0 })
 }
 
 // Left returns the moves that are neither made nor given up.
@@ -139,6 +173,8 @@ func (c *Cycle) End(ctx context.Context) []Outcome {
 // next makes the first move that may be made now. It returns false if all have
 // to wait.
 func (c *Cycle) next(ctx context.Context) bool {
+	defer c.closeSession()
+	c.forgetTallies()
 	for i := 0; i < len(c.left) && c.stop == "" && ctx.Err() == nil; {
 		move := c.left[i]
 		reason, wait := c.check(ctx, &move)
@@ -150,6 +186,7 @@ func (c *Cycle) next(ctx context.Context) bool {
 			c.drop(ctx, i, Outcome{Move: move, Reason: reason})
 			continue
 		}
+		c.closeSession()
 		outcome, again := c.make(ctx, move)
 		if again {
 			i++
@@ -169,21 +206,28 @@ func (c *Cycle) check(ctx context.Context, move *Move) (reason reasons.Reason, w
 		return reasons.EvictionLimit, false
 	}
 	pod := c.config.Cluster.Pod(move.Namespace, move.Pod)
-	if gone(pod, move.PodUID) {
+	switch {
+	case gone(pod, move.PodUID):
 		return reasons.PodChanged, false
+	case !c.Moving(move.PodUID) && !c.config.Evictions.DryRun():
+		return reasons.MoveCancelled, false
 	}
 	if reason := c.recheck(move); reason != "" {
 		return reason, false
 	}
-	budgets := c.config.Cluster.Budgets(pod)
-	if move.Surge != "" {
-		return c.checkSurge(ctx, move, budgets)
+	if s := c.surges[move.PodUID]; s != nil {
+		return c.surge(ctx, s, pod)
 	}
-	if r, refused := c.backingOff[move.PodUID]; refused && !r.over(budgets, c.config.Clock.Local()) {
+	if reason := c.recheckOwner(pod, move.Surge != ""); reason != "" {
+		return reason, passes(reason)
+	}
+	if move.Surge != "" {
+		return c.checkSurge(ctx, move, pod)
+	}
+	if r, refused := c.backingOff[move.PodUID]; refused && !r.over(c.config.Cluster.Budgets(pod), c.config.Clock.Local()) {
 		return "", true
 	}
-	replicas := c.config.Cluster.Owner(pod).Replicas
-	return room(budgets, func() int { return c.inFlight(move.Owner.UID) }, ownerLimit(replicas, c.config.Settings.OwnerPercent))
+	return c.accepts(ctx, pod, move)
 }
 
 // make takes one move through the framework. It returns again if the API

@@ -23,15 +23,31 @@ func limits(err error) (reasons.Reason, bool) {
 	return reasons.EvictionLimit, total || node || namespace
 }
 
+// scene is what became of the moves of a cycle, and which evictions were tried
+// when ("!" for refused).
+type scene struct {
+	play    func(*play)
+	moves   []string
+	want    []string
+	evicted []string
+}
+
+func (s scene) test(t *testing.T) {
+	playing(t, func(t *testing.T, p *play) {
+		s.play(p)
+		if diff := cmp.Diff(s.want, p.run(s.moves...)); diff != "" {
+			t.Errorf("outcomes (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(s.evicted, p.evicted); diff != "" {
+			t.Errorf("evictions (-want +got):\n%s", diff)
+		}
+	})
+}
+
 // Scenes of a cycle: what became of the moves, and which evictions were tried
 // when ("!" for refused).
 func TestExecutor(t *testing.T) {
-	cases := map[string]struct {
-		play    func(*play)
-		moves   []string
-		want    []string
-		evicted []string
-	}{
+	cases := map[string]scene{
 		"one eviction per interval": {
 			play:    func(*play) {},
 			moves:   []string{"a", "b", "c"},
@@ -115,9 +131,32 @@ func TestExecutor(t *testing.T) {
 			want:    []string{"b", "a"},
 			evicted: []string{"!a@0.0", "b@0.0", "!a@3.0", "a@4.0"},
 		},
+		"what waits for a move of its owner that is on its way is made": {
+			play: func(p *play) {
+				p.config.replicas = func(*v1.Pod) int { return 2 }
+				p.landsIn = 31*time.Second + tick/2
+			},
+			moves:   []string{"a", "b"},
+			want:    []string{"a", "b"},
+			evicted: []string{"a@0.0", "b@31.2"},
+		},
+		"a budget that takes pods one by one, each for less than that": {
+			play: func(p *play) {
+				p.budget("web", 1, "1")
+				p.landsIn = -1
+				for i := range 3 { // each eviction takes the room for 25 seconds
+					p.after(time.Duration(i)*25*time.Second+100*time.Millisecond, func() { p.budget("web", 0, "taken") })
+					p.after(time.Duration(i+1)*25*time.Second-100*time.Millisecond, func() { p.budget("web", 1, "free") })
+				}
+				p.config.deadline = 10 * time.Minute
+			},
+			moves:   []string{"a", "b", "c"},
+			want:    []string{"a", "b", "c"},
+			evicted: []string{"a@0.0", "b@25.0", "c@50.0"},
+		},
 		"the deadline leaves what has to wait": {
 			play: func(p *play) {
-				p.config.replicas = func(*v1.Pod) int { return 1 }
+				p.config.replicas, p.config.deadline = func(*v1.Pod) int { return 2 }, 10*time.Second
 				p.landsIn = -1
 			},
 			moves:   []string{"a", "b"},
@@ -244,17 +283,7 @@ func TestExecutor(t *testing.T) {
 		"no moves": {play: func(p *play) { p.steered(NotSteered) }},
 	}
 	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			playing(t, func(t *testing.T, p *play) {
-				tc.play(p)
-				if diff := cmp.Diff(tc.want, p.run(tc.moves...)); diff != "" {
-					t.Errorf("outcomes (-want +got):\n%s", diff)
-				}
-				if diff := cmp.Diff(tc.evicted, p.evicted); diff != "" {
-					t.Errorf("evictions (-want +got):\n%s", diff)
-				}
-			})
-		})
+		t.Run(name, tc.test)
 	}
 }
 
@@ -356,8 +385,8 @@ func TestExecutorWhileTheClockIsSet(t *testing.T) {
 	}{
 		"a probe that never lands, clock set back":  {-time.Hour, neverLanding, "[a b: ProbeNotLanded]", 30 * time.Second},
 		"a probe that never lands, clock set ahead": {time.Hour, neverLanding, "[a b: ProbeNotLanded]", 30 * time.Second},
-		"a budget without room, clock set back":     {-time.Hour, noRoom, "[a: CycleDeadline b: CycleDeadline]", time.Minute},
-		"a budget without room, clock set ahead":    {time.Hour, noRoom, "[a: CycleDeadline b: CycleDeadline]", time.Minute},
+		"a budget without room, clock set back":     {-time.Hour, noRoom, "[a: CycleDeadline b: CycleDeadline]", waitLimit},
+		"a budget without room, clock set ahead":    {time.Hour, noRoom, "[a: CycleDeadline b: CycleDeadline]", waitLimit},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

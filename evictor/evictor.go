@@ -17,6 +17,9 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/policy"
@@ -62,6 +65,9 @@ type Settings struct {
 	// GracePeriodSeconds overrides that of the pods, unless nil.
 	GracePeriodSeconds *int64
 	Safeguards         *safeguards.Rules
+	// Recreating are further controllers that start another pod in place of an
+	// evicted one.
+	Recreating []schema.GroupKind
 	// Calendar says when evicting is allowed; nil means always.
 	Calendar *calendar.Calendar
 }
@@ -75,10 +81,15 @@ func SettingsOf(e *policy.Eviction) (Settings, error) {
 	if err != nil {
 		return Settings{}, err
 	}
+	var recreating []schema.GroupKind
+	for _, kind := range e.RecreatingControllers {
+		recreating = append(recreating, schema.ParseGroupKind(kind))
+	}
 	return Settings{
 		Interval: e.Interval.Duration, Deadline: e.CycleDeadline.Duration, MoveTTL: e.MoveTTL.Duration,
 		ProbeTimeout: probeTimeout, OwnerSettle: e.OwnerSettle.Duration, OutcomeAfter: e.OutcomeAfter.Duration,
 		OwnerPercent: e.MaxInFlightPercentOfOwner, Safeguards: safeguardsOf(e), Calendar: calendar,
+		Recreating: recreating,
 	}, nil
 }
 
@@ -90,7 +101,9 @@ func safeguardsOf(e *policy.Eviction) *safeguards.Rules {
 		MaxPerHourOfPool:      e.MaxMovesPerHourOfNodePool,
 		NodeSettle:            e.NodeSettle.Duration,
 		MoveTTL:               e.MoveTTL.Duration,
-		Cooldown:              safeguards.Cooldown{Base: e.Cooldown.Base.Duration, Max: e.Cooldown.Max.Duration},
+		Cooldown: safeguards.Cooldown{
+			Always: e.Cooldown.Always.Duration, Base: e.Cooldown.Base.Duration, Max: e.Cooldown.Max.Duration,
+		},
 		Breaker: safeguards.Breaker{
 			MaxPending:         e.Breaker.MaxPendingReplacements,
 			PendingAfter:       e.Breaker.PendingAfter.Duration,
@@ -115,6 +128,10 @@ type Evictor struct {
 	verdict  *safeguards.Verdict
 	at       time.Time
 	revision int64
+	// tallies are the tallies of owners at a time, for a ledger revision.
+	tallies    map[types.UID]tally
+	talliedAt  time.Time
+	talliedFor int64
 	// forbiddenLogged: the log already reports that scaling is forbidden.
 	forbiddenLogged bool
 }

@@ -12,7 +12,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	policylisters "k8s.io/client-go/listers/policy/v1"
 	"k8s.io/client-go/tools/cache"
@@ -29,6 +31,11 @@ import (
 type script struct {
 	pod      func(namespace, name string) *v1.Pod
 	replicas func(*v1.Pod) int
+	// owner alters what is known of the owner, unavailable is how many of its
+	// other pods are not ready, others are pods beside those that are moved.
+	owner       func(*Owner)
+	unavailable func() int
+	others      func() []*v1.Pod
 	// change alters a planned move, cooled reports whether the hot node is not
 	// any more.
 	change   func(*Move)
@@ -54,7 +61,7 @@ type script struct {
 // unless an answer is scripted, and replacements are bound on their destination
 // and ready a while later.
 type play struct {
-	t        *testing.T
+	t        testing.TB
 	start    time.Time
 	ledger   *ledger.Ledger
 	config   script
@@ -63,8 +70,10 @@ type play struct {
 	answers  map[string][]error // by pod: what the next evictions are answered; nil succeeds
 	evicted  []string           // "pod@seconds"
 	unready  sync.Map           // UIDs of replacements that are not ready
-	landsIn  time.Duration      // negative for never
-	landsOn  string             // "" for the destination
+	away     sync.Map           // names of the evicted whose replacements are not ready
+	filters  *placement.Filters
+	landsIn  time.Duration // negative for never
+	landsOn  string        // "" for the destination
 	readyIn  time.Duration
 	notAsked bool // kube-scheduler does not ask about replacements
 }
@@ -72,15 +81,19 @@ type play struct {
 // playing runs a test in a bubble.
 func playing(t *testing.T, test func(*testing.T, *play)) {
 	t.Helper()
+	filters, err := placement.New(t.Context(), placement.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	synctest.Test(t, func(t *testing.T) {
 		p := &play{
-			t: t, start: time.Now(), ledger: ledger.New(ledger.Config{}), pods: map[string]*v1.Pod{}, answers: map[string][]error{},
+			t: t, filters: filters, start: time.Now(), ledger: ledger.New(ledger.Config{}), pods: map[string]*v1.Pod{}, answers: map[string][]error{},
 			budgets: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
 			landsIn: 1900 * time.Millisecond, // between two looks
 		}
 		p.config = script{
 			pod:      func(_, name string) *v1.Pod { return p.pods[name] },
-			replicas: func(*v1.Pod) int { return 1000 },
+			replicas: func(*v1.Pod) int { return 100 },
 			now:      time.Now,
 			interval: 200 * time.Millisecond, deadline: time.Minute, probeTimeout: 20 * time.Second, ownerPercent: 10,
 		}
@@ -135,9 +148,32 @@ func (p *play) Latest() *observer.Observation {
 
 func (p *play) Pod(namespace, name string) *v1.Pod { return p.config.pod(namespace, name) }
 
-func (p *play) Siblings(*v1.Pod) ([]*v1.Pod, error) { return nil, nil }
+// Siblings lists the pod and as many others that are ready as its owner has.
+func (p *play) Siblings(pod *v1.Pod) []*v1.Pod {
+	others := p.config.replicas(pod) - 1
+	if p.config.unavailable != nil {
+		others -= p.config.unavailable()
+	}
+	p.away.Range(func(any, any) bool {
+		others--
+		return true
+	})
+	siblings := []*v1.Pod{pod}
+	for i := range max(0, others) {
+		siblings = append(siblings, replica(types.UID(fmt.Sprint("sibling-", i))))
+	}
+	return siblings
+}
 
-func (p *play) Owner(pod *v1.Pod) Owner { return Owner{Replicas: p.config.replicas(pod)} }
+func (p *play) Owner(pod *v1.Pod) Owner {
+	owner := Owner{Replicas: p.config.replicas(pod)}
+	if p.config.owner != nil {
+		p.config.owner(&owner)
+	}
+	return owner
+}
+
+func (p *play) Namespace(string) map[string]string { return nil }
 
 func (p *play) Budgets(pod *v1.Pod) []*policyv1.PodDisruptionBudget {
 	return (&Watched{budgets: policylisters.NewPodDisruptionBudgetLister(p.budgets)}).Budgets(pod)
@@ -153,7 +189,27 @@ func (p *play) Replacement(move *ledger.Move) ledger.Replacement {
 	return r
 }
 
-func (p *play) Session(context.Context) (*placement.Session, error) { return nil, errors.New("none") }
+func (p *play) Session(context.Context) (*placement.Session, error) {
+	var nodes []*v1.Node
+	for _, name := range []string{"cool", "hot", "warm"} {
+		nodes = append(nodes, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1.NodeStatus{Allocatable: v1.ResourceList{
+			v1.ResourceCPU: resource.MustParse("10"), v1.ResourceMemory: resource.MustParse("100Gi"), v1.ResourcePods: resource.MustParse("110"),
+		}}})
+	}
+	var pods []*v1.Pod
+	if p.config.others != nil {
+		pods = p.config.others()
+	}
+	for name := range p.pods {
+		if pod := p.config.pod("ns", name); pod != nil {
+			pods = append(pods, pod)
+		}
+	}
+	if err := p.filters.Sync(nodes, pods); err != nil {
+		return nil, err
+	}
+	return p.filters.Begin(), nil
+}
 
 func (p *play) Paused(ctx context.Context) error {
 	if p.config.paused == nil {
@@ -191,6 +247,21 @@ func (p *play) Asked(context.Context) int64 {
 		return 0
 	}
 	return p.config.asked()
+}
+
+// from changes what is known of the owner from a time on.
+func (p *play) from(at time.Duration, change func(*Owner)) func(*Owner) {
+	return func(o *Owner) {
+		if time.Since(p.start) >= at {
+			change(o)
+		}
+	}
+}
+
+func requesting(cpu string) func(*v1.Pod) {
+	return func(pod *v1.Pod) {
+		pod.Spec.Containers = []v1.Container{{Resources: v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu)}}}}
+	}
 }
 
 // steered makes the Executor probe and answers its question with these in turn,
@@ -250,6 +321,7 @@ func (p *play) evict(ctx context.Context, pod *v1.Pod) error {
 	a.made = true
 	p.note(pod.Name, time.Now())
 	delete(p.pods, pod.Name)
+	p.away.Store(pod.Name, true)
 	p.land(pod.Name, a.move.To)
 	return nil
 }
@@ -272,7 +344,10 @@ func (p *play) land(name, to string) {
 		}
 		p.unready.Store(pod.UID, true)
 		p.ledger.Bound(pod, to, time.Now())
-		p.after(p.readyIn, func() { p.unready.Delete(pod.UID) })
+		p.after(p.readyIn, func() {
+			p.unready.Delete(pod.UID)
+			p.away.Delete(name)
+		})
 	})
 }
 

@@ -1,7 +1,12 @@
 package evictor
 
 import (
+	"context"
 	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/observer"
@@ -33,10 +38,69 @@ func (e *Evictor) Allow(intent *ledger.Intent) (reason reasons.Reason, detail st
 	if reason, detail = e.allowance().Refuse(intent); reason != "" {
 		return reason, detail
 	}
-	if intent.To != "" && e.lastReady(intent.Namespace, intent.Pod) {
-		return reasons.LastReadyReplica, "its owner wants several, and no other one is ready"
+	pod := e.config.Cluster.Pod(intent.Namespace, intent.Pod)
+	if intent.To == "" || pod == nil {
+		return "", ""
 	}
-	return "", ""
+	owner, budgets := e.config.Cluster.Owner(pod), e.config.Cluster.Budgets(pod)
+	if reason, detail = e.protected(pod, &owner); reason != "" {
+		return reason, detail
+	}
+	reason = e.refuseByAvailability(pod, &owner, e.tallyOf(pod), len(budgets) > 0, surges(pod, &owner) != "")
+	return reason, reason.Sentence()
+}
+
+// recheckOwner is Refuse just before the call, on the newest facts. An owner
+// that was scaled down since the cycle began is not the one that was planned
+// with.
+func (c *Cycle) recheckOwner(pod *v1.Pod, surge bool) reasons.Reason {
+	owner := c.config.Cluster.Owner(pod)
+	reason := c.refuseNow(pod, &owner, c.rememberedTally(pod), surge)
+	if reason == "" && owner.Shrunk.After(c.began) {
+		return reasons.OwnerJustScaled
+	}
+	return reason
+}
+
+// accepts reports whether kube-scheduler's filters accept the pod's replacement
+// on its destination, as the cluster is now. The answer waits while another
+// replacement of the owner has no node yet: spread constraints count it, and
+// the plan was made with it.
+func (c *Cycle) accepts(ctx context.Context, pod *v1.Pod, move *Move) (reason reasons.Reason, wait bool) {
+	if c.session == nil {
+		session, err := c.config.Cluster.Session(ctx)
+		if err != nil {
+			klog.FromContext(ctx).Error(err, "Checking a destination failed", "node", move.To)
+			return reasons.LandingGone, false
+		}
+		c.session = session
+	}
+	result := c.session.Fits(pod, move.To)
+	if result.OK {
+		return "", false
+	}
+	if c.unplaced(move.Owner.UID) {
+		return "", true
+	}
+	klog.FromContext(ctx).V(2).Info("Destination no longer takes the pod", "pod", klog.KObj(pod), "node", move.To,
+		"plugin", result.Plugin, "reason", result.Reason)
+	return reasons.LandingGone, false
+}
+
+// closeSession lets others use kube-scheduler's filters.
+func (c *Cycle) closeSession() {
+	if c.session != nil {
+		c.session.Close()
+		c.session = nil
+	}
+}
+
+// unplaced reports whether an evicted pod of an owner has no replacement on a
+// node yet.
+func (c *Cycle) unplaced(ownerUID string) bool {
+	return slices.ContainsFunc(c.ledger().MovesOf(ownerUID), func(m ledger.Move) bool {
+		return m.InFlight() && !m.Evicted.IsZero()
+	})
 }
 
 // recheck returns why a planned move should no longer be made, by what is known
@@ -66,7 +130,7 @@ func (e *Evictor) recheck(move *Move) reasons.Reason {
 func (e *Evictor) lands(latest *observer.Observation, to int, move *Move) bool {
 	node := &latest.View.Snapshot.Nodes[to].Node
 	_, known := latest.Board.Predicted(cluster.NodeIndex(to))
-	if !known || !node.Ready || !node.Schedulable || node.Leaving != "" {
+	if !known || node.Closed() != "" {
 		return false
 	}
 	arriving := move.Usage

@@ -1,7 +1,9 @@
 package evictor
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
@@ -12,6 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/safeguards"
 )
 
 // replica is a ready pod of the ReplicaSet rs-1, or of what a change makes of
@@ -34,29 +37,108 @@ func inStatefulSet(pod *v1.Pod) {
 	pod.OwnerReferences[0].Kind, pod.OwnerReferences[0].UID = "StatefulSet", "sts-1"
 }
 
-// By what its controller has counted, the last ready pod of an owner that wants
-// several is not planned to be moved.
-func TestOwnersRefuseTheLastReadyPod(t *testing.T) {
-	ready := func(n int32) func(*appsv1.ReplicaSet) {
-		return func(rs *appsv1.ReplicaSet) { rs.Status.ReadyReplicas = n }
+func waitsForANode(pod *v1.Pod) {
+	unready(pod)
+	pod.Spec.NodeName, pod.Status.Phase = "", v1.PodPending
+}
+
+func finished(pod *v1.Pod) {
+	unready(pod)
+	pod.Status.Phase = v1.PodFailed
+}
+
+// doomed is about to be evicted by somebody.
+func doomed(pod *v1.Pod) {
+	pod.Status.Conditions = append(pod.Status.Conditions, v1.PodCondition{Type: v1.DisruptionTarget, Status: v1.ConditionTrue})
+}
+
+func spared(pod *v1.Pod) {
+	doomed(pod)
+	pod.Status.Conditions[1].Status = v1.ConditionFalse
+}
+
+func inBackground(pod *v1.Pod) {
+	pod.Annotations = map[string]string{"descheduler.alpha.kubernetes.io/eviction-in-progress": ""}
+}
+
+func ofAThing(pod *v1.Pod) {
+	pod.OwnerReferences[0].Kind, pod.OwnerReferences[0].UID = "CloneSet", "clones-1"
+}
+
+// asking is for at least so many available pods.
+func askingFor(least string) func(*v1.Pod) {
+	return func(pod *v1.Pod) { pod.Annotations = map[string]string{safeguards.MinAvailableAnnotation: least} }
+}
+
+// replicas are ready pods of the ReplicaSet rs-1, or of what a change makes of
+// them.
+func replicas(n int, change ...func(*v1.Pod)) (pods []*v1.Pod) {
+	for i := range n {
+		pods = append(pods, replica(types.UID(fmt.Sprint("other-", i)), change...))
 	}
+	return pods
+}
+
+// Pods that are unready, pending, terminating or about to be evicted by
+// somebody count against what may be unavailable, whoever caused it.
+func TestUnhealthySiblings(t *testing.T) {
+	budgetWith := func(allowed int32) *policyv1.PodDisruptionBudget {
+		return budget("a", policyv1.PodDisruptionBudgetStatus{ExpectedPods: 10, DesiredHealthy: 5, DisruptionsAllowed: allowed})
+	}
+	asks := func(least string) func(*appsv1.ReplicaSet) {
+		return func(rs *appsv1.ReplicaSet) {
+			rs.Annotations = map[string]string{safeguards.MinAvailableAnnotation: least}
+		}
+	}
+	five := func(s *appsv1.StatefulSet) { s.Spec.Replicas = new(int32(5)) }
 	cases := map[string]struct {
-		owner any
-		pod   *v1.Pod
-		want  reasons.Reason
+		objects []any
+		others  []*v1.Pod
+		pod     *v1.Pod
+		want    reasons.Reason
 	}{
-		"two are wanted, it is the ready one":        {replicaSet(2, ready(1)), replica("a"), reasons.LastReadyReplica},
-		"its controller has not counted it yet":      {replicaSet(2, ready(0)), replica("a"), reasons.LastReadyReplica},
-		"two are wanted, it is the one not ready":    {replicaSet(2, ready(1)), replica("a", unready), ""},
-		"two are wanted and ready":                   {replicaSet(2), replica("a"), ""},
-		"one is wanted":                              {replicaSet(1), replica("a"), ""},
-		"of a StatefulSet that wants three, one is":  {statefulSet(func(s *appsv1.StatefulSet) { s.Status.ReadyReplicas = 1 }), replica("a", inStatefulSet), reasons.LastReadyReplica},
-		"of a StatefulSet that wants three, two are": {statefulSet(func(s *appsv1.StatefulSet) { s.Status.ReadyReplicas = 2 }), replica("a", inStatefulSet), ""},
+		"all are ready":                   {[]any{replicaSet(3)}, replicas(2), replica("a"), ""},
+		"one of two is down":              {[]any{replicaSet(2)}, replicas(1, unready), replica("a"), reasons.LastReadyReplica},
+		"it is the one that is down":      {[]any{replicaSet(2)}, replicas(1), replica("a", unready), ""},
+		"both are down":                   {[]any{replicaSet(2)}, replicas(1, unready), replica("a", unready), reasons.LastReadyReplica},
+		"one of two does not exist":       {[]any{replicaSet(2)}, nil, replica("a"), reasons.LastReadyReplica},
+		"the only one that is wanted":     {[]any{replicaSet(1)}, nil, replica("a"), ""},
+		"two of three: one is down":       {[]any{replicaSet(3)}, append(replicas(1), replica("b", unready)), replica("a"), reasons.OwnerPodsUnavailable},
+		"two of three: one is pending":    {[]any{replicaSet(3)}, append(replicas(1), replica("b", waitsForANode)), replica("a"), reasons.OwnerPodsUnavailable},
+		"two of three: one terminates":    {[]any{replicaSet(3)}, append(replicas(1), replica("b", leaving)), replica("a"), reasons.OwnerPodsUnavailable},
+		"two of three: one is evicted":    {[]any{replicaSet(3)}, append(replicas(1), replica("b", doomed)), replica("a"), reasons.OwnerPodsUnavailable},
+		"in the background":               {[]any{replicaSet(3)}, append(replicas(1), replica("b", inBackground)), replica("a"), reasons.OwnerPodsUnavailable},
+		"an eviction that did not happen": {[]any{replicaSet(3)}, append(replicas(1), replica("b", spared)), replica("a"), ""},
+		"it is evicted by somebody":       {[]any{replicaSet(3)}, replicas(2), replica("a", doomed), reasons.Terminating},
+		"one more than is wanted":         {[]any{replicaSet(3)}, append(replicas(2), replica("b", leaving)), replica("a"), ""},
+		"two of three of a StatefulSet":   {[]any{statefulSet()}, append(replicas(1, inStatefulSet), replica("b", inStatefulSet, unready)), replica("a", inStatefulSet), reasons.OwnerPodsUnavailable},
+		"three of five of one":            {[]any{statefulSet(five)}, replicas(3, inStatefulSet), replica("a", inStatefulSet), reasons.OwnerPodsUnavailable},
+
+		"a budget with room decides":              {[]any{replicaSet(3), budgetWith(1)}, append(replicas(1), replica("b", unready)), replica("a"), ""},
+		"but not of the last ready one":           {[]any{replicaSet(3), budgetWith(1)}, replicas(2, unready), replica("a"), reasons.LastReadyReplica},
+		"a budget without room":                   {[]any{replicaSet(3), budgetWith(0)}, replicas(2), replica("a"), reasons.PodDisruptionBudgetExhausted},
+		"of an unwatched kind all are ready":      {nil, replicas(2, ofAThing), replica("a", ofAThing), ""},
+		"of an unwatched kind one is down":        {nil, append(replicas(2, ofAThing), replica("b", ofAThing, unready)), replica("a", ofAThing), reasons.OwnerPodsUnavailable},
+		"of an unwatched kind some have finished": {nil, append(replicas(2, ofAThing), replica("b", ofAThing, finished)), replica("a", ofAThing), ""},
+
+		"as many are asked for as stay":        {[]any{replicaSet(4, asks("3"))}, replicas(3), replica("a"), ""},
+		"more are asked for":                   {[]any{replicaSet(4, asks("4"))}, replicas(3), replica("a"), reasons.BelowMinAvailable},
+		"half are asked for, rounded up":       {[]any{replicaSet(5, asks("50%")), budgetWith(2)}, append(replicas(2), replica("b", unready)), replica("a"), reasons.BelowMinAvailable},
+		"by the pod, and fewer by its owner":   {[]any{replicaSet(4, asks("1"))}, replicas(3), replica("a", askingFor("4")), reasons.BelowMinAvailable},
+		"the only one asks for one":            {[]any{replicaSet(1)}, nil, replica("a", askingFor("1")), reasons.BelowMinAvailable},
+		"none are asked for":                   {[]any{replicaSet(1)}, nil, replica("a", askingFor("0")), ""},
+		"what is asked for cannot be read":     {[]any{replicaSet(4)}, replicas(3), replica("a", askingFor("most")), reasons.MinAvailableUnreadable},
+		"what the owner asks is empty":         {[]any{replicaSet(4, asks(""))}, replicas(3), replica("a"), reasons.MinAvailableUnreadable},
+		"less than none is asked for":          {[]any{replicaSet(4, asks("-1"))}, replicas(3), replica("a"), reasons.MinAvailableUnreadable},
+		"of an unwatched kind, all but one":    {nil, replicas(2, ofAThing), replica("a", ofAThing, askingFor("66%")), ""},
+		"of an unwatched kind, more than that": {nil, replicas(2, ofAThing), replica("a", ofAThing, askingFor("67%")), reasons.BelowMinAvailable},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			e := newEstate(t)
-			e.add(t, tc.owner)
+			e := newEstate(t, append(tc.others, tc.pod)...)
+			for _, object := range tc.objects {
+				e.add(t, object)
+			}
 			if got := e.Refuse(tc.pod); got != tc.want {
 				t.Errorf("refused for %q, want %q", got, tc.want)
 			}
@@ -101,20 +183,77 @@ func TestTheLastReadyPodStays(t *testing.T) {
 	}
 }
 
-// A pod that this cycle has evicted does not count as ready, whatever the watch
-// says of it.
-func TestWhatIsEvictedIsNotReady(t *testing.T) {
-	e := newEstate(t, replica("a"), replica("b"))
-	e.add(t, replicaSet(2))
-	lastReady := func() bool { return e.lastReady("ns", "a") }
-	if lastReady() {
-		t.Fatal("there is another one")
+// A pod that was evicted is not available, whatever the watch says of it, and a
+// replacement that is ready takes its place.
+func TestWhatIsEvictedIsNotAvailable(t *testing.T) {
+	e := newEstate(t, append(replicas(2), replica("a"))...)
+	e.add(t, replicaSet(3))
+	intent := ledger.Intent{Namespace: "ns", Pod: "other-0", PodUID: "other-0", Owner: cluster.Owner{UID: "rs-1", Kind: "ReplicaSet"}, TTL: time.Hour}
+	e.ledger.Record(noon, intent)
+	if got := e.Refuse(replica("a")); got != "" {
+		t.Errorf("a move that waits is counted as unavailable: %s", got)
 	}
-	eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "b"}}
-	if err := e.client.Clientset(e.Evictor).PolicyV1().Evictions("ns").Evict(t.Context(), eviction); err != nil {
+	e.ledger.Accepted("other-0", noon)
+	if got := e.Refuse(replica("a")); got != reasons.OwnerPodsUnavailable {
+		t.Errorf("refused for %q", got)
+	}
+	if err := e.factory.Core().V1().Pods().Informer().GetIndexer().Add(replica("new")); err != nil {
 		t.Fatal(err)
 	}
-	if !lastReady() {
-		t.Error("it is not the last one, though the other was evicted")
+	if got, _ := e.Allow(&ledger.Intent{Namespace: "ns", Pod: "a", PodUID: "a", To: "cool"}); got != "" {
+		t.Errorf("refused for %q beside a replacement that is ready", got)
+	}
+}
+
+// What protects a pod by then keeps it just before its eviction, if that is
+// planned. Upstream's plugins go by their own rules.
+func TestProtectedPodsStay(t *testing.T) {
+	forbidden := func(pod *v1.Pod) { pod.Annotations = map[string]string{"evenkeel.io/evict": "false"} }
+	cases := map[string]struct {
+		pod     *v1.Pod
+		objects []any
+		to      string
+		want    reasons.Reason
+	}{
+		"nothing protects it":                {replica("a"), nil, "cool", ""},
+		"the pod forbids it":                 {replica("a", forbidden), nil, "cool", reasons.EvictionDeclined},
+		"its Namespace forbids it":           {replica("a"), []any{namespace("ns", "false")}, "cool", reasons.EvictionDeclined},
+		"an upstream plugin does not ask it": {replica("a", forbidden), []any{namespace("ns", "false")}, "", ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newEstate(t, tc.pod, replica("b"))
+			e.add(t, replicaSet(2))
+			for _, object := range tc.objects {
+				e.add(t, object)
+			}
+			intent := ledger.Intent{Namespace: "ns", Pod: "a", PodUID: "a", Owner: cluster.Owner{UID: "rs-1", Kind: "ReplicaSet", Name: "web"}, From: "hot", To: tc.to}
+			if got, _ := e.Allow(&intent); got != tc.want {
+				t.Errorf("refused for %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// A destination that a taint has closed since the plan takes no pod any more.
+func TestClosedNodesAreNoLandings(t *testing.T) {
+	e := newEstate(t)
+	for name, tc := range map[string]struct {
+		change func(*cluster.Node)
+		want   bool
+	}{
+		"open":    {func(*cluster.Node) {}, true},
+		"tainted": {func(n *cluster.Node) { n.ClosedBy = "aws-node-termination-handler/spot-itn" }, false},
+		"drained": {func(n *cluster.Node) { n.Leaving = "karpenter.sh/disrupted" }, false},
+		"cordon":  {func(n *cluster.Node) { n.Schedulable = false }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			latest := seen(t, 9700)
+			to := latest.View.Snapshot.Index("cool")
+			tc.change(&latest.View.Snapshot.Nodes[to].Node)
+			if got := e.lands(latest, to, &Move{}); got != tc.want {
+				t.Errorf("lands: %t, want %t", got, tc.want)
+			}
+		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/descheduler/pkg/descheduler/evictions"
 
 	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/reasons"
 )
 
@@ -40,6 +41,12 @@ type Cycle struct {
 	// those whose Deployments are scaled up. Both are keyed by pod UID.
 	backingOff map[string]backoff
 	surges     map[string]*surge
+	// began is when the cycle began, by Clock.Now. waits is since when all moves
+	// wait, zero while they do not.
+	began, waits time.Time
+	// session answers whether landings still take their pods, nil until one is
+	// asked about in a step.
+	session *placement.Session
 	// stop is why no more moves are made.
 	stop reasons.Reason
 }
@@ -59,25 +66,6 @@ type surge struct {
 	// proved: the landing was checked as a proof of steering.
 	proved  bool
 	checked time.Time
-}
-
-// inFlight counts an owner's moving pods: evicted but not landed, or landed but
-// not ready.
-func (c *Cycle) inFlight(ownerUID string) int {
-	now, n := c.config.Clock.Now(), 0
-	for _, m := range c.ledger().MovesOf(ownerUID) {
-		if m.InFlight() && m.State != ledger.Intended || m.State == ledger.Landed && now.Sub(m.Ended) < m.TTL && !c.ready(&m) {
-			n++
-		}
-	}
-	return n
-}
-
-// ready reports whether a move's replacement is ready; one that is gone holds
-// nothing up.
-func (c *Cycle) ready(move *ledger.Move) bool {
-	r := c.config.Cluster.Replacement(move)
-	return !r.Exists || r.Ready
 }
 
 // classify returns the reason for a failed eviction and notes its effect on the

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"github.com/evenkeel/evenkeel/internal/remote"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/thresholds"
 )
@@ -73,7 +74,7 @@ type ExtenderSteering struct {
 	Here    Answers
 	Several bool
 	// Remote is a separate extender; nil without.
-	Remote *RemoteExtender
+	Remote *remote.Extender
 
 	inference inference
 }

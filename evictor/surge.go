@@ -1,11 +1,12 @@
 package evictor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
 
-	policyv1 "k8s.io/api/policy/v1"
+	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 
@@ -24,28 +25,26 @@ const (
 	scaleTimeout, scaleBackTimeout = 5 * time.Second, 5 * time.Second
 )
 
-// checkSurge is check for a move that requests a surge.
-func (c *Cycle) checkSurge(ctx context.Context, move *Move, budgets []*policyv1.PodDisruptionBudget) (reason reasons.Reason, wait bool) {
+// checkSurge is check for a move that requests a surge, before it begins.
+func (c *Cycle) checkSurge(ctx context.Context, move *Move, pod *v1.Pod) (reason reasons.Reason, wait bool) {
 	switch {
-	case len(budgets) > 1:
-		return reasons.SeveralPodDisruptionBudgets, false
 	case c.config.Evictions.DryRun():
-		return "", false // a budget would have room by then
+		return c.accepts(ctx, pod, move)
 	case c.config.Scaler == nil:
 		return reasons.SurgeFailed, false
+	case len(c.surges) >= maxSurges || c.inFlight(move.Owner.UID) > 0:
+		return "", true
 	}
-	return c.surge(ctx, move, budgets)
+	if reason, wait := c.accepts(ctx, pod, move); wait || reason != "" {
+		return reason, wait
+	}
+	return c.beginSurge(ctx, move)
 }
 
-// surge takes the next step of a move that requests a surge. It returns wait if
-// there is none yet, and neither reason nor wait once the pod may be evicted.
-func (c *Cycle) surge(ctx context.Context, move *Move, budgets []*policyv1.PodDisruptionBudget) (reason reasons.Reason, wait bool) {
-	s := c.surges[move.PodUID]
+// surge takes the next step of a surge that has begun. It returns wait if there
+// is none yet, and neither reason nor wait once the pod may be evicted.
+func (c *Cycle) surge(ctx context.Context, s *surge, pod *v1.Pod) (reason reasons.Reason, wait bool) {
 	switch {
-	case s == nil && (len(c.surges) >= maxSurges || c.inFlight(move.Owner.UID) > 0):
-		return "", true
-	case s == nil:
-		return c.beginSurge(ctx, move)
 	case !c.config.Clock.Local().Before(s.until):
 		return c.surgeFailed(ctx, s, errSurgeTime), false
 	case !s.scaled:
@@ -54,8 +53,13 @@ func (c *Cycle) surge(ctx context.Context, move *Move, budgets []*policyv1.PodDi
 	if reason, wait := c.surged(ctx, s); wait || reason != "" {
 		return reason, wait
 	}
-	r, refused := c.backingOff[move.PodUID]
-	if refused && !r.over(budgets, c.config.Clock.Local()) || len(budgets) == 1 && headroom(budgets[0]) <= 0 {
+	budgets, owner := c.config.Cluster.Budgets(pod), c.config.Cluster.Owner(pod)
+	if reason := refuseByBudgets(budgets, false); owner.Missing || reason != "" && !passes(reason) {
+		return cmp.Or(reason, reasons.OwnerUnknown), false
+	} else if reason != "" || owner.RollingOut {
+		return "", true
+	}
+	if r, refused := c.backingOff[s.move.PodUID]; refused && !r.over(budgets, c.config.Clock.Local()) {
 		return "", true
 	}
 	return c.checkScale(ctx, s, 0)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -53,7 +55,7 @@ func surging(t *testing.T, test func(*testing.T, *surgePlay)) {
 		p.config.scaler = s
 		p.config.deadline = 10 * time.Minute
 		p.config.replicas = func(*v1.Pod) int { return 1 }
-		p.config.pod = s.pod
+		p.config.pod, p.config.others = s.pod, s.all
 		p.config.lost = true
 		p.config.announce = func(ctx context.Context) { Sleep(ctx, 500*time.Millisecond) }
 		p.readyIn = 3 * time.Second
@@ -179,6 +181,12 @@ func (p *surgePlay) pod(_, name string) *v1.Pod {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.alive[name]
+}
+
+func (p *surgePlay) all() []*v1.Pod {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Collect(maps.Values(p.alive))
 }
 
 // evictOne is the framework down to the API server.

@@ -16,9 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	appslisters "k8s.io/client-go/listers/apps/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	policylisters "k8s.io/client-go/listers/policy/v1"
 	"k8s.io/client-go/tools/cache"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+	"k8s.io/utils/ptr"
 
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/placement"
@@ -33,18 +35,21 @@ type Watched struct {
 	// The fields up to mu are nil until WatchOwners.
 	replicaSets  appslisters.ReplicaSetLister
 	statefulSets appslisters.StatefulSetLister
+	controllers  corelisters.ReplicationControllerLister
+	namespaces   corelisters.NamespaceLister
 	budgets      policylisters.PodDisruptionBudgetLister
 	filters      *placement.Filters
+	pods         cache.Indexer
 
 	mu     sync.Mutex
-	scaled map[types.UID]time.Time // when the number of replicas was last seen to change
+	scaled map[types.UID]scaling
 }
 
 var _ Cluster = (*Watched)(nil)
 
 // NewWatched returns a Watched over informers that the caller starts.
 func NewWatched(factory informers.SharedInformerFactory, moves *ledger.Ledger, clock Clock) *Watched {
-	return &Watched{factory: factory, ledger: moves, clock: clock, scaled: map[types.UID]time.Time{}}
+	return &Watched{factory: factory, ledger: moves, clock: clock, scaled: map[types.UID]scaling{}}
 }
 
 // WatchOwners requests what planned moves need besides the pods: owners,
@@ -54,7 +59,7 @@ func (w *Watched) WatchOwners(filters *placement.Filters) error {
 	if w.filters != nil {
 		return nil
 	}
-	apps := w.factory.Apps().V1()
+	apps, core := w.factory.Apps().V1(), w.factory.Core().V1()
 	handler := cache.ResourceEventHandlerFuncs{UpdateFunc: w.updated, DeleteFunc: w.deleted}
 	if _, err := apps.ReplicaSets().Informer().AddEventHandler(handler); err != nil {
 		return fmt.Errorf("watching ReplicaSets: %w", err)
@@ -62,6 +67,15 @@ func (w *Watched) WatchOwners(filters *placement.Filters) error {
 	if _, err := apps.StatefulSets().Informer().AddEventHandler(handler); err != nil {
 		return fmt.Errorf("watching StatefulSets: %w", err)
 	}
+	if _, err := core.ReplicationControllers().Informer().AddEventHandler(handler); err != nil {
+		return fmt.Errorf("watching ReplicationControllers: %w", err)
+	}
+	pods := core.Pods().Informer()
+	if err := pods.AddIndexers(cache.Indexers{byController: controllerOf}); err != nil {
+		return fmt.Errorf("indexing pods by controller: %w", err)
+	}
+	w.pods = pods.GetIndexer()
+	w.controllers, w.namespaces = core.ReplicationControllers().Lister(), core.Namespaces().Lister()
 	w.replicaSets, w.statefulSets = apps.ReplicaSets().Lister(), apps.StatefulSets().Lister()
 	w.budgets = w.factory.Policy().V1().PodDisruptionBudgets().Lister()
 	w.filters = filters
@@ -77,9 +91,38 @@ func (w *Watched) Pod(namespace, name string) *v1.Pod {
 	return pod
 }
 
-// Siblings implements Cluster.
-func (w *Watched) Siblings(pod *v1.Pod) ([]*v1.Pod, error) {
-	return w.factory.Core().V1().Pods().Lister().Pods(pod.Namespace).List(labels.Everything())
+// byController names the index of pods by the UID of their controller.
+const byController = "evenkeel.io/controller"
+
+func controllerOf(object any) ([]string, error) {
+	pod, ok := object.(*v1.Pod)
+	if !ok {
+		return nil, nil
+	}
+	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
+		return []string{string(ref.UID)}, nil
+	}
+	return nil, nil
+}
+
+// Siblings implements Cluster. Whoever may create pods in another namespace can
+// name any controller there, so only those of the pod's own count.
+func (w *Watched) Siblings(pod *v1.Pod) []*v1.Pod {
+	ref := metav1.GetControllerOfNoCopy(pod)
+	if ref == nil || w.pods == nil {
+		return nil
+	}
+	objects, err := w.pods.ByIndex(byController, string(ref.UID))
+	if err != nil {
+		return nil // WatchOwners added the index
+	}
+	siblings := make([]*v1.Pod, 0, len(objects))
+	for _, object := range objects {
+		if sibling, ok := object.(*v1.Pod); ok && sibling.Namespace == pod.Namespace {
+			siblings = append(siblings, sibling)
+		}
+	}
+	return siblings
 }
 
 // Budgets implements Cluster.
@@ -94,6 +137,18 @@ func (w *Watched) Budgets(pod *v1.Pod) []*policyv1.PodDisruptionBudget {
 	return selecting
 }
 
+// Namespace implements Cluster.
+func (w *Watched) Namespace(name string) map[string]string {
+	if w.namespaces == nil {
+		return nil
+	}
+	namespace, err := w.namespaces.Get(name)
+	if err != nil {
+		return nil // it is new: the lister reads a cache and has no other error
+	}
+	return namespace.Annotations
+}
+
 // Replacement implements Cluster.
 func (w *Watched) Replacement(move *ledger.Move) ledger.Replacement {
 	pod := w.Pod(move.Namespace, move.ReplacementName)
@@ -103,6 +158,12 @@ func (w *Watched) Replacement(move *ledger.Move) ledger.Replacement {
 	r := ledger.Replacement{Exists: true, Ready: podutil.IsPodReady(pod), Terminating: pod.DeletionTimestamp != nil}
 	for i := range pod.Status.ContainerStatuses {
 		r.Restarts += int(pod.Status.ContainerStatuses[i].RestartCount)
+	}
+	for i := range pod.Spec.InitContainers {
+		sidecar := &pod.Spec.InitContainers[i]
+		if status, ok := podutil.GetContainerStatus(pod.Status.InitContainerStatuses, sidecar.Name); ok && podutil.IsRestartableInitContainer(sidecar) {
+			r.Restarts += int(status.RestartCount)
+		}
 	}
 	return r
 }
@@ -137,7 +198,12 @@ func (w *Watched) Owner(pod *v1.Pod) Owner {
 		return Owner{Missing: true}
 	case "StatefulSet":
 		if set, err := w.statefulSets.StatefulSets(pod.Namespace).Get(ref.Name); err == nil && set.UID == ref.UID {
-			return w.withScale(set, ofStatefulSet(set))
+			return w.withScale(set, ofStatefulSet(set, pod))
+		}
+		return Owner{Missing: true}
+	case "ReplicationController":
+		if set, err := w.controllers.ReplicationControllers(pod.Namespace).Get(ref.Name); err == nil && set.UID == ref.UID {
+			return w.withScale(set, ofReplicationController(set))
 		}
 		return Owner{Missing: true}
 	}
@@ -148,12 +214,13 @@ func (w *Watched) withScale(object metav1.Object, o Owner) Owner {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	o.UID, o.Replicas, o.Created = string(object.GetUID()), wanted(object), object.GetCreationTimestamp().Time
-	o.Scaled = w.scaled[object.GetUID()]
+	o.Scaled, o.Shrunk = w.scaled[object.GetUID()].changed, w.scaled[object.GetUID()].shrunk
+	o.Annotations, o.Deleting = object.GetAnnotations(), object.GetDeletionTimestamp() != nil
 	return o
 }
 
 func ofReplicaSet(set *appsv1.ReplicaSet) Owner {
-	o := Owner{Ready: int(set.Status.ReadyReplicas), RollingOut: rollingOut(set)}
+	o := Owner{RollingOut: rollingOut(set), ScaledDown: int(set.Status.Replicas) > wanted(set)}
 	if ref := metav1.GetControllerOfNoCopy(set); ref != nil && ref.Kind == "Deployment" {
 		o.Deployment = ref.Name
 	}
@@ -162,22 +229,51 @@ func ofReplicaSet(set *appsv1.ReplicaSet) Owner {
 
 // rollingOut reports whether a ReplicaSet's Deployment is replacing or scaling
 // it. The Deployment controller annotates each ReplicaSet with the replicas
-// that the whole Deployment wants.
+// that the whole Deployment wants. Pods that are missing count as unavailable:
+// each eviction makes one miss for a moment.
 func rollingOut(set *appsv1.ReplicaSet) bool {
-	if set.Status.ObservedGeneration < set.Generation || int(set.Status.Replicas) != wanted(set) {
+	if set.Status.ObservedGeneration < set.Generation {
 		return true
 	}
 	desired, err := strconv.Atoi(set.Annotations["deployment.kubernetes.io/desired-replicas"])
 	return err == nil && desired != wanted(set)
 }
 
-func ofStatefulSet(set *appsv1.StatefulSet) Owner {
+// ofReplicationController: one that is rolled out is scaled down, as old clients
+// and OpenShift's DeploymentConfigs do it.
+func ofReplicationController(set *v1.ReplicationController) Owner {
 	s := &set.Status
+	return Owner{ScaledDown: int(s.Replicas) > wanted(set), RollingOut: s.ObservedGeneration < set.Generation}
+}
+
+func ofStatefulSet(set *appsv1.StatefulSet, pod *v1.Pod) Owner {
 	return Owner{
-		Ready:      int(s.ReadyReplicas),
-		RollingOut: s.CurrentRevision != s.UpdateRevision || s.ObservedGeneration < set.Generation,
+		ScaledDown: int(set.Status.Replicas) > wanted(set),
+		RollingOut: set.Status.ObservedGeneration < set.Generation || updating(set, pod),
 	}
 }
+
+// updating reports whether a StatefulSet is being updated or would update the
+// pod if that were evicted. A rollout that waits at its partition is at rest;
+// with OnDelete one may rest for ever.
+func updating(set *appsv1.StatefulSet, pod *v1.Pod) bool {
+	s, strategy := &set.Status, &set.Spec.UpdateStrategy
+	if s.CurrentRevision == s.UpdateRevision {
+		return false
+	}
+	if strategy.Type == appsv1.OnDeleteStatefulSetStrategyType {
+		return pod.Labels[appsv1.ControllerRevisionHashLabelKey] != s.UpdateRevision
+	}
+	partition := 0
+	if strategy.RollingUpdate != nil {
+		partition = int(ptr.Deref(strategy.RollingUpdate.Partition, 0))
+	}
+	return partition == 0 || int(s.UpdatedReplicas) < wanted(set)-partition
+}
+
+// scaling is when an owner's number of replicas was last seen to change, and
+// when to become smaller.
+type scaling struct{ changed, shrunk time.Time }
 
 // updated notes a change of scale. An owner that wants fewer pods replaces that
 // many fewer of its evicted ones.
@@ -191,7 +287,11 @@ func (w *Watched) updated(before, after any) {
 	w.ledger.CancelOwner(string(uid), fewer, now)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.scaled[uid] = now
+	known := w.scaled[uid]
+	if known.changed = now; fewer > 0 {
+		known.shrunk = now
+	}
+	w.scaled[uid] = known
 }
 
 func (w *Watched) deleted(object any) {
@@ -212,6 +312,8 @@ func wanted(object any) int {
 	case *appsv1.ReplicaSet:
 		replicas = owner.Spec.Replicas
 	case *appsv1.StatefulSet:
+		replicas = owner.Spec.Replicas
+	case *v1.ReplicationController:
 		replicas = owner.Spec.Replicas
 	}
 	if replicas == nil {

@@ -1,6 +1,7 @@
 package evictor
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
@@ -18,6 +20,7 @@ import (
 	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/safeguards"
+	"github.com/evenkeel/evenkeel/strategies"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -38,7 +41,7 @@ func (a at) Now() time.Time { return time.Time(a) }
 
 func (a at) Local() time.Time { return time.Time(a) }
 
-func newEstate(t *testing.T, pods ...*v1.Pod) *estate {
+func newEstate(t testing.TB, pods ...*v1.Pod) *estate {
 	t.Helper()
 	kube := fake.NewClientset()
 	e := &estate{factory: informers.NewSharedInformerFactory(fake.NewClientset(), 0), ledger: ledger.New(ledger.Config{})}
@@ -62,7 +65,7 @@ func newEstate(t *testing.T, pods ...*v1.Pod) *estate {
 	}
 	e.Evictor, err = New(Config{
 		Observer: p, Cluster: e.watched, Evictions: e.client, Clock: at(noon),
-		Settings: Settings{OwnerSettle: 3 * time.Minute, Deadline: time.Minute, Safeguards: safeguards.New(safeguards.Config{Breaker: lenient})},
+		Settings: Settings{Recreating: []schema.GroupKind{{Group: "apps", Kind: "CloneSet"}}, OwnerSettle: 3 * time.Minute, Deadline: time.Minute, Safeguards: safeguards.New(safeguards.Config{Breaker: lenient})},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +73,7 @@ func newEstate(t *testing.T, pods ...*v1.Pod) *estate {
 	return e
 }
 
-func (e *estate) add(t *testing.T, object any) {
+func (e *estate) add(t testing.TB, object any) {
 	t.Helper()
 	var err error
 	switch o := object.(type) {
@@ -78,6 +81,10 @@ func (e *estate) add(t *testing.T, object any) {
 		err = e.factory.Apps().V1().ReplicaSets().Informer().GetIndexer().Add(o)
 	case *appsv1.StatefulSet:
 		err = e.factory.Apps().V1().StatefulSets().Informer().GetIndexer().Add(o)
+	case *v1.ReplicationController:
+		err = e.factory.Core().V1().ReplicationControllers().Informer().GetIndexer().Add(o)
+	case *v1.Namespace:
+		err = e.factory.Core().V1().Namespaces().Informer().GetIndexer().Add(o)
 	case *policyv1.PodDisruptionBudget:
 		err = e.factory.Policy().V1().PodDisruptionBudgets().Informer().GetIndexer().Add(o)
 	}
@@ -91,7 +98,7 @@ func replicaSet(replicas int32, change ...func(*appsv1.ReplicaSet)) *appsv1.Repl
 	rs := &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "rs-1", CreationTimestamp: metav1.Time{Time: noon.Add(-time.Hour)}},
 		Spec:       appsv1.ReplicaSetSpec{Replicas: &replicas},
-		Status:     appsv1.ReplicaSetStatus{Replicas: replicas, ReadyReplicas: replicas},
+		Status:     appsv1.ReplicaSetStatus{Replicas: replicas},
 	}
 	for _, c := range change {
 		c(rs)
@@ -104,7 +111,7 @@ func statefulSet(change ...func(*appsv1.StatefulSet)) *appsv1.StatefulSet {
 	s := &appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "sts-1", CreationTimestamp: metav1.Time{Time: noon.Add(-time.Hour)}},
 		Spec:       appsv1.StatefulSetSpec{Replicas: &replicas},
-		Status:     appsv1.StatefulSetStatus{CurrentRevision: "1", UpdateRevision: "1", ReadyReplicas: replicas},
+		Status:     appsv1.StatefulSetStatus{CurrentRevision: "1", UpdateRevision: "1", Replicas: replicas},
 	}
 	for _, c := range change {
 		c(s)
@@ -112,11 +119,39 @@ func statefulSet(change ...func(*appsv1.StatefulSet)) *appsv1.StatefulSet {
 	return s
 }
 
+func replicationController(change ...func(*v1.ReplicationController)) *v1.ReplicationController {
+	rc := &v1.ReplicationController{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "rc-1", CreationTimestamp: metav1.Time{Time: noon.Add(-time.Hour)}},
+		Spec:       v1.ReplicationControllerSpec{Replicas: new(int32(3))},
+		Status:     v1.ReplicationControllerStatus{Replicas: 3, ReadyReplicas: 3},
+	}
+	for _, c := range change {
+		c(rc)
+	}
+	return rc
+}
+
+func replicated(pod *v1.Pod) {
+	ref := &pod.OwnerReferences[0]
+	ref.APIVersion, ref.Kind, ref.UID = "v1", "ReplicationController", "rc-1"
+}
+
+func inReplicationController() *v1.Pod {
+	pod := ownedBy("ReplicaSet", "rs-1")
+	replicated(pod)
+	return pod
+}
+
+// namespace has a word about evictions.
+func namespace(name, evict string) *v1.Namespace {
+	return &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"evenkeel.io/evict": evict}}}
+}
+
 func ownedBy(kind string, uid types.UID) *v1.Pod {
 	controller := true
 	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "ns", Name: "p", Labels: map[string]string{"app": "web"},
-		OwnerReferences: []metav1.OwnerReference{{Kind: kind, Name: "web", UID: uid, Controller: &controller}},
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: "web", UID: uid, Controller: &controller}},
 	}}
 }
 
@@ -127,9 +162,53 @@ func budget(name string, status policyv1.PodDisruptionBudgetStatus) *policyv1.Po
 	}
 }
 
+// A StatefulSet whose update is under way is left alone; one whose update waits
+// for its user is at rest, but for pods that an eviction would update.
+func TestStatefulSetsThatAreUpdated(t *testing.T) {
+	inRevision := func(revision string) *v1.Pod {
+		pod := ownedBy("StatefulSet", "sts-1")
+		pod.Labels = map[string]string{appsv1.ControllerRevisionHashLabelKey: revision}
+		return pod
+	}
+	between := func(strategy appsv1.StatefulSetUpdateStrategy, updated int32) *appsv1.StatefulSet {
+		return statefulSet(func(s *appsv1.StatefulSet) {
+			s.Spec.UpdateStrategy, s.Status.CurrentRevision = strategy, "old"
+			s.Status.UpdateRevision, s.Status.UpdatedReplicas = "new", updated
+		})
+	}
+	onDelete := appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}
+	rolling := appsv1.StatefulSetUpdateStrategy{Type: appsv1.RollingUpdateStatefulSetStrategyType}
+	from := func(partition int32) appsv1.StatefulSetUpdateStrategy {
+		strategy := rolling
+		strategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: &partition}
+		return strategy
+	}
+	for name, tc := range map[string]struct {
+		set  *appsv1.StatefulSet
+		pod  *v1.Pod
+		want reasons.Reason
+	}{
+		"OnDelete, a pod that would be updated": {between(onDelete, 1), inRevision("old"), reasons.OwnerRollingOut},
+		"OnDelete, a pod that is updated":       {between(onDelete, 1), inRevision("new"), ""},
+		"rolling":                               {between(rolling, 2), inRevision("new"), reasons.OwnerRollingOut},
+		"rolling from the first":                {between(from(0), 2), inRevision("new"), reasons.OwnerRollingOut},
+		"rolling to its partition":              {between(from(1), 1), inRevision("old"), reasons.OwnerRollingOut},
+		"at rest at its partition":              {between(from(1), 2), inRevision("old"), ""},
+		"at rest, none is to be updated":        {between(from(3), 0), inRevision("old"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEstate(t, replica("s-0", inStatefulSet), replica("s-1", inStatefulSet))
+			e.add(t, tc.set)
+			if got := e.Refuse(tc.pod); got != tc.want {
+				t.Errorf("refused for %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
 // Whose pods may not be moved, and why.
 func TestOwnersRefuse(t *testing.T) {
-	room := policyv1.PodDisruptionBudgetStatus{ExpectedPods: 3, DesiredHealthy: 2}
+	room := policyv1.PodDisruptionBudgetStatus{ExpectedPods: 3, DesiredHealthy: 2, DisruptionsAllowed: 1}
 	cases := map[string]struct {
 		objects []any
 		pod     *v1.Pod
@@ -140,9 +219,9 @@ func TestOwnersRefuse(t *testing.T) {
 			objects: []any{replicaSet(3, func(rs *appsv1.ReplicaSet) { rs.CreationTimestamp.Time = noon.Add(-time.Minute) })},
 			pod:     ownedBy("ReplicaSet", "rs-1"), want: reasons.OwnerRollingOut,
 		},
-		"not all of its pods there yet": {
-			objects: []any{replicaSet(3, func(rs *appsv1.ReplicaSet) { rs.Status.Replicas = 2 })},
-			pod:     ownedBy("ReplicaSet", "rs-1"), want: reasons.OwnerRollingOut,
+		"more pods than it wants": {
+			objects: []any{replicaSet(3, func(rs *appsv1.ReplicaSet) { rs.Status.Replicas = 4 })},
+			pod:     ownedBy("ReplicaSet", "rs-1"), want: reasons.OwnerScaledDown,
 		},
 		"not seen by its controller": {
 			objects: []any{replicaSet(3, func(rs *appsv1.ReplicaSet) { rs.Generation = 2 })},
@@ -154,10 +233,36 @@ func TestOwnersRefuse(t *testing.T) {
 			})},
 			pod: ownedBy("ReplicaSet", "rs-1"), want: reasons.OwnerRollingOut,
 		},
-		"a ReplicaSet nobody knows":          {pod: ownedBy("ReplicaSet", "rs-1"), want: reasons.OwnerUnknown},
-		"a ReplicaSet of the name, another":  {objects: []any{replicaSet(3)}, pod: ownedBy("ReplicaSet", "rs-2"), want: reasons.OwnerUnknown},
+		"a ReplicaSet nobody knows":         {pod: ownedBy("ReplicaSet", "rs-1"), want: reasons.OwnerUnknown},
+		"a ReplicaSet of the name, another": {objects: []any{replicaSet(3)}, pod: ownedBy("ReplicaSet", "rs-2"), want: reasons.OwnerUnknown},
+		"a ReplicaSet that is deleted": {
+			objects: []any{replicaSet(3, func(rs *appsv1.ReplicaSet) { rs.DeletionTimestamp = &metav1.Time{Time: noon} })},
+			pod:     ownedBy("ReplicaSet", "rs-1"), want: reasons.OwnerDeleting,
+		},
+		"a ReplicaSet scaled below its pods": {
+			objects: []any{replicaSet(3, func(rs *appsv1.ReplicaSet) { rs.Status.Replicas = 4 })},
+			pod:     ownedBy("ReplicaSet", "rs-1"), want: reasons.OwnerScaledDown,
+		},
+		"a StatefulSet scaled below its pods": {
+			objects: []any{statefulSet(func(s *appsv1.StatefulSet) { s.Status.Replicas = 4 })},
+			pod:     ownedBy("StatefulSet", "sts-1"), want: reasons.OwnerScaledDown,
+		},
+		"a settled ReplicationController":           {objects: []any{replicationController()}, pod: inReplicationController()},
+		"a ReplicationController nobody knows":      {pod: inReplicationController(), want: reasons.OwnerUnknown},
+		"a ReplicationController below its pods":    {objects: []any{replicationController(func(rc *v1.ReplicationController) { rc.Status.Replicas = 4 })}, pod: inReplicationController(), want: reasons.OwnerScaledDown},
+		"a ReplicationController that is scaled up": {objects: []any{replicationController(func(rc *v1.ReplicationController) { rc.Spec.Replicas = new(int32(4)) })}, pod: inReplicationController(), want: reasons.OwnerPodsUnavailable},
+		"an owner that forbids it": {
+			objects: []any{replicaSet(3, func(rs *appsv1.ReplicaSet) { rs.Annotations = map[string]string{"evenkeel.io/evict": "false"} })},
+			pod:     ownedBy("ReplicaSet", "rs-1"), want: reasons.EvictionDeclined,
+		},
+		"a Namespace that forbids it": {
+			objects: []any{replicaSet(3), namespace("ns", "false")}, pod: ownedBy("ReplicaSet", "rs-1"), want: reasons.EvictionDeclined,
+		},
+		"a Namespace that allows it":         {objects: []any{replicaSet(3), namespace("ns", "true")}, pod: ownedBy("ReplicaSet", "rs-1")},
+		"another Namespace that forbids":     {objects: []any{replicaSet(3), namespace("other", "false")}, pod: ownedBy("ReplicaSet", "rs-1")},
 		"a settled StatefulSet":              {objects: []any{statefulSet()}, pod: ownedBy("StatefulSet", "sts-1")},
-		"a controller of somebody else":      {pod: ownedBy("Thing", "thing-1")},
+		"a controller of somebody else":      {pod: ownedBy("Thing", "thing-1"), want: reasons.ControllerUnknown},
+		"a controller that the policy knows": {pod: ownedBy("CloneSet", "clones-1")},
 		"one budget":                         {objects: []any{replicaSet(3), budget("a", room)}, pod: ownedBy("ReplicaSet", "rs-1")},
 		"one budget that never leaves room":  {objects: []any{replicaSet(3), budget("a", policyv1.PodDisruptionBudgetStatus{ExpectedPods: 3, DesiredHealthy: 3})}, pod: ownedBy("ReplicaSet", "rs-1"), want: reasons.PodDisruptionBudgetForbids},
 		"two budgets":                        {objects: []any{replicaSet(3), budget("a", room), budget("b", room)}, pod: ownedBy("ReplicaSet", "rs-1"), want: reasons.SeveralPodDisruptionBudgets},
@@ -165,7 +270,9 @@ func TestOwnersRefuse(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			e := newEstate(t)
+			e := newEstate(t, slices.Concat(replicas(2), []*v1.Pod{
+				replica("s-0", inStatefulSet), replica("s-1", inStatefulSet), replica("r-0", replicated), replica("r-1", replicated),
+			})...)
 			for _, object := range tc.objects {
 				e.add(t, object)
 			}
@@ -191,7 +298,7 @@ func TestOwnersScaled(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			e := newEstate(t)
+			e := newEstate(t, replicas(4)...)
 			e.add(t, replicaSet(5))
 			for _, pod := range []string{"a", "b", "c"} {
 				e.ledger.Record(noon, ledger.Intent{PodUID: pod, Owner: cluster.Owner{UID: "rs-1", Kind: "ReplicaSet"}, TTL: time.Hour})
@@ -217,27 +324,90 @@ func TestDisruptionOrder(t *testing.T) {
 		return pod
 	}
 	reluctant := withQoS(v1.PodQOSBestEffort, ownedBy("ReplicaSet", "rs-1"))
-	reluctant.Annotations = map[string]string{preferNoEviction: ""}
+	reluctant.Annotations = map[string]string{strategies.PreferNoEviction: ""}
+	valued := func(cost string, pod *v1.Pod) *v1.Pod {
+		pod.Annotations = map[string]string{v1.PodDeletionCost: cost}
+		return pod
+	}
 	ordered := map[string]*v1.Pod{
+		"0 of the lowest cost":     valued("-2147483648", withQoS(v1.PodQOSGuaranteed, ownedBy("ReplicaSet", "rs-1"))),
+		"0b of a lower cost":       valued("-1", withQoS(v1.PodQOSGuaranteed, ownedBy("ReplicaSet", "rs-1"))),
 		"1 one of fifty":           withQoS(v1.PodQOSBestEffort, ownedBy("ReplicaSet", "rs-1")),
-		"2 one of three":           withQoS(v1.PodQOSBestEffort, ownedBy("StatefulSet", "sts-1")),
 		"3 of an unknown number":   withQoS(v1.PodQOSBestEffort, ownedBy("Thing", "thing-1")),
 		"4 burstable":              withQoS(v1.PodQOSBurstable, ownedBy("ReplicaSet", "rs-1")),
 		"5 guaranteed":             withQoS(v1.PodQOSGuaranteed, ownedBy("ReplicaSet", "rs-1")),
-		"6 asks not to be evicted": reluctant,
+		"6 of a higher cost":       valued("1", withQoS(v1.PodQOSBestEffort, ownedBy("ReplicaSet", "rs-1"))),
+		"7 of the highest cost":    valued("2147483647", withQoS(v1.PodQOSBestEffort, ownedBy("ReplicaSet", "rs-1"))),
+		"7b one of a StatefulSet":  withQoS(v1.PodQOSBestEffort, ownedBy("StatefulSet", "sts-1")),
+		"8 asks not to be evicted": reluctant,
 	}
-	costs := map[string]int64{}
+	costs := map[string]strategies.Disruption{}
 	for name, pod := range ordered {
 		costs[name] = e.Disruption(pod)
 	}
 	for a, costA := range costs {
 		for b, costB := range costs {
-			if a < b && costA >= costB {
-				t.Errorf("%q costs %d, not less than %q with %d", a, costA, b, costB)
+			if a < b && costA.Compare(costB) >= 0 {
+				t.Errorf("%q costs %v, not less than %q with %v", a, costA, b, costB)
 			}
+		}
+	}
+	for _, cost := range []string{"2147483648", "much", "+1"} { // no controller takes them
+		if got := e.Disruption(valued(cost, ownedBy("ReplicaSet", "rs-1"))); got != e.Disruption(ownedBy("ReplicaSet", "rs-1")) {
+			t.Errorf("a cost of %q counts %v", cost, got)
 		}
 	}
 	if diff := cmp.Diff(50, e.watched.Owner(ordered["1 one of fifty"]).Replicas); diff != "" {
 		t.Errorf("replicas (-want +got):\n%s", diff)
+	}
+}
+
+// What a pod costs, in quarters of a plain one.
+func TestDisruptionCosts(t *testing.T) {
+	of := func(kind string, uid types.UID, change ...func(*v1.Pod)) *v1.Pod {
+		pod := ownedBy(kind, uid)
+		for _, c := range change {
+			c(pod)
+		}
+		return pod
+	}
+	readyAfter := func(took, age time.Duration) func(*v1.Pod) {
+		return func(pod *v1.Pod) {
+			started := metav1.Time{Time: noon.Add(-age)}
+			pod.Status.StartTime = &started
+			pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue, LastTransitionTime: metav1.Time{Time: started.Add(took)}}}
+		}
+	}
+	mounting := func(pod *v1.Pod) {
+		pod.Spec.Volumes = []v1.Volume{{VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}}
+	}
+	for name, tc := range map[string]struct {
+		replicas int32
+		pod      *v1.Pod
+		want     int
+	}{
+		"one of fifty":                           {50, of("ReplicaSet", "rs-1"), 4},
+		"one of four":                            {4, of("ReplicaSet", "rs-1"), 5},
+		"one of two":                             {2, of("ReplicaSet", "rs-1"), 6},
+		"the only one":                           {1, of("ReplicaSet", "rs-1"), 8},
+		"a volume":                               {50, of("ReplicaSet", "rs-1", mounting), 8},
+		"one of a StatefulSet of three, mounted": {3, of("StatefulSet", "sts-1", mounting), 4 + 4 + 4 + 1},
+		"ready at once":                          {50, of("ReplicaSet", "rs-1", readyAfter(5*time.Second, time.Hour)), 4},
+		"ready after two minutes":                {50, of("ReplicaSet", "rs-1", readyAfter(2*time.Minute, time.Hour)), 6},
+		"ready after ten minutes":                {50, of("ReplicaSet", "rs-1", readyAfter(10*time.Minute, time.Hour)), 8},
+		"ready again after some hours":           {50, of("ReplicaSet", "rs-1", readyAfter(3*time.Hour, 4*time.Hour)), 4},
+		"of yesterday":                           {50, of("ReplicaSet", "rs-1", readyAfter(5*time.Second, 25*time.Hour)), 5},
+		"when it got ready is not kept": {50, of("ReplicaSet", "rs-1", readyAfter(0, time.Hour), func(pod *v1.Pod) {
+			pod.Status.Conditions[0].LastTransitionTime = metav1.Time{}
+		}), 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEstate(t)
+			e.add(t, replicaSet(tc.replicas))
+			e.add(t, statefulSet())
+			if got := e.Disruption(tc.pod).Quarters; got != tc.want {
+				t.Errorf("costs %d quarters, want %d", got, tc.want)
+			}
+		})
 	}
 }

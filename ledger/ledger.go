@@ -15,11 +15,15 @@ package ledger
 import (
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
 )
+
+// maxDenied bounds the words of a denial, in bytes.
+const maxDenied = 300
 
 // DefaultKeepEnded is how many ended moves are remembered by default.
 const DefaultKeepEnded = 2000
@@ -96,6 +100,17 @@ func (l *Ledger) Cancel(podUID string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if move := l.byPod[podUID]; move != nil && move.State == Intended {
+		l.end(move, Cancelled, now)
+	}
+}
+
+// Deny is Cancel for a move whose eviction admission control denied, in its
+// words.
+func (l *Ledger) Deny(podUID, words string, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if move := l.byPod[podUID]; move != nil && move.State == Intended {
+		move.Denied = strings.ToValidUTF8(words[:min(len(words), maxDenied)], "")
 		l.end(move, Cancelled, now)
 	}
 }
@@ -215,6 +230,14 @@ func (l *Ledger) Moving(podUID string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.moving(podUID) != nil
+}
+
+// Leaving reports whether a pod that is being moved was evicted already.
+func (l *Ledger) Leaving(podUID string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	move := l.byPod[podUID]
+	return move != nil && !move.Evicted.IsZero()
 }
 
 // Get returns a copy of the newest move of a pod.

@@ -106,6 +106,9 @@ type Move struct {
 	Recorded time.Time `json:"recorded"`
 	Evicted  time.Time `json:"evicted,omitzero"`
 	Ended    time.Time `json:"ended,omitzero"`
+	// Denied is how the API server's admission control denied the eviction of a
+	// cancelled move; empty if it did not.
+	Denied string `json:"denied,omitempty"`
 	// Outcome is the judged result of a landed move; nil until then.
 	Outcome *Outcome `json:"outcome,omitempty"`
 	// Surge is nil unless the move's replacement comes before its pod leaves.

@@ -29,7 +29,7 @@ func defaults() LoadPolicy {
 			MinCoveragePercent: 80,
 			QueriesPerSecond:   5,
 			Timeout:            duration(10 * time.Second),
-			ObservationPeriod:  duration(90 * time.Second),
+			ObservationPeriod:  duration(150 * time.Second),
 		},
 		Lines: Lines{
 			usage.CPU:    {Levels: levels(45, 60, 65, 60)},
@@ -43,7 +43,8 @@ func defaults() LoadPolicy {
 				{Kind: usage.KindAvg, Over: 15 * time.Minute},
 			},
 			ConsecutiveSamples: 3,
-			MinWindow:          duration(75 * time.Second),
+			MinWindow:          duration(150 * time.Second),
+			Startup:            duration(3 * time.Minute),
 		},
 		Scoring: Scoring{
 			Weights: map[v1.ResourceName]int64{v1.ResourceCPU: 1, v1.ResourceMemory: 1},
@@ -95,10 +96,24 @@ func defaultEviction() Eviction {
 			MaxNotReadyPercent:     33,
 		},
 		MaxInFlightPercentOfOwner: 10,
+		AcrossZones:               true,
 		MoveTTL:                   duration(5 * time.Minute),
 		SourceAvoidance:           duration(10 * time.Minute),
 		OwnerSettle:               duration(3 * time.Minute),
 		SchedulerNames:            []string{v1.DefaultSchedulerName},
+		LeavingTaints:             []string{"ToBeDeletedByClusterAutoscaler", "karpenter.sh/disruption", "karpenter.sh/disrupted"},
+		ClosingTaints: []string{
+			"DeletionCandidateOfClusterAutoscaler",
+			"aws-node-termination-handler/*",
+			"cloud.google.com/impending-node-termination",
+			"node.kubernetes.io/out-of-service",
+			"node.cluster.x-k8s.io/outdated-revision",
+			"deployment.machine.sapcloud.io/prefer-no-schedule",
+			"UpdateInProgress",
+			"medik8s.io/drain",
+			"weave.works/kured-node-reboot",
+		},
+		RecreatingControllers: []string{},
 	}
 }
 

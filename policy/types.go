@@ -87,6 +87,11 @@ type Hot struct {
 	// MinWindow is the span of samples below which a partly filled window is
 	// unknown: 1s to 5m.
 	MinWindow metav1.Duration `json:"minWindow"`
+	// Startup is how long after a node became ready, or a pod's newest
+	// container started, usage is no evidence: 0s to 1h. Such a node is not
+	// hot. Such a pod is not moved, and counts for no more than its siblings
+	// or, without any, its requests with the factors of scoring.estimate.
+	Startup metav1.Duration `json:"startup"`
 }
 
 // Scoring says how nodes are compared when a pod is placed.
@@ -178,7 +183,7 @@ type Eviction struct {
 	// away from a node, until measurements have caught up: 0s to 1h.
 	NodeSettle metav1.Duration `json:"nodeSettle"`
 	// Cooldown is how long an owner is left alone after a move of one of its
-	// pods that did not help.
+	// pods, above all one that did not help.
 	Cooldown Cooldown `json:"cooldown"`
 	// OutcomeAfter is how long after a replacement was bound it is judged
 	// whether the move has helped: 30s to 1h.
@@ -192,8 +197,8 @@ type Eviction struct {
 	// Breaker says when evicting stops by itself.
 	Breaker Breaker `json:"breaker"`
 	// MaxInFlightPercentOfOwner is the share of an owner's replicas that may be
-	// on the move at once when no PodDisruptionBudget says it; always at least
-	// one pod: 0 to 100.
+	// on the move, unready, pending or terminating at once when no
+	// PodDisruptionBudget says it; always at least one pod: 0 to 100.
 	MaxInFlightPercentOfOwner float64 `json:"maxInFlightPercentOfOwner"`
 	// MoveTTL is how long after its grace period a move may take before its
 	// reservation lapses: 10s to 1h.
@@ -210,10 +215,36 @@ type Eviction struct {
 	// SchedulerNames are the schedulers that ask our extender; pods of any
 	// other are left alone. At least one, each once.
 	SchedulerNames []string `json:"schedulerNames"`
+	// AcrossZones allows to move pods to nodes of another zone, by the label
+	// topology.kubernetes.io/zone, if none of their own takes them.
+	AcrossZones bool `json:"acrossZones"`
+	// AcrossCapacityTypes allows to move pods between spot or preemptible nodes
+	// and others, by the labels of Karpenter, EKS, GKE and AKS.
+	AcrossCapacityTypes bool `json:"acrossCapacityTypes"`
+	// LeavingTaints are the keys of taints on nodes that an autoscaler is
+	// draining: no pod is moved there, and none away, because the autoscaler
+	// does. A key that ends in * stands for all that begin so. At most 50, each
+	// once.
+	LeavingTaints []string `json:"leavingTaints"`
+	// ClosingTaints are the keys of taints on nodes where nothing should land,
+	// whatever their effect, such as those of nodes that will soon be removed:
+	// no pod is moved there and such nodes score 0, but they are relieved as any
+	// other. A key that ends in * stands for all that begin so. At most 50, each
+	// once.
+	ClosingTaints []string `json:"closingTaints"`
+	// RecreatingControllers are further kinds of controllers that start another
+	// pod in place of an evicted one, as Kind.group, such as
+	// CloneSet.apps.kruise.io. ReplicaSets, StatefulSets and
+	// ReplicationControllers are known to; pods of any other controller are left
+	// alone, but for Jobs with evictJobs. At most 50, each once.
+	RecreatingControllers []string `json:"recreatingControllers"`
 }
 
 // Cooldown is a rest that grows with every further move that does not help.
 type Cooldown struct {
+	// Always is the rest after any eviction of an owner's pods, also one that
+	// helped: 0s, which is none, to 24h. The moves of one cycle go together.
+	Always metav1.Duration `json:"always"`
 	// Base is the rest after the first move of an owner that did not help: 0s,
 	// which is none, to 24h.
 	Base metav1.Duration `json:"base"`

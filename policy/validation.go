@@ -77,6 +77,7 @@ func validateHot(h *Hot, path *field.Path) field.ErrorList {
 		validateHotWindows(h.Windows, path.Child("windows")),
 		check.Between(path.Child("consecutiveSamples"), h.ConsecutiveSamples, 1, 100),
 		check.Duration(path.Child("minWindow"), h.MinWindow, time.Second, fullWindow),
+		check.Duration(path.Child("startup"), h.Startup, 0, time.Hour),
 	)
 }
 

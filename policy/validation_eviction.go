@@ -3,8 +3,11 @@ package policy
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/evenkeel/evenkeel/policy/calendar"
@@ -41,6 +44,9 @@ func validateEviction(e *Eviction, path *field.Path) field.ErrorList {
 		check.Duration(path.Child("sourceAvoidance"), e.SourceAvoidance, 0, day),
 		check.Duration(path.Child("ownerSettle"), e.OwnerSettle, 0, day),
 		check.Names(path.Child("schedulerNames"), e.SchedulerNames),
+		validateList(e.LeavingTaints, path.Child("leavingTaints"), validateTaint),
+		validateList(e.ClosingTaints, path.Child("closingTaints"), validateTaint),
+		validateList(e.RecreatingControllers, path.Child("recreatingControllers"), validateController),
 	)
 }
 
@@ -55,7 +61,8 @@ func validatePace(e *Eviction, path *field.Path) field.ErrorList {
 }
 
 func validateCooldown(c *Cooldown, path *field.Path) field.ErrorList {
-	errs := check.Duration(path.Child("base"), c.Base, 0, day)
+	errs := check.Duration(path.Child("always"), c.Always, 0, day)
+	errs = append(errs, check.Duration(path.Child("base"), c.Base, 0, day)...)
 	errs = append(errs, check.Duration(path.Child("max"), c.Max, 0, day)...)
 	if len(errs) == 0 && c.Max.Duration < c.Base.Duration {
 		errs = append(errs, field.Invalid(path.Child("max"), c.Max.Duration.String(),
@@ -111,4 +118,41 @@ func validateBreaker(b *Breaker, path *field.Path) field.ErrorList {
 		check.Duration(path.Child("rest"), b.Rest, 10*time.Second, day),
 		check.Percent(path.Child("maxNotReadyPercent"), b.MaxNotReadyPercent),
 	)
+}
+
+// maxListed bounds the lists of taints and of controllers.
+const maxListed = 50
+
+// validateList checks a list that may be empty, whose entries are each once.
+func validateList(list []string, path *field.Path, entry func(string, *field.Path) field.ErrorList) field.ErrorList {
+	if len(list) > maxListed {
+		return field.ErrorList{field.TooMany(path, len(list), maxListed)}
+	}
+	var errs field.ErrorList
+	for i, text := range list {
+		errs = append(errs, entry(text, path.Index(i))...)
+		if slices.Contains(list[:i], text) {
+			errs = append(errs, field.Duplicate(path.Index(i), text))
+		}
+	}
+	return errs
+}
+
+// validateTaint checks the key of a taint, or what keys begin with and a *.
+func validateTaint(text string, path *field.Path) field.ErrorList {
+	return check.Valid(path, text, func(pattern string) []string {
+		if prefix, open := strings.CutSuffix(pattern, "*"); open && prefix != "" {
+			pattern = prefix + "x"
+		}
+		return validation.IsQualifiedName(pattern)
+	})
+}
+
+// validateController checks a kind with its group.
+func validateController(text string, path *field.Path) field.ErrorList {
+	kind := schema.ParseGroupKind(text)
+	if kind.Kind == "" || len(validation.IsDNS1123Subdomain(kind.Group)) > 0 {
+		return field.ErrorList{field.Invalid(path, text, "must be Kind.group, such as CloneSet.apps.kruise.io")}
+	}
+	return nil
 }

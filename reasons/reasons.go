@@ -41,10 +41,28 @@ const (
 	OwnerJustScaled             Reason = "OwnerJustScaled"
 	OwnerUnknown                Reason = "OwnerUnknown"
 	PodUsageUnknown             Reason = "PodUsageUnknown"
+	PodStarting                 Reason = "PodStarting"
 	SeveralPodDisruptionBudgets Reason = "SeveralPodDisruptionBudgets"
 	PodDisruptionBudgetForbids  Reason = "PodDisruptionBudgetForbids"
+	MinAvailableUnreadable      Reason = "MinAvailableUnreadable"
 	NamespaceExcluded           Reason = "NamespaceExcluded"
 	ResourceClaimsNotSupported  Reason = "ResourceClaimsNotSupported"
+	EvictionDeclined            Reason = "EvictionDeclined"
+	DisruptionDeclined          Reason = "DisruptionDeclined"
+	EvictedInBackground         Reason = "EvictedInBackground"
+	PodGroupMember              Reason = "PodGroupMember"
+	ControllerUnknown           Reason = "ControllerUnknown"
+	RestartPolicyNotAlways      Reason = "RestartPolicyNotAlways"
+	OwnerDeleting               Reason = "OwnerDeleting"
+	OwnerScaledDown             Reason = "OwnerScaledDown"
+)
+
+// Why a pod is not moved for now: too few others may be missing with it.
+const (
+	PodDisruptionBudgetExhausted Reason = "PodDisruptionBudgetExhausted"
+	OwnerPodsUnavailable         Reason = "OwnerPodsUnavailable"
+	LastReadyReplica             Reason = "LastReadyReplica"
+	BelowMinAvailable            Reason = "BelowMinAvailable"
 )
 
 // Why a plan does not move a pod that it might.
@@ -74,6 +92,7 @@ const NodeHot Reason = "NodeHot"
 const (
 	NodeNotCool     Reason = "NodeNotCool"
 	NodeClosed      Reason = "NodeClosed"
+	OtherDomain     Reason = "OtherDomain"
 	AboveRejectLine Reason = "AboveRejectLine"
 	FilterRefuses   Reason = "FilterRefuses"
 )
@@ -94,6 +113,7 @@ const (
 	OwnerReplacementUnready Reason = "OwnerReplacementUnready"
 	OwnerReplacementPending Reason = "OwnerReplacementPending"
 	OwnerCoolingDown        Reason = "OwnerCoolingDown"
+	EvictionDenied          Reason = "EvictionDenied"
 	OwnerMovesPerHour       Reason = "OwnerMovesPerHour"
 	NodeSettling            Reason = "NodeSettling"
 	NamespaceMovesPerHour   Reason = "NamespaceMovesPerHour"
@@ -106,7 +126,6 @@ const (
 	PauseUnreadable       Reason = "PauseUnreadable"
 	PodChanged            Reason = "PodChanged"
 	MoveCancelled         Reason = "MoveCancelled"
-	LastReadyReplica      Reason = "LastReadyReplica"
 	SourceNoLongerHot     Reason = "SourceNoLongerHot"
 	SourceUsageUnknown    Reason = "SourceUsageUnknown"
 	LandingGone           Reason = "LandingGone"

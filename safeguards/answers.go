@@ -64,6 +64,9 @@ func (v *Verdict) owner(uid string, intended int) (reasons.Reason, string) {
 		case o.pending.count > 0:
 			return reasons.OwnerReplacementPending, fmt.Sprintf("%d replacements are without a node, such as that of %q", o.pending.count, o.pending.example)
 		}
+		if !o.denied.at.IsZero() {
+			return reasons.EvictionDenied, fmt.Sprintf("until %s: %s", stamp(o.denied.at.Add(deniedFor)), o.denied.words)
+		}
 		if reason, detail := v.coolsDown(o); reason != "" {
 			return reason, detail
 		}

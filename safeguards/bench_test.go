@@ -33,7 +33,7 @@ func BenchmarkAt(b *testing.B) {
 
 // A cycle's questions: may each of 5,000 pods be moved?
 func BenchmarkRefuse5000(b *testing.B) {
-	v := New(config(func(c *Config) { c.MaxPerHour, c.Cooldown = 5000, Cooldown{time.Hour, 6 * time.Hour} })).At(crowd(), noon)
+	v := New(config(func(c *Config) { c.MaxPerHour, c.Cooldown = 5000, Cooldown{Base: time.Hour, Max: 6 * time.Hour} })).At(crowd(), noon)
 	intents := make([]ledger.Intent, 5000)
 	refused := 0
 	for i := range intents {

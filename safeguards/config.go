@@ -22,11 +22,12 @@ type Config struct {
 	Breaker  Breaker
 }
 
-// Cooldown is how long an owner is left alone after moves that did not help:
-// Base after the first, doubled after each further one in a row, Max at most. A
-// Base of 0 disables it; a Max below Base counts as Base.
+// Cooldown is how long an owner is left alone: Always after the eviction of any
+// of its pods by an earlier cycle; after moves that did not help Base after the
+// first, doubled after each further one in a row, Max at most. A Base of 0
+// disables that; a Max below Base counts as Base.
 type Cooldown struct {
-	Base, Max time.Duration
+	Always, Base, Max time.Duration
 }
 
 // Breaker says when evicting stops. A limit of 0 allows none.

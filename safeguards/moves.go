@@ -16,10 +16,18 @@ const crashLoop = 3
 // which it should have been ready.
 const unreadyFor = time.Hour
 
+// deniedFor is how long an owner is left alone after admission control denied
+// an eviction of one of its pods.
+const deniedFor = 10 * time.Minute
+
 // take adds a move to the verdict.
 func (v *Verdict) take(move *ledger.Move, facts *Facts) {
 	v.charge(move)
 	v.learn(move)
+	v.rest(move, facts.CycleStart)
+	if owner := v.ownerOf(move); owner != nil && move.Denied != "" && within(move.Ended, v.now, deniedFor) && move.Ended.After(owner.denied.at) {
+		owner.denied = denied{move.Ended, move.Denied}
+	}
 	v.settle(move, facts.CycleStart)
 	if v.isPending(move) {
 		v.count(move, move.Pod, &v.pending, func(o *owner) *trouble { return &o.pending })
@@ -78,10 +86,26 @@ func (c *Cooldown) after(unhelpful int) time.Duration {
 	return cooldown
 }
 
+// rest notes when an owner's pod was last evicted by an earlier cycle.
+func (v *Verdict) rest(move *ledger.Move, cycleStart time.Time) {
+	evicted, owner := evictedAt(move), v.ownerOf(move)
+	if owner != nil && known(evicted, v.now) && evicted.After(owner.moved) && !ofCycle(move, cycleStart) {
+		owner.moved = evicted
+	}
+}
+
+// ofCycle reports whether a move belongs to the current cycle.
+func ofCycle(move *ledger.Move, cycleStart time.Time) bool {
+	return !cycleStart.IsZero() && !move.Recorded.Before(cycleStart)
+}
+
 // coolsDown reports whether, and until when, an owner is left alone.
 func (v *Verdict) coolsDown(o *owner) (reasons.Reason, string) {
 	cooldown := v.config.Cooldown.after(o.unhelpful)
 	if !within(o.since, v.now, cooldown) {
+		if always := v.config.Cooldown.Always; always > 0 && within(o.moved, v.now, always) {
+			return reasons.OwnerCoolingDown, fmt.Sprintf("until %s, after its last move", stamp(o.moved.Add(always)))
+		}
 		return "", ""
 	}
 	return reasons.OwnerCoolingDown, fmt.Sprintf("until %s, after moves of %d cycles in a row that did not help", stamp(o.since.Add(cooldown)), o.unhelpful)
@@ -90,7 +114,7 @@ func (v *Verdict) coolsDown(o *owner) (reasons.Reason, string) {
 // settle notes which nodes a move touched, and when it last did.
 func (v *Verdict) settle(move *ledger.Move, cycleStart time.Time) {
 	evicted := evictedAt(move)
-	if evicted.IsZero() || !cycleStart.IsZero() && !move.Recorded.Before(cycleStart) {
+	if evicted.IsZero() || ofCycle(move, cycleStart) {
 		return
 	}
 	v.touch(move.From, evicted, move)

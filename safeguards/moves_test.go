@@ -72,6 +72,62 @@ func TestOwnerCoolingDown(t *testing.T) {
 	}
 }
 
+// An owner may ask to be left alone after moves that helped, too. The moves of
+// one cycle go together.
+func TestOwnerCoolsDownAfterAnyMove(t *testing.T) {
+	for name, tc := range map[string]struct {
+		moves      []ledger.Move
+		cycleStart time.Time
+		want       reasons.Reason
+		words      string
+	}{
+		"helped":               {moves: []ledger.Move{move(1, judged(19*time.Minute, true))}, want: reasons.OwnerCoolingDown, words: "after its last move"},
+		"rested":               {moves: []ledger.Move{move(1, judged(30*time.Minute, true))}},
+		"under way":            {moves: []ledger.Move{move(1, landed(time.Minute))}, want: reasons.OwnerCoolingDown},
+		"of the current cycle": {moves: []ledger.Move{move(1, landed(time.Minute))}, cycleStart: noon.Add(-time.Hour)},
+		"never evicted":        {moves: []ledger.Move{move(1, cancelled(time.Minute))}},
+		"did not help, which rests longer": {
+			moves: []ledger.Move{move(1, judged(39*time.Minute, false)), move(2, judged(19*time.Minute, false))},
+			want:  reasons.OwnerCoolingDown, words: "after moves of 2 cycles",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := config()
+			c.Cooldown.Always = 30 * time.Minute
+			f := facts(tc.moves...)
+			f.CycleStart = tc.cycleStart
+			reason, detail := New(c).At(f, noon).Owner("rs-1")
+			expect(t, "owner", reason, tc.want, detail, tc.words)
+		})
+	}
+}
+
+// What admission control denies for one pod of an owner is not asked of it
+// again at once.
+func TestOwnerWhoseEvictionWasDenied(t *testing.T) {
+	refused := func(ago time.Duration) ledger.Move {
+		return move(1, cancelled(ago), func(m *ledger.Move) { m.Denied = "webhook said no" })
+	}
+	for name, tc := range map[string]struct {
+		moves []ledger.Move
+		want  reasons.Reason
+		words string
+	}{
+		"a moment ago":    {[]ledger.Move{refused(time.Minute)}, reasons.EvictionDenied, "until 2026-03-01T12:09:00Z: webhook said no"},
+		"some time ago":   {[]ledger.Move{refused(10 * time.Minute)}, "", ""},
+		"after one moved": {[]ledger.Move{move(2, landed(2*time.Minute)), refused(time.Minute)}, reasons.EvictionDenied, ""},
+		"only cancelled":  {[]ledger.Move{move(1, cancelled(time.Minute))}, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := New(config()).At(facts(tc.moves...), noon)
+			reason, detail := v.Owner("rs-1")
+			expect(t, "owner", reason, tc.want, detail, tc.words)
+			reason, _ = v.Closed()
+			expect(t, "all", reason, "", "", "")
+		})
+	}
+}
+
 // Without a base there is no cooldown, and a bound below the base is the base.
 func TestRest(t *testing.T) {
 	cases := map[string]struct {
@@ -79,15 +135,15 @@ func TestRest(t *testing.T) {
 		unhelpful int
 		want      time.Duration
 	}{
-		"no move":              {Cooldown{time.Minute, time.Hour}, 0, 0},
-		"no base":              {Cooldown{0, time.Hour}, 9, 0},
-		"the first":            {Cooldown{time.Minute, time.Hour}, 1, time.Minute},
-		"the sixth":            {Cooldown{time.Minute, time.Hour}, 6, 32 * time.Minute},
-		"the seventh":          {Cooldown{time.Minute, time.Hour}, 7, time.Hour},
-		"a bound below":        {Cooldown{time.Hour, time.Minute}, 3, time.Hour},
-		"no bound":             {Cooldown{time.Hour, 0}, 3, time.Hour},
-		"exactly the bound":    {Cooldown{time.Minute, 4 * time.Minute}, 3, 4 * time.Minute},
-		"beyond all durations": {Cooldown{time.Hour, 1<<63 - 1}, 1 << 40, 1<<63 - 1},
+		"no move":              {Cooldown{Base: time.Minute, Max: time.Hour}, 0, 0},
+		"no base":              {Cooldown{Base: 0, Max: time.Hour}, 9, 0},
+		"the first":            {Cooldown{Base: time.Minute, Max: time.Hour}, 1, time.Minute},
+		"the sixth":            {Cooldown{Base: time.Minute, Max: time.Hour}, 6, 32 * time.Minute},
+		"the seventh":          {Cooldown{Base: time.Minute, Max: time.Hour}, 7, time.Hour},
+		"a bound below":        {Cooldown{Base: time.Hour, Max: time.Minute}, 3, time.Hour},
+		"no bound":             {Cooldown{Base: time.Hour, Max: 0}, 3, time.Hour},
+		"exactly the bound":    {Cooldown{Base: time.Minute, Max: 4 * time.Minute}, 3, 4 * time.Minute},
+		"beyond all durations": {Cooldown{Base: time.Hour, Max: 1<<63 - 1}, 1 << 40, 1<<63 - 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

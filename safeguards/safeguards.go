@@ -35,7 +35,7 @@ func New(config Config) *Rules {
 		*bound = max(*bound, 0)
 	}
 	for _, wait := range []*time.Duration{
-		&c.NodeSettle, &c.MoveTTL, &c.Cooldown.Base, &c.Breaker.PendingAfter, &c.Breaker.UnreadyAfter, &c.Breaker.Rest,
+		&c.NodeSettle, &c.MoveTTL, &c.Cooldown.Always, &c.Cooldown.Base, &c.Breaker.PendingAfter, &c.Breaker.UnreadyAfter, &c.Breaker.Rest,
 	} {
 		*wait = max(*wait, 0)
 	}

@@ -76,7 +76,7 @@ func TestCallsOfNonsensicalTimes(t *testing.T) {
 func TestHugeDurations(t *testing.T) {
 	const huge = time.Duration(math.MaxInt64)
 	all := config(func(c *Config) {
-		c.NodeSettle, c.Cooldown = huge, Cooldown{huge, huge}
+		c.NodeSettle, c.Cooldown = huge, Cooldown{Base: huge, Max: huge}
 		c.Breaker.PendingAfter, c.Breaker.UnreadyAfter, c.Breaker.Rest = huge, huge, huge
 	})
 	f := facts(move(1, judged(9*time.Hour, false)), move(2, judged(8*time.Hour, false)), move(3, evicted(time.Hour), owned("rs-2"), from("far")))
@@ -98,7 +98,7 @@ func TestHugeDurations(t *testing.T) {
 		expect(t, what, reason, tc.want, detail, "")
 	}
 	negative := New(Config{
-		MaxPerHour: -1, MaxPerHourOfOwner: math.MinInt, NodeSettle: -huge, MoveTTL: -huge, Cooldown: Cooldown{-huge, -huge},
+		MaxPerHour: -1, MaxPerHourOfOwner: math.MinInt, NodeSettle: -huge, MoveTTL: -huge, Cooldown: Cooldown{Base: -huge, Max: -huge},
 		Breaker: Breaker{MaxPending: -1, MaxUnready: -1, MaxErrors: -1, PendingAfter: -huge, UnreadyAfter: -huge, Rest: -huge, MaxNotReadyPercent: 100},
 	}).At(f, noon)
 	reason, detail := negative.Node("far")

@@ -72,8 +72,18 @@ type owner struct {
 	// moves was recorded.
 	unhelpful    int
 	since, cycle time.Time
-	pending      trouble
-	unready      trouble
+	// denied is when an eviction of one of its pods was last denied, and how.
+	denied denied
+	// moved is when an earlier cycle last evicted one of its pods.
+	moved   time.Time
+	pending trouble
+	unready trouble
+}
+
+// denied is a denial by admission control.
+type denied struct {
+	at    time.Time
+	words string
 }
 
 // trouble counts replacements that may stop evicting, with the first as an

@@ -8,13 +8,13 @@ import (
 )
 
 // Best returns the node of a request that would be the coolest with the pod on
-// it, or -1. Nodes that are unknown, full or excluded do not qualify. Hot
+// it, or -1. Nodes that are unknown, full, closed or excluded do not qualify. Hot
 // values do not count. Ties go to the lower index, so the answer is
 // deterministic.
 func (b *Board) Best(nodes []cluster.NodeIndex, pod cluster.Amounts, excluded func(cluster.NodeIndex) bool) cluster.NodeIndex {
 	best, lowest := cluster.NodeIndex(-1), math.Inf(1)
 	for _, i := range nodes {
-		if !b.known(i) || b.full(i) || excluded(i) {
+		if !b.known(i) || b.full(i) || b.closed(i) || excluded(i) {
 			continue
 		}
 		load, under := b.gauges[i].load(pod[cluster.CPU], pod[cluster.Memory], b.shares[cluster.CPU], b.shares[cluster.Memory])
@@ -47,7 +47,7 @@ func (b *Board) Score(nodes []cluster.NodeIndex, pod cluster.Amounts, scores []i
 // other plugin. Unknown nodes get the median of the known ones. A board that
 // uses measured windows scores by their formula instead. Finally every score,
 // even of an unknown node, drops by ten times the node's hot value, to 0 at the
-// lowest.
+// lowest. A node closed by taints gets 0 and is no measure for the others.
 //
 //	load  = (max over r of p_r + weighted mean of p_r) / 2    p_r: predicted percent of allocatable with the pod
 //	score = 50 + (100·(hottest−load)/(hottest−coolest) − 50) · min(1, (hottest−coolest)/DampPercent) − 10·hot
@@ -58,6 +58,18 @@ func (b *Board) Score100(nodes []cluster.NodeIndex, pod cluster.Amounts, scores 
 		b.scorePredicted(nodes, pod, scores)
 	}
 	b.chill(nodes, scores)
+	if b.closing {
+		b.close(nodes, scores)
+	}
+}
+
+// close scores the nodes that taints close 0.
+func (b *Board) close(nodes []cluster.NodeIndex, scores []int8) {
+	for k, i := range nodes {
+		if b.closed(i) {
+			scores[k] = 0
+		}
+	}
 }
 
 func (b *Board) scorePredicted(nodes []cluster.NodeIndex, pod cluster.Amounts, scores []int8) {
@@ -90,7 +102,7 @@ func (b *Board) weigh(nodes []cluster.NodeIndex, pod cluster.Amounts, scores []i
 		load, isUnder := b.gauges[i].load(pod[cluster.CPU], pod[cluster.Memory], cpuShare, memShare)
 		loads[k], scores[k] = load, overLine
 		all.add(load)
-		if isUnder {
+		if isUnder && !b.closed(i) {
 			scores[k] = 0
 			under.add(load)
 		}

@@ -56,6 +56,8 @@ type Board struct {
 	// by node.
 	measured  *Measured
 	standings []standing
+	// closing reports whether taints close any node.
+	closing bool
 }
 
 type requested [cluster.NumResources]atomic.Int64
@@ -70,6 +72,8 @@ type node struct {
 	name        string
 	allocatable cluster.Amounts
 	predicted   cluster.Amounts
+	// closed: taints say that nothing should land there.
+	closed bool
 }
 
 // NewBoard returns the board of a view; resolved holds each node's ceiling.
@@ -92,6 +96,8 @@ func NewBoard(view *usage.View, resolved *thresholds.Resolved, config Config) *B
 		info := &view.Snapshot.Nodes[i].Node
 		b.index[info.Name] = cluster.NodeIndex(i)
 		b.nodes[i] = node{name: info.Name, allocatable: info.Allocatable, predicted: thresholds.ForPlacing(&view.Nodes[i])}
+		b.nodes[i].closed = info.Leaving != "" || info.ClosedBy != ""
+		b.closing = b.closing || b.nodes[i].closed
 		var asked cluster.Charge
 		for _, pod := range view.Snapshot.Nodes[i].Pods {
 			asked.Requests = asked.Requests.Plus(cluster.NewCharge(asked.Usage, pod.Requests).Requests)
@@ -239,10 +245,18 @@ func (b *Board) AppendRefused(nodes []cluster.NodeIndex, pod cluster.Amounts) []
 	return nodes
 }
 
-// Lands reports whether a planned move may end on a node: even with measured
-// windows its predicted usage must stay at or under the reject line.
+// Lands reports whether a planned move may end on a node: no taint closes it,
+// and even with measured windows its predicted usage must stay at or under the
+// reject line.
 func (b *Board) Lands(i cluster.NodeIndex, pod cluster.Amounts) bool {
-	return !b.full(i) && b.under(i, pod)
+	return !b.closed(i) && !b.full(i) && b.under(i, pod)
+}
+
+// closed reports whether taints say that nothing should land on a node. Such
+// nodes are not refused to pods that are not moved: those that tolerate the
+// taints may have no other.
+func (b *Board) closed(i cluster.NodeIndex) bool {
+	return b.closing && i >= 0 && int(i) < len(b.nodes) && b.nodes[i].closed
 }
 
 func (b *Board) under(i cluster.NodeIndex, pod cluster.Amounts) bool {

@@ -44,8 +44,8 @@ type Pod struct {
 	Usage cluster.Amounts
 	// Refused is why the pod may not be moved; empty if it may.
 	Refused reasons.Reason
-	// Disruption orders pods of equal priority: lower is moved first.
-	Disruption int64
+	// Disruption is what moving the pod costs.
+	Disruption Disruption
 }
 
 // Move is one planned move.

@@ -25,6 +25,9 @@ type HotRule struct {
 	// the samples it is made of.
 	ConsecutiveSamples int
 	SampleInterval     time.Duration
+	// Startup is how long after a node became ready its usage is no evidence;
+	// 0 for none. So is a window that still reaches back into that time.
+	Startup time.Duration
 }
 
 // NodeState is a node's state and what led to it.
@@ -37,6 +40,9 @@ type NodeState struct {
 	Sampled time.Time
 	// Metric is what was over in the newest sample; empty if nothing was.
 	Metric usage.Metric
+	// Starting is the time until which what is over does not count, because the
+	// node has not been ready for long enough; zero if it has.
+	Starting time.Time
 	// Unknown is why the state is Unknown.
 	Unknown reasons.Reason
 }
@@ -62,19 +68,33 @@ func (r *Resolved) classify(before NodeState, i int, rule HotRule) NodeState {
 	node, read := &r.view.Snapshot.Nodes[i].Node, &r.view.Nodes[i]
 	next := NodeState{Sampled: read.Sampled}
 	next.Over, next.Metric = r.overInARow(before, i, rule)
+	if counts := r.countsFrom(i, rule.Startup); node.Ready && counts.After(r.view.At) {
+		next.Over, next.Starting = 0, counts
+	}
 	switch {
 	case !node.Ready:
 		next.State, next.Unknown = Unknown, reasons.NodeNotReady
 	case !read.Known():
 		next.State, next.Unknown = Unknown, read.Unknown
-	case next.Over >= max(rule.ConsecutiveSamples, 1), before.State == Hot && !r.Left(i):
+	case next.Over >= max(rule.ConsecutiveSamples, 1), before.State == Hot && next.Starting.IsZero() && !r.Left(i):
 		next.State = Hot
-	case r.Cool(i):
+	case next.Metric == "" && r.Cool(i):
 		next.State = Cool
 	default:
 		next.State = Warm
 	}
 	return next
+}
+
+// countsFrom returns from when the windows by which a node is over, or their
+// last five minutes, reach back to its startup no more; zero if that is not
+// known. A time further ahead than its startup lasts is a wrong clock's.
+func (r *Resolved) countsFrom(i int, startup time.Duration) time.Time {
+	since := r.view.Snapshot.Nodes[i].Node.ReadySince
+	if startup <= 0 || since.IsZero() || since.Sub(r.view.At) > startup {
+		return time.Time{}
+	}
+	return since.Add(startup + min(r.reach(i), usage.Avg5m.Over))
 }
 
 // overInARow counts consecutive samples over the evict line. Samples of a

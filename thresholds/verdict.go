@@ -87,6 +87,20 @@ func (r *Resolved) SourceSpan(i int) (shortest time.Duration) {
 	return shortest
 }
 
+// reach is how far back the longest window reaches by which a node is over.
+func (r *Resolved) reach(i int) (longest time.Duration) {
+	groups := r.pools[r.of[i]].groups
+	for k := range groups {
+		if !r.over(i, &groups[k]) {
+			continue
+		}
+		for _, one := range groups[k].evicting {
+			longest = max(longest, r.view.Windows[one.window].Over)
+		}
+	}
+	return longest
+}
+
 // Need is what must leave a node to bring every metric that is over down to its
 // evict line, apart from what has left since the View. A metric that is judged
 // over several windows is down when one of them is.

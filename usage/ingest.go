@@ -173,6 +173,7 @@ func (in *ingestion) podSample(pod *cluster.Pod, src *source, sample *Sample, al
 func (in *ingestion) add(sums *podSums, ps *podSeries, pod *cluster.Pod, measured time.Time) {
 	newest, ok := ps.used.newest()
 	if !ok {
+		sums.unseen = sums.unseen || !pod.Started.IsZero() && in.store.starting(pod, in.second)
 		if !pod.Started.IsZero() && !measured.Before(pod.Started) {
 			estimate := in.store.config.Estimate.Of(pod)
 			sums.used, sums.average = sums.used.Plus(estimate), sums.average.Plus(estimate)

@@ -141,16 +141,18 @@ func (in *ingestion) take(ns *nodeSeries, src *source, sums podSums) {
 	for m := range in.read {
 		ns.metrics[m].enter(in, in.read[m])
 	}
-	if in.canDeriveSystem(ns) {
+	if in.canDeriveSystem(ns, sums.unseen) {
 		ns.system.push(in.second, pack(in.second, system), in.store.limits.pod)
 	}
 }
 
 // canDeriveSystem reports whether system usage can be derived as a node's usage
 // minus its pods'. A five-minute mean still includes pods that have left, and
-// too little of those that have come.
-func (in *ingestion) canDeriveSystem(ns *nodeSeries) bool {
-	if !in.hasPods {
+// too little of those that have come; and what a starting pod without a sample
+// uses would count as the system's.
+func (in *ingestion) canDeriveSystem(ns *nodeSeries, unseen bool) bool {
+	newest, known := ns.system.newest()
+	if !in.hasPods || unseen && known && in.second-newest.second < uint32(Avg5m.Over/time.Second) {
 		return false
 	}
 	settled := in.second-ns.changed >= uint32(Avg5m.Over/time.Second)

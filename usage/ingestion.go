@@ -44,6 +44,8 @@ type podSums struct {
 	used, average cluster.Amounts
 	// sampled sums the fresh newest samples, without estimates.
 	sampled cluster.Amounts
+	// unseen reports whether some pod that is starting has no sample yet.
+	unseen bool
 	// least sums the lower of the fresh newest sample and the mean.
 	least cluster.Amounts
 }

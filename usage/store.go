@@ -19,6 +19,9 @@ type Config struct {
 	MaxAge time.Duration
 	// MinWindow is how long the samples must span before they count.
 	MinWindow time.Duration
+	// Startup is how long after the start of its newest container a pod's usage
+	// is no evidence; 0 for none.
+	Startup time.Duration
 	// Windows are read of nodes in addition to Last and Avg5m.
 	Windows []Window
 	// Signals are metrics read of nodes in addition to CPU and Memory.
@@ -58,8 +61,8 @@ type Store struct {
 
 // NewStore returns an empty Store whose clock starts at epoch.
 func NewStore(config Config, epoch time.Time) (*Store, error) {
-	if config.SampleInterval <= 0 || config.MaxAge <= 0 || config.MinWindow < 0 {
-		return nil, errors.New("usage store: SampleInterval and MaxAge must be positive and MinWindow not negative")
+	if config.SampleInterval <= 0 || config.MaxAge <= 0 || config.MinWindow < 0 || config.Startup < 0 {
+		return nil, errors.New("usage store: SampleInterval and MaxAge must be positive, MinWindow and Startup not negative")
 	}
 	if config.MinWindow > Avg5m.Over {
 		return nil, fmt.Errorf("usage store: MinWindow must be at most %v", Avg5m.Over)

@@ -61,8 +61,9 @@ type NodeUsage struct {
 	// around a pod's start and end single samples attribute its usage to no
 	// pod.
 	System cluster.Amounts
-	// Current is Measured without what has left since or is leaving: the
-	// evidence for calling a node hot.
+	// Current is Measured without what has left since or is leaving, and
+	// without what starting pods use beyond their estimates: the evidence for
+	// calling a node hot.
 	Current []cluster.Amounts
 	// Predicted is System plus all pods on the node, terminating ones included,
 	// with estimates for those not measured long enough: the basis for placing
@@ -92,8 +93,12 @@ var refusals = map[Cause]reasons.Reason{
 
 // PodUsage is one pod's reading.
 type PodUsage struct {
-	// Measured is false where Used is an estimate.
+	// Measured is false where Used is an estimate, or what was measured so far
+	// if that is more.
 	Measured bool
+	// Starting reports whether it is measured, but not for long enough since
+	// its startup.
+	Starting bool
 	Span     time.Duration
 	// Used is the mean of five minutes, or of the pod's life if that is
 	// shorter.

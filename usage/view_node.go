@@ -155,11 +155,17 @@ func (r *reading) podTotals(view *View, i int, ns *nodeSeries) podTotals {
 	var ran, began cluster.Amounts // without a sample of their own
 	for j, pod := range view.Snapshot.Nodes[i].Pods {
 		p := &view.Nodes[i].Pods[j]
-		if !pod.Terminating {
-			t.stays = t.stays.Plus(p.Used) // zero if it was not measured
-		}
+		measured := p.Used // zero if it was not
 		if !p.Measured {
-			p.Used = r.estimate(pod, &view.Siblings, p.Used)
+			estimate := r.estimate(pod, &view.Siblings)
+			for k := range estimate {
+				p.Used[k] = max(measured[k], estimate[k])
+			}
+			measured = p.evidence(measured, estimate)
+			t.staysNewest = t.staysNewest.Minus(r.excess(p, pod, estimate))
+		}
+		if !pod.Terminating {
+			t.stays = t.stays.Plus(measured)
 		}
 		t.all = t.all.Plus(p.Used)
 		switch {
@@ -180,6 +186,16 @@ func (r *reading) podTotals(view *View, i int, ns *nodeSeries) podTotals {
 	return t
 }
 
+// excess is what a starting pod's newest sample has beyond its evidence.
+func (r *reading) excess(p *PodUsage, pod *cluster.Pod, estimate cluster.Amounts) cluster.Amounts {
+	next := 0
+	if ps := r.store.series(pod, &next); p.Starting && !pod.Terminating && ps != nil {
+		newest, _ := ps.used.newest()
+		return newest.amounts().Minus(p.evidence(newest.amounts(), estimate))
+	}
+	return cluster.Amounts{}
+}
+
 // ranThen reports whether a pod had run for a time when its node was last
 // sampled. CPU is measured as a rate between two readings, so a node's sample
 // includes all of a pod's usage only if that ran for a whole interval.
@@ -198,7 +214,7 @@ func (r *reading) podsReported(ns *nodeSeries, pods []*cluster.Pod, usage []PodU
 	}
 	due := false
 	for j, pod := range pods {
-		if usage[j].Measured {
+		if usage[j].Measured || usage[j].Starting {
 			return true
 		}
 		due = due || !pod.Started.IsZero() && r.now.Sub(pod.Started) > r.store.config.MinWindow+r.store.config.MaxAge

@@ -1,6 +1,10 @@
 package usage
 
-import "github.com/evenkeel/evenkeel/cluster"
+import (
+	"time"
+
+	"github.com/evenkeel/evenkeel/cluster"
+)
 
 // measurePods reads the usage of pods and adds it up for each owner.
 func (r *reading) measurePods(view *View) {
@@ -32,25 +36,27 @@ func (r *reading) measurePods(view *View) {
 func (r *reading) pod(pod *cluster.Pod, ps *podSeries) PodUsage {
 	var usage PodUsage
 	usage.Used, usage.Span, _ = ps.mean(r.since)
+	if from := r.store.settledFrom(pod, r.now, ps.used.newestAt, ps.newest.second); r.store.config.Startup > 0 && from+uint32(r.store.config.SampleInterval/time.Second) >= r.since {
+		settled, span, ok := ps.settledMean(from)
+		usage.Span, usage.Starting = span, !ok || span < r.store.config.MinWindow
+		if !usage.Starting {
+			usage.Used = settled
+		}
+	}
 	usage.Span = min(usage.Span, r.now.Sub(pod.Started))
-	usage.Measured = usage.Span >= r.store.config.MinWindow
+	usage.Measured = !usage.Starting && usage.Span >= r.store.config.MinWindow
 	return usage
 }
 
 // estimate returns the assumed usage of a pod not measured long enough: what is
 // expected of it as a replacement of a measured pod, else its siblings' usage,
-// else the configured Estimate; never less than what was already measured of
-// it.
-func (r *reading) estimate(pod *cluster.Pod, siblings *Siblings, seen cluster.Amounts) cluster.Amounts {
-	amounts, ok := r.expected[pod.UID]
-	if !ok {
-		amounts, ok = siblings.Of(kinOf(pod), pod.Limits)
+// else the configured Estimate.
+func (r *reading) estimate(pod *cluster.Pod, siblings *Siblings) cluster.Amounts {
+	if amounts, ok := r.expected[pod.UID]; ok {
+		return amounts
 	}
-	if !ok {
-		amounts = r.store.config.Estimate.Of(pod)
+	if amounts, ok := siblings.Of(kinOf(pod), pod.Limits); ok {
+		return amounts
 	}
-	for k := range amounts {
-		amounts[k] = max(amounts[k], seen[k])
-	}
-	return amounts
+	return r.store.config.Estimate.Of(pod)
 }

@@ -1,7 +1,9 @@
 package informed
 
 import (
+	"math"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,16 +15,7 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// leavingTaints announce that an autoscaler is about to remove a node. The
-// first two are cluster-autoscaler's, the others Karpenter's.
-var leavingTaints = map[string]bool{
-	"ToBeDeletedByClusterAutoscaler":       true,
-	"DeletionCandidateOfClusterAutoscaler": true,
-	"karpenter.sh/disruption":              true,
-	"karpenter.sh/disrupted":               true,
-}
-
-// Node returns the record of a Node.
+// Node returns the record of a Node. What its taints mean is up to a TaintRule.
 func Node(object *v1.Node) cluster.Node {
 	_, ready := nodeutil.GetNodeCondition(&object.Status, v1.NodeReady)
 	node := cluster.Node{
@@ -33,8 +26,15 @@ func Node(object *v1.Node) cluster.Node {
 		Schedulable: !object.Spec.Unschedulable,
 		KubeletPort: object.Status.DaemonEndpoints.KubeletEndpoint.Port,
 		Labels:      object.Labels,
+		Deleting:    object.DeletionTimestamp != nil,
 
 		UsageAnnotations: usageAnnotations(object.Annotations),
+	}
+	if node.Ready {
+		node.ReadySince = ready.LastTransitionTime.Time
+		if created := object.CreationTimestamp.Time; node.ReadySince.Before(created) {
+			node.ReadySince = created // the node's clock is slow
+		}
 	}
 	for _, address := range object.Status.Addresses {
 		switch {
@@ -44,13 +44,8 @@ func Node(object *v1.Node) cluster.Node {
 			node.Hostname = address.Address
 		}
 	}
-	for _, taint := range object.Spec.Taints {
-		if leavingTaints[taint.Key] {
-			node.Leaving = taint.Key
-		}
-	}
-	if object.DeletionTimestamp != nil {
-		node.Leaving = "deletionTimestamp"
+	for i := range object.Spec.Taints {
+		node.Taints = append(node.Taints, object.Spec.Taints[i].Key)
 	}
 	return node
 }
@@ -87,12 +82,28 @@ func Pod(object *v1.Pod) *cluster.Pod {
 	}
 	if object.Status.StartTime != nil {
 		pod.Started = object.Status.StartTime.Time
+		pod.RunningAfter = runningAfter(&object.Status)
 	}
 	if owner := metav1.GetControllerOfNoCopy(object); owner != nil {
 		pod.Owner = cluster.Owner{UID: string(owner.UID), Kind: owner.Kind, Name: owner.Name}
 		pod.TemplateHash = templateHash(object.Labels, owner.Kind)
 	}
 	return pod
+}
+
+// runningAfter returns how many seconds after its pod the newest running
+// container started, at least cluster.PromptStart: stored pods are without the
+// time of one that started sooner.
+func runningAfter(status *v1.PodStatus) int32 {
+	after := time.Duration(0)
+	for _, statuses := range [][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
+		for i := range statuses {
+			if running := statuses[i].State.Running; running != nil {
+				after = max(after, cluster.PromptStart, running.StartedAt.Sub(status.StartTime.Time))
+			}
+		}
+	}
+	return int32(min(after/time.Second, math.MaxInt32)) // bounded
 }
 
 // templateHash returns the label by which a controller of this kind

@@ -38,7 +38,7 @@ func TestNodeRecord(t *testing.T) {
 			func(n *v1.Node) { n.Status.Allocatable[v1.ResourceCPU] = resource.MustParse("1500001u") }, // rounded up to 1501 m
 			with(func(n *cluster.Node) { n.Allocatable[cluster.CPU] = 1501 }),
 		},
-		"tainted by somebody else": {taint("dedicated"), whole},
+		"tainted": {taint("dedicated"), with(func(n *cluster.Node) { n.Taints = []string{"dedicated"} })},
 		"with what sources of usage need": {
 			func(n *v1.Node) {
 				n.Labels = map[string]string{"pool": "batch"}
@@ -62,13 +62,9 @@ func TestNodeRecord(t *testing.T) {
 				n.InternalIP, n.Hostname, n.KubeletPort = "10.0.0.1", "host", 10250
 			}),
 		},
-		"about to be removed by cluster-autoscaler": {
-			taint("ToBeDeletedByClusterAutoscaler"), with(func(n *cluster.Node) { n.Leaving = "ToBeDeletedByClusterAutoscaler" }),
-		},
-		"about to be removed by Karpenter": {taint("karpenter.sh/disrupted"), with(func(n *cluster.Node) { n.Leaving = "karpenter.sh/disrupted" })},
 		"being deleted": {
 			func(n *v1.Node) { n.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} },
-			with(func(n *cluster.Node) { n.Leaving = "deletionTimestamp" }),
+			with(func(n *cluster.Node) { n.Deleting = true }),
 		},
 	}
 	for name, tc := range cases {

@@ -35,8 +35,9 @@ type Change struct {
 
 // Store holds the records of a cluster. It is safe for concurrent use.
 type Store struct {
-	mu    sync.Mutex
-	nodes map[string]*cluster.Node
+	mu     sync.Mutex
+	taints cluster.TaintRule
+	nodes  map[string]*cluster.Node
 	// byNode holds each node's pods in the order of their keys. Once a Snapshot
 	// has a slice, it is replaced, never changed: inSnapshot marks its node,
 	// even after the node itself is gone.
@@ -78,6 +79,21 @@ func (s *Store) SetNode(object *v1.Node) {
 	node := Node(object)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.setNode(node)
+}
+
+// SetTaints sets what the taints of nodes mean, of known ones as well.
+func (s *Store) SetTaints(rule cluster.TaintRule) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.taints = rule
+	for _, node := range s.nodes {
+		s.setNode(*node)
+	}
+}
+
+func (s *Store) setNode(node cluster.Node) {
+	s.taints.Apply(&node)
 	if old := s.nodes[node.Name]; old != nil && old.Equal(&node) {
 		return
 	}

@@ -410,3 +410,39 @@ func TestTombstone(t *testing.T) {
 }
 
 func terminating(p *v1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }
+
+// A taint that comes or goes shows in the next Snapshot, and so does another
+// meaning of taints.
+func TestTaintsReachTheNextSnapshot(t *testing.T) {
+	s := NewStore(nil)
+	look := func() (now cluster.Node) {
+		s.Observe(func(snapshot *cluster.Snapshot) { now = snapshot.Nodes[0].Node })
+		return now
+	}
+	tainted := func(keys ...string) *v1.Node {
+		return aNode("n", func(n *v1.Node) {
+			for _, key := range keys {
+				n.Spec.Taints = append(n.Spec.Taints, v1.Taint{Key: key})
+			}
+		})
+	}
+	steps := []struct {
+		name string
+		do   func()
+		want string
+	}{
+		{"before there is a rule", func() { s.SetNode(tainted("a")) }, ""},
+		{"a rule", func() { s.SetTaints(cluster.TaintRule{Closing: []string{"a"}, Leaving: []string{"b"}}) }, "Tainted: a"},
+		{"untainted", func() { s.SetNode(tainted()) }, ""},
+		{"tainted again", func() { s.SetNode(tainted("c", "a")) }, "Tainted: a"},
+		{"drained", func() { s.SetNode(tainted("a", "b")) }, "Leaving: b"},
+		{"another rule", func() { s.SetTaints(cluster.TaintRule{Closing: []string{"b"}}) }, "Tainted: b"},
+		{"none", func() { s.SetTaints(cluster.TaintRule{}) }, ""},
+	}
+	for _, step := range steps {
+		step.do()
+		if got := look(); got.Closed() != step.want {
+			t.Errorf("%s: closed %q, want %q", step.name, got.Closed(), step.want)
+		}
+	}
+}

@@ -244,7 +244,7 @@ func crowded(t *testing.T) *liveCluster {
 	c.owner("shop", "single", 1, -1)
 	c.owner("quiet", "calm", 5, -1)
 	c.owner("lab", "ssd", 4, -1)
-	c.owner("lab", "vip", 4, -1)
+	c.owner("lab", "vip", 1, -1)
 	c.owner("lab", "odd", 4, -1)
 	for k := range 5 {
 		c.pod("shop", "web", "hot-cpu", int64(300+170*k), int64(400+300*k))
@@ -277,7 +277,25 @@ func crowded(t *testing.T) *liveCluster {
 	for k, node := range []string{"cool-a", "cool-b", "cool-c", "warm"} {
 		c.pod("shop", "web", node, int64(500+200*k), 600)
 	}
+	c.complete()
 	return c
+}
+
+// complete gives each ReplicaSet the pods that it lacks, on a node that nobody
+// measures.
+func (c *liveCluster) complete() {
+	pods := map[string]int{}
+	for _, object := range c.objects[podsPath] {
+		if pod := object.(*v1.Pod); len(pod.OwnerReferences) > 0 {
+			pods[pod.OwnerReferences[0].Name]++
+		}
+	}
+	for _, object := range c.objects[setsPath] {
+		set := object.(*appsv1.ReplicaSet)
+		for range int(*set.Spec.Replicas) - pods[set.Name] {
+			c.pod(set.Namespace, set.Name, "silent", 0, 0)
+		}
+	}
 }
 
 // changing is what differs from run to run: times, ages and the port of the

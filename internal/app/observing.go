@@ -75,6 +75,9 @@ func (a *App) observerConfig(g *generation) (observer.Config, error) {
 		return config, policyfile.Invalid(a.options.PolicyFile, err.Error())
 	}
 	config.Usage.SignalsOnly = g.signalsOnly
+	if a.options.Recording {
+		config.Usage.Startup = 0
+	}
 	config.Reads = g.samples()
 	config.Sources, err = a.makeSources(g)
 	return config, err

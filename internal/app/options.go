@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 
-	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/kube"
+	"github.com/evenkeel/evenkeel/internal/remote"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/runner"
 )
@@ -49,6 +49,9 @@ type Options struct {
 	// kube-scheduler have names and every score, and metrics are served on the
 	// same port.
 	MemoryOnly bool
+	// Recording counts startups as any other usage: all that nodes and pods use
+	// is recorded.
+	Recording bool
 	// Given, if set, is a policy without a file; REST is how the host process
 	// reaches the API server.
 	Given *policy.File
@@ -86,7 +89,7 @@ func (o *Options) AddRunner(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.DryRun, "dry-run", false, "Decide and tell, but evict nothing.")
 	flags.DurationVar(&o.Interval, "descheduling-interval", o.Interval, "Time between the end of one cycle and the start of the next; 0 runs one cycle and exits.")
 	flags.StringVar(&o.Schedule, "schedule", "", `Cron expression for cycles, such as "*/5 * * * *"; instead of --descheduling-interval.`)
-	flags.StringVar(&o.ExtenderURL, "extender-url", "", "URL of a separate extender, to check that kube-scheduler asks it.")
+	flags.StringVar(&o.ExtenderURL, "extender-url", "", "URL of a separate extender, to check that kube-scheduler asks it. If the extender has several replicas, that of a headless Service, so that all are asked.")
 	flags.BoolVar(&o.LeaderElect, "leader-elect", true, "Evict only while holding the Lease, so that one process evicts at a time.")
 	o.addLease(flags, "evenkeel")
 }
@@ -183,11 +186,11 @@ func (o *Options) schedule() (runner.Schedule, error) {
 }
 
 // remote returns the separate extender, or nil.
-func (o *Options) remote() *evictor.RemoteExtender {
+func (o *Options) remote() *remote.Extender {
 	if o.ExtenderURL == "" {
 		return nil
 	}
-	return &evictor.RemoteExtender{URL: o.ExtenderURL}
+	return &remote.Extender{URL: o.ExtenderURL}
 }
 
 // Connect prepares the connection to the API server, without a request.

@@ -351,7 +351,7 @@ func TestSamples(t *testing.T) {
 	}{
 		"other lines":         {content: byUsage + evictAt(50), same: true},
 		"other evictions":     {content: byUsage + evictAt(60) + "eviction: {maxMovesPerCycle: 3}\n", same: true},
-		"a shorter period":    {content: byUsage + evictAt(60) + "usage: {observationPeriod: 2m, minCoveragePercent: 50}\n", same: true},
+		"a shorter period":    {content: byUsage + evictAt(60) + "usage: {observationPeriod: 155s, minCoveragePercent: 50}\n", same: true},
 		"other samples":       {content: byUsage + evictAt(60) + "usage: {sampleInterval: 30s}\n"},
 		"another source":      {content: byUsage + evictAt(60) + "usage: {sources: [{type: Kubelet}]}\n"},
 		"a window more":       {content: byUsage + evictAt(60) + "hot: {windows: [avg_5m, avg_1h]}\n"},

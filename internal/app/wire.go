@@ -116,12 +116,8 @@ func (a *App) read(ctx context.Context, file *policy.File, content []byte, numbe
 	g.plugins = maps.Clone(pluginregistry.PluginRegistry)
 	delete(g.plugins, realusage.Name)
 	realusage.Register(g.plugins, func() realusage.Deps {
-		e := &g.load.Eviction
 		return realusage.Deps{
-			Half: g.evictor, Executor: &planExecutor{app: a, policy: g},
-			Options: realusage.Options{
-				MaxMoves: e.MaxMovesPerCycle, MinGainPercent: e.MinGainPercent, EvictJobs: e.EvictJobs, SchedulerNames: e.SchedulerNames,
-			},
+			Half: g.evictor, Executor: &planExecutor{app: a, policy: g}, Options: realusage.OptionsOf(&g.load.Eviction),
 		}
 	})
 	g.profiles = &api.DeschedulerPolicy{}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/internal/remote"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/ledger/configmap"
 )
@@ -29,7 +30,7 @@ type Config struct {
 	Clock    evictor.Clock
 	Registry prometheus.Registerer
 	// Remote is a separate extender, or nil.
-	Remote *evictor.RemoteExtender
+	Remote *remote.Extender
 	DryRun bool
 	// Report receives the reason why the stored ledger cannot be read.
 	Report func(error)

@@ -6,11 +6,11 @@ import (
 	"io"
 	"net/url"
 
-	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/app"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/internal/explain/live"
+	"github.com/evenkeel/evenkeel/internal/remote"
 )
 
 // ExplainOptions are the flags of `evenkeel explain` besides the common ones.
@@ -54,7 +54,7 @@ const maxExplanationBytes = 32 << 20
 
 // askToExplain asks a running process for the explanation.
 func askToExplain(ctx context.Context, base string, s explain.Subject) (explain.Explanation, error) {
-	address, err := evictor.ParseExtenderURL(base)
+	address, err := remote.ParseURL(base)
 	if err != nil {
 		return nil, exit.Usagef("--extender-url: %w", err)
 	}
@@ -62,7 +62,7 @@ func askToExplain(ctx context.Context, base string, s explain.Subject) (explain.
 	defer cancel()
 	explanation := s.Unexplained()
 	address = address.JoinPath("explain", s.Kind, url.PathEscape(s.Namespace), url.PathEscape(s.Name))
-	if err := evictor.AskExtender(ctx, address, maxExplanationBytes, explanation); err != nil {
+	if err := remote.Ask(ctx, address, maxExplanationBytes, explanation); err != nil {
 		return nil, fmt.Errorf("asking for an explanation: %w", err)
 	}
 	return explanation, nil

@@ -211,6 +211,7 @@ func Record(ctx context.Context, options app.Options, record RecordOptions, out 
 	if err := record.validate(); err != nil {
 		return exit.Usage(err)
 	}
+	options.Recording = true
 	look, err := app.Open(ctx, options)
 	if err != nil {
 		return exit.UnlessStopped(ctx, err)

@@ -119,7 +119,7 @@ func recordedPod(i int, node string) *v1.Pod {
 			Namespace: "tellable", Name: fmt.Sprintf("tellable-pod-%d", i), UID: types.UID(fmt.Sprint("uid-", i)),
 			CreationTimestamp: metav1.NewTime(time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)),
 			Labels:            map[string]string{"app": "tellable-app", "pod-template-hash": "tellable-hash"},
-			OwnerReferences:   []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "tellable-set", UID: "s", Controller: new(true)}},
+			OwnerReferences:   []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "tellable-set", UID: "s", Controller: new(true)}},
 		},
 		Spec: v1.PodSpec{NodeName: node, SchedulerName: v1.DefaultSchedulerName, Containers: []v1.Container{{Name: "c",
 			Resources: v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse("500m"), v1.ResourceMemory: resource.MustParse("1Gi")}},

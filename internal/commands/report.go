@@ -48,6 +48,8 @@ type MoveReport struct {
 	Reason    string          `json:"reason"`
 	Message   string          `json:"message"`
 	Usage     explain.Amounts `json:"usage"`
+	// Cost is what moving it costs, 1 being a plain pod.
+	Cost float64 `json:"cost"`
 }
 
 // DeclinedReport is one pod that is not moved off a hot node.
@@ -76,6 +78,7 @@ func planReport(made realusage.Made) PlanReport {
 		report.Moves = append(report.Moves, MoveReport{
 			Namespace: m.Namespace, Pod: m.Name, Owner: m.Owner.Kind + "/" + m.Owner.Name, From: m.From, To: m.To,
 			Reason: string(m.Reason), Message: m.Sentence(made.Observed.Lines.EvidenceOf(m.From)), Usage: explain.AmountsOf(m.Usage),
+			Cost: m.Disruption.InPlainPods(),
 		})
 	}
 	for i := range made.Plan.Declined {
@@ -136,9 +139,9 @@ func (p *PlanReport) table(out io.Writer) error {
 		line(w, "%s\t%s\t%.1f\t%.1f\t%.1f\t%.1f\t%s", n.Name, n.State, n.Before.CPU, n.After.CPU, n.Before.Memory, n.After.Memory, n.Reason)
 	}
 	line(w, "")
-	line(w, "MOVE\tUSES\tFROM\tTO\tREASON")
+	line(w, "MOVE\tUSES\tCOST\tFROM\tTO\tREASON")
 	for _, m := range p.Moves {
-		line(w, "%s/%s\t%s\t%s\t%s\t%s", m.Namespace, m.Pod, m.Usage, m.From, m.To, m.Reason)
+		line(w, "%s/%s\t%s\t%g\t%s\t%s\t%s", m.Namespace, m.Pod, m.Usage, m.Cost, m.From, m.To, m.Reason)
 	}
 	if len(p.Moves) == 0 {
 		line(w, "none")

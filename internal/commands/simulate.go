@@ -185,9 +185,7 @@ func simPolicy(load *policy.LoadPolicy) (*sim.Policy, error) {
 	return &sim.Policy{
 		Observer: observing,
 		Args:     args,
-		Options: realusage.Options{
-			MaxMoves: e.MaxMovesPerCycle, MinGainPercent: e.MinGainPercent, SchedulerNames: e.SchedulerNames,
-		},
+		Options:  realusage.OptionsOf(e),
 		Evicting: evicting,
 	}, nil
 }

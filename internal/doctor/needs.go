@@ -137,6 +137,7 @@ func (p *Process) marking(n *needs) {
 // moves adds what planning moves needs.
 func (p *Process) moves(n *needs) {
 	n.watch(forOwners, "apps", "replicasets", "statefulsets")
+	n.watch(forOwners, "", "replicationcontrollers")
 	n.watch(forOwners, "policy", "poddisruptionbudgets")
 	n.watch(forPlacement, "", "persistentvolumeclaims", "persistentvolumes")
 	n.watch(forPlacement, "storage.k8s.io", "storageclasses", "csinodes", "csidrivers", "csistoragecapacities", "volumeattachments")

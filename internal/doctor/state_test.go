@@ -49,19 +49,19 @@ func TestWindows(t *testing.T) {
 	}{
 		"short windows fill by themselves": {
 			kind: metricsserver.Name,
-			want: []string{"ok avg_5m: They are summed up in the process, from 1m15s after its start on."},
+			want: []string{"ok avg_5m: They are summed up in the process, from 2m30s after its start on."},
 		},
 		"a one-shot run waits for them": {
 			kind:   metricsserver.Name,
 			change: func(w *ward) { w.patient.Mode = doctor.ModeRun },
-			want:   []string{"warning avg_5m: No source gives them, so a one-shot run samples for 1m30s (usage.observationPeriod) before it decides."},
+			want:   []string{"warning avg_5m: No source gives them, so a one-shot run samples for 2m30s (usage.observationPeriod) before it decides."},
 		},
 		"a long window does not fill soon": {
 			kind:   metricsserver.Name,
 			change: func(w *ward) { judge(w, p95) },
 			want: []string{
 				"warning p95_1h: No source gives or remembers them: they are summed up in the process, and until it has run that long they say less than their name.",
-				"ok avg_5m: They are summed up in the process, from 1m15s after its start on.",
+				"ok avg_5m: They are summed up in the process, from 2m30s after its start on.",
 			},
 			mend: "type: Prometheus",
 		},
@@ -76,7 +76,7 @@ func TestWindows(t *testing.T) {
 			},
 			want: []string{
 				"warning p95_1h: No source gives or remembers them: they are summed up in the process, and until it has run that long they say less than their name.",
-				"ok avg_5m: They are summed up in the process, from 1m15s after its start on.",
+				"ok avg_5m: They are summed up in the process, from 2m30s after its start on.",
 			},
 		},
 		"a source with a history fills it": {
@@ -99,7 +99,7 @@ func TestWindows(t *testing.T) {
 			change: func(w *ward) {
 				give(w, 0, []usage.Metric{usage.CPU}, usage.Avg5m, 3)
 			},
-			want: []string{"ok avg_5m: They are summed up in the process, from 1m15s after its start on."},
+			want: []string{"ok avg_5m: They are summed up in the process, from 2m30s after its start on."},
 		},
 		"the newest sample needs no time": {
 			kind:   metricsserver.Name,
@@ -111,7 +111,7 @@ func TestWindows(t *testing.T) {
 			change: func(w *ward) { line(w, usage.CPUPressure) },
 			want: []string{
 				"problem cpu.pressure: It has lines, and no source tells it of any node: nothing is judged by it.",
-				"ok avg_5m: They are summed up in the process, from 1m15s after its start on.",
+				"ok avg_5m: They are summed up in the process, from 2m30s after its start on.",
 			},
 			mend: "KubeletPSI",
 		},
@@ -123,7 +123,7 @@ func TestWindows(t *testing.T) {
 			},
 			want: []string{
 				"warning cpu.pressure: It has lines, and 2 of 3 nodes with usage tell it. The others are not judged by it.",
-				"ok avg_5m: They are summed up in the process, from 1m15s after its start on.",
+				"ok avg_5m: They are summed up in the process, from 2m30s after its start on.",
 			},
 		},
 		"a metric by query": {

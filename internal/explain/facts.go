@@ -47,8 +47,8 @@ type Planned struct {
 	// Closed is why nothing was planned; empty if something was.
 	Closed string
 	// Pod is the pod asked about as the planner sees it; nil if none was.
-	// Protection is what protects it, in the DefaultEvictor's words. Landings
-	// judge each other node as its destination.
+	// Protection is what protects it: the DefaultEvictor's words, or a key.
+	// Landings judge each other node as its destination.
 	Pod        *strategies.Pod
 	Protection string
 	Landings   []plan.Landing

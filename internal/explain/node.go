@@ -26,6 +26,9 @@ type Node struct {
 	// SamplesNeeded make it hot.
 	SamplesOver   int `json:"samplesOver"`
 	SamplesNeeded int `json:"samplesNeeded"`
+	// CountsFrom is from when its samples count, if it became ready too
+	// recently.
+	CountsFrom *time.Time `json:"countsFrom,omitempty"`
 	// Over lists, in words, how it is over its evict lines.
 	Over    []string `json:"over"`
 	Metrics []Metric `json:"metrics"`

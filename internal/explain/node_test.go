@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -58,6 +59,14 @@ func TestNodeSummary(t *testing.T) {
 				h.state("n1", func(s *thresholds.NodeState) { s.Over = 1 })
 			},
 			"n1 is warm since 12:03 UTC, not hot yet: cpu avg_5m 70.0 % and p50_5m 66.0 % are above the evict line 65 %, in 1 of the 3 samples in a row that make it hot.",
+		},
+		"ready too recently": {
+			func(h *harbor) {
+				h.node("n1", thresholds.Warm, 0, 7000, 6600)
+				h.state("n1", func(s *thresholds.NodeState) { s.Starting = now.Add(4 * time.Minute) })
+			},
+			"n1 is warm since 12:03 UTC, not hot yet: cpu avg_5m 70.0 % and p50_5m 66.0 % are above the evict line 65 %, " +
+				"but it became ready too recently for that to count before 12:34 UTC.",
 		},
 		"a spike that the median does not see": {
 			func(h *harbor) { h.node("n1", thresholds.Warm, 0, 7000, 3000) },

@@ -38,7 +38,7 @@ func (f *Facts) observed(i int) Node {
 		Name: info.Name, Pool: f.Lines.Pool(i), Observed: f.View.At.UTC(),
 		State: string(state.State), Since: moment(state.Since), Unknown: string(state.Unknown),
 		Source: read.Source, AgeSeconds: int(read.Age / time.Second), WindowSeconds: int(read.Span / time.Second),
-		SamplesOver: state.Over, SamplesNeeded: max(f.SamplesNeeded, 1), Over: []string{}, Metrics: f.metrics(i), Limits: f.limits(i),
+		SamplesOver: state.Over, SamplesNeeded: max(f.SamplesNeeded, 1), CountsFrom: moment(state.Starting), Over: []string{}, Metrics: f.metrics(i), Limits: f.limits(i),
 		Ceiling: ceiling(f.Board.Ceiling(board)), InFlight: AmountsOf(f.Board.Adjusted(board)), Closed: info.Closed(),
 	}
 	if usable(read) {

@@ -147,6 +147,9 @@ func (f *Facts) judge(p *Pod, record *cluster.Pod) {
 	if reason == reasons.OthersSuffice {
 		p.Instead = f.plannedMoves(func(m *strategies.Move) bool { return m.From == record.Node })
 		detail = instead(p.Instead)
+		if planned := f.Planned.Pod; planned != nil && planned.Disruption.Cost() != strategies.PlainQuarters {
+			detail += fmt.Sprintf("; this pod counts as %g", planned.Disruption.InPlainPods())
+		}
 	}
 	p.Reason, p.Detail = string(reason), detail
 	p.Candidate = f.candidate(record)
@@ -181,10 +184,14 @@ func (f *Facts) stays(record *cluster.Pod) (reasons.Reason, string) {
 }
 
 func (f *Facts) refused() string {
-	if f.Planned.Protection != "" {
-		return "the DefaultEvictor protects it: " + f.Planned.Protection
+	refused, protection := f.Planned.Pod.Refused, f.Planned.Protection
+	switch {
+	case protection == "":
+		return refused.Sentence()
+	case refused == reasons.ProtectedByDefaultEvictor:
+		return "the DefaultEvictor protects it: " + protection
 	}
-	return f.Planned.Pod.Refused.Sentence()
+	return refused.Sentence() + ": " + protection
 }
 
 // spared says why the plan does not move a pod that may be moved.

@@ -61,6 +61,13 @@ func TestPodSummary(t *testing.T) {
 			},
 			want: "shop/web-1 would not be moved (ProtectedByDefaultEvictor: the DefaultEvictor protects it: pod has local storage). It runs on n1 (hot) and uses 900m cpu, 1024 Mi memory.",
 		},
+		"an annotation says why": {
+			asked: "web-1", after: func(f *Facts) {
+				f.Planned.Plan.Moves, f.Planned.Protection = nil, "evenkeel.io/evict of its Namespace"
+				f.Planned.Pod.Refused = reasons.EvictionDeclined
+			},
+			want: "shop/web-1 would not be moved (EvictionDeclined: an annotation of the pod, its owner or its Namespace forbids to evict it: evenkeel.io/evict of its Namespace). It runs on n1 (hot) and uses 900m cpu, 1024 Mi memory.",
+		},
 		"nothing is planned": {
 			asked: "web-1", candidate: true, after: func(f *Facts) { f.Planned.Plan, f.Planned.Closed = strategies.Plan{}, "UsageStale" },
 			want: "Whether shop/web-1 would be moved is not known here: nothing is planned: UsageStale. It runs on n1 (hot) and uses 900m cpu, 1024 Mi memory.",

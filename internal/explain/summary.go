@@ -13,14 +13,14 @@ import (
 
 // summary gives a node's state and why, and then what would be done about it.
 func (n *Node) summary(now time.Time) string {
-	return strings.TrimSpace(n.name(now) + n.why() + " " + n.todo())
+	return strings.TrimSpace(n.name(now) + n.why(now) + " " + n.todo())
 }
 
 func (n *Node) name(now time.Time) string {
 	return fmt.Sprintf("%s is %s%s", n.Name, n.State, since(n.Since, now))
 }
 
-func (n *Node) why() string {
+func (n *Node) why(now time.Time) string {
 	over := strings.Join(phrases(n.Metrics, evictLine), "; ")
 	switch thresholds.State(n.State) {
 	case thresholds.Hot:
@@ -31,6 +31,9 @@ func (n *Node) why() string {
 	case thresholds.Unknown:
 		return fmt.Sprintf(" (%s): nothing is decided on its usage.", n.Unknown)
 	case thresholds.Cool, thresholds.Warm:
+	}
+	if over != "" && n.CountsFrom != nil {
+		return fmt.Sprintf(", not hot yet: %s, but it became ready too recently for that to count before %s.", over, clock(*n.CountsFrom, now))
 	}
 	if over != "" {
 		return fmt.Sprintf(", not hot yet: %s, in %d of the %s in a row that make it hot.", over, n.SamplesOver, reasons.Count(n.SamplesNeeded, "sample"))

@@ -29,14 +29,19 @@ func because(reason, detail string) string {
 	return reason + ": " + detail
 }
 
-// since says when a state began, with the date unless it is today.
+// since says when a state began.
 func since(at *time.Time, now time.Time) string {
 	if at == nil {
 		return ""
 	}
+	return " since " + clock(*at, now)
+}
+
+// clock is a time, with the date unless it is today.
+func clock(at, now time.Time) string {
 	layout := "15:04 UTC"
 	if now.UTC().Format(time.DateOnly) != at.Format(time.DateOnly) {
 		layout = "2006-01-02 " + layout
 	}
-	return " since " + at.Format(layout)
+	return at.Format(layout)
 }

@@ -3,6 +3,7 @@ package observer
 import (
 	"time"
 
+	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/thresholds"
@@ -23,7 +24,9 @@ type Config struct {
 	Lines *thresholds.Set
 	Hot   thresholds.HotRule
 	// HotWindows are the windows that can make a node hot.
-	HotWindows     []usage.Window
+	HotWindows []usage.Window
+	// Taints says what the taints of nodes mean.
+	Taints         cluster.TaintRule
 	MinCoverage    float64 // percent of ready nodes with fresh usage below which nothing is evicted
 	SampleInterval time.Duration
 	// ObservationPeriod is how long new sources without history are observed

@@ -141,17 +141,20 @@ func (o *Observation) podsCovered(percent float64) bool {
 		if !node.Known() {
 			continue
 		}
-		here := 0
-		for j := range node.Pods {
-			if node.Pods[j].Measured {
-				here++
+		there, known := 0, 0
+		for _, pod := range node.Pods {
+			if pod.Starting {
+				continue // waiting for it is no use: others start meanwhile
+			}
+			if there++; pod.Measured {
+				known++
 			}
 		}
 		hot := o.States[o.View.Snapshot.Nodes[i].Node.Name].State == thresholds.Hot
-		if hot && 100*float64(here) < percent*float64(len(node.Pods)) {
+		if hot && 100*float64(known) < percent*float64(there) {
 			return false
 		}
-		pods, measured = pods+len(node.Pods), measured+here
+		pods, measured = pods+there, measured+known
 	}
 	return 100*float64(measured) >= percent*float64(pods)
 }

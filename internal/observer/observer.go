@@ -53,6 +53,7 @@ func New(config Config) (*Observer, error) {
 	}
 	o := &Observer{now: config.Now, listener: config.Listener, metrics: config.Metrics, at: at}
 	o.store = informed.NewStore(o.changed)
+	o.store.SetTaints(config.Taints)
 	config.Ledger.Listener = booked{o}
 	o.ledger = ledger.New(config.Ledger)
 	return o, nil

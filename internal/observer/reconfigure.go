@@ -9,7 +9,8 @@ import (
 // Reconfigure applies another policy. Now, Listener and Metrics stay as they
 // were in New.
 //
-// If the samples are compatible the new lines, scores and limits apply at once.
+// If the samples are compatible the new lines, scores and limits apply at once,
+// and the meaning of taints in any case.
 // Otherwise Observations still follow the old policy, and nothing is evicted on
 // them, until the new sources have reported enough.
 func (o *Observer) Reconfigure(config Config) error {
@@ -19,6 +20,7 @@ func (o *Observer) Reconfigure(config Config) error {
 		return err
 	}
 	o.ledger.SetSourceAvoidance(config.Ledger.SourceAvoidance)
+	o.store.SetTaints(config.Taints)
 	o.refresh()
 	return nil
 }

@@ -5,6 +5,7 @@
 package policyfile
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,10 +13,14 @@ import (
 	"strings"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/descheduler/pkg/api"
 	"sigs.k8s.io/descheduler/pkg/descheduler"
 	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
+	"sigs.k8s.io/descheduler/pkg/framework/plugins/defaultevictor"
+	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
 
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/migration"
@@ -29,7 +34,20 @@ import (
 var SetupPlugins = sync.OnceFunc(func() {
 	descheduler.SetupPlugins()
 	realusage.Register(pluginregistry.PluginRegistry, func() realusage.Deps { return realusage.Deps{} })
+	quieten(pluginregistry.PluginRegistry)
 })
+
+// quieten makes the DefaultEvictor log at level 2 that it refuses a pod: plans
+// ask it about all pods of hot nodes. It logs by the logger that it was built
+// with.
+func quieten(registry pluginregistry.Registry) {
+	plugin := registry[defaultevictor.PluginName]
+	build := plugin.PluginBuilder
+	plugin.PluginBuilder = func(ctx context.Context, args runtime.Object, handle frameworktypes.Handle) (frameworktypes.Plugin, error) {
+		return build(klog.NewContext(ctx, klog.FromContext(ctx).V(2)), args, handle)
+	}
+	registry[defaultevictor.PluginName] = plugin
+}
 
 // Read reads the policy file and also returns its content; without one the
 // defaults apply.

@@ -34,11 +34,14 @@ func Observing(load *policy.LoadPolicy, args []*policy.RealUsageLowNodeUtilizati
 		return observer.Config{}, err
 	}
 	return observer.Config{
-		Usage:             Usage(load),
-		Scorer:            Scorer(load),
-		Lines:             set,
-		Hot:               thresholds.HotRule{ConsecutiveSamples: load.Hot.ConsecutiveSamples, SampleInterval: load.Usage.SampleInterval.Duration},
+		Usage:  Usage(load),
+		Scorer: Scorer(load),
+		Lines:  set,
+		Hot: thresholds.HotRule{
+			ConsecutiveSamples: load.Hot.ConsecutiveSamples, SampleInterval: load.Usage.SampleInterval.Duration, Startup: load.Hot.Startup.Duration,
+		},
 		HotWindows:        load.Hot.Windows,
+		Taints:            cluster.TaintRule{Leaving: load.Eviction.LeavingTaints, Closing: load.Eviction.ClosingTaints},
 		MinCoverage:       load.Usage.MinCoveragePercent,
 		SampleInterval:    load.Usage.SampleInterval.Duration,
 		ObservationPeriod: load.Usage.ObservationPeriod.Duration,
@@ -52,6 +55,7 @@ func Usage(load *policy.LoadPolicy) usage.Config {
 		SampleInterval: load.Usage.SampleInterval.Duration,
 		MaxAge:         load.Usage.MaxAge.Duration,
 		MinWindow:      load.Hot.MinWindow.Duration,
+		Startup:        load.Hot.Startup.Duration,
 		Windows:        Windows(load),
 		Signals:        Signals(load),
 		Optional:       optionalResources(load),

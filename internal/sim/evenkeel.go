@@ -118,7 +118,9 @@ func (e *evenkeel) Execute(ctx context.Context, made realusage.Made, evict func(
 			return
 		}
 		if at = at.Add(next.Wait); next.Blocked {
-			at = e.changes(cycle.Left())
+			if at = e.changes(cycle.Left()); at.After(next.Until) {
+				return // the cycle ends before anything changes
+			}
 		}
 	}
 }

@@ -41,18 +41,26 @@ func (e *evenkeel) Pod(_, name string) *v1.Pod {
 	return nil
 }
 
-// Siblings implements evictor.Cluster.
-func (e *evenkeel) Siblings(pod *v1.Pod) (siblings []*v1.Pod, err error) {
+// Siblings implements evictor.Cluster. A pod that waits for a node, or has not
+// begun to run, is not ready.
+func (e *evenkeel) Siblings(pod *v1.Pod) (siblings []*v1.Pod) {
 	i, ok := e.world.replicaOf(string(pod.UID))
 	if !ok {
-		return nil, errGone
+		return nil
 	}
 	for _, k := range e.world.owners[e.world.replicas[i].Owner].replicas {
-		if r := &e.world.replicas[k]; r.pod != nil {
+		switch r := &e.world.replicas[k]; {
+		case r.waiting != nil:
+			siblings = append(siblings, r.waiting)
+		case r.pod != nil && r.ready.After(e.clock):
+			starting := new(*r.pod)
+			starting.Status = v1.PodStatus{Phase: v1.PodPending}
+			siblings = append(siblings, starting)
+		case r.pod != nil:
 			siblings = append(siblings, r.pod)
 		}
 	}
-	return siblings, nil
+	return siblings
 }
 
 // Owner implements evictor.Cluster.
@@ -62,11 +70,12 @@ func (e *evenkeel) Owner(pod *v1.Pod) evictor.Owner {
 		return evictor.Owner{Missing: true}
 	}
 	owner := e.world.replicas[i].Owner
-	o, wanted := &e.world.owners[owner], e.world.wanted(owner)
-	return evictor.Owner{
-		UID: ownerOf(pod), Replicas: wanted, Ready: wanted - e.world.missing(owner, e.clock), RollingOut: o.rolling, Created: o.rolled,
-	}
+	o := &e.world.owners[owner]
+	return evictor.Owner{UID: ownerOf(pod), Replicas: e.world.wanted(owner), RollingOut: o.rolling, Created: o.rolled}
 }
+
+// Namespace implements evictor.Cluster: recordings keep no Namespaces.
+func (e *evenkeel) Namespace(string) map[string]string { return nil }
 
 // Budgets implements evictor.Cluster.
 func (e *evenkeel) Budgets(pod *v1.Pod) []*policyv1.PodDisruptionBudget {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
@@ -154,6 +155,8 @@ func randomPod(rnd *rand.Rand, i int) *v1.Pod {
 		pod.Annotations[utils.SoftNoEvictionAnnotationKey] = ""
 	}
 	pod.Status.Phase, pod.Status.QOSClass = v1.PodRunning, ""
+	late := time.Duration(rnd.IntN(30)) * time.Second
+	pod.Status.ContainerStatuses[0].State.Running.StartedAt.Time = pod.Status.StartTime.Add(late)
 	pod.Status.ContainerStatuses[0].State.Waiting.Reason = []string{"", "CrashLoopBackOff"}[rnd.IntN(2)]
 	return pod
 }

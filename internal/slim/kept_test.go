@@ -28,7 +28,7 @@ func TestOnlyTheseFieldsOfAPodAreDropped(t *testing.T) {
 		"TerminationMessagePath", "TerminationMessagePolicy", "VolumeMounts", "WorkingDir",
 	}
 	status := []string{
-		"ContainerID", "Image", "ImageID", "LastTerminationState.Running.StartedAt", "LastTerminationState.Terminated.ContainerID",
+		"ContainerID", "Image", "ImageID", "LastTerminationState.Terminated.ContainerID",
 		"LastTerminationState.Terminated.Message", "LastTerminationState.Terminated.StartedAt", "LastTerminationState.Waiting.Message",
 		"State.Running.StartedAt", "State.Terminated.ContainerID", "State.Terminated.Message", "State.Terminated.StartedAt",
 		"State.Waiting.Message", "User", "VolumeMounts",
@@ -67,7 +67,9 @@ func TestAnnotationsThatAreReadAreKept(t *testing.T) {
 	kept := map[string]string{
 		"descheduler.alpha.kubernetes.io/evict": "true", "descheduler.alpha.kubernetes.io/prefer-no-eviction": "true",
 		"descheduler.alpha.kubernetes.io/request-evict-only": "", "descheduler.alpha.kubernetes.io/eviction-in-progress": "",
-		"evenkeel.io/surge": "true", v1.MirrorPodAnnotationKey: "0123", "kubernetes.io/config.source": "file",
+		"cluster-autoscaler.kubernetes.io/safe-to-evict": "false", "karpenter.sh/do-not-disrupt": "1h", v1.PodDeletionCost: "1",
+		"scheduling.k8s.io/group-name": "a", "jobset.sigs.k8s.io/jobset-name": "a",
+		"evenkeel.io/surge": "true", "evenkeel.io/min-available": "2", v1.MirrorPodAnnotationKey: "0123", "kubernetes.io/config.source": "file",
 	}
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{
 		"kubectl.kubernetes.io/last-applied-configuration": "{}", "prometheus.io/port": "8080", "kubernetes.io/psp": "x",
@@ -217,4 +219,19 @@ func join(path string, field *reflect.StructField) string {
 		return path
 	}
 	return path + "." + field.Name
+}
+
+// When a container started is kept only where it was not promptly after its
+// pod: then it cannot be told from the pod's own start.
+func TestLateStartsAreKept(t *testing.T) {
+	began := time.Unix(1_800_000_000, 0)
+	for after, kept := range map[time.Duration]bool{0: false, 10 * time.Second: false, 11 * time.Second: true, time.Hour: true} {
+		pod := full("a")
+		pod.Status.StartTime = &metav1.Time{Time: began}
+		pod.Status.ContainerStatuses[0].State.Running.StartedAt.Time = began.Add(after)
+		got := slimmed(t, slim.New(), pod).Status.ContainerStatuses[0].State.Running
+		if got == nil || !got.StartedAt.IsZero() != kept {
+			t.Errorf("after %v: %v, want it kept: %v", after, got, kept)
+		}
+	}
 }

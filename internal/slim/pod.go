@@ -6,6 +6,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/evenkeel/evenkeel/cluster"
 )
 
 // strip removes from a pod what nobody reads. Everything else stays, including
@@ -18,8 +20,14 @@ func strip(pod *v1.Pod, words *pool, timeless bool) {
 }
 
 // read are the prefixes of the annotations that are read: the descheduler's,
-// Evenkeel's own, and those that mark mirror and static pods.
-var read = []string{"descheduler.alpha.kubernetes.io/", "evenkeel.io/", "kubernetes.io/config."}
+// Evenkeel's own, those that mark mirror and static pods, what autoscalers and
+// controllers are told of a pod, and those that make it a member of a group.
+var read = []string{
+	"descheduler.alpha.kubernetes.io/", "evenkeel.io/", "kubernetes.io/config.",
+	"cluster-autoscaler.kubernetes.io/safe-to-evict", "karpenter.sh/", v1.PodDeletionCost,
+	"scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name", "volcano.sh/job-name", "jobset.sigs.k8s.io/jobset-name",
+	"yunikorn.apache.org/task-group-name", "gang.scheduling.koordinator.sh/name",
+}
 
 func annotations(all map[string]string) map[string]string {
 	var kept map[string]string
@@ -75,16 +83,16 @@ func stripStatus(status *v1.PodStatus, words *pool, timeless bool) {
 	status.Message = ""
 	status.HostIP, status.HostIPs, status.PodIP, status.PodIPs = "", nil, "", nil
 	status.Phase, status.QOSClass = one(words, status.Phase), one(words, status.QOSClass)
-	status.Conditions = conditions(status.Conditions, words, timeless)
+	status.Conditions = conditions(status.Conditions, words, status.StartTime, timeless)
 	for _, statuses := range [][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses, status.EphemeralContainerStatuses} {
-		stripStatuses(statuses)
+		stripStatuses(statuses, status.StartTime)
 	}
 }
 
 // conditions keeps what PodLifeTime can select by: type, status, reason and the
-// time of the last transition. The new slice is exact; decoding leaves spare
-// capacity.
-func conditions(all []v1.PodCondition, words *pool, timeless bool) []v1.PodCondition {
+// time of the last transition. Timeless ones keep that only of a pod that took
+// long to get ready. The new slice is exact; decoding leaves spare capacity.
+func conditions(all []v1.PodCondition, words *pool, pod *metav1.Time, timeless bool) []v1.PodCondition {
 	if len(all) == 0 {
 		return nil
 	}
@@ -92,7 +100,8 @@ func conditions(all []v1.PodCondition, words *pool, timeless bool) []v1.PodCondi
 	for i := range all {
 		c := &all[i]
 		kept[i] = v1.PodCondition{Type: one(words, c.Type), Status: one(words, c.Status), Reason: c.Reason}
-		if !timeless {
+		slow := c.Type == v1.PodReady && pod != nil && c.LastTransitionTime.Sub(pod.Time) >= cluster.SlowStart
+		if !timeless || slow {
 			kept[i].LastTransitionTime = c.LastTransitionTime
 		}
 	}
@@ -100,13 +109,17 @@ func conditions(all []v1.PodCondition, words *pool, timeless bool) []v1.PodCondi
 }
 
 // stripStatuses keeps names, states, restarts, readiness and resources, which
-// an in-place resize may have changed. Nobody reads when a container started;
-// without that time the containers of most replicas are in equal states.
-func stripStatuses(statuses []v1.ContainerStatus) {
+// an in-place resize may have changed. When a container started is kept only if
+// it was not promptly after its pod, so that the containers of most replicas
+// are in equal states.
+func stripStatuses(statuses []v1.ContainerStatus, pod *metav1.Time) {
 	for i := range statuses {
 		s := &statuses[i]
 		s.Image, s.ImageID, s.ContainerID = "", "", ""
 		s.VolumeMounts, s.User = nil, nil
+		if r := s.State.Running; r != nil && (pod == nil || r.StartedAt.Sub(pod.Time) <= cluster.PromptStart) {
+			s.State.Running = &running
+		}
 		stripState(&s.State)
 		stripState(&s.LastTerminationState)
 	}
@@ -114,9 +127,6 @@ func stripStatuses(statuses []v1.ContainerStatus) {
 
 // stripState keeps what a container waits for, and how it ended.
 func stripState(state *v1.ContainerState) {
-	if state.Running != nil {
-		state.Running = &running
-	}
 	if w := state.Waiting; w != nil {
 		w.Message = ""
 	}
@@ -126,5 +136,5 @@ func stripState(state *v1.ContainerState) {
 	}
 }
 
-// running is the state of every running container.
+// running is the state of a running container without its time.
 var running v1.ContainerStateRunning

@@ -4,9 +4,9 @@
 // not interpret fields.
 //
 // What is kept of a pod, and why, is listed in pod.go. Of its owner only the
-// wanted and actual replicas, its own owner and its controller's annotations
-// are read. Objects of informers are never written to, so readers do not notice
-// that parts are shared.
+// wanted and actual replicas, its own owner and its annotations are read.
+// Objects of informers are never written to, so readers do not notice that
+// parts are shared.
 package slim
 
 import (
@@ -52,6 +52,8 @@ func (s *Slimmer) Transform(object any) (any, error) {
 		o.Status.Images = nil
 	case *appsv1.ReplicaSet:
 		o.Labels, o.Spec.Selector, o.Spec.Template = nil, nil, v1.PodTemplateSpec{}
+	case *v1.ReplicationController:
+		o.Labels, o.Spec.Selector, o.Spec.Template = nil, nil, nil
 	case *appsv1.StatefulSet:
 		o.Labels, o.Spec.Selector, o.Spec.Template = nil, nil, v1.PodTemplateSpec{}
 		o.Spec.VolumeClaimTemplates = nil

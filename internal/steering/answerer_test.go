@@ -9,7 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
@@ -421,5 +423,42 @@ func TestIndexFollowsTheBoard(t *testing.T) {
 	b.observe()
 	if got := b.filter(strange("p", 1000), "a", "b"); got["a"] != tooHot || got["b"] != keep {
 		t.Errorf("after a node came: %v", got)
+	}
+}
+
+// A node that a taint closes is no destination any more, of a move that was
+// planned there or of any other; other pods may go there but are not drawn. A
+// policy that drops the taint opens it at once.
+func TestTaintsCloseNodes(t *testing.T) {
+	var config observer.Config
+	b := newBridge(t, func(c *observer.Config) {
+		c.Taints = cluster.TaintRule{Leaving: []string{"drained"}, Closing: []string{"candidate"}}
+		config = *c
+	})
+	b.node("coolest", 1000)
+	b.node("cool", 2000)
+	b.node("hot", 7000)
+	b.record(1, "hot", "coolest")
+	for _, taint := range []string{"candidate", "drained"} {
+		b.taint("coolest", taint)
+		b.observe()
+		want := map[string]extender.Reject{"coolest": notThere, "cool": keep, "hot": notThere}
+		if diff := cmp.Diff(want, b.filter(webPod("new"), "coolest", "cool", "hot")); diff != "" {
+			t.Errorf("%s: replacement (-want +got):\n%s", taint, diff)
+		}
+		want = map[string]extender.Reject{"coolest": keep, "cool": keep, "hot": tooHot}
+		if diff := cmp.Diff(want, b.filter(strange("p", 100), "coolest", "cool", "hot")); diff != "" {
+			t.Errorf("%s: another pod (-want +got):\n%s", taint, diff)
+		}
+		if scores := b.prioritize(strange("p", 100), "coolest", "cool", "hot"); scores["coolest"] != 0 || scores["cool"] == 0 {
+			t.Errorf("%s: scores %v", taint, scores)
+		}
+	}
+	config.Taints = cluster.TaintRule{}
+	if err := b.observer.Reconfigure(config); err != nil {
+		t.Fatal(err)
+	}
+	if scores := b.prioritize(strange("q", 100), "coolest", "cool", "hot"); scores["coolest"] != scorer.MaxScore {
+		t.Errorf("without the rule: scores %v", scores)
 	}
 }

@@ -86,17 +86,27 @@ func (b *bridge) read(context.Context, *cluster.Snapshot) (usage.Batch, error) {
 
 // node adds a node; with negative usage it is not measured.
 func (b *bridge) node(name string, cpuMilli int64) {
+	b.taint(name)
+	if cpuMilli >= 0 {
+		b.used[name] = cpuMilli
+	}
+}
+
+// taint adds a node with taints of these keys, or changes its taints.
+func (b *bridge) taint(name string, keys ...string) {
+	var taints []v1.Taint
+	for _, key := range keys {
+		taints = append(taints, v1.Taint{Key: key, Effect: v1.TaintEffectPreferNoSchedule})
+	}
 	b.observer.Store().SetNode(&v1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       v1.NodeSpec{Taints: taints},
 		Status: v1.NodeStatus{
 			Capacity:    v1.ResourceList{v1.ResourceCPU: resource.MustParse("20"), v1.ResourceMemory: resource.MustParse("100Gi")},
 			Allocatable: v1.ResourceList{v1.ResourceCPU: resource.MustParse("10"), v1.ResourceMemory: resource.MustParse("100Gi")},
 			Conditions:  []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}},
 		},
 	})
-	if cpuMilli >= 0 {
-		b.used[name] = cpuMilli
-	}
 }
 
 // bind binds a pod of the ReplicaSet "web" to a node.

@@ -56,9 +56,9 @@ func TestFindings(t *testing.T) {
 		"an evict line nearly at the top":  {load: "lines: {cpu: {evict: 95}}", balance: []string{ours}, want: "warning lines.cpu.evict: 95 % is nearly all there is"},
 		"one sample decides":               {load: "hot: {windows: [last], consecutiveSamples: 1}", balance: []string{ours}, want: "warning hot.windows: only last decides, 1 sample"},
 		"averages alone decide":            {load: "hot: {windows: [avg_5m]}", balance: []string{ours}, want: "note hot.windows: averages alone decide"},
-		"a long window of a forgetful one": {load: "hot: {windows: [last, max_avg_1h]}", balance: []string{ours}, want: "warning usage.observationPeriod: a one-shot run samples for 1m30s and judges max_avg_1h by that"},
+		"a long window of a forgetful one": {load: "hot: {windows: [last, max_avg_1h]}", balance: []string{ours}, want: "warning usage.observationPeriod: a one-shot run samples for 2m30s and judges max_avg_1h by that"},
 		"a usual window of a forgetful one": {
-			balance: []string{ours}, want: "note usage.observationPeriod: a one-shot run samples for 1m30s and judges avg_5m and p50_5m and avg_15m",
+			balance: []string{ours}, want: "note usage.observationPeriod: a one-shot run samples for 2m30s and judges avg_5m and p50_5m and avg_15m",
 		},
 		"no bound": {load: "eviction: {maxMovesPerHour: 0}", balance: []string{"RemoveDuplicates"}, want: "warning eviction.maxMovesPerHour: 0 is no bound"},
 		"moving in the dark": {
@@ -169,6 +169,7 @@ nodesync: {label: {enabled: true}, taint: {enabled: true}, annotations: {enabled
 		t.Errorf("what it does (-want +got):\n%s", diff)
 	}
 	for _, want := range []string{
+		"Takes no usage as evidence that is of the first 3m after a node became ready or a pod's newest container started.",
 		"Moves pods only to nodes whose cpu is at or below 40 % and memory is at least 5 points below the mean.",
 		"Lands no pod where cpu would be predicted above 55 % or disk.free would be predicted below 20 or memory would be predicted above the mean plus 8 points with it.",
 		"Makes at most 1 move a cycle, which ends after 10m; 300 evictions an hour; 5 evictions an hour of one controller.",

@@ -132,6 +132,9 @@ func (s *survey) landsWords() {
 	if s.args == nil {
 		return
 	}
+	if startup := s.load.Hot.Startup.Duration; startup > 0 {
+		s.say("Takes no usage as evidence that is of the first %s after a node became ready or a pod's newest container started.", span(startup))
+	}
 	var cool []string
 	for _, m := range s.measures(s.lines) {
 		switch low := m.lines.Low; {

@@ -31,10 +31,13 @@ func (p *Plugin) Balance(ctx context.Context, nodes []*v1.Node) *frameworktypes.
 	return nil
 }
 
-// evict takes one pod through the framework: its pre-eviction filters, its
+// evict takes one pod through the framework: its filters, as the pod is now, its
 // limits and its eviction.
 func (p *Plugin) evict(ctx context.Context, pod *v1.Pod) error {
-	if !p.handle.Evictor().PreEvictionFilter(pod) {
+	switch {
+	case !p.handle.Evictor().Filter(p.filtered(pod)):
+		return &reasons.Refusal{Reason: reasons.ProtectedByDefaultEvictor}
+	case !p.handle.Evictor().PreEvictionFilter(pod):
 		return &reasons.Refusal{Reason: reasons.PreEvictionFilter}
 	}
 	err := p.handle.Evictor().Evict(ctx, pod, evictions.EvictOptions{StrategyName: Name, Reason: string(reasons.NodeHot)})

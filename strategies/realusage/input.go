@@ -3,6 +3,7 @@ package realusage
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
@@ -27,12 +28,20 @@ type gathering struct {
 	// objects holds the API objects of the pods that may be moved, for the
 	// scheduler's filters.
 	objects map[*cluster.Pod]*v1.Pod
+	// passing holds what the pre-eviction filters said.
+	passing map[template]bool
 }
+
+// template is what the pre-eviction filters distinguish pods by: the
+// DefaultEvictor's, the only one that there is, asks for the namespace's labels
+// and for another node that the pod fits on.
+type template struct{ owner, hash, node string }
 
 // input also returns the API objects of the pods that may be moved.
 func (p *Plugin) input(observed strategies.Observed, nodes []*v1.Node) (plan.Input, map[*cluster.Pod]*v1.Pod, error) {
 	g := &gathering{
-		Plugin: p, observed: observed, byUID: map[string]*v1.Pod{}, objects: make(map[*cluster.Pod]*v1.Pod, observed.PodsOnHotNodes()),
+		Plugin: p, observed: observed, byUID: map[string]*v1.Pod{}, passing: map[template]bool{},
+		objects: make(map[*cluster.Pod]*v1.Pod, observed.PodsOnHotNodes()),
 	}
 	eligible := make(map[string]struct{}, len(nodes))
 	for _, node := range nodes {
@@ -54,9 +63,54 @@ func (p *Plugin) input(observed strategies.Observed, nodes []*v1.Node) (plan.Inp
 		if err != nil {
 			return plan.Input{}, nil, err
 		}
+		node.Domain, node.Zone = p.site(observed.View.Snapshot.Nodes[i].Node.Labels)
 		in.Nodes = append(in.Nodes, node)
 	}
+	in.Residents = g.residents(in.Nodes)
 	return in, g.objects, nil
+}
+
+// residents counts the candidates' siblings on cool nodes.
+func (g *gathering) residents(nodes []plan.Node) map[plan.Residence]int {
+	owners := map[string]bool{}
+	for candidate := range g.objects {
+		owners[candidate.Owner.UID] = true
+	}
+	found := map[plan.Residence]int{}
+	for i := range nodes {
+		if nodes[i].State != thresholds.Cool {
+			continue
+		}
+		at := g.observed.View.Snapshot.Index(nodes[i].Name)
+		for _, pod := range g.observed.View.Snapshot.Nodes[at].Pods {
+			if owners[pod.Owner.UID] && pod.Owner.UID != "" && !pod.Terminating {
+				found[plan.Residence{OwnerUID: pod.Owner.UID, Node: cluster.NodeIndex(i)}]++
+			}
+		}
+	}
+	return found
+}
+
+// spot are the labels, with their values, of nodes that may be taken away at
+// any time: of Karpenter, EKS, GKE (two) and AKS.
+var spot = map[string]string{
+	"karpenter.sh/capacity-type": "spot", "eks.amazonaws.com/capacityType": "SPOT", "cloud.google.com/gke-spot": "true",
+	"cloud.google.com/gke-preemptible": "true", "kubernetes.azure.com/scalesetpriority": "spot",
+}
+
+// site returns what pods of a node stay within by the policy, and the zone that
+// they stay within if they can.
+func (p *Plugin) site(labels map[string]string) (domain, zone string) {
+	zone = labels[v1.LabelTopologyZone]
+	if zone != "" && !p.deps.Options.AcrossZones {
+		domain = "zone " + zone
+	}
+	for label, value := range spot {
+		if labels[label] == value && !p.deps.Options.AcrossCapacityTypes {
+			return strings.TrimSpace(domain + " spot"), zone
+		}
+	}
+	return domain, zone
 }
 
 // node converts a node of the view for the planner.
@@ -104,6 +158,9 @@ func (g *gathering) pods(info *cluster.NodePods, read *usage.NodeUsage) (pods []
 			continue
 		}
 		pod.Refused = g.refuse(object, record, &read.Pods[j])
+		if pod.Refused == "" && !g.passes(object, record) {
+			pod.Refused = reasons.PreEvictionFilter
+		}
 		if info.Node.Leaving != "" {
 			pod.Refused = reasons.NodeLeaving
 		}
@@ -114,6 +171,18 @@ func (g *gathering) pods(info *cluster.NodePods, read *usage.NodeUsage) (pods []
 		pods = append(pods, pod)
 	}
 	return pods, left, nil
+}
+
+// passes asks the pre-eviction filters, once for pods that are alike: they may
+// look at every node for an answer, and they log it.
+func (g *gathering) passes(object *v1.Pod, record *cluster.Pod) bool {
+	like := template{record.Owner.UID, record.TemplateHash, record.Node}
+	passes, asked := g.passing[like]
+	if !asked {
+		passes = g.handle.Evictor().PreEvictionFilter(object)
+		g.passing[like] = passes
+	}
+	return passes
 }
 
 // list looks up the objects of the pods on a node.
@@ -144,6 +213,8 @@ func (p *Plugin) refuse(object *v1.Pod, record *cluster.Pod, read *usage.PodUsag
 		return reasons.SchedulerNotSteered
 	case p.args.EvictableNamespaces != nil && slices.Contains(p.args.EvictableNamespaces.Exclude, object.Namespace):
 		return reasons.NamespaceExcluded
+	case read.Starting:
+		return reasons.PodStarting
 	case !read.Measured:
 		return reasons.PodUsageUnknown
 	}

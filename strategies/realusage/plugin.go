@@ -33,8 +33,11 @@ type Half interface {
 	// Refuse returns why a pod may not be moved, for reasons outside this
 	// package; empty if it may.
 	Refuse(pod *v1.Pod) reasons.Reason
-	// Disruption orders pods of equal priority: lower is moved first.
-	Disruption(pod *v1.Pod) int64
+	// Protection returns why a pod is protected whatever else is moved, and what
+	// says so, such as the key of an annotation; empty if nothing does.
+	Protection(pod *v1.Pod) (reasons.Reason, string)
+	// Disruption is what moving a pod costs.
+	Disruption(pod *v1.Pod) strategies.Disruption
 	// Surges reports whether a pod is evicted only once a second is ready.
 	Surges(pod *v1.Pod) bool
 	// Moving reports whether a pod is already being moved.
@@ -75,6 +78,17 @@ type Options struct {
 	MinGainPercent float64
 	EvictJobs      bool
 	SchedulerNames []string
+	// AcrossZones and AcrossCapacityTypes allow moves to nodes of another zone,
+	// and between spot and other nodes.
+	AcrossZones, AcrossCapacityTypes bool
+}
+
+// OptionsOf returns what a policy says of pods and plans.
+func OptionsOf(e *policy.Eviction) Options {
+	return Options{
+		MaxMoves: e.MaxMovesPerCycle, MinGainPercent: e.MinGainPercent, EvictJobs: e.EvictJobs, SchedulerNames: e.SchedulerNames,
+		AcrossZones: e.AcrossZones, AcrossCapacityTypes: e.AcrossCapacityTypes,
+	}
 }
 
 // Register adds the plugin to a registry of the framework. deps is called only

@@ -1,6 +1,7 @@
 package realusage
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -32,7 +33,7 @@ type Study struct {
 	// none was asked about or it is gone.
 	Pod *strategies.Pod
 	// Protection lists the DefaultEvictor checks that protect the pod, in its
-	// words.
+	// words, or says what else does.
 	Protection string
 	// Landings says for each other node whether it would take the pod.
 	Landings []plan.Landing
@@ -92,11 +93,19 @@ func (p *Plugin) judge(ctx context.Context, study *Study, asked Asked) *v1.Pod {
 		return nil
 	}
 	pod := &strategies.Pod{Pod: asked.Pod, Usage: read.Used}
-	if pod.Refused = p.refuse(object, asked.Pod, read); pod.Refused == "" {
+	pod.Refused = p.refuse(object, asked.Pod, read)
+	switch {
+	case pod.Refused != "":
+	case !p.handle.Evictor().PreEvictionFilter(object):
+		pod.Refused = reasons.PreEvictionFilter
+	default:
 		pod.Disruption = p.deps.Half.Disruption(object)
 	}
 	if pod.Refused == reasons.ProtectedByDefaultEvictor && asked.Protection != nil {
 		study.Protection = protection(ctx, asked.Protection, p.handle, p.filtered(object))
+	}
+	if reason, detail := p.deps.Half.Protection(object); reason == pod.Refused {
+		study.Protection = cmp.Or(study.Protection, detail)
 	}
 	study.Pod = pod
 	return object

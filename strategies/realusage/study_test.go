@@ -8,6 +8,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
@@ -34,12 +35,27 @@ type yard struct {
 	pods       map[string][]*v1.Pod
 	observed   strategies.Observed
 	protection *defaultevictor.DefaultEvictorArgs
+	before     *preEviction
+	refused    map[string]reasons.Reason
 	executed   int
+}
+
+// preEviction is the DefaultEvictor with a pre-eviction filter that refuses the
+// pods of an owner.
+type preEviction struct {
+	frameworktypes.EvictorPlugin
+	refuses types.UID
+	asked   []string
+}
+
+func (p *preEviction) PreEvictionFilter(pod *v1.Pod) bool {
+	p.asked = append(p.asked, pod.Name)
+	return len(pod.OwnerReferences) == 0 || pod.OwnerReferences[0].UID != p.refuses
 }
 
 func newYard(t *testing.T, change ...func(*v1.Pod)) *yard {
 	t.Helper()
-	y := &yard{pods: map[string][]*v1.Pod{}, protection: &defaultevictor.DefaultEvictorArgs{}}
+	y := &yard{refused: map[string]reasons.Reason{}, pods: map[string][]*v1.Pod{}, protection: &defaultevictor.DefaultEvictorArgs{}}
 	view := &usage.View{Snapshot: &cluster.Snapshot{}, Windows: []usage.Window{usage.Last, usage.Avg5m}}
 	states, all := map[string]thresholds.NodeState{}, []*v1.Pod(nil)
 	for i := range 3 {
@@ -98,9 +114,10 @@ func (y *yard) build(t *testing.T, filters *placement.Filters) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	handle.EvictorFilterImpl = evictor.(frameworktypes.EvictorPlugin)
+	y.before = &preEviction{EvictorPlugin: evictor.(frameworktypes.EvictorPlugin)}
+	handle.EvictorFilterImpl = y.before
 	y.Plugin, err = New(&policy.RealUsageLowNodeUtilizationArgs{}, handle, Deps{
-		Half:    &fakeHalf{observed: &y.observed, session: filters.Begin},
+		Half:    &fakeHalf{observed: &y.observed, session: filters.Begin, refused: y.refused},
 		Options: Options{SchedulerNames: []string{v1.DefaultSchedulerName}}, Executor: executorFunc(func(Made) { y.executed++ }),
 	})
 	if err != nil {
@@ -159,6 +176,38 @@ func TestStudyWhileClosed(t *testing.T) {
 	}
 }
 
+// A hot node that something drains is left to that; one that a taint only
+// closes is relieved as any other. Neither takes a pod.
+func TestStudyOfTaintedNodes(t *testing.T) {
+	closed := func(n *cluster.Node) { n.ClosedBy = "DeletionCandidateOfClusterAutoscaler" }
+	leaving := func(n *cluster.Node) { n.Leaving = "ToBeDeletedByClusterAutoscaler" }
+	cases := map[string]struct {
+		change  map[int]func(*cluster.Node)
+		moves   int
+		landing reasons.Reason // of the first cool node
+	}{
+		"the hot node is closed":           {map[int]func(*cluster.Node){0: closed}, 1, ""},
+		"the hot node is drained":          {map[int]func(*cluster.Node){0: leaving}, 0, ""},
+		"a cool node is closed":            {map[int]func(*cluster.Node){1: closed}, 1, reasons.NodeClosed},
+		"a cool node is drained":           {map[int]func(*cluster.Node){1: leaving}, 1, reasons.NodeClosed},
+		"every cool node is closed":        {map[int]func(*cluster.Node){1: closed, 2: closed}, 0, reasons.NodeClosed},
+		"the hot one and a cool one are":   {map[int]func(*cluster.Node){0: closed, 1: closed}, 1, reasons.NodeClosed},
+		"all nodes are, as a shared taint": {map[int]func(*cluster.Node){0: closed, 1: closed, 2: closed}, 0, reasons.NodeClosed},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			y := newYard(t)
+			for i, change := range tc.change {
+				change(&y.observed.View.Snapshot.Nodes[i].Node)
+			}
+			study := y.study(t, 0, 2)
+			if len(study.Made.Plan.Moves) != tc.moves || study.Landings[0].Refused != tc.landing {
+				t.Errorf("moves %+v, first landing refused for %q", study.Made.Plan.Moves, study.Landings[0].Refused)
+			}
+		})
+	}
+}
+
 // What protects a pod is told in the DefaultEvictor's own words.
 func TestProtection(t *testing.T) {
 	y := newYard(t, func(pod *v1.Pod) {
@@ -187,12 +236,13 @@ func TestStudyOfAPodThatIsGone(t *testing.T) {
 	}
 }
 
-// fakeHalf is an evicting half that refuses nothing.
+// fakeHalf is an evicting half.
 type fakeHalf struct {
 	observed   *strategies.Observed
 	session    func() *placement.Session
 	disruption func(*v1.Pod) int64
 	surges     func(*v1.Pod) bool
+	refused    map[string]reasons.Reason // by pod
 }
 
 var _ Half = (*fakeHalf)(nil)
@@ -206,13 +256,15 @@ func (h *fakeHalf) Session(context.Context) (*placement.Session, error) {
 	return h.session(), nil
 }
 
-func (h *fakeHalf) Refuse(*v1.Pod) reasons.Reason { return "" }
+func (h *fakeHalf) Refuse(pod *v1.Pod) reasons.Reason { return h.refused[pod.Name] }
 
-func (h *fakeHalf) Disruption(pod *v1.Pod) int64 {
+func (h *fakeHalf) Protection(*v1.Pod) (reasons.Reason, string) { return "", "" }
+
+func (h *fakeHalf) Disruption(pod *v1.Pod) strategies.Disruption {
 	if h.disruption == nil {
-		return 0
+		return strategies.Disruption{}
 	}
-	return h.disruption(pod)
+	return strategies.Disruption{Order: h.disruption(pod)}
 }
 
 func (h *fakeHalf) Surges(pod *v1.Pod) bool { return h.surges != nil && h.surges(pod) }

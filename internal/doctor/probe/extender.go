@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/doctor"
+	"github.com/evenkeel/evenkeel/internal/remote"
 )
 
 const (
@@ -34,14 +34,14 @@ type status struct {
 // Extender asks the extender at a base URL about itself. If it cannot, the
 // result says why.
 func Extender(ctx context.Context, base string) doctor.Extender {
-	address, err := evictor.ParseExtenderURL(base)
+	address, err := remote.ParseURL(base)
 	if err != nil {
 		return doctor.Extender{URL: "--extender-url", Err: err}
 	}
 	ctx, cancel := context.WithTimeout(ctx, extenderTimeout)
 	defer cancel()
 	e, answer := doctor.Extender{URL: address.Redacted()}, status{}
-	switch err := evictor.AskExtender(ctx, address.JoinPath("status"), maxStatusBytes, &answer); {
+	switch err := remote.Ask(ctx, address.JoinPath("status"), maxStatusBytes, &answer); {
 	case err != nil:
 		e.Err = fmt.Errorf("reading /status: %w", err)
 		return e

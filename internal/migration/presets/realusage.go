@@ -54,7 +54,7 @@ const (
 	// samples is how many of them a process that evicts needs.
 	samples = 3
 	// minObservation is the least observationPeriod of a policy, in seconds.
-	minObservation = 90
+	minObservation = 150
 )
 
 // Preset returns the LoadPolicy that the settings mean, or everything that is

@@ -92,7 +92,7 @@ func (g *rules) loadPolicy(named map[string]string, converted *policy.Conversion
 		},
 		"lines": lines,
 		"hot": map[string]any{
-			"windows": []any{"last"}, "consecutiveSamples": number(1), "minWindow": "1s",
+			"windows": []any{"last"}, "consecutiveSamples": number(1), "minWindow": "1s", "startup": "0s",
 		},
 		"nodesync": map[string]any{
 			"nodeSelector": map[string]any{"matchExpressions": []any{

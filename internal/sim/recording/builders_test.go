@@ -81,7 +81,7 @@ func aPod(name, node, ownerKind, owner string) *v1.Pod {
 		Status: v1.PodStatus{Phase: v1.PodRunning},
 	}
 	if owner != "" {
-		pod.OwnerReferences = []metav1.OwnerReference{{Kind: ownerKind, Name: owner, UID: types.UID(owner), Controller: new(true)}}
+		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: apiVersion(ownerKind), Kind: ownerKind, Name: owner, UID: types.UID(owner), Controller: new(true)}}
 	}
 	return pod
 }

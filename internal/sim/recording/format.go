@@ -33,13 +33,15 @@ type Node struct {
 // Stays is why a pod may not be evicted; empty if it may.
 type Stays string
 
-// The reasons for a pod to stay: those of the shipped policy's DefaultEvictor.
+// The reasons for a pod to stay: those of the shipped policy's DefaultEvictor,
+// and the pod's own word or kind.
 const (
 	DaemonSet    Stays = "DaemonSet"
 	Mirror       Stays = "Mirror" // a static pod, which its kubelet runs
 	NoOwner      Stays = "NoOwner"
 	Critical     Stays = "Critical"
 	LocalStorage Stays = "LocalStorage"
+	Protected    Stays = "Protected"
 )
 
 // Pinned reports whether such a pod belongs to its node, so that its successor
@@ -50,19 +52,21 @@ func (s Stays) Pinned() bool { return s == DaemonSet || s == Mirror }
 type Template struct {
 	Namespace string `json:"namespace"`
 	// OwnerKind and OwnerName are those of the controller, empty without one.
-	OwnerKind     string                        `json:"ownerKind,omitempty"`
-	OwnerName     string                        `json:"ownerName,omitempty"`
-	Stays         Stays                         `json:"stays,omitempty"`
-	Labels        map[string]string             `json:"labels,omitempty"`
-	Requests      v1.ResourceList               `json:"requests,omitempty"`
-	Limits        v1.ResourceList               `json:"limits,omitempty"`
-	Ports         []v1.ContainerPort            `json:"ports,omitempty"`
-	Priority      int32                         `json:"priority,omitempty"`
-	SchedulerName string                        `json:"schedulerName,omitempty"`
-	NodeSelector  map[string]string             `json:"nodeSelector,omitempty"`
-	Affinity      *v1.Affinity                  `json:"affinity,omitempty"`
-	Tolerations   []v1.Toleration               `json:"tolerations,omitempty"`
-	Spread        []v1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
+	OwnerKind string `json:"ownerKind,omitempty"`
+	OwnerName string `json:"ownerName,omitempty"`
+	// OwnerAPIVersion is empty if it is what Kubernetes has for the kind.
+	OwnerAPIVersion string                        `json:"ownerAPIVersion,omitempty"`
+	Stays           Stays                         `json:"stays,omitempty"`
+	Labels          map[string]string             `json:"labels,omitempty"`
+	Requests        v1.ResourceList               `json:"requests,omitempty"`
+	Limits          v1.ResourceList               `json:"limits,omitempty"`
+	Ports           []v1.ContainerPort            `json:"ports,omitempty"`
+	Priority        int32                         `json:"priority,omitempty"`
+	SchedulerName   string                        `json:"schedulerName,omitempty"`
+	NodeSelector    map[string]string             `json:"nodeSelector,omitempty"`
+	Affinity        *v1.Affinity                  `json:"affinity,omitempty"`
+	Tolerations     []v1.Toleration               `json:"tolerations,omitempty"`
+	Spread          []v1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
 }
 
 // line is any line; exactly one of its fields is set.

@@ -40,6 +40,8 @@ var keptKeys = map[string]bool{
 	v1.LabelHostname: true, v1.LabelTopologyZone: true, v1.LabelTopologyRegion: true, v1.LabelInstanceTypeStable: true,
 	v1.LabelOSStable: true, v1.LabelArchStable: true, v1.TaintNodeNotReady: true, v1.TaintNodeUnreachable: true,
 	v1.TaintNodeUnschedulable: true, v1.TaintNodeMemoryPressure: true, v1.TaintNodeDiskPressure: true,
+	"ToBeDeletedByClusterAutoscaler": true, "DeletionCandidateOfClusterAutoscaler": true,
+	"karpenter.sh/disruption": true, "karpenter.sh/disrupted": true,
 	v1.TaintNodePIDPressure: true, v1.TaintNodeNetworkUnavailable: true, v1.TaintNodeOutOfService: true,
 	"node-role.kubernetes.io/control-plane": true, "node-role.kubernetes.io/master": true,
 	appsv1.DefaultDeploymentUniqueLabelKey: true, "controller-revision-hash": true, metav1.ObjectNameField: true,
@@ -108,6 +110,7 @@ func (h *Hasher) template(t Template) Template {
 	if !slices.Contains(keptKinds, t.OwnerKind) {
 		t.OwnerKind = h.Name(t.OwnerKind)
 	}
+	t.OwnerAPIVersion = h.Name(t.OwnerAPIVersion)
 	t.SchedulerName = h.Name(t.SchedulerName)
 	t.Requests, t.Limits, t.NodeSelector = h.resources(t.Requests), h.resources(t.Limits), h.labels(t.NodeSelector)
 	t.Ports, t.Tolerations, t.Spread = slices.Clone(t.Ports), slices.Clone(t.Tolerations), slices.Clone(t.Spread)

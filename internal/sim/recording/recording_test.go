@@ -65,6 +65,20 @@ func TestPodOfTemplate(t *testing.T) {
 	}
 }
 
+// An owner of a kind that Kubernetes has as well stays of its own group.
+func TestOwnersKeepTheirGroups(t *testing.T) {
+	object := aPod("p", "n", "StatefulSet", "s")
+	object.OwnerReferences[0].APIVersion = "apps.kruise.io/v1beta1"
+	of := TemplateOf(object)
+	if got := of.Pod("u").OwnerReferences[0]; got.APIVersion != "apps.kruise.io/v1beta1" || got.Kind != "StatefulSet" {
+		t.Errorf("owner %+v", got)
+	}
+	of = TemplateOf(aPod("p", "n", "StatefulSet", "s"))
+	if got := of.Pod("u").OwnerReferences[0]; got.APIVersion != "apps/v1" || of.OwnerAPIVersion != "" {
+		t.Errorf("owner %+v", got)
+	}
+}
+
 // slimmed is a pod as the informers store it that recordings are made from.
 func slimmed(t *testing.T, pod *v1.Pod) *v1.Pod {
 	t.Helper()
@@ -96,6 +110,13 @@ func TestStays(t *testing.T) {
 		}), LocalStorage},
 		"one with a configuration": {with(func(p *v1.Pod) {
 			p.Spec.Volumes = []v1.Volume{{VolumeSource: v1.VolumeSource{ConfigMap: &v1.ConfigMapVolumeSource{}}}}
+		}), ""},
+		"one that is not safe to evict":   {with(func(p *v1.Pod) { p.Annotations["cluster-autoscaler.kubernetes.io/safe-to-evict"] = "false" }), Protected},
+		"one not to be disrupted so soon": {with(func(p *v1.Pod) { p.Annotations["karpenter.sh/do-not-disrupt"] = "1h" }), Protected},
+		"one of a group":                  {with(func(p *v1.Pod) { p.Labels["ray.io/cluster"] = "a" }), Protected},
+		"one that runs once":              {with(func(p *v1.Pod) { p.Spec.RestartPolicy = v1.RestartPolicyNever }), Protected},
+		"one of a controller that a policy may know": {with(func(p *v1.Pod) {
+			p.OwnerReferences[0].APIVersion, p.OwnerReferences[0].Kind = "apps.kruise.io/v1beta1", "StatefulSet"
 		}), ""},
 	} {
 		t.Run(name, func(t *testing.T) {

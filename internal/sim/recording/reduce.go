@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -11,6 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	resourcehelper "k8s.io/component-helpers/resource"
 	"k8s.io/utils/ptr"
+
+	"github.com/evenkeel/evenkeel/reasons"
+	"github.com/evenkeel/evenkeel/safeguards"
 )
 
 // NodeOf reduces a Node to what a replay needs.
@@ -73,6 +77,9 @@ func TemplateOf(object *v1.Pod) Template {
 	}
 	if owner := metav1.GetControllerOfNoCopy(object); owner != nil && t.Stays != Mirror {
 		t.OwnerKind, t.OwnerName = owner.Kind, owner.Name
+		if owner.APIVersion != apiVersion(owner.Kind) {
+			t.OwnerAPIVersion = owner.APIVersion
+		}
 	}
 	if t.Stays.Pinned() {
 		t.Affinity = nil // it only names the node, which is recorded with the pod
@@ -99,8 +106,29 @@ func stays(pod *v1.Pod) Stays {
 		return NoOwner
 	case slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool { return local(&v) }):
 		return LocalStorage
+	case protected(pod):
+		return Protected
 	}
 	return ""
+}
+
+// protected reports whether a pod's own words or kind protect it. Whether its
+// controller is known to recreate it is left to the policy of the replay; a
+// protection that ends some time after the start lasts for the recording.
+func protected(pod *v1.Pod) bool {
+	reason, _ := safeguards.Protected(pod, safeguards.Words{}, nil, time.Time{})
+	return reason != "" && reason != reasons.NoController && reason != reasons.ControllerUnknown
+}
+
+// apiVersion returns the API version that Kubernetes has for a kind of owner.
+func apiVersion(kind string) string {
+	switch kind {
+	case "ReplicaSet", "StatefulSet", "DaemonSet":
+		return "apps/v1"
+	case "Job":
+		return "batch/v1"
+	}
+	return "v1"
 }
 
 // positive removes resources without an amount; it returns nil if none is left.
@@ -140,7 +168,7 @@ func (t *Template) Pod(ownerUID string) *v1.Pod {
 	}
 	if t.OwnerName != "" {
 		pod.OwnerReferences = []metav1.OwnerReference{{
-			APIVersion: "v1", Kind: t.OwnerKind, Name: t.OwnerName, UID: types.UID(ownerUID), Controller: new(true),
+			APIVersion: cmp.Or(t.OwnerAPIVersion, apiVersion(t.OwnerKind)), Kind: t.OwnerKind, Name: t.OwnerName, UID: types.UID(ownerUID), Controller: new(true),
 		}}
 	}
 	return pod

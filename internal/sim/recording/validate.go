@@ -21,7 +21,7 @@ func (n *Node) validate() error {
 
 func (t *Template) validate() error {
 	switch t.Stays {
-	case "", DaemonSet, Mirror, NoOwner, Critical, LocalStorage:
+	case "", DaemonSet, Mirror, NoOwner, Critical, LocalStorage, Protected:
 	default:
 		return fmt.Errorf("stays is %q, which is not a known reason", t.Stays)
 	}

@@ -35,7 +35,7 @@ func fleet(nodes int, coolPercent int64) Input {
 				n.Pods = append(n.Pods, strategies.Pod{
 					Pod:        &cluster.Pod{UID: name, Namespace: "ns", Name: name, Node: n.Name, Priority: int32(k % 3)},
 					Usage:      used,
-					Disruption: int64(k % 4),
+					Disruption: strategies.Disruption{Order: int64(k % 4)},
 				})
 				n.Current = n.Current.Plus(used)
 			}

@@ -66,7 +66,13 @@ func pod(name string, usage cluster.Amounts, change ...func(*strategies.Pod)) st
 
 func priority(v int32) func(*strategies.Pod) { return func(p *strategies.Pod) { p.Priority = v } }
 
-func disruption(v int64) func(*strategies.Pod) { return func(p *strategies.Pod) { p.Disruption = v } }
+func disruption(order int64) func(*strategies.Pod) {
+	return func(p *strategies.Pod) { p.Disruption.Order = order }
+}
+
+func costing(quarters int) func(*strategies.Pod) {
+	return func(p *strategies.Pod) { p.Disruption.Quarters = quarters }
+}
 
 func refused(why reasons.Reason) func(*strategies.Pod) {
 	return func(p *strategies.Pod) { p.Refused = why }
@@ -128,4 +134,25 @@ func (r *refusing) Move(pod *cluster.Pod, to string) (func(), error) {
 	}
 	r.moved[pod.Name] = to
 	return func() { delete(r.moved, pod.Name) }, nil
+}
+
+// ofOne makes a pod one of an owner's.
+func ofOne(p strategies.Pod) strategies.Pod {
+	p.Owner.UID = "rs-1"
+	return p
+}
+
+func at(node string, p strategies.Pod) strategies.Pod {
+	p.Node = node
+	return p
+}
+
+func within(domain string, n Node) Node {
+	n.Domain = domain
+	return n
+}
+
+func inZone(zone string, n Node) Node {
+	n.Zone = zone
+	return n
 }

@@ -8,41 +8,41 @@ import (
 	"github.com/evenkeel/evenkeel/strategies"
 )
 
-// smallest returns the fewest pods whose usage covers the need; among equally
-// few, the least disruptive, then those of least weight. All pods together must
-// cover it.
+// cheapest returns the pods of least total cost whose usage covers the need:
+// the fewest, if all cost the same. Among those of equal cost it prefers the
+// least disruptive, then those of least weight. All pods together must cover
+// the need.
 //
-// If one resource is needed, the largest pods are the fewest. If several are,
-// the search deepens by number of pods and after searchSteps falls back to
-// greedy, which may take one or two more than the fewest.
-func smallest(pods []*strategies.Pod, by *scale) []*strategies.Pod {
+// If one resource is needed and all cost the same, the largest pods are the
+// cheapest. Otherwise the search deepens by cost, and after searchSteps falls
+// back to greedy, which may cost one or two pods more.
+func cheapest(pods []*strategies.Pod, by *scale) []*strategies.Pod {
 	need := by.need
 	ordered := slices.Clone(pods)
 	slices.SortStableFunc(ordered, func(a, b *strategies.Pod) int {
 		return cmp.Or(-cmp.Compare(relief(a, need), relief(b, need)), compareDisruption(a, b))
 	})
 	chosen := greedy(ordered, need)
-	if needed(need) > 1 && len(chosen) > 1 {
-		search := &search{pods: ordered, need: need, best: len(chosen)}
-		search.bounds()
-		if found := search.run(); found != nil {
+	unit := commonCost(pods)
+	if len(chosen) > 1 && needed(need) > 1 || cost(chosen) > unit && !sameCost(pods) {
+		if found := newSearch(ordered, need, unit, cost(chosen)).run(); found != nil {
 			chosen = found
 		}
 	}
 	return refine(chosen, pods, by)
 }
 
-// greedy takes the pod of greatest relief, ties in order, until the need is
-// covered. It then drops pods that became superfluous.
+// greedy takes the pod of greatest relief for its cost, ties in order, until
+// the need is covered. It then drops pods that became superfluous.
 func greedy(ordered []*strategies.Pod, need cluster.Amounts) []*strategies.Pod {
 	var chosen []*strategies.Pod
 	left := need
 	remaining := slices.Clone(ordered)
 	for positive(left) && len(remaining) > 0 {
-		best := 0
-		for i := range remaining {
-			if relief(remaining[i], left) > relief(remaining[best], left) {
-				best = i
+		best, most := 0, -1.0
+		for i, pod := range remaining {
+			if worth := relief(pod, left) / float64(pod.Disruption.Cost()); worth > most {
+				best, most = i, worth
 			}
 		}
 		chosen = append(chosen, remaining[best])
@@ -58,38 +58,78 @@ func greedy(ordered []*strategies.Pod, need cluster.Amounts) []*strategies.Pod {
 	return chosen
 }
 
-// searchSteps bounds the search for fewer pods to about a millisecond.
-const searchSteps = 20_000
+func cost(pods []*strategies.Pod) (total int) {
+	for _, pod := range pods {
+		total += pod.Disruption.Cost()
+	}
+	return total
+}
 
-// search looks for fewer than best pods that cover the need.
+func sameCost(pods []*strategies.Pod) bool {
+	return !slices.ContainsFunc(pods, func(pod *strategies.Pod) bool { return pod.Disruption.Cost() != pods[0].Disruption.Cost() })
+}
+
+// commonCost is the greatest common divisor of the pods' costs.
+func commonCost(pods []*strategies.Pod) (unit int) {
+	for _, pod := range pods {
+		for c := pod.Disruption.Cost(); c != 0; {
+			unit, c = c, unit%c
+		}
+	}
+	return unit
+}
+
+// searchSteps bounds the search for cheaper pods to about a millisecond, and
+// searchTable what it looks up.
+const (
+	searchSteps = 20_000
+	searchTable = 200_000
+)
+
+// search looks for pods that cover the need and cost less than best, in units.
 type search struct {
-	pods []*strategies.Pod
-	need cluster.Amounts
-	best int
-	// top[r][k] is the sum of the k largest usages of resource r, the most that
-	// any k pods can relieve.
-	top   [cluster.NumResources][]int64
+	pods  []*strategies.Pod
+	costs []int // of the pods
+	need  cluster.Amounts
+	best  int
+	// most[r][i*best+c] is the most of resource r that pods from the i-th on
+	// relieve at a cost of at most c.
+	most  [cluster.NumResources][]int64
 	steps int
 	path  []*strategies.Pod
 }
 
-func (s *search) bounds() {
-	for r := range s.top {
-		usages := make([]int64, len(s.pods))
-		for i, pod := range s.pods {
-			usages[i] = pod.Usage[r]
-		}
-		slices.SortFunc(usages, func(a, b int64) int { return cmp.Compare(b, a) })
-		s.top[r] = make([]int64, len(usages)+1)
-		for i, u := range usages {
-			s.top[r][i+1] = s.top[r][i] + u
+func newSearch(pods []*strategies.Pod, need cluster.Amounts, unit, best int) *search {
+	s := &search{pods: pods, costs: make([]int, len(pods)), need: need, best: best / unit}
+	for i, pod := range pods {
+		s.costs[i] = pod.Disruption.Cost() / unit
+	}
+	if (len(pods)+1)*s.best > searchTable {
+		s.best = 0 // finds nothing
+	}
+	for r := range s.most {
+		if need[r] > 0 {
+			s.most[r] = s.reach(cluster.Resource(r))
 		}
 	}
+	return s
+}
+
+func (s *search) reach(r cluster.Resource) []int64 {
+	most := make([]int64, (len(s.pods)+1)*s.best)
+	for i, pod := range slices.Backward(s.pods) {
+		row, next := most[i*s.best:(i+1)*s.best], most[(i+1)*s.best:(i+2)*s.best]
+		copy(row, next)
+		for c := s.costs[i]; c < s.best; c++ {
+			row[c] = max(row[c], pod.Usage[r]+next[c-s.costs[i]])
+		}
+	}
+	return most
 }
 
 func (s *search) run() []*strategies.Pod {
-	for k := 1; k < s.best; k++ {
-		if s.reachable(s.need, k) && s.descend(0, k, s.need) {
+	for c := 1; c < s.best; c++ {
+		if s.descend(0, c, s.need) {
 			return slices.Clone(s.path)
 		}
 		if s.steps > searchSteps {
@@ -99,28 +139,30 @@ func (s *search) run() []*strategies.Pod {
 	return nil
 }
 
-func (s *search) reachable(left cluster.Amounts, k int) bool {
+// reachable reports whether pods from the i-th on may cover what is left at a
+// cost of c.
+func (s *search) reachable(i, c int, left cluster.Amounts) bool {
 	for r := range left {
-		if left[r] > s.top[r][k] {
+		if left[r] > 0 && left[r] > s.most[r][i*s.best+c] {
 			return false
 		}
 	}
 	return true
 }
 
-func (s *search) descend(from, k int, left cluster.Amounts) bool {
+func (s *search) descend(from, c int, left cluster.Amounts) bool {
 	if !positive(left) {
 		return true
 	}
-	if k == 0 || !s.reachable(left, k) {
-		return false
-	}
-	for i := from; i+k <= len(s.pods); i++ {
+	for i := from; i < len(s.pods) && s.reachable(i, c, left); i++ {
 		if s.steps++; s.steps > searchSteps {
 			return false
 		}
+		if s.costs[i] > c {
+			continue
+		}
 		s.path = append(s.path, s.pods[i])
-		if s.descend(i+1, k-1, left.Minus(s.pods[i].Usage)) {
+		if s.descend(i+1, c-s.costs[i], left.Minus(s.pods[i].Usage)) {
 			return true
 		}
 		s.path = s.path[:len(s.path)-1]
@@ -163,7 +205,7 @@ func relief(pod *strategies.Pod, need cluster.Amounts) float64 {
 	return total
 }
 
-func compareDisruption(a, b *strategies.Pod) int { return cmp.Compare(a.Disruption, b.Disruption) }
+func compareDisruption(a, b *strategies.Pod) int { return a.Disruption.Compare(b.Disruption) }
 
 // priorities returns the distinct priorities, lowest first.
 func priorities(pods []*strategies.Pod) []int32 {

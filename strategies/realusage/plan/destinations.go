@@ -16,12 +16,16 @@ type coolIndex int32
 // destination is a cool node with the pods that the plan has placed on it.
 type destination struct {
 	name      string
+	site      site
 	ceiling   cluster.Amounts // the highest prediction allowed
 	predicted cluster.Amounts
 	fill      float64           // destinations are ordered by it
 	index     coolIndex         // among the destinations
 	at        cluster.NodeIndex // among the input's nodes
 }
+
+// site is where a node is.
+type site struct{ domain, zone string }
 
 // takes reports whether the destination would stay at or below its ceiling with
 // another pod.
@@ -62,21 +66,28 @@ type destinations struct {
 	left      []cluster.Amounts // the headroom of each of cool, contiguous because every landing reads many
 	room      room
 	first     order
-	examined  int // how many destinations were examined for pods
+	examined  int               // how many destinations were examined for pods
+	sites     map[string]site   // by the names of hot nodes
+	residents map[Residence]int // as in the input
+	came      map[Residence]int // pods that the plan has placed
 }
 
 func newDestinations(in *Input, first order) *destinations {
-	p := &destinations{placement: in.Placement, first: first}
+	p := &destinations{
+		placement: in.Placement, first: first, sites: map[string]site{}, residents: in.Residents, came: map[Residence]int{},
+	}
 	size := len(in.Nodes)
 	p.cool, p.byFill, p.left = make([]destination, 0, size), make([]coolIndex, 0, size), make([]cluster.Amounts, 0, size)
 	for i := range in.Nodes {
 		if n := &in.Nodes[i]; n.open() {
 			index := coolIndex(len(p.cool))
 			p.cool = append(p.cool, destination{
-				name: n.Name, ceiling: n.Ceiling, predicted: n.Predicted, fill: fill(n.Predicted, n.Ceiling),
+				name: n.Name, site: site{n.Domain, n.Zone}, ceiling: n.Ceiling, predicted: n.Predicted, fill: fill(n.Predicted, n.Ceiling),
 				index: index, at: cluster.NodeIndex(i),
 			})
 			p.byFill, p.left = append(p.byFill, index), append(p.left, n.Ceiling.Minus(n.Predicted))
+		} else if at := (site{n.Domain, n.Zone}); at != (site{}) {
+			p.sites[n.Name] = at
 		}
 	}
 	slices.SortFunc(p.byFill, p.compareFill)
@@ -183,17 +194,21 @@ func (p *destinations) block(b int) (from, to int) {
 	return b * blockSize, min((b+1)*blockSize, len(p.byFill))
 }
 
-// withRoom yields, in the given order, the destinations that would stay at or
-// below their ceilings with a pod. Shift a destination only after taking the
-// last one.
-func (p *destinations) withRoom(pod cluster.Amounts, by order) iter.Seq[*destination] {
+// withRoom yields, in the given order, the destinations of a pod's domain that
+// would stay at or below their ceilings with it, of all zones or its own. Shift
+// a destination only after taking the last one.
+func (p *destinations) withRoom(of *strategies.Pod, by order, ownZone bool) iter.Seq[*destination] {
+	pod, home := of.Usage, p.sites[of.Node]
 	return func(yield func(*destination) bool) {
+		within := func(d *destination) bool {
+			return d.site.domain != home.domain || ownZone && d.site.zone != home.zone || yield(d)
+		}
 		for b := range p.room {
 			if by == tightestFirst {
 				b = len(p.room) - 1 - b
 			}
 			p.examined++
-			if p.room.mayTake(b, pod) && !p.offer(b, pod, by, yield) {
+			if p.room.mayTake(b, pod) && !p.offer(b, pod, by, within) {
 				return
 			}
 		}

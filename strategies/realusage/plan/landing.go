@@ -49,7 +49,7 @@ func (p *destinations) landBy(pods []*strategies.Pod, by order) (landed []landin
 
 // takes reports whether any destination would take the pod now.
 func (p *destinations) takes(pod *strategies.Pod) bool {
-	for to := range p.withRoom(pod.Usage, coolestFirst) {
+	for to := range p.withRoom(pod, coolestFirst, false) {
 		if ok, _ := p.placement.Fits(pod.Pod, to.name); ok {
 			return true
 		}
@@ -57,19 +57,85 @@ func (p *destinations) takes(pod *strategies.Pod) bool {
 	return false
 }
 
+// What spreading may cost: a destination counts as about as cool as the coolest
+// if so much more of its ceiling is used, and so many are looked at.
+const (
+	spreadMargin = 0.2
+	spreadWidth  = 64
+)
+
+// landOne puts a pod on a destination of its own zone or, if none takes it, of
+// another.
 func (p *destinations) landOne(pod *strategies.Pod, by order) (landing, bool) {
-	for to := range p.withRoom(pod.Usage, by) {
-		if ok, _ := p.placement.Fits(pod.Pod, to.name); !ok {
+	if p.sites[pod.Node].zone != "" {
+		if l, ok := p.landAmong(pod, by, true); ok {
+			return l, true
+		}
+	}
+	return p.landAmong(pod, by, false)
+}
+
+// landAmong puts a pod on the first destination that takes it. Coolest first, of
+// those about as cool as the coolest the ones with fewer pods of its owner are.
+func (p *destinations) landAmong(pod *strategies.Pod, by order, ownZone bool) (landing, bool) {
+	tried := 0
+	if by == coolestFirst {
+		var inhabited []*destination
+		limit := -1.0 // no fill is negative
+		for to := range p.withRoom(pod, by, ownZone) {
+			if limit < 0 {
+				limit = to.fill + spreadMargin
+			}
+			if to.fill > limit || len(inhabited) == spreadWidth {
+				break
+			}
+			if tried++; p.owned(pod, to) > 0 {
+				inhabited = append(inhabited, to)
+			} else if l, ok := p.try(pod, to); ok {
+				return l, true
+			}
+		}
+		slices.SortStableFunc(inhabited, func(a, b *destination) int { return cmp.Compare(p.owned(pod, a), p.owned(pod, b)) })
+		for _, to := range inhabited {
+			if l, ok := p.try(pod, to); ok {
+				return l, true
+			}
+		}
+	}
+	for to := range p.withRoom(pod, by, ownZone) {
+		if tried--; tried >= 0 {
 			continue
 		}
-		undo, err := p.placement.Move(pod.Pod, to.name)
-		if err != nil {
-			continue
+		if l, ok := p.try(pod, to); ok {
+			return l, true
 		}
-		p.shift(to, pod.Usage)
-		return landing{pod: pod, to: to, undo: undo}, true
 	}
 	return landing{}, false
+}
+
+// owned counts the pods of a pod's owner on a destination.
+func (p *destinations) owned(pod *strategies.Pod, to *destination) int {
+	at := Residence{pod.Owner.UID, to.at}
+	return p.residents[at] + p.came[at]
+}
+
+func (p *destinations) try(pod *strategies.Pod, to *destination) (landing, bool) {
+	if ok, _ := p.placement.Fits(pod.Pod, to.name); !ok {
+		return landing{}, false
+	}
+	undo, err := p.placement.Move(pod.Pod, to.name)
+	if err != nil {
+		return landing{}, false
+	}
+	p.shift(to, pod.Usage)
+	p.count(pod, to, 1)
+	return landing{pod: pod, to: to, undo: undo}, true
+}
+
+func (p *destinations) count(pod *strategies.Pod, to *destination, by int) {
+	if pod.Owner.UID != "" {
+		p.came[Residence{pod.Owner.UID, to.at}] += by
+	}
 }
 
 // takeBack undoes landings, newest first.
@@ -77,6 +143,7 @@ func (p *destinations) takeBack(landed []landing) {
 	for _, l := range slices.Backward(landed) {
 		l.undo()
 		p.shift(l.to, cluster.Amounts{}.Minus(l.pod.Usage))
+		p.count(l.pod, l.to, -1)
 	}
 }
 
@@ -86,7 +153,7 @@ func (p *destinations) refusals(pod *strategies.Pod) string {
 		return "no node is cool"
 	}
 	counts, full := map[string]int{}, len(p.cool)
-	for d := range p.withRoom(pod.Usage, coolestFirst) {
+	for d := range p.withRoom(pod, coolestFirst, false) {
 		full--
 		if ok, why := p.placement.Fits(pod.Pod, d.name); !ok {
 			counts[why]++

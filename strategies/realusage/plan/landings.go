@@ -1,6 +1,9 @@
 package plan
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies"
@@ -38,11 +41,14 @@ func (in *Input) landing(n *Node, pod *strategies.Pod) Landing {
 		Before: n.Predicted.PercentOf(n.Allocatable), After: n.Predicted.Plus(pod.Usage).PercentOf(n.Allocatable),
 	}
 	d := destination{ceiling: n.Ceiling, predicted: n.Predicted}
+	from := slices.IndexFunc(in.Nodes, func(n Node) bool { return n.Name == pod.Node })
 	switch {
 	case n.Closed != "":
 		l.Refused, l.Detail = reasons.NodeClosed, n.Closed
 	case n.State != thresholds.Cool:
 		l.Refused, l.Detail = reasons.NodeNotCool, "it is "+string(n.State)
+	case from >= 0 && in.Nodes[from].Domain != n.Domain:
+		l.Refused, l.Detail = reasons.OtherDomain, fmt.Sprintf("it is of %s, the pod's node of %s", n.Domain, in.Nodes[from].Domain)
 	case !d.takes(pod.Usage):
 		l.Refused = reasons.AboveRejectLine
 	case in.Placement != nil:

@@ -1,7 +1,7 @@
 // Package plan decides which pods to move where: the pure part of
 // RealUsageLowNodeUtilization.
 //
-// New makes a Plan of the fewest moves, each with a named destination. The same
+// New makes a Plan of the cheapest moves, each with a named destination. The same
 // input gives the same plan. A Placement answers what would take a pod, and
 // Refused says which pods may not be moved. Nothing is evicted here.
 package plan
@@ -18,14 +18,15 @@ import (
 	"github.com/evenkeel/evenkeel/thresholds"
 )
 
-// New makes the plan. It cools each hot node with the fewest pods of the lowest
-// sufficient priorities that have a destination. If that cannot cool a node, it
-// is left alone with the reason: partial relief costs evictions, and room that
-// a node which can be cooled needs.
+// New makes the plan. It cools each hot node with the pods of the lowest
+// sufficient priorities that have a destination and together cost least: the
+// fewest, if all disrupt alike. If that cannot cool a node, it is left alone
+// with the reason: partial relief costs evictions, and room that a node which
+// can be cooled needs.
 //
 // Nodes that come first take the room. So if starting with the hottest leaves a
-// node without destinations, or moves more pods than each node alone would
-// need, other orders are tried as well.
+// node without destinations, or costs more than cooling each node alone would,
+// other orders are tried as well.
 func New(in Input) strategies.Plan {
 	best := attempt(&in, orders[0])
 	examined := best.destinations.examined
@@ -64,7 +65,7 @@ type planner struct {
 	landed       []landing
 	declined     []strategies.Declined
 	// cooled counts the nodes that were cooled, crowded those left hot for lack
-	// of room, excess the moves beyond what each node alone would need.
+	// of room, excess is the cost beyond that of cooling each node alone.
 	cooled, crowded, excess int
 	limited                 bool // the plan has reached its limit
 }
@@ -104,10 +105,17 @@ func attempt(in *Input, o sequence) *planner {
 func (p *planner) ideal() bool { return p.limited || p.crowded == 0 && p.excess == 0 }
 
 // better reports whether p cools more nodes than other, or as many with pods of
-// lower priority, or else with fewer moves.
+// lower priority, or else at a lower cost.
 func (p *planner) better(other *planner) bool {
 	return cmp.Or(cmp.Compare(p.cooled, other.cooled), -cmp.Compare(p.priority(), other.priority()),
-		-cmp.Compare(len(p.landed), len(other.landed))) > 0
+		-cmp.Compare(costOf(p.landed), costOf(other.landed)), -cmp.Compare(len(p.landed), len(other.landed))) > 0
+}
+
+func costOf(landed []landing) (total int) {
+	for i := range landed {
+		total += landed[i].pod.Disruption.Cost()
+	}
+	return total
 }
 
 // priority returns the highest priority of the moved pods.
@@ -153,9 +161,9 @@ func (p *planner) cool(at cluster.NodeIndex) {
 		if !covers(sum(band), need) {
 			continue
 		}
-		if landed, best := p.fewest(band, by); landed != nil {
+		if landed, best := p.least(band, by); landed != nil {
 			if !best || !first {
-				p.excess += p.beyondLeast(movable, by, priority, len(landed))
+				p.excess += p.beyondLeast(movable, by, priority, costOf(landed))
 			}
 			p.commit(at, landed)
 			return
@@ -232,14 +240,14 @@ func (p *planner) landable(pods []*strategies.Pod) (landable, stuck []*strategie
 	return landable, stuck
 }
 
-// fewest lands the smallest set of pods that covers the need and has places for
+// least lands the cheapest set of pods that covers the need and has places for
 // all of them. If a set does not fit, the next best is tried without its pods
 // that have no place even alone, or else without the first that found none.
 // best says that the first set fitted. Pods that are not chosen are not
 // checked, because some filters take a millisecond per check.
-func (p *planner) fewest(band []*strategies.Pod, by *scale) (landed []landing, best bool) {
+func (p *planner) least(band []*strategies.Pod, by *scale) (landed []landing, best bool) {
 	for best = true; covers(sum(band), by.need); best = false {
-		chosen := smallest(band, by)
+		chosen := cheapest(band, by)
 		landed, stuck := p.destinations.land(chosen)
 		if stuck == nil {
 			return landed, best
@@ -253,9 +261,9 @@ func (p *planner) fewest(band []*strategies.Pod, by *scale) (landed []landing, b
 	return nil, false
 }
 
-// beyondLeast returns how many more moves were needed than with unlimited room;
-// resorting to a higher priority counts as one.
-func (p *planner) beyondLeast(movable []*strategies.Pod, by *scale, used int32, moves int) int {
+// beyondLeast returns how much more moves cost than with unlimited room;
+// resorting to a higher priority counts as something.
+func (p *planner) beyondLeast(movable []*strategies.Pod, by *scale, used int32, paid int) int {
 	for _, priority := range priorities(movable) {
 		band := upTo(movable, priority)
 		switch {
@@ -263,7 +271,7 @@ func (p *planner) beyondLeast(movable []*strategies.Pod, by *scale, used int32, 
 		case priority < used:
 			return 1
 		default:
-			return max(moves-len(smallest(band, by)), 0)
+			return max(paid-cost(cheapest(band, by)), 0)
 		}
 	}
 	return 0

@@ -174,6 +174,58 @@ func TestPlan(t *testing.T) {
 			},
 			want: []string{"mid0: h -> c0", "mid1: h -> c1", "rest: JobPod"},
 		},
+		"two plain pods go before one that costs more than both": {
+			// 100 above
+			nodes: []Node{
+				cool("c", cluster.Amounts{}),
+				hot("h", cluster.Amounts{450}, pod("db", cluster.Amounts{150}, costing(12)), pods(2, "p", cluster.Amounts{75})[0], pods(2, "p", cluster.Amounts{75})[1]),
+			},
+			want: []string{"p0: h -> c", "p1: h -> c"},
+		},
+		"one that costs less than the plain pods in its place goes": {
+			nodes: []Node{
+				cool("c", cluster.Amounts{}),
+				hot("h", cluster.Amounts{450}, append(pods(4, "p", cluster.Amounts{35}), pod("db", cluster.Amounts{160}, costing(8)))...),
+			},
+			want: []string{"db: h -> c"},
+		},
+		"replicas are spread over nodes that are about as cool as the coolest": {
+			// one of 100 has to leave each
+			nodes: []Node{
+				cool("c0", cluster.Amounts{}), cool("c1", cluster.Amounts{50}), cool("c2", cluster.Amounts{300}),
+				hot("h0", cluster.Amounts{600}, ofOne(pod("a", cluster.Amounts{100}))),
+				hot("h1", cluster.Amounts{600}, ofOne(pod("b", cluster.Amounts{100}))),
+				hot("h2", cluster.Amounts{600}, ofOne(pod("d", cluster.Amounts{100}))),
+			},
+			want: []string{"a: h0 -> c0", "b: h1 -> c1", "d: h2 -> c0"},
+		},
+		"pods stay within their domain": {
+			nodes: []Node{
+				within("b", cool("c0", cluster.Amounts{})), within("a", cool("c1", cluster.Amounts{300})),
+				within("a", hot("h", cluster.Amounts{600}, at("h", pod("a", cluster.Amounts{100})))),
+			},
+			want: []string{"a: h -> c1"},
+		},
+		"pods stay within their zone": {
+			nodes: []Node{
+				inZone("b", cool("c0", cluster.Amounts{})), inZone("a", cool("c1", cluster.Amounts{300})),
+				inZone("a", hot("h", cluster.Amounts{600}, at("h", pod("a", cluster.Amounts{100})))),
+			},
+			want: []string{"a: h -> c1"},
+		},
+		"and leave it, if the only cool nodes are of another": {
+			nodes: []Node{
+				inZone("b", cool("c0", cluster.Amounts{})), inZone("a", cool("c1", cluster.Amounts{550})),
+				inZone("a", hot("h", cluster.Amounts{600}, at("h", pod("a", cluster.Amounts{100})))),
+			},
+			want: []string{"a: h -> c0"},
+		},
+		"and on their node, if the only cool ones are of another domain": {
+			nodes: []Node{
+				within("b", cool("c0", cluster.Amounts{})), within("a", hot("h", cluster.Amounts{600}, at("h", pod("a", cluster.Amounts{100})))),
+			},
+			want: []string{"a: NoLanding", "h stays: NoLanding"},
+		},
 		"landings are spread over the coolest nodes": {
 			nodes: []Node{
 				cool("c0", cluster.Amounts{100}), cool("c1", cluster.Amounts{}), cool("c2", cluster.Amounts{150}),

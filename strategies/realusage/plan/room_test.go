@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/strategies"
 	"github.com/evenkeel/evenkeel/thresholds"
 )
 
@@ -71,7 +72,7 @@ func looked(p *destinations, pod cluster.Amounts, by order) []string {
 
 func names(p *destinations, pod cluster.Amounts, by order) []string {
 	var found []string
-	for d := range p.withRoom(pod, by) {
+	for d := range p.withRoom(&strategies.Pod{Pod: &cluster.Pod{}, Usage: pod}, by, false) {
 		found = append(found, d.name)
 	}
 	return found

@@ -23,6 +23,9 @@ type Node struct {
 	// and moves in flight. Ceiling is the most of it that keeps the node under
 	// its reject lines.
 	Predicted, Ceiling cluster.Amounts
+	// Domain is what pods stay within: they land on nodes of their own node's
+	// domain only. Zone is what they stay within as long as that has room.
+	Domain, Zone string
 	// Closed is why the node takes no pods although it is cool (cordoned, about
 	// to be removed); empty if it does.
 	Closed string
@@ -39,10 +42,19 @@ type Placement interface {
 	Move(pod *cluster.Pod, to string) (undo func(), err error)
 }
 
+// Residence is an owner's place on a node.
+type Residence struct {
+	OwnerUID string
+	Node     cluster.NodeIndex
+}
+
 // Input is everything a Plan depends on.
 type Input struct {
 	// Nodes in the order of their names.
 	Nodes []Node
+	// Residents counts pods of the candidates' owners on cool nodes, by owner
+	// and index in Nodes: a destination without any is preferred.
+	Residents map[Residence]int
 	// MaxMoves bounds the plan; 0 means no bound. MaxPerNode bounds the moves
 	// from one node; 0 means no bound.
 	MaxMoves, MaxPerNode int

@@ -86,14 +86,20 @@ func (f *fixture) placeMixed() {
 	if err != nil {
 		f.T.Fatal(err)
 	}
-	f.taint(nodes[3])
+	f.taint(nodes[3], noNewPods)
 }
 
-// taint keeps new pods off a node; those that are there stay.
-func (f *fixture) taint(node string) {
+// noNewPods keeps new pods off a node; those that are there stay.
+var noNewPods = v1.Taint{Key: "maintenance", Effect: v1.TaintEffectNoSchedule}
+
+// taint gives a node its only taint.
+func (f *fixture) taint(node string, taint v1.Taint) {
 	f.T.Helper()
-	patch := []byte(`{"spec":{"taints":[{"key":"maintenance","effect":"NoSchedule"}]}}`)
-	_, err := f.Client().CoreV1().Nodes().Patch(f.T.Context(), node, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"taints": []v1.Taint{taint}}})
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	_, err = f.Client().CoreV1().Nodes().Patch(f.T.Context(), node, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
 	if err != nil {
 		f.T.Fatal(err)
 	}
@@ -230,7 +236,7 @@ const paced = `
 apiVersion: evenkeel.io/v1alpha1
 kind: LoadPolicy
 usage: {sampleInterval: 5s, maxAge: 35s, observationPeriod: 20s}
-hot: {windows: [avg_5m], consecutiveSamples: 2, minWindow: 15s}
+hot: {windows: [avg_5m], consecutiveSamples: 2, minWindow: 15s, startup: 0s}
 lines:
   cpu: {low: 40, reject: 48, evict: 52, leave: 50}
 eviction: {ownerSettle: 0s, nodeSettle: 0s, interval: 3s, cycleDeadline: 3m}

@@ -76,7 +76,7 @@ func (f *fixture) placeForUpstream() (nodes []string) {
 	if err := f.Cluster.Place(f.T.Context(), placements...); err != nil { // what is used matters to nobody here
 		f.T.Fatal(err)
 	}
-	f.taint(nodes[3])
+	f.taint(nodes[3], noNewPods)
 	return nodes
 }
 

@@ -23,9 +23,11 @@ func writePolicy(ctx context.Context, dir string) (string, error) {
 	}
 	text := string(content)
 	for from, to := range map[string]string{
-		"sampleInterval: 15s":    "sampleInterval: 10s", // as often as this metrics-server measures
-		"observationPeriod: 90s": "observationPeriod: 80s",
-		"ownerSettle: 3m":        "ownerSettle: 10s", // these Deployments are a minute old
+		"sampleInterval: 15s":     "sampleInterval: 10s", // as often as this metrics-server measures
+		"observationPeriod: 150s": "observationPeriod: 80s",
+		"minWindow: 150s":         "minWindow: 75s",
+		"startup: 3m":             "startup: 0s",      // these nodes and pods are a minute old,
+		"ownerSettle: 3m":         "ownerSettle: 10s", // and so are their Deployments
 	} {
 		if !strings.Contains(text, from) {
 			return "", fmt.Errorf("shortening the shipped policy: it has no %q", from)

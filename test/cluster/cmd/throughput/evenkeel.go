@@ -16,7 +16,7 @@ const policy = `
 apiVersion: evenkeel.io/v1alpha1
 kind: LoadPolicy
 usage: {sampleInterval: 15s, maxAge: 90s, observationPeriod: 30s}
-hot: {windows: [avg_5m], consecutiveSamples: 1, minWindow: 10s}
+hot: {windows: [avg_5m], consecutiveSamples: 1, minWindow: 10s, startup: 0s}
 `
 
 // startEvenkeel starts the extender and waits until it knows the hot nodes.

@@ -24,9 +24,9 @@ func loadPolicy(sources string, brief bool) string {
 		"usage: {sampleInterval: 5s, maxAge: 35s, observationPeriod: 25s, sources: [" + sources + "]}\n" +
 		"eviction: {ownerSettle: 0s, cycleDeadline: 3m, interval: 1s}\n"
 	if brief {
-		return text + "hot: {consecutiveSamples: 2, minWindow: 15s}\n"
+		return text + "hot: {consecutiveSamples: 2, minWindow: 15s, startup: 0s}\n"
 	}
-	return text + "hot: {minWindow: 10s}\n"
+	return text + "hot: {minWindow: 10s, startup: 0s}\n"
 }
 
 func prometheusSource(url string) string {

@@ -29,7 +29,7 @@ usage:
   queriesPerSecond: 100
   minCoveragePercent: %d
   sources: [%s]
-hot: {windows: [%s], consecutiveSamples: 2, minWindow: 15s}
+hot: {windows: [%s], consecutiveSamples: 2, minWindow: 15s, startup: 0s}
 lines:
   cpu: {low: 45, reject: 60, evict: 65, leave: 60}
   memory: {low: 45, reject: 60, evict: 65, leave: 60}

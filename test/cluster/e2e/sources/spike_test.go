@@ -14,9 +14,9 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/scenario"
 )
 
-// shippedPolicy is policy.yaml as users get it, but that these owners, which
-// are a minute old, count as settled: otherwise their age would protect them,
-// not the windows.
+// shippedPolicy is policy.yaml as users get it, but that these owners, nodes and
+// pods, which are a minute old, count as settled: otherwise their age would
+// protect them, not the windows.
 func shippedPolicy(t *testing.T) string {
 	t.Helper()
 	root, err := evenkeel.Root(t.Context())
@@ -27,11 +27,14 @@ func shippedPolicy(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const settle = "ownerSettle: 3m"
-	if !strings.Contains(string(content), settle) {
-		t.Fatalf("policy.yaml has no %q", settle)
+	text := string(content)
+	for _, settle := range []string{"ownerSettle: ", "startup: "} {
+		if !strings.Contains(text, settle+"3m") {
+			t.Fatalf("policy.yaml has no %q", settle+"3m")
+		}
+		text = strings.Replace(text, settle+"3m", settle+"0s", 1)
 	}
-	return strings.Replace(string(content), settle, "ownerSettle: 0s", 1)
+	return text
 }
 
 // A spike of 50 s evicts nothing with the shipped policy, neither in a loop nor

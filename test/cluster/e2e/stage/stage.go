@@ -126,13 +126,14 @@ func New(t *testing.T) *Fixture {
 }
 
 // Fast is a LoadPolicy with waits short enough for a test: metrics-server
-// measures every ten seconds.
+// measures every ten seconds. Nodes and pods of a case are seconds old and count
+// all the same.
 const Fast = `
 ---
 apiVersion: evenkeel.io/v1alpha1
 kind: LoadPolicy
 usage: {sampleInterval: 5s, maxAge: 35s, observationPeriod: 25s}
-hot: {windows: [avg_5m], consecutiveSamples: 2, minWindow: 15s}
+hot: {windows: [avg_5m], consecutiveSamples: 2, minWindow: 15s, startup: 0s}
 lines:
   cpu: {low: 45, reject: 60, evict: 65, leave: 60}
   memory: {low: 45, reject: 60, evict: 65, leave: 60}

@@ -1,0 +1,70 @@
+package informed
+
+import (
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/evenkeel/evenkeel/cluster"
+)
+
+func after(d time.Duration) metav1.Time { return metav1.NewTime(time.Unix(1_800_000_000, 0).Add(d)) }
+
+// A pod's newest start is that of whichever of its running containers started
+// last: one that was restarted, or a sidecar.
+func TestNewestStartOfAPod(t *testing.T) {
+	running := func(d time.Duration) v1.ContainerStatus {
+		return v1.ContainerStatus{State: v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: after(d)}}}
+	}
+	ended := v1.ContainerStatus{State: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{StartedAt: after(time.Hour)}}}
+	cases := map[string]struct {
+		init, containers []v1.ContainerStatus
+		want             time.Duration
+	}{
+		"no status":                  {nil, nil, 0},
+		"promptly":                   {nil, []v1.ContainerStatus{running(2 * time.Second)}, cluster.PromptStart},
+		"without its time, stored":   {nil, []v1.ContainerStatus{{State: v1.ContainerState{Running: &v1.ContainerStateRunning{}}}}, cluster.PromptStart},
+		"after a pull":               {nil, []v1.ContainerStatus{running(90 * time.Second)}, 90 * time.Second},
+		"one restarted":              {nil, []v1.ContainerStatus{running(time.Second), running(time.Hour)}, time.Hour},
+		"a sidecar restarted":        {[]v1.ContainerStatus{running(time.Hour)}, []v1.ContainerStatus{running(time.Second)}, time.Hour},
+		"an init container ended":    {[]v1.ContainerStatus{ended}, []v1.ContainerStatus{running(time.Minute)}, time.Minute},
+		"before its pod, by a clock": {nil, []v1.ContainerStatus{running(-time.Hour)}, cluster.PromptStart},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			start := after(0)
+			pod := Pod(&v1.Pod{Status: v1.PodStatus{StartTime: &start, InitContainerStatuses: tc.init, ContainerStatuses: tc.containers}})
+			if got := pod.NewestStart(start.Add(24*time.Hour), time.Minute).Sub(start.Time); got != tc.want {
+				t.Errorf("%v after its pod, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+// A node is ready since its condition last turned true, and never since before
+// it was made.
+func TestReadySince(t *testing.T) {
+	object := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", CreationTimestamp: after(0)}}
+	ready := v1.NodeCondition{Type: v1.NodeReady, Status: v1.ConditionTrue, LastTransitionTime: after(time.Minute)}
+	for name, tc := range map[string]struct {
+		change func(*v1.NodeCondition)
+		want   time.Time
+	}{
+		"ready":               {func(*v1.NodeCondition) {}, after(time.Minute).Time},
+		"by a clock too slow": {func(c *v1.NodeCondition) { c.LastTransitionTime = after(-time.Hour) }, after(0).Time},
+		"not ready":           {func(c *v1.NodeCondition) { c.Status = v1.ConditionFalse }, time.Time{}},
+	} {
+		condition := ready
+		tc.change(&condition)
+		object.Status.Conditions = []v1.NodeCondition{condition}
+		if got := Node(object).ReadySince; !got.Equal(tc.want) {
+			t.Errorf("%s: since %v, want %v", name, got, tc.want)
+		}
+	}
+	node, later := cluster.Node{ReadySince: after(0).Time}, cluster.Node{ReadySince: after(1).Time}
+	if node.Equal(&later) {
+		t.Error("a node that became ready again is the same as before")
+	}
+}

@@ -1,0 +1,116 @@
+package evictor
+
+import (
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Everything that a move rests on is asked again just before its call, by what
+// is known then.
+func TestMovesAreCheckedAgain(t *testing.T) {
+	for name, tc := range map[string]scene{
+		"other pods of the owner that get unready while moves wait hold them up": {
+			play: func(p *play) {
+				p.config.interval = 5 * time.Second
+				p.config.unavailable = func() int {
+					if at := time.Since(p.start); at > time.Second && at < 12*time.Second {
+						return 10 // of a hundred
+					}
+					return 0
+				}
+			},
+			moves:   []string{"a", "b"},
+			want:    []string{"a", "b"},
+			evicted: []string{"a@0.0", "b@12.0"},
+		},
+		"an owner that is rolled out while moves wait": {
+			play: func(p *play) {
+				p.config.owner = p.from(100*time.Millisecond, func(o *Owner) { o.UID, o.RollingOut = "rs-1", true })
+			},
+			moves:   []string{"a", "b"},
+			want:    []string{"a", "b: CycleDeadline"},
+			evicted: []string{"a@0.0"},
+		},
+		"an owner that is scaled up while moves wait": {
+			play: func(p *play) {
+				p.config.owner = func(o *Owner) {
+					at := time.Since(p.start)
+					if o.UID = "rs-1"; at > 100*time.Millisecond {
+						o.Scaled = p.start.Add(100 * time.Millisecond)
+					}
+					o.RollingOut = at > 100*time.Millisecond && at < time.Second
+				}
+			},
+			moves:   []string{"a", "b"},
+			want:    []string{"a", "b"},
+			evicted: []string{"a@0.0", "b@1.0"},
+		},
+		"an owner that is deleted while moves wait": {
+			play: func(p *play) {
+				p.config.owner = p.from(100*time.Millisecond, func(o *Owner) { o.Missing = true })
+			},
+			moves:   []string{"a", "b"},
+			want:    []string{"a", "b: OwnerUnknown"},
+			evicted: []string{"a@0.0"},
+		},
+		"an owner that is scaled down while moves wait, though scaled ones are not left to settle": {
+			play: func(p *play) {
+				p.config.owner = p.from(100*time.Millisecond, func(o *Owner) { o.Shrunk = p.start.Add(100 * time.Millisecond) })
+			},
+			moves:   []string{"a", "b"},
+			want:    []string{"a", "b: OwnerJustScaled"},
+			evicted: []string{"a@0.0"},
+		},
+		"an owner that was scaled before": {
+			play: func(p *play) {
+				p.config.owner = func(o *Owner) { o.Scaled = p.start.Add(-time.Second) }
+			},
+			moves:   []string{"a", "b"},
+			want:    []string{"a", "b"},
+			evicted: []string{"a@0.0", "b@0.2"},
+		},
+		"a landing that others fill by requests while moves wait": {
+			play: func(p *play) {
+				p.pods["a"], p.pods["b"] = aPod("a", requesting("1")), aPod("b", requesting("3"))
+				p.landsIn = 50 * time.Millisecond
+				p.config.others = func() []*v1.Pod {
+					if time.Since(p.start) < 100*time.Millisecond {
+						return nil
+					}
+					return []*v1.Pod{aPod("filler", requesting("8"), func(pod *v1.Pod) { pod.Spec.NodeName = "cool" })}
+				}
+				p.config.interval = time.Second
+			},
+			moves:   []string{"a", "b", "c"},
+			want:    []string{"a", "b: LandingGone", "c"},
+			evicted: []string{"a@0.0", "c@1.0"},
+		},
+		"a landing that only waits for another replacement of the owner": {
+			play: func(p *play) {
+				p.pods["b"] = aPod("b", requesting("3"))
+				p.config.others = func() []*v1.Pod {
+					if time.Since(p.start) > 2*time.Second {
+						return nil
+					}
+					return []*v1.Pod{aPod("filler", requesting("8"), func(pod *v1.Pod) { pod.Spec.NodeName = "cool" })}
+				}
+				p.landsIn = 3900 * time.Millisecond
+			},
+			moves:   []string{"a", "b"},
+			want:    []string{"a", "b"},
+			evicted: []string{"a@0.0", "b@2.2"},
+		},
+		"a move that its owner's scale cancelled": {
+			play: func(p *play) {
+				p.after(100*time.Millisecond, func() { p.ledger.CancelOwner("rs-1", 9, time.Now()) })
+			},
+			moves:   []string{"a", "b", "c"},
+			want:    []string{"a", "b: MoveCancelled", "c: MoveCancelled"},
+			evicted: []string{"a@0.0"},
+		},
+	} {
+		t.Run(name, tc.test)
+	}
+}

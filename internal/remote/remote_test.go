@@ -1,0 +1,103 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// process serves a status on an address of the loopback network, at a port that
+// all processes share.
+func process(t *testing.T, ip string, port int, status string) int {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort(ip, strconv.Itoa(port)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/status" || r.URL.Query().Get("pod") != "p" || !strings.HasPrefix(r.Host, "evenkeel.test:") {
+			http.Error(w, r.Host+r.URL.String(), http.StatusBadRequest)
+			return
+		}
+		_, _ = w.Write([]byte(status))
+	}))
+	_ = server.Listener.Close()
+	server.Listener = listener
+	server.Start()
+	t.Cleanup(server.Close)
+	return listener.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // it listens on TCP
+}
+
+// kube-scheduler may have asked any of the processes behind a name.
+func TestEveryProcessIsAsked(t *testing.T) {
+	const idle, asked = `{"asked":2,"podAsked":false,"ledger":{"generation":7}}`, `{"asked":3,"podAsked":true,"ledger":{"generation":9}}`
+	status := func(n int64, podAsked bool, generation int64) (s Status) {
+		s.Asked, s.PodAsked, s.Ledger.Generation = n, podAsked, generation
+		return s
+	}
+	for name, tc := range map[string]struct {
+		processes map[string]string // what each answers; without it nothing listens
+		addresses []string
+		want      Status
+		wantErr   string
+	}{
+		"the second was asked": {
+			processes: map[string]string{"127.0.0.2": idle, "127.0.0.3": asked}, addresses: []string{"127.0.0.2", "127.0.0.3"},
+			want: status(5, true, 7),
+		},
+		"none was asked": {
+			processes: map[string]string{"127.0.0.2": idle, "127.0.0.3": idle}, addresses: []string{"127.0.0.3", "127.0.0.2"},
+			want: status(4, false, 7),
+		},
+		"each has an address of both families": {
+			processes: map[string]string{"127.0.0.2": idle, "127.0.0.3": asked}, addresses: []string{"2001:db8::2", "127.0.0.2", "2001:db8::3", "127.0.0.3"},
+			want: status(5, true, 7),
+		},
+		"one is gone, another was asked": {
+			processes: map[string]string{"127.0.0.3": asked}, addresses: []string{"127.0.0.2", "127.0.0.3"},
+			want: status(3, true, 0),
+		},
+		"one is gone, and may have been asked": {
+			processes: map[string]string{"127.0.0.3": idle}, addresses: []string{"127.0.0.2", "127.0.0.3"},
+			wantErr: "refused",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			port := 0
+			for ip, answer := range tc.processes {
+				port = process(t, ip, port, answer)
+			}
+			r := &Extender{URL: "http://evenkeel.test:" + strconv.Itoa(port), Resolve: func(_ context.Context, host string) ([]netip.Addr, error) {
+				if host != "evenkeel.test" {
+					return nil, errors.New("unknown host")
+				}
+				var found []netip.Addr
+				for _, ip := range tc.addresses {
+					found = append(found, netip.MustParseAddr(ip))
+				}
+				return found, nil
+			}}
+			got, err := r.Status(t.Context(), "p")
+			if tc.wantErr != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.wantErr) {
+					t.Fatalf("error %v, want one with %q", err, tc.wantErr)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("status (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

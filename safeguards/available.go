@@ -1,0 +1,39 @@
+package safeguards
+
+import (
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+)
+
+// MinAvailableAnnotation on a pod or its owner is the least number of the
+// owner's pods that must be available, or the least percentage of its replicas.
+const MinAvailableAnnotation = "evenkeel.io/min-available"
+
+// MinAvailable returns how many pods must be available by the annotations of a
+// pod and its owner, the greater if both have one. It returns false if one
+// cannot be read.
+func MinAvailable(pod *v1.Pod, owner map[string]string, replicas int) (least int, ok bool) {
+	for _, annotations := range []map[string]string{pod.Annotations, owner} {
+		text, given := annotations[MinAvailableAnnotation]
+		if !given {
+			continue
+		}
+		value := intstr.Parse(text)
+		n, err := intstr.GetScaledValueFromIntOrPercent(&value, replicas, true)
+		if err != nil || n < 0 {
+			return 0, false
+		}
+		least = max(least, n)
+	}
+	return least, true
+}
+
+// Disrupted reports whether a pod is terminating or about to: the API server,
+// the scheduler's preemption and the taint manager say so by a condition, an
+// eviction in the background by an annotation.
+func Disrupted(pod *v1.Pod) bool {
+	_, target := podutil.GetPodCondition(&pod.Status, v1.DisruptionTarget)
+	_, background := pod.Annotations[evictionInProgress]
+	return pod.DeletionTimestamp != nil || background || target != nil && target.Status == v1.ConditionTrue
+}

@@ -1,0 +1,170 @@
+package safeguards
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/evenkeel/evenkeel/reasons"
+)
+
+// EvictAnnotation with the value "false" on a pod, its owner or its Namespace
+// keeps the pod where it is. A "true" closer to the pod does not override it:
+// who said no relies on it.
+const EvictAnnotation = "evenkeel.io/evict"
+
+const (
+	// deschedulerEvict lets descheduler evict a pod that it would protect. It
+	// reads no value there, but whoever writes "false" means no.
+	deschedulerEvict = "descheduler.alpha.kubernetes.io/evict"
+	// safeToEvict is cluster-autoscaler's annotation.
+	safeToEvict = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+	// doNotDisrupt is Karpenter's: "true", or for how long after the pod's
+	// start. doNotEvict was its name before Karpenter 0.32.
+	doNotDisrupt = "karpenter.sh/do-not-disrupt"
+	doNotEvict   = "karpenter.sh/do-not-evict"
+)
+
+// background are descheduler's annotations of pods that are not evicted when
+// asked: an eviction starts something, such as a live migration, which ends in
+// its own time and place.
+var background = []string{"descheduler.alpha.kubernetes.io/request-evict-only", evictionInProgress}
+
+const evictionInProgress = "descheduler.alpha.kubernetes.io/eviction-in-progress"
+
+// groupKeys are the labels and annotations of pods that work, or are scheduled,
+// only together: the eviction of one costs all.
+var groupKeys = []string{
+	"leaderworkerset.sigs.k8s.io/name",
+	"jobset.sigs.k8s.io/jobset-name",
+	"scheduling.x-k8s.io/pod-group",    // scheduler-plugins
+	"pod-group.scheduling.sigs.k8s.io", // scheduler-plugins before 0.24
+	"kueue.x-k8s.io/pod-group-name",    // plain pods and StatefulSets
+	"scheduling.k8s.io/group-name",     // Volcano and kube-batch
+	"scheduling.volcano.sh/group-name", // Volcano
+	"volcano.sh/job-name",              // Volcano
+	"training.kubeflow.org/job-name",   // Kubeflow Trainer v1; v2 makes JobSets
+	"ray.io/cluster",                   // KubeRay
+	"yunikorn.apache.org/task-group-name",
+	"gang.scheduling.koordinator.sh/name",
+}
+
+// recreating are the controllers known to start another pod in place of an
+// evicted one. A Job does as long as its backoffLimit lasts; whether that may
+// be spent is the strategy's to ask.
+var recreating = []schema.GroupKind{
+	{Group: "apps", Kind: "ReplicaSet"},
+	{Group: "apps", Kind: "StatefulSet"},
+	{Kind: "ReplicationController"},
+	job,
+}
+
+var job = schema.GroupKind{Group: "batch", Kind: "Job"}
+
+// Words are the annotations that speak for a pod besides its own.
+type Words struct {
+	Owner, Namespace map[string]string
+}
+
+// Protected returns why a pod must not be moved however hot its node, and which
+// key or kind says so; empty if nothing does. It knows more controllers that
+// recreate their pods than those that every policy knows.
+func Protected(pod *v1.Pod, by Words, more []schema.GroupKind, now time.Time) (reason reasons.Reason, detail string) {
+	if where := by.decline(pod); where != "" {
+		return reasons.EvictionDeclined, where
+	}
+	if key := autoscalers(pod, now); key != "" {
+		return reasons.DisruptionDeclined, key
+	}
+	for _, key := range background {
+		if _, ok := pod.Annotations[key]; ok {
+			return reasons.EvictedInBackground, key
+		}
+	}
+	if key := groupOf(pod); key != "" {
+		return reasons.PodGroupMember, key
+	}
+	return gone(pod, more)
+}
+
+// decline returns the annotation that forbids to evict a pod and where it is.
+func (w *Words) decline(pod *v1.Pod) string {
+	switch {
+	case no(pod.Annotations, EvictAnnotation):
+		return EvictAnnotation + " of the pod"
+	case no(pod.Annotations, deschedulerEvict):
+		return deschedulerEvict + " of the pod"
+	case no(w.Owner, EvictAnnotation):
+		return EvictAnnotation + " of its owner"
+	case no(w.Namespace, EvictAnnotation):
+		return EvictAnnotation + " of its Namespace"
+	}
+	return ""
+}
+
+func no(annotations map[string]string, key string) bool {
+	word := annotations[key]
+	if word == "" { // of most pods, and an error would cost
+		return false
+	}
+	yes, err := strconv.ParseBool(word)
+	return err == nil && !yes
+}
+
+// autoscalers returns the annotation by which an autoscaler would leave a pod
+// alone, read as that autoscaler reads it.
+func autoscalers(pod *v1.Pod, now time.Time) string {
+	switch {
+	case pod.Annotations[safeToEvict] == "false":
+		return safeToEvict
+	case undisturbed(pod, now):
+		return doNotDisrupt
+	case pod.Annotations[doNotEvict] == "true":
+		return doNotEvict
+	}
+	return ""
+}
+
+// undisturbed reports whether Karpenter would not disrupt a pod, or not yet.
+func undisturbed(pod *v1.Pod, now time.Time) bool {
+	word := pod.Annotations[doNotDisrupt]
+	if word == "" || word == "true" {
+		return word != ""
+	}
+	span, err := time.ParseDuration(word)
+	return err == nil && span > 0 && (pod.Status.StartTime == nil || now.Before(pod.Status.StartTime.Add(span)))
+}
+
+// groupOf returns what makes a pod a member of a group.
+func groupOf(pod *v1.Pod) string {
+	if pod.Spec.SchedulingGroup != nil {
+		return "spec.schedulingGroup"
+	}
+	for _, key := range groupKeys {
+		if pod.Labels[key] != "" || pod.Annotations[key] != "" {
+			return key
+		}
+	}
+	return ""
+}
+
+// gone returns why nobody would start another pod in place of an evicted one.
+func gone(pod *v1.Pod, more []schema.GroupKind) (reason reasons.Reason, detail string) {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if owner == nil {
+		return reasons.NoController, ""
+	}
+	kind := schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind()
+	if !slices.Contains(recreating, kind) && !slices.Contains(more, kind) {
+		return reasons.ControllerUnknown, kind.String()
+	}
+	// The API server fills in Always; pods of Jobs always have another policy.
+	if policy := pod.Spec.RestartPolicy; policy != "" && policy != v1.RestartPolicyAlways && kind != job {
+		return reasons.RestartPolicyNotAlways, string(policy)
+	}
+	return "", ""
+}

@@ -1,0 +1,115 @@
+package strategies
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+	"k8s.io/kubernetes/pkg/apis/core/helper"
+
+	"github.com/evenkeel/evenkeel/cluster"
+)
+
+// Disruption is what moving a pod costs, and orders pods of equal priority.
+type Disruption struct {
+	// Quarters is the cost, in quarters of that of a plain pod: one of many of a
+	// Deployment, without volumes. 0 counts as a plain pod.
+	Quarters int
+	// Order decides between pods of equal cost: lower is moved first.
+	Order int64
+}
+
+// PlainQuarters is the cost of a plain pod.
+const PlainQuarters = 4
+
+// Cost returns Quarters.
+func (d Disruption) Cost() int { return cmp.Or(d.Quarters, PlainQuarters) }
+
+// InPlainPods returns the cost, 1 being a plain pod.
+func (d Disruption) InPlainPods() float64 { return float64(d.Cost()) / PlainQuarters }
+
+// Compare is negative if d disrupts less than the other.
+func (d Disruption) Compare(other Disruption) int {
+	return cmp.Or(cmp.Compare(d.Cost(), other.Cost()), cmp.Compare(d.Order, other.Order))
+}
+
+// PreferNoEviction is upstream's annotation for pods that should be moved last.
+const PreferNoEviction = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
+
+// DisruptionOf returns what moving a pod of an owner costs; 0 replicas are not
+// known. The order among pods of equal cost is: first those without
+// PreferNoEviction, then those of a lower deletion cost, then by quality of
+// service, then those whose owner has many others.
+func DisruptionOf(pod *v1.Pod, replicas int, now time.Time) Disruption {
+	stated, _ := helper.GetDeletionCostFromPodAnnotations(pod.Annotations) // 0 for one that its owner would not take either
+	order := int64(stated) << 26
+	if _, asks := pod.Annotations[PreferNoEviction]; asks {
+		order += 1 << 61
+	}
+	switch pod.Status.QOSClass {
+	case v1.PodQOSGuaranteed:
+		order += 2 << 24
+	case v1.PodQOSBurstable:
+		order += 1 << 24
+	case v1.PodQOSBestEffort:
+	}
+	return Disruption{
+		Quarters: PlainQuarters + surcharge(pod, replicas, stated, now),
+		Order:    order + 1000/int64(max(replicas, 1)),
+	}
+}
+
+// What makes a pod cost more than a plain one, in quarters of that.
+const (
+	costOfIdentity   = 4 // nobody else takes over what a pod of a StatefulSet does
+	costOfVolume     = 4 // it is detached here and attached there
+	costOfOnly       = 4 // the only pod of its owner; of two each costs half of it, of four a quarter
+	costOfStated     = 2 // its owner would rather delete others
+	costOfAsking     = 8 // PreferNoEviction
+	costOfSlowStart  = 4 // at most, for a pod that took minutes to get ready
+	costOfLongLiving = 1 // its caches are warm
+)
+
+const (
+	longLived = 24 * time.Hour
+	// slowestStart is the longest that a pod is believed to have taken to get
+	// ready; one that did so later had been ready before.
+	slowestStart = 30 * time.Minute
+)
+
+// surcharge returns what a pod costs beyond a plain one.
+func surcharge(pod *v1.Pod, replicas int, stated int32, now time.Time) (quarters int) {
+	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil && ref.Kind == "StatefulSet" {
+		quarters += costOfIdentity
+	}
+	if slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }) {
+		quarters += costOfVolume
+	}
+	if replicas > 0 {
+		quarters += costOfOnly / replicas
+	}
+	if stated > 0 {
+		quarters += costOfStated
+	}
+	if _, asks := pod.Annotations[PreferNoEviction]; asks {
+		quarters += costOfAsking
+	}
+	if pod.Status.StartTime == nil {
+		return quarters
+	}
+	started := pod.Status.StartTime.Time
+	if now.Sub(started) > longLived {
+		quarters += costOfLongLiving
+	}
+	_, ready := podutil.GetPodCondition(&pod.Status, v1.PodReady)
+	if ready == nil || ready.Status != v1.ConditionTrue {
+		return quarters
+	}
+	if took := ready.LastTransitionTime.Sub(started); took >= cluster.SlowStart && took <= slowestStart {
+		quarters += min(int(took/cluster.SlowStart), costOfSlowStart)
+	}
+	return quarters
+}

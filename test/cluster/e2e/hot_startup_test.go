@@ -1,0 +1,57 @@
+package e2e
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/evenkeel/evenkeel/test/cluster"
+	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
+)
+
+// starting is stage.Fast with a startup. It judges by the last sample: a mean
+// of five minutes reaches back to when the nodes of a case became ready.
+var starting = strings.NewReplacer("windows: [avg_5m]", "windows: [last]", "startup: 0s", "startup: 15s").Replace(stage.Fast)
+
+// Pods that have just started and use far more than they request, with nobody
+// to compare them to, are left alone on a node that is above its line. Once
+// they have been measured after their startup, it is cooled.
+//
+//	node-0: 12 × 2.2 = 26.4 of 32 cores = 82.5 %; three pods of 2.2 can go
+func TestStartingPodsAreNoHeat(t *testing.T) {
+	f := newFixture(t)
+	nodes, err := f.AddNodes(t.Context(), 3, cluster.NodeTemplate{CPU: "32", Memory: "256Gi"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = f.Place(t.Context(),
+		cluster.Placement{
+			Workload: stage.Workload("burst", cluster.Resources{CPU: "250m"}, cluster.Resources{CPU: "2200m"}), On: stage.On(12, nodes[0]),
+		},
+		// metrics-server leaves out nodes that use nothing.
+		cluster.Placement{
+			Workload: stage.Workload("idle", cluster.Resources{CPU: "250m"}, cluster.Resources{CPU: "300m"}), On: stage.On(1, nodes[1:]...),
+		},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	created := map[string]time.Time{}
+	for _, pod := range f.Pods(t.Context(), "burst") {
+		created[pod.Name] = pod.CreationTimestamp.Time
+	}
+	mark := f.Mark()
+	f.Serve(f.Policy(stage.RealUsage, starting))
+	f.Eventually(30*time.Second, "the node measured above its line", func(context.Context) bool { return f.Measured(80, nodes[0]) })
+	if f.Are("hot", nodes[0]) || f.Evictions(mark) > 0 {
+		t.Errorf("%d evictions from a node whose pods have just started", f.Evictions(mark))
+	}
+	f.Eventually(2*time.Minute, "no node above its line", func(ctx context.Context) bool { return len(f.Hot(ctx, 65)) == 0 })
+	const settled = 30 * time.Second // the startup, and as long for the samples after it
+	for _, eviction := range f.Granted(mark) {
+		if age := eviction.At.Sub(created[eviction.Pod]); age < settled {
+			t.Errorf("pod %s was evicted when it was %v old", eviction.Pod, age)
+		}
+	}
+}

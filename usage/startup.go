@@ -1,0 +1,58 @@
+package usage
+
+import (
+	"time"
+
+	"github.com/evenkeel/evenkeel/cluster"
+)
+
+// A pod's usage while its containers start tells little about what it will use.
+// It is not evidence until samples from after the startup span MinWindow: until
+// then the pod counts, towards calling its node hot, for no more than its
+// estimate. What it really uses is still told from what no pod uses, and still
+// counts against its node as a destination.
+
+// settledFrom returns the second from which on samples of a pod are evidence;
+// arrived and measured are those of its newest sample.
+func (s *Store) settledFrom(pod *cluster.Pod, now time.Time, arrived, measured uint32) uint32 {
+	if s.config.Startup <= 0 {
+		return 0
+	}
+	// Samples are stored by when they arrived.
+	return s.second(pod.NewestStart(now, s.config.Startup).Add(s.config.Startup)) + arrived - measured
+}
+
+// starting reports whether a pod's startup is not over.
+func (s *Store) starting(pod *cluster.Pod, second uint32) bool {
+	return second < s.settledFrom(pod, s.time(second), second, second)
+}
+
+// settledMean returns the mean of the samples from a second on that reach back
+// no further. The first of them does: it is a rate since the sample before. A
+// source's mean of five minutes reaches back as long.
+func (p *podSeries) settledMean(from uint32) (used cluster.Amounts, span time.Duration, ok bool) {
+	reach := uint32(Avg5m.Over / time.Second)
+	switch given := p.given.second; {
+	case given == 0:
+	case given >= from+reach:
+		return p.mean(from)
+	case given >= from:
+		from = given + 1 // the ring has this mean in place of a sample
+	}
+	_, span, ok = p.used.mean(from)
+	if !ok {
+		return used, 0, false
+	}
+	return p.used.mean(p.used.newestAt - uint32(span/time.Second) + 1)
+}
+
+// evidence returns what a pod counts for towards calling its node hot, of what
+// it was measured at: while it starts, no more than its estimate.
+func (p *PodUsage) evidence(measured, estimate cluster.Amounts) cluster.Amounts {
+	if p.Starting {
+		for k := range measured {
+			measured[k] = min(measured[k], estimate[k])
+		}
+	}
+	return measured
+}
