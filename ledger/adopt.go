@@ -109,7 +109,7 @@ func (b *book) catchUp(ours, theirs *Move, now time.Time) {
 			ours.Replacement, ours.ReplacementName, ours.guessed = theirs.Replacement, theirs.ReplacementName, false
 		}
 		b.end(ours, theirs.State, now)
-		ours.Ended, ours.Evicted, ours.Outcome = theirs.Ended, theirs.Evicted, theirs.Outcome
+		ours.Ended, ours.Evicted, ours.Outcome, ours.Denied = theirs.Ended, theirs.Evicted, theirs.Outcome, theirs.Denied
 	}
 }
 

@@ -1,8 +1,10 @@
 package ledger
 
 import (
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -165,5 +167,18 @@ func TestAdoptsHoldAndOutcomes(t *testing.T) {
 	follower.Expire(at(1).Add(expectFor + time.Second))
 	if _, ok := follower.Expects("x"); ok {
 		t.Error("it is expected for ever")
+	}
+}
+
+// A follower knows of a denial, because it may lead next.
+func TestAdoptsDenials(t *testing.T) {
+	leader, follower := newBooks(Config{}), newBooks(Config{})
+	leader.Record(at(0), web(1))
+	follower.Adopt(leader.Export(), at(1))
+	leader.Deny("uid-1", "webhook said no"+strings.Repeat("é", 200), at(2))
+	follower.Adopt(leader.Export(), at(3))
+	move, _ := follower.Get("uid-1")
+	if move.State != Cancelled || !strings.HasPrefix(move.Denied, "webhook said no") || len(move.Denied) > maxDenied || !utf8.ValidString(move.Denied) {
+		t.Errorf("the follower has the move as %s, denied %q", move.State, move.Denied)
 	}
 }

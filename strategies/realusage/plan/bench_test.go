@@ -49,16 +49,38 @@ func fleet(nodes int, coolPercent int64) Input {
 	return in
 }
 
+// settled gives a fleet three zones, owners of 50 pods that live on cool nodes,
+// too, and pods of all costs.
+func settled(in Input) Input {
+	rng := rand.New(rand.NewPCG(9, 10))
+	in.Residents = map[Residence]int{}
+	for i := range in.Nodes {
+		n := &in.Nodes[i]
+		n.Zone = string(rune('a' + i%3))
+		for k := range n.Pods {
+			pod := &n.Pods[k]
+			pod.Owner.UID = fmt.Sprintf("owner-%05d", rng.IntN(3*len(in.Nodes)/5))
+			pod.Disruption.Quarters = []int{4, 4, 4, 5, 8, 12}[rng.IntN(6)]
+			for range 20 {
+				in.Residents[Residence{pod.Owner.UID, cluster.NodeIndex(rng.IntN(len(in.Nodes)))}]++
+			}
+		}
+	}
+	return in
+}
+
 // BenchmarkPlan plans with room everywhere, with room for a part of the moves,
-// and with none.
+// and with none; then with owners, zones and costs.
 func BenchmarkPlan(b *testing.B) {
+	plain := func(in Input) Input { return in }
 	for _, room := range []struct {
 		name        string
 		coolPercent int64
-	}{{"room", 45}, {"crowded", 59}, {"full", 64}} {
+		as          func(Input) Input
+	}{{"room", 45, plain}, {"crowded", 59, plain}, {"full", 64, plain}, {"settled", 45, settled}, {"settled-crowded", 59, settled}} {
 		for _, nodes := range []int{100, 1000, 5000} {
 			b.Run(fmt.Sprintf("%s/nodes=%d", room.name, nodes), func(b *testing.B) {
-				in := fleet(nodes, room.coolPercent)
+				in := room.as(fleet(nodes, room.coolPercent))
 				var plan strategies.Plan
 				b.ReportAllocs()
 				for b.Loop() {
