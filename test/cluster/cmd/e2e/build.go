@@ -53,7 +53,7 @@ func build(ctx context.Context, tasks []*tiers.Task, progress io.Writer) (w work
 // Temporary files are kept in memory if there is enough.
 const (
 	inMemory    = "/dev/shm"
-	minInMemory = 8 << 30 // bytes; six lanes write some 2 GiB
+	minInMemory = 8 << 30 // bytes; the lanes write some 2 GiB
 )
 
 // scratch returns the folder for temporary files, "" for the default. A disk is

@@ -46,7 +46,7 @@ func command() *cobra.Command {
 	}
 	flags := c.Flags()
 	flags.StringVar(&o.tier, "tier", string(tiers.Test), "tier to run: test, all, or measure, whose cases assert nothing")
-	flags.IntVar(&o.lanes, "lanes", 6, "number of cases to run at a time")
+	flags.IntVar(&o.lanes, "lanes", 5, "number of cases to run at a time")
 	flags.StringVar(&o.match, "run", "", "regular expression; only test functions whose package and name it matches are run")
 	flags.BoolVar(&o.list, "list", false, "list the cases of the tier, with their subtests, and run none")
 	flags.BoolVar(&o.record, "record", false, "write the times and subtests of what passed into tiers/cases.txt")

@@ -42,7 +42,7 @@ func TestBetweenEvictionAndScheduling(t *testing.T) {
 	extender.Kill()
 	f.extender(policy)
 	if landed := f.lands(move); landed != move.To {
-		t.Errorf("with the extender restarted the replacement landed on %s, planned was %s", landed, move.To)
+		t.Errorf("with the extender restarted the replacement landed on %s, planned was %s; the extender knows %v", landed, move.To, f.Moves())
 	}
 
 	move = f.held()
