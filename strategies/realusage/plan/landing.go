@@ -60,7 +60,7 @@ func (p *destinations) takes(pod *strategies.Pod) bool {
 // What spreading may cost: a destination counts as about as cool as the coolest
 // if so much more of its ceiling is used, and so many are looked at.
 const (
-	spreadMargin = 0.2
+	spreadMargin = 0.1
 	spreadWidth  = 64
 )
 
