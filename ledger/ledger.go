@@ -109,10 +109,15 @@ func (l *Ledger) Cancel(podUID string, now time.Time) {
 func (l *Ledger) Deny(podUID, words string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if move := l.byPod[podUID]; move != nil && move.State == Intended {
-		move.Denied = strings.ToValidUTF8(words[:min(len(words), maxDenied)], "")
+	move := l.moving(podUID)
+	if move == nil {
+		return
+	}
+	move.Denied = strings.ToValidUTF8(words[:min(len(words), maxDenied)], "")
+	if move.State == Intended { // the replacement of a surge may have landed
 		l.end(move, Cancelled, now)
 	}
+	l.revision.Add(1)
 }
 
 // CancelIntended ends the moves that were never made, by a cycle that is over

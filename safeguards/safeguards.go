@@ -1,7 +1,8 @@
 // Package safeguards decides whether anything may be evicted now, and whose
-// pods: hourly budgets, cooldowns of owners whose moves did not help, nodes
-// whose measurements have to catch up, and the breaker that stops evicting when
-// it does harm.
+// pods: which are protected, how many of an owner must be available, hourly
+// budgets, cooldowns of owners whose moves did not help, nodes whose
+// measurements have to catch up, and the breaker that stops evicting when it
+// does harm.
 //
 // It decides nothing about usage, fit or PodDisruptionBudgets, and takes the
 // calendar's answer as input. All it knows comes from the moves in the ledger

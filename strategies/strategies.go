@@ -1,6 +1,7 @@
 // Package strategies holds the values that all strategies share: what they plan
-// on, a plan, and the sentence for a move. A strategy is a folder below this
-// one; it makes a Plan from an Observed, and the evicting half carries it out.
+// on, a plan, what a move costs, and the sentence for it. A strategy is a folder
+// below this one; it makes a Plan from an Observed, and the evicting half carries
+// it out.
 package strategies
 
 import (

@@ -69,7 +69,7 @@ func (r *Extender) Status(ctx context.Context, podUID string) (status Status, er
 	}
 	clients, err := r.clients(ctx, address)
 	if err != nil {
-		return status, fmt.Errorf("asking the extender at %q: %w", r.URL, err)
+		return status, err
 	}
 	address = address.JoinPath("status")
 	address.RawQuery = url.Values{"pod": {podUID}}.Encode()
@@ -81,18 +81,17 @@ func ofAll(ctx context.Context, clients []*http.Client, address *url.URL) (Statu
 	var group errgroup.Group
 	for i, client := range clients {
 		group.Go(func() error {
-			defer client.CloseIdleConnections()
 			errs[i] = ask(ctx, client, address, maxStatusBytes, &statuses[i])
 			return nil
 		})
 	}
 	_ = group.Wait() // errs has them
-	if i := slices.IndexFunc(statuses, func(s Status) bool { return s.PodAsked }); i >= 0 && len(clients) > 1 {
-		errs = nil
-	}
 	status := statuses[0]
 	for i := range statuses[1:] {
 		status.add(&statuses[1+i])
+	}
+	if status.PodAsked {
+		return status, nil
 	}
 	return status, errors.Join(errs...)
 }
@@ -108,11 +107,11 @@ func (r *Extender) clients(ctx context.Context, address *url.URL) ([]*http.Clien
 	}
 	addresses, err := resolve(ctx, host)
 	if err != nil {
-		return nil, fmt.Errorf("looking up %s: %w", host, err)
+		addresses = nil // a proxy may know the host; else asking fails and says why
 	}
 	addresses = ofOneFamily(addresses)
 	if len(addresses) > maxProcesses {
-		return nil, fmt.Errorf("%s has %d addresses, more than %d", host, len(addresses), maxProcesses)
+		return nil, fmt.Errorf("asking the extender: %s has %d addresses, more than %d", host, len(addresses), maxProcesses)
 	}
 	if len(addresses) < 2 {
 		return []*http.Client{http.DefaultClient}, nil
@@ -123,7 +122,7 @@ func (r *Extender) clients(ctx context.Context, address *url.URL) ([]*http.Clien
 		dial := func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, network, net.JoinHostPort(ip.String(), port))
 		}
-		clients[i] = &http.Client{Transport: &http.Transport{DialContext: dial}}
+		clients[i] = &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
 	}
 	return clients, nil
 }

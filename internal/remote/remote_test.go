@@ -101,3 +101,13 @@ func TestEveryProcessIsAsked(t *testing.T) {
 		})
 	}
 }
+
+// A host that DNS does not know may be known to a proxy.
+func TestAnUnknownHostIsAskedAllTheSame(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"asked":4}`)) }))
+	t.Cleanup(server.Close)
+	r := &Extender{URL: server.URL, Resolve: func(context.Context, string) ([]netip.Addr, error) { return nil, errors.New("no such host") }}
+	if got, err := r.Status(t.Context(), "p"); err != nil || got.Asked != 4 {
+		t.Errorf("%+v, error %v", got, err)
+	}
+}

@@ -77,6 +77,9 @@ func (g *gathering) residents(nodes []plan.Node) map[plan.Residence]int {
 		owners[candidate.Owner.UID] = true
 	}
 	found := map[plan.Residence]int{}
+	if len(owners) == 0 {
+		return found // most of the time nothing is hot
+	}
 	for i := range nodes {
 		if nodes[i].State != thresholds.Cool {
 			continue
