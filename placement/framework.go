@@ -78,6 +78,35 @@ func newProfile(dynamicResources bool) (*config.KubeSchedulerProfile, error) {
 	})
 }
 
+// newScores returns the plugins by which a pod prefers nodes, with their default
+// weights. Those that score free requests and images are left out: of nodes
+// that are cool the coolest is better, and images of nodes are not stored.
+func newScores(ctx context.Context, cfg Config, lister fwk.SharedLister) (framework.Framework, error) {
+	factory := cfg.Informers
+	if factory == nil {
+		factory = informers.NewSharedInformerFactory(nil, 0)
+	}
+	profile, err := NewProfile(func(defaults *config.Plugins) *config.Plugins {
+		scores := config.PluginSet{}
+		for _, plugin := range defaults.MultiPoint.Enabled {
+			switch plugin.Name {
+			case names.TaintToleration, names.NodeAffinity, names.PodTopologySpread, names.InterPodAffinity:
+				scores.Enabled = append(scores.Enabled, plugin)
+			}
+		}
+		return &config.Plugins{PreScore: scores, Score: scores}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return schedulerruntime.NewFramework(ctx, intree.NewInTreeRegistry(), profile,
+		schedulerruntime.WithClientSet(cfg.Client),
+		schedulerruntime.WithInformerFactory(factory),
+		schedulerruntime.WithSnapshotSharedLister(lister),
+		schedulerruntime.WithParallelism(1), // the nodes to score are few
+	)
+}
+
 // NewProfile returns kube-scheduler's default profile with some of its plugins
 // and the two that every framework requires.
 func NewProfile(choose func(defaults *config.Plugins) *config.Plugins) (*config.KubeSchedulerProfile, error) {

@@ -15,15 +15,21 @@ type podIndex struct {
 	seed   maphash.Seed
 	byHash map[uint64][]*group
 	spaces map[string]*space
-	// anti holds required anti-affinity terms by a label that they require,
-	// antiOther those that require none.
-	anti      map[label][]antiTerm
-	antiOther []antiTerm
+	// anti holds required anti-affinity terms, soft those that score a pod:
+	// preferred ones and required affinity.
+	anti, soft termIndex
+}
+
+// termIndex holds affinity terms by a label that they require; other are those
+// that require none.
+type termIndex struct {
+	byLabel map[label][]groupTerm
+	other   []groupTerm
 }
 
 type label struct{ key, value string }
 
-type antiTerm struct {
+type groupTerm struct {
 	group *group
 	term  *fwk.AffinityTerm
 }
@@ -40,7 +46,8 @@ func newPodIndex() *podIndex {
 		seed:   maphash.MakeSeed(),
 		byHash: make(map[uint64][]*group),
 		spaces: make(map[string]*space),
-		anti:   make(map[label][]antiTerm),
+		anti:   termIndex{byLabel: make(map[label][]groupTerm)},
+		soft:   termIndex{byLabel: make(map[label][]groupTerm)},
 	}
 }
 
@@ -80,18 +87,26 @@ func (x *podIndex) insert(h uint64, g *group) {
 		}
 	}
 	for i := range g.terms.RequiredAntiAffinityTerms {
-		x.insertAnti(antiTerm{g, &g.terms.RequiredAntiAffinityTerms[i]})
+		x.anti.insert(groupTerm{g, &g.terms.RequiredAntiAffinityTerms[i]})
+	}
+	for i := range g.terms.RequiredAffinityTerms {
+		x.soft.insert(groupTerm{g, &g.terms.RequiredAffinityTerms[i]})
+	}
+	for _, terms := range [][]fwk.WeightedAffinityTerm{g.terms.PreferredAffinityTerms, g.terms.PreferredAntiAffinityTerms} {
+		for i := range terms {
+			x.soft.insert(groupTerm{g, &terms[i].AffinityTerm})
+		}
 	}
 }
 
-func (x *podIndex) insertAnti(t antiTerm) {
+func (x *termIndex) insert(t groupTerm) {
 	key, values := required(t.term.Selector)
 	if key == "" {
-		x.antiOther = append(x.antiOther, t)
+		x.other = append(x.other, t)
 		return
 	}
 	for _, v := range values {
-		x.anti[label{key, v}] = append(x.anti[label{key, v}], t)
+		x.byLabel[label{key, v}] = append(x.byLabel[label{key, v}], t)
 	}
 }
 
@@ -165,22 +180,22 @@ func (x *podIndex) matchTerm(term *fwk.AffinityTerm, visit func(*group)) {
 	}
 }
 
-// matchAnti visits the groups with a required anti-affinity term that may match
-// a pod with this namespace and these labels.
-func (x *podIndex) matchAnti(namespace string, podLabels labels.Set, visit func(*group)) {
-	visitMatching := func(terms []antiTerm) {
+// match visits the groups with a term that may match a pod with this namespace
+// and these labels.
+func (x *termIndex) match(namespace string, podLabels labels.Set, visit func(*group)) {
+	visitMatching := func(terms []groupTerm) {
 		for _, t := range terms {
 			if mayApply(t.term, namespace) && t.term.Selector.Matches(podLabels) {
 				visit(t.group)
 			}
 		}
 	}
-	visitMatching(x.antiOther)
-	if len(x.anti) == 0 {
+	visitMatching(x.other)
+	if len(x.byLabel) == 0 {
 		return
 	}
 	for k, v := range podLabels {
-		visitMatching(x.anti[label{k, v}])
+		visitMatching(x.byLabel[label{k, v}])
 	}
 }
 

@@ -25,8 +25,8 @@ func (l *lens) PodGroupStates() fwk.PodGroupStateLister { return nil }
 // List returns the nodes in focus.
 func (l *lens) List() ([]fwk.NodeInfo, error) { return l.nodes, nil }
 
-// HavePodsWithAffinityList returns nothing: only scoring reads it.
-func (l *lens) HavePodsWithAffinityList() ([]fwk.NodeInfo, error) { return nil, nil }
+// HavePodsWithAffinityList returns the nodes in focus. Only scoring reads it.
+func (l *lens) HavePodsWithAffinityList() ([]fwk.NodeInfo, error) { return l.nodes, nil }
 
 // HavePodsWithRequiredAntiAffinityList returns the nodes in focus for the
 // required anti-affinity of existing pods.
@@ -56,6 +56,10 @@ var _ fwk.NodeInfo = (*nodeView)(nil)
 func (v *nodeView) GetPods() []fwk.PodInfo {
 	return v.pods.in(v.lens.epoch)
 }
+
+// GetPodsWithAffinity returns the pods in focus; those without a term score
+// nothing.
+func (v *nodeView) GetPodsWithAffinity() []fwk.PodInfo { return v.GetPods() }
 
 // GetPodsWithRequiredAntiAffinity returns the pods with required anti-affinity
 // that are in focus.

@@ -1,11 +1,11 @@
-// Package placement answers one question: which nodes would kube-scheduler's
-// own filter plugins accept for the replacement of a running pod?
+// Package placement answers two questions: which nodes would kube-scheduler's
+// own filter plugins accept for the replacement of a running pod, and which of
+// them would it prefer?
 //
 // It runs the filter plugins of the default profile, compiled in, over a
 // snapshot of nodes and pods that Sync keeps up to date. A Session applies
 // moves to that snapshot as a what-if, so that each move of a plan is checked
-// with the effect of those before it. Usage, priorities, scores and pods that
-// cannot be moved at all (DaemonSets, mirror pods) are left to other packages.
+// with the effect of those before it. Usage, priorities and pods that cannot be moved at all (DaemonSets, mirror pods) are left to other packages.
 //
 // A replacement must be acceptable in two worlds, because kube-scheduler may
 // see it in either. In the first, the pods moved so far and the pod in question
@@ -42,7 +42,7 @@ type Filters struct {
 	// error.
 	ctx context.Context
 
-	plugins          framework.Framework
+	plugins, scores  framework.Framework
 	synced           []cache.InformerSynced
 	dynamicResources bool
 	snapshot         *snapshot
@@ -56,9 +56,14 @@ func New(ctx context.Context, cfg Config) (*Filters, error) {
 	if err != nil {
 		return nil, fmt.Errorf("building scheduler framework: %w", err)
 	}
+	scores, err := newScores(ctx, cfg, snap.lens)
+	if err != nil {
+		return nil, fmt.Errorf("building scheduler framework for scores: %w", err)
+	}
 	return &Filters{
 		ctx:              context.WithoutCancel(ctx),
 		plugins:          plugins,
+		scores:           scores,
 		synced:           synced,
 		dynamicResources: cfg.DynamicResources,
 		snapshot:         snap,

@@ -36,6 +36,20 @@ type template struct {
 
 	base    [2]*state // by world
 	version uint64    // of the groups, when base was computed
+
+	preferred *preferences // nil until asked for
+}
+
+// preferences are what makes a template prefer nodes, whatever their taints.
+type preferences struct {
+	any bool
+	// groups hold the pods that count: those that its soft constraints match,
+	// and those whose terms match it.
+	groups []*group
+	pods   int // of the groups, when they were found
+	// state is that of all such pods, if they are too many to be counted again
+	// for each pod; nil until asked for.
+	state fwk.CycleState
 }
 
 // plain reports whether the filters see nothing of the replacement but what
@@ -56,7 +70,7 @@ func newTemplate(x *podIndex, pod *v1.Pod, dynamicResources bool) *template {
 	t.findSpread(x)
 	t.domains = domainsOf(&t.replacement.Spec)
 	t.findAffinity(x)
-	x.matchAnti(pod.Namespace, pod.Labels, t.collector(&t.anti))
+	x.anti.match(pod.Namespace, pod.Labels, t.collector(&t.anti))
 	return t
 }
 

@@ -45,6 +45,7 @@ func defaults() LoadPolicy {
 			ConsecutiveSamples: 3,
 			MinWindow:          duration(150 * time.Second),
 			Startup:            duration(3 * time.Minute),
+			RisingMemory:       RisingMemory{Window: duration(time.Minute), FullPercent: 95, Within: duration(3 * time.Minute)},
 		},
 		Scoring: Scoring{
 			Weights: map[v1.ResourceName]int64{v1.ResourceCPU: 1, v1.ResourceMemory: 1},

@@ -92,6 +92,22 @@ type Hot struct {
 	// hot. Such a pod is not moved, and counts for no more than its siblings
 	// or, without any, its requests with the factors of scoring.estimate.
 	Startup metav1.Duration `json:"startup"`
+	// RisingMemory is memory that does not wait for these windows.
+	RisingMemory RisingMemory `json:"risingMemory"`
+}
+
+// RisingMemory makes a node hot whose memory is above its evict line and would
+// be full soon, as with a leak. consecutiveSamples have to agree here too.
+type RisingMemory struct {
+	// Window is how long all samples must be above the evict line, and rise
+	// steadily: 30s to 5m, but at least four times usage.sampleInterval; 0s to
+	// wait for hot.windows in any case.
+	Window metav1.Duration `json:"window"`
+	// FullPercent is what is reached at the same rate, in percent of
+	// allocatable: above 0, at most 100.
+	FullPercent float64 `json:"fullPercent"`
+	// Within is how soon it is reached: 10s to 1h.
+	Within metav1.Duration `json:"within"`
 }
 
 // Scoring says how nodes are compared when a pod is placed.

@@ -78,7 +78,19 @@ func validateHot(h *Hot, path *field.Path) field.ErrorList {
 		check.Between(path.Child("consecutiveSamples"), h.ConsecutiveSamples, 1, 100),
 		check.Duration(path.Child("minWindow"), h.MinWindow, time.Second, fullWindow),
 		check.Duration(path.Child("startup"), h.Startup, 0, time.Hour),
+		validateRisingMemory(&h.RisingMemory, path.Child("risingMemory")),
 	)
+}
+
+func validateRisingMemory(r *RisingMemory, path *field.Path) field.ErrorList {
+	errs := slices.Concat(
+		check.Positive(path.Child("fullPercent"), r.FullPercent, 100),
+		check.Duration(path.Child("within"), r.Within, 10*time.Second, time.Hour),
+	)
+	if r.Window.Duration == 0 {
+		return errs
+	}
+	return append(errs, check.Duration(path.Child("window"), r.Window, 30*time.Second, fullWindow)...)
 }
 
 // validateHotWindows checks that a node can cool down: long windows do not

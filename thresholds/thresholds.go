@@ -9,10 +9,12 @@
 package thresholds
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/usage"
@@ -81,6 +83,17 @@ type Set struct {
 	// gapPercent keeps lines apart that are distances from a mean near 0 or
 	// 100.
 	gapPercent float64
+	// Urgent says when a rise of memory makes a node over; zero for never.
+	Urgent Urgent
+}
+
+// Urgent is memory that will not wait until every window is above its evict
+// line: all samples of usage.Config.Rise are above it, and at their rate
+// FullPercent of allocatable (of capacity, for MemoryAvailable) is reached
+// within a time.
+type Urgent struct {
+	FullPercent float64
+	Within      time.Duration
 }
 
 // New returns a Set. A node is judged by the first pool that it matches, so the
@@ -120,7 +133,8 @@ type Resolved struct {
 	view  *usage.View
 	pools []pool
 	// of is the pool of each node.
-	of []uint16
+	of     []uint16
+	urgent Urgent
 }
 
 // pool is a Pool with its rules in groups, one for each metric.
@@ -137,6 +151,7 @@ type group struct {
 	signal   int // index in the View's Signals
 	rules    []rule
 	evicting []rule // those with an evict line
+	newest   []rule // for memory the newest sample, by the highest of these lines
 }
 
 type kind uint8
@@ -157,7 +172,7 @@ type rule struct {
 // Resolve reads the lines against a View. Rules for windows or signals that the
 // View does not have are ignored.
 func (s *Set) Resolve(view *usage.View) *Resolved {
-	r := &Resolved{view: view, pools: make([]pool, len(s.pools)), of: make([]uint16, len(view.Nodes))}
+	r := &Resolved{view: view, pools: make([]pool, len(s.pools)), of: make([]uint16, len(view.Nodes)), urgent: s.Urgent}
 	for i := range view.Nodes {
 		r.of[i] = s.poolOf(view.Snapshot.Nodes[i].Node.Labels)
 	}
@@ -206,7 +221,20 @@ func (s *Set) resolvePool(r *Resolved, p int) pool {
 			group.evicting = append(group.evicting, one)
 		}
 	}
+	for k := range resolved.groups {
+		resolved.groups[k].findNewest()
+	}
 	return resolved
+}
+
+// findNewest sets the rule for memory that does not wait.
+func (g *group) findNewest() {
+	if g.kind == ofSignal || g.resource != cluster.Memory || len(g.evicting) == 0 {
+		return
+	}
+	highest := slices.MaxFunc(g.evicting, func(a, b rule) int { return cmp.Compare(a.levels.Evict, b.levels.Evict) })
+	highest.window = usage.AtLast
+	g.newest = []rule{highest}
 }
 
 func groupOf(given *Rule, view *usage.View) (group, bool) {

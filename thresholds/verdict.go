@@ -19,16 +19,48 @@ func (r *Resolved) worse(i int, g *group, one *rule, amounts []cluster.Amounts) 
 	return v
 }
 
-// over reports whether a metric is above its evict line in every window that
-// has one.
-func (r *Resolved) over(i int, g *group) bool {
+// overBy returns the rules by which a metric is above its evict line: every
+// window that has one or, if memory will not wait for these, the newest sample.
+func (r *Resolved) overBy(i int, g *group) []rule {
+	switch {
+	case len(g.evicting) > 0 && r.overAll(i, g):
+		return g.evicting
+	case len(g.newest) > 0 && r.rises(i, g):
+		return g.newest
+	}
+	return nil
+}
+
+func (r *Resolved) over(i int, g *group) bool { return len(r.overBy(i, g)) > 0 }
+
+func (r *Resolved) overAll(i int, g *group) bool {
 	for k := range g.evicting {
 		one := &g.evicting[k]
 		if !(r.worse(i, g, one, r.view.Nodes[i].Current) > one.levels.Evict) { // also when NaN
 			return false
 		}
 	}
-	return len(g.evicting) > 0
+	return true
+}
+
+// rises reports whether memory will not wait. What has left the node since it
+// was measured counts in no sample.
+func (r *Resolved) rises(i int, g *group) bool {
+	read, one := &r.view.Nodes[i], &g.newest[0]
+	if r.urgent.Within <= 0 || read.Rise.BytesPerMinute <= 0 {
+		return false
+	}
+	at := func(used int64) float64 {
+		return r.worse(i, g, one, []cluster.Amounts{usage.AtLast: {cluster.Memory: used}})
+	}
+	full := r.urgent.FullPercent
+	if one.flip {
+		full -= 100
+	}
+	newest := read.Current[usage.AtLast][cluster.Memory]
+	left := read.Measured[usage.AtLast][cluster.Memory] - newest
+	return at(read.Rise.Lowest-left) > one.levels.Evict && at(newest) > one.levels.Evict &&
+		at(newest+int64(read.Rise.BytesPerMinute*r.urgent.Within.Minutes())) >= full
 }
 
 // Over returns the first metric of a node that is above its evict line in every
@@ -75,10 +107,7 @@ func (r *Resolved) SourceSpan(i int) (shortest time.Duration) {
 	groups := r.pools[r.of[i]].groups
 	found := false
 	for k := range groups {
-		if !r.over(i, &groups[k]) {
-			continue
-		}
-		for _, one := range groups[k].evicting {
+		for _, one := range r.overBy(i, &groups[k]) {
 			if sourceSpan := r.view.Nodes[i].SourceSpan[one.window]; !found || sourceSpan < shortest {
 				shortest, found = sourceSpan, true
 			}
@@ -91,10 +120,7 @@ func (r *Resolved) SourceSpan(i int) (shortest time.Duration) {
 func (r *Resolved) reach(i int) (longest time.Duration) {
 	groups := r.pools[r.of[i]].groups
 	for k := range groups {
-		if !r.over(i, &groups[k]) {
-			continue
-		}
-		for _, one := range groups[k].evicting {
+		for _, one := range r.overBy(i, &groups[k]) {
 			longest = max(longest, r.view.Windows[one.window].Over)
 		}
 	}
@@ -109,17 +135,17 @@ func (r *Resolved) Need(i int, left cluster.Amounts) cluster.Amounts {
 	groups := r.pools[r.of[i]].groups
 	for k := range groups {
 		g := &groups[k]
-		if g.resource != Nothing && r.over(i, g) {
-			need[g.resource] = max(need[g.resource], r.needOf(i, g)-left[g.resource])
+		if rules := r.overBy(i, g); g.resource != Nothing && len(rules) > 0 {
+			need[g.resource] = max(need[g.resource], r.needOf(i, g, rules)-left[g.resource])
 		}
 	}
 	return need
 }
 
-func (r *Resolved) needOf(i int, g *group) int64 {
+func (r *Resolved) needOf(i int, g *group, rules []rule) int64 {
 	least := int64(math.MaxInt64)
-	for k := range g.evicting {
-		least = min(least, r.needIn(i, g, &g.evicting[k]))
+	for k := range rules {
+		least = min(least, r.needIn(i, g, &rules[k]))
 	}
 	return least
 }
@@ -242,6 +268,9 @@ type Evidence struct {
 	Value, Evict float64
 	Below        bool // where less is worse
 	Percent      bool // whether the values are percentages
+	// PercentPerMinute is how fast memory rises that does not wait for other
+	// windows, of allocatable; 0 for anything else.
+	PercentPerMinute float64
 }
 
 // InWords returns each piece of evidence in words.
@@ -263,7 +292,11 @@ func (e Evidence) String() string {
 	if e.Percent {
 		unit = " %"
 	}
-	return fmt.Sprintf("%s is at %.1f%s over %s, %s the evict line of %g%s", e.Metric, e.Value, unit, e.Window, than, round(e.Evict), unit)
+	words := fmt.Sprintf("%s is at %.1f%s over %s, %s the evict line of %g%s", e.Metric, e.Value, unit, e.Window, than, round(e.Evict), unit)
+	if e.PercentPerMinute > 0 {
+		words += fmt.Sprintf(", and rises by %.1f %% a minute", e.PercentPerMinute)
+	}
+	return words
 }
 
 func round(v float64) float64 { return math.Round(v*10) / 10 }
@@ -283,11 +316,9 @@ func (r *Resolved) Evidence(i int) []Evidence {
 	groups := r.pools[r.of[i]].groups
 	for k := range groups {
 		g := &groups[k]
-		if !r.over(i, g) {
-			continue
-		}
-		for j := range g.evicting {
-			one := &g.evicting[j]
+		rules := r.overBy(i, g)
+		for j := range rules {
+			one := &rules[j]
 			e := Evidence{
 				Percent: g.kind != ofSignal || strings.HasSuffix(string(g.metric), ".pressure"),
 				Metric:  g.metric, Window: r.view.Windows[one.window], Below: one.flip,
@@ -295,6 +326,9 @@ func (r *Resolved) Evidence(i int) []Evidence {
 			}
 			if one.flip {
 				e.Evict = -e.Evict
+			}
+			if len(rules) == len(g.newest) && &rules[0] == &g.newest[0] {
+				e.PercentPerMinute = 100 * r.view.Nodes[i].Rise.BytesPerMinute / float64(r.view.Snapshot.Nodes[i].Node.Allocatable[cluster.Memory])
 			}
 			all = append(all, e)
 		}

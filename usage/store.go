@@ -22,6 +22,9 @@ type Config struct {
 	// Startup is how long after the start of its newest container a pod's usage
 	// is no evidence; 0 for none.
 	Startup time.Duration
+	// Rise is how far back a rise of memory is looked for, at most Avg5m.Over;
+	// 0 for not at all.
+	Rise time.Duration
 	// Windows are read of nodes in addition to Last and Avg5m.
 	Windows []Window
 	// Signals are metrics read of nodes in addition to CPU and Memory.
@@ -63,6 +66,9 @@ type Store struct {
 func NewStore(config Config, epoch time.Time) (*Store, error) {
 	if config.SampleInterval <= 0 || config.MaxAge <= 0 || config.MinWindow < 0 || config.Startup < 0 {
 		return nil, errors.New("usage store: SampleInterval and MaxAge must be positive, MinWindow and Startup not negative")
+	}
+	if config.Rise < 0 || config.Rise > Avg5m.Over {
+		return nil, fmt.Errorf("usage store: Rise must be 0 to %v", Avg5m.Over)
 	}
 	if config.MinWindow > Avg5m.Over {
 		return nil, fmt.Errorf("usage store: MinWindow must be at most %v", Avg5m.Over)

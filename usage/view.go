@@ -65,6 +65,8 @@ type NodeUsage struct {
 	// without what starting pods use beyond their estimates: the evidence for
 	// calling a node hot.
 	Current []cluster.Amounts
+	// Rise is how memory rises; zero if it does not.
+	Rise Rise
 	// Predicted is System plus all pods on the node, terminating ones included,
 	// with estimates for those not measured long enough: the basis for placing
 	// one more pod. Windows other than Avg5m differ from it as they were

@@ -149,6 +149,8 @@ func (h *harbor) planned(asked string, refuse ...string) *Facts {
 // filters refuse the nodes that they name.
 type filters []string
 
+func (filters) Scores(*cluster.Pod, []string) []int64 { return nil }
+
 func (f filters) Fits(_ *cluster.Pod, node string) (bool, string) {
 	if slices.Contains(f, node) {
 		return false, "TaintToleration: node(s) had untolerated taint {gpu: true}"

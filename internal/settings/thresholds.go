@@ -42,7 +42,14 @@ func Lines(load *policy.LoadPolicy, all []*policy.RealUsageLowNodeUtilizationArg
 			Matches: func(nodeLabels map[string]string) bool { return selector.Matches(labels.Set(nodeLabels)) },
 		})
 	}
-	return thresholds.New(append(pools, thresholds.Pool{Rules: rules(load, base)}), load.MinGapPercent)
+	set, err := thresholds.New(append(pools, thresholds.Pool{Rules: rules(load, base)}), load.MinGapPercent)
+	if err != nil {
+		return nil, err
+	}
+	if rising := &load.Hot.RisingMemory; rising.Window.Duration > 0 {
+		set.Urgent = thresholds.Urgent{FullPercent: rising.FullPercent, Within: rising.Within.Duration}
+	}
+	return set, nil
 }
 
 func rules(load *policy.LoadPolicy, set policy.Lines) []thresholds.Rule {

@@ -128,12 +128,21 @@ func unitOf(metric usage.Metric) string {
 	}
 }
 
+// judgesMemory reports whether memory can make a node hot.
+func (s *survey) judgesMemory() bool {
+	return s.lines[usage.Memory].Evict != nil || s.lines[policy.MemoryAvailable].Evict != nil
+}
+
 func (s *survey) landsWords() {
 	if s.args == nil {
 		return
 	}
 	if startup := s.load.Hot.Startup.Duration; startup > 0 {
 		s.say("Takes no usage as evidence that is of the first %s after a node became ready or a pod's newest container started.", span(startup))
+	}
+	if rising := &s.load.Hot.RisingMemory; rising.Window.Duration > 0 && s.judgesMemory() {
+		s.say("Does not wait for memory that has been above its evict line for %s and at its rate reaches %s %% within %s.",
+			span(rising.Window.Duration), number(rising.FullPercent), span(rising.Within.Duration))
 	}
 	var cool []string
 	for _, m := range s.measures(s.lines) {

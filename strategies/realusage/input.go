@@ -70,7 +70,7 @@ func (p *Plugin) input(observed strategies.Observed, nodes []*v1.Node) (plan.Inp
 	return in, g.objects, nil
 }
 
-// residents counts the candidates' siblings on cool nodes.
+// residents counts the candidates and their siblings.
 func (g *gathering) residents(nodes []plan.Node) map[plan.Residence]int {
 	owners := map[string]bool{}
 	for candidate := range g.objects {
@@ -81,9 +81,6 @@ func (g *gathering) residents(nodes []plan.Node) map[plan.Residence]int {
 		return found // most of the time nothing is hot
 	}
 	for i := range nodes {
-		if nodes[i].State != thresholds.Cool {
-			continue
-		}
 		at := g.observed.View.Snapshot.Index(nodes[i].Name)
 		for _, pod := range g.observed.View.Snapshot.Nodes[at].Pods {
 			if owners[pod.Owner.UID] && pod.Owner.UID != "" && !pod.Terminating {
@@ -274,6 +271,10 @@ func (s sessionPlacement) Fits(pod *cluster.Pod, node string) (bool, string) {
 		return false, result.Reason
 	}
 	return false, result.Plugin + ": " + result.Reason
+}
+
+func (s sessionPlacement) Scores(pod *cluster.Pod, nodes []string) []int64 {
+	return s.session.Scores(s.objects[pod], nodes)
 }
 
 func (s sessionPlacement) Move(pod *cluster.Pod, to string) (func(), error) {

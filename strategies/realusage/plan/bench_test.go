@@ -15,6 +15,8 @@ const benchPods = 30
 // anywhere is a Placement that takes every pod on every node.
 type anywhere struct{}
 
+func (anywhere) Scores(*cluster.Pod, []string) []int64 { return nil }
+
 func (anywhere) Fits(*cluster.Pod, string) (bool, string) { return true, "" }
 
 func (anywhere) Move(*cluster.Pod, string) (func(), error) { return func() {}, nil }

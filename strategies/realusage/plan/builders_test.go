@@ -112,6 +112,8 @@ type refusing struct {
 	moved map[string]string
 }
 
+func (*refusing) Scores(*cluster.Pod, []string) []int64 { return nil }
+
 func (r *refusing) Fits(pod *cluster.Pod, node string) (bool, string) {
 	for _, pair := range r.pairs {
 		p, n, _ := strings.Cut(pair, "@")

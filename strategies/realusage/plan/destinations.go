@@ -66,15 +66,24 @@ type destinations struct {
 	left      []cluster.Amounts // the headroom of each of cool, contiguous because every landing reads many
 	room      room
 	first     order
-	examined  int               // how many destinations were examined for pods
-	sites     map[string]site   // by the names of hot nodes
-	residents map[Residence]int // as in the input
-	came      map[Residence]int // pods that the plan has placed
+	examined  int                   // how many destinations were examined for pods
+	sites     map[string]site       // by the names of hot nodes
+	residents map[Residence]int     // as in the input
+	came      map[Residence]int     // pods that the plan has placed
+	inZone    map[zoneResidence]int // both
+	names     []string              // reused
 }
+
+// zoneResidence is an owner's place in a zone.
+type zoneResidence struct{ ownerUID, zone string }
 
 func newDestinations(in *Input, first order) *destinations {
 	p := &destinations{
 		placement: in.Placement, first: first, sites: map[string]site{}, residents: in.Residents, came: map[Residence]int{},
+		inZone: map[zoneResidence]int{},
+	}
+	for at, pods := range in.Residents {
+		p.inZone[zoneResidence{at.OwnerUID, in.Nodes[at.Node].Zone}] += pods
 	}
 	size := len(in.Nodes)
 	p.cool, p.byFill, p.left = make([]destination, 0, size), make([]coolIndex, 0, size), make([]cluster.Amounts, 0, size)

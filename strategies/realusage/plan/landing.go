@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -58,10 +59,12 @@ func (p *destinations) takes(pod *strategies.Pod) bool {
 }
 
 // What spreading may cost: a destination counts as about as cool as the coolest
-// if so much more of its ceiling is used, and so many are looked at.
+// if so much more of its ceiling is used, and so many are looked at. Scoring
+// costs microseconds for each, so only the coolest of them are.
 const (
 	spreadMargin = 0.1
 	spreadWidth  = 64
+	scoredWidth  = 16
 )
 
 // landOne puts a pod on a destination of its own zone or, if none takes it, of
@@ -75,31 +78,16 @@ func (p *destinations) landOne(pod *strategies.Pod, by order) (landing, bool) {
 	return p.landAmong(pod, by, false)
 }
 
-// landAmong puts a pod on the first destination that takes it. Coolest first, of
-// those about as cool as the coolest the ones with fewer pods of its owner are.
+// landAmong puts a pod on a destination that takes it. Coolest first, of those
+// about as cool as the coolest the preferred ones are, and then the ones with
+// fewer pods of its owner on the node and in the zone.
 func (p *destinations) landAmong(pod *strategies.Pod, by order, ownZone bool) (landing, bool) {
 	tried := 0
 	if by == coolestFirst {
-		var inhabited []*destination
-		limit := -1.0 // no fill is negative
-		for to := range p.withRoom(pod, by, ownZone) {
-			if limit < 0 {
-				limit = to.fill + spreadMargin
-			}
-			if to.fill > limit || len(inhabited) == spreadWidth {
-				break
-			}
-			if tried++; p.owned(pod, to) > 0 {
-				inhabited = append(inhabited, to)
-			} else if l, ok := p.try(pod, to); ok {
-				return l, true
-			}
-		}
-		slices.SortStableFunc(inhabited, func(a, b *destination) int { return cmp.Compare(p.owned(pod, a), p.owned(pod, b)) })
-		for _, to := range inhabited {
-			if l, ok := p.try(pod, to); ok {
-				return l, true
-			}
+		var l landing
+		var ok bool
+		if l, tried, ok = p.landNear(pod, ownZone); ok {
+			return l, true
 		}
 	}
 	for to := range p.withRoom(pod, by, ownZone) {
@@ -111,6 +99,68 @@ func (p *destinations) landAmong(pod *strategies.Pod, by order, ownZone bool) (l
 		}
 	}
 	return landing{}, false
+}
+
+// landNear puts a pod on one of the destinations about as cool as the coolest,
+// and returns how many it has tried. Mostly kube-scheduler prefers none of them,
+// and the coolest without a pod of the same owner takes it.
+func (p *destinations) landNear(pod *strategies.Pod, ownZone bool) (l landing, tried int, ok bool) {
+	p.names = p.names[:0]
+	for to := range p.near(pod, ownZone, scoredWidth) {
+		p.names = append(p.names, to.name)
+	}
+	scores := p.placement.Scores(pod.Pod, p.names)
+	byZone := !ownZone && p.sites[pod.Node].zone != ""
+	var others []nearby
+	for to := range p.near(pod, ownZone, spreadWidth) {
+		n := nearby{to: to, owned: p.owned(pod, to), score: -1}
+		switch {
+		case tried < len(scores):
+			n.score = scores[tried]
+		case scores == nil && !byZone && n.owned == 0:
+			if l, ok := p.try(pod, to); ok {
+				return l, tried, true
+			}
+			tried++
+			continue
+		}
+		if byZone {
+			n.inZone = p.inZone[zoneResidence{pod.Owner.UID, to.site.zone}]
+		}
+		others, tried = append(others, n), tried+1
+	}
+	slices.SortStableFunc(others, func(a, b nearby) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.owned, b.owned), cmp.Compare(a.inZone, b.inZone))
+	})
+	for i := range others {
+		if l, ok := p.try(pod, others[i].to); ok {
+			return l, tried, true
+		}
+	}
+	return landing{}, tried, false
+}
+
+// near yields the destinations about as cool as the coolest with room for the
+// pod, coolest first.
+func (p *destinations) near(pod *strategies.Pod, ownZone bool, most int) iter.Seq[*destination] {
+	return func(yield func(*destination) bool) {
+		limit := -1.0 // no fill is negative
+		for to := range p.withRoom(pod, coolestFirst, ownZone) {
+			if limit < 0 {
+				limit = to.fill + spreadMargin
+			}
+			if most--; most < 0 || to.fill > limit || !yield(to) {
+				return
+			}
+		}
+	}
+}
+
+// nearby is a destination with what speaks for it.
+type nearby struct {
+	to            *destination
+	score         int64
+	owned, inZone int // pods of the same owner
 }
 
 // owned counts the pods of a pod's owner on a destination.
@@ -133,9 +183,12 @@ func (p *destinations) try(pod *strategies.Pod, to *destination) (landing, bool)
 }
 
 func (p *destinations) count(pod *strategies.Pod, to *destination, by int) {
-	if pod.Owner.UID != "" {
-		p.came[Residence{pod.Owner.UID, to.at}] += by
+	if pod.Owner.UID == "" {
+		return
 	}
+	p.came[Residence{pod.Owner.UID, to.at}] += by
+	p.inZone[zoneResidence{pod.Owner.UID, to.site.zone}] += by
+	p.inZone[zoneResidence{pod.Owner.UID, p.sites[pod.Node].zone}] -= by
 }
 
 // takeBack undoes landings, newest first.

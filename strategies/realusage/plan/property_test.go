@@ -15,6 +15,8 @@ import (
 // forbidding is a Placement that refuses fixed pairs of pod and node.
 type forbidding map[string]bool
 
+func (forbidding) Scores(*cluster.Pod, []string) []int64 { return nil }
+
 func (f forbidding) Fits(pod *cluster.Pod, node string) (bool, string) {
 	if f[pod.Name+"@"+node] {
 		return false, "NodeAffinity: node(s) didn't match"

@@ -38,6 +38,10 @@ type Placement interface {
 	// Fits reports whether the replacement of pod could run on node, and if
 	// not, why.
 	Fits(pod *cluster.Pod, node string) (ok bool, why string)
+	// Scores returns how much kube-scheduler would prefer each of some nodes
+	// for the replacement, higher for better and below 0 for a node that it
+	// could not run on; nil if it has no preference among them.
+	Scores(pod *cluster.Pod, nodes []string) []int64
 	// Move applies a move and returns its undo.
 	Move(pod *cluster.Pod, to string) (undo func(), err error)
 }
@@ -52,8 +56,8 @@ type Residence struct {
 type Input struct {
 	// Nodes in the order of their names.
 	Nodes []Node
-	// Residents counts pods of the candidates' owners on cool nodes, by owner
-	// and index in Nodes: a destination without any is preferred.
+	// Residents counts pods of the candidates' owners, by owner and index in
+	// Nodes: a destination without any is preferred.
 	Residents map[Residence]int
 	// MaxMoves bounds the plan; 0 means no bound. MaxPerNode bounds the moves
 	// from one node; 0 means no bound.

@@ -1,0 +1,137 @@
+package placement
+
+import (
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+// maxCounted is how many pods are counted again for each replacement. Of more,
+// single moves hardly change a score.
+const maxCounted = 1000
+
+// Refused is the score of a node that filters refuse.
+const Refused = -1
+
+// Scores returns how much kube-scheduler would prefer each node for a
+// replacement of the pod, by its plugins for preferences with their default
+// weights: soft taints, preferred affinity and soft spread constraints. Higher
+// is better, 0 to 900, or Refused. It returns nil if the pod prefers none of
+// them to another.
+func (s *Session) Scores(pod *v1.Pod, nodes []string) []int64 {
+	p := s.entry(pod)
+	if s.closed || p == nil || p.moved {
+		return nil
+	}
+	s.prepare(p)
+	t := s.last.template
+	if t.preferred == nil {
+		t.preferred = s.filters.snapshot.preferencesOf(t)
+	}
+	if !t.preferred.any && !s.softTainted(nodes) {
+		return nil
+	}
+	infos, at := make([]fwk.NodeInfo, 0, len(nodes)), make([]int, 0, len(nodes))
+	scores := make([]int64, len(nodes))
+	for i, name := range nodes {
+		scores[i] = Refused
+		if s.Fits(pod, name).OK {
+			infos, at = append(infos, s.infoIn(gone, s.filters.snapshot.nodes[name])), append(at, i)
+		}
+	}
+	if len(infos) == 0 {
+		return scores
+	}
+	found, status := s.filters.scores.RunScorePlugins(s.filters.ctx, s.preScore(t, p, infos), t.replacement, infos)
+	if !status.IsSuccess() {
+		return nil // without preferences any that fits will do
+	}
+	for k := range found {
+		scores[at[k]] = found[k].TotalScore
+	}
+	return scores
+}
+
+func (s *Session) softTainted(nodes []string) bool {
+	for _, name := range nodes {
+		n := s.filters.snapshot.nodes[name]
+		if n == nil {
+			continue
+		}
+		for i := range n.node.Spec.Taints {
+			if n.node.Spec.Taints[i].Effect == v1.TaintEffectPreferNoSchedule {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// preScore counts pods as they are without the replaced one.
+func (s *Session) preScore(t *template, p *podEntry, infos []fwk.NodeInfo) fwk.CycleState {
+	f := s.filters
+	if t.preferred.pods > maxCounted {
+		if t.preferred.state == nil {
+			t.preferred.state = f.preScore(t, f.snapshot.views)
+		}
+		return t.preferred.state
+	}
+	p.hidden = true
+	defer func() { p.hidden = false }()
+	return f.preScore(t, infos)
+}
+
+func (f *Filters) preScore(t *template, infos []fwk.NodeInfo) fwk.CycleState {
+	f.snapshot.focusPreferred(t)
+	cycle := framework.NewCycleState()
+	f.scores.RunPreScorePlugins(f.ctx, cycle, t.replacement, infos) // a failure shows when scoring
+	return cycle
+}
+
+// focusPreferred brings the pods into view that count for preferences.
+func (s *snapshot) focusPreferred(t *template) {
+	s.lens.blur()
+	s.lens.buffer = s.lens.buffer[:0]
+	for _, g := range t.preferred.groups {
+		s.focusPods(g, gone)
+	}
+	if s.lens.nodes = s.lens.buffer; len(s.lens.nodes) == 0 {
+		s.lens.nodes = s.views[:min(1, len(s.views))] // without any node nothing is scored
+	}
+}
+
+func (s *snapshot) preferencesOf(t *template) *preferences {
+	p, seen := &preferences{}, map[*group]struct{}{}
+	collect := func(g *group) {
+		if _, ok := seen[g]; !ok {
+			seen[g] = struct{}{}
+			p.groups, p.pods = append(p.groups, g), p.pods+len(g.members)
+		}
+	}
+	spec := &t.replacement.Spec
+	for i := range spec.TopologySpreadConstraints {
+		c := &spec.TopologySpreadConstraints[i]
+		if selector, err := metav1.LabelSelectorAsSelector(c.LabelSelector); err == nil && c.WhenUnsatisfiable == v1.ScheduleAnyway {
+			p.any = true
+			s.index.match(t.replacement.Namespace, selector, collect)
+		}
+	}
+	if a := spec.Affinity; a != nil && a.NodeAffinity != nil && len(a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution) > 0 {
+		p.any = true
+	}
+	if podAffinity(t.replacement) != nil {
+		if info, err := framework.NewPodInfo(t.replacement); err == nil {
+			for _, terms := range [][]fwk.WeightedAffinityTerm{info.PreferredAffinityTerms, info.PreferredAntiAffinityTerms} {
+				for i := range terms {
+					p.any = true
+					s.index.matchTerm(&terms[i].AffinityTerm, collect)
+				}
+			}
+		}
+	}
+	before := len(p.groups)
+	s.index.soft.match(t.replacement.Namespace, t.replacement.Labels, collect)
+	p.any = p.any || len(p.groups) > before
+	return p
+}

@@ -1,0 +1,192 @@
+package placement
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+func prefersLabel(key, value string) func(*v1.Pod) {
+	return func(p *v1.Pod) {
+		affinityOf(p).NodeAffinity = &v1.NodeAffinity{
+			PreferredDuringSchedulingIgnoredDuringExecution: []v1.PreferredSchedulingTerm{{Weight: 10, Preference: v1.NodeSelectorTerm{
+				MatchExpressions: []v1.NodeSelectorRequirement{{Key: key, Operator: v1.NodeSelectorOpIn, Values: []string{value}}},
+			}}},
+		}
+	}
+}
+
+func preferred(topology string, selector *metav1.LabelSelector) []v1.WeightedPodAffinityTerm {
+	return []v1.WeightedPodAffinityTerm{{Weight: 10, PodAffinityTerm: v1.PodAffinityTerm{TopologyKey: topology, LabelSelector: selector}}}
+}
+
+func prefersPods(topology string, selector *metav1.LabelSelector) func(*v1.Pod) {
+	return func(p *v1.Pod) {
+		affinityOf(p).PodAffinity = &v1.PodAffinity{PreferredDuringSchedulingIgnoredDuringExecution: preferred(topology, selector)}
+	}
+}
+
+func avoidsPods(topology string, selector *metav1.LabelSelector) func(*v1.Pod) {
+	return func(p *v1.Pod) {
+		affinityOf(p).PodAntiAffinity = &v1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: preferred(topology, selector)}
+	}
+}
+
+func spreadSoftly(topology string, selector *metav1.LabelSelector) func(*v1.Pod) {
+	return func(p *v1.Pod) {
+		p.Spec.TopologySpreadConstraints = append(p.Spec.TopologySpreadConstraints, v1.TopologySpreadConstraint{
+			MaxSkew: 1, TopologyKey: topology, WhenUnsatisfiable: v1.ScheduleAnyway, LabelSelector: selector,
+		})
+	}
+}
+
+// scores is what the plugins say over kube-scheduler's own snapshot of the world
+// without the pod and those moved, for the nodes that fit.
+func (o *oracle) scores(t *testing.T, scoring framework.Framework, pod *v1.Pod) (scores []int64) {
+	t.Helper()
+	world, replacement, cycle := o.world(pod, false), replacementOf(pod), framework.NewCycleState()
+	var infos []fwk.NodeInfo
+	var at []int
+	for i, node := range o.nodes {
+		scores = append(scores, Refused)
+		if o.fits(pod, node.Name).OK {
+			at = append(at, i)
+		}
+	}
+	o.lister.SharedLister = cache.NewSnapshot(world, o.nodes)
+	for _, i := range at {
+		info, err := o.lister.NodeInfos().Get(o.nodes[i].Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		infos = append(infos, info)
+	}
+	if len(infos) == 0 {
+		return scores
+	}
+	scoring.RunPreScorePlugins(o.ctx, cycle, replacement, infos)
+	found, status := scoring.RunScorePlugins(o.ctx, cycle, replacement, infos)
+	if !status.IsSuccess() {
+		t.Fatal(status)
+	}
+	for k := range found {
+		scores[at[k]] = found[k].TotalScore
+	}
+	return scores
+}
+
+// Scores are those of kube-scheduler's plugins over the whole snapshot, with the
+// session's moves, and none only where all would be equal.
+func TestScoresEqualThoseOfFreshSnapshots(t *testing.T) {
+	o := newOracle(t)
+	scoring, err := newScores(t.Context(), o.cfg, o.lister)
+	if err != nil {
+		t.Fatal(err)
+	}
+	none, some := 0, 0
+	for seed := range uint64(60) {
+		w := newRandomWalk(t, seed, o)
+		names := make([]string, len(o.nodes))
+		for i, node := range o.nodes {
+			names[i] = node.Name
+			if w.rnd.IntN(6) == 0 {
+				node.Spec.Taints = append(node.Spec.Taints, v1.Taint{Key: "soft", Effect: v1.TaintEffectPreferNoSchedule})
+			}
+		}
+		app := selecting("app", "app-0")
+		options := []func(*v1.Pod){
+			prefersLabel(zoneKey, "zone-1"), prefersPods(zoneKey, app), avoidsPods(v1.LabelHostname, app), avoidsPods(zoneKey, selecting("app", "app-1")),
+			spreadSoftly(zoneKey, app), spreadSoftly(v1.LabelHostname, app),
+			func(p *v1.Pod) {
+				p.Spec.Tolerations = append(p.Spec.Tolerations, v1.Toleration{Key: "soft", Operator: v1.TolerationOpExists})
+			},
+		}
+		for _, pod := range o.pods {
+			for _, option := range options {
+				if w.rnd.IntN(8) == 0 {
+					option(pod)
+				}
+			}
+		}
+		w.syncChanged()
+		s := w.f.Begin()
+		for range 12 {
+			w.moveOrUndo(s)
+			pod := o.pods[w.rnd.IntN(len(o.pods))]
+			if _, moved := o.moves[pod]; moved {
+				continue
+			}
+			want, got := o.scores(t, scoring, pod), s.Scores(pod, names)
+			if got == nil {
+				none++
+				fitting := slices.DeleteFunc(slices.Clone(want), func(score int64) bool { return score == Refused })
+				if len(fitting) > 0 && slices.Min(fitting) != slices.Max(fitting) {
+					t.Fatalf("seed %d: %s prefers no node, want %v\n%v", seed, pod.Name, want, w.steps)
+				}
+				continue
+			}
+			some++
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Fatalf("seed %d: scores of %s (-want +got):\n%s\n%v", seed, pod.Name, diff, w.steps)
+			}
+		}
+		s.Close()
+		w.undos = nil
+	}
+	if none < 50 || some < 200 {
+		t.Errorf("%d pods without and %d with preferences: too few to show anything", none, some)
+	}
+}
+
+// Of many pods that count, the scores of a session are those before its moves.
+func TestScoresOfGiants(t *testing.T) {
+	f := offline(t)
+	var nodes []*v1.Node
+	var pods []*v1.Pod
+	for i := range 6 {
+		nodes = append(nodes, aNode(numbered("node", i), nodeLabel(zoneKey, numbered("zone", i%2)), allocatable(v1.ResourceCPU, "4000"), allocatable(v1.ResourcePods, "2000")))
+	}
+	for i := range maxCounted + 100 {
+		node := nodes[(i%3)*2].Name // all in one zone
+		pods = append(pods, aPod(numbered("pod", i), node, podLabel("app", "giant"), spreadSoftly(zoneKey, selecting("app", "giant"))))
+	}
+	syncAll(t, f, nodes, pods)
+	s := f.Begin()
+	defer s.Close()
+	for i := range 5 {
+		scores := s.Scores(pods[i], []string{"node-0", "node-1", "node-2", "node-3"})
+		if len(scores) != 4 || scores[1] <= scores[0] || scores[3] != scores[1] || scores[2] != scores[0] {
+			t.Fatalf("scores %v, want more for the other zone", scores)
+		}
+		mustMove(t, s, pods[i], "node-1")
+	}
+}
+
+func BenchmarkScores(b *testing.B) {
+	soft := func(_ int, p *v1.Pod) { spreadSoftly(zoneKey, selecting("app", p.Labels["app"]))(p) }
+	for kind, decorate := range map[string]func(int, *v1.Pod){"plain": plain, "soft spread": soft} {
+		b.Run(fmt.Sprintf("%s/nodes=5000", kind), func(b *testing.B) {
+			nodes, pods := fleet(5000, decorate)
+			f := offline(b)
+			syncAll(b, f, nodes, pods)
+			s := f.Begin()
+			defer s.Close()
+			names := make([]string, 16)
+			for i := range names {
+				names[i] = nodes[i*300].Name
+			}
+			i := 0
+			for b.Loop() {
+				s.Scores(pods[(i*31)%len(pods)], names)
+				i++
+			}
+		})
+	}
+}

@@ -1,0 +1,37 @@
+package usage
+
+import "time"
+
+// Rise is how a node's memory rises over the time of Config.Rise, by its
+// samples as they were measured.
+type Rise struct {
+	// Lowest is the lowest of the samples, in bytes.
+	Lowest int64
+	// BytesPerMinute is the rate at which memory rises: the slower one of the
+	// first and the second half, so that a single step is no rise.
+	BytesPerMinute float64
+}
+
+// rise returns how a metric rises over a time; zero if it does not, or if its
+// samples do not show it: at least three that span three quarters of the time.
+func (h *history) rise(now uint32, over time.Duration) Rise {
+	var samples []value
+	span := samplesSince(&h.samples, now-min(now, uint32(over/time.Second)), func(v value) { samples = append(samples, v) })
+	if over <= 0 || len(samples) < 3 || span < over*3/4 {
+		return Rise{}
+	}
+	first, middle, last := samples[0], samples[len(samples)/2], samples[len(samples)-1]
+	rate := min(perMinute(first, middle), perMinute(middle, last))
+	if rate <= 0 {
+		return Rise{}
+	}
+	lowest := first.value
+	for _, s := range samples {
+		lowest = min(lowest, s.value)
+	}
+	return Rise{Lowest: int64(lowest), BytesPerMinute: rate}
+}
+
+func perMinute(from, to value) float64 {
+	return float64(to.value-from.value) / (time.Duration(to.second-from.second) * time.Second).Minutes()
+}
