@@ -6,6 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/safeguards"
@@ -28,7 +29,7 @@ func (e *Evictor) allowance() *safeguards.Verdict {
 // facts returns the input of the safeguards.
 func (e *Evictor) facts(now time.Time) safeguards.Facts {
 	facts := safeguards.Facts{
-		CycleStart: e.cycleStart, Calls: e.config.Evictions.Calls(), Replacement: e.config.Cluster.Replacement,
+		CycleStart: e.cycleStart, Unrest: &e.unrest, Calls: e.config.Evictions.Calls(), Replacement: e.config.Cluster.Replacement,
 	}
 	facts.InFlight, facts.Ended = e.ledger().Moves()
 	facts.InFlight, facts.Ended = forSafeguards(facts.InFlight), forSafeguards(facts.Ended)
@@ -39,6 +40,7 @@ func (e *Evictor) facts(now time.Time) safeguards.Facts {
 				facts.NotReady++
 			}
 		}
+		e.lookAround(latest.View.Snapshot, now)
 	}
 	if calendar := e.config.Settings.Calendar; calendar != nil {
 		if open, why, changes := calendar.Open(now); !open {
@@ -46,6 +48,24 @@ func (e *Evictor) facts(now time.Time) safeguards.Facts {
 		}
 	}
 	return facts
+}
+
+// lookAround notes what others do to the cluster.
+func (e *Evictor) lookAround(snapshot *cluster.Snapshot, now time.Time) {
+	if !e.unrest.Due(now) {
+		return
+	}
+	stir := safeguards.Stir{Nodes: len(snapshot.Nodes)}
+	for _, info := range snapshot.Nodes {
+		stir.Pods += len(info.Pods)
+		if info.Node.Leaving != "" || !info.Node.Schedulable {
+			stir.Draining++
+		}
+	}
+	stir.Waiting = e.config.Cluster.Unschedulable()
+	stir.Pods += stir.Waiting
+	b := e.config.Settings.Safeguards.Breaker()
+	e.unrest.Observe(stir, b.MaxDrainingPercent, b.MaxUnschedulablePercent, now)
 }
 
 // forSafeguards adapts moves with a surge. Until its pod is evicted such a move

@@ -26,6 +26,8 @@ type Cluster interface {
 	Budgets(pod *v1.Pod) []*policyv1.PodDisruptionBudget
 	// Replacement returns the state of a move's replacement.
 	Replacement(move *ledger.Move) ledger.Replacement
+	// Unschedulable counts the pods for which kube-scheduler has found no node.
+	Unschedulable() int
 	// Session opens a what-if session on the current cluster.
 	Session(ctx context.Context) (*placement.Session, error)
 }

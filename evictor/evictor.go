@@ -22,7 +22,6 @@ import (
 
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/ledger"
-	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/policy/calendar"
 	"github.com/evenkeel/evenkeel/safeguards"
 )
@@ -72,51 +71,6 @@ type Settings struct {
 	Calendar *calendar.Calendar
 }
 
-// probeTimeout is the ProbeTimeout of every policy.
-const probeTimeout = 45 * time.Second
-
-// SettingsOf returns the Settings of a policy.
-func SettingsOf(e *policy.Eviction) (Settings, error) {
-	calendar, err := e.Calendar()
-	if err != nil {
-		return Settings{}, err
-	}
-	var recreating []schema.GroupKind
-	for _, kind := range e.RecreatingControllers {
-		recreating = append(recreating, schema.ParseGroupKind(kind))
-	}
-	return Settings{
-		Interval: e.Interval.Duration, Deadline: e.CycleDeadline.Duration, MoveTTL: e.MoveTTL.Duration,
-		ProbeTimeout: probeTimeout, OwnerSettle: e.OwnerSettle.Duration, OutcomeAfter: e.OutcomeAfter.Duration,
-		OwnerPercent: e.MaxInFlightPercentOfOwner, Safeguards: safeguardsOf(e), Calendar: calendar,
-		Recreating: recreating,
-	}, nil
-}
-
-func safeguardsOf(e *policy.Eviction) *safeguards.Rules {
-	return safeguards.New(safeguards.Config{
-		MaxPerHour:            e.MaxMovesPerHour,
-		MaxPerHourOfNamespace: e.MaxMovesPerHourOfNamespace,
-		MaxPerHourOfOwner:     e.MaxMovesPerHourOfOwner,
-		MaxPerHourOfPool:      e.MaxMovesPerHourOfNodePool,
-		NodeSettle:            e.NodeSettle.Duration,
-		MoveTTL:               e.MoveTTL.Duration,
-		Cooldown: safeguards.Cooldown{
-			Always: e.Cooldown.Always.Duration, Base: e.Cooldown.Base.Duration, Max: e.Cooldown.Max.Duration,
-		},
-		Breaker: safeguards.Breaker{
-			MaxPending:         e.Breaker.MaxPendingReplacements,
-			PendingAfter:       e.Breaker.PendingAfter.Duration,
-			MaxUnready:         e.Breaker.MaxUnreadyReplacements,
-			UnreadyAfter:       e.Breaker.UnreadyAfter.Duration,
-			MaxRefusedPercent:  e.Breaker.MaxRefusedPercent,
-			MaxErrors:          e.Breaker.MaxErrors,
-			Rest:               e.Breaker.Rest.Duration,
-			MaxNotReadyPercent: e.Breaker.MaxNotReadyPercent,
-		},
-	})
-}
-
 // Evictor is the evicting half under one policy. Its queries are safe for
 // concurrent use; only one Cycle runs at a time.
 type Evictor struct {
@@ -132,6 +86,7 @@ type Evictor struct {
 	tallies    map[types.UID]tally
 	talliedAt  time.Time
 	talliedFor int64
+	unrest     safeguards.Unrest
 	// forbiddenLogged: the log already reports that scaling is forbidden.
 	forbiddenLogged bool
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -61,21 +62,22 @@ type script struct {
 // unless an answer is scripted, and replacements are bound on their destination
 // and ready a while later.
 type play struct {
-	t        testing.TB
-	start    time.Time
-	ledger   *ledger.Ledger
-	config   script
-	pods     map[string]*v1.Pod // by name
-	budgets  cache.Indexer
-	answers  map[string][]error // by pod: what the next evictions are answered; nil succeeds
-	evicted  []string           // "pod@seconds"
-	unready  sync.Map           // UIDs of replacements that are not ready
-	away     sync.Map           // names of the evicted whose replacements are not ready
-	filters  *placement.Filters
-	landsIn  time.Duration // negative for never
-	landsOn  string        // "" for the destination
-	readyIn  time.Duration
-	notAsked bool // kube-scheduler does not ask about replacements
+	t             testing.TB
+	start         time.Time
+	ledger        *ledger.Ledger
+	config        script
+	pods          map[string]*v1.Pod // by name
+	budgets       cache.Indexer
+	answers       map[string][]error // by pod: what the next evictions are answered; nil succeeds
+	evicted       []string           // "pod@seconds"
+	unschedulable atomic.Int64
+	unready       sync.Map // UIDs of replacements that are not ready
+	away          sync.Map // names of the evicted whose replacements are not ready
+	filters       *placement.Filters
+	landsIn       time.Duration // negative for never
+	landsOn       string        // "" for the destination
+	readyIn       time.Duration
+	notAsked      bool // kube-scheduler does not ask about replacements
 }
 
 // playing runs a test in a bubble.
@@ -174,6 +176,8 @@ func (p *play) Owner(pod *v1.Pod) Owner {
 }
 
 func (p *play) Namespace(string) map[string]string { return nil }
+
+func (p *play) Unschedulable() int { return int(p.unschedulable.Load()) }
 
 func (p *play) Budgets(pod *v1.Pod) []*policyv1.PodDisruptionBudget {
 	return (&Watched{budgets: policylisters.NewPodDisruptionBudgetLister(p.budgets)}).Budgets(pod)

@@ -95,6 +95,7 @@ func defaultEviction() Eviction {
 			MaxErrors:              5,
 			Rest:                   duration(5 * time.Minute),
 			MaxNotReadyPercent:     33,
+			MaxDrainingPercent:     10, MaxUnschedulablePercent: 2, StandBack: duration(30 * time.Minute),
 		},
 		MaxInFlightPercentOfOwner: 10,
 		AcrossZones:               true,

@@ -303,6 +303,16 @@ type Breaker struct {
 	// MaxNotReadyPercent is the share of nodes that may be not ready before
 	// nothing is evicted: 0 to 100.
 	MaxNotReadyPercent float64 `json:"maxNotReadyPercent"`
+	// MaxDrainingPercent is the share of nodes that may be cordoned, drained or
+	// being deleted before evicting stands back: 0 to 100. One node never is
+	// too many.
+	MaxDrainingPercent float64 `json:"maxDrainingPercent"`
+	// MaxUnschedulablePercent is the share of all pods by which more may wait
+	// for a node than in the hour before, as far as it was watched, before
+	// evicting stands back: 0 to 100. Four pods never are too many.
+	MaxUnschedulablePercent float64 `json:"maxUnschedulablePercent"`
+	// StandBack is how long evicting stands back for either at most: 0s to 24h.
+	StandBack metav1.Duration `json:"standBack"`
 }
 
 // Metric is a metric of nodes that Evenkeel does not know by itself.

@@ -117,6 +117,9 @@ func validateBreaker(b *Breaker, path *field.Path) field.ErrorList {
 		check.Between(path.Child("maxErrors"), b.MaxErrors, 1, 100),
 		check.Duration(path.Child("rest"), b.Rest, 10*time.Second, day),
 		check.Percent(path.Child("maxNotReadyPercent"), b.MaxNotReadyPercent),
+		check.Percent(path.Child("maxDrainingPercent"), b.MaxDrainingPercent),
+		check.Percent(path.Child("maxUnschedulablePercent"), b.MaxUnschedulablePercent),
+		check.Duration(path.Child("standBack"), b.StandBack, 0, day),
 	)
 }
 

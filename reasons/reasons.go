@@ -105,6 +105,8 @@ const (
 	EvictionsRefused    Reason = "EvictionsRefused"
 	ReplacementsUnready Reason = "ReplacementsUnready"
 	ReplacementsPending Reason = "ReplacementsPending"
+	NodesDraining       Reason = "NodesDraining"
+	PodsUnschedulable   Reason = "PodsUnschedulable"
 	MovesPerHour        Reason = "MovesPerHour"
 )
 

@@ -30,6 +30,7 @@ func (v *Verdict) close(facts *Facts) {
 			v.closures = append(v.closures, c)
 		}
 	}
+	v.closures = append(v.closures, b.unrest(facts.Unrest, v.now)...)
 }
 
 func outsideWindow(facts *Facts) closure {
@@ -97,6 +98,22 @@ func (b *Breaker) refused(calls []Call, now time.Time) closure {
 	}
 	return closure{reasons.EvictionsRefused, fmt.Sprintf("%d of the last %d evictions were refused, at most %g %%",
 		refused, len(calls), b.MaxRefusedPercent), last.Add(b.Rest)}
+}
+
+// unrest is why to stand back from what others do.
+func (b *Breaker) unrest(u *Unrest, now time.Time) (all []closure) {
+	if u == nil {
+		return nil
+	}
+	if !u.draining.IsZero() && within(u.draining, now, b.StandBack) {
+		all = append(all, closure{reasons.NodesDraining, fmt.Sprintf("%d of %d nodes are cordoned, drained or being deleted, more than %g %%",
+			u.stir.Draining, u.stir.Nodes, b.MaxDrainingPercent), u.draining.Add(b.StandBack)})
+	}
+	if !u.waiting.IsZero() && within(u.waiting, now, b.StandBack) {
+		all = append(all, closure{reasons.PodsUnschedulable, fmt.Sprintf("%d pods wait for a node, of %d; in the hour before it were fewer by more than %g %%",
+			u.stir.Waiting, u.stir.Pods, b.MaxUnschedulablePercent), u.waiting.Add(b.StandBack)})
+	}
+	return all
 }
 
 func tooMany(reason reasons.Reason, t *trouble, limit int) closure {

@@ -49,6 +49,12 @@ type Breaker struct {
 	Rest time.Duration
 	// MaxNotReadyPercent is the share of nodes that may be not ready.
 	MaxNotReadyPercent float64
+	// MaxDrainingPercent is the share of nodes that may be cordoned, drained or
+	// being deleted. MaxUnschedulablePercent is the share of pods by which more
+	// may wait for a node than in the hour before. Beyond either, evicting
+	// stands back for StandBack at most.
+	MaxDrainingPercent, MaxUnschedulablePercent float64
+	StandBack                                   time.Duration
 }
 
 // Facts are the input of a Verdict.
@@ -62,6 +68,8 @@ type Facts struct {
 	Nodes, NotReady int
 	// Replacement returns the state of a move's replacement; may be nil.
 	Replacement func(move *ledger.Move) ledger.Replacement
+	// Unrest is what others do to the cluster; may be nil.
+	Unrest *Unrest
 	// Calls are the latest eviction calls: at least 20, and at least
 	// Breaker.MaxErrors.
 	Calls []Call

@@ -44,6 +44,9 @@ func New(config Config) *Rules {
 	return &Rules{config: c}
 }
 
+// Breaker returns when evicting stops.
+func (r *Rules) Breaker() *Breaker { return &r.config.Breaker }
+
 // At judges the facts at a time. The Verdict retains none of them.
 func (r *Rules) At(facts Facts, now time.Time) *Verdict {
 	v := &Verdict{

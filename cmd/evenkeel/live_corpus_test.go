@@ -46,6 +46,7 @@ usage:
   sources: [{type: Annotations, annotations: {unit: fraction}}, {type: MetricsServer}]
   sampleInterval: 5s
 hot: {windows: [avg_5m], consecutiveSamples: 1, minWindow: 1s}
+eviction: {breaker: {maxDrainingPercent: 100}}
 nodePools:
   - name: batch
     selector: {matchLabels: {pool: batch}}

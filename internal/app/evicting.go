@@ -13,6 +13,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
+	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/internal/slim"
 	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/policy"
@@ -99,14 +100,14 @@ func (a *App) wireRunner(ctx context.Context, g *generation) error {
 }
 
 func (a *App) wireEvictor(g *generation) error {
-	settings, err := evictor.SettingsOf(&g.load.Eviction)
+	evicting, err := settings.Evicting(&g.load.Eviction)
 	if err != nil {
 		return exit.Usagef("%s: %w", a.options.PolicyFile, err)
 	}
-	settings.GracePeriodSeconds = g.profiles.GracePeriodSeconds
+	evicting.GracePeriodSeconds = g.profiles.GracePeriodSeconds
 	config := evictor.Config{
 		Observer: a.observer, Cluster: a.cluster, Evictions: a.evictions, Scaler: a.scaler, Clock: a.kube.Clock,
-		Settings: settings, Metrics: a.metrics.evictor, Outcomes: a.outcomes, Progress: a.health.Progress,
+		Settings: evicting, Metrics: a.metrics.evictor, Outcomes: a.outcomes, Progress: a.health.Progress,
 	}
 	if g.load.Eviction.Steering == policy.SteeringRequired {
 		config.Steering = a.steering

@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/descheduler/pkg/api"
 	"sigs.k8s.io/descheduler/pkg/framework/plugins/nodeutilization"
 
-	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/internal/settings"
@@ -178,7 +177,7 @@ func simPolicy(load *policy.LoadPolicy) (*sim.Policy, error) {
 		return nil, fmt.Errorf("resolving the lines: %w", err)
 	}
 	e := &load.Eviction
-	evicting, err := evictor.SettingsOf(e)
+	evicting, err := settings.Evicting(e)
 	if err != nil {
 		return nil, err
 	}

@@ -77,6 +77,10 @@ func (e *evenkeel) Owner(pod *v1.Pod) evictor.Owner {
 // Namespace implements evictor.Cluster: recordings keep no Namespaces.
 func (e *evenkeel) Namespace(string) map[string]string { return nil }
 
+// Unschedulable implements evictor.Cluster: who waits in a replay waits for its
+// own moves.
+func (e *evenkeel) Unschedulable() int { return 0 }
+
 // Budgets implements evictor.Cluster.
 func (e *evenkeel) Budgets(pod *v1.Pod) []*policyv1.PodDisruptionBudget {
 	if i, ok := e.world.replicaOf(string(pod.UID)); ok {

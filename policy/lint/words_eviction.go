@@ -41,6 +41,10 @@ func (s *survey) paceWords() {
 	s.say("Stops by itself while more than %s wait for a node for over %s, or more than %s are not ready after %s, or more than %s %% of the nodes are not ready.",
 		reasons.Count(b.MaxPendingReplacements, "replacement"), span(b.PendingAfter.Duration), reasons.Count(b.MaxUnreadyReplacements, "replacement"),
 		span(b.UnreadyAfter.Duration), number(b.MaxNotReadyPercent))
+	if b.StandBack.Duration > 0 {
+		s.say("Stands back for at most %s while more than %s %% of the nodes are cordoned, drained or being deleted, or %s %% more pods wait for a node than before.",
+			span(b.StandBack.Duration), number(b.MaxDrainingPercent), number(b.MaxUnschedulablePercent))
+	}
 }
 
 func (s *survey) timesWords() {
