@@ -65,7 +65,7 @@ func (e *Evictor) lookAround(snapshot *cluster.Snapshot, now time.Time) {
 	stir.Waiting = e.config.Cluster.Unschedulable()
 	stir.Pods += stir.Waiting
 	b := e.config.Settings.Safeguards.Breaker()
-	e.unrest.Observe(stir, b.MaxDrainingPercent, b.MaxUnschedulablePercent, now)
+	e.unrest.Observe(stir, b.MaxDrainingPercent, b.MaxUnschedulablePercent, b.StandBack, now)
 }
 
 // forSafeguards adapts moves with a surge. Until its pod is evicted such a move

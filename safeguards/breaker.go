@@ -105,13 +105,13 @@ func (b *Breaker) unrest(u *Unrest, now time.Time) (all []closure) {
 	if u == nil {
 		return nil
 	}
-	if !u.draining.IsZero() && within(u.draining, now, b.StandBack) {
+	if u.draining.closes(now, b.StandBack) {
 		all = append(all, closure{reasons.NodesDraining, fmt.Sprintf("%d of %d nodes are cordoned, drained or being deleted, more than %g %%",
-			u.stir.Draining, u.stir.Nodes, b.MaxDrainingPercent), u.draining.Add(b.StandBack)})
+			u.stir.Draining, u.stir.Nodes, b.MaxDrainingPercent), u.draining.began.Add(b.StandBack)})
 	}
-	if !u.waiting.IsZero() && within(u.waiting, now, b.StandBack) {
+	if u.waiting.closes(now, b.StandBack) {
 		all = append(all, closure{reasons.PodsUnschedulable, fmt.Sprintf("%d pods wait for a node, of %d; in the hour before it were fewer by more than %g %%",
-			u.stir.Waiting, u.stir.Pods, b.MaxUnschedulablePercent), u.waiting.Add(b.StandBack)})
+			u.stir.Waiting, u.stir.Pods, b.MaxUnschedulablePercent), u.waiting.began.Add(b.StandBack)})
 	}
 	return all
 }

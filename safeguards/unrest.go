@@ -18,8 +18,15 @@ type Stir struct {
 type Unrest struct {
 	seen              time.Time
 	stir              Stir
-	draining, waiting time.Time // since when there are too many; zero if there are not
-	hour              []minute  // oldest first
+	draining, waiting spell
+	hour              []minute // oldest first
+}
+
+// spell is a time in which there are, now and then, too many of something. One
+// begins anew only after as long a calm as was stood back, so that who comes and
+// goes cannot stop evicting for ever.
+type spell struct {
+	began, calm time.Time // zero for not
 }
 
 // minute is how many pods waited in a minute.
@@ -44,11 +51,11 @@ func (u *Unrest) Due(now time.Time) bool {
 // Observe notes what others do now. Too many are more than maxDraining percent
 // of the nodes, and waiting pods that are more than in the hour before by
 // maxWaiting percent of all pods.
-func (u *Unrest) Observe(stir Stir, maxDraining, maxWaiting float64, now time.Time) {
+func (u *Unrest) Observe(stir Stir, maxDraining, maxWaiting float64, standBack time.Duration, now time.Time) {
 	u.seen, u.stir = now, stir
-	u.draining = since(u.draining, now, stir.Draining >= minDraining && share(stir.Draining, stir.Nodes) > maxDraining)
+	u.draining = u.draining.next(now, standBack, stir.Draining >= minDraining && share(stir.Draining, stir.Nodes) > maxDraining)
 	more := float64(stir.Waiting) - u.before(now)
-	u.waiting = since(u.waiting, now, more >= minWaiting && share(more, stir.Pods) > maxWaiting)
+	u.waiting = u.waiting.next(now, standBack, more >= minWaiting && share(more, stir.Pods) > maxWaiting)
 	if n := len(u.hour); n == 0 || now.Sub(u.hour[n-1].at) >= time.Minute {
 		u.hour = append(u.hour, minute{now, stir.Waiting})
 	}
@@ -70,14 +77,26 @@ func (u *Unrest) before(now time.Time) float64 {
 	return float64(sum) / float64(len(u.hour))
 }
 
-func since(before, now time.Time, tooMany bool) time.Time {
+func (s spell) next(now time.Time, standBack time.Duration, tooMany bool) spell {
+	calm := !s.calm.IsZero() && !within(s.calm, now, standBack)
 	switch {
-	case !tooMany:
-		return time.Time{}
-	case before.IsZero() || before.After(now):
-		return now
+	case s.began.After(now) || calm:
+		s = spell{}
+	case !tooMany && s.calm.IsZero():
+		s.calm = now
 	}
-	return before
+	if tooMany {
+		if s.began.IsZero() {
+			s.began = now
+		}
+		s.calm = time.Time{}
+	}
+	return s
+}
+
+// closes reports whether to stand back.
+func (s spell) closes(now time.Time, standBack time.Duration) bool {
+	return s.calm.IsZero() && within(s.began, now, standBack)
 }
 
 func share[N int | float64](part N, whole int) float64 {

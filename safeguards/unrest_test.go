@@ -31,7 +31,11 @@ func TestUnrest(t *testing.T) {
 		"a wave of drains":                {[]step{{20, calm}, {5, drained}}, reasons.NodesDraining},
 		"a wave that ends":                {[]step{{20, calm}, {5, drained}, {1, calm}}, ""},
 		"one that never ends":             {[]step{{20, calm}, {40, drained}}, ""},
-		"the next one after it":           {[]step{{40, drained}, {1, calm}, {1, drained}}, reasons.NodesDraining},
+		"the next one soon after it":      {[]step{{40, drained}, {1, calm}, {1, drained}}, ""},
+		"the next one after a calm":       {[]step{{40, drained}, {31, calm}, {1, drained}}, reasons.NodesDraining},
+		"waves that come and go, early":   {[]step{{5, drained}, {5, calm}, {5, drained}}, reasons.NodesDraining},
+		"waves that come and go":          {[]step{{5, drained}, {10, calm}, {5, drained}, {10, calm}, {5, drained}}, ""},
+		"pods that come and go":           {[]step{{60, calm}, {10, crowd}, {15, calm}, {10, crowd}, {2, crowd}}, ""},
 		"a wave from the start":           {[]step{{1, drained}}, reasons.NodesDraining},
 		"one node of three":               {[]step{{5, Stir{Nodes: 3, Draining: 1, Pods: 30}}}, ""},
 		"two nodes of three":              {[]step{{5, Stir{Nodes: 3, Draining: 2, Pods: 30}}}, reasons.NodesDraining},
@@ -52,7 +56,7 @@ func TestUnrest(t *testing.T) {
 					if !u.Due(at) {
 						t.Fatal("not due after 15 s")
 					}
-					u.Observe(s.stir, breaker.MaxDrainingPercent, breaker.MaxUnschedulablePercent, at)
+					u.Observe(s.stir, breaker.MaxDrainingPercent, breaker.MaxUnschedulablePercent, breaker.StandBack, at)
 				}
 			}
 			v := New(Config{Breaker: breaker}).At(Facts{Unrest: u}, at)
@@ -72,13 +76,13 @@ func TestUnrest(t *testing.T) {
 
 func TestUnrestOfAClockThatIsSetBack(t *testing.T) {
 	u, breaker := &Unrest{}, Breaker{MaxDrainingPercent: 10, StandBack: time.Hour}
-	u.Observe(Stir{Nodes: 10, Draining: 5}, breaker.MaxDrainingPercent, breaker.MaxUnschedulablePercent, noon)
+	u.Observe(Stir{Nodes: 10, Draining: 5}, breaker.MaxDrainingPercent, breaker.MaxUnschedulablePercent, breaker.StandBack, noon)
 	earlier := noon.Add(-24 * time.Hour)
 	if !u.Due(earlier) {
 		t.Error("not due at an earlier time")
 	}
-	u.Observe(Stir{Nodes: 10, Draining: 5}, breaker.MaxDrainingPercent, breaker.MaxUnschedulablePercent, earlier)
-	if !u.draining.Equal(earlier) {
+	u.Observe(Stir{Nodes: 10, Draining: 5}, breaker.MaxDrainingPercent, breaker.MaxUnschedulablePercent, breaker.StandBack, earlier)
+	if !u.draining.began.Equal(earlier) {
 		t.Errorf("draining since %v, want %v", u.draining, earlier)
 	}
 }

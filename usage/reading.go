@@ -18,6 +18,7 @@ type reading struct {
 	owners        []measuredOf // by number
 	next          int          // index in the store's order of the next pod
 	scratch       []float32
+	rising        []value
 	cpuMilli      []uint32
 	pages         []uint32
 

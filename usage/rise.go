@@ -14,10 +14,15 @@ type Rise struct {
 
 // rise returns how a metric rises over a time; zero if it does not, or if its
 // samples do not show it: at least three that span three quarters of the time.
-func (h *history) rise(now uint32, over time.Duration) Rise {
-	var samples []value
+// It collects them in scratch.
+func (h *history) rise(now uint32, over time.Duration, scratch *[]value) Rise {
+	if over <= 0 {
+		return Rise{}
+	}
+	samples := (*scratch)[:0]
 	span := samplesSince(&h.samples, now-min(now, uint32(over/time.Second)), func(v value) { samples = append(samples, v) })
-	if over <= 0 || len(samples) < 3 || span < over*3/4 {
+	*scratch = samples
+	if len(samples) < 3 || span < over*3/4 {
 		return Rise{}
 	}
 	first, middle, last := samples[0], samples[len(samples)/2], samples[len(samples)-1]

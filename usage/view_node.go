@@ -43,7 +43,7 @@ func (r *reading) measure(ns *nodeSeries, usage *NodeUsage) {
 		usage.Age = max(r.now.Sub(r.store.time(ns.newest.second)), 0).Truncate(time.Second)
 	}
 	usage.System = r.median(&ns.system)
-	usage.Rise = ns.metrics[cluster.Memory].history.rise(r.second, r.store.config.Rise)
+	usage.Rise = ns.metrics[cluster.Memory].history.rise(r.second, r.store.config.Rise, &r.rising)
 	for w := range usage.Measured {
 		usage.Measured[w], usage.SourceSpan[w] = r.resources(ns, w)
 	}

@@ -78,9 +78,9 @@ func (p *destinations) landOne(pod *strategies.Pod, by order) (landing, bool) {
 	return p.landAmong(pod, by, false)
 }
 
-// landAmong puts a pod on a destination that takes it. Coolest first, of those
-// about as cool as the coolest the preferred ones are, and then the ones with
-// fewer pods of its owner on the node and in the zone.
+// landAmong puts a pod on a destination that takes it. Coolest first, those
+// about as cool as the coolest compete: by what the pod prefers, then by how few
+// pods of its owner the node has, then the zone.
 func (p *destinations) landAmong(pod *strategies.Pod, by order, ownZone bool) (landing, bool) {
 	tried := 0
 	if by == coolestFirst {
