@@ -8,17 +8,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
+	"github.com/evenkeel/evenkeel/evictor/owners"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/safeguards"
 )
 
 // passing are the reasons that may end within a cycle, so that moves wait for
-// it: when other pods become available, or when a controller has seen that its
-// owner was scaled up.
+// it: when other pods become available or are gone, or when a controller has seen
+// that its owner was scaled up.
 var passing = []reasons.Reason{
 	reasons.PodDisruptionBudgetExhausted, reasons.OwnerPodsUnavailable, reasons.LastReadyReplica, reasons.BelowMinAvailable,
-	reasons.OwnerRollingOut,
+	reasons.OwnerRollingOut, reasons.ResourceQuotaExhausted,
 }
 
 func passes(reason reasons.Reason) bool { return slices.Contains(passing, reason) }
@@ -71,7 +72,7 @@ func (e *Evictor) available(pod *v1.Pod) bool {
 // refuseByAvailability returns why a pod has to stay until more of its owner's
 // other pods are available. A budget takes the place of the owner's limit, and
 // a surge makes one more pod available first.
-func (e *Evictor) refuseByAvailability(pod *v1.Pod, owner *Owner, n tally, budgeted, surge bool) reasons.Reason {
+func (e *Evictor) refuseByAvailability(pod *v1.Pod, owner *owners.Owner, n tally, budgeted, surge bool) reasons.Reason {
 	if e.available(pod) {
 		n.available--
 	} else {

@@ -2,11 +2,11 @@ package evictor
 
 import (
 	"context"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 
+	"github.com/evenkeel/evenkeel/evictor/owners"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/placement"
 )
@@ -19,40 +19,19 @@ type Cluster interface {
 	// Siblings lists the pods of a pod's controller, the pod included.
 	Siblings(pod *v1.Pod) []*v1.Pod
 	// Owner returns what is known of a pod's controller.
-	Owner(pod *v1.Pod) Owner
+	Owner(pod *v1.Pod) owners.Owner
 	// Namespace returns the annotations of a Namespace.
 	Namespace(name string) map[string]string
 	// Budgets returns the PodDisruptionBudgets that select the pod.
 	Budgets(pod *v1.Pod) []*policyv1.PodDisruptionBudget
+	// Quotas returns the ResourceQuotas of a namespace.
+	Quotas(namespace string) []*v1.ResourceQuota
 	// Replacement returns the state of a move's replacement.
 	Replacement(move *ledger.Move) ledger.Replacement
 	// Unschedulable counts the pods for which kube-scheduler has found no node.
 	Unschedulable() int
 	// Session opens a what-if session on the current cluster.
 	Session(ctx context.Context) (*placement.Session, error)
-}
-
-// Owner is what is known of a pod's controller; zero for an unwatched kind.
-type Owner struct {
-	// UID is empty if the controller is not known.
-	UID string
-	// Missing: its kind is watched, but the watch does not have it.
-	Missing bool
-	// Replicas is how many pods it wants, 0 if not known.
-	Replicas int
-	// Annotations are its own; those of a ReplicaSet include its Deployment's.
-	Annotations map[string]string
-	// Deleting: it is being deleted. ScaledDown: it wants fewer pods than there
-	// are.
-	Deleting, ScaledDown bool
-	// RollingOut: it is replacing its pods, or being replaced.
-	RollingOut bool
-	// Created is when it was created or last rolled out. Scaled is when its
-	// scale was last seen to change, Shrunk when it was last seen to be scaled
-	// down; both are zero for never.
-	Created, Scaled, Shrunk time.Time
-	// Deployment is the one to scale up for a surge; empty without one.
-	Deployment string
 }
 
 // tally is how many pods of an owner are available and how many are not,

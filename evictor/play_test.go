@@ -20,6 +20,7 @@ import (
 	policylisters "k8s.io/client-go/listers/policy/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/evenkeel/evenkeel/evictor/owners"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/placement"
@@ -34,9 +35,10 @@ type script struct {
 	replicas func(*v1.Pod) int
 	// owner alters what is known of the owner, unavailable is how many of its
 	// other pods are not ready, others are pods beside those that are moved.
-	owner       func(*Owner)
+	owner       func(*owners.Owner)
 	unavailable func() int
 	others      func() []*v1.Pod
+	quotas      func() []*v1.ResourceQuota
 	// change alters a planned move, cooled reports whether the hot node is not
 	// any more.
 	change   func(*Move)
@@ -51,6 +53,8 @@ type script struct {
 	leads    func() error
 	commit   func(context.Context) error
 	dryRun   bool
+	// lingers: evicted pods go on terminating.
+	lingers bool
 	// lost: replacements are known by the pods that there are.
 	lost bool
 
@@ -167,8 +171,8 @@ func (p *play) Siblings(pod *v1.Pod) []*v1.Pod {
 	return siblings
 }
 
-func (p *play) Owner(pod *v1.Pod) Owner {
-	owner := Owner{Replicas: p.config.replicas(pod)}
+func (p *play) Owner(pod *v1.Pod) owners.Owner {
+	owner := owners.Owner{Replicas: p.config.replicas(pod)}
 	if p.config.owner != nil {
 		p.config.owner(&owner)
 	}
@@ -181,6 +185,13 @@ func (p *play) Unschedulable() int { return int(p.unschedulable.Load()) }
 
 func (p *play) Budgets(pod *v1.Pod) []*policyv1.PodDisruptionBudget {
 	return (&Watched{budgets: policylisters.NewPodDisruptionBudgetLister(p.budgets)}).Budgets(pod)
+}
+
+func (p *play) Quotas(string) []*v1.ResourceQuota {
+	if p.config.quotas == nil {
+		return nil
+	}
+	return p.config.quotas()
 }
 
 func (p *play) Replacement(move *ledger.Move) ledger.Replacement {
@@ -254,8 +265,8 @@ func (p *play) Asked(context.Context) int64 {
 }
 
 // from changes what is known of the owner from a time on.
-func (p *play) from(at time.Duration, change func(*Owner)) func(*Owner) {
-	return func(o *Owner) {
+func (p *play) from(at time.Duration, change func(*owners.Owner)) func(*owners.Owner) {
+	return func(o *owners.Owner) {
 		if time.Since(p.start) >= at {
 			change(o)
 		}
@@ -324,7 +335,11 @@ func (p *play) evict(ctx context.Context, pod *v1.Pod) error {
 	p.ledger.Leaves(a.move.PodUID, time.Now())
 	a.made = true
 	p.note(pod.Name, time.Now())
-	delete(p.pods, pod.Name)
+	if delete(p.pods, pod.Name); p.config.lingers {
+		leaving := pod.DeepCopy()
+		leaving.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+		p.pods[pod.Name] = leaving
+	}
 	p.away.Store(pod.Name, true)
 	p.land(pod.Name, a.move.To)
 	return nil

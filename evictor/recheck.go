@@ -9,6 +9,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/evictor/incoming"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/reasons"
@@ -22,9 +23,10 @@ func (e *Evictor) Observe() strategies.Observed {
 	if latest == nil {
 		return strategies.Observed{Closed: string(reasons.NoUsageData)}
 	}
+	inFlight, ended := e.ledger().Moves()
 	observed := strategies.Observed{
 		View: latest.View, Board: latest.Board, States: latest.States, Lines: latest.Lines, Closed: latest.Closed(),
-		MaxMoves: e.allowance().Left(),
+		MaxMoves: e.allowance().Left(), Coming: incoming.Arrivals(inFlight, ended, latest.View.At),
 	}
 	if reason, detail := e.allowance().Closed(); reason != "" && observed.Closed == "" {
 		observed.Closed = fmt.Sprintf("%s: %s", reason, detail)
@@ -56,10 +58,28 @@ func (e *Evictor) Allow(intent *ledger.Intent) (reason reasons.Reason, detail st
 func (c *Cycle) recheckOwner(pod *v1.Pod, surge bool) reasons.Reason {
 	owner := c.config.Cluster.Owner(pod)
 	reason := c.refuseNow(pod, &owner, c.rememberedTally(pod), surge)
-	if reason == "" && owner.Shrunk.After(c.began) {
+	switch {
+	case reason != "":
+		return reason
+	case owner.Shrunk.After(c.began):
 		return reasons.OwnerJustScaled
 	}
-	return reason
+	return c.refuseByQuota(pod, c.unreplacedIn(pod.Namespace)...)
+}
+
+// unreplacedIn returns the pods of a namespace whose replacements no quota counts
+// yet.
+func (c *Cycle) unreplacedIn(namespace string) (pods []*v1.Pod) {
+	if len(c.config.Cluster.Quotas(namespace)) == 0 {
+		return nil
+	}
+	moves, _ := c.ledger().Moves()
+	for i := range moves {
+		if pod := incoming.Replaced(c.config.Cluster, &moves[i]); pod != nil && pod.Namespace == namespace {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
 }
 
 // accepts reports whether kube-scheduler's filters accept the pod's replacement
@@ -68,7 +88,7 @@ func (c *Cycle) recheckOwner(pod *v1.Pod, surge bool) reasons.Reason {
 // the plan was made with it.
 func (c *Cycle) accepts(ctx context.Context, pod *v1.Pod, move *Move) (reason reasons.Reason, wait bool) {
 	if c.session == nil {
-		session, err := c.config.Cluster.Session(ctx)
+		session, err := c.Session(ctx)
 		if err != nil {
 			klog.FromContext(ctx).Error(err, "Checking a destination failed", "node", move.To)
 			return reasons.LandingGone, false

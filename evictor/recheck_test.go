@@ -5,6 +5,9 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/evenkeel/evenkeel/evictor/owners"
 )
 
 // Everything that a move rests on is asked again just before its call, by what
@@ -27,7 +30,7 @@ func TestMovesAreCheckedAgain(t *testing.T) {
 		},
 		"an owner that is rolled out while moves wait": {
 			play: func(p *play) {
-				p.config.owner = p.from(100*time.Millisecond, func(o *Owner) { o.UID, o.RollingOut = "rs-1", true })
+				p.config.owner = p.from(100*time.Millisecond, func(o *owners.Owner) { o.UID, o.RollingOut = "rs-1", true })
 			},
 			moves:   []string{"a", "b"},
 			want:    []string{"a", "b: CycleDeadline"},
@@ -35,7 +38,7 @@ func TestMovesAreCheckedAgain(t *testing.T) {
 		},
 		"an owner that is scaled up while moves wait": {
 			play: func(p *play) {
-				p.config.owner = func(o *Owner) {
+				p.config.owner = func(o *owners.Owner) {
 					at := time.Since(p.start)
 					if o.UID = "rs-1"; at > 100*time.Millisecond {
 						o.Scaled = p.start.Add(100 * time.Millisecond)
@@ -49,7 +52,7 @@ func TestMovesAreCheckedAgain(t *testing.T) {
 		},
 		"an owner that is deleted while moves wait": {
 			play: func(p *play) {
-				p.config.owner = p.from(100*time.Millisecond, func(o *Owner) { o.Missing = true })
+				p.config.owner = p.from(100*time.Millisecond, func(o *owners.Owner) { o.Missing = true })
 			},
 			moves:   []string{"a", "b"},
 			want:    []string{"a", "b: OwnerUnknown"},
@@ -57,7 +60,7 @@ func TestMovesAreCheckedAgain(t *testing.T) {
 		},
 		"an owner that is scaled down while moves wait, though scaled ones are not left to settle": {
 			play: func(p *play) {
-				p.config.owner = p.from(100*time.Millisecond, func(o *Owner) { o.Shrunk = p.start.Add(100 * time.Millisecond) })
+				p.config.owner = p.from(100*time.Millisecond, func(o *owners.Owner) { o.Shrunk = p.start.Add(100 * time.Millisecond) })
 			},
 			moves:   []string{"a", "b"},
 			want:    []string{"a", "b: OwnerJustScaled"},
@@ -65,7 +68,7 @@ func TestMovesAreCheckedAgain(t *testing.T) {
 		},
 		"an owner that was scaled before": {
 			play: func(p *play) {
-				p.config.owner = func(o *Owner) { o.Scaled = p.start.Add(-time.Second) }
+				p.config.owner = func(o *owners.Owner) { o.Scaled = p.start.Add(-time.Second) }
 			},
 			moves:   []string{"a", "b"},
 			want:    []string{"a", "b"},
@@ -102,6 +105,26 @@ func TestMovesAreCheckedAgain(t *testing.T) {
 			want:    []string{"a", "b"},
 			evicted: []string{"a@0.0", "b@2.2"},
 		},
+		"a landing that a replacement on its way will fill by requests": {
+			play: func(p *play) {
+				p.pods["a"], p.pods["b"] = aPod("a", requesting("6")), aPod("b", requesting("6"))
+				p.landsIn, p.config.lingers = 5100*time.Millisecond, true
+			},
+			moves:   []string{"a", "b"},
+			want:    []string{"a", "b"},
+			evicted: []string{"a@0.0", "b@5.2"}, // a script's replacements request nothing
+		},
+		"a quota with room for one replacement": {
+			play:    func(p *play) { p.config.quotas, p.config.lingers = podQuota(101, 100), true },
+			moves:   []string{"a", "b"},
+			want:    []string{"a", "b"},
+			evicted: []string{"a@0.0", "b@2.0"},
+		},
+		"a quota without room": {
+			play:  func(p *play) { p.config.quotas = podQuota(100, 100) },
+			moves: []string{"a"},
+			want:  []string{"a: CycleDeadline"},
+		},
 		"a move that its owner's scale cancelled": {
 			play: func(p *play) {
 				p.after(100*time.Millisecond, func() { p.ledger.CancelOwner("rs-1", 9, time.Now()) })
@@ -112,5 +135,15 @@ func TestMovesAreCheckedAgain(t *testing.T) {
 		},
 	} {
 		t.Run(name, tc.test)
+	}
+}
+
+// podQuota is a ResourceQuota of so many pods, of which so many are used.
+func podQuota(hard, used int64) func() []*v1.ResourceQuota {
+	return func() []*v1.ResourceQuota {
+		q := &v1.ResourceQuota{}
+		q.Status.Hard = v1.ResourceList{v1.ResourcePods: *resource.NewQuantity(hard, resource.DecimalSI)}
+		q.Status.Used = v1.ResourceList{v1.ResourcePods: *resource.NewQuantity(used, resource.DecimalSI)}
+		return []*v1.ResourceQuota{q}
 	}
 }

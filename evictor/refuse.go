@@ -5,7 +5,12 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
 
+	"github.com/evenkeel/evenkeel/evictor/incoming"
+	"github.com/evenkeel/evenkeel/evictor/owners"
+	"github.com/evenkeel/evenkeel/evictor/quota"
 	"github.com/evenkeel/evenkeel/placement"
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/safeguards"
@@ -23,10 +28,13 @@ func (e *Evictor) Refuse(pod *v1.Pod) reasons.Reason {
 	if surge && e.config.Scaler != nil && e.config.Scaler.Forbidden() {
 		return reasons.SurgeFailed
 	}
+	if reason := e.refuseByQuota(pod); reason != "" {
+		return reason
+	}
 	return e.refuseBySafeguards(pod)
 }
 
-func (e *Evictor) protected(pod *v1.Pod, owner *Owner) (reasons.Reason, string) {
+func (e *Evictor) protected(pod *v1.Pod, owner *owners.Owner) (reasons.Reason, string) {
 	words := safeguards.Words{Owner: owner.Annotations, Namespace: e.config.Cluster.Namespace(pod.Namespace)}
 	return safeguards.Protected(pod, words, e.config.Settings.Recreating, e.config.Clock.Now())
 }
@@ -39,7 +47,7 @@ func (e *Evictor) Protection(pod *v1.Pod) (reasons.Reason, string) {
 }
 
 // refuseNow returns why a pod may not be moved, by the cluster as it is now.
-func (e *Evictor) refuseNow(pod *v1.Pod, owner *Owner, n tally, surge bool) reasons.Reason {
+func (e *Evictor) refuseNow(pod *v1.Pod, owner *owners.Owner, n tally, surge bool) reasons.Reason {
 	if safeguards.Disrupted(pod) {
 		return reasons.Terminating
 	}
@@ -58,7 +66,7 @@ func (e *Evictor) refuseNow(pod *v1.Pod, owner *Owner, n tally, surge bool) reas
 
 // refuseByOwner accepts pods of unwatched controllers: that they recreate their
 // pods is all that the policy knows of them.
-func (e *Evictor) refuseByOwner(owner *Owner) reasons.Reason {
+func (e *Evictor) refuseByOwner(owner *owners.Owner) reasons.Reason {
 	settling := func(since time.Time) bool {
 		return !since.IsZero() && e.config.Clock.Now().Sub(since) < e.config.Settings.OwnerSettle
 	}
@@ -88,7 +96,7 @@ const surgeAnnotation = "evenkeel.io/surge"
 
 // surges returns the Deployment to scale up before a pod is evicted; empty for
 // a pod that does not request it or is not the only one.
-func surges(pod *v1.Pod, owner *Owner) (deployment string) {
+func surges(pod *v1.Pod, owner *owners.Owner) (deployment string) {
 	if pod.Annotations[surgeAnnotation] != "true" || owner.Replicas != surgedReplicas {
 		return ""
 	}
@@ -101,9 +109,37 @@ func (e *Evictor) Surges(pod *v1.Pod) bool {
 	return surges(pod, &owner) != ""
 }
 
-// Session opens a what-if session on the current cluster.
+// Session opens a what-if session on the current cluster. Moves in flight count
+// where they will land.
 func (e *Evictor) Session(ctx context.Context) (*placement.Session, error) {
-	return e.config.Cluster.Session(ctx)
+	session, err := e.config.Cluster.Session(ctx)
+	if err != nil {
+		return nil, err
+	}
+	moves, _ := e.ledger().Moves()
+	for i := range moves {
+		if err := incoming.Expect(session, e.config.Cluster, &moves[i]); err != nil {
+			klog.FromContext(ctx).V(4).Info("Replacement has no place", "pod", klog.KRef(moves[i].Namespace, moves[i].Pod), "node", moves[i].Node, "error", err.Error())
+		}
+	}
+	return session, nil
+}
+
+// refuseByQuota returns why a pod's replacement could not be created while the
+// pod still counts, or after others that are coming. A StatefulSet creates it
+// later.
+func (e *Evictor) refuseByQuota(pod *v1.Pod, before ...*v1.Pod) reasons.Reason {
+	quotas := e.config.Cluster.Quotas(pod.Namespace)
+	if len(quotas) == 0 {
+		return ""
+	}
+	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil && ref.Kind == "StatefulSet" {
+		return ""
+	}
+	if !quota.Allow(quotas, append(before, pod)...) {
+		return reasons.ResourceQuotaExhausted
+	}
+	return ""
 }
 
 // Moving reports whether a pod is already being moved.

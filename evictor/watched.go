@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strconv"
 	"sync"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,8 +18,8 @@ import (
 	policylisters "k8s.io/client-go/listers/policy/v1"
 	"k8s.io/client-go/tools/cache"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
-	"k8s.io/utils/ptr"
 
+	"github.com/evenkeel/evenkeel/evictor/owners"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/placement"
 )
@@ -38,6 +36,7 @@ type Watched struct {
 	controllers  corelisters.ReplicationControllerLister
 	namespaces   corelisters.NamespaceLister
 	budgets      policylisters.PodDisruptionBudgetLister
+	quotas       corelisters.ResourceQuotaLister
 	filters      *placement.Filters
 	pods         cache.Indexer
 
@@ -53,7 +52,7 @@ func NewWatched(factory informers.SharedInformerFactory, moves *ledger.Ledger, c
 }
 
 // WatchOwners requests what planned moves need besides the pods: owners,
-// budgets and kube-scheduler's filters. Upstream's plugins need none of it. It
+// budgets, quotas and kube-scheduler's filters. Upstream's plugins need none of it. It
 // may be called more than once.
 func (w *Watched) WatchOwners(filters *placement.Filters) error {
 	if w.filters != nil {
@@ -77,7 +76,7 @@ func (w *Watched) WatchOwners(filters *placement.Filters) error {
 	w.pods = pods.GetIndexer()
 	w.controllers, w.namespaces = core.ReplicationControllers().Lister(), core.Namespaces().Lister()
 	w.replicaSets, w.statefulSets = apps.ReplicaSets().Lister(), apps.StatefulSets().Lister()
-	w.budgets = w.factory.Policy().V1().PodDisruptionBudgets().Lister()
+	w.budgets, w.quotas = w.factory.Policy().V1().PodDisruptionBudgets().Lister(), core.ResourceQuotas().Lister()
 	w.filters = filters
 	return nil
 }
@@ -154,6 +153,18 @@ func (w *Watched) Budgets(pod *v1.Pod) []*policyv1.PodDisruptionBudget {
 	return selecting
 }
 
+// Quotas implements Cluster.
+func (w *Watched) Quotas(namespace string) []*v1.ResourceQuota {
+	if w.quotas == nil {
+		return nil
+	}
+	quotas, err := w.quotas.ResourceQuotas(namespace).List(labels.Everything())
+	if err != nil {
+		return nil // the lister reads a cache and has no error
+	}
+	return quotas
+}
+
 // Namespace implements Cluster.
 func (w *Watched) Namespace(name string) map[string]string {
 	if w.namespaces == nil {
@@ -202,90 +213,38 @@ func (w *Watched) Session(context.Context) (*placement.Session, error) {
 }
 
 // Owner implements Cluster.
-func (w *Watched) Owner(pod *v1.Pod) Owner {
+func (w *Watched) Owner(pod *v1.Pod) owners.Owner {
 	ref := metav1.GetControllerOfNoCopy(pod)
 	if ref == nil || w.replicaSets == nil {
-		return Owner{}
+		return owners.Owner{}
 	}
 	switch ref.Kind {
 	case "ReplicaSet":
 		if set, err := w.replicaSets.ReplicaSets(pod.Namespace).Get(ref.Name); err == nil && set.UID == ref.UID {
-			return w.withScale(set, ofReplicaSet(set))
+			return w.withScale(set, owners.OfReplicaSet(set))
 		}
-		return Owner{Missing: true}
+		return owners.Owner{Missing: true}
 	case "StatefulSet":
 		if set, err := w.statefulSets.StatefulSets(pod.Namespace).Get(ref.Name); err == nil && set.UID == ref.UID {
-			return w.withScale(set, ofStatefulSet(set, pod))
+			return w.withScale(set, owners.OfStatefulSet(set, pod))
 		}
-		return Owner{Missing: true}
+		return owners.Owner{Missing: true}
 	case "ReplicationController":
 		if set, err := w.controllers.ReplicationControllers(pod.Namespace).Get(ref.Name); err == nil && set.UID == ref.UID {
-			return w.withScale(set, ofReplicationController(set))
+			return w.withScale(set, owners.OfReplicationController(set))
 		}
-		return Owner{Missing: true}
+		return owners.Owner{Missing: true}
 	}
-	return Owner{}
+	return owners.Owner{}
 }
 
-func (w *Watched) withScale(object metav1.Object, o Owner) Owner {
+func (w *Watched) withScale(object metav1.Object, o owners.Owner) owners.Owner {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	o.UID, o.Replicas, o.Created = string(object.GetUID()), wanted(object), object.GetCreationTimestamp().Time
+	o.UID, o.Replicas, o.Created = string(object.GetUID()), owners.Wanted(object), object.GetCreationTimestamp().Time
 	o.Scaled, o.Shrunk = w.scaled[object.GetUID()].changed, w.scaled[object.GetUID()].shrunk
 	o.Annotations, o.Deleting = object.GetAnnotations(), object.GetDeletionTimestamp() != nil
 	return o
-}
-
-func ofReplicaSet(set *appsv1.ReplicaSet) Owner {
-	o := Owner{RollingOut: rollingOut(set), ScaledDown: int(set.Status.Replicas) > wanted(set)}
-	if ref := metav1.GetControllerOfNoCopy(set); ref != nil && ref.Kind == "Deployment" {
-		o.Deployment = ref.Name
-	}
-	return o
-}
-
-// rollingOut reports whether a ReplicaSet's Deployment is replacing or scaling
-// it. The Deployment controller annotates each ReplicaSet with the replicas
-// that the whole Deployment wants. Pods that are missing count as unavailable:
-// each eviction makes one miss for a moment.
-func rollingOut(set *appsv1.ReplicaSet) bool {
-	if set.Status.ObservedGeneration < set.Generation {
-		return true
-	}
-	desired, err := strconv.Atoi(set.Annotations["deployment.kubernetes.io/desired-replicas"])
-	return err == nil && desired != wanted(set)
-}
-
-// ofReplicationController: one that is rolled out is scaled down, as old clients
-// and OpenShift's DeploymentConfigs do it.
-func ofReplicationController(set *v1.ReplicationController) Owner {
-	s := &set.Status
-	return Owner{ScaledDown: int(s.Replicas) > wanted(set), RollingOut: s.ObservedGeneration < set.Generation}
-}
-
-func ofStatefulSet(set *appsv1.StatefulSet, pod *v1.Pod) Owner {
-	return Owner{
-		ScaledDown: int(set.Status.Replicas) > wanted(set),
-		RollingOut: set.Status.ObservedGeneration < set.Generation || updating(set, pod),
-	}
-}
-
-// updating reports whether a StatefulSet is being updated or would update the
-// pod if that were evicted. A rollout that waits at its partition is at rest;
-// with OnDelete one may rest for ever.
-func updating(set *appsv1.StatefulSet, pod *v1.Pod) bool {
-	s, strategy := &set.Status, &set.Spec.UpdateStrategy
-	if s.CurrentRevision == s.UpdateRevision {
-		return false
-	}
-	if strategy.Type == appsv1.OnDeleteStatefulSetStrategyType {
-		return pod.Labels[appsv1.ControllerRevisionHashLabelKey] != s.UpdateRevision
-	}
-	partition := 0
-	if strategy.RollingUpdate != nil {
-		partition = int(ptr.Deref(strategy.RollingUpdate.Partition, 0))
-	}
-	return partition == 0 || int(s.UpdatedReplicas) < wanted(set)-partition
 }
 
 // scaling is when an owner's number of replicas was last seen to change, and
@@ -295,7 +254,7 @@ type scaling struct{ changed, shrunk time.Time }
 // updated notes a change of scale. An owner that wants fewer pods replaces that
 // many fewer of its evicted ones.
 func (w *Watched) updated(before, after any) {
-	fewer := wanted(before) - wanted(after)
+	fewer := owners.Wanted(before) - owners.Wanted(after)
 	if fewer == 0 {
 		return
 	}
@@ -321,20 +280,4 @@ func (w *Watched) deleted(object any) {
 		defer w.mu.Unlock()
 		delete(w.scaled, deleted.GetUID())
 	}
-}
-
-func wanted(object any) int {
-	var replicas *int32
-	switch owner := object.(type) {
-	case *appsv1.ReplicaSet:
-		replicas = owner.Spec.Replicas
-	case *appsv1.StatefulSet:
-		replicas = owner.Spec.Replicas
-	case *v1.ReplicationController:
-		replicas = owner.Spec.Replicas
-	}
-	if replicas == nil {
-		return 1 // the API's default
-	}
-	return int(*replicas)
 }

@@ -44,6 +44,35 @@ func (s *Session) undo(m *move) {
 	s.bump(m.old.group)
 }
 
+// Expect counts a pod that has no node yet on the one where it will be, until
+// the session is closed, whether or not it fits.
+func (s *Session) Expect(pod *v1.Pod, node string) error {
+	to := s.filters.snapshot.nodes[node]
+	switch {
+	case s.closed:
+		return errSessionClosed
+	case to == nil:
+		return errUnknownNode
+	case s.entry(pod) != nil:
+		return errHasNode
+	}
+	snap := s.filters.snapshot
+	g := snap.index.groupOf(pod)
+	p := &podEntry{pod: pod, node: to, requests: g.shareRequests(pod)}
+	snap.count(p, g)
+	to.arrive(p)
+	s.expected = append(s.expected, p)
+	s.bump(g)
+	return nil
+}
+
+// forget undoes Expect.
+func (s *Session) forget(p *podEntry) {
+	p.node.touch().remove(p)
+	p.node.settle()
+	s.filters.snapshot.discount(p)
+}
+
 // bump invalidates states that depend on the group.
 func (s *Session) bump(g *group) {
 	g.version++
@@ -59,7 +88,10 @@ func (s *Session) Close() {
 	for _, m := range s.moves {
 		s.undo(m)
 	}
+	for _, p := range s.expected {
+		s.forget(p)
+	}
 	s.closed = true
-	s.templates, s.plain, s.moves, s.last = nil, nil, nil, prepared{}
+	s.templates, s.plain, s.moves, s.expected, s.last = nil, nil, nil, nil, prepared{}
 	s.filters.mu.Unlock()
 }

@@ -83,9 +83,10 @@ func (f *Filters) HasSynced() bool {
 
 // Sync updates the snapshot to these complete lists of nodes and pods. What is
 // missing from them is dropped; what is unchanged (the same pointer, or the
-// same UID and resourceVersion) is kept. Like kube-scheduler, it leaves out
-// pods that are unassigned, finished or on an unlisted node. It waits for an
-// open Session to be closed. The objects must not be changed afterwards.
+// same UID and resourceVersion) is kept. Like kube-scheduler, it counts pods
+// that are nominated for a node there, and leaves out other unassigned pods,
+// finished ones and those on an unlisted node. It waits for an open Session to
+// be closed. The objects must not be changed afterwards.
 func (f *Filters) Sync(nodes []*v1.Node, pods []*v1.Pod) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -15,6 +15,7 @@ type Session struct {
 	templates map[*group][]*template
 	plain     map[size][]*template
 	moves     map[*podEntry]*move
+	expected  []*podEntry
 	version   uint64 // counts moves and undone moves
 	last      prepared
 }
@@ -29,6 +30,7 @@ var (
 	errSessionClosed = errors.New("the session is closed")
 	errUnknownPod    = errors.New("the pod is not on a node of the snapshot")
 	errUnknownNode   = errors.New("the node is not in the snapshot")
+	errHasNode       = errors.New("the pod has a node")
 	errAlreadyMoved  = errors.New("the pod was already moved in this session")
 )
 

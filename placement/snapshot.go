@@ -123,10 +123,10 @@ func (s *snapshot) syncPods(pods []*v1.Pod) (bad int) {
 // syncPod reports whether the pod is now in the snapshot and was not listed
 // before.
 func (s *snapshot) syncPod(pod *v1.Pod) bool {
-	if pod.Spec.NodeName == "" || pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed {
+	if pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed {
 		return false
 	}
-	n := s.nodes[pod.Spec.NodeName]
+	n := s.nodes[nodeOf(pod)]
 	if n == nil {
 		return false
 	}
@@ -147,6 +147,15 @@ func (s *snapshot) syncPod(pod *v1.Pod) bool {
 	}
 	p.generation = s.generation
 	return true
+}
+
+// nodeOf returns the node that a pod is on or, if kube-scheduler keeps room for
+// it there, nominated for; empty for neither.
+func nodeOf(pod *v1.Pod) string {
+	if pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil {
+		return pod.Status.NominatedNodeName
+	}
+	return pod.Spec.NodeName
 }
 
 func samePod(a, b *v1.Pod) bool {

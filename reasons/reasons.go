@@ -63,6 +63,7 @@ const (
 	OwnerPodsUnavailable         Reason = "OwnerPodsUnavailable"
 	LastReadyReplica             Reason = "LastReadyReplica"
 	BelowMinAvailable            Reason = "BelowMinAvailable"
+	ResourceQuotaExhausted       Reason = "ResourceQuotaExhausted"
 )
 
 // Why a plan does not move a pod that it might.

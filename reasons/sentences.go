@@ -45,6 +45,7 @@ var sentences = map[Reason]string{
 	PodDisruptionBudgetExhausted: "its PodDisruptionBudget allows no eviction at the moment",
 	OwnerPodsUnavailable:         "as many other pods of its owner as may be missing are not ready, pending or terminating at the moment",
 	LastReadyReplica:             "its owner has several pods, and no other one is ready at the moment",
+	ResourceQuotaExhausted:       "a ResourceQuota of its namespace has no room for its replacement while it still counts",
 	BelowMinAvailable:            "without it fewer pods of its owner would be available than the annotation evenkeel.io/min-available asks for",
 
 	NoLanding:           "no cool node would take it",

@@ -23,10 +23,16 @@ type Observed struct {
 	Lines  *thresholds.Resolved
 	// Closed is why nothing may be evicted now; empty if something may.
 	Closed string
+	// Coming holds the replacements that are expected on nodes and that View does
+	// not show yet.
+	Coming []Arrival
 	// MaxMoves bounds the moves in addition to the policy's own bound; negative
 	// for no additional bound.
 	MaxMoves int
 }
+
+// Arrival is a replacement that is expected on a node.
+type Arrival struct{ OwnerUID, Node string }
 
 // PodsOnHotNodes counts the pods on hot nodes, moved or not.
 func (o *Observed) PodsOnHotNodes() (pods int) {
@@ -86,6 +92,9 @@ type NodeReport struct {
 	Before, After cluster.Percents
 	// Reason is why a hot node is not cooled; empty otherwise.
 	Reason reasons.Reason
+	// NoRoom is what would have to leave a hot node and has nowhere to go; zero
+	// otherwise.
+	NoRoom cluster.Amounts
 }
 
 // Plan is what to do and why, and why not more.
@@ -93,4 +102,15 @@ type Plan struct {
 	Moves    []Move
 	Declined []Declined
 	Nodes    []NodeReport
+}
+
+// NoRoom counts the hot nodes whose pods have nowhere better to go, and sums up
+// how much room they lack.
+func (p *Plan) NoRoom() (nodes int, missing cluster.Amounts) {
+	for i := range p.Nodes {
+		if lacks := p.Nodes[i].NoRoom; lacks != (cluster.Amounts{}) {
+			nodes, missing = nodes+1, missing.Plus(lacks)
+		}
+	}
+	return nodes, missing
 }

@@ -81,8 +81,8 @@ func (a *Announcer) LedgerLost(err error) {
 	a.event(v1.EventTypeWarning, reason, err.Error())
 }
 
-// policy writes an Event about the policy file, in the evicting process only.
-func (a *Announcer) policy(kind, reason, note string) {
+// tell writes an Event in the evicting process only.
+func (a *Announcer) tell(kind, reason, note string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.evicting {

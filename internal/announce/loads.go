@@ -81,7 +81,7 @@ func (p *Policies) Taken(ctx context.Context, another bool) {
 		more = 1
 	}
 	klog.FromContext(ctx).Info("Policy reloaded", "file", p.file, "generation", p.loaded(more))
-	p.announcer.policy(v1.EventTypeNormal, policyReloaded, fmt.Sprintf("%s has changed and is gone by.", p.file))
+	p.announcer.tell(v1.EventTypeNormal, policyReloaded, fmt.Sprintf("%s has changed and is gone by.", p.file))
 }
 
 // Refused reports why the changed file is not in effect. It reports a lasting
@@ -102,7 +102,7 @@ func (p *Policies) Refused(ctx context.Context, err error) {
 	}
 	klog.FromContext(ctx).Error(err, "Reloading the policy failed, so the previous one stays in effect", "file", p.file)
 	first, _, _ := strings.Cut(err.Error(), "\n")
-	p.announcer.policy(v1.EventTypeWarning, reason, first)
+	p.announcer.tell(v1.EventTypeWarning, reason, first)
 }
 
 // policyMetrics count and describe policy loads.

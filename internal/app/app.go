@@ -88,6 +88,7 @@ type App struct {
 	steering    evictor.Steering
 	scaler      *evictor.DeploymentScaler
 	metrics     evictingMetrics
+	room        *announce.Room
 	// podsOnNode serves the framework's plugins from an index, which can only
 	// be added once.
 	podsOnNode podutil.GetPodsAssignedToNodeFunc

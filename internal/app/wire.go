@@ -147,5 +147,8 @@ func (p *planExecutor) Execute(ctx context.Context, made realusage.Made, evict f
 		return
 	}
 	p.app.explainer.Judged(ctx, &made)
+	if made.Closed == "" {
+		p.app.room.Planned(&made.Plan)
+	}
 	p.policy.evictor.Execute(ctx, &made.Plan, evict)
 }

@@ -36,6 +36,7 @@ var pureRooms = []string{
 	"scorer",                    // what a node will use with a pod on it
 	"ledger",                    // which moves are on their way
 	"safeguards",                // whether anything may be evicted now
+	"evictor/owners",            // what a pod's controller is doing
 	"strategies",                // what strategies share
 	"strategies/realusage/plan", // which pods to move where
 	"internal/sim/recording",    // what is kept of a live cluster

@@ -33,6 +33,7 @@ type Process struct {
 const (
 	forWatching  = "watching nodes and pods"
 	forOwners    = "finding a pod's owner and budget"
+	forQuotas    = "knowing whether a replacement may be created"
 	forPlacement = "asking kube-scheduler's filters where a pod fits"
 	forEvicting  = "evicting"
 	forEvents    = "telling Events"
@@ -138,6 +139,7 @@ func (p *Process) marking(n *needs) {
 func (p *Process) moves(n *needs) {
 	n.watch(forOwners, "apps", "replicasets", "statefulsets")
 	n.watch(forOwners, "", "replicationcontrollers")
+	n.watch(forQuotas, "", "resourcequotas")
 	n.watch(forOwners, "policy", "poddisruptionbudgets")
 	n.watch(forPlacement, "", "persistentvolumeclaims", "persistentvolumes")
 	n.watch(forPlacement, "storage.k8s.io", "storageclasses", "csinodes", "csidrivers", "csistoragecapacities", "volumeattachments")

@@ -204,13 +204,13 @@ func TestPermissions(t *testing.T) {
 	}{
 		"all there": {
 			types: []string{metricsserver.Name},
-			want:  []string{`ok: "system:serviceaccount:evenkeel:evenkeel" may do all 48 things that serve needs with this policy.`},
+			want:  []string{`ok: "system:serviceaccount:evenkeel:evenkeel" may do all 50 things that serve needs with this policy.`},
 		},
 		"asked by a person": {
 			types: []string{metricsserver.Name}, identity: "admin",
 			want: []string{
 				`warning: What was checked is what "admin" may do, which is no ServiceAccount: Evenkeel itself may be allowed less.`,
-				`ok: "admin" may do all 48 things that serve needs with this policy.`,
+				`ok: "admin" may do all 50 things that serve needs with this policy.`,
 			},
 			mend: "--as system:serviceaccount:evenkeel:evenkeel",
 		},

@@ -9,6 +9,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 
 	"github.com/evenkeel/evenkeel/evictor"
+	"github.com/evenkeel/evenkeel/evictor/owners"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/placement"
 )
@@ -64,14 +65,14 @@ func (e *evenkeel) Siblings(pod *v1.Pod) (siblings []*v1.Pod) {
 }
 
 // Owner implements evictor.Cluster.
-func (e *evenkeel) Owner(pod *v1.Pod) evictor.Owner {
+func (e *evenkeel) Owner(pod *v1.Pod) owners.Owner {
 	i, ok := e.world.replicaOf(string(pod.UID))
 	if !ok {
-		return evictor.Owner{Missing: true}
+		return owners.Owner{Missing: true}
 	}
 	owner := e.world.replicas[i].Owner
 	o := &e.world.owners[owner]
-	return evictor.Owner{UID: ownerOf(pod), Replicas: e.world.wanted(owner), RollingOut: o.rolling, Created: o.rolled}
+	return owners.Owner{UID: ownerOf(pod), Replicas: e.world.wanted(owner), RollingOut: o.rolling, Created: o.rolled}
 }
 
 // Namespace implements evictor.Cluster: recordings keep no Namespaces.
@@ -88,6 +89,9 @@ func (e *evenkeel) Budgets(pod *v1.Pod) []*policyv1.PodDisruptionBudget {
 	}
 	return nil
 }
+
+// Quotas implements evictor.Cluster: recordings keep none.
+func (e *evenkeel) Quotas(string) []*v1.ResourceQuota { return nil }
 
 // Replacement implements evictor.Cluster: a pod becomes ready some time after
 // it was bound, and never restarts.

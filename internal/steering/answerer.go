@@ -203,7 +203,7 @@ func (r round) presume(pod *extender.Pod, node cluster.NodeIndex, charge cluster
 }
 
 // land keeps only the planned destination if that is in the request and under
-// its ceiling, else only the request's best node, and books it. It returns
+// its ceiling, else only the request's coolest node, and books it. It returns
 // false if no node of the request qualifies.
 func (r round) land(pod *extender.Pod, move ledger.Move, nodes []cluster.NodeIndex, reasons []extender.Reject) bool {
 	board := r.observation.Board
@@ -213,7 +213,7 @@ func (r round) land(pod *extender.Pod, move ledger.Move, nodes []cluster.NodeInd
 	to := r.destination(move, nodes)
 	if to < 0 {
 		from := board.Node([]byte(move.From))
-		to = board.Best(nodes, move.Usage, func(i cluster.NodeIndex) bool { return i == from })
+		to = r.coolest(&move, nodes, func(i cluster.NodeIndex) bool { return i == from })
 	}
 	if to < 0 {
 		return false
@@ -225,6 +225,25 @@ func (r round) land(pod *extender.Pod, move ledger.Move, nodes []cluster.NodeInd
 	}
 	r.answerer.observer.Ledger().Book(move.PodUID, board.Name(to), move.Usage)
 	return true
+}
+
+// coolest returns the node of a request that would be the coolest with a
+// replacement that has lost its destination: of the zone that it comes from or,
+// if none of that takes it, of others, and always of the same capacity type. It
+// returns -1 if there is none.
+func (r round) coolest(move *ledger.Move, nodes []cluster.NodeIndex, excluded func(cluster.NodeIndex) bool) cluster.NodeIndex {
+	board, known := r.observation.Board, r.observation.View.Snapshot
+	from := known.Index(move.From)
+	if from < 0 {
+		return board.Best(nodes, move.Usage, excluded)
+	}
+	home := known.Nodes[from].Node.Site()
+	others := func(i cluster.NodeIndex) bool { return excluded(i) || known.Nodes[i].Node.Site().Spot != home.Spot }
+	to := board.Best(nodes, move.Usage, func(i cluster.NodeIndex) bool { return others(i) || known.Nodes[i].Node.Site().Zone != home.Zone })
+	if to < 0 {
+		to = board.Best(nodes, move.Usage, others)
+	}
+	return to
 }
 
 // destination returns the node where the move is reserved, if the request has

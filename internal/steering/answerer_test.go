@@ -256,6 +256,37 @@ func TestLanding(t *testing.T) {
 	}
 }
 
+// A replacement whose destination is lost stays in its zone if it can, and with
+// its capacity type; where it cannot, kube-scheduler chooses.
+func TestLostLandingsStayAtHome(t *testing.T) {
+	zone, spot := func(z string) map[string]string { return map[string]string{v1.LabelTopologyZone: z} }, map[string]string{"karpenter.sh/capacity-type": "spot"}
+	sites := map[string]map[string]string{"hot": zone("1"), "there": zone("2"), "here": zone("1"), "spot": spot}
+	for name, tc := range map[string]struct {
+		request []string
+		want    map[string]extender.Reject
+	}{
+		"its own zone, though another is cooler": {[]string{"there", "here", "spot"}, map[string]extender.Reject{"there": notThere, "here": keep, "spot": notThere}},
+		"another zone in need":                   {[]string{"there", "spot"}, map[string]extender.Reject{"there": keep, "spot": notThere}},
+		"no other capacity type":                 {[]string{"spot", "full"}, map[string]extender.Reject{"spot": keep, "full": tooHot}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBridge(t)
+			for node, cpuMilli := range map[string]int64{"hot": 7000, "spot": 500, "there": 1000, "here": 3000, "full": 7000, "planned": 2000} {
+				b.node(node, cpuMilli)
+				b.label(node, sites[node])
+			}
+			b.observe()
+			id := b.record(1, "hot", "planned")
+			if diff := cmp.Diff(tc.want, b.filter(webPod("new"), tc.request...)); diff != "" {
+				t.Errorf("filter (-want +got):\n%s", diff)
+			}
+			if move, _ := b.observer.Ledger().Get(id); tc.want[move.Node] != keep {
+				t.Errorf("booked on %q", move.Node)
+			}
+		})
+	}
+}
+
 // A pod of another namespace that names the owner of a move is answered like
 // any other pod, and takes nothing from the real replacement.
 func TestForgedOwnersTakeNoLanding(t *testing.T) {

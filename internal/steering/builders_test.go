@@ -92,14 +92,21 @@ func (b *bridge) node(name string, cpuMilli int64) {
 	}
 }
 
+// label gives a node that was added labels.
+func (b *bridge) label(name string, labels map[string]string) { b.set(name, labels, nil) }
+
 // taint adds a node with taints of these keys, or changes its taints.
 func (b *bridge) taint(name string, keys ...string) {
 	var taints []v1.Taint
 	for _, key := range keys {
 		taints = append(taints, v1.Taint{Key: key, Effect: v1.TaintEffectPreferNoSchedule})
 	}
+	b.set(name, nil, taints)
+}
+
+func (b *bridge) set(name string, labels map[string]string, taints []v1.Taint) {
 	b.observer.Store().SetNode(&v1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
 		Spec:       v1.NodeSpec{Taints: taints},
 		Status: v1.NodeStatus{
 			Capacity:    v1.ResourceList{v1.ResourceCPU: resource.MustParse("20"), v1.ResourceMemory: resource.MustParse("100Gi")},

@@ -63,14 +63,15 @@ func (p *Plugin) input(observed strategies.Observed, nodes []*v1.Node) (plan.Inp
 		if err != nil {
 			return plan.Input{}, nil, err
 		}
-		node.Domain, node.Zone = p.site(observed.View.Snapshot.Nodes[i].Node.Labels)
+		node.Domain, node.Zone = p.within(observed.View.Snapshot.Nodes[i].Node.Site())
 		in.Nodes = append(in.Nodes, node)
 	}
 	in.Residents = g.residents(in.Nodes)
 	return in, g.objects, nil
 }
 
-// residents counts the candidates and their siblings.
+// residents counts the candidates and their siblings, replacements that are on
+// their way included.
 func (g *gathering) residents(nodes []plan.Node) map[plan.Residence]int {
 	owners := map[string]bool{}
 	for candidate := range g.objects {
@@ -88,29 +89,28 @@ func (g *gathering) residents(nodes []plan.Node) map[plan.Residence]int {
 			}
 		}
 	}
+	at := make(map[string]cluster.NodeIndex, len(nodes))
+	for i := range nodes {
+		at[nodes[i].Name] = cluster.NodeIndex(i)
+	}
+	for _, a := range g.observed.Coming {
+		if i, ok := at[a.Node]; ok && owners[a.OwnerUID] {
+			found[plan.Residence{OwnerUID: a.OwnerUID, Node: i}]++
+		}
+	}
 	return found
 }
 
-// spot are the labels, with their values, of nodes that may be taken away at
-// any time: of Karpenter, EKS, GKE (two) and AKS.
-var spot = map[string]string{
-	"karpenter.sh/capacity-type": "spot", "eks.amazonaws.com/capacityType": "SPOT", "cloud.google.com/gke-spot": "true",
-	"cloud.google.com/gke-preemptible": "true", "kubernetes.azure.com/scalesetpriority": "spot",
-}
-
-// site returns what pods of a node stay within by the policy, and the zone that
-// they stay within if they can.
-func (p *Plugin) site(labels map[string]string) (domain, zone string) {
-	zone = labels[v1.LabelTopologyZone]
-	if zone != "" && !p.deps.Options.AcrossZones {
-		domain = "zone " + zone
+// within returns what pods of a node stay within by the policy, and the zone
+// that they stay within if they can.
+func (p *Plugin) within(site cluster.Site) (domain, zone string) {
+	if site.Zone != "" && !p.deps.Options.AcrossZones {
+		domain = "zone " + site.Zone
 	}
-	for label, value := range spot {
-		if labels[label] == value && !p.deps.Options.AcrossCapacityTypes {
-			return strings.TrimSpace(domain + " spot"), zone
-		}
+	if site.Spot && !p.deps.Options.AcrossCapacityTypes {
+		domain = strings.TrimSpace(domain + " spot")
 	}
-	return domain, zone
+	return domain, site.Zone
 }
 
 // node converts a node of the view for the planner.

@@ -341,6 +341,9 @@ func (p *planner) plan() strategies.Plan {
 			Name: n.Name, State: n.State, Reason: p.notes[i],
 			Before: n.used().PercentOf(n.Allocatable), After: after[i].PercentOf(n.Allocatable),
 		}
+		if p.notes[i] == reasons.NoLanding {
+			plan.Nodes[i].NoRoom = n.Need.AtLeastZero()
+		}
 	}
 	return plan
 }

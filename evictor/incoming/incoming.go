@@ -1,0 +1,68 @@
+// Package incoming follows replacements that are on their way: where they count
+// although no observation, filter or quota shows them there yet.
+package incoming
+
+import (
+	"cmp"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/placement"
+	"github.com/evenkeel/evenkeel/strategies"
+)
+
+// Pods finds pods by their names.
+type Pods interface {
+	// Pod returns the pod as the watch has it, nil when it is gone.
+	Pod(namespace, name string) *v1.Pod
+}
+
+// Expect counts the replacement of a move in flight where it will be. One that
+// does not exist yet is known by the pod that it replaces.
+func Expect(session *placement.Session, pods Pods, move *ledger.Move) error {
+	node := cmp.Or(move.Node, move.To)
+	if node == "" {
+		return nil
+	}
+	if pod := pods.Pod(move.Namespace, move.ReplacementName); pod != nil && string(pod.UID) == move.Replacement {
+		if pod.Spec.NodeName != "" {
+			return nil
+		}
+		return session.Expect(pod, node)
+	}
+	if pod := Replaced(pods, move); pod != nil {
+		_, err := session.Move(pod, node)
+		return err
+	}
+	return nil
+}
+
+// Replaced returns the evicted pod that an owner has still to replace, nil if
+// there is none or it is gone.
+func Replaced(pods Pods, move *ledger.Move) *v1.Pod {
+	if move.Evicted.IsZero() || move.Replacement != "" {
+		return nil
+	}
+	if pod := pods.Pod(move.Namespace, move.Pod); pod != nil && string(pod.UID) == move.PodUID {
+		return pod
+	}
+	return nil
+}
+
+// Arrivals returns where replacements are expected, or have landed since the
+// cluster was observed.
+func Arrivals(inFlight, ended []ledger.Move, observed time.Time) (arrivals []strategies.Arrival) {
+	for _, move := range inFlight {
+		if node := cmp.Or(move.Node, move.To); node != "" && !move.Evicted.IsZero() {
+			arrivals = append(arrivals, strategies.Arrival{OwnerUID: move.Owner.UID, Node: node})
+		}
+	}
+	for _, move := range ended {
+		if move.State == ledger.Landed && move.Ended.After(observed) {
+			arrivals = append(arrivals, strategies.Arrival{OwnerUID: move.Owner.UID, Node: move.Node})
+		}
+	}
+	return arrivals
+}

@@ -1,0 +1,33 @@
+package incoming
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/strategies"
+)
+
+func TestArrivals(t *testing.T) {
+	noon := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
+	move := func(owner, to, node string, state ledger.State, evicted, ended time.Time) ledger.Move {
+		return ledger.Move{Intent: ledger.Intent{Owner: cluster.Owner{UID: owner}, To: to}, Node: node, State: state, Evicted: evicted, Ended: ended}
+	}
+	got := Arrivals([]ledger.Move{
+		move("intended", "a", "a", ledger.Intended, time.Time{}, time.Time{}),
+		move("evicted", "a", "", ledger.Evicted, noon, time.Time{}),
+		move("booked elsewhere", "a", "b", ledger.Booked, noon, time.Time{}),
+		move("unplanned", "", "", ledger.Evicted, noon, time.Time{}),
+	}, []ledger.Move{
+		move("landed unseen", "a", "c", ledger.Landed, noon, noon.Add(time.Second)),
+		move("landed before", "a", "c", ledger.Landed, noon, noon.Add(-time.Second)),
+		move("expired", "a", "c", ledger.Expired, noon, noon.Add(time.Second)),
+	}, noon)
+	want := []strategies.Arrival{{OwnerUID: "evicted", Node: "a"}, {OwnerUID: "booked elsewhere", Node: "b"}, {OwnerUID: "landed unseen", Node: "c"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

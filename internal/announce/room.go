@@ -1,0 +1,66 @@
+package announce
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/strategies"
+)
+
+// The reasons of Events about room.
+const (
+	// roomMissing: hot nodes stay hot, because their pods have nowhere better to
+	// go.
+	roomMissing = "RoomMissing"
+	// roomFound: none does any more.
+	roomFound = "RoomFound"
+)
+
+// Room reports how much room hot nodes lack on others. It is safe for
+// concurrent use.
+type Room struct {
+	announcer     *Announcer
+	cores, memory prometheus.Gauge
+
+	mu      sync.Mutex
+	missing bool
+}
+
+// NewRoom registers the metrics.
+func NewRoom(announcer *Announcer, registry prometheus.Registerer) *Room {
+	factory := promauto.With(registry)
+	return &Room{
+		announcer: announcer,
+		cores: factory.NewGauge(prometheus.GaugeOpts{
+			Name: "evenkeel_missing_room_cpu_cores", Help: "CPU usage that hot nodes have too much and no other node may take, by the last plan.",
+		}),
+		memory: factory.NewGauge(prometheus.GaugeOpts{
+			Name: "evenkeel_missing_room_memory_bytes", Help: "Memory usage that hot nodes have too much and no other node may take, by the last plan.",
+		}),
+	}
+}
+
+// Planned reports what a plan found. An Event tells of the first plan without
+// room, and of the first with room again.
+func (r *Room) Planned(plan *strategies.Plan) {
+	nodes, missing := plan.NoRoom()
+	r.cores.Set(float64(missing[cluster.CPU]) / 1000)
+	r.memory.Set(float64(missing[cluster.Memory]))
+	r.mu.Lock()
+	told := r.missing
+	r.missing = nodes > 0
+	r.mu.Unlock()
+	switch {
+	case nodes > 0 && !told:
+		r.announcer.tell(v1.EventTypeWarning, roomMissing, fmt.Sprintf(
+			"Hot nodes stay hot, because their pods have nowhere better to go: %d; what would have to leave them: %s. More nodes, or higher reject lines, would help.",
+			nodes, missing.InWords()))
+	case nodes == 0 && told:
+		r.announcer.tell(v1.EventTypeNormal, roomFound, "No node stays hot for lack of room any more.")
+	}
+}
