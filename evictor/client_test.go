@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -108,8 +109,9 @@ func planned(t *testing.T, gate *gate, move Move) (*attempt, error) {
 // clientset.
 func through(t *testing.T, gate *gate, move Move) (*attempt, error) {
 	t.Helper()
-	a := &attempt{move: move}
-	return a, gate.clientset().PolicyV1().Evictions("ns").Evict(withAttempt(t.Context(), a), evictionOf(move.Pod))
+	a, eviction := &attempt{move: move}, evictionOf(move.Pod)
+	eviction.Namespace = move.Namespace
+	return a, gate.clientset().PolicyV1().Evictions(move.Namespace).Evict(withAttempt(t.Context(), a), eviction)
 }
 
 // A move is evicted under its pod's UID, recorded before and in flight after.
@@ -312,7 +314,18 @@ func TestClientRemembersDenials(t *testing.T) {
 			http.StatusForbidden, metav1.StatusReasonForbidden, `pods "web-1" is forbidden: User "evenkeel" cannot create resource "pods/eviction"`, false,
 		},
 		"a webhook that cannot be reached": {
-			http.StatusInternalServerError, metav1.StatusReasonInternalError, `failed calling webhook "guard.acme.io": connection refused`, false,
+			http.StatusInternalServerError, metav1.StatusReasonInternalError, `Internal error occurred: failed calling webhook "guard.acme.io": ` +
+				`failed to call webhook: Post "https://guard.acme.svc:443/?timeout=2s": dial tcp 10.0.0.7:443: connect: connection refused`, true,
+		},
+		"a webhook that does not answer in time": {
+			http.StatusInternalServerError, metav1.StatusReasonInternalError, `Internal error occurred: failed calling webhook "guard.acme.io": ` +
+				`failed to call webhook: Post "https://guard.acme.svc:443/?timeout=2s": context deadline exceeded`, true,
+		},
+		"an API server that fails": {
+			http.StatusInternalServerError, metav1.StatusReasonInternalError, `Internal error occurred: etcdserver: request timed out`, false,
+		},
+		"an API server whose deadline is exceeded": {
+			http.StatusInternalServerError, metav1.StatusReasonInternalError, `Internal error occurred: context deadline exceeded`, false,
 		},
 		"a budget whose webhook says no for now": {
 			http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, `admission webhook "guard.acme.io" denied the request: one at a time`, false,
@@ -336,6 +349,39 @@ func TestClientRemembersDenials(t *testing.T) {
 				t.Errorf("move is %q and %d calls are remembered", move.State, len(gate.Calls()))
 			}
 		})
+	}
+}
+
+// A webhook of one namespace that is down is asked once there, and the others
+// are relieved.
+func TestADeadWebhookHoldsUpItsNamespaceAlone(t *testing.T) {
+	a := newAPI(t)
+	a.answer = func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/api/v1/namespaces/vault/") {
+			answer(w, http.StatusInternalServerError, &metav1.Status{
+				TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: http.StatusInternalServerError,
+				Reason: metav1.StatusReasonInternalError, Message: `Internal error occurred: failed calling webhook "guard": connection refused`,
+			})
+			return
+		}
+		status(w, http.StatusCreated, "")
+	}
+	gate := newGate(t, a)
+	breaker := lenient
+	breaker.MaxErrors, breaker.Rest = 5, 5*time.Minute
+	gate.evictor.config.Settings.Safeguards = safeguards.New(safeguards.Config{Breaker: breaker})
+	for _, name := range []string{"vault/a", "vault/b", "vault/c", "vault/d", "vault/e", "vault/f", "shop/g"} {
+		move := moveOf(name[len(name)-1:])
+		move.Namespace, _, _ = strings.Cut(name, "/")
+		move.Owner.UID, move.From = "rs-"+name, "hot-"+name
+		a.pods[name] = aPod(move.Pod, func(p *v1.Pod) { p.Namespace, p.Spec.NodeName = move.Namespace, move.From })
+		_, err := planned(t, gate, move)
+		if vault := move.Namespace == "vault"; (reasonOf(err) == reasons.EvictionDenied) != vault || (err != nil) != vault {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if got := a.requests(http.MethodPost); got != 2 {
+		t.Errorf("%d eviction calls, want one of each namespace", got)
 	}
 }
 

@@ -81,7 +81,7 @@ var sentences = map[Reason]string{
 	OwnerReplacementUnready: "another replacement of its owner does not become ready, or crashes",
 	OwnerReplacementPending: "another replacement of its owner waits for a node",
 	OwnerCoolingDown:        "the last moves of its owner's pods did not help, so they rest for a while",
-	EvictionDenied:          "an admission webhook or policy of the cluster denied an eviction of its owner's pods",
+	EvictionDenied:          "an admission webhook or policy of the cluster denied an eviction of its owner's pods, or a webhook could not be called",
 	OwnerMovesPerHour:       "its owner's moves of this hour are used up",
 	NodeSettling:            "measurements of its node have to catch up with a move first",
 	NamespaceMovesPerHour:   "its namespace's moves of this hour are used up",

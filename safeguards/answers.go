@@ -96,6 +96,9 @@ func (v *Verdict) around(intent *ledger.Intent, ahead counts) (reasons.Reason, s
 	if reason, detail := v.Node(intent.From); reason != "" {
 		return reason, detail
 	}
+	if last, ok := v.unasked[intent.Namespace]; ok && within(last.at, v.now, unaskedFor) {
+		return reasons.EvictionDenied, fmt.Sprintf("until %s in its namespace: %s", stamp(last.at.Add(unaskedFor)), last.words)
+	}
 	if reason, detail := v.refuses(party{ofNamespace, intent.Namespace}, ahead[ofNamespace]); reason != "" {
 		return reason, detail
 	}

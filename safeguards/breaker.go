@@ -23,7 +23,7 @@ const (
 func (v *Verdict) close(facts *Facts) {
 	b, calls := &v.config.Breaker, v.calls(facts.Calls)
 	for _, c := range []closure{
-		outsideWindow(facts), b.notReady(facts), b.failed(calls, v.now), b.refused(calls, v.now),
+		outsideWindow(facts), b.notReady(facts), b.failed(calls, v.now), v.nobodyAsked(), b.refused(calls, v.now),
 		tooMany(reasons.ReplacementsUnready, &v.unready, b.MaxUnready), tooMany(reasons.ReplacementsPending, &v.pending, b.MaxPending),
 	} {
 		if c.reason != "" {
@@ -74,6 +74,28 @@ func (b *Breaker) failed(calls []Call, now time.Time) closure {
 		return closure{}
 	}
 	return closure{reasons.APIErrors, fmt.Sprintf("%d eviction calls failed in a row", failures), calls[len(calls)-1].At.Add(b.Rest)}
+}
+
+// nobodyAsked closes once webhooks could not be asked in as many namespaces as
+// calls may fail in a row, with no eviction since: these webhooks guard all
+// namespaces, or the API server reaches none. The failures of one namespace
+// count once, so they hold up nobody else.
+func (v *Verdict) nobodyAsked() closure {
+	b, evicted, last, namespaces := &v.config.Breaker, time.Time{}, time.Time{}, 0
+	for _, at := range v.evictions {
+		evicted = later(evicted, at)
+	}
+	for _, failed := range v.unasked {
+		if failed.at.After(evicted) {
+			namespaces++
+			last = later(last, failed.at)
+		}
+	}
+	if b.MaxErrors == 0 || namespaces < b.MaxErrors || !within(last, v.now, b.Rest) {
+		return closure{}
+	}
+	return closure{reasons.APIErrors, fmt.Sprintf("evictions failed in %d namespaces in a row, because a webhook could not be called",
+		namespaces), last.Add(b.Rest)}
 }
 
 // refused closes after many refusals. Calls are counted back from the latest,

@@ -1,6 +1,7 @@
 package safeguards
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -57,6 +58,60 @@ func TestClosedByCalls(t *testing.T) {
 			f := facts()
 			f.Calls = tc.calls
 			v := New(config()).At(f, noon)
+			reason, detail := v.Closed()
+			expect(t, "closed", reason, tc.want, detail, "")
+			if diff := cmp.Diff(tc.until, v.Until()); diff != "" {
+				t.Errorf("until (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Webhooks that cannot be asked close everything by namespaces, not by calls:
+// 5 in a row, rest 5 minutes.
+func TestClosedByWebhooks(t *testing.T) {
+	// failed are moves of as many owners, a minute apart, the last so long ago.
+	failed := func(n int, last time.Duration) []ledger.Move {
+		moves := several(n)
+		for i := range moves {
+			at := ago(last + time.Duration(n-1-i)*time.Minute)
+			moves[i].State, moves[i].Recorded, moves[i].Ended = ledger.Cancelled, at, at
+			moves[i].Denied = `Internal error occurred: failed calling webhook "guard": context deadline exceeded`
+		}
+		return moves
+	}
+	everywhere := func(moves []ledger.Move) []ledger.Move {
+		for i := range moves {
+			moves[i].Namespace = fmt.Sprintf("ns-%d", i)
+		}
+		return moves
+	}
+	said := everywhere(failed(9, time.Second))
+	for i := range said {
+		said[i].Denied = `admission webhook "guard" denied the request: no`
+	}
+	for name, tc := range map[string]struct {
+		moves     []ledger.Move
+		unbounded bool
+		want      reasons.Reason
+		until     time.Time
+	}{
+		"nine of one namespace":     {moves: failed(9, time.Second)},
+		"four namespaces":           {moves: everywhere(failed(4, time.Second))},
+		"five namespaces":           {moves: everywhere(failed(5, time.Minute)), want: reasons.APIErrors, until: ago(-4 * time.Minute)},
+		"five namespaces, rested":   {moves: everywhere(failed(5, 5*time.Minute))},
+		"one more after the rest":   {moves: append(everywhere(failed(6, 5*time.Minute))[1:], failed(1, 0)...), want: reasons.APIErrors, until: ago(-5 * time.Minute)},
+		"an eviction among them":    {moves: append(everywhere(failed(5, time.Second)), move(9, landed(2*time.Minute), owned("rs-9")))},
+		"an eviction before them":   {moves: append(everywhere(failed(5, time.Second)), move(9, landed(6*time.Minute), owned("rs-9"))), want: reasons.APIErrors, until: ago(-5*time.Minute + time.Second)},
+		"denied in nine namespaces": {moves: said},
+		"no bound":                  {moves: everywhere(failed(9, time.Second)), unbounded: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := New(config(func(c *Config) {
+				if tc.unbounded {
+					c.Breaker.MaxErrors = 0
+				}
+			})).At(facts(tc.moves...), noon)
 			reason, detail := v.Closed()
 			expect(t, "closed", reason, tc.want, detail, "")
 			if diff := cmp.Diff(tc.until, v.Until()); diff != "" {

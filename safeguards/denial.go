@@ -8,8 +8,9 @@ import (
 )
 
 // Denial returns the words in which a webhook or a ValidatingAdmissionPolicy
-// denied an eviction. That concerns this pod and those like it, and says nothing
-// about the API server. The phrases are those of k8s.io/apiserver's
+// denied an eviction, or in which the API server says that it could not ask a
+// webhook. That concerns this pod and those like it, and says nothing about the
+// API server. The phrases are those of k8s.io/apiserver's
 // admission/plugin/webhook/errors and admission/plugin/policy/validating.
 func Denial(err error) (words string, denied bool) {
 	var status apierrors.APIStatus
@@ -17,8 +18,15 @@ func Denial(err error) (words string, denied bool) {
 		return "", false
 	}
 	words = status.Status().Message
-	for _, phrase := range []string{"denied the request", "denied request"} {
-		denied = denied || strings.Contains(words, phrase)
-	}
-	return words, denied
+	return words, saysNo(words) || unasked(words)
+}
+
+func saysNo(words string) bool {
+	return strings.Contains(words, "denied the request") || strings.Contains(words, "denied request")
+}
+
+// unasked reports whether the words of a denial are that a webhook could not be
+// asked: k8s.io/apiserver's util/webhook. A webhook may quote them.
+func unasked(words string) bool {
+	return strings.Contains(words, `failed calling webhook "`) && !saysNo(words)
 }

@@ -20,20 +20,39 @@ const unreadyFor = time.Hour
 // an eviction of one of its pods.
 const deniedFor = 10 * time.Minute
 
+// unaskedFor is how long a namespace is left alone after a webhook could not be
+// asked about one of its pods. Webhooks are chosen by namespace, so the other
+// owners would fail as well. It is short because a webhook that restarts is back
+// soon.
+const unaskedFor = time.Minute
+
 // take adds a move to the verdict.
 func (v *Verdict) take(move *ledger.Move, facts *Facts) {
 	v.charge(move)
 	v.learn(move)
 	v.rest(move, facts.CycleStart)
-	if owner := v.ownerOf(move); owner != nil && move.Denied != "" && within(move.Ended, v.now, deniedFor) && move.Ended.After(owner.denied.at) {
-		owner.denied = denied{move.Ended, move.Denied}
-	}
+	v.deny(move)
 	v.settle(move, facts.CycleStart)
 	if v.isPending(move) {
 		v.count(move, move.Pod, &v.pending, func(o *owner) *trouble { return &o.pending })
 	}
 	if v.isUnready(move, facts.Replacement) {
 		v.count(move, move.ReplacementName, &v.unready, func(o *owner) *trouble { return &o.unready })
+	}
+}
+
+// deny notes when admission control last denied a move of an owner, and when it
+// could last not be asked about one of a namespace.
+func (v *Verdict) deny(move *ledger.Move) {
+	if move.Denied == "" || !within(move.Ended, v.now, deniedFor) {
+		return
+	}
+	last := denied{move.Ended, move.Denied}
+	if owner := v.ownerOf(move); owner != nil && last.at.After(owner.denied.at) {
+		owner.denied = last
+	}
+	if unasked(move.Denied) && last.at.After(v.unasked[move.Namespace].at) {
+		v.unasked[move.Namespace] = last
 	}
 }
 

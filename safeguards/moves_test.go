@@ -128,6 +128,37 @@ func TestOwnerWhoseEvictionWasDenied(t *testing.T) {
 	}
 }
 
+// A webhook that cannot be asked holds up its namespace for a minute, and the
+// owner for as long as a denial.
+func TestNamespaceWhoseWebhookFails(t *testing.T) {
+	const down = `Internal error occurred: failed calling webhook "guard": connection refused`
+	for name, tc := range map[string]struct {
+		words            string
+		before           time.Duration
+		owner, namespace reasons.Reason
+		detail           string
+	}{
+		"a moment ago": {
+			words: down, before: time.Second, owner: reasons.EvictionDenied, namespace: reasons.EvictionDenied, detail: "until 2026-03-01T12:00:59Z in its namespace: " + down,
+		},
+		"a minute ago":      {words: down, before: time.Minute, owner: reasons.EvictionDenied},
+		"ten minutes ago":   {words: down, before: 10 * time.Minute},
+		"denied by another": {words: `admission webhook "a" denied the request: failed calling webhook "b"`, owner: reasons.EvictionDenied},
+	} {
+		t.Run(name, func(t *testing.T) {
+			failed := move(1, cancelled(tc.before), func(m *ledger.Move) { m.Denied = tc.words })
+			v := New(config()).At(facts(failed), noon)
+			reason, detail := v.Owner("rs-1")
+			expect(t, "owner", reason, tc.owner, detail, "")
+			same, other := move(2, owned("rs-2")), move(3, owned("rs-3"), in("elsewhere"))
+			reason, detail = v.Refuse(&same.Intent)
+			expect(t, "another owner of the namespace", reason, tc.namespace, detail, tc.detail)
+			reason, detail = v.Refuse(&other.Intent)
+			expect(t, "another namespace", reason, "", detail, "")
+		})
+	}
+}
+
 // Without a base there is no cooldown, and a bound below the base is the base.
 func TestRest(t *testing.T) {
 	cases := map[string]struct {

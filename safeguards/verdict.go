@@ -16,6 +16,8 @@ type Verdict struct {
 
 	hours  map[party]*hour
 	owners map[string]*owner
+	// unasked holds, by namespace, when a webhook could last not be asked.
+	unasked map[string]denied
 	// before holds, by pod UID, what was intended before each intended move: of
 	// several that exceed a budget together, the first may be made.
 	before map[string]counts
