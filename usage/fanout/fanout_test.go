@@ -85,34 +85,36 @@ func ignore(_ int, _ bool, body io.Reader) error {
 // Answers come in the order of the requests, with no more at a time than
 // allowed.
 func TestAskKeepsOrderAndConcurrency(t *testing.T) {
-	var now, most atomic.Int64
-	f := newFanout(t, Config{Concurrency: 4}, func(r *http.Request) (*http.Response, error) {
-		defer now.Add(-1)
-		if n := now.Add(1); n > most.Load() {
-			most.Store(n)
+	synctest.Test(t, func(t *testing.T) {
+		var now, most atomic.Int64
+		f := newFanout(t, Config{Concurrency: 4}, func(r *http.Request) (*http.Response, error) {
+			defer now.Add(-1)
+			if n := now.Add(1); n > most.Load() {
+				most.Store(n)
+			}
+			if r.Header.Get("Accept") != "" {
+				return nil, errors.New("a header that nobody asked for")
+			}
+			time.Sleep(time.Millisecond)
+			return answer(r, r.URL.Host)
+		})
+		nodes := numbered(40, "n")
+		got := make([]string, len(nodes))
+		errs := f.Ask(t.Context(), requestsOf(nodes...), func(i int, _ bool, body io.Reader) error {
+			text, err := io.ReadAll(body)
+			got[i] = string(text)
+			return err
+		})
+		if err := errors.Join(errs...); err != nil {
+			t.Fatal(err)
 		}
-		if r.Header.Get("Accept") != "" {
-			return nil, errors.New("a header that nobody asked for")
+		if diff := cmp.Diff(nodes, got); diff != "" {
+			t.Errorf("answers (-want +got):\n%s", diff)
 		}
-		time.Sleep(time.Millisecond)
-		return answer(r, r.URL.Host)
+		if most.Load() != 4 {
+			t.Errorf("%d at a time, want 4", most.Load())
+		}
 	})
-	nodes := numbered(40, "n")
-	got := make([]string, len(nodes))
-	errs := f.Ask(t.Context(), requestsOf(nodes...), func(i int, _ bool, body io.Reader) error {
-		text, err := io.ReadAll(body)
-		got[i] = string(text)
-		return err
-	})
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(nodes, got); diff != "" {
-		t.Errorf("answers (-want +got):\n%s", diff)
-	}
-	if most.Load() != 4 {
-		t.Errorf("%d at a time, want 4", most.Load())
-	}
 }
 
 // A node that hangs costs its own timeout and nobody else anything.
