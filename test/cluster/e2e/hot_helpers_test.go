@@ -10,6 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/evenkeel/evenkeel/test/cluster"
+	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
 )
 
 // watchPods calls each with the pods of a Deployment in namespace shop, now and
@@ -63,6 +66,24 @@ func (f *fixture) watchPods(deployment string, each func(pods map[types.UID]*v1.
 	})
 	f.T.Cleanup(stop)
 	return stop
+}
+
+// crowdFirst adds three nodes of 32 cores and 256 GiB and places twelve pods on
+// the first, and one that is idle on each other: metrics-server leaves out
+// nodes that use nothing.
+func (f *fixture) crowdFirst(crowd cluster.Workload) (nodes []string) {
+	f.T.Helper()
+	nodes, err := f.AddNodes(f.T.Context(), 3, cluster.NodeTemplate{CPU: "32", Memory: "256Gi"})
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	idle := stage.Workload("idle", cluster.Resources{CPU: "250m"}, cluster.Resources{CPU: "300m", Memory: "1Gi"})
+	err = f.Place(f.T.Context(),
+		cluster.Placement{Workload: crowd, On: stage.On(12, nodes[0])}, cluster.Placement{Workload: idle, On: stage.On(1, nodes[1:]...)})
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	return nodes
 }
 
 // podOn returns the one pod of a Deployment on a node.

@@ -25,21 +25,7 @@ var shipped = strings.NewReplacer(
 //	node-0: 12 × 16.2 = 194.4 of 256 GiB = 76 %
 func TestLeakIsRelieved(t *testing.T) {
 	f := newFixture(t)
-	nodes, err := f.AddNodes(t.Context(), 3, cluster.NodeTemplate{CPU: "32", Memory: "256Gi"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = f.Place(t.Context(),
-		cluster.Placement{
-			Workload: stage.Workload("cache", cluster.Resources{Memory: "8Gi"}, cluster.Resources{CPU: "500m", Memory: "16200Mi"}), On: stage.On(12, nodes[0]),
-		},
-		cluster.Placement{
-			Workload: stage.Workload("idle", cluster.Resources{CPU: "250m"}, cluster.Resources{CPU: "300m", Memory: "1Gi"}), On: stage.On(2, nodes[1:]...),
-		},
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	nodes := f.crowdFirst(stage.Workload("cache", cluster.Resources{Memory: "8Gi"}, cluster.Resources{CPU: "500m", Memory: "16200Mi"}))
 	mark := f.Mark()
 	f.Serve(f.Policy(stage.RealUsage, shipped))
 	f.Eventually(2*time.Minute, "the node is known", func(context.Context) bool { return f.Are("warm", nodes[0]) })

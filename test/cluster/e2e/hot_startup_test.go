@@ -21,22 +21,7 @@ var starting = strings.NewReplacer("windows: [avg_5m]", "windows: [last]", "star
 //	node-0: 12 × 2.2 = 26.4 of 32 cores = 82.5 %; three pods of 2.2 can go
 func TestStartingPodsAreNoHeat(t *testing.T) {
 	f := newFixture(t)
-	nodes, err := f.AddNodes(t.Context(), 3, cluster.NodeTemplate{CPU: "32", Memory: "256Gi"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = f.Place(t.Context(),
-		cluster.Placement{
-			Workload: stage.Workload("burst", cluster.Resources{CPU: "250m"}, cluster.Resources{CPU: "2200m"}), On: stage.On(12, nodes[0]),
-		},
-		// metrics-server leaves out nodes that use nothing.
-		cluster.Placement{
-			Workload: stage.Workload("idle", cluster.Resources{CPU: "250m"}, cluster.Resources{CPU: "300m"}), On: stage.On(1, nodes[1:]...),
-		},
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	nodes := f.crowdFirst(stage.Workload("burst", cluster.Resources{CPU: "250m"}, cluster.Resources{CPU: "2200m"}))
 	created := map[string]time.Time{}
 	for _, pod := range f.Pods(t.Context(), "burst") {
 		created[pod.Name] = pod.CreationTimestamp.Time
