@@ -104,7 +104,8 @@ type RisingMemory struct {
 	// wait for hot.windows in any case.
 	Window metav1.Duration `json:"window"`
 	// FullPercent is what is reached at the same rate, in percent of
-	// allocatable: above 0, at most 100.
+	// allocatable: above 0, at most 100. At or below the evict line of memory
+	// any steady rise is urgent, however slow; lint warns of that.
 	FullPercent float64 `json:"fullPercent"`
 	// Within is how soon it is reached: 10s to 1h.
 	Within metav1.Duration `json:"within"`

@@ -80,6 +80,49 @@ func (s *survey) hot() {
 	}
 }
 
+// rising finds lines above which the slowest rise of memory is urgent.
+func (s *survey) rising() {
+	rising := &s.load.Hot.RisingMemory
+	if s.args == nil || rising.Window.Duration == 0 {
+		return
+	}
+	var reached []string
+	for i, lines := range s.load.AllLines() {
+		pool := ""
+		if i == 0 {
+			lines = s.lines
+		} else {
+			pool = " of pool " + s.load.NodePools[i-1].Name
+		}
+		for _, metric := range []usage.Metric{usage.Memory, policy.MemoryAvailable} {
+			if s.usedAtEvict(metric, lines[metric]) >= rising.FullPercent {
+				reached = append(reached, string(metric)+pool)
+			}
+		}
+	}
+	if len(reached) > 0 {
+		s.warn("hot.risingMemory.fullPercent", "%s %% is reached at the evict line of %s: above it any steady rise is urgent, however slow",
+			number(rising.FullPercent), strings.Join(reached, " and "))
+	}
+}
+
+// usedAtEvict is how much memory is used, in percent, at the highest evict line
+// of a metric; 0 without one. A distance from a mean tells nothing.
+func (s *survey) usedAtEvict(metric usage.Metric, lines policy.MetricLines) (highest float64) {
+	for _, w := range s.load.Windows(policy.Lines{metric: lines}) {
+		evict := lines.In(w).Evict
+		if evict == nil || lines.Deviation {
+			continue
+		}
+		used := *evict
+		if s.load.Usage.LowerIsWorse(metric) {
+			used = 100 - used
+		}
+		highest = max(highest, used)
+	}
+	return highest
+}
+
 // observation finds windows that are longer than a one-shot run observes.
 func (s *survey) observation() {
 	if s.args == nil || slices.ContainsFunc(s.load.Usage.Sources, remembers) {

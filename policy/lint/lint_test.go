@@ -106,6 +106,50 @@ func TestFindings(t *testing.T) {
 	}
 }
 
+// A line at which memory that rises counts as full makes any rise urgent. The
+// defaults are 95 % and an evict line of 80.
+func TestRisesThatAreAlwaysUrgent(t *testing.T) {
+	const says = "warning hot.risingMemory.fullPercent: "
+	for name, tc := range map[string]struct {
+		load string
+		want string // the only finding about it; empty for none
+	}{
+		"above the line": {load: "hot: {risingMemory: {fullPercent: 80.5}}"},
+		"at the line": {
+			load: "hot: {risingMemory: {fullPercent: 80}}", want: says + "80 % is reached at the evict line of memory: above it any steady rise is urgent, however slow",
+		},
+		"off": {load: "hot: {risingMemory: {fullPercent: 80, window: 0s}}"},
+		"the line of a pool": {
+			load: "hot: {risingMemory: {fullPercent: 85}}\nnodePools: [{name: batch, selector: {matchLabels: {pool: batch}}, lines: {memory: {evict: 90}}}]",
+			want: says + "85 % is reached at the evict line of memory of pool batch: ",
+		},
+		"a pool without lines of its own": {
+			load: "hot: {risingMemory: {fullPercent: 60}}\nnodePools: [{name: batch, selector: {matchLabels: {pool: batch}}, lines: {cpu: {evict: 90}}}]",
+			want: says + "60 % is reached at the evict line of memory and memory of pool batch: ",
+		},
+		"a window with a higher line": {
+			load: "hot: {risingMemory: {fullPercent: 85}}\nlines: {memory: {windows: {max_avg_1h: {evict: 90}}}}", want: says + "85 % is reached at the evict line of memory: ",
+		},
+		"available memory": {
+			load: "hot: {risingMemory: {fullPercent: 90}}\nlines: {cpu: {}, memory.available: {evict: 10}}", want: says + "90 % is reached at the evict line of memory.available: ",
+		},
+		"enough available memory": {load: "hot: {risingMemory: {fullPercent: 90}}\nlines: {cpu: {}, memory.available: {evict: 10.5}}"},
+		"distances from the mean": {load: "hot: {risingMemory: {fullPercent: 10}}\nlines: {memory: {deviation: true, low: 5, reject: 8, evict: 12, leave: 12}}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, line := range found(subject(t, tc.load, ours)) {
+				if strings.Contains(line, "risingMemory") {
+					got = append(got, line)
+				}
+			}
+			if tc.want == "" && len(got) > 0 || tc.want != "" && (len(got) != 1 || !strings.HasPrefix(got[0], tc.want)) {
+				t.Errorf("findings:\n%s\nwant %q", strings.Join(got, "\n"), tc.want)
+			}
+		})
+	}
+}
+
 func found(s Subject) []string {
 	findings, _ := Examine(s)
 	lines := make([]string, len(findings))
