@@ -29,6 +29,10 @@ func TestExpressions(t *testing.T) {
 	const (
 		cores = `sum without (cpu, mode) (irate(node_cpu_seconds_total{mode!~"idle|iowait|steal"}[2m]))`
 		times = "timestamp(node_memory_MemAvailable_bytes)"
+
+		workingSet = "node_memory_AnonPages_bytes + node_memory_Cached_bytes + node_memory_Buffers_bytes" +
+			" + node_memory_SwapCached_bytes - node_memory_Inactive_file_bytes" +
+			" or node_memory_MemTotal_bytes - node_memory_MemAvailable_bytes"
 	)
 	type pair struct{ expression, stamp string }
 	cases := map[string]struct {
@@ -37,14 +41,20 @@ func TestExpressions(t *testing.T) {
 		change func(*settings)
 		want   pair
 	}{
-		"cpu now":              {usage.CPU, "last", nil, pair{cores, times}},
-		"five minutes":         {usage.CPU, "avg_5m", nil, pair{"avg_over_time((" + cores + ")[5m:30s])", times}},
-		"an hour":              {usage.CPU, "avg_1h", nil, pair{"avg_over_time((" + cores + ")[1h:1m])", times}},
-		"a percentile":         {usage.CPU, "p95_90m", nil, pair{"quantile_over_time(0.95, (" + cores + ")[90m:5m])", times}},
-		"a low percentile":     {usage.CPU, "p5_10m", nil, pair{"quantile_over_time(0.05, (" + cores + ")[10m:30s])", times}},
-		"the highest of a day": {usage.CPU, "max_avg_1d", nil, pair{"max_over_time((avg_over_time((" + cores + ")[5m:1m]))[24h:5m])", times}},
-		"memory": {
-			usage.Memory, "last", nil, pair{"node_memory_MemTotal_bytes - node_memory_MemAvailable_bytes", times},
+		"cpu now":                        {usage.CPU, "last", nil, pair{cores, times}},
+		"five minutes":                   {usage.CPU, "avg_5m", nil, pair{"avg_over_time((" + cores + ")[5m:30s])", times}},
+		"an hour":                        {usage.CPU, "avg_1h", nil, pair{"avg_over_time((" + cores + ")[1h:1m])", times}},
+		"a percentile":                   {usage.CPU, "p95_90m", nil, pair{"quantile_over_time(0.95, (" + cores + ")[90m:5m])", times}},
+		"a low percentile":               {usage.CPU, "p5_10m", nil, pair{"quantile_over_time(0.05, (" + cores + ")[10m:30s])", times}},
+		"the highest of a day":           {usage.CPU, "max_avg_1d", nil, pair{"max_over_time((avg_over_time((" + cores + ")[5m:1m]))[24h:5m])", times}},
+		"memory, in the measure of pods": {usage.Memory, "last", nil, pair{workingSet, times}},
+		"memory over five minutes":       {usage.Memory, "avg_5m", nil, pair{"avg_over_time((" + workingSet + ")[5m:30s])", times}},
+		"memory by one's own expression": {
+			usage.Memory, "avg_5m", override(usage.Memory, Query{Expr: "node_memory_MemTotal_bytes - node_memory_MemAvailable_bytes"}),
+			pair{
+				"avg_over_time((node_memory_MemTotal_bytes - node_memory_MemAvailable_bytes)[5m:30s])",
+				"timestamp(node_memory_MemTotal_bytes - node_memory_MemAvailable_bytes)",
+			},
 		},
 		"pressure": {
 			usage.IOPressure, "last", nil, pair{"irate(node_pressure_io_waiting_seconds_total[2m]) * 100", times},

@@ -25,7 +25,7 @@ func (c *Config) nodeBase(metric usage.Metric) base {
 	case NodeExporter:
 		now := map[usage.Metric]string{
 			usage.CPU:            "sum without (cpu, mode) (" + c.irate("node_cpu_seconds_total", `mode!~"idle|iowait|steal"`) + ")",
-			usage.Memory:         selector("node_memory_MemTotal_bytes") + " - " + available,
+			usage.Memory:         nodeWorkingSet + " or node_memory_MemTotal_bytes - " + available,
 			usage.CPUPressure:    c.irate("node_pressure_cpu_waiting_seconds_total") + " * 100",
 			usage.MemoryPressure: c.irate("node_pressure_memory_waiting_seconds_total") + " * 100",
 			usage.IOPressure:     c.irate("node_pressure_io_waiting_seconds_total") + " * 100",
@@ -38,6 +38,13 @@ func (c *Config) nodeBase(metric usage.Metric) base {
 	}
 	return base{}
 }
+
+// nodeWorkingSet is the working set of a node by node-exporter's names, as the
+// kubelet takes it from the root cgroup: anonymous and file pages without the
+// inactive file pages. Pods are measured so too. By MemAvailable, which leaves
+// out the active file pages as well, pods could exceed their node.
+const nodeWorkingSet = "node_memory_AnonPages_bytes + node_memory_Cached_bytes + node_memory_Buffers_bytes" +
+	" + node_memory_SwapCached_bytes - node_memory_Inactive_file_bytes"
 
 // podBase returns the expression of a resource's usage by pods.
 //

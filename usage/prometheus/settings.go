@@ -23,8 +23,8 @@ type Preset string
 
 // The exporters whose names are known.
 const (
-	// NodeExporter are node_cpu_seconds_total, node_memory_MemTotal_bytes,
-	// node_memory_MemAvailable_bytes and node_pressure_*.
+	// NodeExporter are node_cpu_seconds_total, node_memory_* and
+	// node_pressure_*.
 	NodeExporter Preset = "NodeExporter"
 	// Kubelet are node_cpu_usage_seconds_total and
 	// node_memory_working_set_bytes, from the kubelet's /metrics/resource.
@@ -61,13 +61,17 @@ type Config struct {
 	PodLabel string `json:"podLabel"`
 	// NodeMetrics says by which names usage of nodes is read: NodeExporter
 	// (node_cpu_seconds_total and so on) or Kubelet (what the kubelet's
-	// /metrics/resource has).
+	// /metrics/resource has). Both give memory as the working set, as kubectl
+	// top does and as pods are measured; NodeExporter gives MemTotal less
+	// MemAvailable for a node whose exporter lacks AnonPages, Cached, Buffers,
+	// SwapCached or Inactive_file.
 	NodeMetrics Preset `json:"nodeMetrics"`
 	// RateWindow is the range over which counters become rates: 10s to 10m, at
 	// least two scrape intervals.
 	RateWindow metav1.Duration `json:"rateWindow"`
 	// Queries replace the ones that nodeMetrics implies, and add those of
-	// usage.metrics.
+	// usage.metrics. Measure memory of nodes and of pods in the same way:
+	// built-in queries give the working set.
 	Queries Queries `json:"queries"`
 }
 
