@@ -16,15 +16,21 @@ type presumption struct {
 	node   string
 	charge cluster.Charge
 	at     time.Time
+	// within is how soon after at the pod should be seen bound.
+	within time.Duration
 }
 
+// How soon after an answer a pod should be seen bound. One with claims may wait
+// for its volumes as long as kube-scheduler does: its bindTimeoutSeconds are
+// 600. Claims are not watched, so this goes for bound ones too; that costs
+// nothing, because their pods are seen bound as soon as others.
 const (
-	// presumeFor is how long a pod that is not yet seen bound is charged to its
-	// likely node.
-	presumeFor = 10 * time.Second
-	// maxPresumed bounds the number of presumed pods.
-	maxPresumed = 10_000
+	BoundWithin       = 10 * time.Second
+	ProvisionedWithin = 10 * time.Minute
 )
+
+// maxPresumed bounds the number of presumed pods.
+const maxPresumed = 10_000
 
 // book is the content of a Ledger.
 type book struct {
@@ -207,7 +213,7 @@ func (b *book) forget(podUID string) {
 
 func (b *book) forgetOld(now time.Time) {
 	for uid, p := range b.presumed {
-		if age := now.Sub(p.at); age > presumeFor || age < 0 {
+		if age := now.Sub(p.at); age > p.within || age < 0 {
 			b.forget(uid)
 		}
 	}

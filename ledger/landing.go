@@ -214,15 +214,16 @@ func (l *Ledger) Avoid(ownerUID string, now time.Time, visit func(node string)) 
 }
 
 // Presume reserves a pod's charge on its likely node, until it is bound, gone
-// or asked about again. A pod that takes up a move has its reservation already.
-func (l *Ledger) Presume(podUID, node string, charge cluster.Charge, now time.Time) {
+// or asked about again, or was to be bound. A pod that takes up a move has its
+// reservation already.
+func (l *Ledger) Presume(podUID, node string, charge cluster.Charge, within time.Duration, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.forget(podUID)
 	if podUID == "" || len(l.presumed) >= maxPresumed {
 		return
 	}
-	l.presumed[podUID] = presumption{node, charge, now}
+	l.presumed[podUID] = presumption{node, charge, now, within}
 	l.reserves(node, charge)
 }
 

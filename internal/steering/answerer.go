@@ -197,9 +197,14 @@ func (r round) match(moves *ledger.Ledger, pod ledger.Pod, now time.Time) (ledge
 // Its choice is known only when the watch shows the pod bound, and by then it
 // has placed many others.
 func (r round) presume(pod *extender.Pod, node cluster.NodeIndex, charge cluster.Charge) {
-	if node >= 0 {
-		r.answerer.observer.Ledger().Presume(pod.UID, r.observation.Board.Name(node), charge, r.answerer.now())
+	if node < 0 {
+		return
 	}
+	within := ledger.BoundWithin
+	if pod.HasClaims {
+		within = ledger.ProvisionedWithin
+	}
+	r.answerer.observer.Ledger().Presume(pod.UID, r.observation.Board.Name(node), charge, within, r.answerer.now())
 }
 
 // land keeps only the planned destination if that is in the request and under

@@ -6,12 +6,14 @@ import (
 	"slices"
 	"testing"
 
+	gocmp "github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
 // Pods that kube-scheduler places before any of them is seen bound spread as if
@@ -90,5 +92,71 @@ func idle(uid string, cpuMilli int64) *v1.Pod {
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: uid, UID: types.UID(uid)},
 		Spec:       v1.PodSpec{Containers: []v1.Container{{Resources: v1.ResourceRequirements{Requests: request}}}},
+	}
+}
+
+// A pod with claims is bound only once its volumes are provisioned, which may
+// take minutes. Until then, or until it turns out otherwise, it counts where it
+// was answered for.
+func TestPodsCountUntilTheirVolumesAreProvisioned(t *testing.T) {
+	claims := func(pod *extender.Pod) { pod.HasClaims = true }
+	cases := map[string]struct {
+		change  func(*extender.Pod)
+		play    func(*bridge, *extender.Pod)
+		samples int // of five minutes each
+		want    map[string]int64
+	}{
+		"no claims":       {func(*extender.Pod) {}, nil, 1, map[string]int64{"a": 1000, "b": 2000}},
+		"being provided":  {claims, nil, 1, map[string]int64{"a": 1200, "b": 2000}},
+		"given up":        {claims, nil, 3, map[string]int64{"a": 1000, "b": 2000}},
+		"bound elsewhere": {claims, func(b *bridge, pod *extender.Pod) { b.bindTo(idle(pod.UID, 235), "b") }, 0, map[string]int64{"a": 1000, "b": 2199}},
+		"deleted": {claims, func(b *bridge, pod *extender.Pod) {
+			b.observer.Store().SetPod(idle(pod.UID, 235))
+			b.observer.Store().DeletePod("ns", pod.UID)
+		}, 0, map[string]int64{"a": 1000, "b": 2000}},
+		"asked about again": {claims, func(b *bridge, pod *extender.Pod) { b.filter(pod, "a", "b") }, 0, map[string]int64{"a": 1000, "b": 2000}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := newBridge(t)
+			b.node("a", 1000)
+			b.node("b", 2000)
+			b.observe()
+			pod := strange("p", 236) // 200m is expected
+			tc.change(pod)
+			b.prioritize(pod, "a", "b")
+			if tc.play != nil {
+				tc.play(b, pod)
+			}
+			for range tc.samples {
+				b.observe()
+			}
+			board, got := b.observer.Latest().Board, map[string]int64{}
+			for node := range tc.want {
+				used, _ := board.Predicted(board.Node([]byte(node)))
+				got[node] = used[cluster.CPU]
+			}
+			if diff := gocmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("predicted (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDescribeNamesClaims(t *testing.T) {
+	cases := map[string]struct {
+		volume v1.VolumeSource
+		want   bool
+	}{
+		"a claim":              {v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "c"}}, true},
+		"a claim of the pod's": {v1.VolumeSource{Ephemeral: &v1.EphemeralVolumeSource{}}, true},
+		"none":                 {v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}, false},
+	}
+	for name, tc := range cases {
+		pod := idle("p", 100)
+		pod.Spec.Volumes = []v1.Volume{{Name: "v", VolumeSource: tc.volume}}
+		if got := Describe(pod).HasClaims; got != tc.want {
+			t.Errorf("%s: %v, want %v", name, got, tc.want)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package steering
 
 import (
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -22,7 +23,8 @@ func Describe(pod *v1.Pod) *extender.Pod {
 		OwnerUID: record.Owner.UID, OwnerKind: record.Owner.Kind, OwnerName: record.Owner.Name,
 		Created: created, TemplateHash: record.TemplateHash,
 		SchedulerName: pod.Spec.SchedulerName, NominatedNodeName: pod.Status.NominatedNodeName,
-		CPUMilli: record.Requests[cluster.CPU], MemoryBytes: record.Requests[cluster.Memory],
+		HasClaims: slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }),
+		CPUMilli:  record.Requests[cluster.CPU], MemoryBytes: record.Requests[cluster.Memory],
 		LimitCPUMilli: record.Limits[cluster.CPU], LimitMemoryBytes: record.Limits[cluster.Memory],
 	}
 }

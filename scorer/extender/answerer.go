@@ -24,6 +24,10 @@ type Pod struct {
 	SchedulerName     string
 	NominatedNodeName string
 
+	// HasClaims reports whether volumes come by PersistentVolumeClaims, which
+	// may have to be provisioned before the pod is bound.
+	HasClaims bool
+
 	// Effective requests as kube-scheduler computes them (containers,
 	// sidecars, init containers, pod level, overhead), Absent if unset.
 	CPUMilli, MemoryBytes int64

@@ -191,6 +191,10 @@ func podOf(pod *v1.Pod) Pod {
 	if p.OwnerKind == "StatefulSet" || p.OwnerKind == "DaemonSet" {
 		p.TemplateHash = pod.Labels["controller-revision-hash"]
 	}
+	for i := range pod.Spec.Volumes {
+		v := &pod.Spec.Volumes[i]
+		p.HasClaims = p.HasClaims || v.PersistentVolumeClaim != nil || v.Ephemeral != nil
+	}
 	requests := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
 	if q, ok := requests[v1.ResourceCPU]; ok {
 		p.CPUMilli = max(0, q.MilliValue())

@@ -4,7 +4,8 @@ var (
 	podFields    = []string{"metadata", "spec", "status"}
 	metaFields   = []string{"name", "namespace", "uid", "labels", "ownerReferences", "creationTimestamp"}
 	ownerFields  = []string{"controller", "uid", "kind", "name"}
-	specFields   = []string{"schedulerName", "containers", "initContainers", "overhead", "resources"}
+	specFields   = []string{"schedulerName", "containers", "initContainers", "overhead", "resources", "volumes"}
+	volumeFields = []string{"persistentVolumeClaim", "ephemeral"}
 	statusFields = []string{"nominatedNodeName"}
 )
 
@@ -118,6 +119,16 @@ func (r *reader) readSpec(pod *Pod, acc *resources) {
 			r.readAmounts(&acc.overhead)
 		case "resources":
 			r.readResources(&acc.podRequests, &acc.podLimits)
+		case "volumes":
+			r.readVolumes(pod)
+		}
+	}
+}
+
+func (r *reader) readVolumes(pod *Pod) {
+	for range r.scan.Array {
+		for range r.members(volumeFields) {
+			pod.HasClaims = pod.HasClaims || r.scan.Next() != 'n'
 		}
 	}
 }

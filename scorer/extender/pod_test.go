@@ -80,6 +80,19 @@ var podCases = map[string]struct {
 		pod:  `{"METADATA":{"Name":"p"},"\u017fpec":{"ſchedulerName":"x"},"ſtatus":{"nominatednodename":"n"}}`,
 		want: Pod{Name: "p", SchedulerName: "x", NominatedNodeName: "n", CPUMilli: Absent, MemoryBytes: Absent},
 	},
+	"volumes: a claim": {
+		pod: `{"spec":{"volumes":[{"name":"a","configMap":{"name":"c"}},null,{"name":"b","persistentVolumeClaim":{"claimName":"c"}},` +
+			`{"name":"d","emptyDir":{}}]}}`,
+		want: Pod{HasClaims: true, CPUMilli: Absent, MemoryBytes: Absent},
+	},
+	"volumes: a claim of the pod's own": {
+		pod:  `{"spec":{"volumes":[{"name":"a","ephemeral":{"volumeClaimTemplate":{"spec":{}}}}]}}`,
+		want: Pod{HasClaims: true, CPUMilli: Absent, MemoryBytes: Absent},
+	},
+	"volumes: none by a claim": {
+		pod:  `{"spec":{"volumes":[{"name":"a","persistentVolumeClaim":null},{"name":"persistentVolumeClaim","emptyDir":{}}]}}`,
+		want: Pod{CPUMilli: Absent, MemoryBytes: Absent},
+	},
 	"nulls everywhere": {
 		pod: `{"metadata":{"name":null,"labels":null,"ownerReferences":[null,{"controller":null}]},"spec":{"containers":[null,` +
 			`{"resources":null},{"resources":{"requests":null}}],"initContainers":null,"overhead":null,"resources":null},"status":null}`,
