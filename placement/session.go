@@ -14,6 +14,7 @@ type Session struct {
 	closed    bool
 	templates map[*group][]*template
 	plain     map[size][]*template
+	created   asCreated // nil until needed
 	moves     map[*podEntry]*move
 	expected  []*podEntry
 	version   uint64 // counts moves and undone moves

@@ -1,6 +1,9 @@
 package placement
 
-import fwk "k8s.io/kube-scheduler/framework"
+import (
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+)
 
 // prepare drops states that are out of date or another pod's.
 func (s *Session) prepare(p *podEntry) {
@@ -15,16 +18,16 @@ func (s *Session) templateOf(p *podEntry) *template {
 	if s.last.pod == p {
 		return s.last.template
 	}
-	f := s.filters
-	shareable := isShareable(&p.pod.Spec, f.dynamicResources)
+	f, pod := s.filters, s.beforeResize(p.pod)
+	shareable := isShareable(&pod.Spec, f.dynamicResources)
 	if shareable {
 		for _, t := range s.templates[p.group] {
-			if sameSpec(&t.replacement.Spec, &p.pod.Spec) {
+			if sameSpec(&t.replacement.Spec, &pod.Spec) {
 				return t
 			}
 		}
 	}
-	t := newTemplate(f.snapshot.index, p.pod, f.dynamicResources)
+	t := newTemplate(f.snapshot.index, pod, f.dynamicResources)
 	t.shared = shareable
 	if t.plain() {
 		t.like = s.standIn(t, p.requests)
@@ -33,6 +36,17 @@ func (s *Session) templateOf(p *podEntry) *template {
 		s.templates[p.group] = append(s.templates[p.group], t)
 	}
 	return t
+}
+
+// beforeResize returns the pod that the replacement is made from.
+func (s *Session) beforeResize(pod *v1.Pod) *v1.Pod {
+	if pod.Generation <= firstGeneration {
+		return pod
+	}
+	if s.created == nil {
+		s.created = newAsCreated(s.filters.snapshot)
+	}
+	return s.created.before(pod)
 }
 
 // standIn returns a template that the filters cannot tell from a plain one:

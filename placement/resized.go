@@ -1,0 +1,85 @@
+package placement
+
+import (
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// revision tells pods apart that their controllers create from different
+// templates.
+type revision struct {
+	namespace, hash string
+	controller      types.UID
+}
+
+func revisionOf(pod *v1.Pod) (of revision, ok bool) {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if owner == nil {
+		return revision{}, false
+	}
+	hash := pod.Labels["pod-template-hash"]
+	if owner.Kind == "StatefulSet" {
+		hash = pod.Labels["controller-revision-hash"]
+	}
+	return revision{pod.Namespace, hash, owner.UID}, true
+}
+
+// firstGeneration is that of a pod whose spec was never changed. Before
+// Kubernetes 1.33 pods have none.
+const firstGeneration = 1
+
+// asCreated are the youngest pods of each revision whose spec was never
+// changed. They show what a controller's pods are created with. Its template
+// may not: admission can set other resources.
+type asCreated map[revision]*v1.Pod
+
+func newAsCreated(s *snapshot) asCreated {
+	found := asCreated{}
+	for _, p := range s.pods {
+		of, ok := revisionOf(p.pod)
+		if !ok || p.pod.Generation != firstGeneration {
+			continue
+		}
+		if best := found[of]; best == nil || younger(p.pod, best) {
+			found[of] = p.pod
+		}
+	}
+	return found
+}
+
+// before returns a pod as it was before it was resized in place, as far as its
+// siblings show: its replacement knows nothing of the resize.
+func (a asCreated) before(pod *v1.Pod) *v1.Pod {
+	of, ok := revisionOf(pod)
+	like := a[of]
+	if !ok || like == nil {
+		return pod
+	}
+	created := &v1.Pod{ObjectMeta: pod.ObjectMeta, Spec: pod.Spec, Status: pod.Status}
+	created.Spec.Resources = like.Spec.Resources
+	created.Spec.Containers = withResources(pod.Spec.Containers, like.Spec.Containers)
+	created.Spec.InitContainers = withResources(pod.Spec.InitContainers, like.Spec.InitContainers)
+	return created
+}
+
+func younger(a, b *v1.Pod) bool {
+	if order := a.CreationTimestamp.Compare(b.CreationTimestamp.Time); order != 0 {
+		return order > 0
+	}
+	return a.Name < b.Name
+}
+
+// withResources returns containers with the resources of those of the same
+// name.
+func withResources(containers, like []v1.Container) []v1.Container {
+	all := append([]v1.Container(nil), containers...)
+	for i := range all {
+		for j := range like {
+			if like[j].Name == all[i].Name {
+				all[i].Resources = like[j].Resources
+			}
+		}
+	}
+	return all
+}
