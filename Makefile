@@ -22,7 +22,8 @@ RACE := $(if $(shell command -v gcc),-race)
 # Relative to test/cluster: what needs a cluster is left to test-e2e.
 NEEDS_CLUSTER := /test/cluster(/e2e.*|/cmd/throughput)?$$
 
-TEST_FLAGS ?= -shuffle=on
+# What go test vets by itself, dependencies included, vet has vetted.
+TEST_FLAGS ?= -shuffle=on -vet=off
 # Which end-to-end cases are run, and how; see `go run ./cmd/e2e --help`.
 E2E_TIER ?= test
 E2E_FLAGS ?=

@@ -27,6 +27,7 @@ func (e *Evictor) Observe() strategies.Observed {
 	observed := strategies.Observed{
 		View: latest.View, Board: latest.Board, States: latest.States, Lines: latest.Lines, Closed: latest.Closed(),
 		MaxMoves: e.allowance().Left(), Coming: incoming.Arrivals(inFlight, ended, latest.View.At),
+		Begun: incoming.Begun(inFlight, ended, e.config.Clock.Now()),
 	}
 	if reason, detail := e.allowance().Closed(); reason != "" && observed.Closed == "" {
 		observed.Closed = fmt.Sprintf("%s: %s", reason, detail)

@@ -26,6 +26,9 @@ type Observed struct {
 	// Coming holds the replacements that are expected on nodes and that View does
 	// not show yet.
 	Coming []Arrival
+	// Begun names the nodes that moves have left lately. Those that are still hot
+	// are finished first.
+	Begun map[string]bool
 	// MaxMoves bounds the moves in addition to the policy's own bound; negative
 	// for no additional bound.
 	MaxMoves int

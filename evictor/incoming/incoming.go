@@ -1,5 +1,6 @@
-// Package incoming follows replacements that are on their way: where they count
-// although no observation, filter or quota shows them there yet.
+// Package incoming follows moves that are on their way: where their
+// replacements count although no observation, filter or quota shows them there
+// yet, and which nodes they have begun to cool.
 package incoming
 
 import (
@@ -65,4 +66,23 @@ func Arrivals(inFlight, ended []ledger.Move, observed time.Time) (arrivals []str
 		}
 	}
 	return arrivals
+}
+
+// begunFor is how long after its last move a node that is still hot counts as
+// half cooled: long enough for its windows to show the moves, and for a cycle
+// that waits for others.
+const begunFor = 30 * time.Minute
+
+// Begun names the nodes that pods were moved off lately.
+func Begun(inFlight, ended []ledger.Move, now time.Time) map[string]bool {
+	begun := map[string]bool{}
+	for _, moves := range [...][]ledger.Move{inFlight, ended} {
+		for i := range moves {
+			m := &moves[i]
+			if m.State != ledger.Cancelled && !m.Evicted.IsZero() && now.Sub(m.Evicted) < begunFor {
+				begun[m.From] = true
+			}
+		}
+	}
+	return begun
 }

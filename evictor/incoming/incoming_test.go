@@ -31,3 +31,17 @@ func TestArrivals(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+func TestBegun(t *testing.T) {
+	noon := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
+	move := func(from string, state ledger.State, evicted time.Time) ledger.Move {
+		return ledger.Move{Intent: ledger.Intent{From: from}, State: state, Evicted: evicted}
+	}
+	got := Begun([]ledger.Move{move("evicted", ledger.Evicted, noon), move("intended", ledger.Intended, time.Time{})}, []ledger.Move{
+		move("landed", ledger.Landed, noon.Add(-29*time.Minute)), move("long ago", ledger.Landed, noon.Add(-30*time.Minute)),
+		move("cancelled", ledger.Cancelled, time.Time{}), move("refused", ledger.Cancelled, noon), move("expired", ledger.Expired, noon),
+	}, noon)
+	if diff := cmp.Diff(map[string]bool{"evicted": true, "landed": true, "expired": true}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

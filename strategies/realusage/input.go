@@ -132,7 +132,7 @@ func (g *gathering) node(i int) (plan.Node, error) {
 	if err != nil {
 		return plan.Node{}, err
 	}
-	node.Pods = pods
+	node.Pods, node.Begun = pods, g.observed.Begun[info.Node.Name]
 	node.Current = node.Current.Minus(left).AtLeastZero()
 	node.Need = g.observed.Lines.Need(i, left)
 	return node, nil

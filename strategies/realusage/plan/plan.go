@@ -85,6 +85,9 @@ func attempt(in *Input, o sequence) *planner {
 	p := newPlanner(in, o.destinations)
 	slices.SortStableFunc(p.hot, func(i, j cluster.NodeIndex) int {
 		a, b := &in.Nodes[i], &in.Nodes[j]
+		if a.Begun != b.Begun {
+			return orderOf(a.Begun)
+		}
 		byHeat := cmp.Compare(heat(b), heat(a))
 		if o.leastHotFirst {
 			byHeat = -byHeat
@@ -98,6 +101,14 @@ func attempt(in *Input, o sequence) *planner {
 		l.undo()
 	}
 	return p
+}
+
+// orderOf sorts what is true first.
+func orderOf(first bool) int {
+	if first {
+		return -1
+	}
+	return 1
 }
 
 // ideal reports whether no other order can, or should, do better: if the number

@@ -252,6 +252,15 @@ func TestPlan(t *testing.T) {
 			maxMoves: 2,
 			want:     []string{"b0: h1 -> c", "b1: h1 -> c", "h0 stays: MoveLimit"},
 		},
+		"a node that is half cooled is finished first": {
+			nodes: []Node{
+				cool("c", cluster.Amounts{}),
+				begun(hot("h0", cluster.Amounts{600}, pods(2, "a", cluster.Amounts{100})...)),
+				hot("h1", cluster.Amounts{550}, pods(3, "b", cluster.Amounts{100})...),
+			},
+			maxMoves: 2,
+			want:     []string{"a0: h0 -> c", "a1: h0 -> c", "h1 stays: MoveLimit"},
+		},
 		"no more than MaxPerNode from one node": {
 			nodes: []Node{
 				cool("c", cluster.Amounts{}),
@@ -412,4 +421,9 @@ func TestPlanHottestFirst(t *testing.T) {
 	if diff := cmp.Diff([]string{"q: b -> c", "a stays: MoveLimit"}, described(New(in))); diff != "" {
 		t.Errorf("plan (-want +got):\n%s", diff)
 	}
+}
+
+func begun(n Node) Node {
+	n.Begun = true
+	return n
 }

@@ -29,6 +29,9 @@ type Node struct {
 	// Closed is why the node takes no pods although it is cool (cordoned, about
 	// to be removed); empty if it does.
 	Closed string
+	// Begun: pods were moved off it lately. If it is still hot it comes first,
+	// because half cooled it has cost evictions for nothing.
+	Begun bool
 	// Pods are the candidates on a hot node; nil on others.
 	Pods []strategies.Pod
 }
