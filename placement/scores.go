@@ -1,6 +1,8 @@
 package placement
 
 import (
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -29,7 +31,7 @@ func (s *Session) Scores(pod *v1.Pod, nodes []string) []int64 {
 	if t.preferred == nil {
 		t.preferred = s.filters.snapshot.preferencesOf(t)
 	}
-	if !t.preferred.any && !s.softTainted(nodes) {
+	if !t.preferred.any && !s.filters.snapshot.softTainted {
 		return nil
 	}
 	infos, at := make([]fwk.NodeInfo, 0, len(nodes)), make([]int, 0, len(nodes))
@@ -53,19 +55,9 @@ func (s *Session) Scores(pod *v1.Pod, nodes []string) []int64 {
 	return scores
 }
 
-func (s *Session) softTainted(nodes []string) bool {
-	for _, name := range nodes {
-		n := s.filters.snapshot.nodes[name]
-		if n == nil {
-			continue
-		}
-		for i := range n.node.Spec.Taints {
-			if n.node.Spec.Taints[i].Effect == v1.TaintEffectPreferNoSchedule {
-				return true
-			}
-		}
-	}
-	return false
+// softTainted reports whether a node has a taint that pods would rather avoid.
+func softTainted(node *v1.Node) bool {
+	return slices.ContainsFunc(node.Spec.Taints, func(taint v1.Taint) bool { return taint.Effect == v1.TaintEffectPreferNoSchedule })
 }
 
 // preScore counts pods as they are without the replaced one.

@@ -22,7 +22,9 @@ type snapshot struct {
 	byObject map[*v1.Pod]*podEntry
 	index    *podIndex
 	claims   map[string][]*podEntry // users of "namespace/name"
-	lens     *lens
+	// softTainted: some nodes have taints that pods would rather avoid.
+	softTainted bool
+	lens        *lens
 }
 
 func newSnapshot() *snapshot {
@@ -57,7 +59,7 @@ func (s *snapshot) sync(nodes []*v1.Node, pods []*v1.Pod) error {
 
 // syncNodes returns how many nodes it had to leave out.
 func (s *snapshot) syncNodes(nodes []*v1.Node) (bad int) {
-	s.views, s.domains = s.views[:0], domains{}
+	s.views, s.domains, s.softTainted = s.views[:0], domains{}, false
 	for _, node := range nodes {
 		if node == nil || node.Name == "" {
 			bad++
@@ -75,7 +77,7 @@ func (s *snapshot) syncNodes(nodes []*v1.Node) (bad int) {
 			n.node, n.dirty = node, true
 		}
 		n.generation = s.generation
-		s.views = append(s.views, n.view)
+		s.views, s.softTainted = append(s.views, n.view), s.softTainted || softTainted(node)
 	}
 	for name, n := range s.nodes {
 		if n.generation != s.generation {

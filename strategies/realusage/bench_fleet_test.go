@@ -245,6 +245,22 @@ func mixed(workload int, p *v1.Pod) {
 	}
 }
 
+// preferring has 20 % of the workloads under a soft spread, and 20 % that would
+// rather be alone on a node, so that their landings are scored.
+func preferring(workload int, p *v1.Pod) {
+	switch workload % 5 {
+	case 0:
+		spreading(workload, p)
+		p.Spec.TopologySpreadConstraints[0].WhenUnsatisfiable = v1.ScheduleAnyway
+	case 1:
+		repelling(workload, p)
+		required := p.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+		p.Spec.Affinity.PodAntiAffinity = &v1.PodAntiAffinity{
+			PreferredDuringSchedulingIgnoredDuringExecution: []v1.WeightedPodAffinityTerm{{Weight: 100, PodAffinityTerm: required[0]}},
+		}
+	}
+}
+
 // benchHalf opens sessions of its own.
 type benchHalf struct {
 	fakeHalf

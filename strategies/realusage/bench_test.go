@@ -32,6 +32,7 @@ func BenchmarkPlan(b *testing.B) {
 	}{
 		{"plain", plain, []way{evenkeel, incremental, walk, upstream}},
 		{"mixed", mixed, []way{evenkeel, incremental, upstream}},
+		{"preferring", preferring, []way{evenkeel}},
 		{"anti-affinity", repelling, []way{evenkeel}},
 		{"zone-spread", spreading, []way{evenkeel}},
 	} {

@@ -40,7 +40,7 @@ type template struct{ owner, hash, node string }
 // input also returns the API objects of the pods that may be moved.
 func (p *Plugin) input(observed strategies.Observed, nodes []*v1.Node) (plan.Input, map[*cluster.Pod]*v1.Pod, error) {
 	g := &gathering{
-		Plugin: p, observed: observed, byUID: map[string]*v1.Pod{}, passing: map[template]bool{},
+		Plugin: p, observed: observed, byUID: map[string]*v1.Pod{}, passing: make(map[template]bool, observed.PodsOnHotNodes()),
 		objects: make(map[*cluster.Pod]*v1.Pod, observed.PodsOnHotNodes()),
 	}
 	eligible := make(map[string]struct{}, len(nodes))
@@ -70,35 +70,39 @@ func (p *Plugin) input(observed strategies.Observed, nodes []*v1.Node) (plan.Inp
 	return in, g.objects, nil
 }
 
-// residents counts the candidates and their siblings, replacements that are on
+// residents finds the candidates and their siblings, replacements that are on
 // their way included.
-func (g *gathering) residents(nodes []plan.Node) map[plan.Residence]int {
-	owners := map[string]bool{}
-	for candidate := range g.objects {
-		owners[candidate.Owner.UID] = true
+func (g *gathering) residents(nodes []plan.Node) plan.Residents {
+	if len(g.objects) == 0 {
+		return nil // most of the time nothing is hot
 	}
-	found := map[plan.Residence]int{}
-	if len(owners) == 0 {
-		return found // most of the time nothing is hot
+	place, lists := make(map[string]int, len(g.objects)), [][]cluster.NodeIndex(nil)
+	for candidate := range g.objects {
+		if _, ok := place[candidate.Owner.UID]; !ok && candidate.Owner.UID != "" {
+			place[candidate.Owner.UID], lists = len(lists), append(lists, nil)
+		}
 	}
 	for i := range nodes {
 		at := g.observed.View.Snapshot.Index(nodes[i].Name)
 		for _, pod := range g.observed.View.Snapshot.Nodes[at].Pods {
-			if owners[pod.Owner.UID] && pod.Owner.UID != "" && !pod.Terminating {
-				found[plan.Residence{OwnerUID: pod.Owner.UID, Node: cluster.NodeIndex(i)}]++
+			if k, ok := place[pod.Owner.UID]; ok && !pod.Terminating {
+				lists[k] = append(lists[k], cluster.NodeIndex(i))
 			}
 		}
 	}
-	at := make(map[string]cluster.NodeIndex, len(nodes))
-	for i := range nodes {
-		at[nodes[i].Name] = cluster.NodeIndex(i)
-	}
 	for _, a := range g.observed.Coming {
-		if i, ok := at[a.Node]; ok && owners[a.OwnerUID] {
-			found[plan.Residence{OwnerUID: a.OwnerUID, Node: i}]++
+		k, ok := place[a.OwnerUID]
+		i, known := slices.BinarySearchFunc(nodes, a.Node, func(n plan.Node, name string) int { return strings.Compare(n.Name, name) })
+		if ok && known {
+			lists[k] = append(lists[k], cluster.NodeIndex(i))
+			slices.Sort(lists[k])
 		}
 	}
-	return found
+	residents := make(plan.Residents, len(lists))
+	for uid, k := range place {
+		residents[uid] = lists[k]
+	}
+	return residents
 }
 
 // within returns what pods of a node stay within by the policy, and the zone

@@ -55,7 +55,7 @@ func fleet(nodes int, coolPercent int64) Input {
 // too, and pods of all costs.
 func settled(in Input) Input {
 	rng := rand.New(rand.NewPCG(9, 10))
-	in.Residents = map[Residence]int{}
+	in.Residents = Residents{}
 	for i := range in.Nodes {
 		n := &in.Nodes[i]
 		n.Zone = string(rune('a' + i%3))
@@ -64,7 +64,7 @@ func settled(in Input) Input {
 			pod.Owner.UID = fmt.Sprintf("owner-%05d", rng.IntN(3*len(in.Nodes)/5))
 			pod.Disruption.Quarters = []int{4, 4, 4, 5, 8, 12}[rng.IntN(6)]
 			for range 20 {
-				in.Residents[Residence{pod.Owner.UID, cluster.NodeIndex(rng.IntN(len(in.Nodes)))}]++
+				in.Residents[pod.Owner.UID] = append(in.Residents[pod.Owner.UID], cluster.NodeIndex(rng.IntN(len(in.Nodes))))
 			}
 		}
 	}

@@ -67,23 +67,28 @@ type destinations struct {
 	room      room
 	first     order
 	examined  int                   // how many destinations were examined for pods
-	sites     map[string]site       // by the names of hot nodes
-	residents map[Residence]int     // as in the input
-	came      map[Residence]int     // pods that the plan has placed
-	inZone    map[zoneResidence]int // both
-	names     []string              // reused
+	sites     map[string]site // by the names of hot nodes
+	nodes     []Node          // of the input
+	residents Residents
+	zones     map[string]map[string]int // residents of owners by zone, counted when needed
+	came      map[residence]int         // pods that the plan has placed
+	cameTo    map[zoneResidence]int     // and what that changed in zones
+	names     []string                  // reused
 }
 
-// zoneResidence is an owner's place in a zone.
-type zoneResidence struct{ ownerUID, zone string }
+// residence is an owner's place on a node, zoneResidence one in a zone.
+type (
+	residence struct {
+		ownerUID string
+		node     cluster.NodeIndex
+	}
+	zoneResidence struct{ ownerUID, zone string }
+)
 
 func newDestinations(in *Input, first order) *destinations {
 	p := &destinations{
-		placement: in.Placement, first: first, sites: map[string]site{}, residents: in.Residents, came: map[Residence]int{},
-		inZone: map[zoneResidence]int{},
-	}
-	for at, pods := range in.Residents {
-		p.inZone[zoneResidence{at.OwnerUID, in.Nodes[at.Node].Zone}] += pods
+		placement: in.Placement, first: first, sites: map[string]site{}, nodes: in.Nodes, residents: in.Residents,
+		zones: map[string]map[string]int{}, came: map[residence]int{}, cameTo: map[zoneResidence]int{},
 	}
 	size := len(in.Nodes)
 	p.cool, p.byFill, p.left = make([]destination, 0, size), make([]coolIndex, 0, size), make([]cluster.Amounts, 0, size)

@@ -125,7 +125,7 @@ func (p *destinations) landNear(pod *strategies.Pod, ownZone bool) (l landing, t
 			continue
 		}
 		if byZone {
-			n.inZone = p.inZone[zoneResidence{pod.Owner.UID, to.site.zone}]
+			n.inZone = p.inZone(pod.Owner.UID, to.site.zone)
 		}
 		others, tried = append(others, n), tried+1
 	}
@@ -165,8 +165,20 @@ type nearby struct {
 
 // owned counts the pods of a pod's owner on a destination.
 func (p *destinations) owned(pod *strategies.Pod, to *destination) int {
-	at := Residence{pod.Owner.UID, to.at}
-	return p.residents[at] + p.came[at]
+	return p.residents.on(pod.Owner.UID, to.at) + p.came[residence{pod.Owner.UID, to.at}]
+}
+
+// inZone counts an owner's pods in a zone.
+func (p *destinations) inZone(ownerUID, zone string) int {
+	counted := p.zones[ownerUID]
+	if counted == nil {
+		counted = map[string]int{}
+		for _, i := range p.residents[ownerUID] {
+			counted[p.nodes[i].Zone]++
+		}
+		p.zones[ownerUID] = counted
+	}
+	return counted[zone] + p.cameTo[zoneResidence{ownerUID, zone}]
 }
 
 func (p *destinations) try(pod *strategies.Pod, to *destination) (landing, bool) {
@@ -186,9 +198,9 @@ func (p *destinations) count(pod *strategies.Pod, to *destination, by int) {
 	if pod.Owner.UID == "" {
 		return
 	}
-	p.came[Residence{pod.Owner.UID, to.at}] += by
-	p.inZone[zoneResidence{pod.Owner.UID, to.site.zone}] += by
-	p.inZone[zoneResidence{pod.Owner.UID, p.sites[pod.Node].zone}] -= by
+	p.came[residence{pod.Owner.UID, to.at}] += by
+	p.cameTo[zoneResidence{pod.Owner.UID, to.site.zone}] += by
+	p.cameTo[zoneResidence{pod.Owner.UID, p.sites[pod.Node].zone}] -= by
 }
 
 // takeBack undoes landings, newest first.

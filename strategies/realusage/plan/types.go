@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/evenkeel/evenkeel/cluster"
@@ -49,19 +50,26 @@ type Placement interface {
 	Move(pod *cluster.Pod, to string) (undo func(), err error)
 }
 
-// Residence is an owner's place on a node.
-type Residence struct {
-	OwnerUID string
-	Node     cluster.NodeIndex
+// Residents are the nodes of owners' pods, by the owners' UIDs: indices in the
+// input's nodes in ascending order, one for each pod.
+type Residents map[string][]cluster.NodeIndex
+
+// on counts an owner's pods on a node.
+func (r Residents) on(ownerUID string, node cluster.NodeIndex) (pods int) {
+	nodes := r[ownerUID]
+	for i, _ := slices.BinarySearch(nodes, node); i < len(nodes) && nodes[i] == node; i++ {
+		pods++
+	}
+	return pods
 }
 
 // Input is everything a Plan depends on.
 type Input struct {
 	// Nodes in the order of their names.
 	Nodes []Node
-	// Residents counts pods of the candidates' owners, by owner and index in
-	// Nodes: a destination without any is preferred.
-	Residents map[Residence]int
+	// Residents are the pods of the candidates' owners: a destination without
+	// any is preferred.
+	Residents Residents
 	// MaxMoves bounds the plan; 0 means no bound. MaxPerNode bounds the moves
 	// from one node; 0 means no bound.
 	MaxMoves, MaxPerNode int
