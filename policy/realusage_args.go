@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/descheduler/pkg/api"
 
@@ -37,8 +39,10 @@ type RealUsageLowNodeUtilizationArgs struct {
 	// NumberOfNodes is the number of cool nodes that must be exceeded before
 	// anything is moved: 0 or more.
 	NumberOfNodes int `json:"numberOfNodes,omitempty"`
-	// EvictableNamespaces spares the pods of the namespaces it excludes; their
-	// usage still counts. Only exclude may be set.
+	// EvictableNamespaces says by namespace whose pods may be moved: those of
+	// include alone, or all but those of exclude. At most one of the two may be
+	// set; an empty list restricts nothing. What the pods of the others use still
+	// counts.
 	EvictableNamespaces *api.Namespaces `json:"evictableNamespaces,omitempty"`
 	// EvictionLimits bounds the evictions from one node in one cycle.
 	EvictionLimits *api.EvictionLimits `json:"evictionLimits,omitempty"`
@@ -65,6 +69,15 @@ func (a *RealUsageLowNodeUtilizationArgs) DeepCopy() *RealUsageLowNodeUtilizatio
 	out.EvictableNamespaces = a.EvictableNamespaces.DeepCopy()
 	out.EvictionLimits = a.EvictionLimits.DeepCopy()
 	return &out
+}
+
+// Spares reports whether the pods of a namespace may not be moved.
+func (a *RealUsageLowNodeUtilizationArgs) Spares(namespace string) bool {
+	given := a.EvictableNamespaces
+	if given == nil {
+		return false
+	}
+	return len(given.Include) > 0 && !slices.Contains(given.Include, namespace) || slices.Contains(given.Exclude, namespace)
 }
 
 // RealUsageArgs returns the arguments of every profile that enables the plugin.
@@ -113,9 +126,7 @@ func ValidateRealUsageLowNodeUtilizationArgs(obj runtime.Object) error {
 		errs = append(errs, validateOrder(args, thresholds)...)
 	}
 	errs = append(errs, check.Between(field.NewPath("numberOfNodes"), args.NumberOfNodes, 0, 1_000_000)...)
-	if ns := args.EvictableNamespaces; ns != nil && len(ns.Include) > 0 {
-		errs = append(errs, field.Forbidden(field.NewPath("evictableNamespaces", "include"), "only exclude may be set"))
-	}
+	errs = append(errs, validateNamespaces(args.EvictableNamespaces, field.NewPath("evictableNamespaces"))...)
 	return prefixed(errs)
 }
 
@@ -146,6 +157,28 @@ func validateOrder(args *RealUsageLowNodeUtilizationArgs, path *field.Path) fiel
 			errs = append(errs, field.Invalid(path.Key(string(name)), float64(low),
 				fmt.Sprintf("must be below targetThresholds[%s] (%v)", name, target)))
 		}
+	}
+	return errs
+}
+
+// validateNamespaces also refuses names that no namespace has, such as patterns:
+// they would restrict nothing, or everything.
+func validateNamespaces(given *api.Namespaces, path *field.Path) field.ErrorList {
+	if given == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	for _, list := range []struct {
+		path  *field.Path
+		names []string
+	}{{path.Child("include"), given.Include}, {path.Child("exclude"), given.Exclude}} {
+		for i, name := range list.names {
+			errs = append(errs, check.Valid(list.path.Index(i), name, validation.IsDNS1123Label)...)
+		}
+	}
+	if len(given.Include) > 0 && len(given.Exclude) > 0 {
+		errs = append(errs, field.Invalid(path.Child("exclude"), strings.Join(given.Exclude, ", "),
+			"must be left out where include is set: only one of the two may be"))
 	}
 	return errs
 }

@@ -48,8 +48,16 @@ func TestValidateRealUsageLowNodeUtilizationArgs(t *testing.T) {
 				plugin + "targetThresholds[memory]: Invalid value: 101: must be a percentage from 0 to 100",
 		},
 		"included namespaces": {
-			args: &RealUsageLowNodeUtilizationArgs{EvictableNamespaces: &api.Namespaces{Include: []string{"a"}}},
-			want: plugin + "evictableNamespaces.include: Forbidden: only exclude may be set",
+			args: &RealUsageLowNodeUtilizationArgs{EvictableNamespaces: &api.Namespaces{Include: []string{"a", "b"}, Exclude: []string{}}},
+		},
+		"namespaces included and excluded": {
+			args: &RealUsageLowNodeUtilizationArgs{EvictableNamespaces: &api.Namespaces{Include: []string{"a"}, Exclude: []string{"b", "c"}}},
+			want: plugin + `evictableNamespaces.exclude: Invalid value: "b, c": must be left out where include is set: only one of the two may be`,
+		},
+		"names that no namespace has": {
+			args: &RealUsageLowNodeUtilizationArgs{EvictableNamespaces: &api.Namespaces{Include: []string{"a", "kube-*"}}},
+			want: plugin + `evictableNamespaces.include[1]: Invalid value: "kube-*": a lowercase RFC 1123 label must consist of ` +
+				"lower case alphanumeric characters or '-', and must start and end with an alphanumeric character",
 		},
 		"a negative number of nodes": {
 			args: &RealUsageLowNodeUtilizationArgs{NumberOfNodes: -1},
@@ -68,6 +76,33 @@ func TestValidateRealUsageLowNodeUtilizationArgs(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("error (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestSparedNamespaces(t *testing.T) {
+	cases := map[string]struct {
+		given *api.Namespaces
+		want  []string // of a, b and c
+	}{
+		"nothing given":    {nil, nil},
+		"empty lists":      {&api.Namespaces{Include: []string{}, Exclude: []string{}}, nil},
+		"some included":    {&api.Namespaces{Include: []string{"a", "c"}}, []string{"b"}},
+		"some excluded":    {&api.Namespaces{Exclude: []string{"a", "c"}}, []string{"a", "c"}},
+		"one that is gone": {&api.Namespaces{Include: []string{"gone"}}, []string{"a", "b", "c"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			args := &RealUsageLowNodeUtilizationArgs{EvictableNamespaces: tc.given}
+			var spared []string
+			for _, namespace := range []string{"a", "b", "c"} {
+				if args.Spares(namespace) {
+					spared = append(spared, namespace)
+				}
+			}
+			if diff := cmp.Diff(tc.want, spared); diff != "" {
+				t.Errorf("spared (-want +got):\n%s", diff)
 			}
 		})
 	}

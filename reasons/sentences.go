@@ -31,7 +31,7 @@ var sentences = map[Reason]string{
 	SeveralPodDisruptionBudgets: "several PodDisruptionBudgets select it; the API server refuses to evict such a pod",
 	PodDisruptionBudgetForbids:  "its PodDisruptionBudget never allows an eviction",
 	MinAvailableUnreadable:      "its annotation evenkeel.io/min-available, or its owner's, is no number of pods and no percentage",
-	NamespaceExcluded:           "the plugin's evictableNamespaces exclude its namespace",
+	NamespaceExcluded:           "the plugin's evictableNamespaces leave its namespace out",
 	ResourceClaimsNotSupported:  "it has resource claims, which are not supported here",
 	EvictionDeclined:            "an annotation of the pod, its owner or its Namespace forbids to evict it",
 	DisruptionDeclined:          "it tells autoscalers to leave it alone, by safe-to-evict or do-not-disrupt",

@@ -25,7 +25,7 @@ var leaves = map[reflect.Type]string{
 	reflect.TypeFor[usage.Metric]():                  "metric",
 	reflect.TypeFor[corev1.ResourceName]():           "cpu or memory",
 	reflect.TypeFor[metav1.LabelSelector]():          "label selector",
-	reflect.TypeFor[api.Namespaces]():                "`exclude`: list of text",
+	reflect.TypeFor[api.Namespaces]():                "`include` or `exclude`: list of text",
 	reflect.TypeFor[api.EvictionLimits]():            "`node`: whole number",
 	reflect.TypeFor[api.ResourceThresholds]():        "mapping from cpu and memory to number",
 	reflect.TypeFor[map[corev1.ResourceName]int64](): "mapping from cpu and memory to whole number",

@@ -75,6 +75,28 @@ func TestLintNamesWhatItCannotCheck(t *testing.T) {
 	}
 }
 
+// What a policy selects pods by is told.
+func TestLintTellsSelections(t *testing.T) {
+	report, err := lintText(t, todaysHead+"- name: p\n  plugins: {balance: {enabled: [RealUsageLowNodeUtilization]}}\n"+
+		"  pluginConfig:\n  - {name: RealUsageLowNodeUtilization, args: {evictableNamespaces: {include: [shop, batch]}}}\n"+
+		"  - {name: DefaultEvictor, args: {minReplicas: 2, nodeFit: true, nodeSelector: pool=web, priorityThreshold: {value: 1000},"+
+		" labelSelector: {matchLabels: {tier: batch}}, namespaceLabelSelector: {matchExpressions: [{key: team, operator: Exists}]}}}\n")
+	if err != nil {
+		t.Fatalf("%v: %+v", err, report)
+	}
+	does := strings.Join(report.Policies[0].Does, "\n")
+	for _, want := range []string{
+		"Moves by real usage only pods of the namespaces shop, batch.",
+		`Profile p spares pods of workloads with fewer than 2 replicas, pods that fit on no other node with "pool=web", ` +
+			`pods that the labelSelector "tier=batch" does not match, pods of namespaces that the namespaceLabelSelector "team" does not match, ` +
+			"pods of priority 1000 or more.",
+	} {
+		if !strings.Contains(does, want) {
+			t.Errorf("it does not say %q:\n%s", want, does)
+		}
+	}
+}
+
 func TestLintOfSeveralFiles(t *testing.T) {
 	folder := t.TempDir()
 	files := map[string]string{

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/descheduler/pkg/api"
 
 	"github.com/evenkeel/evenkeel/policy"
@@ -72,6 +73,10 @@ func (s *survey) pluginsWords() {
 	if s.args != nil {
 		runs = "Also runs"
 	}
+	if s.args != nil && s.args.EvictableNamespaces != nil {
+		s.sayOf(s.args.EvictableNamespaces.Include, ", ", "Moves by real usage only pods of the namespaces %s.")
+		s.sayOf(s.args.EvictableNamespaces.Exclude, ", ", "Moves by real usage no pods of the namespaces %s.")
+	}
 	for i := range s.Profiles.Profiles {
 		profile := &s.Profiles.Profiles[i]
 		names := slices.Concat(profile.Plugins.Deschedule.Enabled, profile.Plugins.Balance.Enabled)
@@ -88,7 +93,13 @@ func (s *survey) pluginsWords() {
 // defaultEvictor is the relevant part of DefaultEvictor's arguments, whose type
 // pulls in a client.
 type defaultEvictor struct {
-	NodeSelector            string `json:"nodeSelector"`
+	NodeSelector string `json:"nodeSelector"`
+	NodeFit      bool   `json:"nodeFit"`
+
+	LabelSelector          *metav1.LabelSelector  `json:"labelSelector"`
+	NamespaceLabelSelector *metav1.LabelSelector  `json:"namespaceLabelSelector"`
+	PriorityThreshold      *api.PriorityThreshold `json:"priorityThreshold"`
+
 	MinReplicas             uint   `json:"minReplicas"`
 	MinPodAge               string `json:"minPodAge"`
 	EvictLocalStoragePods   bool   `json:"evictLocalStoragePods"`
@@ -125,7 +136,14 @@ func (d defaultEvictor) words() string {
 	}{
 		{&spares, d.MinReplicas > 1, fmt.Sprintf("pods of workloads with fewer than %d replicas", d.MinReplicas)},
 		{&spares, d.MinPodAge != "", "pods younger than " + d.MinPodAge},
-		{&spares, d.NodeSelector != "", fmt.Sprintf("pods on nodes other than %q", d.NodeSelector)},
+		{&spares, d.NodeFit && d.NodeSelector == "", "pods that fit on no other node"},
+		{&spares, d.NodeFit && d.NodeSelector != "", fmt.Sprintf("pods that fit on no other node with %q", d.NodeSelector)},
+		{&spares, selects(d.LabelSelector), fmt.Sprintf("pods that the labelSelector %q does not match", metav1.FormatLabelSelector(d.LabelSelector))},
+		{
+			&spares, selects(d.NamespaceLabelSelector),
+			fmt.Sprintf("pods of namespaces that the namespaceLabelSelector %q does not match", metav1.FormatLabelSelector(d.NamespaceLabelSelector)),
+		},
+		{&spares, d.priority() < critical, fmt.Sprintf("pods of priority %d or more", d.priority())},
 		{&spares, len(d.PodProtections.ExtraEnabled) > 0, "pods of the kind " + strings.Join(d.PodProtections.ExtraEnabled, ", pods of the kind ")},
 		{&spares, d.IgnorePvcPods, "pods with a volume claim"},
 		{&spares, d.IgnorePodsWithoutPDB, "pods without a PodDisruptionBudget"},
@@ -149,6 +167,24 @@ func (d defaultEvictor) words() string {
 		clauses = append(clauses, "does not spare "+strings.Join(evicts, ", "))
 	}
 	return strings.Join(clauses, "; it ")
+}
+
+// critical is the priority from which on pods are system critical; upstream's
+// loader makes it the threshold of policies without one.
+const critical = 2_000_000_000
+
+// priority returns the priority from which on pods are spared. Without the
+// protection of system critical pods no threshold is asked.
+func (d defaultEvictor) priority() int32 {
+	threshold := d.PriorityThreshold
+	if threshold == nil || threshold.Value == nil || d.EvictSystemCriticalPods || slices.Contains(d.PodProtections.DefaultDisabled, "SystemCriticalPods") {
+		return critical
+	}
+	return *threshold.Value
+}
+
+func selects(selector *metav1.LabelSelector) bool {
+	return selector != nil && len(selector.MatchLabels)+len(selector.MatchExpressions) > 0
 }
 
 // limitsWords describes the limits at the top of the DeschedulerPolicy.

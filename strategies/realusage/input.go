@@ -1,6 +1,7 @@
 package realusage
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,8 +35,9 @@ type gathering struct {
 
 // template is what the pre-eviction filters distinguish pods by: the
 // DefaultEvictor's, the only one that there is, asks for the namespace's labels
-// and for another node that the pod fits on.
-type template struct{ owner, hash, node string }
+// and for another node that the pod fits on. Pods of one owner are in several
+// namespaces if it is in none.
+type template struct{ namespace, owner, hash, node string }
 
 // input also returns the API objects of the pods that may be moved.
 func (p *Plugin) input(observed strategies.Observed, nodes []*v1.Node) (plan.Input, map[*cluster.Pod]*v1.Pod, error) {
@@ -180,7 +182,7 @@ func (g *gathering) pods(info *cluster.NodePods, read *usage.NodeUsage) (pods []
 // passes asks the pre-eviction filters, once for pods that are alike: they may
 // look at every node for an answer, and they log it.
 func (g *gathering) passes(object *v1.Pod, record *cluster.Pod) bool {
-	like := template{record.Owner.UID, record.TemplateHash, record.Node}
+	like := template{record.Namespace, record.Owner.UID, cmp.Or(record.TemplateHash, record.UID), record.Node}
 	passes, asked := g.passing[like]
 	if !asked {
 		passes = g.handle.Evictor().PreEvictionFilter(object)
@@ -215,7 +217,7 @@ func (p *Plugin) refuse(object *v1.Pod, record *cluster.Pod, read *usage.PodUsag
 		return reasons.JobPod
 	case !slices.Contains(p.deps.Options.SchedulerNames, object.Spec.SchedulerName):
 		return reasons.SchedulerNotSteered
-	case p.args.EvictableNamespaces != nil && slices.Contains(p.args.EvictableNamespaces.Exclude, object.Namespace):
+	case p.args.Spares(object.Namespace):
 		return reasons.NamespaceExcluded
 	case read.Starting:
 		return reasons.PodStarting

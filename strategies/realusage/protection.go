@@ -12,27 +12,50 @@ import (
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/descheduler/pkg/framework/plugins/defaultevictor"
 	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
+
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
-// protection returns the DefaultEvictor checks that a pod fails, in the
-// DefaultEvictor's words; empty if unknown. The DefaultEvictor only logs them,
-// so this builds one whose log it can read.
-func protection(ctx context.Context, args runtime.Object, handle frameworktypes.Handle, pod *v1.Pod) string {
+// namespaceRefused is how the DefaultEvictor says that its
+// namespaceLabelSelector refuses a pod.
+const namespaceRefused = "pod namespace do not match the namespaceLabelSelector filter in the policy parameter"
+
+// protection returns the DefaultEvictor checks by which a pod was refused, in
+// the DefaultEvictor's words; empty if unknown.
+func (p *Plugin) protection(ctx context.Context, refused reasons.Reason, args runtime.Object, pod *v1.Pod) string {
 	given, ok := args.(*defaultevictor.DefaultEvictorArgs)
-	if !ok {
+	if !ok || refused != reasons.ProtectedByDefaultEvictor && refused != reasons.PreEvictionFilter {
 		return ""
 	}
-	given = given.DeepCopy()
-	given.NamespaceLabelSelector = nil // Filter does not check it, and it would add an index to the watch
-	var logged struct{ Checks string }
-	logger := funcr.NewJSON(func(line string) { _ = json.Unmarshal([]byte(line), &logged) }, funcr.Options{Verbosity: math.MaxInt})
-	built, err := defaultevictor.New(klog.NewContext(ctx, logger), given, handle)
+	var said words
+	filter := listen(ctx, given, p.handle, &said)
+	switch {
+	case filter == nil:
+		return ""
+	case refused == reasons.ProtectedByDefaultEvictor && !filter.Filter(p.filtered(pod)):
+		return strings.Trim(said.Checks, "[]")
+	case refused == reasons.PreEvictionFilter && !filter.PreEvictionFilter(pod):
+		return said.Msg
+	case refused == reasons.PreEvictionFilter && given.NamespaceLabelSelector != nil:
+		return namespaceRefused // it alone was not asked
+	}
+	return ""
+}
+
+// words are what the DefaultEvictor logged last.
+type words struct{ Checks, Msg string }
+
+// listen builds a DefaultEvictor that says why it refuses a pod: it only logs
+// that. This one does not ask for namespaces, which would add an index to the
+// watch. It returns nil if there is none.
+func listen(ctx context.Context, args *defaultevictor.DefaultEvictorArgs, handle frameworktypes.Handle, said *words) frameworktypes.EvictorPlugin {
+	args = args.DeepCopy()
+	args.NamespaceLabelSelector = nil
+	logger := funcr.NewJSON(func(line string) { _ = json.Unmarshal([]byte(line), said) }, funcr.Options{Verbosity: math.MaxInt})
+	built, err := defaultevictor.New(klog.NewContext(ctx, logger), args, handle)
 	if err != nil {
-		return ""
+		return nil
 	}
-	filter, ok := built.(frameworktypes.EvictorPlugin)
-	if !ok || filter.Filter(pod) {
-		return ""
-	}
-	return strings.Trim(logged.Checks, "[]")
+	filter, _ := built.(frameworktypes.EvictorPlugin)
+	return filter
 }

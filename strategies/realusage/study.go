@@ -101,9 +101,7 @@ func (p *Plugin) judge(ctx context.Context, study *Study, asked Asked) *v1.Pod {
 	default:
 		pod.Disruption = p.deps.Half.Disruption(object)
 	}
-	if pod.Refused == reasons.ProtectedByDefaultEvictor && asked.Protection != nil {
-		study.Protection = protection(ctx, asked.Protection, p.handle, p.filtered(object))
-	}
+	study.Protection = p.protection(ctx, pod.Refused, asked.Protection, object)
 	if reason, detail := p.deps.Half.Protection(object); reason == pod.Refused {
 		study.Protection = cmp.Or(study.Protection, detail)
 	}

@@ -218,7 +218,7 @@ func TestProtection(t *testing.T) {
 	if study.Pod == nil || study.Pod.Refused != reasons.ProtectedByDefaultEvictor || !strings.Contains(study.Protection, "critical priority") {
 		t.Errorf("refused for %+v, protected by %q", study.Pod, study.Protection)
 	}
-	if got := protection(t.Context(), &v1.Pod{}, y.handle, y.pods["node-00000"][0]); got != "" {
+	if got := y.Plugin.protection(t.Context(), reasons.ProtectedByDefaultEvictor, &v1.Pod{}, y.pods["node-00000"][0]); got != "" {
 		t.Errorf("with strange arguments: %q", got)
 	}
 }

@@ -1,0 +1,327 @@
+package realusage
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/descheduler/pkg/api"
+	"sigs.k8s.io/descheduler/pkg/descheduler"
+	"sigs.k8s.io/descheduler/pkg/descheduler/evictions"
+	podutil "sigs.k8s.io/descheduler/pkg/descheduler/pod"
+	"sigs.k8s.io/descheduler/pkg/features"
+	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
+	"sigs.k8s.io/descheduler/pkg/framework/plugins/defaultevictor"
+	"sigs.k8s.io/descheduler/pkg/framework/profile"
+	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
+
+	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/reasons"
+)
+
+// movable is the pod of the yard's hot node that is moved only if the others
+// may not be: it uses most, and any of them would do.
+const movable = biggest
+
+// ruled is a yard under a policy file, as upstream's loader and framework put
+// it to work: with the DefaultEvictor itself.
+type ruled struct {
+	*yard
+	client *fake.Clientset
+	shared informers.SharedInformerFactory
+	args   runtime.Object // the DefaultEvictor's
+	made   Made
+	tried  func(context.Context, *v1.Pod) error
+}
+
+// newRuled marks all pods of the hot node but movable. All pods are alike to
+// their one owner.
+func newRuled(t *testing.T, evictor, ours string, mark func(*v1.Pod)) *ruled {
+	t.Helper()
+	r := &ruled{yard: newYard(t, func(pod *v1.Pod) {
+		pod.Labels = map[string]string{"tier": "batch", "pod-template-hash": "1"}
+		pod.OwnerReferences[0].UID = "one"
+		if pod.Spec.NodeName == "node-00000" && pod.Name != movable {
+			mark(pod)
+		}
+	})}
+	objects := []runtime.Object{
+		&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", Labels: map[string]string{"team": "web"}}},
+		&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "bank", Labels: map[string]string{"team": "bank"}}},
+		&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "gold"}, Value: 1000},
+	}
+	for _, node := range r.nodes {
+		objects = append(objects, node)
+	}
+	r.client = fake.NewClientset(objects...)
+	r.client.PrependReactor("create", "pods", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, nil }) // evictions
+	r.shared = informers.NewSharedInformerFactory(r.client, 0)
+	r.run(t, fmt.Sprintf(`
+apiVersion: descheduler/v1alpha2
+kind: DeschedulerPolicy
+profiles:
+- name: p
+  pluginConfig:
+  - {name: DefaultEvictor, args: {%s}}
+  - {name: RealUsageLowNodeUtilization, args: {%s}}
+  plugins: {balance: {enabled: [RealUsageLowNodeUtilization]}}
+`, evictor, ours))
+	return r
+}
+
+// run runs one cycle of a policy.
+func (r *ruled) run(t *testing.T, content string) {
+	t.Helper()
+	descheduler.SetupPlugins()
+	deps := r.deps
+	deps.Executor = r
+	Register(pluginregistry.PluginRegistry, func() Deps { return deps })
+	path := filepath.Join(t.TempDir(), "policy.yaml")
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := descheduler.LoadPolicyConfig(path, r.client, pluginregistry.PluginRegistry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.args, _ = policy.ArgsOf(&loaded.Profiles[0], defaultevictor.PluginName)
+	built := r.profile(t, &loaded.Profiles[0])
+	r.shared.Start(t.Context().Done())
+	r.shared.WaitForCacheSync(t.Context().Done())
+	if status := built.RunBalancePlugins(t.Context(), r.nodes); status != nil && status.Err != nil {
+		t.Fatal(status.Err)
+	}
+	r.Plugin = r.made.By
+}
+
+// balancer is a profile of the framework.
+type balancer interface {
+	RunBalancePlugins(ctx context.Context, nodes []*v1.Node) *frameworktypes.Status
+}
+
+func (r *ruled) profile(t *testing.T, of *api.DeschedulerProfile) balancer {
+	t.Helper()
+	evictor, err := evictions.NewPodEvictor(t.Context(), r.client, events.NewFakeRecorder(10), r.shared.Core().V1().Pods().Informer(),
+		features.DefaultMutableFeatureGate, evictions.NewOptions().WithPolicyGroupVersion("policy/v1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	built, err := profile.NewProfile(t.Context(), *of, pluginregistry.PluginRegistry,
+		profile.WithClientSet(r.client), profile.WithSharedInformerFactory(r.shared), profile.WithPodEvictor(evictor), profile.WithProfileInstanceID("1"),
+		profile.WithGetPodsAssignedToNodeFnc(func(node string, _ podutil.FilterFunc) ([]*v1.Pod, error) { return r.pods[node], nil }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return built
+}
+
+// Execute implements Executor: it keeps the plan.
+func (r *ruled) Execute(_ context.Context, made Made, evict func(context.Context, *v1.Pod) error) {
+	r.made, r.tried = made, evict
+}
+
+// marked returns the pods of the hot node that are marked.
+func (r *ruled) marked() (pods []*v1.Pod) {
+	for _, pod := range r.pods["node-00000"] {
+		if pod.Name != movable {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}
+
+// explained returns why a pod of the hot node stays, and what says so.
+func (r *ruled) explained(t *testing.T, pod *v1.Pod) (reasons.Reason, string) {
+	t.Helper()
+	asked := Asked{Protection: r.args}
+	for _, record := range r.observed.View.Snapshot.Nodes[0].Pods {
+		if record.UID == string(pod.UID) {
+			asked.Pod = record
+		}
+	}
+	study, err := r.Study(t.Context(), r.nodes, asked)
+	if err != nil || study.Pod == nil {
+		t.Fatalf("pod %s: %+v, %v", pod.Name, study, err)
+	}
+	return study.Pod.Refused, study.Protection
+}
+
+func (r *ruled) planned() (names []string) {
+	for i := range r.made.Plan.Moves {
+		names = append(names, r.made.Plan.Moves[i].Name)
+	}
+	return names
+}
+
+// What users select pods by is honoured in the plan and again before the call,
+// and told in the words of the check: by labels, by labels of namespaces, by
+// priority, by names of namespaces. The pod that is not marked goes although the
+// marked ones would be the better choice.
+func TestSelections(t *testing.T) {
+	labelled := func(pod *v1.Pod) { pod.Labels["tier"] = "web" }
+	banked := func(pod *v1.Pod) { pod.Namespace = "bank" }
+	important := func(pod *v1.Pod) { pod.Spec.Priority = new(int32(1000)) } // the threshold itself is spared
+	elsewhere := func(pod *v1.Pod) {
+		delete(pod.Labels, "pod-template-hash") // by which pods of one owner would be alike
+		pod.Spec.NodeSelector = map[string]string{v1.LabelTopologyZone: "zone-2"}
+	}
+	const (
+		byLabels     = "pod labels do not match the labelSelector filter in the policy parameter"
+		byPriority   = "pod has higher priority than specified priority class threshold"
+		byOtherNodes = "pod does not fit on any other node"
+	)
+	cases := map[string]struct {
+		evictor, ours string
+		mark          func(*v1.Pod)
+		reason        reasons.Reason
+		words         string
+	}{
+		"labels":                       {"labelSelector: {matchLabels: {tier: batch}}", "", labelled, reasons.ProtectedByDefaultEvictor, byLabels},
+		"labels that pods must lack":   {"labelSelector: {matchExpressions: [{key: tier, operator: NotIn, values: [web]}]}", "", labelled, reasons.ProtectedByDefaultEvictor, byLabels},
+		"labels of namespaces":         {"namespaceLabelSelector: {matchLabels: {team: web}}", "", banked, reasons.PreEvictionFilter, namespaceRefused},
+		"labels namespaces must lack":  {"namespaceLabelSelector: {matchExpressions: [{key: team, operator: NotIn, values: [bank]}]}", "", banked, reasons.PreEvictionFilter, namespaceRefused},
+		"a namespace that is not read": {"namespaceLabelSelector: {matchLabels: {team: web}}", "", func(pod *v1.Pod) { pod.Namespace = "late" }, reasons.PreEvictionFilter, namespaceRefused},
+		"a priority":                   {"priorityThreshold: {value: 1000}", "", important, reasons.ProtectedByDefaultEvictor, byPriority},
+		"a priority class":             {"priorityThreshold: {name: gold}", "", important, reasons.ProtectedByDefaultEvictor, byPriority},
+		"another node of some":         {"nodeFit: true, nodeSelector: topology.kubernetes.io/zone=zone-1", "", elsewhere, reasons.PreEvictionFilter, byOtherNodes},
+		"namespaces included":          {"", "evictableNamespaces: {include: [ns, other]}", banked, reasons.NamespaceExcluded, ""},
+		"namespaces excluded":          {"", "evictableNamespaces: {exclude: [bank]}", banked, reasons.NamespaceExcluded, ""},
+		"both, by names and by labels": {
+			"labelSelector: {matchLabels: {tier: batch}}, namespaceLabelSelector: {matchLabels: {team: web}}", "evictableNamespaces: {include: [ns, bank]}",
+			banked, reasons.PreEvictionFilter, namespaceRefused,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			r := newRuled(t, tc.evictor, tc.ours, tc.mark)
+			if diff := cmp.Diff([]string{movable}, r.planned()); diff != "" {
+				t.Errorf("planned (-want +got):\n%s", diff)
+			}
+			if err := r.tried(t.Context(), r.pods["node-00000"][2]); err != nil {
+				t.Errorf("evicting %s: %v", movable, err)
+			}
+			for _, pod := range r.marked() {
+				if reason, words := r.explained(t, pod); reason != tc.reason || !strings.Contains(words, tc.words) {
+					t.Errorf("%s stays for %q: %q; want %q: %q", pod.Name, reason, words, tc.reason, tc.words)
+				}
+				if tc.ours != "" {
+					continue // a pod does not change its namespace
+				}
+				if got := refusedFor(r.tried(t.Context(), pod)); got != tc.reason {
+					t.Errorf("%s is refused for %q before the call, want %q", pod.Name, got, tc.reason)
+				}
+			}
+		})
+	}
+}
+
+// Selections that select everything restrict nothing.
+func TestSelectionsOfEverything(t *testing.T) {
+	for name, args := range map[string][2]string{
+		"none":                {"", ""},
+		"empty selectors":     {"labelSelector: {}, namespaceLabelSelector: {}", ""},
+		"empty lists":         {"", "evictableNamespaces: {include: [], exclude: []}"},
+		"a higher threshold":  {"priorityThreshold: {value: 1001}", ""},
+		"their own":           {"labelSelector: {matchLabels: {tier: web}}, namespaceLabelSelector: {matchLabels: {team: bank}}", "evictableNamespaces: {include: [bank]}"},
+		"another's exclusion": {"", "evictableNamespaces: {exclude: [ns]}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRuled(t, args[0], args[1], func(pod *v1.Pod) {
+				pod.Labels["tier"], pod.Namespace, pod.Spec.Priority = "web", "bank", new(int32(1000))
+			})
+			for _, pod := range r.marked() {
+				if reason, words := r.explained(t, pod); reason != "" || words != "" {
+					t.Errorf("%s stays for %q: %q", pod.Name, reason, words)
+				}
+			}
+		})
+	}
+}
+
+// The upstream annotation that asks for an eviction sets aside what the
+// DefaultEvictor asks of a pod, not what is asked of its namespace.
+func TestSelectionsAndTheEvictAnnotation(t *testing.T) {
+	for name, tc := range map[string]struct {
+		evictor, ours string
+		want          reasons.Reason
+	}{
+		"labels":               {"labelSelector: {matchLabels: {tier: batch}}", "", ""},
+		"a priority":           {"priorityThreshold: {value: 1000}", "", ""},
+		"labels of namespaces": {"namespaceLabelSelector: {matchLabels: {team: web}}", "", reasons.PreEvictionFilter},
+		"namespaces included":  {"", "evictableNamespaces: {include: [ns]}", reasons.NamespaceExcluded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRuled(t, tc.evictor, tc.ours, func(pod *v1.Pod) {
+				pod.Labels["tier"], pod.Namespace, pod.Spec.Priority = "web", "bank", new(int32(1000))
+				pod.Annotations = map[string]string{upstreamEvict: "true"}
+			})
+			for _, pod := range r.marked() {
+				if reason, _ := r.explained(t, pod); reason != tc.want {
+					t.Errorf("%s stays for %q, want %q", pod.Name, reason, tc.want)
+				}
+			}
+		})
+	}
+}
+
+// Labels of namespaces count as they are at each plan; what a priority class
+// stands for, as it was when the policy was read.
+func TestWhenSelectionsAreRead(t *testing.T) {
+	r := newRuled(t, "namespaceLabelSelector: {matchLabels: {team: web}}, priorityThreshold: {name: gold}", "", func(pod *v1.Pod) { pod.Namespace = "bank" })
+	namespaces := r.shared.Core().V1().Namespaces().Informer().GetIndexer()
+	if err := namespaces.Update(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "bank", Labels: map[string]string{"team": "web"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if reason, words := r.explained(t, r.marked()[0]); reason != "" {
+		t.Errorf("after the namespace was labelled it stays for %q: %q", reason, words)
+	}
+	asked := 0
+	for _, action := range r.client.Actions() {
+		if action.GetResource().Resource == "priorityclasses" {
+			asked++
+		}
+	}
+	if asked != 1 {
+		t.Errorf("asked for the priority class %d times, want once", asked)
+	}
+}
+
+// Only the nodes that the policy's nodeSelector leaves are relieved, and only
+// they take pods.
+func TestNodesThatAreLeftOut(t *testing.T) {
+	y := newYard(t)
+	for name, tc := range map[string]struct {
+		nodes []*v1.Node
+		to    []string
+	}{
+		"none":            {y.nodes, []string{"node-00001"}},
+		"the hot node":    {y.nodes[1:], nil},
+		"a landing":       {[]*v1.Node{y.nodes[0], y.nodes[2]}, []string{"node-00002"}},
+		"every landing":   {y.nodes[:1], nil},
+		"another landing": {y.nodes[:2], []string{"node-00001"}},
+	} {
+		study, err := y.Study(t.Context(), tc.nodes, Asked{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var to []string
+		for i := range study.Made.Plan.Moves {
+			to = append(to, study.Made.Plan.Moves[i].To)
+		}
+		if diff := cmp.Diff(tc.to, to); diff != "" {
+			t.Errorf("without %s moves go to (-want +got):\n%s", name, diff)
+		}
+	}
+}
