@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -53,7 +54,7 @@ func TestExpectedPodsCountAsBoundOnes(t *testing.T) {
 func answersWith(t *testing.T, o *oracle, more, expected []*v1.Pod, nodes []string) map[string]Result {
 	t.Helper()
 	f := newFilters(t, o.cfg)
-	syncAll(t, f, o.nodes, append(o.pods[:len(o.pods):len(o.pods)], more...))
+	syncAll(t, f, o.nodes, append(slices.Clip(o.pods), more...))
 	s := f.Begin()
 	defer s.Close()
 	for i, pod := range expected {

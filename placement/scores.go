@@ -1,8 +1,6 @@
 package placement
 
 import (
-	"slices"
-
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -53,11 +51,6 @@ func (s *Session) Scores(pod *v1.Pod, nodes []string) []int64 {
 		scores[at[k]] = found[k].TotalScore
 	}
 	return scores
-}
-
-// softTainted reports whether a node has a taint that pods would rather avoid.
-func softTainted(node *v1.Node) bool {
-	return slices.ContainsFunc(node.Spec.Taints, func(taint v1.Taint) bool { return taint.Effect == v1.TaintEffectPreferNoSchedule })
 }
 
 // preScore counts pods as they are without the replaced one.

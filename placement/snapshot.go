@@ -87,6 +87,11 @@ func (s *snapshot) syncNodes(nodes []*v1.Node) (bad int) {
 	return bad
 }
 
+// softTainted reports whether a node has a taint that pods would rather avoid.
+func softTainted(node *v1.Node) bool {
+	return slices.ContainsFunc(node.Spec.Taints, func(taint v1.Taint) bool { return taint.Effect == v1.TaintEffectPreferNoSchedule })
+}
+
 func sameNode(a, b *v1.Node) bool {
 	return a == b || (a.ResourceVersion != "" && a.ResourceVersion == b.ResourceVersion && a.UID == b.UID)
 }

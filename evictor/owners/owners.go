@@ -56,8 +56,9 @@ func rollingOut(set *appsv1.ReplicaSet) bool {
 	return err == nil && desired != Wanted(set)
 }
 
-// OfReplicationController: one that is rolled out is scaled down, as old clients
-// and OpenShift's DeploymentConfigs do it.
+// OfReplicationController returns what a ReplicationController says of itself.
+// One that is rolled out is scaled down, as old clients and OpenShift's
+// DeploymentConfigs do it.
 func OfReplicationController(set *v1.ReplicationController) Owner {
 	s := &set.Status
 	return Owner{ScaledDown: int(s.Replicas) > Wanted(set), RollingOut: s.ObservedGeneration < set.Generation}

@@ -66,7 +66,7 @@ type destinations struct {
 	left      []cluster.Amounts // the headroom of each of cool, contiguous because every landing reads many
 	room      room
 	first     order
-	examined  int                   // how many destinations were examined for pods
+	examined  int             // how many destinations were examined for pods
 	sites     map[string]site // by the names of hot nodes
 	nodes     []Node          // of the input
 	residents Residents

@@ -95,7 +95,9 @@ func TestFullQuotaKeepsPods(t *testing.T) {
 type explanation struct{ Reason, Detail string }
 
 // because reports whether the reason is this one, or the detail begins with it.
-func (e explanation) because(reason string) bool { return e.Reason == reason || strings.Contains(e.Detail, reason) }
+func (e explanation) because(reason string) bool {
+	return e.Reason == reason || strings.Contains(e.Detail, reason)
+}
 
 func (f *fixture) explained(pod string) (why explanation) {
 	f.T.Helper()
