@@ -34,7 +34,11 @@ func allows(q *v1.ResourceQuota, created []*v1.Pod) bool {
 		if matches, err := pods.Matches(q, pod); err != nil || !matches {
 			continue
 		}
-		usage, err := pods.Usage(asCreated(pod))
+		pod = asCreated(pod)
+		if pods.Constraints(constrained, pod) != nil {
+			return false // pods older than the quota may lack what it asks for
+		}
+		usage, err := pods.Usage(pod)
 		if err != nil {
 			continue
 		}

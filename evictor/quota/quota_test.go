@@ -7,6 +7,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/plugin/resourcequota"
 )
 
 func list(amounts map[v1.ResourceName]string) v1.ResourceList {
@@ -86,6 +88,55 @@ func TestAllow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := Allow(tc.quotas, tc.pods...); got != tc.want {
 				t.Errorf("Allow = %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+// The API server's admission plugin is what decides whether a replacement may be
+// created. What it refuses of a running pod must not be evicted.
+func TestAllowAgreesWithAdmission(t *testing.T) {
+	type amounts = map[v1.ResourceName]string
+	requesting := func(requests, limits amounts) func(*v1.Pod) {
+		return func(p *v1.Pod) {
+			p.Spec.Containers[0].Resources = v1.ResourceRequirements{Requests: list(requests), Limits: list(limits)}
+		}
+	}
+	ofPriority := func(q *v1.ResourceQuota) {
+		q.Spec.ScopeSelector = &v1.ScopeSelector{MatchExpressions: []v1.ScopedResourceSelectorRequirement{
+			{ScopeName: v1.ResourceQuotaScopePriorityClass, Operator: v1.ScopeSelectorOpIn, Values: []string{"high"}},
+		}}
+	}
+	high := func(p *v1.Pod) { p.Spec.PriorityClassName = "high" }
+	for name, tc := range map[string]struct {
+		quota *v1.ResourceQuota
+		pod   *v1.Pod
+	}{
+		"requests that the quota asks for and the pod, which is older, does not state": {
+			quotaOf(amounts{"requests.cpu": "4"}, amounts{"requests.cpu": "0"}), aPod(requesting(nil, nil)),
+		},
+		"limits": {
+			quotaOf(amounts{"limits.memory": "4Gi", "pods": "9"}, amounts{"limits.memory": "0", "pods": "1"}),
+			aPod(requesting(amounts{"cpu": "1"}, nil)),
+		},
+		"what a quota of other pods asks for": {
+			quotaOf(amounts{"requests.cpu": "4"}, amounts{"requests.cpu": "0"}, ofPriority), aPod(requesting(nil, nil)),
+		},
+		"full for a priority":          {quotaOf(amounts{"pods": "3"}, amounts{"pods": "3"}, ofPriority), aPod(high)},
+		"with room for a priority":     {quotaOf(amounts{"pods": "4"}, amounts{"pods": "3"}, ofPriority), aPod(high)},
+		"full for others":              {quotaOf(amounts{"pods": "3"}, amounts{"pods": "3"}, ofPriority), aPod()},
+		"what pods may lack":           {quotaOf(amounts{"requests.nvidia.com/gpu": "1"}, amounts{"requests.nvidia.com/gpu": "0"}), aPod()},
+		"stated":                       {quotaOf(amounts{"limits.cpu": "4"}, amounts{"limits.cpu": "2"}), aPod()},
+		"exceeded by what is not used": {quotaOf(amounts{"requests.ephemeral-storage": "1Gi"}, amounts{"requests.ephemeral-storage": "2Gi"}), aPod()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			created := asCreated(tc.pod)
+			created.Name, created.Namespace = "new", "ns"
+			a := admission.NewAttributesRecord(created, nil, v1.SchemeGroupVersion.WithKind("Pod"), "ns", "new",
+				v1.SchemeGroupVersion.WithResource("pods"), "", admission.Create, nil, false, nil)
+			_, refusal := resourcequota.CheckRequest([]v1.ResourceQuota{*tc.quota}, a, pods, nil)
+			if got := Allow([]*v1.ResourceQuota{tc.quota}, tc.pod); got != (refusal == nil) {
+				t.Errorf("Allow = %v, the API server says %v", got, refusal)
 			}
 		})
 	}
