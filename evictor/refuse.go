@@ -5,7 +5,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/evictor/incoming"
@@ -125,18 +124,10 @@ func (e *Evictor) Session(ctx context.Context) (*placement.Session, error) {
 	return session, nil
 }
 
-// refuseByQuota returns why a pod's replacement could not be created while the
-// pod still counts, or after others that are coming. A StatefulSet creates it
-// later.
+// refuseByQuota returns why a pod's replacement could not be created, after
+// others that are coming.
 func (e *Evictor) refuseByQuota(pod *v1.Pod, before ...*v1.Pod) reasons.Reason {
-	quotas := e.config.Cluster.Quotas(pod.Namespace)
-	if len(quotas) == 0 {
-		return ""
-	}
-	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil && ref.Kind == "StatefulSet" {
-		return ""
-	}
-	if !quota.Allow(quotas, append(before, pod)...) {
+	if !quota.Allow(e.config.Cluster.Quotas(pod.Namespace), append(before, pod)...) {
 		return reasons.ResourceQuotaExhausted
 	}
 	return ""

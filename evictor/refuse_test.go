@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -202,6 +203,50 @@ func TestWhatIsEvictedIsNotAvailable(t *testing.T) {
 	}
 	if got, _ := e.Allow(&ledger.Intent{Namespace: "ns", Pod: "a", PodUID: "a", To: "cool"}); got != "" {
 		t.Errorf("refused for %q beside a replacement that is ready", got)
+	}
+}
+
+// A StatefulSet creates a replacement after the pod is gone: that leaves room for
+// it in a quota that is full, but not in one that is exceeded, as after it was
+// lowered, and not for a pod without what the quota asks for.
+func TestQuotasOfStatefulSets(t *testing.T) {
+	quota := func(hard, used v1.ResourceList) *v1.ResourceQuota {
+		return &v1.ResourceQuota{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "q"}, Status: v1.ResourceQuotaStatus{Hard: hard, Used: used},
+		}
+	}
+	pods := func(n int64) v1.ResourceList {
+		return v1.ResourceList{v1.ResourcePods: *resource.NewQuantity(n, resource.DecimalSI)}
+	}
+	cpu := func(n int64) v1.ResourceList {
+		return v1.ResourceList{v1.ResourceRequestsCPU: *resource.NewQuantity(n, resource.DecimalSI)}
+	}
+	inReplicaSet := func(*v1.Pod) {}
+	cases := map[string]struct {
+		of    func(*v1.Pod)
+		quota *v1.ResourceQuota
+		want  reasons.Reason
+	}{
+		"full":                           {inStatefulSet, quota(pods(3), pods(3)), ""},
+		"full, of a ReplicaSet":          {inReplicaSet, quota(pods(3), pods(3)), reasons.ResourceQuotaExhausted},
+		"exceeded":                       {inStatefulSet, quota(pods(2), pods(3)), reasons.ResourceQuotaExhausted},
+		"it asks for what the pod lacks": {inStatefulSet, quota(cpu(4), cpu(0)), reasons.ResourceQuotaExhausted},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			with := func(pod *v1.Pod) {
+				tc.of(pod)
+				pod.Spec.Containers = []v1.Container{{Name: "main"}}
+			}
+			pod := replica("a", with)
+			e := newEstate(t, append(replicas(2, with), pod)...)
+			for _, object := range []any{statefulSet(), replicaSet(3), tc.quota} {
+				e.add(t, object)
+			}
+			if got := e.Refuse(pod); got != tc.want {
+				t.Errorf("refused for %q, want %q", got, tc.want)
+			}
+		})
 	}
 }
 

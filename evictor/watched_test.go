@@ -85,6 +85,8 @@ func (e *estate) add(t testing.TB, object any) {
 		err = e.factory.Core().V1().ReplicationControllers().Informer().GetIndexer().Add(o)
 	case *v1.Namespace:
 		err = e.factory.Core().V1().Namespaces().Informer().GetIndexer().Add(o)
+	case *v1.ResourceQuota:
+		err = e.factory.Core().V1().ResourceQuotas().Informer().GetIndexer().Add(o)
 	case *policyv1.PodDisruptionBudget:
 		err = e.factory.Policy().V1().PodDisruptionBudgets().Informer().GetIndexer().Add(o)
 	}

@@ -5,6 +5,7 @@ package quota
 
 import (
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	quota "k8s.io/apiserver/pkg/quota/v1"
 	"k8s.io/kubernetes/pkg/quota/v1/evaluator/core"
 	"k8s.io/utils/clock"
@@ -14,22 +15,23 @@ import (
 // clock only for pods that are terminating.
 var pods = core.NewPodEvaluator(nil, clock.RealClock{})
 
-// Allow reports whether one more of each of the pods would stay within the
-// quotas of their namespace, as far as these have been counted.
-func Allow(quotas []*v1.ResourceQuota, created ...*v1.Pod) bool {
+// Allow reports whether the replacements of the pods may be created within the
+// quotas of their namespace, as far as these have been counted: beside the pods
+// or, by a StatefulSet, after them.
+func Allow(quotas []*v1.ResourceQuota, replaced ...*v1.Pod) bool {
 	for _, q := range quotas {
-		if !allows(q, created) {
+		if !allows(q, replaced) {
 			return false
 		}
 	}
 	return true
 }
 
-func allows(q *v1.ResourceQuota, created []*v1.Pod) bool {
-	hard := q.Status.Hard
+func allows(q *v1.ResourceQuota, replaced []*v1.Pod) bool {
+	hard, used := q.Status.Hard, q.Status.Used
 	constrained := pods.MatchingResources(quota.ResourceNames(hard))
 	more := v1.ResourceList{}
-	for _, pod := range created {
+	for _, pod := range replaced {
 		// A quota that cannot be evaluated is the API server's to enforce.
 		if matches, err := pods.Matches(q, pod); err != nil || !matches {
 			continue
@@ -42,11 +44,15 @@ func allows(q *v1.ResourceQuota, created []*v1.Pod) bool {
 		if err != nil {
 			continue
 		}
-		more = quota.Add(more, quota.Mask(usage, constrained))
+		usage = quota.Mask(usage, constrained)
+		if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && owner.Kind == "StatefulSet" {
+			used = quota.SubtractWithNonNegativeResult(used, usage)
+		}
+		more = quota.Add(more, usage)
 	}
 	// Only what grows may exceed the quota: others may have exceeded the rest.
 	growing := quota.RemoveZeros(more)
-	total := quota.Mask(quota.Add(q.Status.Used, growing), quota.ResourceNames(growing))
+	total := quota.Mask(quota.Add(used, growing), quota.ResourceNames(growing))
 	within, _ := quota.LessThanOrEqual(total, hard)
 	return within
 }
