@@ -127,7 +127,15 @@ func (e *Evictor) Session(ctx context.Context) (*placement.Session, error) {
 // refuseByQuota returns why a pod's replacement could not be created, after
 // others that are coming.
 func (e *Evictor) refuseByQuota(pod *v1.Pod, before ...*v1.Pod) reasons.Reason {
-	if !quota.Allow(e.config.Cluster.Quotas(pod.Namespace), append(before, pod)...) {
+	quotas := e.config.Cluster.Quotas(pod.Namespace)
+	if len(quotas) == 0 {
+		return ""
+	}
+	replaced := append(before, pod)
+	for i, p := range replaced {
+		replaced[i] = placement.BeforeResize(p, e.config.Cluster.Siblings)
+	}
+	if !quota.Allow(quotas, replaced...) {
 		return reasons.ResourceQuotaExhausted
 	}
 	return ""

@@ -250,6 +250,40 @@ func TestQuotasOfStatefulSets(t *testing.T) {
 	}
 }
 
+// A pod that was resized in place counts in a quota as its replacement will,
+// which is created without the resize.
+func TestQuotasCountReplacementsOfResizedPods(t *testing.T) {
+	core := func(n int64) v1.ResourceList {
+		return v1.ResourceList{v1.ResourceRequestsCPU: *resource.NewMilliQuantity(1000*n, resource.DecimalSI)}
+	}
+	with := func(generation int64, cpu string) func(*v1.Pod) {
+		return func(pod *v1.Pod) {
+			requesting(cpu)(pod)
+			pod.Generation, pod.Labels["pod-template-hash"] = generation, "h1"
+		}
+	}
+	for name, tc := range map[string]struct {
+		pod     *v1.Pod
+		created string // what its siblings request
+		want    reasons.Reason
+	}{
+		"not resized":  {replica("a", with(1, "2")), "4", ""},
+		"resized down": {replica("a", with(2, "100m")), "4", reasons.ResourceQuotaExhausted},
+		"resized up":   {replica("a", with(2, "9")), "2", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEstate(t, append(replicas(2, with(1, tc.created)), tc.pod)...)
+			e.add(t, replicaSet(3))
+			q := &v1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "q"}}
+			q.Status = v1.ResourceQuotaStatus{Hard: core(10), Used: core(8)}
+			e.add(t, q)
+			if got := e.Refuse(tc.pod); got != tc.want {
+				t.Errorf("refused for %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
 // What protects a pod by then keeps it just before its eviction, if that is
 // planned. Upstream's plugins go by their own rules.
 func TestProtectedPodsStay(t *testing.T) {

@@ -37,15 +37,32 @@ type asCreated map[revision]*v1.Pod
 func newAsCreated(s *snapshot) asCreated {
 	found := asCreated{}
 	for _, p := range s.pods {
-		of, ok := revisionOf(p.pod)
-		if !ok || p.pod.Generation != firstGeneration {
-			continue
-		}
-		if best := found[of]; best == nil || younger(p.pod, best) {
-			found[of] = p.pod
-		}
+		found.learn(p.pod)
 	}
 	return found
+}
+
+func (a asCreated) learn(pod *v1.Pod) {
+	of, ok := revisionOf(pod)
+	if !ok || pod.Generation != firstGeneration {
+		return
+	}
+	if best := a[of]; best == nil || younger(pod, best) {
+		a[of] = pod
+	}
+}
+
+// BeforeResize returns a pod as its replacement is created, as far as its
+// siblings show.
+func BeforeResize(pod *v1.Pod, siblings func(*v1.Pod) []*v1.Pod) *v1.Pod {
+	if pod.Generation <= firstGeneration {
+		return pod
+	}
+	found := asCreated{}
+	for _, sibling := range siblings(pod) {
+		found.learn(sibling)
+	}
+	return found.before(pod)
 }
 
 // before returns a pod as it was before it was resized in place, as far as its
