@@ -81,12 +81,9 @@ func (b *Breaker) failed(calls []Call, now time.Time) closure {
 // namespaces, or the API server reaches none. The failures of one namespace
 // count once, so they hold up nobody else.
 func (v *Verdict) nobodyAsked() closure {
-	b, evicted, last, namespaces := &v.config.Breaker, time.Time{}, time.Time{}, 0
-	for _, at := range v.evictions {
-		evicted = later(evicted, at)
-	}
+	b, last, namespaces := &v.config.Breaker, time.Time{}, 0
 	for _, failed := range v.unasked {
-		if failed.at.After(evicted) {
+		if failed.at.After(v.evicted) {
 			namespaces++
 			last = later(last, failed.at)
 		}

@@ -67,6 +67,26 @@ func TestClosedByCalls(t *testing.T) {
 	}
 }
 
+// A rest after webhooks that could not be asked lasts as long as the policy says,
+// though single denials are forgotten earlier.
+func TestARestForWebhooksLastsAsLongAsStated(t *testing.T) {
+	rest := func(c *Config) { c.Breaker.Rest = time.Hour }
+	moves := several(5)
+	for i := range moves {
+		m := &moves[i]
+		m.Namespace, m.State, m.Recorded, m.Ended = fmt.Sprintf("ns-%d", i), ledger.Cancelled, ago(11*time.Minute), ago(11*time.Minute)
+		m.Denied = `Internal error occurred: failed calling webhook "guard": context deadline exceeded`
+	}
+	v := New(config(rest)).At(facts(append(moves, move(9, landed(70*time.Minute), owned("rs-9")))...), noon)
+	reason, detail := v.Closed()
+	expect(t, "closed", reason, reasons.APIErrors, detail, "")
+	if diff := cmp.Diff(ago(-49*time.Minute), v.Until()); diff != "" {
+		t.Errorf("until (-want +got):\n%s", diff)
+	}
+	reason, detail = v.Owner(moves[0].Owner.UID)
+	expect(t, "owner", reason, "", detail, "")
+}
+
 // Webhooks that cannot be asked close everything by namespaces, not by calls:
 // 5 in a row, rest 5 minutes.
 func TestClosedByWebhooks(t *testing.T) {

@@ -44,14 +44,15 @@ func (v *Verdict) take(move *ledger.Move, facts *Facts) {
 // deny notes when admission control last denied a move of an owner, and when it
 // could last not be asked about one of a namespace.
 func (v *Verdict) deny(move *ledger.Move) {
-	if move.Denied == "" || !within(move.Ended, v.now, deniedFor) {
+	if move.Denied == "" {
 		return
 	}
 	last := denied{move.Ended, move.Denied}
-	if owner := v.ownerOf(move); owner != nil && last.at.After(owner.denied.at) {
+	if owner := v.ownerOf(move); owner != nil && last.at.After(owner.denied.at) && within(last.at, v.now, deniedFor) {
 		owner.denied = last
 	}
-	if unasked(move.Denied) && last.at.After(v.unasked[move.Namespace].at) {
+	counts := max(deniedFor, v.config.Breaker.Rest)
+	if unasked(move.Denied) && last.at.After(v.unasked[move.Namespace].at) && within(last.at, v.now, counts) {
 		v.unasked[move.Namespace] = last
 	}
 }

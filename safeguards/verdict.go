@@ -21,10 +21,10 @@ type Verdict struct {
 	// before holds, by pod UID, what was intended before each intended move: of
 	// several that exceed a budget together, the first may be made.
 	before map[string]counts
-	// evictions are the times of the hour's evictions, hourEnds is when a
-	// used-up hour allows a move again.
-	evictions []time.Time
-	hourEnds  time.Time
+	// evictions are the times of the hour's evictions, evicted is the latest of
+	// all, hourEnds is when a used-up hour allows a move again.
+	evictions         []time.Time
+	evicted, hourEnds time.Time
 
 	nodes            map[string]settling
 	pending, unready trouble
