@@ -106,14 +106,3 @@ type Plan struct {
 	Declined []Declined
 	Nodes    []NodeReport
 }
-
-// NoRoom counts the hot nodes whose pods have nowhere better to go, and sums up
-// how much room they lack.
-func (p *Plan) NoRoom() (nodes int, missing cluster.Amounts) {
-	for i := range p.Nodes {
-		if lacks := p.Nodes[i].NoRoom; lacks != (cluster.Amounts{}) {
-			nodes, missing = nodes+1, missing.Plus(lacks)
-		}
-	}
-	return nodes, missing
-}

@@ -9,7 +9,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/thresholds"
 )
 
 // The reasons of Events about room.
@@ -27,8 +29,9 @@ type Room struct {
 	announcer     *Announcer
 	cores, memory prometheus.Gauge
 
-	mu      sync.Mutex
-	missing bool
+	mu sync.Mutex
+	// lacking holds what nodes lack, by name.
+	lacking map[string]cluster.Amounts
 }
 
 // NewRoom registers the metrics.
@@ -48,13 +51,16 @@ func NewRoom(announcer *Announcer, registry prometheus.Registerer) *Room {
 // Planned reports what a plan found. An Event tells of the first plan without
 // room, and of the first with room again.
 func (r *Room) Planned(plan *strategies.Plan) {
-	nodes, missing := plan.NoRoom()
+	r.mu.Lock()
+	told := len(r.lacking) > 0
+	r.lacking = lackingBy(plan, r.lacking)
+	nodes, missing := len(r.lacking), cluster.Amounts{}
+	for _, lacks := range r.lacking {
+		missing = missing.Plus(lacks)
+	}
+	r.mu.Unlock()
 	r.cores.Set(float64(missing[cluster.CPU]) / 1000)
 	r.memory.Set(float64(missing[cluster.Memory]))
-	r.mu.Lock()
-	told := r.missing
-	r.missing = nodes > 0
-	r.mu.Unlock()
 	switch {
 	case nodes > 0 && !told:
 		r.announcer.tell(v1.EventTypeWarning, roomMissing, fmt.Sprintf(
@@ -63,4 +69,21 @@ func (r *Room) Planned(plan *strategies.Plan) {
 	case nodes == 0 && told:
 		r.announcer.tell(v1.EventTypeNormal, roomFound, "No node stays hot for lack of room any more.")
 	}
+}
+
+// lackingBy returns what nodes lack by a plan or, of a hot node that it was not
+// made for, as before: its pods may not leave now, or others come first.
+func lackingBy(plan *strategies.Plan, before map[string]cluster.Amounts) map[string]cluster.Amounts {
+	now := map[string]cluster.Amounts{}
+	for i := range plan.Nodes {
+		n := &plan.Nodes[i]
+		lacks := n.NoRoom
+		if n.State == thresholds.Hot && n.Reason != "" && n.Reason != reasons.NoLanding {
+			lacks = before[n.Name]
+		}
+		if lacks != (cluster.Amounts{}) {
+			now[n.Name] = lacks
+		}
+	}
+	return now
 }

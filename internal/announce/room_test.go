@@ -9,7 +9,9 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/strategies"
+	"github.com/evenkeel/evenkeel/thresholds"
 )
 
 // Events tell when room begins and ceases to be missing, gauges how much is.
@@ -41,5 +43,41 @@ func TestMissingRoom(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+// A plan that does not get to a node, because of its limit of moves or because
+// the node's pods may not leave at the moment, says nothing of room for it.
+func TestRoomStaysMissingUntilAPlanSaysOtherwise(t *testing.T) {
+	without := func(reason reasons.Reason, lacks cluster.Amounts) *strategies.Plan {
+		return &strategies.Plan{Nodes: []strategies.NodeReport{
+			{Name: "a", State: thresholds.Hot}, {Name: "b", State: thresholds.Hot, Reason: reason, NoRoom: lacks},
+		}}
+	}
+	full := without(reasons.NoLanding, cluster.Amounts{1500, 0})
+	gone := &strategies.Plan{Nodes: []strategies.NodeReport{{Name: "a", State: thresholds.Hot}}}
+	for name, tc := range map[string]struct {
+		plans []*strategies.Plan
+		want  int // Events
+		cores float64
+	}{
+		"the limit of moves comes first":  {[]*strategies.Plan{full, without(reasons.MoveLimit, cluster.Amounts{}), full}, 1, 1.5},
+		"budgets are used up for a while": {[]*strategies.Plan{full, without(reasons.HotThroughImmovable, cluster.Amounts{})}, 1, 1.5},
+		"it is cooled":                    {[]*strategies.Plan{full, without("", cluster.Amounts{})}, 2, 0},
+		"it is gone":                      {[]*strategies.Plan{full, gone}, 2, 0},
+		"nothing was missing":             {[]*strategies.Plan{without(reasons.MoveLimit, cluster.Amounts{})}, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			recorder := events.NewFakeRecorder(10)
+			a := NewAnnouncer(recorder, "ns")
+			a.Evicting()
+			r := NewRoom(a, prometheus.NewRegistry())
+			for _, plan := range tc.plans {
+				r.Planned(plan)
+			}
+			if got, cores := len(recorder.Events), testutil.ToFloat64(r.cores); got != tc.want || cores != tc.cores {
+				t.Errorf("%d Events and %v cores, want %d and %v", got, cores, tc.want, tc.cores)
+			}
+		})
 	}
 }
