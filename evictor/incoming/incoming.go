@@ -68,20 +68,31 @@ func Arrivals(inFlight, ended []ledger.Move, observed time.Time) (arrivals []str
 	return arrivals
 }
 
-// begunFor is how long after its last move a node that is still hot counts as
+// begunFor is how long after its first move a node that is still hot counts as
 // half cooled: long enough for its windows to show the moves, and for a cycle
 // that waits for others.
 const begunFor = 30 * time.Minute
 
-// Begun names the nodes that pods were moved off lately.
+// Begun names the nodes that planned moves have begun to leave lately. Who is
+// not cooled begunFor later, by whatever came of it, has no precedence until
+// moves have paused as long: hotter nodes wait.
 func Begun(inFlight, ended []ledger.Move, now time.Time) map[string]bool {
-	begun := map[string]bool{}
+	first := map[string]time.Time{}
 	for _, moves := range [...][]ledger.Move{inFlight, ended} {
 		for i := range moves {
 			m := &moves[i]
-			if m.State != ledger.Cancelled && !m.Evicted.IsZero() && now.Sub(m.Evicted) < begunFor {
-				begun[m.From] = true
+			if m.To == "" || m.State == ledger.Cancelled || m.Evicted.IsZero() || now.Sub(m.Evicted) >= 2*begunFor {
+				continue
 			}
+			if at, ok := first[m.From]; !ok || m.Evicted.Before(at) {
+				first[m.From] = m.Evicted
+			}
+		}
+	}
+	begun := map[string]bool{}
+	for node, at := range first {
+		if now.Sub(at) < begunFor {
+			begun[node] = true
 		}
 	}
 	return begun

@@ -35,7 +35,7 @@ func TestArrivals(t *testing.T) {
 func TestBegun(t *testing.T) {
 	noon := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
 	move := func(from string, state ledger.State, evicted time.Time) ledger.Move {
-		return ledger.Move{Intent: ledger.Intent{From: from}, State: state, Evicted: evicted}
+		return ledger.Move{Intent: ledger.Intent{From: from, To: "cool"}, State: state, Evicted: evicted}
 	}
 	got := Begun([]ledger.Move{move("evicted", ledger.Evicted, noon), move("intended", ledger.Intended, time.Time{})}, []ledger.Move{
 		move("landed", ledger.Landed, noon.Add(-29*time.Minute)), move("long ago", ledger.Landed, noon.Add(-30*time.Minute)),
@@ -43,5 +43,32 @@ func TestBegun(t *testing.T) {
 	}, noon)
 	if diff := cmp.Diff(map[string]bool{"evicted": true, "landed": true, "expired": true}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Only planned moves leave a node half cooled, not evictions of upstream's
+// plugins for other reasons.
+func TestUpstreamsEvictionsBeginNothing(t *testing.T) {
+	noon := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
+	restarted := ledger.Move{Intent: ledger.Intent{From: "warm"}, State: ledger.Landed, Node: "cool", Evicted: noon}
+	if diff := cmp.Diff(map[string]bool{}, Begun(nil, []ledger.Move{restarted}, noon)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A node that gets hot again and again may not be first for ever: each move would
+// make it the next plan's first, and hotter nodes would wait without end.
+func TestNobodyIsFirstForEver(t *testing.T) {
+	noon := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
+	var ended []ledger.Move
+	firsts := 0
+	for at := noon; at.Before(noon.Add(10 * time.Hour)); at = at.Add(10 * time.Minute) {
+		if Begun(nil, ended, at)["a"] {
+			firsts++
+		}
+		ended = append(ended, ledger.Move{Intent: ledger.Intent{From: "a", To: "cool"}, State: ledger.Landed, Evicted: at})
+	}
+	if firsts > 30 {
+		t.Errorf("it is first in %d of 60 plans, want half of them at most", firsts)
 	}
 }
