@@ -3,6 +3,7 @@ package evictor
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -459,6 +460,9 @@ func TestGrace(t *testing.T) {
 		"the eviction's comes on": {pod: aPod("a"), options: &metav1.DeleteOptions{GracePeriodSeconds: &minute}, want: time.Minute},
 		"none at all":             {pod: aPod("a"), options: &metav1.DeleteOptions{GracePeriodSeconds: &zero}},
 		"options without a word":  {pod: aPod("a"), options: &metav1.DeleteOptions{}, want: 10 * time.Second},
+		"longer than a move":      {pod: aPod("a", dyingFor(7*24*3600)), want: maxGrace},
+		"longer than a Duration":  {pod: aPod("a", dyingFor(math.MaxInt64)), want: maxGrace},
+		"less than none":          {pod: aPod("a", dyingFor(-1))},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -466,6 +470,27 @@ func TestGrace(t *testing.T) {
 				t.Errorf("grace %v, want %v", got, tc.want)
 			}
 		})
+	}
+}
+
+func dyingFor(seconds int64) func(*v1.Pod) {
+	return func(pod *v1.Pod) { pod.Spec.TerminationGracePeriodSeconds = &seconds }
+}
+
+// Whatever grace period a pod asks for, the ledger with its move can be read:
+// an unreadable one stops evicting.
+func TestNoGracePeriodMakesTheLedgerUnreadable(t *testing.T) {
+	gate := newGate(t, newAPI(t))
+	for name, seconds := range map[string]int64{"week": 7 * 24 * 3600, "ages": math.MaxInt64, "negative": -1} {
+		move := gate.evictor.unplanned(aPod(name, dyingFor(seconds)), evictionOf(name))
+		gate.config.Ledger.Record(time.Now(), move.Intent)
+	}
+	packed, err := gate.config.Ledger.Export().Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ledger.Decode(packed); err != nil {
+		t.Error(err)
 	}
 }
 

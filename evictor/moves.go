@@ -41,6 +41,10 @@ func (e *Evictor) message(m *strategies.Move) string {
 	return m.Sentence(nil)
 }
 
+// maxGrace bounds what counts of a grace period. Whoever creates a pod chooses
+// it freely, and the ledger holds no move that lives for more than a week.
+const maxGrace = 24 * time.Hour
+
 // grace returns the time a pod has to terminate.
 func grace(pod *v1.Pod, options *metav1.DeleteOptions) time.Duration {
 	seconds := int64(v1.DefaultTerminationGracePeriodSeconds)
@@ -50,7 +54,7 @@ func grace(pod *v1.Pod, options *metav1.DeleteOptions) time.Duration {
 	if options != nil && options.GracePeriodSeconds != nil {
 		seconds = *options.GracePeriodSeconds
 	}
-	return time.Duration(seconds) * time.Second
+	return time.Duration(min(max(seconds, 0), int64(maxGrace/time.Second))) * time.Second
 }
 
 // unplanned is an upstream plugin's move. It names no destination; the extender
