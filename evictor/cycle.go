@@ -102,11 +102,11 @@ func (c *Cycle) Step(ctx context.Context) Next {
 		return Next{Over: true}
 	case len(c.left) == 0 && c.probe == "":
 		return Next{Over: true}
-	case len(c.left) > 0 && !c.config.Clock.Local().Before(c.deadline):
+	case !c.config.Clock.Local().Before(c.deadline): // of a probe, too: its pod may ask for days to terminate
 		c.leaveAll(reasons.CycleDeadline)
 		return Next{Over: true}
 	case c.probe != "" && !c.probed(ctx):
-		return Next{Wait: tick, Blocked: true, Until: c.probeBy}
+		return Next{Wait: tick, Blocked: true, Until: earlier(c.probeBy, c.deadline)}
 	}
 	made := c.next(ctx)
 	switch {

@@ -287,6 +287,22 @@ func TestExecutor(t *testing.T) {
 	}
 }
 
+// A probe that terminates for long holds its cycle up, and with it all others,
+// no longer than any other move would, even if it is the only one.
+func TestAProbeIsWaitedForUntilTheDeadline(t *testing.T) {
+	for _, moves := range [][]string{{"a"}, {"a", "b"}} {
+		playing(t, func(t *testing.T, p *play) {
+			p.steered(Steered)
+			p.landsIn = -1
+			p.pods["a"] = aPod("a", dyingFor(24*3600))
+			p.runWith(p.evictor(), moves...)
+			if took := time.Since(p.start); took > p.config.deadline {
+				t.Errorf("the cycle of %v took %v, want %v at most", moves, took, p.config.deadline)
+			}
+		})
+	}
+}
+
 // An owner never has more pods on the move than its limit, however long
 // replacements take to land and to get ready.
 func TestExecutorKeepsTheOwnersLimit(t *testing.T) {
