@@ -19,8 +19,12 @@ func revisionOf(pod *v1.Pod) (of revision, ok bool) {
 		return revision{}, false
 	}
 	hash := pod.Labels["pod-template-hash"]
-	if owner.Kind == "StatefulSet" {
+	switch owner.Kind {
+	case "StatefulSet":
 		hash = pod.Labels["controller-revision-hash"]
+	case "ReplicaSet", "ReplicationController", "Job":
+	default: // may create pods from several templates at a time
+		return revision{}, false
 	}
 	return revision{pod.Namespace, hash, owner.UID}, true
 }

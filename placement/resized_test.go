@@ -34,6 +34,9 @@ func TestReplacementOfAResizedPodAsksWhatItsSiblingsWereCreatedWith(t *testing.T
 			aPod("web-0", source, changed, cpu("500m")),
 			[]*v1.Pod{aPod("api-0", source, asMade, cpu("2"), func(p *v1.Pod) { p.OwnerReferences = ownedBy("ReplicaSet", "api") })}, ok,
 		},
+		"nor one of another kind, of a controller without revisions": {
+			aPod("worker-0", source, changed, cpu("2"), ofCluster("worker")), []*v1.Pod{aPod("head-0", source, asMade, cpu("100m"), ofCluster("head"))}, full,
+		},
 		"nor one of another namespace": {aPod("web-0", source, changed, cpu("500m")), []*v1.Pod{aPod("x-0", source, asMade, cpu("2"), inNamespace("x"))}, ok},
 		"an older Kubernetes counts no changes": {
 			aPod("web-0", source, cpu("500m")), []*v1.Pod{aPod("web-1", source, cpu("2"))}, ok,
@@ -50,6 +53,14 @@ func TestReplacementOfAResizedPodAsksWhatItsSiblingsWereCreatedWith(t *testing.T
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// ofCluster is a pod of a controller that creates pods for several purposes.
+func ofCluster(purpose string) func(*v1.Pod) {
+	return func(p *v1.Pod) {
+		p.OwnerReferences = ownedBy("RayCluster", "ray")
+		podLabel("ray.io/node-type", purpose)(p)
 	}
 }
 
