@@ -76,7 +76,15 @@ func (c *Cycle) unreplacedIn(namespace string) (pods []*v1.Pod) {
 	}
 	moves, _ := c.ledger().Moves()
 	for i := range moves {
-		if pod := incoming.Replaced(c.config.Cluster, &moves[i]); pod != nil && pod.Namespace == namespace {
+		m := &moves[i]
+		if m.Namespace != namespace {
+			continue
+		}
+		pod := incoming.Replaced(c.config.Cluster, m)
+		if m.Surging() && m.Replacement == "" {
+			pod = c.config.Cluster.Pod(namespace, m.Pod)
+		}
+		if pod != nil {
 			pods = append(pods, pod)
 		}
 	}

@@ -3,6 +3,8 @@ package evictor
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
@@ -46,4 +48,19 @@ func TestNeverWithSurge(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A surge that has begun takes room in a quota, though its pod is not created
+// yet: the next one waits for it.
+func TestSurgesShareAQuota(t *testing.T) {
+	surging(t, func(t *testing.T, p *surgePlay) {
+		p.config.quotas = func() []*v1.ResourceQuota { return podQuota(3, int64(len(p.all())))() }
+		if diff := cmp.Diff([]string{"a", "b"}, p.run(t.Context(), "a", "b")); diff != "" {
+			t.Errorf("moves (-want +got):\n%s", diff)
+		}
+		if p.most != 1 {
+			t.Errorf("%d Deployments wanted a second pod at a time, the quota has room for one", p.most)
+		}
+		p.settled(t)
+	})
 }
