@@ -194,14 +194,17 @@ func (c *Client) call(ctx context.Context, eviction *policyv1.Eviction, pod *v1.
 	return nil
 }
 
-// postOnce posts an eviction and remembers the answer. A denial ends the move.
+// postOnce posts an eviction and remembers the answer. A denial ends the move;
+// a webhook's answer says nothing about the evictions of others.
 func (c *Client) postOnce(ctx context.Context, eviction *policyv1.Eviction, pod *v1.Pod, a *attempt) error {
 	err := c.post(ctx, eviction, pod)
 	if words, denied := safeguards.Denial(err); denied {
 		c.config.Ledger.Deny(a.move.PodUID, words, c.config.Clock.Now())
 		return &reasons.Refusal{Reason: reasons.EvictionDenied, Detail: words}
 	}
-	c.ended(err)
+	if !safeguards.PutOff(err) {
+		c.ended(err)
+	}
 	return err
 }
 

@@ -21,6 +21,13 @@ func Denial(err error) (words string, denied bool) {
 	return words, saysNo(words) || unasked(words)
 }
 
+// PutOff reports whether a webhook denied an eviction for now, with the code by
+// which a PodDisruptionBudget does. It may be asked again.
+func PutOff(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && apierrors.IsTooManyRequests(err) && saysNo(status.Status().Message)
+}
+
 func saysNo(words string) bool {
 	return strings.Contains(words, "denied the request") || strings.Contains(words, "denied request")
 }
