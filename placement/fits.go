@@ -22,10 +22,13 @@ func (s *Session) Fits(pod *v1.Pod, node string) Result {
 	if v := f.filter(s.stateIn(gone), t.replacement, s.infoIn(gone, n)); !v.OK {
 		return v
 	}
-	if !s.worldsDiffer(n) {
-		return Result{OK: true}
+	if v := s.fitsWithoutUnbound(gone, n); !v.OK || !s.worldsDiffer(n) {
+		return v
 	}
 	v := f.filter(s.stateIn(terminating), t.replacement, s.infoIn(terminating, n))
+	if v.OK {
+		v = s.fitsWithoutUnbound(terminating, n)
+	}
 	v.Terminating = !v.OK
 	return v
 }
@@ -79,4 +82,32 @@ func (s *Session) baseIn(w world) *state {
 		t.base[w] = s.filters.preFilter(t, w)
 	}
 	return t.base[w]
+}
+
+// fitsWithoutUnbound refuses a node that takes the replacement only because of
+// pods that are not bound yet: kube-scheduler runs the filters without them as
+// well, because they may land elsewhere.
+func (s *Session) fitsWithoutUnbound(w world, n *nodeEntry) Result {
+	f, p, t, info := s.filters, s.last.pod, s.last.template.like, s.infoIn(w, n)
+	var hidden []*podEntry
+	hide := func(unbound *podEntry) {
+		if _, counts := t.groups[unbound.group]; counts {
+			unbound.hidden, hidden = true, append(hidden, unbound)
+		}
+	}
+	for unbound := range f.snapshot.nominated {
+		hide(unbound)
+	}
+	for _, unbound := range s.expected {
+		hide(unbound)
+	}
+	if len(hidden) == 0 {
+		return Result{OK: true}
+	}
+	p.hidden = w == gone || isStateful(p.pod)
+	state := f.preFilter(t, w)
+	for _, unbound := range append(hidden, p) {
+		unbound.hidden = false
+	}
+	return f.filter(state, t.replacement, info)
 }

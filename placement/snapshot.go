@@ -21,7 +21,9 @@ type snapshot struct {
 	// in a large cluster, nearly all are, and none is in a CPU cache.
 	byObject map[*v1.Pod]*podEntry
 	index    *podIndex
-	claims   map[string][]*podEntry // users of "namespace/name"
+	// nominated are the pods that are not bound yet.
+	nominated map[*podEntry]struct{}
+	claims    map[string][]*podEntry // users of "namespace/name"
 	// softTainted: some nodes have taints that pods would rather avoid.
 	softTainted bool
 	lens        *lens
@@ -29,12 +31,13 @@ type snapshot struct {
 
 func newSnapshot() *snapshot {
 	return &snapshot{
-		nodes:    make(map[string]*nodeEntry),
-		pods:     make(map[types.UID]*podEntry),
-		byObject: make(map[*v1.Pod]*podEntry),
-		index:    newPodIndex(),
-		claims:   make(map[string][]*podEntry),
-		lens:     &lens{},
+		nodes:     make(map[string]*nodeEntry),
+		pods:      make(map[types.UID]*podEntry),
+		byObject:  make(map[*v1.Pod]*podEntry),
+		index:     newPodIndex(),
+		nominated: make(map[*podEntry]struct{}),
+		claims:    make(map[string][]*podEntry),
+		lens:      &lens{},
 	}
 }
 
@@ -182,6 +185,7 @@ func (s *snapshot) attach(pod *v1.Pod, n *nodeEntry) *podEntry {
 	p := &podEntry{pod: pod, node: n, requests: g.shareRequests(pod)}
 	s.count(p, g)
 	s.byObject[pod] = p
+	s.nominate(p)
 	n.pods = append(n.pods, p)
 	n.dirty = true
 	return p
@@ -190,6 +194,7 @@ func (s *snapshot) attach(pod *v1.Pod, n *nodeEntry) *podEntry {
 func (s *snapshot) detach(p *podEntry) {
 	s.discount(p)
 	delete(s.byObject, p.pod)
+	delete(s.nominated, p)
 	p.node.dirty = true
 	p.node = nil
 }
@@ -199,6 +204,13 @@ func (s *snapshot) renew(p *podEntry, pod *v1.Pod) {
 	delete(s.byObject, p.pod)
 	p.pod = pod
 	s.byObject[pod] = p
+	s.nominate(p)
+}
+
+func (s *snapshot) nominate(p *podEntry) {
+	if delete(s.nominated, p); p.pod.Spec.NodeName == "" {
+		s.nominated[p] = struct{}{}
+	}
 }
 
 // count adds a pod to the indexes, discount removes it.
