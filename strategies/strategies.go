@@ -35,7 +35,7 @@ type Observed struct {
 }
 
 // Arrival is a replacement that is expected on a node.
-type Arrival struct{ OwnerUID, Node string }
+type Arrival struct{ Namespace, OwnerUID, Node string }
 
 // PodsOnHotNodes counts the pods on hot nodes, moved or not.
 func (o *Observed) PodsOnHotNodes() (pods int) {

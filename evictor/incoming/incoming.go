@@ -57,12 +57,12 @@ func Replaced(pods Pods, move *ledger.Move) *v1.Pod {
 func Arrivals(inFlight, ended []ledger.Move, observed time.Time) (arrivals []strategies.Arrival) {
 	for _, move := range inFlight {
 		if node := cmp.Or(move.Node, move.To); node != "" && !move.Evicted.IsZero() {
-			arrivals = append(arrivals, strategies.Arrival{OwnerUID: move.Owner.UID, Node: node})
+			arrivals = append(arrivals, strategies.Arrival{Namespace: move.Namespace, OwnerUID: move.Owner.UID, Node: node})
 		}
 	}
 	for _, move := range ended {
 		if move.State == ledger.Landed && move.Ended.After(observed) {
-			arrivals = append(arrivals, strategies.Arrival{OwnerUID: move.Owner.UID, Node: move.Node})
+			arrivals = append(arrivals, strategies.Arrival{Namespace: move.Namespace, OwnerUID: move.Owner.UID, Node: move.Node})
 		}
 	}
 	return arrivals

@@ -13,7 +13,7 @@ func TestArrivalsAreKeptApart(t *testing.T) {
 		y := newYard(t)
 		for _, pod := range y.observed.View.Snapshot.Nodes[0].Pods {
 			if coming != "" {
-				y.observed.Coming = append(y.observed.Coming, strategies.Arrival{OwnerUID: pod.Owner.UID, Node: coming})
+				y.observed.Coming = append(y.observed.Coming, strategies.Arrival{Namespace: pod.Namespace, OwnerUID: pod.Owner.UID, Node: coming})
 			}
 		}
 		moves := y.study(t, 0, 0).Made.Plan.Moves

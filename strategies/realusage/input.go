@@ -78,22 +78,23 @@ func (g *gathering) residents(nodes []plan.Node) plan.Residents {
 	if len(g.objects) == 0 {
 		return nil // most of the time nothing is hot
 	}
-	place, lists := make(map[string]int, len(g.objects)), [][]cluster.NodeIndex(nil)
+	place, lists := make(map[plan.Owner]int, len(g.objects)), [][]cluster.NodeIndex(nil)
 	for candidate := range g.objects {
-		if _, ok := place[candidate.Owner.UID]; !ok && candidate.Owner.UID != "" {
-			place[candidate.Owner.UID], lists = len(lists), append(lists, nil)
+		owner := plan.OwnerOf(candidate)
+		if _, ok := place[owner]; !ok && owner.UID != "" {
+			place[owner], lists = len(lists), append(lists, nil)
 		}
 	}
 	for i := range nodes {
 		at := g.observed.View.Snapshot.Index(nodes[i].Name)
 		for _, pod := range g.observed.View.Snapshot.Nodes[at].Pods {
-			if k, ok := place[pod.Owner.UID]; ok && !pod.Terminating {
+			if k, ok := place[plan.OwnerOf(pod)]; ok && !pod.Terminating {
 				lists[k] = append(lists[k], cluster.NodeIndex(i))
 			}
 		}
 	}
 	for _, a := range g.observed.Coming {
-		k, ok := place[a.OwnerUID]
+		k, ok := place[plan.Owner{Namespace: a.Namespace, UID: a.OwnerUID}]
 		i, known := slices.BinarySearchFunc(nodes, a.Node, func(n plan.Node, name string) int { return strings.Compare(n.Name, name) })
 		if ok && known {
 			lists[k] = append(lists[k], cluster.NodeIndex(i))
@@ -101,8 +102,8 @@ func (g *gathering) residents(nodes []plan.Node) plan.Residents {
 		}
 	}
 	residents := make(plan.Residents, len(lists))
-	for uid, k := range place {
-		residents[uid] = lists[k]
+	for owner, k := range place {
+		residents[owner] = lists[k]
 	}
 	return residents
 }

@@ -70,25 +70,28 @@ type destinations struct {
 	sites     map[string]site // by the names of hot nodes
 	nodes     []Node          // of the input
 	residents Residents
-	zones     map[string]map[string]int // residents of owners by zone, counted when needed
-	came      map[residence]int         // pods that the plan has placed
-	cameTo    map[zoneResidence]int     // and what that changed in zones
-	names     []string                  // reused
+	zones     map[Owner]map[string]int // residents by zone, counted when needed
+	came      map[residence]int        // pods that the plan has placed
+	cameTo    map[zoneResidence]int    // and what that changed in zones
+	names     []string                 // reused
 }
 
 // residence is an owner's place on a node, zoneResidence one in a zone.
 type (
 	residence struct {
-		ownerUID string
-		node     cluster.NodeIndex
+		owner Owner
+		node  cluster.NodeIndex
 	}
-	zoneResidence struct{ ownerUID, zone string }
+	zoneResidence struct {
+		owner Owner
+		zone  string
+	}
 )
 
 func newDestinations(in *Input, first order) *destinations {
 	p := &destinations{
 		placement: in.Placement, first: first, sites: map[string]site{}, nodes: in.Nodes, residents: in.Residents,
-		zones: map[string]map[string]int{}, came: map[residence]int{}, cameTo: map[zoneResidence]int{},
+		zones: map[Owner]map[string]int{}, came: map[residence]int{}, cameTo: map[zoneResidence]int{},
 	}
 	size := len(in.Nodes)
 	p.cool, p.byFill, p.left = make([]destination, 0, size), make([]coolIndex, 0, size), make([]cluster.Amounts, 0, size)

@@ -125,7 +125,7 @@ func (p *destinations) landNear(pod *strategies.Pod, ownZone bool) (l landing, t
 			continue
 		}
 		if byZone {
-			n.inZone = p.inZone(pod.Owner.UID, to.site.zone)
+			n.inZone = p.inZone(OwnerOf(pod.Pod), to.site.zone)
 		}
 		others, tried = append(others, n), tried+1
 	}
@@ -165,20 +165,21 @@ type nearby struct {
 
 // owned counts the pods of a pod's owner on a destination.
 func (p *destinations) owned(pod *strategies.Pod, to *destination) int {
-	return p.residents.on(pod.Owner.UID, to.at) + p.came[residence{pod.Owner.UID, to.at}]
+	owner := OwnerOf(pod.Pod)
+	return p.residents.on(owner, to.at) + p.came[residence{owner, to.at}]
 }
 
 // inZone counts an owner's pods in a zone.
-func (p *destinations) inZone(ownerUID, zone string) int {
-	counted := p.zones[ownerUID]
+func (p *destinations) inZone(owner Owner, zone string) int {
+	counted := p.zones[owner]
 	if counted == nil {
 		counted = map[string]int{}
-		for _, i := range p.residents[ownerUID] {
+		for _, i := range p.residents[owner] {
 			counted[p.nodes[i].Zone]++
 		}
-		p.zones[ownerUID] = counted
+		p.zones[owner] = counted
 	}
-	return counted[zone] + p.cameTo[zoneResidence{ownerUID, zone}]
+	return counted[zone] + p.cameTo[zoneResidence{owner, zone}]
 }
 
 func (p *destinations) try(pod *strategies.Pod, to *destination) (landing, bool) {
@@ -198,9 +199,10 @@ func (p *destinations) count(pod *strategies.Pod, to *destination, by int) {
 	if pod.Owner.UID == "" {
 		return
 	}
-	p.came[residence{pod.Owner.UID, to.at}] += by
-	p.cameTo[zoneResidence{pod.Owner.UID, to.site.zone}] += by
-	p.cameTo[zoneResidence{pod.Owner.UID, p.sites[pod.Node].zone}] -= by
+	owner := OwnerOf(pod.Pod)
+	p.came[residence{owner, to.at}] += by
+	p.cameTo[zoneResidence{owner, to.site.zone}] += by
+	p.cameTo[zoneResidence{owner, p.sites[pod.Node].zone}] -= by
 }
 
 // takeBack undoes landings, newest first.

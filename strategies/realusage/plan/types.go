@@ -50,13 +50,20 @@ type Placement interface {
 	Move(pod *cluster.Pod, to string) (undo func(), err error)
 }
 
-// Residents are the nodes of owners' pods, by the owners' UIDs: indices in the
-// input's nodes in ascending order, one for each pod.
-type Residents map[string][]cluster.NodeIndex
+// Owner is a controller with the namespace of its pods: whoever may create pods
+// elsewhere can name any UID.
+type Owner struct{ Namespace, UID string }
+
+// OwnerOf returns a pod's owner.
+func OwnerOf(pod *cluster.Pod) Owner { return Owner{pod.Namespace, pod.Owner.UID} }
+
+// Residents are the nodes of owners' pods: indices in the input's nodes in
+// ascending order, one for each pod.
+type Residents map[Owner][]cluster.NodeIndex
 
 // on counts an owner's pods on a node.
-func (r Residents) on(ownerUID string, node cluster.NodeIndex) (pods int) {
-	nodes := r[ownerUID]
+func (r Residents) on(owner Owner, node cluster.NodeIndex) (pods int) {
+	nodes := r[owner]
 	for i, _ := slices.BinarySearch(nodes, node); i < len(nodes) && nodes[i] == node; i++ {
 		pods++
 	}
