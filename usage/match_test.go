@@ -133,9 +133,9 @@ func checkOwners(t *testing.T, store *Store, pods map[string]*cluster.Pod, secon
 			counted[pod.Owner.UID]++
 		}
 	}
-	means := map[string]cluster.Amounts{}
+	means := map[ownerKey]cluster.Amounts{}
 	for uid, sum := range sums {
-		means[uid] = cluster.Amounts{sum[0] / counted[uid], sum[1] / counted[uid]}
+		means[ownerKey{"ns", uid}] = cluster.Amounts{sum[0] / counted[uid], sum[1] / counted[uid]}
 	}
 	if diff := cmp.Diff(means, view.Siblings.owners); diff != "" {
 		t.Fatalf("means of owners (-want +got):\n%s", diff)

@@ -11,16 +11,21 @@ import (
 // dropped and its number reused.
 type owners struct {
 	seed    maphash.Seed
-	numbers map[string]ownerNumber // by UID
-	list    []knownOwner           // by number
+	numbers map[ownerKey]ownerNumber
+	list    []knownOwner // by number
 	free    []ownerNumber
 }
 
 // ownerNumber is the number of an owner.
 type ownerNumber int32
 
+// ownerKey has the namespace of the pods, because whoever may create pods
+// elsewhere can name any owner.
+type ownerKey struct{ namespace, uid string }
+
 type knownOwner struct {
-	uid  string
+	ownerKey
+
 	pods int
 	// family is that of the pod it was first seen with.
 	family familyKey
@@ -30,7 +35,7 @@ type knownOwner struct {
 const noOwner ownerNumber = 0
 
 func newOwners(seed maphash.Seed) owners {
-	return owners{seed: seed, numbers: map[string]ownerNumber{}, list: make([]knownOwner, 1)}
+	return owners{seed: seed, numbers: map[ownerKey]ownerNumber{}, list: make([]knownOwner, 1)}
 }
 
 // hold returns the number of a pod's owner, and counts the pod.
@@ -38,7 +43,8 @@ func (o *owners) hold(pod *cluster.Pod) ownerNumber {
 	if pod.Owner.UID == "" {
 		return noOwner
 	}
-	number, ok := o.numbers[pod.Owner.UID]
+	key := ownerKey{pod.Namespace, pod.Owner.UID}
+	number, ok := o.numbers[key]
 	if !ok {
 		if last := len(o.free) - 1; last >= 0 {
 			number, o.free = o.free[last], o.free[:last]
@@ -46,8 +52,8 @@ func (o *owners) hold(pod *cluster.Pod) ownerNumber {
 			number, o.list = ownerNumber(len(o.list)), append(o.list, knownOwner{})
 		}
 		kin := kinOf(pod)
-		o.list[number] = knownOwner{uid: pod.Owner.UID, family: keyOf(o.seed, &kin)}
-		o.numbers[pod.Owner.UID] = number
+		o.list[number] = knownOwner{ownerKey: key, family: keyOf(o.seed, &kin)}
+		o.numbers[key] = number
 	}
 	o.list[number].pods++
 	return number
@@ -59,7 +65,7 @@ func (o *owners) release(number ownerNumber) {
 		return
 	}
 	if o.list[number].pods--; o.list[number].pods == 0 {
-		delete(o.numbers, o.list[number].uid)
+		delete(o.numbers, o.list[number].ownerKey)
 		o.list[number], o.free = knownOwner{}, append(o.free, number)
 	}
 }

@@ -197,7 +197,7 @@ func TestSameReadingsSameView(t *testing.T) {
 		other.Ingest(snapshot, b.Batch)
 	}
 	first, second := one.View(snapshot, at(300), nil), other.View(snapshot, at(300), nil)
-	if got, want := second.Nodes[0].Predicted[AtAvg5m], first.Nodes[0].Predicted[AtAvg5m]; got != want || second.Siblings.owners["web"] != first.Siblings.owners["web"] {
+	if got, want := second.Nodes[0].Predicted[AtAvg5m], first.Nodes[0].Predicted[AtAvg5m]; got != want || second.Siblings.owners[ownerKey{"ns", "web"}] != first.Siblings.owners[ownerKey{"ns", "web"}] {
 		t.Errorf("predicted %v, want %v", got, want)
 	}
 }

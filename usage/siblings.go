@@ -21,7 +21,7 @@ func kinOf(pod *cluster.Pod) Kin { return Kin{pod.Namespace, pod.Owner, pod.Temp
 type Siblings struct {
 	// owners holds the mean of each owner's measured pods, where enough are
 	// measured.
-	owners map[string]cluster.Amounts
+	owners map[ownerKey]cluster.Amounts
 	// families holds the best-known version of each Deployment, by the
 	// Deployment's key.
 	families map[familyKey]version
@@ -51,7 +51,7 @@ func hashOf(seed maphash.Seed, namespace, name string) uint64 {
 // owner's measured pods or, until enough of those are measured, that of its
 // Deployment's best-known version, capped by the limits.
 func (s *Siblings) Of(kin Kin, limits cluster.Amounts) (cluster.Amounts, bool) {
-	if used, ok := s.owners[kin.Owner.UID]; ok {
+	if used, ok := s.owners[ownerKey{kin.Namespace, kin.Owner.UID}]; ok {
 		return used, true
 	}
 	if len(s.families) == 0 { // and, in the zero value, no seed

@@ -77,6 +77,27 @@ func TestNothingIsLentAcross(t *testing.T) {
 	}
 }
 
+// Who creates pods in one namespace can name any owner of another one. They
+// change nothing of what its pods are taken to use.
+func TestForgedSiblingsCountForNothing(t *testing.T) {
+	for name, used := range map[string]int64{"idle": 1, "busy": 15000} {
+		t.Run(name, func(t *testing.T) {
+			store := newStore(t)
+			mine, forged := aPod("mine", owner("rs-1")), aPod("forged", owner("rs-1"))
+			forged.Namespace = "other"
+			snapshot, read := snapshotOf(nodeWith("n1", forged, mine)), readAt(0).node("n1", amounts(16000, 900)).
+				podMean("forged", amounts(used, 64)).podMean("mine", amounts(500, 64))
+			read.Pods[0].Namespace = forged.Namespace
+			store.Ingest(snapshot, read.Batch)
+			of := Kin{Namespace: mine.Namespace, Owner: mine.Owner}
+			got, _ := store.View(snapshot, at(0), nil).Siblings.Of(of, cluster.Amounts{})
+			if diff := cmp.Diff(amounts(500, 64), got); diff != "" {
+				t.Errorf("a sibling is taken to use (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // Deployments that come and go do not fill the store: beyond a bound none that
 // is gone is remembered, the present ones always.
 func TestTheRememberedAreBounded(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 // siblings averages the measured pods of each owner, and remembers those of
 // each Deployment.
 func (r *reading) siblings() Siblings {
-	siblings := Siblings{owners: make(map[string]cluster.Amounts, len(r.owners)), families: r.families(), seed: r.store.owners.seed}
+	siblings := Siblings{owners: make(map[ownerKey]cluster.Amounts, len(r.owners)), families: r.families(), seed: r.store.owners.seed}
 	for number := range r.owners {
 		m := &r.owners[number]
 		if m.pods == 0 {
@@ -19,7 +19,7 @@ func (r *reading) siblings() Siblings {
 		owner := &r.store.owners.list[number]
 		own := r.version(owner.uid, m)
 		if known, ok := siblings.families[owner.family]; !ok || own.conclusive(&known) {
-			siblings.owners[owner.uid] = m.mean()
+			siblings.owners[owner.ownerKey] = m.mean()
 		}
 	}
 	r.store.families = siblings.families
