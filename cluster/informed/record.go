@@ -91,6 +91,11 @@ func Pod(object *v1.Pod) *cluster.Pod {
 	return pod
 }
 
+// habitual is the number of restarts from which on a container begins its pod's
+// startup no more: one that restarts every few minutes would hide for ever what
+// the pod uses.
+const habitual = 3
+
 // runningAfter returns how many seconds after its pod the newest running
 // container started, at least cluster.PromptStart: stored pods are without the
 // time of one that started sooner.
@@ -98,7 +103,7 @@ func runningAfter(status *v1.PodStatus) int32 {
 	after := time.Duration(0)
 	for _, statuses := range [][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
 		for i := range statuses {
-			if running := statuses[i].State.Running; running != nil {
+			if running := statuses[i].State.Running; running != nil && statuses[i].RestartCount < habitual {
 				after = max(after, cluster.PromptStart, running.StartedAt.Sub(status.StartTime.Time))
 			}
 		}

@@ -18,6 +18,11 @@ func TestNewestStartOfAPod(t *testing.T) {
 	running := func(d time.Duration) v1.ContainerStatus {
 		return v1.ContainerStatus{State: v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: after(d)}}}
 	}
+	restarted := func(d time.Duration, times int32) v1.ContainerStatus {
+		status := running(d)
+		status.RestartCount = times
+		return status
+	}
 	ended := v1.ContainerStatus{State: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{StartedAt: after(time.Hour)}}}
 	cases := map[string]struct {
 		init, containers []v1.ContainerStatus
@@ -29,6 +34,9 @@ func TestNewestStartOfAPod(t *testing.T) {
 		"after a pull":               {nil, []v1.ContainerStatus{running(90 * time.Second)}, 90 * time.Second},
 		"one restarted":              {nil, []v1.ContainerStatus{running(time.Second), running(time.Hour)}, time.Hour},
 		"a sidecar restarted":        {[]v1.ContainerStatus{running(time.Hour)}, []v1.ContainerStatus{running(time.Second)}, time.Hour},
+		"one that restarted twice":   {nil, []v1.ContainerStatus{running(time.Second), restarted(time.Hour, 2)}, time.Hour},
+		"one that keeps restarting":  {nil, []v1.ContainerStatus{running(time.Second), restarted(time.Hour, 3)}, cluster.PromptStart},
+		"a sidecar that does":        {[]v1.ContainerStatus{restarted(time.Hour, 9)}, []v1.ContainerStatus{running(time.Minute)}, time.Minute},
 		"an init container ended":    {[]v1.ContainerStatus{ended}, []v1.ContainerStatus{running(time.Minute)}, time.Minute},
 		"before its pod, by a clock": {nil, []v1.ContainerStatus{running(-time.Hour)}, cluster.PromptStart},
 	}
