@@ -133,11 +133,18 @@ func (b *book) end(move *Move, state State, now time.Time) {
 	}
 }
 
-// prune forgets ended moves beyond the bound and what they expected, and
-// recounts busy.
+// prune forgets ended moves beyond the bound, those first that were never made,
+// and what they expected, and recounts busy.
 func (b *book) prune(now time.Time) {
 	if excess := len(b.ended) - b.config.KeepEnded; excess > 0 {
-		b.ended = slices.Clone(b.ended[excess:])
+		b.ended = slices.DeleteFunc(slices.Clone(b.ended), func(move *Move) bool {
+			drop := excess > 0 && move.idle()
+			if drop {
+				excess--
+			}
+			return drop
+		})
+		b.ended = b.ended[excess:]
 	}
 	maps.DeleteFunc(b.passed, func(_ string, pod passed) bool { return !b.concerns(pod.pod.OwnerUID) })
 	busy := len(b.inFlight) + len(b.surging)

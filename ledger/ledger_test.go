@@ -273,8 +273,8 @@ func TestAvoid(t *testing.T) {
 func forget(b *books) {
 	b.Expire(at(301))
 	for n := range 2 {
-		b.Record(at(302), web(5+n))
-		b.CancelIntended(at(302))
+		b.move(302, web(5+n, statefulSet))
+		b.CancelOwner("sts-1", 1, at(302))
 	}
 	b.Expire(at(303))
 }
@@ -318,6 +318,29 @@ func TestExpectationsEnd(t *testing.T) {
 	}
 	if len(expected) != 1 {
 		t.Errorf("an earlier answer has changed: %v", expected)
+	}
+}
+
+// Moves that were never made, of which a tenant can cause any number, do not
+// make the ledger forget those that were.
+func TestMovesThatWereNotMadeDisplaceNoOthers(t *testing.T) {
+	b := newBooks(Config{KeepEnded: 3})
+	b.move(0, web(1))
+	b.Bound(webPod("new"), "cool", at(1))
+	b.Record(at(2), web(2))
+	b.Deny("uid-2", "not now", at(2))
+	for n := 3; n < 9; n++ {
+		b.Record(at(n), web(n))
+		b.Cancel(web(n).PodUID, at(n))
+		b.Expire(at(n))
+	}
+	_, ended := b.Moves()
+	var pods []string
+	for i := range ended {
+		pods = append(pods, ended[i].PodUID)
+	}
+	if diff := cmp.Diff([]string{"uid-1", "uid-2", "uid-8"}, pods); diff != "" {
+		t.Errorf("remembered (-want +got):\n%s", diff)
 	}
 }
 

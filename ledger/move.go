@@ -147,6 +147,12 @@ func (m *Move) open() bool {
 	return m.Surging() || m.gone && m.State != Intended
 }
 
+// idle reports whether nothing came of the move, so that nothing follows from
+// it: no eviction, denial or surge.
+func (m *Move) idle() bool {
+	return m.State == Cancelled && m.Evicted.IsZero() && m.Denied == "" && m.Surge == nil
+}
+
 // taken reports whether the move has its final replacement.
 func (m *Move) taken() bool { return m.Replacement != "" && !m.guessed }
 
