@@ -107,3 +107,12 @@ func (u *Usage) metric(name usage.Metric) (Metric, bool) {
 
 // Location returns the zone of the time stamps.
 func (a *NodeSyncAnnotations) Location() *time.Location { return check.Location(a.Timezone) }
+
+// RisingWindow is how far back a rise of memory is looked for; 0 for not at
+// all. Four samples at least show that it is steady.
+func (p *LoadPolicy) RisingWindow() time.Duration {
+	if p.Hot.RisingMemory.Window.Duration == 0 {
+		return 0
+	}
+	return min(max(p.Hot.RisingMemory.Window.Duration, 4*p.Usage.SampleInterval.Duration), usage.Avg5m.Over)
+}

@@ -90,7 +90,8 @@ type Hot struct {
 	// Startup is how long after a node became ready, or a pod's newest
 	// container started, usage is no evidence: 0s to 1h. Such a node is not
 	// hot. Such a pod is not moved, and counts for no more than its siblings
-	// or, without any, its requests with the factors of scoring.estimate.
+	// or, without any, its requests with the factors of scoring.estimate. Where
+	// pods take longer to get ready than eviction.breaker.unreadyAfter, raise that too.
 	Startup metav1.Duration `json:"startup"`
 	// RisingMemory is memory that does not wait for these windows.
 	RisingMemory RisingMemory `json:"risingMemory"`
@@ -100,8 +101,8 @@ type Hot struct {
 // be full soon, as with a leak. consecutiveSamples have to agree here too.
 type RisingMemory struct {
 	// Window is how long all samples must be above the evict line, and rise
-	// steadily: 30s to 5m, but at least four times usage.sampleInterval; 0s to
-	// wait for hot.windows in any case.
+	// steadily: 30s to 5m; one that is shorter than four times
+	// usage.sampleInterval becomes that. 0s to wait for hot.windows in any case.
 	Window metav1.Duration `json:"window"`
 	// FullPercent is what is reached at the same rate, in percent of
 	// allocatable: above 0, at most 100. At or below the evict line of memory
@@ -215,7 +216,8 @@ type Eviction struct {
 	Breaker Breaker `json:"breaker"`
 	// MaxInFlightPercentOfOwner is the share of an owner's replicas that may be
 	// on the move, unready, pending or terminating at once when no
-	// PodDisruptionBudget says it; always at least one pod: 0 to 100.
+	// PodDisruptionBudget says it; always at least one pod: 0 to 100. With 0 it
+	// is one at a time.
 	MaxInFlightPercentOfOwner float64 `json:"maxInFlightPercentOfOwner"`
 	// MoveTTL is how long after its grace period a move may take before its
 	// reservation lapses: 10s to 1h.

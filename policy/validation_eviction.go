@@ -80,7 +80,11 @@ func validateTimes(list []Period, path *field.Path) field.ErrorList {
 	for i := range list {
 		p, at := &list[i], path.Index(i)
 		errs = append(errs, validateSchedule(p.Schedule, at.Child("schedule"))...)
-		errs = append(errs, check.Duration(at.Child("duration"), p.Duration, calendar.MinDuration, calendar.MaxDuration)...)
+		if p.Duration.Duration == 0 {
+			errs = append(errs, field.Required(at.Child("duration"), "how long it lasts each time, from 1m to 168h"))
+		} else {
+			errs = append(errs, check.Duration(at.Child("duration"), p.Duration, calendar.MinDuration, calendar.MaxDuration)...)
+		}
 		if p.TimeZone != "" {
 			errs = append(errs, check.Zone(at.Child("timeZone"), p.TimeZone)...)
 		}

@@ -16,7 +16,8 @@ const maxPools = 100
 
 func validateLines(p *LoadPolicy, path *field.Path) field.ErrorList {
 	if !p.JudgesResources() && !p.onlyMarks() {
-		return field.ErrorList{field.Required(path, "at least one of cpu and memory must have lines, unless nothing that has any relieves them")}
+		errs := field.ErrorList{field.Required(path, "at least one of cpu and memory must have lines, unless nothing that has any relieves them")}
+		return append(errs, validateLinesExcept(nil, p, p.Lines, path)...)
 	}
 	return validateLinesExcept(nil, p, p.Lines, path)
 }

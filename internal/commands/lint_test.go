@@ -22,7 +22,12 @@ func TestLintFindsWhatRunWouldRefuse(t *testing.T) {
 			todaysHead + "- {name: p, plugins: {balance: {enabled: [RealUsage]}}}\n", `profile "p" enables plugin "RealUsage", which does not exist`,
 		},
 		"an argument that a plugin does not know": {
-			todaysHead + "- {name: p, plugins: {deschedule: {enabled: [PodLifeTime]}}, pluginConfig: [{name: PodLifeTime, args: {maxPodLifeTime: 1}}]}\n", `unknown field "maxPodLifeTime"`,
+			todaysHead + "- {name: p, plugins: {deschedule: {enabled: [PodLifeTime]}}, pluginConfig: [{name: PodLifeTime, args: {maxPodLifeTime: 1}}]}\n",
+			"profiles[0].pluginConfig[0].args.maxPodLifeTime: Forbidden: unknown field; allowed here: ",
+		},
+		"an argument of a wrong type": {
+			todaysHead + "- {name: p, pluginConfig: [{name: DefaultEvictor, args: {minReplicas: two}}]}\n",
+			`DeschedulerPolicy: profiles[0].pluginConfig[0].args.minReplicas: Invalid value: "two": must be a whole number of 0 or more (DefaultEvictor)`,
 		},
 		"an argument that a plugin refuses": {
 			todaysHead + "- {name: p, plugins: {deschedule: {enabled: [PodLifeTime]}}, pluginConfig: [{name: PodLifeTime, args: {}}]}\n", "at least one filtering criterion must be specified",

@@ -70,6 +70,9 @@ func Profiles(file *policy.File, client kubernetes.Interface, registry pluginreg
 	if file.Descheduler == nil {
 		return nil, Invalid(NameOf(file), "it has no DeschedulerPolicy document, so there is nothing to run")
 	}
+	if wrong := argsMistakes(file.Descheduler, registry); wrong != "" {
+		return nil, Invalid(NameOf(file), wrong)
+	}
 	path, remove, err := tempDocument(file.Descheduler)
 	if err != nil {
 		return nil, fmt.Errorf("handing the DeschedulerPolicy over: %w", err)

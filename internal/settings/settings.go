@@ -56,7 +56,7 @@ func Usage(load *policy.LoadPolicy) usage.Config {
 		MaxAge:         load.Usage.MaxAge.Duration,
 		MinWindow:      load.Hot.MinWindow.Duration,
 		Startup:        load.Hot.Startup.Duration,
-		Rise:           rise(load),
+		Rise:           load.RisingWindow(),
 		Windows:        Windows(load),
 		Signals:        Signals(load),
 		Optional:       optionalResources(load),
@@ -71,15 +71,6 @@ func Usage(load *policy.LoadPolicy) usage.Config {
 			},
 		},
 	}
-}
-
-// rise is how far back a rise of memory is looked for: four samples at least
-// show that it is steady.
-func rise(load *policy.LoadPolicy) time.Duration {
-	if load.Hot.RisingMemory.Window.Duration == 0 {
-		return 0
-	}
-	return min(max(load.Hot.RisingMemory.Window.Duration, 4*load.Usage.SampleInterval.Duration), usage.Avg5m.Over)
 }
 
 // Scorer returns how nodes are scored.

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/descheduler/pkg/api"
+	"sigs.k8s.io/descheduler/pkg/framework/plugins/defaultevictor"
 
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage/kinds"
@@ -246,6 +248,30 @@ scoring:
 		"Asked by kube-scheduler, keeps new pods off nodes whose cpu avg_5m is above 65 % or memory avg_5m is 80 % or more, while others will do.",
 		"Prefers nodes by the formula Crane over measured cpu avg_5m (weight 0.2), memory max_avg_1h (weight 0.3).",
 		"Evicts nothing: there is no DeschedulerPolicy.",
+	} {
+		if !slices.Contains(does, want) {
+			t.Errorf("it does not say %q:\n%s", want, strings.Join(does, "\n"))
+		}
+	}
+}
+
+// What is left alone, and what is not, is told: a spelling mistake in a
+// selector would else be seen by an eviction only.
+func TestWordsSayWhatIsLeftAlone(t *testing.T) {
+	s := subject(t, "eviction: {recreatingControllers: [CloneSet.apps.kruise.io]}\nusage: {sampleInterval: 20s}", ours)
+	profile := &s.Profiles.Profiles[0]
+	profile.PluginConfigs[0].Args = &policy.RealUsageLowNodeUtilizationArgs{EvictableNamespaces: &api.Namespaces{Exclude: []string{"a", "b"}}}
+	only := &metav1.LabelSelector{MatchLabels: map[string]string{"team": "web"}}
+	profile.PluginConfigs = append(profile.PluginConfigs, api.PluginConfig{Name: "DefaultEvictor", Args: &defaultevictor.DefaultEvictorArgs{
+		LabelSelector: only, NamespaceLabelSelector: only,
+	}})
+	_, does := Examine(s)
+	for _, want := range []string{
+		"Moves by real usage no pods of the namespaces a, b.",
+		"Moves pods of these controllers, too: CloneSet.apps.kruise.io.",
+		`Profile p spares pods that the labelSelector "team=web" does not match, pods of namespaces that the namespaceLabelSelector "team=web" does not match.`,
+		"Without a PodDisruptionBudget takes at most 10 % of an owner's pods away at once, at least one.",
+		"Does not wait for memory that has been above its evict line for 1m20s and at its rate reaches 95 % within 3m.",
 	} {
 		if !slices.Contains(does, want) {
 			t.Errorf("it does not say %q:\n%s", want, strings.Join(does, "\n"))

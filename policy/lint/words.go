@@ -140,9 +140,9 @@ func (s *survey) landsWords() {
 	if startup := s.load.Hot.Startup.Duration; startup > 0 {
 		s.say("Takes no usage as evidence that is of the first %s after a node became ready or a pod's newest container started.", span(startup))
 	}
-	if rising := &s.load.Hot.RisingMemory; rising.Window.Duration > 0 && s.judgesMemory() {
+	if rising := &s.load.Hot.RisingMemory; s.load.RisingWindow() > 0 && s.judgesMemory() {
 		s.say("Does not wait for memory that has been above its evict line for %s and at its rate reaches %s %% within %s.",
-			span(rising.Window.Duration), number(rising.FullPercent), span(rising.Within.Duration))
+			span(s.load.RisingWindow()), number(rising.FullPercent), span(rising.Within.Duration))
 	}
 	var cool []string
 	for _, m := range s.measures(s.lines) {

@@ -38,6 +38,14 @@ func (s *survey) paceWords() {
 		}
 	}
 	s.sayOf(bounds, "; ", "Makes at most %s.")
+	if s.args != nil {
+		s.say("Without a PodDisruptionBudget takes at most %s %% of an owner's pods away at once, at least one.", number(e.MaxInFlightPercentOfOwner))
+	}
+	if s.args != nil && s.args.EvictableNamespaces != nil {
+	}
+	if s.args != nil {
+		s.sayOf(e.RecreatingControllers, ", ", "Moves pods of these controllers, too: %s.")
+	}
 	b := &e.Breaker
 	s.say("Stops by itself while more than %s wait for a node for over %s, or more than %s are not ready after %s, or more than %s %% of the nodes are not ready.",
 		reasons.Count(b.MaxPendingReplacements, "replacement"), span(b.PendingAfter.Duration), reasons.Count(b.MaxUnreadyReplacements, "replacement"),
