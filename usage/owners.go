@@ -19,10 +19,6 @@ type owners struct {
 // ownerNumber is the number of an owner.
 type ownerNumber int32
 
-// ownerKey has the namespace of the pods, because whoever may create pods
-// elsewhere can name any owner.
-type ownerKey struct{ namespace, uid string }
-
 type knownOwner struct {
 	ownerKey
 

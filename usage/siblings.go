@@ -28,6 +28,10 @@ type Siblings struct {
 	seed     maphash.Seed
 }
 
+// ownerKey has the namespace of the pods, because whoever may create pods
+// elsewhere can name any owner.
+type ownerKey struct{ namespace, uid string }
+
 // familyKey identifies a Deployment in a quarter of the memory of its names: 0
 // for none, else a 63-bit hash with a secret seed, so that no two Deployments
 // are confused.
