@@ -80,7 +80,7 @@ func (e *Evictor) refuseByAvailability(pod *v1.Pod, owner *owners.Owner, n tally
 	}
 	replicas, away := owner.Replicas, owner.Replicas-1-n.available
 	if replicas == 0 {
-		replicas, away = n.available+n.missing+1, n.missing+e.inFlight(controllerUID(pod))
+		replicas, away = n.available+n.missing+1, n.missing+e.inFlight(pod.Namespace, controllerUID(pod))
 	}
 	if surge {
 		replicas, n.available = replicas+1, n.available+1
@@ -108,9 +108,9 @@ func controllerUID(pod *v1.Pod) string {
 
 // inFlight counts an owner's moving pods: evicted but not landed, or landed but
 // not ready.
-func (e *Evictor) inFlight(ownerUID string) int {
+func (e *Evictor) inFlight(namespace, ownerUID string) int {
 	now, n := e.config.Clock.Now(), 0
-	for _, m := range e.ledger().MovesOf(ownerUID) {
+	for _, m := range e.ledger().MovesOf(namespace, ownerUID) {
 		if m.InFlight() && m.State != ledger.Intended || m.State == ledger.Landed && now.Sub(m.Ended) < m.TTL && !e.ready(&m) {
 			n++
 		}

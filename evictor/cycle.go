@@ -142,7 +142,7 @@ func (c *Cycle) wait() Next {
 // expectsRoom reports whether a move waits for others of its owner that are on
 // their way.
 func (c *Cycle) expectsRoom() bool {
-	return slices.ContainsFunc(c.left, func(m Move) bool { return c.inFlight(m.Owner.UID) > 0 })
+	return slices.ContainsFunc(c.left, func(m Move) bool { return c.inFlight(m.Namespace, m.Owner.UID) > 0 })
 }
 
 // Left returns the moves that are neither made nor given up.

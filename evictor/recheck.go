@@ -108,7 +108,7 @@ func (c *Cycle) accepts(ctx context.Context, pod *v1.Pod, move *Move) (reason re
 	if result.OK {
 		return "", false
 	}
-	if c.unplaced(move.Owner.UID) {
+	if c.unplaced(move) {
 		return "", true
 	}
 	klog.FromContext(ctx).V(2).Info("Destination no longer takes the pod", "pod", klog.KObj(pod), "node", move.To,
@@ -124,10 +124,10 @@ func (c *Cycle) closeSession() {
 	}
 }
 
-// unplaced reports whether an evicted pod of an owner has no replacement on a
+// unplaced reports whether an evicted pod of a move's owner has no replacement on a
 // node yet.
-func (c *Cycle) unplaced(ownerUID string) bool {
-	return slices.ContainsFunc(c.ledger().MovesOf(ownerUID), func(m ledger.Move) bool {
+func (c *Cycle) unplaced(move *Move) bool {
+	return slices.ContainsFunc(c.ledger().MovesOf(move.Namespace, move.Owner.UID), func(m ledger.Move) bool {
 		return m.InFlight() && !m.Evicted.IsZero()
 	})
 }

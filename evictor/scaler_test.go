@@ -288,7 +288,7 @@ func TestRestraintOfSurges(t *testing.T) {
 				}
 				return
 			}
-			if reason, detail := verdict.Owner("rs-1"); reason != tc.owner {
+			if reason, detail := verdict.Owner("ns", "rs-1"); reason != tc.owner {
 				t.Errorf("owner: %q (%s), want %q", reason, detail, tc.owner)
 			}
 			if reason, detail := verdict.Node("hot"); reason != tc.node {

@@ -32,7 +32,7 @@ func (c *Cycle) checkSurge(ctx context.Context, move *Move, pod *v1.Pod) (reason
 		return c.accepts(ctx, pod, move)
 	case c.config.Scaler == nil:
 		return reasons.SurgeFailed, false
-	case len(c.surges) >= maxSurges || c.inFlight(move.Owner.UID) > 0:
+	case len(c.surges) >= maxSurges || c.inFlight(move.Namespace, move.Owner.UID) > 0:
 		return "", true
 	}
 	if reason, wait := c.accepts(ctx, pod, move); wait || reason != "" {

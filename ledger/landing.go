@@ -198,7 +198,7 @@ func (l *Ledger) Expects(podUID string) (cluster.Amounts, bool) {
 }
 
 // Avoid calls visit with each node that the owner's pods should avoid for now.
-func (l *Ledger) Avoid(ownerUID string, now time.Time, visit func(node string)) {
+func (l *Ledger) Avoid(namespace, ownerUID string, now time.Time, visit func(node string)) {
 	if ownerUID == "" {
 		return
 	}
@@ -206,7 +206,7 @@ func (l *Ledger) Avoid(ownerUID string, now time.Time, visit func(node string)) 
 	defer l.mu.Unlock()
 	for _, moves := range [...][]*Move{l.inFlight, l.ended} {
 		for _, move := range moves {
-			if move.Owner.UID == ownerUID && l.avoids(move, now) {
+			if move.Owner.UID == ownerUID && move.Namespace == namespace && l.avoids(move, now) {
 				visit(move.From)
 			}
 		}

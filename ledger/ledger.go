@@ -215,13 +215,13 @@ func (l *Ledger) Expected() map[string]cluster.Amounts {
 
 // MovesOf returns copies of an owner's moves, first those in flight, each
 // oldest first.
-func (l *Ledger) MovesOf(ownerUID string) []Move {
+func (l *Ledger) MovesOf(namespace, ownerUID string) []Move {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var moves []Move
 	for _, all := range [...][]*Move{l.inFlight, l.ended} {
 		for _, move := range all {
-			if move.Owner.UID == ownerUID {
+			if move.Owner.UID == ownerUID && move.Namespace == namespace {
 				moves = append(moves, *move)
 			}
 		}

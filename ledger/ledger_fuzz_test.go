@@ -134,9 +134,9 @@ func TestLedgerIsSafeForConcurrentUse(t *testing.T) {
 			for second := range 500 {
 				play(b, rng, second)
 				b.Quiet()
-				b.Avoid("rs-1", at(second), func(string) {})
+				b.Avoid("ns", "rs-1", at(second), func(string) {})
 				b.Expects("new-1")
-				b.MovesOf("rs-1")
+				b.MovesOf("ns", "rs-1")
 				b.Moving("uid-1")
 				b.Export()
 			}

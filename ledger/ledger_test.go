@@ -169,6 +169,17 @@ func TestExpireIsExact(t *testing.T) {
 	}
 }
 
+// Whoever evicts or moves pods of another namespace that name an owner keeps
+// that owner's pods away from no node.
+func TestForgedOwnersAvoidNothing(t *testing.T) {
+	b := newBooks(Config{SourceAvoidance: 10 * time.Minute})
+	b.move(0, web(1, func(i *Intent) { i.Namespace = "evil" }))
+	b.Avoid("ns", "rs-1", at(1), func(node string) { t.Errorf("kept away from %q", node) })
+	if moves := b.MovesOf("ns", "rs-1"); len(moves) > 0 {
+		t.Errorf("counted as the owner's: %v", moves)
+	}
+}
+
 // A scale-down cancels as many moves as pods fewer are wanted, the oldest first
 // and none that has its replacement.
 func TestCancelOwner(t *testing.T) {
@@ -261,7 +272,7 @@ func TestAvoid(t *testing.T) {
 			b.Record(at(0), web(1))
 			tc.play(b)
 			var got []string
-			b.Avoid(tc.owner, at(tc.second), func(node string) { got = append(got, node) })
+			b.Avoid("ns", tc.owner, at(tc.second), func(node string) { got = append(got, node) })
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("avoided (-want +got):\n%s", diff)
 			}
@@ -348,14 +359,14 @@ func TestMovesThatWereNotMadeDisplaceNoOthers(t *testing.T) {
 func TestQuestions(t *testing.T) {
 	b := newBooks(Config{})
 	b.Record(at(0), web(1), web(2), web(3, statefulSet))
-	if got := b.MovesOf("rs-1"); len(got) != 2 || got[0].PodUID != "uid-1" {
+	if got := b.MovesOf("ns", "rs-1"); len(got) != 2 || got[0].PodUID != "uid-1" {
 		t.Errorf("moves of the owner: %v, want 2", got)
 	}
 	if !b.Moving("uid-1") || b.Moving("uid-9") {
 		t.Error("Moving knows the wrong pods")
 	}
 	b.Cancel("uid-1", at(1))
-	if of := b.MovesOf("rs-1"); b.Moving("uid-1") || of[0].State != Intended || of[1].State != Cancelled {
+	if of := b.MovesOf("ns", "rs-1"); b.Moving("uid-1") || of[0].State != Intended || of[1].State != Cancelled {
 		t.Errorf("after a cancelled move: %v", of)
 	}
 	inFlight, ended := b.Moves()

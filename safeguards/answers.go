@@ -52,12 +52,13 @@ func (v *Verdict) Left() int {
 }
 
 // Owner returns why no further pod of an owner may be evicted.
-func (v *Verdict) Owner(uid string) (reasons.Reason, string) {
-	return v.owner(uid, v.used(party{ofOwner, uid}).intended)
+func (v *Verdict) Owner(namespace, uid string) (reasons.Reason, string) {
+	key := ownerKey(namespace, uid)
+	return v.owner(key, v.used(party{ofOwner, key}).intended)
 }
 
-func (v *Verdict) owner(uid string, intended int) (reasons.Reason, string) {
-	if o := v.owners[uid]; o != nil {
+func (v *Verdict) owner(key string, intended int) (reasons.Reason, string) {
+	if o := v.owners[key]; o != nil {
 		switch {
 		case o.unready.count > 0:
 			return reasons.OwnerReplacementUnready, fmt.Sprintf("%d replacements are not ready or crash, such as %q", o.unready.count, o.unready.example)
@@ -71,7 +72,7 @@ func (v *Verdict) owner(uid string, intended int) (reasons.Reason, string) {
 			return reason, detail
 		}
 	}
-	return v.refuses(party{ofOwner, uid}, intended)
+	return v.refuses(party{ofOwner, key}, intended)
 }
 
 // Node returns why no pod may be moved off a node. Predicted usage decides
@@ -90,7 +91,7 @@ func (v *Verdict) Around(intent *ledger.Intent) (reasons.Reason, string) {
 }
 
 func (v *Verdict) around(intent *ledger.Intent, ahead counts) (reasons.Reason, string) {
-	if reason, detail := v.owner(intent.Owner.UID, ahead[ofOwner]); reason != "" {
+	if reason, detail := v.owner(ownerKey(intent.Namespace, intent.Owner.UID), ahead[ofOwner]); reason != "" {
 		return reason, detail
 	}
 	if reason, detail := v.Node(intent.From); reason != "" {

@@ -187,9 +187,9 @@ func TestClosedByReplacements(t *testing.T) {
 			v := New(config()).At(f, noon)
 			reason, detail := v.Closed()
 			expect(t, "closed", reason, tc.want, detail, "")
-			reason, detail = v.Owner("rs-0")
+			reason, detail = v.Owner("ns", "rs-0")
 			expect(t, "owner", reason, tc.owner, detail, "")
-			reason, detail = v.Owner("rs-9")
+			reason, detail = v.Owner("ns", "rs-9")
 			expect(t, "another owner", reason, "", detail, "")
 		})
 	}

@@ -27,7 +27,7 @@ func (c *Config) budget(s scope) budget {
 // partiesOf returns the parties whose budgets a move counts against. Pods
 // without an owner share no owner budget.
 func partiesOf(intent *ledger.Intent) [scopes]party {
-	return [scopes]party{{}, {ofOwner, intent.Owner.UID}, {ofNamespace, intent.Namespace}, {ofPool, intent.Pool}}
+	return [scopes]party{{}, {ofOwner, ownerKey(intent.Namespace, intent.Owner.UID)}, {ofNamespace, intent.Namespace}, {ofPool, intent.Pool}}
 }
 
 // evictedAt returns when a move's pod was evicted, as far as is known; zero if
@@ -125,5 +125,14 @@ func (v *Verdict) ownerOf(move *ledger.Move) *owner {
 	if move.Owner.UID == "" {
 		return nil
 	}
-	return entry(v.owners, move.Owner.UID)
+	return entry(v.owners, ownerKey(move.Namespace, move.Owner.UID))
+}
+
+// ownerKey names an owner in its namespace, because whoever may create pods
+// elsewhere can name any UID; it is empty for no owner.
+func ownerKey(namespace, uid string) string {
+	if uid == "" {
+		return ""
+	}
+	return namespace + "/" + uid
 }

@@ -96,7 +96,7 @@ func TestBudgetsOfOne(t *testing.T) {
 			}
 			expect(t, "refused", reason, tc.want, detail, words)
 			asked := map[reasons.Reason]func() (reasons.Reason, string){
-				reasons.OwnerMovesPerHour:     func() (reasons.Reason, string) { return v.Owner(tc.intent.Owner.UID) },
+				reasons.OwnerMovesPerHour:     func() (reasons.Reason, string) { return v.Owner(tc.intent.Namespace, tc.intent.Owner.UID) },
 				reasons.NamespaceMovesPerHour: func() (reasons.Reason, string) { return v.ofNamespace(tc.intent.Namespace) },
 				reasons.NodePoolMovesPerHour:  func() (reasons.Reason, string) { return v.ofPool(tc.intent.Pool) },
 			}
@@ -118,7 +118,7 @@ func TestBudgetNamesTheOldest(t *testing.T) {
 	for name, first := range map[string]time.Duration{"oldest first": 50 * time.Minute, "newest first": 10 * time.Minute} {
 		t.Run(name, func(t *testing.T) {
 			f := facts(move(1, landed(first)), move(2, landed(time.Hour-first)))
-			reason, detail := New(config(func(c *Config) { c.MaxPerHourOfOwner = 2 })).At(f, noon).Owner("rs-1")
+			reason, detail := New(config(func(c *Config) { c.MaxPerHourOfOwner = 2 })).At(f, noon).Owner("ns", "rs-1")
 			expect(t, "owner", reason, reasons.OwnerMovesPerHour, detail, "not before 2026-03-01T12:10:00Z")
 		})
 	}

@@ -64,9 +64,9 @@ func TestOwnerCoolingDown(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			v := New(config()).At(facts(tc.moves...), noon)
-			reason, detail := v.Owner("rs-1")
+			reason, detail := v.Owner("ns", "rs-1")
 			expect(t, "owner", reason, tc.want, detail, tc.words)
-			reason, detail = v.Owner("rs-2")
+			reason, detail = v.Owner("ns", "rs-2")
 			expect(t, "another owner", reason, "", detail, "")
 		})
 	}
@@ -96,7 +96,7 @@ func TestOwnerCoolsDownAfterAnyMove(t *testing.T) {
 			c.Cooldown.Always = 30 * time.Minute
 			f := facts(tc.moves...)
 			f.CycleStart = tc.cycleStart
-			reason, detail := New(c).At(f, noon).Owner("rs-1")
+			reason, detail := New(c).At(f, noon).Owner("ns", "rs-1")
 			expect(t, "owner", reason, tc.want, detail, tc.words)
 		})
 	}
@@ -120,7 +120,7 @@ func TestOwnerWhoseEvictionWasDenied(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := New(config()).At(facts(tc.moves...), noon)
-			reason, detail := v.Owner("rs-1")
+			reason, detail := v.Owner("ns", "rs-1")
 			expect(t, "owner", reason, tc.want, detail, tc.words)
 			reason, _ = v.Closed()
 			expect(t, "all", reason, "", "", "")
@@ -148,7 +148,7 @@ func TestNamespaceWhoseWebhookFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			failed := move(1, cancelled(tc.before), func(m *ledger.Move) { m.Denied = tc.words })
 			v := New(config()).At(facts(failed), noon)
-			reason, detail := v.Owner("rs-1")
+			reason, detail := v.Owner("ns", "rs-1")
 			expect(t, "owner", reason, tc.owner, detail, "")
 			same, other := move(2, owned("rs-2")), move(3, owned("rs-3"), in("elsewhere"))
 			reason, detail = v.Refuse(&same.Intent)
@@ -286,7 +286,7 @@ func TestPending(t *testing.T) {
 			if tc.want {
 				owner, all, words = reasons.OwnerReplacementPending, reasons.ReplacementsPending, `"ns/web-1"`
 			}
-			reason, detail := v.Owner("rs-1")
+			reason, detail := v.Owner("ns", "rs-1")
 			expect(t, "owner", reason, owner, detail, words)
 			reason, detail = v.Closed()
 			expect(t, "all", reason, all, detail, words)
@@ -330,7 +330,7 @@ func TestUnready(t *testing.T) {
 			if tc.want {
 				owner, all, words = reasons.OwnerReplacementUnready, reasons.ReplacementsUnready, `"ns/new-web-1"`
 			}
-			reason, detail := v.Owner("rs-1")
+			reason, detail := v.Owner("ns", "rs-1")
 			expect(t, "owner", reason, owner, detail, words)
 			reason, detail = v.Closed()
 			expect(t, "all", reason, all, detail, words)

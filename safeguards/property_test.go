@@ -102,19 +102,19 @@ func (v *Verdict) reasons() map[string]bool {
 			reason, _ := ask(name(prefix))
 			note(prefix+name(prefix), reason)
 		}
-		if o := v.owners[name("rs")]; o != nil {
-			for _, one := range o.apart(v, name("rs")) {
-				note(name("rs"), one)
-			}
+	}
+	for key, o := range v.owners {
+		for _, one := range o.apart(v, key) {
+			note("owner "+key, one)
 		}
 	}
 	return found
 }
 
 // apart are an owner's reasons, also those that a more telling one hides.
-func (o *owner) apart(v *Verdict, uid string) []reasons.Reason {
+func (o *owner) apart(v *Verdict, key string) []reasons.Reason {
 	cooling, _ := v.coolsDown(o)
-	spent, _ := v.spent(ofOwner, uid)
+	spent, _ := v.spent(ofOwner, key)
 	found := []reasons.Reason{cooling, spent}
 	if o.unready.count > 0 {
 		found = append(found, reasons.OwnerReplacementUnready)
@@ -167,7 +167,7 @@ func TestRefuseJoinsAll(t *testing.T) {
 		want := reasons.Reason("")
 		for _, ask := range []func() (reasons.Reason, string){
 			v.Closed,
-			func() (reasons.Reason, string) { return v.Owner(intent.Owner.UID) },
+			func() (reasons.Reason, string) { return v.Owner(intent.Namespace, intent.Owner.UID) },
 			func() (reasons.Reason, string) { return v.Node(intent.From) },
 			func() (reasons.Reason, string) { return v.ofNamespace(intent.Namespace) },
 			func() (reasons.Reason, string) { return v.ofPool(intent.Pool) },
@@ -226,7 +226,7 @@ func TestBudgetsAreNeverExceeded(t *testing.T) {
 			check("namespace", c.MaxPerHourOfNamespace, func(o *ledger.Move) bool { return o.Namespace == m.Namespace })
 			check("pool", c.MaxPerHourOfPool, func(o *ledger.Move) bool { return o.Pool == m.Pool })
 			if m.Owner.UID != "" {
-				check("owner", c.MaxPerHourOfOwner, func(o *ledger.Move) bool { return o.Owner.UID == m.Owner.UID })
+				check("owner", c.MaxPerHourOfOwner, func(o *ledger.Move) bool { return o.Owner.UID == m.Owner.UID && o.Namespace == m.Namespace })
 			}
 		}
 	}

@@ -46,7 +46,7 @@ func TestClockWentBack(t *testing.T) {
 				f.Calls = append(f.Calls, Call{At: ago(-tc.ahead), Refused: true})
 			}
 			v := New(config(func(c *Config) { c.MaxPerHour = 3 })).At(f, noon)
-			reason, detail := v.Owner("rs-1")
+			reason, detail := v.Owner("ns", "rs-1")
 			expect(t, "owner", reason, tc.want, detail, "")
 			if v.Left() != tc.left {
 				t.Errorf("left %d, want %d", v.Left(), tc.left)
@@ -84,14 +84,15 @@ func TestHugeDurations(t *testing.T) {
 	f.Calls = calls("eeeee", 5*time.Hour)
 	f.Replacement = func(*ledger.Move) ledger.Replacement { return ledger.Replacement{Exists: true} }
 	v := New(all).At(f, noon)
+	owner := func(uid string) (reasons.Reason, string) { return v.Owner("ns", uid) }
 	for what, tc := range map[string]struct {
 		ask  func(string) (reasons.Reason, string)
 		of   string
 		want reasons.Reason
 	}{
-		"cools down for ever": {v.Owner, "rs-1", reasons.OwnerCoolingDown},
+		"cools down for ever": {owner, "rs-1", reasons.OwnerCoolingDown},
 		"settles for ever":    {v.Node, "far", reasons.NodeSettling},
-		"is never pending":    {v.Owner, "rs-2", ""},
+		"is never pending":    {owner, "rs-2", ""},
 		"rests for ever":      {func(string) (reasons.Reason, string) { return v.Closed() }, "", reasons.APIErrors},
 	} {
 		reason, detail := tc.ask(tc.of)
@@ -103,7 +104,7 @@ func TestHugeDurations(t *testing.T) {
 	}).At(f, noon)
 	reason, detail := negative.Node("far")
 	expect(t, "a negative settle time", reason, "", detail, "")
-	reason, detail = negative.Owner("rs-2")
+	reason, detail = negative.Owner("ns", "rs-2")
 	expect(t, "a negative time in flight", reason, "", detail, "")
 	if negative.Left() != -1 {
 		t.Errorf("a negative bound leaves %d", negative.Left())
@@ -124,7 +125,7 @@ func TestPercentagesThatAreNoNumbers(t *testing.T) {
 func TestMovesInTheWrongList(t *testing.T) {
 	right := facts(move(1, landed(time.Minute)), move(2, evicted(2*time.Minute)))
 	v := New(config(func(c *Config) { c.MaxPerHour = 5 })).At(Facts{InFlight: right.Ended, Ended: right.InFlight}, noon)
-	reason, detail := v.Owner("rs-1")
+	reason, detail := v.Owner("ns", "rs-1")
 	expect(t, "owner", reason, reasons.OwnerReplacementPending, detail, "")
 	if v.Left() != 3 {
 		t.Errorf("left %d, want 3", v.Left())
@@ -198,4 +199,23 @@ func agree(t *testing.T, v *Verdict, facts Facts) {
 		t.Fatalf("%d moves allowed at once, the hour has %d left", allowed, most)
 	}
 	v.reasons()
+}
+
+// Whoever creates pods in one namespace can name any owner of another one. What
+// becomes of them concerns nobody there.
+func TestForgedOwnersRestNobodyElse(t *testing.T) {
+	denied := func(m *ledger.Move) {
+		cancelled(time.Minute)(m)
+		m.Denied = `admission webhook "mine" denied the request`
+	}
+	for name, of := range map[string]change{
+		"no help": judged(time.Minute, false), "pending": evicted(20 * time.Minute), "denied": denied, "evicted": landed(time.Minute),
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := New(config(func(c *Config) { c.MaxPerHourOfOwner = 1 })).At(facts(move(1, of, in("evil"), from("there"))), noon)
+			victim := move(2).Intent
+			reason, detail := v.Refuse(&victim)
+			expect(t, "the owner whose UID was named", reason, "", detail, "")
+		})
+	}
 }

@@ -269,7 +269,7 @@ func (r round) destination(move ledger.Move, nodes []cluster.NodeIndex) cluster.
 }
 
 func (r round) avoidSource(pod *extender.Pod, nodes []cluster.NodeIndex, reasons []extender.Reject, now time.Time) {
-	r.answerer.observer.Ledger().Avoid(pod.OwnerUID, now, func(node string) {
+	r.answerer.observer.Ledger().Avoid(pod.Namespace, pod.OwnerUID, now, func(node string) {
 		source := r.observation.Board.Node([]byte(node))
 		for k, i := range nodes {
 			if i >= 0 && i == source {

@@ -42,7 +42,7 @@ func (a *Answerer) Consider(pod *extender.Pod) *Cycle {
 	if c.move, c.moving = c.round.match(moves, ledgerPod(pod), now); c.moving && c.move.Usage == (cluster.Amounts{}) {
 		c.move.Usage = c.amounts // evicted by a plugin that measures no usage
 	}
-	moves.Avoid(pod.OwnerUID, now, func(node string) {
+	moves.Avoid(pod.Namespace, pod.OwnerUID, now, func(node string) {
 		c.sources = append(c.sources, c.round.observation.Board.Node([]byte(node)))
 	})
 	return c
