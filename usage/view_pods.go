@@ -55,8 +55,30 @@ func (r *reading) estimate(pod *cluster.Pod, siblings *Siblings) cluster.Amounts
 	if amounts, ok := r.expected[pod.UID]; ok {
 		return amounts
 	}
-	if amounts, ok := siblings.Of(kinOf(pod), pod.Limits); ok {
-		return amounts
+	asked := r.store.config.Estimate.Of(pod)
+	amounts, ok := siblings.Of(kinOf(pod), pod.Limits)
+	switch next := 0; {
+	case !ok:
+		return asked
+	case r.now.Sub(later(pod.Created, pod.Started)) > runsWithin && r.store.series(pod, &next).unseen():
+		for k := range amounts {
+			amounts[k] = min(amounts[k], asked[k])
+		}
 	}
-	return r.store.config.Estimate.Of(pod)
+	return amounts
+}
+
+// runsWithin is how long a pod that was never sampled is expected to use what
+// its siblings do, as soon as it runs. One that never does would fill its node
+// for ever, whatever little it requests.
+const runsWithin = 30 * time.Minute
+
+// unseen reports whether a pod was never sampled.
+func (p *podSeries) unseen() bool { return p == nil || p.newest.measured == 0 }
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
