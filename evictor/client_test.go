@@ -416,6 +416,19 @@ func TestAWebhookThatPutsOffHoldsUpItsNamespaceAlone(t *testing.T) {
 	}
 }
 
+// A move that cannot be stored is not made, whoever asks for it.
+func TestAMoveThatIsNotStoredIsNotMade(t *testing.T) {
+	a := newAPI(t, aPod("web-1"), aPod("web-2"))
+	gate := newGate(t, a, func(c *ClientConfig) {
+		c.Authority = &allowing{api: a, stored: func() bool { return false }, commit: func(context.Context) error { return errSilence }}
+	})
+	_, err := planned(t, gate, moveOf("web-1"))
+	upstream := gate.clientset().PolicyV1().Evictions("ns").Evict(t.Context(), evictionOf("web-2"))
+	if reasonOf(err) != reasons.LedgerUnwritable || reasonOf(upstream) != reasons.LedgerUnwritable || len(a.evicted) > 0 {
+		t.Errorf("planned: %v, upstream's: %v, %d calls", err, upstream, len(a.evicted))
+	}
+}
+
 // A call that takes longer than its timeout is a lost answer.
 func TestClientTimeout(t *testing.T) {
 	a := newAPI(t, aPod("web-1"))

@@ -7,12 +7,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	"sigs.k8s.io/descheduler/pkg/api"
 	"sigs.k8s.io/descheduler/pkg/descheduler"
 	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
 	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
+	"sigs.k8s.io/yaml"
 
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/usage/kinds"
@@ -34,6 +36,21 @@ func loadShipped(t *testing.T) *policy.File {
 func TestShippedPolicyStatesTheDefaults(t *testing.T) {
 	if diff := cmp.Diff(policy.Default(kinds.All), loadShipped(t).Load); diff != "" {
 		t.Errorf("policy.yaml (-defaults +file):\n%s", diff)
+	}
+}
+
+// Two Jobs at once would evict by what neither knows of the other.
+func TestShippedCronJobRunsOneCycleAtATime(t *testing.T) {
+	data, err := os.ReadFile("../deploy/overlays/cronjob/cronjob.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cron batchv1.CronJob
+	if err := yaml.UnmarshalStrict(data, &cron); err != nil {
+		t.Fatal(err)
+	}
+	if got := cron.Spec.ConcurrencyPolicy; got != batchv1.ForbidConcurrent {
+		t.Errorf("concurrencyPolicy %q", got)
 	}
 }
 

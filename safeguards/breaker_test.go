@@ -83,7 +83,7 @@ func TestARestForWebhooksLastsAsLongAsStated(t *testing.T) {
 	if diff := cmp.Diff(ago(-49*time.Minute), v.Until()); diff != "" {
 		t.Errorf("until (-want +got):\n%s", diff)
 	}
-	reason, detail = v.Owner(moves[0].Owner.UID)
+	reason, detail = v.Owner(moves[0].Namespace, moves[0].Owner.UID)
 	expect(t, "owner", reason, "", detail, "")
 }
 

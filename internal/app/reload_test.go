@@ -163,7 +163,7 @@ func TestPolicyChanges(t *testing.T) {
 			{gone: fs.ErrNotExist, done: true, line: 60, event: "Warning PolicyNotLoaded file does not exist", state: "ok 1, invalid 0, error 1, generation 1, successful 0"},
 			{content: first, done: true, line: 60, event: reloaded, state: "ok 2, invalid 0, error 1, generation 1, successful 1"},
 		},
-		"arguments that only upstream's own decoding finds wrong": {
+		"arguments that do not fit their plugin": {
 			{
 				content: upstreamHead + "  pluginConfig: [{name: PodLifeTime, args: {maxPodLifeTimeSecond: 1}}]\n  plugins: {deschedule: {enabled: [PodLifeTime]}}\n",
 				done:    true, line: 60, event: "Warning PolicyInvalid FILE: ", state: "ok 1, invalid 1, error 0, generation 1, successful 0",

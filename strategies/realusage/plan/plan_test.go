@@ -307,6 +307,19 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// A move that takes less off its node than the policy asks for is not made.
+func TestSmallGainsAreNoMoves(t *testing.T) {
+	for least, want := range map[float64][]string{
+		4: {"p: h -> c"}, 4.1: {"p: GainTooSmall", "h stays: HotThroughImmovable"},
+	} {
+		nodes := shipped().on([]Node{cool("c", cluster.Amounts{}), hot("h", cluster.Amounts{620}, pod("p", cluster.Amounts{40}))})
+		in := Input{Nodes: nodes, MinGainPercent: least, Placement: &refusing{}}
+		if diff := cmp.Diff(want, described(New(in))); diff != "" {
+			t.Errorf("least gain %v (-want +got):\n%s", least, diff)
+		}
+	}
+}
+
 // Moves carry what source and destination are at before and after each, and the
 // report what they are at in the end.
 func TestPlanReports(t *testing.T) {
