@@ -81,13 +81,13 @@ func newProfile(dynamicResources bool) (*config.KubeSchedulerProfile, error) {
 // newScores returns the plugins by which a pod prefers nodes, with their default
 // weights. Those that score free requests and images are left out: of nodes
 // that are cool the coolest is better, and images of nodes are not stored.
-func newScores(ctx context.Context, cfg Config, lister fwk.SharedLister) (framework.Framework, error) {
+func newScores(ctx context.Context, cfg Config, lister fwk.SharedLister) (framework.Framework, []scorer, error) {
 	factory := cfg.Informers
 	if factory == nil {
 		factory = informers.NewSharedInformerFactory(nil, 0)
 	}
+	scores := config.PluginSet{}
 	profile, err := NewProfile(func(defaults *config.Plugins) *config.Plugins {
-		scores := config.PluginSet{}
 		for _, plugin := range defaults.MultiPoint.Enabled {
 			switch plugin.Name {
 			case names.TaintToleration, names.NodeAffinity, names.PodTopologySpread, names.InterPodAffinity:
@@ -97,14 +97,44 @@ func newScores(ctx context.Context, cfg Config, lister fwk.SharedLister) (framew
 		return &config.Plugins{PreScore: scores, Score: scores}
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return schedulerruntime.NewFramework(ctx, intree.NewInTreeRegistry(), profile,
+	scorers, registry := make([]scorer, len(scores.Enabled)), intree.NewInTreeRegistry()
+	for i, plugin := range scores.Enabled {
+		scorers[i].weight = int64(plugin.Weight)
+		registry[plugin.Name] = remembered(registry[plugin.Name], &scorers[i])
+	}
+	plugins, err := schedulerruntime.NewFramework(ctx, registry, profile,
 		schedulerruntime.WithClientSet(cfg.Client),
 		schedulerruntime.WithInformerFactory(factory),
 		schedulerruntime.WithSnapshotSharedLister(lister),
 		schedulerruntime.WithParallelism(1), // the nodes to score are few
 	)
+	return plugins, scorers, err
+}
+
+// scorer is a plugin that scores, and how much its scores count.
+type scorer struct {
+	fwk.ScorePlugin
+
+	weight int64
+}
+
+// remembered builds a plugin and keeps it, because a framework gives none of its
+// own away.
+func remembered(build schedulerruntime.PluginFactory, as *scorer) schedulerruntime.PluginFactory {
+	return func(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+		plugin, err := build(ctx, args, handle)
+		if err != nil {
+			return nil, err
+		}
+		scores, ok := plugin.(fwk.ScorePlugin)
+		if !ok {
+			return nil, fmt.Errorf("plugin %q does not score", plugin.Name())
+		}
+		as.ScorePlugin = scores
+		return plugin, nil
+	}
 }
 
 // NewProfile returns kube-scheduler's default profile with some of its plugins

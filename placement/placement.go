@@ -43,6 +43,7 @@ type Filters struct {
 	ctx context.Context
 
 	plugins, scores  framework.Framework
+	scorers          []scorer // of scores
 	synced           []cache.InformerSynced
 	dynamicResources bool
 	snapshot         *snapshot
@@ -56,7 +57,7 @@ func New(ctx context.Context, cfg Config) (*Filters, error) {
 	if err != nil {
 		return nil, fmt.Errorf("building scheduler framework: %w", err)
 	}
-	scores, err := newScores(ctx, cfg, snap.lens)
+	scores, scorers, err := newScores(ctx, cfg, snap.lens)
 	if err != nil {
 		return nil, fmt.Errorf("building scheduler framework for scores: %w", err)
 	}
@@ -64,6 +65,7 @@ func New(ctx context.Context, cfg Config) (*Filters, error) {
 		ctx:              context.WithoutCancel(ctx),
 		plugins:          plugins,
 		scores:           scores,
+		scorers:          scorers,
 		synced:           synced,
 		dynamicResources: cfg.DynamicResources,
 		snapshot:         snap,

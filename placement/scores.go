@@ -43,14 +43,42 @@ func (s *Session) Scores(pod *v1.Pod, nodes []string) []int64 {
 	if len(infos) == 0 {
 		return scores
 	}
-	found, status := s.filters.scores.RunScorePlugins(s.filters.ctx, s.preScore(t, p, infos), t.replacement, infos)
-	if !status.IsSuccess() {
+	found, ok := s.filters.score(s.preScore(t, p, infos), t.replacement, infos)
+	if !ok {
 		return nil // without preferences any that fits will do
 	}
 	for k := range found {
-		scores[at[k]] = found[k].TotalScore
+		scores[at[k]] = found[k]
 	}
 	return scores
+}
+
+// score is RunScorePlugins without its goroutines, which cost more than scoring
+// a few nodes does.
+func (f *Filters) score(cycle fwk.CycleState, pod *v1.Pod, infos []fwk.NodeInfo) (total []int64, ok bool) {
+	total = make([]int64, len(infos))
+	list := make(fwk.NodeScoreList, len(infos))
+	for _, plugin := range f.scorers {
+		if cycle.GetSkipScorePlugins().Has(plugin.Name()) {
+			continue
+		}
+		for k, info := range infos {
+			score, status := plugin.Score(f.ctx, cycle, pod, info)
+			if !status.IsSuccess() {
+				return nil, false
+			}
+			list[k] = fwk.NodeScore{Name: info.Node().Name, Score: score}
+		}
+		if extensions := plugin.ScoreExtensions(); extensions != nil {
+			if status := extensions.NormalizeScore(f.ctx, cycle, pod, list); !status.IsSuccess() {
+				return nil, false
+			}
+		}
+		for k := range list {
+			total[k] += plugin.weight * list[k].Score
+		}
+	}
+	return total, true
 }
 
 // preScore counts pods as they are without the replaced one.

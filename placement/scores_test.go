@@ -86,7 +86,7 @@ func (o *oracle) scores(t *testing.T, scoring framework.Framework, pod *v1.Pod) 
 // session's moves, and none only where all would be equal.
 func TestScoresEqualThoseOfFreshSnapshots(t *testing.T) {
 	o := newOracle(t)
-	scoring, err := newScores(t.Context(), o.cfg, o.lister)
+	scoring, _, err := newScores(t.Context(), o.cfg, o.lister)
 	if err != nil {
 		t.Fatal(err)
 	}
