@@ -106,7 +106,7 @@ func (c *Cycle) Step(ctx context.Context) Next {
 		c.leaveAll(reasons.CycleDeadline)
 		return Next{Over: true}
 	case c.probe != "" && !c.probed(ctx):
-		return Next{Wait: tick, Blocked: true, Until: earlier(c.probeBy, c.deadline)}
+		return Next{Wait: tick, Blocked: true, Until: slices.MinFunc([]time.Time{c.probeBy, c.deadline}, time.Time.Compare)}
 	}
 	made := c.next(ctx)
 	switch {

@@ -88,10 +88,3 @@ func (c *Cycle) probed(ctx context.Context) bool {
 	}
 	return false
 }
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
-}

@@ -74,7 +74,7 @@ func (c *Cycle) unreplacedIn(namespace string) (pods []*v1.Pod) {
 	if len(c.config.Cluster.Quotas(namespace)) == 0 {
 		return nil
 	}
-	moves, _ := c.ledger().Moves()
+	moves := c.ledger().InFlight()
 	for i := range moves {
 		m := &moves[i]
 		if m.Namespace != namespace {
@@ -124,8 +124,8 @@ func (c *Cycle) closeSession() {
 	}
 }
 
-// unplaced reports whether an evicted pod of a move's owner has no replacement on a
-// node yet.
+// unplaced reports whether an evicted pod of a move's owner has no replacement
+// on a node yet.
 func (c *Cycle) unplaced(move *Move) bool {
 	return slices.ContainsFunc(c.ledger().MovesOf(move.Namespace, move.Owner.UID), func(m ledger.Move) bool {
 		return m.InFlight() && !m.Evicted.IsZero()

@@ -115,7 +115,7 @@ func (e *Evictor) Session(ctx context.Context) (*placement.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	moves, _ := e.ledger().Moves()
+	moves := e.ledger().InFlight()
 	for i := range moves {
 		if err := incoming.Expect(session, e.config.Cluster, &moves[i]); err != nil {
 			klog.FromContext(ctx).V(4).Info("Replacement has no place", "pod", klog.KRef(moves[i].Namespace, moves[i].Pod), "node", moves[i].Node, "error", err.Error())

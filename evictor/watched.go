@@ -52,8 +52,8 @@ func NewWatched(factory informers.SharedInformerFactory, moves *ledger.Ledger, c
 }
 
 // WatchOwners requests what planned moves need besides the pods: owners,
-// budgets, quotas and kube-scheduler's filters. Upstream's plugins need none of it. It
-// may be called more than once.
+// budgets, quotas and kube-scheduler's filters. Upstream's plugins need none of
+// it. It may be called more than once.
 func (w *Watched) WatchOwners(filters *placement.Filters) error {
 	if w.filters != nil {
 		return nil

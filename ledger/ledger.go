@@ -260,6 +260,13 @@ func (l *Ledger) Get(podUID string) (Move, bool) {
 	return Move{}, false
 }
 
+// InFlight returns copies of the moves in flight, oldest first.
+func (l *Ledger) InFlight() []Move {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return copies(l.inFlight)
+}
+
 // Moves returns copies of the moves in flight and of the remembered ended ones,
 // oldest first.
 func (l *Ledger) Moves() (inFlight, ended []Move) {

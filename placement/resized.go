@@ -1,6 +1,8 @@
 package placement
 
 import (
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -94,7 +96,7 @@ func younger(a, b *v1.Pod) bool {
 // withResources returns containers with the resources of those of the same
 // name.
 func withResources(containers, like []v1.Container) []v1.Container {
-	all := append([]v1.Container(nil), containers...)
+	all := slices.Clone(containers)
 	for i := range all {
 		for j := range like {
 			if like[j].Name == all[i].Name {

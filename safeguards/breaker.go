@@ -85,7 +85,7 @@ func (v *Verdict) nobodyAsked() closure {
 	for _, failed := range v.unasked {
 		if failed.at.After(v.evicted) {
 			namespaces++
-			last = later(last, failed.at)
+			last = slices.MaxFunc([]time.Time{last, failed.at}, time.Time.Compare)
 		}
 	}
 	if b.MaxErrors == 0 || namespaces < b.MaxErrors || !within(last, v.now, b.Rest) {

@@ -16,13 +16,6 @@ func within(t, now time.Time, d time.Duration) bool {
 // known reports whether a time is set and plausible.
 func known(t, now time.Time) bool { return !t.IsZero() && t.Sub(now) <= maxClockSkew }
 
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
-
 // sum adds durations that are not negative.
 func sum(a, b time.Duration) time.Duration {
 	if a > math.MaxInt64-b {

@@ -60,7 +60,7 @@ func (r *reading) estimate(pod *cluster.Pod, siblings *Siblings) cluster.Amounts
 	switch next := 0; {
 	case !ok:
 		return asked
-	case r.now.Sub(later(pod.Created, pod.Started)) > runsWithin && r.store.series(pod, &next).unseen():
+	case r.now.Sub(pod.NewestStart(r.now, r.store.config.Startup)) > runsWithin && r.store.series(pod, &next).unseen():
 		for k := range amounts {
 			amounts[k] = min(amounts[k], asked[k])
 		}
@@ -75,10 +75,3 @@ const runsWithin = 30 * time.Minute
 
 // unseen reports whether a pod was never sampled.
 func (p *podSeries) unseen() bool { return p == nil || p.newest.measured == 0 }
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}

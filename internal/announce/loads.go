@@ -81,7 +81,7 @@ func (p *Policies) Taken(ctx context.Context, another bool) {
 		more = 1
 	}
 	klog.FromContext(ctx).Info("Policy reloaded", "file", p.file, "generation", p.loaded(more))
-	p.announcer.tell(v1.EventTypeNormal, policyReloaded, fmt.Sprintf("%s has changed and is gone by.", p.file))
+	p.announcer.tell(v1.EventTypeNormal, policyReloaded, fmt.Sprintf("%s has changed and is in effect.", p.file))
 }
 
 // Refused reports why the changed file is not in effect. It reports a lasting
@@ -120,9 +120,9 @@ func newPolicyMetrics(registry prometheus.Registerer) policyMetrics {
 		loads: factory.NewCounterVec(prometheus.CounterOpts{
 			Name: "evenkeel_policy_loads_total", Help: "How often the policy was read, at the start and when its file had changed, by result.",
 		}, []string{"result"}),
-		generation: gauge("evenkeel_policy_generation", "How many policies this process has gone by so far."),
+		generation: gauge("evenkeel_policy_generation", "How many policies this process has applied so far."),
 		taken:      gauge("evenkeel_policy_last_load_success_timestamp_seconds", "When the policy was last read and right."),
-		valid:      gauge("evenkeel_policy_last_load_successful", "0 while the policy file cannot be gone by and the policy before it stays at work."),
+		valid:      gauge("evenkeel_policy_last_load_successful", "0 while the policy file cannot be applied and the previous policy stays in effect."),
 	}
 	for _, result := range []string{"ok", "invalid", "error"} {
 		m.loads.WithLabelValues(result)

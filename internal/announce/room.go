@@ -48,8 +48,8 @@ func NewRoom(announcer *Announcer, registry prometheus.Registerer) *Room {
 	}
 }
 
-// Planned reports what a plan found. An Event tells of the first plan without
-// room, and of the first with room again.
+// Planned reports what a plan found: by an Event for the first plan without room
+// and for the first with room again.
 func (r *Room) Planned(plan *strategies.Plan) {
 	r.mu.Lock()
 	told := len(r.lacking) > 0

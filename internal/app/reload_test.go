@@ -135,7 +135,7 @@ func TestPolicyChanges(t *testing.T) {
 	first := byUsage + evictAt(60)
 	byPodLifeTime := upstreamHead + "  pluginConfig: [{name: PodLifeTime, args: {conditions: [{status: x}]}}]\n" +
 		"  plugins: {deschedule: {enabled: [PodLifeTime]}}\n---\n" + loadPolicyHead + evictAt(50)
-	reloaded := "Normal PolicyReloaded FILE has changed and is gone by."
+	reloaded := "Normal PolicyReloaded FILE has changed and is in effect."
 	cases := map[string][]step{
 		"another line": {
 			{content: byUsage + evictAt(50), done: true, line: 50, event: reloaded, state: "ok 2, invalid 0, error 0, generation 2, successful 1"},

@@ -36,7 +36,7 @@ func TestTransitionsAreKeptForThosePoliciesThatReadThem(t *testing.T) {
 			}
 			r.changed(t.Context(), []byte(policyWith("reason: Completed, minTimeSinceLastTransitionSeconds: 60")), nil)
 			if diff := cmp.Diff(tc.kept, r.current() != r.first); diff != "" {
-				t.Errorf("another policy that reads them is gone by (-want +got):\n%s", diff)
+				t.Errorf("another policy that reads them is applied (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -22,10 +22,10 @@ func (w *world) until(now time.Time) error {
 	for {
 		r := w.dueBy(now)
 		if r == nil {
-			w.now = later(w.now, now)
+			w.reach(now)
 			return nil
 		}
-		w.now = later(w.now, r.due)
+		w.reach(r.due)
 		if w.watcher != nil {
 			w.watcher.Passed(w.now)
 		}
@@ -63,7 +63,7 @@ func (w *world) begin(d Deploy) *rollout {
 	o := &w.owners[d.Owner]
 	w.rollouts = slices.DeleteFunc(w.rollouts, func(r *rollout) bool { return r.owner == d.Owner })
 	o.template++
-	o.rolling, o.rolled = true, later(w.now, w.start.Add(d.At))
+	o.rolling, o.rolled = true, slices.MaxFunc([]time.Time{w.now, w.start.Add(d.At)}, time.Time.Compare)
 	return &rollout{due: w.start.Add(d.At), owner: d.Owner, template: o.template, left: w.deployable(o.replicas)}
 }
 

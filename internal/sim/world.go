@@ -178,11 +178,11 @@ func (w *world) wanted(owner int) (n int) {
 	return n
 }
 
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
+// reach sets the time, which never goes back.
+func (w *world) reach(now time.Time) {
+	if now.After(w.now) {
+		w.now = now
 	}
-	return a
 }
 
 func (w *world) notify(pod *v1.Pod) {

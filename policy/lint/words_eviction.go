@@ -40,8 +40,6 @@ func (s *survey) paceWords() {
 	s.sayOf(bounds, "; ", "Makes at most %s.")
 	if s.args != nil {
 		s.say("Without a PodDisruptionBudget takes at most %s %% of an owner's pods away at once, at least one.", number(e.MaxInFlightPercentOfOwner))
-	}
-	if s.args != nil {
 		s.sayOf(e.RecreatingControllers, ", ", "Moves pods of these controllers, too: %s.")
 	}
 	b := &e.Breaker

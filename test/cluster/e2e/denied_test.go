@@ -57,9 +57,7 @@ func TestDeniedEvictionsHoldNobodyElseUp(t *testing.T) {
 		if !strings.HasPrefix(key, "vault/") {
 			continue
 		}
-		var explained struct{ Reason, Detail string }
-		f.Fetch("http://"+stage.Listen()+"/explain/pod/"+key, &explained)
-		if explained.Reason != "EvictionDenied" {
+		if explained := f.explained(key); explained.Reason != "EvictionDenied" {
 			t.Errorf("pod %s stays for %q (%s), want EvictionDenied", key, explained.Reason, explained.Detail)
 		}
 	}

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -86,15 +87,38 @@ func (f *fixture) crowdFirst(crowd cluster.Workload) (nodes []string) {
 	return nodes
 }
 
-// podOn returns the one pod of a Deployment on a node.
-func (f *fixture) podOn(ctx context.Context, deployment, node string) v1.Pod {
+// explanation is why a pod stays.
+type explanation struct{ Reason, Detail string }
+
+// because reports whether the reason is this one, or the detail begins with it.
+func (e explanation) because(reason string) bool {
+	return e.Reason == reason || strings.Contains(e.Detail, reason)
+}
+
+func (f *fixture) explained(pod string) (why explanation) {
 	f.T.Helper()
-	var found []v1.Pod
+	f.Fetch("http://"+stage.Listen()+"/explain/pod/"+pod, &why)
+	return why
+}
+
+// podsOn lists the pods of a Deployment on a node.
+func (f *fixture) podsOn(ctx context.Context, deployment, node string) (found []v1.Pod) {
+	f.T.Helper()
 	for _, pod := range f.Pods(ctx, deployment) {
 		if pod.Spec.NodeName == node {
 			found = append(found, pod)
 		}
 	}
+	if len(found) == 0 {
+		f.T.Fatalf("no pod of %s is on %s", deployment, node)
+	}
+	return found
+}
+
+// podOn returns the one pod of a Deployment on a node.
+func (f *fixture) podOn(ctx context.Context, deployment, node string) v1.Pod {
+	f.T.Helper()
+	found := f.podsOn(ctx, deployment, node)
 	if len(found) != 1 {
 		f.T.Fatalf("%d pods of %s are on %s, want 1", len(found), deployment, node)
 	}

@@ -60,24 +60,31 @@ func TestProtectedPodsAreNeverEvicted(t *testing.T) {
 	mark := f.Mark()
 	f.Serve(f.Policy(stage.RealUsage, stage.Fast))
 	f.Eventually(2*time.Minute, "no node above 65 % of CPU", func(ctx context.Context) bool { return len(f.Hot(ctx, 65)) == 0 })
-	requests, err := f.Audit(mark)
-	if err != nil {
-		t.Fatal(err)
-	}
-	evictions := requests.To("create", "pods/eviction")
-	if len(evictions) != 2 {
-		t.Errorf("%d evictions, want 2", len(evictions))
-	}
-	for _, r := range evictions {
-		if !strings.HasPrefix(r.Name, "hog-") {
-			t.Errorf("an eviction of pod %s was tried", r.Name)
-		}
-	}
+	f.wantOnlyHogsTried(mark, 2)
 	for workload, reason := range map[string]string{
 		"shop/safe": "DisruptionDeclined", "shop/disrupt": "DisruptionDeclined", "shop/mine": "EvictionDeclined", "shop/owner": "EvictionDeclined",
 		"quiet/quiet": "EvictionDeclined", "shop/gang": "PodGroupMember", "shop/custom": "ControllerUnknown",
 	} {
 		f.checkExplained(workload, reason)
+	}
+}
+
+// wantOnlyHogsTried wants so many evictions to have been tried, of pods of the
+// Deployment hog alone.
+func (f *fixture) wantOnlyHogsTried(since cluster.AuditMark, want int) {
+	f.T.Helper()
+	requests, err := f.Audit(since)
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	evictions := requests.To("create", "pods/eviction")
+	if len(evictions) != want {
+		f.T.Errorf("%d evictions, want %d", len(evictions), want)
+	}
+	for _, r := range evictions {
+		if !strings.HasPrefix(r.Name, "hog-") {
+			f.T.Errorf("an eviction of pod %s was tried", r.Name)
+		}
 	}
 }
 
@@ -92,9 +99,7 @@ func (f *fixture) checkExplained(workload, reason string) {
 		found++
 		// What is not measured yet stays for that.
 		f.Eventually(30*time.Second, "pod "+key+" stays for "+reason, func(context.Context) bool {
-			var explained struct{ Reason string }
-			f.Fetch("http://"+stage.Listen()+"/explain/pod/"+key, &explained)
-			return explained.Reason == reason
+			return f.explained(key).Reason == reason
 		})
 	}
 	if found != 1 {

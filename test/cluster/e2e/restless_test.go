@@ -91,34 +91,6 @@ func TestFullQuotaKeepsPods(t *testing.T) {
 	}
 }
 
-// explanation is why a pod stays.
-type explanation struct{ Reason, Detail string }
-
-// because reports whether the reason is this one, or the detail begins with it.
-func (e explanation) because(reason string) bool {
-	return e.Reason == reason || strings.Contains(e.Detail, reason)
-}
-
-func (f *fixture) explained(pod string) (why explanation) {
-	f.T.Helper()
-	f.Fetch("http://"+stage.Listen()+"/explain/pod/"+pod, &why)
-	return why
-}
-
-// podsOn lists the pods of a Deployment on a node.
-func (f *fixture) podsOn(ctx context.Context, deployment, node string) (found []v1.Pod) {
-	f.T.Helper()
-	for _, pod := range f.Pods(ctx, deployment) {
-		if pod.Spec.NodeName == node {
-			found = append(found, pod)
-		}
-	}
-	if len(found) == 0 {
-		f.T.Fatalf("no pod of %s is on %s", deployment, node)
-	}
-	return found
-}
-
 func (f *fixture) cordon(closed bool, nodes ...string) {
 	f.T.Helper()
 	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"unschedulable": closed}})

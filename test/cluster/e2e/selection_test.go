@@ -49,19 +49,7 @@ func TestSelectedPodsAloneAreMoved(t *testing.T) {
 	mark := f.Mark()
 	f.Serve(f.Policy(selecting, stage.Fast))
 	f.Eventually(2*time.Minute, "no node above 65 % of CPU", func(ctx context.Context) bool { return len(f.Hot(ctx, 65)) == 0 })
-	requests, err := f.Audit(mark)
-	if err != nil {
-		t.Fatal(err)
-	}
-	evictions := requests.To("create", "pods/eviction")
-	if len(evictions) != 2 {
-		t.Errorf("%d evictions, want 2", len(evictions))
-	}
-	for _, r := range evictions {
-		if !strings.HasPrefix(r.Name, "hog-") {
-			t.Errorf("an eviction of pod %s was tried", r.Name)
-		}
-	}
+	f.wantOnlyHogsTried(mark, 2)
 	for workload, reason := range map[string]string{
 		"shop/labelled": "ProtectedByDefaultEvictor", "shop/gold": "ProtectedByDefaultEvictor",
 		"bank/teller": "PreEvictionFilter", "lab/trial": "NamespaceExcluded",
