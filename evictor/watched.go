@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
+	"github.com/evenkeel/evenkeel/evictor/budgets"
 	"github.com/evenkeel/evenkeel/evictor/owners"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/placement"
@@ -36,6 +37,7 @@ type Watched struct {
 	controllers  corelisters.ReplicationControllerLister
 	namespaces   corelisters.NamespaceLister
 	budgets      policylisters.PodDisruptionBudgetLister
+	selectors    budgets.Selectors
 	quotas       corelisters.ResourceQuotaLister
 	filters      *placement.Filters
 	pods         cache.Indexer
@@ -146,11 +148,11 @@ func (w *Watched) Budgets(pod *v1.Pod) []*policyv1.PodDisruptionBudget {
 	if w.budgets == nil {
 		return nil
 	}
-	selecting, err := w.budgets.GetPodPodDisruptionBudgets(pod)
+	all, err := w.budgets.PodDisruptionBudgets(pod.Namespace).List(labels.Everything())
 	if err != nil {
-		return nil // none selects it: the lister reads a cache and has no other error
+		return nil // the lister reads a cache and has no error
 	}
-	return selecting
+	return w.selectors.Selecting(pod, all)
 }
 
 // Quotas implements Cluster.

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
@@ -61,7 +62,7 @@ func newFramework(ctx context.Context, cfg Config, lister fwk.SharedLister) (fra
 	if err != nil {
 		return nil, nil, err
 	}
-	plugins, err := schedulerruntime.NewFramework(ctx, intree.NewInTreeRegistry(), profile,
+	plugins, err := schedulerruntime.NewFramework(ctx, registry(), profile,
 		schedulerruntime.WithClientSet(cfg.Client),
 		schedulerruntime.WithInformerFactory(factory),
 		schedulerruntime.WithSnapshotSharedLister(lister),
@@ -99,18 +100,49 @@ func newScores(ctx context.Context, cfg Config, lister fwk.SharedLister) (framew
 	if err != nil {
 		return nil, nil, err
 	}
-	scorers, registry := make([]scorer, len(scores.Enabled)), intree.NewInTreeRegistry()
+	scorers, plugins := make([]scorer, len(scores.Enabled)), registry()
 	for i, plugin := range scores.Enabled {
 		scorers[i].weight = int64(plugin.Weight)
-		registry[plugin.Name] = remembered(registry[plugin.Name], &scorers[i])
+		plugins[plugin.Name] = remembered(plugins[plugin.Name], &scorers[i])
 	}
-	plugins, err := schedulerruntime.NewFramework(ctx, registry, profile,
+	scoring, err := schedulerruntime.NewFramework(ctx, plugins, profile,
 		schedulerruntime.WithClientSet(cfg.Client),
 		schedulerruntime.WithInformerFactory(factory),
 		schedulerruntime.WithSnapshotSharedLister(lister),
-		schedulerruntime.WithParallelism(1), // the nodes to score are few
 	)
-	return plugins, scorers, err
+	return scoring, scorers, err
+}
+
+// registry returns kube-scheduler's plugins. They count a few nodes without
+// goroutines, which cost more than the counting.
+func registry() schedulerruntime.Registry {
+	plugins := intree.NewInTreeRegistry()
+	for name, build := range plugins {
+		plugins[name] = func(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+			return build(ctx, args, sparing{handle})
+		}
+	}
+	return plugins
+}
+
+// sparing is a handle whose Parallelizer spares goroutines.
+type sparing struct{ fwk.Handle }
+
+func (s sparing) Parallelizer() fwk.Parallelizer { return few{s.Handle.Parallelizer()} }
+
+// few does up to maxSerial pieces of work one after the other.
+type few struct{ many fwk.Parallelizer }
+
+const maxSerial = 256
+
+func (f few) Until(ctx context.Context, pieces int, do workqueue.DoWorkPieceFunc, operation string) {
+	if pieces > maxSerial {
+		f.many.Until(ctx, pieces, do, operation)
+		return
+	}
+	for i := 0; i < pieces && ctx.Err() == nil; i++ {
+		do(i)
+	}
 }
 
 // scorer is a plugin that scores, and how much its scores count.

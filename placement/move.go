@@ -17,8 +17,8 @@ func (s *Session) Move(pod *v1.Pod, dest string) (undo func(), err error) {
 	}
 	snap := s.filters.snapshot
 	t := s.templateOf(old)
-	if t.requests == nil { // not the pod's: its status may have a resize or claims, which the replacement starts without
-		t.requests = old.group.shareRequests(t.replacement)
+	if t.requests == nil {
+		t.requests = old.requestsAnew(t.replacement)
 	}
 	m := &move{old: old, replacement: &podEntry{pod: t.replacement, node: to, requests: t.requests}}
 	s.moves[old] = m

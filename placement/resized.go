@@ -1,11 +1,14 @@
 package placement
 
 import (
+	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	fwk "k8s.io/kube-scheduler/framework"
 )
 
 // revision tells pods apart that their controllers create from different
@@ -105,4 +108,35 @@ func withResources(containers, like []v1.Container) []v1.Container {
 		}
 	}
 	return all
+}
+
+// requestsAnew returns what a replacement asks for: what the pod does, unless
+// the pod's status has a resize or claims, which the replacement starts without.
+func (p *podEntry) requestsAnew(replacement *v1.Pod) *fwk.PodResource {
+	status := &p.pod.Status
+	if p.pod.Generation <= firstGeneration && status.Resources == nil && len(status.NodeAllocatableResourceClaimStatuses) == 0 &&
+		len(p.pod.Spec.InitContainers) == 0 && asSpecified(p.pod.Spec.Containers, status.ContainerStatuses) {
+		return p.requests
+	}
+	return p.group.shareRequests(replacement)
+}
+
+// asSpecified reports whether containers have what they request.
+func asSpecified(containers []v1.Container, statuses []v1.ContainerStatus) bool {
+	for i := range statuses {
+		s := &statuses[i]
+		if s.Resources == nil && s.AllocatedResources == nil {
+			continue
+		}
+		k := slices.IndexFunc(containers, func(c v1.Container) bool { return c.Name == s.Name })
+		if k < 0 || !sameAmounts(s.AllocatedResources, containers[k].Resources.Requests) ||
+			s.Resources != nil && !sameAmounts(s.Resources.Requests, containers[k].Resources.Requests) {
+			return false
+		}
+	}
+	return true
+}
+
+func sameAmounts(a, b v1.ResourceList) bool {
+	return maps.EqualFunc(a, b, func(x, y resource.Quantity) bool { return x.Cmp(y) == 0 })
 }

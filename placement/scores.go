@@ -1,8 +1,11 @@
 package placement
 
 import (
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
@@ -29,7 +32,7 @@ func (s *Session) Scores(pod *v1.Pod, nodes []string) []int64 {
 	if t.preferred == nil {
 		t.preferred = s.filters.snapshot.preferencesOf(t)
 	}
-	if !t.preferred.any && !s.filters.snapshot.softTainted {
+	if s.alike(p, t.preferred, nodes) {
 		return nil
 	}
 	infos, at := make([]fwk.NodeInfo, 0, len(nodes)), make([]int, 0, len(nodes))
@@ -51,6 +54,57 @@ func (s *Session) Scores(pod *v1.Pod, nodes []string) []int64 {
 		scores[at[k]] = found[k]
 	}
 	return scores
+}
+
+// alike reports whether kube-scheduler certainly prefers none of the nodes:
+// mostly they are of one zone, or none holds a pod that counts. That is found
+// much sooner than scores are.
+func (s *Session) alike(p *podEntry, by *preferences, names []string) bool {
+	snap := s.filters.snapshot
+	if !by.any && !snap.softTainted {
+		return true
+	}
+	nodes := make([]*v1.Node, 0, len(names))
+	for _, name := range names {
+		if n := snap.nodes[name]; n != nil {
+			nodes = append(nodes, n.node)
+		}
+	}
+	if by.nodes || slices.ContainsFunc(nodes, softTainted) {
+		return false
+	}
+	p.hidden = true
+	defer func() { p.hidden = false }()
+	for key := range by.keys {
+		if by.apart(key, nodes) {
+			return false
+		}
+	}
+	return true
+}
+
+// apart reports whether the nodes are of several domains of a topology key, and
+// a pod that counts is in one of them, or whether some are in none.
+func (p *preferences) apart(key string, nodes []*v1.Node) bool {
+	domains := sets.New[string]()
+	for _, node := range nodes {
+		domain, ok := node.Labels[key]
+		if !ok {
+			return true
+		}
+		domains.Insert(domain)
+	}
+	if len(domains) < 2 || p.pods > maxCounted {
+		return len(domains) > 1
+	}
+	for _, g := range p.groups {
+		for _, member := range g.members {
+			if member.visible(gone) && domains.Has(member.node.node.Labels[key]) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // score is RunScorePlugins without its goroutines, which cost more than scoring
@@ -115,7 +169,7 @@ func (s *snapshot) focusPreferred(t *template) {
 }
 
 func (s *snapshot) preferencesOf(t *template) *preferences {
-	p, seen := &preferences{}, map[*group]struct{}{}
+	p, seen := &preferences{keys: sets.New[string]()}, map[*group]struct{}{}
 	collect := func(g *group) {
 		if _, ok := seen[g]; !ok {
 			seen[g] = struct{}{}
@@ -126,25 +180,29 @@ func (s *snapshot) preferencesOf(t *template) *preferences {
 	for i := range spec.TopologySpreadConstraints {
 		c := &spec.TopologySpreadConstraints[i]
 		if selector, err := metav1.LabelSelectorAsSelector(c.LabelSelector); err == nil && c.WhenUnsatisfiable == v1.ScheduleAnyway {
-			p.any = true
+			p.keys.Insert(c.TopologyKey)
 			s.index.match(t.replacement.Namespace, selector, collect)
 		}
 	}
 	if a := spec.Affinity; a != nil && a.NodeAffinity != nil && len(a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution) > 0 {
-		p.any = true
+		p.nodes = true
 	}
 	if podAffinity(t.replacement) != nil {
 		if info, err := framework.NewPodInfo(t.replacement); err == nil {
 			for _, terms := range [][]fwk.WeightedAffinityTerm{info.PreferredAffinityTerms, info.PreferredAntiAffinityTerms} {
 				for i := range terms {
-					p.any = true
+					p.keys.Insert(terms[i].TopologyKey)
 					s.index.matchTerm(&terms[i].AffinityTerm, collect)
 				}
 			}
 		}
 	}
-	before := len(p.groups)
-	s.index.soft.match(t.replacement.Namespace, t.replacement.Labels, collect)
-	p.any = p.any || len(p.groups) > before
+	s.index.soft.match(t.replacement.Namespace, t.replacement.Labels, func(g *group) {
+		collect(g)
+		for term := range g.softTerms() {
+			p.keys.Insert(term.TopologyKey)
+		}
+	})
+	p.any = p.nodes || len(p.keys) > 0
 	return p
 }

@@ -42,7 +42,9 @@ type template struct {
 
 // preferences are what makes a template prefer nodes, whatever their taints.
 type preferences struct {
-	any bool
+	any   bool
+	nodes bool             // it prefers some by their labels
+	keys  sets.Set[string] // the topologies in which pods count
 	// groups hold the pods that count: those that its soft constraints match,
 	// and those whose terms match it.
 	groups []*group

@@ -19,33 +19,45 @@ var pods = core.NewPodEvaluator(nil, clock.RealClock{})
 // quotas of their namespace, as far as these have been counted: beside the pods
 // or, by a StatefulSet, after them.
 func Allow(quotas []*v1.ResourceQuota, replaced ...*v1.Pod) bool {
+	created := make([]replacement, 0, len(replaced))
+	for _, pod := range replaced {
+		r := replacement{pod: asCreated(pod)}
+		r.usage, r.err = pods.Usage(r.pod)
+		created = append(created, r)
+	}
 	for _, q := range quotas {
-		if !allows(q, replaced) {
+		if len(created) > 0 && !allows(q, created) {
 			return false
 		}
 	}
 	return true
 }
 
-func allows(q *v1.ResourceQuota, replaced []*v1.Pod) bool {
+// replacement is a pod that is about to be created, with what it uses of quotas.
+type replacement struct {
+	pod   *v1.Pod
+	usage v1.ResourceList
+	err   error
+}
+
+func allows(q *v1.ResourceQuota, replacements []replacement) bool {
 	hard, used := q.Status.Hard, q.Status.Used
 	constrained := pods.MatchingResources(quota.ResourceNames(hard))
 	more := v1.ResourceList{}
-	for _, pod := range replaced {
+	for i := range replacements {
+		r := &replacements[i]
 		// A quota that cannot be evaluated is the API server's to enforce.
-		if matches, err := pods.Matches(q, pod); err != nil || !matches {
+		if matches, err := pods.Matches(q, r.pod); err != nil || !matches {
 			continue
 		}
-		pod = asCreated(pod)
-		if pods.Constraints(constrained, pod) != nil {
+		if pods.Constraints(constrained, r.pod) != nil {
 			return false // pods older than the quota may lack what it asks for
 		}
-		usage, err := pods.Usage(pod)
-		if err != nil {
+		if r.err != nil {
 			continue
 		}
-		usage = quota.Mask(usage, constrained)
-		if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && owner.Kind == "StatefulSet" {
+		usage := quota.Mask(r.usage, constrained)
+		if owner := metav1.GetControllerOfNoCopy(r.pod); owner != nil && owner.Kind == "StatefulSet" {
 			used = quota.SubtractWithNonNegativeResult(used, usage)
 		}
 		more = quota.Add(more, usage)

@@ -1,0 +1,61 @@
+package budgets
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func budget(name string, selector *metav1.LabelSelector) *policyv1.PodDisruptionBudget {
+	return &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: policyv1.PodDisruptionBudgetSpec{Selector: selector},
+	}
+}
+
+func TestSelecting(t *testing.T) {
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}}}
+	all := []*policyv1.PodDisruptionBudget{
+		budget("of the app", &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}),
+		budget("of another", &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}),
+		budget("of all", &metav1.LabelSelector{}),
+		budget("of none", nil),
+		budget("not valid", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Like"}}}),
+	}
+	s := &Selectors{}
+	for range 2 { // read, and kept
+		var got []string
+		for _, b := range s.Selecting(pod, all) {
+			got = append(got, b.Name)
+		}
+		if diff := cmp.Diff([]string{"of the app", "of all"}, got); diff != "" {
+			t.Errorf("selecting budgets (-want +got):\n%s", diff)
+		}
+	}
+	runtime.KeepAlive(all)
+}
+
+// Selectors of budgets that are gone are not kept.
+func TestSelectorsGoWithTheirBudgets(t *testing.T) {
+	s, pod := &Selectors{}, &v1.Pod{}
+	kept := budget("kept", nil)
+	for range 1000 {
+		s.Selecting(pod, []*policyv1.PodDisruptionBudget{kept, budget("replaced", nil)})
+	}
+	count := func() (n int) {
+		s.read.Range(func(any, any) bool { n++; return true })
+		return n
+	}
+	for deadline := time.Now().Add(10 * time.Second); count() > 1 && time.Now().Before(deadline); {
+		runtime.GC()
+		time.Sleep(time.Millisecond)
+	}
+	if n := count(); n != 1 {
+		t.Errorf("%d selectors are kept, want 1", n)
+	}
+	runtime.KeepAlive(kept)
+}
