@@ -60,10 +60,12 @@ func (v *Verdict) Owner(namespace, uid string) (reasons.Reason, string) {
 func (v *Verdict) owner(key string, intended int) (reasons.Reason, string) {
 	if o := v.owners[key]; o != nil {
 		switch {
-		case o.unready.count > 0:
-			return reasons.OwnerReplacementUnready, fmt.Sprintf("%d replacements are not ready or crash, such as %q", o.unready.count, o.unready.example)
-		case o.pending.count > 0:
-			return reasons.OwnerReplacementPending, fmt.Sprintf("%d replacements are without a node, such as that of %q", o.pending.count, o.pending.example)
+		case o.troubles[unready].count > 0:
+			t := &o.troubles[unready]
+			return reasons.OwnerReplacementUnready, fmt.Sprintf("%d replacements are not ready or crash, such as %q", t.count, t.example)
+		case o.troubles[pending].count > 0:
+			t := &o.troubles[pending]
+			return reasons.OwnerReplacementPending, fmt.Sprintf("%d replacements are without a node, such as that of %q", t.count, t.example)
 		}
 		if !o.denied.at.IsZero() {
 			return reasons.EvictionDenied, fmt.Sprintf("until %s: %s", stamp(o.denied.at.Add(deniedFor)), o.denied.words)
@@ -95,6 +97,9 @@ func (v *Verdict) around(intent *ledger.Intent, ahead counts) (reasons.Reason, s
 		return reason, detail
 	}
 	if reason, detail := v.Node(intent.From); reason != "" {
+		return reason, detail
+	}
+	if reason, detail := v.namespace(intent.Namespace); reason != "" {
 		return reason, detail
 	}
 	if last, ok := v.unasked[intent.Namespace]; ok && within(last.at, v.now, unaskedFor) {

@@ -1,7 +1,9 @@
 package safeguards
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -24,7 +26,8 @@ func (v *Verdict) close(facts *Facts) {
 	b, calls := &v.config.Breaker, v.calls(facts.Calls)
 	for _, c := range []closure{
 		outsideWindow(facts), b.notReady(facts), b.failed(calls, v.now), v.nobodyAsked(), b.refused(calls, v.now),
-		tooMany(reasons.ReplacementsUnready, &v.unready, b.MaxUnready), tooMany(reasons.ReplacementsPending, &v.pending, b.MaxPending),
+		tooMany(reasons.ReplacementsUnready, v.together(unready, b.MaxUnready), b.MaxUnready),
+		tooMany(reasons.ReplacementsPending, v.together(pending, b.MaxPending), b.MaxPending),
 	} {
 		if c.reason != "" {
 			v.closures = append(v.closures, c)
@@ -135,7 +138,32 @@ func (b *Breaker) unrest(u *Unrest, now time.Time) (all []closure) {
 	return all
 }
 
-func tooMany(reason reasons.Reason, t *trouble, limit int) closure {
+// together sums up the trouble of all namespaces. One counts for at most half of
+// what may be, so that it stops its own moves long before those of others.
+func (v *Verdict) together(kind troubleKind, limit int) (all trouble) {
+	for _, name := range slices.Sorted(maps.Keys(v.namespaces)) {
+		t := &v.namespaces[name][kind]
+		all.count += min(t.count, max((limit+1)/2, 1))
+		all.example = cmp.Or(all.example, t.example)
+	}
+	return all
+}
+
+// namespace returns why no pod of a namespace may be evicted.
+func (v *Verdict) namespace(name string) (reasons.Reason, string) {
+	t, b := v.namespaces[name], &v.config.Breaker
+	if t == nil {
+		return "", ""
+	}
+	for _, c := range []closure{tooMany(reasons.ReplacementsUnready, t[unready], b.MaxUnready), tooMany(reasons.ReplacementsPending, t[pending], b.MaxPending)} {
+		if c.reason != "" {
+			return c.reason, "in its namespace: " + c.detail
+		}
+	}
+	return "", ""
+}
+
+func tooMany(reason reasons.Reason, t trouble, limit int) closure {
 	if t.count <= limit {
 		return closure{}
 	}

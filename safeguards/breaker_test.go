@@ -166,19 +166,33 @@ func TestClosedByNodes(t *testing.T) {
 }
 
 // As many troubled replacements as are allowed keep their owners alone from
-// being moved.
+// being moved, more of one namespace that namespace, more of several everybody.
 func TestClosedByReplacements(t *testing.T) {
 	unready := func(*ledger.Move) ledger.Replacement { return ledger.Replacement{Exists: true} }
+	waits, crashes, elsewhere := evicted(2*time.Minute), landed(10*time.Minute), in("other")
+	one, two := move(50, owned("rs-50"), waits, elsewhere), move(51, owned("rs-51"), waits, elsewhere)
 	cases := map[string]struct {
-		moves []ledger.Move
-		owner reasons.Reason
-		want  reasons.Reason
+		moves                 []ledger.Move
+		owner, namespace, all reasons.Reason
 	}{
-		"three pending": {moves: several(3, evicted(2*time.Minute)), owner: reasons.OwnerReplacementPending},
-		"four pending":  {moves: several(4, evicted(2*time.Minute)), owner: reasons.OwnerReplacementPending, want: reasons.ReplacementsPending},
-		"three unready": {moves: several(3, landed(10*time.Minute)), owner: reasons.OwnerReplacementUnready},
-		"four unready":  {moves: several(4, landed(10*time.Minute)), owner: reasons.OwnerReplacementUnready, want: reasons.ReplacementsUnready},
-		"three of each": {moves: append(several(3, landed(10*time.Minute)), several(3, evicted(2*time.Minute))...), owner: reasons.OwnerReplacementUnready},
+		"three pending": {moves: several(3, waits), owner: reasons.OwnerReplacementPending},
+		"four pending":  {moves: several(4, waits), owner: reasons.OwnerReplacementPending, namespace: reasons.ReplacementsPending},
+		"many pending, and one elsewhere": {
+			moves: append(several(20, waits), one), owner: reasons.OwnerReplacementPending, namespace: reasons.ReplacementsPending,
+		},
+		"many pending, and two elsewhere": {
+			moves: append(several(20, waits), one, two), owner: reasons.OwnerReplacementPending, namespace: reasons.ReplacementsPending, all: reasons.ReplacementsPending,
+		},
+		"four pending, of two namespaces": {
+			moves: append(several(2, waits), one, two), owner: reasons.OwnerReplacementPending, all: reasons.ReplacementsPending,
+		},
+		"three pending, of two namespaces": {moves: append(several(2, waits), one), owner: reasons.OwnerReplacementPending},
+		"three unready":                    {moves: several(3, crashes), owner: reasons.OwnerReplacementUnready},
+		"four unready":                     {moves: several(4, crashes), owner: reasons.OwnerReplacementUnready, namespace: reasons.ReplacementsUnready},
+		"four unready, of two namespaces": {
+			moves: append(several(2, crashes), move(50, owned("rs-50"), crashes, elsewhere), move(51, owned("rs-51"), crashes, elsewhere)), owner: reasons.OwnerReplacementUnready, all: reasons.ReplacementsUnready,
+		},
+		"three of each": {moves: append(several(3, crashes), several(3, waits)...), owner: reasons.OwnerReplacementUnready},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -186,11 +200,16 @@ func TestClosedByReplacements(t *testing.T) {
 			f.Replacement = unready
 			v := New(config()).At(f, noon)
 			reason, detail := v.Closed()
-			expect(t, "closed", reason, tc.want, detail, "")
+			expect(t, "closed", reason, tc.all, detail, "")
 			reason, detail = v.Owner("ns", "rs-0")
 			expect(t, "owner", reason, tc.owner, detail, "")
-			reason, detail = v.Owner("ns", "rs-9")
+			reason, detail = v.Owner("ns", "rs-99")
 			expect(t, "another owner", reason, "", detail, "")
+			for namespace, want := range map[string]reasons.Reason{"ns": tc.namespace, "third": ""} {
+				another := move(99, owned("rs-99"), from("bystander"), in(namespace))
+				reason, detail = v.Around(&another.Intent)
+				expect(t, "another of "+namespace, reason, want, detail, "")
+			}
 		})
 	}
 }
@@ -199,7 +218,7 @@ func TestClosedByReplacements(t *testing.T) {
 // last, if each is known.
 func TestClosedBySeveral(t *testing.T) {
 	full := config(func(c *Config) { c.MaxPerHour = 1 })
-	all := facts(append(several(4, evicted(2*time.Minute)), move(9, landed(20*time.Minute), owned("rs-9")))...)
+	all := facts(append(append(several(3, evicted(2*time.Minute)), several(2, evicted(2*time.Minute), in("other"))...), move(9, landed(20*time.Minute), owned("rs-9")))...)
 	all.Closed, all.Opens = "outside every window", ago(-10*time.Minute)
 	all.Calls = calls("eeeee", 0)
 	all.NotReady = 5

@@ -34,10 +34,10 @@ func (v *Verdict) take(move *ledger.Move, facts *Facts) {
 	v.deny(move)
 	v.settle(move, facts.CycleStart)
 	if v.isPending(move) {
-		v.count(move, move.Pod, &v.pending, func(o *owner) *trouble { return &o.pending })
+		v.count(move, move.Pod, pending)
 	}
 	if v.isUnready(move, facts.Replacement) {
-		v.count(move, move.ReplacementName, &v.unready, func(o *owner) *trouble { return &o.unready })
+		v.count(move, move.ReplacementName, unready)
 	}
 }
 
@@ -57,10 +57,10 @@ func (v *Verdict) deny(move *ledger.Move) {
 	}
 }
 
-func (v *Verdict) count(move *ledger.Move, name string, all *trouble, of func(*owner) *trouble) {
-	all.add(move, name)
+func (v *Verdict) count(move *ledger.Move, name string, kind troubleKind) {
+	entry(v.namespaces, move.Namespace)[kind].add(move, name)
 	if owner := v.ownerOf(move); owner != nil {
-		of(owner).add(move, name)
+		owner.troubles[kind].add(move, name)
 	}
 }
 

@@ -98,7 +98,7 @@ func (v *Verdict) reasons() map[string]bool {
 		if i == 0 {
 			name = func(string) string { return "" }
 		}
-		for prefix, ask := range map[string]func(string) (reasons.Reason, string){"node": v.Node, "ns": v.ofNamespace, "pool": v.ofPool} {
+		for prefix, ask := range map[string]func(string) (reasons.Reason, string){"node": v.Node, "ns": v.ofNamespace, "trouble": v.namespace, "pool": v.ofPool} {
 			reason, _ := ask(name(prefix))
 			note(prefix+name(prefix), reason)
 		}
@@ -116,10 +116,10 @@ func (o *owner) apart(v *Verdict, key string) []reasons.Reason {
 	cooling, _ := v.coolsDown(o)
 	spent, _ := v.spent(ofOwner, key)
 	found := []reasons.Reason{cooling, spent}
-	if o.unready.count > 0 {
+	if o.troubles[unready].count > 0 {
 		found = append(found, reasons.OwnerReplacementUnready)
 	}
-	if o.pending.count > 0 {
+	if o.troubles[pending].count > 0 {
 		found = append(found, reasons.OwnerReplacementPending)
 	}
 	return found
@@ -169,6 +169,7 @@ func TestRefuseJoinsAll(t *testing.T) {
 			v.Closed,
 			func() (reasons.Reason, string) { return v.Owner(intent.Namespace, intent.Owner.UID) },
 			func() (reasons.Reason, string) { return v.Node(intent.From) },
+			func() (reasons.Reason, string) { return v.namespace(intent.Namespace) },
 			func() (reasons.Reason, string) { return v.ofNamespace(intent.Namespace) },
 			func() (reasons.Reason, string) { return v.ofPool(intent.Pool) },
 		} {

@@ -26,8 +26,8 @@ type Verdict struct {
 	evictions         []time.Time
 	evicted, hourEnds time.Time
 
-	nodes            map[string]settling
-	pending, unready trouble
+	nodes      map[string]settling
+	namespaces map[string]*troubles
 }
 
 // closure is why nothing may be evicted, and until when; zero if not known.
@@ -77,9 +77,8 @@ type owner struct {
 	// denied is when an eviction of one of its pods was last denied, and how.
 	denied denied
 	// moved is when an earlier cycle last evicted one of its pods.
-	moved   time.Time
-	pending trouble
-	unready trouble
+	moved    time.Time
+	troubles troubles
 }
 
 // denied is a denial by admission control.
@@ -94,6 +93,18 @@ type trouble struct {
 	count   int
 	example string
 }
+
+// troubleKind is what the trouble with a replacement is: it waits for a node, or
+// it does not become ready.
+type troubleKind int
+
+const (
+	pending troubleKind = iota
+	unready
+	troubleKinds
+)
+
+type troubles [troubleKinds]trouble
 
 func (t *trouble) add(move *ledger.Move, name string) {
 	if t.count++; t.count == 1 {

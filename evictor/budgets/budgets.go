@@ -33,7 +33,7 @@ func (s *Selectors) Selecting(pod *v1.Pod, budgets []*policyv1.PodDisruptionBudg
 func (s *Selectors) of(budget *policyv1.PodDisruptionBudget) labels.Selector {
 	key := weak.Make(budget)
 	if read, ok := s.read.Load(key); ok {
-		return read.(labels.Selector) //nolint:errcheck,forcetypeassert // nothing else is stored
+		return read.(labels.Selector) //nolint:forcetypeassert // nothing else is stored
 	}
 	selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
 	if err != nil {

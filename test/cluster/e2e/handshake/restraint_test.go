@@ -59,21 +59,25 @@ func TestBlackout(t *testing.T) {
 var careful = strings.Replace(stage.Fast, "eviction: {",
 	"eviction: {interval: 3s, breaker: {maxUnreadyReplacements: 1}, ", 1)
 
-// Replacements that crash stop evicting altogether, with nodes still hot; it
-// goes on by itself when they are well.
+// Replacements that crash stop evicting in their namespace, with nodes still
+// hot, and in no other; it goes on by itself when they are well.
 //
 //	hot node:   4 × 3 hog × 2200m = 26.4 of 32 cores = 82.5 %; under 65 % (20.8 cores) takes 3 hogs off
+//	vault's:    5 vault × 4800m = 24 of 32 cores = 75 %; 1 is to go
 //	other node: 8 bg × 300m = 2.4 of 32 cores = 7.5 %
 func TestBreaker(t *testing.T) {
-	const owners, fewest = 4, 6
+	const owners, fewest = 4, 7
 	fixed := stage.New(t)
-	nodes, err := fixed.AddNodes(t.Context(), 6, cluster.NodeTemplate{CPU: "32", Memory: "256Gi"})
+	nodes, err := fixed.AddNodes(t.Context(), 7, cluster.NodeTemplate{CPU: "32", Memory: "256Gi"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	placements := []cluster.Placement{{
-		Workload: stage.Workload("bg", cluster.Resources{CPU: "2"}, cluster.Resources{CPU: "300m"}), On: stage.On(8, nodes[2:]...),
-	}}
+	vault := stage.Workload("vault", cluster.Resources{CPU: "250m"}, cluster.Resources{CPU: "4800m"})
+	vault.Namespace = "vault"
+	placements := []cluster.Placement{
+		{Workload: vault, On: stage.On(5, nodes[2])},
+		{Workload: stage.Workload("bg", cluster.Resources{CPU: "2"}, cluster.Resources{CPU: "300m"}), On: stage.On(8, nodes[3:]...)},
+	}
 	for i := range owners {
 		hog := stage.Workload(fmt.Sprintf("hog%d", i), cluster.Resources{CPU: "250m"}, cluster.Resources{CPU: "2200m"})
 		placements = append(placements, cluster.Placement{Workload: hog, On: stage.On(3, nodes[:2]...)})
@@ -85,8 +89,9 @@ func TestBreaker(t *testing.T) {
 	f := begin(fixed, serving)
 	health := f.crashNewcomers()
 	p := f.Serve(f.Policy(stage.RealUsage, careful), "--listen-address", serving, "--metrics-address", metrics)
-	f.Eventually(3*time.Minute, "evicting stopped by its breaker", func(context.Context) bool {
-		return strings.Contains(p.Log(), `closed="ReplacementsUnready: `)
+	f.Eventually(3*time.Minute, "shop stopped by its breaker, and vault's node cool", func(ctx context.Context) bool {
+		hot := strings.Join(f.Hot(ctx, evictLine), " ")
+		return strings.Contains(p.Log(), `reason="ReplacementsUnready"`) && !strings.Contains(hot, nodes[2])
 	})
 	stopped := f.Evictions(f.mark)
 	f.waitCycles(metrics, 3)
