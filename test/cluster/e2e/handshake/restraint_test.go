@@ -66,7 +66,7 @@ var careful = strings.Replace(stage.Fast, "eviction: {",
 //	vault's:    5 vault × 4800m = 24 of 32 cores = 75 %; 1 is to go
 //	other node: 8 bg × 300m = 2.4 of 32 cores = 7.5 %
 func TestBreaker(t *testing.T) {
-	const owners, fewest = 4, 7
+	const owners, fewest = 4, 6
 	fixed := stage.New(t)
 	nodes, err := fixed.AddNodes(t.Context(), 7, cluster.NodeTemplate{CPU: "32", Memory: "256Gi"})
 	if err != nil {
@@ -75,7 +75,6 @@ func TestBreaker(t *testing.T) {
 	vault := stage.Workload("vault", cluster.Resources{CPU: "250m"}, cluster.Resources{CPU: "4800m"})
 	vault.Namespace = "vault"
 	placements := []cluster.Placement{
-		{Workload: vault, On: stage.On(5, nodes[2])},
 		{Workload: stage.Workload("bg", cluster.Resources{CPU: "2"}, cluster.Resources{CPU: "300m"}), On: stage.On(8, nodes[3:]...)},
 	}
 	for i := range owners {
@@ -89,14 +88,19 @@ func TestBreaker(t *testing.T) {
 	f := begin(fixed, serving)
 	health := f.crashNewcomers()
 	p := f.Serve(f.Policy(stage.RealUsage, careful), "--listen-address", serving, "--metrics-address", metrics)
-	f.Eventually(3*time.Minute, "shop stopped by its breaker, and vault's node cool", func(ctx context.Context) bool {
-		hot := strings.Join(f.Hot(ctx, evictLine), " ")
-		return strings.Contains(p.Log(), `reason="ReplacementsUnready"`) && !strings.Contains(hot, nodes[2])
+	f.Eventually(3*time.Minute, "shop stopped by its breaker", func(context.Context) bool {
+		return strings.Contains(p.Log(), `reason="ReplacementsUnready"`)
 	})
 	stopped := f.Evictions(f.mark)
+	if err := f.Place(t.Context(), cluster.Placement{Workload: vault, On: stage.On(5, nodes[2])}); err != nil {
+		t.Fatal(err)
+	}
+	f.Eventually(3*time.Minute, "vault's node hot, and cool again", func(ctx context.Context) bool {
+		return f.Evictions(f.mark) > stopped && !strings.Contains(strings.Join(f.Hot(ctx, evictLine), " "), nodes[2])
+	})
 	f.waitCycles(metrics, 3)
-	if now := f.Evictions(f.mark); now != stopped || now >= fewest {
-		t.Errorf("%d evictions when the breaker was seen open, %d three cycles later, of %d that cool the nodes", stopped, now, fewest)
+	if now := f.Evictions(f.mark); now != stopped+1 || stopped >= fewest {
+		t.Errorf("%d evictions when shop was stopped, of %d that cool its nodes, %d three cycles after vault was relieved by one", stopped, fewest, now)
 	}
 	if len(f.Hot(t.Context(), evictLine)) == 0 {
 		t.Error("no node is hot any more: the case was not put to the test")
@@ -104,8 +108,8 @@ func TestBreaker(t *testing.T) {
 	health.Store(true)
 	f.waitCool(3 * time.Minute)
 	f.waitSettled(serving, metrics, 2)
-	if all := f.Evictions(f.mark); all > fewest+1 {
-		t.Errorf("%d evictions, the fewest possible are %d", all, fewest)
+	if all := f.Evictions(f.mark); all > fewest+2 {
+		t.Errorf("%d evictions, the fewest possible are %d", all, fewest+1)
 	}
 }
 
