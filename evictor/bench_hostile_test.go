@@ -8,6 +8,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // What one namespace can make each of its pods cost a plan, and each step of a
@@ -26,7 +27,7 @@ func BenchmarkHostileNamespace(b *testing.B) {
 	e := newEstate(b, pod)
 	for i := range 100 {
 		budget := &policyv1.PodDisruptionBudget{
-			ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: fmt.Sprint(i)}, Spec: policyv1.PodDisruptionBudgetSpec{Selector: selector},
+			ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: fmt.Sprint(i), UID: types.UID(fmt.Sprint(i))}, Spec: policyv1.PodDisruptionBudgetSpec{Selector: selector},
 		}
 		if err := e.factory.Policy().V1().PodDisruptionBudgets().Informer().GetIndexer().Add(budget); err != nil {
 			b.Fatal(err)

@@ -175,13 +175,13 @@ func (x *podIndex) matchTerm(term *fwk.AffinityTerm, visit func(*group)) {
 	}
 }
 
-// match visits the groups with a term that may match a pod with this namespace
-// and these labels.
-func (x *termIndex) match(namespace string, podLabels labels.Set, visit func(*group)) {
+// match visits the terms that may match a pod with this namespace and these
+// labels.
+func (x *termIndex) match(namespace string, podLabels labels.Set, visit func(groupTerm)) {
 	visitMatching := func(terms []groupTerm) {
 		for _, t := range terms {
 			if mayApply(t.term, namespace) && t.term.Selector.Matches(podLabels) {
-				visit(t.group)
+				visit(t)
 			}
 		}
 	}

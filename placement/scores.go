@@ -14,6 +14,10 @@ import (
 // single moves hardly change a score.
 const maxCounted = 1000
 
+// maxKeys is of how many topologies nodes are compared before they are scored.
+// Anybody's pod may have terms about all others, each with a key of its own.
+const maxKeys = 16
+
 // Refused is the score of a node that filters refuse.
 const Refused = -1
 
@@ -70,13 +74,13 @@ func (s *Session) alike(p *podEntry, by *preferences, names []string) bool {
 			nodes = append(nodes, n.node)
 		}
 	}
-	if by.nodes || slices.ContainsFunc(nodes, softTainted) {
+	if by.nodes || len(by.keys) > maxKeys || slices.ContainsFunc(nodes, softTainted) {
 		return false
 	}
 	p.hidden = true
 	defer func() { p.hidden = false }()
-	for key := range by.keys {
-		if by.apart(key, nodes) {
+	for key, spreads := range by.keys {
+		if by.apart(key, spreads, nodes) {
 			return false
 		}
 	}
@@ -84,18 +88,23 @@ func (s *Session) alike(p *podEntry, by *preferences, names []string) bool {
 }
 
 // apart reports whether the nodes are of several domains of a topology key, and
-// a pod that counts is in one of them, or whether some are in none.
-func (p *preferences) apart(key string, nodes []*v1.Node) bool {
-	domains := sets.New[string]()
+// a pod that counts is in one of them. By hostname each node counts for itself,
+// whatever its label.
+func (p *preferences) apart(key string, spreads bool, nodes []*v1.Node) bool {
+	domains, outside := sets.New[string](), 0
 	for _, node := range nodes {
 		domain, ok := node.Labels[key]
 		if !ok {
-			return true
+			outside++
+			continue
 		}
 		domains.Insert(domain)
 	}
-	if len(domains) < 2 || p.pods > maxCounted {
-		return len(domains) > 1
+	switch several := len(domains) > 1 || len(domains) == 1 && (outside > 0 || key == v1.LabelHostname && len(nodes) > 1); {
+	case !several:
+		return false
+	case spreads && outside > 0 || p.pods > maxCounted:
+		return true
 	}
 	for _, g := range p.groups {
 		for _, member := range g.members {
@@ -169,7 +178,7 @@ func (s *snapshot) focusPreferred(t *template) {
 }
 
 func (s *snapshot) preferencesOf(t *template) *preferences {
-	p, seen := &preferences{keys: sets.New[string]()}, map[*group]struct{}{}
+	p, seen := &preferences{keys: map[string]bool{}}, map[*group]struct{}{}
 	collect := func(g *group) {
 		if _, ok := seen[g]; !ok {
 			seen[g] = struct{}{}
@@ -180,7 +189,7 @@ func (s *snapshot) preferencesOf(t *template) *preferences {
 	for i := range spec.TopologySpreadConstraints {
 		c := &spec.TopologySpreadConstraints[i]
 		if selector, err := metav1.LabelSelectorAsSelector(c.LabelSelector); err == nil && c.WhenUnsatisfiable == v1.ScheduleAnyway {
-			p.keys.Insert(c.TopologyKey)
+			p.keys[c.TopologyKey] = true
 			s.index.match(t.replacement.Namespace, selector, collect)
 		}
 	}
@@ -191,18 +200,23 @@ func (s *snapshot) preferencesOf(t *template) *preferences {
 		if info, err := framework.NewPodInfo(t.replacement); err == nil {
 			for _, terms := range [][]fwk.WeightedAffinityTerm{info.PreferredAffinityTerms, info.PreferredAntiAffinityTerms} {
 				for i := range terms {
-					p.keys.Insert(terms[i].TopologyKey)
+					p.counts(terms[i].TopologyKey)
 					s.index.matchTerm(&terms[i].AffinityTerm, collect)
 				}
 			}
 		}
 	}
-	s.index.soft.match(t.replacement.Namespace, t.replacement.Labels, func(g *group) {
-		collect(g)
-		for term := range g.softTerms() {
-			p.keys.Insert(term.TopologyKey)
-		}
+	s.index.soft.match(t.replacement.Namespace, t.replacement.Labels, func(soft groupTerm) {
+		collect(soft.group)
+		p.counts(soft.term.TopologyKey)
 	})
 	p.any = p.nodes || len(p.keys) > 0
 	return p
+}
+
+// counts adds a topology in which pods count.
+func (p *preferences) counts(key string) {
+	if !p.keys[key] {
+		p.keys[key] = false
+	}
 }

@@ -147,6 +147,51 @@ func TestScoresEqualThoseOfFreshSnapshots(t *testing.T) {
 	}
 }
 
+// By hostname each node counts for itself, whatever its label says.
+func TestNodesOfOneHostnameAreNotAlike(t *testing.T) {
+	f, app := offline(t), selecting("app", "web")
+	nodes := []*v1.Node{aNode("src"), aNode("a", nodeLabel(v1.LabelHostname, "same")), aNode("b", nodeLabel(v1.LabelHostname, "same"))}
+	pods := []*v1.Pod{aPod("web-0", "src", podLabel("app", "web"), spreadSoftly(v1.LabelHostname, app))}
+	for i := range 5 {
+		pods = append(pods, aPod(numbered("web", i+1), "a", podLabel("app", "web"), spreadSoftly(v1.LabelHostname, app)))
+	}
+	syncAll(t, f, nodes, pods)
+	s := f.Begin()
+	defer s.Close()
+	if got := s.Scores(pods[0], []string{"a", "b"}); len(got) != 2 || got[1] <= got[0] {
+		t.Errorf("scores %v, want more for b", got)
+	}
+}
+
+// talkative returns a pod that any namespace may have, with terms about the pods
+// of all, each of a topology of its own.
+func talkative(terms int) *v1.Pod {
+	pod, all := aPod("talkative", "node-0", inNamespace("other")), []v1.WeightedPodAffinityTerm(nil)
+	for i := range terms {
+		all = append(all, v1.WeightedPodAffinityTerm{Weight: 1, PodAffinityTerm: v1.PodAffinityTerm{
+			TopologyKey: numbered("key", i), LabelSelector: &metav1.LabelSelector{}, NamespaceSelector: &metav1.LabelSelector{},
+		}})
+	}
+	affinityOf(pod).PodAffinity = &v1.PodAffinity{PreferredDuringSchedulingIgnoredDuringExecution: all}
+	return pod
+}
+
+// What one pod with many terms costs each other workload: in proportion to them.
+func BenchmarkScoresBesideManyTerms(b *testing.B) {
+	for _, terms := range []int{1000, 4000} {
+		b.Run(fmt.Sprintf("terms=%d", terms), func(b *testing.B) {
+			f, pod := offline(b), aPod("web", "node-0", podLabel("app", "web"))
+			nodes := []*v1.Node{aNode("node-0"), aNode("node-1"), aNode("node-2")}
+			syncAll(b, f, nodes, []*v1.Pod{pod, talkative(terms)})
+			for b.Loop() {
+				s := f.Begin()
+				s.Scores(pod, []string{"node-1", "node-2"})
+				s.Close()
+			}
+		})
+	}
+}
+
 // Of many pods that count, the scores of a session are those before its moves.
 func TestScoresOfGiants(t *testing.T) {
 	f := offline(t)

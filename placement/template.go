@@ -43,8 +43,10 @@ type template struct {
 // preferences are what makes a template prefer nodes, whatever their taints.
 type preferences struct {
 	any   bool
-	nodes bool             // it prefers some by their labels
-	keys  sets.Set[string] // the topologies in which pods count
+	nodes bool // it prefers some by their labels
+	// keys are the topologies in which pods count, and whether for a spread: that
+	// scores nodes outside of the topology worst.
+	keys map[string]bool
 	// groups hold the pods that count: those that its soft constraints match,
 	// and those whose terms match it.
 	groups []*group
@@ -72,7 +74,8 @@ func newTemplate(x *podIndex, pod *v1.Pod, dynamicResources bool) *template {
 	t.findSpread(x)
 	t.domains = domainsOf(&t.replacement.Spec)
 	t.findAffinity(x)
-	x.anti.match(pod.Namespace, pod.Labels, t.collector(&t.anti))
+	collect := t.collector(&t.anti)
+	x.anti.match(pod.Namespace, pod.Labels, func(anti groupTerm) { collect(anti.group) })
 	return t
 }
 

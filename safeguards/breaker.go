@@ -138,12 +138,12 @@ func (b *Breaker) unrest(u *Unrest, now time.Time) (all []closure) {
 	return all
 }
 
-// together sums up the trouble of all namespaces. One counts for at most half of
-// what may be, so that it stops its own moves long before those of others.
+// together sums up the trouble of all namespaces. One counts for no more than
+// just over half of what may be, so that two may stop everybody, but not one.
 func (v *Verdict) together(kind troubleKind, limit int) (all trouble) {
 	for _, name := range slices.Sorted(maps.Keys(v.namespaces)) {
 		t := &v.namespaces[name][kind]
-		all.count += min(t.count, max((limit+1)/2, 1))
+		all.count += min(t.count, limit/2+1)
 		all.example = cmp.Or(all.example, t.example)
 	}
 	return all

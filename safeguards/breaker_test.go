@@ -214,6 +214,25 @@ func TestClosedByReplacements(t *testing.T) {
 	}
 }
 
+// Whatever the limit, one namespace stops itself alone, and two in which nothing
+// lands any more stop everybody.
+func TestOneNamespaceIsNotEverybody(t *testing.T) {
+	for _, limit := range []int{1, 2, 3, 4, 20, 100, 500} {
+		var moves []ledger.Move
+		for i := range 2000 {
+			moves = append(moves, move(i, owned(fmt.Sprintf("rs-%d", i)), in("ns"), evicted(2*time.Minute)))
+		}
+		rules := New(config(func(c *Config) { c.Breaker.MaxPending = limit }))
+		reason, detail := rules.At(facts(moves...), noon).Closed()
+		expect(t, fmt.Sprintf("limit %d, one namespace", limit), reason, "", detail, "")
+		for i := range moves {
+			moves[i].Namespace = fmt.Sprintf("ns-%d", i%2)
+		}
+		reason, detail = rules.At(facts(moves...), noon).Closed()
+		expect(t, fmt.Sprintf("limit %d, two", limit), reason, reasons.ReplacementsPending, detail, "")
+	}
+}
+
 // With several reasons the most telling is given, and the end is that of the
 // last, if each is known.
 func TestClosedBySeveral(t *testing.T) {

@@ -10,13 +10,28 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Selectors keeps the selector of each budget for as long as an informer keeps
-// the budget. Reading a large one for each pod would let a namespace hold up
-// all others.
+// the budget, over changes of its status. Reading a large one for each pod would
+// let a namespace hold up all others. The zero value is ready to use.
 type Selectors struct {
-	read sync.Map // by weak.Pointer[policyv1.PodDisruptionBudget]
+	mu   sync.Mutex
+	read map[key]read
+}
+
+type key struct {
+	namespace, name string
+	uid             types.UID
+}
+
+// read is the selector of one generation of a budget.
+type read struct {
+	selector   labels.Selector
+	generation int64
+	// last is the budget that it was last read of or asked for.
+	last weak.Pointer[policyv1.PodDisruptionBudget]
 }
 
 // Selecting returns those of a namespace's budgets that select a pod of it. A
@@ -31,16 +46,39 @@ func (s *Selectors) Selecting(pod *v1.Pod, budgets []*policyv1.PodDisruptionBudg
 }
 
 func (s *Selectors) of(budget *policyv1.PodDisruptionBudget) labels.Selector {
-	key := weak.Make(budget)
-	if read, ok := s.read.Load(key); ok {
-		return read.(labels.Selector) //nolint:forcetypeassert // nothing else is stored
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at, this := key{budget.Namespace, budget.Name, budget.UID}, weak.Make(budget)
+	known, ok := s.read[at]
+	if ok && known.last == this {
+		return known.selector
 	}
-	selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
-	if err != nil {
-		selector = labels.Nothing()
+	if !ok || known.generation != budget.Generation {
+		known = read{generation: budget.Generation}
+		var err error
+		if known.selector, err = metav1.LabelSelectorAsSelector(budget.Spec.Selector); err != nil {
+			known.selector = labels.Nothing()
+		}
 	}
-	if _, again := s.read.LoadOrStore(key, selector); !again {
-		runtime.AddCleanup(budget, func(gone weak.Pointer[policyv1.PodDisruptionBudget]) { s.read.Delete(gone) }, key)
+	known.last = this
+	if s.read == nil {
+		s.read = map[key]read{}
 	}
-	return selector
+	s.read[at] = known
+	runtime.AddCleanup(budget, s.forget, gone{at, this})
+	return known.selector
+}
+
+// gone is a budget that nobody has any more.
+type gone struct {
+	at   key
+	last weak.Pointer[policyv1.PodDisruptionBudget]
+}
+
+func (s *Selectors) forget(budget gone) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.read[budget.at].last == budget.last {
+		delete(s.read, budget.at)
+	}
 }

@@ -1,6 +1,7 @@
 package budgets
 
 import (
+	"fmt"
 	"runtime"
 	"testing"
 	"time"
@@ -9,11 +10,12 @@ import (
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 func budget(name string, selector *metav1.LabelSelector) *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{
-		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: policyv1.PodDisruptionBudgetSpec{Selector: selector},
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}, Spec: policyv1.PodDisruptionBudgetSpec{Selector: selector},
 	}
 }
 
@@ -39,16 +41,34 @@ func TestSelecting(t *testing.T) {
 	runtime.KeepAlive(all)
 }
 
+// A selector is read anew when it changes, and only then.
+func TestSelectorsFollowTheSpec(t *testing.T) {
+	s, pod := &Selectors{}, &v1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}}}
+	web, db := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}, &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}
+	for i, tc := range []struct {
+		generation int64
+		selector   *metav1.LabelSelector
+		want       int
+	}{{1, web, 1}, {1, db, 1}, {2, db, 0}, {3, web, 1}} { // the second cannot be: it shows that nothing is read
+		b := budget("b", tc.selector)
+		b.Generation = tc.generation
+		if got := len(s.Selecting(pod, []*policyv1.PodDisruptionBudget{b})); got != tc.want {
+			t.Errorf("budget %d selects %d pods, want %d", i, got, tc.want)
+		}
+	}
+}
+
 // Selectors of budgets that are gone are not kept.
 func TestSelectorsGoWithTheirBudgets(t *testing.T) {
 	s, pod := &Selectors{}, &v1.Pod{}
 	kept := budget("kept", nil)
-	for range 1000 {
-		s.Selecting(pod, []*policyv1.PodDisruptionBudget{kept, budget("replaced", nil)})
+	for i := range 1000 {
+		s.Selecting(pod, []*policyv1.PodDisruptionBudget{kept, budget(fmt.Sprint("replaced ", i), nil)})
 	}
-	count := func() (n int) {
-		s.read.Range(func(any, any) bool { n++; return true })
-		return n
+	count := func() int {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return len(s.read)
 	}
 	for deadline := time.Now().Add(10 * time.Second); count() > 1 && time.Now().Before(deadline); {
 		runtime.GC()
