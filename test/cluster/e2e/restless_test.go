@@ -80,7 +80,10 @@ func TestFullQuotaKeepsPods(t *testing.T) {
 		t.Errorf("%d evictions, want the one of shop", got)
 	}
 	for key := range f.podHomes() {
-		if why := f.explained(key); strings.HasPrefix(key, "vault/") && why.Reason != "ResourceQuotaExhausted" {
+		if !strings.HasPrefix(key, "vault/") {
+			continue
+		}
+		if why := f.explained(key); why.Reason != "ResourceQuotaExhausted" {
 			t.Errorf("pod %s stays for %+v, want ResourceQuotaExhausted", key, why)
 		}
 	}
