@@ -73,24 +73,6 @@ func sameRequests(a, b *fwk.PodResource) bool {
 		maps.Equal(a.Resource.GetScalarResources(), b.Resource.GetScalarResources())
 }
 
-// softTerms yields the terms that make other pods prefer nodes.
-func (g *group) softTerms() iter.Seq[*fwk.AffinityTerm] {
-	return func(yield func(*fwk.AffinityTerm) bool) {
-		for i := range g.terms.RequiredAffinityTerms {
-			if !yield(&g.terms.RequiredAffinityTerms[i]) {
-				return
-			}
-		}
-		for _, terms := range [][]fwk.WeightedAffinityTerm{g.terms.PreferredAffinityTerms, g.terms.PreferredAntiAffinityTerms} {
-			for i := range terms {
-				if !yield(&terms[i].AffinityTerm) {
-					return
-				}
-			}
-		}
-	}
-}
-
 func (g *group) add(p *podEntry) {
 	p.group, p.position = g, len(g.members)
 	g.members = append(g.members, p)

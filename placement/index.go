@@ -89,8 +89,13 @@ func (x *podIndex) insert(h uint64, g *group) {
 	for i := range g.terms.RequiredAntiAffinityTerms {
 		x.anti.insert(groupTerm{g, &g.terms.RequiredAntiAffinityTerms[i]})
 	}
-	for term := range g.softTerms() {
-		x.soft.insert(groupTerm{g, term})
+	for i := range g.terms.RequiredAffinityTerms {
+		x.soft.insert(groupTerm{g, &g.terms.RequiredAffinityTerms[i]})
+	}
+	for _, terms := range [][]fwk.WeightedAffinityTerm{g.terms.PreferredAffinityTerms, g.terms.PreferredAntiAffinityTerms} {
+		for i := range terms {
+			x.soft.insert(groupTerm{g, &terms[i].AffinityTerm})
+		}
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 const maxCounted = 1000
 
 // maxKeys is of how many topologies nodes are compared before they are scored.
-// Anybody's pod may have terms about all others, each with a key of its own.
+// Any pod may have terms that match all others, each with its own key.
 const maxKeys = 16
 
 // Refused is the score of a node that filters refuse.
@@ -65,7 +65,7 @@ func (s *Session) Scores(pod *v1.Pod, nodes []string) []int64 {
 // much sooner than scores are.
 func (s *Session) alike(p *podEntry, by *preferences, names []string) bool {
 	snap := s.filters.snapshot
-	if !by.any && !snap.softTainted {
+	if !by.nodes && len(by.keys) == 0 && !snap.softTainted {
 		return true
 	}
 	nodes := make([]*v1.Node, 0, len(names))
@@ -210,7 +210,6 @@ func (s *snapshot) preferencesOf(t *template) *preferences {
 		collect(soft.group)
 		p.counts(soft.term.TopologyKey)
 	})
-	p.any = p.nodes || len(p.keys) > 0
 	return p
 }
 

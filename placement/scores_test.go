@@ -163,8 +163,8 @@ func TestNodesOfOneHostnameAreNotAlike(t *testing.T) {
 	}
 }
 
-// talkative returns a pod that any namespace may have, with terms about the pods
-// of all, each of a topology of its own.
+// talkative returns a pod of another namespace with terms that match the pods of
+// all namespaces, each with its own topology.
 func talkative(terms int) *v1.Pod {
 	pod, all := aPod("talkative", "node-0", inNamespace("other")), []v1.WeightedPodAffinityTerm(nil)
 	for i := range terms {

@@ -42,7 +42,6 @@ type template struct {
 
 // preferences are what makes a template prefer nodes, whatever their taints.
 type preferences struct {
-	any   bool
 	nodes bool // it prefers some by their labels
 	// keys are the topologies in which pods count, and whether for a spread: that
 	// scores nodes outside of the topology worst.

@@ -281,8 +281,8 @@ type Breaker struct {
 	// MaxPendingReplacements is how many replacements may wait for a node for
 	// longer than pendingAfter before nothing more is evicted: 0 to 500. An
 	// owner with one is left alone until it has landed. More of one namespace
-	// stop that namespace alone: for all, at most half of the number and one
-	// count.
+	// stop that namespace alone: for the whole cluster it counts for at most half
+	// of this number, plus one.
 	MaxPendingReplacements int `json:"maxPendingReplacements"`
 	// PendingAfter is how long a replacement may wait for a node before it
 	// counts: 10s to 1h.
@@ -290,8 +290,8 @@ type Breaker struct {
 	// MaxUnreadyReplacements is how many replacements may be bound for longer
 	// than unreadyAfter, or have restarted, without being ready before nothing
 	// more is evicted: 0 to 500. An owner with one is left alone until it is
-	// ready. More of one namespace stop that namespace alone: for all, at most half
-	// of the number and one count.
+	// ready. More of one namespace stop that namespace alone: for the whole
+	// cluster it counts for at most half of this number, plus one.
 	MaxUnreadyReplacements int `json:"maxUnreadyReplacements"`
 	// UnreadyAfter is how long a replacement may take to become ready before it
 	// counts: 10s to 1h.

@@ -90,7 +90,7 @@ func (f *fixture) crowdFirst(crowd cluster.Workload) (nodes []string) {
 // explanation is why a pod stays.
 type explanation struct{ Reason, Detail string }
 
-// because reports whether the reason is this one, or the detail begins with it.
+// because reports whether the reason is this one, or the detail contains it.
 func (e explanation) because(reason string) bool {
 	return e.Reason == reason || strings.Contains(e.Detail, reason)
 }

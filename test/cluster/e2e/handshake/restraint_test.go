@@ -59,8 +59,8 @@ func TestBlackout(t *testing.T) {
 var careful = strings.Replace(stage.Fast, "eviction: {",
 	"eviction: {interval: 3s, breaker: {maxUnreadyReplacements: 1}, ", 1)
 
-// Replacements that crash stop evicting in their namespace, with nodes still
-// hot, and in no other; it goes on by itself when they are well.
+// Replacements that crash stop evictions in their namespace, although nodes are
+// still hot, and in no other. Evictions resume once the replacements are ready.
 //
 //	hot node:   4 × 3 hog × 2200m = 26.4 of 32 cores = 82.5 %; under 65 % (20.8 cores) takes 3 hogs off
 //	vault's:    5 vault × 4800m = 24 of 32 cores = 75 %; 1 is to go
