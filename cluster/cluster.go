@@ -108,6 +108,8 @@ type Pod struct {
 	Terminating bool
 	// Ready is the pod's Ready condition.
 	Ready bool
+	// HasClaims reports whether it has volumes of PersistentVolumeClaims.
+	HasClaims bool
 }
 
 // NewestStart is when the newest of its running containers started: never

@@ -93,7 +93,7 @@ func (b *book) catchUp(ours, theirs *Move, now time.Time) {
 	b.learnSurge(ours, theirs)
 	if theirs.Replacement != "" && theirs.Replacement != ours.Replacement {
 		b.release(theirs.Replacement, ours)
-		ours.Replacement, ours.ReplacementName, ours.guessed, ours.late = theirs.Replacement, theirs.ReplacementName, false, true
+		ours.Replacement, ours.ReplacementName, ours.late = theirs.Replacement, theirs.ReplacementName, true
 	}
 	switch {
 	case theirs.State.rank() <= ours.State.rank():
@@ -106,7 +106,7 @@ func (b *book) catchUp(ours, theirs *Move, now time.Time) {
 		if theirs.State == Landed {
 			b.release(theirs.Replacement, ours)
 			b.reserve(ours, theirs.Node)
-			ours.Replacement, ours.ReplacementName, ours.guessed = theirs.Replacement, theirs.ReplacementName, false
+			ours.Replacement, ours.ReplacementName = theirs.Replacement, theirs.ReplacementName
 		}
 		b.end(ours, theirs.State, now)
 		ours.Ended, ours.Evicted, ours.Outcome, ours.Denied = theirs.Ended, theirs.Evicted, theirs.Outcome, theirs.Denied
@@ -143,11 +143,7 @@ func (b *book) keepSurges(d *Document) {
 func (l *Ledger) Export() Document {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	document := Document{Format: Format, Hold: l.hold, Moves: append(copies(l.inFlight), copies(l.ended)...)}
-	for i := range document.Moves {
-		document.Moves[i].forgetGuess()
-	}
-	return document
+	return Document{Format: Format, Hold: l.hold, Moves: append(copies(l.inFlight), copies(l.ended)...)}
 }
 
 // Adopt merges what another process has written: moves that are new here, and
@@ -168,11 +164,4 @@ func (l *Ledger) Adopt(d Document, now time.Time) {
 	slices.SortStableFunc(l.ended, func(a, b *Move) int { return a.Ended.Compare(b.Ended) })
 	l.keepSurges(&d)
 	l.prune(now)
-}
-
-// forgetGuess drops a guess: others learn the replacement from the watch.
-func (m *Move) forgetGuess() {
-	if m.guessed {
-		m.vacate()
-	}
 }

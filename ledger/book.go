@@ -101,6 +101,21 @@ func (b *book) reserve(move *Move, node string) {
 	move.Node = node
 }
 
+// attempt counts an attempt to place a move's replacement, with its usage
+// reserved on a node.
+func (b *book) attempt(move *Move, node string, estimate cluster.Amounts, now time.Time) {
+	if !move.measured() {
+		b.reserve(move, "")
+		move.Usage = estimate
+	}
+	b.reserve(move, node)
+	if since := now.Sub(move.answered); since >= retryAfter || since < 0 {
+		move.Attempts++
+		move.answered = now
+	}
+	move.State = Booked
+}
+
 func (b *book) reserves(node string, by cluster.Charge) {
 	if b.config.Listener != nil {
 		b.config.Listener.Reserved(node, by)
@@ -120,9 +135,6 @@ func (b *book) end(move *Move, state State, now time.Time) {
 		b.inFlight = slices.Delete(b.inFlight, i, i+1)
 	}
 	delete(b.byPod, move.PodUID)
-	if move.guessed {
-		move.vacate()
-	}
 	if move.Replacement != "" {
 		b.passed[move.Replacement] = passed{pod: Pod{OwnerUID: move.Owner.UID}} // it already has a move
 	}

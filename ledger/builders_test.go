@@ -93,6 +93,12 @@ func (b *books) move(second int, intents ...Intent) {
 	}
 }
 
+// book books the replacement that a move has, as one attempt.
+func (b *books) book(second int, podUID, node string, estimate cluster.Amounts) {
+	move, _ := b.Get(podUID)
+	b.Book(podUID, move.Replacement, node, estimate, at(second))
+}
+
 func mustMatch(t *testing.T, l *Ledger, pod Pod, second int) Move {
 	t.Helper()
 	move, ok := l.Match(pod, at(second))

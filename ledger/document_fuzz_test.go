@@ -31,7 +31,7 @@ func lived() *books {
 	}
 	b.Created(webPod("x"))
 	b.Created(webPod("y"))
-	b.Book("uid-1", "n1", used)
+	b.book(1, "uid-1", "n1", used)
 	b.Bound(webPod("y"), "n2", at(2))
 	b.Cancel("uid-4", at(3))
 	b.Record(at(4), web(4, statefulSet))

@@ -9,9 +9,14 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// MaxAttempts is how often a replacement is booked before it is scheduled like
-// any other pod.
-const MaxAttempts = 2
+// MaxAttempts is how often a replacement is told where to go before it is
+// scheduled like any other pod. Requests within retryAfter are one attempt: a
+// pod that could not be scheduled waits at least so long in kube-scheduler's
+// queue (podInitialBackoffSeconds).
+const (
+	MaxAttempts = 2
+	retryAfter  = time.Second
+)
 
 // Quiet reports whether no request can concern the ledger; it takes no lock.
 func (l *Ledger) Quiet() bool { return l.busy.Load() == 0 }
@@ -25,27 +30,29 @@ func (l *Ledger) Created(pod Pod) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.settle(&pod) == nil {
+	if l.pair(&pod) == nil {
 		l.pass(&pod, "")
 	}
 }
 
 // Match returns the move that a pod being scheduled takes up, and binds it to
 // the pod's UID if the watch has not. It returns false for an unrelated pod and
-// after MaxAttempts.
+// after MaxAttempts. The pod must be known from the watch, whoever asks.
 func (l *Ledger) Match(pod Pod, now time.Time) (Move, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return answer(l.pair(&pod), now)
-}
-
-// answer returns what a request about a move's replacement learns.
-func answer(move *Move, now time.Time) (Move, bool) {
-	if move == nil || move.Attempts >= MaxAttempts || now.After(move.Expires()) {
+	move := l.pair(&pod)
+	if !move.awaits(now) {
 		return Move{}, false
 	}
 	move.Asked = true
 	return *move, true
+}
+
+// awaits reports whether the replacement of a move, which may be nil, is still
+// told where to go.
+func (m *Move) awaits(now time.Time) bool {
+	return m != nil && m.Attempts < MaxAttempts && !now.After(m.Expires())
 }
 
 // Overtaken reports whether a request about a pod came before the watch
@@ -63,40 +70,48 @@ func (l *Ledger) Overtaken(pod Pod) bool {
 	return slices.ContainsFunc(l.inFlight, func(move *Move) bool { return move.mayTake(&pod) })
 }
 
-// MatchUnseen is Match for a pod that the watch does not report in time. It
-// guesses that the pod replaces the oldest move possible, preferably one whose
-// pod is known to be evicted. A later report of the watch overrides the guess.
-func (l *Ledger) MatchUnseen(pod Pod, now time.Time) (Move, bool) {
+// Guess returns the move that a pod which the watch does not know would take up
+// if what is said of it is true: the oldest possible, preferably one whose pod
+// is known to be evicted. Nothing changes by it.
+func (l *Ledger) Guess(pod Pod, now time.Time) (Move, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	move := l.replacing(pod.UID)
 	if _, passed := l.passed[pod.UID]; move == nil && !passed && !l.landed(pod.UID) {
-		if move = l.guess(&pod); move != nil {
-			move.take(&pod)
-			move.guessed = true
-		}
+		move = l.guess(&pod)
 	}
-	return answer(move, now)
+	if !move.awaits(now) {
+		return Move{}, false
+	}
+	return *move, true
 }
 
-// Book reserves the move's usage on the node that kube-scheduler was given. A
-// move whose pod was never measured reserves the estimate.
-func (l *Ledger) Book(podUID, node string, estimate cluster.Amounts) {
+// Answered notes that kube-scheduler was told where the replacement of a move
+// may go. What is reserved stays at the planned node until the replacement is
+// bound: whoever asks cannot move it. A move whose pod was never measured
+// reserves the estimate.
+func (l *Ledger) Answered(podUID string, estimate cluster.Amounts, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if move := l.byPod[podUID]; move != nil {
+		l.attempt(move, move.Node, estimate, now)
+	}
+}
+
+// Book notes that a kube-scheduler in this process has chosen a node for the
+// replacement of a move, and reserves the move's usage there, or the estimate if
+// its pod was never measured. It returns false if the pod is not known as the
+// replacement.
+func (l *Ledger) Book(podUID, replacement, node string, estimate cluster.Amounts, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	move := l.byPod[podUID]
-	if move == nil {
-		return
+	if move == nil || replacement == "" || move.Replacement != replacement {
+		return false
 	}
-	if !move.measured() {
-		l.reserve(move, "")
-		move.Usage = estimate
-	}
-	l.reserve(move, node)
-	move.Attempts++
-	if move.State != Intended || move.Surging() { // otherwise it is a guess, and its pod may stay
-		move.State = Booked
-	}
+	move.Asked = true
+	l.attempt(move, node, estimate, now)
+	return true
 }
 
 // Bound notes that a pod was bound to a node. If it takes up a move, the move
@@ -106,7 +121,7 @@ func (l *Ledger) Bound(pod Pod, node string, now time.Time) (Move, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.forget(pod.UID)
-	move := l.settle(&pod)
+	move := l.pair(&pod)
 	if move == nil {
 		l.pass(&pod, node)
 		return Move{}, false

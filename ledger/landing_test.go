@@ -61,7 +61,7 @@ func TestForgedOwnersTakeNothing(t *testing.T) {
 	cases := map[string]func(*books){
 		"seen by the watch": func(b *books) { b.Created(forged) },
 		"asked about":       func(b *books) { b.Match(forged, at(2)) },
-		"asked about before the watch told of it": func(b *books) { b.MatchUnseen(forged, at(2)) },
+		"asked about before the watch told of it": func(b *books) { b.Guess(forged, at(2)) },
 		"bound": func(b *books) { b.Bound(forged, "n1", at(2)) },
 		"bound before the move was known": func(b *books) {
 			follower := newBooks(Config{})
@@ -148,7 +148,7 @@ func TestPairsInTheOrderOfTheWatch(t *testing.T) {
 			play: func(b *books) {
 				b.move(1, web(1))
 				b.Created(webPod("a"))
-				b.Book("uid-1", "n", used)
+				b.book(2, "uid-1", "n", used)
 				b.Gone("a", at(3))
 				b.Created(webPod("b"))
 			},
@@ -157,8 +157,7 @@ func TestPairsInTheOrderOfTheWatch(t *testing.T) {
 		"asked about before the watch told of it": {
 			play: func(b *books) {
 				b.move(1, web(1))
-				b.MatchUnseen(webPod("a"), at(1))
-				b.Book("uid-1", "n", used)
+				b.Guess(webPod("a"), at(1))
 				b.Created(webPod("a"))
 				b.Created(webPod("b"))
 			},
@@ -167,7 +166,7 @@ func TestPairsInTheOrderOfTheWatch(t *testing.T) {
 		"asked about before the watch told that anything left": {
 			play: func(b *books) {
 				b.Record(at(1), web(1), web(2))
-				b.MatchUnseen(webPod("a"), at(1))
+				b.Guess(webPod("a"), at(1))
 				b.Leaves("uid-2", at(1))
 				b.Bound(webPod("a"), "n", at(1))
 			},
@@ -176,7 +175,7 @@ func TestPairsInTheOrderOfTheWatch(t *testing.T) {
 		"asked about first, but told of later than another": {
 			play: func(b *books) {
 				b.move(1, web(1))
-				b.MatchUnseen(webPod("b"), at(1))
+				b.Guess(webPod("b"), at(1))
 				b.Created(webPod("a"))
 				b.Created(webPod("b"))
 				b.Bound(webPod("b"), "n", at(1))
@@ -188,8 +187,7 @@ func TestPairsInTheOrderOfTheWatch(t *testing.T) {
 				b.move(1, web(1))
 				b.Created(webPod("a"))
 				b.Record(at(1), web(2))
-				b.MatchUnseen(webPod("b"), at(1))
-				b.Book("uid-2", "n", used)
+				b.Guess(webPod("b"), at(1))
 				b.Bound(webPod("b"), "n", at(1))
 				b.Leaves("uid-2", at(2))
 				b.Created(webPod("c"))
@@ -254,22 +252,31 @@ func TestPairsInTheOrderOfTheWatch(t *testing.T) {
 	}
 }
 
-// The watch may tell between a request's match and its booking: a move that has
-// lost its guess is as it was.
-func TestBookedAfterTheGuessWasWrong(t *testing.T) {
+// What is guessed of a pod that the watch does not know changes nothing, and a
+// pod that is not known as the replacement books nothing.
+func TestGuessesTakeNothing(t *testing.T) {
 	b := newBooks(Config{})
-	b.Record(at(0), web(1))
-	if _, ok := b.MatchUnseen(webPod("a"), at(1)); !ok {
-		t.Fatal("no guess")
+	b.Record(at(0), web(1), web(2))
+	b.Leaves("uid-2", at(0))
+	before := b.Export()
+	for _, uid := range []string{"a", "b", "c"} {
+		if move, ok := b.Guess(webPod(uid), at(1)); !ok || move.PodUID != "uid-2" {
+			t.Errorf("guessed %q for %s, want the one that left", move.PodUID, uid)
+		}
+		if b.Book("uid-2", uid, "n", used, at(1)) {
+			t.Errorf("%s is booked", uid)
+		}
 	}
-	b.Created(webPod("a"))
-	b.Book("uid-1", "n", used)
-	if move, _ := b.Get("uid-1"); move.State != Intended || move.Replacement != "" {
-		t.Errorf("the move is %s with replacement %q, want it intended without", move.State, move.Replacement)
+	if diff := cmp.Diff(before, b.Export(), cmp.AllowUnexported(Move{})); diff != "" {
+		t.Errorf("the ledger after guesses (-want +got):\n%s", diff)
 	}
-	b.CancelIntended(at(2))
-	if moves, _ := b.Moves(); len(moves) > 0 {
-		t.Errorf("in flight after the cycle: %+v", moves)
+	b.Created(webPod("own"))
+	if move, ok := b.Guess(webPod("own"), at(2)); !ok || move.PodUID != "uid-2" {
+		t.Errorf("guessed %q for the replacement, want its move", move.PodUID)
+	}
+	b.Created(webPod("other"))
+	if move, ok := b.Guess(webPod("other"), at(2)); ok {
+		t.Errorf("guessed %q for a pod that is known to replace nothing", move.PodUID)
 	}
 }
 
@@ -278,9 +285,9 @@ func TestBookedAfterTheGuessWasWrong(t *testing.T) {
 func TestGoneGivesAttemptsBack(t *testing.T) {
 	b := newBooks(Config{})
 	b.move(0, web(1))
-	for range MaxAttempts {
-		mustMatch(t, b.Ledger, webPod("a"), 1)
-		b.Book("uid-1", "n", used)
+	for attempt := range MaxAttempts {
+		mustMatch(t, b.Ledger, webPod("a"), 1+attempt)
+		b.book(1+attempt, "uid-1", "n", used)
 	}
 	b.Gone("a", at(3))
 	if move := mustMatch(t, b.Ledger, webPod("b"), 2); move.Attempts != 0 || move.Node != "n" {

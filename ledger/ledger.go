@@ -138,7 +138,7 @@ func (l *Ledger) CancelOwner(ownerUID string, count int, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, move := range slices.Clone(l.inFlight) {
-		if count > 0 && move.Owner.UID == ownerUID && !move.taken() {
+		if count > 0 && move.Owner.UID == ownerUID && move.Replacement == "" {
 			l.end(move, Cancelled, now)
 			count--
 		}

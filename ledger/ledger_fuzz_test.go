@@ -36,7 +36,7 @@ func play(b *books, rng *rand.Rand, second int) {
 		b.Cancel(uid, now)
 	case 6:
 		if move, ok := b.Match(pod, now); ok {
-			b.Book(move.PodUID, node(), cluster.Amounts{50, 50})
+			b.book(second, move.PodUID, node(), cluster.Amounts{50, 50})
 		}
 	case 7:
 		b.Bound(pod, "n1", now)
@@ -49,8 +49,8 @@ func play(b *books, rng *rand.Rand, second int) {
 	case 11:
 		b.Gone(pod.UID, now)
 	case 12:
-		if move, ok := b.MatchUnseen(pod, now); ok {
-			b.Book(move.PodUID, node(), cluster.Amounts{50, 50})
+		if move, ok := b.Match(pod, now); ok {
+			b.Answered(move.PodUID, cluster.Amounts{50, 50}, now)
 		}
 	}
 }

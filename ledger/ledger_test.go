@@ -27,7 +27,7 @@ func TestMoveLands(t *testing.T) {
 		{"refused by an answer that was lost", func() { b.Cancel("uid-1", at(2)) }, Evicted, cool},
 		{"its replacement came", func() { b.Created(webPod("new")) }, Evicted, cool},
 		{"asked for", func() { mustMatch(t, b.Ledger, webPod("new"), 2) }, Evicted, cool},
-		{"booked elsewhere", func() { b.Book("uid-1", "other", used) }, Booked, other},
+		{"booked elsewhere", func() { b.book(2, "uid-1", "other", used) }, Booked, other},
 		{"gone", func() { b.Leaves("uid-1", at(3)) }, Booked, other},
 		{"the cycle is over", func() { b.CancelIntended(at(3)) }, Booked, other},
 		{"bound", func() { b.Bound(webPod("new"), "other", at(3)) }, Landed, map[string]cluster.Amounts{}},
@@ -77,14 +77,15 @@ func TestMatchByCount(t *testing.T) {
 	}
 }
 
-// After two bookings a replacement is scheduled like any other pod, but still
+// After two attempts a replacement is scheduled like any other pod, but still
 // known when it lands.
 func TestMaxAttempts(t *testing.T) {
 	b := newBooks(Config{})
 	b.move(0, web(1))
 	for attempt := range MaxAttempts {
-		mustMatch(t, b.Ledger, webPod("new"), 1)
-		b.Book("uid-1", "cool", used)
+		mustMatch(t, b.Ledger, webPod("new"), 1+attempt)
+		b.Answered("uid-1", used, at(1+attempt))
+		b.Answered("uid-1", used, at(1+attempt)) // prioritize follows filter
 		if move, _ := b.Get("uid-1"); move.Attempts != attempt+1 {
 			t.Errorf("%d attempts counted, want %d", move.Attempts, attempt+1)
 		}
@@ -225,7 +226,7 @@ func TestUnmeasuredMove(t *testing.T) {
 	}
 	estimate := cluster.Amounts{300, 1 << 20}
 	mustMatch(t, b.Ledger, webPod("new"), 1)
-	b.Book("uid-1", "cool", estimate)
+	b.book(1, "uid-1", "cool", estimate)
 	if diff := cmp.Diff(map[string]cluster.Amounts{"cool": estimate}, b.sums); diff != "" {
 		t.Errorf("reservations (-want +got):\n%s", diff)
 	}

@@ -45,12 +45,6 @@ func (w *world) checkLandings(b *books) {
 		if move.State == Cancelled || move.State == Expired {
 			continue
 		}
-		if move.guessed {
-			if !slices.ContainsFunc(w.pods, func(p *inhabitant) bool { return p.UID == move.Replacement && p.untold }) {
-				w.t.Fatalf("it is a guess that %q replaces %q, though the watch has told of it", move.Replacement, move.PodUID)
-			}
-			continue
-		}
 		if (move.Replacement != "" || move.State == Landed) && move.Evicted.IsZero() {
 			w.t.Fatalf("pod %q replaces %q, which never left", move.Replacement, move.PodUID)
 		}
@@ -78,7 +72,6 @@ func pairs(b *books) map[attempt]string {
 	all := map[attempt]string{}
 	inFlight, ended := b.Moves()
 	for _, move := range append(inFlight, ended...) {
-		move.forgetGuess()
 		state := move.State
 		if state == Booked {
 			state = Evicted

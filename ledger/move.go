@@ -97,7 +97,7 @@ type Move struct {
 	Replacement     string `json:"replacement,omitempty"`
 	ReplacementName string `json:"replacementName,omitempty"`
 	// Asked says that kube-scheduler asked this process where the replacement
-	// may go, Attempts how often it was booked.
+	// may go, Attempts how often it was told.
 	Asked    bool `json:"asked,omitempty"`
 	Attempts int  `json:"attempts,omitempty"`
 	// Recorded is when the intent was entered, Evicted when its pod began to
@@ -122,9 +122,8 @@ type Move struct {
 	// late says that this process may have missed how the pod left and its
 	// replacement came.
 	late bool
-	// guessed says that kube-scheduler asked about the replacement before the
-	// watch reported it.
-	guessed bool
+	// answered is when the newest attempt began.
+	answered time.Time
 }
 
 // InFlight reports whether the move still holds a reservation.
@@ -141,7 +140,7 @@ func (m *Move) Expires() time.Time {
 // open reports whether a pod created now may be the move's replacement: its pod
 // is leaving, or its Deployment is scaled up.
 func (m *Move) open() bool {
-	if m.taken() || !m.InFlight() {
+	if m.Replacement != "" || !m.InFlight() {
 		return false
 	}
 	return m.Surging() || m.gone && m.State != Intended
@@ -153,9 +152,6 @@ func (m *Move) idle() bool {
 	return m.State == Cancelled && m.Evicted.IsZero() && m.Denied == "" && m.Surge == nil
 }
 
-// taken reports whether the move has its final replacement.
-func (m *Move) taken() bool { return m.Replacement != "" && !m.guessed }
-
 // measured reports whether the move knows its pod's usage. No pod uses nothing.
 func (m *Move) measured() bool { return m.Usage != cluster.Amounts{} }
 
@@ -166,7 +162,7 @@ func (m *Move) takes(pod *Pod) bool { return m.open() && m.mayTake(pod) }
 
 // mayTake is takes for a pod that is bound after the move opens.
 func (m *Move) mayTake(pod *Pod) bool {
-	if m.taken() || pod.OwnerUID == "" || m.Owner.UID != pod.OwnerUID || m.Namespace != pod.Namespace {
+	if m.Replacement != "" || pod.OwnerUID == "" || m.Owner.UID != pod.OwnerUID || m.Namespace != pod.Namespace {
 		return false
 	}
 	if m.TemplateHash != pod.TemplateHash || m.PodUID == pod.UID {
@@ -187,10 +183,10 @@ func (m *Move) SurgeFailed() bool { return m.Surge != nil && m.Surge.Done && m.E
 
 // vacate clears a move's replacement.
 func (m *Move) vacate() {
-	m.Replacement, m.ReplacementName, m.Attempts, m.guessed = "", "", 0, false
+	m.Replacement, m.ReplacementName, m.Attempts, m.answered = "", "", 0, time.Time{}
 }
 
-// take gives a move its replacement, dropping a guessed one.
+// take gives a move its replacement.
 func (m *Move) take(pod *Pod) {
 	m.vacate()
 	m.Replacement, m.ReplacementName = pod.UID, pod.Name

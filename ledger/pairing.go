@@ -5,30 +5,6 @@ import (
 	"time"
 )
 
-// settle returns the move that a pod replaces now that the watch has reported
-// it, overriding any guess.
-func (b *book) settle(pod *Pod) *Move {
-	guess := b.replacing(pod.UID)
-	if guess == nil || !guess.guessed {
-		return b.pair(pod)
-	}
-	before := *guess
-	guess.vacate()
-	move := b.pair(pod)
-	if move == guess {
-		if move.Attempts = before.Attempts; move.Attempts > 0 {
-			move.State = Booked
-		}
-		return move
-	}
-	b.reserve(guess, guess.To)
-	b.revision.Add(1)
-	if move != nil {
-		move.Asked = move.Asked || before.Asked
-	}
-	return move
-}
-
 // pair returns the move that a pod replaces, assigning one if possible.
 func (b *book) pair(pod *Pod) *Move {
 	if pod.UID == "" || pod.OwnerUID == "" {
@@ -54,7 +30,7 @@ func (b *book) pair(pod *Pod) *Move {
 func (b *book) guess(pod *Pod) *Move {
 	var guess *Move
 	for _, move := range b.inFlight {
-		if move.Replacement != "" || !move.mayTake(pod) {
+		if !move.mayTake(pod) {
 			continue
 		}
 		if !move.Evicted.IsZero() {
@@ -81,7 +57,7 @@ func (b *book) pass(pod *Pod, node string) {
 }
 
 // boundBefore takes in a pod that was bound before its move was known. Pods
-// that came while a move was known are settled, so only late moves look back.
+// that came while a move was known are paired, so only late moves look back.
 func (b *book) boundBefore(pod *Pod, node string, now time.Time) {
 	move := b.replacing(pod.UID)
 	if _, passed := b.passed[pod.UID]; move == nil && !passed && !b.landed(pod.UID) {

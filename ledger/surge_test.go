@@ -35,7 +35,7 @@ func TestSurge(t *testing.T) {
 			play: func(b *books) {
 				b.BeginSurge("uid-1", up)
 				b.Match(pod, at(2))
-				b.Book("uid-1", "mild", used)
+				b.book(2, "uid-1", "mild", used)
 			},
 			want:   Move{State: Booked, Node: "mild", Replacement: "new", Surge: &up},
 			moving: true,
@@ -83,7 +83,7 @@ func TestSurge(t *testing.T) {
 			play: func(b *books) {
 				b.BeginSurge("uid-1", up)
 				b.Match(pod, at(2))
-				b.Book("uid-1", "mild", used)
+				b.book(2, "uid-1", "mild", used)
 				b.EndSurge("uid-1", at(3))
 			},
 			want: Move{State: Cancelled, Replacement: "new", Surge: &Surge{"web", 1, true}},

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
@@ -268,13 +270,23 @@ func (w *world) ask() {
 	if pod == nil {
 		return
 	}
-	match := follower.Match
-	if pod.untold && follower.Overtaken(pod.Pod) {
-		match = follower.MatchUnseen
+	if pod.untold {
+		before := follower.Export()
+		follower.Guess(pod.Pod, w.now())
+		if diff := cmp.Diff(before, follower.Export(), cmp.AllowUnexported(Move{})); diff != "" {
+			w.t.Fatalf("a guess changed the ledger (-before +after):\n%s", diff)
+		}
+		return
 	}
-	if move, ok := match(pod.Pod, w.now()); ok {
+	move, ok := follower.Match(pod.Pod, w.now())
+	switch {
+	case !ok:
+	case w.next(2) == 0:
+		w.say("follower %d answers %s for %s", k, pod.UID, move.PodUID)
+		follower.Answered(move.PodUID, cluster.Amounts{50, 50}, w.now())
+	default:
 		w.say("follower %d books %s for %s", k, pod.UID, move.PodUID)
-		follower.Book(move.PodUID, worldNodes[w.next(len(worldNodes))], cluster.Amounts{50, 50})
+		follower.Book(move.PodUID, pod.UID, worldNodes[w.next(len(worldNodes))], cluster.Amounts{50, 50}, w.now())
 	}
 }
 

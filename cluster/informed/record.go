@@ -2,6 +2,7 @@ package informed
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -79,6 +80,7 @@ func Pod(object *v1.Pod) *cluster.Pod {
 		Created:     object.CreationTimestamp.Time,
 		Terminating: object.DeletionTimestamp != nil,
 		Ready:       podutil.IsPodReady(object),
+		HasClaims:   slices.ContainsFunc(object.Spec.Volumes, claimed),
 	}
 	if object.Status.StartTime != nil {
 		pod.Started = object.Status.StartTime.Time
@@ -90,6 +92,8 @@ func Pod(object *v1.Pod) *cluster.Pod {
 	}
 	return pod
 }
+
+func claimed(v v1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }
 
 // habitual is the number of restarts from which on a container begins its pod's
 // startup no more: one that restarts every few minutes would hide for ever what

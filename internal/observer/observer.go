@@ -31,6 +31,7 @@ type Observer struct {
 	store    *informed.Store
 	ledger   *ledger.Ledger
 	latest   atomic.Pointer[Observation]
+	unbound  unbound
 
 	// sampling is held while a sample is taken and while the configuration
 	// changes; it guards the fields below.
@@ -181,8 +182,10 @@ func (o *Observer) changed(change informed.Change) {
 	now := o.now()
 	switch {
 	case change.Created != nil:
-		o.ledger.Created(ledgerPod(change.Created))
+		o.ledger.Created(LedgerPod(change.Created))
+		o.unbound.put(change.Created)
 	case change.Added != nil:
+		o.unbound.drop(change.Added)
 		o.added(change.Added, now)
 	case change.Leaving != nil:
 		o.ledger.Leaves(change.Leaving.UID, now)
@@ -190,12 +193,13 @@ func (o *Observer) changed(change informed.Change) {
 		o.ledger.Leaves(change.Removed.UID, now)
 		o.removed(change.Removed)
 	case change.Dropped != nil:
+		o.unbound.drop(change.Dropped)
 		o.ledger.Gone(change.Dropped.UID, now)
 	}
 }
 
 func (o *Observer) added(pod *cluster.Pod, now time.Time) {
-	o.ledger.Bound(ledgerPod(pod), pod.Node, now)
+	o.ledger.Bound(LedgerPod(pod), pod.Node, now)
 	if latest := o.latest.Load(); latest != nil {
 		amounts := o.Estimate(latest, &Unmeasured{
 			UID: pod.UID, Kin: usage.Kin{Namespace: pod.Namespace, Owner: pod.Owner, TemplateHash: pod.TemplateHash},
@@ -266,7 +270,8 @@ func (o *Observer) tryNext(ctx context.Context) bool {
 	})
 }
 
-func ledgerPod(pod *cluster.Pod) ledger.Pod {
+// LedgerPod returns what the ledger needs to know of a pod.
+func LedgerPod(pod *cluster.Pod) ledger.Pod {
 	return ledger.Pod{
 		UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, OwnerUID: pod.Owner.UID, OwnerKind: pod.Owner.Kind,
 		TemplateHash: pod.TemplateHash, Created: pod.Created,

@@ -140,8 +140,9 @@ func TestBoardBetweenSamples(t *testing.T) {
 		}, 3000, 1900},
 		{"its pod is gone", func() { h.Store().DeletePod("ns", "a") }, 2100, 1900},
 		{"gone twice", func() { h.Store().DeletePod("ns", "a") }, 2100, 1900},
-		{"booked on the other node", func() { h.Ledger().Book(id, "n1", cluster.Amounts{}) }, 3000, 1000},
-		{"booked back", func() { h.Ledger().Book(id, "n2", cluster.Amounts{}) }, 2100, 1900},
+		{"its replacement came", func() { h.pod("c", "", "web") }, 2100, 1900},
+		{"booked on the other node", func() { h.Ledger().Book(id, "uid-c", "n1", cluster.Amounts{}, h.now) }, 3000, 1000},
+		{"booked back", func() { h.Ledger().Book(id, "uid-c", "n2", cluster.Amounts{}, h.now) }, 2100, 1900},
 		{"the replacement is bound: its usage instead of the reservation", func() { h.pod("c", "n2", "web") }, 2100, 1900},
 		{"told again", func() { h.pod("c", "n2", "web") }, 2100, 1900},
 		{"a scale-up is bound: what its siblings use", func() { h.pod("d", "n2", "web") }, 2100, 2900},
@@ -229,7 +230,8 @@ func (h *harbor) happen(rng *rand.Rand, step int) {
 		})
 	case 5:
 		if inFlight, _ := h.Ledger().Moves(); len(inFlight) > 0 {
-			h.Ledger().Book(inFlight[rng.IntN(len(inFlight))].PodUID, node, cluster.Amounts{300, 0})
+			move := inFlight[rng.IntN(len(inFlight))]
+			h.Ledger().Book(move.PodUID, move.Replacement, node, cluster.Amounts{300, 0}, h.now)
 		}
 	case 6:
 		h.Ledger().Cancel("uid-"+name, h.now)

@@ -10,14 +10,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
-
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/scorer"
 	"github.com/evenkeel/evenkeel/scorer/extender"
-	"github.com/evenkeel/evenkeel/usage"
 )
 
 // Answerer implements extender.Answerer over an Observer. It is safe for
@@ -88,11 +85,15 @@ func (a *Answerer) LastAsked() time.Time {
 	return time.Time{}
 }
 
-// note counts a request about a pod.
-func (a *Answerer) note(podUID string) {
+// note counts a request. One about a pod that the watch does not know may be
+// anybody's, and shows nothing.
+func (a *Answerer) note(s *subject) {
+	if !s.charges {
+		return
+	}
 	a.asked.Add(1)
 	a.last.Store(a.now().Unix())
-	a.recent.add(podUID)
+	a.recent.add(s.pod.UID)
 }
 
 // AskedAbout reports whether kube-scheduler recently asked about this pod.
@@ -111,26 +112,27 @@ func (r round) Index() *extender.Index { return r.index }
 func (r round) Node(name []byte) cluster.NodeIndex { return r.index.Find(name) }
 
 // Filter marks the rejected nodes. kube-scheduler calls it before it chooses,
-// and with one node left it never calls Prioritize, so Filter books the
-// destination of a move.
-func (r round) Filter(pod *extender.Pod, nodes []cluster.NodeIndex, reasons []extender.Reject) {
-	r.answerer.note(pod.UID)
+// and with one node left it never calls Prioritize, so what Filter tells the
+// replacement of a move is an attempt to place it.
+func (r round) Filter(asked *extender.Pod, nodes []cluster.NodeIndex, reasons []extender.Reject) {
+	pod := r.answerer.identify(asked)
+	r.answerer.note(&pod)
 	if r.observation == nil {
 		return
 	}
 	moves := r.answerer.observer.Ledger()
-	moves.Unpresume(pod.UID)
+	r.unpresume(&pod)
 	if !moves.Quiet() {
 		now := r.answerer.now()
-		if move, ok := r.match(moves, ledgerPod(pod), now); ok {
-			if r.land(pod, move, nodes, reasons) {
+		if move, ok := match(moves, &pod, now); ok {
+			if r.land(&pod, move, nodes, reasons, now) {
 				return
 			}
 		}
-		r.avoidSource(pod, nodes, reasons, now)
+		r.avoidSource(&pod, nodes, reasons, now)
 	}
-	amounts := r.estimate(pod)
-	r.rejectFull(pod, amounts, nodes, reasons)
+	amounts := r.estimate(&pod)
+	r.rejectFull(&pod, amounts, nodes, reasons)
 	left, only := 0, cluster.NodeIndex(-1)
 	for k, i := range nodes {
 		if reasons[k] == extender.RejectNone {
@@ -138,18 +140,18 @@ func (r round) Filter(pod *extender.Pod, nodes []cluster.NodeIndex, reasons []ex
 		}
 	}
 	if left == 1 { // kube-scheduler will not call Prioritize
-		r.presume(pod, only, chargeOf(pod, amounts))
+		r.presume(&pod, only, cluster.NewCharge(amounts, pod.requests))
 	}
 }
 
 // reason returns why full nodes are rejected for the pod, or RejectNone if they
 // are kept: pods of DaemonSets are exempt from limits of measured windows,
 // because each fits one node only and would wait forever.
-func (r round) reason(pod *extender.Pod) extender.Reject {
+func (r round) reason(pod *subject) extender.Reject {
 	switch {
 	case !r.observation.Board.Measured():
 		return extender.RejectHot
-	case pod.OwnerKind == "DaemonSet":
+	case pod.pod.OwnerKind == "DaemonSet":
 		return extender.RejectNone
 	default:
 		return extender.RejectLoad
@@ -157,7 +159,7 @@ func (r round) reason(pod *extender.Pod) extender.Reject {
 }
 
 // rejectFull marks the nodes that are full.
-func (r round) rejectFull(pod *extender.Pod, amounts cluster.Amounts, nodes []cluster.NodeIndex, reasons []extender.Reject) {
+func (r round) rejectFull(pod *subject, amounts cluster.Amounts, nodes []cluster.NodeIndex, reasons []extender.Reject) {
 	board, why := r.observation.Board, r.reason(pod)
 	if why == extender.RejectNone {
 		return
@@ -171,52 +173,47 @@ func (r round) rejectFull(pod *extender.Pod, amounts cluster.Amounts, nodes []cl
 	}
 }
 
-// watchLag is how long a request waits for the pod watch that it has overtaken,
-// well within kube-scheduler's timeout of 200 ms. watchEvery is the polling
-// interval.
-const (
-	watchLag   = 80 * time.Millisecond
-	watchEvery = 2 * time.Millisecond
-)
-
-// match finds the move that a pod is the replacement of. If the request has
-// overtaken the watch it waits a moment, because all replicas pair pods in the
-// watch's order.
-func (r round) match(moves *ledger.Ledger, pod ledger.Pod, now time.Time) (ledger.Move, bool) {
-	if !moves.Overtaken(pod) {
-		return moves.Match(pod, now)
+// match finds the move that a pod is the replacement of: for one that is known
+// by the watch's order, in which all processes pair pods, else by a guess.
+func match(moves *ledger.Ledger, pod *subject, now time.Time) (ledger.Move, bool) {
+	if pod.known {
+		return moves.Match(pod.pod, now)
 	}
-	looks := wait.Backoff{Duration: watchEvery, Factor: 1, Steps: int(watchLag / watchEvery)}
-	if err := wait.ExponentialBackoff(looks, func() (seen bool, err error) { return !moves.Overtaken(pod), nil }); err != nil {
-		return moves.MatchUnseen(pod, now)
-	}
-	return moves.Match(pod, now)
+	return moves.Guess(pod.pod, now)
 }
 
 // presume charges a pod to the node that kube-scheduler is likely to choose.
 // Its choice is known only when the watch shows the pod bound, and by then it
 // has placed many others.
-func (r round) presume(pod *extender.Pod, node cluster.NodeIndex, charge cluster.Charge) {
-	if node < 0 {
+func (r round) presume(pod *subject, node cluster.NodeIndex, charge cluster.Charge) {
+	if node < 0 || !pod.charges {
 		return
 	}
 	within := ledger.BoundWithin
-	if pod.HasClaims {
+	if pod.hasClaims {
 		within = ledger.ProvisionedWithin
 	}
-	r.answerer.observer.Ledger().Presume(pod.UID, r.observation.Board.Name(node), charge, within, r.answerer.now())
+	r.answerer.observer.Ledger().Presume(pod.pod.UID, r.observation.Board.Name(node), charge, within, r.answerer.now())
+}
+
+func (r round) unpresume(pod *subject) {
+	if pod.charges {
+		r.answerer.observer.Ledger().Unpresume(pod.pod.UID)
+	}
 }
 
 // land keeps only the planned destination if that is in the request and under
-// its ceiling, else only the request's coolest node, and books it. It returns
-// false if no node of the request qualifies.
-func (r round) land(pod *extender.Pod, move ledger.Move, nodes []cluster.NodeIndex, reasons []extender.Reject) bool {
+// its ceiling, else only the request's coolest node, which is charged beside
+// what is reserved: the plan changes by no request. It returns false if no node
+// of the request qualifies.
+func (r round) land(pod *subject, move ledger.Move, nodes []cluster.NodeIndex, reasons []extender.Reject, now time.Time) bool {
 	board := r.observation.Board
 	if move.Usage == (cluster.Amounts{}) { // evicted by a plugin that measures no usage
 		move.Usage = r.estimate(pod)
 	}
 	to := r.destination(move, nodes)
-	if to < 0 {
+	planned := to >= 0
+	if !planned {
 		from := board.Node([]byte(move.From))
 		to = r.coolest(&move, nodes, func(i cluster.NodeIndex) bool { return i == from })
 	}
@@ -228,7 +225,12 @@ func (r round) land(pod *extender.Pod, move ledger.Move, nodes []cluster.NodeInd
 			reasons[k] = extender.RejectNotDestination
 		}
 	}
-	r.answerer.observer.Ledger().Book(move.PodUID, board.Name(to), move.Usage)
+	if pod.known {
+		r.answerer.observer.Ledger().Answered(move.PodUID, move.Usage, now)
+	}
+	if !planned {
+		r.presume(pod, to, cluster.NewCharge(move.Usage, pod.requests))
+	}
 	return true
 }
 
@@ -268,8 +270,8 @@ func (r round) destination(move ledger.Move, nodes []cluster.NodeIndex) cluster.
 	return to
 }
 
-func (r round) avoidSource(pod *extender.Pod, nodes []cluster.NodeIndex, reasons []extender.Reject, now time.Time) {
-	r.answerer.observer.Ledger().Avoid(pod.Namespace, pod.OwnerUID, now, func(node string) {
+func (r round) avoidSource(pod *subject, nodes []cluster.NodeIndex, reasons []extender.Reject, now time.Time) {
+	r.answerer.observer.Ledger().Avoid(pod.pod.Namespace, pod.pod.OwnerUID, now, func(node string) {
 		source := r.observation.Board.Node([]byte(node))
 		for k, i := range nodes {
 			if i >= 0 && i == source {
@@ -279,23 +281,25 @@ func (r round) avoidSource(pod *extender.Pod, nodes []cluster.NodeIndex, reasons
 	})
 }
 
-// Prioritize scores the nodes; a booked destination gets the only score above
+// Prioritize scores the nodes; a planned destination gets the only score above
 // 0.
-func (r round) Prioritize(pod *extender.Pod, nodes []cluster.NodeIndex, scores []int8) {
-	r.answerer.note(pod.UID)
+func (r round) Prioritize(asked *extender.Pod, nodes []cluster.NodeIndex, scores []int8) {
+	pod := claimed(asked)
+	pod.learn(r.answerer.observer)
+	r.answerer.note(&pod)
 	if r.observation == nil {
 		return
 	}
-	r.answerer.observer.Ledger().Unpresume(pod.UID)
-	board, amounts := r.observation.Board, r.estimate(pod)
+	r.unpresume(&pod)
+	board, amounts := r.observation.Board, r.estimate(&pod)
 	board.Score(nodes, amounts, scores)
 	move, ok := ledger.Move{}, false
-	if !r.answerer.observer.Ledger().Quiet() {
-		move, ok = r.answerer.observer.Ledger().Match(ledgerPod(pod), r.answerer.now())
+	if moves := r.answerer.observer.Ledger(); !moves.Quiet() {
+		move, ok = match(moves, &pod, r.answerer.now())
 	}
 	if !ok {
-		charge := chargeOf(pod, amounts)
-		r.presume(pod, board.Likeliest(nodes, charge.Requests, scores), charge)
+		charge := cluster.NewCharge(amounts, pod.requests)
+		r.presume(&pod, board.Likeliest(nodes, charge.Requests, scores), charge)
 		return
 	}
 	if to := r.destination(move, nodes); to >= 0 {
@@ -308,27 +312,6 @@ func (r round) Prioritize(pod *extender.Pod, nodes []cluster.NodeIndex, scores [
 	}
 }
 
-func chargeOf(pod *extender.Pod, amounts cluster.Amounts) cluster.Charge {
-	return cluster.NewCharge(amounts, cluster.Amounts{pod.CPUMilli, pod.MemoryBytes})
-}
-
-func (r round) estimate(pod *extender.Pod) cluster.Amounts {
-	atLeastZero := func(v int64) int64 { return max(v, 0) }
-	return r.answerer.observer.Estimate(r.observation, &observer.Unmeasured{
-		UID: pod.UID,
-		Kin: usage.Kin{
-			Namespace: pod.Namespace, Owner: cluster.Owner{UID: pod.OwnerUID, Kind: pod.OwnerKind, Name: pod.OwnerName},
-			TemplateHash: pod.TemplateHash,
-		},
-		Requests: cluster.Amounts{atLeastZero(pod.CPUMilli), atLeastZero(pod.MemoryBytes)},
-		Limits:   cluster.Amounts{pod.LimitCPUMilli, pod.LimitMemoryBytes},
-	})
-}
-
-func ledgerPod(pod *extender.Pod) ledger.Pod {
-	created, _ := time.Parse(time.RFC3339, pod.Created) // an invalid time counts as unknown
-	return ledger.Pod{
-		UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, OwnerUID: pod.OwnerUID, OwnerKind: pod.OwnerKind,
-		TemplateHash: pod.TemplateHash, Created: created,
-	}
+func (r round) estimate(pod *subject) cluster.Amounts {
+	return r.answerer.observer.Estimate(r.observation, pod.unmeasured())
 }

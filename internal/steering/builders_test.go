@@ -29,11 +29,12 @@ type bridge struct {
 	now      time.Time
 	used     map[string]int64 // CPU of nodes in milli-cores; a node that is not listed is not measured
 	pods     []usage.PodSample
+	shown    map[string]bool // by UID, the pods that watch has shown
 }
 
 func newBridge(t testing.TB, change ...func(*observer.Config)) *bridge {
 	t.Helper()
-	b := &bridge{t: t, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), used: map[string]int64{}}
+	b := &bridge{t: t, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), used: map[string]int64{}, shown: map[string]bool{}}
 	clock := func() time.Time { return b.now }
 	set, err := thresholds.New([]thresholds.Pool{{Name: "default", Rules: []thresholds.Rule{{
 		Metric: usage.CPU, Window: usage.Avg5m, Levels: thresholds.Levels{Low: 45, Reject: 60, Evict: 65, Leave: 60},
@@ -166,8 +167,47 @@ func strange(uid string, cpuMilli int64) *extender.Pod {
 	return &extender.Pod{Namespace: "ns", Name: uid, UID: uid, CPUMilli: cpuMilli, MemoryBytes: extender.Absent}
 }
 
-// filter asks for the pod and returns the answer about each node, by name.
+// watch lets the pod watch show a pod that is not bound, as it does before
+// kube-scheduler asks.
+func (b *bridge) watch(pod *extender.Pod) {
+	if b.shown[pod.UID] {
+		return
+	}
+	b.shown[pod.UID] = true
+	show(b.observer, pod)
+}
+
+func show(o *observer.Observer, pod *extender.Pod) {
+	object := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: types.UID(pod.UID), Labels: map[string]string{}}}
+	if pod.OwnerUID != "" {
+		object.OwnerReferences = []metav1.OwnerReference{{Kind: pod.OwnerKind, Name: pod.OwnerName, UID: types.UID(pod.OwnerUID), Controller: new(true)}}
+	}
+	if pod.TemplateHash != "" {
+		object.Labels["pod-template-hash"], object.Labels["controller-revision-hash"] = pod.TemplateHash, pod.TemplateHash
+	}
+	if pod.HasClaims {
+		object.Spec.Volumes = []v1.Volume{{VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "c"}}}}
+	}
+	object.Spec.Containers = []v1.Container{{Resources: v1.ResourceRequirements{Requests: v1.ResourceList{}, Limits: v1.ResourceList{}}}}
+	resources := &object.Spec.Containers[0].Resources
+	if pod.CPUMilli > 0 {
+		resources.Requests[v1.ResourceCPU] = *resource.NewMilliQuantity(pod.CPUMilli, resource.DecimalSI)
+	}
+	if pod.LimitCPUMilli > 0 {
+		resources.Limits[v1.ResourceCPU] = *resource.NewMilliQuantity(pod.LimitCPUMilli, resource.DecimalSI)
+	}
+	o.Store().SetPod(object)
+}
+
+// filter asks for a pod that the watch shows and returns the answer about each
+// node, by name.
 func (b *bridge) filter(pod *extender.Pod, names ...string) map[string]extender.Reject {
+	b.watch(pod)
+	return b.filterUnseen(pod, names...)
+}
+
+// filterUnseen asks for a pod as filter does, whatever the watch shows.
+func (b *bridge) filterUnseen(pod *extender.Pod, names ...string) map[string]extender.Reject {
 	round, nodes := b.open(names)
 	reasons := make([]extender.Reject, len(names))
 	round.Filter(pod, nodes, reasons)
@@ -179,6 +219,11 @@ func (b *bridge) filter(pod *extender.Pod, names ...string) map[string]extender.
 }
 
 func (b *bridge) prioritize(pod *extender.Pod, names ...string) map[string]int8 {
+	b.watch(pod)
+	return b.prioritizeUnseen(pod, names...)
+}
+
+func (b *bridge) prioritizeUnseen(pod *extender.Pod, names ...string) map[string]int8 {
 	round, nodes := b.open(names)
 	scores := make([]int8, len(names))
 	round.Prioritize(pod, nodes, scores)
@@ -199,4 +244,14 @@ func (b *bridge) open(names []string) (extender.Round, []cluster.NodeIndex) {
 
 func podSample(name string, cpuMilli int64) usage.PodSample {
 	return usage.PodSample{Namespace: "ns", Name: name, Last: usage.Sample{Used: cluster.Amounts{cpuMilli, 0}}}
+}
+
+// predicted returns the predicted CPU usage of nodes, in milli-cores.
+func (b *bridge) predicted(names ...string) map[string]int64 {
+	board, all := b.observer.Latest().Board, map[string]int64{}
+	for _, name := range names {
+		amounts, _ := board.Predicted(board.Node([]byte(name)))
+		all[name] = amounts[cluster.CPU]
+	}
+	return all
 }

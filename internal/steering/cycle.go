@@ -14,7 +14,7 @@ import (
 // Consider it is safe for concurrent use.
 type Cycle struct {
 	round   round
-	pod     extender.Pod
+	pod     subject
 	amounts cluster.Amounts
 	// move is the one that the pod is the replacement of; moving reports
 	// whether there is one.
@@ -27,22 +27,23 @@ type Cycle struct {
 // Consider opens a Cycle on the newest observation. If the watch has not
 // reported the pod yet, Consider waits a moment for it.
 func (a *Answerer) Consider(pod *extender.Pod) *Cycle {
-	c := &Cycle{round: a.begin(), pod: *pod}
-	a.note(pod.UID)
+	c := &Cycle{round: a.begin(), pod: a.identify(pod)}
+	c.pod.charges = true // it is kube-scheduler itself that asks
+	a.note(&c.pod)
 	if c.round.observation == nil {
 		return c
 	}
 	moves := a.observer.Ledger()
-	moves.Unpresume(pod.UID)
-	c.amounts = c.round.estimate(pod)
+	c.round.unpresume(&c.pod)
+	c.amounts = c.round.estimate(&c.pod)
 	if moves.Quiet() {
 		return c
 	}
 	now := a.now()
-	if c.move, c.moving = c.round.match(moves, ledgerPod(pod), now); c.moving && c.move.Usage == (cluster.Amounts{}) {
+	if c.move, c.moving = match(moves, &c.pod, now); c.moving && c.move.Usage == (cluster.Amounts{}) {
 		c.move.Usage = c.amounts // evicted by a plugin that measures no usage
 	}
-	moves.Avoid(pod.Namespace, pod.OwnerUID, now, func(node string) {
+	moves.Avoid(c.pod.pod.Namespace, c.pod.pod.OwnerUID, now, func(node string) {
 		c.sources = append(c.sources, c.round.observation.Board.Node([]byte(node)))
 	})
 	return c
@@ -159,20 +160,17 @@ func (c *Cycle) Score(nodes []cluster.NodeIndex, scores []int8) {
 // Reserve charges the pod to the chosen node: a move is booked there, any other
 // pod is presumed there until the watch shows it bound.
 func (c *Cycle) Reserve(node string) {
-	switch i := c.Node(node); {
-	case c.Neutral():
-	case c.moving:
-		c.round.answerer.observer.Ledger().Book(c.move.PodUID, node, c.move.Usage)
-	default:
-		c.round.presume(&c.pod, i, chargeOf(&c.pod, c.amounts))
+	if c.Neutral() || c.moving && c.round.answerer.observer.Ledger().Book(c.move.PodUID, c.pod.pod.UID, node, c.move.Usage, c.round.answerer.now()) {
+		return
 	}
+	c.round.presume(&c.pod, c.Node(node), cluster.NewCharge(c.amounts, c.pod.requests))
 }
 
 // Unreserve undoes Reserve. A booked move stays booked, because its replacement
 // will be scheduled again.
 func (c *Cycle) Unreserve() {
-	if !c.Neutral() && !c.moving {
-		c.round.answerer.observer.Ledger().Unpresume(c.pod.UID)
+	if !c.Neutral() {
+		c.round.unpresume(&c.pod)
 	}
 }
 

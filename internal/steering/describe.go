@@ -1,7 +1,6 @@
 package steering
 
 import (
-	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -23,7 +22,7 @@ func Describe(pod *v1.Pod) *extender.Pod {
 		OwnerUID: record.Owner.UID, OwnerKind: record.Owner.Kind, OwnerName: record.Owner.Name,
 		Created: created, TemplateHash: record.TemplateHash,
 		SchedulerName: pod.Spec.SchedulerName, NominatedNodeName: pod.Status.NominatedNodeName,
-		HasClaims: slices.ContainsFunc(pod.Spec.Volumes, func(v v1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }),
+		HasClaims: record.HasClaims,
 		CPUMilli:  record.Requests[cluster.CPU], MemoryBytes: record.Requests[cluster.Memory],
 		LimitCPUMilli: record.Limits[cluster.CPU], LimitMemoryBytes: record.Limits[cluster.Memory],
 	}

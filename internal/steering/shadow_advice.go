@@ -24,8 +24,8 @@ func (s *scratch) resize(n int) {
 
 // advise determines the answer of an Answerer without moves: which nodes its
 // filter rejects, and the scores of the others.
-func (r shadowRound) advise(pod *extender.Pod, nodes []cluster.NodeIndex, now time.Time) *question {
-	q := &question{namespace: pod.Namespace, name: pod.Name, uid: pod.UID, at: now, candidates: len(nodes)}
+func (r shadowRound) advise(pod *subject, nodes []cluster.NodeIndex, now time.Time) *question {
+	q := &question{namespace: pod.pod.Namespace, name: pod.pod.Name, uid: pod.pod.UID, at: now, candidates: len(nodes)}
 	if r.observation == nil {
 		return q
 	}
@@ -49,7 +49,7 @@ func (r shadowRound) advise(pod *extender.Pod, nodes []cluster.NodeIndex, now ti
 }
 
 // reject is the Answerer's filter without moves.
-func (r shadowRound) reject(pod *extender.Pod, amounts cluster.Amounts, nodes []cluster.NodeIndex, reasons []extender.Reject) {
+func (r shadowRound) reject(pod *subject, amounts cluster.Amounts, nodes []cluster.NodeIndex, reasons []extender.Reject) {
 	if !r.answerer.observer.Ledger().Quiet() {
 		r.avoidSource(pod, nodes, reasons, r.answerer.now())
 	}
@@ -122,13 +122,15 @@ func (r shadowRound) Prioritize(pod *extender.Pod, nodes []cluster.NodeIndex, _ 
 
 // ask records the answer to one request; for a pod only the newest counts.
 func (r shadowRound) ask(pod *extender.Pod, nodes []cluster.NodeIndex) {
-	s, now := r.shadow, r.answerer.now()
-	s.asked.Add(1)
-	s.last.Store(now.Unix())
+	s, now, subject := r.shadow, r.answerer.now(), claimed(pod)
+	if subject.learn(r.answerer.observer); subject.known {
+		s.asked.Add(1)
+		s.last.Store(now.Unix())
+	}
 	if pod.UID == "" { // it could not be recognised once bound
 		return
 	}
-	asked := r.advise(pod, nodes, now)
+	asked := r.advise(&subject, nodes, now)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for range s.pending.add(asked) {

@@ -38,9 +38,10 @@ func newShadow(t testing.TB, b *bridge) (*Shadow, *prometheus.Registry) {
 	return s, registry
 }
 
-// asks asks a Shadow about a pod, by filter or by prioritize.
+// asks asks a Shadow about a pod that waits, by filter or by prioritize.
 func asks(t testing.TB, s *Shadow, verb string, pod *extender.Pod, names ...string) {
 	t.Helper()
+	show(s.answerer.observer, pod)
 	round, nodes := s.Begin(), make([]cluster.NodeIndex, len(names))
 	for i, name := range names {
 		nodes[i] = cluster.NodeIndex(round.Node([]byte(name)))
@@ -247,6 +248,7 @@ func TestShadowTakesUpNoMove(t *testing.T) {
 	b.bind("old", "cooler")
 	b.sample()
 	b.record(1, "cooler", "warm")
+	show(b.observer, webPod("new"))
 	before, _ := b.observer.Ledger().Moves()
 	asks(t, s, "filter", webPod("new"), everyNode...)
 	asks(t, s, "prioritize", webPod("new"), everyNode...)

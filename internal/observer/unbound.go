@@ -1,0 +1,37 @@
+package observer
+
+import (
+	"sync"
+
+	"github.com/evenkeel/evenkeel/cluster"
+)
+
+// unbound holds the pods that the watch shows without a node, by UID: as many
+// as wait for kube-scheduler. It is safe for concurrent use.
+type unbound struct {
+	mu   sync.Mutex
+	pods map[string]*cluster.Pod
+}
+
+func (u *unbound) put(pod *cluster.Pod) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.pods == nil {
+		u.pods = map[string]*cluster.Pod{}
+	}
+	u.pods[pod.UID] = pod
+}
+
+func (u *unbound) drop(pod *cluster.Pod) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.pods, pod.UID)
+}
+
+// Unbound returns the pod of a UID that the watch shows without a node, or nil.
+// The ledger knows of it by then.
+func (o *Observer) Unbound(uid string) *cluster.Pod {
+	o.unbound.mu.Lock()
+	defer o.unbound.mu.Unlock()
+	return o.unbound.pods[uid]
+}

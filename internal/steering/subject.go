@@ -1,0 +1,93 @@
+package steering
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/scorer/extender"
+	"github.com/evenkeel/evenkeel/usage"
+)
+
+// subject is the pod that an answer is about.
+type subject struct {
+	pod              ledger.Pod
+	ownerName        string
+	requests, limits cluster.Amounts // 0 is none
+	hasClaims        bool
+	// known reports whether the pod watch shows the pod without a node. Then all
+	// of this is from the watch; otherwise it is what the request says, which
+	// may be anybody's: good enough for an answer, and for nothing that others
+	// are answered by.
+	known bool
+	// charges reports whether the answer counts: the pod is known, or
+	// kube-scheduler itself speaks, in this process.
+	charges bool
+}
+
+// claimed returns what a request says of its pod.
+func claimed(pod *extender.Pod) subject {
+	created, _ := time.Parse(time.RFC3339, pod.Created) // an invalid time counts as unknown
+	atLeastZero := func(v int64) int64 { return max(v, 0) }
+	return subject{
+		pod: ledger.Pod{
+			UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, OwnerUID: pod.OwnerUID, OwnerKind: pod.OwnerKind,
+			TemplateHash: pod.TemplateHash, Created: created,
+		},
+		ownerName: pod.OwnerName, hasClaims: pod.HasClaims,
+		requests: cluster.Amounts{atLeastZero(pod.CPUMilli), atLeastZero(pod.MemoryBytes)},
+		limits:   cluster.Amounts{pod.LimitCPUMilli, pod.LimitMemoryBytes},
+	}
+}
+
+// learn replaces what is said of a pod by what the watch shows of it, if it
+// shows the pod without a node.
+func (s *subject) learn(from *observer.Observer) {
+	pod := from.Unbound(s.pod.UID)
+	if pod == nil {
+		return
+	}
+	*s = subject{
+		pod: observer.LedgerPod(pod), ownerName: pod.Owner.Name, requests: pod.Requests, limits: pod.Limits,
+		hasClaims: pod.HasClaims, known: true, charges: true,
+	}
+}
+
+// watchLag is how long a request waits for the pod watch that it has overtaken,
+// well within kube-scheduler's timeout of 200 ms. watchEvery is the polling
+// interval.
+const (
+	watchLag   = 80 * time.Millisecond
+	watchEvery = 2 * time.Millisecond
+)
+
+// identify returns who a request is about. If it has overtaken the watch and may
+// concern a move, identify waits a moment: only the watch knows which move the
+// pod takes up.
+func (a *Answerer) identify(pod *extender.Pod) subject {
+	s := claimed(pod)
+	if s.learn(a.observer); s.known || !a.observer.Ledger().Overtaken(s.pod) {
+		return s
+	}
+	looks := wait.Backoff{Duration: watchEvery, Factor: 1, Steps: int(watchLag / watchEvery)}
+	_ = wait.ExponentialBackoff(looks, func() (bool, error) { // what the watch does not show in time stays unknown
+		s.learn(a.observer)
+		return s.known, nil
+	})
+	return s
+}
+
+// unmeasured returns what the usage of the subject is estimated by.
+func (s *subject) unmeasured() *observer.Unmeasured {
+	return &observer.Unmeasured{
+		UID: s.pod.UID,
+		Kin: usage.Kin{
+			Namespace: s.pod.Namespace, Owner: cluster.Owner{UID: s.pod.OwnerUID, Kind: s.pod.OwnerKind, Name: s.ownerName},
+			TemplateHash: s.pod.TemplateHash,
+		},
+		Requests: s.requests, Limits: s.limits,
+	}
+}
