@@ -9,15 +9,6 @@ import (
 	"github.com/evenkeel/evenkeel/cluster"
 )
 
-// MaxAttempts is how often a replacement is told where to go before it is
-// scheduled like any other pod. Requests within retryAfter are one attempt: a
-// pod that could not be scheduled waits at least so long in kube-scheduler's
-// queue (podInitialBackoffSeconds).
-const (
-	MaxAttempts = 2
-	retryAfter  = time.Second
-)
-
 // Quiet reports whether no request can concern the ledger; it takes no lock.
 func (l *Ledger) Quiet() bool { return l.busy.Load() == 0 }
 
@@ -47,12 +38,6 @@ func (l *Ledger) Match(pod Pod, now time.Time) (Move, bool) {
 	}
 	move.Asked = true
 	return *move, true
-}
-
-// awaits reports whether the replacement of a move, which may be nil, is still
-// told where to go.
-func (m *Move) awaits(now time.Time) bool {
-	return m != nil && m.Attempts < MaxAttempts && !now.After(m.Expires())
 }
 
 // Overtaken reports whether a request about a pod came before the watch

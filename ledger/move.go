@@ -11,6 +11,15 @@ import (
 // maxSurgeReplicas bounds the replicas of a stored Surge.
 const maxSurgeReplicas = 1000
 
+// MaxAttempts is how often a replacement is told where to go before it is
+// scheduled like any other pod. Requests within retryAfter are one attempt: a
+// pod that could not be scheduled waits at least so long in kube-scheduler's
+// queue (podInitialBackoffSeconds).
+const (
+	MaxAttempts = 2
+	retryAfter  = time.Second
+)
+
 // State is the progress of a move.
 type State string
 
@@ -144,6 +153,12 @@ func (m *Move) open() bool {
 		return false
 	}
 	return m.Surging() || m.gone && m.State != Intended
+}
+
+// awaits reports whether the replacement of a move, which may be nil, is still
+// told where to go.
+func (m *Move) awaits(now time.Time) bool {
+	return m != nil && m.Attempts < MaxAttempts && !now.After(m.Expires())
 }
 
 // idle reports whether nothing came of the move, so that nothing follows from

@@ -81,6 +81,10 @@ func (o *Observer) Store() *informed.Store { return o.store }
 // Ledger returns the ledger of moves in flight.
 func (o *Observer) Ledger() *ledger.Ledger { return o.ledger }
 
+// Unbound returns the pod of a UID that the watch shows without a node, or nil.
+// The ledger knows of it by then.
+func (o *Observer) Unbound(uid string) *cluster.Pod { return o.unbound.get(uid) }
+
 // Adopt brings the ledger in line with what the evicting process has written,
 // and with the cluster.
 func (o *Observer) Adopt(document ledger.Document) {

@@ -28,10 +28,8 @@ func (u *unbound) drop(pod *cluster.Pod) {
 	delete(u.pods, pod.UID)
 }
 
-// Unbound returns the pod of a UID that the watch shows without a node, or nil.
-// The ledger knows of it by then.
-func (o *Observer) Unbound(uid string) *cluster.Pod {
-	o.unbound.mu.Lock()
-	defer o.unbound.mu.Unlock()
-	return o.unbound.pods[uid]
+func (u *unbound) get(uid string) *cluster.Pod {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.pods[uid]
 }

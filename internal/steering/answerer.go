@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
+
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/ledger"
@@ -83,6 +85,30 @@ func (a *Answerer) LastAsked() time.Time {
 		return time.Unix(last, 0)
 	}
 	return time.Time{}
+}
+
+// watchLag is how long a request waits for the pod watch that it has overtaken,
+// well within kube-scheduler's timeout of 200 ms. watchEvery is the polling
+// interval.
+const (
+	watchLag   = 80 * time.Millisecond
+	watchEvery = 2 * time.Millisecond
+)
+
+// identify returns who a request is about. If it has overtaken the watch and may
+// concern a move, identify waits a moment: only the watch knows which move the
+// pod takes up.
+func (a *Answerer) identify(pod *extender.Pod) subject {
+	s := claimed(pod)
+	if s.learn(a.observer); s.known || !a.observer.Ledger().Overtaken(s.pod) {
+		return s
+	}
+	looks := wait.Backoff{Duration: watchEvery, Factor: 1, Steps: int(watchLag / watchEvery)}
+	_ = wait.ExponentialBackoff(looks, func() (bool, error) { // what the watch does not show in time stays unknown
+		s.learn(a.observer)
+		return s.known, nil
+	})
+	return s
 }
 
 // note counts a request. One about a pod that the watch does not know may be
