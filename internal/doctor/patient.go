@@ -188,6 +188,9 @@ type Need struct {
 	// Without says what happens if only other needs of its source with such a
 	// sentence are granted; empty for a need that no other can replace.
 	Without string
+	// Fallback says that it serves only where other needs of its source are not
+	// granted.
+	Fallback bool
 }
 
 // Pause is the state of the kill switch.

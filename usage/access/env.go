@@ -24,6 +24,9 @@ type Env struct {
 	// REST is how the API server is reached, and ReadSecret reads from it.
 	REST       *rest.Config
 	ReadSecret ReadSecret
+	// RequestToken gets tokens of other ServiceAccounts; nil if there is no API
+	// server that could give one.
+	RequestToken RequestToken
 	// Now is the clock.
 	Now func() time.Time
 	// Timeout bounds one request. MaxAge is how old a sample may be; zero
