@@ -47,6 +47,14 @@ func (r *Rights) required() int {
 	return n
 }
 
+// PatchesNodes reports whether they are those of a ServiceAccount that needs to
+// patch nodes and may.
+func (r *Rights) PatchesNodes() bool {
+	return strings.HasPrefix(r.Identity, serviceAccountPrefix) && slices.ContainsFunc(r.Answers, func(a Answer) bool {
+		return a.Allowed && a.Verb == "patch" && a.Resource == "nodes"
+	})
+}
+
 // missing returns the needs that are not granted, by purpose, and the purposes
 // in the order of the needs.
 func (r *Rights) missing() (purposes []string, lacks map[string][]Need) {
