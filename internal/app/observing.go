@@ -101,7 +101,8 @@ func (a *App) makeSources(g *generation) ([]observer.Source, error) {
 func (a *App) sourceEnv(g *generation, source *policy.Source) *access.Env {
 	u := &g.load.Usage
 	env := access.Env{
-		REST: a.kube.REST, ReadSecret: a.kube.Secret, RequestToken: a.requestToken, Now: a.kube.Clock.Now,
+		REST: a.kube.REST, ReadSecret: a.kube.Secret, Now: a.kube.Clock.Now,
+		RequestToken: a.kube.TokensIn(cmp.Or(a.options.Namespace, DefaultNamespace)),
 		Timeout: u.TimeoutOf(source), MaxAge: u.MaxAgeOf(source), Interval: u.SampleInterval.Duration, QueriesPerSecond: u.QueriesPerSecond,
 		NodesOnly: a.options.MemoryOnly || g.signalsOnly, EveryNode: g.signalsOnly,
 	}
@@ -117,11 +118,6 @@ func (a *App) sourceEnv(g *generation, source *policy.Source) *access.Env {
 		env.Metrics = []usage.Metric{usage.Memory} // nothing else is used, and the names of others need not exist
 	}
 	return &env
-}
-
-// requestToken requests a token of a ServiceAccount in Evenkeel's namespace.
-func (a *App) requestToken(ctx context.Context, serviceAccount string) (string, time.Time, error) {
-	return a.kube.Token(ctx, cmp.Or(a.options.Namespace, DefaultNamespace), serviceAccount)
 }
 
 // provided completes Prometheus sources without an address with the server of

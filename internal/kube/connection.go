@@ -131,15 +131,18 @@ func (c *Connection) Secret(ctx context.Context, namespace, name, key string) (s
 // because servers get them, and far above the minimum of 10 minutes.
 const tokenSeconds = 60 * 60
 
-// Token requests a token of a ServiceAccount for the API server, and returns
-// until when it is valid. Kubelets accept no other audience.
-func (c *Connection) Token(ctx context.Context, namespace, serviceAccount string) (token string, expires time.Time, err error) {
-	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(tokenSeconds))}}
-	granted, err := c.Client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, serviceAccount, request, metav1.CreateOptions{})
-	if err != nil {
-		return "", time.Time{}, fmt.Errorf("requesting a token: %w", err)
+// TokensIn returns what requests a token of a ServiceAccount in a namespace, for
+// the API server, and says until when it is valid. Kubelets accept no other
+// audience.
+func (c *Connection) TokensIn(namespace string) func(ctx context.Context, serviceAccount string) (string, time.Time, error) {
+	return func(ctx context.Context, serviceAccount string) (string, time.Time, error) {
+		request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(tokenSeconds))}}
+		granted, err := c.Client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, serviceAccount, request, metav1.CreateOptions{})
+		if err != nil {
+			return "", time.Time{}, err //nolint:wrapcheck // who asks says what for
+		}
+		return granted.Status.Token, granted.Status.ExpirationTimestamp.Time, nil
 	}
-	return granted.Status.Token, granted.Status.ExpirationTimestamp.Time, nil
 }
 
 // As returns a client that impersonates a user; without a name it returns

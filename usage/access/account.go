@@ -23,10 +23,6 @@ const (
 	tokenTimeout = 5 * time.Second
 )
 
-// RequestToken asks the API server for a token of a ServiceAccount in the
-// process's namespace, and returns until when it is valid.
-type RequestToken func(ctx context.Context, serviceAccount string) (token string, expires time.Time, err error)
-
 // account is the credential of a ServiceAccount other than the process's own.
 // Its token is renewed after half its life, and used until its end if it cannot
 // be renewed.
