@@ -32,7 +32,7 @@ func (o *office) request(_ context.Context, serviceAccount string) (string, time
 var (
 	accounts  = schema.GroupResource{Resource: "serviceaccounts"}
 	forbidden = apierrors.NewForbidden(accounts, "reader", errors.New("no rule"))
-	away      = errors.New("connection refused")
+	errAway   = errors.New("connection refused")
 )
 
 // as names the transport that a request went out by.
@@ -61,15 +61,15 @@ func TestTokenOfAnotherServiceAccount(t *testing.T) {
 		by    string // empty: an error
 		asked int
 	}{
-		{"the API server is away at the start", 0, "", away, "", 1},
+		{"the API server is away at the start", 0, "", errAway, "", 1},
 		{"which is not tried with every request", time.Second, "one", nil, "", 1},
 		{"but soon", 5 * time.Second, "one", nil, "bare Bearer reader-one", 2},
 		{"the token is kept", 29 * time.Minute, "two", nil, "bare Bearer reader-one", 2},
 		{"for half its life", time.Minute, "two", nil, "bare Bearer reader-two", 3},
-		{"it is used while it cannot be renewed", 31 * time.Minute, "", away, "bare Bearer reader-two", 4},
-		{"which is tried once a minute", 59 * time.Second, "", away, "bare Bearer reader-two", 4},
-		{"to its end", 2 * time.Minute, "", away, "bare Bearer reader-two", 5},
-		{"and no longer: an API server that is away is no reason to send another", 30 * time.Minute, "", away, "", 6},
+		{"it is used while it cannot be renewed", 31 * time.Minute, "", errAway, "bare Bearer reader-two", 4},
+		{"which is tried once a minute", 59 * time.Second, "", errAway, "bare Bearer reader-two", 4},
+		{"to its end", 2 * time.Minute, "", errAway, "bare Bearer reader-two", 5},
+		{"and no longer: an API server that is away is no reason to send another", 30 * time.Minute, "", errAway, "", 6},
 		{"it may not be asked for", 6 * time.Second, "", forbidden, "own ", 7},
 		{"which is believed", 59 * time.Second, "three", nil, "own ", 7},
 		{"for a minute", 2 * time.Second, "three", nil, "bare Bearer reader-three", 8},
@@ -82,7 +82,7 @@ func TestTokenOfAnotherServiceAccount(t *testing.T) {
 		if response, err := transport.RoundTrip(httptest.NewRequest(http.MethodGet, "/", nil)); err == nil {
 			got = response.Header.Get("By")
 			response.Body.Close()
-		} else if !errors.Is(err, away) {
+		} else if !errors.Is(err, errAway) {
 			t.Errorf("%s: error %v", step.what, err)
 		}
 		if got != step.by || office.asked != step.asked {
