@@ -11,6 +11,7 @@ CLUSTER := test/cluster
 GOLANGCI_LINT_VERSION := v2.15.0
 GOLANGCI_LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
 
+GOVULNCHECK_VERSION := v1.9.0
 BENCHSTAT := go run golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
 
 # What runs concurrently is tested with the race detector, which needs a C
@@ -155,5 +156,9 @@ verify-tidy:
 	go mod tidy -diff
 	cd $(CLUSTER) && go mod tidy -diff
 
+.PHONY: verify-vuln
+verify-vuln:
+	hack/govulncheck.sh $(GOVULNCHECK_VERSION)
+
 .PHONY: verify
-verify: verify-fmt verify-tidy vet lint ## Check everything that needs no test run.
+verify: verify-fmt verify-tidy verify-vuln vet lint ## Check everything that needs no test run.

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -101,7 +102,8 @@ func (a *App) sourceEnv(g *generation, source *policy.Source) *access.Env {
 	u := &g.load.Usage
 	env := access.Env{
 		REST: a.kube.REST, ReadSecret: a.kube.Secret, Now: a.kube.Clock.Now,
-		Timeout: u.TimeoutOf(source), MaxAge: u.MaxAgeOf(source), Interval: u.SampleInterval.Duration, QueriesPerSecond: u.QueriesPerSecond,
+		RequestToken: a.kube.TokensIn(cmp.Or(a.options.Namespace, DefaultNamespace)),
+		Timeout:      u.TimeoutOf(source), MaxAge: u.MaxAgeOf(source), Interval: u.SampleInterval.Duration, QueriesPerSecond: u.QueriesPerSecond,
 		NodesOnly: a.options.MemoryOnly || g.signalsOnly, EveryNode: g.signalsOnly,
 	}
 	if !g.signalsOnly { // five-minute means are always needed

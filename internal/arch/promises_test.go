@@ -10,19 +10,16 @@ import (
 )
 
 var (
-	promised = regexp.MustCompile("`((?:Test|Fuzz)[A-Za-z0-9]+)`")
-	tested   = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)[A-Za-z0-9]+)\(`)
+	named  = regexp.MustCompile("`((?:Test|Fuzz)[A-Za-z0-9]+)`")
+	tested = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)[A-Za-z0-9]+)\(`)
 )
 
-// What docs/promises.md names as the test of a promise is one, and each promise
-// has one.
-func TestPromisesAreTested(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(root, "docs", "promises.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	unit, endToEnd := map[string]bool{}, map[string]bool{}
-	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+// tests lists the tests of both modules by name, those of the other one as
+// end-to-end cases.
+func tests(t *testing.T) (unit, endToEnd map[string]bool) {
+	t.Helper()
+	unit, endToEnd = map[string]bool{}, map[string]bool{}
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !strings.HasSuffix(path, "_test.go") {
 			return err
 		}
@@ -39,25 +36,64 @@ func TestPromisesAreTested(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := 0
+	return unit, endToEnd
+}
+
+// tableRows returns the cells of the rows of all tables of a document, which has
+// at least so many.
+func tableRows(t *testing.T, atLeast int, path ...string) [][]string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(append([]string{root}, path...)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows [][]string
+	within := false // a table: its first line is the heading
 	for line := range strings.Lines(string(text)) {
-		cells := strings.Split(line, "|")
-		if len(cells) != 5 || strings.HasPrefix(cells[1], " promise") || strings.HasPrefix(cells[1], "-") {
+		row := strings.HasPrefix(line, "|")
+		if row && within && !strings.HasPrefix(line, "|-") {
+			rows = append(rows, strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|"))
+		}
+		within = row
+	}
+	if len(rows) < atLeast {
+		t.Errorf("the tables of %s have %d rows: they were not read", filepath.Join(path...), len(rows))
+	}
+	return rows
+}
+
+// What docs/promises.md names as the test of a promise is one, and each promise
+// has one.
+func TestPromisesAreTested(t *testing.T) {
+	unit, endToEnd := tests(t)
+	for _, cells := range tableRows(t, 20, "docs", "promises.md") {
+		promise := strings.TrimSpace(cells[0])
+		if len(cells) != 3 || !named.MatchString(cells[1]+cells[2]) {
+			t.Errorf("no test is named for the promise %q", promise)
 			continue
 		}
-		rows++
-		if !promised.MatchString(cells[2] + cells[3]) {
-			t.Errorf("no test is named for the promise %q", strings.TrimSpace(cells[1]))
-		}
-		for cell, known := range map[string]map[string]bool{cells[2]: unit, cells[3]: endToEnd} {
-			for _, name := range promised.FindAllStringSubmatch(cell, -1) {
+		for cell, known := range map[string]map[string]bool{cells[1]: unit, cells[2]: endToEnd} {
+			for _, name := range named.FindAllStringSubmatch(cell, -1) {
 				if !known[name[1]] {
-					t.Errorf("%s of the promise %q is no such test", name[1], strings.TrimSpace(cells[1]))
+					t.Errorf("%s of the promise %q is no such test", name[1], promise)
 				}
 			}
 		}
 	}
-	if rows < 20 {
-		t.Errorf("the table has %d promises: it was not read", rows)
+}
+
+// Each claim of SECURITY.md's tables is beside a test, and that test exists.
+func TestThreatsAreTested(t *testing.T) {
+	unit, endToEnd := tests(t)
+	for _, cells := range tableRows(t, 15, "SECURITY.md") {
+		proof := cells[len(cells)-1]
+		if len(cells) != 3 || !named.MatchString(proof) {
+			t.Errorf("no test is named for what holds %q", strings.TrimSpace(cells[0]))
+		}
+		for _, name := range named.FindAllStringSubmatch(proof, -1) {
+			if !unit[name[1]] && !endToEnd[name[1]] {
+				t.Errorf("%s, beside %q, is no such test", name[1], strings.TrimSpace(cells[0]))
+			}
+		}
 	}
 }

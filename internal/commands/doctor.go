@@ -114,6 +114,7 @@ func (e *examination) examine(ctx context.Context, patient *doctor.Patient) erro
 		return err
 	}
 	patient.Rights = probe.Rights(ctx, client, needs)
+	patient.Fence = probe.Fence(ctx, client, &patient.Rights)
 	if err := e.readUsage(ctx, patient); err != nil {
 		return err
 	}

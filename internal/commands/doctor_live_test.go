@@ -43,6 +43,9 @@ func apiServer(t *testing.T, denied string) (kubeconfig string) {
 			_, _ = fmt.Fprintf(w, `{"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1","status":{"allowed":%t}}`, allowed)
 		case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/selfsubjectreviews"):
 			_, _ = w.Write([]byte(`{"kind":"SelfSubjectReview","apiVersion":"authentication.k8s.io/v1","status":{"userInfo":{"username":"system:serviceaccount:a:b"}}}`))
+		case r.Method == http.MethodPatch && r.URL.RequestURI() == "/api/v1/nodes/n0?dryRun=All":
+			w.WriteHeader(http.StatusForbidden) // by the fence
+			_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`))
 		case r.Method != http.MethodGet:
 			t.Errorf("%s %s", r.Method, r.URL)
 		case r.URL.Query().Get("watch") != "" && r.URL.Query().Get("sendInitialEvents") != "":

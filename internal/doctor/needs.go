@@ -52,7 +52,7 @@ func (p *Process) Needs() []Need {
 		n.watch(forWatching, "", "pods")
 	}
 	for i := range p.Sources {
-		n.source(p.Sources[i].Config.Describe())
+		n.source(p.Sources[i].Config.Describe(), p.Namespace)
 	}
 	switch {
 	case p.Mode.evicts():
@@ -86,11 +86,14 @@ func (n *needs) watch(purpose, group string, resources ...string) {
 
 // source adds what one usage source needs from the API server. Credentials that
 // the policy gives it are its own.
-func (n *needs) source(d source.Description) {
+func (n *needs) source(d source.Description, own string) {
 	for _, right := range d.Rights {
+		if right.OwnNamespace {
+			right.Namespace = own
+		}
 		n.add(Need{
 			Group: right.Group, Resource: right.Resource, Namespace: right.Namespace, Name: right.Name,
-			For: "reading usage from " + d.Name, Source: d.Name, Without: right.Without,
+			For: "reading usage from " + d.Name, Source: d.Name, Without: right.Without, Fallback: right.Fallback,
 		}, right.Verb)
 	}
 }

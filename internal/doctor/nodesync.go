@@ -22,6 +22,14 @@ func examineNodeSync(p *Patient, n *notes) {
 	if len(n.findings) == 0 && marks(sync) {
 		n.ok("", "What is switched on of it does not contradict the usage sources.")
 	}
+	switch p.Fence {
+	case FenceClosed:
+		n.ok("fence", "The API server lets it change nothing of nodes but its own annotations, label and taint.")
+	case FenceOpen:
+		n.warning("fence", "Whoever has its token may change everything of every node: cordon, taint and relabel it.").
+			fix("From Kubernetes 1.30 on, apply deploy/components/nodesync-fence: the API server then refuses all but nodesync's own keys.")
+	case FenceUnknown:
+	}
 }
 
 // marks reports whether any part of nodesync is on.

@@ -50,6 +50,8 @@ type Patient struct {
 	SchedulerConfig *SchedulerConfig
 	Pause           Pause
 	Clock           Clock
+	// Fence says whether nodesync may change more of nodes than it does.
+	Fence Fence
 }
 
 // Clock is how this machine's clock compares with the API server's.
@@ -188,6 +190,9 @@ type Need struct {
 	// Without says what happens if only other needs of its source with such a
 	// sentence are granted; empty for a need that no other can replace.
 	Without string
+	// Fallback says that it serves only where other needs of its source are not
+	// granted.
+	Fallback bool
 }
 
 // Pause is the state of the kill switch.
@@ -200,6 +205,17 @@ type Pause struct {
 	// Namespace and ConfigMap are where it is.
 	Namespace, ConfigMap string
 }
+
+// Fence is whether the API server lets nodesync change only what is its own on
+// nodes.
+type Fence uint8
+
+// The states of the fence.
+const (
+	FenceUnknown Fence = iota // not asked, or no answer
+	FenceClosed
+	FenceOpen
+)
 
 // Rights are the API server's answers about the needs of a process.
 type Rights struct {

@@ -21,7 +21,7 @@ func examinePermissions(p *Patient, n *notes) {
 		p.lacking(n, purpose, lacks[purpose])
 	}
 	if len(n.findings) == 0 && len(rights.Answers) > 0 {
-		n.ok("", "%s may do all %d things that %s needs with this policy.", rights.identity(), len(rights.Answers), p.Mode)
+		n.ok("", "%s may do all %d things that %s needs with this policy.", rights.identity(), rights.required(), p.Mode)
 	}
 	if !strings.HasPrefix(rights.Identity, serviceAccountPrefix) && rights.Identity != "" {
 		n.warning("", "What was checked is what %q may do, which is no ServiceAccount: Evenkeel itself may be allowed less.", rights.Identity).
@@ -36,13 +36,32 @@ func (r *Rights) identity() string {
 	return fmt.Sprintf("%q", r.Identity)
 }
 
+// required counts the needs that no fallback is.
+func (r *Rights) required() int {
+	n := 0
+	for i := range r.Answers {
+		if !r.Answers[i].Fallback {
+			n++
+		}
+	}
+	return n
+}
+
+// PatchesNodes reports whether they are those of a ServiceAccount that needs to
+// patch nodes and may.
+func (r *Rights) PatchesNodes() bool {
+	return strings.HasPrefix(r.Identity, serviceAccountPrefix) && slices.ContainsFunc(r.Answers, func(a Answer) bool {
+		return a.Allowed && a.Verb == "patch" && a.Resource == "nodes"
+	})
+}
+
 // missing returns the needs that are not granted, by purpose, and the purposes
 // in the order of the needs.
 func (r *Rights) missing() (purposes []string, lacks map[string][]Need) {
 	lacks = map[string][]Need{}
 	for i := range r.Answers {
 		a := &r.Answers[i]
-		if a.Allowed || a.Err != nil {
+		if a.Allowed || a.Fallback || a.Err != nil {
 			continue
 		}
 		if lacks[a.For] == nil {
@@ -90,7 +109,7 @@ func (p *Patient) essential(need *Need) bool {
 // any reports whether any of a source's interchangeable needs is granted.
 func (r *Rights) any(source string) bool {
 	return slices.ContainsFunc(r.Answers, func(a Answer) bool {
-		return a.Allowed && a.Without != "" && a.Source == source
+		return a.Allowed && (a.Without != "" || a.Fallback) && a.Source == source
 	})
 }
 

@@ -122,12 +122,12 @@ func TestNeeds(t *testing.T) {
 		},
 		"kubelets": {
 			types: []string{kubelet.Name},
-			want:  []string{"get nodes/stats", "get nodes/metrics"}, absent: []string{"list nodes.metrics.k8s.io", "get nodes/proxy"},
+			want:  []string{"create serviceaccounts/token evenkeel/evenkeel-kubelet-source", "get nodes/stats", "get nodes/metrics"}, absent: []string{"list nodes.metrics.k8s.io", "get nodes/proxy"},
 		},
 		"kubelets with a token of their own": {
 			types:  []string{kubelet.Name},
 			change: func(p *doctor.Process) { p.Sources[0].Config.(*kubelet.Config).BearerTokenFile = "/token" },
-			absent: []string{"get nodes/stats", "get nodes/metrics"},
+			absent: []string{"create serviceaccounts/token evenkeel/evenkeel-kubelet-source", "get nodes/stats", "get nodes/metrics"},
 		},
 		"kubelets' resource metrics only": {
 			types:  []string{kubelet.Name},
@@ -193,9 +193,13 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
+// ownToken lets kubelets get the process's own token.
+func ownToken(p *doctor.Process) { p.Sources[0].Config.(*kubelet.Config).ServiceAccount = "" }
+
 func TestPermissions(t *testing.T) {
 	cases := map[string]struct {
 		types    []string
+		change   func(p *doctor.Process)
 		denied   []string // parts of needs in words
 		identity string
 		err      error
@@ -238,16 +242,32 @@ func TestPermissions(t *testing.T) {
 			types: []string{kubelet.Name, metricsserver.Name}, denied: []string{"list nodes.metrics"},
 			want: []string{"warning reading usage from MetricsServer: It may not list nodes.metrics.k8s.io. The other sources are asked instead."},
 		},
+		"kubelets get a token of their own": {
+			types: []string{kubelet.Name}, denied: []string{"nodes/stats", "nodes/metrics"},
+			want: []string{`ok: "system:serviceaccount:evenkeel:evenkeel" may do all 49 things that serve needs with this policy.`},
+		},
+		"kubelets get the token that may evict": {
+			types: []string{kubelet.Name}, denied: []string{"serviceaccounts/token", "nodes/stats"},
+			want: []string{"warning reading usage from Kubelet: It may not create serviceaccounts/token evenkeel/evenkeel-kubelet-source. " +
+				"Kubelets get its own token instead, with which whoever controls a node can evict pods."},
+			mend: "a Role in the namespace \"evenkeel\" that is bound to it:\n- apiGroups: [\"\"]\n  resources: [serviceaccounts/token]\n" +
+				"  resourceNames: [evenkeel-kubelet-source]\n  verbs: [create]",
+		},
+		"kubelets get no token that helps": {
+			types: []string{kubelet.Name}, denied: []string{"serviceaccounts/token", "nodes/stats", "nodes/metrics"},
+			want: []string{"problem reading usage from Kubelet: It may not create serviceaccounts/token evenkeel/evenkeel-kubelet-source."},
+			mend: "resources: [serviceaccounts/token]",
+		},
 		"kubelets' lesser endpoint will do": {
-			types: []string{kubelet.Name}, denied: []string{"nodes/stats"},
+			types: []string{kubelet.Name}, change: ownToken, denied: []string{"nodes/stats"},
 			want: []string{"warning reading usage from Kubelet: It may not get nodes/stats. What is allowed gives less: no pressure, and CPU only from the second reading on."},
 		},
 		"kubelets' summary will do": {
-			types: []string{kubelet.Name}, denied: []string{"nodes/metrics"},
+			types: []string{kubelet.Name}, change: ownToken, denied: []string{"nodes/metrics"},
 			want: []string{"warning reading usage from Kubelet: It may not get nodes/metrics. It is asked for only where /stats/summary is refused."},
 		},
 		"neither of kubelets' endpoints": {
-			types: []string{kubelet.Name}, denied: []string{"nodes/stats", "nodes/metrics"},
+			types: []string{kubelet.Name}, change: ownToken, denied: []string{"nodes/stats", "nodes/metrics"},
 			want: []string{"problem reading usage from Kubelet: It may not get nodes/stats, get nodes/metrics."},
 			mend: "resources: [nodes/stats, nodes/metrics]",
 		},
@@ -262,7 +282,11 @@ func TestPermissions(t *testing.T) {
 			if tc.identity != "" {
 				w.patient.Rights.Identity = tc.identity
 			}
-			for _, need := range process(doctor.ModeServe, tc.types...).Needs() {
+			p := process(doctor.ModeServe, tc.types...)
+			if tc.change != nil {
+				tc.change(p)
+			}
+			for _, need := range p.Needs() {
 				spelt := spell([]doctor.Need{need})[0]
 				denied := slices.ContainsFunc(tc.denied, func(part string) bool { return strings.Contains(spelt, part) })
 				w.patient.Rights.Answers = append(w.patient.Rights.Answers, doctor.Answer{Need: need, Allowed: !denied && tc.err == nil, Err: tc.err})

@@ -347,6 +347,26 @@ func TestNodeSync(t *testing.T) {
 				`problem annotations: They are written with timezone "UTC" and read with "Asia/Shanghai".`,
 			},
 		},
+		"fenced": {
+			types: []string{metricsserver.Name},
+			change: func(w *ward) {
+				w.patient.Load.NodeSync.Taint.Enabled, w.patient.Fence = true, doctor.FenceClosed
+			},
+			want: []string{
+				"ok: What is switched on of it does not contradict the usage sources.",
+				"ok fence: The API server lets it change nothing of nodes but its own annotations, label and taint.",
+			},
+		},
+		"not fenced": {
+			types: []string{metricsserver.Name},
+			change: func(w *ward) {
+				w.patient.Load.NodeSync.Taint.Enabled, w.patient.Fence = true, doctor.FenceOpen
+			},
+			want: []string{
+				"warning fence: Whoever has its token may change everything of every node: cordon, taint and relabel it.",
+				"ok: What is switched on of it does not contradict the usage sources.",
+			},
+		},
 		"a label that was left": {
 			types:  []string{metricsserver.Name},
 			change: func(w *ward) { w.nodes.Nodes[1].Node.Labels["status"] = "presure" },

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/discovery"
@@ -124,6 +125,24 @@ func (c *Connection) Secret(ctx context.Context, namespace, name, key string) (s
 		return "", fmt.Errorf("reading Secret %s/%s: it has no key %q", namespace, name, key)
 	}
 	return strings.TrimSpace(string(value)), nil
+}
+
+// tokenSeconds is how long tokens of other ServiceAccounts are asked for: short,
+// because servers get them, and far above the minimum of 10 minutes.
+const tokenSeconds = 60 * 60
+
+// TokensIn returns what requests a token of a ServiceAccount in a namespace, for
+// the API server, and says until when it is valid. Kubelets accept no other
+// audience.
+func (c *Connection) TokensIn(namespace string) func(ctx context.Context, serviceAccount string) (string, time.Time, error) {
+	return func(ctx context.Context, serviceAccount string) (string, time.Time, error) {
+		request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(tokenSeconds))}}
+		granted, err := c.Client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, serviceAccount, request, metav1.CreateOptions{})
+		if err != nil {
+			return "", time.Time{}, err //nolint:wrapcheck // who asks says what for
+		}
+		return granted.Status.Token, granted.Status.ExpirationTimestamp.Time, nil
+	}
 }
 
 // As returns a client that impersonates a user; without a name it returns

@@ -13,10 +13,11 @@ import (
 	"github.com/evenkeel/evenkeel/usage/source"
 )
 
-// credential is a token or password. A value read longer ago than allowed is
-// read again.
+// credential is a token or password.
 type credential interface {
-	fetch(ctx context.Context, allowed time.Duration) (string, error)
+	// fetch returns the value; refused says that a server has just refused it,
+	// so that an older one is read again.
+	fetch(ctx context.Context, refused bool) (string, error)
 }
 
 var (
@@ -28,7 +29,7 @@ var (
 // file is a credential that is read for each request.
 type file struct{ field, path string }
 
-func (f *file) fetch(context.Context, time.Duration) (string, error) {
+func (f *file) fetch(context.Context, bool) (string, error) {
 	content, err := os.ReadFile(f.path)
 	if err != nil {
 		return "", fmt.Errorf("%s.file: %w", f.field, err)
@@ -64,9 +65,13 @@ type secret struct {
 }
 
 // fetch returns the value. Concurrent requests wait for one read.
-func (s *secret) fetch(ctx context.Context, allowed time.Duration) (string, error) {
+func (s *secret) fetch(ctx context.Context, refused bool) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	allowed := maxSecretAge
+	if refused {
+		allowed = minSecretAge
+	}
 	now := s.now()
 	if age := now.Sub(s.at); s.value != "" && age >= 0 && age < allowed {
 		return s.value, nil
@@ -104,7 +109,7 @@ func (a *authenticating) RoundTrip(request *http.Request) (*http.Response, error
 	if a.credential == nil {
 		return a.next.RoundTrip(request.Clone(ctx))
 	}
-	value, err := a.credential.fetch(ctx, maxSecretAge)
+	value, err := a.credential.fetch(ctx, false)
 	if err != nil {
 		if request.Body != nil {
 			request.Body.Close()
@@ -115,7 +120,7 @@ func (a *authenticating) RoundTrip(request *http.Request) (*http.Response, error
 	if err != nil || response.StatusCode != http.StatusUnauthorized || request.Body != nil && request.GetBody == nil {
 		return response, err
 	}
-	newer, err := a.credential.fetch(ctx, minSecretAge)
+	newer, err := a.credential.fetch(ctx, true)
 	if err != nil || newer == value {
 		return response, nil //nolint:nilerr // the server's refusal says more
 	}

@@ -19,11 +19,18 @@ type Reader interface {
 	Sample(ctx context.Context, snapshot *cluster.Snapshot) (usage.Batch, error)
 }
 
+// RequestToken asks the API server for a token of a ServiceAccount in the
+// process's namespace, and returns until when it is valid.
+type RequestToken func(ctx context.Context, serviceAccount string) (token string, expires time.Time, err error)
+
 // Env is what a process provides to a usage source.
 type Env struct {
 	// REST is how the API server is reached, and ReadSecret reads from it.
 	REST       *rest.Config
 	ReadSecret ReadSecret
+	// RequestToken gets tokens of other ServiceAccounts; nil if there is no API
+	// server that could give one.
+	RequestToken RequestToken
 	// Now is the clock.
 	Now func() time.Time
 	// Timeout bounds one request. MaxAge is how old a sample may be; zero

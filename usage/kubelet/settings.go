@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"net/http"
 
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/rest"
 
 	"github.com/evenkeel/evenkeel/policy/check"
 	"github.com/evenkeel/evenkeel/usage"
+	"github.com/evenkeel/evenkeel/usage/access"
 	"github.com/evenkeel/evenkeel/usage/source"
 )
 
@@ -43,15 +45,24 @@ type Config struct {
 	// https.
 	TLS source.TLS `json:"tls"`
 	// BearerTokenFile holds the token sent with each request; it is read again
-	// when it changes. Empty: Evenkeel's own credentials for the API server.
+	// when it changes. It or a client certificate takes the place of
+	// serviceAccount.
 	BearerTokenFile string `json:"bearerTokenFile"`
+	// ServiceAccount is whose token kubelets get: one in Evenkeel's namespace,
+	// which should have no right but to read usage, because whoever controls a
+	// node can use it. Empty, or where the API server grants no such token:
+	// Evenkeel's own credentials, which may evict.
+	ServiceAccount string `json:"serviceAccount"`
 }
+
+// ServiceAccount is the name of the shipped ServiceAccount for kubelets.
+const ServiceAccount = "evenkeel-kubelet-source"
 
 var _ source.Config = (*Config)(nil)
 
 // Default implements source.Config.
 func (*Config) Default() source.Config {
-	return &Config{Scheme: source.HTTPS, Concurrency: 25, Endpoint: Summary}
+	return &Config{Scheme: source.HTTPS, Concurrency: 25, Endpoint: Summary, ServiceAccount: ServiceAccount}
 }
 
 // Validate implements source.Config.
@@ -60,7 +71,16 @@ func (c *Config) Validate(path *field.Path, _ []usage.Metric) field.ErrorList {
 	errs = append(errs, check.Between(path.Child("port"), c.Port, 0, 65535)...)
 	errs = append(errs, check.Between(path.Child("concurrency"), c.Concurrency, 1, 500)...)
 	errs = append(errs, check.OneOf(path.Child("endpoint"), c.Endpoint, Summary, Resource)...)
+	if c.ServiceAccount != "" {
+		errs = append(errs, check.Valid(path.Child("serviceAccount"), c.ServiceAccount, validation.IsDNS1123Subdomain)...)
+	}
 	return append(errs, c.TLS.Validate(path.Child("tls"), c.Scheme == source.HTTP)...)
+}
+
+// given reports whether the policy gives credentials, so that Evenkeel's own
+// and those of the ServiceAccount are not sent.
+func (c *Config) given() bool {
+	return c.BearerTokenFile != "" || c.TLS.CertFile != "" || c.Scheme == source.HTTP
 }
 
 // Describe implements source.Config.
@@ -76,25 +96,62 @@ func (c *Config) Describe() source.Description {
 			source.Unmatched: "These kubelets do not answer: see what is said of them under coverage.",
 		},
 	}
-	metrics := source.Right{Verb: "get", Resource: "nodes/metrics"}
 	if c.Endpoint == Summary {
 		d.Signals = []usage.Metric{usage.CPUPressure, usage.MemoryPressure, usage.IOPressure}
-		metrics.Without = "It is asked for only where /stats/summary is refused."
-		d.Rights = []source.Right{{
-			Verb: "get", Resource: "nodes/stats",
-			Without: "What is allowed gives less: no pressure, and CPU only from the second reading on.",
-		}}
 	}
-	if d.Rights = append(d.Rights, metrics); c.BearerTokenFile != "" {
-		d.Rights = nil // the token's owner has rights of its own
+	if !c.given() { // else whoever the credentials belong to has rights of its own
+		d.Rights = c.rights()
 	}
 	return d
 }
 
-// client returns a client with Evenkeel's credentials for the API server,
-// unless the policy gives others. Kubelets' certificates are checked against
-// the cluster's authority in the same way.
-func (c *Config) client(api *rest.Config) (*http.Client, error) {
+// rights returns what is needed to ask with credentials from the API server.
+func (c *Config) rights() []source.Right {
+	var rights []source.Right
+	account := c.ServiceAccount != ""
+	if account {
+		rights = append(rights, source.Right{
+			Verb: "create", Resource: "serviceaccounts/token", OwnNamespace: true, Name: c.ServiceAccount,
+			Without: "Kubelets get its own token instead, with which whoever controls a node can evict pods.",
+		})
+	}
+	metrics := source.Right{Verb: "get", Resource: "nodes/metrics", Fallback: account}
+	if c.Endpoint == Summary {
+		metrics.Without = "It is asked for only where /stats/summary is refused."
+		rights = append(rights, source.Right{
+			Verb: "get", Resource: "nodes/stats", Fallback: account,
+			Without: "What is allowed gives less: no pressure, and CPU only from the second reading on.",
+		})
+	}
+	return append(rights, metrics)
+}
+
+// client returns a client with the credentials that the policy gives, else the
+// token of the ServiceAccount, else Evenkeel's own for the API server. Kubelets'
+// certificates are checked against the cluster's authority in the same way.
+func (c *Config) client(env *access.Env) (*http.Client, error) {
+	own, err := rest.TransportFor(c.connection(env.REST))
+	if err != nil {
+		return nil, fmt.Errorf("making the client for kubelets: %w", err)
+	}
+	if c.ServiceAccount == "" || c.given() || env.RequestToken == nil || !replayable(env.REST) {
+		return &http.Client{Transport: own}, nil
+	}
+	bare, err := rest.TransportFor(c.connection(rest.AnonymousClientConfig(env.REST)))
+	if err != nil {
+		return nil, fmt.Errorf("making the client for kubelets: %w", err)
+	}
+	return &http.Client{Transport: env.AsAccount(c.ServiceAccount, bare, own)}, nil
+}
+
+// replayable reports whether a server that is shown the credentials could use
+// them itself, which it cannot with a client certificate.
+func replayable(api *rest.Config) bool {
+	return api.BearerToken != "" || api.BearerTokenFile != "" || api.ExecProvider != nil || api.AuthProvider != nil
+}
+
+// connection returns how kubelets are reached, from how the API server is.
+func (c *Config) connection(api *rest.Config) *rest.Config {
 	own := rest.CopyConfig(api)
 	if c.Scheme == source.HTTP { // never send our own credentials in clear text
 		own = &rest.Config{UserAgent: api.UserAgent}
@@ -108,15 +165,14 @@ func (c *Config) client(api *rest.Config) (*http.Client, error) {
 		own.TLSClientConfig.CAData, own.TLSClientConfig.CAFile = nil, c.TLS.CAFile
 	}
 	if c.TLS.CertFile != "" {
+		if c.BearerTokenFile == "" { // the certificate takes the place of our own token
+			own = rest.AnonymousClientConfig(own)
+		}
 		own.TLSClientConfig.CertData, own.TLSClientConfig.CertFile = nil, c.TLS.CertFile
 		own.TLSClientConfig.KeyData, own.TLSClientConfig.KeyFile = nil, c.TLS.KeyFile
 	}
 	if c.TLS.InsecureSkipVerify {
 		own.TLSClientConfig.Insecure, own.TLSClientConfig.CAData, own.TLSClientConfig.CAFile = true, nil, ""
 	}
-	client, err := rest.HTTPClientFor(own)
-	if err != nil {
-		return nil, fmt.Errorf("making the client for kubelets: %w", err)
-	}
-	return client, nil
+	return own
 }

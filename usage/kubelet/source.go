@@ -8,7 +8,9 @@
 // about its own node and the pods that the snapshot has on it, nothing else.
 // Credentials, TLS and freshness are left to others.
 //
-// It needs a role with one of these rules, on the core API group:
+// The token that kubelets get is that of a ServiceAccount with no other right,
+// where the API server grants one. It needs a role with one of these rules, on
+// the core API group:
 //
 //	resources: [nodes/stats]     verbs: [get]   # /stats/summary
 //	resources: [nodes/metrics]   verbs: [get]   # /metrics/resource
@@ -70,7 +72,7 @@ type memory struct {
 
 // New returns a Source.
 func (c *Config) New(env *access.Env) (access.Reader, error) {
-	client, err := c.client(env.REST)
+	client, err := c.client(env)
 	if err != nil {
 		return nil, err
 	}

@@ -218,6 +218,7 @@ func TestSettingsAreChecked(t *testing.T) {
 		"no port":        {func(c *Config) { c.Port = 70000 }, "x.port: Invalid value: 70000"},
 		"no endpoint":    {func(c *Config) { c.Endpoint = "Stats" }, `x.endpoint: Unsupported value: "Stats"`},
 		"nobody asks":    {func(c *Config) { c.Concurrency = 0 }, "x.concurrency: Invalid value: 0"},
+		"no name":        {func(c *Config) { c.ServiceAccount = "a/b" }, `x.serviceAccount: Invalid value: "a/b"`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -70,6 +70,11 @@ type Right struct {
 	Resource string
 	// Namespace and Name narrow it down; empty means all.
 	Namespace, Name string
+	// OwnNamespace means the process's namespace.
+	OwnNamespace bool
+	// Fallback means that the right serves only where others of the source are
+	// not granted, so that nobody is advised to grant it.
+	Fallback bool
 	// Without describes the effect of lacking this right when another right
 	// with such a sentence is granted; empty if the right is required.
 	Without string

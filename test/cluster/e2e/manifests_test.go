@@ -283,6 +283,7 @@ func TestKustomizationsAreComplete(t *testing.T) {
 			APIVersion string   `json:"apiVersion"`
 			Kind       string   `json:"kind"`
 			Resources  []string `json:"resources"`
+			Components []string `json:"components"`
 		}
 		if err := yaml.UnmarshalStrict(readFile(t, filepath.Join(dir, file)), &k); err != nil {
 			t.Fatalf("reading %s: %v", file, err)
@@ -292,7 +293,7 @@ func TestKustomizationsAreComplete(t *testing.T) {
 		if !kustomization && !component {
 			t.Errorf("%s is a %s %s", file, k.APIVersion, k.Kind)
 		}
-		for _, resource := range k.Resources {
+		for _, resource := range slices.Concat(k.Resources, k.Components) {
 			target := filepath.Join(filepath.Dir(file), resource)
 			if filepath.Ext(target) != ".yaml" {
 				target = filepath.Join(target, "kustomization.yaml")

@@ -14,10 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/yaml"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/restmapper"
+	"sigs.k8s.io/yaml"
 
 	"github.com/evenkeel/evenkeel/test/cluster"
 )
@@ -83,12 +84,57 @@ func Components(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := filepath.Glob(filepath.Join(root, "deploy", "components", "*", "rbac.yaml"))
-	if err == nil && len(files) == 0 {
+	folders, err := filepath.Glob(filepath.Join(root, "deploy", "components", "*"))
+	if err == nil && len(folders) == 0 {
 		err = errors.New("there are none")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listing components: %w", err)
+	}
+	var files []string
+	for _, folder := range folders {
+		resources, err := resourcesOf(folder)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range resources {
+			if !slices.Contains(files, file) {
+				files = append(files, file)
+			}
+		}
+	}
+	return files, nil
+}
+
+// Component lists the manifests of one component and of those that it includes.
+func Component(ctx context.Context, name string) ([]string, error) {
+	root, err := Root(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return resourcesOf(filepath.Join(root, "deploy", "components", name))
+}
+
+func resourcesOf(folder string) ([]string, error) {
+	path := filepath.Join(folder, "kustomization.yaml")
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading a component: %w", err)
+	}
+	var component struct{ Resources, Components []string }
+	if err := yaml.Unmarshal(content, &component); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", path, err)
+	}
+	var files []string
+	for _, name := range component.Resources {
+		files = append(files, filepath.Join(folder, name))
+	}
+	for _, name := range component.Components {
+		included, err := resourcesOf(filepath.Join(folder, name))
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, included...)
 	}
 	return files, nil
 }
@@ -96,16 +142,42 @@ func Components(ctx context.Context) ([]string, error) {
 // Apply creates or replaces every object of a manifest; with dryRun the API
 // server only validates it.
 func Apply(ctx context.Context, c *cluster.Cluster, file string, dryRun bool) error {
+	options := metav1.ApplyOptions{FieldManager: "evenkeel-test", Force: true}
+	if dryRun {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	return each(c, file, "applying", func(resource dynamic.ResourceInterface, object *unstructured.Unstructured) error {
+		_, err := resource.Apply(ctx, object.GetName(), object, options)
+		if apierrors.IsConflict(err) {
+			return fmt.Errorf("resolving a conflict with another owner: %w", err)
+		}
+		return err
+	})
+}
+
+// Delete deletes every object of a manifest.
+func Delete(ctx context.Context, c *cluster.Cluster, file string) error {
+	return each(c, file, "deleting", func(resource dynamic.ResourceInterface, object *unstructured.Unstructured) error {
+		if err := resource.Delete(ctx, object.GetName(), metav1.DeleteOptions{}); !apierrors.IsNotFound(err) {
+			return err
+		}
+		return nil
+	})
+}
+
+// each calls a function for each object of a manifest, with the resource that
+// it is one of.
+func each(c *cluster.Cluster, file, doing string, do func(dynamic.ResourceInterface, *unstructured.Unstructured) error) error {
 	content, err := os.ReadFile(file)
 	if err != nil {
-		return fmt.Errorf("applying a manifest: %w", err)
+		return fmt.Errorf("%s a manifest: %w", doing, err)
 	}
 	client, err := dynamic.NewForConfig(c.Config())
 	if err != nil {
-		return fmt.Errorf("applying %s: %w", file, err)
+		return fmt.Errorf("%s %s: %w", doing, file, err)
 	}
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(c.Client().Discovery()))
-	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096)
+	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096)
 	for {
 		object := &unstructured.Unstructured{}
 		if err := decoder.Decode(object); errors.Is(err, io.EOF) {
@@ -116,30 +188,25 @@ func Apply(ctx context.Context, c *cluster.Cluster, file string, dryRun bool) er
 		if len(object.Object) == 0 {
 			continue
 		}
-		if err := apply(ctx, client, mapper, object, dryRun); err != nil {
-			return fmt.Errorf("applying %s of %s: %w", object.GetKind(), file, err)
+		resource, err := resourceOf(client, mapper, object)
+		if err == nil {
+			err = do(resource, object)
+		}
+		if err != nil {
+			return fmt.Errorf("%s %s of %s: %w", doing, object.GetKind(), file, err)
 		}
 	}
 }
 
-func apply(ctx context.Context, client dynamic.Interface, mapper meta.RESTMapper, object *unstructured.Unstructured, dryRun bool) error {
+func resourceOf(client dynamic.Interface, mapper meta.RESTMapper, object *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
 	kind := object.GroupVersionKind()
 	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
-		return fmt.Errorf("looking up its resource: %w", err)
-	}
-	options := metav1.ApplyOptions{FieldManager: "evenkeel-test", Force: true}
-	if dryRun {
-		options.DryRun = []string{metav1.DryRunAll}
+		return nil, fmt.Errorf("looking up its resource: %w", err)
 	}
 	resource := client.Resource(mapping.Resource)
 	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
-		_, err = resource.Namespace(object.GetNamespace()).Apply(ctx, object.GetName(), object, options)
-	} else {
-		_, err = resource.Apply(ctx, object.GetName(), object, options)
+		return resource.Namespace(object.GetNamespace()), nil
 	}
-	if apierrors.IsConflict(err) {
-		return fmt.Errorf("resolving a conflict with another owner: %w", err)
-	}
-	return err
+	return resource, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,6 +19,9 @@ import (
 // it for minutes, too long for a test.
 const verdictAge = 2 * time.Second
 
+// maxTokens bounds the tokens that are remembered.
+const maxTokens = 100
+
 // gate asks the API server for a token's user and whether that user has access,
 // as a kubelet with webhook authentication and authorization does.
 type gate struct {
@@ -25,6 +29,8 @@ type gate struct {
 
 	mu       sync.Mutex
 	verdicts map[string]verdict
+	// tokens are those that were shown, each once.
+	tokens []string
 }
 
 // verdict is the HTTP status for a token and a subresource.
@@ -60,6 +66,9 @@ func (g *gate) admit(subresource string, next http.Handler) http.Handler {
 func (g *gate) judge(ctx context.Context, token, subresource string) (verdict, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if !slices.Contains(g.tokens, token) && len(g.tokens) < maxTokens {
+		g.tokens = append(g.tokens, token)
+	}
 	key := subresource + " " + token
 	if v, known := g.verdicts[key]; known && time.Now().Before(v.until) {
 		return v, nil

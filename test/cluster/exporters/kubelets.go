@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -91,6 +92,14 @@ func (k *Kubelets) Sync(ctx context.Context) error {
 
 // Stop ends all kubelets.
 func (k *Kubelets) Stop() error { return k.fleet.stop() }
+
+// Tokens returns what somebody who controls the nodes has: the bearer tokens
+// that were shown to the kubelets, each once.
+func (k *Kubelets) Tokens() []string {
+	k.gate.mu.Lock()
+	defer k.gate.mu.Unlock()
+	return slices.Clone(k.gate.tokens)
+}
 
 // SetPressure makes a node report these pressures instead of those derived from
 // its CPU usage.

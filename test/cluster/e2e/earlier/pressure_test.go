@@ -98,6 +98,7 @@ func press(t *testing.T, rules string) *presser {
 	p.label(markedNode, retiredValue)
 	p.server = p.Prometheus(prometheus.Config{NodeExporter: true, Instance: prometheus.ByName})
 	p.write(rules)
+	p.Component("nodesync-fence") // as the shipped overlay has it
 	p.since = p.Mark()
 	p.start()
 	return p

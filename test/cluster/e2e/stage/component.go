@@ -2,27 +2,30 @@ package stage
 
 import (
 	"context"
-	"path/filepath"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"slices"
 
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// Component applies a shipped component's rights while the case runs.
+// Component applies a shipped component while the case runs, with the
+// components that it includes.
 func (f *Fixture) Component(name string) {
 	f.T.Helper()
-	root, err := evenkeel.Root(f.T.Context())
+	files, err := evenkeel.Component(f.T.Context(), name)
 	if err != nil {
-		f.T.Fatal(err)
-	}
-	if err := evenkeel.Apply(f.T.Context(), f.Cluster, filepath.Join(root, "deploy", "components", name, "rbac.yaml"), false); err != nil {
 		f.T.Fatal(err)
 	}
 	ctx := context.WithoutCancel(f.T.Context())
 	f.T.Cleanup(func() {
-		if err := f.Client().RbacV1().ClusterRoleBindings().Delete(ctx, "evenkeel-"+name, metav1.DeleteOptions{}); err != nil {
-			f.T.Error(err)
+		for _, file := range slices.Backward(files) {
+			if err := evenkeel.Delete(ctx, f.Cluster, file); err != nil {
+				f.T.Error(err)
+			}
 		}
 	})
+	for _, file := range files {
+		if err := evenkeel.Apply(f.T.Context(), f.Cluster, file, false); err != nil {
+			f.T.Fatal(err)
+		}
+	}
 }

@@ -1,0 +1,152 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// office grants tokens of a ServiceAccount, each for an hour, and counts how
+// often it is asked.
+type office struct {
+	now   func() time.Time
+	token string
+	err   error
+	asked int
+}
+
+func (o *office) request(_ context.Context, serviceAccount string) (string, time.Time, error) {
+	o.asked++
+	if o.err != nil {
+		return "", time.Time{}, o.err
+	}
+	return serviceAccount + "-" + o.token, o.now().Add(time.Hour), nil
+}
+
+var (
+	accounts  = schema.GroupResource{Resource: "serviceaccounts"}
+	forbidden = apierrors.NewForbidden(accounts, "reader", errors.New("no rule"))
+	errAway   = errors.New("connection refused")
+)
+
+// as names the transport that a request went out by.
+type as string
+
+func (a as) RoundTrip(r *http.Request) (*http.Response, error) {
+	w := httptest.NewRecorder()
+	w.Header().Set("By", string(a)+" "+r.Header.Get("Authorization"))
+	return w.Result(), nil
+}
+
+// A token of another ServiceAccount is renewed after half its life, used to its
+// end while it cannot be renewed, and never asked for again and again. The
+// process's own credentials are sent only where the API server has decided that
+// there is no token.
+func TestTokenOfAnotherServiceAccount(t *testing.T) {
+	now := newClock()
+	office := &office{now: now.time}
+	env := &Env{Now: now.time, RequestToken: office.request}
+	transport := env.AsAccount("reader", as("bare"), as("own"))
+	steps := []struct {
+		what  string
+		after time.Duration
+		token string
+		err   error
+		by    string // empty: an error
+		asked int
+	}{
+		{"the API server is away at the start", 0, "", errAway, "", 1},
+		{"which is not tried with every request", time.Second, "one", nil, "", 1},
+		{"but soon", 5 * time.Second, "one", nil, "bare Bearer reader-one", 2},
+		{"the token is kept", 29 * time.Minute, "two", nil, "bare Bearer reader-one", 2},
+		{"for half its life", time.Minute, "two", nil, "bare Bearer reader-two", 3},
+		{"it is used while it cannot be renewed", 31 * time.Minute, "", errAway, "bare Bearer reader-two", 4},
+		{"which is tried once a minute", 59 * time.Second, "", errAway, "bare Bearer reader-two", 4},
+		{"to its end", 2 * time.Minute, "", errAway, "bare Bearer reader-two", 5},
+		{"and no longer: an API server that is away is no reason to send another", 30 * time.Minute, "", errAway, "", 6},
+		{"it may not be asked for", 6 * time.Second, "", forbidden, "own ", 7},
+		{"which is believed", 59 * time.Second, "three", nil, "own ", 7},
+		{"for a minute", 2 * time.Second, "three", nil, "bare Bearer reader-three", 8},
+		{"the ServiceAccount was deleted", time.Hour, "", apierrors.NewNotFound(accounts, "reader"), "own ", 9},
+	}
+	for _, step := range steps {
+		now.forward(step.after)
+		office.token, office.err = step.token, step.err
+		got := ""
+		if response, err := transport.RoundTrip(httptest.NewRequest(http.MethodGet, "/", nil)); err == nil {
+			got = response.Header.Get("By")
+			response.Body.Close()
+		} else if !errors.Is(err, errAway) {
+			t.Errorf("%s: error %v", step.what, err)
+		}
+		if got != step.by || office.asked != step.asked {
+			t.Errorf("%s: sent by %q after %d requests for tokens, want %q after %d", step.what, got, office.asked, step.by, step.asked)
+		}
+	}
+}
+
+// A server that refuses a token gets a new one, but no more than one every five
+// seconds however often it refuses.
+func TestRefusedTokensAreRenewedSeldom(t *testing.T) {
+	now := newClock()
+	office := &office{now: now.time, token: "x"}
+	env := &Env{Now: now.time, RequestToken: office.request}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	defer server.Close()
+	client := &http.Client{Transport: env.AsAccount("reader", http.DefaultTransport, as("own"))}
+	for i, want := range []int{1, 1, 2, 2} {
+		for range 3 {
+			if status, err := get(t, client, server.URL); err != nil || status != http.StatusUnauthorized {
+				t.Fatalf("got %d, %v", status, err)
+			}
+		}
+		if office.asked != want {
+			t.Errorf("round %d: %d tokens asked for, want %d", i, office.asked, want)
+		}
+		now.forward(3 * time.Second)
+	}
+}
+
+// A request that is given up while a token is asked for keeps none from the
+// next one.
+func TestTokenForARequestThatIsGivenUp(t *testing.T) {
+	now := newClock()
+	office := &office{now: now.time, err: context.Canceled}
+	env := &Env{Now: now.time, RequestToken: office.request}
+	transport := env.AsAccount("reader", as("bare"), as("own"))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if response, err := transport.RoundTrip(httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil)); !errors.Is(err, context.Canceled) {
+		response.Body.Close()
+		t.Errorf("error %v", err)
+	}
+	office.token, office.err = "one", nil
+	response, err := transport.RoundTrip(httptest.NewRequest(http.MethodGet, "/", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if got := response.Header.Get("By"); got != "bare Bearer reader-one" {
+		t.Errorf("sent by %q", got)
+	}
+}
+
+func get(t *testing.T, client *http.Client, url string) (int, error) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	return response.StatusCode, nil
+}
