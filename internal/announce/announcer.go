@@ -1,6 +1,5 @@
 // Package announce informs people about the state of a process: in its log and,
-// from the evicting process, by Events on the ConfigMap that also holds the
-// pause annotation.
+// from the evicting process, by Events on the ledger's ConfigMap.
 package announce
 
 import (
