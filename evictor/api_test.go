@@ -17,20 +17,22 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// api is an API server that knows pods and the ConfigMap of the kill switch,
-// and notes what it is asked.
+// api is an API server that knows pods and the ConfigMaps that pause, and notes
+// what it is asked.
 type api struct {
 	t       *testing.T
 	client  kubernetes.Interface
 	mu      sync.Mutex
 	pods    map[string]*v1.Pod // by namespace/name
-	paused  string             // value of the annotation; empty without the ConfigMap
+	paused  string             // value of the annotation; empty without the ledger
+	stopped *v1.ConfigMap      // the kill switch; nil without
 	evicted []*policyv1.Eviction
 	asked   []string
 	// answer, if set, answers evictions in the server's place.
 	answer http.HandlerFunc
-	// pauseAnswer, if set, answers for the kill switch.
-	pauseAnswer http.HandlerFunc
+	// pauseAnswer and ledgerAnswer, if set, answer for the kill switch and the
+	// ledger.
+	pauseAnswer, ledgerAnswer http.HandlerFunc
 }
 
 func newAPI(t *testing.T, pods ...*v1.Pod) *api {
@@ -56,7 +58,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	parts := strings.Split(strings.TrimPrefix(r.URL.Path, "/api/v1/namespaces/"), "/")
 	switch {
 	case len(parts) == 3 && parts[1] == "configmaps":
-		a.configMap(w, r)
+		a.configMap(w, r, parts[2])
 	case len(parts) == 3 && parts[1] == "pods" && r.Method == http.MethodGet:
 		a.pod(w, parts[0]+"/"+parts[2])
 	case len(parts) == 4 && parts[3] == "eviction" && r.Method == http.MethodPost:
@@ -66,11 +68,16 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (a *api) configMap(w http.ResponseWriter, r *http.Request) {
+func (a *api) configMap(w http.ResponseWriter, r *http.Request, name string) {
+	isSwitch := name == PauseName
 	switch {
-	case a.pauseAnswer != nil:
+	case isSwitch && a.pauseAnswer != nil:
 		a.pauseAnswer(w, r)
-	case a.paused == "":
+	case isSwitch && a.stopped != nil:
+		answer(w, http.StatusOK, a.stopped)
+	case !isSwitch && a.ledgerAnswer != nil:
+		a.ledgerAnswer(w, r)
+	case isSwitch || a.paused == "":
 		status(w, http.StatusNotFound, metav1.StatusReasonNotFound)
 	default:
 		answer(w, http.StatusOK, &v1.ConfigMap{

@@ -213,10 +213,15 @@ func (c *Client) Commit(ctx context.Context) error {
 	if c.config.DryRun {
 		return nil
 	}
-	if err := c.config.Authority.Commit(ctx); err != nil {
-		return &reasons.Refusal{Reason: reasons.LedgerUnwritable, Detail: err.Error()}
+	err := c.config.Authority.Commit(ctx)
+	if err == nil {
+		return nil
 	}
-	return nil
+	reason := reasons.LedgerUnwritable
+	if refusal, refused := errors.AsType[*reasons.Refusal](err); refused {
+		reason = refusal.Reason
+	}
+	return &reasons.Refusal{Reason: reason, Detail: err.Error()}
 }
 
 // ended remembers the result of a call. A pod that is gone or was replaced

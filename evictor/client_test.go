@@ -23,7 +23,7 @@ import (
 	"github.com/evenkeel/evenkeel/safeguards"
 )
 
-// allowing is an Authority that agrees, as the pause annotation says.
+// allowing is an Authority that agrees, as the kill switch says.
 type allowing struct {
 	Authority
 
@@ -32,7 +32,9 @@ type allowing struct {
 	commit func(context.Context) error
 }
 
-func (a *allowing) Paused(ctx context.Context) error { return Paused(ctx, a.api.client, "kube-system") }
+func (a *allowing) Paused(ctx context.Context) error {
+	return NewSwitch(a.api.client, "kube-system").Read(ctx, false).Err()
+}
 
 func (a *allowing) Leads() error { return nil }
 
@@ -153,7 +155,7 @@ func TestClientEvicts(t *testing.T) {
 func TestClientRefuses(t *testing.T) {
 	cases := map[string]struct {
 		pod    *v1.Pod
-		paused string
+		paused string           // by annotation
 		answer http.HandlerFunc // of the kill switch
 		want   reasons.Reason
 	}{

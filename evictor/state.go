@@ -85,7 +85,7 @@ func (c *Cycle) classify(err error, move *Move) reasons.Reason {
 	}
 	reason := reasonOf(err)
 	if slices.Contains([]reasons.Reason{
-		reasons.Paused, reasons.PauseUnreadable, reasons.NotLeader, reasons.LedgerUnwritable, reasons.Stopping,
+		reasons.Paused, reasons.PauseUnreadable, reasons.NotLeader, reasons.LedgerUnwritable, reasons.LedgerUnreadable, reasons.Stopping,
 	}, reason) {
 		c.stop = reason
 	}

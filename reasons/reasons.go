@@ -140,6 +140,7 @@ const (
 	CycleDeadline         Reason = "CycleDeadline"
 	NotLeader             Reason = "NotLeader"
 	LedgerUnwritable      Reason = "LedgerUnwritable"
+	LedgerUnreadable      Reason = "LedgerUnreadable"
 	SurgeFailed           Reason = "SurgeFailed"
 	Stopping              Reason = "Stopping"
 	EvictionFailed        Reason = "EvictionFailed"

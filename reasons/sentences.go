@@ -87,8 +87,8 @@ var sentences = map[Reason]string{
 	NamespaceMovesPerHour:   "its namespace's moves of this hour are used up",
 	NodePoolMovesPerHour:    "its node pool's moves of this hour are used up",
 
-	Paused:                "evictions are paused by an annotation",
-	PauseUnreadable:       "the pause annotation could not be read, so evictions count as paused",
+	Paused:                "evicting is paused by the kill switch (ConfigMap evenkeel-pause)",
+	PauseUnreadable:       "the kill switch could not be read, so evicting counts as paused",
 	PodChanged:            "the pod is gone, is terminating or was replaced under its name",
 	MoveCancelled:         "its owner wants fewer pods, or its time is over",
 	SourceNoLongerHot:     "its node is below its evict line by now",
@@ -101,6 +101,7 @@ var sentences = map[Reason]string{
 	EvictionLimit:         "a limit of the DeschedulerPolicy is used up",
 	CycleDeadline:         "the cycle ended before its PodDisruptionBudget or the other pods of its owner allowed it",
 	NotLeader:             "another process evicts by now, or may",
+	LedgerUnreadable:      "the stored ledger cannot be read, and nobody has accepted its loss",
 	LedgerUnwritable:      "the move could not be stored in the ledger",
 	SurgeFailed:           "it asks for a surge, and its Deployment may not be scaled or its second pod did not become ready (docs/surge.md)",
 	Stopping:              "the process was told to stop",

@@ -1,6 +1,5 @@
 // Package announce informs people about the state of a process: in its log and,
-// from the evicting process, by Events on the ConfigMap that also holds the
-// pause annotation.
+// from the evicting process, by Events on the ledger's ConfigMap.
 package announce
 
 import (
@@ -15,17 +14,17 @@ import (
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/ledger/configmap"
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 // The reasons of Events.
 const (
 	// gateOpened: usage is good enough to evict on again.
 	gateOpened = "UsageGateOpened"
-	// ledgerSetAside and ledgerUnreadable: the stored content is not a ledger.
-	// The process that holds the ledger sets it aside; any other process evicts
-	// nothing.
-	ledgerSetAside   = "LedgerSetAside"
-	ledgerUnreadable = "LedgerUnreadable"
+	// ledgerSetAside: the stored content is not a ledger and is set aside,
+	// because this process holds the ledger or its loss is accepted. Otherwise
+	// nothing is evicted, for reasons.LedgerUnreadable.
+	ledgerSetAside = "LedgerSetAside"
 )
 
 // Announcer writes Events. It is safe for concurrent use.
@@ -76,7 +75,7 @@ func (a *Announcer) Evicting() {
 func (a *Announcer) LedgerLost(err error) {
 	reason := ledgerSetAside
 	if errors.Is(err, configmap.ErrUnreadable) {
-		reason = ledgerUnreadable
+		reason = string(reasons.LedgerUnreadable)
 	}
 	a.event(v1.EventTypeWarning, reason, err.Error())
 }

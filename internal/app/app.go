@@ -67,6 +67,7 @@ type App struct {
 	// clock.
 	started, begun time.Time
 
+	pause     *evictor.Switch
 	lease     *authority.Lease
 	authority *authority.Authority
 	// explainer answers requests to explain; nil in a process without them.

@@ -32,8 +32,9 @@ func (a *App) wireAuthority() (err error) {
 	if err != nil {
 		return err
 	}
+	a.pause = evictor.NewSwitch(a.kube.Client, namespace)
 	a.authority, err = authority.New(authority.Config{
-		Client: a.kube.Client, Namespace: namespace, Lease: a.lease, Moves: a.observer, Clock: a.kube.Clock, Registry: a.registry,
+		Client: a.kube.Client, Namespace: namespace, Lease: a.lease, Switch: a.pause, Moves: a.observer, Clock: a.kube.Clock, Registry: a.registry,
 		Remote: a.options.remote(), DryRun: a.options.DryRun,
 		Report: a.announcer.LedgerLost,
 	})

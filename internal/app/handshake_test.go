@@ -127,6 +127,43 @@ func TestAnUnreadableLedgerIsNotTakenOver(t *testing.T) {
 	}
 }
 
+// Once a person has accepted the loss of what cannot be read, by the command
+// that the Event has, the next cycle goes on without it, and what was stored is
+// kept.
+func TestALossThatIsAcceptedIsGoneOnWithout(t *testing.T) {
+	garbage := []byte("not what you think")
+	a, recorder := startingApp(t, garbage)
+	if err := a.takeLedger(t.Context()); !errors.Is(err, configmap.ErrUnreadable) || a.authority.Unreadable() == nil {
+		t.Fatalf("taken over: %v", err)
+	}
+	events := told(recorder)
+	_, value, found := strings.Cut(strings.Join(events, ""), "kubectl -n ns annotate --overwrite configmap evenkeel-ledger "+configmap.AcceptAnnotation+"=")
+	value, _, _ = strings.Cut(value, ";")
+	if !found || len(value) != 16 {
+		t.Fatalf("no command in %q", events)
+	}
+	object := a.storedLedger(t)
+	object.ResourceVersion, object.Annotations = "2", map[string]string{configmap.AcceptAnnotation: value}
+	if _, err := a.kube.Client.CoreV1().ConfigMaps("ns").Update(t.Context(), object, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []func(context.Context) error{a.takeLedger, a.authority.Commit} {
+		if err := step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := ledger.Decode(a.storedLedger(t).BinaryData[configmap.Key]); err != nil || a.authority.Unreadable() != nil {
+		t.Errorf("what is stored now: %v", err)
+	}
+	kept, err := a.kube.Client.CoreV1().ConfigMaps("ns").Get(t.Context(), "evenkeel-ledger-set-aside-1", metav1.GetOptions{})
+	if err != nil || string(kept.BinaryData[configmap.Key]) != string(garbage) {
+		t.Errorf("kept %+v, %v", kept, err)
+	}
+	if got := told(recorder); len(got) != 1 || !strings.HasPrefix(got[0], "Warning LedgerSetAside ") || !strings.Contains(got[0], "is not known") {
+		t.Errorf("told %q", got)
+	}
+}
+
 // A process that holds the ledger restores one that is damaged, and a dry run,
 // which evicts nothing, goes on without.
 func TestAnUnreadableLedgerIsRestoredByItsHolder(t *testing.T) {

@@ -1,17 +1,22 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
 
 	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/descheduler/pkg/api"
 
 	"github.com/evenkeel/evenkeel/cluster"
+	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/ledger/configmap"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/strategies/realusage"
 	"github.com/evenkeel/evenkeel/usage"
@@ -53,6 +58,31 @@ func (l *Look) ReadSources() []policy.Source { return provided(l.AskedSources(),
 
 // Sources makes the readers of these sources.
 func (l *Look) Sources() ([]observer.Source, error) { return l.app.makeSources(l.app.current()) }
+
+// Pause reads the kill switch.
+func (l *Look) Pause(ctx context.Context) evictor.Pause { return l.app.readPause(ctx) }
+
+func (a *App) readPause(ctx context.Context) evictor.Pause {
+	ctx, cancel := context.WithTimeout(ctx, kube.CallTimeout)
+	defer cancel()
+	return a.pause.Read(ctx, false)
+}
+
+// Ledger reads the stored ledger. The error is a *configmap.Unreadable if it is
+// none.
+func (l *Look) Ledger(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, kube.CallTimeout)
+	defer cancel()
+	namespace := cmp.Or(l.app.options.Namespace, DefaultNamespace)
+	object, err := l.Kube.Client.CoreV1().ConfigMaps(namespace).Get(ctx, evictor.ConfigMapName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err == nil {
+		_, err = configmap.Inspect(object)
+	}
+	return err
+}
 
 // Run observes and runs tasks until one of them ends.
 func (l *Look) Run(ctx context.Context, tasks ...func(context.Context) error) error {
@@ -103,13 +133,14 @@ func (l *Look) listed() bool {
 }
 
 // PlanOnce observes, plans as a cycle would and returns the plan without
-// executing it; nil if none was made. It reports to progress what takes time.
-func PlanOnce(ctx context.Context, options Options, progress io.Writer) (made *realusage.Made, err error) {
-	_, err = rehearse(ctx, options, progress, func(_ context.Context, _ *App, m realusage.Made) { made = &m })
+// executing it, nil if none was made, and the state of the kill switch. It
+// reports to progress what takes time.
+func PlanOnce(ctx context.Context, options Options, progress io.Writer) (made *realusage.Made, pause evictor.Pause, err error) {
+	a, err := rehearse(ctx, options, progress, func(_ context.Context, _ *App, m realusage.Made) { made = &m })
 	if err != nil || made == nil {
-		return nil, errors.Join(err, ctx.Err())
+		return nil, pause, errors.Join(err, ctx.Err())
 	}
-	return made, nil
+	return made, a.pause.Last(), nil
 }
 
 // ExplainOnce does the same, and explains a subject by the plan.
@@ -156,6 +187,7 @@ func (a *App) planOnce(ctx context.Context, progress io.Writer) error {
 		if !a.awaitUsage(ctx, progress) {
 			return nil
 		}
+		a.readPause(ctx)
 		return a.cycle(ctx)
 	})
 	return group.Wait()

@@ -77,7 +77,7 @@ func newReloading(t *testing.T, content string) *reloading {
 	r.must(r.wireObserver())
 	r.must(r.wireAuthority())
 	r.must(r.wireEvicting())
-	r.explainer = live.New(r.observer, r.informers.Core().V1().Nodes().Lister(), r.first.terms())
+	r.explainer = live.New(r.observer, r.informers.Core().V1().Nodes().Lister(), r.pause, r.first.terms())
 	r.must(r.wireRunner(t.Context(), r.first))
 	r.must(r.kube.Start(t.Context(), r.informers, r.synced...))
 	r.announcer.Evicting()

@@ -116,6 +116,7 @@ func (a *App) evict(ctx context.Context) error {
 	})
 	if a.options.loops() {
 		group.Go(func() error { return a.watchPolicy(ctx) })
+		group.Go(func() error { return a.authority.WatchPause(ctx) })
 	}
 	if a.answerer != nil {
 		group.Go(func() error { return a.authority.Follow(ctx) })

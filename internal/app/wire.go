@@ -66,13 +66,13 @@ func (a *App) wire(ctx context.Context, file *policy.File, content []byte) error
 		return a.wireMarking()
 	}
 	if !a.parts.evicting {
-		a.explainer = live.New(a.observer, nil, g.terms())
+		a.explainer = live.New(a.observer, nil, a.pause, g.terms())
 		return nil
 	}
 	if err := a.wireEvicting(); err != nil {
 		return err
 	}
-	a.explainer = live.New(a.observer, a.informers.Core().V1().Nodes().Lister(), g.terms())
+	a.explainer = live.New(a.observer, a.informers.Core().V1().Nodes().Lister(), a.pause, g.terms())
 	return a.wireRunner(ctx, g)
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
@@ -25,6 +24,8 @@ type Config struct {
 	Client    kubernetes.Interface
 	Namespace string
 	Lease     *Lease
+	// Switch is the kill switch.
+	Switch *evictor.Switch
 	// Moves has the ledger of this process and adopts stored ones.
 	Moves    Moves
 	Clock    evictor.Clock
@@ -54,6 +55,8 @@ type Authority struct {
 	// alone reports whether this process does not use the stored ledger: it may
 	// not read it, and runs only upstream's plugins or changes nothing.
 	alone atomic.Bool
+	// hinted reports whether the log has had the hint about the annotation.
+	hinted atomic.Bool
 }
 
 var _ evictor.Authority = (*Authority)(nil)
@@ -97,8 +100,15 @@ func New(config Config) (*Authority, error) {
 	promauto.With(config.Registry).NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "evenkeel_ledger_generation", Help: "Generation of the newest stored ledger that this process knows of.",
 	}, func() float64 { return float64(a.store.Generation()) })
+	promauto.With(config.Registry).NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "evenkeel_ledger_unreadable", Help: "Whether evicting waits until the stored ledger can be read, or its loss is accepted.",
+	}, func() float64 { return gauge(a.Unreadable() != nil) })
+	a.exportPause()
 	return a, nil
 }
+
+// Unreadable returns why the stored ledger stops evicting; nil if it does not.
+func (a *Authority) Unreadable() error { return a.store.Unreadable() }
 
 // Generation returns that of the newest stored ledger that was read or written.
 func (a *Authority) Generation() int64 { return a.store.Generation() }
@@ -118,7 +128,8 @@ func (a *Authority) Follow(ctx context.Context) error {
 // It cancels moves that a predecessor intended and has not made. A process that
 // needs no ledger continues without one that it may not read. If the stored
 // document is not a ledger Take fails, because holds, cooldowns and pods in
-// flight would be lost; a dry run evicts nothing and continues.
+// flight would be lost, until a person accepts that; a dry run evicts nothing
+// and continues.
 func (a *Authority) Take(ctx context.Context, needed bool) error {
 	if a.alone.Load() {
 		return nil
@@ -129,7 +140,7 @@ func (a *Authority) Take(ctx context.Context, needed bool) error {
 	document, err := a.store.Load(ctx)
 	if apierrors.IsForbidden(err) && (a.config.DryRun || !needed) {
 		a.alone.Store(true)
-		klog.FromContext(ctx).Info("The ledger is kept in this process alone", "reason", err.Error())
+		klog.FromContext(ctx).Info("The ledger is kept in this process alone, and a kill switch that it may not read is ignored", "reason", err.Error())
 		return nil
 	}
 	harmless := a.config.DryRun && errors.Is(err, configmap.ErrUnreadable)
@@ -189,7 +200,7 @@ func (a *Authority) Keep(ctx context.Context, assess func(context.Context)) erro
 		case <-ticker.C:
 		}
 		assess(ctx)
-		if a.config.Moves.Ledger().Revision() == a.saved.Load() {
+		if a.config.Moves.Ledger().Revision() == a.saved.Load() && !a.store.Damaged() {
 			continue
 		}
 		err := a.Commit(ctx)
@@ -216,16 +227,4 @@ func (a *Authority) Announced(ctx context.Context) {
 		}
 		evictor.Sleep(ctx, announceWait/5)
 	}
-}
-
-// Paused implements evictor.Authority. The pause annotation is on the ledger's
-// ConfigMap; a process that may not read that ignores the annotation.
-func (a *Authority) Paused(ctx context.Context) error {
-	if a.alone.Load() {
-		_, err := a.config.Client.CoreV1().ConfigMaps(a.config.Namespace).Get(ctx, evictor.ConfigMapName, metav1.GetOptions{})
-		if apierrors.IsForbidden(err) {
-			return nil
-		}
-	}
-	return evictor.Paused(ctx, a.config.Client, a.config.Namespace)
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
+	"github.com/evenkeel/evenkeel/ledger/configmap"
 	"github.com/evenkeel/evenkeel/policy"
-	"github.com/evenkeel/evenkeel/reasons"
 )
 
 // DoctorOptions are the flags of `evenkeel doctor` besides the common ones.
@@ -121,7 +121,15 @@ func (e *examination) examine(ctx context.Context, patient *doctor.Patient) erro
 	if wanted.ExtenderURL != "" {
 		patient.Extender = probe.Extender(ctx, wanted.ExtenderURL)
 	}
-	patient.Pause = e.pause(ctx)
+	pause := look.Pause(ctx)
+	patient.Pause = doctor.Pause{
+		Reason: pause.Reason, Says: pause.String(), ByAnnotation: pause.ByAnnotation,
+		Namespace: e.options.Namespace, Name: evictor.PauseName, Ledger: evictor.ConfigMapName, Annotation: evictor.PauseAnnotation,
+	}
+	patient.Ledger = doctor.Ledger{Err: look.Ledger(ctx)}
+	if u, unreadable := errors.AsType[*configmap.Unreadable](patient.Ledger.Err); unreadable {
+		patient.Ledger.Accept, patient.Ledger.Surges, patient.Ledger.Accepted = u.Accept(), u.Surges(), u.Accepted
+	}
 	patient.Clock = doctor.Clock{Known: look.Kube.Clock.Known(), Skew: look.Kube.Clock.Skew()}
 	return ctx.Err()
 }
@@ -139,7 +147,7 @@ func (e *examination) needs(patient *doctor.Patient) ([]doctor.Need, error) {
 	}
 	process := doctor.Process{
 		Mode: patient.Mode, Load: look.Load, Sources: look.ReadSources(),
-		Namespace: e.options.Namespace, LeaseName: defaultLeaseName, ConfigMapName: evictor.ConfigMapName, LeaderElect: !e.wanted.marks(),
+		Namespace: e.options.Namespace, LeaseName: defaultLeaseName, ConfigMapName: evictor.ConfigMapName, PauseName: evictor.PauseName, LeaderElect: !e.wanted.marks(),
 		MovesByUsage: patient.MovesByUsage, CollectsMetrics: collectsMetrics(look.Profiles),
 		PriorityClasses: len(policyfile.PriorityClasses(file)) > 0, DynamicResources: dynamic, NodesOnly: look.Usage.SignalsOnly,
 	}
@@ -158,8 +166,6 @@ const (
 	listTimeout = 30 * time.Second
 	// longestPause bounds the wait for a second reading.
 	longestPause = 30 * time.Second
-	// pauseTimeout bounds the reading of the kill switch.
-	pauseTimeout = 30 * time.Second
 )
 
 // readUsage queries every usage source once, and again if counters have to be
@@ -210,22 +216,4 @@ func mayNotList(rights *doctor.Rights) string {
 		}
 	}
 	return ""
-}
-
-// pause reads the kill switch.
-func (e *examination) pause(ctx context.Context) doctor.Pause {
-	ctx, cancel := context.WithTimeout(ctx, pauseTimeout)
-	defer cancel()
-	pause := doctor.Pause{Namespace: e.options.Namespace, ConfigMap: evictor.ConfigMapName}
-	err := evictor.Paused(ctx, e.look.Kube.Client, e.options.Namespace)
-	refusal, refused := errors.AsType[*reasons.Refusal](err)
-	switch {
-	case refused && refusal.Reason == reasons.Paused:
-		pause.Paused, pause.Says = true, refusal.Detail
-	case refused:
-		pause.Err = errors.New(refusal.Detail)
-	default:
-		pause.Err = err
-	}
-	return pause
 }

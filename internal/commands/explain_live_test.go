@@ -28,8 +28,9 @@ func annotated(percents ...int) string {
 }
 
 // emptyCluster answers every list of the API with nothing but nodes, and every
-// write with a failure of the test.
-func emptyCluster(t *testing.T, nodes string) (kubeconfig string) {
+// write with a failure of the test. The kill switch is there if it is given
+// with its data.
+func emptyCluster(t *testing.T, nodes string, pause ...string) (kubeconfig string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -51,6 +52,8 @@ func emptyCluster(t *testing.T, nodes string) (kubeconfig string) {
 			_, _ = w.Write([]byte(`{"major":"1","minor":"36"}`))
 		case r.URL.Path == "/api" || r.URL.Path == "/apis":
 			_, _ = w.Write([]byte(`{}`))
+		case len(pause) > 0 && strings.HasSuffix(r.URL.Path, "/namespaces/evenkeel/configmaps/evenkeel-pause"):
+			_, _ = fmt.Fprintf(w, `{"kind":"ConfigMap","apiVersion":"v1","data":%s}`, pause[0])
 		case strings.Contains(r.URL.Path, "/namespaces/"):
 			w.WriteHeader(http.StatusNotFound)
 			_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`))

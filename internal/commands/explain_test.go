@@ -73,7 +73,7 @@ func answering(t *testing.T) string {
 	o := watching(t)
 	server, err := extender.NewServer(extender.Config{
 		Answerer: steering.NewAnswerer(o, time.Now),
-		Explain:  extender.Report(live.New(o, nil, &live.Terms{}).Explain),
+		Explain:  extender.Report(live.New(o, nil, nil, &live.Terms{}).Explain),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -32,7 +32,10 @@ const Formats = "table|json|yaml"
 // PlanReport is a plan as `evenkeel plan` prints it.
 type PlanReport struct {
 	// Closed is why no plan was made; absent when one was.
-	Closed   string           `json:"closed,omitempty"`
+	Closed string `json:"closed,omitempty"`
+	// Paused is what keeps the plan from being carried out now; absent if
+	// nothing does.
+	Paused   string           `json:"paused,omitempty"`
 	Moves    []MoveReport     `json:"moves"`
 	Declined []DeclinedReport `json:"declined"`
 	Nodes    []NodeReport     `json:"nodes"`
@@ -130,6 +133,7 @@ func (p *PlanReport) table(out io.Writer) error {
 		line(w, "Nothing is planned: %s", p.Closed)
 		line(w, "")
 	}
+	pausedLine(w, p.Paused)
 	line(w, "NODE\tSTATE\tCPU%%\tAFTER\tMEM%%\tAFTER\tWHY NOT COOLED")
 	for _, n := range p.Nodes {
 		if n.Before == nil {
@@ -155,6 +159,13 @@ func (p *PlanReport) table(out io.Writer) error {
 		line(w, "none")
 	}
 	return w.Flush()
+}
+
+// pausedLine says that nothing is evicted, if that is so.
+func pausedLine(w io.Writer, paused string) {
+	if paused != "" {
+		line(w, "Nothing is evicted now: %s\n", paused)
+	}
 }
 
 // topTable prints one row per node, with a column per resource and window.
@@ -228,10 +239,11 @@ func Plan(ctx context.Context, options app.Options, format string, out, progress
 	if err := validFormat(format, Formats); err != nil {
 		return err
 	}
-	made, err := app.PlanOnce(ctx, options, progress)
+	made, pause, err := app.PlanOnce(ctx, options, progress)
 	if err != nil || made == nil {
 		return err
 	}
 	report := planReport(*made)
+	report.Paused = pause.String()
 	return write(out, format, report, report.table)
 }

@@ -31,6 +31,7 @@ func Top(ctx context.Context, options app.Options, format string, observe time.D
 	if err != nil {
 		return err
 	}
+	paused := look.Pause(ctx).String()
 	latest := look.Observer.Latest()
 	if latest == nil || latest.Batches == 0 {
 		if latest != nil && latest.SourceError() != nil {
@@ -39,8 +40,9 @@ func Top(ctx context.Context, options app.Options, format string, observe time.D
 		return errors.New("no usage could be read")
 	}
 	nodes := serve.NodeStatuses(latest)
-	report := map[string]any{"nodes": nodes, "gate": string(latest.Blocked), "gateDetail": latest.Closed(), "sources": serve.SourceReports(latest)}
+	report := map[string]any{"nodes": nodes, "gate": string(latest.Blocked), "gateDetail": latest.Closed(), "paused": paused, "sources": serve.SourceReports(latest)}
 	return write(out, format, report, func(out io.Writer) error {
+		pausedLine(out, paused)
 		if err := topTable(latest.View.Windows, nodes)(out); err != nil {
 			return err
 		}

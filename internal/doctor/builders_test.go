@@ -60,7 +60,7 @@ func newWard(t *testing.T, types ...string) *ward {
 	w := &ward{t: t, nodes: &cluster.Snapshot{}, patient: &doctor.Patient{
 		Mode: doctor.ModeServe, PolicyFile: "policy.yaml", Load: &load, MovesByUsage: true,
 		Rights: doctor.Rights{Identity: "system:serviceaccount:evenkeel:evenkeel"},
-		Pause:  doctor.Pause{Namespace: "evenkeel", ConfigMap: "evenkeel-ledger"},
+		Pause:  doctor.Pause{Namespace: "evenkeel", Name: "evenkeel-pause", Ledger: "evenkeel-ledger", Annotation: "evenkeel.io/paused"},
 		Extender: doctor.Extender{
 			URL: "http://127.0.0.1:8888", Started: noon.Add(-time.Hour), LastAsked: noon.Add(-time.Minute), Asked: 40,
 		},

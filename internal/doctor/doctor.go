@@ -27,6 +27,7 @@ const (
 	CheckClock       Check = "clock"
 	CheckExtender    Check = "extender"
 	CheckPause       Check = "pause"
+	CheckLedger      Check = "ledger"
 	CheckNodeSync    Check = "nodesync"
 )
 

@@ -24,6 +24,7 @@ var examinations = []examination{
 	{CheckExtender, examineExtender},
 	{CheckExtender, examineSchedulerConfig},
 	{CheckPause, examinePause},
+	{CheckLedger, examineLedger},
 	{CheckNodeSync, examineNodeSync},
 }
 

@@ -12,8 +12,9 @@ type Process struct {
 	Mode    Mode
 	Load    *policy.LoadPolicy
 	Sources []policy.Source
-	// Namespace holds the Lease LeaseName and the ConfigMap ConfigMapName.
-	Namespace, LeaseName, ConfigMapName string
+	// Namespace holds the Lease LeaseName, the ledger ConfigMapName and the
+	// kill switch PauseName.
+	Namespace, LeaseName, ConfigMapName, PauseName string
 	// LeaderElect says that a Lease is taken.
 	LeaderElect bool
 	// MovesByUsage says that RealUsageLowNodeUtilization is enabled.
@@ -38,7 +39,8 @@ const (
 	forEvicting  = "evicting"
 	forEvents    = "telling Events"
 	forLeading   = "leading, so that one process evicts at a time"
-	forLedger    = "the moves in flight and the kill switch"
+	forLedger    = "the moves in flight"
+	forPause     = "the kill switch"
 	forNodeSync  = "writing to nodes (nodesync)"
 	forThreshold = "reading the priority class that is named as a threshold"
 	forPlugins   = "metrics for upstream's plugins (metricsProviders)"
@@ -105,6 +107,7 @@ func (p *Process) eviction(n *needs) {
 	n.add(Need{Resource: "pods", For: forEvicting}, "get")
 	n.add(Need{Resource: "configmaps", Namespace: p.Namespace, Name: p.ConfigMapName, For: forLedger}, "get", "list", "watch", "update")
 	n.add(Need{Resource: "configmaps", Namespace: p.Namespace, For: forLedger}, "create")
+	n.add(Need{Resource: "configmaps", Namespace: p.Namespace, Name: p.PauseName, For: forPause}, "get")
 	n.add(Need{Group: "events.k8s.io", Resource: "events", For: forEvents}, "create", "patch")
 	p.lease(n)
 	if p.PriorityClasses {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/cluster"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/usage"
 	"github.com/evenkeel/evenkeel/usage/source"
 )
@@ -49,6 +50,7 @@ type Patient struct {
 	// SchedulerConfig is kube-scheduler's configuration; nil if not given.
 	SchedulerConfig *SchedulerConfig
 	Pause           Pause
+	Ledger          Ledger
 	Clock           Clock
 	// Fence says whether nodesync may change more of nodes than it does.
 	Fence Fence
@@ -197,13 +199,24 @@ type Need struct {
 
 // Pause is the state of the kill switch.
 type Pause struct {
-	// Paused says that nothing is evicted, Says which annotation set it.
-	Paused bool
+	// Reason is Paused, PauseUnreadable or empty; Says puts it into words.
+	Reason reasons.Reason
 	Says   string
-	// Err is why it could not be read, which pauses too.
+	// ByAnnotation: the Annotation of the ConfigMap Ledger pauses, not the
+	// ConfigMap Name.
+	ByAnnotation                        bool
+	Namespace, Name, Ledger, Annotation string
+}
+
+// Ledger is what is known of the stored ledger.
+type Ledger struct {
+	// Err is why it cannot be read; nil if it can, or if there is none.
 	Err error
-	// Namespace and ConfigMap are where it is.
-	Namespace, ConfigMap string
+	// Accept is the command that accepts the loss of content that is no ledger,
+	// Surges what is known of Deployments that are scaled up; both are empty if
+	// it could not be fetched. Accepted: that command was given.
+	Accept, Surges string
+	Accepted       bool
 }
 
 // Fence is whether the API server lets nodesync change only what is its own on

@@ -1,16 +1,43 @@
 package doctor
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/evenkeel/evenkeel/reasons"
+)
+
+// examineLedger looks at what is stored. A process that holds the ledger in
+// memory restores it by itself, which takes it a second.
+func examineLedger(p *Patient, n *notes) {
+	ledger := &p.Ledger
+	switch {
+	case !p.Mode.evicts():
+	case ledger.Err == nil:
+		n.ok("", "The stored ledger can be read.")
+	case ledger.Accept == "":
+		n.problem("", "The ledger cannot be fetched, so nothing is evicted: %v", ledger.Err).fix("See under permissions.")
+	case ledger.Accepted:
+		n.warning("", "The stored ledger cannot be read, and its loss is accepted: the next cycle goes on without it; %s.", ledger.Surges)
+	default:
+		n.problem("", "%v", ledger.Err).fix("Run the version that wrote it, or restore it. To go on without its moves, holds, budgets and cooldowns,\n" +
+			"which keeps it in a ConfigMap of its own: " + ledger.Accept)
+	}
+}
 
 func examinePause(p *Patient, n *notes) {
 	pause := &p.Pause
+	object := "kubectl -n " + pause.Namespace
 	switch {
 	case !p.Mode.evicts():
-	case pause.Err != nil:
-		n.problem("", "The kill switch cannot be read, so nothing is evicted: %v", pause.Err).fix("See under permissions.")
-	case pause.Paused:
-		n.warning("", "Evicting is paused: %s.", pause.Says).
-			fix(fmt.Sprintf("To go on: kubectl -n %s annotate configmap %s evenkeel.io/paused-", pause.Namespace, pause.ConfigMap))
+	case pause.Reason == reasons.PauseUnreadable:
+		n.problem("", "Nothing is evicted: %s.", pause.Says).fix("See under permissions.")
+	case pause.ByAnnotation:
+		n.warning("", "Nothing is evicted: %s. The annotation goes with a deleted ledger, and will not count after two more versions.", pause.Says).
+			fix(fmt.Sprintf("To pause by the kill switch instead: %s create configmap %s\nTo go on: %s annotate configmap %s %s-",
+				object, pause.Name, object, pause.Ledger, pause.Annotation))
+	case pause.Reason != "":
+		n.warning("", "Nothing is evicted: %s.", pause.Says).
+			fix(fmt.Sprintf("To go on: %s delete configmap %s   # or take it out of what GitOps applies", object, pause.Name))
 	default:
 		n.ok("", "Evicting is not paused.")
 	}

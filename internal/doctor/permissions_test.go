@@ -20,7 +20,7 @@ import (
 func process(mode doctor.Mode, types ...string) *doctor.Process {
 	load := policy.Default(kinds.All)
 	p := &doctor.Process{
-		Mode: mode, Load: &load, Namespace: "evenkeel", LeaseName: "evenkeel", ConfigMapName: "evenkeel-ledger",
+		Mode: mode, Load: &load, Namespace: "evenkeel", LeaseName: "evenkeel", ConfigMapName: "evenkeel-ledger", PauseName: "evenkeel-pause",
 		LeaderElect: true, MovesByUsage: true, DynamicResources: true,
 	}
 	for _, kind := range types {
@@ -115,7 +115,7 @@ func TestNeeds(t *testing.T) {
 			types: []string{metricsserver.Name},
 			want: []string{
 				"create pods/eviction", "create leases.coordination.k8s.io evenkeel/", "update leases.coordination.k8s.io evenkeel/evenkeel",
-				"get configmaps evenkeel/evenkeel-ledger", "update configmaps evenkeel/evenkeel-ledger", "create configmaps evenkeel/", "patch events.events.k8s.io", "watch csinodes.storage.k8s.io",
+				"get configmaps evenkeel/evenkeel-ledger", "update configmaps evenkeel/evenkeel-ledger", "create configmaps evenkeel/", "get configmaps evenkeel/evenkeel-pause", "patch events.events.k8s.io", "watch csinodes.storage.k8s.io",
 				"list resourceslices.resource.k8s.io", "list replicasets.apps", "list poddisruptionbudgets.policy",
 			},
 			absent: []string{"patch nodes", "get nodes/stats", "get priorityclasses.scheduling.k8s.io", "get nodes.metrics.k8s.io"},
@@ -208,13 +208,13 @@ func TestPermissions(t *testing.T) {
 	}{
 		"all there": {
 			types: []string{metricsserver.Name},
-			want:  []string{`ok: "system:serviceaccount:evenkeel:evenkeel" may do all 50 things that serve needs with this policy.`},
+			want:  []string{`ok: "system:serviceaccount:evenkeel:evenkeel" may do all 51 things that serve needs with this policy.`},
 		},
 		"asked by a person": {
 			types: []string{metricsserver.Name}, identity: "admin",
 			want: []string{
 				`warning: What was checked is what "admin" may do, which is no ServiceAccount: Evenkeel itself may be allowed less.`,
-				`ok: "admin" may do all 50 things that serve needs with this policy.`,
+				`ok: "admin" may do all 51 things that serve needs with this policy.`,
 			},
 			mend: "--as system:serviceaccount:evenkeel:evenkeel",
 		},

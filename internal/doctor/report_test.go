@@ -14,6 +14,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/internal/doctor"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/usage"
 	"github.com/evenkeel/evenkeel/usage/kinds"
 	"github.com/evenkeel/evenkeel/usage/kubelet"
@@ -31,9 +32,8 @@ func ill(t *testing.T) *doctor.Patient {
 	w.sources[0].batch.Problems.Add(usage.UnmatchedNode, `instance="10.0.0.9:9100"`)
 	w.sources[1].err = errors.New("listing metrics of nodes: the server could not find the requested resource")
 	w.patient.Extender = doctor.Extender{}
-	w.patient.Pause = doctor.Pause{
-		Paused: true, Says: `annotation evenkeel.io/paused="true" on ConfigMap evenkeel/evenkeel-ledger`, Namespace: "evenkeel", ConfigMap: "evenkeel-ledger",
-	}
+	w.patient.Pause.Reason, w.patient.Pause.Says = reasons.Paused, "evicting is paused by ConfigMap evenkeel/evenkeel-pause (incident 4711)"
+	w.patient.Ledger = doctor.Ledger{Err: errors.New("the stored ledger cannot be read: it has format 7"), Accept: "kubectl annotate"}
 	for _, need := range process(doctor.ModeServe, prometheus.Name, metricsserver.Name).Needs() {
 		w.patient.Rights.Answers = append(w.patient.Rights.Answers, doctor.Answer{Need: need, Allowed: need.Resource != "pods/eviction"})
 	}

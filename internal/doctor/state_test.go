@@ -11,6 +11,7 @@ import (
 
 	"github.com/evenkeel/evenkeel/internal/doctor"
 	"github.com/evenkeel/evenkeel/policy"
+	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/usage"
 	"github.com/evenkeel/evenkeel/usage/annotations"
 	"github.com/evenkeel/evenkeel/usage/kubelet"
@@ -298,21 +299,67 @@ func TestPause(t *testing.T) {
 		"not paused": {mode: doctor.ModeServe, want: []string{"ok: Evicting is not paused."}},
 		"paused": {
 			mode:  doctor.ModeServe,
-			pause: doctor.Pause{Paused: true, Says: "annotation", Namespace: "evenkeel", ConfigMap: "evenkeel-ledger"},
-			want:  []string{"warning: Evicting is paused: annotation."}, mend: "kubectl -n evenkeel annotate configmap evenkeel-ledger evenkeel.io/paused-",
+			pause: doctor.Pause{Reason: reasons.Paused, Says: "paused by it"},
+			want:  []string{"warning: Nothing is evicted: paused by it."}, mend: "kubectl -n evenkeel delete configmap evenkeel-pause",
 		},
-		"unreadable":             {mode: doctor.ModeRun, pause: doctor.Pause{Err: errors.New("no")}, want: []string{"problem: The kill switch cannot be read, so nothing is evicted: no"}},
-		"an extender has no use": {mode: doctor.ModeExtender, pause: doctor.Pause{Paused: true}},
+		"paused by annotation": {
+			mode:  doctor.ModeRun,
+			pause: doctor.Pause{Reason: reasons.Paused, Says: "annotated", ByAnnotation: true},
+			want:  []string{"warning: Nothing is evicted: annotated. The annotation goes with a deleted ledger, and will not count after two more versions."},
+			mend:  "create configmap evenkeel-pause\nTo go on: kubectl -n evenkeel annotate configmap evenkeel-ledger evenkeel.io/paused-",
+		},
+		"unreadable": {
+			mode: doctor.ModeRun, pause: doctor.Pause{Reason: reasons.PauseUnreadable, Says: "no"},
+			want: []string{"problem: Nothing is evicted: no."}, mend: "permissions",
+		},
+		"an extender has no use": {mode: doctor.ModeExtender, pause: doctor.Pause{Reason: reasons.Paused}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			w := newWard(t, metricsserver.Name)
+			names := w.patient.Pause
+			tc.pause.Namespace, tc.pause.Name, tc.pause.Ledger, tc.pause.Annotation = names.Namespace, names.Name, names.Ledger, names.Annotation
 			w.patient.Mode, w.patient.Pause = tc.mode, tc.pause
 			p := w.ask().patient
 			if diff := cmp.Diff(tc.want, found(p, doctor.CheckPause)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 			if got := mends(p, doctor.CheckPause); !strings.Contains(got, tc.mend) {
+				t.Errorf("mend: got %q, want it to contain %q", got, tc.mend)
+			}
+		})
+	}
+}
+
+func TestLedger(t *testing.T) {
+	damaged := errors.New("the stored ledger cannot be read: it has format 7")
+	cases := map[string]struct {
+		mode   doctor.Mode
+		ledger doctor.Ledger
+		want   []string
+		mend   string
+	}{
+		"readable": {mode: doctor.ModeServe, want: []string{"ok: The stored ledger can be read."}},
+		"unreadable": {
+			mode: doctor.ModeRun, ledger: doctor.Ledger{Err: damaged, Accept: "kubectl annotate it", Surges: "none"},
+			want: []string{"problem: the stored ledger cannot be read: it has format 7"}, mend: "kubectl annotate it",
+		},
+		"accepted": {
+			mode: doctor.ModeServe, ledger: doctor.Ledger{Err: damaged, Accept: "kubectl annotate it", Accepted: true, Surges: `to scale back by hand: "ns/web to 1"`},
+			want: []string{`warning: The stored ledger cannot be read, and its loss is accepted: the next cycle goes on without it; to scale back by hand: "ns/web to 1".`},
+		},
+		"not to be had":          {mode: doctor.ModeServe, ledger: doctor.Ledger{Err: errors.New("forbidden")}, want: []string{"problem: The ledger cannot be fetched, so nothing is evicted: forbidden"}, mend: "permissions"},
+		"an extender has no use": {mode: doctor.ModeExtender, ledger: doctor.Ledger{Err: damaged}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWard(t, metricsserver.Name)
+			w.patient.Mode, w.patient.Ledger = tc.mode, tc.ledger
+			p := w.ask().patient
+			if diff := cmp.Diff(tc.want, found(p, doctor.CheckLedger)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			if got := mends(p, doctor.CheckLedger); !strings.Contains(got, tc.mend) {
 				t.Errorf("mend: got %q, want it to contain %q", got, tc.mend)
 			}
 		})

@@ -38,6 +38,8 @@ type Facts struct {
 	// NoPlan then says why.
 	Planned *Planned
 	NoPlan  string
+	// Paused is what pauses evicting; empty if nothing does.
+	Paused string
 }
 
 // Planned is a plan and its input.

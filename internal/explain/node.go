@@ -52,6 +52,8 @@ type Node struct {
 	MovesTo   []Move `json:"movesTo"`
 	// NoPlan is why there is no plan; what follows is empty then.
 	NoPlan string `json:"noPlan,omitempty"`
+	// Paused is what pauses evicting; absent if nothing does.
+	Paused string `json:"paused,omitempty"`
 	// LeftAlone is why it is hot and not cooled; Detail puts it into words.
 	LeftAlone string `json:"leftAlone,omitempty"`
 	Detail    string `json:"detail,omitempty"`

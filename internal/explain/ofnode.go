@@ -21,7 +21,7 @@ func OfNode(f *Facts, name string) (Node, error) {
 	n.MovesFrom = f.inFlight(func(m *ledger.Move) bool { return m.From == name })
 	n.MovesTo = f.inFlight(func(m *ledger.Move) bool { return m.Node == name })
 	f.addPlan(&n)
-	n.Summary = n.summary(f.View.At)
+	n.Paused, n.Summary = f.Paused, n.summary(f.View.At)+unless(f.Paused, len(n.Leave)+len(n.Arrive) > 0)
 	return n, nil
 }
 

@@ -117,7 +117,7 @@ func OfPod(f *Facts, namespace, name string) (Pod, error) {
 	}
 	f.judge(&p, record)
 	f.addLandings(&p, record, read.Used)
-	p.Summary = p.summary()
+	p.Paused, p.Summary = f.Paused, p.summary()+unless(f.Paused, p.Move != nil)
 	return p, nil
 }
 

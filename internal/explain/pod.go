@@ -34,4 +34,6 @@ type Pod struct {
 	// Moves are its owner's in the ledger: those in flight first, then those
 	// that ended, each newest first.
 	Moves []Move `json:"moves"`
+	// Paused is what pauses evicting; absent if nothing does.
+	Paused string `json:"paused,omitempty"`
 }

@@ -72,6 +72,14 @@ func (n *Node) todo() string {
 	return "No pod has to be moved."
 }
 
+// unless adds to what would be done that nothing is, for now.
+func unless(paused string, moves bool) string {
+	if paused == "" || !moves {
+		return ""
+	}
+	return " Not now: " + paused + "."
+}
+
 // summary says whether a pod would be moved and why, or why not.
 func (p *Pod) summary() string {
 	name := p.Namespace + "/" + p.Name

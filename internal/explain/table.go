@@ -37,6 +37,7 @@ func (n *Node) Table(out io.Writer) error {
 	if n.Pool != "" {
 		line(w, "node pool\t%s", n.Pool)
 	}
+	pausedLine(w, n.Paused)
 	rows(w, "WOULD LEAVE"+plannedColumns, n.Leave, (*PlannedMove).row)
 	rows(w, "WOULD COME"+plannedColumns, n.Arrive, (*PlannedMove).row)
 	rows(w, "LEAVING"+moveColumns, n.MovesFrom, (*Move).row)
@@ -61,9 +62,16 @@ func (p *Pod) Table(out io.Writer) error {
 		line(w, "node\t%s (%s)", p.Node, p.NodeState)
 		line(w, "uses\t%s, %s: %.1f %% cpu and %.1f %% memory of its node", p.Usage, measured, p.NodePercent.CPU, p.NodePercent.Memory)
 	}
+	pausedLine(w, p.Paused)
 	p.landingRows(w)
 	rows(w, "MOVES OF ITS OWNER"+moveColumns, p.Moves, (*Move).row)
 	return flush(w)
+}
+
+func pausedLine(w io.Writer, paused string) {
+	if paused != "" {
+		line(w, "nothing is evicted now\t%s", paused)
+	}
 }
 
 func metricRows(w io.Writer, metrics []Metric) {

@@ -33,6 +33,11 @@ type Status struct {
 	// GateDetail explains it.
 	Gate       string `json:"gate,omitempty"`
 	GateDetail string `json:"gateDetail,omitempty"`
+	// Paused is why the kill switch stops evicting, Paused or PauseUnreadable;
+	// empty if it does not. It is at most 15 seconds old. PauseDetail explains
+	// it.
+	Paused      string `json:"paused,omitempty"`
+	PauseDetail string `json:"pauseDetail,omitempty"`
 	// Sources has the result of the last reading of each usage source.
 	Sources []SourceReport `json:"sources,omitempty"`
 	// ReadyNodes counts the ready nodes; FreshNodes counts those whose usage is
@@ -133,6 +138,10 @@ func (p *Reports) status(r *http.Request) Status {
 		status.Sources = SourceReports(latest)
 		status.ReadyNodes, status.FreshNodes = latest.Ready, latest.Fresh
 	}
+	if p.Authority != nil {
+		pause := p.Authority.Pause()
+		status.Paused, status.PauseDetail = string(pause.Reason), pause.Detail
+	}
 	inFlight, ended := p.Observer.Ledger().Moves()
 	status.Ledger = p.ledgerReport(inFlight)
 	for _, move := range append(inFlight, ended...) {
@@ -222,6 +231,9 @@ type LedgerReport struct {
 	// Generation is that of the newest document it has read or written.
 	Generation int64 `json:"generation"`
 	InFlight   int   `json:"inFlight"`
+	// Unreadable is why the stored ledger cannot be read, so that nothing is
+	// evicted, and how to go on; empty if it can.
+	Unreadable string `json:"unreadable,omitempty"`
 	// Hold is why evicting is on hold; empty if it is not.
 	Hold string `json:"hold,omitempty"`
 	// HoldUntil is when it resumes automatically.
@@ -232,6 +244,9 @@ func (p *Reports) ledgerReport(inFlight []ledger.Move) LedgerReport {
 	report := LedgerReport{InFlight: len(inFlight)}
 	if p.Authority != nil {
 		report.Generation = p.Authority.Generation()
+		if err := p.Authority.Unreadable(); err != nil {
+			report.Unreadable = err.Error()
+		}
 	}
 	if hold := p.Observer.Ledger().Hold(); hold.Reason != "" {
 		report.Hold, report.HoldUntil = hold.Reason, hold.Until.UTC().Format(time.RFC3339)

@@ -4,8 +4,9 @@
 // It writes its own keys only and preserves everything else in the object,
 // above all the annotation that pauses evictions. It reports content under its
 // key that it cannot read. The process that holds the ledger in memory sets
-// such content aside under another key and rewrites the ledger; any other
-// process writes nothing until it can be read. A write by another process since
+// such content aside in another ConfigMap and rewrites the ledger; any other
+// process writes nothing until it can be read, or until a person accepts that
+// it is lost. A write by another process since
 // the last one is a conflict: this process is then not the one that evicts.
 package configmap
 
@@ -28,20 +29,13 @@ import (
 const (
 	// Key holds the ledger, as package ledger encodes it.
 	Key = "ledger.json.gz"
-	// SetAsideKey holds unreadable content found under Key. Later such content
-	// gets this key with a number appended, up to maxSetAside.
-	SetAsideKey = "ledger.set-aside"
-
 	// Keys for human readers.
 	generationKey = "generation"
 	writerKey     = "writer"
 	writtenKey    = "written"
 	inFlightKey   = "inFlight"
+	scaledUpKey   = "scaledUp"
 
-	// maxSetAsideBytes is how much of unreadable content is kept, maxSetAside
-	// how many times. The largest ledger leaves room for both.
-	maxSetAsideBytes = 100 << 10
-	maxSetAside      = 3
 	// attempts is how often a write is tried when something other than a ledger
 	// writer changes the object.
 	attempts = 4
@@ -50,10 +44,6 @@ const (
 // ErrTaken means that another process has written the ledger since this one
 // read it.
 var ErrTaken = errors.New("another process has written the ledger")
-
-// ErrUnreadable means that the stored ledger cannot be read, and that this
-// process does not hold its content.
-var ErrUnreadable = errors.New("the stored ledger cannot be read")
 
 // Config is what a Store depends on.
 type Config struct {
@@ -77,10 +67,14 @@ type Store struct {
 	// saved, newest that of the newest one it knows of.
 	generation, newest int64
 	// held says that this process has read or written the whole ledger, so that
-	// it can restore a damaged one.
+	// it can restore a damaged one, unless another has written since.
 	held bool
-	// reported is the resourceVersion of the content last reported.
-	reported string
+	// unreadable is what was found when the object was last read; nil if that
+	// was a ledger. reported is the resourceVersion of what was last reported.
+	unreadable *Unreadable
+	reported   string
+	// kept is the digest of the content that was set aside last.
+	kept string
 }
 
 // New returns a Store.
@@ -98,9 +92,28 @@ func (s *Store) Generation() int64 {
 	return s.newest
 }
 
+// Unreadable returns why the stored ledger stops evicting; nil if it does not.
+func (s *Store) Unreadable() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.unreadable == nil || s.unreadable.replaceable() {
+		return nil
+	}
+	return s.unreadable
+}
+
+// Damaged reports whether the stored ledger is to be written again because it
+// could not be read.
+func (s *Store) Damaged() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.unreadable != nil && s.unreadable.replaceable()
+}
+
 // Load reads the ledger for a process that will write it. Without a ConfigMap
 // it returns an empty document. For unreadable content it does the same in a
-// process that holds the ledger, and fails with ErrUnreadable in any other.
+// process that holds the ledger, or if its loss is accepted, and fails with
+// ErrUnreadable otherwise.
 func (s *Store) Load(ctx context.Context) (ledger.Document, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,11 +122,11 @@ func (s *Store) Load(ctx context.Context) (ledger.Document, error) {
 		return ledger.Document{}, err
 	}
 	if object == nil {
-		s.held = true
+		s.held, s.unreadable = true, nil
 		return ledger.Document{}, nil
 	}
 	document, err := s.read(object)
-	if s.held && err != nil {
+	if err != nil && s.unreadable.replaceable() {
 		return ledger.Document{}, nil // reported by read; Save sets it aside
 	}
 	if err != nil {
@@ -151,7 +164,7 @@ func (s *Store) write(ctx context.Context, document ledger.Document) error {
 	create := object == nil
 	if create {
 		object = &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.config.Namespace, Name: s.config.Name}}
-	} else if err := s.claim(object); err != nil {
+	} else if err := s.claim(ctx, object); err != nil {
 		return err
 	}
 	document.Generation = s.generation + 1
@@ -166,18 +179,19 @@ func (s *Store) write(ctx context.Context, document ledger.Document) error {
 }
 
 func (s *Store) knows(generation int64) {
-	s.generation, s.held = generation, true
+	s.generation, s.held, s.unreadable = generation, true, nil
 	s.newest = max(s.newest, generation)
 }
 
 // claim ensures that nobody else's content is overwritten.
-func (s *Store) claim(object *v1.ConfigMap) error {
+func (s *Store) claim(ctx context.Context, object *v1.ConfigMap) error {
 	found, err := s.read(object)
 	switch {
-	case err != nil && !s.held:
+	case err != nil && !s.unreadable.replaceable():
 		return err
 	case err != nil:
-		setAside(object)
+		s.generation = max(s.generation, stated(object))
+		return s.setAside(ctx, object)
 	case found.Generation <= s.generation:
 	case found.Writer == s.config.Writer: // written, but the answer got lost
 		s.generation = found.Generation
@@ -204,67 +218,31 @@ func fill(object *v1.ConfigMap, document ledger.Document) error {
 	object.Data[writerKey] = document.Writer
 	object.Data[writtenKey] = document.Written.Format(time.RFC3339)
 	object.Data[inFlightKey] = strconv.Itoa(document.InFlight())
+	object.Data[scaledUpKey] = scaledUp(&document)
 	return nil
-}
-
-// setAside moves unreadable content, as far as there is room, to a key that is
-// not read. The oldest is worth most: it is somebody's, while later content
-// probably has the same origin.
-func setAside(object *v1.ConfigMap) {
-	content, ok := object.BinaryData[Key]
-	if !ok {
-		content = []byte(object.Data[Key])
-	}
-	if object.BinaryData == nil {
-		object.BinaryData = map[string][]byte{}
-	}
-	key := freeKey(object)
-	delete(object.Data, key)
-	object.BinaryData[key] = content[:min(len(content), maxSetAsideBytes)]
-}
-
-// freeKey returns the key for the next unreadable content: the first free one,
-// or the last.
-func freeKey(object *v1.ConfigMap) string {
-	key := SetAsideKey
-	for n := 2; n <= maxSetAside; n++ {
-		_, asBytes := object.BinaryData[key]
-		if _, asText := object.Data[key]; !asBytes && !asText {
-			break
-		}
-		key = SetAsideKey + "." + strconv.Itoa(n)
-	}
-	return key
 }
 
 // read returns the ledger of an object, empty if it has none, and reports
 // unreadable content.
 func (s *Store) read(object *v1.ConfigMap) (ledger.Document, error) {
-	packed, ok := object.BinaryData[Key]
-	if _, foreign := object.Data[Key]; !ok && !foreign {
-		return ledger.Document{}, nil
+	document, err := Inspect(object)
+	s.unreadable, _ = errors.AsType[*Unreadable](err)
+	if s.unreadable == nil {
+		return document, nil
 	}
-	document, err := ledger.Decode(packed)
-	if err != nil {
-		err = s.unreadable(err)
-		if s.config.Report != nil && s.reported != object.ResourceVersion {
-			s.config.Report(err)
-		}
-		s.reported = object.ResourceVersion
-		return ledger.Document{}, err
+	s.unreadable.held = s.holds(object)
+	if s.config.Report != nil && s.reported != object.ResourceVersion {
+		s.config.Report(err)
 	}
-	return document, nil
+	s.reported = object.ResourceVersion
+	return ledger.Document{}, err
 }
 
-// unreadable explains what happens to content that cannot be read.
-func (s *Store) unreadable(cause error) error {
-	object := s.config.Namespace + "/" + s.config.Name
-	if s.held {
-		return fmt.Errorf("key %q of ConfigMap %q is not a ledger, the next write sets it aside under %q: %w",
-			Key, object, SetAsideKey, cause)
-	}
-	return fmt.Errorf("%w: key %q of ConfigMap %q: %w; a process that starts or takes over evicts nothing until the key is "+
-		"restored, or removed to start with an empty ledger", ErrUnreadable, Key, object, cause)
+// holds reports whether this process holds what was stored before the object's
+// content was damaged: it knows of no later ledger, and nobody else has signed
+// one, as a newer version that this one cannot read does.
+func (s *Store) holds(object *v1.ConfigMap) bool {
+	return s.held && s.generation >= s.newest && (stated(object) <= s.generation || object.Data[writerKey] == s.config.Writer)
 }
 
 // get returns the object, nil if there is none.

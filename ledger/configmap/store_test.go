@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -94,7 +95,7 @@ func TestWhatOneWritesAnotherReads(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(map[string]string{
-		"generation": "2", "writer": "first", "written": "2026-03-01T12:00:00Z", "inFlight": "2",
+		"generation": "2", "writer": "first", "written": "2026-03-01T12:00:00Z", "inFlight": "2", "scaledUp": "",
 	}, d.object(t).Data); diff != "" {
 		t.Errorf("for persons (-want +got):\n%s", diff)
 	}
@@ -120,8 +121,8 @@ func TestOthersContentStays(t *testing.T) {
 	}
 }
 
-// unreadable are contents that are no ledger to this version, and what is kept
-// of them when they are set aside.
+// unreadable are contents that are no ledger to this version, and what of them
+// is kept when they are set aside: all.
 func unreadable(t *testing.T) map[string]struct {
 	change func(*v1.ConfigMap)
 	kept   string
@@ -131,9 +132,12 @@ func unreadable(t *testing.T) map[string]struct {
 	if err != nil {
 		t.Fatal(err)
 	}
-	half, newer, huge := string(packed[:len(packed)/2]), string(zipped(t, `{"format":2,"moves":[]}`)), strings.Repeat("x", maxSetAsideBytes+1)
+	half, newer, huge := string(packed[:len(packed)/2]), string(zipped(t, `{"format":2,"moves":[]}`)), strings.Repeat("x", 900<<10)
 	stored := func(content string) func(*v1.ConfigMap) {
-		return func(c *v1.ConfigMap) { c.BinaryData = map[string][]byte{Key: []byte(content)} }
+		return func(c *v1.ConfigMap) {
+			delete(c.Data, Key)
+			c.BinaryData = map[string][]byte{Key: []byte(content)}
+		}
 	}
 	return map[string]struct {
 		change func(*v1.ConfigMap)
@@ -144,7 +148,25 @@ func unreadable(t *testing.T) map[string]struct {
 		"empty":                      {stored(""), ""},
 		"written by a newer version": {stored(newer), newer},
 		"somebody's text":            {func(c *v1.ConfigMap) { c.Data, c.BinaryData = map[string]string{Key: "a text"}, nil }, "a text"},
-		"more than fits":             {stored(huge), huge[:maxSetAsideBytes]},
+		"as much as fits":            {stored(huge), huge},
+	}
+}
+
+// aside returns what was set aside, in the order in which it was.
+func (d *desk) aside(t *testing.T) (all []string) {
+	t.Helper()
+	for n := 1; ; n++ {
+		object, err := d.client.CoreV1().ConfigMaps("evenkeel").Get(t.Context(), fmt.Sprintf("ledger-set-aside-%d", n), metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if object.Annotations["evenkeel.io/found"] != "2026-03-01T12:00:00Z" || object.Annotations["evenkeel.io/why"] == "" {
+			t.Errorf("it does not say when it was found and why: %v", object.Annotations)
+		}
+		all = append(all, string(object.BinaryData[Key]))
 	}
 }
 
@@ -194,9 +216,8 @@ func TestUnreadableIsSetAside(t *testing.T) {
 			if err := s.Save(t.Context(), documentOf("a")); err != nil {
 				t.Fatal(err)
 			}
-			object := d.object(t)
-			if string(object.BinaryData[SetAsideKey]) != tc.kept || object.Data[SetAsideKey] != "" || object.Data[Key] != "" {
-				t.Errorf("kept %d bytes, want %d", len(object.BinaryData[SetAsideKey]), len(tc.kept))
+			if diff := cmp.Diff([]string{tc.kept}, d.aside(t)); diff != "" || d.object(t).Data[Key] != "" {
+				t.Errorf("set aside (-want +got):\n%.300s", diff)
 			}
 			if got, err := d.store(t, "x").Load(t.Context()); err != nil || len(got.Moves) != 1 {
 				t.Errorf("read %+v, %v", got, err)
@@ -224,7 +245,7 @@ func TestUnreadableIsNotBegunWith(t *testing.T) {
 			if diff := cmp.Diff(stored, d.object(t)); diff != "" {
 				t.Errorf("what was stored has changed (-want +got):\n%s", diff)
 			}
-			if len(d.reported) != 1 || !strings.Contains(d.reported[0], `"evenkeel/ledger"`) || !strings.Contains(d.reported[0], "removed") {
+			if len(d.reported) != 1 || !strings.Contains(d.reported[0], `"evenkeel/ledger"`) || !strings.Contains(d.reported[0], "kubectl -n evenkeel annotate") {
 				t.Errorf("reported %q, want it once, with the object's name and what to do", d.reported)
 			}
 			d.changes(t, func(c *v1.ConfigMap) { c.Data, c.BinaryData = nil, nil })
@@ -254,26 +275,230 @@ func TestUnreadableIsNotBegunWith(t *testing.T) {
 	})
 }
 
-// What was set aside before is kept, and what comes after it stands beside it,
-// until there is no room for more.
-func TestSetAsideKeepsWhatIsOlder(t *testing.T) {
-	d := newDesk(configMap(func(c *v1.ConfigMap) { c.Data = map[string]string{SetAsideKey: "first"} }))
+// accept acknowledges the loss as a person does: by the command that was
+// reported last.
+func (d *desk) accept(t *testing.T) {
+	t.Helper()
+	_, value, _ := strings.Cut(d.reported[len(d.reported)-1], AcceptAnnotation+"=")
+	value, _, _ = strings.Cut(value, ";")
+	d.changes(t, func(c *v1.ConfigMap) { c.Annotations = map[string]string{AcceptAnnotation: value} })
+}
+
+// A process that does not hold the ledger goes on without one that cannot be
+// read once a person accepts its loss. All of it is kept, generations go on,
+// and the next loss is another.
+func TestLossIsAccepted(t *testing.T) {
+	for name, tc := range unreadable(t) {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(configMap(func(c *v1.ConfigMap) {
+				tc.change(c)
+				if c.Data == nil {
+					c.Data = map[string]string{}
+				}
+				c.Data["generation"] = "41"
+			}))
+			s := d.store(t, "w")
+			if _, err := s.Load(t.Context()); !errors.Is(err, ErrUnreadable) || s.Unreadable() == nil {
+				t.Fatalf("Load: %v, want %v", err, ErrUnreadable)
+			}
+			d.accept(t)
+			if got, err := s.Load(t.Context()); err != nil || len(got.Moves) > 0 || s.Unreadable() != nil || !s.Damaged() {
+				t.Fatalf("once it is accepted: %+v, %v", got, err)
+			}
+			if err := s.Save(t.Context(), documentOf("b")); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]string{tc.kept}, d.aside(t)); diff != "" {
+				t.Errorf("set aside (-want +got):\n%.300s", diff)
+			}
+			object := d.object(t)
+			if _, still := object.Annotations[AcceptAnnotation]; still || object.Data["generation"] != "42" || s.Damaged() {
+				t.Errorf("annotations %v, data %v", object.Annotations, object.Data)
+			}
+			d.changes(t, func(c *v1.ConfigMap) { c.BinaryData[Key] = []byte("other garbage") })
+			if _, err := d.store(t, "next").Load(t.Context()); !errors.Is(err, ErrUnreadable) {
+				t.Errorf("the next loss: %v, want %v", err, ErrUnreadable)
+			}
+		})
+	}
+}
+
+// An acknowledgement is of one content: neither an earlier one nor one that
+// changed after it was read is written over.
+func TestAnotherLossIsNotAccepted(t *testing.T) {
+	d := newDesk(configMap(func(c *v1.ConfigMap) { c.BinaryData = map[string][]byte{Key: []byte("garbage")} }))
 	s := d.store(t, "w")
-	for _, next := range []string{"", "second", "third", "fourth"} {
-		if next != "" {
-			d.changes(t, func(c *v1.ConfigMap) { c.BinaryData[Key] = []byte(next) })
+	_, _ = s.Load(t.Context())
+	d.accept(t)
+	if _, err := s.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	d.changes(t, func(c *v1.ConfigMap) { c.BinaryData[Key] = []byte("more garbage") })
+	if err := s.Save(t.Context(), documentOf("a")); !errors.Is(err, ErrUnreadable) {
+		t.Errorf("Save: %v, want %v", err, ErrUnreadable)
+	}
+	if _, err := s.Load(t.Context()); !errors.Is(err, ErrUnreadable) {
+		t.Errorf("Load: %v, want %v", err, ErrUnreadable)
+	}
+	if got := d.aside(t); got != nil || string(d.object(t).BinaryData[Key]) != "more garbage" {
+		t.Errorf("set aside %q", got)
+	}
+}
+
+// A process that once held the ledger does not restore it over one that another
+// process has written since, by a version that this one cannot read: it would
+// forget what that one has in flight.
+func TestOnlyTheNewestIsRestored(t *testing.T) {
+	signed := func(generation, writer string) func(*v1.ConfigMap) {
+		return func(c *v1.ConfigMap) {
+			c.BinaryData[Key] = []byte("format 2")
+			c.Data = map[string]string{"generation": generation, "writer": writer}
 		}
+	}
+	for name, tc := range map[string]struct {
+		change func(*v1.ConfigMap)
+		seen   bool // a later ledger came by the watch
+		want   error
+	}{
+		"its own":                     {change: signed("1", "w")},
+		"its own, the answer lost":    {change: signed("2", "w")},
+		"signed by nobody":            {change: func(c *v1.ConfigMap) { c.Data, c.BinaryData[Key] = nil, []byte("x") }},
+		"signed with nonsense":        {change: signed("-9999999999999999999999", "other")},
+		"of another, later":           {change: signed("2", "other"), want: ErrUnreadable},
+		"after a later one was known": {change: signed("1", "w"), seen: true, want: ErrUnreadable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk()
+			s := d.store(t, "w")
+			if err := s.Save(t.Context(), documentOf("a")); err != nil {
+				t.Fatal(err)
+			}
+			if tc.seen {
+				later := configMap(func(*v1.ConfigMap) {})
+				document := documentOf("b")
+				document.Generation, document.Writer = 2, "other"
+				if err := fill(later, document); err != nil {
+					t.Fatal(err)
+				}
+				s.handler(func(ledger.Document) {}).OnAdd(later, false)
+			}
+			d.changes(t, tc.change)
+			if _, err := s.Load(t.Context()); !errors.Is(err, tc.want) {
+				t.Errorf("Load: %v, want %v", err, tc.want)
+			}
+			if err := s.Save(t.Context(), documentOf("a")); !errors.Is(err, tc.want) {
+				t.Errorf("Save: %v, want %v", err, tc.want)
+			}
+		})
+	}
+}
+
+// What cannot be read is kept beside what was kept before, as often as there is
+// a name for it. Then nothing is written over it until somebody has looked.
+func TestAllThatIsSetAsideIsKept(t *testing.T) {
+	d := newDesk()
+	s := d.store(t, "w")
+	if err := s.Save(t.Context(), documentOf("a")); err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for n := range maxSetAside {
+		next := fmt.Sprintf("garbage %d", n)
+		want = append(want, next)
+		d.changes(t, func(c *v1.ConfigMap) { c.BinaryData[Key] = []byte(next) })
 		if err := s.Save(t.Context(), documentOf("a")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	object := d.object(t)
-	got := []string{object.Data[SetAsideKey], string(object.BinaryData[SetAsideKey+".2"]), string(object.BinaryData[SetAsideKey+".3"])}
-	if diff := cmp.Diff([]string{"first", "second", "fourth"}, got); diff != "" {
+	d.changes(t, func(c *v1.ConfigMap) { c.BinaryData[Key] = []byte("one more") })
+	if err := s.Save(t.Context(), documentOf("a")); err == nil || !strings.Contains(err.Error(), "delete them") {
+		t.Errorf("with no room for more: %v", err)
+	}
+	if diff := cmp.Diff(want, d.aside(t)); diff != "" || string(d.object(t).BinaryData[Key]) != "one more" {
 		t.Errorf("set aside (-want +got):\n%s", diff)
 	}
-	if n := len(object.BinaryData) + len(object.Data); n > 10 {
-		t.Errorf("the object has %d keys", n)
+	if err := d.client.CoreV1().ConfigMaps("evenkeel").Delete(t.Context(), "ledger-set-aside-3", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Save(t.Context(), documentOf("a")); err != nil {
+		t.Fatal(err)
+	}
+	want[2] = "one more"
+	if diff := cmp.Diff(want, d.aside(t)); diff != "" {
+		t.Errorf("once one was deleted (-want +got):\n%s", diff)
+	}
+}
+
+// What is set aside once is not kept twice because the ledger could not be
+// written at the first try.
+func TestSetAsideOnce(t *testing.T) {
+	d := newDesk()
+	s := d.store(t, "w")
+	if err := s.Save(t.Context(), documentOf("a")); err != nil {
+		t.Fatal(err)
+	}
+	d.changes(t, func(c *v1.ConfigMap) { c.BinaryData[Key] = []byte("garbage") })
+	left := 2
+	d.client.PrependReactor("update", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+		left--
+		return left >= 0, nil, apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, "ledger", errors.New("changed"))
+	})
+	if err := s.Save(t.Context(), documentOf("a")); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"garbage"}, d.aside(t)); diff != "" {
+		t.Errorf("set aside (-want +got):\n%s", diff)
+	}
+}
+
+// What cannot be kept is not written over.
+func TestSetAsideRefused(t *testing.T) {
+	d := newDesk()
+	s := d.store(t, "w")
+	if err := s.Save(t.Context(), documentOf("a")); err != nil {
+		t.Fatal(err)
+	}
+	d.changes(t, func(c *v1.ConfigMap) { c.BinaryData[Key] = []byte("garbage") })
+	d.client.PrependReactor("create", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "ledger-set-aside-1", errors.New("exceeded quota"))
+	})
+	if err := s.Save(t.Context(), documentOf("a")); !apierrors.IsForbidden(err) || string(d.object(t).BinaryData[Key]) != "garbage" {
+		t.Errorf("saved: %v", err)
+	}
+}
+
+// Which Deployments are scaled up is written in clear beside the ledger, so that
+// it is known when the ledger cannot be read.
+func TestOpenSurgesAreTold(t *testing.T) {
+	l := ledger.New(ledger.Config{})
+	l.Record(noon, ledger.Intent{Namespace: "shop", Pod: "web-1", PodUID: "uid", From: "hot", To: "cool", TTL: time.Minute})
+	l.BeginSurge("uid", ledger.Surge{Deployment: "web", Replicas: 1})
+	for name, tc := range map[string]struct {
+		document ledger.Document
+		change   func(*v1.ConfigMap)
+		want     string
+	}{
+		"one is open":       {document: l.Export(), want: `to scale back by hand, unless it is done: "shop/web to 1"`},
+		"none is":           {document: documentOf("a"), want: "no Deployment was scaled up for a move"},
+		"nobody noted any":  {document: l.Export(), change: func(c *v1.ConfigMap) { delete(c.Data, "scaledUp") }, want: "look for those with one pod more than they should have"},
+		"somebody's ramble": {document: l.Export(), change: func(c *v1.ConfigMap) { c.Data["scaledUp"] = strings.Repeat("\n", 5000) }, want: `\n\n"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk()
+			if err := d.store(t, "before").Save(t.Context(), tc.document); err != nil {
+				t.Fatal(err)
+			}
+			d.changes(t, func(c *v1.ConfigMap) {
+				c.BinaryData[Key] = c.BinaryData[Key][:9]
+				if tc.change != nil {
+					tc.change(c)
+				}
+			})
+			_, err := d.store(t, "next").Load(t.Context())
+			if err == nil || !strings.HasSuffix(err.Error(), tc.want) || len(err.Error()) > 1500 {
+				t.Errorf("error %v, want it to end with %q", err, tc.want)
+			}
+		})
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
+	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/runner"
@@ -46,6 +47,8 @@ type Explainer struct {
 	observer *observer.Observer
 	// nodes is nil in a process that makes no plans.
 	nodes listers.NodeLister
+	// pause is nil in a process that has no kill switch.
+	pause *evictor.Switch
 	terms atomic.Pointer[Terms]
 	// planner makes plans once the process has run a cycle.
 	planner atomic.Pointer[realusage.Plugin]
@@ -60,8 +63,8 @@ const (
 )
 
 // New returns an Explainer. nodes is nil in a process that makes no plans.
-func New(from *observer.Observer, nodes listers.NodeLister, terms *Terms) *Explainer {
-	e := &Explainer{observer: from, nodes: nodes}
+func New(from *observer.Observer, nodes listers.NodeLister, pause *evictor.Switch, terms *Terms) *Explainer {
+	e := &Explainer{observer: from, nodes: nodes, pause: pause}
 	e.Follow(terms)
 	return e
 }
@@ -92,6 +95,7 @@ func (e *Explainer) facts(o strategies.Observed) (*explain.Facts, error) {
 	terms := e.terms.Load()
 	f := &explain.Facts{
 		View: o.View, Board: o.Board, States: o.States, Lines: o.Lines, SamplesNeeded: terms.SamplesNeeded, Limits: terms.Limits,
+		Paused: e.pause.Last().String(),
 	}
 	f.InFlight, f.Ended = e.observer.Ledger().Moves()
 	return f, nil

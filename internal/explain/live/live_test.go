@@ -74,7 +74,7 @@ func watching(t *testing.T) *observer.Observer {
 // A cycle tells the log of hot nodes alone, at V(2), with the numbers.
 func TestJudgedIsLogged(t *testing.T) {
 	o := watching(t)
-	d, latest := New(o, nil, &Terms{}), o.Latest()
+	d, latest := New(o, nil, nil, &Terms{}), o.Latest()
 	made := realusage.Made{Observed: strategies.Observed{View: latest.View, Board: latest.Board, Lines: latest.Lines, States: map[string]thresholds.NodeState{}}}
 	for verbosity := range 3 {
 		for _, state := range []thresholds.State{thresholds.Warm, thresholds.Hot} {
@@ -145,7 +145,7 @@ func answering(t *testing.T) string {
 	o := watching(t)
 	server, err := extender.NewServer(extender.Config{
 		Answerer: steering.NewAnswerer(o, time.Now),
-		Explain:  extender.Report(New(o, nil, &Terms{}).Explain),
+		Explain:  extender.Report(New(o, nil, nil, &Terms{}).Explain),
 	})
 	if err != nil {
 		t.Fatal(err)

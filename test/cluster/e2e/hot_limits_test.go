@@ -205,7 +205,7 @@ func TestLandingsRespectTerminatingPods(t *testing.T) {
 	kept := f.watchTogether(last)
 
 	mark := f.Mark()
-	f.Pause(true) // until one of the pods terminates
+	f.PauseAsBefore(true) // until one of the pods terminates
 	f.Serve(f.Policy(stage.RealUsage, stage.Fast))
 	// Nearer to the line a single web pod covers what has to leave, and no db
 	// pod is planned.
@@ -216,7 +216,7 @@ func TestLandingsRespectTerminatingPods(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Eventually(20*time.Second, "the deleted pod replaced", func(context.Context) bool { return kept.landed() == 1 })
-	f.Pause(false)
+	f.PauseAsBefore(false)
 	f.Eventually(time.Minute, "no node above 65 % of CPU", func(ctx context.Context) bool { return len(f.Hot(ctx, 65)) == 0 })
 	f.Eventually(20*time.Second, "two moves landed", func(context.Context) bool { return kept.landed() == 3 && len(f.Moves()) == 2 })
 	kept.stop()

@@ -244,17 +244,30 @@ eviction: {ownerSettle: 0s, nodeSettle: 0s, interval: 3s, cycleDeadline: 3m}
 
 // The kill switch and a SIGTERM both stop a cycle between two of its evictions;
 // when the switch is taken back a later cycle goes on where the other stopped.
+// A ledger that is deleted meanwhile comes back and changes nothing about it.
 func TestPauseAndStopInTheMiddleOfACycle(t *testing.T) {
 	f := newFixture(t)
 	f.placeHot()
 	mark := f.Mark()
-	serving := f.Serve(f.Policy(stage.RealUsage, paced), "--leader-elect=true")
+	metrics := f.FreeAddress()
+	serving := f.Serve(f.Policy(stage.RealUsage, paced), "--leader-elect=true", "--metrics-address", metrics)
 	cycles := func() int { return strings.Count(serving.Log(), `"Cycle ended"`) }
 
 	f.Eventually(2*time.Minute, "two evictions", func(context.Context) bool { return f.Evictions(mark) >= 2 })
 	f.Pause(true)
 	pausedIn := cycles()
-	f.Eventually(30*time.Second, "two cycles that find the switch set", func(context.Context) bool { return cycles() >= pausedIn+2 })
+	f.Eventually(30*time.Second, "a cycle that finds the switch set", func(context.Context) bool { return cycles() >= pausedIn+1 })
+	ledgers := f.Client().CoreV1().ConfigMaps(evenkeel.Namespace)
+	if err := ledgers.Delete(t.Context(), stage.LedgerName, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	f.Eventually(30*time.Second, "two more cycles that find the switch set", func(context.Context) bool { return cycles() >= pausedIn+3 })
+	if stored, err := ledgers.Get(t.Context(), stage.LedgerName, metav1.GetOptions{}); err != nil || len(stored.Annotations) > 0 {
+		t.Errorf("the ledger did not come back: %v", err)
+	}
+	f.Eventually(20*time.Second, "a metric that tells of it", func(context.Context) bool {
+		return f.Metric(metrics, `evenkeel_paused{reason="Paused"}`) == 1 && f.Metric(metrics, `evenkeel_paused{reason="PauseUnreadable"}`) == 0
+	})
 	if got := f.Evictions(mark); got != 2 {
 		t.Errorf("%d evictions, 2 of them before the switch was set", got)
 	}

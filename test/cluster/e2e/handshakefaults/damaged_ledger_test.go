@@ -88,15 +88,17 @@ func TestLedgerDamaged(t *testing.T) {
 	t.Logf("%d evictions, fewest %d", len(f.witness.Evictions()), story.FewestEvictions)
 }
 
-// aside reports whether the stored object holds this content under one of the
-// keys for what could not be read.
+// aside reports whether a ConfigMap for what could not be read holds this
+// content.
 func (f *fixture) aside(content []byte) bool {
-	for key, kept := range f.stored().BinaryData {
-		if strings.HasPrefix(key, stage.LedgerSetAside) && slices.Equal(kept, content) {
-			return true
-		}
+	f.T.Helper()
+	list, err := f.Client().CoreV1().ConfigMaps(evenkeel.Namespace).List(f.T.Context(), metav1.ListOptions{})
+	if err != nil {
+		f.T.Fatal(err)
 	}
-	return false
+	return slices.ContainsFunc(list.Items, func(c v1.ConfigMap) bool {
+		return strings.HasPrefix(c.Name, stage.LedgerSetAside) && slices.Equal(c.BinaryData[stage.LedgerKey], content)
+	})
 }
 
 // whole waits until the stored ledger can be read and has every pod that was

@@ -2,6 +2,7 @@ package handshakefaults
 
 import (
 	"context"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -15,12 +16,14 @@ import (
 )
 
 // A process that starts beside a ledger of a newer version evicts nothing from
-// hot nodes, leaves what is stored as it is, tells of it and goes on answering.
-// Once the key is removed it begins.
+// hot nodes, leaves what is stored as it is, tells of it, with what has to be
+// scaled back, and goes on answering. Once somebody accepts the loss of just
+// that ledger it begins, and all of it is kept.
 func TestLedgerUnreadableAtStart(t *testing.T) {
 	f, skew := newFixture(t)
 	newer := f.packed(`{"format":7,"moves":[]}`)
-	ledger := &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: stage.LedgerName}, BinaryData: map[string][]byte{stage.LedgerKey: newer}}
+	ledger := &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: stage.LedgerName}, BinaryData: map[string][]byte{stage.LedgerKey: newer},
+		Data: map[string]string{"scaledUp": "shop/single to 1", "generation": "41", "writer": "newer"}}
 	if _, err := f.Client().CoreV1().ConfigMaps(evenkeel.Namespace).Create(t.Context(), ledger, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -30,16 +33,28 @@ func TestLedgerUnreadableAtStart(t *testing.T) {
 	})
 	f.Eventually(time.Minute, "the hot nodes known", func(context.Context) bool { return f.Are("hot", skew.Hot...) })
 	f.Eventually(10*time.Second, "an Event about it", func(ctx context.Context) bool { return f.eventAbout(ctx, "LedgerUnreadable") })
+	const accept = "evenkeel.io/ledger-loss-accepted"
+	digest := regexp.MustCompile(accept + "=([0-9a-f]+)").FindStringSubmatch(p.Log())
+	if digest == nil || !strings.Contains(p.Log(), "shop/single to 1") {
+		t.Fatal("the log does not say how to go on, or what to scale back")
+	}
+	annotate := func(value string) {
+		f.change(func(stored *v1.ConfigMap) { stored.Annotations = map[string]string{accept: value} })
+	}
+	annotate("0123456789abcdef") // of another
 	f.stays(0, 8*time.Second)
 	if !slices.Equal(f.stored().BinaryData[stage.LedgerKey], newer) {
 		t.Error("what is stored was written over")
 	}
 	f.knows(p, stage.Listen())
 
-	f.change(func(stored *v1.ConfigMap) { delete(stored.BinaryData, stage.LedgerKey) })
+	annotate(digest[1])
 	f.witness.WaitEvictions(90*time.Second, 1)
 	f.Eventually(5*time.Second, "a ledger that can be read", func(context.Context) bool {
 		document, present := f.witness.Document()
-		return present && len(document.Moves) > 0
+		return present && len(document.Moves) > 0 && document.Generation > 41
 	})
+	if !f.aside(newer) {
+		t.Error("what could not be read was not kept")
+	}
 }

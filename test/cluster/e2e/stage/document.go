@@ -13,13 +13,13 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// The ConfigMap that holds the ledger, and its keys. They are repeated here,
-// and the tests read the document with their own types, because stored data
+// The ConfigMap that holds the ledger, its key, and how the names of those begin
+// that hold what could not be read. They are repeated here, and the tests read the document with their own types, because stored data
 // outlives the version that wrote it.
 const (
 	LedgerName     = "evenkeel-ledger"
 	LedgerKey      = "ledger.json.gz"
-	LedgerSetAside = "ledger.set-aside"
+	LedgerSetAside = "evenkeel-ledger-set-aside-"
 )
 
 // Document is a stored ledger, as far as cases read it.

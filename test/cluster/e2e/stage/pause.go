@@ -11,16 +11,35 @@ import (
 	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
-// PauseAnnotation is the kill switch, on the ConfigMap evenkeel-ledger of
-// Evenkeel's namespace.
-const PauseAnnotation = "evenkeel.io/paused"
+// PauseName is the kill switch, a ConfigMap in Evenkeel's namespace;
+// PauseAnnotation on the ledger is that of earlier versions.
+const (
+	PauseName       = "evenkeel-pause"
+	PauseAnnotation = "evenkeel.io/paused"
+)
 
 // Pause sets or removes the kill switch.
 func (f *Fixture) Pause(paused bool) {
 	f.T.Helper()
-	const name = "evenkeel-ledger"
 	configMaps := f.Client().CoreV1().ConfigMaps(evenkeel.Namespace)
-	_, err := configMaps.Create(f.T.Context(), &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	var err error
+	if paused {
+		_, err = configMaps.Create(f.T.Context(), &v1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: PauseName}, Data: map[string]string{"reason": "by a test"},
+		}, metav1.CreateOptions{})
+	} else {
+		err = configMaps.Delete(f.T.Context(), PauseName, metav1.DeleteOptions{})
+	}
+	if err != nil {
+		f.T.Fatal(err)
+	}
+}
+
+// PauseAsBefore sets or removes the kill switch of earlier versions.
+func (f *Fixture) PauseAsBefore(paused bool) {
+	f.T.Helper()
+	configMaps := f.Client().CoreV1().ConfigMaps(evenkeel.Namespace)
+	_, err := configMaps.Create(f.T.Context(), &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: LedgerName}}, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		f.T.Fatal(err)
 	}
@@ -29,7 +48,7 @@ func (f *Fixture) Pause(paused bool) {
 		value = `"by a test"`
 	}
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, PauseAnnotation, value)
-	if _, err := configMaps.Patch(f.T.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	if _, err := configMaps.Patch(f.T.Context(), LedgerName, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		f.T.Fatal(err)
 	}
 }

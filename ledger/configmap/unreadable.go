@@ -1,0 +1,146 @@
+package configmap
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
+)
+
+// AcceptAnnotation on the ConfigMap accepts that the ledger in it is lost,
+// so that evicting goes on without. Its value is the digest of the content, so
+// that it never accepts another loss.
+const AcceptAnnotation = "evenkeel.io/ledger-loss-accepted"
+
+// ErrUnreadable means that the stored ledger cannot be read, that this process
+// does not hold its content, and that nobody has accepted its loss.
+var ErrUnreadable = errors.New("the stored ledger cannot be read")
+
+// Unreadable is the error of content that is not a ledger to this version.
+type Unreadable struct {
+	// Namespace and Name are those of the ConfigMap.
+	Namespace, Name string
+	// Digest identifies the content.
+	Digest string
+	// Accepted reports whether somebody has accepted its loss.
+	Accepted bool
+	// ScaledUp is what its last writer noted of open surges, and Noted whether
+	// it did.
+	ScaledUp string
+	Noted    bool
+	Cause    error
+	// held reports whether this process holds what was stored.
+	held bool
+}
+
+// Inspect reads the ledger of a ConfigMap, an empty one if it has none. The
+// error is an *Unreadable.
+func Inspect(object *v1.ConfigMap) (ledger.Document, error) {
+	packed, ok := object.BinaryData[Key]
+	if _, foreign := object.Data[Key]; !ok && !foreign {
+		return ledger.Document{}, nil
+	}
+	document, err := ledger.Decode(packed)
+	if err == nil {
+		return document, nil
+	}
+	u := &Unreadable{Namespace: object.Namespace, Name: object.Name, Digest: digest(content(object)), Cause: err}
+	u.Accepted = object.Annotations[AcceptAnnotation] == u.Digest
+	u.ScaledUp, u.Noted = object.Data[scaledUpKey]
+	return ledger.Document{}, u
+}
+
+// content is what stands under the ledger's key.
+func content(object *v1.ConfigMap) []byte {
+	if packed, ok := object.BinaryData[Key]; ok {
+		return packed
+	}
+	return []byte(object.Data[Key])
+}
+
+func digest(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:8])
+}
+
+// replaceable reports whether the content may be set aside and written over.
+func (u *Unreadable) replaceable() bool { return u.held || u.Accepted }
+
+// Is reports whether the error means ErrUnreadable.
+func (u *Unreadable) Is(target error) bool { return target == ErrUnreadable && !u.replaceable() }
+
+// Unwrap returns the cause and the reason.
+func (u *Unreadable) Unwrap() []error {
+	return []error{u.Cause, &reasons.Refusal{Reason: reasons.LedgerUnreadable}}
+}
+
+// Accept is the command that accepts the loss.
+func (u *Unreadable) Accept() string {
+	return fmt.Sprintf("kubectl -n %s annotate --overwrite configmap %s %s=%s", u.Namespace, u.Name, AcceptAnnotation, u.Digest)
+}
+
+// maxShown bounds what is shown of what stands in the ConfigMap, in bytes.
+const maxShown = 300
+
+func shown(text string) string { return strings.ToValidUTF8(text[:min(len(text), maxShown)], "") }
+
+func (u *Unreadable) cause() string { return shown(u.Cause.Error()) }
+
+// Surges says which Deployments may still be scaled up for a move. A process
+// that goes on without the ledger does not scale them back.
+func (u *Unreadable) Surges() string {
+	switch {
+	case !u.Noted:
+		return "which Deployments were scaled up for a move is not known: look for those with one pod more than they should have"
+	case u.ScaledUp == "":
+		return "no Deployment was scaled up for a move"
+	}
+	return fmt.Sprintf("to scale back by hand, unless it is done: %q", shown(u.ScaledUp))
+}
+
+// Error says what is wrong and what happens.
+func (u *Unreadable) Error() string {
+	what := fmt.Sprintf("key %q of ConfigMap %q: %s", Key, u.Namespace+"/"+u.Name, u.cause())
+	switch {
+	case u.held:
+		return what + "; the process that holds the ledger sets this aside and writes it again"
+	case u.Accepted:
+		return what + "; its loss is accepted, so it is set aside; " + u.Surges()
+	}
+	return fmt.Sprintf("%v: %s; a process that starts or takes over evicts nothing until the key is restored, the version that wrote it runs, "+
+		"or its loss is accepted by: %s; %s", ErrUnreadable, what, u.Accept(), u.Surges())
+}
+
+// scaledUp lists, for people, the Deployments that may be scaled up for a move,
+// with what they want.
+func scaledUp(d *ledger.Document) string {
+	var all []string
+	for i := range d.Moves {
+		if m := &d.Moves[i]; m.Surging() {
+			all = append(all, fmt.Sprintf("%s/%s to %d", m.Namespace, m.Surge.Deployment, m.Surge.Replicas))
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// stated is the generation that the ConfigMap states beside the ledger; 0 if it
+// states none.
+func stated(object *v1.ConfigMap) int64 {
+	generation, err := strconv.ParseInt(cmp.Or(object.Data[generationKey], "0"), 10, 64)
+	if err != nil || generation < 0 || generation > maxStated {
+		return 0
+	}
+	return generation
+}
+
+// maxStated bounds what is believed of a generation, so that it never
+// overflows.
+const maxStated = 1 << 53

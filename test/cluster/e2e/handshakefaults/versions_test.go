@@ -1,0 +1,99 @@
+package handshakefaults
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/evenkeel/evenkeel/test/cluster/e2e/stage"
+	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
+)
+
+// versionBefore is the commit of the version before, whose ledger this one has
+// to read, and the other way round.
+const versionBefore = "7824752"
+
+// A replica of the version before leads and has moves in flight when one of this
+// version takes over, as in an upgrade, and later one of the version before
+// again, as in a rollback. Each goes on with what the other has on record: all
+// in all there are as many evictions as one version would have needed, none of
+// a replacement, and each lands as planned.
+func TestUpgradeAndRollback(t *testing.T) {
+	before := buildBefore(t)
+	f, skew := newFixture(t)
+	policy := f.Policy(stage.RealUsage, paced(3*time.Second))
+	service := f.serve()
+
+	old := f.replica(service, "old", before, policy)
+	f.leads(old)
+	upgraded := f.replica(service, "upgraded", stage.Binary(), policy)
+	f.witness.WaitEvictions(90*time.Second, 1)
+	f.handsOver(old, upgraded)
+	back := f.replica(service, "back", before, policy)
+	f.Eventually(time.Minute, "an eviction by this version", func(context.Context) bool { return len(f.by(upgraded)) > 0 })
+	f.handsOver(upgraded, back)
+
+	f.cooled(2 * time.Minute)
+	f.released(back.listen)
+	f.witness.Check(skew.Fewest + 1)
+	f.notAgain()
+	f.onPlan(back.listen)
+	if len(f.by(back)) == 0 {
+		t.Error("nothing was left to evict after the rollback: it proves nothing")
+	}
+	if writers := f.witness.Writers(); len(writers) != 3 {
+		t.Errorf("the ledger was written by %v, want by three processes after each other", writers)
+	}
+	t.Logf("evictions: %d before the upgrade, %d after it, %d after the rollback, fewest %d",
+		len(f.by(old)), len(f.by(upgraded)), len(f.by(back)), skew.Fewest)
+}
+
+// handsOver stops the leader just after an eviction, while its move is in
+// flight.
+func (f *fixture) handsOver(leader, next *replica) {
+	f.T.Helper()
+	f.until(time.Minute, "a move in flight", f.witness.When(func() bool {
+		document, _ := f.witness.Document()
+		return document.In("Evicted")+document.In("Booked") > 0
+	}))
+	if err := leader.Stop(); err != nil {
+		f.T.Fatal(err)
+	}
+	f.leads(next)
+}
+
+// buildBefore compiles the version before from the repository's history.
+func buildBefore(t *testing.T) string {
+	t.Helper()
+	root, err := evenkeel.Root(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "before")
+	run := func(folder, name string, args ...string) error {
+		command := exec.CommandContext(t.Context(), name, args...)
+		command.Dir = folder
+		if out, err := command.CombinedOutput(); err != nil {
+			return fmt.Errorf("%s %q: %w\n%s", name, args, err, out)
+		}
+		return nil
+	}
+	if err := run(root, "git", "worktree", "add", "--detach", dir, versionBefore); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		command := exec.Command("git", "worktree", "remove", "--force", dir)
+		command.Dir = root
+		if out, err := command.CombinedOutput(); err != nil {
+			t.Errorf("removing the version before: %v\n%s", err, out)
+		}
+	})
+	binary := filepath.Join(t.TempDir(), "evenkeel-before")
+	if err := run(dir, "go", "build", "-o", binary, "./cmd/evenkeel"); err != nil {
+		t.Fatal(err)
+	}
+	return binary
+}
