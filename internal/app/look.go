@@ -39,6 +39,9 @@ func Open(ctx context.Context, options Options) (*Look, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := a.reach(ctx); err != nil {
+		return nil, err
+	}
 	g := a.current()
 	return &Look{Kube: a.kube, Observer: a.observer, Load: g.load, Profiles: g.profiles, Usage: g.usageConfig(), app: a}, nil
 }
@@ -147,7 +150,7 @@ func (a *App) planOnce(ctx context.Context, progress io.Writer) error {
 	group, ctx := errgroup.WithContext(ctx)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if err := a.kube.Start(ctx, a.informers, a.synced...); err != nil {
+	if err := a.begin(ctx); err != nil {
 		return err
 	}
 	group.Go(func() error { return a.observer.Run(ctx) })

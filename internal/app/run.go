@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
@@ -50,8 +51,15 @@ func Extender(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
+	reached := func(ctx context.Context) error {
+		if err := a.begin(ctx); err != nil {
+			return err
+		}
+		return untilStopped(ctx)
+	}
 	a.health.Ready() // an extender without usage answers neutrally, which is better than not at all
-	return a.start(ctx, server.Run, a.reflect, a.authority.Follow, a.heartbeat, compare, a.watchPolicy, settleCollector(a.observer.Store().Synced))
+	return a.start(ctx, server.Run, a.reflect, a.authority.Follow, a.heartbeat, compare, a.watchPolicy,
+		reached, settleCollector(a.observer.Store().Synced))
 }
 
 // NodeSync is `evenkeel nodesync`: it only observes and publishes on nodes.
@@ -90,6 +98,29 @@ func (a *App) start(ctx context.Context, tasks ...func(context.Context) error) e
 	return exit.UnlessStopped(ctx, err)
 }
 
+// once reports whether the process ends after one cycle.
+func (a *App) once() bool { return a.parts.evicting && !a.options.loops() }
+
+// begin reaches the API server and starts the informers, if there are any. A
+// process that lasts waits for both however long that takes: it answers
+// kube-scheduler meanwhile, by nothing known.
+func (a *App) begin(ctx context.Context) error {
+	steps := []func(context.Context) error{a.reach}
+	if a.informers != nil {
+		steps = append(steps, func(ctx context.Context) error { return a.kube.Start(ctx, a.informers, a.synced...) })
+	}
+	for _, step := range steps {
+		if !a.once() {
+			try := step
+			step = func(ctx context.Context) error { return kube.Persist(ctx, a.health.Progress, try) }
+		}
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // evict starts what evicting needs and runs cycles, as leader with
 // --leader-elect.
 func (a *App) evict(ctx context.Context) error {
@@ -103,10 +134,13 @@ func (a *App) evict(ctx context.Context) error {
 		}
 		defer finish()
 	}
-	if err := a.kube.Start(ctx, a.informers, a.synced...); err != nil {
+	if err := a.begin(ctx); err != nil {
 		return exit.UnlessStopped(ctx, err)
 	}
 	a.health.Ready()
+	if a.options.LeaderElect {
+		group.Go(func() error { return a.heartbeat(ctx) })
+	}
 	group.Go(func() error { return a.eachPolicy(ctx, a.observe) })
 	group.Go(func() error {
 		return a.eachPolicy(ctx, func(ctx context.Context, g *generation) error {
