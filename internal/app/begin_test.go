@@ -102,7 +102,7 @@ func TestASingleRunFailsWithoutTheAPIServer(t *testing.T) {
 		server := &apart{from: time.Now().Add(time.Hour)}
 		a := appApart(t, server, parts{evicting: true}, byUsage)
 		began := time.Now()
-		err := a.begin(t.Context())
+		_, err := reachedApp(t.Context(), a.options, a.parts)
 		if !errors.Is(err, errRefused) || !strings.Contains(err.Error(), "reaching the API server at http://api") || time.Since(began) > time.Minute {
 			t.Errorf("ended with %v after %v", err, time.Since(began))
 		}

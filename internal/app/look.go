@@ -35,11 +35,8 @@ func Open(ctx context.Context, options Options) (*Look, error) {
 	options.LeaderElect, options.MetricsAddress = false, "0"
 	needs := parts{marking: options.Marking != nil}
 	options.DryRun = options.DryRun || needs.marking
-	a, err := newApp(ctx, options, needs)
+	a, err := reachedApp(ctx, options, needs)
 	if err != nil {
-		return nil, err
-	}
-	if err := a.reach(ctx); err != nil {
 		return nil, err
 	}
 	g := a.current()
@@ -136,7 +133,7 @@ func ExplainOnce(ctx context.Context, options Options, progress io.Writer, s exp
 // rehearse runs one cycle up to its plan.
 func rehearse(ctx context.Context, options Options, progress io.Writer, planned func(context.Context, *App, realusage.Made)) (a *App, err error) {
 	options.DryRun, options.LeaderElect, options.MetricsAddress = true, false, "0"
-	a, err = newApp(ctx, options, parts{
+	a, err = reachedApp(ctx, options, parts{
 		evicting: true, onlyRealUsage: true, notes: progress,
 		execute: func(ctx context.Context, made realusage.Made) { planned(ctx, a, made) },
 	})

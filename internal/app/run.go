@@ -14,7 +14,11 @@ import (
 // Run is `evenkeel run`: one cycle, or cycles by interval or schedule.
 func Run(ctx context.Context, options Options) error {
 	setCollector(collectFilling)
-	a, err := newApp(ctx, options, parts{evicting: true})
+	wired := newApp
+	if !options.loops() {
+		wired = reachedApp
+	}
+	a, err := wired(ctx, options, parts{evicting: true})
 	if err != nil {
 		return exit.UnlessStopped(ctx, err)
 	}
@@ -101,24 +105,23 @@ func (a *App) start(ctx context.Context, tasks ...func(context.Context) error) e
 // once reports whether the process ends after one cycle.
 func (a *App) once() bool { return a.parts.evicting && !a.options.loops() }
 
-// begin reaches the API server and starts the informers, if there are any. A
-// process that lasts waits for both however long that takes: it answers
-// kube-scheduler meanwhile, by nothing known.
+// begin starts the informers, if there are any. A process that lasts reaches
+// the API server first, and waits for both however long that takes: it answers
+// kube-scheduler meanwhile, by nothing known. Any other has been reached.
 func (a *App) begin(ctx context.Context) error {
-	steps := []func(context.Context) error{a.reach}
-	if a.informers != nil {
-		steps = append(steps, func(ctx context.Context) error { return a.kube.Start(ctx, a.informers, a.synced...) })
-	}
-	for _, step := range steps {
-		if !a.once() {
-			try := step
-			step = func(ctx context.Context) error { return kube.Persist(ctx, a.health.Progress, try) }
+	start := func(ctx context.Context) error {
+		if a.informers == nil {
+			return nil
 		}
-		if err := step(ctx); err != nil {
-			return err
-		}
+		return a.kube.Start(ctx, a.informers, a.synced...)
 	}
-	return nil
+	if a.once() {
+		return start(ctx)
+	}
+	if err := kube.Persist(ctx, a.health.Progress, a.reach); err != nil {
+		return err
+	}
+	return kube.Persist(ctx, a.health.Progress, start)
 }
 
 // evict starts what evicting needs and runs cycles, as leader with

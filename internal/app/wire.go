@@ -39,6 +39,20 @@ func newApp(ctx context.Context, options Options, needs parts) (*App, error) {
 	return a, a.wire(ctx, file, content)
 }
 
+// reachedApp does the same for a process that ends: it fails if the API server
+// cannot be reached.
+func reachedApp(ctx context.Context, options Options, needs parts) (*App, error) {
+	a, err := newApp(ctx, options, needs)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.reach(ctx); err != nil {
+		a.stop()
+		return nil, err
+	}
+	return a, nil
+}
+
 // wire makes what the parts need, as far as it needs no API server.
 func (a *App) wire(ctx context.Context, file *policy.File, content []byte) error {
 	policyfile.PrintNotes(ctx, file, a.parts.notes)
