@@ -27,10 +27,9 @@ type Clock interface {
 
 // Authority must agree before anything is evicted.
 type Authority interface {
+	Leader
 	// Paused returns why evicting is paused.
 	Paused(ctx context.Context) error
-	// Leads returns why this process may no longer evict.
-	Leads() error
 	// Commit stores the ledger, so that others see it before an eviction.
 	// Stored reports whether that succeeded recently.
 	Commit(ctx context.Context) error
@@ -38,6 +37,12 @@ type Authority interface {
 	// Announced waits until the processes that answer kube-scheduler have read
 	// what was stored.
 	Announced(ctx context.Context)
+}
+
+// Leader knows whether this process leads.
+type Leader interface {
+	// Leads returns why this process must change nothing any more.
+	Leads() error
 }
 
 // Evictions is how a cycle uses the client that evicts.

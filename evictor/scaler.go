@@ -13,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/ledger"
+	"github.com/evenkeel/evenkeel/reasons"
 )
 
 const (
@@ -27,8 +28,9 @@ const (
 // DeploymentScaler scales Deployments through their scale subresource, which
 // needs its own permission.
 type DeploymentScaler struct {
-	kube  kubernetes.Interface
-	clock Clock
+	kube   kubernetes.Interface
+	leader Leader
+	clock  Clock
 	// callTimeout bounds a call that sets a scale, so that it ends before
 	// another process can acquire the Lease.
 	callTimeout time.Duration
@@ -39,13 +41,14 @@ type DeploymentScaler struct {
 
 var _ Scaler = (*DeploymentScaler)(nil)
 
-// NewDeploymentScaler returns a DeploymentScaler. callTimeout bounds each call
-// that changes something; zero means scaleTimeout.
-func NewDeploymentScaler(kube kubernetes.Interface, clock Clock, callTimeout time.Duration) *DeploymentScaler {
+// NewDeploymentScaler returns a DeploymentScaler that changes nothing unless
+// this process leads. callTimeout bounds each call that changes something; zero
+// means scaleTimeout.
+func NewDeploymentScaler(kube kubernetes.Interface, leader Leader, clock Clock, callTimeout time.Duration) *DeploymentScaler {
 	if callTimeout <= 0 {
 		callTimeout = scaleTimeout
 	}
-	return &DeploymentScaler{kube: kube, clock: clock, callTimeout: callTimeout}
+	return &DeploymentScaler{kube: kube, leader: leader, clock: clock, callTimeout: callTimeout}
 }
 
 // Scale implements Scaler.
@@ -59,6 +62,9 @@ func (s *DeploymentScaler) Scale(ctx context.Context, namespace, deployment stri
 
 // SetScale implements Scaler.
 func (s *DeploymentScaler) SetScale(ctx context.Context, namespace, deployment string, to Scale) error {
+	if err := s.leader.Leads(); err != nil {
+		return &reasons.Refusal{Reason: reasons.NotLeader, Detail: err.Error()}
+	}
 	ctx, cancel := context.WithTimeout(ctx, s.callTimeout)
 	defer cancel()
 	scale := &autoscalingv1.Scale{

@@ -2,6 +2,7 @@ package evictor
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -155,6 +156,11 @@ func reply(w http.ResponseWriter, code int, reason metav1.StatusReason) {
 	})
 }
 
+// leads is a Leader; with an error it leads no more.
+type leads struct{ err error }
+
+func (l leads) Leads() error { return l.err }
+
 func newScaler(t *testing.T, s *scales) *DeploymentScaler {
 	t.Helper()
 	server := httptest.NewServer(s)
@@ -165,7 +171,23 @@ func newScaler(t *testing.T, s *scales) *DeploymentScaler {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewDeploymentScaler(client, at(noon), time.Second)
+	return NewDeploymentScaler(client, leads{}, at(noon), time.Second)
+}
+
+// A process that does not lead any more scales nothing, neither up nor back.
+func TestOnlyTheLeaderScales(t *testing.T) {
+	s := &scales{wants: 2}
+	scaler := newScaler(t, s)
+	scaler.leader = leads{errors.New("the Lease is lost")}
+	err := scaler.SetScale(t.Context(), "ns", "shop", Scale{Replicas: 1, Version: "0"})
+	if refusal, ours := errors.AsType[*reasons.Refusal](err); !ours || refusal.Reason != reasons.NotLeader {
+		t.Errorf("scaled: %v", err)
+	}
+	moves := left(t, "shop")
+	scaler.SettleSurges(t.Context(), moves)
+	if s.wants != 2 || len(moves.Surges()) != 1 {
+		t.Errorf("%d replicas, %d surges are left to the next leader", s.wants, len(moves.Surges()))
+	}
 }
 
 // left is a ledger with a surge that is open; begun says how far it came.

@@ -32,9 +32,9 @@ type Announcer struct {
 	recorder  events.EventRecorder // nil in a process that never evicts
 	namespace string
 
-	mu       sync.Mutex
-	evicting bool
-	closed   *observer.Observation // that closed the gate; nil while it is open
+	mu     sync.Mutex
+	leader evictor.Leader        // nil until this process has led
+	closed *observer.Observation // that closed the gate; nil while it is open
 }
 
 // NewAnnouncer returns an Announcer for a namespace's ConfigMap. The recorder
@@ -54,7 +54,7 @@ func (a *Announcer) Gated(o *observer.Observation) {
 		a.closed = nil
 	}
 	switch {
-	case !a.evicting:
+	case !a.evicting():
 	case opens:
 		a.event(v1.EventTypeNormal, gateOpened, "Real usage is known well enough to evict on.")
 	case a.closed != nil:
@@ -62,11 +62,14 @@ func (a *Announcer) Gated(o *observer.Observation) {
 	}
 }
 
-// Evicting makes this process the one that writes Events.
-func (a *Announcer) Evicting() {
+// evicting reports whether this process is the one that writes Events.
+func (a *Announcer) evicting() bool { return a.leader != nil && a.leader.Leads() == nil }
+
+// Evicting makes this process the one that writes Events, as long as it leads.
+func (a *Announcer) Evicting(leader evictor.Leader) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.evicting = true; a.closed != nil {
+	if a.leader = leader; a.evicting() && a.closed != nil {
 		a.event(v1.EventTypeWarning, string(a.closed.Blocked), a.closed.Closed())
 	}
 }
@@ -84,7 +87,7 @@ func (a *Announcer) LedgerLost(err error) {
 func (a *Announcer) tell(kind, reason, note string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.evicting {
+	if a.evicting() {
 		a.event(kind, reason, note)
 	}
 }

@@ -1,6 +1,7 @@
 package announce
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,6 +12,11 @@ import (
 	"github.com/evenkeel/evenkeel/reasons"
 	"github.com/evenkeel/evenkeel/usage"
 )
+
+// leads is a Leader; with an error it leads no more.
+type leads struct{ err error }
+
+func (l leads) Leads() error { return l.err }
 
 // Only the evicting process writes Events, even of a gate that closed before it
 // began, and of an opening only where it reported a closing.
@@ -26,10 +32,13 @@ func TestGateIsToldByEvents(t *testing.T) {
 	if len(recorder.Events) > 0 {
 		t.Errorf("an Event by a process that does not evict: %s", <-recorder.Events)
 	}
-	a.Evicting()
+	a.Evicting(leads{})
 	turn("")
 	turn("")
 	turn(reasons.NoUsageData)
+	a.Evicting(leads{errors.New("the Lease is lost")})
+	turn("")
+	a.tell("Normal", "RoomFound", "not to be told by a process that leads no more")
 	want := []string{
 		"Warning UsageCoverageTooLow UsageCoverageTooLow: 0 of 3 ready nodes have fresh usage",
 		"Normal UsageGateOpened Real usage is known well enough to evict on.",

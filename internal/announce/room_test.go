@@ -18,7 +18,7 @@ import (
 func TestMissingRoom(t *testing.T) {
 	recorder := events.NewFakeRecorder(10)
 	a := NewAnnouncer(recorder, "ns")
-	a.Evicting()
+	a.Evicting(leads{})
 	r := NewRoom(a, prometheus.NewRegistry())
 	full := &strategies.Plan{Nodes: []strategies.NodeReport{
 		{Name: "a", NoRoom: cluster.Amounts{1500, 0}}, {Name: "b"}, {Name: "c", NoRoom: cluster.Amounts{500, 1 << 30}},
@@ -70,7 +70,7 @@ func TestRoomStaysMissingUntilAPlanSaysOtherwise(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			recorder := events.NewFakeRecorder(10)
 			a := NewAnnouncer(recorder, "ns")
-			a.Evicting()
+			a.Evicting(leads{})
 			r := NewRoom(a, prometheus.NewRegistry())
 			for _, plan := range tc.plans {
 				r.Planned(plan)

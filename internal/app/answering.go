@@ -54,7 +54,7 @@ func (a *App) server(config extender.Config) (*extender.Server, error) {
 
 // reports returns the reports of this process.
 func (a *App) reports() *serve.Reports {
-	return &serve.Reports{Observer: a.observer, Authority: a.authority, Policies: a.policies, Answerer: a.answerer, Started: a.started}
+	return &serve.Reports{Observer: a.observer, Authority: a.authority, Policies: a.policies, Answerer: a.answerer, Clock: a.kube.Clock, Begun: a.begun}
 }
 
 // answer applies the policy and the options to how kube-scheduler is answered.

@@ -63,9 +63,8 @@ type App struct {
 	answerer  *steering.Answerer
 	answers   *extender.Server // nil in a process that does not answer kube-scheduler
 	health    *serve.Health
-	// started is when the process started; begun is the same by the local
-	// clock.
-	started, begun time.Time
+	// begun is when the process started, by the local clock.
+	begun time.Time
 
 	pause     *evictor.Switch
 	lease     *authority.Lease

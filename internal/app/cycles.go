@@ -12,23 +12,28 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/evenkeel/evenkeel/internal/exit"
-	"github.com/evenkeel/evenkeel/ledger/configmap"
 	"github.com/evenkeel/evenkeel/runner"
 )
 
 // cycles waits until usage has been observed for long enough, and then runs one
 // cycle or many.
 func (a *App) cycles(ctx context.Context) error {
-	a.announcer.Evicting()
-	err := a.takeLedger(ctx)
-	if held := a.options.loops() && errors.Is(err, configmap.ErrUnreadable); err != nil && !held { // each cycle retries
+	a.authority.Begin()
+	a.announcer.Evicting(a.authority)
+	if err := a.takeLedger(ctx); err != nil && a.once() {
 		return err
+	} else if err != nil {
+		klog.FromContext(ctx).Error(err, "The ledger was not taken over, each cycle tries again")
 	}
 	if !a.awaitUsage(ctx, io.Discard) {
 		return nil
 	}
-	if !a.options.loops() {
-		return a.once(ctx)
+	if a.once() {
+		err := a.cycle(ctx)
+		if syncer := a.current().nodeSync; syncer != nil && ctx.Err() == nil { // publishes the usage as well
+			err = errors.Join(err, syncer.Sync(ctx))
+		}
+		return err
 	}
 	schedule, err := a.options.schedule()
 	if err != nil {
@@ -46,15 +51,6 @@ func (a *App) cycles(ctx context.Context) error {
 		return nil
 	})
 	return group.Wait()
-}
-
-// once runs one cycle and publishes the usage on nodes.
-func (a *App) once(ctx context.Context) error {
-	err := a.cycle(ctx)
-	if syncer := a.current().nodeSync; syncer != nil && ctx.Err() == nil {
-		err = errors.Join(err, syncer.Sync(ctx))
-	}
-	return err
 }
 
 // nextCycle waits for usage and runs a cycle by the policy in effect.

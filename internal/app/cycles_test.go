@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 
@@ -57,7 +58,7 @@ func waitingForUsage(t *testing.T) *App {
 		parts: parts{evicting: true}, registry: serve.NewRegistry(), begun: clock.Local(), health: serve.NewHealth(clock.Local),
 		kube: &kube.Connection{REST: &rest.Config{Host: "http://127.0.0.1:1"}, Client: fake.NewClientset(), Clock: clock},
 	}
-	g, err := a.read(t.Context(), file, []byte(byUsage), 1)
+	g, err := a.read(file, []byte(byUsage), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,10 +93,52 @@ func TestAwaitUsageWhileTheClockIsSet(t *testing.T) {
 	}
 }
 
+// know makes a process one that knows nodes and pods.
+func know(t *testing.T, a *App) {
+	t.Helper()
+	factory := informers.NewSharedInformerFactory(a.kube.Client, 0)
+	synced, err := a.observer.Store().Attach(factory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	factory.Start(ctx.Done())
+	for !synced() {
+		time.Sleep(time.Millisecond)
+	}
+	stop()
+	factory.Shutdown()
+}
+
+// Without observations there is no progress, but for a process that does not
+// know the cluster yet.
+func TestHeartbeatStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := waitingForUsage(t)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- a.heartbeat(ctx) }()
+		for _, want := range []int{http.StatusOK, http.StatusServiceUnavailable} {
+			time.Sleep(time.Hour)
+			recorder := httptest.NewRecorder()
+			a.health.Livez(recorder, httptest.NewRequestWithContext(ctx, http.MethodGet, "/livez", nil))
+			if recorder.Code != want {
+				t.Errorf("livez: %d %s, want %d", recorder.Code, recorder.Body, want)
+			}
+			know(t, a)
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // Observations are progress, also those whose times are before the last one's.
 func TestHeartbeatWhileTheClockIsSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := waitingForUsage(t)
+		know(t, a)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- a.heartbeat(ctx) }()

@@ -25,9 +25,10 @@ import (
 func (a *App) wireAuthority() (err error) {
 	namespace := cmp.Or(a.options.Namespace, DefaultNamespace)
 	a.lease, err = authority.NewLease(authority.LeaseConfig{
-		Client: a.kube.Client, Namespace: a.options.Namespace, Name: a.options.LeaseName, Elect: a.options.LeaderElect,
+		Client: a.kube.Client, Namespace: a.options.Namespace, Name: a.options.LeaseName,
+		Elect: a.options.LeaderElect, Once: a.once(),
 		Duration: a.options.LeaseDuration, RenewDeadline: a.options.RenewDeadline, RetryPeriod: a.options.RetryPeriod,
-		Waiting: a.heartbeat,
+		Progress: a.health.Progress,
 	})
 	if err != nil {
 		return err
@@ -51,7 +52,7 @@ func (a *App) wireEvicting() error {
 	}
 	a.synced = append(a.synced, synced)
 	a.cluster = evictor.NewWatched(a.informers, a.observer.Ledger(), a.kube.Clock)
-	a.scaler = evictor.NewDeploymentScaler(a.kube.Client, a.kube.Clock, a.lease.Margin())
+	a.scaler = evictor.NewDeploymentScaler(a.kube.Client, a.authority, a.kube.Clock, a.lease.Margin())
 	a.metrics = evictingMetrics{evictor: evictor.NewMetrics(a.registry), runner: runner.NewMetrics(a.registry)}
 	a.room = announce.NewRoom(a.announcer, a.registry)
 	a.evictions, err = evictor.NewClient(evictor.ClientConfig{
@@ -69,16 +70,12 @@ func (a *App) wireEvicting() error {
 	if err != nil {
 		return fmt.Errorf("making the evicting client: %w", err)
 	}
-	a.steering = a.newSteering()
-	return nil
-}
-
-func (a *App) newSteering() evictor.Steering {
-	s := &evictor.ExtenderSteering{Observer: a.observer, Several: a.options.LeaderElect, Remote: a.options.remote()}
+	asked := &evictor.ExtenderSteering{Observer: a.observer, Several: a.options.LeaderElect, Remote: a.options.remote()}
 	if a.answerer != nil {
-		s.Here = a.answerer
+		asked.Here = a.answerer
 	}
-	return s
+	a.steering = asked
+	return nil
 }
 
 // wireRunner makes the parts that evict under this policy and requests the

@@ -1,12 +1,16 @@
 package app
 
 import (
+	"context"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/descheduler/pkg/api"
 	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
 
 	"github.com/evenkeel/evenkeel/evictor"
 	"github.com/evenkeel/evenkeel/internal/explain/live"
+	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/nodesync"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
@@ -23,8 +27,11 @@ import (
 // change: another policy is another generation, which replaces it.
 type generation struct {
 	load     *policy.LoadPolicy
+	file     *policy.File
 	profiles *api.DeschedulerPolicy
 	plugins  pluginregistry.Registry
+	// classes are the priority classes that profiles lack until lookUp.
+	classes []policyfile.PriorityClass
 	// content is that of the policy file.
 	content []byte
 	// sourcesGiven reports whether the policy names its usage sources.
@@ -49,9 +56,43 @@ type generation struct {
 func newGeneration(file *policy.File, content []byte, number int, marking bool) *generation {
 	load := &file.Load
 	return &generation{
-		load: load, content: content, sourcesGiven: file.SourcesGiven, number: number, retired: make(chan struct{}),
+		load: load, file: file, content: content, sourcesGiven: file.SourcesGiven, number: number, retired: make(chan struct{}),
 		signalsOnly: marking && !load.JudgesResources() && !load.NodeSync.Annotations.Enabled,
 	}
+}
+
+// decode decodes the DeschedulerPolicy, without the priority classes that it
+// names.
+func (g *generation) decode(needs *parts) (err error) {
+	g.profiles = &api.DeschedulerPolicy{}
+	if g.file.Descheduler != nil || needs.evicting && !needs.onlyRealUsage {
+		g.profiles, g.classes, err = policyfile.OfflineProfiles(g.file)
+	}
+	if err == nil && needs.onlyRealUsage {
+		policyfile.KeepOnlyRealUsage(g.profiles)
+	}
+	return err
+}
+
+// lookUp completes the DeschedulerPolicy by the priority classes that it names.
+func (g *generation) lookUp(ctx context.Context, client kubernetes.Interface, needs *parts) (err error) {
+	if len(g.classes) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, kube.ReachTimeout)
+	defer cancel()
+	if err := policyfile.CheckPriorityClasses(ctx, client, g.file); err != nil || !needs.evicting {
+		return err
+	}
+	complete, err := policyfile.Profiles(g.file, client, g.plugins)
+	if err != nil {
+		return err
+	}
+	if needs.onlyRealUsage {
+		policyfile.KeepOnlyRealUsage(complete)
+	}
+	g.profiles = complete
+	return nil
 }
 
 // readsUsage reports whether the policy has Evenkeel's own plugin, which moves

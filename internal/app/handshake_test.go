@@ -230,7 +230,7 @@ func TestALeaderBeginsByThePolicyAtWork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, err := a.read(t.Context(), file, []byte(byDuplicates), 2)
+	first, err := a.read(file, []byte(byDuplicates), 2)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func Open(ctx context.Context, options Options) (*Look, error) {
 	options.LeaderElect, options.MetricsAddress = false, "0"
 	needs := parts{marking: options.Marking != nil}
 	options.DryRun = options.DryRun || needs.marking
-	a, err := newApp(ctx, options, needs)
+	a, err := reachedApp(ctx, options, needs)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func ExplainOnce(ctx context.Context, options Options, progress io.Writer, s exp
 // rehearse runs one cycle up to its plan.
 func rehearse(ctx context.Context, options Options, progress io.Writer, planned func(context.Context, *App, realusage.Made)) (a *App, err error) {
 	options.DryRun, options.LeaderElect, options.MetricsAddress = true, false, "0"
-	a, err = newApp(ctx, options, parts{
+	a, err = reachedApp(ctx, options, parts{
 		evicting: true, onlyRealUsage: true, notes: progress,
 		execute: func(ctx context.Context, made realusage.Made) { planned(ctx, a, made) },
 	})
@@ -178,7 +178,7 @@ func (a *App) planOnce(ctx context.Context, progress io.Writer) error {
 	group, ctx := errgroup.WithContext(ctx)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if err := a.kube.Start(ctx, a.informers, a.synced...); err != nil {
+	if err := a.begin(ctx); err != nil {
 		return err
 	}
 	group.Go(func() error { return a.observer.Run(ctx) })

@@ -30,7 +30,7 @@ func (a *App) wireNodeSync(g *generation) (err error) {
 		Observer: a.observer, Lister: a.informers.Core().V1().Nodes().Lister(), Load: g.load, Clock: a.kube.Clock, Begun: a.begun,
 	}
 	g.nodeSync, err = nodesync.New(nodesync.Config{
-		Policy: wanted, Client: a.kube.Client, Nodes: reader.Nodes, Now: a.kube.Clock.Now,
+		Policy: wanted, Client: a.kube.Client, Leader: a.lease, Nodes: reader.Nodes, Now: a.kube.Clock.Now,
 		Interval: g.load.Usage.SampleInterval.Duration, Registerer: a.registry,
 	})
 	if err != nil {
@@ -52,7 +52,7 @@ func (a *App) wireMarking() error {
 
 // mark observes and publishes, as leader with --leader-elect.
 func (a *App) mark(ctx context.Context) error {
-	if err := a.kube.Start(ctx, a.informers, a.synced...); err != nil {
+	if err := a.begin(ctx); err != nil {
 		return exit.UnlessStopped(ctx, err)
 	}
 	group, ctx := errgroup.WithContext(ctx)

@@ -57,11 +57,12 @@ func (a *App) reflect(ctx context.Context) error {
 	return nil
 }
 
-// heartbeat reports progress while observations come.
+// heartbeat reports progress while observations come, and before they can: until
+// nodes and pods are known the process waits for the API server.
 func (a *App) heartbeat(ctx context.Context) error {
 	var seen *observer.Observation // compared by pointer: its time is by a clock that may be set back
 	wait.UntilWithContext(ctx, func(context.Context) {
-		if latest := a.observer.Latest(); latest != seen {
+		if latest := a.observer.Latest(); latest != seen || !a.observer.Store().Synced() {
 			seen = latest
 			a.health.Progress()
 		}

@@ -148,8 +148,8 @@ func (o *Options) validateTimes() error {
 	if !o.LeaderElect {
 		return nil
 	}
-	if o.RetryPeriod <= 0 || o.RenewDeadline <= o.RetryPeriod*12/10 || o.LeaseDuration <= o.RenewDeadline {
-		return fmt.Errorf("--leader-elect-lease-duration %v must be above --leader-elect-renew-deadline %v, and that above 1.2 times --leader-elect-retry-period %v",
+	if o.RetryPeriod <= 0 || o.RenewDeadline <= o.RetryPeriod*12/10 || o.LeaseDuration.Truncate(time.Second) <= o.RenewDeadline {
+		return fmt.Errorf("--leader-elect-lease-duration %v, in whole seconds, must be above --leader-elect-renew-deadline %v, and that above 1.2 times --leader-elect-retry-period %v",
 			o.LeaseDuration, o.RenewDeadline, o.RetryPeriod)
 	}
 	return nil

@@ -82,8 +82,11 @@ func (r *reload) prepare(ctx context.Context, content []byte) (*generation, erro
 		return nil, err
 	}
 	r.tried++
-	next, err := r.read(ctx, file, content, 1+r.tried)
+	next, err := r.read(file, content, 1+r.tried)
 	if err != nil {
+		return nil, err
+	}
+	if err := next.lookUp(ctx, r.kube.Client, &r.parts); err != nil {
 		return nil, err
 	}
 	if next.observing, err = r.observerConfig(next); err != nil {

@@ -64,11 +64,11 @@ func newReloading(t *testing.T, content string) *reloading {
 	file, read, err := policyfile.Read(path)
 	r.must(err)
 	r.App = &App{
-		options: options, parts: parts{evicting: true}, registry: serve.NewRegistry(), started: time.Now(), health: serve.NewHealth(time.Now),
+		options: options, parts: parts{evicting: true}, registry: serve.NewRegistry(), begun: time.Now(), health: serve.NewHealth(time.Now),
 		kube: &kube.Connection{REST: &rest.Config{Host: "http://127.0.0.1:1"}, Client: client, Clock: servertime.New(time.Now)},
 	}
 	policyfile.SetupPlugins()
-	r.first, err = r.read(t.Context(), file, read, 1)
+	r.first, err = r.read(file, read, 1)
 	r.must(err)
 	r.active.Store(r.first)
 	r.recorder = r.events
@@ -80,7 +80,7 @@ func newReloading(t *testing.T, content string) *reloading {
 	r.explainer = live.New(r.observer, r.informers.Core().V1().Nodes().Lister(), r.pause, r.first.terms())
 	r.must(r.wireRunner(t.Context(), r.first))
 	r.must(r.kube.Start(t.Context(), r.informers, r.synced...))
-	r.announcer.Evicting()
+	r.announcer.Evicting(r.authority)
 	return r
 }
 

@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/evenkeel/evenkeel/internal/exit"
+	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
@@ -13,7 +14,11 @@ import (
 // Run is `evenkeel run`: one cycle, or cycles by interval or schedule.
 func Run(ctx context.Context, options Options) error {
 	setCollector(collectFilling)
-	a, err := newApp(ctx, options, parts{evicting: true})
+	wired := newApp
+	if !options.loops() {
+		wired = reachedApp
+	}
+	a, err := wired(ctx, options, parts{evicting: true})
 	if err != nil {
 		return exit.UnlessStopped(ctx, err)
 	}
@@ -50,8 +55,15 @@ func Extender(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
+	reached := func(ctx context.Context) error {
+		if err := a.begin(ctx); err != nil {
+			return err
+		}
+		return untilStopped(ctx)
+	}
 	a.health.Ready() // an extender without usage answers neutrally, which is better than not at all
-	return a.start(ctx, server.Run, a.reflect, a.authority.Follow, a.heartbeat, compare, a.watchPolicy, settleCollector(a.observer.Store().Synced))
+	return a.start(ctx, server.Run, a.reflect, a.authority.Follow, a.heartbeat, compare, a.watchPolicy,
+		reached, settleCollector(a.observer.Store().Synced))
 }
 
 // NodeSync is `evenkeel nodesync`: it only observes and publishes on nodes.
@@ -90,6 +102,28 @@ func (a *App) start(ctx context.Context, tasks ...func(context.Context) error) e
 	return exit.UnlessStopped(ctx, err)
 }
 
+// once reports whether the process ends after one cycle.
+func (a *App) once() bool { return a.parts.evicting && !a.options.loops() }
+
+// begin starts the informers, if there are any. A process that lasts reaches
+// the API server first, and waits for both however long that takes: it answers
+// kube-scheduler meanwhile, by nothing known. Any other has been reached.
+func (a *App) begin(ctx context.Context) error {
+	start := func(ctx context.Context) error {
+		if a.informers == nil {
+			return nil
+		}
+		return a.kube.Start(ctx, a.informers, a.synced...)
+	}
+	if a.once() {
+		return start(ctx)
+	}
+	if err := kube.Persist(ctx, a.health.Progress, a.reach); err != nil {
+		return err
+	}
+	return kube.Persist(ctx, a.health.Progress, start)
+}
+
 // evict starts what evicting needs and runs cycles, as leader with
 // --leader-elect.
 func (a *App) evict(ctx context.Context) error {
@@ -103,10 +137,13 @@ func (a *App) evict(ctx context.Context) error {
 		}
 		defer finish()
 	}
-	if err := a.kube.Start(ctx, a.informers, a.synced...); err != nil {
+	if err := a.begin(ctx); err != nil {
 		return exit.UnlessStopped(ctx, err)
 	}
 	a.health.Ready()
+	if a.options.LeaderElect {
+		group.Go(func() error { return a.heartbeat(ctx) })
+	}
 	group.Go(func() error { return a.eachPolicy(ctx, a.observe) })
 	group.Go(func() error {
 		return a.eachPolicy(ctx, func(ctx context.Context, g *generation) error {

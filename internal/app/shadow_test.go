@@ -46,7 +46,7 @@ func extenderApp(t *testing.T, options Options) *App {
 		t.Fatal(err)
 	}
 	a := &App{
-		options: options, registry: prometheus.NewRegistry(), observer: watching, policies: &announce.Policies{}, kube: &kube.Connection{Clock: servertime.New(time.Now)}, started: time.Now(),
+		options: options, registry: prometheus.NewRegistry(), observer: watching, policies: &announce.Policies{}, kube: &kube.Connection{Clock: servertime.New(time.Now)}, begun: time.Now(),
 		answerer: steering.NewAnswerer(watching, time.Now),
 	}
 	a.active.Store(&generation{load: &policy.LoadPolicy{}})

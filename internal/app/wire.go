@@ -5,13 +5,12 @@ import (
 	"maps"
 
 	v1 "k8s.io/api/core/v1"
+	listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/events"
-	"sigs.k8s.io/descheduler/pkg/api"
 	"sigs.k8s.io/descheduler/pkg/framework/pluginregistry"
 
 	"github.com/evenkeel/evenkeel/internal/announce"
 	"github.com/evenkeel/evenkeel/internal/explain/live"
-	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/policyfile"
 	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/internal/steering"
@@ -19,8 +18,8 @@ import (
 	"github.com/evenkeel/evenkeel/strategies/realusage"
 )
 
-// newApp reads the policy and wires what the parts need. It reports mistakes in
-// flags or policy before it sends any request to the API server.
+// newApp reads the policy and wires what the parts need, without a request to
+// the API server. It reports mistakes in flags or policy.
 func newApp(ctx context.Context, options Options, needs parts) (*App, error) {
 	if err := options.Validate(); err != nil {
 		return nil, err
@@ -34,16 +33,30 @@ func newApp(ctx context.Context, options Options, needs parts) (*App, error) {
 		return nil, err
 	}
 	a.kube.Clock.Export(a.registry)
-	a.started, a.begun = a.kube.Clock.Now(), a.kube.Clock.Local()
+	a.begun = a.kube.Clock.Local()
 	a.health = serve.NewHealth(a.kube.Clock.Local)
 	policyfile.SetupPlugins()
 	return a, a.wire(ctx, file, content)
 }
 
-// wire makes what the parts need.
+// reachedApp does the same for a process that ends: it fails if the API server
+// cannot be reached.
+func reachedApp(ctx context.Context, options Options, needs parts) (*App, error) {
+	a, err := newApp(ctx, options, needs)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.reach(ctx); err != nil {
+		a.stop()
+		return nil, err
+	}
+	return a, nil
+}
+
+// wire makes what the parts need, as far as it needs no API server.
 func (a *App) wire(ctx context.Context, file *policy.File, content []byte) error {
 	policyfile.PrintNotes(ctx, file, a.parts.notes)
-	g, err := a.read(ctx, file, content, 1)
+	g, err := a.read(file, content, 1)
 	if err != nil {
 		return err
 	}
@@ -55,24 +68,33 @@ func (a *App) wire(ctx context.Context, file *policy.File, content []byte) error
 	if err := a.wireAuthority(); err != nil {
 		return err
 	}
-	if err := a.kube.Reach(ctx); err != nil {
-		return err
-	}
-	a.started = a.kube.Clock.Now() // before Reach it may have been by another clock
 	if a.parts.serving {
 		a.answerer = steering.NewAnswerer(a.observer, a.kube.Clock.Now)
 	}
 	if a.parts.marking {
 		return a.wireMarking()
 	}
-	if !a.parts.evicting {
-		a.explainer = live.New(a.observer, nil, a.pause, g.terms())
-		return nil
+	var nodes listers.NodeLister
+	if a.parts.evicting {
+		if err := a.wireEvicting(); err != nil {
+			return err
+		}
+		nodes = a.informers.Core().V1().Nodes().Lister()
 	}
-	if err := a.wireEvicting(); err != nil {
+	a.explainer = live.New(a.observer, nodes, a.pause, g.terms())
+	return nil
+}
+
+// reach does the rest of wire. It may be repeated until it succeeds.
+func (a *App) reach(ctx context.Context) error {
+	if err := a.kube.Reach(ctx); err != nil {
 		return err
 	}
-	a.explainer = live.New(a.observer, a.informers.Core().V1().Nodes().Lister(), a.pause, g.terms())
+	g := a.current()
+	if err := g.lookUp(ctx, a.kube.Client, &a.parts); err != nil || !a.parts.evicting {
+		return err
+	}
+	a.explainer.Follow(g.terms())
 	return a.wireRunner(ctx, g)
 }
 
@@ -104,15 +126,10 @@ func policyOf(options *Options) (*policy.File, []byte, error) {
 	return file, content, options.Marking.amend(file)
 }
 
-// read makes a generation of a policy and decodes the DeschedulerPolicy, whose
-// plugins use the generation's own dependencies.
-func (a *App) read(ctx context.Context, file *policy.File, content []byte, number int) (g *generation, err error) {
-	checking, cancel := context.WithTimeout(ctx, kube.ReachTimeout)
-	defer cancel()
-	if err := policyfile.CheckPriorityClasses(checking, a.kube.Client, file); err != nil {
-		return nil, err
-	}
-	g = newGeneration(file, content, number, a.parts.marking)
+// read makes a generation of a policy, whose plugins use its own dependencies.
+// lookUp completes it.
+func (a *App) read(file *policy.File, content []byte, number int) (*generation, error) {
+	g := newGeneration(file, content, number, a.parts.marking)
 	g.plugins = maps.Clone(pluginregistry.PluginRegistry)
 	delete(g.plugins, realusage.Name)
 	realusage.Register(g.plugins, func() realusage.Deps {
@@ -120,16 +137,7 @@ func (a *App) read(ctx context.Context, file *policy.File, content []byte, numbe
 			Half: g.evictor, Executor: &planExecutor{app: a, policy: g}, Options: realusage.OptionsOf(&g.load.Eviction),
 		}
 	})
-	g.profiles = &api.DeschedulerPolicy{}
-	if file.Descheduler != nil || a.parts.evicting && !a.parts.onlyRealUsage {
-		if g.profiles, err = policyfile.Profiles(file, a.kube.Client, g.plugins); err != nil {
-			return nil, err
-		}
-	}
-	if a.parts.onlyRealUsage {
-		policyfile.KeepOnlyRealUsage(g.profiles)
-	}
-	return g, nil
+	return g, g.decode(&a.parts)
 }
 
 // planExecutor executes a plan, or passes it to parts.execute if that is set.

@@ -12,15 +12,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/leaderelection"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/klog/v2"
 
-	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/kube"
 )
 
@@ -30,19 +29,29 @@ type LeaseConfig struct {
 	Namespace, Name string
 	// Elect reports whether there is an election; without one this process is
 	// the only one.
-	Elect                                bool
+	Elect bool
+	// Once reports whether the work ends by itself: then the process fails if
+	// it loses the Lease before, or cannot reach it for long. Otherwise it
+	// stands for election again, however long that takes.
+	Once bool
+	// Duration counts in whole seconds, as others read it.
 	Duration, RenewDeadline, RetryPeriod time.Duration
-	// Waiting runs while the process waits for the Lease, until its context
-	// ends: waiting counts as progress.
-	Waiting func(context.Context) error
+	// Progress is called whenever the process tries to take the Lease: waiting
+	// counts as progress, and so does waiting for the API server.
+	Progress func()
 }
 
 // Lease is the right to evict, held by one process at a time.
 type Lease struct {
 	config   LeaseConfig
 	identity string
-	// elector is nil before the election.
-	elector atomic.Pointer[leaderelection.LeaderElector]
+	trouble  kube.Trouble
+	// elected reports whether there is an election: without one this process is
+	// the only one.
+	elected atomic.Bool
+	// leading is the term of the work that is being done; nil while there is
+	// none.
+	leading atomic.Pointer[term]
 }
 
 // NewLease returns a Lease with an identity that is unique across processes and
@@ -52,90 +61,92 @@ func NewLease(config LeaseConfig) (*Lease, error) {
 	if err != nil {
 		return nil, fmt.Errorf("naming this process: %w", err)
 	}
-	return &Lease{config: config, identity: host + "_" + string(uuid.NewUUID())}, nil
+	config.Duration = config.Duration.Truncate(time.Second)
+	return &Lease{
+		config: config, identity: host + "_" + string(uuid.NewUUID()),
+		trouble: kube.Trouble{Message: "The Lease cannot be read or written"},
+	}, nil
 }
 
 // Identity returns the name of this process in the Lease and in the ledger.
 func (l *Lease) Identity() string { return l.identity }
 
-// Lead runs the work of a leader while this process holds the Lease. Losing the
-// Lease ends the process, as in other controllers: moves in flight then belong
-// to the next leader.
+var errLeaseLost = errors.New("the Lease is lost, or may be taken by another process at any moment")
+
+// Lead runs the work of a leader whenever this process holds the Lease, until
+// the context or the work ends. A process that loses the Lease steps down: the
+// work's context ends, and only after the work has returned the process stands
+// for election again. Moves in flight belong to whoever leads next.
 func (l *Lease) Lead(ctx context.Context, work func(context.Context) error) error {
-	// The Lease is renewed until the work has ended: a stopping process first
-	// finishes what it is doing.
-	leading, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	term := &term{finished: make(chan error, 1)}
-	config := l.election(ctx)
-	config.Callbacks.OnStartedLeading = func(held context.Context) {
-		term.started.Store(true)
-		held, stop := context.WithCancel(held)
-		defer stop()
-		defer context.AfterFunc(ctx, stop)()
-		err := work(held)
-		term.done.Store(held.Err() == nil)
-		term.finished <- err
-		cancel()
-	}
-	elector, err := leaderelection.NewLeaderElector(config)
-	if err != nil {
-		return exit.Usagef("leader election: %w", err)
-	}
-	l.elector.Store(elector)
-	defer context.AfterFunc(ctx, func() {
-		if !term.started.Load() {
-			cancel()
+	l.elected.Store(true)
+	for {
+		ended, err := l.serve(ctx, work)
+		if ended || ctx.Err() != nil {
+			return err
 		}
-	})()
-	waiting, stopWaiting := context.WithCancel(leading)
-	defer stopWaiting()
-	go func() { _ = l.config.Waiting(waiting) }() // ends with this function
-	elector.Run(leading)
-	if !term.started.Load() {
-		return nil
+		switch {
+		case l.config.Once && err != nil:
+			return fmt.Errorf("%w: %w", errLeaseLost, err)
+		case l.config.Once:
+			return errLeaseLost
+		}
+		klog.FromContext(ctx).Info("Stepped down and standing for election again", "reason", errLeaseLost.Error(), "identity", l.identity)
 	}
-	err = <-term.finished
-	if err == nil && !term.done.Load() && ctx.Err() == nil {
-		return errors.New("the Lease was lost")
-	}
-	return err
 }
 
-// term is one period of leadership: whether it began, and whether its work
-// ended on its own.
-type term struct {
-	started, done atomic.Bool
-	finished      chan error
+// serve waits for the Lease and serves one term. ended reports whether it ended
+// for another reason than the loss of the Lease.
+func (l *Lease) serve(ctx context.Context, work func(context.Context) error) (ended bool, err error) {
+	t, err := l.newTerm(ctx, work)
+	if err != nil {
+		return true, err
+	}
+	if !t.run(ctx) {
+		return true, t.unreachable
+	}
+	if t.lost {
+		return false, t.err
+	}
+	l.release(ctx)
+	return true, t.err
 }
 
-func (l *Lease) election(ctx context.Context) leaderelection.LeaderElectionConfig {
-	return leaderelection.LeaderElectionConfig{
-		Lock: &resourcelock.LeaseLock{
-			LeaseMeta:  metav1.ObjectMeta{Namespace: l.config.Namespace, Name: l.config.Name},
-			Client:     l.config.Client.CoordinationV1(),
-			LockConfig: resourcelock.ResourceLockConfig{Identity: l.identity},
-		},
-		LeaseDuration:   l.config.Duration,
-		RenewDeadline:   l.config.RenewDeadline,
-		RetryPeriod:     l.config.RetryPeriod,
-		ReleaseOnCancel: true,
-		Name:            l.config.Name,
-		Callbacks: leaderelection.LeaderCallbacks{
-			OnStoppedLeading: func() {},
-			OnNewLeader: func(leader string) {
-				klog.FromContext(ctx).Info("Leader", "identity", leader, "isThisProcess", leader == l.identity)
-			},
-		},
+// release lets others take the Lease at once. The work has ended by then. The
+// write goes by the version read, so that it never takes the Lease from another
+// process that has it meanwhile.
+func (l *Lease) release(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.callTimeout())
+	defer cancel()
+	held, err := l.client().Get(ctx, l.config.Name, metav1.GetOptions{})
+	if err == nil && (held.Spec.HolderIdentity == nil || *held.Spec.HolderIdentity != l.identity) {
+		return
+	}
+	if err == nil {
+		now := metav1.NowMicro()
+		held.Spec = coordinationv1.LeaseSpec{
+			HolderIdentity: new(""), LeaseDurationSeconds: new(int32(1)), AcquireTime: &now, RenewTime: &now,
+			LeaseTransitions: held.Spec.LeaseTransitions,
+		}
+		_, err = l.client().Update(ctx, held, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		klog.FromContext(ctx).Info("The Lease was not released, so others wait until it is over", "reason", err.Error())
 	}
 }
+
+func (l *Lease) client() coordination.LeaseInterface {
+	return l.config.Client.CoordinationV1().Leases(l.config.Namespace)
+}
+
+// callTimeout bounds one call for the Lease, so that there is time for another.
+func (l *Lease) callTimeout() time.Duration { return max(l.config.RenewDeadline/2, time.Second) }
 
 // Forbidden reports whether this process lacks the permission to read the
 // Lease.
 func (l *Lease) Forbidden(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, kube.CallTimeout)
 	defer cancel()
-	_, err := l.config.Client.CoordinationV1().Leases(l.config.Namespace).Get(ctx, l.config.Name, metav1.GetOptions{})
+	_, err := l.client().Get(ctx, l.config.Name, metav1.GetOptions{})
 	if !apierrors.IsForbidden(err) {
 		return false
 	}
@@ -145,7 +156,7 @@ func (l *Lease) Forbidden(ctx context.Context) bool {
 }
 
 // Margin returns how long before others may take the Lease a leader that cannot
-// renew it gives up. An eviction call may last that long.
+// renew it gives up. A call that changes something may last that long.
 func (l *Lease) Margin() time.Duration {
 	const most = 5 * time.Second
 	if !l.config.Elect {
@@ -154,21 +165,18 @@ func (l *Lease) Margin() time.Duration {
 	return min(most, l.config.Duration-l.config.RenewDeadline)
 }
 
-var errLeaseLost = errors.New("the Lease is lost, or may be taken by another process at any moment")
-
-// Leads returns an error if this process must not evict any more. In a process
-// that was suspended contexts end late; the time since the last renewal is
-// reliable.
+// Leads returns an error if this process must not change anything any more. In
+// a process that was suspended contexts end late; the time since the last
+// renewal is reliable.
 func (l *Lease) Leads() error {
-	elector := l.elector.Load()
-	if elector == nil {
+	if !l.elected.Load() {
 		return nil // without election this process is the only one
 	}
-	if !elector.IsLeader() || elector.Check(-l.Margin()) != nil {
+	if t := l.leading.Load(); t == nil || !t.leads() {
 		return errLeaseLost
 	}
 	return nil
 }
 
 // Elected reports whether this process was elected and still leads.
-func (l *Lease) Elected() bool { return l.elector.Load() != nil && l.Leads() == nil }
+func (l *Lease) Elected() bool { return l.elected.Load() && l.Leads() == nil }

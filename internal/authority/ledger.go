@@ -86,8 +86,11 @@ func New(config Config) (*Authority, error) {
 		Namespace: config.Namespace,
 		Name:      evictor.ConfigMapName,
 		Writer:    config.Lease.Identity(),
+		Leader:    config.Lease,
 		Timeout:   ledgerTimeout,
-		Now:       config.Clock.Now,
+		// A write must end before another process could hold the Lease.
+		WriteTimeout: min(ledgerTimeout, config.Lease.Margin()),
+		Now:          config.Clock.Now,
 		Report: func(err error) {
 			setAside.Inc()
 			klog.Background().Error(err, "The stored ledger cannot be read")
@@ -123,6 +126,10 @@ func (a *Authority) Follow(ctx context.Context) error {
 	})
 	return nil
 }
+
+// Begin is called when a term begins, before Take: whoever led in the meantime
+// may have written the ledger.
+func (a *Authority) Begin() { a.store.Release() }
 
 // Take reads the stored ledger, as the one process that writes it from now on.
 // It cancels moves that a predecessor intended and has not made. A process that

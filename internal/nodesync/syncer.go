@@ -39,6 +39,9 @@ const (
 type Config struct {
 	Policy Policy
 	Client kubernetes.Interface
+	// Leader is asked before each patch; nil for a process that is the only
+	// one.
+	Leader Leader
 	// Nodes returns what is on the nodes and what is known about them now; nil
 	// while nothing is known.
 	Nodes func() []Node
@@ -88,6 +91,7 @@ func New(config Config) (*Syncer, error) {
 		config: config,
 		writer: writer{
 			nodes:   config.Client.CoreV1().Nodes(),
+			leader:  config.Leader,
 			limiter: flowcontrol.NewTokenBucketRateLimiter(config.QueriesPerSecond, concurrency),
 			timeout: config.Timeout,
 		},

@@ -20,9 +20,16 @@ const fieldManager = "evenkeel-nodesync"
 
 var nodesResource = schema.GroupResource{Resource: "nodes"}
 
+// Leader knows whether this process leads.
+type Leader interface {
+	// Leads returns an error if this process must not write any more.
+	Leads() error
+}
+
 // writer changes nodes, at the rate of its limiter.
 type writer struct {
 	nodes   corev1.NodeInterface
+	leader  Leader // may be nil
 	limiter flowcontrol.RateLimiter
 	timeout time.Duration
 }
@@ -80,6 +87,11 @@ func (w *writer) patch(ctx context.Context, object Object, patch *Patch) error {
 	}
 	if err := w.limiter.Wait(ctx); err != nil {
 		return err
+	}
+	if w.leader != nil {
+		if err := w.leader.Leads(); err != nil {
+			return err
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, w.timeout)
 	defer cancel()

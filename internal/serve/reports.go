@@ -10,6 +10,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/authority"
 	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/internal/servertime"
 	"github.com/evenkeel/evenkeel/internal/steering"
 	"github.com/evenkeel/evenkeel/ledger"
 	"github.com/evenkeel/evenkeel/scorer/extender"
@@ -116,15 +117,16 @@ type Reports struct {
 	Policies  *announce.Policies
 	// Answerer is nil in a process that does not answer kube-scheduler.
 	Answerer *steering.Answerer
-	// Started is when the process started.
-	Started time.Time
+	// Begun is when the process started, by the local clock.
+	Begun time.Time
+	Clock *servertime.Clock
 }
 
 // Status answers GET /status.
 func (p *Reports) Status(r *http.Request) (any, error) { return p.status(r), nil }
 
 func (p *Reports) status(r *http.Request) Status {
-	status := Status{Started: p.Started.UTC().Format(time.RFC3339), Policy: p.Policies.Status()}
+	status := Status{Started: p.Begun.Add(p.Clock.Skew()).UTC().Format(time.RFC3339), Policy: p.Policies.Status()}
 	if p.Answerer != nil {
 		status.Asked = p.Answerer.Asked()
 		if at := p.Answerer.LastAsked(); !at.IsZero() {

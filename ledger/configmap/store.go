@@ -11,6 +11,7 @@
 package configmap
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,11 +52,20 @@ type Config struct {
 	Namespace, Name string
 	// Writer names this process in the stored ledger.
 	Writer string
-	// Timeout bounds each call.
-	Timeout time.Duration
-	Now     func() time.Time
+	// Leader is asked before each write; nil for a process that is the only
+	// one.
+	Leader Leader
+	// Timeout bounds each call, WriteTimeout one that writes; 0 means Timeout.
+	Timeout, WriteTimeout time.Duration
+	Now                   func() time.Time
 	// Report receives what could not be read, once each; may be nil.
 	Report func(error)
+}
+
+// Leader knows whether this process leads.
+type Leader interface {
+	// Leads returns an error if this process must not write any more.
+	Leads() error
 }
 
 // Store reads and writes the ConfigMap. It is safe for concurrent use.
@@ -82,7 +92,16 @@ func New(config Config) (*Store, error) {
 	if config.Client == nil || config.Namespace == "" || config.Name == "" || config.Now == nil || config.Timeout <= 0 {
 		return nil, errors.New("configmap: Client, Namespace, Name, Now and Timeout must be set")
 	}
+	config.WriteTimeout = cmp.Or(config.WriteTimeout, config.Timeout)
 	return &Store{config: config}, nil
+}
+
+// Release makes this process one that does not hold the ledger: another may
+// have written it in the meantime, in whatever format.
+func (s *Store) Release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held = false
 }
 
 // Generation returns that of the newest document read or written.
@@ -260,7 +279,12 @@ func (s *Store) get(ctx context.Context) (*v1.ConfigMap, error) {
 }
 
 func (s *Store) put(ctx context.Context, object *v1.ConfigMap, create bool) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
+	if s.config.Leader != nil {
+		if err := s.config.Leader.Leads(); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.config.WriteTimeout)
 	defer cancel()
 	client := s.config.Client.CoreV1().ConfigMaps(s.config.Namespace)
 	if create {

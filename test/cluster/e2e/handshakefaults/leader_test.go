@@ -50,8 +50,8 @@ func (f *fixture) by(r *replica) (evictions []stage.Eviction) {
 
 // The leader freezes in the middle of its cycle for longer than its Lease. The
 // other replica takes its moves over, cancels what was not made and goes on;
-// the old leader wakes up and evicts nothing from when its Lease could have
-// been taken.
+// the old leader wakes up, evicts nothing from when its Lease could have been
+// taken, and follows.
 func TestLeaderFreezes(t *testing.T) {
 	f, skew := newFixture(t)
 	policy := f.Policy(stage.RealUsage, paced(2*time.Second))
@@ -80,7 +80,14 @@ func TestLeaderFreezes(t *testing.T) {
 			t.Errorf("the old leader evicted pod %s %v after its Lease could have been taken", eviction.Pod, late)
 		}
 	}
-	f.Eventually(15*time.Second, "the old leader to give up", func(context.Context) bool { return first.Ended() })
+	f.Eventually(15*time.Second, "the old leader to follow the new one", func(context.Context) bool {
+		_, follows := f.Ledger(first.listen)
+		_, leads := f.Ledger(second.listen)
+		return !stage.Leads(first.Process) && follows == leads
+	})
+	if first.Ended() {
+		t.Error("the old leader has ended")
+	}
 	if writers := f.witness.Writers(); len(writers) != 2 {
 		t.Errorf("the ledger was written by %v, want by the first leader and then by the second alone", writers)
 	}
@@ -88,9 +95,9 @@ func TestLeaderFreezes(t *testing.T) {
 }
 
 // The API server dies in the middle of a cycle, between two moves, and comes
-// back, on a fast machine within the Lease. If it takes longer the process has
-// to end, and its Deployment starts another. (A replacement that it fails to
-// bind twice is a pod like any other, and lands off plan.)
+// back, on a fast machine within the Lease. If it takes longer the leader steps
+// down and leads again. (A replacement that it fails to bind twice is a pod like
+// any other, and lands off plan.)
 func TestAPIServerRestarts(t *testing.T) {
 	f, skew := newFixture(t)
 	f.witness.AllowGaps()
@@ -109,12 +116,7 @@ func TestAPIServerRestarts(t *testing.T) {
 		t.Fatalf("%d evictions already: there was no middle of a cycle", got)
 	}
 	back := time.Now()
-	f.Eventually(30*time.Second, "the Lease renewed, or the process ended without it", func(ctx context.Context) bool {
-		return p.Ended() || f.renewedAfter(ctx, back)
-	})
-	if p.Ended() {
-		p = f.Serve(f.Policy(stage.RealUsage, paced(2*time.Second)), "--leader-elect=true")
-	}
+	f.Eventually(30*time.Second, "the Lease renewed", func(ctx context.Context) bool { return f.renewedAfter(ctx, back) })
 	f.cooled(90 * time.Second)
 	if p.Ended() {
 		t.Fatal("evenkeel serve ended")
