@@ -182,10 +182,10 @@ func TestBusy(t *testing.T) {
 		t.Errorf("prioritize reply %q, want no scores", got)
 	}
 
-	// Requests whose bodies do not end fill the house.
+	// Requests whose bodies do not end take all that one client may have.
 	bodies := make([]*io.PipeWriter, 0, refuseFactor)
 	done := make(chan struct{})
-	for range refuseFactor - 1 {
+	for range refuseFactor/clientsShare - 1 {
 		reader, writer := io.Pipe()
 		bodies = append(bodies, writer)
 		go func() {
