@@ -30,7 +30,9 @@ type boundedConn struct {
 	client   netip.Addr
 }
 
-func newBoundedListener(l net.Listener) *boundedListener {
+// Bounded returns a listener that bounds how many connections are open, of all
+// clients and of each address.
+func Bounded(l net.Listener) net.Listener {
 	return &boundedListener{Listener: l, open: map[netip.Addr][]*boundedConn{}}
 }
 

@@ -118,7 +118,7 @@ func (s *Server) listen(ctx context.Context) (net.Listener, error) {
 			return nil, fmt.Errorf("listening for kube-scheduler: %w", err)
 		}
 	}
-	listener = newBoundedListener(listener)
+	listener = Bounded(listener)
 	if s.tls != nil {
 		return tls.NewListener(listener, s.tls), nil // TLS splits replies into records anyway
 	}
