@@ -80,10 +80,14 @@ func (e *exchange) read(r *http.Request, limit int64, room *limits) error {
 	}
 }
 
-// grow makes the buffer larger, at most twice as large and up to a size, and
-// reports whether there is room for that.
+// growth is how many times larger the buffer gets where it is too small. The
+// smaller it is, the more often bytes are copied and memory is left to collect.
+const growth = 8
+
+// grow makes the buffer larger, up to a size, and reports whether there is room
+// for that.
 func (e *exchange) grow(largest int64, room *limits) bool {
-	size := min(max(2*int64(cap(e.body)), firstRead+spare), largest)
+	size := min(max(growth*int64(cap(e.body)), firstRead+spare), largest)
 	if !room.grow(&e.hold, size-int64(cap(e.body))) {
 		return false
 	}

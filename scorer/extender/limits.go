@@ -34,8 +34,13 @@ type limits struct {
 	holds []*hold
 }
 
-// limit is the most of something that all clients and one of them may take.
-type limit struct{ all, each int64 }
+// limit is the most of something that all clients and one of them may take. A
+// client yields to one that would have no more than half as much, if that is
+// what half says, else to one that would have no more.
+type limit struct {
+	all, each int64
+	half      bool
+}
 
 func newLimit(all int64) limit { return limit{all: all, each: max(1, all/clientsShare)} }
 
@@ -57,11 +62,13 @@ type hold struct {
 func newLimits(config *Config) *limits {
 	// What a body's buffer may be larger than the body itself.
 	const slack = 4 << 10
-	return &limits{
+	l := &limits{
 		requests: newLimit(int64(refuseFactor * config.MaxConcurrent)),
 		asking:   newLimit(int64(config.MaxConcurrent)),
 		bytes:    newLimit(bodiesFactor * (config.MaxBodyBytes + slack)),
 	}
+	l.bytes.half = true // large bodies would end each other all the time
+	return l
 }
 
 // enter admits a request whose buffer already has some bytes, and reports
@@ -144,7 +151,7 @@ func (l *limits) fits(h *hold, most limit, more int64, of func(*hold) int64) boo
 			return false
 		case all+more <= most.all:
 			return true
-		case !l.end(own+more, of):
+		case !l.end(own+more, most.half, of):
 			return false
 		}
 	}
@@ -162,8 +169,11 @@ func (l *limits) taken(client netip.Addr, of func(*hold) int64) (all, own int64)
 }
 
 // end ends the oldest waiting request of the client that takes most, if that is
-// no less than what another would take.
-func (l *limits) end(other int64, of func(*hold) int64) bool {
+// no less than what another would take, or twice that.
+func (l *limits) end(other int64, twice bool, of func(*hold) int64) bool {
+	if twice {
+		other *= 2
+	}
 	most, victim := int64(math.MinInt64), -1
 	for i, h := range l.holds {
 		if !h.waiting || of(h) == 0 {
