@@ -85,6 +85,7 @@ func TestTwoReplicas(t *testing.T) {
 	policy := f.Policy(stage.RealUsage, strings.Replace(stage.Fast, "cycleDeadline: 3m", "cycleDeadline: 3m, interval: 2s", 1))
 	addresses := []string{f.FreeAddress(), f.FreeAddress()}
 	f.service(stage.Listen(), addresses...)
+	f.service(reportsOf(stage.Listen())[0], reportsOf(addresses...)...)
 	var replicas []*evenkeel.Process
 	for _, address := range addresses {
 		p := f.Serve(policy, "--listen-address", address, "--leader-elect=true", "--leader-elect-lease-duration", "4s",
@@ -251,6 +252,14 @@ func (f *fixture) service(address string, backends ...string) {
 		_ = listener.Close()
 		connections.Wait()
 	})
+}
+
+// reportsOf returns where processes report, by where they serve.
+func reportsOf(addresses ...string) (reports []string) {
+	for _, address := range addresses {
+		reports = append(reports, strings.TrimPrefix(evenkeel.Reports(address), "http://"))
+	}
+	return reports
 }
 
 // forward carries one connection to the first backend that takes it, until one

@@ -81,7 +81,7 @@ func Start(binary, logPath string, args ...string) (*Process, error) {
 		return nil, fmt.Errorf("starting evenkeel: %w", err)
 	}
 	defer log.Close() // the child has its own descriptor
-	p := &Process{LogPath: logPath, command: exec.Command(binary, args...), done: make(chan struct{})}
+	p := &Process{LogPath: logPath, command: exec.Command(binary, withReports(args)...), done: make(chan struct{})}
 	p.command.Stdout, p.command.Stderr = log, log
 	p.command.SysProcAttr = attributes()
 	if err := p.command.Start(); err != nil {
