@@ -50,7 +50,7 @@ func newExplainCommand() *cobra.Command {
 		Use:   "explain {node NAME | pod NAMESPACE/NAME}",
 		Short: "Say why a node is hot or not and why a pod would be moved, where to, or not",
 		Example: "  evenkeel explain node worker-3 --policy-config-file policy.yaml\n" +
-			"  evenkeel explain pod shop/web-7d9f-abcde --extender-url http://127.0.0.1:8888",
+			"  evenkeel explain pod shop/web-7d9f-abcde --extender-url http://127.0.0.1:8889",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, words []string) error {
 			wanted.Progress = c.ErrOrStderr()
@@ -59,7 +59,7 @@ func newExplainCommand() *cobra.Command {
 	}
 	options.AddCommon(c.Flags())
 	c.Flags().StringVarP(&wanted.Format, "output", "o", "table", "Output format: "+commands.Formats+".")
-	c.Flags().StringVar(&wanted.ExtenderURL, "extender-url", "", "URL of a running extender or serve process to ask; without it this command observes and plans itself.")
+	c.Flags().StringVar(&wanted.ExtenderURL, "extender-url", "", "URL of the reports (--report-address) of a running extender or serve process, as kubectl port-forward reaches them; without it this command observes and plans itself.")
 	return c
 }
 

@@ -5,11 +5,9 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
+	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/component-base/logs"
@@ -24,16 +22,16 @@ import (
 func main() { os.Exit(run()) }
 
 func run() int {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
 	defer logs.FlushLogs()
-	root := newRoot()
-	root.SetArgs(compat.WithGoFlags(os.Args[1:]))
-	err := root.ExecuteContext(klog.NewContext(ctx, klog.Background()))
-	if err != nil && !errors.Is(err, context.Canceled) {
-		fmt.Fprintln(os.Stderr, "evenkeel: "+err.Error())
+	root, args := newRoot(), compat.WithGoFlags(os.Args[1:])
+	root.SetArgs(args)
+	patience := time.Second
+	if c, _, err := root.Find(args); err == nil && slices.Contains(lasting, c.Name()) {
+		patience = lastingPatience
 	}
-	return exit.Code(err)
+	return untilSignalled(stopSignals(), patience, func(ctx context.Context) error {
+		return root.ExecuteContext(klog.NewContext(ctx, klog.Background()))
+	})
 }
 
 func newRoot() *cobra.Command {

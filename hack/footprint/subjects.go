@@ -47,14 +47,19 @@ func beginEvenkeel(command, source string) func(context.Context, *bench) (*child
 		if err != nil {
 			return nil, err
 		}
+		reports, err := freeAddress(ctx)
+		if err != nil {
+			return nil, err
+		}
 		args := append([]string{
-			command, "--kubeconfig=" + config.kube, "--policy-config-file=" + config.policy, "--listen-address=" + address, "--metrics-address=0",
+			command, "--kubeconfig=" + config.kube, "--policy-config-file=" + config.policy, "--listen-address=" + address, "--report-address=" + reports,
+			"--metrics-address=0",
 		}, evenkeelArgs[command]...)
 		c, err := start(ctx, filepath.Join(b.folder, command+".log"), b.binary, args...)
 		if err != nil {
 			return nil, err
 		}
-		err = b.waitFresh(ctx, c, "http://"+address+"/nodes")
+		err = b.waitFresh(ctx, c, "http://"+reports+"/nodes")
 		if err != nil || command == "extender" || b.fleet.nodes < 10 { // without a hot node there is nothing to plan
 			return c, err
 		}

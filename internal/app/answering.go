@@ -12,37 +12,36 @@ import (
 	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
-// extenderServer makes the server of a separate extender and its task. With
-// --observe the server answers neutrally, and the task compares its answers
-// with kube-scheduler's choices.
-func (a *App) extenderServer() (*extender.Server, func(context.Context) error, error) {
+// extenderServer makes the server of a separate extender, its reports and its
+// task. With --observe the server answers neutrally, and the task compares its
+// answers with kube-scheduler's choices.
+func (a *App) extenderServer() (*extender.Server, *serve.Reports, func(context.Context) error, error) {
+	reports := a.reports()
 	if !a.options.Observe {
-		server, err := a.server(extender.Config{Answerer: a.answerer, Status: extender.Report(a.reports().Status)})
-		return server, untilStopped, err
+		server, err := a.server(a.answerer, reports)
+		return server, reports, untilStopped, err
 	}
 	shadow, err := steering.NewShadow(a.answerer, a.registry)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	server, err := a.server(extender.Config{
-		Answerer: shadow, Status: a.reports().Shadow(shadow),
-		Shadow: extender.Report(func(*http.Request) (any, error) { return shadow.Report(), nil }),
-	})
+	reports.Shadow = shadow
+	server, err := a.server(shadow, reports)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	return server, func(ctx context.Context) error {
+	return server, reports, func(ctx context.Context) error {
 		klog.FromContext(ctx).Info("Answering neutrally", "reason", "--observe")
 		return shadow.Run(ctx)
 	}, nil
 }
 
-// server makes the server for an Answerer, with its reports.
-func (a *App) server(config extender.Config) (*extender.Server, error) {
-	config.Address = a.options.ListenAddress
-	config.TLS = extender.TLS{CertFile: a.options.TLSCertFile, KeyFile: a.options.TLSKeyFile, ClientCAFile: a.options.ClientCAs}
-	config.Nodes, config.Explain = extender.Report(a.reports().Nodes), extender.Report(a.explainer.Explain)
-	config.Registerer = a.registry
+// server makes the server for an Answerer.
+func (a *App) server(answerer extender.Answerer, reports *serve.Reports) (*extender.Server, error) {
+	config := extender.Config{
+		Answerer: answerer, Status: extender.Report(reports.Steering), Registerer: a.registry, Address: a.options.ListenAddress,
+		TLS: extender.TLS{CertFile: a.options.TLSCertFile, KeyFile: a.options.TLSKeyFile, ClientCAFile: a.options.ClientCAs},
+	}
 	a.answer(&config)
 	server, err := extender.NewServer(config)
 	if err != nil {
@@ -57,6 +56,18 @@ func (a *App) reports() *serve.Reports {
 	return &serve.Reports{Observer: a.observer, Authority: a.authority, Policies: a.policies, Answerer: a.answerer, Clock: a.kube.Clock, Begun: a.begun}
 }
 
+// report serves reports until the context ends. Kube-scheduler is answered
+// without them too.
+func (a *App) report(reports *serve.Reports) func(context.Context) error {
+	pages := serve.Pages{Reports: reports, Explain: a.explainer.Explain, Metrics: serve.Metrics(a.registry), Profiling: a.options.Profiling}
+	return func(ctx context.Context) error {
+		if err := serve.Listen(ctx, a.options.ReportAddress, "reports", pages.Handler()); err != nil {
+			klog.FromContext(ctx).Error(err, "Reports are not served; see --report-address")
+		}
+		return untilStopped(ctx)
+	}
+}
+
 // answer applies the policy and the options to how kube-scheduler is answered.
 func (a *App) answer(config *extender.Config) {
 	if measured := a.current().load.Scoring.Measured; measured != nil {
@@ -68,7 +79,7 @@ func (a *App) answer(config *extender.Config) {
 	}
 	config.NamesOnly, config.FullReplies = true, true
 	config.Pages = map[string]http.Handler{
-		"/":        extender.Text("evenkeel extender: POST /filter and /prioritize, GET /healthcheck, /metrics, /nodes and /status\n"),
+		"/":        extender.Text("evenkeel extender: POST /filter and /prioritize, GET /healthcheck, /metrics and /status\n"),
 		"/metrics": serve.Metrics(a.registry),
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -13,6 +14,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/remote"
+	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/runner"
 )
@@ -24,7 +26,8 @@ type Options struct {
 	Kubeconfig string
 	Namespace  string
 	// MetricsAddress serves /metrics, /livez and /readyz; "0" serves nothing.
-	MetricsAddress string
+	// MetricsAccess is who reads /metrics there: one of the constants below.
+	MetricsAddress, MetricsAccess string
 
 	DryRun   bool
 	Interval time.Duration
@@ -59,9 +62,21 @@ type Options struct {
 	// LogBodies logs kube-scheduler's requests.
 	LogBodies bool
 
+	// ReportAddress serves reports, on loopback; "0" serves none. Profiling adds
+	// profiles to them.
+	ReportAddress string
+	Profiling     bool
+
 	ListenAddress                      string
 	TLSCertFile, TLSKeyFile, ClientCAs string
 }
+
+// The values of --metrics-access.
+const (
+	MetricsOpen       = "open"
+	MetricsAuthorized = "authorized"
+	MetricsOff        = "off"
+)
 
 // DefaultNamespace is where Evenkeel's Lease and ConfigMap are when neither
 // flag nor environment says otherwise.
@@ -82,6 +97,7 @@ func (o *Options) AddKubeconfig(flags *pflag.FlagSet) {
 // AddMetrics adds the flags of commands that serve metrics and probes.
 func (o *Options) AddMetrics(flags *pflag.FlagSet) {
 	flags.StringVar(&o.MetricsAddress, "metrics-address", ":10258", `Address of /metrics, /livez and /readyz; "0" serves none.`)
+	flags.StringVar(&o.MetricsAccess, "metrics-access", MetricsOpen, "Who may read /metrics there: open (everyone), authorized (over HTTPS, whom the API server allows to get the path /metrics) or off (no one). Probes are always answered.")
 }
 
 // AddRunner adds the flags of commands that evict.
@@ -110,6 +126,8 @@ func (o *Options) AddMarking(flags *pflag.FlagSet) {
 // AddExtender adds the flags of commands that answer kube-scheduler.
 func (o *Options) AddExtender(flags *pflag.FlagSet) {
 	flags.StringVar(&o.ListenAddress, "listen-address", ":8888", "Address on which kube-scheduler asks.")
+	flags.StringVar(&o.ReportAddress, "report-address", "127.0.0.1:8889", `Loopback address of the reports /status, /nodes, /explain and /metrics, for kubectl port-forward; "0" serves none.`)
+	flags.BoolVar(&o.Profiling, "profiling", false, "Serve /debug/pprof/ among the reports.")
 	flags.StringVar(&o.TLSCertFile, "tls-cert-file", "", "Certificate for HTTPS; without it HTTP is served.")
 	flags.StringVar(&o.TLSKeyFile, "tls-private-key-file", "", "Private key of the certificate.")
 	flags.StringVar(&o.ClientCAs, "client-ca-file", "", "CA that client certificates must be signed by.")
@@ -156,7 +174,7 @@ func (o *Options) validateTimes() error {
 }
 
 func (o *Options) validateAddresses() error {
-	addresses := map[string]string{"listen-address": o.ListenAddress, "metrics-address": o.MetricsAddress}
+	addresses := map[string]string{"listen-address": o.ListenAddress, "metrics-address": o.MetricsAddress, "report-address": o.ReportAddress}
 	if o.Marking != nil {
 		addresses["webaddr"] = o.Marking.WebAddress
 	}
@@ -164,9 +182,16 @@ func (o *Options) validateAddresses() error {
 		if address == "" || flag != "listen-address" && address == "0" {
 			continue
 		}
-		if _, _, err := net.SplitHostPort(address); err != nil {
+		host, _, err := net.SplitHostPort(address)
+		if err != nil {
 			return fmt.Errorf("--%s: %w", flag, err)
 		}
+		if flag == "report-address" && !serve.Local(host) {
+			return fmt.Errorf("--%s: %q is no loopback address: reports name the pods of all namespaces and ask nobody for permission", flag, address)
+		}
+	}
+	if access := []string{"", MetricsOpen, MetricsAuthorized, MetricsOff}; !slices.Contains(access, o.MetricsAccess) {
+		return fmt.Errorf("--metrics-access: %q is not one of %q", o.MetricsAccess, access[1:])
 	}
 	if (o.TLSCertFile == "") != (o.TLSKeyFile == "") {
 		return errors.New("--tls-cert-file and --tls-private-key-file go together")

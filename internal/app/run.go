@@ -8,7 +8,6 @@ import (
 	"github.com/evenkeel/evenkeel/internal/exit"
 	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/serve"
-	"github.com/evenkeel/evenkeel/scorer/extender"
 )
 
 // Run is `evenkeel run`: one cycle, or cycles by interval or schedule.
@@ -36,11 +35,12 @@ func Serve(ctx context.Context, options Options) error {
 	if err != nil {
 		return exit.UnlessStopped(ctx, err)
 	}
-	server, err := a.server(extender.Config{Answerer: a.answerer, Status: extender.Report(a.reports().Status)})
+	reports := a.reports()
+	server, err := a.server(a.answerer, reports)
 	if err != nil {
 		return err
 	}
-	return a.start(ctx, server.Run, a.evict, settleCollector(a.observer.Store().Synced))
+	return a.start(ctx, server.Run, a.report(reports), a.evict, settleCollector(a.observer.Store().Synced))
 }
 
 // Extender is `evenkeel extender`: it answers kube-scheduler and never evicts.
@@ -51,7 +51,7 @@ func Extender(ctx context.Context, options Options) error {
 	if err != nil {
 		return exit.UnlessStopped(ctx, err)
 	}
-	server, compare, err := a.extenderServer()
+	server, reports, compare, err := a.extenderServer()
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func Extender(ctx context.Context, options Options) error {
 		return untilStopped(ctx)
 	}
 	a.health.Ready() // an extender without usage answers neutrally, which is better than not at all
-	return a.start(ctx, server.Run, a.reflect, a.authority.Follow, a.heartbeat, compare, a.watchPolicy,
+	return a.start(ctx, server.Run, a.report(reports), a.reflect, a.authority.Follow, a.heartbeat, compare, a.watchPolicy,
 		reached, settleCollector(a.observer.Store().Synced))
 }
 
@@ -85,9 +85,7 @@ func (a *App) start(ctx context.Context, tasks ...func(context.Context) error) e
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
 	group, running := errgroup.WithContext(running)
-	group.Go(func() error {
-		return serve.Listen(running, a.options.MetricsAddress, "metrics", serve.Probes(a.health, a.registry))
-	})
+	group.Go(func() error { return a.serveMetrics(running) })
 	for _, task := range tasks {
 		group.Go(func() error {
 			defer cancel() // the first task that returns ends the process
@@ -122,6 +120,26 @@ func (a *App) begin(ctx context.Context) error {
 		return err
 	}
 	return kube.Persist(ctx, a.health.Progress, start)
+}
+
+// serveMetrics answers the probes, and serves /metrics as --metrics-access says.
+func (a *App) serveMetrics(ctx context.Context) error {
+	metrics, address := serve.Metrics(a.registry), a.options.MetricsAddress
+	switch a.options.MetricsAccess {
+	case MetricsOff:
+		metrics = nil
+	case MetricsAuthorized:
+		metrics, err := serve.Authorized(a.kube.REST, metrics)
+		if err != nil {
+			return err
+		}
+		certificate, err := serve.SelfSigned("evenkeel")
+		if err != nil {
+			return err
+		}
+		return serve.Listen(ctx, address, "metrics", serve.Probes(a.health, metrics), certificate)
+	}
+	return serve.Listen(ctx, address, "metrics", serve.Probes(a.health, metrics))
 }
 
 // evict starts what evicting needs and runs cycles, as leader with

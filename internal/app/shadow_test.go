@@ -16,6 +16,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/announce"
 	"github.com/evenkeel/evenkeel/internal/kube"
 	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/internal/servertime"
 	"github.com/evenkeel/evenkeel/internal/steering"
 	"github.com/evenkeel/evenkeel/policy"
@@ -70,28 +71,31 @@ func TestExtenderServer(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			a := extenderApp(t, Options{Observe: tc.observe})
-			server, compare, err := a.extenderServer()
+			server, reports, compare, err := a.extenderServer()
 			if err != nil {
 				t.Fatal(err)
 			}
-			call := func(method, path, body string) string {
+			call := func(handler http.Handler, method, path, body string) string {
 				w := httptest.NewRecorder()
-				server.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body)))
+				handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body)))
 				if w.Code != http.StatusOK {
 					t.Errorf("%s %s: status %d: %s", method, path, w.Code, w.Body)
 				}
 				return w.Body.String()
 			}
-			call(http.MethodPost, "/filter", `{"Pod":{"metadata":{"uid":"p"}},"NodeNames":["a"]}`)
-			var got told
-			if err := json.Unmarshal([]byte(call(http.MethodGet, "/status?pod=p", "")), &got); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("status (-want +got):\n%s", diff)
+			call(server, http.MethodPost, "/filter", `{"Pod":{"metadata":{"uid":"p"}},"NodeNames":["a"]}`)
+			pages := serve.Pages{Reports: reports, Metrics: http.NotFoundHandler()}
+			for whom, handler := range map[string]http.Handler{"strangers": server, "users": pages.Handler()} {
+				var got told
+				if err := json.Unmarshal([]byte(call(handler, http.MethodGet, "http://localhost/status?pod=p", "")), &got); err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(tc.want, got); diff != "" {
+					t.Errorf("status for %s (-want +got):\n%s", whom, diff)
+				}
 			}
 			if tc.observe {
-				if reply := call(http.MethodGet, "/shadow", ""); !strings.Contains(reply, `"recent":[]`) {
+				if reply := call(pages.Handler(), http.MethodGet, "http://localhost/shadow", ""); !strings.Contains(reply, `"recent":[]`) {
 					t.Errorf("placements: %s", reply)
 				}
 			}

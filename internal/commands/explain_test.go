@@ -20,6 +20,7 @@ import (
 	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/internal/explain/live"
 	"github.com/evenkeel/evenkeel/internal/observer"
+	"github.com/evenkeel/evenkeel/internal/serve"
 	"github.com/evenkeel/evenkeel/internal/settings"
 	"github.com/evenkeel/evenkeel/internal/steering"
 	"github.com/evenkeel/evenkeel/policy"
@@ -67,26 +68,28 @@ func watching(t *testing.T) *observer.Observer {
 	return o
 }
 
-// answering is an extender that knows of one node, and its URL.
-func answering(t *testing.T) string {
+// answering is a process that knows of one node: the URLs of its reports and of
+// where kube-scheduler asks.
+func answering(t *testing.T) (reports, asks string) {
 	t.Helper()
 	o := watching(t)
-	server, err := extender.NewServer(extender.Config{
-		Answerer: steering.NewAnswerer(o, time.Now),
-		Explain:  extender.Report(live.New(o, nil, nil, &live.Terms{}).Explain),
-	})
+	pages := serve.Pages{Reports: &serve.Reports{}, Explain: live.New(o, nil, nil, &live.Terms{}).Explain, Metrics: http.NotFoundHandler()}
+	server, err := extender.NewServer(extender.Config{Answerer: steering.NewAnswerer(o, time.Now)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	listening := httptest.NewServer(server)
-	t.Cleanup(listening.Close)
-	return listening.URL
+	urlOf := func(handler http.Handler) string {
+		listening := httptest.NewServer(handler)
+		t.Cleanup(listening.Close)
+		return listening.URL
+	}
+	return urlOf(pages.Handler()), urlOf(server)
 }
 
 // The command asks a running extender and prints what it says; what cannot be
 // told has its exit code and its sentence.
 func TestExplainByExtender(t *testing.T) {
-	base := answering(t)
+	base, asks := answering(t)
 	cases := map[string]struct {
 		url, format string
 		words       []string
@@ -103,6 +106,7 @@ func TestExplainByExtender(t *testing.T) {
 		"wrong words":           {words: []string{"nodes", "n1"}, wantCode: exit.Misuse, want: "explain takes"},
 		"a wrong format":        {words: []string{"node", "n1"}, format: "xml", wantCode: exit.Misuse, want: "--output"},
 		"no URL":                {url: "localhost:8888", words: []string{"node", "n1"}, wantCode: exit.Misuse, want: "--extender-url"},
+		"kube-scheduler's port": {url: asks, words: []string{"node", "n1"}, wantCode: exit.Failure, want: "at --report-address of the same process"},
 		"nobody there":          {url: "http://127.0.0.1:1", words: []string{"node", "n1"}, wantCode: exit.Failure, want: "asking http://127.0.0.1:1"},
 	}
 	for name, tc := range cases {

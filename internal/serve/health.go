@@ -4,6 +4,7 @@ package serve
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/http"
@@ -67,26 +68,31 @@ func NewRegistry() *prometheus.Registry {
 	return registry
 }
 
-// Probes serves /metrics, /livez and /readyz.
-func Probes(health *Health, registry prometheus.Gatherer) http.Handler {
+// Probes answers the probes of the kubelet and, unless that is nil, /metrics.
+func Probes(health *Health, metrics http.Handler) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", Metrics(registry))
+	if metrics != nil {
+		mux.Handle("GET /metrics", metrics)
+	}
 	mux.HandleFunc("GET /livez", health.Livez)
 	mux.HandleFunc("GET /healthz", health.Livez)
 	mux.HandleFunc("GET /readyz", health.readyz)
 	return mux
 }
 
+// scrapesAtOnce is how many requests for /metrics are answered at a time.
+const scrapesAtOnce = 8
+
 // Metrics serves Evenkeel's metrics together with upstream's and client-go's.
 func Metrics(registry prometheus.Gatherer) http.Handler {
 	gatherers := prometheus.Gatherers{registry, legacyregistry.DefaultGatherer}
-	return promhttp.HandlerFor(gatherers, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
+	return promhttp.HandlerFor(gatherers, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: scrapesAtOnce})
 }
 
 // Listen serves on an address until the context ends and then lets requests
-// finish. An empty address and "0" serve nothing. what names the pages in
-// errors.
-func Listen(ctx context.Context, address, what string, handler http.Handler) error {
+// finish: HTTPS with a certificate, else HTTP. An empty address and "0" serve
+// nothing. what names the pages in errors.
+func Listen(ctx context.Context, address, what string, handler http.Handler, certificate ...tls.Certificate) error {
 	if address == "" || address == "0" {
 		<-ctx.Done()
 		return nil
@@ -94,6 +100,10 @@ func Listen(ctx context.Context, address, what string, handler http.Handler) err
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
 		return fmt.Errorf("serving %s: %w", what, err)
+	}
+	listener = extender.Bounded(listener)
+	if len(certificate) > 0 {
+		listener = tls.NewListener(listener, &tls.Config{MinVersion: tls.VersionTLS12, Certificates: certificate})
 	}
 	server := &http.Server{
 		Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute,

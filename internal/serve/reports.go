@@ -13,12 +13,12 @@ import (
 	"github.com/evenkeel/evenkeel/internal/servertime"
 	"github.com/evenkeel/evenkeel/internal/steering"
 	"github.com/evenkeel/evenkeel/ledger"
-	"github.com/evenkeel/evenkeel/scorer/extender"
 	"github.com/evenkeel/evenkeel/usage"
 )
 
-// Status is the response to GET /status of an extender.
-type Status struct {
+// Asked is whether kube-scheduler asks this process. It names no node, and no
+// pod but the one that was asked about.
+type Asked struct {
 	// Started is when the process started.
 	Started string `json:"started"`
 	// Asked counts filter and prioritize requests since the process started;
@@ -28,11 +28,30 @@ type Status struct {
 	// PodAsked answers ?pod=UID: whether kube-scheduler recently asked about
 	// this pod.
 	PodAsked bool `json:"podAsked,omitempty"`
+	// Gate is why nothing would be evicted now; empty if evicting is allowed.
+	Gate string `json:"gate,omitempty"`
+	// Shadow is set while answers are neutral. Then Asked stays 0 and PodAsked
+	// false: no pod was steered, and an evicting process must not mistake
+	// kube-scheduler's requests for steering.
+	Shadow *steering.ShadowSummary `json:"shadow,omitempty"`
+}
+
+// Steering is the response to GET /status on the port where kube-scheduler
+// asks, which strangers may reach: what an evicting process has to know.
+type Steering struct {
+	Asked
+	Ledger struct {
+		// Generation is that of the newest stored ledger that was read.
+		Generation int64 `json:"generation"`
+	} `json:"ledger"`
+}
+
+// Status is the response to GET /status among the reports.
+type Status struct {
+	Asked
 	// Observed is when usage was last read; empty before the first reading.
 	Observed string `json:"observed,omitempty"`
-	// Gate is why nothing would be evicted now; empty if evicting is allowed.
-	// GateDetail explains it.
-	Gate       string `json:"gate,omitempty"`
+	// GateDetail explains Gate.
 	GateDetail string `json:"gateDetail,omitempty"`
 	// Paused is why the kill switch stops evicting, Paused or PauseUnreadable;
 	// empty if it does not. It is at most 15 seconds old. PauseDetail explains
@@ -112,31 +131,31 @@ type MoveStatus struct {
 
 // Reports answers the pages that report what a process knows.
 type Reports struct {
-	Observer  *observer.Observer
+	Observer *observer.Observer
+	// Authority is nil in a process that does not read the stored ledger.
 	Authority *authority.Authority
 	Policies  *announce.Policies
 	// Answerer is nil in a process that does not answer kube-scheduler.
 	Answerer *steering.Answerer
+	// Shadow answers kube-scheduler in place of Answerer; nil without one.
+	Shadow *steering.Shadow
 	// Begun is when the process started, by the local clock.
 	Begun time.Time
 	Clock *servertime.Clock
 }
 
-// Status answers GET /status.
-func (p *Reports) Status(r *http.Request) (any, error) { return p.status(r), nil }
+// Steering answers GET /status on the port where kube-scheduler asks.
+func (p *Reports) Steering(r *http.Request) (any, error) {
+	s := Steering{Asked: p.asked(r)}
+	s.Ledger.Generation = p.generation()
+	return s, nil
+}
 
-func (p *Reports) status(r *http.Request) Status {
-	status := Status{Started: p.Begun.Add(p.Clock.Skew()).UTC().Format(time.RFC3339), Policy: p.Policies.Status()}
-	if p.Answerer != nil {
-		status.Asked = p.Answerer.Asked()
-		if at := p.Answerer.LastAsked(); !at.IsZero() {
-			status.LastAsked = at.UTC().Format(time.RFC3339)
-		}
-		status.PodAsked = p.Answerer.AskedAbout(r.URL.Query().Get("pod"))
-	}
+// Status answers GET /status among the reports.
+func (p *Reports) Status(r *http.Request) (any, error) {
+	status := Status{Asked: p.asked(r), Policy: p.Policies.Status()}
 	if latest := p.Observer.Latest(); latest != nil {
-		status.Observed = latest.At.UTC().Format(time.RFC3339)
-		status.Gate, status.GateDetail = string(latest.Blocked), latest.Closed()
+		status.Observed, status.GateDetail = latest.At.UTC().Format(time.RFC3339), latest.Closed()
 		status.Sources = SourceReports(latest)
 		status.ReadyNodes, status.FreshNodes = latest.Ready, latest.Fresh
 	}
@@ -149,7 +168,24 @@ func (p *Reports) status(r *http.Request) Status {
 	for _, move := range append(inFlight, ended...) {
 		status.Moves = append(status.Moves, moveStatus(&move))
 	}
-	return status
+	return status, nil
+}
+
+func (p *Reports) asked(r *http.Request) Asked {
+	asked := Asked{Started: p.Begun.Add(p.Clock.Skew()).UTC().Format(time.RFC3339)}
+	if p.Answerer != nil {
+		asked.Asked, asked.PodAsked = p.Answerer.Asked(), p.Answerer.AskedAbout(r.URL.Query().Get("pod"))
+		if at := p.Answerer.LastAsked(); !at.IsZero() {
+			asked.LastAsked = at.UTC().Format(time.RFC3339)
+		}
+	}
+	if latest := p.Observer.Latest(); latest != nil {
+		asked.Gate = string(latest.Blocked)
+	}
+	if p.Shadow != nil {
+		asked.Shadow = new(p.Shadow.Summary())
+	}
+	return asked
 }
 
 func moveStatus(m *ledger.Move) MoveStatus {
@@ -243,9 +279,8 @@ type LedgerReport struct {
 }
 
 func (p *Reports) ledgerReport(inFlight []ledger.Move) LedgerReport {
-	report := LedgerReport{InFlight: len(inFlight)}
+	report := LedgerReport{InFlight: len(inFlight), Generation: p.generation()}
 	if p.Authority != nil {
-		report.Generation = p.Authority.Generation()
 		if err := p.Authority.Unreadable(); err != nil {
 			report.Unreadable = err.Error()
 		}
@@ -256,19 +291,11 @@ func (p *Reports) ledgerReport(inFlight []ledger.Move) LedgerReport {
 	return report
 }
 
-// ShadowStatus is the response to GET /status while answers are neutral. Its
-// Asked stays 0 and its PodAsked false: no pod was steered, and an evicting
-// process must not mistake kube-scheduler's requests for steering.
-type ShadowStatus struct {
-	Status
-	Shadow steering.ShadowSummary `json:"shadow"`
-}
-
-// Shadow answers GET /status while a Shadow answers kube-scheduler.
-func (p *Reports) Shadow(shadow *steering.Shadow) extender.Report {
-	return func(r *http.Request) (any, error) {
-		return ShadowStatus{Status: p.status(r), Shadow: shadow.Summary()}, nil
+func (p *Reports) generation() int64 {
+	if p.Authority == nil {
+		return 0
 	}
+	return p.Authority.Generation()
 }
 
 func round1(v float64) float64 { return math.Round(v*10) / 10 }

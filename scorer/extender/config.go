@@ -33,11 +33,8 @@ type Config struct {
 	Listener net.Listener
 	TLS      TLS
 
-	// Nodes, Status and Shadow serve /nodes, /status and /shadow; nil means no
-	// such page.
-	Nodes, Status, Shadow http.Handler
-	// Explain serves every path below /explain/.
-	Explain http.Handler
+	// Status serves /status, to whoever can connect; nil means no such page.
+	Status http.Handler
 
 	// Registerer of the metrics; nil keeps them private.
 	Registerer prometheus.Registerer

@@ -1,7 +1,6 @@
 package extender
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -19,14 +18,18 @@ const (
 	maxPooledNodes = 1 << 15
 )
 
-// firstRead is how many bytes the client's Content-Length alone may allocate.
-// Beyond that the buffer grows with what arrives.
-const firstRead = 256 << 10
+const (
+	// firstRead is how many bytes the client's Content-Length alone may
+	// allocate. Beyond that the buffer grows with what arrives.
+	firstRead = 256 << 10
+	// spare is the room in the buffer to see that a body has ended.
+	spare = 512
+)
 
 // exchange holds everything that one request needs, reused for the next.
 type exchange struct {
-	body    bytes.Buffer
-	source  io.LimitedReader // of the body
+	hold    hold
+	body    []byte
 	req     request
 	nodes   []cluster.NodeIndex
 	reasons []Reject
@@ -36,30 +39,60 @@ type exchange struct {
 
 // poolable reports whether the exchange is small enough to keep.
 func (e *exchange) poolable() bool {
-	return e.body.Cap() <= maxPooledBytes && cap(e.out) <= maxPooledBytes && cap(e.req.names) <= maxPooledNodes
+	return cap(e.body) <= maxPooledBytes && cap(e.out) <= maxPooledBytes && cap(e.req.names) <= maxPooledNodes
 }
 
-// errTooLarge is a body above the limit.
-var errTooLarge = errors.New("request body too large")
+// The reasons why a body is not read.
+var (
+	errTooLarge = errors.New("request body too large")
+	errBusy     = errors.New("too many requests at once")
+)
 
-// read reads the body of r, at most limit bytes.
-func (e *exchange) read(r *http.Request, limit int64) error {
-	e.body.Reset()
+// read reads the body of r, at most limit bytes, into a buffer that grows as far
+// as there is room.
+func (e *exchange) read(r *http.Request, limit int64, room *limits) error {
 	if r.ContentLength > limit {
 		return errTooLarge
 	}
-	expected := min(max(r.ContentLength, 0), firstRead)
-	e.body.Grow(int(expected) + bytes.MinRead) // MinRead lets ReadFrom see the end without growing
-	e.source = io.LimitedReader{R: r.Body, N: limit + 1}
-	_, err := e.body.ReadFrom(&e.source)
-	e.source.R = nil // the pool must not hold the connection
-	if err != nil {
-		return fmt.Errorf("reading the request body: %w", err)
+	largest := limit + spare
+	if r.ContentLength >= 0 {
+		largest = r.ContentLength + spare
 	}
-	if int64(e.body.Len()) > limit {
-		return errTooLarge
+	e.body = e.body[:0]
+	for {
+		if free := cap(e.body) - len(e.body); free < spare && int64(cap(e.body)) < largest || free == 0 {
+			if !e.grow(largest, room) {
+				return errBusy
+			}
+		}
+		n, err := r.Body.Read(e.body[len(e.body):cap(e.body)])
+		e.body = e.body[:len(e.body)+n]
+		switch {
+		case int64(len(e.body)) > limit:
+			return errTooLarge
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil && !room.received(&e.hold):
+			return errBusy
+		case err != nil:
+			return fmt.Errorf("reading the request body: %w", err)
+		}
 	}
-	return nil
+}
+
+// growth is how many times larger the buffer gets where it is too small. The
+// smaller it is, the more often bytes are copied and memory is left to collect.
+const growth = 8
+
+// grow makes the buffer larger, up to a size, and reports whether there is room
+// for that.
+func (e *exchange) grow(largest int64, room *limits) bool {
+	size := min(max(growth*int64(cap(e.body)), firstRead+spare), largest)
+	if !room.grow(&e.hold, size-int64(cap(e.body))) {
+		return false
+	}
+	e.body = append(make([]byte, 0, size), e.body...)
+	return true
 }
 
 // resolve looks up the nodes of the request, and returns the Index that guides

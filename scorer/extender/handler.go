@@ -12,19 +12,14 @@ import (
 	"time"
 )
 
-// refuseFactor times MaxConcurrent is how many requests may be in progress.
-// Further ones are refused unread, which bounds the memory of buffers.
-const refuseFactor = 4
-
 // verbs answers filter and prioritize.
 type verbs struct {
 	config  *Config
 	metrics *metrics
 	load    atomic.Pointer[loadRefusal]
 
-	slots     chan struct{} // held while the Answerer is asked
-	inside    atomic.Int64  // requests between arrival and reply
-	exchanges sync.Pool     // of *exchange
+	limits    *limits
+	exchanges sync.Pool // of *exchange
 
 	guide atomic.Pointer[Index] // of the newest round
 
@@ -51,52 +46,55 @@ func (h *verbs) serve(v verb, w http.ResponseWriter, r *http.Request) error {
 }
 
 func (h *verbs) exchange(v verb, w http.ResponseWriter, r *http.Request) (result, error) {
-	defer h.inside.Add(-1)
-	if h.inside.Add(1) > int64(refuseFactor*cap(h.slots)) {
-		return resultOverloaded, statusError{http.StatusServiceUnavailable, errors.New("too many requests at once")}
-	}
 	e, ok := h.exchanges.Get().(*exchange)
 	if !ok {
 		e = &exchange{}
 	}
-	got, err := h.fill(v, e, r)
-	if err != nil {
-		return got, err
+	if !h.limits.enter(&e.hold, int64(cap(e.body)), w, r) {
+		h.exchanges.Put(e)
+		return resultOverloaded, overloaded(w)
 	}
-	h.write(w, r, e.out)
-	if e.poolable() {
+	got, err := h.fill(v, e, w, r)
+	if err == nil {
+		h.limits.answered(&e.hold)
+		h.write(w, r, e.out)
+	}
+	h.limits.leave(&e.hold)
+	if err == nil && e.poolable() {
 		h.exchanges.Put(e)
 	}
-	return got, nil
+	return got, err
+}
+
+// overloaded returns the error of a request that is not read, or not to its end.
+// Its connection ends, so that nobody reads the rest.
+func overloaded(w http.ResponseWriter) error {
+	w.Header().Set("Connection", "close")
+	return statusError{http.StatusServiceUnavailable, errBusy}
 }
 
 // fill leaves the reply in e.out. After an error e must not be reused: an
 // Answerer that panicked may still hold parts of it.
-func (h *verbs) fill(v verb, e *exchange, r *http.Request) (got result, err error) {
+func (h *verbs) fill(v verb, e *exchange, w http.ResponseWriter, r *http.Request) (got result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			got = resultPanic
 			err = statusError{http.StatusInternalServerError, panicError{value: p, stack: debug.Stack()}}
 		}
 	}()
-	if err := e.read(r, h.config.MaxBodyBytes); err != nil {
-		if errors.Is(err, errTooLarge) {
-			// Discard what a well-behaved client still sends, so that it reads
-			// the reply instead of a broken connection.
-			_, _ = io.CopyN(io.Discard, r.Body, 2*h.config.MaxBodyBytes)
-			return resultTooLarge, statusError{
-				http.StatusRequestEntityTooLarge, fmt.Errorf("%w: more than %d bytes", errTooLarge, h.config.MaxBodyBytes),
-			}
-		}
-		return resultInvalid, statusError{http.StatusBadRequest, err}
+	if err := e.read(r, h.config.MaxBodyBytes, h.limits); err != nil {
+		return h.unread(w, r, err)
 	}
-	if e.body.Len() == 0 {
+	if !h.limits.received(&e.hold) {
+		return resultOverloaded, overloaded(w)
+	}
+	if len(e.body) == 0 {
 		return resultInvalid, statusError{http.StatusBadRequest, errors.New("empty request body")}
 	}
 	if h.config.LogBodies {
-		logBody(r, v, e.body.Bytes())
+		logBody(r, v, e.body)
 	}
-	err = e.req.decode(e.body.Bytes(), h.guide.Load())
+	err = e.req.decode(e.body, h.guide.Load())
 	if v == verbFilter && h.config.NamesOnly && e.req.lacksNames(err) {
 		e.out = append(e.out[:0], noNamesReply...)
 		return resultInvalid, nil
@@ -112,6 +110,22 @@ func (h *verbs) fill(v verb, e *exchange, r *http.Request) (got result, err erro
 		return h.filter(e, r), nil
 	}
 	return h.prioritize(e, r), nil
+}
+
+// unread returns how a request ended whose body could not be read.
+func (h *verbs) unread(w http.ResponseWriter, r *http.Request, err error) (result, error) {
+	switch {
+	case errors.Is(err, errBusy):
+		return resultOverloaded, overloaded(w)
+	case errors.Is(err, errTooLarge):
+		// Discard what a well-behaved client still sends, so that it reads
+		// the reply instead of a broken connection.
+		_, _ = io.CopyN(io.Discard, r.Body, 2*h.config.MaxBodyBytes)
+		return resultTooLarge, statusError{
+			http.StatusRequestEntityTooLarge, fmt.Errorf("%w: more than %d bytes", errTooLarge, h.config.MaxBodyBytes),
+		}
+	}
+	return resultInvalid, statusError{http.StatusBadRequest, err}
 }
 
 func (h *verbs) filter(e *exchange, r *http.Request) result {
@@ -162,10 +176,7 @@ func (h *verbs) wantsFull(r *http.Request) bool {
 // ask runs question in a Round of the Answerer if a slot is free. Otherwise it
 // leaves the neutral answer that e holds.
 func (h *verbs) ask(e *exchange, question func(Round)) result {
-	select {
-	case h.slots <- struct{}{}:
-		defer func() { <-h.slots }()
-	default:
+	if !h.limits.ask(&e.hold) {
 		h.metrics.neutrals[neutralBusy].Inc()
 		return resultNeutral
 	}

@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 )
-
-// explainPath is the prefix of all paths that Config.Explain serves.
-const explainPath = "/explain/"
 
 // routes finds the handler of a path. A verb is recognised by the last element,
 // because kube-scheduler puts its urlPrefix before it; other paths match
@@ -16,13 +14,11 @@ const explainPath = "/explain/"
 type routes struct {
 	filter, prioritize http.Handler
 	exact              map[string]http.Handler
-	explain            http.Handler // nil without such pages
 }
 
 func newRoutes(h *verbs, config *Config) *routes {
 	live := Text("ok\n") // a running server can answer, with or without usage data
 	r := &routes{
-		explain: config.Explain,
 		filter: adapter(func(w http.ResponseWriter, r *http.Request) error {
 			return h.serve(verbFilter, w, r)
 		}),
@@ -34,10 +30,8 @@ func newRoutes(h *verbs, config *Config) *routes {
 			"/healthcheck": Text("OK\n"), // the path of legacy extenders
 		},
 	}
-	for path, report := range map[string]http.Handler{"/nodes": config.Nodes, "/status": config.Status, "/shadow": config.Shadow} {
-		if report != nil {
-			r.exact[path] = report
-		}
+	if config.Status != nil {
+		r.exact["/status"] = config.Status
 	}
 	maps.Copy(r.exact, config.Pages)
 	return r
@@ -46,10 +40,6 @@ func newRoutes(h *verbs, config *Config) *routes {
 // ServeHTTP implements http.Handler.
 func (r *routes) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	path := req.URL.Path
-	if r.explain != nil && strings.HasPrefix(path, explainPath) {
-		r.explain.ServeHTTP(w, req)
-		return
-	}
 	switch path[strings.LastIndexByte(path, '/')+1:] {
 	case "filter":
 		r.filter.ServeHTTP(w, req)
@@ -63,6 +53,13 @@ func (r *routes) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	adapter(func(http.ResponseWriter, *http.Request) error {
+		if first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/"); slices.Contains(reports, first) {
+			return statusError{http.StatusNotFound, fmt.Errorf("reports such as /%s are not served here, but at --report-address of the same process", first)}
+		}
 		return statusError{http.StatusNotFound, fmt.Errorf("no such path: %.80q", path)}
 	}).ServeHTTP(w, req)
 }
+
+// reports are pages that name nodes and pods. Whoever connects to kube-scheduler's
+// port may not read them.
+var reports = []string{"nodes", "shadow", "explain"}

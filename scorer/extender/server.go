@@ -17,11 +17,13 @@ import (
 
 // The limits of a connection. kube-scheduler's client drops idle connections
 // after 90 s. The server waits longer, because a request sent while the server
-// closes the connection fails and is not repeated.
+// closes the connection fails and is not repeated. Nothing else waits much longer
+// than kube-scheduler does, which is 200 ms as configured here and 5 s unless it
+// is configured: what comes or is taken later serves nobody.
 const (
-	readHeaderTimeout = 5 * time.Second
-	readTimeout       = 15 * time.Second
-	writeTimeout      = 30 * time.Second
+	readHeaderTimeout = time.Second
+	readTimeout       = 2 * time.Second
+	writeTimeout      = 5 * time.Second
 	idleTimeout       = 5 * time.Minute
 	maxHeaderBytes    = 16 << 10
 )
@@ -54,7 +56,7 @@ func NewServer(config Config) (*Server, error) {
 	h := &verbs{
 		config:   &config,
 		metrics:  m,
-		slots:    make(chan struct{}, config.MaxConcurrent),
+		limits:   newLimits(&config),
 		jsonType: []string{"application/json"},
 	}
 	s := &Server{config: config, tls: tlsConfig, verbs: h, routes: newRoutes(h, &config)}
@@ -116,6 +118,7 @@ func (s *Server) listen(ctx context.Context) (net.Listener, error) {
 			return nil, fmt.Errorf("listening for kube-scheduler: %w", err)
 		}
 	}
+	listener = Bounded(listener)
 	if s.tls != nil {
 		return tls.NewListener(listener, s.tls), nil // TLS splits replies into records anyway
 	}

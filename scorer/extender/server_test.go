@@ -10,6 +10,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"io"
 	"math/big"
 	"net"
@@ -182,10 +183,10 @@ func TestBusy(t *testing.T) {
 		t.Errorf("prioritize reply %q, want no scores", got)
 	}
 
-	// Requests whose bodies do not end fill the house.
+	// Requests whose bodies do not end take all that one client may have.
 	bodies := make([]*io.PipeWriter, 0, refuseFactor)
 	done := make(chan struct{})
-	for range refuseFactor - 1 {
+	for range refuseFactor/clientsShare - 1 {
 		reader, writer := io.Pipe()
 		bodies = append(bodies, writer)
 		go func() {
@@ -240,27 +241,42 @@ func TestClientGone(t *testing.T) {
 	}
 }
 
-func TestReports(t *testing.T) {
-	s := newTestServer(t, Config{
-		Answerer: newFakeAnswerer(),
-		Nodes:    Report(func(*http.Request) (any, error) { return map[string]int{"a": 1}, nil }),
-		Status:   Report(func(*http.Request) (any, error) { return nil, errors.New("not yet") }),
+// TestStatus verifies that a server has one report, and says where the others
+// are.
+func TestStatus(t *testing.T) {
+	status := Report(func(r *http.Request) (any, error) {
+		switch r.URL.RawQuery {
+		case "early":
+			return nil, errors.New("not yet")
+		case "none":
+			return nil, fmt.Errorf("%w: x", ErrNotFound)
+		}
+		return map[string]int{"a": 1}, nil
 	})
+	s := newTestServer(t, Config{Answerer: newFakeAnswerer(), Status: status})
+	const elsewhere = " are not served here, but at --report-address of the same process\n"
 	for path, want := range map[string]struct {
 		code int
 		body string
 	}{
-		"/nodes":  {http.StatusOK, `{"a":1}` + "\n"},
-		"/status": {http.StatusServiceUnavailable, "not yet\n"},
+		"/status":            {http.StatusOK, `{"a":1}` + "\n"},
+		"/status?early":      {http.StatusServiceUnavailable, "not yet\n"},
+		"/status?none":       {http.StatusNotFound, "not found: x\n"},
+		"/nodes":             {http.StatusNotFound, "reports such as /nodes" + elsewhere},
+		"/shadow":            {http.StatusNotFound, "reports such as /shadow" + elsewhere},
+		"/explain/node/a":    {http.StatusNotFound, "reports such as /explain" + elsewhere},
+		"/explain/%00%ff/..": {http.StatusNotFound, "reports such as /explain" + elsewhere},
+		"/debug/pprof/":      {http.StatusNotFound, "no such path: \"/debug/pprof/\"\n"},
+		"/metrics":           {http.StatusNotFound, "no such path: \"/metrics\"\n"},
 	} {
 		w := httptest.NewRecorder()
 		s.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
 		if w.Code != want.code || w.Body.String() != want.body {
 			t.Errorf("%s: status %d with %q, want %+v", path, w.Code, w.Body, want)
 		}
-		if code, _ := post(t, s, path, nil); code != http.StatusMethodNotAllowed {
-			t.Errorf("POST %s: status %d, want 405", path, code)
-		}
+	}
+	if code, _ := post(t, s, "/status", nil); code != http.StatusMethodNotAllowed {
+		t.Errorf("POST /status: status %d, want 405", code)
 	}
 }
 

@@ -23,7 +23,6 @@ import (
 	"github.com/evenkeel/evenkeel/internal/explain"
 	"github.com/evenkeel/evenkeel/internal/observer"
 	"github.com/evenkeel/evenkeel/internal/settings"
-	"github.com/evenkeel/evenkeel/internal/steering"
 	"github.com/evenkeel/evenkeel/policy"
 	"github.com/evenkeel/evenkeel/scorer/extender"
 	"github.com/evenkeel/evenkeel/strategies"
@@ -139,18 +138,10 @@ func TestExplanationsSurviveTheWire(t *testing.T) {
 	}
 }
 
-// answering is an extender that knows of one node, and its URL.
+// answering explains what it knows of one node, at a URL.
 func answering(t *testing.T) string {
 	t.Helper()
-	o := watching(t)
-	server, err := extender.NewServer(extender.Config{
-		Answerer: steering.NewAnswerer(o, time.Now),
-		Explain:  extender.Report(New(o, nil, nil, &Terms{}).Explain),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	listening := httptest.NewServer(server)
+	listening := httptest.NewServer(extender.Report(New(watching(t), nil, nil, &Terms{}).Explain))
 	t.Cleanup(listening.Close)
 	return listening.URL
 }

@@ -97,7 +97,7 @@ func (e explanation) because(reason string) bool {
 
 func (f *fixture) explained(pod string) (why explanation) {
 	f.T.Helper()
-	f.Fetch("http://"+stage.Listen()+"/explain/pod/"+pod, &why)
+	f.Fetch(stage.Reports()+"/explain/pod/"+pod, &why)
 	return why
 }
 

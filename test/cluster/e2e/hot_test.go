@@ -62,7 +62,8 @@ func TestMemoryHotIsCooled(t *testing.T) {
 }
 
 // The case that requests hide: kube-scheduler alone would send every evicted
-// pod, and every new one, straight to the two nodes that burn.
+// pod, and every new one, straight to the two nodes that burn. All the while
+// strangers flood the port where kube-scheduler asks, and change nothing.
 func TestRequestSkewIsCooled(t *testing.T) {
 	f := newFixture(t)
 	story, err := scenario.RequestSkew(t.Context(), f.Cluster)
@@ -77,7 +78,8 @@ func TestRequestSkewIsCooled(t *testing.T) {
 	before := f.PodsByUID(t.Context())
 	mark := f.Mark()
 	metrics := f.FreeAddress()
-	f.Serve(f.Policy(stage.RealUsage, stage.Fast), "--metrics-address", metrics)
+	p := f.Serve(f.Policy(stage.RealUsage, stage.Fast), "--metrics-address", metrics)
+	f.flood(stage.Listen())
 	f.Eventually(time.Minute, "the nodes that burn are called hot", func(context.Context) bool { return f.Are("hot", story.Hot...) })
 	newcomers := stage.Workload("new", cluster.Resources{CPU: "250m"}, cluster.Resources{CPU: "100m"})
 	newcomers.Replicas = 6
@@ -104,6 +106,7 @@ func TestRequestSkewIsCooled(t *testing.T) {
 	}
 	after := f.PodsByUID(t.Context())
 	checkLandings(t, story, f.Moves(), before, after, evictions)
+	f.checkFlooded(p, metrics)
 	for _, pod := range after {
 		if strings.HasPrefix(pod.Name, "new-") && slices.Contains(story.Hot, pod.Spec.NodeName) {
 			t.Errorf("the new pod %s is on the hot node %s", pod.Name, pod.Spec.NodeName)

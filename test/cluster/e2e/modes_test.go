@@ -85,6 +85,7 @@ func TestTwoReplicas(t *testing.T) {
 	policy := f.Policy(stage.RealUsage, strings.Replace(stage.Fast, "cycleDeadline: 3m", "cycleDeadline: 3m, interval: 2s", 1))
 	addresses := []string{f.FreeAddress(), f.FreeAddress()}
 	f.service(stage.Listen(), addresses...)
+	f.service(reportsOf(stage.Listen())[0], reportsOf(addresses...)...)
 	var replicas []*evenkeel.Process
 	for _, address := range addresses {
 		p := f.Serve(policy, "--listen-address", address, "--leader-elect=true", "--leader-elect-lease-duration", "4s",
@@ -142,6 +143,7 @@ func TestProbesAndMetrics(t *testing.T) {
 	f.extender(policy, addresses["extender"])
 	f.WantNeutral(stage.Listen(), nodes)
 	f.Serve(policy, "--listen-address", f.FreeAddress(), "--metrics-address", addresses["serve"])
+	f.checkAuthorized(policy)
 	for command, address := range addresses {
 		for _, path := range []string{"/livez", "/readyz", "/healthz"} {
 			f.Eventually(20*time.Second, path+" of "+command+" answers 200", func(ctx context.Context) bool {
@@ -166,6 +168,31 @@ func TestProbesAndMetrics(t *testing.T) {
 			if !strings.Contains(page, "\n"+name) {
 				t.Errorf("/metrics of %s has no %s", command, name)
 			}
+		}
+	}
+}
+
+// checkAuthorized starts a process as the manifests do: its /metrics are for
+// those whom the API server lets get them, its probes for everyone.
+func (f *fixture) checkAuthorized(policy string) {
+	f.T.Helper()
+	f.letReadMetrics()
+	address := f.FreeAddress()
+	f.Serve(policy, "--listen-address", f.FreeAddress(), "--metrics-address", address, "--metrics-access", "authorized")
+	f.Eventually(20*time.Second, "probes answer over HTTPS", func(context.Context) bool {
+		status, _ := f.getAs("", "https://"+address+"/readyz")
+		return status == http.StatusOK
+	})
+	for who, tc := range map[string]struct {
+		kubeconfig string
+		want       int
+	}{
+		"a client without a token":  {"", http.StatusUnauthorized},
+		"one that may not get them": {f.Access.Extender, http.StatusForbidden},
+		"one that may":              {f.Access.Evenkeel, http.StatusOK},
+	} {
+		if status, body := f.getAs(tc.kubeconfig, "https://"+address+"/metrics"); status != tc.want || strings.Contains(body, "\nevenkeel_") != (tc.want == http.StatusOK) {
+			f.T.Errorf("/metrics for %s: status %d with %.200s, want %d", who, status, body, tc.want)
 		}
 	}
 }
@@ -251,6 +278,14 @@ func (f *fixture) service(address string, backends ...string) {
 		_ = listener.Close()
 		connections.Wait()
 	})
+}
+
+// reportsOf returns where processes report, by where they serve.
+func reportsOf(addresses ...string) (reports []string) {
+	for _, address := range addresses {
+		reports = append(reports, strings.TrimPrefix(evenkeel.Reports(address), "http://"))
+	}
+	return reports
 }
 
 // forward carries one connection to the first backend that takes it, until one

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -81,7 +82,7 @@ func Start(binary, logPath string, args ...string) (*Process, error) {
 		return nil, fmt.Errorf("starting evenkeel: %w", err)
 	}
 	defer log.Close() // the child has its own descriptor
-	p := &Process{LogPath: logPath, command: exec.Command(binary, args...), done: make(chan struct{})}
+	p := &Process{LogPath: logPath, command: exec.Command(binary, withReports(args)...), done: make(chan struct{})}
 	p.command.Stdout, p.command.Stderr = log, log
 	p.command.SysProcAttr = attributes()
 	if err := p.command.Start(); err != nil {
@@ -118,6 +119,22 @@ func (p *Process) Ended() bool {
 	default:
 		return false
 	}
+}
+
+// PeakMemory returns how much memory the process has had at most, in bytes. It
+// has to run.
+func (p *Process) PeakMemory() (int64, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid))
+	if err != nil {
+		return 0, fmt.Errorf("reading the memory of evenkeel: %w", err)
+	}
+	for line := range strings.Lines(string(status)) {
+		if text, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			kib, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(text), "kB")), 10, 64)
+			return kib << 10, err
+		}
+	}
+	return 0, errors.New("reading the memory of evenkeel: the kernel does not tell it")
 }
 
 // Freeze suspends the process; Thaw resumes it.

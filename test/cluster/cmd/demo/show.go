@@ -178,7 +178,7 @@ func (s *show) after(ctx context.Context) error {
 		return err
 	}
 	s.bars(usage)
-	return s.watch.compare(ctx, "http://"+s.listen+"/status")
+	return s.watch.compare(ctx, evenkeel.Reports(s.listen)+"/status")
 }
 
 // verdict prints a summary, and returns an error if the demo did not end well.

@@ -130,7 +130,7 @@ func (s *stage) sample(ctx context.Context, t *tally) error {
 			continue
 		}
 		s.complain(t, r.measure(ctx))
-		status, err := workshop.Fetch(ctx, http.DefaultClient, "http://"+r.listen+"/status")
+		status, err := workshop.Fetch(ctx, http.DefaultClient, evenkeel.Reports(r.listen)+"/status")
 		if err == nil {
 			err = t.moves.Read([]byte(status))
 		}

@@ -129,7 +129,7 @@ func (f *fixture) siblingsMeasured() bool {
 	f.T.Helper()
 	for _, pod := range f.Pods(f.T.Context(), "burst") {
 		var told struct{ Measured bool }
-		f.Fetch("http://"+stage.Listen()+"/explain/pod/shop/"+pod.Name, &told)
+		f.Fetch(stage.Reports()+"/explain/pod/shop/"+pod.Name, &told)
 		if !told.Measured {
 			return false
 		}
@@ -185,7 +185,7 @@ func (f *fixture) predicted() map[string]float64 {
 		Name      string
 		Predicted struct{ CPU float64 }
 	}
-	f.Fetch("http://"+stage.Listen()+"/nodes", &nodes)
+	f.Fetch(stage.Reports()+"/nodes", &nodes)
 	percents := map[string]float64{}
 	for _, node := range nodes {
 		percents[node.Name] = node.Predicted.CPU

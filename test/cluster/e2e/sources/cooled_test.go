@@ -85,7 +85,7 @@ func wantLanded(t *testing.T, f *stage.Fixture, story *scenario.Story, evictions
 func chosen(f *stage.Fixture) map[string]int {
 	f.T.Helper()
 	var nodes []struct{ Source, State string }
-	f.Fetch("http://"+stage.Listen()+"/nodes", &nodes)
+	f.Fetch(stage.Reports()+"/nodes", &nodes)
 	counts := map[string]int{}
 	for _, node := range nodes {
 		if node.State != "unknown" {

@@ -179,7 +179,7 @@ type patientStatus struct {
 
 func (p *patient) status() (status patientStatus) {
 	p.T.Helper()
-	p.Fetch("http://"+p.listen+"/status", &status)
+	p.Fetch(evenkeel.Reports(p.listen)+"/status", &status)
 	return status
 }
 
@@ -199,7 +199,7 @@ func (s *patientStatus) says(source int) string {
 func (p *patient) unknown() map[string][]string {
 	p.T.Helper()
 	var nodes []struct{ Name, UnknownReason string }
-	p.Fetch("http://"+p.listen+"/nodes", &nodes)
+	p.Fetch(evenkeel.Reports(p.listen)+"/nodes", &nodes)
 	by := map[string][]string{}
 	for _, node := range nodes {
 		if node.UnknownReason != "" {

@@ -31,7 +31,7 @@ type Move struct {
 func (f *Fixture) Moves() []Move {
 	f.T.Helper()
 	var status struct{ Moves []Move }
-	f.Fetch("http://"+Listen()+"/status", &status)
+	f.Fetch(Reports()+"/status", &status)
 	return status.Moves
 }
 
@@ -39,7 +39,7 @@ func (f *Fixture) Moves() []Move {
 func (f *Fixture) States(context.Context) map[string]string {
 	f.T.Helper()
 	var nodes []struct{ Name, State string }
-	f.Fetch("http://"+Listen()+"/nodes", &nodes)
+	f.Fetch(Reports()+"/nodes", &nodes)
 	states := map[string]string{}
 	for _, node := range nodes {
 		states[node.Name] = node.State
@@ -56,7 +56,7 @@ func (f *Fixture) Measured(atLeast float64, nodes ...string) bool {
 		Name string
 		Used map[string]struct{ CPU float64 }
 	}
-	f.Fetch("http://"+Listen()+"/nodes", &all)
+	f.Fetch(Reports()+"/nodes", &all)
 	used := map[string]float64{}
 	for _, node := range all {
 		used[node.Name] = node.Used["avg_5m"].CPU
@@ -238,7 +238,7 @@ type ExtenderStatus struct {
 // Status fetches GET /status.
 func (f *Fixture) Status(listen string) (status ExtenderStatus) {
 	f.T.Helper()
-	f.Fetch("http://"+listen+"/status", &status)
+	f.Fetch(evenkeel.Reports(listen)+"/status", &status)
 	return status
 }
 

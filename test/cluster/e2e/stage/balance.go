@@ -14,6 +14,8 @@ import (
 	"time"
 
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
+
+	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
 )
 
 const (
@@ -43,9 +45,11 @@ type Balancer struct {
 	answers map[string][]Answer // of /filter, by the UID of the pod
 }
 
-// Balance serves at Listen until the case ends.
+// Balance serves at Listen until the case ends. The reports read there are the
+// first backend's.
 func (f *Fixture) Balance(backends ...string) *Balancer {
 	f.T.Helper()
+	evenkeel.ReportBehind(Listen(), backends[0])
 	ctx := context.WithoutCancel(f.T.Context())
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", Listen())
 	if err != nil {

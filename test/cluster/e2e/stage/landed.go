@@ -1,6 +1,10 @@
 package stage
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
+)
 
 // LedgerStatus is what GET /status reports about the ledger.
 type LedgerStatus struct {
@@ -16,7 +20,7 @@ func (f *Fixture) Ledger(listen string) (moves []Move, status LedgerStatus) {
 		Moves  []Move
 		Ledger LedgerStatus
 	}
-	f.Fetch("http://"+listen+"/status", &answer)
+	f.Fetch(evenkeel.Reports(listen)+"/status", &answer)
 	return answer.Moves, answer.Ledger
 }
 

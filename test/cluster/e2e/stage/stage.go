@@ -39,6 +39,9 @@ func Binary() string { return shared.binary }
 // Listen is where kube-scheduler asks; a case's Evenkeel serves there.
 func Listen() string { return shared.listen }
 
+// Reports is the URL of the reports of that Evenkeel.
+func Reports() string { return evenkeel.Reports(shared.listen) }
+
 // Main runs a package's cases on a control plane of its own and returns the
 // exit code.
 func Main(ctx context.Context, m *testing.M) int {
@@ -224,7 +227,7 @@ func (f *Fixture) Eventually(within time.Duration, want string, condition func(c
 // serving Evenkeel sees them, and as metrics-server measures them.
 func (f *Fixture) lookAround() string {
 	var b strings.Builder
-	if status, body, err := evenkeel.Get(f.T.Context(), "http://"+Listen()+"/nodes"); err == nil {
+	if status, body, err := evenkeel.Get(f.T.Context(), Reports()+"/nodes"); err == nil {
 		fmt.Fprintf(&b, "GET /nodes answers %d: %s\n", status, body)
 	}
 	measured, err := f.MeasuredUsage(f.T.Context())

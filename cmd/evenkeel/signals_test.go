@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/evenkeel/evenkeel/internal/exit"
+)
+
+// asProgram makes the test binary run as evenkeel.
+const asProgram = "EVENKEEL_TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		os.Exit(run())
+	}
+	os.Exit(m.Run())
+}
+
+// started is a running evenkeel.
+type started struct {
+	*exec.Cmd
+	stdin  io.WriteCloser
+	stdout io.ReadCloser
+	ended  chan error
+}
+
+// start runs evenkeel with both ends of its standard input and output in hand.
+func start(t *testing.T, args ...string) *started {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &started{Cmd: exec.CommandContext(t.Context(), program, args...), ended: make(chan error, 1)}
+	p.Env = append(os.Environ(), asProgram+"=1", "KUBECONFIG=/dev/null")
+	if p.stdin, err = p.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, stdout, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.stdout, p.Stdout = out, stdout
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = stdout.Close()
+	go func() { p.ended <- p.Wait() }()
+	t.Cleanup(func() {
+		_ = p.Process.Kill()
+		_ = out.Close()
+	})
+	return p
+}
+
+// startReading runs evenkeel with a file as its last argument that never ends,
+// and returns when that is being read.
+func startReading(t *testing.T, args ...string) *started {
+	t.Helper()
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, append(args, fifo)...)
+	for {
+		endless, err := os.OpenFile(fifo, os.O_WRONLY|syscall.O_NONBLOCK, 0) // fails until somebody reads
+		if err == nil {
+			t.Cleanup(func() { _ = endless.Close() })
+			return p
+		}
+		select {
+		case err := <-p.ended:
+			t.Fatalf("it ended before it read: %v", err)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+func (p *started) terminate(t *testing.T) {
+	t.Helper()
+	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// code waits for the end and returns the exit code, or -1 if a signal ended the
+// program and not the program itself.
+func (p *started) code(t *testing.T) int {
+	t.Helper()
+	select {
+	case err := <-p.ended:
+		if failed, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok {
+			t.Fatal(err)
+		} else if ok {
+			return failed.ExitCode()
+		}
+		return 0
+	case <-time.After(time.Minute):
+		t.Fatal("it does not end")
+		return 0
+	}
+}
+
+// A signal ends every command that reads a pipe which never ends.
+func TestSignalsEndReading(t *testing.T) {
+	// More than a pipe holds, so that writing it returns when it is being read.
+	comments := []byte("#" + strings.Repeat(" endless", 1<<14) + "\n")
+	for name, args := range map[string][]string{
+		"convert": {"convert", "-f", "-"},
+		"lint":    {"lint", "-"},
+	} {
+		for s, want := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
+			t.Run(name+" by "+s.String(), func(t *testing.T) {
+				p := start(t, args...)
+				if _, err := p.stdin.Write(comments); err != nil {
+					t.Fatal(err)
+				}
+				if err := p.Process.Signal(s); err != nil {
+					t.Fatal(err)
+				}
+				if got := p.code(t); got != want {
+					t.Errorf("exit code %d, want %d", got, want)
+				}
+			})
+		}
+	}
+	for name, args := range map[string][]string{
+		"a policy to plan by":      {"plan", "--policy-config-file"},
+		"a policy to diagnose":     {"doctor", "--policy-config-file"},
+		"a policy to simulate":     {"simulate", "--policy"},
+		"a recording":              {"simulate", "--recording"},
+		"a policy to evict by":     {"run", "--policy-config-file"},
+		"a policy to answer by":    {"extender", "--policy-config-file"},
+		"a scheduler's config":     {"doctor", "--scheduler-config"},
+		"a file to lint":           {"lint"},
+		"rules to label nodes by":  {"nodesync", "--rules"},
+		"a policy to record under": {"record", "--force", "--out", os.DevNull, "--policy-config-file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := startReading(t, args...)
+			p.terminate(t)
+			if slices.Contains(lasting, args[0]) { // which would be waited for
+				time.Sleep(50 * time.Millisecond) // signals of one kind are merged
+				p.terminate(t)
+			}
+			if got, want := p.code(t), 143; got != want {
+				t.Errorf("exit code %d, want %d", got, want)
+			}
+		})
+	}
+}
+
+// A command that nobody reads the output of ends as well.
+func TestSignalsEndWriting(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "long.yaml")
+	text := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n" + strings.Repeat("# long\n", 1<<15)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, "convert", "-f", file)
+	if _, err := p.stdout.Read(make([]byte, 1)); err != nil { // it has begun to write
+		t.Fatal(err)
+	}
+	p.terminate(t)
+	if got := p.code(t); got != 143 {
+		t.Errorf("exit code %d, want 143", got)
+	}
+}
+
+// A signal ends a command's context; what does not end for it is left behind,
+// at once for a second signal.
+func TestUntilSignalled(t *testing.T) {
+	const patience = 20 * time.Second
+	obeys := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	finishes := func(ctx context.Context) error { <-ctx.Done(); time.Sleep(patience / 2); return nil }
+	for name, tc := range map[string]struct {
+		command func(context.Context) error
+		signals []os.Signal // a second apart
+		want    int
+		took    time.Duration
+	}{
+		"it ends by itself":        {command: func(context.Context) error { return nil }},
+		"it fails by itself":       {command: func(context.Context) error { return exit.Usagef("no") }, want: exit.Misuse},
+		"it obeys":                 {command: obeys, signals: []os.Signal{syscall.SIGINT}, want: 130, took: time.Second},
+		"it finishes what it does": {command: finishes, signals: []os.Signal{syscall.SIGTERM}, took: time.Second + patience/2},
+		"it does not end":          {command: stuck, signals: []os.Signal{syscall.SIGTERM}, want: 143, took: time.Second + patience},
+		"a second signal":          {command: stuck, signals: []os.Signal{syscall.SIGTERM, syscall.SIGINT}, want: 130, took: 2 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begun, signals := time.Now(), make(chan os.Signal, len(tc.signals))
+				go func() {
+					for _, s := range tc.signals {
+						time.Sleep(time.Second)
+						signals <- s
+					}
+				}()
+				got := untilSignalled(signals, patience, tc.command)
+				if took := time.Since(begun); got != tc.want || took != tc.took {
+					t.Errorf("exit code %d after %v, want %d after %v", got, took, tc.want, tc.took)
+				}
+				time.Sleep(2 * time.Hour) // until what was left behind has ended
+			})
+		})
+	}
+}
+
+// stuck ends too late, whatever its context says.
+func stuck(context.Context) error { time.Sleep(time.Hour); return nil }

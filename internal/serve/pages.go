@@ -1,0 +1,63 @@
+package serve
+
+import (
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"net/netip"
+
+	"github.com/evenkeel/evenkeel/scorer/extender"
+)
+
+// Pages are what a process reports. They name the pods of all namespaces and ask
+// nobody who he is, so they are served on loopback only.
+type Pages struct {
+	Reports *Reports
+	// Explain answers every path below /explain/.
+	Explain extender.Report
+	Metrics http.Handler
+	// Profiling adds /debug/pprof/.
+	Profiling bool
+}
+
+// Handler serves the pages.
+func (p *Pages) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/status", extender.Report(p.Reports.Status))
+	mux.Handle("/nodes", extender.Report(p.Reports.Nodes))
+	mux.Handle("/explain/", p.Explain)
+	mux.Handle("GET /metrics", p.Metrics)
+	if shadow := p.Reports.Shadow; shadow != nil {
+		mux.Handle("/shadow", extender.Report(func(*http.Request) (any, error) { return shadow.Report(), nil }))
+	}
+	if p.Profiling {
+		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	}
+	return unnamed(mux)
+}
+
+// unnamed refuses requests to a host name other than localhost: through a
+// forwarded port a page in a browser could read reports by a name of its own.
+func unnamed(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, _, err := net.SplitHostPort(r.Host)
+		if err != nil {
+			host = r.Host
+		}
+		if !Local(host) {
+			if _, err := netip.ParseAddr(host); err != nil {
+				http.Error(w, "reports are read at localhost or an IP address", http.StatusForbidden)
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// Local reports whether a host is this machine's loopback, by name or address.
+func Local(host string) bool {
+	address, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && address.IsLoopback()
+}

@@ -1,0 +1,163 @@
+package extender
+
+import (
+	"net"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// asks is a request in progress of a client, who is its number.
+func (l *limits) asks(t *testing.T, client string, bytes int64) (*hold, bool) {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), "POST", "/filter", nil)
+	r.RemoteAddr = "10.0.0." + client + ":999"
+	h := &hold{}
+	return h, l.enter(h, bytes, httptest.NewRecorder(), r)
+}
+
+// At a limit the oldest waiting request of the client with most yields to one
+// with less; nobody takes more than a share, and nobody is ended while it is
+// worked for.
+func TestLimitsAreShared(t *testing.T) {
+	for name, tc := range map[string]struct {
+		// before are clients, in order; one in capitals is not waiting.
+		before, client string
+		ok             bool
+		// ended are the positions in before of those that had to yield.
+		ended []int
+	}{
+		"room for all":                         {before: "1 2 1", client: "1", ok: true},
+		"a client's share":                     {before: "1 1 1 1", client: "1"},
+		"another's share":                      {before: "1 1 1 1", client: "2", ok: true},
+		"the one with most yields, the oldest": {before: "2 1 1 1 2 1 2 3", client: "3", ok: true, ended: []int{1}},
+		"many clients with one each":           {before: "1 2 3 4 5 6 7 8", client: "9", ok: true, ended: []int{0}},
+		"no more than those who would yield":   {before: "1 1 2 2 3 3 4 4", client: "4"},
+		"not while it is worked for":           {before: "1! 1! 1 2 2 2 3 3", client: "3", ok: true, ended: []int{2}},
+		"all are worked for":                   {before: "1! 2! 3! 4! 5! 6! 7! 8!", client: "9"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLimits(&Config{MaxConcurrent: 2, MaxBodyBytes: 1 << 20})
+			var holds []*hold
+			for text := range strings.FieldsSeq(tc.before) {
+				client, working := strings.CutSuffix(text, "!")
+				h, ok := l.asks(t, client, 0)
+				if !ok {
+					t.Fatalf("client %s was not admitted", client)
+				}
+				if working {
+					l.received(h)
+				}
+				holds = append(holds, h)
+			}
+			last, ok := l.asks(t, tc.client, 0)
+			var ended []int
+			for i, h := range holds {
+				if h.ended {
+					ended = append(ended, i)
+				}
+			}
+			if diff := cmp.Diff(tc.ended, ended); ok != tc.ok || diff != "" {
+				t.Errorf("admitted %t, want %t; ended (-want +got):\n%s", ok, tc.ok, diff)
+			}
+			for _, h := range append(holds, last) {
+				l.leave(h)
+			}
+			if len(l.holds) > 0 {
+				t.Errorf("%d requests are left", len(l.holds))
+			}
+		})
+	}
+}
+
+// Buffers grow up to a client's share, and the largest holder yields to others.
+func TestBytesAreShared(t *testing.T) {
+	const size = 1 << 20
+	l := newLimits(&Config{MaxConcurrent: 8, MaxBodyBytes: size})
+	enter := func(client string) *hold {
+		h, ok := l.asks(t, client, 0)
+		if !ok {
+			t.Fatalf("client %s was not admitted", client)
+		}
+		return h
+	}
+	first, second, other, third := enter("1"), enter("1"), enter("2"), enter("3")
+	for _, step := range []struct {
+		h    *hold
+		more int64
+		want bool
+	}{
+		{first, size / 2, true},
+		{second, size / 4, true},
+		{second, size / 2, false}, // beyond its share
+		{other, size, true},
+		{third, 3 * size / 4, false}, // the other has most, but not twice as much
+		{third, size / 2, true},      // now it has, and yields
+		{other, 1, false},
+		{third, 2 * size, false},
+	} {
+		if got := l.grow(step.h, step.more); got != step.want {
+			t.Errorf("%d more bytes: %t, want %t", step.more, got, step.want)
+		}
+	}
+	if all, _ := l.taken(first.client, (*hold).size); all > l.bytes.all || !other.ended || l.received(other) {
+		t.Errorf("%d bytes are taken, ended %t", all, other.ended)
+	}
+}
+
+// The Answerer works for half as many requests of one client as of all.
+func TestTurnsAreShared(t *testing.T) {
+	l := newLimits(&Config{MaxConcurrent: 4, MaxBodyBytes: 1})
+	var got []bool
+	for _, client := range strings.Fields("1 1 1 2 2 3") {
+		h, _ := l.asks(t, client, 0)
+		l.received(h)
+		got = append(got, l.ask(h))
+	}
+	if diff := cmp.Diff([]bool{true, true, false, true, true, false}, got); diff != "" {
+		t.Errorf("turns (-want +got):\n%s", diff)
+	}
+}
+
+// A client with few connections gets one from the client with most, and never
+// the last ones of others.
+func TestConnectionsAreShared(t *testing.T) {
+	l := Bounded(nil).(*boundedListener)
+	open := func(client byte) (*boundedConn, *boundedConn, bool) {
+		c := &boundedConn{listener: l, client: clientOf(net.IPv4(10, 0, 0, client).String() + ":1")}
+		yields, ok := l.enter(c)
+		return c, yields, ok
+	}
+	first, _, _ := open(1)
+	for range maxConnectionsOfOne - 1 {
+		open(1)
+	}
+	if _, _, ok := open(1); ok {
+		t.Error("one client got more than its share")
+	}
+	for client := byte(2); l.all < maxConnections; client++ {
+		for range maxConnectionsOfOne / 2 {
+			if l.all < maxConnections {
+				open(client)
+			}
+		}
+	}
+	if _, yields, ok := open(200); !ok || yields != first {
+		t.Errorf("a new client: admitted %t, the oldest of the one with most yields: %t", ok, yields == first)
+	}
+	if l.all != maxConnections {
+		t.Errorf("%d connections, want %d", l.all, maxConnections)
+	}
+	for _, conns := range l.open {
+		for _, c := range slices.Clone(conns) {
+			l.leave(c)
+			l.leave(c) // which changes nothing
+		}
+	}
+	if l.all != 0 || len(l.open) != 0 {
+		t.Errorf("%d connections are left, of %d clients", l.all, len(l.open))
+	}
+}

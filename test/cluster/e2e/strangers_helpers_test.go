@@ -1,0 +1,136 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/evenkeel/evenkeel/test/cluster/evenkeel"
+)
+
+// flood sends an address, from eight others and until the case ends, requests
+// that never come to their end: 64 slow ones at a time, as many as are answered
+// at a time, and large ones of 31 MiB, 16 a second.
+func (f *fixture) flood(address string) {
+	f.T.Helper()
+	const clients, slowEach, large = 8, 8, 31 << 20
+	ctx, stop := context.WithCancel(context.WithoutCancel(f.T.Context()))
+	var strangers sync.WaitGroup
+	f.T.Cleanup(func() { stop(); strangers.Wait() })
+	body := bytes.Repeat([]byte{' '}, large-2)
+	for i := range clients {
+		dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(2+i))}}
+		for range slowEach {
+			strangers.Go(func() { pester(ctx, dialer, address, nil, 0) })
+		}
+		strangers.Go(func() { pester(ctx, dialer, address, body, 500*time.Millisecond) })
+	}
+}
+
+// pester sends one request after the other as far as it is taken, with pauses,
+// and hangs up when the server does or after a second.
+func pester(ctx context.Context, dialer *net.Dialer, address string, body []byte, pause time.Duration) {
+	head := fmt.Sprintf("POST /filter HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n{", len(body)+1000)
+	for ctx.Err() == nil {
+		if conn, err := dialer.DialContext(ctx, "tcp", address); err == nil {
+			_ = conn.SetDeadline(time.Now().Add(time.Second))
+			unblock := context.AfterFunc(ctx, func() { _ = conn.Close() })
+			_, _ = io.WriteString(conn, head)
+			_, _ = conn.Write(body)
+			_, _ = io.Copy(io.Discard, conn)
+			unblock()
+			_ = conn.Close()
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause + 10*time.Millisecond):
+		}
+	}
+}
+
+// checkFlooded makes sure that a process was flooded, and took no more memory
+// for it than it may.
+func (f *fixture) checkFlooded(p *evenkeel.Process, metrics string) {
+	f.T.Helper()
+	const mostMemory = 512 << 20
+	count := func(result string) float64 {
+		return f.Metric(metrics, `evenkeel_extender_requests_total{result="`+result+`",verb="filter"}`)
+	}
+	peak, err := p.PeakMemory()
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	f.T.Logf("flooded: %v filter requests answered, %v refused, %v unfinished; %d MiB of memory at most",
+		count("OK"), count("Overloaded"), count("Invalid"), peak>>20)
+	if count("Overloaded")+count("Invalid") < 100 {
+		f.T.Error("hardly a stranger's request came: the case was not put to the test")
+	}
+	if peak > mostMemory {
+		f.T.Errorf("it took %d bytes of memory, want no more than %d", peak, mostMemory)
+	}
+}
+
+// letReadMetrics lets Evenkeel's ServiceAccount get /metrics while the case
+// runs, and nobody else.
+func (f *fixture) letReadMetrics() {
+	f.T.Helper()
+	ctx, roles := context.WithoutCancel(f.T.Context()), f.Client().RbacV1()
+	name := metav1.ObjectMeta{Name: "reads-metrics"}
+	_, err := roles.ClusterRoles().Create(ctx, &rbacv1.ClusterRole{
+		ObjectMeta: name, Rules: []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	_, err = roles.ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: name, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name.Name},
+		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: evenkeel.Namespace, Name: "evenkeel"}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	f.T.Cleanup(func() {
+		for _, err := range []error{roles.ClusterRoleBindings().Delete(ctx, name.Name, metav1.DeleteOptions{}), roles.ClusterRoles().Delete(ctx, name.Name, metav1.DeleteOptions{})} {
+			if err != nil {
+				f.T.Error(err)
+			}
+		}
+	})
+}
+
+// getAs fetches a page over HTTPS with the token of a kubeconfig file, or
+// without one.
+func (f *fixture) getAs(kubeconfig, url string) (status int, body string) {
+	f.T.Helper()
+	request, err := http.NewRequestWithContext(f.T.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	if kubeconfig != "" {
+		config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+		if err != nil {
+			f.T.Fatal(err)
+		}
+		request.Header.Set("Authorization", "Bearer "+config.BearerToken)
+	}
+	client := &http.Client{
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}, Timeout: 10 * time.Second,
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer response.Body.Close()
+	page, _ := io.ReadAll(io.LimitReader(response.Body, 16<<20))
+	return response.StatusCode, string(page)
+}

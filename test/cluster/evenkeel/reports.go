@@ -1,0 +1,52 @@
+package evenkeel
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// reports has the address of the reports of each process, by the address where
+// kube-scheduler asks it.
+var reports sync.Map
+
+// Reports returns the URL of the reports of the process that kube-scheduler asks
+// at an address, now or later.
+func Reports(listen string) string {
+	address, known := reports.Load(listen)
+	if !known {
+		free, err := FreeAddress()
+		if err != nil {
+			panic(fmt.Sprintf("finding an address for reports: %v", err)) // there is no free port at all
+		}
+		address, _ = reports.LoadOrStore(listen, free)
+	}
+	return "http://" + address.(string)
+}
+
+// ReportBehind says that the process that kube-scheduler asks at an address is
+// the one that serves at another.
+func ReportBehind(listen, backend string) {
+	reports.Store(listen, strings.TrimPrefix(Reports(backend), "http://"))
+}
+
+// withReports adds to arguments where to serve reports, for commands that have
+// any: several processes run on one machine.
+func withReports(args []string) []string {
+	if len(args) == 0 || args[0] != "serve" && args[0] != "extender" {
+		return args
+	}
+	listen := ""
+	for i, arg := range args {
+		name, value, joined := strings.Cut(strings.ReplaceAll(arg, "_", "-"), "=")
+		switch {
+		case name != "--listen-address":
+		case joined:
+			listen = value
+		case i+1 < len(args):
+			listen = args[i+1]
+		}
+	}
+	return append(slices.Clone(args), "--report-address", strings.TrimPrefix(Reports(listen), "http://"))
+}
